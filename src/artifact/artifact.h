@@ -1,0 +1,111 @@
+// A compiled kernel: code, calling convention, launch plan, resource facts. Independent of any compiler library.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "artifact/size_expr.h"
+#include "base/result.h"
+
+namespace vortex::artifact {
+
+enum class ScalarType : uint8_t {
+  Bool, U8, U16, U32, U64, I8, I16, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64
+};
+uint32_t byteSize(ScalarType type);
+const char* name(ScalarType type);  ///< the language's spelling: "f32", "bf16", "bool", …
+
+enum class Access : uint8_t { Read, Write, ReadWrite };
+
+/// One launch parameter and its slots. Every launch argument list is a flat array of 64-bit slots:
+/// a tensor of rank r takes 1 + 2r slots (data pointer; extents[r]; strides[r] in elements), a scalar one slot
+/// (bits in the low end, floats as their bit pattern, integers sign- or zero-extended, bool 0/1).
+/// Order: the user's parameters, then results, then temporaries.
+struct Param {
+  std::string name;
+  ScalarType type = ScalarType::F32;
+  bool isTensor = false;
+  uint32_t rank = 0;
+  Access access = Access::Read;
+  uint32_t firstSlot = 0;
+  /// Results and temporaries only: extents, allocated (row-major, contiguous) by the launch.
+  std::vector<SizeExpr> extents;
+  /// Results: storage must be zero before phase 0 (elements a kernel does not write are zero).
+  bool zeroFill = false;
+};
+
+/// Must evaluate to non-zero before anything is launched; otherwise the launch fails with `message`, where
+/// "{0}", "{1}", … are replaced by the values of `operands`.
+struct Constraint {
+  SizeExpr condition;
+  std::string message;
+  std::vector<SizeExpr> operands;
+};
+
+/// One grid launch. Phases of a kernel run in order; each sees all effects of the earlier ones.
+struct Phase {
+  std::string symbol;                 ///< entry point in `code`
+  SizeExpr grid[3];                   ///< number of blocks in x, y, z; a zero skips the phase
+  SizeExpr block[3];                  ///< logical threads of a block (1,1,1 for tile code)
+  SizeExpr scratchBytes;              ///< CPU: block-local memory (shared, local, spilled values) one worker provides, 64-byte aligned
+  SizeExpr sharedBytes;               ///< shared memory of the user's program per block
+  std::string name;                   ///< for profiles: "softmax", "softmax.pack_b"
+};
+
+/// Combines per-block values of a `-> T reduce(op)` result on the host side of the launch: the last phase already leaves a
+/// single element in the result parameter, so a scalar result is simply read back from a one-element tensor.
+struct ScalarResult {
+  uint32_t resultIndex;  ///< index among the results
+};
+
+struct Fact {  ///< resource facts: "registers", "spill_bytes", "flops", … Exact unless `estimated`.
+  std::string key;
+  int64_t value = 0;
+  bool estimated = false;
+};
+
+/// A message the code can raise at run time: entry point returns 1 + index of the fault (0 = success).
+struct Fault {
+  std::string id;       ///< diagnostic id, e.g. "E0701"
+  std::string message;  ///< one sentence
+  std::string file;
+  uint32_t line = 0, column = 0;
+};
+
+struct Kernel {
+  std::string name;
+  std::string target;              ///< "cpu-x86_64-<cpu>", "sm_90", …
+  std::vector<Param> params;       ///< user's parameters
+  std::vector<Param> results;
+  std::vector<Param> temporaries;
+  std::vector<Constraint> constraints;
+  std::vector<Phase> phases;
+  std::vector<uint32_t> scalarResults;  ///< indices of results that are one-element storage of a scalar `reduce` result
+  std::vector<Fault> faults;
+  std::vector<std::string> notes;  ///< guards inserted, conflicts, … for the report
+  std::vector<Fact> facts;
+  std::vector<uint8_t> code;       ///< CPU: ELF relocatable object; NVIDIA: PTX
+  uint32_t slotCount = 0;
+};
+
+/// Serialised form: versioned, length-checked, ends with a content hash; a truncated or altered file is an error, never a crash.
+std::vector<uint8_t> serialize(const Kernel& kernel);
+Result<Kernel> deserialize(const std::vector<uint8_t>& bytes);
+
+/// What CPU entry points look like. Returns 0, or 1 + index into Kernel::faults.
+/// `scratch`: Phase::scratchBytes bytes, 64-byte aligned, uninitialised. Called concurrently for different blocks.
+struct CpuBlock {
+  uint32_t id[3];     ///< block index
+  uint32_t grid[3];   ///< blocks in the grid
+  uint32_t block[3];  ///< logical threads
+  uint32_t worker;
+  void* scratch;
+  /// Kernel print: format index and raw 64-bit values; may be null.
+  void (*print)(void* context, uint32_t fault, const uint64_t* values, uint32_t count);
+  void* printContext;
+};
+using CpuEntry = uint32_t (*)(const uint64_t* slots, const CpuBlock* block);
+
+}  // namespace vortex::artifact
