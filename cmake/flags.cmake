@@ -1,0 +1,37 @@
+# One set of flags for every target: the shared precompiled header is refused by a target whose flags differ.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+# -O1: a third less build time than -O2; kernels are compiled by LLVM, not by these flags. Assertions of LLVM's headers stay on.
+set(CMAKE_CXX_FLAGS_RELEASE "-O1 -g0")
+set(CMAKE_C_FLAGS_RELEASE "-O1 -g0")
+# LLVM's modules replace the output folders and append their own flags: keep ours.
+set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
+
+add_compile_options(-fPIC -Wall -Wextra -Werror)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>")
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+add_link_options(-fuse-ld=lld -Wl,--gc-sections)
+
+separate_arguments(llvmDefinitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+add_compile_options(${llvmDefinitions})
+include_directories(${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/src)
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+
+if(VORTEX_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-sanitize=vptr,function)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+if(VORTEX_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  # A precompiled header needs the sloppiness; the base folder lets several checkouts share results.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+endif()
