@@ -134,8 +134,8 @@ def Vx_View : Vx_Type<"View", "view"> {
 
 // bool is i1 in values and one byte in memory.
 def Vx_Scalar : AnyTypeOf<[AnySignlessInteger, AnyFloat, Index], "scalar">;
-def Vx_Tile : TypeConstraint<Or<[AnyRankedTensor.predicate]>, "tile", "::mlir::RankedTensorType">;
+def Vx_Tile : Type<AnyRankedTensor.predicate, "tile", "::mlir::RankedTensorType">;
 def Vx_Value : AnyTypeOf<[Vx_Scalar, AnyRankedTensor], "scalar or tile">;
-def Vx_ThreadValues : TypeConstraint<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
-  "::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">, "rank-1 tensor of block extent">;
+def Vx_ThreadValues : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
+  "::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">, "rank-1 tensor of block extent", "::mlir::RankedTensorType">;
 #endif

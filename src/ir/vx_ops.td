@@ -132,7 +132,7 @@ def Vx_SubviewOp : Vx_Op<"subview", [Pure, AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def Vx_LoadOp : Vx_Op<"load", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_LoadOp : Vx_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "one element";
   let description = [{
     `guarded`: an index outside the view (indices are compared unsigned, per dimension) yields 0. Without it the access is known to be inside.
@@ -144,14 +144,14 @@ def Vx_LoadOp : Vx_Op<"load", [DeclareOpInterfaceMethods<MemoryEffectsOpInterfac
   let hasVerifier = 1;
 }
 
-def Vx_StoreOp : Vx_Op<"store", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_StoreOp : Vx_Op<"store", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "one element; outside (when guarded) or masked off: nothing. At block level it happens once per block";
   let arguments = (ins Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, UnitAttr:$guarded);
   let assemblyFormat = "$value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($value) `,` type($view)";
   let hasVerifier = 1;
 }
 
-def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic read-modify-write; yields the old value (0 where masked off or guarded off)";
   let arguments = (ins Vx_CombineAttr:$kind, Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
                        Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
@@ -161,7 +161,7 @@ def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [DeclareOpInterfaceMethods<MemoryEffect
   let extraClassDeclaration = "::mlir::Type getElementType() { return getResult().getType(); }";
 }
 
-def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic compare-exchange; yields the old value";
   let arguments = (ins Vx_Scalar:$expected, Vx_Scalar:$desired, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
                        Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
@@ -170,7 +170,7 @@ def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [DeclareOpInterfaceMethods<MemoryEffect
   let hasVerifier = 1;
 }
 
-def Vx_AtomicLoadOp : Vx_Op<"atomic_load", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicLoadOp : Vx_Op<"atomic_load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic load";
   let arguments = (ins Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
   let results = (outs Vx_Scalar:$result);
@@ -178,7 +178,7 @@ def Vx_AtomicLoadOp : Vx_Op<"atomic_load", [DeclareOpInterfaceMethods<MemoryEffe
   let hasVerifier = 1;
 }
 
-def Vx_AtomicStoreOp : Vx_Op<"atomic_store", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicStoreOp : Vx_Op<"atomic_store", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic store";
   let arguments = (ins Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
   let assemblyFormat = "$order $scope $value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($value) `,` type($view)";
