@@ -151,7 +151,7 @@ def Vx_StoreOp : Vx_Op<"store", [AttrSizedOperandSegments, DeclareOpInterfaceMet
   let hasVerifier = 1;
 }
 
-def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic read-modify-write; yields the old value (0 where masked off or guarded off)";
   let arguments = (ins Vx_CombineAttr:$kind, Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
                        Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
@@ -161,7 +161,7 @@ def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AttrSizedOperandSegments, DeclareOpInt
   let extraClassDeclaration = "::mlir::Type getElementType() { return getResult().getType(); }";
 }
 
-def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [AllTypesMatch<["expected", "desired", "result"]>, AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic compare-exchange; yields the old value";
   let arguments = (ins Vx_Scalar:$expected, Vx_Scalar:$desired, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
                        Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
