@@ -58,7 +58,7 @@ def Vx_ReturnOp : Vx_Op<"return", [Terminator, HasParent<"KernelOp">, Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
-def Vx_ThreadsOp : Vx_Op<"threads", [SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects, AttrSizedOperandSegments]> {
+def Vx_ThreadsOp : Vx_Op<"threads", [SingleBlockImplicitTerminator<"YieldOp">, RecursiveMemoryEffects]> {
   let summary = "per-thread scalar code";
   let description = [{
     Every logical thread of the block runs the body once; threads are unordered. Body arguments: thread ids x, y, z and the linear id
