@@ -35,7 +35,12 @@ struct SizeExpr {
   int64_t evaluate(std::span<const uint64_t> slots) const;
   /// C expression over `slot_names[i]`, fully parenthesised, of type int64_t.
   std::string toC(std::span<const std::string> slotNames) const;
+  /// True if every operator has its operands and exactly one value remains. Anything else evaluates to 0 or to its last value.
+  bool isWellFormed() const;
   bool operator==(const SizeExpr&) const = default;
 };
+
+/// How many operands an operator takes: 0 (Constant, Slot), 1 or 2.
+uint32_t arity(SizeExpr::Op op);
 
 }  // namespace vortex::artifact

@@ -1,72 +1,12 @@
+// The installed header defines Result; inside the compiler it is reached through base.
 #pragma once
 
 #include "base/check.h"
-
-#include <string>
-#include <utility>
-#include <variant>
+#include "vortex/result.h"
 
 namespace vortex::base {
 
-/// The world said no (driver, file, memory). The message carries the numbers that decided it.
-struct Error {
-  std::string message;
-};
-
-/// A value or an Error. `if (!result) return result.takeError();`
-template <typename T> class [[nodiscard]] Result {
-public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
-
-  bool ok() const { return state_.index() == 0; }
-  explicit operator bool() const { return ok(); }
-
-  T &value() & { return checked(), *std::get_if<0>(&state_); }
-  const T &value() const & { return checked(), *std::get_if<0>(&state_); }
-  T &&value() && { return checked(), std::move(*std::get_if<0>(&state_)); }
-  T &operator*() & { return value(); }
-  const T &operator*() const & { return value(); }
-  T &&operator*() && { return std::move(*this).value(); }
-  T *operator->() { return &value(); }
-  const T *operator->() const { return &value(); }
-
-  const Error &error() const {
-    VORTEX_CHECK(!ok());
-    return *std::get_if<1>(&state_);
-  }
-  Error takeError() {
-    VORTEX_CHECK(!ok());
-    return std::move(*std::get_if<1>(&state_));
-  }
-
-private:
-  void checked() const { VORTEX_CHECK(ok(), "%s", error().message.c_str()); }
-
-  std::variant<T, Error> state_;
-};
-
-/// Success, or an Error. `return {};` is success.
-template <> class [[nodiscard]] Result<void> {
-public:
-  Result() = default;
-  Result(Error error) : failed_(true), error_(std::move(error)) {}
-
-  bool ok() const { return !failed_; }
-  explicit operator bool() const { return ok(); }
-  void value() const { VORTEX_CHECK(ok(), "%s", error_.message.c_str()); }
-  const Error &error() const {
-    VORTEX_CHECK(!ok());
-    return error_;
-  }
-  Error takeError() {
-    VORTEX_CHECK(!ok());
-    return std::move(error_);
-  }
-
-private:
-  bool failed_ = false;
-  Error error_;
-};
+using vortex::Error;
+using vortex::Result;
 
 } // namespace vortex::base
