@@ -1,0 +1,59 @@
+// The machine code is emitted for: LLVM's TargetMachine plus the few numbers the emitters decide by.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+}  // namespace llvm
+
+namespace vortex::target::cpu {
+
+/// What emitters may know about the target: numbers, never a name.
+struct VectorFeatures {
+  uint32_t vectorBytes = 16;      ///< widest register arithmetic should use
+  uint32_t vectorRegisters = 16;  ///< architectural vector registers
+  bool fma = false;               ///< fused multiply-add in hardware
+  bool f16Conversion = false;     ///< f16 ↔ f32 in hardware
+  bool avx2 = false;              ///< 256-bit integers and gathers
+  bool avx512 = false;            ///< masks, 512-bit integers and floats (F, BW, DQ, VL)
+
+  /// Lanes of one register for elements of `elementBytes` bytes.
+  uint32_t lanes(uint32_t elementBytes) const { return vectorBytes / elementBytes; }
+};
+
+namespace codegen {
+
+struct TargetOptions {
+  std::string cpu = "native";  ///< "native" or an LLVM processor name: "x86-64-v2", "haswell", "znver4", "skylake-avx512", …
+  std::string features;        ///< LLVM feature list added to the processor's own: "+avx512bf16,-fma"
+};
+
+/// One target. Not thread-safe: one thread at a time compiles with it.
+struct Target {
+  std::string cpu;       ///< resolved processor name, never "native"
+  std::string features;  ///< resolved LLVM feature list
+  VectorFeatures vector;
+  bool runsOnHost = false;  ///< this process can execute the code
+  std::unique_ptr<llvm::TargetMachine> machine;
+
+  Target();
+  Target(Target&&) noexcept;
+  Target& operator=(Target&&) noexcept;
+  ~Target();
+};
+
+/// Error: a processor name LLVM does not know for x86-64 (the message lists close names), or a host that is not x86-64 Linux.
+Result<Target> createTarget(const TargetOptions& options = {});
+
+/// An empty module with the target's triple and data layout, position-independent.
+std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext& context, const std::string& name, const Target& target);
+
+}  // namespace codegen
+}  // namespace vortex::target::cpu

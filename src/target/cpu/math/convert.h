@@ -1,0 +1,35 @@
+// Conversions between element types and integer arithmetic with the language's total semantics. Scalars or fixed vectors.
+#pragma once
+
+#include "target/cpu/codegen/target.h"
+
+namespace llvm {
+class IRBuilderBase;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace vortex::target::cpu::math {
+
+/// Storage formats narrower than f32. LLVM types in memory and in the arguments here: F16 and BF16 as i16, F8 as i8.
+enum class Narrow { F16, BF16, F8E4M3, F8E5M2 };
+
+/// Bits (i16 or i8, scalar or vector) → f32, exact; NaN stays NaN.
+llvm::Value* emitWiden(llvm::IRBuilderBase& builder, const VectorFeatures& features, Narrow format, llvm::Value* bits);
+
+/// f32 → bits, round to nearest even, NaN stays NaN. Out of range: infinity for F16 and BF16; F8E4M3 (which has no infinity)
+/// and F8E5M2 saturate to the largest finite value, infinities included, as NVIDIA's conversion instructions do.
+llvm::Value* emitNarrow(llvm::IRBuilderBase& builder, const VectorFeatures& features, Narrow format, llvm::Value* value);
+
+/// f32 or f64 → integer of `type` (scalar or vector type with x's lane count): toward zero, saturating, NaN → 0.
+llvm::Value* emitFloatToInt(llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Type* type, bool isSigned);
+
+enum class IntOp {
+  Div,  ///< x / 0 = 0; MIN / -1 = MIN
+  Mod,  ///< sign of the dividend; x % 0 = 0; MIN % -1 = 0
+  Shl,  ///< shift counts are taken modulo the width
+  Shr,  ///< arithmetic when signed
+};
+llvm::Value* emitInt(llvm::IRBuilderBase& builder, IntOp op, llvm::Value* x, llvm::Value* y, bool isSigned);
+
+}  // namespace vortex::target::cpu::math
