@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "diag/diagnostic.h"
+#include "lang/sema/program.h"
+#include "source/source.h"
+
+namespace vortex::lang {
+
+struct AnalyzeOptions {
+  /// Directories searched for imports after the importing file's own (the standard library's place).
+  std::vector<std::string> importPaths;
+  /// Instantiate every generic function that nothing instantiates with representative arguments, so that its body is checked
+  /// (`vortex check`). Diagnostics then name the chosen arguments.
+  bool checkUninstantiated = true;
+  /// `--dim D=128`: dimension variables fixed for kernels.
+  std::vector<std::pair<std::string, int64_t>> fixedDims;
+  /// Kernels to instantiate without a caller (`vortex build`): every non-generic kernel always is.
+  uint32_t maxInstanceDepth = 64;
+};
+
+/// Parses the root file and its imports, resolves, type-checks, instantiates, then analyses kernels (inlining, uniformity, launch
+/// rules). Never null; use it for code only when the sink has no errors. `sources` must outlive the program.
+std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sources, diag::DiagnosticSink& sink,
+                                 const AnalyzeOptions& options = {});
+
+/// Kernel analysis on a type-checked program, in place: inlines calls in kernels (recursion is an error), infers uniformity by a
+/// fixpoint over data and control dependence, marks needsBlock/hasPerThread/guard, infers the grid, checks barriers and results.
+/// Called by analyze.
+void analyzeKernels(Program& program, diag::DiagnosticSink& sink);
+
+}  // namespace vortex::lang

@@ -1,0 +1,98 @@
+// The typed program: what sema produces and irgen, the host evaluator and the driver consume. Every function here is one instance:
+// types are concrete up to its own dimension variables; conversions, broadcasts, dereferences and argument order are explicit;
+// `match`, patterns, methods, named and default arguments, `where` and generics are gone.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lang/sema/expr.h"
+
+namespace vortex::lang {
+
+struct Variable {
+  std::string name;
+  Type type = nullptr;
+  source::SourceRange range;
+  bool isVar = false;         ///< reassignable (also `let` of tensor type)
+  bool isParam = false;
+  uint32_t index = 0;         ///< dense per Function
+  bool isResultStorage = false;  ///< `var out: <result type>` that is returned: names the kernel's result
+  Uniformity uniformity = Uniformity::Uniform;  ///< kernel analysis
+};
+
+/// Where the value of a dimension variable comes from at launch (or call): extent `dim` of parameter `param` (through a reference;
+/// `fieldPath` for tensors inside struct parameters) equals this variable; otherwise bound by a `let` type in the body.
+struct DimBinding {
+  std::string name;
+  source::SourceRange range;
+  std::optional<uint32_t> param;
+  uint32_t dim = 0;
+  std::vector<uint32_t> fieldPath;
+  std::optional<int64_t> constant;  ///< a const generic or specialised value
+};
+
+/// `where N: PowerOfTwo`, and extents of parameters that must equal expressions: checked before launch.
+struct LaunchCheck {
+  enum class Kind : uint8_t { ExtentEquals, PowerOfTwo, NonZero } kind = Kind::ExtentEquals;
+  uint32_t param = 0, dim = 0;      ///< ExtentEquals: this extent …
+  std::vector<uint32_t> fieldPath;
+  DimExpr expected;                 ///< … must have this value; PowerOfTwo/NonZero: the value
+  source::SourceRange range;        ///< of the shape entry or the where clause
+};
+
+enum class GridKind : uint8_t {
+  WholeTensor,  ///< the body names no block.* or thread.*: the compiler picks the grid
+  Explicit,     ///< @launch or .launch(...): grid and block given (a missing one defaulted by the rules)
+  Domain,       ///< extents of tensors subscripted by exactly thread.global_id(.x/.y/.z)
+};
+
+enum class ReduceKind : uint8_t { None, Add, Mul, Min, Max, And, Or, Function };
+
+struct KernelSpec {
+  GridKind gridKind = GridKind::WholeTensor;
+  std::vector<Expr*> grid;          ///< Explicit: blocks per axis (may be empty when .launch supplies it)
+  std::vector<Expr*> block;         ///< Explicit: threads per axis; Domain: empty = compiler's choice (256, or 16×16, 8×8×4)
+  std::vector<DimExpr> domain;      ///< Domain: extents in x, y, z order
+  ReduceKind reduce = ReduceKind::None;  ///< `-> T reduce(op)`
+  Function* reduceFunction = nullptr;
+  bool strict = false, fastMath = false;
+  bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false;
+};
+
+struct Function {
+  std::string name;              ///< the user's name
+  std::string uniqueName;        ///< with module and instance arguments: "scale.my_kernel<f32>"
+  bool isKernel = false;
+  bool isTest = false, isBench = false;
+  source::SourceRange range, nameRange;
+  std::vector<Variable*> params;
+  Type resultType = nullptr;     ///< kernels: unit, tensor, scalar (with reduce), or a tuple of these
+  source::SourceRange resultRange;
+  std::vector<DimBinding> dims;
+  std::vector<LaunchCheck> checks;
+  std::vector<std::unique_ptr<Variable>> variables;  ///< all, parameters first
+  Expr* body = nullptr;
+  std::optional<KernelSpec> kernel;
+
+  std::vector<std::string> dimNames() const;
+};
+
+/// Owns everything a program consists of.
+struct Program {
+  TypeContext types;
+  std::deque<std::unique_ptr<Function>> functions;   ///< every instance that main, tests, benches or a check instance reaches
+  std::deque<Expr> exprs;
+  std::deque<std::unique_ptr<StructDecl>> structs;
+  Function* main = nullptr;                          ///< fn main() of the root module, if any
+  std::vector<Function*> kernels;                    ///< every kernel instance, in source order
+
+  Expr* newExpr(ExprKind kind, Type type, source::SourceRange range);
+};
+
+}  // namespace vortex::lang
