@@ -1,0 +1,67 @@
+#include "target/cpu/codegen/emit_object.h"
+
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace vortex::target::cpu::codegen {
+namespace {
+
+void emit(llvm::Module &module, const Target &target, llvm::CodeGenFileType fileType,
+          llvm::SmallVectorImpl<char> &output) {
+  llvm::raw_svector_ostream stream(output);
+  llvm::legacy::PassManager passes;
+  const bool unsupported =
+      target.machine->addPassesToEmitFile(passes, stream, nullptr, fileType, /*DisableVerify=*/true);
+  VORTEX_CHECK(!unsupported, "the x86-64 back end cannot emit this file type");
+  passes.run(module);
+}
+
+} // namespace
+
+void markEntryPoint(llvm::Function &function) {
+  function.setLinkage(llvm::GlobalValue::ExternalLinkage);
+  function.setDSOLocal(true);
+  function.setCallingConv(llvm::CallingConv::C);
+  function.addFnAttr(llvm::Attribute::NoUnwind);
+}
+
+std::vector<uint8_t> emitObject(llvm::Module &module, const Target &target) {
+  llvm::SmallVector<char, 0> bytes;
+  emit(module, target, llvm::CodeGenFileType::ObjectFile, bytes);
+  std::vector<uint8_t> object(bytes.begin(), bytes.end());
+  const std::vector<std::string> &allowed = allowedExternalSymbols();
+  for (const std::string &symbol : undefinedSymbols(object))
+    VORTEX_CHECK(std::find(allowed.begin(), allowed.end(), symbol) != allowed.end(),
+                 "the object needs the symbol '%s', which the loader does not provide", symbol.c_str());
+  return object;
+}
+
+std::string emitAssembly(const llvm::Module &module, const Target &target) {
+  std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+  llvm::SmallVector<char, 0> text;
+  emit(*copy, target, llvm::CodeGenFileType::AssemblyFile, text);
+  return std::string(text.begin(), text.end());
+}
+
+std::string printModule(const llvm::Module &module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
+}
+
+std::string verify(const llvm::Module &module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  return llvm::verifyModule(module, &stream) ? text : std::string();
+}
+
+} // namespace vortex::target::cpu::codegen
