@@ -1,0 +1,25 @@
+// Structured control flow for IRBuilder code. Bodies may add basic blocks; the builder ends after the construct.
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/IRBuilder.h>
+
+namespace vortex::target::cpu::emit {
+
+using Values = llvm::SmallVector<llvm::Value *>;
+
+/// for (iv = lower; iv < upper (signed); iv += step) carried = body(iv, carried). i64 bounds, step > 0. Returns the last values.
+Values emitFor(llvm::IRBuilder<> &ir, llvm::Value *lower, llvm::Value *upper, llvm::Value *step, llvm::ArrayRef<llvm::Value *> carried,
+               llvm::function_ref<Values(llvm::Value *iv, llvm::ArrayRef<llvm::Value *> carried)> body);
+void emitFor(llvm::IRBuilder<> &ir, llvm::Value *lower, llvm::Value *upper, llvm::Value *step,
+             llvm::function_ref<void(llvm::Value *iv)> body);
+
+/// condition: i1. Both sides return the same number and types of values. A constant condition emits one side only.
+Values emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<Values()> thenBody, llvm::function_ref<Values()> elseBody);
+void emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<void()> thenBody);
+
+/// A stack slot in the entry block of the current function.
+llvm::AllocaInst *entryAlloca(llvm::IRBuilder<> &ir, llvm::Type *type, uint64_t align = 64);
+
+} // namespace vortex::target::cpu::emit
