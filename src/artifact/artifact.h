@@ -31,7 +31,7 @@ struct Param {
   Access access = Access::Read;
   uint32_t firstSlot = 0;
   /// Results and temporaries only: extents, allocated (row-major, contiguous) by the launch.
-  std::vector<SizeExpr> extents;
+  std::vector<SizeExpr> extents{};
   /// Results: storage must be zero before phase 0 (elements a kernel does not write are zero).
   bool zeroFill = false;
 };
@@ -47,10 +47,10 @@ struct Constraint {
 /// One grid launch. Phases of a kernel run in order; each sees all effects of the earlier ones.
 struct Phase {
   std::string symbol;                 ///< entry point in `code`
-  SizeExpr grid[3];                   ///< number of blocks in x, y, z; a zero skips the phase
-  SizeExpr block[3];                  ///< logical threads of a block (1,1,1 for tile code)
-  SizeExpr scratchBytes;              ///< CPU: block-local memory (shared, local, spilled values) one worker provides, 64-byte aligned
-  SizeExpr sharedBytes;               ///< shared memory of the user's program per block
+  SizeExpr grid[3]{};                 ///< number of blocks in x, y, z; a zero skips the phase
+  SizeExpr block[3]{};                ///< logical threads of a block (1,1,1 for tile code)
+  SizeExpr scratchBytes{};            ///< CPU: block-local memory (shared, local, spilled values) one worker provides, 64-byte aligned
+  SizeExpr sharedBytes{};             ///< shared memory of the user's program per block
   std::string name;                   ///< for profiles: "softmax", "softmax.pack_b"
 };
 

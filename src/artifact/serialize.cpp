@@ -1,0 +1,208 @@
+// Layout, little endian: 8 bytes magic, u32 version, u64 payload length, payload, 16 bytes checksum of everything before.
+// Strings, arrays: u64 count, then the elements. One visitor describes the fields for writing and for reading, so the two
+// cannot disagree; after changing a field, raise kVersion.
+#include "artifact/artifact.h"
+#include "artifact/checksum.h"
+#include "artifact/validate.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+namespace vortex::artifact {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
+
+constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
+
+class Writer {
+public:
+  void raw(const void *bytes, size_t count) {
+    const auto *begin = static_cast<const uint8_t *>(bytes);
+    bytes_.insert(bytes_.end(), begin, begin + count);
+  }
+  template <typename T> void scalar(const T &value) { raw(&value, sizeof value); }
+  template <typename T> void count(const T &container) { scalar(static_cast<uint64_t>(container.size())); }
+  std::vector<uint8_t> &bytes() { return bytes_; }
+
+private:
+  std::vector<uint8_t> bytes_;
+};
+
+class Reader {
+public:
+  explicit Reader(std::span<const uint8_t> bytes) : rest_(bytes) {}
+  void raw(void *into, size_t count) {
+    if (count > rest_.size()) {
+      failed_ = true;
+      rest_ = {};
+      return;
+    }
+    if (count != 0)
+      std::memcpy(into, rest_.data(), count);
+    rest_ = rest_.subspan(count);
+  }
+  template <typename T> void scalar(T &value) { raw(&value, sizeof value); }
+  /// Every element takes at least one byte, so a count beyond the rest is damage and must not become an allocation.
+  template <typename T> void count(T &container) {
+    uint64_t elements = 0;
+    scalar(elements);
+    if (failed_ || elements > rest_.size())
+      failed_ = true;
+    else
+      container.resize(elements);
+  }
+  bool complete() const { return !failed_ && rest_.empty(); }
+
+private:
+  std::span<const uint8_t> rest_;
+  bool failed_ = false;
+};
+
+template <typename A> void visit(A &archive, std::string &text) {
+  archive.count(text);
+  archive.raw(text.data(), text.size());
+}
+
+template <typename A> void visit(A &archive, bool &value) {
+  uint8_t byte = value;
+  archive.scalar(byte);
+  if (byte > 1)
+    byte = 1;
+  value = byte != 0;
+}
+
+template <typename A, typename T>
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+void visit(A &archive, T &value) {
+  archive.scalar(value);
+}
+
+/// Enumerations outside their range are left to validate() and isWellFormed(), which name the culprit.
+template <typename A> void visit(A &archive, SizeExpr::Step &step) {
+  visit(archive, step.op);
+  visit(archive, step.value);
+}
+
+template <typename A, typename T> void visit(A &archive, std::vector<T> &elements);
+template <typename A> void visit(A &archive, SizeExpr &expr) { visit(archive, expr.steps); }
+
+template <typename A> void visit(A &archive, Param &param) {
+  visit(archive, param.name);
+  visit(archive, param.type);
+  visit(archive, param.isTensor);
+  visit(archive, param.rank);
+  visit(archive, param.access);
+  visit(archive, param.firstSlot);
+  visit(archive, param.extents);
+  visit(archive, param.zeroFill);
+}
+
+template <typename A> void visit(A &archive, Constraint &constraint) {
+  visit(archive, constraint.condition);
+  visit(archive, constraint.message);
+  visit(archive, constraint.operands);
+}
+
+template <typename A> void visit(A &archive, Phase &phase) {
+  visit(archive, phase.symbol);
+  for (int axis = 0; axis < 3; ++axis) {
+    visit(archive, phase.grid[axis]);
+    visit(archive, phase.block[axis]);
+  }
+  visit(archive, phase.scratchBytes);
+  visit(archive, phase.sharedBytes);
+  visit(archive, phase.name);
+}
+
+template <typename A> void visit(A &archive, Fact &fact) {
+  visit(archive, fact.key);
+  visit(archive, fact.value);
+  visit(archive, fact.estimated);
+}
+
+template <typename A> void visit(A &archive, Fault &fault) {
+  visit(archive, fault.id);
+  visit(archive, fault.message);
+  visit(archive, fault.file);
+  visit(archive, fault.line);
+  visit(archive, fault.column);
+}
+
+template <typename A, typename T> void visit(A &archive, std::vector<T> &elements) {
+  archive.count(elements);
+  if constexpr (std::is_same_v<T, uint8_t>)
+    archive.raw(elements.data(), elements.size());
+  else
+    for (T &element : elements)
+      visit(archive, element);
+}
+
+template <typename A> void visit(A &archive, Kernel &kernel) {
+  visit(archive, kernel.name);
+  visit(archive, kernel.target);
+  visit(archive, kernel.params);
+  visit(archive, kernel.results);
+  visit(archive, kernel.temporaries);
+  visit(archive, kernel.constraints);
+  visit(archive, kernel.phases);
+  visit(archive, kernel.scalarResults);
+  visit(archive, kernel.faults);
+  visit(archive, kernel.notes);
+  visit(archive, kernel.facts);
+  visit(archive, kernel.code);
+  visit(archive, kernel.slotCount);
+}
+
+} // namespace
+
+std::vector<uint8_t> serialize(const Kernel &kernel) {
+  Writer writer;
+  writer.raw(kMagic, sizeof kMagic);
+  writer.scalar(kVersion);
+  writer.scalar(uint64_t{0});
+  Kernel &fields = const_cast<Kernel &>(kernel); // the writer only reads; sharing the visitor is worth the cast
+  visit(writer, fields);
+  std::vector<uint8_t> bytes = std::move(writer.bytes());
+  const uint64_t payload = bytes.size() - kHeaderBytes;
+  std::memcpy(bytes.data() + kHeaderBytes - sizeof payload, &payload, sizeof payload);
+  const Checksum sum = checksum(bytes);
+  bytes.insert(bytes.end(), sum.begin(), sum.end());
+  return bytes;
+}
+
+Result<Kernel> deserialize(const std::vector<uint8_t> &bytes) {
+  using base::concat;
+  if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
+    return Error{concat("not a Vortex kernel: ", bytes.size(), " bytes without the expected signature")};
+  uint32_t version = 0;
+  uint64_t payload = 0;
+  std::memcpy(&version, bytes.data() + sizeof kMagic, sizeof version);
+  std::memcpy(&payload, bytes.data() + sizeof kMagic + sizeof version, sizeof payload);
+  if (version != kVersion)
+    return Error{concat("the kernel has format version ", version, ", this build reads version ", kVersion)};
+  const uint64_t present = bytes.size() - kHeaderBytes;
+  if (present < sizeof(Checksum) || payload != present - sizeof(Checksum))
+    return Error{concat("the kernel file is incomplete: it announces ", payload, " bytes and holds ",
+                        present < sizeof(Checksum) ? 0 : present - sizeof(Checksum))};
+  const std::span<const uint8_t> covered(bytes.data(), bytes.size() - sizeof(Checksum));
+  const Checksum sum = checksum(covered);
+  if (!std::equal(sum.begin(), sum.end(), bytes.end() - sizeof(Checksum)))
+    return Error{concat("the kernel file is damaged: the checksum over ", covered.size(), " bytes does not match")};
+  Reader reader(covered.subspan(kHeaderBytes));
+  Kernel kernel;
+  visit(reader, kernel);
+  if (!reader.complete())
+    return Error{concat("the kernel file is damaged: ", payload, " bytes do not hold the expected fields")};
+  if (Result<void> valid = validate(kernel); !valid)
+    return valid.takeError();
+  return kernel;
+}
+
+} // namespace vortex::artifact

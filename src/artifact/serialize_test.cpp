@@ -1,0 +1,113 @@
+#include "artifact/artifact.h"
+#include "artifact/checksum.h"
+#include "artifact/validate.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace {
+
+using namespace vortex::artifact;
+using Op = SizeExpr::Op;
+
+Kernel sample() {
+  Kernel kernel;
+  kernel.name = "softmax";
+  kernel.target = "cpu-x86_64-znver3";
+  kernel.params = {{.name = "x", .type = ScalarType::BF16, .isTensor = true, .rank = 2, .firstSlot = 0},
+                   {.name = "eps", .type = ScalarType::F32, .firstSlot = 5}};
+  kernel.results = {{.name = "y", .type = ScalarType::F32, .isTensor = true, .rank = 2, .access = Access::Write, .firstSlot = 6,
+                     .extents = {SizeExpr::slot(1), SizeExpr::slot(2)}, .zeroFill = true},
+                    {.name = "sum", .type = ScalarType::F32, .isTensor = true, .rank = 0, .access = Access::Write, .firstSlot = 11}};
+  kernel.temporaries = {{.name = "t", .type = ScalarType::U8, .isTensor = true, .rank = 1, .access = Access::ReadWrite, .firstSlot = 12,
+                         .extents = {SizeExpr::binary(Op::Mul, SizeExpr::slot(1), SizeExpr::constant(64))}}};
+  kernel.slotCount = 15;
+  kernel.constraints = {{SizeExpr::binary(Op::Equal, SizeExpr::slot(1), SizeExpr::slot(2)), "{0} is not {1}", {SizeExpr::slot(1), SizeExpr::slot(2)}}};
+  kernel.phases = {{.symbol = "softmax.0", .grid = {SizeExpr::slot(1), SizeExpr::constant(1), SizeExpr::constant(1)}, .block = {}, .scratchBytes = SizeExpr::constant(4096), .sharedBytes = {}, .name = "softmax"}};
+  kernel.scalarResults = {1};
+  kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};
+  kernel.notes = {"guard inserted", ""};
+  kernel.facts = {{"flops", -1, true}};
+  kernel.code = {1, 2, 3, 0, 255};
+  return kernel;
+}
+
+TEST(Artifact, SampleIsValid) {
+  const auto valid = validate(sample());
+  EXPECT_TRUE(valid) << valid.error().message;
+}
+
+TEST(Artifact, SerialisedFormReadsBackUnchanged) {
+  const std::vector<uint8_t> bytes = serialize(sample());
+  const auto again = deserialize(bytes);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(serialize(*again), bytes);
+  EXPECT_EQ(again->results[0].extents[1], SizeExpr::slot(2));
+  EXPECT_TRUE(again->results[0].zeroFill);
+  EXPECT_EQ(again->faults[0].line, 3u);
+  EXPECT_EQ(again->code, sample().code);
+  EXPECT_TRUE(deserialize(serialize(Kernel{})));
+}
+
+TEST(Artifact, EveryTruncationAndEveryFlippedBitIsAnError) {
+  const std::vector<uint8_t> bytes = serialize(sample());
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(deserialize({bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size)})) << size;
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::vector<uint8_t> damaged = bytes;
+    damaged[bit / 8] ^= static_cast<uint8_t>(1u << (bit % 8));
+    EXPECT_FALSE(deserialize(damaged)) << bit;
+  }
+}
+
+/// Damage whose checksum is right: the field reader itself must hold.
+TEST(Artifact, RandomPayloadsWithValidChecksumsDoNotCrash) {
+  std::mt19937 random(1);
+  const std::vector<uint8_t> bytes = serialize(sample());
+  int accepted = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::vector<uint8_t> damaged(bytes.begin(), bytes.end() - sizeof(Checksum));
+    const int edits = 1 + static_cast<int>(random() % 4);
+    for (int edit = 0; edit < edits; ++edit)
+      damaged[20 + random() % (damaged.size() - 20)] = static_cast<uint8_t>(random() % 4 == 0 ? 0xff : random());
+    const Checksum sum = checksum(damaged);
+    damaged.insert(damaged.end(), sum.begin(), sum.end());
+    if (const auto kernel = deserialize(damaged)) {
+      ++accepted; // harmless edits: names, facts, code
+      EXPECT_TRUE(validate(*kernel));
+    }
+  }
+  EXPECT_GT(accepted, 0);
+}
+
+TEST(Artifact, AnotherVersionIsNamed) {
+  std::vector<uint8_t> bytes = serialize(sample());
+  bytes[8] = 99;
+  EXPECT_NE(deserialize(bytes).error().message.find("version 99"), std::string::npos);
+}
+
+TEST(Artifact, ValidationNamesTheCulprit) {
+  const auto message = [](auto edit) {
+    Kernel kernel = sample();
+    edit(kernel);
+    const auto valid = validate(kernel);
+    return valid ? std::string("valid") : valid.error().message;
+  };
+  EXPECT_NE(message([](Kernel &k) { k.params[1].firstSlot = 4; }).find("'eps'"), std::string::npos);
+  EXPECT_NE(message([](Kernel &k) { k.slotCount = 16; }).find("slotCount is 16"), std::string::npos);
+  EXPECT_NE(message([](Kernel &k) { k.results[0].extents.pop_back(); }).find("'y'"), std::string::npos);
+  EXPECT_NE(message([](Kernel &k) { k.results[0].extents[0] = SizeExpr::slot(12); }).find("slot 12"), std::string::npos);
+  EXPECT_NE(message([](Kernel &k) { k.phases[0].grid[0].steps.clear(), k.phases[0].grid[0].steps.push_back({Op::Add, 0}); }).find("grid"), std::string::npos);
+  EXPECT_NE(message([](Kernel &k) { k.scalarResults = {2}; }).find("scalar result 2"), std::string::npos);
+  EXPECT_NE(message([](Kernel &k) { k.temporaries[0].rank = UINT32_MAX; }).find("'t'"), std::string::npos);
+  EXPECT_NE(message([](Kernel &k) { k.phases[0].symbol.clear(); }).find("no entry symbol"), std::string::npos);
+}
+
+TEST(Artifact, ScalarTypesHaveTheLanguagesNames) {
+  EXPECT_STREQ(name(ScalarType::BF16), "bf16");
+  EXPECT_STREQ(name(ScalarType::F8E5M2), "f8e5m2");
+  EXPECT_EQ(byteSize(ScalarType::F64), 8u);
+  EXPECT_EQ(byteSize(ScalarType::Bool), 1u);
+}
+
+} // namespace
