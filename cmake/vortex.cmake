@@ -42,6 +42,7 @@ function(vortex_executable name)
 endfunction()
 
 add_custom_target(vortex_tests)
+add_custom_target(vortex_fuzzers)
 
 function(vortex_test name)
   vortex_parse(${ARGN})
@@ -61,6 +62,7 @@ function(vortex_fuzzer name)
   add_executable(${name} ${ARG_SOURCES})
   vortex_link(${name} PRIVATE ${ARGN})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(vortex_fuzzers ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin/fuzz)
 endfunction()
 

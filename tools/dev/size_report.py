@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Lines of code by folder and the long files. Status 1 if a file has over 1000 lines or over 10 % of the code is in files over 500."""
+import collections
+import pathlib
+import sys
+
+LONG, TOO_LONG, MAX_SHARE = 500, 1000, 0.10
+SUFFIXES = {".h", ".cpp", ".td", ".py", ".cmake", ".sh", ".vx"}
+FOLDERS = ("src", "include", "tools", "std", "python", "bench", "tests", "examples", "cmake")
+
+
+def code_files(root):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file() and "errors" not in path.parts:
+                yield path.relative_to(root), path.read_text(errors="replace").count("\n")
+
+
+def layer(path):
+    parts = path.parts
+    depth = 3 if parts[0] == "src" and parts[1] in ("lang", "target", "runtime") else 2
+    return "/".join(parts[: min(depth, len(parts) - 1)])
+
+
+def main():
+    root = pathlib.Path(__file__).parents[2]
+    files = list(code_files(root))
+    total = sum(lines for _, lines in files) or 1
+    by_folder = collections.Counter()
+    for path, lines in files:
+        by_folder[layer(path)] += lines
+    if "--verbose" in sys.argv:
+        for folder, lines in by_folder.most_common():
+            print(f"{lines:7} {folder}")
+    long_files = sorted(((lines, path) for path, lines in files if lines > LONG), reverse=True)
+    for lines, path in long_files:
+        print(f"{path}:1: {'error' if lines > TOO_LONG else 'warning'}: {lines} lines")
+    share = sum(lines for lines, _ in long_files) / total
+    print(f"size: {len(files)} files, {total} lines, {share:.1%} of them in files over {LONG}")
+    return any(lines > TOO_LONG for lines, _ in long_files) or share > MAX_SHARE
+
+
+if __name__ == "__main__":
+    sys.exit(main())
