@@ -45,6 +45,9 @@ struct Diagnostic {
   SourceRange position() const;
 };
 
+/// Id of the note that ends a list cut off by DiagnosticSink's cap.
+inline constexpr std::string_view kTooManyErrorsId = "E0199";
+
 class DiagnosticSink;
 
 /// Completes a diagnostic and reports it when destroyed (at the end of the full expression):

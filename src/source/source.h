@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace vortex::source {
@@ -67,8 +68,8 @@ private:
 /// Owns all source text of one compilation. Not thread-safe.
 class SourceManager {
 public:
-  /// Largest accepted file, so that offsets fit 32 bits with room to spare.
-  static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 31;
+  /// Largest accepted file: bounds the memory of tokens and trees, and offsets fit 32 bits.
+  static constexpr uint64_t kMaxFileBytes = uint64_t{64} << 20;
 
   SourceManager();
   ~SourceManager();
@@ -91,6 +92,7 @@ public:
 
 private:
   std::vector<std::unique_ptr<SourceFile>> files_;
+  std::unordered_map<std::string, FileId> byPath_;
 };
 
 } // namespace vortex::source

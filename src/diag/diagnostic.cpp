@@ -1,0 +1,99 @@
+#include "diag/diagnostic.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+
+namespace vortex::diag {
+
+SourceRange Diagnostic::position() const {
+  for (const Label &label : labels)
+    if (label.primary)
+      return label.range;
+  return labels.empty() ? SourceRange{} : labels.front().range;
+}
+
+DiagnosticBuilder::~DiagnosticBuilder() { emit(); }
+
+void DiagnosticBuilder::emit() {
+  if (sink_)
+    sink_->report(std::move(diagnostic_));
+  sink_ = nullptr;
+}
+
+DiagnosticBuilder &DiagnosticBuilder::primary(std::string message) {
+  for (Label &label : diagnostic_.labels)
+    if (label.primary)
+      label.message = std::move(message);
+  return *this;
+}
+
+DiagnosticBuilder &DiagnosticBuilder::label(SourceRange range, std::string message) {
+  if (range.isValid())
+    diagnostic_.labels.push_back({range, std::move(message), false});
+  return *this;
+}
+
+DiagnosticBuilder &DiagnosticBuilder::note(std::string text) {
+  diagnostic_.notes.push_back(std::move(text));
+  return *this;
+}
+
+DiagnosticBuilder &DiagnosticBuilder::help(std::string text) {
+  diagnostic_.helps.push_back(std::move(text));
+  return *this;
+}
+
+DiagnosticBuilder &DiagnosticBuilder::fix(SourceRange range, std::string replacement, std::string description) {
+  diagnostic_.fixes.push_back({range, std::move(replacement), std::move(description)});
+  return *this;
+}
+
+static Diagnostic makeDiagnostic(std::string_view id, Severity severity, SourceRange range, std::string message) {
+  Diagnostic diagnostic{.id = std::string(id), .severity = severity, .message = std::move(message)};
+  if (range.isValid())
+    diagnostic.labels.push_back({range, "", true});
+  return diagnostic;
+}
+
+DiagnosticBuilder DiagnosticSink::error(std::string_view id, SourceRange range, std::string message) {
+  return {*this, makeDiagnostic(id, Severity::Error, range, std::move(message))};
+}
+
+DiagnosticBuilder DiagnosticSink::warning(std::string_view id, SourceRange range, std::string message) {
+  return {*this, makeDiagnostic(id, Severity::Warning, range, std::move(message))};
+}
+
+void DiagnosticSink::report(Diagnostic diagnostic) {
+  VORTEX_CHECK(findId(diagnostic.id), "%s is not in src/diag/ids", diagnostic.id.c_str());
+  const SourceRange at = diagnostic.position();
+  // Without a position two findings with one id (two missing files) are different findings.
+  if (at.isValid() && !seen_.emplace(diagnostic.id, at.file.value, at.begin).second)
+    return;
+  const bool wasFull = isFull();
+  if (diagnostic.severity == Severity::Error)
+    ++errorCount_;
+  else if (diagnostic.severity == Severity::Warning && !wasFull)
+    ++warningCount_;
+  if (!wasFull) {
+    diagnostics_.push_back(std::move(diagnostic));
+    return;
+  }
+  if (capNoted_)
+    return;
+  capNoted_ = true;
+  diagnostics_.push_back({.id = std::string(kTooManyErrorsId),
+                          .severity = Severity::Note,
+                          .message = "more than " + std::to_string(maxErrors_) + " errors; the rest is not shown"});
+}
+
+void DiagnosticSink::sortByPosition() {
+  std::stable_sort(diagnostics_.begin(), diagnostics_.end(), [](const Diagnostic &lhs, const Diagnostic &rhs) {
+    const SourceRange a = lhs.position(), b = rhs.position();
+    return std::tuple(a.file.value, a.begin) < std::tuple(b.file.value, b.begin); // kNone is the largest file
+  });
+}
+
+void DiagnosticSink::clear() { *this = DiagnosticSink(maxErrors_); }
+
+} // namespace vortex::diag
