@@ -3,6 +3,7 @@
 #include "base/check.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace vortex::diag {
 
@@ -88,10 +89,17 @@ void DiagnosticSink::report(Diagnostic diagnostic) {
 }
 
 void DiagnosticSink::sortByPosition() {
-  std::stable_sort(diagnostics_.begin(), diagnostics_.end(), [](const Diagnostic &lhs, const Diagnostic &rhs) {
-    const SourceRange a = lhs.position(), b = rhs.position();
-    return std::tuple(a.file.value, a.begin) < std::tuple(b.file.value, b.begin); // kNone is the largest file
-  });
+  const auto key = [&](size_t i) {
+    const SourceRange at = diagnostics_[i].position();
+    return std::tuple(at.file.value, at.begin, i); // kNone is the largest file
+  };
+  std::vector<size_t> order(diagnostics_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t lhs, size_t rhs) { return key(lhs) < key(rhs); });
+  std::vector<Diagnostic> sorted;
+  for (size_t i : order)
+    sorted.push_back(std::move(diagnostics_[i]));
+  diagnostics_ = std::move(sorted);
 }
 
 void DiagnosticSink::clear() { *this = DiagnosticSink(maxErrors_); }

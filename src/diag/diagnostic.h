@@ -36,10 +36,10 @@ struct Diagnostic {
   std::string id;
   Severity severity = Severity::Error;
   std::string message;
-  std::vector<Label> labels;
-  std::vector<std::string> notes;
-  std::vector<std::string> helps;
-  std::vector<Fix> fixes;
+  std::vector<Label> labels = {};
+  std::vector<std::string> notes = {};
+  std::vector<std::string> helps = {};
+  std::vector<Fix> fixes = {};
 
   /// The primary label's range, else the first label's, else an invalid range.
   SourceRange position() const;
@@ -52,7 +52,7 @@ class DiagnosticSink;
 
 /// Completes a diagnostic and reports it when destroyed (at the end of the full expression):
 ///   sink.error("E0512", use, "`x` was moved").primary("used after the move").label(move, "moved here").help("…");
-class [[nodiscard]] DiagnosticBuilder {
+class DiagnosticBuilder {
 public:
   DiagnosticBuilder(DiagnosticSink &sink, Diagnostic diagnostic) : sink_(&sink), diagnostic_(std::move(diagnostic)) {}
   DiagnosticBuilder(DiagnosticBuilder &&other) noexcept : sink_(other.sink_), diagnostic_(std::move(other.diagnostic_)) {

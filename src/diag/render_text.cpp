@@ -129,8 +129,9 @@ private:
   }
 
   void lines(const SourceFile &file, std::vector<const Label *> labels) {
-    std::stable_sort(labels.begin(), labels.end(),
-                     [](const Label *a, const Label *b) { return a->range.begin < b->range.begin; });
+    std::sort(labels.begin(), labels.end(), [](const Label *a, const Label *b) {
+      return std::tuple(a->range.begin, a) < std::tuple(b->range.begin, b); // one array: addresses keep the order of equals
+    });
     for (size_t i = 0; i < labels.size();) {
       const uint32_t line = lineOf(*labels[i]);
       size_t end = i;

@@ -103,7 +103,7 @@ struct FieldInit {
   SourceRange range;
 };
 
-/// `S { a: 1, b }`, `mod.S<f32> { … }`. `type` is a NamedType.
+/// `S { a: 1, b }`, `mod.S::<f32> { … }`. `type` is a NamedType.
 struct StructExpr : Expr {
   static constexpr ExprKind kKind = ExprKind::Struct;
   Type *type = nullptr;
