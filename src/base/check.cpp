@@ -19,13 +19,13 @@ std::atomic<CheckHandler> checkHandler{nullptr};
   std::abort();
 }
 
-void printPlace(const char *condition, const char *file, int line) {
+void printPlace(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "internal error: %s at %s:%d", condition, file, line);
 }
 
-} // namespace
+}  // namespace
 
-void failCheck(const char *condition, const char *file, int line, const char *format, ...) {
+void failCheck(const char* condition, const char* file, int line, const char* format, ...) {
   printPlace(condition, file, line);
   std::fputs(": ", stderr);
   va_list arguments;
@@ -35,11 +35,11 @@ void failCheck(const char *condition, const char *file, int line, const char *fo
   finish();
 }
 
-void failCheck(const char *condition, const char *file, int line) {
+void failCheck(const char* condition, const char* file, int line) {
   printPlace(condition, file, line);
   finish();
 }
 
 void setCheckHandler(CheckHandler handler) { checkHandler = handler; }
 
-} // namespace vortex::base
+}  // namespace vortex::base

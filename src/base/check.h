@@ -3,15 +3,15 @@
 namespace vortex::base {
 
 /// Prints "internal error: <condition> at file:line: <message>" to stderr and aborts.
-[[noreturn, gnu::format(printf, 4, 5)]] void failCheck(const char *condition, const char *file, int line,
-                                                       const char *format, ...);
-[[noreturn]] void failCheck(const char *condition, const char *file, int line);
+[[noreturn, gnu::format(printf, 4, 5)]] void failCheck(const char* condition, const char* file, int line,
+                                                       const char* format, ...);
+[[noreturn]] void failCheck(const char* condition, const char* file, int line);
 
 /// Called once by failCheck after the message and before abort, for instance to write a reproducer. One per process.
 using CheckHandler = void (*)();
 void setCheckHandler(CheckHandler handler);
 
-} // namespace vortex::base
+}  // namespace vortex::base
 
 /// VORTEX_CHECK(condition) or VORTEX_CHECK(condition, "printf format", …): our own mistake, on in release builds.
 #define VORTEX_CHECK(condition, ...)                                                                                   \

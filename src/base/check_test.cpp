@@ -7,7 +7,8 @@ namespace {
 TEST(Check, ATrueConditionDoesNothing) { VORTEX_CHECK(1 + 1 == 2, "arithmetic %d", 2); }
 
 TEST(CheckDeathTest, AFalseConditionPrintsItselfAndTheMessage) {
-  EXPECT_DEATH(VORTEX_CHECK(1 > 2, "saw %d and %s", 7, "x"), "internal error: 1 > 2 at .*check_test.cpp:[0-9]+: saw 7 and x");
+  EXPECT_DEATH(VORTEX_CHECK(1 > 2, "saw %d and %s", 7, "x"),
+               "internal error: 1 > 2 at .*check_test.cpp:[0-9]+: saw 7 and x");
   EXPECT_DEATH(VORTEX_CHECK(false), "internal error: false at");
 }
 
@@ -19,4 +20,4 @@ TEST(CheckDeathTest, TheHandlerRunsBeforeTheAbort) {
   EXPECT_DEATH(fail(), "handler ran");
 }
 
-} // namespace
+}  // namespace

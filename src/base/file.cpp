@@ -13,7 +13,7 @@
 namespace vortex::base {
 namespace {
 
-Error fileError(const char *action, const std::string &path, int code) {
+Error fileError(const char* action, const std::string& path, int code) {
   return {concat("cannot ", action, " ", path, ": ", std::strerror(code))};
 }
 
@@ -24,8 +24,8 @@ public:
     if (value_ >= 0)
       ::close(value_);
   }
-  Descriptor(const Descriptor &) = delete;
-  Descriptor &operator=(const Descriptor &) = delete;
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return value_; }
   /// Network and quota file systems report a full disk only here.
   int close() { return ::close(std::exchange(value_, -1)); }
@@ -35,7 +35,7 @@ private:
 };
 
 /// 0, or the errno of the first failing step.
-int writeAll(Descriptor &file, std::string_view content) {
+int writeAll(Descriptor& file, std::string_view content) {
   while (!content.empty()) {
     ssize_t written = ::write(file.get(), content.data(), content.size());
     if (written < 0) {
@@ -50,9 +50,9 @@ int writeAll(Descriptor &file, std::string_view content) {
   return file.close() == 0 ? 0 : errno;
 }
 
-} // namespace
+}  // namespace
 
-Result<std::string> readFile(const std::string &path) {
+Result<std::string> readFile(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0)
     return fileError("open", path, errno);
@@ -81,7 +81,7 @@ Result<std::string> readFile(const std::string &path) {
   return content;
 }
 
-Result<void> writeFileAtomic(const std::string &path, std::string_view content) {
+Result<void> writeFileAtomic(const std::string& path, std::string_view content) {
   static std::atomic<unsigned> counter{0};
   std::string temporary = concat(path, ".tmp.", ::getpid(), ".", counter++);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -96,7 +96,7 @@ Result<void> writeFileAtomic(const std::string &path, std::string_view content) 
   return fileError("write", path, code);
 }
 
-Result<void> createFolders(const std::string &path) {
+Result<void> createFolders(const std::string& path) {
   std::error_code code;
   std::filesystem::create_directories(path, code);
   if (code)
@@ -104,4 +104,4 @@ Result<void> createFolders(const std::string &path) {
   return {};
 }
 
-} // namespace vortex::base
+}  // namespace vortex::base

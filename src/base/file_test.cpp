@@ -62,11 +62,11 @@ TEST_F(File, ConcurrentWritersLeaveOneWholeContent) {
       for (int i = 0; i < 20; ++i)
         ASSERT_TRUE(writeFileAtomic(folder_ + "/shared", std::string(50'000, letter)).ok());
     });
-  for (std::thread &writer : writers)
+  for (std::thread& writer : writers)
     writer.join();
   std::string content = readFile(folder_ + "/shared").value();
   EXPECT_EQ(content, std::string(50'000, content[0]));
   EXPECT_EQ(filesInFolder(), 1u);
 }
 
-} // namespace
+}  // namespace

@@ -18,11 +18,11 @@ constexpr std::array<uint32_t, 64> kRound = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-uint32_t loadBigEndian(const uint8_t *bytes) {
+uint32_t loadBigEndian(const uint8_t* bytes) {
   return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | uint32_t{bytes[3]};
 }
 
-std::array<uint32_t, 64> expandMessage(const uint8_t *block) {
+std::array<uint32_t, 64> expandMessage(const uint8_t* block) {
   std::array<uint32_t, 64> words;
   for (int i = 0; i < 16; ++i)
     words[i] = loadBigEndian(block + 4 * i);
@@ -35,13 +35,13 @@ std::array<uint32_t, 64> expandMessage(const uint8_t *block) {
   return words;
 }
 
-} // namespace
+}  // namespace
 
 // Fractional bits of the square roots of the first 8 primes.
 Hasher::Hasher()
     : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
 
-void Hasher::compress(const uint8_t *block) {
+void Hasher::compress(const uint8_t* block) {
   std::array<uint32_t, 64> words = expandMessage(block);
   auto [a, b, c, d, e, f, g, h] = state_;
   for (int i = 0; i < 64; ++i) {
@@ -58,11 +58,11 @@ void Hasher::compress(const uint8_t *block) {
     state_[i] += mixed[i];
 }
 
-Hasher &Hasher::add(std::string_view bytes) {
+Hasher& Hasher::add(std::string_view bytes) {
   while (!bytes.empty()) {
     size_t used = bytes_ % 64;
     if (used == 0 && bytes.size() >= 64) {
-      compress(reinterpret_cast<const uint8_t *>(bytes.data()));
+      compress(reinterpret_cast<const uint8_t*>(bytes.data()));
       bytes.remove_prefix(64);
       bytes_ += 64;
       continue;
@@ -77,14 +77,14 @@ Hasher &Hasher::add(std::string_view bytes) {
   return *this;
 }
 
-Hasher &Hasher::addNumber(uint64_t number) {
+Hasher& Hasher::addNumber(uint64_t number) {
   char bytes[8];
   for (int i = 0; i < 8; ++i)
     bytes[i] = static_cast<char>(number >> (8 * i));
   return add({bytes, 8});
 }
 
-Hasher &Hasher::addField(std::string_view bytes) { return addNumber(bytes.size()).add(bytes); }
+Hasher& Hasher::addField(std::string_view bytes) { return addNumber(bytes.size()).add(bytes); }
 
 std::array<uint8_t, 32> Hasher::finish() {
   uint64_t bits = bytes_ * 8;
@@ -112,4 +112,4 @@ std::string Hasher::finishHex() {
 
 std::string contentHash(std::string_view bytes) { return Hasher().add(bytes).finishHex(); }
 
-} // namespace vortex::base
+}  // namespace vortex::base

@@ -43,4 +43,4 @@ TEST(Hash, FieldsAreSeparated) {
   EXPECT_NE(Hasher().addField("ab").addField("c").finishHex(), Hasher().addField("a").addField("bc").finishHex());
 }
 
-} // namespace
+}  // namespace

@@ -9,4 +9,4 @@ namespace vortex::base {
 using vortex::Error;
 using vortex::Result;
 
-} // namespace vortex::base
+}  // namespace vortex::base

@@ -31,4 +31,4 @@ TEST(ResultDeathTest, ValueOfAnErrorAborts) {
   EXPECT_DEATH((void)result.value(), "the reason");
 }
 
-} // namespace
+}  // namespace

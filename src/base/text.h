@@ -7,17 +7,17 @@
 namespace vortex::base {
 
 /// Everything streamed one after the other: concat("expected ", 3, " bytes").
-template <typename... Parts> std::string concat(const Parts &...parts) {
+template <typename... Parts> std::string concat(const Parts&... parts) {
   std::ostringstream out;
   (out << ... << parts);
   return std::move(out).str();
 }
 
 /// Elements streamed with a separator between them.
-template <typename Range> std::string join(const Range &elements, std::string_view separator) {
+template <typename Range> std::string join(const Range& elements, std::string_view separator) {
   std::ostringstream out;
   bool first = true;
-  for (const auto &element : elements) {
+  for (const auto& element : elements) {
     if (!first)
       out << separator;
     first = false;
@@ -26,4 +26,4 @@ template <typename Range> std::string join(const Range &elements, std::string_vi
   return std::move(out).str();
 }
 
-} // namespace vortex::base
+}  // namespace vortex::base

@@ -15,4 +15,4 @@ TEST(Text, JoinPutsTheSeparatorOnlyBetween) {
   EXPECT_EQ(join(std::vector<int>{1, 2, 3}, ", "), "1, 2, 3");
 }
 
-} // namespace
+}  // namespace
