@@ -1,0 +1,49 @@
+#include "lang/sema/analyze.h"
+#include "lang/sema/kernel/bounds.h"
+#include "lang/sema/kernel/grid.h"
+#include "lang/sema/kernel/inline_calls.h"
+#include "lang/sema/kernel/roots.h"
+#include "lang/sema/kernel/uniformity.h"
+
+#include <set>
+
+namespace vortex::lang {
+namespace {
+
+void collectLaunched(const Expr &expr, std::set<const Function *> &withGrid) {
+  if (expr.kind == ExprKind::Launch && expr.function && !expr.launch.grid.empty())
+    withGrid.insert(expr.function);
+  for (const Expr *arg : expr.args)
+    if (arg)
+      collectLaunched(*arg, withGrid);
+}
+
+void setUnchecked(Expr &expr) {
+  if (expr.kind == ExprKind::Element || expr.kind == ExprKind::Slice)
+    expr.guard = Guard::Unchecked;
+  for (Expr *arg : expr.args)
+    if (arg)
+      setUnchecked(*arg);
+}
+
+} // namespace
+
+void analyzeKernels(Program &program, diag::DiagnosticSink &sink) {
+  std::set<const Function *> withGrid;
+  for (const auto &function : program.functions)
+    if (!function->isKernel && function->body)
+      collectLaunched(*function->body, withGrid);
+
+  for (Function *kernel : program.kernels) {
+    if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
+      continue;
+    Roots roots(*kernel);
+    inferGrid(*kernel, roots, withGrid.contains(kernel), sink);
+    inferUniformity(*kernel, roots, sink);
+    if (kernel->kernel->uncheckedBounds)
+      setUnchecked(*kernel->body);
+    proveBounds(*kernel, roots);
+  }
+}
+
+} // namespace vortex::lang

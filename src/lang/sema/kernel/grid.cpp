@@ -1,0 +1,258 @@
+#include "lang/sema/kernel/grid.h"
+
+#include <array>
+#include <set>
+
+namespace vortex::lang {
+namespace {
+
+Type stripRefs(Type type) {
+  while (type && type->kind == TypeKind::Ref)
+    type = type->elem;
+  return type;
+}
+
+/// A subscript `t[…, thread.global_id, …]` of a global tensor.
+struct Subscript {
+  const Expr *element;
+  const Expr *index;
+  DimExpr extent;
+  size_t dim;
+};
+
+class GridInference {
+public:
+  GridInference(Function &kernel, const Roots &roots, bool launchedWithGrid, diag::DiagnosticSink &sink)
+      : kernel_(kernel), roots_(roots), launchedWithGrid_(launchedWithGrid), sink_(sink) {}
+
+  void run() {
+    KernelSpec &spec = *kernel_.kernel;
+    if (kernel_.body)
+      scan(*kernel_.body);
+    if (spec.gridKind != GridKind::Explicit)
+      infer(spec);
+    checkResults(spec);
+    if (spec.gridKind == GridKind::Domain)
+      warnSurplus();
+  }
+
+private:
+  void scan(const Expr &expr) {
+    if (expr.kind == ExprKind::Builtin && expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::WarpAll &&
+        expr.builtin != Builtin::WarpSize && !position_)
+      position_ = &expr;
+    if (expr.kind == ExprKind::Element)
+      recordSubscripts(expr);
+    if (expr.kind == ExprKind::Return && !expr.args.empty() && !firstReturn_)
+      firstReturn_ = &expr;
+    for (const Expr *arg : expr.args)
+      if (arg)
+        scan(*arg);
+    for (const SliceDim &slice : expr.slices)
+      for (const Expr *part : {slice.begin, slice.end})
+        if (part)
+          scan(*part);
+  }
+
+  void recordSubscripts(const Expr &element) {
+    Type base = stripRefs(element.args[0]->type);
+    if (!base || !base->isTensor() || base->space != Space::Global || base->shape.size() + 1 != element.args.size())
+      return;
+    for (size_t dim = 0; dim < base->shape.size(); ++dim) {
+      const Expr *index = stripIntegerCasts(element.args[dim + 1], roots_);
+      if (index->kind != ExprKind::Builtin || index->builtin != Builtin::ThreadGlobalId)
+        continue;
+      size_t axis = index->ints.empty() ? 0 : static_cast<size_t>(index->ints[0]);
+      subscripts_[axis].push_back({&element, index, base->shape[dim], dim});
+    }
+  }
+
+  void infer(KernelSpec &spec) {
+    size_t axes = 0;
+    for (size_t axis = 0; axis < 3; ++axis)
+      if (!subscripts_[axis].empty())
+        axes = axis + 1;
+    if (axes == 0) {
+      if (!position_) {
+        spec.gridKind = GridKind::WholeTensor;
+        return;
+      }
+      // A per-thread scalar result fills the result tensor, which then is the domain.
+      if (!launchedWithGrid_ && !resultIsDomain(spec))
+        sink_.error("E0458", position_->range, "the number of blocks of `" + kernel_.name + "` cannot be inferred")
+            .primary("the kernel names blocks or threads, but no tensor is subscripted by exactly `thread.global_id`")
+            .label(kernel_.nameRange, "this kernel needs a grid")
+            .help("say it on the kernel: `@launch(grid = [ceil_div(N, 256)], block = 256)`, or at the call: `" + kernel_.name +
+                  ".launch(grid = …, block = …)(…)`");
+      if (launchedWithGrid_)
+        spec.gridKind = GridKind::Explicit;
+      return;
+    }
+    if (launchedWithGrid_) {
+      spec.gridKind = GridKind::Explicit;
+      return;
+    }
+    spec.gridKind = GridKind::Domain;
+    for (size_t axis = 0; axis < axes; ++axis)
+      spec.domain.push_back(subscripts_[axis].empty() ? DimExpr::constant(1) : agreedExtent(axis));
+  }
+
+  bool resultIsDomain(KernelSpec &spec) {
+    Type result = kernel_.resultType;
+    if (!result || !result->isTensor() || !firstReturn_ || stripRefs(firstReturn_->args[0]->type)->isTensor() || result->rank() > 3)
+      return false;
+    spec.gridKind = GridKind::Domain;
+    for (size_t i = result->shape.size(); i-- > 0;)
+      spec.domain.push_back(result->shape[i]);
+    return true;
+  }
+
+  DimExpr agreedExtent(size_t axis) {
+    const Subscript &first = subscripts_[axis].front();
+    for (const Subscript &other : subscripts_[axis]) {
+      if (other.extent == first.extent)
+        continue;
+      auto names = kernel_.dimNames();
+      sink_.error("E0457", other.element->range, "the grid of `" + kernel_.name + "` has two different extents")
+          .primary("`thread.global_id` runs over " + other.extent.text(names) + " here")
+          .label(first.element->range, "and over " + first.extent.text(names) + " here")
+          .help("give both tensors the same extent, or say the grid with `@launch(grid = […], block = …)`");
+      break;
+    }
+    return first.extent;
+  }
+
+  void checkResults(const KernelSpec &spec) {
+    Type result = kernel_.resultType;
+    if (!result || result->kind == TypeKind::Unit || result->kind == TypeKind::Error)
+      return;
+    bool scalar = result->kind == TypeKind::Scalar;
+    if (scalar && spec.reduce == ReduceKind::None && spec.gridKind != GridKind::WholeTensor && !isOneBlock(spec))
+      sink_.error("E0459", kernel_.resultRange, "each block of `" + kernel_.name + "` returns its own value, but the result is one scalar")
+          .primary("the blocks' values need to be combined")
+          .help("write `-> " + text(result, kernel_.dimNames()) + " reduce(add)` (or mul, min, max, and, or)");
+    if (!result->isTensor() || spec.gridKind != GridKind::Domain || !firstReturn_)
+      return;
+    Type returned = stripRefs(firstReturn_->args[0]->type);
+    if (!returned || returned->kind != TypeKind::Scalar)
+      return;
+    std::vector<DimExpr> domain(spec.domain.rbegin(), spec.domain.rend());
+    if (domain == result->shape)
+      return;
+    auto names = kernel_.dimNames();
+    std::string domainText;
+    for (const DimExpr &extent : domain)
+      domainText += (domainText.empty() ? "" : ", ") + extent.text(names);
+    sink_.error("E0460", firstReturn_->range, "one value per thread does not fill the result")
+        .primary("returned by each thread of a [" + domainText + "] domain")
+        .label(kernel_.resultRange, "the result is " + text(result, names));
+  }
+
+  bool isOneBlock(const KernelSpec &spec) const {
+    if (spec.grid.empty())
+      return false;
+    for (const Expr *size : spec.grid) {
+      const Expr *value = stripIntegerCasts(size, roots_);
+      if (value->kind != ExprKind::Int || value->intValue != 1)
+        return false;
+    }
+    return true;
+  }
+
+  /// Surplus threads of the last block read 0. Warn where that 0 enters shared memory and the source does not test the bound.
+  void warnSurplus() {
+    if (kernel_.body)
+      findShared(*kernel_.body, false);
+  }
+
+  void findShared(const Expr &expr, bool bounded) {
+    if (expr.kind == ExprKind::If && !expr.args.empty() && mentionsGlobalId(*expr.args[0])) {
+      findShared(*expr.args[1], true);
+      if (expr.args.size() > 2)
+        findShared(*expr.args[2], true);
+      return;
+    }
+    if (expr.kind == ExprKind::Assign && !bounded && isSharedPlace(*expr.args[0]))
+      if (const Expr *load = surplusLoad(*expr.args[1], 0))
+        warn(expr, *load, "stored to shared memory");
+    if (expr.kind == ExprKind::Builtin && !bounded && expr.builtin >= Builtin::ShuffleXor && expr.builtin <= Builtin::WarpMin &&
+        !expr.args.empty())
+      if (const Expr *load = surplusLoad(*expr.args[0], 0))
+        warn(expr, *load, "exchanged between lanes");
+    for (const Expr *arg : expr.args)
+      if (arg)
+        findShared(*arg, bounded);
+  }
+
+  void warn(const Expr &use, const Expr &load, const char *how) {
+    if (isNeutralZero())
+      return;
+    sink_.warning("W0450", use.range, "surplus threads of the last block contribute 0 here")
+        .primary(std::string(how) + " without a test of the bound")
+        .label(load.range, "threads outside the tensor read 0")
+        .help("select the value that should stand for missing elements: `if thread.global_id < N { … } else { … }`");
+  }
+
+  /// With `reduce(add)`, `or` the zeros change nothing.
+  bool isNeutralZero() const {
+    ReduceKind kind = kernel_.kernel->reduce;
+    return kind == ReduceKind::Add || kind == ReduceKind::Or;
+  }
+
+  static bool mentionsGlobalId(const Expr &expr) {
+    if (expr.kind == ExprKind::Builtin && expr.builtin == Builtin::ThreadGlobalId)
+      return true;
+    if (expr.kind == ExprKind::Var)
+      return true;  // a bound computed into a variable counts as tested
+    for (const Expr *arg : expr.args)
+      if (arg && mentionsGlobalId(*arg))
+        return true;
+    return false;
+  }
+
+  static bool isSharedPlace(const Expr &place) {
+    if (place.kind != ExprKind::Element)
+      return false;
+    Type base = stripRefs(place.args[0]->type);
+    return base && base->isTensor() && base->space == Space::Shared;
+  }
+
+  const Expr *surplusLoad(const Expr &expr, int depth) const {
+    if (depth > 32)
+      return nullptr;
+    if (expr.kind == ExprKind::Element) {
+      for (const auto &axis : subscripts_)
+        for (const Subscript &subscript : axis)
+          if (subscript.element == &expr)
+            return &expr;
+      return nullptr;
+    }
+    if (expr.kind == ExprKind::Var) {
+      const Expr *value = roots_.soleValue(expr.variable);
+      return value ? surplusLoad(*value, depth + 1) : nullptr;
+    }
+    if (expr.kind == ExprKind::If)
+      return nullptr;
+    for (const Expr *arg : expr.args)
+      if (arg)
+        if (const Expr *load = surplusLoad(*arg, depth + 1))
+          return load;
+    return nullptr;
+  }
+
+  Function &kernel_;
+  const Roots &roots_;
+  bool launchedWithGrid_;
+  diag::DiagnosticSink &sink_;
+  std::array<std::vector<Subscript>, 3> subscripts_;
+  const Expr *position_ = nullptr;
+  const Expr *firstReturn_ = nullptr;
+};
+
+} // namespace
+
+void inferGrid(Function &kernel, const Roots &roots, bool launchedWithGrid, diag::DiagnosticSink &sink) {
+  GridInference(kernel, roots, launchedWithGrid, sink).run();
+}
+
+} // namespace vortex::lang

@@ -1,0 +1,104 @@
+#include "lang/sema/kernel/roots.h"
+
+namespace vortex::lang {
+
+bool isAtomic(Builtin builtin) {
+  return builtin >= Builtin::AtomicAdd && builtin <= Builtin::AtomicStore;
+}
+
+bool isWarpOperation(Builtin builtin) {
+  return builtin >= Builtin::SyncWarp && builtin <= Builtin::WarpAll;
+}
+
+Roots::Roots(const Function &kernel) {
+  if (kernel.body)
+    collect(*kernel.body);
+  for (const Expr *place : stores_)
+    if (const Variable *root = rootOf(*place))
+      written_.insert(root);
+}
+
+void Roots::collect(const Expr &expr) {
+  if (expr.kind == ExprKind::Let && expr.variable && !expr.args.empty())
+    initialisers_[expr.variable] = expr.args[0];
+  if (expr.kind == ExprKind::Assign) {
+    if (expr.args[0]->kind == ExprKind::Var)
+      assigned_.insert(expr.args[0]->variable);
+    stores_.push_back(expr.args[0]);
+  }
+  if (expr.kind == ExprKind::Builtin && isAtomic(expr.builtin) && expr.builtin != Builtin::AtomicLoad)
+    stores_.push_back(expr.args[0]);
+  for (const Expr *arg : expr.args)
+    if (arg)
+      collect(*arg);
+  for (const SliceDim &slice : expr.slices) {
+    if (slice.begin)
+      collect(*slice.begin);
+    if (slice.end)
+      collect(*slice.end);
+  }
+}
+
+const Variable *Roots::rootOf(const Expr &place) const {
+  const Expr *at = &place;
+  // Each step goes to an operand or to an earlier variable, so this ends.
+  while (at) {
+    switch (at->kind) {
+    case ExprKind::Var: {
+      Type type = at->variable->type;
+      bool borrows = type && (type->kind == TypeKind::Ref || type->isTensor()) && !at->variable->isParam;
+      auto found = initialisers_.find(at->variable);
+      bool aliases = borrows && found != initialisers_.end() &&
+                     (found->second->kind == ExprKind::Ref || found->second->kind == ExprKind::Slice ||
+                      found->second->kind == ExprKind::Var || found->second->kind == ExprKind::Deref);
+      if (!aliases)
+        return at->variable;
+      at = found->second;
+      break;
+    }
+    case ExprKind::Element:
+    case ExprKind::Slice:
+    case ExprKind::Field:
+    case ExprKind::Ref:
+    case ExprKind::Deref: at = at->args.empty() ? nullptr : at->args[0]; break;
+    default: return nullptr;
+    }
+  }
+  return nullptr;
+}
+
+const Expr *Roots::soleValue(const Variable *variable) const {
+  if (!variable || assigned_.contains(variable))
+    return nullptr;
+  auto found = initialisers_.find(variable);
+  return found == initialisers_.end() ? nullptr : found->second;
+}
+
+/// Seen as sign- or zero-extended to 64 bits, the value is the same before and after.
+static bool keepsValue(Scalar from, Scalar to) {
+  if (bitWidth(from) > bitWidth(to))
+    return false;
+  return isUnsigned(from) ? bitWidth(from) < bitWidth(to) || isUnsigned(to) || bitWidth(to) == 64
+                          : !isUnsigned(to) || bitWidth(to) == 64;
+}
+
+const Expr *stripIntegerCasts(const Expr *expr, const Roots &roots) {
+  while (expr) {
+    if (expr->kind == ExprKind::Cast && expr->type->kind == TypeKind::Scalar && isInteger(expr->type->scalar)) {
+      Type from = expr->args[0]->type;
+      if (from->kind != TypeKind::Scalar || !isInteger(from->scalar) || !keepsValue(from->scalar, expr->type->scalar))
+        return expr;
+      expr = expr->args[0];
+    } else if (expr->kind == ExprKind::Var) {
+      const Expr *value = roots.soleValue(expr->variable);
+      if (!value)
+        return expr;
+      expr = value;
+    } else {
+      return expr;
+    }
+  }
+  return expr;
+}
+
+} // namespace vortex::lang
