@@ -20,6 +20,8 @@ def Vx_Dialect : Dialect {
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let extraClassDeclaration = "void registerAttributesAndTypes();";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -28,6 +30,8 @@ class Vx_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32Enu
   let genSpecializedAttr = 0;
 }
 class Vx_EnumAttr<I32EnumAttr e, string mnemonic> : EnumAttr<Vx_Dialect, e, mnemonic> { let assemblyFormat = "$value"; }
+// For enums that stand alone in dictionaries: `#vx.role<param>`.
+class Vx_BracketEnumAttr<I32EnumAttr e, string mnemonic> : EnumAttr<Vx_Dialect, e, mnemonic> { let assemblyFormat = "`<` $value `>`"; }
 
 def Vx_Space : Vx_Enum<"Space", "memory space", [
   I32EnumAttrCase<"Global", 0, "global">, I32EnumAttrCase<"Shared", 1, "shared">,
@@ -76,10 +80,10 @@ def Vx_ScopeAttr : Vx_EnumAttr<Vx_Scope, "scope">;
 
 def Vx_Role : Vx_Enum<"Role", "what an entry argument is", [
   I32EnumAttrCase<"Param", 0, "param">, I32EnumAttrCase<"Result", 1, "result">, I32EnumAttrCase<"Temp", 2, "temp">]>;
-def Vx_RoleAttr : Vx_EnumAttr<Vx_Role, "role">;
+def Vx_RoleAttr : Vx_BracketEnumAttr<Vx_Role, "role">;
 def Vx_AccessMode : Vx_Enum<"AccessMode", "how a kernel touches a tensor argument", [
   I32EnumAttrCase<"Read", 0, "read">, I32EnumAttrCase<"Write", 1, "write">, I32EnumAttrCase<"ReadWrite", 2, "readwrite">]>;
-def Vx_AccessModeAttr : Vx_EnumAttr<Vx_AccessMode, "access">;
+def Vx_AccessModeAttr : Vx_BracketEnumAttr<Vx_AccessMode, "access">;
 
 class Vx_Attr<string name, string mnemonic_> : AttrDef<Vx_Dialect, name> { let mnemonic = mnemonic_; }
 
@@ -97,7 +101,7 @@ def Vx_SizeAttr : Vx_Attr<"Size", "size"> {
 
 def Vx_ConstraintAttr : Vx_Attr<"Constraint", "constraint"> {
   let summary = "condition a launch checks first; {0}, {1} in the message are the operands' values";
-  let parameters = (ins "SizeAttr":$condition, StringRefParameter<"">:$message, OptionalArrayRefParameter<"SizeAttr">:$operands);
+  let parameters = (ins "SizeAttr":$condition, "::mlir::StringAttr":$message, OptionalArrayRefParameter<"SizeAttr">:$operands);
   let assemblyFormat = "`<` $condition `,` $message (`,` $operands^)? `>`";
 }
 
@@ -105,6 +109,10 @@ def Vx_SwizzleAttr : Vx_Attr<"Swizzle", "swizzle"> {
   let summary = "XOR term of a shared layout: offset ^= ((offset >> shift) & mask) << base, in elements of the contiguous layout";
   let parameters = (ins "int64_t":$shift, "int64_t":$mask, "int64_t":$base);
   let assemblyFormat = "`<` params `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t apply(int64_t offset) const { return offset ^ (((offset >> getShift()) & getMask()) << getBase()); }
+  }];
 }
 
 class Vx_Type<string name, string mnemonic_> : TypeDef<Vx_Dialect, name> { let mnemonic = mnemonic_; }
@@ -114,7 +122,8 @@ def Vx_View : Vx_Type<"View", "view"> {
   let description = [{
     Extents are static or `?`. Global and constant views carry run-time strides (in elements) per dimension; shared and local
     views made by `vx.alloc` have static extents and are row-major, or column-major (`col_major`), plus an optional XOR swizzle.
-    A view made by `vx.subview` keeps its source's strides.
+    A view made by `vx.subview` keeps its source's strides. `layout` is null, the string "col_major", a #vx.swizzle, or the array of both
+    (see `viewLayout`); it prints as `!vx.view<64x64xf16, shared, col_major, swizzle<3, 7, 3>>`.
     A local view allocated outside `vx.threads` is one instance per thread.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType,
@@ -128,13 +137,19 @@ def Vx_View : Vx_Type<"View", "view"> {
   let extraClassDeclaration = [{
     int64_t getRank() const { return getShape().size(); }
     bool isDynamic(int64_t dim) const { return ::mlir::ShapedType::isDynamic(getShape()[dim]); }
+    bool isColMajor() const;
+    /// Null without a swizzle.
+    SwizzleAttr getSwizzle() const;
+    int64_t numElements() const;
+    /// In memory: bool is one byte, index eight.
+    int64_t elementBytes() const;
     bool hasStaticShape() const { return !::mlir::ShapedType::isDynamicShape(getShape()); }
   }];
 }
 
 // bool is i1 in values and one byte in memory.
 def Vx_Scalar : AnyTypeOf<[AnySignlessInteger, AnyFloat, Index], "scalar">;
-def Vx_Tile : Type<AnyRankedTensor.predicate, "tile", "::mlir::RankedTensorType">;
+def Vx_Tile : Type<Or<[AnyRankedTensor.predicate]>, "tile", "::mlir::RankedTensorType">;
 def Vx_Value : AnyTypeOf<[Vx_Scalar, AnyRankedTensor], "scalar or tile">;
 def Vx_ThreadValues : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
   "::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">, "rank-1 tensor of block extent", "::mlir::RankedTensorType">;

@@ -20,7 +20,7 @@ def Vx_EntryOp : Vx_Op<"entry", [Symbol]> {
     `extents` (ArrayAttr of #vx.size) and `zero` (UnitAttr, storage zeroed before phase 0), and `loc` free for tools.
     `scalar_results`: argument numbers of results that are one-element views read back as a host scalar.
     ```
-    vx.entry @scale : (!vx.view<?xf32, global>, !vx.view<?xf32, global>)
+    vx.entry @scale : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
         args [{name = "data", role = #vx.role<param>, access = #vx.access<read>}, {name = "", role = #vx.role<result>, …} ]
         constraints [#vx.constraint<#vx.size<"dim(0,0) dim(1,0) eq">, "…">]
     ```
@@ -87,7 +87,7 @@ def Vx_YieldOp : Vx_Op<"yield", [Terminator, Pure, ReturnLike]> {
   let summary = "per-thread results of vx.threads";
   let arguments = (ins Variadic<Vx_Scalar>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
 class Vx_GridValue<string mnemonic, string text> : Vx_Op<mnemonic, [Pure]> {
@@ -95,6 +95,7 @@ class Vx_GridValue<string mnemonic, string text> : Vx_Op<mnemonic, [Pure]> {
   let arguments = (ins Vx_AxisAttr:$axis);
   let results = (outs Index:$result);
   let assemblyFormat = "$axis attr-dict";
+  let hasVerifier = 1;
 }
 def Vx_BlockIdOp : Vx_GridValue<"block_id", "index of this block along an axis">;
 def Vx_GridDimOp : Vx_GridValue<"grid_dim", "number of blocks along an axis">;
@@ -125,6 +126,7 @@ def Vx_SubviewOp : Vx_Op<"subview", [Pure, AttrSizedOperandSegments]> {
     One offset per source dimension; `sizes` gives the dynamic extents of the result in order. Source dimensions listed in `dropped` have
     extent one and vanish. Offsets plus sizes must be inside the source (the producer guarantees or guards it).
     `vx.subview %v[%i, %j] sizes(%n) dropped [0] : !vx.view<?x?xf32, global> to !vx.view<?xf32, global>`
+    (Operand types may drop `!vx.view`, and print without it.)
   }];
   let arguments = (ins Vx_View:$source, Variadic<Index>:$offsets, Variadic<Index>:$sizes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dropped);
   let results = (outs Vx_View:$result);
@@ -151,7 +153,7 @@ def Vx_StoreOp : Vx_Op<"store", [AttrSizedOperandSegments, DeclareOpInterfaceMet
   let hasVerifier = 1;
 }
 
-def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AttrSizedOperandSegments, AllTypesMatch<["value", "result"]>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic read-modify-write; yields the old value (0 where masked off or guarded off)";
   let arguments = (ins Vx_CombineAttr:$kind, Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
                        Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
@@ -161,7 +163,7 @@ def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AllTypesMatch<["value", "result"]>, At
   let extraClassDeclaration = "::mlir::Type getElementType() { return getResult().getType(); }";
 }
 
-def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [AllTypesMatch<["expected", "desired", "result"]>, AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [AttrSizedOperandSegments, AllTypesMatch<["expected", "desired", "result"]>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic compare-exchange; yields the old value";
   let arguments = (ins Vx_Scalar:$expected, Vx_Scalar:$desired, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
                        Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
@@ -247,6 +249,7 @@ def Vx_BroadcastOp : Vx_Op<"broadcast", [Pure]> {
   let results = (outs Vx_Tile:$result);
   let assemblyFormat = "$value `dims` $dims (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Vx_IotaOp : Vx_Op<"iota", [Pure]> {
@@ -263,6 +266,7 @@ def Vx_TransposeOp : Vx_Op<"transpose", [Pure]> {
   let results = (outs Vx_Tile:$result);
   let assemblyFormat = "$value $permutation attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Vx_ReshapeOp : Vx_Op<"reshape", [Pure]> {
@@ -271,6 +275,7 @@ def Vx_ReshapeOp : Vx_Op<"reshape", [Pure]> {
   let results = (outs Vx_Tile:$result);
   let assemblyFormat = "$value (`sizes` `(` $sizes^ `)`)? attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Vx_SliceOp : Vx_Op<"slice", [Pure, AttrSizedOperandSegments]> {
@@ -321,6 +326,7 @@ def Vx_IntOp : Vx_Op<"int", [Pure, SameOperandsAndResultType, Elementwise, Scala
   let results = (outs AnyType:$result);
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def Vx_FloatToIntOp : Vx_Op<"float_to_int", [Pure, Elementwise, Scalarizable, Vectorizable, Tensorizable]> {
@@ -329,6 +335,7 @@ def Vx_FloatToIntOp : Vx_Op<"float_to_int", [Pure, Elementwise, Scalarizable, Ve
   let results = (outs AnyType:$result);
   let assemblyFormat = "$value (`unsigned` $isUnsigned^)? attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 //===-- debugging ---------------------------------------------------------------------------------------------===//

@@ -1,0 +1,4 @@
+namespace vortex::passes {
+void registerVxPasses();
+void registerVxPasses() {}
+} // namespace vortex::passes
