@@ -1,5 +1,5 @@
-// RUN: vx-opt %s | vx-opt | FileCheck %s
-// RUN: vx-opt %s -mlir-print-op-generic | vx-opt | FileCheck %s
+// RUN: %vx-opt %s | %vx-opt | FileCheck %s
+// RUN: %vx-opt %s -mlir-print-op-generic | %vx-opt | FileCheck %s
 
 // CHECK-LABEL: vx.entry @scale : (!vx.view<?x32xf32, global>, f32, !vx.view<?x?xf32, global>) -> () args
 // CHECK-SAME: {access = #vx.access<read>, name = "data", role = #vx.role<param>}

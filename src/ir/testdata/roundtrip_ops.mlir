@@ -1,6 +1,6 @@
 // Every operation once, in the custom and the generic form.
-// RUN: vx-opt %s > %t.custom && vx-opt %t.custom | diff %t.custom -
-// RUN: vx-opt %s -mlir-print-op-generic | vx-opt | diff %t.custom -
+// RUN: %vx-opt %s > %t.custom && %vx-opt %t.custom | diff %t.custom -
+// RUN: %vx-opt %s -mlir-print-op-generic | %vx-opt | diff %t.custom -
 // RUN: FileCheck %s < %t.custom
 
 // CHECK-LABEL: vx.kernel @memory
