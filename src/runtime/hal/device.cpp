@@ -1,0 +1,31 @@
+#include "runtime/hal/device.h"
+
+#include "base/text.h"
+
+namespace vortex::hal {
+
+using base::concat;
+
+Buffer::~Buffer() = default;
+LoadedKernel::~LoadedKernel() = default;
+Event::~Event() = default;
+Stream::~Stream() = default;
+Device::~Device() = default;
+
+Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes) {
+  if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset)
+    return {};
+  return Error{concat(operation, " of ", bytes, " bytes at offset ", offset, " exceeds the buffer of ", buffer.bytes(), " bytes")};
+}
+
+Error faultError(const RunFault &fault) {
+  std::string text = concat("kernel '", fault.kernel, "' stopped: ");
+  if (!fault.fault.id.empty())
+    text += fault.fault.id + ": ";
+  text += fault.fault.message;
+  if (!fault.fault.file.empty())
+    text += concat(" (", fault.fault.file, ":", fault.fault.line, ":", fault.fault.column, ")");
+  return {std::move(text)};
+}
+
+} // namespace vortex::hal

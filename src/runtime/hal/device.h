@@ -1,0 +1,146 @@
+// What a driver provides. Everything above (launch checks, the public API) is written once against these interfaces.
+//
+// Threads: Device, LoadedKernel, Buffer and Event may be used from any thread at once. A Stream may too: its operations are
+// serialised in the order of the calls. The contents of a buffer are the caller's to synchronise, through streams and events.
+// Lifetime: everything is held by shared_ptr; a buffer or kernel used by pending work stays alive until that work is done.
+#pragma once
+
+#include "artifact/artifact.h"
+#include "base/result.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vortex::hal {
+
+class Device;
+struct Launch;
+
+struct DeviceInfo {
+  std::string name;              ///< "cpu", "null", "cuda:1": unique among the devices of a process
+  std::string product;           ///< "AMD EPYC 7763"
+  uint64_t memoryBytes = 0;      ///< of the device
+  uint32_t workers = 1;          ///< blocks that execute at the same time: threads of a CPU, cores of a GPU
+  uint64_t maxSharedBytes = 0;   ///< shared memory of a block; 0: no limit but the memory
+  uint32_t maxBlockThreads = 0;  ///< threads of a block; 0: no limit
+  bool executes = true;          ///< false: launches are checked and recorded only
+  bool hostMemory = false;       ///< Buffer::host() is never null, and Device::wrap is free of copies
+};
+
+/// A range of device memory. Its storage ends with the last reference.
+class Buffer {
+public:
+  virtual ~Buffer();
+  Buffer(const Buffer &) = delete;
+  Buffer &operator=(const Buffer &) = delete;
+
+  uint64_t bytes() const { return bytes_; }
+  uint64_t address() const { return address_; }        ///< as kernels see it; at least 64-byte aligned unless wrapped
+  void *host() const { return host_; }                 ///< null if the host cannot access the memory
+  const Device *device() const { return device_; }     ///< for comparison only; may have been destroyed
+
+protected:
+  Buffer(const Device *device, uint64_t bytes, uint64_t address, void *host)
+      : device_(device), bytes_(bytes), address_(address), host_(host) {}
+
+private:
+  const Device *device_;
+  uint64_t bytes_;
+  uint64_t address_;
+  void *host_;
+};
+using BufferRef = std::shared_ptr<Buffer>;
+
+/// Kernel code placed on a device.
+class LoadedKernel {
+public:
+  virtual ~LoadedKernel();
+  const artifact::Kernel &artifact() const { return *artifact_; }
+  const Device *device() const { return device_; }
+
+protected:
+  LoadedKernel(const Device *device, std::shared_ptr<const artifact::Kernel> artifact)
+      : device_(device), artifact_(std::move(artifact)) {}
+
+private:
+  const Device *device_;
+  std::shared_ptr<const artifact::Kernel> artifact_;
+};
+using KernelRef = std::shared_ptr<LoadedKernel>;
+
+/// A point in the order of a stream.
+class Event {
+public:
+  virtual ~Event();
+  /// True when the work before the latest record is done; also true if the event was never recorded.
+  virtual bool isComplete() const = 0;
+  /// Blocks until isComplete. Error: the device failed.
+  virtual Result<void> wait() = 0;
+  /// Nanoseconds of device time from the completion of `start` to the completion of this event. Waits for both.
+  /// Errors: one of them was never recorded, or they belong to different devices.
+  virtual Result<int64_t> nanosecondsSince(Event &start) = 0;
+};
+using EventRef = std::shared_ptr<Event>;
+
+/// A message that kernel code raised.
+struct RunFault {
+  std::string kernel;
+  artifact::Fault fault;
+};
+
+/// An in-order queue of work. Operations may run asynchronously; arguments that are wrong are reported by the call itself.
+/// A kernel that faults leaves the stream failed: later work of this stream is skipped, and the next synchronize()
+/// reports the fault and clears it.
+class Stream {
+public:
+  virtual ~Stream();
+  /// All ranges are in bytes and checked against the buffers; the error carries offset, length and size.
+  virtual Result<void> fill(const BufferRef &target, uint64_t offset, uint64_t bytes, uint8_t value) = 0;
+  virtual Result<void> copy(const BufferRef &target, uint64_t targetOffset, const BufferRef &source, uint64_t sourceOffset,
+                            uint64_t bytes) = 0; ///< ranges may overlap
+  /// Host to device. `from` may be reused as soon as the call returns.
+  virtual Result<void> write(const BufferRef &target, uint64_t offset, const void *from, uint64_t bytes) = 0;
+  /// Device to host. Waits until the bytes are there; reports a fault of earlier work as synchronize() does.
+  virtual Result<void> read(void *into, const BufferRef &source, uint64_t offset, uint64_t bytes) = 0;
+  /// Runs what prepare() made. `launch.kernel` must belong to this stream's device.
+  virtual Result<void> submit(const Launch &launch) = 0;
+  virtual Result<void> record(const EventRef &event) = 0;
+  /// Later work of this stream starts after the latest record of the event; an event never recorded holds up nothing.
+  virtual Result<void> wait(const EventRef &event) = 0;
+  /// Waits for all work. The error of a fault reads "kernel 'k' stopped: E0701: message (file:line:column)".
+  virtual Result<void> synchronize() = 0;
+  /// The fault that the last failing synchronize() or read() reported, for callers that print it themselves.
+  virtual std::optional<RunFault> lastFault() const = 0;
+};
+using StreamRef = std::shared_ptr<Stream>;
+
+class Device : public std::enable_shared_from_this<Device> {
+public:
+  virtual ~Device();
+  virtual const DeviceInfo &info() const = 0;
+  /// Bytes that an allocation could get now; a hint, others allocate too.
+  virtual Result<uint64_t> availableBytes() const = 0;
+  /// Uninitialised memory, 64-byte aligned; zero bytes are allowed. Error: out of memory, with requested and available bytes.
+  virtual Result<BufferRef> allocate(uint64_t bytes) = 0;
+  /// A buffer over memory of the caller, who keeps it alive and mapped until the last reference is gone.
+  /// Errors: null pointer with bytes > 0; the device cannot access host memory.
+  virtual Result<BufferRef> wrap(void *memory, uint64_t bytes) = 0;
+  virtual Result<StreamRef> createStream() = 0;
+  virtual Result<EventRef> createEvent() = 0;
+  /// Errors: made for another target; code that cannot be loaded; a phase's symbol that is missing.
+  virtual Result<KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) = 0;
+};
+using DeviceRef = std::shared_ptr<Device>;
+
+/// Error unless [offset, offset + bytes) lies in the buffer.
+Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes);
+
+/// The text that synchronize() reports.
+Error faultError(const RunFault &fault);
+
+} // namespace vortex::hal

@@ -1,0 +1,322 @@
+#include "runtime/hal/launch.h"
+
+#include "base/text.h"
+#include "runtime/hal/overlap.h"
+
+namespace vortex::hal {
+
+using artifact::Access;
+using artifact::Param;
+using artifact::SizeExpr;
+using base::concat;
+
+namespace {
+
+std::string describe(const Argument &argument) {
+  if (const Tensor *tensor = std::get_if<Tensor>(&argument))
+    return concat("a tensor ", name(tensor->type), "[", base::join(tensor->extents, ", "), "]");
+  return concat("a scalar ", name(std::get<Scalar>(argument).type));
+}
+
+std::string describe(const Param &param) {
+  if (param.isTensor)
+    return concat("a tensor of ", name(param.type), " and rank ", param.rank);
+  return concat("a scalar ", name(param.type));
+}
+
+/// Multiplies extents; nothing if the result does not fit 63 bits.
+std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start) {
+  uint64_t result = start;
+  bool zero = false, overflow = false;
+  for (int64_t factor : factors) {
+    zero |= factor == 0;
+    overflow |= __builtin_mul_overflow(result, static_cast<uint64_t>(factor), &result) || result > INT64_MAX;
+  }
+  if (zero)
+    return 0;
+  return overflow ? std::nullopt : std::optional(result);
+}
+
+/// One launch being prepared. `check…` members return the first error; slots fill up in the order of the kernel's parameters.
+class Preparation {
+public:
+  Preparation(Device &device, const KernelRef &kernel, std::span<const Argument> arguments, LaunchOptions &options)
+      : device_(device), kernel_(kernel->artifact()), arguments_(arguments), options_(options) {
+    launch_.kernel = kernel;
+    launch_.print = std::move(options.print);
+    launch_.slots.reserve(kernel_.slotCount);
+  }
+
+  Result<Launch> run() {
+    if (launch_.kernel->device() != &device_)
+      return fail(concat("it was loaded on another device than '", device_.info().name, "'"));
+    for (auto step : {&Preparation::addArguments, &Preparation::checkConstraints, &Preparation::addResults,
+                      &Preparation::checkAliasing, &Preparation::addTemporaries, &Preparation::addPhases})
+      if (Result<void> done = (this->*step)(); !done)
+        return done.takeError();
+    return std::move(launch_);
+  }
+
+private:
+  Error fail(const std::string &reason) const { return {concat("cannot launch kernel '", kernel_.name, "': ", reason)}; }
+
+  Result<void> addArguments() {
+    if (arguments_.size() != kernel_.params.size())
+      return fail(concat("it takes ", kernel_.params.size(), " arguments, ", arguments_.size(), " given"));
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      const Param &param = kernel_.params[i];
+      const std::string what = "argument '" + param.name + "'";
+      const Tensor *tensor = std::get_if<Tensor>(&arguments_[i]);
+      const Scalar *scalar = std::get_if<Scalar>(&arguments_[i]);
+      const bool matches = param.isTensor ? tensor && tensor->type == param.type && tensor->extents.size() == param.rank
+                                          : scalar && scalar->type == param.type;
+      if (!matches)
+        return fail(concat(what, " is ", describe(param), ", given ", describe(arguments_[i])));
+      if (scalar) {
+        launch_.slots.push_back(scalar->bits);
+        continue;
+      }
+      if (Result<void> added = addTensor(what, param, *tensor); !added)
+        return added;
+    }
+    return {};
+  }
+
+  /// Checks the view and appends its slots. Views are remembered for the aliasing check.
+  Result<void> addTensor(const std::string &what, const Param &param, const Tensor &tensor) {
+    if (!tensor.buffer)
+      return fail(what + " has no buffer");
+    if (tensor.buffer->device() != &device_)
+      return fail(concat(what, " lives on another device than '", device_.info().name, "'"));
+    for (int64_t extent : tensor.extents)
+      if (extent < 0)
+        return fail(concat(what, " has the negative extent ", extent));
+    const bool rowMajor = tensor.strides.empty() && !tensor.extents.empty();
+    if (!rowMajor && tensor.strides.size() != tensor.extents.size())
+      return fail(concat(what, " has ", tensor.extents.size(), " extents and ", tensor.strides.size(), " strides"));
+    View view{what, param.access != Access::Read, param.type, tensor.buffer->address() + tensor.byteOffset, tensor.extents,
+              rowMajor ? contiguousStrides(tensor.extents) : tensor.strides, {}};
+    if (Result<void> checked = checkBounds(view, tensor); !checked)
+      return checked;
+    launch_.slots.push_back(view.address);
+    for (int64_t extent : view.extents)
+      launch_.slots.push_back(static_cast<uint64_t>(extent));
+    for (int64_t stride : view.strides)
+      launch_.slots.push_back(static_cast<uint64_t>(stride));
+    launch_.keepAlive.push_back(tensor.buffer);
+    views_.push_back(std::move(view));
+    return {};
+  }
+
+  struct View {
+    std::string what;
+    bool written;
+    artifact::ScalarType type;
+    uint64_t address;
+    std::vector<int64_t> extents, strides, byteStrides;
+    Footprint footprint() const { return {address, byteSize(type), extents, byteStrides}; }
+  };
+
+  Result<void> checkBounds(View &view, const Tensor &tensor) const {
+    const uint32_t elementBytes = byteSize(view.type);
+    if (view.address % elementBytes != 0)
+      return fail(concat(view.what, " starts at byte offset ", tensor.byteOffset, ", which is no multiple of its elements' ",
+                         elementBytes, " bytes"));
+    const std::optional<uint64_t> count = product(view.extents, 1);
+    if (!count)
+      return fail(concat(view.what, " has more elements than 63 bits can count: [", base::join(view.extents, ", "), "]"));
+    __int128 first = tensor.byteOffset, last = first + (*count == 0 ? 0 : elementBytes);
+    for (size_t k = 0; k < view.extents.size(); ++k) {
+      const __int128 reach = static_cast<__int128>(view.strides[k]) * (view.extents[k] - 1) * elementBytes;
+      if (*count != 0)
+        (reach < 0 ? first : last) += reach;
+      view.byteStrides.push_back(static_cast<int64_t>(static_cast<uint64_t>(view.strides[k]) * elementBytes));
+    }
+    if (first >= 0 && last <= static_cast<__int128>(tensor.buffer->bytes()))
+      return {};
+    return fail(concat(view.what, " with extents [", base::join(view.extents, ", "), "] and strides [",
+                       base::join(view.strides, ", "), "] at byte offset ", tensor.byteOffset, " leaves its buffer of ",
+                       tensor.buffer->bytes(), " bytes"));
+  }
+
+  Result<void> checkConstraints() {
+    for (const artifact::Constraint &constraint : kernel_.constraints) {
+      if (constraint.condition.evaluate(launch_.slots) != 0)
+        continue;
+      std::string message = constraint.message;
+      for (size_t i = 0; i < constraint.operands.size(); ++i) {
+        const std::string place = "{" + std::to_string(i) + "}", value = std::to_string(constraint.operands[i].evaluate(launch_.slots));
+        for (size_t at = message.find(place); at != std::string::npos; at = message.find(place, at + value.size()))
+          message.replace(at, place.size(), value);
+      }
+      return fail(message);
+    }
+    return {};
+  }
+
+  Result<void> addResults() {
+    if (options_.results.size() > kernel_.results.size())
+      return fail(concat("storage for ", options_.results.size(), " results given, it has ", kernel_.results.size()));
+    for (size_t i = 0; i < kernel_.results.size(); ++i) {
+      const Param &param = kernel_.results[i];
+      const std::optional<Tensor> given = i < options_.results.size() ? options_.results[i] : std::nullopt;
+      Result<Tensor> result = given ? checkResult(param, *given) : allocate("result", param);
+      if (!result)
+        return result.takeError();
+      if (Result<void> added = addTensor("result '" + param.name + "'", param, *result); !added)
+        return added;
+      if (param.zeroFill)
+        launch_.zeroFills.push_back({result->buffer, result->byteOffset, product(result->extents, byteSize(param.type)).value_or(0)});
+      launch_.results.push_back(std::move(*result));
+    }
+    return {};
+  }
+
+  std::vector<int64_t> extentsOf(const Param &param) const {
+    std::vector<int64_t> extents;
+    for (const SizeExpr &extent : param.extents)
+      extents.push_back(extent.evaluate(launch_.slots));
+    return extents;
+  }
+
+  Result<Tensor> checkResult(const Param &param, const Tensor &given) const {
+    const std::vector<int64_t> extents = extentsOf(param), strides = contiguousStrides(extents);
+    if (given.type != param.type || given.extents != extents)
+      return fail(concat("the storage for result '", param.name, "' is ", describe(Argument(given)), ", needed is ", name(param.type),
+                         "[", base::join(extents, ", "), "]"));
+    if (!given.strides.empty() && given.strides != strides)
+      return fail(concat("the storage for result '", param.name, "' has strides [", base::join(given.strides, ", "),
+                         "]; results are row-major and contiguous"));
+    Tensor tensor = given;
+    tensor.strides = strides;
+    return tensor;
+  }
+
+  Result<Tensor> allocate(const char *kind, const Param &param) {
+    const std::string what = std::string(kind) + " '" + param.name + "'"; // no stream: this is on the way of every launch
+    Tensor tensor{nullptr, 0, param.type, extentsOf(param), {}};
+    const Result<uint64_t> bytes = tensorBytes(what, param.type, tensor.extents);
+    if (!bytes)
+      return fail(bytes.error().message);
+    Result<BufferRef> buffer = device_.allocate(*bytes);
+    if (!buffer)
+      return fail(concat(what, " of shape [", base::join(tensor.extents, ", "), "]: ", buffer.error().message));
+    tensor.buffer = *std::move(buffer);
+    tensor.strides = contiguousStrides(tensor.extents);
+    return tensor;
+  }
+
+  /// Runs before temporaries are added: those are new memory and alias nothing.
+  Result<void> checkAliasing() {
+    for (size_t i = 0; i < views_.size(); ++i) {
+      if (views_[i].written && mayOverlapItself(views_[i].footprint()))
+        return fail(concat(views_[i].what, " is written, but its strides [", base::join(views_[i].strides, ", "),
+                           "] make elements share memory"));
+      for (size_t j = 0; j < i; ++j)
+        if ((views_[i].written || views_[j].written) && mayOverlap(views_[i].footprint(), views_[j].footprint()))
+          return fail(concat(views_[j].what, " and ", views_[i].what, " share memory, and the kernel writes ",
+                             views_[i].written ? views_[i].what : views_[j].what));
+    }
+    return {};
+  }
+
+  Result<void> addTemporaries() {
+    for (const Param &param : kernel_.temporaries) {
+      Result<Tensor> tensor = allocate("temporary", param);
+      if (!tensor)
+        return tensor.takeError();
+      if (Result<void> added = addTensor("temporary '" + param.name + "'", param, *tensor); !added)
+        return added;
+      if (param.zeroFill)
+        launch_.zeroFills.push_back({tensor->buffer, 0, tensor->buffer->bytes()});
+    }
+    return {};
+  }
+
+  Result<void> addPhases() {
+    for (const artifact::Phase &phase : kernel_.phases) {
+      LaunchPhase added;
+      added.phase = &phase;
+      Result<uint64_t> blocks = evaluateDims(phase, "grid", phase.grid, added.grid);
+      if (!blocks)
+        return blocks.takeError();
+      added.blocks = *blocks;
+      if (added.blocks == 0)
+        continue;
+      const Result<uint64_t> threads = evaluateDims(phase, "block", phase.block, added.block);
+      if (!threads)
+        return Error{threads.error()};
+      const uint32_t threadLimit = device_.info().maxBlockThreads;
+      if (*threads == 0 || (threadLimit != 0 && *threads > threadLimit))
+        return fail(concat("phase '", phase.name, "' has ", *threads, " threads per block", *threads == 0 ? "" : concat(", the device allows ", threadLimit)));
+      const int64_t scratch = phase.scratchBytes.evaluate(launch_.slots), shared = phase.sharedBytes.evaluate(launch_.slots);
+      const uint64_t sharedLimit = device_.info().maxSharedBytes;
+      if (scratch < 0 || shared < 0 || (sharedLimit != 0 && static_cast<uint64_t>(shared) > sharedLimit))
+        return fail(concat("phase '", phase.name, "' needs ", shared, " bytes of shared memory and ", scratch, " of scratch per block",
+                           sharedLimit == 0 ? std::string() : concat("; the device has ", sharedLimit, " of shared memory")));
+      added.scratchBytes = static_cast<uint64_t>(scratch);
+      added.sharedBytes = static_cast<uint64_t>(shared);
+      launch_.phases.push_back(added);
+    }
+    return {};
+  }
+
+  Result<uint64_t> evaluateDims(const artifact::Phase &phase, const char *what, const SizeExpr (&exprs)[3], uint32_t (&dims)[3]) const {
+    int64_t values[3];
+    for (int axis = 0; axis < 3; ++axis)
+      values[axis] = exprs[axis].evaluate(launch_.slots);
+    const auto outside = [](int64_t value) { return value < 0 || value > UINT32_MAX; };
+    std::optional<uint64_t> total;
+    if (!outside(values[0]) && !outside(values[1]) && !outside(values[2]))
+      total = product(values, 1);
+    if (!total)
+      return fail(concat("phase '", phase.name, "' has an impossible ", what, " of ", values[0], " x ", values[1], " x ", values[2]));
+    for (int axis = 0; axis < 3; ++axis)
+      dims[axis] = static_cast<uint32_t>(values[axis]);
+    return *total;
+  }
+
+  Device &device_;
+  const artifact::Kernel &kernel_;
+  std::span<const Argument> arguments_;
+  LaunchOptions &options_;
+  Launch launch_;
+  std::vector<View> views_;
+};
+
+} // namespace
+
+std::vector<int64_t> contiguousStrides(std::span<const int64_t> extents) {
+  std::vector<int64_t> strides(extents.size());
+  uint64_t stride = 1;
+  for (size_t k = extents.size(); k-- > 0;) {
+    strides[k] = static_cast<int64_t>(stride);
+    stride *= extents[k] > 0 ? static_cast<uint64_t>(extents[k]) : 1; // wraps only if tensorBytes refuses the tensor
+  }
+  return strides;
+}
+
+Result<uint64_t> tensorBytes(const std::string &what, artifact::ScalarType type, std::span<const int64_t> extents) {
+  for (int64_t extent : extents)
+    if (extent < 0)
+      return Error{concat(what, " has the negative extent ", extent)};
+  if (const std::optional<uint64_t> bytes = product(extents, byteSize(type)))
+    return *bytes;
+  return Error{concat(what, " of shape [", base::join(extents, ", "), "] and ", byteSize(type), "-byte elements exceeds 2^63 bytes")};
+}
+
+Result<Launch> prepare(Device &device, const KernelRef &kernel, std::span<const Argument> arguments, LaunchOptions options) {
+  return Preparation(device, kernel, arguments, options).run();
+}
+
+Result<std::vector<Tensor>> launch(Device &device, Stream &stream, const KernelRef &kernel, std::span<const Argument> arguments,
+                                   LaunchOptions options) {
+  Result<Launch> prepared = prepare(device, kernel, arguments, std::move(options));
+  if (!prepared)
+    return prepared.takeError();
+  if (Result<void> submitted = stream.submit(*prepared); !submitted)
+    return submitted.takeError();
+  return std::move(prepared->results);
+}
+
+} // namespace vortex::hal
