@@ -17,7 +17,7 @@ LogicalResult IntOp::verify() {
   return success();
 }
 
-static APInt evaluate(IntKind kind, const APInt &lhs, const APInt &rhs) {
+static APInt evaluate(IntKind kind, const APInt& lhs, const APInt& rhs) {
   unsigned width = lhs.getBitWidth();
   APInt zero = APInt::getZero(width);
   // Modulo in a width that holds `width` itself: APInt would truncate it.
@@ -30,8 +30,7 @@ static APInt evaluate(IntKind kind, const APInt &lhs, const APInt &rhs) {
   case IntKind::Shl: return lhs.shl(shift);
   case IntKind::ShrS: return lhs.ashr(shift);
   case IntKind::ShrU: return lhs.lshr(shift);
-  case IntKind::CeilDivU:
-    return rhs.isZero() ? zero : lhs.urem(rhs).isZero() ? lhs.udiv(rhs) : lhs.udiv(rhs) + 1;
+  case IntKind::CeilDivU: return rhs.isZero() ? zero : lhs.urem(rhs).isZero() ? lhs.udiv(rhs) : lhs.udiv(rhs) + 1;
   }
   VORTEX_UNREACHABLE("integer kind");
 }
@@ -41,10 +40,12 @@ mlir::OpFoldResult IntOp::fold(FoldAdaptor adaptor) {
   bool isDivision = kind == IntKind::DivS || kind == IntKind::DivU || kind == IntKind::CeilDivU;
   bool isShift = kind == IntKind::Shl || kind == IntKind::ShrS || kind == IntKind::ShrU;
   if (auto rhs = llvm::dyn_cast_or_null<mlir::IntegerAttr>(adaptor.getRhs()))
-    if ((isDivision && rhs.getValue().isOne() && rhs.getValue().getBitWidth() > 1) || (isShift && rhs.getValue().isZero()))
+    if ((isDivision && rhs.getValue().isOne() && rhs.getValue().getBitWidth() > 1) ||
+        (isShift && rhs.getValue().isZero()))
       return getLhs();
   return mlir::constFoldBinaryOp<mlir::IntegerAttr>(
-      adaptor.getOperands(), getType(), [kind](const APInt &lhs, const APInt &rhs) { return evaluate(kind, lhs, rhs); });
+      adaptor.getOperands(), getType(),
+      [kind](const APInt& lhs, const APInt& rhs) { return evaluate(kind, lhs, rhs); });
 }
 
 LogicalResult FloatToIntOp::verify() {
@@ -66,4 +67,4 @@ mlir::OpFoldResult FloatToIntOp::fold(FoldAdaptor adaptor) {
   return mlir::IntegerAttr::get(getType(), result);
 }
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

@@ -27,7 +27,8 @@ LogicalResult AllocOp::verify() {
     int64_t highest = (swizzle.getMask() << swizzle.getBase());
     int64_t chunk = highest ? int64_t(llvm::PowerOf2Ceil(uint64_t(highest) + 1)) : 1;
     if (type.numElements() % chunk != 0)
-      return emitOpError() << "swizzle permutes chunks of " << chunk << " elements but the view has " << type.numElements();
+      return emitOpError() << "swizzle permutes chunks of " << chunk << " elements but the view has "
+                           << type.numElements();
   }
   return success();
 }
@@ -42,8 +43,9 @@ LogicalResult DimOp::verify() {
 mlir::OpFoldResult DimOp::fold(FoldAdaptor) { return viewSizes(getView())[getDim()]; }
 
 /// Checks offsets, sizes, dropped dimensions and extents of a rectangular part. `what`: "view" or "tile".
-LogicalResult verifyPart(Operation *op, llvm::StringRef what, llvm::ArrayRef<int64_t> source, llvm::ArrayRef<int64_t> result,
-                         size_t offsets, size_t sizes, llvm::ArrayRef<int64_t> dropped) {
+LogicalResult verifyPart(Operation* op, llvm::StringRef what, llvm::ArrayRef<int64_t> source,
+                         llvm::ArrayRef<int64_t> result, size_t offsets, size_t sizes,
+                         llvm::ArrayRef<int64_t> dropped) {
   if (offsets != source.size())
     return op->emitOpError() << "has " << offsets << " offsets for a " << what << " of rank " << source.size();
   for (auto [i, dim] : llvm::enumerate(dropped)) {
@@ -56,8 +58,8 @@ LogicalResult verifyPart(Operation *op, llvm::StringRef what, llvm::ArrayRef<int
     return op->emitOpError() << "drops " << dropped.size() << " of " << source.size() << " dimensions but yields rank "
                              << result.size();
   if (sizes != size_t(llvm::count_if(result, mlir::ShapedType::isDynamic)))
-    return op->emitOpError() << "has " << sizes << " sizes for "
-                             << llvm::count_if(result, mlir::ShapedType::isDynamic) << " dynamic result dimensions";
+    return op->emitOpError() << "has " << sizes << " sizes for " << llvm::count_if(result, mlir::ShapedType::isDynamic)
+                             << " dynamic result dimensions";
   size_t next = 0;
   for (auto [dim, extent] : llvm::enumerate(source)) {
     if (llvm::is_contained(dropped, int64_t(dim)))
@@ -72,7 +74,8 @@ LogicalResult verifyPart(Operation *op, llvm::StringRef what, llvm::ArrayRef<int
 LogicalResult SubviewOp::verify() {
   ViewType source = getSource().getType(), result = getResult().getType();
   if (source.getElementType() != result.getElementType())
-    return emitOpError() << "changes the element type from " << source.getElementType() << " to " << result.getElementType();
+    return emitOpError() << "changes the element type from " << source.getElementType() << " to "
+                         << result.getElementType();
   if (source.getSpace() != result.getSpace())
     return emitOpError() << "changes the space from " << stringifySpace(source.getSpace()) << " to "
                          << stringifySpace(result.getSpace());
@@ -84,7 +87,7 @@ LogicalResult SubviewOp::verify() {
 
 //===-- accesses ----------------------------------------------------------------------------------------------===//
 
-static LogicalResult verifyAccess(Operation *op, ViewType view, size_t indices, Type element, bool writes) {
+static LogicalResult verifyAccess(Operation* op, ViewType view, size_t indices, Type element, bool writes) {
   if (int64_t(indices) != view.getRank())
     return op->emitOpError() << "has " << indices << " indices for a view of rank " << view.getRank();
   if (element != view.getElementType())
@@ -103,11 +106,12 @@ LogicalResult StoreOp::verify() {
   return verifyAccess(*this, getView().getType(), getIndices().size(), getValue().getType(), true);
 }
 
-static LogicalResult verifyAtomic(Operation *op, ViewType view, size_t indices, Type element, bool writes) {
+static LogicalResult verifyAtomic(Operation* op, ViewType view, size_t indices, Type element, bool writes) {
   if (mlir::failed(verifyAccess(op, view, indices, element, writes)))
     return mlir::failure();
   if (view.getSpace() != Space::Global && view.getSpace() != Space::Shared)
-    return op->emitOpError() << "is atomic on " << stringifySpace(view.getSpace()) << " memory; only global and shared are";
+    return op->emitOpError() << "is atomic on " << stringifySpace(view.getSpace())
+                             << " memory; only global and shared are";
   if (element.isInteger(1))
     return op->emitOpError() << "is atomic on i1 elements";
   return success();
@@ -140,11 +144,13 @@ LogicalResult AtomicStoreOp::verify() {
   return verifyAtomic(*this, getView().getType(), getIndices().size(), getValue().getType(), true);
 }
 
-static LogicalResult verifyTileAccess(Operation *op, ViewType view, mlir::RankedTensorType tile, size_t offsets, bool writes) {
+static LogicalResult verifyTileAccess(Operation* op, ViewType view, mlir::RankedTensorType tile, size_t offsets,
+                                      bool writes) {
   if (view.getSpace() == Space::Local)
     return op->emitOpError() << "moves a tile through local memory, which is per thread";
   if (tile.getRank() != view.getRank())
-    return op->emitOpError() << "moves a tile of rank " << tile.getRank() << " through a view of rank " << view.getRank();
+    return op->emitOpError() << "moves a tile of rank " << tile.getRank() << " through a view of rank "
+                             << view.getRank();
   return verifyAccess(op, view, offsets, tile.getElementType(), writes);
 }
 
@@ -168,22 +174,22 @@ LogicalResult TileStoreOp::verify() {
 //===-- effects -----------------------------------------------------------------------------------------------===//
 // Without a value or resource: views may alias, so an effect is on all memory.
 
-static void addRead(SmallVectorImpl<EffectInstance> &effects) { effects.emplace_back(MemoryEffects::Read::get()); }
-static void addWrite(SmallVectorImpl<EffectInstance> &effects) { effects.emplace_back(MemoryEffects::Write::get()); }
+static void addRead(SmallVectorImpl<EffectInstance>& effects) { effects.emplace_back(MemoryEffects::Read::get()); }
+static void addWrite(SmallVectorImpl<EffectInstance>& effects) { effects.emplace_back(MemoryEffects::Write::get()); }
 
-void LoadOp::getEffects(SmallVectorImpl<EffectInstance> &effects) { addRead(effects); }
-void TileLoadOp::getEffects(SmallVectorImpl<EffectInstance> &effects) { addRead(effects); }
-void StoreOp::getEffects(SmallVectorImpl<EffectInstance> &effects) { addWrite(effects); }
-void TileStoreOp::getEffects(SmallVectorImpl<EffectInstance> &effects) { addWrite(effects); }
+void LoadOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addRead(effects); }
+void TileLoadOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addRead(effects); }
+void StoreOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addWrite(effects); }
+void TileStoreOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addWrite(effects); }
 
-static void addBoth(SmallVectorImpl<EffectInstance> &effects) {
+static void addBoth(SmallVectorImpl<EffectInstance>& effects) {
   addRead(effects);
   addWrite(effects);
 }
-void AtomicRmwOp::getEffects(SmallVectorImpl<EffectInstance> &effects) { addBoth(effects); }
-void AtomicCasOp::getEffects(SmallVectorImpl<EffectInstance> &effects) { addBoth(effects); }
+void AtomicRmwOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addBoth(effects); }
+void AtomicCasOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addBoth(effects); }
 // An acquire or release orders the accesses around it, and a spinning load must not be hoisted: both, too.
-void AtomicLoadOp::getEffects(SmallVectorImpl<EffectInstance> &effects) { addBoth(effects); }
-void AtomicStoreOp::getEffects(SmallVectorImpl<EffectInstance> &effects) { addBoth(effects); }
+void AtomicLoadOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addBoth(effects); }
+void AtomicStoreOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addBoth(effects); }
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

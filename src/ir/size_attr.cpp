@@ -17,19 +17,19 @@ struct Spelling {
   unsigned operands;
 };
 constexpr Spelling kOperators[] = {
-    {"add", Op::Add, 2}, {"sub", Op::Sub, 2},           {"mul", Op::Mul, 2},         {"floordiv", Op::FloorDiv, 2},
-    {"ceildiv", Op::CeilDiv, 2}, {"mod", Op::Mod, 2},   {"min", Op::Min, 2},         {"max", Op::Max, 2},
-    {"eq", Op::Equal, 2}, {"lt", Op::Less, 2},          {"and", Op::And, 2},         {"or", Op::Or, 2},
-    {"not", Op::Not, 1}, {"pow2", Op::IsPowerOfTwo, 1},
+    {"add", Op::Add, 2},         {"sub", Op::Sub, 2},           {"mul", Op::Mul, 2}, {"floordiv", Op::FloorDiv, 2},
+    {"ceildiv", Op::CeilDiv, 2}, {"mod", Op::Mod, 2},           {"min", Op::Min, 2}, {"max", Op::Max, 2},
+    {"eq", Op::Equal, 2},        {"lt", Op::Less, 2},           {"and", Op::And, 2}, {"or", Op::Or, 2},
+    {"not", Op::Not, 1},         {"pow2", Op::IsPowerOfTwo, 1},
 };
 
-const Spelling *findOperator(StringRef text) {
-  const auto *found = llvm::find_if(kOperators, [&](const Spelling &entry) { return entry.text == text; });
+const Spelling* findOperator(StringRef text) {
+  const auto* found = llvm::find_if(kOperators, [&](const Spelling& entry) { return entry.text == text; });
   return found == std::end(kOperators) ? nullptr : found;
 }
 
-const Spelling &spelling(Op op) {
-  const auto *found = llvm::find_if(kOperators, [&](const Spelling &entry) { return entry.op == op; });
+const Spelling& spelling(Op op) {
+  const auto* found = llvm::find_if(kOperators, [&](const Spelling& entry) { return entry.op == op; });
   VORTEX_CHECK(found != std::end(kOperators));
   return *found;
 }
@@ -90,11 +90,11 @@ std::optional<SizeToken> parseOperand(StringRef text) {
   return {};
 }
 
-SizeAttr makeSize(mlir::MLIRContext *context, const llvm::Twine &program) {
+SizeAttr makeSize(mlir::MLIRContext* context, const llvm::Twine& program) {
   return SizeAttr::get(context, program.str());
 }
 
-} // namespace
+}  // namespace
 
 mlir::FailureOr<llvm::SmallVector<SizeToken>>
 parseSizeProgram(StringRef program, llvm::function_ref<mlir::InFlightDiagnostic()> emitError) {
@@ -110,7 +110,7 @@ parseSizeProgram(StringRef program, llvm::function_ref<mlir::InFlightDiagnostic(
       ++depth;
       continue;
     }
-    const Spelling *entry = findOperator(text);
+    const Spelling* entry = findOperator(text);
     if (!entry)
       return emitError() << "unknown token '" << text << "' in size expression \"" << program << "\"";
     if (depth < entry->operands)
@@ -126,14 +126,14 @@ parseSizeProgram(StringRef program, llvm::function_ref<mlir::InFlightDiagnostic(
   return tokens;
 }
 
-SizeAttr sizeConstant(mlir::MLIRContext *context, int64_t value) { return makeSize(context, llvm::Twine(value)); }
-SizeAttr sizeDim(mlir::MLIRContext *context, unsigned argument, unsigned dim) {
+SizeAttr sizeConstant(mlir::MLIRContext* context, int64_t value) { return makeSize(context, llvm::Twine(value)); }
+SizeAttr sizeDim(mlir::MLIRContext* context, unsigned argument, unsigned dim) {
   return makeSize(context, "dim(" + llvm::Twine(argument) + "," + llvm::Twine(dim) + ")");
 }
-SizeAttr sizeStride(mlir::MLIRContext *context, unsigned argument, unsigned dim) {
+SizeAttr sizeStride(mlir::MLIRContext* context, unsigned argument, unsigned dim) {
   return makeSize(context, "stride(" + llvm::Twine(argument) + "," + llvm::Twine(dim) + ")");
 }
-SizeAttr sizeScalar(mlir::MLIRContext *context, unsigned argument) {
+SizeAttr sizeScalar(mlir::MLIRContext* context, unsigned argument) {
   return makeSize(context, "scalar(" + llvm::Twine(argument) + ")");
 }
 
@@ -148,7 +148,7 @@ std::optional<int64_t> constantSize(SizeAttr size) {
 }
 
 SizeAttr sizeBinary(Op op, SizeAttr lhs, SizeAttr rhs) {
-  mlir::MLIRContext *context = lhs.getContext();
+  mlir::MLIRContext* context = lhs.getContext();
   std::optional<int64_t> a = constantSize(lhs), b = constantSize(rhs);
   if (a && b)
     return sizeConstant(context, fold(op, *a, *b));
@@ -163,7 +163,7 @@ SizeAttr sizeBinary(Op op, SizeAttr lhs, SizeAttr rhs) {
 }
 
 SizeAttr sizeUnary(Op op, SizeAttr operand) {
-  mlir::MLIRContext *context = operand.getContext();
+  mlir::MLIRContext* context = operand.getContext();
   VORTEX_CHECK(op == Op::Not || op == Op::IsPowerOfTwo);
   if (std::optional<int64_t> value = constantSize(operand)) {
     bool powerOfTwo = *value > 0 && llvm::isPowerOf2_64(uint64_t(*value));
@@ -188,7 +188,7 @@ mlir::FailureOr<SizeExpr> toSizeExpr(SizeAttr size, mlir::TypeRange argumentType
     return mlir::failure();
   llvm::SmallVector<uint32_t> slots = argumentSlots(argumentTypes);
   SizeExpr expr;
-  for (const SizeToken &token : *tokens) {
+  for (const SizeToken& token : *tokens) {
     if (token.kind == SizeToken::Kind::Constant) {
       expr.steps.push_back({Op::Constant, token.value});
       continue;
@@ -198,8 +198,8 @@ mlir::FailureOr<SizeExpr> toSizeExpr(SizeAttr size, mlir::TypeRange argumentType
       continue;
     }
     if (token.argument >= argumentTypes.size())
-      return emitError() << "size expression \"" << size.getProgram() << "\" names argument " << token.argument << " of "
-                         << argumentTypes.size();
+      return emitError() << "size expression \"" << size.getProgram() << "\" names argument " << token.argument
+                         << " of " << argumentTypes.size();
     auto view = llvm::dyn_cast<ViewType>(argumentTypes[token.argument]);
     bool wantsView = token.kind != SizeToken::Kind::Scalar;
     if (wantsView != bool(view))
@@ -214,10 +214,11 @@ mlir::FailureOr<SizeExpr> toSizeExpr(SizeAttr size, mlir::TypeRange argumentType
   return expr;
 }
 
-mlir::FailureOr<SizeAttr> fromSizeExpr(mlir::MLIRContext *context, const SizeExpr &expr, mlir::TypeRange argumentTypes) {
+mlir::FailureOr<SizeAttr> fromSizeExpr(mlir::MLIRContext* context, const SizeExpr& expr,
+                                       mlir::TypeRange argumentTypes) {
   llvm::SmallVector<uint32_t> slots = argumentSlots(argumentTypes);
   llvm::SmallVector<std::string> words;
-  for (const SizeExpr::Step &step : expr.steps) {
+  for (const SizeExpr::Step& step : expr.steps) {
     if (step.op == Op::Constant) {
       words.push_back(std::to_string(step.value));
       continue;
@@ -232,7 +233,7 @@ mlir::FailureOr<SizeAttr> fromSizeExpr(mlir::MLIRContext *context, const SizeExp
     auto view = llvm::dyn_cast<ViewType>(argumentTypes[argument]);
     unsigned inner = unsigned(step.value) - slots[argument];
     if (view && inner == 0)
-      return mlir::failure(); // the data pointer
+      return mlir::failure();  // the data pointer
     unsigned rank = view ? unsigned(view.getRank()) : 0;
     SizeAttr reference = !view           ? sizeScalar(context, argument)
                          : inner <= rank ? sizeDim(context, argument, inner - 1)
@@ -242,4 +243,4 @@ mlir::FailureOr<SizeAttr> fromSizeExpr(mlir::MLIRContext *context, const SizeExp
   return SizeAttr::get(context, llvm::join(words, " "));
 }
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

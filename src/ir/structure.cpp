@@ -9,9 +9,9 @@ namespace vortex::ir {
 using llvm::StringRef;
 using mlir::ArrayAttr;
 using mlir::LogicalResult;
-using mlir::Operation;
 using mlir::OpAsmParser;
 using mlir::OpAsmPrinter;
+using mlir::Operation;
 using mlir::ParseResult;
 using mlir::success;
 using mlir::Type;
@@ -20,7 +20,7 @@ static bool isSizeList(ArrayAttr list) {
   return llvm::all_of(list, [](mlir::Attribute attribute) { return llvm::isa<SizeAttr>(attribute); });
 }
 
-static LogicalResult verifySize(Operation *op, SizeAttr size, mlir::TypeRange argumentTypes) {
+static LogicalResult verifySize(Operation* op, SizeAttr size, mlir::TypeRange argumentTypes) {
   return mlir::LogicalResult(toSizeExpr(size, argumentTypes, [&] { return op->emitOpError(); }));
 }
 
@@ -47,8 +47,8 @@ static LogicalResult verifyEntryArgument(EntryOp op, unsigned number, mlir::Dict
     return error() << "is a " << stringifyRole(role.getValue()) << " and must be a view";
   auto extents = facts.getAs<ArrayAttr>("extents");
   if (!extents || int64_t(extents.size()) != view.getRank() || !isSizeList(extents))
-    return error() << "is a " << stringifyRole(role.getValue()) << " and needs 'extents' with one #vx.size for each of its "
-                   << view.getRank() << " dimensions";
+    return error() << "is a " << stringifyRole(role.getValue())
+                   << " and needs 'extents' with one #vx.size for each of its " << view.getRank() << " dimensions";
   for (SizeAttr size : extents.getAsRange<SizeAttr>())
     if (mlir::failed(verifySize(op, size, types)))
       return mlir::failure();
@@ -56,7 +56,7 @@ static LogicalResult verifyEntryArgument(EntryOp op, unsigned number, mlir::Dict
 }
 
 static LogicalResult verifyKernelsOfEntry(EntryOp op) {
-  for (Operation &other : *op->getBlock()) {
+  for (Operation& other : *op->getBlock()) {
     if (llvm::isa<EntryOp>(other) && &other != op.getOperation())
       return op.emitOpError() << "is not the only vx.entry of its module";
     auto kernel = llvm::dyn_cast<KernelOp>(other);
@@ -108,8 +108,8 @@ LogicalResult EntryOp::verify() {
 //===-- kernel ------------------------------------------------------------------------------------------------===//
 
 /// vx.kernel @name(%a: type, …) grid [size, …] block [size, …] whole_tensor attributes {…} { body }
-ParseResult KernelOp::parse(OpAsmParser &parser, mlir::OperationState &result) {
-  mlir::Builder &builder = parser.getBuilder();
+ParseResult KernelOp::parse(OpAsmParser& parser, mlir::OperationState& result) {
+  mlir::Builder& builder = parser.getBuilder();
   mlir::StringAttr name;
   if (parser.parseSymbolName(name, getSymNameAttrName(result.name), result.attributes))
     return mlir::failure();
@@ -120,7 +120,7 @@ ParseResult KernelOp::parse(OpAsmParser &parser, mlir::OperationState &result) {
   if (mlir::function_interface_impl::parseFunctionSignature(parser, false, arguments, isVariadic, resultTypes,
                                                             resultAttrs))
     return mlir::failure();
-  for (const OpAsmParser::Argument &argument : arguments)
+  for (const OpAsmParser::Argument& argument : arguments)
     argumentTypes.push_back(argument.type);
   auto type = builder.getFunctionType(argumentTypes, resultTypes);
   result.addAttribute(getFunctionTypeAttrName(result.name), mlir::TypeAttr::get(type));
@@ -135,13 +135,13 @@ ParseResult KernelOp::parse(OpAsmParser &parser, mlir::OperationState &result) {
     result.addAttribute(getWholeTensorAttrName(result.name), builder.getUnitAttr());
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return mlir::failure();
-  mlir::function_interface_impl::addArgAndResultAttrs(builder, result, arguments, resultAttrs,
-                                                      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
-  mlir::Region *body = result.addRegion();
+  mlir::function_interface_impl::addArgAndResultAttrs(
+      builder, result, arguments, resultAttrs, getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  mlir::Region* body = result.addRegion();
   return parser.parseRegion(*body, arguments, /*enableNameShadowing=*/false);
 }
 
-void KernelOp::print(OpAsmPrinter &printer) {
+void KernelOp::print(OpAsmPrinter& printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   mlir::function_interface_impl::printFunctionSignature(printer, *this, getArgumentTypes(), false, getResultTypes());
@@ -166,7 +166,8 @@ LogicalResult KernelOp::verify() {
     bool isScalar = llvm::isa<mlir::IntegerType, mlir::FloatType, mlir::IndexType>(type);
     bool isGlobal = view && (view.getSpace() == Space::Global || view.getSpace() == Space::Constant);
     if (!isScalar && !isGlobal)
-      return emitOpError() << "argument " << i << " is " << type << "; arguments are global or constant views and scalars";
+      return emitOpError() << "argument " << i << " is " << type
+                           << "; arguments are global or constant views and scalars";
   }
   for (auto [name, list] : {std::pair(StringRef("grid"), getGrid()), std::pair(StringRef("block"), getBlock())}) {
     if (bool(list) == getWholeTensor())
@@ -179,13 +180,13 @@ LogicalResult KernelOp::verify() {
       if (mlir::failed(verifySize(*this, size, getArgumentTypes())))
         return mlir::failure();
   }
-  mlir::Block &block = getBody().front();
+  mlir::Block& block = getBody().front();
   if (block.empty() || !llvm::isa<ReturnOp>(block.back()))
     return emitOpError() << "does not end with vx.return";
   return success();
 }
 
-static LogicalResult verifyNotWholeTensor(Operation *op) {
+static LogicalResult verifyNotWholeTensor(Operation* op) {
   auto kernel = op->getParentOfType<KernelOp>();
   if (kernel && kernel.getWholeTensor())
     return op->emitOpError() << "has no meaning in a whole_tensor kernel, which has no blocks and threads";
@@ -198,7 +199,7 @@ LogicalResult BlockDimOp::verify() { return verifyNotWholeTensor(*this); }
 
 //===-- thread regions ----------------------------------------------------------------------------------------===//
 
-static LogicalResult verifyInsideThreads(Operation *op) {
+static LogicalResult verifyInsideThreads(Operation* op) {
   bool usesTile = llvm::any_of(op->getOperandTypes(), llvm::IsaPred<mlir::TensorType>) ||
                   llvm::any_of(op->getResultTypes(), llvm::IsaPred<mlir::TensorType>);
   if (usesTile)
@@ -214,7 +215,7 @@ LogicalResult ThreadsOp::verify() {
     return mlir::failure();
   if (enclosingThreads(*this))
     return emitOpError() << "is nested in another vx.threads";
-  mlir::Block &block = getBody().front();
+  mlir::Block& block = getBody().front();
   if (block.getNumArguments() != 4 + getInputs().size())
     return emitOpError() << "body takes " << block.getNumArguments() << " arguments; it needs x, y, z, linear id and "
                          << getInputs().size() << " inputs";
@@ -226,21 +227,22 @@ LogicalResult ThreadsOp::verify() {
   }
   auto yield = llvm::cast<YieldOp>(block.getTerminator());
   if (yield.getValues().size() != getOutputs().size())
-    return emitOpError() << "yields " << yield.getValues().size() << " values for " << getOutputs().size() << " results";
+    return emitOpError() << "yields " << yield.getValues().size() << " values for " << getOutputs().size()
+                         << " results";
   for (auto [i, value, output] : llvm::enumerate(yield.getValues(), getOutputs())) {
     Type elementType = llvm::cast<mlir::RankedTensorType>(output.getType()).getElementType();
     if (value.getType() != elementType)
       return emitOpError() << "yields " << value.getType() << " for result " << i << " with elements " << elementType;
   }
   LogicalResult result = success();
-  getBody().walk([&](Operation *op) {
+  getBody().walk([&](Operation* op) {
     result = verifyInsideThreads(op);
     return mlir::failed(result) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
   });
   return result;
 }
 
-static LogicalResult verifyPerThread(Operation *op) {
+static LogicalResult verifyPerThread(Operation* op) {
   return enclosingThreads(op) ? success() : op->emitOpError() << "stands outside vx.threads";
 }
 
@@ -273,4 +275,4 @@ LogicalResult WarpVoteOp::verify() {
   return success();
 }
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

@@ -6,18 +6,18 @@
 namespace vortex::ir {
 
 using llvm::SmallVector;
-using mlir::OpFoldResult;
 using mlir::Operation;
+using mlir::OpFoldResult;
 using mlir::RankedTensorType;
 using mlir::Value;
 namespace scf = mlir::scf;
 
-static OpFoldResult indexAttr(mlir::MLIRContext *context, int64_t value) {
+static OpFoldResult indexAttr(mlir::MLIRContext* context, int64_t value) {
   return mlir::IntegerAttr::get(mlir::IndexType::get(context), value);
 }
 
 /// Static extents; dynamic ones are null.
-static SmallVector<OpFoldResult> staticSizes(mlir::MLIRContext *context, llvm::ArrayRef<int64_t> shape) {
+static SmallVector<OpFoldResult> staticSizes(mlir::MLIRContext* context, llvm::ArrayRef<int64_t> shape) {
   SmallVector<OpFoldResult> sizes;
   for (int64_t extent : shape)
     sizes.push_back(mlir::ShapedType::isDynamic(extent) ? OpFoldResult() : indexAttr(context, extent));
@@ -25,7 +25,7 @@ static SmallVector<OpFoldResult> staticSizes(mlir::MLIRContext *context, llvm::A
 }
 
 /// The first of equal alternatives that knows a dimension gives it.
-static void fillFrom(SmallVector<OpFoldResult> &sizes, llvm::ArrayRef<OpFoldResult> other) {
+static void fillFrom(SmallVector<OpFoldResult>& sizes, llvm::ArrayRef<OpFoldResult> other) {
   for (auto [size, alternative] : llvm::zip_equal(sizes, other))
     if (!size)
       size = alternative;
@@ -35,16 +35,16 @@ static bool isComplete(llvm::ArrayRef<OpFoldResult> sizes) {
   return llvm::all_of(sizes, [](OpFoldResult size) { return bool(size); });
 }
 
-static void fillOperands(SmallVector<OpFoldResult> &sizes, mlir::ValueRange operands) {
+static void fillOperands(SmallVector<OpFoldResult>& sizes, mlir::ValueRange operands) {
   auto next = operands.begin();
-  for (OpFoldResult &size : sizes)
+  for (OpFoldResult& size : sizes)
     if (!size)
       size = mlir::getAsOpFoldResult(*next++);
 }
 
 /// Extents computed inside `region` are of no use outside it.
-static SmallVector<OpFoldResult> visibleOutside(SmallVector<OpFoldResult> sizes, mlir::Region &region) {
-  for (OpFoldResult &size : sizes)
+static SmallVector<OpFoldResult> visibleOutside(SmallVector<OpFoldResult> sizes, mlir::Region& region) {
+  for (OpFoldResult& size : sizes)
     if (auto value = llvm::dyn_cast_or_null<Value>(size); value && region.isAncestor(value.getParentRegion()))
       size = {};
   return sizes;
@@ -67,7 +67,7 @@ static OpFoldResult blockExtent(ThreadsOp threads) {
   return product == 1 ? dynamic : OpFoldResult();
 }
 
-static void fillFromTileOp(SmallVector<OpFoldResult> &sizes, Operation *op) {
+static void fillFromTileOp(SmallVector<OpFoldResult>& sizes, Operation* op) {
   if (auto load = llvm::dyn_cast<TileLoadOp>(op))
     return fillOperands(sizes, load.getSizes());
   if (auto broadcast = llvm::dyn_cast<BroadcastOp>(op))
@@ -107,14 +107,14 @@ static void fillFromTileOp(SmallVector<OpFoldResult> &sizes, Operation *op) {
         fillFrom(sizes, tileSizes(operand));
 }
 
-static void fillFromControl(SmallVector<OpFoldResult> &sizes, Operation *op, unsigned number) {
+static void fillFromControl(SmallVector<OpFoldResult>& sizes, Operation* op, unsigned number) {
   if (auto loop = llvm::dyn_cast<scf::ForOp>(op))
     return fillFrom(sizes, tileSizes(loop.getInitArgs()[number]));
   if (auto loop = llvm::dyn_cast<scf::WhileOp>(op)) {
     Value source = loop.getConditionOp().getArgs()[number];
     return fillFrom(sizes, visibleOutside(tileSizes(source), loop.getBefore()));
   }
-  for (mlir::Region &region : op->getRegions()) {
+  for (mlir::Region& region : op->getRegions()) {
     if (!llvm::isa<scf::IfOp, scf::IndexSwitchOp, scf::ExecuteRegionOp>(op) || region.empty() || isComplete(sizes))
       continue;
     Value source = region.back().getTerminator()->getOperand(number);
@@ -122,8 +122,8 @@ static void fillFromControl(SmallVector<OpFoldResult> &sizes, Operation *op, uns
   }
 }
 
-static void fillFromArgument(SmallVector<OpFoldResult> &sizes, mlir::BlockArgument argument) {
-  Operation *parent = argument.getOwner()->getParentOp();
+static void fillFromArgument(SmallVector<OpFoldResult>& sizes, mlir::BlockArgument argument) {
+  Operation* parent = argument.getOwner()->getParentOp();
   if (auto loop = llvm::dyn_cast<scf::ForOp>(parent))
     return fillFrom(sizes, tileSizes(loop.getTiedLoopInit(argument)->get()));
   if (auto loop = llvm::dyn_cast<scf::WhileOp>(parent)) {
@@ -144,7 +144,7 @@ SmallVector<OpFoldResult> tileSizes(Value tile) {
     fillFromArgument(sizes, argument);
     return sizes;
   }
-  Operation *op = tile.getDefiningOp();
+  Operation* op = tile.getDefiningOp();
   if (auto threads = llvm::dyn_cast<ThreadsOp>(op))
     sizes[0] = blockExtent(threads);
   else if (op->getNumRegions() != 0)
@@ -160,7 +160,7 @@ static ThreadsOp sourceThreads(Value tile) {
     auto loop = llvm::dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
     return loop ? sourceThreads(loop.getTiedLoopInit(argument)->get()) : ThreadsOp();
   }
-  Operation *op = tile.getDefiningOp();
+  Operation* op = tile.getDefiningOp();
   if (auto threads = llvm::dyn_cast<ThreadsOp>(op))
     return threads;
   if (auto loop = llvm::dyn_cast<scf::ForOp>(op))
@@ -173,14 +173,16 @@ static ThreadsOp sourceThreads(Value tile) {
   return {};
 }
 
-SmallVector<Value> tileSizeValues(mlir::OpBuilder &builder, mlir::Location loc, Value tile) {
+SmallVector<Value> tileSizeValues(mlir::OpBuilder& builder, mlir::Location loc, Value tile) {
   SmallVector<Value> values;
   for (OpFoldResult size : tileSizes(tile)) {
     if (size) {
       values.push_back(mlir::getValueOrCreateConstantIndexOp(builder, loc, size));
       continue;
     }
-    ThreadsOp threads = values.empty() && llvm::cast<RankedTensorType>(tile.getType()).getRank() == 1 ? sourceThreads(tile) : ThreadsOp();
+    ThreadsOp threads = values.empty() && llvm::cast<RankedTensorType>(tile.getType()).getRank() == 1
+                            ? sourceThreads(tile)
+                            : ThreadsOp();
     if (!threads) {
       values.push_back({});
       continue;
@@ -199,4 +201,4 @@ SmallVector<OpFoldResult> viewSizes(Value view) {
   return sizes;
 }
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

@@ -14,9 +14,9 @@ llvm::SmallVector<mlir::OpFoldResult> tileSizes(mlir::Value tile);
 
 /// The same as values at the builder's insertion point (after `tile`), creating constants and block-extent products. Null where
 /// nothing can be created.
-llvm::SmallVector<mlir::Value> tileSizeValues(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tile);
+llvm::SmallVector<mlir::Value> tileSizeValues(mlir::OpBuilder& builder, mlir::Location loc, mlir::Value tile);
 
 /// The extents of a view: static ones as attributes, a subview's from its operands, otherwise null.
 llvm::SmallVector<mlir::OpFoldResult> viewSizes(mlir::Value view);
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

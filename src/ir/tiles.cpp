@@ -12,8 +12,8 @@ using mlir::success;
 using mlir::Type;
 using mlir::Value;
 
-LogicalResult verifyPart(Operation *op, llvm::StringRef what, ArrayRef<int64_t> source, ArrayRef<int64_t> result,
-                         size_t offsets, size_t sizes, ArrayRef<int64_t> dropped); // memory.cpp
+LogicalResult verifyPart(Operation* op, llvm::StringRef what, ArrayRef<int64_t> source, ArrayRef<int64_t> result,
+                         size_t offsets, size_t sizes, ArrayRef<int64_t> dropped);  // memory.cpp
 
 static RankedTensorType tileType(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
@@ -21,19 +21,20 @@ static Type elementType(Value value) { return mlir::getElementTypeOrSelf(value.g
 
 static bool mayEqual(int64_t a, int64_t b) { return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b; }
 
-static LogicalResult verifySizes(Operation *op, size_t sizes, RankedTensorType result) {
+static LogicalResult verifySizes(Operation* op, size_t sizes, RankedTensorType result) {
   if (int64_t(sizes) == result.getNumDynamicDims())
     return success();
-  return op->emitOpError() << "has " << sizes << " sizes for " << result.getNumDynamicDims() << " dynamic result dimensions";
+  return op->emitOpError() << "has " << sizes << " sizes for " << result.getNumDynamicDims()
+                           << " dynamic result dimensions";
 }
 
-static LogicalResult verifyElements(Operation *op, Type operand, Type result) {
+static LogicalResult verifyElements(Operation* op, Type operand, Type result) {
   if (operand == result)
     return success();
   return op->emitOpError() << "changes the element type from " << operand << " to " << result;
 }
 
-static LogicalResult verifyDim(Operation *op, int64_t dim, int64_t rank) {
+static LogicalResult verifyDim(Operation* op, int64_t dim, int64_t rank) {
   if (dim >= 0 && dim < rank)
     return success();
   return op->emitOpError() << "names dimension " << dim << " of a tile of rank " << rank;
@@ -163,7 +164,7 @@ LogicalResult ElementOp::verify() {
   return verifyElements(*this, source.getElementType(), getResult().getType());
 }
 
-static LogicalResult verifyCombine(Operation *op, Combine kind, Type element) {
+static LogicalResult verifyCombine(Operation* op, Combine kind, Type element) {
   if (kind != Combine::Exchange && isFloatCombine(kind) == llvm::isa<mlir::FloatType>(element))
     return success();
   return op->emitOpError() << "cannot combine " << element << " with " << stringifyCombine(kind);
@@ -224,4 +225,4 @@ LogicalResult DotOp::verify() {
   return success();
 }
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

@@ -33,13 +33,13 @@
 namespace vortex::ir {
 
 /// Registers vx and the upstream dialects its modules use: arith, math, scf, func, builtin.
-void registerVxDialects(mlir::DialectRegistry &registry);
+void registerVxDialects(mlir::DialectRegistry& registry);
 
 /// The `layout` of a ViewType: null for plain row-major.
-mlir::Attribute viewLayout(mlir::MLIRContext *context, bool colMajor, SwizzleAttr swizzle = {});
+mlir::Attribute viewLayout(mlir::MLIRContext* context, bool colMajor, SwizzleAttr swizzle = {});
 
 /// A pointwise operation of arith, math or vx: its tensor operands and results all have the same extents.
-bool isElementwise(mlir::Operation *op);
+bool isElementwise(mlir::Operation* op);
 
 /// True for the kinds whose operands are floats (`addf`, `mulf`, `maxf`, `minf`).
 bool isFloatCombine(Combine kind);
@@ -48,6 +48,6 @@ bool isFloatCombine(Combine kind);
 mlir::TypedAttr neutralElement(Combine kind, mlir::Type elementType);
 
 /// The innermost vx.threads around `op`, or null at block level.
-ThreadsOp enclosingThreads(mlir::Operation *op);
+ThreadsOp enclosingThreads(mlir::Operation* op);
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

@@ -37,7 +37,7 @@ void VxDialect::registerAttributesAndTypes() {
 
 static constexpr llvm::StringLiteral kColMajor = "col_major";
 
-Attribute viewLayout(mlir::MLIRContext *context, bool colMajor, SwizzleAttr swizzle) {
+Attribute viewLayout(mlir::MLIRContext* context, bool colMajor, SwizzleAttr swizzle) {
   if (!colMajor)
     return swizzle;
   auto order = mlir::StringAttr::get(context, kColMajor);
@@ -63,7 +63,7 @@ int64_t ViewType::elementBytes() const {
 }
 
 /// `<?x32xf32, shared, col_major, swizzle<3, 7, 3>>`
-Type ViewType::parse(mlir::AsmParser &parser) {
+Type ViewType::parse(mlir::AsmParser& parser) {
   llvm::SmallVector<int64_t> shape;
   Type elementType;
   llvm::StringRef spaceName;
@@ -93,12 +93,12 @@ Type ViewType::parse(mlir::AsmParser &parser) {
   }
   if (parser.parseGreater())
     return {};
-  mlir::MLIRContext *context = parser.getContext();
+  mlir::MLIRContext* context = parser.getContext();
   return getChecked([&] { return parser.emitError(start); }, context, shape, elementType, *space,
                     viewLayout(context, colMajor, swizzle));
 }
 
-void ViewType::print(mlir::AsmPrinter &printer) const {
+void ViewType::print(mlir::AsmPrinter& printer) const {
   printer << '<';
   printer.printDimensionList(getShape());
   if (!getShape().empty())
@@ -155,4 +155,4 @@ LogicalResult SizeAttr::verify(function_ref<InFlightDiagnostic()> emitError, llv
   return mlir::LogicalResult(parseSizeProgram(program, emitError));
 }
 
-} // namespace vortex::ir
+}  // namespace vortex::ir

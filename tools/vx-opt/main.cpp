@@ -5,10 +5,10 @@
 #include "mlir/Transforms/Passes.h"
 
 namespace vortex::passes {
-void registerVxPasses(); // src/passes, or no_passes.cpp in a build without that folder
+void registerVxPasses();  // src/passes, or no_passes.cpp in a build without that folder
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   mlir::DialectRegistry registry;
   vortex::ir::registerVxDialects(registry);
   mlir::registerCanonicalizerPass();

@@ -1,4 +1,4 @@
 namespace vortex::passes {
 void registerVxPasses();
 void registerVxPasses() {}
-} // namespace vortex::passes
+}  // namespace vortex::passes
