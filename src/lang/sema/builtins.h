@@ -6,6 +6,18 @@
 
 namespace vortex::lang {
 
+// Argument layout of Expr::args where it is not the plain operand list (defaults are filled in by the checker):
+//   AssertClose: a, b, rtol (f64), atol (f64)      AssertEqual: a, b           Assert: condition, message (String) or none
+//   Print, Format: values; `text` holds the format when the first argument was a literal with {}
+//   LoadNpy: path; the type is the tensor (shape entries may be Opaque or unbound dimension variables: bound at run time)
+//   SaveNpy: path, tensor     ReadFile, ReadText: path     WriteFile: path, Vec<u8> or String
+//   RandomNormal: shape (MakeArray of usize), seed (u64), mean, deviation   RandomUniform: shape, seed, low, high
+//   RandomInteger: shape, seed, low, high (element type)
+//   Zeros: shape (MakeArray of usize) on the host      Full: value, shape on the host      Arange: count
+//   FromHost: Vec (moved); the type is the tensor      ToHost, Copy, ToDevice, Len: the value (through references)
+//   Push: &mut Vec, value     Pop: &mut Vec     VecFill: count, value     VecRange: begin, end     Map: Vec, closure
+//   Fold: Vec, initial, closure     SortVec: &mut Vec     ParseInt, ParseFloat: String     Time: closure; result f64 seconds
+//   Extent: tensor; ints: dim
 // VORTEX_BUILTIN(Name, "spelling in diagnostics")
 #define VORTEX_BUILTINS(X)                                                                                              \
   /* elementwise on scalars and tensors; operands already have one type and shape */                                   \

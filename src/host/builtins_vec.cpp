@@ -1,0 +1,173 @@
+#include "base/file.h"
+#include "base/text.h"
+#include "host/evaluator_state.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vortex::host {
+
+using namespace lang;
+
+static std::shared_ptr<VecStorage> storageFor(Type elem) {
+  auto storage = std::make_shared<VecStorage>();
+  storage->packed = elem->kind == TypeKind::Scalar;
+  storage->type = elem->scalar;
+  return storage;
+}
+
+static std::shared_ptr<VecStorage> copyElements(const VecValue &vec) {
+  auto storage = std::make_shared<VecStorage>();
+  storage->packed = vec.storage->packed;
+  storage->type = vec.storage->type;
+  for (size_t i = 0; i < vec.size(); ++i)
+    storage->push(vec.storage->at(vec.begin + i));
+  return storage;
+}
+
+std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
+  auto arg = [&](size_t i) { return deref(eval(*expr.args[i]), *expr.args[i]); };
+  switch (expr.builtin) {
+  case Builtin::Len: {
+    Value value = arg(0);
+    if (interrupted())
+      return Value();
+    if (auto *text = std::get_if<std::shared_ptr<std::string>>(&value.data))
+      return Value(static_cast<int64_t>((*text)->size()));
+    if (auto *tensor = std::get_if<TensorValue>(&value.data))
+      return Value(tensor->extents.empty() ? int64_t{1} : tensor->extents[0]);
+    return Value(static_cast<int64_t>(value.asVec().size()));
+  }
+  case Builtin::Push: {
+    Value vec = arg(0), value = interrupted() ? Value() : eval(*expr.args[1]);
+    if (!interrupted())
+      vec.asVec().storage->push(value);
+    return Value();
+  }
+  case Builtin::Pop: {
+    Value value = arg(0);
+    if (interrupted())
+      return Value();
+    VecStorage &storage = *value.asVec().storage;
+    if (storage.size() == 0)
+      return fail("E0702", expr, "`pop` on an empty Vec");
+    Value last = storage.at(storage.size() - 1);
+    storage.resize(storage.size() - 1);
+    return last;
+  }
+  case Builtin::VecFill: {
+    Value count = eval(*expr.args[0]), value = interrupted() ? Value() : eval(*expr.args[1]);
+    if (interrupted())
+      return Value();
+    auto storage = storageFor(expr.type->elem);
+    constexpr int64_t kMaxElements = int64_t{1} << 36;
+    if (count.asInt() < 0 || count.asInt() > kMaxElements)
+      return fail("E0703", expr, base::concat("cannot make a Vec of ", static_cast<uint64_t>(count.asInt()), " elements"));
+    storage->resize(static_cast<size_t>(count.asInt()));
+    for (size_t i = 0; i < storage->size(); ++i)
+      storage->set(i, copyOf(value));
+    return VecValue{storage};
+  }
+  case Builtin::VecRange: {
+    Value begin = eval(*expr.args[0]), end = interrupted() ? Value() : eval(*expr.args[1]);
+    if (interrupted())
+      return Value();
+    auto storage = storageFor(expr.type->elem);
+    for (int64_t i = begin.asInt(); i < end.asInt(); ++i)
+      storage->push(isFloat(storage->type) ? Value(static_cast<double>(i)) : Value(i));
+    return VecValue{storage};
+  }
+  case Builtin::Map: {
+    Value vec = arg(0), closure = interrupted() ? Value() : eval(*expr.args[1]);
+    if (interrupted())
+      return Value();
+    auto storage = storageFor(expr.type->elem);
+    const VecValue &from = vec.asVec();
+    for (size_t i = 0; i < from.size() && !interrupted(); ++i) {
+      Value element = from.storage->at(from.begin + i);
+      if (Value result = callClosure(closure, {&element, 1}, expr); !interrupted())
+        storage->push(result);
+    }
+    return VecValue{storage};
+  }
+  case Builtin::Fold: {
+    Value vec = arg(0), total = interrupted() ? Value() : eval(*expr.args[1]);
+    Value closure = interrupted() ? Value() : eval(*expr.args[2]);
+    if (interrupted())
+      return Value();
+    const VecValue &from = vec.asVec();
+    for (size_t i = 0; i < from.size() && !interrupted(); ++i) {
+      Value pair[2] = {total, from.storage->at(from.begin + i)};
+      total = callClosure(closure, pair, expr);
+    }
+    return total;
+  }
+  case Builtin::SortVec: {
+    Value value = arg(0);
+    if (interrupted())
+      return Value();
+    VecStorage &storage = *value.asVec().storage;
+    if (!storage.packed)
+      return fail("E0706", expr, "`sort` orders numbers");
+    std::vector<Value> values;
+    for (size_t i = 0; i < storage.size(); ++i)
+      values.push_back(storage.at(i));
+    std::sort(values.begin(), values.end(), [&](const Value &a, const Value &b) {
+      return binary(BinaryOp::Lt, storage.type, a, b).asInt() != 0;
+    });
+    for (size_t i = 0; i < values.size(); ++i)
+      storage.set(i, values[i]);
+    return Value();
+  }
+  case Builtin::Copy: {
+    Value value = arg(0);
+    if (interrupted())
+      return Value();
+    if (auto *vec = std::get_if<VecValue>(&value.data))
+      return Value(VecValue{copyElements(*vec)});
+    if (auto *tensor = std::get_if<TensorValue>(&value.data)) {
+      auto bytes = download(*tensor, expr);
+      auto copy = bytes ? makeTensor(tensor->type, tensor->extents, expr) : std::nullopt;
+      if (!copy)
+        return Value();
+      if (auto written = copy->buffer->write(0, *bytes); !written)
+        return fail("E0708", expr, written.error().message);
+      return Value(*copy);
+    }
+    return copyOf(value);
+  }
+  case Builtin::ReadFile:
+  case Builtin::ReadText: {
+    Value path = arg(0);
+    if (interrupted())
+      return Value();
+    auto file = base::readFile(path.asText());
+    if (!file)
+      return fail("E0710", expr, file.error().message);
+    if (expr.builtin == Builtin::ReadText)
+      return Value::text(file.value());
+    auto storage = std::make_shared<VecStorage>();
+    storage->type = Scalar::U8;
+    storage->bytes.assign(file->begin(), file->end());
+    return VecValue{storage};
+  }
+  case Builtin::WriteFile: {
+    Value path = arg(0), content = interrupted() ? Value() : arg(1);
+    if (interrupted())
+      return Value();
+    std::string bytes;
+    if (auto *text = std::get_if<std::shared_ptr<std::string>>(&content.data)) {
+      bytes = **text;
+    } else {
+      const VecValue &vec = content.asVec();
+      bytes.assign(reinterpret_cast<const char *>(vec.storage->bytes.data()) + vec.begin, vec.size());
+    }
+    if (auto written = base::writeFileAtomic(path.asText(), bytes); !written)
+      return fail("E0710", expr, written.error().message);
+    return Value();
+  }
+  default: return std::nullopt;
+  }
+}
+
+} // namespace vortex::host

@@ -1,0 +1,369 @@
+#include "base/text.h"
+#include "host/evaluator_state.h"
+
+#include <cstring>
+#include <utility>
+
+namespace vortex::host {
+
+using namespace lang;
+
+int run(const Function &function, Backend &backend, diag::DiagnosticSink &sink, const Options &options) {
+  return Evaluator(backend, sink, options).run(function);
+}
+
+int Evaluator::run(const Function &function) {
+  call(function, {}, *function.body);
+  if (flow_ == Flow::Stop)
+    return exitStatus_;
+  if (auto done = backend_.synchronize(); !done) {
+    fail("E0708", *function.body, done.error().message);
+    return 1;
+  }
+  return 0;
+}
+
+Value Evaluator::fail(std::string_view id, const Expr &at, std::string message, std::string label, std::string help) {
+  if (flow_ != Flow::Stop) {
+    auto diagnostic = sink_.error(id, at.range, std::move(message));
+    diagnostic.primary(std::move(label));
+    if (!help.empty())
+      diagnostic.help(std::move(help));
+  }
+  flow_ = Flow::Stop;
+  exitStatus_ = 1;
+  return {};
+}
+
+Value Evaluator::eval(const Expr &expr) {
+  switch (expr.kind) {
+  case ExprKind::Int: return static_cast<int64_t>(expr.intValue);
+  case ExprKind::Float: return roundFloat(expr.type->scalar, expr.floatValue);
+  case ExprKind::String: return Value::text(expr.text);
+  case ExprKind::Unit: return {};
+  case ExprKind::Var: return copyOf(*slotOf(expr.variable));
+  case ExprKind::DimValue: {
+    auto value = evaluate(expr.dim);
+    return value ? Value(*value) : fail("E0705", expr, "this extent is not known yet", "no tensor has given it a value");
+  }
+  case ExprKind::Unary: return evalUnary(expr);
+  case ExprKind::Binary: return evalBinary(expr);
+  case ExprKind::Cast: return evalCast(expr);
+  case ExprKind::Broadcast:
+  case ExprKind::Dot: return fail("E0706", expr, "tensors are computed in kernels, not on the host", "", "move this expression into a `kernel`");
+  case ExprKind::Builtin: return evalBuiltin(expr);
+  case ExprKind::Call: {
+    auto arguments = evalArgs(expr);
+    return interrupted() ? Value() : call(*expr.function, std::move(arguments), expr);
+  }
+  case ExprKind::Launch: return evalLaunch(expr);
+  case ExprKind::CallClosure: {
+    auto values = evalArgs(expr);
+    return interrupted() ? Value() : callClosure(values[0], std::span(values).subspan(1), expr);
+  }
+  case ExprKind::Closure: return ClosureValue{&expr, frame_};
+  case ExprKind::Element: return evalElement(expr);
+  case ExprKind::Slice: return evalSlice(expr);
+  case ExprKind::Field: {
+    Value base = deref(eval(*expr.args[0]), expr);
+    return interrupted() ? Value() : copyOf(base.asAggregate().fields[static_cast<size_t>(expr.ints[0])]);
+  }
+  case ExprKind::MakeTuple:
+  case ExprKind::MakeStruct: {
+    auto aggregate = std::make_shared<Aggregate>();
+    aggregate->fields = evalArgs(expr);
+    return aggregate;
+  }
+  case ExprKind::MakeArray:
+  case ExprKind::MakeVec:
+  case ExprKind::RepeatArray:
+  case ExprKind::RepeatVec: {
+    auto storage = std::make_shared<VecStorage>();
+    Type elem = expr.type->elem;
+    storage->packed = elem->kind == TypeKind::Scalar;
+    storage->type = elem->scalar;
+    auto values = evalArgs(expr);
+    if (interrupted())
+      return {};
+    if (expr.kind == ExprKind::RepeatArray || expr.kind == ExprKind::RepeatVec) {
+      constexpr int64_t kMaxElements = int64_t{1} << 40;
+      int64_t count = values[1].asInt();
+      if (count < 0 || count > kMaxElements)
+        return fail("E0703", expr, base::concat("cannot make a list of ", static_cast<uint64_t>(count), " elements"));
+      storage->resize(static_cast<size_t>(count));
+      for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+        storage->set(i, copyOf(values[0]));
+    } else {
+      for (const Value &value : values)
+        storage->push(value);
+    }
+    return VecValue{storage};
+  }
+  case ExprKind::IntList: {
+    auto storage = std::make_shared<VecStorage>();
+    storage->type = Scalar::I64;
+    for (__int128 value : expr.intList)
+      storage->push(static_cast<int64_t>(value));
+    return VecValue{storage};
+  }
+  case ExprKind::Ref: return place(*expr.args[0]);
+  case ExprKind::Deref: return deref(eval(*expr.args[0]), expr);
+  case ExprKind::Range: {
+    auto values = evalArgs(expr);
+    if (interrupted())
+      return {};
+    RangeValue range{values[0].asInt(), values[1].asInt(), values.size() > 2 ? values[2].asInt() : 1};
+    return range.step == 0 ? fail("E0707", expr, "the step of a range is 0") : Value(range);
+  }
+  case ExprKind::Block: return evalBlock(expr);
+  case ExprKind::Let: return evalLet(expr);
+  case ExprKind::Assign: return evalAssign(expr);
+  case ExprKind::If: return evalIf(expr);
+  case ExprKind::While: return evalWhile(expr);
+  case ExprKind::Loop: return evalLoop(expr);
+  case ExprKind::For: return evalFor(expr);
+  case ExprKind::Break:
+  case ExprKind::Continue:
+  case ExprKind::Return: {
+    Value value = expr.args.empty() || !expr.args[0] ? Value() : eval(*expr.args[0]);
+    if (interrupted())
+      return {};
+    flowValue_ = std::move(value);
+    flow_ = expr.kind == ExprKind::Break ? Flow::Break : expr.kind == ExprKind::Continue ? Flow::Continue : Flow::Return;
+    return {};
+  }
+  case ExprKind::Inline: VORTEX_UNREACHABLE("inlined calls exist only in kernels");
+  }
+  VORTEX_UNREACHABLE();
+}
+
+std::vector<Value> Evaluator::evalArgs(const Expr &expr) {
+  std::vector<Value> values;
+  values.reserve(expr.args.size());
+  for (const Expr *arg : expr.args) {
+    values.push_back(arg ? eval(*arg) : Value());
+    if (interrupted())
+      break;
+  }
+  return values;
+}
+
+Value Evaluator::evalBlock(const Expr &expr) {
+  Value last;
+  for (const Expr *arg : expr.args) {
+    last = eval(*arg);
+    if (interrupted())
+      return {};
+  }
+  return last;
+}
+
+Value Evaluator::evalLet(const Expr &expr) {
+  Value value = expr.args.empty() || !expr.args[0] ? Value() : eval(*expr.args[0]);
+  if (interrupted())
+    return {};
+  if (!bindShape(expr.variable->type, value, expr))
+    return {};
+  *slotOf(expr.variable) = std::move(value);
+  return {};
+}
+
+Value Evaluator::evalIf(const Expr &expr) {
+  Value condition = eval(*expr.args[0]);
+  if (interrupted())
+    return {};
+  if (condition.asInt())
+    return eval(*expr.args[1]);
+  return expr.args.size() > 2 && expr.args[2] ? eval(*expr.args[2]) : Value();
+}
+
+bool Evaluator::runBody(const Expr &body) {
+  eval(body);
+  if (flow_ == Flow::Continue)
+    flow_ = Flow::Normal;
+  if (flow_ == Flow::Break) {
+    flow_ = Flow::Normal;
+    return false;
+  }
+  return flow_ == Flow::Normal;
+}
+
+Value Evaluator::evalWhile(const Expr &expr) {
+  while (true) {
+    Value condition = eval(*expr.args[0]);
+    if (interrupted() || !condition.asInt() || !runBody(*expr.args[1]))
+      return {};
+  }
+}
+
+Value Evaluator::evalLoop(const Expr &expr) {
+  while (runBody(*expr.args[0])) {
+  }
+  return interrupted() ? Value() : std::move(flowValue_);
+}
+
+Value Evaluator::evalFor(const Expr &expr) {
+  Value over = eval(*expr.args[0]);
+  if (interrupted())
+    return {};
+  Value *slot = slotOf(expr.variable);
+  Value *counter = expr.indexVariable ? slotOf(expr.indexVariable) : nullptr;
+  int64_t index = 0;
+  auto step = [&](Value value) {
+    *slot = std::move(value);
+    if (counter)
+      *counter = index;
+    ++index;
+    return runBody(*expr.args[1]);
+  };
+  if (auto *range = std::get_if<RangeValue>(&over.data)) {
+    bool isUnsigned = expr.variable->type->kind == TypeKind::Scalar && lang::isUnsigned(expr.variable->type->scalar);
+    auto before = [&](int64_t i) {
+      if (range->step < 0 && !isUnsigned)
+        return i > range->end;
+      return isUnsigned ? static_cast<uint64_t>(i) < static_cast<uint64_t>(range->end) : i < range->end;
+    };
+    for (int64_t i = range->begin; before(i);) {
+      if (!step(i))
+        break;
+      int64_t next;
+      if (__builtin_add_overflow(i, range->step, &next))
+        break;
+      i = next;
+    }
+    return {};
+  }
+  over = deref(over, expr);
+  if (interrupted())
+    return {};
+  VecValue vec = over.asVec();
+  for (size_t i = 0; i < vec.size(); ++i)
+    if (!step(vec.storage->at(vec.begin + i)))
+      break;
+  return {};
+}
+
+Value Evaluator::call(const Function &function, std::vector<Value> arguments, const Expr &at) {
+  if (++depth_ > options_.maxCallDepth) {
+    --depth_;
+    return fail("E0709", at, base::concat("calls nested deeper than ", options_.maxCallDepth), "in this call of `" + function.name + "`");
+  }
+  Frame frame;
+  frame.function = &function;
+  frame.slots.resize(function.variables.size());
+  frame.dims.resize(function.dims.size());
+  for (size_t i = 0; i < function.dims.size(); ++i)
+    frame.dims[i] = function.dims[i].constant;
+  Frame *caller = std::exchange(frame_, &frame);
+  bool bound = true;
+  for (size_t i = 0; i < arguments.size() && bound; ++i) {
+    bound = bindShape(function.params[i]->type, arguments[i], at);
+    frame.slots[function.params[i]->index] = std::move(arguments[i]);
+  }
+  Value result = bound ? eval(*function.body) : Value();
+  if (flow_ == Flow::Return) {
+    flow_ = Flow::Normal;
+    result = std::move(flowValue_);
+  }
+  frame_ = caller;
+  --depth_;
+  return result;
+}
+
+Value Evaluator::callClosure(const Value &closure, std::span<const Value> arguments, const Expr &at) {
+  ClosureValue target = std::get<ClosureValue>(closure.data);
+  if (++depth_ > options_.maxCallDepth) {
+    --depth_;
+    return fail("E0709", at, base::concat("calls nested deeper than ", options_.maxCallDepth));
+  }
+  Frame *caller = std::exchange(frame_, target.frame);
+  for (size_t i = 0; i < arguments.size() && i < target.expr->variables.size(); ++i)
+    *slotOf(target.expr->variables[i]) = arguments[i];
+  Value result = eval(*target.expr->args[0]);
+  if (flow_ == Flow::Return) {
+    flow_ = Flow::Normal;
+    result = std::move(flowValue_);
+  }
+  frame_ = caller;
+  --depth_;
+  return result;
+}
+
+static uint64_t scalarBits(Scalar type, const Value &value) {
+  uint8_t bytes[8] = {};
+  storeScalar(type, value, bytes);
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes, sizeof bits);
+  if (isFloat(type))
+    return bits;
+  return static_cast<uint64_t>(value.asInt());
+}
+
+static Value scalarValue(Scalar type, uint64_t bits) {
+  uint8_t bytes[8];
+  std::memcpy(bytes, &bits, sizeof bits);
+  return loadScalar(type, bytes);
+}
+
+Value Evaluator::evalLaunch(const Expr &expr) {
+  const Function &kernel = *expr.function;
+  std::vector<LaunchArgument> arguments;
+  for (size_t i = 0; i < expr.args.size(); ++i) {
+    Value value = deref(eval(*expr.args[i]), *expr.args[i]);
+    if (interrupted())
+      return {};
+    Type type = strip(kernel.params[i]->type);
+    if (type->isTensor())
+      arguments.emplace_back(value.asTensor());
+    else if (type->kind == TypeKind::Scalar)
+      arguments.emplace_back(scalarBits(type->scalar, value));
+    else if (type->kind == TypeKind::Enum)
+      arguments.emplace_back(static_cast<uint64_t>(value.asInt()));
+    else
+      return fail("E0706", *expr.args[i], "this kind of argument cannot be passed to a kernel yet", "pass its tensors and numbers one by one");
+  }
+  LaunchSize size;
+  auto evalSizes = [&](const std::vector<Expr *> &exprs, std::optional<std::array<int64_t, 3>> &to) {
+    if (exprs.empty())
+      return;
+    to = std::array<int64_t, 3>{1, 1, 1};
+    for (size_t i = 0; i < exprs.size() && i < 3 && !interrupted(); ++i)
+      if (Value value = eval(*exprs[i]); !interrupted())
+        (*to)[i] = value.asInt();
+  };
+  evalSizes(expr.launch.grid, size.grid);
+  evalSizes(expr.launch.block, size.block);
+  if (interrupted())
+    return {};
+
+  LaunchOutcome outcome = backend_.launch(kernel, arguments, size);
+  if (auto *failure = std::get_if<LaunchFailure>(&outcome)) {
+    diag::Diagnostic diagnostic{.id = failure->id, .message = failure->message};
+    diagnostic.labels.push_back({expr.range, "in this launch of `" + kernel.name + "`", true});
+    diagnostic.labels.push_back({kernel.nameRange, "the kernel", false});
+    diagnostic.notes = failure->notes;
+    if (failure->line)
+      diagnostic.notes.push_back(base::concat("raised at ", failure->file, ":", failure->line, ":", failure->column));
+    sink_.report(std::move(diagnostic));
+    flow_ = Flow::Stop;
+    exitStatus_ = 1;
+    return {};
+  }
+  auto &results = std::get<std::vector<LaunchArgument>>(outcome);
+  auto convert = [](Type type, LaunchArgument &result) -> Value {
+    if (auto *tensor = std::get_if<TensorValue>(&result))
+      return std::move(*tensor);
+    return scalarValue(type->scalar, std::get<uint64_t>(result));
+  };
+  Type type = kernel.resultType;
+  if (!type || type->kind == TypeKind::Unit)
+    return {};
+  if (type->kind != TypeKind::Tuple)
+    return convert(type, results[0]);
+  auto tuple = std::make_shared<Aggregate>();
+  for (size_t i = 0; i < results.size(); ++i)
+    tuple->fields.push_back(convert(type->elems[i], results[i]));
+  return tuple;
+}
+
+} // namespace vortex::host

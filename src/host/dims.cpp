@@ -1,0 +1,102 @@
+#include "base/text.h"
+#include "host/evaluator_state.h"
+
+namespace vortex::host {
+
+using namespace lang;
+
+static std::optional<int64_t> evaluateAtom(const DimAtom &atom, const std::vector<std::optional<int64_t>> &dims);
+
+static std::optional<int64_t> evaluateDim(const DimExpr &dim, const std::vector<std::optional<int64_t>> &dims) {
+  int64_t sum = 0;
+  for (const auto &[monomial, coefficient] : dim.terms()) {
+    int64_t product = coefficient;
+    for (const DimAtom &atom : monomial) {
+      auto value = evaluateAtom(atom, dims);
+      if (!value)
+        return std::nullopt;
+      product *= *value;
+    }
+    sum += product;
+  }
+  return sum;
+}
+
+static std::optional<int64_t> evaluateAtom(const DimAtom &atom, const std::vector<std::optional<int64_t>> &dims) {
+  if (atom.kind == DimAtom::Kind::Variable)
+    return atom.id < dims.size() ? dims[atom.id] : std::nullopt;
+  if (atom.kind == DimAtom::Kind::Opaque)
+    return std::nullopt;
+  auto a = evaluateDim(atom.operands[0], dims), b = evaluateDim(atom.operands[1], dims);
+  if (!a || !b)
+    return std::nullopt;
+  switch (atom.kind) {
+  case DimAtom::Kind::FloorDiv: return *b == 0 ? 0 : *a / *b;
+  case DimAtom::Kind::CeilDiv: return *b == 0 ? 0 : (*a + *b - 1) / *b;
+  case DimAtom::Kind::Mod: return *b == 0 ? 0 : *a % *b;
+  case DimAtom::Kind::Min: return std::min(*a, *b);
+  default: return std::max(*a, *b);
+  }
+}
+
+std::optional<int64_t> Evaluator::evaluate(const DimExpr &dim) const { return evaluateDim(dim, frame_->dims); }
+
+/// Binds free dimension variables of a declared tensor type to a value's extents and checks the others.
+bool Evaluator::bindShape(Type type, const Value &value, const Expr &at) {
+  type = strip(type);
+  if (!type || !type->isTensor())
+    return true;
+  Value tensor = deref(value, at);
+  if (!std::holds_alternative<TensorValue>(tensor.data))
+    return true;
+  const auto &extents = tensor.asTensor().extents;
+  if (extents.size() != type->shape.size()) {
+    fail("E0705", at, base::concat("a tensor of rank ", extents.size(), " where ", text(type, frame_->function->dimNames()), " is expected"));
+    return false;
+  }
+  for (size_t dim = 0; dim < extents.size(); ++dim) {
+    const DimExpr &expected = type->shape[dim];
+    if (auto variable = expected.asVariable(); variable && *variable < frame_->dims.size() && !frame_->dims[*variable]) {
+      frame_->dims[*variable] = extents[dim];
+      continue;
+    }
+    auto known = evaluate(expected);
+    if (known && *known != extents[dim]) {
+      auto names = frame_->function->dimNames();
+      fail("E0705", at, base::concat("dimension ", dim, " has extent ", extents[dim], " where ", expected.text(names), " = ", *known,
+                                     " is expected"));
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<std::vector<int64_t>> Evaluator::shapeOf(Type tensor, std::optional<int64_t> elementCount, const Expr &at) {
+  std::vector<int64_t> extents;
+  std::optional<size_t> unknown;
+  int64_t known = 1;
+  for (size_t dim = 0; dim < tensor->shape.size(); ++dim) {
+    auto value = evaluate(tensor->shape[dim]);
+    if (!value && (unknown || !elementCount)) {
+      fail("E0705", at, "the shape of this tensor is not known", "say its extents");
+      return std::nullopt;
+    }
+    if (!value)
+      unknown = dim;
+    else
+      known *= *value;
+    extents.push_back(value.value_or(0));
+  }
+  if (unknown)
+    extents[*unknown] = known == 0 ? 0 : *elementCount / known;
+  int64_t total = 1;
+  for (int64_t extent : extents)
+    total *= extent;
+  if (elementCount && total != *elementCount) {
+    fail("E0705", at, base::concat(*elementCount, " elements do not fill a tensor of [", base::join(extents, ", "), "]"));
+    return std::nullopt;
+  }
+  return extents;
+}
+
+} // namespace vortex::host

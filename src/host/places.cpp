@@ -1,0 +1,191 @@
+#include "base/text.h"
+#include "host/evaluator_state.h"
+
+#include <algorithm>
+
+namespace vortex::host {
+
+using namespace lang;
+
+static Reference toSlot(Value *slot) {
+  Reference reference;
+  reference.slot = slot;
+  return reference;
+}
+
+static Reference toTemporary(Value value) {
+  Reference reference;
+  reference.temporary = std::make_shared<Value>(std::move(value));
+  return reference;
+}
+
+static Reference toElement(std::shared_ptr<VecStorage> vec, size_t index) {
+  Reference reference;
+  reference.vec = std::move(vec);
+  reference.index = index;
+  return reference;
+}
+
+Value *Evaluator::slotOf(const Variable *variable) { return &frame_->slots[variable->index]; }
+
+Reference Evaluator::place(const Expr &expr) {
+  switch (expr.kind) {
+  case ExprKind::Var: return toSlot(slotOf(expr.variable));
+  case ExprKind::Deref: {
+    Value value = eval(*expr.args[0]);
+    if (!interrupted() && value.isReference())
+      return value.asReference();
+    return toTemporary(std::move(value));
+  }
+  case ExprKind::Field: {
+    Reference base = place(*expr.args[0]);
+    if (interrupted())
+      return {};
+    Value *holder = base.slot ? base.slot : base.temporary ? base.temporary.get() : &base.vec->values[base.index];
+    while (holder->isReference())
+      holder = holder->asReference().slot ? holder->asReference().slot : holder->asReference().temporary.get();
+    return toSlot(&holder->asAggregate().fields[static_cast<size_t>(expr.ints[0])]);
+  }
+  case ExprKind::Element: {
+    Value base = deref(eval(*expr.args[0]), expr);
+    if (interrupted())
+      return {};
+    Value index = eval(*expr.args[1]);
+    if (interrupted())
+      return {};
+    if (!std::holds_alternative<VecValue>(base.data)) {
+      fail("E0701", expr, "device memory cannot be read or written by host code", "an element of a tensor",
+           "copy it with `.to_host()` first");
+      return {};
+    }
+    const VecValue &vec = base.asVec();
+    auto at = checkedIndex(index, vec.size(), *expr.args[1]);
+    if (!at)
+      return {};
+    return toElement(vec.storage, vec.begin + *at);
+  }
+  default: {
+    Value value = eval(expr);
+    if (interrupted())
+      return {};
+    if (value.isReference())
+      return value.asReference();
+    return toTemporary(std::move(value));
+  }
+  }
+}
+
+Value Evaluator::load(const Reference &reference, const Expr &) {
+  if (reference.slot)
+    return copyOf(*reference.slot);
+  if (reference.vec)
+    return reference.vec->at(reference.index);
+  return reference.temporary ? copyOf(*reference.temporary) : Value();
+}
+
+void Evaluator::store(const Reference &reference, const Value &value) {
+  if (reference.slot)
+    *reference.slot = value;
+  else if (reference.vec)
+    reference.vec->set(reference.index, value);
+  else if (reference.temporary)
+    *reference.temporary = value;
+}
+
+Value Evaluator::deref(const Value &value, const Expr &at) {
+  Value current = value;
+  while (current.isReference())
+    current = load(current.asReference(), at);
+  return current;
+}
+
+Value Evaluator::evalAssign(const Expr &expr) {
+  Value value = eval(*expr.args[1]);
+  if (interrupted())
+    return {};
+  Reference target = place(*expr.args[0]);
+  if (interrupted())
+    return {};
+  // Assigning through a variable that holds a reference writes the referent.
+  while (target.slot && target.slot->isReference() && expr.args[0]->type && expr.args[0]->type->kind != TypeKind::Ref)
+    target = target.slot->asReference();
+  if (expr.hasOp) {
+    Type type = strip(expr.args[0]->type);
+    Value old = load(target, expr);
+    if (type->kind == TypeKind::String)
+      value = Value::text(old.asText() + value.asText());
+    else if (type->kind == TypeKind::Scalar)
+      value = binary(expr.binaryOp, type->scalar, old, value);
+    else
+      return fail("E0706", expr, "tensors are computed in kernels, not on the host");
+  } else if (expr.args[0]->type && !bindShape(expr.args[0]->type, value, expr)) {
+    return {};
+  }
+  store(target, value);
+  return {};
+}
+
+std::optional<size_t> Evaluator::checkedIndex(const Value &index, size_t size, const Expr &at) {
+  int64_t i = index.asInt();
+  if (i >= 0 && static_cast<uint64_t>(i) < size)
+    return static_cast<size_t>(i);
+  fail("E0702", at, base::concat("index ", i, " is outside a list of ", size, " elements"), "the index");
+  return std::nullopt;
+}
+
+Value Evaluator::evalElement(const Expr &expr) {
+  Reference reference = place(expr);
+  return interrupted() ? Value() : load(reference, expr);
+}
+
+Value Evaluator::evalSlice(const Expr &expr) {
+  Value base = deref(eval(*expr.args[0]), expr);
+  if (interrupted())
+    return {};
+  struct Bound {
+    int64_t begin, count;
+    bool dropped;
+  };
+  std::vector<int64_t> extents;
+  if (auto *vec = std::get_if<VecValue>(&base.data))
+    extents = {static_cast<int64_t>(vec->size())};
+  else
+    extents = base.asTensor().extents;
+  std::vector<Bound> bounds;
+  for (size_t dim = 0; dim < expr.slices.size(); ++dim) {
+    const SliceDim &slice = expr.slices[dim];
+    int64_t extent = extents[dim];
+    if (slice.kind == SliceDim::Kind::Full) {
+      bounds.push_back({0, extent, false});
+      continue;
+    }
+    Value begin = slice.begin ? eval(*slice.begin) : Value(int64_t{0});
+    if (interrupted())
+      return {};
+    Value end = slice.end ? eval(*slice.end) : Value(extent - (slice.endIsLength ? begin.asInt() : 0));
+    if (interrupted())
+      return {};
+    int64_t from = begin.asInt();
+    int64_t count = slice.kind == SliceDim::Kind::Index ? 1 : slice.endIsLength ? end.asInt() : end.asInt() - from;
+    if (from < 0 || count < 0 || from > extent || count > extent - from)
+      return fail("E0702", expr, base::concat("elements ", from, "..", from + count, " are outside an extent of ", extent), "the slice");
+    bounds.push_back({from, count, slice.kind == SliceDim::Kind::Index});
+  }
+  if (auto *vec = std::get_if<VecValue>(&base.data))
+    return VecValue{vec->storage, vec->begin + static_cast<size_t>(bounds[0].begin), static_cast<size_t>(bounds[0].count), true};
+  TensorValue window = base.asTensor();
+  std::vector<int64_t> newExtents, newStrides;
+  for (size_t dim = 0; dim < extents.size(); ++dim) {
+    Bound bound = dim < bounds.size() ? bounds[dim] : Bound{0, extents[dim], false};
+    window.offset += bound.begin * window.strides[dim];
+    if (bound.dropped)
+      continue;
+    newExtents.push_back(bound.count);
+    newStrides.push_back(window.strides[dim]);
+  }
+  window.extents = std::move(newExtents);
+  window.strides = std::move(newStrides);
+  return window;
+}
+
+} // namespace vortex::host
