@@ -9,7 +9,7 @@ enum class ExprKind : uint8_t {
   Index, Member, TupleMember, Block, If, Match, While, Loop, For, Break, Continue, Return, Closure,
 };
 
-/// `id` is dense per module (0 … Module::exprCount-1), for side tables. Parentheses leave no node; `range` excludes them.
+/// `id` is dense per module (0 … Module::exprCount-1), for side tables. Parentheses leave no node but belong to `range`.
 struct Expr : Node<ExprKind> {
   uint32_t id = 0;
   /// Longest path to a leaf, through operands, blocks and statements: at most Module::kMaxHeight, so recursion over a tree is safe.

@@ -1,0 +1,164 @@
+// Balancing the brackets before parsing keeps one missing bracket one error: the parser always finds a closing bracket, and after an
+// error inside a bracket it continues behind the closing one. An unclosed `(` or `[` ends where a line starts with a word that can only
+// start a statement or an item, otherwise before the closing bracket of the surrounding pair.
+
+#include "lang/syntax/lexer.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace vortex::lang::syntax {
+namespace {
+
+class Balancer {
+public:
+  Balancer(TokenStream &stream, source::FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink)
+      : input_(std::move(stream.tokens)), stream_(stream), file_(file), sources_(sources), sink_(sink) {}
+
+  bool run() {
+    stream_.tokens.clear();
+    stream_.tokens.reserve(input_.size());
+    newIndex_.reserve(input_.size());
+    for (size_t i = 0; i < input_.size(); ++i)
+      step(i);
+    for (Comment &comment : stream_.comments)
+      comment.tokenIndex = newIndex_[comment.tokenIndex];
+    return ok_;
+  }
+
+private:
+  /// More open brackets than this at once are one mistake, or no source.
+  static constexpr uint32_t kMaxUnclosed = 8;
+
+  struct Open {
+    Tok tok;
+    uint32_t index;
+  };
+
+  source::SourceRange rangeOf(const Token &token) const { return {file_, token.begin, token.end}; }
+  uint32_t indentOf(const Token &token) const {
+    const source::SourceFile &text = sources_.file(file_);
+    const std::string_view line = text.lineText(text.lineOf(token.begin));
+    return static_cast<uint32_t>(std::min(line.find_first_not_of(" \t"), line.size()));
+  }
+
+  void step(size_t i) {
+    const Token &token = input_[i];
+    if (token.tok == Tok::EndOfFile) {
+      while (!open_.empty())
+        closeSynthetically(token, nullptr);
+    } else if (startsStatement(i)) {
+      while (!open_.empty() && open_.back().tok != Tok::LBrace)
+        closeSynthetically(token, nullptr);
+    }
+    const bool isDropped = isClosing(token.tok) && !prepareClosing(token);
+    newIndex_.push_back(static_cast<uint32_t>(stream_.tokens.size()));
+    if (!isDropped)
+      append(token);
+  }
+
+  void append(const Token &token) {
+    const auto index = static_cast<uint32_t>(stream_.tokens.size());
+    stream_.tokens.push_back(token);
+    stream_.partner.push_back(0);
+    if (!open_.empty() && open_.back().tok != Tok::LBrace)
+      stream_.tokens.back().newlineBefore = false;
+    if (isOpening(token.tok)) {
+      open_.push_back({token.tok, index});
+      ++openCount_[static_cast<size_t>(token.tok)];
+    } else if (isClosing(token.tok)) {
+      stream_.partner[index] = open_.back().index;
+      stream_.partner[open_.back().index] = index;
+      --openCount_[static_cast<size_t>(open_.back().tok)];
+      open_.pop_back();
+    }
+  }
+
+  /// Makes the innermost open bracket the one `token` closes; false if `token` closes nothing and is to be dropped.
+  bool prepareClosing(const Token &token) {
+    const Tok opening = openingOf(token.tok);
+    // A `)` or `]` never closes across an open block: then it is the surplus one.
+    size_t depth = openCount_[static_cast<size_t>(opening)] == 0 ? 0 : open_.size();
+    while (depth > 0 && open_[depth - 1].tok != opening)
+      depth = open_[depth - 1].tok == Tok::LBrace ? 0 : depth - 1;
+    if (depth == 0) {
+      ok_ = false;
+      auto error = sink_.error("E0107", rangeOf(token), "`" + std::string(spelling(token.tok)) + "` closes nothing");
+      if (!open_.empty())
+        error.label(rangeOf(stream_.tokens[open_.back().index]), "the innermost open bracket is this one");
+      return false;
+    }
+    while (open_.size() > depth)
+      closeSynthetically(token, &token);
+    noteIndent(token);
+    return true;
+  }
+
+  /// Remembers the first `}` that stands further left than the line of its `{`: an inner `}` is probably missing there.
+  void noteIndent(const Token &closing) {
+    if (closing.tok != Tok::RBrace || !closing.newlineBefore || suspicious_)
+      return;
+    const Token &opening = stream_.tokens[open_.back().index];
+    if (indentOf(closing) < indentOf(opening))
+      suspicious_ = opening;
+  }
+
+  void closeSynthetically(const Token &before, const Token *mismatch) {
+    const Token opening = stream_.tokens[open_.back().index];
+    ok_ = false;
+    if (++unclosedCount_ > kMaxUnclosed)
+      return appendSynthetic(opening, before);
+    const std::string open(spelling(opening.tok)), close(spelling(closingOf(opening.tok)));
+    const bool useSuspicious = suspicious_ && opening.tok == Tok::LBrace && before.tok == Tok::EndOfFile;
+    const Token &blamed = useSuspicious ? *suspicious_ : opening;
+    auto error = sink_.error("E0106", rangeOf(blamed), "this `" + open + "` is not closed");
+    error.primary(useSuspicious ? "opened here; judging by the indentation its `}` is missing" : "opened here");
+    if (mismatch)
+      error.label(rangeOf(*mismatch), "`" + close + "` expected before this");
+    if (useSuspicious)
+      suspicious_.reset();
+    error.emit();
+    appendSynthetic(opening, before);
+  }
+
+  void appendSynthetic(const Token &opening, const Token &before) {
+    Token token{.tok = closingOf(opening.tok), .newlineBefore = before.newlineBefore, .isSynthetic = true};
+    token.begin = token.end = stream_.tokens.back().end;
+    append(token);
+  }
+
+  bool startsStatement(size_t i) const {
+    if (!input_[i].newlineBefore || open_.empty() || open_.back().tok == Tok::LBrace)
+      return false;
+    switch (input_[i].tok) {
+    case Tok::KwLet: case Tok::KwVar: case Tok::KwKernel: case Tok::KwStruct: case Tok::KwEnum: case Tok::KwTrait: case Tok::KwImpl:
+    case Tok::KwImport: case Tok::KwPub: case Tok::KwFor: case Tok::KwWhile: case Tok::KwReturn:
+      return true;
+    case Tok::KwFn: case Tok::KwType: case Tok::KwConst:
+      return i + 1 < input_.size() && input_[i + 1].tok == Tok::Identifier;
+    default:
+      return false;
+    }
+  }
+
+  std::vector<Token> input_;
+  TokenStream &stream_;
+  source::FileId file_;
+  const source::SourceManager &sources_;
+  diag::DiagnosticSink &sink_;
+  std::vector<Open> open_;
+  std::vector<uint32_t> newIndex_;
+  std::optional<Token> suspicious_;
+  std::array<uint32_t, static_cast<size_t>(Tok::RBrace) + 1> openCount_{};
+  uint32_t unclosedCount_ = 0;
+  bool ok_ = true;
+};
+
+} // namespace
+
+bool balanceBrackets(TokenStream &stream, source::FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink) {
+  return Balancer(stream, file, sources, sink).run();
+}
+
+} // namespace vortex::lang::syntax
