@@ -24,6 +24,8 @@ struct TokenStream {
   std::vector<Comment> comments;
   /// For an opening bracket the index of its closing one and the reverse; 0 for other tokens. Filled by balanceBrackets.
   std::vector<uint32_t> partner;
+  /// From this offset on, syntax errors are probably consequences of a missing `}`. Set by balanceBrackets.
+  uint32_t unreliableFrom = UINT32_MAX;
 };
 
 /// The operator, punctuation or bracket at the start of `text`; Invalid if there is none.

@@ -280,6 +280,8 @@ Expr *Parser::parsePostfix() {
 Expr *Parser::parsePostfixOf(Expr *base, uint32_t first) {
   while (!failed_) {
     if (is(Tok::Dot)) {
+      if (newlineBefore() && ahead(2).tok == Tok::FatArrow)
+        return base; // `.Blue => …`: the next arm of a match
       base = parseMember(base, first);
     } else if (newlineBefore() && !is(Tok::LBrace)) {
       return base;

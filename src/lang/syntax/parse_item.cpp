@@ -57,6 +57,9 @@ List<Item *> Parser::parseMembers(ItemPlace place) {
 }
 
 Item *Parser::parseItem(ItemPlace place, uint32_t first, List<Attribute> attributes) {
+  const Nest nest(*this);
+  if (!nest)
+    return nullptr;
   List<std::string_view> docs = takeDocs(first);
   if (docs.empty() && at_ != first)
     docs = takeDocs(at_);

@@ -46,6 +46,8 @@ BlockExpr *Parser::parseBlock() {
       raise(block, let->init);
     else if (const auto *expr = stmt->tryAs<ExprStmt>())
       raise(block, expr->expr);
+    else if (const auto *function = stmt->as<ItemStmt>()->item->tryAs<FunctionItem>())
+      raise(block, function->body);
   }
   block->stmts = module_.arena.copyList(stmts);
   if (!stmts.empty())

@@ -128,11 +128,8 @@ Type *Parser::parseArrayType() {
       },
       "the array type");
   if ((!elem || !count || isTooLong) && !failed_) {
-    if (elem && !elem->is<ErrorType>())
-      fail("E0110", since(first), "an array type is written `[T; N]`").help("a host array of any length is `Vec<T>`");
-    else
-      fail("E0110", since(first), "expected an array type `[T; N]`");
-    failed_ = false;
+    if (!elem || !elem->is<ErrorType>())
+      complain("E0110", since(first), "an array type is written `[T; N]`").help("a host array of any length is `Vec<T>`");
     return errorType();
   }
   auto *array = makeNode<ArrayType, Type>(since(first));

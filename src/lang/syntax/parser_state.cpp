@@ -102,13 +102,17 @@ std::string Parser::describeCurrent() const {
   }
 }
 
+bool Parser::isUnreliable() const {
+  return is(Tok::Invalid) || current().isSynthetic || current().begin >= stream_.unreliableFrom;
+}
+
 diag::DiagnosticBuilder Parser::complain(std::string_view id, SourceRange range, std::string message) {
-  const bool isReported = failed_ || is(Tok::Invalid) || current().isSynthetic;
+  const bool isReported = failed_ || isUnreliable();
   return (isReported ? muted_ : sink_).error(id, range, std::move(message));
 }
 
 diag::DiagnosticBuilder Parser::fail(std::string_view id, SourceRange range, std::string message) {
-  const bool isReported = failed_ || is(Tok::Invalid) || current().isSynthetic;
+  const bool isReported = failed_ || isUnreliable();
   failed_ = true;
   return (isReported ? muted_ : sink_).error(id, range, std::move(message));
 }

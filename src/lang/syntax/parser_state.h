@@ -67,6 +67,8 @@ private:
   std::string describeCurrent() const;
 
   // Errors (parser_state.cpp).
+  /// The current token is a consequence of an error reported before parsing.
+  bool isUnreliable() const;
   /// Reports and starts muting. Muted at once where the lexer or the balancing already complained.
   diag::DiagnosticBuilder fail(std::string_view id, SourceRange range, std::string message);
   /// Reports without muting: the parser knows what was meant and goes on.
