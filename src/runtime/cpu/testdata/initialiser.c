@@ -1,0 +1,2 @@
+int value;
+__attribute__((constructor)) void start(void) { __asm__ volatile("" : "=r"(value)); } // the compiler cannot run it itself

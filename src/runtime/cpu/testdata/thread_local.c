@@ -1,0 +1,2 @@
+_Thread_local int value = 3;
+int get(void) { return value; }

@@ -1,0 +1,2 @@
+int system(const char *command);
+int run(void) { return system("true"); }

@@ -1,0 +1,15 @@
+// The kernels that every driver's conformance test runs, without their code.
+#pragma once
+
+#include "artifact/artifact.h"
+
+#include <string>
+#include <vector>
+
+namespace vortex::hal::conformance {
+
+/// "scale", "update", "total", "check", "coordinates", "transpose", "talk", "sparse": see testdata/conformance_kernels.c. `code` and
+/// `target` are the driver's to fill.
+artifact::Kernel kernelNamed(const std::string &name);
+
+} // namespace vortex::hal::conformance
