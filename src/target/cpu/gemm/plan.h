@@ -31,9 +31,9 @@ struct Plan {
   uint32_t unroll = 4;  ///< micro-kernel steps of k per iteration
 
   /// Below these a product runs on the direct path (no packed B): m ≤ directRows, or n ≤ directColumns, or m·n·k ≤ directWork.
-  uint64_t directRows = 8, directColumns = 8, directWork = 64 * 64 * 64;
-  /// Block tile of the direct path.
-  uint32_t directMc = 96, directNc = 512;
+  uint64_t directRows = 8, directColumns = 4, directWork = 64 * 64 * 64;
+  /// Block tile and depth of the direct path.
+  uint32_t directMc = 36, directNc = 512, directKc = 1024; ///< multiples of mr, nr() and lanes
 
   uint32_t nr() const { return nrVectors * lanes; }
   bool usesDirect(uint64_t m, uint64_t n, uint64_t k) const {

@@ -84,7 +84,11 @@ Value *emitLog10(const FloatCode &code, Value *x) {
   const Decomposed parts = decompose(code, x);
   const double high = code.isDouble ? k::kLog10Of2Split64[0] : k::kLog10Of2Split32[0];
   const double low = code.isDouble ? k::kLog10Of2Split64[1] : k::kLog10Of2Split32[1];
-  Value *fraction = code.mul(code.add(parts.f, log1pTail(code, parts.f)), code.c(0x1.bcb7b1526e50ep-2));
+  // log10 e in two parts, so that the product with f is rounded once.
+  const double whole = 0x1.bcb7b1526e50ep-2, split = code.isDouble ? whole : double(float(whole));
+  const double rest = code.isDouble ? 0x1.95355baaafad3p-57 : whole - split;
+  Value *tail = code.mul(log1pTail(code, parts.f), code.c(split));
+  Value *fraction = code.fma(parts.f, code.c(split), code.fma(parts.f, code.c(rest), tail));
   Value *sum = code.fma(parts.exponent, code.c(low), fraction);
   return withSpecialCases(code, x, code.fma(parts.exponent, code.c(high), sum));
 }

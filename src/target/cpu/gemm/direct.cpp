@@ -1,0 +1,193 @@
+// Small products without a packed copy of B. Rows of A are first copied to scratch as they are (a fused producer runs once per element),
+// then one of two loops:
+//   outer  B contiguous along columns: vectors of B times broadcast elements of A, tiles of 4 rows × 2 vectors or 1 row × 8;
+//   dot    B contiguous along k, or n so small that its columns are copied that way: vectors along k of both, summed at the end.
+#include "target/cpu/gemm/finish.h"
+#include "target/cpu/gemm/pack.h"
+#include "target/cpu/gemm/scratch.h"
+
+namespace vortex::target::cpu::gemm {
+namespace {
+
+using llvm::Value;
+
+struct DirectBlock {
+  llvm::IRBuilderBase &b;
+  const Plan &plan;
+  const Problem &problem;
+  const BlockRange &range;
+  Value *tileMemory;
+  Value *rowsOfA;       ///< scratch [row − rowBegin][directKc]
+  Value *columnsOfB;    ///< scratch [column − columnBegin][directKc], narrow products only
+  llvm::FixedVectorType *vector;
+  // Current slice.
+  Value *kBegin, *kEnd;
+  const Finish &finish;
+
+  Value *i64(uint64_t value) const { return b.getInt64(value); }
+  llvm::Align elementAlign() const { return llvm::Align(plan.elementBytes); }
+
+  /// scratch row `index` of `memory` at k
+  Value *scratchElement(Value *memory, Value *index, Value *k) const {
+    Value *offset = b.CreateNUWAdd(b.CreateNUWMul(index, i64(plan.directKc)), b.CreateNUWSub(k, kBegin));
+    return b.CreateInBoundsGEP(problem.type, memory, offset);
+  }
+
+  /// `lanes` elements of row k of B; a strided B is read element by element, the last column standing in for those that do not exist.
+  Value *rowOfB(Value *k, Value *column, Value *valid) const {
+    if (problem.b.contiguous == Contiguous::Column)
+      return problem.b.load(b, k, column, plan.lanes, valid);
+    Value *result = llvm::PoisonValue::get(vector);
+    Value *lastColumn = b.CreateNUWSub(problem.n, i64(1));
+    for (uint32_t lane = 0; lane < plan.lanes; lane++) {
+      Value *index = b.CreateNUWAdd(column, i64(lane));
+      Value *element = problem.b.load(b, k, valid ? emitMin(b, index, lastColumn) : index, 1, nullptr);
+      result = b.CreateInsertElement(result, element, lane);
+    }
+    return result;
+  }
+
+  void emitOuterTile(Value *row, uint32_t rows, Value *column, uint32_t vectors, Value *valid) const {
+    Values sums(rows * vectors, llvm::Constant::getNullValue(vector));
+    sums = emitLoop(b, kBegin, kEnd, i64(1), sums, [&](Value *k, const Values &carried) {
+      Values right, next;
+      for (uint32_t v = 0; v < vectors; v++)
+        right.push_back(rowOfB(k, b.CreateNUWAdd(column, i64(v * plan.lanes)), valid));
+      for (uint32_t r = 0; r < rows; r++) {
+        Value *index = b.CreateNUWSub(b.CreateNUWAdd(row, i64(r)), range.rowBegin);
+        Value *left = b.CreateAlignedLoad(problem.type, scratchElement(rowsOfA, index, k), elementAlign());
+        left = b.CreateVectorSplat(plan.lanes, left);
+        for (uint32_t v = 0; v < vectors; v++)
+          next.push_back(b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {vector}, {left, right[v], carried[r * vectors + v]}));
+      }
+      return next;
+    });
+    for (uint32_t i = 0; i < rows * vectors; i++)
+      b.CreateAlignedStore(sums[i], b.CreateConstInBoundsGEP1_64(problem.type, tileMemory, uint64_t(i) * plan.lanes),
+                           llvm::Align(plan.lanes * plan.elementBytes));
+    finish.emit({tileMemory, vectors, plan.lanes}, row, i64(rows), column, valid ? valid : i64(uint64_t(vectors) * plan.lanes),
+                /*unrolled=*/false);
+  }
+
+  void emitOuterRows(Value *rowBegin, Value *rowEnd, uint32_t rows, uint32_t vectors) const {
+    const uint64_t width = uint64_t(vectors) * plan.lanes;
+    Value *wholeEnd = emitWholeEnd(b, range.columnBegin, range.columnEnd, width);
+    emitLoop(b, range.columnBegin, wholeEnd, i64(width), [&](Value *column) {
+      emitLoop(b, rowBegin, rowEnd, i64(rows), [&](Value *row) { emitOuterTile(row, rows, column, vectors, nullptr); });
+    });
+    emitLoop(b, wholeEnd, range.columnEnd, i64(plan.lanes), [&](Value *column) {
+      Value *valid = emitMin(b, b.CreateNUWSub(range.columnEnd, column), i64(plan.lanes));
+      emitLoop(b, rowBegin, rowEnd, i64(rows), [&](Value *row) { emitOuterTile(row, rows, column, 1, valid); });
+    });
+  }
+
+  void emitOuter() const {
+    Value *fours = emitWholeEnd(b, range.rowBegin, range.rowEnd, 4);
+    auto *m = llvm::dyn_cast<llvm::ConstantInt>(problem.m);
+    if (!m || m->getZExtValue() >= 4)
+      emitOuterRows(range.rowBegin, fours, 4, 2);
+    if (!m || m->getZExtValue() % 4 != 0)
+      emitOuterRows(fours, range.rowEnd, 1, 8);
+  }
+
+  using AlongK = llvm::function_ref<Value *(Value *index, Value *k, Value *valid)>;
+
+  Value *sumOfLanes(Value *lanes) const {
+    for (uint32_t half = plan.lanes / 2; half >= 1; half /= 2) {
+      llvm::SmallVector<int, 16> low, high;
+      for (uint32_t i = 0; i < half; i++)
+        low.push_back(static_cast<int>(i)), high.push_back(static_cast<int>(half + i));
+      lanes = b.CreateFAdd(b.CreateShuffleVector(lanes, low), b.CreateShuffleVector(lanes, high));
+    }
+    return b.CreateExtractElement(lanes, uint64_t(0));
+  }
+
+  void emitDotTile(Value *row, uint32_t rows, Value *column, uint32_t columns, AlongK loadA, AlongK loadB) const {
+    auto step = [&](Value *k, const Values &carried, Value *valid) {
+      Values left, right, next;
+      for (uint32_t r = 0; r < rows; r++)
+        left.push_back(loadA(b.CreateNUWAdd(row, i64(r)), k, valid));
+      for (uint32_t c = 0; c < columns; c++)
+        right.push_back(loadB(b.CreateNUWAdd(column, i64(c)), k, valid));
+      for (uint32_t i = 0; i < rows * columns; i++)
+        next.push_back(b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {vector}, {left[i / columns], right[i % columns], carried[i]}));
+      return next;
+    };
+    Values sums(rows * columns, llvm::Constant::getNullValue(vector));
+    Value *wholeEnd = emitWholeEnd(b, kBegin, kEnd, plan.lanes);
+    sums = emitLoop(b, kBegin, wholeEnd, i64(plan.lanes), sums, [&](Value *k, const Values &carried) { return step(k, carried, nullptr); });
+    sums = emitLoop(b, wholeEnd, kEnd, i64(plan.lanes), sums,
+                    [&](Value *k, const Values &carried) { return step(k, carried, b.CreateNUWSub(kEnd, k)); });
+    for (uint32_t i = 0; i < rows * columns; i++)
+      b.CreateAlignedStore(sumOfLanes(sums[i]), b.CreateConstInBoundsGEP1_64(problem.type, tileMemory, i), elementAlign());
+    finish.emit({tileMemory, 1, columns}, row, i64(rows), column, i64(columns), /*unrolled=*/true);
+  }
+
+  void emitDotColumns(Value *columnBegin, Value *columnEnd, uint32_t columns, uint32_t rows, AlongK loadA, AlongK loadB) const {
+    Value *wholeEnd = emitWholeEnd(b, range.rowBegin, range.rowEnd, rows);
+    emitLoop(b, range.rowBegin, wholeEnd, i64(rows), [&](Value *row) {
+      emitLoop(b, columnBegin, columnEnd, i64(columns), [&](Value *column) { emitDotTile(row, rows, column, columns, loadA, loadB); });
+    });
+    emitLoop(b, wholeEnd, range.rowEnd, i64(1), [&](Value *row) {
+      emitLoop(b, columnBegin, columnEnd, i64(columns), [&](Value *column) { emitDotTile(row, 1, column, columns, loadA, loadB); });
+    });
+  }
+
+  /// Vectors of scratch rows along k; emitPackRows has padded them with zeros.
+  Value *scratchVector(Value *memory, Value *index, Value *k) const {
+    return b.CreateAlignedLoad(vector, scratchElement(memory, index, k), elementAlign());
+  }
+
+  void emitDot() const {
+    auto loadA = [&](Value *row, Value *k, Value *) { return scratchVector(rowsOfA, b.CreateNUWSub(row, range.rowBegin), k); };
+    auto loadB = [&](Value *column, Value *k, Value *valid) { return problem.b.load(b, k, column, plan.lanes, valid); };
+    Value *fours = emitWholeEnd(b, range.columnBegin, range.columnEnd, 4);
+    emitDotColumns(range.columnBegin, fours, 4, 2, loadA, loadB);
+    emitDotColumns(fours, range.columnEnd, 1, 2, loadA, loadB);
+  }
+
+  /// A straight from memory when it can be: each element is used at most directColumns times.
+  void emitNarrow(bool loadsA) const {
+    auto loadA = [&](Value *row, Value *k, Value *valid) {
+      return loadsA ? problem.a.load(b, row, k, plan.lanes, valid) : scratchVector(rowsOfA, b.CreateNUWSub(row, range.rowBegin), k);
+    };
+    auto loadB = [&](Value *column, Value *k, Value *) { return scratchVector(columnsOfB, b.CreateNUWSub(column, range.columnBegin), k); };
+    emitDotColumns(range.columnBegin, range.columnEnd, 1, 4, loadA, loadB);
+  }
+};
+
+} // namespace
+
+void emitDirectBlock(llvm::IRBuilderBase &b, const VectorFeatures &, const Plan &plan, const Problem &problem, Value *scratch,
+                     const BlockRange &range) {
+  const ScratchLayout layout = directLayout(plan);
+  auto at = [&](uint64_t offset) { return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), scratch, offset); };
+  const PartialSums partial{at(layout.partialSums), plan.directNc, range.rowBegin, range.columnBegin};
+  const PackSource sourceA{problem.a, true, problem.type, plan.lanes}, sourceB{problem.b, false, problem.type, plan.lanes};
+  auto *vector = llvm::FixedVectorType::get(problem.type, plan.lanes);
+  Value *rowsOfA = at(layout.operands), *columnsOfB = at(layout.columns);
+  // With a handful of columns every element of A is used a few times only: copying it first would cost as much as the product.
+  const bool narrowLoadsA = problem.a.contiguous == Contiguous::Column;
+  Value *isNarrow = b.CreateICmpULE(problem.n, b.getInt64(plan.directColumns));
+  emitSlices(b, problem.k, plan.directKc, [&](Value *kBegin, Value *kEnd, const Slice &slice) {
+    const Finish finish{b, problem, partial, slice};
+    const DirectBlock block{b, plan, problem, range, scratch, rowsOfA, columnsOfB, vector, kBegin, kEnd, finish};
+    emitIf(
+        b, isNarrow,
+        [&] {
+          emitPackRows(b, sourceB, columnsOfB, plan.directKc, range.columnBegin, range.columnEnd, kBegin, kEnd);
+          if (!narrowLoadsA)
+            emitPackRows(b, sourceA, rowsOfA, plan.directKc, range.rowBegin, range.rowEnd, kBegin, kEnd);
+          block.emitNarrow(narrowLoadsA);
+        },
+        [&] {
+          emitPackRows(b, sourceA, rowsOfA, plan.directKc, range.rowBegin, range.rowEnd, kBegin, kEnd);
+          if (problem.b.contiguous == Contiguous::Row)
+            block.emitDot();
+          else
+            block.emitOuter();
+        });
+  });
+}
+
+} // namespace vortex::target::cpu::gemm

@@ -1,0 +1,134 @@
+// Three ways, by what is contiguous in memory: along k: blocks of lanes × lanes elements are loaded and transposed in registers;
+// across: straight vector copies; neither: element by element. Edges are element by element.
+#include "target/cpu/gemm/pack.h"
+
+namespace vortex::target::cpu::gemm {
+namespace {
+
+using llvm::Value;
+
+/// In place, n × n with n a power of two: log2 n rounds, each swapping off-diagonal blocks of half the previous size.
+void transpose(llvm::IRBuilderBase &b, Values &rows) {
+  const int n = static_cast<int>(rows.size());
+  for (int half = n / 2; half >= 1; half /= 2) {
+    llvm::SmallVector<int, 64> low, high;
+    for (int lane = 0; lane < n; lane++) {
+      low.push_back((lane & half) == 0 ? lane : n + lane - half);
+      high.push_back((lane & half) == 0 ? lane + half : n + lane);
+    }
+    for (int i = 0; i < n; i++) {
+      if (i & half)
+        continue;
+      Value *first = rows[i], *second = rows[i + half];
+      rows[i] = b.CreateShuffleVector(first, second, low);
+      rows[i + half] = b.CreateShuffleVector(first, second, high);
+    }
+  }
+}
+
+Value *at(llvm::IRBuilderBase &b, llvm::Type *type, Value *base, Value *index) { return b.CreateInBoundsGEP(type, base, index); }
+
+/// All `width` of the panel exist, whole vectors along k: transposes groups of `lanes`.
+void packAlongK(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *kBegin, Value *kEnd) {
+  const llvm::Align alignment(s.type->getScalarSizeInBits() / 8);
+  emitLoop(b, kBegin, kEnd, b.getInt64(s.lanes), [&](Value *k) {
+    Value *target = at(b, s.type, panel, b.CreateNUWMul(b.CreateNUWSub(k, kBegin), b.getInt64(width)));
+    for (uint32_t group = 0; group < width; group += s.lanes) {
+      const uint32_t used = std::min(s.lanes, width - group);
+      Values rows;
+      for (uint32_t r = 0; r < used; r++)
+        rows.push_back(s.load(b, b.CreateNUWAdd(first, b.getInt64(group + r)), k, s.lanes));
+      rows.resize(s.lanes, llvm::PoisonValue::get(rows[0]->getType()));
+      transpose(b, rows);
+      for (uint32_t step = 0; step < s.lanes; step++) {
+        Value *row = rows[step];
+        if (used < s.lanes) {
+          llvm::SmallVector<int, 16> kept;
+          for (uint32_t lane = 0; lane < used; lane++)
+            kept.push_back(static_cast<int>(lane));
+          row = b.CreateShuffleVector(row, kept);
+        }
+        b.CreateAlignedStore(row, b.CreateConstInBoundsGEP1_64(s.type, target, uint64_t(step) * width + group), alignment);
+      }
+    }
+  });
+}
+
+void packAcross(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *kBegin, Value *kEnd) {
+  const llvm::Align alignment(s.type->getScalarSizeInBits() / 8);
+  emitLoop(b, kBegin, kEnd, b.getInt64(1), [&](Value *k) {
+    Value *target = at(b, s.type, panel, b.CreateNUWMul(b.CreateNUWSub(k, kBegin), b.getInt64(width)));
+    for (uint32_t group = 0; group < width; group += s.lanes) {
+      const uint32_t count = std::min(s.lanes, width - group);
+      Value *row = s.load(b, b.CreateNUWAdd(first, b.getInt64(group)), k, count);
+      b.CreateAlignedStore(row, b.CreateConstInBoundsGEP1_64(s.type, target, group), alignment);
+    }
+  });
+}
+
+void packElements(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *existing,
+                  Value *kOrigin, Value *kBegin, Value *kEnd) {
+  emitLoop(b, kBegin, kEnd, b.getInt64(1), [&](Value *k) {
+    Value *target = at(b, s.type, panel, b.CreateNUWMul(b.CreateNUWSub(k, kOrigin), b.getInt64(width)));
+    emitLoop(b, b.getInt64(0), existing, b.getInt64(1), [&](Value *i) {
+      b.CreateStore(s.load(b, b.CreateNUWAdd(first, i), k, 1), at(b, s.type, target, i));
+    });
+    emitLoop(b, existing, b.getInt64(width), b.getInt64(1),
+             [&](Value *i) { b.CreateStore(llvm::Constant::getNullValue(s.type), at(b, s.type, target, i)); });
+  });
+}
+
+} // namespace
+
+void emitPackPanel(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *acrossEnd,
+                   Value *kBegin, Value *kEnd) {
+  Value *existing = emitMin(b, b.CreateNUWSub(acrossEnd, first), b.getInt64(width));
+  // What the vector code leaves: all of k for a ragged panel or a strided operand, the last few steps otherwise.
+  llvm::BasicBlock *before = nullptr, *vectorEnd = nullptr;
+  Value *handled = nullptr;
+  if (s.contiguousAlongK() || s.contiguousAcross()) {
+    llvm::BasicBlock *whole = newBlock(b, "whole"), *rest = newBlock(b, "rest");
+    before = b.GetInsertBlock();
+    b.CreateCondBr(b.CreateICmpEQ(existing, b.getInt64(width)), whole, rest);
+    b.SetInsertPoint(whole);
+    handled = s.contiguousAlongK() ? emitWholeEnd(b, kBegin, kEnd, s.lanes) : kEnd;
+    if (s.contiguousAlongK())
+      packAlongK(b, s, width, panel, first, kBegin, handled);
+    else
+      packAcross(b, s, width, panel, first, kBegin, handled);
+    vectorEnd = b.GetInsertBlock();
+    b.CreateBr(rest);
+    b.SetInsertPoint(rest);
+  }
+  Value *from = kBegin;
+  if (handled) {
+    llvm::PHINode *phi = b.CreatePHI(b.getInt64Ty(), 2);
+    phi->addIncoming(kBegin, before);
+    phi->addIncoming(handled, vectorEnd);
+    from = phi;
+  }
+  packElements(b, s, width, panel, first, existing, kBegin, from, kEnd);
+}
+
+void emitPackRows(llvm::IRBuilderBase &b, const PackSource &s, Value *rows, uint64_t stride, Value *first, Value *acrossEnd,
+                  Value *kBegin, Value *kEnd) {
+  const llvm::Align alignment(s.type->getScalarSizeInBits() / 8);
+  emitLoop(b, first, acrossEnd, b.getInt64(1), [&](Value *i) {
+    Value *row = at(b, s.type, rows, b.CreateNUWMul(b.CreateNUWSub(i, first), b.getInt64(stride)));
+    Value *from = kBegin;
+    if (s.contiguousAlongK()) {
+      from = emitWholeEnd(b, kBegin, kEnd, s.lanes);
+      emitLoop(b, kBegin, from, b.getInt64(s.lanes), [&](Value *k) {
+        b.CreateAlignedStore(s.load(b, i, k, s.lanes), at(b, s.type, row, b.CreateNUWSub(k, kBegin)), alignment);
+      });
+    }
+    emitLoop(b, from, kEnd, b.getInt64(1),
+             [&](Value *k) { b.CreateStore(s.load(b, i, k, 1), at(b, s.type, row, b.CreateNUWSub(k, kBegin))); });
+    Value *depth = b.CreateNUWSub(kEnd, kBegin);
+    Value *padded = b.CreateAnd(b.CreateNUWAdd(depth, b.getInt64(s.lanes - 1)), b.getInt64(~uint64_t(s.lanes - 1)));
+    emitLoop(b, depth, padded, b.getInt64(1),
+             [&](Value *k) { b.CreateStore(llvm::Constant::getNullValue(s.type), at(b, s.type, row, k)); });
+  });
+}
+
+} // namespace vortex::target::cpu::gemm

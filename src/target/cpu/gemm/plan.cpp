@@ -1,0 +1,67 @@
+#include "target/cpu/gemm/plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "target/cpu/gemm/scratch.h"
+
+namespace vortex::target::cpu::gemm {
+namespace {
+
+uint64_t roundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
+uint64_t roundDown(uint64_t value, uint64_t step) { return std::max(value / step * step, step); }
+
+} // namespace
+
+ScratchLayout packedLayout(const Plan &plan) {
+  ScratchLayout layout;
+  layout.operands = roundUp(uint64_t(plan.mr) * plan.nr() * plan.elementBytes, 64);
+  layout.columns = layout.operands + roundUp(uint64_t(plan.mc) * plan.kc * plan.elementBytes, 64);
+  layout.partialSums = layout.columns;
+  layout.end = layout.partialSums + roundUp(uint64_t(plan.mc) * plan.nc * plan.elementBytes, 64);
+  return layout;
+}
+
+ScratchLayout directLayout(const Plan &plan) {
+  ScratchLayout layout;
+  layout.operands = roundUp(8 * plan.lanes * plan.elementBytes, 64); // 4 × 2 or 1 × 8 vectors of sums
+  layout.columns = layout.operands + roundUp(uint64_t(plan.directMc) * plan.directKc * plan.elementBytes, 64);
+  layout.partialSums = layout.columns + roundUp(plan.directColumns * plan.directKc * plan.elementBytes, 64);
+  layout.end = layout.partialSums + roundUp(uint64_t(plan.directMc) * plan.directNc * plan.elementBytes, 64);
+  return layout;
+}
+
+uint64_t Plan::scratchBytes(bool accumulates) const {
+  const ScratchLayout packed = packedLayout(*this), direct = directLayout(*this);
+  return std::max(accumulates ? packed.end : packed.partialSums, accumulates ? direct.end : direct.partialSums);
+}
+
+Plan choosePlan(const VectorFeatures &features, const CacheSizes &caches, uint32_t elementBytes, const KnownExtents &extents) {
+  VORTEX_CHECK(elementBytes == 4 || elementBytes == 8, "compute types are f32 and f64");
+  Plan plan;
+  plan.elementBytes = elementBytes;
+  plan.lanes = features.lanes(elementBytes);
+  plan.nrVectors = 2;
+  // mr·2 accumulators, 2 vectors of B and a broadcast element of A (and a product where nothing fuses) fill the register file.
+  plan.mr = features.vectorRegisters >= 32 ? 14 : 6;
+  // One panel of B stays in half of L1 while the panels of A pass by; half of L2 holds the packed block of A.
+  plan.kc = static_cast<uint32_t>(std::clamp<uint64_t>(roundDown(caches.l1Bytes / 2 / (plan.nr() * elementBytes), 8), 256, 512));
+  const uint64_t rows = std::clamp<uint64_t>(caches.l2Bytes / 2 / (uint64_t(plan.kc) * elementBytes), 2 * plan.mr, 192);
+  plan.mc = static_cast<uint32_t>(roundDown(rows, plan.mr));
+  plan.nc = static_cast<uint32_t>(roundUp(1024, plan.nr()));
+  // Fewer blocks than this leave workers idle or the last ones waiting for one straggler.
+  constexpr uint64_t kWantedBlocks = 16;
+  if (extents.m && extents.n) {
+    while (plan.rowBlocks(*extents.m) * plan.columnBlocks(*extents.n) < kWantedBlocks && plan.nc > 512)
+      plan.nc = static_cast<uint32_t>(roundUp(plan.nc / 2, plan.nr()));
+    while (plan.rowBlocks(*extents.m) * plan.columnBlocks(*extents.n) < kWantedBlocks && plan.mc > 8 * plan.mr)
+      plan.mc = static_cast<uint32_t>(roundUp(plan.mc / 2, plan.mr));
+  }
+  plan.directRows = 8;
+  plan.directColumns = plan.lanes / 2;
+  plan.directMc = static_cast<uint32_t>(roundUp(32, plan.mr));
+  plan.directNc = static_cast<uint32_t>(roundUp(512, plan.nr()));
+  return plan;
+}
+
+} // namespace vortex::target::cpu::gemm
