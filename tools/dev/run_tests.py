@@ -96,6 +96,8 @@ def run_lit(totals, folder, pattern, jobs, env=None):
         arguments = ["--filter", pattern] if pattern else []
         status, output, seconds = command(sys.executable, LIT, "-q", f"-j{jobs}", "--allow-empty-runs", "--output", report.name,
                                           f"-Dbuild={ROOT / folder}", *arguments, ROOT / "src", ROOT / "tests", env=env)
+        if "filter did not match any tests" in output:
+            return
         try:
             codes = [test["code"] for test in json.load(open(report.name))["tests"]]
         except ValueError:
