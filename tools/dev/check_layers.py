@@ -70,7 +70,7 @@ def check_file(layers, root, path):
         quote, include = match.groups()
         target = layers.folder_of_include(include)
         if target is None:
-            if quote == '"':
+            if quote == '"' and not include.startswith("gtest/"):
                 yield f'{path}:{number}: "{include}" names no folder: write the path from src/ or include/'
         elif not layers.may_include(folder, target, path.stem.endswith("_test")):
             yield f"{path}:{number}: {folder} must not include {target}"
