@@ -45,7 +45,8 @@ private:
   void emitVector(const SumsTile &tile, llvm::Value *row, llvm::Value *column, llvm::Value *r, llvm::Value *offset,
                   llvm::Value *valid, bool last) const;
   void emitRows(const SumsTile &tile, llvm::Value *row, llvm::Value *rowCount, llvm::Value *column, llvm::Value *columnCount,
-                bool unrolled, bool last) const;
+                bool last) const;
+  void emitWholeRows(const SumsTile &tile, llvm::Value *row, llvm::Value *rowCount, llvm::Value *column) const;
   llvm::Value *emitPrior(llvm::Value *row, llvm::Value *column, uint32_t lanes, llvm::Value *valid) const;
 };
 

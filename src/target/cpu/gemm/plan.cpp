@@ -24,7 +24,7 @@ ScratchLayout packedLayout(const Plan &plan) {
 
 ScratchLayout directLayout(const Plan &plan) {
   ScratchLayout layout;
-  layout.operands = roundUp(8 * plan.lanes * plan.elementBytes, 64); // 4 × 2 or 1 × 8 vectors of sums
+  layout.operands = roundUp(4 * 8 * plan.lanes * plan.elementBytes, 64); // a tile of 4 × 8 vectors of sums
   layout.columns = layout.operands + roundUp(uint64_t(plan.directMc) * plan.directKc * plan.elementBytes, 64);
   layout.partialSums = layout.columns + roundUp(plan.directColumns * plan.directKc * plan.elementBytes, 64);
   layout.end = layout.partialSums + roundUp(uint64_t(plan.directMc) * plan.directNc * plan.elementBytes, 64);
