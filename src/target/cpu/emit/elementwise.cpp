@@ -91,7 +91,7 @@ struct Lowering {
   Value *ceilDiv(bool isSigned);
 };
 
-llvm::CmpInst::Predicate integerPredicate(arith::CmpIPredicate predicate) {
+llvm::CmpInst::Predicate toLlvm(arith::CmpIPredicate predicate) {
   using P = arith::CmpIPredicate;
   switch (predicate) {
   case P::eq: return llvm::CmpInst::ICMP_EQ;
@@ -132,7 +132,7 @@ llvm::CmpInst::Predicate floatPredicate(arith::CmpFPredicate predicate) {
 }
 
 Value *Lowering::emitCompare(arith::CmpIOp compare) {
-  return ir.CreateICmp(integerPredicate(compare.getPredicate()), in[0], in[1]);
+  return ir.CreateICmp(toLlvm(compare.getPredicate()), in[0], in[1]);
 }
 
 Value *Lowering::emitCompare(arith::CmpFOp compare) {
@@ -307,6 +307,10 @@ Value *Lowering::emit() {
 }
 
 } // namespace
+
+llvm::CmpInst::Predicate integerPredicate(mlir::Operation *compare) {
+  return toLlvm(mlir::cast<arith::CmpIOp>(compare).getPredicate());
+}
 
 bool isElementwise(mlir::Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0)

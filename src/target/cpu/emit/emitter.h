@@ -86,6 +86,9 @@ public:
   uint32_t addFault(mlir::Operation *op, llvm::StringRef id, llvm::StringRef message);
   /// Ends the block's function with this fault where `condition` (i1) holds.
   void returnFaultIf(llvm::Value *condition, uint32_t fault);
+  /// A fault that carries the format and value types of a print: id "print:" + one letter per value (f, i, u; all 64 bits wide).
+  uint32_t addPrint(mlir::Operation *printOp);
+  static bool isUnsigned(mlir::Operation *printOp, unsigned value);
   /// CpuBlock::print with raw 64-bit values of a vx.print, once.
   void emitPrint(uint32_t fault, llvm::ArrayRef<llvm::Value *> bits);
   llvm::Value *printBits(mlir::Type type, llvm::Value *value, bool isUnsigned);

@@ -96,6 +96,36 @@ void emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<vo
   ir.SetInsertPoint(after);
 }
 
+Values emitWhile(llvm::IRBuilder<> &ir, llvm::ArrayRef<llvm::Value *> initial,
+                 llvm::function_ref<llvm::Value *(llvm::ArrayRef<llvm::Value *> args, Values &forwarded)> before,
+                 llvm::function_ref<Values(llvm::ArrayRef<llvm::Value *> forwarded)> after) {
+  llvm::Function *function = ir.GetInsertBlock()->getParent();
+  llvm::BasicBlock *entry = ir.GetInsertBlock();
+  auto *head = llvm::BasicBlock::Create(ir.getContext(), "while", function);
+  auto *body = llvm::BasicBlock::Create(ir.getContext(), "while.body", function);
+  auto *done = llvm::BasicBlock::Create(ir.getContext(), "while.done", function);
+  ir.CreateBr(head);
+  ir.SetInsertPoint(head);
+  llvm::SmallVector<llvm::PHINode *> phis;
+  Values args;
+  for (llvm::Value *value : initial) {
+    phis.push_back(ir.CreatePHI(value->getType(), 2));
+    phis.back()->addIncoming(value, entry);
+    args.push_back(phis.back());
+  }
+  Values forwarded;
+  llvm::Value *condition = before(args, forwarded);
+  ir.CreateCondBr(condition, body, done);
+  ir.SetInsertPoint(body);
+  Values next = after(forwarded);
+  VORTEX_CHECK(next.size() == initial.size());
+  ir.CreateBr(head);
+  for (auto [phi, value] : llvm::zip(phis, next))
+    phi->addIncoming(value, ir.GetInsertBlock());
+  ir.SetInsertPoint(done);
+  return forwarded;
+}
+
 llvm::AllocaInst *entryAlloca(llvm::IRBuilder<> &ir, llvm::Type *type, uint64_t align) {
   llvm::BasicBlock &entry = ir.GetInsertBlock()->getParent()->getEntryBlock();
   llvm::IRBuilder<> builder(&entry, entry.begin());
