@@ -79,6 +79,11 @@ public:
   /// The same with given bounds.
   TileBuffer allocateTile(mlir::Type elementType, llvm::ArrayRef<llvm::Value *> extents, llvm::ArrayRef<artifact::SizeExpr> bounds);
 
+  /// Memory for `tile` itself, with the extents found on its producers.
+  TileBuffer allocateFor(mlir::Operation *op, mlir::Value tile);
+  /// Copies all elements; the buffers have the same extents and do not overlap.
+  void copyTile(const TileBuffer &from, const TileBuffer &to);
+
   /// The construct at `op` is not supported: recorded with its location; emission goes on with poison and the result is discarded.
   void fail(mlir::Operation *op, const llvm::Twine &message);
 
@@ -105,7 +110,7 @@ public:
   llvm::Value *blockDim[3] = {};
 
 private:
-  struct Entry;
+  llvm::Value *emitSize(const artifact::SizeExpr &expr);
   void emitEntry(bool unitStrides);
   void emitScfFor(mlir::Operation *op);
   void emitScfIf(mlir::Operation *op);
@@ -121,5 +126,8 @@ private:
   llvm::Instruction *entryEnd_ = nullptr; ///< sizes are emitted before it
   artifact::SizeExpr blockSize_[3];
 };
+
+/// "file:line:column" of the op, or nothing.
+std::string describeLocation(mlir::Operation *op);
 
 } // namespace vortex::target::cpu::emit
