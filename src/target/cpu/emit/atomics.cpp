@@ -1,6 +1,5 @@
 #include "target/cpu/emit/atomics.h"
 
-#include "target/cpu/emit/loops.h"
 #include "target/cpu/emit/types.h"
 
 namespace vortex::target::cpu::emit {
@@ -45,7 +44,7 @@ Value *emitCombine(llvm::IRBuilder<> &ir, Combine kind, Value *a, Value *b, bool
   return nullptr;
 }
 
-static std::optional<llvm::AtomicRMWInst::BinOp> nativeOp(Combine kind) {
+static llvm::AtomicRMWInst::BinOp nativeOp(Combine kind) {
   using R = llvm::AtomicRMWInst;
   switch (kind) {
   case Combine::AddI: return R::Add;
@@ -61,9 +60,9 @@ static std::optional<llvm::AtomicRMWInst::BinOp> nativeOp(Combine kind) {
   case Combine::Xor: return R::Xor;
   case Combine::Exchange: return R::Xchg;
   case Combine::MulI:
-  case Combine::MulF: return std::nullopt;
+  case Combine::MulF: break; // the verifier refuses them
   }
-  return std::nullopt;
+  return R::BAD_BINOP;
 }
 
 static llvm::Type *bitsType(llvm::IRBuilder<> &ir, mlir::Type type) { return ir.getIntNTy(elementBytes(type) * 8); }
@@ -78,23 +77,7 @@ Value *emitAtomicRmw(llvm::IRBuilder<> &ir, Combine kind, mlir::Type type, Value
     ir.CreateAlignedStore(emitCombine(ir, kind, old, value, true), pointer, align);
     return old;
   }
-  if (auto native = nativeOp(kind))
-    return ir.CreateAtomicRMW(*native, pointer, value, align, ordering(order));
-  // Multiplication: compare and exchange until nobody interfered.
-  llvm::Type *bits = bitsType(ir, type);
-  Value *first = ir.CreateAlignedLoad(bits, pointer, align);
-  llvm::cast<llvm::LoadInst>(first)->setAtomic(AtomicOrdering::Monotonic);
-  Values last = emitWhile(
-      ir, {first},
-      [&](llvm::ArrayRef<Value *> args, Values &forwarded) {
-        Value *desired = emitCombine(ir, kind, ir.CreateBitCast(args[0], value->getType()), value, true);
-        auto *exchange = ir.CreateAtomicCmpXchg(pointer, args[0], ir.CreateBitCast(desired, bits), align, ordering(order),
-                                                AtomicOrdering::Monotonic);
-        forwarded = {ir.CreateExtractValue(exchange, 0)};
-        return ir.CreateNot(ir.CreateExtractValue(exchange, 1));
-      },
-      [](llvm::ArrayRef<Value *> forwarded) { return Values(forwarded.begin(), forwarded.end()); });
-  return ir.CreateBitCast(last[0], value->getType());
+  return ir.CreateAtomicRMW(nativeOp(kind), pointer, value, align, ordering(order));
 }
 
 Value *emitAtomicCas(llvm::IRBuilder<> &ir, mlir::Type type, Value *pointer, Value *expected, Value *desired, ir::Order order,

@@ -38,7 +38,7 @@ llvm::Function *createBody(ModuleState &state, const std::string &name, unsigned
   auto *body = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, state.module);
   for (llvm::Argument &argument : body->args()) {
     argument.addAttr(llvm::Attribute::NoAlias);
-    if (argument.getArgNumber() < 2)
+    if (argument.getArgNo() < 2)
       argument.addAttr(llvm::Attribute::ReadOnly);
   }
   body->getArg(2)->addAttr(llvm::Attribute::getWithAlignment(context, llvm::Align(64)));

@@ -163,8 +163,7 @@ Lane RegionEmitter::unpack(Value *value, Form form) {
 }
 
 Value *RegionEmitter::fullMask() {
-  return llvm::Constant::getAllOnesValue(shape_.width == 1 ? ir_.getInt1Ty()
-                                                           : llvm::FixedVectorType::get(ir_.getInt1Ty(), shape_.width));
+  return splat(ir_, ir_.getTrue(), shape_.width);
 }
 
 /// Integer arithmetic that keeps lanes affine.
