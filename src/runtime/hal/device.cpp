@@ -12,9 +12,7 @@ Event::~Event() = default;
 Stream::~Stream() = default;
 Device::~Device() = default;
 
-Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes, bool writes) {
-  if (writes && buffer.isReadOnly())
-    return Error{concat(operation, ": the buffer of ", buffer.bytes(), " bytes wraps constant memory")};
+Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes) {
   if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset)
     return {};
   return Error{concat(operation, " of ", bytes, " bytes at offset ", offset, " exceeds the buffer of ", buffer.bytes(), " bytes")};

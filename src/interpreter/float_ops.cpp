@@ -1,0 +1,169 @@
+// Float operations of arith and math on cells. All are evaluated in double and rounded once to the type: for + - * / and sqrt of formats of
+// up to 24 bits this equals the correctly rounded operation (53 >= 2 * 24 + 2), for math functions it is far below half an ulp off.
+#include "interpreter/elementwise.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+namespace vortex::interpreter {
+
+namespace arith = mlir::arith;
+namespace math = mlir::math;
+
+namespace {
+
+template <auto F> void unary(const ElementCall& call) {
+  Format from = call.from.format, to = call.to.format;
+  for (size_t i = 0; i < call.count; ++i)
+    call.out[0][i] = encode(to, F(decode(from, call.operand(0, i))));
+}
+
+template <auto F> void binary(const ElementCall& call) {
+  if (call.from.format == Format::F32) {  // the common case without a call per element
+    for (size_t i = 0; i < call.count; ++i) {
+      double a = std::bit_cast<float>(uint32_t(call.operand(0, i))),
+             b = std::bit_cast<float>(uint32_t(call.operand(1, i)));
+      call.out[0][i] = std::bit_cast<uint32_t>(float(F(a, b)));
+    }
+    return;
+  }
+  Format from = call.from.format, to = call.to.format;
+  for (size_t i = 0; i < call.count; ++i)
+    call.out[0][i] = encode(to, F(decode(from, call.operand(0, i)), decode(from, call.operand(1, i))));
+}
+
+void fused(const ElementCall& call) {
+  for (size_t i = 0; i < call.count; ++i)
+    call.out[0][i] = fusedMultiplyAdd(call.from, call.operand(0, i), call.operand(1, i), call.operand(2, i));
+}
+
+/// Sign-bit operations keep NaN payloads.
+template <auto F> void onSign(const ElementCall& call) {
+  uint64_t sign = uint64_t(1) << (call.from.width - 1);
+  for (size_t i = 0; i < call.count; ++i)
+    call.out[0][i] = F(call.operand(0, i), call.in[1] ? call.operand(1, i) : 0, sign);
+}
+
+double maximum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return std::nan("");
+  return a == b ? (std::signbit(a) ? b : a) : std::max(a, b);
+}
+double minimum(double a, double b) {
+  if (std::isnan(a) || std::isnan(b))
+    return std::nan("");
+  return a == b ? (std::signbit(a) ? a : b) : std::min(a, b);
+}
+double maximumNumber(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : maximum(a, b); }
+double minimumNumber(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : minimum(a, b); }
+double roundHalfEven(double x) { return std::nearbyint(x); }
+
+bool compare(arith::CmpFPredicate predicate, double a, double b) {
+  bool unordered = std::isnan(a) || std::isnan(b);
+  using enum arith::CmpFPredicate;
+  switch (predicate) {
+  case AlwaysFalse: return false;
+  case AlwaysTrue: return true;
+  case ORD: return !unordered;
+  case UNO: return unordered;
+  case OEQ: return a == b;
+  case OGT: return a > b;
+  case OGE: return a >= b;
+  case OLT: return a < b;
+  case OLE: return a <= b;
+  case ONE: return !unordered && a != b;
+  case UEQ: return unordered || a == b;
+  case UGT: return unordered || a > b;
+  case UGE: return unordered || a >= b;
+  case ULT: return unordered || a < b;
+  case ULE: return unordered || a <= b;
+  case UNE: return unordered || a != b;
+  }
+  VORTEX_UNREACHABLE("predicate");
+}
+
+void compareAll(const ElementCall& call) {
+  auto predicate = arith::CmpFPredicate(call.detail);
+  for (size_t i = 0; i < call.count; ++i)
+    call.out[0][i] =
+        compare(predicate, decode(call.from.format, call.operand(0, i)), decode(call.from.format, call.operand(1, i)));
+}
+
+void integerPower(const ElementCall& call) {
+  unsigned width = unsigned(call.detail);
+  for (size_t i = 0; i < call.count; ++i) {
+    double base = decode(call.from.format, call.operand(0, i));
+    call.out[0][i] = encode(call.to.format, std::pow(base, double(signExtend(call.operand(1, i), width))));
+  }
+}
+
+ElementFunction findMath(mlir::Operation* op) {
+  using std::nullptr_t;
+  return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
+      .Case<math::CeilOp>([](auto) { return unary<[](double x) { return std::ceil(x); }>; })
+      .Case<math::FloorOp>([](auto) { return unary<[](double x) { return std::floor(x); }>; })
+      .Case<math::RoundOp>([](auto) { return unary<[](double x) { return std::round(x); }>; })
+      .Case<math::RoundEvenOp>([](auto) { return unary<roundHalfEven>; })
+      .Case<math::TruncOp>([](auto) { return unary<[](double x) { return std::trunc(x); }>; })
+      .Case<math::ExpOp>([](auto) { return unary<[](double x) { return std::exp(x); }>; })
+      .Case<math::Exp2Op>([](auto) { return unary<[](double x) { return std::exp2(x); }>; })
+      .Case<math::ExpM1Op>([](auto) { return unary<[](double x) { return std::expm1(x); }>; })
+      .Case<math::LogOp>([](auto) { return unary<[](double x) { return std::log(x); }>; })
+      .Case<math::Log2Op>([](auto) { return unary<[](double x) { return std::log2(x); }>; })
+      .Case<math::Log10Op>([](auto) { return unary<[](double x) { return std::log10(x); }>; })
+      .Case<math::Log1pOp>([](auto) { return unary<[](double x) { return std::log1p(x); }>; })
+      .Case<math::SqrtOp>([](auto) { return unary<[](double x) { return std::sqrt(x); }>; })
+      .Case<math::RsqrtOp>([](auto) { return unary<[](double x) { return 1.0 / std::sqrt(x); }>; })
+      .Case<math::CbrtOp>([](auto) { return unary<[](double x) { return std::cbrt(x); }>; })
+      .Case<math::ErfOp>([](auto) { return unary<[](double x) { return std::erf(x); }>; })
+      .Case<math::PowFOp>([](auto) { return binary<[](double a, double b) { return std::pow(a, b); }>; })
+      .Case<math::FPowIOp>([](auto) { return integerPower; })
+      .Case<math::FmaOp>([](auto) { return fused; })
+      .Case<math::AbsFOp>([](auto) { return onSign<[](uint64_t a, uint64_t, uint64_t sign) { return a & ~sign; }>; })
+      .Case<math::CopySignOp>(
+          [](auto) { return onSign<[](uint64_t a, uint64_t b, uint64_t sign) { return (a & ~sign) | (b & sign); }>; })
+      .Default([](auto) { return nullptr; });
+}
+
+ElementFunction findTrigonometry(mlir::Operation* op) {
+  return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
+      .Case<math::SinOp>([](auto) { return unary<[](double x) { return std::sin(x); }>; })
+      .Case<math::CosOp>([](auto) { return unary<[](double x) { return std::cos(x); }>; })
+      .Case<math::TanOp>([](auto) { return unary<[](double x) { return std::tan(x); }>; })
+      .Case<math::SinhOp>([](auto) { return unary<[](double x) { return std::sinh(x); }>; })
+      .Case<math::CoshOp>([](auto) { return unary<[](double x) { return std::cosh(x); }>; })
+      .Case<math::TanhOp>([](auto) { return unary<[](double x) { return std::tanh(x); }>; })
+      .Case<math::AsinOp>([](auto) { return unary<[](double x) { return std::asin(x); }>; })
+      .Case<math::AcosOp>([](auto) { return unary<[](double x) { return std::acos(x); }>; })
+      .Case<math::AtanOp>([](auto) { return unary<[](double x) { return std::atan(x); }>; })
+      .Case<math::AsinhOp>([](auto) { return unary<[](double x) { return std::asinh(x); }>; })
+      .Case<math::AcoshOp>([](auto) { return unary<[](double x) { return std::acosh(x); }>; })
+      .Case<math::AtanhOp>([](auto) { return unary<[](double x) { return std::atanh(x); }>; })
+      .Case<math::Atan2Op>([](auto) { return binary<[](double a, double b) { return std::atan2(a, b); }>; })
+      .Default([](auto) { return nullptr; });
+}
+
+}  // namespace
+
+ElementFunction findFloatFunction(mlir::Operation* op) {
+  if (ElementFunction function = findMath(op))
+    return function;
+  if (ElementFunction function = findTrigonometry(op))
+    return function;
+  return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
+      .Case<arith::AddFOp>([](auto) { return binary<[](double a, double b) { return a + b; }>; })
+      .Case<arith::SubFOp>([](auto) { return binary<[](double a, double b) { return a - b; }>; })
+      .Case<arith::MulFOp>([](auto) { return binary<[](double a, double b) { return a * b; }>; })
+      .Case<arith::DivFOp>([](auto) { return binary<[](double a, double b) { return a / b; }>; })
+      .Case<arith::RemFOp>([](auto) { return binary<[](double a, double b) { return std::fmod(a, b); }>; })
+      .Case<arith::NegFOp>([](auto) { return onSign<[](uint64_t a, uint64_t, uint64_t sign) { return a ^ sign; }>; })
+      .Case<arith::MaximumFOp>([](auto) { return binary<maximum>; })
+      .Case<arith::MinimumFOp>([](auto) { return binary<minimum>; })
+      .Case<arith::MaxNumFOp>([](auto) { return binary<maximumNumber>; })
+      .Case<arith::MinNumFOp>([](auto) { return binary<minimumNumber>; })
+      .Case<arith::CmpFOp>([](auto) { return compareAll; })
+      .Default([](auto) { return nullptr; });
+}
+
+}  // namespace vortex::interpreter

@@ -1,0 +1,301 @@
+// A launch: arguments, constraints, allocation of results and temporaries, phases, blocks.
+#include "interpreter/location.h"
+#include "interpreter/machine.h"
+
+#include "ir/size_attr.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace vortex::interpreter {
+
+namespace {
+
+/// Allocations beyond this are a mistake in a size expression, not a tensor.
+constexpr uint64_t kMaxBytes = uint64_t(1) << 40;
+
+struct ArgumentFacts {
+  ir::ViewType view;  ///< null for a scalar
+  Element element;
+  ir::Role role = ir::Role::Param;
+  std::string name;
+  std::vector<artifact::SizeExpr> extents;  ///< results and temporaries
+  bool zero = false;
+};
+
+/// Verified modules only: every size expression fits the types.
+artifact::SizeExpr sizeExpr(ir::SizeAttr size, mlir::TypeRange types) {
+  auto expr = ir::toSizeExpr(size, types,
+                             [&]() -> mlir::InFlightDiagnostic { VORTEX_UNREACHABLE("unverified size expression"); });
+  return *expr;
+}
+
+ArgumentFacts factsOf(mlir::Type type, mlir::DictionaryAttr dictionary, mlir::TypeRange types) {
+  ArgumentFacts facts;
+  facts.view = llvm::dyn_cast<ir::ViewType>(type);
+  facts.element = *elementOf(facts.view ? facts.view.getElementType() : type);
+  facts.role = dictionary.getAs<ir::RoleAttr>("role").getValue();
+  facts.name = dictionary.getAs<mlir::StringAttr>("name").getValue().str();
+  facts.zero = dictionary.contains("zero");
+  if (facts.name.empty())
+    facts.name = facts.role == ir::Role::Result ? "result" : "temporary";
+  if (facts.role != ir::Role::Param)
+    for (auto size : dictionary.getAs<mlir::ArrayAttr>("extents").getAsRange<ir::SizeAttr>())
+      facts.extents.push_back(sizeExpr(size, types));
+  return facts;
+}
+
+}  // namespace
+
+struct Interpreter::State {
+  Program program;
+  std::vector<ArgumentFacts> facts;
+};
+
+namespace {
+
+class Launch {
+public:
+  Launch(Program& program, const std::vector<ArgumentFacts>& facts, const Options& options)
+      : program_(program), facts_(facts), options_(options), machine_(options, findings_) {}
+
+  base::Result<std::vector<Finding>> run(std::vector<Argument>& arguments) {
+    if (base::Result<void> added = addMissing(arguments); !added)
+      return added.takeError();
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (!checkShape(i, arguments[i]))
+        return findings_;
+    if (!checkConstraints())
+      return findings_;
+    for (size_t i = 0; i < arguments.size(); ++i)
+      bind(i, arguments[i]);
+    for (Function* phase : program_.phases) {
+      if (runPhase(*phase))
+        continue;
+      if (!machine_.error.empty())
+        return base::Error{machine_.error};
+      break;
+    }
+    return findings_;
+  }
+
+private:
+  /// Appends results and temporaries that the caller left out, without storage yet, and fills the launch slots.
+  base::Result<void> addMissing(std::vector<Argument>& arguments) {
+    size_t params = size_t(llvm::count_if(facts_, [](const auto& facts) { return facts.role == ir::Role::Param; }));
+    if (arguments.size() < params || arguments.size() > facts_.size())
+      return base::Error{"the kernel takes " + std::to_string(params) + " arguments, or " +
+                         std::to_string(facts_.size()) + " with results and temporaries, but got " +
+                         std::to_string(arguments.size())};
+    for (size_t i = 0; i < facts_.size(); ++i) {
+      if (i == arguments.size()) {
+        Argument& added = arguments.emplace_back();
+        for (const artifact::SizeExpr& extent : facts_[i].extents)
+          added.extents.push_back(extent.evaluate(slots_));
+      }
+      addSlots(facts_[i], arguments[i]);
+    }
+    return {};
+  }
+
+  void addSlots(const ArgumentFacts& facts, Argument& argument) {
+    if (!facts.view) {
+      slots_.push_back(argument.scalar);
+      return;
+    }
+    if (argument.strides.empty()) {
+      auto strides = rowMajorStrides(argument.extents);
+      argument.strides.assign(strides.begin(), strides.end());
+    }
+    slots_.push_back(uint64_t(reinterpret_cast<uintptr_t>(argument.data)));
+    slots_.insert(slots_.end(), argument.extents.begin(), argument.extents.end());
+    slots_.insert(slots_.end(), argument.strides.begin(), argument.strides.end());
+  }
+
+  bool report(Finding::Kind kind, std::string message) {
+    findings_.push_back({kind, {}, std::move(message), locationOf(program_.entry.getLoc())});
+    return false;
+  }
+
+  bool checkShape(size_t number, const Argument& argument) {
+    const ArgumentFacts& facts = facts_[number];
+    if (!facts.view)
+      return true;
+    llvm::ArrayRef<int64_t> shape = facts.view.getShape();
+    std::string what = "argument " + std::to_string(number) + " (`" + facts.name + "`)";
+    if (argument.extents.size() != shape.size() || argument.strides.size() != shape.size())
+      return report(Finding::Kind::Shape, what + " has rank " + std::to_string(argument.extents.size()) +
+                                              " instead of " + std::to_string(shape.size()));
+    uint64_t bytes = facts.element.bytes();
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      int64_t extent = argument.extents[dim];
+      bool differs = !mlir::ShapedType::isDynamic(shape[dim]) && shape[dim] != extent;
+      if (differs || extent < 0)
+        return report(Finding::Kind::Shape,
+                      what + ": dimension " + std::to_string(dim) + " has extent " + std::to_string(extent) +
+                          (differs ? " instead of " + std::to_string(shape[dim]) : std::string()));
+      if (__builtin_mul_overflow(bytes, uint64_t(extent), &bytes) || bytes > kMaxBytes)
+        return report(Finding::Kind::Shape, what + " is too large");
+    }
+    return true;
+  }
+
+  bool checkConstraints() {
+    mlir::TypeRange types = program_.entry.getFunctionType().getInputs();
+    for (auto constraint : program_.entry.getConstraints().getAsRange<ir::ConstraintAttr>()) {
+      if (sizeExpr(constraint.getCondition(), types).evaluate(slots_))
+        continue;
+      std::string message = constraint.getMessage().getValue().str();
+      for (auto [i, operand] : llvm::enumerate(constraint.getOperands())) {
+        std::string hole = "{" + std::to_string(i) + "}",
+                    value = std::to_string(sizeExpr(operand, types).evaluate(slots_));
+        for (size_t at = message.find(hole); at != std::string::npos; at = message.find(hole, at + value.size()))
+          message.replace(at, hole.size(), value);
+      }
+      return report(Finding::Kind::Constraint, message);
+    }
+    return true;
+  }
+
+  /// Storage, initial contents and the register value of an argument.
+  void bind(size_t number, Argument& argument) {
+    const ArgumentFacts& facts = facts_[number];
+    Value& value = values_.emplace_back();
+    if (!facts.view) {
+      value.cells.push_back(argument.scalar & facts.element.mask());
+      return;
+    }
+    size_t elements = elementCount(argument.extents);
+    bool fresh = facts.role != ir::Role::Param;
+    if (fresh && !argument.data) {
+      argument.storage.resize(std::max<size_t>(elements * facts.element.bytes(), 1));
+      argument.data = argument.storage.data();
+    }
+    Buffer& buffer = buffers_.emplace_back();
+    buffer.base = static_cast<uint8_t*>(argument.data);
+    buffer.elementBytes = facts.element.bytes();
+    buffer.space = facts.view.getSpace();
+    buffer.name = facts.name;
+    bool contiguous =
+        llvm::ArrayRef<int64_t>(argument.strides) == llvm::ArrayRef<int64_t>(rowMajorStrides(argument.extents));
+    if (fresh && contiguous)
+      std::memset(argument.data, facts.zero ? 0 : Buffer::kPoison, elements * buffer.elementBytes);
+    if (fresh && contiguous && !facts.zero && options_.check)
+      buffer.written.assign(elements, 0);
+    View& view = value.views.emplace_back();
+    view.buffer = &buffer;
+    view.extents.assign(argument.extents.begin(), argument.extents.end());
+    view.strides.assign(argument.strides.begin(), argument.strides.end());
+  }
+
+  void evaluate(std::optional<mlir::ArrayAttr> sizes, int64_t (&values)[3]) {
+    mlir::TypeRange types = program_.entry.getFunctionType().getInputs();
+    for (size_t axis = 0; axis < 3; ++axis)
+      values[axis] = sizes ? sizeExpr(llvm::cast<ir::SizeAttr>((*sizes)[axis]), types).evaluate(slots_) : 1;
+  }
+
+  bool runPhase(Function& phase) {
+    auto kernel = llvm::cast<ir::KernelOp>(phase.op);
+    evaluate(kernel.getGrid(), machine_.grid);
+    evaluate(kernel.getBlock(), machine_.blockDim);
+    int64_t blocks = 1;
+    for (int64_t extent : machine_.grid)
+      if (extent < 0 || __builtin_mul_overflow(blocks, extent, &blocks) || blocks > UINT32_MAX)
+        return report(Finding::Kind::Shape, "the grid of " + kernel.getSymName().str() + " is too large or negative");
+    for (int64_t extent : machine_.blockDim)
+      if (extent < 0 || extent > INT32_MAX)
+        return report(Finding::Kind::Shape, "the block of " + kernel.getSymName().str() + " is too large or negative");
+    std::vector<uint32_t> order(static_cast<size_t>(blocks));
+    std::iota(order.begin(), order.end(), 0);
+    if (options_.seed)
+      std::shuffle(order.begin(), order.end(), machine_.random);
+    machine_.races.startPhase();
+    bool completed = true;
+    machine_.call(
+        phase,
+        [&](std::vector<Value>& registers) {
+          for (auto [number, value] : llvm::zip_equal(phase.body.arguments, values_))
+            registers[size_t(number)] = value;
+        },
+        [](std::vector<Value>&) {},
+        [&] {
+          for (uint32_t block : order)
+            if (!(completed = runBlock(phase, block)))
+              return false;
+          return true;
+        });
+    return completed;
+  }
+
+  bool runBlock(Function& phase, uint32_t block) {
+    machine_.linearBlock = block;
+    machine_.blockId[0] = block % machine_.grid[0];
+    machine_.blockId[1] = block / machine_.grid[0] % machine_.grid[1];
+    machine_.blockId[2] = block / machine_.grid[0] / machine_.grid[1];
+    if (options_.check)
+      machine_.races.startBlock(block, machine_.blockDim[0] * machine_.blockDim[1] * machine_.blockDim[2]);
+    bool completed = machine_.execute(phase.body);
+    machine_.blockBuffers.clear();
+    return completed;
+  }
+
+  Program& program_;
+  const std::vector<ArgumentFacts>& facts_;
+  const Options& options_;
+  std::vector<Finding> findings_;
+  Machine machine_;
+  std::vector<uint64_t> slots_;
+  std::deque<Buffer> buffers_;
+  std::vector<Value> values_;
+};
+
+}  // namespace
+
+Interpreter::Interpreter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Interpreter::Interpreter(Interpreter&&) noexcept = default;
+Interpreter& Interpreter::operator=(Interpreter&&) noexcept = default;
+Interpreter::~Interpreter() = default;
+
+base::Result<Interpreter> Interpreter::create(mlir::ModuleOp module) {
+  base::Result<Program> program = decode(module);
+  if (!program)
+    return program.takeError();
+  auto state = std::make_unique<State>();
+  state->program = std::move(*program);
+  ir::EntryOp entry = state->program.entry;
+  mlir::TypeRange types = entry.getFunctionType().getInputs();
+  for (auto [type, attribute] : llvm::zip_equal(types, entry.getArgs()))
+    state->facts.push_back(factsOf(type, llvm::cast<mlir::DictionaryAttr>(attribute), types));
+  return Interpreter(std::move(state));
+}
+
+base::Result<std::vector<Finding>> Interpreter::run(std::vector<Argument>& arguments, const Options& options) {
+  return Launch(state_->program, state_->facts, options).run(arguments);
+}
+
+base::Result<std::vector<Finding>> Interpreter::runSlots(std::span<const uint64_t> slots, const Options& options) {
+  std::vector<Argument> arguments;
+  size_t next = 0;
+  for (const ArgumentFacts& facts : state_->facts) {
+    size_t rank = facts.view ? size_t(facts.view.getRank()) : 0, count = facts.view ? 1 + 2 * rank : 1;
+    if (next == slots.size() && facts.role != ir::Role::Param)
+      break;
+    if (next + count > slots.size())
+      return base::Error{"the kernel's launch slots end within argument " + std::to_string(arguments.size())};
+    Argument& argument = arguments.emplace_back();
+    if (facts.view) {
+      argument.data = reinterpret_cast<void*>(uintptr_t(slots[next]));
+      argument.extents.assign(slots.begin() + long(next + 1), slots.begin() + long(next + 1 + rank));
+      argument.strides.assign(slots.begin() + long(next + 1 + rank), slots.begin() + long(next + count));
+    } else {
+      argument.scalar = slots[next];
+    }
+    next += count;
+  }
+  if (next != slots.size())
+    return base::Error{"the kernel takes " + std::to_string(next) + " launch slots, got " +
+                       std::to_string(slots.size())};
+  return run(arguments, options);
+}
+
+}  // namespace vortex::interpreter

@@ -1,0 +1,286 @@
+// Pointwise operations on everything, and the tile operations that move elements.
+#include "interpreter/machine.h"
+#include "interpreter/tile_walk.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace vortex::interpreter {
+
+bool newTile(Machine& machine, const Node& node, size_t firstSize, Shape& shape) {
+  auto type = llvm::cast<mlir::RankedTensorType>(node.op->getResult(0).getType());
+  shape.clear();
+  for (int64_t extent : type.getShape()) {
+    if (mlir::ShapedType::isDynamic(extent))
+      extent = machine.integer(node.operands[firstSize++]);
+    if (extent < 0)
+      return machine.find(Finding::Kind::Shape, node, "a tile has the negative extent " + std::to_string(extent));
+    shape.push_back(extent);
+  }
+  Value& result = machine.reg(node.results[0]);
+  result.shape = shape;
+  result.cells.resize(elementCount(shape));
+  return true;
+}
+
+static std::string showShape(llvm::ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  for (int64_t extent : shape)
+    text += (text.size() == 1 ? "" : ", ") + std::to_string(extent);
+  return text + "]";
+}
+
+bool reportShape(Machine& machine, const Node& node, llvm::ArrayRef<int64_t> a, llvm::ArrayRef<int64_t> b) {
+  return machine.find(Finding::Kind::Shape, node,
+                      "the extents " + showShape(a) + " and " + showShape(b) + " do not fit");
+}
+
+namespace {
+
+//===-- pointwise ---------------------------------------------------------------------------------------------===//
+
+bool overflows(mlir::Operation* op, Element element, bool isSigned, uint64_t a, uint64_t b) {
+  auto wide = [&](uint64_t bits) { return isSigned ? (__int128)signExtend(bits, element.width) : (__int128)bits; };
+  __int128 exact = llvm::isa<mlir::arith::AddIOp>(op)   ? wide(a) + wide(b)
+                   : llvm::isa<mlir::arith::SubIOp>(op) ? wide(a) - wide(b)
+                                                        : wide(a) * wide(b);
+  return exact != wide(uint64_t(exact) & element.mask());
+}
+
+bool checkOverflow(Machine& machine, const Node& node, const ElementCall& call) {
+  if (!llvm::isa<mlir::arith::AddIOp, mlir::arith::SubIOp, mlir::arith::MulIOp>(node.op))
+    return true;
+  auto signedness = node.op->getAttrOfType<mlir::StringAttr>("vx.signedness");
+  if (!signedness)
+    return true;
+  bool isSigned = signedness.getValue() == "signed";
+  for (size_t i = 0; i < call.count; ++i) {
+    bool isActive = !machine.inThreads() || (machine.active() >> i & 1);
+    if (isActive && overflows(node.op, call.from, isSigned, call.operand(0, i), call.operand(1, i)))
+      return machine.find(Finding::Kind::Overflow, node,
+                          "integer overflow: the result does not fit " + std::to_string(call.from.width) +
+                              " bits and wraps");
+  }
+  return true;
+}
+
+bool pointwise(Machine& machine, const Node& node) {
+  ElementCall call;
+  call.from = node.kernel.from;
+  call.to = node.kernel.to;
+  call.detail = node.kernel.detail;
+  call.count = machine.lanes();
+  const Value* tile = nullptr;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    const Value& operand = machine.reg(node.operands[i]);
+    bool isTile = !machine.inThreads() && llvm::isa<mlir::TensorType>(node.op->getOperand(unsigned(i)).getType());
+    if (isTile && tile && tile->shape != operand.shape)
+      return reportShape(machine, node, tile->shape, operand.shape);
+    if (isTile)
+      tile = &operand;
+    call.in[i] = operand.cells.data();
+    call.step[i] = operand.cells.size() == 1 ? 0 : 1;
+  }
+  if (tile)
+    call.count = tile->cells.size();
+  for (size_t i = 0; i < node.results.size(); ++i) {
+    Value& result = machine.reg(node.results[i]);
+    result.cells.resize(call.count);
+    if (tile)
+      result.shape = tile->shape;
+    call.out[i] = result.cells.data();
+  }
+  node.kernel.function(call);
+  return !machine.options.overflow || !machine.options.check || checkOverflow(machine, node, call);
+}
+
+//===-- memory ------------------------------------------------------------------------------------------------===//
+
+/// Calls f(cell number, element or -1 outside) for every element of a tile at offsets of a view.
+template <typename F>
+bool walkView(Machine& machine, const Node& node, const View& view, llvm::ArrayRef<int64_t> shape,
+              llvm::ArrayRef<int64_t> offsets, bool inbounds, F f) {
+  return walk(shape, [&](size_t number, llvm::ArrayRef<int64_t> index) {
+    int64_t flat = view.offset;
+    bool inside = true;
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      int64_t position = offsets[dim] + index[dim];
+      if (position < 0 || position >= view.extents[dim]) {
+        if (inbounds)
+          return reportOutside(machine, node, view, dim, position, 0, false);
+        inside = false;
+      }
+      flat += position * view.strides[dim];
+    }
+    return f(number, inside ? view.element(flat, 0) : -1);
+  });
+}
+
+Shape operandIntegers(Machine& machine, const Node& node, size_t first, size_t count) {
+  Shape values;
+  for (size_t i = 0; i < count; ++i)
+    values.push_back(machine.integer(node.operands[first + i]));
+  return values;
+}
+
+bool tileLoad(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::TileLoadOp>(node.op);
+  size_t rank = op.getOffsets().size();
+  Shape shape, offsets = operandIntegers(machine, node, 1, rank);
+  if (!newTile(machine, node, 1 + rank, shape))
+    return false;
+  uint64_t other = op.getOther() ? machine.cell(node.operands.back()) : 0;
+  const View& view = machine.reg(node.operands[0]).views[0];
+  Value& result = machine.reg(node.results[0]);
+  return walkView(machine, node, view, shape, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
+    if (element < 0)
+      return result.cells[number] = other, true;
+    if (!checkElement(machine, node, view, element, 0, false, false))
+      return false;
+    result.cells[number] = view.buffer->load(element);
+    return true;
+  });
+}
+
+bool tileStore(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::TileStoreOp>(node.op);
+  const Value& tile = machine.reg(node.operands[0]);
+  const View& view = machine.reg(node.operands[1]).views[0];
+  Shape offsets = operandIntegers(machine, node, 2, op.getOffsets().size());
+  return walkView(machine, node, view, tile.shape, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
+    if (element < 0)
+      return true;
+    if (!checkElement(machine, node, view, element, 0, true, false))
+      return false;
+    view.buffer->store(element, tile.cells[number]);
+    return true;
+  });
+}
+
+//===-- moving elements ---------------------------------------------------------------------------------------===//
+
+/// result[i, j, …] = source[base + i * strides[0] + j * strides[1] + …]
+bool gather(Machine& machine, const Node& node, const Value& source, llvm::ArrayRef<int64_t> strides, int64_t base) {
+  Value& result = machine.reg(node.results[0]);
+  return walk(result.shape, [&](size_t number, llvm::ArrayRef<int64_t> index) {
+    int64_t position = base;
+    for (size_t dim = 0; dim < index.size(); ++dim)
+      position += index[dim] * strides[dim];
+    result.cells[number] = source.cells[size_t(position)];
+    return true;
+  });
+}
+
+bool broadcast(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::BroadcastOp>(node.op);
+  const Value& source = machine.reg(node.operands[0]);
+  Shape shape;
+  if (!newTile(machine, node, 1, shape))
+    return false;
+  Shape strides(shape.size(), 0);
+  if (!llvm::isa<mlir::TensorType>(op.getValue().getType()))
+    return gather(machine, node, source, strides, 0);
+  Shape sourceStrides = rowMajorStrides(source.shape);
+  for (auto [i, dim] : llvm::enumerate(op.getDims())) {
+    if (source.shape[i] != 1 && source.shape[i] != shape[size_t(dim)])
+      return reportShape(machine, node, source.shape, shape);
+    strides[size_t(dim)] = source.shape[i] == 1 ? 0 : sourceStrides[i];
+  }
+  return gather(machine, node, source, strides, 0);
+}
+
+bool iota(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::IotaOp>(node.op);
+  Shape shape;
+  if (!newTile(machine, node, 0, shape))
+    return false;
+  Value& result = machine.reg(node.results[0]);
+  uint64_t mask = elementOf(op.getResult().getType())->mask();
+  return walk(shape, [&](size_t number, llvm::ArrayRef<int64_t> index) {
+    result.cells[number] = uint64_t(index[size_t(op.getDim())]) & mask;
+    return true;
+  });
+}
+
+bool transpose(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::TransposeOp>(node.op);
+  const Value& source = machine.reg(node.operands[0]);
+  Value& result = machine.reg(node.results[0]);
+  Shape sourceStrides = rowMajorStrides(source.shape), strides;
+  result.shape.clear();
+  for (int64_t dim : op.getPermutation()) {
+    result.shape.push_back(source.shape[size_t(dim)]);
+    strides.push_back(sourceStrides[size_t(dim)]);
+  }
+  result.cells.resize(source.cells.size());
+  return gather(machine, node, source, strides, 0);
+}
+
+bool reshape(Machine& machine, const Node& node) {
+  const Value& source = machine.reg(node.operands[0]);
+  Shape shape;
+  if (!newTile(machine, node, 1, shape))
+    return false;
+  if (elementCount(shape) != source.cells.size())
+    return reportShape(machine, node, source.shape, shape);
+  machine.reg(node.results[0]).cells = source.cells;
+  return true;
+}
+
+bool slice(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::SliceOp>(node.op);
+  const Value& source = machine.reg(node.operands[0]);
+  size_t rank = source.shape.size();
+  Shape shape, strides, sourceStrides = rowMajorStrides(source.shape);
+  if (!newTile(machine, node, 1 + rank, shape))
+    return false;
+  int64_t base = 0;
+  for (size_t dim = 0, next = 0; dim < rank; ++dim) {
+    int64_t offset = machine.integer(node.operands[1 + dim]), extent = 1;
+    if (!llvm::is_contained(op.getDropped(), int64_t(dim))) {
+      extent = shape[next++];
+      strides.push_back(sourceStrides[dim]);
+    }
+    if (offset < 0 || offset > source.shape[dim] - extent)
+      return machine.find(Finding::Kind::Bounds, node,
+                          "elements " + std::to_string(offset) + " to " + std::to_string(offset + extent) +
+                              " are outside dimension " + std::to_string(dim) + " of extent " +
+                              std::to_string(source.shape[dim]));
+    base += offset * sourceStrides[dim];
+  }
+  return gather(machine, node, source, strides, base);
+}
+
+bool element(Machine& machine, const Node& node) {
+  const Value& source = machine.reg(node.operands[0]);
+  Shape strides = rowMajorStrides(source.shape);
+  uint64_t* out = machine.scalarResult(node.results[0]);
+  out[0] = 0;
+  int64_t position = 0;
+  for (size_t dim = 0; dim < source.shape.size(); ++dim) {
+    int64_t index = machine.integer(node.operands[1 + dim]);
+    if (uint64_t(index) >= uint64_t(source.shape[dim]))
+      return true;
+    position += index * strides[dim];
+  }
+  out[0] = source.cells[size_t(position)];
+  return true;
+}
+
+}  // namespace
+
+NodeFunction findTileFunction(mlir::Operation* op) {
+  if (NodeFunction function = findCombiningFunction(op))
+    return function;
+  return llvm::TypeSwitch<mlir::Operation*, NodeFunction>(op)
+      .Case<ir::TileLoadOp>([](auto) { return tileLoad; })
+      .Case<ir::TileStoreOp>([](auto) { return tileStore; })
+      .Case<ir::BroadcastOp>([](auto) { return broadcast; })
+      .Case<ir::IotaOp>([](auto) { return iota; })
+      .Case<ir::TransposeOp>([](auto) { return transpose; })
+      .Case<ir::ReshapeOp>([](auto) { return reshape; })
+      .Case<ir::SliceOp>([](auto) { return slice; })
+      .Case<ir::ElementOp>([](auto) { return element; })
+      .Default([](mlir::Operation* other) { return findElementKernel(other).function ? pointwise : nullptr; });
+}
+
+}  // namespace vortex::interpreter
