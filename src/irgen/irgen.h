@@ -1,0 +1,38 @@
+// Typed program → vx.
+#pragma once
+
+#include "lang/sema/program.h"
+#include "source/source.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace vortex::irgen {
+
+/// What a launch fixes beyond the kernel itself. Every distinct value is a different module.
+struct Options {
+  /// `.launch(grid = …, block = …)`: overrides the kernel's own. Unused axes are 1.
+  std::optional<std::array<int64_t, 3>> grid;
+  std::optional<std::array<int64_t, 3>> block;
+  /// Values of dimension variables by DimVarId (missing: decided at launch). The module checks them as launch constraints.
+  std::vector<std::optional<int64_t>> dims;
+};
+
+/// The dimension variables whose values must be given in Options::dims because a shared or local tensor has them in its shape.
+std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function &kernel);
+
+/// Loads the dialects a generated module uses.
+void loadDialects(mlir::MLIRContext &context);
+
+/// A verified module: one vx.entry, and the kernel's phases in order. The entry's arguments are the kernel's parameters (structs flattened
+/// to their fields, "cache.pages"), then its results, then temporaries. Null after an MLIR error diagnostic when the program uses what is
+/// not supported yet.
+mlir::OwningOpRef<mlir::ModuleOp> generateKernel(const lang::Function &kernel, const lang::Program &program,
+                                                 const source::SourceManager &sources, mlir::MLIRContext &context,
+                                                 const Options &options = {});
+
+} // namespace vortex::irgen

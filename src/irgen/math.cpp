@@ -1,0 +1,132 @@
+// Elementwise builtins.
+#include "irgen/arithmetic.h"
+
+#include <limits>
+
+namespace vortex::irgen {
+
+using lang::BinaryOp;
+using lang::Builtin;
+using lang::Scalar;
+using mlir::Location;
+using mlir::Value;
+namespace arith = mlir::arith;
+namespace math = mlir::math;
+
+Value Arithmetic::elementaryFunction(Location loc, Builtin builtin, mlir::ValueRange args) const {
+  Value x = args[0];
+  switch (builtin) {
+  case Builtin::Exp: return b_.create<math::ExpOp>(loc, x, flags_);
+  case Builtin::Exp2: return b_.create<math::Exp2Op>(loc, x, flags_);
+  case Builtin::Log: return b_.create<math::LogOp>(loc, x, flags_);
+  case Builtin::Log2: return b_.create<math::Log2Op>(loc, x, flags_);
+  case Builtin::Log10: return b_.create<math::Log10Op>(loc, x, flags_);
+  case Builtin::Sin: return b_.create<math::SinOp>(loc, x, flags_);
+  case Builtin::Cos: return b_.create<math::CosOp>(loc, x, flags_);
+  case Builtin::Tan: return b_.create<math::TanOp>(loc, x, flags_);
+  case Builtin::Asin: return b_.create<math::AsinOp>(loc, x, flags_);
+  case Builtin::Acos: return b_.create<math::AcosOp>(loc, x, flags_);
+  case Builtin::Atan: return b_.create<math::AtanOp>(loc, x, flags_);
+  case Builtin::Atan2: return b_.create<math::Atan2Op>(loc, x, args[1], flags_);
+  case Builtin::Sinh: return b_.create<math::SinhOp>(loc, x, flags_);
+  case Builtin::Cosh: return b_.create<math::CoshOp>(loc, x, flags_);
+  case Builtin::Tanh: return b_.create<math::TanhOp>(loc, x, flags_);
+  case Builtin::Erf: return b_.create<math::ErfOp>(loc, x, flags_);
+  case Builtin::Sqrt: return b_.create<math::SqrtOp>(loc, x, flags_);
+  case Builtin::Rsqrt: return b_.create<math::RsqrtOp>(loc, x, flags_);
+  case Builtin::Cbrt: return b_.create<math::CbrtOp>(loc, x, flags_);
+  case Builtin::Floor: return b_.create<math::FloorOp>(loc, x, flags_);
+  case Builtin::Ceil: return b_.create<math::CeilOp>(loc, x, flags_);
+  case Builtin::Round: return b_.create<math::RoundOp>(loc, x, flags_);
+  case Builtin::Trunc: return b_.create<math::TruncOp>(loc, x, flags_);
+  default: return {};
+  }
+}
+
+Value Arithmetic::bitFunction(Location loc, Builtin builtin, Scalar kind, mlir::ValueRange args) const {
+  if (kind == Scalar::Usize) { // math works on sized integers
+    llvm::SmallVector<Value> words;
+    for (Value arg : args)
+      words.push_back(fromIndex(loc, arg, Scalar::U64));
+    Value result = bitFunction(loc, builtin, Scalar::U64, words);
+    return result ? toIndex(loc, result, Scalar::U64) : result;
+  }
+  switch (builtin) {
+  case Builtin::Popcount: return b_.create<math::CtPopOp>(loc, args[0]);
+  case Builtin::Clz: return b_.create<math::CountLeadingZerosOp>(loc, args[0]);
+  case Builtin::Ctz: return b_.create<math::CountTrailingZerosOp>(loc, args[0]);
+  case Builtin::MulHi:
+    return isUnsigned(kind) ? b_.create<arith::MulUIExtendedOp>(loc, args[0], args[1]).getHigh()
+                            : b_.create<arith::MulSIExtendedOp>(loc, args[0], args[1]).getHigh();
+  default: return {};
+  }
+}
+
+Value Arithmetic::composedFunction(Location loc, Builtin builtin, Scalar kind, mlir::ValueRange args) const {
+  Value x = args[0];
+  switch (builtin) {
+  case Builtin::Abs:
+    if (isFloat(kind))
+      return b_.create<math::AbsFOp>(loc, x, flags_);
+    return isUnsigned(kind) ? x : Value(b_.create<math::AbsIOp>(loc, x));
+  case Builtin::Sign: {
+    Value zero = constantLike(loc, x, 0), one = constantLike(loc, x, 1);
+    Value isPositive = binary(loc, BinaryOp::Gt, kind, x, zero);
+    if (isUnsigned(kind))
+      return b_.create<arith::SelectOp>(loc, isPositive, one, zero);
+    Value isNegative = binary(loc, BinaryOp::Lt, kind, x, zero);
+    Value other = b_.create<arith::SelectOp>(loc, isNegative, constantLike(loc, x, -1), x); // 0, -0 and NaN stay
+    return b_.create<arith::SelectOp>(loc, isPositive, one, other);
+  }
+  case Builtin::Min: return combine(loc, minCombine(kind), x, args[1]);
+  case Builtin::Max: return combine(loc, maxCombine(kind), x, args[1]);
+  case Builtin::Clamp: return combine(loc, minCombine(kind), combine(loc, maxCombine(kind), x, args[1]), args[2]);
+  case Builtin::Pow: return power(loc, x, kind, args[1]);
+  case Builtin::IsNan: return b_.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, x, x);
+  case Builtin::IsInf: {
+    Value magnitude = b_.create<math::AbsFOp>(loc, x);
+    return binary(loc, BinaryOp::Eq, kind, magnitude, constantLike(loc, x, std::numeric_limits<double>::infinity()));
+  }
+  case Builtin::Sigmoid: {
+    Value one = constantLike(loc, x, 1);
+    Value decay = b_.create<math::ExpOp>(loc, b_.create<arith::NegFOp>(loc, x, flags_), flags_);
+    return b_.create<arith::DivFOp>(loc, one, b_.create<arith::AddFOp>(loc, one, decay, flags_), flags_);
+  }
+  case Builtin::CeilDiv: {
+    if (isUnsigned(kind))
+      return vxInt(loc, ir::IntKind::CeilDivU, x, args[1]);
+    Value quotient = vxInt(loc, ir::IntKind::DivS, x, args[1]), zero = constantLike(loc, x, 0);
+    Value remainder = vxInt(loc, ir::IntKind::RemS, x, args[1]);
+    Value signs = b_.create<arith::XOrIOp>(loc, x, args[1]);
+    Value roundsUp = b_.create<arith::AndIOp>(loc, binary(loc, BinaryOp::Ge, kind, signs, zero),
+                                              binary(loc, BinaryOp::Ne, kind, remainder, zero));
+    Value next = b_.create<arith::AddIOp>(loc, quotient, constantLike(loc, x, 1));
+    return b_.create<arith::SelectOp>(loc, roundsUp, next, quotient);
+  }
+  default: return {};
+  }
+}
+
+Value Arithmetic::call(Location loc, Builtin builtin, Scalar kind, mlir::ValueRange args) const {
+  if (builtin == Builtin::Fma) {
+    if (isFloat(kind))
+      return b_.create<math::FmaOp>(loc, args[0], args[1], args[2], flags_);
+    return b_.create<arith::AddIOp>(loc, b_.create<arith::MulIOp>(loc, args[0], args[1]), args[2]);
+  }
+  if (builtin == Builtin::Select)
+    return b_.create<arith::SelectOp>(loc, args[0], args[1], args[2]);
+  if (builtin == Builtin::IsNan || builtin == Builtin::IsInf || !isFloat(kind) || builtin == Builtin::Abs)
+    if (Value result = composedFunction(loc, builtin, kind, args))
+      return result;
+  if (isFloat(kind)) {
+    if (Value result = elementaryFunction(loc, builtin, args))
+      return result;
+    return composedFunction(loc, builtin, kind, args);
+  }
+  switch (builtin) { // integers are their own floor
+  case Builtin::Floor: case Builtin::Ceil: case Builtin::Round: case Builtin::Trunc: return args[0];
+  default: return bitFunction(loc, builtin, kind, args);
+  }
+}
+
+} // namespace vortex::irgen

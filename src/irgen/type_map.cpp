@@ -1,0 +1,138 @@
+#include "irgen/type_map.h"
+
+namespace vortex::irgen {
+
+using lang::Scalar;
+using lang::TypeKind;
+
+bool isNarrowFloat(Scalar scalar) {
+  return scalar == Scalar::F16 || scalar == Scalar::BF16 || scalar == Scalar::F8E4M3 || scalar == Scalar::F8E5M2;
+}
+
+Scalar wideScalar(Scalar scalar) { return isNarrowFloat(scalar) ? Scalar::F32 : scalar; }
+
+lang::Type stripRef(lang::Type type) {
+  while (type->kind == TypeKind::Ref)
+    type = type->elem;
+  return type;
+}
+
+Scalar scalarOf(lang::Type type) {
+  type = stripRef(type);
+  if (type->kind == TypeKind::Tensor || type->kind == TypeKind::Range)
+    return scalarOf(type->elem);
+  if (type->kind == TypeKind::Enum)
+    return Scalar::I32;
+  VORTEX_CHECK(type->kind == TypeKind::Scalar, "type kind %d has no scalar", int(type->kind));
+  return type->scalar;
+}
+
+bool isMemoryTensor(lang::Type type) {
+  type = stripRef(type);
+  return type->isTensor() && !type->isValue;
+}
+
+bool isTileType(lang::Type type) { return type->isTensor() && type->isValue; }
+
+TypeMap::TypeMap(mlir::MLIRContext *context, const std::vector<std::optional<int64_t>> &fixedDims) : context_(context) {
+  bool any = false;
+  for (const std::optional<int64_t> &dim : fixedDims) {
+    fixed_.push_back(dim ? std::optional(lang::DimExpr::constant(*dim)) : std::nullopt);
+    any |= dim.has_value();
+  }
+  if (!any)
+    fixed_.clear();
+}
+
+mlir::Type TypeMap::scalar(Scalar scalar) const {
+  switch (scalar) {
+  case Scalar::Bool: return mlir::IntegerType::get(context_, 1);
+  case Scalar::U8: case Scalar::I8: return mlir::IntegerType::get(context_, 8);
+  case Scalar::U16: case Scalar::I16: return mlir::IntegerType::get(context_, 16);
+  case Scalar::U32: case Scalar::I32: return mlir::IntegerType::get(context_, 32);
+  case Scalar::U64: case Scalar::I64: return mlir::IntegerType::get(context_, 64);
+  case Scalar::Usize: return mlir::IndexType::get(context_);
+  case Scalar::F8E4M3: return mlir::Float8E4M3FNType::get(context_);
+  case Scalar::F8E5M2: return mlir::Float8E5M2Type::get(context_);
+  case Scalar::F16: return mlir::Float16Type::get(context_);
+  case Scalar::BF16: return mlir::BFloat16Type::get(context_);
+  case Scalar::F32: return mlir::Float32Type::get(context_);
+  case Scalar::F64: return mlir::Float64Type::get(context_);
+  }
+  VORTEX_UNREACHABLE("scalar type");
+}
+
+int64_t TypeMap::extent(const lang::DimExpr &expr) const {
+  return fix(expr).asConstant().value_or(mlir::ShapedType::kDynamic);
+}
+
+mlir::RankedTensorType TypeMap::tile(lang::Type type, mlir::Type element) const {
+  llvm::SmallVector<int64_t> shape;
+  for (const lang::DimExpr &dim : stripRef(type)->shape)
+    shape.push_back(extent(dim));
+  return mlir::RankedTensorType::get(shape, element);
+}
+
+ir::ViewType TypeMap::view(lang::Type type) const {
+  type = stripRef(type);
+  llvm::SmallVector<int64_t> shape;
+  for (const lang::DimExpr &dim : type->shape)
+    shape.push_back(extent(dim));
+  auto space = static_cast<ir::Space>(type->space);
+  mlir::Attribute layout;
+  // A bank-conflict-free layout is chosen by a pass; until then row-major, which means the same.
+  if (space == ir::Space::Shared && type->layout == lang::SharedLayout::ColumnMajor)
+    layout = ir::viewLayout(context_, true);
+  return ir::ViewType::get(context_, shape, scalar(scalarOf(type)), space, layout);
+}
+
+mlir::RankedTensorType TypeMap::perThread(mlir::Type scalar) const {
+  return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic}, scalar);
+}
+
+void TypeMap::flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type> &leaves) const {
+  switch (type->kind) {
+  case TypeKind::Scalar: leaves.push_back(scalar(type->scalar)); return;
+  case TypeKind::Enum: leaves.push_back(scalar(Scalar::I32)); return;
+  case TypeKind::Tensor: leaves.push_back(type->isValue ? mlir::Type(tile(type)) : mlir::Type(view(type))); return;
+  case TypeKind::Tuple: case TypeKind::Struct:
+    for (lang::Type elem : type->elems)
+      flatten(elem, leaves);
+    return;
+  case TypeKind::Array:
+    for (uint64_t i = 0; i < type->count; ++i)
+      flatten(type->elem, leaves);
+    return;
+  case TypeKind::Range: leaves.append(3, scalar(scalarOf(type->elem))); return;
+  case TypeKind::Ref:
+    if (isMemoryTensor(type))
+      leaves.push_back(view(type));
+    else if (stripRef(type)->kind == TypeKind::Struct) // a borrowed struct parameter is its fields
+      flatten(stripRef(type), leaves);
+    return;
+  case TypeKind::Error: case TypeKind::Unit: case TypeKind::Never: case TypeKind::String: case TypeKind::Vec: case TypeKind::Closure:
+    return;
+  }
+}
+
+uint32_t TypeMap::leafCount(lang::Type type) const {
+  llvm::SmallVector<mlir::Type> leaves;
+  flatten(type, leaves);
+  return leaves.size();
+}
+
+uint32_t TypeMap::fieldOffset(lang::Type type, uint32_t field) const {
+  uint32_t offset = 0;
+  for (uint32_t i = 0; i < field; ++i)
+    offset += leafCount(type->elems[i]);
+  return offset;
+}
+
+bool TypeMap::hasStaticShape(lang::Type type) const {
+  for (const lang::DimExpr &dim : stripRef(type)->shape)
+    if (!fix(dim).asConstant())
+      return false;
+  return true;
+}
+
+} // namespace vortex::irgen

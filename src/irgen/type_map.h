@@ -1,0 +1,55 @@
+// Types of the typed program as IR types.
+#pragma once
+
+#include "ir/vx.h"
+#include "lang/sema/program.h"
+
+#include <optional>
+#include <vector>
+
+namespace vortex::irgen {
+
+/// f16, bf16 and f8: tile expressions of these are evaluated in f32.
+bool isNarrowFloat(lang::Scalar scalar);
+/// The scalar a tile expression of element type `scalar` is evaluated in.
+lang::Scalar wideScalar(lang::Scalar scalar);
+/// The scalar behind a scalar or enum type; for tensors, of the element.
+lang::Scalar scalarOf(lang::Type type);
+/// Through references.
+lang::Type stripRef(lang::Type type);
+/// A tensor in memory: named by a parameter, a declaration with a space, or a slice of one.
+bool isMemoryTensor(lang::Type type);
+/// A tensor value of whole-tensor or tile code.
+bool isTileType(lang::Type type);
+
+class TypeMap {
+public:
+  TypeMap(mlir::MLIRContext *context, const std::vector<std::optional<int64_t>> &fixedDims);
+
+  mlir::MLIRContext *context() const { return context_; }
+  mlir::Type scalar(lang::Scalar scalar) const;
+  /// Element type as stored.
+  mlir::RankedTensorType tile(lang::Type type) const { return tile(type, scalar(scalarOf(type))); }
+  mlir::RankedTensorType tile(lang::Type type, mlir::Type element) const;
+  ir::ViewType view(lang::Type type) const;
+  /// A value that differs between the threads of a block, outside vx.threads.
+  mlir::RankedTensorType perThread(mlir::Type scalar) const;
+
+  /// The SSA values a value of `type` consists of: scalars and tensors one each, tuples, structs and arrays those of their elements,
+  /// references to tensors a view, ranges begin, end and step, everything else none.
+  void flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type> &leaves) const;
+  uint32_t leafCount(lang::Type type) const;
+  /// Number of leaves before field `field` of a struct or tuple.
+  uint32_t fieldOffset(lang::Type type, uint32_t field) const;
+
+  /// With the specialised dimensions replaced by their values.
+  lang::DimExpr fix(const lang::DimExpr &expr) const { return fixed_.empty() ? expr : expr.substitute(fixed_); }
+  int64_t extent(const lang::DimExpr &expr) const;
+  bool hasStaticShape(lang::Type type) const;
+
+private:
+  mlir::MLIRContext *context_;
+  std::vector<std::optional<lang::DimExpr>> fixed_;
+};
+
+} // namespace vortex::irgen
