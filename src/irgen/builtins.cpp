@@ -1,0 +1,197 @@
+// Positions, warp operations, atomics, print and assert.
+#include "irgen/emitter.h"
+
+namespace vortex::irgen {
+
+using lang::Builtin;
+using lang::Expr;
+using mlir::Location;
+using mlir::Value;
+namespace arith = mlir::arith;
+
+static constexpr int64_t kWarpSize = 32;
+
+Flat Emitter::evalBuiltin(const Expr &expr) {
+  Location at = loc(expr);
+  if (std::optional<Flat> position = evalPosition(expr))
+    return *position;
+  if (std::optional<Flat> warp = evalWarp(expr))
+    return *warp;
+  if (expr.builtin >= Builtin::AtomicAdd && expr.builtin <= Builtin::AtomicStore)
+    return evalAtomic(expr);
+  switch (expr.builtin) {
+  case Builtin::Print: return evalPrint(expr);
+  case Builtin::Assert: return evalAssert(expr);
+  case Builtin::SyncBlock: b_.create<ir::BarrierOp>(at); return {};
+  case Builtin::Extent: {
+    lang::Type tensor = stripRef(expr.args[0]->type);
+    return math_.fromIndex(at, dimValue(at, tensor->shape[expr.ints.empty() ? 0 : expr.ints[0]]), scalarOf(expr.type));
+  }
+  case Builtin::Len: {
+    lang::Type type = stripRef(expr.args[0]->type);
+    if (type->kind == lang::TypeKind::Array)
+      return math_.integer(at, types_.scalar(scalarOf(expr.type)), type->count);
+    return math_.fromIndex(at, dimValue(at, type->shape[0]), scalarOf(expr.type));
+  }
+  case Builtin::ReduceSum: case Builtin::ReduceProd: case Builtin::ReduceMax: case Builtin::ReduceMin: case Builtin::ReduceMean: {
+    Value scalar = evalReduction(expr); // of everything: a scalar, rounded to its type
+    lang::Scalar kind = scalarOf(expr.type);
+    return math_.cast(at, scalar, wideScalar(kind), kind);
+  }
+  default: break;
+  }
+  if (!expr.type || isTileType(expr.type) || expr.builtin >= Builtin::Zeros)
+    return unsupported(expr, llvm::Twine("`") + std::string(spelling(expr.builtin)) + "` in a kernel");
+  llvm::SmallVector<Value> args;
+  for (const Expr *arg : expr.args)
+    args.push_back(evalScalar(*arg));
+  lang::Scalar kind = scalarOf(expr.args[expr.builtin == Builtin::Select ? 1 : 0]->type);
+  Value result = math_.call(at, expr.builtin, kind, args);
+  VORTEX_CHECK(result, "`%s` is not elementwise", std::string(spelling(expr.builtin)).c_str());
+  bool predicate = expr.builtin == Builtin::IsNan || expr.builtin == Builtin::IsInf;
+  return predicate ? result : math_.cast(at, result, kind, scalarOf(expr.type));
+}
+
+std::optional<Flat> Emitter::evalPosition(const Expr &expr) {
+  Location at = loc(expr);
+  unsigned axis = expr.ints.empty() ? 0 : expr.ints[0];
+  auto axisAttr = static_cast<ir::Axis>(axis);
+  Value value;
+  switch (expr.builtin) {
+  case Builtin::ThreadId: value = threadId(axis); break;
+  case Builtin::ThreadLocalId: value = axis ? threadId(axis) : linearId(); break;
+  case Builtin::ThreadGlobalId: value = globalId(axis); break;
+  case Builtin::BlockId: value = b_.create<ir::BlockIdOp>(at, axisAttr); break;
+  case Builtin::GridDim: value = b_.create<ir::GridDimOp>(at, axisAttr); break;
+  case Builtin::BlockDim: value = blockExtent(axis); break;
+  case Builtin::WarpId: value = b_.create<arith::DivUIOp>(at, linearId(), math_.index(at, kWarpSize)); break;
+  case Builtin::LaneId: value = b_.create<arith::RemUIOp>(at, linearId(), math_.index(at, kWarpSize)); break;
+  case Builtin::WarpSize: value = math_.index(at, kWarpSize); break;
+  default: return std::nullopt;
+  }
+  return Flat(math_.fromIndex(at, value, scalarOf(expr.type)));
+}
+
+std::optional<Flat> Emitter::evalWarp(const Expr &expr) {
+  Location at = loc(expr);
+  auto shuffle = [&](ir::ShuffleKind kind) -> Flat {
+    Value value = evalScalar(*expr.args[0]);
+    Value lane = math_.cast(at, evalScalar(*expr.args[1]), scalarOf(expr.args[1]->type), lang::Scalar::I32);
+    return Value(b_.create<ir::WarpShuffleOp>(at, kind, value, lane));
+  };
+  auto reduce = [&](ir::Combine kind) -> Flat {
+    return Value(b_.create<ir::WarpReduceOp>(at, kind, evalScalar(*expr.args[0])));
+  };
+  auto vote = [&](ir::VoteKind kind, mlir::Type type) -> Value {
+    return b_.create<ir::WarpVoteOp>(at, type, kind, evalScalar(*expr.args[0]));
+  };
+  auto kind = [&] { return scalarOf(expr.args[0]->type); };
+  switch (expr.builtin) {
+  case Builtin::SyncWarp: b_.create<ir::WarpBarrierOp>(at); return Flat();
+  case Builtin::ShuffleXor: return shuffle(ir::ShuffleKind::Xor);
+  case Builtin::ShuffleUp: return shuffle(ir::ShuffleKind::Up);
+  case Builtin::ShuffleDown: return shuffle(ir::ShuffleKind::Down);
+  case Builtin::ShuffleIndex: return shuffle(ir::ShuffleKind::Index);
+  case Builtin::WarpSum: return reduce(addCombine(kind()));
+  case Builtin::WarpMax: return reduce(maxCombine(kind()));
+  case Builtin::WarpMin: return reduce(minCombine(kind()));
+  case Builtin::WarpAny: return Flat(vote(ir::VoteKind::Any, b_.getI1Type()));
+  case Builtin::WarpAll: return Flat(vote(ir::VoteKind::All, b_.getI1Type()));
+  case Builtin::WarpBallot:
+    return Flat(math_.cast(at, vote(ir::VoteKind::Ballot, b_.getI32Type()), lang::Scalar::U32, scalarOf(expr.type)));
+  default: return std::nullopt;
+  }
+}
+
+//===-- atomics ---------------------------------------------------------------------------------------------------===//
+
+static ir::Combine atomicKind(Builtin builtin, lang::Scalar kind) {
+  switch (builtin) {
+  case Builtin::AtomicAdd: return addCombine(kind);
+  case Builtin::AtomicMin: return minCombine(kind);
+  case Builtin::AtomicMax: return maxCombine(kind);
+  case Builtin::AtomicAnd: return ir::Combine::And;
+  case Builtin::AtomicOr: return ir::Combine::Or;
+  case Builtin::AtomicXor: return ir::Combine::Xor;
+  default: return ir::Combine::Exchange;
+  }
+}
+
+Flat Emitter::evalAtomic(const Expr &expr) {
+  Location at = loc(expr);
+  const Expr *target = expr.args[0];
+  while (target->kind == lang::ExprKind::Ref || target->kind == lang::ExprKind::Deref)
+    target = target->args[0];
+  Place element = place(*target);
+  VORTEX_CHECK(element.view, "an atomic operation needs an element in memory");
+  auto order = static_cast<ir::Order>(!expr.ints.empty() ? expr.ints[0] : 0);
+  auto scope = static_cast<ir::Scope>(expr.ints.size() > 1 ? expr.ints[1] : 1);
+  mlir::Type type = llvm::cast<ir::ViewType>(element.view.getType()).getElementType();
+  if (expr.builtin == Builtin::AtomicLoad)
+    return Value(b_.create<ir::AtomicLoadOp>(at, type, element.view, element.indices, element.mask, order, scope, element.guarded));
+  noteWrite(element.view);
+  Value first = evalScalar(*expr.args[1]);
+  if (expr.builtin == Builtin::AtomicStore) {
+    b_.create<ir::AtomicStoreOp>(at, first, element.view, element.indices, element.mask, order, scope, element.guarded);
+    return {};
+  }
+  if (expr.builtin == Builtin::AtomicCompareExchange) {
+    Value desired = evalScalar(*expr.args[2]);
+    return Value(b_.create<ir::AtomicCasOp>(at, first, desired, element.view, element.indices, element.mask, order, scope, element.guarded));
+  }
+  ir::Combine kind = atomicKind(expr.builtin, scalarOf(expr.args[1]->type));
+  return Value(b_.create<ir::AtomicRmwOp>(at, kind, first, element.view, element.indices, element.mask, order, scope, element.guarded));
+}
+
+//===-- output ----------------------------------------------------------------------------------------------------===//
+
+Flat Emitter::evalPrint(const Expr &expr) {
+  Location at = loc(expr);
+  std::string format = expr.text;
+  llvm::SmallVector<Value> values;
+  llvm::SmallVector<bool> isUnsigned;
+  for (const Expr *arg : expr.args) {
+    if (arg->kind == lang::ExprKind::String) {
+      if (expr.text.empty())
+        format += (format.empty() ? "" : " ") + arg->text;
+      continue;
+    }
+    if (arg->type->kind != lang::TypeKind::Scalar && arg->type->kind != lang::TypeKind::Enum)
+      return unsupported(*arg, "printing anything but scalars in a kernel");
+    if (expr.text.empty())
+      format += format.empty() ? "{}" : " {}";
+    values.push_back(evalScalar(*arg));
+    isUnsigned.push_back(lang::isUnsigned(scalarOf(arg->type)));
+  }
+  if (region_ && inThreads_)
+    region_->hasOutput = true;
+  auto print = [&](mlir::OpBuilder &b) { b.create<ir::PrintOp>(at, format, values, isUnsigned); };
+  Value inside = inThreads_ && !context_.domain.empty() ? insideDomain() : Value();
+  if (!inside)
+    return print(b_), Flat();
+  auto branch = b_.create<mlir::scf::IfOp>(at, inside, /*withElseRegion=*/false);
+  mlir::OpBuilder body = branch.getThenBodyBuilder();
+  print(body);
+  return {};
+}
+
+Flat Emitter::evalAssert(const Expr &expr) {
+  Location at = loc(expr);
+  Value condition = evalScalar(*expr.args[0]);
+  std::string message = expr.text;
+  if (expr.args.size() > 1 && expr.args[1]->kind == lang::ExprKind::String)
+    message = expr.args[1]->text;
+  if (message.empty())
+    message = "assertion failed: " + std::string(context_.locations.text(expr.args[0]->range));
+  if (inThreads_ && !context_.domain.empty())
+    if (Value inside = insideDomain()) {
+      Value outside = b_.create<arith::XOrIOp>(at, inside, math_.integer(at, b_.getI1Type(), 1));
+      condition = b_.create<arith::OrIOp>(at, condition, outside);
+    }
+  if (region_ && inThreads_)
+    region_->hasOutput = true;
+  b_.create<ir::AssertOp>(at, condition, message, "E0700");
+  return {};
+}
+
+} // namespace vortex::irgen

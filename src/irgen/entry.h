@@ -1,0 +1,81 @@
+// The launch interface of a kernel: its arguments, their order, and the sizes expressed over them.
+#pragma once
+
+#include "irgen/irgen.h"
+#include "irgen/type_map.h"
+#include "ir/size_attr.h"
+
+#include <string>
+
+namespace vortex::irgen {
+
+/// Source positions as IR locations.
+class Locations {
+public:
+  Locations(mlir::MLIRContext *context, const source::SourceManager &sources) : context_(context), sources_(sources) {}
+  mlir::Location operator()(source::SourceRange range) const;
+  std::string_view text(source::SourceRange range) const { return sources_.text(range); }
+
+private:
+  mlir::MLIRContext *context_;
+  const source::SourceManager &sources_;
+};
+
+struct EntryArgument {
+  std::string name;
+  ir::Role role = ir::Role::Param;
+  mlir::Type type;
+  llvm::SmallVector<ir::SizeAttr> extents;  ///< results and temporaries
+  bool zero = false;
+  source::SourceRange range;
+};
+
+/// Arguments of the entry: the leaves of the parameters, then of the results, then temporaries.
+class Entry {
+public:
+  Entry(const lang::Function &kernel, const TypeMap &types);
+
+  const lang::Function &kernel() const { return kernel_; }
+  const TypeMap &types() const { return types_; }
+  llvm::ArrayRef<EntryArgument> arguments() const { return arguments_; }
+  EntryArgument &argument(uint32_t index) { return arguments_[index]; }
+  llvm::SmallVector<mlir::Type> argumentTypes() const;
+  uint32_t firstOfParam(uint32_t param) const { return firstOfParam_[param]; }
+  uint32_t firstResult() const { return firstResult_; }
+  /// The result types, one per result argument; a scalar result is a one-element view.
+  llvm::ArrayRef<lang::Type> results() const { return results_; }
+  llvm::ArrayRef<int64_t> scalarResults() const { return scalarResults_; }
+  uint32_t addTemporary(std::string name, mlir::Type type, llvm::SmallVector<ir::SizeAttr> extents);
+
+  /// Argument of the tensor or scalar at `fieldPath` in parameter `param`.
+  uint32_t argumentOf(uint32_t param, llvm::ArrayRef<uint32_t> fieldPath) const;
+  bool isBound(lang::DimVarId dim) const;
+
+  /// Over the entry's arguments. Null for a dimension that only the body binds, or an expression that no launch can evaluate.
+  ir::SizeAttr size(const lang::DimExpr &expr) const;
+  ir::SizeAttr size(const lang::Expr &expr) const;
+  llvm::SmallVector<ir::SizeAttr> sizes(llvm::ArrayRef<lang::DimExpr> shape) const;
+  ir::SizeAttr constant(int64_t value) const { return ir::sizeConstant(types_.context(), value); }
+
+private:
+  void addLeaves(lang::Type type, std::string name, ir::Role role, source::SourceRange range);
+  void addResult(lang::Type type);
+  ir::SizeAttr atom(const lang::DimAtom &atom) const;
+  ir::SizeAttr variable(lang::DimVarId dim) const;
+
+  const lang::Function &kernel_;
+  const TypeMap &types_;
+  llvm::SmallVector<EntryArgument> arguments_;
+  llvm::SmallVector<uint32_t> firstOfParam_;
+  uint32_t firstResult_ = 0;
+  llvm::SmallVector<lang::Type> results_;
+  llvm::SmallVector<int64_t> scalarResults_;
+};
+
+/// Conditions the launch checks first.
+mlir::ArrayAttr launchConstraints(const Entry &entry, const Options &options);
+
+/// The vx.entry; access modes are read off the module's kernels.
+void createEntry(const Entry &entry, mlir::ModuleOp module, mlir::ArrayAttr constraints, const Locations &locations);
+
+} // namespace vortex::irgen

@@ -1,0 +1,181 @@
+// Building vx.entry: constraints with the user's words, access modes from the kernels' bodies.
+#include "irgen/entry.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace vortex::irgen {
+
+using artifact::SizeExpr;
+using lang::LaunchCheck;
+
+namespace {
+
+/// "rows", "columns", "elements" or "extent … in dimension 2", for an extent shown as {number}.
+std::string describeExtent(lang::Type tensor, uint32_t dim, unsigned number) {
+  std::string value = "{" + std::to_string(number) + "}";
+  if (tensor->rank() == 1)
+    return value + " elements";
+  if (tensor->rank() == 2)
+    return value + (dim == 0 ? " rows" : " columns");
+  return "extent " + value + " in dimension " + std::to_string(dim);
+}
+
+lang::Type tensorAt(const lang::Function &kernel, uint32_t param, llvm::ArrayRef<uint32_t> path) {
+  lang::Type type = stripRef(kernel.params[param]->type);
+  for (uint32_t field : path)
+    type = stripRef(type->elems[field]);
+  return type;
+}
+
+std::string quoted(const std::string &name) { return "`" + name + "`"; }
+
+class Constraints {
+public:
+  Constraints(const Entry &entry) : entry_(entry), kernel_(entry.kernel()), names_(kernel_.dimNames()) {}
+
+  void add(const LaunchCheck &check) {
+    if (check.kind == LaunchCheck::Kind::ExtentEquals)
+      return addExtent(check);
+    ir::SizeAttr value = entry_.size(check.expected);
+    if (!value)
+      return;
+    bool power = check.kind == LaunchCheck::Kind::PowerOfTwo;
+    ir::SizeAttr condition = power ? ir::sizeUnary(SizeExpr::Op::IsPowerOfTwo, value)
+                                   : ir::sizeUnary(SizeExpr::Op::Not, ir::sizeBinary(SizeExpr::Op::Equal, value, entry_.constant(0)));
+    push(condition, check.expected.text(names_) + (power ? " must be a power of two, but is {0}" : " must not be zero"), {value});
+  }
+
+  /// A specialised dimension variable: the module is only valid for this value.
+  void addSpecialised(lang::DimVarId dim, int64_t value) {
+    const lang::DimBinding &binding = kernel_.dims[dim];
+    if (!binding.param)
+      return;
+    uint32_t argument = entry_.argumentOf(*binding.param, binding.fieldPath);
+    bool isView = llvm::isa<ir::ViewType>(entry_.arguments()[argument].type);
+    ir::SizeAttr actual = isView ? ir::sizeDim(entry_.types().context(), argument, binding.dim)
+                                 : ir::sizeScalar(entry_.types().context(), argument);
+    push(ir::sizeBinary(SizeExpr::Op::Equal, actual, entry_.constant(value)),
+         "the kernel was compiled for " + binding.name + " = " + std::to_string(value) + ", but it is {0}", {actual});
+  }
+
+  mlir::ArrayAttr get() const { return mlir::ArrayAttr::get(entry_.types().context(), constraints_); }
+
+private:
+  void addExtent(const LaunchCheck &check) {
+    uint32_t argument = entry_.argumentOf(check.param, check.fieldPath);
+    ir::SizeAttr actual = ir::sizeDim(entry_.types().context(), argument, check.dim);
+    ir::SizeAttr expected = entry_.size(check.expected);
+    if (!expected)
+      return;
+    lang::Type tensor = tensorAt(kernel_, check.param, check.fieldPath);
+    std::string message = quoted(entry_.arguments()[argument].name) + " has " + describeExtent(tensor, check.dim, 0);
+    std::optional<lang::DimVarId> variable = check.expected.asVariable();
+    if (check.expected.asConstant()) {
+      message += ", but {1} are required";
+      if (tensor->rank() > 2)
+        message = quoted(entry_.arguments()[argument].name) + " has extent {0} in dimension " + std::to_string(check.dim) +
+                  ", but {1} is required";
+    } else if (variable && kernel_.dims[*variable].param) {
+      const lang::DimBinding &binding = kernel_.dims[*variable];
+      uint32_t other = entry_.argumentOf(*binding.param, binding.fieldPath);
+      lang::Type otherType = tensorAt(kernel_, *binding.param, binding.fieldPath);
+      message += " but " + quoted(entry_.arguments()[other].name);
+      message += otherType->isTensor() ? " has " + describeExtent(otherType, binding.dim, 1) : " is {1}";
+      message += " (dimension " + binding.name + ")";
+    } else {
+      message += ", but " + check.expected.text(names_) + " is {1}";
+    }
+    push(ir::sizeBinary(SizeExpr::Op::Equal, actual, expected), message, {actual, expected});
+  }
+
+  void push(ir::SizeAttr condition, const std::string &message, llvm::ArrayRef<ir::SizeAttr> operands) {
+    std::optional<int64_t> constant = ir::constantSize(condition);
+    if (constant && *constant)
+      return;
+    constraints_.push_back(ir::ConstraintAttr::get(entry_.types().context(), condition, message, operands));
+  }
+
+  const Entry &entry_;
+  const lang::Function &kernel_;
+  std::vector<std::string> names_;
+  llvm::SmallVector<mlir::Attribute> constraints_;
+};
+
+/// The entry argument a view is a window of; -1 for shared and local memory.
+int64_t rootArgument(mlir::Value view) {
+  while (mlir::Operation *definition = view.getDefiningOp()) {
+    auto subview = llvm::dyn_cast<ir::SubviewOp>(definition);
+    if (!subview)
+      return -1;
+    view = subview.getSource();
+  }
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(view);
+  return argument && llvm::isa<ir::KernelOp>(argument.getOwner()->getParentOp()) ? argument.getArgNumber() : -1;
+}
+
+struct Access {
+  bool reads = false, writes = false;
+};
+
+llvm::SmallVector<Access> accesses(mlir::ModuleOp module, size_t count) {
+  llvm::SmallVector<Access> result(count);
+  module.walk([&](mlir::Operation *op) {
+    auto effects = llvm::dyn_cast<mlir::MemoryEffectOpInterface>(op);
+    if (!effects)
+      return;
+    for (mlir::Value operand : op->getOperands()) {
+      if (!llvm::isa<ir::ViewType>(operand.getType()) || llvm::isa<ir::SubviewOp>(op))
+        continue;
+      int64_t argument = rootArgument(operand);
+      if (argument < 0)
+        continue;
+      bool load = llvm::isa<ir::LoadOp, ir::TileLoadOp, ir::AtomicLoadOp>(op);
+      bool store = llvm::isa<ir::StoreOp, ir::TileStoreOp, ir::AtomicStoreOp>(op);
+      bool both = !load && !store && !mlir::isMemoryEffectFree(op);
+      result[argument].reads |= load || both;
+      result[argument].writes |= store || both;
+    }
+  });
+  return result;
+}
+
+} // namespace
+
+mlir::ArrayAttr launchConstraints(const Entry &entry, const Options &options) {
+  Constraints constraints(entry);
+  for (const LaunchCheck &check : entry.kernel().checks)
+    constraints.add(check);
+  for (size_t dim = 0; dim < options.dims.size(); ++dim)
+    if (options.dims[dim])
+      constraints.addSpecialised(dim, *options.dims[dim]);
+  return constraints.get();
+}
+
+void createEntry(const Entry &entry, mlir::ModuleOp module, mlir::ArrayAttr constraints, const Locations &locations) {
+  mlir::MLIRContext *context = module.getContext();
+  mlir::OpBuilder builder(context);
+  builder.setInsertionPointToStart(module.getBody());
+  llvm::SmallVector<Access> access = accesses(module, entry.arguments().size());
+  llvm::SmallVector<mlir::Attribute> arguments;
+  for (auto [argument, touched] : llvm::zip(entry.arguments(), access)) {
+    mlir::NamedAttrList fields;
+    fields.set("name", builder.getStringAttr(argument.name));
+    fields.set("role", ir::RoleAttr::get(context, argument.role));
+    auto mode = touched.writes && touched.reads ? ir::AccessMode::ReadWrite
+                : touched.writes                ? ir::AccessMode::Write
+                                                : ir::AccessMode::Read;
+    if (llvm::isa<ir::ViewType>(argument.type))
+      fields.set("access", ir::AccessModeAttr::get(context, mode));
+    if (!argument.extents.empty())
+      fields.set("extents", builder.getArrayAttr(llvm::SmallVector<mlir::Attribute>(argument.extents.begin(), argument.extents.end())));
+    if (argument.zero)
+      fields.set("zero", builder.getUnitAttr());
+    fields.set("loc", locations(argument.range));
+    arguments.push_back(fields.getDictionary(context));
+  }
+  auto type = mlir::FunctionType::get(context, entry.argumentTypes(), {});
+  builder.create<ir::EntryOp>(locations(entry.kernel().nameRange), entry.kernel().name, type, builder.getArrayAttr(arguments),
+                              constraints, entry.scalarResults());
+}
+
+} // namespace vortex::irgen

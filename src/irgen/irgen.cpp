@@ -1,0 +1,232 @@
+// One kernel function → one module: argument layout, grid and block, phases, entry.
+#include "irgen/irgen.h"
+
+#include "irgen/emitter.h"
+#include "irgen/launch_shape.h"
+#include "irgen/prune.h"
+
+#include "mlir/IR/Verifier.h"
+
+namespace vortex::irgen {
+
+using lang::Expr;
+using lang::ExprKind;
+using lang::GridKind;
+using lang::ReduceKind;
+
+void loadDialects(mlir::MLIRContext &context) {
+  mlir::DialectRegistry registry;
+  ir::registerVxDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+}
+
+static void collectDims(const lang::DimExpr &expr, std::set<lang::DimVarId> &dims) {
+  for (const auto &[monomial, coefficient] : expr.terms())
+    for (const lang::DimAtom &atom : monomial) {
+      if (atom.kind == lang::DimAtom::Kind::Variable)
+        dims.insert(atom.id);
+      for (const lang::DimExpr &operand : atom.operands)
+        collectDims(operand, dims);
+    }
+}
+
+std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function &kernel) {
+  std::set<lang::DimVarId> dims;
+  for (const auto &variable : kernel.variables) {
+    lang::Type type = variable->type;
+    if (type && type->kind == lang::TypeKind::Array)
+      type = type->elem;
+    bool onChip = type && type->isTensor() && !type->isValue && !variable->isParam &&
+                  (type->space == lang::Space::Shared || type->space == lang::Space::Local);
+    for (size_t i = 0; onChip && i < type->shape.size(); ++i)
+      collectDims(type->shape[i], dims);
+  }
+  std::vector<lang::DimVarId> result;
+  for (lang::DimVarId dim : dims)
+    if (!kernel.dims[dim].constant)
+      result.push_back(dim);
+  return result;
+}
+
+namespace {
+
+ir::Combine combineOf(ReduceKind kind, lang::Scalar scalar) {
+  switch (kind) {
+  case ReduceKind::Mul: return scalar == lang::Scalar::Bool ? ir::Combine::And : mulCombine(scalar);
+  case ReduceKind::Min: return minCombine(scalar);
+  case ReduceKind::Max: return maxCombine(scalar);
+  case ReduceKind::And: return ir::Combine::And;
+  case ReduceKind::Or: return ir::Combine::Or;
+  case ReduceKind::Add: case ReduceKind::None: case ReduceKind::Function: break;
+  }
+  return addCombine(scalar);
+}
+
+class Generator {
+public:
+  Generator(const lang::Function &kernel, const source::SourceManager &sources, mlir::MLIRContext &context, const Options &options)
+      : kernel_(kernel), options_(options), types_(&context, options.dims), entry_(kernel, types_), locations_(&context, sources),
+        facts_(kernel, kernel.kernel->gridKind != GridKind::WholeTensor), roots_(kernel),
+        context_{kernel, types_, entry_, locations_, facts_, roots_, {}, false, {}, {}, {}, false},
+        module_(mlir::ModuleOp::create(locations_(kernel.nameRange))) {}
+
+  mlir::OwningOpRef<mlir::ModuleOp> run() {
+    shape_ = launchShape(entry_, options_, locations_);
+    if (!shape_)
+      return {};
+    context_.hasThreads = kernel_.kernel->gridKind != GridKind::WholeTensor;
+    for (unsigned axis = 0; axis < 3; ++axis)
+      context_.block[axis] = shape_->blockSize(axis);
+    if (kernel_.kernel->gridKind == GridKind::Domain && !options_.grid)
+      context_.domain = kernel_.kernel->domain;
+    prepareBody();
+    facts_.addBody(*kernel_.body, nullptr);
+    findStorage();
+    bool reduces = kernel_.kernel->reduce != ReduceKind::None && context_.hasThreads;
+    if (reduces)
+      addPartials();
+    emitPhases();
+    if (reduces)
+      emitReduction();
+    createEntry(entry_, *module_, launchConstraints(entry_, options_), locations_);
+    if (context_.failed)
+      return {};
+    prune(*module_);
+    VORTEX_CHECK(mlir::succeeded(mlir::verify(*module_)), "the generated module of `%s` is not valid", kernel_.name.c_str());
+    return std::move(module_);
+  }
+
+private:
+  /// The statements of the body; a value at its end is returned.
+  void prepareBody() {
+    const Expr *body = kernel_.body;
+    if (body->kind == ExprKind::Block)
+      statements_.assign(body->args.begin(), body->args.end());
+    else
+      statements_.push_back(body);
+    bool returns = kernel_.resultType && kernel_.resultType->kind != lang::TypeKind::Unit;
+    if (!returns || statements_.empty())
+      return;
+    const Expr *last = statements_.back();
+    bool isValue = last->type && last->type->kind != lang::TypeKind::Unit && last->type->kind != lang::TypeKind::Never;
+    if (!isValue)
+      return;
+    finalReturn_ = *last;
+    finalReturn_.kind = ExprKind::Return;
+    finalReturn_.args = {const_cast<Expr *>(last)};
+    finalReturn_.variable = nullptr;
+    statements_.back() = &finalReturn_;
+    body_ = *body;
+    body_.kind = ExprKind::Block;
+    body_.args.clear();
+    for (const Expr *statement : statements_)
+      body_.args.push_back(const_cast<Expr *>(statement));
+    facts_.addBody(body_, nullptr);
+  }
+
+  /// Which variable names which result, and whether results are written in full.
+  void findStorage() {
+    for (const Expr *statement : statements_)
+      findStorage(*statement);
+    for (size_t i = 0; i < entry_.results().size(); ++i) {
+      EntryArgument &argument = entry_.argument(entry_.firstResult() + i);
+      bool filled = kernel_.kernel->gridKind != GridKind::Explicit;
+      argument.zero &= !(filled && !storedByElement_.contains(i));
+    }
+  }
+
+  void findStorage(const Expr &expr) {
+    if (expr.kind == ExprKind::Return && !facts_.target(expr) && !expr.args.empty()) {
+      const Expr &value = *expr.args[0];
+      bool tuple = value.kind == ExprKind::MakeTuple && entry_.results().size() > 1;
+      for (size_t i = 0; i < (tuple ? value.args.size() : 1); ++i) {
+        const Expr &part = tuple ? *value.args[i] : value;
+        if (part.kind == ExprKind::Var && part.variable->isResultStorage) {
+          context_.storage[part.variable] = entry_.firstResult() + i;
+          storedByElement_.insert(i);
+        }
+      }
+    }
+    for (const Expr *child : children(expr))
+      findStorage(*child);
+  }
+
+  ir::KernelOp createKernel(llvm::StringRef name, llvm::ArrayRef<ir::SizeAttr> grid, llvm::ArrayRef<ir::SizeAttr> block) {
+    mlir::OpBuilder builder(module_->getContext());
+    builder.setInsertionPointToEnd(module_->getBody());
+    auto type = mlir::FunctionType::get(builder.getContext(), entry_.argumentTypes(), {});
+    auto list = [&](llvm::ArrayRef<ir::SizeAttr> sizes) {
+      return sizes.empty() ? mlir::ArrayAttr()
+                           : builder.getArrayAttr(llvm::SmallVector<mlir::Attribute>(sizes.begin(), sizes.end()));
+    };
+    auto kernel = builder.create<ir::KernelOp>(locations_(kernel_.nameRange), name, type, mlir::ArrayAttr(), mlir::ArrayAttr(),
+                                               list(grid), list(block), !context_.hasThreads && grid.empty());
+    mlir::Block &body = kernel.getBody().emplaceBlock();
+    for (const EntryArgument &argument : entry_.arguments())
+      body.addArgument(argument.type, locations_(argument.range));
+    return kernel;
+  }
+
+  void addPartials() {
+    ir::SizeAttr blocks = shape_->grid[0];
+    for (unsigned axis = 1; axis < 3; ++axis)
+      blocks = ir::sizeBinary(artifact::SizeExpr::Op::Mul, blocks, shape_->grid[axis]);
+    mlir::Type element = types_.scalar(scalarOf(kernel_.resultType));
+    auto type = ir::ViewType::get(types_.context(), {mlir::ShapedType::kDynamic}, element, ir::Space::Global, {});
+    context_.partials = entry_.addTemporary("partials", type, {blocks});
+  }
+
+  void emitPhases() {
+    llvm::SmallVector<ir::SizeAttr> grid, block;
+    if (context_.hasThreads) {
+      grid.assign(shape_->grid.begin(), shape_->grid.end());
+      block.assign(shape_->block.begin(), shape_->block.end());
+    }
+    ir::KernelOp kernel = createKernel(kernel_.name + ".main", grid, block);
+    if (!context_.domain.empty()) {
+      llvm::SmallVector<mlir::Attribute> extents;
+      for (const lang::DimExpr &extent : context_.domain)
+        extents.push_back(entry_.size(extent));
+      kernel->setAttr("vx.domain", mlir::ArrayAttr::get(types_.context(), extents));
+    }
+    Emitter(context_, kernel).emitKernel(statements_);
+  }
+
+  void emitReduction() {
+    constexpr int64_t kReductionThreads = 256;
+    ir::SizeAttr one = entry_.constant(1);
+    ir::KernelOp kernel = createKernel(kernel_.name + ".reduce", {one, one, one}, {entry_.constant(kReductionThreads), one, one});
+    context_.block = {kReductionThreads, 1, 1};
+    context_.domain.clear();
+    lang::Scalar scalar = scalarOf(kernel_.resultType);
+    Emitter(context_, kernel)
+        .emitReduction(combineOf(kernel_.kernel->reduce, scalar), kernel_.kernel->reduceFunction, *context_.partials,
+                       entry_.firstResult());
+  }
+
+  const lang::Function &kernel_;
+  const Options &options_;
+  TypeMap types_;
+  Entry entry_;
+  Locations locations_;
+  BodyFacts facts_;
+  lang::Roots roots_;
+  KernelContext context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+  std::optional<LaunchShape> shape_;
+  std::vector<const Expr *> statements_;
+  Expr finalReturn_, body_;
+  std::set<size_t> storedByElement_;
+};
+
+} // namespace
+
+mlir::OwningOpRef<mlir::ModuleOp> generateKernel(const lang::Function &kernel, const lang::Program &,
+                                                 const source::SourceManager &sources, mlir::MLIRContext &context,
+                                                 const Options &options) {
+  VORTEX_CHECK(kernel.isKernel && kernel.kernel && kernel.body, "`%s` is not an analysed kernel", kernel.name.c_str());
+  return Generator(kernel, sources, context, options).run();
+}
+
+} // namespace vortex::irgen

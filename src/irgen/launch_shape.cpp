@@ -1,0 +1,94 @@
+#include "irgen/launch_shape.h"
+
+#include <bit>
+
+namespace vortex::irgen {
+
+using artifact::SizeExpr;
+using lang::GridKind;
+
+/// Rows of x are whole warps, so that neighbouring threads touch neighbouring elements; a short constant last extent takes a shorter row.
+static std::array<int64_t, 3> defaultBlock(const TypeMap &types, const std::vector<lang::DimExpr> &domain) {
+  std::array<int64_t, 3> block = {256, 1, 1};
+  if (domain.size() == 2)
+    block = {32, 8, 1};
+  if (domain.size() == 3)
+    block = {32, 4, 2};
+  if (domain.size() < 2)
+    return block;
+  std::optional<int64_t> row = types.fix(domain[0]).asConstant();
+  if (row && *row > 0 && *row < block[0]) {
+    auto shorter = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(*row)));
+    block[1] *= block[0] / shorter;
+    block[0] = shorter;
+  }
+  return block;
+}
+
+namespace {
+
+class Shaper {
+public:
+  Shaper(const Entry &entry, const Options &options, const Locations &locations)
+      : entry_(entry), spec_(*entry.kernel().kernel), options_(options), locations_(locations) {}
+
+  std::optional<LaunchShape> run() {
+    LaunchShape shape;
+    if (spec_.gridKind == GridKind::WholeTensor && !options_.grid)
+      return shape;
+    std::array<int64_t, 3> fallback = defaultBlock(entry_.types(), spec_.domain);
+    for (unsigned axis = 0; axis < 3; ++axis)
+      shape.block[axis] = given(options_.block, spec_.block, axis, fallback[axis]);
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      bool isDomain = spec_.gridKind == GridKind::Domain && !options_.grid && spec_.grid.empty();
+      if (isDomain)
+        shape.grid[axis] = cover(axis, shape.block[axis]);
+      else
+        shape.grid[axis] = given(options_.grid, spec_.grid, axis, 1);
+    }
+    if (spec_.gridKind == GridKind::Explicit && !options_.grid && spec_.grid.empty()) {
+      failed_ = true;
+      mlir::emitError(locations_(entry_.kernel().nameRange))
+          << "`" << entry_.kernel().name << "` is launched without a grid: it needs `.launch(grid = …)` or `@launch(grid = …)`";
+    }
+    return failed_ ? std::nullopt : std::optional(shape);
+  }
+
+private:
+  ir::SizeAttr given(const std::optional<std::array<int64_t, 3>> &launch, const std::vector<lang::Expr *> &written, unsigned axis,
+                     int64_t fallback) {
+    if (launch)
+      return entry_.constant((*launch)[axis]);
+    if (written.empty())
+      return entry_.constant(fallback);
+    if (axis >= written.size())
+      return entry_.constant(1);
+    if (ir::SizeAttr size = entry_.size(*written[axis]))
+      return size;
+    failed_ = true;
+    mlir::emitError(locations_(written[axis]->range)) << "launch sizes may use constants, dimensions and scalar parameters only";
+    return entry_.constant(1);
+  }
+
+  ir::SizeAttr cover(unsigned axis, ir::SizeAttr block) {
+    if (axis >= spec_.domain.size())
+      return entry_.constant(1);
+    ir::SizeAttr extent = entry_.size(spec_.domain[axis]);
+    VORTEX_CHECK(extent, "the domain of `%s` is not determined by its parameters", entry_.kernel().name.c_str());
+    return ir::sizeBinary(SizeExpr::Op::CeilDiv, extent, block);
+  }
+
+  const Entry &entry_;
+  const lang::KernelSpec &spec_;
+  const Options &options_;
+  const Locations &locations_;
+  bool failed_ = false;
+};
+
+} // namespace
+
+std::optional<LaunchShape> launchShape(const Entry &entry, const Options &options, const Locations &locations) {
+  return Shaper(entry, options, locations).run();
+}
+
+} // namespace vortex::irgen

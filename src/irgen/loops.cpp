@@ -1,0 +1,222 @@
+// Counted loops: ranges, progressions, arrays.
+#include "irgen/emitter.h"
+
+namespace vortex::irgen {
+
+using lang::Expr;
+using lang::ExprKind;
+using lang::Scalar;
+using mlir::Location;
+using mlir::Value;
+namespace arith = mlir::arith;
+
+/// Lists up to this length that follow no progression are unrolled; longer ones are found by a binary search of selects.
+static constexpr size_t kMaxUnrolledList = 32;
+
+void Emitter::emitForExpr(const Expr &expr) {
+  Scope scope(*this);
+  switch (expr.args[0]->kind) {
+  case ExprKind::IntList: return emitForList(expr);
+  default:
+    if (expr.args[0]->type->kind == lang::TypeKind::Array || stripRef(expr.args[0]->type)->kind == lang::TypeKind::Array)
+      return emitForArray(expr);
+    return emitForRange(expr);
+  }
+}
+
+/// One iteration: `value` in index or the variable's own type.
+void Emitter::emitIteration(const Expr &expr, Value value, Value position, Scalar kind) {
+  Scope scope(*this);
+  Location at = loc(expr);
+  const JumpFlags &flags = facts_.flags(&expr);
+  declare(expr.variable);
+  if (value.getType().isIndex())
+    value = math_.fromIndex(at, value, kind);
+  assign(at, expr.variable, value);
+  if (expr.indexVariable) {
+    declare(expr.indexVariable);
+    assign(at, expr.indexVariable, math_.fromIndex(at, position, scalarOf(expr.indexVariable->type)));
+  }
+  if (flags.continued) {
+    declare(flags.continued);
+    setFlag(at, flags.continued, false);
+  }
+  evaluate(*expr.args[1], nullptr);
+}
+
+void Emitter::emitTrips(const Expr &expr, const Trip &trip) {
+  Location at = loc(expr);
+  const JumpFlags &flags = facts_.flags(&expr);
+  Scalar kind = scalarOf(expr.variable->type);
+  llvm::SmallVector<const Variable *> exits = loopExits(expr);
+  bool divergent = atBlockLevel() && llvm::any_of(exits, [&](const Variable *flag) { return facts_.isDivergent(flag); });
+  if (flags.broke) {
+    declare(flags.broke);
+    setFlag(at, flags.broke, false);
+    if (divergent)
+      closeRegion();
+  }
+  VariableSet assigned = assignedIn(&expr);
+  if (exits.empty() || divergent) {
+    size_t before = predicates_.size();
+    predicates_.append(exits.begin(), exits.end());
+    bool plain = trip.lower && !expr.indexVariable;
+    Value zero = plain ? trip.lower : math_.index(at, 0);
+    Value one = plain ? trip.step : math_.index(at, 1);
+    emitFor(at, zero, plain ? trip.upper : trip.count, one, assigned, [&](Value counter) {
+      emitIteration(expr, plain ? counter : trip.value(counter), counter, kind);
+    });
+    predicates_.truncate(before);
+    return;
+  }
+  const Variable *position = facts_.newVariable("position", facts_.index(), lang::Uniformity::PerThread);
+  if (atBlockLevel())
+    const_cast<Variable *>(position)->uniformity = lang::Uniformity::Uniform;
+  declare(position);
+  assign(at, position, math_.index(at, 0));
+  assigned.insert(position);
+  emitWhile(
+      at, assigned,
+      [&] {
+        Value below = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ult, readScalar(at, position), trip.count);
+        return Value(b_.create<arith::AndIOp>(at, below, noneSet(at, exits)));
+      },
+      [&] {
+        Value counter = readScalar(at, position);
+        emitIteration(expr, trip.value(counter), counter, kind);
+        assign(at, position, math_.binary(at, lang::BinaryOp::Add, Scalar::Usize, counter, math_.index(at, 1)));
+      });
+}
+
+//===-- ranges ----------------------------------------------------------------------------------------------------===//
+
+void Emitter::emitForRange(const Expr &expr) { emitTrips(expr, rangeTrip(*expr.args[0])); }
+
+/// Bounds are extended to 64 bits by their signedness, so signed comparison serves every type narrower than 64 bits, and usize below 2^63.
+Emitter::Trip Emitter::rangeTrip(const Expr &range) {
+  Location at = loc(range);
+  Scalar kind = scalarOf(range.type);
+  Value begin, end, step;
+  std::optional<__int128> constantStep = 1;
+  if (range.kind == ExprKind::Range) {
+    begin = evalScalar(*range.args[0]);
+    end = evalScalar(*range.args[1]);
+    if (range.args.size() > 2 && range.args[2]) {
+      const Expr *written = range.args[2];
+      bool negated = written->kind == ExprKind::Unary && written->unaryOp == lang::UnaryOp::Neg;
+      const Expr *literal = negated ? written->args[0] : written;
+      constantStep = std::nullopt;
+      if (literal->kind == ExprKind::Int)
+        constantStep = negated ? -literal->intValue : literal->intValue;
+      step = evalScalar(*written);
+    }
+  } else { // a range held in a variable
+    Flat parts = eval(range);
+    begin = parts.leaves[0], end = parts.leaves[1], step = parts.leaves[2];
+    constantStep = std::nullopt;
+  }
+  begin = math_.toIndex(at, begin, kind);
+  end = math_.toIndex(at, end, kind);
+  step = step ? math_.toIndex(at, step, kind) : math_.index(at, 1);
+  auto less = [&](Value lhs, Value rhs) { return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::slt, lhs, rhs); };
+  auto difference = [&](Value lhs, Value rhs) -> Value { return b_.create<arith::SubIOp>(at, lhs, rhs); };
+  auto trips = [&](Value from, Value to, Value by) -> Value { // ceil((to - from) / by), not negative
+    Value length = b_.create<arith::SelectOp>(at, less(from, to), difference(to, from), math_.index(at, 0));
+    return b_.create<ir::IntOp>(at, length.getType(), ir::IntKind::CeilDivU, length, by);
+  };
+  Trip trip;
+  bool up = constantStep && *constantStep > 0, down = constantStep && *constantStep < 0;
+  if (up) {
+    trip.lower = begin, trip.upper = end, trip.step = step;
+    trip.count = trips(begin, end, step);
+  } else {
+    Value back = difference(math_.index(at, 0), step);
+    Value downwards = trips(end, begin, back);
+    if (down) {
+      trip.count = downwards;
+    } else { // decided at run time; a step of zero makes no iteration
+      Value isUp = less(math_.index(at, 0), step);
+      trip.count = b_.create<arith::SelectOp>(at, isUp, trips(begin, end, step), downwards);
+      if (lang::isUnsigned(kind))
+        trip.count = trips(begin, end, step);
+    }
+  }
+  trip.value = [this, at, begin, step](Value position) -> Value {
+    return b_.create<arith::AddIOp>(at, begin, b_.create<arith::MulIOp>(at, position, step));
+  };
+  return trip;
+}
+
+//===-- lists -----------------------------------------------------------------------------------------------------===//
+
+/// Arithmetic progressions step, geometric ones with a power of two as factor shift.
+std::optional<Emitter::Trip> Emitter::listTrip(const Expr &list, Scalar kind) {
+  llvm::ArrayRef<__int128> values = list.intList;
+  Location at = loc(list);
+  Trip trip;
+  trip.count = math_.index(at, values.size());
+  __int128 step = values[1] - values[0];
+  bool arithmetic = true, doubling = true, halving = true;
+  for (size_t i = 1; i < values.size(); ++i) {
+    arithmetic &= values[i] - values[i - 1] == step;
+    doubling &= values[i - 1] > 0 && values[i] == 2 * values[i - 1];
+    halving &= values[i] > 0 && values[i - 1] == 2 * values[i];
+  }
+  if (!arithmetic && !doubling && !halving)
+    return std::nullopt;
+  Value first = math_.index(at, static_cast<int64_t>(values[0]));
+  if (arithmetic) {
+    Value by = math_.index(at, static_cast<int64_t>(step));
+    trip.value = [this, at, first, by](Value position) -> Value {
+      return b_.create<arith::AddIOp>(at, first, b_.create<arith::MulIOp>(at, position, by));
+    };
+  } else {
+    auto shift = doubling ? ir::IntKind::Shl : ir::IntKind::ShrU;
+    trip.value = [this, at, first, shift](Value position) -> Value {
+      return b_.create<ir::IntOp>(at, first.getType(), shift, first, position);
+    };
+  }
+  (void)kind;
+  return trip;
+}
+
+void Emitter::emitForList(const Expr &expr) {
+  const Expr &list = *expr.args[0];
+  Location at = loc(expr);
+  if (list.intList.empty())
+    return;
+  lang::Scalar kind = scalarOf(expr.variable->type);
+  if (list.intList.size() > 4)
+    if (std::optional<Trip> trip = listTrip(list, kind))
+      return emitTrips(expr, *trip);
+  mlir::Type type = types_.scalar(kind);
+  llvm::SmallVector<const Variable *> exits = loopExits(expr);
+  if (list.intList.size() > kMaxUnrolledList || !exits.empty()) {
+    Trip trip;
+    trip.count = math_.index(at, list.intList.size());
+    trip.value = [this, at, type, &list](Value position) {
+      Value value = math_.integer(at, type, list.intList[0]);
+      for (size_t i = 1; i < list.intList.size(); ++i) {
+        Value here = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::eq, position, math_.index(at, i));
+        value = b_.create<arith::SelectOp>(at, here, math_.integer(at, type, list.intList[i]), value);
+      }
+      return value;
+    };
+    return emitTrips(expr, trip);
+  }
+  for (auto [position, value] : llvm::enumerate(list.intList))
+    emitIteration(expr, math_.integer(at, type, value), math_.index(at, position), kind);
+}
+
+void Emitter::emitForArray(const Expr &expr) {
+  Location at = loc(expr);
+  const Expr &array = *expr.args[0];
+  lang::Type type = stripRef(array.type);
+  Flat values = array.type->kind == lang::TypeKind::Ref ? load(at, *eval(array).ref) : eval(array);
+  uint32_t width = types_.leafCount(type->elem);
+  VORTEX_CHECK(loopExits(expr).empty() && width == 1, "loop over an array with jumps or aggregates");
+  for (uint64_t i = 0; i < type->count; ++i)
+    emitIteration(expr, values.leaves[i], math_.index(at, i), scalarOf(type->elem));
+}
+
+} // namespace vortex::irgen

@@ -1,0 +1,150 @@
+// Kernel results: values per thread, whole tensors, per-block values of a reduction and its second phase.
+#include "irgen/emitter.h"
+
+namespace vortex::irgen {
+
+using lang::Expr;
+using lang::ExprKind;
+using mlir::Location;
+using mlir::Value;
+namespace arith = mlir::arith;
+
+void Emitter::emitKernelReturn(const Expr &expr) {
+  if (expr.args.empty())
+    return;
+  const Expr &value = *expr.args[0];
+  if (value.kind == ExprKind::MakeTuple && value.args.size() == context_.entry.results().size()) {
+    for (auto [result, element] : llvm::enumerate(value.args))
+      returnValue(*element, result);
+    return;
+  }
+  if (context_.entry.results().size() == 1)
+    return returnValue(value, 0);
+  if (value.type->kind != lang::TypeKind::Unit)
+    unsupported(value, "returning several results other than as a tuple expression");
+}
+
+void Emitter::returnValue(const Expr &value, uint32_t result) {
+  Location at = loc(value);
+  lang::Type type = context_.entry.results()[result];
+  if (value.kind == ExprKind::Var && value.variable->isResultStorage)
+    return;
+  Value destination = argument(context_.entry.firstResult() + result);
+  if (type->isTensor() && stripRef(value.type)->isTensor()) {
+    if (context_.hasThreads) {
+      unsupported(value, "returning a tile from a kernel with threads");
+      return;
+    }
+    return storeTile(at, evalTile(value), destination);
+  }
+  if (!type->isTensor()) { // one value per block
+    if (value.uniformity == lang::Uniformity::PerThread && context_.hasThreads) {
+      context_.failed = true;
+      mlir::emitError(at) << "the value returned for the scalar result must be the same in every thread of the block";
+      return;
+    }
+    closeRegion();
+    Value scalar = evalScalar(value);
+    closeRegion();
+    if (context_.partials)
+      b_.create<ir::StoreOp>(at, scalar, argument(*context_.partials), linearBlockId(at), Value(), false);
+    else
+      b_.create<ir::StoreOp>(at, scalar, destination, math_.index(at, 0), Value(), false);
+    return;
+  }
+  if (!atBlockLevel())
+    return returnScalar(at, evalScalar(value), value, result);
+  const Variable *scalar = park(value);
+  VariableSet none;
+  inRegion(at, none, [&] { returnScalar(at, readScalar(at, scalar), value, result); });
+  parked_.erase(&value);
+}
+
+/// A scalar of each thread, stored at the thread's index: x is the last subscript.
+void Emitter::returnScalar(Location loc, Value scalar, const Expr &value, uint32_t result) {
+  lang::Type type = context_.entry.results()[result];
+  VORTEX_CHECK(type->rank() <= 3 && inThreads_, "one value per thread for a result of rank %u", type->rank());
+  llvm::SmallVector<Value> indices;
+  for (uint32_t axis = type->rank(); axis-- > 0;)
+    indices.push_back(globalId(axis));
+  lang::Scalar from = scalarOf(value.type), to = scalarOf(type);
+  bool hasDomain = !context_.domain.empty();
+  Value mask = hasDomain ? insideDomain() : Value();
+  Value destination = argument(context_.entry.firstResult() + result);
+  b_.create<ir::StoreOp>(loc, math_.cast(loc, scalar, from, to), destination, indices, mask, !hasDomain);
+  noteWrite(destination);
+}
+
+Value Emitter::linearBlockId(Location loc) {
+  auto id = [&](ir::Axis axis) -> Value { return b_.create<ir::BlockIdOp>(loc, axis); };
+  auto extent = [&](ir::Axis axis) -> Value { return b_.create<ir::GridDimOp>(loc, axis); };
+  auto fold = [&](Value high, ir::Axis axis) -> Value {
+    return b_.create<arith::AddIOp>(loc, id(axis), b_.create<arith::MulIOp>(loc, extent(axis), high));
+  };
+  return fold(fold(id(ir::Axis::Z), ir::Axis::Y), ir::Axis::X);
+}
+
+//===-- second phase ----------------------------------------------------------------------------------------------===//
+
+/// Pairwise in place: at distance d, element i takes in element i + d for every i divisible by 2d; the order depends on the number of
+/// blocks only. No blocks: the neutral element.
+void Emitter::emitReduction(ir::Combine kind, const lang::Function *function, uint32_t partials, uint32_t result) {
+  Location at = context_.locations(context_.function.resultRange);
+  Value values = argument(partials), count = b_.create<ir::DimOp>(at, values, 0);
+  mlir::Type element = llvm::cast<ir::ViewType>(values.getType()).getElementType();
+  Value zero = math_.index(at, 0), one = math_.index(at, 1);
+  const Variable *distance = facts_.newVariable("distance", facts_.index(), lang::Uniformity::Uniform);
+  declare(distance);
+  assign(at, distance, one);
+  VariableSet assigned;
+  assigned.insert(distance);
+  auto below = [&](Value lhs, Value rhs) -> Value { return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ult, lhs, rhs); };
+  auto get = [&](Value index) -> Value { return b_.create<ir::LoadOp>(at, element, values, index, Value(), false); };
+  emitWhile(
+      at, assigned, [&] { return below(readScalar(at, distance), count); },
+      [&] {
+        Value step = readScalar(at, distance);
+        Value stride = b_.create<arith::AddIOp>(at, step, step);
+        inRegion(at, {}, [&] {
+          Value first = b_.create<arith::MulIOp>(at, linearId(), stride);
+          Value advance = b_.create<arith::MulIOp>(at, blockExtent(0), stride);
+          Value last = b_.create<arith::SubIOp>(at, count, step); // positive: step < count
+          emitFor(at, first, last, advance, {}, [&](Value position) {
+            Value lhs = get(position), rhs = get(b_.create<arith::AddIOp>(at, position, step));
+            Value sum = function ? callFunction(at, *function, {lhs, rhs}) : math_.combine(at, kind, lhs, rhs);
+            b_.create<ir::StoreOp>(at, sum, values, position, Value(), false);
+          });
+        });
+        closeRegion();
+        b_.create<ir::BarrierOp>(at);
+        assign(at, distance, stride);
+      });
+  Value any = below(zero, count);
+  Value loaded = b_.create<ir::LoadOp>(at, element, values, zero, any, false);
+  mlir::TypedAttr neutral = function ? mlir::TypedAttr() : ir::neutralElement(kind, element);
+  Value otherwise = neutral ? Value(b_.create<arith::ConstantOp>(at, neutral)) : math_.zero(at, element);
+  Value total = b_.create<arith::SelectOp>(at, any, loaded, otherwise);
+  b_.create<ir::StoreOp>(at, total, argument(result), zero, Value(), false);
+  b_.create<ir::ReturnOp>(at);
+}
+
+/// The body of a function of scalars, in place.
+Value Emitter::callFunction(Location loc, const lang::Function &function, llvm::ArrayRef<Value> args) {
+  Scope scope(*this);
+  const Variable *result = facts_.newVariable("result", function.resultType, lang::Uniformity::PerThread);
+  declare(result);
+  for (auto [parameter, value] : llvm::zip(function.params, args)) {
+    declare(parameter);
+    assign(loc, parameter, value);
+  }
+  facts_.addFunction(function, result);
+  const JumpFlags &flags = facts_.flags(function.body);
+  if (flags.returned) {
+    declare(flags.returned);
+    setFlag(loc, flags.returned, false);
+  }
+  evaluate(*function.body, result);
+  return readScalar(loc, result);
+}
+
+} // namespace vortex::irgen

@@ -1,0 +1,76 @@
+// Symbolic extents as index values.
+#include "irgen/emitter.h"
+
+#include "ir/tile_sizes.h"
+
+namespace vortex::irgen {
+
+using lang::DimAtom;
+using mlir::Location;
+using mlir::Value;
+namespace arith = mlir::arith;
+
+Value Emitter::dimVariable(Location loc, lang::DimVarId id) {
+  const lang::DimBinding &binding = context_.function.dims[id];
+  if (binding.constant)
+    return math_.index(loc, *binding.constant);
+  auto found = dims_.find(id);
+  VORTEX_CHECK(found != dims_.end(), "dimension `%s` has no value here", binding.name.c_str());
+  return found->second;
+}
+
+Value Emitter::dimAtom(Location loc, const DimAtom &atom) {
+  if (atom.kind == DimAtom::Kind::Variable)
+    return dimVariable(loc, atom.id);
+  VORTEX_CHECK(atom.kind != DimAtom::Kind::Opaque, "an unknown extent is needed as a value");
+  Value lhs = dimValue(loc, atom.operands[0]), rhs = dimValue(loc, atom.operands[1]);
+  auto total = [&](ir::IntKind kind) -> Value { return b_.create<ir::IntOp>(loc, lhs.getType(), kind, lhs, rhs); };
+  switch (atom.kind) {
+  case DimAtom::Kind::FloorDiv: return total(ir::IntKind::DivU);
+  case DimAtom::Kind::CeilDiv: return total(ir::IntKind::CeilDivU);
+  case DimAtom::Kind::Mod: return total(ir::IntKind::RemU);
+  case DimAtom::Kind::Min: return b_.create<arith::MinSIOp>(loc, lhs, rhs);
+  case DimAtom::Kind::Max: return b_.create<arith::MaxSIOp>(loc, lhs, rhs);
+  case DimAtom::Kind::Variable: case DimAtom::Kind::Opaque: break;
+  }
+  VORTEX_UNREACHABLE("extent atom");
+}
+
+Value Emitter::dimValue(Location loc, const lang::DimExpr &unfixed) {
+  lang::DimExpr expr = types_.fix(unfixed);
+  if (std::optional<int64_t> constant = expr.asConstant())
+    return math_.index(loc, *constant);
+  Value sum;
+  for (const auto &[monomial, coefficient] : expr.terms()) {
+    Value product;
+    for (const DimAtom &factor : monomial) {
+      Value value = dimAtom(loc, factor);
+      product = product ? Value(b_.create<arith::MulIOp>(loc, product, value)) : value;
+    }
+    if (!product)
+      product = math_.index(loc, coefficient);
+    else if (coefficient != 1)
+      product = b_.create<arith::MulIOp>(loc, product, math_.index(loc, coefficient));
+    sum = sum ? Value(b_.create<arith::AddIOp>(loc, sum, product)) : product;
+  }
+  return sum;
+}
+
+/// `let x: Tensor<f32, [P]> = …` gives P a value.
+void Emitter::bindDims(const lang::Expr &let, Value value) {
+  llvm::SmallVector<Value> sizes;
+  for (auto [dim, extent] : llvm::enumerate(let.variable->type->shape)) {
+    std::optional<lang::DimVarId> variable = extent.asVariable();
+    if (!variable || context_.entry.isBound(*variable) || dims_.count(*variable))
+      continue;
+    if (llvm::isa<ir::ViewType>(value.getType())) {
+      dims_[*variable] = b_.create<ir::DimOp>(loc(let), value, dim);
+      continue;
+    }
+    if (sizes.empty())
+      sizes = ir::tileSizeValues(b_, loc(let), value);
+    dims_[*variable] = sizes[dim];
+  }
+}
+
+} // namespace vortex::irgen

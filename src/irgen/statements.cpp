@@ -1,0 +1,333 @@
+// Statements: where each is placed, sequences with jumps, declarations, assignments, inlined calls.
+#include "irgen/emitter.h"
+
+namespace vortex::irgen {
+
+using lang::Expr;
+using lang::ExprKind;
+using mlir::Location;
+using mlir::Value;
+
+VariableSet Emitter::assignedIn(llvm::ArrayRef<const Expr *> statements) const {
+  VariableSet set;
+  for (const Expr *statement : statements)
+    facts_.collectAssigned(*statement, set);
+  return set;
+}
+
+void Emitter::evaluate(const Expr &expr, const Variable *into) {
+  if (!atBlockLevel())
+    return execute(expr, into);
+  switch (facts_.grade(expr)) {
+  case Grade::Uniform:
+    prepareUniform(expr);
+    return execute(expr, into);
+  case Grade::Thread: return executeInRegion(expr, into);
+  case Grade::Block: return executeBlockLevel(expr, into);
+  }
+}
+
+void Emitter::executeInRegion(const Expr &expr, const Variable *into) {
+  VariableSet assigned = assignedIn(&expr);
+  if (into)
+    assigned.insert(into);
+  if (expr.kind == ExprKind::Let && !predicates_.empty()) {
+    declare(expr.variable); // outlives the predicate
+    assigned.insert(expr.variable);
+  }
+  inRegion(loc(expr), assigned, [&] { execute(expr, into); });
+}
+
+void Emitter::execute(const Expr &expr, const Variable *into) {
+  switch (expr.kind) {
+  case ExprKind::Block: {
+    Scope scope(*this);
+    return emitSequence(llvm::SmallVector<const Expr *>(expr.args.begin(), expr.args.end()), into);
+  }
+  case ExprKind::If: return emitIfExpr(expr, into, {}, nullptr);
+  case ExprKind::While: case ExprKind::Loop: return emitWhileExpr(expr);
+  case ExprKind::For: return emitForExpr(expr);
+  case ExprKind::Inline: return emitInline(expr, into);
+  case ExprKind::Let: return emitLet(expr);
+  case ExprKind::Assign: return emitAssign(expr);
+  case ExprKind::Break: case ExprKind::Continue: case ExprKind::Return: return emitJump(expr);
+  default: {
+    Flat value = evalNode(expr);
+    if (into)
+      assign(loc(expr), into, std::move(value));
+  }
+  }
+}
+
+/// Statements that need block level somewhere inside. Those that only contain such statements do not end the open region themselves.
+void Emitter::executeBlockLevel(const Expr &expr, const Variable *into) {
+  switch (expr.kind) {
+  case ExprKind::Block: case ExprKind::Inline: case ExprKind::Let:
+  case ExprKind::Break: case ExprKind::Continue: case ExprKind::Return: return execute(expr, into);
+  case ExprKind::If: case ExprKind::While: case ExprKind::Loop: case ExprKind::For:
+    closeRegion();
+    if (expr.kind == ExprKind::Loop && into)
+      VORTEX_CHECK(facts_.flags(&expr).value, "a loop without value is used as one");
+    return execute(expr, into);
+  default: break;
+  }
+  bool shortCircuits = expr.kind == ExprKind::Binary && !isTileType(expr.type) &&
+                       (expr.binaryOp == lang::BinaryOp::And || expr.binaryOp == lang::BinaryOp::Or);
+  if (shortCircuits) {
+    closeRegion();
+    return execute(expr, into);
+  }
+  Flat value = evalBlockLevel(expr);
+  if (into)
+    assign(loc(expr), into, std::move(value));
+}
+
+void Emitter::emitSequence(llvm::ArrayRef<const Expr *> statements, const Variable *into) {
+  for (size_t i = 0; i < statements.size(); ++i) {
+    const Expr &statement = *statements[i];
+    bool last = i + 1 == statements.size();
+    llvm::ArrayRef<const Variable *> escapes = facts_.escapes(statement);
+    if (last || escapes.empty()) {
+      evaluate(statement, last ? into : nullptr);
+      continue;
+    }
+    if (BodyFacts::alwaysJumps(statement))
+      return evaluate(statement, nullptr);
+    llvm::ArrayRef<const Expr *> rest = statements.drop_front(i + 1);
+    bool divergent = llvm::any_of(escapes, [&](const Variable *flag) { return facts_.isDivergent(flag); });
+    if (atBlockLevel() && divergent && !facts_.hasBlock(statements.drop_front(i))) {
+      VariableSet assigned = assignedIn(statements.drop_front(i));
+      if (into)
+        assigned.insert(into);
+      return inRegion(loc(statement), assigned, [&] { emitSequence(statements.drop_front(i), into); });
+    }
+    bool thenJumps = statement.kind == ExprKind::If && BodyFacts::alwaysJumps(*statement.args[1]);
+    bool uniformChoice = !atBlockLevel() || facts_.grade(*statement.args[0]) != Grade::Thread;
+    if (thenJumps && uniformChoice && !(atBlockLevel() && divergent))
+      return emitIfExpr(statement, nullptr, rest, into);
+    llvm::SmallVector<const Variable *> flags(escapes.begin(), escapes.end());
+    evaluate(statement, nullptr);
+    return emitGuarded(loc(*rest.front()), flags, rest, into);
+  }
+}
+
+void Emitter::emitGuarded(Location loc, llvm::ArrayRef<const Variable *> flags, llvm::ArrayRef<const Expr *> rest,
+                          const Variable *into) {
+  VariableSet assigned = assignedIn(rest);
+  if (into)
+    assigned.insert(into);
+  if (!atBlockLevel())
+    return emitIf(loc, noneSet(loc, flags), assigned, [&] { emitSequence(rest, into); }, [] {});
+  llvm::SmallVector<const Variable *> divergent, uniform;
+  for (const Variable *flag : flags)
+    (facts_.isDivergent(flag) ? divergent : uniform).push_back(flag);
+  if (!divergent.empty() && !facts_.hasBlock(rest))
+    return inRegion(loc, assigned, [&] { emitGuarded(loc, flags, rest, into); });
+  auto guarded = [&] {
+    size_t before = predicates_.size();
+    predicates_.append(divergent.begin(), divergent.end());
+    emitSequence(rest, into);
+    predicates_.truncate(before);
+  };
+  if (uniform.empty())
+    return guarded();
+  closeRegion();
+  emitIf(loc, noneSet(loc, uniform), assigned, guarded, [] {});
+}
+
+//===-- declarations ----------------------------------------------------------------------------------------------===//
+
+void Emitter::emitLet(const Expr &expr) {
+  const Variable *variable = expr.variable;
+  lang::Type type = variable->type;
+  if (type->isTensor())
+    return emitLetTensor(expr);
+  if (type->kind == lang::TypeKind::Ref)
+    return assign(loc(expr), variable, eval(*expr.args[0]));
+  declare(variable);
+  if (!expr.args.empty())
+    return evaluate(*expr.args[0], variable);
+  if (type->kind != lang::TypeKind::Array || !isMemoryTensor(type->elem))
+    return;
+  Flat views;
+  for (uint64_t i = 0; i < type->count; ++i)
+    views.leaves.push_back(allocate(loc(expr), type->elem, variable->name));
+  variables_[variable].leaves = views.leaves;
+  variables_[variable].inRegion = false;
+}
+
+void Emitter::emitLetTensor(const Expr &expr) {
+  const Variable *variable = expr.variable;
+  const Expr *value = expr.args.empty() ? nullptr : expr.args[0];
+  if (variables_.count(variable)) { // a result or temporary: storage of the entry
+    if (value && !(value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros &&
+                   context_.entry.argument(llvm::cast<mlir::BlockArgument>(variables_[variable].leaves[0]).getArgNumber()).zero)) {
+      if (context_.hasThreads)
+        unsupported(expr, "a result that starts with other values than zero in a kernel with threads");
+      else
+        storeTile(loc(expr), evalTile(*value), variables_[variable].leaves[0]);
+    }
+    return;
+  }
+  if (isTileType(variable->type)) {
+    declare(variable);
+    if (!value)
+      return;
+    Value tile = evalTile(*value);
+    bindDims(expr, tile);
+    return assign(loc(expr), variable, tile);
+  }
+  if (value && !value->type->isValue) { // another name for memory: a parameter or a slice
+    Flat view = eval(*value);
+    bindDims(expr, view.leaves[0]);
+    return assign(loc(expr), variable, std::move(view));
+  }
+  variables_[variable] = {};
+  Value view = allocate(loc(expr), variable->type, variable->name);
+  variables_[variable].leaves = {view};
+  if (!value)
+    return;
+  bool zeros = value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros;
+  bool full = value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Full;
+  const Expr *scalar = full ? value->args.back() : value->kind == ExprKind::Broadcast && !value->args[0]->type->isTensor()
+                                                       ? value->args[0] : nullptr;
+  if (!zeros && !scalar) {
+    unsupported(*value, "a shared or local tensor initialised with anything but zeros() or full()");
+    return;
+  }
+  mlir::Type element = types_.scalar(scalarOf(variable->type));
+  bool shared = variable->type->space == lang::Space::Shared;
+  auto doFill = [&] { fill(loc(expr), view, scalar ? evalScalar(*scalar) : math_.zero(loc(expr), element)); };
+  if (!atBlockLevel())
+    return doFill();
+  inRegion(loc(expr), {}, doFill);
+  if (!shared)
+    return;
+  closeRegion();
+  b_.create<ir::BarrierOp>(loc(expr));
+}
+
+Value Emitter::allocate(Location loc, lang::Type type, llvm::StringRef name) {
+  if (!types_.hasStaticShape(type)) {
+    context_.failed = true;
+    mlir::emitError(loc) << "the shape of `" << name << "` must be known when the kernel is compiled";
+  }
+  mlir::OpBuilder::InsertionGuard guard(b_);
+  if (inThreads_)
+    b_.setInsertionPoint(region_->op);
+  return b_.create<ir::AllocOp>(loc, types_.view(type), b_.getStringAttr(name));
+}
+
+/// Shared memory: the threads of the block take turns; local memory: every thread fills its own.
+void Emitter::fill(Location loc, Value view, Value scalar) {
+  auto type = llvm::cast<ir::ViewType>(view.getType());
+  int64_t count = 1;
+  for (int64_t extent : type.getShape())
+    count *= extent;
+  bool shared = type.getSpace() == ir::Space::Shared;
+  Value zero = math_.index(loc, 0), one = math_.index(loc, 1), upper = math_.index(loc, count);
+  Value step = one;
+  if (shared && inThreads_) {
+    step = b_.create<mlir::arith::MulIOp>(loc, blockExtent(0), blockExtent(1));
+    step = b_.create<mlir::arith::MulIOp>(loc, step, blockExtent(2));
+  }
+  emitFor(loc, shared && inThreads_ ? linearId() : zero, upper, step, {}, [&](Value position) {
+    llvm::SmallVector<Value> indices(type.getRank());
+    for (int64_t dim = type.getRank(); dim-- > 0;) {
+      if (dim == 0) {
+        indices[0] = position;
+        break;
+      }
+      Value extent = math_.index(loc, type.getShape()[dim]);
+      indices[dim] = b_.create<mlir::arith::RemUIOp>(loc, position, extent);
+      position = b_.create<mlir::arith::DivUIOp>(loc, position, extent);
+    }
+    b_.create<ir::StoreOp>(loc, scalar, view, indices, Value(), false);
+    noteWrite(view);
+  });
+}
+
+//===-- assignments -----------------------------------------------------------------------------------------------===//
+
+void Emitter::emitAssign(const Expr &expr) {
+  const Expr &target = *expr.args[0], &value = *expr.args[1];
+  if (target.kind == ExprKind::Slice || (target.type && stripRef(target.type)->isTensor()))
+    return emitAssignTile(expr);
+  Location at = loc(expr);
+  Place destination = place(target);
+  if (!expr.hasOp) {
+    Flat flat = eval(value);
+    return store(at, destination, std::move(flat));
+  }
+  Value operand = evalScalar(value);
+  Value old = scalarOrFail(at, load(at, destination));
+  store(at, destination, math_.binary(at, expr.binaryOp, scalarOf(target.type), old, operand));
+}
+
+void Emitter::emitAssignTile(const Expr &expr) {
+  const Expr &target = *expr.args[0], &value = *expr.args[1];
+  Location at = loc(expr);
+  lang::Scalar kind = wideScalar(scalarOf(target.type));
+  auto updated = [&](llvm::function_ref<Value()> old) -> Value {
+    if (!expr.hasOp)
+      return evalTile(value);
+    const Expr *product = &value;
+    while (product->kind == ExprKind::Cast && lang::isFloat(scalarOf(product->args[0]->type)))
+      product = product->args[0];
+    if (product->kind == ExprKind::Dot && expr.binaryOp == lang::BinaryOp::Add)
+      return evalDot(*product, old());
+    Value before = wideTile(at, old(), scalarOf(target.type));
+    Value operand = evalTile(value);
+    if (!llvm::isa<mlir::RankedTensorType>(operand.getType()))
+      operand = broadcastScalar(at, operand, target.type);
+    operand = adaptTile(at, operand, llvm::cast<mlir::RankedTensorType>(before.getType()));
+    return math_.binary(at, expr.binaryOp, kind, before, operand);
+  };
+  if (target.kind == ExprKind::Slice)
+    return storeSlice(target, updated([&] { return loadSlice(target); }), kind);
+  if (const Variable *root = assignedRoot(target); root && isTileType(target.type) && target.kind == ExprKind::Var &&
+      !llvm::isa_and_nonnull<ir::ViewType>(variables_[root].leaves[0] ? variables_[root].leaves[0].getType() : mlir::Type()))
+    return assign(at, root, updated([&] { return read(at, root).leaves[0]; }));
+  Value view = evalView(target);
+  storeTile(at, updated([&] { return loadTile(at, view, target.type); }), view);
+}
+
+//===-- calls and jumps -------------------------------------------------------------------------------------------===//
+
+void Emitter::emitInline(const Expr &expr, const Variable *into) {
+  Scope scope(*this);
+  const JumpFlags &flags = facts_.flags(&expr);
+  const Variable *value = into ? flags.value : nullptr;
+  for (const Expr *parameter : llvm::ArrayRef(expr.args).drop_back())
+    evaluate(*parameter, nullptr);
+  const Expr &body = *expr.args.back();
+  if (!flags.returned)
+    return evaluate(body, into);
+  declare(flags.returned);
+  setFlag(loc(expr), flags.returned, false);
+  if (flags.value)
+    declare(flags.value);
+  evaluate(body, value);
+  if (!into)
+    return;
+  Slot result = variables_[value];
+  variables_[into] = result; // as it stands: also a value inside the open region
+}
+
+void Emitter::emitJump(const Expr &expr) {
+  const JumpFlags &flags = facts_.flags(facts_.target(expr));
+  bool fromKernel = expr.kind == ExprKind::Return && !facts_.target(expr);
+  const Variable *flag = expr.kind == ExprKind::Break      ? flags.broke
+                         : expr.kind == ExprKind::Continue ? flags.continued
+                                                           : flags.returned;
+  if (fromKernel)
+    emitKernelReturn(expr);
+  else if (!expr.args.empty() && flags.value && variables_.count(flags.value))
+    evaluate(*expr.args[0], flags.value);
+  else if (!expr.args.empty())
+    evaluate(*expr.args[0], nullptr);
+  if (variables_.count(flag))
+    setFlag(loc(expr), flag, true);
+}
+
+} // namespace vortex::irgen

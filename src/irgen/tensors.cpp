@@ -1,0 +1,198 @@
+// Tile expressions: elementwise arithmetic in f32 for narrow floats, broadcasting, products, loads and stores of whole tensors.
+#include "irgen/emitter.h"
+
+#include "ir/tile_sizes.h"
+
+namespace vortex::irgen {
+
+using lang::Expr;
+using lang::ExprKind;
+using lang::Scalar;
+using mlir::Location;
+using mlir::Value;
+
+static Scalar scalarOfElement(mlir::Type element, Scalar declared) {
+  if (element.isF32()) return Scalar::F32;
+  if (element.isF64()) return Scalar::F64;
+  if (element.isF16()) return Scalar::F16;
+  if (element.isBF16()) return Scalar::BF16;
+  if (element.isFloat8E4M3FN()) return Scalar::F8E4M3;
+  if (element.isFloat8E5M2()) return Scalar::F8E5M2;
+  return declared;
+}
+
+/// The tile with the element type and static extents of `type`; float elements are rounded.
+Value Emitter::adaptTile(Location loc, Value value, mlir::RankedTensorType type, Scalar kind) {
+  mlir::Type element = mlir::getElementTypeOrSelf(value.getType());
+  if (element != type.getElementType() && llvm::isa<mlir::FloatType>(element))
+    value = math_.cast(loc, value, scalarOfElement(element, kind), scalarOfElement(type.getElementType(), kind));
+  if (value.getType() == type)
+    return value;
+  auto actual = llvm::cast<mlir::RankedTensorType>(value.getType());
+  VORTEX_CHECK(actual.getRank() == type.getRank() && actual.getElementType() == type.getElementType(), "tiles of different kinds meet");
+  llvm::SmallVector<Value> all = ir::tileSizeValues(b_, loc, value), sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      sizes.push_back(all[dim]);
+  return b_.create<ir::ReshapeOp>(loc, type, value, sizes);
+}
+
+Value Emitter::wideTile(Location loc, Value tile, Scalar kind) {
+  mlir::Type element = mlir::getElementTypeOrSelf(tile.getType());
+  Scalar actual = scalarOfElement(element, kind);
+  return math_.cast(loc, tile, actual, wideScalar(actual));
+}
+
+llvm::SmallVector<Value> Emitter::dynamicSizes(Location loc, lang::Type type) {
+  llvm::SmallVector<Value> sizes;
+  for (const lang::DimExpr &dim : stripRef(type)->shape)
+    if (mlir::ShapedType::isDynamic(types_.extent(dim)))
+      sizes.push_back(dimValue(loc, dim));
+  return sizes;
+}
+
+Value Emitter::broadcastScalar(Location loc, Value scalar, lang::Type type) {
+  return b_.create<ir::BroadcastOp>(loc, types_.tile(type, scalar.getType()), scalar, llvm::ArrayRef<int64_t>{}, dynamicSizes(loc, type));
+}
+
+Value Emitter::evalRoundedTile(const Expr &expr) { return adaptTile(loc(expr), evalTile(expr), types_.tile(expr.type)); }
+
+Value Emitter::evalTile(const Expr &expr) {
+  Location at = loc(expr);
+  Scalar stored = scalarOf(expr.type), kind = wideScalar(stored);
+  if (parked_.count(&expr))
+    return eval(expr).leaves[0];
+  auto operand = [&](const Expr &arg) { return adaptTile(at, evalTile(arg), types_.tile(arg.type, types_.scalar(wideScalar(scalarOf(arg.type))))); };
+  switch (expr.kind) {
+  case ExprKind::Unary: return math_.unary(at, expr.unaryOp, kind, operand(*expr.args[0]));
+  case ExprKind::Binary: {
+    Scalar operandKind = wideScalar(scalarOf(expr.args[0]->type));
+    Value lhs = operand(*expr.args[0]), rhs = operand(*expr.args[1]);
+    rhs = adaptTile(at, rhs, llvm::cast<mlir::RankedTensorType>(lhs.getType()).clone(mlir::getElementTypeOrSelf(rhs.getType())));
+    return math_.binary(at, expr.binaryOp, operandKind, lhs, rhs);
+  }
+  case ExprKind::Cast: {
+    Scalar from = scalarOf(expr.args[0]->type);
+    Value value = operand(*expr.args[0]);
+    if (isNarrowFloat(stored) && wideScalar(from) == Scalar::F32)
+      return wideTile(at, math_.cast(at, value, Scalar::F32, stored), stored); // an explicit rounding
+    return math_.cast(at, value, wideScalar(from), kind);
+  }
+  case ExprKind::Broadcast: {
+    const Expr &arg = *expr.args[0];
+    mlir::RankedTensorType type = types_.tile(expr.type, types_.scalar(kind));
+    if (!stripRef(arg.type)->isTensor())
+      return broadcastScalar(at, math_.cast(at, evalScalar(arg), scalarOf(arg.type), kind), expr.type);
+    return b_.create<ir::BroadcastOp>(at, type, evalTile(arg), expr.ints, dynamicSizes(at, expr.type));
+  }
+  case ExprKind::Dot: return wideTile(at, evalDot(expr, {}), stored);
+  case ExprKind::Builtin: return evalTensorBuiltin(expr);
+  case ExprKind::Slice:
+    if (isMemoryTensor(expr.args[0]->type))
+      return wideTile(at, loadSlice(expr), stored);
+    {
+      SliceWindow parts = window(expr);
+      llvm::SmallVector<Value> sizes;
+      for (auto [dim, size] : llvm::enumerate(parts.sizes))
+        if (mlir::ShapedType::isDynamic(parts.staticSizes[dim]))
+          sizes.push_back(size);
+      return b_.create<ir::SliceOp>(at, types_.tile(expr.type, types_.scalar(kind)), evalTile(*expr.args[0]), parts.offsets, sizes,
+                                    parts.dropped);
+    }
+  case ExprKind::If: case ExprKind::Block: case ExprKind::Inline: case ExprKind::Loop: return evalControl(expr).leaves[0];
+  case ExprKind::Int: return broadcastScalar(at, math_.integer(at, types_.scalar(kind), expr.intValue), expr.type);
+  case ExprKind::Float: return broadcastScalar(at, math_.real(at, types_.scalar(kind), expr.floatValue), expr.type);
+  default: break;
+  }
+  Flat flat = eval(expr);
+  VORTEX_CHECK(flat.leaves.size() == 1, "a tensor has %zu values", flat.leaves.size());
+  Value value = flat.leaves[0];
+  if (llvm::isa<ir::ViewType>(value.getType()))
+    value = loadTile(at, value, expr.type);
+  return wideTile(at, value, stored);
+}
+
+/// Operands are rounded to their types; products and sums are in the accumulator's type.
+Value Emitter::evalDot(const Expr &expr, Value acc) {
+  Location at = loc(expr);
+  Value lhs = evalRoundedTile(*expr.args[0]), rhs = evalRoundedTile(*expr.args[1]);
+  if (!acc) {
+    Scalar kind = wideScalar(scalarOf(expr.type));
+    acc = broadcastScalar(at, math_.zero(at, types_.scalar(kind)), expr.type);
+  }
+  return b_.create<ir::DotOp>(at, acc.getType(), lhs, rhs, acc);
+}
+
+//===-- memory ----------------------------------------------------------------------------------------------------===//
+
+Value Emitter::loadTile(Location loc, Value view, lang::Type type) {
+  auto viewType = llvm::cast<ir::ViewType>(view.getType());
+  llvm::SmallVector<Value> offsets(viewType.getRank(), Value()), sizes;
+  for (Value &offset : offsets)
+    offset = math_.index(loc, 0);
+  bool clamped = clampedViews_.contains(view);
+  type = stripRef(type);
+  for (int64_t dim = 0; dim < viewType.getRank(); ++dim)
+    if (mlir::ShapedType::isDynamic(types_.extent(type->shape[dim]))) {
+      bool opaque = types_.fix(type->shape[dim]).hasOpaque();
+      sizes.push_back(opaque ? Value(b_.create<ir::DimOp>(loc, view, dim)) : dimValue(loc, type->shape[dim]));
+    }
+  mlir::RankedTensorType tile = types_.tile(type, viewType.getElementType());
+  return b_.create<ir::TileLoadOp>(loc, tile, view, offsets, sizes, Value(), !clamped);
+}
+
+void Emitter::storeTile(Location loc, Value tile, Value view) {
+  auto viewType = llvm::cast<ir::ViewType>(view.getType());
+  auto type = llvm::cast<mlir::RankedTensorType>(tile.getType());
+  tile = adaptTile(loc, tile, type.clone(viewType.getElementType()));
+  llvm::SmallVector<Value> offsets(viewType.getRank(), Value());
+  for (Value &offset : offsets)
+    offset = math_.index(loc, 0);
+  b_.create<ir::TileStoreOp>(loc, tile, view, offsets, !clampedViews_.contains(view));
+}
+
+/// The slice at its full rank: what is outside the tensor reads as zero.
+Value Emitter::loadSlice(const Expr &slice) {
+  Location at = loc(slice);
+  Value view = evalView(*slice.args[0]);
+  SliceWindow parts = window(slice);
+  llvm::SmallVector<Value> sizes;
+  for (auto [dim, size] : llvm::enumerate(parts.sizes))
+    if (mlir::ShapedType::isDynamic(parts.staticSizes[dim]))
+      sizes.push_back(size);
+  mlir::Type element = llvm::cast<ir::ViewType>(view.getType()).getElementType();
+  bool inside = slice.guard != lang::Guard::Guarded && !clampedViews_.contains(view);
+  Value tile = b_.create<ir::TileLoadOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), view, parts.offsets, sizes, Value(), inside);
+  if (parts.dropped.empty())
+    return tile;
+  llvm::SmallVector<Value> kept;
+  llvm::SmallVector<int64_t> shape;
+  for (auto [dim, size] : llvm::enumerate(parts.sizes))
+    if (!llvm::is_contained(parts.dropped, static_cast<int64_t>(dim))) {
+      shape.push_back(parts.staticSizes[dim]);
+      if (mlir::ShapedType::isDynamic(parts.staticSizes[dim]))
+        kept.push_back(size);
+    }
+  return b_.create<ir::ReshapeOp>(at, mlir::RankedTensorType::get(shape, element), tile, kept);
+}
+
+void Emitter::storeSlice(const Expr &slice, Value tile, Scalar kind) {
+  Location at = loc(slice);
+  Value view = evalView(*slice.args[0]);
+  SliceWindow parts = window(slice);
+  mlir::Type element = llvm::cast<ir::ViewType>(view.getType()).getElementType();
+  if (!llvm::isa<mlir::RankedTensorType>(tile.getType()))
+    tile = broadcastScalar(at, tile, slice.type);
+  tile = adaptTile(at, tile, llvm::cast<mlir::RankedTensorType>(tile.getType()).clone(element), kind);
+  if (!parts.dropped.empty()) {
+    llvm::SmallVector<Value> sizes;
+    for (auto [dim, size] : llvm::enumerate(parts.sizes))
+      if (mlir::ShapedType::isDynamic(parts.staticSizes[dim]))
+        sizes.push_back(size);
+    tile = b_.create<ir::ReshapeOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), tile, sizes);
+  }
+  bool inside = slice.guard != lang::Guard::Guarded && !clampedViews_.contains(view);
+  b_.create<ir::TileStoreOp>(at, tile, view, parts.offsets, inside);
+}
+
+} // namespace vortex::irgen
