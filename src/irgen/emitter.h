@@ -36,6 +36,17 @@ struct KernelContext {
   bool failed = false;  ///< an error was emitted
 };
 
+/// The vx.threads being filled.
+struct ThreadRegion {
+  ir::ThreadsOp op;
+  mlir::Operation *lastPrologue = nullptr;
+  llvm::DenseMap<mlir::Value, mlir::Value> inputs;  ///< per-thread tensor → the region's argument
+  std::array<mlir::Value, 3> globalIds;
+  mlir::Value inside;
+  llvm::SmallPtrSet<const void *, 8> written;  ///< roots of views
+  bool hasOutput = false;
+};
+
 class Emitter {
 public:
   /// Generates into the empty body of `kernel`, whose arguments are the entry's.
@@ -55,15 +66,6 @@ private:
   using Body = llvm::function_ref<void()>;
 
   // regions.cpp: levels, thread regions, forms of values
-  struct Region {
-    ir::ThreadsOp op;
-    mlir::Operation *lastPrologue = nullptr;
-    llvm::DenseMap<Value, Value> inputs;  ///< per-thread tensor → the region's argument
-    std::array<Value, 3> globalIds;
-    Value inside;
-    llvm::SmallPtrSet<const void *, 8> written;  ///< roots of views
-    bool hasOutput = false;
-  };
   bool atBlockLevel() const { return context_.hasThreads && !inThreads_; }
   void openRegion(Location loc);
   void closeRegion();
@@ -99,7 +101,7 @@ private:
   void setMerged(llvm::ArrayRef<const Variable *> variables, mlir::ValueRange values);
   Flat load(Location loc, const Place &place);
   void store(Location loc, const Place &place, Flat value);
-  Value adaptTile(Location loc, Value value, mlir::RankedTensorType type, lang::Scalar kind);
+  Value adaptTile(Location loc, Value value, mlir::RankedTensorType type, lang::Scalar kind = lang::Scalar::F32);
   struct Scope {
     explicit Scope(Emitter &emitter) : emitter(emitter), size(emitter.variables_.size()) {}
     ~Scope() {
@@ -239,7 +241,7 @@ private:
   mlir::OpBuilder b_;
   Arithmetic math_;
   bool inThreads_ = false;
-  std::optional<Region> region_;
+  std::optional<ThreadRegion> region_;
   llvm::SmallVector<const Variable *> predicates_;
   llvm::MapVector<const Variable *, Slot> variables_;
   llvm::DenseMap<const Expr *, const Variable *> parked_;
@@ -250,8 +252,5 @@ private:
 
   friend struct Scope;
 };
-
-/// Removes unused results and operands of thread regions and scf ops, and code that became dead.
-void pruneThreads(mlir::ModuleOp module);
 
 } // namespace vortex::irgen

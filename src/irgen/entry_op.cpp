@@ -92,7 +92,8 @@ private:
     std::optional<int64_t> constant = ir::constantSize(condition);
     if (constant && *constant)
       return;
-    constraints_.push_back(ir::ConstraintAttr::get(entry_.types().context(), condition, message, operands));
+    constraints_.push_back(ir::ConstraintAttr::get(condition.getContext(), condition,
+                                                   mlir::StringAttr::get(condition.getContext(), message), operands));
   }
 
   const Entry &entry_;
@@ -174,8 +175,9 @@ void createEntry(const Entry &entry, mlir::ModuleOp module, mlir::ArrayAttr cons
     arguments.push_back(fields.getDictionary(context));
   }
   auto type = mlir::FunctionType::get(context, entry.argumentTypes(), {});
-  builder.create<ir::EntryOp>(locations(entry.kernel().nameRange), entry.kernel().name, type, builder.getArrayAttr(arguments),
-                              constraints, entry.scalarResults());
+  builder.create<ir::EntryOp>(locations(entry.kernel().nameRange), builder.getStringAttr(entry.kernel().name), mlir::TypeAttr::get(type),
+                              builder.getArrayAttr(arguments),
+                              constraints, builder.getDenseI64ArrayAttr(entry.scalarResults()));
 }
 
 } // namespace vortex::irgen

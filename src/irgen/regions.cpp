@@ -81,7 +81,7 @@ void Emitter::inNested(mlir::Block *block, Body body) {
   Scope scope(*this);
   if (!atBlockLevel())
     return body();
-  std::optional<Region> outer = std::move(region_);
+  std::optional<ThreadRegion> outer = std::move(region_);
   region_.reset();
   body();
   VORTEX_CHECK(!region_, "nested code left its thread region open");
