@@ -8,7 +8,7 @@
 namespace vortex::diag {
 
 SourceRange Diagnostic::position() const {
-  for (const Label &label : labels)
+  for (const Label& label : labels)
     if (label.primary)
       return label.range;
   return labels.empty() ? SourceRange{} : labels.front().range;
@@ -22,30 +22,30 @@ void DiagnosticBuilder::emit() {
   sink_ = nullptr;
 }
 
-DiagnosticBuilder &DiagnosticBuilder::primary(std::string message) {
-  for (Label &label : diagnostic_.labels)
+DiagnosticBuilder& DiagnosticBuilder::primary(std::string message) {
+  for (Label& label : diagnostic_.labels)
     if (label.primary)
       label.message = std::move(message);
   return *this;
 }
 
-DiagnosticBuilder &DiagnosticBuilder::label(SourceRange range, std::string message) {
+DiagnosticBuilder& DiagnosticBuilder::label(SourceRange range, std::string message) {
   if (range.isValid())
     diagnostic_.labels.push_back({range, std::move(message), false});
   return *this;
 }
 
-DiagnosticBuilder &DiagnosticBuilder::note(std::string text) {
+DiagnosticBuilder& DiagnosticBuilder::note(std::string text) {
   diagnostic_.notes.push_back(std::move(text));
   return *this;
 }
 
-DiagnosticBuilder &DiagnosticBuilder::help(std::string text) {
+DiagnosticBuilder& DiagnosticBuilder::help(std::string text) {
   diagnostic_.helps.push_back(std::move(text));
   return *this;
 }
 
-DiagnosticBuilder &DiagnosticBuilder::fix(SourceRange range, std::string replacement, std::string description) {
+DiagnosticBuilder& DiagnosticBuilder::fix(SourceRange range, std::string replacement, std::string description) {
   diagnostic_.fixes.push_back({range, std::move(replacement), std::move(description)});
   return *this;
 }
@@ -91,7 +91,7 @@ void DiagnosticSink::report(Diagnostic diagnostic) {
 void DiagnosticSink::sortByPosition() {
   const auto key = [&](size_t i) {
     const SourceRange at = diagnostics_[i].position();
-    return std::tuple(at.file.value, at.begin, i); // kNone is the largest file
+    return std::tuple(at.file.value, at.begin, i);  // kNone is the largest file
   };
   std::vector<size_t> order(diagnostics_.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -104,4 +104,4 @@ void DiagnosticSink::sortByPosition() {
 
 void DiagnosticSink::clear() { *this = DiagnosticSink(maxErrors_); }
 
-} // namespace vortex::diag
+}  // namespace vortex::diag

@@ -54,25 +54,26 @@ class DiagnosticSink;
 ///   sink.error("E0512", use, "`x` was moved").primary("used after the move").label(move, "moved here").help("…");
 class DiagnosticBuilder {
 public:
-  DiagnosticBuilder(DiagnosticSink &sink, Diagnostic diagnostic) : sink_(&sink), diagnostic_(std::move(diagnostic)) {}
-  DiagnosticBuilder(DiagnosticBuilder &&other) noexcept : sink_(other.sink_), diagnostic_(std::move(other.diagnostic_)) {
+  DiagnosticBuilder(DiagnosticSink& sink, Diagnostic diagnostic) : sink_(&sink), diagnostic_(std::move(diagnostic)) {}
+  DiagnosticBuilder(DiagnosticBuilder&& other) noexcept
+      : sink_(other.sink_), diagnostic_(std::move(other.diagnostic_)) {
     other.sink_ = nullptr;
   }
-  DiagnosticBuilder(const DiagnosticBuilder &) = delete;
-  DiagnosticBuilder &operator=(DiagnosticBuilder &&) = delete;
+  DiagnosticBuilder(const DiagnosticBuilder&) = delete;
+  DiagnosticBuilder& operator=(DiagnosticBuilder&&) = delete;
   ~DiagnosticBuilder();
 
   /// Text beside the carets of the primary label.
-  DiagnosticBuilder &primary(std::string message);
-  DiagnosticBuilder &label(SourceRange range, std::string message);
-  DiagnosticBuilder &note(std::string text);
-  DiagnosticBuilder &help(std::string text);
-  DiagnosticBuilder &fix(SourceRange range, std::string replacement, std::string description);
+  DiagnosticBuilder& primary(std::string message);
+  DiagnosticBuilder& label(SourceRange range, std::string message);
+  DiagnosticBuilder& note(std::string text);
+  DiagnosticBuilder& help(std::string text);
+  DiagnosticBuilder& fix(SourceRange range, std::string replacement, std::string description);
   /// Reports now instead of at destruction.
   void emit();
 
 private:
-  DiagnosticSink *sink_;
+  DiagnosticSink* sink_;
   Diagnostic diagnostic_;
 };
 
@@ -113,13 +114,13 @@ struct TextOptions {
 };
 
 /// The form of docs/language.md §12, each diagnostic ending in a newline.
-std::string renderText(const Diagnostic &diagnostic, const SourceManager &sources, TextOptions options = {});
-std::string renderText(std::span<const Diagnostic> diagnostics, const SourceManager &sources, TextOptions options = {});
+std::string renderText(const Diagnostic& diagnostic, const SourceManager& sources, TextOptions options = {});
+std::string renderText(std::span<const Diagnostic> diagnostics, const SourceManager& sources, TextOptions options = {});
 
 /// A JSON array; positions are 1-based lines and columns (code points) with the end exclusive:
 /// [{"id","severity","message","labels":[{"file","line","column","endLine","endColumn","message","primary"}],
 ///   "notes":[],"helps":[],"fixes":[{"file",…,"replacement","description"}]}]
-std::string renderJson(std::span<const Diagnostic> diagnostics, const SourceManager &sources);
+std::string renderJson(std::span<const Diagnostic> diagnostics, const SourceManager& sources);
 
 /// True when `fd` is a terminal that takes colours (isatty, TERM is not "dumb", NO_COLOR is unset).
 bool terminalTakesColor(int fd);
@@ -134,8 +135,8 @@ struct IdEntry {
 /// Every id, ordered.
 std::span<const IdEntry> allIds();
 /// nullptr if there is no such id.
-const IdEntry *findId(std::string_view id);
+const IdEntry* findId(std::string_view id);
 /// The text of `vortex explain <id>`; empty if there is no such id.
 std::string explain(std::string_view id);
 
-} // namespace vortex::diag
+}  // namespace vortex::diag

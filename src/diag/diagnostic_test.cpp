@@ -49,5 +49,5 @@ TEST(DiagnosticSink, SortsByPositionAndKeepsReportOrder) {
   EXPECT_EQ(sink.all()[3].message, "none");
 }
 
-} // namespace
-} // namespace vortex::diag
+}  // namespace
+}  // namespace vortex::diag

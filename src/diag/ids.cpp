@@ -23,15 +23,16 @@ constexpr auto kUnsorted = std::to_array<IdEntry>({
 
 constexpr auto sorted() {
   auto entries = kUnsorted;
-  std::sort(entries.begin(), entries.end(), [](const IdEntry &a, const IdEntry &b) { return a.id < b.id; });
+  std::sort(entries.begin(), entries.end(), [](const IdEntry& a, const IdEntry& b) { return a.id < b.id; });
   return entries;
 }
 constexpr auto kEntries = sorted();
 
 constexpr bool wellFormed() {
   for (size_t i = 0; i < kEntries.size(); ++i) {
-    const IdEntry &entry = kEntries[i];
-    if (entry.id.size() != 5 || (entry.id[0] != 'E' && entry.id[0] != 'W') || entry.title.empty() || entry.explanation.empty())
+    const IdEntry& entry = kEntries[i];
+    if (entry.id.size() != 5 || (entry.id[0] != 'E' && entry.id[0] != 'W') || entry.title.empty() ||
+        entry.explanation.empty())
       return false;
     if (i > 0 && kEntries[i - 1].id == entry.id)
       return false;
@@ -40,18 +41,18 @@ constexpr bool wellFormed() {
 }
 static_assert(wellFormed(), "an id is duplicated, misspelt (E0123, W0123) or lacks its texts");
 
-} // namespace
+}  // namespace
 
 std::span<const IdEntry> allIds() { return kEntries; }
 
-const IdEntry *findId(std::string_view id) {
-  const auto found =
-      std::lower_bound(kEntries.begin(), kEntries.end(), id, [](const IdEntry &entry, std::string_view key) { return entry.id < key; });
+const IdEntry* findId(std::string_view id) {
+  const auto found = std::lower_bound(kEntries.begin(), kEntries.end(), id,
+                                      [](const IdEntry& entry, std::string_view key) { return entry.id < key; });
   return found != kEntries.end() && found->id == id ? &*found : nullptr;
 }
 
 std::string explain(std::string_view id) {
-  const IdEntry *entry = findId(id);
+  const IdEntry* entry = findId(id);
   if (!entry)
     return {};
   std::string_view text = entry->explanation;
@@ -62,4 +63,4 @@ std::string explain(std::string_view id) {
   return std::string(entry->id) + ": " + std::string(entry->title) + "\n\n" + std::string(text) + "\n";
 }
 
-} // namespace vortex::diag
+}  // namespace vortex::diag

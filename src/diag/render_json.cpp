@@ -7,7 +7,7 @@ namespace vortex::diag {
 namespace {
 
 /// Appends `text` as a JSON string; bytes that are not UTF-8 become U+FFFD.
-void appendString(std::string &out, std::string_view text) {
+void appendString(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     const size_t length = source::utf8SequenceLength(text);
@@ -29,8 +29,8 @@ void appendString(std::string &out, std::string_view text) {
   out += '"';
 }
 
-void appendRange(std::string &out, SourceRange range, const SourceManager &sources) {
-  const source::SourceFile &file = sources.file(range.file);
+void appendRange(std::string& out, SourceRange range, const SourceManager& sources) {
+  const source::SourceFile& file = sources.file(range.file);
   const source::LineColumn begin = file.lineColumn(range.begin), end = file.lineColumn(range.end);
   out += "\"file\":";
   appendString(out, file.name());
@@ -38,7 +38,8 @@ void appendRange(std::string &out, SourceRange range, const SourceManager &sourc
   out += ",\"endLine\":" + std::to_string(end.line) + ",\"endColumn\":" + std::to_string(end.column);
 }
 
-template <class T, class Append> void appendArray(std::string &out, const char *key, const std::vector<T> &values, Append append) {
+template <class T, class Append>
+void appendArray(std::string& out, const char* key, const std::vector<T>& values, Append append) {
   out += std::string(",\"") + key + "\":[";
   for (size_t i = 0; i < values.size(); ++i) {
     if (i)
@@ -48,22 +49,22 @@ template <class T, class Append> void appendArray(std::string &out, const char *
   out += ']';
 }
 
-void appendDiagnostic(std::string &out, const Diagnostic &diagnostic, const SourceManager &sources) {
-  static constexpr const char *kSeverities[] = {"error", "warning", "note"};
+void appendDiagnostic(std::string& out, const Diagnostic& diagnostic, const SourceManager& sources) {
+  static constexpr const char* kSeverities[] = {"error", "warning", "note"};
   out += "{\"id\":";
   appendString(out, diagnostic.id);
   out += std::string(",\"severity\":\"") + kSeverities[static_cast<int>(diagnostic.severity)] + "\",\"message\":";
   appendString(out, diagnostic.message);
-  appendArray(out, "labels", diagnostic.labels, [&](const Label &label) {
+  appendArray(out, "labels", diagnostic.labels, [&](const Label& label) {
     out += '{';
     appendRange(out, label.range, sources);
     out += ",\"message\":";
     appendString(out, label.message);
     out += std::string(",\"primary\":") + (label.primary ? "true" : "false") + "}";
   });
-  appendArray(out, "notes", diagnostic.notes, [&](const std::string &text) { appendString(out, text); });
-  appendArray(out, "helps", diagnostic.helps, [&](const std::string &text) { appendString(out, text); });
-  appendArray(out, "fixes", diagnostic.fixes, [&](const Fix &fix) {
+  appendArray(out, "notes", diagnostic.notes, [&](const std::string& text) { appendString(out, text); });
+  appendArray(out, "helps", diagnostic.helps, [&](const std::string& text) { appendString(out, text); });
+  appendArray(out, "fixes", diagnostic.fixes, [&](const Fix& fix) {
     out += '{';
     appendRange(out, fix.range, sources);
     out += ",\"replacement\":";
@@ -75,9 +76,9 @@ void appendDiagnostic(std::string &out, const Diagnostic &diagnostic, const Sour
   out += '}';
 }
 
-} // namespace
+}  // namespace
 
-std::string renderJson(std::span<const Diagnostic> diagnostics, const SourceManager &sources) {
+std::string renderJson(std::span<const Diagnostic> diagnostics, const SourceManager& sources) {
   std::string out = "[";
   for (size_t i = 0; i < diagnostics.size(); ++i) {
     out += i ? ",\n" : "\n";
@@ -87,4 +88,4 @@ std::string renderJson(std::span<const Diagnostic> diagnostics, const SourceMana
   return out;
 }
 
-} // namespace vortex::diag
+}  // namespace vortex::diag

@@ -21,7 +21,8 @@ TEST(RenderText, HasTheFormOfTheLanguageReference) {
   Fixture f("//\n//\n//\n//\n//\n    let gpu_data = Tensor.from_host(host_data)\n\n\n    print(host_data)\n");
   DiagnosticSink sink;
   const SourceRange moved = f.find("host_data");
-  sink.error("E0110", f.find("host_data", moved.end), "`host_data` was moved to the GPU here and is no longer available")
+  sink.error("E0110", f.find("host_data", moved.end),
+             "`host_data` was moved to the GPU here and is no longer available")
       .primary("used after the move")
       .label(moved, "moved here")
       .help("read it back with `gpu_data.to_host()`");
@@ -88,14 +89,15 @@ TEST(RenderJson, EscapesAndGivesPositions) {
   Fixture f("a\n\"\xFF b\"\n");
   DiagnosticSink sink;
   sink.error("E0110", f.find("b"), "say \"x\"\n\xFF").note("n").fix(f.find("b"), "c", "replace it");
-  EXPECT_EQ(renderJson(sink.all(), f.sources),
-            "[\n{\"id\":\"E0110\",\"severity\":\"error\",\"message\":\"say \\\"x\\\"\\u000a\xEF\xBF\xBD\","
-            "\"labels\":[{\"file\":\"scale.vx\",\"line\":2,\"column\":4,\"endLine\":2,\"endColumn\":5,\"message\":\"\","
-            "\"primary\":true}],\"notes\":[\"n\"],\"helps\":[],"
-            "\"fixes\":[{\"file\":\"scale.vx\",\"line\":2,\"column\":4,\"endLine\":2,\"endColumn\":5,\"replacement\":\"c\","
-            "\"description\":\"replace it\"}]}\n]\n");
+  EXPECT_EQ(
+      renderJson(sink.all(), f.sources),
+      "[\n{\"id\":\"E0110\",\"severity\":\"error\",\"message\":\"say \\\"x\\\"\\u000a\xEF\xBF\xBD\","
+      "\"labels\":[{\"file\":\"scale.vx\",\"line\":2,\"column\":4,\"endLine\":2,\"endColumn\":5,\"message\":\"\","
+      "\"primary\":true}],\"notes\":[\"n\"],\"helps\":[],"
+      "\"fixes\":[{\"file\":\"scale.vx\",\"line\":2,\"column\":4,\"endLine\":2,\"endColumn\":5,\"replacement\":\"c\","
+      "\"description\":\"replace it\"}]}\n]\n");
   EXPECT_EQ(renderJson({}, f.sources), "[]\n");
 }
 
-} // namespace
-} // namespace vortex::diag
+}  // namespace
+}  // namespace vortex::diag

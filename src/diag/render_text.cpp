@@ -12,8 +12,8 @@ namespace {
 
 using source::SourceFile;
 
-constexpr std::string_view kReset = "\x1b[0m", kBold = "\x1b[1m", kRed = "\x1b[1;31m", kYellow = "\x1b[1;33m", kCyan = "\x1b[1;36m",
-                           kBlue = "\x1b[1;34m";
+constexpr std::string_view kReset = "\x1b[0m", kBold = "\x1b[1m", kRed = "\x1b[1;31m", kYellow = "\x1b[1;33m",
+                           kCyan = "\x1b[1;36m", kBlue = "\x1b[1;34m";
 constexpr uint32_t kTabWidth = 4;
 
 /// A part of one source line as it appears on the screen: tabs expanded, control bytes replaced, long lines cut on both sides.
@@ -39,7 +39,7 @@ public:
       text_ += "…";
   }
 
-  const std::string &text() const { return text_; }
+  const std::string& text() const { return text_; }
   /// Screen column (0-based) of a byte offset of the line; outside of what is shown: the nearest edge.
   uint32_t columnOf(uint32_t offset) const {
     if (offset <= begin_)
@@ -59,7 +59,7 @@ private:
       return 1;
     }
     if (length == 0 || c < 0x20 || c == 0x7F)
-      text_ += "\xEF\xBF\xBD"; // never send control bytes to a terminal
+      text_ += "\xEF\xBF\xBD";  // never send control bytes to a terminal
     else
       text_ += rest.substr(0, length);
     ++width_;
@@ -74,20 +74,20 @@ private:
 
 class Renderer {
 public:
-  Renderer(const Diagnostic &diagnostic, const SourceManager &sources, TextOptions options)
+  Renderer(const Diagnostic& diagnostic, const SourceManager& sources, TextOptions options)
       : diagnostic_(diagnostic), sources_(sources), options_(options) {}
 
   std::string render() {
     header();
     gutter_ = 1;
-    for (const Label &label : diagnostic_.labels)
+    for (const Label& label : diagnostic_.labels)
       gutter_ = std::max(gutter_, std::to_string(lineOf(label)).size());
     files();
-    for (const std::string &note : diagnostic_.notes)
+    for (const std::string& note : diagnostic_.notes)
       trailer("note", note);
-    for (const std::string &help : diagnostic_.helps)
+    for (const std::string& help : diagnostic_.helps)
       trailer("help", help);
-    for (const Fix &fix : diagnostic_.fixes)
+    for (const Fix& fix : diagnostic_.fixes)
       fixLine(fix);
     return std::move(out_);
   }
@@ -100,7 +100,7 @@ private:
   std::string_view severityColor() const {
     return diagnostic_.severity == Severity::Error ? kRed : diagnostic_.severity == Severity::Warning ? kYellow : kCyan;
   }
-  uint32_t lineOf(const Label &label) const { return sources_.file(label.range.file).lineOf(label.range.begin); }
+  uint32_t lineOf(const Label& label) const { return sources_.file(label.range.file).lineOf(label.range.begin); }
 
   void header() {
     static constexpr std::string_view kNames[] = {"error", "warning", "note"};
@@ -114,28 +114,30 @@ private:
     if (!position.isValid())
       return;
     std::vector<source::FileId> order = {position.file};
-    for (const Label &label : diagnostic_.labels)
+    for (const Label& label : diagnostic_.labels)
       if (std::find(order.begin(), order.end(), label.range.file) == order.end())
         order.push_back(label.range.file);
     for (source::FileId file : order) {
-      std::vector<const Label *> labels;
-      for (const Label &label : diagnostic_.labels)
+      std::vector<const Label*> labels;
+      for (const Label& label : diagnostic_.labels)
         if (label.range.file == file)
           labels.push_back(&label);
       const SourceRange at = file == position.file ? position : labels.front()->range;
-      out_ += std::string(gutter_ + 1, ' ') + paint(kBlue, file == position.file ? "--> " : "::: ") + sources_.describe(at) + "\n";
+      out_ += std::string(gutter_ + 1, ' ') + paint(kBlue, file == position.file ? "--> " : "::: ") +
+              sources_.describe(at) + "\n";
       lines(sources_.file(file), labels);
     }
   }
 
-  void lines(const SourceFile &file, std::vector<const Label *> labels) {
-    std::sort(labels.begin(), labels.end(), [](const Label *a, const Label *b) {
-      return std::tuple(a->range.begin, a) < std::tuple(b->range.begin, b); // one array: addresses keep the order of equals
+  void lines(const SourceFile& file, std::vector<const Label*> labels) {
+    std::sort(labels.begin(), labels.end(), [](const Label* a, const Label* b) {
+      return std::tuple(a->range.begin, a) <
+             std::tuple(b->range.begin, b);  // one array: addresses keep the order of equals
     });
     for (size_t i = 0; i < labels.size();) {
       const uint32_t line = lineOf(*labels[i]);
       size_t end = i;
-      const Label *focus = labels[i];
+      const Label* focus = labels[i];
       for (; end < labels.size() && lineOf(*labels[end]) == line; ++end)
         if (labels[end]->primary)
           focus = labels[end];
@@ -149,15 +151,16 @@ private:
     }
   }
 
-  void underline(const Label &label, const ShownLine &shown, uint32_t lineStart) {
+  void underline(const Label& label, const ShownLine& shown, uint32_t lineStart) {
     const uint32_t begin = shown.columnOf(label.range.begin - lineStart);
     const uint32_t end = std::max(begin + 1, shown.columnOf(label.range.end - lineStart));
     const std::string marks(end - begin, label.primary ? '^' : '-');
     out_ += " " + std::string(gutter_, ' ') + paint(kBlue, " |") + " " + std::string(begin, ' ');
-    out_ += paint(label.primary ? severityColor() : kBlue, marks + (label.message.empty() ? "" : " " + label.message)) + "\n";
+    out_ += paint(label.primary ? severityColor() : kBlue, marks + (label.message.empty() ? "" : " " + label.message)) +
+            "\n";
   }
 
-  void trailer(std::string_view kind, const std::string &text) {
+  void trailer(std::string_view kind, const std::string& text) {
     const std::string indent = std::string(gutter_ + 2, ' ');
     out_ += indent + paint(kBlue, "=") + " " + paint(kBold, kind) + ": ";
     for (char c : text) {
@@ -168,9 +171,10 @@ private:
     out_ += "\n";
   }
 
-  void fixLine(const Fix &fix) {
+  void fixLine(const Fix& fix) {
     const std::string old(sources_.text(fix.range));
-    const bool isOneLine = (old + fix.replacement).find('\n') == std::string::npos && old.size() + fix.replacement.size() < 120;
+    const bool isOneLine =
+        (old + fix.replacement).find('\n') == std::string::npos && old.size() + fix.replacement.size() < 120;
     std::string text = fix.description;
     if (isOneLine && fix.replacement.empty())
       text += ": remove `" + old + "`";
@@ -179,22 +183,22 @@ private:
     trailer("help", text);
   }
 
-  const Diagnostic &diagnostic_;
-  const SourceManager &sources_;
+  const Diagnostic& diagnostic_;
+  const SourceManager& sources_;
   TextOptions options_;
   size_t gutter_ = 1;
   std::string out_;
 };
 
-} // namespace
+}  // namespace
 
-std::string renderText(const Diagnostic &diagnostic, const SourceManager &sources, TextOptions options) {
+std::string renderText(const Diagnostic& diagnostic, const SourceManager& sources, TextOptions options) {
   return Renderer(diagnostic, sources, options).render();
 }
 
-std::string renderText(std::span<const Diagnostic> diagnostics, const SourceManager &sources, TextOptions options) {
+std::string renderText(std::span<const Diagnostic> diagnostics, const SourceManager& sources, TextOptions options) {
   std::string out;
-  for (const Diagnostic &diagnostic : diagnostics) {
+  for (const Diagnostic& diagnostic : diagnostics) {
     if (!out.empty())
       out += '\n';
     out += renderText(diagnostic, sources, options);
@@ -203,9 +207,9 @@ std::string renderText(std::span<const Diagnostic> diagnostics, const SourceMana
 }
 
 bool terminalTakesColor(int fd) {
-  const char *term = std::getenv("TERM");
-  const char *noColor = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const char* noColor = std::getenv("NO_COLOR");
   return isatty(fd) && term && std::string_view(term) != "dumb" && !(noColor && *noColor);
 }
 
-} // namespace vortex::diag
+}  // namespace vortex::diag

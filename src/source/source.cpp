@@ -58,7 +58,7 @@ LineColumn SourceFile::lineColumn(uint32_t offset) const {
 SourceManager::SourceManager() = default;
 SourceManager::~SourceManager() = default;
 
-base::Result<FileId> SourceManager::addFile(const std::string &path) {
+base::Result<FileId> SourceManager::addFile(const std::string& path) {
   if (auto known = byPath_.find(path); known != byPath_.end())
     return known->second;
   base::Result<std::string> content = base::readFile(path);
@@ -78,7 +78,7 @@ FileId SourceManager::addText(std::string name, std::string text) {
   return FileId{static_cast<uint32_t>(files_.size() - 1)};
 }
 
-const SourceFile &SourceManager::file(FileId id) const {
+const SourceFile& SourceManager::file(FileId id) const {
   VORTEX_CHECK(id.value < files_.size());
   return *files_[id.value];
 }
@@ -97,4 +97,4 @@ std::string SourceManager::describe(SourceRange range) const {
   return file(range.file).name() + ":" + std::to_string(at.line) + ":" + std::to_string(at.column);
 }
 
-} // namespace vortex::source
+}  // namespace vortex::source

@@ -29,7 +29,7 @@ struct SourceRange {
 
   bool isValid() const { return file.isValid(); }
   uint32_t size() const { return end - begin; }
-  friend bool operator==(const SourceRange &, const SourceRange &) = default;
+  friend bool operator==(const SourceRange&, const SourceRange&) = default;
 };
 
 /// Smallest range that covers both; an invalid operand yields the other one. Both must be of the same file.
@@ -39,7 +39,7 @@ SourceRange join(SourceRange first, SourceRange second);
 struct LineColumn {
   uint32_t line = 1;
   uint32_t column = 1;
-  friend bool operator==(const LineColumn &, const LineColumn &) = default;
+  friend bool operator==(const LineColumn&, const LineColumn&) = default;
 };
 
 /// The text of one file, immutable: string_views into text() live as long as the SourceManager.
@@ -47,7 +47,7 @@ class SourceFile {
 public:
   SourceFile(std::string name, std::string text);
 
-  const std::string &name() const { return name_; }
+  const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
   /// At least 1: an empty file has one empty line.
   uint32_t lineCount() const { return static_cast<uint32_t>(lineStarts_.size()); }
@@ -73,15 +73,15 @@ public:
 
   SourceManager();
   ~SourceManager();
-  SourceManager(const SourceManager &) = delete;
-  SourceManager &operator=(const SourceManager &) = delete;
+  SourceManager(const SourceManager&) = delete;
+  SourceManager& operator=(const SourceManager&) = delete;
 
   /// Reads a file from disk; the name shown in diagnostics is `path`. The same path is read once and keeps its id.
-  base::Result<FileId> addFile(const std::string &path);
+  base::Result<FileId> addFile(const std::string& path);
   /// Adds text that is not on disk; always a new file.
   FileId addText(std::string name, std::string text);
 
-  const SourceFile &file(FileId id) const;
+  const SourceFile& file(FileId id) const;
   size_t fileCount() const { return files_.size(); }
 
   /// Text the range covers, clamped to the file.
@@ -95,4 +95,4 @@ private:
   std::unordered_map<std::string, FileId> byPath_;
 };
 
-} // namespace vortex::source
+}  // namespace vortex::source

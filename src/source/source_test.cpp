@@ -10,7 +10,7 @@ namespace {
 
 TEST(Source, EmptyFileHasOneEmptyLine) {
   SourceManager sources;
-  const SourceFile &file = sources.file(sources.addText("a.vx", ""));
+  const SourceFile& file = sources.file(sources.addText("a.vx", ""));
   EXPECT_EQ(file.lineCount(), 1u);
   EXPECT_EQ(file.lineText(1), "");
   EXPECT_EQ(file.lineColumn(0), (LineColumn{1, 1}));
@@ -19,17 +19,17 @@ TEST(Source, EmptyFileHasOneEmptyLine) {
 
 TEST(Source, ColumnsCountCodePoints) {
   SourceManager sources;
-  const SourceFile &file = sources.file(sources.addText("a.vx", "x\n\xC3\xA9\xF0\x9F\x98\x80=\xFF!\n"));
+  const SourceFile& file = sources.file(sources.addText("a.vx", "x\n\xC3\xA9\xF0\x9F\x98\x80=\xFF!\n"));
   EXPECT_EQ(file.lineColumn(2), (LineColumn{2, 1}));
   EXPECT_EQ(file.lineColumn(4), (LineColumn{2, 2}));
   EXPECT_EQ(file.lineColumn(8), (LineColumn{2, 3}));
-  EXPECT_EQ(file.lineColumn(10), (LineColumn{2, 5})); // the stray byte is one column
+  EXPECT_EQ(file.lineColumn(10), (LineColumn{2, 5}));  // the stray byte is one column
   EXPECT_EQ(file.lineCount(), 3u);
 }
 
 TEST(Source, CarriageReturnIsNotPartOfTheLine) {
   SourceManager sources;
-  const SourceFile &file = sources.file(sources.addText("a.vx", "ab\r\ncd"));
+  const SourceFile& file = sources.file(sources.addText("a.vx", "ab\r\ncd"));
   EXPECT_EQ(file.lineText(1), "ab");
   EXPECT_EQ(file.lineText(2), "cd");
 }
@@ -37,7 +37,7 @@ TEST(Source, CarriageReturnIsNotPartOfTheLine) {
 TEST(Source, EveryOffsetMapsToTheLineThatContainsIt) {
   SourceManager sources;
   const std::string text = "a\n\n\nbcd\n\ne";
-  const SourceFile &file = sources.file(sources.addText("a.vx", text));
+  const SourceFile& file = sources.file(sources.addText("a.vx", text));
   uint32_t line = 1, column = 1;
   for (uint32_t i = 0; i <= text.size(); ++i) {
     EXPECT_EQ(file.lineColumn(i), (LineColumn{line, column})) << i;
@@ -69,5 +69,5 @@ TEST(Source, JoinCoversBothAndIgnoresInvalid) {
   EXPECT_EQ(join({}, {file, 1, 6}), (SourceRange{file, 1, 6}));
 }
 
-} // namespace
-} // namespace vortex::source
+}  // namespace
+}  // namespace vortex::source

@@ -31,4 +31,4 @@ inline size_t utf8SequenceLength(std::string_view text) {
   return 0;
 }
 
-} // namespace vortex::source
+}  // namespace vortex::source

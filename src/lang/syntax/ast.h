@@ -15,7 +15,7 @@ struct Module {
   static constexpr uint32_t kMaxHeight = 1500;
 
   FileId file;
-  List<Item *> items;
+  List<Item*> items;
   /// `///` lines at the top of the file that are followed by a blank line.
   List<std::string_view> docLines;
   /// Expr::id of every expression is below this.
@@ -23,4 +23,4 @@ struct Module {
   Arena arena;
 };
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

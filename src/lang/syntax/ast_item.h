@@ -15,22 +15,22 @@ struct Stmt : Node<StmtKind> {
 struct LetStmt : Stmt {
   static constexpr StmtKind kKind = StmtKind::Let;
   bool isVar = false;
-  Pattern *pattern = nullptr;
-  Type *type = nullptr;
-  Expr *init = nullptr;
+  Pattern* pattern = nullptr;
+  Type* type = nullptr;
+  Expr* init = nullptr;
 };
 
 /// An expression, assignment or control-flow statement.
 struct ExprStmt : Stmt {
   static constexpr StmtKind kKind = StmtKind::Expr;
-  Expr *expr = nullptr;
+  Expr* expr = nullptr;
   bool hasSemicolon = false;
 };
 
 /// An item inside a block.
 struct ItemStmt : Stmt {
   static constexpr StmtKind kKind = StmtKind::Item;
-  Item *item = nullptr;
+  Item* item = nullptr;
 };
 
 enum class ItemKind : uint8_t { Function, Struct, Enum, Trait, Impl, TypeAlias, Const, Import };
@@ -49,16 +49,16 @@ struct GenericParam {
   Name name;
   bool isConst = false;
   /// Bounds are NamedTypes.
-  List<Type *> bounds;
-  Type *constType = nullptr;
+  List<Type*> bounds;
+  Type* constType = nullptr;
   GenericArg defaultValue;
   SourceRange range;
 };
 
 /// `where N: PowerOfTwo`, `where T: A + B`.
 struct WherePredicate {
-  Type *subject = nullptr;
-  List<Type *> bounds;
+  Type* subject = nullptr;
+  List<Type*> bounds;
   SourceRange range;
 };
 
@@ -73,7 +73,7 @@ struct Param {
   List<Attribute> attributes;
   Name name;
   /// nullptr only for self parameters.
-  Type *type = nullptr;
+  Type* type = nullptr;
   SelfKind self = SelfKind::None;
   SourceRange range;
 };
@@ -85,17 +85,17 @@ struct FunctionItem : Item {
   Generics generics;
   List<Param> params;
   /// nullptr: ().
-  Type *resultType = nullptr;
+  Type* resultType = nullptr;
   /// The operation in `-> T reduce(op)`: a NameExpr (`add`, `mul`, `min`, `max`, `and`, `or`, or a function); nullptr without one.
-  Expr *reduceOp = nullptr;
-  BlockExpr *body = nullptr;
+  Expr* reduceOp = nullptr;
+  BlockExpr* body = nullptr;
 };
 
 struct Field {
   List<Attribute> attributes;
   List<std::string_view> docLines;
   Name name;
-  Type *type = nullptr;
+  Type* type = nullptr;
   SourceRange range;
 };
 
@@ -103,7 +103,7 @@ struct Field {
 struct StructItem : Item {
   static constexpr ItemKind kKind = ItemKind::Struct;
   Generics generics;
-  List<Type *> traits;
+  List<Type*> traits;
   List<Field> fields;
 };
 
@@ -111,7 +111,7 @@ struct EnumVariant {
   List<std::string_view> docLines;
   Name name;
   /// Explicit discriminant, or nullptr.
-  Expr *value = nullptr;
+  Expr* value = nullptr;
   SourceRange range;
 };
 struct EnumItem : Item {
@@ -123,32 +123,32 @@ struct EnumItem : Item {
 struct TraitItem : Item {
   static constexpr ItemKind kKind = ItemKind::Trait;
   Generics generics;
-  List<Type *> supertraits;
-  List<Item *> members;
+  List<Type*> supertraits;
+  List<Item*> members;
 };
 
 /// `impl T { … }` (trait is nullptr), `impl Trait for T { … }`.
 struct ImplItem : Item {
   static constexpr ItemKind kKind = ItemKind::Impl;
   Generics generics;
-  Type *trait = nullptr;
-  Type *selfType = nullptr;
-  List<Item *> members;
+  Type* trait = nullptr;
+  Type* selfType = nullptr;
+  List<Item*> members;
 };
 
 /// `type X<T> = …`; `aliased` is nullptr only for a trait's associated type, which may have bounds.
 struct TypeAliasItem : Item {
   static constexpr ItemKind kKind = ItemKind::TypeAlias;
   Generics generics;
-  List<Type *> bounds;
-  Type *aliased = nullptr;
+  List<Type*> bounds;
+  Type* aliased = nullptr;
 };
 
 /// `const N: usize = 4`; type may be nullptr (inferred); value is nullptr only in a trait.
 struct ConstItem : Item {
   static constexpr ItemKind kKind = ItemKind::Const;
-  Type *type = nullptr;
-  Expr *value = nullptr;
+  Type* type = nullptr;
+  Expr* value = nullptr;
 };
 
 struct ImportName {
@@ -165,4 +165,4 @@ struct ImportItem : Item {
   List<ImportName> names;
 };
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

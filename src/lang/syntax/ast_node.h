@@ -40,29 +40,29 @@ struct Name {
 /// Bump allocator. Nodes are trivially destructible, so destroying the arena frees everything at once, however deep the tree.
 class Arena {
 public:
-  template <class T, class... Args> T *make(Args &&...args) {
+  template <class T, class... Args> T* make(Args&&... args) {
     static_assert(std::is_trivially_destructible_v<T>);
     return ::new (allocate(sizeof(T), alignof(T))) T{std::forward<Args>(args)...};
   }
-  template <class T> List<T> copyList(const std::vector<T> &values) {
+  template <class T> List<T> copyList(const std::vector<T>& values) {
     static_assert(std::is_trivially_copyable_v<T>);
     if (values.empty())
       return {};
-    T *data = static_cast<T *>(allocate(sizeof(T) * values.size(), alignof(T)));
-    std::memcpy(static_cast<void *>(data), values.data(), sizeof(T) * values.size());
+    T* data = static_cast<T*>(allocate(sizeof(T) * values.size(), alignof(T)));
+    std::memcpy(static_cast<void*>(data), values.data(), sizeof(T) * values.size());
     return {data, values.size()};
   }
   std::string_view copyText(std::string_view text) {
-    char *data = static_cast<char *>(allocate(text.size() + 1, 1));
+    char* data = static_cast<char*>(allocate(text.size() + 1, 1));
     std::memcpy(data, text.data(), text.size());
     return {data, text.size()};
   }
-  void *allocate(size_t bytes, size_t alignment);
+  void* allocate(size_t bytes, size_t alignment);
 
 private:
   std::vector<std::unique_ptr<std::byte[]>> chunks_;
-  std::byte *next_ = nullptr;
-  std::byte *end_ = nullptr;
+  std::byte* next_ = nullptr;
+  std::byte* end_ = nullptr;
 };
 
 /// What Expr, Type, Pattern, Stmt and Item share. `Derived::kKind` names the kind of each concrete node:
@@ -73,25 +73,25 @@ template <class KindT> struct Node {
 
   template <class T> bool is() const { return kind == T::kKind; }
   /// The kind must match.
-  template <class T> T *as() {
+  template <class T> T* as() {
     VORTEX_CHECK(kind == T::kKind);
-    return static_cast<T *>(this);
+    return static_cast<T*>(this);
   }
-  template <class T> const T *as() const {
+  template <class T> const T* as() const {
     VORTEX_CHECK(kind == T::kKind);
-    return static_cast<const T *>(this);
+    return static_cast<const T*>(this);
   }
   /// nullptr when the kind differs.
-  template <class T> T *tryAs() { return kind == T::kKind ? static_cast<T *>(this) : nullptr; }
-  template <class T> const T *tryAs() const { return kind == T::kKind ? static_cast<const T *>(this) : nullptr; }
+  template <class T> T* tryAs() { return kind == T::kKind ? static_cast<T*>(this) : nullptr; }
+  template <class T> const T* tryAs() const { return kind == T::kKind ? static_cast<const T*>(this) : nullptr; }
 };
 
 /// `name = value` or `value`: an argument of a call, an attribute or a memory space.
 /// In `@schedule`, `stages(a..b): x, y` is one Arg: `value` the call `stages(a..b)`, `strategies` the list [x, y].
 struct Arg {
   Name name;
-  Expr *value = nullptr;
-  List<Expr *> strategies;
+  Expr* value = nullptr;
+  List<Expr*> strategies;
   SourceRange range;
 };
 
@@ -106,9 +106,9 @@ struct Attribute {
 /// One entry of `<…>`: exactly one of `type` and `expr` is set. A lone name, `N`, is always a NamedType (it may turn out to name a
 /// const or a dimension); a shape `[M, 3 * D]` is an ArrayExpr; `[T; N]` is an ArrayType; `N * 2`, `256`, `{e}` are expressions.
 struct GenericArg {
-  Type *type = nullptr;
-  Expr *expr = nullptr;
+  Type* type = nullptr;
+  Expr* expr = nullptr;
   SourceRange range;
 };
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

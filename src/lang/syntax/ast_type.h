@@ -25,27 +25,27 @@ struct NamedType : Type {
 /// `[T; N]`.
 struct ArrayType : Type {
   static constexpr TypeKind kKind = TypeKind::Array;
-  Type *elem = nullptr;
-  Expr *count = nullptr;
+  Type* elem = nullptr;
+  Expr* count = nullptr;
 };
 
 /// `(A, B)`; `()` is the unit type.
 struct TupleType : Type {
   static constexpr TypeKind kKind = TypeKind::Tuple;
-  List<Type *> elems;
+  List<Type*> elems;
 };
 
 /// `&T`, `&mut T`.
 struct RefType : Type {
   static constexpr TypeKind kKind = TypeKind::Ref;
   bool isMutable = false;
-  Type *inner = nullptr;
+  Type* inner = nullptr;
 };
 
 /// `T @shared`, `T @shared(layout = .bank_conflict_free)`.
 struct SpacedType : Type {
   static constexpr TypeKind kKind = TypeKind::Spaced;
-  Type *inner = nullptr;
+  Type* inner = nullptr;
   /// Name and arguments of the space; its range starts at `@`.
   Attribute space;
 };
@@ -53,8 +53,8 @@ struct SpacedType : Type {
 /// `fn(A, B) -> C`: the type of a closure parameter of a library function.
 struct FunctionType : Type {
   static constexpr TypeKind kKind = TypeKind::Function;
-  List<Type *> params;
-  Type *result = nullptr;
+  List<Type*> params;
+  Type* result = nullptr;
 };
 
 /// `_`.
@@ -91,25 +91,25 @@ struct PathPattern : Pattern {
 /// Int, Float, Bool, String, or the negation of a number.
 struct LiteralPattern : Pattern {
   static constexpr PatternKind kKind = PatternKind::Literal;
-  Expr *value = nullptr;
+  Expr* value = nullptr;
 };
 
 /// `a..b`, end exclusive.
 struct RangePattern : Pattern {
   static constexpr PatternKind kKind = PatternKind::Range;
-  Expr *begin = nullptr;
-  Expr *end = nullptr;
+  Expr* begin = nullptr;
+  Expr* end = nullptr;
 };
 
 struct TuplePattern : Pattern {
   static constexpr PatternKind kKind = PatternKind::Tuple;
-  List<Pattern *> elems;
+  List<Pattern*> elems;
 };
 
 struct FieldPattern {
   Name name;
   /// For the shorthand `S { x }` a NamePattern of the same name.
-  Pattern *pattern = nullptr;
+  Pattern* pattern = nullptr;
 };
 /// `S { x, y: p }`.
 struct StructPattern : Pattern {
@@ -121,7 +121,7 @@ struct StructPattern : Pattern {
 /// `a | b`.
 struct OrPattern : Pattern {
   static constexpr PatternKind kKind = PatternKind::Or;
-  List<Pattern *> alternatives;
+  List<Pattern*> alternatives;
 };
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

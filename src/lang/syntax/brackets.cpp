@@ -15,8 +15,8 @@ namespace {
 
 class Balancer {
 public:
-  Balancer(const std::vector<Token> &input, const std::vector<uint32_t> &repairs, source::FileId file,
-           const source::SourceManager &sources, diag::DiagnosticSink &sink)
+  Balancer(const std::vector<Token>& input, const std::vector<uint32_t>& repairs, source::FileId file,
+           const source::SourceManager& sources, diag::DiagnosticSink& sink)
       : input_(input), repairs_(repairs), file_(file), sources_(sources), sink_(sink) {}
 
   /// Balances; `repairs` are the input tokens before which a `}` is added.
@@ -31,7 +31,7 @@ public:
 
   /// The tokens with their partners and `comments` moved to the new token indices.
   TokenStream finish(std::vector<Comment> comments) {
-    for (Comment &comment : comments)
+    for (Comment& comment : comments)
       comment.tokenIndex = newIndex_[comment.tokenIndex];
     stream_.comments = std::move(comments);
     return std::move(stream_);
@@ -64,15 +64,15 @@ private:
     bool isParams;
   };
 
-  source::SourceRange rangeOf(const Token &token) const { return {file_, token.begin, token.end}; }
-  uint32_t indentOf(const Token &token) const {
-    const source::SourceFile &text = sources_.file(file_);
+  source::SourceRange rangeOf(const Token& token) const { return {file_, token.begin, token.end}; }
+  uint32_t indentOf(const Token& token) const {
+    const source::SourceFile& text = sources_.file(file_);
     const std::string_view line = text.lineText(text.lineOf(token.begin));
     return static_cast<uint32_t>(std::min(line.find_first_not_of(" \t"), line.size()));
   }
 
   void step(size_t i) {
-    const Token &token = input_[i];
+    const Token& token = input_[i];
     if (token.tok == Tok::EndOfFile) {
       while (!open_.empty())
         closeSynthetically(token, nullptr);
@@ -93,15 +93,18 @@ private:
       append(token);
   }
 
-  void append(const Token &token) {
+  void append(const Token& token) {
     const auto index = static_cast<uint32_t>(stream_.tokens.size());
     stream_.tokens.push_back(token);
     stream_.partner.push_back(0);
     if (!open_.empty() && open_.back().tok != Tok::LBrace)
       stream_.tokens.back().newlineBefore = false;
     if (isOpening(token.tok)) {
-      const auto before = [&](uint32_t count) { return index >= count ? stream_.tokens[index - count].tok : Tok::EndOfFile; };
-      const bool isParams = token.tok == Tok::LParen && before(1) == Tok::Identifier && (before(2) == Tok::KwFn || before(2) == Tok::KwKernel);
+      const auto before = [&](uint32_t count) {
+        return index >= count ? stream_.tokens[index - count].tok : Tok::EndOfFile;
+      };
+      const bool isParams = token.tok == Tok::LParen && before(1) == Tok::Identifier &&
+                            (before(2) == Tok::KwFn || before(2) == Tok::KwKernel);
       open_.push_back({token.tok, index, isParams});
       ++openCount_[static_cast<size_t>(token.tok)];
     } else if (isClosing(token.tok)) {
@@ -113,7 +116,7 @@ private:
   }
 
   /// Makes the innermost open bracket the one `token` closes; false if `token` closes nothing and is to be dropped.
-  bool prepareClosing(const Token &token) {
+  bool prepareClosing(const Token& token) {
     const Tok opening = openingOf(token.tok);
     // A `)` or `]` never closes across an open block: then it is the surplus one.
     size_t depth = openCount_[static_cast<size_t>(opening)] == 0 ? 0 : open_.size();
@@ -135,15 +138,15 @@ private:
   }
 
   /// Remembers the first `}` that stands further left than the line of its `{`: an inner `}` is probably missing there.
-  void noteIndent(const Token &closing) {
+  void noteIndent(const Token& closing) {
     if (closing.tok != Tok::RBrace || !closing.newlineBefore || closing.isSynthetic || suspicious_)
       return;
-    const Token &opening = stream_.tokens[open_.back().index];
+    const Token& opening = stream_.tokens[open_.back().index];
     if (indentOf(closing) < indentOf(opening))
       suspicious_ = opening;
   }
 
-  void closeSynthetically(const Token &before, const Token *mismatch) {
+  void closeSynthetically(const Token& before, const Token* mismatch) {
     const Token opening = stream_.tokens[open_.back().index];
     ok_ = false;
     if (++unclosedCount_ > kMaxUnclosed)
@@ -161,7 +164,7 @@ private:
     appendSynthetic(opening, before);
   }
 
-  void appendSynthetic(const Token &opening, const Token &before) {
+  void appendSynthetic(const Token& opening, const Token& before) {
     Token token{.tok = closingOf(opening.tok), .newlineBefore = before.newlineBefore, .isSynthetic = true};
     token.begin = token.end = stream_.tokens.back().end;
     append(token);
@@ -176,22 +179,31 @@ private:
     if (!input_[i].newlineBefore || open_.empty() || open_.back().tok == Tok::LBrace)
       return false;
     switch (input_[i].tok) {
-    case Tok::KwLet: case Tok::KwVar: case Tok::KwKernel: case Tok::KwStruct: case Tok::KwEnum: case Tok::KwTrait: case Tok::KwImpl:
-    case Tok::KwImport: case Tok::KwPub: case Tok::KwFor: case Tok::KwWhile: case Tok::KwReturn:
-      return true;
-    case Tok::KwFn: case Tok::KwType: case Tok::KwConst:
-      return i + 1 < input_.size() && input_[i + 1].tok == Tok::Identifier;
-    default:
-      return false;
+    case Tok::KwLet:
+    case Tok::KwVar:
+    case Tok::KwKernel:
+    case Tok::KwStruct:
+    case Tok::KwEnum:
+    case Tok::KwTrait:
+    case Tok::KwImpl:
+    case Tok::KwImport:
+    case Tok::KwPub:
+    case Tok::KwFor:
+    case Tok::KwWhile:
+    case Tok::KwReturn: return true;
+    case Tok::KwFn:
+    case Tok::KwType:
+    case Tok::KwConst: return i + 1 < input_.size() && input_[i + 1].tok == Tok::Identifier;
+    default: return false;
     }
   }
 
-  const std::vector<Token> &input_;
-  const std::vector<uint32_t> &repairs_;
+  const std::vector<Token>& input_;
+  const std::vector<uint32_t>& repairs_;
   TokenStream stream_;
   source::FileId file_;
-  const source::SourceManager &sources_;
-  diag::DiagnosticSink &sink_;
+  const source::SourceManager& sources_;
+  diag::DiagnosticSink& sink_;
   std::vector<Open> open_;
   std::vector<uint32_t> newIndex_;
   std::optional<Token> suspicious_;
@@ -202,9 +214,10 @@ private:
   bool ok_ = true;
 };
 
-} // namespace
+}  // namespace
 
-bool balanceBrackets(TokenStream &stream, source::FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink) {
+bool balanceBrackets(TokenStream& stream, source::FileId file, const source::SourceManager& sources,
+                     diag::DiagnosticSink& sink) {
   constexpr size_t kMaxRepairs = 8;
   const std::vector<Token> input = std::move(stream.tokens);
   std::vector<uint32_t> repairs;
@@ -215,7 +228,7 @@ bool balanceBrackets(TokenStream &stream, source::FileId file, const source::Sou
     balancer.run();
     const std::optional<Balancer::Repair> repair = repairs.size() < kMaxRepairs ? balancer.repair() : std::nullopt;
     if (!repair) {
-      for (const diag::Diagnostic &diagnostic : trial.all())
+      for (const diag::Diagnostic& diagnostic : trial.all())
         sink.report(diagnostic);
       stream = balancer.finish(std::move(stream.comments));
       return isOk && balancer.isOk();
@@ -227,4 +240,4 @@ bool balanceBrackets(TokenStream &stream, source::FileId file, const source::Sou
   }
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

@@ -21,19 +21,27 @@ struct Lookalike {
   std::string_view character, meant, name;
 };
 constexpr auto kLookalikes = std::to_array<Lookalike>({
-    {"\xE2\x80\x9C", "\"", "a typographic quote"}, {"\xE2\x80\x9D", "\"", "a typographic quote"},
-    {"\xE2\x80\x98", "'", "a typographic quote"},  {"\xE2\x80\x99", "'", "a typographic quote"},
-    {"\xE2\x88\x92", "-", "a minus sign"},         {"\xE2\x80\x93", "-", "a dash"},
-    {"\xE2\x80\x94", "-", "a dash"},               {"\xC3\x97", "*", "a multiplication sign"},
-    {"\xC2\xA0", " ", "a no-break space"},         {"\xE2\x80\xA6", "...", "an ellipsis character"},
-    {"\xEF\xBC\x8C", ",", "a full-width comma"},   {"\xEF\xBC\x9B", ";", "a full-width semicolon"},
-    {"\xE2\x89\xA4", "<=", "a mathematical sign"}, {"\xE2\x89\xA5", ">=", "a mathematical sign"},
-    {"\xE2\x89\xA0", "!=", "a mathematical sign"}, {"\xE2\x86\x92", "->", "an arrow character"},
+    {"\xE2\x80\x9C", "\"", "a typographic quote"},
+    {"\xE2\x80\x9D", "\"", "a typographic quote"},
+    {"\xE2\x80\x98", "'", "a typographic quote"},
+    {"\xE2\x80\x99", "'", "a typographic quote"},
+    {"\xE2\x88\x92", "-", "a minus sign"},
+    {"\xE2\x80\x93", "-", "a dash"},
+    {"\xE2\x80\x94", "-", "a dash"},
+    {"\xC3\x97", "*", "a multiplication sign"},
+    {"\xC2\xA0", " ", "a no-break space"},
+    {"\xE2\x80\xA6", "...", "an ellipsis character"},
+    {"\xEF\xBC\x8C", ",", "a full-width comma"},
+    {"\xEF\xBC\x9B", ";", "a full-width semicolon"},
+    {"\xE2\x89\xA4", "<=", "a mathematical sign"},
+    {"\xE2\x89\xA5", ">=", "a mathematical sign"},
+    {"\xE2\x89\xA0", "!=", "a mathematical sign"},
+    {"\xE2\x86\x92", "->", "an arrow character"},
 });
 
 class Lexer {
 public:
-  Lexer(FileId file, std::string_view text, diag::DiagnosticSink &sink) : file_(file), text_(text), sink_(sink) {}
+  Lexer(FileId file, std::string_view text, diag::DiagnosticSink& sink) : file_(file), text_(text), sink_(sink) {}
 
   TokenStream run() {
     if (text_.starts_with("\xEF\xBB\xBF"))
@@ -177,7 +185,8 @@ private:
       push(Tok::Int, begin);
       return;
     }
-    const bool isPrefixed = peek() == '0' && (peek(1) == 'x' || peek(1) == 'b' || peek(1) == 'X' || peek(1) == 'B' || peek(1) == 'o');
+    const bool isPrefixed =
+        peek() == '0' && (peek(1) == 'x' || peek(1) == 'b' || peek(1) == 'X' || peek(1) == 'B' || peek(1) == 'o');
     bool isFloat = false;
     digits(isPrefixed);
     // `1..n` is a range and `1.max(2)` a call.
@@ -233,9 +242,12 @@ private:
     if (length == 0) {
       // `\` plus one character; never past the end of the line.
       const std::string_view next = text_.substr(at_ + 1);
-      const size_t skipped = next.empty() || next.front() == '\n' ? 0 : std::max<size_t>(1, source::utf8SequenceLength(next));
+      const size_t skipped =
+          next.empty() || next.front() == '\n' ? 0 : std::max<size_t>(1, source::utf8SequenceLength(next));
       at_ += static_cast<uint32_t>(1 + skipped);
-      sink_.error("E0108", range(begin, at_), "unknown escape `" + std::string(text_.substr(begin, at_ - begin)) + "` in a string")
+      sink_
+          .error("E0108", range(begin, at_),
+                 "unknown escape `" + std::string(text_.substr(begin, at_ - begin)) + "` in a string")
           .help("write `\\\\` for a backslash; known are \\n \\t \\r \\0 \\\\ \\\" \\' \\xHH \\u{HHHH}");
       return;
     }
@@ -258,10 +270,11 @@ private:
       return;
     }
     auto error = sink_.error("E0101", range(begin, at_), "unexpected character `" + character + "`");
-    for (const Lookalike &lookalike : kLookalikes)
+    for (const Lookalike& lookalike : kLookalikes)
       if (lookalike.character == character)
         error.primary("this is " + std::string(lookalike.name))
-            .fix(range(begin, begin + static_cast<uint32_t>(character.size())), std::string(lookalike.meant), "write the ASCII character");
+            .fix(range(begin, begin + static_cast<uint32_t>(character.size())), std::string(lookalike.meant),
+                 "write the ASCII character");
     if (character == "'")
       error.help("there are no character literals; strings are written with `\"`");
     else if (character == "#")
@@ -280,16 +293,16 @@ private:
 
   FileId file_;
   std::string_view text_;
-  diag::DiagnosticSink &sink_;
+  diag::DiagnosticSink& sink_;
   TokenStream stream_;
   uint32_t at_ = 0;
   bool newline_ = false;
 };
 
-} // namespace
+}  // namespace
 
-TokenStream lex(FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink) {
+TokenStream lex(FileId file, const source::SourceManager& sources, diag::DiagnosticSink& sink) {
   return Lexer(file, sources.file(file).text(), sink).run();
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

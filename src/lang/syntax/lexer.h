@@ -32,11 +32,12 @@ struct TokenStream {
 Tok operatorAt(std::string_view text);
 
 /// Text that is not UTF-8 or contains NUL gives one error and an empty stream. Every byte sequence ends in a valid stream.
-TokenStream lex(source::FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink);
+TokenStream lex(source::FileId file, const source::SourceManager& sources, diag::DiagnosticSink& sink);
 
 /// Matches the brackets: reports unclosed and surplus ones, inserts synthetic closing brackets and drops surplus closing ones, so that
 /// afterwards every bracket has a partner. Clears newlineBefore directly inside of `(` and `[`, where a newline ends nothing.
 /// Returns false if it reported anything.
-bool balanceBrackets(TokenStream &stream, source::FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink);
+bool balanceBrackets(TokenStream& stream, source::FileId file, const source::SourceManager& sources,
+                     diag::DiagnosticSink& sink);
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

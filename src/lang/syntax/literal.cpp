@@ -6,10 +6,11 @@
 namespace vortex::lang::syntax {
 namespace {
 
-constexpr auto kIntSuffixes = std::to_array<std::string_view>({"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "usize"});
+constexpr auto kIntSuffixes =
+    std::to_array<std::string_view>({"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "usize"});
 constexpr auto kFloatSuffixes = std::to_array<std::string_view>({"f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64"});
 
-template <class Words> bool contains(const Words &words, std::string_view word) {
+template <class Words> bool contains(const Words& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -67,7 +68,7 @@ std::string withoutUnderscores(std::string_view text) {
 }
 
 std::string prefixedProblem(std::string_view text, uint8_t base) {
-  const char *name = base == 16 ? "hexadecimal" : "binary";
+  const char* name = base == 16 ? "hexadecimal" : "binary";
   if (base == 8)
     return "there are no octal numbers";
   if (text[1] == 'X' || text[1] == 'B')
@@ -85,7 +86,7 @@ std::string prefixedProblem(std::string_view text, uint8_t base) {
   return "`" + std::string(suffix) + "` is not a scalar type";
 }
 
-void appendUtf8(std::string &out, uint32_t code) {
+void appendUtf8(std::string& out, uint32_t code) {
   if (code < 0x80) {
     out += static_cast<char>(code);
   } else if (code < 0x800) {
@@ -104,7 +105,7 @@ void appendUtf8(std::string &out, uint32_t code) {
 }
 
 /// `\u{…}` with 1 to 6 hexadecimal digits naming a Unicode scalar value.
-size_t decodeUnicodeEscape(std::string_view text, std::string &out) {
+size_t decodeUnicodeEscape(std::string_view text, std::string& out) {
   if (text.size() < 4 || text[2] != '{')
     return 0;
   uint32_t code = 0;
@@ -117,7 +118,7 @@ size_t decodeUnicodeEscape(std::string_view text, std::string &out) {
   return at + 1;
 }
 
-} // namespace
+}  // namespace
 
 bool isScalarSuffix(std::string_view word) { return contains(kIntSuffixes, word) || contains(kFloatSuffixes, word); }
 
@@ -137,7 +138,9 @@ std::string numberProblem(std::string_view written) {
   if (suffix.empty() || contains(kFloatSuffixes, suffix))
     return {};
   if (contains(kIntSuffixes, suffix))
-    return isFloat ? "a number with a fraction or an exponent cannot have the integer type `" + std::string(suffix) + "`" : "";
+    return isFloat
+               ? "a number with a fraction or an exponent cannot have the integer type `" + std::string(suffix) + "`"
+               : "";
   if ((suffix.front() == 'e' || suffix.front() == 'E') && (suffix.size() == 1 || suffix[1] == '_'))
     return "the exponent has no digits";
   return "`" + std::string(suffix) + "` is not a scalar type";
@@ -154,7 +157,7 @@ NumberParts splitNumber(std::string_view written) {
   return parts;
 }
 
-size_t decodeEscape(std::string_view text, std::string &out) {
+size_t decodeEscape(std::string_view text, std::string& out) {
   if (text.size() < 2)
     return 0;
   switch (text[1]) {
@@ -170,10 +173,8 @@ size_t decodeEscape(std::string_view text, std::string &out) {
       return 0;
     out += static_cast<char>(digitValue(text[2]) * 16 + digitValue(text[3]));
     return 4;
-  case 'u':
-    return decodeUnicodeEscape(text, out);
-  default:
-    return 0;
+  case 'u': return decodeUnicodeEscape(text, out);
+  default: return 0;
   }
 }
 
@@ -189,7 +190,7 @@ std::string decodeString(std::string_view written) {
   return out;
 }
 
-bool parseUnsigned128(std::string_view digits, uint32_t base, unsigned __int128 &value) {
+bool parseUnsigned128(std::string_view digits, uint32_t base, unsigned __int128& value) {
   value = 0;
   for (char c : digits) {
     unsigned __int128 next;
@@ -200,4 +201,4 @@ bool parseUnsigned128(std::string_view digits, uint32_t base, unsigned __int128 
   return true;
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

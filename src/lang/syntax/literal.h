@@ -27,12 +27,12 @@ bool hasExponent(std::string_view written);
 bool isScalarSuffix(std::string_view word);
 
 /// Decodes the escape at the start of `text` (which starts with `\`), appends UTF-8 to `out` and returns its length; 0 if unknown.
-size_t decodeEscape(std::string_view text, std::string &out);
+size_t decodeEscape(std::string_view text, std::string& out);
 
 /// The value of a string token including its quotes; unknown escapes are kept as written.
 std::string decodeString(std::string_view written);
 
 /// `digits` in `base` as a 128-bit number; false if it does not fit.
-bool parseUnsigned128(std::string_view digits, uint32_t base, unsigned __int128 &value);
+bool parseUnsigned128(std::string_view digits, uint32_t base, unsigned __int128& value);
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

@@ -4,9 +4,9 @@
 
 namespace vortex::lang::syntax {
 
-Expr *Parser::parseCondition() {
+Expr* Parser::parseCondition() {
   const Scoped noStruct(noStruct_, true);
-  Expr *condition = parseExpr();
+  Expr* condition = parseExpr();
   if (is(Tok::Eq) && !failed_) {
     complain("E0120", here(), "an assignment has no value").primary("compare with `==`");
     advance();
@@ -15,10 +15,10 @@ Expr *Parser::parseCondition() {
   return condition;
 }
 
-Expr *Parser::parseIf() {
+Expr* Parser::parseIf() {
   const uint32_t first = at_;
   std::vector<IfBranch> branches;
-  BlockExpr *elseBody = nullptr;
+  BlockExpr* elseBody = nullptr;
   uint32_t branchFirst = at_;
   advance();
   while (true) {
@@ -36,8 +36,8 @@ Expr *Parser::parseIf() {
     elseBody = expectBlock("or `if` after `else`");
     break;
   }
-  auto *expr = makeExpr<IfExpr>(since(first), {elseBody});
-  for (const IfBranch &branch : branches) {
+  auto* expr = makeExpr<IfExpr>(since(first), {elseBody});
+  for (const IfBranch& branch : branches) {
     raise(expr, branch.condition);
     raise(expr, branch.body);
   }
@@ -46,10 +46,10 @@ Expr *Parser::parseIf() {
   return checkHeight(expr);
 }
 
-Expr *Parser::parseMatch() {
+Expr* Parser::parseMatch() {
   const uint32_t first = at_;
   advance();
-  Expr *subject = parseCondition();
+  Expr* subject = parseCondition();
   if (failed_ || !is(Tok::LBrace)) {
     if (!failed_)
       failExpected("`{` after the value to match");
@@ -70,7 +70,7 @@ Expr *Parser::parseMatch() {
     if (!failed_) {
       // A block ends its arm, so that the `.Name` of the next line is a pattern.
       const bool isBlock = is(Tok::LBrace);
-      arm.body = isBlock ? static_cast<Expr *>(parseBlock()) : parseStatementExpr();
+      arm.body = isBlock ? static_cast<Expr*>(parseBlock()) : parseStatementExpr();
       arm.range = since(start);
       arms.push_back(arm);
       if (!accept(Tok::Comma) && !failed_ && !isBlock && at_ < close && !newlineBefore())
@@ -85,8 +85,8 @@ Expr *Parser::parseMatch() {
   }
   at_ = close;
   advance();
-  auto *match = makeExpr<MatchExpr>(since(first), {subject});
-  for (const MatchArm &arm : arms) {
+  auto* match = makeExpr<MatchExpr>(since(first), {subject});
+  for (const MatchArm& arm : arms) {
     raise(match, arm.guard);
     raise(match, arm.body);
   }
@@ -95,62 +95,62 @@ Expr *Parser::parseMatch() {
   return checkHeight(match);
 }
 
-Expr *Parser::parseWhile() {
+Expr* Parser::parseWhile() {
   const uint32_t first = at_;
   advance();
-  Expr *condition = parseCondition();
-  BlockExpr *body = expectBlock("after the condition");
-  auto *loop = makeExpr<WhileExpr>(since(first), {condition, body});
+  Expr* condition = parseCondition();
+  BlockExpr* body = expectBlock("after the condition");
+  auto* loop = makeExpr<WhileExpr>(since(first), {condition, body});
   loop->condition = condition;
   loop->body = body;
   return checkHeight(loop);
 }
 
-Expr *Parser::parseLoop() {
+Expr* Parser::parseLoop() {
   const uint32_t first = at_;
   advance();
-  BlockExpr *body = expectBlock("after `loop`");
-  auto *loop = makeExpr<LoopExpr>(since(first), {body});
+  BlockExpr* body = expectBlock("after `loop`");
+  auto* loop = makeExpr<LoopExpr>(since(first), {body});
   loop->body = body;
   return checkHeight(loop);
 }
 
-Expr *Parser::parseFor() {
+Expr* Parser::parseFor() {
   const uint32_t first = at_;
   advance();
   if (is(Tok::LParen) && stream_.partner[at_] + 1 < stream_.tokens.size() && bracketHasSemicolon(at_)) {
     fail("E0117", here(), "there are no C-style `for` loops").help("write `for i in 0..n { … }`");
     return errorExpr();
   }
-  Pattern *pattern = parsePattern(false);
+  Pattern* pattern = parsePattern(false);
   if (!failed_)
     expect(Tok::KwIn, "after the loop variable");
-  Expr *iterable = failed_ ? errorExpr() : parseCondition();
-  BlockExpr *body = expectBlock("after the range of the loop");
-  auto *loop = makeExpr<ForExpr>(since(first), {iterable, body});
+  Expr* iterable = failed_ ? errorExpr() : parseCondition();
+  BlockExpr* body = expectBlock("after the range of the loop");
+  auto* loop = makeExpr<ForExpr>(since(first), {iterable, body});
   loop->pattern = pattern;
   loop->iterable = iterable;
   loop->body = body;
   return checkHeight(loop);
 }
 
-Expr *Parser::parseJump() {
+Expr* Parser::parseJump() {
   const uint32_t first = at_;
   const Tok tok = current().tok;
   advance();
   if (tok == Tok::KwContinue)
     return makeExpr<ContinueExpr>(since(first));
-  Expr *value = nullptr;
+  Expr* value = nullptr;
   if (startsExpr() && !newlineBefore() && !(noStruct_ && is(Tok::LBrace)))
     value = parseExpr();
   if (tok == Tok::KwBreak) {
-    auto *jump = makeExpr<BreakExpr>(since(first), {value});
+    auto* jump = makeExpr<BreakExpr>(since(first), {value});
     jump->value = value;
     return checkHeight(jump);
   }
-  auto *jump = makeExpr<ReturnExpr>(since(first), {value});
+  auto* jump = makeExpr<ReturnExpr>(since(first), {value});
   jump->value = value;
   return checkHeight(jump);
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

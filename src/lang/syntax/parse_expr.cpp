@@ -58,7 +58,7 @@ std::optional<BinaryOp> compoundOperator(Tok tok) {
   }
 }
 
-} // namespace
+}  // namespace
 
 std::string_view spelling(BinaryOp op) {
   switch (op) {
@@ -88,32 +88,29 @@ std::string_view spelling(BinaryOp op) {
 
 std::string_view spelling(UnaryOp op) { return op == UnaryOp::Neg ? "-" : op == UnaryOp::Not ? "!" : "*"; }
 
-Expr *Parser::parseExpr() {
+Expr* Parser::parseExpr() {
   const Nest nest(*this);
   return nest ? parseRange(false) : errorExpr();
 }
 
-bool Parser::isAssignTarget(const Expr *expr) const {
+bool Parser::isAssignTarget(const Expr* expr) const {
   switch (expr->kind) {
   case ExprKind::Error:
   case ExprKind::Name:
   case ExprKind::Member:
   case ExprKind::TupleMember:
-  case ExprKind::Index:
-    return true;
-  case ExprKind::Unary:
-    return expr->as<UnaryExpr>()->op == UnaryOp::Deref;
+  case ExprKind::Index: return true;
+  case ExprKind::Unary: return expr->as<UnaryExpr>()->op == UnaryOp::Deref;
   case ExprKind::Tuple:
     return std::all_of(expr->as<TupleExpr>()->elems.begin(), expr->as<TupleExpr>()->elems.end(),
-                       [&](const Expr *elem) { return isAssignTarget(elem); });
-  default:
-    return false;
+                       [&](const Expr* elem) { return isAssignTarget(elem); });
+  default: return false;
   }
 }
 
-Expr *Parser::parseStatementExpr() {
+Expr* Parser::parseStatementExpr() {
   const uint32_t first = at_;
-  Expr *target = parseExpr();
+  Expr* target = parseExpr();
   const std::optional<BinaryOp> compound = compoundOperator(current().tok);
   if (failed_ || (!is(Tok::Eq) && !compound) || newlineBefore())
     return target;
@@ -121,10 +118,10 @@ Expr *Parser::parseStatementExpr() {
     complain("E0129", target->range, "this cannot be assigned to").primary("not a variable, field, element or slice");
   const SourceRange opRange = here();
   advance();
-  Expr *value = parseExpr();
+  Expr* value = parseExpr();
   if (is(Tok::Eq) && !failed_)
     fail("E0120", here(), "an assignment has no value").help("write one assignment per statement");
-  auto *assign = makeExpr<AssignExpr>(since(first), {target, value});
+  auto* assign = makeExpr<AssignExpr>(since(first), {target, value});
   assign->isCompound = compound.has_value();
   assign->op = compound.value_or(BinaryOp::Add);
   assign->opRange = opRange;
@@ -133,9 +130,9 @@ Expr *Parser::parseStatementExpr() {
   return checkHeight(assign);
 }
 
-Expr *Parser::parseRange(bool isOpenAllowed) {
+Expr* Parser::parseRange(bool isOpenAllowed) {
   const uint32_t first = at_;
-  Expr *begin = is(Tok::DotDot) ? nullptr : parseBinary(0);
+  Expr* begin = is(Tok::DotDot) ? nullptr : parseBinary(0);
   if (failed_ || !is(Tok::DotDot) || (begin && newlineBefore()))
     return begin ? begin : errorExpr();
   const SourceRange dots = here();
@@ -145,22 +142,24 @@ Expr *Parser::parseRange(bool isOpenAllowed) {
     advance();
   }
   const bool endIsLength = accept(Tok::Plus);
-  Expr *end = endIsLength || (startsExpr() && !newlineBefore() && !(noStruct_ && is(Tok::LBrace))) ? parseBinary(0) : nullptr;
+  Expr* end =
+      endIsLength || (startsExpr() && !newlineBefore() && !(noStruct_ && is(Tok::LBrace))) ? parseBinary(0) : nullptr;
   if (!isOpenAllowed && (!begin || !end))
     complain("E0121", dots, begin ? "this range has no end" : "this range has no begin")
         .help("only inside an index, `t[..n]`, may the ends be left out");
-  auto *range = makeExpr<RangeExpr>(since(first), {begin, end});
+  auto* range = makeExpr<RangeExpr>(since(first), {begin, end});
   range->begin = begin;
   range->end = end;
   range->endIsLength = endIsLength;
   if (is(Tok::DotDot) && !newlineBefore() && !failed_)
-    fail("E0110", here(), "expected the end of the range, found `..`").help("there are no ranges with a step: use `range(a, b, step)`");
+    fail("E0110", here(), "expected the end of the range, found `..`")
+        .help("there are no ranges with a step: use `range(a, b, step)`");
   return checkHeight(range);
 }
 
-Expr *Parser::parseBinary(int minPrecedence) {
+Expr* Parser::parseBinary(int minPrecedence) {
   const uint32_t first = at_;
-  Expr *lhs = parseCast();
+  Expr* lhs = parseCast();
   bool isComparison = false;
   while (!failed_ && !newlineBefore()) {
     const std::optional<Operator> found = binaryOperator(current().tok);
@@ -173,14 +172,16 @@ Expr *Parser::parseBinary(int minPrecedence) {
     const SourceRange opRange = here();
     const Tok opTok = current().tok;
     advance();
-    if (is(opTok) && isAdjacent() && (opTok == Tok::Plus || (opTok == Tok::Minus && (isClosing(ahead(1).tok) || ahead(1).newlineBefore || ahead(1).tok == Tok::Semicolon)))) {
+    if (is(opTok) && isAdjacent() &&
+        (opTok == Tok::Plus || (opTok == Tok::Minus && (isClosing(ahead(1).tok) || ahead(1).newlineBefore ||
+                                                        ahead(1).tok == Tok::Semicolon)))) {
       const std::string op(spelling(opTok));
       complain("E0117", join(opRange, here()), "there is no `" + op + op + "`").help("write `" + op + "= 1`");
       advance();
       break;
     }
-    Expr *rhs = parseBinary(found->precedence + 1);
-    auto *binary = makeExpr<BinaryExpr>(since(first), {lhs, rhs});
+    Expr* rhs = parseBinary(found->precedence + 1);
+    auto* binary = makeExpr<BinaryExpr>(since(first), {lhs, rhs});
     binary->op = found->op;
     binary->opRange = opRange;
     binary->lhs = lhs;
@@ -190,13 +191,13 @@ Expr *Parser::parseBinary(int minPrecedence) {
   return lhs;
 }
 
-Expr *Parser::parseCast() {
+Expr* Parser::parseCast() {
   const uint32_t first = at_;
-  Expr *expr = parseUnary();
+  Expr* expr = parseUnary();
   while (!failed_ && !newlineBefore() && is(Tok::KwAs)) {
     advance();
-    Type *type = parseType(false);
-    auto *cast = makeExpr<CastExpr>(since(first), {expr});
+    Type* type = parseType(false);
+    auto* cast = makeExpr<CastExpr>(since(first), {expr});
     cast->operand = expr;
     cast->type = type;
     expr = checkHeight(cast);
@@ -204,8 +205,8 @@ Expr *Parser::parseCast() {
   if (expr->is<CastExpr>() && is(Tok::StarStar) && !failed_ && !newlineBefore()) {
     const SourceRange opRange = here();
     advance();
-    Expr *rhs = parseUnary();
-    auto *power = makeExpr<BinaryExpr>(since(first), {expr, rhs});
+    Expr* rhs = parseUnary();
+    auto* power = makeExpr<BinaryExpr>(since(first), {expr, rhs});
     power->op = BinaryOp::Pow;
     power->opRange = opRange;
     power->lhs = expr;
@@ -215,11 +216,11 @@ Expr *Parser::parseCast() {
   return expr;
 }
 
-Expr *Parser::parseUnary() {
+Expr* Parser::parseUnary() {
   const uint32_t first = at_;
   const Tok tok = current().tok;
-  if (tok != Tok::Minus && tok != Tok::Bang && tok != Tok::Star && tok != Tok::Amp && tok != Tok::AndAnd && tok != Tok::Tilde &&
-      tok != Tok::Plus)
+  if (tok != Tok::Minus && tok != Tok::Bang && tok != Tok::Star && tok != Tok::Amp && tok != Tok::AndAnd &&
+      tok != Tok::Tilde && tok != Tok::Plus)
     return parsePower();
   const Nest nest(*this);
   if (!nest)
@@ -233,29 +234,29 @@ Expr *Parser::parseUnary() {
     return parseUnary();
   if (tok == Tok::Amp || tok == Tok::AndAnd) {
     const bool isMutable = accept(Tok::KwMut);
-    Expr *operand = parseUnary();
+    Expr* operand = parseUnary();
     SourceRange range = since(first);
     if (tok == Tok::AndAnd)
       ++range.begin;
-    auto *ref = makeExpr<RefExpr>(range, {operand});
+    auto* ref = makeExpr<RefExpr>(range, {operand});
     ref->isMutable = isMutable;
     ref->operand = operand;
     if (tok == Tok::Amp)
       return checkHeight(ref);
-    auto *outer = makeExpr<RefExpr>(since(first), {ref});
+    auto* outer = makeExpr<RefExpr>(since(first), {ref});
     outer->operand = ref;
     return checkHeight(outer);
   }
-  Expr *operand = parseUnary();
-  auto *unary = makeExpr<UnaryExpr>(since(first), {operand});
+  Expr* operand = parseUnary();
+  auto* unary = makeExpr<UnaryExpr>(since(first), {operand});
   unary->op = tok == Tok::Minus ? UnaryOp::Neg : tok == Tok::Star ? UnaryOp::Deref : UnaryOp::Not;
   unary->operand = operand;
   return checkHeight(unary);
 }
 
-Expr *Parser::parsePower() {
+Expr* Parser::parsePower() {
   const uint32_t first = at_;
-  Expr *base = parsePostfix();
+  Expr* base = parsePostfix();
   if (failed_ || newlineBefore() || !is(Tok::StarStar))
     return base;
   const Nest nest(*this);
@@ -263,8 +264,8 @@ Expr *Parser::parsePower() {
     return base;
   const SourceRange opRange = here();
   advance();
-  Expr *exponent = parseUnary();
-  auto *power = makeExpr<BinaryExpr>(since(first), {base, exponent});
+  Expr* exponent = parseUnary();
+  auto* power = makeExpr<BinaryExpr>(since(first), {base, exponent});
   power->op = BinaryOp::Pow;
   power->opRange = opRange;
   power->lhs = base;
@@ -272,16 +273,16 @@ Expr *Parser::parsePower() {
   return checkHeight(power);
 }
 
-Expr *Parser::parsePostfix() {
+Expr* Parser::parsePostfix() {
   const uint32_t first = at_;
   return parsePostfixOf(parsePrimary(), first);
 }
 
-Expr *Parser::parsePostfixOf(Expr *base, uint32_t first) {
+Expr* Parser::parsePostfixOf(Expr* base, uint32_t first) {
   while (!failed_) {
     if (is(Tok::Dot)) {
       if (newlineBefore() && ahead(2).tok == Tok::FatArrow)
-        return base; // `.Blue => …`: the next arm of a match
+        return base;  // `.Blue => …`: the next arm of a match
       base = parseMember(base, first);
     } else if (newlineBefore() && !is(Tok::LBrace)) {
       return base;
@@ -307,12 +308,13 @@ Expr *Parser::parsePostfixOf(Expr *base, uint32_t first) {
   return base;
 }
 
-Expr *Parser::parseMember(Expr *base, uint32_t first) {
+Expr* Parser::parseMember(Expr* base, uint32_t first) {
   advance();
   if (is(Tok::Int)) {
     const std::string_view digits = textOf(current());
     uint32_t index = 0;
-    const bool isPlain = std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }) && digits.size() < 6;
+    const bool isPlain =
+        std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }) && digits.size() < 6;
     if (!isPlain) {
       fail("E0110", here(), "expected a tuple index, found `" + std::string(digits.substr(0, 40)) + "`");
       return errorExpr();
@@ -321,20 +323,20 @@ Expr *Parser::parseMember(Expr *base, uint32_t first) {
       index = index * 10 + static_cast<uint32_t>(c - '0');
     const SourceRange indexRange = here();
     advance();
-    auto *member = makeExpr<TupleMemberExpr>(since(first), {base});
+    auto* member = makeExpr<TupleMemberExpr>(since(first), {base});
     member->base = base;
     member->index = index;
     member->indexRange = indexRange;
     return member;
   }
   const Name name = expectName("a field or method name");
-  auto *member = makeExpr<MemberExpr>(since(first), {base});
+  auto* member = makeExpr<MemberExpr>(since(first), {base});
   member->base = base;
   member->name = name;
   return member;
 }
 
-Expr *Parser::parseColonColon(Expr *base, uint32_t first) {
+Expr* Parser::parseColonColon(Expr* base, uint32_t first) {
   const SourceRange colons = here();
   if (ahead(1).tok != Tok::Lt) {
     complain("E0117", colons, "`::` only stands before generic arguments").fix(colons, ".", "write a dot");
@@ -342,10 +344,10 @@ Expr *Parser::parseColonColon(Expr *base, uint32_t first) {
   }
   advance();
   const List<GenericArg> args = parseGenericArgs();
-  if (auto *name = base->tryAs<NameExpr>(); name && !name->hasGenericArgs) {
+  if (auto* name = base->tryAs<NameExpr>(); name && !name->hasGenericArgs) {
     name->hasGenericArgs = true;
     name->genericArgs = args;
-  } else if (auto *member = base->tryAs<MemberExpr>(); member && !member->hasGenericArgs) {
+  } else if (auto* member = base->tryAs<MemberExpr>(); member && !member->hasGenericArgs) {
     member->hasGenericArgs = true;
     member->genericArgs = args;
   } else {
@@ -356,10 +358,10 @@ Expr *Parser::parseColonColon(Expr *base, uint32_t first) {
   return base;
 }
 
-Expr *Parser::parseCall(Expr *callee, uint32_t first) {
+Expr* Parser::parseCall(Expr* callee, uint32_t first) {
   const List<Arg> args = parseArgs("the arguments");
-  auto *call = makeExpr<CallExpr>(since(first), {callee});
-  for (const Arg &arg : args)
+  auto* call = makeExpr<CallExpr>(since(first), {callee});
+  for (const Arg& arg : args)
     raise(call, arg.value);
   call->callee = callee;
   call->args = args;
@@ -374,8 +376,9 @@ List<Arg> Parser::parseArgs(std::string_view what) {
         if (failed_)
           return;
         if (!arg.name.isPresent() && !args.empty() && args.back().name.isPresent())
-          complain("E0119", arg.range, "a positional argument follows a named one").label(args.back().range, "named argument");
-        for (const Arg &other : args)
+          complain("E0119", arg.range, "a positional argument follows a named one")
+              .label(args.back().range, "named argument");
+        for (const Arg& other : args)
           if (arg.name.isPresent() && other.name.text == arg.name.text && args.size() < 64)
             complain("E0130", arg.name.range, "argument `" + std::string(arg.name.text) + "` is given twice")
                 .label(other.name.range, "first given here");
@@ -396,14 +399,15 @@ Arg Parser::parseArg() {
   }
   arg.value = parseExpr();
   if (is(Tok::Eq) && !failed_)
-    fail("E0120", here(), "an assignment has no value").help("compare with `==`; a named argument is written `name = value`");
+    fail("E0120", here(), "an assignment has no value")
+        .help("compare with `==`; a named argument is written `name = value`");
   arg.range = since(first);
   return arg;
 }
 
-Expr *Parser::parseIndex(Expr *base, uint32_t first) {
+Expr* Parser::parseIndex(Expr* base, uint32_t first) {
   const SourceRange open = here();
-  std::vector<Expr *> indices;
+  std::vector<Expr*> indices;
   parseGroup(
       [&] {
         const uint32_t start = at_;
@@ -426,12 +430,12 @@ Expr *Parser::parseIndex(Expr *base, uint32_t first) {
   if (indices.empty() && !failed_)
     complain("E0110", join(open, rangeOf(previous())), "expected an index between the brackets")
         .help("`t[:]` takes the whole dimension");
-  auto *index = makeExpr<IndexExpr>(since(first), {base});
-  for (const Expr *each : indices)
+  auto* index = makeExpr<IndexExpr>(since(first), {base});
+  for (const Expr* each : indices)
     raise(index, each);
   index->base = base;
   index->indices = module_.arena.copyList(indices);
   return index;
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

@@ -12,24 +12,28 @@ void Parser::parseModule() {
 
 bool Parser::startsItem() const {
   switch (current().tok) {
-  case Tok::KwFn:
-    return ahead(1).tok != Tok::LParen; // a type or a closure of another language
-  case Tok::KwKernel: case Tok::KwStruct: case Tok::KwEnum: case Tok::KwTrait: case Tok::KwImpl: case Tok::KwType: case Tok::KwConst:
-  case Tok::KwImport: case Tok::KwPub:
-    return true;
-  default:
-    return false;
+  case Tok::KwFn: return ahead(1).tok != Tok::LParen;  // a type or a closure of another language
+  case Tok::KwKernel:
+  case Tok::KwStruct:
+  case Tok::KwEnum:
+  case Tok::KwTrait:
+  case Tok::KwImpl:
+  case Tok::KwType:
+  case Tok::KwConst:
+  case Tok::KwImport:
+  case Tok::KwPub: return true;
+  default: return false;
   }
 }
 
-List<Item *> Parser::parseItems(ItemPlace place, uint32_t close) {
-  std::vector<Item *> items;
+List<Item*> Parser::parseItems(ItemPlace place, uint32_t close) {
+  std::vector<Item*> items;
   while (at_ < close) {
     const uint32_t start = at_;
     if (accept(Tok::Semicolon))
       continue;
     const List<Attribute> attributes = parseAttributes();
-    Item *item = failed_ ? nullptr : parseItem(place, start, attributes);
+    Item* item = failed_ ? nullptr : parseItem(place, start, attributes);
     if (item)
       items.push_back(item);
     if (failed_) {
@@ -42,7 +46,7 @@ List<Item *> Parser::parseItems(ItemPlace place, uint32_t close) {
   return module_.arena.copyList(items);
 }
 
-List<Item *> Parser::parseMembers(ItemPlace place) {
+List<Item*> Parser::parseMembers(ItemPlace place) {
   if (failed_ || !is(Tok::LBrace)) {
     if (!failed_)
       failExpected("`{`");
@@ -50,13 +54,13 @@ List<Item *> Parser::parseMembers(ItemPlace place) {
   }
   const uint32_t close = stream_.partner[at_];
   advance();
-  const List<Item *> members = parseItems(place, close);
+  const List<Item*> members = parseItems(place, close);
   at_ = close;
   advance();
   return members;
 }
 
-Item *Parser::parseItem(ItemPlace place, uint32_t first, List<Attribute> attributes) {
+Item* Parser::parseItem(ItemPlace place, uint32_t first, List<Attribute> attributes) {
   const Nest nest(*this);
   if (!nest)
     return nullptr;
@@ -74,7 +78,7 @@ Item *Parser::parseItem(ItemPlace place, uint32_t first, List<Attribute> attribu
     failItem(place);
     return nullptr;
   }
-  Item *item = parseItemOf(place);
+  Item* item = parseItemOf(place);
   if (!item)
     return nullptr;
   item->docLines = docs;
@@ -84,12 +88,13 @@ Item *Parser::parseItem(ItemPlace place, uint32_t first, List<Attribute> attribu
   return item;
 }
 
-Item *Parser::parseItemOf(ItemPlace place) {
+Item* Parser::parseItemOf(ItemPlace place) {
   const bool isMember = place == ItemPlace::Trait || place == ItemPlace::Impl;
   const Tok tok = current().tok;
   if (isMember && tok != Tok::KwFn && tok != Tok::KwConst && tok != Tok::KwType) {
-    fail("E0116", here(), "`" + std::string(spelling(tok)) + "` cannot be a member of " +
-                              (place == ItemPlace::Trait ? "a trait" : "an impl"))
+    fail("E0116", here(),
+         "`" + std::string(spelling(tok)) + "` cannot be a member of " +
+             (place == ItemPlace::Trait ? "a trait" : "an impl"))
         .help("members are `fn`, `const` and `type`");
     return nullptr;
   }
@@ -120,8 +125,8 @@ void Parser::failItem(ItemPlace place) {
     error.help("items are fn, kernel, struct, enum, trait, impl, type, const and import");
 }
 
-Item *Parser::parseFunction(ItemPlace place) {
-  auto *function = makeNode<FunctionItem, Item>(here());
+Item* Parser::parseFunction(ItemPlace place) {
+  auto* function = makeNode<FunctionItem, Item>(here());
   function->isKernel = is(Tok::KwKernel);
   const std::string keyword(textOf(current()));
   advance();
@@ -147,15 +152,16 @@ Item *Parser::parseFunction(ItemPlace place) {
   if (is(Tok::LBrace))
     function->body = parseBlock();
   else if (place != ItemPlace::Trait || function->isKernel)
-    fail("E0122", function->name.range, "`" + std::string(function->name.text) + "` has no body").help("write `{ … }` after the parameters and the result");
+    fail("E0122", function->name.range, "`" + std::string(function->name.text) + "` has no body")
+        .help("write `{ … }` after the parameters and the result");
   if (failed_)
     function->body = makeExpr<BlockExpr>(function->name.range);
   return function;
 }
 
-Expr *Parser::parseReduce() {
+Expr* Parser::parseReduce() {
   advance();
-  Expr *op = nullptr;
+  Expr* op = nullptr;
   const SourceRange parens = here();
   bool isTooLong = false;
   parseGroup(
@@ -166,7 +172,8 @@ Expr *Parser::parseReduce() {
       "`reduce(…)`");
   if (op && !isTooLong)
     return op;
-  complain("E0110", parens, "`reduce` takes one operation").help("reduce(add), mul, min, max, and, or, or the name of a function");
+  complain("E0110", parens, "`reduce` takes one operation")
+      .help("reduce(add), mul, min, max, and, or, or the name of a function");
   return errorExpr();
 }
 
@@ -235,7 +242,7 @@ List<Param> Parser::parseParams(ItemPlace place) {
   return module_.arena.copyList(params);
 }
 
-bool Parser::parseSelfParam(Param &param, ItemPlace place, bool isFirst, uint32_t first) {
+bool Parser::parseSelfParam(Param& param, ItemPlace place, bool isFirst, uint32_t first) {
   const uint32_t start = at_;
   const bool isRef = accept(Tok::Amp);
   const bool isMutable = isRef && accept(Tok::KwMut);
@@ -304,7 +311,7 @@ List<Field> Parser::parseFields() {
         }
         field.type = parseType();
         field.range = since(first);
-        for (const Field &other : fields)
+        for (const Field& other : fields)
           if (other.name.text == field.name.text && fields.size() < 256)
             complain("E0130", field.name.range, "field `" + std::string(field.name.text) + "` is declared twice")
                 .label(other.name.range, "first declared here");
@@ -314,8 +321,8 @@ List<Field> Parser::parseFields() {
   return module_.arena.copyList(fields);
 }
 
-Item *Parser::parseStruct() {
-  auto *item = makeNode<StructItem, Item>(here());
+Item* Parser::parseStruct() {
+  auto* item = makeNode<StructItem, Item>(here());
   advance();
   item->name = expectName("the name of the struct");
   if (failed_)
@@ -329,8 +336,8 @@ Item *Parser::parseStruct() {
   return item;
 }
 
-Item *Parser::parseEnum() {
-  auto *item = makeNode<EnumItem, Item>(here());
+Item* Parser::parseEnum() {
+  auto* item = makeNode<EnumItem, Item>(here());
   advance();
   item->name = expectName("the name of the enum");
   if (failed_ || !is(Tok::LBrace)) {
@@ -358,8 +365,8 @@ Item *Parser::parseEnum() {
   return item;
 }
 
-Item *Parser::parseTrait() {
-  auto *item = makeNode<TraitItem, Item>(here());
+Item* Parser::parseTrait() {
+  auto* item = makeNode<TraitItem, Item>(here());
   advance();
   item->name = expectName("the name of the trait");
   if (failed_)
@@ -373,11 +380,11 @@ Item *Parser::parseTrait() {
   return item;
 }
 
-Item *Parser::parseImpl() {
-  auto *item = makeNode<ImplItem, Item>(here());
+Item* Parser::parseImpl() {
+  auto* item = makeNode<ImplItem, Item>(here());
   advance();
   item->generics.params = parseGenericParams();
-  Type *type = failed_ ? errorType() : parseType();
+  Type* type = failed_ ? errorType() : parseType();
   if (!failed_ && accept(Tok::KwFor)) {
     item->trait = type;
     type = parseType();
@@ -389,7 +396,7 @@ Item *Parser::parseImpl() {
   return item;
 }
 
-Item *Parser::parseTypeAlias(ItemPlace place) {
+Item* Parser::parseTypeAlias(ItemPlace place) {
   const SourceRange start = here();
   advance();
   const Name name = expectName("the name of the type");
@@ -397,7 +404,7 @@ Item *Parser::parseTypeAlias(ItemPlace place) {
     return nullptr;
   const List<GenericParam> params = parseGenericParams();
   if (!failed_ && is(Tok::Eq) && ahead(1).tok == Tok::KwStruct) {
-    auto *item = makeNode<StructItem, Item>(start);
+    auto* item = makeNode<StructItem, Item>(start);
     item->name = name;
     item->generics.params = params;
     advance();
@@ -407,7 +414,7 @@ Item *Parser::parseTypeAlias(ItemPlace place) {
     item->fields = parseFields();
     return item;
   }
-  auto *item = makeNode<TypeAliasItem, Item>(start);
+  auto* item = makeNode<TypeAliasItem, Item>(start);
   item->name = name;
   item->generics.params = params;
   if (!failed_ && place == ItemPlace::Trait && accept(Tok::Colon))
@@ -421,8 +428,8 @@ Item *Parser::parseTypeAlias(ItemPlace place) {
   return item;
 }
 
-Item *Parser::parseConst(ItemPlace place) {
-  auto *item = makeNode<ConstItem, Item>(here());
+Item* Parser::parseConst(ItemPlace place) {
+  auto* item = makeNode<ConstItem, Item>(here());
   advance();
   item->name = expectName("the name of the constant");
   if (failed_)
@@ -443,8 +450,8 @@ Item *Parser::parseConst(ItemPlace place) {
   return item;
 }
 
-Item *Parser::parseImport() {
-  auto *item = makeNode<ImportItem, Item>(here());
+Item* Parser::parseImport() {
+  auto* item = makeNode<ImportItem, Item>(here());
   advance();
   std::vector<Name> path = {expectName("the name of a module")};
   while (!failed_ && (is(Tok::Dot) || is(Tok::ColonColon))) {
@@ -476,4 +483,4 @@ Item *Parser::parseImport() {
   return item;
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

@@ -11,68 +11,76 @@ namespace vortex::lang::syntax {
 
 bool Parser::startsExpr() const {
   switch (current().tok) {
-  case Tok::Identifier: case Tok::Int: case Tok::Float: case Tok::String: case Tok::KwTrue: case Tok::KwFalse: case Tok::KwInf:
-  case Tok::KwIf: case Tok::KwMatch: case Tok::KwWhile: case Tok::KwLoop: case Tok::KwFor: case Tok::KwBreak: case Tok::KwContinue:
-  case Tok::KwReturn: case Tok::LParen: case Tok::LBracket: case Tok::LBrace: case Tok::Minus: case Tok::Bang: case Tok::Star:
-  case Tok::Amp: case Tok::AndAnd: case Tok::Pipe: case Tok::OrOr: case Tok::Dot: case Tok::Tilde:
-    return true;
-  default:
-    return false;
+  case Tok::Identifier:
+  case Tok::Int:
+  case Tok::Float:
+  case Tok::String:
+  case Tok::KwTrue:
+  case Tok::KwFalse:
+  case Tok::KwInf:
+  case Tok::KwIf:
+  case Tok::KwMatch:
+  case Tok::KwWhile:
+  case Tok::KwLoop:
+  case Tok::KwFor:
+  case Tok::KwBreak:
+  case Tok::KwContinue:
+  case Tok::KwReturn:
+  case Tok::LParen:
+  case Tok::LBracket:
+  case Tok::LBrace:
+  case Tok::Minus:
+  case Tok::Bang:
+  case Tok::Star:
+  case Tok::Amp:
+  case Tok::AndAnd:
+  case Tok::Pipe:
+  case Tok::OrOr:
+  case Tok::Dot:
+  case Tok::Tilde: return true;
+  default: return false;
   }
 }
 
-Expr *Parser::parsePrimary() {
+Expr* Parser::parsePrimary() {
   const uint32_t first = at_;
   switch (current().tok) {
   case Tok::Int:
-  case Tok::Float:
-    return parseNumber();
-  case Tok::String:
-    return parseString();
+  case Tok::Float: return parseNumber();
+  case Tok::String: return parseString();
   case Tok::KwTrue:
   case Tok::KwFalse: {
     const bool value = is(Tok::KwTrue);
     advance();
-    auto *literal = makeExpr<BoolExpr>(since(first));
+    auto* literal = makeExpr<BoolExpr>(since(first));
     literal->value = value;
     return literal;
   }
   case Tok::KwInf: {
     advance();
-    auto *literal = makeExpr<FloatExpr>(since(first));
+    auto* literal = makeExpr<FloatExpr>(since(first));
     literal->digits = "inf";
     literal->value = std::numeric_limits<double>::infinity();
     return literal;
   }
-  case Tok::Identifier:
-    return parseNameExpr();
-  case Tok::LParen:
-    return parseParenthesised();
-  case Tok::LBracket:
-    return parseArray(first, false);
-  case Tok::LBrace:
-    return parseBlock();
+  case Tok::Identifier: return parseNameExpr();
+  case Tok::LParen: return parseParenthesised();
+  case Tok::LBracket: return parseArray(first, false);
+  case Tok::LBrace: return parseBlock();
   case Tok::Pipe:
-  case Tok::OrOr:
-    return parseClosure();
-  case Tok::KwIf:
-    return parseIf();
-  case Tok::KwMatch:
-    return parseMatch();
-  case Tok::KwWhile:
-    return parseWhile();
-  case Tok::KwLoop:
-    return parseLoop();
-  case Tok::KwFor:
-    return parseFor();
+  case Tok::OrOr: return parseClosure();
+  case Tok::KwIf: return parseIf();
+  case Tok::KwMatch: return parseMatch();
+  case Tok::KwWhile: return parseWhile();
+  case Tok::KwLoop: return parseLoop();
+  case Tok::KwFor: return parseFor();
   case Tok::KwBreak:
   case Tok::KwContinue:
-  case Tok::KwReturn:
-    return parseJump();
+  case Tok::KwReturn: return parseJump();
   case Tok::Dot: {
     advance();
     const Name name = expectName("a name after `.`");
-    auto *dotName = makeExpr<DotNameExpr>(since(first));
+    auto* dotName = makeExpr<DotNameExpr>(since(first));
     dotName->name = name;
     return dotName;
   }
@@ -83,18 +91,16 @@ Expr *Parser::parsePrimary() {
   case Tok::KwFn:
     fail("E0117", here(), "there are no anonymous `fn`s").help("a closure is written `|x| x + 1`");
     return errorExpr();
-  default:
-    failExpected("an expression");
-    return errorExpr();
+  default: failExpected("an expression"); return errorExpr();
   }
 }
 
-Expr *Parser::parseNumber() {
+Expr* Parser::parseNumber() {
   const bool isFloat = is(Tok::Float);
   const uint32_t first = at_;
   const SourceRange range = here();
   const std::string_view written = textOf(current());
-  if (const std::string problem = numberProblem(written); !problem.empty()) { // `t.0x1` is lexed leniently
+  if (const std::string problem = numberProblem(written); !problem.empty()) {  // `t.0x1` is lexed leniently
     fail("E0109", range, "malformed number: " + problem);
     return errorExpr();
   }
@@ -104,16 +110,17 @@ Expr *Parser::parseNumber() {
     suffix = {written.substr(parts.suffixBegin), {file_, range.begin + parts.suffixBegin, range.end}};
   const std::string_view digits = module_.arena.copyText(parts.digits);
   if (isFloat) {
-    auto *literal = makeExpr<FloatExpr>(range);
+    auto* literal = makeExpr<FloatExpr>(range);
     literal->digits = digits;
     literal->value = std::strtod(parts.digits.c_str(), nullptr);
     literal->suffix = suffix;
     if (std::isinf(literal->value))
-      complain("E0127", range, "this number is larger than the largest f64, about 1.8e308").help("write `inf` for infinity");
+      complain("E0127", range, "this number is larger than the largest f64, about 1.8e308")
+          .help("write `inf` for infinity");
     advance();
     return literal;
   }
-  auto *literal = makeExpr<IntExpr>(range);
+  auto* literal = makeExpr<IntExpr>(range);
   literal->digits = digits;
   literal->base = parts.base;
   literal->suffix = suffix;
@@ -125,14 +132,14 @@ Expr *Parser::parseNumber() {
   return literal;
 }
 
-Expr *Parser::parseString() {
-  auto *literal = makeExpr<StringExpr>(here());
+Expr* Parser::parseString() {
+  auto* literal = makeExpr<StringExpr>(here());
   literal->value = module_.arena.copyText(decodeString(textOf(current())));
   advance();
   return literal;
 }
 
-Expr *Parser::parseNameExpr() {
+Expr* Parser::parseNameExpr() {
   const uint32_t first = at_;
   const Name name{textOf(current()), here()};
   advance();
@@ -140,18 +147,18 @@ Expr *Parser::parseNameExpr() {
     advance();
     return parseArray(first, true);
   }
-  auto *expr = makeExpr<NameExpr>(name.range);
+  auto* expr = makeExpr<NameExpr>(name.range);
   expr->name = name;
   return expr;
 }
 
-Expr *Parser::parseParenthesised() {
+Expr* Parser::parseParenthesised() {
   const uint32_t first = at_;
   const uint32_t close = stream_.partner[at_];
-  std::vector<Expr *> elems;
+  std::vector<Expr*> elems;
   parseGroup(
       [&] {
-        Expr *elem = parseExpr();
+        Expr* elem = parseExpr();
         if (is(Tok::Eq) && !failed_)
           fail("E0120", here(), "an assignment has no value").help("compare with `==`");
         elems.push_back(elem);
@@ -162,17 +169,17 @@ Expr *Parser::parseParenthesised() {
     elems[0]->range = since(first);
     return elems[0];
   }
-  auto *tuple = makeExpr<TupleExpr>(since(first));
-  for (const Expr *elem : elems)
+  auto* tuple = makeExpr<TupleExpr>(since(first));
+  for (const Expr* elem : elems)
     raise(tuple, elem);
   tuple->elems = module_.arena.copyList(elems);
   return checkHeight(tuple);
 }
 
-Expr *Parser::parseArray(uint32_t first, bool isVec) {
-  std::vector<Expr *> elems;
+Expr* Parser::parseArray(uint32_t first, bool isVec) {
+  std::vector<Expr*> elems;
   SourceRange ellipsis;
-  Expr *count = nullptr;
+  Expr* count = nullptr;
   size_t before = 0;
   bool isMalformed = false;
   parseGroup(
@@ -199,8 +206,8 @@ Expr *Parser::parseArray(uint32_t first, bool isVec) {
           .help("for example `[64, 32, ..., 1]`");
     return errorExpr();
   }
-  auto *array = makeExpr<ArrayExpr>(since(first), {count});
-  for (const Expr *elem : elems)
+  auto* array = makeExpr<ArrayExpr>(since(first), {count});
+  for (const Expr* elem : elems)
     raise(array, elem);
   array->isVec = isVec;
   array->form = count ? ArrayForm::Repeat : ellipsis.isValid() ? ArrayForm::Progression : ArrayForm::List;
@@ -216,7 +223,7 @@ Expr *Parser::parseArray(uint32_t first, bool isVec) {
 
 /// `{}`, `{ name: …`, `{ name, …` or `{ name }` follow at the brace.
 bool Parser::startsStructFields(uint32_t brace) const {
-  const Token &first = stream_.tokens[brace + 1];
+  const Token& first = stream_.tokens[brace + 1];
   if (first.tok == Tok::RBrace)
     return !first.isSynthetic;
   if (first.tok != Tok::Identifier)
@@ -231,22 +238,22 @@ bool Parser::startsStructLiteral() const {
   return noStruct_ || newlineBefore() ? isCertain : startsStructFields(at_);
 }
 
-Type *Parser::typeOfPath(const Expr *path) {
+Type* Parser::typeOfPath(const Expr* path) {
   std::vector<Name> names;
-  auto *type = makeNode<NamedType, Type>(path->range);
-  if (const auto *name = path->tryAs<NameExpr>()) {
+  auto* type = makeNode<NamedType, Type>(path->range);
+  if (const auto* name = path->tryAs<NameExpr>()) {
     type->hasGenericArgs = name->hasGenericArgs;
     type->genericArgs = name->genericArgs;
   } else {
-    const auto *member = path->as<MemberExpr>();
+    const auto* member = path->as<MemberExpr>();
     type->hasGenericArgs = member->hasGenericArgs;
     type->genericArgs = member->genericArgs;
   }
-  while (const auto *member = path->tryAs<MemberExpr>()) {
+  while (const auto* member = path->tryAs<MemberExpr>()) {
     names.insert(names.begin(), member->name);
     path = member->base;
   }
-  if (const auto *name = path->tryAs<NameExpr>()) {
+  if (const auto* name = path->tryAs<NameExpr>()) {
     names.insert(names.begin(), name->name);
   } else {
     fail("E0110", path->range, "expected the name of a struct before `{`");
@@ -256,10 +263,10 @@ Type *Parser::typeOfPath(const Expr *path) {
   return type;
 }
 
-Expr *Parser::parseStructLiteral(Expr *path, uint32_t first) {
+Expr* Parser::parseStructLiteral(Expr* path, uint32_t first) {
   if (noStruct_)
     complain("E0125", join(path->range, here()), "a struct literal needs parentheses here").help("write `(S { … })`");
-  Type *type = typeOfPath(path);
+  Type* type = typeOfPath(path);
   std::vector<FieldInit> fields;
   parseGroup(
       [&] {
@@ -275,27 +282,27 @@ Expr *Parser::parseStructLiteral(Expr *path, uint32_t first) {
             fail("E0110", here(), "expected `:` after the field name, found `=`");
             return;
           }
-          auto *value = makeExpr<NameExpr>(field.name.range);
+          auto* value = makeExpr<NameExpr>(field.name.range);
           value->name = field.name;
           field.value = value;
         }
         field.range = since(start);
-        for (const FieldInit &other : fields)
+        for (const FieldInit& other : fields)
           if (other.name.text == field.name.text && fields.size() < 256)
             complain("E0130", field.name.range, "field `" + std::string(field.name.text) + "` is given twice")
                 .label(other.name.range, "first given here");
         fields.push_back(field);
       },
       "the struct literal");
-  auto *literal = makeExpr<StructExpr>(since(first), {path});
-  for (const FieldInit &field : fields)
+  auto* literal = makeExpr<StructExpr>(since(first), {path});
+  for (const FieldInit& field : fields)
     raise(literal, field.value);
   literal->type = type;
   literal->fields = module_.arena.copyList(fields);
   return literal;
 }
 
-Expr *Parser::parseClosure() {
+Expr* Parser::parseClosure() {
   const uint32_t first = at_;
   std::vector<ClosureParam> params;
   if (!accept(Tok::OrOr)) {
@@ -312,8 +319,8 @@ Expr *Parser::parseClosure() {
     if (!failed_)
       expect(Tok::Pipe, "after the closure's parameters");
   }
-  Type *resultType = nullptr;
-  Expr *body = nullptr;
+  Type* resultType = nullptr;
+  Expr* body = nullptr;
   if (accept(Tok::Arrow)) {
     resultType = parseType();
     body = expectBlock("after the closure's result type");
@@ -321,11 +328,11 @@ Expr *Parser::parseClosure() {
     const Nest nest(*this);
     body = nest && !failed_ ? parseStatementExpr() : errorExpr();
   }
-  auto *closure = makeExpr<ClosureExpr>(since(first), {body});
+  auto* closure = makeExpr<ClosureExpr>(since(first), {body});
   closure->params = module_.arena.copyList(params);
   closure->resultType = resultType;
   closure->body = body;
   return checkHeight(closure);
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

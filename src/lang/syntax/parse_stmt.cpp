@@ -4,7 +4,7 @@
 
 namespace vortex::lang::syntax {
 
-BlockExpr *Parser::expectBlock(std::string_view where) {
+BlockExpr* Parser::expectBlock(std::string_view where) {
   if (!failed_ && is(Tok::LBrace))
     return parseBlock();
   if (!failed_)
@@ -12,17 +12,17 @@ BlockExpr *Parser::expectBlock(std::string_view where) {
   return makeExpr<BlockExpr>(here());
 }
 
-BlockExpr *Parser::parseBlock() {
+BlockExpr* Parser::parseBlock() {
   const uint32_t first = at_;
   const uint32_t close = stream_.partner[at_];
   const Scoped allowStruct(noStruct_, false);
   advance();
-  std::vector<Stmt *> stmts;
+  std::vector<Stmt*> stmts;
   while (at_ < close) {
     const uint32_t start = at_;
     if (accept(Tok::Semicolon))
       continue;
-    Stmt *stmt = parseStmt();
+    Stmt* stmt = parseStmt();
     if (!failed_ && stmt)
       endStatement(stmt);
     if (failed_) {
@@ -40,26 +40,26 @@ BlockExpr *Parser::parseBlock() {
   }
   at_ = close;
   advance();
-  auto *block = makeExpr<BlockExpr>(since(first));
-  for (const Stmt *stmt : stmts) {
-    if (const auto *let = stmt->tryAs<LetStmt>())
+  auto* block = makeExpr<BlockExpr>(since(first));
+  for (const Stmt* stmt : stmts) {
+    if (const auto* let = stmt->tryAs<LetStmt>())
       raise(block, let->init);
-    else if (const auto *expr = stmt->tryAs<ExprStmt>())
+    else if (const auto* expr = stmt->tryAs<ExprStmt>())
       raise(block, expr->expr);
-    else if (const auto *function = stmt->as<ItemStmt>()->item->tryAs<FunctionItem>())
+    else if (const auto* function = stmt->as<ItemStmt>()->item->tryAs<FunctionItem>())
       raise(block, function->body);
   }
   block->stmts = module_.arena.copyList(stmts);
   if (!stmts.empty())
-    if (const auto *last = stmts.back()->tryAs<ExprStmt>(); last && !last->hasSemicolon)
+    if (const auto* last = stmts.back()->tryAs<ExprStmt>(); last && !last->hasSemicolon)
       block->tail = last->expr;
-  if (checkHeight(block) != block) { // reported: an empty block keeps the tree low
+  if (checkHeight(block) != block) {  // reported: an empty block keeps the tree low
     block = makeExpr<BlockExpr>(block->range);
   }
   return block;
 }
 
-Stmt *Parser::parseStmt() {
+Stmt* Parser::parseStmt() {
   const uint32_t first = at_;
   const List<Attribute> attributes = parseAttributes();
   if (failed_)
@@ -67,10 +67,10 @@ Stmt *Parser::parseStmt() {
   if (is(Tok::KwLet) || is(Tok::KwVar))
     return parseLet(first, attributes);
   if (startsItem()) {
-    Item *item = parseItem(ItemPlace::Block, first, attributes);
+    Item* item = parseItem(ItemPlace::Block, first, attributes);
     if (!item)
       return nullptr;
-    auto *stmt = makeNode<ItemStmt, Stmt>(since(first));
+    auto* stmt = makeNode<ItemStmt, Stmt>(since(first));
     stmt->item = item;
     return stmt;
   }
@@ -85,8 +85,8 @@ Stmt *Parser::parseStmt() {
     failStatementStart();
     return nullptr;
   }
-  Expr *expr = parseStatementExpr();
-  auto *stmt = makeNode<ExprStmt, Stmt>(since(first));
+  Expr* expr = parseStatementExpr();
+  auto* stmt = makeNode<ExprStmt, Stmt>(since(first));
   stmt->attributes = attributes;
   stmt->expr = expr;
   return stmt;
@@ -98,18 +98,34 @@ void Parser::failStatementStart() {
     return;
   }
   switch (current().tok) {
-  case Tok::Plus: case Tok::Slash: case Tok::Percent: case Tok::StarStar: case Tok::Shl: case Tok::Shr: case Tok::EqEq:
-  case Tok::NotEq: case Tok::Lt: case Tok::LtEq: case Tok::Gt: case Tok::GtEq: case Tok::Caret: case Tok::Eq: case Tok::PlusEq:
-  case Tok::MinusEq: case Tok::StarEq: case Tok::SlashEq: case Tok::Question: case Tok::KwAs: case Tok::DotDot: case Tok::Comma:
+  case Tok::Plus:
+  case Tok::Slash:
+  case Tok::Percent:
+  case Tok::StarStar:
+  case Tok::Shl:
+  case Tok::Shr:
+  case Tok::EqEq:
+  case Tok::NotEq:
+  case Tok::Lt:
+  case Tok::LtEq:
+  case Tok::Gt:
+  case Tok::GtEq:
+  case Tok::Caret:
+  case Tok::Eq:
+  case Tok::PlusEq:
+  case Tok::MinusEq:
+  case Tok::StarEq:
+  case Tok::SlashEq:
+  case Tok::Question:
+  case Tok::KwAs:
+  case Tok::DotDot:
+  case Tok::Comma:
     fail("E0128", here(), "a statement cannot start with `" + std::string(spelling(current().tok)) + "`")
         .primary("the previous line was already complete")
         .help("put the operator at the end of the previous line, or the whole expression into parentheses");
     return;
-  case Tok::KwElse:
-    failExpected("a statement").note("this `else` belongs to no `if`");
-    return;
-  default:
-    failExpected("a statement");
+  case Tok::KwElse: failExpected("a statement").note("this `else` belongs to no `if`"); return;
+  default: failExpected("a statement");
   }
 }
 
@@ -119,10 +135,11 @@ bool Parser::complainAboutForeignStatement() {
     return false;
   const std::string_view word = textOf(current());
   const bool isFollowedByName = ahead(1).tok == Tok::Identifier && !ahead(1).newlineBefore;
-  const char *help = nullptr;
+  const char* help = nullptr;
   if (word == "elif" || word == "elsif" || word == "elseif")
     help = ahead(1).newlineBefore || ahead(1).tok == Tok::Eq || ahead(1).tok == Tok::Dot ? nullptr : "write `else if`";
-  else if (isFollowedByName && (word == "mut" || word == "auto" || word == "int" || word == "float" || word == "double" || word == "uint"))
+  else if (isFollowedByName &&
+           (word == "mut" || word == "auto" || word == "int" || word == "float" || word == "double" || word == "uint"))
     help = "declare variables with `let` or, if they change, `var`";
   else if (isFollowedByName && (word == "def" || word == "function" || word == "func"))
     help = "functions are declared with `fn`";
@@ -135,10 +152,12 @@ bool Parser::complainAboutForeignStatement() {
 }
 
 /// Checks that a statement ends here; `;` is left to the caller.
-void Parser::endStatement(const Stmt *stmt) {
-  if (is(Tok::Semicolon) || newlineBefore() || isClosing(current().tok) || is(Tok::EndOfFile) || previous().tok == Tok::RBrace)
+void Parser::endStatement(const Stmt* stmt) {
+  if (is(Tok::Semicolon) || newlineBefore() || isClosing(current().tok) || is(Tok::EndOfFile) ||
+      previous().tok == Tok::RBrace)
     return;
-  const bool startsAnother = is(Tok::KwLet) || is(Tok::KwVar) || startsItem() || is(Tok::KwReturn) || is(Tok::KwFor) || is(Tok::KwWhile);
+  const bool startsAnother =
+      is(Tok::KwLet) || is(Tok::KwVar) || startsItem() || is(Tok::KwReturn) || is(Tok::KwFor) || is(Tok::KwWhile);
   if (startsAnother) {
     complain("E0115", here(), "a second statement on one line").primary("needs a `;` or a newline before it");
     return;
@@ -151,31 +170,33 @@ void Parser::endStatement(const Stmt *stmt) {
     fail("E0118", here(), "an attribute stands before a statement").help("move it to the line above");
     return;
   }
-  const auto *expr = stmt->tryAs<ExprStmt>();
+  const auto* expr = stmt->tryAs<ExprStmt>();
   if (expr && expr->expr->is<NameExpr>() && is(Tok::Colon)) {
     fail("E0117", here(), "expected a statement, found `:` after a name").help("declare variables with `let` or `var`");
     return;
   }
   if (expr && expr->expr->is<NameExpr>() && (is(Tok::Identifier) || is(Tok::Int) || is(Tok::String))) {
-    fail("E0115", here(), "expected a newline or `;` after `" + std::string(expr->expr->as<NameExpr>()->name.text) + "`, found " +
-                              describeCurrent());
+    fail("E0115", here(),
+         "expected a newline or `;` after `" + std::string(expr->expr->as<NameExpr>()->name.text) + "`, found " +
+             describeCurrent());
     return;
   }
   fail("E0115", here(), "expected the end of the statement, found " + describeCurrent())
       .help("statements on one line are separated by `;`");
 }
 
-Stmt *Parser::parseLet(uint32_t first, List<Attribute> attributes) {
+Stmt* Parser::parseLet(uint32_t first, List<Attribute> attributes) {
   const bool isVar = is(Tok::KwVar);
   const SourceRange keyword = here();
   advance();
   if (is(Tok::KwMut)) {
-    complain("E0117", here(), "there is no `mut` on variables").fix(join(keyword, here()), "var", "declare a reassignable variable with");
+    complain("E0117", here(), "there is no `mut` on variables")
+        .fix(join(keyword, here()), "var", "declare a reassignable variable with");
     advance();
   }
-  Pattern *pattern = parsePattern(false);
-  Type *type = nullptr;
-  Expr *init = nullptr;
+  Pattern* pattern = parsePattern(false);
+  Type* type = nullptr;
+  Expr* init = nullptr;
   if (!failed_ && accept(Tok::Colon))
     type = parseType();
   if (!failed_ && is(Tok::Eq) && !newlineBefore()) {
@@ -184,7 +205,7 @@ Stmt *Parser::parseLet(uint32_t first, List<Attribute> attributes) {
     if (is(Tok::Eq) && !failed_)
       fail("E0120", here(), "an assignment has no value").help("write one assignment per statement");
   }
-  auto *let = makeNode<LetStmt, Stmt>(since(first));
+  auto* let = makeNode<LetStmt, Stmt>(since(first));
   let->attributes = attributes;
   let->isVar = isVar;
   let->pattern = pattern;
@@ -216,7 +237,7 @@ Attribute Parser::parseAttribute() {
 /// Call arguments, and `stages(a..b): x, y`, whose strategies run to the next argument followed by `:`.
 List<Arg> Parser::parseAttributeArgs() {
   std::vector<Arg> args;
-  std::vector<std::vector<Expr *>> strategies;
+  std::vector<std::vector<Expr*>> strategies;
   parseGroup(
       [&] {
         const uint32_t start = at_;
@@ -242,4 +263,4 @@ List<Arg> Parser::parseAttributeArgs() {
   return module_.arena.copyList(args);
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

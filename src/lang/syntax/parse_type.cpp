@@ -5,63 +5,56 @@
 
 namespace vortex::lang::syntax {
 
-Type *Parser::parseType(bool isSpaceAllowed) {
+Type* Parser::parseType(bool isSpaceAllowed) {
   const Nest nest(*this);
   if (!nest)
     return errorType();
   const uint32_t first = at_;
-  Type *type = parseTypeAtom(isSpaceAllowed);
+  Type* type = parseTypeAtom(isSpaceAllowed);
   while (isSpaceAllowed && !failed_ && is(Tok::At) && !newlineBefore()) {
     const Attribute space = parseAttribute();
-    auto *spaced = makeNode<SpacedType, Type>(since(first));
+    auto* spaced = makeNode<SpacedType, Type>(since(first));
     spaced->inner = type;
     spaced->space = space;
     if (type->is<SpacedType>() && !failed_)
-      complain("E0130", space.range, "the type has two memory spaces").label(type->as<SpacedType>()->space.range, "first given here");
+      complain("E0130", space.range, "the type has two memory spaces")
+          .label(type->as<SpacedType>()->space.range, "first given here");
     type = spaced;
   }
   return type;
 }
 
-Type *Parser::parseTypeAtom(bool isSpaceAllowed) {
+Type* Parser::parseTypeAtom(bool isSpaceAllowed) {
   const uint32_t first = at_;
   switch (current().tok) {
-  case Tok::Identifier:
-    return parseNamedType(isSpaceAllowed);
+  case Tok::Identifier: return parseNamedType(isSpaceAllowed);
   case Tok::Amp:
   case Tok::AndAnd: {
     const bool isDouble = is(Tok::AndAnd);
     advance();
     const bool isMutable = accept(Tok::KwMut);
-    Type *inner = parseType(isSpaceAllowed);
-    auto *ref = makeNode<RefType, Type>(since(first));
+    Type* inner = parseType(isSpaceAllowed);
+    auto* ref = makeNode<RefType, Type>(since(first));
     ref->isMutable = isMutable;
     ref->inner = inner;
     if (!isDouble)
       return ref;
-    auto *outer = makeNode<RefType, Type>(since(first));
+    auto* outer = makeNode<RefType, Type>(since(first));
     outer->inner = ref;
     return outer;
   }
-  case Tok::LBracket:
-    return parseArrayType();
-  case Tok::LParen:
-    return parseParenthesisedType();
-  case Tok::KwFn:
-    return parseFunctionType();
+  case Tok::LBracket: return parseArrayType();
+  case Tok::LParen: return parseParenthesisedType();
+  case Tok::KwFn: return parseFunctionType();
   case Tok::KwStruct:
     fail("E0110", here(), "a struct type is only written in `type Name = struct { … }`");
     return errorType();
-  case Tok::Star:
-    fail("E0117", here(), "there are no raw pointers").help("write `&T` or `&mut T`");
-    return errorType();
-  default:
-    failExpected("a type");
-    return errorType();
+  case Tok::Star: fail("E0117", here(), "there are no raw pointers").help("write `&T` or `&mut T`"); return errorType();
+  default: failExpected("a type"); return errorType();
   }
 }
 
-Type *Parser::parseNamedType(bool isSpaceAllowed) {
+Type* Parser::parseNamedType(bool isSpaceAllowed) {
   const uint32_t first = at_;
   std::vector<Name> path = {expectName("a type")};
   if (path[0].text == "_") {
@@ -73,7 +66,7 @@ Type *Parser::parseNamedType(bool isSpaceAllowed) {
     advance();
     path.push_back(expectName("a type name"));
   }
-  auto *type = makeNode<NamedType, Type>(since(first));
+  auto* type = makeNode<NamedType, Type>(since(first));
   // `x as u32 < y` compares: scalar types take no arguments.
   const bool isScalar = path.size() == 1 && (isScalarSuffix(path[0].text) || path[0].text == "bool");
   if (!failed_ && is(Tok::ColonColon) && ahead(1).tok == Tok::Lt)
@@ -87,37 +80,37 @@ Type *Parser::parseNamedType(bool isSpaceAllowed) {
   return type;
 }
 
-Type *Parser::parseParenthesisedType() {
+Type* Parser::parseParenthesisedType() {
   const uint32_t first = at_;
   const bool isTuple = bracketHasComma(at_) || stream_.partner[at_] == at_ + 1;
-  std::vector<Type *> elems;
+  std::vector<Type*> elems;
   parseGroup([&] { elems.push_back(parseType()); }, "the tuple type");
   if (elems.size() == 1 && !isTuple)
     return elems[0];
-  auto *tuple = makeNode<TupleType, Type>(since(first));
+  auto* tuple = makeNode<TupleType, Type>(since(first));
   tuple->elems = module_.arena.copyList(elems);
   return tuple;
 }
 
-Type *Parser::parseFunctionType() {
+Type* Parser::parseFunctionType() {
   const uint32_t first = at_;
   advance();
-  std::vector<Type *> params;
+  std::vector<Type*> params;
   if (is(Tok::LParen))
     parseGroup([&] { params.push_back(parseType()); }, "the function type");
   else
     failExpected("`(` in the function type");
-  Type *result = !failed_ && accept(Tok::Arrow) ? parseType() : nullptr;
-  auto *type = makeNode<FunctionType, Type>(since(first));
+  Type* result = !failed_ && accept(Tok::Arrow) ? parseType() : nullptr;
+  auto* type = makeNode<FunctionType, Type>(since(first));
   type->params = module_.arena.copyList(params);
   type->result = result;
   return type;
 }
 
-Type *Parser::parseArrayType() {
+Type* Parser::parseArrayType() {
   const uint32_t first = at_;
-  Type *elem = nullptr;
-  Expr *count = nullptr;
+  Type* elem = nullptr;
+  Expr* count = nullptr;
   bool isTooLong = false;
   parseGroup(
       [&] {
@@ -129,10 +122,11 @@ Type *Parser::parseArrayType() {
       "the array type");
   if ((!elem || !count || isTooLong) && !failed_) {
     if (!elem || !elem->is<ErrorType>())
-      complain("E0110", since(first), "an array type is written `[T; N]`").help("a host array of any length is `Vec<T>`");
+      complain("E0110", since(first), "an array type is written `[T; N]`")
+          .help("a host array of any length is `Vec<T>`");
     return errorType();
   }
-  auto *array = makeNode<ArrayType, Type>(since(first));
+  auto* array = makeNode<ArrayType, Type>(since(first));
   array->elem = elem;
   array->count = count;
   return array;
@@ -181,34 +175,41 @@ List<GenericArg> Parser::parseGenericArgs() {
 
 bool Parser::genericArgIsExpr() const {
   switch (current().tok) {
-  case Tok::Int: case Tok::Float: case Tok::String: case Tok::Minus: case Tok::LBrace: case Tok::KwTrue: case Tok::KwFalse:
-  case Tok::Dot: case Tok::Bang:
-    return true;
-  case Tok::LBracket:
-    return !bracketHasSemicolon(at_);
-  case Tok::LParen:
-    return !bracketHasComma(at_) && stream_.partner[at_] != at_ + 1;
-  case Tok::Identifier:
-    break;
-  default:
-    return false;
+  case Tok::Int:
+  case Tok::Float:
+  case Tok::String:
+  case Tok::Minus:
+  case Tok::LBrace:
+  case Tok::KwTrue:
+  case Tok::KwFalse:
+  case Tok::Dot:
+  case Tok::Bang: return true;
+  case Tok::LBracket: return !bracketHasSemicolon(at_);
+  case Tok::LParen: return !bracketHasComma(at_) && stream_.partner[at_] != at_ + 1;
+  case Tok::Identifier: break;
+  default: return false;
   }
   uint32_t next = 1;
   while (ahead(next).tok == Tok::Dot && ahead(next + 1).tok == Tok::Identifier)
     next += 2;
   switch (ahead(next).tok) {
-  case Tok::Plus: case Tok::Minus: case Tok::Star: case Tok::Slash: case Tok::Percent: case Tok::StarStar: case Tok::LParen:
-  case Tok::LBracket: case Tok::Shl:
-    return true;
-  default:
-    return false;
+  case Tok::Plus:
+  case Tok::Minus:
+  case Tok::Star:
+  case Tok::Slash:
+  case Tok::Percent:
+  case Tok::StarStar:
+  case Tok::LParen:
+  case Tok::LBracket:
+  case Tok::Shl: return true;
+  default: return false;
   }
 }
 
 GenericArg Parser::parseGenericArg() {
   const uint32_t first = at_;
   GenericArg arg;
-  constexpr int kAdditive = 8; // a comparison would swallow the `>`
+  constexpr int kAdditive = 8;  // a comparison would swallow the `>`
   if (genericArgIsExpr()) {
     const Nest nest(*this);
     const Scoped allowStruct(noStruct_, true);
@@ -220,8 +221,8 @@ GenericArg Parser::parseGenericArg() {
   return arg;
 }
 
-List<Type *> Parser::parseBounds() {
-  std::vector<Type *> bounds;
+List<Type*> Parser::parseBounds() {
+  std::vector<Type*> bounds;
   do {
     if (!is(Tok::Identifier)) {
       failExpected("a trait");
@@ -232,46 +233,50 @@ List<Type *> Parser::parseBounds() {
   return module_.arena.copyList(bounds);
 }
 
-Pattern *Parser::parsePattern(bool isOrAllowed) {
+Pattern* Parser::parsePattern(bool isOrAllowed) {
   const Nest nest(*this);
   if (!nest)
     return errorPattern();
   const uint32_t first = at_;
   if (isOrAllowed)
     accept(Tok::Pipe);
-  Pattern *pattern = parsePatternAtom();
+  Pattern* pattern = parsePatternAtom();
   if (!isOrAllowed || !is(Tok::Pipe) || failed_)
     return pattern;
-  std::vector<Pattern *> alternatives = {pattern};
+  std::vector<Pattern*> alternatives = {pattern};
   while (!failed_ && accept(Tok::Pipe))
     alternatives.push_back(parsePatternAtom());
-  auto *either = makeNode<OrPattern, Pattern>(since(first));
+  auto* either = makeNode<OrPattern, Pattern>(since(first));
   either->alternatives = module_.arena.copyList(alternatives);
   return either;
 }
 
-Pattern *Parser::parsePatternAtom() {
+Pattern* Parser::parsePatternAtom() {
   const uint32_t first = at_;
   switch (current().tok) {
-  case Tok::Int: case Tok::Float: case Tok::String: case Tok::KwTrue: case Tok::KwFalse: case Tok::KwInf: case Tok::Minus:
-    return parseLiteralPattern();
-  case Tok::Identifier:
-    return parseNamePattern();
+  case Tok::Int:
+  case Tok::Float:
+  case Tok::String:
+  case Tok::KwTrue:
+  case Tok::KwFalse:
+  case Tok::KwInf:
+  case Tok::Minus: return parseLiteralPattern();
+  case Tok::Identifier: return parseNamePattern();
   case Tok::Dot: {
     advance();
     const Name name = expectName("a variant's name");
-    auto *path = makeNode<PathPattern, Pattern>(since(first));
+    auto* path = makeNode<PathPattern, Pattern>(since(first));
     path->isDot = true;
     path->path = module_.arena.copyList(std::vector<Name>{name});
     return path;
   }
   case Tok::LParen: {
     const bool isTuple = bracketHasComma(at_) || stream_.partner[at_] == at_ + 1;
-    std::vector<Pattern *> elems;
+    std::vector<Pattern*> elems;
     parseGroup([&] { elems.push_back(parsePattern()); }, "the pattern");
     if (elems.size() == 1 && !isTuple)
       return elems[0];
-    auto *tuple = makeNode<TuplePattern, Pattern>(since(first));
+    auto* tuple = makeNode<TuplePattern, Pattern>(since(first));
     tuple->elems = module_.arena.copyList(elems);
     return tuple;
   }
@@ -290,9 +295,9 @@ Pattern *Parser::parsePatternAtom() {
   }
 }
 
-Pattern *Parser::parseLiteralPattern() {
+Pattern* Parser::parseLiteralPattern() {
   const uint32_t first = at_;
-  const auto parseBound = [&]() -> Expr * {
+  const auto parseBound = [&]() -> Expr* {
     const uint32_t start = at_;
     if (!accept(Tok::Minus))
       return parsePrimary();
@@ -300,15 +305,15 @@ Pattern *Parser::parseLiteralPattern() {
       failExpected("a number after `-`");
       return errorExpr();
     }
-    Expr *number = parsePrimary();
-    auto *negated = makeExpr<UnaryExpr>(since(start), {number});
+    Expr* number = parsePrimary();
+    auto* negated = makeExpr<UnaryExpr>(since(start), {number});
     negated->op = UnaryOp::Neg;
     negated->operand = number;
     return negated;
   };
-  Expr *begin = parseBound();
+  Expr* begin = parseBound();
   if (failed_ || !accept(Tok::DotDot)) {
-    auto *literal = makeNode<LiteralPattern, Pattern>(since(first));
+    auto* literal = makeNode<LiteralPattern, Pattern>(since(first));
     literal->value = begin;
     return literal;
   }
@@ -320,14 +325,14 @@ Pattern *Parser::parseLiteralPattern() {
     failExpected("a number at the end of the range");
     return errorPattern();
   }
-  Expr *end = parseBound();
-  auto *range = makeNode<RangePattern, Pattern>(since(first));
+  Expr* end = parseBound();
+  auto* range = makeNode<RangePattern, Pattern>(since(first));
   range->begin = begin;
   range->end = end;
   return range;
 }
 
-Pattern *Parser::parseNamePattern() {
+Pattern* Parser::parseNamePattern() {
   const uint32_t first = at_;
   std::vector<Name> path = {expectName("a name")};
   if (path[0].text == "_")
@@ -340,17 +345,17 @@ Pattern *Parser::parseNamePattern() {
   }
   if (!failed_ && is(Tok::LBrace) && !noStruct_ && !newlineBefore() && startsStructFields(at_)) {
     const List<FieldPattern> fields = parseFieldPatterns();
-    auto *pattern = makeNode<StructPattern, Pattern>(since(first));
+    auto* pattern = makeNode<StructPattern, Pattern>(since(first));
     pattern->path = module_.arena.copyList(path);
     pattern->fields = fields;
     return pattern;
   }
   if (path.size() == 1) {
-    auto *name = makeNode<NamePattern, Pattern>(since(first));
+    auto* name = makeNode<NamePattern, Pattern>(since(first));
     name->name = path[0];
     return name;
   }
-  auto *pattern = makeNode<PathPattern, Pattern>(since(first));
+  auto* pattern = makeNode<PathPattern, Pattern>(since(first));
   pattern->path = module_.arena.copyList(path);
   return pattern;
 }
@@ -366,7 +371,7 @@ List<FieldPattern> Parser::parseFieldPatterns() {
         if (accept(Tok::Colon)) {
           field.pattern = parsePattern();
         } else {
-          auto *name = makeNode<NamePattern, Pattern>(field.name.range);
+          auto* name = makeNode<NamePattern, Pattern>(field.name.range);
           name->name = field.name;
           field.pattern = name;
         }
@@ -376,4 +381,4 @@ List<FieldPattern> Parser::parseFieldPatterns() {
   return module_.arena.copyList(fields);
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

@@ -6,7 +6,7 @@
 
 namespace vortex::lang::syntax {
 
-void *Arena::allocate(size_t bytes, size_t alignment) {
+void* Arena::allocate(size_t bytes, size_t alignment) {
   constexpr size_t kChunkBytes = size_t{64} << 10;
   auto address = (reinterpret_cast<uintptr_t>(next_) + alignment - 1) & ~(uintptr_t{alignment} - 1);
   if (!next_ || address + bytes > reinterpret_cast<uintptr_t>(end_)) {
@@ -16,20 +16,22 @@ void *Arena::allocate(size_t bytes, size_t alignment) {
     end_ = next_ + size;
     address = (reinterpret_cast<uintptr_t>(next_) + alignment - 1) & ~(uintptr_t{alignment} - 1);
   }
-  next_ = reinterpret_cast<std::byte *>(address + bytes);
-  return reinterpret_cast<void *>(address);
+  next_ = reinterpret_cast<std::byte*>(address + bytes);
+  return reinterpret_cast<void*>(address);
 }
 
-Parser::Parser(FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink, TokenStream stream, Module &module)
-    : file_(file), sources_(sources), sink_(sink), stream_(std::move(stream)), module_(module), text_(sources.file(file).text()) {}
+Parser::Parser(FileId file, const source::SourceManager& sources, diag::DiagnosticSink& sink, TokenStream stream,
+               Module& module)
+    : file_(file), sources_(sources), sink_(sink), stream_(std::move(stream)), module_(module),
+      text_(sources.file(file).text()) {}
 
-Parser::Nest::Nest(Parser &parser) : parser_(parser), ok_(++parser.depth_ <= Module::kMaxNesting) {
+Parser::Nest::Nest(Parser& parser) : parser_(parser), ok_(++parser.depth_ <= Module::kMaxNesting) {
   if (!ok_)
     parser_.fail("E0111", parser_.here(), "nested more than " + std::to_string(Module::kMaxNesting) + " levels deep")
         .help("name a part of it with `let`, or move it into a function");
 }
 
-const Token &Parser::ahead(uint32_t count) const {
+const Token& Parser::ahead(uint32_t count) const {
   return stream_.tokens[std::min<size_t>(at_ + count, stream_.tokens.size() - 1)];
 }
 
@@ -63,7 +65,7 @@ bool Parser::expectGreater() {
     failExpected("`,` or `>`");
     return false;
   }
-  Token &token = stream_.tokens[at_];
+  Token& token = stream_.tokens[at_];
   token.tok = is(Tok::Shr) ? Tok::Gt : is(Tok::GtEq) ? Tok::Eq : Tok::GtEq;
   ++token.begin;
   return true;
@@ -76,7 +78,8 @@ Name Parser::expectName(std::string_view what) {
     return name;
   }
   if (isKeyword(current().tok))
-    fail("E0124", here(), "`" + std::string(textOf(current())) + "` is a keyword and cannot be used as " + std::string(what));
+    fail("E0124", here(),
+         "`" + std::string(textOf(current())) + "` is a keyword and cannot be used as " + std::string(what));
   else
     failExpected(what);
   return {};
@@ -88,10 +91,10 @@ SourceRange Parser::since(uint32_t first) const {
   return {file_, begin, std::max(begin, end)};
 }
 
-std::string_view Parser::textOf(const Token &token) const { return text_.substr(token.begin, token.end - token.begin); }
+std::string_view Parser::textOf(const Token& token) const { return text_.substr(token.begin, token.end - token.begin); }
 
 std::string Parser::describeCurrent() const {
-  const Token &token = current();
+  const Token& token = current();
   switch (token.tok) {
   case Tok::EndOfFile: return "the end of the file";
   case Tok::String: return "a string";
@@ -145,23 +148,25 @@ void Parser::skipToItem(uint32_t start, uint32_t close) {
   }
 }
 
-void Parser::raise(Expr *parent, const Expr *child) {
+void Parser::raise(Expr* parent, const Expr* child) {
   if (child)
     parent->height = std::max(parent->height, child->height + 1);
 }
 
-Expr *Parser::checkHeight(Expr *expr) {
+Expr* Parser::checkHeight(Expr* expr) {
   if (expr->height <= Module::kMaxHeight)
     return expr;
-  fail("E0112", {file_, expr->range.begin, std::min(expr->range.end, expr->range.begin + 1)}, "this expression is too long")
+  fail("E0112", {file_, expr->range.begin, std::min(expr->range.end, expr->range.begin + 1)},
+       "this expression is too long")
       .primary("starts here")
-      .help("split it with `let`; the limit is about " + std::to_string(Module::kMaxHeight) + " operators or calls in a row");
+      .help("split it with `let`; the limit is about " + std::to_string(Module::kMaxHeight) +
+            " operators or calls in a row");
   return errorExpr();
 }
 
-Expr *Parser::errorExpr() { return makeExpr<ErrorExpr>(here()); }
-Type *Parser::errorType() { return makeNode<ErrorType, Type>(here()); }
-Pattern *Parser::errorPattern() { return makeNode<ErrorPattern, Pattern>(here()); }
+Expr* Parser::errorExpr() { return makeExpr<ErrorExpr>(here()); }
+Type* Parser::errorType() { return makeNode<ErrorType, Type>(here()); }
+Pattern* Parser::errorPattern() { return makeNode<ErrorPattern, Pattern>(here()); }
 
 static std::string_view docText(std::string_view comment) {
   comment.remove_prefix(3);
@@ -171,7 +176,7 @@ static std::string_view docText(std::string_view comment) {
 }
 
 List<std::string_view> Parser::takeDocs(uint32_t tokenIndex) {
-  const auto before = [](const Comment &comment, uint32_t index) { return comment.tokenIndex < index; };
+  const auto before = [](const Comment& comment, uint32_t index) { return comment.tokenIndex < index; };
   auto comment = std::lower_bound(stream_.comments.begin(), stream_.comments.end(), tokenIndex, before);
   std::vector<std::string_view> lines;
   for (; comment != stream_.comments.end() && comment->tokenIndex == tokenIndex; ++comment)
@@ -184,14 +189,16 @@ void Parser::takeModuleDocs() {
   std::vector<std::string_view> lines;
   size_t used = 0;
   for (size_t i = 0; i < stream_.comments.size() && stream_.comments[i].tokenIndex == 0; ++i) {
-    Comment &comment = stream_.comments[i];
+    Comment& comment = stream_.comments[i];
     if (comment.kind != CommentKind::Doc)
       break;
     lines.push_back(docText(text_.substr(comment.begin, comment.end - comment.begin)));
-    const uint32_t next = i + 1 < stream_.comments.size() && stream_.comments[i + 1].tokenIndex == 0 ? stream_.comments[i + 1].begin
-                                                                                                    : stream_.tokens[0].begin;
+    const uint32_t next = i + 1 < stream_.comments.size() && stream_.comments[i + 1].tokenIndex == 0
+                              ? stream_.comments[i + 1].begin
+                              : stream_.tokens[0].begin;
     const std::string_view gap = text_.substr(comment.end, next - comment.end);
-    if (std::count(gap.begin(), gap.end(), '\n') >= 2 || (next >= text_.size() && stream_.tokens[0].tok == Tok::EndOfFile))
+    if (std::count(gap.begin(), gap.end(), '\n') >= 2 ||
+        (next >= text_.size() && stream_.tokens[0].tok == Tok::EndOfFile))
       used = i + 1;
     if (used)
       break;
@@ -202,7 +209,7 @@ void Parser::takeModuleDocs() {
   module_.docLines = module_.arena.copyList(lines);
 }
 
-std::unique_ptr<Module> parse(FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink) {
+std::unique_ptr<Module> parse(FileId file, const source::SourceManager& sources, diag::DiagnosticSink& sink) {
   auto module = std::make_unique<Module>();
   module->file = file;
   TokenStream stream = lex(file, sources, sink);
@@ -211,4 +218,4 @@ std::unique_ptr<Module> parse(FileId file, const source::SourceManager &sources,
   return module;
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

@@ -13,7 +13,8 @@ namespace vortex::lang::syntax {
 /// return Error nodes meanwhile, never nullptr unless stated. No function consumes a closing bracket it did not open.
 class Parser {
 public:
-  Parser(FileId file, const source::SourceManager &sources, diag::DiagnosticSink &sink, TokenStream stream, Module &module);
+  Parser(FileId file, const source::SourceManager& sources, diag::DiagnosticSink& sink, TokenStream stream,
+         Module& module);
   void parseModule();
 
 private:
@@ -22,30 +23,30 @@ private:
   /// Counts one level of nesting for the lifetime of a parse function; false once the limit is passed (and reported).
   class Nest {
   public:
-    explicit Nest(Parser &parser);
+    explicit Nest(Parser& parser);
     ~Nest() { --parser_.depth_; }
     explicit operator bool() const { return ok_; }
 
   private:
-    Parser &parser_;
+    Parser& parser_;
     bool ok_;
   };
 
   /// Sets a member for the lifetime of a parse function.
   class Scoped {
   public:
-    Scoped(bool &place, bool value) : place_(place), old_(place) { place_ = value; }
+    Scoped(bool& place, bool value) : place_(place), old_(place) { place_ = value; }
     ~Scoped() { place_ = old_; }
 
   private:
-    bool &place_;
+    bool& place_;
     bool old_;
   };
 
   // Tokens (parser_state.cpp).
-  const Token &current() const { return stream_.tokens[at_]; }
-  const Token &previous() const { return stream_.tokens[at_ ? at_ - 1 : 0]; }
-  const Token &ahead(uint32_t count) const;
+  const Token& current() const { return stream_.tokens[at_]; }
+  const Token& previous() const { return stream_.tokens[at_ ? at_ - 1 : 0]; }
+  const Token& ahead(uint32_t count) const;
   bool is(Tok tok) const { return current().tok == tok; }
   bool isWord(std::string_view word) const;
   bool newlineBefore() const { return current().newlineBefore; }
@@ -59,11 +60,11 @@ private:
   bool expectGreater();
   bool isGreater() const;
   Name expectName(std::string_view what);
-  SourceRange rangeOf(const Token &token) const { return {file_, token.begin, token.end}; }
+  SourceRange rangeOf(const Token& token) const { return {file_, token.begin, token.end}; }
   SourceRange here() const { return rangeOf(current()); }
   /// From the first byte of token `first` to the last byte consumed.
   SourceRange since(uint32_t first) const;
-  std::string_view textOf(const Token &token) const;
+  std::string_view textOf(const Token& token) const;
   std::string describeCurrent() const;
 
   // Errors (parser_state.cpp).
@@ -83,117 +84,117 @@ private:
   template <class ParseElem> void parseGroup(ParseElem parseElem, std::string_view what);
 
   // Nodes (parser_state.cpp).
-  template <class T> T *makeExpr(SourceRange range, std::initializer_list<const Expr *> children = {});
+  template <class T> T* makeExpr(SourceRange range, std::initializer_list<const Expr*> children = {});
   /// Returns `expr`, or an ErrorExpr after reporting that the tree is too high.
-  Expr *checkHeight(Expr *expr);
-  static void raise(Expr *parent, const Expr *child);
-  template <class T, class Base> T *makeNode(SourceRange range);
-  Expr *errorExpr();
-  Type *errorType();
-  Pattern *errorPattern();
+  Expr* checkHeight(Expr* expr);
+  static void raise(Expr* parent, const Expr* child);
+  template <class T, class Base> T* makeNode(SourceRange range);
+  Expr* errorExpr();
+  Type* errorType();
+  Pattern* errorPattern();
   List<std::string_view> takeDocs(uint32_t tokenIndex);
   void takeModuleDocs();
 
   // Expressions (parse_expr.cpp, parse_primary.cpp, parse_control.cpp).
-  Expr *parseExpr();
+  Expr* parseExpr();
   /// An expression or an assignment.
-  Expr *parseStatementExpr();
-  Expr *parseRange(bool isOpenAllowed);
-  Expr *parseBinary(int minPrecedence);
-  Expr *parseCast();
-  Expr *parseUnary();
-  Expr *parsePower();
-  Expr *parsePostfix();
-  Expr *parsePostfixOf(Expr *base, uint32_t first);
-  Expr *parseMember(Expr *base, uint32_t first);
-  Expr *parseColonColon(Expr *base, uint32_t first);
-  Expr *parseCall(Expr *callee, uint32_t first);
-  Expr *parseIndex(Expr *base, uint32_t first);
-  Expr *parsePrimary();
-  Expr *parseNumber();
-  Expr *parseString();
-  Expr *parseNameExpr();
-  Expr *parseParenthesised();
-  Expr *parseArray(uint32_t first, bool isVec);
-  Expr *parseStructLiteral(Expr *path, uint32_t first);
-  Expr *parseClosure();
-  Expr *parseIf();
-  Expr *parseMatch();
-  Expr *parseWhile();
-  Expr *parseLoop();
-  Expr *parseFor();
-  Expr *parseJump();
-  Expr *parseCondition();
+  Expr* parseStatementExpr();
+  Expr* parseRange(bool isOpenAllowed);
+  Expr* parseBinary(int minPrecedence);
+  Expr* parseCast();
+  Expr* parseUnary();
+  Expr* parsePower();
+  Expr* parsePostfix();
+  Expr* parsePostfixOf(Expr* base, uint32_t first);
+  Expr* parseMember(Expr* base, uint32_t first);
+  Expr* parseColonColon(Expr* base, uint32_t first);
+  Expr* parseCall(Expr* callee, uint32_t first);
+  Expr* parseIndex(Expr* base, uint32_t first);
+  Expr* parsePrimary();
+  Expr* parseNumber();
+  Expr* parseString();
+  Expr* parseNameExpr();
+  Expr* parseParenthesised();
+  Expr* parseArray(uint32_t first, bool isVec);
+  Expr* parseStructLiteral(Expr* path, uint32_t first);
+  Expr* parseClosure();
+  Expr* parseIf();
+  Expr* parseMatch();
+  Expr* parseWhile();
+  Expr* parseLoop();
+  Expr* parseFor();
+  Expr* parseJump();
+  Expr* parseCondition();
   Arg parseArg();
   List<Arg> parseArgs(std::string_view what);
   List<Arg> parseAttributeArgs();
   bool startsExpr() const;
   bool startsStructLiteral() const;
   bool startsStructFields(uint32_t brace) const;
-  bool isAssignTarget(const Expr *expr) const;
-  Type *typeOfPath(const Expr *path);
+  bool isAssignTarget(const Expr* expr) const;
+  Type* typeOfPath(const Expr* path);
 
   // Statements (parse_stmt.cpp).
-  BlockExpr *parseBlock();
-  BlockExpr *expectBlock(std::string_view where);
-  Stmt *parseStmt();
-  Stmt *parseLet(uint32_t first, List<Attribute> attributes);
-  void endStatement(const Stmt *stmt);
+  BlockExpr* parseBlock();
+  BlockExpr* expectBlock(std::string_view where);
+  Stmt* parseStmt();
+  Stmt* parseLet(uint32_t first, List<Attribute> attributes);
+  void endStatement(const Stmt* stmt);
   void failStatementStart();
   bool complainAboutForeignStatement();
   List<Attribute> parseAttributes();
   Attribute parseAttribute();
 
   // Types and patterns (parse_type.cpp).
-  Type *parseType(bool isSpaceAllowed = true);
-  Type *parseTypeAtom(bool isSpaceAllowed);
-  Type *parseNamedType(bool isSpaceAllowed);
-  Type *parseParenthesisedType();
-  Type *parseFunctionType();
-  Type *parseArrayType();
+  Type* parseType(bool isSpaceAllowed = true);
+  Type* parseTypeAtom(bool isSpaceAllowed);
+  Type* parseNamedType(bool isSpaceAllowed);
+  Type* parseParenthesisedType();
+  Type* parseFunctionType();
+  Type* parseArrayType();
   List<GenericArg> parseGenericArgs();
   GenericArg parseGenericArg();
   bool genericArgIsExpr() const;
   bool bracketHasSemicolon(uint32_t open) const;
   bool bracketHasComma(uint32_t open) const;
-  List<Type *> parseBounds();
-  Pattern *parsePattern(bool isOrAllowed = true);
-  Pattern *parsePatternAtom();
-  Pattern *parseLiteralPattern();
-  Pattern *parseNamePattern();
+  List<Type*> parseBounds();
+  Pattern* parsePattern(bool isOrAllowed = true);
+  Pattern* parsePatternAtom();
+  Pattern* parseLiteralPattern();
+  Pattern* parseNamePattern();
   List<FieldPattern> parseFieldPatterns();
 
   // Items (parse_item.cpp).
   bool startsItem() const;
   /// nullptr after an error that leaves nothing to keep.
-  Item *parseItem(ItemPlace place, uint32_t first, List<Attribute> attributes);
-  Item *parseItemOf(ItemPlace place);
-  Item *parseFunction(ItemPlace place);
-  Item *parseStruct();
-  Item *parseEnum();
-  Item *parseTrait();
-  Item *parseImpl();
-  Item *parseTypeAlias(ItemPlace place);
-  Item *parseConst(ItemPlace place);
-  Item *parseImport();
-  List<Item *> parseMembers(ItemPlace place);
-  List<Item *> parseItems(ItemPlace place, uint32_t close);
+  Item* parseItem(ItemPlace place, uint32_t first, List<Attribute> attributes);
+  Item* parseItemOf(ItemPlace place);
+  Item* parseFunction(ItemPlace place);
+  Item* parseStruct();
+  Item* parseEnum();
+  Item* parseTrait();
+  Item* parseImpl();
+  Item* parseTypeAlias(ItemPlace place);
+  Item* parseConst(ItemPlace place);
+  Item* parseImport();
+  List<Item*> parseMembers(ItemPlace place);
+  List<Item*> parseItems(ItemPlace place, uint32_t close);
   void failItem(ItemPlace place);
   List<GenericParam> parseGenericParams();
   GenericParam parseGenericParam();
   List<WherePredicate> parseWhere();
   List<Param> parseParams(ItemPlace place);
   Param parseParam(ItemPlace place, bool isFirst);
-  bool parseSelfParam(Param &param, ItemPlace place, bool isFirst, uint32_t first);
+  bool parseSelfParam(Param& param, ItemPlace place, bool isFirst, uint32_t first);
   List<Field> parseFields();
-  Expr *parseReduce();
+  Expr* parseReduce();
 
   FileId file_;
-  const source::SourceManager &sources_;
-  diag::DiagnosticSink &sink_;
+  const source::SourceManager& sources_;
+  diag::DiagnosticSink& sink_;
   diag::DiagnosticSink muted_{1};
   TokenStream stream_;
-  Module &module_;
+  Module& module_;
   std::string_view text_;
   uint32_t at_ = 0;
   uint32_t depth_ = 0;
@@ -202,19 +203,19 @@ private:
   bool noStruct_ = false;
 };
 
-template <class T> T *Parser::makeExpr(SourceRange range, std::initializer_list<const Expr *> children) {
-  T *node = module_.arena.make<T>();
+template <class T> T* Parser::makeExpr(SourceRange range, std::initializer_list<const Expr*> children) {
+  T* node = module_.arena.make<T>();
   node->kind = T::kKind;
   node->range = range;
   node->id = module_.exprCount++;
-  for (const Expr *child : children)
+  for (const Expr* child : children)
     raise(node, child);
   return node;
 }
 
-template <class T, class Base> T *Parser::makeNode(SourceRange range) {
+template <class T, class Base> T* Parser::makeNode(SourceRange range) {
   static_assert(std::is_base_of_v<Base, T>);
-  T *node = module_.arena.make<T>();
+  T* node = module_.arena.make<T>();
   node->kind = T::kKind;
   node->range = range;
   return node;
@@ -243,4 +244,4 @@ template <class ParseElem> void Parser::parseGroup(ParseElem parseElem, std::str
   advance();
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

@@ -1,5 +1,5 @@
-#include "lang/syntax/parser.h"
 #include "lang/syntax/ast_text.h"
+#include "lang/syntax/parser.h"
 
 #include <gtest/gtest.h>
 
@@ -19,18 +19,18 @@ struct Parsed {
   std::string errors() const { return diag::renderText(sink.all(), sources); }
   std::vector<std::string> ids() const {
     std::vector<std::string> ids;
-    for (const diag::Diagnostic &diagnostic : sink.all())
+    for (const diag::Diagnostic& diagnostic : sink.all())
       ids.push_back(diagnostic.id);
     return ids;
   }
 };
 
 /// The tree of the statements of `fn f() { … }`, one line each.
-std::string statements(const std::string &body) {
+std::string statements(const std::string& body) {
   Parsed parsed("fn f() {\n" + body + "\n}\n");
   EXPECT_EQ(parsed.errors(), "");
   std::string out;
-  for (const Stmt *stmt : parsed.module->items[0]->as<FunctionItem>()->body->stmts)
+  for (const Stmt* stmt : parsed.module->items[0]->as<FunctionItem>()->body->stmts)
     out += (out.empty() ? "" : "\n") + printTree(stmt);
   return out;
 }
@@ -40,7 +40,8 @@ TEST(Parser, OperatorsBindAsDocumented) {
   EXPECT_EQ(statements("-x ** 2"), "(- (** x 2))");
   EXPECT_EQ(statements("2 ** -y ** z"), "(** 2 (- (** y z)))");
   EXPECT_EQ(statements("a ** b ** c"), "(** a (** b c))");
-  EXPECT_EQ(statements("a || b && c == d | e ^ f & g << h + i"), "(|| a (&& b (== c (| d (^ e (& f (<< g (+ h i))))))))");
+  EXPECT_EQ(statements("a || b && c == d | e ^ f & g << h + i"),
+            "(|| a (&& b (== c (| d (^ e (& f (<< g (+ h i))))))))");
   EXPECT_EQ(statements("acc + q @ k.transpose() / sqrt(D)"), "(+ acc (/ (@ q (call (. k transpose))) (call sqrt D)))");
   EXPECT_EQ(statements("x as f32 @ y"), "(@ (as x f32) y)");
   EXPECT_EQ(statements("x as usize < y"), "(< (as x usize) y)");
@@ -52,7 +53,8 @@ TEST(Parser, OperatorsBindAsDocumented) {
 }
 
 TEST(Parser, RangesAndSlices) {
-  EXPECT_EQ(statements("a[block_m..block_m+128, k+32..+32]"), "(index a (.. block_m (+ block_m 128)) (..+ (+ k 32) 32))");
+  EXPECT_EQ(statements("a[block_m..block_m+128, k+32..+32]"),
+            "(index a (.. block_m (+ block_m 128)) (..+ (+ k 32) 32))");
   EXPECT_EQ(statements("t[:, ..n, 3.., .., i]"), "(index t : (.. _ n) (.. 3 _) (.. _ _) i)");
   EXPECT_EQ(statements("for i in 0..ceil_div(len, 4) { }"), "(for i (.. 0 (call ceil_div len 4)) {})");
   EXPECT_EQ(statements("1..2"), "(.. 1 2)");
@@ -61,9 +63,11 @@ TEST(Parser, RangesAndSlices) {
 
 TEST(Parser, PostfixForms) {
   EXPECT_EQ(statements("k::<f32, 256>(x)"), "(call k::<f32, 256> x)");
-  EXPECT_EQ(statements("k.launch(grid = [2, 1], block = 64)(a, &b)"), "(call (call (. k launch) grid=[2 1] block=64) a (& b))");
+  EXPECT_EQ(statements("k.launch(grid = [2, 1], block = 64)(a, &b)"),
+            "(call (call (. k launch) grid=[2 1] block=64) a (& b))");
   EXPECT_EQ(statements("t.0.1.x"), "(. (. (. t 0) 1) x)");
-  EXPECT_EQ(statements("Tensor::<f32, [N, 3 * D], Global>.zeros()"), "(call (. Tensor::<f32, [N (* 3 D)], Global> zeros))");
+  EXPECT_EQ(statements("Tensor::<f32, [N, 3 * D], Global>.zeros()"),
+            "(call (. Tensor::<f32, [N (* 3 D)], Global> zeros))");
   EXPECT_EQ(statements("a\n  .b()\n  .c"), "(. (call (. a b)) c)");
   EXPECT_EQ(statements("P { x: 1, y }"), "(struct P x:1 y:y)");
   EXPECT_EQ(statements("m.P::<f32> { x: 1 }"), "(struct m.P<f32> x:1)");
@@ -126,7 +130,7 @@ TEST(Parser, LiteralsKeepEveryDigit) {
   const std::string big(400, '9');
   Parsed parsed("const P = " + big);
   ASSERT_EQ(parsed.errors(), "");
-  const auto *literal = parsed.module->items[0]->as<ConstItem>()->value->as<IntExpr>();
+  const auto* literal = parsed.module->items[0]->as<ConstItem>()->value->as<IntExpr>();
   EXPECT_EQ(literal->digits, big);
   EXPECT_FALSE(literal->fits128);
   Parsed limit("const P = 0xffffffffffffffffffffffffffffffff");
@@ -137,15 +141,17 @@ TEST(Parser, LiteralsKeepEveryDigit) {
 }
 
 TEST(Parser, ItemsKeepTheirParts) {
-  Parsed parsed("/// about the file\n\n/// doc\n@fused(strategy = .auto)\npub kernel k<T: Float + Readable, const N: usize, M = f32>(\n"
-                "  a: &mut Tensor<T, [N]>, @layout(aos) b: [T; 4],\n) -> T reduce(add)\nwhere N: PowerOfTwo, T: X + Y\n{ }\n"
-                "import a.b { X, Y as Z }\nimport a as c\nstruct S : A + B {}\ntype U = struct { x: f32, }\n"
-                "enum E { A, B = 3 }\ntrait T: S { fn f(&self) -> i32\n const N: usize\n type Out: X }\n"
-                "impl<T> Tr<T> for S { fn f(&mut self) { } }\ntype G<T, Shape> = Tensor<T, Shape, Global>\n");
+  Parsed parsed(
+      "/// about the file\n\n/// doc\n@fused(strategy = .auto)\npub kernel k<T: Float + Readable, const N: usize, M = "
+      "f32>(\n"
+      "  a: &mut Tensor<T, [N]>, @layout(aos) b: [T; 4],\n) -> T reduce(add)\nwhere N: PowerOfTwo, T: X + Y\n{ }\n"
+      "import a.b { X, Y as Z }\nimport a as c\nstruct S : A + B {}\ntype U = struct { x: f32, }\n"
+      "enum E { A, B = 3 }\ntrait T: S { fn f(&self) -> i32\n const N: usize\n type Out: X }\n"
+      "impl<T> Tr<T> for S { fn f(&mut self) { } }\ntype G<T, Shape> = Tensor<T, Shape, Global>\n");
   ASSERT_EQ(parsed.errors(), "");
   ASSERT_EQ(parsed.module->items.size(), 9u);
   EXPECT_EQ(parsed.module->docLines.size(), 1u);
-  const auto *k = parsed.module->items[0]->as<FunctionItem>();
+  const auto* k = parsed.module->items[0]->as<FunctionItem>();
   EXPECT_TRUE(k->isPublic && k->isKernel && k->reduceOp);
   ASSERT_EQ(k->docLines.size(), 1u);
   EXPECT_EQ(k->docLines[0], "doc");
@@ -162,7 +168,8 @@ TEST(Parser, ItemsKeepTheirParts) {
 }
 
 TEST(Parser, ScheduleArgumentsOwnTheirStrategies) {
-  Parsed parsed("@schedule(\n stages(0..10): global_memory, coalesced,\n stages(10..24): fused(48 * 1024),\n)\nfn f() { }\n");
+  Parsed parsed(
+      "@schedule(\n stages(0..10): global_memory, coalesced,\n stages(10..24): fused(48 * 1024),\n)\nfn f() { }\n");
   ASSERT_EQ(parsed.errors(), "");
   const List<Arg> args = parsed.module->items[0]->attributes[0].args;
   ASSERT_EQ(args.size(), 2u);
@@ -170,7 +177,7 @@ TEST(Parser, ScheduleArgumentsOwnTheirStrategies) {
   EXPECT_EQ(args[1].strategies.size(), 1u);
 }
 
-std::string readFile(const std::filesystem::path &path) {
+std::string readFile(const std::filesystem::path& path) {
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
@@ -178,13 +185,13 @@ std::string readFile(const std::filesystem::path &path) {
 
 TEST(Parser, AcceptsEveryBlockOfTheMemoryModel) {
   size_t count = 0;
-  for (const auto &entry : std::filesystem::directory_iterator("src/lang/syntax/testdata/seed")) {
+  for (const auto& entry : std::filesystem::directory_iterator("src/lang/syntax/testdata/seed")) {
     ++count;
     const std::string text = readFile(entry.path());
     const size_t code = text.find("\nlet ");
     // Blocks that start with a statement show the inside of a kernel.
     Parsed parsed(code != std::string::npos && code < text.find('{') ? "kernel wrap() {\n" + text + "}\n" : text);
-    for (const diag::Diagnostic &diagnostic : parsed.sink.all())
+    for (const diag::Diagnostic& diagnostic : parsed.sink.all())
       EXPECT_EQ(diagnostic.id, "E0113") << entry.path() << "\n" << parsed.errors();
   }
   EXPECT_EQ(count, 12u);
@@ -197,7 +204,8 @@ TEST(Parser, AcceptsTheTourOfTheLanguage) {
 }
 
 TEST(Recovery, ReportsOneErrorPerMistakeAndKeepsTheRest) {
-  Parsed parsed("fn a( { let x = }\nfn b(x y, z: i32) { let q = * \n f(1 2)\n if a b { }\n let ok = 3 }\nstruct S { a: i32 b: i32, c }\nfn c() { 1 }\n");
+  Parsed parsed("fn a( { let x = }\nfn b(x y, z: i32) { let q = * \n f(1 2)\n if a b { }\n let ok = 3 }\nstruct S { a: "
+                "i32 b: i32, c }\nfn c() { 1 }\n");
   const std::vector<std::string> ids = parsed.ids();
   EXPECT_GE(ids.size(), 5u) << parsed.errors();
   EXPECT_LE(ids.size(), 8u) << parsed.errors();
@@ -206,31 +214,58 @@ TEST(Recovery, ReportsOneErrorPerMistakeAndKeepsTheRest) {
 }
 
 TEST(Recovery, OneMissingBracketIsOneError) {
-  for (const char *text : {"fn f() {\n let a = g(1, (2 + 3)\n let b = 4\n}\n", "fn f() {\n if a {\n b\n}\nfn g() { }\n", "fn f( {\n}\n",
-                           "fn f() { a[1 }\n", "fn f() { let x = [1, 2\n return x\n}\n", "fn f() { } }\n", "fn f() { a) }\n"}) {
+  for (const char* text :
+       {"fn f() {\n let a = g(1, (2 + 3)\n let b = 4\n}\n", "fn f() {\n if a {\n b\n}\nfn g() { }\n", "fn f( {\n}\n",
+        "fn f() { a[1 }\n", "fn f() { let x = [1, 2\n return x\n}\n", "fn f() { } }\n", "fn f() { a) }\n"}) {
     Parsed parsed(text);
     EXPECT_EQ(parsed.sink.all().size(), 1u) << text << parsed.errors();
   }
 }
 
 TEST(Recovery, DeepNestingIsAnErrorAndNoOverflow) {
-  const auto repeat = [](const std::string &what, size_t count) {
+  const auto repeat = [](const std::string& what, size_t count) {
     std::string out;
     for (size_t i = 0; i < count; ++i)
       out += what;
     return out;
   };
   const size_t n = 100'000;
-  const std::vector<std::string> bodies = {
-      repeat("(", n) + "1" + repeat(")", n), repeat("[", n) + repeat("]", n), repeat("{", n) + repeat("}", n), repeat("-", n) + "1",
-      repeat("!", n) + "a", repeat("&", n) + "a", repeat("a+", n) + "a", repeat("a**", n) + "a", repeat("f(", n) + repeat(")", n),
-      "a" + repeat(".b", n), "a" + repeat("()", n), "a" + repeat("[0]", n), "a" + repeat(" as i32", n), repeat("|x| ", n) + "x",
-      repeat("return ", n), repeat("if a { ", n) + repeat("}", n), "let x: " + repeat("&", n) + "T", "let x: " + repeat("V<", n) + "T" + repeat(">", n),
-      "let x: " + repeat("[", n) + "T" + repeat("; 2]", n), "let " + repeat("(", n) + "a" + repeat(")", n) + " = b",
-      "match a { " + repeat("(", n) + repeat(")", n) + " => b }", repeat("a = ", n) + "b", repeat("x..", n), repeat("match a { b => ", n) + repeat("}", n),
-      repeat("a[", n) + repeat("]", n), repeat("P { x: ", n) + repeat("}", n), repeat("while ", n), repeat("for i in ", n),
-      repeat("for x in y {", n), repeat("{", n), repeat("(", n), repeat(")", n), repeat("a.0", n), repeat("fn f() {", n), repeat("@a(", n)};
-  for (const std::string &body : bodies) {
+  const std::vector<std::string> bodies = {repeat("(", n) + "1" + repeat(")", n),
+                                           repeat("[", n) + repeat("]", n),
+                                           repeat("{", n) + repeat("}", n),
+                                           repeat("-", n) + "1",
+                                           repeat("!", n) + "a",
+                                           repeat("&", n) + "a",
+                                           repeat("a+", n) + "a",
+                                           repeat("a**", n) + "a",
+                                           repeat("f(", n) + repeat(")", n),
+                                           "a" + repeat(".b", n),
+                                           "a" + repeat("()", n),
+                                           "a" + repeat("[0]", n),
+                                           "a" + repeat(" as i32", n),
+                                           repeat("|x| ", n) + "x",
+                                           repeat("return ", n),
+                                           repeat("if a { ", n) + repeat("}", n),
+                                           "let x: " + repeat("&", n) + "T",
+                                           "let x: " + repeat("V<", n) + "T" + repeat(">", n),
+                                           "let x: " + repeat("[", n) + "T" + repeat("; 2]", n),
+                                           "let " + repeat("(", n) + "a" + repeat(")", n) + " = b",
+                                           "match a { " + repeat("(", n) + repeat(")", n) + " => b }",
+                                           repeat("a = ", n) + "b",
+                                           repeat("x..", n),
+                                           repeat("match a { b => ", n) + repeat("}", n),
+                                           repeat("a[", n) + repeat("]", n),
+                                           repeat("P { x: ", n) + repeat("}", n),
+                                           repeat("while ", n),
+                                           repeat("for i in ", n),
+                                           repeat("for x in y {", n),
+                                           repeat("{", n),
+                                           repeat("(", n),
+                                           repeat(")", n),
+                                           repeat("a.0", n),
+                                           repeat("fn f() {", n),
+                                           repeat("@a(", n)};
+  for (const std::string& body : bodies) {
     Parsed parsed("fn f() {\n" + body + "\n}\n");
     EXPECT_TRUE(parsed.sink.hasErrors()) << body.substr(0, 20);
     EXPECT_LE(parsed.sink.all().size(), 101u);
@@ -260,11 +295,11 @@ TEST(Recovery, RemovingAnyTokenIsSafe) {
   diag::DiagnosticSink sink;
   const source::FileId file = sources.addText("t.vx", text);
   const TokenStream stream = lex(file, sources, sink);
-  for (const Token &token : stream.tokens) {
+  for (const Token& token : stream.tokens) {
     Parsed parsed(text.substr(0, token.begin) + text.substr(token.end));
     EXPECT_LE(parsed.sink.all().size(), 12u) << "without the token at " << token.begin << "\n" << parsed.errors();
   }
 }
 
-} // namespace
-} // namespace vortex::lang::syntax
+}  // namespace
+}  // namespace vortex::lang::syntax

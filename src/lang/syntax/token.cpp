@@ -9,8 +9,9 @@ namespace vortex::lang::syntax {
 namespace {
 
 constexpr auto kKeywords = std::to_array<std::string_view>({
-    "fn", "kernel", "struct", "enum", "trait", "impl", "type", "const", "import", "pub", "let", "var", "if", "else", "match", "while",
-    "loop", "for", "in", "break", "continue", "return", "as", "where", "mut", "true", "false", "inf",
+    "fn",       "kernel", "struct", "enum",  "trait", "impl",  "type",  "const", "import", "pub",
+    "let",      "var",    "if",     "else",  "match", "while", "loop",  "for",   "in",     "break",
+    "continue", "return", "as",     "where", "mut",   "true",  "false", "inf",
 });
 static_assert(kKeywords.size() == static_cast<size_t>(Tok::KwInf) - static_cast<size_t>(Tok::KwFn) + 1);
 
@@ -18,14 +19,13 @@ constexpr auto kBrackets = std::to_array<std::string_view>({"(", ")", "[", "]", 
 
 // Longest first within one first character: the lexer takes the first that matches.
 constexpr auto kOperators = std::to_array<std::string_view>({
-    "...", "**=", "<<=", ">>=",
-    "..", "::", "->", "=>", "**", "<<", ">>", "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=",
-    "%=", "@=", "&=", "|=", "^=",
-    ",", ";", ":", ".", "@", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "!", "~", "?",
+    "...", "**=", "<<=", ">>=", "..", "::", "->", "=>", "**", "<<", ">>", "&&", "||", "==", "!=",
+    "<=",  ">=",  "+=",  "-=",  "*=", "/=", "%=", "@=", "&=", "|=", "^=", ",",  ";",  ":",  ".",
+    "@",   "=",   "<",   ">",   "+",  "-",  "*",  "/",  "%",  "&",  "|",  "^",  "!",  "~",  "?",
 });
 static_assert(kOperators.size() == static_cast<size_t>(Tok::Question) - static_cast<size_t>(Tok::Ellipsis) + 1);
 
-} // namespace
+}  // namespace
 
 std::string_view spelling(Tok tok) {
   if (isKeyword(tok))
@@ -53,4 +53,4 @@ Tok operatorAt(std::string_view text) {
   return Tok::Invalid;
 }
 
-} // namespace vortex::lang::syntax
+}  // namespace vortex::lang::syntax

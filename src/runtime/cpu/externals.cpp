@@ -1,6 +1,6 @@
 #include "runtime/cpu/externals.h"
 
-#include "runtime/cpu/support_routines.h"
+#include "base/narrow_float.h"
 
 #include <algorithm>
 #include <bit>
@@ -13,14 +13,11 @@ namespace vortex::cpu {
 namespace {
 
 #if defined(__x86_64__)
-// Half floats travel in vector registers; these types make the compiler pass them so.
-using HalfAbi = _Float16;
-using BFloatAbi = __bf16;
-float extendHalfAbi(HalfAbi value) { return extendHalf(std::bit_cast<uint16_t>(value)); }
-HalfAbi truncateFloatToHalf(float value) { return std::bit_cast<HalfAbi>(truncateToHalf(value)); }
-HalfAbi truncateDoubleToHalf(double value) { return std::bit_cast<HalfAbi>(truncateToHalf(value)); }
-BFloatAbi truncateFloatToBFloat(float value) { return std::bit_cast<BFloatAbi>(truncateToBFloat(value)); }
-BFloatAbi truncateDoubleToBFloat(double value) { return std::bit_cast<BFloatAbi>(truncateToBFloat(value)); }
+// Half floats travel in vector registers; these types make the compiler pass them so. Ours, because libgcc's set of these
+// conversions differs by version.
+float extendHalf(_Float16 value) { return static_cast<float>(base::decodeNarrow(base::kF16, std::bit_cast<uint16_t>(value))); }
+template <typename From> _Float16 truncateToHalf(From value) { return std::bit_cast<_Float16>(base::encodeNarrow(base::kF16, value)); }
+template <typename From> __bf16 truncateToBFloat(From value) { return std::bit_cast<__bf16>(base::encodeNarrow(base::kBF16, value)); }
 #endif
 
 using Wide = __int128;
@@ -89,11 +86,11 @@ const External kExternals[] = {
     {"__udivti3", address(divideUnsignedWide)},
     {"__umodti3", address(remainderUnsignedWide)},
 #if defined(__x86_64__)
-    {"__extendhfsf2", address(extendHalfAbi)},
-    {"__truncsfhf2", address(truncateFloatToHalf)},
-    {"__truncdfhf2", address(truncateDoubleToHalf)},
-    {"__truncsfbf2", address(truncateFloatToBFloat)},
-    {"__truncdfbf2", address(truncateDoubleToBFloat)},
+    {"__extendhfsf2", address(extendHalf)},
+    {"__truncsfhf2", address(truncateToHalf<float>)},
+    {"__truncdfhf2", address(truncateToHalf<double>)},
+    {"__truncsfbf2", address(truncateToBFloat<float>)},
+    {"__truncdfbf2", address(truncateToBFloat<double>)},
 #endif
 };
 

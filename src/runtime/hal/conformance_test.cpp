@@ -108,6 +108,9 @@ TEST_P(Conformance, WrappedHostMemoryIsTheSameMemory) {
   if (executes()) {
     EXPECT_EQ(values, (std::vector<int64_t>{11, 21, 31}));
   }
+  const Tensor constant{device_->wrap(values.data(), sizeof(int64_t) * 3, true).value(), 0, ScalarType::I64, {3}, {}};
+  EXPECT_MENTIONS(launchError(load("update"), {constant, scalarI64(10), scalarI64(1)}), "argument 'a' is written, but its buffer wraps constant memory");
+  EXPECT_MENTIONS(stream_->fill(constant.buffer, 0, 1, 1).error().message, "constant memory");
   EXPECT_FALSE(device_->wrap(nullptr, 8));
   EXPECT_TRUE(device_->wrap(nullptr, 0));
 }

@@ -12,7 +12,9 @@ Event::~Event() = default;
 Stream::~Stream() = default;
 Device::~Device() = default;
 
-Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes) {
+Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes, bool writes) {
+  if (writes && buffer.isReadOnly())
+    return Error{concat(operation, ": the buffer of ", buffer.bytes(), " bytes wraps constant memory")};
   if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset)
     return {};
   return Error{concat(operation, " of ", bytes, " bytes at offset ", offset, " exceeds the buffer of ", buffer.bytes(), " bytes")};

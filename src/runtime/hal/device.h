@@ -43,16 +43,18 @@ public:
   uint64_t address() const { return address_; }        ///< as kernels see it; at least 64-byte aligned unless wrapped
   void *host() const { return host_; }                 ///< null if the host cannot access the memory
   const Device *device() const { return device_; }     ///< for comparison only; may have been destroyed
+  bool isReadOnly() const { return readOnly_; }        ///< wrapped constant memory: no operation may write it
 
 protected:
-  Buffer(const Device *device, uint64_t bytes, uint64_t address, void *host)
-      : device_(device), bytes_(bytes), address_(address), host_(host) {}
+  Buffer(const Device *device, uint64_t bytes, uint64_t address, void *host, bool readOnly = false)
+      : device_(device), bytes_(bytes), address_(address), host_(host), readOnly_(readOnly) {}
 
 private:
   const Device *device_;
   uint64_t bytes_;
   uint64_t address_;
   void *host_;
+  bool readOnly_;
 };
 using BufferRef = std::shared_ptr<Buffer>;
 
@@ -129,7 +131,7 @@ public:
   virtual Result<BufferRef> allocate(uint64_t bytes) = 0;
   /// A buffer over memory of the caller, who keeps it alive and mapped until the last reference is gone.
   /// Errors: null pointer with bytes > 0; the device cannot access host memory.
-  virtual Result<BufferRef> wrap(void *memory, uint64_t bytes) = 0;
+  virtual Result<BufferRef> wrap(void *memory, uint64_t bytes, bool readOnly = false) = 0;
   virtual Result<StreamRef> createStream() = 0;
   virtual Result<EventRef> createEvent() = 0;
   /// Errors: made for another target; code that cannot be loaded; a phase's symbol that is missing.
@@ -137,8 +139,8 @@ public:
 };
 using DeviceRef = std::shared_ptr<Device>;
 
-/// Error unless [offset, offset + bytes) lies in the buffer.
-Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes);
+/// Error unless [offset, offset + bytes) lies in the buffer, and, for `writes`, the buffer may be written.
+Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes, bool writes = false);
 
 /// The text that synchronize() reports.
 Error faultError(const RunFault &fault);

@@ -77,8 +77,8 @@ void release(void *storage, uint64_t storageBytes) {
 
 class WrappedBuffer : public Buffer {
 public:
-  WrappedBuffer(const Device *device, void *memory, uint64_t bytes)
-      : Buffer(device, bytes, reinterpret_cast<uint64_t>(memory), memory) {}
+  WrappedBuffer(const Device *device, void *memory, uint64_t bytes, bool readOnly)
+      : Buffer(device, bytes, reinterpret_cast<uint64_t>(memory), memory, readOnly) {}
 };
 
 } // namespace
@@ -148,12 +148,12 @@ Result<BufferRef> HostMemory::allocate(const Device *device, uint64_t bytes) {
   return BufferRef(std::make_shared<PooledBuffer>(device, bytes, storage, storageBytes, shared_from_this()));
 }
 
-Result<BufferRef> HostMemory::wrap(const Device *device, void *memory, uint64_t bytes) {
+Result<BufferRef> HostMemory::wrap(const Device *device, void *memory, uint64_t bytes, bool readOnly) {
   if (!memory && bytes != 0)
     return Error{base::concat("cannot wrap ", bytes, " bytes at a null pointer")};
   if (bytes > UINT64_MAX - reinterpret_cast<uint64_t>(memory))
     return Error{base::concat("cannot wrap ", bytes, " bytes: the range exceeds the address space")};
-  return BufferRef(std::make_shared<WrappedBuffer>(device, memory, bytes));
+  return BufferRef(std::make_shared<WrappedBuffer>(device, memory, bytes, readOnly));
 }
 
 void *HostMemory::take(uint64_t storageBytes) {

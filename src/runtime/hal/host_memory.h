@@ -21,7 +21,7 @@ public:
 
   /// 64-byte aligned; from 2 MiB on aligned to 2 MiB with advice for huge pages. Error: requested and available bytes.
   Result<BufferRef> allocate(const Device *device, uint64_t bytes);
-  static Result<BufferRef> wrap(const Device *device, void *memory, uint64_t bytes);
+  static Result<BufferRef> wrap(const Device *device, void *memory, uint64_t bytes, bool readOnly);
   /// Returns kept storage to the system.
   void trim();
   uint64_t limitBytes() const { return limitBytes_; }

@@ -49,7 +49,7 @@ void HostStream::copyBytes(void *target, const void *source, uint64_t bytes) {
 Result<void> HostStream::fill(const BufferRef &target, uint64_t offset, uint64_t bytes, uint8_t value) {
   if (Result<void> owned = checkOwner("fill", target); !owned)
     return owned;
-  if (Result<void> inside = checkRange("fill", *target, offset, bytes); !inside)
+  if (Result<void> inside = checkRange("fill", *target, offset, bytes, true); !inside)
     return inside;
   const std::lock_guard lock(mutex_);
   auto *to = static_cast<uint8_t *>(target->host()) + offset;
@@ -63,7 +63,7 @@ Result<void> HostStream::copy(const BufferRef &target, uint64_t targetOffset, co
   for (const BufferRef &buffer : {target, source})
     if (Result<void> owned = checkOwner("copy", buffer); !owned)
       return owned;
-  if (Result<void> inside = checkRange("copy: writing", *target, targetOffset, bytes); !inside)
+  if (Result<void> inside = checkRange("copy: writing", *target, targetOffset, bytes, true); !inside)
     return inside;
   if (Result<void> inside = checkRange("copy: reading", *source, sourceOffset, bytes); !inside)
     return inside;
@@ -76,7 +76,7 @@ Result<void> HostStream::copy(const BufferRef &target, uint64_t targetOffset, co
 Result<void> HostStream::write(const BufferRef &target, uint64_t offset, const void *from, uint64_t bytes) {
   if (Result<void> owned = checkOwner("write", target); !owned)
     return owned;
-  if (Result<void> inside = checkRange("write", *target, offset, bytes); !inside)
+  if (Result<void> inside = checkRange("write", *target, offset, bytes, true); !inside)
     return inside;
   const std::lock_guard lock(mutex_);
   if (!pending_)

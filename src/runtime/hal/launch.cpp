@@ -88,6 +88,8 @@ private:
       return fail(what + " has no buffer");
     if (tensor.buffer->device() != &device_)
       return fail(concat(what, " lives on another device than '", device_.info().name, "'"));
+    if (param.access != Access::Read && tensor.buffer->isReadOnly())
+      return fail(what + " is written, but its buffer wraps constant memory");
     for (int64_t extent : tensor.extents)
       if (extent < 0)
         return fail(concat(what, " has the negative extent ", extent));

@@ -78,7 +78,9 @@ public:
   const hal::DeviceInfo &info() const override { return info_; }
   Result<uint64_t> availableBytes() const override { return memory_->availableBytes(); }
   Result<hal::BufferRef> allocate(uint64_t bytes) override { return memory_->allocate(this, bytes); }
-  Result<hal::BufferRef> wrap(void *memory, uint64_t bytes) override { return hal::HostMemory::wrap(this, memory, bytes); }
+  Result<hal::BufferRef> wrap(void *memory, uint64_t bytes, bool readOnly) override {
+    return hal::HostMemory::wrap(this, memory, bytes, readOnly);
+  }
   Result<hal::StreamRef> createStream() override { return hal::StreamRef(std::make_shared<NullStream>(this, recorder_)); }
   Result<hal::EventRef> createEvent() override { return hal::EventRef(std::make_shared<hal::HostEvent>(this)); }
   Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {

@@ -19,4 +19,7 @@ bool isElementwise(mlir::Operation *op);
 llvm::Value *emitElementwise(llvm::IRBuilder<> &ir, const VectorFeatures &features, mlir::Operation *op,
                              llvm::ArrayRef<llvm::Value *> operands, unsigned lanes);
 
+/// LLVM predicate of an arith.cmpi.
+llvm::CmpInst::Predicate integerPredicate(mlir::Operation *compare);
+
 } // namespace vortex::target::cpu::emit

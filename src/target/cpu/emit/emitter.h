@@ -16,6 +16,7 @@
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/Twine.h>
+#include <llvm/IR/Module.h>
 #include <llvm/IR/IRBuilder.h>
 #include <mlir/IR/BuiltinTypes.h>
 #include <mlir/IR/Operation.h>
@@ -79,6 +80,11 @@ public:
   /// The same with given bounds.
   TileBuffer allocateTile(mlir::Type elementType, llvm::ArrayRef<llvm::Value *> extents, llvm::ArrayRef<artifact::SizeExpr> bounds);
 
+  /// Memory for `tile` itself, with the extents found on its producers.
+  TileBuffer allocateFor(mlir::Operation *op, mlir::Value tile);
+  /// Copies all elements; the buffers have the same extents and do not overlap.
+  void copyTile(const TileBuffer &from, const TileBuffer &to);
+
   /// The construct at `op` is not supported: recorded with its location; emission goes on with poison and the result is discarded.
   void fail(mlir::Operation *op, const llvm::Twine &message);
 
@@ -86,6 +92,9 @@ public:
   uint32_t addFault(mlir::Operation *op, llvm::StringRef id, llvm::StringRef message);
   /// Ends the block's function with this fault where `condition` (i1) holds.
   void returnFaultIf(llvm::Value *condition, uint32_t fault);
+  /// A fault that carries the format and value types of a print: id "print:" + one letter per value (f, i, u; all 64 bits wide).
+  uint32_t addPrint(mlir::Operation *printOp);
+  static bool isUnsigned(mlir::Operation *printOp, unsigned value);
   /// CpuBlock::print with raw 64-bit values of a vx.print, once.
   void emitPrint(uint32_t fault, llvm::ArrayRef<llvm::Value *> bits);
   llvm::Value *printBits(mlir::Type type, llvm::Value *value, bool isUnsigned);
@@ -102,7 +111,7 @@ public:
   llvm::Value *blockDim[3] = {};
 
 private:
-  struct Entry;
+  llvm::Value *emitSize(const artifact::SizeExpr &expr);
   void emitEntry(bool unitStrides);
   void emitScfFor(mlir::Operation *op);
   void emitScfIf(mlir::Operation *op);
@@ -118,5 +127,8 @@ private:
   llvm::Instruction *entryEnd_ = nullptr; ///< sizes are emitted before it
   artifact::SizeExpr blockSize_[3];
 };
+
+/// "file:line:column" of the op, or nothing.
+std::string describeLocation(mlir::Operation *op);
 
 } // namespace vortex::target::cpu::emit

@@ -19,6 +19,12 @@ void emitFor(llvm::IRBuilder<> &ir, llvm::Value *lower, llvm::Value *upper, llvm
 Values emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<Values()> thenBody, llvm::function_ref<Values()> elseBody);
 void emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<void()> thenBody);
 
+/// while (before(args) is true) args = after(forwarded). `before` returns the i1 condition and sets `forwarded`, which `after` gets and
+/// whose last values are the results.
+Values emitWhile(llvm::IRBuilder<> &ir, llvm::ArrayRef<llvm::Value *> initial,
+                 llvm::function_ref<llvm::Value *(llvm::ArrayRef<llvm::Value *> args, Values &forwarded)> before,
+                 llvm::function_ref<Values(llvm::ArrayRef<llvm::Value *> forwarded)> after);
+
 /// A stack slot in the entry block of the current function.
 llvm::AllocaInst *entryAlloca(llvm::IRBuilder<> &ir, llvm::Type *type, uint64_t align = 64);
 

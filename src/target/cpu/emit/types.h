@@ -7,6 +7,7 @@
 
 #include "target/cpu/math/convert.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/IRBuilder.h>
 #include <mlir/IR/BuiltinTypes.h>
 #include <optional>
@@ -32,9 +33,19 @@ llvm::Constant *constantValue(llvm::LLVMContext &context, mlir::Attribute attrib
 llvm::Value *splat(llvm::IRBuilder<> &ir, llvm::Value *value, unsigned lanes);
 
 /// Contiguous access of `lanes` elements at `pointer` with element alignment, in value form. `mask` null: all lanes; else <lanes x i1>
-/// (i1 when lanes == 1), masked-off lanes touch no memory and read as zero.
-llvm::Value *emitLoad(llvm::IRBuilder<> &ir, mlir::Type type, llvm::Value *pointer, unsigned lanes, llvm::Value *mask = nullptr);
-void emitStore(llvm::IRBuilder<> &ir, mlir::Type type, llvm::Value *value, llvm::Value *pointer, unsigned lanes, llvm::Value *mask = nullptr);
+/// (i1 when lanes == 1), masked-off lanes touch no memory and read as zero. Masked accesses may add basic blocks.
+llvm::Value *emitLoad(llvm::IRBuilder<> &ir, const VectorFeatures &features, mlir::Type type, llvm::Value *pointer, unsigned lanes,
+                      llvm::Value *mask = nullptr);
+void emitStore(llvm::IRBuilder<> &ir, const VectorFeatures &features, mlir::Type type, llvm::Value *value, llvm::Value *pointer,
+               unsigned lanes, llvm::Value *mask = nullptr);
+
+/// Calls body(lane as i64) for every set lane of a <n x i1> mask, in ascending order.
+void emitForActiveLanes(llvm::IRBuilder<> &ir, llvm::Value *mask, llvm::function_ref<void(llvm::Value *lane)> body);
+/// i1: some lane is set; every lane is set. For lanes == 1 the mask itself.
+llvm::Value *anyLane(llvm::IRBuilder<> &ir, llvm::Value *mask);
+llvm::Value *allLanes(llvm::IRBuilder<> &ir, llvm::Value *mask);
+/// <n x i1> as an integer of n bits.
+llvm::Value *maskBits(llvm::IRBuilder<> &ir, llvm::Value *mask);
 
 /// pointer + index elements of `type`, index an i64.
 llvm::Value *elementPointer(llvm::IRBuilder<> &ir, mlir::Type type, llvm::Value *pointer, llvm::Value *index);

@@ -1,7 +1,8 @@
 // Small products without a packed copy of B. Rows of A are first copied to scratch as they are (a fused producer runs once per element),
 // then one of two loops:
-//   outer  B contiguous along columns: vectors of B times broadcast elements of A, tiles of 4 rows × 2 vectors or 1 row × 8;
+//   outer  B contiguous along columns: vectors of B times broadcast elements of A, 4 rows × 2 vectors or 1 row × 8 at a time;
 //   dot    B contiguous along k, or n so small that its columns are copied that way: vectors along k of both, summed at the end.
+// Sums go through a tile in scratch, so that there is one copy of the epilogue per loop.
 #include "target/cpu/gemm/finish.h"
 #include "target/cpu/gemm/pack.h"
 #include "target/cpu/gemm/scratch.h"
@@ -10,6 +11,8 @@ namespace vortex::target::cpu::gemm {
 namespace {
 
 using llvm::Value;
+
+constexpr uint32_t kOuterRows = 4, kOuterVectors = 8; // of a tile
 
 struct DirectBlock {
   llvm::IRBuilderBase &b;
@@ -47,7 +50,8 @@ struct DirectBlock {
     return result;
   }
 
-  void emitOuterTile(Value *row, uint32_t rows, Value *column, uint32_t vectors, Value *valid) const {
+  /// Sums of rows × `vectors` vectors at `column`, stored at `offset` of each tile row.
+  void emitOuterTile(Value *row, uint32_t rows, Value *column, uint32_t vectors, Value *offset, Value *valid) const {
     Values sums(rows * vectors, llvm::Constant::getNullValue(vector));
     sums = emitLoop(b, kBegin, kEnd, i64(1), sums, [&](Value *k, const Values &carried) {
       Values right, next;
@@ -62,32 +66,55 @@ struct DirectBlock {
       }
       return next;
     });
-    for (uint32_t i = 0; i < rows * vectors; i++)
-      b.CreateAlignedStore(sums[i], b.CreateConstInBoundsGEP1_64(problem.type, tileMemory, uint64_t(i) * plan.lanes),
-                           llvm::Align(plan.lanes * plan.elementBytes));
-    finish.emit({tileMemory, vectors, plan.lanes}, row, i64(rows), column, valid ? valid : i64(uint64_t(vectors) * plan.lanes),
-                /*unrolled=*/false);
+    Value *out = b.CreateInBoundsGEP(problem.type, tileMemory, offset);
+    for (uint32_t i = 0; i < rows * vectors; i++) {
+      const uint64_t at = uint64_t(i / vectors) * kOuterVectors * plan.lanes + i % vectors * plan.lanes;
+      b.CreateAlignedStore(sums[i], b.CreateConstInBoundsGEP1_64(problem.type, out, at), llvm::Align(plan.lanes * plan.elementBytes));
+    }
   }
 
-  void emitOuterRows(Value *rowBegin, Value *rowEnd, uint32_t rows, uint32_t vectors) const {
+  /// Fills `rows` rows of the tile at (row, column), `count` columns, as pieces of `vectors` vectors and single ragged vectors.
+  void emitOuterRows(Value *row, uint32_t rows, Value *column, Value *count, uint32_t vectors) const {
     const uint64_t width = uint64_t(vectors) * plan.lanes;
-    Value *wholeEnd = emitWholeEnd(b, range.columnBegin, range.columnEnd, width);
-    emitLoop(b, range.columnBegin, wholeEnd, i64(width), [&](Value *column) {
-      emitLoop(b, rowBegin, rowEnd, i64(rows), [&](Value *row) { emitOuterTile(row, rows, column, vectors, nullptr); });
-    });
-    emitLoop(b, wholeEnd, range.columnEnd, i64(plan.lanes), [&](Value *column) {
-      Value *valid = emitMin(b, b.CreateNUWSub(range.columnEnd, column), i64(plan.lanes));
-      emitLoop(b, rowBegin, rowEnd, i64(rows), [&](Value *row) { emitOuterTile(row, rows, column, 1, valid); });
+    Value *wholeEnd = emitWholeEnd(b, i64(0), count, width);
+    emitLoop(b, i64(0), wholeEnd, i64(width),
+             [&](Value *offset) { emitOuterTile(row, rows, b.CreateNUWAdd(column, offset), vectors, offset, nullptr); });
+    emitLoop(b, wholeEnd, count, i64(plan.lanes), [&](Value *offset) {
+      emitOuterTile(row, rows, b.CreateNUWAdd(column, offset), 1, offset, emitMin(b, b.CreateNUWSub(count, offset), i64(plan.lanes)));
     });
   }
 
   void emitOuter() const {
-    Value *fours = emitWholeEnd(b, range.rowBegin, range.rowEnd, 4);
+    const uint64_t width = uint64_t(kOuterVectors) * plan.lanes;
+    emitLoop(b, range.columnBegin, range.columnEnd, i64(width), [&](Value *column) {
+      Value *count = emitMin(b, b.CreateNUWSub(range.columnEnd, column), i64(width));
+      emitRowGroups(kOuterRows, [&](Value *row, Value *rowCount) {
+        emitIf(
+            b, b.CreateICmpEQ(rowCount, i64(1)), [&] { emitOuterRows(row, 1, column, count, kOuterVectors); },
+            [&] { emitOuterRows(row, kOuterRows, column, count, 2); });
+        finish.emit({tileMemory, kOuterVectors, plan.lanes}, row, rowCount, column, count, /*unrolled=*/false);
+      });
+    });
+  }
+
+  /// body(row, rowCount) with rowCount `rows` while that many are left, then 1.
+  void emitRowGroups(uint32_t rows, llvm::function_ref<void(Value *row, Value *rowCount)> body) const {
+    llvm::BasicBlock *entry = b.GetInsertBlock(), *header = newBlock(b, "rows"), *inside = newBlock(b, "group"), *exit = newBlock(b, "after");
+    b.CreateBr(header);
+    b.SetInsertPoint(header);
+    llvm::PHINode *row = b.CreatePHI(b.getInt64Ty(), 2);
+    row->addIncoming(range.rowBegin, entry);
+    b.CreateCondBr(b.CreateICmpULT(row, range.rowEnd), inside, exit);
+    b.SetInsertPoint(inside);
+    Value *single = b.CreateICmpULT(b.CreateNUWSub(range.rowEnd, row), i64(rows));
     auto *m = llvm::dyn_cast<llvm::ConstantInt>(problem.m);
-    if (!m || m->getZExtValue() >= 4)
-      emitOuterRows(range.rowBegin, fours, 4, 2);
-    if (!m || m->getZExtValue() % 4 != 0)
-      emitOuterRows(fours, range.rowEnd, 1, 8);
+    if (m && m->getZExtValue() < rows)
+      single = b.getTrue();
+    Value *rowCount = b.CreateSelect(single, i64(1), i64(rows));
+    body(row, rowCount);
+    row->addIncoming(b.CreateNUWAdd(row, rowCount), b.GetInsertBlock());
+    b.CreateBr(header);
+    b.SetInsertPoint(exit);
   }
 
   using AlongK = llvm::function_ref<Value *(Value *index, Value *k, Value *valid)>;
@@ -102,7 +129,9 @@ struct DirectBlock {
     return b.CreateExtractElement(lanes, uint64_t(0));
   }
 
-  void emitDotTile(Value *row, uint32_t rows, Value *column, uint32_t columns, AlongK loadA, AlongK loadB) const {
+  /// Sums of rows × columns dot products, stored at `offset` of a tile with `tileColumns` columns.
+  void emitDotTile(Value *row, uint32_t rows, Value *column, uint32_t columns, Value *offset, uint32_t tileColumns, AlongK loadA,
+                   AlongK loadB) const {
     auto step = [&](Value *k, const Values &carried, Value *valid) {
       Values left, right, next;
       for (uint32_t r = 0; r < rows; r++)
@@ -118,18 +147,35 @@ struct DirectBlock {
     sums = emitLoop(b, kBegin, wholeEnd, i64(plan.lanes), sums, [&](Value *k, const Values &carried) { return step(k, carried, nullptr); });
     sums = emitLoop(b, wholeEnd, kEnd, i64(plan.lanes), sums,
                     [&](Value *k, const Values &carried) { return step(k, carried, b.CreateNUWSub(kEnd, k)); });
-    for (uint32_t i = 0; i < rows * columns; i++)
-      b.CreateAlignedStore(sumOfLanes(sums[i]), b.CreateConstInBoundsGEP1_64(problem.type, tileMemory, i), elementAlign());
-    finish.emit({tileMemory, 1, columns}, row, i64(rows), column, i64(columns), /*unrolled=*/true);
+    for (uint32_t i = 0; i < rows * columns; i++) {
+      const uint64_t at = uint64_t(i / columns) * tileColumns + i % columns;
+      Value *out = b.CreateConstInBoundsGEP1_64(problem.type, b.CreateInBoundsGEP(problem.type, tileMemory, offset), at);
+      b.CreateAlignedStore(sumOfLanes(sums[i]), out, elementAlign());
+    }
   }
 
-  void emitDotColumns(Value *columnBegin, Value *columnEnd, uint32_t columns, uint32_t rows, AlongK loadA, AlongK loadB) const {
-    Value *wholeEnd = emitWholeEnd(b, range.rowBegin, range.rowEnd, rows);
-    emitLoop(b, range.rowBegin, wholeEnd, i64(rows), [&](Value *row) {
-      emitLoop(b, columnBegin, columnEnd, i64(columns), [&](Value *column) { emitDotTile(row, rows, column, columns, loadA, loadB); });
-    });
-    emitLoop(b, wholeEnd, range.rowEnd, i64(1), [&](Value *row) {
-      emitLoop(b, columnBegin, columnEnd, i64(columns), [&](Value *column) { emitDotTile(row, 1, column, columns, loadA, loadB); });
+  /// Fills `rows` rows of a tile of `tileColumns` columns, `count` of which exist.
+  void emitDotRows(Value *row, uint32_t rows, Value *column, Value *count, uint32_t tileColumns, AlongK loadA, AlongK loadB) const {
+    auto singles = [&] {
+      emitLoop(b, i64(0), count, i64(1),
+               [&](Value *offset) { emitDotTile(row, rows, b.CreateNUWAdd(column, offset), 1, offset, tileColumns, loadA, loadB); });
+    };
+    if (tileColumns == 1)
+      return emitDotTile(row, rows, column, 1, i64(0), 1, loadA, loadB);
+    emitIf(b, b.CreateICmpEQ(count, i64(tileColumns)),
+           [&] { emitDotTile(row, rows, column, tileColumns, i64(0), tileColumns, loadA, loadB); }, singles);
+  }
+
+  /// Tiles of `rows` × `columns` of dot products.
+  void emitDotTiles(uint32_t rows, uint32_t columns, AlongK loadA, AlongK loadB) const {
+    emitRowGroups(rows, [&](Value *row, Value *rowCount) {
+      emitLoop(b, range.columnBegin, range.columnEnd, i64(columns), [&](Value *column) {
+        Value *count = emitMin(b, b.CreateNUWSub(range.columnEnd, column), i64(columns));
+        emitIf(
+            b, b.CreateICmpEQ(rowCount, i64(1)), [&] { emitDotRows(row, 1, column, count, columns, loadA, loadB); },
+            [&] { emitDotRows(row, rows, column, count, columns, loadA, loadB); });
+        finish.emit({tileMemory, 1, columns}, row, rowCount, column, count, /*unrolled=*/false);
+      });
     });
   }
 
@@ -141,9 +187,7 @@ struct DirectBlock {
   void emitDot() const {
     auto loadA = [&](Value *row, Value *k, Value *) { return scratchVector(rowsOfA, b.CreateNUWSub(row, range.rowBegin), k); };
     auto loadB = [&](Value *column, Value *k, Value *valid) { return problem.b.load(b, k, column, plan.lanes, valid); };
-    Value *fours = emitWholeEnd(b, range.columnBegin, range.columnEnd, 4);
-    emitDotColumns(range.columnBegin, fours, 4, 2, loadA, loadB);
-    emitDotColumns(fours, range.columnEnd, 1, 2, loadA, loadB);
+    emitDotTiles(2, 4, loadA, loadB);
   }
 
   /// A straight from memory when it can be: each element is used at most directColumns times.
@@ -152,7 +196,7 @@ struct DirectBlock {
       return loadsA ? problem.a.load(b, row, k, plan.lanes, valid) : scratchVector(rowsOfA, b.CreateNUWSub(row, range.rowBegin), k);
     };
     auto loadB = [&](Value *column, Value *k, Value *) { return scratchVector(columnsOfB, b.CreateNUWSub(column, range.columnBegin), k); };
-    emitDotColumns(range.columnBegin, range.columnEnd, 1, 4, loadA, loadB);
+    emitDotTiles(4, 1, loadA, loadB);
   }
 };
 

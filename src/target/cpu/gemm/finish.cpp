@@ -78,37 +78,39 @@ void Finish::emitVector(const SumsTile &tile, Value *row, Value *column, Value *
     b.CreateAlignedStore(sums, address, elementAlign(problem.type));
 }
 
-void Finish::emitRows(const SumsTile &tile, Value *row, Value *rowCount, Value *column, Value *columnCount, bool unrolled,
-                      bool last) const {
+/// Row by row, vector by vector; masked code for a ragged last vector only.
+void Finish::emitRows(const SumsTile &tile, Value *row, Value *rowCount, Value *column, Value *columnCount, bool last) const {
   Value *zero = b.getInt64(0), *one = b.getInt64(1), *lanes = b.getInt64(tile.lanes);
-  Value *width = b.getInt64(uint64_t(tile.vectors) * tile.lanes);
-  auto whole = [&] {
-    emitLoop(b, zero, rowCount, one, [&](Value *r) {
-      if (unrolled) {
-        for (uint32_t v = 0; v < tile.vectors; v++)
-          emitVector(tile, row, column, r, b.getInt64(uint64_t(v) * tile.lanes), nullptr, last);
-      } else {
-        emitLoop(b, zero, width, lanes, [&](Value *offset) { emitVector(tile, row, column, r, offset, nullptr, last); });
-      }
+  Value *count = emitMin(b, columnCount, b.getInt64(uint64_t(tile.vectors) * tile.lanes));
+  emitLoop(b, zero, rowCount, one, [&](Value *r) {
+    emitLoop(b, zero, count, lanes, [&](Value *offset) {
+      Value *valid = b.CreateNUWSub(count, offset);
+      Value *whole = tile.lanes == 1 ? b.getTrue() : b.CreateICmpUGE(valid, lanes);
+      emitIf(
+          b, whole, [&] { emitVector(tile, row, column, r, offset, nullptr, last); },
+          [&] { emitVector(tile, row, column, r, offset, valid, last); });
     });
-  };
-  auto ragged = [&] {
-    emitLoop(b, zero, rowCount, one, [&](Value *r) {
-      emitLoop(b, zero, columnCount, lanes, [&](Value *offset) {
-        emitVector(tile, row, column, r, offset, emitMin(b, b.CreateNUWSub(columnCount, offset), lanes), last);
-      });
-    });
-  };
-  if (tile.vectors * tile.lanes == 1)
-    whole();
-  else
-    emitIf(b, b.CreateICmpUGE(columnCount, width), whole, ragged);
+  });
+}
+
+/// All columns of the tile exist: straight-line code over the vectors of a row.
+void Finish::emitWholeRows(const SumsTile &tile, Value *row, Value *rowCount, Value *column) const {
+  emitLoop(b, b.getInt64(0), rowCount, b.getInt64(1), [&](Value *r) {
+    for (uint32_t v = 0; v < tile.vectors; v++)
+      emitVector(tile, row, column, r, b.getInt64(uint64_t(v) * tile.lanes), nullptr, true);
+  });
 }
 
 void Finish::emit(const SumsTile &tile, Value *row, Value *rowCount, Value *column, Value *columnCount, bool unrolled) const {
-  emitIf(
-      b, slice.last, [&] { emitRows(tile, row, rowCount, column, columnCount, unrolled, true); },
-      [&] { emitRows(tile, row, rowCount, column, columnCount, unrolled, false); });
+  Value *width = b.getInt64(uint64_t(tile.vectors) * tile.lanes);
+  auto finished = [&] {
+    if (!unrolled)
+      return emitRows(tile, row, rowCount, column, columnCount, true);
+    emitIf(
+        b, b.CreateICmpUGE(columnCount, width), [&] { emitWholeRows(tile, row, rowCount, column); },
+        [&] { emitRows(tile, row, rowCount, column, columnCount, true); });
+  };
+  emitIf(b, slice.last, finished, [&] { emitRows(tile, row, rowCount, column, columnCount, false); });
 }
 
 void emitSlices(llvm::IRBuilderBase &b, Value *k, uint64_t depth,

@@ -38,12 +38,15 @@ struct Finish {
   void emit(const SumsTile &tile, llvm::Value *row, llvm::Value *rowCount, llvm::Value *column, llvm::Value *columnCount,
             bool unrolled) const;
 
+  /// Where partial sums of (row, column) are kept; further columns follow.
+  llvm::Value *partialAddress(llvm::Value *row, llvm::Value *column) const;
+
 private:
   void emitVector(const SumsTile &tile, llvm::Value *row, llvm::Value *column, llvm::Value *r, llvm::Value *offset,
                   llvm::Value *valid, bool last) const;
   void emitRows(const SumsTile &tile, llvm::Value *row, llvm::Value *rowCount, llvm::Value *column, llvm::Value *columnCount,
-                bool unrolled, bool last) const;
-  llvm::Value *partialAddress(llvm::Value *row, llvm::Value *column) const;
+                bool last) const;
+  void emitWholeRows(const SumsTile &tile, llvm::Value *row, llvm::Value *rowCount, llvm::Value *column) const;
   llvm::Value *emitPrior(llvm::Value *row, llvm::Value *column, uint32_t lanes, llvm::Value *valid) const;
 };
 

@@ -56,7 +56,7 @@ llvm::Function *microKernel(llvm::Module &module, llvm::Type *type, const Plan &
     return existing;
   llvm::IRBuilder<> b(module.getContext());
   llvm::Type *pointer = b.getPtrTy();
-  auto *function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, b.getInt64Ty(), pointer}, false),
+  auto *function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, b.getInt64Ty(), pointer, b.getInt64Ty(), b.getInt1Ty()}, false),
                                           llvm::GlobalValue::InternalLinkage, name, module);
   for (auto attribute : {llvm::Attribute::NoInline, llvm::Attribute::NoUnwind, llvm::Attribute::WillReturn})
     function->addFnAttr(attribute);
@@ -69,9 +69,19 @@ llvm::Function *microKernel(llvm::Module &module, llvm::Type *type, const Plan &
   Value *depth = function->getArg(2), *unroll = b.getInt64(plan.unroll);
   state = kernel.loop(b.CreateUDiv(depth, unroll), plan.unroll, state);
   state = kernel.loop(b.CreateURem(depth, unroll), 1, state);
-  const llvm::Align alignment(plan.lanes * plan.elementBytes);
-  for (uint32_t i = 0; i < plan.mr * plan.nrVectors; i++)
-    b.CreateAlignedStore(state[2 + i], kernel.element(function->getArg(3), uint64_t(i) * plan.lanes), alignment);
+  auto writeOut = [&](bool accumulates) {
+    const llvm::Align alignment(plan.elementBytes);
+    for (uint32_t r = 0; r < plan.mr; r++) {
+      Value *row = b.CreateInBoundsGEP(type, function->getArg(3), b.CreateNUWMul(function->getArg(4), b.getInt64(r)));
+      for (uint32_t v = 0; v < plan.nrVectors; v++) {
+        Value *sum = state[2 + r * plan.nrVectors + v], *address = kernel.element(row, uint64_t(v) * plan.lanes);
+        if (accumulates)
+          sum = b.CreateFAdd(b.CreateAlignedLoad(kernel.vector, address, alignment), sum);
+        b.CreateAlignedStore(sum, address, alignment);
+      }
+    }
+  };
+  emitIf(b, function->getArg(5), [&] { writeOut(true); }, [&] { writeOut(false); });
   b.CreateRetVoid();
   return function;
 }

@@ -1,0 +1,83 @@
+#include "api/runtime_access.h"
+#include "base/narrow_float.h"
+#include "base/text.h"
+
+#include <bit>
+
+namespace vortex {
+
+using artifact::ScalarType;
+using base::concat;
+
+namespace {
+
+bool isFloat(ScalarType type) { return type >= ScalarType::F8E4M3; }
+bool isSigned(ScalarType type) { return type >= ScalarType::I8 && type <= ScalarType::I64; }
+
+uint64_t floatBits(ScalarType type, double value) {
+  switch (type) {
+  case ScalarType::F8E4M3: return base::encodeNarrow(base::kF8E4M3, value);
+  case ScalarType::F8E5M2: return base::encodeNarrow(base::kF8E5M2, value);
+  case ScalarType::F16: return base::encodeNarrow(base::kF16, value);
+  case ScalarType::BF16: return base::encodeNarrow(base::kBF16, value);
+  case ScalarType::F32: return std::bit_cast<uint32_t>(static_cast<float>(value));
+  default: return std::bit_cast<uint64_t>(value);
+  }
+}
+
+/// The value in `bits` (signed or not) as an integer type's slot, if it fits.
+std::optional<uint64_t> integerBits(ScalarType type, uint64_t bits, bool negative) {
+  const uint32_t width = 8 * byteSize(type);
+  if (type == ScalarType::Bool)
+    return bits <= 1 && !negative ? std::optional(bits) : std::nullopt;
+  if (isSigned(type)) {
+    const auto value = static_cast<int64_t>(bits);
+    const int64_t limit = INT64_MAX >> (64 - width);
+    const bool fits = negative ? value >= -limit - 1 : bits <= static_cast<uint64_t>(limit);
+    return fits ? std::optional(bits) : std::nullopt;
+  }
+  const uint64_t limit = UINT64_MAX >> (64 - width);
+  return !negative && bits <= limit ? std::optional(bits) : std::nullopt;
+}
+
+} // namespace
+
+Argument::Argument(double value) : kind_(Kind::Float), bits_(std::bit_cast<uint64_t>(value)) {}
+
+Result<hal::Argument> RuntimeAccess::toHal(const Argument &argument, const artifact::Param &param) {
+  using Kind = Argument::Kind;
+  if (argument.kind_ == Kind::Tensor)
+    return hal::Argument(toHal(*argument.tensor_));
+  if (argument.kind_ == Kind::Bits || param.isTensor) // a number for a tensor: the launch reports it with the parameter's type
+    return hal::Argument(hal::Scalar{argument.kind_ == Kind::Bits    ? toArtifact(argument.type_)
+                                     : argument.kind_ == Kind::Float ? ScalarType::F64
+                                     : argument.kind_ == Kind::Bool  ? ScalarType::Bool
+                                                                     : ScalarType::I64,
+                                     argument.bits_});
+  const bool negative = argument.kind_ == Kind::Signed && static_cast<int64_t>(argument.bits_) < 0;
+  std::optional<uint64_t> bits;
+  std::string given;
+  if (argument.kind_ == Kind::Float) {
+    const auto value = std::bit_cast<double>(argument.bits_);
+    given = concat("the floating-point number ", value);
+    if (isFloat(param.type))
+      bits = floatBits(param.type, value);
+  } else {
+    const bool isBool = argument.kind_ == Kind::Bool;
+    given = isBool      ? concat("the bool ", argument.bits_ ? "true" : "false")
+            : negative ? concat("the integer ", static_cast<int64_t>(argument.bits_))
+                       : concat("the integer ", argument.bits_);
+    const double value = negative ? static_cast<double>(static_cast<int64_t>(argument.bits_)) : static_cast<double>(argument.bits_);
+    if (isBool != (param.type == ScalarType::Bool))
+      bits = std::nullopt;
+    else if (isFloat(param.type))
+      bits = floatBits(param.type, value);
+    else
+      bits = integerBits(param.type, argument.bits_, negative);
+  }
+  if (!bits)
+    return Error{concat("argument '", param.name, "' is a scalar ", name(param.type), ", which cannot hold ", given)};
+  return hal::Argument(hal::Scalar{param.type, *bits});
+}
+
+} // namespace vortex

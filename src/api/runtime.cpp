@@ -1,0 +1,245 @@
+#include "vortex/runtime.h"
+
+#include "api/runtime_access.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "runtime/cpu/cpu_driver.h"
+#include "runtime/hal/driver.h"
+#include "runtime/null/null_driver.h"
+
+namespace vortex {
+
+using base::concat;
+
+namespace {
+
+std::vector<ParamInfo> describe(const std::vector<artifact::Param> &params) {
+  std::vector<ParamInfo> infos;
+  for (const artifact::Param &param : params)
+    infos.push_back({param.name, fromArtifact(param.type), param.isTensor, param.rank, param.access != artifact::Access::Read});
+  return infos;
+}
+
+/// Bytes of a contiguous tensor of exactly `bytes` bytes; what read and write move.
+Result<void> checkWhole(const char *operation, const Tensor &tensor, uint64_t bytes) {
+  if (!tensor.isContiguous())
+    return Error{concat(operation, ": the tensor is not contiguous, its strides are [", base::join(tensor.strides, ", "), "]")};
+  const uint64_t needed = static_cast<uint64_t>(tensor.elements()) * byteSize(tensor.type);
+  if (needed != bytes)
+    return Error{concat(operation, ": the tensor has ", needed, " bytes, the host memory ", bytes)};
+  return {};
+}
+
+} // namespace
+
+// Runtime
+
+Runtime::Runtime(const RuntimeOptions &options) : drivers_(std::make_shared<hal::DriverList>()) {
+  drivers_->add(cpu::createDriver({.threads = options.threads, .poison = options.poison}));
+  if (options.nullDevice)
+    drivers_->add(null_device::createDriver());
+}
+
+std::vector<Device> Runtime::devices(std::vector<Error> *problems) const {
+  std::vector<Device> devices;
+  for (hal::DeviceRef &device : drivers_->devices(problems))
+    devices.push_back(RuntimeAccess::wrap(std::move(device)));
+  return devices;
+}
+
+Result<Device> Runtime::open(std::string_view name) const {
+  if (name.empty()) {
+    std::vector<Error> problems;
+    const std::vector<Device> all = devices(&problems);
+    if (!all.empty())
+      return all.front();
+    return problems.empty() ? Error{"this machine has no usable device"} : problems.front();
+  }
+  Result<hal::DeviceRef> device = drivers_->find(name);
+  if (!device)
+    return device.takeError();
+  return RuntimeAccess::wrap(*std::move(device));
+}
+
+// Device
+
+const std::string &Device::name() const { return device_->info().name; }
+const std::string &Device::product() const { return device_->info().product; }
+uint64_t Device::memoryBytes() const { return device_->info().memoryBytes; }
+uint32_t Device::workers() const { return device_->info().workers; }
+Result<uint64_t> Device::availableBytes() const { return device_->availableBytes(); }
+
+Result<Buffer> Device::allocate(uint64_t bytes) const {
+  Result<hal::BufferRef> buffer = device_->allocate(bytes);
+  if (!buffer)
+    return buffer.takeError();
+  return RuntimeAccess::wrap(*std::move(buffer));
+}
+
+Result<Tensor> Device::empty(DType type, std::vector<int64_t> extents) const {
+  const Result<uint64_t> bytes = hal::tensorBytes("a tensor", toArtifact(type), extents);
+  if (!bytes)
+    return bytes.error();
+  Result<Buffer> buffer = allocate(*bytes);
+  if (!buffer)
+    return buffer.takeError();
+  Tensor tensor;
+  tensor.buffer = *std::move(buffer);
+  tensor.type = type;
+  tensor.strides = hal::contiguousStrides(extents);
+  tensor.extents = std::move(extents);
+  return tensor;
+}
+
+Result<Tensor> Device::uploadBytes(DType type, std::vector<int64_t> extents, const void *values, uint64_t bytes) const {
+  Result<Tensor> tensor = empty(type, std::move(extents));
+  if (!tensor)
+    return tensor;
+  Result<Stream> stream = createStream();
+  if (!stream)
+    return stream.takeError();
+  if (Result<void> written = stream->write(*tensor, values, bytes); !written)
+    return written.takeError();
+  if (Result<void> done = stream->synchronize(); !done) // other streams may use the tensor at once
+    return done.takeError();
+  return tensor;
+}
+
+Result<Tensor> Device::wrapBytes(DType type, std::vector<int64_t> extents, void *memory, uint64_t bytes, bool readOnly) const {
+  const Result<uint64_t> needed = hal::tensorBytes("a tensor", toArtifact(type), extents);
+  if (!needed)
+    return needed.error();
+  if (*needed != bytes)
+    return Error{concat("a tensor ", vortex::name(type), "[", base::join(extents, ", "), "] has ", *needed, " bytes, the memory ", bytes)};
+  Result<hal::BufferRef> buffer = device_->wrap(memory, bytes, readOnly);
+  if (!buffer)
+    return buffer.takeError();
+  Tensor tensor;
+  tensor.buffer = RuntimeAccess::wrap(*std::move(buffer));
+  tensor.type = type;
+  tensor.strides = hal::contiguousStrides(extents);
+  tensor.extents = std::move(extents);
+  return tensor;
+}
+
+Result<Stream> Device::createStream() const {
+  Result<hal::StreamRef> stream = device_->createStream();
+  if (!stream)
+    return stream.takeError();
+  return RuntimeAccess::wrap(device_, *std::move(stream));
+}
+
+Result<Event> Device::createEvent() const {
+  Result<hal::EventRef> event = device_->createEvent();
+  if (!event)
+    return event.takeError();
+  return RuntimeAccess::wrap(*std::move(event));
+}
+
+Result<Kernel> RuntimeAccess::load(const Device &device, std::shared_ptr<const artifact::Kernel> kernel) {
+  Result<hal::KernelRef> loaded = device.device_->load(std::move(kernel));
+  if (!loaded)
+    return loaded.takeError();
+  return wrap(*std::move(loaded));
+}
+
+Result<Kernel> Device::load(std::span<const uint8_t> artifact) const {
+  Result<artifact::Kernel> kernel = artifact::deserialize({artifact.begin(), artifact.end()});
+  if (!kernel)
+    return kernel.takeError();
+  return RuntimeAccess::load(*this, std::make_shared<const artifact::Kernel>(*std::move(kernel)));
+}
+
+Result<Kernel> Device::loadFile(const std::string &path) const {
+  const Result<std::string> content = base::readFile(path);
+  if (!content)
+    return content.error();
+  Result<Kernel> kernel = load({reinterpret_cast<const uint8_t *>(content->data()), content->size()});
+  if (!kernel)
+    return Error{concat(path, ": ", kernel.error().message)};
+  return kernel;
+}
+
+// Kernel
+
+const std::string &Kernel::name() const { return kernel_->artifact().name; }
+const std::string &Kernel::target() const { return kernel_->artifact().target; }
+std::vector<ParamInfo> Kernel::params() const { return describe(kernel_->artifact().params); }
+std::vector<ParamInfo> Kernel::results() const { return describe(kernel_->artifact().results); }
+
+std::optional<int64_t> Kernel::fact(std::string_view key) const {
+  for (const artifact::Fact &fact : kernel_->artifact().facts)
+    if (fact.key == key)
+      return fact.value;
+  return std::nullopt;
+}
+
+// Event
+
+bool Event::isComplete() const { return event_->isComplete(); }
+Result<void> Event::wait() { return event_->wait(); }
+Result<int64_t> Event::nanosecondsSince(const Event &start) { return event_->nanosecondsSince(*start.event_); }
+
+// Stream
+
+Result<std::vector<Tensor>> Stream::launch(const Kernel &kernel, std::span<const Argument> arguments, const LaunchOptions &options) {
+  const artifact::Kernel &artifact = RuntimeAccess::kernel(kernel)->artifact();
+  if (arguments.size() != artifact.params.size())
+    return Error{concat("cannot launch kernel '", artifact.name, "': it takes ", artifact.params.size(), " arguments, ", arguments.size(), " given")};
+  std::vector<hal::Argument> converted;
+  converted.reserve(arguments.size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    Result<hal::Argument> argument = RuntimeAccess::toHal(arguments[i], artifact.params[i]);
+    if (!argument)
+      return Error{concat("cannot launch kernel '", artifact.name, "': ", argument.error().message)};
+    converted.push_back(*std::move(argument));
+  }
+  hal::LaunchOptions halOptions;
+  for (const std::optional<Tensor> &result : options.results)
+    halOptions.results.push_back(result ? std::optional(RuntimeAccess::toHal(*result)) : std::nullopt);
+  if (options.print)
+    halOptions.print = [print = options.print](const artifact::Fault &format, std::span<const uint64_t> values) {
+      print({format.message, format.file, format.line, values});
+    };
+  Result<std::vector<hal::Tensor>> results = hal::launch(*device_, *stream_, RuntimeAccess::kernel(kernel), converted, std::move(halOptions));
+  if (!results)
+    return results.takeError();
+  std::vector<Tensor> tensors;
+  tensors.reserve(results->size());
+  for (const hal::Tensor &result : *results)
+    tensors.push_back(RuntimeAccess::fromHal(result));
+  return tensors;
+}
+
+Result<void> Stream::write(const Tensor &target, const void *from, uint64_t bytes) {
+  if (Result<void> whole = checkWhole("write", target, bytes); !whole)
+    return whole;
+  return stream_->write(RuntimeAccess::buffer(target.buffer), target.byteOffset, from, bytes);
+}
+
+Result<void> Stream::read(const Tensor &source, void *into, uint64_t bytes) {
+  if (Result<void> whole = checkWhole("read", source, bytes); !whole)
+    return whole;
+  return stream_->read(into, RuntimeAccess::buffer(source.buffer), source.byteOffset, bytes);
+}
+
+Result<void> Stream::fill(const Buffer &target, uint64_t offset, uint64_t bytes, uint8_t value) {
+  return stream_->fill(RuntimeAccess::buffer(target), offset, bytes, value);
+}
+
+Result<void> Stream::copy(const Buffer &target, uint64_t targetOffset, const Buffer &source, uint64_t sourceOffset, uint64_t bytes) {
+  return stream_->copy(RuntimeAccess::buffer(target), targetOffset, RuntimeAccess::buffer(source), sourceOffset, bytes);
+}
+
+Result<void> Stream::record(const Event &event) { return stream_->record(RuntimeAccess::event(event)); }
+Result<void> Stream::wait(const Event &event) { return stream_->wait(RuntimeAccess::event(event)); }
+Result<void> Stream::synchronize() { return stream_->synchronize(); }
+
+std::optional<Fault> Stream::lastFault() const {
+  std::optional<hal::RunFault> fault = stream_->lastFault();
+  if (!fault)
+    return std::nullopt;
+  return Fault{fault->kernel, fault->fault.id, fault->fault.message, fault->fault.file, fault->fault.line, fault->fault.column};
+}
+
+} // namespace vortex

@@ -1,0 +1,147 @@
+#include "vortex/runtime.h"
+
+#include "artifact/artifact.h"
+#include "base/file.h"
+#include "runtime/hal/conformance_kernels.h"
+
+#include <bit>
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace vortex;
+
+std::vector<uint8_t> artifactOf(const std::string &name) {
+  artifact::Kernel kernel = hal::conformance::kernelNamed(name);
+  const std::string object = *base::readFile(VORTEX_CONFORMANCE_OBJECT);
+  kernel.target = "cpu-x86_64-test";
+  kernel.code.assign(object.begin(), object.end());
+  kernel.facts = {{"flops", 1024, false}};
+  return artifact::serialize(kernel);
+}
+
+class RuntimeTest : public testing::Test {
+protected:
+  Runtime runtime_{{.nullDevice = true}};
+  Device device_ = runtime_.open().value();
+  Stream stream_ = device_.createStream().value();
+};
+
+TEST_F(RuntimeTest, TheProgramOfTheHeaderRuns) {
+  const std::string path = testing::TempDir() + "scale_" + std::to_string(::getpid()) + ".vxk";
+  const std::vector<uint8_t> bytes = artifactOf("scale");
+  ASSERT_TRUE(base::writeFileAtomic(path, {reinterpret_cast<const char *>(bytes.data()), bytes.size()}));
+
+  vortex::Runtime runtime;
+  vortex::Device device = runtime.open("cpu").value();
+  vortex::Kernel kernel = device.loadFile(path).value();
+  vortex::Stream stream = device.createStream().value();
+  std::vector<float> x(1000, 2.0f);
+  auto results = stream.launch(kernel, {device.wrap(std::span(x)).value(), 3.0f}).value();
+  stream.synchronize().value();
+  std::span<float> y = results[0].span<float>().value();
+
+  EXPECT_EQ(std::vector<float>(y.begin(), y.end()), std::vector<float>(1000, 6.0f));
+  std::remove(path.c_str());
+}
+
+TEST_F(RuntimeTest, DevicesAreListedAndFoundByName) {
+  const std::vector<Device> devices = runtime_.devices();
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0].name(), "cpu");
+  EXPECT_EQ(devices[1].name(), "null");
+  EXPECT_EQ(runtime_.open("cuda").error().message, "there is no device 'cuda'; this machine has: cpu, null");
+  EXPECT_GE(device_.workers(), 1u);
+  EXPECT_GT(device_.availableBytes().value(), 0u);
+}
+
+TEST_F(RuntimeTest, KernelsDescribeThemselves) {
+  const Kernel kernel = device_.load(artifactOf("scale")).value();
+  EXPECT_EQ(kernel.name(), "scale");
+  EXPECT_EQ(kernel.params().at(0).name, "x");
+  EXPECT_EQ(kernel.params().at(0).rank, 1u);
+  EXPECT_EQ(kernel.params().at(1).type, DType::F32);
+  EXPECT_TRUE(kernel.results().at(0).isWritten);
+  EXPECT_EQ(kernel.fact("flops"), 1024);
+  EXPECT_EQ(kernel.fact("registers"), std::nullopt);
+}
+
+TEST_F(RuntimeTest, DamagedArtifactsAreErrors) {
+  std::vector<uint8_t> bytes = artifactOf("scale");
+  bytes[100] ^= 1;
+  EXPECT_NE(device_.load(bytes).error().message.find("damaged"), std::string::npos);
+  EXPECT_NE(device_.loadFile("/no/such/file").error().message.find("/no/such/file"), std::string::npos);
+}
+
+TEST_F(RuntimeTest, NumbersAreConvertedToTheParametersTypeOrRefused) {
+  const Kernel scale = device_.load(artifactOf("scale")).value(), update = device_.load(artifactOf("update")).value();
+  std::vector<float> x = {1, 2};
+  const Tensor view = device_.wrap(std::span(x)).value();
+  for (const Argument &two : {Argument(2.0f), Argument(2.0), Argument(2), Argument(uint8_t{2}), Argument(DType::F32, std::bit_cast<uint32_t>(2.0f))})
+    EXPECT_EQ(stream_.read<float>(stream_.launch(scale, {view, two}).value()[0]).value(), (std::vector<float>{2, 4}));
+  std::vector<int64_t> a = {5};
+  const Tensor counter = device_.wrap(std::span(a)).value();
+  ASSERT_TRUE(stream_.launch(update, {counter, -1, uint64_t{7}}));
+  EXPECT_EQ(a[0], 2);
+  const auto message = [&](const Argument &argument) {
+    const auto launched = stream_.launch(update, {counter, argument, 0});
+    return launched ? std::string("no error") : launched.error().message;
+  };
+  EXPECT_EQ(message(UINT64_MAX), "cannot launch kernel 'update': argument 'factor' is a scalar i64, which cannot hold the integer 18446744073709551615");
+  EXPECT_NE(message(1.5).find("the floating-point number 1.5"), std::string::npos);
+  EXPECT_NE(message(true).find("the bool true"), std::string::npos);
+  EXPECT_NE(message(Argument(DType::I32, 1)).find("given a scalar i32"), std::string::npos);
+  EXPECT_NE(message(counter).find("given a tensor i64[1]"), std::string::npos);
+  EXPECT_NE(stream_.launch(update, {1, 2, 3}).error().message.find("argument 'a' is a tensor of i64 and rank 1"), std::string::npos);
+}
+
+TEST_F(RuntimeTest, ViewsSliceTransposeAndReshape) {
+  std::vector<float> x(12);
+  for (int i = 0; i < 12; ++i)
+    x[i] = static_cast<float>(i);
+  const Tensor tensor = device_.upload<float>(x, {3, 4}).value();
+  const Kernel transpose = device_.load(artifactOf("transpose")).value();
+  const Tensor columns = tensor.slice(1, 1, 4, 2).value();
+  EXPECT_FALSE(columns.isContiguous());
+  EXPECT_EQ(stream_.read<float>(stream_.launch(transpose, {columns}).value()[0]).value(), (std::vector<float>{1, 5, 9, 3, 7, 11}));
+  const Tensor turned = tensor.transposed(0, 1).value();
+  EXPECT_EQ(stream_.read<float>(stream_.launch(transpose, {turned}).value()[0]).value(), x);
+  EXPECT_EQ(tensor.reshaped({2, 6}).value().strides, (std::vector<int64_t>{6, 1}));
+  EXPECT_FALSE(tensor.reshaped({5}));
+  EXPECT_FALSE(turned.reshaped({12}));
+  EXPECT_FALSE(tensor.slice(2, 0, 1));
+  EXPECT_FALSE(tensor.slice(0, 2, 1));
+  EXPECT_FALSE(tensor.slice(0, 0, 4));
+  EXPECT_TRUE(tensor.slice(0, 3, 3));
+  EXPECT_FALSE(turned.span<float>());
+  EXPECT_FALSE(tensor.span<double>());
+  EXPECT_EQ(tensor.span<float>().value()[11], 11.0f);
+}
+
+TEST_F(RuntimeTest, FaultsCarryTheirPlace) {
+  const Kernel check = device_.load(artifactOf("check")).value();
+  const std::vector<int32_t> x = {1, -1, 2};
+  ASSERT_TRUE(stream_.launch(check, {device_.upload<int32_t>(x, {3}).value()}));
+  EXPECT_EQ(stream_.synchronize().error().message, "kernel 'check' stopped: E0701: value below zero (check.vx:12:5)");
+  EXPECT_EQ(stream_.lastFault()->line, 12u);
+  EXPECT_EQ(stream_.lastFault()->id, "E0701");
+}
+
+TEST_F(RuntimeTest, SizesThatDoNotFitAreErrorsWithNumbers) {
+  std::vector<float> x(3);
+  EXPECT_NE(device_.wrap(std::span(x), {4}).error().message.find("f32[4] has 16 bytes, the memory 12"), std::string::npos);
+  EXPECT_NE(device_.upload<float>(x, {2, 2}).error().message.find("the tensor has 16 bytes, the host memory 12"), std::string::npos);
+  EXPECT_NE(device_.empty(DType::F64, {int64_t{1} << 40, 8}).error().message.find("70368744177664 bytes requested"), std::string::npos);
+  EXPECT_FALSE(device_.empty(DType::F64, {-1}));
+}
+
+TEST_F(RuntimeTest, EventsMeasure) {
+  Event start = device_.createEvent().value(), end = device_.createEvent().value();
+  ASSERT_TRUE(stream_.record(start));
+  const Buffer buffer = device_.allocate(32 << 20).value();
+  ASSERT_TRUE(stream_.fill(buffer, 0, 32 << 20, 1));
+  ASSERT_TRUE(stream_.record(end));
+  EXPECT_GT(end.nanosecondsSince(start).value(), 0);
+}
+
+} // namespace

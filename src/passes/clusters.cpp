@@ -1,0 +1,202 @@
+// Greedy, in program order: an operation joins the current cluster while at least one axis is left that every output of the cluster has
+// and no operation needs whole; blocks can then work on pieces of that axis without talking to each other. Otherwise the cluster is
+// closed, and values that cross go through temporaries in global memory. Softmax, norms and product + epilogue stay one phase;
+// attention over [B, H, S, D] stays one phase over b, h, s.
+#include "passes/clusters.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace vortex::passes {
+
+using namespace mlir;
+
+void Clusters::forEachOperand(Operation* op, llvm::function_ref<void(Value)> visit) {
+  op->walk([&](Operation* inner) {
+    for (Value operand : inner->getOperands()) {
+      Operation* owner = operand.getDefiningOp() ? operand.getDefiningOp() : operand.getParentBlock()->getParentOp();
+      bool inside = operand.getDefiningOp() ? op->isProperAncestor(owner) : op->isAncestor(owner);
+      if (!inside)
+        visit(operand);
+    }
+  });
+}
+
+Clusters::Clusters(ir::KernelOp kernel, const Axes& axes) : axes_(axes) {
+  kernel.walk([&](Operation* op) {
+    if (auto store = dyn_cast<ir::TileStoreOp>(op))
+      written_.insert(store.getView());
+    else if (auto store = dyn_cast<ir::StoreOp>(op))
+      written_.insert(store.getView());
+  });
+  for (Operation& op : kernel.getBody().front().without_terminator()) {
+    if (!needsPlace(&op))
+      continue;
+    if (list.empty() || mustStartCluster(&op, list.back()) || !extend(list.back(), &op)) {
+      list.emplace_back();
+      extend(list.back(), &op);
+    }
+    list.back().roots.push_back(&op);
+    cluster_[&op] = static_cast<unsigned>(list.size() - 1);
+  }
+  for (Cluster& cluster : list)
+    finish(cluster);
+}
+
+bool Clusters::needsPlace(Operation* op) const {
+  if (isa<ir::ReduceOp, ir::DotOp, ir::ScanOp, ir::TileStoreOp>(op) || op->getNumRegions() != 0)
+    return true;
+  // A load of memory that this kernel also writes stays where the program has it.
+  if (auto load = dyn_cast<ir::TileLoadOp>(op))
+    return written_.contains(load.getView());
+  if (auto load = dyn_cast<ir::LoadOp>(op))
+    return written_.contains(load.getView());
+  return !isMemoryEffectFree(op);
+}
+
+bool Clusters::storesTo(Value view, const Cluster& cluster) const {
+  return llvm::any_of(cluster.roots, [&](Operation* root) {
+    bool stores = false;
+    root->walk([&](Operation* op) {
+      if (auto store = dyn_cast<ir::TileStoreOp>(op))
+        stores |= store.getView() == view;
+      else if (!isa<ir::TileLoadOp, ir::LoadOp>(op) && op->getNumRegions() == 0 && !isMemoryEffectFree(op))
+        stores = true;
+    });
+    return stores;
+  });
+}
+
+static bool isScalarReduce(Operation* op) {
+  auto reduce = dyn_cast<ir::ReduceOp>(op);
+  return reduce && !isa<RankedTensorType>(reduce.getType());
+}
+
+/// Effects that are not tile loads and stores happen once, so they get a block of their own.
+static bool isSerial(Operation* op) {
+  bool serial = false;
+  op->walk([&](Operation* inner) {
+    serial |= !isa<ir::TileLoadOp, ir::TileStoreOp, ir::LoadOp>(inner) && inner->getNumRegions() == 0 && !isMemoryEffectFree(inner) &&
+              !inner->hasTrait<OpTrait::IsTerminator>();
+  });
+  return serial;
+}
+
+bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
+  if (cluster.kind != Cluster::Kind::Parallel || isScalarReduce(op) || isSerial(op))
+    return true;
+  if (auto load = dyn_cast<ir::TileLoadOp>(op))
+    return storesTo(load.getView(), cluster);
+  if (auto load = dyn_cast<ir::LoadOp>(op))
+    return storesTo(load.getView(), cluster);
+  if (op->getNumRegions() != 0) {
+    bool conflict = false;
+    op->walk([&](Operation* inner) {
+      if (auto load = dyn_cast<ir::TileLoadOp>(inner))
+        conflict |= written_.contains(load.getView());
+      if (auto store = dyn_cast<ir::TileStoreOp>(inner))
+        conflict |= !cluster.roots.empty();
+    });
+    return conflict;
+  }
+  auto store = dyn_cast<ir::TileStoreOp>(op);
+  if (!store)
+    return false;
+  // In place only where every block reads exactly the elements it writes.
+  for (Operation* root : cluster.roots) {
+    auto load = dyn_cast<ir::TileLoadOp>(root);
+    if (!load || load.getView() != store.getView())
+      continue;
+    auto sameOffset = [](Value a, Value b) {
+      return a == b || (getConstantIntValue(a) && getConstantIntValue(a) == getConstantIntValue(b));
+    };
+    bool same = axes_.of(load.getResult()) == axes_.of(store.getValue());
+    for (auto [a, b] : llvm::zip(load.getOffsets(), store.getOffsets()))
+      same &= sameOffset(a, b);
+    if (!same)
+      return true;
+  }
+  return storesTo(store.getView(), cluster);
+}
+
+void Clusters::addLazyWhole(Operation* op, AxisSet& whole) const {
+  llvm::DenseSet<Operation*> seen;
+  SmallVector<Operation*> pending{op};
+  while (!pending.empty()) {
+    Operation* current = pending.pop_back_val();
+    for (Axis axis : axes_.wholeAxes(current))
+      whole.insert(axis);
+    forEachOperand(current, [&](Value value) {
+      Operation* producer = value.getDefiningOp();
+      if (producer && !needsPlace(producer) && seen.insert(producer).second)
+        pending.push_back(producer);
+    });
+  }
+}
+
+/// False when joining would leave no axis to split. An empty cluster takes anything.
+bool Clusters::extend(Cluster& cluster, Operation* op) const {
+  Cluster next = cluster;
+  if (isScalarReduce(op) && cluster.roots.empty()) {
+    cluster.kind = Cluster::Kind::ScalarReduce;
+    for (Axis axis : axes_.of(cast<ir::ReduceOp>(op).getValue()))
+      cluster.shared.insert(axis);
+    addLazyWhole(op, cluster.whole);
+    for (Axis axis : axes_.wholeAxes(op))
+      cluster.whole.erase(axis);
+    return true;
+  }
+  if (isSerial(op)) {
+    cluster.kind = Cluster::Kind::Serial;
+    return cluster.roots.empty();
+  }
+  addLazyWhole(op, next.whole);
+  auto addOutput = [&](Value output) {
+    AxisSet own;
+    for (Axis axis : axes_.of(output))
+      if (axes_.extent(axis) && (!next.hasOutput || next.shared.contains(axis)))
+        own.insert(axis);
+    next.shared = own;
+    next.hasOutput = true;
+  };
+  op->walk([&](Operation* inner) {
+    if (auto store = dyn_cast<ir::TileStoreOp>(inner))
+      addOutput(store.getValue());
+    else if (isa<ir::ReduceOp, ir::DotOp, ir::ScanOp>(inner))
+      addOutput(inner->getResult(0));
+  });
+  if (op->getNumRegions() != 0)
+    for (Value result : op->getResults())
+      if (isa<RankedTensorType>(result.getType()))
+        addOutput(result);
+  bool splits = !next.hasOutput || llvm::any_of(next.shared, [&](Axis axis) { return !next.whole.contains(axis); });
+  if (!splits && !cluster.roots.empty())
+    return false;
+  if (!splits)
+    next.kind = Cluster::Kind::Serial;
+  cluster = next;
+  return true;
+}
+
+void Clusters::finish(Cluster& cluster) const {
+  if (cluster.kind == Cluster::Kind::Serial)
+    return;
+  // The order of the last output's dimensions: row-major neighbours stay in one block.
+  Value output;
+  for (Operation* root : cluster.roots)
+    root->walk([&](Operation* op) {
+      if (auto store = dyn_cast<ir::TileStoreOp>(op))
+        output = store.getValue();
+      else if (isa<ir::DotOp, ir::ScanOp>(op) || (isa<ir::ReduceOp>(op) && cluster.kind == Cluster::Kind::Parallel))
+        output = op->getResult(0);
+      else if (auto reduce = dyn_cast<ir::ReduceOp>(op))
+        output = reduce.getValue();
+    });
+  if (output)
+    for (Axis axis : axes_.of(output))
+      if (cluster.shared.contains(axis) && !cluster.whole.contains(axis) && axes_.extent(axis) && !llvm::is_contained(cluster.parallel, axis))
+        cluster.parallel.push_back(axis);
+  if (cluster.parallel.empty())
+    cluster.kind = Cluster::Kind::Serial;
+}
+
+}  // namespace vortex::passes

@@ -1,0 +1,50 @@
+// Groups the operations of a whole-tensor kernel into phases whose blocks are independent.
+#pragma once
+
+#include "passes/axes.h"
+
+#include <vector>
+
+namespace vortex::passes {
+
+/// Operations that run in one grid launch. `roots` are the operations with a place of their own (reductions, products, scans, stores,
+/// effects, control flow), in program order; everything else is recomputed where it is needed.
+struct Cluster {
+  enum class Kind {
+    Parallel,      ///< blocks take pieces of the parallel axes
+    ScalarReduce,  ///< one reduction of everything to a scalar: partial results per block, then a combining phase
+    Serial,        ///< one block does it all
+  };
+  Kind kind = Kind::Parallel;
+  std::vector<mlir::Operation*> roots;
+  AxisSet whole;             ///< axes some operation needs whole
+  AxisSet shared;            ///< axes of every output
+  bool hasOutput = false;
+  /// Axes split over blocks, outermost first.
+  llvm::SmallVector<Axis> parallel;
+};
+
+class Clusters {
+public:
+  Clusters(ir::KernelOp kernel, const Axes& axes);
+
+  std::vector<Cluster> list;
+  bool isRoot(mlir::Operation* op) const { return cluster_.contains(op); }
+  unsigned clusterOf(mlir::Operation* root) const { return cluster_.lookup(root); }
+  /// Calls `visit` for the values an operation uses from outside itself, through regions.
+  static void forEachOperand(mlir::Operation* op, llvm::function_ref<void(mlir::Value)> visit);
+
+private:
+  bool needsPlace(mlir::Operation* op) const;
+  bool mustStartCluster(mlir::Operation* op, const Cluster& cluster) const;
+  bool storesTo(mlir::Value view, const Cluster& cluster) const;
+  bool extend(Cluster& cluster, mlir::Operation* op) const;
+  void addLazyWhole(mlir::Operation* op, AxisSet& whole) const;
+  void finish(Cluster& cluster) const;
+
+  const Axes& axes_;
+  llvm::DenseSet<mlir::Value> written_;  ///< views this kernel stores to
+  llvm::DenseMap<mlir::Operation*, unsigned> cluster_;
+};
+
+}  // namespace vortex::passes

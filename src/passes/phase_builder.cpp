@@ -1,0 +1,282 @@
+#include "passes/phase_builder.h"
+
+#include "ir/tile_sizes.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace vortex::passes {
+
+using namespace mlir;
+using SizeOp = artifact::SizeExpr::Op;
+
+static Value emitOperator(OpBuilder& builder, Location loc, SizeOp op, Value lhs, Value rhs) {
+  auto total = [&](ir::IntKind kind) -> Value { return builder.create<ir::IntOp>(loc, lhs.getType(), kind, lhs, rhs); };
+  auto compare = [&](arith::CmpIPredicate predicate) -> Value {
+    Value bit = builder.create<arith::CmpIOp>(loc, predicate, lhs, rhs);
+    return builder.create<arith::IndexCastUIOp>(loc, builder.getIndexType(), bit);
+  };
+  switch (op) {
+  case SizeOp::Add: return builder.create<arith::AddIOp>(loc, lhs, rhs);
+  case SizeOp::Sub: return builder.create<arith::SubIOp>(loc, lhs, rhs);
+  case SizeOp::Mul: return builder.create<arith::MulIOp>(loc, lhs, rhs);
+  case SizeOp::FloorDiv: return total(ir::IntKind::DivU);
+  case SizeOp::CeilDiv: return total(ir::IntKind::CeilDivU);
+  case SizeOp::Mod: return total(ir::IntKind::RemU);
+  case SizeOp::Min: return builder.create<arith::MinUIOp>(loc, lhs, rhs);
+  case SizeOp::Max: return builder.create<arith::MaxUIOp>(loc, lhs, rhs);
+  case SizeOp::Equal: return compare(arith::CmpIPredicate::eq);
+  case SizeOp::Less: return compare(arith::CmpIPredicate::slt);
+  default: VORTEX_UNREACHABLE("operator %d in a schedule's size", static_cast<int>(op));
+  }
+}
+
+Value emitSize(OpBuilder& builder, Location loc, ir::SizeAttr size, Block::BlockArgListType arguments) {
+  auto tokens = ir::parseSizeProgram(size.getProgram(), [&] { return emitError(loc); });
+  VORTEX_CHECK(succeeded(tokens));
+  SmallVector<Value> stack;
+  for (const ir::SizeToken& token : *tokens) {
+    switch (token.kind) {
+    case ir::SizeToken::Kind::Constant: stack.push_back(builder.create<arith::ConstantIndexOp>(loc, token.value)); break;
+    case ir::SizeToken::Kind::Dim:
+      stack.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), arguments[token.argument],
+                                                builder.getI64IntegerAttr(token.dim)));
+      break;
+    case ir::SizeToken::Kind::Scalar: {
+      Value scalar = arguments[token.argument];
+      if (!scalar.getType().isIndex())
+        scalar = builder.create<arith::IndexCastOp>(loc, builder.getIndexType(), scalar);
+      stack.push_back(scalar);
+      break;
+    }
+    case ir::SizeToken::Kind::Operator: {
+      Value rhs = stack.pop_back_val();
+      Value lhs = stack.pop_back_val();
+      stack.push_back(emitOperator(builder, loc, token.op, lhs, rhs));
+      break;
+    }
+    case ir::SizeToken::Kind::Stride: VORTEX_UNREACHABLE("stride in a schedule's size");
+    }
+  }
+  return stack.empty() ? Value(builder.create<arith::ConstantIndexOp>(loc, 0)) : stack.back();
+}
+
+PhaseBuilder::PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters, const Temporaries& temporaries)
+    : builder(kernel.getContext()), kernel_(kernel), axes_(axes), clusters_(clusters), temporaries_(temporaries) {
+  builder.setInsertionPointToEnd(&kernel.getBody().front());
+  for (auto [from, to] : llvm::zip(source.getBody().getArguments(), kernel.getBody().getArguments()))
+    mapping_.map(from, to);
+}
+
+Value PhaseBuilder::constant(Location loc, int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
+
+void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks) {
+  Location loc = kernel_.getLoc();
+  auto arguments = kernel_.getBody().getArguments();
+  Value rest = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
+  for (size_t i = parallel.size(); i-- > 0;) {
+    ir::SizeAttr extentSize = axes_.extent(parallel[i]);
+    Value extent = emitSize(builder, loc, extentSize, arguments);
+    Value chunk = emitSize(builder, loc, chunks[i], arguments);
+    Value number = rest;
+    if (i > 0) {
+      Value count = emitSize(builder, loc, ir::sizeBinary(SizeOp::CeilDiv, extentSize, chunks[i]), arguments);
+      number = builder.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::RemU, rest, count);
+      rest = builder.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::DivU, rest, count);
+    }
+    Value offset = builder.create<arith::MulIOp>(loc, number, chunk);
+    Value left = builder.create<arith::SubIOp>(loc, extent, offset);
+    offset_[parallel[i]] = offset;
+    size_[parallel[i]] = builder.create<arith::MinUIOp>(loc, left, chunk);
+  }
+}
+
+RankedTensorType PhaseBuilder::slicedType(Value value) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  for (auto [dim, axis] : llvm::enumerate(axes_.of(value)))
+    if (size_.contains(axis))
+      shape[dim] = ShapedType::kDynamic;
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+Type PhaseBuilder::typeOf(Value value) const {
+  return isa<RankedTensorType>(value.getType()) ? Type(slicedType(value)) : value.getType();
+}
+
+SmallVector<Value> PhaseBuilder::shift(OperandRange offsets, Value tile) {
+  SmallVector<Value> result;
+  SmallVector<Axis> axes = axes_.of(tile);
+  for (auto [dim, offset] : llvm::enumerate(offsets)) {
+    Value shifted = get(offset);
+    if (dim < axes.size())
+      if (Value own = offset_.lookup(axes[dim]))
+        shifted = getConstantIntValue(shifted) == 0 ? own : Value(builder.create<arith::AddIOp>(tile.getLoc(), shifted, own));
+    result.push_back(shifted);
+  }
+  return result;
+}
+
+SmallVector<Value> PhaseBuilder::sizes(Value tile) {
+  SmallVector<Value> result;
+  auto type = slicedType(tile);
+  SmallVector<OpFoldResult> original = ir::tileSizes(tile);
+  for (auto [dim, axis] : llvm::enumerate(axes_.of(tile))) {
+    if (!type.isDynamicDim(static_cast<unsigned>(dim)))
+      continue;
+    if (Value own = size_.lookup(axis))
+      result.push_back(own);
+    else if (auto value = dyn_cast_if_present<Value>(original[dim]))
+      result.push_back(get(value));
+    else
+      result.push_back(emitSize(builder, tile.getLoc(), axes_.extent(axis), kernel_.getBody().getArguments()));
+  }
+  return result;
+}
+
+Value PhaseBuilder::loadTemporary(Value value, unsigned argument) {
+  Location loc = value.getLoc();
+  Value view = kernel_.getBody().getArgument(argument);
+  if (!isa<RankedTensorType>(value.getType())) {
+    Value zero = constant(loc, 0);
+    return builder.create<ir::LoadOp>(loc, value.getType(), view, ValueRange{zero}, Value(), false);
+  }
+  SmallVector<Value> offsets;
+  for (Axis axis : axes_.of(value)) {
+    Value own = offset_.lookup(axis);
+    offsets.push_back(own ? own : constant(loc, 0));
+  }
+  return builder.create<ir::TileLoadOp>(loc, slicedType(value), view, offsets, sizes(value), Value(), true);
+}
+
+Value PhaseBuilder::get(Value value) {
+  if (Value known = mapping_.lookupOrNull(value))
+    return known;
+  Operation* producer = value.getDefiningOp();
+  VORTEX_CHECK(producer, "a block argument is used before its region is cloned");
+  Value result;
+  auto temporary = temporaries_.find(value);
+  if (clusters_.isRoot(producer) && temporary != temporaries_.end())
+    result = loadTemporary(value, temporary->second);
+  else
+    result = clone(producer)->getResult(cast<OpResult>(value).getResultNumber());
+  mapping_.map(value, result);
+  return result;
+}
+
+Operation* PhaseBuilder::clone(Operation* op) {
+  Location loc = op->getLoc();
+  if (op->getNumRegions() != 0)
+    return cloneRegions(op);
+  if (auto load = dyn_cast<ir::TileLoadOp>(op))
+    return builder.create<ir::TileLoadOp>(loc, slicedType(load.getResult()), get(load.getView()), shift(load.getOffsets(), load.getResult()),
+                                          sizes(load.getResult()), load.getOther() ? get(load.getOther()) : Value(), load.getInbounds());
+  if (auto store = dyn_cast<ir::TileStoreOp>(op))
+    return builder.create<ir::TileStoreOp>(loc, get(store.getValue()), get(store.getView()), shift(store.getOffsets(), store.getValue()),
+                                           store.getInbounds());
+  if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
+    return builder.create<ir::BroadcastOp>(loc, slicedType(broadcast.getResult()), get(broadcast.getValue()), broadcast.getDimsAttr(),
+                                           sizes(broadcast.getResult()));
+  if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
+    return builder.create<ir::ReshapeOp>(loc, slicedType(reshape.getResult()), get(reshape.getValue()), sizes(reshape.getResult()));
+  if (auto slice = dyn_cast<ir::SliceOp>(op)) {
+    // Offsets count source dimensions; only kept ones have an axis in the result.
+    SmallVector<Value> offsets;
+    SmallVector<Axis> from = axes_.of(slice.getValue()), to = axes_.of(slice.getResult());
+    unsigned kept = 0;
+    for (auto [dim, offset] : llvm::enumerate(slice.getOffsets())) {
+      Value shifted = get(offset);
+      if (!llvm::is_contained(slice.getDropped(), static_cast<int64_t>(dim))) {
+        Axis axis = to[kept++];
+        if (Value own = axis == from[dim] ? Value() : offset_.lookup(axis))
+          shifted = builder.create<arith::AddIOp>(loc, shifted, own);
+      }
+      offsets.push_back(shifted);
+    }
+    return builder.create<ir::SliceOp>(loc, slicedType(slice.getResult()), get(slice.getValue()), offsets, sizes(slice.getResult()),
+                                       slice.getDroppedAttr());
+  }
+  if (auto iota = dyn_cast<ir::IotaOp>(op)) {
+    auto type = slicedType(iota.getResult());
+    Operation* result = builder.create<ir::IotaOp>(loc, type, iota.getDim(), sizes(iota.getResult()));
+    Value own = offset_.lookup(axes_.of(iota.getResult())[static_cast<unsigned>(iota.getDim())]);
+    if (!own)
+      return result;
+    Type element = type.getElementType();
+    Value offset = element.isIndex() ? own : Value(builder.create<arith::IndexCastOp>(loc, element, own));
+    Value wide = builder.create<ir::BroadcastOp>(loc, type, offset, builder.getDenseI64ArrayAttr({}), sizes(iota.getResult()));
+    return builder.create<arith::AddIOp>(loc, result->getResult(0), wide);
+  }
+  if (auto constantOp = dyn_cast<arith::ConstantOp>(op); constantOp && isa<RankedTensorType>(constantOp.getType())) {
+    auto splat = dyn_cast<SplatElementsAttr>(constantOp.getValue());
+    auto type = slicedType(constantOp.getResult());
+    if (splat && type != constantOp.getType()) {
+      Value scalar = builder.create<arith::ConstantOp>(loc, cast<TypedAttr>(splat.getSplatValue<Attribute>()));
+      return builder.create<ir::BroadcastOp>(loc, type, scalar, builder.getDenseI64ArrayAttr({}), sizes(constantOp.getResult()));
+    }
+  }
+  OperationState state(loc, op->getName());
+  for (Value operand : op->getOperands())
+    state.operands.push_back(get(operand));
+  for (Value result : op->getResults())
+    state.types.push_back(typeOf(result));
+  state.attributes = llvm::to_vector(op->getAttrs());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  return builder.create(state);
+}
+
+Operation* PhaseBuilder::cloneRegions(Operation* op) {
+  // Values from outside are made before the loop, so that they dominate every use.
+  Clusters::forEachOperand(op, [&](Value value) { get(value); });
+  OperationState state(op->getLoc(), op->getName());
+  for (Value operand : op->getOperands())
+    state.operands.push_back(get(operand));
+  for (Value result : op->getResults())
+    state.types.push_back(typeOf(result));
+  state.attributes = llvm::to_vector(op->getAttrs());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  for (unsigned i = 0; i < op->getNumRegions(); ++i)
+    state.addRegion();
+  Operation* copy = builder.create(state);
+  for (auto [from, to] : llvm::zip(op->getRegions(), copy->getRegions())) {
+    if (from.empty())
+      continue;
+    Block* block = new Block();
+    to.push_back(block);
+    for (BlockArgument argument : from.front().getArguments())
+      mapping_.map(argument, block->addArgument(typeOf(argument), argument.getLoc()));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(block);
+    for (Operation& inner : from.front()) {
+      Operation* made = clone(&inner);
+      for (auto [before, after] : llvm::zip(inner.getResults(), made->getResults()))
+        mapping_.map(before, after);
+    }
+  }
+  return copy;
+}
+
+void PhaseBuilder::emitRoot(Operation* op) {
+  Operation* made = clone(op);
+  for (auto [before, after] : llvm::zip(op->getResults(), made->getResults()))
+    mapping_.map(before, after);
+  for (Value result : op->getResults()) {
+    auto temporary = temporaries_.find(result);
+    if (temporary == temporaries_.end())
+      continue;
+    Value view = kernel_.getBody().getArgument(temporary->second);
+    SmallVector<Value> offsets;
+    if (isa<RankedTensorType>(result.getType())) {
+      for (Axis axis : axes_.of(result)) {
+        Value own = offset_.lookup(axis);
+        offsets.push_back(own ? own : constant(op->getLoc(), 0));
+      }
+      builder.create<ir::TileStoreOp>(op->getLoc(), mapping_.lookup(result), view, offsets, true);
+    } else {
+      builder.create<ir::StoreOp>(op->getLoc(), mapping_.lookup(result), view, ValueRange{constant(op->getLoc(), 0)}, Value(), false);
+    }
+  }
+}
+
+void PhaseBuilder::finish() { builder.create<ir::ReturnOp>(kernel_.getLoc()); }
+
+}  // namespace vortex::passes

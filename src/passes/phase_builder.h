@@ -1,0 +1,51 @@
+// Writes one phase: clones the operations of a cluster onto the piece of the parallel axes that a block owns.
+#pragma once
+
+#include "passes/clusters.h"
+#include "passes/schedule_tensors.h"
+
+#include "mlir/IR/IRMapping.h"
+
+namespace vortex::passes {
+
+/// A value that crosses phases: its global temporary, as an argument number of every kernel.
+using Temporaries = llvm::DenseMap<mlir::Value, unsigned>;
+
+/// Values of an index expression at the builder's insertion point; `arguments` are the kernel's.
+mlir::Value emitSize(mlir::OpBuilder& builder, mlir::Location loc, ir::SizeAttr size, mlir::Block::BlockArgListType arguments);
+
+class PhaseBuilder {
+public:
+  /// `kernel`: the new phase, with an empty entry block that has the arguments of the entry.
+  PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters, const Temporaries& temporaries);
+
+  /// Decodes the block id (x) into offsets and sizes of the axes. `chunks[i]` elements of axis `parallel[i]` per block.
+  void split(llvm::ArrayRef<Axis> parallel, llvm::ArrayRef<ir::SizeAttr> chunks);
+  void emitRoot(mlir::Operation* op);
+  /// The phase's version of a value of the source kernel.
+  mlir::Value get(mlir::Value value);
+  void finish();
+
+  mlir::OpBuilder builder;
+
+private:
+  mlir::RankedTensorType slicedType(mlir::Value value) const;
+  mlir::Type typeOf(mlir::Value value) const;
+  mlir::Value loadTemporary(mlir::Value value, unsigned argument);
+  mlir::Operation* clone(mlir::Operation* op);
+  mlir::Operation* cloneRegions(mlir::Operation* op);
+  /// Offsets moved to the block's piece of `tile`.
+  llvm::SmallVector<mlir::Value> shift(mlir::OperandRange offsets, mlir::Value tile);
+  /// Dynamic extents of the phase's version of `tile`, in order.
+  llvm::SmallVector<mlir::Value> sizes(mlir::Value tile);
+  mlir::Value constant(mlir::Location loc, int64_t value);
+
+  ir::KernelOp kernel_;
+  const Axes& axes_;
+  const Clusters& clusters_;
+  const Temporaries& temporaries_;
+  mlir::IRMapping mapping_;
+  llvm::DenseMap<Axis, mlir::Value> offset_, size_;
+};
+
+}  // namespace vortex::passes

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "ir/vx.h"
+
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace vortex::passes {
+
+/// Sizes a target chooses for whole-tensor work. Elements unless said.
+struct TensorSchedule {
+  /// What one block of elementwise or row work touches: large enough to hide the launch of a block, small enough for a core's cache.
+  int64_t elementsPerBlock = 16384;
+  /// Rows and columns of the output a block of a matrix product computes.
+  int64_t dotRows = 120, dotColumns = 512;
+  /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
+  int64_t minInner = 64;
+};
+
+/// Before: `vx.kernel` marked `whole_tensor`. After: one or more block-level phases with grids; values that cross phases are
+/// temporaries of the entry. Block-level kernels stay as they are. Fails (with a diagnostic) only where a temporary's extents are not an
+/// expression over the arguments.
+mlir::LogicalResult scheduleTensors(mlir::ModuleOp module, const TensorSchedule& schedule);
+
+/// `vx-schedule-tensors` for vx-opt.
+std::unique_ptr<mlir::Pass> createScheduleTensorsPass(TensorSchedule schedule = {});
+
+}  // namespace vortex::passes

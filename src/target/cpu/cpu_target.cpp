@@ -1,0 +1,77 @@
+#include "target/cpu/cpu_target.h"
+
+#include "ir/vx.h"
+#include "target/cpu/codegen/emit_object.h"
+#include "target/cpu/emit/interface.h"
+#include "target/cpu/emit/kernel_functions.h"
+
+#include <chrono>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+namespace vortex::target::cpu {
+
+namespace {
+class Stopwatch {
+public:
+  /// Milliseconds since construction or the last lap.
+  double lap() {
+    auto now = std::chrono::steady_clock::now();
+    double elapsed = std::chrono::duration<double, std::milli>(now - start_).count();
+    start_ = now;
+    return elapsed;
+  }
+
+private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+} // namespace
+
+Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const codegen::Target &target, const CompileTexts &texts,
+                                       CompileTimes *times) {
+  auto entries = module.getOps<ir::EntryOp>();
+  if (!llvm::hasSingleElement(entries))
+    return base::Error{"the module has no single vx.entry"};
+  ir::EntryOp entry = *entries.begin();
+  for (ir::KernelOp kernel : module.getOps<ir::KernelOp>())
+    if (kernel.getWholeTensor())
+      return base::Error{"kernel '" + kernel.getSymName().str() + "' is not scheduled yet"};
+
+  Stopwatch watch;
+  CompileTimes spent;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = codegen::createModule(context, entry.getSymName().str(), target);
+  artifact::Kernel kernel;
+  kernel.name = entry.getSymName().str();
+  kernel.target = "cpu-x86_64-" + target.cpu;
+  emit::describeInterface(entry, kernel);
+  emit::ModuleState state{*code, target, entry, kernel, {}};
+  for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
+    artifact::Phase described = emit::describePhase(phase);
+    described.scratchBytes = emit::emitKernelFunctions(state, phase, described.symbol);
+    kernel.phases.push_back(std::move(described));
+    emit::describeGuards(phase, kernel);
+  }
+  if (!state.error.empty())
+    return base::Error{state.error};
+  std::string complaint = codegen::verify(*code);
+  VORTEX_CHECK(complaint.empty(), "%s", complaint.c_str());
+  if (texts.llvm)
+    *texts.llvm = codegen::printModule(*code);
+  spent.emit = watch.lap();
+  codegen::optimize(*code, target);
+  if (texts.optimizedLlvm)
+    *texts.optimizedLlvm = codegen::printModule(*code);
+  spent.optimize = watch.lap();
+  if (texts.assembly)
+    *texts.assembly = codegen::emitAssembly(*code, target);
+  watch.lap();
+  kernel.code = codegen::emitObject(*code, target);
+  spent.codegen = watch.lap();
+  kernel.facts.push_back({"object_bytes", int64_t(kernel.code.size()), false});
+  if (times)
+    *times = spent;
+  return kernel;
+}
+
+} // namespace vortex::target::cpu

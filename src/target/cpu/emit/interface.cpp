@@ -1,0 +1,160 @@
+#include "target/cpu/emit/interface.h"
+
+#include "base/check.h"
+#include "ir/size_attr.h"
+#include "target/cpu/emit/emitter.h"
+
+#include <llvm/ADT/TypeSwitch.h>
+
+namespace vortex::target::cpu::emit {
+
+using artifact::ScalarType;
+using artifact::SizeExpr;
+
+static ScalarType scalarType(mlir::Type type, mlir::DictionaryAttr facts) {
+  if (auto spelled = facts.getAs<mlir::StringAttr>("type"))
+    for (int i = 0; i <= int(ScalarType::F64); ++i)
+      if (spelled.getValue() == artifact::name(ScalarType(i)))
+        return ScalarType(i);
+  if (auto format = narrowFormat(type)) {
+    switch (*format) {
+    case math::Narrow::F16: return ScalarType::F16;
+    case math::Narrow::BF16: return ScalarType::BF16;
+    case math::Narrow::F8E4M3: return ScalarType::F8E4M3;
+    case math::Narrow::F8E5M2: return ScalarType::F8E5M2;
+    }
+  }
+  if (type.isF32() || type.isF64())
+    return type.isF32() ? ScalarType::F32 : ScalarType::F64;
+  if (type.isIndex())
+    return ScalarType::U64;
+  switch (type.getIntOrFloatBitWidth()) {
+  case 1: return ScalarType::Bool;
+  case 8: return ScalarType::I8;
+  case 16: return ScalarType::I16;
+  case 32: return ScalarType::I32;
+  case 64: return ScalarType::I64;
+  }
+  VORTEX_UNREACHABLE("argument of %u bits", type.getIntOrFloatBitWidth());
+}
+
+static SizeExpr sizeOf(ir::SizeAttr size, mlir::TypeRange types) {
+  auto expr = ir::toSizeExpr(size, types, [&] { return mlir::emitError(mlir::UnknownLoc::get(size.getContext())); });
+  VORTEX_CHECK(mlir::succeeded(expr)); // the verifier has seen it
+  return *expr;
+}
+
+static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint32_t slot) {
+  mlir::TypeRange types = entry.getFunctionType().getInputs();
+  auto facts = mlir::cast<mlir::DictionaryAttr>(entry.getArgs()[number]);
+  artifact::Param param;
+  param.name = facts.getAs<mlir::StringAttr>("name").str();
+  param.firstSlot = slot;
+  auto view = mlir::dyn_cast<ir::ViewType>(types[number]);
+  param.type = scalarType(view ? view.getElementType() : types[number], facts);
+  param.isTensor = bool(view);
+  param.rank = view ? view.getRank() : 0;
+  if (auto access = facts.getAs<ir::AccessModeAttr>("access"))
+    param.access = artifact::Access(unsigned(access.getValue()));
+  if (auto extents = facts.getAs<mlir::ArrayAttr>("extents"))
+    for (ir::SizeAttr size : extents.getAsRange<ir::SizeAttr>())
+      param.extents.push_back(sizeOf(size, types));
+  param.zeroFill = bool(facts.get("zero"));
+  return param;
+}
+
+void describeInterface(ir::EntryOp entry, artifact::Kernel &kernel) {
+  mlir::TypeRange types = entry.getFunctionType().getInputs();
+  llvm::SmallVector<uint32_t> slots = ir::argumentSlots(types);
+  kernel.slotCount = slots.back();
+  for (unsigned i = 0; i < types.size(); ++i) {
+    artifact::Param param = describeArgument(entry, i, slots[i]);
+    switch (mlir::cast<mlir::DictionaryAttr>(entry.getArgs()[i]).getAs<ir::RoleAttr>("role").getValue()) {
+    case ir::Role::Param: kernel.params.push_back(std::move(param)); break;
+    case ir::Role::Result: kernel.results.push_back(std::move(param)); break;
+    case ir::Role::Temp: kernel.temporaries.push_back(std::move(param)); break;
+    }
+  }
+  for (int64_t number : entry.getScalarResults())
+    kernel.scalarResults.push_back(number - kernel.params.size());
+  for (auto constraint : entry.getConstraints().getAsRange<ir::ConstraintAttr>()) {
+    artifact::Constraint described{sizeOf(constraint.getCondition(), types), constraint.getMessage().str(), {}};
+    for (ir::SizeAttr operand : constraint.getOperands())
+      described.operands.push_back(sizeOf(operand, types));
+    kernel.constraints.push_back(std::move(described));
+  }
+}
+
+/// Bytes of shared allocations alive together, by lexical scope.
+static uint64_t sharedBytes(mlir::Region &region) {
+  uint64_t own = 0, inner = 0;
+  for (mlir::Block &block : region)
+    for (mlir::Operation &op : block) {
+      if (auto alloc = mlir::dyn_cast<ir::AllocOp>(op)) {
+        ir::ViewType type = alloc.getResult().getType();
+        if (type.getSpace() == ir::Space::Shared)
+          own += mlir::ShapedType::getNumElements(type.getShape()) * elementBytes(type.getElementType());
+      }
+      for (mlir::Region &nested : op.getRegions())
+        inner = std::max(inner, sharedBytes(nested));
+    }
+  return own + inner;
+}
+
+artifact::Phase describePhase(ir::KernelOp phase) {
+  artifact::Phase described;
+  described.name = phase.getSymName().str();
+  described.symbol = "vx_" + described.name;
+  for (char &c : described.symbol) // the C header declares it
+    if (!llvm::isAlnum(c))
+      c = '_';
+  for (unsigned axis = 0; axis < 3; ++axis) {
+    described.grid[axis] = sizeOf(mlir::cast<ir::SizeAttr>((*phase.getGrid())[axis]), phase.getArgumentTypes());
+    described.block[axis] = sizeOf(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis]), phase.getArgumentTypes());
+  }
+  described.sharedBytes = SizeExpr::constant(sharedBytes(phase.getBody()));
+  return described;
+}
+
+void describeGuards(ir::KernelOp phase, artifact::Kernel &kernel) {
+  auto describe = [&](mlir::Operation *op, llvm::StringRef what, mlir::Value view) {
+    while (auto subview = view.getDefiningOp<ir::SubviewOp>())
+      view = subview.getSource();
+    std::string name;
+    if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(view)) {
+      auto all = {&kernel.params, &kernel.results, &kernel.temporaries};
+      unsigned number = argument.getArgNumber();
+      for (const auto *list : all) {
+        if (number < list->size()) {
+          name = (*list)[number].name;
+          break;
+        }
+        number -= list->size();
+      }
+      if (name.empty())
+        name = "the result";
+    } else if (auto alloc = view.getDefiningOp<ir::AllocOp>()) {
+      name = alloc.getName().value_or("").str();
+    }
+    std::string note = "guard " + describeLocation(op) + ": " + what.str() + " of `" + name + "`";
+    if (!llvm::is_contained(kernel.notes, note))
+      kernel.notes.push_back(std::move(note));
+  };
+  phase.walk([&](mlir::Operation *op) {
+    llvm::TypeSwitch<mlir::Operation *>(op)
+        .Case([&](ir::LoadOp load) {
+          if (load.getGuarded())
+            describe(op, "load", load.getView());
+        })
+        .Case([&](ir::StoreOp store) {
+          if (store.getGuarded())
+            describe(op, "store", store.getView());
+        })
+        .Case<ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp>([&](auto atomic) {
+          if (atomic.getGuarded())
+            describe(op, "atomic", atomic.getView());
+        });
+  });
+}
+
+} // namespace vortex::target::cpu::emit

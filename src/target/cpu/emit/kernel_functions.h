@@ -1,0 +1,15 @@
+// One CpuEntry function per phase.
+#pragma once
+
+#include "target/cpu/emit/emitter.h"
+
+namespace vortex::target::cpu::emit {
+
+/// Emits the entry point `symbol` and its body functions; returns the block scratch they need.
+///
+/// The body exists twice when the kernel has tensor parameters: for innermost strides of one, where neighbouring elements become vector
+/// accesses, and for any strides. The entry point looks at the launch's strides. Bodies take tensor pointers as noalias arguments: a launch
+/// refuses overlapping tensors unless all of them are only read.
+artifact::SizeExpr emitKernelFunctions(ModuleState &state, ir::KernelOp kernel, const std::string &symbol);
+
+} // namespace vortex::target::cpu::emit

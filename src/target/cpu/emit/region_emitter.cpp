@@ -1,0 +1,293 @@
+#include "target/cpu/emit/region_emitter.h"
+
+#include "base/check.h"
+
+#include <llvm/ADT/TypeSwitch.h>
+
+namespace vortex::target::cpu::emit {
+
+namespace arith = mlir::arith;
+namespace scf = mlir::scf;
+using llvm::Value;
+
+static Value *product(llvm::IRBuilder<> &ir, llvm::ArrayRef<Value *> factors) {
+  Value *result = ir.getInt64(1);
+  for (Value *factor : factors)
+    result = ir.CreateMul(result, factor);
+  return result;
+}
+
+RegionEmitter::RegionEmitter(Emitter &emitter, ir::ThreadsOp region)
+    : e_(emitter), ir_(emitter.ir), region_(region),
+      dims_{emitter.scalar(region.getNx()), emitter.scalar(region.getNy()), emitter.scalar(region.getNz())},
+      threads_(product(emitter.ir, dims_)), shape_(chooseShape(region, emitter.features, dims_)), analysis_(region, shape_),
+      math_(emitter.ir, shape_.width) {}
+
+void RegionEmitter::run() {
+  for (mlir::Value input : region_.getInputs())
+    inputs_.push_back(e_.tiles->materialize(input));
+  e_.tiles->flushReads(region_);
+  using artifact::SizeExpr;
+  SizeExpr bound = SizeExpr::constant(1);
+  for (mlir::Value dim : {region_.getNx(), region_.getNy(), region_.getNz()}) {
+    auto size = e_.upperBound(dim);
+    if (!size)
+      return e_.fail(region_, "a thread count that is not known before the launch");
+    bound = SizeExpr::binary(SizeExpr::Op::Mul, bound, *size);
+  }
+  for (mlir::Value output : region_.getOutputs())
+    outputs_.push_back(e_.allocateTile(mlir::cast<mlir::RankedTensorType>(output.getType()).getElementType(), {threads_}, {bound}));
+  emitWarps();
+  for (auto [output, buffer] : llvm::zip(region_.getOutputs(), outputs_))
+    e_.tiles->bind(output, buffer);
+}
+
+//===-- threads → warps ---------------------------------------------------------------------------------------===//
+
+void RegionEmitter::emitWarps() {
+  if (!shape_.rows)
+    return emitSpan(threads_, [&](Value *base, Value *mask) { emitLinearWarp(base, mask); });
+  Value *zero = ir_.getInt64(0), *one = ir_.getInt64(1);
+  emit::emitFor(ir_, zero, dims_[2], one, [&](Value *z) {
+    emit::emitFor(ir_, zero, dims_[1], one, [&](Value *y) {
+      Value *row = ir_.CreateMul(dims_[0], ir_.CreateAdd(y, ir_.CreateMul(dims_[1], z)));
+      emitSpan(dims_[0], [&](Value *x, Value *mask) {
+        auto along = [&](Value *base) { return shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1)); };
+        emitWarp(along(x), Lane::uniform(y), Lane::uniform(z), along(ir_.CreateAdd(row, x)), mask);
+      });
+    });
+  });
+}
+
+/// Full warps without a mask, then at most one with the missing lanes masked off.
+void RegionEmitter::emitSpan(Value *total, llvm::function_ref<void(Value *base, Value *mask)> body) {
+  unsigned width = shape_.width;
+  if (width == 1)
+    return emit::emitFor(ir_, ir_.getInt64(0), total, ir_.getInt64(1), [&](Value *base) { body(base, nullptr); });
+  Value *full = ir_.CreateAnd(total, ir_.getInt64(-int64_t(width)));
+  auto *known = llvm::dyn_cast<llvm::ConstantInt>(full);
+  if (!known || !known->isZero())
+    emit::emitFor(ir_, ir_.getInt64(0), full, ir_.getInt64(width), [&](Value *base) { body(base, nullptr); });
+  emit::emitIf(ir_, ir_.CreateICmpSLT(full, total), [&] {
+    Value *rest = ir_.CreateTrunc(ir_.CreateSub(total, full), ir_.getInt32Ty());
+    body(full, ir_.CreateICmpULT(math_.iota(ir_.getInt32Ty()), splat(ir_, rest, width)));
+  });
+}
+
+static bool isOne(Value *value) {
+  auto *constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+  return constant && constant->isOne();
+}
+
+void RegionEmitter::emitLinearWarp(Value *base, Value *mask) {
+  Lane linear = shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1));
+  Lane zero = Lane::uniform(ir_.getInt64(0));
+  Lane ids[3] = {zero, zero, zero};
+  llvm::SmallVector<unsigned> axes; // axes with more than one thread
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (!isOne(dims_[axis]))
+      axes.push_back(axis);
+  if (axes.size() <= 1) {
+    ids[axes.empty() ? 0 : axes[0]] = linear;
+    return emitWarp(ids[0], ids[1], ids[2], linear, mask);
+  }
+  bool xAffine = shape_.id[0].kind != Form::Kind::Varying;
+  if (xAffine) { // a warp lies inside one row
+    Value *row = ir_.CreateUDiv(base, dims_[0]);
+    Value *x = ir_.CreateURem(base, dims_[0]);
+    ids[0] = shape_.width == 1 ? Lane::uniform(x) : Lane::affine(x, ir_.getInt64(1));
+    ids[1] = Lane::uniform(ir_.CreateURem(row, dims_[1]));
+    ids[2] = Lane::uniform(ir_.CreateUDiv(row, dims_[1]));
+    return emitWarp(ids[0], ids[1], ids[2], linear, mask);
+  }
+  // 32 bits suffice for threads of a block, and vector division is dear.
+  llvm::Type *i32 = ir_.getInt32Ty();
+  llvm::Type *wide = llvm::FixedVectorType::get(ir_.getInt64Ty(), shape_.width);
+  auto dim = [&](unsigned axis) { return splat(ir_, ir_.CreateTrunc(dims_[axis], i32), shape_.width); };
+  Value *lanes = ir_.CreateAdd(splat(ir_, ir_.CreateTrunc(base, i32), shape_.width), math_.iota(i32));
+  Value *row = ir_.CreateUDiv(lanes, dim(0));
+  ids[0] = Lane::varying(ir_.CreateZExt(ir_.CreateURem(lanes, dim(0)), wide));
+  ids[1] = Lane::varying(ir_.CreateZExt(ir_.CreateURem(row, dim(1)), wide));
+  ids[2] = isOne(dims_[2]) ? zero : Lane::varying(ir_.CreateZExt(ir_.CreateUDiv(row, dim(1)), wide));
+  emitWarp(ids[0], ids[1], ids[2], linear, mask);
+}
+
+void RegionEmitter::emitWarp(Lane x, Lane y, Lane z, Lane linear, Value *mask) {
+  mlir::Block &block = region_.getBody().front();
+  linear_ = linear;
+  Lane ids[] = {x, y, z, linear};
+  for (unsigned i = 0; i < 4; ++i)
+    set(block.getArgument(i), ids[i]);
+  withMask(mask, true, [&] {
+    for (auto [i, buffer] : llvm::enumerate(inputs_)) {
+      mlir::BlockArgument argument = block.getArgument(4 + i);
+      if (argument.use_empty())
+        continue;
+      Value *pointer = elementPointer(ir_, buffer.elementType, buffer.pointer, linear.value);
+      set(argument, math_.fromVector(emit::emitLoad(ir_, e_.features, buffer.elementType, pointer, shape_.width, mask)));
+    }
+    emitBlock(block);
+  });
+}
+
+void RegionEmitter::emitYield(ir::YieldOp op) {
+  for (auto [value, buffer] : llvm::zip(op.getValues(), outputs_)) {
+    Value *pointer = elementPointer(ir_, buffer.elementType, buffer.pointer, linear_.value);
+    emit::emitStore(ir_, e_.features, buffer.elementType, vector(value), pointer, shape_.width, mask_);
+  }
+}
+
+//===-- values ------------------------------------------------------------------------------------------------===//
+
+Lane RegionEmitter::lane(mlir::Value value) {
+  auto found = values_.find(value);
+  return found != values_.end() ? found->second : Lane::uniform(e_.scalar(value));
+}
+
+Value *RegionEmitter::pack(const Lane &lane, Form form) {
+  if (form.kind == Form::Kind::Varying || form.kind == Form::Kind::Unknown)
+    return math_.vector(lane);
+  VORTEX_CHECK(lane.constantStride() == form.stride);
+  return lane.value;
+}
+
+Lane RegionEmitter::unpack(Value *value, Form form) {
+  switch (form.kind) {
+  case Form::Kind::Uniform:
+    return Lane::uniform(value);
+  case Form::Kind::Affine:
+    return Lane::affine(value, llvm::ConstantInt::getSigned(value->getType(), form.stride));
+  default:
+    return math_.fromVector(value);
+  }
+}
+
+Value *RegionEmitter::fullMask() {
+  return splat(ir_, ir_.getTrue(), shape_.width);
+}
+
+/// Integer arithmetic that keeps lanes affine.
+std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
+  auto isAffine = [](const Lane &lane) { return lane.kind != Lane::Kind::Varying; };
+  auto cast = [&](auto resize) -> std::optional<Lane> {
+    llvm::Type *to = valueType(e_.context(), op->getResult(0).getType());
+    if (!in[0].isAffine() || to->getScalarSizeInBits() > in[0].value->getType()->getScalarSizeInBits())
+      return std::nullopt; // widening is not affine when the narrow value wraps
+    return Lane::affine(resize(in[0].value, to), resize(in[0].stride, to));
+  };
+  auto truncate = [&](Value *value, llvm::Type *to) { return ir_.CreateTrunc(value, to); };
+  return llvm::TypeSwitch<mlir::Operation *, std::optional<Lane>>(op)
+      .Case([&](arith::AddIOp) { return isAffine(in[0]) && isAffine(in[1]) ? std::optional(math_.add(in[0], in[1])) : std::nullopt; })
+      .Case([&](arith::SubIOp) { return isAffine(in[0]) && isAffine(in[1]) ? std::optional(math_.sub(in[0], in[1])) : std::nullopt; })
+      .Case([&](arith::MulIOp) -> std::optional<Lane> {
+        if ((in[0].isAffine() && in[1].isUniform()) || (in[0].isUniform() && in[1].isAffine()))
+          return math_.mul(in[0], in[1]);
+        return std::nullopt;
+      })
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::TruncIOp>([&](auto) { return cast(truncate); })
+      .Case([&](arith::CmpIOp compare) -> std::optional<Lane> {
+        return math_.compare(integerPredicate(compare), in[0], in[1]);
+      })
+      .Case([&](arith::AndIOp) -> std::optional<Lane> {
+        if (!op->getResult(0).getType().isInteger(1))
+          return std::nullopt;
+        return math_.andLanes(in[0], in[1]);
+      })
+      .Default([](mlir::Operation *) { return std::nullopt; });
+}
+
+void RegionEmitter::emitArith(mlir::Operation *op) {
+  llvm::SmallVector<Lane> operands;
+  bool uniform = true;
+  for (mlir::Value operand : op->getOperands()) {
+    operands.push_back(lane(operand));
+    uniform &= operands.back().isUniform();
+  }
+  mlir::Value result = op->getResult(0);
+  if (!uniform)
+    if (auto affine = emitAffine(op, operands))
+      return set(result, *affine);
+  unsigned lanes = uniform ? 1 : shape_.width;
+  Values values;
+  for (const Lane &operand : operands)
+    values.push_back(uniform ? operand.value : math_.vector(operand));
+  Value *value = emitElementwise(ir_, e_.features, op, values, lanes);
+  if (!value) {
+    e_.fail(op, "this operation");
+    value = llvm::PoisonValue::get(valueType(e_.context(), result.getType(), lanes));
+  }
+  set(result, uniform ? Lane::uniform(value) : Lane::varying(value));
+}
+
+//===-- dispatch ----------------------------------------------------------------------------------------------===//
+
+void RegionEmitter::emitBlock(mlir::Block &block) {
+  for (mlir::Operation &op : block)
+    emitOp(&op);
+}
+
+void RegionEmitter::emitOp(mlir::Operation *op) {
+  if (isElementwise(op))
+    return emitArith(op);
+  llvm::TypeSwitch<mlir::Operation *>(op)
+      .Case([&](scf::IfOp branch) { emitIf(branch); })
+      .Case([&](scf::ForOp loop) { emitFor(loop); })
+      .Case([&](scf::WhileOp loop) { emitWhile(loop); })
+      .Case<scf::YieldOp, scf::ConditionOp, ir::WarpBarrierOp>([](auto) {})
+      .Case([&](ir::YieldOp yield) { emitYield(yield); })
+      .Case([&](ir::LoadOp load) { emitLoad(load); })
+      .Case([&](ir::StoreOp store) { emitStore(store); })
+      .Case([&](ir::AtomicRmwOp atomic) { emitAtomicRmw(atomic); })
+      .Case([&](ir::AtomicCasOp atomic) { emitAtomicCas(atomic); })
+      .Case([&](ir::AtomicLoadOp atomic) { emitAtomicLoad(atomic); })
+      .Case([&](ir::AtomicStoreOp atomic) { emitAtomicStore(atomic); })
+      .Case([&](ir::SubviewOp subview) { emitSubview(subview); })
+      .Case([&](ir::AllocOp alloc) { emitAlloc(alloc); })
+      .Case([&](ir::DimOp dim) { set(dim.getResult(), view(dim.getView()).extents[dim.getDim()]); })
+      .Case([&](ir::WarpReduceOp warp) { emitWarpReduce(warp); })
+      .Case([&](ir::WarpVoteOp warp) { emitWarpVote(warp); })
+      .Case([&](ir::WarpShuffleOp warp) { emitWarpShuffle(warp); })
+      .Case([&](ir::BlockIdOp id) { set(id, Lane::uniform(e_.blockId[unsigned(id.getAxis())])); })
+      .Case([&](ir::GridDimOp dim) { set(dim, Lane::uniform(e_.gridDim[unsigned(dim.getAxis())])); })
+      .Case([&](ir::BlockDimOp dim) { set(dim, Lane::uniform(e_.blockDim[unsigned(dim.getAxis())])); })
+      .Case([&](ir::AssertOp check) { emitAssert(check); })
+      .Case([&](ir::PrintOp print) { emitPrint(print); })
+      .Default([&](mlir::Operation *other) { e_.fail(other, "this operation in per-thread code"); });
+}
+
+void RegionEmitter::emitAssert(ir::AssertOp op) {
+  uint32_t fault = e_.addFault(op, op.getId(), op.getMessage());
+  Lane condition = lane(op.getCondition());
+  Value *failed = ir_.CreateNot(condition.value);
+  if (condition.isUniform()) {
+    if (mask_ && !maskNonEmpty_)
+      failed = ir_.CreateAnd(failed, anyLane(ir_, mask_));
+  } else {
+    failed = anyLane(ir_, math_.andMask(failed, mask_));
+  }
+  e_.returnFaultIf(failed, fault);
+}
+
+void RegionEmitter::emitPrint(ir::PrintOp op) {
+  Values bits;
+  uint32_t fault = e_.addPrint(op);
+  for (auto [i, value] : llvm::enumerate(op.getValues())) {
+    llvm::AllocaInst *slot = nullptr;
+    Value *lanes = e_.printBits(value.getType(), vector(value), Emitter::isUnsigned(op, i));
+    if (shape_.width > 1) {
+      slot = entryAlloca(ir_, lanes->getType());
+      ir_.CreateStore(lanes, slot);
+    }
+    bits.push_back(slot ? slot : lanes);
+  }
+  if (shape_.width == 1)
+    return e_.emitPrint(fault, bits);
+  emitForActiveLanes(ir_, mask_ ? mask_ : fullMask(), [&](Value *lane) {
+    Values values;
+    for (Value *slot : bits)
+      values.push_back(ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), slot, lane)));
+    e_.emitPrint(fault, values);
+  });
+}
+
+} // namespace vortex::target::cpu::emit

@@ -1,0 +1,302 @@
+// Loads and stores of thread regions: one vector access where lanes are neighbours, one scalar access where they agree, else gathers
+// and scatters. A guarded access tests its bounds for the whole warp first and masks lanes only when that fails.
+#include "base/check.h"
+#include "target/cpu/emit/region_emitter.h"
+
+namespace vortex::target::cpu::emit {
+
+using llvm::Value;
+
+/// Local arrays up to this size per warp go to the machine stack, where constant indices let them become registers.
+static constexpr uint64_t kMaxStackBytes = 32 << 10;
+
+//===-- views -------------------------------------------------------------------------------------------------===//
+
+RegionView RegionEmitter::view(mlir::Value value) {
+  auto found = views_.find(value);
+  if (found != views_.end())
+    return found->second;
+  const View &outer = e_.view(value);
+  RegionView result;
+  result.elementType = outer.elementType;
+  result.pointer = outer.pointer;
+  for (Value *extent : outer.extents)
+    result.extents.push_back(Lane::uniform(extent));
+  result.strides = Values(outer.strides.begin(), outer.strides.end());
+  result.offset = Lane::uniform(ir_.getInt64(0));
+  result.blockPrivate = outer.blockPrivate;
+  if (outer.perThread) {
+    result.instances = threads_;
+    result.instance = linear_;
+  }
+  return result;
+}
+
+void RegionEmitter::emitSubview(ir::SubviewOp op) {
+  RegionView source = view(op.getSource());
+  RegionView result = source;
+  result.extents.clear();
+  result.strides.clear();
+  auto type = op.getResult().getType();
+  auto sizes = op.getSizes().begin();
+  unsigned resultDim = 0;
+  for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
+    result.offset = math_.add(result.offset, math_.mul(lane(offset), Lane::uniform(source.strides[dim])));
+    if (llvm::is_contained(op.getDropped(), int64_t(dim)))
+      continue;
+    int64_t extent = type.getShape()[resultDim++];
+    result.extents.push_back(mlir::ShapedType::isDynamic(extent) ? lane(*sizes++) : Lane::uniform(ir_.getInt64(extent)));
+    result.strides.push_back(source.strides[dim]);
+  }
+  views_[op.getResult()] = result;
+}
+
+void RegionEmitter::emitAlloc(ir::AllocOp op) {
+  auto type = op.getResult().getType();
+  RegionView result;
+  result.elementType = type.getElementType();
+  int64_t count = 1;
+  result.strides.resize(type.getRank());
+  for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
+    result.strides[dim] = ir_.getInt64(count);
+    count *= type.getShape()[dim];
+  }
+  for (int64_t extent : type.getShape())
+    result.extents.push_back(Lane::uniform(ir_.getInt64(extent)));
+  uint64_t lanes = uint64_t(count) * shape_.width;
+  if (lanes * elementBytes(result.elementType) <= kMaxStackBytes)
+    result.pointer = entryAlloca(ir_, llvm::ArrayType::get(memoryType(e_.context(), result.elementType), lanes));
+  else
+    result.pointer = e_.scratch->allocate(lanes * elementBytes(result.elementType));
+  result.offset = Lane::uniform(ir_.getInt64(0));
+  result.instances = ir_.getInt64(shape_.width);
+  result.instance = shape_.width == 1 ? Lane::uniform(ir_.getInt64(0)) : Lane::affine(ir_.getInt64(0), ir_.getInt64(1));
+  result.blockPrivate = true;
+  views_[op.getResult()] = result;
+}
+
+//===-- accesses ----------------------------------------------------------------------------------------------===//
+
+RegionEmitter::Access RegionEmitter::access(mlir::Value viewValue, mlir::ValueRange indices, mlir::Value mask, bool guarded) {
+  RegionView window = view(viewValue);
+  Access result;
+  result.type = window.elementType;
+  result.pointer = window.pointer;
+  result.blockPrivate = window.blockPrivate;
+  result.guarded = guarded;
+  result.offset = window.offset;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    Lane i = lane(index);
+    result.offset = math_.add(result.offset, math_.mul(i, Lane::uniform(window.strides[dim])));
+    if (guarded)
+      result.bounds.push_back({i, window.extents[dim]});
+  }
+  if (window.instances)
+    result.offset = math_.add(math_.mul(result.offset, Lane::uniform(window.instances)), window.instance);
+  if (mask)
+    result.mask = lane(mask);
+  return result;
+}
+
+bool RegionEmitter::isUniform(const Access &access) const {
+  bool uniform = access.offset.isUniform() && (!access.mask.value || access.mask.isUniform());
+  for (const auto &[index, extent] : access.bounds)
+    uniform &= index.isUniform() && extent.isUniform();
+  return uniform;
+}
+
+static Value *conjunction(llvm::IRBuilder<> &ir, Value *a, Value *b) { return !a ? b : !b ? a : ir.CreateAnd(a, b); }
+
+Value *RegionEmitter::uniformCondition(const Access &access) {
+  Value *condition = access.mask.value;
+  for (const auto &[index, extent] : access.bounds)
+    condition = conjunction(ir_, condition, ir_.CreateICmpULT(index.value, extent.value));
+  if (mask_ && !maskNonEmpty_)
+    condition = conjunction(ir_, condition, anyLane(ir_, mask_));
+  return condition;
+}
+
+Value *RegionEmitter::boundsMask(const Access &access) {
+  Value *inside = nullptr;   // per lane
+  Value *scalar = nullptr;   // the same for all lanes
+  for (const auto &[index, extent] : access.bounds) {
+    Lane test = math_.inBounds(index, extent);
+    (test.isUniform() ? scalar : inside) = conjunction(ir_, test.isUniform() ? scalar : inside, test.value);
+  }
+  Value *all = scalar ? splat(ir_, scalar, shape_.width) : nullptr;
+  return conjunction(ir_, inside, all);
+}
+
+Value *RegionEmitter::activeLanes(const Access &access, bool withBounds) {
+  Value *lanes = mask_;
+  if (access.mask.value)
+    lanes = conjunction(ir_, lanes, math_.vector(access.mask));
+  if (withBounds && access.guarded)
+    lanes = conjunction(ir_, lanes, boundsMask(access));
+  return lanes;
+}
+
+/// A scalar condition that proves all lanes inside, null when some dimension has none.
+static Value *proveInside(LaneMath &math, llvm::IRBuilder<> &ir, llvm::ArrayRef<std::pair<Lane, Lane>> bounds) {
+  Value *proof = nullptr;
+  for (const auto &[index, extent] : bounds) {
+    if (index.kind == Lane::Kind::Varying || !extent.isUniform() || !index.constantStride())
+      return nullptr;
+    Value *all = index.isUniform() ? ir.CreateICmpULT(index.value, extent.value)
+                                   : math.provesAll(llvm::CmpInst::ICMP_ULT, index, extent);
+    if (!all)
+      return nullptr;
+    proof = conjunction(ir, proof, all);
+  }
+  return proof;
+}
+
+void RegionEmitter::emitLoad(ir::LoadOp op) {
+  set(op.getResult(), load(access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded())));
+}
+
+Lane RegionEmitter::load(const Access &access) {
+  if (isUniform(access)) {
+    Value *pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+    if (Value *condition = uniformCondition(access))
+      pointer = e_.pointerOrZeros(condition, pointer);
+    return Lane::uniform(emit::emitLoad(ir_, e_.features, access.type, pointer, 1));
+  }
+  if (Value *proof = access.guarded ? proveInside(math_, ir_, access.bounds) : nullptr) {
+    Values loaded = emit::emitIf(
+        ir_, proof, [&] { return Values{loadLanes(access, activeLanes(access, false))}; },
+        [&] { return Values{loadLanes(access, activeLanes(access, true))}; });
+    return Lane::varying(loaded[0]);
+  }
+  return Lane::varying(loadLanes(access, activeLanes(access, true)));
+}
+
+Value *RegionEmitter::loadLanes(const Access &access, Value *mask) {
+  unsigned width = shape_.width;
+  auto stride = access.offset.constantStride();
+  if (stride == 1)
+    return emit::emitLoad(ir_, e_.features, access.type, elementPointer(ir_, access.type, access.pointer, access.offset.value), width, mask);
+  if (stride == 0) {
+    Value *pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+    if (mask)
+      pointer = e_.pointerOrZeros(anyLane(ir_, mask), pointer);
+    Value *all = splat(ir_, emit::emitLoad(ir_, e_.features, access.type, pointer, 1), width);
+    return mask ? ir_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
+  }
+  return fromMemory(ir_, access.type, gather(access, mask));
+}
+
+Value *RegionEmitter::lanePointer(const Access &access, unsigned lane) {
+  Value *offset = access.offset.isAffine()
+                      ? ir_.CreateAdd(access.offset.value, ir_.CreateMul(access.offset.stride, ir_.getInt64(lane)))
+                      : ir_.CreateExtractElement(access.offset.value, uint64_t(lane));
+  return elementPointer(ir_, access.type, access.pointer, offset);
+}
+
+/// Elements in memory form. Without fast hardware gathers: one scalar load per lane, inactive lanes read from a zero constant, so that
+/// there are no branches.
+Value *RegionEmitter::gather(const Access &access, Value *mask) {
+  unsigned width = shape_.width;
+  llvm::Type *element = memoryType(e_.context(), access.type);
+  llvm::Type *result = llvm::FixedVectorType::get(element, width);
+  llvm::Align align(elementBytes(access.type));
+  if (e_.features.avx512 && elementBytes(access.type) >= 4) {
+    Value *pointers = ir_.CreateGEP(element, access.pointer, math_.vector(access.offset));
+    return ir_.CreateMaskedGather(result, pointers, align, mask, mask ? llvm::Constant::getNullValue(result) : nullptr);
+  }
+  Value *pointers = nullptr;
+  if (mask) {
+    pointers = ir_.CreateGEP(element, access.pointer, math_.vector(access.offset));
+    pointers = ir_.CreateSelect(mask, pointers, splat(ir_, e_.pointerOrZeros(ir_.getFalse(), access.pointer), width));
+  }
+  Value *gathered = llvm::PoisonValue::get(result);
+  for (unsigned lane = 0; lane < width; ++lane) {
+    Value *pointer = pointers ? ir_.CreateExtractElement(pointers, uint64_t(lane)) : lanePointer(access, lane);
+    gathered = ir_.CreateInsertElement(gathered, ir_.CreateAlignedLoad(element, pointer, align), uint64_t(lane));
+  }
+  return gathered;
+}
+
+//===-- stores ------------------------------------------------------------------------------------------------===//
+
+void RegionEmitter::emitStore(ir::StoreOp op) {
+  store(access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded()), lane(op.getValue()));
+}
+
+void RegionEmitter::store(const Access &access, const Lane &value) {
+  if (isUniform(access) && value.isUniform()) {
+    Value *pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+    auto once = [&] { emit::emitStore(ir_, e_.features, access.type, value.value, pointer, 1); };
+    Value *condition = uniformCondition(access);
+    return condition ? emit::emitIf(ir_, condition, once) : once();
+  }
+  Value *lanes = math_.vector(value);
+  if (Value *proof = access.guarded ? proveInside(math_, ir_, access.bounds) : nullptr) {
+    emit::emitIf(
+        ir_, proof,
+        [&] {
+          storeLanes(access, lanes, activeLanes(access, false));
+          return Values{};
+        },
+        [&] {
+          storeLanes(access, lanes, activeLanes(access, true));
+          return Values{};
+        });
+    return;
+  }
+  storeLanes(access, lanes, activeLanes(access, true));
+}
+
+void RegionEmitter::storeLanes(const Access &access, Value *value, Value *mask) {
+  auto stride = access.offset.constantStride();
+  if (stride == 1)
+    return emit::emitStore(ir_, e_.features, access.type, value, elementPointer(ir_, access.type, access.pointer, access.offset.value),
+                           shape_.width, mask);
+  if (stride == 0) { // all lanes write one element: the last active lane wins
+    Value *last = ir_.getInt64(shape_.width - 1);
+    auto once = [&] {
+      Value *element = ir_.CreateExtractElement(value, last);
+      emit::emitStore(ir_, e_.features, access.type, element, elementPointer(ir_, access.type, access.pointer, access.offset.value), 1);
+    };
+    if (!mask)
+      return once();
+    Value *bits = ir_.CreateZExt(maskBits(ir_, mask), ir_.getInt64Ty());
+    last = ir_.CreateSub(ir_.getInt64(63), ir_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, ir_.getFalse()));
+    return emit::emitIf(ir_, ir_.CreateICmpNE(bits, ir_.getInt64(0)), once);
+  }
+  scatter(access, toMemory(ir_, access.type, value), mask);
+}
+
+void RegionEmitter::scatter(const Access &access, Value *stored, Value *mask) {
+  llvm::Type *element = memoryType(e_.context(), access.type);
+  llvm::Align align(elementBytes(access.type));
+  if (e_.features.avx512 && elementBytes(access.type) >= 4) {
+    Value *pointers = ir_.CreateGEP(element, access.pointer, math_.vector(access.offset));
+    ir_.CreateMaskedScatter(stored, pointers, align, mask);
+    return;
+  }
+  auto unrolled = [&] {
+    for (unsigned lane = 0; lane < shape_.width; ++lane)
+      ir_.CreateAlignedStore(ir_.CreateExtractElement(stored, uint64_t(lane)), lanePointer(access, lane), align);
+    return Values{};
+  };
+  if (!mask) {
+    unrolled();
+    return;
+  }
+  emit::emitIf(ir_, allLanes(ir_, mask), unrolled, [&] {
+    llvm::AllocaInst *slot = entryAlloca(ir_, stored->getType());
+    ir_.CreateStore(stored, slot);
+    Value *offsets = math_.vector(access.offset);
+    llvm::AllocaInst *offsetSlot = entryAlloca(ir_, offsets->getType());
+    ir_.CreateStore(offsets, offsetSlot);
+    emitForActiveLanes(ir_, mask, [&](Value *lane) {
+      Value *offset = ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), offsetSlot, lane));
+      Value *value = ir_.CreateLoad(element, ir_.CreateGEP(element, slot, lane));
+      ir_.CreateAlignedStore(value, elementPointer(ir_, access.type, access.pointer, offset), align);
+    });
+    return Values{};
+  });
+}
+
+} // namespace vortex::target::cpu::emit
