@@ -12,7 +12,7 @@ namespace vortex::lang::syntax {
 /// (long operator and method chains), so recursion over the tree is safe with an ordinary stack.
 struct Module {
   static constexpr uint32_t kMaxNesting = 256;
-  static constexpr uint32_t kMaxHeight = 1500;
+  static constexpr uint32_t kMaxHeight = 500;
 
   FileId file;
   List<Item*> items;

@@ -73,6 +73,9 @@ private:
 
   void step(size_t i) {
     const Token& token = input_[i];
+    if (isAfterOpenString(token))
+      while (!open_.empty() && open_.back().tok != Tok::LBrace)
+        appendSynthetic(stream_.tokens[open_.back().index], token);
     if (token.tok == Tok::EndOfFile) {
       while (!open_.empty())
         closeSynthetically(token, nullptr);
@@ -173,6 +176,14 @@ private:
   /// `{` directly inside a parameter list: its `)` is missing.
   bool startsBody(size_t i) const {
     return input_[i].tok == Tok::LBrace && !open_.empty() && open_.back().isParams && input_[i - 1].tok != Tok::Lt;
+  }
+
+  /// The closing brackets of the line before were swallowed by a string that is not closed (already reported).
+  bool isAfterOpenString(const Token& token) const {
+    if (stream_.tokens.empty() || (!token.newlineBefore && token.tok != Tok::EndOfFile))
+      return false;
+    const Token& last = stream_.tokens.back();
+    return last.tok == Tok::Invalid && sources_.file(file_).text()[last.begin] == '"';
   }
 
   bool startsStatement(size_t i) const {

@@ -5,6 +5,10 @@
 namespace vortex::lang::syntax {
 
 Expr* Parser::parseCondition() {
+  if (is(Tok::LBrace)) {
+    complain("E0110", here(), "expected an expression before the block");
+    return errorExpr();
+  }
   const Scoped noStruct(noStruct_, true);
   Expr* condition = parseExpr();
   if (is(Tok::Eq) && !failed_) {

@@ -7,7 +7,10 @@ namespace vortex::lang::syntax {
 BlockExpr* Parser::expectBlock(std::string_view where) {
   if (!failed_ && is(Tok::LBrace))
     return parseBlock();
-  if (!failed_)
+  const bool isNegation = at_ > 0 && previous().tok == Tok::Identifier && textOf(previous()) == "not" && startsExpr();
+  if (isNegation)
+    fail("E0117", rangeOf(previous()), "there is no `not` operator").help("write `!x`");
+  else if (!failed_ && !complainAboutWordOperator())
     failExpected("`{` " + std::string(where));
   return makeExpr<BlockExpr>(here());
 }
@@ -151,6 +154,13 @@ bool Parser::complainAboutForeignStatement() {
   return true;
 }
 
+bool Parser::complainAboutWordOperator() {
+  if (!isWord("and") && !isWord("or"))
+    return false;
+  fail("E0117", here(), "there is no `" + std::string(textOf(current())) + "` operator").help("write `&&` or `||`");
+  return true;
+}
+
 /// Checks that a statement ends here; `;` is left to the caller.
 void Parser::endStatement(const Stmt* stmt) {
   if (is(Tok::Semicolon) || newlineBefore() || isClosing(current().tok) || is(Tok::EndOfFile) ||
@@ -162,14 +172,8 @@ void Parser::endStatement(const Stmt* stmt) {
     complain("E0115", here(), "a second statement on one line").primary("needs a `;` or a newline before it");
     return;
   }
-  if (isWord("and") || isWord("or")) {
-    fail("E0117", here(), "there is no `" + std::string(textOf(current())) + "` operator").help("write `&&` or `||`");
+  if (complainAboutWordOperator())
     return;
-  }
-  if (is(Tok::At)) {
-    fail("E0118", here(), "an attribute stands before a statement").help("move it to the line above");
-    return;
-  }
   const auto* expr = stmt->tryAs<ExprStmt>();
   if (expr && expr->expr->is<NameExpr>() && is(Tok::Colon)) {
     fail("E0117", here(), "expected a statement, found `:` after a name").help("declare variables with `let` or `var`");

@@ -142,6 +142,7 @@ private:
   void endStatement(const Stmt* stmt);
   void failStatementStart();
   bool complainAboutForeignStatement();
+  bool complainAboutWordOperator();
   List<Attribute> parseAttributes();
   Attribute parseAttribute();
 
