@@ -32,7 +32,7 @@ static std::optional<int64_t> constantOf(const SizeExpr &size) {
 }
 
 Emitter::Emitter(ModuleState &state, ir::KernelOp &kernel, llvm::Function *function, bool unitStrides)
-    : ir(state.module.getContext()), state(state), kernel(kernel), function(function), features(state.target.vector) {
+    : ir(state.module.getContext()), state(state), kernel(kernel), function(function), features(state.target.vector), unitStrides(unitStrides) {
   auto *entry = llvm::BasicBlock::Create(context(), "entry", function);
   auto *body = llvm::BasicBlock::Create(context(), "body", function);
   ir.SetInsertPoint(entry);
@@ -40,7 +40,7 @@ Emitter::Emitter(ModuleState &state, ir::KernelOp &kernel, llvm::Function *funct
   ir.SetInsertPoint(entryEnd_);
   for (unsigned axis = 0; axis < 3; ++axis)
     blockSize_[axis] = kernelSize(kernel, *kernel.getBlock(), axis);
-  emitEntry(unitStrides);
+  emitEntry();
   ir.SetInsertPoint(body);
   scratch = std::make_unique<Scratch>(ir, function->getArg(2), [this](const SizeExpr &expr) { return size(expr); });
   tiles = makeTileEmitter(*this);
@@ -54,7 +54,7 @@ void Emitter::run() {
 }
 
 /// Loads ids, scalars, extents and strides.
-void Emitter::emitEntry(bool unitStrides) {
+void Emitter::emitEntry() {
   auto blockWord = [&](unsigned word) {
     Value *pointer = ir.CreateConstGEP1_32(ir.getInt32Ty(), blockArgument(), word);
     return ir.CreateZExt(ir.CreateLoad(ir.getInt32Ty(), pointer), ir.getInt64Ty());

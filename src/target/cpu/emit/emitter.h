@@ -50,6 +50,7 @@ public:
   ir::KernelOp &kernel;
   llvm::Function *function;
   const VectorFeatures &features;
+  const bool unitStrides; ///< innermost strides of the tensors are known to be one
   std::unique_ptr<Scratch> scratch;
   std::unique_ptr<TileEmitter> tiles;
 
@@ -112,7 +113,7 @@ public:
 
 private:
   llvm::Value *emitSize(const artifact::SizeExpr &expr);
-  void emitEntry(bool unitStrides);
+  void emitEntry();
   void emitScfFor(mlir::Operation *op);
   void emitScfIf(mlir::Operation *op);
   void emitScfWhile(mlir::Operation *op);

@@ -87,7 +87,13 @@ Lane LaneMath::andLanes(const Lane &a, const Lane &b) {
     return Lane::uniform(ir_.CreateAnd(a.value, b.value));
   auto proof = [](const Lane &lane) { return lane.isUniform() ? lane.value : lane.allTrue; };
   Value *allTrue = proof(a) && proof(b) ? ir_.CreateAnd(proof(a), proof(b)) : nullptr;
-  return Lane::varying(ir_.CreateAnd(vector(a), vector(b)), allTrue);
+  Lane result = Lane::varying(ir_.CreateAnd(vector(a), vector(b)), allTrue);
+  for (const Lane *lane : {&a, &b}) {
+    Value *none = lane->isUniform() ? ir_.CreateNot(lane->value) : lane->noneTrue;
+    if (none)
+      result.noneTrue = result.noneTrue ? ir_.CreateOr(result.noneTrue, none) : none;
+  }
+  return result;
 }
 
 /// Affine with constant stride against a uniform: the order of lanes reduces the question to the first and the last one, as long as the
@@ -100,7 +106,8 @@ Value *LaneMath::provesAll(llvm::CmpInst::Predicate predicate, const Lane &a, co
   if (!a.isAffine() || !b.isUniform() || !stride || !P::isRelational(predicate))
     return nullptr;
   // At most one wrap over the warp, so that comparing its ends sees it.
-  if (std::abs(*stride) >= (int64_t(1) << (a.value->getType()->getScalarSizeInBits() - 1)) / width_)
+  int64_t most = (int64_t(1) << (a.value->getType()->getScalarSizeInBits() - 2)) / int64_t(width_);
+  if (std::abs(*stride) > most)
     return nullptr;
   Value *first = a.value;
   Value *last = ir_.CreateAdd(a.value, ir_.CreateMul(a.stride, llvm::ConstantInt::get(a.stride->getType(), width_ - 1)));
@@ -115,7 +122,23 @@ Value *LaneMath::provesAll(llvm::CmpInst::Predicate predicate, const Lane &a, co
 Lane LaneMath::compare(llvm::CmpInst::Predicate predicate, const Lane &a, const Lane &b) {
   if (a.isUniform() && b.isUniform())
     return Lane::uniform(ir_.CreateICmp(predicate, a.value, b.value));
-  return Lane::varying(ir_.CreateICmp(predicate, vector(a), vector(b)), provesAll(predicate, a, b));
+  Lane result = Lane::varying(ir_.CreateICmp(predicate, vector(a), vector(b)), provesAll(predicate, a, b));
+  result.noneTrue = provesAll(llvm::CmpInst::getInversePredicate(predicate), a, b);
+  return result;
+}
+
+/// Neighbouring indices are inside from one lane up to another, which 32-bit lane numbers tell cheaper than 64-bit indices.
+Value *LaneMath::insideMask(const Lane &index, const Lane &extent) {
+  if (index.constantStride() != 1 || !extent.isUniform())
+    return vector(compare(llvm::CmpInst::ICMP_ULT, index, extent));
+  llvm::Type *i32 = ir_.getInt32Ty();
+  auto clamp = [&](Value *value) {
+    value = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, ir_.getInt64(0));
+    return ir_.CreateTrunc(ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value, ir_.getInt64(width_)), i32);
+  };
+  Value *first = clamp(ir_.CreateNeg(index.value)), *end = clamp(ir_.CreateSub(extent.value, index.value));
+  Value *lanes = iota(i32);
+  return ir_.CreateAnd(ir_.CreateICmpSGE(lanes, splat(ir_, first, width_)), ir_.CreateICmpSLT(lanes, splat(ir_, end, width_)));
 }
 
 } // namespace vortex::target::cpu::emit

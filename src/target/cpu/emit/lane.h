@@ -17,11 +17,13 @@ struct Lane {
   llvm::Value *stride = nullptr;
   /// Varying i1 only, may be null: a scalar i1 that, when true, proves that all lanes are true. Cheaper than looking at the lanes.
   llvm::Value *allTrue = nullptr;
+  /// The same for all lanes being false.
+  llvm::Value *noneTrue = nullptr;
 
-  static Lane uniform(llvm::Value *value) { return {Kind::Uniform, value, nullptr, nullptr}; }
-  static Lane affine(llvm::Value *base, llvm::Value *stride) { return {Kind::Affine, base, stride, nullptr}; }
+  static Lane uniform(llvm::Value *value) { return {Kind::Uniform, value, nullptr, nullptr, nullptr}; }
+  static Lane affine(llvm::Value *base, llvm::Value *stride) { return {Kind::Affine, base, stride, nullptr, nullptr}; }
   static Lane varying(llvm::Value *vector, llvm::Value *allTrue = nullptr) {
-    return {Kind::Varying, vector, nullptr, allTrue};
+    return {Kind::Varying, vector, nullptr, allTrue, nullptr};
   }
   bool isUniform() const { return kind == Kind::Uniform; }
   bool isAffine() const { return kind == Kind::Affine; }
@@ -52,8 +54,8 @@ public:
 
   /// predicate(a, b) per lane with the allTrue proof where it is cheap.
   Lane compare(llvm::CmpInst::Predicate predicate, const Lane &a, const Lane &b);
-  /// index <u extent with proof; both i64.
-  Lane inBounds(const Lane &index, const Lane &extent) { return compare(llvm::CmpInst::ICMP_ULT, index, extent); }
+  /// index <u extent per lane; both i64, extents not negative.
+  llvm::Value *insideMask(const Lane &index, const Lane &extent);
   Lane andLanes(const Lane &a, const Lane &b);
 
   /// The proof of `compare` alone: i1, null when there is no cheap one.

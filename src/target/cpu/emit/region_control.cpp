@@ -84,9 +84,24 @@ void RegionEmitter::emitDivergentIf(scf::IfOp op) {
         emitBlock(*op.thenBlock());
         return yields(op.thenYield(), op.getResults());
       },
-      [&] { return emitDivergentSides(op, condition.value, true); });
+      [&] { return emitMixed(op, condition); });
   --versions_;
   setAll(op.getResults(), merged);
+}
+
+/// Some lanes are false. Often all of them: then nothing needs a mask either.
+Values RegionEmitter::emitMixed(scf::IfOp op, const Lane &condition) {
+  if (!condition.noneTrue)
+    return emitDivergentSides(op, condition.value, true);
+  return emit::emitIf(
+      ir_, condition.noneTrue,
+      [&] {
+        if (!op.elseBlock())
+          return Values{};
+        emitBlock(*op.elseBlock());
+        return yields(op.elseYield(), op.getResults());
+      },
+      [&] { return emitDivergentSides(op, condition.value, true); });
 }
 
 /// Both sides under their masks; results as vectors. `branch`: skip a side that no lane takes.

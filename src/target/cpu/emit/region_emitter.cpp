@@ -20,7 +20,7 @@ static Value *product(llvm::IRBuilder<> &ir, llvm::ArrayRef<Value *> factors) {
 RegionEmitter::RegionEmitter(Emitter &emitter, ir::ThreadsOp region)
     : e_(emitter), ir_(emitter.ir), region_(region),
       dims_{emitter.scalar(region.getNx()), emitter.scalar(region.getNy()), emitter.scalar(region.getNz())},
-      threads_(product(emitter.ir, dims_)), shape_(chooseShape(region, emitter.features, dims_)), analysis_(region, shape_),
+      threads_(product(emitter.ir, dims_)), shape_(chooseShape(region, emitter.features, dims_, emitter.unitStrides)), analysis_(region, shape_),
       math_(emitter.ir, shape_.width) {}
 
 void RegionEmitter::run() {

@@ -24,7 +24,8 @@ struct RegionView {
 };
 
 /// Warp width and the walk over the block's threads: fewest masked lanes for the block's shape, 32 where warp operations fix it.
-RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures &features, llvm::ArrayRef<llvm::Value *> dims);
+/// `unitStrides` false: neighbouring elements are rarely neighbours in memory, and the code is rarely run.
+RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures &features, llvm::ArrayRef<llvm::Value *> dims, bool unitStrides);
 
 class RegionEmitter {
 public:
@@ -68,6 +69,7 @@ private:
   // region_control.cpp
   void emitIf(mlir::scf::IfOp op);
   void emitDivergentIf(mlir::scf::IfOp op);
+  Values emitMixed(mlir::scf::IfOp op, const Lane &condition);
   Values emitDivergentSides(mlir::scf::IfOp op, llvm::Value *condition, bool branch);
   void emitFor(mlir::scf::ForOp op);
   void emitDivergentFor(mlir::scf::ForOp op);

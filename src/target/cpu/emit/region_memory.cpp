@@ -117,14 +117,15 @@ Value *RegionEmitter::uniformCondition(const Access &access) {
 }
 
 Value *RegionEmitter::boundsMask(const Access &access) {
-  Value *inside = nullptr;   // per lane
-  Value *scalar = nullptr;   // the same for all lanes
+  Value *inside = nullptr; // per lane
+  Value *scalar = nullptr; // the same for all lanes
   for (const auto &[index, extent] : access.bounds) {
-    Lane test = math_.inBounds(index, extent);
-    (test.isUniform() ? scalar : inside) = conjunction(ir_, test.isUniform() ? scalar : inside, test.value);
+    if (index.isUniform() && extent.isUniform())
+      scalar = conjunction(ir_, scalar, ir_.CreateICmpULT(index.value, extent.value));
+    else
+      inside = conjunction(ir_, inside, math_.insideMask(index, extent));
   }
-  Value *all = scalar ? splat(ir_, scalar, shape_.width) : nullptr;
-  return conjunction(ir_, inside, all);
+  return conjunction(ir_, inside, scalar ? splat(ir_, scalar, shape_.width) : nullptr);
 }
 
 Value *RegionEmitter::activeLanes(const Access &access, bool withBounds) {

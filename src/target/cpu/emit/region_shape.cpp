@@ -56,7 +56,7 @@ static bool prefersScalar(ir::ThreadsOp region, const RegionShape &shape, const 
       .wasInterrupted();
 }
 
-RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures &features, llvm::ArrayRef<llvm::Value *> dims) {
+RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures &features, llvm::ArrayRef<llvm::Value *> dims, bool unitStrides) {
   RegionShape shape;
   bool warpOps = hasWarpOps(region);
   unsigned preferred = warpOps ? 32 : preferredWidth(features);
@@ -87,7 +87,7 @@ RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures &features, ll
     for (unsigned axis = 0; axis < 3; ++axis)
       shape.id[axis] = axisForm(dims, axis, false);
   }
-  if (!warpOps && prefersScalar(region, shape, features)) {
+  if (!warpOps && (!unitStrides || prefersScalar(region, shape, features))) {
     shape.width = 1;
     shape.rows = usesIds && wideAxes > 1;
   }

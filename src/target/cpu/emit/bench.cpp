@@ -1,0 +1,245 @@
+// Times of compiling and running typical per-thread kernels on one core: cpu_emit_bench [name part]
+#include "target/cpu/emit/testing/run_kernel.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+using namespace vortex::target::cpu::emit::testing;
+
+namespace {
+
+double medianSeconds(const std::function<void()> &body) {
+  std::vector<double> times;
+  body();
+  for (int i = 0; i < 15; ++i) {
+    auto start = std::chrono::steady_clock::now();
+    body();
+    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
+const char *filter = "";
+
+void report(const char *name, const std::string &text, const std::vector<Arg> &args, double bytes) {
+  if (!std::strstr(name, filter))
+    return;
+  TestKernel kernel(text);
+  if (!kernel.error().empty()) {
+    printf("%-18s %s\n", name, kernel.error().c_str());
+    return;
+  }
+  double seconds = medianSeconds(kernel.prepare(args));
+  const auto &t = kernel.times();
+  printf("%-18s compile %5.1f ms (emit %.1f, optimise %.1f, code %.1f), run %8.3f ms, %6.2f GB/s\n", name, t.emit + t.optimize + t.codegen,
+         t.emit, t.optimize, t.codegen, seconds * 1e3, bytes / seconds * 1e-9);
+}
+
+const char *kAdd = R"(
+  %b = vx.block_id x
+  %nx = vx.block_dim x
+  %one = arith.constant 1 : index
+  %base = arith.muli %b, %nx : index
+  vx.threads (%nx, %one, %one) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %i = arith.addi %base, %x : index
+    %u = vx.load %a[%i] guarded : !vx.view<?xf32, global> -> f32
+    %v = vx.load %c[%i] guarded : !vx.view<?xf32, global> -> f32
+    %s = arith.addf %u, %v : f32
+    vx.store %s, %o[%i] guarded : f32, !vx.view<?xf32, global>
+    vx.yield
+  })";
+
+const char *kReduce = R"(
+  %nx = vx.block_dim x
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %bid = vx.block_id x
+  %base = arith.muli %bid, %nx : index
+  %tmp = vx.alloc "tmp" : !vx.view<256xf32, shared>
+  vx.threads (%nx, %c1, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %i = arith.addi %base, %x : index
+    %v = vx.load %a[%i] guarded : !vx.view<?xf32, global> -> f32
+    vx.store %v, %tmp[%x] : f32, !vx.view<256xf32, shared>
+    vx.yield
+  }
+  vx.barrier
+  %end = scf.while (%s = %c128) : (index) -> index {
+    %go = arith.cmpi ugt, %s, %c0 : index
+    scf.condition(%go) %s : index
+  } do {
+  ^bb0(%s: index):
+    vx.threads (%nx, %c1, %c1) {
+    ^bb0(%x: index, %y: index, %z: index, %l: index):
+      %c = arith.cmpi ult, %x, %s : index
+      scf.if %c {
+        %j = arith.addi %x, %s : index
+        %v = vx.load %tmp[%x] : !vx.view<256xf32, shared> -> f32
+        %w = vx.load %tmp[%j] : !vx.view<256xf32, shared> -> f32
+        %r = arith.addf %v, %w : f32
+        vx.store %r, %tmp[%x] : f32, !vx.view<256xf32, shared>
+      }
+      vx.yield
+    }
+    vx.barrier
+    %h = vx.int divu %s, %c2 : index
+    scf.yield %h : index
+  }
+  vx.threads (%nx, %c1, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %first = arith.cmpi eq, %x, %c0 : index
+    scf.if %first {
+      %total = vx.load %tmp[%c0] : !vx.view<256xf32, shared> -> f32
+      vx.store %total, %o[%bid] guarded : f32, !vx.view<?xf32, global>
+    }
+    vx.yield
+  })";
+
+const char *kTranspose = R"(
+  %nx = vx.block_dim x
+  %ny = vx.block_dim y
+  %c1 = arith.constant 1 : index
+  %bx = vx.block_id x
+  %by = vx.block_id y
+  %x0 = arith.muli %bx, %nx : index
+  %y0 = arith.muli %by, %ny : index
+  %tile = vx.alloc "tile" : !vx.view<TILExf32, shared>
+  vx.threads (%nx, %ny, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %r = arith.addi %y0, %y : index
+    %c = arith.addi %x0, %x : index
+    %v = vx.load %a[%r, %c] guarded : !vx.view<?x?xf32, global> -> f32
+    vx.store %v, %tile[%y, %x] : f32, !vx.view<TILExf32, shared>
+    vx.yield
+  }
+  vx.barrier
+  vx.threads (%nx, %ny, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %r = arith.addi %x0, %y : index
+    %c = arith.addi %y0, %x : index
+    %v = vx.load %tile[%x, %y] : !vx.view<TILExf32, shared> -> f32
+    vx.store %v, %o[%r, %c] guarded : f32, !vx.view<?x?xf32, global>
+    vx.yield
+  })";
+
+const char *kHistogram = R"(
+  %nx = vx.block_dim x
+  %c1 = arith.constant 1 : index
+  %i0 = arith.constant 0 : i32
+  %i1 = arith.constant 1 : i32
+  %bid = vx.block_id x
+  %c16 = arith.constant 16 : index
+  %span = arith.muli %nx, %c16 : index
+  %base = arith.muli %bid, %span : index
+  %c0 = arith.constant 0 : index
+  %bins = vx.alloc "bins" : !vx.view<256xi32, shared>
+  vx.threads (%nx, %c1, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    vx.store %i0, %bins[%x] : i32, !vx.view<256xi32, shared>
+    vx.yield
+  }
+  vx.barrier
+  %n = vx.dim %a, 0 : !vx.view<?xi32, global>
+  vx.threads (%nx, %c1, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    scf.for %k = %c0 to %c16 step %c1 {
+      %off = arith.muli %k, %nx : index
+      %t = arith.addi %base, %off : index
+      %i = arith.addi %t, %x : index
+      %in = arith.cmpi ult, %i, %n : index
+      scf.if %in {
+        %v = vx.load %a[%i] : !vx.view<?xi32, global> -> i32
+        %b = arith.index_cast %v : i32 to index
+        %old = vx.atomic_rmw addi relaxed block %i1, %bins[%b] guarded : !vx.view<256xi32, shared> -> i32
+      }
+    }
+    vx.yield
+  }
+  vx.barrier
+  vx.threads (%nx, %c1, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %v = vx.load %bins[%x] : !vx.view<256xi32, shared> -> i32
+    %old = vx.atomic_rmw addi relaxed device %v, %o[%x] guarded : !vx.view<?xi32, global> -> i32
+    vx.yield
+  })";
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  for (size_t at; (at = text.find(from)) != std::string::npos;)
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+const char *kMatmul = R"(
+  %nx = vx.block_dim x
+  %ny = vx.block_dim y
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %f0 = arith.constant 0.0 : f32
+  %bx = vx.block_id x
+  %by = vx.block_id y
+  %x0 = arith.muli %bx, %nx : index
+  %y0 = arith.muli %by, %ny : index
+  %k = vx.dim %a, 1 : !vx.view<?x?xf32, global>
+  vx.threads (%nx, %ny, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %r = arith.addi %y0, %y : index
+    %c = arith.addi %x0, %x : index
+    %s = scf.for %i = %c0 to %k step %c1 iter_args(%acc = %f0) -> f32 {
+      %u = vx.load %a[%r, %i] guarded : !vx.view<?x?xf32, global> -> f32
+      %v = vx.load %b[%i, %c] guarded : !vx.view<?x?xf32, global> -> f32
+      %p = arith.mulf %u, %v fastmath<contract> : f32
+      %q = arith.addf %acc, %p fastmath<contract> : f32
+      scf.yield %q : f32
+    }
+    vx.store %s, %o[%r, %c] guarded : f32, !vx.view<?x?xf32, global>
+    vx.yield
+  })";
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc > 1)
+    filter = argv[1];
+  const std::string vectors = "%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>";
+  for (size_t n : {size_t(8) << 10, size_t(16) << 20}) {
+    std::vector<float> a(n, 1.f), c(n, 2.f), out(n);
+    report("add", module(vectors, "dim(2,0) 256 ceildiv;1;1", "256;1;1", kAdd), {Arg::tensor(a), Arg::tensor(c), Arg::tensor(out)}, 12.0 * n);
+    std::vector<float> sums(n / 256);
+    report("tree_reduction", module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0);1;1", "256;1;1", kReduce),
+           {Arg::tensor(a), Arg::tensor(sums)}, 4.0 * n);
+  }
+  for (int64_t n : {256, 4096}) {
+    std::vector<float> a(n * n, 1.f), out(n * n);
+    for (auto [size, tile] : {std::pair("16", "16x17"), {"32", "32x33"}, {"16", "16x16"}})
+      report("transpose", module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
+                    std::string("dim(0,1) ") + size + " ceildiv;dim(0,0) " + size + " ceildiv;1", std::string(size) + ";" + size + ";1",
+                    replaced(kTranspose, "TILE", tile)),
+             {Arg::tensor(a, {n, n}), Arg::tensor(out, {n, n})}, 8.0 * n * n);
+  }
+  {
+    size_t n = 16 << 20;
+    std::vector<int32_t> a(n), bins(256);
+    for (size_t i = 0; i < n; ++i)
+      a[i] = (i * 2654435761u >> 8) % 256;
+    report("histogram", module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "dim(0,0) 4096 ceildiv;1;1", "256;1;1", kHistogram),
+           {Arg::tensor(a), Arg::tensor(bins)}, 4.0 * n);
+  }
+  {
+    int64_t n = 512;
+    std::vector<float> a(n * n, 1.f), b(n * n, 2.f), out(n * n);
+    report("naive_matmul", module("%a: !vx.view<?x?xf32, global>, %b: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
+                  "dim(1,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMatmul),
+           {Arg::tensor(a, {n, n}), Arg::tensor(b, {n, n}), Arg::tensor(out, {n, n})}, 2.0 * n * n * n);
+  }
+  {
+    size_t n = 16 << 20;
+    std::vector<float> a(n, 1.f), out(n);
+    double seconds = medianSeconds([&] { std::memcpy(out.data(), a.data(), n * 4); });
+    printf("memcpy %.2f GB/s\n", 8.0 * n / seconds * 1e-9);
+  }
+}
