@@ -136,7 +136,7 @@ void product(const Kernels &kernels, Workers &workers, const Arguments &argument
   const Plan &plan = kernels.plan;
   const bool direct = plan.usesDirect(arguments.m, arguments.n, arguments.k);
   if (!direct) {
-    const uint64_t panels = (arguments.n + plan.nr() - 1) / plan.nr(), group = 8;
+    const uint64_t panels = (arguments.n + plan.nr() - 1) / plan.nr(), group = 16;
     workers.parallel((panels + group - 1) / group,
                      [&](uint64_t i, uint32_t) { kernels.packB(&arguments, i * group, std::min((i + 1) * group, panels)); });
   }

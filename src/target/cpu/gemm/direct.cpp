@@ -1,10 +1,12 @@
-// Small products without a packed copy of B. Rows of A are first copied to scratch as they are (a fused producer runs once per element),
-// then one of two loops:
-//   outer  B contiguous along columns: vectors of B times broadcast elements of A, 4 rows × 2 vectors or 1 row × 8 at a time;
-//   dot    B contiguous along k, or n so small that its columns are copied that way: vectors along k of both, summed at the end.
+// Products that do not pay for a global copy of B. By shape:
+//   narrow  n ≤ directColumns: columns of B are copied to scratch; dot products along k;
+//   low     m < packedRows: rows of A are copied to scratch (a fused producer runs once per element); B is read once from where it is, as
+//           vectors along columns times broadcast elements of A, or as dot products when B is contiguous along k;
+//   else    both operands are packed by the block (packed.cpp).
 // Sums go through a tile in scratch, so that there is one copy of the epilogue per loop.
 #include "target/cpu/gemm/finish.h"
 #include "target/cpu/gemm/pack.h"
+#include "target/cpu/gemm/packed.h"
 #include "target/cpu/gemm/scratch.h"
 
 namespace vortex::target::cpu::gemm {
@@ -12,7 +14,7 @@ namespace {
 
 using llvm::Value;
 
-constexpr uint32_t kOuterRows = 4, kOuterVectors = 8; // of a tile
+constexpr uint32_t kOuterVectors = 8; // of a one-row tile: enough independent sums to hide the latency of FMA
 
 struct DirectBlock {
   llvm::IRBuilderBase &b;
@@ -50,49 +52,37 @@ struct DirectBlock {
     return result;
   }
 
-  /// Sums of rows × `vectors` vectors at `column`, stored at `offset` of each tile row.
-  void emitOuterTile(Value *row, uint32_t rows, Value *column, uint32_t vectors, Value *offset, Value *valid) const {
-    Values sums(rows * vectors, llvm::Constant::getNullValue(vector));
+  /// Sums of `vectors` vectors of one row at column + offset, stored at `offset` of the tile.
+  void emitOuterPiece(Value *row, Value *column, uint32_t vectors, Value *offset, Value *valid) const {
+    Values sums(vectors, llvm::Constant::getNullValue(vector));
+    Value *first = b.CreateNUWAdd(column, offset);
     sums = emitLoop(b, kBegin, kEnd, i64(1), sums, [&](Value *k, const Values &carried) {
-      Values right, next;
-      for (uint32_t v = 0; v < vectors; v++)
-        right.push_back(rowOfB(k, b.CreateNUWAdd(column, i64(v * plan.lanes)), valid));
-      for (uint32_t r = 0; r < rows; r++) {
-        Value *index = b.CreateNUWSub(b.CreateNUWAdd(row, i64(r)), range.rowBegin);
-        Value *left = b.CreateAlignedLoad(problem.type, scratchElement(rowsOfA, index, k), elementAlign());
-        left = b.CreateVectorSplat(plan.lanes, left);
-        for (uint32_t v = 0; v < vectors; v++)
-          next.push_back(b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {vector}, {left, right[v], carried[r * vectors + v]}));
+      Value *left = b.CreateAlignedLoad(problem.type, scratchElement(rowsOfA, b.CreateNUWSub(row, range.rowBegin), k), elementAlign());
+      left = b.CreateVectorSplat(plan.lanes, left);
+      Values next;
+      for (uint32_t v = 0; v < vectors; v++) {
+        Value *right = rowOfB(k, b.CreateNUWAdd(first, i64(v * plan.lanes)), valid);
+        next.push_back(b.CreateIntrinsic(llvm::Intrinsic::fmuladd, {vector}, {left, right, carried[v]}));
       }
       return next;
     });
     Value *out = b.CreateInBoundsGEP(problem.type, tileMemory, offset);
-    for (uint32_t i = 0; i < rows * vectors; i++) {
-      const uint64_t at = uint64_t(i / vectors) * kOuterVectors * plan.lanes + i % vectors * plan.lanes;
-      b.CreateAlignedStore(sums[i], b.CreateConstInBoundsGEP1_64(problem.type, out, at), llvm::Align(plan.lanes * plan.elementBytes));
-    }
-  }
-
-  /// Fills `rows` rows of the tile at (row, column), `count` columns, as pieces of `vectors` vectors and single ragged vectors.
-  void emitOuterRows(Value *row, uint32_t rows, Value *column, Value *count, uint32_t vectors) const {
-    const uint64_t width = uint64_t(vectors) * plan.lanes;
-    Value *wholeEnd = emitWholeEnd(b, i64(0), count, width);
-    emitLoop(b, i64(0), wholeEnd, i64(width),
-             [&](Value *offset) { emitOuterTile(row, rows, b.CreateNUWAdd(column, offset), vectors, offset, nullptr); });
-    emitLoop(b, wholeEnd, count, i64(plan.lanes), [&](Value *offset) {
-      emitOuterTile(row, rows, b.CreateNUWAdd(column, offset), 1, offset, emitMin(b, b.CreateNUWSub(count, offset), i64(plan.lanes)));
-    });
+    for (uint32_t v = 0; v < vectors; v++)
+      b.CreateAlignedStore(sums[v], b.CreateConstInBoundsGEP1_64(problem.type, out, uint64_t(v) * plan.lanes),
+                           llvm::Align(plan.lanes * plan.elementBytes));
   }
 
   void emitOuter() const {
     const uint64_t width = uint64_t(kOuterVectors) * plan.lanes;
     emitLoop(b, range.columnBegin, range.columnEnd, i64(width), [&](Value *column) {
       Value *count = emitMin(b, b.CreateNUWSub(range.columnEnd, column), i64(width));
-      emitRowGroups(kOuterRows, [&](Value *row, Value *rowCount) {
-        emitIf(
-            b, b.CreateICmpEQ(rowCount, i64(1)), [&] { emitOuterRows(row, 1, column, count, kOuterVectors); },
-            [&] { emitOuterRows(row, kOuterRows, column, count, 2); });
-        finish.emit({tileMemory, kOuterVectors, plan.lanes}, row, rowCount, column, count, /*unrolled=*/false);
+      emitLoop(b, range.rowBegin, range.rowEnd, i64(1), [&](Value *row) {
+        Value *wholeEnd = emitWholeEnd(b, i64(0), count, width);
+        emitLoop(b, i64(0), wholeEnd, i64(width), [&](Value *offset) { emitOuterPiece(row, column, kOuterVectors, offset, nullptr); });
+        emitLoop(b, wholeEnd, count, i64(plan.lanes), [&](Value *offset) {
+          emitOuterPiece(row, column, 1, offset, emitMin(b, b.CreateNUWSub(count, offset), i64(plan.lanes)));
+        });
+        finish.emit({tileMemory, kOuterVectors, plan.lanes}, row, i64(1), column, count, /*unrolled=*/false);
       });
     });
   }
@@ -172,7 +162,8 @@ struct DirectBlock {
       emitLoop(b, range.columnBegin, range.columnEnd, i64(columns), [&](Value *column) {
         Value *count = emitMin(b, b.CreateNUWSub(range.columnEnd, column), i64(columns));
         emitIf(
-            b, b.CreateICmpEQ(rowCount, i64(1)), [&] { emitDotRows(row, 1, column, count, columns, loadA, loadB); },
+            b, rows == 1 ? b.getTrue() : b.CreateICmpEQ(rowCount, i64(1)),
+            [&] { emitDotRows(row, 1, column, count, columns, loadA, loadB); },
             [&] { emitDotRows(row, rows, column, count, columns, loadA, loadB); });
         finish.emit({tileMemory, 1, columns}, row, rowCount, column, count, /*unrolled=*/false);
       });
@@ -187,7 +178,7 @@ struct DirectBlock {
   void emitDot() const {
     auto loadA = [&](Value *row, Value *k, Value *) { return scratchVector(rowsOfA, b.CreateNUWSub(row, range.rowBegin), k); };
     auto loadB = [&](Value *column, Value *k, Value *valid) { return problem.b.load(b, k, column, plan.lanes, valid); };
-    emitDotTiles(2, 4, loadA, loadB);
+    emitDotTiles(1, 4, loadA, loadB);
   }
 
   /// A straight from memory when it can be: each element is used at most directColumns times.
@@ -202,8 +193,10 @@ struct DirectBlock {
 
 } // namespace
 
-void emitDirectBlock(llvm::IRBuilderBase &b, const VectorFeatures &, const Plan &plan, const Problem &problem, Value *scratch,
-                     const BlockRange &range) {
+namespace {
+
+void emitLowOrNarrow(llvm::IRBuilderBase &b, const Plan &plan, const Problem &problem, Value *scratch, const BlockRange &range,
+                     Value *isNarrow) {
   const ScratchLayout layout = directLayout(plan);
   auto at = [&](uint64_t offset) { return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), scratch, offset); };
   const PartialSums partial{at(layout.partialSums), plan.directNc, range.rowBegin, range.columnBegin};
@@ -212,26 +205,33 @@ void emitDirectBlock(llvm::IRBuilderBase &b, const VectorFeatures &, const Plan 
   Value *rowsOfA = at(layout.operands), *columnsOfB = at(layout.columns);
   // With a handful of columns every element of A is used a few times only: copying it first would cost as much as the product.
   const bool narrowLoadsA = problem.a.contiguous == Contiguous::Column;
-  Value *isNarrow = b.CreateICmpULE(problem.n, b.getInt64(plan.directColumns));
   emitSlices(b, problem.k, plan.directKc, [&](Value *kBegin, Value *kEnd, const Slice &slice) {
     const Finish finish{b, problem, partial, slice};
     const DirectBlock block{b, plan, problem, range, scratch, rowsOfA, columnsOfB, vector, kBegin, kEnd, finish};
-    emitIf(
-        b, isNarrow,
-        [&] {
-          emitPackRows(b, sourceB, columnsOfB, plan.directKc, range.columnBegin, range.columnEnd, kBegin, kEnd);
-          if (!narrowLoadsA)
-            emitPackRows(b, sourceA, rowsOfA, plan.directKc, range.rowBegin, range.rowEnd, kBegin, kEnd);
-          block.emitNarrow(narrowLoadsA);
-        },
-        [&] {
-          emitPackRows(b, sourceA, rowsOfA, plan.directKc, range.rowBegin, range.rowEnd, kBegin, kEnd);
-          if (problem.b.contiguous == Contiguous::Row)
-            block.emitDot();
-          else
-            block.emitOuter();
-        });
+    auto packA = [&] { emitPackRows(b, sourceA, rowsOfA, plan.directKc, range.rowBegin, range.rowEnd, kBegin, kEnd); };
+    auto narrow = [&] {
+      emitPackRows(b, sourceB, columnsOfB, plan.directKc, range.columnBegin, range.columnEnd, kBegin, kEnd);
+      if (!narrowLoadsA)
+        packA();
+      block.emitNarrow(narrowLoadsA);
+    };
+    auto low = [&] {
+      packA();
+      problem.b.contiguous == Contiguous::Row ? block.emitDot() : block.emitOuter();
+    };
+    emitIf(b, isNarrow, narrow, low);
   });
+}
+
+} // namespace
+
+void emitDirectBlock(llvm::IRBuilderBase &b, const VectorFeatures &, const Plan &plan, const Problem &problem, Value *scratch,
+                     const BlockRange &range) {
+  Value *isNarrow = b.CreateICmpULE(problem.n, b.getInt64(plan.directColumns));
+  Value *isLow = b.CreateICmpULT(problem.m, b.getInt64(plan.packedRows));
+  emitIf(
+      b, b.CreateOr(isNarrow, isLow), [&] { emitLowOrNarrow(b, plan, problem, scratch, range, isNarrow); },
+      [&] { emitLocalBlock(b, plan, problem, scratch, range); });
 }
 
 } // namespace vortex::target::cpu::gemm

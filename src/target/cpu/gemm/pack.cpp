@@ -55,14 +55,8 @@ void packAlongK(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Val
 }
 
 void packAcross(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *kBegin, Value *kEnd) {
-  const llvm::Align alignment(s.type->getScalarSizeInBits() / 8);
   emitLoop(b, kBegin, kEnd, b.getInt64(1), [&](Value *k) {
-    Value *target = at(b, s.type, panel, b.CreateNUWMul(b.CreateNUWSub(k, kBegin), b.getInt64(width)));
-    for (uint32_t group = 0; group < width; group += s.lanes) {
-      const uint32_t count = std::min(s.lanes, width - group);
-      Value *row = s.load(b, b.CreateNUWAdd(first, b.getInt64(group)), k, count);
-      b.CreateAlignedStore(row, b.CreateConstInBoundsGEP1_64(s.type, target, group), alignment);
-    }
+    emitPackStep(b, s, width, at(b, s.type, panel, b.CreateNUWMul(b.CreateNUWSub(k, kBegin), b.getInt64(width))), first, k);
   });
 }
 
@@ -79,6 +73,15 @@ void packElements(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, V
 }
 
 } // namespace
+
+void emitPackStep(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *target, Value *first, Value *k) {
+  const llvm::Align alignment(s.type->getScalarSizeInBits() / 8);
+  for (uint32_t group = 0; group < width; group += s.lanes) {
+    const uint32_t count = std::min(s.lanes, width - group);
+    Value *row = s.load(b, b.CreateNUWAdd(first, b.getInt64(group)), k, count);
+    b.CreateAlignedStore(row, b.CreateConstInBoundsGEP1_64(s.type, target, group), alignment);
+  }
+}
 
 void emitPackPanel(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *acrossEnd,
                    Value *kBegin, Value *kEnd) {

@@ -25,6 +25,9 @@ struct PackSource {
 void emitPackPanel(llvm::IRBuilderBase &b, const PackSource &source, uint32_t width, llvm::Value *panel, llvm::Value *first,
                    llvm::Value *acrossEnd, llvm::Value *kBegin, llvm::Value *kEnd);
 
+/// One step of k of a panel whose columns (rows) all exist, for operands contiguous across.
+void emitPackStep(llvm::IRBuilderBase &b, const PackSource &source, uint32_t width, llvm::Value *target, llvm::Value *first, llvm::Value *k);
+
 /// rows[across − first][stride] (k contiguous) for across in [first, acrossEnd), k in [kBegin, kEnd), zeros up to whole vectors: for the
 /// direct path.
 void emitPackRows(llvm::IRBuilderBase &b, const PackSource &source, llvm::Value *rows, uint64_t stride, llvm::Value *first,

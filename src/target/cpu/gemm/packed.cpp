@@ -5,6 +5,7 @@
 #include "target/cpu/gemm/finish.h"
 #include "target/cpu/gemm/micro_kernel.h"
 #include "target/cpu/gemm/pack.h"
+#include "target/cpu/gemm/packed.h"
 #include "target/cpu/gemm/scratch.h"
 
 namespace vortex::target::cpu::gemm {
@@ -12,6 +13,9 @@ namespace vortex::target::cpu::gemm {
 using llvm::Value;
 
 namespace {
+
+/// Panels of a row-major B that are filled together: 1 KiB of each row of f32 with AVX2.
+constexpr uint64_t kPackedTogether = 16;
 
 struct PackedBlock {
   llvm::IRBuilderBase &b;
@@ -43,7 +47,7 @@ struct PackedBlock {
         b, b.CreateAnd(keepsSums, whole),
         [&] {
           Value *address = finish.partialAddress(row, column);
-          Value *stride = b.getInt64(plan.nc);
+          Value *stride = b.getInt64(finish.partial.stride);
           if (problem.partialAddress) // rows are equally far apart; the next one exists
             stride = b.CreatePtrDiff(problem.type, problem.partialAddress(b, b.CreateNUWAdd(row, b.getInt64(1)), column), address);
           b.CreateCall(kernel, {panelOfA, panelOfB, depth, address, stride, b.CreateNot(slice.first)});
@@ -55,47 +59,104 @@ struct PackedBlock {
   }
 };
 
+/// Packs the block's rows of A for one slice; panel of `row` at packed + (row − rowBegin)·depth.
+struct PackedRows {
+  llvm::IRBuilderBase &b;
+  const Plan &plan;
+  const Problem &problem;
+  const BlockRange &range;
+  Value *packed;
+  Value *depth;
+
+  Value *panel(Value *row) const {
+    return b.CreateInBoundsGEP(problem.type, packed, b.CreateNUWMul(b.CreateNUWSub(row, range.rowBegin), depth));
+  }
+  void emit(Value *kBegin, Value *kEnd) const {
+    const PackSource source{problem.a, true, problem.type, plan.lanes};
+    emitLoop(b, range.rowBegin, range.rowEnd, b.getInt64(plan.mr), [&](Value *row) {
+      emitPackPanel(b, source, plan.mr, panel(row), row, range.rowEnd, kBegin, kEnd);
+    });
+  }
+};
+
+/// Panels of columns [columnBegin, columnEnd) × k [kBegin, kEnd); address(column, k) of a panel's step.
+void emitPackColumns(llvm::IRBuilderBase &b, const Plan &plan, const Problem &problem, Value *columnBegin, Value *columnEnd,
+                     Value *kBegin, Value *kEnd, llvm::function_ref<Value *(Value *column, Value *k)> address) {
+  const PackSource source{problem.b, false, problem.type, plan.lanes};
+  Value *nr = b.getInt64(plan.nr());
+  Value *panelsBegin = columnBegin;
+  if (source.contiguousAcross()) {
+    // Row by row over many panels: rows may be pages apart, and only within one does the processor prefetch.
+    Value *wholeEnd = emitWholeEnd(b, columnBegin, columnEnd, plan.nr());
+    emitLoop(b, columnBegin, wholeEnd, b.getInt64(kPackedTogether * plan.nr()), [&](Value *group) {
+      Value *groupEnd = emitMin(b, b.CreateNUWAdd(group, b.getInt64(kPackedTogether * plan.nr())), wholeEnd);
+      emitLoop(b, kBegin, kEnd, b.getInt64(1), [&](Value *k) {
+        emitLoop(b, group, groupEnd, nr, [&](Value *column) { emitPackStep(b, source, plan.nr(), address(column, k), column, k); });
+      });
+    });
+    panelsBegin = wholeEnd;
+  }
+  emitLoop(b, panelsBegin, columnEnd, nr,
+           [&](Value *column) { emitPackPanel(b, source, plan.nr(), address(column, kBegin), column, columnEnd, kBegin, kEnd); });
+}
+
+Value *scratchAt(llvm::IRBuilderBase &b, Value *scratch, uint64_t offset) {
+  return b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), scratch, offset);
+}
+
 } // namespace
 
 void emitPackB(llvm::IRBuilderBase &b, const VectorFeatures &, const Plan &plan, const Problem &problem, Value *packed,
                Value *panelBegin, Value *panelEnd) {
-  const PackSource source{problem.b, false, problem.type, plan.lanes};
-  // A few steps of k across all panels before the next few: the pages of a row-major B stay in the TLB.
-  constexpr uint64_t kSteps = 64;
-  Value *one = b.getInt64(1), *nr = b.getInt64(plan.nr());
-  emitLoop(b, b.getInt64(0), problem.k, b.getInt64(kSteps), [&](Value *k) {
-    Value *kEnd = emitMin(b, b.CreateNUWAdd(k, b.getInt64(kSteps)), problem.k);
-    emitLoop(b, panelBegin, panelEnd, one, [&](Value *panel) {
-      Value *column = b.CreateNUWMul(panel, nr);
-      Value *offset = b.CreateNUWAdd(b.CreateNUWMul(column, problem.k), b.CreateNUWMul(k, nr));
-      emitPackPanel(b, source, plan.nr(), b.CreateInBoundsGEP(problem.type, packed, offset), column, problem.n, k, kEnd);
-    });
+  Value *nr = b.getInt64(plan.nr());
+  Value *columnEnd = emitMin(b, b.CreateNUWMul(panelEnd, nr), problem.n);
+  emitPackColumns(b, plan, problem, b.CreateNUWMul(panelBegin, nr), columnEnd, b.getInt64(0), problem.k, [&](Value *column, Value *k) {
+    return b.CreateInBoundsGEP(problem.type, packed, b.CreateNUWAdd(b.CreateNUWMul(column, problem.k), b.CreateNUWMul(k, nr)));
   });
 }
 
 void emitPackedBlock(llvm::IRBuilderBase &b, const VectorFeatures &, const Plan &plan, const Problem &problem, Value *packed,
                      Value *scratch, const BlockRange &range) {
   llvm::Function *kernel = microKernel(*b.GetInsertBlock()->getModule(), problem.type, plan);
-  const PackSource source{problem.a, true, problem.type, plan.lanes};
   Value *mr = b.getInt64(plan.mr), *nr = b.getInt64(plan.nr());
   const ScratchLayout layout = packedLayout(plan);
-  Value *packedA = b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), scratch, layout.operands);
-  const PartialSums partial{b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), scratch, layout.partialSums), plan.nc, range.rowBegin, range.columnBegin};
+  const PartialSums partial{scratchAt(b, scratch, layout.partialSums), plan.nc, range.rowBegin, range.columnBegin};
   emitSlices(b, problem.k, plan.kc, [&](Value *kBegin, Value *kEnd, const Slice &slice) {
     Value *depth = b.CreateNUWSub(kEnd, kBegin);
-    auto panelOfA = [&](Value *row) {
-      return b.CreateInBoundsGEP(problem.type, packedA, b.CreateNUWMul(b.CreateNUWSub(row, range.rowBegin), depth));
-    };
-    emitLoop(b, range.rowBegin, range.rowEnd, mr, [&](Value *row) {
-      emitPackPanel(b, source, plan.mr, panelOfA(row), row, range.rowEnd, kBegin, kEnd);
-    });
+    const PackedRows rows{b, plan, problem, range, scratchAt(b, scratch, layout.operands), depth};
+    rows.emit(kBegin, kEnd);
     const Finish finish{b, problem, partial, slice};
     const PackedBlock block{b, plan, problem, range, kernel, scratch, slice, finish};
     emitLoop(b, range.columnBegin, range.columnEnd, nr, [&](Value *column) {
       Value *offset = b.CreateNUWAdd(b.CreateNUWMul(column, problem.k), b.CreateNUWMul(kBegin, nr));
       Value *panelOfB = b.CreateInBoundsGEP(problem.type, packed, offset);
-      emitLoop(b, range.rowBegin, range.rowEnd, mr, [&](Value *row) {
-        block.emitTile(row, column, panelOfA(row), panelOfB, depth);
+      emitLoop(b, range.rowBegin, range.rowEnd, mr, [&](Value *row) { block.emitTile(row, column, rows.panel(row), panelOfB, depth); });
+    });
+  });
+}
+
+void emitLocalBlock(llvm::IRBuilderBase &b, const Plan &plan, const Problem &problem, Value *scratch, const BlockRange &range) {
+  llvm::Function *kernel = microKernel(*b.GetInsertBlock()->getModule(), problem.type, plan);
+  Value *mr = b.getInt64(plan.mr), *nr = b.getInt64(plan.nr());
+  const ScratchLayout layout = localLayout(plan);
+  Value *columnsOfB = scratchAt(b, scratch, layout.columns);
+  const PartialSums partial{scratchAt(b, scratch, layout.partialSums), plan.directNc, range.rowBegin, range.columnBegin};
+  emitSlices(b, problem.k, plan.kc, [&](Value *kBegin, Value *kEnd, const Slice &slice) {
+    Value *depth = b.CreateNUWSub(kEnd, kBegin);
+    const PackedRows rows{b, plan, problem, range, scratchAt(b, scratch, layout.operands), depth};
+    rows.emit(kBegin, kEnd);
+    const Finish finish{b, problem, partial, slice};
+    const PackedBlock block{b, plan, problem, range, kernel, scratch, slice, finish};
+    emitLoop(b, range.columnBegin, range.columnEnd, b.getInt64(kLocalPanels * plan.nr()), [&](Value *group) {
+      Value *groupEnd = emitMin(b, b.CreateNUWAdd(group, b.getInt64(kLocalPanels * plan.nr())), range.columnEnd);
+      auto panelOfB = [&](Value *column, Value *k) {
+        Value *offset = b.CreateNUWAdd(b.CreateNUWMul(b.CreateNUWSub(column, group), depth), b.CreateNUWMul(b.CreateNUWSub(k, kBegin), nr));
+        return b.CreateInBoundsGEP(problem.type, columnsOfB, offset);
+      };
+      emitPackColumns(b, plan, problem, group, groupEnd, kBegin, kEnd, panelOfB);
+      emitLoop(b, group, groupEnd, nr, [&](Value *column) {
+        emitLoop(b, range.rowBegin, range.rowEnd, mr,
+                 [&](Value *row) { block.emitTile(row, column, rows.panel(row), panelOfB(column, kBegin), depth); });
       });
     });
   });

@@ -22,9 +22,18 @@ ScratchLayout packedLayout(const Plan &plan) {
   return layout;
 }
 
+ScratchLayout localLayout(const Plan &plan) {
+  ScratchLayout layout;
+  layout.operands = roundUp(uint64_t(plan.mr) * plan.nr() * plan.elementBytes, 64);
+  layout.columns = layout.operands + roundUp(uint64_t(plan.directMc) * plan.kc * plan.elementBytes, 64);
+  layout.partialSums = layout.columns + roundUp(kLocalPanels * plan.nr() * plan.kc * plan.elementBytes, 64);
+  layout.end = layout.partialSums + roundUp(uint64_t(plan.directMc) * plan.directNc * plan.elementBytes, 64);
+  return layout;
+}
+
 ScratchLayout directLayout(const Plan &plan) {
   ScratchLayout layout;
-  layout.operands = roundUp(4 * 8 * plan.lanes * plan.elementBytes, 64); // a tile of 4 × 8 vectors of sums
+  layout.operands = roundUp(4 * 8 * plan.lanes * plan.elementBytes, 64); // a tile of sums
   layout.columns = layout.operands + roundUp(uint64_t(plan.directMc) * plan.directKc * plan.elementBytes, 64);
   layout.partialSums = layout.columns + roundUp(plan.directColumns * plan.directKc * plan.elementBytes, 64);
   layout.end = layout.partialSums + roundUp(uint64_t(plan.directMc) * plan.directNc * plan.elementBytes, 64);
@@ -32,8 +41,10 @@ ScratchLayout directLayout(const Plan &plan) {
 }
 
 uint64_t Plan::scratchBytes(bool accumulates) const {
-  const ScratchLayout packed = packedLayout(*this), direct = directLayout(*this);
-  return std::max(accumulates ? packed.end : packed.partialSums, accumulates ? direct.end : direct.partialSums);
+  uint64_t bytes = 0;
+  for (const ScratchLayout &layout : {packedLayout(*this), localLayout(*this), directLayout(*this)})
+    bytes = std::max(bytes, accumulates ? layout.end : layout.partialSums);
+  return bytes;
 }
 
 Plan choosePlan(const VectorFeatures &features, const CacheSizes &caches, uint32_t elementBytes, const KnownExtents &extents) {
@@ -58,10 +69,10 @@ Plan choosePlan(const VectorFeatures &features, const CacheSizes &caches, uint32
     while (plan.rowBlocks(*extents.m) * plan.columnBlocks(*extents.n) < kWantedBlocks && plan.mc > 8 * plan.mr)
       plan.mc = static_cast<uint32_t>(roundUp(plan.mc / 2, plan.mr));
   }
-  plan.directRows = 8;
+  plan.directMc = static_cast<uint32_t>(roundUp(64, plan.mr));
+  plan.directNc = static_cast<uint32_t>(roundUp(256, plan.nr()));
+  plan.directRows = plan.directMc;
   plan.directColumns = plan.lanes / 2;
-  plan.directMc = static_cast<uint32_t>(roundUp(32, plan.mr));
-  plan.directNc = static_cast<uint32_t>(roundUp(512, plan.nr()));
   return plan;
 }
 

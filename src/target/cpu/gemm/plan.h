@@ -30,10 +30,12 @@ struct Plan {
   uint32_t nc = 512;  ///< multiple of nr()
   uint32_t unroll = 4;  ///< micro-kernel steps of k per iteration
 
-  /// Below these a product runs on the direct path (no packed B): m ≤ directRows, or n ≤ directColumns, or m·n·k ≤ directWork.
-  uint64_t directRows = 8, directColumns = 4, directWork = 64 * 64 * 64;
+  /// Up to these a product runs on the direct path, without a global copy of B: m ≤ directRows, n ≤ directColumns or m·n·k ≤ directWork.
+  uint64_t directRows = 66, directColumns = 4, directWork = 128 * 128 * 128;
+  /// Fewer rows than this are multiplied straight from B's storage.
+  uint64_t packedRows = 4;
   /// Block tile and depth of the direct path.
-  uint32_t directMc = 36, directNc = 512, directKc = 1024; ///< multiples of mr, nr() and lanes
+  uint32_t directMc = 66, directNc = 256, directKc = 1024; ///< multiples of mr, nr() and lanes
 
   uint32_t nr() const { return nrVectors * lanes; }
   bool usesDirect(uint64_t m, uint64_t n, uint64_t k) const {
