@@ -1,0 +1,215 @@
+#include "pipeline/compiler.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "ir/vx.h"
+#include "passes/schedule_tensors.h"
+#include "pipeline/build_id.h"
+#include "target/cpu/cpu_target.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace vortex::pipeline {
+
+static constexpr Stage kStages[] = {
+    {"irgen", "vx as generated from the source"},
+    {"schedule", "vx as the back end gets it: phases with grids, canonical"},
+    {"llvm", "LLVM IR as emitted"},
+    {"optimized-llvm", "LLVM IR after the optimiser"},
+    {"assembly", "machine code as text"},
+};
+
+std::span<const Stage> stages() { return kStages; }
+
+struct Compiler::Target {
+  target::cpu::codegen::Target cpu;
+};
+
+Compiler::Compiler(const lang::Program& program, const source::SourceManager& sources, Options options)
+    : program_(program), sources_(sources), options_(std::move(options)), context_(mlir::MLIRContext::Threading::DISABLED) {
+  irgen::loadDialects(context_);
+  if (options_.useCache)
+    cache_ = std::make_unique<artifact::Cache>();
+}
+
+Compiler::~Compiler() = default;
+
+bool Compiler::wants(std::string_view stage) const {
+  return std::any_of(options_.dumpAfter.begin(), options_.dumpAfter.end(),
+                     [&](const std::string& name) { return name == stage || name == "all"; });
+}
+
+static std::string print(mlir::ModuleOp module, bool locations) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  mlir::OpPrintingFlags flags;
+  if (locations)
+    flags.enableDebugInfo();
+  module.print(out, flags);
+  return text;
+}
+
+void Compiler::dump(const lang::Function& kernel, std::string_view stage, mlir::ModuleOp module) {
+  if (options_.dump && wants(stage))
+    options_.dump(kernel.name, stage, print(module, false));
+}
+
+template <class Work> auto Compiler::timed(const lang::Function& kernel, std::string_view stage, Work work) {
+  auto start = std::chrono::steady_clock::now();
+  auto result = work();
+  std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
+  times_.push_back({kernel.name, std::string(stage), spent.count()});
+  return result;
+}
+
+/// Keeps the first error of MLIR's diagnostics while it lives.
+class ErrorCollector {
+public:
+  ErrorCollector(mlir::MLIRContext& context, Failure& failure)
+      : handler_(&context, [&failure](mlir::Diagnostic& diagnostic) {
+          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error || !failure.message.empty())
+            return mlir::success();
+          failure.message = diagnostic.str();
+          if (auto at = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>()) {
+            failure.file = at.getFilename().str();
+            failure.line = at.getLine();
+            failure.column = at.getColumn();
+          }
+          return mlir::success();
+        }) {}
+
+private:
+  mlir::ScopedDiagnosticHandler handler_;
+};
+
+bool Compiler::schedule(mlir::ModuleOp module) {
+  mlir::PassManager passes(&context_);
+  passes.addPass(passes::createScheduleTensorsPass());
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+  return mlir::succeeded(passes.run(module));
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> Compiler::module(const lang::Function& kernel, const irgen::Options& request, bool scheduled,
+                                                   Failure& failure) {
+  ErrorCollector errors(context_, failure);
+  auto module = timed(kernel, "irgen", [&] { return irgen::generateKernel(kernel, program_, sources_, context_, request); });
+  auto failed = [&](const char* stage) {
+    if (failure.message.empty())
+      failure.message = base::concat("`", kernel.name, "` cannot be compiled (", stage, ")");
+    return nullptr;
+  };
+  if (!module)
+    return failed("irgen");
+  dump(kernel, "irgen", *module);
+  if (!scheduled)
+    return module;
+  if (!timed(kernel, "schedule", [&] { return schedule(*module); }))
+    return failed("schedule");
+  dump(kernel, "schedule", *module);
+  return module;
+}
+
+bool Compiler::prepareTarget(Failure& failure) {
+  if (target_)
+    return true;
+  auto target = target::cpu::codegen::createTarget({.cpu = options_.cpu, .features = ""});
+  if (!target) {
+    failure.message = target.error().message;
+    return false;
+  }
+  target_ = std::make_unique<Target>(Target{std::move(target).value()});
+  return true;
+}
+
+std::string Compiler::cacheKey(mlir::ModuleOp module) const {
+  base::Hasher hasher;
+  hasher.addField(buildId()).addField(target_->cpu.cpu).addField(target_->cpu.features).addField(print(module, true));
+  return hasher.finishHex();
+}
+
+std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& kernel, const irgen::Options& request, Failure& failure) {
+  if (!prepareTarget(failure))
+    return nullptr;
+  auto generated = module(kernel, request, false, failure);
+  if (!generated)
+    return nullptr;
+  bool dumps = options_.dump && std::any_of(std::begin(kStages) + 1, std::end(kStages), [&](const Stage& s) { return wants(s.name); });
+  std::string key = cache_ && !dumps && options_.reproducer.empty() ? cacheKey(*generated) : "";
+  if (!key.empty())
+    if (auto bytes = timed(kernel, "cache", [&] { return cache_->get(key); }))
+      if (auto cached = artifact::deserialize(*bytes))
+        return std::make_shared<const artifact::Kernel>(std::move(cached).value());
+  if (!options_.reproducer.empty()) {
+    std::string text = "// vx-opt FILE -vx-schedule-tensors -canonicalize -cse; vortex " + buildId() + ", " + target_->cpu.cpu + "\n";
+    if (auto written = base::writeFileAtomic(options_.reproducer, text + print(*generated, true)); !written && options_.warn)
+      options_.warn(written.error().message);
+  }
+  bool scheduled;
+  {
+    ErrorCollector errors(context_, failure);
+    scheduled = timed(kernel, "schedule", [&] { return schedule(*generated); });
+  }
+  if (!scheduled) {
+    if (failure.message.empty())
+      failure.message = base::concat("`", kernel.name, "` cannot be scheduled");
+    return nullptr;
+  }
+  dump(kernel, "schedule", *generated);
+  auto compiled = compileModule(kernel, *generated, failure);
+  if (compiled && !key.empty())
+    if (auto stored = cache_->put(key, artifact::serialize(*compiled)); !stored && options_.warn && !std::exchange(warnedCache_, true))
+      options_.warn("compiled kernels are not kept: " + stored.error().message);
+  return compiled;
+}
+
+std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure) {
+  ErrorCollector errors(context_, failure);
+  std::string llvmText, optimized, assembly;
+  target::cpu::CompileTexts texts;
+  texts.llvm = wants("llvm") ? &llvmText : nullptr;
+  texts.optimizedLlvm = wants("optimized-llvm") ? &optimized : nullptr;
+  texts.assembly = wants("assembly") ? &assembly : nullptr;
+  target::cpu::CompileTimes spent;
+  auto compiled = target::cpu::compileKernel(module, target_->cpu, texts, &spent);
+  times_.push_back({kernel.name, "llvm", spent.emit});
+  times_.push_back({kernel.name, "optimized-llvm", spent.optimize});
+  times_.push_back({kernel.name, "assembly", spent.codegen});
+  if (options_.dump)
+    for (auto [stage, text] : {std::pair{"llvm", texts.llvm}, {"optimized-llvm", texts.optimizedLlvm}, {"assembly", texts.assembly}})
+      if (text && !text->empty())
+        options_.dump(kernel.name, stage, *text);
+  if (!compiled) {
+    if (failure.message.empty())
+      failure.message = compiled.error().message;
+    return nullptr;
+  }
+  return std::make_shared<const artifact::Kernel>(std::move(compiled).value());
+}
+
+std::string Compiler::text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage, Failure& failure) {
+  bool isModule = stage == "irgen" || stage == "schedule";
+  auto generated = module(kernel, request, stage != "irgen", failure);
+  if (!generated)
+    return {};
+  if (isModule)
+    return print(*generated, false);
+  if (!prepareTarget(failure))
+    return {};
+  std::string text;
+  target::cpu::CompileTexts texts;
+  (stage == "llvm" ? texts.llvm : stage == "assembly" ? texts.assembly : texts.optimizedLlvm) = &text;
+  ErrorCollector errors(context_, failure);
+  if (auto compiled = target::cpu::compileKernel(*generated, target_->cpu, texts); !compiled && failure.message.empty())
+    failure.message = compiled.error().message;
+  return text;
+}
+
+}  // namespace vortex::pipeline

@@ -1,0 +1,89 @@
+// From a typed kernel to an artifact, per target: the ordered stages, their dumps and times, and the on-disk cache.
+#pragma once
+
+#include "artifact/artifact.h"
+#include "artifact/cache.h"
+#include "irgen/irgen.h"
+#include "lang/sema/program.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vortex::pipeline {
+
+/// A step whose output can be dumped, in order.
+struct Stage {
+  std::string_view name;
+  std::string_view what;
+};
+std::span<const Stage> stages();
+
+struct StageTime {
+  std::string kernel;
+  std::string stage;
+  double milliseconds;
+};
+
+struct Options {
+  std::string cpu = "native";  ///< processor to compile for
+  bool useCache = true;
+  /// Called with the text after each stage named in `dumpAfter` ("all": every stage).
+  std::vector<std::string> dumpAfter;
+  std::function<void(std::string_view kernel, std::string_view stage, std::string_view text)> dump;
+  /// Called for a warning that is not about the program (a cache that cannot be written).
+  std::function<void(std::string_view)> warn;
+  /// If set, every module is written here before it is compiled, with the command that compiles it again.
+  std::string reproducer;
+};
+
+/// What could not be compiled and where in the source (line 0: unknown).
+struct Failure {
+  std::string message;
+  std::string file;
+  uint32_t line = 0, column = 0;
+};
+
+/// Compiles kernels of one program for the CPU. Not thread-safe.
+class Compiler {
+public:
+  Compiler(const lang::Program& program, const source::SourceManager& sources, Options options);
+  ~Compiler();
+
+  /// Artifact of one kernel under one launch request; from memory, from the disk cache, or compiled. Null and `failure` set when the
+  /// kernel uses what a stage does not support.
+  std::shared_ptr<const artifact::Kernel> compile(const lang::Function& kernel, const irgen::Options& request, Failure& failure);
+  /// The module after irgen (`scheduled` false) or as the back end gets it. Null and `failure` set on errors.
+  mlir::OwningOpRef<mlir::ModuleOp> module(const lang::Function& kernel, const irgen::Options& request, bool scheduled, Failure& failure);
+  /// Texts of the late stages for `build --emit`: "llvm", "optimized-llvm", "assembly". Empty and `failure` set on errors.
+  std::string text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage, Failure& failure);
+
+  const std::vector<StageTime>& times() const { return times_; }
+  mlir::MLIRContext& context() { return context_; }
+
+private:
+  struct Target;
+  bool wants(std::string_view stage) const;
+  void dump(const lang::Function& kernel, std::string_view stage, mlir::ModuleOp module);
+  bool schedule(mlir::ModuleOp module);
+  std::string cacheKey(mlir::ModuleOp module) const;
+  std::shared_ptr<const artifact::Kernel> compileModule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure);
+  bool prepareTarget(Failure& failure);
+  template <class Work> auto timed(const lang::Function& kernel, std::string_view stage, Work work);
+
+  const lang::Program& program_;
+  const source::SourceManager& sources_;
+  Options options_;
+  mlir::MLIRContext context_;
+  std::unique_ptr<Target> target_;
+  std::unique_ptr<artifact::Cache> cache_;
+  std::vector<StageTime> times_;
+  bool warnedCache_ = false;
+};
+
+}  // namespace vortex::pipeline

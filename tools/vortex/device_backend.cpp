@@ -1,0 +1,203 @@
+#include "device_backend.h"
+
+#include "base/text.h"
+#include "diag/diagnostic.h"
+#include "host/format_number.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vortex::tools {
+
+using artifact::ScalarType;
+using lang::Scalar;
+
+ScalarType toArtifact(Scalar type) {
+  switch (type) {
+  case Scalar::Bool: return ScalarType::Bool;
+  case Scalar::U8: return ScalarType::U8;
+  case Scalar::U16: return ScalarType::U16;
+  case Scalar::U32: return ScalarType::U32;
+  case Scalar::U64:
+  case Scalar::Usize: return ScalarType::U64;
+  case Scalar::I8: return ScalarType::I8;
+  case Scalar::I16: return ScalarType::I16;
+  case Scalar::I32: return ScalarType::I32;
+  case Scalar::I64: return ScalarType::I64;
+  case Scalar::F8E4M3: return ScalarType::F8E4M3;
+  case Scalar::F8E5M2: return ScalarType::F8E5M2;
+  case Scalar::F16: return ScalarType::F16;
+  case Scalar::BF16: return ScalarType::BF16;
+  case Scalar::F32: return ScalarType::F32;
+  case Scalar::F64: return ScalarType::F64;
+  }
+  VORTEX_UNREACHABLE();
+}
+
+Scalar toLanguage(ScalarType type) {
+  for (int i = 0; i <= static_cast<int>(Scalar::F64); ++i)
+    if (auto scalar = static_cast<Scalar>(i); scalar != Scalar::Usize && toArtifact(scalar) == type)
+      return scalar;
+  VORTEX_UNREACHABLE();
+}
+
+irgen::Options launchRequest(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments, const host::LaunchSize &size) {
+  irgen::Options request;
+  request.grid = size.grid;
+  request.block = size.block;
+  request.dims.resize(kernel.dims.size());
+  for (lang::DimVarId id : irgen::dimsToSpecialise(kernel)) {
+    const lang::DimBinding &dim = kernel.dims[id];
+    if (!dim.param || *dim.param >= arguments.size())
+      continue;
+    if (auto *tensor = std::get_if<host::TensorValue>(&arguments[*dim.param]); tensor && dim.dim < tensor->extents.size())
+      request.dims[id] = tensor->extents[dim.dim];
+  }
+  return request;
+}
+
+std::string formatPrint(std::string_view format, std::string_view kinds, std::span<const uint64_t> values) {
+  std::string text;
+  size_t next = 0;
+  for (size_t i = 0; i < format.size(); ++i) {
+    if (format.substr(i, 2) != "{}" || next >= values.size()) {
+      text += format[i];
+      continue;
+    }
+    uint64_t bits = values[next];
+    char kind = next < kinds.size() ? kinds[next] : 'i';
+    ++next;
+    ++i;
+    if (kind == 'f') {
+      double number;
+      std::memcpy(&number, &bits, sizeof number);
+      text += host::formatNumber(Scalar::F32, host::Value(number));
+    } else {
+      text += host::formatNumber(kind == 'u' ? Scalar::U64 : Scalar::I64, host::Value(static_cast<int64_t>(bits)));
+    }
+  }
+  return text;
+}
+
+namespace {
+
+class HalBuffer : public host::DeviceBuffer {
+public:
+  HalBuffer(hal::BufferRef buffer, hal::StreamRef stream) : buffer(std::move(buffer)), stream_(std::move(stream)) {}
+  size_t byteSize() const override { return buffer->bytes(); }
+  Result<void> read(size_t offset, std::span<uint8_t> to) override { return stream_->read(to.data(), buffer, offset, to.size()); }
+  Result<void> write(size_t offset, std::span<const uint8_t> from) override {
+    return stream_->write(buffer, offset, from.data(), from.size());
+  }
+  hal::BufferRef buffer;
+
+private:
+  hal::StreamRef stream_;
+};
+
+/// Launch order of arguments: the kernel's parameters; types are the artifact's.
+hal::Argument toHal(const host::LaunchArgument &argument, ScalarType type) {
+  if (auto *bits = std::get_if<uint64_t>(&argument))
+    return hal::Scalar{type, *bits};
+  const auto &tensor = std::get<host::TensorValue>(argument);
+  uint64_t offset = static_cast<uint64_t>(tensor.offset) * host::byteSize(tensor.type);
+  return hal::Tensor{static_cast<HalBuffer &>(*tensor.buffer).buffer, offset, toArtifact(tensor.type), tensor.extents, tensor.strides};
+}
+
+} // namespace
+
+Result<std::unique_ptr<DeviceBackend>> DeviceBackend::create(hal::DeviceRef device, pipeline::Compiler &compiler,
+                                                             std::function<void(std::string_view)> output) {
+  auto stream = device->createStream();
+  if (!stream)
+    return stream.takeError();
+  return std::unique_ptr<DeviceBackend>(new DeviceBackend(std::move(device), std::move(stream).value(), compiler, std::move(output)));
+}
+
+Result<std::shared_ptr<host::DeviceBuffer>> DeviceBackend::allocate(size_t bytes) {
+  auto buffer = device_->allocate(bytes);
+  if (!buffer)
+    return buffer.takeError();
+  return std::shared_ptr<host::DeviceBuffer>(std::make_shared<HalBuffer>(std::move(buffer).value(), stream_));
+}
+
+Result<void> DeviceBackend::synchronize() { return stream_->synchronize(); }
+
+hal::KernelRef DeviceBackend::loaded(const lang::Function &kernel, const irgen::Options &request, host::LaunchFailure &failure) {
+  std::vector<int64_t> sizes;
+  for (const auto &size : {request.grid, request.block})
+    for (int64_t extent : size.value_or(std::array<int64_t, 3>{-1, -1, -1}))
+      sizes.push_back(extent);
+  for (const auto &dim : request.dims)
+    sizes.push_back(dim.value_or(-1));
+  Key key{&kernel, std::move(sizes)};
+  if (auto known = kernels_.find(key); known != kernels_.end())
+    return known->second;
+  pipeline::Failure problem;
+  auto compiled = compiler_.compile(kernel, request, problem);
+  if (!compiled) {
+    failure = {"E0713", problem.message, problem.file, problem.line, problem.column, {}};
+    return nullptr;
+  }
+  auto loaded = device_->load(std::move(compiled));
+  if (!loaded) {
+    failure = {"E0708", loaded.error().message, {}, 0, 0, {}};
+    return nullptr;
+  }
+  return kernels_[key] = std::move(loaded).value();
+}
+
+host::LaunchFailure DeviceBackend::faultOf(const Error &error) {
+  auto fault = stream_->lastFault();
+  if (!fault)
+    return {"E0708", error.message, {}, 0, 0, {}};
+  const artifact::Fault &raised = fault->fault;
+  bool known = diag::findId(raised.id) != nullptr;
+  return {known ? raised.id : "E0704", raised.message, raised.file, raised.line, raised.column, {}};
+}
+
+host::LaunchOutcome DeviceBackend::launch(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments,
+                                          const host::LaunchSize &size) {
+  host::LaunchFailure failure;
+  hal::KernelRef code = loaded(kernel, launchRequest(kernel, arguments, size), failure);
+  if (!code)
+    return failure;
+  const artifact::Kernel &artifact = code->artifact();
+  std::vector<hal::Argument> converted;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    converted.push_back(toHal(arguments[i], i < artifact.params.size() ? artifact.params[i].type : ScalarType::I64));
+  hal::LaunchOptions options;
+  options.print = [this](const artifact::Fault &format, std::span<const uint64_t> values) {
+    std::string_view kinds = std::string_view(format.id).starts_with("print:") ? std::string_view(format.id).substr(6) : "";
+    if (output_)
+      output_(formatPrint(format.message, kinds, values) + "\n");
+  };
+  auto results = hal::launch(*device_, *stream_, code, converted, std::move(options));
+  if (!results)
+    return host::LaunchFailure{"E0712", results.error().message, {}, 0, 0, {}};
+  if (auto done = stream_->synchronize(); !done)
+    return faultOf(done.error());
+  std::vector<host::LaunchArgument> outputs;
+  for (size_t i = 0; i < results->size(); ++i) {
+    hal::Tensor &tensor = (*results)[i];
+    bool scalar = std::find(artifact.scalarResults.begin(), artifact.scalarResults.end(), i) != artifact.scalarResults.end();
+    if (scalar) {
+      uint64_t bits = 0;
+      uint64_t bytes = artifact::byteSize(tensor.type);
+      if (auto read = stream_->read(&bits, tensor.buffer, tensor.byteOffset, bytes); !read)
+        return faultOf(read.error());
+      outputs.emplace_back(bits);
+      continue;
+    }
+    host::TensorValue value;
+    value.type = toLanguage(tensor.type);
+    value.offset = static_cast<int64_t>(tensor.byteOffset / artifact::byteSize(tensor.type));
+    value.extents = tensor.extents;
+    value.strides = tensor.strides.empty() ? hal::contiguousStrides(tensor.extents) : tensor.strides;
+    value.buffer = std::make_shared<HalBuffer>(std::move(tensor.buffer), stream_);
+    outputs.emplace_back(std::move(value));
+  }
+  return outputs;
+}
+
+} // namespace vortex::tools

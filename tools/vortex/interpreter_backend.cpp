@@ -1,0 +1,125 @@
+#include "interpreter_backend.h"
+
+#include "base/text.h"
+#include "device_backend.h"
+
+#include <cstring>
+#include <unistd.h>
+
+namespace vortex::tools {
+namespace {
+
+class HostBuffer : public host::DeviceBuffer {
+public:
+  explicit HostBuffer(std::vector<uint8_t> bytes) : bytes(std::move(bytes)) {}
+  size_t byteSize() const override { return bytes.size(); }
+  Result<void> read(size_t offset, std::span<uint8_t> to) override {
+    std::memcpy(to.data(), bytes.data() + offset, to.size());
+    return {};
+  }
+  Result<void> write(size_t offset, std::span<const uint8_t> from) override {
+    std::memcpy(bytes.data() + offset, from.data(), from.size());
+    return {};
+  }
+  std::vector<uint8_t> bytes;
+};
+
+const char *idOf(interpreter::Finding::Kind kind) {
+  using Kind = interpreter::Finding::Kind;
+  switch (kind) {
+  case Kind::Assertion: return "E0704";
+  case Kind::Bounds: return "E0601";
+  case Kind::Uninitialised: return "E0602";
+  case Kind::Race: return "E0603";
+  case Kind::Divergence: return "E0604";
+  case Kind::Overflow: return "E0605";
+  case Kind::Constraint:
+  case Kind::Shape: return "E0712";
+  }
+  VORTEX_UNREACHABLE();
+}
+
+host::LaunchFailure toFailure(const interpreter::Finding &finding) {
+  host::LaunchFailure failure{idOf(finding.kind), finding.message, finding.location.file, finding.location.line, finding.location.column, {}};
+  for (const auto &note : finding.notes)
+    failure.notes.push_back(note.location.file.empty()
+                                ? note.message
+                                : base::concat(note.message, " (", note.location.file, ":", note.location.line, ":", note.location.column, ")"));
+  return failure;
+}
+
+lang::Type resultType(const lang::Function &kernel, size_t index) {
+  lang::Type type = kernel.resultType;
+  return type->kind == lang::TypeKind::Tuple ? type->elems[index] : type;
+}
+
+size_t resultCount(const lang::Function &kernel) {
+  lang::Type type = kernel.resultType;
+  if (!type || type->kind == lang::TypeKind::Unit)
+    return 0;
+  return type->kind == lang::TypeKind::Tuple ? type->elems.size() : 1;
+}
+
+} // namespace
+
+Result<std::shared_ptr<host::DeviceBuffer>> InterpreterBackend::allocate(size_t bytes) {
+  uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  if (bytes > memory / 2)
+    return Error{base::concat("out of memory: ", bytes, " bytes requested, the interpreter may use ", memory / 2)};
+  return std::shared_ptr<host::DeviceBuffer>(std::make_shared<HostBuffer>(std::vector<uint8_t>(bytes)));
+}
+
+host::LaunchOutcome InterpreterBackend::launch(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments,
+                                               const host::LaunchSize &size) {
+  pipeline::Failure problem;
+  auto module = compiler_.module(kernel, launchRequest(kernel, arguments, size), false, problem);
+  if (!module)
+    return host::LaunchFailure{"E0713", problem.message, problem.file, problem.line, problem.column, {}};
+  auto interpreter = interpreter::Interpreter::create(*module);
+  if (!interpreter)
+    return host::LaunchFailure{"E0713", interpreter.error().message, {}, 0, 0, {}};
+
+  std::vector<interpreter::Argument> values;
+  for (const host::LaunchArgument &argument : arguments) {
+    if (auto *bits = std::get_if<uint64_t>(&argument)) {
+      values.push_back(interpreter::Argument::bits(*bits));
+      continue;
+    }
+    const auto &tensor = std::get<host::TensorValue>(argument);
+    auto *data = static_cast<HostBuffer &>(*tensor.buffer).bytes.data();
+    values.push_back(interpreter::Argument::tensor(data + tensor.offset * host::byteSize(tensor.type), tensor.extents, tensor.strides));
+  }
+  interpreter::Options options;
+  options.check = options_.check;
+  options.seed = options_.seed;
+  options.print = [this](std::string_view text) {
+    if (options_.output)
+      options_.output(std::string(text) + "\n");
+  };
+  auto findings = interpreter->run(values, options);
+  if (!findings)
+    return host::LaunchFailure{"E0712", findings.error().message, {}, 0, 0, {}};
+  if (!findings->empty())
+    return toFailure(findings->front());
+
+  std::vector<host::LaunchArgument> outputs;
+  for (size_t i = 0; i < resultCount(kernel); ++i) {
+    interpreter::Argument &value = values[arguments.size() + i];
+    lang::Type type = resultType(kernel, i);
+    if (type->kind == lang::TypeKind::Scalar) {
+      uint64_t bits = 0;
+      std::memcpy(&bits, value.data, host::byteSize(type->scalar));
+      outputs.emplace_back(bits);
+      continue;
+    }
+    host::TensorValue tensor;
+    tensor.type = type->elem->scalar;
+    tensor.extents = value.extents;
+    tensor.strides = value.strides.empty() ? hal::contiguousStrides(value.extents) : value.strides;
+    tensor.buffer = std::make_shared<HostBuffer>(std::move(value.storage));
+    outputs.emplace_back(std::move(tensor));
+  }
+  return outputs;
+}
+
+} // namespace vortex::tools
