@@ -1,0 +1,154 @@
+#include "base/file.h"
+#include "base/text.h"
+#include "c_header.h"
+#include "progress.h"
+#include "session.h"
+#include "settings.h"
+
+#include <filesystem>
+
+namespace vortex::tools {
+namespace {
+
+/// `--emit` names to pipeline stages.
+std::string stageOf(const std::string &emit) {
+  return emit == "vx" ? "irgen" : emit == "ir" ? "schedule" : emit == "llvm" ? "optimized-llvm" : "assembly";
+}
+
+void reportFailure(Session &session, const lang::Function &kernel, const pipeline::Failure &failure) {
+  diag::Diagnostic diagnostic;
+  diagnostic.id = "E0713";
+  diagnostic.message = failure.message;
+  diagnostic.labels.push_back({kernel.nameRange, "while compiling this kernel", true});
+  if (failure.line)
+    diagnostic.notes.push_back(base::concat("at ", failure.file, ":", failure.line, ":", failure.column));
+  session.sink().report(std::move(diagnostic));
+  session.flush();
+}
+
+std::string jsonText(const std::string &text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    if (c == '\n')
+      result += "\\n";
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+std::string report(const artifact::Kernel &kernel, const std::string &files) {
+  std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files, "\n  Code:      ", kernel.code.size(),
+                                  " bytes in ", kernel.phases.size(), kernel.phases.size() == 1 ? " phase\n" : " phases\n");
+  for (const artifact::Fact &fact : kernel.facts)
+    text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
+  for (const std::string &note : kernel.notes)
+    text += "  - " + note + "\n";
+  return text;
+}
+
+std::string jsonReport(const artifact::Kernel &kernel, const std::vector<std::string> &files) {
+  std::vector<std::string> names, facts, notes;
+  for (const std::string &file : files)
+    names.push_back(jsonText(file));
+  for (const artifact::Fact &fact : kernel.facts)
+    facts.push_back(base::concat("{\"key\": ", jsonText(fact.key), ", \"value\": ", fact.value, ", \"estimated\": ", fact.estimated ? "true" : "false", "}"));
+  for (const std::string &note : kernel.notes)
+    notes.push_back(jsonText(note));
+  return base::concat("{\"kernel\": ", jsonText(kernel.name), ", \"target\": ", jsonText(kernel.target), ", \"files\": [", base::join(names, ", "),
+                      "], \"codeBytes\": ", kernel.code.size(), ", \"phases\": ", kernel.phases.size(), ", \"facts\": [", base::join(facts, ", "),
+                      "], \"notes\": [", base::join(notes, ", "), "]}");
+}
+
+/// Object, header and artifact; nothing is left behind unless all three are written.
+bool writeFiles(const Settings &settings, const artifact::Kernel &kernel, const std::string &stem, std::vector<std::string> &files) {
+  std::string base = (std::filesystem::path(settings.output) / (stem + "." + cIdentifier(kernel.name))).string();
+  auto bytes = artifact::serialize(kernel);
+  std::pair<std::string, std::string> outputs[] = {
+      {base + ".o", std::string(kernel.code.begin(), kernel.code.end())},
+      {base + ".h", cHeader(kernel)},
+      {base + ".vxk", std::string(bytes.begin(), bytes.end())},
+  };
+  for (const auto &[path, content] : outputs) {
+    if (auto written = base::writeFileAtomic(path, content); !written) {
+      for (const std::string &done : files)
+        std::filesystem::remove(done);
+      failWith(settings, "E0801", written.error().message);
+      return false;
+    }
+    files.push_back(path);
+  }
+  return true;
+}
+
+int buildKernel(Session &session, const lang::Function &kernel, const std::string &stem, std::vector<std::string> &reports) {
+  const Settings &settings = session.settings();
+  irgen::Options request;
+  request.dims.resize(kernel.dims.size());
+  for (size_t i = 0; i < kernel.dims.size(); ++i)
+    for (const auto &[name, value] : settings.dims)
+      if (kernel.dims[i].name == name)
+        request.dims[i] = value;
+  for (lang::DimVarId id : irgen::dimsToSpecialise(kernel))
+    if (!request.dims[id])
+      return failWith(settings, "E0805", base::concat("`", kernel.name, "` needs `", kernel.dims[id].name, "` at compile time: add --dim ",
+                                                      kernel.dims[id].name, "=…"));
+  pipeline::Failure failure;
+  if (!settings.emit.empty()) {
+    std::string text = session.compiler().text(kernel, request, stageOf(settings.emit), failure);
+    if (text.empty()) {
+      reportFailure(session, kernel, failure);
+      return 1;
+    }
+    writeOutput(text);
+    return 0;
+  }
+  Progress progress("compiling " + kernel.name);
+  auto compiled = session.compiler().compile(kernel, request, failure);
+  progress.finish();
+  if (!compiled) {
+    reportFailure(session, kernel, failure);
+    return 1;
+  }
+  std::vector<std::string> files;
+  if (!writeFiles(settings, *compiled, stem, files))
+    return 1;
+  reports.push_back(settings.json ? jsonReport(*compiled, files) : report(*compiled, base::join(files, " ")));
+  return 0;
+}
+
+} // namespace
+
+int commandBuild(const Settings &settings) {
+  if (settings.target != "cpu")
+    return failWith(settings, "E0806", "there is no target `" + settings.target + "`; `vortex targets` lists them");
+  Session session(settings);
+  if (!session.load(settings.files[0]))
+    return 1;
+  std::error_code error;
+  std::filesystem::create_directories(settings.output, error);
+  std::string stem = std::filesystem::path(settings.files[0]).stem().string();
+  std::vector<std::string> reports;
+  int status = 0;
+  size_t matched = 0;
+  for (const lang::Function *kernel : session.program().kernels) {
+    if (!settings.kernel.empty() && kernel->name != settings.kernel)
+      continue;
+    ++matched;
+    status |= buildKernel(session, *kernel, stem, reports);
+  }
+  if (matched == 0)
+    return failWith(settings, "E0807", settings.kernel.empty() ? "`" + settings.files[0] + "` has no kernel"
+                                                               : "`" + settings.files[0] + "` has no kernel `" + settings.kernel + "`");
+  if (settings.json && settings.emit.empty())
+    writeOutput("[" + base::join(reports, ",\n ") + "]\n");
+  else
+    writeOutput(base::join(reports, "\n"));
+  if (settings.time)
+    session.printTimes();
+  return status;
+}
+
+} // namespace vortex::tools

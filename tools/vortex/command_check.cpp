@@ -1,0 +1,63 @@
+#include "base/file.h"
+#include "base/text.h"
+#include "lang/syntax/format.h"
+#include "session.h"
+#include "settings.h"
+
+#include <cstdio>
+
+namespace vortex::tools {
+
+int commandCheck(const Settings &settings) {
+  int status = 0;
+  for (const std::string &file : settings.files) {
+    Session session(settings);
+    if (!session.load(file))
+      status = 1;
+    else if (settings.json && settings.files.size() == 1)
+      writeOutput("[]\n");
+    if (settings.time)
+      session.printTimes();
+  }
+  return status;
+}
+
+int commandFmt(const Settings &settings) {
+  int status = 0;
+  for (const std::string &path : settings.files) {
+    source::SourceManager sources;
+    diag::DiagnosticSink sink;
+    auto file = sources.addFile(path);
+    if (!file) {
+      status = failWith(settings, "E0801", file.error().message);
+      continue;
+    }
+    auto text = lang::syntax::format(*file, sources, sink);
+    if (!text) {
+      std::fputs(diag::renderText(sink.all(), sources).c_str(), stderr);
+      status = 1;
+      continue;
+    }
+    if (*text == sources.file(*file).text())
+      continue;
+    if (settings.fmtCheck) {
+      writeOutput(path + "\n");
+      status = 1;
+    } else if (auto written = base::writeFileAtomic(path, *text); !written) {
+      status = failWith(settings, "E0801", written.error().message);
+    }
+  }
+  return status;
+}
+
+int commandExplain(const std::string &id) {
+  std::string text = diag::explain(id);
+  if (text.empty()) {
+    Settings settings;
+    return failWith(settings, "E0804", "there is no diagnostic `" + id + "`");
+  }
+  writeOutput(text);
+  return 0;
+}
+
+} // namespace vortex::tools

@@ -1,0 +1,32 @@
+#include "base/text.h"
+#include "progress.h"
+#include "session.h"
+#include "settings.h"
+
+namespace vortex::tools {
+
+int commandTest(const Settings &settings) {
+  size_t passed = 0, failed = 0;
+  for (const std::string &file : settings.files) {
+    Session session(settings);
+    if (!session.load(file)) {
+      ++failed;
+      continue;
+    }
+    for (const auto &function : session.program().functions) {
+      if (!function->isTest || function->isKernel || function->name.find(settings.filter) == std::string::npos)
+        continue;
+      Progress progress(base::concat("test ", function->name));
+      int status = session.run(*function);
+      progress.finish();
+      (status == 0 ? passed : failed) += 1;
+      writeOutput(base::concat("test ", function->name, status == 0 ? " ... ok\n" : " ... FAILED\n"));
+    }
+    if (settings.time)
+      session.printTimes();
+  }
+  writeOutput(base::concat(passed, " passed, ", failed, " failed\n"));
+  return failed == 0 ? 0 : 1;
+}
+
+} // namespace vortex::tools

@@ -1,0 +1,118 @@
+// The vortex command: parses the command line and hands over to one command_*.cpp.
+#include "settings.h"
+
+#include <CLI/CLI.hpp>
+
+using namespace vortex::tools;
+
+static void addFiles(CLI::App *command, Settings &settings, bool many) {
+  auto *option = command->add_option("file", settings.files, many ? "source files" : "source file")->required();
+  if (!many)
+    option->expected(1);
+}
+
+static void addCompilerOptions(CLI::App *command, Settings &settings) {
+  command->add_option("--cpu", settings.cpu, "processor to compile for (LLVM name; default: this machine)");
+  command->add_option("--dump-after", settings.dumpAfter, "print the program after a stage: irgen, schedule, llvm, optimized-llvm, assembly, all")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"irgen", "schedule", "llvm", "optimized-llvm", "assembly", "all"}));
+  command->add_flag("--time", settings.time, "print where compile time went");
+  command->add_option("--repro", settings.reproducer, "write each kernel's module to this file before compiling it");
+  command->add_flag("--no-cache", settings.noCache, "neither read nor write the on-disk kernel cache");
+}
+
+static void addRunOptions(CLI::App *command, Settings &settings) {
+  command->add_option("--device", settings.device, "cpu, interpreter, null, … (vortex targets lists them)");
+  command->add_flag("--check", settings.check, "run kernels in the interpreter with bounds, race, initialisation and divergence checks");
+  command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter");
+  addCompilerOptions(command, settings);
+}
+
+static void addDims(CLI::App *command, std::vector<std::string> &dims) {
+  command->add_option("--dim", dims, "fix a dimension: D=128")->check([](const std::string &text) {
+    size_t equals = text.find('=');
+    bool good = equals != std::string::npos && equals > 0 && equals + 1 < text.size() && text.size() - equals < 18 &&
+                text.find_first_not_of("0123456789", equals + 1) == std::string::npos;
+    return good ? std::string() : "`" + text + "` is not NAME=NUMBER";
+  });
+}
+
+int main(int argc, char **argv) {
+  CLI::App app{"Vortex: GPU kernels with an explicit, checked memory model"};
+  app.require_subcommand(1);
+  Settings settings;
+  std::vector<std::string> dims;
+  std::string explained;
+  app.add_flag("--json", settings.json, "diagnostics and reports as JSON")->configurable(false);
+  app.fallthrough();
+
+  // Everything after `--` belongs to the program.
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  if (separator != arguments.end()) {
+    settings.programArguments.assign(separator + 1, arguments.end());
+    arguments.erase(separator, arguments.end());
+  }
+
+  auto *run = app.add_subcommand("run", "compile a file and run its main; arguments for it follow `--`");
+  addFiles(run, settings, false);
+  addRunOptions(run, settings);
+  auto *build = app.add_subcommand("build", "compile kernels ahead of time and report what they use");
+  addFiles(build, settings, false);
+  build->add_option("--target", settings.target, "cpu");
+  build->add_option("--emit", settings.emit, "print instead of writing files: vx, ir (vx as scheduled), llvm, asm")
+      ->check(CLI::IsMember({"vx", "ir", "llvm", "asm"}));
+  build->add_option("-o,--output", settings.output, "folder for the files");
+  build->add_option("--kernel", settings.kernel, "only this kernel");
+  addDims(build, dims);
+  addCompilerOptions(build, settings);
+  auto *check = app.add_subcommand("check", "all diagnostics, no code");
+  addFiles(check, settings, true);
+  check->add_flag("--time", settings.time, "print how long it took");
+  auto *test = app.add_subcommand("test", "run the functions marked @test");
+  addFiles(test, settings, true);
+  test->add_option("--filter", settings.filter, "only tests whose name contains this");
+  addRunOptions(test, settings);
+  auto *bench = app.add_subcommand("bench", "time what is marked @bench");
+  addFiles(bench, settings, false);
+  bench->add_option("--filter", settings.filter, "only names that contain this");
+  bench->add_option("--samples", settings.samples, "timed runs")->check(CLI::Range(1, 10000));
+  addDims(bench, dims);
+  addRunOptions(bench, settings);
+  auto *fmt = app.add_subcommand("fmt", "format files in place");
+  addFiles(fmt, settings, true);
+  fmt->add_flag("--check", settings.fmtCheck, "change nothing; list files that differ and exit with 1");
+  auto *targets = app.add_subcommand("targets", "devices and targets of this machine");
+  auto *info = app.add_subcommand("info", "version, stages, folders");
+  auto *explain = app.add_subcommand("explain", "what a diagnostic means: vortex explain E0312");
+  explain->add_option("id", explained)->required();
+
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError &error) {
+    int status = app.exit(error);
+    return status == 0 ? 0 : 2;
+  }
+  for (const std::string &dim : dims) {
+    size_t equals = dim.find('=');
+    settings.dims.emplace_back(dim.substr(0, equals), std::stoll(dim.substr(equals + 1)));
+  }
+  if (*run)
+    return commandRun(settings);
+  if (*build)
+    return commandBuild(settings);
+  if (*check)
+    return commandCheck(settings);
+  if (*test)
+    return commandTest(settings);
+  if (*bench)
+    return commandBench(settings);
+  if (*fmt)
+    return commandFmt(settings);
+  if (*targets)
+    return commandTargets(settings);
+  if (*info)
+    return commandInfo(settings);
+  return commandExplain(explained);
+}

@@ -1,0 +1,146 @@
+#include "session.h"
+
+#include "base/text.h"
+#include "device_backend.h"
+#include "host/evaluator.h"
+#include "interpreter_backend.h"
+#include "runtime/cpu/cpu_driver.h"
+#include "runtime/null/null_driver.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <unistd.h>
+
+namespace vortex::tools {
+
+void writeOutput(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    std::_Exit(1);
+}
+
+static void writeError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+int failWith(const Settings &settings, std::string_view id, const std::string &message) {
+  diag::Diagnostic diagnostic;
+  diagnostic.id = id;
+  diagnostic.message = message;
+  source::SourceManager none;
+  if (settings.json)
+    writeOutput(diag::renderJson({&diagnostic, 1}, none) + "\n");
+  else
+    writeError(diag::renderText(diagnostic, none, {.color = diag::terminalTakesColor(STDERR_FILENO)}));
+  return 1;
+}
+
+std::vector<std::string> standardPaths() {
+  std::error_code error;
+  auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  std::vector<std::string> paths;
+  // The source tree (build/bin/vortex), then an installed bundle (bin/vortex, share/vortex/std).
+  for (auto folder : {program / "../../std", program / "../std", program / "../share/vortex/std"})
+    if (std::filesystem::is_directory(folder, error))
+      paths.push_back(folder.lexically_normal().string());
+  return paths;
+}
+
+bool Session::load(const std::string &path) {
+  auto start = std::chrono::steady_clock::now();
+  auto file = sources_.addFile(path);
+  if (!file) {
+    failWith(settings_, "E0801", file.error().message);
+    return false;
+  }
+  lang::AnalyzeOptions options;
+  options.importPaths = standardPaths();
+  options.fixedDims = settings_.dims;
+  program_ = lang::analyze(*file, sources_, sink_, options);
+  frontMs_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return flush();
+}
+
+bool Session::flush() {
+  bool ok = !sink_.hasErrors();
+  sink_.sortByPosition();
+  if (settings_.json) {
+    if (!sink_.all().empty() || !ok)
+      writeError(diag::renderJson(sink_.all(), sources_) + "\n");
+  } else {
+    writeError(diag::renderText(sink_.all(), sources_, {.color = diag::terminalTakesColor(STDERR_FILENO)}));
+  }
+  sink_.clear();
+  return ok;
+}
+
+pipeline::Compiler &Session::compiler() {
+  if (compiler_)
+    return *compiler_;
+  pipeline::Options options;
+  options.cpu = settings_.cpu;
+  options.useCache = !settings_.noCache;
+  options.dumpAfter = settings_.dumpAfter;
+  options.reproducer = settings_.reproducer;
+  options.dump = [](std::string_view kernel, std::string_view stage, std::string_view text) {
+    writeError(base::concat("// ---- ", kernel, " after ", stage, "\n", text, "\n"));
+  };
+  options.warn = [](std::string_view message) { writeError(base::concat("warning: ", message, "\n")); };
+  compiler_ = std::make_unique<pipeline::Compiler>(*program_, sources_, std::move(options));
+  return *compiler_;
+}
+
+host::Backend *Session::backend() {
+  if (backend_)
+    return backend_.get();
+  auto output = [](std::string_view text) { writeOutput(text); };
+  if (settings_.check || settings_.device == "interpreter") {
+    backend_ = std::make_unique<InterpreterBackend>(compiler(), InterpreterOptions{settings_.check, settings_.seed, output});
+    return backend_.get();
+  }
+  hal::DriverList drivers;
+  drivers.add(cpu::createDriver());
+  drivers.add(null_device::createDriver());
+  auto device = drivers.find(settings_.device);
+  if (!device) {
+    failWith(settings_, "E0802", device.error().message + "; `interpreter` runs on the reference interpreter");
+    return nullptr;
+  }
+  auto created = DeviceBackend::create(std::move(device).value(), compiler(), output);
+  if (!created) {
+    failWith(settings_, "E0802", created.error().message);
+    return nullptr;
+  }
+  backend_ = std::move(created).value();
+  return backend_.get();
+}
+
+int Session::run(const lang::Function &function) {
+  host::Backend *device = backend();
+  if (!device)
+    return 1;
+  host::Options options;
+  options.arguments = settings_.programArguments;
+  options.output = [](std::string_view text) { writeOutput(text); };
+  int status = host::run(function, *device, sink_, options);
+  if (!flush() && status == 0)
+    status = 1;
+  return status;
+}
+
+void Session::printTimes() const {
+  writeError(base::concat("parse and check      ", frontMs_, " ms\n"));
+  if (!compiler_)
+    return;
+  double total = frontMs_;
+  for (const pipeline::StageTime &time : compiler_->times()) {
+    char line[160];
+    std::snprintf(line, sizeof line, "%-20s %-16s %8.3f ms\n", time.kernel.c_str(), time.stage.c_str(), time.milliseconds);
+    writeError(line);
+    total += time.milliseconds;
+  }
+  char line[64];
+  std::snprintf(line, sizeof line, "%-37s %8.3f ms\n", "total", total);
+  writeError(line);
+}
+
+} // namespace vortex::tools

@@ -1,0 +1,53 @@
+// One source file from disk to a device: what the commands share.
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "host/backend.h"
+#include "lang/sema/analyze.h"
+#include "pipeline/compiler.h"
+#include "settings.h"
+
+#include <memory>
+#include <string_view>
+
+namespace vortex::tools {
+
+class Session {
+public:
+  explicit Session(const Settings &settings) : settings_(settings) {}
+
+  /// Reads and analyses a file. False after printing diagnostics with errors; warnings are printed and do not stop.
+  bool load(const std::string &path);
+  /// The compiler, with dumps and warnings wired to stderr.
+  pipeline::Compiler &compiler();
+  /// The device or interpreter of the settings. Null after an error message.
+  host::Backend *backend();
+  /// Runs a host function; diagnostics are printed. Returns the exit status.
+  int run(const lang::Function &function);
+  /// Prints what the sink holds (text on stderr, or JSON) and empties it. True if there were no errors.
+  bool flush();
+  void printTimes() const;
+
+  const Settings &settings() const { return settings_; }
+  lang::Program &program() { return *program_; }
+  source::SourceManager &sources() { return sources_; }
+  diag::DiagnosticSink &sink() { return sink_; }
+
+private:
+  const Settings &settings_;
+  source::SourceManager sources_;
+  diag::DiagnosticSink sink_;
+  std::unique_ptr<lang::Program> program_;
+  std::unique_ptr<pipeline::Compiler> compiler_;
+  std::unique_ptr<host::Backend> backend_;
+  double frontMs_ = 0;
+};
+
+/// "error: …" on stderr, or a JSON array with one diagnostic; returns 1.
+int failWith(const Settings &settings, std::string_view id, const std::string &message);
+/// Standard library folders next to the program, nearest first.
+std::vector<std::string> standardPaths();
+/// Writes to stdout; a closed pipe ends the program quietly.
+void writeOutput(std::string_view text);
+
+} // namespace vortex::tools

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vortex::tools {
+
+/// What the command line said, for every command.
+struct Settings {
+  std::vector<std::string> files;
+  std::vector<std::string> programArguments;  ///< after `--`
+  std::string device = "cpu";
+  std::string target = "cpu";
+  std::string cpu = "native";
+  std::string emit;
+  std::string output = ".";
+  std::string kernel;
+  std::string filter;
+  std::string reproducer;
+  std::vector<std::string> dumpAfter;
+  std::vector<std::pair<std::string, int64_t>> dims;
+  uint64_t seed = 0;
+  int samples = 15;
+  bool check = false, json = false, time = false, noCache = false, fmtCheck = false;
+};
+
+int commandRun(const Settings &settings);
+int commandBuild(const Settings &settings);
+int commandCheck(const Settings &settings);
+int commandTest(const Settings &settings);
+int commandBench(const Settings &settings);
+int commandFmt(const Settings &settings);
+int commandTargets(const Settings &settings);
+int commandInfo(const Settings &settings);
+int commandExplain(const std::string &id);
+
+} // namespace vortex::tools
