@@ -258,6 +258,9 @@ Value Evaluator::call(const Function &function, std::vector<Value> arguments, co
   bool bound = true;
   for (size_t i = 0; i < arguments.size() && bound; ++i) {
     bound = bindShape(function.params[i]->type, arguments[i], at);
+    for (size_t d = 0; d < function.dims.size(); ++d)
+      if (function.dims[d].isScalarValue && function.dims[d].param == i)
+        frame.dims[d] = arguments[i].asInt();
     frame.slots[function.params[i]->index] = std::move(arguments[i]);
   }
   Value result = bound ? eval(*function.body) : Value();

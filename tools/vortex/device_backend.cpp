@@ -52,6 +52,8 @@ irgen::Options launchRequest(const lang::Function &kernel, std::span<const host:
       continue;
     if (auto *tensor = std::get_if<host::TensorValue>(&arguments[*dim.param]); tensor && dim.dim < tensor->extents.size())
       request.dims[id] = tensor->extents[dim.dim];
+    else if (auto *bits = std::get_if<uint64_t>(&arguments[*dim.param]); bits && dim.isScalarValue)
+      request.dims[id] = static_cast<int64_t>(*bits);
   }
   return request;
 }

@@ -184,6 +184,17 @@ private:
         dims.push_back(DimExpr::constant(*binding.constant));
         continue;
       }
+      if (binding.isScalarValue && binding.param && *binding.param < call.args.size()) {
+        const Expr *value = call.args[*binding.param];
+        if (value->kind == ExprKind::Int) {
+          dims.push_back(DimExpr::constant(static_cast<int64_t>(value->intValue)));
+          continue;
+        }
+        if (value->kind == ExprKind::DimValue) {
+          dims.push_back(value->dim);
+          continue;
+        }
+      }
       Type tensor = binding.param && *binding.param < call.args.size() ? tensorAt(call.args[*binding.param]->type, binding.fieldPath)
                                                                       : nullptr;
       if (tensor && binding.dim < tensor->shape.size()) {
