@@ -1,5 +1,6 @@
 // Three ways, by what is contiguous in memory: along k: blocks of lanes × lanes elements are loaded and transposed in registers;
-// across: straight vector copies; neither: element by element. Edges are element by element.
+// across: straight vector copies; neither: element by element. Rows of A (columns of B) past the edge repeat the last one or are zero:
+// their sums are never looked at.
 #include "target/cpu/gemm/pack.h"
 
 namespace vortex::target::cpu::gemm {
@@ -28,16 +29,33 @@ void transpose(llvm::IRBuilderBase &b, Values &rows) {
 
 Value *at(llvm::IRBuilderBase &b, llvm::Type *type, Value *base, Value *index) { return b.CreateInBoundsGEP(type, base, index); }
 
-/// All `width` of the panel exist, whole vectors along k: transposes groups of `lanes`.
-void packAlongK(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *kBegin, Value *kEnd) {
+struct Panel {
+  const PackSource &source;
+  uint32_t width;
+  Value *memory;
+  Value *first, *last; ///< across; `last` exists
+  Value *kOrigin;
+
+  Value *step(llvm::IRBuilderBase &b, Value *k) const {
+    return at(b, source.type, memory, b.CreateNUWMul(b.CreateNUWSub(k, kOrigin), b.getInt64(width)));
+  }
+  Value *across(llvm::IRBuilderBase &b, Value *i) const { return emitMin(b, b.CreateNUWAdd(first, i), last); }
+};
+
+/// Whole vectors along k, groups of `lanes` across are transposed.
+void packAlongK(llvm::IRBuilderBase &b, const Panel &p, Value *kBegin, Value *kEnd) {
+  const PackSource &s = p.source;
   const llvm::Align alignment(s.type->getScalarSizeInBits() / 8);
+  Values across;
+  for (uint32_t i = 0; i < p.width; i++)
+    across.push_back(p.across(b, b.getInt64(i)));
   emitLoop(b, kBegin, kEnd, b.getInt64(s.lanes), [&](Value *k) {
-    Value *target = at(b, s.type, panel, b.CreateNUWMul(b.CreateNUWSub(k, kBegin), b.getInt64(width)));
-    for (uint32_t group = 0; group < width; group += s.lanes) {
-      const uint32_t used = std::min(s.lanes, width - group);
+    Value *target = p.step(b, k);
+    for (uint32_t group = 0; group < p.width; group += s.lanes) {
+      const uint32_t used = std::min(s.lanes, p.width - group);
       Values rows;
       for (uint32_t r = 0; r < used; r++)
-        rows.push_back(s.load(b, b.CreateNUWAdd(first, b.getInt64(group + r)), k, s.lanes));
+        rows.push_back(s.load(b, across[group + r], k, s.lanes));
       rows.resize(s.lanes, llvm::PoisonValue::get(rows[0]->getType()));
       transpose(b, rows);
       for (uint32_t step = 0; step < s.lanes; step++) {
@@ -48,27 +66,35 @@ void packAlongK(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Val
             kept.push_back(static_cast<int>(lane));
           row = b.CreateShuffleVector(row, kept);
         }
-        b.CreateAlignedStore(row, b.CreateConstInBoundsGEP1_64(s.type, target, uint64_t(step) * width + group), alignment);
+        b.CreateAlignedStore(row, b.CreateConstInBoundsGEP1_64(s.type, target, uint64_t(step) * p.width + group), alignment);
       }
     }
   });
 }
 
-void packAcross(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *kBegin, Value *kEnd) {
+void packElements(llvm::IRBuilderBase &b, const Panel &p, Value *kBegin, Value *kEnd) {
   emitLoop(b, kBegin, kEnd, b.getInt64(1), [&](Value *k) {
-    emitPackStep(b, s, width, at(b, s.type, panel, b.CreateNUWMul(b.CreateNUWSub(k, kBegin), b.getInt64(width))), first, k);
+    Value *target = p.step(b, k);
+    emitLoop(b, b.getInt64(0), b.getInt64(p.width), b.getInt64(1), [&](Value *i) {
+      b.CreateStore(p.source.load(b, p.across(b, i), k, 1), at(b, p.source.type, target, i));
+    });
   });
 }
 
-void packElements(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *existing,
-                  Value *kOrigin, Value *kBegin, Value *kEnd) {
+/// `existing` null: all of the panel exists.
+void packAcross(llvm::IRBuilderBase &b, const Panel &p, Value *existing, Value *kBegin, Value *kEnd) {
+  const PackSource &s = p.source;
+  const llvm::Align alignment(s.type->getScalarSizeInBits() / 8);
   emitLoop(b, kBegin, kEnd, b.getInt64(1), [&](Value *k) {
-    Value *target = at(b, s.type, panel, b.CreateNUWMul(b.CreateNUWSub(k, kOrigin), b.getInt64(width)));
-    emitLoop(b, b.getInt64(0), existing, b.getInt64(1), [&](Value *i) {
-      b.CreateStore(s.load(b, b.CreateNUWAdd(first, i), k, 1), at(b, s.type, target, i));
-    });
-    emitLoop(b, existing, b.getInt64(width), b.getInt64(1),
-             [&](Value *i) { b.CreateStore(llvm::Constant::getNullValue(s.type), at(b, s.type, target, i)); });
+    Value *target = p.step(b, k);
+    if (!existing)
+      return emitPackStep(b, s, p.width, target, p.first, k);
+    for (uint32_t group = 0; group < p.width; group += s.lanes) {
+      const uint32_t count = std::min(s.lanes, p.width - group);
+      Value *valid = b.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, existing, b.getInt64(group));
+      Value *row = s.load(b, p.across(b, b.getInt64(group)), k, count, emitMin(b, valid, b.getInt64(count)));
+      b.CreateAlignedStore(row, b.CreateConstInBoundsGEP1_64(s.type, target, group), alignment);
+    }
   });
 }
 
@@ -83,34 +109,22 @@ void emitPackStep(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, V
   }
 }
 
-void emitPackPanel(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *panel, Value *first, Value *acrossEnd,
-                   Value *kBegin, Value *kEnd) {
-  Value *existing = emitMin(b, b.CreateNUWSub(acrossEnd, first), b.getInt64(width));
-  // What the vector code leaves: all of k for a ragged panel or a strided operand, the last few steps otherwise.
-  llvm::BasicBlock *before = nullptr, *vectorEnd = nullptr;
-  Value *handled = nullptr;
-  if (s.contiguousAlongK() || s.contiguousAcross()) {
-    llvm::BasicBlock *whole = newBlock(b, "whole"), *rest = newBlock(b, "rest");
-    before = b.GetInsertBlock();
-    b.CreateCondBr(b.CreateICmpEQ(existing, b.getInt64(width)), whole, rest);
-    b.SetInsertPoint(whole);
-    handled = s.contiguousAlongK() ? emitWholeEnd(b, kBegin, kEnd, s.lanes) : kEnd;
-    if (s.contiguousAlongK())
-      packAlongK(b, s, width, panel, first, kBegin, handled);
-    else
-      packAcross(b, s, width, panel, first, kBegin, handled);
-    vectorEnd = b.GetInsertBlock();
-    b.CreateBr(rest);
-    b.SetInsertPoint(rest);
+void emitPackPanel(llvm::IRBuilderBase &b, const PackSource &s, uint32_t width, Value *memory, Value *first, Value *acrossEnd,
+                   Value *kBegin, Value *kEnd, bool isRagged) {
+  const Panel panel{s, width, memory, first, b.CreateNUWSub(acrossEnd, b.getInt64(1)), kBegin};
+  if (s.contiguousAcross()) {
+    Value *existing = emitMin(b, b.CreateNUWSub(acrossEnd, first), b.getInt64(width));
+    Value *whole = isRagged ? b.getFalse() : b.CreateICmpEQ(existing, b.getInt64(width));
+    emitIf(
+        b, whole, [&] { packAcross(b, panel, nullptr, kBegin, kEnd); }, [&] { packAcross(b, panel, existing, kBegin, kEnd); });
+    return;
   }
   Value *from = kBegin;
-  if (handled) {
-    llvm::PHINode *phi = b.CreatePHI(b.getInt64Ty(), 2);
-    phi->addIncoming(kBegin, before);
-    phi->addIncoming(handled, vectorEnd);
-    from = phi;
+  if (s.contiguousAlongK()) {
+    from = emitWholeEnd(b, kBegin, kEnd, s.lanes);
+    packAlongK(b, panel, kBegin, from);
   }
-  packElements(b, s, width, panel, first, existing, kBegin, from, kEnd);
+  packElements(b, panel, from, kEnd);
 }
 
 void emitPackRows(llvm::IRBuilderBase &b, const PackSource &s, Value *rows, uint64_t stride, Value *first, Value *acrossEnd,

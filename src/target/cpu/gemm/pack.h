@@ -14,16 +14,17 @@ struct PackSource {
   llvm::Type *type;
   uint32_t lanes;
 
-  llvm::Value *load(llvm::IRBuilderBase &b, llvm::Value *across, llvm::Value *k, uint32_t count) const {
-    return isA ? operand.load(b, across, k, count, nullptr) : operand.load(b, k, across, count, nullptr);
+  llvm::Value *load(llvm::IRBuilderBase &b, llvm::Value *across, llvm::Value *k, uint32_t count, llvm::Value *valid = nullptr) const {
+    return isA ? operand.load(b, across, k, count, valid) : operand.load(b, k, across, count, valid);
   }
   bool contiguousAlongK() const { return operand.contiguous == (isA ? Contiguous::Column : Contiguous::Row); }
   bool contiguousAcross() const { return operand.contiguous == (isA ? Contiguous::Row : Contiguous::Column); }
 };
 
-/// panel[k − kBegin][width] for across in [first, first + width), k in [kBegin, kEnd); across ≥ acrossEnd is zero.
-void emitPackPanel(llvm::IRBuilderBase &b, const PackSource &source, uint32_t width, llvm::Value *panel, llvm::Value *first,
-                   llvm::Value *acrossEnd, llvm::Value *kBegin, llvm::Value *kEnd);
+/// panel[k − kBegin][width] for across in [first, first + width), k in [kBegin, kEnd). What lies past acrossEnd is unspecified. `isRagged`: the
+/// caller has handled whole panels of an operand contiguous across.
+void emitPackPanel(llvm::IRBuilderBase &b, const PackSource &source, uint32_t width, llvm::Value *memory, llvm::Value *first,
+                   llvm::Value *acrossEnd, llvm::Value *kBegin, llvm::Value *kEnd, bool isRagged = false);
 
 /// One step of k of a panel whose columns (rows) all exist, for operands contiguous across.
 void emitPackStep(llvm::IRBuilderBase &b, const PackSource &source, uint32_t width, llvm::Value *target, llvm::Value *first, llvm::Value *k);

@@ -97,7 +97,7 @@ void emitPackColumns(llvm::IRBuilderBase &b, const Plan &plan, const Problem &pr
     panelsBegin = wholeEnd;
   }
   emitLoop(b, panelsBegin, columnEnd, nr,
-           [&](Value *column) { emitPackPanel(b, source, plan.nr(), address(column, kBegin), column, columnEnd, kBegin, kEnd); });
+           [&](Value *column) { emitPackPanel(b, source, plan.nr(), address(column, kBegin), column, columnEnd, kBegin, kEnd, source.contiguousAcross()); });
 }
 
 Value *scratchAt(llvm::IRBuilderBase &b, Value *scratch, uint64_t offset) {

@@ -69,10 +69,15 @@ Plan choosePlan(const VectorFeatures &features, const CacheSizes &caches, uint32
     while (plan.rowBlocks(*extents.m) * plan.columnBlocks(*extents.n) < kWantedBlocks && plan.mc > 8 * plan.mr)
       plan.mc = static_cast<uint32_t>(roundUp(plan.mc / 2, plan.mr));
   }
-  plan.directMc = static_cast<uint32_t>(roundUp(64, plan.mr));
-  plan.directNc = static_cast<uint32_t>(roundUp(256, plan.nr()));
+  plan.directMc = static_cast<uint32_t>(roundUp(128, plan.mr));
+  plan.directNc = static_cast<uint32_t>(roundUp(512, plan.nr()));
   plan.directRows = plan.directMc;
   plan.directColumns = plan.lanes / 2;
+  if (extents.m && extents.n) {
+    const uint64_t rows = (*extents.m + plan.directMc - 1) / plan.directMc;
+    while (rows * ((*extents.n + plan.directNc - 1) / plan.directNc) < kWantedBlocks && plan.directNc > 128)
+      plan.directNc = static_cast<uint32_t>(roundUp(plan.directNc / 2, plan.nr()));
+  }
   return plan;
 }
 

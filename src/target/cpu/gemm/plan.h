@@ -31,11 +31,11 @@ struct Plan {
   uint32_t unroll = 4;  ///< micro-kernel steps of k per iteration
 
   /// Up to these a product runs on the direct path, without a global copy of B: m ≤ directRows, n ≤ directColumns or m·n·k ≤ directWork.
-  uint64_t directRows = 66, directColumns = 4, directWork = 128 * 128 * 128;
+  uint64_t directRows = 132, directColumns = 4, directWork = 128 * 128 * 128;
   /// Fewer rows than this are multiplied straight from B's storage.
   uint64_t packedRows = 4;
   /// Block tile and depth of the direct path.
-  uint32_t directMc = 66, directNc = 256, directKc = 1024; ///< multiples of mr, nr() and lanes
+  uint32_t directMc = 132, directNc = 512, directKc = 1024; ///< multiples of mr, nr() and lanes
 
   uint32_t nr() const { return nrVectors * lanes; }
   bool usesDirect(uint64_t m, uint64_t n, uint64_t k) const {
