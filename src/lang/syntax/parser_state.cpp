@@ -159,8 +159,7 @@ Expr* Parser::checkHeight(Expr* expr) {
   fail("E0112", {file_, expr->range.begin, std::min(expr->range.end, expr->range.begin + 1)},
        "this expression is too long")
       .primary("starts here")
-      .help("split it with `let`; the limit is " + std::to_string(Module::kMaxHeight) +
-            " operators or calls in a row");
+      .help("split it with `let`; the limit is " + std::to_string(Module::kMaxHeight) + " operators or calls in a row");
   return errorExpr();
 }
 
