@@ -133,7 +133,7 @@ def run_fuzzers(totals, seconds, jobs):
     folder = "build-fuzz"
     if not build(totals, folder, ["-DVORTEX_FUZZ=ON", "-DVORTEX_SANITIZE=ON"], ["vortex_fuzzers"], jobs):
         return
-    seeds = [ROOT / top for top in ("examples", "std", "tests/errors") if (ROOT / top).is_dir()]
+    seeds = [ROOT / top for top in ("examples", "std", "tests/errors", "src/lang/syntax/testdata") if (ROOT / top).is_dir()]
     for fuzzer in sorted((ROOT / folder / "bin/fuzz").glob("*")):
         corpus, crashes = ROOT / folder / "corpus" / fuzzer.name, ROOT / folder / "crashes" / fuzzer.name
         corpus.mkdir(parents=True, exist_ok=True)
