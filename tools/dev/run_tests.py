@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIT = "/usr/lib/llvm-19/build/utils/lit/lit.py"
 # LLVM's libraries are not instrumented and keep their registries until exit.
-SANITIZER_ENV = {"ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allocator_may_return_null=1",
+SANITIZER_ENV = {"ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0:allocator_may_return_null=1",
                  "UBSAN_OPTIONS": "print_stacktrace=1", "VORTEX_SANITIZED": "1"}
 
 
