@@ -34,6 +34,7 @@ struct DimBinding {
   std::optional<uint32_t> param;
   uint32_t dim = 0;
   std::vector<uint32_t> fieldPath;
+  bool isScalarValue = false;       ///< the value of the integer parameter `param` itself, not an extent
   std::optional<int64_t> constant;  ///< a const generic or specialised value
 };
 

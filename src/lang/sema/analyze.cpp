@@ -1,0 +1,126 @@
+#include "lang/sema/analyze.h"
+
+#include "base/text.h"
+#include "lang/sema/check/checker.h"
+
+namespace vortex::lang {
+namespace {
+
+Instance request(const Session::DeclaredFunction& declared, bool inKernel) {
+  Instance out;
+  out.item = declared.item;
+  out.scope = declared.scope;
+  out.inKernel = inKernel;
+  out.callSite = declared.item->name.range;
+  return out;
+}
+
+/// Which code a function that nothing calls is checked as.
+bool looksLikeKernelCode(const Session& session, const syn::FunctionItem* item) {
+  const std::string_view body = session.sources.text(item->body->range);
+  for (std::string_view word : {"thread.", "block.", "warp.", "sync_", "atomic_"})
+    if (body.find(word) != std::string_view::npos)
+      return true;
+  bool hasTensor = false;
+  for (const syn::Param& param : item->params)
+    hasTensor = hasTensor || (param.type && session.sources.text(param.type->range).find("Tensor<") != std::string_view::npos);
+  if (!hasTensor)
+    return false;
+  for (std::string_view word : {"from_host", "to_host", "print", "assert", "_npy", "vec!", "Vec", "random.", ".launch"})
+    if (body.find(word) != std::string_view::npos)
+      return false;
+  return true;
+}
+
+void checkMain(Session& session, Program& program, const ItemScope* root) {
+  auto found = root->symbols.find("main");
+  if (found == root->symbols.end() || found->second.kind != SymbolKind::Function || found->second.scope != root)
+    return;
+  auto* item = found->second.item->as<syn::FunctionItem>();
+  if (item->isKernel || !item->params.empty() || !item->generics.params.empty() || item->resultType) {
+    session.sink.error("E0211", item->name.range, "`main` must be `fn main()`")
+        .primary(item->isKernel ? "this is a kernel" : "no parameters, no result")
+        .help("the command line is `args()`");
+    return;
+  }
+  if (Instance* instance = session.instantiate(request({item, found->second.scope, nullptr}, false)))
+    program.main = instance->function;
+}
+
+/// A generic function that nothing instantiated, with stand-in arguments.
+void checkGeneric(Session& session, const Session::DeclaredFunction& declared) {
+  Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
+  GenericEnv env;
+  Type selfType = nullptr;
+  if (declared.impl) {
+    env = checker.representative(declared.impl->generics, {}, declared.scope);
+    checker.generics = env;
+    selfType = checker.resolveType(declared.impl->selfType, DimPolicy::Fresh);
+    if (Checker::isError(selfType))
+      return;
+  }
+  env = checker.representative(declared.item->generics, std::move(env), declared.scope);
+  for (const GenericBinding& binding : env)
+    if (!binding.value.isBound())
+      return;  // no type satisfies the bounds yet
+  Instance made = request(declared, declared.item->isKernel || looksLikeKernelCode(session, declared.item));
+  made.generics = std::move(env);
+  made.selfType = selfType;
+  made.isRepresentative = true;
+  session.instantiate(std::move(made));
+}
+
+void checkTypes(Session& session, ItemScope* root) {
+  for (const auto& [name, symbol] : root->symbols) {
+    if (symbol.scope != root)
+      continue;
+    Checker checker(session, nullptr, session.scratchFunction(), root);
+    if (symbol.kind == SymbolKind::Const) {
+      session.constValue(symbol.item->as<syn::ConstItem>(), root);
+    } else if (symbol.kind == SymbolKind::Enum) {
+      session.structInstance(symbol.item, root, {});
+    } else if (symbol.kind == SymbolKind::Struct) {
+      checker.structAttributes(symbol.item);
+      if (symbol.item->as<syn::StructItem>()->generics.params.empty())
+        checker.structType(session.structInstance(symbol.item, root, {}), DimPolicy::Fresh);
+    } else if (symbol.kind == SymbolKind::Alias) {
+      auto* alias = symbol.item->as<syn::TypeAliasItem>();
+      if (alias->generics.params.empty() && alias->aliased)
+        checker.resolveType(alias->aliased, DimPolicy::Fresh);
+    }
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sources, diag::DiagnosticSink& sink,
+                                 const AnalyzeOptions& options) {
+  auto program = std::make_unique<Program>();
+  Session session(*program, sources, sink, options);
+  ItemScope* scope = session.loadRoot(root);
+  checkTypes(session, scope);
+  checkMain(session, *program, scope);
+  session.checkQueuedBodies();
+  // In source order; the list grows while bodies declare items of their own.
+  for (size_t i = 0; i < session.functions().size(); ++i) {
+    const Session::DeclaredFunction declared = session.functions()[i];
+    if (!declared.item->body || session.isInstantiated(declared.item) || declared.item->name.text == "main")
+      continue;
+    const bool isGeneric = !declared.item->generics.params.empty() || declared.impl;
+    if (isGeneric && options.checkUninstantiated)
+      checkGeneric(session, declared);
+    else if (!isGeneric)
+      session.instantiate(request(declared, declared.item->isKernel || looksLikeKernelCode(session, declared.item)));
+    session.checkQueuedBodies();
+  }
+  std::erase_if(program->functions, [](const std::unique_ptr<Function>& function) { return !function->body; });
+  std::erase_if(program->kernels, [](const Function* function) { return !function->body; });
+  std::sort(program->kernels.begin(), program->kernels.end(), [](const Function* a, const Function* b) {
+    return std::tuple(a->range.file.value, a->range.begin, a->uniqueName) < std::tuple(b->range.file.value, b->range.begin, b->uniqueName);
+  });
+  if (!sink.hasErrors())
+    analyzeKernels(*program, sink);
+  return program;
+}
+
+}  // namespace vortex::lang

@@ -1,0 +1,111 @@
+// Barriers, warp operations, atomics.
+#include "lang/sema/builtin/table.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+
+Expr* checkBarrier(BuiltinCall& call) { return call.c.makeBuiltin(call.row.id, call.c.types.unit(), call.range(), {}); }
+
+Expr* checkStage(BuiltinCall& call) {
+  call.c.notYet(call.nameRange, base::concat("`", call.row.name, "`"));
+  return call.failed();
+}
+
+Expr* checkShuffle(BuiltinCall& call) {
+  Expr* value = call.arg(0, call.expected);
+  Expr* lane = call.arg(1, call.c.types.scalar(Scalar::U32));
+  if (Checker::isError(value) || Checker::isError(lane))
+    return call.failed();
+  if (value->type->kind != TypeKind::Scalar)
+    return call.wrongArg(value, "a number");
+  if (lane->type->kind != TypeKind::Scalar || !isInteger(lane->type->scalar))
+    return call.wrongArg(lane, "an integer lane");
+  lane = call.c.cast(lane, call.c.types.scalar(Scalar::U32));
+  return call.c.makeBuiltin(call.row.id, value->type, call.range(), {value, lane});
+}
+
+Expr* checkWarpReduce(BuiltinCall& call) {
+  Expr* value = call.arg(0, call.expected);
+  if (Checker::isError(value) || value->type->kind != TypeKind::Scalar || value->type->scalar == Scalar::Bool)
+    return call.wrongArg(value, "a number");
+  return call.c.makeBuiltin(call.row.id, value->type, call.range(), {value});
+}
+
+Expr* checkWarpVote(BuiltinCall& call) {
+  Expr* value = call.arg(0);
+  if (Checker::isError(value) || !value->type->isScalar(Scalar::Bool))
+    return call.wrongArg(value, "a condition");
+  Type type = call.row.id == Builtin::WarpBallot ? call.c.types.scalar(Scalar::U32) : call.c.types.boolean();
+  return call.c.makeBuiltin(call.row.id, type, call.range(), {value});
+}
+
+namespace {
+
+std::optional<int64_t> option(BuiltinCall& call, size_t at, std::initializer_list<std::string_view> names, int64_t fallback, std::string_view what) {
+  if (!call.has(at))
+    return fallback;
+  auto* name = call.placed[at]->tryAs<syn::DotNameExpr>();
+  int64_t index = 0;
+  std::string known;
+  for (std::string_view candidate : names) {
+    if (name && name->name.text == candidate)
+      return index;
+    known += (known.empty() ? "." : ", .") + std::string(candidate);
+    ++index;
+  }
+  call.c.error("E0309", call.placed[at]->range, base::concat("this is not ", what)).help("write one of " + known);
+  return std::nullopt;
+}
+
+bool atomicAllowed(Builtin id, Scalar scalar) {
+  const uint32_t width = bitWidth(scalar);
+  if (width != 32 && width != 64)
+    return false;
+  const bool isBits = id == Builtin::AtomicAnd || id == Builtin::AtomicOr || id == Builtin::AtomicXor;
+  return !isBits || isInteger(scalar);
+}
+
+}  // namespace
+
+Expr* checkAtomic(BuiltinCall& call) {
+  Checker& c = call.c;
+  const bool isLoad = call.row.id == Builtin::AtomicLoad, isCompare = call.row.id == Builtin::AtomicCompareExchange;
+  const size_t values = isLoad ? 0 : isCompare ? 2 : 1;
+  Expr* place = call.rawArg(0);
+  if (Checker::isError(place))
+    return call.failed();
+  if (place->kind == ExprKind::Ref)
+    place = place->args[0];
+  else {
+    c.error("E0303", place->range, base::concat("`", call.row.name, "` needs a place")).help(base::concat("lend the element: `", call.row.name, "(&mut ", c.session.sources.text(place->range), ", …)`"));
+    return call.failed();
+  }
+  if (place->kind != ExprKind::Element || !place->args[0]->type->isTensor() || place->type->kind != TypeKind::Scalar) {
+    c.error("E0303", place->range, base::concat("`", call.row.name, "` works on an element of a tensor, not on `", c.text(place->type), "`"));
+    return call.failed();
+  }
+  if (!isLoad && !c.checkWritable(place, place->range, "changed"))
+    return call.failed();
+  if (!atomicAllowed(call.row.id, place->type->scalar)) {
+    c.error("E0303", place->range, base::concat("`", call.row.name, "` does not exist for `", c.text(place->type), "`")).primary("atomics work on 32- and 64-bit elements");
+    return call.failed();
+  }
+  std::vector<Expr*> args{place};
+  for (size_t i = 1; i <= values; ++i) {
+    Expr* value = call.arg(i, place->type);
+    if (!Checker::isError(value))
+      value = c.convert(value, place->type, Site::Argument, place->range, "`" + c.text(place->type) + "`");
+    if (Checker::isError(value))
+      return call.failed();
+    args.push_back(value);
+  }
+  auto order = option(call, values + 1, {"relaxed", "acquire", "release", "acq_rel"}, 0, "a memory order");
+  auto scope = option(call, values + 2, {"block", "device", "system"}, 1, "a scope");
+  if (!order || !scope)
+    return call.failed();
+  Type result = call.row.id == Builtin::AtomicStore ? c.types.unit() : place->type;
+  return c.makeBuiltin(call.row.id, result, call.range(), std::move(args), {*order, *scope});
+}
+
+}  // namespace vortex::lang

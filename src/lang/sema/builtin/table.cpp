@@ -1,0 +1,241 @@
+#include "lang/sema/builtin/table.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+namespace {
+
+constexpr auto kEverywhere = BuiltinPlace::Anywhere;
+constexpr auto kHost = BuiltinPlace::Host;
+constexpr auto kKernel = BuiltinPlace::Kernel;
+constexpr uint8_t kElementwise = kNumber | kTensor;
+
+constexpr BuiltinRow kRows[] = {
+    {"exp", Builtin::Exp, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"exp2", Builtin::Exp2, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"log", Builtin::Log, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"log2", Builtin::Log2, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"log10", Builtin::Log10, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"sin", Builtin::Sin, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"cos", Builtin::Cos, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"tan", Builtin::Tan, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"asin", Builtin::Asin, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"acos", Builtin::Acos, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"atan", Builtin::Atan, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"atan2", Builtin::Atan2, kEverywhere, kElementwise, "y, x", checkFloatMath},
+    {"sinh", Builtin::Sinh, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"cosh", Builtin::Cosh, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"tanh", Builtin::Tanh, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"erf", Builtin::Erf, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"sqrt", Builtin::Sqrt, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"rsqrt", Builtin::Rsqrt, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"cbrt", Builtin::Cbrt, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"sigmoid", Builtin::Sigmoid, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"floor", Builtin::Floor, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"ceil", Builtin::Ceil, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"round", Builtin::Round, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"trunc", Builtin::Trunc, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"pow", Builtin::Pow, kEverywhere, kElementwise, "x, y", checkFloatMath},
+    {"fma", Builtin::Fma, kEverywhere, kElementwise, "a, b, c", checkFloatMath},
+    {"abs", Builtin::Abs, kEverywhere, kElementwise, "x", checkNumericMath},
+    {"sign", Builtin::Sign, kEverywhere, kElementwise, "x", checkNumericMath},
+    {"clamp", Builtin::Clamp, kEverywhere, kElementwise, "x, low, high", checkNumericMath},
+    {"min", Builtin::Min, kEverywhere, kElementwise, "x, y?, dim?, keepdim?", checkMinMax},
+    {"max", Builtin::Max, kEverywhere, kElementwise, "x, y?, dim?, keepdim?", checkMinMax},
+    {"select", Builtin::Select, kEverywhere, kNoMethod, "condition, a, b", checkSelect},
+    {"is_nan", Builtin::IsNan, kEverywhere, kElementwise, "x", checkFloatTest},
+    {"is_inf", Builtin::IsInf, kEverywhere, kElementwise, "x", checkFloatTest},
+    {"popcount", Builtin::Popcount, kEverywhere, kElementwise, "x", checkIntegerMath},
+    {"clz", Builtin::Clz, kEverywhere, kElementwise, "x", checkIntegerMath},
+    {"ctz", Builtin::Ctz, kEverywhere, kElementwise, "x", checkIntegerMath},
+    {"mul_hi", Builtin::MulHi, kEverywhere, kElementwise, "a, b", checkIntegerMath},
+    {"ceil_div", Builtin::CeilDiv, kEverywhere, kElementwise, "a, b", checkIntegerMath},
+    {"range", Builtin::VecRange, kEverywhere, kNoMethod, "begin, end?, step?", checkRangeCall},
+
+    {"zeros", Builtin::Zeros, kEverywhere, kNoMethod, "shape?", checkZeros},
+    {"Tensor.zeros", Builtin::Zeros, kEverywhere, kNoMethod, "shape?", checkZeros},
+    {"full", Builtin::Full, kEverywhere, kNoMethod, "value, shape?", checkFull},
+    {"Tensor.full", Builtin::Full, kEverywhere, kNoMethod, "value, shape?", checkFull},
+    {"arange", Builtin::Arange, kKernel, kNoMethod, "count", checkArange},
+    {"transpose", Builtin::Transpose, kKernel, kTensor, "x, permutation?", checkTranspose},
+    {"reshape", Builtin::Reshape, kKernel, kTensor, "x, shape", checkReshape},
+    {"broadcast", Builtin::Reshape, kKernel, kTensor, "x, shape", checkBroadcastTo},
+    {"sum", Builtin::ReduceSum, kKernel, kTensor, "x, dim?, keepdim?", checkReduction},
+    {"prod", Builtin::ReduceProd, kKernel, kTensor, "x, dim?, keepdim?", checkReduction},
+    {"mean", Builtin::ReduceMean, kKernel, kTensor, "x, dim?, keepdim?", checkReduction},
+    {"softmax", Builtin::Softmax, kKernel, kTensor, "x, dim?", checkAlongDim},
+    {"cumsum", Builtin::CumSum, kKernel, kTensor, "x, dim?", checkAlongDim},
+    {"mask_upper_triangle", Builtin::MaskUpperTriangle, kKernel, kTensor, "x, value", checkMaskUpperTriangle},
+
+    {"sync_block", Builtin::SyncBlock, kKernel, kNoMethod, "", checkBarrier},
+    {"sync_warp", Builtin::SyncWarp, kKernel, kNoMethod, "", checkBarrier},
+    {"stage", Builtin::Copy, kKernel, kNoMethod, "view", checkStage},
+    {"async_stage", Builtin::Copy, kKernel, kNoMethod, "view, buffer", checkStage},
+    {"warp.shuffle_xor", Builtin::ShuffleXor, kKernel, kNoMethod, "value, mask", checkShuffle},
+    {"warp.shuffle_up", Builtin::ShuffleUp, kKernel, kNoMethod, "value, delta", checkShuffle},
+    {"warp.shuffle_down", Builtin::ShuffleDown, kKernel, kNoMethod, "value, delta", checkShuffle},
+    {"warp.broadcast", Builtin::ShuffleIndex, kKernel, kNoMethod, "value, lane", checkShuffle},
+    {"warp.sum", Builtin::WarpSum, kKernel, kNoMethod, "value", checkWarpReduce},
+    {"warp.max", Builtin::WarpMax, kKernel, kNoMethod, "value", checkWarpReduce},
+    {"warp.min", Builtin::WarpMin, kKernel, kNoMethod, "value", checkWarpReduce},
+    {"warp.ballot", Builtin::WarpBallot, kKernel, kNoMethod, "condition", checkWarpVote},
+    {"warp.any", Builtin::WarpAny, kKernel, kNoMethod, "condition", checkWarpVote},
+    {"warp.all", Builtin::WarpAll, kKernel, kNoMethod, "condition", checkWarpVote},
+    {"atomic_add", Builtin::AtomicAdd, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
+    {"atomic_min", Builtin::AtomicMin, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
+    {"atomic_max", Builtin::AtomicMax, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
+    {"atomic_and", Builtin::AtomicAnd, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
+    {"atomic_or", Builtin::AtomicOr, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
+    {"atomic_xor", Builtin::AtomicXor, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
+    {"atomic_exchange", Builtin::AtomicExchange, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
+    {"atomic_compare_exchange", Builtin::AtomicCompareExchange, kKernel, kNoMethod, "place, expected, value, order?, scope?", checkAtomic},
+    {"atomic_load", Builtin::AtomicLoad, kKernel, kNoMethod, "place, order?, scope?", checkAtomic},
+    {"atomic_store", Builtin::AtomicStore, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
+
+    {"print", Builtin::Print, kEverywhere, kNoMethod, "*", checkPrint},
+    {"format", Builtin::Format, kHost, kNoMethod, "*", checkPrint},
+    {"assert", Builtin::Assert, kEverywhere, kNoMethod, "condition, *", checkAssert},
+    {"assert_close", Builtin::AssertClose, kHost, kNoMethod, "actual, expected, rtol?, atol?", checkAssertPair},
+    {"assert_eq", Builtin::AssertEqual, kHost, kNoMethod, "actual, expected", checkAssertPair},
+    {"args", Builtin::Args, kHost, kNoMethod, "", checkArgs},
+    {"load_npy", Builtin::LoadNpy, kHost, kNoMethod, "path", checkLoadNpy},
+    {"save_npy", Builtin::SaveNpy, kHost, kNoMethod, "path, value", checkSaveNpy},
+    {"read_file", Builtin::ReadFile, kHost, kNoMethod, "path", checkFile},
+    {"read_text", Builtin::ReadText, kHost, kNoMethod, "path", checkFile},
+    {"write_file", Builtin::WriteFile, kHost, kNoMethod, "path, content", checkFile},
+    {"random.normal", Builtin::RandomNormal, kHost, kNoMethod, "shape, seed?, mean?, std?", checkRandom},
+    {"random.uniform", Builtin::RandomUniform, kHost, kNoMethod, "shape, seed?, low?, high?", checkRandom},
+    {"random.integer", Builtin::RandomInteger, kHost, kNoMethod, "shape, seed?, low?, high?", checkRandom},
+    {"time", Builtin::Time, kHost, kNoMethod, "closure", checkTime},
+    {"exit", Builtin::Exit, kHost, kNoMethod, "status?", checkExit},
+    {"parse_int", Builtin::ParseInt, kHost, kText, "text", checkParse},
+    {"parse_float", Builtin::ParseFloat, kHost, kText, "text", checkParse},
+    {"to_text", Builtin::ToText, kHost, kAny, "value", checkToText},
+    {"Tensor.from_host", Builtin::FromHost, kHost, kNoMethod, "values, shape?", checkFromHost},
+    {"to_host", Builtin::ToHost, kHost, kTensor, "tensor", checkToHost},
+    {"copy", Builtin::Copy, kHost, kTensor | kVec, "value", checkCopy},
+    {"len", Builtin::Len, kEverywhere, kTensor | kVec | kText | kArray, "value", checkLen},
+    {"push", Builtin::Push, kHost, kVec, "vec, value", checkPush},
+    {"pop", Builtin::Pop, kHost, kVec, "vec", checkPop},
+    {"Vec.filled", Builtin::VecFill, kHost, kNoMethod, "count, value", checkVecFill},
+    {"Vec.range", Builtin::VecRange, kHost, kNoMethod, "begin, end", checkVecRange},
+    {"map", Builtin::Map, kHost, kVec, "vec, closure", checkMap},
+    {"fold", Builtin::Fold, kHost, kVec, "vec, initial, closure", checkFold},
+    {"sort", Builtin::SortVec, kHost, kVec, "vec", checkSort},
+};
+
+// Only as methods: their plain names are too common to take.
+bool onlyMethod(std::string_view name) {
+  for (std::string_view method : {"to_host", "copy", "len", "push", "pop", "map", "fold", "sort"})
+    if (name == method)
+      return true;
+  return false;
+}
+
+uint8_t receiverBit(Type type) {
+  switch (type->kind) {
+  case TypeKind::Scalar: return kNumber;
+  case TypeKind::Tensor: return kTensor;
+  case TypeKind::Vec: return kVec;
+  case TypeKind::String: return kText;
+  case TypeKind::Array: return kArray;
+  default: return 0;
+  }
+}
+
+struct ParamList {
+  std::vector<std::string_view> names;
+  size_t required = 0;
+  bool isVariadic = false;
+};
+
+ParamList parseParams(std::string_view text) {
+  ParamList out;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    std::string_view name = text.substr(0, comma);
+    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 2);
+    if (name == "*") {
+      out.isVariadic = true;
+      break;
+    }
+    if (name.back() == '?')
+      name.remove_suffix(1);
+    else
+      ++out.required;
+    out.names.push_back(name);
+  }
+  return out;
+}
+
+}  // namespace
+
+const BuiltinRow* findBuiltin(std::string_view name) {
+  if (onlyMethod(name))
+    return nullptr;
+  for (const BuiltinRow& row : kRows)
+    if (row.name == name)
+      return &row;
+  return nullptr;
+}
+const BuiltinRow* findBuiltinMethod(std::string_view name, Type receiver) {
+  for (const BuiltinRow& row : kRows)
+    if (row.name == name && (row.receivers & receiverBit(receiver)) != 0)
+      return &row;
+  return nullptr;
+}
+bool isBuiltinName(std::string_view name) { return findBuiltin(name) != nullptr; }
+bool isBuiltinMethod(std::string_view name) {
+  for (const BuiltinRow& row : kRows)
+    if (row.name == name && row.receivers != kNoMethod)
+      return true;
+  return false;
+}
+bool isBuiltinNamespace(std::string_view name) { return name == "Tensor" || name == "Vec" || name == "random" || name == "warp"; }
+std::vector<std::string> builtinsIn(std::string_view space) {
+  std::vector<std::string> names;
+  for (const BuiltinRow& row : kRows)
+    if (row.name.size() > space.size() && row.name.substr(0, space.size()) == space && row.name[space.size()] == '.')
+      names.emplace_back(row.name.substr(space.size() + 1));
+  return names;
+}
+std::vector<std::string> builtinMethodsOf(Type receiver) {
+  std::vector<std::string> names;
+  for (const BuiltinRow& row : kRows)
+    if ((row.receivers & receiverBit(receiver)) != 0)
+      names.emplace_back(row.name);
+  return names;
+}
+void addBuiltinNames(std::vector<std::string>& names) {
+  for (const BuiltinRow& row : kRows)
+    if (row.name.find('.') == std::string_view::npos && !onlyMethod(row.name))
+      names.emplace_back(row.name);
+}
+
+Expr* BuiltinCall::wrongArg(const Expr* arg, std::string_view needs) {
+  if (!Checker::isError(arg))
+    c.error("E0303", arg->range, base::concat("`", row.name, "` needs ", needs, ", not `", c.text(arg->type), "`"));
+  return failed();
+}
+
+Expr* Checker::callBuiltin(const BuiltinRow& row, const syn::CallExpr* call, const syn::Name& name, Expr* receiver,
+                           syn::List<syn::GenericArg> genericArgs, Type expected) {
+  if (row.place == BuiltinPlace::Kernel && instance && !inKernel()) {
+    auto builder = error("E0406", name.range, base::concat("`", row.name, "` exists only in kernels"));
+    if ((row.receivers & kTensor) != 0)
+      builder.help("move the expression into a `kernel`, or read the data back with `.to_host()`");
+    builder.emit();
+    return failedCall(call);
+  }
+  if (row.place == BuiltinPlace::Host && inKernel()) {
+    error("E0407", name.range, base::concat("`", row.name, "` exists only in host code, not in kernels"));
+    return failedCall(call);
+  }
+  const ParamList params = parseParams(row.params);
+  BuiltinCall made{*this, row, call, name.range, receiver, genericArgs, expected, {}};
+  if (!placeArgs(call, params.names, receiver ? 1 : 0, params.required, made.placed, row.name, params.isVariadic))
+    return failedCall(call);
+  return row.check(made);
+}
+
+}  // namespace vortex::lang

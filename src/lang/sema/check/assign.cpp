@@ -1,0 +1,151 @@
+// Assignment and what may be written.
+#include "lang/sema/check/checker.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+namespace {
+
+BinaryOp lowerOp(syn::BinaryOp op) {
+  switch (op) {
+  case syn::BinaryOp::Sub: return BinaryOp::Sub;
+  case syn::BinaryOp::Mul: return BinaryOp::Mul;
+  case syn::BinaryOp::Div: return BinaryOp::Div;
+  case syn::BinaryOp::Rem: return BinaryOp::Rem;
+  case syn::BinaryOp::Pow: return BinaryOp::Pow;
+  case syn::BinaryOp::Shl: return BinaryOp::Shl;
+  case syn::BinaryOp::Shr: return BinaryOp::Shr;
+  case syn::BinaryOp::BitAnd: return BinaryOp::BitAnd;
+  case syn::BinaryOp::BitOr: return BinaryOp::BitOr;
+  case syn::BinaryOp::BitXor: return BinaryOp::BitXor;
+  default: return BinaryOp::Add;
+  }
+}
+
+bool holdsTensor(Type type) {
+  return type->isTensor() || (type->kind == TypeKind::Array && holdsTensor(type->elem));
+}
+
+}  // namespace
+
+bool Checker::checkWritable(Expr* place, SourceRange range, std::string_view what) {
+  Expr* at = place;
+  while (true) {
+    switch (at->kind) {
+    case ExprKind::Element:
+    case ExprKind::Slice:
+      if (at->args[0]->type->isTensor() && at->args[0]->type->isValue && at->args[0]->kind == ExprKind::Var) {
+        error("E0412", range, base::concat("`", at->args[0]->variable->name, "` is a value without a memory space and cannot be ", what, " by element"))
+            .label(at->args[0]->variable->range, "declared here")
+            .help("give it a space (`@shared`, `@local`), or make it the result: `var out: <result type>` … `return out`");
+        return false;
+      }
+      if (at->args[0]->type->isTensor() && at->args[0]->type->space == Space::Constant && !at->args[0]->type->isValue) {
+        error("E0317", range, "constant memory cannot be written");
+        return false;
+      }
+      at = at->args[0];
+      continue;
+    case ExprKind::Field: at = at->args[0]; continue;
+    case ExprKind::Deref: {
+      Type ref = at->args[0]->type;
+      if (ref->isMutable)
+        return true;
+      auto builder = error("E0317", range, base::concat("this cannot be ", what, ": it is behind a `&` reference"));
+      if (at->args[0]->kind == ExprKind::Var)
+        builder.label(at->args[0]->variable->range, "declare it `" + text(types.ref(ref->elem, true)) + "` to write through it");
+      return false;
+    }
+    case ExprKind::Var: break;
+    case ExprKind::Unit: return false;
+    default: error("E0316", range, base::concat("this is not a place that can be ", what)); return false;
+    }
+    break;
+  }
+  const Variable* variable = at->variable;
+  if (variable->isVar || holdsTensor(variable->type)) {
+    if (!variable->isParam || variable->isVar)
+      return true;
+    error("E0315", range, base::concat("the parameter `", variable->name, "` is passed by value and cannot be ", what))
+        .label(variable->range, "passed by value here")
+        .help(base::concat("take it by reference: `", variable->name, ": &mut ", text(variable->type), "`"));
+    return false;
+  }
+  auto builder = error("E0315", range, base::concat("`", variable->name, "` cannot be ", what, ": it is not a `var`"));
+  builder.label(variable->range, variable->isParam ? "a parameter" : "declared here");
+  if (variable->isParam)
+    builder.help(base::concat("copy it first: `var ", variable->name, " = ", variable->name, "`"));
+  else
+    builder.help(base::concat("declare it with `var ", variable->name, "`"));
+  return false;
+}
+
+Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
+  Expr* target = check(expr->target);
+  if (target->type->kind == TypeKind::Ref)  // assigning to a reference writes what it refers to
+    target = deref(target);
+  if (isError(target)) {
+    check(expr->value);
+    return errorExpr(expr->range);
+  }
+  Type hint = target->type;
+  if (expr->isCompound && hint->kind == TypeKind::Scalar && (expr->op == syn::BinaryOp::Shl || expr->op == syn::BinaryOp::Shr))
+    hint = nullptr;
+  if (expr->isCompound && expr->op == syn::BinaryOp::MatMul) {
+    error("E0303", expr->opRange, "`@=` does not exist").help("write `a = a @ b`");
+    return errorExpr(expr->range);
+  }
+  Expr* value = expr->isCompound ? this->value(expr->value, hint) : check(expr->value, hint);
+  if (isError(value) || !checkWritable(target, expr->target->range, "assigned"))
+    return errorExpr(expr->range);
+  const bool intoTensor = target->type->isTensor() || (target->kind == ExprKind::Element && target->args[0]->type->isTensor());
+  value = expr->isCompound ? compoundValue(expr, target, value) : value;
+  if (isError(value))
+    return errorExpr(expr->range);
+  const bool shift = expr->isCompound && (expr->op == syn::BinaryOp::Shl || expr->op == syn::BinaryOp::Shr);
+  if (!shift || value->type->isTensor() != target->type->isTensor())
+    value = intoTensor ? storeConvert(value, target->type, expr->target->range, "`" + text(target->type) + "`")
+                       : convert(value, target->type, Site::Assign, expr->target->range, "`" + text(target->type) + "`");
+  if (isError(value))
+    return errorExpr(expr->range);
+  if (target->type->isTensor() && !inKernel() && instance && (expr->isCompound || target->kind == ExprKind::Slice)) {
+    hostTensorArithmetic(expr->range);
+    return errorExpr(expr->range);
+  }
+  Expr* out = make(ExprKind::Assign, types.unit(), expr->range, {target, value});
+  out->hasOp = expr->isCompound;
+  out->binaryOp = lowerOp(expr->op);
+  if (target->kind == ExprKind::Var)
+    variableDims.erase(target->variable);
+  return out;
+}
+
+/// The right side of `op=` in the target's type: checked as the operation would be, then converted.
+Expr* Checker::compoundValue(const syn::AssignExpr* expr, Expr*& target, Expr* value) {
+  const BinaryOp op = lowerOp(expr->op);
+  Expr* lhs = target;
+  if (lhs->kind == ExprKind::Var)
+    retypeProvisional(lhs, value->type->isTensor() ? value->type->elem : value->type);
+  // Only for its checks: the operation is evaluated once, on the place itself.
+  const size_t before = session.sink.errorCount();
+  Expr* result = binary(op, lhs, value, expr->range, expr->opRange);
+  if (isError(result) || session.sink.errorCount() != before)
+    return errorExpr(expr->range);
+  if (result->type->isTensor() && !target->type->isTensor()) {
+    return mismatch(result, target->type, expr->target->range, "`" + text(target->type) + "`");
+  }
+  if (target->type->isTensor() && !sameShape(result->type, target->type)) {
+    error("E0304", expr->opRange, base::concat("the result has the shape `", shapeText(result->type), "`, the target `", shapeText(target->type), "`"));
+    return errorExpr(expr->range);
+  }
+  Expr* rhs = result->args[1];
+  Type elem = target->type->isTensor() ? target->type->elem : target->type;
+  Type from = rhs->type->isTensor() ? rhs->type->elem : rhs->type;
+  if (from != elem && from->kind == TypeKind::Scalar && elem->kind == TypeKind::Scalar && result->args[0]->kind == ExprKind::Cast) {
+    // The target would have to widen: `u8 += u32`.
+    return mismatch(rhs, target->type, expr->target->range, "`" + text(target->type) + "`");
+  }
+  return rhs;
+}
+
+}  // namespace vortex::lang

@@ -1,0 +1,384 @@
+// Calls: what is called, arguments by position and name, instances, launches.
+#include "lang/sema/builtin/table.h"
+#include "lang/sema/check/checker.h"
+#include "lang/sema/check/names.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+
+Expr* Checker::checkCall(const syn::CallExpr* call, Type expected) {
+  if (auto* name = call->callee->tryAs<syn::NameExpr>()) {
+    if (const Local* local = findLocal(name->name.text)) {
+      if (!local->variable) {
+        error("E0328", name->range, base::concat("`", name->name.text, "` is a number and cannot be called"));
+        return failedCall(call);
+      }
+      return callClosure(call, check(name));
+    }
+    if (const Symbol* symbol = items->find(name->name.text))
+      return callSymbol(*symbol, call, name->name, name->hasGenericArgs, name->genericArgs, expected);
+    if (const BuiltinRow* row = findBuiltin(name->name.text))
+      return callBuiltin(*row, call, name->name, nullptr, name->genericArgs, expected);
+    if (!findGeneric(generics, name->name.text))
+      unknownName(name->name);
+    else
+      error("E0328", name->range, base::concat("`", name->name.text, "` cannot be called"));
+    return failedCall(call);
+  }
+  if (auto* member = call->callee->tryAs<syn::MemberExpr>())
+    return callMember(call, member, expected);
+  if (auto* inner = call->callee->tryAs<syn::CallExpr>())
+    if (auto* member = inner->callee->tryAs<syn::MemberExpr>(); member && member->name.text == "launch")
+      if (const Symbol* symbol = findSymbol(member->base); symbol && symbol->kind == SymbolKind::Function)
+        return callLaunched(call, inner, *symbol, expected);
+  return callClosure(call, check(call->callee));
+}
+
+/// After an error about the callee the arguments are still checked.
+Expr* Checker::failedCall(const syn::CallExpr* call) {
+  for (const syn::Arg& arg : call->args)
+    if (arg.value && !arg.value->is<syn::ClosureExpr>() && !arg.value->is<syn::DotNameExpr>())
+      check(arg.value);
+  return errorExpr(call->range);
+}
+
+Expr* Checker::callClosure(const syn::CallExpr* call, Expr* callee) {
+  callee = deref(callee);
+  if (isError(callee))
+    return failedCall(call);
+  if (callee->type->kind != TypeKind::Closure) {
+    error("E0328", call->callee->range, "`" + text(callee->type) + "` cannot be called");
+    return failedCall(call);
+  }
+  const std::vector<Type>& params = callee->type->elems;
+  if (params.size() != call->args.size()) {
+    error("E0308", call->range, base::concat("this closure takes ", params.size(), " argument", params.size() == 1 ? "" : "s", ", not ", call->args.size()));
+    return failedCall(call);
+  }
+  std::vector<Expr*> args{callee};
+  for (size_t i = 0; i < params.size(); ++i) {
+    Expr* arg = convert(check(call->args[i].value, params[i]), params[i], Site::Argument);
+    if (isError(arg))
+      return errorExpr(call->range);
+    args.push_back(arg);
+  }
+  return make(ExprKind::CallClosure, callee->type->elem, call->range, std::move(args));
+}
+
+Expr* Checker::callSymbol(const Symbol& symbol, const syn::CallExpr* call, const syn::Name& name, bool hasGenerics,
+                          syn::List<syn::GenericArg> args, Type expected, const LaunchSpec* launch) {
+  if (symbol.kind != SymbolKind::Function) {
+    auto builder = error("E0328", name.range, base::concat("`", name.text, "` is not a function"));
+    if (symbol.kind == SymbolKind::Struct)
+      builder.help(base::concat("to make a value write `", name.text, " { … }`"));
+    builder.emit();
+    return failedCall(call);
+  }
+  FunctionCall target;
+  target.item = symbol.item->as<syn::FunctionItem>();
+  target.scope = symbol.scope;
+  target.name = name;
+  target.explicitGenerics = hasGenerics ? args : syn::List<syn::GenericArg>{};
+  target.launch = launch;
+  return callFunction(target, call, expected);
+}
+
+bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string_view>& params, size_t first, size_t required,
+                        std::vector<const syn::Expr*>& placed, std::string_view callee, bool variadic) {
+  placed.assign(params.size(), nullptr);
+  size_t next = first;
+  const auto plural = [](size_t n) { return n == 1 ? "" : "s"; };
+  for (const syn::Arg& arg : call->args) {
+    if (!arg.value)
+      continue;
+    size_t at = next;
+    if (arg.name.isPresent()) {
+      for (at = first; at < params.size() && params[at] != arg.name.text; ++at) {
+      }
+      if (at == params.size()) {
+        auto builder = error("E0309", arg.name.range, base::concat("`", callee, "` has no parameter `", arg.name.text, "`"));
+        std::vector<std::string> names(params.begin() + static_cast<ptrdiff_t>(first), params.end());
+        if (std::string close = nearest(arg.name.text, names); !close.empty())
+          builder.help("did you mean `" + close + "`?");
+        else if (!names.empty())
+          builder.help("its parameters are " + base::join(names, ", "));
+        return false;
+      }
+    } else {
+      ++next;
+    }
+    if (at >= placed.size()) {
+      if (variadic) {
+        placed.push_back(arg.value);
+        continue;
+      }
+      error("E0308", arg.range, base::concat("`", callee, "` takes ", params.size() - first, " argument", plural(params.size() - first), ", but ", call->args.size(), " are given"));
+      return false;
+    }
+    if (placed[at]) {
+      error("E0309", arg.range, base::concat("`", params[at], "` is given twice")).label(placed[at]->range, "first given here");
+      return false;
+    }
+    placed[at] = arg.value;
+  }
+  for (size_t i = first; i < required; ++i)
+    if (!placed[i]) {
+      const SourceRange close{call->range.file, call->range.end - 1, call->range.end};
+      error("E0308", close, base::concat("`", callee, "` needs the argument `", params[i], "`"));
+      return false;
+    }
+  return true;
+}
+
+bool Checker::mayCall(const syn::FunctionItem* item, SourceRange range, bool hasLaunch) {
+  if (item->isKernel && inKernel()) {
+    error("E0408", range, base::concat("a kernel cannot call the kernel `", item->name.text, "`")).help("move the shared part into a `fn` and call it from both");
+    return false;
+  }
+  if (!item->isKernel && hasLaunch) {
+    error("E0410", range, base::concat("`", item->name.text, "` is not a kernel and cannot be launched"));
+    return false;
+  }
+  if (!instance) {
+    error("E0310", range, "a constant cannot call a function");
+    return false;
+  }
+  return true;
+}
+
+/// Checks the arguments, learning generic values from them; empty after an error.
+bool Checker::checkArgs(FunctionCall& target, const std::vector<const syn::Expr*>& placed, GenericEnv& env, Type expected, std::vector<Expr*>& args) {
+  const syn::FunctionItem* item = target.item;
+  args.assign(placed.size(), nullptr);
+  bool ok = true;
+  const auto checkOne = [&](size_t i, Type hint) {
+    args[i] = check(placed[i], hint);
+    ok = ok && !isError(args[i]);
+    if (!isError(args[i]) && item->params[i].type)
+      infer(item->params[i].type, args[i]->type, env, target.scope);
+  };
+  if (target.receiver)
+    args[0] = target.receiver;
+  // Values with types of their own first; plain numbers, closures and `.names` take theirs from the parameters.
+  const auto waits = [&](const syn::Expr* expr) {
+    if (auto* ref = expr->tryAs<syn::RefExpr>())
+      expr = ref->operand;
+    return isUntyped(expr) || expr->is<syn::ClosureExpr>() || expr->is<syn::DotNameExpr>() || expr->is<syn::ArrayExpr>() || expr->is<syn::CallExpr>();
+  };
+  for (size_t i = 0; i < placed.size(); ++i)
+    if (placed[i] && !waits(placed[i]))
+      checkOne(i, nullptr);
+  if (expected && item->resultType && expected->kind != TypeKind::Unit)
+    for (const GenericBinding& binding : env)
+      if (!binding.value.isBound()) {
+        infer(item->resultType, expected, env, target.scope);
+        break;
+      }
+  for (size_t i = 0; i < placed.size(); ++i)
+    if (placed[i] && !args[i])
+      checkOne(i, hintFor(item->params[i].type, env, target));
+  return ok;
+}
+
+/// The parameter's type as far as it is known, with extents of their own; null if generics are missing.
+Type Checker::hintFor(const syn::Type* written, const GenericEnv& env, const FunctionCall& target) {
+  if (!written)
+    return nullptr;
+  for (const GenericBinding& binding : env)
+    if (!binding.value.isBound() && session.sources.text(written->range).find(binding.name) != std::string_view::npos) {
+      // `f: fn(T) -> U`: the parameters may be known while the result is not.
+      auto* closure = written->tryAs<syn::FunctionType>();
+      if (!closure)
+        return nullptr;
+      std::vector<Type> params;
+      for (const syn::Type* param : closure->params) {
+        Type type = hintFor(param, env, target);
+        if (!type)
+          return nullptr;
+        params.push_back(type);
+      }
+      return types.closure(std::move(params), types.error());
+    }
+  Checker there(session, nullptr, session.scratchFunction(), target.scope);
+  there.generics = env;
+  there.selfType = target.selfType;
+  return there.resolveType(written, DimPolicy::Fresh);
+}
+
+Expr* Checker::callFunction(FunctionCall& target, const syn::CallExpr* call, Type expected) {
+  const syn::FunctionItem* item = target.item;
+  const syn::Name& name = target.name;
+  if (!mayCall(item, name.range, target.launch != nullptr))
+    return failedCall(call);
+  std::vector<std::string_view> params;
+  for (const syn::Param& param : item->params)
+    params.push_back(param.self != syn::SelfKind::None ? "self" : param.name.text);
+  const bool takesSelf = !item->params.empty() && item->params[0].self != syn::SelfKind::None;
+  if (target.receiver && !takesSelf) {
+    error("E0328", name.range, base::concat("`", name.text, "` has no `self`; call it on the type: `", text(target.selfType), ".", name.text, "(…)`"));
+    return failedCall(call);
+  }
+  std::vector<const syn::Expr*> placed;
+  if (!placeArgs(call, params, target.receiver ? 1 : 0, params.size(), placed, name.text))
+    return failedCall(call);
+  const size_t outer = target.implEnv.size();
+  GenericEnv env = genericEnv(item->generics, target.implEnv);
+  if (!bindExplicitGenerics(env, outer, target.explicitGenerics, name.range))
+    return failedCall(call);
+  std::vector<Expr*> args;
+  if (!checkArgs(target, placed, env, expected, args))
+    return errorExpr(call->range);
+  if (!completeGenerics(target, env, call))
+    return errorExpr(call->range);
+  Instance request;
+  request.item = item;
+  request.scope = target.scope;
+  request.selfType = target.selfType;
+  request.generics = std::move(env);
+  request.inKernel = item->isKernel || inKernel();
+  request.parent = instance;
+  request.isRepresentative = instance->isRepresentative;
+  request.callSite = call->range;
+  // Only generic code can ask for ever new instances.
+  request.depth = request.generics.empty() ? 0 : instance->depth + 1;
+  if (!item->isKernel && inKernel())
+    placeTensors(request, args);
+  Instance* callee = session.instantiate(std::move(request));
+  return callee ? finishCall(*callee->function, target, args, call) : errorExpr(call->range);
+}
+
+bool Checker::completeGenerics(const FunctionCall& target, GenericEnv& env, const syn::CallExpr* call) {
+  for (GenericBinding& binding : env) {
+    if (binding.value.isBound())
+      continue;
+    if (binding.param->defaultValue.type || binding.param->defaultValue.expr)
+      if (auto value = genericArg(binding.param->defaultValue, *binding.param)) {
+        binding.value = *value;
+        continue;
+      }
+    error("E0306", target.name.range, base::concat("`", binding.name, "` of `", target.name.text, "` cannot be inferred"))
+        .label(binding.param->name.range, "declared here")
+        .help(base::concat("give it explicitly: `", target.name.text, "::<…>(…)`"));
+    return false;
+  }
+  return checkBounds(target.item->generics, env, call->range, target.scope);
+}
+
+/// A `fn` called in a kernel takes tensors from where they are, unless its parameters say otherwise.
+void Checker::placeTensors(Instance& request, const std::vector<Expr*>& args) {
+  for (const Expr* arg : args) {
+    Placement placement;
+    Type type = arg->type;
+    while (type->kind == TypeKind::Ref)
+      type = type->elem;
+    if (type->isTensor()) {
+      placement.isSet = true;
+      placement.space = type->space;
+      placement.layout = type->layout;
+      placement.isValue = type->isValue;
+    }
+    request.placements.push_back(placement);
+  }
+}
+
+Expr* Checker::finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args, const syn::CallExpr* call) {
+  std::vector<std::optional<DimExpr>> dims(callee.dims.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    learnDims(callee.params[i]->type, args[i]->type, dims);
+    for (size_t id = 0; id < callee.dims.size(); ++id)
+      if (callee.dims[id].isScalarValue && callee.dims[id].param == i)
+        dims[id] = dimOf(args[i]);
+  }
+  for (auto& dim : dims)
+    if (!dim)
+      dim = DimExpr::opaque(session.newOpaque());
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Variable& param = *callee.params[i];
+    Type type = substitute(param.type, dims);
+    if (i == 0 && target.receiver)
+      args[0] = adjustReceiver(args[0], type, target.name.range);
+    else
+      args[i] = convertArgument(args[i], param, type, dims, callee);
+    if (isError(args[i]))
+      return errorExpr(call->range);
+  }
+  Type result = substitute(callee.resultType, dims);
+  Expr* out = make(callee.isKernel ? ExprKind::Launch : ExprKind::Call, result, call->range, std::move(args));
+  out->function = const_cast<Function*>(&callee);
+  if (target.launch)
+    out->launch = *target.launch;
+  return out;
+}
+
+Expr* Checker::convertArgument(Expr* arg, const Variable& param, Type type, const std::vector<std::optional<DimExpr>>& dims, const Function& callee) {
+  const auto strip = [](Type t) {
+    while (t->kind == TypeKind::Ref)
+      t = t->elem;
+    return t;
+  };
+  Type have = strip(arg->type), want = strip(type);
+  if (have->isTensor() && want->isTensor() && have->elem == want->elem && have->rank() == want->rank()) {
+    if (!checkDims(param.type, have, dims, callee, arg->range, param.name))
+      return errorExpr(arg->range);
+    // Extents that only the launch can compare: the types differ only in how they are written.
+    if (type->kind == TypeKind::Ref && arg->type->kind == TypeKind::Ref && (!type->isMutable || arg->type->isMutable) && (have->isValue || want->isValue || have->space == want->space))
+      return type->isMutable == arg->type->isMutable ? arg : make(ExprKind::Ref, types.ref(have, false), arg->range, {deref(arg)});
+  } else if (have->isTensor() && want->isTensor() && have->elem == want->elem) {
+    error("E0304", arg->range, base::concat("`", param.name, "` has rank ", want->rank(), ", but this tensor has rank ", have->rank()))
+        .primary("`" + text(have) + "`")
+        .label(param.range, "declared here as `" + lang::text(param.type, callee.dimNames()) + "`");
+    return errorExpr(arg->range);
+  } else if (have->kind == TypeKind::Struct && have->decl == want->decl) {
+    if (!checkDims(strip(param.type), have, dims, callee, arg->range, param.name))
+      return errorExpr(arg->range);
+  }
+  return convert(arg, type, Site::Argument, param.range, base::concat("`", param.name, "` is `", lang::text(param.type, callee.dimNames()), "`"));
+}
+
+/// `self`, `&self` and `&mut self` are taken from the value by themselves.
+Expr* Checker::adjustReceiver(Expr* receiver, Type type, SourceRange range) {
+  if (type->kind != TypeKind::Ref)
+    return deref(receiver);
+  if (receiver->type->kind == TypeKind::Ref && (receiver->type->isMutable || !type->isMutable))
+    return receiver;
+  Expr* place = deref(receiver);
+  if (type->isMutable && !checkWritable(place, range, "changed"))
+    return errorExpr(range);
+  return make(ExprKind::Ref, types.ref(place->type, type->isMutable), receiver->range, {place});
+}
+
+Expr* Checker::callLaunched(const syn::CallExpr* call, const syn::CallExpr* launch, const Symbol& symbol, Type expected) {
+  LaunchSpec spec;
+  for (const syn::Arg& arg : launch->args) {
+    const bool isGrid = arg.name.text == "grid", isBlock = arg.name.text == "block";
+    if (!isGrid && !isBlock) {
+      error("E0410", arg.range, "`.launch` takes `grid = …` and `block = …`");
+      return failedCall(call);
+    }
+    std::vector<Expr*>& axes = isGrid ? spec.grid : spec.block;
+    axes = extents(arg.value, true, isGrid ? "a grid" : "a block");
+    if (axes.empty())
+      return failedCall(call);
+    if (axes.size() > 3) {
+      error("E0410", arg.value->range, base::concat("a ", isGrid ? "grid" : "block", " has at most 3 axes, this has ", axes.size()));
+      return failedCall(call);
+    }
+  }
+  auto* member = launch->callee->as<syn::MemberExpr>();
+  syn::Name name;
+  bool hasGenerics = false;
+  syn::List<syn::GenericArg> args;
+  if (auto* base = member->base->tryAs<syn::NameExpr>()) {
+    name = base->name;
+    hasGenerics = base->hasGenericArgs;
+    args = base->genericArgs;
+  } else if (auto* base = member->base->tryAs<syn::MemberExpr>()) {
+    name = base->name;
+    hasGenerics = base->hasGenericArgs;
+    args = base->genericArgs;
+  }
+  return callSymbol(symbol, call, name, hasGenerics, args, expected, &spec);
+}
+
+}  // namespace vortex::lang

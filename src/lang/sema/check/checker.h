@@ -1,0 +1,358 @@
+// Types one function body: names, types, conversions, shapes. One Checker per function instance; the methods are spread over the
+// files of this folder by subject.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "lang/sema/check/session.h"
+
+namespace vortex::lang {
+
+struct BuiltinRow;
+
+/// What an upper-case name that is not in scope means in a shape.
+enum class DimPolicy : uint8_t {
+  Parameter,  ///< a new dimension variable of the function
+  Let,        ///< a new dimension variable bound by this `let`
+  Known,      ///< an error
+  Fresh,      ///< an extent of its own (fields of a struct value)
+};
+
+/// Why a value is converted: decides which implicit conversions exist and what the error says.
+enum class Site : uint8_t { Let, Assign, Return, Argument, Element, Operand };
+
+struct Interval {
+  __int128 low = 0, high = 0;
+};
+
+class Checker {
+public:
+  Checker(Session& session, Instance* instance, Function* function, ItemScope* scope);
+
+  // signature.cpp
+  bool declareSignature();
+  void checkBody();
+  bool declareParams(std::vector<SourceRange>& ranges);
+  void declareWhere();
+  void declareReduce(const syn::Expr* op);
+
+  // ---- names: names.cpp
+  Expr* checkName(const syn::NameExpr* expr, Type expected);
+  Expr* checkMember(const syn::MemberExpr* expr, Type expected);
+  Expr* checkMemberOfValue(Expr* base, const syn::Name& name, SourceRange range);
+  Expr* adaptLiteral(Expr* literal, Type expected);  ///< an untyped constant in its context
+  Expr* constUse(const Symbol& symbol, SourceRange range, Type expected);
+  Expr* genericConst(const GenericValue& value, SourceRange range);
+  Expr* enumVariant(Type type, const syn::Name& name, SourceRange range);
+  Expr* useVariable(Variable* variable, SourceRange range);
+  bool checkPublic(const Symbol& symbol, const syn::Name& name);
+  void unknownInModule(const Symbol& module, const syn::Name& name);
+  Expr* associatedConst(Type type, const syn::Name& name, SourceRange range);
+  Expr* structDim(Expr* base, const syn::Name& name, SourceRange range);
+  Expr* extentOf(Expr* tensor, size_t dim, SourceRange range);
+  Expr* checkDotName(const syn::DotNameExpr* expr, Type expected);
+  /// The module, type or item a path of names leads to; null if the first name is a value or unknown (nothing reported).
+  const Symbol* findSymbol(const syn::Expr* expr);
+  Type typeNamed(const syn::Expr* expr);  ///< the type an expression such as `Color`, `T`, `mod.S::<f32>` names, or null
+  void unknownName(const syn::Name& name);
+  std::vector<std::string> visibleNames() const;
+  Expr* position(const syn::MemberExpr* expr);  ///< thread.*, block.*, grid.*, warp.*; null if it is none of these
+
+  // ---- types: resolve_type.cpp, resolve_dim.cpp, structs.cpp
+  Type resolveType(const syn::Type* type, DimPolicy policy);
+  std::vector<DimExpr> resolveShape(const syn::GenericArg& arg, DimPolicy policy, bool& ok);
+  std::optional<DimExpr> resolveDim(const syn::Expr* expr, DimPolicy policy);
+  std::optional<DimExpr> dimNamed(const syn::Name& name, DimPolicy policy);
+  Type resolveNamed(const syn::NamedType* type, DimPolicy policy);
+  Type resolveTensor(const syn::NamedType* type, DimPolicy policy);
+  Type resolveSpaced(const syn::SpacedType* type, DimPolicy policy);
+  std::optional<Space> spaceNamed(const syn::Name& name);
+  /// Fields of the instance typed in this function's dimension variables.
+  Type structType(const StructInstance* instance, DimPolicy policy);
+  bool bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range);
+  GenericEnv genericEnv(const syn::Generics& params, GenericEnv outer = {});
+  std::optional<GenericValue> genericArg(const syn::GenericArg& arg, const syn::GenericParam& param);
+  Expr* checkStruct(const syn::StructExpr* expr, Type expected);
+  bool placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values, GenericEnv& env, ItemScope* scope);
+
+  // ---- generics: generics.cpp
+  /// Learns generic values from an argument's type.
+  void infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemScope* scope);
+  bool checkBounds(const syn::Generics& generics, const GenericEnv& env, SourceRange use, ItemScope* scope = nullptr);
+  bool checkBoundsQuietly(const syn::Generics& generics, const GenericEnv& env, ItemScope* scope);
+  bool matchesSelf(const ImplBlock& impl, Type type, GenericEnv& env);
+  bool isCopy(Type type) const;
+  bool satisfies(const GenericValue& value, const syn::Type* bound, ItemScope* scope);
+  bool implements(Type type, const syn::Item* trait);
+  GenericEnv representative(const syn::Generics& generics, GenericEnv outer, ItemScope* scope);
+
+  // ---- expressions: expr.cpp, literals.cpp, operators.cpp, index.cpp
+  Expr* check(const syn::Expr* expr, Type expected = nullptr);
+  /// check, then dereferenced: what operators and most built-ins want.
+  Expr* value(const syn::Expr* expr, Type expected = nullptr);
+  Expr* deref(Expr* expr);
+  Expr* checkInt(const syn::IntExpr* expr, Type expected, bool negative);
+  Expr* checkFloat(const syn::FloatExpr* expr, Type expected, bool negative);
+  Expr* checkArray(const syn::ArrayExpr* expr, Type expected);
+  Expr* checkRepeat(const syn::ArrayExpr* expr, Type expected);
+  Expr* checkProgression(const syn::ArrayExpr* expr, Type expected);
+  Expr* checkFloatProgression(const syn::ArrayExpr* expr, Type elemType, const std::vector<Expr*>& literals);
+  Expr* checkString(const syn::StringExpr* expr);
+  Expr* checkTupleMember(const syn::TupleMemberExpr* expr);
+  Expr* rangeOf(Expr* begin, Expr* end, bool endIsLength, SourceRange range);
+  Expr* misplaced(SourceRange range, std::string_view what);
+  void literalTooLarge(SourceRange range, Type type, bool negative = false);
+  void hostTensorArithmetic(SourceRange range);
+  Expr* checkTuple(const syn::TupleExpr* expr, Type expected);
+  Expr* checkUnary(const syn::UnaryExpr* expr, Type expected);
+  Expr* checkBinary(const syn::BinaryExpr* expr, Type expected);
+  Expr* binary(BinaryOp op, Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRange);
+  void badOperands(BinaryOp op, const Expr* lhs, const Expr* rhs, SourceRange opRange);
+  Expr* matmul(Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRange, Type expected);
+  Expr* checkRef(const syn::RefExpr* expr, Type expected);
+  Expr* checkCast(const syn::CastExpr* expr);
+  Expr* checkRange(const syn::RangeExpr* expr, Type expected);
+  Expr* checkIndex(const syn::IndexExpr* expr);
+  Expr* checkTensorIndex(const syn::IndexExpr* expr, Expr* base);
+  Expr* checkVecIndex(const syn::IndexExpr* expr, Expr* base);
+  Expr* index(const syn::Expr* expr, const DimExpr* extent);  ///< any integer, as usize
+  Expr* asIndex(Expr* position, const DimExpr* extent);
+  bool sliceDim(const syn::Expr* expr, const DimExpr* extent, SliceDim& out, DimExpr& length);
+  bool mentionsMutable(const DimExpr& dim) const;
+  bool isUntyped(const syn::Expr* expr);                      ///< a number (or arithmetic on numbers) without a type of its own
+  bool isUntypedFloat(const syn::Expr* expr);
+
+  // ---- conversions and shapes: convert.cpp, shapes.cpp
+  Expr* convert(Expr* expr, Type to, Site site, SourceRange because = {}, std::string_view becauseText = {});
+  Expr* convertTensor(Expr* expr, Type from, Type to, Site site);
+  Expr* mismatch(Expr* expr, Type to, SourceRange because, std::string_view becauseText);
+  std::string spaceText(Type type) const;
+  Expr* cast(Expr* expr, Type to);  ///< elementwise, no checks; the same expression when nothing changes
+  /// Makes two numeric operands one scalar type; false after an error.
+  bool unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range);
+  std::optional<Interval> literalInterval(const Expr* expr, uint32_t depth = 0);
+  bool retypeProvisional(Expr* expr, Type to);
+  DimEqual dimEqual(const DimExpr& a, const DimExpr& b) const;
+  /// The value of an integer expression as an extent; opaque terms where it is not known.
+  DimExpr dimOf(const Expr* expr);
+  /// Broadcasts the operands to one shape (NumPy rules); false after an error.
+  bool broadcast(std::vector<Expr*>& operands, std::string_view what, SourceRange range);
+  Expr* broadcastTo(Expr* expr, const std::vector<DimExpr>& shape);
+  bool broadcastShapes(const std::vector<std::vector<DimExpr>>& shapes, std::vector<DimExpr>& out);
+  bool sameShape(Type a, Type b) const;  ///< ranks equal and no extent known to differ
+  std::string shapeText(Type type) const;
+  Type substitute(Type type, const std::vector<std::optional<DimExpr>>& values);
+  Type withElem(Type type, Type elem);    ///< scalar or tensor value with another element type
+  Type valueOf(Type type);                ///< tensors become tensor values
+  void learnDims(Type param, Type arg, std::vector<std::optional<DimExpr>>& values);
+  bool checkDims(Type param, Type arg, const std::vector<std::optional<DimExpr>>& values, const Function& callee,
+                 SourceRange argRange, std::string_view paramName);
+
+  // ---- statements: control.cpp, statements.cpp, match.cpp
+  Expr* checkBlock(const syn::BlockExpr* block, Type expected);
+  Expr* checkIf(const syn::IfExpr* expr, Type expected);
+  Expr* checkWhile(const syn::WhileExpr* expr);
+  Expr* checkLoop(const syn::LoopExpr* expr, Type expected);
+  Expr* checkFor(const syn::ForExpr* expr);
+  Expr* checkBreak(const syn::BreakExpr* expr);
+  Expr* checkContinue(const syn::ContinueExpr* expr);
+  Expr* checkReturn(const syn::ReturnExpr* expr);
+  Expr* checkMatch(const syn::MatchExpr* expr, Type expected);
+  Expr* checkClosure(const syn::ClosureExpr* expr, Type expected);
+  Expr* condition(const syn::Expr* expr);
+  Expr* returned(const syn::Expr* value, SourceRange range);
+  Expr* convertReturn(Expr* value, Type result, SourceRange range);
+  void checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out);
+  void checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out);
+  void checkTail(const syn::ExprStmt* stmt, Type expected, std::vector<Expr*>& out);
+  Type letType(const syn::LetStmt* stmt, Type declared, std::string_view name, bool& isResult);
+  Type bindLetDims(Type declared, Type actual);
+  bool mayBeEmpty(Type type) const;
+  void finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool isResult, std::vector<Expr*>& out);
+  void bindNothing(const syn::Pattern* pattern);
+  Expr* storeConvert(Expr* value, Type to, SourceRange because, std::string_view becauseText);
+  Expr* compoundValue(const syn::AssignExpr* expr, Expr*& target, Expr* value);
+  Expr* checkAssign(const syn::AssignExpr* expr);
+  bool checkWritable(Expr* place, SourceRange range, std::string_view what);
+  /// Binds the names of an irrefutable pattern to a value.
+  void bindPattern(const syn::Pattern* pattern, Expr* value, bool isVar, std::vector<Expr*>& out);
+  /// Condition under which the pattern matches (null: always) and the bindings it makes.
+  Expr* patternTest(const syn::Pattern* pattern, Expr* subject, std::vector<Expr*>& bindings);
+  Type join(Type a, Type b);  ///< type of two branches; null if they differ
+  Type joinBranches(std::vector<Expr**>& branches, Type expected, SourceRange range);
+  Expr* tailOf(Expr* expr) const;
+  bool isAdaptable(const Expr* expr) const;  ///< a number that took its default type
+  bool canAdapt(const Expr* expr, Type type) const;
+  void adaptTail(Expr* expr, Type type);
+  Expr* iterable(const syn::Expr* expr, bool& enumerated);
+  void learnLoopVariable(Variable* variable, const Expr* over);
+  Variable* loopVariable(const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings);
+  Expr* literalTest(const syn::Expr* literal, Expr* subject);
+  Expr* conjunction(Expr* a, Expr* b);
+  Expr* guardedTest(Expr* test, const std::vector<Expr*>& bindings, Expr* guard);
+  bool coversAll(Type type, const std::set<long long>& values) const;
+  void reportUncovered(const syn::MatchExpr* expr, Type type, const std::set<long long>& values);
+
+  // ---- calls: calls.cpp, methods.cpp, launch.cpp
+  Expr* checkCall(const syn::CallExpr* call, Type expected);
+  struct FunctionCall {
+    const syn::FunctionItem* item = nullptr;
+    ItemScope* scope = nullptr;
+    Type selfType = nullptr;
+    Expr* receiver = nullptr;  ///< a method's, already checked
+    syn::Name name;
+    syn::List<syn::GenericArg> explicitGenerics;
+    GenericEnv implEnv;
+    const LaunchSpec* launch = nullptr;
+  };
+  Expr* callFunction(FunctionCall& target, const syn::CallExpr* call, Type expected);
+  bool mayCall(const syn::FunctionItem* item, SourceRange range, bool hasLaunch);
+  bool checkArgs(FunctionCall& target, const std::vector<const syn::Expr*>& placed, GenericEnv& env, Type expected, std::vector<Expr*>& args);
+  Type hintFor(const syn::Type* written, const GenericEnv& env, const FunctionCall& target);
+  bool completeGenerics(const FunctionCall& target, GenericEnv& env, const syn::CallExpr* call);
+  void placeTensors(Instance& request, const std::vector<Expr*>& args);
+  Expr* finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args, const syn::CallExpr* call);
+  Expr* convertArgument(Expr* arg, const Variable& param, Type type, const std::vector<std::optional<DimExpr>>& dims, const Function& callee);
+  Expr* adjustReceiver(Expr* receiver, Type type, SourceRange range);
+  Expr* failedCall(const syn::CallExpr* call);
+  Expr* callOfGenericStruct(const syn::CallExpr* call, const syn::MemberExpr* callee, const Symbol& symbol, Type expected);
+  Expr* callSymbol(const Symbol& symbol, const syn::CallExpr* call, const syn::Name& name, bool hasGenerics,
+                   syn::List<syn::GenericArg> generics, Type expected, const LaunchSpec* launch = nullptr);
+  Expr* callMember(const syn::CallExpr* call, const syn::MemberExpr* callee, Type expected);
+  Expr* callMethod(const syn::CallExpr* call, const syn::MemberExpr* callee, Expr* receiver, Type expected);
+  Expr* callAssociated(const syn::CallExpr* call, const syn::MemberExpr* callee, Type type, Type expected);
+  Expr* callLaunched(const syn::CallExpr* call, const syn::CallExpr* launch, const Symbol& symbol, Type expected);
+  Expr* callClosure(const syn::CallExpr* call, Expr* callee);
+  struct Method {
+    const syn::FunctionItem* item = nullptr;
+    ItemScope* scope = nullptr;
+    GenericEnv env;
+  };
+  std::optional<Method> findMethod(Type type, std::string_view name);
+  std::vector<Expr*> extents(const syn::Expr* expr, bool allowScalar, std::string_view what);  ///< `[a, b]` or `a` as usize values
+  /// Arguments by parameter position from positional and named ones; false after an error.
+  bool placeArgs(const syn::CallExpr* call, const std::vector<std::string_view>& params, size_t first, size_t required,
+                 std::vector<const syn::Expr*>& placed, std::string_view callee, bool variadic = false);
+
+  // ---- built-ins: builtin/
+  Expr* callBuiltin(const BuiltinRow& row, const syn::CallExpr* call, const syn::Name& name, Expr* receiver,
+                    syn::List<syn::GenericArg> generics, Type expected);
+
+  // ---- attributes.cpp
+  void functionAttributes(const syn::FunctionItem* item);
+  void statementAttributes(const syn::Stmt* stmt);
+  void structAttributes(const syn::Item* item);
+  const void* attributeRow(const syn::Attribute& attribute, uint8_t target);  ///< null after an error
+  void launchAttribute(const syn::Attribute& attribute);
+  void uncheckedAttribute(const syn::Attribute& attribute, bool isStatement);
+
+  // ---- constants: consts.cpp, fold.cpp
+  /// Checks and evaluates; null after an error. The result is a literal (see ConstItemValue).
+  Expr* constant(const syn::Expr* expr, Type expected, std::string_view what);
+  std::optional<__int128> constantInt(const syn::Expr* expr, Type expected, std::string_view what);
+  /// Reduces a typed expression to a literal; null if it is not constant (nothing reported unless overflow).
+  Expr* fold(Expr* expr, bool& reported);
+  Expr* clone(const Expr* expr, SourceRange range);
+
+  // ---- small things: checker.cpp
+  diag::DiagnosticBuilder error(std::string_view id, SourceRange range, std::string message);
+  Expr* make(ExprKind kind, Type type, SourceRange range) { return session.program.newExpr(kind, type, range); }
+  Expr* make(ExprKind kind, Type type, SourceRange range, std::vector<Expr*> args);
+  Expr* makeBuiltin(Builtin builtin, Type type, SourceRange range, std::vector<Expr*> args, std::vector<int64_t> ints = {});
+  Expr* makeInt(__int128 value, Type type, SourceRange range);
+  Expr* makeVar(Variable* variable, SourceRange range);
+  Expr* makeDim(const DimExpr& dim, SourceRange range);
+  Expr* errorExpr(SourceRange range) { return make(ExprKind::Unit, session.types.error(), range); }
+  Expr* unitExpr(SourceRange range) { return make(ExprKind::Unit, session.types.unit(), range); }
+  bool notYet(SourceRange range, std::string_view what);
+  std::string text(Type type) const { return lang::text(type, function->dimNames()); }
+  std::string text(const DimExpr& dim) const { return dim.text(function->dimNames()); }
+  Variable* newVariable(std::string_view name, Type type, SourceRange range, bool isVar);
+  void declareLocal(Variable* variable);
+  /// A variable that the user cannot name, holding `value`; adds the Let to `out`.
+  Expr* temporary(Expr* value, std::vector<Expr*>& out);
+  Type usize() { return session.types.scalar(Scalar::Usize); }
+  bool inKernel() const { return instance && instance->inKernel; }
+  static bool isError(Type type) { return type->kind == TypeKind::Error; }
+  static bool isError(const Expr* expr) { return expr->type->kind == TypeKind::Error; }
+
+  Session& session;
+  TypeContext& types;
+  Instance* instance;  ///< null for constant expressions
+  Function* function;
+  ItemScope* items;
+  GenericEnv generics;
+  Type selfType = nullptr;
+
+  struct Local {
+    std::string_view name;
+    Variable* variable = nullptr;
+    std::optional<DimExpr> dim;
+    SourceRange range;
+  };
+  std::vector<Local> locals;
+  const Local* findLocal(std::string_view name) const;
+
+  struct Loop {
+    bool hasValue = false;  ///< `loop`: break may carry one
+    Type result = nullptr;
+    Type expected = nullptr;
+    bool broken = false;
+    std::vector<Expr*> breaks;
+  };
+  std::vector<Loop> loops;
+
+  struct ReturnTarget {
+    Type result = nullptr;  ///< null: a closure whose result is not known yet
+    SourceRange declared;
+    bool isClosure = false;
+    size_t loopDepth = 0;
+  };
+  std::vector<ReturnTarget> returns;
+
+  std::map<const Variable*, DimExpr> variableDims;         ///< symbolic values of integer variables
+  std::set<uint32_t> mutableOpaques;                       ///< stand for a `var` at one moment
+  std::map<const Variable*, Interval> flexible;            ///< integers that came from literals: adapt while they fit
+  struct Provisional {
+    Expr* init = nullptr;
+    uint32_t uses = 0;
+  };
+  std::map<const Variable*, Provisional> provisional;      ///< `var n = 0` before its first use decides the type
+  std::set<DimVarId> pendingDims;                          ///< new in the `let` type whose value is being checked
+  std::set<std::string_view> returnedNames;                ///< names in `return x`: candidates for result storage
+  bool uncheckedBounds = false;
+
+private:
+  uint32_t instantiationDepth_ = 0;  ///< of struct and alias definitions
+  bool storesToTensor_ = false;      ///< the assignment being checked writes a tensor element
+};
+
+std::string_view operatorText(BinaryOp op);
+
+// The built-in table (builtin/table.cpp).
+bool isBuiltinName(std::string_view name);
+bool isBuiltinMethod(std::string_view name);
+void addBuiltinNames(std::vector<std::string>& names);
+
+/// Scope of local names; restores on destruction.
+class LocalScope {
+public:
+  explicit LocalScope(Checker& checker) : checker_(checker), count_(checker.locals.size()), items_(checker.items) {}
+  ~LocalScope() {
+    checker_.locals.resize(count_);
+    checker_.items = items_;
+  }
+  LocalScope(const LocalScope&) = delete;
+  LocalScope& operator=(const LocalScope&) = delete;
+
+private:
+  Checker& checker_;
+  size_t count_;
+  ItemScope* items_;
+};
+
+}  // namespace vortex::lang

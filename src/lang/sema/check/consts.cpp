@@ -1,0 +1,85 @@
+// Const items and other expressions that must be known at compile time.
+#include "lang/sema/check/checker.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+
+const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope* scope) {
+  auto [found, isNew] = consts_.try_emplace(item);
+  if (!isNew) {
+    if (found->second.state == ConstItemValue::State::Busy) {
+      sink.error("E0335", item->name.range, base::concat("the value of `", item->name.text, "` depends on itself"));
+      return nullptr;
+    }
+    return found->second.expr ? &found->second : nullptr;
+  }
+  ConstItemValue value;
+  if (item->value) {
+    Checker checker(*this, nullptr, scratchFunction(), scope);
+    Type type = item->type ? checker.resolveType(item->type, DimPolicy::Known) : nullptr;
+    if (!type || !Checker::isError(type)) {
+      value.isUntyped = !type && checker.isUntyped(item->value);
+      value.expr = checker.constant(item->value, type, base::concat("the value of `", item->name.text, "`"));
+    }
+  }
+  value.state = ConstItemValue::State::Done;
+  ConstItemValue& stored = consts_[item];  // the map may have grown meanwhile
+  stored = value;
+  return stored.expr ? &stored : nullptr;
+}
+
+Expr* Checker::constant(const syn::Expr* expr, Type expected, std::string_view what) {
+  Expr* typed = check(expr, expected);
+  if (isError(typed))
+    return nullptr;
+  if (expected) {
+    typed = convert(typed, expected, Site::Let);
+    if (isError(typed))
+      return nullptr;
+  }
+  bool reported = false;
+  Expr* folded = fold(typed, reported);
+  if (!folded && !reported)
+    error("E0310", expr->range, base::concat(what, " must be known at compile time")).primary("this is known only at run time");
+  return folded;
+}
+
+std::optional<__int128> Checker::constantInt(const syn::Expr* expr, Type expected, std::string_view what) {
+  Expr* folded = constant(expr, expected, what);
+  if (!folded)
+    return std::nullopt;
+  if (folded->kind != ExprKind::Int) {
+    error("E0310", expr->range, base::concat(what, " is an integer, not `", text(folded->type), "`"));
+    return std::nullopt;
+  }
+  if (expected && expected->isScalar(Scalar::Usize) && folded->intValue < 0) {
+    error("E0302", expr->range, base::concat(what, " cannot be negative"));
+    return std::nullopt;
+  }
+  return folded->intValue;
+}
+
+Expr* Checker::clone(const Expr* expr, SourceRange range) {
+  Expr* copy = make(expr->kind, expr->type, range);
+  copy->intValue = expr->intValue;
+  copy->floatValue = expr->floatValue;
+  copy->text = expr->text;
+  copy->ints = expr->ints;
+  copy->intList = expr->intList;
+  for (const Expr* arg : expr->args)
+    copy->args.push_back(clone(arg, range));
+  return copy;
+}
+
+Expr* Checker::constUse(const Symbol& symbol, SourceRange range, Type expected) {
+  const ConstItemValue* value = session.constValue(symbol.item->as<syn::ConstItem>(), symbol.scope);
+  if (!value)
+    return errorExpr(range);
+  Expr* use = clone(value->expr, range);
+  if (value->isUntyped)
+    return adaptLiteral(use, expected);
+  return use;
+}
+
+}  // namespace vortex::lang

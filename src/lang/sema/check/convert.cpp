@@ -1,0 +1,240 @@
+// Implicit conversions (language.md §3) and the errors when there is none.
+#include "lang/sema/check/checker.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+namespace {
+
+bool isInt(Type type) { return type->kind == TypeKind::Scalar && isInteger(type->scalar); }
+bool isFlt(Type type) { return type->kind == TypeKind::Scalar && isFloat(type->scalar); }
+
+// Unsigned integers widen up to usize.
+bool widens(Type from, Type to) {
+  if (!isInt(from) || !isInt(to) || !isUnsigned(from->scalar) || !isUnsigned(to->scalar) || from == to)
+    return false;
+  return bitWidth(from->scalar) < bitWidth(to->scalar) || (from->scalar == Scalar::U64 && to->scalar == Scalar::Usize);
+}
+
+bool holds(Type type, const Interval& interval) {
+  const uint32_t width = bitWidth(type->scalar);
+  const __int128 one = 1;
+  const __int128 low = isUnsigned(type->scalar) ? 0 : -(one << (width - 1));
+  const __int128 high = (one << (width - (isUnsigned(type->scalar) ? 0 : 1))) - 1;
+  return interval.low >= low && interval.high <= high;
+}
+
+std::string article(const std::string& type) { return "`" + type + "`"; }
+
+}  // namespace
+
+std::optional<Interval> Checker::literalInterval(const Expr* expr, uint32_t depth) {
+  if (depth > 12 || !isInt(expr->type))
+    return std::nullopt;
+  if (expr->kind == ExprKind::Var) {
+    auto found = flexible.find(expr->variable);
+    return found == flexible.end() ? std::nullopt : std::optional(found->second);
+  }
+  if (expr->kind == ExprKind::Int && expr->type->isScalar(Scalar::I32) && depth > 0)
+    return Interval{expr->intValue, expr->intValue};
+  if (expr->kind != ExprKind::Binary || expr->binaryOp > BinaryOp::Rem)
+    return std::nullopt;
+  const auto a = literalInterval(expr->args[0], depth + 1), b = literalInterval(expr->args[1], depth + 1);
+  if (!a || !b)
+    return std::nullopt;
+  Interval out;
+  switch (expr->binaryOp) {
+  case BinaryOp::Add: out = {a->low + b->low, a->high + b->high}; break;
+  case BinaryOp::Sub: out = {a->low - b->high, a->high - b->low}; break;
+  case BinaryOp::Mul: {
+    const __int128 products[] = {a->low * b->low, a->low * b->high, a->high * b->low, a->high * b->high};
+    out = {*std::min_element(products, products + 4), *std::max_element(products, products + 4)};
+    break;
+  }
+  case BinaryOp::Div:
+    if (a->low < 0 || b->low <= 0)
+      return std::nullopt;
+    out = {a->low / b->high, a->high / b->low};
+    break;
+  case BinaryOp::Rem:
+    if (a->low < 0 || b->low <= 0)
+      return std::nullopt;
+    out = {0, std::min(a->high, b->high - 1)};
+    break;
+  default: return std::nullopt;
+  }
+  return holds(expr->type, out) ? std::optional(out) : std::nullopt;
+}
+
+bool Checker::retypeProvisional(Expr* expr, Type to) {
+  if (expr->kind != ExprKind::Var || to->kind != TypeKind::Scalar || to->scalar == Scalar::Bool)
+    return false;
+  auto found = provisional.find(expr->variable);
+  if (found == provisional.end() || found->second.uses > 1)
+    return false;
+  const Provisional entry = found->second;
+  if (isFloat(to->scalar) != isFlt(entry.init->type))
+    return false;
+  if (entry.init->kind == ExprKind::Int && !holds(to, {entry.init->intValue, entry.init->intValue}))
+    return false;
+  provisional.erase(found);
+  entry.init->type = to;
+  expr->variable->type = to;
+  expr->type = to;
+  return true;
+}
+
+Expr* Checker::cast(Expr* expr, Type to) {
+  if (expr->type == to)
+    return expr;
+  if (expr->kind == ExprKind::Dot && to->isTensor() && isFloat(to->elem->scalar) &&
+      bitWidth(to->elem->scalar) > bitWidth(expr->type->elem->scalar)) {
+    expr->type = to;  // the product accumulates in the wider type
+    return expr;
+  }
+  return make(ExprKind::Cast, to, expr->range, {expr});
+}
+
+bool Checker::unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range) {
+  const auto elem = [](const Expr* expr) { return expr->type->isTensor() ? expr->type->elem : expr->type; };
+  Type a = elem(lhs), b = elem(rhs);
+  if (a == b)
+    return true;
+  if (retypeProvisional(lhs, b) || retypeProvisional(rhs, a))
+    return true;
+  const auto castTo = [&](Expr*& expr, Type to) { expr = cast(expr, withElem(expr->type, to)); };
+  if (isInt(a) && isInt(b)) {
+    if (auto interval = literalInterval(lhs); interval && holds(b, *interval))
+      return castTo(lhs, b), true;
+    if (auto interval = literalInterval(rhs); interval && holds(a, *interval))
+      return castTo(rhs, a), true;
+    if (widens(a, b))
+      return castTo(lhs, b), true;
+    if (widens(b, a))
+      return castTo(rhs, a), true;
+  }
+  if (isFlt(a) && isFlt(b) && lhs->type->isTensor() != rhs->type->isTensor()) {
+    castTo(lhs->type->isTensor() ? rhs : lhs, lhs->type->isTensor() ? a : b);
+    return true;
+  }
+  auto builder = error("E0303", range, base::concat("`", what, "` needs operands of one type, not ", article(text(lhs->type)), " and ", article(text(rhs->type))));
+  builder.label(lhs->range, article(text(lhs->type))).label(rhs->range, article(text(rhs->type)));
+  if (a->kind == TypeKind::Scalar && b->kind == TypeKind::Scalar && a->scalar != Scalar::Bool && b->scalar != Scalar::Bool) {
+    const bool convertLeft = isFlt(b) && (!isFlt(a) || bitWidth(b->scalar) > bitWidth(a->scalar));
+    const Expr* side = convertLeft ? lhs : rhs;
+    builder.help(base::concat("convert one: `", session.sources.text(side->range).substr(0, 40), " as ", text(convertLeft ? b : a), "`"));
+  }
+  return false;
+}
+
+Expr* Checker::convert(Expr* expr, Type to, Site site, SourceRange because, std::string_view becauseText) {
+  Type from = expr->type;
+  if (from == to || isError(from) || from->kind == TypeKind::Never)
+    return expr;
+  if (isError(to))
+    return errorExpr(expr->range);
+  if (to->kind == TypeKind::Ref) {
+    if (from->kind == TypeKind::Ref && !(to->isMutable && !from->isMutable) && from->elem->kind == to->elem->kind) {
+      if (Expr* inner = from->elem->isTensor() ? convertTensor(expr, from->elem, to->elem, Site::Argument) : nullptr)
+        return inner;
+      if (from->elem == to->elem)  // reborrow
+        return make(ExprKind::Ref, to, expr->range, {make(ExprKind::Deref, from->elem, expr->range, {expr})});
+      if (from->elem->kind == TypeKind::Struct && from->elem->decl == to->elem->decl)
+        return expr;
+    }
+    return mismatch(expr, to, because, becauseText);
+  }
+  if (from->kind == TypeKind::Ref) {
+    Expr* inner = deref(expr);
+    if (isCopy(inner->type) || inner->type->isTensor())
+      return convert(inner, to, site, because, becauseText);
+    return mismatch(expr, to, because, becauseText);
+  }
+  if (retypeProvisional(expr, to))
+    return expr;
+  if (to->isTensor() && from->isTensor())
+    if (Expr* out = convertTensor(expr, from, to, site))
+      return out;
+  if (to->isTensor() && from->kind == TypeKind::Scalar && site == Site::Assign && to->elem->kind == TypeKind::Scalar) {
+    Expr* scalar = isFlt(from) && isFlt(to->elem) ? cast(expr, to->elem) : convert(expr, to->elem, Site::Operand, because, becauseText);
+    return isError(scalar) ? scalar : broadcastTo(scalar, to->shape);
+  }
+  if (isInt(from) && isInt(to)) {
+    if (widens(from, to))
+      return cast(expr, to);
+    if (auto interval = literalInterval(expr); interval && holds(to, *interval))
+      return cast(expr, to);
+  }
+  // A store to memory rounds to the destination's float type.
+  if (isFlt(from) && isFlt(to) && (site == Site::Assign && storesToTensor_))
+    return cast(expr, to);
+  if (from->kind == TypeKind::Struct && to->kind == TypeKind::Struct && from->decl == to->decl)
+    return expr;  // extents are part of the value
+  if (from->kind == TypeKind::Tuple && to->kind == TypeKind::Tuple && from->elems.size() == to->elems.size()) {
+    if (expr->kind == ExprKind::MakeTuple) {
+      for (size_t i = 0; i < expr->args.size(); ++i) {
+        expr->args[i] = convert(expr->args[i], to->elems[i], site, because, becauseText);
+        if (isError(expr->args[i]))
+          return errorExpr(expr->range);
+      }
+      expr->type = to;
+      return expr;
+    }
+    bool same = true;
+    for (size_t i = 0; i < from->elems.size(); ++i)
+      same = same && from->elems[i]->isTensor() && to->elems[i]->isTensor() && from->elems[i]->elem == to->elems[i]->elem &&
+             sameShape(from->elems[i], to->elems[i]);
+    if (same)
+      return expr;
+  }
+  if ((from->kind == TypeKind::Array || from->kind == TypeKind::Vec) && from->kind == to->kind && from->elem->isTensor() && to->elem->isTensor() &&
+      sameShape(from->elem, to->elem) && from->elem->elem == to->elem->elem && from->count == to->count)
+    return expr;
+  return mismatch(expr, to, because, becauseText);
+}
+
+/// Null: no such conversion (nothing reported).
+Expr* Checker::convertTensor(Expr* expr, Type from, Type to, Site site) {
+  if (from->elem != to->elem) {
+    const bool rounds = isFlt(from->elem) && isFlt(to->elem) && site != Site::Argument && site != Site::Operand && expr->type->isTensor();
+    if (!rounds || !sameShape(from, to))
+      return nullptr;
+    return cast(expr, types.tensorValue(to->elem, from->shape));
+  }
+  if (!sameShape(from, to)) {
+    error("E0304", expr->range, base::concat("expected the shape `", shapeText(to), "`, found `", shapeText(from), "`"));
+    return errorExpr(expr->range);
+  }
+  const bool spacesAgree = from->isValue || to->isValue || from->space == to->space || site == Site::Assign || site == Site::Return;
+  if (!spacesAgree && (site == Site::Argument || site == Site::Let)) {
+    error("E0338", expr->range, base::concat("expected a tensor in ", spaceText(to), ", found one in ", spaceText(from)))
+        .primary("`" + text(from) + "`");
+    return errorExpr(expr->range);
+  }
+  return expr;
+}
+
+std::string Checker::spaceText(Type type) const {
+  constexpr const char* kNames[] = {"global memory", "shared memory", "local memory", "constant memory"};
+  return kNames[static_cast<size_t>(type->space)];
+}
+
+Expr* Checker::mismatch(Expr* expr, Type to, SourceRange because, std::string_view becauseText) {
+  Type from = expr->type;
+  auto builder = error("E0301", expr->range, base::concat("expected `", text(to), "`, found `", text(from), "`"));
+  if (because.isValid() && because.file == expr->range.file)
+    builder.label(because, std::string(becauseText));
+  const auto isNumber = [](Type type) { return type->kind == TypeKind::Scalar && type->scalar != Scalar::Bool; };
+  const std::string_view source = session.sources.text(expr->range);
+  if (isNumber(from) && isNumber(to))
+    builder.help(base::concat("convert it: `", source.substr(0, 40), " as ", text(to), "`"));
+  else if (to->kind == TypeKind::Ref && from == to->elem)
+    builder.help(base::concat("lend it: `", to->isMutable ? "&mut " : "&", source.substr(0, 40), "`"));
+  else if (from->kind == TypeKind::Vec && (to->isTensor() || (to->kind == TypeKind::Ref && to->elem->isTensor())))
+    builder.help(base::concat("copy it to the device: `Tensor.from_host(", source.substr(0, 40), ")`"));
+  else if (from->isTensor() && to->kind == TypeKind::Vec)
+    builder.help(base::concat("copy it to the host: `", source.substr(0, 40), ".to_host()`"));
+  return errorExpr(expr->range);
+}
+
+}  // namespace vortex::lang

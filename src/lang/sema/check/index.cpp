@@ -1,0 +1,180 @@
+// Indexing and slicing.
+#include "lang/sema/check/checker.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+
+// Plain numbers are checked as i64 so that a negative one gets the error about indices, not about usize.
+Expr* Checker::index(const syn::Expr* expr, const DimExpr* extent) {
+  Expr* position = value(expr, isUntyped(expr) ? types.scalar(Scalar::I64) : nullptr);
+  return asIndex(position, extent);
+}
+
+Expr* Checker::asIndex(Expr* position, const DimExpr* extent) {
+  if (isError(position))
+    return position;
+  if (retypeProvisional(position, usize()))
+    return position;
+  if (position->type->kind != TypeKind::Scalar || !isInteger(position->type->scalar)) {
+    error("E0313", position->range, "an index is an integer, not `" + text(position->type) + "`");
+    return errorExpr(position->range);
+  }
+  if (position->kind == ExprKind::Int) {
+    if (position->intValue < 0) {
+      error("E0314", position->range, "an index cannot be negative").help("indices count from 0; the last element is at `N - 1`");
+      return errorExpr(position->range);
+    }
+    if (auto limit = extent ? extent->asConstant() : std::nullopt; limit && position->intValue >= *limit) {
+      error("E0314", position->range, base::concat("index ", static_cast<long long>(position->intValue), " is outside: the extent is ", *limit));
+      return errorExpr(position->range);
+    }
+    position->type = usize();
+    return position;
+  }
+  return position->type == usize() ? position : make(ExprKind::Cast, usize(), position->range, {position});
+}
+
+Expr* Checker::checkIndex(const syn::IndexExpr* expr) {
+  Expr* base = value(expr->base);
+  if (isError(base)) {
+    for (const syn::Expr* index : expr->indices)
+      if (!index->is<syn::FullSliceExpr>() && !index->is<syn::RangeExpr>())
+        check(index);
+    return errorExpr(expr->range);
+  }
+  switch (base->type->kind) {
+  case TypeKind::Tensor: return checkTensorIndex(expr, base);
+  case TypeKind::Vec:
+  case TypeKind::Array: return checkVecIndex(expr, base);
+  default:
+    error("E0313", expr->range, "`" + text(base->type) + "` cannot be indexed");
+    return errorExpr(expr->range);
+  }
+}
+
+Expr* Checker::checkVecIndex(const syn::IndexExpr* expr, Expr* base) {
+  if (expr->indices.size() != 1) {
+    error("E0313", expr->range, base::concat("`", text(base->type), "` takes one index, not ", expr->indices.size()));
+    return errorExpr(expr->range);
+  }
+  const syn::Expr* index = expr->indices[0];
+  const bool isArray = base->type->kind == TypeKind::Array;
+  if (index->is<syn::RangeExpr>() || index->is<syn::FullSliceExpr>()) {
+    if (isArray) {
+      notYet(expr->range, "slicing an array");
+      return errorExpr(expr->range);
+    }
+    SliceDim slice;
+    DimExpr ignored;
+    if (!sliceDim(index, nullptr, slice, ignored))
+      return errorExpr(expr->range);
+    Expr* out = make(ExprKind::Slice, base->type, expr->range, {base});
+    out->slices = {slice};
+    return out;
+  }
+  const DimExpr count = DimExpr::constant(static_cast<int64_t>(base->type->count));
+  Expr* position = this->index(index, isArray ? &count : nullptr);
+  if (isError(position))
+    return errorExpr(expr->range);
+  if (base->kind == ExprKind::MakeArray && position->kind == ExprKind::Int)  // x.shape[0]
+    return base->args[static_cast<size_t>(position->intValue)];
+  Expr* out = make(ExprKind::Element, base->type->elem, expr->range, {base, position});
+  if (uncheckedBounds)
+    out->guard = Guard::Unchecked;
+  return out;
+}
+
+bool Checker::sliceDim(const syn::Expr* expr, const DimExpr* extent, SliceDim& out, DimExpr& length) {
+  if (expr->is<syn::FullSliceExpr>()) {
+    out.kind = SliceDim::Kind::Full;
+    length = extent ? *extent : DimExpr::opaque(session.newOpaque());
+    return true;
+  }
+  auto* range = expr->tryAs<syn::RangeExpr>();
+  if (!range) {
+    out.kind = SliceDim::Kind::Index;
+    out.begin = index(expr, extent);
+    return !isError(out.begin);
+  }
+  out.kind = SliceDim::Kind::Range;
+  out.endIsLength = range->endIsLength;
+  if (range->begin) {
+    out.begin = index(range->begin, nullptr);
+    if (isError(out.begin))
+      return false;
+  }
+  if (range->end) {
+    out.end = index(range->end, nullptr);
+    if (isError(out.end))
+      return false;
+  }
+  const DimExpr begin = out.begin ? dimOf(out.begin) : DimExpr::constant(0);
+  if (out.endIsLength && out.end)
+    length = dimOf(out.end);
+  else if (out.end || extent)
+    length = DimExpr::sub(out.end ? dimOf(out.end) : *extent, begin);
+  else
+    length = DimExpr::opaque(session.newOpaque());
+  if (auto constant = length.asConstant(); constant && *constant < 0) {
+    error("E0314", expr->range, base::concat("this range ends before it begins: its length is ", *constant));
+    return false;
+  }
+  if (mentionsMutable(length))  // the variable may change before the next slice
+    length = DimExpr::opaque(session.newOpaque());
+  return true;
+}
+
+bool Checker::mentionsMutable(const DimExpr& dim) const {
+  for (const auto& [monomial, coefficient] : dim.terms())
+    for (const DimAtom& atom : monomial) {
+      if (atom.kind == DimAtom::Kind::Opaque && mutableOpaques.count(atom.id))
+        return true;
+      for (const DimExpr& operand : atom.operands)
+        if (mentionsMutable(operand))
+          return true;
+    }
+  return false;
+}
+
+Expr* Checker::checkTensorIndex(const syn::IndexExpr* expr, Expr* base) {
+  Type type = base->type;
+  if (expr->indices.size() > type->rank() || expr->indices.empty()) {
+    error("E0313", expr->range, base::concat("this tensor has rank ", type->rank(), ", but ", expr->indices.size(), expr->indices.size() == 1 ? " index is" : " indices are", " given"))
+        .label(expr->base->range, "`" + text(type) + "`");
+    return errorExpr(expr->range);
+  }
+  std::vector<SliceDim> slices(type->rank());
+  std::vector<DimExpr> shape;
+  bool allIndices = expr->indices.size() == type->rank(), ok = true;
+  for (size_t i = 0; i < type->rank(); ++i) {
+    DimExpr length = type->shape[i];
+    if (i < expr->indices.size())
+      ok = sliceDim(expr->indices[i], &type->shape[i], slices[i], length) && ok;
+    if (slices[i].kind != SliceDim::Kind::Index) {
+      allIndices = false;
+      shape.push_back(length);
+    }
+  }
+  if (!ok)
+    return errorExpr(expr->range);
+  if (!allIndices) {
+    Expr* out = make(ExprKind::Slice, type->isValue ? types.tensorValue(type->elem, shape) : types.tensor(type->elem, shape, type->space, type->layout), expr->range, {base});
+    out->slices = std::move(slices);
+    if (uncheckedBounds)
+      out->guard = Guard::Unchecked;
+    return out;
+  }
+  if (!inKernel() && instance) {
+    error("E0404", expr->range, "host code cannot access an element of device memory").primary("this tensor lives on the device").help("read it back first: `let v = " + std::string(session.sources.text(expr->base->range)) + ".to_host()`");
+    return errorExpr(expr->range);
+  }
+  Expr* out = make(ExprKind::Element, type->elem, expr->range, {base});
+  for (const SliceDim& slice : slices)
+    out->args.push_back(slice.begin);
+  if (uncheckedBounds)
+    out->guard = Guard::Unchecked;
+  return out;
+}
+
+}  // namespace vortex::lang

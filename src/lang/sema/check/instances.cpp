@@ -1,0 +1,143 @@
+// Struct and function instances: one per choice of generic arguments (and, for functions, host or kernel code).
+#include "lang/sema/check/checker.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+namespace {
+
+std::string address(const void* pointer) { return std::to_string(reinterpret_cast<uintptr_t>(pointer)); }
+
+std::string keyOf(const GenericEnv& env) {
+  std::string key;
+  for (const GenericBinding& binding : env) {
+    const GenericValue& value = binding.value;
+    key += "|" + std::to_string(static_cast<int>(value.kind)) + ":";
+    switch (value.kind) {
+    case GenericValue::Kind::Type: key += address(value.type); break;  // interned
+    case GenericValue::Kind::Shape: key += std::to_string(value.shape.size()); break;
+    default: key += text(value);
+    }
+  }
+  return key;
+}
+
+std::string argumentsText(const GenericEnv& env) {
+  std::string out;
+  for (const GenericBinding& binding : env)
+    out += (out.empty() ? "<" : ", ") + text(binding.value);
+  return out.empty() ? out : out + ">";
+}
+
+}  // namespace
+
+Function* Session::newFunction() {
+  program.functions.push_back(std::make_unique<Function>());
+  return program.functions.back().get();
+}
+Function* Session::scratchFunction() {
+  if (!scratch_)
+    scratch_ = std::make_unique<Function>();
+  return scratch_.get();
+}
+
+StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope, GenericEnv generics) {
+  const std::string key = address(item) + keyOf(generics);
+  if (auto found = structsByKey_.find(key); found != structsByKey_.end())
+    return found->second;
+  program.structs.push_back(std::make_unique<StructDecl>());
+  StructDecl* decl = program.structs.back().get();
+  decl->name = std::string(item->name.text) + argumentsText(generics);
+  decl->range = item->name.range;
+  if (auto* structure = item->tryAs<syn::StructItem>()) {
+    for (const syn::Field& field : structure->fields)
+      decl->fields.emplace_back(field.name.text);
+    for (const syn::Attribute& attribute : item->attributes)
+      if (attribute.name.text == "layout" && attribute.args.size() == 1)
+        if (auto* name = attribute.args[0].value ? attribute.args[0].value->tryAs<syn::NameExpr>() : nullptr)
+          decl->arrayOfStructs = name->name.text == "aos";
+  }
+  auto instance = std::make_unique<StructInstance>(StructInstance{item, scope, std::move(generics), decl});
+  structs_.push_back(std::move(instance));
+  StructInstance* made = structs_.back().get();
+  structsByKey_[key] = made;
+  structsByDecl_[decl] = made;
+  if (auto* enumeration = item->tryAs<syn::EnumItem>()) {
+    decl->isEnum = true;
+    Checker checker(*this, nullptr, scratchFunction(), scope);
+    int64_t next = 0;
+    for (const syn::EnumVariant& variant : enumeration->variants) {
+      if (variant.value)
+        if (auto value = checker.constantInt(variant.value, types.scalar(Scalar::I32), "an enum value"))
+          next = static_cast<int64_t>(*value);
+      for (size_t i = 0; i < decl->fields.size(); ++i)
+        if (decl->fields[i] == variant.name.text)
+          sink.error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice")).primary("second definition");
+      decl->fields.emplace_back(variant.name.text);
+      decl->enumValues.push_back(next++);
+    }
+  } else if (auto* structure = item->tryAs<syn::StructItem>()) {
+    for (size_t i = 0; i < structure->fields.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (structure->fields[i].name.text == structure->fields[j].name.text)
+          sink.error("E0202", structure->fields[i].name.range, base::concat("`", structure->fields[i].name.text, "` is defined twice"))
+              .primary("second definition")
+              .label(structure->fields[j].name.range, "first defined here");
+  }
+  return made;
+}
+
+const StructInstance* Session::findStruct(const StructDecl* decl) const {
+  auto found = structsByDecl_.find(decl);
+  return found == structsByDecl_.end() ? nullptr : found->second;
+}
+
+Instance* Session::instantiate(Instance request) {
+  std::string key = address(request.item) + (request.inKernel ? "k" : "h") + keyOf(request.generics) + "|" + address(request.selfType);
+  for (const Placement& placement : request.placements)
+    key += placement.isSet ? base::concat("|", static_cast<int>(placement.space), static_cast<int>(placement.layout), placement.isValue) : "|-";
+  if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
+    return found->second->signatureOk ? found->second : nullptr;
+  if (request.depth > options.maxInstanceDepth) {
+    auto builder = sink.error("E0325", request.callSite,
+                              base::concat("`", request.item->name.text, "` needs more than ", options.maxInstanceDepth,
+                                           " instances of generic functions inside each other"));
+    uint32_t shown = 0;
+    for (const Instance* at = request.parent; at && shown < 4; at = at->parent, ++shown)
+      builder.note(base::concat("needed by `", at->function->uniqueName, "`", at->callSite.isValid() ? " at " + sources.describe(at->callSite) : ""));
+    builder.help("a generic function that calls itself with ever larger arguments never ends; stop the recursion");
+    return nullptr;
+  }
+  instantiated_.insert(request.item);
+  instances_.push_back(std::make_unique<Instance>(std::move(request)));
+  Instance* made = instances_.back().get();
+  instancesByKey_[key] = made;
+  Function* function = newFunction();
+  made->function = function;
+  const std::string& module = made->scope->moduleName;
+  function->name = std::string(made->item->name.text);
+  function->uniqueName = (module.empty() ? "" : module + ".") +
+                         (made->selfType ? text(made->selfType, {}) + "." : "") + function->name + argumentsText(made->generics);
+  function->isKernel = made->item->isKernel;
+  function->range = made->item->range;
+  function->nameRange = made->item->name.range;
+  made->checker = std::make_unique<Checker>(*this, made, function, made->scope);
+  made->signatureOk = made->checker->declareSignature();
+  if (!made->signatureOk)
+    return nullptr;
+  if (function->isKernel)
+    program.kernels.push_back(function);
+  queue_.push_back(made);
+  return made;
+}
+
+void Session::checkQueuedBodies() {
+  while (!queue_.empty()) {
+    Instance* next = queue_.front();
+    queue_.pop_front();
+    next->checker->checkBody();
+    next->checker.reset();
+  }
+}
+
+}  // namespace vortex::lang

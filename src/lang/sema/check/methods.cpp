@@ -1,0 +1,162 @@
+// Calls written with a dot: module functions, associated functions, methods, built-in methods.
+#include "lang/sema/builtin/table.h"
+#include "lang/sema/check/checker.h"
+#include "lang/sema/check/names.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+
+Expr* Checker::callMember(const syn::CallExpr* call, const syn::MemberExpr* callee, Type expected) {
+  if (const Symbol* symbol = findSymbol(callee)) {
+    if (!checkPublic(*symbol, callee->name))
+      return failedCall(call);
+    return callSymbol(*symbol, call, callee->name, callee->hasGenericArgs, callee->genericArgs, expected);
+  }
+  if (const Symbol* base = findSymbol(callee->base)) {
+    if (base->kind == SymbolKind::Module) {
+      unknownInModule(*base, callee->name);
+      return failedCall(call);
+    }
+    if (base->kind == SymbolKind::Function) {
+      if (callee->name.text == "launch")
+        error("E0410", call->range, "this chooses a launch but does not start it").help("call the result: `k.launch(grid = …)(x)`");
+      else
+        error("E0321", callee->name.range, base::concat("a function has no `", callee->name.text, "`"));
+      return failedCall(call);
+    }
+  }
+  if (auto* name = callee->base->tryAs<syn::NameExpr>(); name && !findLocal(name->name.text) && !items->find(name->name.text)) {
+    // `Tensor.zeros()`, `random.normal(…)`, `warp.sum(v)`.
+    const std::string full = std::string(name->name.text) + "." + std::string(callee->name.text);
+    if (const BuiltinRow* row = findBuiltin(full)) {
+      syn::List<syn::GenericArg> args = callee->hasGenericArgs ? callee->genericArgs : name->genericArgs;
+      return callBuiltin(*row, call, callee->name, nullptr, args, expected);
+    }
+    if (isBuiltinNamespace(name->name.text)) {
+      auto builder = error("E0321", callee->name.range, base::concat("`", name->name.text, "` has no `", callee->name.text, "`"));
+      if (std::string close = nearest(callee->name.text, builtinsIn(name->name.text)); !close.empty())
+        builder.help("did you mean `" + close + "`?");
+      return failedCall(call);
+    }
+  }
+  if (Type type = typeNamed(callee->base))
+    return isError(type) ? failedCall(call) : callAssociated(call, callee, type, expected);
+  if (const Symbol* base = findSymbol(callee->base); base && base->kind == SymbolKind::Struct)
+    return callOfGenericStruct(call, callee, *base, expected);
+  Expr* receiver = check(callee->base);
+  return isError(receiver) ? failedCall(call) : callMethod(call, callee, receiver, expected);
+}
+
+namespace {
+const syn::FunctionItem* memberFunction(syn::List<syn::Item*> members, std::string_view name) {
+  for (const syn::Item* member : members)
+    if (auto* function = member->tryAs<syn::FunctionItem>(); function && function->name.text == name)
+      return function;
+  return nullptr;
+}
+}  // namespace
+
+std::optional<Checker::Method> Checker::findMethod(Type type, std::string_view name) {
+  for (const ImplBlock& impl : session.impls()) {
+    const syn::FunctionItem* function = memberFunction(impl.item->members, name);
+    GenericEnv env = genericEnv(impl.item->generics);
+    if (function && function->body && matchesSelf(impl, type, env))
+      return Method{function, impl.scope, std::move(env)};
+  }
+  // A trait's function with a body, for types that implement the trait.
+  for (const ItemScope* scope = items; scope; scope = scope->parent)
+    for (const auto& [traitName, symbol] : scope->symbols)
+      if (symbol.kind == SymbolKind::Trait)
+        if (const syn::FunctionItem* function = memberFunction(symbol.item->as<syn::TraitItem>()->members, name))
+          if (function->body && implements(type, symbol.item))
+            return Method{function, symbol.scope, {}};
+  return std::nullopt;
+}
+
+Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* callee, Expr* receiver, Type expected) {
+  Type type = receiver->type;
+  while (type->kind == TypeKind::Ref)
+    type = type->elem;
+  if (type->kind == TypeKind::Struct)
+    for (size_t i = 0; i < type->decl->fields.size(); ++i)
+      if (type->decl->fields[i] == callee->name.text && type->elems[i]->kind == TypeKind::Closure)
+        return callClosure(call, checkMemberOfValue(deref(receiver), callee->name, callee->range));
+  if (auto method = findMethod(type, callee->name.text)) {
+    FunctionCall target;
+    target.item = method->item;
+    target.scope = method->scope;
+    target.selfType = type;
+    target.receiver = receiver;
+    target.name = callee->name;
+    target.explicitGenerics = callee->genericArgs;
+    target.implEnv = std::move(method->env);
+    return callFunction(target, call, expected);
+  }
+  const BuiltinRow* row = findBuiltinMethod(callee->name.text, type);
+  if (row)
+    return callBuiltin(*row, call, callee->name, receiver, callee->genericArgs, expected);
+  auto builder = error("E0321", callee->name.range, base::concat("`", text(type), "` has no method `", callee->name.text, "`"));
+  builder.label(receiver->range, "`" + text(receiver->type) + "`");
+  if (std::string close = nearest(callee->name.text, builtinMethodsOf(type)); !close.empty())
+    builder.help("did you mean `" + close + "`?");
+  builder.emit();
+  return failedCall(call);
+}
+
+Expr* Checker::callAssociated(const syn::CallExpr* call, const syn::MemberExpr* callee, Type type, Type expected) {
+  auto method = findMethod(type, callee->name.text);
+  if (!method) {
+    error("E0321", callee->name.range, base::concat("`", text(type), "` has no function `", callee->name.text, "`"));
+    return failedCall(call);
+  }
+  FunctionCall target;
+  target.item = method->item;
+  target.scope = method->scope;
+  target.selfType = type;
+  target.name = callee->name;
+  target.explicitGenerics = callee->genericArgs;
+  target.implEnv = std::move(method->env);
+  return callFunction(target, call, expected);
+}
+
+/// `S.new(1.0)` without the arguments of `S`: taken from the expected type, else inferred like the function's own.
+Expr* Checker::callOfGenericStruct(const syn::CallExpr* call, const syn::MemberExpr* callee, const Symbol& symbol, Type expected) {
+  if (expected && expected->kind == TypeKind::Struct)
+    if (const StructInstance* instance = session.findStruct(expected->decl); instance && instance->item == symbol.item)
+      return callAssociated(call, callee, expected, expected);
+  for (const ImplBlock& impl : session.impls()) {
+    auto* self = impl.item->selfType->tryAs<syn::NamedType>();
+    const Symbol* named = self ? impl.scope->find(self->path.back().text) : nullptr;
+    const syn::FunctionItem* function = named && named->item == symbol.item ? memberFunction(impl.item->members, callee->name.text) : nullptr;
+    if (!function)
+      continue;
+    std::vector<std::string_view> params;
+    for (const syn::Param& param : function->params)
+      params.push_back(param.self != syn::SelfKind::None ? "self" : param.name.text);
+    std::vector<const syn::Expr*> placed;
+    if (!placeArgs(call, params, 0, params.size(), placed, callee->name.text))
+      return failedCall(call);
+    GenericEnv env = genericEnv(impl.item->generics);
+    for (size_t i = 0; i < placed.size(); ++i)
+      if (function->params[i].type) {
+        Expr* arg = check(placed[i]);
+        if (isError(arg))
+          return errorExpr(call->range);
+        infer(function->params[i].type, arg->type, env, impl.scope);
+      }
+    for (const GenericBinding& binding : env)
+      if (!binding.value.isBound()) {
+        error("E0306", callee->range, base::concat("`", binding.name, "` of `", symbol.item->name.text, "` cannot be inferred")).help(base::concat("write `", symbol.item->name.text, "::<…>.", callee->name.text, "(…)`"));
+        return errorExpr(call->range);
+      }
+    Checker there(session, nullptr, session.scratchFunction(), impl.scope);
+    there.generics = env;
+    Type type = there.resolveType(impl.item->selfType, DimPolicy::Fresh);
+    return isError(type) ? errorExpr(call->range) : callAssociated(call, callee, type, expected);
+  }
+  error("E0321", callee->name.range, base::concat("`", symbol.item->name.text, "` has no function `", callee->name.text, "`"));
+  return failedCall(call);
+}
+
+}  // namespace vortex::lang

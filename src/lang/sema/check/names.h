@@ -1,0 +1,21 @@
+// Built-in names and small questions about syntax.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lang/sema/types.h"
+#include "lang/syntax/ast.h"
+
+namespace vortex::lang {
+
+namespace syn = vortex::lang::syntax;
+
+std::optional<Scalar> scalarNamed(std::string_view text);
+const std::vector<std::string>& builtinTypeNames();
+/// Does the tensor type name its memory space (or is it an alias, which may)?
+bool writesSpace(const syn::Type* type);
+
+}  // namespace vortex::lang

@@ -1,0 +1,358 @@
+// Syntax of types → types.
+#include "lang/sema/check/checker.h"
+#include "lang/sema/check/names.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+
+std::optional<Scalar> scalarNamed(std::string_view text) {
+  for (uint32_t i = 0; i <= static_cast<uint32_t>(Scalar::F64); ++i)
+    if (name(static_cast<Scalar>(i)) == text)
+      return static_cast<Scalar>(i);
+  return std::nullopt;
+}
+
+const std::vector<std::string>& builtinTypeNames() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names{"Tensor", "Vec", "String", "Self"};
+    for (uint32_t i = 0; i <= static_cast<uint32_t>(Scalar::F64); ++i)
+      names.emplace_back(name(static_cast<Scalar>(i)));
+    return names;
+  }();
+  return kNames;
+}
+
+bool writesSpace(const syn::Type* type) {
+  if (type->is<syn::SpacedType>())
+    return true;
+  if (auto* ref = type->tryAs<syn::RefType>())
+    return writesSpace(ref->inner);
+  if (auto* array = type->tryAs<syn::ArrayType>())
+    return writesSpace(array->elem);
+  if (auto* named = type->tryAs<syn::NamedType>())
+    return named->path.back().text != "Tensor" || named->genericArgs.size() > 2;
+  return false;
+}
+
+namespace {
+// Names in a type are looked up where it was written.
+class Elsewhere {
+public:
+  Elsewhere(Checker& checker, ItemScope* items, GenericEnv generics, Type selfType)
+      : checker_(checker), items_(checker.items), generics_(std::move(checker.generics)), selfType_(checker.selfType) {
+    checker.items = items;
+    checker.generics = std::move(generics);
+    checker.selfType = selfType;
+  }
+  ~Elsewhere() {
+    checker_.items = items_;
+    checker_.generics = std::move(generics_);
+    checker_.selfType = selfType_;
+  }
+
+private:
+  Checker& checker_;
+  ItemScope* items_;
+  GenericEnv generics_;
+  Type selfType_;
+};
+}  // namespace
+
+Type Checker::resolveType(const syn::Type* type, DimPolicy policy) {
+  switch (type->kind) {
+  case syn::TypeKind::Error: return types.error();
+  case syn::TypeKind::Named: return resolveNamed(type->as<syn::NamedType>(), policy);
+  case syn::TypeKind::Array: {
+    auto* array = type->as<syn::ArrayType>();
+    Type elem = resolveType(array->elem, policy);
+    auto count = constantInt(array->count, usize(), "an array's length");
+    if (isError(elem) || !count)
+      return types.error();
+    return types.array(elem, static_cast<uint64_t>(*count));
+  }
+  case syn::TypeKind::Tuple: {
+    std::vector<Type> elems;
+    for (const syn::Type* elem : type->as<syn::TupleType>()->elems)
+      elems.push_back(resolveType(elem, policy));
+    for (Type elem : elems)
+      if (isError(elem))
+        return elem;
+    return elems.empty() ? types.unit() : types.tuple(std::move(elems));
+  }
+  case syn::TypeKind::Ref: {
+    auto* ref = type->as<syn::RefType>();
+    Type inner = resolveType(ref->inner, policy);
+    return isError(inner) ? inner : types.ref(inner, ref->isMutable);
+  }
+  case syn::TypeKind::Spaced: return resolveSpaced(type->as<syn::SpacedType>(), policy);
+  case syn::TypeKind::Function: {
+    auto* function = type->as<syn::FunctionType>();
+    std::vector<Type> params;
+    for (const syn::Type* param : function->params)
+      params.push_back(resolveType(param, policy));
+    Type result = function->result ? resolveType(function->result, policy) : types.unit();
+    return types.closure(std::move(params), result);
+  }
+  case syn::TypeKind::Infer:
+    error("E0306", type->range, "the type cannot be inferred here").help("write the type instead of `_`");
+    return types.error();
+  }
+  return types.error();
+}
+
+Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
+  const syn::Name& last = type->path.back();
+  if (type->path.size() == 1) {
+    if (const GenericValue* generic = findGeneric(generics, last.text)) {
+      if (generic->kind == GenericValue::Kind::Type)
+        return generic->type;
+      if (generic->kind != GenericValue::Kind::None)
+        error("E0329", type->range, base::concat("`", last.text, "` is not a type")).primary("a type is needed here");
+      return types.error();
+    }
+    if (last.text == "Self" && selfType)
+      return selfType;
+  }
+  const Symbol* symbol = items->find(type->path.front().text);
+  for (size_t i = 1; symbol && i < type->path.size(); ++i) {
+    if (symbol->kind != SymbolKind::Module)
+      return symbol = nullptr, types.error();
+    auto found = symbol->scope->symbols.find(type->path[i].text);
+    symbol = found == symbol->scope->symbols.end() ? nullptr : &found->second;
+  }
+  if (!symbol && type->path.size() == 1) {
+    if (auto scalar = scalarNamed(last.text))
+      return types.scalar(*scalar);
+    if (last.text == "Tensor")
+      return resolveTensor(type, policy);
+    if (last.text == "String")
+      return types.string();
+    if (last.text == "Vec") {
+      if (type->genericArgs.size() != 1 || !type->genericArgs[0].type) {
+        error("E0329", type->range, "`Vec` takes one type").help("write the element type: `Vec<f32>`");
+        return types.error();
+      }
+      Type elem = resolveType(type->genericArgs[0].type, policy);
+      return isError(elem) ? elem : types.vec(elem);
+    }
+  }
+  if (!symbol) {
+    std::vector<std::string> candidates = builtinTypeNames();
+    for (const ItemScope* scope = items; scope; scope = scope->parent)
+      for (const auto& [name, other] : scope->symbols)
+        if (other.kind == SymbolKind::Struct || other.kind == SymbolKind::Enum || other.kind == SymbolKind::Alias)
+          candidates.emplace_back(name);
+    auto builder = error("E0210", type->range, base::concat("there is no type `", session.sources.text(type->range), "`"));
+    if (std::string close = nearest(last.text, candidates); !close.empty())
+      builder.help("did you mean `" + close + "`?");
+    return types.error();
+  }
+  switch (symbol->kind) {
+  case SymbolKind::Enum: return types.enumeration(session.structInstance(symbol->item, symbol->scope, {})->decl);
+  case SymbolKind::Struct: {
+    auto* item = symbol->item->as<syn::StructItem>();
+    GenericEnv env = genericEnv(item->generics);
+    if (!bindExplicitGenerics(env, 0, type->genericArgs, type->range))
+      return types.error();
+    for (const GenericBinding& binding : env)
+      if (!binding.value.isBound()) {
+        error("E0306", type->range, base::concat("`", item->name.text, "` needs its generic argument `", binding.name, "`"));
+        return types.error();
+      }
+    if (!checkBounds(item->generics, env, type->range))
+      return types.error();
+    return structType(session.structInstance(item, symbol->scope, std::move(env)), policy);
+  }
+  case SymbolKind::Alias: {
+    auto* item = symbol->item->as<syn::TypeAliasItem>();
+    GenericEnv env = genericEnv(item->generics);
+    if (!item->aliased || !bindExplicitGenerics(env, 0, type->genericArgs, type->range))
+      return types.error();
+    if (instantiationDepth_ >= 64) {
+      error("E0335", type->range, base::concat("the type `", item->name.text, "` is defined through itself"));
+      return types.error();
+    }
+    ++instantiationDepth_;
+    Elsewhere there(*this, symbol->scope, std::move(env), nullptr);
+    Type out = resolveType(item->aliased, policy);
+    --instantiationDepth_;
+    return out;
+  }
+  default:
+    error("E0329", type->range, base::concat("`", session.sources.text(type->range), "` is not a type"));
+    return types.error();
+  }
+}
+
+Type Checker::resolveTensor(const syn::NamedType* type, DimPolicy policy) {
+  syn::List<syn::GenericArg> args = type->genericArgs;
+  if (args.size() < 2 || args.size() > 3 || !args[0].type) {
+    error("E0329", type->range, "`Tensor` takes an element type, a shape and optionally a memory space")
+        .help("for example `Tensor<f32, [M, N]>` or `Tensor<f32, [N], Shared>`");
+    return types.error();
+  }
+  Type elem = resolveType(args[0].type, policy);
+  bool ok = true;
+  std::vector<DimExpr> shape = resolveShape(args[1], policy, ok);
+  Space space = Space::Global;
+  if (args.size() == 3) {
+    auto* named = args[2].type ? args[2].type->tryAs<syn::NamedType>() : nullptr;
+    std::optional<Space> found = named && named->path.size() == 1 ? spaceNamed(named->path[0]) : std::nullopt;
+    if (!found) {
+      error("E0337", args[2].range, base::concat("`", session.sources.text(args[2].range), "` is not a memory space"))
+          .help("the spaces are Global, Shared, Local and Constant");
+      return types.error();
+    }
+    space = *found;
+  }
+  if (isError(elem) || !ok)
+    return types.error();
+  if (elem->kind != TypeKind::Scalar && elem->kind != TypeKind::Struct) {
+    error("E0329", args[0].range, "a tensor of `" + text(elem) + "` does not exist").primary("elements are scalars or structs");
+    return types.error();
+  }
+  return types.tensor(elem, std::move(shape), space);
+}
+
+std::optional<Space> Checker::spaceNamed(const syn::Name& name) {
+  if (const GenericValue* generic = findGeneric(generics, name.text))
+    return generic->kind == GenericValue::Kind::Space ? std::optional(generic->space) : std::nullopt;
+  if (name.text == "Global" || name.text == "global")
+    return Space::Global;
+  if (name.text == "Shared" || name.text == "shared")
+    return Space::Shared;
+  if (name.text == "Local" || name.text == "local")
+    return Space::Local;
+  if (name.text == "Constant" || name.text == "constant")
+    return Space::Constant;
+  return std::nullopt;
+}
+
+Type Checker::resolveSpaced(const syn::SpacedType* type, DimPolicy policy) {
+  Type inner = resolveType(type->inner, policy);
+  if (isError(inner))
+    return inner;
+  const std::optional<Space> space = spaceNamed(type->space.name);
+  if (!space) {
+    error("E0337", type->space.range, base::concat("`@", type->space.name.text, "` is not a memory space"))
+        .help("the spaces are @global, @shared, @local and @constant");
+    return types.error();
+  }
+  if (!inner->isTensor()) {
+    error("E0337", type->space.range, "only tensors have a memory space, not `" + text(inner) + "`");
+    return types.error();
+  }
+  SharedLayout layout = SharedLayout::RowMajor;
+  for (const syn::Arg& arg : type->space.args) {
+    auto* value = arg.value ? arg.value->tryAs<syn::DotNameExpr>() : nullptr;
+    if (arg.name.text != "layout" || !value || *space != Space::Shared) {
+      error("E0208", arg.range, "a memory space takes only `layout = …`, and only @shared does");
+      return types.error();
+    }
+    if (value->name.text == "bank_conflict_free")
+      layout = SharedLayout::BankConflictFree;
+    else if (value->name.text == "column_major")
+      layout = SharedLayout::ColumnMajor;
+    else if (value->name.text != "row_major") {
+      error("E0208", value->range, base::concat("there is no layout `.", value->name.text, "`"))
+          .help("the layouts are .row_major, .column_major and .bank_conflict_free");
+      return types.error();
+    }
+  }
+  return types.tensor(inner->elem, inner->shape, *space, layout);
+}
+
+Type Checker::structType(const StructInstance* instance, DimPolicy policy) {
+  if (instance->decl->isEnum)
+    return types.enumeration(instance->decl);
+  auto* item = instance->item->as<syn::StructItem>();
+  if (instantiationDepth_ >= 64) {
+    error("E0335", item->name.range, base::concat("struct `", item->name.text, "` contains itself"))
+        .help("a struct is stored inline; keep the inner values in a `Vec`");
+    return types.error();
+  }
+  ++instantiationDepth_;
+  Elsewhere there(*this, instance->scope, instance->generics, nullptr);
+  std::vector<Type> fields;
+  bool ok = true;
+  for (const syn::Field& field : item->fields) {
+    fields.push_back(resolveType(field.type, policy == DimPolicy::Known ? DimPolicy::Fresh : policy));
+    ok = ok && !isError(fields.back());
+  }
+  --instantiationDepth_;
+  return ok ? types.structure(instance->decl, std::move(fields)) : types.error();
+}
+
+GenericEnv Checker::genericEnv(const syn::Generics& params, GenericEnv outer) {
+  for (const syn::GenericParam& param : params.params)
+    outer.push_back({param.name.text, &param, {}});
+  return outer;
+}
+
+std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, const syn::GenericParam& param) {
+  GenericValue value;
+  if (param.isConst) {
+    Type type = param.constType ? resolveType(param.constType, DimPolicy::Known) : usize();
+    if (isError(type))
+      return std::nullopt;
+    value.kind = GenericValue::Kind::Const;
+    value.type = type;
+    if (arg.expr) {
+      Expr* literal = constant(arg.expr, type, "a generic argument");
+      if (!literal)
+        return std::nullopt;
+      value.value = literal->intValue;
+      return value;
+    }
+    // A lone name is parsed as a type.
+    auto* named = arg.type->tryAs<syn::NamedType>();
+    if (named && named->path.size() == 1)
+      if (auto dim = dimNamed(named->path[0], DimPolicy::Known)) {
+        if (auto constant = dim->asConstant()) {
+          value.value = *constant;
+          return value;
+        }
+        error("E0310", arg.range, "a generic argument must be known at compile time");
+      }
+    return std::nullopt;
+  }
+  if (arg.expr) {
+    bool ok = true;
+    value.shape = resolveShape(arg, DimPolicy::Known, ok);
+    value.kind = GenericValue::Kind::Shape;
+    return ok ? std::optional(value) : std::nullopt;
+  }
+  if (auto* named = arg.type->tryAs<syn::NamedType>(); named && named->path.size() == 1) {
+    if (const GenericValue* outer = findGeneric(generics, named->path[0].text); outer && outer->kind != GenericValue::Kind::Type)
+      return *outer;
+    if (!items->find(named->path[0].text) && std::isupper(static_cast<unsigned char>(named->path[0].text[0])))
+      if (auto space = spaceNamed(named->path[0])) {
+        value.kind = GenericValue::Kind::Space;
+        value.space = *space;
+        return value;
+      }
+  }
+  value.kind = GenericValue::Kind::Type;
+  value.type = resolveType(arg.type, DimPolicy::Known);
+  return isError(value.type) ? std::nullopt : std::optional(value);
+}
+
+bool Checker::bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range) {
+  const size_t count = env.size() - first;
+  if (args.size() > count) {
+    error("E0329", range, base::concat("expected at most ", count, " generic argument", count == 1 ? "" : "s", ", found ", args.size()));
+    return false;
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].type && args[i].type->is<syn::InferType>())
+      continue;
+    auto value = genericArg(args[i], *env[first + i].param);
+    if (!value)
+      return false;
+    env[first + i].value = *value;
+  }
+  return true;
+}
+
+}  // namespace vortex::lang

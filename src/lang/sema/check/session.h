@@ -1,0 +1,130 @@
+// What all checkers of one analysis share: modules, struct and function instances, the queue of bodies.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "lang/sema/analyze.h"
+#include "lang/sema/check/scope.h"
+
+namespace vortex::lang {
+
+class Checker;
+
+/// Where the argument of a tensor parameter without a written space lives; only `fn`s called in kernels have these.
+struct Placement {
+  bool isSet = false;
+  Space space = Space::Global;
+  SharedLayout layout = SharedLayout::RowMajor;
+  bool isValue = false;
+  auto operator<=>(const Placement&) const = default;
+};
+
+/// One function with its generic arguments chosen, in host or kernel code.
+struct Instance {
+  const syn::FunctionItem* item = nullptr;
+  ItemScope* scope = nullptr;
+  Type selfType = nullptr;
+  GenericEnv generics;
+  bool inKernel = false;
+  bool isRepresentative = false;  ///< arguments chosen by `vortex check`: errors name them
+  std::vector<Placement> placements;
+  Instance* parent = nullptr;  ///< who first asked for it
+  SourceRange callSite;
+  uint32_t depth = 0;
+  Function* function = nullptr;
+  bool signatureOk = false;
+  std::unique_ptr<Checker> checker;
+};
+
+/// One struct or enum with its generic arguments chosen.
+struct StructInstance {
+  const syn::Item* item = nullptr;
+  ItemScope* scope = nullptr;
+  GenericEnv generics;
+  StructDecl* decl = nullptr;
+};
+
+/// A compile-time value: the typed expression it reduces to (Int, Float, String, MakeArray, MakeTuple, MakeStruct of such).
+struct ConstItemValue {
+  enum class State : uint8_t { Busy, Done } state = State::Busy;
+  Expr* expr = nullptr;
+  bool isUntyped = false;  ///< no declared type and a plain number: takes the type its use requires
+};
+
+class Session {
+public:
+  Session(Program& program, source::SourceManager& sources, diag::DiagnosticSink& sink, const AnalyzeOptions& options);
+  ~Session();
+
+  Program& program;
+  source::SourceManager& sources;
+  diag::DiagnosticSink& sink;
+  const AnalyzeOptions& options;
+  TypeContext& types;
+
+  // modules.cpp
+  ItemScope* loadRoot(source::FileId file);
+  /// Declares the items of a block; null when there are none.
+  ItemScope* declareLocalItems(const std::vector<const syn::Item*>& items, ItemScope* parent);
+  const std::vector<ImplBlock>& impls() const { return impls_; }
+  /// Every function item with its scope, in source order: what `vortex check` walks.
+  struct DeclaredFunction {
+    const syn::FunctionItem* item;
+    ItemScope* scope;
+    const syn::ImplItem* impl;
+  };
+  const std::vector<DeclaredFunction>& functions() const { return functions_; }
+
+  // instances.cpp
+  /// Finds or makes the instance; declares its signature and queues its body. Null after an error (reported).
+  Instance* instantiate(Instance request);
+  void checkQueuedBodies();
+  bool isInstantiated(const syn::FunctionItem* item) const { return instantiated_.count(item) != 0; }
+  StructInstance* structInstance(const syn::Item* item, ItemScope* scope, GenericEnv generics);
+  const StructInstance* findStruct(const StructDecl* decl) const;
+
+  // consts.cpp
+  /// The value of a const item, evaluated once; null after an error (reported).
+  const ConstItemValue* constValue(const syn::ConstItem* item, ItemScope* scope);
+
+  uint32_t newOpaque() { return nextOpaque_++; }
+  Function* newFunction();
+  Function* scratchFunction();  ///< owns the variables of constant expressions
+
+private:
+  struct PendingImport {
+    const syn::ImportItem* item;
+    ItemScope* scope;
+  };
+  ItemScope* loadModule(source::FileId file, std::string name);
+  void declareItems(const std::vector<const syn::Item*>& items, ItemScope* scope);
+  void declare(const syn::Item* item, ItemScope* scope);
+  void resolveImport(const PendingImport& pending);
+  void importNames(const syn::ImportItem* item, ItemScope* into, ItemScope* module);
+  ItemScope* findModule(const syn::ImportItem* item, size_t length, ItemScope* from, std::vector<std::string>& tried);
+  void bind(ItemScope* scope, const syn::Name& name, Symbol symbol);
+
+  std::vector<std::unique_ptr<syn::Module>> trees_;
+  std::vector<std::unique_ptr<ItemScope>> scopes_;
+  std::map<std::string, ItemScope*> modulesByPath_;
+  std::vector<PendingImport> imports_;
+  std::vector<ImplBlock> impls_;
+  std::vector<DeclaredFunction> functions_;
+
+  std::deque<std::unique_ptr<Instance>> instances_;
+  std::map<std::string, Instance*> instancesByKey_;
+  std::set<const syn::FunctionItem*> instantiated_;
+  std::deque<Instance*> queue_;
+  std::deque<std::unique_ptr<StructInstance>> structs_;
+  std::map<std::string, StructInstance*> structsByKey_;
+  std::map<const StructDecl*, StructInstance*> structsByDecl_;
+  std::map<const syn::ConstItem*, ConstItemValue> consts_;
+  std::unique_ptr<Function> scratch_;
+  uint32_t nextOpaque_ = 1;
+};
+
+}  // namespace vortex::lang

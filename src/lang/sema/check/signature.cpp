@@ -1,0 +1,307 @@
+// Parameters, result, dimension bindings and body of one function instance.
+#include "lang/sema/check/checker.h"
+#include "lang/sema/check/names.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+namespace {
+
+Type placed(TypeContext& types, Type type, const Placement& placement) {
+  if (type->kind == TypeKind::Ref)
+    return types.ref(placed(types, type->elem, placement), type->isMutable);
+  if (!type->isTensor())
+    return type;
+  return placement.isValue ? types.tensorValue(type->elem, type->shape)
+                           : types.tensor(type->elem, type->shape, placement.space, placement.layout);
+}
+
+bool isKernelParam(Type type) {
+  switch (type->kind) {
+  case TypeKind::Scalar:
+  case TypeKind::Enum:
+  case TypeKind::Tensor: return true;
+  case TypeKind::Ref: return isKernelParam(type->elem);
+  case TypeKind::Tuple:
+  case TypeKind::Struct:
+    for (Type elem : type->elems)
+      if (!isKernelParam(elem))
+        return false;
+    return true;
+  default: return false;
+  }
+}
+
+bool isKernelResult(Type type) {
+  if (type->kind == TypeKind::Tuple) {
+    for (Type elem : type->elems)
+      if (elem->kind == TypeKind::Tuple || !isKernelResult(elem))
+        return false;
+    return true;
+  }
+  return type->kind == TypeKind::Unit || type->kind == TypeKind::Scalar || type->isTensor();
+}
+
+// Binds each dimension variable to the first extent that is exactly it; every other extent becomes a launch check.
+void bindDims(Function& function, uint32_t param, std::vector<uint32_t>& path, Type type, const std::vector<SourceRange>& ranges) {
+  if (type->kind == TypeKind::Ref)
+    return bindDims(function, param, path, type->elem, ranges);
+  if (type->kind == TypeKind::Struct || type->kind == TypeKind::Tuple) {
+    for (uint32_t i = 0; i < type->elems.size(); ++i) {
+      path.push_back(i);
+      bindDims(function, param, path, type->elems[i], ranges);
+      path.pop_back();
+    }
+    return;
+  }
+  if (!type->isTensor())
+    return;
+  for (uint32_t dim = 0; dim < type->shape.size(); ++dim) {
+    if (auto variable = type->shape[dim].asVariable(); variable && !function.dims[*variable].param) {
+      DimBinding& binding = function.dims[*variable];
+      binding.param = param;
+      binding.dim = dim;
+      binding.fieldPath = path;
+      continue;
+    }
+    LaunchCheck check;
+    check.param = param;
+    check.dim = dim;
+    check.fieldPath = path;
+    check.expected = type->shape[dim];
+    check.range = ranges[param];
+    function.checks.push_back(std::move(check));
+  }
+}
+
+ReduceKind reduceNamed(std::string_view name) {
+  if (name == "add")
+    return ReduceKind::Add;
+  if (name == "mul")
+    return ReduceKind::Mul;
+  if (name == "min")
+    return ReduceKind::Min;
+  if (name == "max")
+    return ReduceKind::Max;
+  if (name == "and")
+    return ReduceKind::And;
+  if (name == "or")
+    return ReduceKind::Or;
+  return ReduceKind::None;
+}
+
+void collectReturned(const syn::Expr* expr, std::set<std::string_view>& names);
+
+void returnedNamesOf(const syn::Expr* value, std::set<std::string_view>& names) {
+  if (!value)
+    return;
+  if (auto* name = value->tryAs<syn::NameExpr>())
+    names.insert(name->name.text);
+  if (auto* tuple = value->tryAs<syn::TupleExpr>())
+    for (const syn::Expr* elem : tuple->elems)
+      returnedNamesOf(elem, names);
+}
+
+void collectBlock(const syn::BlockExpr* block, std::set<std::string_view>& names) {
+  if (block)
+    for (const syn::Stmt* stmt : block->stmts)
+      if (auto* expr = stmt->tryAs<syn::ExprStmt>())
+        collectReturned(expr->expr, names);
+}
+
+// Names in `return x`, at statement level.
+void collectReturned(const syn::Expr* expr, std::set<std::string_view>& names) {
+  switch (expr->kind) {
+  case syn::ExprKind::Return: return returnedNamesOf(expr->as<syn::ReturnExpr>()->value, names);
+  case syn::ExprKind::Block: return collectBlock(expr->as<syn::BlockExpr>(), names);
+  case syn::ExprKind::While: return collectBlock(expr->as<syn::WhileExpr>()->body, names);
+  case syn::ExprKind::Loop: return collectBlock(expr->as<syn::LoopExpr>()->body, names);
+  case syn::ExprKind::For: return collectBlock(expr->as<syn::ForExpr>()->body, names);
+  case syn::ExprKind::If:
+    for (const syn::IfBranch& branch : expr->as<syn::IfExpr>()->branches)
+      collectBlock(branch.body, names);
+    return collectBlock(expr->as<syn::IfExpr>()->elseBody, names);
+  case syn::ExprKind::Match:
+    for (const syn::MatchArm& arm : expr->as<syn::MatchExpr>()->arms)
+      collectReturned(arm.body, names);
+    return;
+  default: return;
+  }
+}
+
+}  // namespace
+
+bool Checker::declareParams(std::vector<SourceRange>& ranges) {
+  const syn::FunctionItem* item = instance->item;
+  bool ok = true;
+  for (size_t i = 0; i < item->params.size(); ++i) {
+    const syn::Param& param = item->params[i];
+    Type type = types.error();
+    if (param.self != syn::SelfKind::None) {
+      if (!selfType)
+        error("E0329", param.range, "`self` exists only in methods");
+      else
+        type = param.self == syn::SelfKind::Value ? selfType : types.ref(selfType, param.self == syn::SelfKind::MutRef);
+    } else if (param.type) {
+      type = resolveType(param.type, DimPolicy::Parameter);
+      if (!isError(type) && i < instance->placements.size() && instance->placements[i].isSet && !writesSpace(param.type))
+        type = placed(types, type, instance->placements[i]);
+    }
+    if (!isError(type) && item->isKernel && !isKernelParam(type)) {
+      error("E0403", param.type ? param.type->range : param.range, "a kernel cannot take a `" + text(type) + "`")
+          .primary("kernels take tensors, scalars and structs of these")
+          .help(type->kind == TypeKind::Vec ? "copy it to the device first: `Tensor.from_host(v)`" : "compute it in host code");
+      type = types.error();
+    }
+    for (size_t j = 0; j < i; ++j)
+      if (item->params[j].name.text == param.name.text && param.name.isPresent())
+        error("E0202", param.name.range, base::concat("there are two parameters `", param.name.text, "`"))
+            .primary("second one")
+            .label(item->params[j].name.range, "first one");
+    const std::string_view name = param.self != syn::SelfKind::None ? "self" : param.name.text;
+    Variable* variable = newVariable(name, type, param.name.isPresent() ? param.name.range : param.range, false);
+    variable->isVar = false;
+    variable->isParam = true;
+    function->params.push_back(variable);
+    ranges.push_back(param.type ? param.type->range : param.range);
+    ok = ok && !isError(type);
+  }
+  return ok;
+}
+
+void Checker::declareWhere() {
+  for (const syn::WherePredicate& predicate : instance->item->generics.where) {
+    auto* subject = predicate.subject->tryAs<syn::NamedType>();
+    if (!subject || subject->path.size() != 1 || findGeneric(generics, subject->path[0].text))
+      continue;
+    const Local* local = findLocal(subject->path[0].text);
+    for (const syn::Type* bound : predicate.bounds) {
+      auto* named = bound->tryAs<syn::NamedType>();
+      const std::string_view name = named ? named->path.back().text : "";
+      if (!local || !local->dim || (name != "PowerOfTwo" && name != "NonZero")) {
+        error("E0307", predicate.range, base::concat("`", session.sources.text(predicate.range), "` cannot be checked"))
+            .help("a dimension can be PowerOfTwo or NonZero");
+        continue;
+      }
+      LaunchCheck check;
+      check.kind = name == "PowerOfTwo" ? LaunchCheck::Kind::PowerOfTwo : LaunchCheck::Kind::NonZero;
+      check.expected = *local->dim;
+      check.range = predicate.range;
+      function->checks.push_back(std::move(check));
+    }
+  }
+}
+
+bool Checker::declareSignature() {
+  const syn::FunctionItem* item = instance->item;
+  std::vector<SourceRange> ranges;
+  const bool ok = declareParams(ranges);
+  for (uint32_t i = 0; i < function->params.size(); ++i) {
+    std::vector<uint32_t> path;
+    if (!isError(function->params[i]->type))
+      bindDims(*function, i, path, function->params[i]->type, ranges);
+  }
+  for (const DimBinding& dim : function->dims)
+    if (ok && !dim.param)
+      error("E0326", dim.range, base::concat("nothing determines the extent `", dim.name, "`"))
+          .help("some parameter must have exactly `" + dim.name + "` as an extent");
+  declareWhere();
+  function->resultRange = item->resultType ? item->resultType->range : item->name.range;
+  function->resultType = item->resultType ? resolveType(item->resultType, DimPolicy::Known) : types.unit();
+  if (item->isKernel) {
+    function->kernel.emplace();
+    if (!isError(function->resultType) && !isKernelResult(function->resultType)) {
+      error("E0401", item->resultType->range, "a kernel cannot return `" + text(function->resultType) + "`")
+          .primary("results are tensors, scalars with `reduce(…)`, or a tuple of these");
+      function->resultType = types.error();
+    }
+  } else if (inKernel() && !isError(function->resultType)) {
+    function->resultType = valueOf(function->resultType);
+  }
+  for (Variable* param : function->params)
+    declareLocal(param);
+  if (item->reduceOp)
+    declareReduce(item->reduceOp);
+  functionAttributes(item);
+  return ok && !isError(function->resultType);
+}
+
+void Checker::declareReduce(const syn::Expr* op) {
+  if (!function->isKernel) {
+    error("E0402", op->range, "only kernels have `reduce(…)`");
+    return;
+  }
+  if (function->resultType->kind != TypeKind::Scalar) {
+    if (!isError(function->resultType))
+      error("E0402", function->resultRange, "`reduce` combines scalars, not `" + text(function->resultType) + "`");
+    return;
+  }
+  auto* name = op->tryAs<syn::NameExpr>();
+  const ReduceKind kind = name ? reduceNamed(name->name.text) : ReduceKind::None;
+  const Symbol* symbol = name ? items->find(name->name.text) : nullptr;
+  if (kind == ReduceKind::None || symbol) {
+    if (!symbol || symbol->kind != SymbolKind::Function || symbol->item->as<syn::FunctionItem>()->isKernel) {
+      error("E0402", op->range, base::concat("`", session.sources.text(op->range), "` cannot combine block results"))
+          .help("use add, mul, min, max, and, or, or a function of two values");
+      return;
+    }
+    Instance request;
+    request.item = symbol->item->as<syn::FunctionItem>();
+    request.scope = symbol->scope;
+    request.inKernel = true;
+    request.parent = instance;
+    request.depth = instance->depth + 1;
+    request.callSite = op->range;
+    request.generics = genericEnv(request.item->generics);
+    for (const syn::Param& param : request.item->params)
+      if (param.type)
+        infer(param.type, function->resultType, request.generics, symbol->scope);
+    Instance* combine = session.instantiate(std::move(request));
+    if (!combine)
+      return;
+    const Function& target = *combine->function;
+    if (target.params.size() != 2 || target.params[0]->type != function->resultType || target.params[1]->type != function->resultType ||
+        target.resultType != function->resultType) {
+      error("E0402", op->range, "the combining function must take two `" + text(function->resultType) + "` and return one")
+          .label(target.nameRange, "defined here");
+      return;
+    }
+    function->kernel->reduce = ReduceKind::Function;
+    function->kernel->reduceFunction = combine->function;
+    return;
+  }
+  const bool isBool = function->resultType->isScalar(Scalar::Bool);
+  if ((kind == ReduceKind::And || kind == ReduceKind::Or) ? isFloat(function->resultType->scalar) : isBool) {
+    error("E0402", op->range, base::concat("`reduce(", name->name.text, ")` does not apply to `", text(function->resultType), "`"));
+    return;
+  }
+  function->kernel->reduce = kind;
+}
+
+void Checker::checkBody() {
+  const syn::FunctionItem* item = instance->item;
+  if (!item->body)
+    return;
+  if (function->isKernel) {
+    collectBlock(item->body, returnedNames);
+    returnedNamesOf(item->body->tail, returnedNames);
+  }
+  returns.push_back({function->resultType, function->resultRange, false, 0});
+  Expr* body = checkBlock(item->body, function->resultType);
+  const bool wantsValue = function->resultType->kind != TypeKind::Unit && function->resultType->kind != TypeKind::Never;
+  if (body->type->kind != TypeKind::Unit && body->type->kind != TypeKind::Never && !isError(body) && wantsValue) {
+    Expr* last = body->args.back();
+    Expr* value = convertReturn(last, function->resultType, last->range);
+    Expr* leave = make(ExprKind::Return, types.never(), last->range, {value});
+    body->args.back() = leave;
+    body->type = types.never();
+  } else if (body->type->kind == TypeKind::Unit && wantsValue) {
+    const SourceRange close{item->body->range.file, item->body->range.end > 0 ? item->body->range.end - 1 : 0, item->body->range.end};
+    error("E0324", close, base::concat("`", item->name.text, "` can end without returning a value"))
+        .primary("reached without `return`")
+        .label(function->resultRange, "a `" + text(function->resultType) + "` is promised here");
+  }
+  function->body = body;
+}
+
+}  // namespace vortex::lang

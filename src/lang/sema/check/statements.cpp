@@ -1,0 +1,313 @@
+// Blocks, let, assignment, return, patterns that always match.
+#include "lang/sema/check/checker.h"
+#include "lang/sema/check/names.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+
+Expr* Checker::checkBlock(const syn::BlockExpr* block, Type expected) {
+  LocalScope scope(*this);
+  std::vector<const syn::Item*> local;
+  for (const syn::Stmt* stmt : block->stmts)
+    if (auto* item = stmt->tryAs<syn::ItemStmt>())
+      local.push_back(item->item);
+  if (ItemScope* inner = session.declareLocalItems(local, items))
+    items = inner;
+  std::vector<Expr*> out;
+  bool diverges = false, failed = false;
+  const bool wantsTail = block->tail && !(expected && expected->kind == TypeKind::Unit);
+  for (size_t i = 0; i < block->stmts.size(); ++i) {
+    const syn::Stmt* stmt = block->stmts[i];
+    const bool isTail = wantsTail && i + 1 == block->stmts.size();
+    const size_t before = out.size();
+    if (isTail)
+      checkTail(stmt->as<syn::ExprStmt>(), expected, out);
+    else
+      checkStmt(stmt, out);
+    for (size_t at = before; at < out.size(); ++at) {
+      diverges = diverges || out[at]->type->kind == TypeKind::Never;
+      failed = failed || (isTail && isError(out[at]));
+    }
+  }
+  Type type = diverges ? types.never() : types.unit();
+  if (wantsTail && !diverges && !out.empty())
+    type = out.back()->type;
+  return make(ExprKind::Block, failed ? types.error() : type, block->range, std::move(out));
+}
+
+void Checker::checkTail(const syn::ExprStmt* stmt, Type expected, std::vector<Expr*>& out) {
+  const bool before = uncheckedBounds;
+  statementAttributes(stmt);
+  out.push_back(check(stmt->expr, expected));
+  uncheckedBounds = before;
+}
+
+void Checker::checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out) {
+  const bool before = uncheckedBounds;
+  statementAttributes(stmt);
+  if (auto* let = stmt->tryAs<syn::LetStmt>())
+    checkLet(let, out);
+  else if (auto* expr = stmt->tryAs<syn::ExprStmt>())
+    out.push_back(check(expr->expr, types.unit()));
+  uncheckedBounds = before;
+}
+
+/// `let t: T` in a kernel without a memory space: a value, or the storage of the result when it is what the kernel returns.
+Type Checker::letType(const syn::LetStmt* stmt, Type declared, std::string_view name, bool& isResult) {
+  isResult = false;
+  if (!inKernel() || !declared->isTensor())
+    return declared;
+  const bool written = writesSpace(stmt->type);
+  if (written && declared->space != Space::Global)
+    return declared;
+  if (function->isKernel && stmt->isVar && returnedNames.count(name)) {
+    const auto matches = [&](Type result) { return result->isTensor() && result->elem == declared->elem && sameShape(result, declared); };
+    Type result = function->resultType;
+    isResult = matches(result);
+    if (result->kind == TypeKind::Tuple)
+      for (Type elem : result->elems)
+        isResult = isResult || matches(elem);
+    if (isResult)
+      return declared;
+  }
+  if (written) {
+    error("E0339", stmt->type->range, "a kernel cannot allocate global memory").help("make it a result (`var out: <result type>` … `return out`), a parameter, @shared or @local");
+    return types.error();
+  }
+  return valueOf(declared);
+}
+
+void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
+  auto* namePattern = stmt->pattern->tryAs<syn::NamePattern>();
+  Type declared = nullptr;
+  bool isResult = false;
+  pendingDims.clear();
+  const bool hasType = stmt->type && !stmt->type->is<syn::InferType>();
+  if (hasType) {
+    declared = resolveType(stmt->type, DimPolicy::Let);
+    if (!isError(declared))
+      declared = letType(stmt, declared, namePattern ? namePattern->name.text : "", isResult);
+  }
+  Expr* init = stmt->init ? check(stmt->init, declared) : nullptr;
+  if (!init) {
+    if (!declared) {
+      error("E0306", stmt->range, "the type of this variable cannot be inferred").help("declare its type or give it a value");
+      declared = types.error();
+    } else if (!isError(declared) && !mayBeEmpty(declared)) {
+      error("E0340", stmt->range, "a `" + text(declared) + "` needs a value").help("write `= …`; only shared, local and result tensors may be declared without one");
+      declared = types.error();
+    }
+  }
+  Type type = declared;
+  if (init && !isError(init)) {
+    if (!type) {
+      if (init->type->kind == TypeKind::Never || init->type->kind == TypeKind::Unit) {
+        if (init->type->kind == TypeKind::Unit)
+          error("E0301", init->range, "this has no value");
+        type = types.error();
+      } else {
+        type = init->type;
+        // A copy of a slice or element is a value of its own; references and parameters keep their storage.
+        if (inKernel() && type->isTensor() && init->kind != ExprKind::Slice && init->kind != ExprKind::Deref && init->kind != ExprKind::Var)
+          type = valueOf(type);
+      }
+    } else if (!isError(type)) {
+      type = bindLetDims(type, init->type);
+      init = convert(init, type, Site::Let, stmt->type->range, "declared here");
+    }
+  }
+  pendingDims.clear();
+  if (!type || (init && isError(init)))
+    type = declared && !isError(declared) ? declared : types.error();
+  finishLet(stmt, type, init, isResult, out);
+}
+
+/// A dimension that the `let` type introduces and whose extent the value already has by name is that extent.
+Type Checker::bindLetDims(Type declared, Type actual) {
+  if (pendingDims.empty())
+    return declared;
+  std::vector<std::optional<DimExpr>> values(function->dims.size());
+  learnDims(declared, actual, values);
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!pendingDims.count(static_cast<DimVarId>(i)) || !values[i] || values[i]->hasOpaque())
+      values[i].reset();
+  for (Local& local : locals)
+    if (auto variable = local.dim ? local.dim->asVariable() : std::nullopt; variable && *variable < values.size() && values[*variable])
+      local.dim = *values[*variable];
+  return substitute(declared, values);
+}
+
+bool Checker::mayBeEmpty(Type type) const {
+  if (type->kind == TypeKind::Array)
+    return mayBeEmpty(type->elem);
+  return inKernel() && type->isTensor();
+}
+
+void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool isResult, std::vector<Expr*>& out) {
+  auto* namePattern = stmt->pattern->tryAs<syn::NamePattern>();
+  if (!namePattern) {
+    if (!init || isError(type)) {
+      if (!init)
+        error("E0340", stmt->pattern->range, "a pattern needs a value");
+      return bindNothing(stmt->pattern);
+    }
+    return bindPattern(stmt->pattern, init, stmt->isVar, out);
+  }
+  Variable* variable = newVariable(namePattern->name.text, type, namePattern->name.range, stmt->isVar);
+  variable->isResultStorage = isResult;
+  declareLocal(variable);
+  if (isError(type))
+    return;
+  if (init && type->kind == TypeKind::Scalar && isInteger(type->scalar)) {
+    if (!variable->isVar)
+      variableDims[variable] = dimOf(init);
+    const bool undeclared = !stmt->type && isUntyped(stmt->init);
+    if (undeclared && init->kind == ExprKind::Int && type->isScalar(Scalar::I32)) {
+      if (variable->isVar)
+        provisional[variable] = {init, 0};
+      else
+        flexible[variable] = {init->intValue, init->intValue};
+    } else if (!variable->isVar && !stmt->type) {
+      if (auto interval = literalInterval(init))
+        flexible[variable] = *interval;
+    }
+  } else if (init && stmt->isVar && !stmt->type && init->kind == ExprKind::Float && isUntyped(stmt->init)) {
+    provisional[variable] = {init, 0};
+  }
+  Expr* let = make(ExprKind::Let, types.unit(), stmt->range);
+  let->variable = variable;
+  if (init)
+    let->args = {init};
+  out.push_back(let);
+}
+
+void Checker::bindNothing(const syn::Pattern* pattern) {
+  if (auto* name = pattern->tryAs<syn::NamePattern>()) {
+    declareLocal(newVariable(name->name.text, types.error(), name->range, false));
+  } else if (auto* tuple = pattern->tryAs<syn::TuplePattern>()) {
+    for (const syn::Pattern* elem : tuple->elems)
+      bindNothing(elem);
+  } else if (auto* structure = pattern->tryAs<syn::StructPattern>()) {
+    for (const syn::FieldPattern& field : structure->fields)
+      bindNothing(field.pattern);
+  }
+}
+
+void Checker::bindPattern(const syn::Pattern* pattern, Expr* value, bool isVar, std::vector<Expr*>& out) {
+  if (auto* name = pattern->tryAs<syn::NamePattern>()) {
+    Variable* variable = newVariable(name->name.text, value->type, name->range, isVar);
+    declareLocal(variable);
+    Expr* let = make(ExprKind::Let, types.unit(), pattern->range, {value});
+    let->variable = variable;
+    out.push_back(let);
+    return;
+  }
+  if (pattern->is<syn::WildcardPattern>()) {
+    out.push_back(value);
+    return;
+  }
+  if (auto* tuple = pattern->tryAs<syn::TuplePattern>()) {
+    Expr* plain = deref(value);
+    if (plain->type->kind != TypeKind::Tuple || plain->type->elems.size() != tuple->elems.size()) {
+      error("E0331", pattern->range, base::concat("a pattern of ", tuple->elems.size(), " elements cannot take `", text(value->type), "`"));
+      return bindNothing(pattern);
+    }
+    if (plain->kind != ExprKind::Var)
+      plain = temporary(plain, out);
+    for (size_t i = 0; i < tuple->elems.size(); ++i) {
+      Expr* field = make(ExprKind::Field, plain->type->elems[i], tuple->elems[i]->range, {plain});
+      field->ints = {static_cast<int64_t>(i)};
+      if (!tuple->elems[i]->is<syn::WildcardPattern>())
+        bindPattern(tuple->elems[i], field, isVar, out);
+    }
+    return;
+  }
+  if (auto* structure = pattern->tryAs<syn::StructPattern>()) {
+    Expr* plain = deref(value);
+    if (plain->type->kind != TypeKind::Struct) {
+      error("E0331", pattern->range, "a struct pattern cannot take `" + text(value->type) + "`");
+      return bindNothing(pattern);
+    }
+    if (plain->kind != ExprKind::Var)
+      plain = temporary(plain, out);
+    for (const syn::FieldPattern& field : structure->fields) {
+      Expr* part = checkMemberOfValue(plain, field.name, field.name.range);
+      if (isError(part))
+        bindNothing(field.pattern);
+      else if (!field.pattern->is<syn::WildcardPattern>())
+        bindPattern(field.pattern, part, isVar, out);
+    }
+    return;
+  }
+  if (!pattern->is<syn::ErrorPattern>())
+    error("E0331", pattern->range, "this pattern does not match every value").help("use `match` or `if`");
+  bindNothing(pattern);
+}
+
+Expr* Checker::convertReturn(Expr* value, Type result, SourceRange range) {
+  const SourceRange declared = returns.back().declared;
+  const std::string_view because = "the result's type";
+  if (isError(value) || isError(result))
+    return isError(result) ? errorExpr(range) : value;
+  if (function->isKernel && result->isTensor() && !returns.back().isClosure) {
+    Expr* plain = deref(value);
+    if (plain->type->kind == TypeKind::Scalar || plain->type->kind == TypeKind::Struct)  // this thread's element
+      return storeConvert(plain, result->elem, declared, because);
+  }
+  if (function->isKernel && result->kind == TypeKind::Tuple && value->kind == ExprKind::MakeTuple && value->args.size() == result->elems.size()) {
+    for (size_t i = 0; i < value->args.size(); ++i) {
+      value->args[i] = convertReturn(value->args[i], result->elems[i], value->args[i]->range);
+      if (isError(value->args[i]))
+        return errorExpr(range);
+    }
+    return value;
+  }
+  return convert(value, result, Site::Return, declared, because);
+}
+
+/// A scalar stored to memory is rounded to the destination's float type.
+Expr* Checker::storeConvert(Expr* value, Type to, SourceRange because, std::string_view becauseText) {
+  const bool before = storesToTensor_;
+  storesToTensor_ = true;
+  Expr* out = convert(value, to, Site::Assign, because, becauseText);
+  storesToTensor_ = before;
+  return out;
+}
+
+Expr* Checker::checkReturn(const syn::ReturnExpr* expr) {
+  ReturnTarget& target = returns.back();
+  Expr* out = make(ExprKind::Return, types.never(), expr->range);
+  if (!target.result) {  // a closure without a declared result
+    Expr* value = expr->value ? check(expr->value) : nullptr;
+    if (value && isError(value))
+      return errorExpr(expr->range);
+    returns.back().result = value ? value->type : types.unit();
+    if (value)
+      out->args = {value};
+    return out;
+  }
+  Type result = target.result;
+  if (result->kind == TypeKind::Unit) {
+    if (expr->value) {
+      Expr* value = check(expr->value);
+      if (!isError(value) && value->type->kind != TypeKind::Unit)
+        error("E0301", expr->value->range, "this function returns nothing, but a `" + text(value->type) + "` is returned")
+            .label(target.declared, "declare the result here: `-> " + text(value->type) + "`");
+    }
+    return out;
+  }
+  if (!expr->value) {
+    if (!isError(result))
+      error("E0324", expr->range, "`return` needs a value").label(target.declared, "a `" + text(result) + "` is promised here");
+    return out;
+  }
+  Expr* value = check(expr->value, result);
+  value = convertReturn(value, result, expr->value->range);
+  if (isError(value))
+    return errorExpr(expr->range);
+  out->args = {value};
+  return out;
+}
+
+}  // namespace vortex::lang

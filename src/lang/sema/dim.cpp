@@ -1,0 +1,237 @@
+#include "lang/sema/dim.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+namespace vortex::lang {
+namespace {
+
+int64_t floorDiv(int64_t a, int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0)) ? 1 : 0); }
+
+// Extents are small; a product that leaves int64 saturates, which keeps it unequal to every real extent.
+int64_t saturatingMul(int64_t a, int64_t b) {
+  int64_t out = 0;
+  return __builtin_mul_overflow(a, b, &out) ? ((a < 0) != (b < 0) ? INT64_MIN : INT64_MAX) : out;
+}
+int64_t saturatingAdd(int64_t a, int64_t b) {
+  int64_t out = 0;
+  return __builtin_add_overflow(a, b, &out) ? (a < 0 ? INT64_MIN : INT64_MAX) : out;
+}
+
+// x / c when every coefficient divides by c.
+std::optional<DimExpr> exactQuotient(const DimExpr& value, int64_t divisor) {
+  if (divisor == 0)
+    return std::nullopt;
+  DimExpr out;
+  for (const auto& [monomial, coefficient] : value.terms()) {
+    if (coefficient % divisor != 0)
+      return std::nullopt;
+    DimExpr term = DimExpr::constant(coefficient / divisor);
+    for (const DimAtom& atom : monomial) {
+      DimExpr factor = atom.kind == DimAtom::Kind::Variable ? DimExpr::variable(atom.id)
+                       : atom.kind == DimAtom::Kind::Opaque ? DimExpr::opaque(atom.id)
+                                                            : DimExpr::apply(atom.kind, atom.operands[0], atom.operands[1]);
+      term = DimExpr::mul(term, factor);
+    }
+    out = DimExpr::add(out, term);
+  }
+  return out;
+}
+
+std::string_view atomName(DimAtom::Kind kind) {
+  switch (kind) {
+  case DimAtom::Kind::CeilDiv: return "ceil_div";
+  case DimAtom::Kind::Min: return "min";
+  case DimAtom::Kind::Max: return "max";
+  default: return "";
+  }
+}
+
+std::string atomText(const DimAtom& atom, const std::vector<std::string>& names) {
+  switch (atom.kind) {
+  case DimAtom::Kind::Variable: return atom.id < names.size() ? names[atom.id] : "?";
+  case DimAtom::Kind::Opaque: return "_";
+  case DimAtom::Kind::FloorDiv:
+  case DimAtom::Kind::Mod: {
+    const auto operand = [&](const DimExpr& value) {
+      const std::string text = value.text(names);
+      const bool simple = value.asConstant() || value.asVariable() || value.terms().size() < 2;
+      return simple ? text : "(" + text + ")";
+    };
+    return operand(atom.operands[0]) + (atom.kind == DimAtom::Kind::Mod ? " % " : " / ") + operand(atom.operands[1]);
+  }
+  default:
+    return std::string(atomName(atom.kind)) + "(" + atom.operands[0].text(names) + ", " + atom.operands[1].text(names) + ")";
+  }
+}
+
+}  // namespace
+
+bool DimAtom::operator<(const DimAtom& other) const {
+  return std::tie(kind, id, operands) < std::tie(other.kind, other.id, other.operands);
+}
+bool DimAtom::operator==(const DimAtom& other) const {
+  return kind == other.kind && id == other.id && operands == other.operands;
+}
+
+DimExpr DimExpr::constant(int64_t value) {
+  DimExpr out;
+  if (value != 0)
+    out.terms_[{}] = value;
+  return out;
+}
+DimExpr DimExpr::variable(DimVarId id) {
+  DimExpr out;
+  DimAtom atom;
+  atom.id = id;
+  out.terms_[{atom}] = 1;
+  return out;
+}
+DimExpr DimExpr::opaque(uint32_t id) {
+  DimExpr out;
+  DimAtom atom;
+  atom.kind = DimAtom::Kind::Opaque;
+  atom.id = id;
+  out.terms_[{atom}] = 1;
+  return out;
+}
+
+DimExpr DimExpr::add(const DimExpr& lhs, const DimExpr& rhs) {
+  DimExpr out = lhs;
+  for (const auto& [monomial, coefficient] : rhs.terms_) {
+    int64_t& sum = out.terms_[monomial];
+    sum = saturatingAdd(sum, coefficient);
+    if (sum == 0)
+      out.terms_.erase(monomial);
+  }
+  return out;
+}
+DimExpr DimExpr::sub(const DimExpr& lhs, const DimExpr& rhs) { return add(lhs, mul(constant(-1), rhs)); }
+DimExpr DimExpr::mul(const DimExpr& lhs, const DimExpr& rhs) {
+  DimExpr out;
+  for (const auto& [a, ca] : lhs.terms_)
+    for (const auto& [b, cb] : rhs.terms_) {
+      Monomial product = a;
+      product.insert(product.end(), b.begin(), b.end());
+      std::sort(product.begin(), product.end());
+      int64_t& sum = out.terms_[product];
+      sum = saturatingAdd(sum, saturatingMul(ca, cb));
+      if (sum == 0)
+        out.terms_.erase(product);
+    }
+  return out;
+}
+
+DimExpr DimExpr::apply(DimAtom::Kind op, const DimExpr& lhs, const DimExpr& rhs) {
+  const auto a = lhs.asConstant(), b = rhs.asConstant();
+  if (a && b) {
+    switch (op) {
+    case DimAtom::Kind::FloorDiv: return constant(*b == 0 ? 0 : floorDiv(*a, *b));
+    case DimAtom::Kind::CeilDiv: return constant(*b == 0 ? 0 : -floorDiv(-*a, *b));
+    case DimAtom::Kind::Mod: return constant(*b == 0 ? 0 : *a - floorDiv(*a, *b) * *b);
+    case DimAtom::Kind::Min: return constant(std::min(*a, *b));
+    case DimAtom::Kind::Max: return constant(std::max(*a, *b));
+    default: break;
+    }
+  }
+  if ((op == DimAtom::Kind::Min || op == DimAtom::Kind::Max) && lhs == rhs)
+    return lhs;
+  if (b && *b != 0 && (op == DimAtom::Kind::FloorDiv || op == DimAtom::Kind::CeilDiv))
+    if (auto quotient = exactQuotient(lhs, *b))
+      return *quotient;
+  if (b && *b != 0 && op == DimAtom::Kind::Mod && exactQuotient(lhs, *b))
+    return constant(0);
+  DimAtom atom;
+  atom.kind = op;
+  const bool swap = (op == DimAtom::Kind::Min || op == DimAtom::Kind::Max) && rhs < lhs;
+  atom.operands = swap ? std::vector<DimExpr>{rhs, lhs} : std::vector<DimExpr>{lhs, rhs};
+  DimExpr out;
+  out.terms_[{atom}] = 1;
+  return out;
+}
+
+std::optional<int64_t> DimExpr::asConstant() const {
+  if (terms_.empty())
+    return 0;
+  if (terms_.size() == 1 && terms_.begin()->first.empty())
+    return terms_.begin()->second;
+  return std::nullopt;
+}
+std::optional<DimVarId> DimExpr::asVariable() const {
+  if (terms_.size() != 1)
+    return std::nullopt;
+  const auto& [monomial, coefficient] = *terms_.begin();
+  if (coefficient != 1 || monomial.size() != 1 || monomial[0].kind != DimAtom::Kind::Variable)
+    return std::nullopt;
+  return monomial[0].id;
+}
+bool DimExpr::hasOpaque() const {
+  for (const auto& [monomial, coefficient] : terms_)
+    for (const DimAtom& atom : monomial) {
+      if (atom.kind == DimAtom::Kind::Opaque)
+        return true;
+      for (const DimExpr& operand : atom.operands)
+        if (operand.hasOpaque())
+          return true;
+    }
+  return false;
+}
+
+DimExpr DimExpr::substitute(const std::vector<std::optional<DimExpr>>& values) const {
+  DimExpr out;
+  for (const auto& [monomial, coefficient] : terms_) {
+    DimExpr term = constant(coefficient);
+    for (const DimAtom& atom : monomial) {
+      DimExpr factor;
+      if (atom.kind == DimAtom::Kind::Variable)
+        factor = atom.id < values.size() && values[atom.id] ? *values[atom.id] : variable(atom.id);
+      else if (atom.kind == DimAtom::Kind::Opaque)
+        factor = opaque(atom.id);
+      else
+        factor = apply(atom.kind, atom.operands[0].substitute(values), atom.operands[1].substitute(values));
+      term = mul(term, factor);
+    }
+    out = add(out, term);
+  }
+  return out;
+}
+
+std::string DimExpr::text(const std::vector<std::string>& names) const {
+  if (terms_.empty())
+    return "0";
+  // Products first, the constant last: "3*D + 1".
+  std::vector<std::pair<const Monomial*, int64_t>> ordered;
+  for (const auto& [monomial, coefficient] : terms_)
+    if (!monomial.empty())
+      ordered.emplace_back(&monomial, coefficient);
+  if (auto found = terms_.find({}); found != terms_.end())
+    ordered.emplace_back(&found->first, found->second);
+  std::string out;
+  for (const auto& [monomial, coefficient] : ordered) {
+    int64_t shown = coefficient;
+    if (!out.empty()) {
+      out += coefficient < 0 ? " - " : " + ";
+      shown = coefficient < 0 ? -coefficient : coefficient;
+    }
+    if (monomial->empty()) {
+      out += std::to_string(shown);
+      continue;
+    }
+    if (shown == -1)
+      out += "-";
+    else if (shown != 1)
+      out += std::to_string(shown) + "*";
+    for (size_t i = 0; i < monomial->size(); ++i) {
+      const DimAtom& atom = (*monomial)[i];
+      const bool infix = atom.kind == DimAtom::Kind::FloorDiv || atom.kind == DimAtom::Kind::Mod;
+      const bool alone = monomial->size() == 1 && shown == 1 && ordered.size() == 1;
+      if (i > 0)
+        out += "*";
+      out += infix && !alone ? "(" + atomText(atom, names) + ")" : atomText(atom, names);
+    }
+  }
+  return out;
+}
+
+}  // namespace vortex::lang

@@ -1,0 +1,186 @@
+#include "lang/sema/types.h"
+
+#include <deque>
+#include <map>
+#include <tuple>
+
+namespace vortex::lang {
+
+bool isFloat(Scalar scalar) { return scalar >= Scalar::F8E4M3; }
+bool isInteger(Scalar scalar) { return scalar >= Scalar::U8 && scalar <= Scalar::Usize; }
+bool isUnsigned(Scalar scalar) { return (scalar >= Scalar::U8 && scalar <= Scalar::U64) || scalar == Scalar::Usize; }
+uint32_t bitWidth(Scalar scalar) {
+  switch (scalar) {
+  case Scalar::Bool: return 1;
+  case Scalar::U8:
+  case Scalar::I8:
+  case Scalar::F8E4M3:
+  case Scalar::F8E5M2: return 8;
+  case Scalar::U16:
+  case Scalar::I16:
+  case Scalar::F16:
+  case Scalar::BF16: return 16;
+  case Scalar::U32:
+  case Scalar::I32:
+  case Scalar::F32: return 32;
+  default: return 64;
+  }
+}
+std::string_view name(Scalar scalar) {
+  constexpr std::string_view kNames[] = {"bool", "u8",    "u16",    "u32",    "u64", "i8",   "i16", "i32",
+                                         "i64",  "usize", "f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64"};
+  return kNames[static_cast<size_t>(scalar)];
+}
+
+namespace {
+auto key(const TypeNode& node) {
+  return std::tie(node.kind, node.scalar, node.elem, node.shape, node.space, node.layout, node.isValue, node.count, node.elems,
+                  node.decl, node.isMutable);
+}
+struct Less {
+  bool operator()(const TypeNode* a, const TypeNode* b) const { return key(*a) < key(*b); }
+};
+TypeNode simple(TypeKind kind) {
+  TypeNode node;
+  node.kind = kind;
+  return node;
+}
+}  // namespace
+
+struct TypeContext::Storage {
+  std::deque<TypeNode> nodes;
+  std::map<const TypeNode*, Type, Less> interned;
+};
+
+TypeContext::TypeContext() : storage_(new Storage) {}
+TypeContext::~TypeContext() { delete storage_; }
+
+Type TypeContext::intern(TypeNode node) {
+  if (auto found = storage_->interned.find(&node); found != storage_->interned.end())
+    return found->second;
+  storage_->nodes.push_back(std::move(node));
+  Type made = &storage_->nodes.back();
+  storage_->interned.emplace(made, made);
+  return made;
+}
+
+Type TypeContext::error() { return intern(simple(TypeKind::Error)); }
+Type TypeContext::unit() { return intern(simple(TypeKind::Unit)); }
+Type TypeContext::never() { return intern(simple(TypeKind::Never)); }
+Type TypeContext::string() { return intern(simple(TypeKind::String)); }
+Type TypeContext::scalar(Scalar scalar) {
+  TypeNode node = simple(TypeKind::Scalar);
+  node.scalar = scalar;
+  return intern(std::move(node));
+}
+Type TypeContext::tensor(Type elem, std::vector<DimExpr> shape, Space space, SharedLayout layout) {
+  TypeNode node = simple(TypeKind::Tensor);
+  node.elem = elem;
+  node.shape = std::move(shape);
+  node.space = space;
+  node.layout = layout;
+  return intern(std::move(node));
+}
+Type TypeContext::tensorValue(Type elem, std::vector<DimExpr> shape) {
+  TypeNode node = simple(TypeKind::Tensor);
+  node.elem = elem;
+  node.shape = std::move(shape);
+  node.isValue = true;
+  return intern(std::move(node));
+}
+Type TypeContext::vec(Type elem) {
+  TypeNode node = simple(TypeKind::Vec);
+  node.elem = elem;
+  return intern(std::move(node));
+}
+Type TypeContext::array(Type elem, uint64_t count) {
+  TypeNode node = simple(TypeKind::Array);
+  node.elem = elem;
+  node.count = count;
+  return intern(std::move(node));
+}
+Type TypeContext::tuple(std::vector<Type> elems) {
+  TypeNode node = simple(TypeKind::Tuple);
+  node.elems = std::move(elems);
+  return intern(std::move(node));
+}
+Type TypeContext::structure(const StructDecl* decl, std::vector<Type> fieldTypes) {
+  TypeNode node = simple(TypeKind::Struct);
+  node.decl = decl;
+  node.elems = std::move(fieldTypes);
+  return intern(std::move(node));
+}
+Type TypeContext::enumeration(const StructDecl* decl) {
+  TypeNode node = simple(TypeKind::Enum);
+  node.decl = decl;
+  return intern(std::move(node));
+}
+Type TypeContext::ref(Type elem, bool isMutable) {
+  TypeNode node = simple(TypeKind::Ref);
+  node.elem = elem;
+  node.isMutable = isMutable;
+  return intern(std::move(node));
+}
+Type TypeContext::range(Type elem) {
+  TypeNode node = simple(TypeKind::Range);
+  node.elem = elem;
+  return intern(std::move(node));
+}
+Type TypeContext::closure(std::vector<Type> params, Type result) {
+  TypeNode node = simple(TypeKind::Closure);
+  node.elems = std::move(params);
+  node.elem = result;
+  return intern(std::move(node));
+}
+
+namespace {
+std::string list(const std::vector<Type>& types, const std::vector<std::string>& dimNames) {
+  std::string out;
+  for (Type type : types)
+    out += (out.empty() ? "" : ", ") + text(type, dimNames);
+  return out;
+}
+std::string tensorText(Type type, const std::vector<std::string>& dimNames) {
+  std::string out = "Tensor<" + text(type->elem, dimNames) + ", [";
+  for (size_t i = 0; i < type->shape.size(); ++i)
+    out += (i ? ", " : "") + type->shape[i].text(dimNames);
+  out += "]>";
+  if (type->isValue)
+    return out;
+  switch (type->space) {
+  case Space::Global: break;
+  case Space::Shared: out += " @shared"; break;
+  case Space::Local: out += " @local"; break;
+  case Space::Constant: out += " @constant"; break;
+  }
+  if (type->layout == SharedLayout::ColumnMajor)
+    out += "(layout = .column_major)";
+  if (type->layout == SharedLayout::BankConflictFree)
+    out += "(layout = .bank_conflict_free)";
+  return out;
+}
+}  // namespace
+
+std::string text(Type type, const std::vector<std::string>& dimNames) {
+  switch (type->kind) {
+  case TypeKind::Error: return "?";
+  case TypeKind::Unit: return "()";
+  case TypeKind::Never: return "!";
+  case TypeKind::Scalar: return std::string(name(type->scalar));
+  case TypeKind::String: return "String";
+  case TypeKind::Tensor: return tensorText(type, dimNames);
+  case TypeKind::Vec: return "Vec<" + text(type->elem, dimNames) + ">";
+  case TypeKind::Array: return "[" + text(type->elem, dimNames) + "; " + std::to_string(type->count) + "]";
+  case TypeKind::Tuple: return "(" + list(type->elems, dimNames) + (type->elems.size() == 1 ? ",)" : ")");
+  case TypeKind::Struct:
+  case TypeKind::Enum: return type->decl->name;
+  case TypeKind::Ref: return (type->isMutable ? "&mut " : "&") + text(type->elem, dimNames);
+  case TypeKind::Range: return "Range<" + text(type->elem, dimNames) + ">";
+  case TypeKind::Closure:
+    return "fn(" + list(type->elems, dimNames) + ")" +
+           (type->elem->kind == TypeKind::Unit ? "" : " -> " + text(type->elem, dimNames));
+  }
+  return "?";
+}
+
+}  // namespace vortex::lang
