@@ -113,8 +113,8 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
       session.instantiate(request(declared, declared.item->isKernel || looksLikeKernelCode(session, declared.item)));
     session.checkQueuedBodies();
   }
-  std::erase_if(program->functions, [](const std::unique_ptr<Function>& function) { return !function->body; });
   std::erase_if(program->kernels, [](const Function* function) { return !function->body; });
+  std::erase_if(program->functions, [](const std::unique_ptr<Function>& function) { return !function->body; });
   std::sort(program->kernels.begin(), program->kernels.end(), [](const Function* a, const Function* b) {
     return std::tuple(a->range.file.value, a->range.begin, a->uniqueName) < std::tuple(b->range.file.value, b->range.begin, b->uniqueName);
   });
