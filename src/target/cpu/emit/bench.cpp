@@ -200,6 +200,71 @@ const char *kMatmul = R"(
     vx.yield
   })";
 
+const char *kMandelbrot = R"(
+  %nx = vx.block_dim x
+  %ny = vx.block_dim y
+  %c1 = arith.constant 1 : index
+  %i0 = arith.constant 0 : i32
+  %i1 = arith.constant 1 : i32
+  %f0 = arith.constant 0.0 : f32
+  %f2 = arith.constant 2.0 : f32
+  %f4 = arith.constant 4.0 : f32
+  %scale = arith.constant 0.005 : f32
+  %most = arith.constant 256 : i32
+  %bx = vx.block_id x
+  %by = vx.block_id y
+  %x0 = arith.muli %bx, %nx : index
+  %y0 = arith.muli %by, %ny : index
+  vx.threads (%nx, %ny, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %i = arith.addi %x0, %x : index
+    %j = arith.addi %y0, %y : index
+    %ii = arith.index_cast %i : index to i32
+    %ji = arith.index_cast %j : index to i32
+    %fi = arith.sitofp %ii : i32 to f32
+    %fj = arith.sitofp %ji : i32 to f32
+    %si = arith.mulf %fi, %scale : f32
+    %cr = arith.subf %si, %f2 : f32
+    %sj = arith.mulf %fj, %scale : f32
+    %ci = arith.subf %sj, %f2 : f32
+    %r:3 = scf.while (%zr = %f0, %zi = %f0, %n = %i0) : (f32, f32, i32) -> (f32, f32, i32) {
+      %a = arith.mulf %zr, %zr : f32
+      %b = arith.mulf %zi, %zi : f32
+      %m = arith.addf %a, %b : f32
+      %small = arith.cmpf olt, %m, %f4 : f32
+      %few = arith.cmpi slt, %n, %most : i32
+      %go = arith.andi %small, %few : i1
+      scf.condition(%go) %zr, %zi, %n : f32, f32, i32
+    } do {
+    ^bb0(%zr: f32, %zi: f32, %n: i32):
+      %a = arith.mulf %zr, %zr : f32
+      %b = arith.mulf %zi, %zi : f32
+      %d = arith.subf %a, %b : f32
+      %nr = arith.addf %d, %cr : f32
+      %p = arith.mulf %zr, %zi : f32
+      %q = arith.mulf %p, %f2 : f32
+      %ni = arith.addf %q, %ci : f32
+      %n1 = arith.addi %n, %i1 : i32
+      scf.yield %nr, %ni, %n1 : f32, f32, i32
+    }
+    vx.store %r#2, %o[%j, %i] guarded : i32, !vx.view<?x?xi32, global>
+    vx.yield
+  })";
+
+void mandelbrotInCpp(std::vector<int32_t> &out, int64_t n) {
+  for (int64_t j = 0; j < n; ++j)
+    for (int64_t i = 0; i < n; ++i) {
+      float cr = float(int(i)) * 0.005f - 2, ci = float(int(j)) * 0.005f - 2, zr = 0, zi = 0;
+      int32_t count = 0;
+      for (; zr * zr + zi * zi < 4 && count < 256; ++count) {
+        float next = zr * zr - zi * zi + cr;
+        zi = zr * zi * 2 + ci;
+        zr = next;
+      }
+      out[j * n + i] = count;
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -235,6 +300,14 @@ int main(int argc, char **argv) {
     report("naive_matmul", module("%a: !vx.view<?x?xf32, global>, %b: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
                   "dim(1,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMatmul),
            {Arg::tensor(a, {n, n}), Arg::tensor(b, {n, n}), Arg::tensor(out, {n, n})}, 2.0 * n * n * n);
+  }
+  {
+    int64_t n = 800;
+    std::vector<int32_t> out(n * n), expected(n * n);
+    report("mandelbrot", module("%o: !vx.view<?x?xi32, global>", "dim(0,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMandelbrot),
+           {Arg::tensor(out, {n, n})}, 4.0 * n * n);
+    double seconds = medianSeconds([&] { mandelbrotInCpp(expected, n); });
+    printf("mandelbrot in C++ %.3f ms\n", seconds * 1e3);
   }
   {
     size_t n = 16 << 20;

@@ -121,8 +121,8 @@ Values RegionEmitter::emitDivergentSides(scf::IfOp op, Value *condition, bool br
       return body();
     return emit::emitIf(ir_, anyLane(ir_, mask), body, [&] {
       Values none;
-      for (Value *value : results)
-        none.push_back(llvm::Constant::getNullValue(value->getType()));
+      for (mlir::Value result : op.getResults())
+        none.push_back(e_.zero(result.getType(), analysis_.form(result).kind == Form::Kind::Uniform ? 1 : shape_.width));
       return none;
     });
   };
@@ -223,22 +223,36 @@ void RegionEmitter::emitWhile(scf::WhileOp op) {
     set(result, unpack(value, analysis_.form(argument)));
 }
 
+/// Masks that live across basic blocks: LLVM keeps <W x i1> as bytes there and repacks them for each use; whole words stay in the form
+/// that comparisons produce and blends consume.
+Value *RegionEmitter::packMask(Value *mask) {
+  if (e_.features.avx512 || shape_.width == 1)
+    return mask;
+  return ir_.CreateSExt(mask, llvm::FixedVectorType::get(ir_.getInt32Ty(), shape_.width));
+}
+
+Value *RegionEmitter::unpackMask(Value *packed) {
+  if (packed->getType()->getScalarType()->isIntegerTy(1))
+    return packed;
+  return ir_.CreateICmpSLT(packed, llvm::Constant::getNullValue(packed->getType()));
+}
+
 /// State: carried values, active lanes, recorded results. A lane's results are the values forwarded when its condition was last
 /// evaluated, so they are taken from the active lanes each time.
 void RegionEmitter::emitDivergentWhile(scf::WhileOp op) {
   scf::ConditionOp condition = op.getConditionOp();
   unsigned carried = op.getInits().size(), count = op.getNumResults();
   Values initial = packAll(op.getInits(), op.getBeforeArguments());
-  initial.push_back(mask_ ? mask_ : fullMask());
+  initial.push_back(packMask(mask_ ? mask_ : fullMask()));
   for (mlir::Value result : op.getResults())
     initial.push_back(e_.zero(result.getType(), shape_.width));
   auto before = [&](llvm::ArrayRef<Value *> args, Values &forwarded) {
     setAll(op.getBeforeArguments(), args.take_front(carried));
-    Value *active = args[carried];
+    Value *active = unpackMask(args[carried]);
     withMask(active, true, [&] { emitBlock(*op.getBeforeBody()); });
     forwarded = packAll(condition.getArgs(), op.getAfterArguments());
     Value *next = math_.andMask(active, vector(condition.getCondition()));
-    forwarded.push_back(next);
+    forwarded.push_back(packMask(next));
     for (unsigned i = 0; i < count; ++i)
       forwarded.push_back(ir_.CreateSelect(active, vector(condition.getArgs()[i]), args[carried + 1 + i]));
     return anyLane(ir_, next);
@@ -246,7 +260,7 @@ void RegionEmitter::emitDivergentWhile(scf::WhileOp op) {
   auto after = [&](llvm::ArrayRef<Value *> args) {
     setAll(op.getAfterArguments(), args.take_front(count));
     Values next;
-    withMask(args[count], true, [&] {
+    withMask(unpackMask(args[count]), true, [&] {
       emitBlock(*op.getAfterBody());
       next = packAll(op.getYieldOp().getOperands(), op.getBeforeArguments());
     });

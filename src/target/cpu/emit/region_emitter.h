@@ -75,6 +75,8 @@ private:
   void emitDivergentFor(mlir::scf::ForOp op);
   void emitWhile(mlir::scf::WhileOp op);
   void emitDivergentWhile(mlir::scf::WhileOp op);
+  llvm::Value *packMask(llvm::Value *mask);
+  llvm::Value *unpackMask(llvm::Value *packed);
   Values yields(mlir::Operation *terminator, mlir::ValueRange likeResults);
   Values packAll(mlir::ValueRange values, mlir::ValueRange formsOf);
   void setAll(mlir::ValueRange targets, llvm::ArrayRef<llvm::Value *> packed);
