@@ -13,13 +13,20 @@ inline llvm::BasicBlock *newBlock(llvm::IRBuilderBase &b, const char *name) {
   return llvm::BasicBlock::Create(b.getContext(), name, b.GetInsertBlock()->getParent());
 }
 
-/// for (i = begin; i < end; i += step), unsigned, with carried values; returns their last values.
+/// for (i = begin; i < end; i += step), unsigned, with carried values; returns their last values. Emitted as a guard and a do-while, the
+/// form the optimiser wants: rotating loops afterwards took a quarter of its time.
 inline Values emitLoop(llvm::IRBuilderBase &b, llvm::Value *begin, llvm::Value *end, llvm::Value *step, const Values &initial,
                        llvm::function_ref<Values(llvm::Value *index, const Values &carried)> body) {
-  llvm::BasicBlock *entry = b.GetInsertBlock();
-  llvm::BasicBlock *header = newBlock(b, "loop"), *inside = newBlock(b, "body"), *exit = newBlock(b, "after");
-  b.CreateBr(header);
-  b.SetInsertPoint(header);
+  llvm::Value *runs = b.CreateICmpULT(begin, end);
+  auto *known = llvm::dyn_cast<llvm::ConstantInt>(runs);
+  if (known && known->isZero())
+    return initial;
+  llvm::BasicBlock *inside = newBlock(b, "loop"), *exit = newBlock(b, "after"), *entry = b.GetInsertBlock();
+  if (known)
+    b.CreateBr(inside);
+  else
+    b.CreateCondBr(runs, inside, exit);
+  b.SetInsertPoint(inside);
   llvm::PHINode *index = b.CreatePHI(begin->getType(), 2);
   index->addIncoming(begin, entry);
   llvm::SmallVector<llvm::PHINode *, 16> phis;
@@ -29,15 +36,22 @@ inline Values emitLoop(llvm::IRBuilderBase &b, llvm::Value *begin, llvm::Value *
     phis.back()->addIncoming(value, entry);
     carried.push_back(phis.back());
   }
-  b.CreateCondBr(b.CreateICmpULT(index, end), inside, exit);
-  b.SetInsertPoint(inside);
   const Values next = body(index, carried);
-  for (size_t i = 0; i < phis.size(); i++)
-    phis[i]->addIncoming(next[i], b.GetInsertBlock());
-  index->addIncoming(b.CreateNUWAdd(index, step), b.GetInsertBlock());
-  b.CreateBr(header);
+  llvm::Value *nextIndex = b.CreateNUWAdd(index, step);
+  llvm::BasicBlock *latch = b.GetInsertBlock();
+  b.CreateCondBr(b.CreateICmpULT(nextIndex, end), inside, exit);
+  index->addIncoming(nextIndex, latch);
   b.SetInsertPoint(exit);
-  return carried;
+  Values last;
+  for (size_t i = 0; i < phis.size(); i++) {
+    phis[i]->addIncoming(next[i], latch);
+    llvm::PHINode *result = b.CreatePHI(next[i]->getType(), 2);
+    result->addIncoming(next[i], latch);
+    if (!known)
+      result->addIncoming(initial[i], entry);
+    last.push_back(result);
+  }
+  return last;
 }
 
 inline void emitLoop(llvm::IRBuilderBase &b, llvm::Value *begin, llvm::Value *end, llvm::Value *step,
