@@ -31,8 +31,16 @@ TestKernel::TestKernel(const std::string &text, const codegen::TargetOptions &op
   context.loadAllAvailableDialects();
   auto parsed = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context), "test.mlir");
   VORTEX_CHECK(parsed, "%s", text.c_str());
-  auto target = codegen::createTarget(options);
+  codegen::TargetOptions chosen = options;
+  if (const char *cpu = std::getenv("VORTEX_TEST_CPU")) // the same tests for another processor
+    chosen.cpu = cpu;
+  auto target = codegen::createTarget(chosen);
   VORTEX_CHECK(target);
+  if (std::getenv("VORTEX_TEST_WIDE")) { // the code shapes of AVX-512, taken apart by LLVM where the host lacks it
+    target->vector.avx512 = true;
+    target->vector.vectorBytes = 64;
+    target->vector.vectorRegisters = 32;
+  }
   bool wantsText = std::getenv("VORTEX_PRINT_CODE") != nullptr;
   CompileTexts texts;
   if (wantsText) {
