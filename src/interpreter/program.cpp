@@ -62,6 +62,9 @@ private:
   void constant(mlir::arith::ConstantOp op) {
     Value value;
     auto dense = llvm::dyn_cast<mlir::DenseElementsAttr>(op.getValue());
+    auto tile = llvm::dyn_cast<mlir::ShapedType>(op.getType());
+    if (tile && !tile.hasStaticShape())
+      return fail(op, "a constant tile without static extents");
     if (!elementOf(op.getType()) || (llvm::isa<mlir::TensorType>(op.getType()) && !dense))
       return fail(op, "the interpreter does not know constants of this type");
     if (!dense) {

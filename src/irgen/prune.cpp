@@ -1,8 +1,6 @@
 #include "irgen/prune.h"
 
-#include "ir/vx.h"
-
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "ir/simplify.h"
 
 namespace vortex::irgen {
 
@@ -62,13 +60,7 @@ void prune(mlir::ModuleOp module) {
   mlir::MLIRContext *context = module.getContext();
   mlir::RewritePatternSet patterns(context);
   patterns.add<PruneThreads, EraseIdleThreads>(context);
-  for (llvm::StringRef dialect : {"arith", "scf", "vx"})
-    if (mlir::Dialect *loaded = context->getLoadedDialect(dialect))
-      loaded->getCanonicalizationPatterns(patterns);
-  for (mlir::RegisteredOperationName name : context->getRegisteredOperations())
-    if (name.getDialectNamespace() == "scf" || name.getDialectNamespace() == "arith" || name.getDialectNamespace() == "vx")
-      name.getCanonicalizationPatterns(patterns, context);
-  (void)mlir::applyPatternsAndFoldGreedily(module, std::move(patterns));
+  ir::simplify(module, std::move(patterns));
 }
 
 } // namespace vortex::irgen

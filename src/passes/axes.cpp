@@ -234,6 +234,15 @@ AxisSet Axes::wholeAxes(Operation* op) const {
 }
 
 void Axes::addWhole(Operation* op, AxisSet& whole) const {
+  // A tile with one axis twice (x @ transpose(x)): a block with a piece of that axis would see the diagonal only.
+  auto addRepeated = [&](Value value) {
+    AxisSet seen;
+    for (Axis axis : of(value))
+      if (!seen.insert(axis).second)
+        whole.insert(axis);
+  };
+  llvm::for_each(op->getOperands(), addRepeated);
+  llvm::for_each(op->getResults(), addRepeated);
   auto addDim = [&](Value value, unsigned dim) { whole.insert(of(value)[dim]); };
   auto addFrom = [&](Value value, unsigned first) {
     for (unsigned dim = first, rank = rankOf(value); dim < rank; ++dim)

@@ -1,11 +1,13 @@
 #include "passes/register.h"
 
 #include "passes/schedule_tensors.h"
+#include "passes/simplify.h"
 
 namespace vortex::passes {
 
 void registerVxPasses() {
   mlir::registerPass([] { return createScheduleTensorsPass(); });
+  mlir::registerPass([] { return createSimplifyPass(); });
 }
 
 }  // namespace vortex::passes

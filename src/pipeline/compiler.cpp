@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "ir/vx.h"
 #include "passes/schedule_tensors.h"
+#include "passes/simplify.h"
 #include "pipeline/build_id.h"
 #include "target/cpu/cpu_target.h"
 
@@ -92,7 +93,7 @@ private:
 bool Compiler::schedule(mlir::ModuleOp module) {
   mlir::PassManager passes(&context_);
   passes.addPass(passes::createScheduleTensorsPass());
-  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   return mlir::succeeded(passes.run(module));
 }
@@ -148,7 +149,7 @@ std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& 
       if (auto cached = artifact::deserialize(*bytes))
         return std::make_shared<const artifact::Kernel>(std::move(cached).value());
   if (!options_.reproducer.empty()) {
-    std::string text = "// vx-opt FILE -vx-schedule-tensors -canonicalize -cse; vortex " + buildId() + ", " + target_->cpu.cpu + "\n";
+    std::string text = "// vx-opt FILE -vx-schedule-tensors -vx-simplify -cse; vortex " + buildId() + ", " + target_->cpu.cpu + "\n";
     if (auto written = base::writeFileAtomic(options_.reproducer, text + print(*generated, true)); !written && options_.warn)
       options_.warn(written.error().message);
   }

@@ -4,7 +4,7 @@
 // CHECK: vx.kernel @softmax.tensors.0
 // CHECK-SAME: grid [#vx.size<"dim(0,0)
 // CHECK: %[[ROWS:.*]] = arith.minui
-// CHECK: vx.tile_load {{.*}} sizes(%[[ROWS]], %{{.*}}) : !vx.view<?x?xf32, global> -> tensor<?x?xf32>
+// CHECK: vx.tile_load {{.*}} sizes(%[[ROWS]], %{{.*}}) : <?x?xf32, global> -> tensor<?x?xf32>
 // CHECK: vx.reduce maxf
 // CHECK: math.exp
 // CHECK: vx.reduce addf

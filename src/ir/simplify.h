@@ -1,0 +1,16 @@
+// Folding and canonicalization that is safe on tiles with run-time extents.
+#pragma once
+
+#include "ir/vx.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace vortex::ir {
+
+/// Canonicalizes to a fixpoint, with `more` patterns if given, and erases dead operations. Use it instead of MLIR's canonicalizer: that one
+/// folds `x - x` of a `tensor<?xi32>` to `dense<0> : tensor<?xi32>`, a constant that has lost its extents. Here arith operations on tiles
+/// with dynamic extents stay as they are.
+void simplify(mlir::ModuleOp module, mlir::RewritePatternSet more);
+void simplify(mlir::ModuleOp module);
+
+}  // namespace vortex::ir
