@@ -34,13 +34,16 @@ struct MicroKernel {
     }
   }
 
-  /// Steps of k from `state` = {a, p, sums…} on, `unroll` per iteration.
-  Values loop(Value *steps, uint32_t unroll, const Values &state) {
+  /// Steps of k from `state` = {a, p, ahead, sums…} on, `unroll` per iteration.
+  Values loop(Value *steps, uint32_t unroll, Value *aheadStride, const Values &state) {
     return emitLoop(b, b.getInt64(0), steps, b.getInt64(1), state, [&](Value *, const Values &carried) {
-      Values sums(carried.begin() + 2, carried.end());
+      Values sums(carried.begin() + 3, carried.end());
+      if (unroll > 1) // into the second level
+        b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()}, {carried[2], b.getInt32(0), b.getInt32(2), b.getInt32(1)});
       for (uint32_t u = 0; u < unroll; u++)
         step(carried[0], carried[1], u, sums);
-      Values next = {element(carried[0], uint64_t(unroll) * plan.mr), element(carried[1], uint64_t(unroll) * plan.nr())};
+      Values next = {element(carried[0], uint64_t(unroll) * plan.mr), element(carried[1], uint64_t(unroll) * plan.nr()),
+                     b.CreateGEP(b.getInt8Ty(), carried[2], aheadStride)};
       next.append(sums.begin(), sums.end());
       return next;
     });
@@ -56,7 +59,7 @@ llvm::Function *microKernel(llvm::Module &module, llvm::Type *type, const Plan &
     return existing;
   llvm::IRBuilder<> b(module.getContext());
   llvm::Type *pointer = b.getPtrTy();
-  auto *function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, b.getInt64Ty(), pointer, b.getInt64Ty(), b.getInt1Ty()}, false),
+  auto *function = llvm::Function::Create(llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, b.getInt64Ty(), pointer, b.getInt64Ty(), b.getInt1Ty(), pointer, b.getInt64Ty()}, false),
                                           llvm::GlobalValue::InternalLinkage, name, module);
   for (auto attribute : {llvm::Attribute::NoInline, llvm::Attribute::NoUnwind, llvm::Attribute::WillReturn})
     function->addFnAttr(attribute);
@@ -64,17 +67,17 @@ llvm::Function *microKernel(llvm::Module &module, llvm::Type *type, const Plan &
     function->addParamAttr(argument, llvm::Attribute::NoAlias);
   b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", function));
   MicroKernel kernel{b, type, plan};
-  Values state = {function->getArg(0), function->getArg(1)};
-  state.resize(2 + plan.mr * plan.nrVectors, llvm::Constant::getNullValue(kernel.vector));
+  Values state = {function->getArg(0), function->getArg(1), function->getArg(6)};
+  state.resize(3 + plan.mr * plan.nrVectors, llvm::Constant::getNullValue(kernel.vector));
   Value *depth = function->getArg(2), *unroll = b.getInt64(plan.unroll);
-  state = kernel.loop(b.CreateUDiv(depth, unroll), plan.unroll, state);
-  state = kernel.loop(b.CreateURem(depth, unroll), 1, state);
+  state = kernel.loop(b.CreateUDiv(depth, unroll), plan.unroll, function->getArg(7), state);
+  state = kernel.loop(b.CreateURem(depth, unroll), 1, function->getArg(7), state);
   auto writeOut = [&](bool accumulates) {
     const llvm::Align alignment(plan.elementBytes);
     for (uint32_t r = 0; r < plan.mr; r++) {
       Value *row = b.CreateInBoundsGEP(type, function->getArg(3), b.CreateNUWMul(function->getArg(4), b.getInt64(r)));
       for (uint32_t v = 0; v < plan.nrVectors; v++) {
-        Value *sum = state[2 + r * plan.nrVectors + v], *address = kernel.element(row, uint64_t(v) * plan.lanes);
+        Value *sum = state[3 + r * plan.nrVectors + v], *address = kernel.element(row, uint64_t(v) * plan.lanes);
         if (accumulates)
           sum = b.CreateFAdd(b.CreateAlignedLoad(kernel.vector, address, alignment), sum);
         b.CreateAlignedStore(sum, address, alignment);

@@ -37,7 +37,18 @@ struct PackedBlock {
     });
   }
 
-  void emitTile(Value *row, Value *column, Value *panelOfA, Value *panelOfB, Value *depth) const {
+  /// The next panel of B comes from L3 or memory. The first row panels of this one ask for it, a piece each.
+  std::pair<Value *, Value *> nextPieceOfB(Value *row, Value *nextPanelOfB, Value *depth) const {
+    constexpr uint64_t kLine = 64;
+    const uint64_t pieces = (uint64_t(plan.nr()) * plan.elementBytes * plan.unroll + kLine - 1) / kLine;
+    Value *index = b.CreateUDiv(b.CreateNUWSub(row, range.rowBegin), b.getInt64(plan.mr));
+    Value *offset = b.CreateNUWMul(b.CreateNUWMul(index, b.CreateUDiv(depth, b.getInt64(plan.unroll))), b.getInt64(kLine));
+    Value *useful = b.CreateICmpULT(index, b.getInt64(pieces));
+    return {b.CreateGEP(b.getInt8Ty(), nextPanelOfB, offset), b.CreateSelect(useful, b.getInt64(kLine), b.getInt64(0))};
+  }
+
+  void emitTile(Value *row, Value *column, Value *panelOfA, Value *panelOfB, Value *nextPanelOfB, Value *depth) const {
+    const auto [ahead, aheadStride] = nextPieceOfB(row, nextPanelOfB, depth);
     Value *rowCount = emitMin(b, b.CreateNUWSub(range.rowEnd, row), b.getInt64(plan.mr));
     Value *columnCount = b.CreateNUWSub(range.columnEnd, column);
     prefetchPartialSums(row, rowCount, column);
@@ -50,10 +61,10 @@ struct PackedBlock {
           Value *stride = b.getInt64(finish.partial.stride);
           if (problem.partialAddress) // rows are equally far apart; the next one exists
             stride = b.CreatePtrDiff(problem.type, problem.partialAddress(b, b.CreateNUWAdd(row, b.getInt64(1)), column), address);
-          b.CreateCall(kernel, {panelOfA, panelOfB, depth, address, stride, b.CreateNot(slice.first)});
+          b.CreateCall(kernel, {panelOfA, panelOfB, depth, address, stride, b.CreateNot(slice.first), ahead, aheadStride});
         },
         [&] {
-          b.CreateCall(kernel, {panelOfA, panelOfB, depth, tileMemory, b.getInt64(plan.nr()), b.getFalse()});
+          b.CreateCall(kernel, {panelOfA, panelOfB, depth, tileMemory, b.getInt64(plan.nr()), b.getFalse(), ahead, aheadStride});
           finish.emit({tileMemory, plan.nrVectors, plan.lanes}, row, rowCount, column, columnCount, /*unrolled=*/true);
         });
   }
@@ -130,7 +141,9 @@ void emitPackedBlock(llvm::IRBuilderBase &b, const VectorFeatures &, const Plan 
     emitLoop(b, range.columnBegin, range.columnEnd, nr, [&](Value *column) {
       Value *offset = b.CreateNUWAdd(b.CreateNUWMul(column, problem.k), b.CreateNUWMul(kBegin, nr));
       Value *panelOfB = b.CreateInBoundsGEP(problem.type, packed, offset);
-      emitLoop(b, range.rowBegin, range.rowEnd, mr, [&](Value *row) { block.emitTile(row, column, rows.panel(row), panelOfB, depth); });
+      Value *nextPanelOfB = b.CreateGEP(problem.type, panelOfB, b.CreateNUWMul(problem.k, nr));
+      emitLoop(b, range.rowBegin, range.rowEnd, mr,
+               [&](Value *row) { block.emitTile(row, column, rows.panel(row), panelOfB, nextPanelOfB, depth); });
     });
   });
 }
@@ -155,8 +168,9 @@ void emitLocalBlock(llvm::IRBuilderBase &b, const Plan &plan, const Problem &pro
       };
       emitPackColumns(b, plan, problem, group, groupEnd, kBegin, kEnd, panelOfB);
       emitLoop(b, group, groupEnd, nr, [&](Value *column) {
+        Value *panel = panelOfB(column, kBegin), *next = panelOfB(b.CreateNUWAdd(column, nr), kBegin);
         emitLoop(b, range.rowBegin, range.rowEnd, mr,
-                 [&](Value *row) { block.emitTile(row, column, rows.panel(row), panelOfB(column, kBegin), depth); });
+                 [&](Value *row) { block.emitTile(row, column, rows.panel(row), panel, next, depth); });
       });
     });
   });

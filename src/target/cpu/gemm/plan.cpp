@@ -54,10 +54,14 @@ Plan choosePlan(const VectorFeatures &features, const CacheSizes &caches, uint32
   plan.lanes = features.lanes(elementBytes);
   plan.nrVectors = 2;
   // mr·2 accumulators, 2 vectors of B and a broadcast element of A (and a product where nothing fuses) fill the register file.
-  plan.mr = features.vectorRegisters >= 32 ? 14 : 6;
+  plan.mr = features.vectorRegisters >= 32 ? 14 : features.fma ? 6 : 4;
   // One panel of B stays in three quarters of L1 while the panels of A pass by (384 beats 256 by 3 % on Zen 3); half of L2 holds the
   // packed block of A.
   plan.kc = static_cast<uint32_t>(std::clamp<uint64_t>(roundDown(caches.l1Bytes * 3 / 4 / (plan.nr() * elementBytes), 8), 256, 512));
+  if (extents.k && *extents.k > plan.kc) { // slices of equal depth
+    const uint64_t slices = (*extents.k + plan.kc - 1) / plan.kc;
+    plan.kc = static_cast<uint32_t>(roundUp((*extents.k + slices - 1) / slices, plan.unroll));
+  }
   const uint64_t rows = std::clamp<uint64_t>(caches.l2Bytes / 2 / (uint64_t(plan.kc) * elementBytes), 2 * plan.mr, 192);
   plan.mc = static_cast<uint32_t>(roundDown(rows, plan.mr));
   plan.nc = static_cast<uint32_t>(roundUp(1024, plan.nr()));
