@@ -23,7 +23,7 @@ Value *RegionEmitter::perActiveLane(const Access &access, llvm::Type *resultType
         ir_, condition, [&] { return Values{body(pointer, nullptr)}; },
         [&] { return Values{llvm::Constant::getNullValue(resultType)}; })[0];
   }
-  Value *mask = activeLanes(access, true);
+  Value *mask = activeLanes(access);
   if (!mask && !resultType) {
     for (unsigned lane = 0; lane < width; ++lane)
       body(access.offset.isUniform() ? elementPointer(ir_, access.type, access.pointer, access.offset.value) : lanePointer(access, lane),
@@ -57,7 +57,7 @@ bool RegionEmitter::reduceThenAtomic(ir::AtomicRmwOp op, const Access &access) {
     return false;
   if (op.getKind() == ir::Combine::MaxF || op.getKind() == ir::Combine::MinF)
     return false; // NaN rules of the warp's combination differ
-  Value *mask = activeLanes(access, true);
+  Value *mask = activeLanes(access);
   Value *sum = reduceLanes(op.getKind(), access.type, vector(op.getValue()), mask);
   Value *pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
   auto once = [&] { emit::emitAtomicRmw(ir_, op.getKind(), access.type, pointer, sum, op.getOrder(), access.blockPrivate); };

@@ -39,8 +39,6 @@ private:
     llvm::Value *pointer = nullptr;
     Lane offset; ///< elements
     bool blockPrivate = false;
-    llvm::Value *proof = nullptr;    ///< i1: all lanes are inside; null: no cheap proof
-    Lane inside;                     ///< guarded: i1 per lane, computed lazily by `bounds`
     bool guarded = false;
     Lane mask;                       ///< the op's own mask; value null: none
     llvm::SmallVector<std::pair<Lane, Lane>> bounds; ///< (index, extent) pairs of a guarded access
@@ -97,7 +95,8 @@ private:
   bool isUniform(const Access &access) const;
   llvm::Value *boundsMask(const Access &access);
   /// Lanes that access memory: current mask, the op's mask and bounds; null: all.
-  llvm::Value *activeLanes(const Access &access, bool withBounds);
+  llvm::Value *activeLanes(const Access &access);
+  llvm::Value *proveAll(const Access &access);
   llvm::Value *loadLanes(const Access &access, llvm::Value *mask);
   void storeLanes(const Access &access, llvm::Value *value, llvm::Value *mask);
   llvm::Value *gather(const Access &access, llvm::Value *mask);

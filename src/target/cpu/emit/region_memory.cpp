@@ -128,28 +128,30 @@ Value *RegionEmitter::boundsMask(const Access &access) {
   return conjunction(ir_, inside, scalar ? splat(ir_, scalar, shape_.width) : nullptr);
 }
 
-Value *RegionEmitter::activeLanes(const Access &access, bool withBounds) {
+Value *RegionEmitter::activeLanes(const Access &access) {
   Value *lanes = mask_;
   if (access.mask.value)
-    lanes = conjunction(ir_, lanes, math_.vector(access.mask));
-  if (withBounds && access.guarded)
-    lanes = conjunction(ir_, lanes, boundsMask(access));
+    lanes = math_.andMask(lanes, math_.vector(access.mask));
+  if (access.guarded)
+    lanes = math_.andMask(lanes, boundsMask(access));
   return lanes;
 }
 
-/// A scalar condition that proves all lanes inside, null when some dimension has none.
-static Value *proveInside(LaneMath &math, llvm::IRBuilder<> &ir, llvm::ArrayRef<std::pair<Lane, Lane>> bounds) {
+/// A scalar condition under which bounds and the op's mask hold in all lanes; null where that takes more than a few scalar operations, or
+/// where there is nothing to prove.
+Value *RegionEmitter::proveAll(const Access &access) {
   Value *proof = nullptr;
-  for (const auto &[index, extent] : bounds) {
-    if (index.kind == Lane::Kind::Varying || !extent.isUniform() || !index.constantStride())
-      return nullptr;
-    Value *all = index.isUniform() ? ir.CreateICmpULT(index.value, extent.value)
-                                   : math.provesAll(llvm::CmpInst::ICMP_ULT, index, extent);
+  for (const auto &[index, extent] : access.bounds) {
+    Value *all = index.isUniform() && extent.isUniform() ? ir_.CreateICmpULT(index.value, extent.value)
+                                                         : math_.provesAll(llvm::CmpInst::ICMP_ULT, index, extent);
     if (!all)
       return nullptr;
-    proof = conjunction(ir, proof, all);
+    proof = conjunction(ir_, proof, all);
   }
-  return proof;
+  if (!access.mask.value)
+    return proof;
+  Value *all = access.mask.isUniform() ? access.mask.value : access.mask.allTrue;
+  return all ? conjunction(ir_, proof, all) : nullptr;
 }
 
 void RegionEmitter::emitLoad(ir::LoadOp op) {
@@ -163,13 +165,12 @@ Lane RegionEmitter::load(const Access &access) {
       pointer = e_.pointerOrZeros(condition, pointer);
     return Lane::uniform(emit::emitLoad(ir_, e_.features, access.type, pointer, 1));
   }
-  if (Value *proof = access.guarded ? proveInside(math_, ir_, access.bounds) : nullptr) {
+  if (Value *proof = proveAll(access)) {
     Values loaded = emit::emitIf(
-        ir_, proof, [&] { return Values{loadLanes(access, activeLanes(access, false))}; },
-        [&] { return Values{loadLanes(access, activeLanes(access, true))}; });
+        ir_, proof, [&] { return Values{loadLanes(access, mask_)}; }, [&] { return Values{loadLanes(access, activeLanes(access))}; });
     return Lane::varying(loaded[0]);
   }
-  return Lane::varying(loadLanes(access, activeLanes(access, true)));
+  return Lane::varying(loadLanes(access, activeLanes(access)));
 }
 
 Value *RegionEmitter::loadLanes(const Access &access, Value *mask) {
@@ -232,20 +233,19 @@ void RegionEmitter::store(const Access &access, const Lane &value) {
     return condition ? emit::emitIf(ir_, condition, once) : once();
   }
   Value *lanes = math_.vector(value);
-  if (Value *proof = access.guarded ? proveInside(math_, ir_, access.bounds) : nullptr) {
-    emit::emitIf(
-        ir_, proof,
-        [&] {
-          storeLanes(access, lanes, activeLanes(access, false));
-          return Values{};
-        },
-        [&] {
-          storeLanes(access, lanes, activeLanes(access, true));
-          return Values{};
-        });
-    return;
-  }
-  storeLanes(access, lanes, activeLanes(access, true));
+  Value *proof = proveAll(access);
+  if (!proof)
+    return storeLanes(access, lanes, activeLanes(access));
+  emit::emitIf(
+      ir_, proof,
+      [&] {
+        storeLanes(access, lanes, mask_);
+        return Values{};
+      },
+      [&] {
+        storeLanes(access, lanes, activeLanes(access));
+        return Values{};
+      });
 }
 
 void RegionEmitter::storeLanes(const Access &access, Value *value, Value *mask) {
