@@ -4,6 +4,7 @@
 #include "target/cpu/codegen/emit_object.h"
 #include "target/cpu/emit/interface.h"
 #include "target/cpu/emit/kernel_functions.h"
+#include "target/cpu/tiles/tiles.h"
 
 #include <chrono>
 #include <llvm/IR/LLVMContext.h>
@@ -45,7 +46,7 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const codegen::Tar
   kernel.name = entry.getSymName().str();
   kernel.target = "cpu-x86_64-" + target.cpu;
   emit::describeInterface(entry, kernel);
-  emit::ModuleState state{*code, target, entry, kernel, {}};
+  emit::ModuleState state{*code, target, entry, kernel, {}, tiles::makeTileEmitter};
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
     artifact::Phase described = emit::describePhase(phase);
     described.scratchBytes = emit::emitKernelFunctions(state, phase, described.symbol);

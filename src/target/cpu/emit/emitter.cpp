@@ -43,7 +43,7 @@ Emitter::Emitter(ModuleState &state, ir::KernelOp &kernel, llvm::Function *funct
   emitEntry();
   ir.SetInsertPoint(body);
   scratch = std::make_unique<Scratch>(ir, function->getArg(2), [this](const SizeExpr &expr) { return size(expr); });
-  tiles = makeTileEmitter(*this);
+  tiles = state.makeTiles(*this);
 }
 
 Emitter::~Emitter() = default;

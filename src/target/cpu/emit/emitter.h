@@ -28,6 +28,8 @@ class EntryOp;
 
 namespace vortex::target::cpu::emit {
 
+class Emitter;
+
 /// What all functions of one module share.
 struct ModuleState {
   llvm::Module &module;
@@ -35,6 +37,7 @@ struct ModuleState {
   ir::EntryOp &entry;
   artifact::Kernel &kernel; ///< params are filled; faults and notes grow while emitting
   std::string error;        ///< first construct that could not be emitted, with its location
+  std::unique_ptr<TileEmitter> (*makeTiles)(Emitter &emitter) = nullptr;
 };
 
 class Emitter {

@@ -41,6 +41,4 @@ public:
   virtual void leaveScope() = 0;
 };
 
-std::unique_ptr<TileEmitter> makeTileEmitter(Emitter &emitter);
-
 } // namespace vortex::target::cpu::emit

@@ -1,0 +1,78 @@
+#include "target/cpu/tiles/reduction.h"
+
+#include "target/cpu/emit/atomics.h"
+
+namespace vortex::target::cpu::tiles {
+
+using emit::Values;
+using llvm::Value;
+
+static unsigned lanesOf(Value *value) {
+  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector ? vector->getNumElements() : 1;
+}
+
+Value *Reduction::neutral(unsigned lanes) {
+  mlir::TypedAttr attribute = ir::neutralElement(kind_, type_);
+  if (!emit::narrowFormat(type_))
+    return emit::constantValue(e_.context(), attribute, lanes);
+  llvm::APFloat value = mlir::cast<mlir::FloatAttr>(attribute).getValue();
+  bool lost = false;
+  value.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &lost);
+  return emit::splat(e_.ir, llvm::ConstantFP::get(e_.context(), value), lanes);
+}
+
+Value *Reduction::widen(Value *value) {
+  auto format = emit::narrowFormat(type_);
+  return format ? math::emitWiden(e_.ir, e_.features, *format, value) : value;
+}
+
+Value *Reduction::narrow(Value *accumulated) {
+  auto format = emit::narrowFormat(type_);
+  return format ? math::emitNarrow(e_.ir, e_.features, *format, accumulated) : accumulated;
+}
+
+Value *Reduction::combine(Value *a, Value *b) { return emit::emitCombine(e_.ir, kind_, a, b, false); }
+
+Value *Reduction::combineMasked(Value *a, Value *b, Value *mask) {
+  Value *combined = combine(a, b);
+  return mask ? e_.ir.CreateSelect(mask, combined, a) : combined;
+}
+
+Value *Reduction::finish(llvm::ArrayRef<Value *> accumulators) {
+  Values left(accumulators.begin(), accumulators.end());
+  while (left.size() > 1) {
+    Values next;
+    for (size_t i = 0; i + 1 < left.size(); i += 2)
+      next.push_back(combine(left[i], left[i + 1]));
+    if (left.size() % 2)
+      next.push_back(left.back());
+    left = next;
+  }
+  Value *lanes = left[0];
+  for (unsigned half = lanesOf(lanes) / 2; half >= 1; half /= 2) {
+    llvm::SmallVector<int> low, high;
+    for (unsigned i = 0; i < half; ++i)
+      low.push_back(i), high.push_back(half + i);
+    lanes = combine(e_.ir.CreateShuffleVector(lanes, low), e_.ir.CreateShuffleVector(lanes, high));
+  }
+  if (lanes->getType()->isVectorTy())
+    lanes = e_.ir.CreateExtractElement(lanes, uint64_t(0));
+  return narrow(lanes);
+}
+
+Value *Reduction::prefix(Value *lanes) {
+  unsigned count = lanesOf(lanes);
+  if (count == 1)
+    return lanes;
+  Value *empty = neutral(count);
+  for (unsigned step = 1; step < count; step *= 2) {
+    llvm::SmallVector<int> order;
+    for (unsigned i = 0; i < count; ++i)
+      order.push_back(i < step ? int(count + i) : int(i - step));
+    lanes = combine(e_.ir.CreateShuffleVector(lanes, empty, order), lanes);
+  }
+  return lanes;
+}
+
+} // namespace vortex::target::cpu::tiles

@@ -1,0 +1,240 @@
+#include "target/cpu/tiles/tiles_state.h"
+
+#include <mlir/Interfaces/SideEffectInterfaces.h>
+
+namespace vortex::target::cpu::tiles {
+
+using llvm::Value;
+
+std::unique_ptr<emit::TileEmitter> makeTileEmitter(Emitter &emitter) { return std::make_unique<Tiles>(emitter); }
+
+static bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
+
+static bool touchesTiles(mlir::Operation *op) {
+  return llvm::any_of(op->getOperands(), isTile) || llvm::any_of(op->getResults(), isTile);
+}
+
+/// Used inside the regions of a later operation, where evaluating it again may happen many times.
+static bool isUsedInRegions(mlir::Operation *op) {
+  return llvm::any_of(op->getUsers(), [&](mlir::Operation *user) { return user->getBlock() != op->getBlock(); });
+}
+
+void Tiles::emit(mlir::Operation *op) {
+  if (!e_.state.error.empty())
+    return;
+  if (auto store = mlir::dyn_cast<ir::TileStoreOp>(op))
+    return emitStore(store);
+  if (auto element = mlir::dyn_cast<ir::ElementOp>(op))
+    return emitElement(element);
+  if (auto load = mlir::dyn_cast<ir::TileLoadOp>(op)) {
+    const void *base = rootView(load.getView()).getAsOpaquePointer();
+    if (llvm::any_of(scopes_.back().stores, [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
+      flushStores();
+    scopes_.back().loads.push_back(load);
+  }
+  if (auto reduce = mlir::dyn_cast<ir::ReduceOp>(op); reduce && !isTile(reduce.getResult()))
+    return e_.setScalar(reduce.getResult(), group().emitScalar(reduce));
+  if (op->getNumResults() != 1 || !isTile(op->getResult(0)))
+    return e_.fail(op, "this operation on tiles");
+  // Before the loop that needs it, while its operands are what they are.
+  if (isUsedInRegions(op) && costOf(v_, op->getResult(0)) >= kExpensive)
+    toMemory(op->getResult(0));
+}
+
+void Tiles::emitElement(ir::ElementOp op) {
+  group().prepareExpression(op.getValue());
+  Values extents = v_.extents(op.getValue());
+  At at;
+  Value *inside = e_.ir.getTrue();
+  for (auto [index, extent] : llvm::zip(op.getIndices(), extents)) {
+    at.index.push_back(Lane::uniform(e_.scalar(index)));
+    inside = e_.ir.CreateAnd(inside, e_.ir.CreateICmpULT(at.index.back().value, extent));
+  }
+  Values value = emit::emitIf(
+      e_.ir, inside,
+      [&] {
+        Frame frame(v_);
+        return Values{v_.eval(op.getValue(), at)};
+      },
+      [&] { return Values{e_.zero(op.getType())}; });
+  e_.setScalar(op, value[0]);
+}
+
+//===-- stores and the order of memory ------------------------------------------------------------------------===//
+
+bool Tiles::isLastTileOp(mlir::Operation *op) const {
+  for (mlir::Operation *next = op->getNextNode(); next; next = next->getNextNode())
+    if (touchesTiles(next) || next->getNumRegions() != 0)
+      return false;
+  return true;
+}
+
+bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation *op) const {
+  llvm::DenseSet<mlir::Value> seen;
+  llvm::SmallVector<mlir::Value> pending{load.getResult()};
+  while (!pending.empty()) {
+    mlir::Value value = pending.pop_back_val();
+    if (!seen.insert(value).second || v_.place(value))
+      continue;
+    for (mlir::Operation *user : value.getUsers()) {
+      mlir::Operation *here = op->getBlock()->findAncestorOpInBlock(*user);
+      if (!here || (here != op && op->isBeforeInBlock(here)) || (here == op && op->getNumRegions() != 0))
+        return true;
+      if (here != op && user->getNumRegions() == 0)
+        for (mlir::Value result : user->getResults())
+          if (isTile(result))
+            pending.push_back(result);
+    }
+  }
+  return false;
+}
+
+/// Stores wait for others that can share their loops.
+void Tiles::emitStore(ir::TileStoreOp op) {
+  const void *base = rootView(op.getView()).getAsOpaquePointer();
+  Scope &scope = scopes_.back();
+  if (llvm::any_of(scope.stores, [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
+    flushStores();
+  for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scope.loads))
+    if (!v_.place(load) && rootView(load.getView()).getAsOpaquePointer() == base && isReadAfter(load, op))
+      toMemory(load.getResult());
+  scope.stores.push_back(op);
+  if (isLastTileOp(op))
+    flushStores();
+}
+
+/// Consecutive stores with the same rows become one nest.
+void Tiles::flushStores() {
+  llvm::SmallVector<ir::TileStoreOp> stores;
+  std::swap(stores, scopes_.back().stores);
+  std::vector<Root> roots;
+  Values rows;
+  std::optional<unsigned> rank;
+  for (ir::TileStoreOp store : stores) {
+    Root root{store.getValue(), v_.placeOfStore(store), store};
+    Values extents = v_.extents(store.getValue());
+    std::optional<unsigned> own = group().rowRank(store.getValue());
+    Values ownRows(extents.begin(), extents.begin() + own.value_or(extents.size()));
+    if (!roots.empty() && (own != rank || ownRows != rows)) {
+      emitRoots(roots);
+      roots.clear();
+    }
+    rank = own;
+    rows = ownRows;
+    roots.push_back(root);
+  }
+  if (!roots.empty())
+    emitRoots(roots);
+}
+
+void Tiles::emitRoots(llvm::ArrayRef<Root> roots) {
+  if (ir::DotOp dot = epilogueDot(roots))
+    return emitDot(dot, roots);
+  group().emitStores(roots);
+}
+
+static bool mayWrite(mlir::Operation *effect, const void *base) {
+  if (!effect)
+    return true;
+  bool writes = false;
+  effect->walk([&](mlir::Operation *op) {
+    auto touches = [&](mlir::Value view) { writes |= rootView(view).getAsOpaquePointer() == base; };
+    if (auto store = mlir::dyn_cast<ir::StoreOp>(op))
+      touches(store.getView());
+    else if (auto store = mlir::dyn_cast<ir::TileStoreOp>(op))
+      touches(store.getView());
+    else if (auto atomic = mlir::dyn_cast<ir::AtomicRmwOp>(op))
+      touches(atomic.getView());
+    else if (auto atomic = mlir::dyn_cast<ir::AtomicCasOp>(op))
+      touches(atomic.getView());
+    else if (auto atomic = mlir::dyn_cast<ir::AtomicStoreOp>(op))
+      touches(atomic.getView());
+  });
+  return writes;
+}
+
+void Tiles::flushReads(mlir::Operation *effect) {
+  if (!e_.state.error.empty())
+    return;
+  flushStores();
+  for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scopes_.back().loads)) {
+    if (v_.place(load) || !mayWrite(effect, rootView(load.getView()).getAsOpaquePointer()))
+      continue;
+    if (!effect || isReadAfter(load, effect))
+      toMemory(load.getResult());
+  }
+}
+
+void Tiles::enterScope() {
+  scopes_.emplace_back();
+  v_.enterScope();
+  v_.pushFrame();
+}
+
+void Tiles::leaveScope() {
+  flushStores();
+  v_.popFrame();
+  v_.leaveScope();
+  scopes_.pop_back();
+}
+
+//===-- memory ------------------------------------------------------------------------------------------------===//
+
+static TileBuffer bufferOf(const Place &place) { return {place.view.elementType, place.view.pointer, place.view.extents}; }
+
+void Tiles::bind(mlir::Value tile, TileBuffer buffer) { v_.setPlace(tile, placeOf(e_, buffer)); }
+
+TileBuffer Tiles::materialize(mlir::Value tile) {
+  toMemory(tile);
+  const Place *place = v_.place(tile);
+  return place ? bufferOf(*place) : e_.allocateFor(tile.getDefiningOp(), tile);
+}
+
+/// Gives the tile a place, in the current scope.
+void Tiles::toMemory(mlir::Value tile) {
+  if (v_.place(tile) || !e_.state.error.empty())
+    return;
+  mlir::Operation *op = tile.getDefiningOp();
+  if (!op || op->getNumRegions() != 0)
+    return e_.fail(op ? op : tile.getParentBlock()->getParentOp(), "this tile");
+  if (auto reshape = mlir::dyn_cast<ir::ReshapeOp>(op)) { // the same memory
+    toMemory(reshape.getValue());
+    if (const Place *source = v_.place(reshape.getValue())) {
+      TileBuffer buffer = bufferOf(*source);
+      buffer.extents = v_.extents(tile);
+      v_.setPlace(tile, placeOf(e_, buffer));
+    }
+    return;
+  }
+  TileBuffer buffer = e_.allocateFor(op, tile);
+  materializeInto(tile, buffer);
+  v_.setPlace(tile, placeOf(e_, buffer));
+}
+
+void Tiles::materializeInto(mlir::Value tile, const TileBuffer &destination) {
+  if (!e_.state.error.empty())
+    return;
+  if (const Place *place = v_.place(tile)) {
+    if (place->view.pointer != destination.pointer)
+      e_.copyTile(bufferOf(*place), destination);
+    return;
+  }
+  mlir::Operation *op = tile.getDefiningOp();
+  Root root{tile, placeOf(e_, destination), nullptr};
+  if (group().readsOwnSink(root)) {
+    emit::ScratchScope scope(*e_.scratch);
+    TileBuffer temporary = e_.allocateFor(op, tile);
+    root.sink = placeOf(e_, temporary);
+    if (auto scan = mlir::dyn_cast<ir::ScanOp>(op))
+      emitScan(scan, root.sink);
+    else
+      emitRoots(root);
+    e_.copyTile(temporary, destination);
+    return;
+  }
+  if (auto scan = mlir::dyn_cast_if_present<ir::ScanOp>(op))
+    return emitScan(scan, root.sink);
+  emitRoots(root);
+}
+
+} // namespace vortex::target::cpu::tiles
