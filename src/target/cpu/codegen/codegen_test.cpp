@@ -70,6 +70,12 @@ TEST(Codegen, UnknownProcessorIsAnErrorWithCloseNames) {
   EXPECT_NE(target.error().message.find("znver4"), std::string::npos) << target.error().message;
 }
 
+TEST(Codegen, ProcessorWithoutSse41IsAnError) {
+  Result<Target> target = createTarget({.cpu = "x86-64", .features = ""});
+  ASSERT_FALSE(target.ok());
+  EXPECT_NE(target.error().message.find("x86-64-v2"), std::string::npos) << target.error().message;
+}
+
 TEST(Codegen, ObjectNamesItsUndefinedSymbols) {
   Result<Target> target = createTarget();
   llvm::LLVMContext context;

@@ -96,7 +96,7 @@ Result<Target> createTarget(const TargetOptions &options) {
   if (!plain->isCPUStringValid(target.cpu)) {
     if (!native)
       return unknownProcessor(*plain, target.cpu);
-    target.cpu = "x86-64"; // newer than this LLVM: its features are still detected
+    target.cpu = "x86-64-v2"; // newer than this LLVM: its features are still detected
   }
   target.features = native ? hostFeatureString() : "";
   if (!options.features.empty())
@@ -108,6 +108,8 @@ Result<Target> createTarget(const TargetOptions &options) {
                                                        llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                                        llvm::CodeGenOptLevel::Default));
   const llvm::MCSubtargetInfo &subtarget = *target.machine->getMCSubtargetInfo();
+  if (!subtarget.checkFeatures("+sse4.1")) // without it rounding would call the C library's f32 functions
+    return Error{"the processor '" + target.cpu + "' lacks SSE4.1; the oldest supported one is 'x86-64-v2'"};
   target.vector = vectorFeatures(subtarget);
   target.runsOnHost = hostCanRun(subtarget);
   return target;

@@ -49,7 +49,8 @@ struct Target {
   ~Target();
 };
 
-/// Error: a processor name LLVM does not know for x86-64 (the message lists close names), or a host that is not x86-64 Linux.
+/// Error: a processor name LLVM does not know for x86-64 (the message lists close names), one without SSE4.1,
+/// or a host that is not x86-64.
 Result<Target> createTarget(const TargetOptions& options = {});
 
 /// An empty module with the target's triple and data layout, position-independent.

@@ -83,6 +83,21 @@ Value *narrowBf16(const FloatCode &code, Value *value, llvm::Type *resultType) {
   return b.CreateTrunc(b.CreateSelect(b.CreateFCmpUNO(value, value), quiet, rounded), resultType);
 }
 
+/// x86 divides integers one at a time. A float with enough bits gives the same quotient: x / y is at least
+/// 1 / y away from the next integer, which is more than the rounding error.
+Value *emitFloatQuotient(llvm::IRBuilderBase &b, Value *x, Value *y, bool isSigned) {
+  llvm::Type *type = x->getType();
+  const bool isNarrow = type->getScalarSizeInBits() <= 16; // 24 bits suffice for 16, 53 for 32
+  const FloatCode code(b, withScalar(type, isNarrow ? b.getFloatTy() : b.getDoubleTy()));
+  llvm::Type *wide = withScalar(type, b.getInt32Ty()); // the narrowest integer the hardware converts
+  if (isSigned) {
+    Value *quotient = code.div(b.CreateSIToFP(b.CreateSExt(x, wide), code.type), b.CreateSIToFP(b.CreateSExt(y, wide), code.type));
+    return b.CreateTrunc(b.CreateFPToSI(quotient, wide), type);
+  }
+  Value *quotient = code.div(b.CreateUIToFP(b.CreateZExt(x, wide), code.type), b.CreateUIToFP(b.CreateZExt(y, wide), code.type));
+  return b.CreateTrunc(b.CreateFPToUI(quotient, wide), type);
+}
+
 Value *emitDivide(llvm::IRBuilderBase &b, IntOp op, Value *x, Value *y, bool isSigned) {
   llvm::Type *type = x->getType();
   auto constant = [&](int64_t value) { return llvm::ConstantInt::get(type, static_cast<uint64_t>(value), /*isSigned=*/true); };
@@ -96,6 +111,11 @@ Value *emitDivide(llvm::IRBuilderBase &b, IntOp op, Value *x, Value *y, bool isS
       special = b.CreateSelect(isMinusOne, b.CreateNeg(x), constant(0));
   }
   Value *divisor = b.CreateSelect(isSpecial, constant(1), y);
+  if (type->isVectorTy() && type->getScalarSizeInBits() <= 32 && !llvm::isa<llvm::Constant>(y)) {
+    Value *quotient = emitFloatQuotient(b, x, divisor, isSigned);
+    Value *result = op == IntOp::Div ? quotient : b.CreateSub(x, b.CreateMul(quotient, divisor));
+    return b.CreateSelect(isSpecial, special, result);
+  }
   Value *result = op == IntOp::Div ? (isSigned ? b.CreateSDiv(x, divisor) : b.CreateUDiv(x, divisor))
                                    : (isSigned ? b.CreateSRem(x, divisor) : b.CreateURem(x, divisor));
   return b.CreateSelect(isSpecial, special, result);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "target/cpu/math/testing/compile.h"
@@ -165,6 +166,11 @@ template <typename Int> void checkIntegers() {
   for (Int a : values)
     for (Int b : values)
       x.push_back(a), y.push_back(b);
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 20000; i++) { // quotients at and just below integers are the hard ones
+    const Int divisor = static_cast<Int>(random() >> (random() % 64)), factor = static_cast<Int>(random() >> (random() % 64));
+    x.push_back(static_cast<Int>(static_cast<uint64_t>(divisor) * static_cast<uint64_t>(factor) - random() % 2)), y.push_back(divisor);
+  }
   for (IntOp op : {IntOp::Div, IntOp::Mod, IntOp::Shl, IntOp::Shr}) {
     const auto got = run<Int, Int>(type, type, *target, x, y, [&](llvm::IRBuilderBase &b, llvm::Value *p, llvm::Value *q) {
       return emitInt(b, op, p, q, isSigned);
