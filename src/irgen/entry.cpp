@@ -22,6 +22,13 @@ Entry::Entry(const lang::Function &kernel, const TypeMap &types) : kernel_(kerne
   addResult(kernel.resultType);
 }
 
+static std::string elementTypeName(lang::Type type) {
+  lang::Type elem = type->isTensor() ? type->elem : type;
+  if (elem->kind != TypeKind::Scalar)
+    return {};
+  return std::string(elem->scalar == lang::Scalar::Usize ? "u64" : lang::name(elem->scalar));
+}
+
 void Entry::addLeaves(lang::Type type, std::string name, ir::Role role, source::SourceRange range) {
   if (type->kind == TypeKind::Ref)
     return addLeaves(type->elem, std::move(name), role, range);
@@ -38,7 +45,7 @@ void Entry::addLeaves(lang::Type type, std::string name, ir::Role role, source::
   else
     types_.flatten(type, leaves);
   for (size_t i = 0; i < leaves.size(); ++i)
-    arguments_.push_back({leaves.size() == 1 ? name : name + "." + std::to_string(i), role, leaves[i], {}, false, range});
+    arguments_.push_back({leaves.size() == 1 ? name : name + "." + std::to_string(i), role, leaves[i], {}, false, range, elementTypeName(type)});
 }
 
 void Entry::addResult(lang::Type type) {
@@ -56,6 +63,7 @@ void Entry::addResult(lang::Type type) {
   argument.name = results_.empty() ? "result" : "result" + std::to_string(results_.size());
   argument.role = ir::Role::Result;
   argument.range = kernel_.resultRange;
+  argument.elementType = elementTypeName(type);
   if (scalar) {
     argument.type = ir::ViewType::get(types_.context(), {1}, types_.scalar(scalarOf(type)), ir::Space::Global, {});
     argument.extents = {constant(1)};

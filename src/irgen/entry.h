@@ -28,6 +28,7 @@ struct EntryArgument {
   llvm::SmallVector<ir::SizeAttr> extents;  ///< results and temporaries
   bool zero = false;
   source::SourceRange range;
+  std::string elementType = {};  ///< "u8": MLIR's integers have no sign; empty for temporaries
 };
 
 /// Arguments of the entry: the leaves of the parameters, then of the results, then temporaries.

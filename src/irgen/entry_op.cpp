@@ -171,6 +171,8 @@ void createEntry(const Entry &entry, mlir::ModuleOp module, mlir::ArrayAttr cons
       fields.set("extents", builder.getArrayAttr(llvm::SmallVector<mlir::Attribute>(argument.extents.begin(), argument.extents.end())));
     if (argument.zero)
       fields.set("zero", builder.getUnitAttr());
+    if (!argument.elementType.empty())
+      fields.set("type", builder.getStringAttr(argument.elementType));
     fields.set("loc", locations(argument.range));
     arguments.push_back(fields.getDictionary(context));
   }
