@@ -17,17 +17,16 @@ struct Layout {
   uint32_t exponentBits, mantissaBits;
   uint32_t largestFinite; ///< bits of the largest finite value
   uint32_t nan;           ///< bits of NaN without sign
-  bool saturates;         ///< else overflow gives infinity
   int bias() const { return (1 << (exponentBits - 1)) - 1; }
   uint32_t width() const { return 1 + exponentBits + mantissaBits; }
 };
 
 Layout layoutOf(Narrow format) {
   switch (format) {
-  case Narrow::F16: return {5, 10, 0x7bff, 0x7e00, false};
-  case Narrow::BF16: return {8, 7, 0x7f7f, 0x7fc0, false};
-  case Narrow::F8E4M3: return {4, 3, 0x7e, 0x7f, true}; // no infinity, one NaN
-  case Narrow::F8E5M2: return {5, 2, 0x7b, 0x7e, true};
+  case Narrow::F16: return {5, 10, 0x7bff, 0x7e00};
+  case Narrow::BF16: return {8, 7, 0x7f7f, 0x7fc0};
+  case Narrow::F8E4M3: return {4, 3, 0x7e, 0x7f}; // no infinity, one NaN
+  case Narrow::F8E5M2: return {5, 2, 0x7b, 0x7e};
   }
   VORTEX_UNREACHABLE("no such format");
 }
@@ -68,10 +67,21 @@ Value *narrowGeneric(const FloatCode &code, const Layout &layout, Value *value, 
   Value *subnormal = b.CreateSub(code.bits(code.add(code.fromBits(magnitude), code.c(magic))), magicBits);
   Value *isSubnormal = b.CreateICmpSLT(magnitude, code.ci(int64_t(127 + minExponent) << 23));
   Value *result = b.CreateSelect(isSubnormal, subnormal, normal);
-  const uint32_t overflow = layout.saturates ? layout.largestFinite : layout.largestFinite + 1;
-  result = b.CreateSelect(b.CreateICmpSGT(result, code.ci(layout.largestFinite)), code.ci(overflow), result);
+  // After the largest finite value comes infinity, or the only NaN.
+  result = b.CreateSelect(b.CreateICmpSGT(result, code.ci(layout.largestFinite)), code.ci(layout.largestFinite + 1), result);
   result = b.CreateSelect(b.CreateICmpSGT(magnitude, code.ci(0x7f800000)), code.ci(layout.nan), result);
   return b.CreateTrunc(b.CreateOr(result, sign), resultType);
+}
+
+/// f64 → f32, inexact results given an odd last bit: rounding that to fewer bits equals rounding the f64 once.
+Value *roundToOdd(llvm::IRBuilderBase &b, Value *value) {
+  const FloatCode wide(b, value->getType()), code(b, withScalar(value->getType(), b.getFloatTy()));
+  Value *nearest = b.CreateFPTrunc(value, code.type);
+  Value *back = b.CreateFPExt(nearest, wide.type);
+  Value *bits = code.bits(nearest);
+  Value *away = b.CreateFCmpOGT(wide.abs(back), wide.abs(value));
+  Value *odd = b.CreateOr(b.CreateSub(bits, b.CreateZExt(away, code.intType)), code.ci(1));
+  return code.fromBits(b.CreateSelect(b.CreateFCmpONE(back, value), odd, bits));
 }
 
 Value *narrowBf16(const FloatCode &code, Value *value, llvm::Type *resultType) {
@@ -133,7 +143,9 @@ Value *emitWiden(llvm::IRBuilderBase &b, const VectorFeatures &features, Narrow 
 }
 
 Value *emitNarrow(llvm::IRBuilderBase &b, const VectorFeatures &features, Narrow format, Value *value) {
-  VORTEX_CHECK(value->getType()->getScalarType()->isFloatTy(), "narrow formats are converted from f32");
+  if (value->getType()->getScalarType()->isDoubleTy())
+    value = roundToOdd(b, value);
+  VORTEX_CHECK(value->getType()->getScalarType()->isFloatTy(), "narrow formats are converted from f32 and f64");
   const FloatCode code(b, value->getType());
   const bool isByte = format == Narrow::F8E4M3 || format == Narrow::F8E5M2;
   llvm::Type *resultType = withScalar(code.type, isByte ? b.getInt8Ty() : b.getInt16Ty());
