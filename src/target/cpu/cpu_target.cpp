@@ -6,7 +6,7 @@
 #include "target/cpu/emit/kernel_functions.h"
 #include "target/cpu/tiles/tiles.h"
 
-#include <chrono>
+#include <ctime>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
@@ -17,14 +17,18 @@ class Stopwatch {
 public:
   /// Milliseconds since construction or the last lap.
   double lap() {
-    auto now = std::chrono::steady_clock::now();
-    double elapsed = std::chrono::duration<double, std::milli>(now - start_).count();
-    start_ = now;
+    double time = now(), elapsed = time - start_;
+    start_ = time;
     return elapsed;
   }
 
 private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  static double now() {
+    timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return double(time.tv_sec) * 1e3 + double(time.tv_nsec) * 1e-6;
+  }
+  double start_ = now();
 };
 } // namespace
 

@@ -15,7 +15,7 @@ struct CompileTexts {
   std::string *assembly = nullptr;
 };
 
-/// Where compile time went, milliseconds.
+/// Where compile time went, milliseconds of the calling thread's processor time.
 struct CompileTimes {
   double emit = 0, optimize = 0, codegen = 0;
 };

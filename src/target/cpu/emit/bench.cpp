@@ -4,22 +4,41 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
+#include <sys/mman.h>
 
 using namespace vortex::target::cpu::emit::testing;
 
 namespace {
 
-double medianSeconds(const std::function<void()> &body) {
-  std::vector<double> times;
-  body();
+/// Best of several runs, in time of this thread: other processes disturb it least.
+double bestSeconds(const std::function<void()> &body) {
+  auto now = [] {
+    timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+  };
+  double best = 1e9;
   for (int i = 0; i < 15; ++i) {
-    auto start = std::chrono::steady_clock::now();
+    double start = now();
     body();
-    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::min(best, now() - start);
   }
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+  return best;
 }
+
+/// Zeros on huge pages where the system has them.
+template <typename T> struct Pages {
+  explicit Pages(size_t count) : count(count) {
+    size_t bytes = (count * sizeof(T) + (2u << 20) - 1) & ~size_t((2u << 20) - 1);
+    data = static_cast<T *>(std::aligned_alloc(2u << 20, bytes));
+    madvise(data, bytes, MADV_HUGEPAGE);
+    std::memset(data, 0, bytes);
+  }
+  ~Pages() { std::free(data); }
+  T *data;
+  size_t count;
+};
 
 const char *filter = "";
 
@@ -31,7 +50,7 @@ void report(const char *name, const std::string &text, const std::vector<Arg> &a
     printf("%-18s %s\n", name, kernel.error().c_str());
     return;
   }
-  double seconds = medianSeconds(kernel.prepare(args));
+  double seconds = bestSeconds(kernel.prepare(args));
   const auto &t = kernel.times();
   printf("%-18s compile %5.1f ms (emit %.1f, optimise %.1f, code %.1f), run %8.3f ms, %6.2f GB/s\n", name, t.emit + t.optimize + t.codegen,
          t.emit, t.optimize, t.codegen, seconds * 1e3, bytes / seconds * 1e-9);
@@ -271,6 +290,10 @@ int main(int argc, char **argv) {
   if (argc > 1)
     filter = argv[1];
   const std::string vectors = "%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>";
+  for (int i = 0; i < 3; ++i) {
+    std::vector<float> a(1);
+    report("empty", module("%a: !vx.view<?xf32, global>", "1;1;1", "256;1;1", ""), {Arg::tensor(a)}, 4.0);
+  }
   for (size_t n : {size_t(8) << 10, size_t(16) << 20}) {
     std::vector<float> a(n, 1.f), c(n, 2.f), out(n);
     report("add", module(vectors, "dim(2,0) 256 ceildiv;1;1", "256;1;1", kAdd), {Arg::tensor(a), Arg::tensor(c), Arg::tensor(out)}, 12.0 * n);
@@ -279,12 +302,12 @@ int main(int argc, char **argv) {
            {Arg::tensor(a), Arg::tensor(sums)}, 4.0 * n);
   }
   for (int64_t n : {256, 4096}) {
-    std::vector<float> a(n * n, 1.f), out(n * n);
+    Pages<float> a(n * n), out(n * n);
     for (auto [size, tile] : {std::pair("16", "16x17"), {"32", "32x33"}, {"16", "16x16"}})
       report("transpose", module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
                     std::string("dim(0,1) ") + size + " ceildiv;dim(0,0) " + size + " ceildiv;1", std::string(size) + ";" + size + ";1",
                     replaced(kTranspose, "TILE", tile)),
-             {Arg::tensor(a, {n, n}), Arg::tensor(out, {n, n})}, 8.0 * n * n);
+             {Arg::strided(a.data, {n, n}, {n, 1}), Arg::strided(out.data, {n, n}, {n, 1})}, 8.0 * n * n);
   }
   {
     size_t n = 16 << 20;
@@ -306,13 +329,13 @@ int main(int argc, char **argv) {
     std::vector<int32_t> out(n * n), expected(n * n);
     report("mandelbrot", module("%o: !vx.view<?x?xi32, global>", "dim(0,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMandelbrot),
            {Arg::tensor(out, {n, n})}, 4.0 * n * n);
-    double seconds = medianSeconds([&] { mandelbrotInCpp(expected, n); });
+    double seconds = bestSeconds([&] { mandelbrotInCpp(expected, n); });
     printf("mandelbrot in C++ %.3f ms\n", seconds * 1e3);
   }
   {
     size_t n = 16 << 20;
     std::vector<float> a(n, 1.f), out(n);
-    double seconds = medianSeconds([&] { std::memcpy(out.data(), a.data(), n * 4); });
+    double seconds = bestSeconds([&] { std::memcpy(out.data(), a.data(), n * 4); });
     printf("memcpy %.2f GB/s\n", 8.0 * n / seconds * 1e-9);
   }
 }

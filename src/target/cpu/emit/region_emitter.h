@@ -97,6 +97,12 @@ private:
   /// Lanes that access memory: current mask, the op's mask and bounds; null: all.
   llvm::Value *activeLanes(const Access &access);
   llvm::Value *proveAll(const Access &access);
+  struct LaneRange {
+    llvm::Value *first, *end; ///< i64
+  };
+  std::optional<LaneRange> insideRange(const Access &access);
+  llvm::Value *loadRange(const Access &access, LaneRange range);
+  void storeRange(const Access &access, llvm::Value *lanes, LaneRange range);
   llvm::Value *loadLanes(const Access &access, llvm::Value *mask);
   void storeLanes(const Access &access, llvm::Value *value, llvm::Value *mask);
   llvm::Value *gather(const Access &access, llvm::Value *mask);

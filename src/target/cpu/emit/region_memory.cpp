@@ -158,6 +158,49 @@ void RegionEmitter::emitLoad(ir::LoadOp op) {
   set(op.getResult(), load(access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded())));
 }
 
+/// Where the lanes of a contiguous access that are inside follow each other: the first one and the end. Only without other masks.
+std::optional<RegionEmitter::LaneRange> RegionEmitter::insideRange(const Access &access) {
+  if (mask_ || access.mask.value || e_.features.avx512 || access.offset.constantStride() != 1)
+    return std::nullopt;
+  LaneRange range{ir_.getInt64(0), ir_.getInt64(shape_.width)};
+  for (const auto &[index, extent] : access.bounds) {
+    if (!extent.isUniform() || (!index.isUniform() && index.constantStride() != 1))
+      return std::nullopt;
+    if (index.isUniform()) {
+      range.end = ir_.CreateSelect(ir_.CreateICmpULT(index.value, extent.value), range.end, ir_.getInt64(0));
+      continue;
+    }
+    range.first = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, range.first, ir_.CreateNeg(index.value));
+    range.end = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, range.end, ir_.CreateSub(extent.value, index.value));
+  }
+  return range;
+}
+
+/// Few warps meet an edge, and a loop over their lanes is much less code than vector masks.
+Value *RegionEmitter::loadRange(const Access &access, LaneRange range) {
+  llvm::Type *element = memoryType(e_.context(), access.type), *all = memoryType(e_.context(), access.type, shape_.width);
+  Value *from = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+  llvm::AllocaInst *slot = entryAlloca(ir_, all);
+  ir_.CreateStore(llvm::Constant::getNullValue(all), slot);
+  emit::emitFor(ir_, range.first, range.end, ir_.getInt64(1), [&](Value *lane) {
+    Value *value = ir_.CreateAlignedLoad(element, ir_.CreateGEP(element, from, lane), llvm::Align(elementBytes(access.type)));
+    ir_.CreateStore(value, ir_.CreateGEP(element, slot, lane));
+  });
+  return fromMemory(ir_, access.type, ir_.CreateLoad(all, slot));
+}
+
+void RegionEmitter::storeRange(const Access &access, Value *lanes, LaneRange range) {
+  llvm::Type *element = memoryType(e_.context(), access.type);
+  Value *to = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+  Value *stored = toMemory(ir_, access.type, lanes);
+  llvm::AllocaInst *slot = entryAlloca(ir_, stored->getType());
+  ir_.CreateStore(stored, slot);
+  emit::emitFor(ir_, range.first, range.end, ir_.getInt64(1), [&](Value *lane) {
+    Value *value = ir_.CreateLoad(element, ir_.CreateGEP(element, slot, lane));
+    ir_.CreateAlignedStore(value, ir_.CreateGEP(element, to, lane), llvm::Align(elementBytes(access.type)));
+  });
+}
+
 Lane RegionEmitter::load(const Access &access) {
   if (isUniform(access)) {
     Value *pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
@@ -167,7 +210,11 @@ Lane RegionEmitter::load(const Access &access) {
   }
   if (Value *proof = proveAll(access)) {
     Values loaded = emit::emitIf(
-        ir_, proof, [&] { return Values{loadLanes(access, mask_)}; }, [&] { return Values{loadLanes(access, activeLanes(access))}; });
+        ir_, proof, [&] { return Values{loadLanes(access, mask_)}; },
+        [&] {
+          auto range = insideRange(access);
+          return Values{range ? loadRange(access, *range) : loadLanes(access, activeLanes(access))};
+        });
     return Lane::varying(loaded[0]);
   }
   return Lane::varying(loadLanes(access, activeLanes(access)));
@@ -243,7 +290,10 @@ void RegionEmitter::store(const Access &access, const Lane &value) {
         return Values{};
       },
       [&] {
-        storeLanes(access, lanes, activeLanes(access));
+        if (auto range = insideRange(access))
+          storeRange(access, lanes, *range);
+        else
+          storeLanes(access, lanes, activeLanes(access));
         return Values{};
       });
 }
