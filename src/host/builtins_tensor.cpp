@@ -81,6 +81,24 @@ Value Evaluator::toHost(const Expr &expr) {
   return VecValue{storage};
 }
 
+/// The extents in a list, which must hold exactly `count` elements.
+std::optional<std::vector<int64_t>> Evaluator::writtenShape(const Expr &list, size_t count) {
+  Value value = eval(list);
+  if (interrupted())
+    return std::nullopt;
+  std::vector<int64_t> extents;
+  uint64_t total = 1;
+  bool fits = true;
+  for (size_t i = 0; i < value.asVec().size(); ++i) {
+    extents.push_back(value.asVec().storage->at(i).asInt());
+    fits = !__builtin_mul_overflow(total, static_cast<uint64_t>(extents.back()), &total) && fits;
+  }
+  if (fits && total == count)
+    return extents;
+  fail("E0705", list, base::concat(count, " elements do not fill a tensor of [", base::join(extents, ", "), "]"));
+  return std::nullopt;
+}
+
 Value Evaluator::fromHost(const Expr &expr) {
   Value value = deref(eval(*expr.args[0]), expr);
   if (interrupted())
@@ -88,7 +106,7 @@ Value Evaluator::fromHost(const Expr &expr) {
   const VecValue &vec = value.asVec();
   if (!vec.storage->packed)
     return fail("E0706", expr, "only numbers can be copied to a device");
-  auto shape = shapeOf(strip(expr.type), static_cast<int64_t>(vec.size()), expr);
+  auto shape = expr.args.size() > 1 ? writtenShape(*expr.args[1], vec.size()) : shapeOf(strip(expr.type), static_cast<int64_t>(vec.size()), expr);
   auto tensor = shape ? makeTensor(vec.storage->type, std::move(*shape), expr) : std::nullopt;
   if (!tensor)
     return {};

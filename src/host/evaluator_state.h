@@ -61,6 +61,7 @@ private:
   std::optional<int64_t> evaluate(const lang::DimExpr &dim) const;
   bool bindShape(lang::Type type, const Value &value, const lang::Expr &at);
   std::optional<std::vector<int64_t>> shapeOf(lang::Type tensor, std::optional<int64_t> elementCount, const lang::Expr &at);
+  std::optional<std::vector<int64_t>> writtenShape(const lang::Expr &list, size_t count);
 
   // builtins.cpp, builtins_text.cpp, builtins_tensor.cpp, builtins_vec.cpp
   Value evalBuiltin(const lang::Expr &expr);

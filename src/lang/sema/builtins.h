@@ -14,7 +14,7 @@ namespace vortex::lang {
 //   RandomNormal: shape (MakeArray of usize), seed (u64), mean, deviation   RandomUniform: shape, seed, low, high
 //   RandomInteger: shape, seed, low, high (element type)
 //   Zeros: shape (MakeArray of usize) on the host      Full: value, shape on the host      Arange: count
-//   FromHost: Vec (moved); the type is the tensor      ToHost, Copy, ToDevice, Len: the value (through references)
+//   FromHost: Vec (moved), shape (MakeArray of usize) if written; the type is the tensor      ToHost, Copy, ToDevice, Len: the value (through references)
 //   Push: &mut Vec, value     Pop: &mut Vec     VecFill: count, value     VecRange: begin, end     Map: Vec, closure
 //   Fold: Vec, initial, closure     SortVec: &mut Vec     ParseInt, ParseFloat: String     Time: closure; result f64 seconds
 //   Extent: tensor; ints: dim

@@ -31,6 +31,7 @@ Expr* checkFromHost(BuiltinCall& call) {
   if (elem->kind != TypeKind::Scalar)
     return call.wrongArg(values, "a `Vec` of numbers");
   std::vector<DimExpr> shape;
+  std::vector<Expr*> args{values};
   Type declared = nullptr;
   if (call.has(1)) {
     std::vector<Expr*> extents = c.extents(call.placed[1], false, "a shape");
@@ -38,11 +39,8 @@ Expr* checkFromHost(BuiltinCall& call) {
       return call.failed();
     for (const Expr* extent : extents)
       shape.push_back(c.dimOf(extent));
-    for (const DimExpr& extent : shape)
-      if (extent.hasOpaque()) {
-        c.error("E0327", call.placed[1]->range, "this shape is known only at run time").help("declare it with names: `let t: Tensor<f32, [M, N]> = Tensor.from_host(v)`");
-        return call.failed();
-      }
+    const size_t rank = extents.size();
+    args.push_back(c.make(ExprKind::MakeArray, c.types.array(c.usize(), rank), call.placed[1]->range, std::move(extents)));
   } else if (expected && expected->isTensor()) {
     uint32_t unknown = 0;
     for (const DimExpr& extent : expected->shape) {
@@ -59,7 +57,7 @@ Expr* checkFromHost(BuiltinCall& call) {
   }
   if (!declared)
     declared = c.types.tensor(elem, std::move(shape), Space::Global);
-  return c.makeBuiltin(Builtin::FromHost, declared, call.range(), {values});
+  return c.makeBuiltin(Builtin::FromHost, declared, call.range(), std::move(args));
 }
 
 Expr* checkToHost(BuiltinCall& call) {
