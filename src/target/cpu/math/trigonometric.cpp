@@ -1,7 +1,7 @@
 // sin, cos, tan of f32: r = x − n·π/2 in f64, then f32 polynomials on |r| ≤ π/4. Below 2^20 two f64 parts of π/2 leave an error
 // of 2^-66. Beyond, x = M·2^e and M·(2^e·2/π mod 4) is formed from a table of three doubles per exponent, whose products with the
-// 24-bit M are exact; that path sits behind a branch in an internal function and costs a gather. Integer Payne–Hanek needs 64-bit
-// vector multiplications, which AVX2 lacks.
+// 24-bit M are exact; that path sits behind a branch, in an internal function that goes lane by lane. Integer Payne–Hanek needs
+// 128-bit products.
 #include <llvm/IR/Module.h>
 
 #include "target/cpu/math/coefficients.h"
@@ -30,8 +30,7 @@ Quarter reduceFast(const FloatCode &code, Value *x) {
   return {wide.b.CreateTrunc(whole.wholeBits, code.intType), wide.b.CreateFPTrunc(r, code.type)};
 }
 
-Value *tableColumn(const FloatCode &code, const FloatCode &wide, Value *row, uint32_t column) {
-  llvm::IRBuilderBase &b = code.b;
+Value *tableColumn(llvm::IRBuilderBase &b, Value *row, uint32_t column) {
   llvm::Module &module = *b.GetInsertBlock()->getModule();
   const char *name = "vortex.math.two_over_pi";
   llvm::GlobalVariable *table = module.getGlobalVariable(name, /*AllowInternal=*/true);
@@ -40,34 +39,26 @@ Value *tableColumn(const FloatCode &code, const FloatCode &wide, Value *row, uin
         b.getContext(), llvm::ArrayRef<double>(&k::kTwoOverPi[0][0], sizeof k::kTwoOverPi / sizeof(double)));
     table = new llvm::GlobalVariable(module, data->getType(), true, llvm::GlobalValue::InternalLinkage, data, name);
   }
-  auto lane = [&](Value *index) {
-    Value *flat = b.CreateAdd(b.CreateMul(index, b.getInt32(3)), b.getInt32(column));
-    return b.CreateLoad(b.getDoubleTy(), b.CreateGEP(b.getDoubleTy(), table, b.CreateZExt(flat, b.getInt64Ty())));
-  };
-  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(code.type);
-  if (!vector)
-    return lane(row);
-  Value *result = llvm::PoisonValue::get(wide.type);
-  for (uint32_t i = 0; i < vector->getNumElements(); i++)
-    result = b.CreateInsertElement(result, lane(b.CreateExtractElement(row, i)), i);
-  return result;
+  Value *flat = b.CreateAdd(b.CreateMul(row, b.getInt32(3)), b.getInt32(column));
+  return b.CreateLoad(b.getDoubleTy(), b.CreateGEP(b.getDoubleTy(), table, b.CreateZExt(flat, b.getInt64Ty())));
 }
 
+/// Scalars only.
 Quarter reduceHuge(const FloatCode &code, Value *x) {
   llvm::IRBuilderBase &b = code.b;
   FloatCode wide(b, withScalar(code.type, b.getDoubleTy()));
   Value *bits = code.bits(x);
   Value *exponent = b.CreateAnd(b.CreateLShr(bits, code.ci(23)), code.ci(255));
-  // Row 0 is e = −4, exponent field 146. Lanes outside the table are not huge (unused) or not finite (NaN in the end).
+  // Row 0 is e = −4, exponent field 146. Values outside the table are not huge (unused) or not finite (NaN in the end).
   Value *row = b.CreateSub(exponent, code.ci(146));
   row = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, row, code.ci(0));
   row = b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, row, code.ci(108));
   Value *mantissa = b.CreateOr(b.CreateAnd(bits, code.ci(0x7fffff)), code.ci(0x800000));
   Value *exact = wide.copysign(b.CreateSIToFP(mantissa, wide.type), b.CreateFPExt(x, wide.type));
-  Value *p0 = wide.mul(exact, tableColumn(code, wide, row, 0));
+  Value *p0 = wide.mul(exact, tableColumn(b, row, 0));
   const FloatCode::Whole whole = wide.roundQuotient(p0, 1);
-  Value *rest = wide.add(wide.sub(p0, whole.whole), wide.mul(exact, tableColumn(code, wide, row, 1)));
-  rest = wide.fma(exact, tableColumn(code, wide, row, 2), rest);
+  Value *rest = wide.add(wide.sub(p0, whole.whole), wide.mul(exact, tableColumn(b, row, 1)));
+  rest = wide.fma(exact, tableColumn(b, row, 2), rest);
   // The later parts may leave (−½, ½): once more.
   const FloatCode::Whole second = wide.roundQuotient(rest, 1);
   rest = wide.mul(wide.sub(rest, second.whole), wide.c(0x1.921fb54442d18p+0));
@@ -108,17 +99,35 @@ llvm::Function *internalFunction(llvm::IRBuilderBase &b, const std::string &name
   return function;
 }
 
+/// Any arguments, lane by lane: it is called when one of them is huge.
 llvm::Function *hugeFunction(llvm::IRBuilderBase &b, Trigonometric function, llvm::Type *type, const std::string &symbol) {
   llvm::IRBuilderBase::InsertPointGuard guard(b);
   llvm::Function *huge = internalFunction(b, symbol, type);
   huge->addFnAttr(llvm::Attribute::Cold);
   huge->addFnAttr(llvm::Attribute::NoInline);
   huge->setMemoryEffects(llvm::MemoryEffects::none()); // the table is constant
-  FloatCode code(b, type);
-  Value *x = huge->getArg(0);
-  Quarter huger = reduceHuge(code, x), fast = reduceFast(code, x);
+  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  llvm::Type *f32 = b.getFloatTy();
+  auto *entry = b.GetInsertBlock(), *lane = llvm::BasicBlock::Create(b.getContext(), "lane", huge),
+       *exit = llvm::BasicBlock::Create(b.getContext(), "exit", huge);
+  Value *lanes = b.CreateAlloca(type);
+  b.CreateStore(huge->getArg(0), lanes);
+  b.CreateBr(lane);
+  b.SetInsertPoint(lane);
+  llvm::PHINode *index = b.CreatePHI(b.getInt64Ty(), 2);
+  index->addIncoming(b.getInt64(0), entry);
+  Value *address = b.CreateGEP(f32, lanes, index);
+  Value *x = b.CreateLoad(f32, address);
+  const FloatCode code(b, f32);
+  const Quarter huger = reduceHuge(code, x), fast = reduceFast(code, x);
   Value *isHuge = b.CreateFCmpOGE(code.abs(x), code.c(kFastLimit));
-  b.CreateRet(fromQuarter(code, function, x, {b.CreateSelect(isHuge, huger.n, fast.n), b.CreateSelect(isHuge, huger.r, fast.r)}));
+  Value *n = b.CreateSelect(isHuge, huger.n, fast.n), *r = b.CreateSelect(isHuge, huger.r, fast.r);
+  b.CreateStore(fromQuarter(code, function, x, {n, r}), address);
+  Value *next = b.CreateAdd(index, b.getInt64(1));
+  index->addIncoming(next, lane);
+  b.CreateCondBr(b.CreateICmpULT(next, b.getInt64(vector ? vector->getNumElements() : 1)), lane, exit);
+  b.SetInsertPoint(exit);
+  b.CreateRet(b.CreateLoad(type, lanes));
   return huge;
 }
 
