@@ -53,7 +53,7 @@ public:
   Emitter(KernelContext &context, ir::KernelOp kernel);
   /// All of these statements, then vx.return.
   void emitKernel(llvm::ArrayRef<const lang::Expr *> statements);
-  /// Parallel loop of a sequential program: `loops` are perfectly nested, outermost first, one grid axis each from the innermost on.
+  /// One thread per iteration of the loops (perfectly nested, outermost first; the innermost runs along x).
   void emitParallelLoops(llvm::ArrayRef<const lang::Expr *> setup, llvm::ArrayRef<const lang::Expr *> loops);
   /// Second phase of a `reduce` result: folds the partial values in a fixed tree.
   void emitReduction(ir::Combine kind, const lang::Function *function, uint32_t partials, uint32_t result);
@@ -246,6 +246,7 @@ private:
   llvm::MapVector<const Variable *, Slot> variables_;
   llvm::DenseMap<const Expr *, const Variable *> parked_;
   std::map<lang::DimVarId, Value> dims_;
+  std::map<lang::DimExpr, Value> extents_;  ///< extents that only the body knows, by slices
   std::array<Value, 3> blockExtents_, blockBases_;
   llvm::DenseSet<Value> clampedViews_;
   llvm::DenseMap<std::pair<Value, mlir::Block *>, Value> loadedTiles_;

@@ -13,7 +13,8 @@ mlir::Location Locations::operator()(source::SourceRange range) const {
   return mlir::FileLineColLoc::get(context_, sources_.file(range.file).name(), at.line, at.column);
 }
 
-Entry::Entry(const lang::Function &kernel, const TypeMap &types) : kernel_(kernel), types_(types) {
+Entry::Entry(const lang::Function &kernel, const TypeMap &types, const lang::Roots &roots)
+    : kernel_(kernel), types_(types), roots_(roots) {
   for (const lang::Variable *param : kernel.params) {
     firstOfParam_.push_back(arguments_.size());
     addLeaves(stripRef(param->type), param->name, ir::Role::Param, param->range);
@@ -208,7 +209,9 @@ ir::SizeAttr Entry::size(const lang::Expr &expr) const {
   case lang::ExprKind::Var:
     for (size_t i = 0; i < kernel_.params.size(); ++i)
       if (kernel_.params[i] == expr.variable && expr.variable->type->kind == TypeKind::Scalar)
-        return ir::sizeScalar(types_.context(), firstOfParam_[i]);
+        return roots_.isAssigned(expr.variable) ? ir::SizeAttr() : ir::sizeScalar(types_.context(), firstOfParam_[i]);
+    if (const lang::Expr *value = roots_.soleValue(expr.variable))
+      return size(*value);
     return {};
   default: return {};
   }

@@ -4,6 +4,7 @@
 #include "irgen/irgen.h"
 #include "irgen/type_map.h"
 #include "ir/size_attr.h"
+#include "lang/sema/kernel/roots.h"
 
 #include <string>
 
@@ -34,7 +35,7 @@ struct EntryArgument {
 /// Arguments of the entry: the leaves of the parameters, then of the results, then temporaries.
 class Entry {
 public:
-  Entry(const lang::Function &kernel, const TypeMap &types);
+  Entry(const lang::Function &kernel, const TypeMap &types, const lang::Roots &roots);
 
   const lang::Function &kernel() const { return kernel_; }
   const TypeMap &types() const { return types_; }
@@ -66,6 +67,7 @@ private:
 
   const lang::Function &kernel_;
   const TypeMap &types_;
+  const lang::Roots &roots_;
   llvm::SmallVector<EntryArgument> arguments_;
   llvm::SmallVector<uint32_t> firstOfParam_;
   uint32_t firstResult_ = 0;

@@ -117,6 +117,8 @@ Flat Emitter::evalBinary(const Expr &expr) {
   if (expr.binaryOp == BinaryOp::And || expr.binaryOp == BinaryOp::Or)
     return evalShortCircuit(expr);
   Value lhs = evalScalar(*expr.args[0]), rhs = evalScalar(*expr.args[1]);
+  if (expr.binaryOp == BinaryOp::Shl || expr.binaryOp == BinaryOp::Shr) // the count keeps its own type
+    rhs = math_.cast(loc(expr), rhs, scalarOf(expr.args[1]->type), scalarOf(expr.args[0]->type));
   return math_.binary(loc(expr), expr.binaryOp, scalarOf(expr.args[0]->type), lhs, rhs);
 }
 

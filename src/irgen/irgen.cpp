@@ -3,6 +3,7 @@
 
 #include "irgen/emitter.h"
 #include "irgen/launch_shape.h"
+#include "irgen/parallel_loops.h"
 #include "irgen/prune.h"
 
 #include "mlir/IR/Verifier.h"
@@ -66,8 +67,8 @@ ir::Combine combineOf(ReduceKind kind, lang::Scalar scalar) {
 class Generator {
 public:
   Generator(const lang::Function &kernel, const source::SourceManager &sources, mlir::MLIRContext &context, const Options &options)
-      : kernel_(kernel), options_(options), types_(&context, options.dims), entry_(kernel, types_), locations_(&context, sources),
-        facts_(kernel, kernel.kernel->gridKind != GridKind::WholeTensor), roots_(kernel),
+      : kernel_(kernel), options_(options), types_(&context, options.dims), roots_(kernel), entry_(kernel, types_, roots_),
+        locations_(&context, sources), facts_(kernel, kernel.kernel->gridKind != GridKind::WholeTensor),
         context_{kernel, types_, entry_, locations_, facts_, roots_, {}, false, {}, {}, {}, false},
         module_(mlir::ModuleOp::create(locations_(kernel.nameRange))) {}
 
@@ -178,12 +179,9 @@ private:
   }
 
   void emitPhases() {
-    llvm::SmallVector<ir::SizeAttr> grid, block;
-    if (context_.hasThreads) {
-      grid.assign(shape_->grid.begin(), shape_->grid.end());
-      block.assign(shape_->block.begin(), shape_->block.end());
-    }
-    ir::KernelOp kernel = createKernel(kernel_.name + ".main", grid, block);
+    if (!context_.hasThreads)
+      return emitSequentialProgram();
+    ir::KernelOp kernel = createKernel(kernel_.name + ".main", shape_->grid, shape_->block);
     if (!context_.domain.empty()) {
       llvm::SmallVector<mlir::Attribute> extents;
       for (const lang::DimExpr &extent : context_.domain)
@@ -191,6 +189,50 @@ private:
       kernel->setAttr("vx.domain", mlir::ArrayAttr::get(types_.context(), extents));
     }
     Emitter(context_, kernel).emitKernel(statements_);
+  }
+
+  /// Whole-tensor phases, and grids of threads for loops with independent iterations.
+  void emitSequentialProgram() {
+    std::vector<PhasePlan> phases = planPhases(statements_, roots_, facts_);
+    bool known = llvm::all_of(phases, [&](const PhasePlan &phase) {
+      return llvm::all_of(phase.loops, [&](const Expr *loop) { return bool(loopExtent(*loop)); });
+    });
+    if (!known)
+      phases = {{{}, statements_, {}}};
+    for (auto [number, phase] : llvm::enumerate(phases)) {
+      std::string name = kernel_.name + (phases.size() == 1 ? ".main" : ".phase" + std::to_string(number));
+      if (phase.loops.empty()) {
+        std::vector<const Expr *> statements = phase.setup;
+        statements.insert(statements.end(), phase.statements.begin(), phase.statements.end());
+        Emitter(context_, createKernel(name, {}, {})).emitKernel(statements);
+      } else {
+        emitLoops(name, phase);
+      }
+    }
+  }
+
+  /// end - begin, not negative; null where no launch can tell.
+  ir::SizeAttr loopExtent(const Expr &loop) const {
+    ir::SizeAttr begin = entry_.size(*loop.args[0]->args[0]), end = entry_.size(*loop.args[0]->args[1]);
+    if (!begin || !end)
+      return {};
+    return ir::sizeBinary(artifact::SizeExpr::Op::Max, ir::sizeBinary(artifact::SizeExpr::Op::Sub, end, begin), entry_.constant(0));
+  }
+
+  void emitLoops(llvm::StringRef name, const PhasePlan &phase) {
+    static constexpr int64_t kBlocks[3][3] = {{256, 1, 1}, {32, 8, 1}, {32, 4, 2}};
+    size_t count = phase.loops.size();
+    llvm::SmallVector<ir::SizeAttr> grid, block;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      int64_t threads = kBlocks[count - 1][axis];
+      context_.block[axis] = threads;
+      block.push_back(entry_.constant(threads));
+      grid.push_back(axis < count ? ir::sizeBinary(artifact::SizeExpr::Op::CeilDiv, loopExtent(*phase.loops[count - 1 - axis]), block[axis])
+                                  : entry_.constant(1));
+    }
+    context_.hasThreads = true;
+    Emitter(context_, createKernel(name, grid, block)).emitParallelLoops(phase.setup, phase.loops);
+    context_.hasThreads = false;
   }
 
   void emitReduction() {
@@ -208,10 +250,10 @@ private:
   const lang::Function &kernel_;
   const Options &options_;
   TypeMap types_;
+  lang::Roots roots_;
   Entry entry_;
   Locations locations_;
   BodyFacts facts_;
-  lang::Roots roots_;
   KernelContext context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   std::optional<LaunchShape> shape_;

@@ -191,6 +191,8 @@ Emitter::SliceWindow Emitter::window(const Expr &slice) {
       Value end = part.end ? evalIndex(*part.end) : dimValue(at, base->shape[dim]);
       size = part.endIsLength ? end : Value(b_.create<arith::SubIOp>(at, end, begin));
     }
+    if (types_.fix(extent).hasOpaque())
+      extents_[types_.fix(extent)] = size;
     result.sizes.push_back(size);
   }
   return result;

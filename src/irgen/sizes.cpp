@@ -22,7 +22,11 @@ Value Emitter::dimVariable(Location loc, lang::DimVarId id) {
 Value Emitter::dimAtom(Location loc, const DimAtom &atom) {
   if (atom.kind == DimAtom::Kind::Variable)
     return dimVariable(loc, atom.id);
-  VORTEX_CHECK(atom.kind != DimAtom::Kind::Opaque, "an unknown extent is needed as a value");
+  if (atom.kind == DimAtom::Kind::Opaque) {
+    auto found = extents_.find(lang::DimExpr::opaque(atom.id));
+    VORTEX_CHECK(found != extents_.end(), "an unknown extent is needed as a value");
+    return found->second;
+  }
   Value lhs = dimValue(loc, atom.operands[0]), rhs = dimValue(loc, atom.operands[1]);
   auto total = [&](ir::IntKind kind) -> Value { return b_.create<ir::IntOp>(loc, lhs.getType(), kind, lhs, rhs); };
   switch (atom.kind) {
@@ -40,6 +44,8 @@ Value Emitter::dimValue(Location loc, const lang::DimExpr &unfixed) {
   lang::DimExpr expr = types_.fix(unfixed);
   if (std::optional<int64_t> constant = expr.asConstant())
     return math_.index(loc, *constant);
+  if (auto known = extents_.find(expr); known != extents_.end())
+    return known->second;
   Value sum;
   for (const auto &[monomial, coefficient] : expr.terms()) {
     Value product;

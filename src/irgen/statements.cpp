@@ -189,7 +189,7 @@ void Emitter::emitLetTensor(const Expr &expr) {
     return;
   bool zeros = value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros;
   bool full = value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Full;
-  const Expr *scalar = full ? value->args.back() : value->kind == ExprKind::Broadcast && !value->args[0]->type->isTensor()
+  const Expr *scalar = full ? value->args.front() : value->kind == ExprKind::Broadcast && !value->args[0]->type->isTensor()
                                                        ? value->args[0] : nullptr;
   if (!zeros && !scalar) {
     unsupported(*value, "a shared or local tensor initialised with anything but zeros() or full()");
@@ -260,6 +260,9 @@ void Emitter::emitAssign(const Expr &expr) {
     return store(at, destination, std::move(flat));
   }
   Value operand = evalScalar(value);
+  bool isShift = expr.binaryOp == lang::BinaryOp::Shl || expr.binaryOp == lang::BinaryOp::Shr;
+  if (isShift) // the count keeps its own type
+    operand = math_.cast(at, operand, scalarOf(value.type), scalarOf(target.type));
   Value old = scalarOrFail(at, load(at, destination));
   store(at, destination, math_.binary(at, expr.binaryOp, scalarOf(target.type), old, operand));
 }

@@ -20,7 +20,7 @@ Value Emitter::evalTensorBuiltin(const Expr &expr) {
   switch (expr.builtin) {
   case Builtin::Zeros: return broadcastScalar(at, math_.zero(at, types_.scalar(kind)), expr.type);
   case Builtin::Full: {
-    const Expr &value = *expr.args.back();
+    const Expr &value = *expr.args.front();
     return broadcastScalar(at, math_.cast(at, evalScalar(value), scalarOf(value.type), kind), expr.type);
   }
   case Builtin::Arange: return evalArange(expr);

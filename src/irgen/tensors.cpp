@@ -134,8 +134,9 @@ Value Emitter::loadTile(Location loc, Value view, lang::Type type) {
   type = stripRef(type);
   for (int64_t dim = 0; dim < viewType.getRank(); ++dim)
     if (mlir::ShapedType::isDynamic(types_.extent(type->shape[dim]))) {
-      bool opaque = types_.fix(type->shape[dim]).hasOpaque();
-      sizes.push_back(opaque ? Value(b_.create<ir::DimOp>(loc, view, dim)) : dimValue(loc, type->shape[dim]));
+      lang::DimExpr extent = types_.fix(type->shape[dim]);
+      bool unknown = extent.hasOpaque() && !extents_.count(extent);
+      sizes.push_back(unknown ? Value(b_.create<ir::DimOp>(loc, view, dim)) : dimValue(loc, extent));
     }
   mlir::RankedTensorType tile = types_.tile(type, viewType.getElementType());
   return b_.create<ir::TileLoadOp>(loc, tile, view, offsets, sizes, Value(), !clamped);
