@@ -38,7 +38,7 @@ public:
     std::string result;
     llvm::raw_string_ostream stream(result);
     if (module)
-      module->print(stream);
+      mlir::ModuleOp(*module).print(stream);
     return result;
   }
 
