@@ -145,6 +145,10 @@ void Emitter::emitWhileExpr(const Expr &expr) {
           return noneSet(at, exits);
         if (exits.empty())
           return evalScalar(*expr.args[0]);
+        if (mayShortCircuitFreely(*expr.args[0])) {
+          Value none = noneSet(at, exits);
+          return Value(b_.create<arith::AndIOp>(at, none, evalScalar(*expr.args[0])));
+        }
         const Variable *proceed = facts_.newVariable("proceed", facts_.boolean(), lang::Uniformity::PerThread);
         if (atBlockLevel())
           const_cast<Variable *>(proceed)->uniformity = lang::Uniformity::Uniform;

@@ -25,14 +25,16 @@ struct KernelContext {
   BodyFacts &facts;
   const lang::Roots &roots;
   /// Threads per axis; null where only the launch knows. Whole-tensor kernels: 1.
-  std::array<std::optional<int64_t>, 3> block;
+  std::array<std::optional<int64_t>, 3> block = {};
   bool hasThreads = false;
   /// Extents in x, y, z order when surplus threads exist; empty otherwise.
-  std::vector<lang::DimExpr> domain;
+  std::vector<lang::DimExpr> domain = {};
   /// Entry argument of the per-block values of a `reduce` result.
-  std::optional<uint32_t> partials;
+  std::optional<uint32_t> partials = {};
   /// Variables that name results or temporaries, and their entry arguments.
-  llvm::MapVector<const lang::Variable *, uint32_t> storage;
+  llvm::MapVector<const lang::Variable *, uint32_t> storage = {};
+  /// Named results of whole-tensor kernels that are only used whole: tiles, stored when returned.
+  VariableSet tileResults = {};
   bool failed = false;  ///< an error was emitted
 };
 
@@ -94,6 +96,10 @@ private:
   Value readScalar(Location loc, const Variable *variable) { return scalarOrFail(loc, read(loc, variable)); }
   void setFlag(Location loc, const Variable *flag, bool value);
   llvm::SmallVector<mlir::Type, 1> leafTypes(const Variable *variable) const;
+  /// The variable names a tensor in memory rather than holding a value.
+  bool namesMemory(const Variable *variable) const {
+    return isMemoryTensor(variable->type) && !context_.tileResults.contains(variable);
+  }
   /// The variables of `assigned` that exist here and live in SSA values.
   llvm::SmallVector<const Variable *> merged(const VariableSet &assigned) const;
   llvm::SmallVector<mlir::Type> mergedTypes(llvm::ArrayRef<const Variable *> variables) const;
@@ -175,7 +181,7 @@ private:
   Place elementPlace(const Expr &expr);
   Value evalView(const Expr &expr);
   Value evalSlice(const Expr &expr);
-  Value domainMask(const Expr &element, bool guarded);
+  void restrictToDomain(const Expr &element, Place &place);
   Value loadElement(Location loc, const Place &place);
   void noteWrite(Value view);
   const void *rootOf(Value view) const;

@@ -61,7 +61,13 @@ Flat Emitter::evalNode(const Expr &expr) {
   case ExprKind::Binary: return evalBinary(expr);
   case ExprKind::Cast: return evalCast(expr);
   case ExprKind::Builtin: return evalBuiltin(expr);
-  case ExprKind::Element: case ExprKind::Field: case ExprKind::Deref: return load(at, place(expr));
+  case ExprKind::Element: {
+    Place element = place(expr);
+    if (expr.uniformity == lang::Uniformity::Uniform)
+      element.mask = {}; // one value for all threads, surplus ones too: control may depend on it
+    return load(at, element);
+  }
+  case ExprKind::Field: case ExprKind::Deref: return load(at, place(expr));
   case ExprKind::Slice: return evalSlice(expr);
   case ExprKind::Ref: {
     if (isMemoryTensor(expr.args[0]->type))

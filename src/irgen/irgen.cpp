@@ -69,7 +69,7 @@ public:
   Generator(const lang::Function &kernel, const source::SourceManager &sources, mlir::MLIRContext &context, const Options &options)
       : kernel_(kernel), options_(options), types_(&context, options.dims), roots_(kernel), entry_(kernel, types_, roots_),
         locations_(&context, sources), facts_(kernel, kernel.kernel->gridKind != GridKind::WholeTensor),
-        context_{kernel, types_, entry_, locations_, facts_, roots_, {}, false, {}, {}, {}, false},
+        context_{kernel, types_, entry_, locations_, facts_, roots_},
         module_(mlir::ModuleOp::create(locations_(kernel.nameRange))) {}
 
   mlir::OwningOpRef<mlir::ModuleOp> run() {
@@ -130,11 +130,34 @@ private:
   void findStorage() {
     for (const Expr *statement : statements_)
       findStorage(*statement);
+    if (!context_.hasThreads)
+      findTileResults();
     for (size_t i = 0; i < entry_.results().size(); ++i) {
       EntryArgument &argument = entry_.argument(entry_.firstResult() + i);
       bool filled = kernel_.kernel->gridKind != GridKind::Explicit;
       argument.zero &= !(filled && !storedByElement_.contains(i));
     }
+  }
+
+  /// Named results without element accesses, slices or references are values like any other tensor of a whole-tensor kernel.
+  void findTileResults() {
+    VariableSet inMemory;
+    for (const Expr *statement : statements_)
+      findMemoryUses(*statement, inMemory);
+    for (auto [variable, argument] : context_.storage)
+      if (!inMemory.contains(variable)) {
+        context_.tileResults.insert(variable);
+        storedByElement_.erase(argument - entry_.firstResult());
+      }
+    context_.storage.remove_if([&](const auto &entry) { return context_.tileResults.contains(entry.first); });
+  }
+
+  static void findMemoryUses(const Expr &expr, VariableSet &inMemory) {
+    bool usesPlace = expr.kind == ExprKind::Element || expr.kind == ExprKind::Slice || expr.kind == ExprKind::Ref;
+    if (usesPlace && expr.args[0]->kind == ExprKind::Var)
+      inMemory.insert(expr.args[0]->variable);
+    for (const Expr *child : children(expr))
+      findMemoryUses(*child, inMemory);
   }
 
   void findStorage(const Expr &expr) {
@@ -193,7 +216,7 @@ private:
 
   /// Whole-tensor phases, and grids of threads for loops with independent iterations.
   void emitSequentialProgram() {
-    std::vector<PhasePlan> phases = planPhases(statements_, roots_, facts_);
+    std::vector<PhasePlan> phases = planPhases(statements_, roots_, facts_, context_.tileResults);
     bool known = llvm::all_of(phases, [&](const PhasePlan &phase) {
       return llvm::all_of(phase.loops, [&](const Expr *loop) { return bool(loopExtent(*loop)); });
     });

@@ -134,8 +134,8 @@ private:
 
 class Planner {
 public:
-  Planner(llvm::ArrayRef<const Expr *> statements, const lang::Roots &roots, const BodyFacts &facts)
-      : statements_(statements), roots_(roots), facts_(facts) {}
+  Planner(llvm::ArrayRef<const Expr *> statements, const lang::Roots &roots, const BodyFacts &facts, const VariableSet &tileResults)
+      : statements_(statements), roots_(roots), facts_(facts), tileResults_(tileResults) {}
 
   std::vector<PhasePlan> run() {
     for (size_t i = 0; i < statements_.size(); ++i)
@@ -154,7 +154,8 @@ private:
     }
     bool returnsStorage = isLast && statement.kind == ExprKind::Return && facts_.escapes(statement).size() == 1 &&
                           (statement.args.empty() || statement.args[0]->kind == ExprKind::Var);
-    if (returnsStorage && (statement.args.empty() || statement.args[0]->variable->isResultStorage))
+    if (returnsStorage && (statement.args.empty() || 
+                           (statement.args[0]->variable->isResultStorage && !tileResults_.contains(statement.args[0]->variable))))
       return;
     std::vector<const Expr *> loops = nest(statement);
     if (!loops.empty()) {
@@ -240,6 +241,7 @@ private:
   llvm::ArrayRef<const Expr *> statements_;
   const lang::Roots &roots_;
   const BodyFacts &facts_;
+  const VariableSet &tileResults_;
   std::vector<const Expr *> setup_;
   std::vector<PhasePlan> phases_;
   bool mayEndEarly_ = false;
@@ -247,8 +249,9 @@ private:
 
 } // namespace
 
-std::vector<PhasePlan> planPhases(llvm::ArrayRef<const Expr *> statements, const lang::Roots &roots, const BodyFacts &facts) {
-  return Planner(statements, roots, facts).run();
+std::vector<PhasePlan> planPhases(llvm::ArrayRef<const Expr *> statements, const lang::Roots &roots, const BodyFacts &facts,
+                                  const VariableSet &tileResults) {
+  return Planner(statements, roots, facts, tileResults).run();
 }
 
 } // namespace vortex::irgen

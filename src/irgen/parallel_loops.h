@@ -19,8 +19,11 @@ struct PhasePlan {
 
 /// Phases whose effects in order are those of the statements. One phase with all statements when nothing can be told apart.
 ///
+/// `tileResults`: named results that are values, so returning them stores.
+///
 /// A loop is spread when its iterations can be seen not to meet: each tensor it stores to has a dimension that every store and every load
 /// of it in the loop subscripts with exactly the loop's variable, and no variable from outside is assigned.
-std::vector<PhasePlan> planPhases(llvm::ArrayRef<const lang::Expr *> statements, const lang::Roots &roots, const BodyFacts &facts);
+std::vector<PhasePlan> planPhases(llvm::ArrayRef<const lang::Expr *> statements, const lang::Roots &roots, const BodyFacts &facts,
+                                  const VariableSet &tileResults);
 
 } // namespace vortex::irgen

@@ -81,7 +81,7 @@ Place Emitter::elementPlace(const Expr &expr) {
     }
     result.view = view;
     result.guarded = expr.guard == lang::Guard::Guarded || clampedViews_.contains(view);
-    result.mask = domainMask(expr, result.guarded);
+    restrictToDomain(expr, result);
     return result;
   }
   VORTEX_CHECK(type->kind == lang::TypeKind::Array, "element of type kind %d", int(type->kind));
@@ -119,22 +119,22 @@ Value Emitter::evalView(const Expr &expr) {
   return flat.leaves[0];
 }
 
-/// Threads outside the domain neither load nor store global memory. Uniform loads serve the whole block and stay.
-Value Emitter::domainMask(const Expr &element, bool guarded) {
+/// Threads outside the domain neither load nor store global memory. Inside, subscripts that are exactly the thread's position need no
+/// bounds check of their own.
+void Emitter::restrictToDomain(const Expr &element, Place &place) {
   lang::Type base = stripRef(element.args[0]->type);
   if (context_.domain.empty() || !inThreads_ || base->space != lang::Space::Global)
-    return {};
-  bool implied = guarded;
-  for (unsigned axis = 0; axis < context_.domain.size() && implied; ++axis) {
-    bool found = context_.domain[axis].asConstant() == 1;
-    for (size_t dim = 0; dim < base->shape.size() && dim + 1 < element.args.size(); ++dim) {
-      const Expr *index = lang::stripIntegerCasts(element.args[dim + 1], context_.roots);
-      found |= index->kind == ExprKind::Builtin && index->builtin == lang::Builtin::ThreadGlobalId &&
-               (index->ints.empty() ? 0 : index->ints[0]) == axis && base->shape[dim] == context_.domain[axis];
-    }
-    implied = found;
-  }
-  return implied ? Value() : insideDomain();
+    return;
+  place.mask = insideDomain();
+  if (!place.guarded || clampedViews_.contains(place.view))
+    return;
+  place.guarded = llvm::any_of(llvm::enumerate(base->shape), [&](auto indexed) {
+    const Expr *index = lang::stripIntegerCasts(element.args[indexed.index() + 1], context_.roots);
+    if (index->kind != ExprKind::Builtin || index->builtin != lang::Builtin::ThreadGlobalId)
+      return true;
+    size_t axis = index->ints.empty() ? 0 : index->ints[0];
+    return axis >= context_.domain.size() || !(indexed.value() == context_.domain[axis]);
+  });
 }
 
 Value Emitter::loadElement(Location loc, const Place &place) {

@@ -27,7 +27,7 @@ void Emitter::emitKernelReturn(const Expr &expr) {
 void Emitter::returnValue(const Expr &value, uint32_t result) {
   Location at = loc(value);
   lang::Type type = context_.entry.results()[result];
-  if (value.kind == ExprKind::Var && value.variable->isResultStorage)
+  if (value.kind == ExprKind::Var && value.variable->isResultStorage && namesMemory(value.variable))
     return;
   Value destination = argument(context_.entry.firstResult() + result);
   if (type->isTensor() && stripRef(value.type)->isTensor()) {

@@ -169,7 +169,7 @@ void Emitter::emitLetTensor(const Expr &expr) {
     }
     return;
   }
-  if (isTileType(variable->type)) {
+  if (!namesMemory(variable)) {
     declare(variable);
     if (!value)
       return;
@@ -288,9 +288,8 @@ void Emitter::emitAssignTile(const Expr &expr) {
   };
   if (target.kind == ExprKind::Slice)
     return storeSlice(target, updated([&] { return loadSlice(target); }), kind);
-  if (const Variable *root = assignedRoot(target); root && isTileType(target.type) && target.kind == ExprKind::Var &&
-      !llvm::isa_and_nonnull<ir::ViewType>(variables_[root].leaves[0] ? variables_[root].leaves[0].getType() : mlir::Type()))
-    return assign(at, root, updated([&] { return read(at, root).leaves[0]; }));
+  if (target.kind == ExprKind::Var && !namesMemory(target.variable))
+    return assign(at, target.variable, updated([&] { return read(at, target.variable).leaves[0]; }));
   Value view = evalView(target);
   storeTile(at, updated([&] { return loadTile(at, view, target.type); }), view);
 }

@@ -24,6 +24,11 @@ static Scalar scalarOfElement(mlir::Type element, Scalar declared) {
 /// The tile with the element type and static extents of `type`; float elements are rounded.
 Value Emitter::adaptTile(Location loc, Value value, mlir::RankedTensorType type, Scalar kind) {
   mlir::Type element = mlir::getElementTypeOrSelf(value.getType());
+  if (auto widened = value.getDefiningOp<mlir::arith::ExtFOp>())
+    if (mlir::getElementTypeOrSelf(widened.getIn().getType()) == type.getElementType()) {
+      value = widened.getIn(); // nothing was computed in between
+      element = type.getElementType();
+    }
   if (element != type.getElementType() && llvm::isa<mlir::FloatType>(element))
     value = math_.cast(loc, value, scalarOfElement(element, kind), scalarOfElement(type.getElementType(), kind));
   if (value.getType() == type)

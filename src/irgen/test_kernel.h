@@ -17,6 +17,8 @@
 namespace vortex::irgen {
 
 class TestKernel {
+  mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED}; // outlives the module
+
 public:
   explicit TestKernel(std::string text, Options options = {}, std::string_view name = {}) {
     loadDialects(context_);
@@ -114,7 +116,6 @@ public:
 private:
   source::SourceManager sources_;
   diag::DiagnosticSink sink_;
-  mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED};
   std::unique_ptr<lang::Program> program_;
   size_t parameters_ = 0;
 };

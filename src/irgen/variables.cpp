@@ -11,7 +11,10 @@ static bool isView(mlir::Type type) { return llvm::isa<ir::ViewType>(type); }
 
 llvm::SmallVector<mlir::Type, 1> Emitter::leafTypes(const Variable *variable) const {
   llvm::SmallVector<mlir::Type> leaves;
-  types_.flatten(variable->type, leaves);
+  if (context_.tileResults.contains(variable))
+    leaves.push_back(types_.tile(variable->type));
+  else
+    types_.flatten(variable->type, leaves);
   return llvm::SmallVector<mlir::Type, 1>(leaves.begin(), leaves.end());
 }
 
@@ -25,7 +28,7 @@ void Emitter::declare(const Variable *variable) {
 void Emitter::assign(Location loc, const Variable *variable, Flat value) {
   if (value.leaves.empty() && !value.ref)
     return; // the value of a jump
-  if (variable->type->kind == lang::TypeKind::Ref || isMemoryTensor(variable->type)) {
+  if (variable->type->kind == lang::TypeKind::Ref || namesMemory(variable)) {
     variables_[variable] = {value.leaves, value.ref, inThreads_ || value.inRegion};
     return;
   }
@@ -85,7 +88,7 @@ llvm::SmallVector<const lang::Variable *> Emitter::merged(const VariableSet &ass
       variable = found->second.ref->variable; // assigned through a reference
       found = variables_.find(variable);
     }
-    if (found == variables_.end() || found->second.ref || isMemoryTensor(variable->type))
+    if (found == variables_.end() || found->second.ref || namesMemory(variable))
       continue;
     result.insert(variable);
   }
