@@ -2,6 +2,9 @@
 
 #include "ir/simplify.h"
 
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+
 namespace vortex::irgen {
 
 namespace {
@@ -61,6 +64,9 @@ void prune(mlir::ModuleOp module) {
   mlir::RewritePatternSet patterns(context);
   patterns.add<PruneThreads, EraseIdleThreads>(context);
   ir::simplify(module, std::move(patterns));
+  mlir::IRRewriter rewriter(context);
+  mlir::DominanceInfo dominance(module);
+  mlir::eliminateCommonSubExpressions(rewriter, dominance, module);
 }
 
 } // namespace vortex::irgen
