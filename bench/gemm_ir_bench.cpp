@@ -1,5 +1,6 @@
-// gemm_ir_bench [sizes M N K …] : the generated f32 product against OpenBLAS in one process, alternating, medians of the ratio.
-// Options: --threads=1,2 --seconds=2 --mc= --kc= --nc= --mr= --unroll= --asm=FILE. Set OPENBLAS_CORETYPE before starting.
+// gemm_ir_bench [sizes M N K …] : the generated f32 product against OpenBLAS in one process, alternating, medians of
+// the ratio. Options: --threads=1,2 --seconds=2 --mc= --kc= --nc= --mr= --unroll= --asm=FILE. Set OPENBLAS_CORETYPE
+// before starting.
 #include <dlfcn.h>
 #include <time.h>
 
@@ -33,20 +34,20 @@ double clockFor(uint32_t threads) {
   return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
 }
 
-using Sgemm = void(int order, int transA, int transB, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb,
-                   float beta, float *c, int ldc);
+using Sgemm = void(int order, int transA, int transB, int m, int n, int k, float alpha, const float* a, int lda,
+                   const float* b, int ldb, float beta, float* c, int ldc);
 
 struct OpenBlas {
-  Sgemm *sgemm = nullptr;
+  Sgemm* sgemm = nullptr;
   void (*setThreads)(int) = nullptr;
-  const char *(*coreName)() = nullptr;
+  const char* (*coreName)() = nullptr;
   OpenBlas() {
-    void *library = dlopen("libopenblas.so.0", RTLD_NOW);
+    void* library = dlopen("libopenblas.so.0", RTLD_NOW);
     if (!library)
       return;
-    sgemm = reinterpret_cast<Sgemm *>(dlsym(library, "cblas_sgemm"));
+    sgemm = reinterpret_cast<Sgemm*>(dlsym(library, "cblas_sgemm"));
     setThreads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
-    coreName = reinterpret_cast<const char *(*)()>(dlsym(library, "openblas_get_corename"));
+    coreName = reinterpret_cast<const char* (*)()>(dlsym(library, "openblas_get_corename"));
   }
 };
 
@@ -58,7 +59,7 @@ struct Workers {
   }
   ~Workers() {
     stop = true, generation++, generation.notify_all();
-    for (std::thread &t : threads)
+    for (std::thread& t : threads)
       t.join();
   }
   template <typename Body> void parallel(uint64_t blocks, Body body) {
@@ -77,7 +78,7 @@ struct Workers {
     for (uint64_t seen = 0;;) {
       for (uint32_t spin = 0; generation.load() == seen && spin < 20000; spin++)
         ;
-      generation.wait(seen); // asleep while the peer runs
+      generation.wait(seen);  // asleep while the peer runs
       seen++;
       if (stop)
         return;
@@ -87,7 +88,7 @@ struct Workers {
   }
   uint32_t count;
   std::vector<std::thread> threads;
-  std::function<void(uint64_t, uint32_t)> *task = nullptr;
+  std::function<void(uint64_t, uint32_t)>* task = nullptr;
   uint64_t total = 0;
   std::atomic<uint64_t> next{0}, generation{0};
   std::atomic<uint32_t> done{0};
@@ -102,15 +103,16 @@ struct Options {
   std::vector<uint64_t> sizes;
 };
 
-Options parse(int argc, char **argv) {
+Options parse(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; i++) {
     const std::string text = argv[i];
-    auto number = [&](const char *name, uint32_t &field) {
+    auto number = [&](const char* name, uint32_t& field) {
       if (text.rfind(name, 0) == 0)
         field = static_cast<uint32_t>(std::strtoul(text.c_str() + std::strlen(name), nullptr, 10));
     };
-    number("--mc=", o.mc), number("--kc=", o.kc), number("--nc=", o.nc), number("--mr=", o.mr), number("--unroll=", o.unroll);
+    number("--mc=", o.mc), number("--kc=", o.kc), number("--nc=", o.nc), number("--mr=", o.mr),
+        number("--unroll=", o.unroll);
     if (text == "--threads=1")
       o.threads = {1};
     else if (text == "--threads=2")
@@ -132,22 +134,26 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-void product(const Kernels &kernels, Workers &workers, const Arguments &arguments, std::vector<AlignedBytes> &scratch) {
-  const Plan &plan = kernels.plan;
+void product(const Kernels& kernels, Workers& workers, const Arguments& arguments, std::vector<AlignedBytes>& scratch) {
+  const Plan& plan = kernels.plan;
   const bool direct = plan.usesDirect(arguments.m, arguments.n, arguments.k);
   if (!direct) {
     const uint64_t panels = (arguments.n + plan.nr() - 1) / plan.nr(), group = 16;
-    workers.parallel((panels + group - 1) / group,
-                     [&](uint64_t i, uint32_t) { kernels.packB(&arguments, i * group, std::min((i + 1) * group, panels)); });
+    workers.parallel((panels + group - 1) / group, [&](uint64_t i, uint32_t) {
+      kernels.packB(&arguments, i * group, std::min((i + 1) * group, panels));
+    });
   }
   const uint64_t tileRows = direct ? plan.directMc : plan.mc, tileColumns = direct ? plan.directNc : plan.nc;
-  const uint64_t rows = (arguments.m + tileRows - 1) / tileRows, columns = (arguments.n + tileColumns - 1) / tileColumns;
+  const uint64_t rows = (arguments.m + tileRows - 1) / tileRows,
+                 columns = (arguments.n + tileColumns - 1) / tileColumns;
   workers.parallel(rows * columns, [&](uint64_t i, uint32_t worker) {
-    (direct ? kernels.directBlock : kernels.packedBlock)(&arguments, scratch[worker].data(), i / columns, rows, i % columns, columns);
+    (direct ? kernels.directBlock : kernels.packedBlock)(&arguments, scratch[worker].data(), i / columns, rows,
+                                                         i % columns, columns);
   });
 }
 
-void measure(const codegen::Target &target, const OpenBlas &blas, const Options &o, uint64_t m, uint64_t n, uint64_t k, uint32_t threads) {
+void measure(const codegen::Target& target, const OpenBlas& blas, const Options& o, uint64_t m, uint64_t n, uint64_t k,
+             uint32_t threads) {
   Plan plan = choosePlan(target.vector, {}, 4, {m, n, k});
   plan.mc = o.mc ? o.mc : plan.mc, plan.kc = o.kc ? o.kc : plan.kc, plan.nc = o.nc ? o.nc : plan.nc;
   plan.mr = o.mr ? o.mr : plan.mr, plan.unroll = o.unroll ? o.unroll : plan.unroll;
@@ -185,7 +191,8 @@ void measure(const codegen::Target &target, const OpenBlas &blas, const Options 
     ours.push_back((clockFor(threads) - t0) / double(repeat));
     t0 = clockFor(threads);
     for (uint64_t i = 0; i < repeat && blas.sgemm; i++)
-      blas.sgemm(101, 111, 111, int(m), int(n), int(k), 1, a.data(), int(k), b.data(), int(n), 0, expected.data(), int(n));
+      blas.sgemm(101, 111, 111, int(m), int(n), int(k), 1, a.data(), int(k), b.data(), int(n), 0, expected.data(),
+                 int(n));
     theirs.push_back((clockFor(threads) - t0) / double(repeat));
   }
   double worst = 0;
@@ -194,16 +201,18 @@ void measure(const codegen::Target &target, const OpenBlas &blas, const Options 
   std::vector<double> ratios;
   for (size_t i = 0; i < ours.size(); i++)
     ratios.push_back(theirs[i] / ours[i]);
-  std::printf("%5llu %5llu %5llu  threads %u  ours %8.2f GF/s  openblas %8.2f GF/s  ratio %.3f  (best %.2f / %.2f)  max diff %.1e  compile %.1f ms (opt %.1f, emit %.1f)\n",
+  std::printf("%5llu %5llu %5llu  threads %u  ours %8.2f GF/s  openblas %8.2f GF/s  ratio %.3f  (best %.2f / %.2f)  "
+              "max diff %.1e  compile %.1f ms (opt %.1f, emit %.1f)\n",
               (unsigned long long)m, (unsigned long long)n, (unsigned long long)k, threads, flops / median(ours) * 1e-9,
               flops / median(theirs) * 1e-9, median(ratios), flops / *std::min_element(ours.begin(), ours.end()) * 1e-9,
-              flops / *std::min_element(theirs.begin(), theirs.end()) * 1e-9, worst, compileMs, kernels.code->optimizeMs(), kernels.code->emitMs());
+              flops / *std::min_element(theirs.begin(), theirs.end()) * 1e-9, worst, compileMs,
+              kernels.code->optimizeMs(), kernels.code->emitMs());
   std::fflush(stdout);
 }
 
-} // namespace
+}  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
   const auto target = codegen::createTarget();
   if (!target) {

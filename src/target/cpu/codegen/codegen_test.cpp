@@ -11,21 +11,21 @@ namespace vortex::target::cpu::codegen {
 namespace {
 
 /// void axpy(float *y, const float *x, float a): 8 lanes, multiply and add allowed to contract.
-void buildAxpy(llvm::Module &module) {
-  llvm::LLVMContext &context = module.getContext();
+void buildAxpy(llvm::Module& module) {
+  llvm::LLVMContext& context = module.getContext();
   llvm::IRBuilder<> b(context);
-  auto *pointer = b.getPtrTy();
-  auto *type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, b.getFloatTy()}, false);
-  auto *function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "axpy", module);
+  auto* pointer = b.getPtrTy();
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, b.getFloatTy()}, false);
+  auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "axpy", module);
   markEntryPoint(*function);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
-  auto *vector = llvm::FixedVectorType::get(b.getFloatTy(), 8);
-  llvm::Value *y = b.CreateAlignedLoad(vector, function->getArg(0), llvm::Align(4));
-  llvm::Value *x = b.CreateAlignedLoad(vector, function->getArg(1), llvm::Align(4));
+  auto* vector = llvm::FixedVectorType::get(b.getFloatTy(), 8);
+  llvm::Value* y = b.CreateAlignedLoad(vector, function->getArg(0), llvm::Align(4));
+  llvm::Value* x = b.CreateAlignedLoad(vector, function->getArg(1), llvm::Align(4));
   llvm::FastMathFlags flags;
   flags.setAllowContract();
   b.setFastMathFlags(flags);
-  llvm::Value *sum = b.CreateFAdd(b.CreateFMul(b.CreateVectorSplat(8, function->getArg(2)), x), y);
+  llvm::Value* sum = b.CreateFAdd(b.CreateFMul(b.CreateVectorSplat(8, function->getArg(2)), x), y);
   b.CreateAlignedStore(sum, function->getArg(0), llvm::Align(4));
   b.CreateRetVoid();
 }
@@ -39,18 +39,18 @@ TEST(Codegen, HostCodeRuns) {
   buildAxpy(*module);
   LoadedCode code(*module, *target);
   float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {8, 7, 6, 5, 4, 3, 2, 1};
-  code.entry<void(float *, const float *, float)>("axpy")(y, x, 2);
+  code.entry<void(float*, const float*, float)>("axpy")(y, x, 2);
   for (int i = 0; i < 8; i++)
     EXPECT_EQ(y[i], 2 * (i + 1) + 8 - i);
 }
 
 TEST(Codegen, ForcedProcessorsDecideInstructions) {
   struct Case {
-    const char *cpu;
+    const char* cpu;
     uint32_t vectorBytes;
-    const char *expected;
+    const char* expected;
   };
-  for (const Case &c : {Case{"x86-64-v2", 16, "mulps"}, Case{"haswell", 32, "vfmadd"}, Case{"znver4", 64, "vfmadd"},
+  for (const Case& c : {Case{"x86-64-v2", 16, "mulps"}, Case{"haswell", 32, "vfmadd"}, Case{"znver4", 64, "vfmadd"},
                         Case{"skylake-avx512", 64, "vfmadd"}}) {
     Result<Target> target = createTarget({.cpu = c.cpu, .features = ""});
     ASSERT_TRUE(target.ok()) << target.error().message;
@@ -81,8 +81,8 @@ TEST(Codegen, ObjectNamesItsUndefinedSymbols) {
   llvm::LLVMContext context;
   auto module = createModule(context, "test", *target);
   llvm::IRBuilder<> b(context);
-  auto *type = llvm::FunctionType::get(b.getDoubleTy(), {b.getDoubleTy()}, false);
-  auto *function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "f", *module);
+  auto* type = llvm::FunctionType::get(b.getDoubleTy(), {b.getDoubleTy()}, false);
+  auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "f", *module);
   markEntryPoint(*function);
   b.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
   b.CreateRet(b.CreateCall(module->getOrInsertFunction("erf", type), {function->getArg(0)}));
@@ -91,5 +91,5 @@ TEST(Codegen, ObjectNamesItsUndefinedSymbols) {
   EXPECT_NE(std::find(names.begin(), names.end(), "erf"), names.end());
 }
 
-} // namespace
-} // namespace vortex::target::cpu::codegen
+}  // namespace
+}  // namespace vortex::target::cpu::codegen

@@ -14,12 +14,12 @@ class Module;
 
 namespace vortex::target::cpu::codegen {
 
-/// Prepares a function the runtime calls by name: external linkage, C calling convention, no unwinding, no stack protector.
-/// Every other function of a module must have internal linkage.
+/// Prepares a function the runtime calls by name: external linkage, C calling convention, no unwinding, no stack
+/// protector. Every other function of a module must have internal linkage.
 void markEntryPoint(llvm::Function& function);
 
-/// Runs the optimisation pipeline. The emitters' IR is already vectorised and scheduled, so this is mem2reg, inlining of
-/// `alwaysinline` functions, scalar clean-up and loop-invariant motion; no loop or SLP vectoriser and no unrolling.
+/// Runs the optimisation pipeline. The emitters' IR is already vectorised and scheduled, so this is mem2reg, inlining
+/// of `alwaysinline` functions, scalar clean-up and loop-invariant motion; no loop or SLP vectoriser and no unrolling.
 void optimize(llvm::Module& module, const Target& target);
 
 /// ELF relocatable object of an optimised module (`module` is consumed: its contents are unspecified afterwards).

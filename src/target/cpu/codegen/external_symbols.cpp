@@ -7,24 +7,43 @@
 
 namespace vortex::target::cpu::codegen {
 
-const std::vector<std::string> &allowedExternalSymbols() {
-  static const std::vector<std::string> *symbols = new std::vector<std::string>{
-      "memcpy", "memmove", "memset",                                               //
-      "sin",    "cos",     "tan",    "tanh", "erf", "pow", "fmod", "atan2", "fma", //
-      "expm1",  "log1p",   "floor",  "ceil", "trunc", "round", "roundeven", "rint", "nearbyint",
-      "_GLOBAL_OFFSET_TABLE_", // named by position-independent objects, never dereferenced by ours
+const std::vector<std::string>& allowedExternalSymbols() {
+  static const std::vector<std::string>* symbols = new std::vector<std::string>{
+      "memcpy",
+      "memmove",
+      "memset",  //
+      "sin",
+      "cos",
+      "tan",
+      "tanh",
+      "erf",
+      "pow",
+      "fmod",
+      "atan2",
+      "fma",  //
+      "expm1",
+      "log1p",
+      "floor",
+      "ceil",
+      "trunc",
+      "round",
+      "roundeven",
+      "rint",
+      "nearbyint",
+      "_GLOBAL_OFFSET_TABLE_",  // named by position-independent objects, never dereferenced by ours
   };
   return *symbols;
 }
 
-std::vector<std::string> undefinedSymbols(const std::vector<uint8_t> &object) {
+std::vector<std::string> undefinedSymbols(const std::vector<uint8_t>& object) {
   auto header = [&](uint64_t offset) {
     VORTEX_CHECK(offset + sizeof(Elf64_Shdr) <= object.size(), "truncated ELF object");
     Elf64_Shdr section;
     std::memcpy(&section, object.data() + offset, sizeof section);
     return section;
   };
-  VORTEX_CHECK(object.size() >= sizeof(Elf64_Ehdr) && std::memcmp(object.data(), ELFMAG, SELFMAG) == 0, "not an ELF object");
+  VORTEX_CHECK(object.size() >= sizeof(Elf64_Ehdr) && std::memcmp(object.data(), ELFMAG, SELFMAG) == 0,
+               "not an ELF object");
   Elf64_Ehdr elf;
   std::memcpy(&elf, object.data(), sizeof elf);
   std::vector<std::string> names;
@@ -37,10 +56,10 @@ std::vector<std::string> undefinedSymbols(const std::vector<uint8_t> &object) {
       Elf64_Sym symbol;
       std::memcpy(&symbol, object.data() + table.sh_offset + at, sizeof symbol);
       if (symbol.st_shndx == SHN_UNDEF)
-        names.push_back(reinterpret_cast<const char *>(object.data()) + strings.sh_offset + symbol.st_name);
+        names.push_back(reinterpret_cast<const char*>(object.data()) + strings.sh_offset + symbol.st_name);
     }
   }
   return names;
 }
 
-} // namespace vortex::target::cpu::codegen
+}  // namespace vortex::target::cpu::codegen

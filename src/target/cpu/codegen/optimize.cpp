@@ -1,5 +1,6 @@
-// The pass list. The stock O2 pipeline takes 4–6 times longer on our kernels and gains nothing: what it would find (vectorisation,
-// unrolling, inlining by cost) the emitters have already decided. Measured in codegen_test with VORTEX_PRINT_TIMES=1.
+// The pass list. The stock O2 pipeline takes 4–6 times longer on our kernels and gains nothing: what it would find
+// (vectorisation, unrolling, inlining by cost) the emitters have already decided. Measured in codegen_test with
+// VORTEX_PRINT_TIMES=1.
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/Module.h>
@@ -25,24 +26,25 @@ namespace {
 
 llvm::FunctionPassManager functionPasses() {
   llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG)); // locals to registers
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));    // repeated index arithmetic and loads of slots
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));  // locals to registers
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));     // repeated index arithmetic and loads of slots
   passes.addPass(llvm::SimplifyCFGPass());
   passes.addPass(llvm::InstCombinePass());
   llvm::LoopPassManager loops;
   loops.addPass(llvm::LoopRotatePass(/*EnableHeaderDuplication=*/true));
   loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
-  passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false))); // loads made equal by rotation, partially redundant guards
+  passes.addPass(
+      llvm::GVNPass(llvm::GVNOptions().setPRE(false)));  // loads made equal by rotation, partially redundant guards
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::SimplifyCFGPass());
   return passes;
 }
 
-} // namespace
+}  // namespace
 
-void optimize(llvm::Module &module, const Target &target) {
+void optimize(llvm::Module& module, const Target& target) {
   llvm::LoopAnalysisManager loopAnalyses;
   llvm::FunctionAnalysisManager functionAnalyses;
   llvm::CGSCCAnalysisManager callGraphAnalyses;
@@ -61,4 +63,4 @@ void optimize(llvm::Module &module, const Target &target) {
   passes.run(module, moduleAnalyses);
 }
 
-} // namespace vortex::target::cpu::codegen
+}  // namespace vortex::target::cpu::codegen

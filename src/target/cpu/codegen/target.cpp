@@ -17,7 +17,7 @@
 namespace vortex::target::cpu::codegen {
 namespace {
 
-const char *const kTriple = "x86_64-unknown-linux-gnu";
+const char* const kTriple = "x86_64-unknown-linux-gnu";
 
 void initializeLlvm() {
   static std::once_flag once;
@@ -33,7 +33,7 @@ void initializeLlvm() {
 /// Sorted, so that equal hosts give equal strings (they enter cache keys).
 std::vector<std::pair<std::string, bool>> hostFeatures() {
   std::vector<std::pair<std::string, bool>> features;
-  for (const auto &entry : llvm::sys::getHostCPUFeatures())
+  for (const auto& entry : llvm::sys::getHostCPUFeatures())
     features.emplace_back(entry.getKey().str(), entry.getValue());
   std::sort(features.begin(), features.end());
   return features;
@@ -41,14 +41,14 @@ std::vector<std::pair<std::string, bool>> hostFeatures() {
 
 std::string hostFeatureString() {
   std::string text;
-  for (const auto &[name, present] : hostFeatures())
+  for (const auto& [name, present] : hostFeatures())
     text += (text.empty() ? "" : ",") + std::string(present ? "+" : "-") + name;
   return text;
 }
 
-VectorFeatures vectorFeatures(const llvm::MCSubtargetInfo &subtarget) {
+VectorFeatures vectorFeatures(const llvm::MCSubtargetInfo& subtarget) {
   VectorFeatures result;
-  auto has = [&](const char *feature) { return subtarget.checkFeatures(feature); };
+  auto has = [&](const char* feature) { return subtarget.checkFeatures(feature); };
   result.fma = has("+fma");
   result.f16Conversion = has("+f16c");
   result.avx2 = has("+avx2");
@@ -59,32 +59,32 @@ VectorFeatures vectorFeatures(const llvm::MCSubtargetInfo &subtarget) {
   return result;
 }
 
-bool hostCanRun(const llvm::MCSubtargetInfo &subtarget) {
-  for (const auto &[name, present] : hostFeatures())
+bool hostCanRun(const llvm::MCSubtargetInfo& subtarget) {
+  for (const auto& [name, present] : hostFeatures())
     if (!present && subtarget.checkFeatures("+" + name))
       return false;
   return true;
 }
 
-Error unknownProcessor(const llvm::MCSubtargetInfo &subtarget, const std::string &cpu) {
+Error unknownProcessor(const llvm::MCSubtargetInfo& subtarget, const std::string& cpu) {
   std::string close;
-  for (const llvm::SubtargetSubTypeKV &known : subtarget.getAllProcessorDescriptions())
+  for (const llvm::SubtargetSubTypeKV& known : subtarget.getAllProcessorDescriptions())
     if (llvm::StringRef(known.Key).edit_distance(cpu) <= 2 || llvm::StringRef(known.Key).starts_with(cpu))
       close += (close.empty() ? "" : ", ") + std::string(known.Key);
   return {"unknown processor '" + cpu + "' for x86-64" + (close.empty() ? "" : "; close names: " + close)};
 }
 
-} // namespace
+}  // namespace
 
 Target::Target() = default;
-Target::Target(Target &&) noexcept = default;
-Target &Target::operator=(Target &&) noexcept = default;
+Target::Target(Target&&) noexcept = default;
+Target& Target::operator=(Target&&) noexcept = default;
 Target::~Target() = default;
 
-Result<Target> createTarget(const TargetOptions &options) {
+Result<Target> createTarget(const TargetOptions& options) {
   initializeLlvm();
   std::string error;
-  const llvm::Target *llvmTarget = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  const llvm::Target* llvmTarget = llvm::TargetRegistry::lookupTarget(kTriple, error);
   if (!llvmTarget)
     return Error{"this LLVM has no x86-64 back end: " + error};
   Target target;
@@ -96,26 +96,26 @@ Result<Target> createTarget(const TargetOptions &options) {
   if (!plain->isCPUStringValid(target.cpu)) {
     if (!native)
       return unknownProcessor(*plain, target.cpu);
-    target.cpu = "x86-64-v2"; // newer than this LLVM: its features are still detected
+    target.cpu = "x86-64-v2";  // newer than this LLVM: its features are still detected
   }
   target.features = native ? hostFeatureString() : "";
   if (!options.features.empty())
     target.features += (target.features.empty() ? "" : ",") + options.features;
 
   llvm::TargetOptions machineOptions;
-  machineOptions.AllowFPOpFusion = llvm::FPOpFusion::Standard; // llvm.fmuladd and operations flagged `contract`
+  machineOptions.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // llvm.fmuladd and operations flagged `contract`
   target.machine.reset(llvmTarget->createTargetMachine(kTriple, target.cpu, target.features, machineOptions,
                                                        llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                                        llvm::CodeGenOptLevel::Default));
-  const llvm::MCSubtargetInfo &subtarget = *target.machine->getMCSubtargetInfo();
-  if (!subtarget.checkFeatures("+sse4.1")) // without it rounding would call the C library's f32 functions
+  const llvm::MCSubtargetInfo& subtarget = *target.machine->getMCSubtargetInfo();
+  if (!subtarget.checkFeatures("+sse4.1"))  // without it rounding would call the C library's f32 functions
     return Error{"the processor '" + target.cpu + "' lacks SSE4.1; the oldest supported one is 'x86-64-v2'"};
   target.vector = vectorFeatures(subtarget);
   target.runsOnHost = hostCanRun(subtarget);
   return target;
 }
 
-std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext &context, const std::string &name, const Target &target) {
+std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext& context, const std::string& name, const Target& target) {
   auto module = std::make_unique<llvm::Module>(name, context);
   module->setTargetTriple(target.machine->getTargetTriple().str());
   module->setDataLayout(target.machine->createDataLayout());
@@ -123,4 +123,4 @@ std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext &context, const std
   return module;
 }
 
-} // namespace vortex::target::cpu::codegen
+}  // namespace vortex::target::cpu::codegen

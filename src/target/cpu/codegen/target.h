@@ -31,8 +31,9 @@ struct VectorFeatures {
 namespace codegen {
 
 struct TargetOptions {
-  std::string cpu = "native";  ///< "native" or an LLVM processor name: "x86-64-v2", "haswell", "znver4", "skylake-avx512", …
-  std::string features;        ///< LLVM feature list added to the processor's own: "+avx512bf16,-fma"
+  std::string cpu =
+      "native";          ///< "native" or an LLVM processor name: "x86-64-v2", "haswell", "znver4", "skylake-avx512", …
+  std::string features;  ///< LLVM feature list added to the processor's own: "+avx512bf16,-fma"
 };
 
 /// One target. Not thread-safe: one thread at a time compiles with it.

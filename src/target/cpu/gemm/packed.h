@@ -6,6 +6,7 @@
 namespace vortex::target::cpu::gemm {
 
 /// Packs both operands of the block itself: better than a global copy of B while one block spans all rows.
-void emitLocalBlock(llvm::IRBuilderBase &builder, const Plan &plan, const Problem &problem, llvm::Value *scratch, const BlockRange &range);
+void emitLocalBlock(llvm::IRBuilderBase& builder, const Plan& plan, const Problem& problem, llvm::Value* scratch,
+                    const BlockRange& range);
 
-} // namespace vortex::target::cpu::gemm
+}  // namespace vortex::target::cpu::gemm

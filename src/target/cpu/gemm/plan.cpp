@@ -11,9 +11,9 @@ namespace {
 uint64_t roundUp(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 uint64_t roundDown(uint64_t value, uint64_t step) { return std::max(value / step * step, step); }
 
-} // namespace
+}  // namespace
 
-ScratchLayout packedLayout(const Plan &plan) {
+ScratchLayout packedLayout(const Plan& plan) {
   ScratchLayout layout;
   layout.operands = roundUp(uint64_t(plan.mr) * plan.nr() * plan.elementBytes, 64);
   layout.columns = layout.operands + roundUp(uint64_t(plan.mc) * plan.kc * plan.elementBytes, 64);
@@ -22,7 +22,7 @@ ScratchLayout packedLayout(const Plan &plan) {
   return layout;
 }
 
-ScratchLayout localLayout(const Plan &plan) {
+ScratchLayout localLayout(const Plan& plan) {
   ScratchLayout layout;
   layout.operands = roundUp(uint64_t(plan.mr) * plan.nr() * plan.elementBytes, 64);
   layout.columns = layout.operands + roundUp(uint64_t(plan.directMc) * plan.kc * plan.elementBytes, 64);
@@ -31,9 +31,9 @@ ScratchLayout localLayout(const Plan &plan) {
   return layout;
 }
 
-ScratchLayout directLayout(const Plan &plan) {
+ScratchLayout directLayout(const Plan& plan) {
   ScratchLayout layout;
-  layout.operands = roundUp(4 * 8 * plan.lanes * plan.elementBytes, 64); // a tile of sums
+  layout.operands = roundUp(4 * 8 * plan.lanes * plan.elementBytes, 64);  // a tile of sums
   layout.columns = layout.operands + roundUp(uint64_t(plan.directMc) * plan.directKc * plan.elementBytes, 64);
   layout.partialSums = layout.columns + roundUp(plan.directColumns * plan.directKc * plan.elementBytes, 64);
   layout.end = layout.partialSums + roundUp(uint64_t(plan.directMc) * plan.directNc * plan.elementBytes, 64);
@@ -42,23 +42,26 @@ ScratchLayout directLayout(const Plan &plan) {
 
 uint64_t Plan::scratchBytes(bool accumulates) const {
   uint64_t bytes = 0;
-  for (const ScratchLayout &layout : {packedLayout(*this), localLayout(*this), directLayout(*this)})
+  for (const ScratchLayout& layout : {packedLayout(*this), localLayout(*this), directLayout(*this)})
     bytes = std::max(bytes, accumulates ? layout.end : layout.partialSums);
   return bytes;
 }
 
-Plan choosePlan(const VectorFeatures &features, const CacheSizes &caches, uint32_t elementBytes, const KnownExtents &extents) {
+Plan choosePlan(const VectorFeatures& features, const CacheSizes& caches, uint32_t elementBytes,
+                const KnownExtents& extents) {
   VORTEX_CHECK(elementBytes == 4 || elementBytes == 8, "compute types are f32 and f64");
   Plan plan;
   plan.elementBytes = elementBytes;
   plan.lanes = features.lanes(elementBytes);
   plan.nrVectors = 2;
-  // mr·2 accumulators, 2 vectors of B and a broadcast element of A (and a product where nothing fuses) fill the register file.
+  // mr·2 accumulators, 2 vectors of B and a broadcast element of A (and a product where nothing fuses) fill the
+  // register file.
   plan.mr = features.vectorRegisters >= 32 ? 14 : features.fma ? 6 : 4;
-  // One panel of B stays in three quarters of L1 while the panels of A pass by (384 beats 256 by 3 % on Zen 3); half of L2 holds the
-  // packed block of A.
-  plan.kc = static_cast<uint32_t>(std::clamp<uint64_t>(roundDown(caches.l1Bytes * 3 / 4 / (plan.nr() * elementBytes), 8), 256, 512));
-  if (extents.k && *extents.k > plan.kc) { // slices of equal depth
+  // One panel of B stays in three quarters of L1 while the panels of A pass by (384 beats 256 by 3 % on Zen 3); half of
+  // L2 holds the packed block of A.
+  plan.kc = static_cast<uint32_t>(
+      std::clamp<uint64_t>(roundDown(caches.l1Bytes * 3 / 4 / (plan.nr() * elementBytes), 8), 256, 512));
+  if (extents.k && *extents.k > plan.kc) {  // slices of equal depth
     const uint64_t slices = (*extents.k + plan.kc - 1) / plan.kc;
     plan.kc = static_cast<uint32_t>(roundUp((*extents.k + slices - 1) / slices, plan.unroll));
   }
@@ -85,4 +88,4 @@ Plan choosePlan(const VectorFeatures &features, const CacheSizes &caches, uint32
   return plan;
 }
 
-} // namespace vortex::target::cpu::gemm
+}  // namespace vortex::target::cpu::gemm

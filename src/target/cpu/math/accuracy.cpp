@@ -1,5 +1,5 @@
-// math_accuracy [function…] [--step=N] [--cpu=NAME]: largest error of each f32 function over every N-th bit pattern (default 1: all 2^32),
-// against the C library's f64 functions. The table in accuracy.md is its output.
+// math_accuracy [function…] [--step=N] [--cpu=NAME]: largest error of each f32 function over every N-th bit pattern
+// (default 1: all 2^32), against the C library's f64 functions. The table in accuracy.md is its output.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -15,20 +15,21 @@ using namespace vortex::target::cpu;
 using namespace vortex::target::cpu::math;
 
 struct Named {
-  const char *name;
+  const char* name;
   Unary function;
 };
-constexpr Named kFunctions[] = {
-    {"exp", Unary::Exp},     {"exp2", Unary::Exp2}, {"expm1", Unary::Expm1}, {"log", Unary::Log}, {"log2", Unary::Log2},
-    {"log10", Unary::Log10}, {"log1p", Unary::Log1p}, {"sin", Unary::Sin},   {"cos", Unary::Cos}, {"tan", Unary::Tan},
-    {"tanh", Unary::Tanh},   {"erf", Unary::Erf},   {"rsqrt", Unary::Rsqrt}, {"sigmoid", Unary::Sigmoid}};
+constexpr Named kFunctions[] = {{"exp", Unary::Exp},     {"exp2", Unary::Exp2},      {"expm1", Unary::Expm1},
+                                {"log", Unary::Log},     {"log2", Unary::Log2},      {"log10", Unary::Log10},
+                                {"log1p", Unary::Log1p}, {"sin", Unary::Sin},        {"cos", Unary::Cos},
+                                {"tan", Unary::Tan},     {"tanh", Unary::Tanh},      {"erf", Unary::Erf},
+                                {"rsqrt", Unary::Rsqrt}, {"sigmoid", Unary::Sigmoid}};
 
 struct Worst {
   double ulp = 0;
   float at = 0;
 };
 
-Worst measure(ElementFunction *run, Unary function, uint64_t first, uint64_t last, uint64_t step) {
+Worst measure(ElementFunction* run, Unary function, uint64_t first, uint64_t last, uint64_t step) {
   constexpr uint64_t kBatch = 4096;
   std::vector<float> x(kBatch), out(kBatch);
   Worst worst;
@@ -45,9 +46,9 @@ Worst measure(ElementFunction *run, Unary function, uint64_t first, uint64_t las
   return worst;
 }
 
-} // namespace
+}  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   uint64_t step = 1;
   std::string cpu = "native";
   std::vector<std::string> names;
@@ -64,16 +65,18 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "cannot run code for '%s' here\n", cpu.c_str());
     return 1;
   }
-  std::printf("| function | largest error, ULP | at | (%s, step %llu)\n", target->cpu.c_str(), static_cast<unsigned long long>(step));
-  for (const Named &named : kFunctions) {
+  std::printf("| function | largest error, ULP | at | (%s, step %llu)\n", target->cpu.c_str(),
+              static_cast<unsigned long long>(step));
+  for (const Named& named : kFunctions) {
     if (!names.empty() && std::find(names.begin(), names.end(), named.name) == names.end())
       continue;
     llvm::LLVMContext context;
-    auto *f32 = llvm::Type::getFloatTy(context);
-    auto code = compileElements(context, *target, f32, f32, 8, [&](llvm::IRBuilderBase &b, llvm::Value *x, llvm::Value *) {
-      return emitUnary(b, target->vector, named.function, x);
-    });
-    auto *run = code->entry<ElementFunction>("elements");
+    auto* f32 = llvm::Type::getFloatTy(context);
+    auto code =
+        compileElements(context, *target, f32, f32, 8, [&](llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value*) {
+          return emitUnary(b, target->vector, named.function, x);
+        });
+    auto* run = code->entry<ElementFunction>("elements");
     const uint64_t end = uint64_t(1) << 32;
     Worst halves[2];
     std::thread other([&] { halves[1] = measure(run, named.function, end / 2, end, step); });

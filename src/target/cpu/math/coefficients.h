@@ -4,29 +4,51 @@
 namespace vortex::target::cpu::math::coefficients {
 
 /// |error| ≤ 3.19e-9 on [-0.34692, 0.34692]
-inline constexpr float kExpTail32[] = {0x1.fffffc0000000p-2f, 0x1.5554920000000p-3f, 0x1.5558ae0000000p-5f, 0x1.12399c0000000p-7f, 0x1.6a4fac0000000p-10f};
+inline constexpr float kExpTail32[] = {0x1.fffffc0000000p-2f, 0x1.5554920000000p-3f, 0x1.5558ae0000000p-5f,
+                                       0x1.12399c0000000p-7f, 0x1.6a4fac0000000p-10f};
 /// |error| ≤ 5.22e-18 on [-0.34692, 0.34692]
-inline constexpr double kExpTail64[] = {0x1.0000000000000p-1, 0x1.555555555555dp-3, 0x1.555555555556cp-5, 0x1.111111110e497p-7, 0x1.6c16c16c09109p-10, 0x1.a01a01b675cbfp-13, 0x1.a01a01f6fe3e7p-16, 0x1.71dde8e5002a3p-19, 0x1.27e40b158ee45p-22, 0x1.af764ce3b73aap-26, 0x1.20c8105a94884p-29};
+inline constexpr double kExpTail64[] = {0x1.0000000000000p-1,  0x1.555555555555dp-3,  0x1.555555555556cp-5,
+                                        0x1.111111110e497p-7,  0x1.6c16c16c09109p-10, 0x1.a01a01b675cbfp-13,
+                                        0x1.a01a01f6fe3e7p-16, 0x1.71dde8e5002a3p-19, 0x1.27e40b158ee45p-22,
+                                        0x1.af764ce3b73aap-26, 0x1.20c8105a94884p-29};
 /// |error| ≤ 3.03e-9 on [-0.5005, 0.5005]
-inline constexpr float kExp2Tail32[] = {0x1.62e4300000000p-1f, 0x1.ebfbdc0000000p-3f, 0x1.c6af7a0000000p-5f, 0x1.3b2dd80000000p-7f, 0x1.5f09760000000p-10f, 0x1.4174b20000000p-13f};
+inline constexpr float kExp2Tail32[] = {0x1.62e4300000000p-1f, 0x1.ebfbdc0000000p-3f,  0x1.c6af7a0000000p-5f,
+                                        0x1.3b2dd80000000p-7f, 0x1.5f09760000000p-10f, 0x1.4174b20000000p-13f};
 /// |error| ≤ 5.28e-17 on [-0.5005, 0.5005]
-inline constexpr double kExp2Tail64[] = {0x1.62e42fefa39efp-1, 0x1.ebfbdff82c574p-3, 0x1.c6b08d704a1ffp-5, 0x1.3b2ab6fbaae02p-7, 0x1.5d87fe786990dp-10, 0x1.430912dcba6a2p-13, 0x1.ffcbfd823144dp-17, 0x1.62c09214d1fd3p-20, 0x1.b522b7c4a6314p-24, 0x1.e33165727c930p-28, 0x1.ed3c47f3da898p-32, 0x1.01557ed28410dp-34};
+inline constexpr double kExp2Tail64[] = {0x1.62e42fefa39efp-1,  0x1.ebfbdff82c574p-3,  0x1.c6b08d704a1ffp-5,
+                                         0x1.3b2ab6fbaae02p-7,  0x1.5d87fe786990dp-10, 0x1.430912dcba6a2p-13,
+                                         0x1.ffcbfd823144dp-17, 0x1.62c09214d1fd3p-20, 0x1.b522b7c4a6314p-24,
+                                         0x1.e33165727c930p-28, 0x1.ed3c47f3da898p-32, 0x1.01557ed28410dp-34};
 /// |error| ≤ 8.84e-10 on [-0.292894, 0.414215]
-inline constexpr float kLogTail32[] = {0x1.5555480000000p-2f, -0x1.fffff60000000p-3f, 0x1.99a4840000000p-3f, -0x1.55608e0000000p-3f, 0x1.233cae0000000p-3f, -0x1.fba0400000000p-4f, 0x1.e63c3a0000000p-4f, -0x1.e0c2a40000000p-4f, 0x1.18a7ea0000000p-4f};
+inline constexpr float kLogTail32[] = {0x1.5555480000000p-2f,  -0x1.fffff60000000p-3f, 0x1.99a4840000000p-3f,
+                                       -0x1.55608e0000000p-3f, 0x1.233cae0000000p-3f,  -0x1.fba0400000000p-4f,
+                                       0x1.e63c3a0000000p-4f,  -0x1.e0c2a40000000p-4f, 0x1.18a7ea0000000p-4f};
 /// |error| ≤ 1.28e-18 on [0.0, 0.0294374]
-inline constexpr double kAtanhTail64[] = {0x1.555555555558fp-2, 0x1.9999999980ad4p-3, 0x1.249249415e83dp-3, 0x1.c71c526b2facbp-4, 0x1.74662e0e6560cp-4, 0x1.39a32cc9d35c5p-4, 0x1.2ef8e53be72d3p-4};
+inline constexpr double kAtanhTail64[] = {0x1.555555555558fp-2, 0x1.9999999980ad4p-3, 0x1.249249415e83dp-3,
+                                          0x1.c71c526b2facbp-4, 0x1.74662e0e6560cp-4, 0x1.39a32cc9d35c5p-4,
+                                          0x1.2ef8e53be72d3p-4};
 /// |error| ≤ 1.05e-8 on [-0.292894, 0.414215]
-inline constexpr float kLog2Ratio32[] = {0x1.c551da0000000p-2f, -0x1.7154760000000p-1f, 0x1.ec6fa20000000p-2f, -0x1.7154440000000p-2f, 0x1.27aea20000000p-2f, -0x1.eccce00000000p-3f, 0x1.9dadd60000000p-3f, -0x1.65ed300000000p-3f, 0x1.831ae40000000p-3f, -0x1.95dca20000000p-3f, 0x1.85965a0000000p-4f};
+inline constexpr float kLog2Ratio32[] = {0x1.c551da0000000p-2f,  -0x1.7154760000000p-1f, 0x1.ec6fa20000000p-2f,
+                                         -0x1.7154440000000p-2f, 0x1.27aea20000000p-2f,  -0x1.eccce00000000p-3f,
+                                         0x1.9dadd60000000p-3f,  -0x1.65ed300000000p-3f, 0x1.831ae40000000p-3f,
+                                         -0x1.95dca20000000p-3f, 0x1.85965a0000000p-4f};
 /// |error| ≤ 1.6e-10 on [0.0, 0.616974]
-inline constexpr float kSinTail32[] = {-0x1.5555560000000p-3f, 0x1.1111760000000p-7f, -0x1.a05bb20000000p-13f, 0x1.7cd4be0000000p-19f};
+inline constexpr float kSinTail32[] = {-0x1.5555560000000p-3f, 0x1.1111760000000p-7f, -0x1.a05bb20000000p-13f,
+                                       0x1.7cd4be0000000p-19f};
 /// |error| ≤ 7.3e-12 on [0.0, 0.616974]
-inline constexpr float kCosTail32[] = {0x1.5555560000000p-5f, -0x1.6c175e0000000p-10f, 0x1.a071c00000000p-16f, -0x1.3619860000000p-22f};
+inline constexpr float kCosTail32[] = {0x1.5555560000000p-5f, -0x1.6c175e0000000p-10f, 0x1.a071c00000000p-16f,
+                                       -0x1.3619860000000p-22f};
 /// |error| ≤ 1.63e-10 on [0.0, 0.390664]
-inline constexpr float kTanhTail32[] = {-0x1.5555540000000p-2f, 0x1.11107c0000000p-3f, -0x1.b9f21e0000000p-5f, 0x1.63acee0000000p-6f, -0x1.0c88400000000p-7f, 0x1.1ac94a0000000p-9f};
+inline constexpr float kTanhTail32[] = {-0x1.5555540000000p-2f, 0x1.11107c0000000p-3f,  -0x1.b9f21e0000000p-5f,
+                                        0x1.63acee0000000p-6f,  -0x1.0c88400000000p-7f, 0x1.1ac94a0000000p-9f};
 /// |error| ≤ 1.12e-9 on [0.0, 0.810081]
-inline constexpr float kErfRatio32[] = {0x1.06eba80000000p-3f, -0x1.81273e0000000p-2f, 0x1.ce2c640000000p-4f, -0x1.b7dab00000000p-6f, 0x1.51c7ee0000000p-8f, -0x1.7d09860000000p-11f, 0x1.a03d300000000p-19f, 0x1.e7d3e80000000p-16f};
+inline constexpr float kErfRatio32[] = {0x1.06eba80000000p-3f,  -0x1.81273e0000000p-2f, 0x1.ce2c640000000p-4f,
+                                        -0x1.b7dab00000000p-6f, 0x1.51c7ee0000000p-8f,  -0x1.7d09860000000p-11f,
+                                        0x1.a03d300000000p-19f, 0x1.e7d3e80000000p-16f};
 /// |error| ≤ 4.15e-11 on [0.8991, 4.0]
-inline constexpr float kErfcLog32[] = {0x1.3af3660000000p-13f, -0x1.211f040000000p+0f, -0x1.4470340000000p-1f, -0x1.b9c28e0000000p-4f, 0x1.95d21a0000000p-6f, -0x1.0597820000000p-8f, 0x1.8c76940000000p-12f, -0x1.77573c0000000p-17f, -0x1.90b4e00000000p-21f};
+inline constexpr float kErfcLog32[] = {0x1.3af3660000000p-13f, -0x1.211f040000000p+0f,  -0x1.4470340000000p-1f,
+                                       -0x1.b9c28e0000000p-4f, 0x1.95d21a0000000p-6f,   -0x1.0597820000000p-8f,
+                                       0x1.8c76940000000p-12f, -0x1.77573c0000000p-17f, -0x1.90b4e00000000p-21f};
 
 inline constexpr float kLn2Split32[] = {0x1.62e4000000000p-1f, 0x1.7f7d1c0000000p-20f};
 inline constexpr double kLn2Split64[] = {0x1.62e42fefa2000p-1, 0x1.9ef35793c7673p-41};

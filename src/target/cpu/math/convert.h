@@ -1,4 +1,5 @@
-// Conversions between element types and integer arithmetic with the language's total semantics. Scalars or fixed vectors.
+// Conversions between element types and integer arithmetic with the language's total semantics. Scalars or fixed
+// vectors.
 #pragma once
 
 #include "target/cpu/codegen/target.h"
@@ -17,9 +18,10 @@ enum class Narrow { F16, BF16, F8E4M3, F8E5M2 };
 /// Bits (i16 or i8, scalar or vector) → f32, exact; NaN stays NaN.
 llvm::Value* emitWiden(llvm::IRBuilderBase& builder, const VectorFeatures& features, Narrow format, llvm::Value* bits);
 
-/// f32 or f64 → bits, rounded once to nearest even, NaN stays NaN. Out of range, infinities included: infinity, or NaN for F8E4M3, which has
-/// no infinity (as in the OCP standard without saturation).
-llvm::Value* emitNarrow(llvm::IRBuilderBase& builder, const VectorFeatures& features, Narrow format, llvm::Value* value);
+/// f32 or f64 → bits, rounded once to nearest even, NaN stays NaN. Out of range, infinities included: infinity, or NaN
+/// for F8E4M3, which has no infinity (as in the OCP standard without saturation).
+llvm::Value* emitNarrow(llvm::IRBuilderBase& builder, const VectorFeatures& features, Narrow format,
+                        llvm::Value* value);
 
 /// f32 or f64 → integer of `type` (scalar or vector type with x's lane count): toward zero, saturating, NaN → 0.
 llvm::Value* emitFloatToInt(llvm::IRBuilderBase& builder, llvm::Value* x, llvm::Type* type, bool isSigned);

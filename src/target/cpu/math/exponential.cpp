@@ -11,69 +11,70 @@ using llvm::Value;
 namespace k = coefficients;
 
 struct Reduced {
-  Value *n; ///< integer
-  Value *r;
+  Value* n;  ///< integer
+  Value* r;
 };
 
-Reduced reduceByLn2(const FloatCode &code, Value *x) {
+Reduced reduceByLn2(const FloatCode& code, Value* x) {
   const FloatCode::Whole whole = code.roundQuotient(x, 0x1.71547652b82fep+0);
   const double high = code.isDouble ? k::kLn2Split64[0] : k::kLn2Split32[0];
   const double low = code.isDouble ? k::kLn2Split64[1] : k::kLn2Split32[1];
-  Value *r = code.fma(whole.whole, code.c(-high), x);
+  Value* r = code.fma(whole.whole, code.c(-high), x);
   return {whole.wholeBits, code.fma(whole.whole, code.c(-low), r)};
 }
 
 /// exp(r) − 1 for |r| ≤ ln 2 / 2
-Value *expm1Reduced(const FloatCode &code, Value *r) {
-  Value *tail = code.isDouble ? code.polynomial(r, k::kExpTail64) : code.polynomial(r, k::kExpTail32);
+Value* expm1Reduced(const FloatCode& code, Value* r) {
+  Value* tail = code.isDouble ? code.polynomial(r, k::kExpTail64) : code.polynomial(r, k::kExpTail32);
   return code.fma(code.mul(r, r), tail, r);
 }
 
-} // namespace
+}  // namespace
 
-Value *emitExp(const FloatCode &code, Value *x) {
+Value* emitExp(const FloatCode& code, Value* x) {
   x = code.atMost(code.atLeast(x, code.isDouble ? -750.0 : -105.0), code.isDouble ? 711.0 : 90.0);
   const Reduced reduced = reduceByLn2(code, x);
   return code.scale(code.add(expm1Reduced(code, reduced.r), code.c(1)), reduced.n);
 }
 
-Value *emitExp2(const FloatCode &code, Value *x) {
+Value* emitExp2(const FloatCode& code, Value* x) {
   x = code.atMost(code.atLeast(x, code.isDouble ? -1080.0 : -152.0), code.isDouble ? 1026.0 : 130.0);
   const FloatCode::Whole whole = code.roundQuotient(x, 1);
-  Value *r = code.sub(x, whole.whole);
-  Value *tail = code.isDouble ? code.polynomial(r, k::kExp2Tail64) : code.polynomial(r, k::kExp2Tail32);
+  Value* r = code.sub(x, whole.whole);
+  Value* tail = code.isDouble ? code.polynomial(r, k::kExp2Tail64) : code.polynomial(r, k::kExp2Tail32);
   return code.scale(code.fma(r, tail, code.c(1)), whole.wholeBits);
 }
 
 /// 2^n·(exp(r) − 1) + (2^n − 1), with half the scale so that the last binade does not overflow early.
-Value *emitExpm1(const FloatCode &code, Value *x) {
-  Value *clamped = code.atMost(code.atLeast(x, -20.0), 89.0); // n ≤ 128
+Value* emitExpm1(const FloatCode& code, Value* x) {
+  Value* clamped = code.atMost(code.atLeast(x, -20.0), 89.0);  // n ≤ 128
   const Reduced reduced = reduceByLn2(code, clamped);
-  Value *half = code.powerOfTwo(code.b.CreateSub(reduced.n, code.ci(1)));
-  Value *sum = code.fma(half, expm1Reduced(code, reduced.r), code.sub(half, code.c(0.5)));
-  Value *result = code.mul(sum, code.c(2));
+  Value* half = code.powerOfTwo(code.b.CreateSub(reduced.n, code.ci(1)));
+  Value* sum = code.fma(half, expm1Reduced(code, reduced.r), code.sub(half, code.c(0.5)));
+  Value* result = code.mul(sum, code.c(2));
   // Keeps −0 and subnormals.
   return code.b.CreateSelect(code.b.CreateFCmpOLT(code.abs(x), code.c(0x1p-25)), x, result);
 }
 
 /// |x| < 0.625: x + x³·P(x²). Beyond: 1 − 2 / (exp(2|x|) + 1), which rounds to 1 from |x| = 9.02 on.
-Value *emitTanh(const FloatCode &code, Value *x) {
-  Value *magnitude = code.abs(x);
-  Value *square = code.mul(x, x);
-  Value *small = code.fma(code.mul(square, x), code.polynomial(square, k::kTanhTail32), x);
-  Value *limited = code.atMost(magnitude, 10.0);
+Value* emitTanh(const FloatCode& code, Value* x) {
+  Value* magnitude = code.abs(x);
+  Value* square = code.mul(x, x);
+  Value* small = code.fma(code.mul(square, x), code.polynomial(square, k::kTanhTail32), x);
+  Value* limited = code.atMost(magnitude, 10.0);
   const Reduced reduced = reduceByLn2(code, code.add(limited, limited));
-  Value *exp = code.mul(code.add(expm1Reduced(code, reduced.r), code.c(1)), code.powerOfTwo(reduced.n));
-  Value *large = code.sub(code.c(1), code.div(code.c(2), code.add(exp, code.c(1))));
+  Value* exp = code.mul(code.add(expm1Reduced(code, reduced.r), code.c(1)), code.powerOfTwo(reduced.n));
+  Value* large = code.sub(code.c(1), code.div(code.c(2), code.add(exp, code.c(1))));
   return code.b.CreateSelect(code.b.CreateFCmpOLT(magnitude, code.c(0.625)), small, code.copysign(large, x));
 }
 
-/// 1 / (1 + exp(−x)). exp overflows to infinity, whose reciprocal is the right 0; the subnormal tail below −88 is exp(x).
-Value *emitSigmoid(const FloatCode &code, Value *x) {
-  Value *reciprocal = code.div(code.c(1), code.add(code.c(1), emitExp(code, code.neg(x))));
+/// 1 / (1 + exp(−x)). exp overflows to infinity, whose reciprocal is the right 0; the subnormal tail below −88 is
+/// exp(x).
+Value* emitSigmoid(const FloatCode& code, Value* x) {
+  Value* reciprocal = code.div(code.c(1), code.add(code.c(1), emitExp(code, code.neg(x))));
   if (code.isDouble)
     return code.b.CreateSelect(code.b.CreateFCmpOLT(x, code.c(-700)), emitExp(code, x), reciprocal);
   return code.b.CreateSelect(code.b.CreateFCmpOLT(x, code.c(-86)), emitExp(code, x), reciprocal);
 }
 
-} // namespace vortex::target::cpu::math
+}  // namespace vortex::target::cpu::math

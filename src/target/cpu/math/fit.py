@@ -3,7 +3,7 @@
 
 Remez exchange on a Chebyshev-like start, weighted for relative error of the whole function where that matters. Coefficients are
 rounded to the working type one after another, each time refitting the rest, so that rounding costs next to nothing.
-usage: fit.py > coefficients.h
+usage: fit.py > coefficients.h, then clang-format
 """
 import struct
 import sys

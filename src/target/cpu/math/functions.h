@@ -7,24 +7,24 @@
 
 namespace vortex::target::cpu::math {
 
-llvm::Value *emitExp(const FloatCode &code, llvm::Value *x);
-llvm::Value *emitExp2(const FloatCode &code, llvm::Value *x);
-llvm::Value *emitExpm1(const FloatCode &code, llvm::Value *x); ///< f32 only
-llvm::Value *emitTanh(const FloatCode &code, llvm::Value *x);  ///< f32 only
-llvm::Value *emitSigmoid(const FloatCode &code, llvm::Value *x);
+llvm::Value* emitExp(const FloatCode& code, llvm::Value* x);
+llvm::Value* emitExp2(const FloatCode& code, llvm::Value* x);
+llvm::Value* emitExpm1(const FloatCode& code, llvm::Value* x);  ///< f32 only
+llvm::Value* emitTanh(const FloatCode& code, llvm::Value* x);   ///< f32 only
+llvm::Value* emitSigmoid(const FloatCode& code, llvm::Value* x);
 
-llvm::Value *emitLog(const FloatCode &code, llvm::Value *x);
-llvm::Value *emitLog2(const FloatCode &code, llvm::Value *x);
-llvm::Value *emitLog10(const FloatCode &code, llvm::Value *x);
-llvm::Value *emitLog1p(const FloatCode &code, llvm::Value *x); ///< f32 only
+llvm::Value* emitLog(const FloatCode& code, llvm::Value* x);
+llvm::Value* emitLog2(const FloatCode& code, llvm::Value* x);
+llvm::Value* emitLog10(const FloatCode& code, llvm::Value* x);
+llvm::Value* emitLog1p(const FloatCode& code, llvm::Value* x);  ///< f32 only
 
 enum class Trigonometric { Sin, Cos, Tan };
-llvm::Value *emitTrigonometric(const FloatCode &code, Trigonometric function, llvm::Value *x); ///< f32 only
+llvm::Value* emitTrigonometric(const FloatCode& code, Trigonometric function, llvm::Value* x);  ///< f32 only
 
-llvm::Value *emitErf(const FloatCode &code, llvm::Value *x);                 ///< f32 only
-llvm::Value *emitPow(const FloatCode &code, llvm::Value *x, llvm::Value *y); ///< f32 only
+llvm::Value* emitErf(const FloatCode& code, llvm::Value* x);                  ///< f32 only
+llvm::Value* emitPow(const FloatCode& code, llvm::Value* x, llvm::Value* y);  ///< f32 only
 
 /// Calls the C math library's f64 function lane by lane; f32 goes through f64.
-llvm::Value *emitLibm(const FloatCode &code, const char *name, std::initializer_list<llvm::Value *> arguments);
+llvm::Value* emitLibm(const FloatCode& code, const char* name, std::initializer_list<llvm::Value*> arguments);
 
-} // namespace vortex::target::cpu::math
+}  // namespace vortex::target::cpu::math

@@ -9,26 +9,26 @@ namespace vortex::target::cpu::math {
 
 using llvm::Value;
 
-Value *emitLibm(const FloatCode &code, const char *name, std::initializer_list<Value *> arguments) {
-  llvm::IRBuilderBase &b = code.b;
-  llvm::Type *f64 = b.getDoubleTy();
-  llvm::SmallVector<llvm::Type *, 2> types(arguments.size(), f64);
+Value* emitLibm(const FloatCode& code, const char* name, std::initializer_list<Value*> arguments) {
+  llvm::IRBuilderBase& b = code.b;
+  llvm::Type* f64 = b.getDoubleTy();
+  llvm::SmallVector<llvm::Type*, 2> types(arguments.size(), f64);
   llvm::FunctionCallee callee =
       b.GetInsertBlock()->getModule()->getOrInsertFunction(name, llvm::FunctionType::get(f64, types, false));
-  auto *function = llvm::cast<llvm::Function>(callee.getCallee());
+  auto* function = llvm::cast<llvm::Function>(callee.getCallee());
   function->addFnAttr(llvm::Attribute::NoUnwind);
   function->addFnAttr(llvm::Attribute::WillReturn);
-  function->setMemoryEffects(llvm::MemoryEffects::none()); // errno is nobody's
-  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(code.type);
+  function->setMemoryEffects(llvm::MemoryEffects::none());  // errno is nobody's
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(code.type);
   const uint32_t lanes = vector ? vector->getNumElements() : 1;
-  Value *result = llvm::PoisonValue::get(code.type);
+  Value* result = llvm::PoisonValue::get(code.type);
   for (uint32_t lane = 0; lane < lanes; lane++) {
-    llvm::SmallVector<Value *, 2> scalars;
-    for (Value *argument : arguments) {
-      Value *scalar = vector ? b.CreateExtractElement(argument, lane) : argument;
+    llvm::SmallVector<Value*, 2> scalars;
+    for (Value* argument : arguments) {
+      Value* scalar = vector ? b.CreateExtractElement(argument, lane) : argument;
       scalars.push_back(code.isDouble ? scalar : b.CreateFPExt(scalar, f64));
     }
-    Value *value = b.CreateCall(callee, scalars);
+    Value* value = b.CreateCall(callee, scalars);
     value = code.isDouble ? value : b.CreateFPTrunc(value, b.getFloatTy());
     result = vector ? b.CreateInsertElement(result, value, lane) : value;
   }
@@ -37,7 +37,7 @@ Value *emitLibm(const FloatCode &code, const char *name, std::initializer_list<V
 
 namespace {
 
-Value *emitSinglePrecision(const FloatCode &code, Unary function, Value *x) {
+Value* emitSinglePrecision(const FloatCode& code, Unary function, Value* x) {
   switch (function) {
   case Unary::Expm1: return emitExpm1(code, x);
   case Unary::Log1p: return emitLog1p(code, x);
@@ -50,7 +50,7 @@ Value *emitSinglePrecision(const FloatCode &code, Unary function, Value *x) {
   }
 }
 
-Value *emitDoublePrecision(const FloatCode &code, Unary function, Value *x) {
+Value* emitDoublePrecision(const FloatCode& code, Unary function, Value* x) {
   switch (function) {
   case Unary::Expm1: return emitLibm(code, "expm1", {x});
   case Unary::Log1p: return emitLibm(code, "log1p", {x});
@@ -63,14 +63,14 @@ Value *emitDoublePrecision(const FloatCode &code, Unary function, Value *x) {
   }
 }
 
-void checkType(const Value *x) {
-  llvm::Type *scalar = x->getType()->getScalarType();
+void checkType(const Value* x) {
+  llvm::Type* scalar = x->getType()->getScalarType();
   VORTEX_CHECK(scalar->isFloatTy() || scalar->isDoubleTy(), "math functions take f32 or f64");
 }
 
-} // namespace
+}  // namespace
 
-Value *emitUnary(llvm::IRBuilderBase &b, const VectorFeatures &, Unary function, Value *x) {
+Value* emitUnary(llvm::IRBuilderBase& b, const VectorFeatures&, Unary function, Value* x) {
   checkType(x);
   const FloatCode code(b, x->getType());
   switch (function) {
@@ -92,7 +92,7 @@ Value *emitUnary(llvm::IRBuilderBase &b, const VectorFeatures &, Unary function,
   }
 }
 
-Value *emitBinary(llvm::IRBuilderBase &b, const VectorFeatures &, Binary function, Value *x, Value *y) {
+Value* emitBinary(llvm::IRBuilderBase& b, const VectorFeatures&, Binary function, Value* x, Value* y) {
   checkType(x);
   VORTEX_CHECK(x->getType() == y->getType(), "operands of one type");
   const FloatCode code(b, x->getType());
@@ -102,10 +102,10 @@ Value *emitBinary(llvm::IRBuilderBase &b, const VectorFeatures &, Binary functio
   case Binary::Max: return b.CreateBinaryIntrinsic(llvm::Intrinsic::maxnum, x, y);
   case Binary::MinNan: return b.CreateBinaryIntrinsic(llvm::Intrinsic::minimum, x, y);
   case Binary::MaxNan: return b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x, y);
-  case Binary::Mod: return emitLibm(code, "fmod", {x, y}); // exact in f64 for f32 operands
+  case Binary::Mod: return emitLibm(code, "fmod", {x, y});  // exact in f64 for f32 operands
   case Binary::Atan2: return emitLibm(code, "atan2", {x, y});
   }
   VORTEX_UNREACHABLE("no such function");
 }
 
-} // namespace vortex::target::cpu::math
+}  // namespace vortex::target::cpu::math

@@ -1,11 +1,13 @@
 // Math functions as straight-line vector code.
 //
-// Every emitter takes a scalar or fixed vector of f32 or f64 (any lane count) and returns the same type. Code is placed at the
-// builder's insertion point; none of them adds basic blocks to the current function (rare cold paths live in internal functions
-// of the module, created on first use). Fast-math flags of the builder are ignored. No NaN or infinity is treated as undefined.
+// Every emitter takes a scalar or fixed vector of f32 or f64 (any lane count) and returns the same type. Code is placed
+// at the builder's insertion point; none of them adds basic blocks to the current function (rare cold paths live in
+// internal functions of the module, created on first use). Fast-math flags of the builder are ignored. No NaN or
+// infinity is treated as undefined.
 //
 // Largest errors measured against correctly rounded results are in accuracy.md beside this file; bounds tests check:
-// f32 exp exp2 log log2 log10 sin cos tanh ≤ 2 ULP; tan erf pow expm1 log1p ≤ 4 ULP; f64 exp and log families ≤ 2 ULP, the rest libm's.
+// f32 exp exp2 log log2 log10 sin cos tanh ≤ 2 ULP; tan erf pow expm1 log1p ≤ 4 ULP; f64 exp and log families ≤ 2 ULP,
+// the rest libm's.
 #pragma once
 
 #include "target/cpu/codegen/target.h"
@@ -18,10 +20,23 @@ class Value;
 namespace vortex::target::cpu::math {
 
 enum class Unary {
-  Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Sin, Cos, Tan, Tanh, Erf,
+  Exp,
+  Exp2,
+  Expm1,
+  Log,
+  Log2,
+  Log10,
+  Log1p,
+  Sin,
+  Cos,
+  Tan,
+  Tanh,
+  Erf,
   Sqrt,   ///< correctly rounded
   Rsqrt,  ///< 1 / sqrt(x), two roundings
-  Floor, Ceil, Trunc,
+  Floor,
+  Ceil,
+  Trunc,
   Round,      ///< halves away from zero
   RoundEven,  ///< halves to even
   Abs,
@@ -30,14 +45,17 @@ enum class Unary {
 
 enum class Binary {
   Pow,  ///< C's pow, all special cases
-  Min, Max,          ///< IEEE minNum/maxNum: the other operand when one is NaN; -0 < +0 not guaranteed
-  MinNan, MaxNan,    ///< NaN when one is NaN
-  Mod,               ///< C's fmod: sign of the dividend; x mod 0 is NaN
+  Min,
+  Max,  ///< IEEE minNum/maxNum: the other operand when one is NaN; -0 < +0 not guaranteed
+  MinNan,
+  MaxNan,  ///< NaN when one is NaN
+  Mod,     ///< C's fmod: sign of the dividend; x mod 0 is NaN
   Atan2,
 };
 
 /// sin, cos, tan are accurate for every finite argument.
 llvm::Value* emitUnary(llvm::IRBuilderBase& builder, const VectorFeatures& features, Unary function, llvm::Value* x);
-llvm::Value* emitBinary(llvm::IRBuilderBase& builder, const VectorFeatures& features, Binary function, llvm::Value* x, llvm::Value* y);
+llvm::Value* emitBinary(llvm::IRBuilderBase& builder, const VectorFeatures& features, Binary function, llvm::Value* x,
+                        llvm::Value* y);
 
 }  // namespace vortex::target::cpu::math

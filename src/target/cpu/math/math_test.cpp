@@ -9,8 +9,8 @@
 namespace vortex::target::cpu::math {
 namespace {
 
-const codegen::Target &target(const std::string &cpu = "native") {
-  static std::map<std::string, codegen::Target> *targets = new std::map<std::string, codegen::Target>;
+const codegen::Target& target(const std::string& cpu = "native") {
+  static std::map<std::string, codegen::Target>* targets = new std::map<std::string, codegen::Target>;
   auto found = targets->find(cpu);
   if (found == targets->end()) {
     auto created = codegen::createTarget({.cpu = cpu, .features = ""});
@@ -24,8 +24,27 @@ std::vector<float> sample32(uint32_t step) {
   std::vector<float> x;
   for (uint64_t bits = 0; bits < (uint64_t(1) << 32); bits += step)
     x.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-  for (float special : {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 0x1p-149f, -0x1p-149f, 0x1p-126f, 0x1.fffffep127f, 88.72284f,
-                        -87.33655f, -103.97208f, 0x1.921fb6p+0f, 0x1.921fb6p+1f, 16367173.0f * 0x1p72f, 0.5f, 1.5f, 2.5f, -0.5f})
+  for (float special : {0.0f,
+                        -0.0f,
+                        1.0f,
+                        -1.0f,
+                        INFINITY,
+                        -INFINITY,
+                        NAN,
+                        0x1p-149f,
+                        -0x1p-149f,
+                        0x1p-126f,
+                        0x1.fffffep127f,
+                        88.72284f,
+                        -87.33655f,
+                        -103.97208f,
+                        0x1.921fb6p+0f,
+                        0x1.921fb6p+1f,
+                        16367173.0f * 0x1p72f,
+                        0.5f,
+                        1.5f,
+                        2.5f,
+                        -0.5f})
     x.push_back(special);
   while (x.size() % 32)
     x.push_back(1);
@@ -33,20 +52,21 @@ std::vector<float> sample32(uint32_t step) {
 }
 
 struct Accuracy {
-  const char *name;
+  const char* name;
   Unary function;
   double bound;
 };
-void PrintTo(const Accuracy &a, std::ostream *stream) { *stream << a.name; }
+void PrintTo(const Accuracy& a, std::ostream* stream) { *stream << a.name; }
 
 class Math32 : public testing::TestWithParam<Accuracy> {};
 
-double worstError(const Accuracy &c, const std::string &cpu, uint32_t lanes, const std::vector<float> &x, float &at) {
+double worstError(const Accuracy& c, const std::string& cpu, uint32_t lanes, const std::vector<float>& x, float& at) {
   llvm::LLVMContext context;
-  auto *f32 = llvm::Type::getFloatTy(context);
-  auto code = compileElements(context, target(cpu), f32, f32, lanes, [&](llvm::IRBuilderBase &b, llvm::Value *v, llvm::Value *) {
-    return emitUnary(b, target(cpu).vector, c.function, v);
-  });
+  auto* f32 = llvm::Type::getFloatTy(context);
+  auto code =
+      compileElements(context, target(cpu), f32, f32, lanes, [&](llvm::IRBuilderBase& b, llvm::Value* v, llvm::Value*) {
+        return emitUnary(b, target(cpu).vector, c.function, v);
+      });
   std::vector<float> out(x.size());
   code->entry<ElementFunction>("elements")(x.data(), x.data(), out.data(), x.size());
   double worst = 0;
@@ -73,22 +93,25 @@ TEST_P(Math32, StaysWithinItsErrorBoundInOtherShapesAndWithoutFma) {
   EXPECT_LE(worstError(GetParam(), "x86-64-v2", 4, x, at), GetParam().bound) << "without FMA at " << at;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, Math32,
-    testing::Values(Accuracy{"exp", Unary::Exp, 2}, Accuracy{"exp2", Unary::Exp2, 2}, Accuracy{"expm1", Unary::Expm1, 4},
-                    Accuracy{"log", Unary::Log, 2}, Accuracy{"log2", Unary::Log2, 2}, Accuracy{"log10", Unary::Log10, 2},
-                    Accuracy{"log1p", Unary::Log1p, 4}, Accuracy{"sin", Unary::Sin, 2}, Accuracy{"cos", Unary::Cos, 2},
-                    Accuracy{"tan", Unary::Tan, 4}, Accuracy{"tanh", Unary::Tanh, 2}, Accuracy{"erf", Unary::Erf, 4},
-                    Accuracy{"sqrt", Unary::Sqrt, 0.5}, Accuracy{"rsqrt", Unary::Rsqrt, 1.5}, Accuracy{"floor", Unary::Floor, 0},
-                    Accuracy{"ceil", Unary::Ceil, 0}, Accuracy{"trunc", Unary::Trunc, 0}, Accuracy{"round", Unary::Round, 0},
-                    Accuracy{"roundEven", Unary::RoundEven, 0}, Accuracy{"abs", Unary::Abs, 0},
-                    Accuracy{"sigmoid", Unary::Sigmoid, 4}),
-    [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, Math32,
+                         testing::Values(Accuracy{"exp", Unary::Exp, 2}, Accuracy{"exp2", Unary::Exp2, 2},
+                                         Accuracy{"expm1", Unary::Expm1, 4}, Accuracy{"log", Unary::Log, 2},
+                                         Accuracy{"log2", Unary::Log2, 2}, Accuracy{"log10", Unary::Log10, 2},
+                                         Accuracy{"log1p", Unary::Log1p, 4}, Accuracy{"sin", Unary::Sin, 2},
+                                         Accuracy{"cos", Unary::Cos, 2}, Accuracy{"tan", Unary::Tan, 4},
+                                         Accuracy{"tanh", Unary::Tanh, 2}, Accuracy{"erf", Unary::Erf, 4},
+                                         Accuracy{"sqrt", Unary::Sqrt, 0.5}, Accuracy{"rsqrt", Unary::Rsqrt, 1.5},
+                                         Accuracy{"floor", Unary::Floor, 0}, Accuracy{"ceil", Unary::Ceil, 0},
+                                         Accuracy{"trunc", Unary::Trunc, 0}, Accuracy{"round", Unary::Round, 0},
+                                         Accuracy{"roundEven", Unary::RoundEven, 0}, Accuracy{"abs", Unary::Abs, 0},
+                                         Accuracy{"sigmoid", Unary::Sigmoid, 4}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 TEST(Math32Binary, PowIsAccurateAndHasItsSpecialCases) {
   std::mt19937 random(7);
   std::vector<float> x, y;
-  const float specials[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 0.5f, -0.5f, 2, -2, 3, -3, 0x1p-149f, -0x1p-140f, 0x1p127f, 1e10f, -1e10f, 16777217.0f};
+  const float specials[] = {0.0f, -0.0f, 1.0f, -1.0f,     INFINITY,   -INFINITY, NAN,   0.5f,   -0.5f,      2,
+                            -2,   3,     -3,   0x1p-149f, -0x1p-140f, 0x1p127f,  1e10f, -1e10f, 16777217.0f};
   for (float a : specials)
     for (float b : specials)
       x.push_back(a), y.push_back(b);
@@ -103,10 +126,11 @@ TEST(Math32Binary, PowIsAccurateAndHasItsSpecialCases) {
   while (x.size() % 8)
     x.push_back(1), y.push_back(1);
   llvm::LLVMContext context;
-  auto *f32 = llvm::Type::getFloatTy(context);
-  auto code = compileElements(context, target(), f32, f32, 8, [](llvm::IRBuilderBase &b, llvm::Value *a, llvm::Value *c) {
-    return emitBinary(b, target().vector, Binary::Pow, a, c);
-  });
+  auto* f32 = llvm::Type::getFloatTy(context);
+  auto code =
+      compileElements(context, target(), f32, f32, 8, [](llvm::IRBuilderBase& b, llvm::Value* a, llvm::Value* c) {
+        return emitBinary(b, target().vector, Binary::Pow, a, c);
+      });
   std::vector<float> out(x.size());
   code->entry<ElementFunction>("elements")(x.data(), y.data(), out.data(), x.size());
   for (size_t i = 0; i < x.size(); i++) {
@@ -126,15 +150,17 @@ TEST(Math32Binary, MinMaxModTreatNanAsDocumented) {
       x.push_back(a), y.push_back(b);
   std::vector<float> out(x.size());
   llvm::LLVMContext context;
-  auto *f32 = llvm::Type::getFloatTy(context);
+  auto* f32 = llvm::Type::getFloatTy(context);
   auto check = [&](Binary function, auto expected) {
-    auto code = compileElements(context, target(), f32, f32, 8, [&](llvm::IRBuilderBase &b, llvm::Value *p, llvm::Value *q) {
-      return emitBinary(b, target().vector, function, p, q);
-    });
+    auto code =
+        compileElements(context, target(), f32, f32, 8, [&](llvm::IRBuilderBase& b, llvm::Value* p, llvm::Value* q) {
+          return emitBinary(b, target().vector, function, p, q);
+        });
     code->template entry<ElementFunction>("elements")(x.data(), y.data(), out.data(), x.size());
     for (size_t i = 0; i < x.size(); i++) {
       const float want = expected(x[i], y[i]);
-      EXPECT_TRUE(out[i] == want || (std::isnan(out[i]) && std::isnan(want))) << int(function) << ": " << x[i] << ", " << y[i];
+      EXPECT_TRUE(out[i] == want || (std::isnan(out[i]) && std::isnan(want)))
+          << int(function) << ": " << x[i] << ", " << y[i];
     }
   };
   auto anyNan = [](float a, float b) { return std::isnan(a) || std::isnan(b); };
@@ -153,22 +179,25 @@ TEST(Math64, ExponentialsAndLogarithmsStayWithinTwoUlp) {
     x.push_back(std::uniform_real_distribution<double>(-760, 720)(random));
     x.push_back(std::uniform_real_distribution<double>(0.5, 2)(random));
     x.push_back(std::bit_cast<double>(random()));
-    x.push_back(std::bit_cast<double>(random() >> 12)); // subnormal
+    x.push_back(std::bit_cast<double>(random() >> 12));  // subnormal
   }
-  for (double special : {0.0, -0.0, 1.0, -1.0, double(INFINITY), -double(INFINITY), double(NAN), 709.782712893384, -745.2, 2.0, 1024.0, 0.5})
+  for (double special : {0.0, -0.0, 1.0, -1.0, double(INFINITY), -double(INFINITY), double(NAN), 709.782712893384,
+                         -745.2, 2.0, 1024.0, 0.5})
     x.push_back(special);
   struct Case {
     Unary function;
     long double (*exact)(long double);
   };
   std::vector<double> out(x.size());
-  for (const Case &c : {Case{Unary::Exp, expl}, Case{Unary::Exp2, exp2l}, Case{Unary::Log, logl}, Case{Unary::Log2, log2l}, Case{Unary::Log10, log10l}}) {
-    for (const char *cpu : {"native", "x86-64-v2"}) {
+  for (const Case& c : {Case{Unary::Exp, expl}, Case{Unary::Exp2, exp2l}, Case{Unary::Log, logl},
+                        Case{Unary::Log2, log2l}, Case{Unary::Log10, log10l}}) {
+    for (const char* cpu : {"native", "x86-64-v2"}) {
       llvm::LLVMContext context;
-      auto *f64 = llvm::Type::getDoubleTy(context);
-      auto code = compileElements(context, target(cpu), f64, f64, 4, [&](llvm::IRBuilderBase &b, llvm::Value *v, llvm::Value *) {
-        return emitUnary(b, target(cpu).vector, c.function, v);
-      });
+      auto* f64 = llvm::Type::getDoubleTy(context);
+      auto code =
+          compileElements(context, target(cpu), f64, f64, 4, [&](llvm::IRBuilderBase& b, llvm::Value* v, llvm::Value*) {
+            return emitUnary(b, target(cpu).vector, c.function, v);
+          });
       code->entry<ElementFunction>("elements")(x.data(), x.data(), out.data(), x.size());
       double worst = 0, at = 0;
       for (size_t i = 0; i < x.size(); i++)
@@ -184,10 +213,11 @@ TEST(Math64, OtherFunctionsCallTheCLibrary) {
   std::vector<double> x = {0.0, -0.0, 0.5, -1.25, 3, 100, 1e10, -1e-300}, out(8);
   for (Unary function : {Unary::Sin, Unary::Cos, Unary::Tan, Unary::Tanh, Unary::Erf, Unary::Expm1, Unary::Log1p}) {
     llvm::LLVMContext context;
-    auto *f64 = llvm::Type::getDoubleTy(context);
-    auto code = compileElements(context, target(), f64, f64, 4, [&](llvm::IRBuilderBase &b, llvm::Value *v, llvm::Value *) {
-      return emitUnary(b, target().vector, function, v);
-    });
+    auto* f64 = llvm::Type::getDoubleTy(context);
+    auto code =
+        compileElements(context, target(), f64, f64, 4, [&](llvm::IRBuilderBase& b, llvm::Value* v, llvm::Value*) {
+          return emitUnary(b, target().vector, function, v);
+        });
     code->entry<ElementFunction>("elements")(x.data(), x.data(), out.data(), x.size());
     for (size_t i = 0; i < x.size(); i++) {
       const double want = reference(function, x[i]);
@@ -196,5 +226,5 @@ TEST(Math64, OtherFunctionsCallTheCLibrary) {
   }
 }
 
-} // namespace
-} // namespace vortex::target::cpu::math
+}  // namespace
+}  // namespace vortex::target::cpu::math

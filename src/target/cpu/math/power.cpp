@@ -1,5 +1,6 @@
-// erf: |x| < 0.9: x + x·P(x²); beyond: 1 − exp(Q(|x|)), Q fitted to log(erfc). pow: 2^(y·log2|x|) in f64, whose 53 bits make the
-// f32 result almost correctly rounded and its subnormals and overflow right by conversion; then C's special cases.
+// erf: |x| < 0.9: x + x·P(x²); beyond: 1 − exp(Q(|x|)), Q fitted to log(erfc). pow: 2^(y·log2|x|) in f64, whose 53 bits
+// make the f32 result almost correctly rounded and its subnormals and overflow right by conversion; then C's special
+// cases.
 #include "target/cpu/math/coefficients.h"
 #include "target/cpu/math/functions.h"
 
@@ -8,35 +9,35 @@ namespace vortex::target::cpu::math {
 using llvm::Value;
 namespace k = coefficients;
 
-Value *emitErf(const FloatCode &code, Value *x) {
-  Value *magnitude = code.abs(x);
-  Value *square = code.mul(x, x);
-  Value *small = code.fma(x, code.polynomial(square, k::kErfRatio32), x);
-  Value *limited = code.atMost(magnitude, 4.0);
-  Value *erfc = emitExp(code, code.polynomial(limited, k::kErfcLog32));
-  Value *large = code.copysign(code.sub(code.c(1), erfc), x);
+Value* emitErf(const FloatCode& code, Value* x) {
+  Value* magnitude = code.abs(x);
+  Value* square = code.mul(x, x);
+  Value* small = code.fma(x, code.polynomial(square, k::kErfRatio32), x);
+  Value* limited = code.atMost(magnitude, 4.0);
+  Value* erfc = emitExp(code, code.polynomial(limited, k::kErfcLog32));
+  Value* large = code.copysign(code.sub(code.c(1), erfc), x);
   return code.b.CreateSelect(code.b.CreateFCmpOLT(magnitude, code.c(0.9)), small, large);
 }
 
-Value *emitPow(const FloatCode &code, Value *x, Value *y) {
-  llvm::IRBuilderBase &b = code.b;
-  Value *magnitude;
+Value* emitPow(const FloatCode& code, Value* x, Value* y) {
+  llvm::IRBuilderBase& b = code.b;
+  Value* magnitude;
   {
     FloatCode wide(b, withScalar(code.type, b.getDoubleTy()));
-    Value *log = emitLog2(wide, b.CreateFPExt(code.abs(x), wide.type));
+    Value* log = emitLog2(wide, b.CreateFPExt(code.abs(x), wide.type));
     magnitude = b.CreateFPTrunc(emitExp2(wide, wide.mul(b.CreateFPExt(y, wide.type), log)), code.type);
   }
   Value *zero = code.c(0), *one = code.c(1);
-  Value *unit = b.CreateAnd(b.CreateFCmpOEQ(code.abs(x), one), b.CreateFCmpORD(y, y)); // ±1 to ±∞ is 1
+  Value* unit = b.CreateAnd(b.CreateFCmpOEQ(code.abs(x), one), b.CreateFCmpORD(y, y));  // ±1 to ±∞ is 1
   magnitude = b.CreateSelect(unit, one, magnitude);
-  Value *whole = b.CreateFCmpOEQ(b.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, y), y);
-  Value *half = code.mul(y, code.c(0.5));
-  Value *odd = b.CreateAnd(whole, b.CreateFCmpONE(b.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, half), half));
-  Value *signedResult = code.copysign(magnitude, x);
-  Value *result = b.CreateSelect(odd, signedResult, magnitude);
-  Value *negative = b.CreateAnd(b.CreateFCmpOLT(x, zero), b.CreateFCmpOGT(x, code.neg(code.infinity())));
+  Value* whole = b.CreateFCmpOEQ(b.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, y), y);
+  Value* half = code.mul(y, code.c(0.5));
+  Value* odd = b.CreateAnd(whole, b.CreateFCmpONE(b.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, half), half));
+  Value* signedResult = code.copysign(magnitude, x);
+  Value* result = b.CreateSelect(odd, signedResult, magnitude);
+  Value* negative = b.CreateAnd(b.CreateFCmpOLT(x, zero), b.CreateFCmpOGT(x, code.neg(code.infinity())));
   result = b.CreateSelect(b.CreateAnd(negative, b.CreateNot(whole)), code.nan(), result);
   return b.CreateSelect(b.CreateOr(b.CreateFCmpOEQ(x, one), b.CreateFCmpOEQ(y, zero)), one, result);
 }
 
-} // namespace vortex::target::cpu::math
+}  // namespace vortex::target::cpu::math

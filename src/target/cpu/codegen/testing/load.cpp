@@ -10,10 +10,10 @@
 
 namespace vortex::target::cpu::codegen {
 
-LoadedCode::LoadedCode(llvm::Module &module, const Target &target) {
+LoadedCode::LoadedCode(llvm::Module& module, const Target& target) {
   const std::string complaint = verify(module);
   VORTEX_CHECK(complaint.empty(), "%s", complaint.c_str());
-  auto now = [] { // of this thread, so that other programs disturb less
+  auto now = [] {  // of this thread, so that other programs disturb less
     timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return double(time.tv_sec) * 1e3 + double(time.tv_nsec) * 1e-6;
@@ -27,13 +27,11 @@ LoadedCode::LoadedCode(llvm::Module &module, const Target &target) {
   objectBytes_ = object.size();
   jit_ = llvm::cantFail(llvm::orc::LLJITBuilder().create());
   llvm::cantFail(jit_->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(
-      llvm::StringRef(reinterpret_cast<const char *>(object.data()), object.size()), "kernel")));
+      llvm::StringRef(reinterpret_cast<const char*>(object.data()), object.size()), "kernel")));
 }
 
 LoadedCode::~LoadedCode() = default;
 
-void *LoadedCode::address(const std::string &name) const {
-  return llvm::cantFail(jit_->lookup(name)).toPtr<void *>();
-}
+void* LoadedCode::address(const std::string& name) const { return llvm::cantFail(jit_->lookup(name)).toPtr<void*>(); }
 
-} // namespace vortex::target::cpu::codegen
+}  // namespace vortex::target::cpu::codegen

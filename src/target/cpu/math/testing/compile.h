@@ -1,4 +1,5 @@
-// For tests: compiles one emitter into void f(const In *x, const In *y, Out *out, uint64_t count), `lanes` elements at a time.
+// For tests: compiles one emitter into void f(const In *x, const In *y, Out *out, uint64_t count), `lanes` elements at
+// a time.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -12,34 +13,37 @@
 
 namespace vortex::target::cpu::math {
 
-using ElementFunction = void(const void *x, const void *y, void *out, uint64_t count);
-using Emit = std::function<llvm::Value *(llvm::IRBuilderBase &, llvm::Value *x, llvm::Value *y)>;
+using ElementFunction = void(const void* x, const void* y, void* out, uint64_t count);
+using Emit = std::function<llvm::Value*(llvm::IRBuilderBase&, llvm::Value* x, llvm::Value* y)>;
 
 /// lanes == 0: scalar code. `count` must be a multiple of the lanes. in, out: element types ("f32" as llvm::Type).
-inline std::unique_ptr<codegen::LoadedCode> compileElements(llvm::LLVMContext &context, const codegen::Target &target,
-                                                            llvm::Type *in, llvm::Type *out, uint32_t lanes, const Emit &emit) {
+inline std::unique_ptr<codegen::LoadedCode> compileElements(llvm::LLVMContext& context, const codegen::Target& target,
+                                                            llvm::Type* in, llvm::Type* out, uint32_t lanes,
+                                                            const Emit& emit) {
   auto module = codegen::createModule(context, "elements", target);
   llvm::IRBuilder<> b(context);
-  auto *pointer = b.getPtrTy();
-  auto *type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, b.getInt64Ty()}, false);
-  auto *function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "elements", *module);
+  auto* pointer = b.getPtrTy();
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, b.getInt64Ty()}, false);
+  auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "elements", *module);
   codegen::markEntryPoint(*function);
-  auto *entry = llvm::BasicBlock::Create(context, "entry", function);
-  auto *body = llvm::BasicBlock::Create(context, "body", function);
-  auto *exit = llvm::BasicBlock::Create(context, "exit", function);
+  auto* entry = llvm::BasicBlock::Create(context, "entry", function);
+  auto* body = llvm::BasicBlock::Create(context, "body", function);
+  auto* exit = llvm::BasicBlock::Create(context, "exit", function);
   b.SetInsertPoint(entry);
   b.CreateBr(body);
   b.SetInsertPoint(body);
-  auto *index = b.CreatePHI(b.getInt64Ty(), 2);
+  auto* index = b.CreatePHI(b.getInt64Ty(), 2);
   index->addIncoming(b.getInt64(0), entry);
-  auto vectorOf = [&](llvm::Type *scalar) -> llvm::Type * { return lanes ? llvm::FixedVectorType::get(scalar, lanes) : scalar; };
+  auto vectorOf = [&](llvm::Type* scalar) -> llvm::Type* {
+    return lanes ? llvm::FixedVectorType::get(scalar, lanes) : scalar;
+  };
   auto load = [&](uint32_t argument) {
     return b.CreateAlignedLoad(vectorOf(in), b.CreateGEP(in, function->getArg(argument), index), llvm::Align(1));
   };
   llvm::Value *x = load(0), *y = load(1);
-  llvm::Value *result = emit(b, x, y);
+  llvm::Value* result = emit(b, x, y);
   b.CreateAlignedStore(result, b.CreateGEP(out, function->getArg(2), index), llvm::Align(1));
-  llvm::Value *next = b.CreateAdd(index, b.getInt64(lanes ? lanes : 1));
+  llvm::Value* next = b.CreateAdd(index, b.getInt64(lanes ? lanes : 1));
   index->addIncoming(next, b.GetInsertBlock());
   b.CreateCondBr(b.CreateICmpULT(next, function->getArg(3)), body, exit);
   b.SetInsertPoint(exit);
@@ -47,4 +51,4 @@ inline std::unique_ptr<codegen::LoadedCode> compileElements(llvm::LLVMContext &c
   return std::make_unique<codegen::LoadedCode>(*module, target);
 }
 
-} // namespace vortex::target::cpu::math
+}  // namespace vortex::target::cpu::math

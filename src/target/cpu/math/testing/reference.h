@@ -36,7 +36,8 @@ inline double reference(Unary function, double x) {
   return 0;
 }
 
-/// |got − exact| in units of f32's last place at `exact`; 0 for equal infinities and for two NaNs, infinity when only one is special.
+/// |got − exact| in units of f32's last place at `exact`; 0 for equal infinities and for two NaNs, infinity when only
+/// one is special.
 inline double ulpError32(float got, double exact) {
   const float rounded = static_cast<float>(exact);
   if (std::isnan(exact) || std::isnan(got))
@@ -65,4 +66,4 @@ inline double ulpError64(double got, long double exact) {
   return static_cast<double>(std::fabs(got - exact) / std::ldexp(1.0L, std::max(exponent - 53, -1074)));
 }
 
-} // namespace vortex::target::cpu::math
+}  // namespace vortex::target::cpu::math
