@@ -177,6 +177,21 @@ TEST(Gemm, ResultsDoNotDependOnTheGrid) {
     }
 }
 
+TEST(Gemm, PlansOfOtherProcessorsAreCorrectOnThisOne) {
+  for (const char* cpu : {"x86-64-v2", "skylake-avx512"})
+    for (bool packed : {false, true}) {
+      auto other = codegen::createTarget({.cpu = cpu, .features = ""});
+      ASSERT_TRUE(other.ok());
+      Plan plan = choosePlan(other->vector, {}, 4);
+      if (packed)
+        plan.directRows = plan.directColumns = plan.directWork = 0;
+      const Configuration c;
+      const Kernels kernels = compile(hostTarget(), plan, c);
+      for (const Extents& e : {Extents{1, 70, 90}, Extents{40, 3, 33}, Extents{29, 67, 500}, Extents{150, 90, 70}})
+        check<float>(kernels, c, e, cpu);
+    }
+}
+
 TEST(Gemm, CompilesForOtherProcessors) {
   for (const char* cpu : {"x86-64-v2", "haswell", "znver4", "skylake-avx512"}) {
     auto target = codegen::createTarget({.cpu = cpu, .features = ""});
