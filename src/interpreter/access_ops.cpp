@@ -27,7 +27,7 @@ static std::string accessName(bool isWrite, bool isAtomic) {
 static bool checkRace(Machine& machine, const Node& node, const View& view, int64_t element, size_t lane, bool isWrite,
                       bool isAtomic) {
   ir::Space space = view.buffer->space;
-  if (space == ir::Space::Local || space == ir::Space::Constant)
+  if (!machine.checkRaces || space == ir::Space::Local || space == ir::Space::Constant)
     return true;
   int32_t thread = machine.threadOf(lane);
   auto conflict = machine.races.access(view.buffer->address(element), thread, node.op, isWrite, isAtomic,
@@ -80,7 +80,7 @@ Target resolve(Machine& machine, const Node& node, size_t lane) {
   for (size_t dim = 0; dim < node.indices.size(); ++dim) {
     int64_t index = machine.integer(node.indices[dim], lane);
     if (uint64_t(index) >= uint64_t(view.extents[dim])) {
-      if (node.guarded && !machine.options.check)
+      if (node.guarded && (!machine.options.check || machine.isSurplus(lane)))
         return {Target::State::Skipped};
       reportOutside(machine, node, view, dim, index, lane, node.guarded);
       return {};
@@ -126,7 +126,7 @@ bool store(Machine& machine, const Node& node) {
 
 /// Release before the operation, acquire after it, in check mode.
 template <typename F> bool ordered(Machine& machine, Order order, ir::Scope scope, F f) {
-  bool check = machine.options.check, acrossBlocks = scope != ir::Scope::Block;
+  bool check = machine.checkRaces, acrossBlocks = scope != ir::Scope::Block;
   auto each = [&](auto sync) { machine.forActive([&](size_t lane) { return sync(machine.threadOf(lane)), true; }); };
   if (check && (order == Order::Release || order == Order::AcqRel))
     each([&](int32_t thread) { machine.races.release(thread, acrossBlocks); });

@@ -34,6 +34,22 @@ TEST(Check, AGuardedAccessOutsideIsReportedOnlyWhenChecking) {
   EXPECT_TRUE(contains(outcome.text, "test.vx:")) << outcome.text;
 }
 
+TEST(Check, SurplusThreadsOfAnInferredGridMayGoOutside) {
+  std::string body = perThread(R"(
+    %v = vx.load %a[%i] guarded : !vx.view<?xi32, global> -> i32
+    vx.store %v, %r[%i] guarded : i32, !vx.view<?xi32, global>)");
+  TestProgram program({input("a", "?xi32"), result("r", "?xi32", {"dim(0,0)"})},
+                      {{{"dim(0,0) 64 ceildiv", "1", "1"}, k64, body}});
+  std::vector<int32_t> a(70, 1);
+  std::vector<Argument> arguments{tensorOf(a)};
+  EXPECT_TRUE(contains(program.runText(arguments, {.check = true}), "index 70 is outside"));
+  mlir::MLIRContext* context = program.module().getContext();
+  (*program.module().getOps<ir::KernelOp>().begin())
+      ->setAttr("vx.domain", mlir::ArrayAttr::get(context, ir::SizeAttr::get(context, "dim(0,0)")));
+  arguments = {tensorOf(a)};
+  EXPECT_EQ(program.runText(arguments, {.check = true}), "");
+}
+
 TEST(Check, AnUnguardedAccessOutsideAlwaysStops) {
   Outcome outcome =
       runChecked(perThread("%j = arith.subi %i, %one : index\n vx.store %c, %r[%j] : i32, !vx.view<?xi32, global>")

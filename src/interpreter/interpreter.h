@@ -36,7 +36,7 @@ struct Argument {
 };
 
 struct Options {
-  /// Report out-of-bounds guarded accesses, uninitialised reads, races and warp operations under divergence.
+  /// Report out-of-bounds guarded accesses (not those of surplus threads, see `vx.domain`), uninitialised reads, races and warp operations under divergence.
   /// Unguarded accesses outside a view end the run in any case.
   bool check = false;
   /// With `check`: report wrapping arith.addi/subi/muli that carry a `vx.signedness` attribute ("signed" or "unsigned").

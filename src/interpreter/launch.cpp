@@ -205,6 +205,13 @@ private:
     for (int64_t extent : machine_.blockDim)
       if (extent < 0 || extent > INT32_MAX)
         return report(Finding::Kind::Shape, "the block of " + kernel.getSymName().str() + " is too large or negative");
+    machine_.checkRaces = options_.check && !kernel.getWholeTensor();
+    std::fill_n(machine_.domain, 3, INT64_MAX);
+    if (auto domain = kernel->getAttrOfType<mlir::ArrayAttr>("vx.domain"))
+      for (size_t axis = 0; axis < std::min<size_t>(domain.size(), 3); ++axis)
+        machine_.domain[axis] =
+            sizeExpr(llvm::cast<ir::SizeAttr>(domain[axis]), program_.entry.getFunctionType().getInputs())
+                .evaluate(slots_);
     std::vector<uint32_t> order(static_cast<size_t>(blocks));
     std::iota(order.begin(), order.end(), 0);
     if (options_.seed)
@@ -232,7 +239,7 @@ private:
     machine_.blockId[0] = block % machine_.grid[0];
     machine_.blockId[1] = block / machine_.grid[0] % machine_.grid[1];
     machine_.blockId[2] = block / machine_.grid[0] / machine_.grid[1];
-    if (options_.check)
+    if (machine_.checkRaces)
       machine_.races.startBlock(block, machine_.blockDim[0] * machine_.blockDim[1] * machine_.blockDim[2]);
     bool completed = machine_.execute(phase.body);
     machine_.blockBuffers.clear();

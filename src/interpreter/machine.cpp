@@ -72,6 +72,18 @@ std::string Machine::describe(int32_t thread, uint32_t block) const {
   return text + " of block " + triple(x, y, z);
 }
 
+bool Machine::isSurplus(size_t lane) const {
+  if (!warp)
+    return false;
+  int64_t linear = warp->base + int64_t(lane);
+  int64_t id[3] = {linear % threadExtents[0], linear / threadExtents[0] % threadExtents[1],
+                   linear / threadExtents[0] / threadExtents[1]};
+  for (size_t axis = 0; axis < 3; ++axis)
+    if (blockId[axis] * blockDim[axis] + id[axis] >= domain[axis])
+      return true;
+  return false;
+}
+
 Buffer& Machine::newBuffer() { return blockBuffers.emplace_back(); }
 
 }  // namespace vortex::interpreter

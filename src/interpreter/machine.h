@@ -71,6 +71,10 @@ public:
   uint32_t linearBlock = 0;
   Warp* warp = nullptr;
   int64_t threadExtents[3] = {1, 1, 1};  ///< of the current thread region
+  /// Extents that the grid was inferred from (`vx.domain`): a thread whose global id is beyond them is surplus.
+  int64_t domain[3] = {INT64_MAX, INT64_MAX, INT64_MAX};
+  bool isSurplus(size_t lane) const;
+  bool checkRaces = false;  ///< off for whole-tensor kernels: one block, no threads
   RaceDetector races;
   std::deque<Buffer> blockBuffers;
   std::mt19937_64 random;

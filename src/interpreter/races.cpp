@@ -64,7 +64,8 @@ std::optional<Conflict> RaceDetector::access(const void* address, int32_t thread
   int32_t warp = thread / 32;
   if (thread != kBlockThread)
     access.warpEpoch = warpEpochs_[size_t(warp)];
-  Record& here = interval_[address];
+  auto key = uint64_t(reinterpret_cast<uintptr_t>(address));
+  Record& here = interval_[key];
   const Access* earlier = findConflict(here, access, [&](const Access& other) {
     if (other.thread == thread)
       return true;
@@ -79,7 +80,7 @@ std::optional<Conflict> RaceDetector::access(const void* address, int32_t thread
   remember(here, access, [](const Access& entry) { return entry.thread; });
   if (!isGlobal)
     return {};
-  Record& everywhere = phase_[address];
+  Record& everywhere = phase_[key];
   earlier = findConflict(everywhere, access, [&](const Access& other) {
     return other.block == block_ ||
            (blocks_[other.block].released > other.time && blocks_[block_].acquired > other.time);

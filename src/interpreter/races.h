@@ -57,7 +57,8 @@ private:
   template <typename Same> static const Access* findConflict(const Record& record, const Access& access, Same inOrder);
   template <typename Actor> static void remember(Record& record, const Access& access, Actor actor);
 
-  llvm::DenseMap<const void*, Record> interval_, phase_;
+  /// By address as a number: as pointers, neighbouring elements would hash to few buckets.
+  llvm::DenseMap<uint64_t, Record> interval_, phase_;
   std::vector<uint32_t> warpEpochs_;
   std::vector<SyncTimes> threads_;  ///< entry 0 is the block thread
   llvm::DenseMap<uint32_t, SyncTimes> blocks_;

@@ -82,7 +82,8 @@ bool runThreads(Machine& machine, const Node& node) {
 }
 
 bool runBarrier(Machine& machine, const Node&) {
-  machine.races.barrier();
+  if (machine.checkRaces)
+    machine.races.barrier();
   return true;
 }
 
@@ -117,7 +118,7 @@ bool checkConverged(Machine& machine, const Node& node) {
 bool warpBarrier(Machine& machine, const Node& node) {
   if (!checkConverged(machine, node))
     return false;
-  if (machine.options.check)
+  if (machine.checkRaces)
     machine.races.warpBarrier(int32_t(machine.warp->base / kWarpSize));
   return true;
 }
