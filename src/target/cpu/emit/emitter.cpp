@@ -50,6 +50,7 @@ Emitter::~Emitter() = default;
 
 void Emitter::run() {
   emitBlock(kernel.getBody().front());
+  tiles->leaveScope();
   ir.CreateRet(ir.getInt32(0));
 }
 

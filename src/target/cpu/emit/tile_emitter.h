@@ -36,7 +36,7 @@ public:
   virtual void flushReads(mlir::Operation *effect) = 0;
 
   /// Around the regions of block-level scf ops: tiles made inside are not used after leave, except through
-  /// materializeInto before it.
+  /// materializeInto before it. The kernel's body is left the same way, without being entered.
   virtual void enterScope() = 0;
   virtual void leaveScope() = 0;
 };

@@ -10,10 +10,6 @@ std::unique_ptr<emit::TileEmitter> makeTileEmitter(Emitter &emitter) { return st
 
 static bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
 
-static bool touchesTiles(mlir::Operation *op) {
-  return llvm::any_of(op->getOperands(), isTile) || llvm::any_of(op->getResults(), isTile);
-}
-
 /// Used inside the regions of a later operation, where evaluating it again may happen many times.
 static bool isUsedInRegions(mlir::Operation *op) {
   return llvm::any_of(op->getUsers(), [&](mlir::Operation *user) { return user->getBlock() != op->getBlock(); });
@@ -62,13 +58,6 @@ void Tiles::emitElement(ir::ElementOp op) {
 
 //===-- stores and the order of memory ------------------------------------------------------------------------===//
 
-bool Tiles::isLastTileOp(mlir::Operation *op) const {
-  for (mlir::Operation *next = op->getNextNode(); next; next = next->getNextNode())
-    if (touchesTiles(next) || next->getNumRegions() != 0)
-      return false;
-  return true;
-}
-
 bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation *op) const {
   llvm::DenseSet<mlir::Value> seen;
   llvm::SmallVector<mlir::Value> pending{load.getResult()};
@@ -99,8 +88,6 @@ void Tiles::emitStore(ir::TileStoreOp op) {
     if (!v_.place(load) && rootView(load.getView()).getAsOpaquePointer() == base && isReadAfter(load, op))
       toMemory(load.getResult());
   scope.stores.push_back(op);
-  if (isLastTileOp(op))
-    flushStores();
 }
 
 /// Consecutive stores with the same rows become one nest.
@@ -207,13 +194,18 @@ void Tiles::toMemory(mlir::Value tile) {
     return;
   }
   TileBuffer buffer = e_.allocateFor(op, tile);
-  materializeInto(tile, buffer);
+  evaluateInto(tile, buffer);
   v_.setPlace(tile, placeOf(e_, buffer));
 }
 
 void Tiles::materializeInto(mlir::Value tile, const TileBuffer &destination) {
   if (!e_.state.error.empty())
     return;
+  flushStores(); // they may read what the destination holds now
+  evaluateInto(tile, destination);
+}
+
+void Tiles::evaluateInto(mlir::Value tile, const TileBuffer &destination) {
   if (const Place *place = v_.place(tile)) {
     if (place->view.pointer != destination.pointer)
       e_.copyTile(bufferOf(*place), destination);

@@ -27,12 +27,12 @@ private:
 
   void emitStore(ir::TileStoreOp op);
   void emitElement(ir::ElementOp op);
-  bool isLastTileOp(mlir::Operation *op) const;
   /// Something at or after `op` in its block evaluates the load.
   bool isReadAfter(ir::TileLoadOp load, mlir::Operation *op) const;
   void flushStores();
   void emitRoots(llvm::ArrayRef<Root> roots);
   void toMemory(mlir::Value tile);
+  void evaluateInto(mlir::Value tile, const TileBuffer &destination);
 
   // dot.cpp
   /// The product that `roots` consume element by element and nothing else does; null: none.
