@@ -38,7 +38,7 @@ void checkMain(Session& session, Program& program, const ItemScope* root) {
     return;
   auto* item = found->second.item->as<syn::FunctionItem>();
   if (item->isKernel || !item->params.empty() || !item->generics.params.empty() || item->resultType) {
-    session.sink.error("E0211", item->name.range, "`main` must be `fn main()`")
+    session.sink().error("E0211", item->name.range, "`main` must be `fn main()`")
         .primary(item->isKernel ? "this is a kernel" : "no parameters, no result")
         .help("the command line is `args()`");
     return;

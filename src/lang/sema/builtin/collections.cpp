@@ -93,6 +93,11 @@ Expr* checkPush(BuiltinCall& call) {
   if (!vec)
     return call.failed();
   Expr* value = call.rawArg(1, vec->type->elem);
+  if (Checker::isError(vec->type->elem)) {  // `var v = vec![]`: the first element decides
+    if (!Checker::isError(value))
+      call.c.learnType(vec, call.c.types.vec(value->type));
+    return call.failed();
+  }
   value = call.c.convert(value, vec->type->elem, Site::Argument, vec->range, "`" + call.c.text(vec->type) + "`");
   return Checker::isError(value) ? call.failed() : call.c.makeBuiltin(Builtin::Push, call.c.types.unit(), call.range(), {vec, value});
 }

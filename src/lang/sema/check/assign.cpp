@@ -124,12 +124,10 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
 Expr* Checker::compoundValue(const syn::AssignExpr* expr, Expr*& target, Expr* value) {
   const BinaryOp op = lowerOp(expr->op);
   Expr* lhs = target;
-  if (lhs->kind == ExprKind::Var)
-    retypeProvisional(lhs, value->type->isTensor() ? value->type->elem : value->type);
   // Only for its checks: the operation is evaluated once, on the place itself.
-  const size_t before = session.sink.errorCount();
+  const size_t before = session.sink().errorCount();
   Expr* result = binary(op, lhs, value, expr->range, expr->opRange);
-  if (isError(result) || session.sink.errorCount() != before)
+  if (isError(result) || session.sink().errorCount() != before)
     return errorExpr(expr->range);
   if (result->type->isTensor() && !target->type->isTensor()) {
     return mismatch(result, target->type, expr->target->range, "`" + text(target->type) + "`");

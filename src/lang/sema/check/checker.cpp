@@ -11,7 +11,7 @@ Checker::Checker(Session& session, Instance* instance, Function* function, ItemS
 }
 
 diag::DiagnosticBuilder Checker::error(std::string_view id, SourceRange range, std::string message) {
-  auto builder = session.sink.error(id, range, std::move(message));
+  auto builder = session.sink().error(id, range, std::move(message));
   if (instance && !instance->generics.empty())
     builder.note((instance->isRepresentative ? "checked with " : "in the instance ") + lang::text(instance->generics));
   return builder;

@@ -36,6 +36,8 @@ public:
   // signature.cpp
   bool declareSignature();
   void checkBody();
+  bool tryBody();
+  void resetBody();
   bool declareParams(std::vector<SourceRange>& ranges);
   void declareWhere();
   void declareReduce(const syn::Expr* op);
@@ -48,7 +50,6 @@ public:
   Expr* constUse(const Symbol& symbol, SourceRange range, Type expected);
   Expr* genericConst(const GenericValue& value, SourceRange range);
   Expr* enumVariant(Type type, const syn::Name& name, SourceRange range);
-  Expr* useVariable(Variable* variable, SourceRange range);
   bool checkPublic(const Symbol& symbol, const syn::Name& name);
   void unknownInModule(const Symbol& module, const syn::Name& name);
   Expr* associatedConst(Type type, const syn::Name& name, SourceRange range);
@@ -69,6 +70,8 @@ public:
   std::optional<DimExpr> dimNamed(const syn::Name& name, DimPolicy policy);
   Type resolveNamed(const syn::NamedType* type, DimPolicy policy);
   Type resolveTensor(const syn::NamedType* type, DimPolicy policy);
+  bool checkSize(Type type, SourceRange range);
+  bool enterDefinition(const void* definition, const syn::Name& name, SourceRange range);
   Type resolveSpaced(const syn::SpacedType* type, DimPolicy policy);
   std::optional<Space> spaceNamed(const syn::Name& name);
   /// Fields of the instance typed in this function's dimension variables.
@@ -135,7 +138,7 @@ public:
   /// Makes two numeric operands one scalar type; false after an error.
   bool unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range);
   std::optional<Interval> literalInterval(const Expr* expr, uint32_t depth = 0);
-  bool retypeProvisional(Expr* expr, Type to);
+  bool learnType(Expr* expr, Type to, uint32_t depth = 0);  ///< true: noted, the body will be checked again
   DimEqual dimEqual(const DimExpr& a, const DimExpr& b) const;
   /// The value of an integer expression as an extent; opaque terms where it is not known.
   DimExpr dimOf(const Expr* expr);
@@ -155,6 +158,7 @@ public:
   // ---- statements: control.cpp, statements.cpp, match.cpp
   Expr* checkBlock(const syn::BlockExpr* block, Type expected);
   Expr* checkIf(const syn::IfExpr* expr, Type expected);
+  bool checkBranchCount(size_t count, SourceRange range);
   Expr* checkWhile(const syn::WhileExpr* expr);
   Expr* checkLoop(const syn::LoopExpr* expr, Type expected);
   Expr* checkFor(const syn::ForExpr* expr);
@@ -317,17 +321,18 @@ public:
   std::map<const Variable*, DimExpr> variableDims;         ///< symbolic values of integer variables
   std::set<uint32_t> mutableOpaques;                       ///< stand for a `var` at one moment
   std::map<const Variable*, Interval> flexible;            ///< integers that came from literals: adapt while they fit
-  struct Provisional {
-    Expr* init = nullptr;
-    uint32_t uses = 0;
-  };
-  std::map<const Variable*, Provisional> provisional;      ///< `var n = 0` before its first use decides the type
+  /// Variables whose type is a default (`var n = 0`, `var v = vec![]`). When a use needs another type, it is noted in `inferred` and
+  /// the body is checked again.
+  std::set<const Variable*> defaulted;
+  std::map<uint32_t, Type> inferred;                       ///< by the position of the variable's name
+  bool restart = false;
   std::set<DimVarId> pendingDims;                          ///< new in the `let` type whose value is being checked
   std::set<std::string_view> returnedNames;                ///< names in `return x`: candidates for result storage
   bool uncheckedBounds = false;
 
 private:
-  uint32_t instantiationDepth_ = 0;  ///< of struct and alias definitions
+  std::vector<const void*> resolving_;  ///< struct and alias definitions being resolved
+  size_t signatureLocals_ = 0, signatureDims_ = 0, signatureVariables_ = 0;
   bool storesToTensor_ = false;      ///< the assignment being checked writes a tensor element
 };
 

@@ -9,19 +9,24 @@ const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope*
   auto [found, isNew] = consts_.try_emplace(item);
   if (!isNew) {
     if (found->second.state == ConstItemValue::State::Busy) {
-      sink.error("E0335", item->name.range, base::concat("the value of `", item->name.text, "` depends on itself"));
+      sink().error("E0335", item->name.range, base::concat("the value of `", item->name.text, "` depends on itself"));
       return nullptr;
     }
     return found->second.expr ? &found->second : nullptr;
   }
   ConstItemValue value;
-  if (item->value) {
+  constexpr uint32_t kMaxDepth = 200;  // each step is a recursion of the checker
+  if (constDepth_ >= kMaxDepth) {
+    sink().error("E0335", item->name.range, base::concat("the value of `", item->name.text, "` needs more than ", kMaxDepth, " other constants in a row"));
+  } else if (item->value) {
+    ++constDepth_;
     Checker checker(*this, nullptr, scratchFunction(), scope);
     Type type = item->type ? checker.resolveType(item->type, DimPolicy::Known) : nullptr;
     if (!type || !Checker::isError(type)) {
       value.isUntyped = !type && checker.isUntyped(item->value);
       value.expr = checker.constant(item->value, type, base::concat("the value of `", item->name.text, "`"));
     }
+    --constDepth_;
   }
   value.state = ConstItemValue::State::Done;
   ConstItemValue& stored = consts_[item];  // the map may have grown meanwhile

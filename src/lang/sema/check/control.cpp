@@ -95,7 +95,18 @@ void Checker::adaptTail(Expr* expr, Type type) {
   adaptLiteral(expr, type);
 }
 
+/// Branches nest in the typed program; passes over it recurse.
+bool Checker::checkBranchCount(size_t count, SourceRange range) {
+  constexpr size_t kMaxBranches = 500;
+  if (count <= kMaxBranches)
+    return true;
+  error("E0341", range, base::concat("more than ", kMaxBranches, " branches: this has ", count)).help("look the value up in an array, or split the code into functions");
+  return false;
+}
+
 Expr* Checker::checkIf(const syn::IfExpr* expr, Type expected) {
+  if (!checkBranchCount(expr->branches.size(), expr->range))
+    return errorExpr(expr->range);
   const bool wantsValue = expr->elseBody && !(expected && expected->kind == TypeKind::Unit);
   Type hint = wantsValue ? expected : types.unit();
   std::vector<Expr*> conditions, bodies;

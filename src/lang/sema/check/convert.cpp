@@ -66,22 +66,26 @@ std::optional<Interval> Checker::literalInterval(const Expr* expr, uint32_t dept
   return holds(expr->type, out) ? std::optional(out) : std::nullopt;
 }
 
-bool Checker::retypeProvisional(Expr* expr, Type to) {
-  if (expr->kind != ExprKind::Var || to->kind != TypeKind::Scalar || to->scalar == Scalar::Bool)
+bool Checker::learnType(Expr* expr, Type to, uint32_t depth) {
+  if (to->isTensor())
+    to = to->elem;
+  const bool isNumber = to->kind == TypeKind::Scalar && to->scalar != Scalar::Bool;
+  const bool isVec = to->kind == TypeKind::Vec && !isError(to->elem) && !to->elem->isTensor();
+  if ((!isNumber && !isVec) || depth > 12)
     return false;
-  auto found = provisional.find(expr->variable);
-  if (found == provisional.end() || found->second.uses > 1)
+  if (expr->kind == ExprKind::Binary && isNumber && expr->binaryOp <= BinaryOp::BitXor)
+    return learnType(expr->args[0], to, depth + 1) || learnType(expr->args[1], to, depth + 1);
+  if (expr->kind == ExprKind::Unary || expr->kind == ExprKind::Deref || expr->kind == ExprKind::Ref)
+    return learnType(expr->args[0], to, depth + 1);
+  if (expr->kind != ExprKind::Var || !defaulted.count(expr->variable))
     return false;
-  const Provisional entry = found->second;
-  if (isFloat(to->scalar) != isFlt(entry.init->type))
+  Type from = expr->variable->type;
+  if (isVec != (from->kind == TypeKind::Vec) || (isNumber && isFlt(from) && !isFlt(to)))
     return false;
-  if (entry.init->kind == ExprKind::Int && !holds(to, {entry.init->intValue, entry.init->intValue}))
-    return false;
-  provisional.erase(found);
-  entry.init->type = to;
-  expr->variable->type = to;
-  expr->type = to;
-  return true;
+  inferred[expr->variable->range.begin] = to;
+  defaulted.erase(expr->variable);
+  expr->variable->type = to;  // the rest of this attempt only looks for more of these
+  return restart = true;
 }
 
 Expr* Checker::cast(Expr* expr, Type to) {
@@ -100,8 +104,6 @@ bool Checker::unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange r
   Type a = elem(lhs), b = elem(rhs);
   if (a == b)
     return true;
-  if (retypeProvisional(lhs, b) || retypeProvisional(rhs, a))
-    return true;
   const auto castTo = [&](Expr*& expr, Type to) { expr = cast(expr, withElem(expr->type, to)); };
   if (isInt(a) && isInt(b)) {
     if (auto interval = literalInterval(lhs); interval && holds(b, *interval))
@@ -117,6 +119,8 @@ bool Checker::unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange r
     castTo(lhs->type->isTensor() ? rhs : lhs, lhs->type->isTensor() ? a : b);
     return true;
   }
+  if (learnType(lhs, b) || learnType(rhs, a))
+    return false;
   auto builder = error("E0303", range, base::concat("`", what, "` needs operands of one type, not ", article(text(lhs->type)), " and ", article(text(rhs->type))));
   builder.label(lhs->range, article(text(lhs->type))).label(rhs->range, article(text(rhs->type)));
   if (a->kind == TypeKind::Scalar && b->kind == TypeKind::Scalar && a->scalar != Scalar::Bool && b->scalar != Scalar::Bool) {
@@ -150,8 +154,6 @@ Expr* Checker::convert(Expr* expr, Type to, Site site, SourceRange because, std:
       return convert(inner, to, site, because, becauseText);
     return mismatch(expr, to, because, becauseText);
   }
-  if (retypeProvisional(expr, to))
-    return expr;
   if (to->isTensor() && from->isTensor())
     if (Expr* out = convertTensor(expr, from, to, site))
       return out;
@@ -221,6 +223,8 @@ std::string Checker::spaceText(Type type) const {
 
 Expr* Checker::mismatch(Expr* expr, Type to, SourceRange because, std::string_view becauseText) {
   Type from = expr->type;
+  if (learnType(expr, to))
+    return errorExpr(expr->range);
   auto builder = error("E0301", expr->range, base::concat("expected `", text(to), "`, found `", text(from), "`"));
   if (because.isValid() && because.file == expr->range.file)
     builder.label(because, std::string(becauseText));

@@ -83,7 +83,10 @@ Expr* Checker::checkTuple(const syn::TupleExpr* expr, Type expected) {
     elems.push_back(elem);
     elemTypes.push_back(elem->type);
   }
-  return make(ExprKind::MakeTuple, types.tuple(std::move(elemTypes)), expr->range, std::move(elems));
+  Type type = types.tuple(std::move(elemTypes));
+  if (!checkSize(type, expr->range))
+    return errorExpr(expr->range);
+  return make(ExprKind::MakeTuple, type, expr->range, std::move(elems));
 }
 
 Expr* Checker::checkTupleMember(const syn::TupleMemberExpr* expr) {

@@ -14,8 +14,6 @@ Expr* Checker::index(const syn::Expr* expr, const DimExpr* extent) {
 Expr* Checker::asIndex(Expr* position, const DimExpr* extent) {
   if (isError(position))
     return position;
-  if (retypeProvisional(position, usize()))
-    return position;
   if (position->type->kind != TypeKind::Scalar || !isInteger(position->type->scalar)) {
     error("E0313", position->range, "an index is an integer, not `" + text(position->type) + "`");
     return errorExpr(position->range);

@@ -72,7 +72,7 @@ StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope,
           next = static_cast<int64_t>(*value);
       for (size_t i = 0; i < decl->fields.size(); ++i)
         if (decl->fields[i] == variant.name.text)
-          sink.error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice")).primary("second definition");
+          sink().error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice")).primary("second definition");
       decl->fields.emplace_back(variant.name.text);
       decl->enumValues.push_back(next++);
     }
@@ -80,7 +80,7 @@ StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope,
     for (size_t i = 0; i < structure->fields.size(); ++i)
       for (size_t j = 0; j < i; ++j)
         if (structure->fields[i].name.text == structure->fields[j].name.text)
-          sink.error("E0202", structure->fields[i].name.range, base::concat("`", structure->fields[i].name.text, "` is defined twice"))
+          sink().error("E0202", structure->fields[i].name.range, base::concat("`", structure->fields[i].name.text, "` is defined twice"))
               .primary("second definition")
               .label(structure->fields[j].name.range, "first defined here");
   }
@@ -99,12 +99,12 @@ Instance* Session::instantiate(Instance request) {
   if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
     return found->second->signatureOk ? found->second : nullptr;
   if (request.depth > options.maxInstanceDepth) {
-    auto builder = sink.error("E0325", request.callSite,
+    auto builder = sink().error("E0325", request.callSite,
                               base::concat("`", request.item->name.text, "` needs more than ", options.maxInstanceDepth,
                                            " instances of generic functions inside each other"));
     uint32_t shown = 0;
     for (const Instance* at = request.parent; at && shown < 4; at = at->parent, ++shown)
-      builder.note(base::concat("needed by `", at->function->uniqueName, "`", at->callSite.isValid() ? " at " + sources.describe(at->callSite) : ""));
+      builder.note(base::concat("needed by `", at->function->uniqueName.substr(0, 60), at->function->uniqueName.size() > 60 ? "…`" : "`", at->callSite.isValid() ? " at " + sources.describe(at->callSite) : ""));
     builder.help("a generic function that calls itself with ever larger arguments never ends; stop the recursion");
     return nullptr;
   }
@@ -129,6 +129,36 @@ Instance* Session::instantiate(Instance request) {
     program.kernels.push_back(function);
   queue_.push_back(made);
   return made;
+}
+
+void Session::dropInstancesFrom(size_t count) {
+  while (instances_.size() > count) {
+    Instance* last = instances_.back().get();
+    std::erase(queue_, last);
+    std::erase(program.kernels, last->function);
+    std::erase_if(instancesByKey_, [&](const auto& entry) { return entry.second == last; });
+    std::erase_if(program.functions, [&](const auto& function) { return function.get() == last->function; });
+    instances_.pop_back();
+  }
+}
+
+void Session::retry(const std::function<bool()>& attempt, SourceRange range) {
+  diag::DiagnosticSink* outer = sink_;
+  for (bool done = false; !done;) {
+    diag::DiagnosticSink attemptSink(UINT32_MAX);
+    sink_ = &attemptSink;
+    const size_t before = instances_.size();
+    done = attempt();
+    sink_ = outer;
+    if (!done)
+      dropInstancesFrom(before);
+    for (const diag::Diagnostic& found : attemptSink.all()) {
+      const SourceRange at = found.position();
+      const bool inside = at.file == range.file && at.begin >= range.begin && at.end <= range.end;
+      if (done || !inside)
+        outer->report(found);
+    }
+  }
 }
 
 void Session::checkQueuedBodies() {

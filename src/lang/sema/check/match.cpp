@@ -151,6 +151,8 @@ void collectValues(const Expr* test, Coverage& coverage) {
 }  // namespace
 
 Expr* Checker::checkMatch(const syn::MatchExpr* expr, Type expected) {
+  if (!checkBranchCount(expr->arms.size(), expr->range))
+    return errorExpr(expr->range);
   Expr* subject = value(expr->subject);
   std::vector<Expr*> outer;
   const bool failedSubject = isError(subject);
@@ -173,7 +175,7 @@ Expr* Checker::checkMatch(const syn::MatchExpr* expr, Type expected) {
     else
       made.test = patternTest(arm.pattern, subject, made.bindings);
     if (coverage.everything && !failedSubject && !failed)
-      session.sink.warning("W0301", arm.range, "this arm is never reached").primary("an earlier arm matches everything");
+      session.sink().warning("W0301", arm.range, "this arm is never reached").primary("an earlier arm matches everything");
     Expr* guard = arm.guard ? condition(arm.guard) : nullptr;
     made.body = check(arm.body, expected);
     failed = failed || (made.test && isError(made.test)) || (guard && isError(guard));

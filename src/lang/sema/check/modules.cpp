@@ -10,7 +10,7 @@
 namespace vortex::lang {
 
 Session::Session(Program& program, source::SourceManager& sources, diag::DiagnosticSink& sink, const AnalyzeOptions& options)
-    : program(program), sources(sources), sink(sink), options(options), types(program.types) {}
+    : program(program), sources(sources), options(options), types(program.types), sink_(&sink) {}
 Session::~Session() = default;
 
 namespace {
@@ -59,7 +59,7 @@ ItemScope* Session::loadRoot(source::FileId file) {
 }
 
 ItemScope* Session::loadModule(source::FileId file, std::string name) {
-  trees_.push_back(syn::parse(file, sources, sink));
+  trees_.push_back(syn::parse(file, sources, sink()));
   scopes_.push_back(std::make_unique<ItemScope>());
   ItemScope* scope = scopes_.back().get();
   scope->moduleName = std::move(name);
@@ -111,7 +111,7 @@ void Session::declare(const syn::Item* item, ItemScope* scope) {
 void Session::bind(ItemScope* scope, const syn::Name& name, Symbol symbol) {
   auto [found, isNew] = scope->symbols.emplace(name.text, symbol);
   if (!isNew)
-    sink.error("E0202", name.range, base::concat("`", name.text, "` is defined twice"))
+    sink().error("E0202", name.range, base::concat("`", name.text, "` is defined twice"))
         .primary("second definition")
         .label(found->second.nameRange, "first defined here");
 }
@@ -136,7 +136,7 @@ ItemScope* Session::findModule(const syn::ImportItem* item, size_t length, ItemS
     }
     auto file = sources.addFile(path);
     if (!file.ok()) {
-      sink.error("E0206", item->range, file.error().message);
+      sink().error("E0206", item->range, file.error().message);
       return nullptr;
     }
     ItemScope* module = loadModule(file.value(), dotted);
@@ -150,7 +150,7 @@ void Session::resolveImport(const PendingImport& pending) {
   const syn::ImportItem* item = pending.item;
   if (item->path.empty())
     return;
-  const uint32_t errorsBefore = sink.errorCount();
+  const uint32_t errorsBefore = sink().errorCount();
   std::vector<std::string> tried;
   ItemScope* module = findModule(item, item->path.size(), pending.scope, tried);
   if (module) {
@@ -159,7 +159,7 @@ void Session::resolveImport(const PendingImport& pending) {
     const syn::Name& name = item->alias.isPresent() ? item->alias : item->path.back();
     return bind(pending.scope, name, Symbol{SymbolKind::Module, nullptr, module, name.range, item->isPublic});
   }
-  if (sink.errorCount() != errorsBefore)
+  if (sink().errorCount() != errorsBefore)
     return;
   // `import a.f` may name the item f of module a.
   if (!item->hasNames && item->path.size() > 1) {
@@ -171,7 +171,7 @@ void Session::resolveImport(const PendingImport& pending) {
       }
   }
   SourceRange range = source::join(item->path.front().range, item->path.back().range);
-  sink.error("E0203", range, base::concat("module `", sources.text(range), "` is not found"))
+  sink().error("E0203", range, base::concat("module `", sources.text(range), "` is not found"))
       .help("looked for " + base::join(tried, ", "));
 }
 
@@ -180,13 +180,13 @@ void Session::importNames(const syn::ImportItem* item, ItemScope* into, ItemScop
     auto found = module->symbols.find(entry.name.text);
     const std::string moduleText = module->moduleName.empty() ? "the root file" : "`" + module->moduleName + "`";
     if (found == module->symbols.end()) {
-      auto builder = sink.error("E0204", entry.name.range, base::concat("`", entry.name.text, "` is not in ", moduleText));
+      auto builder = sink().error("E0204", entry.name.range, base::concat("`", entry.name.text, "` is not in ", moduleText));
       if (std::string close = nearest(entry.name.text, exportedNames(module)); !close.empty())
         builder.help("did you mean `" + close + "`?");
       continue;
     }
     if (!found->second.isPublic && found->second.scope == module) {
-      sink.error("E0205", entry.name.range, base::concat("`", entry.name.text, "` is not public"))
+      sink().error("E0205", entry.name.range, base::concat("`", entry.name.text, "` is not public"))
           .primary("used here")
           .label(found->second.nameRange, "defined here without `pub`");
       continue;

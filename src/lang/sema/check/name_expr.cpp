@@ -67,18 +67,12 @@ void Checker::unknownName(const syn::Name& name) {
 
 Expr* Checker::genericConst(const GenericValue& value, SourceRange range) { return makeInt(value.value, value.type, range); }
 
-Expr* Checker::useVariable(Variable* variable, SourceRange range) {
-  if (auto found = provisional.find(variable); found != provisional.end() && ++found->second.uses > 1)
-    provisional.erase(found);
-  return makeVar(variable, range);
-}
-
 Expr* Checker::checkName(const syn::NameExpr* expr, Type expected) {
   const syn::Name& name = expr->name;
   if (const Local* local = findLocal(name.text)) {
     if (local->dim)
       return makeDim(*local->dim, expr->range);
-    return isError(local->variable->type) ? errorExpr(expr->range) : useVariable(local->variable, expr->range);
+    return isError(local->variable->type) ? errorExpr(expr->range) : makeVar(local->variable, expr->range);
   }
   if (const GenericValue* generic = findGeneric(generics, name.text)) {
     if (generic->kind == GenericValue::Kind::Const)

@@ -36,6 +36,21 @@ bool writesSpace(const syn::Type* type) {
 }
 
 namespace {
+
+// Types are written out in names and messages, and those of types used twice in each other grow exponentially.
+constexpr size_t kMaxTypeSize = 500;
+bool fitsBudget(Type type, size_t& budget) {
+  if (budget == 0)
+    return false;
+  --budget;
+  if (type->elem && !fitsBudget(type->elem, budget))
+    return false;
+  for (Type elem : type->elems)
+    if (!fitsBudget(elem, budget))
+      return false;
+  return true;
+}
+
 // Names in a type are looked up where it was written.
 class Elsewhere {
 public:
@@ -59,6 +74,29 @@ private:
 };
 }  // namespace
 
+bool Checker::checkSize(Type type, SourceRange range) {
+  size_t budget = kMaxTypeSize;
+  if (fitsBudget(type, budget))
+    return true;
+  error("E0335", range, base::concat("this type has more than ", kMaxTypeSize, " parts"));
+  return false;
+}
+
+/// The definition of `name` is entered; false if it is being resolved already.
+bool Checker::enterDefinition(const void* definition, const syn::Name& name, SourceRange range) {
+  constexpr size_t kMaxDepth = 100;
+  const bool isCycle = std::find(resolving_.begin(), resolving_.end(), definition) != resolving_.end();
+  if (!isCycle && resolving_.size() < kMaxDepth) {
+    resolving_.push_back(definition);
+    return true;
+  }
+  if (isCycle)
+    error("E0335", range, base::concat("`", name.text, "` is defined through itself")).help("a value of it would have no end; keep inner values in a `Vec`");
+  else
+    error("E0335", range, base::concat("the definition of `", name.text, "` is more than ", kMaxDepth, " types deep"));
+  return false;
+}
+
 Type Checker::resolveType(const syn::Type* type, DimPolicy policy) {
   switch (type->kind) {
   case syn::TypeKind::Error: return types.error();
@@ -73,12 +111,13 @@ Type Checker::resolveType(const syn::Type* type, DimPolicy policy) {
   }
   case syn::TypeKind::Tuple: {
     std::vector<Type> elems;
-    for (const syn::Type* elem : type->as<syn::TupleType>()->elems)
+    for (const syn::Type* elem : type->as<syn::TupleType>()->elems) {
       elems.push_back(resolveType(elem, policy));
-    for (Type elem : elems)
-      if (isError(elem))
-        return elem;
-    return elems.empty() ? types.unit() : types.tuple(std::move(elems));
+      if (isError(elems.back()))
+        return elems.back();
+    }
+    Type tuple = elems.empty() ? types.unit() : types.tuple(std::move(elems));
+    return checkSize(tuple, type->range) ? tuple : types.error();
   }
   case syn::TypeKind::Ref: {
     auto* ref = type->as<syn::RefType>();
@@ -169,14 +208,11 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
     GenericEnv env = genericEnv(item->generics);
     if (!item->aliased || !bindExplicitGenerics(env, 0, type->genericArgs, type->range))
       return types.error();
-    if (instantiationDepth_ >= 64) {
-      error("E0335", type->range, base::concat("the type `", item->name.text, "` is defined through itself"));
+    if (!enterDefinition(item, item->name, type->range))
       return types.error();
-    }
-    ++instantiationDepth_;
     Elsewhere there(*this, symbol->scope, std::move(env), nullptr);
     Type out = resolveType(item->aliased, policy);
-    --instantiationDepth_;
+    resolving_.pop_back();
     return out;
   }
   default:
@@ -267,21 +303,18 @@ Type Checker::structType(const StructInstance* instance, DimPolicy policy) {
   if (instance->decl->isEnum)
     return types.enumeration(instance->decl);
   auto* item = instance->item->as<syn::StructItem>();
-  if (instantiationDepth_ >= 64) {
-    error("E0335", item->name.range, base::concat("struct `", item->name.text, "` contains itself"))
-        .help("a struct is stored inline; keep the inner values in a `Vec`");
+  if (!enterDefinition(instance, item->name, item->name.range))
     return types.error();
-  }
-  ++instantiationDepth_;
   Elsewhere there(*this, instance->scope, instance->generics, nullptr);
   std::vector<Type> fields;
   bool ok = true;
-  for (const syn::Field& field : item->fields) {
-    fields.push_back(resolveType(field.type, policy == DimPolicy::Known ? DimPolicy::Fresh : policy));
-    ok = ok && !isError(fields.back());
+  for (size_t i = 0; i < item->fields.size() && ok; ++i) {
+    fields.push_back(resolveType(item->fields[i].type, policy == DimPolicy::Known ? DimPolicy::Fresh : policy));
+    ok = !isError(fields.back());
   }
-  --instantiationDepth_;
-  return ok ? types.structure(instance->decl, std::move(fields)) : types.error();
+  resolving_.pop_back();
+  Type type = ok ? types.structure(instance->decl, std::move(fields)) : types.error();
+  return ok && checkSize(type, item->name.range) ? type : types.error();
 }
 
 GenericEnv Checker::genericEnv(const syn::Generics& params, GenericEnv outer) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,9 +63,9 @@ public:
 
   Program& program;
   source::SourceManager& sources;
-  diag::DiagnosticSink& sink;
   const AnalyzeOptions& options;
   TypeContext& types;
+  diag::DiagnosticSink& sink() { return *sink_; }
 
   // modules.cpp
   ItemScope* loadRoot(source::FileId file);
@@ -83,6 +84,8 @@ public:
   /// Finds or makes the instance; declares its signature and queues its body. Null after an error (reported).
   Instance* instantiate(Instance request);
   void checkQueuedBodies();
+  /// Runs `attempt` until it returns true; what an attempt that returned false reported inside `range` and instantiated is dropped.
+  void retry(const std::function<bool()>& attempt, SourceRange range);
   bool isInstantiated(const syn::FunctionItem* item) const { return instantiated_.count(item) != 0; }
   StructInstance* structInstance(const syn::Item* item, ItemScope* scope, GenericEnv generics);
   const StructInstance* findStruct(const StructDecl* decl) const;
@@ -96,6 +99,7 @@ public:
   Function* scratchFunction();  ///< owns the variables of constant expressions
 
 private:
+  void dropInstancesFrom(size_t count);
   struct PendingImport {
     const syn::ImportItem* item;
     ItemScope* scope;
@@ -125,6 +129,8 @@ private:
   std::map<const syn::ConstItem*, ConstItemValue> consts_;
   std::unique_ptr<Function> scratch_;
   uint32_t nextOpaque_ = 1;
+  uint32_t constDepth_ = 0;
+  diag::DiagnosticSink* sink_;
 };
 
 }  // namespace vortex::lang

@@ -279,9 +279,34 @@ void Checker::declareReduce(const syn::Expr* op) {
 }
 
 void Checker::checkBody() {
-  const syn::FunctionItem* item = instance->item;
-  if (!item->body)
+  if (!instance->item->body)
     return;
+  signatureLocals_ = locals.size();
+  signatureDims_ = function->dims.size();
+  signatureVariables_ = function->variables.size();
+  session.retry([this] { return tryBody(); }, instance->item->range);
+}
+
+/// Back to the state after the signature.
+void Checker::resetBody() {
+  locals.resize(signatureLocals_);
+  function->dims.resize(signatureDims_);
+  function->variables.resize(signatureVariables_);
+  loops.clear();
+  returns.clear();
+  variableDims.clear();
+  mutableOpaques.clear();
+  flexible.clear();
+  defaulted.clear();
+  pendingDims.clear();
+  items = instance->scope;
+  restart = false;
+}
+
+/// False: a use decided the type of a variable, check again with it. Every attempt decides one more.
+bool Checker::tryBody() {
+  resetBody();
+  const syn::FunctionItem* item = instance->item;
   if (function->isKernel) {
     collectBlock(item->body, returnedNames);
     returnedNamesOf(item->body->tail, returnedNames);
@@ -302,6 +327,10 @@ void Checker::checkBody() {
         .label(function->resultRange, "a `" + text(function->resultType) + "` is promised here");
   }
   function->body = body;
+  for (const Variable* variable : defaulted)
+    if (!restart && variable->type->kind == TypeKind::Vec && isError(variable->type->elem))
+      error("E0306", variable->range, "the element type of an empty list cannot be inferred").help("declare it: `let v: Vec<f32> = vec![]`");
+  return !restart;
 }
 
 }  // namespace vortex::lang

@@ -89,7 +89,11 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
     if (!isError(declared))
       declared = letType(stmt, declared, namePattern ? namePattern->name.text : "", isResult);
   }
-  Expr* init = stmt->init ? check(stmt->init, declared) : nullptr;
+  if (auto known = !hasType && namePattern ? inferred.find(namePattern->name.range.begin) : inferred.end(); known != inferred.end())
+    declared = known->second;
+  auto* list = stmt->init && !declared && namePattern ? stmt->init->tryAs<syn::ArrayExpr>() : nullptr;
+  const bool isEmptyVec = list && list->isVec && list->form == syn::ArrayForm::List && list->elems.empty() && !inKernel();
+  Expr* init = isEmptyVec ? make(ExprKind::MakeVec, types.vec(types.error()), stmt->init->range) : stmt->init ? check(stmt->init, declared) : nullptr;
   if (!init) {
     if (!declared) {
       error("E0306", stmt->range, "the type of this variable cannot be inferred").help("declare its type or give it a value");
@@ -114,7 +118,7 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
       }
     } else if (!isError(type)) {
       type = bindLetDims(type, init->type);
-      init = convert(init, type, Site::Let, stmt->type->range, "declared here");
+      init = convert(init, type, Site::Let, stmt->type ? stmt->type->range : stmt->pattern->range, "declared here");
     }
   }
   pendingDims.clear();
@@ -162,19 +166,16 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
   if (init && type->kind == TypeKind::Scalar && isInteger(type->scalar)) {
     if (!variable->isVar)
       variableDims[variable] = dimOf(init);
-    const bool undeclared = !stmt->type && isUntyped(stmt->init);
-    if (undeclared && init->kind == ExprKind::Int && type->isScalar(Scalar::I32)) {
-      if (variable->isVar)
-        provisional[variable] = {init, 0};
-      else
+    if (!variable->isVar && !stmt->type) {
+      if (init->kind == ExprKind::Int && isUntyped(stmt->init) && type->isScalar(Scalar::I32))
         flexible[variable] = {init->intValue, init->intValue};
-    } else if (!variable->isVar && !stmt->type) {
-      if (auto interval = literalInterval(init))
+      else if (auto interval = literalInterval(init))
         flexible[variable] = *interval;
     }
-  } else if (init && stmt->isVar && !stmt->type && init->kind == ExprKind::Float && isUntyped(stmt->init)) {
-    provisional[variable] = {init, 0};
   }
+  const bool isDefault = init && !stmt->type && !inferred.count(variable->range.begin);
+  if (isDefault && ((stmt->isVar && type->kind == TypeKind::Scalar && isUntyped(stmt->init)) || (type->kind == TypeKind::Vec && isError(type->elem))))
+    defaulted.insert(variable);
   Expr* let = make(ExprKind::Let, types.unit(), stmt->range);
   let->variable = variable;
   if (init)
