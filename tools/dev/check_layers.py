@@ -72,7 +72,7 @@ def check_file(layers, root, path):
         if target is None:
             if quote == '"' and not include.startswith("gtest/"):
                 yield f'{path}:{number}: "{include}" names no folder: write the path from src/ or include/'
-        elif not layers.may_include(folder, target, path.stem.endswith("_test")):
+        elif not layers.may_include(folder, target, path.stem.endswith("_test") or path.stem.startswith("test_") or path.parent.name == "testing"):
             yield f"{path}:{number}: {folder} must not include {target}"
 
 

@@ -1,4 +1,4 @@
-#include "c_header.h"
+#include "tools/vortex/c_header.h"
 
 #include "base/check.h"
 #include "base/text.h"

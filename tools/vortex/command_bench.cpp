@@ -1,9 +1,9 @@
 // Times functions and kernels marked @bench. A kernel gets random tensors whose extents --dim gives; a function runs as it is.
 #include "base/text.h"
 #include "host/evaluator.h"
-#include "progress.h"
-#include "session.h"
-#include "settings.h"
+#include "tools/vortex/progress.h"
+#include "tools/vortex/session.h"
+#include "tools/vortex/settings.h"
 
 #include <algorithm>
 #include <chrono>

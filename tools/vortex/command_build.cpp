@@ -1,9 +1,9 @@
 #include "base/file.h"
 #include "base/text.h"
-#include "c_header.h"
-#include "progress.h"
-#include "session.h"
-#include "settings.h"
+#include "tools/vortex/c_header.h"
+#include "tools/vortex/progress.h"
+#include "tools/vortex/session.h"
+#include "tools/vortex/settings.h"
 
 #include <filesystem>
 

@@ -1,8 +1,8 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "lang/syntax/format.h"
-#include "session.h"
-#include "settings.h"
+#include "tools/vortex/session.h"
+#include "tools/vortex/settings.h"
 
 #include <cstdio>
 

@@ -1,5 +1,5 @@
-#include "session.h"
-#include "settings.h"
+#include "tools/vortex/session.h"
+#include "tools/vortex/settings.h"
 
 namespace vortex::tools {
 

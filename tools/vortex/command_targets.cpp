@@ -4,8 +4,8 @@
 #include "pipeline/compiler.h"
 #include "runtime/cpu/cpu_driver.h"
 #include "runtime/null/null_driver.h"
-#include "session.h"
-#include "settings.h"
+#include "tools/vortex/session.h"
+#include "tools/vortex/settings.h"
 
 namespace vortex::tools {
 

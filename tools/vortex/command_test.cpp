@@ -1,7 +1,7 @@
 #include "base/text.h"
-#include "progress.h"
-#include "session.h"
-#include "settings.h"
+#include "tools/vortex/progress.h"
+#include "tools/vortex/session.h"
+#include "tools/vortex/settings.h"
 
 namespace vortex::tools {
 

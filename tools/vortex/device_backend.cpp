@@ -1,4 +1,4 @@
-#include "device_backend.h"
+#include "tools/vortex/device_backend.h"
 
 #include "base/text.h"
 #include "diag/diagnostic.h"

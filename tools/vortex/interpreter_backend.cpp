@@ -1,7 +1,7 @@
-#include "interpreter_backend.h"
+#include "tools/vortex/interpreter_backend.h"
 
 #include "base/text.h"
-#include "device_backend.h"
+#include "tools/vortex/device_backend.h"
 
 #include <cstring>
 #include <unistd.h>

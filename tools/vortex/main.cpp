@@ -1,5 +1,5 @@
 // The vortex command: parses the command line and hands over to one command_*.cpp.
-#include "settings.h"
+#include "tools/vortex/settings.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "tools/vortex/progress.h"
 
 #include <chrono>
 #include <cstdio>

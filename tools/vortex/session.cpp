@@ -1,9 +1,9 @@
-#include "session.h"
+#include "tools/vortex/session.h"
 
 #include "base/text.h"
-#include "device_backend.h"
+#include "tools/vortex/device_backend.h"
 #include "host/evaluator.h"
-#include "interpreter_backend.h"
+#include "tools/vortex/interpreter_backend.h"
 #include "runtime/cpu/cpu_driver.h"
 #include "runtime/null/null_driver.h"
 

@@ -5,7 +5,7 @@
 #include "host/backend.h"
 #include "lang/sema/analyze.h"
 #include "pipeline/compiler.h"
-#include "settings.h"
+#include "tools/vortex/settings.h"
 
 #include <memory>
 #include <string_view>
