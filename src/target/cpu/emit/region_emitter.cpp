@@ -91,7 +91,7 @@ void RegionEmitter::emitLinearWarp(Value *base, Value *mask) {
     ids[axes.empty() ? 0 : axes[0]] = linear;
     return emitWarp(ids[0], ids[1], ids[2], linear, mask);
   }
-  bool xAffine = shape_.id[0].kind != Form::Kind::Varying;
+  bool xAffine = shape_.width == 1 || shape_.id[0].kind != Form::Kind::Varying;
   if (xAffine) { // a warp lies inside one row
     Value *row = ir_.CreateUDiv(base, dims_[0]);
     Value *x = ir_.CreateURem(base, dims_[0]);
