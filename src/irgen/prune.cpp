@@ -61,12 +61,16 @@ struct EraseIdleThreads : mlir::OpRewritePattern<ir::ThreadsOp> {
 
 void prune(mlir::ModuleOp module) {
   mlir::MLIRContext *context = module.getContext();
-  mlir::RewritePatternSet patterns(context);
-  patterns.add<PruneThreads, EraseIdleThreads>(context);
-  ir::simplify(module, std::move(patterns));
+  auto simplify = [&] {
+    mlir::RewritePatternSet patterns(context);
+    patterns.add<PruneThreads, EraseIdleThreads>(context);
+    ir::simplify(module, std::move(patterns));
+  };
+  simplify();
   mlir::IRRewriter rewriter(context);
   mlir::DominanceInfo dominance(module);
   mlir::eliminateCommonSubExpressions(rewriter, dominance, module);
+  simplify(); // results that only dead code used
 }
 
 } // namespace vortex::irgen

@@ -121,7 +121,8 @@ void Emitter::emitReduction(ir::Combine kind, const lang::Function *function, ui
       });
   Value any = below(zero, count);
   Value loaded = b_.create<ir::LoadOp>(at, element, values, zero, any, false);
-  mlir::TypedAttr neutral = function ? mlir::TypedAttr() : ir::neutralElement(kind, element);
+  bool startsAtZero = function || kind == ir::Combine::AddF; // rather than at -0.0
+  mlir::TypedAttr neutral = startsAtZero ? mlir::TypedAttr() : ir::neutralElement(kind, element);
   Value otherwise = neutral ? Value(b_.create<arith::ConstantOp>(at, neutral)) : math_.zero(at, element);
   Value total = b_.create<arith::SelectOp>(at, any, loaded, otherwise);
   b_.create<ir::StoreOp>(at, total, argument(result), zero, Value(), false);
