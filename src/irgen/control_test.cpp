@@ -228,6 +228,31 @@ kernel k(x: Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {
   }
 }
 
+TEST(Control, WritesThroughReferencesAndArraysVaryByThread) {
+  auto x = counting(64), y = counting(64);
+  TestKernel kernel(R"(
+fn add(total: &mut i32, v: i32) { *total += v }
+@launch(grid = [1], block = 64)
+kernel k(x: Tensor<i32, [64]>, y: &mut Tensor<i32, [64]>) {
+  let tile: Tensor<i32, [64]> @shared
+  let t = thread.local_id
+  var total = 0
+  var table = [0, 0, 0]
+  for r in 0..4 {
+    tile[t] = x[t] + r
+    sync_block()
+    add(&mut total, tile[(t + 1) % 64])
+    table[t % 3] += r
+    sync_block()
+  }
+  y[t] = total * 100 + table[0] * 3 + table[1] * 2 + table[2]
+}
+)", {}, "k");
+  kernel.tensor(x, {64}).tensor(y, {64}).run();
+  for (int t = 0; t < 64; ++t)
+    ASSERT_EQ(y[t], ((t + 1) % 64 * 4 + 6) * 100 + 6 * (3 - t % 3));
+}
+
 TEST(Control, ShortCircuitsGuardAccesses) {
   auto x = counting(50), y = counting(50);
   TestKernel kernel(R"(

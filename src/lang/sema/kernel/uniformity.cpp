@@ -238,18 +238,44 @@ private:
     return level;
   }
 
+  /// The variable whose value a place is part of, through fields, array elements and references; null for tensors in memory.
+  const Variable *valueRoot(const Expr &place) const {
+    const Expr *at = &place;
+    while (at) {
+      switch (at->kind) {
+      case ExprKind::Var: {
+        Type type = at->variable->type;
+        if (type->kind != TypeKind::Ref)
+          return type->isTensor() && !type->isValue ? nullptr : at->variable;
+        at = roots_.soleValue(at->variable);
+        break;
+      }
+      case ExprKind::Element: {
+        Type base = at->args[0]->type;
+        while (base->kind == TypeKind::Ref)
+          base = base->elem;
+        if (base->isTensor())
+          return nullptr;
+        at = at->args[0];
+        break;
+      }
+      case ExprKind::Field:
+      case ExprKind::Deref:
+      case ExprKind::Ref: at = at->args[0]; break;
+      default: return nullptr;
+      }
+    }
+    return nullptr;
+  }
+
   Level visitAssign(Expr *expr, Control control) {
     Expr *place = expr->args[0];
     Level value = visit(expr->args[1], control);
     Level indices = visitPlace(place, control);
-    const Expr *target = place;
-    while (target->kind == ExprKind::Field)
-      target = target->args[0];
-    bool memory = target->kind != ExprKind::Var;
     if (report_ && place->kind == ExprKind::Var)
       annotate(place, levels_[place->variable].level, control);
-    if (!memory) {
-      assign(target->variable, value, control, expr->args[1]);
+    if (const Variable *root = valueRoot(*place)) {
+      assign(root, join(value, indices), control, expr->args[1]);
       return Level::Block;
     }
     return join(join(value, indices), control.level);
@@ -341,12 +367,7 @@ private:
     switch (expr.kind) {
     case ExprKind::Dot: return true;
     case ExprKind::Let: return expr.variable->type->isTensor() && expr.variable->type->space == Space::Shared && expr.args.empty();
-    case ExprKind::Assign: {
-      const Expr *target = expr.args[0];
-      while (target->kind == ExprKind::Field)
-        target = target->args[0];
-      return target->kind != ExprKind::Var && level == Level::Block;
-    }
+    case ExprKind::Assign: return !valueRoot(*expr.args[0]) && level == Level::Block;
     case ExprKind::Element: {
       const Variable *root = roots_.rootOf(expr);
       return level == Level::Block && control.level == Level::Block && roots_.isWritten(root);
@@ -367,10 +388,8 @@ private:
     switch (expr.kind) {
     case ExprKind::Let: return levelOf(expr.variable) != Level::Block;
     case ExprKind::Assign: {
-      const Expr *target = expr.args[0];
-      while (target->kind == ExprKind::Field)
-        target = target->args[0];
-      return target->kind == ExprKind::Var && levelOf(target->variable) != Level::Block;
+      const Variable *root = valueRoot(*expr.args[0]);
+      return root && levelOf(root) != Level::Block;
     }
     case ExprKind::Break:
     case ExprKind::Continue:
