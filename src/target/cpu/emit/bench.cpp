@@ -1,4 +1,4 @@
-// Times of compiling and running typical per-thread kernels on one core: cpu_emit_bench [name part]
+// Times of compiling and running typical per-thread kernels on one core: cpu_emit_bench [name part]; with VORTEX_TEST_CPU=<processor> it only compiles
 #include "target/cpu/emit/testing/run_kernel.h"
 
 #include <chrono>
@@ -50,10 +50,16 @@ void report(const char *name, const std::string &text, const std::vector<Arg> &a
     printf("%-18s %s\n", name, kernel.error().c_str());
     return;
   }
-  double seconds = bestSeconds(kernel.prepare(args));
+  double seconds = std::getenv("VORTEX_TEST_CPU") ? 1 : bestSeconds(kernel.prepare(args));
   const auto &t = kernel.times();
   printf("%-18s compile %5.1f ms (emit %.1f, optimise %.1f, code %.1f), run %8.3f ms, %6.2f GB/s\n", name, t.emit + t.optimize + t.codegen,
          t.emit, t.optimize, t.codegen, seconds * 1e3, bytes / seconds * 1e-9);
+}
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  for (size_t at; (at = text.find(from)) != std::string::npos;)
+    text.replace(at, from.size(), to);
+  return text;
 }
 
 const char *kAdd = R"(
@@ -68,6 +74,84 @@ const char *kAdd = R"(
     %v = vx.load %c[%i] guarded : !vx.view<?xf32, global> -> f32
     %s = arith.addf %u, %v : f32
     vx.store %s, %o[%i] guarded : f32, !vx.view<?xf32, global>
+    vx.yield
+  })";
+
+const char *kSilu = R"(
+  %b = vx.block_id x
+  %nx = vx.block_dim x
+  %one = arith.constant 1 : index
+  %f1 = arith.constant 1.0 : f32
+  %base = arith.muli %b, %nx : index
+  vx.threads (%nx, %one, %one) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %i = arith.addi %base, %x : index
+    %w = vx.load %a[%i] guarded : !vx.view<?xTYPE, global> -> TYPE
+    %u = arith.extf %w : TYPE to f32
+    %m = arith.negf %u : f32
+    %e = math.exp %m : f32
+    %d = arith.addf %f1, %e : f32
+    %s = arith.divf %u, %d : f32
+    %t = arith.truncf %s : f32 to TYPE
+    vx.store %t, %o[%i] guarded : TYPE, !vx.view<?xTYPE, global>
+    vx.yield
+  })";
+
+const char *kGather = R"(
+  %b = vx.block_id x
+  %nx = vx.block_dim x
+  %one = arith.constant 1 : index
+  %base = arith.muli %b, %nx : index
+  vx.threads (%nx, %one, %one) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %i = arith.addi %base, %x : index
+    %w = vx.load %a[%i] guarded : !vx.view<?xi32, global> -> i32
+    %k = arith.index_cast %w : i32 to index
+    %v = vx.load %t[%k] guarded : !vx.view<?xi32, global> -> i32
+    vx.store %v, %o[%i] guarded : i32, !vx.view<?xi32, global>
+    vx.yield
+  })";
+
+// Five-point stencil; the border is copied.
+const char *kJacobi = R"(
+  %nx = vx.block_dim x
+  %ny = vx.block_dim y
+  %c1 = arith.constant 1 : index
+  %q = arith.constant 0.25 : f32
+  %bx = vx.block_id x
+  %by = vx.block_id y
+  %x0 = arith.muli %bx, %nx : index
+  %y0 = arith.muli %by, %ny : index
+  %rows = vx.dim %a, 0 : !vx.view<?x?xf32, global>
+  %columns = vx.dim %a, 1 : !vx.view<?x?xf32, global>
+  %lastRow = arith.subi %rows, %c1 : index
+  %lastColumn = arith.subi %columns, %c1 : index
+  vx.threads (%nx, %ny, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %j = arith.addi %x0, %x : index
+    %i = arith.addi %y0, %y : index
+    %t0 = arith.cmpi ugt, %i, %c1 : index
+    %t1 = arith.cmpi ult, %i, %lastRow : index
+    %t2 = arith.cmpi uge, %j, %c1 : index
+    %t3 = arith.cmpi ult, %j, %lastColumn : index
+    %t4 = arith.andi %t0, %t1 : i1
+    %t5 = arith.andi %t2, %t3 : i1
+    %t = arith.andi %t4, %t5 : i1
+    scf.if %t {
+      %im = arith.subi %i, %c1 : index
+      %ip = arith.addi %i, %c1 : index
+      %jm = arith.subi %j, %c1 : index
+      %jp = arith.addi %j, %c1 : index
+      %v0 = vx.load %a[%im, %j] guarded : !vx.view<?x?xf32, global> -> f32
+      %v1 = vx.load %a[%ip, %j] guarded : !vx.view<?x?xf32, global> -> f32
+      %v2 = vx.load %a[%i, %jm] guarded : !vx.view<?x?xf32, global> -> f32
+      %v3 = vx.load %a[%i, %jp] guarded : !vx.view<?x?xf32, global> -> f32
+      %s0 = arith.addf %v0, %v1 : f32
+      %s1 = arith.addf %v2, %v3 : f32
+      %s2 = arith.addf %s0, %s1 : f32
+      %s3 = arith.mulf %s2, %q : f32
+      vx.store %s3, %o[%i, %j] guarded : f32, !vx.view<?x?xf32, global>
+    }
     vx.yield
   })";
 
@@ -187,12 +271,6 @@ const char *kHistogram = R"(
     vx.yield
   })";
 
-std::string replaced(std::string text, const std::string &from, const std::string &to) {
-  for (size_t at; (at = text.find(from)) != std::string::npos;)
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 const char *kMatmul = R"(
   %nx = vx.block_dim x
   %ny = vx.block_dim y
@@ -216,6 +294,57 @@ const char *kMatmul = R"(
       scf.yield %q : f32
     }
     vx.store %s, %o[%r, %c] guarded : f32, !vx.view<?x?xf32, global>
+    vx.yield
+  })";
+
+// Hillis-Steele prefix sum of each block, values in "registers" across the barriers.
+const char *kScan = R"(
+  %nx = vx.block_dim x
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %f0 = arith.constant 0.0 : f32
+  %bid = vx.block_id x
+  %base = arith.muli %bid, %nx : index
+  %tmp = vx.alloc "tmp" : !vx.view<256xf32, shared>
+  %v0 = vx.threads (%nx, %c1, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %i = arith.addi %base, %x : index
+    %v = vx.load %a[%i] guarded : !vx.view<?xf32, global> -> f32
+    vx.yield %v : f32
+  } : tensor<?xf32>
+  %end:2 = scf.while (%s = %c1, %v = %v0) : (index, tensor<?xf32>) -> (index, tensor<?xf32>) {
+    %go = arith.cmpi ult, %s, %nx : index
+    scf.condition(%go) %s, %v : index, tensor<?xf32>
+  } do {
+  ^bb0(%s: index, %v: tensor<?xf32>):
+    vx.threads (%nx, %c1, %c1) ins(%v : tensor<?xf32>) {
+    ^bb0(%x: index, %y: index, %z: index, %l: index, %u: f32):
+      vx.store %u, %tmp[%x] : f32, !vx.view<256xf32, shared>
+      vx.yield
+    }
+    vx.barrier
+    %w = vx.threads (%nx, %c1, %c1) ins(%v : tensor<?xf32>) {
+    ^bb0(%x: index, %y: index, %z: index, %l: index, %u: f32):
+      %has = arith.cmpi uge, %x, %s : index
+      %r = scf.if %has -> f32 {
+        %j = arith.subi %x, %s : index
+        %o2 = vx.load %tmp[%j] guarded : !vx.view<256xf32, shared> -> f32
+        %q = arith.addf %u, %o2 : f32
+        scf.yield %q : f32
+      } else {
+        scf.yield %u : f32
+      }
+      vx.yield %r : f32
+    } : tensor<?xf32>
+    vx.barrier
+    %s2 = arith.muli %s, %c2 : index
+    scf.yield %s2, %w : index, tensor<?xf32>
+  }
+  vx.threads (%nx, %c1, %c1) ins(%end#1 : tensor<?xf32>) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index, %u: f32):
+    %i = arith.addi %base, %x : index
+    vx.store %u, %o[%i] guarded : f32, !vx.view<?xf32, global>
     vx.yield
   })";
 
@@ -297,6 +426,18 @@ int main(int argc, char **argv) {
   for (size_t n : {size_t(8) << 10, size_t(16) << 20}) {
     std::vector<float> a(n, 1.f), c(n, 2.f), out(n);
     report("add", module(vectors, "dim(2,0) 256 ceildiv;1;1", "256;1;1", kAdd), {Arg::tensor(a), Arg::tensor(c), Arg::tensor(out)}, 12.0 * n);
+    for (auto [type, bytes] : {std::pair("bf16", 2), {"f16", 2}}) {
+      std::string view = std::string("!vx.view<?x") + type + ", global>";
+      report((std::string("silu_") + type).c_str(), module("%a: " + view + ", %o: " + view, "dim(1,0) 256 ceildiv;1;1", "256;1;1", replaced(kSilu, "TYPE", type)),
+             {Arg::tensor(a), Arg::tensor(out)}, 2.0 * bytes * n);
+    }
+    std::vector<int32_t> table(4096), indices(n), picked(n);
+    for (size_t i = 0; i < n; ++i)
+      indices[i] = (i * 2654435761u >> 8) % 4096;
+    report("gather", module("%a: !vx.view<?xi32, global>, %t: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "dim(2,0) 256 ceildiv;1;1", "256;1;1", kGather),
+           {Arg::tensor(indices), Arg::tensor(table), Arg::tensor(picked)}, 12.0 * n);
+    report("block_scan", module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0) 256 ceildiv;1;1", "256;1;1", kScan),
+           {Arg::tensor(a), Arg::tensor(out)}, 8.0 * n);
     std::vector<float> sums(n / 256);
     report("tree_reduction", module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0);1;1", "256;1;1", kReduce),
            {Arg::tensor(a), Arg::tensor(sums)}, 4.0 * n);
@@ -308,6 +449,11 @@ int main(int argc, char **argv) {
                     std::string("dim(0,1) ") + size + " ceildiv;dim(0,0) " + size + " ceildiv;1", std::string(size) + ";" + size + ";1",
                     replaced(kTranspose, "TILE", tile)),
              {Arg::strided(a.data, {n, n}, {n, 1}), Arg::strided(out.data, {n, n}, {n, 1})}, 8.0 * n * n);
+  }
+  for (int64_t n : {512, 4096}) {
+    Pages<float> a(n * n), out(n * n);
+    report("jacobi", module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>", "dim(0,1) 32 ceildiv;dim(0,0) 8 ceildiv;1", "32;8;1", kJacobi),
+           {Arg::strided(a.data, {n, n}, {n, 1}), Arg::strided(out.data, {n, n}, {n, 1})}, 8.0 * n * n);
   }
   {
     size_t n = 16 << 20;

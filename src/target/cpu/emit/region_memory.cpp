@@ -137,10 +137,12 @@ Value *RegionEmitter::activeLanes(const Access &access) {
   return lanes;
 }
 
-/// A scalar condition under which bounds and the op's mask hold in all lanes; null where that takes more than a few scalar operations, or
-/// where there is nothing to prove.
+/// A scalar condition under which bounds and the op's mask hold in all lanes; null where that takes more than a few scalar operations,
+/// where there is nothing to prove, or where lanes are masked anyhow.
 Value *RegionEmitter::proveAll(const Access &access) {
   Value *proof = nullptr;
+  if (mask_)
+    return nullptr;
   for (const auto &[index, extent] : access.bounds) {
     Value *all = index.isUniform() && extent.isUniform() ? ir_.CreateICmpULT(index.value, extent.value)
                                                          : math_.provesAll(llvm::CmpInst::ICMP_ULT, index, extent);
@@ -210,7 +212,7 @@ Lane RegionEmitter::load(const Access &access) {
   }
   if (Value *proof = proveAll(access)) {
     Values loaded = emit::emitIf(
-        ir_, proof, [&] { return Values{loadLanes(access, mask_)}; },
+        ir_, proof, [&] { return Values{loadLanes(access, nullptr)}; },
         [&] {
           auto range = insideRange(access);
           return Values{range ? loadRange(access, *range) : loadLanes(access, activeLanes(access))};
@@ -286,7 +288,7 @@ void RegionEmitter::store(const Access &access, const Lane &value) {
   emit::emitIf(
       ir_, proof,
       [&] {
-        storeLanes(access, lanes, mask_);
+        storeLanes(access, lanes, nullptr);
         return Values{};
       },
       [&] {
