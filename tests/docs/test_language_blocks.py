@@ -17,7 +17,7 @@ def blocks():
             yield pytest.param(match[2].split(), match[3], id=f"{page.relative_to(ROOT)}:{line}")
 
 
-@pytest.mark.parametrize("mark, text", blocks())
+@pytest.mark.parametrize("mark, text", list(blocks()))
 def test_block_does_what_its_mark_says(vortex, device, tmp_path, mark, text):
     path = tmp_path / "block.vx"
     path.write_text(text if mark[:1] != ["fragment"] else "fn fragment() {\n" + text + "}\n")

@@ -14,7 +14,7 @@ def fails(vortex, device, tmp_path):
         before.update(tmp_path.iterdir())
         done = vortex("run", f"examples/{name}.vx", "--device", device, "--", *arguments, *(tmp_path / out for out in outputs), status=1)
         assert re.search(r"^error\[E\d{4}\]: ", done.stderr, re.M), done.stderr
-        assert re.search(r"--> examples/|--> std/", done.stderr), done.stderr
+        assert re.search(r"--> \S*\b(examples|std)/", done.stderr), done.stderr
         # No output and nothing half-written beside it.
         assert {path for path in tmp_path.iterdir() if path.name != "cache"} == before
         return done.stderr

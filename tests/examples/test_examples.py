@@ -219,4 +219,4 @@ def test_warp(example, rng, length):
 
 
 def test_calculator(vortex, backend):
-    assert "calculator: 14 " in vortex("run", "examples/calculator.vx", "--device", backend, "--", "3", "4", "+", "2", "*").stdout
+    assert "calculator: 14.0 " in vortex("run", "examples/calculator.vx", "--device", backend, "--", "3", "4", "+", "2", "*").stdout
