@@ -68,6 +68,8 @@ Expr* Checker::callClosure(const syn::CallExpr* call, Expr* callee) {
 
 Expr* Checker::callSymbol(const Symbol& symbol, const syn::CallExpr* call, const syn::Name& name, bool hasGenerics,
                           syn::List<syn::GenericArg> args, Type expected, const LaunchSpec* launch) {
+  if (symbol.kind == SymbolKind::Missing)
+    return failedCall(call);
   if (symbol.kind != SymbolKind::Function) {
     auto builder = error("E0328", name.range, base::concat("`", name.text, "` is not a function"));
     if (symbol.kind == SymbolKind::Struct)

@@ -163,7 +163,7 @@ Expr* Checker::checkLoop(const syn::LoopExpr* expr, Type expected) {
 }
 
 Expr* Checker::checkBreak(const syn::BreakExpr* expr) {
-  if (loops.size() <= returns.back().loopDepth) {
+  if (loops.size() <= (returns.empty() ? 0 : returns.back().loopDepth)) {
     error("E0323", expr->range, "`break` is only possible inside a loop");
     return errorExpr(expr->range);
   }
@@ -191,7 +191,7 @@ Expr* Checker::checkBreak(const syn::BreakExpr* expr) {
 }
 
 Expr* Checker::checkContinue(const syn::ContinueExpr* expr) {
-  if (loops.size() <= returns.back().loopDepth) {
+  if (loops.size() <= (returns.empty() ? 0 : returns.back().loopDepth)) {
     error("E0323", expr->range, "`continue` is only possible inside a loop");
     return errorExpr(expr->range);
   }

@@ -14,6 +14,8 @@ Expr* Checker::callMember(const syn::CallExpr* call, const syn::MemberExpr* call
     return callSymbol(*symbol, call, callee->name, callee->hasGenericArgs, callee->genericArgs, expected);
   }
   if (const Symbol* base = findSymbol(callee->base)) {
+    if (base->kind == SymbolKind::Missing)
+      return failedCall(call);
     if (base->kind == SymbolKind::Module) {
       unknownInModule(*base, callee->name);
       return failedCall(call);

@@ -160,7 +160,7 @@ void Session::resolveImport(const PendingImport& pending) {
     return bind(pending.scope, name, Symbol{SymbolKind::Module, nullptr, module, name.range, item->isPublic});
   }
   if (sink().errorCount() != errorsBefore)
-    return;
+    return bindMissing(item, pending.scope);
   // `import a.f` may name the item f of module a.
   if (!item->hasNames && item->path.size() > 1) {
     std::vector<std::string> ignored;
@@ -170,9 +170,19 @@ void Session::resolveImport(const PendingImport& pending) {
         return bind(pending.scope, name, found->second);
       }
   }
+  bindMissing(item, pending.scope);
   SourceRange range = source::join(item->path.front().range, item->path.back().range);
   sink().error("E0203", range, base::concat("module `", sources.text(range), "` is not found"))
       .help("looked for " + base::join(tried, ", "));
+}
+
+/// After a failed import its names exist, but mean nothing.
+void Session::bindMissing(const syn::ImportItem* item, ItemScope* into) {
+  const auto add = [&](const syn::Name& name) { bind(into, name, Symbol{SymbolKind::Missing, nullptr, into, name.range, false}); };
+  if (!item->hasNames)
+    add(item->alias.isPresent() ? item->alias : item->path.back());
+  for (const syn::ImportName& entry : item->names)
+    add(entry.alias.isPresent() ? entry.alias : entry.name);
 }
 
 void Session::importNames(const syn::ImportItem* item, ItemScope* into, ItemScope* module) {
@@ -183,12 +193,14 @@ void Session::importNames(const syn::ImportItem* item, ItemScope* into, ItemScop
       auto builder = sink().error("E0204", entry.name.range, base::concat("`", entry.name.text, "` is not in ", moduleText));
       if (std::string close = nearest(entry.name.text, exportedNames(module)); !close.empty())
         builder.help("did you mean `" + close + "`?");
+      bind(into, entry.alias.isPresent() ? entry.alias : entry.name, Symbol{SymbolKind::Missing, nullptr, into, entry.name.range, false});
       continue;
     }
     if (!found->second.isPublic && found->second.scope == module) {
       sink().error("E0205", entry.name.range, base::concat("`", entry.name.text, "` is not public"))
           .primary("used here")
           .label(found->second.nameRange, "defined here without `pub`");
+      bind(into, entry.alias.isPresent() ? entry.alias : entry.name, Symbol{SymbolKind::Missing, nullptr, into, entry.name.range, false});
       continue;
     }
     Symbol symbol = found->second;

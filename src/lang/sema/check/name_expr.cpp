@@ -83,6 +83,8 @@ Expr* Checker::checkName(const syn::NameExpr* expr, Type expected) {
   if (const Symbol* symbol = items->find(name.text)) {
     if (symbol->kind == SymbolKind::Const)
       return constUse(*symbol, expr->range, expected);
+    if (symbol->kind == SymbolKind::Missing)
+      return errorExpr(expr->range);
     if (symbol->kind == SymbolKind::Function)
       error("E0328", expr->range, base::concat("`", name.text, "` is a function; call it: `", name.text, "(…)`")).help("to pass it on, write a closure: `|x| " + std::string(name.text) + "(x)`");
     else
@@ -202,6 +204,8 @@ Expr* Checker::checkMember(const syn::MemberExpr* expr, Type) {
     error("E0328", expr->range, base::concat("`", session.sources.text(expr->range), "` is not a value"));
     return errorExpr(expr->range);
   }
+  if (const Symbol* base = findSymbol(expr->base); base && base->kind == SymbolKind::Missing)
+    return errorExpr(expr->range);
   if (const Symbol* base = findSymbol(expr->base); base && base->kind == SymbolKind::Module) {
     unknownInModule(*base, expr->name);
     return errorExpr(expr->range);

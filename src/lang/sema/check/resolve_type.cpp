@@ -154,6 +154,8 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
       return selfType;
   }
   const Symbol* symbol = items->find(type->path.front().text);
+  if (symbol && symbol->kind == SymbolKind::Missing)
+    return types.error();
   for (size_t i = 1; symbol && i < type->path.size(); ++i) {
     if (symbol->kind != SymbolKind::Module)
       return symbol = nullptr, types.error();

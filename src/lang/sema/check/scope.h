@@ -18,7 +18,8 @@ using source::SourceRange;
 
 struct ItemScope;
 
-enum class SymbolKind : uint8_t { Function, Struct, Enum, Trait, Alias, Const, Module };
+/// Missing: an import that failed; its uses stay silent.
+enum class SymbolKind : uint8_t { Function, Struct, Enum, Trait, Alias, Const, Module, Missing };
 
 /// One name of an item scope. Imports copy the symbol they name.
 struct Symbol {

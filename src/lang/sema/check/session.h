@@ -108,6 +108,7 @@ private:
   void declareItems(const std::vector<const syn::Item*>& items, ItemScope* scope);
   void declare(const syn::Item* item, ItemScope* scope);
   void resolveImport(const PendingImport& pending);
+  void bindMissing(const syn::ImportItem* item, ItemScope* into);
   void importNames(const syn::ImportItem* item, ItemScope* into, ItemScope* module);
   ItemScope* findModule(const syn::ImportItem* item, size_t length, ItemScope* from, std::vector<std::string>& tried);
   void bind(ItemScope* scope, const syn::Name& name, Symbol symbol);

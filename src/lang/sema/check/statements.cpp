@@ -277,7 +277,11 @@ Expr* Checker::storeConvert(Expr* value, Type to, SourceRange because, std::stri
 }
 
 Expr* Checker::checkReturn(const syn::ReturnExpr* expr) {
-  ReturnTarget& target = returns.back();
+  if (returns.empty()) {
+    error("E0323", expr->range, "`return` is only possible inside a function");
+    return errorExpr(expr->range);
+  }
+  const ReturnTarget target = returns.back();
   Expr* out = make(ExprKind::Return, types.never(), expr->range);
   if (!target.result) {  // a closure without a declared result
     Expr* value = expr->value ? check(expr->value) : nullptr;
