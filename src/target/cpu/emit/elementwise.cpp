@@ -38,22 +38,9 @@ struct Lowering {
     llvm::Type *scalar = value->getType()->getScalarType();
     if (type.isF64())
       return scalar->isDoubleTy() ? value : ir.CreateFPExt(value, llvmType(type));
-    if (scalar->isDoubleTy())
-      value = type.isF32() ? ir.CreateFPTrunc(value, value->getType()->getWithNewType(ir.getFloatTy())) : truncToOdd(value);
-    auto format = narrowFormat(type);
-    return format ? math::emitNarrow(ir, features, *format, value) : value;
-  }
-  /// f64 → f32 rounded to odd, so that a second rounding to a narrower type is correct.
-  Value *truncToOdd(Value *value) {
-    Value *near = ir.CreateFPTrunc(value, value->getType()->getWithNewType(ir.getFloatTy()));
-    llvm::Type *bitsType = near->getType()->getWithNewType(ir.getInt32Ty());
-    Value *back = ir.CreateFPExt(near, value->getType());
-    Value *away = ir.CreateFCmpOGT(ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
-                                   ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value));
-    Value *bits = ir.CreateBitCast(near, bitsType);
-    bits = ir.CreateSub(bits, ir.CreateZExt(away, bitsType));
-    bits = ir.CreateOr(bits, ir.CreateZExt(ir.CreateFCmpONE(back, value), bitsType));
-    return ir.CreateBitCast(bits, near->getType());
+    if (auto format = narrowFormat(type))
+      return math::emitNarrow(ir, features, *format, value);
+    return scalar->isDoubleTy() ? ir.CreateFPTrunc(value, llvmType(type)) : value;
   }
 
   Value *unary(Unary function) { return narrow(math::emitUnary(ir, features, function, wide(0)), resultType()); }
