@@ -103,7 +103,7 @@ void Emitter::emitMemory(mlir::Operation *op) {
       fail(op, "an atomic on elements that are not 32 or 64 bits wide");
     return element;
   };
-  auto isolated = [&] { return state.error.empty(); };
+  auto supported = [&] { return state.error.empty(); };
   llvm::TypeSwitch<mlir::Operation *>(op)
       .Case([&](ir::LoadOp load) {
         Element element = elementFor(load);
@@ -116,7 +116,7 @@ void Emitter::emitMemory(mlir::Operation *op) {
       })
       .Case([&](ir::AtomicRmwOp atomic) {
         Element element = elementFor(atomic);
-        if (isolated())
+        if (supported())
           setScalar(atomic, whereAccessed(*this, element, [&] {
                       return emitAtomicRmw(ir, atomic.getKind(), element.view.elementType, element.pointer, scalar(atomic.getValue()),
                                            atomic.getOrder(), element.view.blockPrivate);
@@ -124,7 +124,7 @@ void Emitter::emitMemory(mlir::Operation *op) {
       })
       .Case([&](ir::AtomicCasOp atomic) {
         Element element = elementFor(atomic);
-        if (isolated())
+        if (supported())
           setScalar(atomic, whereAccessed(*this, element, [&] {
                       return emitAtomicCas(ir, element.view.elementType, element.pointer, scalar(atomic.getExpected()),
                                            scalar(atomic.getDesired()), atomic.getOrder(), element.view.blockPrivate);
@@ -132,7 +132,7 @@ void Emitter::emitMemory(mlir::Operation *op) {
       })
       .Case([&](ir::AtomicLoadOp atomic) {
         Element element = elementFor(atomic);
-        if (isolated())
+        if (supported())
           setScalar(atomic, whereAccessed(*this, element, [&] {
                       return emitAtomicLoad(ir, element.view.elementType, element.pointer, atomic.getOrder(), element.view.blockPrivate);
                     }));
@@ -143,7 +143,7 @@ void Emitter::emitMemory(mlir::Operation *op) {
           emitAtomicStore(ir, element.view.elementType, scalar(atomic.getValue()), element.pointer, atomic.getOrder(),
                           element.view.blockPrivate);
         };
-        if (isolated())
+        if (supported())
           element.condition ? emitIf(ir, element.condition, once) : once();
       });
 }

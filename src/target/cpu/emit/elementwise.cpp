@@ -281,7 +281,14 @@ llvm::FastMathFlags fastMathFlags(mlir::Operation *op) {
   return flags;
 }
 
+bool isSupportedType(mlir::Type type) {
+  type = mlir::getElementTypeOrSelf(type);
+  return !mlir::isa<mlir::FloatType>(type) || type.isF32() || type.isF64() || narrowFormat(type);
+}
+
 Value *Lowering::emit() {
+  if (!llvm::all_of(op->getOperandTypes(), isSupportedType) || !isSupportedType(op->getResult(0).getType()))
+    return nullptr;
   llvm::IRBuilder<>::FastMathFlagGuard guard(ir);
   ir.setFastMathFlags(fastMathFlags(op));
   if (Value *value = emitIntegers())

@@ -14,7 +14,7 @@ std::optional<math::Narrow> narrowFormat(mlir::Type type) {
     return math::Narrow::F16;
   if (type.isBF16())
     return math::Narrow::BF16;
-  if (type.isFloat8E4M3FN() || type.isFloat8E4M3())
+  if (type.isFloat8E4M3FN())
     return math::Narrow::F8E4M3;
   if (type.isFloat8E5M2())
     return math::Narrow::F8E5M2;
