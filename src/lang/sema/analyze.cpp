@@ -98,6 +98,8 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   auto program = std::make_unique<Program>();
   Session session(*program, sources, sink, options);
   ItemScope* scope = session.loadRoot(root);
+  if (sink.hasErrors())
+    return program;  // a file that does not parse would only cascade
   checkTypes(session, scope);
   checkMain(session, *program, scope);
   session.checkQueuedBodies();

@@ -119,11 +119,11 @@ private:
     if (!expr || !ok_)
       return;
     if (expr->kind == ExprKind::Launch)
-      return fail("E0455", *expr, "a kernel cannot launch a kernel", "launched inside `" + kernel_.name + "`");
+      return fail("E0408", *expr, "a kernel cannot launch a kernel", "launched inside `" + kernel_.name + "`");
     if (expr->kind == ExprKind::Closure || expr->kind == ExprKind::CallClosure)
-      return fail("E0456", *expr, "closures exist only in host code", "inside kernel `" + kernel_.name + "`");
+      return fail("E0407", *expr, "closures exist only in host code", "inside kernel `" + kernel_.name + "`");
     if (expr->kind == ExprKind::Builtin && isHostOnly(expr->builtin))
-      return fail("E0456", *expr, "`" + std::string(spelling(expr->builtin)) + "` can only be called on the host",
+      return fail("E0407", *expr, "`" + std::string(spelling(expr->builtin)) + "` can only be called on the host",
                   "inside kernel `" + kernel_.name + "`");
     for (Expr *arg : expr->args)
       visit(arg);

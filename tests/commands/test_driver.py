@@ -1,0 +1,175 @@
+"""The commands of the driver other than `run` on good programs: files they write, reports, exit statuses, bad command lines."""
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+KERNELS = """
+kernel scale(data: &Tensor<f32, [N]>, factor: f32) -> Tensor<f32, [N]> {
+    return data * factor
+}
+
+@launch(block = 64)
+kernel shift(data: &mut Tensor<i32, [N]>, by: i32) {
+    data[thread.global_id] += by
+}
+
+kernel row_sums(x: &Tensor<f32, [M, N]>) -> Tensor<f32, [M]> {
+    return sum(x, dim = 1)
+}
+
+@test
+fn three_is_odd() {
+    assert(3 % 2 == 1)
+}
+
+@test
+fn two_is_odd() {
+    assert(2 % 2 == 1, "two is even")
+}
+
+@bench
+fn host_work() {
+    var total = 0
+    for i in 0..1000 { total += i }
+}
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path):
+    path = tmp_path / "kernels.vx"
+    path.write_text(KERNELS)
+    return path
+
+
+def failure(done, name):
+    assert f"error[{name}]" in done.stderr, done.stdout + done.stderr
+
+
+def test_build_writes_an_object_a_header_and_an_artifact_that_c_can_call(vortex, kernels, tmp_path):
+    done = vortex("build", kernels, "-o", tmp_path / "out")
+    assert "scale:" in done.stdout and "Target:" in done.stdout
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == sorted(f"kernels.{kernel}.{end}" for kernel in ("scale", "shift", "row_sums") for end in ("o", "h", "vxk"))
+    n, rows = 1003, 17
+    x = np.random.default_rng().standard_normal(n * rows).astype(np.float32)
+    x.tofile(tmp_path / "x.bin")
+    (tmp_path / "main.c").write_text(f"""
+#include "out/kernels.scale.h"
+#include "out/kernels.shift.h"
+#include "out/kernels.row_sums.h"
+#include <stdio.h>
+static float x[{n * rows}], y[{n * rows}], sums[{rows}];
+static int32_t k[100];
+int main(void) {{
+  FILE *f = fopen("x.bin", "rb");
+  if (fread(x, 4, {n * rows}, f) != {n * rows}) return 9;
+  if (scale_result0_extent0(x, {n * rows}, 3.0f) != {n * rows}) return 8;
+  if (scale(x, {n * rows}, 3.0f, y)) return 7;
+  if (shift(k, 100, 5)) return 6;
+  for (int i = 0; i < 100; ++i) if (k[i] != 5) return 5;
+  if (row_sums(x, {rows}, {n}, sums)) return 4;
+  f = fopen("y.bin", "wb"); fwrite(y, 4, {n * rows}, f); fclose(f);
+  f = fopen("s.bin", "wb"); fwrite(sums, 4, {rows}, f); fclose(f);
+  return 0;
+}}
+""")
+    compiler = shutil.which("clang-19") or shutil.which("cc")
+    objects = [f"out/kernels.{kernel}.o" for kernel in ("scale", "shift", "row_sums")]
+    subprocess.run([compiler, "-O1", "-Wall", "-Werror", "main.c", *objects, "-lm", "-o", "main"], cwd=tmp_path, check=True)
+    subprocess.run(["./main"], cwd=tmp_path, check=True)
+    assert np.array_equal(np.fromfile(tmp_path / "y.bin", np.float32), x * np.float32(3))
+    exact = x.astype(np.float64).reshape(rows, n).sum(1)
+    assert np.allclose(np.fromfile(tmp_path / "s.bin", np.float32), exact, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("emit, expected", [("vx", "whole_tensor"), ("ir", "vx.block_id"), ("llvm", "define"), ("asm", ".text")])
+def test_build_prints_each_level(vortex, kernels, tmp_path, emit, expected):
+    done = vortex("build", kernels, "--kernel", "scale", f"--emit={emit}", "-o", tmp_path / "unused")
+    assert expected in done.stdout
+    assert not list(tmp_path.glob("unused/*"))
+
+
+def test_build_reports_json(vortex, kernels, tmp_path):
+    report = json.loads(vortex("build", kernels, "--json", "-o", tmp_path / "out").stdout)
+    assert [entry["kernel"] for entry in report] == ["scale", "shift", "row_sums"]
+
+
+def test_build_into_a_folder_that_cannot_be_written_leaves_nothing(vortex, kernels, tmp_path):
+    (tmp_path / "file").write_text("")
+    failure(vortex("build", kernels, "-o", tmp_path / "file" / "out", status=1), "E0801")
+
+
+def test_build_wants_a_value_for_a_shared_tensors_dimension(vortex, tmp_path):
+    path = tmp_path / "k.vx"
+    path.write_text("@launch(grid = [1], block = 32)\nkernel k(d: &mut Tensor<f32, [N]>) {\n    let t: Tensor<f32, [N]> @shared\n"
+                    "    t[thread.local_id] = 1.0\n    sync_block()\n    d[thread.local_id] = t[thread.local_id]\n}\n")
+    failure(vortex("build", path, "-o", tmp_path / "out", status=1), "E0805")
+    vortex("build", path, "--dim", "N=32", "-o", tmp_path / "out")
+
+
+def test_wrong_names_are_refused(vortex, kernels, tmp_path):
+    failure(vortex("build", kernels, "--target", "sm_1", status=1), "E0806")
+    failure(vortex("build", kernels, "--kernel", "nothing", status=1), "E0807")
+    failure(vortex("run", tmp_path / "missing.vx", status=1), "E0801")
+    failure(vortex("run", kernels, status=1), "E0803")
+    failure(vortex("explain", "E9999", status=1), "E0804")
+    empty = tmp_path / "empty.vx"
+    empty.write_text("fn main() {}\n")
+    failure(vortex("run", empty, "--device", "warp9", status=1), "E0802")
+    failure(vortex("bench", empty, status=1), "E0808")
+    assert vortex("run", status=2).stderr
+    assert vortex("frobnicate", status=2).stderr
+
+
+def test_test_counts_and_shows_failures(vortex, kernels):
+    done = vortex("test", kernels, status=1)
+    assert done.stdout.splitlines()[-1] == "1 passed, 1 failed"
+    assert "test three_is_odd ... ok" in done.stdout and "two is even" in done.stderr
+    assert vortex("test", kernels, "--filter", "three").stdout.splitlines()[-1] == "1 passed, 0 failed"
+
+
+def test_bench_prints_a_median(vortex, kernels):
+    assert "host_work: median" in vortex("bench", kernels, "--samples", "3").stdout
+
+
+def test_check_as_json_has_positions(vortex, tmp_path):
+    path = tmp_path / "wrong.vx"
+    path.write_text("fn main() {\n    print(unknown)\n}\n")
+    done = vortex("check", path, "--json", status=1)
+    label = json.loads(done.stderr)[0]["labels"][0]
+    assert (label["line"], label["column"]) == (2, 11)
+
+
+def test_fmt_is_idempotent_and_check_lists_files(vortex, tmp_path):
+    path = tmp_path / "ugly.vx"
+    path.write_text("fn main(){\nlet x=1+2\n      print( x )\n}\n")
+    assert str(path) in vortex("fmt", "--check", path, status=1).stdout
+    vortex("fmt", path)
+    once = path.read_text()
+    vortex("fmt", path)
+    assert path.read_text() == once
+    vortex("fmt", "--check", path)
+
+
+def test_dumps_times_and_reproducers(vortex, tmp_path, root):
+    done = vortex("run", root / "examples/saxpy.vx", "--dump-after=irgen,assembly", "--time", f"--repro={tmp_path / 'k.mlir'}")
+    assert "after irgen" in done.stderr and "vx.kernel" in done.stderr and "after assembly" in done.stderr and "total" in done.stderr
+    assert "vx.entry" in (tmp_path / "k.mlir").read_text()
+
+
+def test_targets_info_and_explain_print(vortex):
+    assert "cpu" in vortex("targets").stdout
+    assert json.loads(vortex("targets", "--json").stdout)
+    assert "irgen" in vortex("info").stdout
+    assert "E0450" in vortex("explain", "E0450").stdout
+
+
+def test_a_full_disk_for_the_cache_is_a_warning(vortex, root, tmp_path):
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where the cache folder should be")
+    done = vortex("run", root / "examples/saxpy.vx", env={"VORTEX_CACHE_DIR": str(blocked / "cache")})
+    assert "correct" in done.stdout and "warning" in done.stderr
