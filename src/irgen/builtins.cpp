@@ -190,7 +190,7 @@ Flat Emitter::evalAssert(const Expr &expr) {
     }
   if (region_ && inThreads_)
     region_->hasOutput = true;
-  b_.create<ir::AssertOp>(at, condition, message, "E0700");
+  b_.create<ir::AssertOp>(at, condition, message, "E0704");
   return {};
 }
 

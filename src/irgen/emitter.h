@@ -180,6 +180,7 @@ private:
   Place place(const Expr &expr);
   Place elementPlace(const Expr &expr);
   Value evalView(const Expr &expr);
+  Value evalArrayWindow(const Expr &expr);
   Value evalSlice(const Expr &expr);
   void restrictToDomain(const Expr &element, Place &place);
   Value loadElement(Location loc, const Place &place);

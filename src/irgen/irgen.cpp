@@ -94,6 +94,7 @@ public:
     if (context_.failed)
       return {};
     prune(*module_);
+    keepEmptyKernels();
     VORTEX_CHECK(mlir::succeeded(mlir::verify(*module_)), "the generated module of `%s` is not valid", kernel_.name.c_str());
     return std::move(module_);
   }
@@ -234,6 +235,19 @@ private:
     }
   }
 
+  /// A whole-tensor kernel that does nothing would be scheduled into no phase at all: a launch needs one.
+  void keepEmptyKernels() {
+    for (ir::KernelOp kernel : module_->getOps<ir::KernelOp>()) {
+      if (!kernel.getWholeTensor() || !llvm::hasSingleElement(kernel.getBody().front()))
+        continue;
+      ir::SizeAttr one = entry_.constant(1);
+      auto ones = mlir::ArrayAttr::get(types_.context(), {one, one, one});
+      kernel.setWholeTensor(false);
+      kernel.setGridAttr(ones);
+      kernel.setBlockAttr(ones);
+    }
+  }
+
   /// end - begin, not negative; null where no launch can tell.
   ir::SizeAttr loopExtent(const Expr &loop) const {
     ir::SizeAttr begin = entry_.size(*loop.args[0]->args[0]), end = entry_.size(*loop.args[0]->args[1]);
@@ -287,10 +301,33 @@ private:
 
 } // namespace
 
+/// Tensors of anything but scalars have no storage yet.
+static bool hasScalarElements(lang::Type type) {
+  type = stripRef(type);
+  if (type->isTensor())
+    return type->elem->kind == lang::TypeKind::Scalar || type->elem->kind == lang::TypeKind::Enum;
+  return llvm::all_of(type->elems, [](lang::Type elem) { return hasScalarElements(elem); });
+}
+
+static bool hasStorage(const lang::Function &kernel, const Locations &locations) {
+  for (const auto &variable : kernel.variables)
+    if (variable->type && !hasScalarElements(variable->type)) {
+      mlir::emitError(locations(variable->range)) << "not supported yet: tensors of structs in kernels (`" << variable->name << "`)";
+      return false;
+    }
+  if (kernel.resultType && !hasScalarElements(kernel.resultType)) {
+    mlir::emitError(locations(kernel.resultRange)) << "not supported yet: tensors of structs as results";
+    return false;
+  }
+  return true;
+}
+
 mlir::OwningOpRef<mlir::ModuleOp> generateKernel(const lang::Function &kernel, const lang::Program &,
                                                  const source::SourceManager &sources, mlir::MLIRContext &context,
                                                  const Options &options) {
   VORTEX_CHECK(kernel.isKernel && kernel.kernel && kernel.body, "`%s` is not an analysed kernel", kernel.name.c_str());
+  if (!hasStorage(kernel, Locations(&context, sources)))
+    return {};
   return Generator(kernel, sources, context, options).run();
 }
 

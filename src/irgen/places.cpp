@@ -84,6 +84,10 @@ Place Emitter::elementPlace(const Expr &expr) {
     restrictToDomain(expr, result);
     return result;
   }
+  if (isMemoryArray(type)) {
+    result.value = evalArrayWindow(expr);
+    return result;
+  }
   VORTEX_CHECK(type->kind == lang::TypeKind::Array, "element of type kind %d", int(type->kind));
   Place whole = place(base);
   uint32_t width = types_.leafCount(type->elem);
@@ -111,6 +115,20 @@ Place Emitter::elementPlace(const Expr &expr) {
   whole.arrayIndex = evalIndex(index);
   whole.arrayCount = type->count;
   return whole;
+}
+
+/// One tensor of an array of tensors. An index outside names the last one, as its elements' guards know nothing of the array.
+Value Emitter::evalArrayWindow(const Expr &expr) {
+  Location at = loc(expr);
+  lang::Type array = stripRef(expr.args[0]->type);
+  Value all = load(at, place(*expr.args[0])).leaves[0];
+  Value index = evalIndex(*expr.args[1]);
+  if (expr.args[1]->kind != ExprKind::Int)
+    index = b_.create<arith::MinUIOp>(at, index, math_.index(at, static_cast<int64_t>(array->count) - 1));
+  ir::ViewType type = types_.view(array->elem);
+  llvm::SmallVector<Value> offsets(type.getRank() + 1, math_.index(at, 0));
+  offsets[0] = index;
+  return b_.create<ir::SubviewOp>(at, type, all, offsets, mlir::ValueRange(), llvm::ArrayRef<int64_t>{0});
 }
 
 Value Emitter::evalView(const Expr &expr) {

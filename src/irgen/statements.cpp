@@ -147,12 +147,9 @@ void Emitter::emitLet(const Expr &expr) {
   declare(variable);
   if (!expr.args.empty())
     return evaluate(*expr.args[0], variable);
-  if (type->kind != lang::TypeKind::Array || !isMemoryTensor(type->elem))
+  if (!isMemoryArray(type))
     return;
-  Flat views;
-  for (uint64_t i = 0; i < type->count; ++i)
-    views.leaves.push_back(allocate(loc(expr), type->elem, variable->name));
-  variables_[variable].leaves = views.leaves;
+  variables_[variable].leaves = {allocate(loc(expr), type, variable->name)};
   variables_[variable].inRegion = false;
 }
 
@@ -208,14 +205,15 @@ void Emitter::emitLetTensor(const Expr &expr) {
 }
 
 Value Emitter::allocate(Location loc, lang::Type type, llvm::StringRef name) {
-  if (!types_.hasStaticShape(type)) {
+  ir::ViewType viewType = type->isTensor() ? types_.view(type) : types_.arrayView(type);
+  if (!viewType.hasStaticShape()) {
     context_.failed = true;
     mlir::emitError(loc) << "the shape of `" << name << "` must be known when the kernel is compiled";
   }
   mlir::OpBuilder::InsertionGuard guard(b_);
   if (inThreads_)
     b_.setInsertionPoint(region_->op);
-  return b_.create<ir::AllocOp>(loc, types_.view(type), b_.getStringAttr(name));
+  return b_.create<ir::AllocOp>(loc, viewType, b_.getStringAttr(name));
 }
 
 /// Shared memory: the threads of the block take turns; local memory: every thread fills its own.

@@ -32,6 +32,8 @@ bool isMemoryTensor(lang::Type type) {
   return type->isTensor() && !type->isValue;
 }
 
+bool isMemoryArray(lang::Type type) { return type->kind == TypeKind::Array && type->elem->isTensor() && !type->elem->isValue; }
+
 bool isTileType(lang::Type type) { return type->isTensor() && type->isValue; }
 
 TypeMap::TypeMap(mlir::MLIRContext *context, const std::vector<std::optional<int64_t>> &fixedDims) : context_(context) {
@@ -86,6 +88,13 @@ ir::ViewType TypeMap::view(lang::Type type) const {
   return ir::ViewType::get(context_, shape, scalar(scalarOf(type)), space, layout);
 }
 
+ir::ViewType TypeMap::arrayView(lang::Type array) const {
+  ir::ViewType element = view(array->elem);
+  llvm::SmallVector<int64_t> shape = {static_cast<int64_t>(array->count)};
+  shape.append(element.getShape().begin(), element.getShape().end());
+  return ir::ViewType::get(context_, shape, element.getElementType(), element.getSpace(), element.getLayout());
+}
+
 mlir::RankedTensorType TypeMap::perThread(mlir::Type scalar) const {
   return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic}, scalar);
 }
@@ -100,6 +109,10 @@ void TypeMap::flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type> &leaves
       flatten(elem, leaves);
     return;
   case TypeKind::Array:
+    if (isMemoryArray(type)) {
+      leaves.push_back(arrayView(type));
+      return;
+    }
     for (uint64_t i = 0; i < type->count; ++i)
       flatten(type->elem, leaves);
     return;

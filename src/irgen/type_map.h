@@ -21,6 +21,8 @@ lang::Type stripRef(lang::Type type);
 bool isMemoryTensor(lang::Type type);
 /// A tensor value of whole-tensor or tile code.
 bool isTileType(lang::Type type);
+/// `[Tensor<…> @shared; 2]`
+bool isMemoryArray(lang::Type type);
 
 class TypeMap {
 public:
@@ -32,6 +34,8 @@ public:
   mlir::RankedTensorType tile(lang::Type type) const { return tile(type, scalar(scalarOf(type))); }
   mlir::RankedTensorType tile(lang::Type type, mlir::Type element) const;
   ir::ViewType view(lang::Type type) const;
+  /// An array of tensors in memory is one view with the array's index as first dimension.
+  ir::ViewType arrayView(lang::Type array) const;
   /// A value that differs between the threads of a block, outside vx.threads.
   mlir::RankedTensorType perThread(mlir::Type scalar) const;
 
