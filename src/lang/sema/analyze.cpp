@@ -47,6 +47,25 @@ void checkMain(Session& session, Program& program, const ItemScope* root) {
     program.main = instance->function;
 }
 
+void checkUncalled(Session& session, const Session::DeclaredFunction& declared, const GenericEnv& env, Type selfType) {
+  const auto made = [&](bool inKernel) {
+    Instance out = request(declared, inKernel);
+    out.generics = env;
+    out.selfType = selfType;
+    out.isRepresentative = !env.empty();
+    return out;
+  };
+  bool isHost = false;
+  for (const syn::Attribute& attribute : declared.item->attributes)
+    isHost = isHost || attribute.name.text == "test" || attribute.name.text == "bench";
+  if (declared.item->isKernel || isHost) {
+    session.instantiate(made(declared.item->isKernel));
+    return;
+  }
+  const bool kernelFirst = looksLikeKernelCode(session, declared.item);
+  session.checkEither(made(kernelFirst), made(!kernelFirst));
+}
+
 /// A generic function that nothing instantiated, with stand-in arguments.
 void checkGeneric(Session& session, const Session::DeclaredFunction& declared) {
   Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
@@ -63,11 +82,7 @@ void checkGeneric(Session& session, const Session::DeclaredFunction& declared) {
   for (const GenericBinding& binding : env)
     if (!binding.value.isBound())
       return;  // no type satisfies the bounds yet
-  Instance made = request(declared, declared.item->isKernel || looksLikeKernelCode(session, declared.item));
-  made.generics = std::move(env);
-  made.selfType = selfType;
-  made.isRepresentative = true;
-  session.instantiate(std::move(made));
+  checkUncalled(session, declared, env, selfType);
 }
 
 void checkTypes(Session& session, ItemScope* root) {
@@ -112,7 +127,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
     if (isGeneric && options.checkUninstantiated)
       checkGeneric(session, declared);
     else if (!isGeneric)
-      session.instantiate(request(declared, declared.item->isKernel || looksLikeKernelCode(session, declared.item)));
+      checkUncalled(session, declared, {}, nullptr);
     session.checkQueuedBodies();
   }
   std::erase_if(program->kernels, [](const Function* function) { return !function->body; });

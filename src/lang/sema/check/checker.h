@@ -40,6 +40,7 @@ public:
   void resetBody();
   bool declareParams(std::vector<SourceRange>& ranges);
   void declareWhere();
+  void declareShapeGenerics();
   void declareReduce(const syn::Expr* op);
 
   // ---- names: names.cpp
@@ -76,9 +77,9 @@ public:
   std::optional<Space> spaceNamed(const syn::Name& name);
   /// Fields of the instance typed in this function's dimension variables.
   Type structType(const StructInstance* instance, DimPolicy policy);
-  bool bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range);
+  bool bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range, DimPolicy policy = DimPolicy::Known);
   GenericEnv genericEnv(const syn::Generics& params, GenericEnv outer = {});
-  std::optional<GenericValue> genericArg(const syn::GenericArg& arg, const syn::GenericParam& param);
+  std::optional<GenericValue> genericArg(const syn::GenericArg& arg, const syn::GenericParam& param, DimPolicy policy = DimPolicy::Known);
   Expr* checkStruct(const syn::StructExpr* expr, Type expected);
   bool placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values, GenericEnv& env, ItemScope* scope);
 

@@ -151,7 +151,10 @@ Expr* Checker::checkCast(const syn::CastExpr* expr) {
     return errorExpr(expr->range);
   }
   // A literal is written in the target type at once: `200 as u8`, but `300 as u8` wraps like a value.
-  Expr* operand = value(expr->operand, to->kind == TypeKind::Scalar && isFloat(to->scalar) && isUntyped(expr->operand) ? to : nullptr);
+  const bool isFloatTarget = to->kind == TypeKind::Scalar && isFloat(to->scalar);
+  auto* literal = expr->operand->tryAs<syn::IntExpr>();
+  const bool fitsTarget = literal && to->kind == TypeKind::Scalar && to->scalar != Scalar::Bool && literal->fits128 && literal->value >> (bitWidth(to->scalar) - (isUnsigned(to->scalar) ? 0 : 1)) == 0;
+  Expr* operand = value(expr->operand, (isFloatTarget && isUntyped(expr->operand)) || fitsTarget ? to : nullptr);
   if (isError(operand))
     return errorExpr(expr->range);
   Type from = operand->type;

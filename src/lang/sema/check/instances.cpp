@@ -119,6 +119,9 @@ Instance* Session::instantiate(Instance request) {
   function->uniqueName = (module.empty() ? "" : module + ".") +
                          (made->selfType ? text(made->selfType, {}) + "." : "") + function->name + argumentsText(made->generics);
   function->isKernel = made->item->isKernel;
+  if (function->isKernel)
+    if (const uint32_t uses = kernelNames_[function->uniqueName]++; uses > 0)  // types of one name from two modules
+      function->uniqueName += base::concat("#", uses + 1);
   function->range = made->item->range;
   function->nameRange = made->item->name.range;
   made->checker = std::make_unique<Checker>(*this, made, function, made->scope);
@@ -134,6 +137,8 @@ Instance* Session::instantiate(Instance request) {
 void Session::dropInstancesFrom(size_t count) {
   while (instances_.size() > count) {
     Instance* last = instances_.back().get();
+    if (last->function->isKernel)
+      --kernelNames_[last->function->uniqueName.substr(0, last->function->uniqueName.find('#'))];
     std::erase(queue_, last);
     std::erase(program.kernels, last->function);
     std::erase_if(instancesByKey_, [&](const auto& entry) { return entry.second == last; });
@@ -159,6 +164,36 @@ void Session::retry(const std::function<bool()>& attempt, SourceRange range) {
         outer->report(found);
     }
   }
+}
+
+/// Keeps the instance only if it has no errors. Errors elsewhere (a constant, say) are reported only once, so they are passed on.
+bool Session::checkQuietly(const Instance& request) {
+  diag::DiagnosticSink* outer = sink_;
+  diag::DiagnosticSink quiet(UINT32_MAX);
+  sink_ = &quiet;
+  const size_t before = instances_.size();
+  instantiate(Instance{request.item, request.scope, request.selfType, request.generics, request.inKernel, request.isRepresentative, {}, nullptr,
+                       request.callSite, 0, nullptr, false, nullptr});
+  checkQueuedBodies();
+  sink_ = outer;
+  if (quiet.hasErrors())
+    dropInstancesFrom(before);
+  const SourceRange range = request.item->range;
+  for (const diag::Diagnostic& found : quiet.all()) {
+    const SourceRange at = found.position();
+    if (!quiet.hasErrors() || at.file != range.file || at.begin < range.begin || at.end > range.end)
+      sink_->report(found);
+  }
+  return !quiet.hasErrors();
+}
+
+void Session::checkEither(const Instance& first, const Instance& second) {
+  const uint32_t errors = sink_->errorCount();
+  if (checkQuietly(first) || checkQuietly(second) || sink_->errorCount() != errors)
+    return;
+  instantiate(Instance{first.item, first.scope, first.selfType, first.generics, first.inKernel, first.isRepresentative, {}, nullptr,
+                       first.callSite, 0, nullptr, false, nullptr});
+  checkQueuedBodies();
 }
 
 void Session::checkQueuedBodies() {

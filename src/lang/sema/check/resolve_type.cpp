@@ -194,7 +194,7 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
   case SymbolKind::Struct: {
     auto* item = symbol->item->as<syn::StructItem>();
     GenericEnv env = genericEnv(item->generics);
-    if (!bindExplicitGenerics(env, 0, type->genericArgs, type->range))
+    if (!bindExplicitGenerics(env, 0, type->genericArgs, type->range, policy))
       return types.error();
     for (const GenericBinding& binding : env)
       if (!binding.value.isBound()) {
@@ -208,7 +208,7 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
   case SymbolKind::Alias: {
     auto* item = symbol->item->as<syn::TypeAliasItem>();
     GenericEnv env = genericEnv(item->generics);
-    if (!item->aliased || !bindExplicitGenerics(env, 0, type->genericArgs, type->range))
+    if (!item->aliased || !bindExplicitGenerics(env, 0, type->genericArgs, type->range, policy))
       return types.error();
     if (!enterDefinition(item, item->name, type->range))
       return types.error();
@@ -325,7 +325,7 @@ GenericEnv Checker::genericEnv(const syn::Generics& params, GenericEnv outer) {
   return outer;
 }
 
-std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, const syn::GenericParam& param) {
+std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, const syn::GenericParam& param, DimPolicy policy) {
   GenericValue value;
   if (param.isConst) {
     Type type = param.constType ? resolveType(param.constType, DimPolicy::Known) : usize();
@@ -354,7 +354,7 @@ std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, cons
   }
   if (arg.expr) {
     bool ok = true;
-    value.shape = resolveShape(arg, DimPolicy::Known, ok);
+    value.shape = resolveShape(arg, policy, ok);
     value.kind = GenericValue::Kind::Shape;
     return ok ? std::optional(value) : std::nullopt;
   }
@@ -369,11 +369,11 @@ std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, cons
       }
   }
   value.kind = GenericValue::Kind::Type;
-  value.type = resolveType(arg.type, DimPolicy::Known);
+  value.type = resolveType(arg.type, policy);
   return isError(value.type) ? std::nullopt : std::optional(value);
 }
 
-bool Checker::bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range) {
+bool Checker::bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range, DimPolicy policy) {
   const size_t count = env.size() - first;
   if (args.size() > count) {
     error("E0329", range, base::concat("expected at most ", count, " generic argument", count == 1 ? "" : "s", ", found ", args.size()));
@@ -382,7 +382,7 @@ bool Checker::bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn:
   for (size_t i = 0; i < args.size(); ++i) {
     if (args[i].type && args[i].type->is<syn::InferType>())
       continue;
-    auto value = genericArg(args[i], *env[first + i].param);
+    auto value = genericArg(args[i], *env[first + i].param, policy);
     if (!value)
       return false;
     env[first + i].value = *value;

@@ -26,7 +26,7 @@ std::string text(const GenericValue& value) {
   case GenericValue::Kind::Shape: {
     std::string out = "[";
     for (size_t i = 0; i < value.shape.size(); ++i)
-      out += (i ? ", " : "") + value.shape[i].text({});
+      out += i ? ", _" : "_";  // one instance serves every shape of this rank
     return out + "]";
   }
   }
@@ -42,7 +42,7 @@ std::string text(const GenericEnv& env) {
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   std::string best;
-  size_t bestDistance = name.size() <= 3 ? 2 : name.size() / 3 + 1;  // a slip, not another word
+  size_t bestDistance = name.size() < 2 ? 0 : name.size() <= 3 ? 2 : name.size() / 3 + 1;  // a slip, not another word
   for (const std::string& candidate : candidates) {
     if (candidate.size() > 64 || name.size() > 64 || candidate == name)
       continue;

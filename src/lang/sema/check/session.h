@@ -86,6 +86,8 @@ public:
   void checkQueuedBodies();
   /// Runs `attempt` until it returns true; what an attempt that returned false reported inside `range` and instantiated is dropped.
   void retry(const std::function<bool()>& attempt, SourceRange range);
+  /// Checks a function that nothing calls: as `first`, or as `second` when only that has no errors.
+  void checkEither(const Instance& first, const Instance& second);
   bool isInstantiated(const syn::FunctionItem* item) const { return instantiated_.count(item) != 0; }
   StructInstance* structInstance(const syn::Item* item, ItemScope* scope, GenericEnv generics);
   const StructInstance* findStruct(const StructDecl* decl) const;
@@ -100,6 +102,7 @@ public:
 
 private:
   void dropInstancesFrom(size_t count);
+  bool checkQuietly(const Instance& request);
   struct PendingImport {
     const syn::ImportItem* item;
     ItemScope* scope;
@@ -122,6 +125,7 @@ private:
 
   std::deque<std::unique_ptr<Instance>> instances_;
   std::map<std::string, Instance*> instancesByKey_;
+  std::map<std::string, uint32_t> kernelNames_;
   std::set<const syn::FunctionItem*> instantiated_;
   std::deque<Instance*> queue_;
   std::deque<std::unique_ptr<StructInstance>> structs_;

@@ -192,8 +192,24 @@ void Checker::declareWhere() {
   }
 }
 
+/// `S: Shape` stands for as many dimension variables as the argument has extents.
+void Checker::declareShapeGenerics() {
+  for (GenericBinding& binding : generics) {
+    if (binding.value.kind != GenericValue::Kind::Shape)
+      continue;
+    for (size_t i = 0; i < binding.value.shape.size(); ++i) {
+      DimBinding dim;
+      dim.name = base::concat(binding.name, i);
+      dim.range = binding.param->name.range;
+      binding.value.shape[i] = DimExpr::variable(static_cast<DimVarId>(function->dims.size()));
+      function->dims.push_back(std::move(dim));
+    }
+  }
+}
+
 bool Checker::declareSignature() {
   const syn::FunctionItem* item = instance->item;
+  declareShapeGenerics();
   std::vector<SourceRange> ranges;
   const bool ok = declareParams(ranges);
   for (uint32_t i = 0; i < function->params.size(); ++i) {
