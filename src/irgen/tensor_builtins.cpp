@@ -132,7 +132,9 @@ Value Emitter::evalSoftmax(const Expr &expr) {
   Value shifted = math_.binary(at, lang::BinaryOp::Sub, kind, value, keepDims(at, largest, type, dim, sizes));
   Value exponential = math_.call(at, Builtin::Exp, kind, shifted);
   Value sum = b_.create<ir::ReduceOp>(at, reducedType, addCombine(kind), exponential, llvm::ArrayRef<int64_t>{dim});
-  return math_.binary(at, lang::BinaryOp::Div, kind, exponential, keepDims(at, sum, type, dim, sizes));
+  // One division per row: the sum is at least 1, so its reciprocal is exact to half an ULP and the product to 1.5.
+  Value reciprocal = math_.binary(at, lang::BinaryOp::Div, kind, math_.constantLike(at, sum, 1), sum);
+  return math_.binary(at, lang::BinaryOp::Mul, kind, exponential, keepDims(at, reciprocal, type, dim, sizes));
 }
 
 /// Elements right of the diagonal of the last two dimensions become the value.
