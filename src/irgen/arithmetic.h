@@ -41,6 +41,7 @@ private:
   mlir::Value vxInt(mlir::Location loc, ir::IntKind kind, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value elementaryFunction(mlir::Location loc, lang::Builtin builtin, mlir::ValueRange args) const;
   mlir::Value composedFunction(mlir::Location loc, lang::Builtin builtin, lang::Scalar kind, mlir::ValueRange args) const;
+  mlir::Value productHigh(mlir::Location loc, lang::Scalar kind, mlir::Value x, mlir::Value y) const;
   mlir::Value bitFunction(mlir::Location loc, lang::Builtin builtin, lang::Scalar kind, mlir::ValueRange args) const;
 
   mlir::OpBuilder &b_;

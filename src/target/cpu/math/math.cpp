@@ -88,6 +88,12 @@ Value* emitUnary(llvm::IRBuilderBase& b, const VectorFeatures&, Unary function, 
   case Unary::Round: return b.CreateUnaryIntrinsic(llvm::Intrinsic::round, x);
   case Unary::RoundEven: return b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x);
   case Unary::Abs: return code.abs(x);
+  case Unary::Asin: return emitLibm(code, "asin", {x});
+  case Unary::Acos: return emitLibm(code, "acos", {x});
+  case Unary::Atan: return emitLibm(code, "atan", {x});
+  case Unary::Sinh: return emitLibm(code, "sinh", {x});
+  case Unary::Cosh: return emitLibm(code, "cosh", {x});
+  case Unary::Cbrt: return emitLibm(code, "cbrt", {x});
   default: return code.isDouble ? emitDoublePrecision(code, function, x) : emitSinglePrecision(code, function, x);
   }
 }

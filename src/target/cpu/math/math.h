@@ -30,8 +30,14 @@ enum class Unary {
   Sin,
   Cos,
   Tan,
+  Asin,
+  Acos,
+  Atan,
+  Sinh,
+  Cosh,
   Tanh,
   Erf,
+  Cbrt,
   Sqrt,   ///< correctly rounded
   Rsqrt,  ///< 1 / sqrt(x), two roundings
   Floor,

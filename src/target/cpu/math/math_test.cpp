@@ -104,6 +104,9 @@ INSTANTIATE_TEST_SUITE_P(All, Math32,
                                          Accuracy{"floor", Unary::Floor, 0}, Accuracy{"ceil", Unary::Ceil, 0},
                                          Accuracy{"trunc", Unary::Trunc, 0}, Accuracy{"round", Unary::Round, 0},
                                          Accuracy{"roundEven", Unary::RoundEven, 0}, Accuracy{"abs", Unary::Abs, 0},
+                                         Accuracy{"asin", Unary::Asin, 0.5}, Accuracy{"acos", Unary::Acos, 0.5},
+                                         Accuracy{"atan", Unary::Atan, 0.5}, Accuracy{"sinh", Unary::Sinh, 0.5},
+                                         Accuracy{"cosh", Unary::Cosh, 0.5}, Accuracy{"cbrt", Unary::Cbrt, 0.5},
                                          Accuracy{"sigmoid", Unary::Sigmoid, 4}),
                          [](const auto& info) { return std::string(info.param.name); });
 

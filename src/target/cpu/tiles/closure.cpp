@@ -109,7 +109,7 @@ static unsigned costOfOp(mlir::Operation *op) {
                       .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::RemFOp, ir::IntOp>([](auto) { return 20; })
                       .Case<mm::AbsFOp, mm::FmaOp, mm::FloorOp, mm::CeilOp, mm::TruncOp, mm::RoundEvenOp, mm::CopySignOp>([](auto) { return 1; })
                       .Case<mm::ExpOp, mm::Exp2Op>([](auto) { return 14; })
-                      .Case<mm::PowFOp, mm::Atan2Op, mm::SinOp, mm::CosOp, mm::TanOp, mm::ErfOp>([](auto) { return 40; })
+                      .Case<mm::PowFOp, mm::Atan2Op, mm::SinOp, mm::CosOp, mm::TanOp, mm::ErfOp, mm::AsinOp, mm::AcosOp, mm::AtanOp, mm::SinhOp, mm::CoshOp, mm::CbrtOp>([](auto) { return 40; })
                       .Case<ir::ReduceOp, ir::ScanOp, ir::DotOp>([](auto) { return 1000; })
                       .Default([](mlir::Operation *other) { return mlir::isa<mm::MathDialect>(other->getDialect()) ? 20 : 1; });
   mlir::Type type = mlir::getElementTypeOrSelf(op->getResult(0).getType());

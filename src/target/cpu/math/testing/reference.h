@@ -21,6 +21,12 @@ inline double reference(Unary function, double x) {
   case Unary::Sin: return std::sin(x);
   case Unary::Cos: return std::cos(x);
   case Unary::Tan: return std::tan(x);
+  case Unary::Asin: return std::asin(x);
+  case Unary::Acos: return std::acos(x);
+  case Unary::Atan: return std::atan(x);
+  case Unary::Sinh: return std::sinh(x);
+  case Unary::Cosh: return std::cosh(x);
+  case Unary::Cbrt: return std::cbrt(x);
   case Unary::Tanh: return std::tanh(x);
   case Unary::Erf: return std::erf(x);
   case Unary::Sqrt: return std::sqrt(x);
