@@ -34,6 +34,14 @@ def test_block_does_what_its_mark_says(vortex, device, tmp_path, mark, text):
             vortex("run", path, "--device", device)
 
 
+CONSOLE = re.findall(r"^\$ \./vortex (run [^\n]*)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+
+
+@pytest.mark.parametrize("command, output", CONSOLE, ids=[command for command, _ in CONSOLE])
+def test_outputs_in_the_readme_are_real(vortex, command, output):
+    assert vortex(*command.split()).stdout == output
+
+
 def test_every_built_in_function_is_documented():
     table = (ROOT / "src/lang/sema/builtin/table.cpp").read_text()
     names = re.findall(r'^    \{"([\w.]+)", Builtin::', table, re.M)
