@@ -126,6 +126,16 @@ private:
     return found;
   }
 
+  /// The fewest blocks of at most dotRows rows, all alike: the last one of an uneven split would keep the others' workers waiting.
+  ir::SizeAttr balancedRows(Axis axis) {
+    ir::SizeAttr extent = axes_.extent(axis);
+    if (!extent)
+      return size(schedule_.dotRows);
+    ir::SizeAttr blocks = combine(SizeOp::Max, size(1), combine(SizeOp::CeilDiv, extent, size(schedule_.dotRows)));
+    ir::SizeAttr rows = combine(SizeOp::CeilDiv, extent, blocks);
+    return combine(SizeOp::Mul, combine(SizeOp::CeilDiv, rows, size(schedule_.dotRowStep)), size(schedule_.dotRowStep));
+  }
+
   ir::SizeAttr dotChunk(const Cluster& cluster, ArrayRef<Axis> dotAxes, Axis axis) {
     size_t rank = dotAxes.size();
     if (axis == dotAxes[rank - 1])
@@ -136,7 +146,7 @@ private:
     bool wholeRows = !llvm::is_contained(cluster.parallel, dotAxes[rank - 1]);
     ir::SizeAttr columns = axes_.extent(dotAxes[rank - 1]);
     if (!wholeRows || !columns || cluster.roots.size() == 1)
-      return size(schedule_.dotRows);
+      return balancedRows(axis);
     ir::SizeAttr budget = combine(SizeOp::FloorDiv, size(4 * schedule_.elementsPerBlock), combine(SizeOp::Max, size(1), columns));
     return combine(SizeOp::Min, size(schedule_.dotRows), combine(SizeOp::Max, size(8), budget));
   }

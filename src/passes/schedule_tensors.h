@@ -14,6 +14,8 @@ struct TensorSchedule {
   int64_t elementsPerBlock = 16384;
   /// Rows and columns of the output a block of a matrix product computes.
   int64_t dotRows = 120, dotColumns = 512;
+  /// Blocks along the rows get equal numbers of rows, multiples of this, at most dotRows.
+  int64_t dotRowStep = 6;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
   int64_t minInner = 64;
 };

@@ -92,7 +92,7 @@ private:
 
 bool Compiler::schedule(mlir::ModuleOp module) {
   mlir::PassManager passes(&context_);
-  passes.addPass(passes::createScheduleTensorsPass());
+  passes.addPass(passes::createScheduleTensorsPass(target_ ? target::cpu::tensorSchedule(target_->cpu) : passes::TensorSchedule()));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   return mlir::succeeded(passes.run(module));

@@ -4,6 +4,7 @@
 #include "target/cpu/codegen/emit_object.h"
 #include "target/cpu/emit/interface.h"
 #include "target/cpu/emit/kernel_functions.h"
+#include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles.h"
 
 #include <ctime>
@@ -32,17 +33,28 @@ private:
 };
 } // namespace
 
-Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const codegen::Target &target, const CompileTexts &texts,
+passes::TensorSchedule tensorSchedule(const codegen::Target &target) {
+  gemm::Plan plan = dotPlan(target.vector, 4);
+  passes::TensorSchedule schedule;
+  schedule.dotRows = plan.mc;
+  schedule.dotRowStep = plan.mr;
+  schedule.dotColumns = plan.nc;
+  return schedule;
+}
+
+Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::Target &target, const CompileTexts &texts,
                                        CompileTimes *times) {
-  auto entries = module.getOps<ir::EntryOp>();
-  if (!llvm::hasSingleElement(entries))
+  if (!llvm::hasSingleElement(scheduled.getOps<ir::EntryOp>()))
     return base::Error{"the module has no single vx.entry"};
-  ir::EntryOp entry = *entries.begin();
-  for (ir::KernelOp kernel : module.getOps<ir::KernelOp>())
+  for (ir::KernelOp kernel : scheduled.getOps<ir::KernelOp>())
     if (kernel.getWholeTensor())
       return base::Error{"kernel '" + kernel.getSymName().str() + "' is not scheduled yet"};
 
   Stopwatch watch;
+  mlir::OwningOpRef<mlir::ModuleOp> prepared = scheduled.clone();
+  mlir::ModuleOp module = *prepared;
+  prepareDots(module, target.vector);
+  ir::EntryOp entry = *module.getOps<ir::EntryOp>().begin();
   CompileTimes spent;
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = codegen::createModule(context, entry.getSymName().str(), target);

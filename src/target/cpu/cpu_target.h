@@ -4,6 +4,8 @@
 #include "artifact/artifact.h"
 #include "target/cpu/codegen/target.h"
 
+#include "passes/schedule_tensors.h"
+
 #include <mlir/IR/BuiltinOps.h>
 
 namespace vortex::target::cpu {
@@ -19,6 +21,9 @@ struct CompileTexts {
 struct CompileTimes {
   double emit = 0, optimize = 0, codegen = 0;
 };
+
+/// Block sizes of whole-tensor work on this target.
+passes::TensorSchedule tensorSchedule(const codegen::Target &target);
 
 /// `module`: one vx.entry and scheduled vx.kernel phases in order. Not changed. Error: a construct the back end cannot emit, named with its
 /// source location.

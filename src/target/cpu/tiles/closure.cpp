@@ -113,7 +113,7 @@ static unsigned costOfOp(mlir::Operation *op) {
                       .Case<ir::ReduceOp, ir::ScanOp, ir::DotOp>([](auto) { return 1000; })
                       .Default([](mlir::Operation *other) { return mlir::isa<mm::MathDialect>(other->getDialect()) ? 20 : 1; });
   mlir::Type type = mlir::getElementTypeOrSelf(op->getResult(0).getType());
-  if (auto real = mlir::dyn_cast<mlir::FloatType>(type); real && real.getWidth() < 32 && cost > 0)
+  if (auto real = mlir::dyn_cast<mlir::FloatType>(type); real && real.getWidth() < 32 && cost > 0 && !mlir::isa<ir::TileLoadOp>(op))
     cost += real.isF16() ? 2 : 6;
   return cost;
 }

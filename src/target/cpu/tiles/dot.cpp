@@ -1,6 +1,7 @@
 #include "target/cpu/tiles/tiles_state.h"
 
 #include "target/cpu/gemm/gemm.h"
+#include "target/cpu/prepare_dots.h"
 
 namespace vortex::target::cpu::tiles {
 
@@ -60,6 +61,8 @@ namespace {
 
 bool isZero(mlir::Value tile) {
   mlir::Attribute value;
+  if (auto extended = tile.getDefiningOp<mlir::arith::ExtFOp>())
+    tile = extended.getIn();
   if (auto broadcast = tile.getDefiningOp<ir::BroadcastOp>())
     tile = broadcast.getValue();
   auto constant = tile.getDefiningOp<mlir::arith::ConstantOp>();
@@ -155,7 +158,40 @@ struct Product {
       storeElements(e, root.sink, at, value, v.inside);
   }
 
-  gemm::Problem problem(const Values &extents, Value *k) {
+  /// The sink can hold partial sums: it is C itself, and nothing reads it.
+  bool keepsPartialSums() {
+    if (roots.size() != 1)
+      return false;
+    const Place &sink = roots[0].sink;
+    auto *stride = llvm::dyn_cast<llvm::ConstantInt>(sink.view.strides.back());
+    if (emit::valueType(e.context(), sink.view.elementType) != compute || sink.guarded || !stride || !stride->isOne())
+      return false;
+    bool reads = false;
+    Closure closure(v);
+    for (mlir::Value tile : std::initializer_list<mlir::Value>{roots[0].value, op.getA(), op.getB(), op.getAcc()})
+      closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value value, const DimMap &) {
+        if (const Place *place = v.place(value))
+          reads |= place->base == sink.base;
+        else if (auto load = value.getDefiningOp<ir::TileLoadOp>())
+          reads |= rootView(load.getView()).getAsOpaquePointer() == sink.base;
+        return !v.place(value);
+      });
+    return !reads;
+  }
+
+  Value *sinkAddress(Value *row, Value *column) const {
+    const Place &sink = roots[0].sink;
+    Values index = batch;
+    index.append({row, column});
+    Value *offset = e.i64(0);
+    for (auto [dim, i] : llvm::enumerate(index)) {
+      Value *absolute = sink.offsets.empty() ? i : e.ir.CreateAdd(i, sink.offsets[dim]);
+      offset = e.ir.CreateAdd(offset, e.ir.CreateMul(absolute, sink.view.strides[dim]));
+    }
+    return emit::elementPointer(e.ir, sink.view.elementType, sink.view.pointer, offset);
+  }
+
+  gemm::Problem problem(mlir::Value b, const Values &extents, Value *k) {
     gemm::Problem problem;
     problem.type = compute;
     problem.m = extents[extents.size() - 2];
@@ -163,21 +199,39 @@ struct Product {
     problem.k = k;
     problem.a.contiguous = contiguousDim(v, op.getA());
     problem.a.load = load(op.getA(), problem.a.contiguous);
-    problem.b.contiguous = contiguousDim(v, op.getB());
-    problem.b.load = load(op.getB(), problem.b.contiguous);
+    if (b) {
+      problem.b.contiguous = contiguousDim(v, b);
+      problem.b.load = load(b, problem.b.contiguous);
+    }
     if (!isZero(op.getAcc()))
       problem.initial = load(op.getAcc(), gemm::Contiguous::Column);
     problem.store = [this](llvm::IRBuilderBase &, Value *row, Value *column, uint32_t lanes, Value *sums, Value *valid) {
       store(row, column, lanes, sums, valid);
     };
+    if (keepsPartialSums())
+      problem.partialAddress = [this](llvm::IRBuilderBase &, Value *row, Value *column) { return sinkAddress(row, column); };
     return problem;
   }
 };
 
-std::optional<uint64_t> known(Value *value) {
-  if (auto *constant = llvm::dyn_cast<llvm::ConstantInt>(value))
-    return constant->getZExtValue();
-  return std::nullopt;
+/// B as the preparation left it: in its storage, packed, or one of them chosen at run time.
+struct RightOperand {
+  mlir::Value direct;
+  ir::TileLoadOp packed;
+  mlir::Value isDirect;
+};
+
+RightOperand rightOperand(ir::DotOp op) {
+  auto packedLoad = [](mlir::Value value) {
+    auto load = value.getDefiningOp<ir::TileLoadOp>();
+    return load && load->hasAttr(kPanelsAttribute) ? load : ir::TileLoadOp();
+  };
+  if (ir::TileLoadOp load = packedLoad(op.getB()))
+    return {{}, load, {}};
+  auto select = op.getB().getDefiningOp<mlir::arith::SelectOp>();
+  if (select && packedLoad(select.getFalseValue()))
+    return {select.getTrueValue(), packedLoad(select.getFalseValue()), select.getCondition()};
+  return {op.getB(), {}, {}};
 }
 
 /// Loops over the leading dimensions.
@@ -193,16 +247,41 @@ void emitBatch(Evaluator &v, const Values &extents, unsigned dim, Values &indice
   });
 }
 
+/// Blocks of at most `rows` × `columns`, so that they fit the scratch memory.
+void emitBlocks(Evaluator &v, const gemm::Problem &problem, uint64_t rows, uint64_t columns, llvm::function_ref<void(const gemm::BlockRange &)> body) {
+  Emitter &e = v.e;
+  auto end = [&](Value *start, uint64_t step, Value *limit) {
+    return e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, e.ir.CreateAdd(start, e.i64(step)), limit);
+  };
+  emit::emitFor(e.ir, e.i64(0), problem.m, e.i64(rows), [&](Value *row) {
+    emit::emitFor(e.ir, e.i64(0), problem.n, e.i64(columns), [&](Value *column) {
+      Frame frame(v);
+      body({row, end(row, rows, problem.m), column, end(column, columns, problem.n)});
+    });
+  });
+}
+
+/// Panels of the matrix at `batch` (indices in the view), from the column the load starts at: a whole panel's first.
+Value *panelsAt(Emitter &e, const Place &place, const Values &batch, llvm::Type *type) {
+  size_t rank = place.view.rank();
+  Value *matrix = e.i64(0);
+  for (size_t dim = 0; dim + 2 < rank; ++dim)
+    matrix = e.ir.CreateAdd(e.ir.CreateMul(matrix, place.view.extents[dim]), e.ir.CreateAdd(place.offsets[dim], batch[dim]));
+  Value *k = place.view.extents[rank - 2];
+  Value *columns = e.ir.CreateAdd(e.ir.CreateMul(matrix, place.view.extents[rank - 1]), place.offsets[rank - 1]);
+  return e.ir.CreateGEP(type, place.view.pointer, e.ir.CreateMul(columns, k));
+}
+
 } // namespace
 
 void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
-  // Operands are read many times: what is dear to compute is computed once. The dot itself has no place, its epilogue's other needs get one.
-  for (mlir::Value operand : {op.getA(), op.getB(), op.getAcc()}) {
-    group().prepareExpression(operand);
-    if (operand != op.getAcc() && costOf(v_, operand) >= kExpensive)
-      toMemory(operand);
-  }
+  // Operands are read many times: what is dear to compute is computed once.
+  RightOperand right = rightOperand(op);
   group().prepareEpilogue(op, roots);
+  if (costOf(v_, op.getA()) >= kExpensive)
+    toMemory(op.getA());
+  if (!right.packed && costOf(v_, op.getB()) >= kExpensive)
+    toMemory(op.getB());
   if (!e_.state.error.empty())
     return;
   mlir::Type type = mlir::getElementTypeOrSelf(op.getType());
@@ -213,25 +292,71 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   Values extents = v_.extents(op.getResult());
   Value *k = v_.extents(op.getA()).back();
   Product product{v_, e_, op, roots, type.isF64() ? e_.ir.getDoubleTy() : e_.ir.getFloatTy(), {}};
-  gemm::KnownExtents knownExtents{known(extents[extents.size() - 2]), known(extents.back()), known(k)};
-  gemm::Plan plan = gemm::choosePlan(e_.features, {}, type.isF64() ? 8 : 4, knownExtents);
-  Value *scratch = e_.scratch->allocate(plan.scratchBytes(true));
+  gemm::Plan plan = dotPlan(e_.features, type.isF64() ? 8 : 4);
+  Value *scratch = e_.scratch->allocate(plan.scratchBytes(!product.keepsPartialSums()));
   bool before = std::exchange(v_.inside, false);
-  emitBatch(v_, extents, 0, product.batch, [&] {
-    gemm::Problem problem = product.problem(extents, k);
-    Value *rowStep = e_.i64(plan.directMc), *columnStep = e_.i64(plan.directNc);
-    emit::emitFor(e_.ir, e_.i64(0), problem.m, rowStep, [&](Value *row) {
-      emit::emitFor(e_.ir, e_.i64(0), problem.n, columnStep, [&](Value *column) {
-        Frame inner(v_);
-        auto end = [&](Value *start, Value *step, Value *limit) {
-          return e_.ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, e_.ir.CreateAdd(start, step), limit);
-        };
-        gemm::emitDirectBlock(e_.ir, e_.features, plan, problem, scratch,
-                              {row, end(row, rowStep, problem.m), column, end(column, columnStep, problem.n)});
-      });
+  auto direct = [&] {
+    emit::ScratchScope inner(*e_.scratch);
+    v_.enterScope();
+    if (costOf(v_, right.direct) >= kExpensive)
+      toMemory(right.direct);
+    emitBatch(v_, extents, 0, product.batch, [&] {
+      gemm::Problem problem = product.problem(right.direct, extents, k);
+      emitBlocks(v_, problem, plan.directMc, plan.directNc,
+                 [&](const gemm::BlockRange &range) { gemm::emitDirectBlock(e_.ir, e_.features, plan, problem, scratch, range); });
     });
-  });
+    v_.leaveScope();
+    return Values{};
+  };
+  auto packed = [&] {
+    Frame inner(v_);
+    Place place = v_.placeOfLoad(right.packed);
+    emitBatch(v_, extents, 0, product.batch, [&] {
+      gemm::Problem problem = product.problem({}, extents, k);
+      Value *panels = panelsAt(e_, place, product.batch, product.compute);
+      emitBlocks(v_, problem, plan.mc, plan.nc,
+                 [&](const gemm::BlockRange &range) { gemm::emitPackedBlock(e_.ir, e_.features, plan, problem, panels, scratch, range); });
+    });
+    return Values{};
+  };
+  if (!right.packed)
+    direct();
+  else if (!right.direct)
+    packed();
+  else
+    emit::emitIf(e_.ir, e_.scalar(right.isDirect), direct, packed);
   v_.inside = before;
+}
+
+/// A packing phase: the store's tile is all of B; block x packs some panels of matrix y.
+void Tiles::emitPack(ir::TileStoreOp op) {
+  llvm::IRBuilder<> &ir = e_.ir;
+  mlir::Value b = op.getValue();
+  llvm::Type *compute = emit::valueType(e_.context(), b.getType());
+  gemm::Plan plan = dotPlan(e_.features, emit::elementBytes(b.getType()));
+  Place place = v_.placeOfStore(op);
+  Values extents = v_.extents(b);
+  size_t rank = extents.size();
+  Product product{v_, e_, {}, {}, compute, {}};
+  Value *rest = e_.blockId[1];
+  product.batch.resize(rank - 2);
+  for (size_t dim = rank - 2; dim-- > 0;) {
+    Value *extent = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, extents[dim], e_.i64(1));
+    product.batch[dim] = ir.CreateURem(rest, extent);
+    rest = ir.CreateUDiv(rest, extent);
+  }
+  gemm::Problem problem;
+  problem.type = compute;
+  problem.m = e_.i64(0);
+  problem.n = extents[rank - 1];
+  problem.k = extents[rank - 2];
+  problem.b.contiguous = contiguousDim(v_, b);
+  problem.b.load = product.load(b, problem.b.contiguous);
+  Value *panels = ir.CreateUDiv(place.view.extents[rank - 1], e_.i64(plan.nr()));
+  Value *begin = ir.CreateMul(e_.blockId[0], e_.i64(kPanelsPerBlock));
+  Value *end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.CreateAdd(begin, e_.i64(kPanelsPerBlock)), panels);
+  Frame frame(v_);
+  gemm::emitPackB(ir, e_.features, plan, problem, panelsAt(e_, place, product.batch, compute), begin, end);
 }
 
 /// Rows of C in vectors, one step of k at a time.

@@ -1,3 +1,4 @@
+#include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles_state.h"
 
 #include <mlir/Interfaces/SideEffectInterfaces.h>
@@ -80,6 +81,8 @@ bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation *op) const {
 
 /// Stores wait for others that can share their loops.
 void Tiles::emitStore(ir::TileStoreOp op) {
+  if (op->hasAttr(kPanelsAttribute))
+    return emitPack(op);
   const void *base = rootView(op.getView()).getAsOpaquePointer();
   Scope &scope = scopes_.back();
   if (llvm::any_of(scope.stores, [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))

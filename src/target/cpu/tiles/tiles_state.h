@@ -38,6 +38,7 @@ private:
   /// The product that `roots` consume element by element and nothing else does; null: none.
   ir::DotOp epilogueDot(llvm::ArrayRef<Root> roots);
   void emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots);
+  void emitPack(ir::TileStoreOp op);
   void emitIntegerDot(ir::DotOp op, llvm::ArrayRef<Root> roots);
   // scan.cpp
   void emitScan(ir::ScanOp op, const Place &sink);

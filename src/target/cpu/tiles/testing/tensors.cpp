@@ -3,9 +3,12 @@
 #include "base/check.h"
 #include "ir/vx.h"
 #include "passes/schedule_tensors.h"
+#include "passes/simplify.h"
 
 #include <cstdlib>
 #include <mlir/Parser/Parser.h>
+#include <mlir/Pass/PassManager.h>
+#include <mlir/Transforms/Passes.h>
 
 namespace vortex::target::cpu::tiles::testing {
 
@@ -30,7 +33,13 @@ std::string scheduled(const std::string &text) {
   context.loadAllAvailableDialects();
   auto parsed = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context), "test.mlir");
   VORTEX_CHECK(parsed, "%s", text.c_str());
-  VORTEX_CHECK(mlir::succeeded(passes::scheduleTensors(*parsed, {})));
+  auto target = codegen::createTarget();
+  VORTEX_CHECK(target);
+  mlir::PassManager passes(&context);
+  passes.addPass(passes::createScheduleTensorsPass(tensorSchedule(*target)));
+  passes.addPass(passes::createSimplifyPass());
+  passes.addPass(mlir::createCSEPass());
+  VORTEX_CHECK(mlir::succeeded(passes.run(*parsed)));
   std::string result;
   llvm::raw_string_ostream stream(result);
   parsed->print(stream);
