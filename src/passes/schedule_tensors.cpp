@@ -291,6 +291,19 @@ struct ScheduleTensorsPass : PassWrapper<ScheduleTensorsPass, OperationPass<Modu
   Option<int64_t> elements{*this, "elements", llvm::cl::desc("elements one block touches")};
 };
 
+/// Shared and local memory belong to a block: phases could not pass it on.
+bool allocates(ir::KernelOp kernel) {
+  return kernel.walk([](ir::AllocOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+void runAsOneBlock(ir::KernelOp kernel) {
+  Attribute one = ir::sizeConstant(kernel.getContext(), 1);
+  auto ones = ArrayAttr::get(kernel.getContext(), {one, one, one});
+  kernel.setWholeTensor(false);
+  kernel.setGridAttr(ones);
+  kernel.setBlockAttr(ones);
+}
+
 }  // namespace
 
 LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
@@ -303,6 +316,10 @@ LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
   auto entries = module.getOps<ir::EntryOp>();
   VORTEX_CHECK(!entries.empty() && kernels.size() == 1 && llvm::hasSingleElement(module.getOps<ir::KernelOp>()),
                "a whole-tensor kernel is the only one of its module");
+  if (allocates(kernels[0])) {
+    runAsOneBlock(kernels[0]);
+    return success();
+  }
   return Scheduler(module, *entries.begin(), kernels[0], schedule).run();
 }
 

@@ -199,3 +199,11 @@ def test_host_functions(vortex, tmp_path, device):
 }
 """)
     assert "timed" in vortex("run", program, "--device", device, "--", tmp_path / "text.txt").stdout
+
+
+def test_shared_memory_in_a_whole_tensor_kernel(vortex, tmp_path, backends):
+    program = tmp_path / "shared.vx"
+    program.write_text("kernel f(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {\n    let t: Tensor<f32, [32]> @shared\n    t[0] = 1.0\n    return x + t[0]\n}\n"
+                       "fn main() {\n    assert_eq(f(&full(3.0, [70])).to_host(), vec![4.0; 70])\n}\n")
+    for device in backends:
+        vortex("run", program, "--device", device)
