@@ -319,7 +319,8 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
     });
     return Values{};
   };
-  if (!right.packed)
+  // Launches with strided inputs are rare: one of the two ways is code enough for them.
+  if (!right.packed || (right.direct && !e_.unitStrides))
     direct();
   else if (!right.direct)
     packed();

@@ -32,7 +32,15 @@ Value *Reduction::narrow(Value *accumulated) {
   return format ? math::emitNarrow(e_.ir, e_.features, *format, accumulated) : accumulated;
 }
 
-Value *Reduction::combine(Value *a, Value *b) { return emit::emitCombine(e_.ir, kind_, a, b, false); }
+Value *Reduction::combine(Value *a, Value *b) {
+  bool isMax = kind_ == ir::Combine::MaxF;
+  if (!isMax && kind_ != ir::Combine::MinF)
+    return emit::emitCombine(e_.ir, kind_, a, b, false);
+  // Three instructions, where llvm.maximum takes seven to order the two zeros. `a` is kept when it is NaN, `b` taken when it is.
+  Value *better = isMax ? e_.ir.CreateFCmpOGT(b, a) : e_.ir.CreateFCmpOLT(b, a);
+  Value *picked = e_.ir.CreateSelect(better, b, a);
+  return e_.ir.CreateSelect(e_.ir.CreateFCmpUNO(b, b), b, picked);
+}
 
 Value *Reduction::combineMasked(Value *a, Value *b, Value *mask) {
   Value *combined = combine(a, b);
