@@ -27,7 +27,7 @@ template <class T> T need(vortex::Result<T> result) {
   return std::move(result).value();
 }
 
-std::string kernelFile(const std::string &name) {
+std::string kernelFile(const std::string& name) {
   char path[4096];
   ssize_t length = readlink("/proc/self/exe", path, sizeof path);
   std::string folder(path, length > 0 ? static_cast<size_t>(length) : 0);
@@ -37,7 +37,7 @@ std::string kernelFile(const std::string &name) {
 }
 
 /// Everything from text to a kernel in memory, with or without the on-disk cache.
-vortex::Kernel compile(const std::string &name, const vortex::Device &device, bool useCache) {
+vortex::Kernel compile(const std::string& name, const vortex::Device& device, bool useCache) {
   vortex::source::SourceManager sources;
   vortex::diag::DiagnosticSink sink;
   auto program = vortex::lang::analyze(need(sources.addFile(kernelFile(name))), sources, sink);
@@ -58,22 +58,23 @@ vortex::Kernel compile(const std::string &name, const vortex::Device &device, bo
 }
 
 struct Matrix {
-  float *values;
+  float* values;
   size_t count;
   Tensor tensor;
 };
 
-Matrix matrix(const vortex::Device &device, std::vector<int64_t> extents, uint32_t seed) {
+Matrix matrix(const vortex::Device& device, std::vector<int64_t> extents, uint32_t seed) {
   size_t count = 1;
   for (int64_t extent : extents)
     count *= static_cast<size_t>(extent);
-  float *values = bench::allocate(count);
+  float* values = bench::allocate(count);
   if (seed)
     bench::fill(values, count, seed);
   return {values, count, need(device.wrap(std::span(values, count), extents))};
 }
 
-int serveLaunch(const vortex::Device &device, const std::string &name, std::vector<Argument> arguments, const Matrix &output, bool isResult) {
+int serveLaunch(const vortex::Device& device, const std::string& name, std::vector<Argument> arguments,
+                const Matrix& output, bool isResult) {
   vortex::Kernel kernel = compile(name, device, false);
   vortex::Stream stream = need(device.createStream());
   vortex::LaunchOptions options;
@@ -87,23 +88,24 @@ int serveLaunch(const vortex::Device &device, const std::string &name, std::vect
   return bench::serve(sample, [&] { bench::printDigest(output.values, output.count); });
 }
 
-int serveRows(const vortex::Device &device, const std::string &name, int64_t rows, int64_t columns) {
-  Matrix x = matrix(device, {rows, columns}, 1), weight = matrix(device, {columns}, 2), out = matrix(device, {rows, columns}, 0);
+int serveRows(const vortex::Device& device, const std::string& name, int64_t rows, int64_t columns) {
+  Matrix x = matrix(device, {rows, columns}, 1), weight = matrix(device, {columns}, 2),
+         out = matrix(device, {rows, columns}, 0);
   std::vector<Argument> arguments{x.tensor};
   if (name == "rmsnorm")
     arguments.emplace_back(weight.tensor);
   return serveLaunch(device, name, arguments, out, true);
 }
 
-int serveCompile(const vortex::Device &device, bool cached) {
+int serveCompile(const vortex::Device& device, bool cached) {
   if (cached)
     compile("silu", device, true);
   return bench::serve([&] { compile("silu", device, cached); }, [] { std::puts("0 0"); });
 }
 
-} // namespace
+}  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   std::string name = argc > 1 ? argv[1] : "";
   auto size = [&](int i) -> int64_t { return argc > i ? std::atoll(argv[i]) : 1024; };
   vortex::Device device = need(vortex::Runtime().open("cpu"));

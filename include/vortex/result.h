@@ -11,11 +11,11 @@ namespace vortex {
 
 namespace detail {
 /// Reading the wrong side of a Result is a mistake of the caller: print why and abort.
-[[noreturn]] inline void failAccess(const char *message) {
+[[noreturn]] inline void failAccess(const char* message) {
   std::fprintf(stderr, "vortex: unchecked result: %s\n", message);
   std::abort();
 }
-} // namespace detail
+}  // namespace detail
 
 /// The world said no (driver, file, memory). The message carries the numbers that decided it.
 struct Error {
@@ -31,16 +31,16 @@ public:
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  T &value() & { return checked(), *std::get_if<0>(&state_); }
-  const T &value() const & { return checked(), *std::get_if<0>(&state_); }
-  T &&value() && { return checked(), std::move(*std::get_if<0>(&state_)); }
-  T &operator*() & { return value(); }
-  const T &operator*() const & { return value(); }
-  T &&operator*() && { return std::move(*this).value(); }
-  T *operator->() { return &value(); }
-  const T *operator->() const { return &value(); }
+  T& value() & { return checked(), *std::get_if<0>(&state_); }
+  const T& value() const& { return checked(), *std::get_if<0>(&state_); }
+  T&& value() && { return checked(), std::move(*std::get_if<0>(&state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
 
-  const Error &error() const {
+  const Error& error() const {
     if (ok())
       detail::failAccess("the result holds no error");
     return *std::get_if<1>(&state_);
@@ -72,7 +72,7 @@ public:
     if (!ok())
       detail::failAccess(error_.message.c_str());
   }
-  const Error &error() const {
+  const Error& error() const {
     if (ok())
       detail::failAccess("the result holds no error");
     return error_;
@@ -88,4 +88,4 @@ private:
   Error error_;
 };
 
-} // namespace vortex
+}  // namespace vortex

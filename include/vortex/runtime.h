@@ -33,7 +33,7 @@ class DriverList;
 class Event;
 class LoadedKernel;
 class Stream;
-} // namespace hal
+}  // namespace hal
 
 /// One launch argument: a tensor, or a number that is converted to the parameter's type at launch. Integers must fit the
 /// parameter exactly; floating-point numbers are rounded once to a float parameter and refused by an integer one.
@@ -47,7 +47,8 @@ public:
     requires(std::is_integral_v<T>)
   Argument(T value)
       : kind_(std::is_signed_v<T> ? Kind::Signed : Kind::Unsigned),
-        bits_(std::is_signed_v<T> ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value)) {}
+        bits_(std::is_signed_v<T> ? static_cast<uint64_t>(static_cast<int64_t>(value)) : static_cast<uint64_t>(value)) {
+  }
   /// A number of exactly this type by its bit pattern, e.g. {DType::F16, 0x3c00}.
   Argument(DType type, uint64_t bits) : kind_(Kind::Bits), type_(type), bits_(bits) {}
 
@@ -63,7 +64,7 @@ private:
 /// A failure that kernel code raised while it ran, with its place in the kernel's source (line 0: unknown).
 struct Fault {
   std::string kernel;
-  std::string id; ///< "E0701"
+  std::string id;  ///< "E0701"
   std::string message;
   std::string file;
   uint32_t line = 0, column = 0;
@@ -81,7 +82,7 @@ struct LaunchOptions {
   /// Storage for results by index (row-major, contiguous, of the result's shape); absent ones are allocated by the launch.
   std::vector<std::optional<Tensor>> results{};
   /// Called for each print, never by two threads at once.
-  std::function<void(const Print &)> print{};
+  std::function<void(const Print&)> print{};
 };
 
 /// A parameter or result of a kernel.
@@ -96,8 +97,8 @@ struct ParamInfo {
 /// A compiled kernel that is loaded on a device.
 class Kernel {
 public:
-  const std::string &name() const;
-  const std::string &target() const; ///< "cpu-x86_64-znver3", "sm_90", …
+  const std::string& name() const;
+  const std::string& target() const;  ///< "cpu-x86_64-znver3", "sm_90", …
   std::vector<ParamInfo> params() const;
   std::vector<ParamInfo> results() const;
   /// A resource fact of the compiler: "registers", "spill_bytes", "flops", …
@@ -112,10 +113,10 @@ private:
 /// A point in a stream's order.
 class Event {
 public:
-  bool isComplete() const; ///< also true before the first record
+  bool isComplete() const;  ///< also true before the first record
   Result<void> wait();
   /// Device time from `start` to this event. Waits for both. Errors: never recorded; different devices.
-  Result<int64_t> nanosecondsSince(const Event &start);
+  Result<int64_t> nanosecondsSince(const Event& start);
 
 private:
   friend struct RuntimeAccess;
@@ -130,29 +131,33 @@ public:
   /// Checks arguments and the kernel's constraints, allocates what it returns, then runs the kernel. Errors, all before anything
   /// runs: count, types, ranks; views that leave their buffers; tensors that share memory with one that is written; a constraint's
   /// own message; out of memory. A scalar result is a tensor of rank 0.
-  Result<std::vector<Tensor>> launch(const Kernel &kernel, std::span<const Argument> arguments, const LaunchOptions &options = {});
-  Result<std::vector<Tensor>> launch(const Kernel &kernel, std::initializer_list<Argument> arguments, const LaunchOptions &options = {}) {
+  Result<std::vector<Tensor>> launch(const Kernel& kernel, std::span<const Argument> arguments,
+                                     const LaunchOptions& options = {});
+  Result<std::vector<Tensor>> launch(const Kernel& kernel, std::initializer_list<Argument> arguments,
+                                     const LaunchOptions& options = {}) {
     return launch(kernel, std::span(arguments.begin(), arguments.size()), options);
   }
 
   /// Copies a contiguous tensor's elements from or to host memory of exactly its size in bytes. read() waits for them.
-  Result<void> write(const Tensor &target, const void *from, uint64_t bytes);
-  Result<void> read(const Tensor &source, void *into, uint64_t bytes);
+  Result<void> write(const Tensor& target, const void* from, uint64_t bytes);
+  Result<void> read(const Tensor& source, void* into, uint64_t bytes);
   /// The elements as a vector. Errors as read(); T is not the element type.
-  template <typename T> Result<std::vector<T>> read(const Tensor &source) {
+  template <typename T> Result<std::vector<T>> read(const Tensor& source) {
     if (source.type != dtypeOf<T>())
-      return Error{std::string("the tensor's elements are ") + vortex::name(source.type) + ", not " + vortex::name(dtypeOf<T>())};
+      return Error{std::string("the tensor's elements are ") + vortex::name(source.type) + ", not " +
+                   vortex::name(dtypeOf<T>())};
     std::vector<T> values(static_cast<size_t>(source.elements()));
     if (Result<void> done = read(source, values.data(), values.size() * sizeof(T)); !done)
       return done.takeError();
     return values;
   }
   /// Bytes of buffers; ranges are checked.
-  Result<void> fill(const Buffer &target, uint64_t offset, uint64_t bytes, uint8_t value);
-  Result<void> copy(const Buffer &target, uint64_t targetOffset, const Buffer &source, uint64_t sourceOffset, uint64_t bytes);
+  Result<void> fill(const Buffer& target, uint64_t offset, uint64_t bytes, uint8_t value);
+  Result<void> copy(const Buffer& target, uint64_t targetOffset, const Buffer& source, uint64_t sourceOffset,
+                    uint64_t bytes);
 
-  Result<void> record(const Event &event);
-  Result<void> wait(const Event &event); ///< later work starts after the event's latest record
+  Result<void> record(const Event& event);
+  Result<void> wait(const Event& event);  ///< later work starts after the event's latest record
   /// Waits for all work of this stream; reports a fault as "kernel 'k' stopped: E0701: message (file:line:column)".
   Result<void> synchronize();
   /// The fault that synchronize() or read() reported last.
@@ -160,17 +165,18 @@ public:
 
 private:
   friend struct RuntimeAccess;
-  Stream(std::shared_ptr<hal::Device> device, std::shared_ptr<hal::Stream> stream) : device_(std::move(device)), stream_(std::move(stream)) {}
+  Stream(std::shared_ptr<hal::Device> device, std::shared_ptr<hal::Stream> stream)
+      : device_(std::move(device)), stream_(std::move(stream)) {}
   std::shared_ptr<hal::Device> device_;
   std::shared_ptr<hal::Stream> stream_;
 };
 
 class Device {
 public:
-  const std::string &name() const;    ///< "cpu"
-  const std::string &product() const; ///< "AMD EPYC 7763"
+  const std::string& name() const;     ///< "cpu"
+  const std::string& product() const;  ///< "AMD EPYC 7763"
   uint64_t memoryBytes() const;
-  uint32_t workers() const;           ///< blocks that run at the same time
+  uint32_t workers() const;  ///< blocks that run at the same time
   Result<uint64_t> availableBytes() const;
 
   /// Uninitialised, 64-byte aligned. Error: requested and available bytes.
@@ -181,23 +187,26 @@ public:
   template <typename T> Result<Tensor> upload(std::span<const T> values, std::vector<int64_t> extents) const {
     return uploadBytes(dtypeOf<T>(), std::move(extents), values.data(), values.size_bytes());
   }
-  Result<Tensor> uploadBytes(DType type, std::vector<int64_t> extents, const void *values, uint64_t bytes) const;
+  Result<Tensor> uploadBytes(DType type, std::vector<int64_t> extents, const void* values, uint64_t bytes) const;
   /// A tensor over the caller's memory, without a copy; the memory must outlive every use. Over constant memory every write is
   /// refused. Errors: sizes that differ; a device that cannot use host memory.
   template <typename T> Result<Tensor> wrap(std::span<T> values, std::vector<int64_t> extents) const {
     using Element = std::remove_const_t<T>;
-    return wrapBytes(dtypeOf<Element>(), std::move(extents), const_cast<Element *>(values.data()), values.size_bytes(),
+    return wrapBytes(dtypeOf<Element>(), std::move(extents), const_cast<Element*>(values.data()), values.size_bytes(),
                      std::is_const_v<T>);
   }
-  template <typename T> Result<Tensor> wrap(std::span<T> values) const { return wrap(values, {static_cast<int64_t>(values.size())}); }
-  Result<Tensor> wrapBytes(DType type, std::vector<int64_t> extents, void *memory, uint64_t bytes, bool readOnly = false) const;
+  template <typename T> Result<Tensor> wrap(std::span<T> values) const {
+    return wrap(values, {static_cast<int64_t>(values.size())});
+  }
+  Result<Tensor> wrapBytes(DType type, std::vector<int64_t> extents, void* memory, uint64_t bytes,
+                           bool readOnly = false) const;
 
   Result<Stream> createStream() const;
   Result<Event> createEvent() const;
   /// A kernel artifact as `vortex build` writes it. Errors: damaged, another format version, another target, a processor feature
   /// that is missing.
   Result<Kernel> load(std::span<const uint8_t> artifact) const;
-  Result<Kernel> loadFile(const std::string &path) const;
+  Result<Kernel> loadFile(const std::string& path) const;
 
 private:
   friend struct RuntimeAccess;
@@ -207,16 +216,17 @@ private:
 
 struct RuntimeOptions {
   uint32_t threads = 0;  ///< of the CPU device; 0: $VORTEX_NUM_THREADS, else all this process may use
-  bool poison = false;   ///< CPU: fill new memory and scratch with 0xff bytes, to make reads of unwritten elements visible
-  bool nullDevice = false; ///< also offer "null", which checks launches and executes nothing
+  bool poison =
+      false;  ///< CPU: fill new memory and scratch with 0xff bytes, to make reads of unwritten elements visible
+  bool nullDevice = false;  ///< also offer "null", which checks launches and executes nothing
 };
 
 /// The devices of this machine. Devices of one Runtime share nothing with those of another.
 class Runtime {
 public:
-  explicit Runtime(const RuntimeOptions &options = {});
+  explicit Runtime(const RuntimeOptions& options = {});
   /// Most preferred first. Drivers that are present but broken add an error to `problems`.
-  std::vector<Device> devices(std::vector<Error> *problems = nullptr) const;
+  std::vector<Device> devices(std::vector<Error>* problems = nullptr) const;
   /// By name ("cpu", "cuda:1", "cuda" for the first); an empty name is the most preferred device. Error: lists the names there are.
   Result<Device> open(std::string_view name = "") const;
 
@@ -224,4 +234,4 @@ private:
   std::shared_ptr<hal::DriverList> drivers_;
 };
 
-} // namespace vortex
+}  // namespace vortex

@@ -18,7 +18,7 @@ class Buffer;
 enum class DType : uint8_t { Bool, U8, U16, U32, U64, I8, I16, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64 };
 
 uint32_t byteSize(DType type);
-const char *name(DType type); ///< "f32", "bf16", "bool", …
+const char* name(DType type);  ///< "f32", "bf16", "bool", …
 
 /// The element type of a C++ type. f16, bf16 and f8 have none: give their DType and 16- or 8-bit words.
 template <typename T> constexpr DType dtypeOf() {
@@ -28,8 +28,10 @@ template <typename T> constexpr DType dtypeOf() {
   else if constexpr (std::is_floating_point_v<T>)
     return sizeof(T) == 4 ? DType::F32 : DType::F64;
   else
-    return static_cast<DType>(static_cast<int>(std::is_signed_v<T> ? DType::I8 : DType::U8) +
-                              (sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3));
+    return static_cast<DType>(static_cast<int>(std::is_signed_v<T> ? DType::I8 : DType::U8) + (sizeof(T) == 1   ? 0
+                                                                                               : sizeof(T) == 2 ? 1
+                                                                                               : sizeof(T) == 4 ? 2
+                                                                                                                : 3));
 }
 
 /// A handle to device memory; copies refer to the same memory, the last one frees it. A default-made handle is empty.
@@ -39,7 +41,7 @@ public:
   explicit operator bool() const { return static_cast<bool>(buffer_); }
   uint64_t bytes() const;
   /// Null if the host cannot access the memory. Contents are defined after Stream::synchronize().
-  void *host() const;
+  void* host() const;
 
 private:
   friend struct RuntimeAccess;
@@ -51,14 +53,14 @@ private:
 /// strides may be zero or negative.
 struct Tensor {
   Buffer buffer;
-  uint64_t byteOffset = 0; ///< of element (0, 0, …)
+  uint64_t byteOffset = 0;  ///< of element (0, 0, …)
   DType type = DType::F32;
   std::vector<int64_t> extents;
   std::vector<int64_t> strides;
 
   int64_t rank() const { return static_cast<int64_t>(extents.size()); }
-  int64_t elements() const;      ///< product of the extents
-  bool isContiguous() const;     ///< row-major without gaps
+  int64_t elements() const;   ///< product of the extents
+  bool isContiguous() const;  ///< row-major without gaps
   /// Elements begin, begin + step, … below end of dimension `dim`. Errors: no such dimension, 0 <= begin <= end <= extent violated,
   /// step < 1.
   Result<Tensor> slice(int64_t dim, int64_t begin, int64_t end, int64_t step = 1) const;
@@ -68,14 +70,14 @@ struct Tensor {
   Result<Tensor> reshaped(std::vector<int64_t> newExtents) const;
   /// The elements in host memory. Errors: T is not the element type, not contiguous, memory the host cannot access.
   template <typename T> Result<std::span<T>> span() const {
-    Result<void *> first = hostElements(dtypeOf<std::remove_const_t<T>>());
+    Result<void*> first = hostElements(dtypeOf<std::remove_const_t<T>>());
     if (!first)
       return first.takeError();
-    return std::span<T>(static_cast<T *>(*first), static_cast<size_t>(elements()));
+    return std::span<T>(static_cast<T*>(*first), static_cast<size_t>(elements()));
   }
 
 private:
-  Result<void *> hostElements(DType expected) const;
+  Result<void*> hostElements(DType expected) const;
 };
 
-} // namespace vortex
+}  // namespace vortex

@@ -40,15 +40,16 @@ std::optional<uint64_t> integerBits(ScalarType type, uint64_t bits, bool negativ
   return !negative && bits <= limit ? std::optional(bits) : std::nullopt;
 }
 
-} // namespace
+}  // namespace
 
 Argument::Argument(double value) : kind_(Kind::Float), bits_(std::bit_cast<uint64_t>(value)) {}
 
-Result<hal::Argument> RuntimeAccess::toHal(const Argument &argument, const artifact::Param &param) {
+Result<hal::Argument> RuntimeAccess::toHal(const Argument& argument, const artifact::Param& param) {
   using Kind = Argument::Kind;
   if (argument.kind_ == Kind::Tensor)
     return hal::Argument(toHal(*argument.tensor_));
-  if (argument.kind_ == Kind::Bits || param.isTensor) // a number for a tensor: the launch reports it with the parameter's type
+  if (argument.kind_ == Kind::Bits ||
+      param.isTensor)  // a number for a tensor: the launch reports it with the parameter's type
     return hal::Argument(hal::Scalar{argument.kind_ == Kind::Bits    ? toArtifact(argument.type_)
                                      : argument.kind_ == Kind::Float ? ScalarType::F64
                                      : argument.kind_ == Kind::Bool  ? ScalarType::Bool
@@ -64,10 +65,11 @@ Result<hal::Argument> RuntimeAccess::toHal(const Argument &argument, const artif
       bits = floatBits(param.type, value);
   } else {
     const bool isBool = argument.kind_ == Kind::Bool;
-    given = isBool      ? concat("the bool ", argument.bits_ ? "true" : "false")
+    given = isBool     ? concat("the bool ", argument.bits_ ? "true" : "false")
             : negative ? concat("the integer ", static_cast<int64_t>(argument.bits_))
                        : concat("the integer ", argument.bits_);
-    const double value = negative ? static_cast<double>(static_cast<int64_t>(argument.bits_)) : static_cast<double>(argument.bits_);
+    const double value =
+        negative ? static_cast<double>(static_cast<int64_t>(argument.bits_)) : static_cast<double>(argument.bits_);
     if (isBool != (param.type == ScalarType::Bool))
       bits = std::nullopt;
     else if (isFloat(param.type))
@@ -80,4 +82,4 @@ Result<hal::Argument> RuntimeAccess::toHal(const Argument &argument, const artif
   return hal::Argument(hal::Scalar{param.type, *bits});
 }
 
-} // namespace vortex
+}  // namespace vortex

@@ -13,36 +13,38 @@ using base::concat;
 
 namespace {
 
-std::vector<ParamInfo> describe(const std::vector<artifact::Param> &params) {
+std::vector<ParamInfo> describe(const std::vector<artifact::Param>& params) {
   std::vector<ParamInfo> infos;
-  for (const artifact::Param &param : params)
-    infos.push_back({param.name, fromArtifact(param.type), param.isTensor, param.rank, param.access != artifact::Access::Read});
+  for (const artifact::Param& param : params)
+    infos.push_back(
+        {param.name, fromArtifact(param.type), param.isTensor, param.rank, param.access != artifact::Access::Read});
   return infos;
 }
 
 /// Bytes of a contiguous tensor of exactly `bytes` bytes; what read and write move.
-Result<void> checkWhole(const char *operation, const Tensor &tensor, uint64_t bytes) {
+Result<void> checkWhole(const char* operation, const Tensor& tensor, uint64_t bytes) {
   if (!tensor.isContiguous())
-    return Error{concat(operation, ": the tensor is not contiguous, its strides are [", base::join(tensor.strides, ", "), "]")};
+    return Error{
+        concat(operation, ": the tensor is not contiguous, its strides are [", base::join(tensor.strides, ", "), "]")};
   const uint64_t needed = static_cast<uint64_t>(tensor.elements()) * byteSize(tensor.type);
   if (needed != bytes)
     return Error{concat(operation, ": the tensor has ", needed, " bytes, the host memory ", bytes)};
   return {};
 }
 
-} // namespace
+}  // namespace
 
 // Runtime
 
-Runtime::Runtime(const RuntimeOptions &options) : drivers_(std::make_shared<hal::DriverList>()) {
+Runtime::Runtime(const RuntimeOptions& options) : drivers_(std::make_shared<hal::DriverList>()) {
   drivers_->add(cpu::createDriver({.threads = options.threads, .poison = options.poison}));
   if (options.nullDevice)
     drivers_->add(null_device::createDriver());
 }
 
-std::vector<Device> Runtime::devices(std::vector<Error> *problems) const {
+std::vector<Device> Runtime::devices(std::vector<Error>* problems) const {
   std::vector<Device> devices;
-  for (hal::DeviceRef &device : drivers_->devices(problems))
+  for (hal::DeviceRef& device : drivers_->devices(problems))
     devices.push_back(RuntimeAccess::wrap(std::move(device)));
   return devices;
 }
@@ -63,8 +65,8 @@ Result<Device> Runtime::open(std::string_view name) const {
 
 // Device
 
-const std::string &Device::name() const { return device_->info().name; }
-const std::string &Device::product() const { return device_->info().product; }
+const std::string& Device::name() const { return device_->info().name; }
+const std::string& Device::product() const { return device_->info().product; }
 uint64_t Device::memoryBytes() const { return device_->info().memoryBytes; }
 uint32_t Device::workers() const { return device_->info().workers; }
 Result<uint64_t> Device::availableBytes() const { return device_->availableBytes(); }
@@ -91,7 +93,7 @@ Result<Tensor> Device::empty(DType type, std::vector<int64_t> extents) const {
   return tensor;
 }
 
-Result<Tensor> Device::uploadBytes(DType type, std::vector<int64_t> extents, const void *values, uint64_t bytes) const {
+Result<Tensor> Device::uploadBytes(DType type, std::vector<int64_t> extents, const void* values, uint64_t bytes) const {
   Result<Tensor> tensor = empty(type, std::move(extents));
   if (!tensor)
     return tensor;
@@ -100,17 +102,19 @@ Result<Tensor> Device::uploadBytes(DType type, std::vector<int64_t> extents, con
     return stream.takeError();
   if (Result<void> written = stream->write(*tensor, values, bytes); !written)
     return written.takeError();
-  if (Result<void> done = stream->synchronize(); !done) // other streams may use the tensor at once
+  if (Result<void> done = stream->synchronize(); !done)  // other streams may use the tensor at once
     return done.takeError();
   return tensor;
 }
 
-Result<Tensor> Device::wrapBytes(DType type, std::vector<int64_t> extents, void *memory, uint64_t bytes, bool readOnly) const {
+Result<Tensor> Device::wrapBytes(DType type, std::vector<int64_t> extents, void* memory, uint64_t bytes,
+                                 bool readOnly) const {
   const Result<uint64_t> needed = hal::tensorBytes("a tensor", toArtifact(type), extents);
   if (!needed)
     return needed.error();
   if (*needed != bytes)
-    return Error{concat("a tensor ", vortex::name(type), "[", base::join(extents, ", "), "] has ", *needed, " bytes, the memory ", bytes)};
+    return Error{concat("a tensor ", vortex::name(type), "[", base::join(extents, ", "), "] has ", *needed,
+                        " bytes, the memory ", bytes)};
   Result<hal::BufferRef> buffer = device_->wrap(memory, bytes, readOnly);
   if (!buffer)
     return buffer.takeError();
@@ -136,7 +140,7 @@ Result<Event> Device::createEvent() const {
   return RuntimeAccess::wrap(*std::move(event));
 }
 
-Result<Kernel> RuntimeAccess::load(const Device &device, std::shared_ptr<const artifact::Kernel> kernel) {
+Result<Kernel> RuntimeAccess::load(const Device& device, std::shared_ptr<const artifact::Kernel> kernel) {
   Result<hal::KernelRef> loaded = device.device_->load(std::move(kernel));
   if (!loaded)
     return loaded.takeError();
@@ -150,11 +154,11 @@ Result<Kernel> Device::load(std::span<const uint8_t> artifact) const {
   return RuntimeAccess::load(*this, std::make_shared<const artifact::Kernel>(*std::move(kernel)));
 }
 
-Result<Kernel> Device::loadFile(const std::string &path) const {
+Result<Kernel> Device::loadFile(const std::string& path) const {
   const Result<std::string> content = base::readFile(path);
   if (!content)
     return content.error();
-  Result<Kernel> kernel = load({reinterpret_cast<const uint8_t *>(content->data()), content->size()});
+  Result<Kernel> kernel = load({reinterpret_cast<const uint8_t*>(content->data()), content->size()});
   if (!kernel)
     return Error{concat(path, ": ", kernel.error().message)};
   return kernel;
@@ -162,13 +166,13 @@ Result<Kernel> Device::loadFile(const std::string &path) const {
 
 // Kernel
 
-const std::string &Kernel::name() const { return kernel_->artifact().name; }
-const std::string &Kernel::target() const { return kernel_->artifact().target; }
+const std::string& Kernel::name() const { return kernel_->artifact().name; }
+const std::string& Kernel::target() const { return kernel_->artifact().target; }
 std::vector<ParamInfo> Kernel::params() const { return describe(kernel_->artifact().params); }
 std::vector<ParamInfo> Kernel::results() const { return describe(kernel_->artifact().results); }
 
 std::optional<int64_t> Kernel::fact(std::string_view key) const {
-  for (const artifact::Fact &fact : kernel_->artifact().facts)
+  for (const artifact::Fact& fact : kernel_->artifact().facts)
     if (fact.key == key)
       return fact.value;
   return std::nullopt;
@@ -178,14 +182,16 @@ std::optional<int64_t> Kernel::fact(std::string_view key) const {
 
 bool Event::isComplete() const { return event_->isComplete(); }
 Result<void> Event::wait() { return event_->wait(); }
-Result<int64_t> Event::nanosecondsSince(const Event &start) { return event_->nanosecondsSince(*start.event_); }
+Result<int64_t> Event::nanosecondsSince(const Event& start) { return event_->nanosecondsSince(*start.event_); }
 
 // Stream
 
-Result<std::vector<Tensor>> Stream::launch(const Kernel &kernel, std::span<const Argument> arguments, const LaunchOptions &options) {
-  const artifact::Kernel &artifact = RuntimeAccess::kernel(kernel)->artifact();
+Result<std::vector<Tensor>> Stream::launch(const Kernel& kernel, std::span<const Argument> arguments,
+                                           const LaunchOptions& options) {
+  const artifact::Kernel& artifact = RuntimeAccess::kernel(kernel)->artifact();
   if (arguments.size() != artifact.params.size())
-    return Error{concat("cannot launch kernel '", artifact.name, "': it takes ", artifact.params.size(), " arguments, ", arguments.size(), " given")};
+    return Error{concat("cannot launch kernel '", artifact.name, "': it takes ", artifact.params.size(), " arguments, ",
+                        arguments.size(), " given")};
   std::vector<hal::Argument> converted;
   converted.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -195,51 +201,54 @@ Result<std::vector<Tensor>> Stream::launch(const Kernel &kernel, std::span<const
     converted.push_back(*std::move(argument));
   }
   hal::LaunchOptions halOptions;
-  for (const std::optional<Tensor> &result : options.results)
+  for (const std::optional<Tensor>& result : options.results)
     halOptions.results.push_back(result ? std::optional(RuntimeAccess::toHal(*result)) : std::nullopt);
   if (options.print)
-    halOptions.print = [print = options.print](const artifact::Fault &format, std::span<const uint64_t> values) {
+    halOptions.print = [print = options.print](const artifact::Fault& format, std::span<const uint64_t> values) {
       print({format.message, format.file, format.line, values});
     };
-  Result<std::vector<hal::Tensor>> results = hal::launch(*device_, *stream_, RuntimeAccess::kernel(kernel), converted, std::move(halOptions));
+  Result<std::vector<hal::Tensor>> results =
+      hal::launch(*device_, *stream_, RuntimeAccess::kernel(kernel), converted, std::move(halOptions));
   if (!results)
     return results.takeError();
   std::vector<Tensor> tensors;
   tensors.reserve(results->size());
-  for (const hal::Tensor &result : *results)
+  for (const hal::Tensor& result : *results)
     tensors.push_back(RuntimeAccess::fromHal(result));
   return tensors;
 }
 
-Result<void> Stream::write(const Tensor &target, const void *from, uint64_t bytes) {
+Result<void> Stream::write(const Tensor& target, const void* from, uint64_t bytes) {
   if (Result<void> whole = checkWhole("write", target, bytes); !whole)
     return whole;
   return stream_->write(RuntimeAccess::buffer(target.buffer), target.byteOffset, from, bytes);
 }
 
-Result<void> Stream::read(const Tensor &source, void *into, uint64_t bytes) {
+Result<void> Stream::read(const Tensor& source, void* into, uint64_t bytes) {
   if (Result<void> whole = checkWhole("read", source, bytes); !whole)
     return whole;
   return stream_->read(into, RuntimeAccess::buffer(source.buffer), source.byteOffset, bytes);
 }
 
-Result<void> Stream::fill(const Buffer &target, uint64_t offset, uint64_t bytes, uint8_t value) {
+Result<void> Stream::fill(const Buffer& target, uint64_t offset, uint64_t bytes, uint8_t value) {
   return stream_->fill(RuntimeAccess::buffer(target), offset, bytes, value);
 }
 
-Result<void> Stream::copy(const Buffer &target, uint64_t targetOffset, const Buffer &source, uint64_t sourceOffset, uint64_t bytes) {
+Result<void> Stream::copy(const Buffer& target, uint64_t targetOffset, const Buffer& source, uint64_t sourceOffset,
+                          uint64_t bytes) {
   return stream_->copy(RuntimeAccess::buffer(target), targetOffset, RuntimeAccess::buffer(source), sourceOffset, bytes);
 }
 
-Result<void> Stream::record(const Event &event) { return stream_->record(RuntimeAccess::event(event)); }
-Result<void> Stream::wait(const Event &event) { return stream_->wait(RuntimeAccess::event(event)); }
+Result<void> Stream::record(const Event& event) { return stream_->record(RuntimeAccess::event(event)); }
+Result<void> Stream::wait(const Event& event) { return stream_->wait(RuntimeAccess::event(event)); }
 Result<void> Stream::synchronize() { return stream_->synchronize(); }
 
 std::optional<Fault> Stream::lastFault() const {
   std::optional<hal::RunFault> fault = stream_->lastFault();
   if (!fault)
     return std::nullopt;
-  return Fault{fault->kernel, fault->fault.id, fault->fault.message, fault->fault.file, fault->fault.line, fault->fault.column};
+  return Fault{fault->kernel,     fault->fault.id,   fault->fault.message,
+               fault->fault.file, fault->fault.line, fault->fault.column};
 }
 
-} // namespace vortex
+}  // namespace vortex

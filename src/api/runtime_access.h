@@ -8,24 +8,26 @@
 namespace vortex {
 
 struct RuntimeAccess {
-  static const hal::DeviceRef &device(const Device &device) { return device.device_; }
-  static const hal::KernelRef &kernel(const Kernel &kernel) { return kernel.kernel_; }
-  static const hal::StreamRef &stream(const Stream &stream) { return stream.stream_; }
-  static const hal::DeviceRef &deviceOf(const Stream &stream) { return stream.device_; }
-  static const hal::EventRef &event(const Event &event) { return event.event_; }
-  static const hal::BufferRef &buffer(const Buffer &buffer) { return buffer.buffer_; }
+  static const hal::DeviceRef& device(const Device& device) { return device.device_; }
+  static const hal::KernelRef& kernel(const Kernel& kernel) { return kernel.kernel_; }
+  static const hal::StreamRef& stream(const Stream& stream) { return stream.stream_; }
+  static const hal::DeviceRef& deviceOf(const Stream& stream) { return stream.device_; }
+  static const hal::EventRef& event(const Event& event) { return event.event_; }
+  static const hal::BufferRef& buffer(const Buffer& buffer) { return buffer.buffer_; }
   static Device wrap(hal::DeviceRef device) { return Device(std::move(device)); }
   static Kernel wrap(hal::KernelRef kernel) { return Kernel(std::move(kernel)); }
-  static Stream wrap(hal::DeviceRef device, hal::StreamRef stream) { return Stream(std::move(device), std::move(stream)); }
+  static Stream wrap(hal::DeviceRef device, hal::StreamRef stream) {
+    return Stream(std::move(device), std::move(stream));
+  }
   static Event wrap(hal::EventRef event) { return Event(std::move(event)); }
   static Buffer wrap(hal::BufferRef buffer) { return Buffer(std::move(buffer)); }
 
-  static hal::Tensor toHal(const Tensor &tensor);
-  static Tensor fromHal(const hal::Tensor &tensor);
+  static hal::Tensor toHal(const Tensor& tensor);
+  static Tensor fromHal(const hal::Tensor& tensor);
   /// The argument as the parameter wants it. Error: a number that does not fit; names the parameter.
-  static Result<hal::Argument> toHal(const Argument &argument, const artifact::Param &param);
+  static Result<hal::Argument> toHal(const Argument& argument, const artifact::Param& param);
   /// Loads a kernel that was just compiled.
-  static Result<Kernel> load(const Device &device, std::shared_ptr<const artifact::Kernel> kernel);
+  static Result<Kernel> load(const Device& device, std::shared_ptr<const artifact::Kernel> kernel);
 };
 
 inline artifact::ScalarType toArtifact(DType type) { return static_cast<artifact::ScalarType>(type); }
@@ -34,4 +36,4 @@ static_assert(static_cast<int>(DType::F64) == static_cast<int>(artifact::ScalarT
               static_cast<int>(DType::I8) == static_cast<int>(artifact::ScalarType::I8) &&
               static_cast<int>(DType::F16) == static_cast<int>(artifact::ScalarType::F16));
 
-} // namespace vortex
+}  // namespace vortex

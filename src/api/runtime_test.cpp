@@ -11,7 +11,7 @@ namespace {
 
 using namespace vortex;
 
-std::vector<uint8_t> artifactOf(const std::string &name) {
+std::vector<uint8_t> artifactOf(const std::string& name) {
   artifact::Kernel kernel = hal::conformance::kernelNamed(name);
   const std::string object = *base::readFile(VORTEX_CONFORMANCE_OBJECT);
   kernel.target = "cpu-x86_64-test";
@@ -30,7 +30,7 @@ protected:
 TEST_F(RuntimeTest, TheProgramOfTheHeaderRuns) {
   const std::string path = testing::TempDir() + "scale_" + std::to_string(::getpid()) + ".vxk";
   const std::vector<uint8_t> bytes = artifactOf("scale");
-  ASSERT_TRUE(base::writeFileAtomic(path, {reinterpret_cast<const char *>(bytes.data()), bytes.size()}));
+  ASSERT_TRUE(base::writeFileAtomic(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
 
   vortex::Runtime runtime;
   vortex::Device device = runtime.open("cpu").value();
@@ -77,22 +77,25 @@ TEST_F(RuntimeTest, NumbersAreConvertedToTheParametersTypeOrRefused) {
   const Kernel scale = device_.load(artifactOf("scale")).value(), update = device_.load(artifactOf("update")).value();
   std::vector<float> x = {1, 2};
   const Tensor view = device_.wrap(std::span(x)).value();
-  for (const Argument &two : {Argument(2.0f), Argument(2.0), Argument(2), Argument(uint8_t{2}), Argument(DType::F32, std::bit_cast<uint32_t>(2.0f))})
+  for (const Argument& two : {Argument(2.0f), Argument(2.0), Argument(2), Argument(uint8_t{2}),
+                              Argument(DType::F32, std::bit_cast<uint32_t>(2.0f))})
     EXPECT_EQ(stream_.read<float>(stream_.launch(scale, {view, two}).value()[0]).value(), (std::vector<float>{2, 4}));
   std::vector<int64_t> a = {5};
   const Tensor counter = device_.wrap(std::span(a)).value();
   ASSERT_TRUE(stream_.launch(update, {counter, -1, uint64_t{7}}));
   EXPECT_EQ(a[0], 2);
-  const auto message = [&](const Argument &argument) {
+  const auto message = [&](const Argument& argument) {
     const auto launched = stream_.launch(update, {counter, argument, 0});
     return launched ? std::string("no error") : launched.error().message;
   };
-  EXPECT_EQ(message(UINT64_MAX), "cannot launch kernel 'update': argument 'factor' is a scalar i64, which cannot hold the integer 18446744073709551615");
+  EXPECT_EQ(message(UINT64_MAX), "cannot launch kernel 'update': argument 'factor' is a scalar i64, which cannot hold "
+                                 "the integer 18446744073709551615");
   EXPECT_NE(message(1.5).find("the floating-point number 1.5"), std::string::npos);
   EXPECT_NE(message(true).find("the bool true"), std::string::npos);
   EXPECT_NE(message(Argument(DType::I32, 1)).find("given a scalar i32"), std::string::npos);
   EXPECT_NE(message(counter).find("given a tensor i64[1]"), std::string::npos);
-  EXPECT_NE(stream_.launch(update, {1, 2, 3}).error().message.find("argument 'a' is a tensor of i64 and rank 1"), std::string::npos);
+  EXPECT_NE(stream_.launch(update, {1, 2, 3}).error().message.find("argument 'a' is a tensor of i64 and rank 1"),
+            std::string::npos);
 }
 
 TEST_F(RuntimeTest, ViewsSliceTransposeAndReshape) {
@@ -103,7 +106,8 @@ TEST_F(RuntimeTest, ViewsSliceTransposeAndReshape) {
   const Kernel transpose = device_.load(artifactOf("transpose")).value();
   const Tensor columns = tensor.slice(1, 1, 4, 2).value();
   EXPECT_FALSE(columns.isContiguous());
-  EXPECT_EQ(stream_.read<float>(stream_.launch(transpose, {columns}).value()[0]).value(), (std::vector<float>{1, 5, 9, 3, 7, 11}));
+  EXPECT_EQ(stream_.read<float>(stream_.launch(transpose, {columns}).value()[0]).value(),
+            (std::vector<float>{1, 5, 9, 3, 7, 11}));
   const Tensor turned = tensor.transposed(0, 1).value();
   EXPECT_EQ(stream_.read<float>(stream_.launch(transpose, {turned}).value()[0]).value(), x);
   EXPECT_EQ(tensor.reshaped({2, 6}).value().strides, (std::vector<int64_t>{6, 1}));
@@ -129,9 +133,12 @@ TEST_F(RuntimeTest, FaultsCarryTheirPlace) {
 
 TEST_F(RuntimeTest, SizesThatDoNotFitAreErrorsWithNumbers) {
   std::vector<float> x(3);
-  EXPECT_NE(device_.wrap(std::span(x), {4}).error().message.find("f32[4] has 16 bytes, the memory 12"), std::string::npos);
-  EXPECT_NE(device_.upload<float>(x, {2, 2}).error().message.find("the tensor has 16 bytes, the host memory 12"), std::string::npos);
-  EXPECT_NE(device_.empty(DType::F64, {int64_t{1} << 40, 8}).error().message.find("70368744177664 bytes requested"), std::string::npos);
+  EXPECT_NE(device_.wrap(std::span(x), {4}).error().message.find("f32[4] has 16 bytes, the memory 12"),
+            std::string::npos);
+  EXPECT_NE(device_.upload<float>(x, {2, 2}).error().message.find("the tensor has 16 bytes, the host memory 12"),
+            std::string::npos);
+  EXPECT_NE(device_.empty(DType::F64, {int64_t{1} << 40, 8}).error().message.find("70368744177664 bytes requested"),
+            std::string::npos);
   EXPECT_FALSE(device_.empty(DType::F64, {-1}));
 }
 
@@ -144,4 +151,4 @@ TEST_F(RuntimeTest, EventsMeasure) {
   EXPECT_GT(end.nanosecondsSince(start).value(), 0);
 }
 
-} // namespace
+}  // namespace

@@ -11,10 +11,10 @@ using base::concat;
 using base::join;
 
 uint32_t byteSize(DType type) { return artifact::byteSize(toArtifact(type)); }
-const char *name(DType type) { return artifact::name(toArtifact(type)); }
+const char* name(DType type) { return artifact::name(toArtifact(type)); }
 
 uint64_t Buffer::bytes() const { return buffer_ ? buffer_->bytes() : 0; }
-void *Buffer::host() const { return buffer_ ? buffer_->host() : nullptr; }
+void* Buffer::host() const { return buffer_ ? buffer_->host() : nullptr; }
 
 int64_t Tensor::elements() const {
   int64_t count = 1;
@@ -41,7 +41,7 @@ Result<Tensor> Tensor::slice(int64_t dim, int64_t begin, int64_t end, int64_t st
   if (begin < 0 || begin > end || end > extents[dim] || step < 1)
     return Error{concat("cannot take elements ", begin, "..", end, " by ", step, " of an extent of ", extents[dim])};
   Tensor result = *this;
-  if (end > begin) // an empty slice may begin at the end of its buffer
+  if (end > begin)  // an empty slice may begin at the end of its buffer
     result.byteOffset += static_cast<uint64_t>(begin * strides[dim]) * byteSize(type);
   result.extents[dim] = (end - begin) / step + ((end - begin) % step != 0);
   result.strides[dim] = strides[dim] * step;
@@ -61,15 +61,18 @@ Result<Tensor> Tensor::reshaped(std::vector<int64_t> newExtents) const {
   Tensor result = *this;
   result.extents = std::move(newExtents);
   result.strides = hal::contiguousStrides(result.extents);
-  const bool negative = std::any_of(result.extents.begin(), result.extents.end(), [](int64_t extent) { return extent < 0; });
+  const bool negative =
+      std::any_of(result.extents.begin(), result.extents.end(), [](int64_t extent) { return extent < 0; });
   if (negative || result.elements() != elements())
-    return Error{concat("cannot view [", join(extents, ", "), "] as [", join(result.extents, ", "), "]: the number of elements differs")};
+    return Error{concat("cannot view [", join(extents, ", "), "] as [", join(result.extents, ", "),
+                        "]: the number of elements differs")};
   if (!isContiguous())
-    return Error{concat("cannot view a tensor with strides [", join(strides, ", "), "] under other extents: it is not contiguous")};
+    return Error{concat("cannot view a tensor with strides [", join(strides, ", "),
+                        "] under other extents: it is not contiguous")};
   return result;
 }
 
-Result<void *> Tensor::hostElements(DType expected) const {
+Result<void*> Tensor::hostElements(DType expected) const {
   if (expected != type)
     return Error{concat("the tensor's elements are ", name(type), ", not ", name(expected))};
   if (!isContiguous())
@@ -78,15 +81,16 @@ Result<void *> Tensor::hostElements(DType expected) const {
     return Error{"the host cannot access this tensor's memory; use Stream::read"};
   const __int128 end = static_cast<__int128>(byteOffset) + static_cast<__int128>(elements()) * byteSize(type);
   if (end > static_cast<__int128>(buffer.bytes()))
-    return Error{concat("a tensor of ", elements(), " elements at byte offset ", byteOffset, " leaves its buffer of ", buffer.bytes(), " bytes")};
-  return static_cast<void *>(static_cast<uint8_t *>(buffer.host()) + byteOffset);
+    return Error{concat("a tensor of ", elements(), " elements at byte offset ", byteOffset, " leaves its buffer of ",
+                        buffer.bytes(), " bytes")};
+  return static_cast<void*>(static_cast<uint8_t*>(buffer.host()) + byteOffset);
 }
 
-hal::Tensor RuntimeAccess::toHal(const Tensor &tensor) {
+hal::Tensor RuntimeAccess::toHal(const Tensor& tensor) {
   return {tensor.buffer.buffer_, tensor.byteOffset, toArtifact(tensor.type), tensor.extents, tensor.strides};
 }
 
-Tensor RuntimeAccess::fromHal(const hal::Tensor &tensor) {
+Tensor RuntimeAccess::fromHal(const hal::Tensor& tensor) {
   Tensor result;
   result.buffer = wrap(tensor.buffer);
   result.byteOffset = tensor.byteOffset;
@@ -96,4 +100,4 @@ Tensor RuntimeAccess::fromHal(const hal::Tensor &tensor) {
   return result;
 }
 
-} // namespace vortex
+}  // namespace vortex

@@ -11,9 +11,7 @@
 
 namespace vortex::artifact {
 
-enum class ScalarType : uint8_t {
-  Bool, U8, U16, U32, U64, I8, I16, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64
-};
+enum class ScalarType : uint8_t { Bool, U8, U16, U32, U64, I8, I16, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64 };
 uint32_t byteSize(ScalarType type);
 const char* name(ScalarType type);  ///< the language's spelling: "f32", "bf16", "bool", …
 
@@ -46,12 +44,13 @@ struct Constraint {
 
 /// One grid launch. Phases of a kernel run in order; each sees all effects of the earlier ones.
 struct Phase {
-  std::string symbol;                 ///< entry point in `code`
-  SizeExpr grid[3]{};                 ///< number of blocks in x, y, z; a zero skips the phase
-  SizeExpr block[3]{};                ///< logical threads of a block (1,1,1 for tile code)
-  SizeExpr scratchBytes{};            ///< CPU: block-local memory (shared, local, spilled values) one worker provides, 64-byte aligned
-  SizeExpr sharedBytes{};             ///< shared memory of the user's program per block
-  std::string name;                   ///< for profiles: "softmax", "softmax.pack_b"
+  std::string symbol;   ///< entry point in `code`
+  SizeExpr grid[3]{};   ///< number of blocks in x, y, z; a zero skips the phase
+  SizeExpr block[3]{};  ///< logical threads of a block (1,1,1 for tile code)
+  SizeExpr
+      scratchBytes{};  ///< CPU: block-local memory (shared, local, spilled values) one worker provides, 64-byte aligned
+  SizeExpr sharedBytes{};  ///< shared memory of the user's program per block
+  std::string name;        ///< for profiles: "softmax", "softmax.pack_b"
 };
 
 /// Combines per-block values of a `-> T reduce(op)` result on the host side of the launch: the last phase already leaves a
@@ -77,8 +76,8 @@ struct Fault {
 
 struct Kernel {
   std::string name;
-  std::string target;              ///< "cpu-x86_64-<cpu>", "sm_90", …
-  std::vector<Param> params;       ///< user's parameters
+  std::string target;         ///< "cpu-x86_64-<cpu>", "sm_90", …
+  std::vector<Param> params;  ///< user's parameters
   std::vector<Param> results;
   std::vector<Param> temporaries;
   std::vector<Constraint> constraints;
@@ -87,7 +86,7 @@ struct Kernel {
   std::vector<Fault> faults;
   std::vector<std::string> notes;  ///< guards inserted, conflicts, … for the report
   std::vector<Fact> facts;
-  std::vector<uint8_t> code;       ///< CPU: ELF relocatable object; NVIDIA: PTX
+  std::vector<uint8_t> code;  ///< CPU: ELF relocatable object; NVIDIA: PTX
   uint32_t slotCount = 0;
 };
 

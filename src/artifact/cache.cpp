@@ -31,7 +31,7 @@ using base::concat;
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'C', '1'};
 constexpr size_t kHeaderBytes = sizeof kMagic + 2 * sizeof(uint64_t);
 constexpr char kTemporaryMark[] = ".tmp.";
-constexpr time_t kStaleSeconds = 3600; ///< a temporary file this old has lost its writer
+constexpr time_t kStaleSeconds = 3600;  ///< a temporary file this old has lost its writer
 
 class File {
 public:
@@ -40,8 +40,8 @@ public:
     if (descriptor_ >= 0)
       ::close(descriptor_);
   }
-  File(const File &) = delete;
-  File &operator=(const File &) = delete;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
   explicit operator bool() const { return descriptor_ >= 0; }
   int get() const { return descriptor_; }
   /// Network file systems and quotas report a full disk only here.
@@ -54,7 +54,7 @@ private:
   int descriptor_;
 };
 
-bool readAll(int file, std::vector<uint8_t> &bytes) {
+bool readAll(int file, std::vector<uint8_t>& bytes) {
   struct stat status;
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
     return false;
@@ -86,8 +86,8 @@ bool writeAll(int file, std::span<const uint8_t> bytes) {
 std::vector<uint8_t> encode(std::string_view key, std::span<const uint8_t> value) {
   const uint64_t lengths[2] = {key.size(), value.size()};
   std::vector<uint8_t> bytes(kHeaderBytes + key.size() + value.size());
-  uint8_t *at = bytes.data();
-  const auto add = [&](const void *from, size_t count) {
+  uint8_t* at = bytes.data();
+  const auto add = [&](const void* from, size_t count) {
     if (count != 0)
       std::memcpy(at, from, count);
     at += count;
@@ -102,7 +102,7 @@ std::vector<uint8_t> encode(std::string_view key, std::span<const uint8_t> value
 }
 
 /// The value if the file is intact and belongs to the key.
-std::optional<std::vector<uint8_t>> decode(std::string_view key, const std::vector<uint8_t> &bytes) {
+std::optional<std::vector<uint8_t>> decode(std::string_view key, const std::vector<uint8_t>& bytes) {
   if (bytes.size() < kHeaderBytes + sizeof(Checksum) || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
     return std::nullopt;
   uint64_t lengths[2];
@@ -113,7 +113,7 @@ std::optional<std::vector<uint8_t>> decode(std::string_view key, const std::vect
   const Checksum sum = checksum({bytes.data(), bytes.size() - sizeof(Checksum)});
   if (!std::equal(sum.begin(), sum.end(), bytes.end() - sizeof(Checksum)))
     return std::nullopt;
-  const uint8_t *stored = bytes.data() + kHeaderBytes;
+  const uint8_t* stored = bytes.data() + kHeaderBytes;
   if (std::memcmp(stored, key.data(), key.size()) != 0)
     return std::nullopt;
   return std::vector<uint8_t>(stored + key.size(), stored + content);
@@ -125,11 +125,11 @@ struct Entry {
   timespec used;
 };
 
-void listFolder(const std::string &folder, std::vector<Entry> &entries, std::vector<std::string> *subfolders) {
-  DIR *directory = ::opendir(folder.c_str());
+void listFolder(const std::string& folder, std::vector<Entry>& entries, std::vector<std::string>* subfolders) {
+  DIR* directory = ::opendir(folder.c_str());
   if (!directory)
     return;
-  while (const dirent *item = ::readdir(directory)) {
+  while (const dirent* item = ::readdir(directory)) {
     if (item->d_name[0] == '.' && (item->d_name[1] == 0 || (item->d_name[1] == '.' && item->d_name[2] == 0)))
       continue;
     const std::string path = folder + "/" + item->d_name;
@@ -138,40 +138,41 @@ void listFolder(const std::string &folder, std::vector<Entry> &entries, std::vec
       continue;
     if (S_ISDIR(status.st_mode) && subfolders)
       subfolders->push_back(path);
-    else if (S_ISREG(status.st_mode) && !subfolders) // files beside the subfolders (the lock, a user's own) are not ours to remove
+    else if (S_ISREG(status.st_mode) &&
+             !subfolders)  // files beside the subfolders (the lock, a user's own) are not ours to remove
       entries.push_back({path, static_cast<uint64_t>(status.st_size), status.st_mtim});
   }
   ::closedir(directory);
 }
 
-std::vector<Entry> listEntries(const std::string &directory) {
+std::vector<Entry> listEntries(const std::string& directory) {
   std::vector<Entry> entries, ignored;
   std::vector<std::string> subfolders;
   listFolder(directory, ignored, &subfolders);
-  for (const std::string &folder : subfolders)
+  for (const std::string& folder : subfolders)
     listFolder(folder, entries, nullptr);
   return entries;
 }
 
-} // namespace
+}  // namespace
 
 struct Cache::State {
   std::atomic<uint64_t> hits{0}, misses{0}, damaged{0}, stored{0}, evicted{0};
   std::atomic<bool> writingOff{false};
   std::mutex sizeMutex;
   bool sizeKnown = false;
-  uint64_t estimatedBytes = 0; ///< what this process believes is stored; re-read before anything is removed
+  uint64_t estimatedBytes = 0;  ///< what this process believes is stored; re-read before anything is removed
 };
 
 Cache::Cache(Options options)
-    : directory_(options.directory.empty() ? defaultDirectory() : std::move(options.directory)), maxBytes_(options.maxBytes),
-      state_(std::make_unique<State>()) {}
+    : directory_(options.directory.empty() ? defaultDirectory() : std::move(options.directory)),
+      maxBytes_(options.maxBytes), state_(std::make_unique<State>()) {}
 
 Cache::~Cache() = default;
 
 std::string Cache::defaultDirectory() {
-  const auto variable = [](const char *name) {
-    const char *value = std::getenv(name);
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
     return std::string(value ? value : "");
   };
   if (std::string own = variable("VORTEX_CACHE_DIR"); !own.empty())
@@ -181,7 +182,7 @@ std::string Cache::defaultDirectory() {
     return shared + "/vortex";
   std::string home = variable("HOME");
   if (home.empty())
-    if (const passwd *user = ::getpwuid(::getuid()); user && user->pw_dir)
+    if (const passwd* user = ::getpwuid(::getuid()); user && user->pw_dir)
       home = user->pw_dir;
   return home.empty() ? "" : home + "/.cache/vortex";
 }
@@ -200,10 +201,10 @@ std::optional<std::vector<uint8_t>> Cache::get(std::string_view key) {
     if (readAll(entry.get(), bytes))
       value = decode(key, bytes);
     if (value) {
-      ::futimens(entry.get(), nullptr); // best effort: a read-only cache is still a cache
+      ::futimens(entry.get(), nullptr);  // best effort: a read-only cache is still a cache
     } else {
       ++state_->damaged;
-      ::unlink(file.c_str()); // if another process has just replaced it, that costs one more compilation
+      ::unlink(file.c_str());  // if another process has just replaced it, that costs one more compilation
     }
   }
   ++(value ? state_->hits : state_->misses);
@@ -232,10 +233,11 @@ Result<void> Cache::store(std::string_view key, std::span<const uint8_t> bytes) 
     return made;
   std::string temporary = concat(target, kTemporaryMark, "XXXXXX");
   const std::vector<uint8_t> content = encode(key, bytes);
-  File file(::mkostemp(temporary.data(), O_CLOEXEC)); // unique across threads, processes and containers
+  File file(::mkostemp(temporary.data(), O_CLOEXEC));  // unique across threads, processes and containers
   if (!file)
     return Error{concat("cannot create ", temporary, ": ", std::strerror(errno))};
-  const bool complete = writeAll(file.get(), content) && file.close() && ::rename(temporary.c_str(), target.c_str()) == 0;
+  const bool complete =
+      writeAll(file.get(), content) && file.close() && ::rename(temporary.c_str(), target.c_str()) == 0;
   if (!complete) {
     const int reason = errno;
     ::unlink(temporary.c_str());
@@ -255,15 +257,15 @@ void Cache::evict() {
     return;
   std::vector<Entry> entries = listEntries(directory_);
   uint64_t total = 0;
-  for (const Entry &entry : entries)
+  for (const Entry& entry : entries)
     total += entry.bytes;
   // Down to nine tenths, so that a full cache is not listed again at every put.
   const uint64_t goal = total > maxBytes_ ? maxBytes_ - maxBytes_ / 10 : maxBytes_;
-  std::sort(entries.begin(), entries.end(), [](const Entry &lhs, const Entry &rhs) {
+  std::sort(entries.begin(), entries.end(), [](const Entry& lhs, const Entry& rhs) {
     return std::pair(lhs.used.tv_sec, lhs.used.tv_nsec) < std::pair(rhs.used.tv_sec, rhs.used.tv_nsec);
   });
   const time_t now = ::time(nullptr);
-  for (const Entry &entry : entries) {
+  for (const Entry& entry : entries) {
     const bool temporary = entry.path.find(kTemporaryMark, entry.path.rfind('/')) != std::string::npos;
     if (temporary ? now - entry.used.tv_sec < kStaleSeconds : total <= goal)
       continue;
@@ -280,4 +282,4 @@ Cache::Counters Cache::counters() const {
   return {state_->hits, state_->misses, state_->damaged, state_->stored, state_->evicted};
 }
 
-} // namespace vortex::artifact
+}  // namespace vortex::artifact

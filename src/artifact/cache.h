@@ -25,8 +25,8 @@ public:
   Cache() : Cache(Options()) {}
   explicit Cache(Options options);
   ~Cache();
-  Cache(const Cache &) = delete;
-  Cache &operator=(const Cache &) = delete;
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
 
   /// $VORTEX_CACHE_DIR, else $XDG_CACHE_HOME/vortex, else ~/.cache/vortex; empty if none of the variables and no home exists.
   static std::string defaultDirectory();
@@ -38,7 +38,7 @@ public:
   /// writing off for this object; later calls then succeed without storing, so a caller can print every error as a warning.
   Result<void> put(std::string_view key, std::span<const uint8_t> bytes);
 
-  const std::string &directory() const { return directory_; }
+  const std::string& directory() const { return directory_; }
 
   struct Counters {
     uint64_t hits = 0, misses = 0, damaged = 0, stored = 0, evicted = 0;
@@ -56,4 +56,4 @@ private:
   std::unique_ptr<State> state_;
 };
 
-} // namespace vortex::artifact
+}  // namespace vortex::artifact

@@ -34,7 +34,7 @@ protected:
 
   std::vector<fs::path> files() const {
     std::vector<fs::path> found;
-    for (const auto &item : fs::recursive_directory_iterator(directory_))
+    for (const auto& item : fs::recursive_directory_iterator(directory_))
       if (item.is_regular_file() && item.path().filename() != "lock")
         found.push_back(item.path());
     return found;
@@ -104,7 +104,7 @@ TEST_F(CacheTest, ManyProcessesAndThreadsSeeCompleteEntriesOnly) {
   std::vector<pid_t> children;
   for (int process = 0; process < kProcesses; ++process)
     children.push_back(spawn([&] {
-      Cache cache({.directory = directory_, .maxBytes = 60000}); // eviction runs meanwhile
+      Cache cache({.directory = directory_, .maxBytes = 60000});  // eviction runs meanwhile
       std::atomic<int> bad{0};
       const auto work = [&](int salt) {
         for (int round = 0; round < kRounds; ++round) {
@@ -123,7 +123,7 @@ TEST_F(CacheTest, ManyProcessesAndThreadsSeeCompleteEntriesOnly) {
     }));
   for (pid_t child : children)
     EXPECT_EQ(wait(child), 0);
-  for (const fs::path &file : files())
+  for (const fs::path& file : files())
     EXPECT_EQ(file.string().find(".tmp."), std::string::npos) << file;
 }
 
@@ -150,9 +150,9 @@ TEST_F(CacheTest, TheLeastRecentlyUsedEntriesAreEvicted) {
   Cache cache({.directory = directory_, .maxBytes = 10 * 10100});
   for (int i = 0; i < 9; ++i) {
     ASSERT_TRUE(cache.put("key" + std::to_string(i), value(i, 10000)));
-    std::this_thread::sleep_for(std::chrono::milliseconds(8)); // file time stamps advance with the kernel's tick
+    std::this_thread::sleep_for(std::chrono::milliseconds(8));  // file time stamps advance with the kernel's tick
   }
-  EXPECT_TRUE(cache.get("key0")); // used again: no longer the oldest
+  EXPECT_TRUE(cache.get("key0"));  // used again: no longer the oldest
   std::this_thread::sleep_for(std::chrono::milliseconds(8));
   ASSERT_TRUE(cache.put("key9", value(9, 10000)));
   ASSERT_TRUE(cache.put("key10", value(10, 10000)));
@@ -178,13 +178,13 @@ TEST_F(CacheTest, TemporaryFilesOfDeadWritersAreRemovedWhenOld) {
 TEST_F(CacheTest, ADirectoryWithoutWritePermissionIsReportedOnceAndStillReads) {
   ASSERT_TRUE(Cache({.directory = directory_}).put("known", value(1, 10)));
   fs::permissions(directory_, fs::perms(0555));
-  for (const auto &item : fs::directory_iterator(directory_))
+  for (const auto& item : fs::directory_iterator(directory_))
     if (item.is_directory())
       fs::permissions(item.path(), fs::perms(0555));
-  for (const fs::path &file : files())
+  for (const fs::path& file : files())
     fs::permissions(file, fs::perms(0444));
   const int status = wait(spawn([&] {
-    if (::getuid() == 0 && ::setuid(65534) != 0) // root may write anywhere
+    if (::getuid() == 0 && ::setuid(65534) != 0)  // root may write anywhere
       return 9;
     Cache cache({.directory = directory_});
     const auto first = cache.put("key", value(1, 10));
@@ -197,7 +197,7 @@ TEST_F(CacheTest, ADirectoryWithoutWritePermissionIsReportedOnceAndStillReads) {
     return cache.get("known") == value(1, 10) ? 0 : 4;
   }));
   fs::permissions(directory_, fs::perms(0755));
-  for (const auto &item : fs::directory_iterator(directory_))
+  for (const auto& item : fs::directory_iterator(directory_))
     if (item.is_directory())
       fs::permissions(item.path(), fs::perms(0755));
   if (status == 9)
@@ -208,7 +208,7 @@ TEST_F(CacheTest, ADirectoryWithoutWritePermissionIsReportedOnceAndStillReads) {
 TEST_F(CacheTest, AFullDiskIsReportedOnceWithTheSizeAndLeavesNothing) {
   const int status = wait(spawn([&] {
     ::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{4096, 4096}; // writes beyond 4096 bytes fail, as on a full disk
+    const rlimit limit{4096, 4096};  // writes beyond 4096 bytes fail, as on a full disk
     ::setrlimit(RLIMIT_FSIZE, &limit);
     Cache cache({.directory = directory_});
     const auto failed = cache.put("key", value(1, 100000));
@@ -221,7 +221,7 @@ TEST_F(CacheTest, AFullDiskIsReportedOnceWithTheSizeAndLeavesNothing) {
 }
 
 TEST_F(CacheTest, ImpossibleDirectoriesAreErrorsNotCrashes) {
-  for (const char *directory : {"/proc/no/such/cache", "/dev/full", "/dev/null/x"}) {
+  for (const char* directory : {"/proc/no/such/cache", "/dev/full", "/dev/null/x"}) {
     Cache cache({.directory = directory});
     EXPECT_FALSE(cache.put("key", value(1, 10)).ok()) << directory;
     EXPECT_TRUE(cache.put("key", value(1, 10)).ok());
@@ -245,4 +245,4 @@ TEST_F(CacheTest, TheDefaultDirectoryFollowsTheEnvironment) {
   EXPECT_EQ(status, 0);
 }
 
-} // namespace
+}  // namespace

@@ -15,13 +15,13 @@ uint64_t mix(uint64_t lhs, uint64_t rhs) {
 // Odd constants: the first 64 fractional bits of sqrt(2), sqrt(3), sqrt(5), sqrt(7), lowest bit set.
 constexpr uint64_t kSeeds[4] = {0x6a09e667f3bcc909, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1};
 
-uint64_t loadWord(const uint8_t *bytes, size_t count) {
+uint64_t loadWord(const uint8_t* bytes, size_t count) {
   uint64_t word = 0;
   std::memcpy(&word, bytes, count);
   return word;
 }
 
-} // namespace
+}  // namespace
 
 Checksum checksum(std::span<const uint8_t> bytes) {
   uint64_t low = kSeeds[0], high = kSeeds[1];
@@ -37,10 +37,11 @@ Checksum checksum(std::span<const uint8_t> bytes) {
   low = mix(low ^ first, kSeeds[2] ^ second);
   high = mix(high ^ second ^ kSeeds[0], kSeeds[3] ^ first);
   // The length ends the stream, so appended zeros change the value.
-  const uint64_t sums[2] = {mix(low ^ bytes.size(), kSeeds[1] ^ high), mix(high ^ kSeeds[2], low ^ kSeeds[3] ^ bytes.size())};
+  const uint64_t sums[2] = {mix(low ^ bytes.size(), kSeeds[1] ^ high),
+                            mix(high ^ kSeeds[2], low ^ kSeeds[3] ^ bytes.size())};
   Checksum result;
   std::memcpy(result.data(), sums, sizeof sums);
   return result;
 }
 
-} // namespace vortex::artifact
+}  // namespace vortex::artifact

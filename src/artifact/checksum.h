@@ -12,4 +12,4 @@ using Checksum = std::array<uint8_t, 16>;
 /// About 4 GB/s, against 0.3 GB/s of the portable SHA-256: a cache hit verifies its bytes within the millisecond it may take.
 Checksum checksum(std::span<const uint8_t> bytes);
 
-} // namespace vortex::artifact
+}  // namespace vortex::artifact

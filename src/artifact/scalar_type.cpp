@@ -8,16 +8,16 @@ namespace {
 
 struct ScalarFact {
   ScalarType type;
-  const char *name;
+  const char* name;
   uint32_t bytes;
 };
 
 constexpr ScalarFact kScalars[] = {
-    {ScalarType::Bool, "bool", 1},      {ScalarType::U8, "u8", 1},          {ScalarType::U16, "u16", 2},
-    {ScalarType::U32, "u32", 4},        {ScalarType::U64, "u64", 8},        {ScalarType::I8, "i8", 1},
-    {ScalarType::I16, "i16", 2},        {ScalarType::I32, "i32", 4},        {ScalarType::I64, "i64", 8},
-    {ScalarType::F8E4M3, "f8e4m3", 1},  {ScalarType::F8E5M2, "f8e5m2", 1},  {ScalarType::F16, "f16", 2},
-    {ScalarType::BF16, "bf16", 2},      {ScalarType::F32, "f32", 4},        {ScalarType::F64, "f64", 8},
+    {ScalarType::Bool, "bool", 1},     {ScalarType::U8, "u8", 1},         {ScalarType::U16, "u16", 2},
+    {ScalarType::U32, "u32", 4},       {ScalarType::U64, "u64", 8},       {ScalarType::I8, "i8", 1},
+    {ScalarType::I16, "i16", 2},       {ScalarType::I32, "i32", 4},       {ScalarType::I64, "i64", 8},
+    {ScalarType::F8E4M3, "f8e4m3", 1}, {ScalarType::F8E5M2, "f8e5m2", 1}, {ScalarType::F16, "f16", 2},
+    {ScalarType::BF16, "bf16", 2},     {ScalarType::F32, "f32", 4},       {ScalarType::F64, "f64", 8},
 };
 
 constexpr bool tableFollowsTheEnumeration() {
@@ -28,14 +28,14 @@ constexpr bool tableFollowsTheEnumeration() {
 }
 static_assert(tableFollowsTheEnumeration());
 
-const ScalarFact &fact(ScalarType type) {
+const ScalarFact& fact(ScalarType type) {
   VORTEX_CHECK(type <= ScalarType::F64, "scalar type %u", static_cast<unsigned>(type));
   return kScalars[static_cast<size_t>(type)];
 }
 
-} // namespace
+}  // namespace
 
 uint32_t byteSize(ScalarType type) { return fact(type).bytes; }
-const char *name(ScalarType type) { return fact(type).name; }
+const char* name(ScalarType type) { return fact(type).name; }
 
-} // namespace vortex::artifact
+}  // namespace vortex::artifact

@@ -23,13 +23,13 @@ constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64
 
 class Writer {
 public:
-  void raw(const void *bytes, size_t count) {
-    const auto *begin = static_cast<const uint8_t *>(bytes);
+  void raw(const void* bytes, size_t count) {
+    const auto* begin = static_cast<const uint8_t*>(bytes);
     bytes_.insert(bytes_.end(), begin, begin + count);
   }
-  template <typename T> void scalar(const T &value) { raw(&value, sizeof value); }
-  template <typename T> void count(const T &container) { scalar(static_cast<uint64_t>(container.size())); }
-  std::vector<uint8_t> &bytes() { return bytes_; }
+  template <typename T> void scalar(const T& value) { raw(&value, sizeof value); }
+  template <typename T> void count(const T& container) { scalar(static_cast<uint64_t>(container.size())); }
+  std::vector<uint8_t>& bytes() { return bytes_; }
 
 private:
   std::vector<uint8_t> bytes_;
@@ -38,7 +38,7 @@ private:
 class Reader {
 public:
   explicit Reader(std::span<const uint8_t> bytes) : rest_(bytes) {}
-  void raw(void *into, size_t count) {
+  void raw(void* into, size_t count) {
     if (count > rest_.size()) {
       failed_ = true;
       rest_ = {};
@@ -48,9 +48,9 @@ public:
       std::memcpy(into, rest_.data(), count);
     rest_ = rest_.subspan(count);
   }
-  template <typename T> void scalar(T &value) { raw(&value, sizeof value); }
+  template <typename T> void scalar(T& value) { raw(&value, sizeof value); }
   /// Every element takes at least one byte, so a count beyond the rest is damage and must not become an allocation.
-  template <typename T> void count(T &container) {
+  template <typename T> void count(T& container) {
     uint64_t elements = 0;
     scalar(elements);
     if (failed_ || elements > rest_.size())
@@ -65,12 +65,12 @@ private:
   bool failed_ = false;
 };
 
-template <typename A> void visit(A &archive, std::string &text) {
+template <typename A> void visit(A& archive, std::string& text) {
   archive.count(text);
   archive.raw(text.data(), text.size());
 }
 
-template <typename A> void visit(A &archive, bool &value) {
+template <typename A> void visit(A& archive, bool& value) {
   uint8_t byte = value;
   archive.scalar(byte);
   if (byte > 1)
@@ -80,20 +80,20 @@ template <typename A> void visit(A &archive, bool &value) {
 
 template <typename A, typename T>
   requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-void visit(A &archive, T &value) {
+void visit(A& archive, T& value) {
   archive.scalar(value);
 }
 
 /// Enumerations outside their range are left to validate() and isWellFormed(), which name the culprit.
-template <typename A> void visit(A &archive, SizeExpr::Step &step) {
+template <typename A> void visit(A& archive, SizeExpr::Step& step) {
   visit(archive, step.op);
   visit(archive, step.value);
 }
 
-template <typename A, typename T> void visit(A &archive, std::vector<T> &elements);
-template <typename A> void visit(A &archive, SizeExpr &expr) { visit(archive, expr.steps); }
+template <typename A, typename T> void visit(A& archive, std::vector<T>& elements);
+template <typename A> void visit(A& archive, SizeExpr& expr) { visit(archive, expr.steps); }
 
-template <typename A> void visit(A &archive, Param &param) {
+template <typename A> void visit(A& archive, Param& param) {
   visit(archive, param.name);
   visit(archive, param.type);
   visit(archive, param.isTensor);
@@ -104,13 +104,13 @@ template <typename A> void visit(A &archive, Param &param) {
   visit(archive, param.zeroFill);
 }
 
-template <typename A> void visit(A &archive, Constraint &constraint) {
+template <typename A> void visit(A& archive, Constraint& constraint) {
   visit(archive, constraint.condition);
   visit(archive, constraint.message);
   visit(archive, constraint.operands);
 }
 
-template <typename A> void visit(A &archive, Phase &phase) {
+template <typename A> void visit(A& archive, Phase& phase) {
   visit(archive, phase.symbol);
   for (int axis = 0; axis < 3; ++axis) {
     visit(archive, phase.grid[axis]);
@@ -121,13 +121,13 @@ template <typename A> void visit(A &archive, Phase &phase) {
   visit(archive, phase.name);
 }
 
-template <typename A> void visit(A &archive, Fact &fact) {
+template <typename A> void visit(A& archive, Fact& fact) {
   visit(archive, fact.key);
   visit(archive, fact.value);
   visit(archive, fact.estimated);
 }
 
-template <typename A> void visit(A &archive, Fault &fault) {
+template <typename A> void visit(A& archive, Fault& fault) {
   visit(archive, fault.id);
   visit(archive, fault.message);
   visit(archive, fault.file);
@@ -135,16 +135,16 @@ template <typename A> void visit(A &archive, Fault &fault) {
   visit(archive, fault.column);
 }
 
-template <typename A, typename T> void visit(A &archive, std::vector<T> &elements) {
+template <typename A, typename T> void visit(A& archive, std::vector<T>& elements) {
   archive.count(elements);
   if constexpr (std::is_same_v<T, uint8_t>)
     archive.raw(elements.data(), elements.size());
   else
-    for (T &element : elements)
+    for (T& element : elements)
       visit(archive, element);
 }
 
-template <typename A> void visit(A &archive, Kernel &kernel) {
+template <typename A> void visit(A& archive, Kernel& kernel) {
   visit(archive, kernel.name);
   visit(archive, kernel.target);
   visit(archive, kernel.params);
@@ -160,14 +160,14 @@ template <typename A> void visit(A &archive, Kernel &kernel) {
   visit(archive, kernel.slotCount);
 }
 
-} // namespace
+}  // namespace
 
-std::vector<uint8_t> serialize(const Kernel &kernel) {
+std::vector<uint8_t> serialize(const Kernel& kernel) {
   Writer writer;
   writer.raw(kMagic, sizeof kMagic);
   writer.scalar(kVersion);
   writer.scalar(uint64_t{0});
-  Kernel &fields = const_cast<Kernel &>(kernel); // the writer only reads; sharing the visitor is worth the cast
+  Kernel& fields = const_cast<Kernel&>(kernel);  // the writer only reads; sharing the visitor is worth the cast
   visit(writer, fields);
   std::vector<uint8_t> bytes = std::move(writer.bytes());
   const uint64_t payload = bytes.size() - kHeaderBytes;
@@ -177,7 +177,7 @@ std::vector<uint8_t> serialize(const Kernel &kernel) {
   return bytes;
 }
 
-Result<Kernel> deserialize(const std::vector<uint8_t> &bytes) {
+Result<Kernel> deserialize(const std::vector<uint8_t>& bytes) {
   using base::concat;
   if (bytes.size() < kHeaderBytes || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
     return Error{concat("not a Vortex kernel: ", bytes.size(), " bytes without the expected signature")};
@@ -205,4 +205,4 @@ Result<Kernel> deserialize(const std::vector<uint8_t> &bytes) {
   return kernel;
 }
 
-} // namespace vortex::artifact
+}  // namespace vortex::artifact

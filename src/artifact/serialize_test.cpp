@@ -16,14 +16,33 @@ Kernel sample() {
   kernel.target = "cpu-x86_64-znver3";
   kernel.params = {{.name = "x", .type = ScalarType::BF16, .isTensor = true, .rank = 2, .firstSlot = 0},
                    {.name = "eps", .type = ScalarType::F32, .firstSlot = 5}};
-  kernel.results = {{.name = "y", .type = ScalarType::F32, .isTensor = true, .rank = 2, .access = Access::Write, .firstSlot = 6,
-                     .extents = {SizeExpr::slot(1), SizeExpr::slot(2)}, .zeroFill = true},
-                    {.name = "sum", .type = ScalarType::F32, .isTensor = true, .rank = 0, .access = Access::Write, .firstSlot = 11}};
-  kernel.temporaries = {{.name = "t", .type = ScalarType::U8, .isTensor = true, .rank = 1, .access = Access::ReadWrite, .firstSlot = 12,
+  kernel.results = {
+      {.name = "y",
+       .type = ScalarType::F32,
+       .isTensor = true,
+       .rank = 2,
+       .access = Access::Write,
+       .firstSlot = 6,
+       .extents = {SizeExpr::slot(1), SizeExpr::slot(2)},
+       .zeroFill = true},
+      {.name = "sum", .type = ScalarType::F32, .isTensor = true, .rank = 0, .access = Access::Write, .firstSlot = 11}};
+  kernel.temporaries = {{.name = "t",
+                         .type = ScalarType::U8,
+                         .isTensor = true,
+                         .rank = 1,
+                         .access = Access::ReadWrite,
+                         .firstSlot = 12,
                          .extents = {SizeExpr::binary(Op::Mul, SizeExpr::slot(1), SizeExpr::constant(64))}}};
   kernel.slotCount = 15;
-  kernel.constraints = {{SizeExpr::binary(Op::Equal, SizeExpr::slot(1), SizeExpr::slot(2)), "{0} is not {1}", {SizeExpr::slot(1), SizeExpr::slot(2)}}};
-  kernel.phases = {{.symbol = "softmax.0", .grid = {SizeExpr::slot(1), SizeExpr::constant(1), SizeExpr::constant(1)}, .block = {}, .scratchBytes = SizeExpr::constant(4096), .sharedBytes = {}, .name = "softmax"}};
+  kernel.constraints = {{SizeExpr::binary(Op::Equal, SizeExpr::slot(1), SizeExpr::slot(2)),
+                         "{0} is not {1}",
+                         {SizeExpr::slot(1), SizeExpr::slot(2)}}};
+  kernel.phases = {{.symbol = "softmax.0",
+                    .grid = {SizeExpr::slot(1), SizeExpr::constant(1), SizeExpr::constant(1)},
+                    .block = {},
+                    .scratchBytes = SizeExpr::constant(4096),
+                    .sharedBytes = {},
+                    .name = "softmax"}};
   kernel.scalarResults = {1};
   kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};
   kernel.notes = {"guard inserted", ""};
@@ -73,7 +92,7 @@ TEST(Artifact, RandomPayloadsWithValidChecksumsDoNotCrash) {
     const Checksum sum = checksum(damaged);
     damaged.insert(damaged.end(), sum.begin(), sum.end());
     if (const auto kernel = deserialize(damaged)) {
-      ++accepted; // harmless edits: names, facts, code
+      ++accepted;  // harmless edits: names, facts, code
       EXPECT_TRUE(validate(*kernel));
     }
   }
@@ -93,14 +112,18 @@ TEST(Artifact, ValidationNamesTheCulprit) {
     const auto valid = validate(kernel);
     return valid ? std::string("valid") : valid.error().message;
   };
-  EXPECT_NE(message([](Kernel &k) { k.params[1].firstSlot = 4; }).find("'eps'"), std::string::npos);
-  EXPECT_NE(message([](Kernel &k) { k.slotCount = 16; }).find("slotCount is 16"), std::string::npos);
-  EXPECT_NE(message([](Kernel &k) { k.results[0].extents.pop_back(); }).find("'y'"), std::string::npos);
-  EXPECT_NE(message([](Kernel &k) { k.results[0].extents[0] = SizeExpr::slot(12); }).find("slot 12"), std::string::npos);
-  EXPECT_NE(message([](Kernel &k) { k.phases[0].grid[0].steps.clear(), k.phases[0].grid[0].steps.push_back({Op::Add, 0}); }).find("grid"), std::string::npos);
-  EXPECT_NE(message([](Kernel &k) { k.scalarResults = {2}; }).find("scalar result 2"), std::string::npos);
-  EXPECT_NE(message([](Kernel &k) { k.temporaries[0].rank = UINT32_MAX; }).find("'t'"), std::string::npos);
-  EXPECT_NE(message([](Kernel &k) { k.phases[0].symbol.clear(); }).find("no entry symbol"), std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.params[1].firstSlot = 4; }).find("'eps'"), std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.slotCount = 16; }).find("slotCount is 16"), std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.results[0].extents.pop_back(); }).find("'y'"), std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.results[0].extents[0] = SizeExpr::slot(12); }).find("slot 12"),
+            std::string::npos);
+  EXPECT_NE(message([](Kernel& k) {
+              k.phases[0].grid[0].steps.clear(), k.phases[0].grid[0].steps.push_back({Op::Add, 0});
+            }).find("grid"),
+            std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.scalarResults = {2}; }).find("scalar result 2"), std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.temporaries[0].rank = UINT32_MAX; }).find("'t'"), std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.phases[0].symbol.clear(); }).find("no entry symbol"), std::string::npos);
 }
 
 TEST(Artifact, ScalarTypesHaveTheLanguagesNames) {
@@ -110,4 +133,4 @@ TEST(Artifact, ScalarTypesHaveTheLanguagesNames) {
   EXPECT_EQ(byteSize(ScalarType::Bool), 1u);
 }
 
-} // namespace
+}  // namespace

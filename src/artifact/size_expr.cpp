@@ -62,7 +62,7 @@ int64_t apply(Op op, int64_t lhs, int64_t rhs) {
   return 0;
 }
 
-int64_t load(const SizeExpr::Step &step, std::span<const uint64_t> slots) {
+int64_t load(const SizeExpr::Step& step, std::span<const uint64_t> slots) {
   if (step.op == Op::Constant)
     return step.value;
   const auto index = static_cast<uint64_t>(step.value);
@@ -70,9 +70,9 @@ int64_t load(const SizeExpr::Step &step, std::span<const uint64_t> slots) {
 }
 
 /// Runs a well-formed program on `stack`, which has room for every step.
-int64_t run(std::span<const SizeExpr::Step> steps, std::span<const uint64_t> slots, int64_t *stack) {
+int64_t run(std::span<const SizeExpr::Step> steps, std::span<const uint64_t> slots, int64_t* stack) {
   size_t depth = 0;
-  for (const SizeExpr::Step &step : steps) {
+  for (const SizeExpr::Step& step : steps) {
     if (const uint32_t inputs = arity(step.op); inputs == 0) {
       stack[depth++] = load(step, slots);
     } else {
@@ -96,10 +96,12 @@ std::string constantToC(int64_t value) {
   return "INT64_C(" + std::to_string(value) + ")";
 }
 
-std::string combineToC(Op op, const std::string &l, const std::string &r) {
-  const auto wrapping = [&](const char *symbol) { return "((int64_t)((uint64_t)" + l + symbol + "(uint64_t)" + r + "))"; };
+std::string combineToC(Op op, const std::string& l, const std::string& r) {
+  const auto wrapping = [&](const char* symbol) {
+    return "((int64_t)((uint64_t)" + l + symbol + "(uint64_t)" + r + "))";
+  };
   // A division is guarded so that the expression never traps; operands have no side effects, so repeating them is safe.
-  const auto divided = [&](const std::string &special, const std::string &usual) {
+  const auto divided = [&](const std::string& special, const std::string& usual) {
     return "(" + r + " == 0 ? INT64_C(0) : " + r + " == -1 ? " + special + " : " + usual + ")";
   };
   // Division by a positive constant is by far the most frequent and needs no guards.
@@ -111,11 +113,16 @@ std::string combineToC(Op op, const std::string &l, const std::string &r) {
   case Op::Add: return wrapping(" + ");
   case Op::Sub: return wrapping(" - ");
   case Op::Mul: return wrapping(" * ");
-  case Op::FloorDiv: return byConstant ? "(" + quotient + " - (" + rest + " < 0))" : divided(negated, "(" + quotient + " - (" + rest + " != 0 && " + differ + "))");
-  case Op::CeilDiv: return byConstant ? "(" + quotient + " + (" + rest + " > 0))" : divided(negated, "(" + quotient + " + (" + rest + " != 0 && !" + differ + "))");
+  case Op::FloorDiv:
+    return byConstant ? "(" + quotient + " - (" + rest + " < 0))"
+                      : divided(negated, "(" + quotient + " - (" + rest + " != 0 && " + differ + "))");
+  case Op::CeilDiv:
+    return byConstant ? "(" + quotient + " + (" + rest + " > 0))"
+                      : divided(negated, "(" + quotient + " + (" + rest + " != 0 && !" + differ + "))");
   case Op::Mod:
-    return byConstant ? "(" + rest + " + (" + rest + " < 0 ? " + r + " : INT64_C(0)))" : divided("INT64_C(0)", "(" + rest + " != 0 && ((" + rest + " < 0) != (" + r + " < 0)) ? " + rest + " + " + r +
-                                     " : " + rest + ")");
+    return byConstant ? "(" + rest + " + (" + rest + " < 0 ? " + r + " : INT64_C(0)))"
+                      : divided("INT64_C(0)", "(" + rest + " != 0 && ((" + rest + " < 0) != (" + r + " < 0)) ? " +
+                                                  rest + " + " + r + " : " + rest + ")");
   case Op::Min: return "(" + l + " < " + r + " ? " + l + " : " + r + ")";
   case Op::Max: return "(" + l + " < " + r + " ? " + r + " : " + l + ")";
   case Op::Equal: return "((int64_t)(" + l + " == " + r + "))";
@@ -130,7 +137,7 @@ std::string combineToC(Op op, const std::string &l, const std::string &r) {
   return "INT64_C(0)";
 }
 
-} // namespace
+}  // namespace
 
 uint32_t arity(SizeExpr::Op op) {
   switch (op) {
@@ -142,9 +149,9 @@ uint32_t arity(SizeExpr::Op op) {
   }
 }
 
-SizeExpr SizeExpr::binary(Op op, const SizeExpr &lhs, const SizeExpr &rhs) {
+SizeExpr SizeExpr::binary(Op op, const SizeExpr& lhs, const SizeExpr& rhs) {
   SizeExpr result = lhs.steps.empty() ? constant(0) : lhs;
-  const SizeExpr &right = rhs.steps.empty() ? constant(0) : rhs;
+  const SizeExpr& right = rhs.steps.empty() ? constant(0) : rhs;
   const bool folds = result.steps.size() == 1 && right.steps.size() == 1 && result.steps[0].op == Op::Constant &&
                      right.steps[0].op == Op::Constant;
   if (folds)
@@ -154,7 +161,7 @@ SizeExpr SizeExpr::binary(Op op, const SizeExpr &lhs, const SizeExpr &rhs) {
   return result;
 }
 
-SizeExpr SizeExpr::unary(Op op, const SizeExpr &operand) {
+SizeExpr SizeExpr::unary(Op op, const SizeExpr& operand) {
   SizeExpr result = operand.steps.empty() ? constant(0) : operand;
   if (result.steps.size() == 1 && result.steps[0].op == Op::Constant)
     return constant(apply(op, 0, result.steps[0].value));
@@ -164,7 +171,7 @@ SizeExpr SizeExpr::unary(Op op, const SizeExpr &operand) {
 
 bool SizeExpr::isWellFormed() const {
   size_t depth = 0;
-  for (const Step &step : steps) {
+  for (const Step& step : steps) {
     if (step.op > Op::IsPowerOfTwo)
       return false;
     const uint32_t inputs = arity(step.op);
@@ -190,7 +197,7 @@ int64_t SizeExpr::evaluate(std::span<const uint64_t> slots) const {
 
 std::string SizeExpr::toC(std::span<const std::string> slotNames) const {
   std::vector<std::string> stack;
-  for (const Step &step : steps) {
+  for (const Step& step : steps) {
     const uint32_t inputs = arity(step.op);
     if (step.op == Op::Constant) {
       stack.push_back(constantToC(step.value));
@@ -213,4 +220,4 @@ std::string SizeExpr::toC(std::span<const std::string> slotNames) const {
   return stack.empty() ? "INT64_C(0)" : stack.back();
 }
 
-} // namespace vortex::artifact
+}  // namespace vortex::artifact

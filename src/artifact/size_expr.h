@@ -15,9 +15,20 @@ struct SizeExpr {
   enum class Op : uint8_t {
     Constant,  ///< push `value`
     Slot,      ///< push launch slot number `value` (see Param: pointers, extents, strides, scalars), as i64
-    Add, Sub, Mul, FloorDiv, CeilDiv, Mod, Min, Max,
-    Equal, Less, And, Or, Not,  ///< 0 or 1
-    IsPowerOfTwo,               ///< 1 if the operand is a positive power of two
+    Add,
+    Sub,
+    Mul,
+    FloorDiv,
+    CeilDiv,
+    Mod,
+    Min,
+    Max,
+    Equal,
+    Less,
+    And,
+    Or,
+    Not,           ///< 0 or 1
+    IsPowerOfTwo,  ///< 1 if the operand is a positive power of two
   };
   struct Step {
     Op op;

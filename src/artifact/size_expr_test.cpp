@@ -44,10 +44,12 @@ TEST(SizeExpr, DivisionAgreesWithItsDefinition) {
     for (int64_t rhs : values) {
       EXPECT_EQ(eval(Op::FloorDiv, lhs, rhs), floorByDefinition(lhs, rhs)) << lhs << " " << rhs;
       if (rhs != 0) {
-        EXPECT_EQ(eval(Op::CeilDiv, lhs, rhs), static_cast<int64_t>(-static_cast<uint64_t>(floorByDefinition(-static_cast<__int128>(lhs), rhs))))
+        EXPECT_EQ(eval(Op::CeilDiv, lhs, rhs),
+                  static_cast<int64_t>(-static_cast<uint64_t>(floorByDefinition(-static_cast<__int128>(lhs), rhs))))
             << lhs << " " << rhs;
-        EXPECT_EQ(eval(Op::Mod, lhs, rhs), static_cast<int64_t>(lhs - static_cast<__int128>(rhs) *
-                                                                          (rhs == -1 ? -static_cast<__int128>(lhs) : floorByDefinition(lhs, rhs))));
+        EXPECT_EQ(eval(Op::Mod, lhs, rhs),
+                  static_cast<int64_t>(lhs - static_cast<__int128>(rhs) * (rhs == -1 ? -static_cast<__int128>(lhs)
+                                                                                     : floorByDefinition(lhs, rhs))));
       } else {
         EXPECT_EQ(eval(Op::CeilDiv, lhs, rhs), 0);
         EXPECT_EQ(eval(Op::Mod, lhs, rhs), 0);
@@ -100,16 +102,19 @@ TEST(SizeExpr, CExpressionsHaveTheSameValues) {
   const uint64_t slots[] = {17, static_cast<uint64_t>(-5), static_cast<uint64_t>(kMin)};
   const std::string stem = testing::TempDir() + "size_expr_" + std::to_string(::getpid());
   std::ofstream source(stem + ".c");
-  source << "#include <stdint.h>\nint main(void) { int64_t a = 17, b = -5, c = INT64_MIN; int bad = 0; (void)a; (void)b; (void)c;\n";
+  source << "#include <stdint.h>\nint main(void) { int64_t a = 17, b = -5, c = INT64_MIN; int bad = 0; (void)a; "
+            "(void)b; (void)c;\n";
   for (int count = 0; count < 60; ++count) {
-    std::vector<SizeExpr> pool = {SizeExpr::slot(0), SizeExpr::slot(1), SizeExpr::slot(2), SizeExpr::constant(kMin), SizeExpr::constant(-3)};
+    std::vector<SizeExpr> pool = {SizeExpr::slot(0), SizeExpr::slot(1), SizeExpr::slot(2), SizeExpr::constant(kMin),
+                                  SizeExpr::constant(-3)};
     for (int step = 0; step < 3; ++step) {
       const auto op = static_cast<Op>(static_cast<int>(Op::Add) + static_cast<int>(random() % 13));
       const SizeExpr &lhs = pool[random() % pool.size()], &rhs = pool[random() % pool.size()];
       pool.push_back(op == Op::Not ? SizeExpr::unary(Op::IsPowerOfTwo, rhs) : SizeExpr::binary(op, lhs, rhs));
     }
-    const SizeExpr &expr = pool.back();
-    source << "bad |= (uint64_t)(" << expr.toC(names) << ") != UINT64_C(" << static_cast<uint64_t>(expr.evaluate(slots)) << ");\n";
+    const SizeExpr& expr = pool.back();
+    source << "bad |= (uint64_t)(" << expr.toC(names) << ") != UINT64_C(" << static_cast<uint64_t>(expr.evaluate(slots))
+           << ");\n";
   }
   source << "return bad; }\n";
   source.close();
@@ -120,4 +125,4 @@ TEST(SizeExpr, CExpressionsHaveTheSameValues) {
   std::remove((stem + ".c").c_str());
 }
 
-} // namespace
+}  // namespace

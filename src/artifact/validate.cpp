@@ -10,7 +10,7 @@ using base::concat;
 
 class Validation {
 public:
-  explicit Validation(const Kernel &kernel) : kernel_(kernel) {}
+  explicit Validation(const Kernel& kernel) : kernel_(kernel) {}
 
   Result<void> run() {
     checkParams(kernel_.params, "parameter", false);
@@ -19,12 +19,12 @@ public:
     checkParams(kernel_.temporaries, "temporary", true);
     if (nextSlot_ != kernel_.slotCount)
       fail(concat("its parameters take ", nextSlot_, " slots, but slotCount is ", kernel_.slotCount));
-    for (const Constraint &constraint : kernel_.constraints) {
+    for (const Constraint& constraint : kernel_.constraints) {
       checkExpr(constraint.condition, argumentSlots, "a launch constraint");
-      for (const SizeExpr &operand : constraint.operands)
+      for (const SizeExpr& operand : constraint.operands)
         checkExpr(operand, argumentSlots, "a constraint's operand");
     }
-    for (const Phase &phase : kernel_.phases)
+    for (const Phase& phase : kernel_.phases)
       checkPhase(phase);
     checkScalarResults();
     if (message_.empty())
@@ -38,16 +38,16 @@ private:
       message_ = std::move(message);
   }
 
-  void checkExpr(const SizeExpr &expr, uint32_t slotLimit, const std::string &what) {
+  void checkExpr(const SizeExpr& expr, uint32_t slotLimit, const std::string& what) {
     if (!expr.isWellFormed())
       return fail(concat(what, " is not a well-formed expression"));
-    for (const SizeExpr::Step &step : expr.steps)
+    for (const SizeExpr::Step& step : expr.steps)
       if (step.op == SizeExpr::Op::Slot && (step.value < 0 || step.value >= slotLimit))
         fail(concat(what, " reads slot ", step.value, ", but only ", slotLimit, " are known there"));
   }
 
-  void checkParams(const std::vector<Param> &params, const char *kind, bool allocated) {
-    for (const Param &param : params) {
+  void checkParams(const std::vector<Param>& params, const char* kind, bool allocated) {
+    for (const Param& param : params) {
       const std::string what = concat(kind, " '", param.name, "'");
       if (param.type > ScalarType::F64 || param.access > Access::ReadWrite)
         return fail(concat(what, " has an unknown type or access"));
@@ -59,7 +59,7 @@ private:
         fail(concat(what, " is a scalar of rank ", param.rank));
       if (param.extents.size() != (allocated ? param.rank : 0))
         fail(concat(what, " has rank ", param.rank, " and ", param.extents.size(), " extents"));
-      for (const SizeExpr &extent : param.extents)
+      for (const SizeExpr& extent : param.extents)
         checkExpr(extent, nextSlot_, "an extent of " + what);
       const uint64_t next = nextSlot_ + (param.isTensor ? 1 + 2 * uint64_t{param.rank} : 1);
       if (next > UINT32_MAX)
@@ -68,7 +68,7 @@ private:
     }
   }
 
-  void checkPhase(const Phase &phase) {
+  void checkPhase(const Phase& phase) {
     const std::string what = concat("phase '", phase.name.empty() ? phase.symbol : phase.name, "'");
     if (phase.symbol.empty())
       fail(what + " has no entry symbol");
@@ -86,13 +86,13 @@ private:
         fail(concat("scalar result ", index, " does not exist; the kernel has ", kernel_.results.size(), " results"));
   }
 
-  const Kernel &kernel_;
+  const Kernel& kernel_;
   uint32_t nextSlot_ = 0;
   std::string message_;
 };
 
-} // namespace
+}  // namespace
 
-Result<void> validate(const Kernel &kernel) { return Validation(kernel).run(); }
+Result<void> validate(const Kernel& kernel) { return Validation(kernel).run(); }
 
-} // namespace vortex::artifact
+}  // namespace vortex::artifact

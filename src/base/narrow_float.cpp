@@ -25,9 +25,11 @@ double decodeNarrow(NarrowFormat format, uint16_t bits) {
 uint16_t encodeNarrow(NarrowFormat format, double value) {
   const int bias = (1 << (format.exponentBits - 1)) - 1;
   const int topExponent = (1 << format.exponentBits) - 1;
-  const uint16_t sign = static_cast<uint16_t>(std::signbit(value) ? 1 << (format.exponentBits + format.mantissaBits) : 0);
-  const uint16_t nan = static_cast<uint16_t>((topExponent << format.mantissaBits) |
-                                             (format.hasInfinity ? 1 << (format.mantissaBits - 1) : (1 << format.mantissaBits) - 1));
+  const uint16_t sign =
+      static_cast<uint16_t>(std::signbit(value) ? 1 << (format.exponentBits + format.mantissaBits) : 0);
+  const uint16_t nan =
+      static_cast<uint16_t>((topExponent << format.mantissaBits) |
+                            (format.hasInfinity ? 1 << (format.mantissaBits - 1) : (1 << format.mantissaBits) - 1));
   const uint16_t overflow = format.hasInfinity ? static_cast<uint16_t>(topExponent << format.mantissaBits) : nan;
   if (std::isnan(value))
     return nan | sign;

@@ -41,7 +41,10 @@ TEST(NarrowFloat, everyPatternSurvivesARoundTrip) {
 TEST(NarrowFloat, roundsToTheNearestWithTiesToEven) {
   std::mt19937_64 random(std::random_device{}());
   for (NarrowFormat format : {kF16, kF8E4M3, kF8E5M2}) {
-    double highest = format.hasInfinity ? decodeNarrow(format, static_cast<uint16_t>(((1 << format.exponentBits) - 1) << format.mantissaBits) - 1) : 448;
+    double highest =
+        format.hasInfinity
+            ? decodeNarrow(format, static_cast<uint16_t>(((1 << format.exponentBits) - 1) << format.mantissaBits) - 1)
+            : 448;
     for (int i = 0; i < 300; ++i) {
       double value = std::ldexp(static_cast<double>(random() % 4097) - 2048, -static_cast<int>(random() % 30));
       if (std::fabs(value) > highest)

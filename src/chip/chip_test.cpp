@@ -13,14 +13,14 @@ namespace {
 using namespace vortex::chip;
 namespace fs = std::filesystem;
 
-void write(const fs::path &path, const std::string &text) {
+void write(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
   std::ofstream(path) << text;
 }
 
 TEST(Gpus, AreFoundByUniqueNames) {
   std::set<std::string_view> names;
-  for (const Gpu &gpu : gpus()) {
+  for (const Gpu& gpu : gpus()) {
     EXPECT_TRUE(names.insert(gpu.name).second) << gpu.name;
     EXPECT_EQ(findGpu(gpu.name), &gpu);
   }
@@ -30,8 +30,8 @@ TEST(Gpus, AreFoundByUniqueNames) {
 
 /// Published rates against units x clock: a slip of a digit in a table fails here.
 TEST(Gpus, RatesFollowFromUnitsAndClock) {
-  const auto lanes = [](const char *name, double perCore) {
-    const Gpu &gpu = *findGpu(name);
+  const auto lanes = [](const char* name, double perCore) {
+    const Gpu& gpu = *findGpu(name);
     return gpu.peak.f32 / (gpu.cores * perCore * 2 * gpu.clockHz);
   };
   EXPECT_NEAR(lanes("sm_90", 128), 1.0, 0.02);
@@ -74,7 +74,10 @@ protected:
 
 TEST_F(FakeHost, CachesAndNameAreRead) {
   write(root_ + "/proc/cpuinfo", "processor\t: 0\nmodel name\t: Test 9000\nflags\t: x\n");
-  const char *const facts[][4] = {{"1", "Data", "48K", "0"}, {"1", "Instruction", "32K", "0"}, {"2", "Unified", "2048K", "0"}, {"3", "Unified", "32M", "0-3,8"}};
+  const char* const facts[][4] = {{"1", "Data", "48K", "0"},
+                                  {"1", "Instruction", "32K", "0"},
+                                  {"2", "Unified", "2048K", "0"},
+                                  {"3", "Unified", "32M", "0-3,8"}};
   for (int i = 0; i < 4; ++i) {
     const fs::path folder = cpu() / "cache" / ("index" + std::to_string(i));
     write(folder / "level", facts[i][0]);
@@ -109,4 +112,4 @@ TEST_F(FakeHost, AnEmptySystemStillWorks) {
   EXPECT_GE(host.cores, 1u);
 }
 
-} // namespace
+}  // namespace

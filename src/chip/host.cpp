@@ -17,7 +17,7 @@ namespace vortex::chip {
 
 namespace {
 
-std::string readLine(const std::string &path) {
+std::string readLine(const std::string& path) {
   Result<std::string> text = base::readFile(path);
   if (!text)
     return "";
@@ -56,8 +56,8 @@ std::vector<uint32_t> parseList(std::string_view text) {
 
 std::vector<uint32_t> usableProcessors() {
   std::vector<uint32_t> processors;
-  for (size_t count = 1024; count <= 1u << 20; count *= 2) { // the kernel refuses a mask smaller than its own
-    cpu_set_t *mask = CPU_ALLOC(count);
+  for (size_t count = 1024; count <= 1u << 20; count *= 2) {  // the kernel refuses a mask smaller than its own
+    cpu_set_t* mask = CPU_ALLOC(count);
     const size_t bytes = CPU_ALLOC_SIZE(count);
     const bool known = ::sched_getaffinity(0, bytes, mask) == 0;
     for (size_t cpu = 0; known && cpu < count; ++cpu)
@@ -73,7 +73,7 @@ std::vector<uint32_t> usableProcessors() {
 }
 
 /// This process's cgroup v2 folder; quotas of its ancestors hold as well.
-std::vector<std::string> cgroupFolders(const std::string &root) {
+std::vector<std::string> cgroupFolders(const std::string& root) {
   std::vector<std::string> folders;
   std::string group = readLine(root + "/proc/self/cgroup");
   group = group.starts_with("0::") ? group.substr(3) : "";
@@ -88,13 +88,14 @@ std::vector<std::string> cgroupFolders(const std::string &root) {
 }
 
 /// Processors' worth of time the cgroups grant, rounded up; nothing if unlimited.
-std::optional<uint32_t> cgroupProcessors(const std::string &root) {
+std::optional<uint32_t> cgroupProcessors(const std::string& root) {
   std::optional<uint32_t> least;
-  for (const std::string &folder : cgroupFolders(root)) {
-    const std::string line = readLine(folder + "/cpu.max"); // "<quota|max> <period>"
+  for (const std::string& folder : cgroupFolders(root)) {
+    const std::string line = readLine(folder + "/cpu.max");  // "<quota|max> <period>"
     const size_t space = line.find(' ');
     const std::optional<uint64_t> quota = parseNumber(line);
-    const std::optional<uint64_t> period = space == std::string::npos ? std::nullopt : parseNumber(std::string_view(line).substr(space + 1));
+    const std::optional<uint64_t> period =
+        space == std::string::npos ? std::nullopt : parseNumber(std::string_view(line).substr(space + 1));
     if (!quota || !period || *period == 0)
       continue;
     const auto processors = static_cast<uint32_t>(std::max<uint64_t>(1, (*quota + *period - 1) / *period));
@@ -103,15 +104,15 @@ std::optional<uint32_t> cgroupProcessors(const std::string &root) {
   return least;
 }
 
-uint64_t memoryBytes(const std::string &root) {
+uint64_t memoryBytes(const std::string& root) {
   uint64_t bytes = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  for (const std::string &folder : cgroupFolders(root))
-    if (const std::optional<uint64_t> limit = parseNumber(readLine(folder + "/memory.max"))) // "max" is not a number
+  for (const std::string& folder : cgroupFolders(root))
+    if (const std::optional<uint64_t> limit = parseNumber(readLine(folder + "/memory.max")))  // "max" is not a number
       bytes = std::min(bytes, *limit);
   return bytes;
 }
 
-void readCaches(Host &host, const std::string &cpuFolder) {
+void readCaches(Host& host, const std::string& cpuFolder) {
   for (int index = 0;; ++index) {
     const std::string folder = cpuFolder + "/cache/index" + std::to_string(index) + "/";
     const std::string type = readLine(folder + "type");
@@ -132,7 +133,7 @@ void readCaches(Host &host, const std::string &cpuFolder) {
   }
 }
 
-std::string processorName(const std::string &root) {
+std::string processorName(const std::string& root) {
   Result<std::string> text = base::readFile(root + "/proc/cpuinfo");
   if (!text)
     return "unknown";
@@ -143,26 +144,26 @@ std::string processorName(const std::string &root) {
   return text->substr(colon + 2, text->find('\n', colon) - colon - 2);
 }
 
-void readInstructionSet(Host &host) {
+void readInstructionSet(Host& host) {
 #if defined(__x86_64__)
-  __builtin_cpu_init(); // its answers include whether the kernel saves the wide registers
+  __builtin_cpu_init();  // its answers include whether the kernel saves the wide registers
   host.architecture = "x86_64";
   host.vectorBytes = __builtin_cpu_supports("avx512f") ? 64 : __builtin_cpu_supports("avx") ? 32 : 16;
   host.hasFma = __builtin_cpu_supports("fma");
   host.hasF16Conversion = __builtin_cpu_supports("f16c");
 #elif defined(__aarch64__)
   host.architecture = "aarch64";
-  host.vectorBytes = 16; // Neon; the length of SVE registers is not fixed at compile time
+  host.vectorBytes = 16;  // Neon; the length of SVE registers is not fixed at compile time
   host.hasFma = true;
-  host.hasF16Conversion = true; // base architecture: fcvt between half and single
+  host.hasF16Conversion = true;  // base architecture: fcvt between half and single
 #else
   host.architecture = "unknown";
 #endif
 }
 
-} // namespace
+}  // namespace
 
-Host detectHost(const std::string &root) {
+Host detectHost(const std::string& root) {
   Host host;
   host.name = processorName(root);
   const std::string cpus = root + "/sys/devices/system/cpu/cpu";
@@ -186,4 +187,4 @@ Host detectHost(const std::string &root) {
   return host;
 }
 
-} // namespace vortex::chip
+}  // namespace vortex::chip

@@ -47,9 +47,10 @@ public:
   /// Uninitialised. Errors: more bytes than the device has, with both numbers.
   virtual Result<std::shared_ptr<DeviceBuffer>> allocate(size_t bytes) = 0;
   /// Compiles if needed and runs `kernel`; arguments in parameter order. Returns the results in order (tensors are contiguous).
-  virtual LaunchOutcome launch(const lang::Function &kernel, std::span<const LaunchArgument> arguments, const LaunchSize &size) = 0;
+  virtual LaunchOutcome launch(const lang::Function& kernel, std::span<const LaunchArgument> arguments,
+                               const LaunchSize& size) = 0;
   /// Waits for everything submitted.
   virtual Result<void> synchronize() = 0;
 };
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -10,14 +10,15 @@ namespace vortex::host {
 
 using namespace lang;
 
-Value Evaluator::evalBuiltin(const Expr &expr) {
+Value Evaluator::evalBuiltin(const Expr& expr) {
   if (expr.builtin <= Builtin::Sigmoid) {
     auto args = evalArgs(expr);
     if (interrupted())
       return {};
     Type type = strip(expr.builtin == Builtin::Select ? expr.type : expr.args[0]->type);
     if (type->kind != TypeKind::Scalar)
-      return fail("E0706", expr, "tensors are computed in kernels, not on the host", "", "move this expression into a `kernel`");
+      return fail("E0706", expr, "tensors are computed in kernels, not on the host", "",
+                  "move this expression into a `kernel`");
     return math(expr.builtin, type->scalar, args);
   }
   if (auto value = textBuiltin(expr))
@@ -29,7 +30,7 @@ Value Evaluator::evalBuiltin(const Expr &expr) {
   return fail("E0706", expr, "`" + std::string(spelling(expr.builtin)) + "` works only in kernels");
 }
 
-std::string Evaluator::format(const Value &value, Type type) {
+std::string Evaluator::format(const Value& value, Type type) {
   if (value.isReference())
     return format(deref(value, *frame_->function->body), strip(type));
   type = strip(type);
@@ -46,7 +47,7 @@ std::string Evaluator::format(const Value &value, Type type) {
   }
   case TypeKind::Vec:
   case TypeKind::Array: {
-    const VecValue &vec = value.asVec();
+    const VecValue& vec = value.asVec();
     std::string text = "[";
     for (size_t i = 0; i < vec.size(); ++i) {
       if (i == kShown && vec.size() > kShown + 4) {
@@ -61,13 +62,14 @@ std::string Evaluator::format(const Value &value, Type type) {
   case TypeKind::Struct: {
     bool isStruct = type->kind == TypeKind::Struct;
     std::string text = isStruct ? type->decl->name + " { " : "(";
-    const auto &fields = value.asAggregate().fields;
+    const auto& fields = value.asAggregate().fields;
     for (size_t i = 0; i < fields.size(); ++i)
-      text += (i ? ", " : "") + (isStruct ? type->decl->fields[i] + ": " : std::string()) + format(fields[i], type->elems[i]);
+      text += (i ? ", " : "") + (isStruct ? type->decl->fields[i] + ": " : std::string()) +
+              format(fields[i], type->elems[i]);
     return text + (isStruct ? " }" : ")");
   }
   case TypeKind::Tensor: {
-    const TensorValue &tensor = value.asTensor();
+    const TensorValue& tensor = value.asTensor();
     return base::concat("Tensor<", name(tensor.type), ", [", base::join(tensor.extents, ", "), "]>");
   }
   case TypeKind::Range: {
@@ -79,7 +81,7 @@ std::string Evaluator::format(const Value &value, Type type) {
 }
 
 /// `print(a, b)` joins with spaces; with a format in expr.text each `{}` takes the next value and `{{`, `}}` are braces.
-std::string Evaluator::formatList(const Expr &expr, size_t first) {
+std::string Evaluator::formatList(const Expr& expr, size_t first) {
   std::vector<std::string> parts;
   for (size_t i = first; i < expr.args.size(); ++i) {
     Value value = eval(*expr.args[i]);
@@ -109,7 +111,7 @@ std::string Evaluator::formatList(const Expr &expr, size_t first) {
   return result;
 }
 
-std::optional<Value> Evaluator::textBuiltin(const Expr &expr) {
+std::optional<Value> Evaluator::textBuiltin(const Expr& expr) {
   switch (expr.builtin) {
   case Builtin::Print: {
     std::string line = formatList(expr, 0);
@@ -130,7 +132,8 @@ std::optional<Value> Evaluator::textBuiltin(const Expr &expr) {
     if (interrupted() || condition.asInt())
       return Value();
     std::string message = expr.args.size() > 1 ? formatList(expr, 1) : expr.text;
-    return fail("E0704", expr, message.empty() ? "the assertion is false" : "assertion failed: " + message, "this is false");
+    return fail("E0704", expr, message.empty() ? "the assertion is false" : "assertion failed: " + message,
+                "this is false");
   }
   case Builtin::AssertEqual: {
     auto args = evalArgs(expr);
@@ -149,7 +152,7 @@ std::optional<Value> Evaluator::textBuiltin(const Expr &expr) {
     Value value = deref(eval(*expr.args[0]), expr);
     if (interrupted())
       return Value();
-    const std::string &text = value.asText();
+    const std::string& text = value.asText();
     const char *begin = text.data(), *end = text.data() + text.size();
     if (begin != end && *begin == '+')
       ++begin;
@@ -164,12 +167,13 @@ std::optional<Value> Evaluator::textBuiltin(const Expr &expr) {
       if (result.ec == std::errc() && result.ptr == end && begin != end)
         return Value(number);
     }
-    return fail("E0707", expr, "\"" + text + "\" is not " + (expr.builtin == Builtin::ParseInt ? "an integer" : "a number"));
+    return fail("E0707", expr,
+                "\"" + text + "\" is not " + (expr.builtin == Builtin::ParseInt ? "an integer" : "a number"));
   }
   case Builtin::Args: {
     auto storage = std::make_shared<VecStorage>();
     storage->packed = false;
-    for (const std::string &argument : options_.arguments)
+    for (const std::string& argument : options_.arguments)
       storage->push(Value::text(argument));
     return VecValue{storage};
   }
@@ -196,7 +200,7 @@ std::optional<Value> Evaluator::textBuiltin(const Expr &expr) {
   }
 }
 
-Value Evaluator::assertClose(const Expr &expr) {
+Value Evaluator::assertClose(const Expr& expr) {
   auto args = evalArgs(expr);
   if (interrupted())
     return {};
@@ -205,7 +209,8 @@ Value Evaluator::assertClose(const Expr &expr) {
     return interrupted() ? Value() : fail("E0704", expr, "these values are not numbers");
   double rtol = args.size() > 2 ? args[2].asFloat() : 1e-5, atol = args.size() > 3 ? args[3].asFloat() : 1e-6;
   if (actual->size() != expected->size())
-    return fail("E0704", expr, base::concat("assert_close compares ", actual->size(), " elements with ", expected->size()));
+    return fail("E0704", expr,
+                base::concat("assert_close compares ", actual->size(), " elements with ", expected->size()));
   size_t wrong = 0, worst = 0;
   double worstExcess = -1;
   for (size_t i = 0; i < actual->size(); ++i) {
@@ -223,26 +228,27 @@ Value Evaluator::assertClose(const Expr &expr) {
   }
   if (wrong == 0)
     return {};
-  return fail("E0704", expr,
-              base::concat(wrong, " of ", actual->size(), " elements differ by more than rtol = ", rtol, ", atol = ", atol),
-              base::concat("worst at element ", worst, ": ", formatNumber(Scalar::F64, Value((*actual)[worst])), " against ",
-                           formatNumber(Scalar::F64, Value((*expected)[worst]))));
+  return fail(
+      "E0704", expr,
+      base::concat(wrong, " of ", actual->size(), " elements differ by more than rtol = ", rtol, ", atol = ", atol),
+      base::concat("worst at element ", worst, ": ", formatNumber(Scalar::F64, Value((*actual)[worst])), " against ",
+                   formatNumber(Scalar::F64, Value((*expected)[worst]))));
 }
 
-std::optional<std::vector<double>> Evaluator::numbersOf(const Value &value, const Expr &at) {
+std::optional<std::vector<double>> Evaluator::numbersOf(const Value& value, const Expr& at) {
   Value plain = deref(value, at);
   std::vector<double> numbers;
-  auto add = [&](Scalar type, const uint8_t *bytes) {
+  auto add = [&](Scalar type, const uint8_t* bytes) {
     Value element = loadScalar(type, bytes);
-    numbers.push_back(isFloat(type) ? element.asFloat()
-                                    : isUnsigned(type) ? static_cast<double>(static_cast<uint64_t>(element.asInt()))
-                                                       : static_cast<double>(element.asInt()));
+    numbers.push_back(isFloat(type)      ? element.asFloat()
+                      : isUnsigned(type) ? static_cast<double>(static_cast<uint64_t>(element.asInt()))
+                                         : static_cast<double>(element.asInt()));
   };
-  if (auto *number = std::get_if<double>(&plain.data))
+  if (auto* number = std::get_if<double>(&plain.data))
     return std::vector{*number};
-  if (auto *number = std::get_if<int64_t>(&plain.data))
+  if (auto* number = std::get_if<int64_t>(&plain.data))
     return std::vector{static_cast<double>(*number)};
-  if (auto *tensor = std::get_if<TensorValue>(&plain.data)) {
+  if (auto* tensor = std::get_if<TensorValue>(&plain.data)) {
     auto bytes = download(*tensor, at);
     if (!bytes)
       return std::nullopt;
@@ -250,7 +256,7 @@ std::optional<std::vector<double>> Evaluator::numbersOf(const Value &value, cons
       add(tensor->type, bytes->data() + i);
     return numbers;
   }
-  if (auto *vec = std::get_if<VecValue>(&plain.data); vec && vec->storage->packed) {
+  if (auto* vec = std::get_if<VecValue>(&plain.data); vec && vec->storage->packed) {
     size_t width = byteSize(vec->storage->type);
     for (size_t i = 0; i < vec->size(); ++i)
       add(vec->storage->type, &vec->storage->bytes[(vec->begin + i) * width]);
@@ -259,4 +265,4 @@ std::optional<std::vector<double>> Evaluator::numbersOf(const Value &value, cons
   return std::nullopt;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

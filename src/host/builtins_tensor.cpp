@@ -12,7 +12,7 @@ namespace vortex::host {
 
 using namespace lang;
 
-std::optional<TensorValue> Evaluator::makeTensor(Scalar type, std::vector<int64_t> extents, const Expr &at) {
+std::optional<TensorValue> Evaluator::makeTensor(Scalar type, std::vector<int64_t> extents, const Expr& at) {
   uint64_t bytes = byteSize(type);
   for (int64_t extent : extents)
     if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes)) {
@@ -37,11 +37,11 @@ std::optional<TensorValue> Evaluator::makeTensor(Scalar type, std::vector<int64_
   return tensor;
 }
 
-std::optional<std::vector<uint8_t>> Evaluator::download(const TensorValue &tensor, const Expr &at) {
+std::optional<std::vector<uint8_t>> Evaluator::download(const TensorValue& tensor, const Expr& at) {
   size_t width = byteSize(tensor.type);
   size_t count = static_cast<size_t>(tensor.elementCount());
   std::vector<uint8_t> bytes(count * width);
-  auto failed = [&](Result<void> &result) {
+  auto failed = [&](Result<void>& result) {
     fail("E0708", at, result.error().message);
     return std::nullopt;
   };
@@ -68,7 +68,7 @@ std::optional<std::vector<uint8_t>> Evaluator::download(const TensorValue &tenso
   return bytes;
 }
 
-Value Evaluator::toHost(const Expr &expr) {
+Value Evaluator::toHost(const Expr& expr) {
   Value value = deref(eval(*expr.args[0]), expr);
   if (interrupted())
     return {};
@@ -82,7 +82,7 @@ Value Evaluator::toHost(const Expr &expr) {
 }
 
 /// The extents in a list, which must hold exactly `count` elements.
-std::optional<std::vector<int64_t>> Evaluator::writtenShape(const Expr &list, size_t count) {
+std::optional<std::vector<int64_t>> Evaluator::writtenShape(const Expr& list, size_t count) {
   Value value = eval(list);
   if (interrupted())
     return std::nullopt;
@@ -99,14 +99,15 @@ std::optional<std::vector<int64_t>> Evaluator::writtenShape(const Expr &list, si
   return std::nullopt;
 }
 
-Value Evaluator::fromHost(const Expr &expr) {
+Value Evaluator::fromHost(const Expr& expr) {
   Value value = deref(eval(*expr.args[0]), expr);
   if (interrupted())
     return {};
-  const VecValue &vec = value.asVec();
+  const VecValue& vec = value.asVec();
   if (!vec.storage->packed)
     return fail("E0706", expr, "only numbers can be copied to a device");
-  auto shape = expr.args.size() > 1 ? writtenShape(*expr.args[1], vec.size()) : shapeOf(strip(expr.type), static_cast<int64_t>(vec.size()), expr);
+  auto shape = expr.args.size() > 1 ? writtenShape(*expr.args[1], vec.size())
+                                    : shapeOf(strip(expr.type), static_cast<int64_t>(vec.size()), expr);
   auto tensor = shape ? makeTensor(vec.storage->type, std::move(*shape), expr) : std::nullopt;
   if (!tensor)
     return {};
@@ -119,7 +120,7 @@ Value Evaluator::fromHost(const Expr &expr) {
 
 /// Element i comes from Philox counter i (f32 normal: Box–Muller on the words of one counter), so a prefix of a larger tensor is the
 /// same numbers.
-Value Evaluator::random(const Expr &expr) {
+Value Evaluator::random(const Expr& expr) {
   auto args = evalArgs(expr);
   if (interrupted())
     return {};
@@ -139,13 +140,18 @@ Value Evaluator::random(const Expr &expr) {
     if (expr.builtin == Builtin::RandomInteger) {
       uint64_t low = static_cast<uint64_t>(args[2].asInt()), span = static_cast<uint64_t>(args[3].asInt()) - low;
       uint64_t word = uint64_t{words[0]} << 32 | words[1];
-      element = wrapInteger(type, static_cast<__int128>(low + (span ? static_cast<uint64_t>((static_cast<unsigned __int128>(word) * span) >> 64) : word)));
+      element = wrapInteger(
+          type, static_cast<__int128>(
+                    low + (span ? static_cast<uint64_t>((static_cast<unsigned __int128>(word) * span) >> 64) : word)));
     } else {
       double a = type == Scalar::F64 ? unitDouble(words[0], words[1]) : unitFloat(words[0]);
       double b = type == Scalar::F64 ? unitDouble(words[2], words[3]) : unitFloat(words[1]);
-      double unit = expr.builtin == Builtin::RandomNormal ? std::sqrt(-2 * std::log(1 - a)) * std::cos(2 * std::numbers::pi * b) : a;
+      double unit = expr.builtin == Builtin::RandomNormal
+                        ? std::sqrt(-2 * std::log(1 - a)) * std::cos(2 * std::numbers::pi * b)
+                        : a;
       double first = args.size() > 2 ? args[2].asFloat() : 0, second = args.size() > 3 ? args[3].asFloat() : 1;
-      element = roundFloat(type, expr.builtin == Builtin::RandomNormal ? first + second * unit : first + (second - first) * unit);
+      element = roundFloat(type, expr.builtin == Builtin::RandomNormal ? first + second * unit
+                                                                       : first + (second - first) * unit);
     }
     storeScalar(type, element, &bytes[i * width]);
   }
@@ -154,7 +160,7 @@ Value Evaluator::random(const Expr &expr) {
   return *tensor;
 }
 
-Value Evaluator::loadNpy(const Expr &expr) {
+Value Evaluator::loadNpy(const Expr& expr) {
   Value path = deref(eval(*expr.args[0]), expr);
   if (interrupted())
     return {};
@@ -166,12 +172,15 @@ Value Evaluator::loadNpy(const Expr &expr) {
     return fail("E0711", expr, "`" + path.asText() + "`: " + array.error().message);
   Type type = strip(expr.type);
   Scalar want = type->elem->scalar;
-  bool bitPattern = (want == Scalar::BF16 && array->type == Scalar::U16) || (want == Scalar::Usize && array->type == Scalar::U64) ||
+  bool bitPattern = (want == Scalar::BF16 && array->type == Scalar::U16) ||
+                    (want == Scalar::Usize && array->type == Scalar::U64) ||
                     ((want == Scalar::F8E4M3 || want == Scalar::F8E5M2) && array->type == Scalar::U8);
   if (array->type != want && !bitPattern)
-    return fail("E0711", expr, base::concat("`", path.asText(), "` holds ", name(array->type), " elements, not ", name(want)));
+    return fail("E0711", expr,
+                base::concat("`", path.asText(), "` holds ", name(array->type), " elements, not ", name(want)));
   if (array->extents.size() != type->shape.size())
-    return fail("E0711", expr, base::concat("`", path.asText(), "` has rank ", array->extents.size(), ", not ", type->shape.size()));
+    return fail("E0711", expr,
+                base::concat("`", path.asText(), "` has rank ", array->extents.size(), ", not ", type->shape.size()));
   auto tensor = makeTensor(want, array->extents, expr);
   if (!tensor)
     return {};
@@ -180,17 +189,17 @@ Value Evaluator::loadNpy(const Expr &expr) {
   return *tensor;
 }
 
-Value Evaluator::saveNpy(const Expr &expr) {
+Value Evaluator::saveNpy(const Expr& expr) {
   Value path = deref(eval(*expr.args[0]), expr);
   Value value = interrupted() ? Value() : deref(eval(*expr.args[1]), expr);
   if (interrupted())
     return {};
   NpyArray array;
-  if (auto *vec = std::get_if<VecValue>(&value.data)) {
+  if (auto* vec = std::get_if<VecValue>(&value.data)) {
     array.type = vec->storage->type;
     array.extents = {static_cast<int64_t>(vec->size())};
     size_t width = byteSize(array.type);
-    const uint8_t *begin = vec->storage->bytes.data() + vec->begin * width;
+    const uint8_t* begin = vec->storage->bytes.data() + vec->begin * width;
     array.bytes.assign(begin, begin + vec->size() * width);
   } else {
     auto bytes = download(value.asTensor(), expr);
@@ -203,7 +212,7 @@ Value Evaluator::saveNpy(const Expr &expr) {
   return {};
 }
 
-std::optional<Value> Evaluator::tensorBuiltin(const Expr &expr) {
+std::optional<Value> Evaluator::tensorBuiltin(const Expr& expr) {
   switch (expr.builtin) {
   case Builtin::FromHost: return fromHost(expr);
   case Builtin::ToHost: return toHost(expr);
@@ -249,4 +258,4 @@ std::optional<Value> Evaluator::tensorBuiltin(const Expr &expr) {
   }
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -16,7 +16,7 @@ static std::shared_ptr<VecStorage> storageFor(Type elem) {
   return storage;
 }
 
-static std::shared_ptr<VecStorage> copyElements(const VecValue &vec) {
+static std::shared_ptr<VecStorage> copyElements(const VecValue& vec) {
   auto storage = std::make_shared<VecStorage>();
   storage->packed = vec.storage->packed;
   storage->type = vec.storage->type;
@@ -25,16 +25,16 @@ static std::shared_ptr<VecStorage> copyElements(const VecValue &vec) {
   return storage;
 }
 
-std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
+std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
   auto arg = [&](size_t i) { return deref(eval(*expr.args[i]), *expr.args[i]); };
   switch (expr.builtin) {
   case Builtin::Len: {
     Value value = arg(0);
     if (interrupted())
       return Value();
-    if (auto *text = std::get_if<std::shared_ptr<std::string>>(&value.data))
+    if (auto* text = std::get_if<std::shared_ptr<std::string>>(&value.data))
       return Value(static_cast<int64_t>((*text)->size()));
-    if (auto *tensor = std::get_if<TensorValue>(&value.data))
+    if (auto* tensor = std::get_if<TensorValue>(&value.data))
       return Value(tensor->extents.empty() ? int64_t{1} : tensor->extents[0]);
     return Value(static_cast<int64_t>(value.asVec().size()));
   }
@@ -48,7 +48,7 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
     Value value = arg(0);
     if (interrupted())
       return Value();
-    VecStorage &storage = *value.asVec().storage;
+    VecStorage& storage = *value.asVec().storage;
     if (storage.size() == 0)
       return fail("E0702", expr, "`pop` on an empty Vec");
     Value last = storage.at(storage.size() - 1);
@@ -62,7 +62,8 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
     auto storage = storageFor(expr.type->elem);
     constexpr int64_t kMaxElements = int64_t{1} << 36;
     if (count.asInt() < 0 || count.asInt() > kMaxElements)
-      return fail("E0703", expr, base::concat("cannot make a Vec of ", static_cast<uint64_t>(count.asInt()), " elements"));
+      return fail("E0703", expr,
+                  base::concat("cannot make a Vec of ", static_cast<uint64_t>(count.asInt()), " elements"));
     storage->resize(static_cast<size_t>(count.asInt()));
     for (size_t i = 0; i < storage->size(); ++i)
       storage->set(i, copyOf(value));
@@ -82,7 +83,7 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
     if (interrupted())
       return Value();
     auto storage = storageFor(expr.type->elem);
-    const VecValue &from = vec.asVec();
+    const VecValue& from = vec.asVec();
     for (size_t i = 0; i < from.size() && !interrupted(); ++i) {
       Value element = from.storage->at(from.begin + i);
       if (Value result = callClosure(closure, {&element, 1}, expr); !interrupted())
@@ -95,7 +96,7 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
     Value closure = interrupted() ? Value() : eval(*expr.args[2]);
     if (interrupted())
       return Value();
-    const VecValue &from = vec.asVec();
+    const VecValue& from = vec.asVec();
     for (size_t i = 0; i < from.size() && !interrupted(); ++i) {
       Value pair[2] = {total, from.storage->at(from.begin + i)};
       total = callClosure(closure, pair, expr);
@@ -106,15 +107,14 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
     Value value = arg(0);
     if (interrupted())
       return Value();
-    VecStorage &storage = *value.asVec().storage;
+    VecStorage& storage = *value.asVec().storage;
     if (!storage.packed)
       return fail("E0706", expr, "`sort` orders numbers");
     std::vector<Value> values;
     for (size_t i = 0; i < storage.size(); ++i)
       values.push_back(storage.at(i));
-    std::sort(values.begin(), values.end(), [&](const Value &a, const Value &b) {
-      return binary(BinaryOp::Lt, storage.type, a, b).asInt() != 0;
-    });
+    std::sort(values.begin(), values.end(),
+              [&](const Value& a, const Value& b) { return binary(BinaryOp::Lt, storage.type, a, b).asInt() != 0; });
     for (size_t i = 0; i < values.size(); ++i)
       storage.set(i, values[i]);
     return Value();
@@ -123,9 +123,9 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
     Value value = arg(0);
     if (interrupted())
       return Value();
-    if (auto *vec = std::get_if<VecValue>(&value.data))
+    if (auto* vec = std::get_if<VecValue>(&value.data))
       return Value(VecValue{copyElements(*vec)});
-    if (auto *tensor = std::get_if<TensorValue>(&value.data)) {
+    if (auto* tensor = std::get_if<TensorValue>(&value.data)) {
       auto bytes = download(*tensor, expr);
       auto copy = bytes ? makeTensor(tensor->type, tensor->extents, expr) : std::nullopt;
       if (!copy)
@@ -156,11 +156,11 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
     if (interrupted())
       return Value();
     std::string bytes;
-    if (auto *text = std::get_if<std::shared_ptr<std::string>>(&content.data)) {
+    if (auto* text = std::get_if<std::shared_ptr<std::string>>(&content.data)) {
       bytes = **text;
     } else {
-      const VecValue &vec = content.asVec();
-      bytes.assign(reinterpret_cast<const char *>(vec.storage->bytes.data()) + vec.begin, vec.size());
+      const VecValue& vec = content.asVec();
+      bytes.assign(reinterpret_cast<const char*>(vec.storage->bytes.data()) + vec.begin, vec.size());
     }
     if (auto written = base::writeFileAtomic(path.asText(), bytes); !written)
       return fail("E0710", expr, written.error().message);
@@ -170,4 +170,4 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr &expr) {
   }
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

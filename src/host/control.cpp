@@ -8,11 +8,11 @@ namespace vortex::host {
 
 using namespace lang;
 
-int run(const Function &function, Backend &backend, diag::DiagnosticSink &sink, const Options &options) {
+int run(const Function& function, Backend& backend, diag::DiagnosticSink& sink, const Options& options) {
   return Evaluator(backend, sink, options).run(function);
 }
 
-int Evaluator::run(const Function &function) {
+int Evaluator::run(const Function& function) {
   call(function, {}, *function.body);
   if (flow_ == Flow::Stop)
     return exitStatus_;
@@ -23,7 +23,7 @@ int Evaluator::run(const Function &function) {
   return 0;
 }
 
-Value Evaluator::fail(std::string_view id, const Expr &at, std::string message, std::string label, std::string help) {
+Value Evaluator::fail(std::string_view id, const Expr& at, std::string message, std::string label, std::string help) {
   if (flow_ != Flow::Stop) {
     auto diagnostic = sink_.error(id, at.range, std::move(message));
     diagnostic.primary(std::move(label));
@@ -35,7 +35,7 @@ Value Evaluator::fail(std::string_view id, const Expr &at, std::string message, 
   return {};
 }
 
-Value Evaluator::eval(const Expr &expr) {
+Value Evaluator::eval(const Expr& expr) {
   switch (expr.kind) {
   case ExprKind::Int: return static_cast<int64_t>(expr.intValue);
   case ExprKind::Float: return roundFloat(expr.type->scalar, expr.floatValue);
@@ -44,13 +44,16 @@ Value Evaluator::eval(const Expr &expr) {
   case ExprKind::Var: return copyOf(*slotOf(expr.variable));
   case ExprKind::DimValue: {
     auto value = evaluate(expr.dim);
-    return value ? Value(*value) : fail("E0705", expr, "this extent is not known yet", "no tensor has given it a value");
+    return value ? Value(*value)
+                 : fail("E0705", expr, "this extent is not known yet", "no tensor has given it a value");
   }
   case ExprKind::Unary: return evalUnary(expr);
   case ExprKind::Binary: return evalBinary(expr);
   case ExprKind::Cast: return evalCast(expr);
   case ExprKind::Broadcast:
-  case ExprKind::Dot: return fail("E0706", expr, "tensors are computed in kernels, not on the host", "", "move this expression into a `kernel`");
+  case ExprKind::Dot:
+    return fail("E0706", expr, "tensors are computed in kernels, not on the host", "",
+                "move this expression into a `kernel`");
   case ExprKind::Builtin: return evalBuiltin(expr);
   case ExprKind::Call: {
     auto arguments = evalArgs(expr);
@@ -94,7 +97,7 @@ Value Evaluator::eval(const Expr &expr) {
       for (size_t i = 0; i < static_cast<size_t>(count); ++i)
         storage->set(i, copyOf(values[0]));
     } else {
-      for (const Value &value : values)
+      for (const Value& value : values)
         storage->push(value);
     }
     return VecValue{storage};
@@ -129,7 +132,9 @@ Value Evaluator::eval(const Expr &expr) {
     if (interrupted())
       return {};
     flowValue_ = std::move(value);
-    flow_ = expr.kind == ExprKind::Break ? Flow::Break : expr.kind == ExprKind::Continue ? Flow::Continue : Flow::Return;
+    flow_ = expr.kind == ExprKind::Break      ? Flow::Break
+            : expr.kind == ExprKind::Continue ? Flow::Continue
+                                              : Flow::Return;
     return {};
   }
   case ExprKind::Inline: VORTEX_UNREACHABLE("inlined calls exist only in kernels");
@@ -137,10 +142,10 @@ Value Evaluator::eval(const Expr &expr) {
   VORTEX_UNREACHABLE();
 }
 
-std::vector<Value> Evaluator::evalArgs(const Expr &expr) {
+std::vector<Value> Evaluator::evalArgs(const Expr& expr) {
   std::vector<Value> values;
   values.reserve(expr.args.size());
-  for (const Expr *arg : expr.args) {
+  for (const Expr* arg : expr.args) {
     values.push_back(arg ? eval(*arg) : Value());
     if (interrupted())
       break;
@@ -148,9 +153,9 @@ std::vector<Value> Evaluator::evalArgs(const Expr &expr) {
   return values;
 }
 
-Value Evaluator::evalBlock(const Expr &expr) {
+Value Evaluator::evalBlock(const Expr& expr) {
   Value last;
-  for (const Expr *arg : expr.args) {
+  for (const Expr* arg : expr.args) {
     last = eval(*arg);
     if (interrupted())
       return {};
@@ -158,7 +163,7 @@ Value Evaluator::evalBlock(const Expr &expr) {
   return last;
 }
 
-Value Evaluator::evalLet(const Expr &expr) {
+Value Evaluator::evalLet(const Expr& expr) {
   Value value = expr.args.empty() || !expr.args[0] ? Value() : eval(*expr.args[0]);
   if (interrupted())
     return {};
@@ -168,7 +173,7 @@ Value Evaluator::evalLet(const Expr &expr) {
   return {};
 }
 
-Value Evaluator::evalIf(const Expr &expr) {
+Value Evaluator::evalIf(const Expr& expr) {
   Value condition = eval(*expr.args[0]);
   if (interrupted())
     return {};
@@ -177,7 +182,7 @@ Value Evaluator::evalIf(const Expr &expr) {
   return expr.args.size() > 2 && expr.args[2] ? eval(*expr.args[2]) : Value();
 }
 
-bool Evaluator::runBody(const Expr &body) {
+bool Evaluator::runBody(const Expr& body) {
   eval(body);
   if (flow_ == Flow::Continue)
     flow_ = Flow::Normal;
@@ -188,7 +193,7 @@ bool Evaluator::runBody(const Expr &body) {
   return flow_ == Flow::Normal;
 }
 
-Value Evaluator::evalWhile(const Expr &expr) {
+Value Evaluator::evalWhile(const Expr& expr) {
   while (true) {
     Value condition = eval(*expr.args[0]);
     if (interrupted() || !condition.asInt() || !runBody(*expr.args[1]))
@@ -196,18 +201,18 @@ Value Evaluator::evalWhile(const Expr &expr) {
   }
 }
 
-Value Evaluator::evalLoop(const Expr &expr) {
+Value Evaluator::evalLoop(const Expr& expr) {
   while (runBody(*expr.args[0])) {
   }
   return interrupted() ? Value() : std::move(flowValue_);
 }
 
-Value Evaluator::evalFor(const Expr &expr) {
+Value Evaluator::evalFor(const Expr& expr) {
   Value over = eval(*expr.args[0]);
   if (interrupted())
     return {};
-  Value *slot = slotOf(expr.variable);
-  Value *counter = expr.indexVariable ? slotOf(expr.indexVariable) : nullptr;
+  Value* slot = slotOf(expr.variable);
+  Value* counter = expr.indexVariable ? slotOf(expr.indexVariable) : nullptr;
   int64_t index = 0;
   auto step = [&](Value value) {
     *slot = std::move(value);
@@ -216,7 +221,7 @@ Value Evaluator::evalFor(const Expr &expr) {
     ++index;
     return runBody(*expr.args[1]);
   };
-  if (auto *range = std::get_if<RangeValue>(&over.data)) {
+  if (auto* range = std::get_if<RangeValue>(&over.data)) {
     bool isUnsigned = expr.variable->type->kind == TypeKind::Scalar && lang::isUnsigned(expr.variable->type->scalar);
     auto before = [&](int64_t i) {
       if (range->step < 0 && !isUnsigned)
@@ -243,10 +248,11 @@ Value Evaluator::evalFor(const Expr &expr) {
   return {};
 }
 
-Value Evaluator::call(const Function &function, std::vector<Value> arguments, const Expr &at) {
+Value Evaluator::call(const Function& function, std::vector<Value> arguments, const Expr& at) {
   if (++depth_ > options_.maxCallDepth) {
     --depth_;
-    return fail("E0709", at, base::concat("calls nested deeper than ", options_.maxCallDepth), "in this call of `" + function.name + "`");
+    return fail("E0709", at, base::concat("calls nested deeper than ", options_.maxCallDepth),
+                "in this call of `" + function.name + "`");
   }
   Frame frame;
   frame.function = &function;
@@ -254,7 +260,7 @@ Value Evaluator::call(const Function &function, std::vector<Value> arguments, co
   frame.dims.resize(function.dims.size());
   for (size_t i = 0; i < function.dims.size(); ++i)
     frame.dims[i] = function.dims[i].constant;
-  Frame *caller = std::exchange(frame_, &frame);
+  Frame* caller = std::exchange(frame_, &frame);
   bool bound = true;
   for (size_t i = 0; i < arguments.size() && bound; ++i) {
     bound = bindShape(function.params[i]->type, arguments[i], at);
@@ -273,13 +279,13 @@ Value Evaluator::call(const Function &function, std::vector<Value> arguments, co
   return result;
 }
 
-Value Evaluator::callClosure(const Value &closure, std::span<const Value> arguments, const Expr &at) {
+Value Evaluator::callClosure(const Value& closure, std::span<const Value> arguments, const Expr& at) {
   ClosureValue target = std::get<ClosureValue>(closure.data);
   if (++depth_ > options_.maxCallDepth) {
     --depth_;
     return fail("E0709", at, base::concat("calls nested deeper than ", options_.maxCallDepth));
   }
-  Frame *caller = std::exchange(frame_, target.frame);
+  Frame* caller = std::exchange(frame_, target.frame);
   for (size_t i = 0; i < arguments.size() && i < target.expr->variables.size(); ++i)
     *slotOf(target.expr->variables[i]) = arguments[i];
   Value result = eval(*target.expr->args[0]);
@@ -292,7 +298,7 @@ Value Evaluator::callClosure(const Value &closure, std::span<const Value> argume
   return result;
 }
 
-static uint64_t scalarBits(Scalar type, const Value &value) {
+static uint64_t scalarBits(Scalar type, const Value& value) {
   uint8_t bytes[8] = {};
   storeScalar(type, value, bytes);
   uint64_t bits = 0;
@@ -308,8 +314,8 @@ static Value scalarValue(Scalar type, uint64_t bits) {
   return loadScalar(type, bytes);
 }
 
-Value Evaluator::evalLaunch(const Expr &expr) {
-  const Function &kernel = *expr.function;
+Value Evaluator::evalLaunch(const Expr& expr) {
+  const Function& kernel = *expr.function;
   std::vector<LaunchArgument> arguments;
   for (size_t i = 0; i < expr.args.size(); ++i) {
     Value value = deref(eval(*expr.args[i]), *expr.args[i]);
@@ -323,10 +329,11 @@ Value Evaluator::evalLaunch(const Expr &expr) {
     else if (type->kind == TypeKind::Enum)
       arguments.emplace_back(static_cast<uint64_t>(value.asInt()));
     else
-      return fail("E0706", *expr.args[i], "this kind of argument cannot be passed to a kernel yet", "pass its tensors and numbers one by one");
+      return fail("E0706", *expr.args[i], "this kind of argument cannot be passed to a kernel yet",
+                  "pass its tensors and numbers one by one");
   }
   LaunchSize size;
-  auto evalSizes = [&](const std::vector<Expr *> &exprs, std::optional<std::array<int64_t, 3>> &to) {
+  auto evalSizes = [&](const std::vector<Expr*>& exprs, std::optional<std::array<int64_t, 3>>& to) {
     if (exprs.empty())
       return;
     to = std::array<int64_t, 3>{1, 1, 1};
@@ -340,7 +347,7 @@ Value Evaluator::evalLaunch(const Expr &expr) {
     return {};
 
   LaunchOutcome outcome = backend_.launch(kernel, arguments, size);
-  if (auto *failure = std::get_if<LaunchFailure>(&outcome)) {
+  if (auto* failure = std::get_if<LaunchFailure>(&outcome)) {
     diag::Diagnostic diagnostic{.id = failure->id, .message = failure->message};
     diagnostic.labels.push_back({expr.range, "in this launch of `" + kernel.name + "`", true});
     diagnostic.labels.push_back({kernel.nameRange, "the kernel", false});
@@ -352,9 +359,9 @@ Value Evaluator::evalLaunch(const Expr &expr) {
     exitStatus_ = 1;
     return {};
   }
-  auto &results = std::get<std::vector<LaunchArgument>>(outcome);
-  auto convert = [](Type type, LaunchArgument &result) -> Value {
-    if (auto *tensor = std::get_if<TensorValue>(&result))
+  auto& results = std::get<std::vector<LaunchArgument>>(outcome);
+  auto convert = [](Type type, LaunchArgument& result) -> Value {
+    if (auto* tensor = std::get_if<TensorValue>(&result))
       return std::move(*tensor);
     return scalarValue(type->scalar, std::get<uint64_t>(result));
   };
@@ -369,4 +376,4 @@ Value Evaluator::evalLaunch(const Expr &expr) {
   return tuple;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -5,13 +5,13 @@ namespace vortex::host {
 
 using namespace lang;
 
-static std::optional<int64_t> evaluateAtom(const DimAtom &atom, const std::vector<std::optional<int64_t>> &dims);
+static std::optional<int64_t> evaluateAtom(const DimAtom& atom, const std::vector<std::optional<int64_t>>& dims);
 
-static std::optional<int64_t> evaluateDim(const DimExpr &dim, const std::vector<std::optional<int64_t>> &dims) {
+static std::optional<int64_t> evaluateDim(const DimExpr& dim, const std::vector<std::optional<int64_t>>& dims) {
   int64_t sum = 0;
-  for (const auto &[monomial, coefficient] : dim.terms()) {
+  for (const auto& [monomial, coefficient] : dim.terms()) {
     int64_t product = coefficient;
-    for (const DimAtom &atom : monomial) {
+    for (const DimAtom& atom : monomial) {
       auto value = evaluateAtom(atom, dims);
       if (!value)
         return std::nullopt;
@@ -22,7 +22,7 @@ static std::optional<int64_t> evaluateDim(const DimExpr &dim, const std::vector<
   return sum;
 }
 
-static std::optional<int64_t> evaluateAtom(const DimAtom &atom, const std::vector<std::optional<int64_t>> &dims) {
+static std::optional<int64_t> evaluateAtom(const DimAtom& atom, const std::vector<std::optional<int64_t>>& dims) {
   if (atom.kind == DimAtom::Kind::Variable)
     return atom.id < dims.size() ? dims[atom.id] : std::nullopt;
   if (atom.kind == DimAtom::Kind::Opaque)
@@ -39,39 +39,44 @@ static std::optional<int64_t> evaluateAtom(const DimAtom &atom, const std::vecto
   }
 }
 
-std::optional<int64_t> Evaluator::evaluate(const DimExpr &dim) const { return evaluateDim(dim, frame_->dims); }
+std::optional<int64_t> Evaluator::evaluate(const DimExpr& dim) const { return evaluateDim(dim, frame_->dims); }
 
 /// Binds free dimension variables of a declared tensor type to a value's extents and checks the others.
-bool Evaluator::bindShape(Type type, const Value &value, const Expr &at) {
+bool Evaluator::bindShape(Type type, const Value& value, const Expr& at) {
   type = strip(type);
   if (!type || !type->isTensor())
     return true;
   Value tensor = deref(value, at);
   if (!std::holds_alternative<TensorValue>(tensor.data))
     return true;
-  const auto &extents = tensor.asTensor().extents;
+  const auto& extents = tensor.asTensor().extents;
   if (extents.size() != type->shape.size()) {
-    fail("E0705", at, base::concat("a tensor of rank ", extents.size(), " where ", text(type, frame_->function->dimNames()), " is expected"));
+    fail("E0705", at,
+         base::concat("a tensor of rank ", extents.size(), " where ", text(type, frame_->function->dimNames()),
+                      " is expected"));
     return false;
   }
   for (size_t dim = 0; dim < extents.size(); ++dim) {
-    const DimExpr &expected = type->shape[dim];
-    if (auto variable = expected.asVariable(); variable && *variable < frame_->dims.size() && !frame_->dims[*variable]) {
+    const DimExpr& expected = type->shape[dim];
+    if (auto variable = expected.asVariable();
+        variable && *variable < frame_->dims.size() && !frame_->dims[*variable]) {
       frame_->dims[*variable] = extents[dim];
       continue;
     }
     auto known = evaluate(expected);
     if (known && *known != extents[dim]) {
       auto names = frame_->function->dimNames();
-      fail("E0705", at, base::concat("dimension ", dim, " has extent ", extents[dim], " where ", expected.text(names), " = ", *known,
-                                     " is expected"));
+      fail("E0705", at,
+           base::concat("dimension ", dim, " has extent ", extents[dim], " where ", expected.text(names), " = ", *known,
+                        " is expected"));
       return false;
     }
   }
   return true;
 }
 
-std::optional<std::vector<int64_t>> Evaluator::shapeOf(Type tensor, std::optional<int64_t> elementCount, const Expr &at) {
+std::optional<std::vector<int64_t>> Evaluator::shapeOf(Type tensor, std::optional<int64_t> elementCount,
+                                                       const Expr& at) {
   std::vector<int64_t> extents;
   std::optional<size_t> unknown;
   int64_t known = 1;
@@ -93,10 +98,11 @@ std::optional<std::vector<int64_t>> Evaluator::shapeOf(Type tensor, std::optiona
   for (int64_t extent : extents)
     total *= extent;
   if (elementCount && total != *elementCount) {
-    fail("E0705", at, base::concat(*elementCount, " elements do not fill a tensor of [", base::join(extents, ", "), "]"));
+    fail("E0705", at,
+         base::concat(*elementCount, " elements do not fill a tensor of [", base::join(extents, ", "), "]"));
     return std::nullopt;
   }
   return extents;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

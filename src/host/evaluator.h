@@ -13,13 +13,13 @@
 namespace vortex::host {
 
 struct Options {
-  std::vector<std::string> arguments;               ///< what `args()` returns
-  std::function<void(std::string_view)> output;     ///< receives the text of `print`
+  std::vector<std::string> arguments;            ///< what `args()` returns
+  std::function<void(std::string_view)> output;  ///< receives the text of `print`
   uint32_t maxCallDepth = 2000;
 };
 
 /// Runs one host function without parameters (main, or a @test). Errors are reported to `sink` (E07xx) at the expression that failed.
 /// Returns the exit status: 0, 1 after an error, or the argument of `exit`.
-int run(const lang::Function &function, Backend &backend, diag::DiagnosticSink &sink, const Options &options);
+int run(const lang::Function& function, Backend& backend, diag::DiagnosticSink& sink, const Options& options);
 
-} // namespace vortex::host
+}  // namespace vortex::host

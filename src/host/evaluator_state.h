@@ -9,87 +9,90 @@ namespace vortex::host {
 
 /// One call of a host function.
 struct Frame {
-  const lang::Function *function = nullptr;
-  std::vector<Value> slots;                       ///< by Variable::index; addresses stay valid during the call
-  std::vector<std::optional<int64_t>> dims;       ///< by DimVarId
+  const lang::Function* function = nullptr;
+  std::vector<Value> slots;                  ///< by Variable::index; addresses stay valid during the call
+  std::vector<std::optional<int64_t>> dims;  ///< by DimVarId
 };
 
 enum class Flow : uint8_t { Normal, Break, Continue, Return, Stop };
 
 class Evaluator {
 public:
-  Evaluator(Backend &backend, diag::DiagnosticSink &sink, const Options &options) : backend_(backend), sink_(sink), options_(options) {}
+  Evaluator(Backend& backend, diag::DiagnosticSink& sink, const Options& options)
+      : backend_(backend), sink_(sink), options_(options) {}
 
-  int run(const lang::Function &function);
+  int run(const lang::Function& function);
 
   // Every eval returns an arbitrary value when stopped() afterwards; callers test after each operand that matters.
-  Value eval(const lang::Expr &expr);
+  Value eval(const lang::Expr& expr);
   bool interrupted() const { return flow_ != Flow::Normal; }
 
 private:
   // control.cpp
-  Value evalBlock(const lang::Expr &expr);
-  Value evalLet(const lang::Expr &expr);
-  Value evalIf(const lang::Expr &expr);
-  Value evalWhile(const lang::Expr &expr);
-  Value evalLoop(const lang::Expr &expr);
-  Value evalFor(const lang::Expr &expr);
-  bool runBody(const lang::Expr &body);  ///< false: leave the loop
-  Value call(const lang::Function &function, std::vector<Value> arguments, const lang::Expr &at);
-  Value callClosure(const Value &closure, std::span<const Value> arguments, const lang::Expr &at);
-  Value evalLaunch(const lang::Expr &expr);
+  Value evalBlock(const lang::Expr& expr);
+  Value evalLet(const lang::Expr& expr);
+  Value evalIf(const lang::Expr& expr);
+  Value evalWhile(const lang::Expr& expr);
+  Value evalLoop(const lang::Expr& expr);
+  Value evalFor(const lang::Expr& expr);
+  bool runBody(const lang::Expr& body);  ///< false: leave the loop
+  Value call(const lang::Function& function, std::vector<Value> arguments, const lang::Expr& at);
+  Value callClosure(const Value& closure, std::span<const Value> arguments, const lang::Expr& at);
+  Value evalLaunch(const lang::Expr& expr);
 
   // operators.cpp
-  Value evalUnary(const lang::Expr &expr);
-  Value evalBinary(const lang::Expr &expr);
-  Value binary(lang::BinaryOp op, lang::Scalar type, const Value &lhs, const Value &rhs);
-  Value evalCast(const lang::Expr &expr);
+  Value evalUnary(const lang::Expr& expr);
+  Value evalBinary(const lang::Expr& expr);
+  Value binary(lang::BinaryOp op, lang::Scalar type, const Value& lhs, const Value& rhs);
+  Value evalCast(const lang::Expr& expr);
   Value math(lang::Builtin builtin, lang::Scalar type, std::span<const Value> args);
 
   // places.cpp
-  Reference place(const lang::Expr &expr);
-  Value load(const Reference &reference, const lang::Expr &at);
-  void store(const Reference &reference, const Value &value);
-  Value evalAssign(const lang::Expr &expr);
-  Value evalElement(const lang::Expr &expr);
-  Value evalSlice(const lang::Expr &expr);
-  Value deref(const Value &value, const lang::Expr &at);
-  std::optional<size_t> checkedIndex(const Value &index, size_t size, const lang::Expr &at);
-  Value *slotOf(const lang::Variable *variable);
+  Reference place(const lang::Expr& expr);
+  Value load(const Reference& reference, const lang::Expr& at);
+  void store(const Reference& reference, const Value& value);
+  Value evalAssign(const lang::Expr& expr);
+  Value evalElement(const lang::Expr& expr);
+  Value evalSlice(const lang::Expr& expr);
+  Value deref(const Value& value, const lang::Expr& at);
+  std::optional<size_t> checkedIndex(const Value& index, size_t size, const lang::Expr& at);
+  Value* slotOf(const lang::Variable* variable);
 
   // dims.cpp
-  std::optional<int64_t> evaluate(const lang::DimExpr &dim) const;
-  bool bindShape(lang::Type type, const Value &value, const lang::Expr &at);
-  std::optional<std::vector<int64_t>> shapeOf(lang::Type tensor, std::optional<int64_t> elementCount, const lang::Expr &at);
-  std::optional<std::vector<int64_t>> writtenShape(const lang::Expr &list, size_t count);
+  std::optional<int64_t> evaluate(const lang::DimExpr& dim) const;
+  bool bindShape(lang::Type type, const Value& value, const lang::Expr& at);
+  std::optional<std::vector<int64_t>> shapeOf(lang::Type tensor, std::optional<int64_t> elementCount,
+                                              const lang::Expr& at);
+  std::optional<std::vector<int64_t>> writtenShape(const lang::Expr& list, size_t count);
 
   // builtins.cpp, builtins_text.cpp, builtins_tensor.cpp, builtins_vec.cpp
-  Value evalBuiltin(const lang::Expr &expr);
-  std::optional<Value> vecBuiltin(const lang::Expr &expr);
-  std::optional<Value> tensorBuiltin(const lang::Expr &expr);
-  std::optional<Value> textBuiltin(const lang::Expr &expr);
-  Value random(const lang::Expr &expr);
-  Value fromHost(const lang::Expr &expr);
-  Value toHost(const lang::Expr &expr);
-  Value loadNpy(const lang::Expr &expr);
-  Value saveNpy(const lang::Expr &expr);
-  Value assertClose(const lang::Expr &expr);
-  std::string format(const Value &value, lang::Type type);
-  std::string formatList(const lang::Expr &expr, size_t first);
+  Value evalBuiltin(const lang::Expr& expr);
+  std::optional<Value> vecBuiltin(const lang::Expr& expr);
+  std::optional<Value> tensorBuiltin(const lang::Expr& expr);
+  std::optional<Value> textBuiltin(const lang::Expr& expr);
+  Value random(const lang::Expr& expr);
+  Value fromHost(const lang::Expr& expr);
+  Value toHost(const lang::Expr& expr);
+  Value loadNpy(const lang::Expr& expr);
+  Value saveNpy(const lang::Expr& expr);
+  Value assertClose(const lang::Expr& expr);
+  std::string format(const Value& value, lang::Type type);
+  std::string formatList(const lang::Expr& expr, size_t first);
 
-  std::vector<Value> evalArgs(const lang::Expr &expr);
-  std::optional<TensorValue> makeTensor(lang::Scalar type, std::vector<int64_t> extents, const lang::Expr &at);
+  std::vector<Value> evalArgs(const lang::Expr& expr);
+  std::optional<TensorValue> makeTensor(lang::Scalar type, std::vector<int64_t> extents, const lang::Expr& at);
   /// All elements, row-major, packed.
-  std::optional<std::vector<uint8_t>> download(const TensorValue &tensor, const lang::Expr &at);
+  std::optional<std::vector<uint8_t>> download(const TensorValue& tensor, const lang::Expr& at);
   /// A flat list of numbers of a Vec, array or tensor for comparisons; null after an error.
-  std::optional<std::vector<double>> numbersOf(const Value &value, const lang::Expr &at);
+  std::optional<std::vector<double>> numbersOf(const Value& value, const lang::Expr& at);
 
-  Value fail(std::string_view id, const lang::Expr &at, std::string message, std::string label = {}, std::string help = {});
+  Value fail(std::string_view id, const lang::Expr& at, std::string message, std::string label = {},
+             std::string help = {});
 
-  Backend &backend_;
-  diag::DiagnosticSink &sink_;
-  const Options &options_;
-  Frame *frame_ = nullptr;
+  Backend& backend_;
+  diag::DiagnosticSink& sink_;
+  const Options& options_;
+  Frame* frame_ = nullptr;
   Flow flow_ = Flow::Normal;
   Value flowValue_;
   uint32_t depth_ = 0;
@@ -103,4 +106,4 @@ inline lang::Type strip(lang::Type type) {
   return type;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -5,11 +5,12 @@
 
 namespace vortex::host {
 
-std::string formatNumber(Scalar type, const Value &value) {
+std::string formatNumber(Scalar type, const Value& value) {
   if (type == Scalar::Bool)
     return value.asInt() ? "true" : "false";
   if (!lang::isFloat(type))
-    return lang::isUnsigned(type) ? std::to_string(static_cast<uint64_t>(value.asInt())) : std::to_string(value.asInt());
+    return lang::isUnsigned(type) ? std::to_string(static_cast<uint64_t>(value.asInt()))
+                                  : std::to_string(value.asInt());
   double number = value.asFloat();
   if (std::isnan(number))
     return "nan";
@@ -25,4 +26,4 @@ std::string formatNumber(Scalar type, const Value &value) {
   return text;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

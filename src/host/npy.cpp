@@ -87,7 +87,7 @@ private:
     at_ = end + 1;
     return result;
   }
-  bool shape(std::vector<int64_t> &extents) {
+  bool shape(std::vector<int64_t>& extents) {
     if (!take('('))
       return false;
     while (!take(')')) {
@@ -119,13 +119,13 @@ constexpr DType kDTypes[] = {{"b1", Scalar::Bool}, {"u1", Scalar::U8},  {"u2", S
 
 Error bad(std::string message) { return Error{std::move(message)}; }
 
-void swapBytes(std::vector<uint8_t> &bytes, size_t width) {
+void swapBytes(std::vector<uint8_t>& bytes, size_t width) {
   for (size_t i = 0; i + width <= bytes.size(); i += width)
     std::reverse(bytes.begin() + static_cast<ptrdiff_t>(i), bytes.begin() + static_cast<ptrdiff_t>(i + width));
 }
 
 /// Column-major to row-major.
-std::vector<uint8_t> reorder(const std::vector<uint8_t> &from, const std::vector<int64_t> &extents, size_t width) {
+std::vector<uint8_t> reorder(const std::vector<uint8_t>& from, const std::vector<int64_t>& extents, size_t width) {
   std::vector<uint8_t> to(from.size());
   std::vector<int64_t> index(extents.size(), 0);
   size_t count = width ? from.size() / width : 0;
@@ -145,7 +145,7 @@ std::vector<uint8_t> reorder(const std::vector<uint8_t> &from, const std::vector
   return to;
 }
 
-} // namespace
+}  // namespace
 
 Result<NpyArray> parseNpy(std::string_view file) {
   if (!file.starts_with(kMagic) || file.size() < 10)
@@ -161,12 +161,14 @@ Result<NpyArray> parseNpy(std::string_view file) {
     length |= size_t{static_cast<uint8_t>(file[8 + i])} << (8 * i);
   size_t start = 8 + lengthBytes;
   if (length > file.size() - start)
-    return bad(base::concat("the .npy header is cut off: ", length, " bytes announced, ", file.size() - start, " there"));
+    return bad(
+        base::concat("the .npy header is cut off: ", length, " bytes announced, ", file.size() - start, " there"));
   auto header = HeaderParser(file.substr(start, length)).parse();
   if (!header || header->descr.size() < 2)
     return bad("the .npy header is malformed");
   char order = header->descr[0];
-  auto dtype = std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](const DType &d) { return d.code == header->descr.substr(1); });
+  auto dtype = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                            [&](const DType& d) { return d.code == header->descr.substr(1); });
   if (dtype == std::end(kDTypes) || (order != '<' && order != '>' && order != '|' && order != '='))
     return bad("the .npy holds elements of dtype '" + header->descr + "', which Vortex has no type for");
   NpyArray array{dtype->type, header->extents, {}};
@@ -176,7 +178,8 @@ Result<NpyArray> parseNpy(std::string_view file) {
       return bad("the .npy header announces more elements than memory can hold");
   std::string_view body = file.substr(start + length);
   if (body.size() < need)
-    return bad(base::concat("the .npy is cut off: its shape needs ", need, " bytes of elements, ", body.size(), " are there"));
+    return bad(
+        base::concat("the .npy is cut off: its shape needs ", need, " bytes of elements, ", body.size(), " are there"));
   array.bytes.assign(body.begin(), body.begin() + static_cast<ptrdiff_t>(need));
   if (order == '>')
     swapBytes(array.bytes, width);
@@ -185,9 +188,9 @@ Result<NpyArray> parseNpy(std::string_view file) {
   return array;
 }
 
-std::string formatNpy(const NpyArray &array) {
+std::string formatNpy(const NpyArray& array) {
   std::string_view code = "u1";
-  for (const DType &dtype : kDTypes)
+  for (const DType& dtype : kDTypes)
     if (dtype.type == array.type)
       code = dtype.code;
   if (array.type == Scalar::Usize)
@@ -199,8 +202,8 @@ std::string formatNpy(const NpyArray &array) {
     shape += std::to_string(extent) + (array.extents.size() == 1 ? "," : ", ");
   if (array.extents.size() > 1)
     shape.resize(shape.size() - 2);
-  std::string header = base::concat("{'descr': '", byteSize(array.type) == 1 ? "|" : "<", code, "', 'fortran_order': False, 'shape': (", shape,
-                                    "), }");
+  std::string header = base::concat("{'descr': '", byteSize(array.type) == 1 ? "|" : "<", code,
+                                    "', 'fortran_order': False, 'shape': (", shape, "), }");
   // The elements start at a multiple of 64 bytes.
   header.append(63 - (kMagic.size() + 4 + header.size()) % 64, ' ');
   header += '\n';
@@ -210,8 +213,8 @@ std::string formatNpy(const NpyArray &array) {
   file += static_cast<char>(header.size() & 0xff);
   file += static_cast<char>(header.size() >> 8);
   file += header;
-  file.append(reinterpret_cast<const char *>(array.bytes.data()), array.bytes.size());
+  file.append(reinterpret_cast<const char*>(array.bytes.data()), array.bytes.size());
   return file;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

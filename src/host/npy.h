@@ -19,6 +19,6 @@ struct NpyArray {
 /// not an npy, a truncated or malformed header, an unsupported dtype, fewer bytes than the shape needs.
 Result<NpyArray> parseNpy(std::string_view file);
 /// Version 1.0, little-endian, C order.
-std::string formatNpy(const NpyArray &array);
+std::string formatNpy(const NpyArray& array);
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -14,7 +14,7 @@ static Scalar scalarOf(Type type) {
   return type->scalar;
 }
 
-Value Evaluator::evalUnary(const Expr &expr) {
+Value Evaluator::evalUnary(const Expr& expr) {
   Value value = eval(*expr.args[0]);
   if (interrupted())
     return {};
@@ -28,7 +28,7 @@ Value Evaluator::evalUnary(const Expr &expr) {
   return wrapInteger(type, expr.unaryOp == UnaryOp::Neg ? -__int128(value.asInt()) : __int128(~value.asInt()));
 }
 
-Value Evaluator::evalBinary(const Expr &expr) {
+Value Evaluator::evalBinary(const Expr& expr) {
   Value lhs = eval(*expr.args[0]);
   if (interrupted())
     return {};
@@ -54,7 +54,8 @@ Value Evaluator::evalBinary(const Expr &expr) {
     }
   }
   if (type->kind != TypeKind::Scalar && type->kind != TypeKind::Enum)
-    return fail("E0706", expr, "tensors are computed in kernels, not on the host", "", "move this expression into a `kernel`");
+    return fail("E0706", expr, "tensors are computed in kernels, not on the host", "",
+                "move this expression into a `kernel`");
   return binary(expr.binaryOp, scalarOf(type), lhs, rhs);
 }
 
@@ -96,14 +97,17 @@ static __int128 power(__int128 base, __int128 exponent, Scalar type) {
 
 /// Total: x / 0 = x % 0 = 0, shift counts modulo the width, results wrap.
 static int64_t integerOperation(BinaryOp op, Scalar type, int64_t lhs, int64_t rhs) {
-  auto widen = [type](int64_t value) -> __int128 { return isUnsigned(type) ? __int128(static_cast<uint64_t>(value)) : __int128(value); };
+  auto widen = [type](int64_t value) -> __int128 {
+    return isUnsigned(type) ? __int128(static_cast<uint64_t>(value)) : __int128(value);
+  };
   __int128 a = widen(lhs), b = widen(rhs);
   unsigned shift = static_cast<unsigned>(static_cast<uint64_t>(rhs) & (bitWidth(type) - 1));
   switch (op) {
   case BinaryOp::Add: return wrapInteger(type, a + b);
   case BinaryOp::Sub: return wrapInteger(type, a - b);
   case BinaryOp::Mul:
-    return wrapInteger(type, static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)));
+    return wrapInteger(type,
+                       static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)));
   case BinaryOp::Div: return b == 0 ? 0 : wrapInteger(type, a / b);
   case BinaryOp::Rem: return b == 0 ? 0 : wrapInteger(type, a % b);
   case BinaryOp::Pow: return wrapInteger(type, power(a, b, type));
@@ -116,7 +120,7 @@ static int64_t integerOperation(BinaryOp op, Scalar type, int64_t lhs, int64_t r
   }
 }
 
-Value Evaluator::binary(BinaryOp op, Scalar type, const Value &lhs, const Value &rhs) {
+Value Evaluator::binary(BinaryOp op, Scalar type, const Value& lhs, const Value& rhs) {
   if (isFloat(type)) {
     double a = lhs.asFloat(), b = rhs.asFloat();
     if (auto result = compare(op, a, b))
@@ -148,7 +152,7 @@ static int64_t saturate(Scalar type, double value) {
   return wrapInteger(type, static_cast<__int128>(value));
 }
 
-Value Evaluator::evalCast(const Expr &expr) {
+Value Evaluator::evalCast(const Expr& expr) {
   Value value = eval(*expr.args[0]);
   if (interrupted())
     return {};
@@ -167,8 +171,10 @@ Value Evaluator::evalCast(const Expr &expr) {
   if (isFloat(to)) {
     // Straight from the integer, so that f32 rounds once.
     if (to == Scalar::F32)
-      return double{isUnsigned(from) ? static_cast<float>(static_cast<uint64_t>(value.asInt())) : static_cast<float>(value.asInt())};
-    return roundFloat(to, isUnsigned(from) ? static_cast<double>(static_cast<uint64_t>(value.asInt())) : static_cast<double>(value.asInt()));
+      return double{isUnsigned(from) ? static_cast<float>(static_cast<uint64_t>(value.asInt()))
+                                     : static_cast<float>(value.asInt())};
+    return roundFloat(to, isUnsigned(from) ? static_cast<double>(static_cast<uint64_t>(value.asInt()))
+                                           : static_cast<double>(value.asInt()));
   }
   if (to == Scalar::Bool)
     return int64_t{value.asInt() != 0};
@@ -215,7 +221,9 @@ static std::optional<double> floatMath(Builtin builtin, std::span<const Value> a
 }
 
 static std::optional<__int128> integerMath(Builtin builtin, Scalar type, std::span<const Value> args) {
-  auto at = [&](size_t i) -> __int128 { return isUnsigned(type) ? __int128(static_cast<uint64_t>(args[i].asInt())) : args[i].asInt(); };
+  auto at = [&](size_t i) -> __int128 {
+    return isUnsigned(type) ? __int128(static_cast<uint64_t>(args[i].asInt())) : args[i].asInt();
+  };
   uint64_t bits = static_cast<uint64_t>(args[0].asInt());
   if (bitWidth(type) < 64)
     bits &= (uint64_t{1} << bitWidth(type)) - 1;
@@ -230,8 +238,10 @@ static std::optional<__int128> integerMath(Builtin builtin, Scalar type, std::sp
   case Builtin::Clz: return bits ? std::countl_zero(bits) - (64 - width) : width;
   case Builtin::Ctz: return bits ? std::countr_zero(bits) : width;
   case Builtin::MulHi:
-    return isUnsigned(type) ? static_cast<__int128>((static_cast<unsigned __int128>(at(0)) * static_cast<unsigned __int128>(at(1))) >> width)
-                            : (at(0) * at(1)) >> width;
+    return isUnsigned(type)
+               ? static_cast<__int128>(
+                     (static_cast<unsigned __int128>(at(0)) * static_cast<unsigned __int128>(at(1))) >> width)
+               : (at(0) * at(1)) >> width;
   case Builtin::CeilDiv: return at(1) == 0 ? 0 : (at(0) + at(1) - 1) / at(1);
   default: return std::nullopt;
   }
@@ -253,4 +263,4 @@ Value Evaluator::math(Builtin builtin, Scalar type, std::span<const Value> args)
   VORTEX_UNREACHABLE("no host implementation of `%s`", std::string(spelling(builtin)).c_str());
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

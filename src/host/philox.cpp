@@ -24,4 +24,4 @@ double unitDouble(uint32_t high, uint32_t low) {
   return static_cast<double>((uint64_t{high} << 32 | low) >> 11) * 0x1p-53;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -13,4 +13,4 @@ std::array<uint32_t, 4> philox(uint64_t counter, uint64_t key);
 float unitFloat(uint32_t word);
 double unitDouble(uint32_t high, uint32_t low);
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -7,7 +7,7 @@ namespace vortex::host {
 
 using namespace lang;
 
-static Reference toSlot(Value *slot) {
+static Reference toSlot(Value* slot) {
   Reference reference;
   reference.slot = slot;
   return reference;
@@ -26,9 +26,9 @@ static Reference toElement(std::shared_ptr<VecStorage> vec, size_t index) {
   return reference;
 }
 
-Value *Evaluator::slotOf(const Variable *variable) { return &frame_->slots[variable->index]; }
+Value* Evaluator::slotOf(const Variable* variable) { return &frame_->slots[variable->index]; }
 
-Reference Evaluator::place(const Expr &expr) {
+Reference Evaluator::place(const Expr& expr) {
   switch (expr.kind) {
   case ExprKind::Var: return toSlot(slotOf(expr.variable));
   case ExprKind::Deref: {
@@ -41,7 +41,7 @@ Reference Evaluator::place(const Expr &expr) {
     Reference base = place(*expr.args[0]);
     if (interrupted())
       return {};
-    Value *holder = base.slot ? base.slot : base.temporary ? base.temporary.get() : &base.vec->values[base.index];
+    Value* holder = base.slot ? base.slot : base.temporary ? base.temporary.get() : &base.vec->values[base.index];
     while (holder->isReference())
       holder = holder->asReference().slot ? holder->asReference().slot : holder->asReference().temporary.get();
     return toSlot(&holder->asAggregate().fields[static_cast<size_t>(expr.ints[0])]);
@@ -58,7 +58,7 @@ Reference Evaluator::place(const Expr &expr) {
            "copy it with `.to_host()` first");
       return {};
     }
-    const VecValue &vec = base.asVec();
+    const VecValue& vec = base.asVec();
     auto at = checkedIndex(index, vec.size(), *expr.args[1]);
     if (!at)
       return {};
@@ -75,7 +75,7 @@ Reference Evaluator::place(const Expr &expr) {
   }
 }
 
-Value Evaluator::load(const Reference &reference, const Expr &) {
+Value Evaluator::load(const Reference& reference, const Expr&) {
   if (reference.slot)
     return copyOf(*reference.slot);
   if (reference.vec)
@@ -83,7 +83,7 @@ Value Evaluator::load(const Reference &reference, const Expr &) {
   return reference.temporary ? copyOf(*reference.temporary) : Value();
 }
 
-void Evaluator::store(const Reference &reference, const Value &value) {
+void Evaluator::store(const Reference& reference, const Value& value) {
   if (reference.slot)
     *reference.slot = value;
   else if (reference.vec)
@@ -92,14 +92,14 @@ void Evaluator::store(const Reference &reference, const Value &value) {
     *reference.temporary = value;
 }
 
-Value Evaluator::deref(const Value &value, const Expr &at) {
+Value Evaluator::deref(const Value& value, const Expr& at) {
   Value current = value;
   while (current.isReference())
     current = load(current.asReference(), at);
   return current;
 }
 
-Value Evaluator::evalAssign(const Expr &expr) {
+Value Evaluator::evalAssign(const Expr& expr) {
   Value value = eval(*expr.args[1]);
   if (interrupted())
     return {};
@@ -125,7 +125,7 @@ Value Evaluator::evalAssign(const Expr &expr) {
   return {};
 }
 
-std::optional<size_t> Evaluator::checkedIndex(const Value &index, size_t size, const Expr &at) {
+std::optional<size_t> Evaluator::checkedIndex(const Value& index, size_t size, const Expr& at) {
   int64_t i = index.asInt();
   if (i >= 0 && static_cast<uint64_t>(i) < size)
     return static_cast<size_t>(i);
@@ -133,12 +133,12 @@ std::optional<size_t> Evaluator::checkedIndex(const Value &index, size_t size, c
   return std::nullopt;
 }
 
-Value Evaluator::evalElement(const Expr &expr) {
+Value Evaluator::evalElement(const Expr& expr) {
   Reference reference = place(expr);
   return interrupted() ? Value() : load(reference, expr);
 }
 
-Value Evaluator::evalSlice(const Expr &expr) {
+Value Evaluator::evalSlice(const Expr& expr) {
   Value base = deref(eval(*expr.args[0]), expr);
   if (interrupted())
     return {};
@@ -147,13 +147,13 @@ Value Evaluator::evalSlice(const Expr &expr) {
     bool dropped;
   };
   std::vector<int64_t> extents;
-  if (auto *vec = std::get_if<VecValue>(&base.data))
+  if (auto* vec = std::get_if<VecValue>(&base.data))
     extents = {static_cast<int64_t>(vec->size())};
   else
     extents = base.asTensor().extents;
   std::vector<Bound> bounds;
   for (size_t dim = 0; dim < expr.slices.size(); ++dim) {
-    const SliceDim &slice = expr.slices[dim];
+    const SliceDim& slice = expr.slices[dim];
     int64_t extent = extents[dim];
     if (slice.kind == SliceDim::Kind::Full) {
       bounds.push_back({0, extent, false});
@@ -168,11 +168,14 @@ Value Evaluator::evalSlice(const Expr &expr) {
     int64_t from = begin.asInt();
     int64_t count = slice.kind == SliceDim::Kind::Index ? 1 : slice.endIsLength ? end.asInt() : end.asInt() - from;
     if (from < 0 || count < 0 || from > extent || count > extent - from)
-      return fail("E0702", expr, base::concat("elements ", from, "..", from + count, " are outside an extent of ", extent), "the slice");
+      return fail("E0702", expr,
+                  base::concat("elements ", from, "..", from + count, " are outside an extent of ", extent),
+                  "the slice");
     bounds.push_back({from, count, slice.kind == SliceDim::Kind::Index});
   }
-  if (auto *vec = std::get_if<VecValue>(&base.data))
-    return VecValue{vec->storage, vec->begin + static_cast<size_t>(bounds[0].begin), static_cast<size_t>(bounds[0].count), true};
+  if (auto* vec = std::get_if<VecValue>(&base.data))
+    return VecValue{vec->storage, vec->begin + static_cast<size_t>(bounds[0].begin),
+                    static_cast<size_t>(bounds[0].count), true};
   TensorValue window = base.asTensor();
   std::vector<int64_t> newExtents, newStrides;
   for (size_t dim = 0; dim < extents.size(); ++dim) {
@@ -188,4 +191,4 @@ Value Evaluator::evalSlice(const Expr &expr) {
   return window;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -26,15 +26,15 @@ bool TensorValue::isContiguous() const {
 
 uint32_t byteSize(Scalar type) { return (lang::bitWidth(type) + 7) / 8; }
 
-template <class T> static T readAs(const uint8_t *bytes) {
+template <class T> static T readAs(const uint8_t* bytes) {
   T value;
   std::memcpy(&value, bytes, sizeof(T));
   return value;
 }
 
-template <class T> static void writeAs(T value, uint8_t *bytes) { std::memcpy(bytes, &value, sizeof(T)); }
+template <class T> static void writeAs(T value, uint8_t* bytes) { std::memcpy(bytes, &value, sizeof(T)); }
 
-Value loadScalar(Scalar type, const uint8_t *bytes) {
+Value loadScalar(Scalar type, const uint8_t* bytes) {
   switch (type) {
   case Scalar::Bool: return int64_t{bytes[0] != 0};
   case Scalar::U8: return int64_t{bytes[0]};
@@ -56,7 +56,7 @@ Value loadScalar(Scalar type, const uint8_t *bytes) {
   VORTEX_UNREACHABLE();
 }
 
-void storeScalar(Scalar type, const Value &value, uint8_t *bytes) {
+void storeScalar(Scalar type, const Value& value, uint8_t* bytes) {
   switch (type) {
   case Scalar::F8E4M3: return writeAs(static_cast<uint8_t>(base::encodeNarrow(base::kF8E4M3, value.asFloat())), bytes);
   case Scalar::F8E5M2: return writeAs(static_cast<uint8_t>(base::encodeNarrow(base::kF8E5M2, value.asFloat())), bytes);
@@ -95,16 +95,18 @@ double roundFloat(Scalar type, double value) {
 
 size_t VecStorage::size() const { return packed ? bytes.size() / byteSize(type) : values.size(); }
 
-Value VecStorage::at(size_t index) const { return packed ? loadScalar(type, &bytes[index * byteSize(type)]) : copyOf(values[index]); }
+Value VecStorage::at(size_t index) const {
+  return packed ? loadScalar(type, &bytes[index * byteSize(type)]) : copyOf(values[index]);
+}
 
-void VecStorage::set(size_t index, const Value &value) {
+void VecStorage::set(size_t index, const Value& value) {
   if (packed)
     storeScalar(type, value, &bytes[index * byteSize(type)]);
   else
     values[index] = value;
 }
 
-void VecStorage::push(const Value &value) {
+void VecStorage::push(const Value& value) {
   if (packed) {
     bytes.resize(bytes.size() + byteSize(type));
     set(size() - 1, value);
@@ -120,14 +122,14 @@ void VecStorage::resize(size_t size) {
     values.resize(size);
 }
 
-Value copyOf(const Value &value) {
-  if (auto *aggregate = std::get_if<std::shared_ptr<Aggregate>>(&value.data)) {
+Value copyOf(const Value& value) {
+  if (auto* aggregate = std::get_if<std::shared_ptr<Aggregate>>(&value.data)) {
     auto copy = std::make_shared<Aggregate>();
-    for (const Value &field : (*aggregate)->fields)
+    for (const Value& field : (*aggregate)->fields)
       copy->fields.push_back(copyOf(field));
     return Value(copy);
   }
   return value;
 }
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -37,8 +37,8 @@ struct VecStorage {
 
   size_t size() const;
   Value at(size_t index) const;
-  void set(size_t index, const Value &value);
-  void push(const Value &value);
+  void set(size_t index, const Value& value);
+  void push(const Value& value);
   void resize(size_t size);
 };
 
@@ -58,7 +58,7 @@ struct Aggregate {
 
 /// A borrowed place: a variable or field slot, or one element of a Vec.
 struct Reference {
-  Value *slot = nullptr;
+  Value* slot = nullptr;
   std::shared_ptr<VecStorage> vec;
   size_t index = 0;
   std::shared_ptr<Value> temporary;  ///< keeps the referent of `&expression` alive
@@ -69,13 +69,13 @@ struct RangeValue {
 };
 
 struct ClosureValue {
-  const lang::Expr *expr = nullptr;
-  Frame *frame = nullptr;  ///< captures by reference; closures do not outlive their frame
+  const lang::Expr* expr = nullptr;
+  Frame* frame = nullptr;  ///< captures by reference; closures do not outlive their frame
 };
 
 struct Value {
-  std::variant<std::monostate, int64_t, double, std::shared_ptr<std::string>, TensorValue, VecValue, std::shared_ptr<Aggregate>, Reference,
-               RangeValue, ClosureValue>
+  std::variant<std::monostate, int64_t, double, std::shared_ptr<std::string>, TensorValue, VecValue,
+               std::shared_ptr<Aggregate>, Reference, RangeValue, ClosureValue>
       data;
 
   Value() = default;
@@ -84,24 +84,24 @@ struct Value {
 
   int64_t asInt() const { return std::get<int64_t>(data); }
   double asFloat() const { return std::get<double>(data); }
-  const std::string &asText() const { return *std::get<std::shared_ptr<std::string>>(data); }
-  const TensorValue &asTensor() const { return std::get<TensorValue>(data); }
-  const VecValue &asVec() const { return std::get<VecValue>(data); }
-  Aggregate &asAggregate() const { return *std::get<std::shared_ptr<Aggregate>>(data); }
-  const Reference &asReference() const { return std::get<Reference>(data); }
+  const std::string& asText() const { return *std::get<std::shared_ptr<std::string>>(data); }
+  const TensorValue& asTensor() const { return std::get<TensorValue>(data); }
+  const VecValue& asVec() const { return std::get<VecValue>(data); }
+  Aggregate& asAggregate() const { return *std::get<std::shared_ptr<Aggregate>>(data); }
+  const Reference& asReference() const { return std::get<Reference>(data); }
   bool isReference() const { return std::holds_alternative<Reference>(data); }
   bool isUnit() const { return std::holds_alternative<std::monostate>(data); }
 };
 
 /// Copies aggregates so that the two sides do not share fields.
-Value copyOf(const Value &value);
+Value copyOf(const Value& value);
 
 uint32_t byteSize(Scalar type);
 /// One element in memory (bool: one byte) to a Value and back. Integers outside the type wrap; floats round to nearest even.
-Value loadScalar(Scalar type, const uint8_t *bytes);
-void storeScalar(Scalar type, const Value &value, uint8_t *bytes);
+Value loadScalar(Scalar type, const uint8_t* bytes);
+void storeScalar(Scalar type, const Value& value, uint8_t* bytes);
 /// The number rounded or wrapped to the type.
 int64_t wrapInteger(Scalar type, __int128 value);
 double roundFloat(Scalar type, double value);
 
-} // namespace vortex::host
+}  // namespace vortex::host

@@ -21,10 +21,14 @@ Type withElement(Type like, Type element) {
 ir::Combine addCombine(Scalar kind) { return isFloat(kind) ? ir::Combine::AddF : ir::Combine::AddI; }
 ir::Combine mulCombine(Scalar kind) { return isFloat(kind) ? ir::Combine::MulF : ir::Combine::MulI; }
 ir::Combine maxCombine(Scalar kind) {
-  return isFloat(kind) ? ir::Combine::MaxF : isUnsigned(kind) || kind == Scalar::Bool ? ir::Combine::MaxU : ir::Combine::MaxS;
+  return isFloat(kind)                              ? ir::Combine::MaxF
+         : isUnsigned(kind) || kind == Scalar::Bool ? ir::Combine::MaxU
+                                                    : ir::Combine::MaxS;
 }
 ir::Combine minCombine(Scalar kind) {
-  return isFloat(kind) ? ir::Combine::MinF : isUnsigned(kind) || kind == Scalar::Bool ? ir::Combine::MinU : ir::Combine::MinS;
+  return isFloat(kind)                              ? ir::Combine::MinF
+         : isUnsigned(kind) || kind == Scalar::Bool ? ir::Combine::MinU
+                                                    : ir::Combine::MinS;
 }
 
 Value Arithmetic::integer(Location loc, Type type, __int128 value) const {
@@ -41,7 +45,9 @@ Value Arithmetic::real(Location loc, Type type, double value) const {
 
 Value Arithmetic::index(Location loc, int64_t value) const { return b_.create<arith::ConstantIndexOp>(loc, value); }
 
-Value Arithmetic::zero(Location loc, Type type) const { return b_.create<arith::ConstantOp>(loc, b_.getZeroAttr(type)); }
+Value Arithmetic::zero(Location loc, Type type) const {
+  return b_.create<arith::ConstantOp>(loc, b_.getZeroAttr(type));
+}
 
 Value Arithmetic::constantLike(Location loc, Value like, double value) const {
   Type element = mlir::getElementTypeOrSelf(like.getType());
@@ -93,9 +99,11 @@ Value Arithmetic::binary(Location loc, BinaryOp op, Scalar kind, Value lhs, Valu
   bool isF = isFloat(kind), isU = isUnsigned(kind);
   switch (op) {
   case BinaryOp::Add:
-    return isF ? Value(b_.create<arith::AddFOp>(loc, lhs, rhs, flags_)) : Value(b_.create<arith::AddIOp>(loc, lhs, rhs));
+    return isF ? Value(b_.create<arith::AddFOp>(loc, lhs, rhs, flags_))
+               : Value(b_.create<arith::AddIOp>(loc, lhs, rhs));
   case BinaryOp::Sub:
-    return isF ? Value(b_.create<arith::SubFOp>(loc, lhs, rhs, flags_)) : Value(b_.create<arith::SubIOp>(loc, lhs, rhs));
+    return isF ? Value(b_.create<arith::SubFOp>(loc, lhs, rhs, flags_))
+               : Value(b_.create<arith::SubIOp>(loc, lhs, rhs));
   case BinaryOp::Mul: return multiply(loc, isF, lhs, rhs);
   case BinaryOp::Div:
     if (isF)
@@ -108,11 +116,17 @@ Value Arithmetic::binary(Location loc, BinaryOp op, Scalar kind, Value lhs, Valu
   case BinaryOp::Pow: return power(loc, lhs, kind, rhs);
   case BinaryOp::Shl: return vxInt(loc, ir::IntKind::Shl, lhs, rhs);
   case BinaryOp::Shr: return vxInt(loc, isU ? ir::IntKind::ShrU : ir::IntKind::ShrS, lhs, rhs);
-  case BinaryOp::BitAnd: case BinaryOp::And: return b_.create<arith::AndIOp>(loc, lhs, rhs);
-  case BinaryOp::BitOr: case BinaryOp::Or: return b_.create<arith::OrIOp>(loc, lhs, rhs);
+  case BinaryOp::BitAnd:
+  case BinaryOp::And: return b_.create<arith::AndIOp>(loc, lhs, rhs);
+  case BinaryOp::BitOr:
+  case BinaryOp::Or: return b_.create<arith::OrIOp>(loc, lhs, rhs);
   case BinaryOp::BitXor: return b_.create<arith::XOrIOp>(loc, lhs, rhs);
-  case BinaryOp::Eq: case BinaryOp::Ne: case BinaryOp::Lt: case BinaryOp::Le: case BinaryOp::Gt: case BinaryOp::Ge:
-    return compare(loc, op, kind, lhs, rhs);
+  case BinaryOp::Eq:
+  case BinaryOp::Ne:
+  case BinaryOp::Lt:
+  case BinaryOp::Le:
+  case BinaryOp::Gt:
+  case BinaryOp::Ge: return compare(loc, op, kind, lhs, rhs);
   }
   VORTEX_UNREACHABLE("binary operator");
 }
@@ -175,7 +189,7 @@ Value Arithmetic::intPower(Location loc, Value base, Value exponent, uint32_t wi
 }
 
 Value Arithmetic::power(Location loc, Value base, Scalar kind, Value exponent) const {
-  mlir::Operation *definition = exponent.getDefiningOp();
+  mlir::Operation* definition = exponent.getDefiningOp();
   if (auto broadcast = llvm::dyn_cast_or_null<ir::BroadcastOp>(definition))
     definition = broadcast.getValue().getDefiningOp();
   auto constant = llvm::dyn_cast_or_null<arith::ConstantOp>(definition);
@@ -196,4 +210,4 @@ Value Arithmetic::power(Location loc, Value base, Scalar kind, Value exponent) c
   return intPower(loc, base, exponent, bitWidth(kind));
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -9,7 +9,7 @@ namespace vortex::irgen {
 
 class Arithmetic {
 public:
-  Arithmetic(mlir::OpBuilder &builder, mlir::arith::FastMathFlags flags) : b_(builder), flags_(flags) {}
+  Arithmetic(mlir::OpBuilder& builder, mlir::arith::FastMathFlags flags) : b_(builder), flags_(flags) {}
 
   mlir::Value integer(mlir::Location loc, mlir::Type type, __int128 value) const;
   mlir::Value real(mlir::Location loc, mlir::Type type, double value) const;
@@ -40,11 +40,12 @@ private:
   mlir::Value multiply(mlir::Location loc, bool isFloat, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value vxInt(mlir::Location loc, ir::IntKind kind, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value elementaryFunction(mlir::Location loc, lang::Builtin builtin, mlir::ValueRange args) const;
-  mlir::Value composedFunction(mlir::Location loc, lang::Builtin builtin, lang::Scalar kind, mlir::ValueRange args) const;
+  mlir::Value composedFunction(mlir::Location loc, lang::Builtin builtin, lang::Scalar kind,
+                               mlir::ValueRange args) const;
   mlir::Value productHigh(mlir::Location loc, lang::Scalar kind, mlir::Value x, mlir::Value y) const;
   mlir::Value bitFunction(mlir::Location loc, lang::Builtin builtin, lang::Scalar kind, mlir::ValueRange args) const;
 
-  mlir::OpBuilder &b_;
+  mlir::OpBuilder& b_;
   mlir::arith::FastMathFlags flags_;
 };
 
@@ -57,4 +58,4 @@ ir::Combine mulCombine(lang::Scalar kind);
 ir::Combine maxCombine(lang::Scalar kind);
 ir::Combine minCombine(lang::Scalar kind);
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

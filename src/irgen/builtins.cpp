@@ -11,7 +11,7 @@ namespace arith = mlir::arith;
 
 static constexpr int64_t kWarpSize = 32;
 
-Flat Emitter::evalBuiltin(const Expr &expr) {
+Flat Emitter::evalBuiltin(const Expr& expr) {
   Location at = loc(expr);
   if (std::optional<Flat> position = evalPosition(expr))
     return *position;
@@ -33,8 +33,12 @@ Flat Emitter::evalBuiltin(const Expr &expr) {
       return math_.integer(at, types_.scalar(scalarOf(expr.type)), type->count);
     return math_.fromIndex(at, dimValue(at, type->shape[0]), scalarOf(expr.type));
   }
-  case Builtin::ReduceSum: case Builtin::ReduceProd: case Builtin::ReduceMax: case Builtin::ReduceMin: case Builtin::ReduceMean: {
-    Value scalar = evalReduction(expr); // of everything: a scalar, rounded to its type
+  case Builtin::ReduceSum:
+  case Builtin::ReduceProd:
+  case Builtin::ReduceMax:
+  case Builtin::ReduceMin:
+  case Builtin::ReduceMean: {
+    Value scalar = evalReduction(expr);  // of everything: a scalar, rounded to its type
     lang::Scalar kind = scalarOf(expr.type);
     return math_.cast(at, scalar, wideScalar(kind), kind);
   }
@@ -43,7 +47,7 @@ Flat Emitter::evalBuiltin(const Expr &expr) {
   if (!expr.type || isTileType(expr.type) || expr.builtin >= Builtin::Zeros)
     return unsupported(expr, llvm::Twine("`") + std::string(spelling(expr.builtin)) + "` in a kernel");
   llvm::SmallVector<Value> args;
-  for (const Expr *arg : expr.args)
+  for (const Expr* arg : expr.args)
     args.push_back(evalScalar(*arg));
   lang::Scalar kind = scalarOf(expr.args[expr.builtin == Builtin::Select ? 1 : 0]->type);
   Value result = math_.call(at, expr.builtin, kind, args);
@@ -52,7 +56,7 @@ Flat Emitter::evalBuiltin(const Expr &expr) {
   return predicate ? result : math_.cast(at, result, kind, scalarOf(expr.type));
 }
 
-std::optional<Flat> Emitter::evalPosition(const Expr &expr) {
+std::optional<Flat> Emitter::evalPosition(const Expr& expr) {
   Location at = loc(expr);
   unsigned axis = expr.ints.empty() ? 0 : expr.ints[0];
   auto axisAttr = static_cast<ir::Axis>(axis);
@@ -72,7 +76,7 @@ std::optional<Flat> Emitter::evalPosition(const Expr &expr) {
   return Flat(math_.fromIndex(at, value, scalarOf(expr.type)));
 }
 
-std::optional<Flat> Emitter::evalWarp(const Expr &expr) {
+std::optional<Flat> Emitter::evalWarp(const Expr& expr) {
   Location at = loc(expr);
   auto shuffle = [&](ir::ShuffleKind kind) -> Flat {
     Value value = evalScalar(*expr.args[0]);
@@ -117,9 +121,9 @@ static ir::Combine atomicKind(Builtin builtin, lang::Scalar kind) {
   }
 }
 
-Flat Emitter::evalAtomic(const Expr &expr) {
+Flat Emitter::evalAtomic(const Expr& expr) {
   Location at = loc(expr);
-  const Expr *target = expr.args[0];
+  const Expr* target = expr.args[0];
   while (target->kind == lang::ExprKind::Ref || target->kind == lang::ExprKind::Deref)
     target = target->args[0];
   Place element = place(*target);
@@ -128,7 +132,8 @@ Flat Emitter::evalAtomic(const Expr &expr) {
   auto scope = static_cast<ir::Scope>(expr.ints.size() > 1 ? expr.ints[1] : 1);
   mlir::Type type = llvm::cast<ir::ViewType>(element.view.getType()).getElementType();
   if (expr.builtin == Builtin::AtomicLoad)
-    return Value(b_.create<ir::AtomicLoadOp>(at, type, element.view, element.indices, element.mask, order, scope, element.guarded));
+    return Value(b_.create<ir::AtomicLoadOp>(at, type, element.view, element.indices, element.mask, order, scope,
+                                             element.guarded));
   noteWrite(element.view);
   Value first = evalScalar(*expr.args[1]);
   if (expr.builtin == Builtin::AtomicStore) {
@@ -137,20 +142,22 @@ Flat Emitter::evalAtomic(const Expr &expr) {
   }
   if (expr.builtin == Builtin::AtomicCompareExchange) {
     Value desired = evalScalar(*expr.args[2]);
-    return Value(b_.create<ir::AtomicCasOp>(at, first, desired, element.view, element.indices, element.mask, order, scope, element.guarded));
+    return Value(b_.create<ir::AtomicCasOp>(at, first, desired, element.view, element.indices, element.mask, order,
+                                            scope, element.guarded));
   }
   ir::Combine kind = atomicKind(expr.builtin, scalarOf(expr.args[1]->type));
-  return Value(b_.create<ir::AtomicRmwOp>(at, kind, first, element.view, element.indices, element.mask, order, scope, element.guarded));
+  return Value(b_.create<ir::AtomicRmwOp>(at, kind, first, element.view, element.indices, element.mask, order, scope,
+                                          element.guarded));
 }
 
 //===-- output ----------------------------------------------------------------------------------------------------===//
 
-Flat Emitter::evalPrint(const Expr &expr) {
+Flat Emitter::evalPrint(const Expr& expr) {
   Location at = loc(expr);
   std::string format = expr.text;
   llvm::SmallVector<Value> values;
   llvm::SmallVector<bool> isUnsigned;
-  for (const Expr *arg : expr.args) {
+  for (const Expr* arg : expr.args) {
     if (arg->kind == lang::ExprKind::String) {
       if (expr.text.empty())
         format += (format.empty() ? "" : " ") + arg->text;
@@ -165,7 +172,7 @@ Flat Emitter::evalPrint(const Expr &expr) {
   }
   if (region_ && inThreads_)
     region_->hasOutput = true;
-  auto print = [&](mlir::OpBuilder &b) { b.create<ir::PrintOp>(at, format, values, isUnsigned); };
+  auto print = [&](mlir::OpBuilder& b) { b.create<ir::PrintOp>(at, format, values, isUnsigned); };
   Value inside = inThreads_ && !context_.domain.empty() ? insideDomain() : Value();
   if (!inside)
     return print(b_), Flat();
@@ -175,7 +182,7 @@ Flat Emitter::evalPrint(const Expr &expr) {
   return {};
 }
 
-Flat Emitter::evalAssert(const Expr &expr) {
+Flat Emitter::evalAssert(const Expr& expr) {
   Location at = loc(expr);
   Value condition = evalScalar(*expr.args[0]);
   std::string message = expr.text;
@@ -194,4 +201,4 @@ Flat Emitter::evalAssert(const Expr &expr) {
   return {};
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -10,9 +10,9 @@ using mlir::Value;
 namespace arith = mlir::arith;
 namespace scf = mlir::scf;
 
-Value Emitter::noneSet(Location loc, llvm::ArrayRef<const Variable *> flags) {
+Value Emitter::noneSet(Location loc, llvm::ArrayRef<const Variable*> flags) {
   Value any;
-  for (const Variable *flag : flags) {
+  for (const Variable* flag : flags) {
     if (!variables_.count(flag))
       continue;
     Value value = readScalar(loc, flag);
@@ -22,14 +22,14 @@ Value Emitter::noneSet(Location loc, llvm::ArrayRef<const Variable *> flags) {
   return any ? Value(b_.create<arith::XOrIOp>(loc, any, yes)) : yes;
 }
 
-void Emitter::emitIf(Location loc, Value condition, const VariableSet &assigned, Body thenBody, Body elseBody) {
-  llvm::SmallVector<const Variable *> variables = merged(assigned);
+void Emitter::emitIf(Location loc, Value condition, const VariableSet& assigned, Body thenBody, Body elseBody) {
+  llvm::SmallVector<const Variable*> variables = merged(assigned);
   llvm::SmallVector<mlir::Type> types = mergedTypes(variables);
   auto branch = b_.create<scf::IfOp>(loc, types, condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
   llvm::SmallVector<Slot> before;
-  for (const Variable *variable : variables)
+  for (const Variable* variable : variables)
     before.push_back(variables_[variable]);
-  auto emitBranch = [&](mlir::Block *block, Body body) {
+  auto emitBranch = [&](mlir::Block* block, Body body) {
     block->clear();
     inNested(block, [&] {
       body();
@@ -46,10 +46,11 @@ void Emitter::emitIf(Location loc, Value condition, const VariableSet &assigned,
   setMerged(variables, branch.getResults());
 }
 
-void Emitter::emitIfExpr(const Expr &expr, const Variable *into, llvm::ArrayRef<const Expr *> rest, const Variable *restInto) {
-  const Expr *otherwise = expr.args.size() > 2 ? expr.args[2] : nullptr;
+void Emitter::emitIfExpr(const Expr& expr, const Variable* into, llvm::ArrayRef<const Expr*> rest,
+                         const Variable* restInto) {
+  const Expr* otherwise = expr.args.size() > 2 ? expr.args[2] : nullptr;
   if (atBlockLevel() && (facts_.grade(expr) != Grade::Uniform || facts_.hasBlock(rest) ||
-                         llvm::any_of(rest, [&](const Expr *s) { return facts_.grade(*s) != Grade::Uniform; })))
+                         llvm::any_of(rest, [&](const Expr* s) { return facts_.grade(*s) != Grade::Uniform; })))
     closeRegion();
   Value condition = evalScalar(*expr.args[0]);
   if (atBlockLevel() && region_ && facts_.grade(expr) != Grade::Uniform)
@@ -57,7 +58,7 @@ void Emitter::emitIfExpr(const Expr &expr, const Variable *into, llvm::ArrayRef<
   VariableSet assigned = assignedIn(&expr);
   VariableSet later = assignedIn(rest);
   assigned.insert(later.begin(), later.end());
-  for (const Variable *target : {into, restInto})
+  for (const Variable* target : {into, restInto})
     if (target)
       assigned.insert(target);
   emitIf(
@@ -70,9 +71,9 @@ void Emitter::emitIfExpr(const Expr &expr, const Variable *into, llvm::ArrayRef<
       });
 }
 
-void Emitter::emitFor(Location loc, Value lower, Value upper, Value step, const VariableSet &assigned,
+void Emitter::emitFor(Location loc, Value lower, Value upper, Value step, const VariableSet& assigned,
                       llvm::function_ref<void(Value)> body) {
-  llvm::SmallVector<const Variable *> variables = merged(assigned);
+  llvm::SmallVector<const Variable*> variables = merged(assigned);
   auto loop = b_.create<scf::ForOp>(loc, lower, upper, step, mergedValues(loc, variables));
   loop.getBody()->clear();
   inNested(loop.getBody(), [&] {
@@ -86,13 +87,13 @@ void Emitter::emitFor(Location loc, Value lower, Value upper, Value step, const 
   setMerged(variables, loop.getResults());
 }
 
-void Emitter::emitWhile(Location loc, const VariableSet &assigned, llvm::function_ref<Value()> condition, Body body) {
-  llvm::SmallVector<const Variable *> variables = merged(assigned);
+void Emitter::emitWhile(Location loc, const VariableSet& assigned, llvm::function_ref<Value()> condition, Body body) {
+  llvm::SmallVector<const Variable*> variables = merged(assigned);
   llvm::SmallVector<mlir::Type> types = mergedTypes(variables);
   auto loop = b_.create<scf::WhileOp>(loc, types, mergedValues(loc, variables));
   llvm::SmallVector<Location> locs(types.size(), loc);
-  mlir::Block *before = b_.createBlock(&loop.getBefore(), {}, types, locs);
-  mlir::Block *after = b_.createBlock(&loop.getAfter(), {}, types, locs);
+  mlir::Block* before = b_.createBlock(&loop.getBefore(), {}, types, locs);
+  mlir::Block* after = b_.createBlock(&loop.getAfter(), {}, types, locs);
   b_.setInsertionPointAfter(loop);
   inNested(before, [&] {
     setMerged(variables, before->getArguments());
@@ -113,23 +114,23 @@ void Emitter::emitWhile(Location loc, const VariableSet &assigned, llvm::functio
 }
 
 /// Flags that end the loop before its condition does.
-llvm::SmallVector<const lang::Variable *> Emitter::loopExits(const Expr &loop) const {
-  llvm::SmallVector<const Variable *> exits;
-  if (const Variable *broke = facts_.flags(&loop).broke)
+llvm::SmallVector<const lang::Variable*> Emitter::loopExits(const Expr& loop) const {
+  llvm::SmallVector<const Variable*> exits;
+  if (const Variable* broke = facts_.flags(&loop).broke)
     exits.push_back(broke);
-  llvm::ArrayRef<const Variable *> escapes = facts_.escapes(loop);
+  llvm::ArrayRef<const Variable*> escapes = facts_.escapes(loop);
   exits.append(escapes.begin(), escapes.end());
   return exits;
 }
 
-void Emitter::emitWhileExpr(const Expr &expr) {
+void Emitter::emitWhileExpr(const Expr& expr) {
   Scope scope(*this);
   Location at = loc(expr);
-  const JumpFlags &flags = facts_.flags(&expr);
+  const JumpFlags& flags = facts_.flags(&expr);
   bool conditional = expr.kind == ExprKind::While;
-  const Expr &body = *expr.args.back();
-  llvm::SmallVector<const Variable *> exits = loopExits(expr);
-  if (atBlockLevel() && llvm::any_of(exits, [&](const Variable *flag) { return facts_.isDivergent(flag); })) {
+  const Expr& body = *expr.args.back();
+  llvm::SmallVector<const Variable*> exits = loopExits(expr);
+  if (atBlockLevel() && llvm::any_of(exits, [&](const Variable* flag) { return facts_.isDivergent(flag); })) {
     unsupported(expr, "a loop with block-level statements that only some threads leave");
     return;
   }
@@ -149,9 +150,9 @@ void Emitter::emitWhileExpr(const Expr &expr) {
           Value none = noneSet(at, exits);
           return Value(b_.create<arith::AndIOp>(at, none, evalScalar(*expr.args[0])));
         }
-        const Variable *proceed = facts_.newVariable("proceed", facts_.boolean(), lang::Uniformity::PerThread);
+        const Variable* proceed = facts_.newVariable("proceed", facts_.boolean(), lang::Uniformity::PerThread);
         if (atBlockLevel())
-          const_cast<Variable *>(proceed)->uniformity = lang::Uniformity::Uniform;
+          const_cast<Variable*>(proceed)->uniformity = lang::Uniformity::Uniform;
         declare(proceed);
         assign(at, proceed, noneSet(at, exits));
         VariableSet inner = assignedIn(expr.args[0]);
@@ -169,4 +170,4 @@ void Emitter::emitWhileExpr(const Expr &expr) {
       });
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -214,7 +214,8 @@ kernel k(x: Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {
   let (u, w) = both(x[i])
   y[i] = p.a + table[(i + 1) % 4] * 1000.0 + table[i % 4] + u * w
 }
-)", {}, "k");
+)",
+                    {}, "k");
   kernel.tensor(x, {40}).tensor(y, {40}).run();
   for (int i = 0; i < 40; ++i) {
     float a = x[i], b = 10;
@@ -247,7 +248,8 @@ kernel k(x: Tensor<i32, [64]>, y: &mut Tensor<i32, [64]>) {
   }
   y[t] = total * 100 + table[0] * 3 + table[1] * 2 + table[2]
 }
-)", {}, "k");
+)",
+                    {}, "k");
   kernel.tensor(x, {64}).tensor(y, {64}).run();
   for (int t = 0; t < 64; ++t)
     ASSERT_EQ(y[t], ((t + 1) % 64 * 4 + 6) * 100 + 6 * (3 - t % 3));
@@ -298,7 +300,8 @@ kernel k(x: Tensor<f32, [M, 8]>) -> Tensor<f32, [M]> {
   let i = thread.global_id
   return row_sum(&x[i, 2..6])
 }
-)", {}, "k");
+)",
+                    {}, "k");
   kernel.tensor(x, {6, 8}).run();
   auto out = kernel.result<float>();
   ASSERT_EQ(out.size(), 6u);
@@ -333,5 +336,5 @@ kernel layers(x: Tensor<f32, [M, 4]>, w: Tensor<f32, [L, 4, 4]>) -> Tensor<f32, 
   expectNear(kernel.result<float>(), h);
 }
 
-} // namespace
-} // namespace vortex::irgen
+}  // namespace
+}  // namespace vortex::irgen

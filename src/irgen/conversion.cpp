@@ -11,11 +11,11 @@ namespace arith = mlir::arith;
 
 namespace {
 
-Type intType(mlir::OpBuilder &b, Scalar scalar) {
+Type intType(mlir::OpBuilder& b, Scalar scalar) {
   return b.getIntegerType(scalar == Scalar::Bool ? 1 : bitWidth(scalar));
 }
 
-Type floatType(mlir::OpBuilder &b, Scalar scalar) {
+Type floatType(mlir::OpBuilder& b, Scalar scalar) {
   switch (scalar) {
   case Scalar::F8E4M3: return b.getFloat8E4M3FNType();
   case Scalar::F8E5M2: return b.getFloat8E5M2Type();
@@ -29,17 +29,18 @@ Type floatType(mlir::OpBuilder &b, Scalar scalar) {
 bool isSignedInt(Scalar scalar) { return isInteger(scalar) && !isUnsigned(scalar); }
 
 /// Between integer types of given widths; index only as `from` or `to` 64 bits wide has been handled before.
-Value resize(mlir::OpBuilder &b, Location loc, Value value, uint32_t from, uint32_t to, bool isSigned) {
+Value resize(mlir::OpBuilder& b, Location loc, Value value, uint32_t from, uint32_t to, bool isSigned) {
   Type type = withElement(value.getType(), b.getIntegerType(to));
   if (from == to)
     return value;
   if (from > to)
     return b.create<arith::TruncIOp>(loc, type, value);
-  return isSigned ? Value(b.create<arith::ExtSIOp>(loc, type, value)) : Value(b.create<arith::ExtUIOp>(loc, type, value));
+  return isSigned ? Value(b.create<arith::ExtSIOp>(loc, type, value))
+                  : Value(b.create<arith::ExtUIOp>(loc, type, value));
 }
 
 /// f16, bf16 and the f8 types convert to each other through f32, which holds all of them exactly.
-Value convertFloat(mlir::OpBuilder &b, Location loc, Value value, Scalar from, Scalar to) {
+Value convertFloat(mlir::OpBuilder& b, Location loc, Value value, Scalar from, Scalar to) {
   Type type = withElement(value.getType(), floatType(b, to));
   uint32_t fromWidth = bitWidth(from), toWidth = bitWidth(to);
   if (toWidth >= 32 && fromWidth < toWidth)
@@ -49,7 +50,7 @@ Value convertFloat(mlir::OpBuilder &b, Location loc, Value value, Scalar from, S
   return convertFloat(b, loc, convertFloat(b, loc, value, from, Scalar::F32), Scalar::F32, to);
 }
 
-} // namespace
+}  // namespace
 
 Value Arithmetic::toIndex(Location loc, Value value, Scalar from) const {
   if (from == Scalar::Usize)
@@ -98,4 +99,4 @@ Value Arithmetic::cast(Location loc, Value value, Scalar from, Scalar to) const 
   return resize(b_, loc, value, width, bitWidth(to), isSignedInt(from));
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

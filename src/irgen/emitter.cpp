@@ -7,21 +7,21 @@ using lang::ExprKind;
 using mlir::Location;
 using mlir::Value;
 
-static mlir::arith::FastMathFlags fastMath(const lang::KernelSpec &spec) {
+static mlir::arith::FastMathFlags fastMath(const lang::KernelSpec& spec) {
   if (spec.strict)
     return mlir::arith::FastMathFlags::none;
   return spec.fastMath ? mlir::arith::FastMathFlags::fast : mlir::arith::FastMathFlags::contract;
 }
 
-Emitter::Emitter(KernelContext &context, ir::KernelOp kernel)
+Emitter::Emitter(KernelContext& context, ir::KernelOp kernel)
     : context_(context), types_(context.types), facts_(context.facts), kernel_(kernel), b_(kernel.getContext()),
       math_(b_, fastMath(*context.function.kernel)) {
-  const lang::Function &function = context.function;
+  const lang::Function& function = context.function;
   Location at = context.locations(function.nameRange);
-  mlir::Block *body = &kernel.getBody().front();
+  mlir::Block* body = &kernel.getBody().front();
   b_.setInsertionPointToStart(body);
   for (auto [index, parameter] : llvm::enumerate(function.params)) {
-    Slot &slot = variables_[parameter];
+    Slot& slot = variables_[parameter];
     uint32_t first = context.entry.firstOfParam(index), count = types_.leafCount(stripRef(parameter->type));
     for (uint32_t leaf = 0; leaf < count; ++leaf)
       slot.leaves.push_back(argument(first + leaf));
@@ -41,15 +41,16 @@ Emitter::Emitter(KernelContext &context, ir::KernelOp kernel)
     return;
   for (unsigned axis = 0; axis < 3; ++axis) {
     auto axisAttr = static_cast<ir::Axis>(axis);
-    blockExtents_[axis] = context.block[axis] ? math_.index(at, *context.block[axis]) : Value(b_.create<ir::BlockDimOp>(at, axisAttr));
+    blockExtents_[axis] =
+        context.block[axis] ? math_.index(at, *context.block[axis]) : Value(b_.create<ir::BlockDimOp>(at, axisAttr));
     Value block = b_.create<ir::BlockIdOp>(at, axisAttr);
     blockBases_[axis] = b_.create<mlir::arith::MulIOp>(at, block, blockExtents_[axis]);
   }
 }
 
-void Emitter::emitKernel(llvm::ArrayRef<const Expr *> statements) {
+void Emitter::emitKernel(llvm::ArrayRef<const Expr*> statements) {
   Location at = context_.locations(context_.function.nameRange);
-  if (const Variable *returned = facts_.flags(nullptr).returned) {
+  if (const Variable* returned = facts_.flags(nullptr).returned) {
     declare(returned);
     setFlag(at, returned, false);
   }
@@ -58,14 +59,14 @@ void Emitter::emitKernel(llvm::ArrayRef<const Expr *> statements) {
   b_.create<ir::ReturnOp>(at);
 }
 
-void Emitter::emitParallelLoops(llvm::ArrayRef<const Expr *> setup, llvm::ArrayRef<const Expr *> loops) {
+void Emitter::emitParallelLoops(llvm::ArrayRef<const Expr*> setup, llvm::ArrayRef<const Expr*> loops) {
   Location at = loc(*loops.front());
-  for (const Expr *statement : setup)
+  for (const Expr* statement : setup)
     evaluate(*statement, nullptr);
   closeRegion();
   llvm::SmallVector<Value> begins, extents;
-  for (const Expr *loop : loops) {
-    const Expr &range = *loop->args[0];
+  for (const Expr* loop : loops) {
+    const Expr& range = *loop->args[0];
     begins.push_back(evalIndex(*range.args[0]));
     extents.push_back(b_.create<mlir::arith::SubIOp>(at, evalIndex(*range.args[1]), begins.back()));
   }
@@ -77,17 +78,20 @@ void Emitter::emitParallelLoops(llvm::ArrayRef<const Expr *> setup, llvm::ArrayR
       Value below = b_.create<mlir::arith::CmpIOp>(at, mlir::arith::CmpIPredicate::slt, ids[i], extents[i]);
       inside = inside ? Value(b_.create<mlir::arith::AndIOp>(at, inside, below)) : below;
     }
-    emitIf(at, inside, {}, [&] {
-      for (auto [i, loop] : llvm::enumerate(loops)) {
-        declare(loop->variable);
-        Value value = b_.create<mlir::arith::AddIOp>(at, begins[i], ids[i]);
-        assign(at, loop->variable, math_.fromIndex(at, value, scalarOf(loop->variable->type)));
-      }
-      evaluate(*loops.back()->args[1], nullptr);
-    }, [] {});
+    emitIf(
+        at, inside, {},
+        [&] {
+          for (auto [i, loop] : llvm::enumerate(loops)) {
+            declare(loop->variable);
+            Value value = b_.create<mlir::arith::AddIOp>(at, begins[i], ids[i]);
+            assign(at, loop->variable, math_.fromIndex(at, value, scalarOf(loop->variable->type)));
+          }
+          evaluate(*loops.back()->args[1], nullptr);
+        },
+        [] {});
   });
   closeRegion();
   b_.create<ir::ReturnOp>(at);
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -18,12 +18,12 @@ namespace vortex::irgen {
 
 /// Everything the phases of one kernel share.
 struct KernelContext {
-  const lang::Function &function;
-  const TypeMap &types;
-  Entry &entry;
-  const Locations &locations;
-  BodyFacts &facts;
-  const lang::Roots &roots;
+  const lang::Function& function;
+  const TypeMap& types;
+  Entry& entry;
+  const Locations& locations;
+  BodyFacts& facts;
+  const lang::Roots& roots;
   /// Threads per axis; null where only the launch knows. Whole-tensor kernels: 1.
   std::array<std::optional<int64_t>, 3> block = {};
   bool hasThreads = false;
@@ -32,7 +32,7 @@ struct KernelContext {
   /// Entry argument of the per-block values of a `reduce` result.
   std::optional<uint32_t> partials = {};
   /// Variables that name results or temporaries, and their entry arguments.
-  llvm::MapVector<const lang::Variable *, uint32_t> storage = {};
+  llvm::MapVector<const lang::Variable*, uint32_t> storage = {};
   /// Named results of whole-tensor kernels that are only used whole: tiles, stored when returned.
   VariableSet tileResults = {};
   bool failed = false;  ///< an error was emitted
@@ -41,24 +41,24 @@ struct KernelContext {
 /// The vx.threads being filled.
 struct ThreadRegion {
   ir::ThreadsOp op;
-  mlir::Operation *lastPrologue = nullptr;
+  mlir::Operation* lastPrologue = nullptr;
   llvm::DenseMap<mlir::Value, mlir::Value> inputs;  ///< per-thread tensor → the region's argument
   std::array<mlir::Value, 3> globalIds;
   mlir::Value inside;
-  llvm::SmallPtrSet<const void *, 8> written;  ///< roots of views
+  llvm::SmallPtrSet<const void*, 8> written;  ///< roots of views
   bool hasOutput = false;
 };
 
 class Emitter {
 public:
   /// Generates into the empty body of `kernel`, whose arguments are the entry's.
-  Emitter(KernelContext &context, ir::KernelOp kernel);
+  Emitter(KernelContext& context, ir::KernelOp kernel);
   /// All of these statements, then vx.return.
-  void emitKernel(llvm::ArrayRef<const lang::Expr *> statements);
+  void emitKernel(llvm::ArrayRef<const lang::Expr*> statements);
   /// One thread per iteration of the loops (perfectly nested, outermost first; the innermost runs along x).
-  void emitParallelLoops(llvm::ArrayRef<const lang::Expr *> setup, llvm::ArrayRef<const lang::Expr *> loops);
+  void emitParallelLoops(llvm::ArrayRef<const lang::Expr*> setup, llvm::ArrayRef<const lang::Expr*> loops);
   /// Second phase of a `reduce` result: folds the partial values in a fixed tree.
-  void emitReduction(ir::Combine kind, const lang::Function *function, uint32_t partials, uint32_t result);
+  void emitReduction(ir::Combine kind, const lang::Function* function, uint32_t partials, uint32_t result);
 
 private:
   using Value = mlir::Value;
@@ -72,9 +72,9 @@ private:
   void openRegion(Location loc);
   void closeRegion();
   /// Runs `body` inside the open region (opened if needed), under the predicates of threads that have jumped away.
-  void inRegion(Location loc, const VariableSet &assigned, Body body);
+  void inRegion(Location loc, const VariableSet& assigned, Body body);
   /// Runs `body` with the insertion point in `block` at block level or in threads; at its end the inner region is closed.
-  void inNested(mlir::Block *block, Body body);
+  void inNested(mlir::Block* block, Body body);
   Value regionArgument(Value tensor);
   Value inRegionPrologue(llvm::function_ref<Value()> make);
   Value blockExtent(unsigned axis);
@@ -83,182 +83,185 @@ private:
   Value globalId(unsigned axis);
   Value insideDomain();
   /// Makes block-level placement of uniform code right: closes the region when the code depends on it.
-  void prepareUniform(const Expr &expr);
+  void prepareUniform(const Expr& expr);
   Value splat(Location loc, Value scalar);
   Value firstThread(Location loc, Value tensor);
   /// Leaf `value` in the form variables of this uniformity and type have at this level.
   Value coerceLeaf(Location loc, Value value, mlir::Type expected, bool perThread);
 
   // variables.cpp
-  void declare(const Variable *variable);
-  void assign(Location loc, const Variable *variable, Flat value);
-  Flat read(Location loc, const Variable *variable);
-  Value readScalar(Location loc, const Variable *variable) { return scalarOrFail(loc, read(loc, variable)); }
-  void setFlag(Location loc, const Variable *flag, bool value);
-  llvm::SmallVector<mlir::Type, 1> leafTypes(const Variable *variable) const;
+  void declare(const Variable* variable);
+  void assign(Location loc, const Variable* variable, Flat value);
+  Flat read(Location loc, const Variable* variable);
+  Value readScalar(Location loc, const Variable* variable) { return scalarOrFail(loc, read(loc, variable)); }
+  void setFlag(Location loc, const Variable* flag, bool value);
+  llvm::SmallVector<mlir::Type, 1> leafTypes(const Variable* variable) const;
   /// The variable names a tensor in memory rather than holding a value.
-  bool namesMemory(const Variable *variable) const {
+  bool namesMemory(const Variable* variable) const {
     return isMemoryTensor(variable->type) && !context_.tileResults.contains(variable);
   }
   /// The variables of `assigned` that exist here and live in SSA values.
-  llvm::SmallVector<const Variable *> merged(const VariableSet &assigned) const;
-  llvm::SmallVector<mlir::Type> mergedTypes(llvm::ArrayRef<const Variable *> variables) const;
-  llvm::SmallVector<Value> mergedValues(Location loc, llvm::ArrayRef<const Variable *> variables);
-  void setMerged(llvm::ArrayRef<const Variable *> variables, mlir::ValueRange values);
-  Flat load(Location loc, const Place &place);
-  void store(Location loc, const Place &place, Flat value);
+  llvm::SmallVector<const Variable*> merged(const VariableSet& assigned) const;
+  llvm::SmallVector<mlir::Type> mergedTypes(llvm::ArrayRef<const Variable*> variables) const;
+  llvm::SmallVector<Value> mergedValues(Location loc, llvm::ArrayRef<const Variable*> variables);
+  void setMerged(llvm::ArrayRef<const Variable*> variables, mlir::ValueRange values);
+  Flat load(Location loc, const Place& place);
+  void store(Location loc, const Place& place, Flat value);
   Value adaptTile(Location loc, Value value, mlir::RankedTensorType type, lang::Scalar kind = lang::Scalar::F32);
   struct Scope {
-    explicit Scope(Emitter &emitter) : emitter(emitter), size(emitter.variables_.size()) {}
+    explicit Scope(Emitter& emitter) : emitter(emitter), size(emitter.variables_.size()) {}
     ~Scope() {
       while (emitter.variables_.size() > size)
         emitter.variables_.pop_back();
     }
-    Emitter &emitter;
+    Emitter& emitter;
     size_t size;
   };
 
   // statements.cpp
   /// Executes for effect and, if `into` is given, assigns the value to it.
-  void evaluate(const Expr &expr, const Variable *into);
-  void execute(const Expr &expr, const Variable *into);
-  void executeInRegion(const Expr &expr, const Variable *into);
-  void executeBlockLevel(const Expr &expr, const Variable *into);
-  void emitSequence(llvm::ArrayRef<const Expr *> statements, const Variable *into);
-  void emitGuarded(Location loc, llvm::ArrayRef<const Variable *> flags, llvm::ArrayRef<const Expr *> rest, const Variable *into);
-  void emitLet(const Expr &expr);
-  void emitLetTensor(const Expr &expr);
-  void emitAssign(const Expr &expr);
-  void emitAssignTile(const Expr &expr);
-  void emitInline(const Expr &expr, const Variable *into);
-  void emitJump(const Expr &expr);
+  void evaluate(const Expr& expr, const Variable* into);
+  void execute(const Expr& expr, const Variable* into);
+  void executeInRegion(const Expr& expr, const Variable* into);
+  void executeBlockLevel(const Expr& expr, const Variable* into);
+  void emitSequence(llvm::ArrayRef<const Expr*> statements, const Variable* into);
+  void emitGuarded(Location loc, llvm::ArrayRef<const Variable*> flags, llvm::ArrayRef<const Expr*> rest,
+                   const Variable* into);
+  void emitLet(const Expr& expr);
+  void emitLetTensor(const Expr& expr);
+  void emitAssign(const Expr& expr);
+  void emitAssignTile(const Expr& expr);
+  void emitInline(const Expr& expr, const Variable* into);
+  void emitJump(const Expr& expr);
   Value allocate(Location loc, lang::Type type, llvm::StringRef name);
   void fill(Location loc, Value view, Value scalar);
-  VariableSet assignedIn(llvm::ArrayRef<const Expr *> statements) const;
+  VariableSet assignedIn(llvm::ArrayRef<const Expr*> statements) const;
 
   // control.cpp
-  void emitIf(Location loc, Value condition, const VariableSet &assigned, Body thenBody, Body elseBody);
-  void emitIfExpr(const Expr &expr, const Variable *into, llvm::ArrayRef<const Expr *> rest, const Variable *restInto);
-  void emitFor(Location loc, Value lower, Value upper, Value step, const VariableSet &assigned, llvm::function_ref<void(Value)> body);
-  void emitWhile(Location loc, const VariableSet &assigned, llvm::function_ref<Value()> condition, Body body);
-  void emitWhileExpr(const Expr &expr);
-  void emitForExpr(const Expr &expr);
-  void emitForRange(const Expr &expr);
-  void emitForList(const Expr &expr);
-  void emitForArray(const Expr &expr);
+  void emitIf(Location loc, Value condition, const VariableSet& assigned, Body thenBody, Body elseBody);
+  void emitIfExpr(const Expr& expr, const Variable* into, llvm::ArrayRef<const Expr*> rest, const Variable* restInto);
+  void emitFor(Location loc, Value lower, Value upper, Value step, const VariableSet& assigned,
+               llvm::function_ref<void(Value)> body);
+  void emitWhile(Location loc, const VariableSet& assigned, llvm::function_ref<Value()> condition, Body body);
+  void emitWhileExpr(const Expr& expr);
+  void emitForExpr(const Expr& expr);
+  void emitForRange(const Expr& expr);
+  void emitForList(const Expr& expr);
+  void emitForArray(const Expr& expr);
   struct Trip {  ///< iteration values: start + position × step, or start shifted by position × shift bits
     Value count;
     std::function<Value(Value position)> value;
     Value lower, upper, step;  ///< set when plain scf.for bounds express it
   };
-  void emitTrips(const Expr &expr, const Trip &trip);
-  Trip rangeTrip(const Expr &range);
-  std::optional<Trip> listTrip(const Expr &list, lang::Scalar kind);
-  void emitIteration(const Expr &expr, Value value, Value position, lang::Scalar kind);
+  void emitTrips(const Expr& expr, const Trip& trip);
+  Trip rangeTrip(const Expr& range);
+  std::optional<Trip> listTrip(const Expr& list, lang::Scalar kind);
+  void emitIteration(const Expr& expr, Value value, Value position, lang::Scalar kind);
   /// Not one of the flags is set.
-  Value noneSet(Location loc, llvm::ArrayRef<const Variable *> flags);
-  llvm::SmallVector<const Variable *> loopExits(const Expr &loop) const;
+  Value noneSet(Location loc, llvm::ArrayRef<const Variable*> flags);
+  llvm::SmallVector<const Variable*> loopExits(const Expr& loop) const;
 
   // expressions.cpp: at the current level
-  Flat eval(const Expr &expr);
-  Value evalScalar(const Expr &expr) { return scalarOrFail(loc(expr), eval(expr)); }
-  Flat evalNode(const Expr &expr);
-  Flat evalControl(const Expr &expr);
-  Flat evalUnary(const Expr &expr);
-  Flat evalBinary(const Expr &expr);
-  Flat evalShortCircuit(const Expr &expr);
-  Flat evalCast(const Expr &expr);
-  Flat evalRange(const Expr &expr);
-  Value evalIndex(const Expr &expr);
+  Flat eval(const Expr& expr);
+  Value evalScalar(const Expr& expr) { return scalarOrFail(loc(expr), eval(expr)); }
+  Flat evalNode(const Expr& expr);
+  Flat evalControl(const Expr& expr);
+  Flat evalUnary(const Expr& expr);
+  Flat evalBinary(const Expr& expr);
+  Flat evalShortCircuit(const Expr& expr);
+  Flat evalCast(const Expr& expr);
+  Flat evalRange(const Expr& expr);
+  Value evalIndex(const Expr& expr);
   /// A block-level expression with block-level parts: its operands are computed one by one, each where it belongs.
-  Flat evalBlockLevel(const Expr &expr);
-  const Variable *park(const Expr &expr);
-  Value scalarOrFail(Location loc, const Flat &flat);
-  static bool mayShortCircuitFreely(const Expr &expr);
+  Flat evalBlockLevel(const Expr& expr);
+  const Variable* park(const Expr& expr);
+  Value scalarOrFail(Location loc, const Flat& flat);
+  static bool mayShortCircuitFreely(const Expr& expr);
 
   // places.cpp
-  Place place(const Expr &expr);
-  Place elementPlace(const Expr &expr);
-  Value evalView(const Expr &expr);
-  Value evalArrayWindow(const Expr &expr);
-  Value evalSlice(const Expr &expr);
-  void restrictToDomain(const Expr &element, Place &place);
-  Value loadElement(Location loc, const Place &place);
+  Place place(const Expr& expr);
+  Place elementPlace(const Expr& expr);
+  Value evalView(const Expr& expr);
+  Value evalArrayWindow(const Expr& expr);
+  Value evalSlice(const Expr& expr);
+  void restrictToDomain(const Expr& element, Place& place);
+  Value loadElement(Location loc, const Place& place);
   void noteWrite(Value view);
-  const void *rootOf(Value view) const;
-  Flat loadArrayElement(Location loc, const Place &place);
+  const void* rootOf(Value view) const;
+  Flat loadArrayElement(Location loc, const Place& place);
 
   // builtins.cpp
-  Flat evalBuiltin(const Expr &expr);
-  std::optional<Flat> evalPosition(const Expr &expr);
-  std::optional<Flat> evalWarp(const Expr &expr);
-  Flat evalAtomic(const Expr &expr);
-  Flat evalPrint(const Expr &expr);
-  Flat evalAssert(const Expr &expr);
+  Flat evalBuiltin(const Expr& expr);
+  std::optional<Flat> evalPosition(const Expr& expr);
+  std::optional<Flat> evalWarp(const Expr& expr);
+  Flat evalAtomic(const Expr& expr);
+  Flat evalPrint(const Expr& expr);
+  Flat evalAssert(const Expr& expr);
 
   // tensors.cpp, tensor_builtins.cpp: block level
-  Value evalTile(const Expr &expr);       ///< narrow floats in f32
-  Value evalRoundedTile(const Expr &expr);
+  Value evalTile(const Expr& expr);  ///< narrow floats in f32
+  Value evalRoundedTile(const Expr& expr);
   Value loadTile(Location loc, Value view, lang::Type type);
-  Value loadSlice(const Expr &slice);
+  Value loadSlice(const Expr& slice);
   void storeTile(Location loc, Value tile, Value view);
-  void storeSlice(const Expr &slice, Value tile, lang::Scalar kind);
+  void storeSlice(const Expr& slice, Value tile, lang::Scalar kind);
   struct SliceWindow {
     Value view;
     llvm::SmallVector<Value> offsets, sizes;
     llvm::SmallVector<int64_t> staticSizes, dropped;
   };
-  SliceWindow window(const Expr &slice);
-  void clampDropped(const Expr &slice, Value source, SliceWindow &parts, llvm::SmallVectorImpl<int64_t> &shape,
-                    llvm::SmallVectorImpl<Value> &sizes);
-  Value evalDot(const Expr &expr, Value acc);
+  SliceWindow window(const Expr& slice);
+  void clampDropped(const Expr& slice, Value source, SliceWindow& parts, llvm::SmallVectorImpl<int64_t>& shape,
+                    llvm::SmallVectorImpl<Value>& sizes);
+  Value evalDot(const Expr& expr, Value acc);
   Value broadcastScalar(Location loc, Value scalar, lang::Type type);
-  Value evalTensorBuiltin(const Expr &expr);
-  Value evalReduction(const Expr &expr);
-  Value evalSoftmax(const Expr &expr);
-  Value keepDims(Location loc, Value reduced, mlir::RankedTensorType original, int64_t dim, llvm::ArrayRef<Value> sizes);
-  Value evalMask(const Expr &expr);
-  Value evalArange(const Expr &expr);
-  Value evalReshape(const Expr &expr);
+  Value evalTensorBuiltin(const Expr& expr);
+  Value evalReduction(const Expr& expr);
+  Value evalSoftmax(const Expr& expr);
+  Value keepDims(Location loc, Value reduced, mlir::RankedTensorType original, int64_t dim,
+                 llvm::ArrayRef<Value> sizes);
+  Value evalMask(const Expr& expr);
+  Value evalArange(const Expr& expr);
+  Value evalReshape(const Expr& expr);
   Value wideTile(Location loc, Value tile, lang::Scalar kind);
   llvm::SmallVector<Value> dynamicSizes(Location loc, lang::Type type);
 
   // sizes.cpp
-  Value dimValue(Location loc, const lang::DimExpr &expr);
+  Value dimValue(Location loc, const lang::DimExpr& expr);
   Value dimVariable(Location loc, lang::DimVarId id);
-  Value dimAtom(Location loc, const lang::DimAtom &atom);
-  void bindDims(const Expr &let, Value value);
+  Value dimAtom(Location loc, const lang::DimAtom& atom);
+  void bindDims(const Expr& let, Value value);
 
   // results.cpp
-  void emitKernelReturn(const Expr &expr);
-  void returnValue(const Expr &value, uint32_t result);
-  void returnScalar(Location loc, Value scalar, const Expr &value, uint32_t result);
+  void emitKernelReturn(const Expr& expr);
+  void returnValue(const Expr& value, uint32_t result);
+  void returnScalar(Location loc, Value scalar, const Expr& value, uint32_t result);
   Value linearBlockId(Location loc);
-  Value callFunction(Location loc, const lang::Function &function, llvm::ArrayRef<Value> args);
+  Value callFunction(Location loc, const lang::Function& function, llvm::ArrayRef<Value> args);
   Value argument(uint32_t index) { return kernel_.getBody().getArgument(index); }
 
-  Location loc(const Expr &expr) const { return context_.locations(expr.range); }
+  Location loc(const Expr& expr) const { return context_.locations(expr.range); }
   /// Reports what is not supported and lets generation go on with a zero.
-  Flat unsupported(const Expr &expr, const llvm::Twine &what);
+  Flat unsupported(const Expr& expr, const llvm::Twine& what);
 
-  KernelContext &context_;
-  const TypeMap &types_;
-  BodyFacts &facts_;
+  KernelContext& context_;
+  const TypeMap& types_;
+  BodyFacts& facts_;
   ir::KernelOp kernel_;
   mlir::OpBuilder b_;
   Arithmetic math_;
   bool inThreads_ = false;
   std::optional<ThreadRegion> region_;
-  llvm::SmallVector<const Variable *> predicates_;
-  llvm::MapVector<const Variable *, Slot> variables_;
-  llvm::DenseMap<const Expr *, const Variable *> parked_;
+  llvm::SmallVector<const Variable*> predicates_;
+  llvm::MapVector<const Variable*, Slot> variables_;
+  llvm::DenseMap<const Expr*, const Variable*> parked_;
   std::map<lang::DimVarId, Value> dims_;
   std::map<lang::DimExpr, Value> extents_;  ///< extents that only the body knows, by slices
   std::array<Value, 3> blockExtents_, blockBases_;
   llvm::DenseSet<Value> clampedViews_;
-  llvm::DenseMap<std::pair<Value, mlir::Block *>, Value> loadedTiles_;
+  llvm::DenseMap<std::pair<Value, mlir::Block*>, Value> loadedTiles_;
 
   friend struct Scope;
 };
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

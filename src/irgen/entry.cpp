@@ -13,9 +13,9 @@ mlir::Location Locations::operator()(source::SourceRange range) const {
   return mlir::FileLineColLoc::get(context_, sources_.file(range.file).name(), at.line, at.column);
 }
 
-Entry::Entry(const lang::Function &kernel, const TypeMap &types, const lang::Roots &roots)
+Entry::Entry(const lang::Function& kernel, const TypeMap& types, const lang::Roots& roots)
     : kernel_(kernel), types_(types), roots_(roots) {
-  for (const lang::Variable *param : kernel.params) {
+  for (const lang::Variable* param : kernel.params) {
     firstOfParam_.push_back(arguments_.size());
     addLeaves(stripRef(param->type), param->name, ir::Role::Param, param->range);
   }
@@ -46,7 +46,13 @@ void Entry::addLeaves(lang::Type type, std::string name, ir::Role role, source::
   else
     types_.flatten(type, leaves);
   for (size_t i = 0; i < leaves.size(); ++i)
-    arguments_.push_back({leaves.size() == 1 ? name : name + "." + std::to_string(i), role, leaves[i], {}, false, range, elementTypeName(type)});
+    arguments_.push_back({leaves.size() == 1 ? name : name + "." + std::to_string(i),
+                          role,
+                          leaves[i],
+                          {},
+                          false,
+                          range,
+                          elementTypeName(type)});
 }
 
 void Entry::addResult(lang::Type type) {
@@ -70,7 +76,7 @@ void Entry::addResult(lang::Type type) {
     argument.extents = {constant(1)};
   } else {
     llvm::SmallVector<int64_t> shape;
-    for (const lang::DimExpr &dim : type->shape)
+    for (const lang::DimExpr& dim : type->shape)
       shape.push_back(types_.extent(dim));
     argument.type = ir::ViewType::get(types_.context(), shape, types_.scalar(scalarOf(type)), ir::Space::Global, {});
     argument.extents = sizes(type->shape);
@@ -87,7 +93,7 @@ uint32_t Entry::addTemporary(std::string name, mlir::Type type, llvm::SmallVecto
 
 llvm::SmallVector<mlir::Type> Entry::argumentTypes() const {
   llvm::SmallVector<mlir::Type> types;
-  for (const EntryArgument &argument : arguments_)
+  for (const EntryArgument& argument : arguments_)
     types.push_back(argument.type);
   return types;
 }
@@ -105,12 +111,12 @@ uint32_t Entry::argumentOf(uint32_t param, llvm::ArrayRef<uint32_t> fieldPath) c
 //===-- sizes -----------------------------------------------------------------------------------------------------===//
 
 bool Entry::isBound(lang::DimVarId dim) const {
-  const lang::DimBinding &binding = kernel_.dims[dim];
+  const lang::DimBinding& binding = kernel_.dims[dim];
   return binding.param.has_value() || binding.constant.has_value();
 }
 
 ir::SizeAttr Entry::variable(lang::DimVarId dim) const {
-  const lang::DimBinding &binding = kernel_.dims[dim];
+  const lang::DimBinding& binding = kernel_.dims[dim];
   if (binding.constant)
     return constant(*binding.constant);
   if (!binding.param)
@@ -128,12 +134,13 @@ static std::optional<SizeExpr::Op> sizeOperator(DimAtom::Kind kind) {
   case DimAtom::Kind::Mod: return SizeExpr::Op::Mod;
   case DimAtom::Kind::Min: return SizeExpr::Op::Min;
   case DimAtom::Kind::Max: return SizeExpr::Op::Max;
-  case DimAtom::Kind::Variable: case DimAtom::Kind::Opaque: return std::nullopt;
+  case DimAtom::Kind::Variable:
+  case DimAtom::Kind::Opaque: return std::nullopt;
   }
   return std::nullopt;
 }
 
-ir::SizeAttr Entry::atom(const DimAtom &atom) const {
+ir::SizeAttr Entry::atom(const DimAtom& atom) const {
   if (atom.kind == DimAtom::Kind::Variable)
     return variable(atom.id);
   std::optional<SizeExpr::Op> op = sizeOperator(atom.kind);
@@ -143,12 +150,12 @@ ir::SizeAttr Entry::atom(const DimAtom &atom) const {
   return lhs && rhs ? ir::sizeBinary(*op, lhs, rhs) : ir::SizeAttr();
 }
 
-ir::SizeAttr Entry::size(const lang::DimExpr &unfixed) const {
+ir::SizeAttr Entry::size(const lang::DimExpr& unfixed) const {
   lang::DimExpr expr = types_.fix(unfixed);
   ir::SizeAttr sum;
-  for (const auto &[monomial, coefficient] : expr.terms()) {
+  for (const auto& [monomial, coefficient] : expr.terms()) {
     ir::SizeAttr product;
-    for (const DimAtom &factor : monomial) {
+    for (const DimAtom& factor : monomial) {
       ir::SizeAttr value = atom(factor);
       if (!value)
         return {};
@@ -165,7 +172,7 @@ ir::SizeAttr Entry::size(const lang::DimExpr &unfixed) const {
 
 llvm::SmallVector<ir::SizeAttr> Entry::sizes(llvm::ArrayRef<lang::DimExpr> shape) const {
   llvm::SmallVector<ir::SizeAttr> result;
-  for (const lang::DimExpr &dim : shape) {
+  for (const lang::DimExpr& dim : shape) {
     ir::SizeAttr extent = size(dim);
     VORTEX_CHECK(extent, "an extent of `%s` is not determined by its parameters", kernel_.name.c_str());
     result.push_back(extent);
@@ -184,7 +191,7 @@ static std::optional<SizeExpr::Op> sizeOperator(lang::BinaryOp op) {
   }
 }
 
-ir::SizeAttr Entry::size(const lang::Expr &expr) const {
+ir::SizeAttr Entry::size(const lang::Expr& expr) const {
   auto binary = [&](SizeExpr::Op op) -> ir::SizeAttr {
     ir::SizeAttr lhs = size(*expr.args[0]), rhs = size(*expr.args[1]);
     return lhs && rhs ? ir::sizeBinary(op, lhs, rhs) : ir::SizeAttr();
@@ -210,11 +217,11 @@ ir::SizeAttr Entry::size(const lang::Expr &expr) const {
     for (size_t i = 0; i < kernel_.params.size(); ++i)
       if (kernel_.params[i] == expr.variable && expr.variable->type->kind == TypeKind::Scalar)
         return roots_.isAssigned(expr.variable) ? ir::SizeAttr() : ir::sizeScalar(types_.context(), firstOfParam_[i]);
-    if (const lang::Expr *value = roots_.soleValue(expr.variable))
+    if (const lang::Expr* value = roots_.soleValue(expr.variable))
       return size(*value);
     return {};
   default: return {};
   }
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -1,9 +1,9 @@
 // The launch interface of a kernel: its arguments, their order, and the sizes expressed over them.
 #pragma once
 
+#include "ir/size_attr.h"
 #include "irgen/irgen.h"
 #include "irgen/type_map.h"
-#include "ir/size_attr.h"
 #include "lang/sema/kernel/roots.h"
 
 #include <string>
@@ -13,13 +13,13 @@ namespace vortex::irgen {
 /// Source positions as IR locations.
 class Locations {
 public:
-  Locations(mlir::MLIRContext *context, const source::SourceManager &sources) : context_(context), sources_(sources) {}
+  Locations(mlir::MLIRContext* context, const source::SourceManager& sources) : context_(context), sources_(sources) {}
   mlir::Location operator()(source::SourceRange range) const;
   std::string_view text(source::SourceRange range) const { return sources_.text(range); }
 
 private:
-  mlir::MLIRContext *context_;
-  const source::SourceManager &sources_;
+  mlir::MLIRContext* context_;
+  const source::SourceManager& sources_;
 };
 
 struct EntryArgument {
@@ -35,12 +35,12 @@ struct EntryArgument {
 /// Arguments of the entry: the leaves of the parameters, then of the results, then temporaries.
 class Entry {
 public:
-  Entry(const lang::Function &kernel, const TypeMap &types, const lang::Roots &roots);
+  Entry(const lang::Function& kernel, const TypeMap& types, const lang::Roots& roots);
 
-  const lang::Function &kernel() const { return kernel_; }
-  const TypeMap &types() const { return types_; }
+  const lang::Function& kernel() const { return kernel_; }
+  const TypeMap& types() const { return types_; }
   llvm::ArrayRef<EntryArgument> arguments() const { return arguments_; }
-  EntryArgument &argument(uint32_t index) { return arguments_[index]; }
+  EntryArgument& argument(uint32_t index) { return arguments_[index]; }
   llvm::SmallVector<mlir::Type> argumentTypes() const;
   uint32_t firstOfParam(uint32_t param) const { return firstOfParam_[param]; }
   uint32_t firstResult() const { return firstResult_; }
@@ -54,20 +54,20 @@ public:
   bool isBound(lang::DimVarId dim) const;
 
   /// Over the entry's arguments. Null for a dimension that only the body binds, or an expression that no launch can evaluate.
-  ir::SizeAttr size(const lang::DimExpr &expr) const;
-  ir::SizeAttr size(const lang::Expr &expr) const;
+  ir::SizeAttr size(const lang::DimExpr& expr) const;
+  ir::SizeAttr size(const lang::Expr& expr) const;
   llvm::SmallVector<ir::SizeAttr> sizes(llvm::ArrayRef<lang::DimExpr> shape) const;
   ir::SizeAttr constant(int64_t value) const { return ir::sizeConstant(types_.context(), value); }
 
 private:
   void addLeaves(lang::Type type, std::string name, ir::Role role, source::SourceRange range);
   void addResult(lang::Type type);
-  ir::SizeAttr atom(const lang::DimAtom &atom) const;
+  ir::SizeAttr atom(const lang::DimAtom& atom) const;
   ir::SizeAttr variable(lang::DimVarId dim) const;
 
-  const lang::Function &kernel_;
-  const TypeMap &types_;
-  const lang::Roots &roots_;
+  const lang::Function& kernel_;
+  const TypeMap& types_;
+  const lang::Roots& roots_;
   llvm::SmallVector<EntryArgument> arguments_;
   llvm::SmallVector<uint32_t> firstOfParam_;
   uint32_t firstResult_ = 0;
@@ -76,9 +76,9 @@ private:
 };
 
 /// Conditions the launch checks first.
-mlir::ArrayAttr launchConstraints(const Entry &entry, const Options &options);
+mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options);
 
 /// The vx.entry; access modes are read off the module's kernels.
-void createEntry(const Entry &entry, mlir::ModuleOp module, mlir::ArrayAttr constraints, const Locations &locations);
+void createEntry(const Entry& entry, mlir::ModuleOp module, mlir::ArrayAttr constraints, const Locations& locations);
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

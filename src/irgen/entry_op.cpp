@@ -20,34 +20,36 @@ std::string describeExtent(lang::Type tensor, uint32_t dim, unsigned number) {
   return "extent " + value + " in dimension " + std::to_string(dim);
 }
 
-lang::Type tensorAt(const lang::Function &kernel, uint32_t param, llvm::ArrayRef<uint32_t> path) {
+lang::Type tensorAt(const lang::Function& kernel, uint32_t param, llvm::ArrayRef<uint32_t> path) {
   lang::Type type = stripRef(kernel.params[param]->type);
   for (uint32_t field : path)
     type = stripRef(type->elems[field]);
   return type;
 }
 
-std::string quoted(const std::string &name) { return "`" + name + "`"; }
+std::string quoted(const std::string& name) { return "`" + name + "`"; }
 
 class Constraints {
 public:
-  Constraints(const Entry &entry) : entry_(entry), kernel_(entry.kernel()), names_(kernel_.dimNames()) {}
+  Constraints(const Entry& entry) : entry_(entry), kernel_(entry.kernel()), names_(kernel_.dimNames()) {}
 
-  void add(const LaunchCheck &check) {
+  void add(const LaunchCheck& check) {
     if (check.kind == LaunchCheck::Kind::ExtentEquals)
       return addExtent(check);
     ir::SizeAttr value = entry_.size(check.expected);
     if (!value)
       return;
     bool power = check.kind == LaunchCheck::Kind::PowerOfTwo;
-    ir::SizeAttr condition = power ? ir::sizeUnary(SizeExpr::Op::IsPowerOfTwo, value)
-                                   : ir::sizeUnary(SizeExpr::Op::Not, ir::sizeBinary(SizeExpr::Op::Equal, value, entry_.constant(0)));
-    push(condition, check.expected.text(names_) + (power ? " must be a power of two, but is {0}" : " must not be zero"), {value});
+    ir::SizeAttr condition =
+        power ? ir::sizeUnary(SizeExpr::Op::IsPowerOfTwo, value)
+              : ir::sizeUnary(SizeExpr::Op::Not, ir::sizeBinary(SizeExpr::Op::Equal, value, entry_.constant(0)));
+    push(condition, check.expected.text(names_) + (power ? " must be a power of two, but is {0}" : " must not be zero"),
+         {value});
   }
 
   /// A specialised dimension variable: the module is only valid for this value.
   void addSpecialised(lang::DimVarId dim, int64_t value) {
-    const lang::DimBinding &binding = kernel_.dims[dim];
+    const lang::DimBinding& binding = kernel_.dims[dim];
     if (!binding.param)
       return;
     uint32_t argument = entry_.argumentOf(*binding.param, binding.fieldPath);
@@ -61,7 +63,7 @@ public:
   mlir::ArrayAttr get() const { return mlir::ArrayAttr::get(entry_.types().context(), constraints_); }
 
 private:
-  void addExtent(const LaunchCheck &check) {
+  void addExtent(const LaunchCheck& check) {
     uint32_t argument = entry_.argumentOf(check.param, check.fieldPath);
     ir::SizeAttr actual = ir::sizeDim(entry_.types().context(), argument, check.dim);
     ir::SizeAttr expected = entry_.size(check.expected);
@@ -73,10 +75,10 @@ private:
     if (check.expected.asConstant()) {
       message += ", but {1} are required";
       if (tensor->rank() > 2)
-        message = quoted(entry_.arguments()[argument].name) + " has extent {0} in dimension " + std::to_string(check.dim) +
-                  ", but {1} is required";
+        message = quoted(entry_.arguments()[argument].name) + " has extent {0} in dimension " +
+                  std::to_string(check.dim) + ", but {1} is required";
     } else if (variable && kernel_.dims[*variable].param) {
-      const lang::DimBinding &binding = kernel_.dims[*variable];
+      const lang::DimBinding& binding = kernel_.dims[*variable];
       uint32_t other = entry_.argumentOf(*binding.param, binding.fieldPath);
       lang::Type otherType = tensorAt(kernel_, *binding.param, binding.fieldPath);
       message += " but " + quoted(entry_.arguments()[other].name);
@@ -88,7 +90,7 @@ private:
     push(ir::sizeBinary(SizeExpr::Op::Equal, actual, expected), message, {actual, expected});
   }
 
-  void push(ir::SizeAttr condition, const std::string &message, llvm::ArrayRef<ir::SizeAttr> operands) {
+  void push(ir::SizeAttr condition, const std::string& message, llvm::ArrayRef<ir::SizeAttr> operands) {
     std::optional<int64_t> constant = ir::constantSize(condition);
     if (constant && *constant)
       return;
@@ -96,15 +98,15 @@ private:
                                                    mlir::StringAttr::get(condition.getContext(), message), operands));
   }
 
-  const Entry &entry_;
-  const lang::Function &kernel_;
+  const Entry& entry_;
+  const lang::Function& kernel_;
   std::vector<std::string> names_;
   llvm::SmallVector<mlir::Attribute> constraints_;
 };
 
 /// The entry argument a view is a window of; -1 for shared and local memory.
 int64_t rootArgument(mlir::Value view) {
-  while (mlir::Operation *definition = view.getDefiningOp()) {
+  while (mlir::Operation* definition = view.getDefiningOp()) {
     auto subview = llvm::dyn_cast<ir::SubviewOp>(definition);
     if (!subview)
       return -1;
@@ -120,7 +122,7 @@ struct Access {
 
 llvm::SmallVector<Access> accesses(mlir::ModuleOp module, size_t count) {
   llvm::SmallVector<Access> result(count);
-  module.walk([&](mlir::Operation *op) {
+  module.walk([&](mlir::Operation* op) {
     auto effects = llvm::dyn_cast<mlir::MemoryEffectOpInterface>(op);
     if (!effects)
       return;
@@ -140,11 +142,11 @@ llvm::SmallVector<Access> accesses(mlir::ModuleOp module, size_t count) {
   return result;
 }
 
-} // namespace
+}  // namespace
 
-mlir::ArrayAttr launchConstraints(const Entry &entry, const Options &options) {
+mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options) {
   Constraints constraints(entry);
-  for (const LaunchCheck &check : entry.kernel().checks)
+  for (const LaunchCheck& check : entry.kernel().checks)
     constraints.add(check);
   for (size_t dim = 0; dim < options.dims.size(); ++dim)
     if (options.dims[dim])
@@ -152,8 +154,8 @@ mlir::ArrayAttr launchConstraints(const Entry &entry, const Options &options) {
   return constraints.get();
 }
 
-void createEntry(const Entry &entry, mlir::ModuleOp module, mlir::ArrayAttr constraints, const Locations &locations) {
-  mlir::MLIRContext *context = module.getContext();
+void createEntry(const Entry& entry, mlir::ModuleOp module, mlir::ArrayAttr constraints, const Locations& locations) {
+  mlir::MLIRContext* context = module.getContext();
   mlir::OpBuilder builder(context);
   builder.setInsertionPointToStart(module.getBody());
   llvm::SmallVector<Access> access = accesses(module, entry.arguments().size());
@@ -168,7 +170,8 @@ void createEntry(const Entry &entry, mlir::ModuleOp module, mlir::ArrayAttr cons
     if (llvm::isa<ir::ViewType>(argument.type))
       fields.set("access", ir::AccessModeAttr::get(context, mode));
     if (!argument.extents.empty())
-      fields.set("extents", builder.getArrayAttr(llvm::SmallVector<mlir::Attribute>(argument.extents.begin(), argument.extents.end())));
+      fields.set("extents", builder.getArrayAttr(
+                                llvm::SmallVector<mlir::Attribute>(argument.extents.begin(), argument.extents.end())));
     if (argument.zero)
       fields.set("zero", builder.getUnitAttr());
     if (!argument.elementType.empty())
@@ -177,9 +180,9 @@ void createEntry(const Entry &entry, mlir::ModuleOp module, mlir::ArrayAttr cons
     arguments.push_back(fields.getDictionary(context));
   }
   auto type = mlir::FunctionType::get(context, entry.argumentTypes(), {});
-  builder.create<ir::EntryOp>(locations(entry.kernel().nameRange), builder.getStringAttr(entry.kernel().name), mlir::TypeAttr::get(type),
-                              builder.getArrayAttr(arguments),
-                              constraints, builder.getDenseI64ArrayAttr(entry.scalarResults()));
+  builder.create<ir::EntryOp>(locations(entry.kernel().nameRange), builder.getStringAttr(entry.kernel().name),
+                              mlir::TypeAttr::get(type), builder.getArrayAttr(arguments), constraints,
+                              builder.getDenseI64ArrayAttr(entry.scalarResults()));
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

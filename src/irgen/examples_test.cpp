@@ -8,7 +8,7 @@ namespace {
 
 TEST(Examples, EveryKernelGivesAValidModule) {
   size_t kernels = 0;
-  for (const auto &file : std::filesystem::directory_iterator("examples")) {
+  for (const auto& file : std::filesystem::directory_iterator("examples")) {
     if (file.path().extension() != ".vx")
       continue;
     source::SourceManager sources;
@@ -19,11 +19,12 @@ TEST(Examples, EveryKernelGivesAValidModule) {
     analyzeOptions.importPaths = {"std"};
     auto program = lang::analyze(*root, sources, sink, analyzeOptions);
     ASSERT_FALSE(sink.hasErrors()) << file.path() << ": " << sink.all().front().message;
-    for (const lang::Function *kernel : program->kernels) {
+    for (const lang::Function* kernel : program->kernels) {
       mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
       loadDialects(context);
       std::string error;
-      mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) { error += diagnostic.str() + "\n"; });
+      mlir::ScopedDiagnosticHandler handler(&context,
+                                            [&](mlir::Diagnostic& diagnostic) { error += diagnostic.str() + "\n"; });
       Options options;
       for (lang::DimVarId dim : dimsToSpecialise(*kernel)) {
         options.dims.resize(std::max<size_t>(options.dims.size(), dim + 1));
@@ -39,5 +40,5 @@ TEST(Examples, EveryKernelGivesAValidModule) {
   EXPECT_GT(kernels, 10u);
 }
 
-} // namespace
-} // namespace vortex::irgen
+}  // namespace
+}  // namespace vortex::irgen

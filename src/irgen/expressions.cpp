@@ -10,7 +10,7 @@ using lang::TypeKind;
 using mlir::Location;
 using mlir::Value;
 
-Flat Emitter::unsupported(const Expr &expr, const llvm::Twine &what) {
+Flat Emitter::unsupported(const Expr& expr, const llvm::Twine& what) {
   context_.failed = true;
   mlir::emitError(loc(expr)) << "not supported yet: " << what;
   Flat zero;
@@ -27,7 +27,7 @@ Flat Emitter::unsupported(const Expr &expr, const llvm::Twine &what) {
   return zero;
 }
 
-Value Emitter::scalarOrFail(Location loc, const Flat &flat) {
+Value Emitter::scalarOrFail(Location loc, const Flat& flat) {
   VORTEX_CHECK(flat.leaves.size() == 1, "a scalar has %zu values", flat.leaves.size());
   Value value = flat.leaves[0];
   if (llvm::isa<mlir::RankedTensorType>(value.getType()) && !inThreads_ && context_.hasThreads)
@@ -35,26 +35,27 @@ Value Emitter::scalarOrFail(Location loc, const Flat &flat) {
   return value;
 }
 
-Flat Emitter::eval(const Expr &expr) {
+Flat Emitter::eval(const Expr& expr) {
   if (auto parked = parked_.find(&expr); parked != parked_.end())
     return read(loc(expr), parked->second);
   if (!atBlockLevel() || facts_.grade(expr) == Grade::Uniform || expr.kind == ExprKind::Var)
     return evalNode(expr);
-  const Variable *variable = park(expr);
+  const Variable* variable = park(expr);
   Flat result = read(loc(expr), variable);
   parked_.erase(&expr);
   return result;
 }
 
-Flat Emitter::evalNode(const Expr &expr) {
+Flat Emitter::evalNode(const Expr& expr) {
   Location at = loc(expr);
-  if (expr.type && isTileType(expr.type) && expr.kind != ExprKind::Var && expr.kind != ExprKind::Field && expr.kind != ExprKind::Deref &&
-      expr.kind != ExprKind::Ref)
+  if (expr.type && isTileType(expr.type) && expr.kind != ExprKind::Var && expr.kind != ExprKind::Field &&
+      expr.kind != ExprKind::Deref && expr.kind != ExprKind::Ref)
     return evalTile(expr);
   switch (expr.kind) {
   case ExprKind::Int: return math_.integer(at, types_.scalar(scalarOf(expr.type)), expr.intValue);
   case ExprKind::Float: return math_.real(at, types_.scalar(scalarOf(expr.type)), expr.floatValue);
-  case ExprKind::String: case ExprKind::Unit: return {};
+  case ExprKind::String:
+  case ExprKind::Unit: return {};
   case ExprKind::Var: return read(at, expr.variable);
   case ExprKind::DimValue: return math_.fromIndex(at, dimValue(at, expr.dim), scalarOf(expr.type));
   case ExprKind::Unary: return evalUnary(expr);
@@ -64,10 +65,11 @@ Flat Emitter::evalNode(const Expr &expr) {
   case ExprKind::Element: {
     Place element = place(expr);
     if (expr.uniformity == lang::Uniformity::Uniform)
-      element.mask = {}; // one value for all threads, surplus ones too: control may depend on it
+      element.mask = {};  // one value for all threads, surplus ones too: control may depend on it
     return load(at, element);
   }
-  case ExprKind::Field: case ExprKind::Deref: return load(at, place(expr));
+  case ExprKind::Field:
+  case ExprKind::Deref: return load(at, place(expr));
   case ExprKind::Slice: return evalSlice(expr);
   case ExprKind::Ref: {
     if (isMemoryTensor(expr.args[0]->type))
@@ -76,9 +78,11 @@ Flat Emitter::evalNode(const Expr &expr) {
     reference.ref = std::make_shared<Place>(place(*expr.args[0]));
     return reference;
   }
-  case ExprKind::MakeTuple: case ExprKind::MakeStruct: case ExprKind::MakeArray: {
+  case ExprKind::MakeTuple:
+  case ExprKind::MakeStruct:
+  case ExprKind::MakeArray: {
     Flat all;
-    for (const Expr *arg : expr.args) {
+    for (const Expr* arg : expr.args) {
       Flat part = eval(*arg);
       all.leaves.append(part.leaves.begin(), part.leaves.end());
     }
@@ -91,23 +95,38 @@ Flat Emitter::evalNode(const Expr &expr) {
     return all;
   }
   case ExprKind::Range: return evalRange(expr);
-  case ExprKind::Block: case ExprKind::If: case ExprKind::Loop: case ExprKind::Inline: case ExprKind::Let: case ExprKind::Assign:
-  case ExprKind::While: case ExprKind::For: case ExprKind::Break: case ExprKind::Continue: case ExprKind::Return:
-    return evalControl(expr);
-  case ExprKind::Broadcast: case ExprKind::Dot: return evalTile(expr);
-  case ExprKind::Call: case ExprKind::Launch: case ExprKind::CallClosure: case ExprKind::Closure: case ExprKind::IntList:
-  case ExprKind::MakeVec: case ExprKind::RepeatVec: break;
+  case ExprKind::Block:
+  case ExprKind::If:
+  case ExprKind::Loop:
+  case ExprKind::Inline:
+  case ExprKind::Let:
+  case ExprKind::Assign:
+  case ExprKind::While:
+  case ExprKind::For:
+  case ExprKind::Break:
+  case ExprKind::Continue:
+  case ExprKind::Return: return evalControl(expr);
+  case ExprKind::Broadcast:
+  case ExprKind::Dot: return evalTile(expr);
+  case ExprKind::Call:
+  case ExprKind::Launch:
+  case ExprKind::CallClosure:
+  case ExprKind::Closure:
+  case ExprKind::IntList:
+  case ExprKind::MakeVec:
+  case ExprKind::RepeatVec: break;
   }
   return unsupported(expr, "this expression in a kernel");
 }
 
-Flat Emitter::evalControl(const Expr &expr) {
-  bool hasValue = expr.type && expr.type->kind != TypeKind::Unit && expr.type->kind != TypeKind::Never && expr.type->kind != TypeKind::Error;
+Flat Emitter::evalControl(const Expr& expr) {
+  bool hasValue = expr.type && expr.type->kind != TypeKind::Unit && expr.type->kind != TypeKind::Never &&
+                  expr.type->kind != TypeKind::Error;
   if (!hasValue) {
     execute(expr, nullptr);
     return {};
   }
-  const Variable *result = facts_.newVariable("value", facts_.wide(expr.type), expr.uniformity);
+  const Variable* result = facts_.newVariable("value", facts_.wide(expr.type), expr.uniformity);
   if (expr.kind == ExprKind::Loop && facts_.flags(&expr).value)
     result = facts_.flags(&expr).value;
   declare(result);
@@ -115,42 +134,49 @@ Flat Emitter::evalControl(const Expr &expr) {
   return read(loc(expr), result);
 }
 
-Flat Emitter::evalUnary(const Expr &expr) {
+Flat Emitter::evalUnary(const Expr& expr) {
   return math_.unary(loc(expr), expr.unaryOp, scalarOf(expr.args[0]->type), evalScalar(*expr.args[0]));
 }
 
-Flat Emitter::evalBinary(const Expr &expr) {
+Flat Emitter::evalBinary(const Expr& expr) {
   if (expr.binaryOp == BinaryOp::And || expr.binaryOp == BinaryOp::Or)
     return evalShortCircuit(expr);
   Value lhs = evalScalar(*expr.args[0]), rhs = evalScalar(*expr.args[1]);
-  if (expr.binaryOp == BinaryOp::Shl || expr.binaryOp == BinaryOp::Shr) // the count keeps its own type
+  if (expr.binaryOp == BinaryOp::Shl || expr.binaryOp == BinaryOp::Shr)  // the count keeps its own type
     rhs = math_.cast(loc(expr), rhs, scalarOf(expr.args[1]->type), scalarOf(expr.args[0]->type));
   return math_.binary(loc(expr), expr.binaryOp, scalarOf(expr.args[0]->type), lhs, rhs);
 }
 
 /// Code without memory accesses, effects or loops may run although the left operand already decides.
-bool Emitter::mayShortCircuitFreely(const Expr &expr) {
+bool Emitter::mayShortCircuitFreely(const Expr& expr) {
   switch (expr.kind) {
-  case ExprKind::Int: case ExprKind::Float: case ExprKind::Var: case ExprKind::DimValue: return true;
+  case ExprKind::Int:
+  case ExprKind::Float:
+  case ExprKind::Var:
+  case ExprKind::DimValue: return true;
   case ExprKind::Builtin:
-    if (expr.builtin > lang::Builtin::Extent && (expr.builtin < lang::Builtin::ThreadId || expr.builtin > lang::Builtin::WarpSize))
+    if (expr.builtin > lang::Builtin::Extent &&
+        (expr.builtin < lang::Builtin::ThreadId || expr.builtin > lang::Builtin::WarpSize))
       return false;
     break;
-  case ExprKind::Unary: case ExprKind::Binary: case ExprKind::Cast: case ExprKind::Field: break;
+  case ExprKind::Unary:
+  case ExprKind::Binary:
+  case ExprKind::Cast:
+  case ExprKind::Field: break;
   default: return false;
   }
-  return llvm::all_of(expr.args, [](const Expr *arg) { return mayShortCircuitFreely(*arg); });
+  return llvm::all_of(expr.args, [](const Expr* arg) { return mayShortCircuitFreely(*arg); });
 }
 
-Flat Emitter::evalShortCircuit(const Expr &expr) {
+Flat Emitter::evalShortCircuit(const Expr& expr) {
   Location at = loc(expr);
-  const Expr &second = *expr.args[1];
+  const Expr& second = *expr.args[1];
   bool isAnd = expr.binaryOp == BinaryOp::And;
   if (mayShortCircuitFreely(second)) {
     Value lhs = evalScalar(*expr.args[0]), rhs = evalScalar(second);
     return math_.binary(at, expr.binaryOp, lang::Scalar::Bool, lhs, rhs);
   }
-  const Variable *result = facts_.newVariable("decided", facts_.boolean(), expr.uniformity);
+  const Variable* result = facts_.newVariable("decided", facts_.boolean(), expr.uniformity);
   declare(result);
   Value first = evalScalar(*expr.args[0]);
   assign(at, result, first);
@@ -164,11 +190,11 @@ Flat Emitter::evalShortCircuit(const Expr &expr) {
   return read(at, result);
 }
 
-Flat Emitter::evalCast(const Expr &expr) {
+Flat Emitter::evalCast(const Expr& expr) {
   return math_.cast(loc(expr), evalScalar(*expr.args[0]), scalarOf(expr.args[0]->type), scalarOf(expr.type));
 }
 
-Flat Emitter::evalRange(const Expr &expr) {
+Flat Emitter::evalRange(const Expr& expr) {
   Flat range;
   range.leaves = {evalScalar(*expr.args[0]), evalScalar(*expr.args[1])};
   bool hasStep = expr.args.size() > 2 && expr.args[2];
@@ -177,14 +203,14 @@ Flat Emitter::evalRange(const Expr &expr) {
   return range;
 }
 
-Value Emitter::evalIndex(const Expr &expr) { return math_.toIndex(loc(expr), evalScalar(expr), scalarOf(expr.type)); }
+Value Emitter::evalIndex(const Expr& expr) { return math_.toIndex(loc(expr), evalScalar(expr), scalarOf(expr.type)); }
 
 //===-- block-level operands --------------------------------------------------------------------------------------===//
 
 /// Evaluates into a variable of its own, wherever the expression belongs, and makes later evaluation read that.
-const lang::Variable *Emitter::park(const Expr &expr) {
+const lang::Variable* Emitter::park(const Expr& expr) {
   bool perThread = expr.uniformity == lang::Uniformity::PerThread || facts_.grade(expr) == Grade::Thread;
-  const Variable *variable = facts_.newVariable("operand", facts_.wide(expr.type),
+  const Variable* variable = facts_.newVariable("operand", facts_.wide(expr.type),
                                                 perThread ? lang::Uniformity::PerThread : lang::Uniformity::Uniform);
   declare(variable);
   evaluate(expr, variable);
@@ -193,14 +219,16 @@ const lang::Variable *Emitter::park(const Expr &expr) {
 }
 
 /// Operands used as places are not loaded; their indices are operands.
-static void valueOperands(const Expr &expr, llvm::SmallVectorImpl<const Expr *> &operands) {
+static void valueOperands(const Expr& expr, llvm::SmallVectorImpl<const Expr*>& operands) {
   bool isPlaceUser = expr.kind == ExprKind::Assign || expr.kind == ExprKind::Ref || expr.kind == ExprKind::Element ||
                      expr.kind == ExprKind::Slice || expr.kind == ExprKind::Field || expr.kind == ExprKind::Deref ||
-                     (expr.kind == ExprKind::Builtin && expr.builtin >= lang::Builtin::AtomicAdd && expr.builtin <= lang::Builtin::AtomicStore);
-  for (const Expr *child : children(expr)) {
+                     (expr.kind == ExprKind::Builtin && expr.builtin >= lang::Builtin::AtomicAdd &&
+                      expr.builtin <= lang::Builtin::AtomicStore);
+  for (const Expr* child : children(expr)) {
     bool isPlace = isPlaceUser && child == expr.args[0];
-    bool hasPlace = child->kind == ExprKind::Element || child->kind == ExprKind::Slice || child->kind == ExprKind::Field ||
-                    child->kind == ExprKind::Deref || child->kind == ExprKind::Ref || child->kind == ExprKind::Var;
+    bool hasPlace = child->kind == ExprKind::Element || child->kind == ExprKind::Slice ||
+                    child->kind == ExprKind::Field || child->kind == ExprKind::Deref || child->kind == ExprKind::Ref ||
+                    child->kind == ExprKind::Var;
     if (isPlace && hasPlace)
       valueOperands(*child, operands);
     else if (child->kind != ExprKind::Int && child->kind != ExprKind::Float && child->kind != ExprKind::String &&
@@ -209,25 +237,25 @@ static void valueOperands(const Expr &expr, llvm::SmallVectorImpl<const Expr *> 
   }
 }
 
-Flat Emitter::evalBlockLevel(const Expr &expr) {
+Flat Emitter::evalBlockLevel(const Expr& expr) {
   bool isTile = isTileType(expr.type) || (expr.kind == ExprKind::Assign && stripRef(expr.args[0]->type)->isTensor()) ||
-                llvm::any_of(expr.args, [](const Expr *arg) { return arg && isTileType(arg->type); });
+                llvm::any_of(expr.args, [](const Expr* arg) { return arg && isTileType(arg->type); });
   bool isBarrier = expr.kind == ExprKind::Builtin && expr.builtin == lang::Builtin::SyncBlock;
   if (isTile || isBarrier) {
     closeRegion();
     return evalNode(expr);
   }
-  llvm::SmallVector<const Expr *> operands;
+  llvm::SmallVector<const Expr*> operands;
   valueOperands(expr, operands);
   bool inThreads = expr.uniformity == lang::Uniformity::PerThread || facts_.ownGrade(expr) == Grade::Thread;
-  for (const Expr *operand : operands) {
+  for (const Expr* operand : operands) {
     if (isMemoryTensor(operand->type) || operand->type->kind == TypeKind::Ref)
       continue;
     inThreads |= park(*operand)->uniformity == lang::Uniformity::PerThread;
   }
   Flat result;
   if (inThreads) {
-    const Variable *value = nullptr;
+    const Variable* value = nullptr;
     VariableSet assigned = assignedIn(&expr);
     if (expr.type && types_.leafCount(expr.type)) {
       value = facts_.newVariable("value", expr.type, lang::Uniformity::PerThread);
@@ -246,9 +274,9 @@ Flat Emitter::evalBlockLevel(const Expr &expr) {
     if (expr.kind == ExprKind::Assign)
       result = {};
   }
-  for (const Expr *operand : operands)
+  for (const Expr* operand : operands)
     parked_.erase(operand);
   return result;
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

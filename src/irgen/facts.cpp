@@ -9,30 +9,29 @@ using lang::TypeKind;
 using lang::Uniformity;
 using lang::Variable;
 
-llvm::SmallVector<const Expr *, 4> children(const Expr &expr) {
-  llvm::SmallVector<const Expr *, 4> result;
-  for (const Expr *arg : expr.args)
+llvm::SmallVector<const Expr*, 4> children(const Expr& expr) {
+  llvm::SmallVector<const Expr*, 4> result;
+  for (const Expr* arg : expr.args)
     if (arg)
       result.push_back(arg);
-  for (const lang::SliceDim &slice : expr.slices)
-    for (const Expr *part : {slice.begin, slice.end})
+  for (const lang::SliceDim& slice : expr.slices)
+    for (const Expr* part : {slice.begin, slice.end})
       if (part)
         result.push_back(part);
   return result;
 }
 
-const Variable *assignedRoot(const Expr &place) {
+const Variable* assignedRoot(const Expr& place) {
   switch (place.kind) {
   case ExprKind::Var: return place.variable;
   case ExprKind::Field: return assignedRoot(*place.args[0]);
   case ExprKind::Deref: return assignedRoot(*place.args[0]);
-  case ExprKind::Element:
-    return stripRef(place.args[0]->type)->isTensor() ? nullptr : assignedRoot(*place.args[0]);
+  case ExprKind::Element: return stripRef(place.args[0]->type)->isTensor() ? nullptr : assignedRoot(*place.args[0]);
   default: return nullptr;
   }
 }
 
-BodyFacts::BodyFacts(const lang::Function &kernel, bool hasThreads) : kernel_(kernel), hasThreads_(hasThreads) {
+BodyFacts::BodyFacts(const lang::Function& kernel, bool hasThreads) : kernel_(kernel), hasThreads_(hasThreads) {
   boolean_.kind = TypeKind::Scalar;
   boolean_.scalar = lang::Scalar::Bool;
   index_.kind = TypeKind::Scalar;
@@ -41,8 +40,8 @@ BodyFacts::BodyFacts(const lang::Function &kernel, bool hasThreads) : kernel_(ke
   f32_.scalar = lang::Scalar::F32;
 }
 
-const Variable *BodyFacts::newVariable(std::string name, lang::Type type, Uniformity uniformity) {
-  Variable &variable = owned_.emplace_back();
+const Variable* BodyFacts::newVariable(std::string name, lang::Type type, Uniformity uniformity) {
+  Variable& variable = owned_.emplace_back();
   variable.name = std::move(name);
   variable.type = type;
   variable.isVar = true;
@@ -53,7 +52,7 @@ const Variable *BodyFacts::newVariable(std::string name, lang::Type type, Unifor
 lang::Type BodyFacts::wide(lang::Type type) {
   if (!isTileType(type) || !isNarrowFloat(scalarOf(type)))
     return type;
-  lang::TypeNode &node = types_.emplace_back(*type);
+  lang::TypeNode& node = types_.emplace_back(*type);
   node.elem = &f32_;
   return &node;
 }
@@ -65,21 +64,22 @@ static bool isLocalTensor(lang::Type type) {
   return type->isTensor() && !type->isValue && type->space == lang::Space::Local;
 }
 
-Grade BodyFacts::ownGrade(const Expr &expr) const {
+Grade BodyFacts::ownGrade(const Expr& expr) const {
   if (!hasThreads_)
     return Grade::Uniform;
   switch (expr.kind) {
   case ExprKind::Let: {
     lang::Type type = expr.variable->type;
     if (isMemoryTensor(type) && type->kind == TypeKind::Tensor && !expr.args.empty() && expr.args[0]->type->isValue)
-      return isLocalTensor(type) ? Grade::Thread : Grade::Block; // a filled shared tensor ends with a barrier
+      return isLocalTensor(type) ? Grade::Thread : Grade::Block;  // a filled shared tensor ends with a barrier
     return expr.variable->uniformity == Uniformity::PerThread && !isMemoryTensor(type) ? Grade::Thread : Grade::Uniform;
   }
   case ExprKind::Var:
-    return expr.variable->uniformity == Uniformity::PerThread && !isMemoryTensor(expr.variable->type) ? Grade::Thread : Grade::Uniform;
+    return expr.variable->uniformity == Uniformity::PerThread && !isMemoryTensor(expr.variable->type) ? Grade::Thread
+                                                                                                      : Grade::Uniform;
   case ExprKind::Element: return isLocalTensor(expr.args[0]->type) ? Grade::Thread : Grade::Uniform;
   case ExprKind::Assign:
-    if (const Variable *root = assignedRoot(*expr.args[0]); root && root->type->kind != TypeKind::Ref)
+    if (const Variable* root = assignedRoot(*expr.args[0]); root && root->type->kind != TypeKind::Ref)
       return root->uniformity == Uniformity::PerThread ? Grade::Thread : Grade::Uniform;
     if (expr.args[0]->kind == ExprKind::Element && isLocalTensor(expr.args[0]->args[0]->type))
       return Grade::Thread;
@@ -105,29 +105,31 @@ Grade BodyFacts::ownGrade(const Expr &expr) const {
       return Grade::Thread;
     if (expr.builtin >= Builtin::SyncWarp && expr.builtin <= Builtin::WarpAll && expr.builtin != Builtin::WarpSize)
       return Grade::Thread;
-    return isTileType(expr.type) || (!expr.args.empty() && isTileType(expr.args[0]->type)) ? Grade::Block : Grade::Uniform;
+    return isTileType(expr.type) || (!expr.args.empty() && isTileType(expr.args[0]->type)) ? Grade::Block
+                                                                                           : Grade::Uniform;
   case ExprKind::Dot: return Grade::Block;
-  case ExprKind::Break: case ExprKind::Continue: return Grade::Uniform;
+  case ExprKind::Break:
+  case ExprKind::Continue: return Grade::Uniform;
   default: return Grade::Uniform;
   }
 }
 
-BodyFacts::ExprFacts BodyFacts::compute(const Expr &expr) const {
+BodyFacts::ExprFacts BodyFacts::compute(const Expr& expr) const {
   ExprFacts result;
   result.grade = ownGrade(expr);
-  llvm::SmallVector<const Variable *, 2> escapes;
-  for (const Expr *child : children(expr)) {
-    const ExprFacts &inner = facts(*child);
+  llvm::SmallVector<const Variable*, 2> escapes;
+  for (const Expr* child : children(expr)) {
+    const ExprFacts& inner = facts(*child);
     result.grade = std::max(result.grade, inner.grade);
     escapes.append(inner.escapes.begin(), inner.escapes.end());
   }
-  if (const Variable *flag = jumpFlag(expr)) {
+  if (const Variable* flag = jumpFlag(expr)) {
     escapes.push_back(flag);
     if (isDivergent(flag))
       result.grade = std::max(result.grade, Grade::Thread);
   }
   auto own = flags_.find(&expr);
-  for (const Variable *flag : escapes) {
+  for (const Variable* flag : escapes) {
     bool ends = own != flags_.end() &&
                 (flag == own->second.broke || flag == own->second.continued || flag == own->second.returned);
     if (!ends && !llvm::is_contained(result.escapes, flag))
@@ -138,50 +140,54 @@ BodyFacts::ExprFacts BodyFacts::compute(const Expr &expr) const {
   return result;
 }
 
-const BodyFacts::ExprFacts &BodyFacts::facts(const Expr &expr) const {
+const BodyFacts::ExprFacts& BodyFacts::facts(const Expr& expr) const {
   if (auto found = cache_.find(&expr); found != cache_.end())
     return *found->second;
   auto computed = std::make_unique<ExprFacts>(compute(expr));
   return *(cache_[&expr] = std::move(computed));
 }
 
-bool BodyFacts::hasBlock(llvm::ArrayRef<const Expr *> statements) const {
-  return llvm::any_of(statements, [&](const Expr *statement) { return grade(*statement) == Grade::Block; });
+bool BodyFacts::hasBlock(llvm::ArrayRef<const Expr*> statements) const {
+  return llvm::any_of(statements, [&](const Expr* statement) { return grade(*statement) == Grade::Block; });
 }
 
-bool BodyFacts::alwaysJumps(const Expr &expr) {
+bool BodyFacts::alwaysJumps(const Expr& expr) {
   switch (expr.kind) {
-  case ExprKind::Break: case ExprKind::Continue: case ExprKind::Return: return true;
-  case ExprKind::Block: return llvm::any_of(expr.args, [](const Expr *arg) { return alwaysJumps(*arg); });
-  case ExprKind::If: return expr.args.size() > 2 && expr.args[2] && alwaysJumps(*expr.args[1]) && alwaysJumps(*expr.args[2]);
+  case ExprKind::Break:
+  case ExprKind::Continue:
+  case ExprKind::Return: return true;
+  case ExprKind::Block: return llvm::any_of(expr.args, [](const Expr* arg) { return alwaysJumps(*arg); });
+  case ExprKind::If:
+    return expr.args.size() > 2 && expr.args[2] && alwaysJumps(*expr.args[1]) && alwaysJumps(*expr.args[2]);
   default: return false;
   }
 }
 
 //===-- assignments and uses --------------------------------------------------------------------------------------===//
 
-void BodyFacts::collectAssigned(const Expr &expr, VariableSet &set) const {
+void BodyFacts::collectAssigned(const Expr& expr, VariableSet& set) const {
   if (expr.kind == ExprKind::Assign)
-    if (const Variable *root = assignedRoot(*expr.args[0]))
+    if (const Variable* root = assignedRoot(*expr.args[0]))
       set.insert(root);
   if (expr.kind == ExprKind::Ref && expr.type->isMutable)
-    if (const Variable *root = assignedRoot(*expr.args[0]))
+    if (const Variable* root = assignedRoot(*expr.args[0]))
       set.insert(root);
-  if (const Variable *flag = jumpFlag(expr)) {
+  if (const Variable* flag = jumpFlag(expr)) {
     set.insert(flag);
-    if (const Variable *value = flags(target(expr)).value)
+    if (const Variable* value = flags(target(expr)).value)
       set.insert(value);
   }
-  for (const Expr *child : children(expr))
+  for (const Expr* child : children(expr))
     collectAssigned(*child, set);
 }
 
-void BodyFacts::collectUses(const Expr &expr, Uses &uses) const {
+void BodyFacts::collectUses(const Expr& expr, Uses& uses) const {
   if (expr.kind == ExprKind::Var || expr.kind == ExprKind::Let)
     uses.variables.insert(expr.variable);
   if (expr.kind == ExprKind::Element && isMemoryTensor(expr.args[0]->type)) {
-    const Expr *base = expr.args[0];
-    while (base->kind == ExprKind::Deref || base->kind == ExprKind::Ref || base->kind == ExprKind::Slice || base->kind == ExprKind::Field)
+    const Expr* base = expr.args[0];
+    while (base->kind == ExprKind::Deref || base->kind == ExprKind::Ref || base->kind == ExprKind::Slice ||
+           base->kind == ExprKind::Field)
       base = base->args[0];
     if (base->kind == ExprKind::Var)
       uses.loadedFrom.insert(base->variable);
@@ -190,10 +196,10 @@ void BodyFacts::collectUses(const Expr &expr, Uses &uses) const {
   }
   if (expr.kind == ExprKind::Builtin && (expr.builtin == Builtin::Print || expr.builtin == Builtin::Assert))
     uses.output = true;
-  if (const Variable *flag = jumpFlag(expr))
+  if (const Variable* flag = jumpFlag(expr))
     uses.variables.insert(flag);
-  for (const Expr *child : children(expr))
+  for (const Expr* child : children(expr))
     collectUses(*child, uses);
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

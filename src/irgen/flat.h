@@ -27,7 +27,7 @@ struct Flat {
 struct Place {
   lang::Type type = nullptr;
   // A range of leaves of a variable …
-  const lang::Variable *variable = nullptr;
+  const lang::Variable* variable = nullptr;
   uint32_t firstLeaf = 0, leafCount = 0;
   /// … of an array element chosen at run time: leaf groups of `leafCount` from firstLeaf, `arrayCount` of them.
   mlir::Value arrayIndex;
@@ -48,6 +48,6 @@ struct Slot {
   bool inRegion = false;
 };
 
-using VariableSet = llvm::SetVector<const lang::Variable *>;
+using VariableSet = llvm::SetVector<const lang::Variable*>;
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -15,26 +15,26 @@ using lang::ExprKind;
 using lang::GridKind;
 using lang::ReduceKind;
 
-void loadDialects(mlir::MLIRContext &context) {
+void loadDialects(mlir::MLIRContext& context) {
   mlir::DialectRegistry registry;
   ir::registerVxDialects(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
 }
 
-static void collectDims(const lang::DimExpr &expr, std::set<lang::DimVarId> &dims) {
-  for (const auto &[monomial, coefficient] : expr.terms())
-    for (const lang::DimAtom &atom : monomial) {
+static void collectDims(const lang::DimExpr& expr, std::set<lang::DimVarId>& dims) {
+  for (const auto& [monomial, coefficient] : expr.terms())
+    for (const lang::DimAtom& atom : monomial) {
       if (atom.kind == lang::DimAtom::Kind::Variable)
         dims.insert(atom.id);
-      for (const lang::DimExpr &operand : atom.operands)
+      for (const lang::DimExpr& operand : atom.operands)
         collectDims(operand, dims);
     }
 }
 
-std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function &kernel) {
+std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function& kernel) {
   std::set<lang::DimVarId> dims;
-  for (const auto &variable : kernel.variables) {
+  for (const auto& variable : kernel.variables) {
     lang::Type type = variable->type;
     if (type && type->kind == lang::TypeKind::Array)
       type = type->elem;
@@ -59,16 +59,20 @@ ir::Combine combineOf(ReduceKind kind, lang::Scalar scalar) {
   case ReduceKind::Max: return maxCombine(scalar);
   case ReduceKind::And: return ir::Combine::And;
   case ReduceKind::Or: return ir::Combine::Or;
-  case ReduceKind::Add: case ReduceKind::None: case ReduceKind::Function: break;
+  case ReduceKind::Add:
+  case ReduceKind::None:
+  case ReduceKind::Function: break;
   }
   return addCombine(scalar);
 }
 
 class Generator {
 public:
-  Generator(const lang::Function &kernel, const source::SourceManager &sources, mlir::MLIRContext &context, const Options &options)
-      : kernel_(kernel), options_(options), types_(&context, options.dims), roots_(kernel), entry_(kernel, types_, roots_),
-        locations_(&context, sources), facts_(kernel, kernel.kernel->gridKind != GridKind::WholeTensor),
+  Generator(const lang::Function& kernel, const source::SourceManager& sources, mlir::MLIRContext& context,
+            const Options& options)
+      : kernel_(kernel), options_(options), types_(&context, options.dims), roots_(kernel),
+        entry_(kernel, types_, roots_), locations_(&context, sources),
+        facts_(kernel, kernel.kernel->gridKind != GridKind::WholeTensor),
         context_{kernel, types_, entry_, locations_, facts_, roots_},
         module_(mlir::ModuleOp::create(locations_(kernel.nameRange))) {}
 
@@ -95,14 +99,15 @@ public:
       return {};
     prune(*module_);
     keepEmptyKernels();
-    VORTEX_CHECK(mlir::succeeded(mlir::verify(*module_)), "the generated module of `%s` is not valid", kernel_.name.c_str());
+    VORTEX_CHECK(mlir::succeeded(mlir::verify(*module_)), "the generated module of `%s` is not valid",
+                 kernel_.name.c_str());
     return std::move(module_);
   }
 
 private:
   /// The statements of the body; a value at its end is returned.
   void prepareBody() {
-    const Expr *body = kernel_.body;
+    const Expr* body = kernel_.body;
     if (body->kind == ExprKind::Block)
       statements_.assign(body->args.begin(), body->args.end());
     else
@@ -110,31 +115,31 @@ private:
     bool returns = kernel_.resultType && kernel_.resultType->kind != lang::TypeKind::Unit;
     if (!returns || statements_.empty())
       return;
-    const Expr *last = statements_.back();
+    const Expr* last = statements_.back();
     bool isValue = last->type && last->type->kind != lang::TypeKind::Unit && last->type->kind != lang::TypeKind::Never;
     if (!isValue)
       return;
     finalReturn_ = *last;
     finalReturn_.kind = ExprKind::Return;
-    finalReturn_.args = {const_cast<Expr *>(last)};
+    finalReturn_.args = {const_cast<Expr*>(last)};
     finalReturn_.variable = nullptr;
     statements_.back() = &finalReturn_;
     body_ = *body;
     body_.kind = ExprKind::Block;
     body_.args.clear();
-    for (const Expr *statement : statements_)
-      body_.args.push_back(const_cast<Expr *>(statement));
+    for (const Expr* statement : statements_)
+      body_.args.push_back(const_cast<Expr*>(statement));
     facts_.addBody(body_, nullptr);
   }
 
   /// Which variable names which result, and whether results are written in full.
   void findStorage() {
-    for (const Expr *statement : statements_)
+    for (const Expr* statement : statements_)
       findStorage(*statement);
     if (!context_.hasThreads)
       findTileResults();
     for (size_t i = 0; i < entry_.results().size(); ++i) {
-      EntryArgument &argument = entry_.argument(entry_.firstResult() + i);
+      EntryArgument& argument = entry_.argument(entry_.firstResult() + i);
       bool filled = kernel_.kernel->gridKind != GridKind::Explicit;
       argument.zero &= !(filled && !storedByElement_.contains(i));
     }
@@ -143,41 +148,42 @@ private:
   /// Named results without element accesses, slices or references are values like any other tensor of a whole-tensor kernel.
   void findTileResults() {
     VariableSet inMemory;
-    for (const Expr *statement : statements_)
+    for (const Expr* statement : statements_)
       findMemoryUses(*statement, inMemory);
     for (auto [variable, argument] : context_.storage)
       if (!inMemory.contains(variable)) {
         context_.tileResults.insert(variable);
         storedByElement_.erase(argument - entry_.firstResult());
       }
-    context_.storage.remove_if([&](const auto &entry) { return context_.tileResults.contains(entry.first); });
+    context_.storage.remove_if([&](const auto& entry) { return context_.tileResults.contains(entry.first); });
   }
 
-  static void findMemoryUses(const Expr &expr, VariableSet &inMemory) {
+  static void findMemoryUses(const Expr& expr, VariableSet& inMemory) {
     bool usesPlace = expr.kind == ExprKind::Element || expr.kind == ExprKind::Slice || expr.kind == ExprKind::Ref;
     if (usesPlace && expr.args[0]->kind == ExprKind::Var)
       inMemory.insert(expr.args[0]->variable);
-    for (const Expr *child : children(expr))
+    for (const Expr* child : children(expr))
       findMemoryUses(*child, inMemory);
   }
 
-  void findStorage(const Expr &expr) {
+  void findStorage(const Expr& expr) {
     if (expr.kind == ExprKind::Return && !facts_.target(expr) && !expr.args.empty()) {
-      const Expr &value = *expr.args[0];
+      const Expr& value = *expr.args[0];
       bool tuple = value.kind == ExprKind::MakeTuple && entry_.results().size() > 1;
       for (size_t i = 0; i < (tuple ? value.args.size() : 1); ++i) {
-        const Expr &part = tuple ? *value.args[i] : value;
+        const Expr& part = tuple ? *value.args[i] : value;
         if (part.kind == ExprKind::Var && part.variable->isResultStorage) {
           context_.storage[part.variable] = entry_.firstResult() + i;
           storedByElement_.insert(i);
         }
       }
     }
-    for (const Expr *child : children(expr))
+    for (const Expr* child : children(expr))
       findStorage(*child);
   }
 
-  ir::KernelOp createKernel(llvm::StringRef name, llvm::ArrayRef<ir::SizeAttr> grid, llvm::ArrayRef<ir::SizeAttr> block) {
+  ir::KernelOp createKernel(llvm::StringRef name, llvm::ArrayRef<ir::SizeAttr> grid,
+                            llvm::ArrayRef<ir::SizeAttr> block) {
     mlir::OpBuilder builder(module_->getContext());
     builder.setInsertionPointToEnd(module_->getBody());
     auto type = mlir::FunctionType::get(builder.getContext(), entry_.argumentTypes(), {});
@@ -185,10 +191,11 @@ private:
       return sizes.empty() ? mlir::ArrayAttr()
                            : builder.getArrayAttr(llvm::SmallVector<mlir::Attribute>(sizes.begin(), sizes.end()));
     };
-    auto kernel = builder.create<ir::KernelOp>(locations_(kernel_.nameRange), name, type, mlir::ArrayAttr(), mlir::ArrayAttr(),
-                                               list(grid), list(block), !context_.hasThreads && grid.empty());
-    mlir::Block &body = kernel.getBody().emplaceBlock();
-    for (const EntryArgument &argument : entry_.arguments())
+    auto kernel =
+        builder.create<ir::KernelOp>(locations_(kernel_.nameRange), name, type, mlir::ArrayAttr(), mlir::ArrayAttr(),
+                                     list(grid), list(block), !context_.hasThreads && grid.empty());
+    mlir::Block& body = kernel.getBody().emplaceBlock();
+    for (const EntryArgument& argument : entry_.arguments())
       body.addArgument(argument.type, locations_(argument.range));
     return kernel;
   }
@@ -208,7 +215,7 @@ private:
     ir::KernelOp kernel = createKernel(kernel_.name + ".main", shape_->grid, shape_->block);
     if (!context_.domain.empty()) {
       llvm::SmallVector<mlir::Attribute> extents;
-      for (const lang::DimExpr &extent : context_.domain)
+      for (const lang::DimExpr& extent : context_.domain)
         extents.push_back(entry_.size(extent));
       kernel->setAttr("vx.domain", mlir::ArrayAttr::get(types_.context(), extents));
     }
@@ -218,15 +225,15 @@ private:
   /// Whole-tensor phases, and grids of threads for loops with independent iterations.
   void emitSequentialProgram() {
     std::vector<PhasePlan> phases = planPhases(statements_, roots_, facts_, context_.tileResults);
-    bool known = llvm::all_of(phases, [&](const PhasePlan &phase) {
-      return llvm::all_of(phase.loops, [&](const Expr *loop) { return bool(loopExtent(*loop)); });
+    bool known = llvm::all_of(phases, [&](const PhasePlan& phase) {
+      return llvm::all_of(phase.loops, [&](const Expr* loop) { return bool(loopExtent(*loop)); });
     });
     if (!known)
       phases = {{{}, statements_, {}}};
     for (auto [number, phase] : llvm::enumerate(phases)) {
       std::string name = kernel_.name + (phases.size() == 1 ? ".main" : ".phase" + std::to_string(number));
       if (phase.loops.empty()) {
-        std::vector<const Expr *> statements = phase.setup;
+        std::vector<const Expr*> statements = phase.setup;
         statements.insert(statements.end(), phase.statements.begin(), phase.statements.end());
         Emitter(context_, createKernel(name, {}, {})).emitKernel(statements);
       } else {
@@ -249,14 +256,15 @@ private:
   }
 
   /// end - begin, not negative; null where no launch can tell.
-  ir::SizeAttr loopExtent(const Expr &loop) const {
+  ir::SizeAttr loopExtent(const Expr& loop) const {
     ir::SizeAttr begin = entry_.size(*loop.args[0]->args[0]), end = entry_.size(*loop.args[0]->args[1]);
     if (!begin || !end)
       return {};
-    return ir::sizeBinary(artifact::SizeExpr::Op::Max, ir::sizeBinary(artifact::SizeExpr::Op::Sub, end, begin), entry_.constant(0));
+    return ir::sizeBinary(artifact::SizeExpr::Op::Max, ir::sizeBinary(artifact::SizeExpr::Op::Sub, end, begin),
+                          entry_.constant(0));
   }
 
-  void emitLoops(llvm::StringRef name, const PhasePlan &phase) {
+  void emitLoops(llvm::StringRef name, const PhasePlan& phase) {
     static constexpr int64_t kBlocks[3][3] = {{256, 1, 1}, {32, 8, 1}, {32, 4, 2}};
     size_t count = phase.loops.size();
     llvm::SmallVector<ir::SizeAttr> grid, block;
@@ -264,7 +272,8 @@ private:
       int64_t threads = kBlocks[count - 1][axis];
       context_.block[axis] = threads;
       block.push_back(entry_.constant(threads));
-      grid.push_back(axis < count ? ir::sizeBinary(artifact::SizeExpr::Op::CeilDiv, loopExtent(*phase.loops[count - 1 - axis]), block[axis])
+      grid.push_back(axis < count ? ir::sizeBinary(artifact::SizeExpr::Op::CeilDiv,
+                                                   loopExtent(*phase.loops[count - 1 - axis]), block[axis])
                                   : entry_.constant(1));
     }
     context_.hasThreads = true;
@@ -275,7 +284,8 @@ private:
   void emitReduction() {
     constexpr int64_t kReductionThreads = 256;
     ir::SizeAttr one = entry_.constant(1);
-    ir::KernelOp kernel = createKernel(kernel_.name + ".reduce", {one, one, one}, {entry_.constant(kReductionThreads), one, one});
+    ir::KernelOp kernel =
+        createKernel(kernel_.name + ".reduce", {one, one, one}, {entry_.constant(kReductionThreads), one, one});
     context_.block = {kReductionThreads, 1, 1};
     context_.domain.clear();
     lang::Scalar scalar = scalarOf(kernel_.resultType);
@@ -284,8 +294,8 @@ private:
                        entry_.firstResult());
   }
 
-  const lang::Function &kernel_;
-  const Options &options_;
+  const lang::Function& kernel_;
+  const Options& options_;
   TypeMap types_;
   lang::Roots roots_;
   Entry entry_;
@@ -294,12 +304,12 @@ private:
   KernelContext context_;
   mlir::OwningOpRef<mlir::ModuleOp> module_;
   std::optional<LaunchShape> shape_;
-  std::vector<const Expr *> statements_;
+  std::vector<const Expr*> statements_;
   Expr finalReturn_, body_;
   std::set<size_t> storedByElement_;
 };
 
-} // namespace
+}  // namespace
 
 /// Tensors of anything but scalars have no storage yet.
 static bool hasScalarElements(lang::Type type) {
@@ -309,10 +319,11 @@ static bool hasScalarElements(lang::Type type) {
   return llvm::all_of(type->elems, [](lang::Type elem) { return hasScalarElements(elem); });
 }
 
-static bool hasStorage(const lang::Function &kernel, const Locations &locations) {
-  for (const auto &variable : kernel.variables)
+static bool hasStorage(const lang::Function& kernel, const Locations& locations) {
+  for (const auto& variable : kernel.variables)
     if (variable->type && !hasScalarElements(variable->type)) {
-      mlir::emitError(locations(variable->range)) << "not supported yet: tensors of structs in kernels (`" << variable->name << "`)";
+      mlir::emitError(locations(variable->range))
+          << "not supported yet: tensors of structs in kernels (`" << variable->name << "`)";
       return false;
     }
   if (kernel.resultType && !hasScalarElements(kernel.resultType)) {
@@ -322,13 +333,13 @@ static bool hasStorage(const lang::Function &kernel, const Locations &locations)
   return true;
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> generateKernel(const lang::Function &kernel, const lang::Program &,
-                                                 const source::SourceManager &sources, mlir::MLIRContext &context,
-                                                 const Options &options) {
+mlir::OwningOpRef<mlir::ModuleOp> generateKernel(const lang::Function& kernel, const lang::Program&,
+                                                 const source::SourceManager& sources, mlir::MLIRContext& context,
+                                                 const Options& options) {
   VORTEX_CHECK(kernel.isKernel && kernel.kernel && kernel.body, "`%s` is not an analysed kernel", kernel.name.c_str());
   if (!hasStorage(kernel, Locations(&context, sources)))
     return {};
   return Generator(kernel, sources, context, options).run();
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

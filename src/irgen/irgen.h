@@ -23,16 +23,16 @@ struct Options {
 };
 
 /// The dimension variables whose values must be given in Options::dims because a shared or local tensor has them in its shape.
-std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function &kernel);
+std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function& kernel);
 
 /// Loads the dialects a generated module uses.
-void loadDialects(mlir::MLIRContext &context);
+void loadDialects(mlir::MLIRContext& context);
 
 /// A verified module: one vx.entry, and the kernel's phases in order. The entry's arguments are the kernel's parameters (structs flattened
 /// to their fields, "cache.pages"), then its results, then temporaries. Null after an MLIR error diagnostic when the program uses what is
 /// not supported yet.
-mlir::OwningOpRef<mlir::ModuleOp> generateKernel(const lang::Function &kernel, const lang::Program &program,
-                                                 const source::SourceManager &sources, mlir::MLIRContext &context,
-                                                 const Options &options = {});
+mlir::OwningOpRef<mlir::ModuleOp> generateKernel(const lang::Function& kernel, const lang::Program& program,
+                                                 const source::SourceManager& sources, mlir::MLIRContext& context,
+                                                 const Options& options = {});
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -8,7 +8,7 @@ using artifact::SizeExpr;
 using lang::GridKind;
 
 /// Rows of x are whole warps, so that neighbouring threads touch neighbouring elements; a short constant last extent takes a shorter row.
-static std::array<int64_t, 3> defaultBlock(const TypeMap &types, const std::vector<lang::DimExpr> &domain) {
+static std::array<int64_t, 3> defaultBlock(const TypeMap& types, const std::vector<lang::DimExpr>& domain) {
   std::array<int64_t, 3> block = {256, 1, 1};
   if (domain.size() == 2)
     block = {32, 8, 1};
@@ -29,7 +29,7 @@ namespace {
 
 class Shaper {
 public:
-  Shaper(const Entry &entry, const Options &options, const Locations &locations)
+  Shaper(const Entry& entry, const Options& options, const Locations& locations)
       : entry_(entry), spec_(*entry.kernel().kernel), options_(options), locations_(locations) {}
 
   std::optional<LaunchShape> run() {
@@ -49,14 +49,15 @@ public:
     if (spec_.gridKind == GridKind::Explicit && !options_.grid && spec_.grid.empty()) {
       failed_ = true;
       mlir::emitError(locations_(entry_.kernel().nameRange))
-          << "`" << entry_.kernel().name << "` is launched without a grid: it needs `.launch(grid = …)` or `@launch(grid = …)`";
+          << "`" << entry_.kernel().name
+          << "` is launched without a grid: it needs `.launch(grid = …)` or `@launch(grid = …)`";
     }
     return failed_ ? std::nullopt : std::optional(shape);
   }
 
 private:
-  ir::SizeAttr given(const std::optional<std::array<int64_t, 3>> &launch, const std::vector<lang::Expr *> &written, unsigned axis,
-                     int64_t fallback) {
+  ir::SizeAttr given(const std::optional<std::array<int64_t, 3>>& launch, const std::vector<lang::Expr*>& written,
+                     unsigned axis, int64_t fallback) {
     if (launch)
       return entry_.constant((*launch)[axis]);
     if (written.empty())
@@ -66,7 +67,8 @@ private:
     if (ir::SizeAttr size = entry_.size(*written[axis]))
       return size;
     failed_ = true;
-    mlir::emitError(locations_(written[axis]->range)) << "launch sizes may use constants, dimensions and scalar parameters only";
+    mlir::emitError(locations_(written[axis]->range))
+        << "launch sizes may use constants, dimensions and scalar parameters only";
     return entry_.constant(1);
   }
 
@@ -78,17 +80,17 @@ private:
     return ir::sizeBinary(SizeExpr::Op::CeilDiv, extent, block);
   }
 
-  const Entry &entry_;
-  const lang::KernelSpec &spec_;
-  const Options &options_;
-  const Locations &locations_;
+  const Entry& entry_;
+  const lang::KernelSpec& spec_;
+  const Options& options_;
+  const Locations& locations_;
   bool failed_ = false;
 };
 
-} // namespace
+}  // namespace
 
-std::optional<LaunchShape> launchShape(const Entry &entry, const Options &options, const Locations &locations) {
+std::optional<LaunchShape> launchShape(const Entry& entry, const Options& options, const Locations& locations) {
   return Shaper(entry, options, locations).run();
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -6,7 +6,8 @@ namespace {
 
 TEST(Launch, ConstraintsNameBothArgumentsAndNumbers) {
   auto a = randomFloats(6), b = randomFloats(8);
-  TestKernel kernel("kernel mm(a: Tensor<f32, [M, K]>, b: Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n  return a @ b\n}\n");
+  TestKernel kernel(
+      "kernel mm(a: Tensor<f32, [M, K]>, b: Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n  return a @ b\n}\n");
   kernel.expectFindings = true;
   kernel.tensor(a, {2, 3}).tensor(b, {4, 2}).run();
   ASSERT_EQ(kernel.found.size(), 1u);
@@ -15,7 +16,8 @@ TEST(Launch, ConstraintsNameBothArgumentsAndNumbers) {
 
 TEST(Launch, ExpressionsInShapesAreChecked) {
   auto q = randomFloats(4), w = randomFloats(10);
-  TestKernel kernel("kernel k(q: Tensor<f32, [D]>, w: Tensor<f32, [3 * D]>) -> Tensor<f32, [D]> {\n  return q * w[0..D]\n}\n");
+  TestKernel kernel(
+      "kernel k(q: Tensor<f32, [D]>, w: Tensor<f32, [3 * D]>) -> Tensor<f32, [D]> {\n  return q * w[0..D]\n}\n");
   kernel.expectFindings = true;
   kernel.tensor(q, {4}).tensor(w, {10}).run();
   ASSERT_EQ(kernel.found.size(), 1u);
@@ -23,7 +25,7 @@ TEST(Launch, ExpressionsInShapesAreChecked) {
 }
 
 TEST(Launch, SharedShapesAreSpecialised) {
-  const char *text = R"(
+  const char* text = R"(
 kernel k(x: Tensor<f32, [N]>, w: Tensor<f32, [T]>) -> Tensor<f32, [N]> {
   let tile: Tensor<f32, [T]> @shared
   if thread.local_id < T { tile[thread.local_id] = w[thread.local_id] }
@@ -37,7 +39,7 @@ kernel k(x: Tensor<f32, [N]>, w: Tensor<f32, [T]>) -> Tensor<f32, [N]> {
   TestKernel kernel(text, options);
   kernel.tensor(x, {10}).tensor(w, {5}).run();
   std::vector<float> expected = x;
-  for (float &value : expected)
+  for (float& value : expected)
     value *= w[0];
   expectNear(kernel.result<float>(), expected);
   EXPECT_EQ(kernel.count("<5xf32, shared>"), kernel.count(", shared>")) << kernel.text();
@@ -56,7 +58,8 @@ fn main() {
   var y: Tensor<i32, [96]> = zeros([96])
   k.launch(grid = [3], block = 32)(&mut y)
 }
-)", options);
+)",
+                    options);
   kernel.tensor(y, {96}).run();
   for (int i = 0; i < 96; ++i)
     ASSERT_EQ(y[i], i / 32 * 100 + i % 32);
@@ -144,5 +147,5 @@ kernel largest(x: Tensor<i32, [N]>) -> i32 reduce(max) {
   EXPECT_EQ(kernel.result<int32_t>(), std::vector<int32_t>{500});
 }
 
-} // namespace
-} // namespace vortex::irgen
+}  // namespace
+}  // namespace vortex::irgen

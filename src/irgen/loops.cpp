@@ -13,22 +13,23 @@ namespace arith = mlir::arith;
 /// Lists up to this length that follow no progression are unrolled; longer ones are found by a binary search of selects.
 static constexpr size_t kMaxUnrolledList = 32;
 
-void Emitter::emitForExpr(const Expr &expr) {
+void Emitter::emitForExpr(const Expr& expr) {
   Scope scope(*this);
   switch (expr.args[0]->kind) {
   case ExprKind::IntList: return emitForList(expr);
   default:
-    if (expr.args[0]->type->kind == lang::TypeKind::Array || stripRef(expr.args[0]->type)->kind == lang::TypeKind::Array)
+    if (expr.args[0]->type->kind == lang::TypeKind::Array ||
+        stripRef(expr.args[0]->type)->kind == lang::TypeKind::Array)
       return emitForArray(expr);
     return emitForRange(expr);
   }
 }
 
 /// One iteration: `value` in index or the variable's own type.
-void Emitter::emitIteration(const Expr &expr, Value value, Value position, Scalar kind) {
+void Emitter::emitIteration(const Expr& expr, Value value, Value position, Scalar kind) {
   Scope scope(*this);
   Location at = loc(expr);
-  const JumpFlags &flags = facts_.flags(&expr);
+  const JumpFlags& flags = facts_.flags(&expr);
   declare(expr.variable);
   if (value.getType().isIndex())
     value = math_.fromIndex(at, value, kind);
@@ -44,12 +45,13 @@ void Emitter::emitIteration(const Expr &expr, Value value, Value position, Scala
   evaluate(*expr.args[1], nullptr);
 }
 
-void Emitter::emitTrips(const Expr &expr, const Trip &trip) {
+void Emitter::emitTrips(const Expr& expr, const Trip& trip) {
   Location at = loc(expr);
-  const JumpFlags &flags = facts_.flags(&expr);
+  const JumpFlags& flags = facts_.flags(&expr);
   Scalar kind = scalarOf(expr.variable->type);
-  llvm::SmallVector<const Variable *> exits = loopExits(expr);
-  bool divergent = atBlockLevel() && llvm::any_of(exits, [&](const Variable *flag) { return facts_.isDivergent(flag); });
+  llvm::SmallVector<const Variable*> exits = loopExits(expr);
+  bool divergent =
+      atBlockLevel() && llvm::any_of(exits, [&](const Variable* flag) { return facts_.isDivergent(flag); });
   if (flags.broke) {
     declare(flags.broke);
     setFlag(at, flags.broke, false);
@@ -63,15 +65,14 @@ void Emitter::emitTrips(const Expr &expr, const Trip &trip) {
     bool plain = trip.lower && !expr.indexVariable;
     Value zero = plain ? trip.lower : math_.index(at, 0);
     Value one = plain ? trip.step : math_.index(at, 1);
-    emitFor(at, zero, plain ? trip.upper : trip.count, one, assigned, [&](Value counter) {
-      emitIteration(expr, plain ? counter : trip.value(counter), counter, kind);
-    });
+    emitFor(at, zero, plain ? trip.upper : trip.count, one, assigned,
+            [&](Value counter) { emitIteration(expr, plain ? counter : trip.value(counter), counter, kind); });
     predicates_.truncate(before);
     return;
   }
-  const Variable *position = facts_.newVariable("position", facts_.index(), lang::Uniformity::PerThread);
+  const Variable* position = facts_.newVariable("position", facts_.index(), lang::Uniformity::PerThread);
   if (atBlockLevel())
-    const_cast<Variable *>(position)->uniformity = lang::Uniformity::Uniform;
+    const_cast<Variable*>(position)->uniformity = lang::Uniformity::Uniform;
   declare(position);
   assign(at, position, math_.index(at, 0));
   assigned.insert(position);
@@ -90,10 +91,10 @@ void Emitter::emitTrips(const Expr &expr, const Trip &trip) {
 
 //===-- ranges ----------------------------------------------------------------------------------------------------===//
 
-void Emitter::emitForRange(const Expr &expr) { emitTrips(expr, rangeTrip(*expr.args[0])); }
+void Emitter::emitForRange(const Expr& expr) { emitTrips(expr, rangeTrip(*expr.args[0])); }
 
 /// Bounds are extended to 64 bits by their signedness, so signed comparison serves every type narrower than 64 bits, and usize below 2^63.
-Emitter::Trip Emitter::rangeTrip(const Expr &range) {
+Emitter::Trip Emitter::rangeTrip(const Expr& range) {
   Location at = loc(range);
   Scalar kind = scalarOf(range.type);
   Value begin, end, step;
@@ -102,15 +103,15 @@ Emitter::Trip Emitter::rangeTrip(const Expr &range) {
     begin = evalScalar(*range.args[0]);
     end = evalScalar(*range.args[1]);
     if (range.args.size() > 2 && range.args[2]) {
-      const Expr *written = range.args[2];
+      const Expr* written = range.args[2];
       bool negated = written->kind == ExprKind::Unary && written->unaryOp == lang::UnaryOp::Neg;
-      const Expr *literal = negated ? written->args[0] : written;
+      const Expr* literal = negated ? written->args[0] : written;
       constantStep = std::nullopt;
       if (literal->kind == ExprKind::Int)
         constantStep = negated ? -literal->intValue : literal->intValue;
       step = evalScalar(*written);
     }
-  } else { // a range held in a variable
+  } else {  // a range held in a variable
     Flat parts = eval(range);
     begin = parts.leaves[0], end = parts.leaves[1], step = parts.leaves[2];
     constantStep = std::nullopt;
@@ -120,7 +121,7 @@ Emitter::Trip Emitter::rangeTrip(const Expr &range) {
   step = step ? math_.toIndex(at, step, kind) : math_.index(at, 1);
   auto less = [&](Value lhs, Value rhs) { return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::slt, lhs, rhs); };
   auto difference = [&](Value lhs, Value rhs) -> Value { return b_.create<arith::SubIOp>(at, lhs, rhs); };
-  auto trips = [&](Value from, Value to, Value by) -> Value { // ceil((to - from) / by), not negative
+  auto trips = [&](Value from, Value to, Value by) -> Value {  // ceil((to - from) / by), not negative
     Value length = b_.create<arith::SelectOp>(at, less(from, to), difference(to, from), math_.index(at, 0));
     return b_.create<ir::IntOp>(at, length.getType(), ir::IntKind::CeilDivU, length, by);
   };
@@ -134,7 +135,7 @@ Emitter::Trip Emitter::rangeTrip(const Expr &range) {
     Value downwards = trips(end, begin, back);
     if (down) {
       trip.count = downwards;
-    } else { // decided at run time; a step of zero makes no iteration
+    } else {  // decided at run time; a step of zero makes no iteration
       Value isUp = less(math_.index(at, 0), step);
       trip.count = b_.create<arith::SelectOp>(at, isUp, trips(begin, end, step), downwards);
       if (lang::isUnsigned(kind))
@@ -150,7 +151,7 @@ Emitter::Trip Emitter::rangeTrip(const Expr &range) {
 //===-- lists -----------------------------------------------------------------------------------------------------===//
 
 /// Arithmetic progressions step, geometric ones with a power of two as factor shift.
-std::optional<Emitter::Trip> Emitter::listTrip(const Expr &list, Scalar kind) {
+std::optional<Emitter::Trip> Emitter::listTrip(const Expr& list, Scalar kind) {
   llvm::ArrayRef<__int128> values = list.intList;
   Location at = loc(list);
   Trip trip;
@@ -180,8 +181,8 @@ std::optional<Emitter::Trip> Emitter::listTrip(const Expr &list, Scalar kind) {
   return trip;
 }
 
-void Emitter::emitForList(const Expr &expr) {
-  const Expr &list = *expr.args[0];
+void Emitter::emitForList(const Expr& expr) {
+  const Expr& list = *expr.args[0];
   Location at = loc(expr);
   if (list.intList.empty())
     return;
@@ -190,7 +191,7 @@ void Emitter::emitForList(const Expr &expr) {
     if (std::optional<Trip> trip = listTrip(list, kind))
       return emitTrips(expr, *trip);
   mlir::Type type = types_.scalar(kind);
-  llvm::SmallVector<const Variable *> exits = loopExits(expr);
+  llvm::SmallVector<const Variable*> exits = loopExits(expr);
   if (list.intList.size() > kMaxUnrolledList || !exits.empty()) {
     Trip trip;
     trip.count = math_.index(at, list.intList.size());
@@ -208,9 +209,9 @@ void Emitter::emitForList(const Expr &expr) {
     emitIteration(expr, math_.integer(at, type, value), math_.index(at, position), kind);
 }
 
-void Emitter::emitForArray(const Expr &expr) {
+void Emitter::emitForArray(const Expr& expr) {
   Location at = loc(expr);
-  const Expr &array = *expr.args[0];
+  const Expr& array = *expr.args[0];
   lang::Type type = stripRef(array.type);
   Flat values = array.type->kind == lang::TypeKind::Ref ? load(at, *eval(array).ref) : eval(array);
   uint32_t width = types_.leafCount(type->elem);
@@ -219,4 +220,4 @@ void Emitter::emitForArray(const Expr &expr) {
     emitIteration(expr, values.leaves[i], math_.index(at, i), scalarOf(type->elem));
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

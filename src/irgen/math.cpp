@@ -64,7 +64,7 @@ Value Arithmetic::productHigh(Location loc, Scalar kind, Value x, Value y) const
 }
 
 Value Arithmetic::bitFunction(Location loc, Builtin builtin, Scalar kind, mlir::ValueRange args) const {
-  if (kind == Scalar::Usize) { // math works on sized integers
+  if (kind == Scalar::Usize) {  // math works on sized integers
     llvm::SmallVector<Value> words;
     for (Value arg : args)
       words.push_back(fromIndex(loc, arg, Scalar::U64));
@@ -93,7 +93,7 @@ Value Arithmetic::composedFunction(Location loc, Builtin builtin, Scalar kind, m
     if (isUnsigned(kind))
       return b_.create<arith::SelectOp>(loc, isPositive, one, zero);
     Value isNegative = binary(loc, BinaryOp::Lt, kind, x, zero);
-    Value other = b_.create<arith::SelectOp>(loc, isNegative, constantLike(loc, x, -1), x); // 0, -0 and NaN stay
+    Value other = b_.create<arith::SelectOp>(loc, isNegative, constantLike(loc, x, -1), x);  // 0, -0 and NaN stay
     return b_.create<arith::SelectOp>(loc, isPositive, one, other);
   }
   case Builtin::Min: return combine(loc, minCombine(kind), x, args[1]);
@@ -141,10 +141,13 @@ Value Arithmetic::call(Location loc, Builtin builtin, Scalar kind, mlir::ValueRa
       return result;
     return composedFunction(loc, builtin, kind, args);
   }
-  switch (builtin) { // integers are their own floor
-  case Builtin::Floor: case Builtin::Ceil: case Builtin::Round: case Builtin::Trunc: return args[0];
+  switch (builtin) {  // integers are their own floor
+  case Builtin::Floor:
+  case Builtin::Ceil:
+  case Builtin::Round:
+  case Builtin::Trunc: return args[0];
   default: return bitFunction(loc, builtin, kind, args);
   }
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

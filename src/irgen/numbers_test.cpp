@@ -22,7 +22,7 @@ kernel k(a: Tensor<i32, [N]>, b: Tensor<i32, [N]>, q: &mut Tensor<i32, [N]>, r: 
   kernel.tensor(a, {6}).tensor(b, {6}).tensor(q, {6}).tensor(r, {6}).tensor(s, {6}).tensor(p, {6}).run();
   EXPECT_EQ(q, (std::vector<int32_t>{3, -3, 0, std::numeric_limits<int32_t>::min(), 0, -2}));
   EXPECT_EQ(r, (std::vector<int32_t>{1, -1, 0, 0, 1, 1}));
-  EXPECT_EQ(s[4], 2); // counts are taken modulo the width
+  EXPECT_EQ(s[4], 2);  // counts are taken modulo the width
   EXPECT_EQ(p, (std::vector<int32_t>{343, -343, 125, 0, 1, 729}));
 }
 
@@ -68,8 +68,9 @@ TEST(Numbers, NarrowFloatTilesRoundOnlyAtTheEnd) {
 }
 
 TEST(Numbers, ProductsOfNarrowFloatsAccumulateInF32) {
-  TestKernel kernel("kernel k(a: Tensor<f16, [M, K]>, b: Tensor<f16, [K, N]>) -> Tensor<f16, [M, N]> {\n  return a @ b\n}\n");
-  EXPECT_EQ(kernel.count("-> tensor<?x?xf32>"), 2u) << kernel.text(); // zero and product
+  TestKernel kernel(
+      "kernel k(a: Tensor<f16, [M, K]>, b: Tensor<f16, [K, N]>) -> Tensor<f16, [M, N]> {\n  return a @ b\n}\n");
+  EXPECT_EQ(kernel.count("-> tensor<?x?xf32>"), 2u) << kernel.text();  // zero and product
   EXPECT_EQ(kernel.count("arith.extf"), 0u) << kernel.text();
   TestKernel wide(R"(
 kernel k(a: Tensor<bf16, [M, K]>, b: Tensor<bf16, [K, N]>) -> Tensor<f32, [M, N]> {
@@ -84,7 +85,7 @@ kernel k(a: Tensor<bf16, [M, K]>, b: Tensor<bf16, [K, N]>) -> Tensor<f32, [M, N]
 }
 
 TEST(Numbers, ContractionFollowsTheAttributes) {
-  const char *body = "kernel k(x: Tensor<f32, [N]>) -> Tensor<f32, [N]> {\n  return x * 2.0 + 1.0\n}\n";
+  const char* body = "kernel k(x: Tensor<f32, [N]>) -> Tensor<f32, [N]> {\n  return x * 2.0 + 1.0\n}\n";
   EXPECT_EQ(TestKernel(body).count("fastmath<contract>"), 2u);
   EXPECT_EQ(TestKernel(std::string("@strict\n") + body).count("fastmath"), 0u);
   EXPECT_EQ(TestKernel(std::string("@fastmath\n") + body).count("fastmath<fast>"), 2u);
@@ -102,9 +103,12 @@ kernel k(x: Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {
   kernel.tensor(x, {40}).tensor(y, {40}).run();
   for (int i = 0; i < 40; ++i) {
     float v = x[i], s = v > 0 ? 1 : v < 0 ? -1 : v;
-    ASSERT_NEAR(y[i], s * std::sqrt(std::abs(v)) + std::clamp(v, -0.5f, 0.5f) + v * v + std::min(v, 0.25f) + std::floor(v) + v * v + 1, 1e-4);
+    ASSERT_NEAR(y[i],
+                s * std::sqrt(std::abs(v)) + std::clamp(v, -0.5f, 0.5f) + v * v + std::min(v, 0.25f) + std::floor(v) +
+                    v * v + 1,
+                1e-4);
   }
 }
 
-} // namespace
-} // namespace vortex::irgen
+}  // namespace
+}  // namespace vortex::irgen

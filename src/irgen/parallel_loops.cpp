@@ -12,51 +12,54 @@ using lang::Variable;
 
 namespace {
 
-template <typename Visit> void walk(const Expr &expr, Visit visit) {
+template <typename Visit> void walk(const Expr& expr, Visit visit) {
   visit(expr);
-  for (const Expr *child : children(expr))
+  for (const Expr* child : children(expr))
     walk(*child, visit);
 }
 
 /// The variable a tensor expression names without slicing; null otherwise.
-const Variable *wholeTensor(const Expr &expr, const lang::Roots &roots) {
-  const Expr *at = &expr;
+const Variable* wholeTensor(const Expr& expr, const lang::Roots& roots) {
+  const Expr* at = &expr;
   while (at->kind == ExprKind::Deref || at->kind == ExprKind::Ref)
     at = at->args[0];
   if (at->kind != ExprKind::Var)
     return nullptr;
-  const Variable *root = roots.rootOf(*at);
+  const Variable* root = roots.rootOf(*at);
   return root == at->variable ? root : nullptr;
 }
 
 class LoopCheck {
 public:
-  LoopCheck(const Expr &loop, const lang::Roots &roots, const BodyFacts &facts) : loop_(loop), roots_(roots), facts_(facts) {}
+  LoopCheck(const Expr& loop, const lang::Roots& roots, const BodyFacts& facts)
+      : loop_(loop), roots_(roots), facts_(facts) {}
 
   bool isIndependent() {
-    if (loop_.kind != ExprKind::For || loop_.args[0]->kind != ExprKind::Range || loop_.indexVariable || !facts_.escapes(loop_).empty())
+    if (loop_.kind != ExprKind::For || loop_.args[0]->kind != ExprKind::Range || loop_.indexVariable ||
+        !facts_.escapes(loop_).empty())
       return false;
     if (facts_.flags(&loop_).broke || facts_.flags(&loop_).continued)
       return false;
-    const Expr &range = *loop_.args[0];
-    if (range.args.size() > 2 && range.args[2] && !(range.args[2]->kind == ExprKind::Int && range.args[2]->intValue == 1))
+    const Expr& range = *loop_.args[0];
+    if (range.args.size() > 2 && range.args[2] &&
+        !(range.args[2]->kind == ExprKind::Int && range.args[2]->intValue == 1))
       return false;
     bool fits = true;
-    walk(*loop_.args[1], [&](const Expr &expr) { fits &= visit(expr); });
+    walk(*loop_.args[1], [&](const Expr& expr) { fits &= visit(expr); });
     return fits && assignsOnlyInside() && storesStayApart();
   }
 
 private:
   struct Access {
-    const Expr *element;
+    const Expr* element;
     bool isStore;
   };
 
-  bool visit(const Expr &expr) {
+  bool visit(const Expr& expr) {
     if (expr.kind == ExprKind::Let)
       inside_.insert(expr.variable);
     if (expr.kind == ExprKind::For)
-      for (const Variable *variable : {expr.variable, expr.indexVariable})
+      for (const Variable* variable : {expr.variable, expr.indexVariable})
         if (variable)
           inside_.insert(variable);
     if (expr.kind == ExprKind::Element && stripRef(expr.args[0]->type)->isTensor()) {
@@ -64,7 +67,8 @@ private:
         return false;
       loads_.push_back(&expr);
     }
-    if (expr.kind == ExprKind::Assign && expr.args[0]->kind == ExprKind::Element && isMemoryTensor(expr.args[0]->args[0]->type))
+    if (expr.kind == ExprKind::Assign && expr.args[0]->kind == ExprKind::Element &&
+        isMemoryTensor(expr.args[0]->args[0]->type))
       stores_.push_back(expr.args[0]);
     if (expr.kind == ExprKind::Assign && stripRef(expr.args[0]->type)->isTensor())
       return false;
@@ -78,24 +82,24 @@ private:
   bool assignsOnlyInside() const {
     VariableSet assigned;
     facts_.collectAssigned(*loop_.args[1], assigned);
-    return llvm::all_of(assigned, [&](const Variable *variable) {
-      return inside_.contains(variable) || variable->name == "returned"; // flags of calls inlined in the loop
+    return llvm::all_of(assigned, [&](const Variable* variable) {
+      return inside_.contains(variable) || variable->name == "returned";  // flags of calls inlined in the loop
     });
   }
 
-  bool subscriptIsLoop(const Expr &element, size_t dim) const {
+  bool subscriptIsLoop(const Expr& element, size_t dim) const {
     if (dim + 1 >= element.args.size())
       return false;
-    const Expr *index = &*element.args[dim + 1];
+    const Expr* index = &*element.args[dim + 1];
     while (index->kind == ExprKind::Cast)
       index = index->args[0];
     return index->kind == ExprKind::Var && index->variable == loop_.variable;
   }
 
   bool storesStayApart() const {
-    std::map<const Variable *, std::set<size_t>> dims; // by stored tensor: dimensions that tell iterations apart
-    for (const Expr *store : stores_) {
-      const Variable *root = wholeTensor(*store->args[0], roots_);
+    std::map<const Variable*, std::set<size_t>> dims;  // by stored tensor: dimensions that tell iterations apart
+    for (const Expr* store : stores_) {
+      const Variable* root = wholeTensor(*store->args[0], roots_);
       if (!root)
         return false;
       std::set<size_t> here;
@@ -108,8 +112,8 @@ private:
       if (entry->second.empty())
         return false;
     }
-    for (const Expr *load : loads_) {
-      const Variable *root = roots_.rootOf(*load);
+    for (const Expr* load : loads_) {
+      const Variable* root = roots_.rootOf(*load);
       auto entry = dims.find(root);
       if (entry == dims.end()) {
         if (!root)
@@ -125,39 +129,40 @@ private:
     return !stores_.empty();
   }
 
-  const Expr &loop_;
-  const lang::Roots &roots_;
-  const BodyFacts &facts_;
-  std::set<const Variable *> inside_;
-  std::vector<const Expr *> loads_, stores_;
+  const Expr& loop_;
+  const lang::Roots& roots_;
+  const BodyFacts& facts_;
+  std::set<const Variable*> inside_;
+  std::vector<const Expr*> loads_, stores_;
 };
 
 class Planner {
 public:
-  Planner(llvm::ArrayRef<const Expr *> statements, const lang::Roots &roots, const BodyFacts &facts, const VariableSet &tileResults)
+  Planner(llvm::ArrayRef<const Expr*> statements, const lang::Roots& roots, const BodyFacts& facts,
+          const VariableSet& tileResults)
       : statements_(statements), roots_(roots), facts_(facts), tileResults_(tileResults) {}
 
   std::vector<PhasePlan> run() {
     for (size_t i = 0; i < statements_.size(); ++i)
       place(*statements_[i], i + 1 == statements_.size());
-    bool spread = llvm::any_of(phases_, [](const PhasePlan &phase) { return !phase.loops.empty(); });
+    bool spread = llvm::any_of(phases_, [](const PhasePlan& phase) { return !phase.loops.empty(); });
     if (!spread || !isClosed())
-      return {{{}, std::vector<const Expr *>(statements_.begin(), statements_.end()), {}}};
+      return {{{}, std::vector<const Expr*>(statements_.begin(), statements_.end()), {}}};
     return std::move(phases_);
   }
 
 private:
-  void place(const Expr &statement, bool isLast) {
+  void place(const Expr& statement, bool isLast) {
     if (isSetup(statement)) {
       setup_.push_back(&statement);
       return;
     }
     bool returnsStorage = isLast && statement.kind == ExprKind::Return && facts_.escapes(statement).size() == 1 &&
                           (statement.args.empty() || statement.args[0]->kind == ExprKind::Var);
-    if (returnsStorage && (statement.args.empty() || 
-                           (statement.args[0]->variable->isResultStorage && !tileResults_.contains(statement.args[0]->variable))))
+    if (returnsStorage && (statement.args.empty() || (statement.args[0]->variable->isResultStorage &&
+                                                      !tileResults_.contains(statement.args[0]->variable))))
       return;
-    std::vector<const Expr *> loops = nest(statement);
+    std::vector<const Expr*> loops = nest(statement);
     if (!loops.empty()) {
       phases_.push_back({setup_, {}, loops});
       return;
@@ -170,33 +175,40 @@ private:
   }
 
   /// Declarations that give the same value whenever they are evaluated.
-  bool isSetup(const Expr &statement) const {
+  bool isSetup(const Expr& statement) const {
     if (statement.kind != ExprKind::Let || roots_.isAssigned(statement.variable))
       return false;
     if (statement.variable->isResultStorage)
-      return statement.args.empty() || (statement.args[0]->kind == ExprKind::Builtin && statement.args[0]->builtin == Builtin::Zeros);
+      return statement.args.empty() ||
+             (statement.args[0]->kind == ExprKind::Builtin && statement.args[0]->builtin == Builtin::Zeros);
     if (statement.args.empty())
       return false;
     bool pure = true;
-    walk(*statement.args[0], [&](const Expr &expr) {
+    walk(*statement.args[0], [&](const Expr& expr) {
       switch (expr.kind) {
-      case ExprKind::Element: pure &= !roots_.isWritten(roots_.rootOf(expr)) && !isTileType(stripRef(expr.args[0]->type)); break;
+      case ExprKind::Element:
+        pure &= !roots_.isWritten(roots_.rootOf(expr)) && !isTileType(stripRef(expr.args[0]->type));
+        break;
       case ExprKind::Builtin: pure &= expr.builtin < Builtin::Zeros || expr.builtin == Builtin::Extent; break;
-      case ExprKind::Assign: case ExprKind::For: case ExprKind::While: case ExprKind::Loop: case ExprKind::Dot: pure = false; break;
+      case ExprKind::Assign:
+      case ExprKind::For:
+      case ExprKind::While:
+      case ExprKind::Loop:
+      case ExprKind::Dot: pure = false; break;
       default: pure &= !(expr.type && isTileType(expr.type));
       }
     });
     return pure;
   }
 
-  std::vector<const Expr *> nest(const Expr &statement) const {
-    std::vector<const Expr *> loops;
-    const Expr *at = &statement;
-    std::set<const Variable *> outer;
+  std::vector<const Expr*> nest(const Expr& statement) const {
+    std::vector<const Expr*> loops;
+    const Expr* at = &statement;
+    std::set<const Variable*> outer;
     while (loops.size() < 3 && LoopCheck(*at, roots_, facts_).isIndependent() && boundsAreFree(*at->args[0], outer)) {
       loops.push_back(at);
       outer.insert(at->variable);
-      const Expr *body = at->args[1];
+      const Expr* body = at->args[1];
       while (body->kind == ExprKind::Block && body->args.size() == 1)
         body = body->args[0];
       at = body;
@@ -204,9 +216,9 @@ private:
     return loops;
   }
 
-  static bool boundsAreFree(const Expr &range, const std::set<const Variable *> &outer) {
+  static bool boundsAreFree(const Expr& range, const std::set<const Variable*>& outer) {
     bool isFree = true;
-    walk(range, [&](const Expr &expr) { isFree &= !(expr.kind == ExprKind::Var && outer.contains(expr.variable)); });
+    walk(range, [&](const Expr& expr) { isFree &= !(expr.kind == ExprKind::Var && outer.contains(expr.variable)); });
     return isFree;
   }
 
@@ -214,22 +226,23 @@ private:
   bool isClosed() const {
     if (mayEndEarly_)
       return false;
-    std::map<const Variable *, size_t> home;
-    for (const Expr *statement : setup_)
+    std::map<const Variable*, size_t> home;
+    for (const Expr* statement : setup_)
       home[statement->variable] = SIZE_MAX;
     auto forEach = [&](auto visit) {
       for (size_t i = 0; i < phases_.size(); ++i)
-        for (const std::vector<const Expr *> *list : {&phases_[i].statements, &phases_[i].loops})
+        for (const std::vector<const Expr*>* list : {&phases_[i].statements, &phases_[i].loops})
           if (!list->empty())
-            for (const Expr *statement : list == &phases_[i].loops ? llvm::ArrayRef(list->front()) : llvm::ArrayRef(*list))
-              walk(*statement, [&](const Expr &expr) { visit(i, expr); });
+            for (const Expr* statement :
+                 list == &phases_[i].loops ? llvm::ArrayRef(list->front()) : llvm::ArrayRef(*list))
+              walk(*statement, [&](const Expr& expr) { visit(i, expr); });
     };
-    forEach([&](size_t phase, const Expr &expr) {
+    forEach([&](size_t phase, const Expr& expr) {
       if (expr.kind == ExprKind::Let)
         home.try_emplace(expr.variable, phase);
     });
     bool closed = true;
-    forEach([&](size_t phase, const Expr &expr) {
+    forEach([&](size_t phase, const Expr& expr) {
       if (expr.kind != ExprKind::Var)
         return;
       auto found = home.find(expr.variable);
@@ -238,20 +251,20 @@ private:
     return closed;
   }
 
-  llvm::ArrayRef<const Expr *> statements_;
-  const lang::Roots &roots_;
-  const BodyFacts &facts_;
-  const VariableSet &tileResults_;
-  std::vector<const Expr *> setup_;
+  llvm::ArrayRef<const Expr*> statements_;
+  const lang::Roots& roots_;
+  const BodyFacts& facts_;
+  const VariableSet& tileResults_;
+  std::vector<const Expr*> setup_;
   std::vector<PhasePlan> phases_;
   bool mayEndEarly_ = false;
 };
 
-} // namespace
+}  // namespace
 
-std::vector<PhasePlan> planPhases(llvm::ArrayRef<const Expr *> statements, const lang::Roots &roots, const BodyFacts &facts,
-                                  const VariableSet &tileResults) {
+std::vector<PhasePlan> planPhases(llvm::ArrayRef<const Expr*> statements, const lang::Roots& roots,
+                                  const BodyFacts& facts, const VariableSet& tileResults) {
   return Planner(statements, roots, facts, tileResults).run();
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

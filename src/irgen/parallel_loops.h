@@ -12,9 +12,10 @@ namespace vortex::irgen {
 /// One grid launch of a kernel that names no threads.
 struct PhasePlan {
   /// Scalars and names of memory that this phase needs from the statements before it; free to be evaluated again.
-  std::vector<const lang::Expr *> setup;
-  std::vector<const lang::Expr *> statements;  ///< whole-tensor operations and code in program order …
-  std::vector<const lang::Expr *> loops;       ///< … or perfectly nested loops, outermost first, whose iterations are independent
+  std::vector<const lang::Expr*> setup;
+  std::vector<const lang::Expr*> statements;  ///< whole-tensor operations and code in program order …
+  std::vector<const lang::Expr*>
+      loops;  ///< … or perfectly nested loops, outermost first, whose iterations are independent
 };
 
 /// Phases whose effects in order are those of the statements. One phase with all statements when nothing can be told apart.
@@ -23,7 +24,7 @@ struct PhasePlan {
 ///
 /// A loop is spread when its iterations can be seen not to meet: each tensor it stores to has a dimension that every store and every load
 /// of it in the loop subscripts with exactly the loop's variable, and no variable from outside is assigned.
-std::vector<PhasePlan> planPhases(llvm::ArrayRef<const lang::Expr *> statements, const lang::Roots &roots, const BodyFacts &facts,
-                                  const VariableSet &tileResults);
+std::vector<PhasePlan> planPhases(llvm::ArrayRef<const lang::Expr*> statements, const lang::Roots& roots,
+                                  const BodyFacts& facts, const VariableSet& tileResults);
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -11,7 +11,7 @@ using mlir::Location;
 using mlir::Value;
 namespace arith = mlir::arith;
 
-Place Emitter::place(const Expr &expr) {
+Place Emitter::place(const Expr& expr) {
   Place result;
   result.type = expr.type;
   if (parked_.count(&expr)) {
@@ -28,7 +28,7 @@ Place Emitter::place(const Expr &expr) {
     lang::Type aggregate = stripRef(expr.args[0]->type);
     uint32_t field = expr.ints[0], offset = types_.fieldOffset(aggregate, field);
     uint32_t count = types_.leafCount(aggregate->elems[field]);
-    if (!base.variable || base.arrayIndex) { // of a temporary
+    if (!base.variable || base.arrayIndex) {  // of a temporary
       Flat whole = load(loc(expr), base);
       auto leaves = llvm::ArrayRef(whole.leaves).slice(offset, count);
       result.value.leaves.assign(leaves.begin(), leaves.end());
@@ -47,7 +47,7 @@ Place Emitter::place(const Expr &expr) {
     Flat reference = eval(*expr.args[0]);
     if (reference.ref)
       return *reference.ref;
-    result.value = reference; // a borrowed parameter: the fields themselves
+    result.value = reference;  // a borrowed parameter: the fields themselves
     if (expr.args[0]->kind == ExprKind::Var) {
       result.variable = expr.args[0]->variable;
       result.leafCount = reference.leaves.size();
@@ -59,15 +59,15 @@ Place Emitter::place(const Expr &expr) {
   }
 }
 
-Place Emitter::elementPlace(const Expr &expr) {
-  const Expr &base = *expr.args[0];
+Place Emitter::elementPlace(const Expr& expr) {
+  const Expr& base = *expr.args[0];
   lang::Type type = stripRef(base.type);
   Location at = loc(expr);
   Place result;
   result.type = expr.type;
   if (type->isTensor()) {
     Value view = type->isValue ? eval(base).leaves[0] : evalView(base);
-    for (const Expr *index : llvm::ArrayRef(expr.args).drop_front())
+    for (const Expr* index : llvm::ArrayRef(expr.args).drop_front())
       result.indices.push_back(evalIndex(*index));
     if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(view.getType())) {
       if (inThreads_) {
@@ -76,7 +76,8 @@ Place Emitter::elementPlace(const Expr &expr) {
       }
       Value element = b_.create<ir::ElementOp>(at, tile.getElementType(), view, result.indices);
       result.value = isNarrowFloat(scalarOf(type)) && tile.getElementType().isF32()
-                         ? math_.cast(at, element, lang::Scalar::F32, scalarOf(type)) : element;
+                         ? math_.cast(at, element, lang::Scalar::F32, scalarOf(type))
+                         : element;
       return result;
     }
     result.view = view;
@@ -91,7 +92,7 @@ Place Emitter::elementPlace(const Expr &expr) {
   VORTEX_CHECK(type->kind == lang::TypeKind::Array, "element of type kind %d", int(type->kind));
   Place whole = place(base);
   uint32_t width = types_.leafCount(type->elem);
-  const Expr &index = *expr.args[1];
+  const Expr& index = *expr.args[1];
   if (index.kind == ExprKind::Int && index.intValue >= 0 && index.intValue < static_cast<__int128>(type->count)) {
     whole.type = expr.type;
     if (whole.variable) {
@@ -103,8 +104,8 @@ Place Emitter::elementPlace(const Expr &expr) {
     result.value.leaves.assign(leaves.begin(), leaves.end());
     return result;
   }
-  if (!whole.variable) { // give the temporary a name
-    const Variable *temporary = facts_.newVariable("array", type, base.uniformity);
+  if (!whole.variable) {  // give the temporary a name
+    const Variable* temporary = facts_.newVariable("array", type, base.uniformity);
     declare(temporary);
     assign(at, temporary, load(at, whole));
     whole.variable = temporary;
@@ -118,7 +119,7 @@ Place Emitter::elementPlace(const Expr &expr) {
 }
 
 /// One tensor of an array of tensors. An index outside names the last one, as its elements' guards know nothing of the array.
-Value Emitter::evalArrayWindow(const Expr &expr) {
+Value Emitter::evalArrayWindow(const Expr& expr) {
   Location at = loc(expr);
   lang::Type array = stripRef(expr.args[0]->type);
   Value all = load(at, place(*expr.args[0])).leaves[0];
@@ -131,15 +132,16 @@ Value Emitter::evalArrayWindow(const Expr &expr) {
   return b_.create<ir::SubviewOp>(at, type, all, offsets, mlir::ValueRange(), llvm::ArrayRef<int64_t>{0});
 }
 
-Value Emitter::evalView(const Expr &expr) {
+Value Emitter::evalView(const Expr& expr) {
   Flat flat = eval(expr);
-  VORTEX_CHECK(flat.leaves.size() == 1 && llvm::isa<ir::ViewType>(flat.leaves[0].getType()), "a tensor in memory has no view");
+  VORTEX_CHECK(flat.leaves.size() == 1 && llvm::isa<ir::ViewType>(flat.leaves[0].getType()),
+               "a tensor in memory has no view");
   return flat.leaves[0];
 }
 
 /// Threads outside the domain neither load nor store global memory. Inside, subscripts that are exactly the thread's position need no
 /// bounds check of their own.
-void Emitter::restrictToDomain(const Expr &element, Place &place) {
+void Emitter::restrictToDomain(const Expr& element, Place& place) {
   lang::Type base = stripRef(element.args[0]->type);
   if (context_.domain.empty() || !inThreads_ || base->space != lang::Space::Global)
     return;
@@ -147,7 +149,7 @@ void Emitter::restrictToDomain(const Expr &element, Place &place) {
   if (!place.guarded || clampedViews_.contains(place.view))
     return;
   place.guarded = llvm::any_of(llvm::enumerate(base->shape), [&](auto indexed) {
-    const Expr *index = lang::stripIntegerCasts(element.args[indexed.index() + 1], context_.roots);
+    const Expr* index = lang::stripIntegerCasts(element.args[indexed.index() + 1], context_.roots);
     if (index->kind != ExprKind::Builtin || index->builtin != lang::Builtin::ThreadGlobalId)
       return true;
     size_t axis = index->ints.empty() ? 0 : index->ints[0];
@@ -155,13 +157,13 @@ void Emitter::restrictToDomain(const Expr &element, Place &place) {
   });
 }
 
-Value Emitter::loadElement(Location loc, const Place &place) {
+Value Emitter::loadElement(Location loc, const Place& place) {
   mlir::Type type = llvm::cast<ir::ViewType>(place.view.getType()).getElementType();
   return b_.create<ir::LoadOp>(loc, type, place.view, place.indices, place.mask, place.guarded);
 }
 
-const void *Emitter::rootOf(Value view) const {
-  while (mlir::Operation *definition = view.getDefiningOp()) {
+const void* Emitter::rootOf(Value view) const {
+  while (mlir::Operation* definition = view.getDefiningOp()) {
     if (auto subview = llvm::dyn_cast<ir::SubviewOp>(definition))
       view = subview.getSource();
     else
@@ -177,7 +179,7 @@ void Emitter::noteWrite(Value view) {
 
 //===-- slices ----------------------------------------------------------------------------------------------------===//
 
-Emitter::SliceWindow Emitter::window(const Expr &slice) {
+Emitter::SliceWindow Emitter::window(const Expr& slice) {
   SliceWindow result;
   Location at = loc(slice);
   lang::Type base = stripRef(slice.args[0]->type);
@@ -194,7 +196,7 @@ Emitter::SliceWindow Emitter::window(const Expr &slice) {
     }
     Value begin = part.kind == Kind::Range && part.begin ? evalIndex(*part.begin) : zero;
     result.offsets.push_back(begin);
-    const lang::DimExpr &extent = slice.type->isTensor() ? slice.type->shape[kept] : stripRef(slice.type)->shape[kept];
+    const lang::DimExpr& extent = slice.type->isTensor() ? slice.type->shape[kept] : stripRef(slice.type)->shape[kept];
     ++kept;
     int64_t known = types_.extent(extent);
     result.staticSizes.push_back(known);
@@ -217,12 +219,13 @@ Emitter::SliceWindow Emitter::window(const Expr &slice) {
 }
 
 /// A window on memory. When it is not proven to lie inside, it is cut to what does, and accesses through it are checked.
-Value Emitter::evalSlice(const Expr &slice) {
+Value Emitter::evalSlice(const Expr& slice) {
   Location at = loc(slice);
   Value source = evalView(*slice.args[0]);
   auto sourceType = llvm::cast<ir::ViewType>(source.getType());
   SliceWindow parts = window(slice);
-  bool isIdentity = llvm::all_of(slice.slices, [](const lang::SliceDim &part) { return part.kind == lang::SliceDim::Kind::Full; });
+  bool isIdentity =
+      llvm::all_of(slice.slices, [](const lang::SliceDim& part) { return part.kind == lang::SliceDim::Kind::Full; });
   if (isIdentity)
     return source;
   bool clamp = slice.guard == lang::Guard::Guarded || clampedViews_.contains(source);
@@ -232,7 +235,8 @@ Value Emitter::evalSlice(const Expr &slice) {
     bool full = slice.slices[dim].kind == lang::SliceDim::Kind::Full;
     int64_t extentHere = full && !sourceType.isDynamic(dim) ? sourceType.getShape()[dim] : known;
     if (clamp && !full) {
-      Value extent = sourceType.isDynamic(dim) ? Value(b_.create<ir::DimOp>(at, source, dim)) : math_.index(at, sourceType.getShape()[dim]);
+      Value extent = sourceType.isDynamic(dim) ? Value(b_.create<ir::DimOp>(at, source, dim))
+                                               : math_.index(at, sourceType.getShape()[dim]);
       bool dropped = slice.slices[dim].kind == lang::SliceDim::Kind::Index;
       // A dropped dimension keeps its extent of one: the offset moves inside, and the window becomes empty in another dimension below.
       offset = b_.create<arith::MinUIOp>(at, offset, extent);
@@ -250,7 +254,8 @@ Value Emitter::evalSlice(const Expr &slice) {
   }
   if (clamp && !parts.dropped.empty() && !shape.empty())
     clampDropped(slice, source, parts, shape, sizes);
-  auto type = ir::ViewType::get(b_.getContext(), shape, sourceType.getElementType(), sourceType.getSpace(), sourceType.getLayout());
+  auto type = ir::ViewType::get(b_.getContext(), shape, sourceType.getElementType(), sourceType.getSpace(),
+                                sourceType.getLayout());
   Value view = b_.create<ir::SubviewOp>(at, type, source, parts.offsets, sizes, parts.dropped);
   if (clamp)
     clampedViews_.insert(view);
@@ -258,13 +263,14 @@ Value Emitter::evalSlice(const Expr &slice) {
 }
 
 /// With an index of a dropped dimension outside, nothing of the window is inside: its first extent becomes zero.
-void Emitter::clampDropped(const Expr &slice, Value source, SliceWindow &parts, llvm::SmallVectorImpl<int64_t> &shape,
-                           llvm::SmallVectorImpl<Value> &sizes) {
+void Emitter::clampDropped(const Expr& slice, Value source, SliceWindow& parts, llvm::SmallVectorImpl<int64_t>& shape,
+                           llvm::SmallVectorImpl<Value>& sizes) {
   Location at = loc(slice);
   auto sourceType = llvm::cast<ir::ViewType>(source.getType());
   Value inside;
   for (int64_t dim : parts.dropped) {
-    Value extent = sourceType.isDynamic(dim) ? Value(b_.create<ir::DimOp>(at, source, dim)) : math_.index(at, sourceType.getShape()[dim]);
+    Value extent = sourceType.isDynamic(dim) ? Value(b_.create<ir::DimOp>(at, source, dim))
+                                             : math_.index(at, sourceType.getShape()[dim]);
     Value here = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ult, parts.offsets[dim], extent);
     parts.offsets[dim] = b_.create<arith::SelectOp>(at, here, parts.offsets[dim], math_.index(at, 0));
     inside = inside ? Value(b_.create<arith::AndIOp>(at, inside, here)) : here;
@@ -278,4 +284,4 @@ void Emitter::clampDropped(const Expr &slice, Value source, SliceWindow &parts, 
   shape[0] = mlir::ShapedType::kDynamic;
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -13,8 +13,8 @@ namespace {
 struct PruneThreads : mlir::OpRewritePattern<ir::ThreadsOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  mlir::LogicalResult matchAndRewrite(ir::ThreadsOp op, mlir::PatternRewriter &rewriter) const override {
-    mlir::Block &body = op.getBody().front();
+  mlir::LogicalResult matchAndRewrite(ir::ThreadsOp op, mlir::PatternRewriter& rewriter) const override {
+    mlir::Block& body = op.getBody().front();
     auto yield = llvm::cast<ir::YieldOp>(body.getTerminator());
     llvm::SmallVector<mlir::Value> inputs, yielded, kept;
     llvm::SmallVector<mlir::Type> types;
@@ -49,7 +49,7 @@ struct PruneThreads : mlir::OpRewritePattern<ir::ThreadsOp> {
 struct EraseIdleThreads : mlir::OpRewritePattern<ir::ThreadsOp> {
   using OpRewritePattern::OpRewritePattern;
 
-  mlir::LogicalResult matchAndRewrite(ir::ThreadsOp op, mlir::PatternRewriter &rewriter) const override {
+  mlir::LogicalResult matchAndRewrite(ir::ThreadsOp op, mlir::PatternRewriter& rewriter) const override {
     if (!mlir::isOpTriviallyDead(op))
       return mlir::failure();
     rewriter.eraseOp(op);
@@ -57,10 +57,10 @@ struct EraseIdleThreads : mlir::OpRewritePattern<ir::ThreadsOp> {
   }
 };
 
-} // namespace
+}  // namespace
 
 void prune(mlir::ModuleOp module) {
-  mlir::MLIRContext *context = module.getContext();
+  mlir::MLIRContext* context = module.getContext();
   auto simplify = [&] {
     mlir::RewritePatternSet patterns(context);
     patterns.add<PruneThreads, EraseIdleThreads>(context);
@@ -70,7 +70,7 @@ void prune(mlir::ModuleOp module) {
   mlir::IRRewriter rewriter(context);
   mlir::DominanceInfo dominance(module);
   mlir::eliminateCommonSubExpressions(rewriter, dominance, module);
-  simplify(); // results that only dead code used
+  simplify();  // results that only dead code used
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

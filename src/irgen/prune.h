@@ -8,4 +8,4 @@ namespace vortex::irgen {
 /// read, flags that are constants, dead code.
 void prune(mlir::ModuleOp module);
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

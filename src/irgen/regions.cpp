@@ -14,8 +14,9 @@ void Emitter::openRegion(Location loc) {
     return;
   region_.emplace();
   llvm::SmallVector<Value> inputs;
-  region_->op = b_.create<ir::ThreadsOp>(loc, mlir::TypeRange{}, blockExtent(0), blockExtent(1), blockExtent(2), inputs);
-  mlir::Block &body = region_->op.getBody().emplaceBlock();
+  region_->op =
+      b_.create<ir::ThreadsOp>(loc, mlir::TypeRange{}, blockExtent(0), blockExtent(1), blockExtent(2), inputs);
+  mlir::Block& body = region_->op.getBody().emplaceBlock();
   for (int i = 0; i < 4; ++i)
     body.addArgument(b_.getIndexType(), loc);
   b_.setInsertionPoint(region_->op);
@@ -24,24 +25,25 @@ void Emitter::openRegion(Location loc) {
 void Emitter::closeRegion() {
   if (!region_)
     return;
-  VORTEX_CHECK(!inThreads_ && b_.getInsertionBlock() == region_->op->getBlock(), "a region is closed from inside nested code");
+  VORTEX_CHECK(!inThreads_ && b_.getInsertionBlock() == region_->op->getBlock(),
+               "a region is closed from inside nested code");
   ir::ThreadsOp op = region_->op;
   llvm::DenseMap<Value, Value> inputOf;
   for (auto [tensor, argument] : region_->inputs)
     inputOf[argument] = tensor;
   llvm::SmallVector<Value> yielded;
-  llvm::SmallVector<Value *> targets;
-  for (auto &[variable, slot] : variables_) {
+  llvm::SmallVector<Value*> targets;
+  for (auto& [variable, slot] : variables_) {
     if (!slot.inRegion)
       continue;
     slot.inRegion = false;
-    for (Value &leaf : slot.leaves) {
+    for (Value& leaf : slot.leaves) {
       if (!leaf || isTensor(leaf) || !op.getBody().isAncestor(leaf.getParentRegion()))
-        continue; // a uniform value of the block
+        continue;  // a uniform value of the block
       if (Value tensor = inputOf.lookup(leaf)) {
         leaf = tensor;
       } else if (llvm::isa<ir::ViewType>(leaf.getType())) {
-        leaf = {}; // windows on memory do not cross regions
+        leaf = {};  // windows on memory do not cross regions
       } else {
         yielded.push_back(leaf);
         targets.push_back(&leaf);
@@ -63,7 +65,7 @@ void Emitter::closeRegion() {
   b_.setInsertionPointAfter(closed);
 }
 
-void Emitter::inRegion(Location loc, const VariableSet &assigned, Body body) {
+void Emitter::inRegion(Location loc, const VariableSet& assigned, Body body) {
   openRegion(loc);
   mlir::OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToEnd(&region_->op.getBody().front());
@@ -75,7 +77,7 @@ void Emitter::inRegion(Location loc, const VariableSet &assigned, Body body) {
   inThreads_ = false;
 }
 
-void Emitter::inNested(mlir::Block *block, Body body) {
+void Emitter::inNested(mlir::Block* block, Body body) {
   mlir::OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPointToEnd(block);
   Scope scope(*this);
@@ -108,23 +110,22 @@ Value Emitter::linearId() { return region_->op.getBody().front().getArgument(3);
 
 Value Emitter::inRegionPrologue(llvm::function_ref<Value()> make) {
   mlir::OpBuilder::InsertionGuard guard(b_);
-  mlir::Block &body = region_->op.getBody().front();
+  mlir::Block& body = region_->op.getBody().front();
   if (region_->lastPrologue)
     b_.setInsertionPointAfter(region_->lastPrologue);
   else
     b_.setInsertionPointToStart(&body);
   Value value = make();
-  if (mlir::Operation *definition = value.getDefiningOp(); definition && definition->getBlock() == &body)
+  if (mlir::Operation* definition = value.getDefiningOp(); definition && definition->getBlock() == &body)
     region_->lastPrologue = definition;
   return value;
 }
 
 Value Emitter::globalId(unsigned axis) {
-  Value &id = region_->globalIds[axis];
+  Value& id = region_->globalIds[axis];
   if (!id)
-    id = inRegionPrologue([&] {
-      return Value(b_.create<arith::AddIOp>(region_->op.getLoc(), blockBases_[axis], threadId(axis)));
-    });
+    id = inRegionPrologue(
+        [&] { return Value(b_.create<arith::AddIOp>(region_->op.getLoc(), blockBases_[axis], threadId(axis))); });
   return id;
 }
 
@@ -136,7 +137,7 @@ Value Emitter::insideDomain() {
   for (unsigned axis = 0; axis < context_.domain.size(); ++axis) {
     std::optional<int64_t> extent = types_.fix(context_.domain[axis]).asConstant(), block = context_.block[axis];
     if (extent && block && *block > 0 && *extent % *block == 0)
-      continue; // no surplus threads along this axis
+      continue;  // no surplus threads along this axis
     Value id = globalId(axis);
     inside = inRegionPrologue([&] {
       Value limit = dimValue(loc, context_.domain[axis]);
@@ -149,22 +150,23 @@ Value Emitter::insideDomain() {
 
 //===-- crossing --------------------------------------------------------------------------------------------------===//
 
-void Emitter::prepareUniform(const Expr &expr) {
+void Emitter::prepareUniform(const Expr& expr) {
   if (!region_ || inThreads_)
     return;
   BodyFacts::Uses uses;
   facts_.collectUses(expr, uses);
   bool conflicts = uses.output && (region_->hasOutput || !region_->written.empty());
-  for (const Variable *variable : uses.variables)
+  for (const Variable* variable : uses.variables)
     if (auto found = variables_.find(variable); found != variables_.end())
       conflicts |= found->second.inRegion;
   conflicts |= uses.unknownLoads && !region_->written.empty();
-  for (const Variable *base : uses.loadedFrom) {
+  for (const Variable* base : uses.loadedFrom) {
     auto found = variables_.find(base);
-    const void *root = nullptr;
+    const void* root = nullptr;
     if (found != variables_.end() && found->second.leaves.size() == 1 && found->second.leaves[0])
       root = rootOf(found->second.leaves[0]);
-    conflicts |= root ? region_->written.contains(root) || region_->written.contains(nullptr) : !region_->written.empty();
+    conflicts |=
+        root ? region_->written.contains(root) || region_->written.contains(nullptr) : !region_->written.empty();
   }
   if (conflicts)
     closeRegion();
@@ -172,9 +174,10 @@ void Emitter::prepareUniform(const Expr &expr) {
 
 Value Emitter::splat(Location loc, Value scalar) {
   llvm::SmallVector<Value> inputs;
-  auto op = b_.create<ir::ThreadsOp>(loc, types_.perThread(scalar.getType()), blockExtent(0), blockExtent(1), blockExtent(2), inputs);
+  auto op = b_.create<ir::ThreadsOp>(loc, types_.perThread(scalar.getType()), blockExtent(0), blockExtent(1),
+                                     blockExtent(2), inputs);
   mlir::OpBuilder::InsertionGuard guard(b_);
-  mlir::Block &body = op.getBody().emplaceBlock();
+  mlir::Block& body = op.getBody().emplaceBlock();
   for (int i = 0; i < 4; ++i)
     body.addArgument(b_.getIndexType(), loc);
   b_.setInsertionPointToEnd(&body);
@@ -202,4 +205,4 @@ Value Emitter::coerceLeaf(Location loc, Value value, mlir::Type expected, bool p
   return value;
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

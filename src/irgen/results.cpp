@@ -9,10 +9,10 @@ using mlir::Location;
 using mlir::Value;
 namespace arith = mlir::arith;
 
-void Emitter::emitKernelReturn(const Expr &expr) {
+void Emitter::emitKernelReturn(const Expr& expr) {
   if (expr.args.empty())
     return;
-  const Expr &value = *expr.args[0];
+  const Expr& value = *expr.args[0];
   if (value.kind == ExprKind::MakeTuple && value.args.size() == context_.entry.results().size()) {
     for (auto [result, element] : llvm::enumerate(value.args))
       returnValue(*element, result);
@@ -24,7 +24,7 @@ void Emitter::emitKernelReturn(const Expr &expr) {
     unsupported(value, "returning several results other than as a tuple expression");
 }
 
-void Emitter::returnValue(const Expr &value, uint32_t result) {
+void Emitter::returnValue(const Expr& value, uint32_t result) {
   Location at = loc(value);
   lang::Type type = context_.entry.results()[result];
   if (value.kind == ExprKind::Var && value.variable->isResultStorage && namesMemory(value.variable))
@@ -37,7 +37,7 @@ void Emitter::returnValue(const Expr &value, uint32_t result) {
     }
     return storeTile(at, evalTile(value), destination);
   }
-  if (!type->isTensor()) { // one value per block
+  if (!type->isTensor()) {  // one value per block
     if (value.uniformity == lang::Uniformity::PerThread && context_.hasThreads) {
       context_.failed = true;
       mlir::emitError(at) << "the value returned for the scalar result must be the same in every thread of the block";
@@ -54,14 +54,14 @@ void Emitter::returnValue(const Expr &value, uint32_t result) {
   }
   if (!atBlockLevel())
     return returnScalar(at, evalScalar(value), value, result);
-  const Variable *scalar = park(value);
+  const Variable* scalar = park(value);
   VariableSet none;
   inRegion(at, none, [&] { returnScalar(at, readScalar(at, scalar), value, result); });
   parked_.erase(&value);
 }
 
 /// A scalar of each thread, stored at the thread's index: x is the last subscript.
-void Emitter::returnScalar(Location loc, Value scalar, const Expr &value, uint32_t result) {
+void Emitter::returnScalar(Location loc, Value scalar, const Expr& value, uint32_t result) {
   lang::Type type = context_.entry.results()[result];
   VORTEX_CHECK(type->rank() <= 3 && inThreads_, "one value per thread for a result of rank %u", type->rank());
   llvm::SmallVector<Value> indices;
@@ -88,17 +88,19 @@ Value Emitter::linearBlockId(Location loc) {
 
 /// Pairwise in place: at distance d, element i takes in element i + d for every i divisible by 2d; the order depends on the number of
 /// blocks only. No blocks: the neutral element.
-void Emitter::emitReduction(ir::Combine kind, const lang::Function *function, uint32_t partials, uint32_t result) {
+void Emitter::emitReduction(ir::Combine kind, const lang::Function* function, uint32_t partials, uint32_t result) {
   Location at = context_.locations(context_.function.resultRange);
   Value values = argument(partials), count = b_.create<ir::DimOp>(at, values, 0);
   mlir::Type element = llvm::cast<ir::ViewType>(values.getType()).getElementType();
   Value zero = math_.index(at, 0), one = math_.index(at, 1);
-  const Variable *distance = facts_.newVariable("distance", facts_.index(), lang::Uniformity::Uniform);
+  const Variable* distance = facts_.newVariable("distance", facts_.index(), lang::Uniformity::Uniform);
   declare(distance);
   assign(at, distance, one);
   VariableSet assigned;
   assigned.insert(distance);
-  auto below = [&](Value lhs, Value rhs) -> Value { return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ult, lhs, rhs); };
+  auto below = [&](Value lhs, Value rhs) -> Value {
+    return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ult, lhs, rhs);
+  };
   auto get = [&](Value index) -> Value { return b_.create<ir::LoadOp>(at, element, values, index, Value(), false); };
   emitWhile(
       at, assigned, [&] { return below(readScalar(at, distance), count); },
@@ -108,7 +110,7 @@ void Emitter::emitReduction(ir::Combine kind, const lang::Function *function, ui
         inRegion(at, {}, [&] {
           Value first = b_.create<arith::MulIOp>(at, linearId(), stride);
           Value advance = b_.create<arith::MulIOp>(at, blockExtent(0), stride);
-          Value last = b_.create<arith::SubIOp>(at, count, step); // positive: step < count
+          Value last = b_.create<arith::SubIOp>(at, count, step);  // positive: step < count
           emitFor(at, first, last, advance, {}, [&](Value position) {
             Value lhs = get(position), rhs = get(b_.create<arith::AddIOp>(at, position, step));
             Value sum = function ? callFunction(at, *function, {lhs, rhs}) : math_.combine(at, kind, lhs, rhs);
@@ -121,7 +123,7 @@ void Emitter::emitReduction(ir::Combine kind, const lang::Function *function, ui
       });
   Value any = below(zero, count);
   Value loaded = b_.create<ir::LoadOp>(at, element, values, zero, any, false);
-  bool startsAtZero = function || kind == ir::Combine::AddF; // rather than at -0.0
+  bool startsAtZero = function || kind == ir::Combine::AddF;  // rather than at -0.0
   mlir::TypedAttr neutral = startsAtZero ? mlir::TypedAttr() : ir::neutralElement(kind, element);
   Value otherwise = neutral ? Value(b_.create<arith::ConstantOp>(at, neutral)) : math_.zero(at, element);
   Value total = b_.create<arith::SelectOp>(at, any, loaded, otherwise);
@@ -130,16 +132,16 @@ void Emitter::emitReduction(ir::Combine kind, const lang::Function *function, ui
 }
 
 /// The body of a function of scalars, in place.
-Value Emitter::callFunction(Location loc, const lang::Function &function, llvm::ArrayRef<Value> args) {
+Value Emitter::callFunction(Location loc, const lang::Function& function, llvm::ArrayRef<Value> args) {
   Scope scope(*this);
-  const Variable *result = facts_.newVariable("result", function.resultType, lang::Uniformity::PerThread);
+  const Variable* result = facts_.newVariable("result", function.resultType, lang::Uniformity::PerThread);
   declare(result);
   for (auto [parameter, value] : llvm::zip(function.params, args)) {
     declare(parameter);
     assign(loc, parameter, value);
   }
   facts_.addFunction(function, result);
-  const JumpFlags &flags = facts_.flags(function.body);
+  const JumpFlags& flags = facts_.flags(function.body);
   if (flags.returned) {
     declare(flags.returned);
     setFlag(loc, flags.returned, false);
@@ -148,4 +150,4 @@ Value Emitter::callFunction(Location loc, const lang::Function &function, llvm::
   return readScalar(loc, result);
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -11,7 +11,7 @@ using mlir::Value;
 namespace arith = mlir::arith;
 
 Value Emitter::dimVariable(Location loc, lang::DimVarId id) {
-  const lang::DimBinding &binding = context_.function.dims[id];
+  const lang::DimBinding& binding = context_.function.dims[id];
   if (binding.constant)
     return math_.index(loc, *binding.constant);
   auto found = dims_.find(id);
@@ -19,7 +19,7 @@ Value Emitter::dimVariable(Location loc, lang::DimVarId id) {
   return found->second;
 }
 
-Value Emitter::dimAtom(Location loc, const DimAtom &atom) {
+Value Emitter::dimAtom(Location loc, const DimAtom& atom) {
   if (atom.kind == DimAtom::Kind::Variable)
     return dimVariable(loc, atom.id);
   if (atom.kind == DimAtom::Kind::Opaque) {
@@ -35,21 +35,22 @@ Value Emitter::dimAtom(Location loc, const DimAtom &atom) {
   case DimAtom::Kind::Mod: return total(ir::IntKind::RemU);
   case DimAtom::Kind::Min: return b_.create<arith::MinSIOp>(loc, lhs, rhs);
   case DimAtom::Kind::Max: return b_.create<arith::MaxSIOp>(loc, lhs, rhs);
-  case DimAtom::Kind::Variable: case DimAtom::Kind::Opaque: break;
+  case DimAtom::Kind::Variable:
+  case DimAtom::Kind::Opaque: break;
   }
   VORTEX_UNREACHABLE("extent atom");
 }
 
-Value Emitter::dimValue(Location loc, const lang::DimExpr &unfixed) {
+Value Emitter::dimValue(Location loc, const lang::DimExpr& unfixed) {
   lang::DimExpr expr = types_.fix(unfixed);
   if (std::optional<int64_t> constant = expr.asConstant())
     return math_.index(loc, *constant);
   if (auto known = extents_.find(expr); known != extents_.end())
     return known->second;
   Value sum;
-  for (const auto &[monomial, coefficient] : expr.terms()) {
+  for (const auto& [monomial, coefficient] : expr.terms()) {
     Value product;
-    for (const DimAtom &factor : monomial) {
+    for (const DimAtom& factor : monomial) {
       Value value = dimAtom(loc, factor);
       product = product ? Value(b_.create<arith::MulIOp>(loc, product, value)) : value;
     }
@@ -63,7 +64,7 @@ Value Emitter::dimValue(Location loc, const lang::DimExpr &unfixed) {
 }
 
 /// `let x: Tensor<f32, [P]> = …` gives P a value.
-void Emitter::bindDims(const lang::Expr &let, Value value) {
+void Emitter::bindDims(const lang::Expr& let, Value value) {
   llvm::SmallVector<Value> sizes;
   for (auto [dim, extent] : llvm::enumerate(let.variable->type->shape)) {
     std::optional<lang::DimVarId> variable = extent.asVariable();
@@ -79,4 +80,4 @@ void Emitter::bindDims(const lang::Expr &let, Value value) {
   }
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

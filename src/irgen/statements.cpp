@@ -8,49 +8,50 @@ using lang::ExprKind;
 using mlir::Location;
 using mlir::Value;
 
-VariableSet Emitter::assignedIn(llvm::ArrayRef<const Expr *> statements) const {
+VariableSet Emitter::assignedIn(llvm::ArrayRef<const Expr*> statements) const {
   VariableSet set;
-  for (const Expr *statement : statements)
+  for (const Expr* statement : statements)
     facts_.collectAssigned(*statement, set);
   return set;
 }
 
-void Emitter::evaluate(const Expr &expr, const Variable *into) {
+void Emitter::evaluate(const Expr& expr, const Variable* into) {
   if (!atBlockLevel())
     return execute(expr, into);
   switch (facts_.grade(expr)) {
-  case Grade::Uniform:
-    prepareUniform(expr);
-    return execute(expr, into);
+  case Grade::Uniform: prepareUniform(expr); return execute(expr, into);
   case Grade::Thread: return executeInRegion(expr, into);
   case Grade::Block: return executeBlockLevel(expr, into);
   }
 }
 
-void Emitter::executeInRegion(const Expr &expr, const Variable *into) {
+void Emitter::executeInRegion(const Expr& expr, const Variable* into) {
   VariableSet assigned = assignedIn(&expr);
   if (into)
     assigned.insert(into);
   if (expr.kind == ExprKind::Let && !predicates_.empty()) {
-    declare(expr.variable); // outlives the predicate
+    declare(expr.variable);  // outlives the predicate
     assigned.insert(expr.variable);
   }
   inRegion(loc(expr), assigned, [&] { execute(expr, into); });
 }
 
-void Emitter::execute(const Expr &expr, const Variable *into) {
+void Emitter::execute(const Expr& expr, const Variable* into) {
   switch (expr.kind) {
   case ExprKind::Block: {
     Scope scope(*this);
-    return emitSequence(llvm::SmallVector<const Expr *>(expr.args.begin(), expr.args.end()), into);
+    return emitSequence(llvm::SmallVector<const Expr*>(expr.args.begin(), expr.args.end()), into);
   }
   case ExprKind::If: return emitIfExpr(expr, into, {}, nullptr);
-  case ExprKind::While: case ExprKind::Loop: return emitWhileExpr(expr);
+  case ExprKind::While:
+  case ExprKind::Loop: return emitWhileExpr(expr);
   case ExprKind::For: return emitForExpr(expr);
   case ExprKind::Inline: return emitInline(expr, into);
   case ExprKind::Let: return emitLet(expr);
   case ExprKind::Assign: return emitAssign(expr);
-  case ExprKind::Break: case ExprKind::Continue: case ExprKind::Return: return emitJump(expr);
+  case ExprKind::Break:
+  case ExprKind::Continue:
+  case ExprKind::Return: return emitJump(expr);
   default: {
     Flat value = evalNode(expr);
     if (into)
@@ -60,11 +61,18 @@ void Emitter::execute(const Expr &expr, const Variable *into) {
 }
 
 /// Statements that need block level somewhere inside. Those that only contain such statements do not end the open region themselves.
-void Emitter::executeBlockLevel(const Expr &expr, const Variable *into) {
+void Emitter::executeBlockLevel(const Expr& expr, const Variable* into) {
   switch (expr.kind) {
-  case ExprKind::Block: case ExprKind::Inline: case ExprKind::Let:
-  case ExprKind::Break: case ExprKind::Continue: case ExprKind::Return: return execute(expr, into);
-  case ExprKind::If: case ExprKind::While: case ExprKind::Loop: case ExprKind::For:
+  case ExprKind::Block:
+  case ExprKind::Inline:
+  case ExprKind::Let:
+  case ExprKind::Break:
+  case ExprKind::Continue:
+  case ExprKind::Return: return execute(expr, into);
+  case ExprKind::If:
+  case ExprKind::While:
+  case ExprKind::Loop:
+  case ExprKind::For:
     closeRegion();
     if (expr.kind == ExprKind::Loop && into)
       VORTEX_CHECK(facts_.flags(&expr).value, "a loop without value is used as one");
@@ -82,19 +90,19 @@ void Emitter::executeBlockLevel(const Expr &expr, const Variable *into) {
     assign(loc(expr), into, std::move(value));
 }
 
-void Emitter::emitSequence(llvm::ArrayRef<const Expr *> statements, const Variable *into) {
+void Emitter::emitSequence(llvm::ArrayRef<const Expr*> statements, const Variable* into) {
   for (size_t i = 0; i < statements.size(); ++i) {
-    const Expr &statement = *statements[i];
+    const Expr& statement = *statements[i];
     bool last = i + 1 == statements.size();
-    llvm::ArrayRef<const Variable *> escapes = facts_.escapes(statement);
+    llvm::ArrayRef<const Variable*> escapes = facts_.escapes(statement);
     if (last || escapes.empty()) {
       evaluate(statement, last ? into : nullptr);
       continue;
     }
     if (BodyFacts::alwaysJumps(statement))
       return evaluate(statement, nullptr);
-    llvm::ArrayRef<const Expr *> rest = statements.drop_front(i + 1);
-    bool divergent = llvm::any_of(escapes, [&](const Variable *flag) { return facts_.isDivergent(flag); });
+    llvm::ArrayRef<const Expr*> rest = statements.drop_front(i + 1);
+    bool divergent = llvm::any_of(escapes, [&](const Variable* flag) { return facts_.isDivergent(flag); });
     if (atBlockLevel() && divergent && !facts_.hasBlock(statements.drop_front(i))) {
       VariableSet assigned = assignedIn(statements.drop_front(i));
       if (into)
@@ -105,21 +113,21 @@ void Emitter::emitSequence(llvm::ArrayRef<const Expr *> statements, const Variab
     bool uniformChoice = !atBlockLevel() || facts_.grade(*statement.args[0]) != Grade::Thread;
     if (thenJumps && uniformChoice && !(atBlockLevel() && divergent))
       return emitIfExpr(statement, nullptr, rest, into);
-    llvm::SmallVector<const Variable *> flags(escapes.begin(), escapes.end());
+    llvm::SmallVector<const Variable*> flags(escapes.begin(), escapes.end());
     evaluate(statement, nullptr);
     return emitGuarded(loc(*rest.front()), flags, rest, into);
   }
 }
 
-void Emitter::emitGuarded(Location loc, llvm::ArrayRef<const Variable *> flags, llvm::ArrayRef<const Expr *> rest,
-                          const Variable *into) {
+void Emitter::emitGuarded(Location loc, llvm::ArrayRef<const Variable*> flags, llvm::ArrayRef<const Expr*> rest,
+                          const Variable* into) {
   VariableSet assigned = assignedIn(rest);
   if (into)
     assigned.insert(into);
   if (!atBlockLevel())
     return emitIf(loc, noneSet(loc, flags), assigned, [&] { emitSequence(rest, into); }, [] {});
-  llvm::SmallVector<const Variable *> divergent, uniform;
-  for (const Variable *flag : flags)
+  llvm::SmallVector<const Variable*> divergent, uniform;
+  for (const Variable* flag : flags)
     (facts_.isDivergent(flag) ? divergent : uniform).push_back(flag);
   if (!divergent.empty() && !facts_.hasBlock(rest))
     return inRegion(loc, assigned, [&] { emitGuarded(loc, flags, rest, into); });
@@ -137,8 +145,8 @@ void Emitter::emitGuarded(Location loc, llvm::ArrayRef<const Variable *> flags, 
 
 //===-- declarations ----------------------------------------------------------------------------------------------===//
 
-void Emitter::emitLet(const Expr &expr) {
-  const Variable *variable = expr.variable;
+void Emitter::emitLet(const Expr& expr) {
+  const Variable* variable = expr.variable;
   lang::Type type = variable->type;
   if (type->isTensor())
     return emitLetTensor(expr);
@@ -153,12 +161,14 @@ void Emitter::emitLet(const Expr &expr) {
   variables_[variable].inRegion = false;
 }
 
-void Emitter::emitLetTensor(const Expr &expr) {
-  const Variable *variable = expr.variable;
-  const Expr *value = expr.args.empty() ? nullptr : expr.args[0];
-  if (variables_.count(variable)) { // a result or temporary: storage of the entry
-    if (value && !(value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros &&
-                   context_.entry.argument(llvm::cast<mlir::BlockArgument>(variables_[variable].leaves[0]).getArgNumber()).zero)) {
+void Emitter::emitLetTensor(const Expr& expr) {
+  const Variable* variable = expr.variable;
+  const Expr* value = expr.args.empty() ? nullptr : expr.args[0];
+  if (variables_.count(variable)) {  // a result or temporary: storage of the entry
+    if (value &&
+        !(value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros &&
+          context_.entry.argument(llvm::cast<mlir::BlockArgument>(variables_[variable].leaves[0]).getArgNumber())
+              .zero)) {
       if (context_.hasThreads)
         unsupported(expr, "a result that starts with other values than zero in a kernel with threads");
       else
@@ -174,7 +184,7 @@ void Emitter::emitLetTensor(const Expr &expr) {
     bindDims(expr, tile);
     return assign(loc(expr), variable, tile);
   }
-  if (value && !value->type->isValue) { // another name for memory: a parameter or a slice
+  if (value && !value->type->isValue) {  // another name for memory: a parameter or a slice
     Flat view = eval(*value);
     bindDims(expr, view.leaves[0]);
     return assign(loc(expr), variable, std::move(view));
@@ -186,8 +196,9 @@ void Emitter::emitLetTensor(const Expr &expr) {
     return;
   bool zeros = value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros;
   bool full = value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Full;
-  const Expr *scalar = full ? value->args.front() : value->kind == ExprKind::Broadcast && !value->args[0]->type->isTensor()
-                                                       ? value->args[0] : nullptr;
+  const Expr* scalar = full                                                                      ? value->args.front()
+                       : value->kind == ExprKind::Broadcast && !value->args[0]->type->isTensor() ? value->args[0]
+                                                                                                 : nullptr;
   if (!zeros && !scalar) {
     unsupported(*value, "a shared or local tensor initialised with anything but zeros() or full()");
     return;
@@ -247,7 +258,7 @@ void Emitter::fill(Location loc, Value view, Value scalar) {
 
 //===-- assignments -----------------------------------------------------------------------------------------------===//
 
-void Emitter::emitAssign(const Expr &expr) {
+void Emitter::emitAssign(const Expr& expr) {
   const Expr &target = *expr.args[0], &value = *expr.args[1];
   if (target.kind == ExprKind::Slice || (target.type && stripRef(target.type)->isTensor()))
     return emitAssignTile(expr);
@@ -259,20 +270,20 @@ void Emitter::emitAssign(const Expr &expr) {
   }
   Value operand = evalScalar(value);
   bool isShift = expr.binaryOp == lang::BinaryOp::Shl || expr.binaryOp == lang::BinaryOp::Shr;
-  if (isShift) // the count keeps its own type
+  if (isShift)  // the count keeps its own type
     operand = math_.cast(at, operand, scalarOf(value.type), scalarOf(target.type));
   Value old = scalarOrFail(at, load(at, destination));
   store(at, destination, math_.binary(at, expr.binaryOp, scalarOf(target.type), old, operand));
 }
 
-void Emitter::emitAssignTile(const Expr &expr) {
+void Emitter::emitAssignTile(const Expr& expr) {
   const Expr &target = *expr.args[0], &value = *expr.args[1];
   Location at = loc(expr);
   lang::Scalar kind = wideScalar(scalarOf(target.type));
   auto updated = [&](llvm::function_ref<Value()> old) -> Value {
     if (!expr.hasOp)
       return evalTile(value);
-    const Expr *product = &value;
+    const Expr* product = &value;
     while (product->kind == ExprKind::Cast && lang::isFloat(scalarOf(product->args[0]->type)))
       product = product->args[0];
     if (product->kind == ExprKind::Dot && expr.binaryOp == lang::BinaryOp::Add)
@@ -294,13 +305,13 @@ void Emitter::emitAssignTile(const Expr &expr) {
 
 //===-- calls and jumps -------------------------------------------------------------------------------------------===//
 
-void Emitter::emitInline(const Expr &expr, const Variable *into) {
+void Emitter::emitInline(const Expr& expr, const Variable* into) {
   Scope scope(*this);
-  const JumpFlags &flags = facts_.flags(&expr);
-  const Variable *value = into ? flags.value : nullptr;
-  for (const Expr *parameter : llvm::ArrayRef(expr.args).drop_back())
+  const JumpFlags& flags = facts_.flags(&expr);
+  const Variable* value = into ? flags.value : nullptr;
+  for (const Expr* parameter : llvm::ArrayRef(expr.args).drop_back())
     evaluate(*parameter, nullptr);
-  const Expr &body = *expr.args.back();
+  const Expr& body = *expr.args.back();
   if (!flags.returned)
     return evaluate(body, into);
   declare(flags.returned);
@@ -311,13 +322,13 @@ void Emitter::emitInline(const Expr &expr, const Variable *into) {
   if (!into)
     return;
   Slot result = variables_[value];
-  variables_[into] = result; // as it stands: also a value inside the open region
+  variables_[into] = result;  // as it stands: also a value inside the open region
 }
 
-void Emitter::emitJump(const Expr &expr) {
-  const JumpFlags &flags = facts_.flags(facts_.target(expr));
+void Emitter::emitJump(const Expr& expr) {
+  const JumpFlags& flags = facts_.flags(facts_.target(expr));
   bool fromKernel = expr.kind == ExprKind::Return && !facts_.target(expr);
-  const Variable *flag = expr.kind == ExprKind::Break      ? flags.broke
+  const Variable* flag = expr.kind == ExprKind::Break      ? flags.broke
                          : expr.kind == ExprKind::Continue ? flags.continued
                                                            : flags.returned;
   if (fromKernel)
@@ -330,4 +341,4 @@ void Emitter::emitJump(const Expr &expr) {
     setFlag(loc(expr), flag, true);
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

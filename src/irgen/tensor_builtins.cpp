@@ -13,21 +13,25 @@ using mlir::RankedTensorType;
 using mlir::Value;
 namespace arith = mlir::arith;
 
-Value Emitter::evalTensorBuiltin(const Expr &expr) {
+Value Emitter::evalTensorBuiltin(const Expr& expr) {
   Location at = loc(expr);
   Scalar kind = wideScalar(scalarOf(expr.type));
   RankedTensorType type = types_.tile(expr.type, types_.scalar(kind));
   switch (expr.builtin) {
   case Builtin::Zeros: return broadcastScalar(at, math_.zero(at, types_.scalar(kind)), expr.type);
   case Builtin::Full: {
-    const Expr &value = *expr.args.front();
+    const Expr& value = *expr.args.front();
     return broadcastScalar(at, math_.cast(at, evalScalar(value), scalarOf(value.type), kind), expr.type);
   }
   case Builtin::Arange: return evalArange(expr);
   case Builtin::Transpose: return b_.create<ir::TransposeOp>(at, type, evalTile(*expr.args[0]), expr.ints);
-  case Builtin::Reshape: return b_.create<ir::ReshapeOp>(at, type, evalTile(*expr.args[0]), dynamicSizes(at, expr.type));
-  case Builtin::ReduceSum: case Builtin::ReduceProd: case Builtin::ReduceMax: case Builtin::ReduceMin: case Builtin::ReduceMean:
-    return evalReduction(expr);
+  case Builtin::Reshape:
+    return b_.create<ir::ReshapeOp>(at, type, evalTile(*expr.args[0]), dynamicSizes(at, expr.type));
+  case Builtin::ReduceSum:
+  case Builtin::ReduceProd:
+  case Builtin::ReduceMax:
+  case Builtin::ReduceMin:
+  case Builtin::ReduceMean: return evalReduction(expr);
   case Builtin::Softmax: return evalSoftmax(expr);
   case Builtin::CumSum: {
     Value value = evalTile(*expr.args[0]);
@@ -38,14 +42,16 @@ Value Emitter::evalTensorBuiltin(const Expr &expr) {
   default: break;
   }
   llvm::SmallVector<Value> args;
-  for (const Expr *arg : expr.args) {
+  for (const Expr* arg : expr.args) {
     Value value = stripRef(arg->type)->isTensor() ? evalTile(*arg) : Value();
     if (!value) {
       Scalar own = scalarOf(arg->type);
       value = broadcastScalar(at, math_.cast(at, evalScalar(*arg), own, wideScalar(own)), expr.type);
     }
     if (!args.empty())
-      value = adaptTile(at, value, llvm::cast<RankedTensorType>(args[0].getType()).clone(mlir::getElementTypeOrSelf(value.getType())));
+      value =
+          adaptTile(at, value,
+                    llvm::cast<RankedTensorType>(args[0].getType()).clone(mlir::getElementTypeOrSelf(value.getType())));
     args.push_back(value);
   }
   Scalar operandKind = wideScalar(scalarOf(expr.args[expr.builtin == Builtin::Select ? 1 : 0]->type));
@@ -53,7 +59,8 @@ Value Emitter::evalTensorBuiltin(const Expr &expr) {
     bool predicate = expr.builtin == Builtin::IsNan || expr.builtin == Builtin::IsInf;
     return predicate ? result : math_.cast(at, result, operandKind, kind);
   }
-  return unsupported(expr, llvm::Twine("`") + std::string(spelling(expr.builtin)) + "` on tensors in a kernel").leaves[0];
+  return unsupported(expr, llvm::Twine("`") + std::string(spelling(expr.builtin)) + "` on tensors in a kernel")
+      .leaves[0];
 }
 
 static ir::Combine reductionKind(Builtin builtin, Scalar kind) {
@@ -66,9 +73,9 @@ static ir::Combine reductionKind(Builtin builtin, Scalar kind) {
 }
 
 /// A scalar if everything is reduced, else a tile; evaluated in the wide type.
-Value Emitter::evalReduction(const Expr &expr) {
+Value Emitter::evalReduction(const Expr& expr) {
   Location at = loc(expr);
-  const Expr &operand = *expr.args[0];
+  const Expr& operand = *expr.args[0];
   lang::Type tensor = stripRef(operand.type);
   Scalar kind = wideScalar(scalarOf(tensor));
   Value value = evalTile(operand);
@@ -102,14 +109,15 @@ Value Emitter::evalReduction(const Expr &expr) {
   }
   if (!isTileType(expr.type) || stripRef(expr.type)->rank() == shape.size())
     return result;
-  RankedTensorType kept = types_.tile(expr.type, element); // reduced dimensions stay with extent one
+  RankedTensorType kept = types_.tile(expr.type, element);  // reduced dimensions stay with extent one
   if (shape.empty())
     return b_.create<ir::BroadcastOp>(at, kept, result, llvm::ArrayRef<int64_t>{}, dynamicSizes(at, expr.type));
   return b_.create<ir::ReshapeOp>(at, kept, result, dynamicSizes(at, expr.type));
 }
 
 /// `reduced` lacks dimension `dim` of `original`; repeats it along that dimension.
-Value Emitter::keepDims(Location loc, Value reduced, RankedTensorType original, int64_t dim, llvm::ArrayRef<Value> sizes) {
+Value Emitter::keepDims(Location loc, Value reduced, RankedTensorType original, int64_t dim,
+                        llvm::ArrayRef<Value> sizes) {
   llvm::SmallVector<int64_t> dims;
   for (int64_t i = 0; i < original.getRank(); ++i)
     if (i != dim)
@@ -117,7 +125,7 @@ Value Emitter::keepDims(Location loc, Value reduced, RankedTensorType original, 
   return b_.create<ir::BroadcastOp>(loc, original, reduced, dims, sizes);
 }
 
-Value Emitter::evalSoftmax(const Expr &expr) {
+Value Emitter::evalSoftmax(const Expr& expr) {
   Location at = loc(expr);
   Scalar kind = wideScalar(scalarOf(expr.type));
   Value value = evalTile(*expr.args[0]);
@@ -138,7 +146,7 @@ Value Emitter::evalSoftmax(const Expr &expr) {
 }
 
 /// Elements right of the diagonal of the last two dimensions become the value.
-Value Emitter::evalMask(const Expr &expr) {
+Value Emitter::evalMask(const Expr& expr) {
   Location at = loc(expr);
   Value value = evalTile(*expr.args[0]);
   auto type = llvm::cast<RankedTensorType>(value.getType());
@@ -147,7 +155,7 @@ Value Emitter::evalMask(const Expr &expr) {
   Value row = b_.create<ir::IotaOp>(at, indexType, type.getRank() - 2, sizes);
   Value column = b_.create<ir::IotaOp>(at, indexType, type.getRank() - 1, sizes);
   Value above = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ugt, column, row);
-  const Expr &fill = *expr.args[1];
+  const Expr& fill = *expr.args[1];
   Scalar kind = wideScalar(scalarOf(expr.type));
   Value other = stripRef(fill.type)->isTensor()
                     ? evalTile(fill)
@@ -156,13 +164,13 @@ Value Emitter::evalMask(const Expr &expr) {
 }
 
 /// arange(n), arange(start, end), arange(start, end, step)
-Value Emitter::evalArange(const Expr &expr) {
+Value Emitter::evalArange(const Expr& expr) {
   Location at = loc(expr);
   Scalar kind = scalarOf(expr.type), compute = wideScalar(kind);
   RankedTensorType indexType = types_.tile(expr.type, b_.getIndexType());
   Value position = b_.create<ir::IotaOp>(at, indexType, 0, dynamicSizes(at, expr.type));
   Value value = math_.cast(at, position, Scalar::Usize, compute);
-  auto scalar = [&](const Expr &arg) {
+  auto scalar = [&](const Expr& arg) {
     return broadcastScalar(at, math_.cast(at, evalScalar(arg), scalarOf(arg.type), compute), expr.type);
   };
   if (expr.args.size() > 2)
@@ -172,4 +180,4 @@ Value Emitter::evalArange(const Expr &expr) {
   return value;
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

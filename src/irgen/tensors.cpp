@@ -12,12 +12,18 @@ using mlir::Location;
 using mlir::Value;
 
 static Scalar scalarOfElement(mlir::Type element, Scalar declared) {
-  if (element.isF32()) return Scalar::F32;
-  if (element.isF64()) return Scalar::F64;
-  if (element.isF16()) return Scalar::F16;
-  if (element.isBF16()) return Scalar::BF16;
-  if (element.isFloat8E4M3FN()) return Scalar::F8E4M3;
-  if (element.isFloat8E5M2()) return Scalar::F8E5M2;
+  if (element.isF32())
+    return Scalar::F32;
+  if (element.isF64())
+    return Scalar::F64;
+  if (element.isF16())
+    return Scalar::F16;
+  if (element.isBF16())
+    return Scalar::BF16;
+  if (element.isFloat8E4M3FN())
+    return Scalar::F8E4M3;
+  if (element.isFloat8E5M2())
+    return Scalar::F8E5M2;
   return declared;
 }
 
@@ -26,7 +32,7 @@ Value Emitter::adaptTile(Location loc, Value value, mlir::RankedTensorType type,
   mlir::Type element = mlir::getElementTypeOrSelf(value.getType());
   if (auto widened = value.getDefiningOp<mlir::arith::ExtFOp>())
     if (mlir::getElementTypeOrSelf(widened.getIn().getType()) == type.getElementType()) {
-      value = widened.getIn(); // nothing was computed in between
+      value = widened.getIn();  // nothing was computed in between
       element = type.getElementType();
     }
   if (element != type.getElementType() && llvm::isa<mlir::FloatType>(element))
@@ -34,7 +40,8 @@ Value Emitter::adaptTile(Location loc, Value value, mlir::RankedTensorType type,
   if (value.getType() == type)
     return value;
   auto actual = llvm::cast<mlir::RankedTensorType>(value.getType());
-  VORTEX_CHECK(actual.getRank() == type.getRank() && actual.getElementType() == type.getElementType(), "tiles of different kinds meet");
+  VORTEX_CHECK(actual.getRank() == type.getRank() && actual.getElementType() == type.getElementType(),
+               "tiles of different kinds meet");
   llvm::SmallVector<Value> all = ir::tileSizeValues(b_, loc, value), sizes;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     if (type.isDynamicDim(dim))
@@ -50,41 +57,47 @@ Value Emitter::wideTile(Location loc, Value tile, Scalar kind) {
 
 llvm::SmallVector<Value> Emitter::dynamicSizes(Location loc, lang::Type type) {
   llvm::SmallVector<Value> sizes;
-  for (const lang::DimExpr &dim : stripRef(type)->shape)
+  for (const lang::DimExpr& dim : stripRef(type)->shape)
     if (mlir::ShapedType::isDynamic(types_.extent(dim)))
       sizes.push_back(dimValue(loc, dim));
   return sizes;
 }
 
 Value Emitter::broadcastScalar(Location loc, Value scalar, lang::Type type) {
-  return b_.create<ir::BroadcastOp>(loc, types_.tile(type, scalar.getType()), scalar, llvm::ArrayRef<int64_t>{}, dynamicSizes(loc, type));
+  return b_.create<ir::BroadcastOp>(loc, types_.tile(type, scalar.getType()), scalar, llvm::ArrayRef<int64_t>{},
+                                    dynamicSizes(loc, type));
 }
 
-Value Emitter::evalRoundedTile(const Expr &expr) { return adaptTile(loc(expr), evalTile(expr), types_.tile(expr.type)); }
+Value Emitter::evalRoundedTile(const Expr& expr) {
+  return adaptTile(loc(expr), evalTile(expr), types_.tile(expr.type));
+}
 
-Value Emitter::evalTile(const Expr &expr) {
+Value Emitter::evalTile(const Expr& expr) {
   Location at = loc(expr);
   Scalar stored = scalarOf(expr.type), kind = wideScalar(stored);
   if (parked_.count(&expr))
     return eval(expr).leaves[0];
-  auto operand = [&](const Expr &arg) { return adaptTile(at, evalTile(arg), types_.tile(arg.type, types_.scalar(wideScalar(scalarOf(arg.type))))); };
+  auto operand = [&](const Expr& arg) {
+    return adaptTile(at, evalTile(arg), types_.tile(arg.type, types_.scalar(wideScalar(scalarOf(arg.type)))));
+  };
   switch (expr.kind) {
   case ExprKind::Unary: return math_.unary(at, expr.unaryOp, kind, operand(*expr.args[0]));
   case ExprKind::Binary: {
     Scalar operandKind = wideScalar(scalarOf(expr.args[0]->type));
     Value lhs = operand(*expr.args[0]), rhs = operand(*expr.args[1]);
-    rhs = adaptTile(at, rhs, llvm::cast<mlir::RankedTensorType>(lhs.getType()).clone(mlir::getElementTypeOrSelf(rhs.getType())));
+    rhs = adaptTile(at, rhs,
+                    llvm::cast<mlir::RankedTensorType>(lhs.getType()).clone(mlir::getElementTypeOrSelf(rhs.getType())));
     return math_.binary(at, expr.binaryOp, operandKind, lhs, rhs);
   }
   case ExprKind::Cast: {
     Scalar from = scalarOf(expr.args[0]->type);
     Value value = operand(*expr.args[0]);
     if (isNarrowFloat(stored) && wideScalar(from) == Scalar::F32)
-      return wideTile(at, math_.cast(at, value, Scalar::F32, stored), stored); // an explicit rounding
+      return wideTile(at, math_.cast(at, value, Scalar::F32, stored), stored);  // an explicit rounding
     return math_.cast(at, value, wideScalar(from), kind);
   }
   case ExprKind::Broadcast: {
-    const Expr &arg = *expr.args[0];
+    const Expr& arg = *expr.args[0];
     mlir::RankedTensorType type = types_.tile(expr.type, types_.scalar(kind));
     if (!stripRef(arg.type)->isTensor())
       return broadcastScalar(at, math_.cast(at, evalScalar(arg), scalarOf(arg.type), kind), expr.type);
@@ -101,10 +114,13 @@ Value Emitter::evalTile(const Expr &expr) {
       for (auto [dim, size] : llvm::enumerate(parts.sizes))
         if (mlir::ShapedType::isDynamic(parts.staticSizes[dim]))
           sizes.push_back(size);
-      return b_.create<ir::SliceOp>(at, types_.tile(expr.type, types_.scalar(kind)), evalTile(*expr.args[0]), parts.offsets, sizes,
-                                    parts.dropped);
+      return b_.create<ir::SliceOp>(at, types_.tile(expr.type, types_.scalar(kind)), evalTile(*expr.args[0]),
+                                    parts.offsets, sizes, parts.dropped);
     }
-  case ExprKind::If: case ExprKind::Block: case ExprKind::Inline: case ExprKind::Loop: return evalControl(expr).leaves[0];
+  case ExprKind::If:
+  case ExprKind::Block:
+  case ExprKind::Inline:
+  case ExprKind::Loop: return evalControl(expr).leaves[0];
   case ExprKind::Int: return broadcastScalar(at, math_.integer(at, types_.scalar(kind), expr.intValue), expr.type);
   case ExprKind::Float: return broadcastScalar(at, math_.real(at, types_.scalar(kind), expr.floatValue), expr.type);
   default: break;
@@ -118,7 +134,7 @@ Value Emitter::evalTile(const Expr &expr) {
 }
 
 /// Operands are rounded to their types; products and sums are in the accumulator's type.
-Value Emitter::evalDot(const Expr &expr, Value acc) {
+Value Emitter::evalDot(const Expr& expr, Value acc) {
   Location at = loc(expr);
   Value lhs = evalRoundedTile(*expr.args[0]), rhs = evalRoundedTile(*expr.args[1]);
   if (!acc) {
@@ -133,7 +149,7 @@ Value Emitter::evalDot(const Expr &expr, Value acc) {
 Value Emitter::loadTile(Location loc, Value view, lang::Type type) {
   auto viewType = llvm::cast<ir::ViewType>(view.getType());
   llvm::SmallVector<Value> offsets(viewType.getRank(), Value()), sizes;
-  for (Value &offset : offsets)
+  for (Value& offset : offsets)
     offset = math_.index(loc, 0);
   bool clamped = clampedViews_.contains(view);
   type = stripRef(type);
@@ -152,13 +168,13 @@ void Emitter::storeTile(Location loc, Value tile, Value view) {
   auto type = llvm::cast<mlir::RankedTensorType>(tile.getType());
   tile = adaptTile(loc, tile, type.clone(viewType.getElementType()));
   llvm::SmallVector<Value> offsets(viewType.getRank(), Value());
-  for (Value &offset : offsets)
+  for (Value& offset : offsets)
     offset = math_.index(loc, 0);
   b_.create<ir::TileStoreOp>(loc, tile, view, offsets, !clampedViews_.contains(view));
 }
 
 /// The slice at its full rank: what is outside the tensor reads as zero.
-Value Emitter::loadSlice(const Expr &slice) {
+Value Emitter::loadSlice(const Expr& slice) {
   Location at = loc(slice);
   Value view = evalView(*slice.args[0]);
   SliceWindow parts = window(slice);
@@ -168,7 +184,8 @@ Value Emitter::loadSlice(const Expr &slice) {
       sizes.push_back(size);
   mlir::Type element = llvm::cast<ir::ViewType>(view.getType()).getElementType();
   bool inside = slice.guard != lang::Guard::Guarded && !clampedViews_.contains(view);
-  Value tile = b_.create<ir::TileLoadOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), view, parts.offsets, sizes, Value(), inside);
+  Value tile = b_.create<ir::TileLoadOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), view,
+                                         parts.offsets, sizes, Value(), inside);
   if (parts.dropped.empty())
     return tile;
   llvm::SmallVector<Value> kept;
@@ -182,7 +199,7 @@ Value Emitter::loadSlice(const Expr &slice) {
   return b_.create<ir::ReshapeOp>(at, mlir::RankedTensorType::get(shape, element), tile, kept);
 }
 
-void Emitter::storeSlice(const Expr &slice, Value tile, Scalar kind) {
+void Emitter::storeSlice(const Expr& slice, Value tile, Scalar kind) {
   Location at = loc(slice);
   Value view = evalView(*slice.args[0]);
   SliceWindow parts = window(slice);
@@ -201,4 +218,4 @@ void Emitter::storeSlice(const Expr &slice, Value tile, Scalar kind) {
   b_.create<ir::TileStoreOp>(at, tile, view, parts.offsets, inside);
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

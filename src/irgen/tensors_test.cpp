@@ -152,5 +152,5 @@ kernel prefix(x: Tensor<i32, [N]>) -> Tensor<i32, [N]> {
   EXPECT_EQ(kernel.result<int32_t>(), (std::vector<int32_t>{3, 4, 8, 9, 14, 23, 25, 31}));
 }
 
-} // namespace
-} // namespace vortex::irgen
+}  // namespace
+}  // namespace vortex::irgen

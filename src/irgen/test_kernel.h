@@ -2,8 +2,8 @@
 #pragma once
 
 #include "interpreter/interpreter.h"
-#include "irgen/irgen.h"
 #include "ir/vx.h"
+#include "irgen/irgen.h"
 #include "lang/sema/analyze.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -17,20 +17,22 @@
 namespace vortex::irgen {
 
 class TestKernel {
-  mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED}; // outlives the module
+  mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED};  // outlives the module
 
 public:
   explicit TestKernel(std::string text, Options options = {}, std::string_view name = {}) {
     loadDialects(context_);
-    mlir::ScopedDiagnosticHandler handler(&context_, [&](mlir::Diagnostic &diagnostic) { error += diagnostic.str() + "\n"; });
+    mlir::ScopedDiagnosticHandler handler(&context_,
+                                          [&](mlir::Diagnostic& diagnostic) { error += diagnostic.str() + "\n"; });
     program_ = lang::analyze(sources_.addText("test.vx", std::move(text)), sources_, sink_);
-    for (const diag::Diagnostic &diagnostic : sink_.all())
+    for (const diag::Diagnostic& diagnostic : sink_.all())
       if (diagnostic.severity == diag::Severity::Error)
-        ADD_FAILURE() << diagnostic.id << " " << diagnostic.message << " at " << sources_.describe(diagnostic.position());
+        ADD_FAILURE() << diagnostic.id << " " << diagnostic.message << " at "
+                      << sources_.describe(diagnostic.position());
     if (sink_.hasErrors() || program_->kernels.empty())
       return;
-    const lang::Function *kernel = program_->kernels.front();
-    for (const lang::Function *candidate : program_->kernels)
+    const lang::Function* kernel = program_->kernels.front();
+    for (const lang::Function* candidate : program_->kernels)
       if (candidate->name == name)
         kernel = candidate;
     module = generateKernel(*kernel, *program_, sources_, context_, options);
@@ -44,11 +46,11 @@ public:
     return result;
   }
 
-  template <typename T> TestKernel &tensor(std::vector<T> &data, std::vector<int64_t> extents) {
+  template <typename T> TestKernel& tensor(std::vector<T>& data, std::vector<int64_t> extents) {
     arguments.push_back(interpreter::Argument::tensor(data.data(), std::move(extents)));
     return *this;
   }
-  template <typename T> TestKernel &scalar(T value) {
+  template <typename T> TestKernel& scalar(T value) {
     uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);
     if constexpr (std::is_signed_v<T> && std::is_integral_v<T>)
@@ -58,7 +60,7 @@ public:
   }
 
   /// Runs and expects no findings; the text of the first one otherwise.
-  TestKernel &run(uint64_t seed = 0) {
+  TestKernel& run(uint64_t seed = 0) {
     parameters_ = arguments.size();
     if (!module) {
       ADD_FAILURE() << "no module: " << error;
@@ -78,10 +80,10 @@ public:
     if (!findings)
       ADD_FAILURE() << findings.error().message << "\n" << text();
     else
-      for (const interpreter::Finding &finding : *findings)
+      for (const interpreter::Finding& finding : *findings)
         found.push_back(finding);
     if (!expectFindings)
-      for (const interpreter::Finding &finding : found)
+      for (const interpreter::Finding& finding : found)
         ADD_FAILURE() << interpreter::toText(finding) << "\n" << text();
     return *this;
   }
@@ -89,7 +91,7 @@ public:
   template <typename T> std::vector<T> result(size_t index = 0) const {
     if (parameters_ + index >= arguments.size())
       return {};
-    const interpreter::Argument &argument = arguments[parameters_ + index];
+    const interpreter::Argument& argument = arguments[parameters_ + index];
     size_t count = 1;
     for (int64_t extent : argument.extents)
       count *= static_cast<size_t>(extent);
@@ -124,15 +126,15 @@ inline std::vector<float> randomFloats(size_t count, uint32_t seed = 1) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> values(-2, 2);
   std::vector<float> result(count);
-  for (float &value : result)
+  for (float& value : result)
     value = values(random);
   return result;
 }
 
-inline void expectNear(const std::vector<float> &actual, const std::vector<float> &expected, float tolerance = 1e-5f) {
+inline void expectNear(const std::vector<float>& actual, const std::vector<float>& expected, float tolerance = 1e-5f) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i)
     ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "at " << i;
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

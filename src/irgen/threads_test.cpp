@@ -22,13 +22,13 @@ TEST(Threads, AScalarPerThreadFillsTheResult) {
   TestKernel kernel("kernel twice(x: Tensor<f32, [N]>) -> Tensor<f32, [N]> {\n  return x[thread.global_id] * 2.0\n}\n");
   kernel.tensor(x, {77}).run();
   std::vector<float> expected = x;
-  for (float &value : expected)
+  for (float& value : expected)
     value *= 2;
   expectNear(kernel.result<float>(), expected);
 }
 
 TEST(Threads, TreeReductionCutsAtBarriers) {
-  const char *text = R"(
+  const char* text = R"(
 const BLOCK_SIZE: usize = 256
 kernel reduce(data: Tensor<f32, [N]>) -> f32 reduce(add) {
   let tile: Tensor<f32, [BLOCK_SIZE]> @shared
@@ -159,7 +159,8 @@ fn classify(v: f32) -> f32 {
 kernel k(x: Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {
   y[thread.global_id] = classify(x[thread.global_id]) + classify(x[thread.global_id] * 4.0)
 }
-)", {}, "k");
+)",
+                    {}, "k");
   kernel.tensor(x, {64}).tensor(y, {64}).run();
   auto classify = [](float v) {
     if (v < -1)
@@ -189,7 +190,8 @@ kernel k(x: Tensor<f32, [256]>, y: &mut Tensor<f32, [256]>) {
   let i = thread.global_id
   y[i] = x[i] + neighbour(&mut tile, x[i] * 2.0) * 3.0
 }
-)", {}, "k");
+)",
+                    {}, "k");
   kernel.tensor(x, {256}).tensor(y, {256}).run(5);
   for (int i = 0; i < 256; ++i) {
     int n = i / 128 * 128 + (i + 1) % 128;
@@ -212,7 +214,7 @@ kernel transpose(x: Tensor<f32, [M, N]>, y: &mut Tensor<f32, [N, M]>) {
   }
 }
 )");
-  kernel.check = false; // the guards at the edges are meant
+  kernel.check = false;  // the guards at the edges are meant
   kernel.tensor(x, {70, 45}).tensor(y, {45, 70}).run();
   for (int i = 0; i < 70; ++i)
     for (int j = 0; j < 45; ++j)
@@ -281,7 +283,9 @@ kernel jacobi(x: Tensor<f32, [H, W]>, y: &mut Tensor<f32, [H, W]>) {
   for (int i = 0; i < 37; ++i)
     for (int j = 0; j < 61; ++j) {
       bool inner = i > 0 && i < 36 && j > 0 && j < 60;
-      float expected = inner ? 0.25f * (x[(i - 1) * 61 + j] + x[(i + 1) * 61 + j] + x[i * 61 + j - 1] + x[i * 61 + j + 1]) : x[i * 61 + j];
+      float expected = inner
+                           ? 0.25f * (x[(i - 1) * 61 + j] + x[(i + 1) * 61 + j] + x[i * 61 + j - 1] + x[i * 61 + j + 1])
+                           : x[i * 61 + j];
       ASSERT_NEAR(y[i * 61 + j], expected, 1e-5);
     }
 }
@@ -308,5 +312,5 @@ kernel k(y: &mut Tensor<i32, [64]>) {
     ASSERT_EQ(y[i], 28 * i);
 }
 
-} // namespace
-} // namespace vortex::irgen
+}  // namespace
+}  // namespace vortex::irgen

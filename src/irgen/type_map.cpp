@@ -32,13 +32,15 @@ bool isMemoryTensor(lang::Type type) {
   return type->isTensor() && !type->isValue;
 }
 
-bool isMemoryArray(lang::Type type) { return type->kind == TypeKind::Array && type->elem->isTensor() && !type->elem->isValue; }
+bool isMemoryArray(lang::Type type) {
+  return type->kind == TypeKind::Array && type->elem->isTensor() && !type->elem->isValue;
+}
 
 bool isTileType(lang::Type type) { return type->isTensor() && type->isValue; }
 
-TypeMap::TypeMap(mlir::MLIRContext *context, const std::vector<std::optional<int64_t>> &fixedDims) : context_(context) {
+TypeMap::TypeMap(mlir::MLIRContext* context, const std::vector<std::optional<int64_t>>& fixedDims) : context_(context) {
   bool any = false;
-  for (const std::optional<int64_t> &dim : fixedDims) {
+  for (const std::optional<int64_t>& dim : fixedDims) {
     fixed_.push_back(dim ? std::optional(lang::DimExpr::constant(*dim)) : std::nullopt);
     any |= dim.has_value();
   }
@@ -49,10 +51,14 @@ TypeMap::TypeMap(mlir::MLIRContext *context, const std::vector<std::optional<int
 mlir::Type TypeMap::scalar(Scalar scalar) const {
   switch (scalar) {
   case Scalar::Bool: return mlir::IntegerType::get(context_, 1);
-  case Scalar::U8: case Scalar::I8: return mlir::IntegerType::get(context_, 8);
-  case Scalar::U16: case Scalar::I16: return mlir::IntegerType::get(context_, 16);
-  case Scalar::U32: case Scalar::I32: return mlir::IntegerType::get(context_, 32);
-  case Scalar::U64: case Scalar::I64: return mlir::IntegerType::get(context_, 64);
+  case Scalar::U8:
+  case Scalar::I8: return mlir::IntegerType::get(context_, 8);
+  case Scalar::U16:
+  case Scalar::I16: return mlir::IntegerType::get(context_, 16);
+  case Scalar::U32:
+  case Scalar::I32: return mlir::IntegerType::get(context_, 32);
+  case Scalar::U64:
+  case Scalar::I64: return mlir::IntegerType::get(context_, 64);
   case Scalar::Usize: return mlir::IndexType::get(context_);
   case Scalar::F8E4M3: return mlir::Float8E4M3FNType::get(context_);
   case Scalar::F8E5M2: return mlir::Float8E5M2Type::get(context_);
@@ -64,13 +70,13 @@ mlir::Type TypeMap::scalar(Scalar scalar) const {
   VORTEX_UNREACHABLE("scalar type");
 }
 
-int64_t TypeMap::extent(const lang::DimExpr &expr) const {
+int64_t TypeMap::extent(const lang::DimExpr& expr) const {
   return fix(expr).asConstant().value_or(mlir::ShapedType::kDynamic);
 }
 
 mlir::RankedTensorType TypeMap::tile(lang::Type type, mlir::Type element) const {
   llvm::SmallVector<int64_t> shape;
-  for (const lang::DimExpr &dim : stripRef(type)->shape)
+  for (const lang::DimExpr& dim : stripRef(type)->shape)
     shape.push_back(extent(dim));
   return mlir::RankedTensorType::get(shape, element);
 }
@@ -78,7 +84,7 @@ mlir::RankedTensorType TypeMap::tile(lang::Type type, mlir::Type element) const 
 ir::ViewType TypeMap::view(lang::Type type) const {
   type = stripRef(type);
   llvm::SmallVector<int64_t> shape;
-  for (const lang::DimExpr &dim : type->shape)
+  for (const lang::DimExpr& dim : type->shape)
     shape.push_back(extent(dim));
   auto space = static_cast<ir::Space>(type->space);
   mlir::Attribute layout;
@@ -99,12 +105,13 @@ mlir::RankedTensorType TypeMap::perThread(mlir::Type scalar) const {
   return mlir::RankedTensorType::get({mlir::ShapedType::kDynamic}, scalar);
 }
 
-void TypeMap::flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type> &leaves) const {
+void TypeMap::flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type>& leaves) const {
   switch (type->kind) {
   case TypeKind::Scalar: leaves.push_back(scalar(type->scalar)); return;
   case TypeKind::Enum: leaves.push_back(scalar(Scalar::I32)); return;
   case TypeKind::Tensor: leaves.push_back(type->isValue ? mlir::Type(tile(type)) : mlir::Type(view(type))); return;
-  case TypeKind::Tuple: case TypeKind::Struct:
+  case TypeKind::Tuple:
+  case TypeKind::Struct:
     for (lang::Type elem : type->elems)
       flatten(elem, leaves);
     return;
@@ -120,11 +127,15 @@ void TypeMap::flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type> &leaves
   case TypeKind::Ref:
     if (isMemoryTensor(type))
       leaves.push_back(view(type));
-    else if (stripRef(type)->kind == TypeKind::Struct) // a borrowed struct parameter is its fields
+    else if (stripRef(type)->kind == TypeKind::Struct)  // a borrowed struct parameter is its fields
       flatten(stripRef(type), leaves);
     return;
-  case TypeKind::Error: case TypeKind::Unit: case TypeKind::Never: case TypeKind::String: case TypeKind::Vec: case TypeKind::Closure:
-    return;
+  case TypeKind::Error:
+  case TypeKind::Unit:
+  case TypeKind::Never:
+  case TypeKind::String:
+  case TypeKind::Vec:
+  case TypeKind::Closure: return;
   }
 }
 
@@ -142,10 +153,10 @@ uint32_t TypeMap::fieldOffset(lang::Type type, uint32_t field) const {
 }
 
 bool TypeMap::hasStaticShape(lang::Type type) const {
-  for (const lang::DimExpr &dim : stripRef(type)->shape)
+  for (const lang::DimExpr& dim : stripRef(type)->shape)
     if (!fix(dim).asConstant())
       return false;
   return true;
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

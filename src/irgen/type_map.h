@@ -26,9 +26,9 @@ bool isMemoryArray(lang::Type type);
 
 class TypeMap {
 public:
-  TypeMap(mlir::MLIRContext *context, const std::vector<std::optional<int64_t>> &fixedDims);
+  TypeMap(mlir::MLIRContext* context, const std::vector<std::optional<int64_t>>& fixedDims);
 
-  mlir::MLIRContext *context() const { return context_; }
+  mlir::MLIRContext* context() const { return context_; }
   mlir::Type scalar(lang::Scalar scalar) const;
   /// Element type as stored.
   mlir::RankedTensorType tile(lang::Type type) const { return tile(type, scalar(scalarOf(type))); }
@@ -41,19 +41,19 @@ public:
 
   /// The SSA values a value of `type` consists of: scalars and tensors one each, tuples, structs and arrays those of their elements,
   /// references to tensors a view, ranges begin, end and step, everything else none.
-  void flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type> &leaves) const;
+  void flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type>& leaves) const;
   uint32_t leafCount(lang::Type type) const;
   /// Number of leaves before field `field` of a struct or tuple.
   uint32_t fieldOffset(lang::Type type, uint32_t field) const;
 
   /// With the specialised dimensions replaced by their values.
-  lang::DimExpr fix(const lang::DimExpr &expr) const { return fixed_.empty() ? expr : expr.substitute(fixed_); }
-  int64_t extent(const lang::DimExpr &expr) const;
+  lang::DimExpr fix(const lang::DimExpr& expr) const { return fixed_.empty() ? expr : expr.substitute(fixed_); }
+  int64_t extent(const lang::DimExpr& expr) const;
   bool hasStaticShape(lang::Type type) const;
 
 private:
-  mlir::MLIRContext *context_;
+  mlir::MLIRContext* context_;
   std::vector<std::optional<lang::DimExpr>> fixed_;
 };
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

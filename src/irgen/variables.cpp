@@ -9,7 +9,7 @@ namespace arith = mlir::arith;
 
 static bool isView(mlir::Type type) { return llvm::isa<ir::ViewType>(type); }
 
-llvm::SmallVector<mlir::Type, 1> Emitter::leafTypes(const Variable *variable) const {
+llvm::SmallVector<mlir::Type, 1> Emitter::leafTypes(const Variable* variable) const {
   llvm::SmallVector<mlir::Type> leaves;
   if (context_.tileResults.contains(variable))
     leaves.push_back(types_.tile(variable->type));
@@ -18,37 +18,38 @@ llvm::SmallVector<mlir::Type, 1> Emitter::leafTypes(const Variable *variable) co
   return llvm::SmallVector<mlir::Type, 1>(leaves.begin(), leaves.end());
 }
 
-void Emitter::declare(const Variable *variable) {
-  Slot &slot = variables_[variable];
+void Emitter::declare(const Variable* variable) {
+  Slot& slot = variables_[variable];
   slot = {};
   slot.leaves.resize(leafTypes(variable).size());
   slot.inRegion = inThreads_;
 }
 
-void Emitter::assign(Location loc, const Variable *variable, Flat value) {
+void Emitter::assign(Location loc, const Variable* variable, Flat value) {
   if (value.leaves.empty() && !value.ref)
-    return; // the value of a jump
+    return;  // the value of a jump
   if (variable->type->kind == lang::TypeKind::Ref || namesMemory(variable)) {
     variables_[variable] = {value.leaves, value.ref, inThreads_ || value.inRegion};
     return;
   }
   llvm::SmallVector<mlir::Type, 1> types = leafTypes(variable);
-  VORTEX_CHECK(types.size() == value.leaves.size(), "`%s` takes %zu values, not %zu", variable->name.c_str(), types.size(),
-               value.leaves.size());
+  VORTEX_CHECK(types.size() == value.leaves.size(), "`%s` takes %zu values, not %zu", variable->name.c_str(),
+               types.size(), value.leaves.size());
   for (auto [leaf, type] : llvm::zip(value.leaves, types))
     if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(type))
-      leaf = isView(leaf.getType()) ? adaptTile(loc, loadTile(loc, leaf, variable->type), tile) : adaptTile(loc, leaf, tile);
+      leaf = isView(leaf.getType()) ? adaptTile(loc, loadTile(loc, leaf, variable->type), tile)
+                                    : adaptTile(loc, leaf, tile);
   variables_[variable] = {value.leaves, value.ref, inThreads_ || value.inRegion};
 }
 
-Flat Emitter::read(Location loc, const Variable *variable) {
+Flat Emitter::read(Location loc, const Variable* variable) {
   auto found = variables_.find(variable);
   VORTEX_CHECK(found != variables_.end(), "`%s` is not declared here", variable->name.c_str());
   if (found->second.inRegion && !inThreads_) {
     closeRegion();
     found->second.inRegion = false;
   }
-  Slot &slot = found->second;
+  Slot& slot = found->second;
   Flat result;
   result.ref = slot.ref;
   if (variable->type->kind == lang::TypeKind::Ref && slot.leaves.empty())
@@ -67,7 +68,7 @@ Flat Emitter::read(Location loc, const Variable *variable) {
   return result;
 }
 
-void Emitter::setFlag(Location loc, const Variable *flag, bool value) {
+void Emitter::setFlag(Location loc, const Variable* flag, bool value) {
   if (!flag)
     return;
   if (atBlockLevel() && facts_.isDivergent(flag)) {
@@ -80,24 +81,24 @@ void Emitter::setFlag(Location loc, const Variable *flag, bool value) {
 
 //===-- merging at control flow -----------------------------------------------------------------------------------===//
 
-llvm::SmallVector<const lang::Variable *> Emitter::merged(const VariableSet &assigned) const {
+llvm::SmallVector<const lang::Variable*> Emitter::merged(const VariableSet& assigned) const {
   VariableSet result;
-  for (const Variable *variable : assigned) {
+  for (const Variable* variable : assigned) {
     auto found = variables_.find(variable);
     while (found != variables_.end() && found->second.ref && found->second.ref->variable) {
-      variable = found->second.ref->variable; // assigned through a reference
+      variable = found->second.ref->variable;  // assigned through a reference
       found = variables_.find(variable);
     }
     if (found == variables_.end() || found->second.ref || namesMemory(variable))
       continue;
     result.insert(variable);
   }
-  return llvm::SmallVector<const Variable *>(result.begin(), result.end());
+  return llvm::SmallVector<const Variable*>(result.begin(), result.end());
 }
 
-llvm::SmallVector<mlir::Type> Emitter::mergedTypes(llvm::ArrayRef<const Variable *> variables) const {
+llvm::SmallVector<mlir::Type> Emitter::mergedTypes(llvm::ArrayRef<const Variable*> variables) const {
   llvm::SmallVector<mlir::Type> result;
-  for (const Variable *variable : variables)
+  for (const Variable* variable : variables)
     for (mlir::Type type : leafTypes(variable)) {
       if (isView(type))
         continue;
@@ -107,9 +108,9 @@ llvm::SmallVector<mlir::Type> Emitter::mergedTypes(llvm::ArrayRef<const Variable
   return result;
 }
 
-llvm::SmallVector<Value> Emitter::mergedValues(Location loc, llvm::ArrayRef<const Variable *> variables) {
+llvm::SmallVector<Value> Emitter::mergedValues(Location loc, llvm::ArrayRef<const Variable*> variables) {
   llvm::SmallVector<Value> result;
-  for (const Variable *variable : variables) {
+  for (const Variable* variable : variables) {
     bool perThread = variable->uniformity == lang::Uniformity::PerThread;
     Flat value = read(loc, variable);
     for (auto [leaf, type] : llvm::zip(value.leaves, leafTypes(variable)))
@@ -119,10 +120,10 @@ llvm::SmallVector<Value> Emitter::mergedValues(Location loc, llvm::ArrayRef<cons
   return result;
 }
 
-void Emitter::setMerged(llvm::ArrayRef<const Variable *> variables, mlir::ValueRange values) {
+void Emitter::setMerged(llvm::ArrayRef<const Variable*> variables, mlir::ValueRange values) {
   size_t next = 0;
-  for (const Variable *variable : variables) {
-    Slot &slot = variables_[variable];
+  for (const Variable* variable : variables) {
+    Slot& slot = variables_[variable];
     for (auto [leaf, type] : llvm::zip(slot.leaves, leafTypes(variable)))
       if (!isView(type))
         leaf = values[next++];
@@ -132,7 +133,7 @@ void Emitter::setMerged(llvm::ArrayRef<const Variable *> variables, mlir::ValueR
 
 //===-- places ----------------------------------------------------------------------------------------------------===//
 
-Flat Emitter::load(Location loc, const Place &place) {
+Flat Emitter::load(Location loc, const Place& place) {
   if (place.view)
     return loadElement(loc, place);
   if (!place.variable)
@@ -149,11 +150,12 @@ Flat Emitter::load(Location loc, const Place &place) {
 }
 
 /// A run-time index into an array held in SSA values: a chain of selects. Outside: 0.
-Flat Emitter::loadArrayElement(Location loc, const Place &place) {
+Flat Emitter::loadArrayElement(Location loc, const Place& place) {
   Flat whole = read(loc, place.variable), result;
   for (uint32_t leaf = 0; leaf < place.leafCount; ++leaf) {
     mlir::Type type = whole.leaves[place.firstLeaf + leaf].getType();
-    Value value = llvm::isa<ir::ViewType, mlir::RankedTensorType>(type) ? whole.leaves[place.firstLeaf + leaf] : math_.zero(loc, type);
+    Value value = llvm::isa<ir::ViewType, mlir::RankedTensorType>(type) ? whole.leaves[place.firstLeaf + leaf]
+                                                                        : math_.zero(loc, type);
     for (uint64_t i = 0; i < place.arrayCount; ++i) {
       Value here = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, place.arrayIndex, math_.index(loc, i));
       value = b_.create<arith::SelectOp>(loc, here, whole.leaves[place.firstLeaf + i * place.leafCount + leaf], value);
@@ -163,7 +165,7 @@ Flat Emitter::loadArrayElement(Location loc, const Place &place) {
   return result;
 }
 
-void Emitter::store(Location loc, const Place &place, Flat value) {
+void Emitter::store(Location loc, const Place& place, Flat value) {
   if (place.view) {
     b_.create<ir::StoreOp>(loc, value.leaves[0], place.view, place.indices, place.mask, place.guarded);
     return noteWrite(place.view);
@@ -175,7 +177,7 @@ void Emitter::store(Location loc, const Place &place, Flat value) {
   uint64_t elements = place.arrayIndex ? place.arrayCount : 1;
   for (uint64_t i = 0; i < elements; ++i)
     for (uint32_t leaf = 0; leaf < place.leafCount; ++leaf) {
-      Value &target = whole.leaves[place.firstLeaf + i * place.leafCount + leaf];
+      Value& target = whole.leaves[place.firstLeaf + i * place.leafCount + leaf];
       Value stored = value.leaves[leaf];
       if (place.arrayIndex) {
         Value here = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, place.arrayIndex, math_.index(loc, i));
@@ -186,4 +188,4 @@ void Emitter::store(Location loc, const Place &place, Flat value) {
   assign(loc, place.variable, std::move(whole));
 }
 
-} // namespace vortex::irgen
+}  // namespace vortex::irgen

@@ -127,7 +127,8 @@ void Axes::tieAll(Value a, Value b) {
 
 /// True when the slice takes the whole dimension, so that both sides share an axis.
 bool Axes::keepsDim(ir::SliceOp slice, unsigned dim) const {
-  if (llvm::is_contained(slice.getDropped(), static_cast<int64_t>(dim)) || getConstantIntValue(slice.getOffsets()[dim]) != 0)
+  if (llvm::is_contained(slice.getDropped(), static_cast<int64_t>(dim)) ||
+      getConstantIntValue(slice.getOffsets()[dim]) != 0)
     return false;
   unsigned resultDim = dim;
   for (int64_t dropped : slice.getDropped())

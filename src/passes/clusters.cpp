@@ -75,8 +75,8 @@ static bool isScalarReduce(Operation* op) {
 static bool isSerial(Operation* op) {
   bool serial = false;
   op->walk([&](Operation* inner) {
-    serial |= !isa<ir::TileLoadOp, ir::TileStoreOp, ir::LoadOp>(inner) && inner->getNumRegions() == 0 && !isMemoryEffectFree(inner) &&
-              !inner->hasTrait<OpTrait::IsTerminator>();
+    serial |= !isa<ir::TileLoadOp, ir::TileStoreOp, ir::LoadOp>(inner) && inner->getNumRegions() == 0 &&
+              !isMemoryEffectFree(inner) && !inner->hasTrait<OpTrait::IsTerminator>();
   });
   return serial;
 }
@@ -193,7 +193,8 @@ void Clusters::finish(Cluster& cluster) const {
     });
   if (output)
     for (Axis axis : axes_.of(output))
-      if (cluster.shared.contains(axis) && !cluster.whole.contains(axis) && axes_.extent(axis) && !llvm::is_contained(cluster.parallel, axis))
+      if (cluster.shared.contains(axis) && !cluster.whole.contains(axis) && axes_.extent(axis) &&
+          !llvm::is_contained(cluster.parallel, axis))
         cluster.parallel.push_back(axis);
   if (cluster.parallel.empty())
     cluster.kind = Cluster::Kind::Serial;

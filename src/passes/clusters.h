@@ -17,8 +17,8 @@ struct Cluster {
   };
   Kind kind = Kind::Parallel;
   std::vector<mlir::Operation*> roots;
-  AxisSet whole;             ///< axes some operation needs whole
-  AxisSet shared;            ///< axes of every output
+  AxisSet whole;   ///< axes some operation needs whole
+  AxisSet shared;  ///< axes of every output
   bool hasOutput = false;
   /// Axes split over blocks, outermost first.
   llvm::SmallVector<Axis> parallel;

@@ -36,7 +36,9 @@ Value emitSize(OpBuilder& builder, Location loc, ir::SizeAttr size, Block::Block
   SmallVector<Value> stack;
   for (const ir::SizeToken& token : *tokens) {
     switch (token.kind) {
-    case ir::SizeToken::Kind::Constant: stack.push_back(builder.create<arith::ConstantIndexOp>(loc, token.value)); break;
+    case ir::SizeToken::Kind::Constant:
+      stack.push_back(builder.create<arith::ConstantIndexOp>(loc, token.value));
+      break;
     case ir::SizeToken::Kind::Dim:
       stack.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), arguments[token.argument],
                                                 builder.getI64IntegerAttr(token.dim)));
@@ -60,7 +62,8 @@ Value emitSize(OpBuilder& builder, Location loc, ir::SizeAttr size, Block::Block
   return stack.empty() ? Value(builder.create<arith::ConstantIndexOp>(loc, 0)) : stack.back();
 }
 
-PhaseBuilder::PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters, const Temporaries& temporaries)
+PhaseBuilder::PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters,
+                           const Temporaries& temporaries)
     : builder(kernel.getContext()), kernel_(kernel), axes_(axes), clusters_(clusters), temporaries_(temporaries) {
   builder.setInsertionPointToEnd(&kernel.getBody().front());
   for (auto [from, to] : llvm::zip(source.getBody().getArguments(), kernel.getBody().getArguments()))
@@ -110,7 +113,8 @@ SmallVector<Value> PhaseBuilder::shift(OperandRange offsets, Value tile) {
     Value shifted = get(offset);
     if (dim < axes.size())
       if (Value own = offset_.lookup(axes[dim]))
-        shifted = getConstantIntValue(shifted) == 0 ? own : Value(builder.create<arith::AddIOp>(tile.getLoc(), shifted, own));
+        shifted =
+            getConstantIntValue(shifted) == 0 ? own : Value(builder.create<arith::AddIOp>(tile.getLoc(), shifted, own));
     result.push_back(shifted);
   }
   return result;
@@ -168,16 +172,18 @@ Operation* PhaseBuilder::clone(Operation* op) {
   if (op->getNumRegions() != 0)
     return cloneRegions(op);
   if (auto load = dyn_cast<ir::TileLoadOp>(op))
-    return builder.create<ir::TileLoadOp>(loc, slicedType(load.getResult()), get(load.getView()), shift(load.getOffsets(), load.getResult()),
-                                          sizes(load.getResult()), load.getOther() ? get(load.getOther()) : Value(), load.getInbounds());
+    return builder.create<ir::TileLoadOp>(loc, slicedType(load.getResult()), get(load.getView()),
+                                          shift(load.getOffsets(), load.getResult()), sizes(load.getResult()),
+                                          load.getOther() ? get(load.getOther()) : Value(), load.getInbounds());
   if (auto store = dyn_cast<ir::TileStoreOp>(op))
-    return builder.create<ir::TileStoreOp>(loc, get(store.getValue()), get(store.getView()), shift(store.getOffsets(), store.getValue()),
-                                           store.getInbounds());
+    return builder.create<ir::TileStoreOp>(loc, get(store.getValue()), get(store.getView()),
+                                           shift(store.getOffsets(), store.getValue()), store.getInbounds());
   if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
-    return builder.create<ir::BroadcastOp>(loc, slicedType(broadcast.getResult()), get(broadcast.getValue()), broadcast.getDimsAttr(),
-                                           sizes(broadcast.getResult()));
+    return builder.create<ir::BroadcastOp>(loc, slicedType(broadcast.getResult()), get(broadcast.getValue()),
+                                           broadcast.getDimsAttr(), sizes(broadcast.getResult()));
   if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
-    return builder.create<ir::ReshapeOp>(loc, slicedType(reshape.getResult()), get(reshape.getValue()), sizes(reshape.getResult()));
+    return builder.create<ir::ReshapeOp>(loc, slicedType(reshape.getResult()), get(reshape.getValue()),
+                                         sizes(reshape.getResult()));
   if (auto slice = dyn_cast<ir::SliceOp>(op)) {
     // Offsets count source dimensions; only kept ones have an axis in the result.
     SmallVector<Value> offsets;
@@ -192,8 +198,8 @@ Operation* PhaseBuilder::clone(Operation* op) {
       }
       offsets.push_back(shifted);
     }
-    return builder.create<ir::SliceOp>(loc, slicedType(slice.getResult()), get(slice.getValue()), offsets, sizes(slice.getResult()),
-                                       slice.getDroppedAttr());
+    return builder.create<ir::SliceOp>(loc, slicedType(slice.getResult()), get(slice.getValue()), offsets,
+                                       sizes(slice.getResult()), slice.getDroppedAttr());
   }
   if (auto iota = dyn_cast<ir::IotaOp>(op)) {
     auto type = slicedType(iota.getResult());
@@ -203,7 +209,8 @@ Operation* PhaseBuilder::clone(Operation* op) {
       return result;
     Type element = type.getElementType();
     Value offset = element.isIndex() ? own : Value(builder.create<arith::IndexCastOp>(loc, element, own));
-    Value wide = builder.create<ir::BroadcastOp>(loc, type, offset, builder.getDenseI64ArrayAttr({}), sizes(iota.getResult()));
+    Value wide =
+        builder.create<ir::BroadcastOp>(loc, type, offset, builder.getDenseI64ArrayAttr({}), sizes(iota.getResult()));
     return builder.create<arith::AddIOp>(loc, result->getResult(0), wide);
   }
   if (auto constantOp = dyn_cast<arith::ConstantOp>(op); constantOp && isa<RankedTensorType>(constantOp.getType())) {
@@ -211,7 +218,8 @@ Operation* PhaseBuilder::clone(Operation* op) {
     auto type = slicedType(constantOp.getResult());
     if (splat && type != constantOp.getType()) {
       Value scalar = builder.create<arith::ConstantOp>(loc, cast<TypedAttr>(splat.getSplatValue<Attribute>()));
-      return builder.create<ir::BroadcastOp>(loc, type, scalar, builder.getDenseI64ArrayAttr({}), sizes(constantOp.getResult()));
+      return builder.create<ir::BroadcastOp>(loc, type, scalar, builder.getDenseI64ArrayAttr({}),
+                                             sizes(constantOp.getResult()));
     }
   }
   OperationState state(loc, op->getName());
@@ -272,7 +280,8 @@ void PhaseBuilder::emitRoot(Operation* op) {
       }
       builder.create<ir::TileStoreOp>(op->getLoc(), mapping_.lookup(result), view, offsets, true);
     } else {
-      builder.create<ir::StoreOp>(op->getLoc(), mapping_.lookup(result), view, ValueRange{constant(op->getLoc(), 0)}, Value(), false);
+      builder.create<ir::StoreOp>(op->getLoc(), mapping_.lookup(result), view, ValueRange{constant(op->getLoc(), 0)},
+                                  Value(), false);
     }
   }
 }

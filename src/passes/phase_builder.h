@@ -12,12 +12,14 @@ namespace vortex::passes {
 using Temporaries = llvm::DenseMap<mlir::Value, unsigned>;
 
 /// Values of an index expression at the builder's insertion point; `arguments` are the kernel's.
-mlir::Value emitSize(mlir::OpBuilder& builder, mlir::Location loc, ir::SizeAttr size, mlir::Block::BlockArgListType arguments);
+mlir::Value emitSize(mlir::OpBuilder& builder, mlir::Location loc, ir::SizeAttr size,
+                     mlir::Block::BlockArgListType arguments);
 
 class PhaseBuilder {
 public:
   /// `kernel`: the new phase, with an empty entry block that has the arguments of the entry.
-  PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters, const Temporaries& temporaries);
+  PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters,
+               const Temporaries& temporaries);
 
   /// Decodes the block id (x) into offsets and sizes of the axes. `chunks[i]` elements of axis `parallel[i]` per block.
   void split(llvm::ArrayRef<Axis> parallel, llvm::ArrayRef<ir::SizeAttr> chunks);

@@ -12,8 +12,8 @@ using SizeOp = artifact::SizeExpr::Op;
 class Scheduler {
 public:
   Scheduler(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule)
-      : module_(module), entry_(entry), kernel_(kernel), schedule_(schedule), context_(module.getContext()), axes_(kernel),
-        clusters_(kernel, axes_) {}
+      : module_(module), entry_(entry), kernel_(kernel), schedule_(schedule), context_(module.getContext()),
+        axes_(kernel), clusters_(kernel, axes_) {}
 
   LogicalResult run() {
     args_ = llvm::to_vector(entry_.getArgs().getValue());
@@ -50,7 +50,8 @@ private:
     args_.push_back(DictionaryAttr::get(
         context_, {NamedAttribute(StringAttr::get(context_, "name"), StringAttr::get(context_, name)),
                    NamedAttribute(StringAttr::get(context_, "role"), ir::RoleAttr::get(context_, ir::Role::Temp)),
-                   NamedAttribute(StringAttr::get(context_, "access"), ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
+                   NamedAttribute(StringAttr::get(context_, "access"),
+                                  ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
                    NamedAttribute(StringAttr::get(context_, "extents"), ArrayAttr::get(context_, sizes))}));
     return static_cast<unsigned>(types_.size() - 1);
   }
@@ -88,8 +89,8 @@ private:
     for (Axis axis : axes_.of(value)) {
       ir::SizeAttr extent = axes_.extent(axis);
       if (!extent)
-        return value.getDefiningOp()->emitError(
-            "the extent of this intermediate tensor is computed in the kernel, so its memory cannot be planned before the launch");
+        return value.getDefiningOp()->emitError("the extent of this intermediate tensor is computed in the kernel, so "
+                                                "its memory cannot be planned before the launch");
       extents.push_back(extent);
     }
     auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -104,7 +105,8 @@ private:
     SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
     ir::DotOp dot = findDot(cluster);
     SmallVector<Axis> dotAxes = dot ? axes_.of(dot.getResult()) : SmallVector<Axis>();
-    ir::SizeAttr left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, size(schedule_.elementsPerBlock), innerElements(cluster)));
+    ir::SizeAttr left = combine(SizeOp::Max, size(1),
+                                combine(SizeOp::FloorDiv, size(schedule_.elementsPerBlock), innerElements(cluster)));
     for (size_t i = cluster.parallel.size(); i-- > 0;) {
       Axis axis = cluster.parallel[i];
       ir::SizeAttr extent = axes_.extent(axis);
@@ -147,7 +149,8 @@ private:
     ir::SizeAttr columns = axes_.extent(dotAxes[rank - 1]);
     if (!wholeRows || !columns || cluster.roots.size() == 1)
       return balancedRows(axis);
-    ir::SizeAttr budget = combine(SizeOp::FloorDiv, size(4 * schedule_.elementsPerBlock), combine(SizeOp::Max, size(1), columns));
+    ir::SizeAttr budget =
+        combine(SizeOp::FloorDiv, size(4 * schedule_.elementsPerBlock), combine(SizeOp::Max, size(1), columns));
     return combine(SizeOp::Min, size(schedule_.dotRows), combine(SizeOp::Max, size(8), budget));
   }
 
@@ -237,7 +240,8 @@ private:
     PhaseBuilder pieces(kernel_, first, axes_, clusters_, temporaries_);
     pieces.split(cluster.parallel, chunks);
     OpBuilder& builder = pieces.builder;
-    Value piece = builder.create<ir::ReduceOp>(loc, reduce.getType(), reduce.getKind(), pieces.get(reduce.getValue()), reduce.getDimsAttr());
+    Value piece = builder.create<ir::ReduceOp>(loc, reduce.getType(), reduce.getKind(), pieces.get(reduce.getValue()),
+                                               reduce.getDimsAttr());
     Value block = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
     builder.create<ir::StoreOp>(loc, piece, first.getBody().getArgument(partials), ValueRange{block}, Value(), false);
     pieces.finish();
@@ -252,11 +256,12 @@ private:
     SmallVector<Value> sizes;
     if (!viewType.hasStaticShape())
       sizes.push_back(count);
-    auto tile = combiner.create<ir::TileLoadOp>(loc, RankedTensorType::get(viewType.getShape(), reduce.getType()), view, ValueRange{zero},
-                                                sizes, Value(), true);
-    Value total = combiner.create<ir::ReduceOp>(loc, reduce.getType(), reduce.getKind(), tile, combiner.getDenseI64ArrayAttr({0}));
-    combiner.create<ir::StoreOp>(loc, total, second.getBody().getArgument(temporaries_.lookup(reduce.getResult())), ValueRange{zero}, Value(),
-                                 false);
+    auto tile = combiner.create<ir::TileLoadOp>(loc, RankedTensorType::get(viewType.getShape(), reduce.getType()), view,
+                                                ValueRange{zero}, sizes, Value(), true);
+    Value total = combiner.create<ir::ReduceOp>(loc, reduce.getType(), reduce.getKind(), tile,
+                                                combiner.getDenseI64ArrayAttr({0}));
+    combiner.create<ir::StoreOp>(loc, total, second.getBody().getArgument(temporaries_.lookup(reduce.getResult())),
+                                 ValueRange{zero}, Value(), false);
     combiner.create<ir::ReturnOp>(loc);
   }
 
@@ -323,6 +328,8 @@ LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
   return Scheduler(module, *entries.begin(), kernels[0], schedule).run();
 }
 
-std::unique_ptr<Pass> createScheduleTensorsPass(TensorSchedule schedule) { return std::make_unique<ScheduleTensorsPass>(schedule); }
+std::unique_ptr<Pass> createScheduleTensorsPass(TensorSchedule schedule) {
+  return std::make_unique<ScheduleTensorsPass>(schedule);
+}
 
 }  // namespace vortex::passes

@@ -34,7 +34,8 @@ struct Compiler::Target {
 };
 
 Compiler::Compiler(const lang::Program& program, const source::SourceManager& sources, Options options)
-    : program_(program), sources_(sources), options_(std::move(options)), context_(mlir::MLIRContext::Threading::DISABLED) {
+    : program_(program), sources_(sources), options_(std::move(options)),
+      context_(mlir::MLIRContext::Threading::DISABLED) {
   irgen::loadDialects(context_);
   if (options_.useCache)
     cache_ = std::make_unique<artifact::Cache>();
@@ -92,16 +93,18 @@ private:
 
 bool Compiler::schedule(mlir::ModuleOp module) {
   mlir::PassManager passes(&context_);
-  passes.addPass(passes::createScheduleTensorsPass(target_ ? target::cpu::tensorSchedule(target_->cpu) : passes::TensorSchedule()));
+  passes.addPass(passes::createScheduleTensorsPass(target_ ? target::cpu::tensorSchedule(target_->cpu)
+                                                           : passes::TensorSchedule()));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   return mlir::succeeded(passes.run(module));
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> Compiler::module(const lang::Function& kernel, const irgen::Options& request, bool scheduled,
-                                                   Failure& failure) {
+mlir::OwningOpRef<mlir::ModuleOp> Compiler::module(const lang::Function& kernel, const irgen::Options& request,
+                                                   bool scheduled, Failure& failure) {
   ErrorCollector errors(context_, failure);
-  auto module = timed(kernel, "irgen", [&] { return irgen::generateKernel(kernel, program_, sources_, context_, request); });
+  auto module =
+      timed(kernel, "irgen", [&] { return irgen::generateKernel(kernel, program_, sources_, context_, request); });
   auto failed = [&](const char* stage) {
     if (failure.message.empty())
       failure.message = base::concat("`", kernel.name, "` cannot be compiled (", stage, ")");
@@ -136,21 +139,25 @@ std::string Compiler::cacheKey(mlir::ModuleOp module) const {
   return hasher.finishHex();
 }
 
-std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& kernel, const irgen::Options& request, Failure& failure) {
+std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& kernel, const irgen::Options& request,
+                                                          Failure& failure) {
   if (!prepareTarget(failure))
     return nullptr;
   auto generated = module(kernel, request, false, failure);
   if (!generated)
     return nullptr;
-  bool dumps = options_.dump && std::any_of(std::begin(kStages) + 1, std::end(kStages), [&](const Stage& s) { return wants(s.name); });
+  bool dumps = options_.dump &&
+               std::any_of(std::begin(kStages) + 1, std::end(kStages), [&](const Stage& s) { return wants(s.name); });
   std::string key = cache_ && !dumps && options_.reproducer.empty() ? cacheKey(*generated) : "";
   if (!key.empty())
     if (auto bytes = timed(kernel, "cache", [&] { return cache_->get(key); }))
       if (auto cached = artifact::deserialize(*bytes))
         return std::make_shared<const artifact::Kernel>(std::move(cached).value());
   if (!options_.reproducer.empty()) {
-    std::string text = "// vx-opt FILE -vx-schedule-tensors -vx-simplify -cse; vortex " + buildId() + ", " + target_->cpu.cpu + "\n";
-    if (auto written = base::writeFileAtomic(options_.reproducer, text + print(*generated, true)); !written && options_.warn)
+    std::string text =
+        "// vx-opt FILE -vx-schedule-tensors -vx-simplify -cse; vortex " + buildId() + ", " + target_->cpu.cpu + "\n";
+    if (auto written = base::writeFileAtomic(options_.reproducer, text + print(*generated, true));
+        !written && options_.warn)
       options_.warn(written.error().message);
   }
   bool scheduled;
@@ -166,12 +173,14 @@ std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& 
   dump(kernel, "schedule", *generated);
   auto compiled = compileModule(kernel, *generated, failure);
   if (compiled && !key.empty())
-    if (auto stored = cache_->put(key, artifact::serialize(*compiled)); !stored && options_.warn && !std::exchange(warnedCache_, true))
+    if (auto stored = cache_->put(key, artifact::serialize(*compiled));
+        !stored && options_.warn && !std::exchange(warnedCache_, true))
       options_.warn("compiled kernels are not kept: " + stored.error().message);
   return compiled;
 }
 
-std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure) {
+std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Function& kernel, mlir::ModuleOp module,
+                                                                Failure& failure) {
   ErrorCollector errors(context_, failure);
   std::string llvmText, optimized, assembly;
   target::cpu::CompileTexts texts;
@@ -184,7 +193,8 @@ std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Func
   times_.push_back({kernel.name, "optimized-llvm", spent.optimize});
   times_.push_back({kernel.name, "assembly", spent.codegen});
   if (options_.dump)
-    for (auto [stage, text] : {std::pair{"llvm", texts.llvm}, {"optimized-llvm", texts.optimizedLlvm}, {"assembly", texts.assembly}})
+    for (auto [stage, text] :
+         {std::pair{"llvm", texts.llvm}, {"optimized-llvm", texts.optimizedLlvm}, {"assembly", texts.assembly}})
       if (text && !text->empty())
         options_.dump(kernel.name, stage, *text);
   if (!compiled) {
@@ -195,7 +205,8 @@ std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Func
   return std::make_shared<const artifact::Kernel>(std::move(compiled).value());
 }
 
-std::string Compiler::text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage, Failure& failure) {
+std::string Compiler::text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage,
+                           Failure& failure) {
   bool isModule = stage == "irgen" || stage == "schedule";
   auto generated = module(kernel, request, stage != "irgen", failure);
   if (!generated)

@@ -57,11 +57,14 @@ public:
 
   /// Artifact of one kernel under one launch request; from memory, from the disk cache, or compiled. Null and `failure` set when the
   /// kernel uses what a stage does not support.
-  std::shared_ptr<const artifact::Kernel> compile(const lang::Function& kernel, const irgen::Options& request, Failure& failure);
+  std::shared_ptr<const artifact::Kernel> compile(const lang::Function& kernel, const irgen::Options& request,
+                                                  Failure& failure);
   /// The module after irgen (`scheduled` false) or as the back end gets it. Null and `failure` set on errors.
-  mlir::OwningOpRef<mlir::ModuleOp> module(const lang::Function& kernel, const irgen::Options& request, bool scheduled, Failure& failure);
+  mlir::OwningOpRef<mlir::ModuleOp> module(const lang::Function& kernel, const irgen::Options& request, bool scheduled,
+                                           Failure& failure);
   /// Texts of the late stages for `build --emit`: "llvm", "optimized-llvm", "assembly". Empty and `failure` set on errors.
-  std::string text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage, Failure& failure);
+  std::string text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage,
+                   Failure& failure);
 
   const std::vector<StageTime>& times() const { return times_; }
   mlir::MLIRContext& context() { return context_; }
@@ -72,7 +75,8 @@ private:
   void dump(const lang::Function& kernel, std::string_view stage, mlir::ModuleOp module);
   bool schedule(mlir::ModuleOp module);
   std::string cacheKey(mlir::ModuleOp module) const;
-  std::shared_ptr<const artifact::Kernel> compileModule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure);
+  std::shared_ptr<const artifact::Kernel> compileModule(const lang::Function& kernel, mlir::ModuleOp module,
+                                                        Failure& failure);
   bool prepareTarget(Failure& failure);
   template <class Work> auto timed(const lang::Function& kernel, std::string_view stage, Work work);
 

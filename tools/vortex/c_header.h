@@ -9,9 +9,9 @@ namespace vortex::tools {
 /// A self-contained C99 header that launches a CPU kernel's object: a typed `int32_t <kernel>(…)` that checks the constraints, allocates
 /// scratch and temporaries and runs every block (in parallel under OpenMP). Tensors are row-major and contiguous; results are the
 /// caller's memory, sized by `<kernel>_result<i>_extent<d>(…)`.
-std::string cHeader(const artifact::Kernel &kernel);
+std::string cHeader(const artifact::Kernel& kernel);
 
 /// "a.b<f32>" as a C identifier.
-std::string cIdentifier(const std::string &name);
+std::string cIdentifier(const std::string& name);
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -23,16 +23,16 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-double secondsOf(const std::function<bool()> &work, bool &ok) {
+double secondsOf(const std::function<bool()>& work, bool& ok) {
   auto start = std::chrono::steady_clock::now();
   ok = work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-int64_t dimValue(const Settings &settings, const lang::DimBinding &dim) {
+int64_t dimValue(const Settings& settings, const lang::DimBinding& dim) {
   if (dim.constant)
     return *dim.constant;
-  for (const auto &[name, value] : settings.dims)
+  for (const auto& [name, value] : settings.dims)
     if (name == dim.name)
       return value;
   return 1024;
@@ -40,13 +40,13 @@ int64_t dimValue(const Settings &settings, const lang::DimBinding &dim) {
 
 class KernelBench {
 public:
-  KernelBench(Session &session, const lang::Function &kernel) : session_(session), kernel_(kernel) {}
+  KernelBench(Session& session, const lang::Function& kernel) : session_(session), kernel_(kernel) {}
 
   bool prepare() {
     std::vector<std::optional<lang::DimExpr>> dims;
-    for (const lang::DimBinding &dim : kernel_.dims)
+    for (const lang::DimBinding& dim : kernel_.dims)
       dims.push_back(lang::DimExpr::constant(dimValue(session_.settings(), dim)));
-    for (const lang::Variable *param : kernel_.params) {
+    for (const lang::Variable* param : kernel_.params) {
       lang::Type type = param->type;
       while (type->kind == lang::TypeKind::Ref)
         type = type->elem;
@@ -54,7 +54,7 @@ public:
         uint8_t bits[8] = {};
         host::storeScalar(type->scalar, lang::isFloat(type->scalar) ? host::Value(1.0) : host::Value(int64_t{1}), bits);
         uint64_t word;
-        std::copy_n(bits, 8, reinterpret_cast<uint8_t *>(&word));
+        std::copy_n(bits, 8, reinterpret_cast<uint8_t*>(&word));
         arguments_.emplace_back(word);
       } else if (!type->isTensor() || !addTensor(type, dims)) {
         return false;
@@ -65,14 +65,14 @@ public:
 
   bool run() {
     auto outcome = session_.backend()->launch(kernel_, arguments_, {});
-    if (auto *failure = std::get_if<host::LaunchFailure>(&outcome)) {
+    if (auto* failure = std::get_if<host::LaunchFailure>(&outcome)) {
       failWith(session_.settings(), failure->id, failure->message);
       return false;
     }
     if (bytes_ == 0) {
-      for (const auto *list : {&arguments_, &std::get<std::vector<host::LaunchArgument>>(outcome)})
-        for (const host::LaunchArgument &argument : *list)
-          if (auto *tensor = std::get_if<host::TensorValue>(&argument))
+      for (const auto* list : {&arguments_, &std::get<std::vector<host::LaunchArgument>>(outcome)})
+        for (const host::LaunchArgument& argument : *list)
+          if (auto* tensor = std::get_if<host::TensorValue>(&argument))
             bytes_ += static_cast<double>(tensor->elementCount()) * host::byteSize(tensor->type);
     }
     return true;
@@ -82,10 +82,10 @@ public:
   double bytes() const { return bytes_; }
 
 private:
-  bool addTensor(lang::Type type, const std::vector<std::optional<lang::DimExpr>> &dims) {
+  bool addTensor(lang::Type type, const std::vector<std::optional<lang::DimExpr>>& dims) {
     host::TensorValue tensor;
     tensor.type = type->elem->scalar;
-    for (const lang::DimExpr &dim : type->shape) {
+    for (const lang::DimExpr& dim : type->shape) {
       auto extent = dim.substitute(dims).asConstant();
       if (!extent || *extent < 0)
         return false;
@@ -100,7 +100,9 @@ private:
     std::mt19937_64 random(std::random_device{}());
     for (size_t i = 0; i < bytes.size(); i += width) {
       double unit = static_cast<double>(random() >> 11) * 0x1p-53;
-      host::storeScalar(tensor.type, lang::isFloat(tensor.type) ? host::Value(2 * unit - 1) : host::Value(int64_t(unit * 100)), &bytes[i]);
+      host::storeScalar(tensor.type,
+                        lang::isFloat(tensor.type) ? host::Value(2 * unit - 1) : host::Value(int64_t(unit * 100)),
+                        &bytes[i]);
     }
     auto buffer = session_.backend()->allocate(bytes.size());
     if (!buffer || !buffer.value()->write(0, bytes)) {
@@ -112,13 +114,13 @@ private:
     return true;
   }
 
-  Session &session_;
-  const lang::Function &kernel_;
+  Session& session_;
+  const lang::Function& kernel_;
   std::vector<host::LaunchArgument> arguments_;
   double bytes_ = 0;
 };
 
-void print(const std::string &name, Measured &measured) {
+void print(const std::string& name, Measured& measured) {
   double middle = median(measured.seconds);
   auto [low, high] = std::minmax_element(measured.seconds.begin(), measured.seconds.end());
   std::string line = base::concat(name, ": median ", middle * 1e3, " ms, min ", *low * 1e3, ", max ", *high * 1e3);
@@ -127,21 +129,23 @@ void print(const std::string &name, Measured &measured) {
   writeOutput(line + "\n");
 }
 
-} // namespace
+}  // namespace
 
-int commandBench(const Settings &settings) {
+int commandBench(const Settings& settings) {
   Session session(settings);
   if (!session.load(settings.files[0]) || !session.backend())
     return 1;
   size_t found = 0;
-  for (const auto &function : session.program().functions) {
+  for (const auto& function : session.program().functions) {
     if (!function->isBench || function->name.find(settings.filter) == std::string::npos)
       continue;
     ++found;
     Measured measured;
     KernelBench bench(session, *function);
     if (function->isKernel && !bench.prepare())
-      return failWith(settings, "E0808", "`" + function->name + "` cannot be timed alone: give its dimensions with --dim, or mark a `fn` with @bench");
+      return failWith(settings, "E0808",
+                      "`" + function->name +
+                          "` cannot be timed alone: give its dimensions with --dim, or mark a `fn` with @bench");
     auto once = [&] { return function->isKernel ? bench.run() : session.run(*function) == 0; };
     Progress progress("bench " + function->name);
     bool ok = once();  // compiles and warms up
@@ -158,4 +162,4 @@ int commandBench(const Settings &settings) {
   return 0;
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -11,11 +11,11 @@ namespace vortex::tools {
 namespace {
 
 /// `--emit` names to pipeline stages.
-std::string stageOf(const std::string &emit) {
+std::string stageOf(const std::string& emit) {
   return emit == "vx" ? "irgen" : emit == "ir" ? "schedule" : emit == "llvm" ? "optimized-llvm" : "assembly";
 }
 
-void reportFailure(Session &session, const lang::Function &kernel, const pipeline::Failure &failure) {
+void reportFailure(Session& session, const lang::Function& kernel, const pipeline::Failure& failure) {
   diag::Diagnostic diagnostic;
   diagnostic.id = "E0713";
   diagnostic.message = failure.message;
@@ -26,7 +26,7 @@ void reportFailure(Session &session, const lang::Function &kernel, const pipelin
   session.flush();
 }
 
-std::string jsonText(const std::string &text) {
+std::string jsonText(const std::string& text) {
   std::string result = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\')
@@ -39,31 +39,35 @@ std::string jsonText(const std::string &text) {
   return result + "\"";
 }
 
-std::string report(const artifact::Kernel &kernel, const std::string &files) {
-  std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files, "\n  Code:      ", kernel.code.size(),
-                                  " bytes in ", kernel.phases.size(), kernel.phases.size() == 1 ? " phase\n" : " phases\n");
-  for (const artifact::Fact &fact : kernel.facts)
+std::string report(const artifact::Kernel& kernel, const std::string& files) {
+  std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files,
+                                  "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
+                                  kernel.phases.size() == 1 ? " phase\n" : " phases\n");
+  for (const artifact::Fact& fact : kernel.facts)
     text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
-  for (const std::string &note : kernel.notes)
+  for (const std::string& note : kernel.notes)
     text += "  - " + note + "\n";
   return text;
 }
 
-std::string jsonReport(const artifact::Kernel &kernel, const std::vector<std::string> &files) {
+std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::string>& files) {
   std::vector<std::string> names, facts, notes;
-  for (const std::string &file : files)
+  for (const std::string& file : files)
     names.push_back(jsonText(file));
-  for (const artifact::Fact &fact : kernel.facts)
-    facts.push_back(base::concat("{\"key\": ", jsonText(fact.key), ", \"value\": ", fact.value, ", \"estimated\": ", fact.estimated ? "true" : "false", "}"));
-  for (const std::string &note : kernel.notes)
+  for (const artifact::Fact& fact : kernel.facts)
+    facts.push_back(base::concat("{\"key\": ", jsonText(fact.key), ", \"value\": ", fact.value,
+                                 ", \"estimated\": ", fact.estimated ? "true" : "false", "}"));
+  for (const std::string& note : kernel.notes)
     notes.push_back(jsonText(note));
-  return base::concat("{\"kernel\": ", jsonText(kernel.name), ", \"target\": ", jsonText(kernel.target), ", \"files\": [", base::join(names, ", "),
-                      "], \"codeBytes\": ", kernel.code.size(), ", \"phases\": ", kernel.phases.size(), ", \"facts\": [", base::join(facts, ", "),
+  return base::concat("{\"kernel\": ", jsonText(kernel.name), ", \"target\": ", jsonText(kernel.target),
+                      ", \"files\": [", base::join(names, ", "), "], \"codeBytes\": ", kernel.code.size(),
+                      ", \"phases\": ", kernel.phases.size(), ", \"facts\": [", base::join(facts, ", "),
                       "], \"notes\": [", base::join(notes, ", "), "]}");
 }
 
 /// Object, header and artifact; nothing is left behind unless all three are written.
-bool writeFiles(const Settings &settings, const artifact::Kernel &kernel, const std::string &stem, std::vector<std::string> &files) {
+bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const std::string& stem,
+                std::vector<std::string>& files) {
   std::string base = (std::filesystem::path(settings.output) / (stem + "." + cIdentifier(kernel.name))).string();
   auto bytes = artifact::serialize(kernel);
   std::pair<std::string, std::string> outputs[] = {
@@ -71,9 +75,9 @@ bool writeFiles(const Settings &settings, const artifact::Kernel &kernel, const 
       {base + ".h", cHeader(kernel)},
       {base + ".vxk", std::string(bytes.begin(), bytes.end())},
   };
-  for (const auto &[path, content] : outputs) {
+  for (const auto& [path, content] : outputs) {
     if (auto written = base::writeFileAtomic(path, content); !written) {
-      for (const std::string &done : files)
+      for (const std::string& done : files)
         std::filesystem::remove(done);
       failWith(settings, "E0801", written.error().message);
       return false;
@@ -83,18 +87,20 @@ bool writeFiles(const Settings &settings, const artifact::Kernel &kernel, const 
   return true;
 }
 
-int buildKernel(Session &session, const lang::Function &kernel, const std::string &stem, std::vector<std::string> &reports) {
-  const Settings &settings = session.settings();
+int buildKernel(Session& session, const lang::Function& kernel, const std::string& stem,
+                std::vector<std::string>& reports) {
+  const Settings& settings = session.settings();
   irgen::Options request;
   request.dims.resize(kernel.dims.size());
   for (size_t i = 0; i < kernel.dims.size(); ++i)
-    for (const auto &[name, value] : settings.dims)
+    for (const auto& [name, value] : settings.dims)
       if (kernel.dims[i].name == name)
         request.dims[i] = value;
   for (lang::DimVarId id : irgen::dimsToSpecialise(kernel))
     if (!request.dims[id])
-      return failWith(settings, "E0805", base::concat("`", kernel.name, "` needs `", kernel.dims[id].name, "` at compile time: add --dim ",
-                                                      kernel.dims[id].name, "=…"));
+      return failWith(settings, "E0805",
+                      base::concat("`", kernel.name, "` needs `", kernel.dims[id].name, "` at compile time: add --dim ",
+                                   kernel.dims[id].name, "=…"));
   pipeline::Failure failure;
   if (!settings.emit.empty()) {
     std::string text = session.compiler().text(kernel, request, stageOf(settings.emit), failure);
@@ -119,9 +125,9 @@ int buildKernel(Session &session, const lang::Function &kernel, const std::strin
   return 0;
 }
 
-} // namespace
+}  // namespace
 
-int commandBuild(const Settings &settings) {
+int commandBuild(const Settings& settings) {
   if (settings.target != "cpu")
     return failWith(settings, "E0806", "there is no target `" + settings.target + "`; `vortex targets` lists them");
   Session session(settings);
@@ -133,15 +139,16 @@ int commandBuild(const Settings &settings) {
   std::vector<std::string> reports;
   int status = 0;
   size_t matched = 0;
-  for (const lang::Function *kernel : session.program().kernels) {
+  for (const lang::Function* kernel : session.program().kernels) {
     if (!settings.kernel.empty() && kernel->name != settings.kernel)
       continue;
     ++matched;
     status |= buildKernel(session, *kernel, stem, reports);
   }
   if (matched == 0)
-    return failWith(settings, "E0807", settings.kernel.empty() ? "`" + settings.files[0] + "` has no kernel"
-                                                               : "`" + settings.files[0] + "` has no kernel `" + settings.kernel + "`");
+    return failWith(settings, "E0807",
+                    settings.kernel.empty() ? "`" + settings.files[0] + "` has no kernel"
+                                            : "`" + settings.files[0] + "` has no kernel `" + settings.kernel + "`");
   if (settings.json && settings.emit.empty())
     writeOutput("[" + base::join(reports, ",\n ") + "]\n");
   else
@@ -151,4 +158,4 @@ int commandBuild(const Settings &settings) {
   return status;
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -8,9 +8,9 @@
 
 namespace vortex::tools {
 
-int commandCheck(const Settings &settings) {
+int commandCheck(const Settings& settings) {
   int status = 0;
-  for (const std::string &file : settings.files) {
+  for (const std::string& file : settings.files) {
     Session session(settings);
     if (!session.load(file))
       status = 1;
@@ -22,9 +22,9 @@ int commandCheck(const Settings &settings) {
   return status;
 }
 
-int commandFmt(const Settings &settings) {
+int commandFmt(const Settings& settings) {
   int status = 0;
-  for (const std::string &path : settings.files) {
+  for (const std::string& path : settings.files) {
     source::SourceManager sources;
     diag::DiagnosticSink sink;
     auto file = sources.addFile(path);
@@ -50,7 +50,7 @@ int commandFmt(const Settings &settings) {
   return status;
 }
 
-int commandExplain(const std::string &id) {
+int commandExplain(const std::string& id) {
   std::string text = diag::explain(id);
   if (text.empty()) {
     Settings settings;
@@ -60,4 +60,4 @@ int commandExplain(const std::string &id) {
   return 0;
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

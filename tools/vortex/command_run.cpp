@@ -3,7 +3,7 @@
 
 namespace vortex::tools {
 
-int commandRun(const Settings &settings) {
+int commandRun(const Settings& settings) {
   Session session(settings);
   if (!session.load(settings.files[0]))
     return 1;
@@ -15,4 +15,4 @@ int commandRun(const Settings &settings) {
   return status;
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

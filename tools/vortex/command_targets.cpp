@@ -9,25 +9,26 @@
 
 namespace vortex::tools {
 
-int commandTargets(const Settings &settings) {
+int commandTargets(const Settings& settings) {
   hal::DriverList drivers;
   drivers.add(cpu::createDriver());
   drivers.add(null_device::createDriver());
   if (settings.json) {
     std::string text = "[";
-    for (const hal::DeviceRef &device : drivers.devices()) {
-      const hal::DeviceInfo &info = device->info();
-      text += base::concat(text.size() > 1 ? ",\n " : "", "{\"device\": \"", info.name, "\", \"product\": \"", info.product, "\", \"memoryBytes\": ",
-                           info.memoryBytes, ", \"workers\": ", info.workers, "}");
+    for (const hal::DeviceRef& device : drivers.devices()) {
+      const hal::DeviceInfo& info = device->info();
+      text +=
+          base::concat(text.size() > 1 ? ",\n " : "", "{\"device\": \"", info.name, "\", \"product\": \"", info.product,
+                       "\", \"memoryBytes\": ", info.memoryBytes, ", \"workers\": ", info.workers, "}");
     }
     writeOutput(text + "]\n");
     return 0;
   }
   writeOutput("devices (--device):\n");
-  for (const hal::DeviceRef &device : drivers.devices()) {
-    const hal::DeviceInfo &info = device->info();
-    writeOutput(base::concat("  ", info.name, std::string(info.name.size() < 12 ? 12 - info.name.size() : 1, ' '), info.product, ", ", info.workers,
-                             " workers, ", info.memoryBytes >> 20, " MiB\n"));
+  for (const hal::DeviceRef& device : drivers.devices()) {
+    const hal::DeviceInfo& info = device->info();
+    writeOutput(base::concat("  ", info.name, std::string(info.name.size() < 12 ? 12 - info.name.size() : 1, ' '),
+                             info.product, ", ", info.workers, " workers, ", info.memoryBytes >> 20, " MiB\n"));
   }
   writeOutput("  interpreter the reference interpreter; `--check` uses it with all checks on\n"
               "targets (vortex build --target):\n"
@@ -35,13 +36,14 @@ int commandTargets(const Settings &settings) {
   return 0;
 }
 
-int commandInfo(const Settings &) {
+int commandInfo(const Settings&) {
   writeOutput("vortex, build " + pipeline::buildId() + "\nstages (--dump-after=):\n");
-  for (const pipeline::Stage &stage : pipeline::stages())
-    writeOutput(base::concat("  ", stage.name, std::string(16 - std::min<size_t>(15, stage.name.size()), ' '), stage.what, "\n"));
-  for (const std::string &path : standardPaths())
+  for (const pipeline::Stage& stage : pipeline::stages())
+    writeOutput(base::concat("  ", stage.name, std::string(16 - std::min<size_t>(15, stage.name.size()), ' '),
+                             stage.what, "\n"));
+  for (const std::string& path : standardPaths())
     writeOutput("standard library: " + path + "\n");
   return 0;
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

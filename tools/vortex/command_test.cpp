@@ -5,15 +5,15 @@
 
 namespace vortex::tools {
 
-int commandTest(const Settings &settings) {
+int commandTest(const Settings& settings) {
   size_t passed = 0, failed = 0;
-  for (const std::string &file : settings.files) {
+  for (const std::string& file : settings.files) {
     Session session(settings);
     if (!session.load(file)) {
       ++failed;
       continue;
     }
-    for (const auto &function : session.program().functions) {
+    for (const auto& function : session.program().functions) {
       if (!function->isTest || function->isKernel || function->name.find(settings.filter) == std::string::npos)
         continue;
       Progress progress(base::concat("test ", function->name));
@@ -29,4 +29,4 @@ int commandTest(const Settings &settings) {
   return failed == 0 ? 0 : 1;
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -41,18 +41,20 @@ Scalar toLanguage(ScalarType type) {
   VORTEX_UNREACHABLE();
 }
 
-irgen::Options launchRequest(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments, const host::LaunchSize &size) {
+irgen::Options launchRequest(const lang::Function& kernel, std::span<const host::LaunchArgument> arguments,
+                             const host::LaunchSize& size) {
   irgen::Options request;
   request.grid = size.grid;
   request.block = size.block;
   request.dims.resize(kernel.dims.size());
   for (lang::DimVarId id : irgen::dimsToSpecialise(kernel)) {
-    const lang::DimBinding &dim = kernel.dims[id];
+    const lang::DimBinding& dim = kernel.dims[id];
     if (!dim.param || *dim.param >= arguments.size())
       continue;
-    if (auto *tensor = std::get_if<host::TensorValue>(&arguments[*dim.param]); tensor && dim.dim < tensor->extents.size())
+    if (auto* tensor = std::get_if<host::TensorValue>(&arguments[*dim.param]);
+        tensor && dim.dim < tensor->extents.size())
       request.dims[id] = tensor->extents[dim.dim];
-    else if (auto *bits = std::get_if<uint64_t>(&arguments[*dim.param]); bits && dim.isScalarValue)
+    else if (auto* bits = std::get_if<uint64_t>(&arguments[*dim.param]); bits && dim.isScalarValue)
       request.dims[id] = static_cast<int64_t>(*bits);
   }
   return request;
@@ -87,7 +89,9 @@ class HalBuffer : public host::DeviceBuffer {
 public:
   HalBuffer(hal::BufferRef buffer, hal::StreamRef stream) : buffer(std::move(buffer)), stream_(std::move(stream)) {}
   size_t byteSize() const override { return buffer->bytes(); }
-  Result<void> read(size_t offset, std::span<uint8_t> to) override { return stream_->read(to.data(), buffer, offset, to.size()); }
+  Result<void> read(size_t offset, std::span<uint8_t> to) override {
+    return stream_->read(to.data(), buffer, offset, to.size());
+  }
   Result<void> write(size_t offset, std::span<const uint8_t> from) override {
     return stream_->write(buffer, offset, from.data(), from.size());
   }
@@ -98,22 +102,24 @@ private:
 };
 
 /// Launch order of arguments: the kernel's parameters; types are the artifact's.
-hal::Argument toHal(const host::LaunchArgument &argument, ScalarType type) {
-  if (auto *bits = std::get_if<uint64_t>(&argument))
+hal::Argument toHal(const host::LaunchArgument& argument, ScalarType type) {
+  if (auto* bits = std::get_if<uint64_t>(&argument))
     return hal::Scalar{type, *bits};
-  const auto &tensor = std::get<host::TensorValue>(argument);
+  const auto& tensor = std::get<host::TensorValue>(argument);
   uint64_t offset = static_cast<uint64_t>(tensor.offset) * host::byteSize(tensor.type);
-  return hal::Tensor{static_cast<HalBuffer &>(*tensor.buffer).buffer, offset, toArtifact(tensor.type), tensor.extents, tensor.strides};
+  return hal::Tensor{static_cast<HalBuffer&>(*tensor.buffer).buffer, offset, toArtifact(tensor.type), tensor.extents,
+                     tensor.strides};
 }
 
-} // namespace
+}  // namespace
 
-Result<std::unique_ptr<DeviceBackend>> DeviceBackend::create(hal::DeviceRef device, pipeline::Compiler &compiler,
+Result<std::unique_ptr<DeviceBackend>> DeviceBackend::create(hal::DeviceRef device, pipeline::Compiler& compiler,
                                                              std::function<void(std::string_view)> output) {
   auto stream = device->createStream();
   if (!stream)
     return stream.takeError();
-  return std::unique_ptr<DeviceBackend>(new DeviceBackend(std::move(device), std::move(stream).value(), compiler, std::move(output)));
+  return std::unique_ptr<DeviceBackend>(
+      new DeviceBackend(std::move(device), std::move(stream).value(), compiler, std::move(output)));
 }
 
 Result<std::shared_ptr<host::DeviceBuffer>> DeviceBackend::allocate(size_t bytes) {
@@ -125,12 +131,13 @@ Result<std::shared_ptr<host::DeviceBuffer>> DeviceBackend::allocate(size_t bytes
 
 Result<void> DeviceBackend::synchronize() { return stream_->synchronize(); }
 
-hal::KernelRef DeviceBackend::loaded(const lang::Function &kernel, const irgen::Options &request, host::LaunchFailure &failure) {
+hal::KernelRef DeviceBackend::loaded(const lang::Function& kernel, const irgen::Options& request,
+                                     host::LaunchFailure& failure) {
   std::vector<int64_t> sizes;
-  for (const auto &size : {request.grid, request.block})
+  for (const auto& size : {request.grid, request.block})
     for (int64_t extent : size.value_or(std::array<int64_t, 3>{-1, -1, -1}))
       sizes.push_back(extent);
-  for (const auto &dim : request.dims)
+  for (const auto& dim : request.dims)
     sizes.push_back(dim.value_or(-1));
   Key key{&kernel, std::move(sizes)};
   if (auto known = kernels_.find(key); known != kernels_.end())
@@ -149,28 +156,29 @@ hal::KernelRef DeviceBackend::loaded(const lang::Function &kernel, const irgen::
   return kernels_[key] = std::move(loaded).value();
 }
 
-host::LaunchFailure DeviceBackend::faultOf(const Error &error) {
+host::LaunchFailure DeviceBackend::faultOf(const Error& error) {
   auto fault = stream_->lastFault();
   if (!fault)
     return {"E0708", error.message, {}, 0, 0, {}};
-  const artifact::Fault &raised = fault->fault;
+  const artifact::Fault& raised = fault->fault;
   bool known = diag::findId(raised.id) != nullptr;
   return {known ? raised.id : "E0704", raised.message, raised.file, raised.line, raised.column, {}};
 }
 
-host::LaunchOutcome DeviceBackend::launch(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments,
-                                          const host::LaunchSize &size) {
+host::LaunchOutcome DeviceBackend::launch(const lang::Function& kernel, std::span<const host::LaunchArgument> arguments,
+                                          const host::LaunchSize& size) {
   host::LaunchFailure failure;
   hal::KernelRef code = loaded(kernel, launchRequest(kernel, arguments, size), failure);
   if (!code)
     return failure;
-  const artifact::Kernel &artifact = code->artifact();
+  const artifact::Kernel& artifact = code->artifact();
   std::vector<hal::Argument> converted;
   for (size_t i = 0; i < arguments.size(); ++i)
     converted.push_back(toHal(arguments[i], i < artifact.params.size() ? artifact.params[i].type : ScalarType::I64));
   hal::LaunchOptions options;
-  options.print = [this](const artifact::Fault &format, std::span<const uint64_t> values) {
-    std::string_view kinds = std::string_view(format.id).starts_with("print:") ? std::string_view(format.id).substr(6) : "";
+  options.print = [this](const artifact::Fault& format, std::span<const uint64_t> values) {
+    std::string_view kinds =
+        std::string_view(format.id).starts_with("print:") ? std::string_view(format.id).substr(6) : "";
     if (output_)
       output_(formatPrint(format.message, kinds, values) + "\n");
   };
@@ -181,8 +189,9 @@ host::LaunchOutcome DeviceBackend::launch(const lang::Function &kernel, std::spa
     return faultOf(done.error());
   std::vector<host::LaunchArgument> outputs;
   for (size_t i = 0; i < results->size(); ++i) {
-    hal::Tensor &tensor = (*results)[i];
-    bool scalar = std::find(artifact.scalarResults.begin(), artifact.scalarResults.end(), i) != artifact.scalarResults.end();
+    hal::Tensor& tensor = (*results)[i];
+    bool scalar =
+        std::find(artifact.scalarResults.begin(), artifact.scalarResults.end(), i) != artifact.scalarResults.end();
     if (scalar) {
       uint64_t bits = 0;
       uint64_t bytes = artifact::byteSize(tensor.type);
@@ -202,4 +211,4 @@ host::LaunchOutcome DeviceBackend::launch(const lang::Function &kernel, std::spa
   return outputs;
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -15,7 +15,8 @@ artifact::ScalarType toArtifact(lang::Scalar type);
 lang::Scalar toLanguage(artifact::ScalarType type);
 
 /// What a launch fixes at compile time: explicit sizes, and the extents that shared and local tensors need.
-irgen::Options launchRequest(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments, const host::LaunchSize &size);
+irgen::Options launchRequest(const lang::Function& kernel, std::span<const host::LaunchArgument> arguments,
+                             const host::LaunchSize& size);
 
 /// Text of a kernel's `print`: `{}` in the format takes the next value; `kinds` holds f, i or u per value.
 std::string formatPrint(std::string_view format, std::string_view kinds, std::span<const uint64_t> values);
@@ -23,27 +24,28 @@ std::string formatPrint(std::string_view format, std::string_view kinds, std::sp
 class DeviceBackend : public host::Backend {
 public:
   /// Error: the device cannot make a stream.
-  static Result<std::unique_ptr<DeviceBackend>> create(hal::DeviceRef device, pipeline::Compiler &compiler,
+  static Result<std::unique_ptr<DeviceBackend>> create(hal::DeviceRef device, pipeline::Compiler& compiler,
                                                        std::function<void(std::string_view)> output);
 
   Result<std::shared_ptr<host::DeviceBuffer>> allocate(size_t bytes) override;
-  host::LaunchOutcome launch(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments,
-                             const host::LaunchSize &size) override;
+  host::LaunchOutcome launch(const lang::Function& kernel, std::span<const host::LaunchArgument> arguments,
+                             const host::LaunchSize& size) override;
   Result<void> synchronize() override;
 
 private:
-  using Key = std::tuple<const lang::Function *, std::vector<int64_t>>;
+  using Key = std::tuple<const lang::Function*, std::vector<int64_t>>;
 
-  DeviceBackend(hal::DeviceRef device, hal::StreamRef stream, pipeline::Compiler &compiler, std::function<void(std::string_view)> output)
+  DeviceBackend(hal::DeviceRef device, hal::StreamRef stream, pipeline::Compiler& compiler,
+                std::function<void(std::string_view)> output)
       : device_(std::move(device)), stream_(std::move(stream)), compiler_(compiler), output_(std::move(output)) {}
-  hal::KernelRef loaded(const lang::Function &kernel, const irgen::Options &request, host::LaunchFailure &failure);
-  host::LaunchFailure faultOf(const Error &error);
+  hal::KernelRef loaded(const lang::Function& kernel, const irgen::Options& request, host::LaunchFailure& failure);
+  host::LaunchFailure faultOf(const Error& error);
 
   hal::DeviceRef device_;
   hal::StreamRef stream_;
-  pipeline::Compiler &compiler_;
+  pipeline::Compiler& compiler_;
   std::function<void(std::string_view)> output_;
   std::map<Key, hal::KernelRef> kernels_;
 };
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

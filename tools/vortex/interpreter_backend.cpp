@@ -24,7 +24,7 @@ public:
   std::vector<uint8_t> bytes;
 };
 
-const char *idOf(interpreter::Finding::Kind kind) {
+const char* idOf(interpreter::Finding::Kind kind) {
   using Kind = interpreter::Finding::Kind;
   switch (kind) {
   case Kind::Assertion: return "E0704";
@@ -39,28 +39,30 @@ const char *idOf(interpreter::Finding::Kind kind) {
   VORTEX_UNREACHABLE();
 }
 
-host::LaunchFailure toFailure(const interpreter::Finding &finding) {
-  host::LaunchFailure failure{idOf(finding.kind), finding.message, finding.location.file, finding.location.line, finding.location.column, {}};
-  for (const auto &note : finding.notes)
+host::LaunchFailure toFailure(const interpreter::Finding& finding) {
+  host::LaunchFailure failure{idOf(finding.kind),    finding.message,         finding.location.file,
+                              finding.location.line, finding.location.column, {}};
+  for (const auto& note : finding.notes)
     failure.notes.push_back(note.location.file.empty()
                                 ? note.message
-                                : base::concat(note.message, " (", note.location.file, ":", note.location.line, ":", note.location.column, ")"));
+                                : base::concat(note.message, " (", note.location.file, ":", note.location.line, ":",
+                                               note.location.column, ")"));
   return failure;
 }
 
-lang::Type resultType(const lang::Function &kernel, size_t index) {
+lang::Type resultType(const lang::Function& kernel, size_t index) {
   lang::Type type = kernel.resultType;
   return type->kind == lang::TypeKind::Tuple ? type->elems[index] : type;
 }
 
-size_t resultCount(const lang::Function &kernel) {
+size_t resultCount(const lang::Function& kernel) {
   lang::Type type = kernel.resultType;
   if (!type || type->kind == lang::TypeKind::Unit)
     return 0;
   return type->kind == lang::TypeKind::Tuple ? type->elems.size() : 1;
 }
 
-} // namespace
+}  // namespace
 
 Result<std::shared_ptr<host::DeviceBuffer>> InterpreterBackend::allocate(size_t bytes) {
   uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
@@ -69,8 +71,9 @@ Result<std::shared_ptr<host::DeviceBuffer>> InterpreterBackend::allocate(size_t 
   return std::shared_ptr<host::DeviceBuffer>(std::make_shared<HostBuffer>(std::vector<uint8_t>(bytes)));
 }
 
-host::LaunchOutcome InterpreterBackend::launch(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments,
-                                               const host::LaunchSize &size) {
+host::LaunchOutcome InterpreterBackend::launch(const lang::Function& kernel,
+                                               std::span<const host::LaunchArgument> arguments,
+                                               const host::LaunchSize& size) {
   pipeline::Failure problem;
   auto module = compiler_.module(kernel, launchRequest(kernel, arguments, size), false, problem);
   if (!module)
@@ -80,14 +83,15 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function &kernel, std
     return host::LaunchFailure{"E0713", interpreter.error().message, {}, 0, 0, {}};
 
   std::vector<interpreter::Argument> values;
-  for (const host::LaunchArgument &argument : arguments) {
-    if (auto *bits = std::get_if<uint64_t>(&argument)) {
+  for (const host::LaunchArgument& argument : arguments) {
+    if (auto* bits = std::get_if<uint64_t>(&argument)) {
       values.push_back(interpreter::Argument::bits(*bits));
       continue;
     }
-    const auto &tensor = std::get<host::TensorValue>(argument);
-    auto *data = static_cast<HostBuffer &>(*tensor.buffer).bytes.data();
-    values.push_back(interpreter::Argument::tensor(data + tensor.offset * host::byteSize(tensor.type), tensor.extents, tensor.strides));
+    const auto& tensor = std::get<host::TensorValue>(argument);
+    auto* data = static_cast<HostBuffer&>(*tensor.buffer).bytes.data();
+    values.push_back(interpreter::Argument::tensor(data + tensor.offset * host::byteSize(tensor.type), tensor.extents,
+                                                   tensor.strides));
   }
   interpreter::Options options;
   options.check = options_.check;
@@ -104,7 +108,7 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function &kernel, std
 
   std::vector<host::LaunchArgument> outputs;
   for (size_t i = 0; i < resultCount(kernel); ++i) {
-    interpreter::Argument &value = values[arguments.size() + i];
+    interpreter::Argument& value = values[arguments.size() + i];
     lang::Type type = resultType(kernel, i);
     if (type->kind == lang::TypeKind::Scalar) {
       uint64_t bits = 0;
@@ -122,4 +126,4 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function &kernel, std
   return outputs;
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -18,16 +18,17 @@ struct InterpreterOptions {
 
 class InterpreterBackend : public host::Backend {
 public:
-  InterpreterBackend(pipeline::Compiler &compiler, InterpreterOptions options) : compiler_(compiler), options_(std::move(options)) {}
+  InterpreterBackend(pipeline::Compiler& compiler, InterpreterOptions options)
+      : compiler_(compiler), options_(std::move(options)) {}
 
   Result<std::shared_ptr<host::DeviceBuffer>> allocate(size_t bytes) override;
-  host::LaunchOutcome launch(const lang::Function &kernel, std::span<const host::LaunchArgument> arguments,
-                             const host::LaunchSize &size) override;
+  host::LaunchOutcome launch(const lang::Function& kernel, std::span<const host::LaunchArgument> arguments,
+                             const host::LaunchSize& size) override;
   Result<void> synchronize() override { return {}; }
 
 private:
-  pipeline::Compiler &compiler_;
+  pipeline::Compiler& compiler_;
   InterpreterOptions options_;
 };
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -5,15 +5,17 @@
 
 using namespace vortex::tools;
 
-static void addFiles(CLI::App *command, Settings &settings, bool many) {
-  auto *option = command->add_option("file", settings.files, many ? "source files" : "source file")->required();
+static void addFiles(CLI::App* command, Settings& settings, bool many) {
+  auto* option = command->add_option("file", settings.files, many ? "source files" : "source file")->required();
   if (!many)
     option->expected(1);
 }
 
-static void addCompilerOptions(CLI::App *command, Settings &settings) {
+static void addCompilerOptions(CLI::App* command, Settings& settings) {
   command->add_option("--cpu", settings.cpu, "processor to compile for (LLVM name; default: this machine)");
-  command->add_option("--dump-after", settings.dumpAfter, "print the program after a stage: irgen, schedule, llvm, optimized-llvm, assembly, all")
+  command
+      ->add_option("--dump-after", settings.dumpAfter,
+                   "print the program after a stage: irgen, schedule, llvm, optimized-llvm, assembly, all")
       ->delimiter(',')
       ->check(CLI::IsMember({"irgen", "schedule", "llvm", "optimized-llvm", "assembly", "all"}));
   command->add_flag("--time", settings.time, "print where compile time went");
@@ -21,15 +23,16 @@ static void addCompilerOptions(CLI::App *command, Settings &settings) {
   command->add_flag("--no-cache", settings.noCache, "neither read nor write the on-disk kernel cache");
 }
 
-static void addRunOptions(CLI::App *command, Settings &settings) {
+static void addRunOptions(CLI::App* command, Settings& settings) {
   command->add_option("--device", settings.device, "cpu, interpreter, null, … (vortex targets lists them)");
-  command->add_flag("--check", settings.check, "run kernels in the interpreter with bounds, race, initialisation and divergence checks");
+  command->add_flag("--check", settings.check,
+                    "run kernels in the interpreter with bounds, race, initialisation and divergence checks");
   command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter");
   addCompilerOptions(command, settings);
 }
 
-static void addDims(CLI::App *command, std::vector<std::string> &dims) {
-  command->add_option("--dim", dims, "fix a dimension: D=128")->check([](const std::string &text) {
+static void addDims(CLI::App* command, std::vector<std::string>& dims) {
+  command->add_option("--dim", dims, "fix a dimension: D=128")->check([](const std::string& text) {
     size_t equals = text.find('=');
     bool good = equals != std::string::npos && equals > 0 && equals + 1 < text.size() && text.size() - equals < 18 &&
                 text.find_first_not_of("0123456789", equals + 1) == std::string::npos;
@@ -37,7 +40,7 @@ static void addDims(CLI::App *command, std::vector<std::string> &dims) {
   });
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   CLI::App app{"Vortex: GPU kernels with an explicit, checked memory model"};
   app.require_subcommand(1);
   Settings settings;
@@ -54,10 +57,10 @@ int main(int argc, char **argv) {
     arguments.erase(separator, arguments.end());
   }
 
-  auto *run = app.add_subcommand("run", "compile a file and run its main; arguments for it follow `--`");
+  auto* run = app.add_subcommand("run", "compile a file and run its main; arguments for it follow `--`");
   addFiles(run, settings, false);
   addRunOptions(run, settings);
-  auto *build = app.add_subcommand("build", "compile kernels ahead of time and report what they use");
+  auto* build = app.add_subcommand("build", "compile kernels ahead of time and report what they use");
   addFiles(build, settings, false);
   build->add_option("--target", settings.target, "cpu");
   build->add_option("--emit", settings.emit, "print instead of writing files: vx, ir (vx as scheduled), llvm, asm")
@@ -66,35 +69,35 @@ int main(int argc, char **argv) {
   build->add_option("--kernel", settings.kernel, "only this kernel");
   addDims(build, dims);
   addCompilerOptions(build, settings);
-  auto *check = app.add_subcommand("check", "all diagnostics, no code");
+  auto* check = app.add_subcommand("check", "all diagnostics, no code");
   addFiles(check, settings, true);
   check->add_flag("--time", settings.time, "print how long it took");
-  auto *test = app.add_subcommand("test", "run the functions marked @test");
+  auto* test = app.add_subcommand("test", "run the functions marked @test");
   addFiles(test, settings, true);
   test->add_option("--filter", settings.filter, "only tests whose name contains this");
   addRunOptions(test, settings);
-  auto *bench = app.add_subcommand("bench", "time what is marked @bench");
+  auto* bench = app.add_subcommand("bench", "time what is marked @bench");
   addFiles(bench, settings, false);
   bench->add_option("--filter", settings.filter, "only names that contain this");
   bench->add_option("--samples", settings.samples, "timed runs")->check(CLI::Range(1, 10000));
   addDims(bench, dims);
   addRunOptions(bench, settings);
-  auto *fmt = app.add_subcommand("fmt", "format files in place");
+  auto* fmt = app.add_subcommand("fmt", "format files in place");
   addFiles(fmt, settings, true);
   fmt->add_flag("--check", settings.fmtCheck, "change nothing; list files that differ and exit with 1");
-  auto *targets = app.add_subcommand("targets", "devices and targets of this machine");
-  auto *info = app.add_subcommand("info", "version, stages, folders");
-  auto *explain = app.add_subcommand("explain", "what a diagnostic means: vortex explain E0312");
+  auto* targets = app.add_subcommand("targets", "devices and targets of this machine");
+  auto* info = app.add_subcommand("info", "version, stages, folders");
+  auto* explain = app.add_subcommand("explain", "what a diagnostic means: vortex explain E0312");
   explain->add_option("id", explained)->required();
 
   std::reverse(arguments.begin(), arguments.end());
   try {
     app.parse(arguments);
-  } catch (const CLI::ParseError &error) {
+  } catch (const CLI::ParseError& error) {
     int status = app.exit(error);
     return status == 0 ? 0 : 2;
   }
-  for (const std::string &dim : dims) {
+  for (const std::string& dim : dims) {
     size_t equals = dim.find('=');
     settings.dims.emplace_back(dim.substr(0, equals), std::stoll(dim.substr(equals + 1)));
   }

@@ -34,4 +34,4 @@ void Progress::finish() {
     thread_.join();
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -11,8 +11,8 @@ class Progress {
 public:
   explicit Progress(std::string what);
   ~Progress() { finish(); }
-  Progress(const Progress &) = delete;
-  Progress &operator=(const Progress &) = delete;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
   /// Removes the line. Idempotent.
   void finish();
 
@@ -24,4 +24,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -1,11 +1,11 @@
 #include "tools/vortex/session.h"
 
 #include "base/text.h"
-#include "tools/vortex/device_backend.h"
 #include "host/evaluator.h"
-#include "tools/vortex/interpreter_backend.h"
 #include "runtime/cpu/cpu_driver.h"
 #include "runtime/null/null_driver.h"
+#include "tools/vortex/device_backend.h"
+#include "tools/vortex/interpreter_backend.h"
 
 #include <chrono>
 #include <cstdio>
@@ -22,7 +22,7 @@ void writeOutput(std::string_view text) {
 
 static void writeError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
-int failWith(const Settings &settings, std::string_view id, const std::string &message) {
+int failWith(const Settings& settings, std::string_view id, const std::string& message) {
   diag::Diagnostic diagnostic;
   diagnostic.id = id;
   diagnostic.message = message;
@@ -45,7 +45,7 @@ std::vector<std::string> standardPaths() {
   return paths;
 }
 
-bool Session::load(const std::string &path) {
+bool Session::load(const std::string& path) {
   auto start = std::chrono::steady_clock::now();
   auto file = sources_.addFile(path);
   if (!file) {
@@ -73,7 +73,7 @@ bool Session::flush() {
   return ok;
 }
 
-pipeline::Compiler &Session::compiler() {
+pipeline::Compiler& Session::compiler() {
   if (compiler_)
     return *compiler_;
   pipeline::Options options;
@@ -89,12 +89,13 @@ pipeline::Compiler &Session::compiler() {
   return *compiler_;
 }
 
-host::Backend *Session::backend() {
+host::Backend* Session::backend() {
   if (backend_)
     return backend_.get();
   auto output = [](std::string_view text) { writeOutput(text); };
   if (settings_.check || settings_.device == "interpreter") {
-    backend_ = std::make_unique<InterpreterBackend>(compiler(), InterpreterOptions{settings_.check, settings_.seed, output});
+    backend_ =
+        std::make_unique<InterpreterBackend>(compiler(), InterpreterOptions{settings_.check, settings_.seed, output});
     return backend_.get();
   }
   hal::DriverList drivers;
@@ -114,8 +115,8 @@ host::Backend *Session::backend() {
   return backend_.get();
 }
 
-int Session::run(const lang::Function &function) {
-  host::Backend *device = backend();
+int Session::run(const lang::Function& function) {
+  host::Backend* device = backend();
   if (!device)
     return 1;
   host::Options options;
@@ -132,9 +133,10 @@ void Session::printTimes() const {
   if (!compiler_)
     return;
   double total = frontMs_;
-  for (const pipeline::StageTime &time : compiler_->times()) {
+  for (const pipeline::StageTime& time : compiler_->times()) {
     char line[160];
-    std::snprintf(line, sizeof line, "%-20s %-16s %8.3f ms\n", time.kernel.c_str(), time.stage.c_str(), time.milliseconds);
+    std::snprintf(line, sizeof line, "%-20s %-16s %8.3f ms\n", time.kernel.c_str(), time.stage.c_str(),
+                  time.milliseconds);
     writeError(line);
     total += time.milliseconds;
   }
@@ -143,4 +145,4 @@ void Session::printTimes() const {
   writeError(line);
 }
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

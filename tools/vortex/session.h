@@ -14,27 +14,27 @@ namespace vortex::tools {
 
 class Session {
 public:
-  explicit Session(const Settings &settings) : settings_(settings) {}
+  explicit Session(const Settings& settings) : settings_(settings) {}
 
   /// Reads and analyses a file. False after printing diagnostics with errors; warnings are printed and do not stop.
-  bool load(const std::string &path);
+  bool load(const std::string& path);
   /// The compiler, with dumps and warnings wired to stderr.
-  pipeline::Compiler &compiler();
+  pipeline::Compiler& compiler();
   /// The device or interpreter of the settings. Null after an error message.
-  host::Backend *backend();
+  host::Backend* backend();
   /// Runs a host function; diagnostics are printed. Returns the exit status.
-  int run(const lang::Function &function);
+  int run(const lang::Function& function);
   /// Prints what the sink holds (text on stderr, or JSON) and empties it. True if there were no errors.
   bool flush();
   void printTimes() const;
 
-  const Settings &settings() const { return settings_; }
-  lang::Program &program() { return *program_; }
-  source::SourceManager &sources() { return sources_; }
-  diag::DiagnosticSink &sink() { return sink_; }
+  const Settings& settings() const { return settings_; }
+  lang::Program& program() { return *program_; }
+  source::SourceManager& sources() { return sources_; }
+  diag::DiagnosticSink& sink() { return sink_; }
 
 private:
-  const Settings &settings_;
+  const Settings& settings_;
   source::SourceManager sources_;
   diag::DiagnosticSink sink_;
   std::unique_ptr<lang::Program> program_;
@@ -44,10 +44,10 @@ private:
 };
 
 /// "error: …" on stderr, or a JSON array with one diagnostic; returns 1.
-int failWith(const Settings &settings, std::string_view id, const std::string &message);
+int failWith(const Settings& settings, std::string_view id, const std::string& message);
 /// Standard library folders next to the program, nearest first.
 std::vector<std::string> standardPaths();
 /// Writes to stdout; a closed pipe ends the program quietly.
 void writeOutput(std::string_view text);
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

@@ -26,14 +26,14 @@ struct Settings {
   bool check = false, json = false, time = false, noCache = false, fmtCheck = false;
 };
 
-int commandRun(const Settings &settings);
-int commandBuild(const Settings &settings);
-int commandCheck(const Settings &settings);
-int commandTest(const Settings &settings);
-int commandBench(const Settings &settings);
-int commandFmt(const Settings &settings);
-int commandTargets(const Settings &settings);
-int commandInfo(const Settings &settings);
-int commandExplain(const std::string &id);
+int commandRun(const Settings& settings);
+int commandBuild(const Settings& settings);
+int commandCheck(const Settings& settings);
+int commandTest(const Settings& settings);
+int commandBench(const Settings& settings);
+int commandFmt(const Settings& settings);
+int commandTargets(const Settings& settings);
+int commandInfo(const Settings& settings);
+int commandExplain(const std::string& id);
 
-} // namespace vortex::tools
+}  // namespace vortex::tools

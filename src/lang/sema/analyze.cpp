@@ -23,7 +23,8 @@ bool looksLikeKernelCode(const Session& session, const syn::FunctionItem* item) 
       return true;
   bool hasTensor = false;
   for (const syn::Param& param : item->params)
-    hasTensor = hasTensor || (param.type && session.sources.text(param.type->range).find("Tensor<") != std::string_view::npos);
+    hasTensor =
+        hasTensor || (param.type && session.sources.text(param.type->range).find("Tensor<") != std::string_view::npos);
   if (!hasTensor)
     return false;
   for (std::string_view word : {"from_host", "to_host", "print", "assert", "_npy", "vec!", "Vec", "random.", ".launch"})
@@ -38,7 +39,8 @@ void checkMain(Session& session, Program& program, const ItemScope* root) {
     return;
   auto* item = found->second.item->as<syn::FunctionItem>();
   if (item->isKernel || !item->params.empty() || !item->generics.params.empty() || item->resultType) {
-    session.sink().error("E0211", item->name.range, "`main` must be `fn main()`")
+    session.sink()
+        .error("E0211", item->name.range, "`main` must be `fn main()`")
         .primary(item->isKernel ? "this is a kernel" : "no parameters, no result")
         .help("the command line is `args()`");
     return;
@@ -133,7 +135,8 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   std::erase_if(program->kernels, [](const Function* function) { return !function->body; });
   std::erase_if(program->functions, [](const std::unique_ptr<Function>& function) { return !function->body; });
   std::sort(program->kernels.begin(), program->kernels.end(), [](const Function* a, const Function* b) {
-    return std::tuple(a->range.file.value, a->range.begin, a->uniqueName) < std::tuple(b->range.file.value, b->range.begin, b->uniqueName);
+    return std::tuple(a->range.file.value, a->range.begin, a->uniqueName) <
+           std::tuple(b->range.file.value, b->range.begin, b->uniqueName);
   });
   if (!sink.hasErrors())
     analyzeKernels(*program, sink);

@@ -7,7 +7,9 @@ namespace vortex::lang {
 namespace {
 
 std::string mainOf(const std::string& body) { return "fn main() {\n" + body + "\n}"; }
-std::string kernelOf(const std::string& body) { return "kernel k(x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {\n" + body + "\n}"; }
+std::string kernelOf(const std::string& body) {
+  return "kernel k(x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {\n" + body + "\n}";
+}
 
 TEST(CheckErrors, OneMistakeIsOneError) {
   EXPECT_IDS(mainOf("let a = missing(1)\nlet b = a + 1\nprint(b, a.len())"), "E0201");
@@ -75,7 +77,8 @@ TEST(CheckErrors, CallsAreChecked) {
 TEST(CheckErrors, MissingNamesSuggestCloseOnes) {
   testing::Analyzed a(mainOf("let counter = 1\nprint(conuter)"));
   EXPECT_NE(a.messages().find("did you mean `counter`?"), std::string::npos) << a.messages();
-  testing::Analyzed b("kernel k(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [N, K]>) -> Tensor<f32, [M, N]> { return a @ b }");
+  testing::Analyzed b(
+      "kernel k(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [N, K]>) -> Tensor<f32, [M, N]> { return a @ b }");
   EXPECT_NE(b.messages().find("`K` and `N`"), std::string::npos) << b.messages();
   EXPECT_NE(b.messages().find(".transpose()` would fit"), std::string::npos) << b.messages();
 }

@@ -10,7 +10,8 @@ namespace {
 
 using testing::Analyzed;
 
-std::string kernel(const std::string& body, const std::string& params = "x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>") {
+std::string kernel(const std::string& body,
+                   const std::string& params = "x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>") {
   return "kernel k(" + params + ") {\n" + body + "\n}";
 }
 
@@ -36,7 +37,8 @@ TEST(Check, ProductOfHalvesReturnedAsFloatAccumulatesInFloat) {
 }
 
 TEST(Check, BatchedProductBroadcastsLeadingExtents) {
-  Analyzed a("kernel k(a: &Tensor<f32, [B, M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [B, M, N]> { return a @ b }");
+  Analyzed a(
+      "kernel k(a: &Tensor<f32, [B, M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [B, M, N]> { return a @ b }");
   EXPECT_DUMP(a, "dot(*a, broadcast<1, 2>(*b))");
 }
 
@@ -51,7 +53,8 @@ TEST(Check, UnsignedIntegersWiden) {
 }
 
 TEST(Check, AVariableTakesTheTypeOfItsUses) {
-  Analyzed a("fn main() {\nlet v = vec![1.0]\nvar i = 0\nvar total = 0\nwhile i < v.len() {\ni += 1\ntotal += 2u8\n}\nprint(i, total)\n}");
+  Analyzed a("fn main() {\nlet v = vec![1.0]\nvar i = 0\nvar total = 0\nwhile i < v.len() {\ni += 1\ntotal += "
+             "2u8\n}\nprint(i, total)\n}");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "let i: usize = 0: usize");
   EXPECT_DUMP(a, "let total: u8 = 0: u8");
@@ -70,7 +73,8 @@ TEST(Check, LoopCountersOfLiteralsAdapt) {
 }
 
 TEST(Check, MatchBecomesIfs) {
-  Analyzed a("enum C { Red, Green = 5, Blue }\nfn f(c: C) -> i32 {\nreturn match c {\nC.Red => 1,\n.Green | .Blue => 2,\n}\n}\nfn main() { print(f(C.Blue)) }");
+  Analyzed a("enum C { Red, Green = 5, Blue }\nfn f(c: C) -> i32 {\nreturn match c {\nC.Red => 1,\n.Green | .Blue => "
+             "2,\n}\n}\nfn main() { print(f(C.Blue)) }");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "if (c == C#0)");
   EXPECT_DUMP(a, "f(C#6)");
@@ -82,7 +86,8 @@ TEST(Check, NamedArgumentsAreOrdered) {
 }
 
 TEST(Check, MethodsAreResolved) {
-  Analyzed a("struct P { x: f32 }\nimpl P {\nfn new(x: f32) -> P { return P { x } }\nfn add(&mut self, d: f32) { self.x += d }\n}\n"
+  Analyzed a("struct P { x: f32 }\nimpl P {\nfn new(x: f32) -> P { return P { x } }\nfn add(&mut self, d: f32) { "
+             "self.x += d }\n}\n"
              "fn main() {\nvar p = P.new(1.0)\np.add(2.0)\nprint(p.x)\n}");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "P.add(&mut p, 2.0: f32)");
@@ -90,16 +95,19 @@ TEST(Check, MethodsAreResolved) {
 }
 
 TEST(Check, TraitFunctionsAreResolvedPerType) {
-  Analyzed a("trait Area {\nfn area(&self) -> f32\nfn twice(&self) -> f32 { return self.area() * 2.0 }\n}\nstruct S { a: f32 }\n"
-             "impl Area for S { fn area(&self) -> f32 { return self.a * self.a } }\n"
-             "fn show<T: Area>(t: &T) -> f32 { return t.twice() }\nfn main() { let s = S { a: 3.0 }\nprint(show(&s)) }");
+  Analyzed a(
+      "trait Area {\nfn area(&self) -> f32\nfn twice(&self) -> f32 { return self.area() * 2.0 }\n}\nstruct S { a: f32 "
+      "}\n"
+      "impl Area for S { fn area(&self) -> f32 { return self.a * self.a } }\n"
+      "fn show<T: Area>(t: &T) -> f32 { return t.twice() }\nfn main() { let s = S { a: 3.0 }\nprint(show(&s)) }");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "show<S>(&s)");
   EXPECT_DUMP(a, "S.twice(");
 }
 
 TEST(Check, GenericsAreInferredAndNamed) {
-  Analyzed a("fn pick<T: Numeric, const N: usize>(v: [T; N]) -> T { return v[N - 1] }\nfn main() { print(pick([1.5, 2.5])) }");
+  Analyzed a(
+      "fn pick<T: Numeric, const N: usize>(v: [T; N]) -> T { return v[N - 1] }\nfn main() { print(pick([1.5, 2.5])) }");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "pick<f32, 2>");
 }
@@ -119,12 +127,14 @@ TEST(Check, LaunchesCarryGridAndBlock) {
 }
 
 TEST(Check, ExtentsOfOtherParametersAreCheckedAtTheLaunch) {
-  Analyzed a("kernel k(x: &Tensor<f32, [N]>, y: &Tensor<f32, [2 * N, 8]>) -> Tensor<f32, [N]> where N: PowerOfTwo { return x + 1 }");
+  Analyzed a("kernel k(x: &Tensor<f32, [N]>, y: &Tensor<f32, [2 * N, 8]>) -> Tensor<f32, [N]> where N: PowerOfTwo { "
+             "return x + 1 }");
   EXPECT_DUMP(a, "where N = x#0, y#0 == 2*N, y#1 == 8, N is a power of two");
 }
 
 TEST(Check, DimensionsOfStructsComeIntoScope) {
-  Analyzed a("struct Cache { pages: Tensor<f32, [P, S]> }\nkernel k(c: &Cache) -> Tensor<f32, [P]> { return sum(c.pages, dim = 1) * c.S as f32 }");
+  Analyzed a("struct Cache { pages: Tensor<f32, [P, S]> }\nkernel k(c: &Cache) -> Tensor<f32, [P]> { return "
+             "sum(c.pages, dim = 1) * c.S as f32 }");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "where P = c.0#0, S = c.0#1");
 }
@@ -136,19 +146,22 @@ TEST(Check, SlicesOfEqualLengthAgree) {
 }
 
 TEST(Check, ResultStorageIsRecognised) {
-  Analyzed a("kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {\nvar out: Tensor<f32, [N]>\nout[thread.global_id] = x[thread.global_id]\nreturn out\n}");
+  Analyzed a("kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {\nvar out: Tensor<f32, [N]>\nout[thread.global_id] = "
+             "x[thread.global_id]\nreturn out\n}");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "result out: Tensor<f32, [N]>");
 }
 
 TEST(Check, ConstantsAreEvaluated) {
-  Analyzed a("const A: usize = 1 << 4\nconst B: usize = ceil_div(A * 3 + 1, 2)\nconst T = [1, 2, 4, ..., 16]\nfn main() { let v = [0.0; B]\nprint(v.len(), T[4]) }");
+  Analyzed a("const A: usize = 1 << 4\nconst B: usize = ceil_div(A * 3 + 1, 2)\nconst T = [1, 2, 4, ..., 16]\nfn "
+             "main() { let v = [0.0; B]\nprint(v.len(), T[4]) }");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "print(25: usize, 16: i32)");
 }
 
 TEST(Check, ProgressionsContinueByStepsOrFactors) {
-  Analyzed a("fn main() {\nfor i in [0, 3, ..., 12] { print(i) }\nfor i in [256, 128, ..., 32] { print(i) }\nprint(vec![0.0, 0.5, ..., 2.0])\n}");
+  Analyzed a("fn main() {\nfor i in [0, 3, ..., 12] { print(i) }\nfor i in [256, 128, ..., 32] { print(i) "
+             "}\nprint(vec![0.0, 0.5, ..., 2.0])\n}");
   EXPECT_EQ(a.ids(), "") << a.messages();
   EXPECT_DUMP(a, "list[0, 3, 6, 9, 12]");
   EXPECT_DUMP(a, "list[256, 128, 64, 32]");
@@ -171,7 +184,8 @@ TEST(Check, FixedDimensionsAreConstants) {
 TEST(Check, ManyFunctionsAreCheckedFast) {
   std::string source;
   for (int i = 0; i < 200; ++i)
-    source += "fn f" + std::to_string(i) + "(x: i32) -> i32 {\nvar s = 0\nfor i in 0..x { s += i * x }\nreturn s + 1\n}\n";
+    source +=
+        "fn f" + std::to_string(i) + "(x: i32) -> i32 {\nvar s = 0\nfor i in 0..x { s += i * x }\nreturn s + 1\n}\n";
   const auto start = std::chrono::steady_clock::now();
   Analyzed a(source);
   EXPECT_EQ(a.ids(), "");

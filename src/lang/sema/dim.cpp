@@ -30,8 +30,9 @@ std::optional<DimExpr> exactQuotient(const DimExpr& value, int64_t divisor) {
     DimExpr term = DimExpr::constant(coefficient / divisor);
     for (const DimAtom& atom : monomial) {
       DimExpr factor = atom.kind == DimAtom::Kind::Variable ? DimExpr::variable(atom.id)
-                       : atom.kind == DimAtom::Kind::Opaque ? DimExpr::opaque(atom.id)
-                                                            : DimExpr::apply(atom.kind, atom.operands[0], atom.operands[1]);
+                       : atom.kind == DimAtom::Kind::Opaque
+                           ? DimExpr::opaque(atom.id)
+                           : DimExpr::apply(atom.kind, atom.operands[0], atom.operands[1]);
       term = DimExpr::mul(term, factor);
     }
     out = DimExpr::add(out, term);
@@ -62,7 +63,8 @@ std::string atomText(const DimAtom& atom, const std::vector<std::string>& names)
     return operand(atom.operands[0]) + (atom.kind == DimAtom::Kind::Mod ? " % " : " / ") + operand(atom.operands[1]);
   }
   default:
-    return std::string(atomName(atom.kind)) + "(" + atom.operands[0].text(names) + ", " + atom.operands[1].text(names) + ")";
+    return std::string(atomName(atom.kind)) + "(" + atom.operands[0].text(names) + ", " + atom.operands[1].text(names) +
+           ")";
   }
 }
 

@@ -18,8 +18,8 @@ class DimExpr;
 struct DimAtom {
   enum class Kind : uint8_t { Variable, FloorDiv, CeilDiv, Mod, Min, Max, Opaque };
   Kind kind = Kind::Variable;
-  uint32_t id = 0;               ///< Variable: DimVarId; Opaque: unique number
-  std::vector<DimExpr> operands; ///< two for the operators
+  uint32_t id = 0;                ///< Variable: DimVarId; Opaque: unique number
+  std::vector<DimExpr> operands;  ///< two for the operators
   bool operator<(const DimAtom& other) const;
   bool operator==(const DimAtom& other) const;
 };
@@ -35,7 +35,8 @@ public:
   static DimExpr add(const DimExpr& lhs, const DimExpr& rhs);
   static DimExpr sub(const DimExpr& lhs, const DimExpr& rhs);
   static DimExpr mul(const DimExpr& lhs, const DimExpr& rhs);
-  static DimExpr apply(DimAtom::Kind op, const DimExpr& lhs, const DimExpr& rhs);  ///< folds constants and exact division
+  static DimExpr apply(DimAtom::Kind op, const DimExpr& lhs,
+                       const DimExpr& rhs);  ///< folds constants and exact division
 
   const std::map<Monomial, int64_t>& terms() const { return terms_; }
   std::optional<int64_t> asConstant() const;

@@ -13,11 +13,14 @@ const std::vector<std::string> kNames{"N", "M", "K"};
 DimExpr var(DimVarId id) { return DimExpr::variable(id); }
 DimExpr num(int64_t value) { return DimExpr::constant(value); }
 
-int64_t floorDiv(int64_t a, int64_t b) { return static_cast<int64_t>(std::floor(static_cast<double>(a) / static_cast<double>(b))); }
+int64_t floorDiv(int64_t a, int64_t b) {
+  return static_cast<int64_t>(std::floor(static_cast<double>(a) / static_cast<double>(b)));
+}
 
 TEST(Dim, EqualPolynomialsAreEqualHoweverTheyAreWritten) {
   const DimExpr lhs = DimExpr::mul(DimExpr::add(var(0), num(1)), DimExpr::sub(var(1), num(2)));
-  const DimExpr rhs = DimExpr::sub(DimExpr::add(DimExpr::mul(var(1), var(0)), var(1)), DimExpr::add(DimExpr::mul(num(2), var(0)), num(2)));
+  const DimExpr rhs = DimExpr::sub(DimExpr::add(DimExpr::mul(var(1), var(0)), var(1)),
+                                   DimExpr::add(DimExpr::mul(num(2), var(0)), num(2)));
   EXPECT_EQ(lhs, rhs);
   EXPECT_EQ(DimExpr::sub(lhs, rhs).asConstant(), 0);
 }
@@ -40,7 +43,8 @@ TEST(Dim, TextUsesTheUsersNames) {
 TEST(Dim, NormalFormKeepsTheValueOfRandomExpressions) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
-    std::vector<int64_t> values{static_cast<int64_t>(random() % 50), static_cast<int64_t>(random() % 50), static_cast<int64_t>(random() % 50)};
+    std::vector<int64_t> values{static_cast<int64_t>(random() % 50), static_cast<int64_t>(random() % 50),
+                                static_cast<int64_t>(random() % 50)};
     std::vector<std::pair<DimExpr, int64_t>> pool;
     for (DimVarId id = 0; id < 3; ++id)
       pool.emplace_back(var(id), values[id]);

@@ -73,7 +73,8 @@ std::string dump(const Function& function, const DumpOptions& options) {
   if (function.kernel)
     out += kernelText(function, options);
   if (function.body)
-    for (const Expr* stmt : function.body->kind == ExprKind::Block ? function.body->args : std::vector<Expr*>{function.body}) {
+    for (const Expr* stmt :
+         function.body->kind == ExprKind::Block ? function.body->args : std::vector<Expr*>{function.body}) {
       std::string line = dump(*stmt, function, options);
       for (size_t at = line.find('\n'); at != std::string::npos; at = line.find('\n', at + 3))
         line.replace(at, 1, "\n  ");

@@ -77,7 +77,9 @@ private:
     return out + "\n}";
   }
 
-  std::string ints(const std::vector<int64_t>& values) { return values.empty() ? "" : "<" + base::join(values, ", ") + ">"; }
+  std::string ints(const std::vector<int64_t>& values) {
+    return values.empty() ? "" : "<" + base::join(values, ", ") + ">";
+  }
 
   std::string slices(const Expr* expr) {
     std::string out;
@@ -88,7 +90,8 @@ private:
       else if (slice.kind == SliceDim::Kind::Index)
         out += text(slice.begin);
       else
-        out += (slice.begin ? text(slice.begin) : "") + (slice.endIsLength ? "..+" : "..") + (slice.end ? text(slice.end) : "");
+        out += (slice.begin ? text(slice.begin) : "") + (slice.endIsLength ? "..+" : "..") +
+               (slice.end ? text(slice.end) : "");
     }
     return out;
   }
@@ -122,7 +125,8 @@ private:
   std::vector<std::string> dims_;
 };
 
-constexpr const char* kBinary[] = {"+", "-", "*", "/", "%", "**", "<<", ">>", "&", "|", "^", "&&", "||", "==", "!=", "<", "<=", ">", ">="};
+constexpr const char* kBinary[] = {"+", "-",  "*",  "/",  "%",  "**", "<<", ">>", "&", "|",
+                                   "^", "&&", "||", "==", "!=", "<",  "<=", ">",  ">="};
 
 std::string Printer::plain(const Expr* expr) {
   const auto arg = [&](size_t i) { return text(expr->args[i]); };
@@ -154,8 +158,10 @@ std::string Printer::plain(const Expr* expr) {
   case ExprKind::Element: return arg(0) + "[" + list(expr->args, 1) + "]" + guard(expr);
   case ExprKind::Slice: return arg(0) + "[" + slices(expr) + "]" + guard(expr);
   case ExprKind::Field:
-    return arg(0) + "." + (expr->args[0]->type->kind == TypeKind::Struct ? expr->args[0]->type->decl->fields[static_cast<size_t>(expr->ints[0])]
-                                                                         : std::to_string(expr->ints[0]));
+    return arg(0) + "." +
+           (expr->args[0]->type->kind == TypeKind::Struct
+                ? expr->args[0]->type->decl->fields[static_cast<size_t>(expr->ints[0])]
+                : std::to_string(expr->ints[0]));
   case ExprKind::MakeTuple: return "(" + list(expr->args) + ")";
   case ExprKind::MakeStruct: return typeText(expr->type) + " { " + list(expr->args) + " }";
   case ExprKind::MakeArray: return "[" + list(expr->args) + "]";
@@ -180,15 +186,19 @@ std::string Printer::control(const Expr* expr) {
   switch (expr->kind) {
   case ExprKind::Block: return block(expr);
   case ExprKind::Let: {
-    std::string out = base::concat(expr->variable->isResultStorage ? "result " : "let ", variable(expr->variable), ": ", typeText(expr->variable->type));
+    std::string out = base::concat(expr->variable->isResultStorage ? "result " : "let ", variable(expr->variable), ": ",
+                                   typeText(expr->variable->type));
     return expr->args.empty() ? out : out + " = " + arg(0);
   }
-  case ExprKind::Assign: return arg(0) + " " + (expr->hasOp ? kBinary[static_cast<size_t>(expr->binaryOp)] : "") + "= " + arg(1);
-  case ExprKind::If: return "if " + arg(0) + " " + block(expr->args[1]) + (expr->args.size() > 2 ? " else " + block(expr->args[2]) : "");
+  case ExprKind::Assign:
+    return arg(0) + " " + (expr->hasOp ? kBinary[static_cast<size_t>(expr->binaryOp)] : "") + "= " + arg(1);
+  case ExprKind::If:
+    return "if " + arg(0) + " " + block(expr->args[1]) + (expr->args.size() > 2 ? " else " + block(expr->args[2]) : "");
   case ExprKind::While: return "while " + arg(0) + " " + block(expr->args[1]);
   case ExprKind::Loop: return "loop " + block(expr->args[0]);
   case ExprKind::For:
-    return "for " + variable(expr->variable) + (expr->indexVariable ? ", " + variable(expr->indexVariable) : "") + " in " + arg(0) + " " + block(expr->args[1]);
+    return "for " + variable(expr->variable) + (expr->indexVariable ? ", " + variable(expr->indexVariable) : "") +
+           " in " + arg(0) + " " + block(expr->args[1]);
   case ExprKind::Break: return expr->args.empty() ? "break" : "break " + arg(0);
   case ExprKind::Continue: return "continue";
   case ExprKind::Return: return expr->args.empty() ? "return" : "return " + arg(0);
@@ -204,6 +214,8 @@ std::string Printer::control(const Expr* expr) {
 
 }  // namespace
 
-std::string dump(const Expr& expr, const Function& function, const DumpOptions& options) { return Printer(function, options).text(&expr); }
+std::string dump(const Expr& expr, const Function& function, const DumpOptions& options) {
+  return Printer(function, options).text(&expr);
+}
 
 }  // namespace vortex::lang

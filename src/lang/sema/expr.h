@@ -16,49 +16,71 @@ struct Variable;
 
 enum class ExprKind : uint8_t {
   // values
-  Int,         ///< intValue, of integer, bool or enum type (two's complement, sign-extended to 128 bits)
-  Float,       ///< floatValue, of float type
-  String,      ///< text
+  Int,     ///< intValue, of integer, bool or enum type (two's complement, sign-extended to 128 bits)
+  Float,   ///< floatValue, of float type
+  String,  ///< text
   Unit,
-  Var,         ///< variable; a place
-  DimValue,    ///< dim: the value of a symbolic extent, usize
-  Unary,       ///< unaryOp args[0]; scalar or tensor
-  Binary,      ///< binaryOp args[0], args[1]: same type (comparisons: result bool or tensor of bool); And/Or on scalars short-circuit
-  Cast,        ///< args[0] to `type`, elementwise on tensors
-  Broadcast,   ///< args[0] (scalar or tensor) to tensor `type`; operand dim i becomes result dim ints[i]; operand extents of 1 stretch
-  Dot,         ///< args[0] @ args[1], leading dims batched (already broadcast to equal rank)
-  Builtin,     ///< builtin(args), ints, text
-  Call,        ///< function (fn); args by position, complete. Host code only: in kernels calls are Inline
-  Launch,      ///< function (kernel); args complete; launch: optional explicit grid/block
-  CallClosure, ///< args[0] is the closure
-  Closure,     ///< variables = parameters, args[0] = body; captures by reference
+  Var,       ///< variable; a place
+  DimValue,  ///< dim: the value of a symbolic extent, usize
+  Unary,     ///< unaryOp args[0]; scalar or tensor
+  Binary,  ///< binaryOp args[0], args[1]: same type (comparisons: result bool or tensor of bool); And/Or on scalars short-circuit
+  Cast,  ///< args[0] to `type`, elementwise on tensors
+  Broadcast,  ///< args[0] (scalar or tensor) to tensor `type`; operand dim i becomes result dim ints[i]; operand extents of 1 stretch
+  Dot,          ///< args[0] @ args[1], leading dims batched (already broadcast to equal rank)
+  Builtin,      ///< builtin(args), ints, text
+  Call,         ///< function (fn); args by position, complete. Host code only: in kernels calls are Inline
+  Launch,       ///< function (kernel); args complete; launch: optional explicit grid/block
+  CallClosure,  ///< args[0] is the closure
+  Closure,      ///< variables = parameters, args[0] = body; captures by reference
   // places and aggregates
-  Element,     ///< args[0][args[1..]]: all indices integers; base tensor, ref to tensor, Vec, Array. guard: see below. A place
-  Slice,       ///< args[0] sliced: slices; a borrowed view (tensor of same space) or sub-Vec (ref)
-  Field,       ///< args[0].ints[0] of a struct or tuple; a place if the base is
-  MakeTuple, MakeStruct, MakeArray, MakeVec,  ///< args
-  RepeatArray, RepeatVec,  ///< args[0] repeated args[1] times
-  Ref,         ///< &args[0] or &mut (type says)
-  Deref,       ///< *args[0]; implicit ones are written out
-  Range,       ///< args[0]..args[1] step args[2] (optional); half-open
-  IntList,     ///< a constant list of integers (progression literal or [1, 2, 3] iterated): intList
+  Element,  ///< args[0][args[1..]]: all indices integers; base tensor, ref to tensor, Vec, Array. guard: see below. A place
+  Slice,  ///< args[0] sliced: slices; a borrowed view (tensor of same space) or sub-Vec (ref)
+  Field,  ///< args[0].ints[0] of a struct or tuple; a place if the base is
+  MakeTuple,
+  MakeStruct,
+  MakeArray,
+  MakeVec,  ///< args
+  RepeatArray,
+  RepeatVec,  ///< args[0] repeated args[1] times
+  Ref,        ///< &args[0] or &mut (type says)
+  Deref,      ///< *args[0]; implicit ones are written out
+  Range,      ///< args[0]..args[1] step args[2] (optional); half-open
+  IntList,    ///< a constant list of integers (progression literal or [1, 2, 3] iterated): intList
   // control; type unit unless said
-  Block,       ///< args in order; value of the last if type is not unit
-  Let,         ///< variable = args[0]; no args: declared without value (shared/local tensors, `var out`)
-  Assign,      ///< args[0] (place) = args[1], or op= with `hasOp` and binaryOp (place evaluated once)
-  If,          ///< args[0] condition, args[1] then, args[2] else (optional); may have a value
-  While,       ///< args[0] condition, args[1] body
-  Loop,        ///< args[0] body; value from Break when type is not unit
-  For,         ///< variable in args[0] (Range, IntList, Array, Vec): args[1] body; `indexVariable` set for .enumerate()
-  Break,       ///< args[0] optional value (Loop)
+  Block,   ///< args in order; value of the last if type is not unit
+  Let,     ///< variable = args[0]; no args: declared without value (shared/local tensors, `var out`)
+  Assign,  ///< args[0] (place) = args[1], or op= with `hasOp` and binaryOp (place evaluated once)
+  If,      ///< args[0] condition, args[1] then, args[2] else (optional); may have a value
+  While,   ///< args[0] condition, args[1] body
+  Loop,    ///< args[0] body; value from Break when type is not unit
+  For,     ///< variable in args[0] (Range, IntList, Array, Vec): args[1] body; `indexVariable` set for .enumerate()
+  Break,   ///< args[0] optional value (Loop)
   Continue,
-  Return,      ///< args[0] optional; leaves the nearest enclosing Inline, else the function
-  Inline,      ///< an inlined call: args = [Let of each parameter…, body]; its value is the body's or the Return's
+  Return,  ///< args[0] optional; leaves the nearest enclosing Inline, else the function
+  Inline,  ///< an inlined call: args = [Let of each parameter…, body]; its value is the body's or the Return's
 };
 
 enum class UnaryOp : uint8_t { Neg, Not };  // Not: logical on bool, bitwise on integers
 enum class BinaryOp : uint8_t {
-  Add, Sub, Mul, Div, Rem, Pow, Shl, Shr, BitAnd, BitOr, BitXor, And, Or, Eq, Ne, Lt, Le, Gt, Ge
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Rem,
+  Pow,
+  Shl,
+  Shr,
+  BitAnd,
+  BitOr,
+  BitXor,
+  And,
+  Or,
+  Eq,
+  Ne,
+  Lt,
+  Le,
+  Gt,
+  Ge
 };
 
 /// Kernel analysis fills this; host expressions stay Uniform. A value every thread of the block agrees on, or not.
@@ -80,7 +102,7 @@ struct SliceDim {
 };
 
 struct LaunchSpec {
-  std::vector<struct Expr*> grid;   ///< empty: inferred by the kernel; else 1..3 usize expressions
+  std::vector<struct Expr*> grid;  ///< empty: inferred by the kernel; else 1..3 usize expressions
   std::vector<struct Expr*> block;
 };
 

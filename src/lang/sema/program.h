@@ -19,9 +19,9 @@ struct Variable {
   std::string name;
   Type type = nullptr;
   source::SourceRange range;
-  bool isVar = false;         ///< reassignable (also `let` of tensor type)
+  bool isVar = false;  ///< reassignable (also `let` of tensor type)
   bool isParam = false;
-  uint32_t index = 0;         ///< dense per Function
+  uint32_t index = 0;            ///< dense per Function
   bool isResultStorage = false;  ///< `var out: <result type>` that is returned: names the kernel's result
   Uniformity uniformity = Uniformity::Uniform;  ///< kernel analysis
 };
@@ -41,10 +41,10 @@ struct DimBinding {
 /// `where N: PowerOfTwo`, and extents of parameters that must equal expressions: checked before launch.
 struct LaunchCheck {
   enum class Kind : uint8_t { ExtentEquals, PowerOfTwo, NonZero } kind = Kind::ExtentEquals;
-  uint32_t param = 0, dim = 0;      ///< ExtentEquals: this extent …
+  uint32_t param = 0, dim = 0;  ///< ExtentEquals: this extent …
   std::vector<uint32_t> fieldPath;
-  DimExpr expected;                 ///< … must have this value; PowerOfTwo/NonZero: the value
-  source::SourceRange range;        ///< of the shape entry or the where clause
+  DimExpr expected;           ///< … must have this value; PowerOfTwo/NonZero: the value
+  source::SourceRange range;  ///< of the shape entry or the where clause
 };
 
 enum class GridKind : uint8_t {
@@ -57,9 +57,9 @@ enum class ReduceKind : uint8_t { None, Add, Mul, Min, Max, And, Or, Function };
 
 struct KernelSpec {
   GridKind gridKind = GridKind::WholeTensor;
-  std::vector<Expr*> grid;          ///< Explicit: blocks per axis (may be empty when .launch supplies it)
-  std::vector<Expr*> block;         ///< Explicit: threads per axis; Domain: empty = compiler's choice (256, or 16×16, 8×8×4)
-  std::vector<DimExpr> domain;      ///< Domain: extents in x, y, z order
+  std::vector<Expr*> grid;   ///< Explicit: blocks per axis (may be empty when .launch supplies it)
+  std::vector<Expr*> block;  ///< Explicit: threads per axis; Domain: empty = compiler's choice (256, or 16×16, 8×8×4)
+  std::vector<DimExpr> domain;           ///< Domain: extents in x, y, z order
   ReduceKind reduce = ReduceKind::None;  ///< `-> T reduce(op)`
   Function* reduceFunction = nullptr;
   bool strict = false, fastMath = false;
@@ -67,13 +67,13 @@ struct KernelSpec {
 };
 
 struct Function {
-  std::string name;              ///< the user's name
-  std::string uniqueName;        ///< with module and instance arguments: "scale.my_kernel<f32>"
+  std::string name;        ///< the user's name
+  std::string uniqueName;  ///< with module and instance arguments: "scale.my_kernel<f32>"
   bool isKernel = false;
   bool isTest = false, isBench = false;
   source::SourceRange range, nameRange;
   std::vector<Variable*> params;
-  Type resultType = nullptr;     ///< kernels: unit, tensor, scalar (with reduce), or a tuple of these
+  Type resultType = nullptr;  ///< kernels: unit, tensor, scalar (with reduce), or a tuple of these
   source::SourceRange resultRange;
   std::vector<DimBinding> dims;
   std::vector<LaunchCheck> checks;
@@ -87,11 +87,12 @@ struct Function {
 /// Owns everything a program consists of.
 struct Program {
   TypeContext types;
-  std::deque<std::unique_ptr<Function>> functions;   ///< every instance that main, tests, benches or a check instance reaches
+  std::deque<std::unique_ptr<Function>>
+      functions;  ///< every instance that main, tests, benches or a check instance reaches
   std::deque<Expr> exprs;
   std::deque<std::unique_ptr<StructDecl>> structs;
-  Function* main = nullptr;                          ///< fn main() of the root module, if any
-  std::vector<Function*> kernels;                    ///< every kernel instance, in source order
+  Function* main = nullptr;        ///< fn main() of the root module, if any
+  std::vector<Function*> kernels;  ///< every kernel instance, in source order
 
   Expr* newExpr(ExprKind kind, Type type, source::SourceRange range);
 };

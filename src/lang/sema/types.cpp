@@ -34,8 +34,8 @@ std::string_view name(Scalar scalar) {
 
 namespace {
 auto key(const TypeNode& node) {
-  return std::tie(node.kind, node.scalar, node.elem, node.shape, node.space, node.layout, node.isValue, node.count, node.elems,
-                  node.decl, node.isMutable);
+  return std::tie(node.kind, node.scalar, node.elem, node.shape, node.space, node.layout, node.isValue, node.count,
+                  node.elems, node.decl, node.isMutable);
 }
 struct Less {
   bool operator()(const TypeNode* a, const TypeNode* b) const { return key(*a) < key(*b); }

@@ -11,12 +11,10 @@
 
 namespace vortex::lang {
 
-enum class Scalar : uint8_t {
-  Bool, U8, U16, U32, U64, I8, I16, I32, I64, Usize, F8E4M3, F8E5M2, F16, BF16, F32, F64
-};
+enum class Scalar : uint8_t { Bool, U8, U16, U32, U64, I8, I16, I32, I64, Usize, F8E4M3, F8E5M2, F16, BF16, F32, F64 };
 bool isFloat(Scalar scalar);
-bool isInteger(Scalar scalar);   ///< includes Usize, not Bool
-bool isUnsigned(Scalar scalar);  ///< includes Usize
+bool isInteger(Scalar scalar);     ///< includes Usize, not Bool
+bool isUnsigned(Scalar scalar);    ///< includes Usize
 uint32_t bitWidth(Scalar scalar);  ///< Bool 1, Usize 64
 std::string_view name(Scalar scalar);
 
@@ -29,22 +27,35 @@ struct TypeNode;
 using Type = const TypeNode*;
 
 enum class TypeKind : uint8_t {
-  Error, Unit, Never, Scalar, String, Tensor, Vec, Array, Tuple, Struct, Enum, Ref, Range, Closure
+  Error,
+  Unit,
+  Never,
+  Scalar,
+  String,
+  Tensor,
+  Vec,
+  Array,
+  Tuple,
+  Struct,
+  Enum,
+  Ref,
+  Range,
+  Closure
 };
 
 struct TypeNode {
   TypeKind kind = TypeKind::Error;
-  Scalar scalar = Scalar::F32;         ///< Scalar
-  Type elem = nullptr;                 ///< Tensor (a scalar or struct), Vec, Array, Ref, Range; Closure: result
-  std::vector<DimExpr> shape;          ///< Tensor
-  Space space = Space::Global;         ///< Tensor
+  Scalar scalar = Scalar::F32;  ///< Scalar
+  Type elem = nullptr;          ///< Tensor (a scalar or struct), Vec, Array, Ref, Range; Closure: result
+  std::vector<DimExpr> shape;   ///< Tensor
+  Space space = Space::Global;  ///< Tensor
   SharedLayout layout = SharedLayout::RowMajor;
   /// Tensor: a value of a whole-tensor or tile expression that the compiler places (no memory space of its own yet).
   bool isValue = false;
-  uint64_t count = 0;                  ///< Array
-  std::vector<Type> elems;             ///< Tuple; Closure: parameters; Struct: field types of this instance
-  const StructDecl* decl = nullptr;    ///< Struct, Enum
-  bool isMutable = false;              ///< Ref
+  uint64_t count = 0;                ///< Array
+  std::vector<Type> elems;           ///< Tuple; Closure: parameters; Struct: field types of this instance
+  const StructDecl* decl = nullptr;  ///< Struct, Enum
+  bool isMutable = false;            ///< Ref
 
   bool isScalar(Scalar s) const { return kind == TypeKind::Scalar && scalar == s; }
   bool isTensor() const { return kind == TypeKind::Tensor; }
@@ -53,10 +64,10 @@ struct TypeNode {
 
 struct StructDecl {
   std::string name;
-  std::vector<std::string> fields;        ///< Struct; Enum: variant names
-  std::vector<int64_t> enumValues;        ///< Enum (a value is its i32 discriminant)
+  std::vector<std::string> fields;  ///< Struct; Enum: variant names
+  std::vector<int64_t> enumValues;  ///< Enum (a value is its i32 discriminant)
   bool isEnum = false;
-  bool arrayOfStructs = false;            ///< @layout(aos)
+  bool arrayOfStructs = false;  ///< @layout(aos)
   source::SourceRange range;
 };
 
@@ -78,6 +89,7 @@ public:
   Type ref(Type elem, bool isMutable);
   Type range(Type elem);
   Type closure(std::vector<Type> params, Type result);
+
 private:
   Type intern(TypeNode node);
   struct Storage;

@@ -21,7 +21,8 @@ constexpr uint64_t kGrainNs = 4000;  ///< parts of the pool's work are not split
 
 uint64_t nowNs() {
   return static_cast<uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
 }
 
 /// Kernels run with IEEE defaults whatever the caller (or a library compiled with fast-math) has set for its thread.
@@ -38,17 +39,17 @@ public:
   }
 
 private:
-  static constexpr unsigned kDefault = 0x1f80; ///< all exceptions masked, round to nearest, subnormals kept
+  static constexpr unsigned kDefault = 0x1f80;  ///< all exceptions masked, round to nearest, subnormals kept
   unsigned saved_;
 #endif
 };
 
-} // namespace
+}  // namespace
 
-BlockRun::BlockRun(const hal::Launch &launch, const hal::LaunchPhase &phase, artifact::CpuEntry entry, Scratch scratch)
+BlockRun::BlockRun(const hal::Launch& launch, const hal::LaunchPhase& phase, artifact::CpuEntry entry, Scratch scratch)
     : launch_(launch), phase_(phase), entry_(entry), scratch_(scratch) {}
 
-uint32_t BlockRun::run(Workers &workers, PhaseHistory &history) {
+uint32_t BlockRun::run(Workers& workers, PhaseHistory& history) {
   const uint64_t blocks = phase_.blocks, expected = history.blockPicoseconds.load(std::memory_order_relaxed);
   uint64_t next = 0;
   if (expected != 0 && blocks <= kInlineNs * 1000 / expected)
@@ -57,13 +58,15 @@ uint32_t BlockRun::run(Workers &workers, PhaseHistory &history) {
     const uint64_t remaining = blocks - next;
     const uint64_t worthwhile = expected == 0 ? 1 : std::max<uint64_t>(1, kGrainNs * 1000 / expected);
     const uint64_t grain = std::min(worthwhile, std::max<uint64_t>(1, remaining / (uint64_t{workers.count()} * 4)));
-    workers.forEach(next, blocks, grain, [this](uint64_t begin, uint64_t end, uint32_t worker) { runPart(begin, end, worker); });
+    workers.forEach(next, blocks, grain,
+                    [this](uint64_t begin, uint64_t end, uint32_t worker) { runPart(begin, end, worker); });
   }
-  history.blockPicoseconds.store(std::max<uint64_t>(1, busyNanoseconds_.load() * 1000 / blocks), std::memory_order_relaxed);
+  history.blockPicoseconds.store(std::max<uint64_t>(1, busyNanoseconds_.load() * 1000 / blocks),
+                                 std::memory_order_relaxed);
   return faultCode_;
 }
 
-void BlockRun::runInline(uint64_t &next, uint64_t end, uint64_t picosecondsPerBlock) {
+void BlockRun::runInline(uint64_t& next, uint64_t end, uint64_t picosecondsPerBlock) {
   const uint64_t step = std::max<uint64_t>(1, kClockNs * 1000 / picosecondsPerBlock);
   while (next < end && busyNanoseconds_.load(std::memory_order_relaxed) < kInlineLimitNs) {
     const uint64_t stop = std::min(end, next + step);
@@ -85,7 +88,7 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
   block.scratch = scratch_.base ? scratch_.base + worker * scratch_.bytesPerWorker : nullptr;
   block.print = launch_.print ? &BlockRun::print : nullptr;
   block.printContext = this;
-  const uint64_t *slots = launch_.slots.data();
+  const uint64_t* slots = launch_.slots.data();
   for (uint64_t index = begin; index < end; ++index) {
     if (index > firstFault_.load(std::memory_order_relaxed))
       break;
@@ -112,13 +115,13 @@ void BlockRun::reportFault(uint64_t block, uint32_t code) {
   }
 }
 
-void BlockRun::print(void *self, uint32_t format, const uint64_t *values, uint32_t count) {
-  auto *run = static_cast<BlockRun *>(self);
-  const std::vector<artifact::Fault> &formats = run->launch_.kernel->artifact().faults;
+void BlockRun::print(void* self, uint32_t format, const uint64_t* values, uint32_t count) {
+  auto* run = static_cast<BlockRun*>(self);
+  const std::vector<artifact::Fault>& formats = run->launch_.kernel->artifact().faults;
   if (format >= formats.size())
-    return; // compiled code is trusted with memory, not with crashing the host over a message
+    return;  // compiled code is trusted with memory, not with crashing the host over a message
   const std::lock_guard lock(run->mutex_);
   run->launch_.print(formats[format], {values, count});
 }
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

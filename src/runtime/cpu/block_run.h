@@ -10,37 +10,37 @@ namespace vortex::cpu {
 
 /// What earlier launches of a phase showed; decides between the calling thread and the pool. Only speed depends on it.
 struct PhaseHistory {
-  std::atomic<uint64_t> blockPicoseconds{0}; ///< mean time of one block; 0: unknown
+  std::atomic<uint64_t> blockPicoseconds{0};  ///< mean time of one block; 0: unknown
 };
 
 /// Runs the blocks of one phase.
 class BlockRun {
 public:
   struct Scratch {
-    uint8_t *base = nullptr;
-    uint64_t bytesPerWorker = 0; ///< distance between workers' parts; a multiple of 64
-    bool poison = false;         ///< fill a block's scratch with 0xff before it runs
+    uint8_t* base = nullptr;
+    uint64_t bytesPerWorker = 0;  ///< distance between workers' parts; a multiple of 64
+    bool poison = false;          ///< fill a block's scratch with 0xff before it runs
   };
-  BlockRun(const hal::Launch &launch, const hal::LaunchPhase &phase, artifact::CpuEntry entry, Scratch scratch);
+  BlockRun(const hal::Launch& launch, const hal::LaunchPhase& phase, artifact::CpuEntry entry, Scratch scratch);
 
   /// Returns when every block has run or was skipped. If blocks fault: the code of the first in block order (x fastest), so
   /// that a program reports the same fault every time; blocks after it may be skipped. 0: none.
-  uint32_t run(Workers &workers, PhaseHistory &history);
+  uint32_t run(Workers& workers, PhaseHistory& history);
 
 private:
-  void runInline(uint64_t &next, uint64_t end, uint64_t picosecondsPerBlock);
+  void runInline(uint64_t& next, uint64_t end, uint64_t picosecondsPerBlock);
   void runPart(uint64_t begin, uint64_t end, uint32_t worker);
   void reportFault(uint64_t block, uint32_t code);
-  static void print(void *self, uint32_t format, const uint64_t *values, uint32_t count);
+  static void print(void* self, uint32_t format, const uint64_t* values, uint32_t count);
 
-  const hal::Launch &launch_;
-  const hal::LaunchPhase &phase_;
+  const hal::Launch& launch_;
+  const hal::LaunchPhase& phase_;
   artifact::CpuEntry entry_;
   Scratch scratch_;
   std::atomic<uint64_t> busyNanoseconds_{0};
-  std::atomic<uint64_t> firstFault_{UINT64_MAX}; ///< block index
-  std::mutex mutex_;                             ///< faults and prints
+  std::atomic<uint64_t> firstFault_{UINT64_MAX};  ///< block index
+  std::mutex mutex_;                              ///< faults and prints
   uint32_t faultCode_ = 0;
 };
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

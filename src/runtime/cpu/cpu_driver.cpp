@@ -27,15 +27,16 @@ struct Resources {
 
 class CpuStream : public hal::HostStream {
 public:
-  CpuStream(const hal::Device *device, std::shared_ptr<Resources> resources) : HostStream(device), resources_(std::move(resources)) {}
+  CpuStream(const hal::Device* device, std::shared_ptr<Resources> resources)
+      : HostStream(device), resources_(std::move(resources)) {}
 
 protected:
-  Result<std::optional<artifact::Fault>> execute(const hal::Launch &launch) override {
-    const auto &kernel = static_cast<const CpuKernel &>(*launch.kernel);
+  Result<std::optional<artifact::Fault>> execute(const hal::Launch& launch) override {
+    const auto& kernel = static_cast<const CpuKernel&>(*launch.kernel);
     Result<hal::BufferRef> scratch = allocateScratch(launch);
     if (!scratch)
       return scratch.takeError();
-    for (const hal::LaunchPhase &phase : launch.phases) {
+    for (const hal::LaunchPhase& phase : launch.phases) {
       const auto index = static_cast<size_t>(phase.phase - kernel.artifact().phases.data());
       BlockRun run(launch, phase, kernel.entry(index), scratchOf(phase, *scratch));
       if (const uint32_t code = run.run(resources_->workers, kernel.history(index)); code != 0)
@@ -44,27 +45,28 @@ protected:
     return std::optional<artifact::Fault>();
   }
 
-  void forEachChunk(uint64_t bytes, const ByteRange &work) override {
+  void forEachChunk(uint64_t bytes, const ByteRange& work) override {
     // Half a megabyte is 30 µs at 16 GB/s: enough to pay for a thread's wake-up.
     constexpr uint64_t kGrainBytes = uint64_t{1} << 19;
-    resources_->workers.forEach(0, bytes, kGrainBytes, [&](uint64_t begin, uint64_t end, uint32_t) { work(begin, end); });
+    resources_->workers.forEach(0, bytes, kGrainBytes,
+                                [&](uint64_t begin, uint64_t end, uint32_t) { work(begin, end); });
   }
 
 private:
   static uint64_t roundToLine(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-  BlockRun::Scratch scratchOf(const hal::LaunchPhase &phase, const hal::BufferRef &scratch) const {
+  BlockRun::Scratch scratchOf(const hal::LaunchPhase& phase, const hal::BufferRef& scratch) const {
     if (phase.scratchBytes == 0)
       return {};
-    return {static_cast<uint8_t *>(scratch->host()), roundToLine(phase.scratchBytes), resources_->poison};
+    return {static_cast<uint8_t*>(scratch->host()), roundToLine(phase.scratchBytes), resources_->poison};
   }
 
   /// For all workers and the neediest phase, before any block runs. One allocation per launch: two launches at the same time
   /// never share, and HostMemory reuses the storage.
-  Result<hal::BufferRef> allocateScratch(const hal::Launch &launch) {
+  Result<hal::BufferRef> allocateScratch(const hal::Launch& launch) {
     uint64_t bytes = 0;
-    const hal::LaunchPhase *neediest = nullptr;
-    for (const hal::LaunchPhase &phase : launch.phases)
+    const hal::LaunchPhase* neediest = nullptr;
+    for (const hal::LaunchPhase& phase : launch.phases)
       if (phase.scratchBytes > bytes) {
         bytes = phase.scratchBytes;
         neediest = &phase;
@@ -73,15 +75,18 @@ private:
       return hal::BufferRef();
     uint64_t total = 0;
     const uint32_t workers = resources_->workers.count();
-    const bool overflow = bytes > UINT64_MAX - 63 || __builtin_mul_overflow(roundToLine(bytes), uint64_t{workers}, &total);
-    Result<hal::BufferRef> scratch = overflow ? Error{"more than 2^64 bytes"} : resources_->memory->allocate(nullptr, total);
+    const bool overflow =
+        bytes > UINT64_MAX - 63 || __builtin_mul_overflow(roundToLine(bytes), uint64_t{workers}, &total);
+    Result<hal::BufferRef> scratch =
+        overflow ? Error{"more than 2^64 bytes"} : resources_->memory->allocate(nullptr, total);
     if (!scratch)
-      return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "': phase '", neediest->phase->name, "' needs ", bytes,
-                          " bytes of scratch for each of ", workers, " workers: ", scratch.error().message)};
+      return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "': phase '", neediest->phase->name,
+                          "' needs ", bytes, " bytes of scratch for each of ", workers,
+                          " workers: ", scratch.error().message)};
     return scratch;
   }
 
-  static artifact::Fault faultOf(const artifact::Kernel &kernel, uint32_t code) {
+  static artifact::Fault faultOf(const artifact::Kernel& kernel, uint32_t code) {
     if (code <= kernel.faults.size())
       return kernel.faults[code - 1];
     return {"", concat("the code returned ", code, ", but it has ", kernel.faults.size(), " faults"), "", 0, 0};
@@ -92,11 +97,12 @@ private:
 
 class CpuDevice : public hal::Device {
 public:
-  CpuDevice(const Options &options, uint32_t threads, const chip::Host &host) {
+  CpuDevice(const Options& options, uint32_t threads, const chip::Host& host) {
     const uint64_t memoryBytes = options.memoryBytes ? options.memoryBytes : host.memoryBytes;
     resources_ = std::shared_ptr<Resources>(new Resources{
         Workers(threads),
-        hal::HostMemory::create({.limitBytes = memoryBytes, .keepBytes = memoryBytes / 8, .poison = options.poison}), options.poison});
+        hal::HostMemory::create({.limitBytes = memoryBytes, .keepBytes = memoryBytes / 8, .poison = options.poison}),
+        options.poison});
     info_.name = options.name;
     info_.product = host.name;
     info_.memoryBytes = memoryBytes;
@@ -104,15 +110,19 @@ public:
     info_.hostMemory = true;
   }
 
-  const hal::DeviceInfo &info() const override { return info_; }
+  const hal::DeviceInfo& info() const override { return info_; }
   Result<uint64_t> availableBytes() const override { return resources_->memory->availableBytes(); }
   Result<hal::BufferRef> allocate(uint64_t bytes) override { return resources_->memory->allocate(this, bytes); }
-  Result<hal::BufferRef> wrap(void *memory, uint64_t bytes, bool readOnly) override {
+  Result<hal::BufferRef> wrap(void* memory, uint64_t bytes, bool readOnly) override {
     return hal::HostMemory::wrap(this, memory, bytes, readOnly);
   }
-  Result<hal::StreamRef> createStream() override { return hal::StreamRef(std::make_shared<CpuStream>(this, resources_)); }
+  Result<hal::StreamRef> createStream() override {
+    return hal::StreamRef(std::make_shared<CpuStream>(this, resources_));
+  }
   Result<hal::EventRef> createEvent() override { return hal::EventRef(std::make_shared<hal::HostEvent>(this)); }
-  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override { return CpuKernel::load(this, std::move(kernel)); }
+  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
+    return CpuKernel::load(this, std::move(kernel));
+  }
 
 private:
   std::shared_ptr<Resources> resources_;
@@ -121,14 +131,14 @@ private:
 
 constexpr uint32_t kMaxThreads = 4096;
 
-Result<uint32_t> threadCount(const Options &options, const chip::Host &host) {
+Result<uint32_t> threadCount(const Options& options, const chip::Host& host) {
   if (options.threads != 0)
     return std::min(options.threads, kMaxThreads);
-  const char *text = std::getenv("VORTEX_NUM_THREADS");
+  const char* text = std::getenv("VORTEX_NUM_THREADS");
   if (!text || !*text)
     return host.threads;
   uint32_t threads = 0;
-  const char *end = text + std::strlen(text);
+  const char* end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, threads);
   if (error != std::errc() || stop != end || threads == 0 || threads > kMaxThreads)
     return Error{concat("VORTEX_NUM_THREADS is '", text, "'; it must be a number from 1 to ", kMaxThreads)};
@@ -156,9 +166,9 @@ private:
   hal::DeviceRef device_;
 };
 
-} // namespace
+}  // namespace
 
-Result<hal::DeviceRef> createDevice(const Options &options) {
+Result<hal::DeviceRef> createDevice(const Options& options) {
   const chip::Host host = chip::detectHost();
   const Result<uint32_t> threads = threadCount(options, host);
   if (!threads)
@@ -166,6 +176,6 @@ Result<hal::DeviceRef> createDevice(const Options &options) {
   return hal::DeviceRef(std::make_shared<CpuDevice>(options, *threads, host));
 }
 
-std::unique_ptr<hal::Driver> createDriver(const Options &options) { return std::make_unique<CpuDriver>(options); }
+std::unique_ptr<hal::Driver> createDriver(const Options& options) { return std::make_unique<CpuDriver>(options); }
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

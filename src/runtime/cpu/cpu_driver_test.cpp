@@ -10,7 +10,7 @@ namespace vortex::hal::conformance {
 
 namespace {
 
-void addCode(artifact::Kernel &kernel) {
+void addCode(artifact::Kernel& kernel) {
   const std::string object = *base::readFile(VORTEX_CONFORMANCE_OBJECT);
   kernel.target = "cpu-x86_64-test";
   kernel.code.assign(object.begin(), object.end());
@@ -20,24 +20,26 @@ template <uint32_t threads, bool poison> Result<DeviceRef> create(uint64_t memor
   return cpu::createDevice({.threads = threads, .memoryBytes = memoryLimit, .poison = poison});
 }
 
-std::shared_ptr<artifact::Kernel> kernel(const std::string &name) {
+std::shared_ptr<artifact::Kernel> kernel(const std::string& name) {
   auto made = std::make_shared<artifact::Kernel>(kernelNamed(name));
   addCode(*made);
   return made;
 }
 
-} // namespace
+}  // namespace
 
 INSTANTIATE_TEST_SUITE_P(Cpu, Conformance,
-                         testing::Values(DriverUnderTest{"cpu", create<0, false>, addCode}, DriverUnderTest{"one_thread", create<1, false>, addCode},
+                         testing::Values(DriverUnderTest{"cpu", create<0, false>, addCode},
+                                         DriverUnderTest{"one_thread", create<1, false>, addCode},
                                          DriverUnderTest{"sixteen_threads_poisoned", create<16, true>, addCode}),
-                         [](const auto &info) { return info.param.name; });
+                         [](const auto& info) { return info.param.name; });
 
 TEST(CpuDevice, KernelsOfOtherMachinesAreRefused) {
   const DeviceRef device = cpu::createDevice().value();
   auto other = kernel("scale");
   other->target = "sm_90";
-  EXPECT_EQ(device->load(other).error().message, "kernel 'scale' was compiled for 'sm_90', this device runs 'cpu-x86_64'");
+  EXPECT_EQ(device->load(other).error().message,
+            "kernel 'scale' was compiled for 'sm_90', this device runs 'cpu-x86_64'");
   auto demanding = kernel("scale");
   demanding->facts.push_back({"requires.antigravity", 1, false});
   EXPECT_NE(device->load(demanding).error().message.find("antigravity"), std::string::npos);
@@ -56,7 +58,7 @@ TEST(CpuDevice, TheThreadCountFollowsOptionAndEnvironment) {
   ::setenv("VORTEX_NUM_THREADS", "3", 1);
   EXPECT_EQ(cpu::createDevice().value()->info().workers, 3u);
   EXPECT_EQ(cpu::createDevice({.threads = 5}).value()->info().workers, 5u);
-  for (const char *bad : {"0", "-1", "four", "3x", "99999"}) {
+  for (const char* bad : {"0", "-1", "four", "3x", "99999"}) {
     ::setenv("VORTEX_NUM_THREADS", bad, 1);
     const auto device = cpu::createDevice();
     ASSERT_FALSE(device) << bad;
@@ -73,10 +75,13 @@ TEST(CpuDevice, ScratchThatDoesNotFitIsAnErrorBeforeAnyBlockRuns) {
   const KernelRef loaded = device->load(greedy).value();
   const StreamRef stream = device->createStream().value();
   const BufferRef x = device->allocate(400).value(), sum = device->allocate(8).value();
-  const auto launched = launch(*device, *stream, loaded, std::vector<Argument>{Tensor{x, 0, artifact::ScalarType::I32, {100}, {}}},
-                               {.results = {Tensor{sum, 0, artifact::ScalarType::I64, {}, {}}}});
+  const auto launched =
+      launch(*device, *stream, loaded, std::vector<Argument>{Tensor{x, 0, artifact::ScalarType::I32, {100}, {}}},
+             {.results = {Tensor{sum, 0, artifact::ScalarType::I64, {}, {}}}});
   ASSERT_FALSE(launched);
-  EXPECT_NE(launched.error().message.find("phase 'total_final' needs 20971520 bytes of scratch for each of 4 workers"), std::string::npos) << launched.error().message;
+  EXPECT_NE(launched.error().message.find("phase 'total_final' needs 20971520 bytes of scratch for each of 4 workers"),
+            std::string::npos)
+      << launched.error().message;
 }
 
 /// Not a timed test: prints what a launch costs, for whoever looks.
@@ -97,4 +102,4 @@ TEST(CpuDevice, LaunchesOfTinyKernelsAreCheap) {
   std::printf("%.2f us per launch\n", elapsed.count() / kLaunches);
 }
 
-} // namespace vortex::hal::conformance
+}  // namespace vortex::hal::conformance

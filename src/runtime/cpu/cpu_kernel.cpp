@@ -13,11 +13,11 @@ using base::concat;
 namespace {
 
 #if defined(__x86_64__)
-constexpr const char *kArchitecture = "x86_64";
+constexpr const char* kArchitecture = "x86_64";
 #elif defined(__aarch64__)
-constexpr const char *kArchitecture = "aarch64";
+constexpr const char* kArchitecture = "aarch64";
 #else
-constexpr const char *kArchitecture = "unknown";
+constexpr const char* kArchitecture = "unknown";
 #endif
 
 /// Nothing if the feature is not one we can ask for.
@@ -26,7 +26,7 @@ std::optional<bool> hasFeature(std::string_view feature) {
   __builtin_cpu_init();
 #define VORTEX_FEATURE(f)                                                                                              \
   if (feature == #f)                                                                                                   \
-    return __builtin_cpu_supports(#f) != 0
+  return __builtin_cpu_supports(#f) != 0
   VORTEX_FEATURE(sse3);
   VORTEX_FEATURE(ssse3);
   VORTEX_FEATURE(popcnt);
@@ -53,12 +53,13 @@ std::optional<bool> hasFeature(std::string_view feature) {
   return std::nullopt;
 }
 
-Result<void> checkHost(const artifact::Kernel &kernel) {
+Result<void> checkHost(const artifact::Kernel& kernel) {
   const std::string expected = concat("cpu-", kArchitecture);
   if (!kernel.target.starts_with(expected))
-    return Error{concat("kernel '", kernel.name, "' was compiled for '", kernel.target, "', this device runs '", expected, "'")};
+    return Error{
+        concat("kernel '", kernel.name, "' was compiled for '", kernel.target, "', this device runs '", expected, "'")};
   constexpr std::string_view prefix = "requires.";
-  for (const artifact::Fact &fact : kernel.facts) {
+  for (const artifact::Fact& fact : kernel.facts) {
     if (!fact.key.starts_with(prefix) || fact.value == 0)
       continue;
     const std::string feature = fact.key.substr(prefix.size());
@@ -70,12 +71,13 @@ Result<void> checkHost(const artifact::Kernel &kernel) {
   return {};
 }
 
-} // namespace
+}  // namespace
 
-CpuKernel::CpuKernel(const hal::Device *device, std::shared_ptr<const artifact::Kernel> kernel, std::unique_ptr<LoadedObject> object)
+CpuKernel::CpuKernel(const hal::Device* device, std::shared_ptr<const artifact::Kernel> kernel,
+                     std::unique_ptr<LoadedObject> object)
     : LoadedKernel(device, std::move(kernel)), object_(std::move(object)) {}
 
-Result<hal::KernelRef> CpuKernel::load(const hal::Device *device, std::shared_ptr<const artifact::Kernel> kernel) {
+Result<hal::KernelRef> CpuKernel::load(const hal::Device* device, std::shared_ptr<const artifact::Kernel> kernel) {
   if (Result<void> valid = artifact::validate(*kernel); !valid)
     return valid.takeError();
   if (Result<void> runs = checkHost(*kernel); !runs)
@@ -84,13 +86,14 @@ Result<hal::KernelRef> CpuKernel::load(const hal::Device *device, std::shared_pt
   if (!object)
     return Error{concat("cannot load kernel '", kernel->name, "': ", object.error().message)};
   std::shared_ptr<CpuKernel> loaded(new CpuKernel(device, kernel, std::move(*object)));
-  for (const artifact::Phase &phase : kernel->phases) {
-    void *entry = loaded->object_->find(phase.symbol);
+  for (const artifact::Phase& phase : kernel->phases) {
+    void* entry = loaded->object_->find(phase.symbol);
     if (!entry)
-      return Error{concat("cannot load kernel '", kernel->name, "': its object defines no function '", phase.symbol, "'")};
+      return Error{
+          concat("cannot load kernel '", kernel->name, "': its object defines no function '", phase.symbol, "'")};
     loaded->phases_.push_back({reinterpret_cast<artifact::CpuEntry>(entry), std::make_unique<PhaseHistory>()});
   }
   return hal::KernelRef(std::move(loaded));
 }
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

@@ -14,13 +14,14 @@ class CpuKernel : public hal::LoadedKernel {
 public:
   /// Errors: another architecture, a processor feature this host lacks (facts "requires.<feature>", named as in /proc/cpuinfo's
   /// flags, e.g. "requires.avx512f"), a broken object, a missing entry point.
-  static Result<hal::KernelRef> load(const hal::Device *device, std::shared_ptr<const artifact::Kernel> kernel);
+  static Result<hal::KernelRef> load(const hal::Device* device, std::shared_ptr<const artifact::Kernel> kernel);
 
   artifact::CpuEntry entry(size_t phase) const { return phases_[phase].entry; }
-  PhaseHistory &history(size_t phase) const { return *phases_[phase].history; }
+  PhaseHistory& history(size_t phase) const { return *phases_[phase].history; }
 
 private:
-  CpuKernel(const hal::Device *device, std::shared_ptr<const artifact::Kernel> kernel, std::unique_ptr<LoadedObject> object);
+  CpuKernel(const hal::Device* device, std::shared_ptr<const artifact::Kernel> kernel,
+            std::unique_ptr<LoadedObject> object);
 
   struct Phase {
     artifact::CpuEntry entry;
@@ -30,4 +31,4 @@ private:
   std::vector<Phase> phases_;
 };
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

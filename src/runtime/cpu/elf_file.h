@@ -16,25 +16,25 @@ struct ElfFile {
   struct Section {
     Elf64_Shdr header;
     std::string_view name;
-    std::span<const uint8_t> content; ///< empty for SHT_NOBITS
-    bool loads = false;               ///< needed at run time: allocated, and neither unwind tables nor notes
+    std::span<const uint8_t> content;  ///< empty for SHT_NOBITS
+    bool loads = false;                ///< needed at run time: allocated, and neither unwind tables nor notes
   };
   struct Symbol {
     Elf64_Sym entry;
-    std::string_view name; ///< of a section symbol: empty
+    std::string_view name;  ///< of a section symbol: empty
   };
   struct Relocation {
-    uint32_t section; ///< that is patched
-    uint64_t offset;  ///< in it
-    uint32_t type;    ///< R_X86_64_…
-    uint32_t symbol;  ///< index into symbols
+    uint32_t section;  ///< that is patched
+    uint64_t offset;   ///< in it
+    uint32_t type;     ///< R_X86_64_…
+    uint32_t symbol;   ///< index into symbols
     int64_t addend;
   };
   std::vector<Section> sections;
   std::vector<Symbol> symbols;
-  std::vector<Relocation> relocations; ///< of sections that load
+  std::vector<Relocation> relocations;  ///< of sections that load
 
   static Result<ElfFile> parse(std::span<const uint8_t> bytes);
 };
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

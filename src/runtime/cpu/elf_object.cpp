@@ -23,11 +23,11 @@ using base::concat;
 
 namespace {
 
-constexpr uint64_t kJumpBytes = 8; ///< ff 25 disp32: jmp *disp32(%rip), padded
+constexpr uint64_t kJumpBytes = 8;  ///< ff 25 disp32: jmp *disp32(%rip), padded
 
 enum Part { kCode, kConstants, kData, kParts };
 
-Part partOf(const ElfFile::Section &section) {
+Part partOf(const ElfFile::Section& section) {
   if (section.header.sh_flags & SHF_EXECINSTR)
     return kCode;
   // Relocated once at load time, constant from then on.
@@ -36,15 +36,15 @@ Part partOf(const ElfFile::Section &section) {
 }
 
 bool usesGot(uint32_t type) {
-  return type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX || type == R_X86_64_GOT64 ||
-         type == R_X86_64_GOTPCREL64;
+  return type == R_X86_64_GOTPCREL || type == R_X86_64_GOTPCRELX || type == R_X86_64_REX_GOTPCRELX ||
+         type == R_X86_64_GOT64 || type == R_X86_64_GOTPCREL64;
 }
 
 bool isNear(uint32_t type) {
   return type == R_X86_64_PC32 || type == R_X86_64_PLT32 || type == R_X86_64_32 || type == R_X86_64_32S;
 }
 
-} // namespace
+}  // namespace
 
 class ObjectLoader {
 public:
@@ -61,15 +61,17 @@ public:
 
 private:
   bool isGotBase(uint32_t symbol) const { return file_.symbols[symbol].name == "_GLOBAL_OFFSET_TABLE_"; }
-  bool isExternal(uint32_t symbol) const { return file_.symbols[symbol].entry.st_shndx == SHN_UNDEF && symbol != 0 && !isGotBase(symbol); }
+  bool isExternal(uint32_t symbol) const {
+    return file_.symbols[symbol].entry.st_shndx == SHN_UNDEF && symbol != 0 && !isGotBase(symbol);
+  }
 
   /// Which symbols need a pointer, which a jump, and whether the code must lie low.
   Result<void> collectReferences() {
-    for (const ElfFile::Relocation &relocation : file_.relocations) {
+    for (const ElfFile::Relocation& relocation : file_.relocations) {
       const bool external = isExternal(relocation.symbol);
       if (external && !externals_.contains(relocation.symbol)) {
         const std::string_view name = file_.symbols[relocation.symbol].name;
-        void *address = resolve_(name);
+        void* address = resolve_(name);
         if (!address)
           return Error{concat("the object needs the function '", name, "', which the runtime does not provide")};
         externals_.emplace(relocation.symbol, address);
@@ -83,7 +85,7 @@ private:
     return {};
   }
 
-  Result<void> reserve(uint64_t bytes, uint64_t alignment, uint64_t &offset) {
+  Result<void> reserve(uint64_t bytes, uint64_t alignment, uint64_t& offset) {
     const uint64_t page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
     alignment = std::max<uint64_t>(alignment, 1);
     if (alignment > page)
@@ -104,7 +106,7 @@ private:
         return done;
       starts_[part] = start;
       for (size_t i = 0; i < file_.sections.size(); ++i) {
-        const ElfFile::Section &section = file_.sections[i];
+        const ElfFile::Section& section = file_.sections[i];
         if (section.loads && partOf(section) == part)
           if (Result<void> done = reserve(section.header.sh_size, section.header.sh_addralign, offsets_[i]); !done)
             return Error{concat("section ", section.name, ": ", done.error().message)};
@@ -122,11 +124,12 @@ private:
   Result<void> map() {
     if (total_ == 0)
       return Error{"the object has nothing to load"};
-    const int low = low_ ? MAP_32BIT : 0; // the first 2 GB, where 32 signed bits are an address
-    void *base = ::mmap(nullptr, total_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | low, -1, 0);
+    const int low = low_ ? MAP_32BIT : 0;  // the first 2 GB, where 32 signed bits are an address
+    void* base = ::mmap(nullptr, total_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | low, -1, 0);
     if (base == MAP_FAILED)
-      return Error{concat("cannot map ", total_, " bytes for kernel code", low ? " below 2 GB" : "", ": ", std::strerror(errno))};
-    object_.reset(new LoadedObject(static_cast<uint8_t *>(base), total_));
+      return Error{concat("cannot map ", total_, " bytes for kernel code", low ? " below 2 GB" : "", ": ",
+                          std::strerror(errno))};
+    object_.reset(new LoadedObject(static_cast<uint8_t*>(base), total_));
     return {};
   }
 
@@ -139,14 +142,15 @@ private:
     for (size_t i = 0; i < file_.sections.size(); ++i)
       if (file_.sections[i].loads && !file_.sections[i].content.empty())
         std::memcpy(object_->base_ + offsets_[i], file_.sections[i].content.data(), file_.sections[i].content.size());
-    for (const auto &[symbol, index] : pointers_) {
-      const Result<uint64_t> value = externals_.contains(symbol) ? reinterpret_cast<uint64_t>(externals_.at(symbol)) : symbolAddress(symbol);
+    for (const auto& [symbol, index] : pointers_) {
+      const Result<uint64_t> value =
+          externals_.contains(symbol) ? reinterpret_cast<uint64_t>(externals_.at(symbol)) : symbolAddress(symbol);
       if (!value)
         return value.error();
       std::memcpy(object_->base_ + pointerOffset_ + 8 * index, &*value, 8);
     }
-    for (const auto &[symbol, index] : jumps_) {
-      uint8_t *jump = object_->base_ + jumpOffset_ + kJumpBytes * index;
+    for (const auto& [symbol, index] : jumps_) {
+      uint8_t* jump = object_->base_ + jumpOffset_ + kJumpBytes * index;
       const auto distance = static_cast<int32_t>(pointerAddress(symbol) - (jumpAddress(symbol) + 6));
       const uint8_t opcode[2] = {0xff, 0x25};
       std::memcpy(jump, opcode, 2);
@@ -158,7 +162,7 @@ private:
 
   /// S of the relocation formulas. An external's is its jump, when it has one.
   Result<uint64_t> symbolAddress(uint32_t index) const {
-    const ElfFile::Symbol &symbol = file_.symbols[index];
+    const ElfFile::Symbol& symbol = file_.symbols[index];
     if (isGotBase(index))
       return address(pointerOffset_);
     if (isExternal(index))
@@ -166,18 +170,20 @@ private:
     if (symbol.entry.st_shndx == SHN_ABS)
       return uint64_t{symbol.entry.st_value};
     if (symbol.entry.st_shndx >= SHN_LORESERVE)
-      return Error{concat("symbol '", symbol.name, "' is in the special section ", symbol.entry.st_shndx, ", which is not supported")};
-    const ElfFile::Section &section = file_.sections[symbol.entry.st_shndx];
+      return Error{concat("symbol '", symbol.name, "' is in the special section ", symbol.entry.st_shndx,
+                          ", which is not supported")};
+    const ElfFile::Section& section = file_.sections[symbol.entry.st_shndx];
     if (!section.loads)
       return Error{concat("symbol '", symbol.name, "' is in section '", section.name, "', which is not loaded")};
     if (symbol.entry.st_value > section.header.sh_size || ELF64_ST_TYPE(symbol.entry.st_info) == STT_GNU_IFUNC ||
         ELF64_ST_TYPE(symbol.entry.st_info) == STT_TLS)
-      return Error{concat("malformed object: symbol '", symbol.name, "' at ", symbol.entry.st_value, " of section ", section.name)};
+      return Error{concat("malformed object: symbol '", symbol.name, "' at ", symbol.entry.st_value, " of section ",
+                          section.name)};
     return address(offsets_[symbol.entry.st_shndx] + symbol.entry.st_value);
   }
 
   Result<void> relocate() {
-    for (const ElfFile::Relocation &relocation : file_.relocations)
+    for (const ElfFile::Relocation& relocation : file_.relocations)
       if (Result<void> done = apply(relocation); !done)
         return done;
     return {};
@@ -190,13 +196,14 @@ private:
   };
 
   /// Formulas of the x86-64 psABI, table "Relocation Types".
-  std::optional<Patch> evaluate(const ElfFile::Relocation &relocation, uint64_t symbol, uint64_t place) const {
+  std::optional<Patch> evaluate(const ElfFile::Relocation& relocation, uint64_t symbol, uint64_t place) const {
     const auto addend = static_cast<uint64_t>(relocation.addend);
     const uint64_t got = address(pointerOffset_);
     switch (relocation.type) {
     case R_X86_64_64: {
       const auto external = externals_.find(relocation.symbol);
-      return Patch{(external != externals_.end() ? reinterpret_cast<uint64_t>(external->second) : symbol) + addend, Patch::Bits64};
+      return Patch{(external != externals_.end() ? reinterpret_cast<uint64_t>(external->second) : symbol) + addend,
+                   Patch::Bits64};
     }
     case R_X86_64_PC64: return Patch{symbol + addend - place, Patch::Bits64};
     case R_X86_64_PC32:
@@ -216,25 +223,27 @@ private:
     }
   }
 
-  Result<void> apply(const ElfFile::Relocation &relocation) {
+  Result<void> apply(const ElfFile::Relocation& relocation) {
     const Result<uint64_t> symbol = symbolAddress(relocation.symbol);
     if (!symbol)
       return symbol.error();
     const uint64_t offset = offsets_[relocation.section] + relocation.offset;
-    const ElfFile::Section &section = file_.sections[relocation.section];
+    const ElfFile::Section& section = file_.sections[relocation.section];
     const std::optional<Patch> patch = evaluate(relocation, *symbol, address(offset));
     if (!patch)
       return Error{concat("section ", section.name, ": relocation type ", relocation.type, " is not supported")};
-    uint8_t *target = object_->base_ + offset;
+    uint8_t* target = object_->base_ + offset;
     if (patch->form == Patch::Bits64) {
       std::memcpy(target, &patch->value, 8);
       return {};
     }
-    const bool fits = patch->form == Patch::Unsigned32 ? patch->value <= UINT32_MAX
-                                                       : static_cast<int64_t>(patch->value) == static_cast<int32_t>(patch->value);
+    const bool fits = patch->form == Patch::Unsigned32
+                          ? patch->value <= UINT32_MAX
+                          : static_cast<int64_t>(patch->value) == static_cast<int32_t>(patch->value);
     if (!fits)
-      return Error{concat("section ", section.name, ": relocation type ", relocation.type, " against '", file_.symbols[relocation.symbol].name,
-                          "' needs the value ", static_cast<int64_t>(patch->value), ", which does not fit 32 bits")};
+      return Error{concat("section ", section.name, ": relocation type ", relocation.type, " against '",
+                          file_.symbols[relocation.symbol].name, "' needs the value ",
+                          static_cast<int64_t>(patch->value), ", which does not fit 32 bits")};
     const auto low = static_cast<uint32_t>(patch->value);
     std::memcpy(target, &low, 4);
     return {};
@@ -252,21 +261,23 @@ private:
 
   void publish() {
     for (uint32_t i = 0; i < file_.symbols.size(); ++i) {
-      const ElfFile::Symbol &symbol = file_.symbols[i];
+      const ElfFile::Symbol& symbol = file_.symbols[i];
       const uint16_t section = symbol.entry.st_shndx;
-      const bool global = ELF64_ST_BIND(symbol.entry.st_info) == STB_GLOBAL || ELF64_ST_BIND(symbol.entry.st_info) == STB_WEAK;
-      if (!global || section == SHN_UNDEF || section >= file_.sections.size() || partOf(file_.sections[section]) != kCode)
+      const bool global =
+          ELF64_ST_BIND(symbol.entry.st_info) == STB_GLOBAL || ELF64_ST_BIND(symbol.entry.st_info) == STB_WEAK;
+      if (!global || section == SHN_UNDEF || section >= file_.sections.size() ||
+          partOf(file_.sections[section]) != kCode)
         continue;
       if (const Result<uint64_t> address = symbolAddress(i))
-        object_->functions_.emplace(symbol.name, reinterpret_cast<void *>(*address));
+        object_->functions_.emplace(symbol.name, reinterpret_cast<void*>(*address));
     }
   }
 
   ElfFile file_;
   LoadedObject::Resolver resolve_;
-  std::unordered_map<uint32_t, void *> externals_; ///< by symbol index, as the next two
+  std::unordered_map<uint32_t, void*> externals_;  ///< by symbol index, as the next two
   std::unordered_map<uint32_t, uint64_t> pointers_, jumps_;
-  std::vector<uint64_t> offsets_; ///< of each loaded section in the mapping
+  std::vector<uint64_t> offsets_;  ///< of each loaded section in the mapping
   uint64_t starts_[kParts] = {};
   uint64_t jumpOffset_ = 0, pointerOffset_ = 0, total_ = 0;
   bool low_ = false;
@@ -287,9 +298,9 @@ Result<std::unique_ptr<LoadedObject>> LoadedObject::load(std::span<const uint8_t
 
 LoadedObject::~LoadedObject() { ::munmap(base_, bytes_); }
 
-void *LoadedObject::find(const std::string &symbol) const {
+void* LoadedObject::find(const std::string& symbol) const {
   const auto found = functions_.find(symbol);
   return found == functions_.end() ? nullptr : found->second;
 }
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

@@ -20,11 +20,12 @@ struct Workers::Pool {
   tbb::task_arena arena;
 };
 
-Workers::Workers(uint32_t threads) : threads_(std::max<uint32_t>(threads, 1)), pool_(std::make_unique<Pool>(threads_)) {}
+Workers::Workers(uint32_t threads)
+    : threads_(std::max<uint32_t>(threads, 1)), pool_(std::make_unique<Pool>(threads_)) {}
 
 Workers::~Workers() = default;
 
-void Workers::forEach(uint64_t begin, uint64_t end, uint64_t grain, const Part &part) {
+void Workers::forEach(uint64_t begin, uint64_t end, uint64_t grain, const Part& part) {
   grain = std::max<uint64_t>(grain, 1);
   if (threads_ == 1 || end - begin <= grain) {
     if (begin != end)
@@ -33,10 +34,10 @@ void Workers::forEach(uint64_t begin, uint64_t end, uint64_t grain, const Part &
   }
   pool_->arena.execute([&] {
     // The automatic partitioner starts with a few parts per thread and splits further only where a thread runs dry.
-    tbb::parallel_for(tbb::blocked_range<uint64_t>(begin, end, grain), [&](const tbb::blocked_range<uint64_t> &range) {
+    tbb::parallel_for(tbb::blocked_range<uint64_t>(begin, end, grain), [&](const tbb::blocked_range<uint64_t>& range) {
       part(range.begin(), range.end(), static_cast<uint32_t>(tbb::this_task_arena::current_thread_index()));
     });
   });
 }
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

@@ -17,7 +17,7 @@ public:
   /// Part of [0, count), on worker `worker` < count(); no two parts run on one worker at the same time within a call.
   using Part = std::function<void(uint64_t begin, uint64_t end, uint32_t worker)>;
   /// Covers [begin, end) by parts of at least `grain` (but for the ends) and waits for all. The caller works along.
-  void forEach(uint64_t begin, uint64_t end, uint64_t grain, const Part &part);
+  void forEach(uint64_t begin, uint64_t end, uint64_t grain, const Part& part);
 
 private:
   struct Pool;
@@ -26,4 +26,4 @@ private:
   std::unique_ptr<Pool> pool_;
 };
 
-} // namespace vortex::cpu
+}  // namespace vortex::cpu

@@ -10,6 +10,6 @@ namespace vortex::hal::conformance {
 
 /// "scale", "update", "total", "check", "coordinates", "transpose", "talk", "sparse": see testdata/conformance_kernels.c. `code` and
 /// `target` are the driver's to fill.
-artifact::Kernel kernelNamed(const std::string &name);
+artifact::Kernel kernelNamed(const std::string& name);
 
-} // namespace vortex::hal::conformance
+}  // namespace vortex::hal::conformance

@@ -19,13 +19,14 @@ void Conformance::SetUp() {
   stream_ = device_->createStream().value();
 }
 
-KernelRef Conformance::load(const std::string &name) {
+KernelRef Conformance::load(const std::string& name) {
   auto kernel = std::make_shared<artifact::Kernel>(kernelNamed(name));
   GetParam().addCode(*kernel);
   return device_->load(kernel).value();
 }
 
-Result<std::vector<Tensor>> Conformance::run(const KernelRef &kernel, const std::vector<Argument> &arguments, LaunchOptions options) {
+Result<std::vector<Tensor>> Conformance::run(const KernelRef& kernel, const std::vector<Argument>& arguments,
+                                             LaunchOptions options) {
   Result<std::vector<Tensor>> results = launch(*device_, *stream_, kernel, arguments, std::move(options));
   if (!results)
     return results;
@@ -34,7 +35,8 @@ Result<std::vector<Tensor>> Conformance::run(const KernelRef &kernel, const std:
   return results;
 }
 
-std::string Conformance::launchError(const KernelRef &kernel, const std::vector<Argument> &arguments, LaunchOptions options) {
+std::string Conformance::launchError(const KernelRef& kernel, const std::vector<Argument>& arguments,
+                                     LaunchOptions options) {
   const auto results = run(kernel, arguments, std::move(options));
   return results ? "no error" : results.error().message;
 }
@@ -109,7 +111,8 @@ TEST_P(Conformance, WrappedHostMemoryIsTheSameMemory) {
     EXPECT_EQ(values, (std::vector<int64_t>{11, 21, 31}));
   }
   const Tensor constant{device_->wrap(values.data(), sizeof(int64_t) * 3, true).value(), 0, ScalarType::I64, {3}, {}};
-  EXPECT_MENTIONS(launchError(load("update"), {constant, scalarI64(10), scalarI64(1)}), "argument 'a' is written, but its buffer wraps constant memory");
+  EXPECT_MENTIONS(launchError(load("update"), {constant, scalarI64(10), scalarI64(1)}),
+                  "argument 'a' is written, but its buffer wraps constant memory");
   EXPECT_MENTIONS(stream_->fill(constant.buffer, 0, 1, 1).error().message, "constant memory");
   EXPECT_FALSE(device_->wrap(nullptr, 8));
   EXPECT_TRUE(device_->wrap(nullptr, 0));
@@ -142,7 +145,8 @@ TEST_P(Conformance, TheMemoryLimitHoldsAndFreedMemoryCounts) {
 
 TEST_P(Conformance, AResultThatDoesNotFitFailsTheLaunchBeforeItRuns) {
   const KernelRef kernel = load("coordinates");
-  EXPECT_MENTIONS(launchError(kernel, {scalarI32(1 << 30), scalarI32(1 << 20), scalarI32(4)}), "result 'out' of shape [1073741824, 1048576, 4]");
+  EXPECT_MENTIONS(launchError(kernel, {scalarI32(1 << 30), scalarI32(1 << 20), scalarI32(4)}),
+                  "result 'out' of shape [1073741824, 1048576, 4]");
   EXPECT_MENTIONS(launchError(kernel, {scalarI32(1 << 30), scalarI32(1 << 30), scalarI32(1 << 30)}), "2^63");
   EXPECT_MENTIONS(launchError(kernel, {scalarI32(-3), scalarI32(1), scalarI32(1)}), "negative extent -3");
 }
@@ -242,15 +246,21 @@ TEST_P(Conformance, ResultsGoToGivenStorage) {
   if (executes()) {
     EXPECT_EQ(download<float>(storage), (std::vector<float>{-1, -1, 10, 20, 30, -1, -1, -1}));
   }
-  EXPECT_MENTIONS(launchError(load("scale"), {x, scalarF32(1)}, {.results = {Tensor{storage, 0, ScalarType::F32, {4}, {}}}}), "needed is f32[3]");
-  EXPECT_MENTIONS(launchError(load("scale"), {x, scalarF32(1)}, {.results = {Tensor{storage, 0, ScalarType::F32, {3}, {2}}}}), "contiguous");
-  EXPECT_MENTIONS(launchError(load("scale"), {x, scalarF32(1)}, {.results = {Tensor{storage, 24, ScalarType::F32, {3}, {}}}}), "leaves its buffer of 32 bytes");
+  EXPECT_MENTIONS(
+      launchError(load("scale"), {x, scalarF32(1)}, {.results = {Tensor{storage, 0, ScalarType::F32, {4}, {}}}}),
+      "needed is f32[3]");
+  EXPECT_MENTIONS(
+      launchError(load("scale"), {x, scalarF32(1)}, {.results = {Tensor{storage, 0, ScalarType::F32, {3}, {2}}}}),
+      "contiguous");
+  EXPECT_MENTIONS(
+      launchError(load("scale"), {x, scalarF32(1)}, {.results = {Tensor{storage, 24, ScalarType::F32, {3}, {}}}}),
+      "leaves its buffer of 32 bytes");
 }
 
 TEST_P(Conformance, PrintsReachTheSinkOnceEach) {
   std::vector<uint64_t> seen;
   LaunchOptions options;
-  options.print = [&](const artifact::Fault &format, std::span<const uint64_t> values) {
+  options.print = [&](const artifact::Fault& format, std::span<const uint64_t> values) {
     EXPECT_EQ(format.message, "block {} and {}");
     ASSERT_EQ(values.size(), 2u);
     EXPECT_EQ(values[1], 2 * values[0]);
@@ -274,7 +284,8 @@ TEST_P(Conformance, WrongArgumentsAreNamed) {
   const Tensor x = tensor<float>({1, 2, 3, 4}, ScalarType::F32, {4});
   EXPECT_MENTIONS(launchError(kernel, {x}), "takes 2 arguments, 1 given");
   EXPECT_MENTIONS(launchError(kernel, {x, scalarI32(1)}), "argument 'factor' is a scalar f32, given a scalar i32");
-  EXPECT_MENTIONS(launchError(kernel, {scalarF32(1), scalarF32(1)}), "argument 'x' is a tensor of f32 and rank 1, given a scalar f32");
+  EXPECT_MENTIONS(launchError(kernel, {scalarF32(1), scalarF32(1)}),
+                  "argument 'x' is a tensor of f32 and rank 1, given a scalar f32");
   Tensor other = x;
   other.extents = {2, 2};
   EXPECT_MENTIONS(launchError(kernel, {other, scalarF32(1)}), "given a tensor f32[2, 2]");
@@ -300,15 +311,18 @@ TEST_P(Conformance, WrongArgumentsAreNamed) {
 
 TEST_P(Conformance, ConstraintsFailWithTheirNumbers) {
   const Tensor empty = tensor<float>({}, ScalarType::F32, {0});
-  EXPECT_MENTIONS(launchError(load("scale"), {empty, scalarF32(1)}), "cannot launch kernel 'scale': x needs at least one element, it has 0");
+  EXPECT_MENTIONS(launchError(load("scale"), {empty, scalarF32(1)}),
+                  "cannot launch kernel 'scale': x needs at least one element, it has 0");
 }
 
 TEST_P(Conformance, AliasingWithAWrittenTensorIsRefused) {
   const BufferRef buffer = upload(std::vector<float>(64, 1.0f));
   const KernelRef kernel = load("scale");
-  const Tensor first{buffer, 0, ScalarType::F32, {32}, {}}, second{buffer, 128, ScalarType::F32, {32}, {}}, middle{buffer, 64, ScalarType::F32, {32}, {}};
+  const Tensor first{buffer, 0, ScalarType::F32, {32}, {}}, second{buffer, 128, ScalarType::F32, {32}, {}},
+      middle{buffer, 64, ScalarType::F32, {32}, {}};
   EXPECT_TRUE(run(kernel, {first, scalarF32(2)}, {.results = {second}}));
-  EXPECT_MENTIONS(launchError(kernel, {first, scalarF32(2)}, {.results = {middle}}), "argument 'x' and result 'y' share memory");
+  EXPECT_MENTIONS(launchError(kernel, {first, scalarF32(2)}, {.results = {middle}}),
+                  "argument 'x' and result 'y' share memory");
   const Tensor repeated{upload(std::vector<int64_t>{1}), 0, ScalarType::I64, {4}, {0}};
   EXPECT_MENTIONS(launchError(load("update"), {repeated, scalarI64(1), scalarI64(1)}), "elements share memory");
 }
@@ -377,7 +391,7 @@ TEST_P(Conformance, AFaultIsReportedOnceAndStopsTheStreamUntilThen) {
   const BufferRef marker = upload(std::vector<uint8_t>{1});
   for (int round = 0; round < 20; ++round) {
     ASSERT_TRUE(launch(*device_, *stream_, kernel, std::vector<Argument>{input}));
-    ASSERT_TRUE(stream_->fill(marker, 0, 1, 99)); // skipped
+    ASSERT_TRUE(stream_->fill(marker, 0, 1, 99));  // skipped
     const auto failed = stream_->synchronize();
     ASSERT_FALSE(failed);
     // The first block in order decides, whatever the threads did.
@@ -401,13 +415,14 @@ TEST_P(Conformance, ManyThreadsMayUseOneDevice) {
         const std::vector<int32_t> x(n, thread + 1);
         const BufferRef buffer = device_->allocate(n * 4).value();
         stream->write(buffer, 0, x.data(), n * 4).value();
-        const auto results = launch(*device_, *stream, kernel, std::vector<Argument>{Tensor{buffer, 0, ScalarType::I32, {n}, {}}});
+        const auto results =
+            launch(*device_, *stream, kernel, std::vector<Argument>{Tensor{buffer, 0, ScalarType::I32, {n}, {}}});
         int64_t sum = 0;
         if (!results || !stream->read(&sum, results->at(0).buffer, 0, 8) || (executes() && sum != n * (thread + 1)))
           ++wrong;
       }
     });
-  for (std::thread &thread : threads)
+  for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(wrong.load(), 0);
 }
@@ -421,7 +436,7 @@ TEST_P(Conformance, ManyThreadsMayUseOneStream) {
       for (int round = 0; round < 100; ++round)
         launch(*device_, *stream_, kernel, std::vector<Argument>{a, scalarI64(1), scalarI64(1)}).value();
     });
-  for (std::thread &thread : threads)
+  for (std::thread& thread : threads)
     thread.join();
   if (executes()) {
     EXPECT_EQ(download<int64_t>(a.buffer), std::vector<int64_t>(100, 600));
@@ -436,8 +451,8 @@ TEST_P(Conformance, BuffersAndKernelsMayOutliveTheirHandles) {
   }
   device_.reset();
   if (results.at(0).buffer->host() && GetParam().create(0).value()->info().executes) {
-    EXPECT_EQ(static_cast<const float *>(results[0].buffer->host())[1], 6.0f);
+    EXPECT_EQ(static_cast<const float*>(results[0].buffer->host())[1], 6.0f);
   }
 }
 
-} // namespace vortex::hal::conformance
+}  // namespace vortex::hal::conformance

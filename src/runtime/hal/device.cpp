@@ -12,15 +12,16 @@ Event::~Event() = default;
 Stream::~Stream() = default;
 Device::~Device() = default;
 
-Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes, bool writes) {
+Result<void> checkRange(const char* operation, const Buffer& buffer, uint64_t offset, uint64_t bytes, bool writes) {
   if (writes && buffer.isReadOnly())
     return Error{concat(operation, ": the buffer of ", buffer.bytes(), " bytes wraps constant memory")};
   if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset)
     return {};
-  return Error{concat(operation, " of ", bytes, " bytes at offset ", offset, " exceeds the buffer of ", buffer.bytes(), " bytes")};
+  return Error{concat(operation, " of ", bytes, " bytes at offset ", offset, " exceeds the buffer of ", buffer.bytes(),
+                      " bytes")};
 }
 
-Error faultError(const RunFault &fault) {
+Error faultError(const RunFault& fault) {
   std::string text = concat("kernel '", fault.kernel, "' stopped: ");
   if (!fault.fault.id.empty())
     text += fault.fault.id + ": ";
@@ -30,4 +31,4 @@ Error faultError(const RunFault &fault) {
   return {std::move(text)};
 }
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

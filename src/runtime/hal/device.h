@@ -36,24 +36,24 @@ struct DeviceInfo {
 class Buffer {
 public:
   virtual ~Buffer();
-  Buffer(const Buffer &) = delete;
-  Buffer &operator=(const Buffer &) = delete;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
 
   uint64_t bytes() const { return bytes_; }
-  uint64_t address() const { return address_; }        ///< as kernels see it; at least 64-byte aligned unless wrapped
-  void *host() const { return host_; }                 ///< null if the host cannot access the memory
-  const Device *device() const { return device_; }     ///< for comparison only; may have been destroyed
-  bool isReadOnly() const { return readOnly_; }        ///< wrapped constant memory: no operation may write it
+  uint64_t address() const { return address_; }     ///< as kernels see it; at least 64-byte aligned unless wrapped
+  void* host() const { return host_; }              ///< null if the host cannot access the memory
+  const Device* device() const { return device_; }  ///< for comparison only; may have been destroyed
+  bool isReadOnly() const { return readOnly_; }     ///< wrapped constant memory: no operation may write it
 
 protected:
-  Buffer(const Device *device, uint64_t bytes, uint64_t address, void *host, bool readOnly = false)
+  Buffer(const Device* device, uint64_t bytes, uint64_t address, void* host, bool readOnly = false)
       : device_(device), bytes_(bytes), address_(address), host_(host), readOnly_(readOnly) {}
 
 private:
-  const Device *device_;
+  const Device* device_;
   uint64_t bytes_;
   uint64_t address_;
-  void *host_;
+  void* host_;
   bool readOnly_;
 };
 using BufferRef = std::shared_ptr<Buffer>;
@@ -62,15 +62,15 @@ using BufferRef = std::shared_ptr<Buffer>;
 class LoadedKernel {
 public:
   virtual ~LoadedKernel();
-  const artifact::Kernel &artifact() const { return *artifact_; }
-  const Device *device() const { return device_; }
+  const artifact::Kernel& artifact() const { return *artifact_; }
+  const Device* device() const { return device_; }
 
 protected:
-  LoadedKernel(const Device *device, std::shared_ptr<const artifact::Kernel> artifact)
+  LoadedKernel(const Device* device, std::shared_ptr<const artifact::Kernel> artifact)
       : device_(device), artifact_(std::move(artifact)) {}
 
 private:
-  const Device *device_;
+  const Device* device_;
   std::shared_ptr<const artifact::Kernel> artifact_;
 };
 using KernelRef = std::shared_ptr<LoadedKernel>;
@@ -85,7 +85,7 @@ public:
   virtual Result<void> wait() = 0;
   /// Nanoseconds of device time from the completion of `start` to the completion of this event. Waits for both.
   /// Errors: one of them was never recorded, or they belong to different devices.
-  virtual Result<int64_t> nanosecondsSince(Event &start) = 0;
+  virtual Result<int64_t> nanosecondsSince(Event& start) = 0;
 };
 using EventRef = std::shared_ptr<Event>;
 
@@ -102,18 +102,19 @@ class Stream {
 public:
   virtual ~Stream();
   /// All ranges are in bytes and checked against the buffers; the error carries offset, length and size.
-  virtual Result<void> fill(const BufferRef &target, uint64_t offset, uint64_t bytes, uint8_t value) = 0;
-  virtual Result<void> copy(const BufferRef &target, uint64_t targetOffset, const BufferRef &source, uint64_t sourceOffset,
-                            uint64_t bytes) = 0; ///< ranges may overlap
+  virtual Result<void> fill(const BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) = 0;
+  virtual Result<void> copy(const BufferRef& target, uint64_t targetOffset, const BufferRef& source,
+                            uint64_t sourceOffset,
+                            uint64_t bytes) = 0;  ///< ranges may overlap
   /// Host to device. `from` may be reused as soon as the call returns.
-  virtual Result<void> write(const BufferRef &target, uint64_t offset, const void *from, uint64_t bytes) = 0;
+  virtual Result<void> write(const BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) = 0;
   /// Device to host. Waits until the bytes are there; reports a fault of earlier work as synchronize() does.
-  virtual Result<void> read(void *into, const BufferRef &source, uint64_t offset, uint64_t bytes) = 0;
+  virtual Result<void> read(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) = 0;
   /// Runs what prepare() made. `launch.kernel` must belong to this stream's device.
-  virtual Result<void> submit(const Launch &launch) = 0;
-  virtual Result<void> record(const EventRef &event) = 0;
+  virtual Result<void> submit(const Launch& launch) = 0;
+  virtual Result<void> record(const EventRef& event) = 0;
   /// Later work of this stream starts after the latest record of the event; an event never recorded holds up nothing.
-  virtual Result<void> wait(const EventRef &event) = 0;
+  virtual Result<void> wait(const EventRef& event) = 0;
   /// Waits for all work. The error of a fault reads "kernel 'k' stopped: E0701: message (file:line:column)".
   virtual Result<void> synchronize() = 0;
   /// The fault that the last failing synchronize() or read() reported, for callers that print it themselves.
@@ -124,14 +125,14 @@ using StreamRef = std::shared_ptr<Stream>;
 class Device : public std::enable_shared_from_this<Device> {
 public:
   virtual ~Device();
-  virtual const DeviceInfo &info() const = 0;
+  virtual const DeviceInfo& info() const = 0;
   /// Bytes that an allocation could get now; a hint, others allocate too.
   virtual Result<uint64_t> availableBytes() const = 0;
   /// Uninitialised memory, 64-byte aligned; zero bytes are allowed. Error: out of memory, with requested and available bytes.
   virtual Result<BufferRef> allocate(uint64_t bytes) = 0;
   /// A buffer over memory of the caller, who keeps it alive and mapped until the last reference is gone.
   /// Errors: null pointer with bytes > 0; the device cannot access host memory.
-  virtual Result<BufferRef> wrap(void *memory, uint64_t bytes, bool readOnly = false) = 0;
+  virtual Result<BufferRef> wrap(void* memory, uint64_t bytes, bool readOnly = false) = 0;
   virtual Result<StreamRef> createStream() = 0;
   virtual Result<EventRef> createEvent() = 0;
   /// Errors: made for another target; code that cannot be loaded; a phase's symbol that is missing.
@@ -140,9 +141,10 @@ public:
 using DeviceRef = std::shared_ptr<Device>;
 
 /// Error unless [offset, offset + bytes) lies in the buffer, and, for `writes`, the buffer may be written.
-Result<void> checkRange(const char *operation, const Buffer &buffer, uint64_t offset, uint64_t bytes, bool writes = false);
+Result<void> checkRange(const char* operation, const Buffer& buffer, uint64_t offset, uint64_t bytes,
+                        bool writes = false);
 
 /// The text that synchronize() reports.
-Error faultError(const RunFault &fault);
+Error faultError(const RunFault& fault);
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

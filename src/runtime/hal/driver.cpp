@@ -8,9 +8,9 @@ Driver::~Driver() = default;
 
 void DriverList::add(std::unique_ptr<Driver> driver) { drivers_.push_back(std::move(driver)); }
 
-std::vector<DeviceRef> DriverList::devices(std::vector<Error> *problems) const {
+std::vector<DeviceRef> DriverList::devices(std::vector<Error>* problems) const {
   std::vector<DeviceRef> all;
-  for (const std::unique_ptr<Driver> &driver : drivers_) {
+  for (const std::unique_ptr<Driver>& driver : drivers_) {
     Result<std::vector<DeviceRef>> found = driver->devices();
     if (found)
       all.insert(all.end(), found->begin(), found->end());
@@ -22,7 +22,7 @@ std::vector<DeviceRef> DriverList::devices(std::vector<Error> *problems) const {
 
 Result<DeviceRef> DriverList::find(std::string_view name) const {
   std::vector<std::string> known;
-  for (const std::unique_ptr<Driver> &driver : drivers_) {
+  for (const std::unique_ptr<Driver>& driver : drivers_) {
     const bool wholeDriver = driver->name() == name;
     Result<std::vector<DeviceRef>> found = driver->devices();
     if (!found) {
@@ -30,7 +30,7 @@ Result<DeviceRef> DriverList::find(std::string_view name) const {
         return found.takeError();
       continue;
     }
-    for (const DeviceRef &device : *found) {
+    for (const DeviceRef& device : *found) {
       if (wholeDriver || device->info().name == name)
         return device;
       known.push_back(device->info().name);
@@ -41,4 +41,4 @@ Result<DeviceRef> DriverList::find(std::string_view name) const {
   return Error{base::concat("there is no device '", name, "'; this machine has: ", base::join(known, ", "))};
 }
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

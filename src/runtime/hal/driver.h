@@ -23,7 +23,7 @@ class DriverList {
 public:
   void add(std::unique_ptr<Driver> driver);
   /// Every device of every driver. A broken driver contributes its error to `problems` (if given) and no device.
-  std::vector<DeviceRef> devices(std::vector<Error> *problems = nullptr) const;
+  std::vector<DeviceRef> devices(std::vector<Error>* problems = nullptr) const;
   /// By DeviceInfo::name, or by a driver's name, which means its first device. Error: lists the names there are.
   Result<DeviceRef> find(std::string_view name) const;
 
@@ -31,4 +31,4 @@ private:
   std::vector<std::unique_ptr<Driver>> drivers_;
 };
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

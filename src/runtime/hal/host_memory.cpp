@@ -16,9 +16,9 @@ namespace vortex::hal {
 
 namespace {
 
-constexpr uint64_t kAlignment = 64;             ///< a cache line, and the widest vector
+constexpr uint64_t kAlignment = 64;  ///< a cache line, and the widest vector
 constexpr uint64_t kHugePage = uint64_t{2} << 20;
-constexpr uint64_t kPooledBytes = uint64_t{1} << 20; ///< below, malloc's own reuse is as good
+constexpr uint64_t kPooledBytes = uint64_t{1} << 20;  ///< below, malloc's own reuse is as good
 /// Allocations from this size on are checked against the memory that is free now; reading that costs 20 µs. Linux grants
 /// smaller ones anyway and larger ones too, up to the whole memory, to kill the process when the pages are touched.
 constexpr uint64_t kCheckedBytes = uint64_t{64} << 20;
@@ -29,7 +29,7 @@ uint64_t physicalBytes() {
 
 /// MemAvailable of /proc/meminfo; physical memory if it cannot be read.
 uint64_t systemAvailableBytes() {
-  std::FILE *file = std::fopen("/proc/meminfo", "re");
+  std::FILE* file = std::fopen("/proc/meminfo", "re");
   if (!file)
     return physicalBytes();
   char line[256];
@@ -50,25 +50,25 @@ uint64_t storageFor(uint64_t bytes) {
   return roundUp(std::max(bytes, kAlignment), bytes >= kPooledBytes ? uint64_t{1} << 16 : kAlignment);
 }
 
-void *mapAligned(uint64_t bytes) {
+void* mapAligned(uint64_t bytes) {
   const uint64_t reserve = bytes + kHugePage;
-  void *mapping = ::mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapping = ::mmap(nullptr, reserve, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED)
     return nullptr;
   const auto start = reinterpret_cast<uintptr_t>(mapping), aligned = roundUp(start, kHugePage);
   if (aligned != start)
     ::munmap(mapping, aligned - start);
   if (const uint64_t tail = start + reserve - (aligned + bytes); tail != 0)
-    ::munmap(reinterpret_cast<void *>(aligned + bytes), tail);
-  ::madvise(reinterpret_cast<void *>(aligned), bytes, MADV_HUGEPAGE); // advice: kernels without it ignore us
-  return reinterpret_cast<void *>(aligned);
+    ::munmap(reinterpret_cast<void*>(aligned + bytes), tail);
+  ::madvise(reinterpret_cast<void*>(aligned), bytes, MADV_HUGEPAGE);  // advice: kernels without it ignore us
+  return reinterpret_cast<void*>(aligned);
 }
 
-void *obtain(uint64_t storageBytes) {
+void* obtain(uint64_t storageBytes) {
   return storageBytes >= kHugePage ? mapAligned(storageBytes) : std::aligned_alloc(kAlignment, storageBytes);
 }
 
-void release(void *storage, uint64_t storageBytes) {
+void release(void* storage, uint64_t storageBytes) {
   if (storageBytes >= kHugePage)
     ::munmap(storage, storageBytes);
   else
@@ -77,23 +77,25 @@ void release(void *storage, uint64_t storageBytes) {
 
 class WrappedBuffer : public Buffer {
 public:
-  WrappedBuffer(const Device *device, void *memory, uint64_t bytes, bool readOnly)
+  WrappedBuffer(const Device* device, void* memory, uint64_t bytes, bool readOnly)
       : Buffer(device, bytes, reinterpret_cast<uint64_t>(memory), memory, readOnly) {}
 };
 
-} // namespace
+}  // namespace
 
 struct HostMemory::State {
   std::mutex mutex;
-  std::multimap<uint64_t, void *> kept; ///< by storage size
+  std::multimap<uint64_t, void*> kept;  ///< by storage size
   uint64_t keptBytes = 0;
   std::atomic<uint64_t> liveBytes{0};
 };
 
 class PooledBuffer : public Buffer {
 public:
-  PooledBuffer(const Device *device, uint64_t bytes, void *storage, uint64_t storageBytes, std::shared_ptr<HostMemory> memory)
-      : Buffer(device, bytes, reinterpret_cast<uint64_t>(storage), storage), storageBytes_(storageBytes), memory_(std::move(memory)) {}
+  PooledBuffer(const Device* device, uint64_t bytes, void* storage, uint64_t storageBytes,
+               std::shared_ptr<HostMemory> memory)
+      : Buffer(device, bytes, reinterpret_cast<uint64_t>(storage), storage), storageBytes_(storageBytes),
+        memory_(std::move(memory)) {}
   ~PooledBuffer() override { memory_->give(host(), storageBytes_); }
 
 private:
@@ -101,7 +103,9 @@ private:
   std::shared_ptr<HostMemory> memory_;
 };
 
-std::shared_ptr<HostMemory> HostMemory::create(Options options) { return std::shared_ptr<HostMemory>(new HostMemory(options)); }
+std::shared_ptr<HostMemory> HostMemory::create(Options options) {
+  return std::shared_ptr<HostMemory>(new HostMemory(options));
+}
 
 HostMemory::HostMemory(Options options)
     : limitBytes_(options.limitBytes ? options.limitBytes : physicalBytes()),
@@ -120,7 +124,7 @@ uint64_t HostMemory::availableBytes() const {
   return std::min(limitBytes_ - std::min(limitBytes_, live), systemAvailableBytes() + kept);
 }
 
-Result<BufferRef> HostMemory::allocate(const Device *device, uint64_t bytes) {
+Result<BufferRef> HostMemory::allocate(const Device* device, uint64_t bytes) {
   const auto outOfMemory = [&] {
     return Error{base::concat("out of memory: ", bytes, " bytes requested, ", availableBytes(), " available")};
   };
@@ -128,7 +132,7 @@ Result<BufferRef> HostMemory::allocate(const Device *device, uint64_t bytes) {
   if (bytes > limitBytes_ || live > limitBytes_ - bytes)
     return outOfMemory();
   const uint64_t storageBytes = storageFor(bytes);
-  void *storage = take(storageBytes);
+  void* storage = take(storageBytes);
   if (!storage && storageBytes >= kCheckedBytes && storageBytes > systemAvailableBytes()) {
     trim();
     if (storageBytes > systemAvailableBytes())
@@ -148,7 +152,7 @@ Result<BufferRef> HostMemory::allocate(const Device *device, uint64_t bytes) {
   return BufferRef(std::make_shared<PooledBuffer>(device, bytes, storage, storageBytes, shared_from_this()));
 }
 
-Result<BufferRef> HostMemory::wrap(const Device *device, void *memory, uint64_t bytes, bool readOnly) {
+Result<BufferRef> HostMemory::wrap(const Device* device, void* memory, uint64_t bytes, bool readOnly) {
   if (!memory && bytes != 0)
     return Error{base::concat("cannot wrap ", bytes, " bytes at a null pointer")};
   if (bytes > UINT64_MAX - reinterpret_cast<uint64_t>(memory))
@@ -156,7 +160,7 @@ Result<BufferRef> HostMemory::wrap(const Device *device, void *memory, uint64_t 
   return BufferRef(std::make_shared<WrappedBuffer>(device, memory, bytes, readOnly));
 }
 
-void *HostMemory::take(uint64_t storageBytes) {
+void* HostMemory::take(uint64_t storageBytes) {
   if (storageBytes < kPooledBytes)
     return nullptr;
   const std::lock_guard lock(state_->mutex);
@@ -164,13 +168,13 @@ void *HostMemory::take(uint64_t storageBytes) {
   const auto found = state_->kept.find(storageBytes);
   if (found == state_->kept.end())
     return nullptr;
-  void *storage = found->second;
+  void* storage = found->second;
   state_->kept.erase(found);
   state_->keptBytes -= storageBytes;
   return storage;
 }
 
-void HostMemory::give(void *storage, uint64_t storageBytes) {
+void HostMemory::give(void* storage, uint64_t storageBytes) {
   state_->liveBytes.fetch_sub(storageBytes, std::memory_order_relaxed);
   if (storageBytes >= kPooledBytes && storageBytes <= keepBytes_) {
     const std::lock_guard lock(state_->mutex);
@@ -190,10 +194,10 @@ void HostMemory::give(void *storage, uint64_t storageBytes) {
 
 void HostMemory::trim() {
   const std::lock_guard lock(state_->mutex);
-  for (const auto &[bytes, storage] : state_->kept)
+  for (const auto& [bytes, storage] : state_->kept)
     release(storage, bytes);
   state_->kept.clear();
   state_->keptBytes = 0;
 }
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

@@ -14,17 +14,18 @@ void HostEvent::record() {
   recordedNs_.store(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(), std::memory_order_release);
 }
 
-Result<int64_t> HostEvent::nanosecondsSince(Event &start) {
-  const auto *earlier = dynamic_cast<const HostEvent *>(&start);
+Result<int64_t> HostEvent::nanosecondsSince(Event& start) {
+  const auto* earlier = dynamic_cast<const HostEvent*>(&start);
   if (!earlier || earlier->device_ != device_)
     return Error{"cannot measure between events of different devices"};
-  const int64_t from = earlier->recordedNs_.load(std::memory_order_acquire), to = recordedNs_.load(std::memory_order_acquire);
+  const int64_t from = earlier->recordedNs_.load(std::memory_order_acquire),
+                to = recordedNs_.load(std::memory_order_acquire);
   if (from < 0 || to < 0)
     return Error{concat("cannot measure: the ", from < 0 ? "start" : "end", " event was never recorded")};
   return to - from;
 }
 
-Result<void> HostStream::checkOwner(const char *operation, const BufferRef &buffer) const {
+Result<void> HostStream::checkOwner(const char* operation, const BufferRef& buffer) const {
   if (!buffer)
     return Error{concat(operation, ": no buffer given")};
   if (buffer->device() != device_)
@@ -32,13 +33,13 @@ Result<void> HostStream::checkOwner(const char *operation, const BufferRef &buff
   return {};
 }
 
-void HostStream::forEachChunk(uint64_t bytes, const ByteRange &work) { work(0, bytes); }
+void HostStream::forEachChunk(uint64_t bytes, const ByteRange& work) { work(0, bytes); }
 
-void HostStream::copyBytes(void *target, const void *source, uint64_t bytes) {
+void HostStream::copyBytes(void* target, const void* source, uint64_t bytes) {
   if (bytes == 0)
     return;
-  auto *to = static_cast<uint8_t *>(target);
-  const auto *from = static_cast<const uint8_t *>(source);
+  auto* to = static_cast<uint8_t*>(target);
+  const auto* from = static_cast<const uint8_t*>(source);
   const auto low = reinterpret_cast<uintptr_t>(to), high = reinterpret_cast<uintptr_t>(from);
   if (low < high + bytes && high < low + bytes)
     std::memmove(to, from, bytes);
@@ -46,21 +47,21 @@ void HostStream::copyBytes(void *target, const void *source, uint64_t bytes) {
     forEachChunk(bytes, [&](uint64_t begin, uint64_t end) { std::memcpy(to + begin, from + begin, end - begin); });
 }
 
-Result<void> HostStream::fill(const BufferRef &target, uint64_t offset, uint64_t bytes, uint8_t value) {
+Result<void> HostStream::fill(const BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) {
   if (Result<void> owned = checkOwner("fill", target); !owned)
     return owned;
   if (Result<void> inside = checkRange("fill", *target, offset, bytes, true); !inside)
     return inside;
   const std::lock_guard lock(mutex_);
-  auto *to = static_cast<uint8_t *>(target->host()) + offset;
+  auto* to = static_cast<uint8_t*>(target->host()) + offset;
   if (!pending_ && bytes != 0)
     forEachChunk(bytes, [&](uint64_t begin, uint64_t end) { std::memset(to + begin, value, end - begin); });
   return {};
 }
 
-Result<void> HostStream::copy(const BufferRef &target, uint64_t targetOffset, const BufferRef &source, uint64_t sourceOffset,
-                              uint64_t bytes) {
-  for (const BufferRef &buffer : {target, source})
+Result<void> HostStream::copy(const BufferRef& target, uint64_t targetOffset, const BufferRef& source,
+                              uint64_t sourceOffset, uint64_t bytes) {
+  for (const BufferRef& buffer : {target, source})
     if (Result<void> owned = checkOwner("copy", buffer); !owned)
       return owned;
   if (Result<void> inside = checkRange("copy: writing", *target, targetOffset, bytes, true); !inside)
@@ -69,22 +70,23 @@ Result<void> HostStream::copy(const BufferRef &target, uint64_t targetOffset, co
     return inside;
   const std::lock_guard lock(mutex_);
   if (!pending_)
-    copyBytes(static_cast<uint8_t *>(target->host()) + targetOffset, static_cast<const uint8_t *>(source->host()) + sourceOffset, bytes);
+    copyBytes(static_cast<uint8_t*>(target->host()) + targetOffset,
+              static_cast<const uint8_t*>(source->host()) + sourceOffset, bytes);
   return {};
 }
 
-Result<void> HostStream::write(const BufferRef &target, uint64_t offset, const void *from, uint64_t bytes) {
+Result<void> HostStream::write(const BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) {
   if (Result<void> owned = checkOwner("write", target); !owned)
     return owned;
   if (Result<void> inside = checkRange("write", *target, offset, bytes, true); !inside)
     return inside;
   const std::lock_guard lock(mutex_);
   if (!pending_)
-    copyBytes(static_cast<uint8_t *>(target->host()) + offset, from, bytes);
+    copyBytes(static_cast<uint8_t*>(target->host()) + offset, from, bytes);
   return {};
 }
 
-Result<void> HostStream::read(void *into, const BufferRef &source, uint64_t offset, uint64_t bytes) {
+Result<void> HostStream::read(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) {
   if (Result<void> owned = checkOwner("read", source); !owned)
     return owned;
   if (Result<void> inside = checkRange("read", *source, offset, bytes); !inside)
@@ -92,14 +94,15 @@ Result<void> HostStream::read(void *into, const BufferRef &source, uint64_t offs
   const std::lock_guard lock(mutex_);
   if (pending_)
     return reportFault();
-  copyBytes(into, static_cast<const uint8_t *>(source->host()) + offset, bytes);
+  copyBytes(into, static_cast<const uint8_t*>(source->host()) + offset, bytes);
   return {};
 }
 
-Result<void> HostStream::submit(const Launch &launch) {
+Result<void> HostStream::submit(const Launch& launch) {
   if (launch.kernel->device() != device_)
-    return Error{concat("kernel '", launch.kernel->artifact().name, "' was loaded on another device than the stream's")};
-  for (const Launch::ZeroFill &zero : launch.zeroFills)
+    return Error{
+        concat("kernel '", launch.kernel->artifact().name, "' was loaded on another device than the stream's")};
+  for (const Launch::ZeroFill& zero : launch.zeroFills)
     if (Result<void> filled = fill(zero.buffer, zero.byteOffset, zero.bytes, 0); !filled)
       return filled;
   const std::lock_guard lock(mutex_);
@@ -113,8 +116,8 @@ Result<void> HostStream::submit(const Launch &launch) {
   return {};
 }
 
-Result<void> HostStream::record(const EventRef &event) {
-  auto *own = dynamic_cast<HostEvent *>(event.get());
+Result<void> HostStream::record(const EventRef& event) {
+  auto* own = dynamic_cast<HostEvent*>(event.get());
   if (!own || own->device() != device_)
     return Error{"record: the event belongs to another device than the stream"};
   const std::lock_guard lock(mutex_);
@@ -122,11 +125,11 @@ Result<void> HostStream::record(const EventRef &event) {
   return {};
 }
 
-Result<void> HostStream::wait(const EventRef &event) {
-  const auto *own = dynamic_cast<const HostEvent *>(event.get());
+Result<void> HostStream::wait(const EventRef& event) {
+  const auto* own = dynamic_cast<const HostEvent*>(event.get());
   if (!own || own->device() != device_)
     return Error{"wait: the event belongs to another device than the stream"};
-  return {}; // whatever was recorded is complete
+  return {};  // whatever was recorded is complete
 }
 
 Result<void> HostStream::reportFault() {
@@ -146,4 +149,4 @@ std::optional<RunFault> HostStream::lastFault() const {
   return reported_;
 }
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

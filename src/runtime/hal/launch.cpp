@@ -12,13 +12,13 @@ using base::concat;
 
 namespace {
 
-std::string describe(const Argument &argument) {
-  if (const Tensor *tensor = std::get_if<Tensor>(&argument))
+std::string describe(const Argument& argument) {
+  if (const Tensor* tensor = std::get_if<Tensor>(&argument))
     return concat("a tensor ", name(tensor->type), "[", base::join(tensor->extents, ", "), "]");
   return concat("a scalar ", name(std::get<Scalar>(argument).type));
 }
 
-std::string describe(const Param &param) {
+std::string describe(const Param& param) {
   if (param.isTensor)
     return concat("a tensor of ", name(param.type), " and rank ", param.rank);
   return concat("a scalar ", name(param.type));
@@ -40,7 +40,7 @@ std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start
 /// One launch being prepared. `check…` members return the first error; slots fill up in the order of the kernel's parameters.
 class Preparation {
 public:
-  Preparation(Device &device, const KernelRef &kernel, std::span<const Argument> arguments, LaunchOptions &options)
+  Preparation(Device& device, const KernelRef& kernel, std::span<const Argument> arguments, LaunchOptions& options)
       : device_(device), kernel_(kernel->artifact()), arguments_(arguments), options_(options) {
     launch_.kernel = kernel;
     launch_.print = std::move(options.print);
@@ -58,16 +58,18 @@ public:
   }
 
 private:
-  Error fail(const std::string &reason) const { return {concat("cannot launch kernel '", kernel_.name, "': ", reason)}; }
+  Error fail(const std::string& reason) const {
+    return {concat("cannot launch kernel '", kernel_.name, "': ", reason)};
+  }
 
   Result<void> addArguments() {
     if (arguments_.size() != kernel_.params.size())
       return fail(concat("it takes ", kernel_.params.size(), " arguments, ", arguments_.size(), " given"));
     for (size_t i = 0; i < arguments_.size(); ++i) {
-      const Param &param = kernel_.params[i];
+      const Param& param = kernel_.params[i];
       const std::string what = "argument '" + param.name + "'";
-      const Tensor *tensor = std::get_if<Tensor>(&arguments_[i]);
-      const Scalar *scalar = std::get_if<Scalar>(&arguments_[i]);
+      const Tensor* tensor = std::get_if<Tensor>(&arguments_[i]);
+      const Scalar* scalar = std::get_if<Scalar>(&arguments_[i]);
       const bool matches = param.isTensor ? tensor && tensor->type == param.type && tensor->extents.size() == param.rank
                                           : scalar && scalar->type == param.type;
       if (!matches)
@@ -83,7 +85,7 @@ private:
   }
 
   /// Checks the view and appends its slots. Views are remembered for the aliasing check.
-  Result<void> addTensor(const std::string &what, const Param &param, const Tensor &tensor) {
+  Result<void> addTensor(const std::string& what, const Param& param, const Tensor& tensor) {
     if (!tensor.buffer)
       return fail(what + " has no buffer");
     if (tensor.buffer->device() != &device_)
@@ -96,8 +98,13 @@ private:
     const bool rowMajor = tensor.strides.empty() && !tensor.extents.empty();
     if (!rowMajor && tensor.strides.size() != tensor.extents.size())
       return fail(concat(what, " has ", tensor.extents.size(), " extents and ", tensor.strides.size(), " strides"));
-    View view{what, param.access != Access::Read, param.type, tensor.buffer->address() + tensor.byteOffset, tensor.extents,
-              rowMajor ? contiguousStrides(tensor.extents) : tensor.strides, {}};
+    View view{what,
+              param.access != Access::Read,
+              param.type,
+              tensor.buffer->address() + tensor.byteOffset,
+              tensor.extents,
+              rowMajor ? contiguousStrides(tensor.extents) : tensor.strides,
+              {}};
     if (Result<void> checked = checkBounds(view, tensor); !checked)
       return checked;
     launch_.slots.push_back(view.address);
@@ -119,14 +126,15 @@ private:
     Footprint footprint() const { return {address, byteSize(type), extents, byteStrides}; }
   };
 
-  Result<void> checkBounds(View &view, const Tensor &tensor) const {
+  Result<void> checkBounds(View& view, const Tensor& tensor) const {
     const uint32_t elementBytes = byteSize(view.type);
     if (view.address % elementBytes != 0)
-      return fail(concat(view.what, " starts at byte offset ", tensor.byteOffset, ", which is no multiple of its elements' ",
-                         elementBytes, " bytes"));
+      return fail(concat(view.what, " starts at byte offset ", tensor.byteOffset,
+                         ", which is no multiple of its elements' ", elementBytes, " bytes"));
     const std::optional<uint64_t> count = product(view.extents, 1);
     if (!count)
-      return fail(concat(view.what, " has more elements than 63 bits can count: [", base::join(view.extents, ", "), "]"));
+      return fail(
+          concat(view.what, " has more elements than 63 bits can count: [", base::join(view.extents, ", "), "]"));
     __int128 first = tensor.byteOffset, last = first + (*count == 0 ? 0 : elementBytes);
     for (size_t k = 0; k < view.extents.size(); ++k) {
       const __int128 reach = static_cast<__int128>(view.strides[k]) * (view.extents[k] - 1) * elementBytes;
@@ -142,12 +150,13 @@ private:
   }
 
   Result<void> checkConstraints() {
-    for (const artifact::Constraint &constraint : kernel_.constraints) {
+    for (const artifact::Constraint& constraint : kernel_.constraints) {
       if (constraint.condition.evaluate(launch_.slots) != 0)
         continue;
       std::string message = constraint.message;
       for (size_t i = 0; i < constraint.operands.size(); ++i) {
-        const std::string place = "{" + std::to_string(i) + "}", value = std::to_string(constraint.operands[i].evaluate(launch_.slots));
+        const std::string place = "{" + std::to_string(i) + "}",
+                          value = std::to_string(constraint.operands[i].evaluate(launch_.slots));
         for (size_t at = message.find(place); at != std::string::npos; at = message.find(place, at + value.size()))
           message.replace(at, place.size(), value);
       }
@@ -160,7 +169,7 @@ private:
     if (options_.results.size() > kernel_.results.size())
       return fail(concat("storage for ", options_.results.size(), " results given, it has ", kernel_.results.size()));
     for (size_t i = 0; i < kernel_.results.size(); ++i) {
-      const Param &param = kernel_.results[i];
+      const Param& param = kernel_.results[i];
       const std::optional<Tensor> given = i < options_.results.size() ? options_.results[i] : std::nullopt;
       Result<Tensor> result = given ? checkResult(param, *given) : allocate("result", param);
       if (!result)
@@ -168,24 +177,25 @@ private:
       if (Result<void> added = addTensor("result '" + param.name + "'", param, *result); !added)
         return added;
       if (param.zeroFill)
-        launch_.zeroFills.push_back({result->buffer, result->byteOffset, product(result->extents, byteSize(param.type)).value_or(0)});
+        launch_.zeroFills.push_back(
+            {result->buffer, result->byteOffset, product(result->extents, byteSize(param.type)).value_or(0)});
       launch_.results.push_back(std::move(*result));
     }
     return {};
   }
 
-  std::vector<int64_t> extentsOf(const Param &param) const {
+  std::vector<int64_t> extentsOf(const Param& param) const {
     std::vector<int64_t> extents;
-    for (const SizeExpr &extent : param.extents)
+    for (const SizeExpr& extent : param.extents)
       extents.push_back(extent.evaluate(launch_.slots));
     return extents;
   }
 
-  Result<Tensor> checkResult(const Param &param, const Tensor &given) const {
+  Result<Tensor> checkResult(const Param& param, const Tensor& given) const {
     const std::vector<int64_t> extents = extentsOf(param), strides = contiguousStrides(extents);
     if (given.type != param.type || given.extents != extents)
-      return fail(concat("the storage for result '", param.name, "' is ", describe(Argument(given)), ", needed is ", name(param.type),
-                         "[", base::join(extents, ", "), "]"));
+      return fail(concat("the storage for result '", param.name, "' is ", describe(Argument(given)), ", needed is ",
+                         name(param.type), "[", base::join(extents, ", "), "]"));
     if (!given.strides.empty() && given.strides != strides)
       return fail(concat("the storage for result '", param.name, "' has strides [", base::join(given.strides, ", "),
                          "]; results are row-major and contiguous"));
@@ -194,8 +204,9 @@ private:
     return tensor;
   }
 
-  Result<Tensor> allocate(const char *kind, const Param &param) {
-    const std::string what = std::string(kind) + " '" + param.name + "'"; // no stream: this is on the way of every launch
+  Result<Tensor> allocate(const char* kind, const Param& param) {
+    const std::string what =
+        std::string(kind) + " '" + param.name + "'";  // no stream: this is on the way of every launch
     Tensor tensor{nullptr, 0, param.type, extentsOf(param), {}};
     const Result<uint64_t> bytes = tensorBytes(what, param.type, tensor.extents);
     if (!bytes)
@@ -223,7 +234,7 @@ private:
   }
 
   Result<void> addTemporaries() {
-    for (const Param &param : kernel_.temporaries) {
+    for (const Param& param : kernel_.temporaries) {
       Result<Tensor> tensor = allocate("temporary", param);
       if (!tensor)
         return tensor.takeError();
@@ -236,7 +247,7 @@ private:
   }
 
   Result<void> addPhases() {
-    for (const artifact::Phase &phase : kernel_.phases) {
+    for (const artifact::Phase& phase : kernel_.phases) {
       LaunchPhase added;
       added.phase = &phase;
       Result<uint64_t> blocks = evaluateDims(phase, "grid", phase.grid, added.grid);
@@ -250,12 +261,15 @@ private:
         return Error{threads.error()};
       const uint32_t threadLimit = device_.info().maxBlockThreads;
       if (*threads == 0 || (threadLimit != 0 && *threads > threadLimit))
-        return fail(concat("phase '", phase.name, "' has ", *threads, " threads per block", *threads == 0 ? "" : concat(", the device allows ", threadLimit)));
-      const int64_t scratch = phase.scratchBytes.evaluate(launch_.slots), shared = phase.sharedBytes.evaluate(launch_.slots);
+        return fail(concat("phase '", phase.name, "' has ", *threads, " threads per block",
+                           *threads == 0 ? "" : concat(", the device allows ", threadLimit)));
+      const int64_t scratch = phase.scratchBytes.evaluate(launch_.slots),
+                    shared = phase.sharedBytes.evaluate(launch_.slots);
       const uint64_t sharedLimit = device_.info().maxSharedBytes;
       if (scratch < 0 || shared < 0 || (sharedLimit != 0 && static_cast<uint64_t>(shared) > sharedLimit))
-        return fail(concat("phase '", phase.name, "' needs ", shared, " bytes of shared memory and ", scratch, " of scratch per block",
-                           sharedLimit == 0 ? std::string() : concat("; the device has ", sharedLimit, " of shared memory")));
+        return fail(concat(
+            "phase '", phase.name, "' needs ", shared, " bytes of shared memory and ", scratch, " of scratch per block",
+            sharedLimit == 0 ? std::string() : concat("; the device has ", sharedLimit, " of shared memory")));
       added.scratchBytes = static_cast<uint64_t>(scratch);
       added.sharedBytes = static_cast<uint64_t>(shared);
       launch_.phases.push_back(added);
@@ -263,7 +277,8 @@ private:
     return {};
   }
 
-  Result<uint64_t> evaluateDims(const artifact::Phase &phase, const char *what, const SizeExpr (&exprs)[3], uint32_t (&dims)[3]) const {
+  Result<uint64_t> evaluateDims(const artifact::Phase& phase, const char* what, const SizeExpr (&exprs)[3],
+                                uint32_t (&dims)[3]) const {
     int64_t values[3];
     for (int axis = 0; axis < 3; ++axis)
       values[axis] = exprs[axis].evaluate(launch_.slots);
@@ -272,47 +287,50 @@ private:
     if (!outside(values[0]) && !outside(values[1]) && !outside(values[2]))
       total = product(values, 1);
     if (!total)
-      return fail(concat("phase '", phase.name, "' has an impossible ", what, " of ", values[0], " x ", values[1], " x ", values[2]));
+      return fail(concat("phase '", phase.name, "' has an impossible ", what, " of ", values[0], " x ", values[1],
+                         " x ", values[2]));
     for (int axis = 0; axis < 3; ++axis)
       dims[axis] = static_cast<uint32_t>(values[axis]);
     return *total;
   }
 
-  Device &device_;
-  const artifact::Kernel &kernel_;
+  Device& device_;
+  const artifact::Kernel& kernel_;
   std::span<const Argument> arguments_;
-  LaunchOptions &options_;
+  LaunchOptions& options_;
   Launch launch_;
   std::vector<View> views_;
 };
 
-} // namespace
+}  // namespace
 
 std::vector<int64_t> contiguousStrides(std::span<const int64_t> extents) {
   std::vector<int64_t> strides(extents.size());
   uint64_t stride = 1;
   for (size_t k = extents.size(); k-- > 0;) {
     strides[k] = static_cast<int64_t>(stride);
-    stride *= extents[k] > 0 ? static_cast<uint64_t>(extents[k]) : 1; // wraps only if tensorBytes refuses the tensor
+    stride *= extents[k] > 0 ? static_cast<uint64_t>(extents[k]) : 1;  // wraps only if tensorBytes refuses the tensor
   }
   return strides;
 }
 
-Result<uint64_t> tensorBytes(const std::string &what, artifact::ScalarType type, std::span<const int64_t> extents) {
+Result<uint64_t> tensorBytes(const std::string& what, artifact::ScalarType type, std::span<const int64_t> extents) {
   for (int64_t extent : extents)
     if (extent < 0)
       return Error{concat(what, " has the negative extent ", extent)};
   if (const std::optional<uint64_t> bytes = product(extents, byteSize(type)))
     return *bytes;
-  return Error{concat(what, " of shape [", base::join(extents, ", "), "] and ", byteSize(type), "-byte elements exceeds 2^63 bytes")};
+  return Error{concat(what, " of shape [", base::join(extents, ", "), "] and ", byteSize(type),
+                      "-byte elements exceeds 2^63 bytes")};
 }
 
-Result<Launch> prepare(Device &device, const KernelRef &kernel, std::span<const Argument> arguments, LaunchOptions options) {
+Result<Launch> prepare(Device& device, const KernelRef& kernel, std::span<const Argument> arguments,
+                       LaunchOptions options) {
   return Preparation(device, kernel, arguments, options).run();
 }
 
-Result<std::vector<Tensor>> launch(Device &device, Stream &stream, const KernelRef &kernel, std::span<const Argument> arguments,
-                                   LaunchOptions options) {
+Result<std::vector<Tensor>> launch(Device& device, Stream& stream, const KernelRef& kernel,
+                                   std::span<const Argument> arguments, LaunchOptions options) {
   Result<Launch> prepared = prepare(device, kernel, arguments, std::move(options));
   if (!prepared)
     return prepared.takeError();
@@ -321,4 +339,4 @@ Result<std::vector<Tensor>> launch(Device &device, Stream &stream, const KernelR
   return std::move(prepared->results);
 }
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

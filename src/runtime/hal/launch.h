@@ -11,7 +11,7 @@ namespace vortex::hal {
 /// A strided view of a buffer. `strides` in elements, may be zero or negative; an empty `strides` with extents means row-major.
 struct Tensor {
   BufferRef buffer;
-  uint64_t byteOffset = 0; ///< of element (0, 0, …)
+  uint64_t byteOffset = 0;  ///< of element (0, 0, …)
   artifact::ScalarType type = artifact::ScalarType::F32;
   std::vector<int64_t> extents{};
   std::vector<int64_t> strides{};
@@ -19,13 +19,13 @@ struct Tensor {
 
 struct Scalar {
   artifact::ScalarType type = artifact::ScalarType::F32;
-  uint64_t bits = 0; ///< as in a launch slot: floats their bit pattern, integers extended to 64 bits, bool 0 or 1
+  uint64_t bits = 0;  ///< as in a launch slot: floats their bit pattern, integers extended to 64 bits, bool 0 or 1
 };
 
 using Argument = std::variant<Tensor, Scalar>;
 
 /// Called for each print of kernel code, one at a time, in no particular order of blocks.
-using PrintSink = std::function<void(const artifact::Fault &format, std::span<const uint64_t> values)>;
+using PrintSink = std::function<void(const artifact::Fault& format, std::span<const uint64_t> values)>;
 
 struct LaunchOptions {
   /// Storage for results, by index: the launch then allocates nothing for them. Absent entries are allocated.
@@ -34,10 +34,10 @@ struct LaunchOptions {
 };
 
 struct LaunchPhase {
-  const artifact::Phase *phase = nullptr; ///< in the kernel's artifact
+  const artifact::Phase* phase = nullptr;  ///< in the kernel's artifact
   uint32_t grid[3] = {0, 0, 0};
   uint32_t block[3] = {1, 1, 1};
-  uint64_t blocks = 0; ///< product of grid; never 0, such phases are left out
+  uint64_t blocks = 0;  ///< product of grid; never 0, such phases are left out
   uint64_t scratchBytes = 0;
   uint64_t sharedBytes = 0;
 };
@@ -48,28 +48,29 @@ struct Launch {
   std::vector<uint64_t> slots;
   std::vector<LaunchPhase> phases;
   std::vector<Tensor> results;
-  std::vector<BufferRef> keepAlive; ///< arguments and temporaries
+  std::vector<BufferRef> keepAlive;  ///< arguments and temporaries
   struct ZeroFill {
     BufferRef buffer;
     uint64_t byteOffset, bytes;
   };
-  std::vector<ZeroFill> zeroFills; ///< before phase 0
+  std::vector<ZeroFill> zeroFills;  ///< before phase 0
   PrintSink print;
 };
 
 /// Checks count, types, ranks, bounds, alignment and aliasing of the arguments, then the kernel's constraints, allocates results
 /// and temporaries, and evaluates the phases. Nothing has run when it fails, and every error names the kernel and the parameter
 /// and carries the numbers. Two tensors that share bytes are an error if the kernel writes one of them.
-Result<Launch> prepare(Device &device, const KernelRef &kernel, std::span<const Argument> arguments, LaunchOptions options = {});
+Result<Launch> prepare(Device& device, const KernelRef& kernel, std::span<const Argument> arguments,
+                       LaunchOptions options = {});
 
 /// prepare and submit. The results are complete after the stream's synchronize().
-Result<std::vector<Tensor>> launch(Device &device, Stream &stream, const KernelRef &kernel, std::span<const Argument> arguments,
-                                   LaunchOptions options = {});
+Result<std::vector<Tensor>> launch(Device& device, Stream& stream, const KernelRef& kernel,
+                                   std::span<const Argument> arguments, LaunchOptions options = {});
 
 /// Row-major strides for the extents, in elements. Zero extents count as one.
 std::vector<int64_t> contiguousStrides(std::span<const int64_t> extents);
 
 /// Bytes of a contiguous tensor. Errors: a negative extent, more than 2^63 - 1 bytes; `what` starts the message.
-Result<uint64_t> tensorBytes(const std::string &what, artifact::ScalarType type, std::span<const int64_t> extents);
+Result<uint64_t> tensorBytes(const std::string& what, artifact::ScalarType type, std::span<const int64_t> extents);
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

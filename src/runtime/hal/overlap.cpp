@@ -16,11 +16,11 @@ using Wide = __int128;
 constexpr int kWorkLimit = 20000;
 
 struct Term {
-  Wide coefficient; ///< positive
-  Wide low, high;   ///< the variable's interval
+  Wide coefficient;  ///< positive
+  Wide low, high;    ///< the variable's interval
 };
 
-Wide floorDiv(Wide lhs, Wide rhs) { return lhs / rhs - (lhs % rhs != 0 && lhs < 0); } // rhs > 0
+Wide floorDiv(Wide lhs, Wide rhs) { return lhs / rhs - (lhs % rhs != 0 && lhs < 0); }  // rhs > 0
 Wide ceilDiv(Wide lhs, Wide rhs) { return lhs / rhs + (lhs % rhs != 0 && lhs > 0); }
 
 class Search {
@@ -34,7 +34,7 @@ public:
     }
     if (coefficient == 0 || (low == 0 && high == 0))
       return;
-    for (Term &term : terms_)
+    for (Term& term : terms_)
       if (term.coefficient == coefficient) {
         term.low += low;
         term.high += high;
@@ -45,7 +45,8 @@ public:
 
   /// True if a solution exists or the limit was reached.
   bool run(Wide target) {
-    std::sort(terms_.begin(), terms_.end(), [](const Term &lhs, const Term &rhs) { return lhs.coefficient > rhs.coefficient; });
+    std::sort(terms_.begin(), terms_.end(),
+              [](const Term& lhs, const Term& rhs) { return lhs.coefficient > rhs.coefficient; });
     rest_.assign(terms_.size() + 1, {0, 0, 0});
     for (size_t k = terms_.size(); k-- > 0;)
       rest_[k] = {gcd(terms_[k].coefficient, rest_[k + 1].coefficient),
@@ -71,7 +72,7 @@ private:
       return true;
     if (target % rest_[k].coefficient != 0)
       return false;
-    const Term &term = terms_[k];
+    const Term& term = terms_[k];
     const Wide first = std::max(term.low, ceilDiv(target - rest_[k + 1].high, term.coefficient));
     const Wide last = std::min(term.high, floorDiv(target - rest_[k + 1].low, term.coefficient));
     for (Wide x = first; x <= last; ++x)
@@ -81,7 +82,7 @@ private:
   }
 
   std::vector<Term> terms_;
-  std::vector<Term> rest_; ///< of the terms from k on: common divisor and reachable interval
+  std::vector<Term> rest_;  ///< of the terms from k on: common divisor and reachable interval
   int work_ = 0;
 };
 
@@ -89,11 +90,11 @@ struct Interval {
   Wide first, last;
 };
 
-bool isEmpty(const Footprint &view) {
+bool isEmpty(const Footprint& view) {
   return std::find(view.extents.begin(), view.extents.end(), 0) != view.extents.end();
 }
 
-Interval bytesOf(const Footprint &view) {
+Interval bytesOf(const Footprint& view) {
   Interval bytes{view.address, Wide{view.address} + view.elementBytes - 1};
   for (size_t k = 0; k < view.extents.size(); ++k) {
     const Wide reach = Wide{view.byteStrides[k]} * (view.extents[k] - 1);
@@ -102,9 +103,9 @@ Interval bytesOf(const Footprint &view) {
   return bytes;
 }
 
-} // namespace
+}  // namespace
 
-bool mayOverlap(const Footprint &lhs, const Footprint &rhs) {
+bool mayOverlap(const Footprint& lhs, const Footprint& rhs) {
   if (isEmpty(lhs) || isEmpty(rhs))
     return false;
   const Interval left = bytesOf(lhs), right = bytesOf(rhs);
@@ -119,18 +120,19 @@ bool mayOverlap(const Footprint &lhs, const Footprint &rhs) {
   return search.run(Wide{rhs.address} - Wide{lhs.address});
 }
 
-bool mayOverlapItself(const Footprint &view) {
+bool mayOverlapItself(const Footprint& view) {
   if (isEmpty(view))
     return false;
   // Nested strides, the ordinary case: each dimension steps over everything that the smaller ones cover.
-  std::vector<std::pair<Wide, Wide>> dims; // stride, extent
+  std::vector<std::pair<Wide, Wide>> dims;  // stride, extent
   for (size_t k = 0; k < view.extents.size(); ++k)
     if (view.extents[k] > 1)
-      dims.push_back({view.byteStrides[k] < 0 ? -Wide{view.byteStrides[k]} : Wide{view.byteStrides[k]}, view.extents[k]});
+      dims.push_back(
+          {view.byteStrides[k] < 0 ? -Wide{view.byteStrides[k]} : Wide{view.byteStrides[k]}, view.extents[k]});
   std::sort(dims.begin(), dims.end());
   Wide covered = view.elementBytes;
   bool nested = true;
-  for (const auto &[stride, extent] : dims) {
+  for (const auto& [stride, extent] : dims) {
     if (stride == 0)
       return true;
     nested &= stride >= covered;
@@ -153,4 +155,4 @@ bool mayOverlapItself(const Footprint &view) {
   return false;
 }
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

@@ -15,9 +15,9 @@ struct Footprint {
 
 /// False only if no byte belongs to both. Exact for views of one array (rows, columns, interleaved channels); when the search
 /// exceeds its work limit, true.
-bool mayOverlap(const Footprint &lhs, const Footprint &rhs);
+bool mayOverlap(const Footprint& lhs, const Footprint& rhs);
 
 /// False only if different indices never share a byte. The same exactness.
-bool mayOverlapItself(const Footprint &footprint);
+bool mayOverlapItself(const Footprint& footprint);
 
-} // namespace vortex::hal
+}  // namespace vortex::hal

@@ -32,7 +32,7 @@ struct View {
   }
 };
 
-View randomView(std::mt19937 &random) {
+View randomView(std::mt19937& random) {
   View view{1000 + random() % 40, uint32_t{1} << (random() % 3), {}, {}};
   const size_t rank = random() % 4;
   for (size_t k = 0; k < rank; ++k) {
@@ -70,4 +70,4 @@ TEST(Overlap, LargeViewsOfOneArrayAreDecidedExactly) {
   EXPECT_FALSE(mayOverlap(even.footprint(), odd.footprint()));
 }
 
-} // namespace
+}  // namespace

@@ -16,12 +16,18 @@ class Recorder {
 public:
   explicit Recorder(bool enabled) : enabled_(enabled) {}
 
-  void add(const hal::Launch &launch) {
+  void add(const hal::Launch& launch) {
     if (!enabled_)
       return;
     const std::lock_guard lock(mutex_);
-    for (const hal::LaunchPhase &phase : launch.phases) {
-      Record record{launch.kernel->artifact().name, phase.phase->name, {}, {}, phase.scratchBytes, phase.sharedBytes, launch.slots};
+    for (const hal::LaunchPhase& phase : launch.phases) {
+      Record record{launch.kernel->artifact().name,
+                    phase.phase->name,
+                    {},
+                    {},
+                    phase.scratchBytes,
+                    phase.sharedBytes,
+                    launch.slots};
       std::copy_n(phase.grid, 3, record.grid);
       std::copy_n(phase.block, 3, record.block);
       records_.push_back(std::move(record));
@@ -44,10 +50,11 @@ private:
 
 class NullStream : public hal::HostStream {
 public:
-  NullStream(const hal::Device *device, std::shared_ptr<Recorder> recorder) : HostStream(device), recorder_(std::move(recorder)) {}
+  NullStream(const hal::Device* device, std::shared_ptr<Recorder> recorder)
+      : HostStream(device), recorder_(std::move(recorder)) {}
 
 protected:
-  Result<std::optional<artifact::Fault>> execute(const hal::Launch &launch) override {
+  Result<std::optional<artifact::Fault>> execute(const hal::Launch& launch) override {
     recorder_->add(launch);
     return std::optional<artifact::Fault>();
   }
@@ -59,13 +66,15 @@ private:
 class NullKernel : public hal::LoadedKernel {
 public:
   using LoadedKernel::LoadedKernel;
-  NullKernel(const hal::Device *device, std::shared_ptr<const artifact::Kernel> kernel) : LoadedKernel(device, std::move(kernel)) {}
+  NullKernel(const hal::Device* device, std::shared_ptr<const artifact::Kernel> kernel)
+      : LoadedKernel(device, std::move(kernel)) {}
 };
 
 class Device : public NullDevice {
 public:
-  explicit Device(const Options &options)
-      : memory_(hal::HostMemory::create({.limitBytes = options.memoryBytes})), recorder_(std::make_shared<Recorder>(options.keepRecords)) {
+  explicit Device(const Options& options)
+      : memory_(hal::HostMemory::create({.limitBytes = options.memoryBytes})),
+        recorder_(std::make_shared<Recorder>(options.keepRecords)) {
     info_.name = options.name;
     info_.product = "checks launches, executes nothing";
     info_.memoryBytes = memory_->limitBytes();
@@ -75,13 +84,15 @@ public:
     info_.hostMemory = true;
   }
 
-  const hal::DeviceInfo &info() const override { return info_; }
+  const hal::DeviceInfo& info() const override { return info_; }
   Result<uint64_t> availableBytes() const override { return memory_->availableBytes(); }
   Result<hal::BufferRef> allocate(uint64_t bytes) override { return memory_->allocate(this, bytes); }
-  Result<hal::BufferRef> wrap(void *memory, uint64_t bytes, bool readOnly) override {
+  Result<hal::BufferRef> wrap(void* memory, uint64_t bytes, bool readOnly) override {
     return hal::HostMemory::wrap(this, memory, bytes, readOnly);
   }
-  Result<hal::StreamRef> createStream() override { return hal::StreamRef(std::make_shared<NullStream>(this, recorder_)); }
+  Result<hal::StreamRef> createStream() override {
+    return hal::StreamRef(std::make_shared<NullStream>(this, recorder_));
+  }
   Result<hal::EventRef> createEvent() override { return hal::EventRef(std::make_shared<hal::HostEvent>(this)); }
   Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
     if (Result<void> valid = artifact::validate(*kernel); !valid)
@@ -99,7 +110,7 @@ private:
 
 class NullDriver : public hal::Driver {
 public:
-  explicit NullDriver(const Options &options) : device_(createDevice(options)) {}
+  explicit NullDriver(const Options& options) : device_(createDevice(options)) {}
   std::string_view name() const override { return "null"; }
   Result<std::vector<hal::DeviceRef>> devices() override { return std::vector<hal::DeviceRef>{device_}; }
 
@@ -107,9 +118,9 @@ private:
   hal::DeviceRef device_;
 };
 
-} // namespace
+}  // namespace
 
-std::shared_ptr<NullDevice> createDevice(const Options &options) { return std::make_shared<Device>(options); }
-std::unique_ptr<hal::Driver> createDriver(const Options &options) { return std::make_unique<NullDriver>(options); }
+std::shared_ptr<NullDevice> createDevice(const Options& options) { return std::make_shared<Device>(options); }
+std::unique_ptr<hal::Driver> createDriver(const Options& options) { return std::make_unique<NullDriver>(options); }
 
-} // namespace vortex::null_device
+}  // namespace vortex::null_device

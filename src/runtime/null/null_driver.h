@@ -32,7 +32,7 @@ public:
   virtual void clearRecords() = 0;
 };
 
-std::shared_ptr<NullDevice> createDevice(const Options &options = Options());
-std::unique_ptr<hal::Driver> createDriver(const Options &options = Options());
+std::shared_ptr<NullDevice> createDevice(const Options& options = Options());
+std::unique_ptr<hal::Driver> createDriver(const Options& options = Options());
 
-} // namespace vortex::null_device
+}  // namespace vortex::null_device

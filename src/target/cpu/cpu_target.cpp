@@ -31,9 +31,9 @@ private:
   }
   double start_ = now();
 };
-} // namespace
+}  // namespace
 
-passes::TensorSchedule tensorSchedule(const codegen::Target &target) {
+passes::TensorSchedule tensorSchedule(const codegen::Target& target) {
   gemm::Plan plan = dotPlan(target.vector, 4);
   passes::TensorSchedule schedule;
   schedule.dotRows = plan.mc;
@@ -42,8 +42,8 @@ passes::TensorSchedule tensorSchedule(const codegen::Target &target) {
   return schedule;
 }
 
-Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::Target &target, const CompileTexts &texts,
-                                       CompileTimes *times) {
+Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::Target& target,
+                                       const CompileTexts& texts, CompileTimes* times) {
   if (!llvm::hasSingleElement(scheduled.getOps<ir::EntryOp>()))
     return base::Error{"the module has no single vx.entry"};
   for (ir::KernelOp kernel : scheduled.getOps<ir::KernelOp>())
@@ -91,4 +91,4 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   return kernel;
 }
 
-} // namespace vortex::target::cpu
+}  // namespace vortex::target::cpu

@@ -12,9 +12,9 @@ namespace vortex::target::cpu {
 
 /// Intermediate texts, each produced only when its pointer is set.
 struct CompileTexts {
-  std::string *llvm = nullptr;          ///< LLVM IR as emitted
-  std::string *optimizedLlvm = nullptr; ///< after the optimiser
-  std::string *assembly = nullptr;
+  std::string* llvm = nullptr;           ///< LLVM IR as emitted
+  std::string* optimizedLlvm = nullptr;  ///< after the optimiser
+  std::string* assembly = nullptr;
 };
 
 /// Where compile time went, milliseconds of the calling thread's processor time.
@@ -23,11 +23,11 @@ struct CompileTimes {
 };
 
 /// Block sizes of whole-tensor work on this target.
-passes::TensorSchedule tensorSchedule(const codegen::Target &target);
+passes::TensorSchedule tensorSchedule(const codegen::Target& target);
 
 /// `module`: one vx.entry and scheduled vx.kernel phases in order. Not changed. Error: a construct the back end cannot emit, named with its
 /// source location.
-Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const codegen::Target &target, const CompileTexts &texts = {},
-                                       CompileTimes *times = nullptr);
+Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const codegen::Target& target,
+                                       const CompileTexts& texts = {}, CompileTimes* times = nullptr);
 
-} // namespace vortex::target::cpu
+}  // namespace vortex::target::cpu

@@ -13,7 +13,9 @@ namespace vortex::target::cpu {
 using SizeOp = artifact::SizeExpr::Op;
 namespace arith = mlir::arith;
 
-gemm::Plan dotPlan(const VectorFeatures &features, uint32_t elementBytes) { return gemm::choosePlan(features, {}, elementBytes); }
+gemm::Plan dotPlan(const VectorFeatures& features, uint32_t elementBytes) {
+  return gemm::choosePlan(features, {}, elementBytes);
+}
 
 namespace {
 
@@ -41,10 +43,10 @@ mlir::Value rootView(mlir::Value view) {
 
 class DotPreparation {
 public:
-  DotPreparation(mlir::ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, ir::DotOp dot, const gemm::Plan &plan, mlir::Type compute,
-                 unsigned number)
-      : module_(module), entry_(entry), kernel_(kernel), dot_(dot), plan_(plan), compute_(compute), number_(number), context_(module.getContext()),
-        builder_(module.getContext()) {}
+  DotPreparation(mlir::ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, ir::DotOp dot, const gemm::Plan& plan,
+                 mlir::Type compute, unsigned number)
+      : module_(module), entry_(entry), kernel_(kernel), dot_(dot), plan_(plan), compute_(compute), number_(number),
+        context_(module.getContext()), builder_(module.getContext()) {}
 
   void run() {
     if (!findSizes() || isAlwaysDirect())
@@ -82,9 +84,12 @@ private:
       return false;
     n_ = extents_[rank - 1];
     k_ = extents_[rank - 2];
-    auto atMost = [&](ir::SizeAttr value, uint64_t limit) { return combine(SizeOp::Less, value, size(int64_t(limit) + 1)); };
+    auto atMost = [&](ir::SizeAttr value, uint64_t limit) {
+      return combine(SizeOp::Less, value, size(int64_t(limit) + 1));
+    };
     ir::SizeAttr work = combine(SizeOp::Mul, combine(SizeOp::Mul, m_, n_), k_);
-    direct_ = combine(SizeOp::Max, combine(SizeOp::Max, atMost(m_, plan_.directRows), atMost(n_, plan_.directColumns)), atMost(work, plan_.directWork));
+    direct_ = combine(SizeOp::Max, combine(SizeOp::Max, atMost(m_, plan_.directRows), atMost(n_, plan_.directColumns)),
+                      atMost(work, plan_.directWork));
     packed_ = combine(SizeOp::Sub, size(1), direct_);
     return true;
   }
@@ -97,22 +102,23 @@ private:
   bool isWritten(mlir::Value view) {
     mlir::Value root = rootView(view);
     bool written = false;
-    kernel_.walk([&](mlir::Operation *op) {
+    kernel_.walk([&](mlir::Operation* op) {
       mlir::Value target;
       if (auto store = mlir::dyn_cast<ir::TileStoreOp>(op))
         target = store.getView();
       else if (auto store = mlir::dyn_cast<ir::StoreOp>(op))
         target = store.getView();
       else if (!mlir::isa<ir::TileLoadOp, ir::LoadOp>(op) && op->getNumRegions() == 0 && !mlir::isMemoryEffectFree(op))
-        written = true; // an effect we do not look into
+        written = true;  // an effect we do not look into
       written |= target && rootView(target) == root;
     });
     return written;
   }
 
   /// Cheap enough to be evaluated wherever it is packed, and the same in every block.
-  bool mayClone(mlir::Operation *op) {
-    if (op->getNumRegions() != 0 || mlir::isa<ir::BlockIdOp, ir::GridDimOp, ir::BlockDimOp, ir::ReduceOp, ir::ScanOp, ir::DotOp, ir::ReshapeOp>(op))
+  bool mayClone(mlir::Operation* op) {
+    if (op->getNumRegions() != 0 ||
+        mlir::isa<ir::BlockIdOp, ir::GridDimOp, ir::BlockDimOp, ir::ReduceOp, ir::ScanOp, ir::DotOp, ir::ReshapeOp>(op))
       return false;
     if (auto load = mlir::dyn_cast<ir::TileLoadOp>(op))
       return !isWritten(load.getView()) && !load->hasAttr(kPanelsAttribute);
@@ -124,7 +130,7 @@ private:
   mlir::Value clone(mlir::Value value) {
     if (mlir::Value known = mapping_.lookupOrNull(value))
       return known;
-    mlir::Operation *op = value.getDefiningOp();
+    mlir::Operation* op = value.getDefiningOp();
     if (!op || op->getBlock() != dot_->getBlock() || !mayClone(op))
       return {};
     for (mlir::Value operand : op->getOperands())
@@ -141,14 +147,14 @@ private:
     std::string name = (kernel_.getSymName() + ".pack" + (number_ ? "." + llvm::Twine(number_) : llvm::Twine())).str();
     state.addAttribute("sym_name", builder_.getStringAttr(name));
     state.addAttribute("function_type", kernel_.getFunctionTypeAttr());
-    auto *body = new mlir::Block();
+    auto* body = new mlir::Block();
     for (mlir::BlockArgument argument : kernel_.getBody().getArguments())
       mapping_.map(argument, body->addArgument(argument.getType(), argument.getLoc()));
     state.addRegion()->push_back(body);
     auto pack = mlir::cast<ir::KernelOp>(builder_.create(state));
     builder_.setInsertionPointToEnd(body);
     mlir::Value zero = builder_.create<arith::ConstantIndexOp>(dot_.getLoc(), 0);
-    for (auto &[piece, found] : pieces_) {
+    for (auto& [piece, found] : pieces_) {
       mlir::Value extent = clone(found.extent);
       if (!extent)
         return pack.erase();
@@ -177,10 +183,11 @@ private:
     sizes[rank - 1] = combine(SizeOp::Mul, panels(), size(plan_.nr()));
     sizes[rank - 2] = combine(SizeOp::Mul, k_, packed_);
     auto type = ir::ViewType::get(llvm::SmallVector<int64_t>(rank, mlir::ShapedType::kDynamic), compute_);
-    auto facts = builder_.getDictionaryAttr({builder_.getNamedAttr("name", builder_.getStringAttr("")),
-                                             builder_.getNamedAttr("role", ir::RoleAttr::get(context_, ir::Role::Temp)),
-                                             builder_.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
-                                             builder_.getNamedAttr("extents", builder_.getArrayAttr(sizes))});
+    auto facts = builder_.getDictionaryAttr(
+        {builder_.getNamedAttr("name", builder_.getStringAttr("")),
+         builder_.getNamedAttr("role", ir::RoleAttr::get(context_, ir::Role::Temp)),
+         builder_.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
+         builder_.getNamedAttr("extents", builder_.getArrayAttr(sizes))});
     llvm::SmallVector<mlir::Type> types(kernel_.getArgumentTypes());
     types.push_back(type);
     auto function = mlir::FunctionType::get(context_, types, {});
@@ -207,7 +214,8 @@ private:
     builder_.setInsertionPointToEnd(&pack_.getBody().front());
     mlir::Value zero = builder_.create<arith::ConstantIndexOp>(loc, 0);
     llvm::SmallVector<mlir::Value> offsets(extents_.size(), zero);
-    auto store = builder_.create<ir::TileStoreOp>(loc, widened(whole_), pack_.getBody().getArgument(temporary), offsets, false);
+    auto store =
+        builder_.create<ir::TileStoreOp>(loc, widened(whole_), pack_.getBody().getArgument(temporary), offsets, false);
     store->setAttr(kPanelsAttribute, builder_.getUnitAttr());
     builder_.create<ir::ReturnOp>(loc);
     ir::SizeAttr blocks = combine(SizeOp::Mul, combine(SizeOp::CeilDiv, panels(), size(kPanelsPerBlock)), packed_);
@@ -228,7 +236,8 @@ private:
         sizes.push_back(mlir::cast<mlir::Value>(extent));
     }
     mlir::Value direct = widened(dot_.getB());
-    auto packed = builder_.create<ir::TileLoadOp>(loc, direct.getType(), arguments[temporary], offsets, sizes, mlir::Value(), false);
+    auto packed = builder_.create<ir::TileLoadOp>(loc, direct.getType(), arguments[temporary], offsets, sizes,
+                                                  mlir::Value(), false);
     packed->setAttr(kPanelsAttribute, builder_.getUnitAttr());
     mlir::Value b = packed;
     if (!ir::constantSize(direct_)) {
@@ -246,16 +255,16 @@ private:
   ir::EntryOp entry_;
   ir::KernelOp kernel_;
   ir::DotOp dot_;
-  const gemm::Plan &plan_;
+  const gemm::Plan& plan_;
   mlir::Type compute_;
   unsigned number_;
-  mlir::MLIRContext *context_;
+  mlir::MLIRContext* context_;
   mlir::OpBuilder builder_;
   mlir::IRMapping mapping_;
-  llvm::SmallVector<std::pair<mlir::Value, Piece>> pieces_; ///< of B's dimensions
-  llvm::SmallVector<ir::SizeAttr> extents_;                 ///< of B in the launch
+  llvm::SmallVector<std::pair<mlir::Value, Piece>> pieces_;  ///< of B's dimensions
+  llvm::SmallVector<ir::SizeAttr> extents_;                  ///< of B in the launch
   ir::SizeAttr m_, n_, k_;
-  ir::SizeAttr direct_, packed_; ///< 0 or 1
+  ir::SizeAttr direct_, packed_;  ///< 0 or 1
   ir::KernelOp pack_;
   mlir::Value whole_;
 };
@@ -272,9 +281,9 @@ ir::DotOp widenAccumulator(ir::DotOp dot, mlir::Type compute) {
   return result;
 }
 
-} // namespace
+}  // namespace
 
-void prepareDots(mlir::ModuleOp module, const VectorFeatures &features) {
+void prepareDots(mlir::ModuleOp module, const VectorFeatures& features) {
   auto entries = module.getOps<ir::EntryOp>();
   if (!llvm::hasSingleElement(entries))
     return;
@@ -285,7 +294,8 @@ void prepareDots(mlir::ModuleOp module, const VectorFeatures &features) {
     for (ir::DotOp dot : llvm::to_vector(kernel.getBody().front().getOps<ir::DotOp>())) {
       auto type = mlir::dyn_cast<mlir::FloatType>(mlir::getElementTypeOrSelf(dot.getType()));
       auto packed = dot.getB().getDefiningOp();
-      if (!type || dot.use_empty() || (packed && mlir::isa<arith::SelectOp>(packed)) || (packed && packed->hasAttr(kPanelsAttribute)))
+      if (!type || dot.use_empty() || (packed && mlir::isa<arith::SelectOp>(packed)) ||
+          (packed && packed->hasAttr(kPanelsAttribute)))
         continue;
       mlir::Type compute = type.isF64() ? mlir::Type(type) : mlir::Float32Type::get(module.getContext());
       gemm::Plan plan = dotPlan(features, type.isF64() ? 8 : 4);
@@ -296,4 +306,4 @@ void prepareDots(mlir::ModuleOp module, const VectorFeatures &features) {
   }
 }
 
-} // namespace vortex::target::cpu
+}  // namespace vortex::target::cpu

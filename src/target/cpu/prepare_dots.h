@@ -15,10 +15,10 @@ inline constexpr llvm::StringLiteral kPanelsAttribute = "cpu.panels";
 inline constexpr int64_t kPanelsPerBlock = 16;
 
 /// The plan that both phases of a product use, whatever its extents.
-gemm::Plan dotPlan(const VectorFeatures &features, uint32_t elementBytes);
+gemm::Plan dotPlan(const VectorFeatures& features, uint32_t elementBytes);
 
 /// For every product outside of loops whose B is the same for all rows of the launch: a packing phase and a temporary are added, and the
 /// product's B becomes `select(small, B, packed B)`, where `small` says at run time that packing does not pay (Plan::usesDirect).
-void prepareDots(mlir::ModuleOp module, const VectorFeatures &features);
+void prepareDots(mlir::ModuleOp module, const VectorFeatures& features);
 
-} // namespace vortex::target::cpu
+}  // namespace vortex::target::cpu

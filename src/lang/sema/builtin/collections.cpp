@@ -40,7 +40,8 @@ Expr* checkFromHost(BuiltinCall& call) {
     for (const Expr* extent : extents)
       shape.push_back(c.dimOf(extent));
     const size_t rank = extents.size();
-    args.push_back(c.make(ExprKind::MakeArray, c.types.array(c.usize(), rank), call.placed[1]->range, std::move(extents)));
+    args.push_back(
+        c.make(ExprKind::MakeArray, c.types.array(c.usize(), rank), call.placed[1]->range, std::move(extents)));
   } else if (expected && expected->isTensor()) {
     uint32_t unknown = 0;
     for (const DimExpr& extent : expected->shape) {
@@ -48,12 +49,14 @@ Expr* checkFromHost(BuiltinCall& call) {
       unknown += (variable && c.pendingDims.count(*variable)) || extent.hasOpaque();
     }
     if (unknown > 1) {
-      c.error("E0327", call.range(), base::concat("the number of values cannot determine ", unknown, " extents")).help("at most one extent of the declared shape may be new");
+      c.error("E0327", call.range(), base::concat("the number of values cannot determine ", unknown, " extents"))
+          .help("at most one extent of the declared shape may be new");
       return call.failed();
     }
     declared = c.types.tensor(elem, expected->shape, Space::Global);
   } else {
-    shape.push_back(values->type->kind == TypeKind::Array ? DimExpr::constant(static_cast<int64_t>(values->type->count)) : DimExpr::opaque(c.session.newOpaque()));
+    shape.push_back(values->type->kind == TypeKind::Array ? DimExpr::constant(static_cast<int64_t>(values->type->count))
+                                                          : DimExpr::opaque(c.session.newOpaque()));
   }
   if (!declared)
     declared = c.types.tensor(elem, std::move(shape), Space::Global);
@@ -71,7 +74,8 @@ Expr* checkToHost(BuiltinCall& call) {
 
 Expr* checkCopy(BuiltinCall& call) {
   Expr* value = call.arg(0);
-  return Checker::isError(value) ? call.failed() : call.c.makeBuiltin(Builtin::Copy, value->type, call.range(), {value});
+  return Checker::isError(value) ? call.failed()
+                                 : call.c.makeBuiltin(Builtin::Copy, value->type, call.range(), {value});
 }
 
 Expr* checkLen(BuiltinCall& call) {
@@ -99,7 +103,8 @@ Expr* checkPush(BuiltinCall& call) {
     return call.failed();
   }
   value = call.c.convert(value, vec->type->elem, Site::Argument, vec->range, "`" + call.c.text(vec->type) + "`");
-  return Checker::isError(value) ? call.failed() : call.c.makeBuiltin(Builtin::Push, call.c.types.unit(), call.range(), {vec, value});
+  return Checker::isError(value) ? call.failed()
+                                 : call.c.makeBuiltin(Builtin::Push, call.c.types.unit(), call.range(), {vec, value});
 }
 
 Expr* checkPop(BuiltinCall& call) {
@@ -117,7 +122,8 @@ Expr* checkVecFill(BuiltinCall& call) {
 }
 
 Expr* checkVecRange(BuiltinCall& call) {
-  Type elem = call.expected && call.expected->kind == TypeKind::Vec ? call.expected->elem : call.c.types.scalar(Scalar::I32);
+  Type elem =
+      call.expected && call.expected->kind == TypeKind::Vec ? call.expected->elem : call.c.types.scalar(Scalar::I32);
   Type ends = elem->kind == TypeKind::Scalar && isInteger(elem->scalar) ? elem : call.c.types.scalar(Scalar::I64);
   Expr* begin = call.arg(0, ends);
   Expr* end = call.arg(1, ends);

@@ -42,7 +42,8 @@ Expr* checkWarpVote(BuiltinCall& call) {
 
 namespace {
 
-std::optional<int64_t> option(BuiltinCall& call, size_t at, std::initializer_list<std::string_view> names, int64_t fallback, std::string_view what) {
+std::optional<int64_t> option(BuiltinCall& call, size_t at, std::initializer_list<std::string_view> names,
+                              int64_t fallback, std::string_view what) {
   if (!call.has(at))
     return fallback;
   auto* name = call.placed[at]->tryAs<syn::DotNameExpr>();
@@ -78,17 +79,21 @@ Expr* checkAtomic(BuiltinCall& call) {
   if (place->kind == ExprKind::Ref)
     place = place->args[0];
   else {
-    c.error("E0303", place->range, base::concat("`", call.row.name, "` needs a place")).help(base::concat("lend the element: `", call.row.name, "(&mut ", c.session.sources.text(place->range), ", …)`"));
+    c.error("E0303", place->range, base::concat("`", call.row.name, "` needs a place"))
+        .help(base::concat("lend the element: `", call.row.name, "(&mut ", c.session.sources.text(place->range),
+                           ", …)`"));
     return call.failed();
   }
   if (place->kind != ExprKind::Element || !place->args[0]->type->isTensor() || place->type->kind != TypeKind::Scalar) {
-    c.error("E0303", place->range, base::concat("`", call.row.name, "` works on an element of a tensor, not on `", c.text(place->type), "`"));
+    c.error("E0303", place->range,
+            base::concat("`", call.row.name, "` works on an element of a tensor, not on `", c.text(place->type), "`"));
     return call.failed();
   }
   if (!isLoad && !c.checkWritable(place, place->range, "changed"))
     return call.failed();
   if (!atomicAllowed(call.row.id, place->type->scalar)) {
-    c.error("E0303", place->range, base::concat("`", call.row.name, "` does not exist for `", c.text(place->type), "`")).primary("atomics work on 32- and 64-bit elements");
+    c.error("E0303", place->range, base::concat("`", call.row.name, "` does not exist for `", c.text(place->type), "`"))
+        .primary("atomics work on 32- and 64-bit elements");
     return call.failed();
   }
   std::vector<Expr*> args{place};

@@ -50,7 +50,9 @@ bool printArgs(BuiltinCall& call, size_t first, std::vector<Expr*>& args, std::s
     auto holes = countHoles(c, text);
     const size_t given = call.placed.size() - first - 1;
     if (holes && *holes != given) {
-      c.error("E0336", text->range, base::concat("this format has ", *holes, " `{}`, but ", given, given == 1 ? " value is" : " values are", " given"));
+      c.error("E0336", text->range,
+              base::concat("this format has ", *holes, " `{}`, but ", given, given == 1 ? " value is" : " values are",
+                           " given"));
       holes.reset();
     }
     ok = holes.has_value();
@@ -63,7 +65,8 @@ bool printArgs(BuiltinCall& call, size_t first, std::vector<Expr*>& args, std::s
       ok = false;
       continue;
     }
-    if (!isPrintable(arg->type) || (c.inKernel() && arg->type->kind != TypeKind::Scalar && arg->type->kind != TypeKind::String && arg->type->kind != TypeKind::Enum)) {
+    if (!isPrintable(arg->type) || (c.inKernel() && arg->type->kind != TypeKind::Scalar &&
+                                    arg->type->kind != TypeKind::String && arg->type->kind != TypeKind::Enum)) {
       call.wrongArg(arg, c.inKernel() ? "numbers and texts" : "values that have a text");
       ok = false;
       continue;
@@ -152,7 +155,9 @@ Expr* checkAssertPair(BuiltinCall& call) {
   return c.makeBuiltin(call.row.id, c.types.unit(), call.range(), std::move(args));
 }
 
-Expr* checkArgs(BuiltinCall& call) { return call.c.makeBuiltin(Builtin::Args, call.c.types.vec(call.c.types.string()), call.range(), {}); }
+Expr* checkArgs(BuiltinCall& call) {
+  return call.c.makeBuiltin(Builtin::Args, call.c.types.vec(call.c.types.string()), call.range(), {});
+}
 
 Expr* checkFile(BuiltinCall& call) {
   Checker& c = call.c;
@@ -181,7 +186,8 @@ Expr* checkLoadNpy(BuiltinCall& call) {
   if (expected && expected->kind == TypeKind::Ref)
     expected = expected->elem;
   if (!expected || !expected->isTensor()) {
-    c.error("E0327", call.range(), "the rank of the array in the file is not known here").help("declare it: `let x: Tensor<f32, [M, N]> = load_npy(path)`");
+    c.error("E0327", call.range(), "the rank of the array in the file is not known here")
+        .help("declare it: `let x: Tensor<f32, [M, N]> = load_npy(path)`");
     return call.failed();
   }
   Type elem = expected->elem;
@@ -205,8 +211,10 @@ Expr* checkSaveNpy(BuiltinCall& call) {
   Expr* value = call.arg(1);
   if (!path || Checker::isError(value))
     return call.failed();
-  const bool ok = (value->type->isTensor() || value->type->kind == TypeKind::Vec) && value->type->elem->kind == TypeKind::Scalar;
-  return ok ? call.c.makeBuiltin(Builtin::SaveNpy, call.c.types.unit(), call.range(), {path, value}) : call.wrongArg(value, "a tensor or `Vec` of numbers");
+  const bool ok =
+      (value->type->isTensor() || value->type->kind == TypeKind::Vec) && value->type->elem->kind == TypeKind::Scalar;
+  return ok ? call.c.makeBuiltin(Builtin::SaveNpy, call.c.types.unit(), call.range(), {path, value})
+            : call.wrongArg(value, "a tensor or `Vec` of numbers");
 }
 
 Expr* checkRandom(BuiltinCall& call) {
@@ -232,9 +240,11 @@ Expr* checkRandom(BuiltinCall& call) {
   for (const Expr* extent : extents)
     shape.push_back(c.dimOf(extent));
   const size_t rank = extents.size();
-  std::vector<Expr*> args{c.make(ExprKind::MakeArray, c.types.array(c.usize(), rank), call.placed[0]->range, std::move(extents))};
+  std::vector<Expr*> args{
+      c.make(ExprKind::MakeArray, c.types.array(c.usize(), rank), call.placed[0]->range, std::move(extents))};
   Type u64 = c.types.scalar(Scalar::U64);
-  Expr* seed = call.has(1) ? c.convert(c.asIndex(call.arg(1, u64), nullptr), c.usize(), Site::Argument) : c.makeInt(0, c.usize(), call.range());
+  Expr* seed = call.has(1) ? c.convert(c.asIndex(call.arg(1, u64), nullptr), c.usize(), Site::Argument)
+                           : c.makeInt(0, c.usize(), call.range());
   if (Checker::isError(seed))
     return call.failed();
   args.push_back(c.cast(seed, u64));
@@ -256,7 +266,8 @@ Expr* checkRandom(BuiltinCall& call) {
       return call.failed();
     args.push_back(value);
   }
-  return c.makeBuiltin(call.row.id, c.types.tensor(elem, std::move(shape), Space::Global), call.range(), std::move(args));
+  return c.makeBuiltin(call.row.id, c.types.tensor(elem, std::move(shape), Space::Global), call.range(),
+                       std::move(args));
 }
 
 Expr* checkTime(BuiltinCall& call) {
@@ -293,7 +304,8 @@ Expr* checkToText(BuiltinCall& call) {
   Expr* value = call.arg(0);
   if (Checker::isError(value))
     return call.failed();
-  return isPrintable(value->type) ? call.c.makeBuiltin(Builtin::ToText, call.c.types.string(), call.range(), {value}) : call.wrongArg(value, "a value that has a text");
+  return isPrintable(value->type) ? call.c.makeBuiltin(Builtin::ToText, call.c.types.string(), call.range(), {value})
+                                  : call.wrongArg(value, "a value that has a text");
 }
 
 }  // namespace vortex::lang

@@ -73,8 +73,10 @@ Expr* checkFloatMath(BuiltinCall& call) {
   bool allFree = true;
   for (size_t i = 0; i < argCount(call); ++i)
     allFree = allFree && call.isUntyped(i);
-  Type hint = call.expected && (call.expected->isTensor() || call.expected->kind == TypeKind::Scalar) ? call.expected : nullptr;
-  if (allFree && !(hint && elementOf(c.make(ExprKind::Unit, hint, call.range())) && isFloat((hint->isTensor() ? hint->elem : hint)->scalar)))
+  Type hint =
+      call.expected && (call.expected->isTensor() || call.expected->kind == TypeKind::Scalar) ? call.expected : nullptr;
+  if (allFree && !(hint && elementOf(c.make(ExprKind::Unit, hint, call.range())) &&
+                   isFloat((hint->isTensor() ? hint->elem : hint)->scalar)))
     hint = f32;
   if (!uniformArgs(call, argCount(call), hint, args))
     return call.failed();

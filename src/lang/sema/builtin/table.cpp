@@ -88,7 +88,8 @@ constexpr BuiltinRow kRows[] = {
     {"atomic_or", Builtin::AtomicOr, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
     {"atomic_xor", Builtin::AtomicXor, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
     {"atomic_exchange", Builtin::AtomicExchange, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
-    {"atomic_compare_exchange", Builtin::AtomicCompareExchange, kKernel, kNoMethod, "place, expected, value, order?, scope?", checkAtomic},
+    {"atomic_compare_exchange", Builtin::AtomicCompareExchange, kKernel, kNoMethod,
+     "place, expected, value, order?, scope?", checkAtomic},
     {"atomic_load", Builtin::AtomicLoad, kKernel, kNoMethod, "place, order?, scope?", checkAtomic},
     {"atomic_store", Builtin::AtomicStore, kKernel, kNoMethod, "place, value, order?, scope?", checkAtomic},
 
@@ -191,7 +192,9 @@ bool isBuiltinMethod(std::string_view name) {
       return true;
   return false;
 }
-bool isBuiltinNamespace(std::string_view name) { return name == "Tensor" || name == "Vec" || name == "random" || name == "warp"; }
+bool isBuiltinNamespace(std::string_view name) {
+  return name == "Tensor" || name == "Vec" || name == "random" || name == "warp";
+}
 std::vector<std::string> builtinsIn(std::string_view space) {
   std::vector<std::string> names;
   for (const BuiltinRow& row : kRows)

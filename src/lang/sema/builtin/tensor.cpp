@@ -23,7 +23,8 @@ Type elementType(BuiltinCall& call, Type fallback) {
 
 /// A tensor that the call makes: global memory on the host, a value in kernels.
 Type madeType(Checker& c, Type elem, std::vector<DimExpr> shape) {
-  return c.inKernel() ? c.types.tensorValue(elem, std::move(shape)) : c.types.tensor(elem, std::move(shape), Space::Global);
+  return c.inKernel() ? c.types.tensorValue(elem, std::move(shape))
+                      : c.types.tensor(elem, std::move(shape), Space::Global);
 }
 
 struct Shape {
@@ -50,13 +51,16 @@ Shape shapeOf(BuiltinCall& call, const syn::Expr* written) {
   if (expected && expected->kind == TypeKind::Ref)
     expected = expected->elem;
   if (!expected || !expected->isTensor()) {
-    c.error("E0327", call.range(), base::concat("the shape of `", call.row.name, "` is not known here")).help(base::concat("write it: `", call.row.name, "([M, N])`, or declare the variable's type"));
+    c.error("E0327", call.range(), base::concat("the shape of `", call.row.name, "` is not known here"))
+        .help(base::concat("write it: `", call.row.name, "([M, N])`, or declare the variable's type"));
     return out;
   }
   for (const DimExpr& extent : expected->shape) {
     auto variable = extent.asVariable();
     if (extent.hasOpaque() || (variable && c.pendingDims.count(*variable))) {
-      c.error("E0327", call.range(), base::concat("the extent `", c.text(extent), "` of `", call.row.name, "` is not known here")).help(base::concat("write the shape: `", call.row.name, "([…])`"));
+      c.error("E0327", call.range(),
+              base::concat("the extent `", c.text(extent), "` of `", call.row.name, "` is not known here"))
+          .help(base::concat("write the shape: `", call.row.name, "([…])`"));
       return out;
     }
   }
@@ -86,7 +90,9 @@ std::optional<int64_t> oneDim(BuiltinCall& call, const syn::Expr* expr, uint32_t
   if (!value)
     return std::nullopt;
   if (*value < -static_cast<__int128>(rank) || *value >= rank) {
-    c.error("E0313", expr->range, base::concat("there is no dimension ", static_cast<long long>(*value), ": the tensor has rank ", rank)).help("dimensions count from 0, or backwards from -1");
+    c.error("E0313", expr->range,
+            base::concat("there is no dimension ", static_cast<long long>(*value), ": the tensor has rank ", rank))
+        .help("dimensions count from 0, or backwards from -1");
     return std::nullopt;
   }
   return static_cast<int64_t>(*value < 0 ? *value + rank : *value);
@@ -162,12 +168,14 @@ Expr* checkTranspose(BuiltinCall& call) {
       seen.insert(*dim);
     }
     if (permutation.size() != rank || seen.size() != rank) {
-      call.c.error("E0313", call.placed[1]->range, base::concat("a permutation of ", rank, " dimensions names each once"));
+      call.c.error("E0313", call.placed[1]->range,
+                   base::concat("a permutation of ", rank, " dimensions names each once"));
       return call.failed();
     }
   } else {
     if (rank < 2) {
-      call.c.error("E0313", call.range(), base::concat("`transpose` swaps the last two dimensions, but the tensor has rank ", rank));
+      call.c.error("E0313", call.range(),
+                   base::concat("`transpose` swaps the last two dimensions, but the tensor has rank ", rank));
       return call.failed();
     }
     for (uint32_t i = 0; i < rank; ++i)
@@ -192,7 +200,10 @@ Expr* checkReshape(BuiltinCall& call) {
   for (const DimExpr& extent : shape.dims)
     after = DimExpr::mul(after, extent);
   if (call.c.dimEqual(before, after) != DimEqual::Yes) {
-    call.c.error("E0304", call.range(), base::concat("`reshape` keeps the number of elements, but `", call.c.text(before), "` is not `", call.c.text(after), "`"))
+    call.c
+        .error("E0304", call.range(),
+               base::concat("`reshape` keeps the number of elements, but `", call.c.text(before), "` is not `",
+                            call.c.text(after), "`"))
         .label(x->range, "`" + call.c.shapeText(x->type) + "`");
     return call.failed();
   }
@@ -206,7 +217,8 @@ Expr* checkBroadcastTo(BuiltinCall& call) {
     return call.failed();
   std::vector<DimExpr> joined;
   if (!call.c.broadcastShapes({x->type->shape, shape.dims}, joined) || joined != shape.dims) {
-    call.c.error("E0304", call.range(), "the tensor cannot be stretched to this shape").label(x->range, "`" + call.c.shapeText(x->type) + "`");
+    call.c.error("E0304", call.range(), "the tensor cannot be stretched to this shape")
+        .label(x->range, "`" + call.c.shapeText(x->type) + "`");
     return call.failed();
   }
   return call.c.broadcastTo(x, shape.dims);
@@ -255,7 +267,9 @@ Expr* checkReduction(BuiltinCall& call) {
       shape.push_back(x->type->shape[i]);
     else if (keep)
       shape.push_back(DimExpr::constant(1));
-  Builtin id = call.row.id == Builtin::Min ? Builtin::ReduceMin : call.row.id == Builtin::Max ? Builtin::ReduceMax : call.row.id;
+  Builtin id = call.row.id == Builtin::Min   ? Builtin::ReduceMin
+               : call.row.id == Builtin::Max ? Builtin::ReduceMax
+                                             : call.row.id;
   Type type = shape.empty() ? elem : c.types.tensorValue(elem, std::move(shape));
   return c.makeBuiltin(id, type, call.range(), {x}, {dims.begin(), dims.end()});
 }
@@ -266,7 +280,8 @@ Expr* checkAlongDim(BuiltinCall& call) {
   if (!x)
     return call.failed();
   Type elem = x->type->elem;
-  if (elem->kind != TypeKind::Scalar || elem->scalar == Scalar::Bool || (call.row.id == Builtin::Softmax && !isFloat(elem->scalar)))
+  if (elem->kind != TypeKind::Scalar || elem->scalar == Scalar::Bool ||
+      (call.row.id == Builtin::Softmax && !isFloat(elem->scalar)))
     return call.wrongArg(x, call.row.id == Builtin::Softmax ? "a tensor of floats" : "a tensor of numbers");
   int64_t dim = static_cast<int64_t>(x->type->rank()) - 1;
   if (call.has(1)) {
@@ -289,10 +304,13 @@ Expr* checkMaskUpperTriangle(BuiltinCall& call) {
   Expr* value = call.arg(1, x->type->elem);
   if (Checker::isError(value))
     return call.failed();
-  if (value->type->kind == TypeKind::Scalar && x->type->elem->kind == TypeKind::Scalar && isFloat(value->type->scalar) && isFloat(x->type->elem->scalar))
+  if (value->type->kind == TypeKind::Scalar && x->type->elem->kind == TypeKind::Scalar &&
+      isFloat(value->type->scalar) && isFloat(x->type->elem->scalar))
     value = call.c.cast(value, x->type->elem);
   value = call.c.convert(value, x->type->elem, Site::Argument);
-  return Checker::isError(value) ? call.failed() : call.c.makeBuiltin(Builtin::MaskUpperTriangle, call.c.valueOf(x->type), call.range(), {x, value});
+  return Checker::isError(value)
+             ? call.failed()
+             : call.c.makeBuiltin(Builtin::MaskUpperTriangle, call.c.valueOf(x->type), call.range(), {x, value});
 }
 
 }  // namespace vortex::lang

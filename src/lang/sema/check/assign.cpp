@@ -22,9 +22,7 @@ BinaryOp lowerOp(syn::BinaryOp op) {
   }
 }
 
-bool holdsTensor(Type type) {
-  return type->isTensor() || (type->kind == TypeKind::Array && holdsTensor(type->elem));
-}
+bool holdsTensor(Type type) { return type->isTensor() || (type->kind == TypeKind::Array && holdsTensor(type->elem)); }
 
 }  // namespace
 
@@ -35,9 +33,12 @@ bool Checker::checkWritable(Expr* place, SourceRange range, std::string_view wha
     case ExprKind::Element:
     case ExprKind::Slice:
       if (at->args[0]->type->isTensor() && at->args[0]->type->isValue && at->args[0]->kind == ExprKind::Var) {
-        error("E0412", range, base::concat("`", at->args[0]->variable->name, "` is a value without a memory space and cannot be ", what, " by element"))
+        error("E0412", range,
+              base::concat("`", at->args[0]->variable->name, "` is a value without a memory space and cannot be ", what,
+                           " by element"))
             .label(at->args[0]->variable->range, "declared here")
-            .help("give it a space (`@shared`, `@local`), or make it the result: `var out: <result type>` … `return out`");
+            .help("give it a space (`@shared`, `@local`), or make it the result: `var out: <result type>` … `return "
+                  "out`");
         return false;
       }
       if (at->args[0]->type->isTensor() && at->args[0]->type->space == Space::Constant && !at->args[0]->type->isValue) {
@@ -53,7 +54,8 @@ bool Checker::checkWritable(Expr* place, SourceRange range, std::string_view wha
         return true;
       auto builder = error("E0317", range, base::concat("this cannot be ", what, ": it is behind a `&` reference"));
       if (at->args[0]->kind == ExprKind::Var)
-        builder.label(at->args[0]->variable->range, "declare it `" + text(types.ref(ref->elem, true)) + "` to write through it");
+        builder.label(at->args[0]->variable->range,
+                      "declare it `" + text(types.ref(ref->elem, true)) + "` to write through it");
       return false;
     }
     case ExprKind::Var: break;
@@ -89,7 +91,8 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
     return errorExpr(expr->range);
   }
   Type hint = target->type;
-  if (expr->isCompound && hint->kind == TypeKind::Scalar && (expr->op == syn::BinaryOp::Shl || expr->op == syn::BinaryOp::Shr))
+  if (expr->isCompound && hint->kind == TypeKind::Scalar &&
+      (expr->op == syn::BinaryOp::Shl || expr->op == syn::BinaryOp::Shr))
     hint = nullptr;
   if (expr->isCompound && expr->op == syn::BinaryOp::MatMul) {
     error("E0303", expr->opRange, "`@=` does not exist").help("write `a = a @ b`");
@@ -98,14 +101,16 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
   Expr* value = expr->isCompound ? this->value(expr->value, hint) : check(expr->value, hint);
   if (isError(value) || !checkWritable(target, expr->target->range, "assigned"))
     return errorExpr(expr->range);
-  const bool intoTensor = target->type->isTensor() || (target->kind == ExprKind::Element && target->args[0]->type->isTensor());
+  const bool intoTensor =
+      target->type->isTensor() || (target->kind == ExprKind::Element && target->args[0]->type->isTensor());
   value = expr->isCompound ? compoundValue(expr, target, value) : value;
   if (isError(value))
     return errorExpr(expr->range);
   const bool shift = expr->isCompound && (expr->op == syn::BinaryOp::Shl || expr->op == syn::BinaryOp::Shr);
   if (!shift || value->type->isTensor() != target->type->isTensor())
-    value = intoTensor ? storeConvert(value, target->type, expr->target->range, "`" + text(target->type) + "`")
-                       : convert(value, target->type, Site::Assign, expr->target->range, "`" + text(target->type) + "`");
+    value = intoTensor
+                ? storeConvert(value, target->type, expr->target->range, "`" + text(target->type) + "`")
+                : convert(value, target->type, Site::Assign, expr->target->range, "`" + text(target->type) + "`");
   if (isError(value))
     return errorExpr(expr->range);
   if (target->type->isTensor() && !inKernel() && instance && (expr->isCompound || target->kind == ExprKind::Slice)) {
@@ -133,13 +138,16 @@ Expr* Checker::compoundValue(const syn::AssignExpr* expr, Expr*& target, Expr* v
     return mismatch(result, target->type, expr->target->range, "`" + text(target->type) + "`");
   }
   if (target->type->isTensor() && !sameShape(result->type, target->type)) {
-    error("E0304", expr->opRange, base::concat("the result has the shape `", shapeText(result->type), "`, the target `", shapeText(target->type), "`"));
+    error("E0304", expr->opRange,
+          base::concat("the result has the shape `", shapeText(result->type), "`, the target `",
+                       shapeText(target->type), "`"));
     return errorExpr(expr->range);
   }
   Expr* rhs = result->args[1];
   Type elem = target->type->isTensor() ? target->type->elem : target->type;
   Type from = rhs->type->isTensor() ? rhs->type->elem : rhs->type;
-  if (from != elem && from->kind == TypeKind::Scalar && elem->kind == TypeKind::Scalar && result->args[0]->kind == ExprKind::Cast) {
+  if (from != elem && from->kind == TypeKind::Scalar && elem->kind == TypeKind::Scalar &&
+      result->args[0]->kind == ExprKind::Cast) {
     // The target would have to widen: `u8 += u32`.
     return mismatch(rhs, target->type, expr->target->range, "`" + text(target->type) + "`");
   }

@@ -40,7 +40,10 @@ const AttributeRow* findRow(std::string_view name) {
 }
 
 std::string_view targetText(uint8_t target) {
-  return target == kKernel ? "a kernel" : target == kFunction ? "a function" : target == kStruct ? "a struct" : "a statement";
+  return target == kKernel     ? "a kernel"
+         : target == kFunction ? "a function"
+         : target == kStruct   ? "a struct"
+                               : "a statement";
 }
 
 }  // namespace
@@ -102,7 +105,8 @@ void Checker::launchAttribute(const syn::Attribute& attribute) {
     std::vector<Expr*>& target = isGrid ? spec.grid : spec.block;
     target = extents(arg.value, true, isGrid ? "a grid" : "a block");
     if (target.size() > 3) {
-      error("E0410", arg.value->range, base::concat("a ", isGrid ? "grid" : "block", " has at most 3 axes, this has ", target.size()));
+      error("E0410", arg.value->range,
+            base::concat("a ", isGrid ? "grid" : "block", " has at most 3 axes, this has ", target.size()));
       target.resize(3);
     }
     if (isGrid && !target.empty())
@@ -175,7 +179,8 @@ void Checker::statementAttributes(const syn::Stmt* stmt) {
 void Checker::structAttributes(const syn::Item* item) {
   for (const syn::Attribute& attribute : item->attributes)
     if (attributeRow(attribute, kStruct))
-      if (attribute.args.size() != 1 || (session.sources.text(attribute.args[0].range) != "aos" && session.sources.text(attribute.args[0].range) != "soa"))
+      if (attribute.args.size() != 1 || (session.sources.text(attribute.args[0].range) != "aos" &&
+                                         session.sources.text(attribute.args[0].range) != "soa"))
         error("E0208", attribute.range, "`@layout` takes `aos` or `soa`");
 }
 

@@ -53,7 +53,9 @@ Expr* Checker::callClosure(const syn::CallExpr* call, Expr* callee) {
   }
   const std::vector<Type>& params = callee->type->elems;
   if (params.size() != call->args.size()) {
-    error("E0308", call->range, base::concat("this closure takes ", params.size(), " argument", params.size() == 1 ? "" : "s", ", not ", call->args.size()));
+    error("E0308", call->range,
+          base::concat("this closure takes ", params.size(), " argument", params.size() == 1 ? "" : "s", ", not ",
+                       call->args.size()));
     return failedCall(call);
   }
   std::vector<Expr*> args{callee};
@@ -86,8 +88,9 @@ Expr* Checker::callSymbol(const Symbol& symbol, const syn::CallExpr* call, const
   return callFunction(target, call, expected);
 }
 
-bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string_view>& params, size_t first, size_t required,
-                        std::vector<const syn::Expr*>& placed, std::string_view callee, bool variadic) {
+bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string_view>& params, size_t first,
+                        size_t required, std::vector<const syn::Expr*>& placed, std::string_view callee,
+                        bool variadic) {
   placed.assign(params.size(), nullptr);
   size_t next = first;
   const auto plural = [](size_t n) { return n == 1 ? "" : "s"; };
@@ -99,7 +102,8 @@ bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string
       for (at = first; at < params.size() && params[at] != arg.name.text; ++at) {
       }
       if (at == params.size()) {
-        auto builder = error("E0309", arg.name.range, base::concat("`", callee, "` has no parameter `", arg.name.text, "`"));
+        auto builder =
+            error("E0309", arg.name.range, base::concat("`", callee, "` has no parameter `", arg.name.text, "`"));
         std::vector<std::string> names(params.begin() + static_cast<ptrdiff_t>(first), params.end());
         if (std::string close = nearest(arg.name.text, names); !close.empty())
           builder.help("did you mean `" + close + "`?");
@@ -115,11 +119,14 @@ bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string
         placed.push_back(arg.value);
         continue;
       }
-      error("E0308", arg.range, base::concat("`", callee, "` takes ", params.size() - first, " argument", plural(params.size() - first), ", but ", call->args.size(), " are given"));
+      error("E0308", arg.range,
+            base::concat("`", callee, "` takes ", params.size() - first, " argument", plural(params.size() - first),
+                         ", but ", call->args.size(), " are given"));
       return false;
     }
     if (placed[at]) {
-      error("E0309", arg.range, base::concat("`", params[at], "` is given twice")).label(placed[at]->range, "first given here");
+      error("E0309", arg.range, base::concat("`", params[at], "` is given twice"))
+          .label(placed[at]->range, "first given here");
       return false;
     }
     placed[at] = arg.value;
@@ -135,7 +142,8 @@ bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string
 
 bool Checker::mayCall(const syn::FunctionItem* item, SourceRange range, bool hasLaunch) {
   if (item->isKernel && inKernel()) {
-    error("E0408", range, base::concat("a kernel cannot call the kernel `", item->name.text, "`")).help("move the shared part into a `fn` and call it from both");
+    error("E0408", range, base::concat("a kernel cannot call the kernel `", item->name.text, "`"))
+        .help("move the shared part into a `fn` and call it from both");
     return false;
   }
   if (!item->isKernel && hasLaunch) {
@@ -150,7 +158,8 @@ bool Checker::mayCall(const syn::FunctionItem* item, SourceRange range, bool has
 }
 
 /// Checks the arguments, learning generic values from them; empty after an error.
-bool Checker::checkArgs(FunctionCall& target, const std::vector<const syn::Expr*>& placed, GenericEnv& env, Type expected, std::vector<Expr*>& args) {
+bool Checker::checkArgs(FunctionCall& target, const std::vector<const syn::Expr*>& placed, GenericEnv& env,
+                        Type expected, std::vector<Expr*>& args) {
   const syn::FunctionItem* item = target.item;
   args.assign(placed.size(), nullptr);
   bool ok = true;
@@ -166,7 +175,8 @@ bool Checker::checkArgs(FunctionCall& target, const std::vector<const syn::Expr*
   const auto waits = [&](const syn::Expr* expr) {
     if (auto* ref = expr->tryAs<syn::RefExpr>())
       expr = ref->operand;
-    return isUntyped(expr) || expr->is<syn::ClosureExpr>() || expr->is<syn::DotNameExpr>() || expr->is<syn::ArrayExpr>() || expr->is<syn::CallExpr>();
+    return isUntyped(expr) || expr->is<syn::ClosureExpr>() || expr->is<syn::DotNameExpr>() ||
+           expr->is<syn::ArrayExpr>() || expr->is<syn::CallExpr>();
   };
   for (size_t i = 0; i < placed.size(); ++i)
     if (placed[i] && !waits(placed[i]))
@@ -218,7 +228,9 @@ Expr* Checker::callFunction(FunctionCall& target, const syn::CallExpr* call, Typ
     params.push_back(param.self != syn::SelfKind::None ? "self" : param.name.text);
   const bool takesSelf = !item->params.empty() && item->params[0].self != syn::SelfKind::None;
   if (target.receiver && !takesSelf) {
-    error("E0328", name.range, base::concat("`", name.text, "` has no `self`; call it on the type: `", text(target.selfType), ".", name.text, "(…)`"));
+    error("E0328", name.range,
+          base::concat("`", name.text, "` has no `self`; call it on the type: `", text(target.selfType), ".", name.text,
+                       "(…)`"));
     return failedCall(call);
   }
   std::vector<const syn::Expr*> placed;
@@ -259,7 +271,8 @@ bool Checker::completeGenerics(const FunctionCall& target, GenericEnv& env, cons
         binding.value = *value;
         continue;
       }
-    error("E0306", target.name.range, base::concat("`", binding.name, "` of `", target.name.text, "` cannot be inferred"))
+    error("E0306", target.name.range,
+          base::concat("`", binding.name, "` of `", target.name.text, "` cannot be inferred"))
         .label(binding.param->name.range, "declared here")
         .help(base::concat("give it explicitly: `", target.name.text, "::<…>(…)`"));
     return false;
@@ -284,7 +297,8 @@ void Checker::placeTensors(Instance& request, const std::vector<Expr*>& args) {
   }
 }
 
-Expr* Checker::finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args, const syn::CallExpr* call) {
+Expr* Checker::finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args,
+                          const syn::CallExpr* call) {
   std::vector<std::optional<DimExpr>> dims(callee.dims.size());
   for (size_t i = 0; i < args.size(); ++i) {
     learnDims(callee.params[i]->type, args[i]->type, dims);
@@ -313,7 +327,8 @@ Expr* Checker::finishCall(const Function& callee, const FunctionCall& target, st
   return out;
 }
 
-Expr* Checker::convertArgument(Expr* arg, const Variable& param, Type type, const std::vector<std::optional<DimExpr>>& dims, const Function& callee) {
+Expr* Checker::convertArgument(Expr* arg, const Variable& param, Type type,
+                               const std::vector<std::optional<DimExpr>>& dims, const Function& callee) {
   const auto strip = [](Type t) {
     while (t->kind == TypeKind::Ref)
       t = t->elem;
@@ -324,10 +339,14 @@ Expr* Checker::convertArgument(Expr* arg, const Variable& param, Type type, cons
     if (!checkDims(param.type, have, dims, callee, arg->range, param.name))
       return errorExpr(arg->range);
     // Extents that only the launch can compare: the types differ only in how they are written.
-    if (type->kind == TypeKind::Ref && arg->type->kind == TypeKind::Ref && (!type->isMutable || arg->type->isMutable) && (have->isValue || want->isValue || have->space == want->space))
-      return type->isMutable == arg->type->isMutable ? arg : make(ExprKind::Ref, types.ref(have, false), arg->range, {deref(arg)});
+    if (type->kind == TypeKind::Ref && arg->type->kind == TypeKind::Ref && (!type->isMutable || arg->type->isMutable) &&
+        (have->isValue || want->isValue || have->space == want->space))
+      return type->isMutable == arg->type->isMutable
+                 ? arg
+                 : make(ExprKind::Ref, types.ref(have, false), arg->range, {deref(arg)});
   } else if (have->isTensor() && want->isTensor() && have->elem == want->elem) {
-    error("E0304", arg->range, base::concat("`", param.name, "` has rank ", want->rank(), ", but this tensor has rank ", have->rank()))
+    error("E0304", arg->range,
+          base::concat("`", param.name, "` has rank ", want->rank(), ", but this tensor has rank ", have->rank()))
         .primary("`" + text(have) + "`")
         .label(param.range, "declared here as `" + lang::text(param.type, callee.dimNames()) + "`");
     return errorExpr(arg->range);
@@ -335,7 +354,8 @@ Expr* Checker::convertArgument(Expr* arg, const Variable& param, Type type, cons
     if (!checkDims(strip(param.type), have, dims, callee, arg->range, param.name))
       return errorExpr(arg->range);
   }
-  return convert(arg, type, Site::Argument, param.range, base::concat("`", param.name, "` is `", lang::text(param.type, callee.dimNames()), "`"));
+  return convert(arg, type, Site::Argument, param.range,
+                 base::concat("`", param.name, "` is `", lang::text(param.type, callee.dimNames()), "`"));
 }
 
 /// `self`, `&self` and `&mut self` are taken from the value by themselves.
@@ -350,7 +370,8 @@ Expr* Checker::adjustReceiver(Expr* receiver, Type type, SourceRange range) {
   return make(ExprKind::Ref, types.ref(place->type, type->isMutable), receiver->range, {place});
 }
 
-Expr* Checker::callLaunched(const syn::CallExpr* call, const syn::CallExpr* launch, const Symbol& symbol, Type expected) {
+Expr* Checker::callLaunched(const syn::CallExpr* call, const syn::CallExpr* launch, const Symbol& symbol,
+                            Type expected) {
   LaunchSpec spec;
   for (const syn::Arg& arg : launch->args) {
     const bool isGrid = arg.name.text == "grid", isBlock = arg.name.text == "block";
@@ -363,7 +384,8 @@ Expr* Checker::callLaunched(const syn::CallExpr* call, const syn::CallExpr* laun
     if (axes.empty())
       return failedCall(call);
     if (axes.size() > 3) {
-      error("E0410", arg.value->range, base::concat("a ", isGrid ? "grid" : "block", " has at most 3 axes, this has ", axes.size()));
+      error("E0410", arg.value->range,
+            base::concat("a ", isGrid ? "grid" : "block", " has at most 3 axes, this has ", axes.size()));
       return failedCall(call);
     }
   }

@@ -22,7 +22,8 @@ Expr* Checker::make(ExprKind kind, Type type, SourceRange range, std::vector<Exp
   expr->args = std::move(args);
   return expr;
 }
-Expr* Checker::makeBuiltin(Builtin builtin, Type type, SourceRange range, std::vector<Expr*> args, std::vector<int64_t> ints) {
+Expr* Checker::makeBuiltin(Builtin builtin, Type type, SourceRange range, std::vector<Expr*> args,
+                           std::vector<int64_t> ints) {
   Expr* expr = make(ExprKind::Builtin, type, range, std::move(args));
   expr->builtin = builtin;
   expr->ints = std::move(ints);
@@ -62,7 +63,9 @@ Variable* Checker::newVariable(std::string_view name, Type type, SourceRange ran
   return function->variables.back().get();
 }
 
-void Checker::declareLocal(Variable* variable) { locals.push_back({variable->name, variable, std::nullopt, variable->range}); }
+void Checker::declareLocal(Variable* variable) {
+  locals.push_back({variable->name, variable, std::nullopt, variable->range});
+}
 
 Expr* Checker::temporary(Expr* value, std::vector<Expr*>& out) {
   Variable* variable = newVariable("", value->type, value->range, false);

@@ -59,7 +59,8 @@ public:
   Expr* checkDotName(const syn::DotNameExpr* expr, Type expected);
   /// The module, type or item a path of names leads to; null if the first name is a value or unknown (nothing reported).
   const Symbol* findSymbol(const syn::Expr* expr);
-  Type typeNamed(const syn::Expr* expr);  ///< the type an expression such as `Color`, `T`, `mod.S::<f32>` names, or null
+  Type
+  typeNamed(const syn::Expr* expr);  ///< the type an expression such as `Color`, `T`, `mod.S::<f32>` names, or null
   void unknownName(const syn::Name& name);
   std::vector<std::string> visibleNames() const;
   Expr* position(const syn::MemberExpr* expr);  ///< thread.*, block.*, grid.*, warp.*; null if it is none of these
@@ -77,11 +78,14 @@ public:
   std::optional<Space> spaceNamed(const syn::Name& name);
   /// Fields of the instance typed in this function's dimension variables.
   Type structType(const StructInstance* instance, DimPolicy policy);
-  bool bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range, DimPolicy policy = DimPolicy::Known);
+  bool bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range,
+                            DimPolicy policy = DimPolicy::Known);
   GenericEnv genericEnv(const syn::Generics& params, GenericEnv outer = {});
-  std::optional<GenericValue> genericArg(const syn::GenericArg& arg, const syn::GenericParam& param, DimPolicy policy = DimPolicy::Known);
+  std::optional<GenericValue> genericArg(const syn::GenericArg& arg, const syn::GenericParam& param,
+                                         DimPolicy policy = DimPolicy::Known);
   Expr* checkStruct(const syn::StructExpr* expr, Type expected);
-  bool placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values, GenericEnv& env, ItemScope* scope);
+  bool placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values,
+                   GenericEnv& env, ItemScope* scope);
 
   // ---- generics: generics.cpp
   /// Learns generic values from an argument's type.
@@ -127,7 +131,7 @@ public:
   Expr* asIndex(Expr* position, const DimExpr* extent);
   bool sliceDim(const syn::Expr* expr, const DimExpr* extent, SliceDim& out, DimExpr& length);
   bool mentionsMutable(const DimExpr& dim) const;
-  bool isUntyped(const syn::Expr* expr);                      ///< a number (or arithmetic on numbers) without a type of its own
+  bool isUntyped(const syn::Expr* expr);  ///< a number (or arithmetic on numbers) without a type of its own
   bool isUntypedFloat(const syn::Expr* expr);
 
   // ---- conversions and shapes: convert.cpp, shapes.cpp
@@ -150,8 +154,8 @@ public:
   bool sameShape(Type a, Type b) const;  ///< ranks equal and no extent known to differ
   std::string shapeText(Type type) const;
   Type substitute(Type type, const std::vector<std::optional<DimExpr>>& values);
-  Type withElem(Type type, Type elem);    ///< scalar or tensor value with another element type
-  Type valueOf(Type type);                ///< tensors become tensor values
+  Type withElem(Type type, Type elem);  ///< scalar or tensor value with another element type
+  Type valueOf(Type type);              ///< tensors become tensor values
   void learnDims(Type param, Type arg, std::vector<std::optional<DimExpr>>& values);
   bool checkDims(Type param, Type arg, const std::vector<std::optional<DimExpr>>& values, const Function& callee,
                  SourceRange argRange, std::string_view paramName);
@@ -216,15 +220,19 @@ public:
   };
   Expr* callFunction(FunctionCall& target, const syn::CallExpr* call, Type expected);
   bool mayCall(const syn::FunctionItem* item, SourceRange range, bool hasLaunch);
-  bool checkArgs(FunctionCall& target, const std::vector<const syn::Expr*>& placed, GenericEnv& env, Type expected, std::vector<Expr*>& args);
+  bool checkArgs(FunctionCall& target, const std::vector<const syn::Expr*>& placed, GenericEnv& env, Type expected,
+                 std::vector<Expr*>& args);
   Type hintFor(const syn::Type* written, const GenericEnv& env, const FunctionCall& target);
   bool completeGenerics(const FunctionCall& target, GenericEnv& env, const syn::CallExpr* call);
   void placeTensors(Instance& request, const std::vector<Expr*>& args);
-  Expr* finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args, const syn::CallExpr* call);
-  Expr* convertArgument(Expr* arg, const Variable& param, Type type, const std::vector<std::optional<DimExpr>>& dims, const Function& callee);
+  Expr* finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args,
+                   const syn::CallExpr* call);
+  Expr* convertArgument(Expr* arg, const Variable& param, Type type, const std::vector<std::optional<DimExpr>>& dims,
+                        const Function& callee);
   Expr* adjustReceiver(Expr* receiver, Type type, SourceRange range);
   Expr* failedCall(const syn::CallExpr* call);
-  Expr* callOfGenericStruct(const syn::CallExpr* call, const syn::MemberExpr* callee, const Symbol& symbol, Type expected);
+  Expr* callOfGenericStruct(const syn::CallExpr* call, const syn::MemberExpr* callee, const Symbol& symbol,
+                            Type expected);
   Expr* callSymbol(const Symbol& symbol, const syn::CallExpr* call, const syn::Name& name, bool hasGenerics,
                    syn::List<syn::GenericArg> generics, Type expected, const LaunchSpec* launch = nullptr);
   Expr* callMember(const syn::CallExpr* call, const syn::MemberExpr* callee, Type expected);
@@ -238,7 +246,8 @@ public:
     GenericEnv env;
   };
   std::optional<Method> findMethod(Type type, std::string_view name);
-  std::vector<Expr*> extents(const syn::Expr* expr, bool allowScalar, std::string_view what);  ///< `[a, b]` or `a` as usize values
+  std::vector<Expr*> extents(const syn::Expr* expr, bool allowScalar,
+                             std::string_view what);  ///< `[a, b]` or `a` as usize values
   /// Arguments by parameter position from positional and named ones; false after an error.
   bool placeArgs(const syn::CallExpr* call, const std::vector<std::string_view>& params, size_t first, size_t required,
                  std::vector<const syn::Expr*>& placed, std::string_view callee, bool variadic = false);
@@ -267,7 +276,8 @@ public:
   diag::DiagnosticBuilder error(std::string_view id, SourceRange range, std::string message);
   Expr* make(ExprKind kind, Type type, SourceRange range) { return session.program.newExpr(kind, type, range); }
   Expr* make(ExprKind kind, Type type, SourceRange range, std::vector<Expr*> args);
-  Expr* makeBuiltin(Builtin builtin, Type type, SourceRange range, std::vector<Expr*> args, std::vector<int64_t> ints = {});
+  Expr* makeBuiltin(Builtin builtin, Type type, SourceRange range, std::vector<Expr*> args,
+                    std::vector<int64_t> ints = {});
   Expr* makeInt(__int128 value, Type type, SourceRange range);
   Expr* makeVar(Variable* variable, SourceRange range);
   Expr* makeDim(const DimExpr& dim, SourceRange range);
@@ -319,22 +329,22 @@ public:
   };
   std::vector<ReturnTarget> returns;
 
-  std::map<const Variable*, DimExpr> variableDims;         ///< symbolic values of integer variables
-  std::set<uint32_t> mutableOpaques;                       ///< stand for a `var` at one moment
-  std::map<const Variable*, Interval> flexible;            ///< integers that came from literals: adapt while they fit
+  std::map<const Variable*, DimExpr> variableDims;  ///< symbolic values of integer variables
+  std::set<uint32_t> mutableOpaques;                ///< stand for a `var` at one moment
+  std::map<const Variable*, Interval> flexible;     ///< integers that came from literals: adapt while they fit
   /// Variables whose type is a default (`var n = 0`, `var v = vec![]`). When a use needs another type, it is noted in `inferred` and
   /// the body is checked again.
   std::set<const Variable*> defaulted;
-  std::map<uint32_t, Type> inferred;                       ///< by the position of the variable's name
+  std::map<uint32_t, Type> inferred;  ///< by the position of the variable's name
   bool restart = false;
-  std::set<DimVarId> pendingDims;                          ///< new in the `let` type whose value is being checked
-  std::set<std::string_view> returnedNames;                ///< names in `return x`: candidates for result storage
+  std::set<DimVarId> pendingDims;            ///< new in the `let` type whose value is being checked
+  std::set<std::string_view> returnedNames;  ///< names in `return x`: candidates for result storage
   bool uncheckedBounds = false;
 
 private:
   std::vector<const void*> resolving_;  ///< struct and alias definitions being resolved
   size_t signatureLocals_ = 0, signatureDims_ = 0, signatureVariables_ = 0;
-  bool storesToTensor_ = false;      ///< the assignment being checked writes a tensor element
+  bool storesToTensor_ = false;  ///< the assignment being checked writes a tensor element
 };
 
 std::string_view operatorText(BinaryOp op);

@@ -17,7 +17,9 @@ const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope*
   ConstItemValue value;
   constexpr uint32_t kMaxDepth = 200;  // each step is a recursion of the checker
   if (constDepth_ >= kMaxDepth) {
-    sink().error("E0335", item->name.range, base::concat("the value of `", item->name.text, "` needs more than ", kMaxDepth, " other constants in a row"));
+    sink().error(
+        "E0335", item->name.range,
+        base::concat("the value of `", item->name.text, "` needs more than ", kMaxDepth, " other constants in a row"));
   } else if (item->value) {
     ++constDepth_;
     Checker checker(*this, nullptr, scratchFunction(), scope);
@@ -46,7 +48,8 @@ Expr* Checker::constant(const syn::Expr* expr, Type expected, std::string_view w
   bool reported = false;
   Expr* folded = fold(typed, reported);
   if (!folded && !reported)
-    error("E0310", expr->range, base::concat(what, " must be known at compile time")).primary("this is known only at run time");
+    error("E0310", expr->range, base::concat(what, " must be known at compile time"))
+        .primary("this is known only at run time");
   return folded;
 }
 

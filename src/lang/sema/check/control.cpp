@@ -63,8 +63,11 @@ Type Checker::joinBranches(std::vector<Expr**>& branches, Type expected, SourceR
     if (!joined) {
       if (type->kind == TypeKind::Unit || (*branch)->type->kind == TypeKind::Unit)
         return types.unit();  // one branch has no value: the statement form
-      auto builder = error("E0301", range, "the branches have different types: `" + text(type) + "` and `" + text((*branch)->type) + "`");
-      builder.label(tailOf(first)->range, "`" + text(type) + "`").label(tailOf(*branch)->range, "`" + text((*branch)->type) + "`");
+      auto builder =
+          error("E0301", range,
+                "the branches have different types: `" + text(type) + "` and `" + text((*branch)->type) + "`");
+      builder.label(tailOf(first)->range, "`" + text(type) + "`")
+          .label(tailOf(*branch)->range, "`" + text((*branch)->type) + "`");
       return types.error();
     }
     type = joined;
@@ -78,7 +81,8 @@ Expr* Checker::tailOf(Expr* expr) const {
   return expr;
 }
 bool Checker::isAdaptable(const Expr* expr) const {
-  return (expr->kind == ExprKind::Int && expr->type->isScalar(Scalar::I32)) || (expr->kind == ExprKind::Float && expr->type->isScalar(Scalar::F32));
+  return (expr->kind == ExprKind::Int && expr->type->isScalar(Scalar::I32)) ||
+         (expr->kind == ExprKind::Float && expr->type->isScalar(Scalar::F32));
 }
 bool Checker::canAdapt(const Expr* expr, Type type) const {
   if (type->scalar == Scalar::Bool)
@@ -100,7 +104,8 @@ bool Checker::checkBranchCount(size_t count, SourceRange range) {
   constexpr size_t kMaxBranches = 500;
   if (count <= kMaxBranches)
     return true;
-  error("E0341", range, base::concat("more than ", kMaxBranches, " branches: this has ", count)).help("look the value up in an array, or split the code into functions");
+  error("E0341", range, base::concat("more than ", kMaxBranches, " branches: this has ", count))
+      .help("look the value up in an array, or split the code into functions");
   return false;
 }
 
@@ -176,7 +181,8 @@ Expr* Checker::checkBreak(const syn::BreakExpr* expr) {
     return out;
   }
   if (!loop.hasValue) {
-    error("E0323", expr->range, "only a `loop` can give a value with `break`").help("assign to a `var` declared before the loop");
+    error("E0323", expr->range, "only a `loop` can give a value with `break`")
+        .help("assign to a `var` declared before the loop");
     return errorExpr(expr->range);
   }
   Type hint = loop.result ? loop.result : loop.expected;
@@ -210,7 +216,8 @@ Expr* Checker::iterable(const syn::Expr* expr, bool& enumerated) {
   Expr* out = value(expr);
   if (isError(out))
     return out;
-  if (out->kind == ExprKind::MakeArray && out->type->elem->kind == TypeKind::Scalar && isInteger(out->type->elem->scalar)) {
+  if (out->kind == ExprKind::MakeArray && out->type->elem->kind == TypeKind::Scalar &&
+      isInteger(out->type->elem->scalar)) {
     bool allLiteral = true;
     for (const Expr* elem : out->args)
       allLiteral = allLiteral && elem->kind == ExprKind::Int;
@@ -240,11 +247,12 @@ Expr* Checker::iterable(const syn::Expr* expr, bool& enumerated) {
 
 void Checker::learnLoopVariable(Variable* variable, const Expr* over) {
   const bool isI32 = variable->type->isScalar(Scalar::I32);
-  if (over->kind == ExprKind::Range && isI32 && over->args[0]->kind == ExprKind::Int && over->args[1]->kind == ExprKind::Int &&
-      over->args.size() == 2)
+  if (over->kind == ExprKind::Range && isI32 && over->args[0]->kind == ExprKind::Int &&
+      over->args[1]->kind == ExprKind::Int && over->args.size() == 2)
     flexible[variable] = {over->args[0]->intValue, over->args[1]->intValue};
   if (over->kind == ExprKind::IntList && isI32 && !over->intList.empty())
-    flexible[variable] = {*std::min_element(over->intList.begin(), over->intList.end()), *std::max_element(over->intList.begin(), over->intList.end())};
+    flexible[variable] = {*std::min_element(over->intList.begin(), over->intList.end()),
+                          *std::max_element(over->intList.begin(), over->intList.end())};
 }
 
 Expr* Checker::checkFor(const syn::ForExpr* expr) {
@@ -301,7 +309,9 @@ Expr* Checker::checkClosure(const syn::ClosureExpr* expr, Type expected) {
   }
   const bool hasHint = expected && expected->kind == TypeKind::Closure;
   if (hasHint && expected->elems.size() != expr->params.size()) {
-    error("E0308", expr->range, base::concat("this closure must take ", expected->elems.size(), " argument", expected->elems.size() == 1 ? "" : "s", ", not ", expr->params.size()));
+    error("E0308", expr->range,
+          base::concat("this closure must take ", expected->elems.size(), " argument",
+                       expected->elems.size() == 1 ? "" : "s", ", not ", expr->params.size()));
     return errorExpr(expr->range);
   }
   LocalScope scope(*this);
@@ -312,7 +322,8 @@ Expr* Checker::checkClosure(const syn::ClosureExpr* expr, Type expected) {
     const syn::ClosureParam& param = expr->params[i];
     Type type = param.type ? resolveType(param.type, DimPolicy::Known) : hasHint ? expected->elems[i] : nullptr;
     if (!type) {
-      error("E0306", param.pattern->range, "the type of this parameter cannot be inferred").help("declare it: `|x: f32| …`");
+      error("E0306", param.pattern->range, "the type of this parameter cannot be inferred")
+          .help("declare it: `|x: f32| …`");
       type = types.error();
     }
     if (isError(type)) {
@@ -323,11 +334,14 @@ Expr* Checker::checkClosure(const syn::ClosureExpr* expr, Type expected) {
     params.push_back(type);
     out->variables.push_back(loopVariable(param.pattern, type, bindings));
   }
-  Type result = expr->resultType ? resolveType(expr->resultType, DimPolicy::Known) : hasHint && expected->elem->kind != TypeKind::Error ? expected->elem : nullptr;
+  Type result = expr->resultType                                     ? resolveType(expr->resultType, DimPolicy::Known)
+                : hasHint && expected->elem->kind != TypeKind::Error ? expected->elem
+                                                                     : nullptr;
   returns.push_back({result, expr->resultType ? expr->resultType->range : expr->range, true, loops.size()});
   Expr* body = check(expr->body, result);
   if (result && result->kind != TypeKind::Unit && !isError(body))
-    body = convert(body, result, Site::Return, expr->resultType ? expr->resultType->range : SourceRange{}, "the closure's result");
+    body = convert(body, result, Site::Return, expr->resultType ? expr->resultType->range : SourceRange{},
+                   "the closure's result");
   if (!result)
     result = returns.back().result ? returns.back().result : body->type;
   returns.pop_back();

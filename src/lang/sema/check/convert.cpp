@@ -121,12 +121,16 @@ bool Checker::unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange r
   }
   if (learnType(lhs, b) || learnType(rhs, a))
     return false;
-  auto builder = error("E0303", range, base::concat("`", what, "` needs operands of one type, not ", article(text(lhs->type)), " and ", article(text(rhs->type))));
+  auto builder = error("E0303", range,
+                       base::concat("`", what, "` needs operands of one type, not ", article(text(lhs->type)), " and ",
+                                    article(text(rhs->type))));
   builder.label(lhs->range, article(text(lhs->type))).label(rhs->range, article(text(rhs->type)));
-  if (a->kind == TypeKind::Scalar && b->kind == TypeKind::Scalar && a->scalar != Scalar::Bool && b->scalar != Scalar::Bool) {
+  if (a->kind == TypeKind::Scalar && b->kind == TypeKind::Scalar && a->scalar != Scalar::Bool &&
+      b->scalar != Scalar::Bool) {
     const bool convertLeft = isFlt(b) && (!isFlt(a) || bitWidth(b->scalar) > bitWidth(a->scalar));
     const Expr* side = convertLeft ? lhs : rhs;
-    builder.help(base::concat("convert one: `", session.sources.text(side->range).substr(0, 40), " as ", text(convertLeft ? b : a), "`"));
+    builder.help(base::concat("convert one: `", session.sources.text(side->range).substr(0, 40), " as ",
+                              text(convertLeft ? b : a), "`"));
   }
   return false;
 }
@@ -158,7 +162,8 @@ Expr* Checker::convert(Expr* expr, Type to, Site site, SourceRange because, std:
     if (Expr* out = convertTensor(expr, from, to, site))
       return out;
   if (to->isTensor() && from->kind == TypeKind::Scalar && site == Site::Assign && to->elem->kind == TypeKind::Scalar) {
-    Expr* scalar = isFlt(from) && isFlt(to->elem) ? cast(expr, to->elem) : convert(expr, to->elem, Site::Operand, because, becauseText);
+    Expr* scalar = isFlt(from) && isFlt(to->elem) ? cast(expr, to->elem)
+                                                  : convert(expr, to->elem, Site::Operand, because, becauseText);
     return isError(scalar) ? scalar : broadcastTo(scalar, to->shape);
   }
   if (isInt(from) && isInt(to)) {
@@ -184,13 +189,14 @@ Expr* Checker::convert(Expr* expr, Type to, Site site, SourceRange because, std:
     }
     bool same = true;
     for (size_t i = 0; i < from->elems.size(); ++i)
-      same = same && from->elems[i]->isTensor() && to->elems[i]->isTensor() && from->elems[i]->elem == to->elems[i]->elem &&
-             sameShape(from->elems[i], to->elems[i]);
+      same = same && from->elems[i]->isTensor() && to->elems[i]->isTensor() &&
+             from->elems[i]->elem == to->elems[i]->elem && sameShape(from->elems[i], to->elems[i]);
     if (same)
       return expr;
   }
-  if ((from->kind == TypeKind::Array || from->kind == TypeKind::Vec) && from->kind == to->kind && from->elem->isTensor() && to->elem->isTensor() &&
-      sameShape(from->elem, to->elem) && from->elem->elem == to->elem->elem && from->count == to->count)
+  if ((from->kind == TypeKind::Array || from->kind == TypeKind::Vec) && from->kind == to->kind &&
+      from->elem->isTensor() && to->elem->isTensor() && sameShape(from->elem, to->elem) &&
+      from->elem->elem == to->elem->elem && from->count == to->count)
     return expr;
   return mismatch(expr, to, because, becauseText);
 }
@@ -198,18 +204,22 @@ Expr* Checker::convert(Expr* expr, Type to, Site site, SourceRange because, std:
 /// Null: no such conversion (nothing reported).
 Expr* Checker::convertTensor(Expr* expr, Type from, Type to, Site site) {
   if (from->elem != to->elem) {
-    const bool rounds = isFlt(from->elem) && isFlt(to->elem) && site != Site::Argument && site != Site::Operand && expr->type->isTensor();
+    const bool rounds = isFlt(from->elem) && isFlt(to->elem) && site != Site::Argument && site != Site::Operand &&
+                        expr->type->isTensor();
     if (!rounds || !sameShape(from, to))
       return nullptr;
     return cast(expr, types.tensorValue(to->elem, from->shape));
   }
   if (!sameShape(from, to)) {
-    error("E0304", expr->range, base::concat("expected the shape `", shapeText(to), "`, found `", shapeText(from), "`"));
+    error("E0304", expr->range,
+          base::concat("expected the shape `", shapeText(to), "`, found `", shapeText(from), "`"));
     return errorExpr(expr->range);
   }
-  const bool spacesAgree = from->isValue || to->isValue || from->space == to->space || site == Site::Assign || site == Site::Return;
+  const bool spacesAgree =
+      from->isValue || to->isValue || from->space == to->space || site == Site::Assign || site == Site::Return;
   if (!spacesAgree && (site == Site::Argument || site == Site::Let)) {
-    error("E0338", expr->range, base::concat("expected a tensor in ", spaceText(to), ", found one in ", spaceText(from)))
+    error("E0338", expr->range,
+          base::concat("expected a tensor in ", spaceText(to), ", found one in ", spaceText(from)))
         .primary("`" + text(from) + "`");
     return errorExpr(expr->range);
   }

@@ -98,7 +98,8 @@ Expr* Checker::checkTupleMember(const syn::TupleMemberExpr* expr) {
     return errorExpr(expr->range);
   }
   if (expr->index >= base->type->elems.size()) {
-    error("E0321", expr->indexRange, base::concat("this tuple has ", base->type->elems.size(), " elements; there is no `.", expr->index, "`"));
+    error("E0321", expr->indexRange,
+          base::concat("this tuple has ", base->type->elems.size(), " elements; there is no `.", expr->index, "`"));
     return errorExpr(expr->range);
   }
   Expr* field = make(ExprKind::Field, base->type->elems[expr->index], expr->range, {base});
@@ -136,7 +137,8 @@ Expr* Checker::rangeOf(Expr* begin, Expr* end, bool endIsLength, SourceRange ran
   if (isError(begin) || isError(end) || !unify(begin, end, "..", range))
     return errorExpr(range);
   if (begin->type->kind != TypeKind::Scalar || !isInteger(begin->type->scalar)) {
-    error("E0303", range, "a range of `" + text(begin->type) + "` does not exist").help("the ends of a range are integers");
+    error("E0303", range, "a range of `" + text(begin->type) + "` does not exist")
+        .help("the ends of a range are integers");
     return errorExpr(range);
   }
   if (endIsLength)
@@ -153,7 +155,8 @@ Expr* Checker::checkCast(const syn::CastExpr* expr) {
   // A literal is written in the target type at once: `200 as u8`, but `300 as u8` wraps like a value.
   const bool isFloatTarget = to->kind == TypeKind::Scalar && isFloat(to->scalar);
   auto* literal = expr->operand->tryAs<syn::IntExpr>();
-  const bool fitsTarget = literal && to->kind == TypeKind::Scalar && to->scalar != Scalar::Bool && literal->fits128 && literal->value >> (bitWidth(to->scalar) - (isUnsigned(to->scalar) ? 0 : 1)) == 0;
+  const bool fitsTarget = literal && to->kind == TypeKind::Scalar && to->scalar != Scalar::Bool && literal->fits128 &&
+                          literal->value >> (bitWidth(to->scalar) - (isUnsigned(to->scalar) ? 0 : 1)) == 0;
   Expr* operand = value(expr->operand, (isFloatTarget && isUntyped(expr->operand)) || fitsTarget ? to : nullptr);
   if (isError(operand))
     return errorExpr(expr->range);
@@ -164,7 +167,8 @@ Expr* Checker::checkCast(const syn::CastExpr* expr) {
     to = types.tensorValue(to->elem, from->shape);
   const auto isNumber = [](Type type) { return type->kind == TypeKind::Scalar || type->kind == TypeKind::Enum; };
   const bool fits = (isNumber(from) && to->kind == TypeKind::Scalar) ||
-                    (from->isTensor() && to->isTensor() && from->elem->kind == TypeKind::Scalar && to->elem->kind == TypeKind::Scalar);
+                    (from->isTensor() && to->isTensor() && from->elem->kind == TypeKind::Scalar &&
+                     to->elem->kind == TypeKind::Scalar);
   if (!fits) {
     error("E0318", expr->range, "`" + text(from) + "` cannot be converted to `" + text(to) + "`")
         .primary("`as` converts between numbers, and tensors element by element");
@@ -176,7 +180,8 @@ Expr* Checker::checkCast(const syn::CastExpr* expr) {
   }
   if (operand->type == to)
     return operand;
-  if (from->isTensor() && operand->kind == ExprKind::Dot && isFloat(to->elem->scalar) && bitWidth(to->elem->scalar) > bitWidth(from->elem->scalar)) {
+  if (from->isTensor() && operand->kind == ExprKind::Dot && isFloat(to->elem->scalar) &&
+      bitWidth(to->elem->scalar) > bitWidth(from->elem->scalar)) {
     operand->type = to;  // the product is accumulated in the wider type
     return operand;
   }

@@ -8,7 +8,9 @@
 namespace vortex::lang {
 namespace {
 
-__int128 lowest(Scalar scalar) { return isUnsigned(scalar) ? 0 : -(static_cast<__int128>(1) << (bitWidth(scalar) - 1)); }
+__int128 lowest(Scalar scalar) {
+  return isUnsigned(scalar) ? 0 : -(static_cast<__int128>(1) << (bitWidth(scalar) - 1));
+}
 __int128 highest(Scalar scalar) {
   return (static_cast<__int128>(1) << (bitWidth(scalar) - (isUnsigned(scalar) ? 0 : 1))) - 1;
 }
@@ -70,7 +72,9 @@ bool floatCompare(BinaryOp op, double a, double b) {
   }
 }
 
-double roundTo(double value, Type type) { return type->isScalar(Scalar::F64) ? value : static_cast<double>(static_cast<float>(value)); }
+double roundTo(double value, Type type) {
+  return type->isScalar(Scalar::F64) ? value : static_cast<double>(static_cast<float>(value));
+}
 
 __int128 saturate(double value, Scalar to) {
   if (std::isnan(value))
@@ -127,10 +131,12 @@ Expr* foldCast(Checker& checker, Expr* expr, Expr* operand) {
   const Scalar to = expr->type->scalar;
   if (isFloat(to)) {
     Expr* out = checker.make(ExprKind::Float, expr->type, expr->range);
-    out->floatValue = roundTo(operand->kind == ExprKind::Int ? static_cast<double>(operand->intValue) : operand->floatValue, expr->type);
+    out->floatValue = roundTo(
+        operand->kind == ExprKind::Int ? static_cast<double>(operand->intValue) : operand->floatValue, expr->type);
     return out;
   }
-  const __int128 value = operand->kind == ExprKind::Int ? wrap(operand->intValue, to) : saturate(operand->floatValue, to);
+  const __int128 value =
+      operand->kind == ExprKind::Int ? wrap(operand->intValue, to) : saturate(operand->floatValue, to);
   return checker.makeInt(value, expr->type, expr->range);
 }
 
@@ -140,7 +146,8 @@ Expr* foldBuiltin(Checker& checker, Expr* expr, const std::vector<Expr*>& args) 
     switch (expr->builtin) {
     case Builtin::Min: return checker.makeInt(a < b ? a : b, expr->type, expr->range);
     case Builtin::Max: return checker.makeInt(a < b ? b : a, expr->type, expr->range);
-    case Builtin::CeilDiv: return checker.makeInt(b == 0 ? 0 : a / b + (a % b != 0 && (a < 0) == (b < 0)), expr->type, expr->range);
+    case Builtin::CeilDiv:
+      return checker.makeInt(b == 0 ? 0 : a / b + (a % b != 0 && (a < 0) == (b < 0)), expr->type, expr->range);
     default: return nullptr;
     }
   }
@@ -207,7 +214,8 @@ Expr* Checker::fold(Expr* expr, bool& reported) {
       return nullptr;
     Expr* out = clone(args[0], expr->range);
     if (expr->unaryOp == UnaryOp::Not)
-      out->intValue = expr->type->isScalar(Scalar::Bool) ? !args[0]->intValue : wrap(~args[0]->intValue, expr->type->scalar);
+      out->intValue =
+          expr->type->isScalar(Scalar::Bool) ? !args[0]->intValue : wrap(~args[0]->intValue, expr->type->scalar);
     out->floatValue = -out->floatValue;
     if (expr->unaryOp == UnaryOp::Neg)
       out->intValue = -out->intValue;
@@ -216,7 +224,8 @@ Expr* Checker::fold(Expr* expr, bool& reported) {
   case ExprKind::Binary: return foldBinary(*this, expr, args[0], args[1], reported);
   case ExprKind::Cast: return foldCast(*this, expr, args[0]);
   case ExprKind::Builtin: return foldBuiltin(*this, expr, args);
-  case ExprKind::Field: return args[0]->args.size() > static_cast<size_t>(expr->ints[0]) ? args[0]->args[expr->ints[0]] : nullptr;
+  case ExprKind::Field:
+    return args[0]->args.size() > static_cast<size_t>(expr->ints[0]) ? args[0]->args[expr->ints[0]] : nullptr;
   case ExprKind::Element: {
     const bool inside = args[0]->kind == ExprKind::MakeArray && args[1]->intValue >= 0 &&
                         static_cast<size_t>(args[1]->intValue) < args[0]->args.size();

@@ -71,7 +71,8 @@ void Checker::infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemSc
     if (type->isTensor() && last == "Tensor" && !named->genericArgs.empty() && named->genericArgs[0].type) {
       infer(named->genericArgs[0].type, type->elem, env, scope);
       inferTensor(named, type, env, types);
-    } else if (type->kind == TypeKind::Vec && last == "Vec" && named->genericArgs.size() == 1 && named->genericArgs[0].type) {
+    } else if (type->kind == TypeKind::Vec && last == "Vec" && named->genericArgs.size() == 1 &&
+               named->genericArgs[0].type) {
       infer(named->genericArgs[0].type, type->elem, env, scope);
     } else if (type->kind == TypeKind::Struct) {
       const StructInstance* instance = session.findStruct(type->decl);
@@ -103,7 +104,8 @@ void Checker::infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemSc
     return infer(pattern->as<syn::RefType>()->inner, type->kind == TypeKind::Ref ? type->elem : type, env, scope);
   case syn::TypeKind::Spaced: {
     auto* spaced = pattern->as<syn::SpacedType>();
-    if (GenericValue* generic = findGeneric(env, spaced->space.name.text); generic && !generic->isBound() && type->isTensor()) {
+    if (GenericValue* generic = findGeneric(env, spaced->space.name.text);
+        generic && !generic->isBound() && type->isTensor()) {
       generic->kind = GenericValue::Kind::Space;
       generic->space = type->space;
     }
@@ -124,10 +126,12 @@ void Checker::infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemSc
 }
 
 bool Checker::implements(Type type, const syn::Item* trait) {
-  const StructInstance* instance = type->kind == TypeKind::Struct || type->kind == TypeKind::Enum ? session.findStruct(type->decl) : nullptr;
+  const StructInstance* instance =
+      type->kind == TypeKind::Struct || type->kind == TypeKind::Enum ? session.findStruct(type->decl) : nullptr;
   if (auto* item = instance ? instance->item->tryAs<syn::StructItem>() : nullptr)
     for (const syn::Type* named : item->traits) {
-      const Symbol* symbol = named->is<syn::NamedType>() ? instance->scope->find(named->as<syn::NamedType>()->path.back().text) : nullptr;
+      const Symbol* symbol =
+          named->is<syn::NamedType>() ? instance->scope->find(named->as<syn::NamedType>()->path.back().text) : nullptr;
       if (symbol && symbol->item == trait)
         return true;
     }
@@ -151,7 +155,8 @@ bool Checker::matchesSelf(const ImplBlock& impl, Type type, GenericEnv& env) {
     return false;
   if (named->path.size() == 1)
     if (const GenericValue* generic = findGeneric(env, named->path[0].text))
-      return generic->kind == GenericValue::Kind::Type && generic->type == type && checkBoundsQuietly(impl.item->generics, env, impl.scope);
+      return generic->kind == GenericValue::Kind::Type && generic->type == type &&
+             checkBoundsQuietly(impl.item->generics, env, impl.scope);
   if (type->kind == TypeKind::Struct || type->kind == TypeKind::Enum) {
     const Symbol* symbol = impl.scope->find(named->path.back().text);
     const StructInstance* instance = session.findStruct(type->decl);
@@ -207,8 +212,8 @@ bool Checker::satisfies(const GenericValue& value, const syn::Type* bound, ItemS
   if (name == "NonZero")
     return value.kind == GenericValue::Kind::Const && value.value != 0;
   auto builder = error("E0201", bound->range, base::concat("there is no trait `", name, "`"));
-  if (std::string close = nearest(name, {"Numeric", "Float", "Integer", "Signed", "Unsigned", "Copy", "MemorySpace", "Readable",
-                                         "Writable", "Shape", "PowerOfTwo", "NonZero"});
+  if (std::string close = nearest(name, {"Numeric", "Float", "Integer", "Signed", "Unsigned", "Copy", "MemorySpace",
+                                         "Readable", "Writable", "Shape", "PowerOfTwo", "NonZero"});
       !close.empty())
     builder.help("did you mean `" + close + "`?");
   return true;
@@ -271,7 +276,9 @@ GenericEnv Checker::representative(const syn::Generics& params, GenericEnv outer
     if (binding.param->isConst) {
       binding.value.kind = GenericValue::Kind::Const;
       binding.value.type = binding.param->constType ? resolveType(binding.param->constType, DimPolicy::Known) : usize();
-      binding.value.value = binding.value.type->isScalar(Scalar::Bool) ? 0 : binding.value.type->isScalar(Scalar::Usize) ? 256 : 1;
+      binding.value.value = binding.value.type->isScalar(Scalar::Bool)    ? 0
+                            : binding.value.type->isScalar(Scalar::Usize) ? 256
+                                                                          : 1;
       continue;
     }
     std::vector<GenericValue> candidates;

@@ -20,11 +20,13 @@ Expr* Checker::asIndex(Expr* position, const DimExpr* extent) {
   }
   if (position->kind == ExprKind::Int) {
     if (position->intValue < 0) {
-      error("E0314", position->range, "an index cannot be negative").help("indices count from 0; the last element is at `N - 1`");
+      error("E0314", position->range, "an index cannot be negative")
+          .help("indices count from 0; the last element is at `N - 1`");
       return errorExpr(position->range);
     }
     if (auto limit = extent ? extent->asConstant() : std::nullopt; limit && position->intValue >= *limit) {
-      error("E0314", position->range, base::concat("index ", static_cast<long long>(position->intValue), " is outside: the extent is ", *limit));
+      error("E0314", position->range,
+            base::concat("index ", static_cast<long long>(position->intValue), " is outside: the extent is ", *limit));
       return errorExpr(position->range);
     }
     position->type = usize();
@@ -45,9 +47,7 @@ Expr* Checker::checkIndex(const syn::IndexExpr* expr) {
   case TypeKind::Tensor: return checkTensorIndex(expr, base);
   case TypeKind::Vec:
   case TypeKind::Array: return checkVecIndex(expr, base);
-  default:
-    error("E0313", expr->range, "`" + text(base->type) + "` cannot be indexed");
-    return errorExpr(expr->range);
+  default: error("E0313", expr->range, "`" + text(base->type) + "` cannot be indexed"); return errorExpr(expr->range);
   }
 }
 
@@ -138,7 +138,9 @@ bool Checker::mentionsMutable(const DimExpr& dim) const {
 Expr* Checker::checkTensorIndex(const syn::IndexExpr* expr, Expr* base) {
   Type type = base->type;
   if (expr->indices.size() > type->rank() || expr->indices.empty()) {
-    error("E0313", expr->range, base::concat("this tensor has rank ", type->rank(), ", but ", expr->indices.size(), expr->indices.size() == 1 ? " index is" : " indices are", " given"))
+    error("E0313", expr->range,
+          base::concat("this tensor has rank ", type->rank(), ", but ", expr->indices.size(),
+                       expr->indices.size() == 1 ? " index is" : " indices are", " given"))
         .label(expr->base->range, "`" + text(type) + "`");
     return errorExpr(expr->range);
   }
@@ -157,14 +159,19 @@ Expr* Checker::checkTensorIndex(const syn::IndexExpr* expr, Expr* base) {
   if (!ok)
     return errorExpr(expr->range);
   if (!allIndices) {
-    Expr* out = make(ExprKind::Slice, type->isValue ? types.tensorValue(type->elem, shape) : types.tensor(type->elem, shape, type->space, type->layout), expr->range, {base});
+    Expr* out = make(ExprKind::Slice,
+                     type->isValue ? types.tensorValue(type->elem, shape)
+                                   : types.tensor(type->elem, shape, type->space, type->layout),
+                     expr->range, {base});
     out->slices = std::move(slices);
     if (uncheckedBounds)
       out->guard = Guard::Unchecked;
     return out;
   }
   if (!inKernel() && instance) {
-    error("E0404", expr->range, "host code cannot access an element of device memory").primary("this tensor lives on the device").help("read it back first: `let v = " + std::string(session.sources.text(expr->base->range)) + ".to_host()`");
+    error("E0404", expr->range, "host code cannot access an element of device memory")
+        .primary("this tensor lives on the device")
+        .help("read it back first: `let v = " + std::string(session.sources.text(expr->base->range)) + ".to_host()`");
     return errorExpr(expr->range);
   }
   Expr* out = make(ExprKind::Element, type->elem, expr->range, {base});

@@ -72,7 +72,9 @@ StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope,
           next = static_cast<int64_t>(*value);
       for (size_t i = 0; i < decl->fields.size(); ++i)
         if (decl->fields[i] == variant.name.text)
-          sink().error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice")).primary("second definition");
+          sink()
+              .error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice"))
+              .primary("second definition");
       decl->fields.emplace_back(variant.name.text);
       decl->enumValues.push_back(next++);
     }
@@ -80,7 +82,9 @@ StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope,
     for (size_t i = 0; i < structure->fields.size(); ++i)
       for (size_t j = 0; j < i; ++j)
         if (structure->fields[i].name.text == structure->fields[j].name.text)
-          sink().error("E0202", structure->fields[i].name.range, base::concat("`", structure->fields[i].name.text, "` is defined twice"))
+          sink()
+              .error("E0202", structure->fields[i].name.range,
+                     base::concat("`", structure->fields[i].name.text, "` is defined twice"))
               .primary("second definition")
               .label(structure->fields[j].name.range, "first defined here");
   }
@@ -93,18 +97,24 @@ const StructInstance* Session::findStruct(const StructDecl* decl) const {
 }
 
 Instance* Session::instantiate(Instance request) {
-  std::string key = address(request.item) + (request.inKernel ? "k" : "h") + keyOf(request.generics) + "|" + address(request.selfType);
+  std::string key = address(request.item) + (request.inKernel ? "k" : "h") + keyOf(request.generics) + "|" +
+                    address(request.selfType);
   for (const Placement& placement : request.placements)
-    key += placement.isSet ? base::concat("|", static_cast<int>(placement.space), static_cast<int>(placement.layout), placement.isValue) : "|-";
+    key += placement.isSet ? base::concat("|", static_cast<int>(placement.space), static_cast<int>(placement.layout),
+                                          placement.isValue)
+                           : "|-";
   if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
     return found->second->signatureOk ? found->second : nullptr;
   if (request.depth > options.maxInstanceDepth) {
-    auto builder = sink().error("E0325", request.callSite,
-                              base::concat("`", request.item->name.text, "` needs more than ", options.maxInstanceDepth,
-                                           " instances of generic functions inside each other"));
+    auto builder =
+        sink().error("E0325", request.callSite,
+                     base::concat("`", request.item->name.text, "` needs more than ", options.maxInstanceDepth,
+                                  " instances of generic functions inside each other"));
     uint32_t shown = 0;
     for (const Instance* at = request.parent; at && shown < 4; at = at->parent, ++shown)
-      builder.note(base::concat("needed by `", at->function->uniqueName.substr(0, 60), at->function->uniqueName.size() > 60 ? "…`" : "`", at->callSite.isValid() ? " at " + sources.describe(at->callSite) : ""));
+      builder.note(base::concat("needed by `", at->function->uniqueName.substr(0, 60),
+                                at->function->uniqueName.size() > 60 ? "…`" : "`",
+                                at->callSite.isValid() ? " at " + sources.describe(at->callSite) : ""));
     builder.help("a generic function that calls itself with ever larger arguments never ends; stop the recursion");
     return nullptr;
   }
@@ -116,8 +126,8 @@ Instance* Session::instantiate(Instance request) {
   made->function = function;
   const std::string& module = made->scope->moduleName;
   function->name = std::string(made->item->name.text);
-  function->uniqueName = (module.empty() ? "" : module + ".") +
-                         (made->selfType ? text(made->selfType, {}) + "." : "") + function->name + argumentsText(made->generics);
+  function->uniqueName = (module.empty() ? "" : module + ".") + (made->selfType ? text(made->selfType, {}) + "." : "") +
+                         function->name + argumentsText(made->generics);
   function->isKernel = made->item->isKernel;
   if (function->isKernel)
     if (const uint32_t uses = kernelNames_[function->uniqueName]++; uses > 0)  // types of one name from two modules
@@ -172,8 +182,19 @@ bool Session::checkQuietly(const Instance& request) {
   diag::DiagnosticSink quiet(UINT32_MAX);
   sink_ = &quiet;
   const size_t before = instances_.size();
-  instantiate(Instance{request.item, request.scope, request.selfType, request.generics, request.inKernel, request.isRepresentative, {}, nullptr,
-                       request.callSite, 0, nullptr, false, nullptr});
+  instantiate(Instance{request.item,
+                       request.scope,
+                       request.selfType,
+                       request.generics,
+                       request.inKernel,
+                       request.isRepresentative,
+                       {},
+                       nullptr,
+                       request.callSite,
+                       0,
+                       nullptr,
+                       false,
+                       nullptr});
   checkQueuedBodies();
   sink_ = outer;
   if (quiet.hasErrors())
@@ -191,8 +212,19 @@ void Session::checkEither(const Instance& first, const Instance& second) {
   const uint32_t errors = sink_->errorCount();
   if (checkQuietly(first) || checkQuietly(second) || sink_->errorCount() != errors)
     return;
-  instantiate(Instance{first.item, first.scope, first.selfType, first.generics, first.inKernel, first.isRepresentative, {}, nullptr,
-                       first.callSite, 0, nullptr, false, nullptr});
+  instantiate(Instance{first.item,
+                       first.scope,
+                       first.selfType,
+                       first.generics,
+                       first.inKernel,
+                       first.isRepresentative,
+                       {},
+                       nullptr,
+                       first.callSite,
+                       0,
+                       nullptr,
+                       false,
+                       nullptr});
   checkQueuedBodies();
 }
 

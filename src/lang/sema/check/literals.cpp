@@ -33,7 +33,8 @@ Type scalarIn(Type expected) {
 bool fits(__int128 value, Scalar scalar) {
   const uint32_t width = bitWidth(scalar);
   const __int128 one = 1;
-  return isUnsigned(scalar) ? value >= 0 && value < (one << width) : value >= -(one << (width - 1)) && value < (one << (width - 1));
+  return isUnsigned(scalar) ? value >= 0 && value < (one << width)
+                            : value >= -(one << (width - 1)) && value < (one << (width - 1));
 }
 
 std::string decimal(unsigned __int128 value) {
@@ -61,7 +62,8 @@ Expr* Checker::checkInt(const syn::IntExpr* expr, Type expected, bool negative) 
     type = types.scalar(Scalar::I32);
   if (isFloat(type->scalar)) {
     Expr* out = make(ExprKind::Float, type, expr->range);
-    out->floatValue = expr->fits128 ? static_cast<double>(expr->value) : std::strtod(std::string(expr->digits).c_str(), nullptr);
+    out->floatValue =
+        expr->fits128 ? static_cast<double>(expr->value) : std::strtod(std::string(expr->digits).c_str(), nullptr);
     if (negative)
       out->floatValue = -out->floatValue;
     if (std::fabs(out->floatValue) > largest(type->scalar))
@@ -69,7 +71,8 @@ Expr* Checker::checkInt(const syn::IntExpr* expr, Type expected, bool negative) 
     return out;
   }
   const bool inRange = expr->fits128 && expr->value < (static_cast<unsigned __int128>(1) << 100);
-  const __int128 value = inRange ? (negative ? -static_cast<__int128>(expr->value) : static_cast<__int128>(expr->value)) : 0;
+  const __int128 value =
+      inRange ? (negative ? -static_cast<__int128>(expr->value) : static_cast<__int128>(expr->value)) : 0;
   if (!inRange || !fits(value, type->scalar)) {
     literalTooLarge(expr->range, type, negative);
     return errorExpr(expr->range);
@@ -86,7 +89,8 @@ void Checker::literalTooLarge(SourceRange range, Type type, bool negative) {
   const uint32_t width = bitWidth(scalar);
   const unsigned __int128 high = (static_cast<unsigned __int128>(1) << (width - (isUnsigned(scalar) ? 0 : 1))) - 1;
   auto builder = error("E0302", range, base::concat("this number does not fit `", name(scalar), "`"));
-  builder.primary(base::concat("`", name(scalar), "` holds ", isUnsigned(scalar) ? "0" : "-" + decimal(high + 1), " to ", decimal(high)));
+  builder.primary(base::concat("`", name(scalar), "` holds ", isUnsigned(scalar) ? "0" : "-" + decimal(high + 1),
+                               " to ", decimal(high)));
   if (scalar == Scalar::I32 && !negative)
     builder.help("give it a wider type, for example `i64` or `u64`, by a suffix or a declared type");
 }
@@ -142,7 +146,8 @@ bool Checker::isUntyped(const syn::Expr* expr) {
   switch (expr->kind) {
   case syn::ExprKind::Int: return !expr->as<syn::IntExpr>()->suffix.isPresent();
   case syn::ExprKind::Float: return !expr->as<syn::FloatExpr>()->suffix.isPresent();
-  case syn::ExprKind::Unary: return expr->as<syn::UnaryExpr>()->op == syn::UnaryOp::Neg && isUntyped(expr->as<syn::UnaryExpr>()->operand);
+  case syn::ExprKind::Unary:
+    return expr->as<syn::UnaryExpr>()->op == syn::UnaryOp::Neg && isUntyped(expr->as<syn::UnaryExpr>()->operand);
   case syn::ExprKind::Binary: {
     // Along the left spine only: a long chain stays cheap because the right side is looked at first.
     auto* binary = expr->as<syn::BinaryExpr>();
@@ -166,10 +171,13 @@ bool Checker::isUntypedFloat(const syn::Expr* expr) {
   switch (expr->kind) {
   case syn::ExprKind::Float: return true;
   case syn::ExprKind::Unary: return isUntypedFloat(expr->as<syn::UnaryExpr>()->operand);
-  case syn::ExprKind::Binary: return isUntypedFloat(expr->as<syn::BinaryExpr>()->rhs) || isUntypedFloat(expr->as<syn::BinaryExpr>()->lhs);
+  case syn::ExprKind::Binary:
+    return isUntypedFloat(expr->as<syn::BinaryExpr>()->rhs) || isUntypedFloat(expr->as<syn::BinaryExpr>()->lhs);
   case syn::ExprKind::Name: {
     const Symbol* symbol = items->find(expr->as<syn::NameExpr>()->name.text);
-    const ConstItemValue* value = symbol && symbol->kind == SymbolKind::Const ? session.constValue(symbol->item->as<syn::ConstItem>(), symbol->scope) : nullptr;
+    const ConstItemValue* value = symbol && symbol->kind == SymbolKind::Const
+                                      ? session.constValue(symbol->item->as<syn::ConstItem>(), symbol->scope)
+                                      : nullptr;
     return value && value->expr && value->expr->kind == ExprKind::Float;
   }
   default: return false;
@@ -178,14 +186,16 @@ bool Checker::isUntypedFloat(const syn::Expr* expr) {
 
 Expr* Checker::checkArray(const syn::ArrayExpr* expr, Type expected) {
   if (expr->isVec && inKernel()) {
-    error("E0407", expr->range, "a `Vec` lives in host memory and cannot be made in a kernel").help("use an array: `[a, b]`");
+    error("E0407", expr->range, "a `Vec` lives in host memory and cannot be made in a kernel")
+        .help("use an array: `[a, b]`");
     return errorExpr(expr->range);
   }
   if (expr->form == syn::ArrayForm::Progression)
     return checkProgression(expr, expected);
   if (expr->form == syn::ArrayForm::Repeat)
     return checkRepeat(expr, expected);
-  Type elemType = expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
+  Type elemType =
+      expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
   std::vector<Expr*> elems(expr->elems.size());
   // The first element with a type of its own decides for the numbers around it.
   if (!elemType)
@@ -209,7 +219,8 @@ Expr* Checker::checkArray(const syn::ArrayExpr* expr, Type expected) {
       elemType = types.error();
   }
   if (!elemType) {
-    error("E0306", expr->range, "the element type of an empty list cannot be inferred").help("declare it: `let v: Vec<f32> = vec![]`");
+    error("E0306", expr->range, "the element type of an empty list cannot be inferred")
+        .help("declare it: `let v: Vec<f32> = vec![]`");
     return errorExpr(expr->range);
   }
   if (isError(elemType))
@@ -219,7 +230,8 @@ Expr* Checker::checkArray(const syn::ArrayExpr* expr, Type expected) {
 }
 
 Expr* Checker::checkRepeat(const syn::ArrayExpr* expr, Type expected) {
-  Type hint = expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
+  Type hint =
+      expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
   Expr* elem = check(expr->elems[0], hint);
   if (hint && !isError(elem))
     elem = convert(elem, hint, Site::Element);

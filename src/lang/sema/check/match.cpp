@@ -61,7 +61,8 @@ Expr* Checker::patternTest(const syn::Pattern* pattern, Expr* subject, std::vect
         symbol = found == symbol->scope->symbols.end() ? nullptr : &found->second;
       }
       if (!symbol || symbol->kind != SymbolKind::Enum) {
-        error("E0201", pattern->range, base::concat("`", session.sources.text(pattern->range), "` is not an enum value"));
+        error("E0201", pattern->range,
+              base::concat("`", session.sources.text(pattern->range), "` is not an enum value"));
         return errorExpr(pattern->range);
       }
       type = types.enumeration(session.structInstance(symbol->item, symbol->scope, {})->decl);
@@ -90,7 +91,8 @@ Expr* Checker::patternTest(const syn::Pattern* pattern, Expr* subject, std::vect
   case syn::PatternKind::Tuple: {
     auto* tuple = pattern->as<syn::TuplePattern>();
     if (subject->type->kind != TypeKind::Tuple || subject->type->elems.size() != tuple->elems.size()) {
-      error("E0331", pattern->range, base::concat("a pattern of ", tuple->elems.size(), " elements cannot take `", text(subject->type), "`"));
+      error("E0331", pattern->range,
+            base::concat("a pattern of ", tuple->elems.size(), " elements cannot take `", text(subject->type), "`"));
       return errorExpr(pattern->range);
     }
     Expr* test = nullptr;
@@ -175,7 +177,9 @@ Expr* Checker::checkMatch(const syn::MatchExpr* expr, Type expected) {
     else
       made.test = patternTest(arm.pattern, subject, made.bindings);
     if (coverage.everything && !failedSubject && !failed)
-      session.sink().warning("W0301", arm.range, "this arm is never reached").primary("an earlier arm matches everything");
+      session.sink()
+          .warning("W0301", arm.range, "this arm is never reached")
+          .primary("an earlier arm matches everything");
     Expr* guard = arm.guard ? condition(arm.guard) : nullptr;
     made.body = check(arm.body, expected);
     failed = failed || (made.test && isError(made.test)) || (guard && isError(guard));
@@ -244,7 +248,9 @@ void Checker::reportUncovered(const syn::MatchExpr* expr, Type type, const std::
   } else if (type->isScalar(Scalar::Bool)) {
     missing = values.count(1) ? "`false`" : "`true`";
   }
-  auto builder = error("E0320", expr->subject->range, "this `match` does not cover every value" + (missing.empty() ? "" : ": " + missing + " is missing"));
+  auto builder =
+      error("E0320", expr->subject->range,
+            "this `match` does not cover every value" + (missing.empty() ? "" : ": " + missing + " is missing"));
   builder.help("add an arm `_ => …`");
 }
 

@@ -22,13 +22,15 @@ Expr* Checker::callMember(const syn::CallExpr* call, const syn::MemberExpr* call
     }
     if (base->kind == SymbolKind::Function) {
       if (callee->name.text == "launch")
-        error("E0410", call->range, "this chooses a launch but does not start it").help("call the result: `k.launch(grid = …)(x)`");
+        error("E0410", call->range, "this chooses a launch but does not start it")
+            .help("call the result: `k.launch(grid = …)(x)`");
       else
         error("E0321", callee->name.range, base::concat("a function has no `", callee->name.text, "`"));
       return failedCall(call);
     }
   }
-  if (auto* name = callee->base->tryAs<syn::NameExpr>(); name && !findLocal(name->name.text) && !items->find(name->name.text)) {
+  if (auto* name = callee->base->tryAs<syn::NameExpr>();
+      name && !findLocal(name->name.text) && !items->find(name->name.text)) {
     // `Tensor.zeros()`, `random.normal(…)`, `warp.sum(v)`.
     const std::string full = std::string(name->name.text) + "." + std::string(callee->name.text);
     if (const BuiltinRow* row = findBuiltin(full)) {
@@ -36,7 +38,8 @@ Expr* Checker::callMember(const syn::CallExpr* call, const syn::MemberExpr* call
       return callBuiltin(*row, call, callee->name, nullptr, args, expected);
     }
     if (isBuiltinNamespace(name->name.text)) {
-      auto builder = error("E0321", callee->name.range, base::concat("`", name->name.text, "` has no `", callee->name.text, "`"));
+      auto builder =
+          error("E0321", callee->name.range, base::concat("`", name->name.text, "` has no `", callee->name.text, "`"));
       if (std::string close = nearest(callee->name.text, builtinsIn(name->name.text)); !close.empty())
         builder.help("did you mean `" + close + "`?");
       return failedCall(call);
@@ -98,7 +101,8 @@ Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* call
   const BuiltinRow* row = findBuiltinMethod(callee->name.text, type);
   if (row)
     return callBuiltin(*row, call, callee->name, receiver, callee->genericArgs, expected);
-  auto builder = error("E0321", callee->name.range, base::concat("`", text(type), "` has no method `", callee->name.text, "`"));
+  auto builder =
+      error("E0321", callee->name.range, base::concat("`", text(type), "` has no method `", callee->name.text, "`"));
   builder.label(receiver->range, "`" + text(receiver->type) + "`");
   if (std::string close = nearest(callee->name.text, builtinMethodsOf(type)); !close.empty())
     builder.help("did you mean `" + close + "`?");
@@ -123,14 +127,16 @@ Expr* Checker::callAssociated(const syn::CallExpr* call, const syn::MemberExpr* 
 }
 
 /// `S.new(1.0)` without the arguments of `S`: taken from the expected type, else inferred like the function's own.
-Expr* Checker::callOfGenericStruct(const syn::CallExpr* call, const syn::MemberExpr* callee, const Symbol& symbol, Type expected) {
+Expr* Checker::callOfGenericStruct(const syn::CallExpr* call, const syn::MemberExpr* callee, const Symbol& symbol,
+                                   Type expected) {
   if (expected && expected->kind == TypeKind::Struct)
     if (const StructInstance* instance = session.findStruct(expected->decl); instance && instance->item == symbol.item)
       return callAssociated(call, callee, expected, expected);
   for (const ImplBlock& impl : session.impls()) {
     auto* self = impl.item->selfType->tryAs<syn::NamedType>();
     const Symbol* named = self ? impl.scope->find(self->path.back().text) : nullptr;
-    const syn::FunctionItem* function = named && named->item == symbol.item ? memberFunction(impl.item->members, callee->name.text) : nullptr;
+    const syn::FunctionItem* function =
+        named && named->item == symbol.item ? memberFunction(impl.item->members, callee->name.text) : nullptr;
     if (!function)
       continue;
     std::vector<std::string_view> params;
@@ -149,7 +155,9 @@ Expr* Checker::callOfGenericStruct(const syn::CallExpr* call, const syn::MemberE
       }
     for (const GenericBinding& binding : env)
       if (!binding.value.isBound()) {
-        error("E0306", callee->range, base::concat("`", binding.name, "` of `", symbol.item->name.text, "` cannot be inferred")).help(base::concat("write `", symbol.item->name.text, "::<…>.", callee->name.text, "(…)`"));
+        error("E0306", callee->range,
+              base::concat("`", binding.name, "` of `", symbol.item->name.text, "` cannot be inferred"))
+            .help(base::concat("write `", symbol.item->name.text, "::<…>.", callee->name.text, "(…)`"));
         return errorExpr(call->range);
       }
     Checker there(session, nullptr, session.scratchFunction(), impl.scope);
@@ -157,7 +165,8 @@ Expr* Checker::callOfGenericStruct(const syn::CallExpr* call, const syn::MemberE
     Type type = there.resolveType(impl.item->selfType, DimPolicy::Fresh);
     return isError(type) ? errorExpr(call->range) : callAssociated(call, callee, type, expected);
   }
-  error("E0321", callee->name.range, base::concat("`", symbol.item->name.text, "` has no function `", callee->name.text, "`"));
+  error("E0321", callee->name.range,
+        base::concat("`", symbol.item->name.text, "` has no function `", callee->name.text, "`"));
   return failedCall(call);
 }
 

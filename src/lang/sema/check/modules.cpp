@@ -9,7 +9,8 @@
 
 namespace vortex::lang {
 
-Session::Session(Program& program, source::SourceManager& sources, diag::DiagnosticSink& sink, const AnalyzeOptions& options)
+Session::Session(Program& program, source::SourceManager& sources, diag::DiagnosticSink& sink,
+                 const AnalyzeOptions& options)
     : program(program), sources(sources), options(options), types(program.types), sink_(&sink) {}
 Session::~Session() = default;
 
@@ -111,12 +112,14 @@ void Session::declare(const syn::Item* item, ItemScope* scope) {
 void Session::bind(ItemScope* scope, const syn::Name& name, Symbol symbol) {
   auto [found, isNew] = scope->symbols.emplace(name.text, symbol);
   if (!isNew)
-    sink().error("E0202", name.range, base::concat("`", name.text, "` is defined twice"))
+    sink()
+        .error("E0202", name.range, base::concat("`", name.text, "` is defined twice"))
         .primary("second definition")
         .label(found->second.nameRange, "first defined here");
 }
 
-ItemScope* Session::findModule(const syn::ImportItem* item, size_t length, ItemScope* from, std::vector<std::string>& tried) {
+ItemScope* Session::findModule(const syn::ImportItem* item, size_t length, ItemScope* from,
+                               std::vector<std::string>& tried) {
   std::string relative, dotted;
   for (size_t i = 0; i < length; ++i) {
     relative += (i ? "/" : "") + std::string(item->path[i].text);
@@ -172,13 +175,16 @@ void Session::resolveImport(const PendingImport& pending) {
   }
   bindMissing(item, pending.scope);
   SourceRange range = source::join(item->path.front().range, item->path.back().range);
-  sink().error("E0203", range, base::concat("module `", sources.text(range), "` is not found"))
+  sink()
+      .error("E0203", range, base::concat("module `", sources.text(range), "` is not found"))
       .help("looked for " + base::join(tried, ", "));
 }
 
 /// After a failed import its names exist, but mean nothing.
 void Session::bindMissing(const syn::ImportItem* item, ItemScope* into) {
-  const auto add = [&](const syn::Name& name) { bind(into, name, Symbol{SymbolKind::Missing, nullptr, into, name.range, false}); };
+  const auto add = [&](const syn::Name& name) {
+    bind(into, name, Symbol{SymbolKind::Missing, nullptr, into, name.range, false});
+  };
   if (!item->hasNames)
     add(item->alias.isPresent() ? item->alias : item->path.back());
   for (const syn::ImportName& entry : item->names)
@@ -190,17 +196,21 @@ void Session::importNames(const syn::ImportItem* item, ItemScope* into, ItemScop
     auto found = module->symbols.find(entry.name.text);
     const std::string moduleText = module->moduleName.empty() ? "the root file" : "`" + module->moduleName + "`";
     if (found == module->symbols.end()) {
-      auto builder = sink().error("E0204", entry.name.range, base::concat("`", entry.name.text, "` is not in ", moduleText));
+      auto builder =
+          sink().error("E0204", entry.name.range, base::concat("`", entry.name.text, "` is not in ", moduleText));
       if (std::string close = nearest(entry.name.text, exportedNames(module)); !close.empty())
         builder.help("did you mean `" + close + "`?");
-      bind(into, entry.alias.isPresent() ? entry.alias : entry.name, Symbol{SymbolKind::Missing, nullptr, into, entry.name.range, false});
+      bind(into, entry.alias.isPresent() ? entry.alias : entry.name,
+           Symbol{SymbolKind::Missing, nullptr, into, entry.name.range, false});
       continue;
     }
     if (!found->second.isPublic && found->second.scope == module) {
-      sink().error("E0205", entry.name.range, base::concat("`", entry.name.text, "` is not public"))
+      sink()
+          .error("E0205", entry.name.range, base::concat("`", entry.name.text, "` is not public"))
           .primary("used here")
           .label(found->second.nameRange, "defined here without `pub`");
-      bind(into, entry.alias.isPresent() ? entry.alias : entry.name, Symbol{SymbolKind::Missing, nullptr, into, entry.name.range, false});
+      bind(into, entry.alias.isPresent() ? entry.alias : entry.name,
+           Symbol{SymbolKind::Missing, nullptr, into, entry.name.range, false});
       continue;
     }
     Symbol symbol = found->second;

@@ -65,7 +65,9 @@ void Checker::unknownName(const syn::Name& name) {
     builder.help("`block_m` and `block_n` exist in kernels with `@tile`");
 }
 
-Expr* Checker::genericConst(const GenericValue& value, SourceRange range) { return makeInt(value.value, value.type, range); }
+Expr* Checker::genericConst(const GenericValue& value, SourceRange range) {
+  return makeInt(value.value, value.type, range);
+}
 
 Expr* Checker::checkName(const syn::NameExpr* expr, Type expected) {
   const syn::Name& name = expr->name;
@@ -86,13 +88,18 @@ Expr* Checker::checkName(const syn::NameExpr* expr, Type expected) {
     if (symbol->kind == SymbolKind::Missing)
       return errorExpr(expr->range);
     if (symbol->kind == SymbolKind::Function)
-      error("E0328", expr->range, base::concat("`", name.text, "` is a function; call it: `", name.text, "(…)`")).help("to pass it on, write a closure: `|x| " + std::string(name.text) + "(x)`");
+      error("E0328", expr->range, base::concat("`", name.text, "` is a function; call it: `", name.text, "(…)`"))
+          .help("to pass it on, write a closure: `|x| " + std::string(name.text) + "(x)`");
     else
       error("E0201", expr->range, base::concat("`", name.text, "` is not a value"));
     return errorExpr(expr->range);
   }
   if (isPositionBase(name.text)) {
-    error("E0321", expr->range, base::concat("`", name.text, "` alone is not a value")).help(base::concat("for example `", name.text, name.text == "warp" ? ".lane_id`" : name.text == "grid" ? ".dim.x`" : ".id.x`"));
+    error("E0321", expr->range, base::concat("`", name.text, "` alone is not a value"))
+        .help(base::concat("for example `", name.text,
+                           name.text == "warp"   ? ".lane_id`"
+                           : name.text == "grid" ? ".dim.x`"
+                                                 : ".id.x`"));
     return errorExpr(expr->range);
   }
   if (isBuiltinName(name.text))
@@ -104,7 +111,8 @@ Expr* Checker::checkName(const syn::NameExpr* expr, Type expected) {
 
 const Symbol* Checker::findSymbol(const syn::Expr* expr) {
   if (auto* name = expr->tryAs<syn::NameExpr>())
-    return findLocal(name->name.text) || findGeneric(generics, name->name.text) ? nullptr : items->find(name->name.text);
+    return findLocal(name->name.text) || findGeneric(generics, name->name.text) ? nullptr
+                                                                                : items->find(name->name.text);
   auto* member = expr->tryAs<syn::MemberExpr>();
   const Symbol* base = member ? findSymbol(member->base) : nullptr;
   if (!base || base->kind != SymbolKind::Module)
@@ -155,7 +163,8 @@ Expr* Checker::enumVariant(Type type, const syn::Name& name, SourceRange range) 
 Expr* Checker::checkDotName(const syn::DotNameExpr* expr, Type expected) {
   if (expected && expected->kind == TypeKind::Enum)
     return enumVariant(expected, expr->name, expr->range);
-  error("E0306", expr->range, base::concat("nothing here says which enum `.", expr->name.text, "` belongs to")).help(base::concat("write the enum's name: `Color.", expr->name.text, "`"));
+  error("E0306", expr->range, base::concat("nothing here says which enum `.", expr->name.text, "` belongs to"))
+      .help(base::concat("write the enum's name: `Color.", expr->name.text, "`"));
   return errorExpr(expr->range);
 }
 
@@ -175,13 +184,15 @@ Expr* Checker::position(const syn::MemberExpr* expr) {
     for (const PositionRow& known : kPositions)
       if (known.base == base->name.text)
         members.emplace_back(known.member);
-    error("E0321", outer->name.range, base::concat("`", base->name.text, "` has no `", outer->name.text, "`")).help("it has " + base::join(members, ", "));
+    error("E0321", outer->name.range, base::concat("`", base->name.text, "` has no `", outer->name.text, "`"))
+        .help("it has " + base::join(members, ", "));
     return errorExpr(expr->range);
   }
   int64_t index = 0;
   if (outer != expr) {
     if (!row->hasAxes || axis.size() != 1 || axis[0] < 'x' || axis[0] > 'z') {
-      error("E0321", expr->name.range, base::concat("`", row->base, ".", row->member, "` has no `", axis, "`")).help(row->hasAxes ? "the axes are x, y and z" : "it is one number");
+      error("E0321", expr->name.range, base::concat("`", row->base, ".", row->member, "` has no `", axis, "`"))
+          .help(row->hasAxes ? "the axes are x, y and z" : "it is one number");
       return errorExpr(expr->range);
     }
     index = axis[0] - 'x';
@@ -190,7 +201,8 @@ Expr* Checker::position(const syn::MemberExpr* expr) {
     error("E0406", expr->range, base::concat("`", row->base, ".", row->member, "` exists only in kernels"));
     return errorExpr(expr->range);
   }
-  return makeBuiltin(row->builtin, usize(), expr->range, {}, row->hasAxes ? std::vector<int64_t>{index} : std::vector<int64_t>{});
+  return makeBuiltin(row->builtin, usize(), expr->range, {},
+                     row->hasAxes ? std::vector<int64_t>{index} : std::vector<int64_t>{});
 }
 
 Expr* Checker::checkMember(const syn::MemberExpr* expr, Type) {
@@ -230,7 +242,9 @@ bool Checker::checkPublic(const Symbol& symbol, const syn::Name& name) {
     here = here->parent;
   if (symbol.isPublic || symbol.scope == here || symbol.kind == SymbolKind::Module)
     return true;
-  error("E0205", name.range, base::concat("`", name.text, "` is not public")).primary("used here").label(symbol.nameRange, "defined here without `pub`");
+  error("E0205", name.range, base::concat("`", name.text, "` is not public"))
+      .primary("used here")
+      .label(symbol.nameRange, "defined here without `pub`");
   return false;
 }
 
@@ -238,7 +252,8 @@ void Checker::unknownInModule(const Symbol& module, const syn::Name& name) {
   std::vector<std::string> names;
   for (const auto& [known, symbol] : module.scope->symbols)
     names.emplace_back(known);
-  auto builder = error("E0204", name.range, base::concat("`", name.text, "` is not in `", module.scope->moduleName, "`"));
+  auto builder =
+      error("E0204", name.range, base::concat("`", name.text, "` is not in `", module.scope->moduleName, "`"));
   if (std::string close = nearest(name.text, names); !close.empty())
     builder.help("did you mean `" + close + "`?");
 }

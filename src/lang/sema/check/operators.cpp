@@ -58,7 +58,7 @@ bool applies(BinaryOp op, Scalar scalar) {
 }  // namespace
 
 std::string_view operatorText(BinaryOp op) {
-  constexpr std::string_view kTexts[] = {"+", "-", "*",  "/",  "%",  "**", "<<", ">>", "&", "|",
+  constexpr std::string_view kTexts[] = {"+", "-",  "*",  "/",  "%",  "**", "<<", ">>", "&", "|",
                                          "^", "&&", "||", "==", "!=", "<",  "<=", ">",  ">="};
   return kTexts[static_cast<size_t>(op)];
 }
@@ -98,11 +98,13 @@ Expr* Checker::checkUnary(const syn::UnaryExpr* expr, Type expected) {
   Type elem = elementOf(operand->type);
   const bool isNeg = expr->op == syn::UnaryOp::Neg;
   if (!elem || (isNeg ? elem->scalar == Scalar::Bool : isFloat(elem->scalar))) {
-    error("E0303", expr->range, base::concat("`", isNeg ? "-" : "!", "` does not apply to `", text(operand->type), "`"));
+    error("E0303", expr->range,
+          base::concat("`", isNeg ? "-" : "!", "` does not apply to `", text(operand->type), "`"));
     return errorExpr(expr->range);
   }
   if (isNeg && isUnsigned(elem->scalar)) {
-    error("E0303", expr->range, base::concat("`-` does not apply to the unsigned type `", text(elem), "`")).help("convert it first: `-(x as i64)`");
+    error("E0303", expr->range, base::concat("`-` does not apply to the unsigned type `", text(elem), "`"))
+        .help("convert it first: `-(x as i64)`");
     return errorExpr(expr->range);
   }
   if (operand->type->isTensor() && !inKernel() && instance) {
@@ -135,7 +137,10 @@ Expr* Checker::checkBinary(const syn::BinaryExpr* expr, Type expected) {
     if (leftFree && rightFree && !hint && (isUntypedFloat(expr->lhs) || isUntypedFloat(expr->rhs)))
       hint = types.scalar(Scalar::F32);
     lhs = value(expr->lhs, hint);
-    rhs = value(expr->rhs, isError(lhs) ? nullptr : rightFree ? lhs->type : lhs->type->kind == TypeKind::Enum ? lhs->type : hint);
+    rhs = value(expr->rhs, isError(lhs)                        ? nullptr
+                           : rightFree                         ? lhs->type
+                           : lhs->type->kind == TypeKind::Enum ? lhs->type
+                                                               : hint);
   }
   if (isError(lhs) || isError(rhs))
     return errorExpr(expr->range);
@@ -144,7 +149,8 @@ Expr* Checker::checkBinary(const syn::BinaryExpr* expr, Type expected) {
 
 Expr* Checker::binary(BinaryOp op, Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRange) {
   const bool isEquality = op == BinaryOp::Eq || op == BinaryOp::Ne;
-  if (lhs->type == rhs->type && isEquality && (lhs->type->kind == TypeKind::Enum || lhs->type->kind == TypeKind::String)) {
+  if (lhs->type == rhs->type && isEquality &&
+      (lhs->type->kind == TypeKind::Enum || lhs->type->kind == TypeKind::String)) {
     Expr* out = make(ExprKind::Binary, types.boolean(), range, {lhs, rhs});
     out->binaryOp = op;
     return out;
@@ -184,7 +190,9 @@ Expr* Checker::binary(BinaryOp op, Expr* lhs, Expr* rhs, SourceRange range, Sour
 }
 
 void Checker::badOperands(BinaryOp op, const Expr* lhs, const Expr* rhs, SourceRange opRange) {
-  auto builder = error("E0303", opRange, base::concat("`", operatorText(op), "` does not apply to `", text(lhs->type), "` and `", text(rhs->type), "`"));
+  auto builder = error(
+      "E0303", opRange,
+      base::concat("`", operatorText(op), "` does not apply to `", text(lhs->type), "` and `", text(rhs->type), "`"));
   builder.label(lhs->range, "`" + text(lhs->type) + "`").label(rhs->range, "`" + text(rhs->type) + "`");
   if (lhs->type->kind == TypeKind::Vec || rhs->type->kind == TypeKind::Vec)
     builder.help("a `Vec` is host memory; use `.map(|x| …)`, or compute with tensors in a kernel");
@@ -207,9 +215,11 @@ Expr* Checker::matmul(Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRan
   const std::vector<DimExpr>&a = lhs->type->shape, &b = rhs->type->shape;
   const DimExpr inner = a.back(), other = b[b.size() - 2];
   if (dimEqual(inner, other) == DimEqual::No || (inKernel() && dimEqual(inner, other) != DimEqual::Yes)) {
-    auto builder = error("E0305", opRange, base::concat("the inner extents of `@` differ: `", text(inner), "` and `", text(other), "`"));
+    auto builder = error("E0305", opRange,
+                         base::concat("the inner extents of `@` differ: `", text(inner), "` and `", text(other), "`"));
     builder.label(lhs->range, base::concat("`", shapeText(lhs->type), "`: its last extent is `", text(inner), "`"));
-    builder.label(rhs->range, base::concat("`", shapeText(rhs->type), "`: its second to last extent is `", text(other), "`"));
+    builder.label(rhs->range,
+                  base::concat("`", shapeText(rhs->type), "`: its second to last extent is `", text(other), "`"));
     if (dimEqual(inner, b.back()) == DimEqual::Yes)
       builder.help(base::concat("`@ ", session.sources.text(rhs->range), ".transpose()` would fit"));
     else if (dimEqual(a[a.size() - 2], other) == DimEqual::Yes)
@@ -233,7 +243,8 @@ Expr* Checker::matmul(Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRan
   if (wanted && wanted->kind == TypeKind::Scalar && isFloat(wanted->scalar) && isFloat(elem->scalar) &&
       bitWidth(wanted->scalar) > bitWidth(elem->scalar))
     elem = wanted;  // accumulate in the destination's type
-  return make(ExprKind::Dot, types.tensorValue(elem, std::move(result)), range, {broadcastTo(lhs, shapeA), broadcastTo(rhs, shapeB)});
+  return make(ExprKind::Dot, types.tensorValue(elem, std::move(result)), range,
+              {broadcastTo(lhs, shapeA), broadcastTo(rhs, shapeB)});
 }
 
 }  // namespace vortex::lang

@@ -84,7 +84,8 @@ Expr* Checker::checkFloatProgression(const syn::ArrayExpr* expr, Type elemType, 
     first.push_back(literals[i]->floatValue);
   auto values = floatSteps(first, literals.back()->floatValue);
   if (!values) {
-    error("E0312", expr->range, "these elements do not continue to the last one in equal steps").label(expr->ellipsis, "continued here");
+    error("E0312", expr->range, "these elements do not continue to the last one in equal steps")
+        .label(expr->ellipsis, "continued here");
     return errorExpr(expr->range);
   }
   std::vector<Expr*> elems;
@@ -98,7 +99,8 @@ Expr* Checker::checkFloatProgression(const syn::ArrayExpr* expr, Type elemType, 
 }
 
 Expr* Checker::checkProgression(const syn::ArrayExpr* expr, Type expected) {
-  Type elemType = expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
+  Type elemType =
+      expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
   std::vector<const syn::Expr*> written(expr->elems.begin(), expr->elems.end());
   written.push_back(expr->last);
   if (!elemType)
@@ -137,9 +139,10 @@ Expr* Checker::checkProgression(const syn::ArrayExpr* expr, Type expected) {
     std::string values;
     for (__int128 value : first)
       values += shown(value) + ", ";
-    auto builder = error("E0312", expr->range,
-                         steps ? base::concat("`", values, "..., ", shown(last), "` continues both in equal steps and by a factor")
-                               : base::concat("`", values, "..., ", shown(last), "` continues neither in equal steps nor by a factor"));
+    auto builder = error(
+        "E0312", expr->range,
+        steps ? base::concat("`", values, "..., ", shown(last), "` continues both in equal steps and by a factor")
+              : base::concat("`", values, "..., ", shown(last), "` continues neither in equal steps nor by a factor"));
     builder.label(expr->ellipsis, "continued here");
     if (steps)
       builder.help("write more elements before `...`");

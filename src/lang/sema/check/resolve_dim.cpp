@@ -11,7 +11,8 @@ namespace vortex::lang {
 std::vector<DimExpr> Checker::resolveShape(const syn::GenericArg& arg, DimPolicy policy, bool& ok) {
   std::vector<DimExpr> shape;
   if (auto* named = arg.type ? arg.type->tryAs<syn::NamedType>() : nullptr; named && named->path.size() == 1) {
-    if (const GenericValue* generic = findGeneric(generics, named->path[0].text); generic && generic->kind == GenericValue::Kind::Shape)
+    if (const GenericValue* generic = findGeneric(generics, named->path[0].text);
+        generic && generic->kind == GenericValue::Kind::Shape)
       return generic->shape;
   }
   auto* list = arg.expr ? arg.expr->tryAs<syn::ArrayExpr>() : nullptr;
@@ -93,7 +94,8 @@ std::optional<DimExpr> Checker::resolveDim(const syn::Expr* expr, DimPolicy poli
   }
   // Anything else that is an integer value, such as `s.PAGE_SIZE` or `x.shape[0]`.
   if (policy == DimPolicy::Parameter) {
-    error("E0332", expr->range, "this cannot stand in a parameter's shape").help("use dimension names, constants and + - * / %");
+    error("E0332", expr->range, "this cannot stand in a parameter's shape")
+        .help("use dimension names, constants and + - * / %");
     return std::nullopt;
   }
   Expr* value = this->value(expr, usize());
@@ -133,7 +135,8 @@ std::optional<DimExpr> Checker::dimNamed(const syn::Name& name, DimPolicy policy
       return std::nullopt;
     if (value->expr->kind == ExprKind::Int)
       return DimExpr::constant(static_cast<int64_t>(value->expr->intValue));
-    error("E0332", name.range, base::concat("an extent is an integer, but `", name.text, "` is `", text(value->expr->type), "`"));
+    error("E0332", name.range,
+          base::concat("an extent is an integer, but `", name.text, "` is `", text(value->expr->type), "`"));
     return std::nullopt;
   }
   const bool isUpper = std::isupper(static_cast<unsigned char>(name.text.empty() ? 'a' : name.text[0])) != 0;

@@ -91,7 +91,8 @@ bool Checker::enterDefinition(const void* definition, const syn::Name& name, Sou
     return true;
   }
   if (isCycle)
-    error("E0335", range, base::concat("`", name.text, "` is defined through itself")).help("a value of it would have no end; keep inner values in a `Vec`");
+    error("E0335", range, base::concat("`", name.text, "` is defined through itself"))
+        .help("a value of it would have no end; keep inner values in a `Vec`");
   else
     error("E0335", range, base::concat("the definition of `", name.text, "` is more than ", kMaxDepth, " types deep"));
   return false;
@@ -184,7 +185,8 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
       for (const auto& [name, other] : scope->symbols)
         if (other.kind == SymbolKind::Struct || other.kind == SymbolKind::Enum || other.kind == SymbolKind::Alias)
           candidates.emplace_back(name);
-    auto builder = error("E0210", type->range, base::concat("there is no type `", session.sources.text(type->range), "`"));
+    auto builder =
+        error("E0210", type->range, base::concat("there is no type `", session.sources.text(type->range), "`"));
     if (std::string close = nearest(last.text, candidates); !close.empty())
       builder.help("did you mean `" + close + "`?");
     return types.error();
@@ -198,7 +200,8 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
       return types.error();
     for (const GenericBinding& binding : env)
       if (!binding.value.isBound()) {
-        error("E0306", type->range, base::concat("`", item->name.text, "` needs its generic argument `", binding.name, "`"));
+        error("E0306", type->range,
+              base::concat("`", item->name.text, "` needs its generic argument `", binding.name, "`"));
         return types.error();
       }
     if (!checkBounds(item->generics, env, type->range))
@@ -247,7 +250,8 @@ Type Checker::resolveTensor(const syn::NamedType* type, DimPolicy policy) {
   if (isError(elem) || !ok)
     return types.error();
   if (elem->kind != TypeKind::Scalar && elem->kind != TypeKind::Struct) {
-    error("E0329", args[0].range, "a tensor of `" + text(elem) + "` does not exist").primary("elements are scalars or structs");
+    error("E0329", args[0].range, "a tensor of `" + text(elem) + "` does not exist")
+        .primary("elements are scalars or structs");
     return types.error();
   }
   return types.tensor(elem, std::move(shape), space);
@@ -325,7 +329,8 @@ GenericEnv Checker::genericEnv(const syn::Generics& params, GenericEnv outer) {
   return outer;
 }
 
-std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, const syn::GenericParam& param, DimPolicy policy) {
+std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, const syn::GenericParam& param,
+                                                DimPolicy policy) {
   GenericValue value;
   if (param.isConst) {
     Type type = param.constType ? resolveType(param.constType, DimPolicy::Known) : usize();
@@ -359,7 +364,8 @@ std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, cons
     return ok ? std::optional(value) : std::nullopt;
   }
   if (auto* named = arg.type->tryAs<syn::NamedType>(); named && named->path.size() == 1) {
-    if (const GenericValue* outer = findGeneric(generics, named->path[0].text); outer && outer->kind != GenericValue::Kind::Type)
+    if (const GenericValue* outer = findGeneric(generics, named->path[0].text);
+        outer && outer->kind != GenericValue::Kind::Type)
       return *outer;
     if (!items->find(named->path[0].text) && std::isupper(static_cast<unsigned char>(named->path[0].text[0])))
       if (auto space = spaceNamed(named->path[0])) {
@@ -373,10 +379,13 @@ std::optional<GenericValue> Checker::genericArg(const syn::GenericArg& arg, cons
   return isError(value.type) ? std::nullopt : std::optional(value);
 }
 
-bool Checker::bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range, DimPolicy policy) {
+bool Checker::bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn::GenericArg> args, SourceRange range,
+                                   DimPolicy policy) {
   const size_t count = env.size() - first;
   if (args.size() > count) {
-    error("E0329", range, base::concat("expected at most ", count, " generic argument", count == 1 ? "" : "s", ", found ", args.size()));
+    error(
+        "E0329", range,
+        base::concat("expected at most ", count, " generic argument", count == 1 ? "" : "s", ", found ", args.size()));
     return false;
   }
   for (size_t i = 0; i < args.size(); ++i) {

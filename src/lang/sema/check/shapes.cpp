@@ -143,7 +143,8 @@ Type Checker::substitute(Type type, const std::vector<std::optional<DimExpr>>& v
     std::vector<DimExpr> shape;
     for (const DimExpr& extent : type->shape)
       shape.push_back(extent.substitute(values));
-    return type->isValue ? types.tensorValue(type->elem, std::move(shape)) : types.tensor(type->elem, std::move(shape), type->space, type->layout);
+    return type->isValue ? types.tensorValue(type->elem, std::move(shape))
+                         : types.tensor(type->elem, std::move(shape), type->space, type->layout);
   }
   case TypeKind::Vec: return types.vec(substitute(type->elem, values));
   case TypeKind::Array: return types.array(substitute(type->elem, values), type->count);
@@ -177,8 +178,8 @@ void Checker::learnDims(Type param, Type arg, std::vector<std::optional<DimExpr>
     learnDims(param->elem, arg->elem, values);
 }
 
-bool Checker::checkDims(Type param, Type arg, const std::vector<std::optional<DimExpr>>& values, const Function& callee, SourceRange argRange,
-                        std::string_view paramName) {
+bool Checker::checkDims(Type param, Type arg, const std::vector<std::optional<DimExpr>>& values, const Function& callee,
+                        SourceRange argRange, std::string_view paramName) {
   if (param->kind == TypeKind::Ref)
     return checkDims(param->elem, arg->kind == TypeKind::Ref ? arg->elem : arg, values, callee, argRange, paramName);
   bool ok = true;
@@ -190,7 +191,9 @@ bool Checker::checkDims(Type param, Type arg, const std::vector<std::optional<Di
         continue;
       ok = false;
       const std::string wanted = param->shape[i].text(callee.dimNames());
-      auto builder = error("E0334", argRange, base::concat("extent ", i, " of `", paramName, "` must be `", wanted, "` = `", text(expected), "`, but it is `", text(arg->shape[i]), "`"));
+      auto builder = error("E0334", argRange,
+                           base::concat("extent ", i, " of `", paramName, "` must be `", wanted, "` = `",
+                                        text(expected), "`, but it is `", text(arg->shape[i]), "`"));
       builder.primary("`" + shapeText(arg) + "`");
       for (const Variable* other : callee.params)
         if (other->name == paramName)

@@ -43,7 +43,8 @@ bool isKernelResult(Type type) {
 }
 
 // Binds each dimension variable to the first extent that is exactly it; every other extent becomes a launch check.
-void bindDims(Function& function, uint32_t param, std::vector<uint32_t>& path, Type type, const std::vector<SourceRange>& ranges) {
+void bindDims(Function& function, uint32_t param, std::vector<uint32_t>& path, Type type,
+              const std::vector<SourceRange>& ranges) {
   if (type->kind == TypeKind::Ref)
     return bindDims(function, param, path, type->elem, ranges);
   if (type->kind == TypeKind::Struct || type->kind == TypeKind::Tuple) {
@@ -144,13 +145,15 @@ bool Checker::declareParams(std::vector<SourceRange>& ranges) {
         type = param.self == syn::SelfKind::Value ? selfType : types.ref(selfType, param.self == syn::SelfKind::MutRef);
     } else if (param.type) {
       type = resolveType(param.type, DimPolicy::Parameter);
-      if (!isError(type) && i < instance->placements.size() && instance->placements[i].isSet && !writesSpace(param.type))
+      if (!isError(type) && i < instance->placements.size() && instance->placements[i].isSet &&
+          !writesSpace(param.type))
         type = placed(types, type, instance->placements[i]);
     }
     if (!isError(type) && item->isKernel && !isKernelParam(type)) {
       error("E0403", param.type ? param.type->range : param.range, "a kernel cannot take a `" + text(type) + "`")
           .primary("kernels take tensors, scalars and structs of these")
-          .help(type->kind == TypeKind::Vec ? "copy it to the device first: `Tensor.from_host(v)`" : "compute it in host code");
+          .help(type->kind == TypeKind::Vec ? "copy it to the device first: `Tensor.from_host(v)`"
+                                            : "compute it in host code");
       type = types.error();
     }
     for (size_t j = 0; j < i; ++j)
@@ -276,9 +279,10 @@ void Checker::declareReduce(const syn::Expr* op) {
     if (!combine)
       return;
     const Function& target = *combine->function;
-    if (target.params.size() != 2 || target.params[0]->type != function->resultType || target.params[1]->type != function->resultType ||
-        target.resultType != function->resultType) {
-      error("E0402", op->range, "the combining function must take two `" + text(function->resultType) + "` and return one")
+    if (target.params.size() != 2 || target.params[0]->type != function->resultType ||
+        target.params[1]->type != function->resultType || target.resultType != function->resultType) {
+      error("E0402", op->range,
+            "the combining function must take two `" + text(function->resultType) + "` and return one")
           .label(target.nameRange, "defined here");
       return;
     }
@@ -288,7 +292,8 @@ void Checker::declareReduce(const syn::Expr* op) {
   }
   const bool isBool = function->resultType->isScalar(Scalar::Bool);
   if ((kind == ReduceKind::And || kind == ReduceKind::Or) ? isFloat(function->resultType->scalar) : isBool) {
-    error("E0402", op->range, base::concat("`reduce(", name->name.text, ")` does not apply to `", text(function->resultType), "`"));
+    error("E0402", op->range,
+          base::concat("`reduce(", name->name.text, ")` does not apply to `", text(function->resultType), "`"));
     return;
   }
   function->kernel->reduce = kind;
@@ -337,7 +342,8 @@ bool Checker::tryBody() {
     body->args.back() = leave;
     body->type = types.never();
   } else if (body->type->kind == TypeKind::Unit && wantsValue) {
-    const SourceRange close{item->body->range.file, item->body->range.end > 0 ? item->body->range.end - 1 : 0, item->body->range.end};
+    const SourceRange close{item->body->range.file, item->body->range.end > 0 ? item->body->range.end - 1 : 0,
+                            item->body->range.end};
     error("E0324", close, base::concat("`", item->name.text, "` can end without returning a value"))
         .primary("reached without `return`")
         .label(function->resultRange, "a `" + text(function->resultType) + "` is promised here");
@@ -345,7 +351,8 @@ bool Checker::tryBody() {
   function->body = body;
   for (const Variable* variable : defaulted)
     if (!restart && variable->type->kind == TypeKind::Vec && isError(variable->type->elem))
-      error("E0306", variable->range, "the element type of an empty list cannot be inferred").help("declare it: `let v: Vec<f32> = vec![]`");
+      error("E0306", variable->range, "the element type of an empty list cannot be inferred")
+          .help("declare it: `let v: Vec<f32> = vec![]`");
   return !restart;
 }
 

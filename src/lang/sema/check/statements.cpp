@@ -62,7 +62,9 @@ Type Checker::letType(const syn::LetStmt* stmt, Type declared, std::string_view 
   if (written && declared->space != Space::Global)
     return declared;
   if (function->isKernel && stmt->isVar && returnedNames.count(name)) {
-    const auto matches = [&](Type result) { return result->isTensor() && result->elem == declared->elem && sameShape(result, declared); };
+    const auto matches = [&](Type result) {
+      return result->isTensor() && result->elem == declared->elem && sameShape(result, declared);
+    };
     Type result = function->resultType;
     isResult = matches(result);
     if (result->kind == TypeKind::Tuple)
@@ -72,7 +74,8 @@ Type Checker::letType(const syn::LetStmt* stmt, Type declared, std::string_view 
       return declared;
   }
   if (written) {
-    error("E0339", stmt->type->range, "a kernel cannot allocate global memory").help("make it a result (`var out: <result type>` … `return out`), a parameter, @shared or @local");
+    error("E0339", stmt->type->range, "a kernel cannot allocate global memory")
+        .help("make it a result (`var out: <result type>` … `return out`), a parameter, @shared or @local");
     return types.error();
   }
   return valueOf(declared);
@@ -89,17 +92,23 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
     if (!isError(declared))
       declared = letType(stmt, declared, namePattern ? namePattern->name.text : "", isResult);
   }
-  if (auto known = !hasType && namePattern ? inferred.find(namePattern->name.range.begin) : inferred.end(); known != inferred.end())
+  if (auto known = !hasType && namePattern ? inferred.find(namePattern->name.range.begin) : inferred.end();
+      known != inferred.end())
     declared = known->second;
   auto* list = stmt->init && !declared && namePattern ? stmt->init->tryAs<syn::ArrayExpr>() : nullptr;
-  const bool isEmptyVec = list && list->isVec && list->form == syn::ArrayForm::List && list->elems.empty() && !inKernel();
-  Expr* init = isEmptyVec ? make(ExprKind::MakeVec, types.vec(types.error()), stmt->init->range) : stmt->init ? check(stmt->init, declared) : nullptr;
+  const bool isEmptyVec =
+      list && list->isVec && list->form == syn::ArrayForm::List && list->elems.empty() && !inKernel();
+  Expr* init = isEmptyVec   ? make(ExprKind::MakeVec, types.vec(types.error()), stmt->init->range)
+               : stmt->init ? check(stmt->init, declared)
+                            : nullptr;
   if (!init) {
     if (!declared) {
-      error("E0306", stmt->range, "the type of this variable cannot be inferred").help("declare its type or give it a value");
+      error("E0306", stmt->range, "the type of this variable cannot be inferred")
+          .help("declare its type or give it a value");
       declared = types.error();
     } else if (!isError(declared) && !mayBeEmpty(declared)) {
-      error("E0340", stmt->range, "a `" + text(declared) + "` needs a value").help("write `= …`; only shared, local and result tensors may be declared without one");
+      error("E0340", stmt->range, "a `" + text(declared) + "` needs a value")
+          .help("write `= …`; only shared, local and result tensors may be declared without one");
       declared = types.error();
     }
   }
@@ -113,7 +122,8 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
       } else {
         type = init->type;
         // A copy of a slice or element is a value of its own; references and parameters keep their storage.
-        if (inKernel() && type->isTensor() && init->kind != ExprKind::Slice && init->kind != ExprKind::Deref && init->kind != ExprKind::Var)
+        if (inKernel() && type->isTensor() && init->kind != ExprKind::Slice && init->kind != ExprKind::Deref &&
+            init->kind != ExprKind::Var)
           type = valueOf(type);
       }
     } else if (!isError(type)) {
@@ -137,7 +147,8 @@ Type Checker::bindLetDims(Type declared, Type actual) {
     if (!pendingDims.count(static_cast<DimVarId>(i)) || !values[i] || values[i]->hasOpaque())
       values[i].reset();
   for (Local& local : locals)
-    if (auto variable = local.dim ? local.dim->asVariable() : std::nullopt; variable && *variable < values.size() && values[*variable])
+    if (auto variable = local.dim ? local.dim->asVariable() : std::nullopt;
+        variable && *variable < values.size() && values[*variable])
       local.dim = *values[*variable];
   return substitute(declared, values);
 }
@@ -174,7 +185,8 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
     }
   }
   const bool isDefault = init && !stmt->type && !inferred.count(variable->range.begin);
-  if (isDefault && ((stmt->isVar && type->kind == TypeKind::Scalar && isUntyped(stmt->init)) || (type->kind == TypeKind::Vec && isError(type->elem))))
+  if (isDefault && ((stmt->isVar && type->kind == TypeKind::Scalar && isUntyped(stmt->init)) ||
+                    (type->kind == TypeKind::Vec && isError(type->elem))))
     defaulted.insert(variable);
   Expr* let = make(ExprKind::Let, types.unit(), stmt->range);
   let->variable = variable;
@@ -211,7 +223,8 @@ void Checker::bindPattern(const syn::Pattern* pattern, Expr* value, bool isVar, 
   if (auto* tuple = pattern->tryAs<syn::TuplePattern>()) {
     Expr* plain = deref(value);
     if (plain->type->kind != TypeKind::Tuple || plain->type->elems.size() != tuple->elems.size()) {
-      error("E0331", pattern->range, base::concat("a pattern of ", tuple->elems.size(), " elements cannot take `", text(value->type), "`"));
+      error("E0331", pattern->range,
+            base::concat("a pattern of ", tuple->elems.size(), " elements cannot take `", text(value->type), "`"));
       return bindNothing(pattern);
     }
     if (plain->kind != ExprKind::Var)
@@ -256,7 +269,8 @@ Expr* Checker::convertReturn(Expr* value, Type result, SourceRange range) {
     if (plain->type->kind == TypeKind::Scalar || plain->type->kind == TypeKind::Struct)  // this thread's element
       return storeConvert(plain, result->elem, declared, because);
   }
-  if (function->isKernel && result->kind == TypeKind::Tuple && value->kind == ExprKind::MakeTuple && value->args.size() == result->elems.size()) {
+  if (function->isKernel && result->kind == TypeKind::Tuple && value->kind == ExprKind::MakeTuple &&
+      value->args.size() == result->elems.size()) {
     for (size_t i = 0; i < value->args.size(); ++i) {
       value->args[i] = convertReturn(value->args[i], result->elems[i], value->args[i]->range);
       if (isError(value->args[i]))
@@ -297,14 +311,16 @@ Expr* Checker::checkReturn(const syn::ReturnExpr* expr) {
     if (expr->value) {
       Expr* value = check(expr->value);
       if (!isError(value) && value->type->kind != TypeKind::Unit)
-        error("E0301", expr->value->range, "this function returns nothing, but a `" + text(value->type) + "` is returned")
+        error("E0301", expr->value->range,
+              "this function returns nothing, but a `" + text(value->type) + "` is returned")
             .label(target.declared, "declare the result here: `-> " + text(value->type) + "`");
     }
     return out;
   }
   if (!expr->value) {
     if (!isError(result))
-      error("E0324", expr->range, "`return` needs a value").label(target.declared, "a `" + text(result) + "` is promised here");
+      error("E0324", expr->range, "`return` needs a value")
+          .label(target.declared, "a `" + text(result) + "` is promised here");
     return out;
   }
   Expr* value = check(expr->value, result);

@@ -17,7 +17,8 @@ Expr* Checker::checkStruct(const syn::StructExpr* expr, Type expected) {
   const syn::StructItem* item = nullptr;
   ItemScope* scope = nullptr;
   GenericEnv env;
-  const bool isSelf = named->path.size() == 1 && named->path[0].text == "Self" && selfType && selfType->kind == TypeKind::Struct;
+  const bool isSelf =
+      named->path.size() == 1 && named->path[0].text == "Self" && selfType && selfType->kind == TypeKind::Struct;
   if (isSelf) {
     const StructInstance* instance = session.findStruct(selfType->decl);
     item = instance->item->as<syn::StructItem>();
@@ -26,7 +27,8 @@ Expr* Checker::checkStruct(const syn::StructExpr* expr, Type expected) {
   } else {
     const Symbol* symbol = items->find(named->path.front().text);
     for (size_t i = 1; symbol && i < named->path.size(); ++i) {
-      auto found = symbol->kind == SymbolKind::Module ? symbol->scope->symbols.find(named->path[i].text) : items->symbols.end();
+      auto found =
+          symbol->kind == SymbolKind::Module ? symbol->scope->symbols.find(named->path[i].text) : items->symbols.end();
       symbol = symbol->kind == SymbolKind::Module && found != symbol->scope->symbols.end() ? &found->second : nullptr;
     }
     if (!symbol || symbol->kind != SymbolKind::Struct) {
@@ -40,7 +42,8 @@ Expr* Checker::checkStruct(const syn::StructExpr* expr, Type expected) {
     if (!bindExplicitGenerics(env, 0, named->genericArgs, named->range))
       return failed();
     if (expected && expected->kind == TypeKind::Struct)
-      if (const StructInstance* instance = session.findStruct(expected->decl); instance && instance->item == item && named->genericArgs.empty())
+      if (const StructInstance* instance = session.findStruct(expected->decl);
+          instance && instance->item == item && named->genericArgs.empty())
         env = instance->generics;
   }
   std::vector<Expr*> values(item->fields.size());
@@ -69,10 +72,12 @@ Expr* Checker::checkStruct(const syn::StructExpr* expr, Type expected) {
     if (values[i]->type->isTensor())
       fieldTypes[i] = values[i]->type;  // extents are part of the value
   }
-  return make(ExprKind::MakeStruct, types.structure(instance->decl, std::move(fieldTypes)), expr->range, std::move(values));
+  return make(ExprKind::MakeStruct, types.structure(instance->decl, std::move(fieldTypes)), expr->range,
+              std::move(values));
 }
 
-bool Checker::placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values, GenericEnv& env, ItemScope* scope) {
+bool Checker::placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values,
+                          GenericEnv& env, ItemScope* scope) {
   bool ok = true;
   for (const syn::FieldInit& init : expr->fields) {
     size_t at = 0;
@@ -82,7 +87,8 @@ bool Checker::placeFields(const syn::StructExpr* expr, const syn::StructItem* it
       std::vector<std::string> names;
       for (const syn::Field& field : item->fields)
         names.emplace_back(field.name.text);
-      auto builder = error("E0322", init.name.range, base::concat("`", item->name.text, "` has no field `", init.name.text, "`"));
+      auto builder =
+          error("E0322", init.name.range, base::concat("`", item->name.text, "` has no field `", init.name.text, "`"));
       if (std::string close = nearest(init.name.text, names); !close.empty())
         builder.help("did you mean `" + close + "`?");
       ok = false;

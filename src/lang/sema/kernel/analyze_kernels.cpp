@@ -10,31 +10,31 @@
 namespace vortex::lang {
 namespace {
 
-void collectLaunched(const Expr &expr, std::set<const Function *> &withGrid) {
+void collectLaunched(const Expr& expr, std::set<const Function*>& withGrid) {
   if (expr.kind == ExprKind::Launch && expr.function && !expr.launch.grid.empty())
     withGrid.insert(expr.function);
-  for (const Expr *arg : expr.args)
+  for (const Expr* arg : expr.args)
     if (arg)
       collectLaunched(*arg, withGrid);
 }
 
-void setUnchecked(Expr &expr) {
+void setUnchecked(Expr& expr) {
   if (expr.kind == ExprKind::Element || expr.kind == ExprKind::Slice)
     expr.guard = Guard::Unchecked;
-  for (Expr *arg : expr.args)
+  for (Expr* arg : expr.args)
     if (arg)
       setUnchecked(*arg);
 }
 
-} // namespace
+}  // namespace
 
-void analyzeKernels(Program &program, diag::DiagnosticSink &sink) {
-  std::set<const Function *> withGrid;
-  for (const auto &function : program.functions)
+void analyzeKernels(Program& program, diag::DiagnosticSink& sink) {
+  std::set<const Function*> withGrid;
+  for (const auto& function : program.functions)
     if (!function->isKernel && function->body)
       collectLaunched(*function->body, withGrid);
 
-  for (Function *kernel : program.kernels) {
+  for (Function* kernel : program.kernels) {
     if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
       continue;
     Roots roots(*kernel);
@@ -46,4 +46,4 @@ void analyzeKernels(Program &program, diag::DiagnosticSink &sink) {
   }
 }
 
-} // namespace vortex::lang
+}  // namespace vortex::lang

@@ -13,18 +13,18 @@ using Bounds = std::vector<DimExpr>;
 constexpr int64_t kWarpSize = 32;
 constexpr size_t kMaxBounds = 8;
 
-DimExpr plus(const DimExpr &a, int64_t b) { return DimExpr::add(a, DimExpr::constant(b)); }
+DimExpr plus(const DimExpr& a, int64_t b) { return DimExpr::add(a, DimExpr::constant(b)); }
 
 /// True when a <= b for all non-negative values of the variables: every coefficient of b - a is non-negative.
-bool provablyAtMost(const DimExpr &a, const DimExpr &b) {
+bool provablyAtMost(const DimExpr& a, const DimExpr& b) {
   DimExpr difference = DimExpr::sub(b, a);
-  for (const auto &[monomial, coefficient] : difference.terms())
+  for (const auto& [monomial, coefficient] : difference.terms())
     if (coefficient < 0)
       return false;
   return true;
 }
 
-bool sameValue(const Expr *a, const Expr *b, const Roots &roots) {
+bool sameValue(const Expr* a, const Expr* b, const Roots& roots) {
   a = stripIntegerCasts(a, roots);
   b = stripIntegerCasts(b, roots);
   if (!a || !b || a->kind != b->kind || a->args.size() != b->args.size())
@@ -55,8 +55,8 @@ bool sameValue(const Expr *a, const Expr *b, const Roots &roots) {
 
 class Prover {
 public:
-  Prover(Function &kernel, const Roots &roots) : kernel_(kernel), roots_(roots) {
-    const KernelSpec &spec = *kernel.kernel;
+  Prover(Function& kernel, const Roots& roots) : kernel_(kernel), roots_(roots) {
+    const KernelSpec& spec = *kernel.kernel;
     for (size_t axis = 0; axis < 3; ++axis) {
       if (axis < spec.block.size())
         block_[axis] = exact(spec.block[axis]);
@@ -72,13 +72,13 @@ public:
 
 private:
   struct Fact {
-    const Expr *smaller;  ///< smaller < bound (or <= when inclusive)
-    const Expr *bound;
+    const Expr* smaller;  ///< smaller < bound (or <= when inclusive)
+    const Expr* bound;
     bool inclusive;
   };
 
   /// The value as a symbolic extent, if it is one.
-  std::optional<DimExpr> exact(const Expr *expr) const {
+  std::optional<DimExpr> exact(const Expr* expr) const {
     expr = stripIntegerCasts(expr, roots_);
     if (!expr)
       return std::nullopt;
@@ -110,16 +110,16 @@ private:
     return std::nullopt;
   }
 
-  static size_t axisOf(const Expr &expr) { return expr.ints.empty() ? 0 : static_cast<size_t>(expr.ints[0]); }
+  static size_t axisOf(const Expr& expr) { return expr.ints.empty() ? 0 : static_cast<size_t>(expr.ints[0]); }
 
-  Bounds upper(const Expr *expr, int depth = 0) const {
+  Bounds upper(const Expr* expr, int depth = 0) const {
     Bounds result;
     if (!expr || depth > 24)
       return result;
-    for (const Fact &fact : facts_)
+    for (const Fact& fact : facts_)
       if (sameValue(fact.smaller, expr, roots_)) {
         Bounds of = upper(fact.bound, depth + 1);
-        for (const DimExpr &bound : of)
+        for (const DimExpr& bound : of)
           result.push_back(fact.inclusive ? bound : plus(bound, -1));
       }
     expr = stripIntegerCasts(expr, roots_);
@@ -133,26 +133,26 @@ private:
   }
 
   /// A negative index is a huge one, so bounds of signed values count only where they start at zero.
-  bool mayBeNegative(const Expr &expr) const {
+  bool mayBeNegative(const Expr& expr) const {
     Type type = expr.type;
     if (!type || type->kind != TypeKind::Scalar || isUnsigned(type->scalar))
       return false;
     if (expr.kind != ExprKind::Var)
       return true;
-    for (const Expr *loop : loops_)
+    for (const Expr* loop : loops_)
       if (loop->variable == expr.variable) {
-        const Expr *range = loop->args[0];
+        const Expr* range = loop->args[0];
         if (range->kind == ExprKind::IntList)
           return false;  // upperOfVariable refuses negative entries
-        const Expr *begin = range->kind == ExprKind::Range ? stripIntegerCasts(range->args[0], roots_) : nullptr;
+        const Expr* begin = range->kind == ExprKind::Range ? stripIntegerCasts(range->args[0], roots_) : nullptr;
         return !begin || begin->kind != ExprKind::Int || begin->intValue < 0;
       }
     return true;
   }
 
-  static void append(Bounds &to, Bounds from) { to.insert(to.end(), from.begin(), from.end()); }
+  static void append(Bounds& to, Bounds from) { to.insert(to.end(), from.begin(), from.end()); }
 
-  Bounds upperOfKind(const Expr &expr, int depth) const {
+  Bounds upperOfKind(const Expr& expr, int depth) const {
     switch (expr.kind) {
     case ExprKind::Var: return upperOfVariable(expr.variable, depth);
     case ExprKind::Builtin: return upperOfBuiltin(expr, depth);
@@ -162,8 +162,8 @@ private:
         return {};
       Bounds result;
       Bounds lhs = upper(expr.args[1], depth + 1), rhs = upper(expr.args[2], depth + 1);
-      for (const DimExpr &a : lhs)
-        for (const DimExpr &b : rhs) {
+      for (const DimExpr& a : lhs)
+        for (const DimExpr& b : rhs) {
           if (provablyAtMost(a, b))
             result.push_back(b);
           else if (provablyAtMost(b, a))
@@ -175,12 +175,12 @@ private:
     }
   }
 
-  Bounds upperOfVariable(const Variable *variable, int depth) const {
+  Bounds upperOfVariable(const Variable* variable, int depth) const {
     for (auto it = loops_.rbegin(); it != loops_.rend(); ++it) {
-      const Expr &loop = **it;
+      const Expr& loop = **it;
       if (loop.variable != variable || roots_.isAssigned(variable))
         continue;
-      const Expr *range = loop.args[0];
+      const Expr* range = loop.args[0];
       if (range->kind == ExprKind::IntList) {
         __int128 highest = 0;
         for (__int128 value : range->intList) {
@@ -193,19 +193,19 @@ private:
       if (range->kind != ExprKind::Range)
         return {};
       if (range->args.size() > 2 && range->args[2]) {
-        const Expr *step = stripIntegerCasts(range->args[2], roots_);
+        const Expr* step = stripIntegerCasts(range->args[2], roots_);
         if (step->kind != ExprKind::Int || step->intValue <= 0)
           return {};
       }
       Bounds result;
-      for (const DimExpr &end : upper(range->args[1], depth + 1))
+      for (const DimExpr& end : upper(range->args[1], depth + 1))
         result.push_back(plus(end, -1));
       return result;
     }
     return {};
   }
 
-  Bounds upperOfBuiltin(const Expr &expr, int depth) const {
+  Bounds upperOfBuiltin(const Expr& expr, int depth) const {
     size_t axis = axisOf(expr);
     switch (expr.builtin) {
     case Builtin::ThreadId: return block_[axis] ? Bounds{*block_[axis]} : Bounds{};
@@ -230,7 +230,7 @@ private:
     }
   }
 
-  Bounds upperOfBinary(const Expr &expr, int depth) const {
+  Bounds upperOfBinary(const Expr& expr, int depth) const {
     Type type = expr.type;
     if (!type || type->kind != TypeKind::Scalar || !isInteger(type->scalar))
       return {};
@@ -240,13 +240,13 @@ private:
     auto value = constant ? constant->asConstant() : std::nullopt;
     switch (expr.binaryOp) {
     case BinaryOp::Add:
-      for (const DimExpr &a : lhs)
-        for (const DimExpr &b : upper(expr.args[1], depth + 1))
+      for (const DimExpr& a : lhs)
+        for (const DimExpr& b : upper(expr.args[1], depth + 1))
           result.push_back(plus(DimExpr::add(a, b), -1));
       break;
     case BinaryOp::Mul:
-      for (const DimExpr &a : lhs)
-        for (const DimExpr &b : upper(expr.args[1], depth + 1))
+      for (const DimExpr& a : lhs)
+        for (const DimExpr& b : upper(expr.args[1], depth + 1))
           result.push_back(plus(DimExpr::mul(plus(a, -1), plus(b, -1)), 1));
       break;
     case BinaryOp::Rem:
@@ -259,7 +259,7 @@ private:
       break;
     case BinaryOp::Div:
       if (value.value_or(0) > 0)
-        for (const DimExpr &a : lhs)
+        for (const DimExpr& a : lhs)
           result.push_back(DimExpr::apply(DimAtom::Kind::CeilDiv, a, *constant));
       break;
     case BinaryOp::Shr:
@@ -275,7 +275,7 @@ private:
     return result;
   }
 
-  void visit(Expr *expr) {
+  void visit(Expr* expr) {
     if (!expr)
       return;
     if (expr->kind == ExprKind::If)
@@ -303,9 +303,9 @@ private:
       facts_.resize(before);
       return;
     }
-    for (Expr *arg : expr->args)
+    for (Expr* arg : expr->args)
       visit(arg);
-    for (SliceDim &slice : expr->slices) {
+    for (SliceDim& slice : expr->slices) {
       visit(slice.begin);
       visit(slice.end);
     }
@@ -313,7 +313,7 @@ private:
       expr->guard = Guard::Proven;
   }
 
-  void visitIf(Expr *expr) {
+  void visitIf(Expr* expr) {
     visit(expr->args[0]);
     size_t before = facts_.size();
     learn(expr->args[0]);
@@ -324,7 +324,7 @@ private:
   }
 
   /// Facts of a condition that is true. Only values that nothing assigns are compared (sameValue), so they hold in the whole branch.
-  void learn(const Expr *condition) {
+  void learn(const Expr* condition) {
     if (!condition || condition->kind != ExprKind::Binary)
       return;
     const Expr *a = condition->args[0], *b = condition->args[1];
@@ -359,7 +359,7 @@ private:
     }
   }
 
-  bool isInside(const Expr &element) const {
+  bool isInside(const Expr& element) const {
     Type base = element.args[0]->type;
     while (base && base->kind == TypeKind::Ref)
       base = base->elem;
@@ -368,21 +368,21 @@ private:
     for (size_t dim = 0; dim < base->shape.size(); ++dim) {
       Bounds bounds = upper(element.args[dim + 1]);
       if (std::none_of(bounds.begin(), bounds.end(),
-                       [&](const DimExpr &bound) { return provablyAtMost(bound, base->shape[dim]); }))
+                       [&](const DimExpr& bound) { return provablyAtMost(bound, base->shape[dim]); }))
         return false;
     }
     return true;
   }
 
-  Function &kernel_;
-  const Roots &roots_;
+  Function& kernel_;
+  const Roots& roots_;
   std::array<std::optional<DimExpr>, 3> block_;
   std::vector<Fact> facts_;
-  std::vector<const Expr *> loops_;
+  std::vector<const Expr*> loops_;
 };
 
-} // namespace
+}  // namespace
 
-void proveBounds(Function &kernel, const Roots &roots) { Prover(kernel, roots).run(); }
+void proveBounds(Function& kernel, const Roots& roots) { Prover(kernel, roots).run(); }
 
-} // namespace vortex::lang
+}  // namespace vortex::lang

@@ -14,19 +14,19 @@ Type stripRefs(Type type) {
 
 /// A subscript `t[…, thread.global_id, …]` of a global tensor.
 struct Subscript {
-  const Expr *element;
-  const Expr *index;
+  const Expr* element;
+  const Expr* index;
   DimExpr extent;
   size_t dim;
 };
 
 class GridInference {
 public:
-  GridInference(Function &kernel, const Roots &roots, bool launchedWithGrid, diag::DiagnosticSink &sink)
+  GridInference(Function& kernel, const Roots& roots, bool launchedWithGrid, diag::DiagnosticSink& sink)
       : kernel_(kernel), roots_(roots), launchedWithGrid_(launchedWithGrid), sink_(sink) {}
 
   void run() {
-    KernelSpec &spec = *kernel_.kernel;
+    KernelSpec& spec = *kernel_.kernel;
     if (kernel_.body)
       scan(*kernel_.body);
     if (spec.gridKind != GridKind::Explicit)
@@ -37,7 +37,7 @@ public:
   }
 
 private:
-  void scan(const Expr &expr) {
+  void scan(const Expr& expr) {
     if (expr.kind == ExprKind::Builtin && expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::WarpAll &&
         expr.builtin != Builtin::WarpSize && !position_)
       position_ = &expr;
@@ -45,21 +45,21 @@ private:
       recordSubscripts(expr);
     if (expr.kind == ExprKind::Return && !expr.args.empty() && !firstReturn_)
       firstReturn_ = &expr;
-    for (const Expr *arg : expr.args)
+    for (const Expr* arg : expr.args)
       if (arg)
         scan(*arg);
-    for (const SliceDim &slice : expr.slices)
-      for (const Expr *part : {slice.begin, slice.end})
+    for (const SliceDim& slice : expr.slices)
+      for (const Expr* part : {slice.begin, slice.end})
         if (part)
           scan(*part);
   }
 
-  void recordSubscripts(const Expr &element) {
+  void recordSubscripts(const Expr& element) {
     Type base = stripRefs(element.args[0]->type);
     if (!base || !base->isTensor() || base->space != Space::Global || base->shape.size() + 1 != element.args.size())
       return;
     for (size_t dim = 0; dim < base->shape.size(); ++dim) {
-      const Expr *index = stripIntegerCasts(element.args[dim + 1], roots_);
+      const Expr* index = stripIntegerCasts(element.args[dim + 1], roots_);
       if (index->kind != ExprKind::Builtin || index->builtin != Builtin::ThreadGlobalId)
         continue;
       size_t axis = index->ints.empty() ? 0 : static_cast<size_t>(index->ints[0]);
@@ -67,7 +67,7 @@ private:
     }
   }
 
-  void infer(KernelSpec &spec) {
+  void infer(KernelSpec& spec) {
     size_t axes = 0;
     for (size_t axis = 0; axis < 3; ++axis)
       if (!subscripts_[axis].empty())
@@ -82,8 +82,8 @@ private:
         sink_.error("E0458", position_->range, "the number of blocks of `" + kernel_.name + "` cannot be inferred")
             .primary("the kernel names blocks or threads, but no tensor is subscripted by exactly `thread.global_id`")
             .label(kernel_.nameRange, "this kernel needs a grid")
-            .help("say it on the kernel: `@launch(grid = [ceil_div(N, 256)], block = 256)`, or at the call: `" + kernel_.name +
-                  ".launch(grid = …, block = …)(…)`");
+            .help("say it on the kernel: `@launch(grid = [ceil_div(N, 256)], block = 256)`, or at the call: `" +
+                  kernel_.name + ".launch(grid = …, block = …)(…)`");
       if (launchedWithGrid_)
         spec.gridKind = GridKind::Explicit;
       return;
@@ -97,9 +97,10 @@ private:
       spec.domain.push_back(subscripts_[axis].empty() ? DimExpr::constant(1) : agreedExtent(axis));
   }
 
-  bool resultIsDomain(KernelSpec &spec) {
+  bool resultIsDomain(KernelSpec& spec) {
     Type result = kernel_.resultType;
-    if (!result || !result->isTensor() || !firstReturn_ || stripRefs(firstReturn_->args[0]->type)->isTensor() || result->rank() > 3)
+    if (!result || !result->isTensor() || !firstReturn_ || stripRefs(firstReturn_->args[0]->type)->isTensor() ||
+        result->rank() > 3)
       return false;
     spec.gridKind = GridKind::Domain;
     for (size_t i = result->shape.size(); i-- > 0;)
@@ -108,8 +109,8 @@ private:
   }
 
   DimExpr agreedExtent(size_t axis) {
-    const Subscript &first = subscripts_[axis].front();
-    for (const Subscript &other : subscripts_[axis]) {
+    const Subscript& first = subscripts_[axis].front();
+    for (const Subscript& other : subscripts_[axis]) {
       if (other.extent == first.extent)
         continue;
       auto names = kernel_.dimNames();
@@ -122,13 +123,15 @@ private:
     return first.extent;
   }
 
-  void checkResults(const KernelSpec &spec) {
+  void checkResults(const KernelSpec& spec) {
     Type result = kernel_.resultType;
     if (!result || result->kind == TypeKind::Unit || result->kind == TypeKind::Error)
       return;
     bool scalar = result->kind == TypeKind::Scalar;
     if (scalar && spec.reduce == ReduceKind::None && spec.gridKind != GridKind::WholeTensor && !isOneBlock(spec))
-      sink_.error("E0459", kernel_.resultRange, "each block of `" + kernel_.name + "` returns its own value, but the result is one scalar")
+      sink_
+          .error("E0459", kernel_.resultRange,
+                 "each block of `" + kernel_.name + "` returns its own value, but the result is one scalar")
           .primary("the blocks' values need to be combined")
           .help("write `-> " + text(result, kernel_.dimNames()) + " reduce(add)` (or mul, min, max, and, or)");
     if (!result->isTensor() || spec.gridKind != GridKind::Domain || !firstReturn_)
@@ -141,18 +144,18 @@ private:
       return;
     auto names = kernel_.dimNames();
     std::string domainText;
-    for (const DimExpr &extent : domain)
+    for (const DimExpr& extent : domain)
       domainText += (domainText.empty() ? "" : ", ") + extent.text(names);
     sink_.error("E0460", firstReturn_->range, "one value per thread does not fill the result")
         .primary("returned by each thread of a [" + domainText + "] domain")
         .label(kernel_.resultRange, "the result is " + text(result, names));
   }
 
-  bool isOneBlock(const KernelSpec &spec) const {
+  bool isOneBlock(const KernelSpec& spec) const {
     if (spec.grid.empty())
       return false;
-    for (const Expr *size : spec.grid) {
-      const Expr *value = stripIntegerCasts(size, roots_);
+    for (const Expr* size : spec.grid) {
+      const Expr* value = stripIntegerCasts(size, roots_);
       if (value->kind != ExprKind::Int || value->intValue != 1)
         return false;
     }
@@ -165,7 +168,7 @@ private:
       findShared(*kernel_.body, false);
   }
 
-  void findShared(const Expr &expr, bool bounded) {
+  void findShared(const Expr& expr, bool bounded) {
     if (expr.kind == ExprKind::If && !expr.args.empty() && mentionsGlobalId(*expr.args[0])) {
       findShared(*expr.args[1], true);
       if (expr.args.size() > 2)
@@ -173,18 +176,18 @@ private:
       return;
     }
     if (expr.kind == ExprKind::Assign && !bounded && isSharedPlace(*expr.args[0]))
-      if (const Expr *load = surplusLoad(*expr.args[1], 0))
+      if (const Expr* load = surplusLoad(*expr.args[1], 0))
         warn(expr, *load, "stored to shared memory");
-    if (expr.kind == ExprKind::Builtin && !bounded && expr.builtin >= Builtin::ShuffleXor && expr.builtin <= Builtin::WarpMin &&
-        !expr.args.empty())
-      if (const Expr *load = surplusLoad(*expr.args[0], 0))
+    if (expr.kind == ExprKind::Builtin && !bounded && expr.builtin >= Builtin::ShuffleXor &&
+        expr.builtin <= Builtin::WarpMin && !expr.args.empty())
+      if (const Expr* load = surplusLoad(*expr.args[0], 0))
         warn(expr, *load, "exchanged between lanes");
-    for (const Expr *arg : expr.args)
+    for (const Expr* arg : expr.args)
       if (arg)
         findShared(*arg, bounded);
   }
 
-  void warn(const Expr &use, const Expr &load, const char *how) {
+  void warn(const Expr& use, const Expr& load, const char* how) {
     if (isNeutralZero())
       return;
     sink_.warning("W0450", use.range, "surplus threads of the last block contribute 0 here")
@@ -199,60 +202,60 @@ private:
     return kind == ReduceKind::Add || kind == ReduceKind::Or;
   }
 
-  static bool mentionsGlobalId(const Expr &expr) {
+  static bool mentionsGlobalId(const Expr& expr) {
     if (expr.kind == ExprKind::Builtin && expr.builtin == Builtin::ThreadGlobalId)
       return true;
     if (expr.kind == ExprKind::Var)
       return true;  // a bound computed into a variable counts as tested
-    for (const Expr *arg : expr.args)
+    for (const Expr* arg : expr.args)
       if (arg && mentionsGlobalId(*arg))
         return true;
     return false;
   }
 
-  static bool isSharedPlace(const Expr &place) {
+  static bool isSharedPlace(const Expr& place) {
     if (place.kind != ExprKind::Element)
       return false;
     Type base = stripRefs(place.args[0]->type);
     return base && base->isTensor() && base->space == Space::Shared;
   }
 
-  const Expr *surplusLoad(const Expr &expr, int depth) const {
+  const Expr* surplusLoad(const Expr& expr, int depth) const {
     if (depth > 32)
       return nullptr;
     if (expr.kind == ExprKind::Element) {
-      for (const auto &axis : subscripts_)
-        for (const Subscript &subscript : axis)
+      for (const auto& axis : subscripts_)
+        for (const Subscript& subscript : axis)
           if (subscript.element == &expr)
             return &expr;
       return nullptr;
     }
     if (expr.kind == ExprKind::Var) {
-      const Expr *value = roots_.soleValue(expr.variable);
+      const Expr* value = roots_.soleValue(expr.variable);
       return value ? surplusLoad(*value, depth + 1) : nullptr;
     }
     if (expr.kind == ExprKind::If)
       return nullptr;
-    for (const Expr *arg : expr.args)
+    for (const Expr* arg : expr.args)
       if (arg)
-        if (const Expr *load = surplusLoad(*arg, depth + 1))
+        if (const Expr* load = surplusLoad(*arg, depth + 1))
           return load;
     return nullptr;
   }
 
-  Function &kernel_;
-  const Roots &roots_;
+  Function& kernel_;
+  const Roots& roots_;
   bool launchedWithGrid_;
-  diag::DiagnosticSink &sink_;
+  diag::DiagnosticSink& sink_;
   std::array<std::vector<Subscript>, 3> subscripts_;
-  const Expr *position_ = nullptr;
-  const Expr *firstReturn_ = nullptr;
+  const Expr* position_ = nullptr;
+  const Expr* firstReturn_ = nullptr;
 };
 
-} // namespace
+}  // namespace
 
-void inferGrid(Function &kernel, const Roots &roots, bool launchedWithGrid, diag::DiagnosticSink &sink) {
+void inferGrid(Function& kernel, const Roots& roots, bool launchedWithGrid, diag::DiagnosticSink& sink) {
   GridInference(kernel, roots, launchedWithGrid, sink).run();
 }
 
-} // namespace vortex::lang
+}  // namespace vortex::lang

@@ -6,7 +6,7 @@ namespace vortex::lang {
 
 using Dims = std::vector<std::optional<DimExpr>>;
 
-static std::vector<Type> substituteAll(const std::vector<Type> &types, TypeContext &context, const Dims &dims) {
+static std::vector<Type> substituteAll(const std::vector<Type>& types, TypeContext& context, const Dims& dims) {
   std::vector<Type> result;
   result.reserve(types.size());
   for (Type type : types)
@@ -14,16 +14,17 @@ static std::vector<Type> substituteAll(const std::vector<Type> &types, TypeConte
   return result;
 }
 
-Type substituteDims(Type type, TypeContext &types, const Dims &dims) {
+Type substituteDims(Type type, TypeContext& types, const Dims& dims) {
   if (!type || dims.empty())
     return type;
   switch (type->kind) {
   case TypeKind::Tensor: {
     std::vector<DimExpr> shape;
-    for (const DimExpr &dim : type->shape)
+    for (const DimExpr& dim : type->shape)
       shape.push_back(dim.substitute(dims));
     Type elem = substituteDims(type->elem, types, dims);
-    return type->isValue ? types.tensorValue(elem, std::move(shape)) : types.tensor(elem, std::move(shape), type->space, type->layout);
+    return type->isValue ? types.tensorValue(elem, std::move(shape))
+                         : types.tensor(elem, std::move(shape), type->space, type->layout);
   }
   case TypeKind::Vec: return types.vec(substituteDims(type->elem, types, dims));
   case TypeKind::Array: return types.array(substituteDims(type->elem, types, dims), type->count);
@@ -37,43 +38,43 @@ Type substituteDims(Type type, TypeContext &types, const Dims &dims) {
   }
 }
 
-Variable *cloneVariable(const Variable &variable, CloneMap &map) {
+Variable* cloneVariable(const Variable& variable, CloneMap& map) {
   auto copy = std::make_unique<Variable>(variable);
   copy->type = substituteDims(variable.type, map.program.types, map.dims);
   copy->isParam = false;
   copy->isResultStorage = false;
   copy->index = static_cast<uint32_t>(map.into.variables.size());
-  Variable *result = copy.get();
+  Variable* result = copy.get();
   map.into.variables.push_back(std::move(copy));
   map.variables[&variable] = result;
   return result;
 }
 
-static Variable *mapped(Variable *variable, CloneMap &map) {
+static Variable* mapped(Variable* variable, CloneMap& map) {
   if (!variable)
     return nullptr;
   auto found = map.variables.find(variable);
   return found != map.variables.end() ? found->second : cloneVariable(*variable, map);
 }
 
-Expr *cloneExpr(const Expr &expr, CloneMap &map) {
-  Expr *copy = map.program.newExpr(expr.kind, substituteDims(expr.type, map.program.types, map.dims), expr.range);
+Expr* cloneExpr(const Expr& expr, CloneMap& map) {
+  Expr* copy = map.program.newExpr(expr.kind, substituteDims(expr.type, map.program.types, map.dims), expr.range);
   Type type = copy->type;
   *copy = expr;
   copy->type = type;
   copy->variable = mapped(expr.variable, map);
   copy->indexVariable = mapped(expr.indexVariable, map);
-  for (Variable *&variable : copy->variables)
+  for (Variable*& variable : copy->variables)
     variable = mapped(variable, map);
-  for (Expr *&arg : copy->args)
+  for (Expr*& arg : copy->args)
     arg = arg ? cloneExpr(*arg, map) : nullptr;
-  for (SliceDim &slice : copy->slices) {
+  for (SliceDim& slice : copy->slices) {
     slice.begin = slice.begin ? cloneExpr(*slice.begin, map) : nullptr;
     slice.end = slice.end ? cloneExpr(*slice.end, map) : nullptr;
   }
-  for (Expr *&size : copy->launch.grid)
+  for (Expr*& size : copy->launch.grid)
     size = cloneExpr(*size, map);
-  for (Expr *&size : copy->launch.block)
+  for (Expr*& size : copy->launch.block)
     size = cloneExpr(*size, map);
   copy->dim = expr.dim.substitute(map.dims);
   return copy;
@@ -82,7 +83,7 @@ Expr *cloneExpr(const Expr &expr, CloneMap &map) {
 namespace {
 
 /// Tensor type reached from a parameter's type through references and fields; null if there is none.
-Type tensorAt(Type type, const std::vector<uint32_t> &fieldPath) {
+Type tensorAt(Type type, const std::vector<uint32_t>& fieldPath) {
   auto strip = [](Type t) {
     while (t && t->kind == TypeKind::Ref)
       t = t->elem;
@@ -97,13 +98,12 @@ Type tensorAt(Type type, const std::vector<uint32_t> &fieldPath) {
   return type && type->isTensor() ? type : nullptr;
 }
 
-bool isHostOnly(Builtin builtin) {
-  return builtin >= Builtin::AssertClose && builtin != Builtin::Len;
-}
+bool isHostOnly(Builtin builtin) { return builtin >= Builtin::AssertClose && builtin != Builtin::Len; }
 
 class Inliner {
 public:
-  Inliner(Program &program, Function &kernel, diag::DiagnosticSink &sink) : program_(program), kernel_(kernel), sink_(sink) {}
+  Inliner(Program& program, Function& kernel, diag::DiagnosticSink& sink)
+      : program_(program), kernel_(kernel), sink_(sink) {}
 
   bool run() {
     active_.push_back(&kernel_);
@@ -115,7 +115,7 @@ public:
 private:
   static constexpr size_t kMaxExprs = 2'000'000;
 
-  void visit(Expr *expr) {
+  void visit(Expr* expr) {
     if (!expr || !ok_)
       return;
     if (expr->kind == ExprKind::Launch)
@@ -125,9 +125,9 @@ private:
     if (expr->kind == ExprKind::Builtin && isHostOnly(expr->builtin))
       return fail("E0407", *expr, "`" + std::string(spelling(expr->builtin)) + "` can only be called on the host",
                   "inside kernel `" + kernel_.name + "`");
-    for (Expr *arg : expr->args)
+    for (Expr* arg : expr->args)
       visit(arg);
-    for (SliceDim &slice : expr->slices) {
+    for (SliceDim& slice : expr->slices) {
       visit(slice.begin);
       visit(slice.end);
     }
@@ -135,13 +135,13 @@ private:
       expand(expr);
   }
 
-  void fail(std::string_view id, const Expr &at, std::string message, std::string label) {
+  void fail(std::string_view id, const Expr& at, std::string message, std::string label) {
     ok_ = false;
     sink_.error(id, at.range, std::move(message)).primary(std::move(label));
   }
 
-  void expand(Expr *call) {
-    Function *callee = call->function;
+  void expand(Expr* call) {
+    Function* callee = call->function;
     if (!callee || !callee->body) {
       ok_ = false;  // reported by the type checker
       return;
@@ -158,15 +158,15 @@ private:
       return fail("E0454", *call, "the calls in this kernel expand to too much code", "while expanding this call");
 
     CloneMap map{program_, kernel_, {}, bindDims(*callee, *call)};
-    std::vector<Expr *> parts;
+    std::vector<Expr*> parts;
     for (size_t i = 0; i < callee->params.size(); ++i) {
-      Variable *param = cloneVariable(*callee->params[i], map);
-      Expr *let = program_.newExpr(ExprKind::Let, program_.types.unit(), call->args[i]->range);
+      Variable* param = cloneVariable(*callee->params[i], map);
+      Expr* let = program_.newExpr(ExprKind::Let, program_.types.unit(), call->args[i]->range);
       let->variable = param;
       let->args = {call->args[i]};
       parts.push_back(let);
     }
-    Expr *body = cloneExpr(*callee->body, map);
+    Expr* body = cloneExpr(*callee->body, map);
     parts.push_back(body);
     call->kind = ExprKind::Inline;
     call->type = substituteDims(call->type, program_.types, {});
@@ -177,15 +177,15 @@ private:
     active_.pop_back();
   }
 
-  Dims bindDims(const Function &callee, const Expr &call) {
+  Dims bindDims(const Function& callee, const Expr& call) {
     Dims dims;
-    for (const DimBinding &binding : callee.dims) {
+    for (const DimBinding& binding : callee.dims) {
       if (binding.constant) {
         dims.push_back(DimExpr::constant(*binding.constant));
         continue;
       }
       if (binding.isScalarValue && binding.param && *binding.param < call.args.size()) {
-        const Expr *value = call.args[*binding.param];
+        const Expr* value = call.args[*binding.param];
         if (value->kind == ExprKind::Int) {
           dims.push_back(DimExpr::constant(static_cast<int64_t>(value->intValue)));
           continue;
@@ -195,8 +195,9 @@ private:
           continue;
         }
       }
-      Type tensor = binding.param && *binding.param < call.args.size() ? tensorAt(call.args[*binding.param]->type, binding.fieldPath)
-                                                                      : nullptr;
+      Type tensor = binding.param && *binding.param < call.args.size()
+                        ? tensorAt(call.args[*binding.param]->type, binding.fieldPath)
+                        : nullptr;
       if (tensor && binding.dim < tensor->shape.size()) {
         dims.push_back(tensor->shape[binding.dim]);
         continue;
@@ -209,17 +210,17 @@ private:
     return dims;
   }
 
-  Program &program_;
-  Function &kernel_;
-  diag::DiagnosticSink &sink_;
-  std::vector<const Function *> active_;
+  Program& program_;
+  Function& kernel_;
+  diag::DiagnosticSink& sink_;
+  std::vector<const Function*> active_;
   bool ok_ = true;
 };
 
-} // namespace
+}  // namespace
 
-bool inlineCalls(Program &program, Function &kernel, diag::DiagnosticSink &sink) {
+bool inlineCalls(Program& program, Function& kernel, diag::DiagnosticSink& sink) {
   return Inliner(program, kernel, sink).run();
 }
 
-} // namespace vortex::lang
+}  // namespace vortex::lang

@@ -2,23 +2,19 @@
 
 namespace vortex::lang {
 
-bool isAtomic(Builtin builtin) {
-  return builtin >= Builtin::AtomicAdd && builtin <= Builtin::AtomicStore;
-}
+bool isAtomic(Builtin builtin) { return builtin >= Builtin::AtomicAdd && builtin <= Builtin::AtomicStore; }
 
-bool isWarpOperation(Builtin builtin) {
-  return builtin >= Builtin::SyncWarp && builtin <= Builtin::WarpAll;
-}
+bool isWarpOperation(Builtin builtin) { return builtin >= Builtin::SyncWarp && builtin <= Builtin::WarpAll; }
 
-Roots::Roots(const Function &kernel) {
+Roots::Roots(const Function& kernel) {
   if (kernel.body)
     collect(*kernel.body);
-  for (const Expr *place : stores_)
-    if (const Variable *root = rootOf(*place))
+  for (const Expr* place : stores_)
+    if (const Variable* root = rootOf(*place))
       written_.insert(root);
 }
 
-void Roots::collect(const Expr &expr) {
+void Roots::collect(const Expr& expr) {
   if (expr.kind == ExprKind::Let && expr.variable && !expr.args.empty())
     initialisers_[expr.variable] = expr.args[0];
   if (expr.kind == ExprKind::Assign) {
@@ -28,10 +24,10 @@ void Roots::collect(const Expr &expr) {
   }
   if (expr.kind == ExprKind::Builtin && isAtomic(expr.builtin) && expr.builtin != Builtin::AtomicLoad)
     stores_.push_back(expr.args[0]);
-  for (const Expr *arg : expr.args)
+  for (const Expr* arg : expr.args)
     if (arg)
       collect(*arg);
-  for (const SliceDim &slice : expr.slices) {
+  for (const SliceDim& slice : expr.slices) {
     if (slice.begin)
       collect(*slice.begin);
     if (slice.end)
@@ -39,8 +35,8 @@ void Roots::collect(const Expr &expr) {
   }
 }
 
-const Variable *Roots::rootOf(const Expr &place) const {
-  const Expr *at = &place;
+const Variable* Roots::rootOf(const Expr& place) const {
+  const Expr* at = &place;
   // Each step goes to an operand or to an earlier variable, so this ends.
   while (at) {
     switch (at->kind) {
@@ -67,7 +63,7 @@ const Variable *Roots::rootOf(const Expr &place) const {
   return nullptr;
 }
 
-const Expr *Roots::soleValue(const Variable *variable) const {
+const Expr* Roots::soleValue(const Variable* variable) const {
   if (!variable || assigned_.contains(variable))
     return nullptr;
   auto found = initialisers_.find(variable);
@@ -82,7 +78,7 @@ static bool keepsValue(Scalar from, Scalar to) {
                           : !isUnsigned(to) || bitWidth(to) == 64;
 }
 
-const Expr *stripIntegerCasts(const Expr *expr, const Roots &roots) {
+const Expr* stripIntegerCasts(const Expr* expr, const Roots& roots) {
   while (expr) {
     if (expr->kind == ExprKind::Cast && expr->type->kind == TypeKind::Scalar && isInteger(expr->type->scalar)) {
       Type from = expr->args[0]->type;
@@ -90,7 +86,7 @@ const Expr *stripIntegerCasts(const Expr *expr, const Roots &roots) {
         return expr;
       expr = expr->args[0];
     } else if (expr->kind == ExprKind::Var) {
-      const Expr *value = roots.soleValue(expr->variable);
+      const Expr* value = roots.soleValue(expr->variable);
       if (!value)
         return expr;
       expr = value;
@@ -101,4 +97,4 @@ const Expr *stripIntegerCasts(const Expr *expr, const Roots &roots) {
   return expr;
 }
 
-} // namespace vortex::lang
+}  // namespace vortex::lang

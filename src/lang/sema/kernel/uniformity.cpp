@@ -14,7 +14,7 @@ constexpr int64_t kWarpSize = 32;
 /// Who executes here: level of the condition, and the expression that decides it.
 struct Control {
   Level level = Level::Block;
-  const Expr *cause = nullptr;
+  const Expr* cause = nullptr;
 };
 
 Level join(Level a, Level b) { return std::max(a, b); }
@@ -22,7 +22,7 @@ Control join(Control a, Control b) { return b.level > a.level ? b : a; }
 
 bool isTile(Type type) { return type && type->isTensor() && type->isValue; }
 
-std::optional<__int128> constantOf(const Expr *expr, const Roots &roots) {
+std::optional<__int128> constantOf(const Expr* expr, const Roots& roots) {
   expr = stripIntegerCasts(expr, roots);
   if (expr && expr->kind == ExprKind::Int)
     return expr->intValue;
@@ -34,7 +34,8 @@ std::optional<__int128> constantOf(const Expr *expr, const Roots &roots) {
 
 class Analysis {
 public:
-  Analysis(Function &kernel, const Roots &roots, diag::DiagnosticSink &sink) : kernel_(kernel), roots_(roots), sink_(sink) {}
+  Analysis(Function& kernel, const Roots& roots, diag::DiagnosticSink& sink)
+      : kernel_(kernel), roots_(roots), sink_(sink) {}
 
   void run() {
     if (!kernel_.body)
@@ -45,15 +46,16 @@ public:
     } while (changed_);
     report_ = true;
     visitBody();
-    for (auto &variable : kernel_.variables)
-      variable->uniformity = levels_[variable.get()].level == Level::Block ? Uniformity::Uniform : Uniformity::PerThread;
+    for (auto& variable : kernel_.variables)
+      variable->uniformity =
+          levels_[variable.get()].level == Level::Block ? Uniformity::Uniform : Uniformity::PerThread;
   }
 
 private:
   /// The function body or an Inline: what Return leaves.
   struct Frame {
-    Control left;           ///< some threads returned already
-    Control value;          ///< level of the returned values
+    Control left;   ///< some threads returned already
+    Control value;  ///< level of the returned values
     size_t loopDepth = 0;
   };
 
@@ -63,8 +65,8 @@ private:
     visit(kernel_.body, {});
   }
 
-  void raise(std::map<const void *, Control> &map, const void *key, Control control) {
-    Control &slot = map[key];
+  void raise(std::map<const void*, Control>& map, const void* key, Control control) {
+    Control& slot = map[key];
     if (control.level > slot.level) {
       slot = control;
       changed_ = true;
@@ -73,7 +75,7 @@ private:
   Control here(Control control) const { return join(control, frames_.back().left); }
 
   /// Returns the level of the expression's value.
-  Level visit(Expr *expr, Control control) {
+  Level visit(Expr* expr, Control control) {
     if (!expr)
       return Level::Block;
     control = here(control);
@@ -83,18 +85,18 @@ private:
     return level;
   }
 
-  Level visitArgs(Expr *expr, Control control) {
+  Level visitArgs(Expr* expr, Control control) {
     Level level = Level::Block;
-    for (Expr *arg : expr->args)
+    for (Expr* arg : expr->args)
       level = join(level, visit(arg, control));
-    for (SliceDim &slice : expr->slices) {
+    for (SliceDim& slice : expr->slices) {
       level = join(level, visit(slice.begin, control));
       level = join(level, visit(slice.end, control));
     }
     return level;
   }
 
-  Level visitKind(Expr *expr, Control control) {
+  Level visitKind(Expr* expr, Control control) {
     switch (expr->kind) {
     case ExprKind::Var: return levels_[expr->variable].level;
     case ExprKind::Binary: return visitBinary(expr, control);
@@ -129,11 +131,11 @@ private:
     }
   }
 
-  void assign(const Variable *variable, Level level, Control control, const Expr *cause) {
+  void assign(const Variable* variable, Level level, Control control, const Expr* cause) {
     raise(levels_, variable, join(Control{level, cause}, control));
   }
 
-  Level visitBinary(Expr *expr, Control control) {
+  Level visitBinary(Expr* expr, Control control) {
     if (expr->binaryOp == BinaryOp::And || expr->binaryOp == BinaryOp::Or) {
       Level lhs = visit(expr->args[0], control);
       return join(lhs, visit(expr->args[1], join(control, {lhs, expr->args[0]})));
@@ -143,8 +145,8 @@ private:
   }
 
   /// `local_id / 32`, `local_id >> 5`, and comparisons of local_id with multiples of the warp size do not vary inside a warp.
-  bool isWarpUniformPattern(const Expr &expr) const {
-    const Expr *lhs = stripIntegerCasts(expr.args[0], roots_);
+  bool isWarpUniformPattern(const Expr& expr) const {
+    const Expr* lhs = stripIntegerCasts(expr.args[0], roots_);
     if (!lhs || lhs->kind != ExprKind::Builtin || lhs->builtin != Builtin::ThreadLocalId)
       return false;
     auto rhs = constantOf(expr.args[1], roots_);
@@ -161,7 +163,7 @@ private:
     }
   }
 
-  Level visitBuiltin(Expr *expr, Control control) {
+  Level visitBuiltin(Expr* expr, Control control) {
     Level args = visitArgs(expr, control);
     switch (expr->builtin) {
     case Builtin::ThreadId:
@@ -174,7 +176,9 @@ private:
     case Builtin::ShuffleDown: return checkWarp(expr, control, Level::Lane);
     case Builtin::ShuffleIndex:
       // The value of one lane; a lane number that varies makes it vary.
-      return checkWarp(expr, control, expr->args.size() > 1 && visit(expr->args[1], control) == Level::Lane ? Level::Lane : Level::Warp);
+      return checkWarp(expr, control,
+                       expr->args.size() > 1 && visit(expr->args[1], control) == Level::Lane ? Level::Lane
+                                                                                             : Level::Warp);
     case Builtin::WarpSum:
     case Builtin::WarpMax:
     case Builtin::WarpMin:
@@ -192,7 +196,8 @@ private:
     if (isAtomic(expr->builtin)) {
       Level level = join(args, control.level);
       if (report_ && level == Level::Block)
-        sink_.error("E0453", expr->range, "every thread of the block would do this atomic operation on the same element")
+        sink_
+            .error("E0453", expr->range, "every thread of the block would do this atomic operation on the same element")
             .primary("neither the operands nor the control around it depend on the thread")
             .help("write `if thread.local_id == 0 { … }` to do it once per block");
       return Level::Lane;
@@ -200,7 +205,7 @@ private:
     return args;
   }
 
-  Level checkWarp(Expr *expr, Control control, Level result) {
+  Level checkWarp(Expr* expr, Control control, Level result) {
     if (report_ && control.level == Level::Lane)
       reportDivergence("E0451", *expr, control,
                        "`" + std::string(spelling(expr->builtin)) + "` is not reached by every lane of the warp",
@@ -208,7 +213,7 @@ private:
     return result;
   }
 
-  Level visitLoad(Expr *expr, Control control) {
+  Level visitLoad(Expr* expr, Control control) {
     Level level = visitArgs(expr, control);
     Type base = expr->args[0]->type;
     while (base && base->kind == TypeKind::Ref)
@@ -223,13 +228,13 @@ private:
   }
 
   /// Level of the indices of a place (its own value does not matter when it is stored to).
-  Level visitPlace(Expr *place, Control control) {
+  Level visitPlace(Expr* place, Control control) {
     if (place->kind == ExprKind::Var)
       return Level::Block;
     Level level = Level::Block;
     for (size_t i = 0; i < place->args.size(); ++i)
       level = join(level, i == 0 ? visitPlace(place->args[0], control) : visit(place->args[i], control));
-    for (SliceDim &slice : place->slices) {
+    for (SliceDim& slice : place->slices) {
       level = join(level, visit(slice.begin, control));
       level = join(level, visit(slice.end, control));
     }
@@ -239,8 +244,8 @@ private:
   }
 
   /// The variable whose value a place is part of, through fields, array elements and references; null for tensors in memory.
-  const Variable *valueRoot(const Expr &place) const {
-    const Expr *at = &place;
+  const Variable* valueRoot(const Expr& place) const {
+    const Expr* at = &place;
     while (at) {
       switch (at->kind) {
       case ExprKind::Var: {
@@ -268,20 +273,20 @@ private:
     return nullptr;
   }
 
-  Level visitAssign(Expr *expr, Control control) {
-    Expr *place = expr->args[0];
+  Level visitAssign(Expr* expr, Control control) {
+    Expr* place = expr->args[0];
     Level value = visit(expr->args[1], control);
     Level indices = visitPlace(place, control);
     if (report_ && place->kind == ExprKind::Var)
       annotate(place, levels_[place->variable].level, control);
-    if (const Variable *root = valueRoot(*place)) {
+    if (const Variable* root = valueRoot(*place)) {
       assign(root, join(value, indices), control, expr->args[1]);
       return Level::Block;
     }
     return join(join(value, indices), control.level);
   }
 
-  Level visitIf(Expr *expr, Control control) {
+  Level visitIf(Expr* expr, Control control) {
     Level condition = visit(expr->args[0], control);
     Control inner = join(control, {condition, expr->args[0]});
     Control before = frames_.back().left;
@@ -294,7 +299,7 @@ private:
     return join(value, condition);
   }
 
-  Level visitLoop(Expr *expr, Control control) {
+  Level visitLoop(Expr* expr, Control control) {
     loops_.push_back(expr);
     Control inner = join(control, loopControl_[expr]);
     if (expr->kind == ExprKind::While) {
@@ -314,10 +319,10 @@ private:
     return loopValue_[expr].level;
   }
 
-  Level visitReturn(Expr *expr, Control control) {
+  Level visitReturn(Expr* expr, Control control) {
     Level level = expr->args.empty() ? Level::Block : visit(expr->args[0], control);
     control = here(control);
-    Frame &frame = frames_.back();
+    Frame& frame = frames_.back();
     frame.value = join(frame.value, {join(level, control.level), expr});
     if (control.level != Level::Block) {
       // The label shows the return; what decides it is the condition around it.
@@ -328,7 +333,7 @@ private:
     return Level::Block;
   }
 
-  Level visitInline(Expr *expr, Control control) {
+  Level visitInline(Expr* expr, Control control) {
     for (size_t i = 0; i + 1 < expr->args.size(); ++i)
       visit(expr->args[i], control);
     Frame frame;
@@ -342,18 +347,18 @@ private:
     return value;
   }
 
-  void annotate(Expr *expr, Level level, Control control) {
+  void annotate(Expr* expr, Level level, Control control) {
     expr->uniformity = level == Level::Block ? Uniformity::Uniform : Uniformity::PerThread;
     bool needsBlock = ownNeedsBlock(*expr, level, control);
     bool perThread = ownPerThread(*expr, level, control);
     if (needsBlock && control.level != Level::Block && expr->kind == ExprKind::Let && !reportedBlock_)
       reportBlockOperation(*expr, control);
-    for (const Expr *arg : expr->args) {
+    for (const Expr* arg : expr->args) {
       needsBlock |= arg && arg->needsBlock;
       perThread |= arg && arg->hasPerThread;
     }
-    for (const SliceDim &slice : expr->slices)
-      for (const Expr *part : {slice.begin, slice.end}) {
+    for (const SliceDim& slice : expr->slices)
+      for (const Expr* part : {slice.begin, slice.end}) {
         needsBlock |= part && part->needsBlock;
         perThread |= part && part->hasPerThread;
       }
@@ -361,15 +366,16 @@ private:
     expr->hasPerThread = perThread;
   }
 
-  bool ownNeedsBlock(const Expr &expr, Level level, Control control) const {
+  bool ownNeedsBlock(const Expr& expr, Level level, Control control) const {
     if (isTile(expr.type) && expr.kind != ExprKind::Var && expr.kind != ExprKind::Block)
       return true;
     switch (expr.kind) {
     case ExprKind::Dot: return true;
-    case ExprKind::Let: return expr.variable->type->isTensor() && expr.variable->type->space == Space::Shared && expr.args.empty();
+    case ExprKind::Let:
+      return expr.variable->type->isTensor() && expr.variable->type->space == Space::Shared && expr.args.empty();
     case ExprKind::Assign: return !valueRoot(*expr.args[0]) && level == Level::Block;
     case ExprKind::Element: {
-      const Variable *root = roots_.rootOf(expr);
+      const Variable* root = roots_.rootOf(expr);
       return level == Level::Block && control.level == Level::Block && roots_.isWritten(root);
     }
     case ExprKind::Builtin:
@@ -382,13 +388,13 @@ private:
     }
   }
 
-  bool ownPerThread(const Expr &expr, Level level, Control control) const {
+  bool ownPerThread(const Expr& expr, Level level, Control control) const {
     if (level != Level::Block)
       return true;
     switch (expr.kind) {
     case ExprKind::Let: return levelOf(expr.variable) != Level::Block;
     case ExprKind::Assign: {
-      const Variable *root = valueRoot(*expr.args[0]);
+      const Variable* root = valueRoot(*expr.args[0]);
       return root && levelOf(root) != Level::Block;
     }
     case ExprKind::Break:
@@ -399,64 +405,67 @@ private:
     }
   }
 
-  Level levelOf(const Variable *variable) const {
+  Level levelOf(const Variable* variable) const {
     auto found = levels_.find(variable);
     return found == levels_.end() ? Level::Block : found->second.level;
   }
 
-  void reportBlockOperation(const Expr &expr, Control control) {
+  void reportBlockOperation(const Expr& expr, Control control) {
     reportedBlock_ = true;
     reportDivergence("E0452", expr, control, "shared memory belongs to the whole block, but only some threads get here",
                      "declared under control that differs between threads");
   }
 
-  void reportDivergence(std::string_view id, const Expr &at, Control control, std::string message, std::string label) {
+  void reportDivergence(std::string_view id, const Expr& at, Control control, std::string message, std::string label) {
     auto diagnostic = sink_.error(id, at.range, std::move(message));
     diagnostic.primary(std::move(label));
     if (control.cause) {
       diagnostic.label(control.cause->range, "this differs between threads");
-      if (const Expr *origin = originOf(control.cause, 0); origin && origin->range != control.cause->range)
+      if (const Expr* origin = originOf(control.cause, 0); origin && origin->range != control.cause->range)
         diagnostic.label(origin->range, "because of this per-thread value");
     }
     if (id == "E0450")
-      diagnostic.help("move `sync_block()` out of the conditional code so that all threads reach it, and keep only the work inside");
+      diagnostic.help("move `sync_block()` out of the conditional code so that all threads reach it, and keep only the "
+                      "work inside");
   }
 
   /// The thread-dependent leaf that makes an expression vary, through the assignments of variables.
-  const Expr *originOf(const Expr *expr, int depth) const {
+  const Expr* originOf(const Expr* expr, int depth) const {
     if (!expr || depth > 64)
       return nullptr;
-    if (expr->kind == ExprKind::Builtin && (expr->builtin == Builtin::ThreadId || expr->builtin == Builtin::ThreadLocalId ||
-                                            expr->builtin == Builtin::ThreadGlobalId || expr->builtin == Builtin::LaneId ||
-                                            expr->builtin == Builtin::WarpId))
+    if (expr->kind == ExprKind::Builtin &&
+        (expr->builtin == Builtin::ThreadId || expr->builtin == Builtin::ThreadLocalId ||
+         expr->builtin == Builtin::ThreadGlobalId || expr->builtin == Builtin::LaneId ||
+         expr->builtin == Builtin::WarpId))
       return expr;
     if (expr->kind == ExprKind::Var) {
       auto found = levels_.find(expr->variable);
-      return found != levels_.end() && found->second.level != Level::Block ? originOf(found->second.cause, depth + 1) : nullptr;
+      return found != levels_.end() && found->second.level != Level::Block ? originOf(found->second.cause, depth + 1)
+                                                                           : nullptr;
     }
-    for (const Expr *arg : expr->args)
-      if (const Expr *origin = originOf(arg, depth + 1))
+    for (const Expr* arg : expr->args)
+      if (const Expr* origin = originOf(arg, depth + 1))
         return origin;
     return nullptr;
   }
 
-  Function &kernel_;
-  const Roots &roots_;
-  diag::DiagnosticSink &sink_;
-  std::map<const void *, Control> levels_;       // by Variable
-  std::map<const void *, Control> loopControl_;  // by loop: some threads left an iteration early
-  std::map<const void *, Control> loopValue_;
+  Function& kernel_;
+  const Roots& roots_;
+  diag::DiagnosticSink& sink_;
+  std::map<const void*, Control> levels_;       // by Variable
+  std::map<const void*, Control> loopControl_;  // by loop: some threads left an iteration early
+  std::map<const void*, Control> loopValue_;
   std::vector<Frame> frames_;
-  std::vector<const Expr *> loops_;
+  std::vector<const Expr*> loops_;
   bool changed_ = false;
   bool report_ = false;
   bool reportedBlock_ = false;
 };
 
-} // namespace
+}  // namespace
 
-void inferUniformity(Function &kernel, const Roots &roots, diag::DiagnosticSink &sink) {
+void inferUniformity(Function& kernel, const Roots& roots, diag::DiagnosticSink& sink) {
   Analysis(kernel, roots, sink).run();
 }
 
-} // namespace vortex::lang
+}  // namespace vortex::lang

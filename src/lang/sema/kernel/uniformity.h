@@ -11,6 +11,6 @@ namespace vortex::lang {
 ///
 /// Three levels: uniform over the block < uniform over each warp < lane-varying. A variable has the highest level of any value
 /// assigned to it and of the control of any assignment.
-void inferUniformity(Function &kernel, const Roots &roots, diag::DiagnosticSink &sink);
+void inferUniformity(Function& kernel, const Roots& roots, diag::DiagnosticSink& sink);
 
-} // namespace vortex::lang
+}  // namespace vortex::lang

@@ -32,8 +32,8 @@ struct Analyzed {
 }  // namespace vortex::lang::testing
 
 #define EXPECT_DUMP(analyzed, part) EXPECT_TRUE((analyzed).has(part)) << (analyzed).text() << (analyzed).messages()
-#define EXPECT_IDS(source, wanted)                                                                                                     \
-  do {                                                                                                                                 \
-    vortex::lang::testing::Analyzed found(source);                                                                                     \
-    EXPECT_EQ(found.ids(), wanted) << found.messages();                                                                                \
+#define EXPECT_IDS(source, wanted)                                                                                     \
+  do {                                                                                                                 \
+    vortex::lang::testing::Analyzed found(source);                                                                     \
+    EXPECT_EQ(found.ids(), wanted) << found.messages();                                                                \
   } while (false)

@@ -23,7 +23,7 @@ static AtomicOrdering ordering(ir::Order order) {
   return AtomicOrdering::SequentiallyConsistent;
 }
 
-Value *emitCombine(llvm::IRBuilder<> &ir, Combine kind, Value *a, Value *b, bool atomic) {
+Value* emitCombine(llvm::IRBuilder<>& ir, Combine kind, Value* a, Value* b, bool atomic) {
   using I = llvm::Intrinsic::IndependentIntrinsics;
   switch (kind) {
   case Combine::AddI: return ir.CreateAdd(a, b);
@@ -60,56 +60,57 @@ static llvm::AtomicRMWInst::BinOp nativeOp(Combine kind) {
   case Combine::Xor: return R::Xor;
   case Combine::Exchange: return R::Xchg;
   case Combine::MulI:
-  case Combine::MulF: break; // the verifier refuses them
+  case Combine::MulF: break;  // the verifier refuses them
   }
   return R::BAD_BINOP;
 }
 
-static llvm::Type *bitsType(llvm::IRBuilder<> &ir, mlir::Type type) { return ir.getIntNTy(elementBytes(type) * 8); }
+static llvm::Type* bitsType(llvm::IRBuilder<>& ir, mlir::Type type) { return ir.getIntNTy(elementBytes(type) * 8); }
 
-Value *emitAtomicRmw(llvm::IRBuilder<> &ir, Combine kind, mlir::Type type, Value *pointer, Value *value, ir::Order order,
-                     bool blockPrivate) {
+Value* emitAtomicRmw(llvm::IRBuilder<>& ir, Combine kind, mlir::Type type, Value* pointer, Value* value,
+                     ir::Order order, bool blockPrivate) {
   llvm::Align align(elementBytes(type));
   if (!supportsAtomics(type))
     return nullptr;
   if (blockPrivate) {
-    Value *old = ir.CreateAlignedLoad(value->getType(), pointer, align);
+    Value* old = ir.CreateAlignedLoad(value->getType(), pointer, align);
     ir.CreateAlignedStore(emitCombine(ir, kind, old, value, true), pointer, align);
     return old;
   }
   return ir.CreateAtomicRMW(nativeOp(kind), pointer, value, align, ordering(order));
 }
 
-Value *emitAtomicCas(llvm::IRBuilder<> &ir, mlir::Type type, Value *pointer, Value *expected, Value *desired, ir::Order order,
-                     bool blockPrivate) {
+Value* emitAtomicCas(llvm::IRBuilder<>& ir, mlir::Type type, Value* pointer, Value* expected, Value* desired,
+                     ir::Order order, bool blockPrivate) {
   if (!supportsAtomics(type))
     return nullptr;
   llvm::Align align(elementBytes(type));
-  llvm::Type *bits = bitsType(ir, type);
+  llvm::Type* bits = bitsType(ir, type);
   Value *expectedBits = ir.CreateBitCast(expected, bits), *desiredBits = ir.CreateBitCast(desired, bits);
   if (blockPrivate) {
-    Value *old = ir.CreateAlignedLoad(bits, pointer, align);
+    Value* old = ir.CreateAlignedLoad(bits, pointer, align);
     ir.CreateAlignedStore(ir.CreateSelect(ir.CreateICmpEQ(old, expectedBits), desiredBits, old), pointer, align);
     return ir.CreateBitCast(old, expected->getType());
   }
   AtomicOrdering failure = llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(ordering(order));
-  auto *exchange = ir.CreateAtomicCmpXchg(pointer, expectedBits, desiredBits, align, ordering(order), failure);
+  auto* exchange = ir.CreateAtomicCmpXchg(pointer, expectedBits, desiredBits, align, ordering(order), failure);
   return ir.CreateBitCast(ir.CreateExtractValue(exchange, 0), expected->getType());
 }
 
-Value *emitAtomicLoad(llvm::IRBuilder<> &ir, mlir::Type type, Value *pointer, ir::Order order, bool blockPrivate) {
+Value* emitAtomicLoad(llvm::IRBuilder<>& ir, mlir::Type type, Value* pointer, ir::Order order, bool blockPrivate) {
   if (!supportsAtomics(type))
     return nullptr;
-  auto *load = ir.CreateAlignedLoad(valueType(ir.getContext(), type), pointer, llvm::Align(elementBytes(type)));
+  auto* load = ir.CreateAlignedLoad(valueType(ir.getContext(), type), pointer, llvm::Align(elementBytes(type)));
   if (!blockPrivate)
     load->setAtomic(order == ir::Order::Relaxed ? AtomicOrdering::Monotonic : AtomicOrdering::Acquire);
   return load;
 }
 
-void emitAtomicStore(llvm::IRBuilder<> &ir, mlir::Type type, Value *value, Value *pointer, ir::Order order, bool blockPrivate) {
-  auto *store = ir.CreateAlignedStore(value, pointer, llvm::Align(elementBytes(type)));
+void emitAtomicStore(llvm::IRBuilder<>& ir, mlir::Type type, Value* value, Value* pointer, ir::Order order,
+                     bool blockPrivate) {
+  auto* store = ir.CreateAlignedStore(value, pointer, llvm::Align(elementBytes(type)));
   if (!blockPrivate)
     store->setAtomic(order == ir::Order::Relaxed ? AtomicOrdering::Monotonic : AtomicOrdering::Release);
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

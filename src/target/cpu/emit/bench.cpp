@@ -12,7 +12,7 @@ using namespace vortex::target::cpu::emit::testing;
 namespace {
 
 /// Best of several runs, in time of this thread: other processes disturb it least.
-double bestSeconds(const std::function<void()> &body) {
+double bestSeconds(const std::function<void()>& body) {
   auto now = [] {
     timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -31,18 +31,18 @@ double bestSeconds(const std::function<void()> &body) {
 template <typename T> struct Pages {
   explicit Pages(size_t count) : count(count) {
     size_t bytes = (count * sizeof(T) + (2u << 20) - 1) & ~size_t((2u << 20) - 1);
-    data = static_cast<T *>(std::aligned_alloc(2u << 20, bytes));
+    data = static_cast<T*>(std::aligned_alloc(2u << 20, bytes));
     madvise(data, bytes, MADV_HUGEPAGE);
     std::memset(data, 0, bytes);
   }
   ~Pages() { std::free(data); }
-  T *data;
+  T* data;
   size_t count;
 };
 
-const char *filter = "";
+const char* filter = "";
 
-void report(const char *name, const std::string &text, const std::vector<Arg> &args, double bytes) {
+void report(const char* name, const std::string& text, const std::vector<Arg>& args, double bytes) {
   if (!std::strstr(name, filter))
     return;
   TestKernel kernel(text);
@@ -51,18 +51,18 @@ void report(const char *name, const std::string &text, const std::vector<Arg> &a
     return;
   }
   double seconds = std::getenv("VORTEX_TEST_CPU") ? 1 : bestSeconds(kernel.prepare(args));
-  const auto &t = kernel.times();
-  printf("%-18s compile %5.1f ms (emit %.1f, optimise %.1f, code %.1f), run %8.3f ms, %6.2f GB/s\n", name, t.emit + t.optimize + t.codegen,
-         t.emit, t.optimize, t.codegen, seconds * 1e3, bytes / seconds * 1e-9);
+  const auto& t = kernel.times();
+  printf("%-18s compile %5.1f ms (emit %.1f, optimise %.1f, code %.1f), run %8.3f ms, %6.2f GB/s\n", name,
+         t.emit + t.optimize + t.codegen, t.emit, t.optimize, t.codegen, seconds * 1e3, bytes / seconds * 1e-9);
 }
 
-std::string replaced(std::string text, const std::string &from, const std::string &to) {
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
   for (size_t at; (at = text.find(from)) != std::string::npos;)
     text.replace(at, from.size(), to);
   return text;
 }
 
-const char *kAdd = R"(
+const char* kAdd = R"(
   %b = vx.block_id x
   %nx = vx.block_dim x
   %one = arith.constant 1 : index
@@ -77,7 +77,7 @@ const char *kAdd = R"(
     vx.yield
   })";
 
-const char *kSilu = R"(
+const char* kSilu = R"(
   %b = vx.block_id x
   %nx = vx.block_dim x
   %one = arith.constant 1 : index
@@ -97,7 +97,7 @@ const char *kSilu = R"(
     vx.yield
   })";
 
-const char *kGather = R"(
+const char* kGather = R"(
   %b = vx.block_id x
   %nx = vx.block_dim x
   %one = arith.constant 1 : index
@@ -113,7 +113,7 @@ const char *kGather = R"(
   })";
 
 // Five-point stencil; the border is copied.
-const char *kJacobi = R"(
+const char* kJacobi = R"(
   %nx = vx.block_dim x
   %ny = vx.block_dim y
   %c1 = arith.constant 1 : index
@@ -155,7 +155,7 @@ const char *kJacobi = R"(
     vx.yield
   })";
 
-const char *kReduce = R"(
+const char* kReduce = R"(
   %nx = vx.block_dim x
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -203,7 +203,7 @@ const char *kReduce = R"(
     vx.yield
   })";
 
-const char *kTranspose = R"(
+const char* kTranspose = R"(
   %nx = vx.block_dim x
   %ny = vx.block_dim y
   %c1 = arith.constant 1 : index
@@ -230,7 +230,7 @@ const char *kTranspose = R"(
     vx.yield
   })";
 
-const char *kHistogram = R"(
+const char* kHistogram = R"(
   %nx = vx.block_dim x
   %c1 = arith.constant 1 : index
   %i0 = arith.constant 0 : i32
@@ -271,7 +271,7 @@ const char *kHistogram = R"(
     vx.yield
   })";
 
-const char *kMatmul = R"(
+const char* kMatmul = R"(
   %nx = vx.block_dim x
   %ny = vx.block_dim y
   %c0 = arith.constant 0 : index
@@ -298,7 +298,7 @@ const char *kMatmul = R"(
   })";
 
 // Hillis-Steele prefix sum of each block, values in "registers" across the barriers.
-const char *kScan = R"(
+const char* kScan = R"(
   %nx = vx.block_dim x
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
@@ -348,7 +348,7 @@ const char *kScan = R"(
     vx.yield
   })";
 
-const char *kMandelbrot = R"(
+const char* kMandelbrot = R"(
   %nx = vx.block_dim x
   %ny = vx.block_dim y
   %c1 = arith.constant 1 : index
@@ -399,7 +399,7 @@ const char *kMandelbrot = R"(
     vx.yield
   })";
 
-void mandelbrotInCpp(std::vector<int32_t> &out, int64_t n) {
+void mandelbrotInCpp(std::vector<int32_t>& out, int64_t n) {
   for (int64_t j = 0; j < n; ++j)
     for (int64_t i = 0; i < n; ++i) {
       float cr = float(int(i)) * 0.005f - 2, ci = float(int(j)) * 0.005f - 2, zr = 0, zi = 0;
@@ -413,9 +413,9 @@ void mandelbrotInCpp(std::vector<int32_t> &out, int64_t n) {
     }
 }
 
-} // namespace
+}  // namespace
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc > 1)
     filter = argv[1];
   const std::string vectors = "%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>";
@@ -425,34 +425,45 @@ int main(int argc, char **argv) {
   }
   for (size_t n : {size_t(8) << 10, size_t(16) << 20}) {
     std::vector<float> a(n, 1.f), c(n, 2.f), out(n);
-    report("add", module(vectors, "dim(2,0) 256 ceildiv;1;1", "256;1;1", kAdd), {Arg::tensor(a), Arg::tensor(c), Arg::tensor(out)}, 12.0 * n);
+    report("add", module(vectors, "dim(2,0) 256 ceildiv;1;1", "256;1;1", kAdd),
+           {Arg::tensor(a), Arg::tensor(c), Arg::tensor(out)}, 12.0 * n);
     for (auto [type, bytes] : {std::pair("bf16", 2), {"f16", 2}}) {
       std::string view = std::string("!vx.view<?x") + type + ", global>";
-      report((std::string("silu_") + type).c_str(), module("%a: " + view + ", %o: " + view, "dim(1,0) 256 ceildiv;1;1", "256;1;1", replaced(kSilu, "TYPE", type)),
-             {Arg::tensor(a), Arg::tensor(out)}, 2.0 * bytes * n);
+      report(
+          (std::string("silu_") + type).c_str(),
+          module("%a: " + view + ", %o: " + view, "dim(1,0) 256 ceildiv;1;1", "256;1;1", replaced(kSilu, "TYPE", type)),
+          {Arg::tensor(a), Arg::tensor(out)}, 2.0 * bytes * n);
     }
     std::vector<int32_t> table(4096), indices(n), picked(n);
     for (size_t i = 0; i < n; ++i)
       indices[i] = (i * 2654435761u >> 8) % 4096;
-    report("gather", module("%a: !vx.view<?xi32, global>, %t: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "dim(2,0) 256 ceildiv;1;1", "256;1;1", kGather),
+    report("gather",
+           module("%a: !vx.view<?xi32, global>, %t: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>",
+                  "dim(2,0) 256 ceildiv;1;1", "256;1;1", kGather),
            {Arg::tensor(indices), Arg::tensor(table), Arg::tensor(picked)}, 12.0 * n);
-    report("block_scan", module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0) 256 ceildiv;1;1", "256;1;1", kScan),
+    report("block_scan",
+           module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0) 256 ceildiv;1;1", "256;1;1",
+                  kScan),
            {Arg::tensor(a), Arg::tensor(out)}, 8.0 * n);
     std::vector<float> sums(n / 256);
-    report("tree_reduction", module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0);1;1", "256;1;1", kReduce),
+    report("tree_reduction",
+           module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0);1;1", "256;1;1", kReduce),
            {Arg::tensor(a), Arg::tensor(sums)}, 4.0 * n);
   }
   for (int64_t n : {256, 4096}) {
     Pages<float> a(n * n), out(n * n);
     for (auto [size, tile] : {std::pair("16", "16x17"), {"32", "32x33"}, {"16", "16x16"}})
-      report("transpose", module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
-                    std::string("dim(0,1) ") + size + " ceildiv;dim(0,0) " + size + " ceildiv;1", std::string(size) + ";" + size + ";1",
-                    replaced(kTranspose, "TILE", tile)),
+      report("transpose",
+             module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
+                    std::string("dim(0,1) ") + size + " ceildiv;dim(0,0) " + size + " ceildiv;1",
+                    std::string(size) + ";" + size + ";1", replaced(kTranspose, "TILE", tile)),
              {Arg::strided(a.data, {n, n}, {n, 1}), Arg::strided(out.data, {n, n}, {n, 1})}, 8.0 * n * n);
   }
   for (int64_t n : {512, 4096}) {
     Pages<float> a(n * n), out(n * n);
-    report("jacobi", module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>", "dim(0,1) 32 ceildiv;dim(0,0) 8 ceildiv;1", "32;8;1", kJacobi),
+    report("jacobi",
+           module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
+                  "dim(0,1) 32 ceildiv;dim(0,0) 8 ceildiv;1", "32;8;1", kJacobi),
            {Arg::strided(a.data, {n, n}, {n, 1}), Arg::strided(out.data, {n, n}, {n, 1})}, 8.0 * n * n);
   }
   {
@@ -460,20 +471,24 @@ int main(int argc, char **argv) {
     std::vector<int32_t> a(n), bins(256);
     for (size_t i = 0; i < n; ++i)
       a[i] = (i * 2654435761u >> 8) % 256;
-    report("histogram", module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "dim(0,0) 4096 ceildiv;1;1", "256;1;1", kHistogram),
+    report("histogram",
+           module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "dim(0,0) 4096 ceildiv;1;1", "256;1;1",
+                  kHistogram),
            {Arg::tensor(a), Arg::tensor(bins)}, 4.0 * n);
   }
   {
     int64_t n = 512;
     std::vector<float> a(n * n, 1.f), b(n * n, 2.f), out(n * n);
-    report("naive_matmul", module("%a: !vx.view<?x?xf32, global>, %b: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
+    report("naive_matmul",
+           module("%a: !vx.view<?x?xf32, global>, %b: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
                   "dim(1,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMatmul),
            {Arg::tensor(a, {n, n}), Arg::tensor(b, {n, n}), Arg::tensor(out, {n, n})}, 2.0 * n * n * n);
   }
   {
     int64_t n = 800;
     std::vector<int32_t> out(n * n), expected(n * n);
-    report("mandelbrot", module("%o: !vx.view<?x?xi32, global>", "dim(0,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMandelbrot),
+    report("mandelbrot",
+           module("%o: !vx.view<?x?xi32, global>", "dim(0,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMandelbrot),
            {Arg::tensor(out, {n, n})}, 4.0 * n * n);
     double seconds = bestSeconds([&] { mandelbrotInCpp(expected, n); });
     printf("mandelbrot in C++ %.3f ms\n", seconds * 1e3);

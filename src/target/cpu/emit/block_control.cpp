@@ -15,7 +15,7 @@ using llvm::Value;
 static bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
 
 /// The values of an scf op's arguments or results, scalars apart from tiles.
-static Values scalarsOf(Emitter &e, mlir::ValueRange values) {
+static Values scalarsOf(Emitter& e, mlir::ValueRange values) {
   Values result;
   for (mlir::Value value : values)
     if (!isTile(value))
@@ -23,7 +23,7 @@ static Values scalarsOf(Emitter &e, mlir::ValueRange values) {
   return result;
 }
 
-static void setScalars(Emitter &e, mlir::ValueRange targets, llvm::ArrayRef<Value *> values) {
+static void setScalars(Emitter& e, mlir::ValueRange targets, llvm::ArrayRef<Value*> values) {
   unsigned next = 0;
   for (mlir::Value target : targets)
     if (!isTile(target))
@@ -31,20 +31,20 @@ static void setScalars(Emitter &e, mlir::ValueRange targets, llvm::ArrayRef<Valu
 }
 
 /// The value is computed from `argument`, looking through everything inside `body`.
-static bool dependsOn(mlir::Value value, mlir::Value argument, mlir::Region &body) {
+static bool dependsOn(mlir::Value value, mlir::Value argument, mlir::Region& body) {
   llvm::SetVector<mlir::Value> reached;
   reached.insert(value);
   for (unsigned i = 0; i < reached.size(); ++i) {
     if (reached[i] == argument)
       return true;
-    mlir::Operation *def = reached[i].getDefiningOp();
-    if (!def) // an argument of an inner loop: its values come through the loop's operands
+    mlir::Operation* def = reached[i].getDefiningOp();
+    if (!def)  // an argument of an inner loop: its values come through the loop's operands
       def = mlir::cast<mlir::BlockArgument>(reached[i]).getOwner()->getParentOp();
     if (!def || !body.isAncestor(def->getParentRegion()))
       continue;
     reached.insert(def->operand_begin(), def->operand_end());
-    for (mlir::Region &region : def->getRegions())
-      region.walk([&](mlir::Operation *inner) { reached.insert(inner->operand_begin(), inner->operand_end()); });
+    for (mlir::Region& region : def->getRegions())
+      region.walk([&](mlir::Operation* inner) { reached.insert(inner->operand_begin(), inner->operand_end()); });
   }
   return false;
 }
@@ -57,7 +57,8 @@ struct Carried {
 
 /// Writes the next values of loop-carried tiles over the current ones. A tile is written when no other pending one still needs its old
 /// value; where they need each other, through a temporary.
-static void writeCarried(Emitter &e, mlir::Operation *op, mlir::ValueRange yielded, llvm::ArrayRef<Carried> carried, mlir::Region &body) {
+static void writeCarried(Emitter& e, mlir::Operation* op, mlir::ValueRange yielded, llvm::ArrayRef<Carried> carried,
+                         mlir::Region& body) {
   llvm::SmallVector<unsigned> pending;
   for (auto [i, value] : llvm::enumerate(yielded))
     if (isTile(value) && !llvm::is_contained(carried[i].readers, value))
@@ -66,7 +67,8 @@ static void writeCarried(Emitter &e, mlir::Operation *op, mlir::ValueRange yield
   while (!pending.empty()) {
     auto isFree = [&](unsigned i) {
       return llvm::none_of(pending, [&](unsigned other) {
-        return other != i && llvm::any_of(carried[i].readers, [&](mlir::Value reader) { return dependsOn(yielded[other], reader, body); });
+        return other != i && llvm::any_of(carried[i].readers,
+                                          [&](mlir::Value reader) { return dependsOn(yielded[other], reader, body); });
       });
     };
     auto next = llvm::find_if(pending, isFree);
@@ -80,12 +82,13 @@ static void writeCarried(Emitter &e, mlir::Operation *op, mlir::ValueRange yield
     }
     pending.erase(next);
   }
-  for (auto &[i, copy] : saved)
+  for (auto& [i, copy] : saved)
     e.copyTile(copy, carried[i].buffer);
 }
 
 /// Buffers with the initial values, one per argument (empty for scalars).
-static llvm::SmallVector<Carried> carriedTiles(Emitter &e, mlir::Operation *op, mlir::ValueRange initial, mlir::ValueRange arguments) {
+static llvm::SmallVector<Carried> carriedTiles(Emitter& e, mlir::Operation* op, mlir::ValueRange initial,
+                                               mlir::ValueRange arguments) {
   llvm::SmallVector<Carried> carried(initial.size());
   for (auto [i, value] : llvm::enumerate(initial)) {
     if (!isTile(value))
@@ -97,13 +100,13 @@ static llvm::SmallVector<Carried> carriedTiles(Emitter &e, mlir::Operation *op, 
   return carried;
 }
 
-void Emitter::emitScfFor(mlir::Operation *operation) {
+void Emitter::emitScfFor(mlir::Operation* operation) {
   auto op = mlir::cast<scf::ForOp>(operation);
   llvm::SmallVector<Carried> loopTiles = carriedTiles(*this, op, op.getInitArgs(), op.getRegionIterArgs());
   if (!mlir::isMemoryEffectFree(op))
     tiles->flushReads(op);
   Values results = emitFor(ir, scalar(op.getLowerBound()), scalar(op.getUpperBound()), scalar(op.getStep()),
-                           scalarsOf(*this, op.getInitArgs()), [&](Value *iv, llvm::ArrayRef<Value *> carried) {
+                           scalarsOf(*this, op.getInitArgs()), [&](Value* iv, llvm::ArrayRef<Value*> carried) {
                              ScratchScope scope(*scratch);
                              tiles->enterScope();
                              setScalar(op.getInductionVar(), iv);
@@ -120,7 +123,7 @@ void Emitter::emitScfFor(mlir::Operation *operation) {
       tiles->bind(result, loopTiles[i].buffer);
 }
 
-void Emitter::emitScfIf(mlir::Operation *operation) {
+void Emitter::emitScfIf(mlir::Operation* operation) {
   auto op = mlir::cast<scf::IfOp>(operation);
   if (!mlir::isMemoryEffectFree(op))
     tiles->flushReads(op);
@@ -128,7 +131,7 @@ void Emitter::emitScfIf(mlir::Operation *operation) {
   for (auto [i, result] : llvm::enumerate(op.getResults()))
     if (isTile(result))
       buffers[i] = allocateFor(op, result);
-  auto side = [&](mlir::Block *block) {
+  auto side = [&](mlir::Block* block) {
     if (!block)
       return Values{};
     ScratchScope scope(*scratch);
@@ -142,8 +145,8 @@ void Emitter::emitScfIf(mlir::Operation *operation) {
     tiles->leaveScope();
     return values;
   };
-  Values results = emitIf(
-      ir, scalar(op.getCondition()), [&] { return side(op.thenBlock()); }, [&] { return side(op.elseBlock()); });
+  Values results =
+      emitIf(ir, scalar(op.getCondition()), [&] { return side(op.thenBlock()); }, [&] { return side(op.elseBlock()); });
   setScalars(*this, op.getResults(), results);
   for (auto [i, result] : llvm::enumerate(op.getResults()))
     if (isTile(result))
@@ -151,7 +154,7 @@ void Emitter::emitScfIf(mlir::Operation *operation) {
 }
 
 /// Carried tiles have one buffer each, forwarded ones another, so that the body may read the forwarded value while the next is written.
-void Emitter::emitScfWhile(mlir::Operation *operation) {
+void Emitter::emitScfWhile(mlir::Operation* operation) {
   auto op = mlir::cast<scf::WhileOp>(operation);
   scf::ConditionOp condition = op.getConditionOp();
   llvm::SmallVector<Carried> carried = carriedTiles(*this, op, op.getInits(), op.getBeforeArguments());
@@ -162,8 +165,8 @@ void Emitter::emitScfWhile(mlir::Operation *operation) {
     if (!isTile(value))
       continue;
     auto argument = llvm::find(op.getBeforeArguments(), value);
-    if (argument != op.getBeforeArguments().end()) { // the same memory under a second name
-      Carried &tile = carried[argument - op.getBeforeArguments().begin()];
+    if (argument != op.getBeforeArguments().end()) {  // the same memory under a second name
+      Carried& tile = carried[argument - op.getBeforeArguments().begin()];
       tile.readers.push_back(op.getAfterArguments()[i]);
       forwardedTiles[i] = tile.buffer;
     } else {
@@ -173,7 +176,7 @@ void Emitter::emitScfWhile(mlir::Operation *operation) {
   }
   Values results = emitWhile(
       ir, scalarsOf(*this, op.getInits()),
-      [&](llvm::ArrayRef<Value *> args, Values &forwarded) {
+      [&](llvm::ArrayRef<Value*> args, Values& forwarded) {
         ScratchScope scope(*scratch);
         tiles->enterScope();
         setScalars(*this, op.getBeforeArguments(), args);
@@ -182,11 +185,11 @@ void Emitter::emitScfWhile(mlir::Operation *operation) {
           if (isTile(value) && !llvm::is_contained(op.getBeforeArguments(), value))
             tiles->materializeInto(value, forwardedTiles[i]);
         forwarded = scalarsOf(*this, condition.getArgs());
-        Value *goesOn = scalar(condition.getCondition());
+        Value* goesOn = scalar(condition.getCondition());
         tiles->leaveScope();
         return goesOn;
       },
-      [&](llvm::ArrayRef<Value *> args) {
+      [&](llvm::ArrayRef<Value*> args) {
         ScratchScope scope(*scratch);
         tiles->enterScope();
         setScalars(*this, op.getAfterArguments(), args);
@@ -202,4 +205,4 @@ void Emitter::emitScfWhile(mlir::Operation *operation) {
       tiles->bind(result, forwardedTiles[i]);
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

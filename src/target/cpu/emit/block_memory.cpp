@@ -11,7 +11,7 @@ namespace vortex::target::cpu::emit {
 using artifact::SizeExpr;
 using llvm::Value;
 
-void Emitter::emitAlloc(mlir::Operation *op) {
+void Emitter::emitAlloc(mlir::Operation* op) {
   auto type = mlir::cast<ir::AllocOp>(op).getResult().getType();
   View view;
   view.elementType = type.getElementType();
@@ -35,7 +35,7 @@ void Emitter::emitAlloc(mlir::Operation *op) {
   setView(op->getResult(0), std::move(view));
 }
 
-void Emitter::emitSubview(mlir::Operation *operation) {
+void Emitter::emitSubview(mlir::Operation* operation) {
   auto op = mlir::cast<ir::SubviewOp>(operation);
   const View source = view(op.getSource());
   View result = source;
@@ -46,7 +46,7 @@ void Emitter::emitSubview(mlir::Operation *operation) {
   auto type = op.getResult().getType();
   auto sizes = op.getSizes().begin();
   unsigned resultDim = 0;
-  Value *offset = i64(0);
+  Value* offset = i64(0);
   for (auto [dim, start] : llvm::enumerate(op.getOffsets())) {
     offset = ir.CreateAdd(offset, ir.CreateMul(scalar(start), source.strides[dim]));
     if (llvm::is_contained(op.getDropped(), int64_t(dim)))
@@ -62,21 +62,21 @@ void Emitter::emitSubview(mlir::Operation *operation) {
 namespace {
 struct Element {
   View view;
-  Value *pointer = nullptr;
-  Value *condition = nullptr; ///< null: always accessed
+  Value* pointer = nullptr;
+  Value* condition = nullptr;  ///< null: always accessed
 };
-} // namespace
+}  // namespace
 
-static Element elementOf(Emitter &e, mlir::Value viewValue, mlir::ValueRange indices, mlir::Value mask, bool guarded) {
+static Element elementOf(Emitter& e, mlir::Value viewValue, mlir::ValueRange indices, mlir::Value mask, bool guarded) {
   Element result{e.view(viewValue)};
-  auto require = [&](Value *condition) {
+  auto require = [&](Value* condition) {
     result.condition = result.condition ? e.ir.CreateAnd(result.condition, condition) : condition;
   };
   if (mask)
     require(e.scalar(mask));
-  Value *offset = e.i64(0);
+  Value* offset = e.i64(0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
-    Value *i = e.scalar(index);
+    Value* i = e.scalar(index);
     if (guarded)
       require(e.ir.CreateICmpULT(i, result.view.extents[dim]));
     offset = e.ir.CreateAdd(offset, e.ir.CreateMul(i, result.view.strides[dim]));
@@ -86,14 +86,15 @@ static Element elementOf(Emitter &e, mlir::Value viewValue, mlir::ValueRange ind
 }
 
 /// Value of `body` where the element is accessed, else zero.
-static Value *whereAccessed(Emitter &e, const Element &element, llvm::function_ref<Value *()> body) {
+static Value* whereAccessed(Emitter& e, const Element& element, llvm::function_ref<Value*()> body) {
   if (!element.condition)
     return body();
   return emitIf(
-      e.ir, element.condition, [&] { return Values{body()}; }, [&] { return Values{e.zero(element.view.elementType)}; })[0];
+      e.ir, element.condition, [&] { return Values{body()}; },
+      [&] { return Values{e.zero(element.view.elementType)}; })[0];
 }
 
-void Emitter::emitMemory(mlir::Operation *op) {
+void Emitter::emitMemory(mlir::Operation* op) {
   tiles->flushReads(op);
   auto elementFor = [&](auto access) {
     Element element = elementOf(*this, access.getView(), access.getIndices(), access.getMask(), access.getGuarded());
@@ -104,22 +105,23 @@ void Emitter::emitMemory(mlir::Operation *op) {
     return element;
   };
   auto supported = [&] { return state.error.empty(); };
-  llvm::TypeSwitch<mlir::Operation *>(op)
+  llvm::TypeSwitch<mlir::Operation*>(op)
       .Case([&](ir::LoadOp load) {
         Element element = elementFor(load);
-        Value *pointer = element.condition ? pointerOrZeros(element.condition, element.pointer) : element.pointer;
+        Value* pointer = element.condition ? pointerOrZeros(element.condition, element.pointer) : element.pointer;
         setScalar(load, emitLoad(ir, features, element.view.elementType, pointer, 1));
       })
       .Case([&](ir::StoreOp store) {
         Element element = elementFor(store);
-        emitStore(ir, features, element.view.elementType, scalar(store.getValue()), element.pointer, 1, element.condition);
+        emitStore(ir, features, element.view.elementType, scalar(store.getValue()), element.pointer, 1,
+                  element.condition);
       })
       .Case([&](ir::AtomicRmwOp atomic) {
         Element element = elementFor(atomic);
         if (supported())
           setScalar(atomic, whereAccessed(*this, element, [&] {
-                      return emitAtomicRmw(ir, atomic.getKind(), element.view.elementType, element.pointer, scalar(atomic.getValue()),
-                                           atomic.getOrder(), element.view.blockPrivate);
+                      return emitAtomicRmw(ir, atomic.getKind(), element.view.elementType, element.pointer,
+                                           scalar(atomic.getValue()), atomic.getOrder(), element.view.blockPrivate);
                     }));
       })
       .Case([&](ir::AtomicCasOp atomic) {
@@ -134,7 +136,8 @@ void Emitter::emitMemory(mlir::Operation *op) {
         Element element = elementFor(atomic);
         if (supported())
           setScalar(atomic, whereAccessed(*this, element, [&] {
-                      return emitAtomicLoad(ir, element.view.elementType, element.pointer, atomic.getOrder(), element.view.blockPrivate);
+                      return emitAtomicLoad(ir, element.view.elementType, element.pointer, atomic.getOrder(),
+                                            element.view.blockPrivate);
                     }));
       })
       .Case([&](ir::AtomicStoreOp atomic) {
@@ -148,4 +151,4 @@ void Emitter::emitMemory(mlir::Operation *op) {
       });
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -6,7 +6,7 @@
 namespace vortex::target::cpu::emit::testing {
 namespace {
 
-std::string region(const std::string &body) {
+std::string region(const std::string& body) {
   return R"(
   %nx = vx.block_dim x
   %c1 = arith.constant 1 : index
@@ -20,22 +20,24 @@ std::string region(const std::string &body) {
   vx.threads (%nx, %c1, %c1) {
   ^bb0(%x: index, %y: index, %z: index, %l: index):
     %i = arith.addi %base, %x : index
-)" + body + "\n    vx.yield\n  }";
+)" + body +
+         "\n    vx.yield\n  }";
 }
 
 const std::string kIntArrays = "%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>";
 
 /// Runs a per-thread body on arrays of several lengths and compares with `expected(a, i)`.
-void check(const std::string &body, const std::function<int32_t(const std::vector<int32_t> &, int64_t)> &expected, int32_t low = 0,
-           int32_t high = 50) {
-  for (const char *block : {"64", "23", "128"}) {
-    TestKernel kernel(module(kIntArrays, std::string("dim(1,0) ") + block + " ceildiv;1;1", std::string(block) + ";1;1", region(body)));
+void check(const std::string& body, const std::function<int32_t(const std::vector<int32_t>&, int64_t)>& expected,
+           int32_t low = 0, int32_t high = 50) {
+  for (const char* block : {"64", "23", "128"}) {
+    TestKernel kernel(module(kIntArrays, std::string("dim(1,0) ") + block + " ceildiv;1;1", std::string(block) + ";1;1",
+                             region(body)));
     ASSERT_EQ(kernel.error(), "");
     for (int64_t n : {1, 30, 64, 129, 400}) {
       std::mt19937 engine(n);
       std::uniform_int_distribution<int32_t> values(low, high);
       std::vector<int32_t> a(n), out(n + 16, -77);
-      for (int32_t &value : a)
+      for (int32_t& value : a)
         value = values(engine);
       kernel.run({Arg::tensor(a), Arg::strided(out.data(), {n}, {1})});
       for (int64_t i = 0; i < n; ++i)
@@ -66,7 +68,7 @@ TEST(Control, MasksDivergentBranches) {
       scf.yield %s : i32
     }
     vx.store %r, %o[%i] guarded : i32, !vx.view<?xi32, global>)",
-        [](const std::vector<int32_t> &a, int64_t i) { return a[i] & 1 ? a[i] + a[0] : std::max(a[i], 3); });
+        [](const std::vector<int32_t>& a, int64_t i) { return a[i] & 1 ? a[i] + a[0] : std::max(a[i], 3); });
 }
 
 TEST(Control, GuardsUnguardedAccessesByBranches) {
@@ -79,7 +81,7 @@ TEST(Control, GuardsUnguardedAccessesByBranches) {
       %r = arith.muli %v, %i3 : i32
       vx.store %r, %o[%i] : i32, !vx.view<?xi32, global>
     })",
-        [](const std::vector<int32_t> &a, int64_t i) { return a[i] * 3; });
+        [](const std::vector<int32_t>& a, int64_t i) { return a[i] * 3; });
 }
 
 TEST(Control, RunsLoopsWithBoundsOfTheirOwn) {
@@ -98,7 +100,7 @@ TEST(Control, RunsLoopsWithBoundsOfTheirOwn) {
     }
     %r = arith.addi %s, %steps : i32
     vx.store %r, %o[%i] guarded : i32, !vx.view<?xi32, global>)",
-        [](const std::vector<int32_t> &a, int64_t i) {
+        [](const std::vector<int32_t>& a, int64_t i) {
           int32_t sum = 1 + 2 * a[i];
           for (int32_t k = 0; k < a[i]; ++k)
             sum += a[(i + k) % a.size()];
@@ -128,7 +130,7 @@ TEST(Control, CountsPerThreadInWhileLoops) {
     %r = arith.addi %count, %c : i32
     %r2 = arith.addi %r, %last : i32
     vx.store %r2, %o[%i] guarded : i32, !vx.view<?xi32, global>)",
-        [](const std::vector<int32_t> &a, int64_t i) {
+        [](const std::vector<int32_t>& a, int64_t i) {
           int32_t w = a[i], n = 0;
           for (; w > 1; ++n)
             w = w & 1 ? 3 * w + 1 : w >> 1;
@@ -161,7 +163,9 @@ TEST(Control, StopsEarlyWithFlags) {
     }
     %r = arith.index_cast %pos : index to i32
     vx.store %r, %o[%i] guarded : i32, !vx.view<?xi32, global>)",
-        [](const std::vector<int32_t> &a, int64_t i) { return int32_t(std::find(a.begin(), a.end(), a[i]) - a.begin()); });
+        [](const std::vector<int32_t>& a, int64_t i) {
+          return int32_t(std::find(a.begin(), a.end(), a[i]) - a.begin());
+        });
 }
 
 TEST(Control, KeepsNeighbouringWindowsUniform) {
@@ -175,7 +179,7 @@ TEST(Control, KeepsNeighbouringWindowsUniform) {
       scf.yield %s1 : i32
     }
     vx.store %s, %o[%i] guarded : i32, !vx.view<?xi32, global>)",
-        [](const std::vector<int32_t> &a, int64_t i) {
+        [](const std::vector<int32_t>& a, int64_t i) {
           int32_t sum = 0;
           for (int64_t j = i; j < std::min<int64_t>(i + 3, a.size()); ++j)
             sum += a[j];
@@ -246,7 +250,8 @@ TEST(Control, ReducesATreeWithBarriersInAUniformLoop) {
   }
   %total = vx.load %tmp[%c0] : !vx.view<256xf32, shared> -> f32
   vx.store %total, %o[%bid] : f32, !vx.view<?xf32, global>)";
-  TestKernel kernel(module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0);1;1", "256;1;1", body));
+  TestKernel kernel(
+      module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0);1;1", "256;1;1", body));
   ASSERT_EQ(kernel.error(), "");
   int64_t n = 1000;
   std::vector<float> a(n), out(4);
@@ -293,7 +298,8 @@ TEST(Control, CarriesThreadValuesThroughUniformLoops) {
     vx.store %s, %a[%x] : i32, !vx.view<?xi32, global>
     vx.yield
   })";
-  TestKernel kernel(module("%a: !vx.view<?xi32, global>, %count: !vx.view<?xi32, global>", "1;1;1", "dim(0,0);1;1", body));
+  TestKernel kernel(
+      module("%a: !vx.view<?xi32, global>, %count: !vx.view<?xi32, global>", "1;1;1", "dim(0,0);1;1", body));
   ASSERT_EQ(kernel.error(), "");
   for (int count : {0, 1, 2, 7})
     for (int n : {5, 64, 100}) {
@@ -328,5 +334,5 @@ TEST(Control, ReportsAFailedAssertion) {
   EXPECT_EQ(kernel.kernel().faults[fault - 1].message, "too large");
 }
 
-} // namespace
-} // namespace vortex::target::cpu::emit::testing
+}  // namespace
+}  // namespace vortex::target::cpu::emit::testing

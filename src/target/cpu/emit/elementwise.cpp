@@ -17,25 +17,25 @@ using math::Binary;
 using math::Unary;
 
 struct Lowering {
-  llvm::IRBuilder<> &ir;
-  const VectorFeatures &features;
-  mlir::Operation *op;
-  llvm::ArrayRef<Value *> in;
+  llvm::IRBuilder<>& ir;
+  const VectorFeatures& features;
+  mlir::Operation* op;
+  llvm::ArrayRef<Value*> in;
   unsigned lanes;
 
   mlir::Type inputType(unsigned i) const { return mlir::getElementTypeOrSelf(op->getOperand(i).getType()); }
   mlir::Type resultType() const { return mlir::getElementTypeOrSelf(op->getResult(0).getType()); }
-  llvm::Type *llvmType(mlir::Type type) const { return valueType(ir.getContext(), type, lanes); }
+  llvm::Type* llvmType(mlir::Type type) const { return valueType(ir.getContext(), type, lanes); }
 
   /// Floats of any width as f32 or f64 LLVM values.
-  Value *wide(Value *value, mlir::Type type) {
+  Value* wide(Value* value, mlir::Type type) {
     auto format = narrowFormat(type);
     return format ? math::emitWiden(ir, features, *format, value) : value;
   }
-  Value *wide(unsigned i) { return wide(in[i], inputType(i)); }
+  Value* wide(unsigned i) { return wide(in[i], inputType(i)); }
   /// f32 or f64 → the given float type.
-  Value *narrow(Value *value, mlir::Type type) {
-    llvm::Type *scalar = value->getType()->getScalarType();
+  Value* narrow(Value* value, mlir::Type type) {
+    llvm::Type* scalar = value->getType()->getScalarType();
     if (type.isF64())
       return scalar->isDoubleTy() ? value : ir.CreateFPExt(value, llvmType(type));
     if (auto format = narrowFormat(type))
@@ -43,39 +43,39 @@ struct Lowering {
     return scalar->isDoubleTy() ? ir.CreateFPTrunc(value, llvmType(type)) : value;
   }
 
-  Value *unary(Unary function) { return narrow(math::emitUnary(ir, features, function, wide(0)), resultType()); }
-  Value *binary(Binary function) {
+  Value* unary(Unary function) { return narrow(math::emitUnary(ir, features, function, wide(0)), resultType()); }
+  Value* binary(Binary function) {
     return narrow(math::emitBinary(ir, features, function, wide(0), wide(1)), resultType());
   }
-  Value *intrinsic(llvm::Intrinsic::ID id) { return ir.CreateBinaryIntrinsic(id, in[0], in[1]); }
-  Value *integer(math::IntOp kind, bool isSigned) { return math::emitInt(ir, kind, in[0], in[1], isSigned); }
-  Value *toInt(bool isSigned) { return math::emitFloatToInt(ir, wide(0), llvmType(resultType()), isSigned); }
-  Value *fromInt(bool isSigned) {
+  Value* intrinsic(llvm::Intrinsic::ID id) { return ir.CreateBinaryIntrinsic(id, in[0], in[1]); }
+  Value* integer(math::IntOp kind, bool isSigned) { return math::emitInt(ir, kind, in[0], in[1], isSigned); }
+  Value* toInt(bool isSigned) { return math::emitFloatToInt(ir, wide(0), llvmType(resultType()), isSigned); }
+  Value* fromInt(bool isSigned) {
     mlir::Type type = resultType();
     // i32 and wider do not fit f32 exactly: go through f64 so that f16 results round as few times as possible.
     bool viaDouble = type.isF64() || (narrowFormat(type) && inputType(0).getIntOrFloatBitWidth() > 16);
-    llvm::Type *to = llvmType(type)->getWithNewType(viaDouble ? ir.getDoubleTy() : ir.getFloatTy());
+    llvm::Type* to = llvmType(type)->getWithNewType(viaDouble ? ir.getDoubleTy() : ir.getFloatTy());
     return narrow(isSigned ? ir.CreateSIToFP(in[0], to) : ir.CreateUIToFP(in[0], to), type);
   }
-  Value *resize(bool isSigned) {
-    llvm::Type *to = llvmType(resultType());
+  Value* resize(bool isSigned) {
+    llvm::Type* to = llvmType(resultType());
     return isSigned ? ir.CreateSExtOrTrunc(in[0], to) : ir.CreateZExtOrTrunc(in[0], to);
   }
-  Value *bitCount(llvm::Intrinsic::ID id) {
+  Value* bitCount(llvm::Intrinsic::ID id) {
     if (id == llvm::Intrinsic::ctpop)
       return ir.CreateUnaryIntrinsic(id, in[0]);
     return ir.CreateBinaryIntrinsic(id, in[0], ir.getFalse());
   }
 
-  Value *emit();
-  Value *emitIntegers();
-  Value *emitFloats();
-  Value *emitMath();
-  Value *emitCasts();
-  Value *emitCompare(arith::CmpIOp compare);
-  Value *emitCompare(arith::CmpFOp compare);
-  Value *emitIntKind(ir::IntKind kind);
-  Value *ceilDiv(bool isSigned);
+  Value* emit();
+  Value* emitIntegers();
+  Value* emitFloats();
+  Value* emitMath();
+  Value* emitCasts();
+  Value* emitCompare(arith::CmpIOp compare);
+  Value* emitCompare(arith::CmpFOp compare);
+  Value* emitIntKind(ir::IntKind kind);
+  Value* ceilDiv(bool isSigned);
 };
 
 llvm::CmpInst::Predicate toLlvm(arith::CmpIPredicate predicate) {
@@ -118,25 +118,25 @@ llvm::CmpInst::Predicate floatPredicate(arith::CmpFPredicate predicate) {
   return llvm::CmpInst::FCMP_FALSE;
 }
 
-Value *Lowering::emitCompare(arith::CmpIOp compare) {
+Value* Lowering::emitCompare(arith::CmpIOp compare) {
   return ir.CreateICmp(toLlvm(compare.getPredicate()), in[0], in[1]);
 }
 
-Value *Lowering::emitCompare(arith::CmpFOp compare) {
+Value* Lowering::emitCompare(arith::CmpFOp compare) {
   return ir.CreateFCmp(floatPredicate(compare.getPredicate()), wide(0), wide(1));
 }
 
-Value *Lowering::ceilDiv(bool isSigned) {
-  Value *zero = llvm::Constant::getNullValue(in[0]->getType());
-  Value *quotient = integer(math::IntOp::Div, isSigned);
-  Value *rest = integer(math::IntOp::Mod, isSigned);
-  Value *up = ir.CreateICmpNE(rest, zero);
-  if (isSigned) // the quotient was rounded toward zero: only positive ones round up
+Value* Lowering::ceilDiv(bool isSigned) {
+  Value* zero = llvm::Constant::getNullValue(in[0]->getType());
+  Value* quotient = integer(math::IntOp::Div, isSigned);
+  Value* rest = integer(math::IntOp::Mod, isSigned);
+  Value* up = ir.CreateICmpNE(rest, zero);
+  if (isSigned)  // the quotient was rounded toward zero: only positive ones round up
     up = ir.CreateAnd(up, ir.CreateICmpSGE(ir.CreateXor(rest, in[1]), zero));
   return ir.CreateAdd(quotient, ir.CreateZExt(up, in[0]->getType()));
 }
 
-Value *Lowering::emitIntKind(ir::IntKind kind) {
+Value* Lowering::emitIntKind(ir::IntKind kind) {
   using K = ir::IntKind;
   switch (kind) {
   case K::DivS: return integer(math::IntOp::Div, true);
@@ -151,8 +151,8 @@ Value *Lowering::emitIntKind(ir::IntKind kind) {
   return nullptr;
 }
 
-Value *Lowering::emitIntegers() {
-  return llvm::TypeSwitch<mlir::Operation *, Value *>(op)
+Value* Lowering::emitIntegers() {
+  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
       .Case([&](arith::AddIOp) { return ir.CreateAdd(in[0], in[1]); })
       .Case([&](arith::SubIOp) { return ir.CreateSub(in[0], in[1]); })
       .Case([&](arith::MulIOp) { return ir.CreateMul(in[0], in[1]); })
@@ -166,9 +166,9 @@ Value *Lowering::emitIntegers() {
       .Case([&](arith::CeilDivSIOp) { return ceilDiv(true); })
       .Case([&](arith::CeilDivUIOp) { return ceilDiv(false); })
       .Case([&](arith::FloorDivSIOp) {
-        Value *zero = llvm::Constant::getNullValue(in[0]->getType());
-        Value *rest = integer(math::IntOp::Mod, true);
-        Value *down = ir.CreateAnd(ir.CreateICmpNE(rest, zero), ir.CreateICmpSLT(ir.CreateXor(rest, in[1]), zero));
+        Value* zero = llvm::Constant::getNullValue(in[0]->getType());
+        Value* rest = integer(math::IntOp::Mod, true);
+        Value* down = ir.CreateAnd(ir.CreateICmpNE(rest, zero), ir.CreateICmpSLT(ir.CreateXor(rest, in[1]), zero));
         return ir.CreateSub(integer(math::IntOp::Div, true), ir.CreateZExt(down, in[0]->getType()));
       })
       .Case([&](arith::ShLIOp) { return integer(math::IntOp::Shl, false); })
@@ -185,12 +185,12 @@ Value *Lowering::emitIntegers() {
       })
       .Case([&](arith::ConstantOp constant) { return constantValue(ir.getContext(), constant.getValue(), lanes); })
       .Case([&](ir::IntOp integerOp) { return emitIntKind(integerOp.getKind()); })
-      .Default([](mlir::Operation *) -> Value * { return nullptr; });
+      .Default([](mlir::Operation*) -> Value* { return nullptr; });
 }
 
-Value *Lowering::emitFloats() {
-  auto rounded = [&](Value *value) { return narrow(value, resultType()); };
-  return llvm::TypeSwitch<mlir::Operation *, Value *>(op)
+Value* Lowering::emitFloats() {
+  auto rounded = [&](Value* value) { return narrow(value, resultType()); };
+  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
       .Case([&](arith::AddFOp) { return rounded(ir.CreateFAdd(wide(0), wide(1))); })
       .Case([&](arith::SubFOp) { return rounded(ir.CreateFSub(wide(0), wide(1))); })
       .Case([&](arith::MulFOp) { return rounded(ir.CreateFMul(wide(0), wide(1))); })
@@ -202,11 +202,11 @@ Value *Lowering::emitFloats() {
       .Case([&](arith::MaxNumFOp) { return binary(Binary::Max); })
       .Case([&](arith::MinNumFOp) { return binary(Binary::Min); })
       .Case([&](arith::CmpFOp compare) { return emitCompare(compare); })
-      .Default([](mlir::Operation *) -> Value * { return nullptr; });
+      .Default([](mlir::Operation*) -> Value* { return nullptr; });
 }
 
-Value *Lowering::emitCasts() {
-  return llvm::TypeSwitch<mlir::Operation *, Value *>(op)
+Value* Lowering::emitCasts() {
+  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
       .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return narrow(wide(0), resultType()); })
       .Case<arith::ExtSIOp, arith::IndexCastOp>([&](auto) { return resize(true); })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp, arith::TruncIOp>([&](auto) { return resize(false); })
@@ -216,11 +216,11 @@ Value *Lowering::emitCasts() {
       .Case([&](arith::FPToUIOp) { return toInt(false); })
       .Case([&](ir::FloatToIntOp convert) { return toInt(!convert.getIsUnsigned()); })
       .Case([&](arith::BitcastOp) { return ir.CreateBitCast(in[0], llvmType(resultType())); })
-      .Default([](mlir::Operation *) -> Value * { return nullptr; });
+      .Default([](mlir::Operation*) -> Value* { return nullptr; });
 }
 
-std::optional<Unary> unaryFunction(mlir::Operation *op) {
-  return llvm::TypeSwitch<mlir::Operation *, std::optional<Unary>>(op)
+std::optional<Unary> unaryFunction(mlir::Operation* op) {
+  return llvm::TypeSwitch<mlir::Operation*, std::optional<Unary>>(op)
       .Case([](mm::ExpOp) { return Unary::Exp; })
       .Case([](mm::Exp2Op) { return Unary::Exp2; })
       .Case([](mm::ExpM1Op) { return Unary::Expm1; })
@@ -247,17 +247,17 @@ std::optional<Unary> unaryFunction(mlir::Operation *op) {
       .Case([](mm::RoundOp) { return Unary::Round; })
       .Case([](mm::RoundEvenOp) { return Unary::RoundEven; })
       .Case([](mm::AbsFOp) { return Unary::Abs; })
-      .Default([](mlir::Operation *) { return std::nullopt; });
+      .Default([](mlir::Operation*) { return std::nullopt; });
 }
 
-Value *Lowering::emitMath() {
+Value* Lowering::emitMath() {
   if (auto function = unaryFunction(op))
     return unary(*function);
-  return llvm::TypeSwitch<mlir::Operation *, Value *>(op)
+  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
       .Case([&](mm::PowFOp) { return binary(Binary::Pow); })
       .Case([&](mm::Atan2Op) { return binary(Binary::Atan2); })
       .Case([&](mm::FmaOp) {
-        Value *x = wide(0);
+        Value* x = wide(0);
         return narrow(ir.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, wide(1), wide(2)}), resultType());
       })
       .Case([&](mm::CopySignOp) {
@@ -267,10 +267,10 @@ Value *Lowering::emitMath() {
       .Case([&](mm::CtPopOp) { return bitCount(llvm::Intrinsic::ctpop); })
       .Case([&](mm::CountLeadingZerosOp) { return bitCount(llvm::Intrinsic::ctlz); })
       .Case([&](mm::CountTrailingZerosOp) { return bitCount(llvm::Intrinsic::cttz); })
-      .Default([](mlir::Operation *) -> Value * { return nullptr; });
+      .Default([](mlir::Operation*) -> Value* { return nullptr; });
 }
 
-llvm::FastMathFlags fastMathFlags(mlir::Operation *op) {
+llvm::FastMathFlags fastMathFlags(mlir::Operation* op) {
   llvm::FastMathFlags flags;
   auto fast = mlir::dyn_cast<arith::ArithFastMathInterface>(op);
   if (!fast || !fast.getFastMathFlagsAttr())
@@ -292,40 +292,41 @@ bool isSupportedType(mlir::Type type) {
   return !mlir::isa<mlir::FloatType>(type) || type.isF32() || type.isF64() || narrowFormat(type);
 }
 
-Value *Lowering::emit() {
+Value* Lowering::emit() {
   if (!llvm::all_of(op->getOperandTypes(), isSupportedType) || !isSupportedType(op->getResult(0).getType()))
     return nullptr;
   llvm::IRBuilder<>::FastMathFlagGuard guard(ir);
   ir.setFastMathFlags(fastMathFlags(op));
-  if (Value *value = emitIntegers())
+  if (Value* value = emitIntegers())
     return value;
-  if (Value *value = emitFloats())
+  if (Value* value = emitFloats())
     return value;
-  if (Value *value = emitCasts())
+  if (Value* value = emitCasts())
     return value;
   return emitMath();
 }
 
-} // namespace
+}  // namespace
 
-llvm::CmpInst::Predicate integerPredicate(mlir::Operation *compare) {
+llvm::CmpInst::Predicate integerPredicate(mlir::Operation* compare) {
   return toLlvm(mlir::cast<arith::CmpIOp>(compare).getPredicate());
 }
 
-bool isElementwise(mlir::Operation *op) {
+bool isElementwise(mlir::Operation* op) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0)
     return false;
   if (auto constant = mlir::dyn_cast<arith::ConstantOp>(op))
-    return !mlir::isa<mlir::ElementsAttr>(constant.getValue()) || mlir::isa<mlir::SplatElementsAttr>(constant.getValue());
+    return !mlir::isa<mlir::ElementsAttr>(constant.getValue()) ||
+           mlir::isa<mlir::SplatElementsAttr>(constant.getValue());
   mlir::StringRef dialect = op->getDialect() ? op->getDialect()->getNamespace() : "";
   return dialect == "arith" || dialect == "math" || mlir::isa<ir::IntOp, ir::FloatToIntOp>(op);
 }
 
-Value *emitElementwise(llvm::IRBuilder<> &ir, const VectorFeatures &features, mlir::Operation *op, llvm::ArrayRef<Value *> operands,
-                       unsigned lanes) {
+Value* emitElementwise(llvm::IRBuilder<>& ir, const VectorFeatures& features, mlir::Operation* op,
+                       llvm::ArrayRef<Value*> operands, unsigned lanes) {
   if (!isElementwise(op))
     return nullptr;
   return Lowering{ir, features, op, operands, lanes}.emit();
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -17,13 +17,14 @@ static_assert(offsetof(artifact::CpuBlock, grid) == 12 && offsetof(artifact::Cpu
 static constexpr uint64_t kPrintOffset = offsetof(artifact::CpuBlock, print);
 static constexpr uint64_t kPrintContextOffset = offsetof(artifact::CpuBlock, printContext);
 
-static SizeExpr kernelSize(ir::KernelOp &kernel, mlir::ArrayAttr list, unsigned axis) {
-  auto size = ir::toSizeExpr(mlir::cast<ir::SizeAttr>(list[axis]), kernel.getArgumentTypes(), [&] { return kernel.emitOpError(); });
+static SizeExpr kernelSize(ir::KernelOp& kernel, mlir::ArrayAttr list, unsigned axis) {
+  auto size = ir::toSizeExpr(mlir::cast<ir::SizeAttr>(list[axis]), kernel.getArgumentTypes(),
+                             [&] { return kernel.emitOpError(); });
   VORTEX_CHECK(mlir::succeeded(size));
   return *size;
 }
 
-static std::optional<int64_t> constantOf(const SizeExpr &size) {
+static std::optional<int64_t> constantOf(const SizeExpr& size) {
   if (size.steps.empty())
     return 0;
   if (size.steps.size() == 1 && size.steps[0].op == SizeExpr::Op::Constant)
@@ -31,10 +32,11 @@ static std::optional<int64_t> constantOf(const SizeExpr &size) {
   return std::nullopt;
 }
 
-Emitter::Emitter(ModuleState &state, ir::KernelOp &kernel, llvm::Function *function, bool unitStrides)
-    : ir(state.module.getContext()), state(state), kernel(kernel), function(function), features(state.target.vector), unitStrides(unitStrides) {
-  auto *entry = llvm::BasicBlock::Create(context(), "entry", function);
-  auto *body = llvm::BasicBlock::Create(context(), "body", function);
+Emitter::Emitter(ModuleState& state, ir::KernelOp& kernel, llvm::Function* function, bool unitStrides)
+    : ir(state.module.getContext()), state(state), kernel(kernel), function(function), features(state.target.vector),
+      unitStrides(unitStrides) {
+  auto* entry = llvm::BasicBlock::Create(context(), "entry", function);
+  auto* body = llvm::BasicBlock::Create(context(), "body", function);
   ir.SetInsertPoint(entry);
   entryEnd_ = ir.CreateBr(body);
   ir.SetInsertPoint(entryEnd_);
@@ -42,7 +44,7 @@ Emitter::Emitter(ModuleState &state, ir::KernelOp &kernel, llvm::Function *funct
     blockSize_[axis] = kernelSize(kernel, *kernel.getBlock(), axis);
   emitEntry();
   ir.SetInsertPoint(body);
-  scratch = std::make_unique<Scratch>(ir, function->getArg(2), [this](const SizeExpr &expr) { return size(expr); });
+  scratch = std::make_unique<Scratch>(ir, function->getArg(2), [this](const SizeExpr& expr) { return size(expr); });
   tiles = state.makeTiles(*this);
 }
 
@@ -57,7 +59,7 @@ void Emitter::run() {
 /// Loads ids, scalars, extents and strides.
 void Emitter::emitEntry() {
   auto blockWord = [&](unsigned word) {
-    Value *pointer = ir.CreateConstGEP1_32(ir.getInt32Ty(), blockArgument(), word);
+    Value* pointer = ir.CreateConstGEP1_32(ir.getInt32Ty(), blockArgument(), word);
     return ir.CreateZExt(ir.CreateLoad(ir.getInt32Ty(), pointer), ir.getInt64Ty());
   };
   for (unsigned axis = 0; axis < 3; ++axis) {
@@ -66,7 +68,7 @@ void Emitter::emitEntry() {
     auto known = constantOf(blockSize_[axis]);
     blockDim[axis] = known ? ir.getInt64(*known) : blockWord(6 + axis);
   }
-  auto slot = [&](uint32_t index, llvm::Type *type) -> Value * {
+  auto slot = [&](uint32_t index, llvm::Type* type) -> Value* {
     return ir.CreateLoad(type, ir.CreateConstGEP1_32(ir.getInt64Ty(), slotsArgument(), index));
   };
   llvm::SmallVector<uint32_t> slots = ir::argumentSlots(kernel.getArgumentTypes());
@@ -74,16 +76,19 @@ void Emitter::emitEntry() {
   for (auto [i, argument] : llvm::enumerate(kernel.getBody().getArguments())) {
     auto type = mlir::dyn_cast<ir::ViewType>(argument.getType());
     if (!type) {
-      setScalar(argument, fromMemory(ir, argument.getType(), slot(slots[i], memoryType(context(), argument.getType()))));
+      setScalar(argument,
+                fromMemory(ir, argument.getType(), slot(slots[i], memoryType(context(), argument.getType()))));
       continue;
     }
     View view;
     view.elementType = type.getElementType();
     view.pointer = function->getArg(3 + tensor++);
-    bool contiguous = unitStrides || state.kernel.params.size() <= i; // results and temporaries are allocated by the launch
+    bool contiguous =
+        unitStrides || state.kernel.params.size() <= i;  // results and temporaries are allocated by the launch
     unsigned rank = type.getRank();
     for (unsigned dim = 0; dim < rank; ++dim) {
-      view.extents.push_back(type.isDynamic(dim) ? slot(slots[i] + 1 + dim, ir.getInt64Ty()) : ir.getInt64(type.getShape()[dim]));
+      view.extents.push_back(type.isDynamic(dim) ? slot(slots[i] + 1 + dim, ir.getInt64Ty())
+                                                 : ir.getInt64(type.getShape()[dim]));
       bool isUnit = dim + 1 == rank && contiguous;
       view.strides.push_back(isUnit ? ir.getInt64(1) : slot(slots[i] + 1 + rank + dim, ir.getInt64Ty()));
     }
@@ -93,42 +98,43 @@ void Emitter::emitEntry() {
 
 //===-- values ------------------------------------------------------------------------------------------------===//
 
-Value *Emitter::scalar(mlir::Value value) {
+Value* Emitter::scalar(mlir::Value value) {
   auto found = scalars_.find(value);
   if (found != scalars_.end())
     return found->second;
   if (auto constant = value.getDefiningOp<mlir::arith::ConstantOp>())
-    if (llvm::Constant *emitted = constantValue(context(), constant.getValue()))
+    if (llvm::Constant* emitted = constantValue(context(), constant.getValue()))
       return emitted;
   VORTEX_CHECK(!state.error.empty(), "a value is used before it was emitted");
   return llvm::PoisonValue::get(valueType(context(), value.getType()));
 }
 
-const View &Emitter::view(mlir::Value value) {
+const View& Emitter::view(mlir::Value value) {
   auto found = views_.find(value);
   VORTEX_CHECK(found != views_.end(), "a view is used before it was emitted");
   return found->second;
 }
 
-Value *Emitter::size(const SizeExpr &expr) {
+Value* Emitter::size(const SizeExpr& expr) {
   if (auto known = constantOf(expr))
     return ir.getInt64(*known);
-  for (auto &[seen, value] : sizes_)
+  for (auto& [seen, value] : sizes_)
     if (seen == expr)
       return value;
   llvm::IRBuilder<>::InsertPointGuard guard(ir);
   ir.SetInsertPoint(entryEnd_);
-  Value *value = emitSize(expr);
+  Value* value = emitSize(expr);
   sizes_.push_back({expr, value});
   return value;
 }
 
-Value *Emitter::pointerOrZeros(Value *condition, Value *pointer) {
+Value* Emitter::pointerOrZeros(Value* condition, Value* pointer) {
   constexpr llvm::StringLiteral name = "vx.zeros";
-  llvm::GlobalVariable *zeros = state.module.getNamedGlobal(name);
+  llvm::GlobalVariable* zeros = state.module.getNamedGlobal(name);
   if (!zeros) {
-    auto *type = llvm::ArrayType::get(ir.getInt8Ty(), 16);
-    zeros = new llvm::GlobalVariable(state.module, type, true, llvm::GlobalValue::InternalLinkage, llvm::Constant::getNullValue(type), name);
+    auto* type = llvm::ArrayType::get(ir.getInt8Ty(), 16);
+    zeros = new llvm::GlobalVariable(state.module, type, true, llvm::GlobalValue::InternalLinkage,
+                                     llvm::Constant::getNullValue(type), name);
     zeros->setAlignment(llvm::Align(16));
   }
   return ir.CreateSelect(condition, pointer, zeros);
@@ -136,18 +142,18 @@ Value *Emitter::pointerOrZeros(Value *condition, Value *pointer) {
 
 //===-- ops ---------------------------------------------------------------------------------------------------===//
 
-static bool touchesTiles(mlir::Operation *op) {
+static bool touchesTiles(mlir::Operation* op) {
   auto isTile = [](mlir::Type type) { return mlir::isa<mlir::RankedTensorType>(type); };
   return llvm::any_of(op->getOperandTypes(), isTile) || llvm::any_of(op->getResultTypes(), isTile);
 }
 
-void Emitter::emitBlock(mlir::Block &block) {
-  for (mlir::Operation &op : block)
+void Emitter::emitBlock(mlir::Block& block) {
+  for (mlir::Operation& op : block)
     if (!op.hasTrait<mlir::OpTrait::IsTerminator>())
       emitOp(&op);
 }
 
-void Emitter::emitOp(mlir::Operation *op) {
+void Emitter::emitOp(mlir::Operation* op) {
   if (mlir::isa<scf::ForOp>(op))
     return emitScfFor(op);
   if (mlir::isa<scf::IfOp>(op))
@@ -162,22 +168,23 @@ void Emitter::emitOp(mlir::Operation *op) {
     Values operands;
     for (mlir::Value operand : op->getOperands())
       operands.push_back(scalar(operand));
-    Value *value = emitElementwise(ir, features, op, operands, 1);
+    Value* value = emitElementwise(ir, features, op, operands, 1);
     if (!value)
       return fail(op, "this operation");
     return setScalar(op->getResult(0), value);
   }
-  llvm::TypeSwitch<mlir::Operation *>(op)
-      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp>([&](auto) { emitMemory(op); })
+  llvm::TypeSwitch<mlir::Operation*>(op)
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp>(
+          [&](auto) { emitMemory(op); })
       .Case([&](ir::AllocOp) { emitAlloc(op); })
       .Case([&](ir::SubviewOp) { emitSubview(op); })
       .Case([&](ir::DimOp dim) { setScalar(dim, view(dim.getView()).extents[dim.getDim()]); })
       .Case([&](ir::BlockIdOp id) { setScalar(id, blockId[unsigned(id.getAxis())]); })
       .Case([&](ir::GridDimOp dim) { setScalar(dim, gridDim[unsigned(dim.getAxis())]); })
       .Case([&](ir::BlockDimOp dim) { setScalar(dim, blockDim[unsigned(dim.getAxis())]); })
-      .Case([&](ir::BarrierOp) { tiles->flushReads(nullptr); }) // regions already run to completion one after another
+      .Case([&](ir::BarrierOp) { tiles->flushReads(nullptr); })  // regions already run to completion one after another
       .Case<ir::AssertOp, ir::PrintOp>([&](auto) { emitDebug(op); })
-      .Default([&](mlir::Operation *other) { fail(other, "this operation"); });
+      .Default([&](mlir::Operation* other) { fail(other, "this operation"); });
 }
 
 //===-- faults and prints -------------------------------------------------------------------------------------===//
@@ -191,62 +198,67 @@ static mlir::FileLineColLoc fileLocation(mlir::Location location) {
   return found;
 }
 
-std::string describeLocation(mlir::Operation *op) {
+std::string describeLocation(mlir::Operation* op) {
   mlir::FileLineColLoc location = fileLocation(op->getLoc());
   if (!location)
     return "";
-  return (location.getFilename().getValue() + ":" + llvm::Twine(location.getLine()) + ":" + llvm::Twine(location.getColumn())).str();
+  return (location.getFilename().getValue() + ":" + llvm::Twine(location.getLine()) + ":" +
+          llvm::Twine(location.getColumn()))
+      .str();
 }
 
-void Emitter::fail(mlir::Operation *op, const llvm::Twine &message) {
+void Emitter::fail(mlir::Operation* op, const llvm::Twine& message) {
   if (!state.error.empty())
     return;
   std::string location = describeLocation(op);
-  state.error = (location.empty() ? "" : location + ": ") + "the CPU back end does not support " + message.str() + " (" +
-                op->getName().getStringRef().str() + ")";
+  state.error = (location.empty() ? "" : location + ": ") + "the CPU back end does not support " + message.str() +
+                " (" + op->getName().getStringRef().str() + ")";
 }
 
-uint32_t Emitter::addFault(mlir::Operation *op, llvm::StringRef id, llvm::StringRef message) {
+uint32_t Emitter::addFault(mlir::Operation* op, llvm::StringRef id, llvm::StringRef message) {
   artifact::Fault fault{id.str(), message.str(), "", 0, 0};
   if (mlir::FileLineColLoc location = fileLocation(op->getLoc())) {
     fault.file = location.getFilename().str();
     fault.line = location.getLine();
     fault.column = location.getColumn();
   }
-  std::vector<artifact::Fault> &faults = state.kernel.faults;
-  for (auto [i, known] : llvm::enumerate(faults)) // versions of one body share their faults
-    if (known.id == fault.id && known.message == fault.message && known.file == fault.file && known.line == fault.line &&
-        known.column == fault.column)
+  std::vector<artifact::Fault>& faults = state.kernel.faults;
+  for (auto [i, known] : llvm::enumerate(faults))  // versions of one body share their faults
+    if (known.id == fault.id && known.message == fault.message && known.file == fault.file &&
+        known.line == fault.line && known.column == fault.column)
       return i;
   faults.push_back(std::move(fault));
   return faults.size() - 1;
 }
 
-void Emitter::returnFaultIf(Value *condition, uint32_t fault) {
+void Emitter::returnFaultIf(Value* condition, uint32_t fault) {
   emitIf(ir, condition, [&] {
     ir.CreateRet(ir.getInt32(1 + fault));
     ir.SetInsertPoint(llvm::BasicBlock::Create(context(), "unreachable", function));
   });
 }
 
-bool Emitter::isUnsigned(mlir::Operation *printOp, unsigned value) {
+bool Emitter::isUnsigned(mlir::Operation* printOp, unsigned value) {
   auto print = mlir::cast<ir::PrintOp>(printOp);
   return value < print.getIsUnsigned().size() && print.getIsUnsigned()[value];
 }
 
-uint32_t Emitter::addPrint(mlir::Operation *op) {
+uint32_t Emitter::addPrint(mlir::Operation* op) {
   auto print = mlir::cast<ir::PrintOp>(op);
   std::string id = "print:";
   for (auto [i, value] : llvm::enumerate(print.getValues())) {
     mlir::Type type = value.getType();
-    id += mlir::isa<mlir::FloatType>(type) ? 'f' : type.isInteger(1) ? 'b' : type.isIndex() || isUnsigned(op, i) ? 'u' : 'i';
+    id += mlir::isa<mlir::FloatType>(type)      ? 'f'
+          : type.isInteger(1)                   ? 'b'
+          : type.isIndex() || isUnsigned(op, i) ? 'u'
+                                                : 'i';
   }
   return addFault(op, id, print.getFormat());
 }
 
 /// Floats as f64 bits, integers extended to 64 bits.
-Value *Emitter::printBits(mlir::Type type, Value *value, bool isUnsignedValue) {
-  auto wide = [&](llvm::Type *to) { return value->getType()->getWithNewType(to); };
+Value* Emitter::printBits(mlir::Type type, Value* value, bool isUnsignedValue) {
+  auto wide = [&](llvm::Type* to) { return value->getType()->getWithNewType(to); };
   if (mlir::isa<mlir::FloatType>(type)) {
     if (auto format = narrowFormat(type))
       value = math::emitWiden(ir, features, *format, value);
@@ -258,22 +270,23 @@ Value *Emitter::printBits(mlir::Type type, Value *value, bool isUnsignedValue) {
   return extendsZero ? ir.CreateZExt(value, wide(ir.getInt64Ty())) : ir.CreateSExt(value, wide(ir.getInt64Ty()));
 }
 
-void Emitter::emitPrint(uint32_t fault, llvm::ArrayRef<Value *> bits) {
-  llvm::Type *pointer = ir.getPtrTy();
+void Emitter::emitPrint(uint32_t fault, llvm::ArrayRef<Value*> bits) {
+  llvm::Type* pointer = ir.getPtrTy();
   auto blockPointer = [&](uint64_t offset) {
     return ir.CreateLoad(pointer, ir.CreateConstGEP1_64(ir.getInt8Ty(), blockArgument(), offset));
   };
-  Value *print = blockPointer(kPrintOffset);
+  Value* print = blockPointer(kPrintOffset);
   emitIf(ir, ir.CreateIsNotNull(print), [&] {
-    llvm::AllocaInst *values = entryAlloca(ir, llvm::ArrayType::get(ir.getInt64Ty(), std::max<size_t>(bits.size(), 1)));
+    llvm::AllocaInst* values = entryAlloca(ir, llvm::ArrayType::get(ir.getInt64Ty(), std::max<size_t>(bits.size(), 1)));
     for (auto [i, value] : llvm::enumerate(bits))
       ir.CreateStore(value, ir.CreateConstGEP1_64(ir.getInt64Ty(), values, i));
-    auto *type = llvm::FunctionType::get(ir.getVoidTy(), {pointer, ir.getInt32Ty(), pointer, ir.getInt32Ty()}, false);
-    ir.CreateCall(type, print, {blockPointer(kPrintContextOffset), ir.getInt32(fault), values, ir.getInt32(bits.size())});
+    auto* type = llvm::FunctionType::get(ir.getVoidTy(), {pointer, ir.getInt32Ty(), pointer, ir.getInt32Ty()}, false);
+    ir.CreateCall(type, print,
+                  {blockPointer(kPrintContextOffset), ir.getInt32(fault), values, ir.getInt32(bits.size())});
   });
 }
 
-void Emitter::emitDebug(mlir::Operation *op) {
+void Emitter::emitDebug(mlir::Operation* op) {
   if (auto check = mlir::dyn_cast<ir::AssertOp>(op))
     return returnFaultIf(ir.CreateNot(scalar(check.getCondition())), addFault(op, check.getId(), check.getMessage()));
   Values bits;
@@ -282,4 +295,4 @@ void Emitter::emitDebug(mlir::Operation *op) {
   emitPrint(addPrint(op), bits);
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

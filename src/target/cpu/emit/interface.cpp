@@ -40,7 +40,7 @@ static ScalarType scalarType(mlir::Type type, mlir::DictionaryAttr facts) {
 
 static SizeExpr sizeOf(ir::SizeAttr size, mlir::TypeRange types) {
   auto expr = ir::toSizeExpr(size, types, [&] { return mlir::emitError(mlir::UnknownLoc::get(size.getContext())); });
-  VORTEX_CHECK(mlir::succeeded(expr)); // the verifier has seen it
+  VORTEX_CHECK(mlir::succeeded(expr));  // the verifier has seen it
   return *expr;
 }
 
@@ -63,7 +63,7 @@ static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint
   return param;
 }
 
-void describeInterface(ir::EntryOp entry, artifact::Kernel &kernel) {
+void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel) {
   mlir::TypeRange types = entry.getFunctionType().getInputs();
   llvm::SmallVector<uint32_t> slots = ir::argumentSlots(types);
   kernel.slotCount = slots.back();
@@ -86,16 +86,16 @@ void describeInterface(ir::EntryOp entry, artifact::Kernel &kernel) {
 }
 
 /// Bytes of shared allocations alive together, by lexical scope.
-static uint64_t sharedBytes(mlir::Region &region) {
+static uint64_t sharedBytes(mlir::Region& region) {
   uint64_t own = 0, inner = 0;
-  for (mlir::Block &block : region)
-    for (mlir::Operation &op : block) {
+  for (mlir::Block& block : region)
+    for (mlir::Operation& op : block) {
       if (auto alloc = mlir::dyn_cast<ir::AllocOp>(op)) {
         ir::ViewType type = alloc.getResult().getType();
         if (type.getSpace() == ir::Space::Shared)
           own += mlir::ShapedType::getNumElements(type.getShape()) * elementBytes(type.getElementType());
       }
-      for (mlir::Region &nested : op.getRegions())
+      for (mlir::Region& nested : op.getRegions())
         inner = std::max(inner, sharedBytes(nested));
     }
   return own + inner;
@@ -105,7 +105,7 @@ artifact::Phase describePhase(ir::KernelOp phase) {
   artifact::Phase described;
   described.name = phase.getSymName().str();
   described.symbol = "vx_" + described.name;
-  for (char &c : described.symbol) // the C header declares it
+  for (char& c : described.symbol)  // the C header declares it
     if (!llvm::isAlnum(c))
       c = '_';
   for (unsigned axis = 0; axis < 3; ++axis) {
@@ -116,15 +116,15 @@ artifact::Phase describePhase(ir::KernelOp phase) {
   return described;
 }
 
-void describeGuards(ir::KernelOp phase, artifact::Kernel &kernel) {
-  auto describe = [&](mlir::Operation *op, llvm::StringRef what, mlir::Value view) {
+void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel) {
+  auto describe = [&](mlir::Operation* op, llvm::StringRef what, mlir::Value view) {
     while (auto subview = view.getDefiningOp<ir::SubviewOp>())
       view = subview.getSource();
     std::string name;
     if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(view)) {
       auto all = {&kernel.params, &kernel.results, &kernel.temporaries};
       unsigned number = argument.getArgNumber();
-      for (const auto *list : all) {
+      for (const auto* list : all) {
         if (number < list->size()) {
           name = (*list)[number].name;
           break;
@@ -140,8 +140,8 @@ void describeGuards(ir::KernelOp phase, artifact::Kernel &kernel) {
     if (!llvm::is_contained(kernel.notes, note))
       kernel.notes.push_back(std::move(note));
   };
-  phase.walk([&](mlir::Operation *op) {
-    llvm::TypeSwitch<mlir::Operation *>(op)
+  phase.walk([&](mlir::Operation* op) {
+    llvm::TypeSwitch<mlir::Operation*>(op)
         .Case([&](ir::LoadOp load) {
           if (load.getGuarded())
             describe(op, "load", load.getView());
@@ -157,4 +157,4 @@ void describeGuards(ir::KernelOp phase, artifact::Kernel &kernel) {
   });
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -8,12 +8,12 @@ namespace vortex::target::cpu::emit {
 
 /// Parameters, results, temporaries, constraints, scalar results and slot count. An argument's dictionary may say its exact type in `type` (the
 /// language's spelling, "u32"); otherwise integers are signed and index is u64.
-void describeInterface(ir::EntryOp entry, artifact::Kernel &kernel);
+void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel);
 
 /// Everything but scratchBytes. The symbol is a C identifier.
 artifact::Phase describePhase(ir::KernelOp phase);
 
 /// One note per source line with guarded accesses: "guard file:line:column: load of `a`".
-void describeGuards(ir::KernelOp phase, artifact::Kernel &kernel);
+void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel);
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -12,11 +12,11 @@ using llvm::Value;
 namespace {
 
 struct Tensors {
-  llvm::SmallVector<uint32_t> pointerSlots;     ///< of every tensor argument
-  llvm::SmallVector<uint32_t> innerStrideSlots; ///< of the user's tensors that the kernel touches
+  llvm::SmallVector<uint32_t> pointerSlots;      ///< of every tensor argument
+  llvm::SmallVector<uint32_t> innerStrideSlots;  ///< of the user's tensors that the kernel touches
 };
 
-Tensors tensorsOf(ModuleState &state, ir::KernelOp kernel) {
+Tensors tensorsOf(ModuleState& state, ir::KernelOp kernel) {
   Tensors tensors;
   llvm::SmallVector<uint32_t> slots = ir::argumentSlots(kernel.getArgumentTypes());
   for (auto [i, argument] : llvm::enumerate(kernel.getBody().getArguments())) {
@@ -30,13 +30,13 @@ Tensors tensorsOf(ModuleState &state, ir::KernelOp kernel) {
   return tensors;
 }
 
-llvm::Function *createBody(ModuleState &state, const std::string &name, unsigned tensors) {
-  llvm::LLVMContext &context = state.module.getContext();
-  llvm::Type *pointer = llvm::PointerType::get(context, 0);
-  llvm::SmallVector<llvm::Type *> types(3 + tensors, pointer);
-  auto *type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), types, false);
-  auto *body = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, state.module);
-  for (llvm::Argument &argument : body->args()) {
+llvm::Function* createBody(ModuleState& state, const std::string& name, unsigned tensors) {
+  llvm::LLVMContext& context = state.module.getContext();
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  llvm::SmallVector<llvm::Type*> types(3 + tensors, pointer);
+  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), types, false);
+  auto* body = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, state.module);
+  for (llvm::Argument& argument : body->args()) {
     argument.addAttr(llvm::Attribute::NoAlias);
     if (argument.getArgNo() < 2)
       argument.addAttr(llvm::Attribute::ReadOnly);
@@ -48,46 +48,46 @@ llvm::Function *createBody(ModuleState &state, const std::string &name, unsigned
   return body;
 }
 
-SizeExpr emitBody(ModuleState &state, ir::KernelOp kernel, llvm::Function *function, bool unitStrides) {
+SizeExpr emitBody(ModuleState& state, ir::KernelOp kernel, llvm::Function* function, bool unitStrides) {
   Emitter emitter(state, kernel, function, unitStrides);
   emitter.run();
   return emitter.scratch->peak();
 }
 
-} // namespace
+}  // namespace
 
-SizeExpr emitKernelFunctions(ModuleState &state, ir::KernelOp kernel, const std::string &symbol) {
+SizeExpr emitKernelFunctions(ModuleState& state, ir::KernelOp kernel, const std::string& symbol) {
   Tensors tensors = tensorsOf(state, kernel);
-  llvm::LLVMContext &context = state.module.getContext();
-  llvm::Type *pointer = llvm::PointerType::get(context, 0);
-  auto *type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer, pointer}, false);
-  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol, state.module);
+  llvm::LLVMContext& context = state.module.getContext();
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(context), {pointer, pointer}, false);
+  auto* entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol, state.module);
   codegen::markEntryPoint(*entry);
   llvm::IRBuilder<> ir(llvm::BasicBlock::Create(context, "entry", entry));
-  auto slot = [&](uint32_t index, llvm::Type *as) -> Value * {
+  auto slot = [&](uint32_t index, llvm::Type* as) -> Value* {
     return ir.CreateLoad(as, ir.CreateConstGEP1_32(ir.getInt64Ty(), entry->getArg(0), index));
   };
   Values arguments{entry->getArg(0), entry->getArg(1)};
-  arguments.push_back(
-      ir.CreateLoad(pointer, ir.CreateConstGEP1_64(ir.getInt8Ty(), entry->getArg(1), offsetof(artifact::CpuBlock, scratch))));
+  arguments.push_back(ir.CreateLoad(
+      pointer, ir.CreateConstGEP1_64(ir.getInt8Ty(), entry->getArg(1), offsetof(artifact::CpuBlock, scratch))));
   for (uint32_t index : tensors.pointerSlots)
     arguments.push_back(slot(index, pointer));
-  auto call = [&](llvm::Function *body) { ir.CreateRet(ir.CreateCall(body, arguments)); };
+  auto call = [&](llvm::Function* body) { ir.CreateRet(ir.CreateCall(body, arguments)); };
 
-  llvm::Function *fast = createBody(state, symbol + ".body", tensors.pointerSlots.size());
+  llvm::Function* fast = createBody(state, symbol + ".body", tensors.pointerSlots.size());
   SizeExpr scratch = emitBody(state, kernel, fast, true);
   if (tensors.innerStrideSlots.empty()) {
     call(fast);
     return scratch;
   }
-  llvm::Function *general = createBody(state, symbol + ".strided", tensors.pointerSlots.size());
+  llvm::Function* general = createBody(state, symbol + ".strided", tensors.pointerSlots.size());
   general->addFnAttr(llvm::Attribute::Cold);
   scratch = SizeExpr::binary(SizeExpr::Op::Max, scratch, emitBody(state, kernel, general, false));
-  Value *unit = ir.getTrue();
+  Value* unit = ir.getTrue();
   for (uint32_t index : tensors.innerStrideSlots)
     unit = ir.CreateAnd(unit, ir.CreateICmpEQ(slot(index, ir.getInt64Ty()), ir.getInt64(1)));
-  auto *fastBlock = llvm::BasicBlock::Create(context, "unit", entry);
-  auto *generalBlock = llvm::BasicBlock::Create(context, "strided", entry);
+  auto* fastBlock = llvm::BasicBlock::Create(context, "unit", entry);
+  auto* generalBlock = llvm::BasicBlock::Create(context, "strided", entry);
   ir.CreateCondBr(unit, fastBlock, generalBlock);
   ir.SetInsertPoint(fastBlock);
   call(fast);
@@ -96,4 +96,4 @@ SizeExpr emitKernelFunctions(ModuleState &state, ir::KernelOp kernel, const std:
   return scratch;
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

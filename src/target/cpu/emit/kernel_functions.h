@@ -10,6 +10,6 @@ namespace vortex::target::cpu::emit {
 /// The body exists twice when the kernel has tensor parameters: for innermost strides of one, where neighbouring elements become vector
 /// accesses, and for any strides. The entry point looks at the launch's strides. Bodies take tensor pointers as noalias arguments: a launch
 /// refuses overlapping tensors unless all of them are only read.
-artifact::SizeExpr emitKernelFunctions(ModuleState &state, ir::KernelOp kernel, const std::string &symbol);
+artifact::SizeExpr emitKernelFunctions(ModuleState& state, ir::KernelOp kernel, const std::string& symbol);
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

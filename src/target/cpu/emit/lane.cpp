@@ -8,8 +8,8 @@ namespace vortex::target::cpu::emit {
 
 using llvm::Value;
 
-static std::optional<int64_t> constantOf(Value *value) {
-  if (auto *constant = llvm::dyn_cast_or_null<llvm::ConstantInt>(value))
+static std::optional<int64_t> constantOf(Value* value) {
+  if (auto* constant = llvm::dyn_cast_or_null<llvm::ConstantInt>(value))
     return constant->getSExtValue();
   return std::nullopt;
 }
@@ -20,53 +20,51 @@ std::optional<int64_t> Lane::constantStride() const {
   return kind == Kind::Affine ? constantOf(stride) : std::nullopt;
 }
 
-Value *LaneMath::iota(llvm::Type *scalarType) {
+Value* LaneMath::iota(llvm::Type* scalarType) {
   if (width_ == 1)
     return llvm::ConstantInt::get(scalarType, 0);
-  llvm::SmallVector<llvm::Constant *> lanes;
+  llvm::SmallVector<llvm::Constant*> lanes;
   for (unsigned i = 0; i < width_; ++i)
     lanes.push_back(llvm::ConstantInt::get(scalarType, i));
   return llvm::ConstantVector::get(lanes);
 }
 
-Value *LaneMath::vector(const Lane &lane) {
+Value* LaneMath::vector(const Lane& lane) {
   switch (lane.kind) {
-  case Lane::Kind::Uniform:
-    return splat(ir_, lane.value, width_);
+  case Lane::Kind::Uniform: return splat(ir_, lane.value, width_);
   case Lane::Kind::Affine: {
-    Value *offsets = iota(lane.value->getType());
+    Value* offsets = iota(lane.value->getType());
     if (constantOf(lane.stride) != 1)
       offsets = ir_.CreateMul(offsets, splat(ir_, lane.stride, width_));
     return ir_.CreateAdd(splat(ir_, lane.value, width_), offsets);
   }
-  case Lane::Kind::Varying:
-    return lane.value;
+  case Lane::Kind::Varying: return lane.value;
   }
   return nullptr;
 }
 
 /// Uniform zero stride of an affine sum collapses to uniform.
-static Lane makeAffine(Value *base, Value *stride) {
+static Lane makeAffine(Value* base, Value* stride) {
   return constantOf(stride) == 0 ? Lane::uniform(base) : Lane::affine(base, stride);
 }
 
-static Value *strideOf(const Lane &lane) {
+static Value* strideOf(const Lane& lane) {
   return lane.isAffine() ? lane.stride : llvm::ConstantInt::get(lane.value->getType(), 0);
 }
 
-Lane LaneMath::add(const Lane &a, const Lane &b) {
+Lane LaneMath::add(const Lane& a, const Lane& b) {
   if (a.kind == Lane::Kind::Varying || b.kind == Lane::Kind::Varying)
     return Lane::varying(ir_.CreateAdd(vector(a), vector(b)));
   return makeAffine(ir_.CreateAdd(a.value, b.value), ir_.CreateAdd(strideOf(a), strideOf(b)));
 }
 
-Lane LaneMath::sub(const Lane &a, const Lane &b) {
+Lane LaneMath::sub(const Lane& a, const Lane& b) {
   if (a.kind == Lane::Kind::Varying || b.kind == Lane::Kind::Varying)
     return Lane::varying(ir_.CreateSub(vector(a), vector(b)));
   return makeAffine(ir_.CreateSub(a.value, b.value), ir_.CreateSub(strideOf(a), strideOf(b)));
 }
 
-Lane LaneMath::mul(const Lane &a, const Lane &b) {
+Lane LaneMath::mul(const Lane& a, const Lane& b) {
   if (a.isUniform() && b.isUniform())
     return Lane::uniform(ir_.CreateMul(a.value, b.value));
   if (a.isAffine() && b.isUniform())
@@ -76,20 +74,20 @@ Lane LaneMath::mul(const Lane &a, const Lane &b) {
   return Lane::varying(ir_.CreateMul(vector(a), vector(b)));
 }
 
-Value *LaneMath::andMask(Value *a, Value *b) {
+Value* LaneMath::andMask(Value* a, Value* b) {
   if (!a || !b)
     return a ? a : b;
   return ir_.CreateLogicalAnd(a, b);
 }
 
-Lane LaneMath::andLanes(const Lane &a, const Lane &b) {
+Lane LaneMath::andLanes(const Lane& a, const Lane& b) {
   if (a.isUniform() && b.isUniform())
     return Lane::uniform(ir_.CreateAnd(a.value, b.value));
-  auto proof = [](const Lane &lane) { return lane.isUniform() ? lane.value : lane.allTrue; };
-  Value *allTrue = proof(a) && proof(b) ? ir_.CreateAnd(proof(a), proof(b)) : nullptr;
+  auto proof = [](const Lane& lane) { return lane.isUniform() ? lane.value : lane.allTrue; };
+  Value* allTrue = proof(a) && proof(b) ? ir_.CreateAnd(proof(a), proof(b)) : nullptr;
   Lane result = Lane::varying(ir_.CreateAnd(vector(a), vector(b)), allTrue);
-  for (const Lane *lane : {&a, &b}) {
-    Value *none = lane->isUniform() ? ir_.CreateNot(lane->value) : lane->noneTrue;
+  for (const Lane* lane : {&a, &b}) {
+    Value* none = lane->isUniform() ? ir_.CreateNot(lane->value) : lane->noneTrue;
     if (none)
       result.noneTrue = result.noneTrue ? ir_.CreateOr(result.noneTrue, none) : none;
   }
@@ -98,7 +96,7 @@ Lane LaneMath::andLanes(const Lane &a, const Lane &b) {
 
 /// Affine with constant stride against a uniform: the order of lanes reduces the question to the first and the last one, as long as the
 /// sequence does not wrap in the predicate's signedness.
-Value *LaneMath::provesAll(llvm::CmpInst::Predicate predicate, const Lane &a, const Lane &b) {
+Value* LaneMath::provesAll(llvm::CmpInst::Predicate predicate, const Lane& a, const Lane& b) {
   using P = llvm::CmpInst;
   if (b.isAffine() && a.isUniform())
     return provesAll(P::getSwappedPredicate(predicate), b, a);
@@ -109,17 +107,19 @@ Value *LaneMath::provesAll(llvm::CmpInst::Predicate predicate, const Lane &a, co
   int64_t most = (int64_t(1) << (a.value->getType()->getScalarSizeInBits() - 2)) / int64_t(width_);
   if (std::abs(*stride) > most)
     return nullptr;
-  Value *first = a.value;
-  Value *last = ir_.CreateAdd(a.value, ir_.CreateMul(a.stride, llvm::ConstantInt::get(a.stride->getType(), width_ - 1)));
-  Value *low = *stride > 0 ? first : last;
-  Value *high = *stride > 0 ? last : first;
+  Value* first = a.value;
+  Value* last =
+      ir_.CreateAdd(a.value, ir_.CreateMul(a.stride, llvm::ConstantInt::get(a.stride->getType(), width_ - 1)));
+  Value* low = *stride > 0 ? first : last;
+  Value* high = *stride > 0 ? last : first;
   bool isSigned = P::isSigned(predicate);
-  Value *ordered = ir_.CreateICmp(isSigned ? P::ICMP_SLE : P::ICMP_ULE, low, high);
-  bool less = predicate == P::ICMP_ULT || predicate == P::ICMP_ULE || predicate == P::ICMP_SLT || predicate == P::ICMP_SLE;
+  Value* ordered = ir_.CreateICmp(isSigned ? P::ICMP_SLE : P::ICMP_ULE, low, high);
+  bool less =
+      predicate == P::ICMP_ULT || predicate == P::ICMP_ULE || predicate == P::ICMP_SLT || predicate == P::ICMP_SLE;
   return ir_.CreateAnd(ordered, ir_.CreateICmp(predicate, less ? high : low, b.value));
 }
 
-Lane LaneMath::compare(llvm::CmpInst::Predicate predicate, const Lane &a, const Lane &b) {
+Lane LaneMath::compare(llvm::CmpInst::Predicate predicate, const Lane& a, const Lane& b) {
   if (a.isUniform() && b.isUniform())
     return Lane::uniform(ir_.CreateICmp(predicate, a.value, b.value));
   Lane result = Lane::varying(ir_.CreateICmp(predicate, vector(a), vector(b)), provesAll(predicate, a, b));
@@ -128,17 +128,18 @@ Lane LaneMath::compare(llvm::CmpInst::Predicate predicate, const Lane &a, const 
 }
 
 /// Neighbouring indices are inside from one lane up to another, which 32-bit lane numbers tell cheaper than 64-bit indices.
-Value *LaneMath::insideMask(const Lane &index, const Lane &extent) {
+Value* LaneMath::insideMask(const Lane& index, const Lane& extent) {
   if (index.constantStride() != 1 || !extent.isUniform())
     return vector(compare(llvm::CmpInst::ICMP_ULT, index, extent));
-  llvm::Type *i32 = ir_.getInt32Ty();
-  auto clamp = [&](Value *value) {
+  llvm::Type* i32 = ir_.getInt32Ty();
+  auto clamp = [&](Value* value) {
     value = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, ir_.getInt64(0));
     return ir_.CreateTrunc(ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value, ir_.getInt64(width_)), i32);
   };
   Value *first = clamp(ir_.CreateNeg(index.value)), *end = clamp(ir_.CreateSub(extent.value, index.value));
-  Value *lanes = iota(i32);
-  return ir_.CreateAnd(ir_.CreateICmpSGE(lanes, splat(ir_, first, width_)), ir_.CreateICmpSLT(lanes, splat(ir_, end, width_)));
+  Value* lanes = iota(i32);
+  return ir_.CreateAnd(ir_.CreateICmpSGE(lanes, splat(ir_, first, width_)),
+                       ir_.CreateICmpSLT(lanes, splat(ir_, end, width_)));
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

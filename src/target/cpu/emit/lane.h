@@ -8,21 +8,21 @@ namespace vortex::target::cpu::emit {
 
 struct Lane {
   enum class Kind : uint8_t {
-    Uniform, ///< `value` in every lane
-    Affine,  ///< integers: lane l has `value + l * stride`
-    Varying, ///< `value` is <W x T>
+    Uniform,  ///< `value` in every lane
+    Affine,   ///< integers: lane l has `value + l * stride`
+    Varying,  ///< `value` is <W x T>
   };
   Kind kind = Kind::Uniform;
-  llvm::Value *value = nullptr;
-  llvm::Value *stride = nullptr;
+  llvm::Value* value = nullptr;
+  llvm::Value* stride = nullptr;
   /// Varying i1 only, may be null: a scalar i1 that, when true, proves that all lanes are true. Cheaper than looking at the lanes.
-  llvm::Value *allTrue = nullptr;
+  llvm::Value* allTrue = nullptr;
   /// The same for all lanes being false.
-  llvm::Value *noneTrue = nullptr;
+  llvm::Value* noneTrue = nullptr;
 
-  static Lane uniform(llvm::Value *value) { return {Kind::Uniform, value, nullptr, nullptr, nullptr}; }
-  static Lane affine(llvm::Value *base, llvm::Value *stride) { return {Kind::Affine, base, stride, nullptr, nullptr}; }
-  static Lane varying(llvm::Value *vector, llvm::Value *allTrue = nullptr) {
+  static Lane uniform(llvm::Value* value) { return {Kind::Uniform, value, nullptr, nullptr, nullptr}; }
+  static Lane affine(llvm::Value* base, llvm::Value* stride) { return {Kind::Affine, base, stride, nullptr, nullptr}; }
+  static Lane varying(llvm::Value* vector, llvm::Value* allTrue = nullptr) {
     return {Kind::Varying, vector, nullptr, allTrue, nullptr};
   }
   bool isUniform() const { return kind == Kind::Uniform; }
@@ -34,36 +34,36 @@ struct Lane {
 /// Lane arithmetic for warps of `width` lanes. Width 1: every value is uniform.
 class LaneMath {
 public:
-  LaneMath(llvm::IRBuilder<> &ir, unsigned width) : ir_(ir), width_(width) {}
+  LaneMath(llvm::IRBuilder<>& ir, unsigned width) : ir_(ir), width_(width) {}
 
   unsigned width() const { return width_; }
   /// <W x T>; scalars when the width is 1.
-  llvm::Value *vector(const Lane &lane);
+  llvm::Value* vector(const Lane& lane);
   /// Varying when the width is larger than 1, uniform otherwise.
-  Lane fromVector(llvm::Value *value) { return width_ == 1 ? Lane::uniform(value) : Lane::varying(value); }
+  Lane fromVector(llvm::Value* value) { return width_ == 1 ? Lane::uniform(value) : Lane::varying(value); }
   /// 0, 1, …, W-1 of an integer type.
-  llvm::Value *iota(llvm::Type *scalarType);
+  llvm::Value* iota(llvm::Type* scalarType);
 
   // Integers of one type. Wrapping, exact in every form.
-  Lane add(const Lane &a, const Lane &b);
-  Lane sub(const Lane &a, const Lane &b);
-  Lane mul(const Lane &a, const Lane &b);
+  Lane add(const Lane& a, const Lane& b);
+  Lane sub(const Lane& a, const Lane& b);
+  Lane mul(const Lane& a, const Lane& b);
 
   /// i1 masks; null stands for "all lanes" and the result is null when both are. Where `a` is false, `b` may even be poison.
-  llvm::Value *andMask(llvm::Value *a, llvm::Value *b);
+  llvm::Value* andMask(llvm::Value* a, llvm::Value* b);
 
   /// predicate(a, b) per lane with the allTrue proof where it is cheap.
-  Lane compare(llvm::CmpInst::Predicate predicate, const Lane &a, const Lane &b);
+  Lane compare(llvm::CmpInst::Predicate predicate, const Lane& a, const Lane& b);
   /// index <u extent per lane; both i64, extents not negative.
-  llvm::Value *insideMask(const Lane &index, const Lane &extent);
-  Lane andLanes(const Lane &a, const Lane &b);
+  llvm::Value* insideMask(const Lane& index, const Lane& extent);
+  Lane andLanes(const Lane& a, const Lane& b);
 
   /// The proof of `compare` alone: i1, null when there is no cheap one.
-  llvm::Value *provesAll(llvm::CmpInst::Predicate predicate, const Lane &a, const Lane &b);
+  llvm::Value* provesAll(llvm::CmpInst::Predicate predicate, const Lane& a, const Lane& b);
 
 private:
-  llvm::IRBuilder<> &ir_;
+  llvm::IRBuilder<>& ir_;
   unsigned width_;
 };
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -6,20 +6,21 @@
 
 namespace vortex::target::cpu::emit {
 
-Values emitFor(llvm::IRBuilder<> &ir, llvm::Value *lower, llvm::Value *upper, llvm::Value *step, llvm::ArrayRef<llvm::Value *> carried,
-               llvm::function_ref<Values(llvm::Value *iv, llvm::ArrayRef<llvm::Value *> carried)> body) {
-  llvm::Function *function = ir.GetInsertBlock()->getParent();
-  llvm::BasicBlock *before = ir.GetInsertBlock();
-  auto *head = llvm::BasicBlock::Create(ir.getContext(), "for", function);
-  auto *after = llvm::BasicBlock::Create(ir.getContext(), "for.done", function);
+Values emitFor(llvm::IRBuilder<>& ir, llvm::Value* lower, llvm::Value* upper, llvm::Value* step,
+               llvm::ArrayRef<llvm::Value*> carried,
+               llvm::function_ref<Values(llvm::Value* iv, llvm::ArrayRef<llvm::Value*> carried)> body) {
+  llvm::Function* function = ir.GetInsertBlock()->getParent();
+  llvm::BasicBlock* before = ir.GetInsertBlock();
+  auto* head = llvm::BasicBlock::Create(ir.getContext(), "for", function);
+  auto* after = llvm::BasicBlock::Create(ir.getContext(), "for.done", function);
   // Rotated form: the condition is tested before the first and after each iteration.
   ir.CreateCondBr(ir.CreateICmpSLT(lower, upper), head, after);
   ir.SetInsertPoint(head);
-  llvm::PHINode *iv = ir.CreatePHI(lower->getType(), 2);
+  llvm::PHINode* iv = ir.CreatePHI(lower->getType(), 2);
   iv->addIncoming(lower, before);
-  llvm::SmallVector<llvm::PHINode *> phis;
+  llvm::SmallVector<llvm::PHINode*> phis;
   Values inside;
-  for (llvm::Value *value : carried) {
+  for (llvm::Value* value : carried) {
     phis.push_back(ir.CreatePHI(value->getType(), 2));
     phis.back()->addIncoming(value, before);
     inside.push_back(phis.back());
@@ -27,8 +28,8 @@ Values emitFor(llvm::IRBuilder<> &ir, llvm::Value *lower, llvm::Value *upper, ll
   Values next = body(iv, inside);
   VORTEX_CHECK(next.size() == carried.size());
   // No signed wrap: an upper bound within one step of the largest integer cannot come from an extent.
-  llvm::Value *nextIv = ir.CreateNSWAdd(iv, step);
-  llvm::BasicBlock *latch = ir.GetInsertBlock();
+  llvm::Value* nextIv = ir.CreateNSWAdd(iv, step);
+  llvm::BasicBlock* latch = ir.GetInsertBlock();
   ir.CreateCondBr(ir.CreateICmpSLT(nextIv, upper), head, after);
   iv->addIncoming(nextIv, latch);
   for (auto [phi, value] : llvm::zip(phis, next))
@@ -36,7 +37,7 @@ Values emitFor(llvm::IRBuilder<> &ir, llvm::Value *lower, llvm::Value *upper, ll
   ir.SetInsertPoint(after);
   Values results;
   for (auto [initial, value] : llvm::zip(carried, next)) {
-    llvm::PHINode *result = ir.CreatePHI(initial->getType(), 2);
+    llvm::PHINode* result = ir.CreatePHI(initial->getType(), 2);
     result->addIncoming(initial, before);
     result->addIncoming(value, latch);
     results.push_back(result);
@@ -44,21 +45,22 @@ Values emitFor(llvm::IRBuilder<> &ir, llvm::Value *lower, llvm::Value *upper, ll
   return results;
 }
 
-void emitFor(llvm::IRBuilder<> &ir, llvm::Value *lower, llvm::Value *upper, llvm::Value *step,
-             llvm::function_ref<void(llvm::Value *iv)> body) {
-  emitFor(ir, lower, upper, step, {}, [&](llvm::Value *iv, llvm::ArrayRef<llvm::Value *>) {
+void emitFor(llvm::IRBuilder<>& ir, llvm::Value* lower, llvm::Value* upper, llvm::Value* step,
+             llvm::function_ref<void(llvm::Value* iv)> body) {
+  emitFor(ir, lower, upper, step, {}, [&](llvm::Value* iv, llvm::ArrayRef<llvm::Value*>) {
     body(iv);
     return Values{};
   });
 }
 
-Values emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<Values()> thenBody, llvm::function_ref<Values()> elseBody) {
-  if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(condition))
+Values emitIf(llvm::IRBuilder<>& ir, llvm::Value* condition, llvm::function_ref<Values()> thenBody,
+              llvm::function_ref<Values()> elseBody) {
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
     return known->isZero() ? elseBody() : thenBody();
-  llvm::Function *function = ir.GetInsertBlock()->getParent();
-  auto *thenBlock = llvm::BasicBlock::Create(ir.getContext(), "then", function);
-  auto *elseBlock = llvm::BasicBlock::Create(ir.getContext(), "else", function);
-  auto *after = llvm::BasicBlock::Create(ir.getContext(), "endif", function);
+  llvm::Function* function = ir.GetInsertBlock()->getParent();
+  auto* thenBlock = llvm::BasicBlock::Create(ir.getContext(), "then", function);
+  auto* elseBlock = llvm::BasicBlock::Create(ir.getContext(), "else", function);
+  auto* after = llvm::BasicBlock::Create(ir.getContext(), "endif", function);
   ir.CreateCondBr(condition, thenBlock, elseBlock);
   ir.SetInsertPoint(thenBlock);
   Values thenValues = thenBody();
@@ -72,7 +74,7 @@ Values emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<
   ir.SetInsertPoint(after);
   Values results;
   for (auto [thenValue, elseValue] : llvm::zip(thenValues, elseValues)) {
-    llvm::PHINode *phi = ir.CreatePHI(thenValue->getType(), 2);
+    llvm::PHINode* phi = ir.CreatePHI(thenValue->getType(), 2);
     phi->addIncoming(thenValue, thenBlock);
     phi->addIncoming(elseValue, elseBlock);
     results.push_back(phi);
@@ -80,15 +82,15 @@ Values emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<
   return results;
 }
 
-void emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<void()> thenBody) {
-  if (auto *known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
+void emitIf(llvm::IRBuilder<>& ir, llvm::Value* condition, llvm::function_ref<void()> thenBody) {
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {
     if (!known->isZero())
       thenBody();
     return;
   }
-  llvm::Function *function = ir.GetInsertBlock()->getParent();
-  auto *thenBlock = llvm::BasicBlock::Create(ir.getContext(), "then", function);
-  auto *after = llvm::BasicBlock::Create(ir.getContext(), "endif", function);
+  llvm::Function* function = ir.GetInsertBlock()->getParent();
+  auto* thenBlock = llvm::BasicBlock::Create(ir.getContext(), "then", function);
+  auto* after = llvm::BasicBlock::Create(ir.getContext(), "endif", function);
   ir.CreateCondBr(condition, thenBlock, after);
   ir.SetInsertPoint(thenBlock);
   thenBody();
@@ -96,25 +98,25 @@ void emitIf(llvm::IRBuilder<> &ir, llvm::Value *condition, llvm::function_ref<vo
   ir.SetInsertPoint(after);
 }
 
-Values emitWhile(llvm::IRBuilder<> &ir, llvm::ArrayRef<llvm::Value *> initial,
-                 llvm::function_ref<llvm::Value *(llvm::ArrayRef<llvm::Value *> args, Values &forwarded)> before,
-                 llvm::function_ref<Values(llvm::ArrayRef<llvm::Value *> forwarded)> after) {
-  llvm::Function *function = ir.GetInsertBlock()->getParent();
-  llvm::BasicBlock *entry = ir.GetInsertBlock();
-  auto *head = llvm::BasicBlock::Create(ir.getContext(), "while", function);
-  auto *body = llvm::BasicBlock::Create(ir.getContext(), "while.body", function);
-  auto *done = llvm::BasicBlock::Create(ir.getContext(), "while.done", function);
+Values emitWhile(llvm::IRBuilder<>& ir, llvm::ArrayRef<llvm::Value*> initial,
+                 llvm::function_ref<llvm::Value*(llvm::ArrayRef<llvm::Value*> args, Values& forwarded)> before,
+                 llvm::function_ref<Values(llvm::ArrayRef<llvm::Value*> forwarded)> after) {
+  llvm::Function* function = ir.GetInsertBlock()->getParent();
+  llvm::BasicBlock* entry = ir.GetInsertBlock();
+  auto* head = llvm::BasicBlock::Create(ir.getContext(), "while", function);
+  auto* body = llvm::BasicBlock::Create(ir.getContext(), "while.body", function);
+  auto* done = llvm::BasicBlock::Create(ir.getContext(), "while.done", function);
   ir.CreateBr(head);
   ir.SetInsertPoint(head);
-  llvm::SmallVector<llvm::PHINode *> phis;
+  llvm::SmallVector<llvm::PHINode*> phis;
   Values args;
-  for (llvm::Value *value : initial) {
+  for (llvm::Value* value : initial) {
     phis.push_back(ir.CreatePHI(value->getType(), 2));
     phis.back()->addIncoming(value, entry);
     args.push_back(phis.back());
   }
   Values forwarded;
-  llvm::Value *condition = before(args, forwarded);
+  llvm::Value* condition = before(args, forwarded);
   ir.CreateCondBr(condition, body, done);
   ir.SetInsertPoint(body);
   Values next = after(forwarded);
@@ -126,12 +128,12 @@ Values emitWhile(llvm::IRBuilder<> &ir, llvm::ArrayRef<llvm::Value *> initial,
   return forwarded;
 }
 
-llvm::AllocaInst *entryAlloca(llvm::IRBuilder<> &ir, llvm::Type *type, uint64_t align) {
-  llvm::BasicBlock &entry = ir.GetInsertBlock()->getParent()->getEntryBlock();
+llvm::AllocaInst* entryAlloca(llvm::IRBuilder<>& ir, llvm::Type* type, uint64_t align) {
+  llvm::BasicBlock& entry = ir.GetInsertBlock()->getParent()->getEntryBlock();
   llvm::IRBuilder<> builder(&entry, entry.begin());
-  llvm::AllocaInst *slot = builder.CreateAlloca(type);
+  llvm::AllocaInst* slot = builder.CreateAlloca(type);
   slot->setAlignment(llvm::Align(align));
   return slot;
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

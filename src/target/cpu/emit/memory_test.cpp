@@ -8,7 +8,7 @@ namespace vortex::target::cpu::emit::testing {
 namespace {
 
 TEST(Memory, TransposesThroughSharedMemory) {
-  const char *body = R"(
+  const char* body = R"(
   %nx = vx.block_dim x
   %ny = vx.block_dim y
   %c1 = arith.constant 1 : index
@@ -43,8 +43,8 @@ TEST(Memory, TransposesThroughSharedMemory) {
     }
     vx.yield
   })";
-  TestKernel kernel(module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>", "dim(0,1) 32 ceildiv;dim(0,0) 32 ceildiv;1",
-                           "32;8;1", body));
+  TestKernel kernel(module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
+                           "dim(0,1) 32 ceildiv;dim(0,0) 32 ceildiv;1", "32;8;1", body));
   ASSERT_EQ(kernel.error(), "");
   for (auto [rows, columns] : {std::pair<int64_t, int64_t>(64, 96), {33, 70}, {1, 5}}) {
     std::vector<float> a(rows * columns), out(rows * columns, -1.f);
@@ -56,7 +56,7 @@ TEST(Memory, TransposesThroughSharedMemory) {
   }
 }
 
-std::string histogram(const std::string &where) {
+std::string histogram(const std::string& where) {
   std::string view = where == "shared" ? "!vx.view<16xi32, shared>" : "!vx.view<?xi32, global>";
   std::string target = where == "shared" ? "%bins" : "%o";
   return R"(
@@ -101,14 +101,15 @@ std::string histogram(const std::string &where) {
 }
 
 TEST(Memory, CountsHistograms) {
-  for (const char *where : {"shared", "global"})
+  for (const char* where : {"shared", "global"})
     for (int block : {256, 40}) {
-      TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "dim(0,0) " + std::to_string(block) + " ceildiv;1;1",
-                               std::to_string(block) + ";1;1", histogram(where)));
+      TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>",
+                               "dim(0,0) " + std::to_string(block) + " ceildiv;1;1", std::to_string(block) + ";1;1",
+                               histogram(where)));
       ASSERT_EQ(kernel.error(), "");
       std::vector<int32_t> a(1003), out(16, 0), expected(16, 0);
       std::mt19937 engine(4);
-      for (int32_t &value : a) {
+      for (int32_t& value : a) {
         value = engine() % 16;
         ++expected[value];
       }
@@ -118,7 +119,7 @@ TEST(Memory, CountsHistograms) {
 }
 
 TEST(Memory, AtomicsReturnOldValuesAndCombine) {
-  const char *body = R"(
+  const char* body = R"(
   %nx = vx.block_dim x
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
@@ -136,7 +137,8 @@ TEST(Memory, AtomicsReturnOldValuesAndCombine) {
     %e = vx.atomic_cas acq_rel device %f, %v, %s[%c3] : !vx.view<?xi32, global> -> i32
     vx.yield
   })";
-  TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>, %s: !vx.view<?xi32, global>", "1;1;1", "70;1;1", body));
+  TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>, %s: !vx.view<?xi32, global>",
+                           "1;1;1", "70;1;1", body));
   ASSERT_EQ(kernel.error(), "");
   std::vector<int32_t> a(70), out(70), s{0, -100, 3, 5};
   for (int i = 0; i < 70; ++i)
@@ -154,7 +156,7 @@ TEST(Memory, AtomicsReturnOldValuesAndCombine) {
 }
 
 TEST(Memory, SumsFloatsAtomically) {
-  const char *body = R"(
+  const char* body = R"(
   %nx = vx.block_dim x
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
@@ -168,7 +170,8 @@ TEST(Memory, SumsFloatsAtomically) {
     %m = vx.atomic_rmw maxf relaxed device %v, %o[%c1] : !vx.view<?xf64, global> -> f64
     vx.yield
   })";
-  TestKernel kernel(module("%a: !vx.view<?xf64, global>, %o: !vx.view<?xf64, global>", "dim(0,0) 64 ceildiv;1;1", "64;1;1", body));
+  TestKernel kernel(
+      module("%a: !vx.view<?xf64, global>, %o: !vx.view<?xf64, global>", "dim(0,0) 64 ceildiv;1;1", "64;1;1", body));
   ASSERT_EQ(kernel.error(), "");
   std::vector<double> a(500), out{0, -1e9};
   std::iota(a.begin(), a.end(), 1.0);
@@ -179,7 +182,7 @@ TEST(Memory, SumsFloatsAtomically) {
 
 TEST(Memory, KeepsLocalArraysPerThread) {
   // One array inside the region, one that survives a barrier.
-  const char *body = R"(
+  const char* body = R"(
   %nx = vx.block_dim x
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
@@ -216,7 +219,7 @@ TEST(Memory, KeepsLocalArraysPerThread) {
     }
     vx.yield
   })";
-  for (const char *block : {"64;1;1", "37;1;1", "dim(0,0) 5 floordiv;1;1"}) {
+  for (const char* block : {"64;1;1", "37;1;1", "dim(0,0) 5 floordiv;1;1"}) {
     TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "1;1;1", block, body));
     ASSERT_EQ(kernel.error(), "");
     int threads = 37;
@@ -232,7 +235,7 @@ TEST(Memory, KeepsLocalArraysPerThread) {
 
 TEST(Memory, WindowsOfViewsMoveWithTheThread) {
   // Row sums through a subview whose offset differs per thread.
-  const char *body = R"(
+  const char* body = R"(
   %nx = vx.block_dim x
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
@@ -265,7 +268,7 @@ TEST(Memory, WindowsOfViewsMoveWithTheThread) {
 }
 
 TEST(Memory, BlockLevelAccessesHappenOnce) {
-  const char *body = R"(
+  const char* body = R"(
   %c0 = arith.constant 0 : index
   %i1 = arith.constant 1 : i32
   %b = vx.block_id x
@@ -283,5 +286,5 @@ TEST(Memory, BlockLevelAccessesHappenOnce) {
   EXPECT_EQ(s[0], 15);
 }
 
-} // namespace
-} // namespace vortex::target::cpu::emit::testing
+}  // namespace
+}  // namespace vortex::target::cpu::emit::testing

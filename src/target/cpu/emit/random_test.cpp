@@ -7,12 +7,12 @@
 namespace vortex::target::cpu::emit::testing {
 namespace {
 
-constexpr int kVariables = 5; // 0–2 are i32, 3 and 4 index; all changed by statements
+constexpr int kVariables = 5;  // 0–2 are i32, 3 and 4 index; all changed by statements
 using State = std::array<int64_t, kVariables>;
 
 struct Machine {
-  const std::vector<int32_t> &input;
-  std::vector<int32_t> &output;
+  const std::vector<int32_t>& input;
+  std::vector<int32_t>& output;
 };
 
 /// A statement as text in SSA form, and as a function on the thread's variables.
@@ -20,24 +20,24 @@ struct Program {
   std::mt19937 random;
   std::ostringstream text;
   int names = 0, depth = 0;
-  using Step = std::function<void(State &, Machine &)>;
+  using Step = std::function<void(State&, Machine&)>;
   std::array<std::string, kVariables> current;
 
   explicit Program(unsigned seed) : random(seed) {}
 
   unsigned pick(unsigned count) { return random() % count; }
   std::string fresh() { return "%v" + std::to_string(names++); }
-  static const char *type(int variable) { return variable < 3 ? "i32" : "index"; }
+  static const char* type(int variable) { return variable < 3 ? "i32" : "index"; }
   static int64_t wrap(int variable, int64_t value) { return variable < 3 ? int32_t(value) : value; }
   std::string allTypes() { return "i32, i32, i32, index, index"; }
-  std::string list(const std::array<std::string, kVariables> &values) {
+  std::string list(const std::array<std::string, kVariables>& values) {
     std::string result;
-    for (const std::string &value : values)
+    for (const std::string& value : values)
       result += (result.empty() ? "" : ", ") + value;
     return result;
   }
 
-  std::string constant(int64_t value, const char *type) {
+  std::string constant(int64_t value, const char* type) {
     std::string name = fresh();
     text << name << " = arith.constant " << value << " : " << type << "\n";
     return name;
@@ -47,7 +47,8 @@ struct Program {
     int target = pick(kVariables);
     bool index = target >= 3;
     int a = index ? 3 + pick(2) : pick(3), b = index ? 3 + pick(2) : pick(3);
-    static const char *const ops[] = {"arith.addi", "arith.subi", "arith.muli", "arith.xori", "arith.maxsi", "vx.int divs", "vx.int remu"};
+    static const char* const ops[] = {"arith.addi",  "arith.subi",  "arith.muli", "arith.xori",
+                                      "arith.maxsi", "vx.int divs", "vx.int remu"};
     unsigned op = pick(7);
     std::string rhs = current[b];
     int64_t literal = 0;
@@ -57,7 +58,7 @@ struct Program {
     std::string name = fresh();
     text << name << " = " << ops[op] << " " << current[a] << ", " << rhs << " : " << type(target) << "\n";
     current[target] = name;
-    return [=](State &s, Machine &) {
+    return [=](State& s, Machine&) {
       int64_t x = s[a], y = useLiteral ? literal : s[b], r = 0;
       switch (op) {
       case 0: r = int64_t(uint64_t(x) + uint64_t(y)); break;
@@ -81,9 +82,7 @@ struct Program {
     std::string name = fresh();
     text << name << " = vx.load %a[" << current[source] << "] guarded : !vx.view<?xi32, global> -> i32\n";
     current[target] = name;
-    return [=](State &s, Machine &m) {
-      s[target] = uint64_t(s[source]) < m.input.size() ? m.input[s[source]] : 0;
-    };
+    return [=](State& s, Machine& m) { s[target] = uint64_t(s[source]) < m.input.size() ? m.input[s[source]] : 0; };
   }
 
   /// Threads write and read their own element only.
@@ -97,7 +96,7 @@ struct Program {
       text << name << " = vx.load %o[%i] guarded : !vx.view<?xi32, global> -> i32\n";
       current[target] = name;
     }
-    return [=](State &s, Machine &m) {
+    return [=](State& s, Machine& m) {
       bool inside = size_t(thread) < m.output.size();
       if (inside)
         m.output[thread] = int32_t(s[source]);
@@ -108,8 +107,8 @@ struct Program {
 
   static thread_local int64_t thread;
 
-  std::pair<std::string, std::function<bool(const State &)>> condition() {
-    static const char *const predicates[] = {"slt", "ult", "eq", "sge"};
+  std::pair<std::string, std::function<bool(const State&)>> condition() {
+    static const char* const predicates[] = {"slt", "ult", "eq", "sge"};
     int a = pick(kVariables);
     unsigned predicate = pick(4);
     int64_t literal = int64_t(pick(70)) - 5;
@@ -117,8 +116,9 @@ struct Program {
     int b = a < 3 ? pick(3) : 3 + pick(2);
     std::string rhs = against ? current[b] : constant(literal, type(a));
     std::string name = fresh();
-    text << name << " = arith.cmpi " << predicates[predicate] << ", " << current[a] << ", " << rhs << " : " << type(a) << "\n";
-    return {name, [=](const State &s) {
+    text << name << " = arith.cmpi " << predicates[predicate] << ", " << current[a] << ", " << rhs << " : " << type(a)
+         << "\n";
+    return {name, [=](const State& s) {
               int64_t x = s[a], y = against ? s[b] : literal;
               switch (predicate) {
               case 0: return x < y;
@@ -140,17 +140,18 @@ struct Program {
     Step thenStep = sequence(3);
     text << "scf.yield " << list(current) << " : " << allTypes() << "\n} else {\n";
     current = before;
-    Step elseStep = pick(2) ? sequence(2) : Step([](State &, Machine &) {});
+    Step elseStep = pick(2) ? sequence(2) : Step([](State&, Machine&) {});
     text << "scf.yield " << list(current) << " : " << allTypes() << "\n}\n";
     current = results;
-    return [=](State &s, Machine &m) { test(s) ? thenStep(s, m) : elseStep(s, m); };
+    return [=](State& s, Machine& m) { test(s) ? thenStep(s, m) : elseStep(s, m); };
   }
 
   /// for k = lower; k < lower + count; with a count that is constant or depends on a variable.
   Step loop() {
     int base = 3 + pick(2), bound = pick(3);
-    unsigned kind = pick(3); // trip count: constant; same window per thread; data-dependent
-    std::string zero = constant(0, "index"), one = constant(1, "index"), five = constant(5, "i32"), four = constant(4, "index");
+    unsigned kind = pick(3);  // trip count: constant; same window per thread; data-dependent
+    std::string zero = constant(0, "index"), one = constant(1, "index"), five = constant(5, "i32"),
+                four = constant(4, "index");
     std::string lower = zero, upper = four;
     if (kind == 1) {
       lower = current[base];
@@ -169,15 +170,15 @@ struct Program {
       results[i] = group + "#" + std::to_string(i);
       inits += (i ? ", " : "") + arguments[i] + " = " + current[i];
     }
-    text << group << ":5 = scf.for " << iv << " = " << lower << " to " << upper << " step " << one << " iter_args(" << inits << ") -> ("
-         << allTypes() << ") {\n";
+    text << group << ":5 = scf.for " << iv << " = " << lower << " to " << upper << " step " << one << " iter_args("
+         << inits << ") -> (" << allTypes() << ") {\n";
     current = arguments;
     int exposed = 3 + pick(2);
     current[exposed] = iv;
     Step body = sequence(3);
     text << "scf.yield " << list(current) << " : " << allTypes() << "\n}\n";
     current = results;
-    return [=](State &s, Machine &m) {
+    return [=](State& s, Machine& m) {
       int64_t first = kind == 1 ? s[base] : 0, count = kind == 2 ? uint32_t(s[bound]) % 5 : 4;
       int64_t last = int64_t(uint64_t(first) + uint64_t(count));
       for (int64_t k = first; k < last; ++k) {
@@ -199,22 +200,22 @@ struct Program {
       inits += before[i] + " = " + current[i] + ", ";
       arguments += after[i] + ": " + type(i) + ", ";
     }
-    text << group << ":6 = scf.while (" << inits << fuelBefore << " = " << zero << ") : (" << allTypes() << ", i32) -> (" << allTypes()
-         << ", i32) {\n";
+    text << group << ":6 = scf.while (" << inits << fuelBefore << " = " << zero << ") : (" << allTypes()
+         << ", i32) -> (" << allTypes() << ", i32) {\n";
     current = before;
     auto [name, test] = condition();
     std::string fuelled = fresh(), both = fresh();
     text << fuelled << " = arith.cmpi slt, " << fuelBefore << ", " << six << " : i32\n"
          << both << " = arith.andi " << name << ", " << fuelled << " : i1\n"
-         << "scf.condition(" << both << ") " << list(before) << ", " << fuelBefore << " : " << allTypes() << ", i32\n} do {\n^bb0("
-         << arguments << fuelAfter << ": i32):\n";
+         << "scf.condition(" << both << ") " << list(before) << ", " << fuelBefore << " : " << allTypes()
+         << ", i32\n} do {\n^bb0(" << arguments << fuelAfter << ": i32):\n";
     current = after;
     Step body = sequence(3);
     std::string next = fresh();
     text << next << " = arith.addi " << fuelAfter << ", " << one << " : i32\n";
     text << "scf.yield " << list(current) << ", " << next << " : " << allTypes() << ", i32\n}\n";
     current = results;
-    return [=](State &s, Machine &m) {
+    return [=](State& s, Machine& m) {
       for (int fuel = 0; fuel < 6 && test(s); ++fuel)
         body(s, m);
     };
@@ -238,8 +239,8 @@ struct Program {
     std::vector<Step> steps;
     for (unsigned count = 1 + pick(most); count > 0; --count)
       steps.push_back(statement());
-    return [steps](State &s, Machine &m) {
-      for (const Step &step : steps)
+    return [steps](State& s, Machine& m) {
+      for (const Step& step : steps)
         step(s, m);
     };
   }
@@ -282,12 +283,13 @@ void checkProgram(unsigned seed) {
   static const std::pair<int, int> shapes[] = {{64, 1}, {37, 1}, {16, 4}, {10, 3}, {4, 8}, {32, 2}};
   auto [bx, by] = shapes[seed % 6];
   std::string area = std::to_string(bx * by);
-  TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "dim(1,0) " + area + " ceildiv;1;1",
-                           std::to_string(bx) + ";" + std::to_string(by) + ";1", body));
+  TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>",
+                           "dim(1,0) " + area + " ceildiv;1;1", std::to_string(bx) + ";" + std::to_string(by) + ";1",
+                           body));
   ASSERT_EQ(kernel.error(), "");
   int64_t n = 100 + seed % 60;
   std::vector<int32_t> input(n), output(n, 0), expected(n, 0);
-  for (int32_t &value : input)
+  for (int32_t& value : input)
     value = int32_t(program.random() % 90) - 10;
   bool strided = seed % 5 == 4;
   std::vector<int32_t> spread(2 * n);
@@ -302,7 +304,8 @@ void checkProgram(unsigned seed) {
     State state{t < n ? input[t] : 0, 7, local / bx, t, local % bx};
     steps(state, machine);
     if (t < n)
-      expected[t] = int32_t(uint32_t(state[0]) + uint32_t(state[1]) + uint32_t(state[2]) + uint32_t(state[3]) + uint32_t(state[4]));
+      expected[t] = int32_t(uint32_t(state[0]) + uint32_t(state[1]) + uint32_t(state[2]) + uint32_t(state[3]) +
+                            uint32_t(state[4]));
   }
   for (int64_t i = 0; i < n; ++i)
     ASSERT_EQ(output[i], expected[i]) << "element " << i << " of seed " << seed << "\n" << body;
@@ -315,5 +318,5 @@ TEST(Random, ProgramsAgreeWithOneThreadAtATime) {
     checkProgram(seed);
 }
 
-} // namespace
-} // namespace vortex::target::cpu::emit::testing
+}  // namespace
+}  // namespace vortex::target::cpu::emit::testing

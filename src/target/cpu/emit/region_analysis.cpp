@@ -21,7 +21,7 @@ static Form join(Form a, Form b) {
   return b.kind == Form::Kind::Unknown ? a : kVarying;
 }
 
-RegionAnalysis::RegionAnalysis(ir::ThreadsOp region, const RegionShape &shape)
+RegionAnalysis::RegionAnalysis(ir::ThreadsOp region, const RegionShape& shape)
     : body_(region.getBody()), fullWarps_(shape.fullWarps), width_(shape.width) {
   for (mlir::BlockArgument argument : body_.getArguments()) {
     unsigned i = argument.getArgNumber();
@@ -47,12 +47,12 @@ Form RegionAnalysis::form(mlir::Value value) const {
 bool RegionAnalysis::allUniform(mlir::ValueRange values) const {
   return llvm::all_of(values, [&](mlir::Value value) {
     Form::Kind kind = form(value).kind;
-    return kind == Form::Kind::Uniform || kind == Form::Kind::Unknown; // optimistic until the fixpoint
+    return kind == Form::Kind::Uniform || kind == Form::Kind::Unknown;  // optimistic until the fixpoint
   });
 }
 
 void RegionAnalysis::raise(mlir::Value value, Form to) {
-  Form &current = forms_[value];
+  Form& current = forms_[value];
   Form joined = join(current, to);
   if (joined == current)
     return;
@@ -60,17 +60,17 @@ void RegionAnalysis::raise(mlir::Value value, Form to) {
   changed_ = true;
 }
 
-void RegionAnalysis::noteDivergent(mlir::Operation *op) {
+void RegionAnalysis::noteDivergent(mlir::Operation* op) {
   if (divergent_.insert(op).second)
     changed_ = true;
 }
 
-void RegionAnalysis::visit(mlir::Block &block) {
-  for (mlir::Operation &op : block)
+void RegionAnalysis::visit(mlir::Block& block) {
+  for (mlir::Operation& op : block)
     visit(&op);
 }
 
-void RegionAnalysis::visit(mlir::Operation *op) {
+void RegionAnalysis::visit(mlir::Operation* op) {
   if (auto branch = mlir::dyn_cast<scf::IfOp>(op))
     return visitIf(branch);
   if (auto loop = mlir::dyn_cast<scf::ForOp>(op))
@@ -88,7 +88,7 @@ void RegionAnalysis::visitIf(scf::IfOp op) {
   bool divergent = !allUniform(op.getCondition());
   if (divergent)
     noteDivergent(op);
-  for (mlir::Region &region : op->getRegions())
+  for (mlir::Region& region : op->getRegions())
     if (!region.empty())
       visit(region.front());
   for (auto [i, result] : llvm::enumerate(op.getResults())) {
@@ -134,7 +134,8 @@ void RegionAnalysis::visitWhile(scf::WhileOp op) {
 
 Form RegionAnalysis::access(mlir::Value view, mlir::ValueRange indices, mlir::Value mask) const {
   bool perThread = mlir::cast<ir::ViewType>(view.getType()).getSpace() == ir::Space::Local;
-  return !perThread && form(view).isUniform() && allUniform(indices) && (!mask || allUniform(mask)) ? kUniform : kVarying;
+  return !perThread && form(view).isUniform() && allUniform(indices) && (!mask || allUniform(mask)) ? kUniform
+                                                                                                    : kVarying;
 }
 
 static std::optional<int64_t> constantOf(mlir::Value value) {
@@ -144,7 +145,7 @@ static std::optional<int64_t> constantOf(mlir::Value value) {
   return std::nullopt;
 }
 
-Form RegionAnalysis::transfer(mlir::Operation *op) const {
+Form RegionAnalysis::transfer(mlir::Operation* op) const {
   auto stride = [&](unsigned i) -> std::optional<int64_t> {
     Form operand = form(op->getOperand(i));
     if (operand.kind == Form::Kind::Varying)
@@ -161,7 +162,7 @@ Form RegionAnalysis::transfer(mlir::Operation *op) const {
     bool exists = lane && *lane >= 0 && *lane < 32 && (*lane == 0 || fullWarps_);
     return warp.getKind() == ir::ShuffleKind::Index && exists ? kUniform : kVarying;
   };
-  return llvm::TypeSwitch<mlir::Operation *, Form>(op)
+  return llvm::TypeSwitch<mlir::Operation*, Form>(op)
       .Case([&](arith::AddIOp) { return combine(1); })
       .Case([&](arith::SubIOp) { return combine(-1); })
       .Case([&](arith::MulIOp) {
@@ -182,7 +183,7 @@ Form RegionAnalysis::transfer(mlir::Operation *op) const {
       .Case([&](ir::AllocOp) { return kVarying; })
       .Case<ir::WarpReduceOp, ir::WarpVoteOp>([&](auto) { return kUniform; })
       .Case([&](ir::WarpShuffleOp warp) { return shuffle(warp); })
-      .Default([&](mlir::Operation *) { return elementwise(); });
+      .Default([&](mlir::Operation*) { return elementwise(); });
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

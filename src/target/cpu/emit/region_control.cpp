@@ -12,8 +12,8 @@ static constexpr unsigned kMaxVersions = 3;
 /// Side-effect-free bodies up to this many operations run under a mask instead of a branch.
 static constexpr unsigned kMaxPredicatedOps = 12;
 
-void RegionEmitter::withMask(Value *mask, bool nonEmpty, llvm::function_ref<void()> body) {
-  Value *savedMask = mask_;
+void RegionEmitter::withMask(Value* mask, bool nonEmpty, llvm::function_ref<void()> body) {
+  Value* savedMask = mask_;
   bool savedNonEmpty = maskNonEmpty_;
   mask_ = mask;
   maskNonEmpty_ = nonEmpty;
@@ -29,11 +29,11 @@ Values RegionEmitter::packAll(mlir::ValueRange values, mlir::ValueRange formsOf)
   return packed;
 }
 
-Values RegionEmitter::yields(mlir::Operation *terminator, mlir::ValueRange likeResults) {
+Values RegionEmitter::yields(mlir::Operation* terminator, mlir::ValueRange likeResults) {
   return packAll(terminator->getOperands(), likeResults);
 }
 
-void RegionEmitter::setAll(mlir::ValueRange targets, llvm::ArrayRef<Value *> packed) {
+void RegionEmitter::setAll(mlir::ValueRange targets, llvm::ArrayRef<Value*> packed) {
   VORTEX_CHECK(targets.size() <= packed.size());
   for (auto [target, value] : llvm::zip(targets, packed))
     set(target, unpack(value, analysis_.form(target)));
@@ -60,11 +60,11 @@ void RegionEmitter::emitIf(scf::IfOp op) {
   setAll(op.getResults(), merged);
 }
 
-static bool isCheap(mlir::Region &region) {
+static bool isCheap(mlir::Region& region) {
   if (region.empty())
     return true;
   unsigned count = 0;
-  for (mlir::Operation &op : region.front())
+  for (mlir::Operation& op : region.front())
     if (++count > kMaxPredicatedOps || (!isElementwise(&op) && !op.hasTrait<mlir::OpTrait::IsTerminator>()))
       return false;
   return true;
@@ -77,7 +77,7 @@ void RegionEmitter::emitDivergentIf(scf::IfOp op) {
     return setAll(op.getResults(), emitDivergentSides(op, condition.value, branch));
   // Most warps take one side as a whole: they get a copy without masks.
   ++versions_;
-  Value *allTrue = condition.allTrue ? condition.allTrue : allLanes(ir_, condition.value);
+  Value* allTrue = condition.allTrue ? condition.allTrue : allLanes(ir_, condition.value);
   Values merged = emit::emitIf(
       ir_, allTrue,
       [&] {
@@ -90,7 +90,7 @@ void RegionEmitter::emitDivergentIf(scf::IfOp op) {
 }
 
 /// Some lanes are false. Often all of them: then nothing needs a mask either.
-Values RegionEmitter::emitMixed(scf::IfOp op, const Lane &condition) {
+Values RegionEmitter::emitMixed(scf::IfOp op, const Lane& condition) {
   if (!condition.noneTrue)
     return emitDivergentSides(op, condition.value, true);
   return emit::emitIf(
@@ -105,8 +105,8 @@ Values RegionEmitter::emitMixed(scf::IfOp op, const Lane &condition) {
 }
 
 /// Both sides under their masks; results as vectors. `branch`: skip a side that no lane takes.
-Values RegionEmitter::emitDivergentSides(scf::IfOp op, Value *condition, bool branch) {
-  auto side = [&](mlir::Block *block, Value *mask) {
+Values RegionEmitter::emitDivergentSides(scf::IfOp op, Value* condition, bool branch) {
+  auto side = [&](mlir::Block* block, Value* mask) {
     Values results;
     if (!block)
       return results;
@@ -122,13 +122,14 @@ Values RegionEmitter::emitDivergentSides(scf::IfOp op, Value *condition, bool br
     return emit::emitIf(ir_, anyLane(ir_, mask), body, [&] {
       Values none;
       for (mlir::Value result : op.getResults())
-        none.push_back(e_.zero(result.getType(), analysis_.form(result).kind == Form::Kind::Uniform ? 1 : shape_.width));
+        none.push_back(
+            e_.zero(result.getType(), analysis_.form(result).kind == Form::Kind::Uniform ? 1 : shape_.width));
       return none;
     });
   };
-  Value *thenMask = math_.andMask(mask_, condition);
+  Value* thenMask = math_.andMask(mask_, condition);
   Values thenValues = side(op.thenBlock(), thenMask);
-  Value *elseMask = op.elseBlock() ? math_.andMask(mask_, ir_.CreateNot(condition)) : nullptr;
+  Value* elseMask = op.elseBlock() ? math_.andMask(mask_, ir_.CreateNot(condition)) : nullptr;
   Values elseValues = side(op.elseBlock(), elseMask);
   Values merged;
   for (auto [thenValue, elseValue] : llvm::zip(thenValues, elseValues))
@@ -144,12 +145,13 @@ void RegionEmitter::emitFor(scf::ForOp op) {
   Lane lower = lane(op.getLowerBound()), upper = lane(op.getUpperBound()), step = lane(op.getStep());
   VORTEX_CHECK(step.isUniform() && lower.constantStride() && lower.constantStride() == upper.constantStride());
   Values initial = packAll(op.getInitArgs(), op.getRegionIterArgs());
-  Values results = emit::emitFor(ir_, lower.value, upper.value, step.value, initial, [&](Value *iv, llvm::ArrayRef<Value *> carried) {
-    set(op.getInductionVar(), lower.isUniform() ? Lane::uniform(iv) : Lane::affine(iv, lower.stride));
-    setAll(op.getRegionIterArgs(), carried);
-    emitBlock(*op.getBody());
-    return yields(op.getBody()->getTerminator(), op.getRegionIterArgs());
-  });
+  Values results =
+      emit::emitFor(ir_, lower.value, upper.value, step.value, initial, [&](Value* iv, llvm::ArrayRef<Value*> carried) {
+        set(op.getInductionVar(), lower.isUniform() ? Lane::uniform(iv) : Lane::affine(iv, lower.stride));
+        setAll(op.getRegionIterArgs(), carried);
+        emitBlock(*op.getBody());
+        return yields(op.getBody()->getTerminator(), op.getRegionIterArgs());
+      });
   for (auto [result, argument, value] : llvm::zip(op.getResults(), op.getRegionIterArgs(), results))
     set(result, unpack(value, analysis_.form(argument)));
 }
@@ -169,14 +171,14 @@ void RegionEmitter::emitDivergentFor(scf::ForOp op) {
       record[i] = initial.size();
       initial.push_back(vector(op.getInitArgs()[i]));
     }
-  Value *active = nullptr;
-  auto before = [&](llvm::ArrayRef<Value *> args, Values &forwarded) {
+  Value* active = nullptr;
+  auto before = [&](llvm::ArrayRef<Value*> args, Values& forwarded) {
     forwarded.assign(args.begin(), args.end());
     Lane iv = unpack(args[0], ivForm);
     active = math_.andMask(mask_, math_.vector(math_.compare(llvm::CmpInst::ICMP_SLT, iv, upper)));
     return anyLane(ir_, active);
   };
-  auto after = [&](llvm::ArrayRef<Value *> args) {
+  auto after = [&](llvm::ArrayRef<Value*> args) {
     Lane iv = unpack(args[0], ivForm);
     set(op.getInductionVar(), iv);
     setAll(op.getRegionIterArgs(), args.drop_front());
@@ -185,7 +187,7 @@ void RegionEmitter::emitDivergentFor(scf::ForOp op) {
       emitBlock(*op.getBody());
       for (auto [i, yielded] : llvm::enumerate(op.getYieldedValues())) {
         mlir::Value argument = op.getRegionIterArgs()[i];
-        Value *packed = pack(lane(yielded), analysis_.form(argument));
+        Value* packed = pack(lane(yielded), analysis_.form(argument));
         next[1 + i] = isVarying(argument) ? ir_.CreateSelect(active, packed, args[1 + i]) : packed;
         if (record[i] >= 0)
           next[record[i]] = ir_.CreateSelect(active, vector(yielded), args[record[i]]);
@@ -208,13 +210,13 @@ void RegionEmitter::emitWhile(scf::WhileOp op) {
   scf::ConditionOp condition = op.getConditionOp();
   Values results = emit::emitWhile(
       ir_, packAll(op.getInits(), op.getBeforeArguments()),
-      [&](llvm::ArrayRef<Value *> args, Values &forwarded) {
+      [&](llvm::ArrayRef<Value*> args, Values& forwarded) {
         setAll(op.getBeforeArguments(), args);
         emitBlock(*op.getBeforeBody());
         forwarded = packAll(condition.getArgs(), op.getAfterArguments());
         return lane(condition.getCondition()).value;
       },
-      [&](llvm::ArrayRef<Value *> args) {
+      [&](llvm::ArrayRef<Value*> args) {
         setAll(op.getAfterArguments(), args);
         emitBlock(*op.getAfterBody());
         return packAll(op.getYieldOp().getOperands(), op.getBeforeArguments());
@@ -225,13 +227,13 @@ void RegionEmitter::emitWhile(scf::WhileOp op) {
 
 /// Masks that live across basic blocks: LLVM keeps <W x i1> as bytes there and repacks them for each use; whole words stay in the form
 /// that comparisons produce and blends consume.
-Value *RegionEmitter::packMask(Value *mask) {
+Value* RegionEmitter::packMask(Value* mask) {
   if (e_.features.avx512 || shape_.width == 1)
     return mask;
   return ir_.CreateSExt(mask, llvm::FixedVectorType::get(ir_.getInt32Ty(), shape_.width));
 }
 
-Value *RegionEmitter::unpackMask(Value *packed) {
+Value* RegionEmitter::unpackMask(Value* packed) {
   if (packed->getType()->getScalarType()->isIntegerTy(1))
     return packed;
   return ir_.CreateICmpSLT(packed, llvm::Constant::getNullValue(packed->getType()));
@@ -246,18 +248,18 @@ void RegionEmitter::emitDivergentWhile(scf::WhileOp op) {
   initial.push_back(packMask(mask_ ? mask_ : fullMask()));
   for (mlir::Value result : op.getResults())
     initial.push_back(e_.zero(result.getType(), shape_.width));
-  auto before = [&](llvm::ArrayRef<Value *> args, Values &forwarded) {
+  auto before = [&](llvm::ArrayRef<Value*> args, Values& forwarded) {
     setAll(op.getBeforeArguments(), args.take_front(carried));
-    Value *active = unpackMask(args[carried]);
+    Value* active = unpackMask(args[carried]);
     withMask(active, true, [&] { emitBlock(*op.getBeforeBody()); });
     forwarded = packAll(condition.getArgs(), op.getAfterArguments());
-    Value *next = math_.andMask(active, vector(condition.getCondition()));
+    Value* next = math_.andMask(active, vector(condition.getCondition()));
     forwarded.push_back(packMask(next));
     for (unsigned i = 0; i < count; ++i)
       forwarded.push_back(ir_.CreateSelect(active, vector(condition.getArgs()[i]), args[carried + 1 + i]));
     return anyLane(ir_, next);
   };
-  auto after = [&](llvm::ArrayRef<Value *> args) {
+  auto after = [&](llvm::ArrayRef<Value*> args) {
     setAll(op.getAfterArguments(), args.take_front(count));
     Values next;
     withMask(unpackMask(args[count]), true, [&] {
@@ -272,4 +274,4 @@ void RegionEmitter::emitDivergentWhile(scf::WhileOp op) {
     set(op.getResult(i), Lane::varying(last[count + 1 + i]));
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -10,18 +10,18 @@ namespace arith = mlir::arith;
 namespace scf = mlir::scf;
 using llvm::Value;
 
-static Value *product(llvm::IRBuilder<> &ir, llvm::ArrayRef<Value *> factors) {
-  Value *result = ir.getInt64(1);
-  for (Value *factor : factors)
+static Value* product(llvm::IRBuilder<>& ir, llvm::ArrayRef<Value*> factors) {
+  Value* result = ir.getInt64(1);
+  for (Value* factor : factors)
     result = ir.CreateMul(result, factor);
   return result;
 }
 
-RegionEmitter::RegionEmitter(Emitter &emitter, ir::ThreadsOp region)
+RegionEmitter::RegionEmitter(Emitter& emitter, ir::ThreadsOp region)
     : e_(emitter), ir_(emitter.ir), region_(region),
       dims_{emitter.scalar(region.getNx()), emitter.scalar(region.getNy()), emitter.scalar(region.getNz())},
-      threads_(product(emitter.ir, dims_)), shape_(chooseShape(region, emitter.features, dims_, emitter.unitStrides)), analysis_(region, shape_),
-      math_(emitter.ir, shape_.width) {}
+      threads_(product(emitter.ir, dims_)), shape_(chooseShape(region, emitter.features, dims_, emitter.unitStrides)),
+      analysis_(region, shape_), math_(emitter.ir, shape_.width) {}
 
 void RegionEmitter::run() {
   for (mlir::Value input : region_.getInputs())
@@ -36,7 +36,8 @@ void RegionEmitter::run() {
     bound = SizeExpr::binary(SizeExpr::Op::Mul, bound, *size);
   }
   for (mlir::Value output : region_.getOutputs())
-    outputs_.push_back(e_.allocateTile(mlir::cast<mlir::RankedTensorType>(output.getType()).getElementType(), {threads_}, {bound}));
+    outputs_.push_back(
+        e_.allocateTile(mlir::cast<mlir::RankedTensorType>(output.getType()).getElementType(), {threads_}, {bound}));
   emitWarps();
   for (auto [output, buffer] : llvm::zip(region_.getOutputs(), outputs_))
     e_.tiles->bind(output, buffer);
@@ -46,13 +47,15 @@ void RegionEmitter::run() {
 
 void RegionEmitter::emitWarps() {
   if (!shape_.rows)
-    return emitSpan(threads_, [&](Value *base, Value *mask) { emitLinearWarp(base, mask); });
+    return emitSpan(threads_, [&](Value* base, Value* mask) { emitLinearWarp(base, mask); });
   Value *zero = ir_.getInt64(0), *one = ir_.getInt64(1);
-  emit::emitFor(ir_, zero, dims_[2], one, [&](Value *z) {
-    emit::emitFor(ir_, zero, dims_[1], one, [&](Value *y) {
-      Value *row = ir_.CreateMul(dims_[0], ir_.CreateAdd(y, ir_.CreateMul(dims_[1], z)));
-      emitSpan(dims_[0], [&](Value *x, Value *mask) {
-        auto along = [&](Value *base) { return shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1)); };
+  emit::emitFor(ir_, zero, dims_[2], one, [&](Value* z) {
+    emit::emitFor(ir_, zero, dims_[1], one, [&](Value* y) {
+      Value* row = ir_.CreateMul(dims_[0], ir_.CreateAdd(y, ir_.CreateMul(dims_[1], z)));
+      emitSpan(dims_[0], [&](Value* x, Value* mask) {
+        auto along = [&](Value* base) {
+          return shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1));
+        };
         emitWarp(along(x), Lane::uniform(y), Lane::uniform(z), along(ir_.CreateAdd(row, x)), mask);
       });
     });
@@ -60,30 +63,30 @@ void RegionEmitter::emitWarps() {
 }
 
 /// Full warps without a mask, then at most one with the missing lanes masked off.
-void RegionEmitter::emitSpan(Value *total, llvm::function_ref<void(Value *base, Value *mask)> body) {
+void RegionEmitter::emitSpan(Value* total, llvm::function_ref<void(Value* base, Value* mask)> body) {
   unsigned width = shape_.width;
   if (width == 1)
-    return emit::emitFor(ir_, ir_.getInt64(0), total, ir_.getInt64(1), [&](Value *base) { body(base, nullptr); });
-  Value *full = ir_.CreateAnd(total, ir_.getInt64(-int64_t(width)));
-  auto *known = llvm::dyn_cast<llvm::ConstantInt>(full);
+    return emit::emitFor(ir_, ir_.getInt64(0), total, ir_.getInt64(1), [&](Value* base) { body(base, nullptr); });
+  Value* full = ir_.CreateAnd(total, ir_.getInt64(-int64_t(width)));
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(full);
   if (!known || !known->isZero())
-    emit::emitFor(ir_, ir_.getInt64(0), full, ir_.getInt64(width), [&](Value *base) { body(base, nullptr); });
+    emit::emitFor(ir_, ir_.getInt64(0), full, ir_.getInt64(width), [&](Value* base) { body(base, nullptr); });
   emit::emitIf(ir_, ir_.CreateICmpSLT(full, total), [&] {
-    Value *rest = ir_.CreateTrunc(ir_.CreateSub(total, full), ir_.getInt32Ty());
+    Value* rest = ir_.CreateTrunc(ir_.CreateSub(total, full), ir_.getInt32Ty());
     body(full, ir_.CreateICmpULT(math_.iota(ir_.getInt32Ty()), splat(ir_, rest, width)));
   });
 }
 
-static bool isOne(Value *value) {
-  auto *constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+static bool isOne(Value* value) {
+  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
   return constant && constant->isOne();
 }
 
-void RegionEmitter::emitLinearWarp(Value *base, Value *mask) {
+void RegionEmitter::emitLinearWarp(Value* base, Value* mask) {
   Lane linear = shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1));
   Lane zero = Lane::uniform(ir_.getInt64(0));
   Lane ids[3] = {zero, zero, zero};
-  llvm::SmallVector<unsigned> axes; // axes with more than one thread
+  llvm::SmallVector<unsigned> axes;  // axes with more than one thread
   for (unsigned axis = 0; axis < 3; ++axis)
     if (!isOne(dims_[axis]))
       axes.push_back(axis);
@@ -92,28 +95,28 @@ void RegionEmitter::emitLinearWarp(Value *base, Value *mask) {
     return emitWarp(ids[0], ids[1], ids[2], linear, mask);
   }
   bool xAffine = shape_.width == 1 || shape_.id[0].kind != Form::Kind::Varying;
-  if (xAffine) { // a warp lies inside one row
-    Value *row = ir_.CreateUDiv(base, dims_[0]);
-    Value *x = ir_.CreateURem(base, dims_[0]);
+  if (xAffine) {  // a warp lies inside one row
+    Value* row = ir_.CreateUDiv(base, dims_[0]);
+    Value* x = ir_.CreateURem(base, dims_[0]);
     ids[0] = shape_.width == 1 ? Lane::uniform(x) : Lane::affine(x, ir_.getInt64(1));
     ids[1] = Lane::uniform(ir_.CreateURem(row, dims_[1]));
     ids[2] = Lane::uniform(ir_.CreateUDiv(row, dims_[1]));
     return emitWarp(ids[0], ids[1], ids[2], linear, mask);
   }
   // 32 bits suffice for threads of a block, and vector division is dear.
-  llvm::Type *i32 = ir_.getInt32Ty();
-  llvm::Type *wide = llvm::FixedVectorType::get(ir_.getInt64Ty(), shape_.width);
+  llvm::Type* i32 = ir_.getInt32Ty();
+  llvm::Type* wide = llvm::FixedVectorType::get(ir_.getInt64Ty(), shape_.width);
   auto dim = [&](unsigned axis) { return splat(ir_, ir_.CreateTrunc(dims_[axis], i32), shape_.width); };
-  Value *lanes = ir_.CreateAdd(splat(ir_, ir_.CreateTrunc(base, i32), shape_.width), math_.iota(i32));
-  Value *row = ir_.CreateUDiv(lanes, dim(0));
+  Value* lanes = ir_.CreateAdd(splat(ir_, ir_.CreateTrunc(base, i32), shape_.width), math_.iota(i32));
+  Value* row = ir_.CreateUDiv(lanes, dim(0));
   ids[0] = Lane::varying(ir_.CreateZExt(ir_.CreateURem(lanes, dim(0)), wide));
   ids[1] = Lane::varying(ir_.CreateZExt(ir_.CreateURem(row, dim(1)), wide));
   ids[2] = isOne(dims_[2]) ? zero : Lane::varying(ir_.CreateZExt(ir_.CreateUDiv(row, dim(1)), wide));
   emitWarp(ids[0], ids[1], ids[2], linear, mask);
 }
 
-void RegionEmitter::emitWarp(Lane x, Lane y, Lane z, Lane linear, Value *mask) {
-  mlir::Block &block = region_.getBody().front();
+void RegionEmitter::emitWarp(Lane x, Lane y, Lane z, Lane linear, Value* mask) {
+  mlir::Block& block = region_.getBody().front();
   linear_ = linear;
   Lane ids[] = {x, y, z, linear};
   for (unsigned i = 0; i < 4; ++i)
@@ -123,8 +126,9 @@ void RegionEmitter::emitWarp(Lane x, Lane y, Lane z, Lane linear, Value *mask) {
       mlir::BlockArgument argument = block.getArgument(4 + i);
       if (argument.use_empty())
         continue;
-      Value *pointer = elementPointer(ir_, buffer.elementType, buffer.pointer, linear.value);
-      set(argument, math_.fromVector(emit::emitLoad(ir_, e_.features, buffer.elementType, pointer, shape_.width, mask)));
+      Value* pointer = elementPointer(ir_, buffer.elementType, buffer.pointer, linear.value);
+      set(argument,
+          math_.fromVector(emit::emitLoad(ir_, e_.features, buffer.elementType, pointer, shape_.width, mask)));
     }
     emitBlock(block);
   });
@@ -132,7 +136,7 @@ void RegionEmitter::emitWarp(Lane x, Lane y, Lane z, Lane linear, Value *mask) {
 
 void RegionEmitter::emitYield(ir::YieldOp op) {
   for (auto [value, buffer] : llvm::zip(op.getValues(), outputs_)) {
-    Value *pointer = elementPointer(ir_, buffer.elementType, buffer.pointer, linear_.value);
+    Value* pointer = elementPointer(ir_, buffer.elementType, buffer.pointer, linear_.value);
     emit::emitStore(ir_, e_.features, buffer.elementType, vector(value), pointer, shape_.width, mask_);
   }
 }
@@ -144,41 +148,40 @@ Lane RegionEmitter::lane(mlir::Value value) {
   return found != values_.end() ? found->second : Lane::uniform(e_.scalar(value));
 }
 
-Value *RegionEmitter::pack(const Lane &lane, Form form) {
+Value* RegionEmitter::pack(const Lane& lane, Form form) {
   if (form.kind == Form::Kind::Varying || form.kind == Form::Kind::Unknown)
     return math_.vector(lane);
   VORTEX_CHECK(lane.constantStride() == form.stride);
   return lane.value;
 }
 
-Lane RegionEmitter::unpack(Value *value, Form form) {
+Lane RegionEmitter::unpack(Value* value, Form form) {
   switch (form.kind) {
-  case Form::Kind::Uniform:
-    return Lane::uniform(value);
-  case Form::Kind::Affine:
-    return Lane::affine(value, llvm::ConstantInt::getSigned(value->getType(), form.stride));
-  default:
-    return math_.fromVector(value);
+  case Form::Kind::Uniform: return Lane::uniform(value);
+  case Form::Kind::Affine: return Lane::affine(value, llvm::ConstantInt::getSigned(value->getType(), form.stride));
+  default: return math_.fromVector(value);
   }
 }
 
-Value *RegionEmitter::fullMask() {
-  return splat(ir_, ir_.getTrue(), shape_.width);
-}
+Value* RegionEmitter::fullMask() { return splat(ir_, ir_.getTrue(), shape_.width); }
 
 /// Integer arithmetic that keeps lanes affine.
-std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation *op, llvm::ArrayRef<Lane> in) {
-  auto isAffine = [](const Lane &lane) { return lane.kind != Lane::Kind::Varying; };
+std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation* op, llvm::ArrayRef<Lane> in) {
+  auto isAffine = [](const Lane& lane) { return lane.kind != Lane::Kind::Varying; };
   auto cast = [&](auto resize) -> std::optional<Lane> {
-    llvm::Type *to = valueType(e_.context(), op->getResult(0).getType());
+    llvm::Type* to = valueType(e_.context(), op->getResult(0).getType());
     if (!in[0].isAffine() || to->getScalarSizeInBits() > in[0].value->getType()->getScalarSizeInBits())
-      return std::nullopt; // widening is not affine when the narrow value wraps
+      return std::nullopt;  // widening is not affine when the narrow value wraps
     return Lane::affine(resize(in[0].value, to), resize(in[0].stride, to));
   };
-  auto truncate = [&](Value *value, llvm::Type *to) { return ir_.CreateTrunc(value, to); };
-  return llvm::TypeSwitch<mlir::Operation *, std::optional<Lane>>(op)
-      .Case([&](arith::AddIOp) { return isAffine(in[0]) && isAffine(in[1]) ? std::optional(math_.add(in[0], in[1])) : std::nullopt; })
-      .Case([&](arith::SubIOp) { return isAffine(in[0]) && isAffine(in[1]) ? std::optional(math_.sub(in[0], in[1])) : std::nullopt; })
+  auto truncate = [&](Value* value, llvm::Type* to) { return ir_.CreateTrunc(value, to); };
+  return llvm::TypeSwitch<mlir::Operation*, std::optional<Lane>>(op)
+      .Case([&](arith::AddIOp) {
+        return isAffine(in[0]) && isAffine(in[1]) ? std::optional(math_.add(in[0], in[1])) : std::nullopt;
+      })
+      .Case([&](arith::SubIOp) {
+        return isAffine(in[0]) && isAffine(in[1]) ? std::optional(math_.sub(in[0], in[1])) : std::nullopt;
+      })
       .Case([&](arith::MulIOp) -> std::optional<Lane> {
         if ((in[0].isAffine() && in[1].isUniform()) || (in[0].isUniform() && in[1].isAffine()))
           return math_.mul(in[0], in[1]);
@@ -193,10 +196,10 @@ std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation *op, llvm::ArrayRe
           return std::nullopt;
         return math_.andLanes(in[0], in[1]);
       })
-      .Default([](mlir::Operation *) { return std::nullopt; });
+      .Default([](mlir::Operation*) { return std::nullopt; });
 }
 
-void RegionEmitter::emitArith(mlir::Operation *op) {
+void RegionEmitter::emitArith(mlir::Operation* op) {
   llvm::SmallVector<Lane> operands;
   bool uniform = true;
   for (mlir::Value operand : op->getOperands()) {
@@ -209,9 +212,9 @@ void RegionEmitter::emitArith(mlir::Operation *op) {
       return set(result, *affine);
   unsigned lanes = uniform ? 1 : shape_.width;
   Values values;
-  for (const Lane &operand : operands)
+  for (const Lane& operand : operands)
     values.push_back(uniform ? operand.value : math_.vector(operand));
-  Value *value = emitElementwise(ir_, e_.features, op, values, lanes);
+  Value* value = emitElementwise(ir_, e_.features, op, values, lanes);
   if (!value) {
     e_.fail(op, "this operation");
     value = llvm::PoisonValue::get(valueType(e_.context(), result.getType(), lanes));
@@ -221,15 +224,15 @@ void RegionEmitter::emitArith(mlir::Operation *op) {
 
 //===-- dispatch ----------------------------------------------------------------------------------------------===//
 
-void RegionEmitter::emitBlock(mlir::Block &block) {
-  for (mlir::Operation &op : block)
+void RegionEmitter::emitBlock(mlir::Block& block) {
+  for (mlir::Operation& op : block)
     emitOp(&op);
 }
 
-void RegionEmitter::emitOp(mlir::Operation *op) {
+void RegionEmitter::emitOp(mlir::Operation* op) {
   if (isElementwise(op))
     return emitArith(op);
-  llvm::TypeSwitch<mlir::Operation *>(op)
+  llvm::TypeSwitch<mlir::Operation*>(op)
       .Case([&](scf::IfOp branch) { emitIf(branch); })
       .Case([&](scf::ForOp loop) { emitFor(loop); })
       .Case([&](scf::WhileOp loop) { emitWhile(loop); })
@@ -252,13 +255,13 @@ void RegionEmitter::emitOp(mlir::Operation *op) {
       .Case([&](ir::BlockDimOp dim) { set(dim, Lane::uniform(e_.blockDim[unsigned(dim.getAxis())])); })
       .Case([&](ir::AssertOp check) { emitAssert(check); })
       .Case([&](ir::PrintOp print) { emitPrint(print); })
-      .Default([&](mlir::Operation *other) { e_.fail(other, "this operation in per-thread code"); });
+      .Default([&](mlir::Operation* other) { e_.fail(other, "this operation in per-thread code"); });
 }
 
 void RegionEmitter::emitAssert(ir::AssertOp op) {
   uint32_t fault = e_.addFault(op, op.getId(), op.getMessage());
   Lane condition = lane(op.getCondition());
-  Value *failed = ir_.CreateNot(condition.value);
+  Value* failed = ir_.CreateNot(condition.value);
   if (condition.isUniform()) {
     if (mask_ && !maskNonEmpty_)
       failed = ir_.CreateAnd(failed, anyLane(ir_, mask_));
@@ -272,8 +275,8 @@ void RegionEmitter::emitPrint(ir::PrintOp op) {
   Values bits;
   uint32_t fault = e_.addPrint(op);
   for (auto [i, value] : llvm::enumerate(op.getValues())) {
-    llvm::AllocaInst *slot = nullptr;
-    Value *lanes = e_.printBits(value.getType(), vector(value), Emitter::isUnsigned(op, i));
+    llvm::AllocaInst* slot = nullptr;
+    Value* lanes = e_.printBits(value.getType(), vector(value), Emitter::isUnsigned(op, i));
     if (shape_.width > 1) {
       slot = entryAlloca(ir_, lanes->getType());
       ir_.CreateStore(lanes, slot);
@@ -282,12 +285,12 @@ void RegionEmitter::emitPrint(ir::PrintOp op) {
   }
   if (shape_.width == 1)
     return e_.emitPrint(fault, bits);
-  emitForActiveLanes(ir_, mask_ ? mask_ : fullMask(), [&](Value *lane) {
+  emitForActiveLanes(ir_, mask_ ? mask_ : fullMask(), [&](Value* lane) {
     Values values;
-    for (Value *slot : bits)
+    for (Value* slot : bits)
       values.push_back(ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), slot, lane)));
     e_.emitPrint(fault, values);
   });
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -13,73 +13,74 @@ namespace vortex::target::cpu::emit {
 /// A view inside a region: its window may differ from lane to lane.
 struct RegionView {
   mlir::Type elementType;
-  llvm::Value *pointer = nullptr;
+  llvm::Value* pointer = nullptr;
   llvm::SmallVector<Lane> extents;
-  Values strides; ///< i64, elements
-  Lane offset;    ///< i64, elements
+  Values strides;  ///< i64, elements
+  Lane offset;     ///< i64, elements
   /// Per-thread memory: element e of a lane lies at pointer[e * instances + instance].
-  llvm::Value *instances = nullptr;
+  llvm::Value* instances = nullptr;
   Lane instance;
   bool blockPrivate = false;
 };
 
 /// Warp width and the walk over the block's threads: fewest masked lanes for the block's shape, 32 where warp operations fix it.
 /// `unitStrides` false: neighbouring elements are rarely neighbours in memory, and the code is rarely run.
-RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures &features, llvm::ArrayRef<llvm::Value *> dims, bool unitStrides);
+RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, llvm::ArrayRef<llvm::Value*> dims,
+                        bool unitStrides);
 
 class RegionEmitter {
 public:
-  RegionEmitter(Emitter &emitter, ir::ThreadsOp region);
+  RegionEmitter(Emitter& emitter, ir::ThreadsOp region);
   void run();
 
 private:
   /// One element per lane somewhere in memory.
   struct Access {
     mlir::Type type;
-    llvm::Value *pointer = nullptr;
-    Lane offset; ///< elements
+    llvm::Value* pointer = nullptr;
+    Lane offset;  ///< elements
     bool blockPrivate = false;
     bool guarded = false;
-    Lane mask;                       ///< the op's own mask; value null: none
-    llvm::SmallVector<std::pair<Lane, Lane>> bounds; ///< (index, extent) pairs of a guarded access
+    Lane mask;                                        ///< the op's own mask; value null: none
+    llvm::SmallVector<std::pair<Lane, Lane>> bounds;  ///< (index, extent) pairs of a guarded access
   };
 
   // region_emitter.cpp: threads → warps, dispatch
   void emitWarps();
-  void emitSpan(llvm::Value *total, llvm::function_ref<void(llvm::Value *base, llvm::Value *mask)> body);
-  void emitWarp(Lane x, Lane y, Lane z, Lane linear, llvm::Value *mask);
-  void emitLinearWarp(llvm::Value *base, llvm::Value *mask);
-  void emitBlock(mlir::Block &block);
-  void emitOp(mlir::Operation *op);
+  void emitSpan(llvm::Value* total, llvm::function_ref<void(llvm::Value* base, llvm::Value* mask)> body);
+  void emitWarp(Lane x, Lane y, Lane z, Lane linear, llvm::Value* mask);
+  void emitLinearWarp(llvm::Value* base, llvm::Value* mask);
+  void emitBlock(mlir::Block& block);
+  void emitOp(mlir::Operation* op);
   void emitYield(ir::YieldOp op);
-  void emitArith(mlir::Operation *op);
-  std::optional<Lane> emitAffine(mlir::Operation *op, llvm::ArrayRef<Lane> operands);
+  void emitArith(mlir::Operation* op);
+  std::optional<Lane> emitAffine(mlir::Operation* op, llvm::ArrayRef<Lane> operands);
   void emitAssert(ir::AssertOp op);
   void emitPrint(ir::PrintOp op);
 
   Lane lane(mlir::Value value);
   void set(mlir::Value value, Lane lane) { values_[value] = lane; }
-  llvm::Value *vector(mlir::Value value) { return math_.vector(lane(value)); }
+  llvm::Value* vector(mlir::Value value) { return math_.vector(lane(value)); }
   /// The LLVM value that stands for `lane` where values of this form merge, and back.
-  llvm::Value *pack(const Lane &lane, Form form);
-  Lane unpack(llvm::Value *value, Form form);
+  llvm::Value* pack(const Lane& lane, Form form);
+  Lane unpack(llvm::Value* value, Form form);
 
   // region_control.cpp
   void emitIf(mlir::scf::IfOp op);
   void emitDivergentIf(mlir::scf::IfOp op);
-  Values emitMixed(mlir::scf::IfOp op, const Lane &condition);
-  Values emitDivergentSides(mlir::scf::IfOp op, llvm::Value *condition, bool branch);
+  Values emitMixed(mlir::scf::IfOp op, const Lane& condition);
+  Values emitDivergentSides(mlir::scf::IfOp op, llvm::Value* condition, bool branch);
   void emitFor(mlir::scf::ForOp op);
   void emitDivergentFor(mlir::scf::ForOp op);
   void emitWhile(mlir::scf::WhileOp op);
   void emitDivergentWhile(mlir::scf::WhileOp op);
-  llvm::Value *packMask(llvm::Value *mask);
-  llvm::Value *unpackMask(llvm::Value *packed);
-  Values yields(mlir::Operation *terminator, mlir::ValueRange likeResults);
+  llvm::Value* packMask(llvm::Value* mask);
+  llvm::Value* unpackMask(llvm::Value* packed);
+  Values yields(mlir::Operation* terminator, mlir::ValueRange likeResults);
   Values packAll(mlir::ValueRange values, mlir::ValueRange formsOf);
-  void setAll(mlir::ValueRange targets, llvm::ArrayRef<llvm::Value *> packed);
+  void setAll(mlir::ValueRange targets, llvm::ArrayRef<llvm::Value*> packed);
   /// Emits with another mask; `nonEmpty`: at least one lane is known to be active.
-  void withMask(llvm::Value *mask, bool nonEmpty, llvm::function_ref<void()> body);
+  void withMask(llvm::Value* mask, bool nonEmpty, llvm::function_ref<void()> body);
 
   // region_memory.cpp
   RegionView view(mlir::Value value);
@@ -88,26 +89,26 @@ private:
   Access access(mlir::Value view, mlir::ValueRange indices, mlir::Value mask, bool guarded);
   void emitLoad(ir::LoadOp op);
   void emitStore(ir::StoreOp op);
-  Lane load(const Access &access);
-  void store(const Access &access, const Lane &value);
+  Lane load(const Access& access);
+  void store(const Access& access, const Lane& value);
   /// Scalar condition under which an access with uniform address, bounds and mask happens; null: always.
-  llvm::Value *uniformCondition(const Access &access);
-  bool isUniform(const Access &access) const;
-  llvm::Value *boundsMask(const Access &access);
+  llvm::Value* uniformCondition(const Access& access);
+  bool isUniform(const Access& access) const;
+  llvm::Value* boundsMask(const Access& access);
   /// Lanes that access memory: current mask, the op's mask and bounds; null: all.
-  llvm::Value *activeLanes(const Access &access);
-  llvm::Value *proveAll(const Access &access);
+  llvm::Value* activeLanes(const Access& access);
+  llvm::Value* proveAll(const Access& access);
   struct LaneRange {
-    llvm::Value *first, *end; ///< i64
+    llvm::Value *first, *end;  ///< i64
   };
-  std::optional<LaneRange> insideRange(const Access &access);
-  llvm::Value *loadRange(const Access &access, LaneRange range);
-  void storeRange(const Access &access, llvm::Value *lanes, LaneRange range);
-  llvm::Value *loadLanes(const Access &access, llvm::Value *mask);
-  void storeLanes(const Access &access, llvm::Value *value, llvm::Value *mask);
-  llvm::Value *gather(const Access &access, llvm::Value *mask);
-  void scatter(const Access &access, llvm::Value *stored, llvm::Value *mask);
-  llvm::Value *lanePointer(const Access &access, unsigned lane);
+  std::optional<LaneRange> insideRange(const Access& access);
+  llvm::Value* loadRange(const Access& access, LaneRange range);
+  void storeRange(const Access& access, llvm::Value* lanes, LaneRange range);
+  llvm::Value* loadLanes(const Access& access, llvm::Value* mask);
+  void storeLanes(const Access& access, llvm::Value* value, llvm::Value* mask);
+  llvm::Value* gather(const Access& access, llvm::Value* mask);
+  void scatter(const Access& access, llvm::Value* stored, llvm::Value* mask);
+  llvm::Value* lanePointer(const Access& access, unsigned lane);
 
   // region_atomics.cpp
   void emitAtomicRmw(ir::AtomicRmwOp op);
@@ -115,33 +116,33 @@ private:
   void emitAtomicLoad(ir::AtomicLoadOp op);
   void emitAtomicStore(ir::AtomicStoreOp op);
   /// Calls body(pointer, lane) for every active lane; returns the lanes' results (zero where inactive) when `resultType` is given.
-  llvm::Value *perActiveLane(const Access &access, llvm::Type *resultType,
-                             llvm::function_ref<llvm::Value *(llvm::Value *pointer, llvm::Value *lane)> body);
-  bool reduceThenAtomic(ir::AtomicRmwOp op, const Access &access);
+  llvm::Value* perActiveLane(const Access& access, llvm::Type* resultType,
+                             llvm::function_ref<llvm::Value*(llvm::Value* pointer, llvm::Value* lane)> body);
+  bool reduceThenAtomic(ir::AtomicRmwOp op, const Access& access);
 
   // region_warp.cpp
   void emitWarpReduce(ir::WarpReduceOp op);
   void emitWarpVote(ir::WarpVoteOp op);
   void emitWarpShuffle(ir::WarpShuffleOp op);
-  llvm::Value *reduceLanes(ir::Combine kind, mlir::Type type, llvm::Value *vector, llvm::Value *mask);
+  llvm::Value* reduceLanes(ir::Combine kind, mlir::Type type, llvm::Value* vector, llvm::Value* mask);
 
-  llvm::Value *fullMask();
+  llvm::Value* fullMask();
 
-  Emitter &e_;
-  llvm::IRBuilder<> &ir_;
+  Emitter& e_;
+  llvm::IRBuilder<>& ir_;
   ir::ThreadsOp region_;
-  llvm::Value *dims_[3];
-  llvm::Value *threads_;
+  llvm::Value* dims_[3];
+  llvm::Value* threads_;
   RegionShape shape_;
   RegionAnalysis analysis_;
   LaneMath math_;
   llvm::SmallVector<TileBuffer> inputs_, outputs_;
   llvm::DenseMap<mlir::Value, Lane> values_;
   llvm::DenseMap<mlir::Value, RegionView> views_;
-  llvm::Value *mask_ = nullptr; ///< active lanes, <W x i1>; null: all
+  llvm::Value* mask_ = nullptr;  ///< active lanes, <W x i1>; null: all
   bool maskNonEmpty_ = true;
-  unsigned versions_ = 0; ///< enclosing branches emitted twice
+  unsigned versions_ = 0;  ///< enclosing branches emitted twice
   Lane linear_;
 };
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -16,11 +16,11 @@ RegionView RegionEmitter::view(mlir::Value value) {
   auto found = views_.find(value);
   if (found != views_.end())
     return found->second;
-  const View &outer = e_.view(value);
+  const View& outer = e_.view(value);
   RegionView result;
   result.elementType = outer.elementType;
   result.pointer = outer.pointer;
-  for (Value *extent : outer.extents)
+  for (Value* extent : outer.extents)
     result.extents.push_back(Lane::uniform(extent));
   result.strides = Values(outer.strides.begin(), outer.strides.end());
   result.offset = Lane::uniform(ir_.getInt64(0));
@@ -45,7 +45,8 @@ void RegionEmitter::emitSubview(ir::SubviewOp op) {
     if (llvm::is_contained(op.getDropped(), int64_t(dim)))
       continue;
     int64_t extent = type.getShape()[resultDim++];
-    result.extents.push_back(mlir::ShapedType::isDynamic(extent) ? lane(*sizes++) : Lane::uniform(ir_.getInt64(extent)));
+    result.extents.push_back(mlir::ShapedType::isDynamic(extent) ? lane(*sizes++)
+                                                                 : Lane::uniform(ir_.getInt64(extent)));
     result.strides.push_back(source.strides[dim]);
   }
   views_[op.getResult()] = result;
@@ -77,7 +78,8 @@ void RegionEmitter::emitAlloc(ir::AllocOp op) {
 
 //===-- accesses ----------------------------------------------------------------------------------------------===//
 
-RegionEmitter::Access RegionEmitter::access(mlir::Value viewValue, mlir::ValueRange indices, mlir::Value mask, bool guarded) {
+RegionEmitter::Access RegionEmitter::access(mlir::Value viewValue, mlir::ValueRange indices, mlir::Value mask,
+                                            bool guarded) {
   RegionView window = view(viewValue);
   Access result;
   result.type = window.elementType;
@@ -98,28 +100,28 @@ RegionEmitter::Access RegionEmitter::access(mlir::Value viewValue, mlir::ValueRa
   return result;
 }
 
-bool RegionEmitter::isUniform(const Access &access) const {
+bool RegionEmitter::isUniform(const Access& access) const {
   bool uniform = access.offset.isUniform() && (!access.mask.value || access.mask.isUniform());
-  for (const auto &[index, extent] : access.bounds)
+  for (const auto& [index, extent] : access.bounds)
     uniform &= index.isUniform() && extent.isUniform();
   return uniform;
 }
 
-static Value *conjunction(llvm::IRBuilder<> &ir, Value *a, Value *b) { return !a ? b : !b ? a : ir.CreateAnd(a, b); }
+static Value* conjunction(llvm::IRBuilder<>& ir, Value* a, Value* b) { return !a ? b : !b ? a : ir.CreateAnd(a, b); }
 
-Value *RegionEmitter::uniformCondition(const Access &access) {
-  Value *condition = access.mask.value;
-  for (const auto &[index, extent] : access.bounds)
+Value* RegionEmitter::uniformCondition(const Access& access) {
+  Value* condition = access.mask.value;
+  for (const auto& [index, extent] : access.bounds)
     condition = conjunction(ir_, condition, ir_.CreateICmpULT(index.value, extent.value));
   if (mask_ && !maskNonEmpty_)
     condition = conjunction(ir_, condition, anyLane(ir_, mask_));
   return condition;
 }
 
-Value *RegionEmitter::boundsMask(const Access &access) {
-  Value *inside = nullptr; // per lane
-  Value *scalar = nullptr; // the same for all lanes
-  for (const auto &[index, extent] : access.bounds) {
+Value* RegionEmitter::boundsMask(const Access& access) {
+  Value* inside = nullptr;  // per lane
+  Value* scalar = nullptr;  // the same for all lanes
+  for (const auto& [index, extent] : access.bounds) {
     if (index.isUniform() && extent.isUniform())
       scalar = conjunction(ir_, scalar, ir_.CreateICmpULT(index.value, extent.value));
     else
@@ -128,8 +130,8 @@ Value *RegionEmitter::boundsMask(const Access &access) {
   return conjunction(ir_, inside, scalar ? splat(ir_, scalar, shape_.width) : nullptr);
 }
 
-Value *RegionEmitter::activeLanes(const Access &access) {
-  Value *lanes = mask_;
+Value* RegionEmitter::activeLanes(const Access& access) {
+  Value* lanes = mask_;
   if (access.mask.value)
     lanes = math_.andMask(lanes, math_.vector(access.mask));
   if (access.guarded)
@@ -139,12 +141,12 @@ Value *RegionEmitter::activeLanes(const Access &access) {
 
 /// A scalar condition under which bounds and the op's mask hold in all lanes; null where that takes more than a few scalar operations,
 /// where there is nothing to prove, or where lanes are masked anyhow.
-Value *RegionEmitter::proveAll(const Access &access) {
-  Value *proof = nullptr;
+Value* RegionEmitter::proveAll(const Access& access) {
+  Value* proof = nullptr;
   if (mask_)
     return nullptr;
-  for (const auto &[index, extent] : access.bounds) {
-    Value *all = index.isUniform() && extent.isUniform() ? ir_.CreateICmpULT(index.value, extent.value)
+  for (const auto& [index, extent] : access.bounds) {
+    Value* all = index.isUniform() && extent.isUniform() ? ir_.CreateICmpULT(index.value, extent.value)
                                                          : math_.provesAll(llvm::CmpInst::ICMP_ULT, index, extent);
     if (!all)
       return nullptr;
@@ -152,7 +154,7 @@ Value *RegionEmitter::proveAll(const Access &access) {
   }
   if (!access.mask.value)
     return proof;
-  Value *all = access.mask.isUniform() ? access.mask.value : access.mask.allTrue;
+  Value* all = access.mask.isUniform() ? access.mask.value : access.mask.allTrue;
   return all ? conjunction(ir_, proof, all) : nullptr;
 }
 
@@ -161,11 +163,11 @@ void RegionEmitter::emitLoad(ir::LoadOp op) {
 }
 
 /// Where the lanes of a contiguous access that are inside follow each other: the first one and the end. Only without other masks.
-std::optional<RegionEmitter::LaneRange> RegionEmitter::insideRange(const Access &access) {
+std::optional<RegionEmitter::LaneRange> RegionEmitter::insideRange(const Access& access) {
   if (mask_ || access.mask.value || e_.features.avx512 || access.offset.constantStride() != 1)
     return std::nullopt;
   LaneRange range{ir_.getInt64(0), ir_.getInt64(shape_.width)};
-  for (const auto &[index, extent] : access.bounds) {
+  for (const auto& [index, extent] : access.bounds) {
     if (!extent.isUniform() || (!index.isUniform() && index.constantStride() != 1))
       return std::nullopt;
     if (index.isUniform()) {
@@ -179,38 +181,40 @@ std::optional<RegionEmitter::LaneRange> RegionEmitter::insideRange(const Access 
 }
 
 /// Few warps meet an edge, and a loop over their lanes is much less code than vector masks.
-Value *RegionEmitter::loadRange(const Access &access, LaneRange range) {
-  llvm::Type *element = memoryType(e_.context(), access.type), *all = memoryType(e_.context(), access.type, shape_.width);
-  Value *from = elementPointer(ir_, access.type, access.pointer, access.offset.value);
-  llvm::AllocaInst *slot = entryAlloca(ir_, all);
+Value* RegionEmitter::loadRange(const Access& access, LaneRange range) {
+  llvm::Type *element = memoryType(e_.context(), access.type),
+             *all = memoryType(e_.context(), access.type, shape_.width);
+  Value* from = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+  llvm::AllocaInst* slot = entryAlloca(ir_, all);
   ir_.CreateStore(llvm::Constant::getNullValue(all), slot);
-  emit::emitFor(ir_, range.first, range.end, ir_.getInt64(1), [&](Value *lane) {
-    Value *value = ir_.CreateAlignedLoad(element, ir_.CreateGEP(element, from, lane), llvm::Align(elementBytes(access.type)));
+  emit::emitFor(ir_, range.first, range.end, ir_.getInt64(1), [&](Value* lane) {
+    Value* value =
+        ir_.CreateAlignedLoad(element, ir_.CreateGEP(element, from, lane), llvm::Align(elementBytes(access.type)));
     ir_.CreateStore(value, ir_.CreateGEP(element, slot, lane));
   });
   return fromMemory(ir_, access.type, ir_.CreateLoad(all, slot));
 }
 
-void RegionEmitter::storeRange(const Access &access, Value *lanes, LaneRange range) {
-  llvm::Type *element = memoryType(e_.context(), access.type);
-  Value *to = elementPointer(ir_, access.type, access.pointer, access.offset.value);
-  Value *stored = toMemory(ir_, access.type, lanes);
-  llvm::AllocaInst *slot = entryAlloca(ir_, stored->getType());
+void RegionEmitter::storeRange(const Access& access, Value* lanes, LaneRange range) {
+  llvm::Type* element = memoryType(e_.context(), access.type);
+  Value* to = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+  Value* stored = toMemory(ir_, access.type, lanes);
+  llvm::AllocaInst* slot = entryAlloca(ir_, stored->getType());
   ir_.CreateStore(stored, slot);
-  emit::emitFor(ir_, range.first, range.end, ir_.getInt64(1), [&](Value *lane) {
-    Value *value = ir_.CreateLoad(element, ir_.CreateGEP(element, slot, lane));
+  emit::emitFor(ir_, range.first, range.end, ir_.getInt64(1), [&](Value* lane) {
+    Value* value = ir_.CreateLoad(element, ir_.CreateGEP(element, slot, lane));
     ir_.CreateAlignedStore(value, ir_.CreateGEP(element, to, lane), llvm::Align(elementBytes(access.type)));
   });
 }
 
-Lane RegionEmitter::load(const Access &access) {
+Lane RegionEmitter::load(const Access& access) {
   if (isUniform(access)) {
-    Value *pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
-    if (Value *condition = uniformCondition(access))
+    Value* pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+    if (Value* condition = uniformCondition(access))
       pointer = e_.pointerOrZeros(condition, pointer);
     return Lane::uniform(emit::emitLoad(ir_, e_.features, access.type, pointer, 1));
   }
-  if (Value *proof = proveAll(access)) {
+  if (Value* proof = proveAll(access)) {
     Values loaded = emit::emitIf(
         ir_, proof, [&] { return Values{loadLanes(access, nullptr)}; },
         [&] {
@@ -222,23 +226,24 @@ Lane RegionEmitter::load(const Access &access) {
   return Lane::varying(loadLanes(access, activeLanes(access)));
 }
 
-Value *RegionEmitter::loadLanes(const Access &access, Value *mask) {
+Value* RegionEmitter::loadLanes(const Access& access, Value* mask) {
   unsigned width = shape_.width;
   auto stride = access.offset.constantStride();
   if (stride == 1)
-    return emit::emitLoad(ir_, e_.features, access.type, elementPointer(ir_, access.type, access.pointer, access.offset.value), width, mask);
+    return emit::emitLoad(ir_, e_.features, access.type,
+                          elementPointer(ir_, access.type, access.pointer, access.offset.value), width, mask);
   if (stride == 0) {
-    Value *pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+    Value* pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
     if (mask)
       pointer = e_.pointerOrZeros(anyLane(ir_, mask), pointer);
-    Value *all = splat(ir_, emit::emitLoad(ir_, e_.features, access.type, pointer, 1), width);
+    Value* all = splat(ir_, emit::emitLoad(ir_, e_.features, access.type, pointer, 1), width);
     return mask ? ir_.CreateSelect(mask, all, llvm::Constant::getNullValue(all->getType())) : all;
   }
   return fromMemory(ir_, access.type, gather(access, mask));
 }
 
-Value *RegionEmitter::lanePointer(const Access &access, unsigned lane) {
-  Value *offset = access.offset.isAffine()
+Value* RegionEmitter::lanePointer(const Access& access, unsigned lane) {
+  Value* offset = access.offset.isAffine()
                       ? ir_.CreateAdd(access.offset.value, ir_.CreateMul(access.offset.stride, ir_.getInt64(lane)))
                       : ir_.CreateExtractElement(access.offset.value, uint64_t(lane));
   return elementPointer(ir_, access.type, access.pointer, offset);
@@ -246,23 +251,23 @@ Value *RegionEmitter::lanePointer(const Access &access, unsigned lane) {
 
 /// Elements in memory form. Without fast hardware gathers: one scalar load per lane, inactive lanes read from a zero constant, so that
 /// there are no branches.
-Value *RegionEmitter::gather(const Access &access, Value *mask) {
+Value* RegionEmitter::gather(const Access& access, Value* mask) {
   unsigned width = shape_.width;
-  llvm::Type *element = memoryType(e_.context(), access.type);
-  llvm::Type *result = llvm::FixedVectorType::get(element, width);
+  llvm::Type* element = memoryType(e_.context(), access.type);
+  llvm::Type* result = llvm::FixedVectorType::get(element, width);
   llvm::Align align(elementBytes(access.type));
   if (e_.features.avx512 && elementBytes(access.type) >= 4) {
-    Value *pointers = ir_.CreateGEP(element, access.pointer, math_.vector(access.offset));
+    Value* pointers = ir_.CreateGEP(element, access.pointer, math_.vector(access.offset));
     return ir_.CreateMaskedGather(result, pointers, align, mask, mask ? llvm::Constant::getNullValue(result) : nullptr);
   }
-  Value *pointers = nullptr;
+  Value* pointers = nullptr;
   if (mask) {
     pointers = ir_.CreateGEP(element, access.pointer, math_.vector(access.offset));
     pointers = ir_.CreateSelect(mask, pointers, splat(ir_, e_.pointerOrZeros(ir_.getFalse(), access.pointer), width));
   }
-  Value *gathered = llvm::PoisonValue::get(result);
+  Value* gathered = llvm::PoisonValue::get(result);
   for (unsigned lane = 0; lane < width; ++lane) {
-    Value *pointer = pointers ? ir_.CreateExtractElement(pointers, uint64_t(lane)) : lanePointer(access, lane);
+    Value* pointer = pointers ? ir_.CreateExtractElement(pointers, uint64_t(lane)) : lanePointer(access, lane);
     gathered = ir_.CreateInsertElement(gathered, ir_.CreateAlignedLoad(element, pointer, align), uint64_t(lane));
   }
   return gathered;
@@ -274,15 +279,15 @@ void RegionEmitter::emitStore(ir::StoreOp op) {
   store(access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded()), lane(op.getValue()));
 }
 
-void RegionEmitter::store(const Access &access, const Lane &value) {
+void RegionEmitter::store(const Access& access, const Lane& value) {
   if (isUniform(access) && value.isUniform()) {
-    Value *pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+    Value* pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
     auto once = [&] { emit::emitStore(ir_, e_.features, access.type, value.value, pointer, 1); };
-    Value *condition = uniformCondition(access);
+    Value* condition = uniformCondition(access);
     return condition ? emit::emitIf(ir_, condition, once) : once();
   }
-  Value *lanes = math_.vector(value);
-  Value *proof = proveAll(access);
+  Value* lanes = math_.vector(value);
+  Value* proof = proveAll(access);
   if (!proof)
     return storeLanes(access, lanes, activeLanes(access));
   emit::emitIf(
@@ -300,31 +305,32 @@ void RegionEmitter::store(const Access &access, const Lane &value) {
       });
 }
 
-void RegionEmitter::storeLanes(const Access &access, Value *value, Value *mask) {
+void RegionEmitter::storeLanes(const Access& access, Value* value, Value* mask) {
   auto stride = access.offset.constantStride();
   if (stride == 1)
-    return emit::emitStore(ir_, e_.features, access.type, value, elementPointer(ir_, access.type, access.pointer, access.offset.value),
-                           shape_.width, mask);
-  if (stride == 0) { // all lanes write one element: the last active lane wins
-    Value *last = ir_.getInt64(shape_.width - 1);
+    return emit::emitStore(ir_, e_.features, access.type, value,
+                           elementPointer(ir_, access.type, access.pointer, access.offset.value), shape_.width, mask);
+  if (stride == 0) {  // all lanes write one element: the last active lane wins
+    Value* last = ir_.getInt64(shape_.width - 1);
     auto once = [&] {
-      Value *element = ir_.CreateExtractElement(value, last);
-      emit::emitStore(ir_, e_.features, access.type, element, elementPointer(ir_, access.type, access.pointer, access.offset.value), 1);
+      Value* element = ir_.CreateExtractElement(value, last);
+      emit::emitStore(ir_, e_.features, access.type, element,
+                      elementPointer(ir_, access.type, access.pointer, access.offset.value), 1);
     };
     if (!mask)
       return once();
-    Value *bits = ir_.CreateZExt(maskBits(ir_, mask), ir_.getInt64Ty());
+    Value* bits = ir_.CreateZExt(maskBits(ir_, mask), ir_.getInt64Ty());
     last = ir_.CreateSub(ir_.getInt64(63), ir_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, ir_.getFalse()));
     return emit::emitIf(ir_, ir_.CreateICmpNE(bits, ir_.getInt64(0)), once);
   }
   scatter(access, toMemory(ir_, access.type, value), mask);
 }
 
-void RegionEmitter::scatter(const Access &access, Value *stored, Value *mask) {
-  llvm::Type *element = memoryType(e_.context(), access.type);
+void RegionEmitter::scatter(const Access& access, Value* stored, Value* mask) {
+  llvm::Type* element = memoryType(e_.context(), access.type);
   llvm::Align align(elementBytes(access.type));
   if (e_.features.avx512 && elementBytes(access.type) >= 4) {
-    Value *pointers = ir_.CreateGEP(element, access.pointer, math_.vector(access.offset));
+    Value* pointers = ir_.CreateGEP(element, access.pointer, math_.vector(access.offset));
     ir_.CreateMaskedScatter(stored, pointers, align, mask);
     return;
   }
@@ -338,18 +344,18 @@ void RegionEmitter::scatter(const Access &access, Value *stored, Value *mask) {
     return;
   }
   emit::emitIf(ir_, allLanes(ir_, mask), unrolled, [&] {
-    llvm::AllocaInst *slot = entryAlloca(ir_, stored->getType());
+    llvm::AllocaInst* slot = entryAlloca(ir_, stored->getType());
     ir_.CreateStore(stored, slot);
-    Value *offsets = math_.vector(access.offset);
-    llvm::AllocaInst *offsetSlot = entryAlloca(ir_, offsets->getType());
+    Value* offsets = math_.vector(access.offset);
+    llvm::AllocaInst* offsetSlot = entryAlloca(ir_, offsets->getType());
     ir_.CreateStore(offsets, offsetSlot);
-    emitForActiveLanes(ir_, mask, [&](Value *lane) {
-      Value *offset = ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), offsetSlot, lane));
-      Value *value = ir_.CreateLoad(element, ir_.CreateGEP(element, slot, lane));
+    emitForActiveLanes(ir_, mask, [&](Value* lane) {
+      Value* offset = ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), offsetSlot, lane));
+      Value* value = ir_.CreateLoad(element, ir_.CreateGEP(element, slot, lane));
       ir_.CreateAlignedStore(value, elementPointer(ir_, access.type, access.pointer, offset), align);
     });
     return Values{};
   });
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -7,32 +7,33 @@ static constexpr Form kUniform{Form::Kind::Uniform, 0};
 static constexpr Form kUnitStride{Form::Kind::Affine, 1};
 static constexpr Form kVarying{Form::Kind::Varying, 0};
 
-static std::optional<uint64_t> constantOf(llvm::Value *value) {
-  if (auto *constant = llvm::dyn_cast<llvm::ConstantInt>(value))
+static std::optional<uint64_t> constantOf(llvm::Value* value) {
+  if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value))
     return constant->getZExtValue();
   return std::nullopt;
 }
 
 static bool hasWarpOps(ir::ThreadsOp region) {
   return region.getBody()
-      .walk([](mlir::Operation *op) {
-        return mlir::isa<ir::WarpReduceOp, ir::WarpVoteOp, ir::WarpShuffleOp, ir::WarpBarrierOp>(op) ? mlir::WalkResult::interrupt()
-                                                                                                       : mlir::WalkResult::advance();
+      .walk([](mlir::Operation* op) {
+        return mlir::isa<ir::WarpReduceOp, ir::WarpVoteOp, ir::WarpShuffleOp, ir::WarpBarrierOp>(op)
+                   ? mlir::WalkResult::interrupt()
+                   : mlir::WalkResult::advance();
       })
       .wasInterrupted();
 }
 
 /// Lanes that fill two registers of 32-bit elements: enough work to hide latencies without running out of registers.
-static unsigned preferredWidth(const VectorFeatures &features) { return std::min(32u, 2 * features.lanes(4)); }
+static unsigned preferredWidth(const VectorFeatures& features) { return std::min(32u, 2 * features.lanes(4)); }
 
-static Form axisForm(llvm::ArrayRef<llvm::Value *> dims, unsigned axis, bool linear) {
+static Form axisForm(llvm::ArrayRef<llvm::Value*> dims, unsigned axis, bool linear) {
   if (constantOf(dims[axis]) == 1)
     return kUniform;
   return linear ? kUnitStride : kVarying;
 }
 
 /// A divergent loop around accesses without order gains nothing from vectors on machines without fast gathers.
-static bool prefersScalar(ir::ThreadsOp region, const RegionShape &shape, const VectorFeatures &features) {
+static bool prefersScalar(ir::ThreadsOp region, const RegionShape& shape, const VectorFeatures& features) {
   if (features.avx512)
     return false;
   RegionAnalysis analysis(region, shape);
@@ -40,7 +41,7 @@ static bool prefersScalar(ir::ThreadsOp region, const RegionShape &shape, const 
     return llvm::any_of(indices, [&](mlir::Value index) { return analysis.form(index).kind == Form::Kind::Varying; });
   };
   return region.getBody()
-      .walk([&](mlir::Operation *op) {
+      .walk([&](mlir::Operation* op) {
         bool irregular = false;
         if (auto load = mlir::dyn_cast<ir::LoadOp>(op))
           irregular = isIrregular(load.getIndices());
@@ -48,7 +49,7 @@ static bool prefersScalar(ir::ThreadsOp region, const RegionShape &shape, const 
           irregular = isIrregular(store.getIndices());
         if (!irregular)
           return mlir::WalkResult::advance();
-        for (mlir::Operation *parent = op->getParentOp(); parent != region; parent = parent->getParentOp())
+        for (mlir::Operation* parent = op->getParentOp(); parent != region; parent = parent->getParentOp())
           if (mlir::isa<mlir::scf::ForOp, mlir::scf::WhileOp>(parent) && analysis.diverges(parent))
             return mlir::WalkResult::interrupt();
         return mlir::WalkResult::advance();
@@ -56,18 +57,20 @@ static bool prefersScalar(ir::ThreadsOp region, const RegionShape &shape, const 
       .wasInterrupted();
 }
 
-RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures &features, llvm::ArrayRef<llvm::Value *> dims, bool unitStrides) {
+RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, llvm::ArrayRef<llvm::Value*> dims,
+                        bool unitStrides) {
   RegionShape shape;
   bool warpOps = hasWarpOps(region);
   unsigned preferred = warpOps ? 32 : preferredWidth(features);
   shape.width = preferred;
   unsigned wideAxes = 0;
-  for (llvm::Value *dim : dims)
+  for (llvm::Value* dim : dims)
     wideAxes += constantOf(dim) != 1;
   auto nx = constantOf(dims[0]), ny = constantOf(dims[1]), nz = constantOf(dims[2]);
   shape.fullWarps = nx && ny && nz && *nx * *ny * *nz % shape.width == 0;
-  mlir::Block &body = region.getBody().front();
-  bool usesIds = !body.getArgument(0).use_empty() || !body.getArgument(1).use_empty() || !body.getArgument(2).use_empty();
+  mlir::Block& body = region.getBody().front();
+  bool usesIds =
+      !body.getArgument(0).use_empty() || !body.getArgument(1).use_empty() || !body.getArgument(2).use_empty();
   if (wideAxes <= 1 || !usesIds) {
     for (unsigned axis = 0; axis < 3; ++axis)
       shape.id[axis] = axisForm(dims, axis, wideAxes <= 1);
@@ -94,4 +97,4 @@ RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures &features, ll
   return shape;
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

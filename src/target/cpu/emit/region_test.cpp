@@ -13,12 +13,12 @@ template <typename T> std::vector<T> randoms(size_t count, unsigned seed, double
   std::mt19937 engine(seed);
   std::uniform_real_distribution<double> distribution(low, high);
   std::vector<T> values(count);
-  for (T &value : values)
+  for (T& value : values)
     value = T(distribution(engine));
   return values;
 }
 
-const char *kVectorAdd = R"(
+const char* kVectorAdd = R"(
   %c256 = arith.constant 256 : index
   %b = vx.block_id x
   %nx = vx.block_dim x
@@ -35,15 +35,18 @@ const char *kVectorAdd = R"(
   })";
 
 TEST(Region, AddsVectorsOfAnyLength) {
-  for (const char *block : {"256;1;1", "100;1;1", "7;1;1", "scalar(3);1;1"}) {
+  for (const char* block : {"256;1;1", "100;1;1", "7;1;1", "scalar(3);1;1"}) {
     std::string width = std::string(block).substr(0, std::string(block).find(';'));
-    TestKernel kernel(module("%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>, %n: index",
-                             "dim(2,0) " + width + " ceildiv;1;1", block, kVectorAdd));
+    TestKernel kernel(
+        module("%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>, %n: index",
+               "dim(2,0) " + width + " ceildiv;1;1", block, kVectorAdd));
     ASSERT_EQ(kernel.error(), "");
     for (int64_t n : {1, 5, 32, 255, 256, 257, 1000}) {
       auto a = randoms<float>(n, 1), c = randoms<float>(n, 2);
       std::vector<float> out(n + 64, 77.f);
-      ASSERT_EQ(kernel.run({Arg::tensor(a), Arg::tensor(c), Arg::strided(out.data(), {n}, {1}), Arg::scalar(uint64_t(33))}), 0u);
+      ASSERT_EQ(
+          kernel.run({Arg::tensor(a), Arg::tensor(c), Arg::strided(out.data(), {n}, {1}), Arg::scalar(uint64_t(33))}),
+          0u);
       for (int64_t i = 0; i < n; ++i)
         ASSERT_EQ(out[i], a[i] + c[i]) << i << " of " << n << " block " << block;
       for (int64_t i = n; i < n + 64; ++i)
@@ -53,13 +56,14 @@ TEST(Region, AddsVectorsOfAnyLength) {
 }
 
 TEST(Region, ReadsAndWritesStridedViews) {
-  TestKernel kernel(module("%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>, %n: index",
-                           "dim(2,0) 256 ceildiv;1;1", "256;1;1", kVectorAdd));
+  TestKernel kernel(
+      module("%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>, %n: index",
+             "dim(2,0) 256 ceildiv;1;1", "256;1;1", kVectorAdd));
   int64_t n = 300;
   auto a = randoms<float>(3 * n, 1), c = randoms<float>(n, 2);
   std::vector<float> out(2 * n, 77.f);
-  kernel.run({Arg::strided(a.data(), {n}, {3}), Arg::strided(c.data() + n - 1, {n}, {-1}), Arg::strided(out.data(), {n}, {2}),
-              Arg::scalar(uint64_t(0))});
+  kernel.run({Arg::strided(a.data(), {n}, {3}), Arg::strided(c.data() + n - 1, {n}, {-1}),
+              Arg::strided(out.data(), {n}, {2}), Arg::scalar(uint64_t(0))});
   for (int64_t i = 0; i < n; ++i) {
     ASSERT_EQ(out[2 * i], a[3 * i] + c[n - 1 - i]);
     ASSERT_EQ(out[2 * i + 1], 77.f);
@@ -67,7 +71,7 @@ TEST(Region, ReadsAndWritesStridedViews) {
 }
 
 TEST(Region, CoversTwoAndThreeDimensionalBlocks) {
-  const char *body = R"(
+  const char* body = R"(
   %bx = vx.block_id x
   %by = vx.block_id y
   %nx = vx.block_dim x
@@ -86,10 +90,19 @@ TEST(Region, CoversTwoAndThreeDimensionalBlocks) {
     vx.store %q, %o[%z, %j, %i] guarded : i32, !vx.view<?x?x?xi32, global>
     vx.yield
   })";
-  for (auto [bx, by, bz] : {std::tuple(16, 16, 1), {32, 8, 1}, {8, 4, 3}, {4, 8, 2}, {1, 64, 1}, {24, 3, 2}, {10, 7, 1}, {64, 2, 2}, {3, 1, 5}}) {
+  for (auto [bx, by, bz] : {std::tuple(16, 16, 1),
+                            {32, 8, 1},
+                            {8, 4, 3},
+                            {4, 8, 2},
+                            {1, 64, 1},
+                            {24, 3, 2},
+                            {10, 7, 1},
+                            {64, 2, 2},
+                            {3, 1, 5}}) {
     std::string sizes = std::to_string(bx) + ";" + std::to_string(by) + ";" + std::to_string(bz);
-    TestKernel kernel(module("%o: !vx.view<?x?x?xi32, global>",
-                             "dim(0,2) " + std::to_string(bx) + " ceildiv;dim(0,1) " + std::to_string(by) + " ceildiv;1", sizes, body));
+    TestKernel kernel(module(
+        "%o: !vx.view<?x?x?xi32, global>",
+        "dim(0,2) " + std::to_string(bx) + " ceildiv;dim(0,1) " + std::to_string(by) + " ceildiv;1", sizes, body));
     ASSERT_EQ(kernel.error(), "");
     int64_t nx = 45, ny = 37, nz = bz;
     std::vector<int32_t> out(nx * ny * nz, -1);
@@ -105,7 +118,7 @@ TEST(Region, CoversTwoAndThreeDimensionalBlocks) {
 
 TEST(Region, CarriesValuesAcrossBarriers) {
   // Each thread keeps a value in a "register" while a shared array is rotated.
-  const char *body = R"(
+  const char* body = R"(
   %nx = vx.block_dim x
   %one = arith.constant 1 : index
   %tmp = vx.alloc "tmp" : !vx.view<100xf32, shared>
@@ -127,7 +140,8 @@ TEST(Region, CarriesValuesAcrossBarriers) {
     vx.yield
   })";
   for (int64_t n : {100, 32, 1, 77}) {
-    TestKernel kernel(module("%a: !vx.view<?xf32, global>", "1;1;1", n == 77 ? "dim(0,0);1;1" : std::to_string(n) + ";1;1", body));
+    TestKernel kernel(
+        module("%a: !vx.view<?xf32, global>", "1;1;1", n == 77 ? "dim(0,0);1;1" : std::to_string(n) + ";1;1", body));
     ASSERT_EQ(kernel.error(), "");
     auto a = randoms<float>(n, 3), before = a;
     kernel.run({Arg::tensor(a)});
@@ -136,7 +150,7 @@ TEST(Region, CarriesValuesAcrossBarriers) {
   }
 }
 
-template <typename T, typename F> void checkType(const std::string &type, const std::string &op, F expected) {
+template <typename T, typename F> void checkType(const std::string& type, const std::string& op, F expected) {
   std::string view = "!vx.view<?x" + type + ", global>";
   std::string body = R"(
   %nx = vx.block_dim x
@@ -152,14 +166,15 @@ template <typename T, typename F> void checkType(const std::string &type, const 
     vx.store %s, %o[%i] guarded : TYPE, VIEW
     vx.yield
   })";
-  auto replace = [&](const std::string &from, const std::string &to) {
+  auto replace = [&](const std::string& from, const std::string& to) {
     for (size_t at; (at = body.find(from)) != std::string::npos;)
       body.replace(at, from.size(), to);
   };
   replace("VIEW", view);
   replace("TYPE", type);
   replace("OP", op);
-  TestKernel kernel(module("%a: " + view + ", %c: " + view + ", %o: " + view, "dim(2,0) 64 ceildiv;1;1", "64;1;1", body));
+  TestKernel kernel(
+      module("%a: " + view + ", %c: " + view + ", %o: " + view, "dim(2,0) 64 ceildiv;1;1", "64;1;1", body));
   ASSERT_EQ(kernel.error(), "");
   for (int64_t n : {3, 64, 100}) {
     std::mt19937 engine(n);
@@ -171,7 +186,8 @@ template <typename T, typename F> void checkType(const std::string &type, const 
     std::vector<T> untouched = out;
     kernel.run({Arg::tensor(a), Arg::tensor(c), Arg::strided(out.data(), {n}, {1})});
     for (int64_t i = 0; i < n; ++i)
-      ASSERT_TRUE(expected(a[i], c[i], out[i])) << type << " " << op << " " << double(a[i]) << " " << double(c[i]) << " → " << double(out[i]);
+      ASSERT_TRUE(expected(a[i], c[i], out[i]))
+          << type << " " << op << " " << double(a[i]) << " " << double(c[i]) << " → " << double(out[i]);
     for (int64_t i = n; i < n + 8; ++i)
       ASSERT_EQ(out[i], untouched[i]);
   }
@@ -191,7 +207,8 @@ TEST(Region, HandlesEveryElementType) {
   checkType<float>("f32", "arith.maximumf", [](float a, float b, float out) { return out == std::max(a, b); });
   auto rounds = [](base::NarrowFormat format) {
     return [format](uint16_t a, uint16_t b, uint16_t out) {
-      double exact = base::decodeNarrow(format, a) + base::decodeNarrow(format, b), got = base::decodeNarrow(format, out);
+      double exact = base::decodeNarrow(format, a) + base::decodeNarrow(format, b),
+             got = base::decodeNarrow(format, out);
       uint16_t rounded = base::encodeNarrow(format, float(exact));
       return out == rounded || (std::isnan(got) && std::isnan(base::decodeNarrow(format, rounded)));
     };
@@ -203,7 +220,7 @@ TEST(Region, HandlesEveryElementType) {
 }
 
 TEST(Region, MasksBoolsOneBytePerElement) {
-  const char *body = R"(
+  const char* body = R"(
   %nx = vx.block_dim x
   %one = arith.constant 1 : index
   vx.threads (%nx, %one, %one) {
@@ -214,8 +231,8 @@ TEST(Region, MasksBoolsOneBytePerElement) {
     vx.store %s, %o[%x] guarded : i1, !vx.view<?xi1, global>
     vx.yield
   })";
-  TestKernel kernel(
-      module("%a: !vx.view<?xi1, global>, %c: !vx.view<?xi1, global>, %o: !vx.view<?xi1, global>", "1;1;1", "128;1;1", body));
+  TestKernel kernel(module("%a: !vx.view<?xi1, global>, %c: !vx.view<?xi1, global>, %o: !vx.view<?xi1, global>",
+                           "1;1;1", "128;1;1", body));
   ASSERT_EQ(kernel.error(), "");
   int64_t n = 101;
   std::vector<uint8_t> a(n), c(n), out(n + 40, 9);
@@ -228,5 +245,5 @@ TEST(Region, MasksBoolsOneBytePerElement) {
     ASSERT_EQ(out[i], i < n ? a[i] ^ c[i] : 9);
 }
 
-} // namespace
-} // namespace vortex::target::cpu::emit::testing
+}  // namespace
+}  // namespace vortex::target::cpu::emit::testing

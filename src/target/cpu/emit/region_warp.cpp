@@ -10,7 +10,7 @@ namespace vortex::target::cpu::emit {
 
 using llvm::Value;
 
-static llvm::Constant *neutralLanes(llvm::LLVMContext &context, ir::Combine kind, mlir::Type type, unsigned lanes) {
+static llvm::Constant* neutralLanes(llvm::LLVMContext& context, ir::Combine kind, mlir::Type type, unsigned lanes) {
   // -0 is the neutral element of float addition: it leaves -0 sums alone.
   if (kind == ir::Combine::AddF)
     return constantValue(context, mlir::FloatAttr::get(type, -0.0), lanes);
@@ -18,19 +18,19 @@ static llvm::Constant *neutralLanes(llvm::LLVMContext &context, ir::Combine kind
 }
 
 /// Butterfly xor W/2, …, 2, 1: the same in every lane, so only the lower half is kept after each step.
-Value *RegionEmitter::reduceLanes(ir::Combine kind, mlir::Type type, Value *vector, Value *mask) {
+Value* RegionEmitter::reduceLanes(ir::Combine kind, mlir::Type type, Value* vector, Value* mask) {
   if (mask)
     vector = ir_.CreateSelect(mask, vector, neutralLanes(e_.context(), kind, type, shape_.width));
   auto format = narrowFormat(type);
-  auto half = [&](Value *whole, unsigned first, unsigned count) {
+  auto half = [&](Value* whole, unsigned first, unsigned count) {
     llvm::SmallVector<int> lanes(count);
     std::iota(lanes.begin(), lanes.end(), int(first));
     return ir_.CreateShuffleVector(whole, lanes);
   };
   for (unsigned distance = shape_.width / 2; distance >= 1; distance /= 2) {
     Value *low = half(vector, 0, distance), *high = half(vector, distance, distance);
-    if (format) { // each step rounds to the element type
-      Value *wide = emitCombine(ir_, kind, math::emitWiden(ir_, e_.features, *format, low),
+    if (format) {  // each step rounds to the element type
+      Value* wide = emitCombine(ir_, kind, math::emitWiden(ir_, e_.features, *format, low),
                                 math::emitWiden(ir_, e_.features, *format, high), false);
       vector = math::emitNarrow(ir_, e_.features, *format, wide);
     } else {
@@ -47,17 +47,15 @@ void RegionEmitter::emitWarpReduce(ir::WarpReduceOp op) {
 
 void RegionEmitter::emitWarpVote(ir::WarpVoteOp op) {
   VORTEX_CHECK(shape_.width == 32);
-  Value *predicate = vector(op.getPredicate());
-  Value *active = math_.andMask(mask_, predicate);
+  Value* predicate = vector(op.getPredicate());
+  Value* active = math_.andMask(mask_, predicate);
   switch (op.getKind()) {
-  case ir::VoteKind::Any:
-    return set(op.getResult(), Lane::uniform(anyLane(ir_, active)));
+  case ir::VoteKind::Any: return set(op.getResult(), Lane::uniform(anyLane(ir_, active)));
   case ir::VoteKind::All: {
-    Value *missing = math_.andMask(mask_, ir_.CreateNot(predicate));
+    Value* missing = math_.andMask(mask_, ir_.CreateNot(predicate));
     return set(op.getResult(), Lane::uniform(ir_.CreateNot(anyLane(ir_, missing))));
   }
-  case ir::VoteKind::Ballot:
-    return set(op.getResult(), Lane::uniform(maskBits(ir_, active)));
+  case ir::VoteKind::Ballot: return set(op.getResult(), Lane::uniform(maskBits(ir_, active)));
   }
 }
 
@@ -67,22 +65,22 @@ void RegionEmitter::emitWarpShuffle(ir::WarpShuffleOp op) {
   Lane distance = lane(op.getLane()), source = lane(op.getValue());
   if (source.isUniform())
     return set(op.getResult(), source);
-  Value *values = math_.vector(source);
-  llvm::Type *i32 = ir_.getInt32Ty();
-  Value *own = math_.iota(i32);
-  Value *other = math_.vector(distance);
+  Value* values = math_.vector(source);
+  llvm::Type* i32 = ir_.getInt32Ty();
+  Value* own = math_.iota(i32);
+  Value* other = math_.vector(distance);
   switch (op.getKind()) {
   case ir::ShuffleKind::Xor: other = ir_.CreateXor(own, other); break;
   case ir::ShuffleKind::Up: other = ir_.CreateSub(own, other); break;
   case ir::ShuffleKind::Down: other = ir_.CreateAdd(own, other); break;
   case ir::ShuffleKind::Index: break;
   }
-  if (analysis_.form(op.getResult()).isUniform()) // one lane that exists, for all
+  if (analysis_.form(op.getResult()).isUniform())  // one lane that exists, for all
     return set(op.getResult(), Lane::uniform(ir_.CreateExtractElement(values, distance.value)));
-  Value *exists = ir_.CreateICmpULT(other, splat(ir_, ir_.getInt32(32), 32));
+  Value* exists = ir_.CreateICmpULT(other, splat(ir_, ir_.getInt32(32), 32));
   other = ir_.CreateSelect(exists, other, own);
-  Value *shuffled = nullptr;
-  if (auto *constant = llvm::dyn_cast<llvm::Constant>(other)) {
+  Value* shuffled = nullptr;
+  if (auto* constant = llvm::dyn_cast<llvm::Constant>(other)) {
     llvm::SmallVector<int> lanes;
     for (unsigned i = 0; i < 32; ++i)
       lanes.push_back(int(llvm::cast<llvm::ConstantInt>(constant->getAggregateElement(i))->getZExtValue()));
@@ -90,20 +88,22 @@ void RegionEmitter::emitWarpShuffle(ir::WarpShuffleOp op) {
     exists = mask_ ? ir_.CreateShuffleVector(mask_, lanes) : nullptr;
   } else {
     // Lanes chosen at run time: through memory, which is the fastest way without a full permute instruction.
-    auto permute = [&](Value *vector, llvm::Type *element) {
-      llvm::AllocaInst *slot = entryAlloca(ir_, vector->getType());
+    auto permute = [&](Value* vector, llvm::Type* element) {
+      llvm::AllocaInst* slot = entryAlloca(ir_, vector->getType());
       ir_.CreateStore(vector, slot);
-      Value *result = llvm::PoisonValue::get(vector->getType());
+      Value* result = llvm::PoisonValue::get(vector->getType());
       for (unsigned i = 0; i < 32; ++i) {
-        Value *index = ir_.CreateExtractElement(other, uint64_t(i));
-        result = ir_.CreateInsertElement(result, ir_.CreateLoad(element, ir_.CreateGEP(element, slot, index)), uint64_t(i));
+        Value* index = ir_.CreateExtractElement(other, uint64_t(i));
+        result =
+            ir_.CreateInsertElement(result, ir_.CreateLoad(element, ir_.CreateGEP(element, slot, index)), uint64_t(i));
       }
       return result;
     };
     bool isBool = values->getType()->getScalarType()->isIntegerTy(1);
-    llvm::Type *bytes = llvm::FixedVectorType::get(ir_.getInt8Ty(), 32);
-    auto permuteBools = [&](Value *bools) {
-      return ir_.CreateICmpNE(permute(ir_.CreateZExt(bools, bytes), ir_.getInt8Ty()), llvm::Constant::getNullValue(bytes));
+    llvm::Type* bytes = llvm::FixedVectorType::get(ir_.getInt8Ty(), 32);
+    auto permuteBools = [&](Value* bools) {
+      return ir_.CreateICmpNE(permute(ir_.CreateZExt(bools, bytes), ir_.getInt8Ty()),
+                              llvm::Constant::getNullValue(bytes));
     };
     shuffled = isBool ? permuteBools(values) : permute(values, values->getType()->getScalarType());
     exists = mask_ ? permuteBools(mask_) : nullptr;
@@ -113,4 +113,4 @@ void RegionEmitter::emitWarpShuffle(ir::WarpShuffleOp op) {
   set(op.getResult(), Lane::varying(shuffled));
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -8,14 +8,14 @@ using artifact::SizeExpr;
 
 static constexpr uint64_t kAlign = 64;
 
-Scratch::Scratch(llvm::IRBuilder<> &ir, llvm::Value *base, std::function<llvm::Value *(const SizeExpr &)> emitSize)
+Scratch::Scratch(llvm::IRBuilder<>& ir, llvm::Value* base, std::function<llvm::Value*(const SizeExpr&)> emitSize)
     : ir_(ir), base_(base), emitSize_(std::move(emitSize)) {}
 
-llvm::Value *Scratch::allocate(const SizeExpr &bytes) {
+llvm::Value* Scratch::allocate(const SizeExpr& bytes) {
   SizeExpr start = top_.dynamic.steps.empty()
                        ? SizeExpr::constant(top_.constant)
                        : SizeExpr::binary(SizeExpr::Op::Add, top_.dynamic, SizeExpr::constant(top_.constant));
-  llvm::Value *pointer = ir_.CreateGEP(ir_.getInt8Ty(), base_, emitSize_(start));
+  llvm::Value* pointer = ir_.CreateGEP(ir_.getInt8Ty(), base_, emitSize_(start));
   if (bytes.steps.size() == 1 && bytes.steps[0].op == SizeExpr::Op::Constant) {
     uint64_t size = std::max<int64_t>(bytes.steps[0].value, 0);
     top_.constant += (size + kAlign - 1) / kAlign * kAlign;
@@ -41,9 +41,9 @@ void Scratch::notePeak() {
 
 SizeExpr Scratch::peak() const {
   SizeExpr result = SizeExpr::constant(constantPeak_);
-  for (const SizeExpr &total : dynamicPeaks_)
+  for (const SizeExpr& total : dynamicPeaks_)
     result = SizeExpr::binary(SizeExpr::Op::Max, result, total);
   return result;
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

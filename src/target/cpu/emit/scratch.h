@@ -3,19 +3,19 @@
 
 #include "artifact/size_expr.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <functional>
+#include <llvm/IR/IRBuilder.h>
 
 namespace vortex::target::cpu::emit {
 
 class Scratch {
 public:
   /// `base`: the block's scratch pointer, 64-byte aligned. `emitSize` gives the run-time value (i64) of a size in the function's entry block.
-  Scratch(llvm::IRBuilder<> &ir, llvm::Value *base, std::function<llvm::Value *(const artifact::SizeExpr &)> emitSize);
+  Scratch(llvm::IRBuilder<>& ir, llvm::Value* base, std::function<llvm::Value*(const artifact::SizeExpr&)> emitSize);
 
   /// A 64-byte aligned piece that lives until the enclosing scope ends. The pointer dominates all code emitted later.
-  llvm::Value *allocate(const artifact::SizeExpr &bytes);
-  llvm::Value *allocate(uint64_t bytes) { return allocate(artifact::SizeExpr::constant(bytes)); }
+  llvm::Value* allocate(const artifact::SizeExpr& bytes);
+  llvm::Value* allocate(uint64_t bytes) { return allocate(artifact::SizeExpr::constant(bytes)); }
 
   /// Lexical lifetimes: everything allocated between mark() and release(mark) is free again.
   struct Mark {
@@ -31,9 +31,9 @@ public:
 private:
   void notePeak();
 
-  llvm::IRBuilder<> &ir_;
-  llvm::Value *base_;
-  std::function<llvm::Value *(const artifact::SizeExpr &)> emitSize_;
+  llvm::IRBuilder<>& ir_;
+  llvm::Value* base_;
+  std::function<llvm::Value*(const artifact::SizeExpr&)> emitSize_;
   Mark top_{0, {}};
   uint64_t constantPeak_ = 0;
   std::vector<artifact::SizeExpr> dynamicPeaks_;
@@ -42,14 +42,14 @@ private:
 /// Scope guard.
 class ScratchScope {
 public:
-  explicit ScratchScope(Scratch &scratch) : scratch_(scratch), mark_(scratch.mark()) {}
+  explicit ScratchScope(Scratch& scratch) : scratch_(scratch), mark_(scratch.mark()) {}
   ~ScratchScope() { scratch_.release(std::move(mark_)); }
-  ScratchScope(const ScratchScope &) = delete;
-  ScratchScope &operator=(const ScratchScope &) = delete;
+  ScratchScope(const ScratchScope&) = delete;
+  ScratchScope& operator=(const ScratchScope&) = delete;
 
 private:
-  Scratch &scratch_;
+  Scratch& scratch_;
   Scratch::Mark mark_;
 };
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

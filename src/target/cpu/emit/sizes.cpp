@@ -15,46 +15,48 @@ using llvm::Value;
 using Op = SizeExpr::Op;
 
 /// The postfix program as straight-line code.
-Value *Emitter::emitSize(const SizeExpr &expr) {
+Value* Emitter::emitSize(const SizeExpr& expr) {
   Values stack;
-  Value *zero = ir.getInt64(0);
-  auto asInt = [&](Value *condition) { return ir.CreateZExt(condition, ir.getInt64Ty()); };
-  auto isTrue = [&](Value *value) { return ir.CreateICmpNE(value, zero); };
-  for (const SizeExpr::Step &step : expr.steps) {
+  Value* zero = ir.getInt64(0);
+  auto asInt = [&](Value* condition) { return ir.CreateZExt(condition, ir.getInt64Ty()); };
+  auto isTrue = [&](Value* value) { return ir.CreateICmpNE(value, zero); };
+  for (const SizeExpr::Step& step : expr.steps) {
     if (step.op == Op::Constant || step.op == Op::Slot) {
-      stack.push_back(step.op == Op::Constant
-                          ? static_cast<Value *>(ir.getInt64(step.value))
-                          : ir.CreateLoad(ir.getInt64Ty(), ir.CreateConstGEP1_32(ir.getInt64Ty(), slotsArgument(), step.value)));
+      stack.push_back(
+          step.op == Op::Constant
+              ? static_cast<Value*>(ir.getInt64(step.value))
+              : ir.CreateLoad(ir.getInt64Ty(), ir.CreateConstGEP1_32(ir.getInt64Ty(), slotsArgument(), step.value)));
       continue;
     }
-    Value *b = stack.pop_back_val();
+    Value* b = stack.pop_back_val();
     if (step.op == Op::Not || step.op == Op::IsPowerOfTwo) {
-      Value *isPower = ir.CreateAnd(ir.CreateICmpSGT(b, zero), ir.CreateICmpEQ(ir.CreateAnd(b, ir.CreateSub(b, ir.getInt64(1))), zero));
+      Value* isPower = ir.CreateAnd(ir.CreateICmpSGT(b, zero),
+                                    ir.CreateICmpEQ(ir.CreateAnd(b, ir.CreateSub(b, ir.getInt64(1))), zero));
       stack.push_back(asInt(step.op == Op::Not ? ir.CreateICmpEQ(b, zero) : isPower));
       continue;
     }
-    Value *a = stack.pop_back_val();
+    Value* a = stack.pop_back_val();
     auto quotient = [&] { return math::emitInt(ir, math::IntOp::Div, a, b, true); };
     auto rest = [&] { return math::emitInt(ir, math::IntOp::Mod, a, b, true); };
-    auto signsDiffer = [&](Value *remainder) { return ir.CreateICmpSLT(ir.CreateXor(remainder, b), zero); };
-    Value *result = nullptr;
+    auto signsDiffer = [&](Value* remainder) { return ir.CreateICmpSLT(ir.CreateXor(remainder, b), zero); };
+    Value* result = nullptr;
     switch (step.op) {
     case Op::Add: result = ir.CreateAdd(a, b); break;
     case Op::Sub: result = ir.CreateSub(a, b); break;
     case Op::Mul: result = ir.CreateMul(a, b); break;
     case Op::FloorDiv: {
-      Value *remainder = rest();
+      Value* remainder = rest();
       result = ir.CreateSub(quotient(), asInt(ir.CreateAnd(isTrue(remainder), signsDiffer(remainder))));
       break;
     }
     case Op::CeilDiv: {
-      Value *remainder = rest();
+      Value* remainder = rest();
       result = ir.CreateAdd(quotient(), asInt(ir.CreateAnd(isTrue(remainder), ir.CreateNot(signsDiffer(remainder)))));
       break;
     }
     case Op::Mod: {
-      Value *remainder = rest();
-      Value *wraps = ir.CreateAnd(isTrue(remainder), signsDiffer(remainder));
+      Value* remainder = rest();
+      Value* wraps = ir.CreateAnd(isTrue(remainder), signsDiffer(remainder));
       result = ir.CreateAdd(remainder, ir.CreateSelect(wraps, b, zero));
       break;
     }
@@ -76,7 +78,7 @@ namespace {
 /// Walks from an index value to launch arguments. `exact`: only equal sizes; else sizes that are never exceeded, for values that are
 /// not negative.
 struct SizeWalk {
-  Emitter &emitter;
+  Emitter& emitter;
   ir::KernelOp kernel;
   bool exact;
   unsigned steps = 0;
@@ -101,21 +103,21 @@ struct SizeWalk {
     return walk(subview.getSizes()[dynamic]);
   }
 
-  std::optional<SizeExpr> both(Op op, mlir::Operation *def) {
+  std::optional<SizeExpr> both(Op op, mlir::Operation* def) {
     auto a = walk(def->getOperand(0)), b = walk(def->getOperand(1));
     if (!a || !b)
       return std::nullopt;
     return SizeExpr::binary(op, *a, *b);
   }
   /// The divisor must be exact: a larger one would make the bound too small.
-  std::optional<SizeExpr> quotient(Op op, mlir::Operation *def) {
+  std::optional<SizeExpr> quotient(Op op, mlir::Operation* def) {
     auto a = walk(def->getOperand(0));
     auto b = SizeWalk{emitter, kernel, true, steps}.walk(def->getOperand(1));
     if (a && b)
       return SizeExpr::binary(op, *a, *b);
     return exact ? std::nullopt : a;
   }
-  std::optional<SizeExpr> either(Op op, mlir::Operation *def) {
+  std::optional<SizeExpr> either(Op op, mlir::Operation* def) {
     auto a = walk(def->getOperand(0)), b = walk(def->getOperand(1));
     if (a && b)
       return SizeExpr::binary(op, *a, *b);
@@ -137,10 +139,11 @@ std::optional<SizeExpr> SizeWalk::walk(mlir::Value value) {
     return slot(argument, std::nullopt);
   }
   auto sizeOf = [&](mlir::ArrayAttr list, ir::Axis axis) -> std::optional<SizeExpr> {
-    auto size = ir::toSizeExpr(mlir::cast<ir::SizeAttr>(list[unsigned(axis)]), kernel.getArgumentTypes(), [&] { return kernel.emitOpError(); });
+    auto size = ir::toSizeExpr(mlir::cast<ir::SizeAttr>(list[unsigned(axis)]), kernel.getArgumentTypes(),
+                               [&] { return kernel.emitOpError(); });
     return mlir::succeeded(size) ? std::optional<SizeExpr>(*size) : std::nullopt;
   };
-  return llvm::TypeSwitch<mlir::Operation *, std::optional<SizeExpr>>(value.getDefiningOp())
+  return llvm::TypeSwitch<mlir::Operation*, std::optional<SizeExpr>>(value.getDefiningOp())
       .Case([&](ir::DimOp dim) { return extent(dim.getView(), dim.getDim()); })
       .Case([&](ir::BlockDimOp dim) { return sizeOf(*kernel.getBlock(), dim.getAxis()); })
       .Case([&](ir::GridDimOp dim) { return sizeOf(*kernel.getGrid(), dim.getAxis()); })
@@ -156,7 +159,7 @@ std::optional<SizeExpr> SizeWalk::walk(mlir::Value value) {
         auto a = walk(op.getLhs());
         if (a && b)
           return SizeExpr::binary(Op::Sub, *a, *b);
-        return exact ? std::nullopt : a; // the difference of sizes is not larger than the first
+        return exact ? std::nullopt : a;  // the difference of sizes is not larger than the first
       })
       .Case<arith::MinSIOp, arith::MinUIOp>([&](auto op) { return either(Op::Min, op); })
       .Case<arith::MaxSIOp, arith::MaxUIOp>([&](auto op) { return both(Op::Max, op); })
@@ -182,10 +185,10 @@ std::optional<SizeExpr> SizeWalk::walk(mlir::Value value) {
           return std::nullopt;
         return SizeExpr::binary(Op::Max, *a, *b);
       })
-      .Default([](mlir::Operation *) { return std::nullopt; });
+      .Default([](mlir::Operation*) { return std::nullopt; });
 }
 
-} // namespace
+}  // namespace
 
 std::optional<SizeExpr> Emitter::upperBound(mlir::Value index) {
   if (auto size = SizeWalk{*this, kernel, true}.walk(index))
@@ -193,7 +196,8 @@ std::optional<SizeExpr> Emitter::upperBound(mlir::Value index) {
   return SizeWalk{*this, kernel, false}.walk(index);
 }
 
-TileBuffer Emitter::allocateTile(mlir::Operation *op, mlir::RankedTensorType type, llvm::ArrayRef<mlir::Value> dynamicExtents) {
+TileBuffer Emitter::allocateTile(mlir::Operation* op, mlir::RankedTensorType type,
+                                 llvm::ArrayRef<mlir::Value> dynamicExtents) {
   Values extents;
   llvm::SmallVector<SizeExpr> bounds;
   for (int64_t extent : type.getShape()) {
@@ -214,11 +218,12 @@ TileBuffer Emitter::allocateTile(mlir::Operation *op, mlir::RankedTensorType typ
   return allocateTile(type.getElementType(), extents, bounds);
 }
 
-TileBuffer Emitter::allocateTile(mlir::Type elementType, llvm::ArrayRef<Value *> extents, llvm::ArrayRef<SizeExpr> bounds) {
+TileBuffer Emitter::allocateTile(mlir::Type elementType, llvm::ArrayRef<Value*> extents,
+                                 llvm::ArrayRef<SizeExpr> bounds) {
   SizeExpr bytes = SizeExpr::constant(elementBytes(elementType));
-  for (const SizeExpr &bound : bounds)
+  for (const SizeExpr& bound : bounds)
     bytes = SizeExpr::binary(Op::Mul, bytes, bound);
-  bytes = SizeExpr::binary(Op::Add, bytes, SizeExpr::constant(64)); // full vectors may run over the end
+  bytes = SizeExpr::binary(Op::Add, bytes, SizeExpr::constant(64));  // full vectors may run over the end
   return {elementType, scratch->allocate(bytes), Values(extents.begin(), extents.end())};
 }
 
@@ -227,7 +232,7 @@ static bool isThreadResult(mlir::Value value, unsigned depth = 0) {
   if (depth > 32)
     return false;
   if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value)) {
-    mlir::Operation *parent = argument.getOwner()->getParentOp();
+    mlir::Operation* parent = argument.getOwner()->getParentOp();
     if (auto loop = mlir::dyn_cast<mlir::scf::ForOp>(parent))
       return isThreadResult(loop.getTiedLoopInit(argument)->get(), depth + 1);
     auto loop = mlir::dyn_cast<mlir::scf::WhileOp>(parent);
@@ -237,25 +242,26 @@ static bool isThreadResult(mlir::Value value, unsigned depth = 0) {
     bool before = argument.getOwner() == loop.getBeforeBody();
     return isThreadResult(before ? loop.getInits()[number] : loop.getConditionOp().getArgs()[number], depth + 1);
   }
-  mlir::Operation *def = value.getDefiningOp();
+  mlir::Operation* def = value.getDefiningOp();
   unsigned number = mlir::cast<mlir::OpResult>(value).getResultNumber();
-  return llvm::TypeSwitch<mlir::Operation *, bool>(def)
+  return llvm::TypeSwitch<mlir::Operation*, bool>(def)
       .Case([](ir::ThreadsOp) { return true; })
       .Case([&](mlir::scf::ForOp loop) { return isThreadResult(loop.getInitArgs()[number], depth + 1); })
       .Case([&](mlir::scf::WhileOp loop) { return isThreadResult(loop.getConditionOp().getArgs()[number], depth + 1); })
       .Case([&](mlir::scf::IfOp branch) { return isThreadResult(branch.thenYield().getOperand(number), depth + 1); })
-      .Default([&](mlir::Operation *op) {
-        return isElementwise(op) && op->getNumOperands() > 0 && isThreadResult(op->getOperand(op->getNumOperands() - 1), depth + 1);
+      .Default([&](mlir::Operation* op) {
+        return isElementwise(op) && op->getNumOperands() > 0 &&
+               isThreadResult(op->getOperand(op->getNumOperands() - 1), depth + 1);
       });
 }
 
-TileBuffer Emitter::allocateFor(mlir::Operation *op, mlir::Value tile) {
+TileBuffer Emitter::allocateFor(mlir::Operation* op, mlir::Value tile) {
   auto type = mlir::cast<mlir::RankedTensorType>(tile.getType());
   Values extents;
   llvm::SmallVector<SizeExpr> bounds;
   for (auto [dim, size] : llvm::enumerate(ir::tileSizes(tile))) {
     std::optional<SizeExpr> bound;
-    Value *extent = i64(0);
+    Value* extent = i64(0);
     if (!type.isDynamicDim(dim)) {
       bound = SizeExpr::constant(type.getDimSize(dim));
       extent = i64(type.getDimSize(dim));
@@ -280,11 +286,11 @@ TileBuffer Emitter::allocateFor(mlir::Operation *op, mlir::Value tile) {
   return allocateTile(type.getElementType(), extents, bounds);
 }
 
-void Emitter::copyTile(const TileBuffer &from, const TileBuffer &to) {
-  Value *bytes = i64(elementBytes(from.elementType));
-  for (Value *extent : from.extents)
+void Emitter::copyTile(const TileBuffer& from, const TileBuffer& to) {
+  Value* bytes = i64(elementBytes(from.elementType));
+  for (Value* extent : from.extents)
     bytes = ir.CreateMul(bytes, extent);
   ir.CreateMemCpy(to.pointer, llvm::Align(64), from.pointer, llvm::Align(64), bytes);
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -20,20 +20,20 @@ public:
 
   /// Called for each op with tiles, in program order. Results that are scalars (element, full reductions) are set with
   /// Emitter::setScalar. What it cannot do goes to Emitter::fail.
-  virtual void emit(mlir::Operation *op) = 0;
+  virtual void emit(mlir::Operation* op) = 0;
 
   /// The tile in memory, valid until the scratch scope that is current now ends. Memory may be shared with other values: read-only.
   virtual TileBuffer materialize(mlir::Value tile) = 0;
 
   /// Writes the tile into `destination`, which may be memory that the tile itself is computed from (a loop-carried tile).
-  virtual void materializeInto(mlir::Value tile, const TileBuffer &destination) = 0;
+  virtual void materializeInto(mlir::Value tile, const TileBuffer& destination) = 0;
 
   /// `tile` (result of a region, an scf op, or a block argument) is this memory from now on.
   virtual void bind(mlir::Value tile, TileBuffer buffer) = 0;
 
   /// Called before effects of the block emitter on memory (regions, scalar stores, atomics, scf with effects inside): lazily
   /// evaluated tiles that read memory must be evaluated first. Null: everything.
-  virtual void flushReads(mlir::Operation *effect) = 0;
+  virtual void flushReads(mlir::Operation* effect) = 0;
 
   /// Around the regions of block-level scf ops: tiles made inside are not used after leave, except through
   /// materializeInto before it. The kernel's body is left the same way, without being entered.
@@ -41,4 +41,4 @@ public:
   virtual void leaveScope() = 0;
 };
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -21,7 +21,7 @@ std::optional<math::Narrow> narrowFormat(mlir::Type type) {
   return std::nullopt;
 }
 
-static llvm::Type *scalarType(llvm::LLVMContext &context, mlir::Type type) {
+static llvm::Type* scalarType(llvm::LLVMContext& context, mlir::Type type) {
   if (mlir::isa<mlir::IndexType>(type))
     return llvm::Type::getInt64Ty(context);
   if (type.isF32())
@@ -32,16 +32,16 @@ static llvm::Type *scalarType(llvm::LLVMContext &context, mlir::Type type) {
   return llvm::Type::getIntNTy(context, type.getIntOrFloatBitWidth());
 }
 
-static llvm::Type *withLanes(llvm::Type *type, unsigned lanes) {
+static llvm::Type* withLanes(llvm::Type* type, unsigned lanes) {
   return lanes == 1 ? type : llvm::FixedVectorType::get(type, lanes);
 }
 
-llvm::Type *valueType(llvm::LLVMContext &context, mlir::Type type, unsigned lanes) {
+llvm::Type* valueType(llvm::LLVMContext& context, mlir::Type type, unsigned lanes) {
   return withLanes(scalarType(context, mlir::getElementTypeOrSelf(type)), lanes);
 }
 
-llvm::Type *memoryType(llvm::LLVMContext &context, mlir::Type type, unsigned lanes) {
-  llvm::Type *scalar = scalarType(context, mlir::getElementTypeOrSelf(type));
+llvm::Type* memoryType(llvm::LLVMContext& context, mlir::Type type, unsigned lanes) {
+  llvm::Type* scalar = scalarType(context, mlir::getElementTypeOrSelf(type));
   return withLanes(scalar->isIntegerTy(1) ? llvm::Type::getInt8Ty(context) : scalar, lanes);
 }
 
@@ -50,22 +50,22 @@ uint64_t elementBytes(mlir::Type type) {
   return mlir::isa<mlir::IndexType>(type) ? 8 : (type.getIntOrFloatBitWidth() + 7) / 8;
 }
 
-llvm::Value *toMemory(llvm::IRBuilder<> &ir, mlir::Type type, llvm::Value *value) {
+llvm::Value* toMemory(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* value) {
   if (!mlir::getElementTypeOrSelf(type).isInteger(1))
     return value;
   return ir.CreateZExt(value, value->getType()->getWithNewBitWidth(8));
 }
 
-llvm::Value *fromMemory(llvm::IRBuilder<> &ir, mlir::Type type, llvm::Value *stored) {
+llvm::Value* fromMemory(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* stored) {
   if (!mlir::getElementTypeOrSelf(type).isInteger(1))
     return stored;
   return ir.CreateICmpNE(stored, llvm::Constant::getNullValue(stored->getType()));
 }
 
-llvm::Constant *constantValue(llvm::LLVMContext &context, mlir::Attribute attribute, unsigned lanes) {
+llvm::Constant* constantValue(llvm::LLVMContext& context, mlir::Attribute attribute, unsigned lanes) {
   if (auto dense = mlir::dyn_cast<mlir::SplatElementsAttr>(attribute))
     attribute = dense.getSplatValue<mlir::Attribute>();
-  llvm::Constant *scalar = nullptr;
+  llvm::Constant* scalar = nullptr;
   if (auto boolean = mlir::dyn_cast<mlir::BoolAttr>(attribute))
     scalar = llvm::ConstantInt::getBool(context, boolean.getValue());
   else if (auto integer = mlir::dyn_cast<mlir::IntegerAttr>(attribute))
@@ -81,64 +81,64 @@ llvm::Constant *constantValue(llvm::LLVMContext &context, mlir::Attribute attrib
   return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes), scalar);
 }
 
-llvm::Value *splat(llvm::IRBuilder<> &ir, llvm::Value *value, unsigned lanes) {
+llvm::Value* splat(llvm::IRBuilder<>& ir, llvm::Value* value, unsigned lanes) {
   if (lanes == 1 || value->getType()->isVectorTy())
     return value;
   return ir.CreateVectorSplat(lanes, value);
 }
 
-llvm::Value *elementPointer(llvm::IRBuilder<> &ir, mlir::Type type, llvm::Value *pointer, llvm::Value *index) {
+llvm::Value* elementPointer(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* pointer, llvm::Value* index) {
   return ir.CreateGEP(memoryType(ir.getContext(), type), pointer, index);
 }
 
-llvm::Value *maskBits(llvm::IRBuilder<> &ir, llvm::Value *mask) {
-  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(mask->getType());
+llvm::Value* maskBits(llvm::IRBuilder<>& ir, llvm::Value* mask) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(mask->getType());
   return vector ? ir.CreateBitCast(mask, ir.getIntNTy(vector->getNumElements())) : mask;
 }
 
-llvm::Value *anyLane(llvm::IRBuilder<> &ir, llvm::Value *mask) {
+llvm::Value* anyLane(llvm::IRBuilder<>& ir, llvm::Value* mask) {
   if (!mask->getType()->isVectorTy())
     return mask;
-  llvm::Value *bits = maskBits(ir, mask);
+  llvm::Value* bits = maskBits(ir, mask);
   return ir.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType()));
 }
 
-llvm::Value *allLanes(llvm::IRBuilder<> &ir, llvm::Value *mask) {
+llvm::Value* allLanes(llvm::IRBuilder<>& ir, llvm::Value* mask) {
   if (!mask->getType()->isVectorTy())
     return mask;
-  llvm::Value *bits = maskBits(ir, mask);
+  llvm::Value* bits = maskBits(ir, mask);
   return ir.CreateICmpEQ(bits, llvm::Constant::getAllOnesValue(bits->getType()));
 }
 
-void emitForActiveLanes(llvm::IRBuilder<> &ir, llvm::Value *mask, llvm::function_ref<void(llvm::Value *lane)> body) {
-  llvm::Value *bits = ir.CreateZExt(maskBits(ir, mask), ir.getInt64Ty());
-  llvm::Function *function = ir.GetInsertBlock()->getParent();
-  llvm::BasicBlock *before = ir.GetInsertBlock();
-  auto *head = llvm::BasicBlock::Create(ir.getContext(), "lane", function);
-  auto *after = llvm::BasicBlock::Create(ir.getContext(), "lanes.done", function);
+void emitForActiveLanes(llvm::IRBuilder<>& ir, llvm::Value* mask, llvm::function_ref<void(llvm::Value* lane)> body) {
+  llvm::Value* bits = ir.CreateZExt(maskBits(ir, mask), ir.getInt64Ty());
+  llvm::Function* function = ir.GetInsertBlock()->getParent();
+  llvm::BasicBlock* before = ir.GetInsertBlock();
+  auto* head = llvm::BasicBlock::Create(ir.getContext(), "lane", function);
+  auto* after = llvm::BasicBlock::Create(ir.getContext(), "lanes.done", function);
   ir.CreateCondBr(ir.CreateICmpNE(bits, ir.getInt64(0)), head, after);
   ir.SetInsertPoint(head);
-  llvm::PHINode *left = ir.CreatePHI(ir.getInt64Ty(), 2);
+  llvm::PHINode* left = ir.CreatePHI(ir.getInt64Ty(), 2);
   left->addIncoming(bits, before);
   body(ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, ir.getTrue()));
-  llvm::Value *rest = ir.CreateAnd(left, ir.CreateSub(left, ir.getInt64(1)));
+  llvm::Value* rest = ir.CreateAnd(left, ir.CreateSub(left, ir.getInt64(1)));
   left->addIncoming(rest, ir.GetInsertBlock());
   ir.CreateCondBr(ir.CreateICmpNE(rest, ir.getInt64(0)), head, after);
   ir.SetInsertPoint(after);
 }
 
-static bool hasMaskedAccess(const VectorFeatures &features, uint64_t bytes) {
+static bool hasMaskedAccess(const VectorFeatures& features, uint64_t bytes) {
   return features.avx512 || (features.avx2 && bytes >= 4);
 }
 
-llvm::Value *emitLoad(llvm::IRBuilder<> &ir, const VectorFeatures &features, mlir::Type type, llvm::Value *pointer, unsigned lanes,
-                      llvm::Value *mask) {
+llvm::Value* emitLoad(llvm::IRBuilder<>& ir, const VectorFeatures& features, mlir::Type type, llvm::Value* pointer,
+                      unsigned lanes, llvm::Value* mask) {
   uint64_t bytes = elementBytes(type);
-  llvm::Type *memory = memoryType(ir.getContext(), type, lanes);
+  llvm::Type* memory = memoryType(ir.getContext(), type, lanes);
   llvm::Align align(bytes);
   if (!mask)
     return fromMemory(ir, type, ir.CreateAlignedLoad(memory, pointer, align));
-  llvm::Constant *zeros = llvm::Constant::getNullValue(memory);
+  llvm::Constant* zeros = llvm::Constant::getNullValue(memory);
   if (lanes == 1) {
     Values loaded = emitIf(
         ir, mask, [&] { return Values{ir.CreateAlignedLoad(memory, pointer, align)}; }, [&] { return Values{zeros}; });
@@ -150,22 +150,23 @@ llvm::Value *emitLoad(llvm::IRBuilder<> &ir, const VectorFeatures &features, mli
   Values loaded = emitIf(
       ir, allLanes(ir, mask), [&] { return Values{ir.CreateAlignedLoad(memory, pointer, align)}; },
       [&] {
-        llvm::AllocaInst *slot = entryAlloca(ir, memory);
+        llvm::AllocaInst* slot = entryAlloca(ir, memory);
         ir.CreateStore(zeros, slot);
-        emitForActiveLanes(ir, mask, [&](llvm::Value *lane) {
-          llvm::Type *element = memoryType(ir.getContext(), type);
-          ir.CreateStore(ir.CreateAlignedLoad(element, ir.CreateGEP(element, pointer, lane), align), ir.CreateGEP(element, slot, lane));
+        emitForActiveLanes(ir, mask, [&](llvm::Value* lane) {
+          llvm::Type* element = memoryType(ir.getContext(), type);
+          ir.CreateStore(ir.CreateAlignedLoad(element, ir.CreateGEP(element, pointer, lane), align),
+                         ir.CreateGEP(element, slot, lane));
         });
         return Values{ir.CreateLoad(memory, slot)};
       });
   return fromMemory(ir, type, loaded[0]);
 }
 
-void emitStore(llvm::IRBuilder<> &ir, const VectorFeatures &features, mlir::Type type, llvm::Value *value, llvm::Value *pointer,
-               unsigned lanes, llvm::Value *mask) {
+void emitStore(llvm::IRBuilder<>& ir, const VectorFeatures& features, mlir::Type type, llvm::Value* value,
+               llvm::Value* pointer, unsigned lanes, llvm::Value* mask) {
   uint64_t bytes = elementBytes(type);
   llvm::Align align(bytes);
-  llvm::Value *stored = toMemory(ir, type, value);
+  llvm::Value* stored = toMemory(ir, type, value);
   if (!mask) {
     ir.CreateAlignedStore(stored, pointer, align);
     return;
@@ -188,14 +189,15 @@ void emitStore(llvm::IRBuilder<> &ir, const VectorFeatures &features, mlir::Type
           ir.CreateMaskedStore(stored, pointer, align, mask);
           return Values{};
         }
-        llvm::AllocaInst *slot = entryAlloca(ir, stored->getType());
+        llvm::AllocaInst* slot = entryAlloca(ir, stored->getType());
         ir.CreateStore(stored, slot);
-        emitForActiveLanes(ir, mask, [&](llvm::Value *lane) {
-          llvm::Type *element = memoryType(ir.getContext(), type);
-          ir.CreateAlignedStore(ir.CreateLoad(element, ir.CreateGEP(element, slot, lane)), ir.CreateGEP(element, pointer, lane), align);
+        emitForActiveLanes(ir, mask, [&](llvm::Value* lane) {
+          llvm::Type* element = memoryType(ir.getContext(), type);
+          ir.CreateAlignedStore(ir.CreateLoad(element, ir.CreateGEP(element, slot, lane)),
+                                ir.CreateGEP(element, pointer, lane), align);
         });
         return Values{};
       });
 }
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

@@ -10,11 +10,12 @@ namespace vortex::target::cpu::emit {
 /// A window on memory. Element (i, j, …) lies at pointer[i * strides[0] + j * strides[1] + …].
 struct View {
   mlir::Type elementType;
-  llvm::Value *pointer = nullptr;           ///< of element (0, …), block-uniform
-  llvm::SmallVector<llvm::Value *> extents; ///< i64
-  llvm::SmallVector<llvm::Value *> strides; ///< i64, in elements; constants where known (the fast version has innermost constant 1)
-  bool perThread = false;                   ///< a local view made outside a region: pointer[offset * threads + linear id]
-  bool blockPrivate = false;                ///< shared or local: only this block's worker touches it
+  llvm::Value* pointer = nullptr;           ///< of element (0, …), block-uniform
+  llvm::SmallVector<llvm::Value*> extents;  ///< i64
+  llvm::SmallVector<llvm::Value*>
+      strides;                ///< i64, in elements; constants where known (the fast version has innermost constant 1)
+  bool perThread = false;     ///< a local view made outside a region: pointer[offset * threads + linear id]
+  bool blockPrivate = false;  ///< shared or local: only this block's worker touches it
   unsigned rank() const { return extents.size(); }
 };
 
@@ -22,8 +23,8 @@ struct View {
 /// (so that full vectors may be read and written past the end).
 struct TileBuffer {
   mlir::Type elementType;
-  llvm::Value *pointer = nullptr;
-  llvm::SmallVector<llvm::Value *> extents; ///< i64, constants where the type says so
+  llvm::Value* pointer = nullptr;
+  llvm::SmallVector<llvm::Value*> extents;  ///< i64, constants where the type says so
 };
 
-} // namespace vortex::target::cpu::emit
+}  // namespace vortex::target::cpu::emit

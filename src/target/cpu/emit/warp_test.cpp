@@ -6,7 +6,7 @@
 namespace vortex::target::cpu::emit::testing {
 namespace {
 
-std::string warpBody(const std::string &ops) {
+std::string warpBody(const std::string& ops) {
   return R"(
   %nx = vx.block_dim x
   %ny = vx.block_dim y
@@ -15,13 +15,15 @@ std::string warpBody(const std::string &ops) {
   ^bb0(%x: index, %y: index, %z: index, %l: index):
     %v = vx.load %a[%l] : !vx.view<?xf32, global> -> f32
     %li = arith.index_cast %l : index to i32
-)" + ops + R"(
+)" + ops +
+         R"(
     vx.store %r, %o[%l] : f32, !vx.view<?xf32, global>
     vx.yield
   })";
 }
 
-void check(const std::string &ops, const std::function<float(const std::vector<float> &, int lane, int first, int count)> &expected) {
+void check(const std::string& ops,
+           const std::function<float(const std::vector<float>&, int lane, int first, int count)>& expected) {
   for (auto [bx, by] : {std::pair(64, 1), {50, 1}, {16, 4}, {12, 3}, {32, 2}}) {
     TestKernel kernel(module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "1;1;1",
                              std::to_string(bx) + ";" + std::to_string(by) + ";1", warpBody(ops)));
@@ -29,7 +31,7 @@ void check(const std::string &ops, const std::function<float(const std::vector<f
     int n = bx * by;
     std::mt19937 engine(bx);
     std::vector<float> a(n), out(n + 4, -1.f);
-    for (float &value : a)
+    for (float& value : a)
       value = float(int(engine() % 2001) - 1000) / 7;
     kernel.run({Arg::tensor(a), Arg::strided(out.data(), {n}, {1})});
     for (int i = 0; i < n; ++i) {
@@ -41,7 +43,7 @@ void check(const std::string &ops, const std::function<float(const std::vector<f
 }
 
 TEST(Warp, SumsInButterflyOrder) {
-  check("    %r = vx.warp_reduce addf %v : f32", [](const std::vector<float> &a, int, int first, int count) {
+  check("    %r = vx.warp_reduce addf %v : f32", [](const std::vector<float>& a, int, int first, int count) {
     float lanes[32];
     for (int l = 0; l < 32; ++l)
       lanes[l] = l < count ? a[first + l] : -0.f;
@@ -53,14 +55,16 @@ TEST(Warp, SumsInButterflyOrder) {
 }
 
 TEST(Warp, TakesMaxima) {
-  check("    %r = vx.warp_reduce maxf %v : f32", [](const std::vector<float> &a, int, int first, int count) {
+  check("    %r = vx.warp_reduce maxf %v : f32", [](const std::vector<float>& a, int, int first, int count) {
     return *std::max_element(a.begin() + first, a.begin() + first + count);
   });
 }
 
 TEST(Warp, ShufflesByXor) {
   check("    %k = arith.constant 5 : i32\n    %r = vx.warp_shuffle xor %v, %k : f32",
-        [](const std::vector<float> &a, int lane, int first, int count) { return a[first + ((lane ^ 5) < count ? lane ^ 5 : lane)]; });
+        [](const std::vector<float>& a, int lane, int first, int count) {
+          return a[first + ((lane ^ 5) < count ? lane ^ 5 : lane)];
+        });
 }
 
 TEST(Warp, ShufflesDownAndUp) {
@@ -68,14 +72,14 @@ TEST(Warp, ShufflesDownAndUp) {
     %d = vx.warp_shuffle down %v, %k : f32
     %u = vx.warp_shuffle up %v, %k : f32
     %r = arith.subf %d, %u : f32)",
-        [](const std::vector<float> &a, int lane, int first, int count) {
+        [](const std::vector<float>& a, int lane, int first, int count) {
           return a[first + (lane + 3 < count ? lane + 3 : lane)] - a[first + (lane >= 3 ? lane - 3 : lane)];
         });
 }
 
 TEST(Warp, BroadcastsALane) {
   check("    %k = arith.constant 7 : i32\n    %r = vx.warp_shuffle index %v, %k : f32",
-        [](const std::vector<float> &a, int lane, int first, int count) { return a[first + (7 < count ? 7 : lane)]; });
+        [](const std::vector<float>& a, int lane, int first, int count) { return a[first + (7 < count ? 7 : lane)]; });
 }
 
 TEST(Warp, ReadsLanesChosenAtRunTime) {
@@ -84,7 +88,7 @@ TEST(Warp, ReadsLanesChosenAtRunTime) {
     %m = arith.muli %li, %c11 : i32
     %k = vx.int remu %m, %c40 : i32
     %r = vx.warp_shuffle index %v, %k : f32)",
-        [](const std::vector<float> &a, int lane, int first, int count) {
+        [](const std::vector<float>& a, int lane, int first, int count) {
           int k = (first + lane) * 11 % 40;
           return a[first + (k < count ? k : lane)];
         });
@@ -103,7 +107,7 @@ TEST(Warp, Votes) {
     %fc = arith.select %all, %two, %zero : f32
     %s = arith.addf %fa, %fc : f32
     %r = arith.addf %s, %fb : f32)",
-        [](const std::vector<float> &a, int, int first, int count) {
+        [](const std::vector<float>& a, int, int first, int count) {
           uint32_t bits = 0;
           for (int l = 0; l < count; ++l)
             bits |= uint32_t(a[first + l] > 0) << l;
@@ -122,11 +126,11 @@ TEST(Warp, BranchesOnVotesStayUniform) {
       %s = vx.warp_reduce minf %v : f32
       scf.yield %s : f32
     })",
-        [](const std::vector<float> &a, int, int first, int count) {
+        [](const std::vector<float>& a, int, int first, int count) {
           float least = *std::min_element(a.begin() + first, a.begin() + first + count);
           return least > 0 ? 0.f : least;
         });
 }
 
-} // namespace
-} // namespace vortex::target::cpu::emit::testing
+}  // namespace
+}  // namespace vortex::target::cpu::emit::testing

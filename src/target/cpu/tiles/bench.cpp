@@ -8,7 +8,7 @@ using namespace vortex::target::cpu::tiles::testing;
 
 namespace {
 
-double best(const std::function<void()> &run) {
+double best(const std::function<void()>& run) {
   double least = 1e30;
   for (int i = 0; i < 9; ++i) {
     auto start = std::chrono::steady_clock::now();
@@ -75,22 +75,25 @@ const std::string kColumnSum = kHead + R"(
   vx.tile_store %s, %v[%c0] inbounds : tensor<?xf32>, !vx.view<?xf32, global>
 )";
 
-void elementwise(const char *filter, const char *name, const std::string &body, int64_t m, int64_t n) {
+void elementwise(const char* filter, const char* name, const std::string& body, int64_t m, int64_t n) {
   if (!strstr(name, filter))
     return;
   bool sums = body.find("%v[") != std::string::npos, transposed = !strcmp(name, "transpose");
   std::vector<Argument> arguments{{"x", "?x?xf32"}, {sums ? "v" : "o", sums ? "?xf32" : "?x?xf32", true}};
-  TensorKernel first(arguments, body), kernel(arguments, body); // the first one loads pages of the compiler
+  TensorKernel first(arguments, body), kernel(arguments, body);  // the first one loads pages of the compiler
   std::vector<float> x = randomFloats(m * n), out(m * n);
-  Arg result = sums ? Arg::strided(out.data(), {n}, {1}) : transposed ? Arg::tensor(out, {n, m}) : Arg::tensor(out, {m, n});
+  Arg result = sums         ? Arg::strided(out.data(), {n}, {1})
+               : transposed ? Arg::tensor(out, {n, m})
+                            : Arg::tensor(out, {m, n});
   double seconds = best(kernel.prepare({Arg::tensor(x, {m, n}), result}));
-  const auto &times = kernel.kernel().times();
-  printf("%-10s %6lld x %-6lld %7.2f GB/s  compile %.1f ms (emit %.1f, optimise %.1f, code %.1f), %lld bytes\n", name, (long long)m, (long long)n,
-         (sums ? 4.0 : 8.0) * m * n / seconds / 1e9, times.emit + times.optimize + times.codegen, times.emit, times.optimize, times.codegen,
+  const auto& times = kernel.kernel().times();
+  printf("%-10s %6lld x %-6lld %7.2f GB/s  compile %.1f ms (emit %.1f, optimise %.1f, code %.1f), %lld bytes\n", name,
+         (long long)m, (long long)n, (sums ? 4.0 : 8.0) * m * n / seconds / 1e9,
+         times.emit + times.optimize + times.codegen, times.emit, times.optimize, times.codegen,
          (long long)kernel.kernel().kernel().code.size());
 }
 
-void matmul(const char *filter, int64_t size) {
+void matmul(const char* filter, int64_t size) {
   if (!strstr("matmul", filter))
     return;
   const std::string body = kHead + R"(
@@ -103,17 +106,19 @@ void matmul(const char *filter, int64_t size) {
   const std::vector<Argument> arguments{{"x", "?x?xf32"}, {"w", "?x?xf32"}, {"o", "?x?xf32", true}};
   TensorKernel first(arguments, body), kernel(arguments, body);
   std::vector<float> x = randomFloats(size * size), w = randomFloats(size * size), out(size * size);
-  double seconds = best(kernel.prepare({Arg::tensor(x, {size, size}), Arg::tensor(w, {size, size}), Arg::tensor(out, {size, size})}));
-  const auto &times = kernel.kernel().times();
-  printf("matmul     %6lld           %7.2f GFLOP/s  compile %.1f ms (emit %.1f, optimise %.1f, code %.1f), %lld bytes\n", (long long)size,
-         2.0 * size * size * size / seconds / 1e9, times.emit + times.optimize + times.codegen, times.emit, times.optimize, times.codegen,
-         (long long)kernel.kernel().kernel().code.size());
+  double seconds = best(
+      kernel.prepare({Arg::tensor(x, {size, size}), Arg::tensor(w, {size, size}), Arg::tensor(out, {size, size})}));
+  const auto& times = kernel.kernel().times();
+  printf(
+      "matmul     %6lld           %7.2f GFLOP/s  compile %.1f ms (emit %.1f, optimise %.1f, code %.1f), %lld bytes\n",
+      (long long)size, 2.0 * size * size * size / seconds / 1e9, times.emit + times.optimize + times.codegen,
+      times.emit, times.optimize, times.codegen, (long long)kernel.kernel().kernel().code.size());
 }
 
-} // namespace
+}  // namespace
 
-int main(int count, char **arguments) {
-  const char *filter = count > 1 ? arguments[1] : "";
+int main(int count, char** arguments) {
+  const char* filter = count > 1 ? arguments[1] : "";
   std::vector<float> from(16 << 20, 1), to(16 << 20, 2);
   double seconds = best([&] { std::memcpy(to.data(), from.data(), from.size() * 4); });
   printf("memcpy     64 MB            %7.2f GB/s\n", 8.0 * from.size() / seconds / 1e9);

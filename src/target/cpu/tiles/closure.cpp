@@ -25,15 +25,15 @@ bool isIdentity(llvm::ArrayRef<DimUse> map) {
 }
 
 bool usesLoop(llvm::ArrayRef<DimUse> map, int loop) {
-  return llvm::any_of(map, [&](const DimUse &use) { return use.loop == loop || use.loop == DimUse::kMixed; });
+  return llvm::any_of(map, [&](const DimUse& use) { return use.loop == loop || use.loop == DimUse::kMixed; });
 }
 
-llvm::SmallVector<std::pair<mlir::Value, DimMap>> Closure::operands(mlir::Value tile, const DimMap &map) {
+llvm::SmallVector<std::pair<mlir::Value, DimMap>> Closure::operands(mlir::Value tile, const DimMap& map) {
   llvm::SmallVector<std::pair<mlir::Value, DimMap>> result;
-  mlir::Operation *op = tile.getDefiningOp();
+  mlir::Operation* op = tile.getDefiningOp();
   if (!op || evaluator_.place(tile) || mlir::isa<ir::TileLoadOp, ir::IotaOp>(op))
     return result;
-  llvm::TypeSwitch<mlir::Operation *>(op)
+  llvm::TypeSwitch<mlir::Operation*>(op)
       .Case([&](ir::BroadcastOp broadcast) {
         if (!isTile(broadcast.getValue()))
           return;
@@ -74,14 +74,15 @@ llvm::SmallVector<std::pair<mlir::Value, DimMap>> Closure::operands(mlir::Value 
         DimMap from;
         unsigned kept = 0, rank = mlir::cast<mlir::RankedTensorType>(reduce.getValue().getType()).getRank();
         for (unsigned dim = 0; dim < rank; ++dim)
-          from.push_back(llvm::is_contained(reduce.getDims(), int64_t(dim)) ? DimUse{DimUse::kMixed, false} : map[kept++]);
+          from.push_back(llvm::is_contained(reduce.getDims(), int64_t(dim)) ? DimUse{DimUse::kMixed, false}
+                                                                            : map[kept++]);
         result.push_back({reduce.getValue(), from});
       })
       .Case<ir::DotOp, ir::ScanOp>([&](auto) {
         for (mlir::Value operand : op->getOperands())
           result.push_back({operand, DimMap(map.size(), DimUse{DimUse::kMixed, false})});
       })
-      .Default([&](mlir::Operation *) {
+      .Default([&](mlir::Operation*) {
         if (op->getNumRegions() == 0)
           for (mlir::Value operand : op->getOperands())
             if (isTile(operand))
@@ -90,35 +91,40 @@ llvm::SmallVector<std::pair<mlir::Value, DimMap>> Closure::operands(mlir::Value 
   return result;
 }
 
-void Closure::walk(mlir::Value tile, const DimMap &map, Visitor visit) {
-  auto &seen = seen_[tile];
+void Closure::walk(mlir::Value tile, const DimMap& map, Visitor visit) {
+  auto& seen = seen_[tile];
   if (llvm::is_contained(seen, map))
     return;
   seen.push_back(map);
   if (!visit(tile, map))
     return;
-  for (auto &[operand, from] : operands(tile, map))
+  for (auto& [operand, from] : operands(tile, map))
     walk(operand, from, visit);
 }
 
-static unsigned costOfOp(mlir::Operation *op) {
-  unsigned cost = llvm::TypeSwitch<mlir::Operation *, unsigned>(op)
-                      .Case<ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, arith::ConstantOp>([](auto) { return 0; })
-                      .Case<ir::ReshapeOp>([](auto) { return 1; })
-                      .Case<arith::DivFOp, mm::SqrtOp, mm::RsqrtOp>([](auto) { return 5; })
-                      .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::RemFOp, ir::IntOp>([](auto) { return 20; })
-                      .Case<mm::AbsFOp, mm::FmaOp, mm::FloorOp, mm::CeilOp, mm::TruncOp, mm::RoundEvenOp, mm::CopySignOp>([](auto) { return 1; })
-                      .Case<mm::ExpOp, mm::Exp2Op>([](auto) { return 14; })
-                      .Case<mm::PowFOp, mm::Atan2Op, mm::SinOp, mm::CosOp, mm::TanOp, mm::ErfOp, mm::AsinOp, mm::AcosOp, mm::AtanOp, mm::SinhOp, mm::CoshOp, mm::CbrtOp>([](auto) { return 40; })
-                      .Case<ir::ReduceOp, ir::ScanOp, ir::DotOp>([](auto) { return 1000; })
-                      .Default([](mlir::Operation *other) { return mlir::isa<mm::MathDialect>(other->getDialect()) ? 20 : 1; });
+static unsigned costOfOp(mlir::Operation* op) {
+  unsigned cost =
+      llvm::TypeSwitch<mlir::Operation*, unsigned>(op)
+          .Case<ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, arith::ConstantOp>([](auto) { return 0; })
+          .Case<ir::ReshapeOp>([](auto) { return 1; })
+          .Case<arith::DivFOp, mm::SqrtOp, mm::RsqrtOp>([](auto) { return 5; })
+          .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::RemFOp, ir::IntOp>(
+              [](auto) { return 20; })
+          .Case<mm::AbsFOp, mm::FmaOp, mm::FloorOp, mm::CeilOp, mm::TruncOp, mm::RoundEvenOp, mm::CopySignOp>(
+              [](auto) { return 1; })
+          .Case<mm::ExpOp, mm::Exp2Op>([](auto) { return 14; })
+          .Case<mm::PowFOp, mm::Atan2Op, mm::SinOp, mm::CosOp, mm::TanOp, mm::ErfOp, mm::AsinOp, mm::AcosOp, mm::AtanOp,
+                mm::SinhOp, mm::CoshOp, mm::CbrtOp>([](auto) { return 40; })
+          .Case<ir::ReduceOp, ir::ScanOp, ir::DotOp>([](auto) { return 1000; })
+          .Default([](mlir::Operation* other) { return mlir::isa<mm::MathDialect>(other->getDialect()) ? 20 : 1; });
   mlir::Type type = mlir::getElementTypeOrSelf(op->getResult(0).getType());
-  if (auto real = mlir::dyn_cast<mlir::FloatType>(type); real && real.getWidth() < 32 && cost > 0 && !mlir::isa<ir::TileLoadOp>(op))
+  if (auto real = mlir::dyn_cast<mlir::FloatType>(type);
+      real && real.getWidth() < 32 && cost > 0 && !mlir::isa<ir::TileLoadOp>(op))
     cost += real.isF16() ? 2 : 6;
   return cost;
 }
 
-unsigned costOf(Evaluator &evaluator, mlir::Value tile, llvm::function_ref<bool(mlir::Value)> known) {
+unsigned costOf(Evaluator& evaluator, mlir::Value tile, llvm::function_ref<bool(mlir::Value)> known) {
   unsigned cost = 0;
   llvm::DenseSet<mlir::Value> seen;
   llvm::SmallVector<mlir::Value> pending{tile};
@@ -128,7 +134,7 @@ unsigned costOf(Evaluator &evaluator, mlir::Value tile, llvm::function_ref<bool(
       continue;
     if (known && known(value))
       continue;
-    mlir::Operation *op = value.getDefiningOp();
+    mlir::Operation* op = value.getDefiningOp();
     if (!op || evaluator.place(value)) {
       ++cost;
       continue;
@@ -142,7 +148,7 @@ unsigned costOf(Evaluator &evaluator, mlir::Value tile, llvm::function_ref<bool(
   return cost;
 }
 
-llvm::SmallVector<mlir::Type> elementTypes(Evaluator &evaluator, llvm::ArrayRef<mlir::Value> tiles) {
+llvm::SmallVector<mlir::Type> elementTypes(Evaluator& evaluator, llvm::ArrayRef<mlir::Value> tiles) {
   llvm::SmallVector<mlir::Type> types;
   llvm::DenseSet<mlir::Value> seen;
   llvm::SmallVector<mlir::Value> pending(tiles.begin(), tiles.end());
@@ -151,11 +157,11 @@ llvm::SmallVector<mlir::Type> elementTypes(Evaluator &evaluator, llvm::ArrayRef<
     if (!isTile(value) || !seen.insert(value).second)
       continue;
     types.push_back(mlir::getElementTypeOrSelf(value.getType()));
-    mlir::Operation *op = value.getDefiningOp();
+    mlir::Operation* op = value.getDefiningOp();
     if (op && !evaluator.place(value) && op->getNumRegions() == 0)
       pending.append(op->operand_begin(), op->operand_end());
   }
   return types;
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

@@ -15,12 +15,14 @@ static unsigned rankOf(mlir::Value value) { return mlir::cast<mlir::RankedTensor
 static bool isConsumedBy(ir::DotOp dot, llvm::ArrayRef<Root> roots) {
   llvm::SmallVector<mlir::Value> pending{dot.getResult()};
   llvm::DenseSet<mlir::Value> seen;
-  auto isRoot = [&](mlir::Operation *user) { return llvm::any_of(roots, [&](const Root &root) { return root.store == user; }); };
+  auto isRoot = [&](mlir::Operation* user) {
+    return llvm::any_of(roots, [&](const Root& root) { return root.store == user; });
+  };
   while (!pending.empty()) {
     mlir::Value value = pending.pop_back_val();
     if (!seen.insert(value).second)
       continue;
-    for (mlir::Operation *user : value.getUsers()) {
+    for (mlir::Operation* user : value.getUsers()) {
       if (isRoot(user))
         continue;
       if (user->getBlock() != dot->getBlock() || !ir::isElementwise(user))
@@ -34,14 +36,14 @@ static bool isConsumedBy(ir::DotOp dot, llvm::ArrayRef<Root> roots) {
 ir::DotOp Tiles::epilogueDot(llvm::ArrayRef<Root> roots) {
   ir::DotOp found;
   bool several = false;
-  for (const Root &root : roots) {
+  for (const Root& root : roots) {
     if (rankOf(root.value) < 2)
       return {};
     if (auto dot = root.value.getDefiningOp<ir::DotOp>(); dot && roots.size() == 1 && !root.store)
-      return dot; // asked for as it is
+      return dot;  // asked for as it is
     ir::DotOp own;
     Closure closure(v_);
-    closure.walk(root.value, identityMap(rankOf(root.value)), [&](mlir::Value value, const DimMap &map) {
+    closure.walk(root.value, identityMap(rankOf(root.value)), [&](mlir::Value value, const DimMap& map) {
       auto dot = value.getDefiningOp<ir::DotOp>();
       if (v_.place(value) || !dot)
         return !v_.place(value);
@@ -78,17 +80,17 @@ bool isZero(mlir::Value tile) {
 }
 
 /// Which of the last two dimensions moves through neighbouring elements in memory.
-gemm::Contiguous contiguousDim(Evaluator &v, mlir::Value tile) {
+gemm::Contiguous contiguousDim(Evaluator& v, mlir::Value tile) {
   int rank = rankOf(tile), rows = 0, columns = 0, other = 0;
   Closure closure(v);
-  closure.walk(tile, identityMap(rank), [&](mlir::Value value, const DimMap &map) {
-    const Place *place = v.place(value);
+  closure.walk(tile, identityMap(rank), [&](mlir::Value value, const DimMap& map) {
+    const Place* place = v.place(value);
     auto load = value.getDefiningOp<ir::TileLoadOp>();
     if (!place && !load)
       return true;
     const View view = place ? place->view : v.e.view(load.getView());
     for (auto [dim, stride] : llvm::enumerate(view.strides)) {
-      auto *constant = llvm::dyn_cast<llvm::ConstantInt>(stride);
+      auto* constant = llvm::dyn_cast<llvm::ConstantInt>(stride);
       if (!constant || !constant->isOne())
         continue;
       rows += map[dim].loop == rank - 2;
@@ -103,30 +105,30 @@ gemm::Contiguous contiguousDim(Evaluator &v, mlir::Value tile) {
 }
 
 /// Float of any width → the type a product is computed in.
-Value *toCompute(Emitter &e, mlir::Type from, Value *value, llvm::Type *compute) {
+Value* toCompute(Emitter& e, mlir::Type from, Value* value, llvm::Type* compute) {
   if (auto format = emit::narrowFormat(from))
     value = math::emitWiden(e.ir, e.features, *format, value);
-  llvm::Type *type = value->getType()->getWithNewType(compute);
+  llvm::Type* type = value->getType()->getWithNewType(compute);
   return value->getType() == type ? value : e.ir.CreateFPExt(value, type);
 }
 
-} // namespace
+}  // namespace
 
 //===-- the product -------------------------------------------------------------------------------------------===//
 
 namespace {
 
 struct Product {
-  Evaluator &v;
-  Emitter &e;
+  Evaluator& v;
+  Emitter& e;
   ir::DotOp op;
   llvm::ArrayRef<Root> roots;
-  llvm::Type *compute;
-  Values batch; ///< indices
+  llvm::Type* compute;
+  Values batch;  ///< indices
 
-  At position(Value *row, Value *column, uint32_t lanes, bool alongRows, Value *valid) const {
+  At position(Value* row, Value* column, uint32_t lanes, bool alongRows, Value* valid) const {
     At at{{}, lanes, nullptr};
-    for (Value *i : batch)
+    for (Value* i : batch)
       at.index.push_back(Lane::uniform(i));
     at.index.push_back(alongRows ? laneIndex(e, row, lanes) : Lane::uniform(row));
     at.index.push_back(alongRows ? Lane::uniform(column) : laneIndex(e, column, lanes));
@@ -137,22 +139,22 @@ struct Product {
 
   gemm::Load load(mlir::Value tile, gemm::Contiguous contiguous) {
     bool alongRows = contiguous == gemm::Contiguous::Row;
-    return [this, tile, alongRows](llvm::IRBuilderBase &, Value *row, Value *column, uint32_t lanes, Value *valid) {
+    return [this, tile, alongRows](llvm::IRBuilderBase&, Value* row, Value* column, uint32_t lanes, Value* valid) {
       Frame frame(v);
       At at = position(row, column, lanes, alongRows, valid);
-      Value *value = toCompute(e, mlir::getElementTypeOrSelf(tile.getType()), v.eval(tile, at), compute);
+      Value* value = toCompute(e, mlir::getElementTypeOrSelf(tile.getType()), v.eval(tile, at), compute);
       return at.mask ? e.ir.CreateSelect(at.mask, value, llvm::Constant::getNullValue(value->getType())) : value;
     };
   }
 
-  void store(Value *row, Value *column, uint32_t lanes, Value *sums, Value *valid) {
+  void store(Value* row, Value* column, uint32_t lanes, Value* sums, Value* valid) {
     Frame frame(v);
     At at = position(row, column, lanes, false, valid);
     if (auto format = emit::narrowFormat(op.getType()))
       sums = math::emitNarrow(e.ir, e.features, *format, sums);
     v.remember(op.getResult(), at, sums);
     Values values;
-    for (const Root &root : roots)
+    for (const Root& root : roots)
       values.push_back(v.eval(root.value, at));
     for (auto [root, value] : llvm::zip(roots, values))
       storeElements(e, root.sink, at, value, v.inside);
@@ -162,15 +164,15 @@ struct Product {
   bool keepsPartialSums() {
     if (roots.size() != 1)
       return false;
-    const Place &sink = roots[0].sink;
-    auto *stride = llvm::dyn_cast<llvm::ConstantInt>(sink.view.strides.back());
+    const Place& sink = roots[0].sink;
+    auto* stride = llvm::dyn_cast<llvm::ConstantInt>(sink.view.strides.back());
     if (emit::valueType(e.context(), sink.view.elementType) != compute || sink.guarded || !stride || !stride->isOne())
       return false;
     bool reads = false;
     Closure closure(v);
     for (mlir::Value tile : std::initializer_list<mlir::Value>{roots[0].value, op.getA(), op.getB(), op.getAcc()})
-      closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value value, const DimMap &) {
-        if (const Place *place = v.place(value))
+      closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value value, const DimMap&) {
+        if (const Place* place = v.place(value))
           reads |= place->base == sink.base;
         else if (auto load = value.getDefiningOp<ir::TileLoadOp>())
           reads |= rootView(load.getView()).getAsOpaquePointer() == sink.base;
@@ -179,19 +181,19 @@ struct Product {
     return !reads;
   }
 
-  Value *sinkAddress(Value *row, Value *column) const {
-    const Place &sink = roots[0].sink;
+  Value* sinkAddress(Value* row, Value* column) const {
+    const Place& sink = roots[0].sink;
     Values index = batch;
     index.append({row, column});
-    Value *offset = e.i64(0);
+    Value* offset = e.i64(0);
     for (auto [dim, i] : llvm::enumerate(index)) {
-      Value *absolute = sink.offsets.empty() ? i : e.ir.CreateAdd(i, sink.offsets[dim]);
+      Value* absolute = sink.offsets.empty() ? i : e.ir.CreateAdd(i, sink.offsets[dim]);
       offset = e.ir.CreateAdd(offset, e.ir.CreateMul(absolute, sink.view.strides[dim]));
     }
     return emit::elementPointer(e.ir, sink.view.elementType, sink.view.pointer, offset);
   }
 
-  gemm::Problem problem(mlir::Value b, const Values &extents, Value *k) {
+  gemm::Problem problem(mlir::Value b, const Values& extents, Value* k) {
     gemm::Problem problem;
     problem.type = compute;
     problem.m = extents[extents.size() - 2];
@@ -205,11 +207,13 @@ struct Product {
     }
     if (!isZero(op.getAcc()))
       problem.initial = load(op.getAcc(), gemm::Contiguous::Column);
-    problem.store = [this](llvm::IRBuilderBase &, Value *row, Value *column, uint32_t lanes, Value *sums, Value *valid) {
+    problem.store = [this](llvm::IRBuilderBase&, Value* row, Value* column, uint32_t lanes, Value* sums, Value* valid) {
       store(row, column, lanes, sums, valid);
     };
     if (keepsPartialSums())
-      problem.partialAddress = [this](llvm::IRBuilderBase &, Value *row, Value *column) { return sinkAddress(row, column); };
+      problem.partialAddress = [this](llvm::IRBuilderBase&, Value* row, Value* column) {
+        return sinkAddress(row, column);
+      };
     return problem;
   }
 };
@@ -235,10 +239,10 @@ RightOperand rightOperand(ir::DotOp op) {
 }
 
 /// Loops over the leading dimensions.
-void emitBatch(Evaluator &v, const Values &extents, unsigned dim, Values &indices, llvm::function_ref<void()> body) {
+void emitBatch(Evaluator& v, const Values& extents, unsigned dim, Values& indices, llvm::function_ref<void()> body) {
   if (dim + 2 == extents.size())
     return body();
-  emitCounted(v.e, extents[dim], {}, [&](Value *i, llvm::ArrayRef<Value *>) {
+  emitCounted(v.e, extents[dim], {}, [&](Value* i, llvm::ArrayRef<Value*>) {
     Frame frame(v);
     indices.push_back(i);
     emitBatch(v, extents, dim + 1, indices, body);
@@ -248,13 +252,14 @@ void emitBatch(Evaluator &v, const Values &extents, unsigned dim, Values &indice
 }
 
 /// Blocks of at most `rows` × `columns`, so that they fit the scratch memory.
-void emitBlocks(Evaluator &v, const gemm::Problem &problem, uint64_t rows, uint64_t columns, llvm::function_ref<void(const gemm::BlockRange &)> body) {
-  Emitter &e = v.e;
-  auto end = [&](Value *start, uint64_t step, Value *limit) {
+void emitBlocks(Evaluator& v, const gemm::Problem& problem, uint64_t rows, uint64_t columns,
+                llvm::function_ref<void(const gemm::BlockRange&)> body) {
+  Emitter& e = v.e;
+  auto end = [&](Value* start, uint64_t step, Value* limit) {
     return e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, e.ir.CreateAdd(start, e.i64(step)), limit);
   };
-  emit::emitFor(e.ir, e.i64(0), problem.m, e.i64(rows), [&](Value *row) {
-    emit::emitFor(e.ir, e.i64(0), problem.n, e.i64(columns), [&](Value *column) {
+  emit::emitFor(e.ir, e.i64(0), problem.m, e.i64(rows), [&](Value* row) {
+    emit::emitFor(e.ir, e.i64(0), problem.n, e.i64(columns), [&](Value* column) {
       Frame frame(v);
       body({row, end(row, rows, problem.m), column, end(column, columns, problem.n)});
     });
@@ -262,17 +267,18 @@ void emitBlocks(Evaluator &v, const gemm::Problem &problem, uint64_t rows, uint6
 }
 
 /// Panels of the matrix at `batch` (indices in the view), from the column the load starts at: a whole panel's first.
-Value *panelsAt(Emitter &e, const Place &place, const Values &batch, llvm::Type *type) {
+Value* panelsAt(Emitter& e, const Place& place, const Values& batch, llvm::Type* type) {
   size_t rank = place.view.rank();
-  Value *matrix = e.i64(0);
+  Value* matrix = e.i64(0);
   for (size_t dim = 0; dim + 2 < rank; ++dim)
-    matrix = e.ir.CreateAdd(e.ir.CreateMul(matrix, place.view.extents[dim]), e.ir.CreateAdd(place.offsets[dim], batch[dim]));
-  Value *k = place.view.extents[rank - 2];
-  Value *columns = e.ir.CreateAdd(e.ir.CreateMul(matrix, place.view.extents[rank - 1]), place.offsets[rank - 1]);
+    matrix =
+        e.ir.CreateAdd(e.ir.CreateMul(matrix, place.view.extents[dim]), e.ir.CreateAdd(place.offsets[dim], batch[dim]));
+  Value* k = place.view.extents[rank - 2];
+  Value* columns = e.ir.CreateAdd(e.ir.CreateMul(matrix, place.view.extents[rank - 1]), place.offsets[rank - 1]);
   return e.ir.CreateGEP(type, place.view.pointer, e.ir.CreateMul(columns, k));
 }
 
-} // namespace
+}  // namespace
 
 void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   // Operands are read many times: what is dear to compute is computed once.
@@ -290,10 +296,10 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   emit::ScratchScope scope(*e_.scratch);
   Frame frame(v_);
   Values extents = v_.extents(op.getResult());
-  Value *k = v_.extents(op.getA()).back();
+  Value* k = v_.extents(op.getA()).back();
   Product product{v_, e_, op, roots, type.isF64() ? e_.ir.getDoubleTy() : e_.ir.getFloatTy(), {}};
   gemm::Plan plan = dotPlan(e_.features, type.isF64() ? 8 : 4);
-  Value *scratch = e_.scratch->allocate(plan.scratchBytes(!product.keepsPartialSums()));
+  Value* scratch = e_.scratch->allocate(plan.scratchBytes(!product.keepsPartialSums()));
   bool before = std::exchange(v_.inside, false);
   auto direct = [&] {
     emit::ScratchScope inner(*e_.scratch);
@@ -302,8 +308,9 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
       toMemory(right.direct);
     emitBatch(v_, extents, 0, product.batch, [&] {
       gemm::Problem problem = product.problem(right.direct, extents, k);
-      emitBlocks(v_, problem, plan.directMc, plan.directNc,
-                 [&](const gemm::BlockRange &range) { gemm::emitDirectBlock(e_.ir, e_.features, plan, problem, scratch, range); });
+      emitBlocks(v_, problem, plan.directMc, plan.directNc, [&](const gemm::BlockRange& range) {
+        gemm::emitDirectBlock(e_.ir, e_.features, plan, problem, scratch, range);
+      });
     });
     v_.leaveScope();
     return Values{};
@@ -313,9 +320,10 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
     Place place = v_.placeOfLoad(right.packed);
     emitBatch(v_, extents, 0, product.batch, [&] {
       gemm::Problem problem = product.problem({}, extents, k);
-      Value *panels = panelsAt(e_, place, product.batch, product.compute);
-      emitBlocks(v_, problem, plan.mc, plan.nc,
-                 [&](const gemm::BlockRange &range) { gemm::emitPackedBlock(e_.ir, e_.features, plan, problem, panels, scratch, range); });
+      Value* panels = panelsAt(e_, place, product.batch, product.compute);
+      emitBlocks(v_, problem, plan.mc, plan.nc, [&](const gemm::BlockRange& range) {
+        gemm::emitPackedBlock(e_.ir, e_.features, plan, problem, panels, scratch, range);
+      });
     });
     return Values{};
   };
@@ -331,18 +339,18 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
 
 /// A packing phase: the store's tile is all of B; block x packs some panels of matrix y.
 void Tiles::emitPack(ir::TileStoreOp op) {
-  llvm::IRBuilder<> &ir = e_.ir;
+  llvm::IRBuilder<>& ir = e_.ir;
   mlir::Value b = op.getValue();
-  llvm::Type *compute = emit::valueType(e_.context(), b.getType());
+  llvm::Type* compute = emit::valueType(e_.context(), b.getType());
   gemm::Plan plan = dotPlan(e_.features, emit::elementBytes(b.getType()));
   Place place = v_.placeOfStore(op);
   Values extents = v_.extents(b);
   size_t rank = extents.size();
   Product product{v_, e_, {}, {}, compute, {}};
-  Value *rest = e_.blockId[1];
+  Value* rest = e_.blockId[1];
   product.batch.resize(rank - 2);
   for (size_t dim = rank - 2; dim-- > 0;) {
-    Value *extent = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, extents[dim], e_.i64(1));
+    Value* extent = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, extents[dim], e_.i64(1));
     product.batch[dim] = ir.CreateURem(rest, extent);
     rest = ir.CreateUDiv(rest, extent);
   }
@@ -353,9 +361,9 @@ void Tiles::emitPack(ir::TileStoreOp op) {
   problem.k = extents[rank - 2];
   problem.b.contiguous = contiguousDim(v_, b);
   problem.b.load = product.load(b, problem.b.contiguous);
-  Value *panels = ir.CreateUDiv(place.view.extents[rank - 1], e_.i64(plan.nr()));
-  Value *begin = ir.CreateMul(e_.blockId[0], e_.i64(kPanelsPerBlock));
-  Value *end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.CreateAdd(begin, e_.i64(kPanelsPerBlock)), panels);
+  Value* panels = ir.CreateUDiv(place.view.extents[rank - 1], e_.i64(plan.nr()));
+  Value* begin = ir.CreateMul(e_.blockId[0], e_.i64(kPanelsPerBlock));
+  Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.CreateAdd(begin, e_.i64(kPanelsPerBlock)), panels);
   Frame frame(v_);
   gemm::emitPackB(ir, e_.features, plan, problem, panelsAt(e_, place, product.batch, compute), begin, end);
 }
@@ -364,35 +372,36 @@ void Tiles::emitPack(ir::TileStoreOp op) {
 void Tiles::emitIntegerDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   Frame frame(v_);
   Values extents = v_.extents(op.getResult());
-  Value *k = v_.extents(op.getA()).back();
+  Value* k = v_.extents(op.getA()).back();
   mlir::Type from = mlir::getElementTypeOrSelf(op.getA().getType()), type = mlir::getElementTypeOrSelf(op.getType());
   unsigned lanes = chooseLanes(e_, {type});
   Product product{v_, e_, op, roots, nullptr, {}};
   bool before = std::exchange(v_.inside, false);
   emitBatch(v_, extents, 0, product.batch, [&] {
-    emitCounted(e_, extents[extents.size() - 2], {}, [&](Value *row, llvm::ArrayRef<Value *>) {
-      emitVectorLoop(e_, extents.back(), {lanes, 1}, {}, [&](Value *column, Value *mask, unsigned, Values &) {
-        auto at = [&](Value *i, Value *j, unsigned width) {
+    emitCounted(e_, extents[extents.size() - 2], {}, [&](Value* row, llvm::ArrayRef<Value*>) {
+      emitVectorLoop(e_, extents.back(), {lanes, 1}, {}, [&](Value* column, Value* mask, unsigned, Values&) {
+        auto at = [&](Value* i, Value* j, unsigned width) {
           At position = product.position(i, j, width, false, nullptr);
           position.mask = width > 1 ? mask : nullptr;
           return position;
         };
-        auto widen = [&](Value *value) {
-          llvm::Type *wide = value->getType()->getWithNewType(emit::valueType(e_.context(), type));
+        auto widen = [&](Value* value) {
+          llvm::Type* wide = value->getType()->getWithNewType(emit::valueType(e_.context(), type));
           return from.isInteger(1) ? e_.ir.CreateZExt(value, wide) : e_.ir.CreateSExt(value, wide);
         };
         Frame outer(v_);
-        Values sums = emitCounted(e_, k, {v_.eval(op.getAcc(), at(row, column, lanes))}, [&](Value *step, llvm::ArrayRef<Value *> carried) {
-          Frame inner(v_);
-          Value *a = emit::splat(e_.ir, widen(v_.eval(op.getA(), at(row, step, 1))), lanes);
-          Value *b = widen(v_.eval(op.getB(), at(step, column, lanes)));
-          return Values{e_.ir.CreateAdd(carried[0], e_.ir.CreateMul(a, b))};
-        });
+        Values sums = emitCounted(e_, k, {v_.eval(op.getAcc(), at(row, column, lanes))},
+                                  [&](Value* step, llvm::ArrayRef<Value*> carried) {
+                                    Frame inner(v_);
+                                    Value* a = emit::splat(e_.ir, widen(v_.eval(op.getA(), at(row, step, 1))), lanes);
+                                    Value* b = widen(v_.eval(op.getB(), at(step, column, lanes)));
+                                    return Values{e_.ir.CreateAdd(carried[0], e_.ir.CreateMul(a, b))};
+                                  });
         Frame epilogue(v_);
         At here = at(row, column, lanes);
         v_.remember(op.getResult(), here, sums[0]);
         Values values;
-        for (const Root &root : roots)
+        for (const Root& root : roots)
           values.push_back(v_.eval(root.value, here));
         for (auto [root, value] : llvm::zip(roots, values))
           storeElements(e_, root.sink, here, value, v_.inside);
@@ -403,4 +412,4 @@ void Tiles::emitIntegerDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   v_.inside = before;
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

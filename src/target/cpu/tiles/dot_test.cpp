@@ -32,10 +32,10 @@ const std::vector<Argument> kMatrices = {{"a", "?x?xf32"}, {"b", "?x?xf32"}, {"o
 struct Sizes {
   int64_t m, n, k;
 };
-const std::vector<Sizes> kSizes = {{1, 1, 1},  {3, 5, 31},  {1, 300, 64}, {200, 1, 77}, {4, 4, 0},    {17, 33, 5},
-                                   {66, 64, 300}, {5, 3, 1100}, {0, 4, 3}, {70, 90, 100}, {129, 257, 33}};
+const std::vector<Sizes> kSizes = {{1, 1, 1},     {3, 5, 31},   {1, 300, 64}, {200, 1, 77},  {4, 4, 0},     {17, 33, 5},
+                                   {66, 64, 300}, {5, 3, 1100}, {0, 4, 3},    {70, 90, 100}, {129, 257, 33}};
 
-std::vector<double> product(const std::vector<float> &a, const std::vector<float> &b, Sizes s) {
+std::vector<double> product(const std::vector<float>& a, const std::vector<float>& b, Sizes s) {
   std::vector<double> result(s.m * s.n);
   for (int64_t i = 0; i < s.m; ++i)
     for (int64_t k = 0; k < s.k; ++k)
@@ -44,7 +44,7 @@ std::vector<double> product(const std::vector<float> &a, const std::vector<float
   return result;
 }
 
-void check(const std::vector<float> &out, const std::vector<double> &expected, Sizes s, double tolerance) {
+void check(const std::vector<float>& out, const std::vector<double>& expected, Sizes s, double tolerance) {
   double worst = 0;
   for (size_t i = 0; i < expected.size(); ++i)
     worst = std::max(worst, std::isnan(out[i]) ? INFINITY : std::abs(out[i] - expected[i]));
@@ -57,7 +57,9 @@ TEST(Dot, Plain) {
   TensorKernel kernel(kMatrices, kOperands + kPlainB + kDot + kStore);
   for (Sizes s : kSizes) {
     std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n + 16, kPoison);
-    ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}), Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}), 0u);
+    ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}),
+                          Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}),
+              0u);
     check(out, product(a, b, s), s, 3e-6);
   }
 }
@@ -66,7 +68,9 @@ TEST(Dot, LargeAndRagged) {
   TensorKernel kernel(kMatrices, kOperands + kPlainB + kDot + kStore);
   Sizes s{1000, 1003, 999};
   std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n + 16, kPoison);
-  ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}), Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}), 0u);
+  ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}),
+                        Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}),
+            0u);
   check(out, product(a, b, s), s, 3e-6);
 }
 
@@ -81,21 +85,25 @@ TEST(Dot, StridedOperands) {
         at[k * s.m + i] = a[i * s.k + k];
     for (size_t i = 0; i < b.size(); ++i)
       gaps[2 * i] = b[i];
-    ASSERT_EQ(kernel.run({Arg::strided(at.data(), {s.m, s.k}, {1, s.m}), Arg::strided(gaps.data(), {s.k, s.n}, {2 * s.n, 2}),
-                          Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}),
-              0u);
+    ASSERT_EQ(
+        kernel.run({Arg::strided(at.data(), {s.m, s.k}, {1, s.m}), Arg::strided(gaps.data(), {s.k, s.n}, {2 * s.n, 2}),
+                    Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}),
+        0u);
     check(out, product(a, b, s), s, 3e-6);
   }
 }
 
 TEST(Dot, StoredAndConsumed) {
   // The raw product and a function of it, from one computation.
-  TensorKernel kernel({{"a", "?x?xf32"}, {"b", "?x?xf32"}, {"o", "?x?xf32", true}, {"r", "?x?xf32", true}}, kOperands + kPlainB + kDot + kStore + R"(
+  TensorKernel kernel({{"a", "?x?xf32"}, {"b", "?x?xf32"}, {"o", "?x?xf32", true}, {"r", "?x?xf32", true}},
+                      kOperands + kPlainB + kDot + kStore + R"(
   %neg = arith.negf %d : tensor<?x?xf32>
   vx.tile_store %neg, %r[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>)");
   for (Sizes s : kSizes) {
     std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n, kPoison), other = out;
-    ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}), Arg::tensor(out, {s.m, s.n}), Arg::tensor(other, {s.m, s.n})}), 0u);
+    ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}), Arg::tensor(out, {s.m, s.n}),
+                          Arg::tensor(other, {s.m, s.n})}),
+              0u);
     check(out, product(a, b, s), s, 3e-6);
     for (size_t i = 0; i < out.size(); ++i)
       ASSERT_EQ(out[i], -other[i]);
@@ -113,7 +121,8 @@ TEST(Dot, TransposedBiasAndActivation) {
   %d = math.tanh %s : tensor<?x?xf32>
 )" + kStore);
   for (Sizes s : kSizes) {
-    std::vector<float> a = randomFloats(s.m * s.k, 0.2f), b = randomFloats(s.k * s.n, 0.2f), bias = randomFloats(s.n), out(s.m * s.n + 16, kPoison);
+    std::vector<float> a = randomFloats(s.m * s.k, 0.2f), b = randomFloats(s.k * s.n, 0.2f), bias = randomFloats(s.n),
+                       out(s.m * s.n + 16, kPoison);
     std::vector<float> bt(b.size());
     for (int64_t k = 0; k < s.k; ++k)
       for (int64_t j = 0; j < s.n; ++j)
@@ -121,7 +130,9 @@ TEST(Dot, TransposedBiasAndActivation) {
     auto expected = product(a, b, s);
     for (size_t i = 0; i < expected.size(); ++i)
       expected[i] = std::tanh(expected[i] + bias[i % s.n]);
-    ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(bt, {s.n, s.k}), Arg::tensor(bias), Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}), 0u);
+    ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(bt, {s.n, s.k}), Arg::tensor(bias),
+                          Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}),
+              0u);
     check(out, expected, s, 3e-6);
   }
 }
@@ -151,8 +162,11 @@ TEST(Dot, Attention) {
   %r = vx.dot %w, %tv, %acc2 : tensor<?x?x?xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
   vx.tile_store %r, %o[%c0, %c0, %c0] inbounds : tensor<?x?x?xf32>, !vx.view<?x?x?xf32, global>)");
   for (auto [h, s, e] : std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {2, 5, 16}, {3, 100, 64}, {1, 200, 30}}) {
-    std::vector<float> q = randomFloats(h * s * e), k = randomFloats(h * s * e), v = randomFloats(h * s * e), out(h * s * e, kPoison);
-    ASSERT_EQ(kernel.run({Arg::tensor(q, {h, s, e}), Arg::tensor(k, {h, s, e}), Arg::tensor(v, {h, s, e}), Arg::tensor(out, {h, s, e})}), 0u);
+    std::vector<float> q = randomFloats(h * s * e), k = randomFloats(h * s * e), v = randomFloats(h * s * e),
+                       out(h * s * e, kPoison);
+    ASSERT_EQ(kernel.run({Arg::tensor(q, {h, s, e}), Arg::tensor(k, {h, s, e}), Arg::tensor(v, {h, s, e}),
+                          Arg::tensor(out, {h, s, e})}),
+              0u);
     for (int64_t b = 0; b < h; ++b)
       for (int64_t i = 0; i < s; ++i) {
         std::vector<double> row(s), expected(e);
@@ -162,7 +176,7 @@ TEST(Dot, Attention) {
             row[j] += double(q[(b * s + i) * e + c]) * k[(b * s + j) * e + c];
           top = std::max(top, row[j]);
         }
-        for (double &value : row)
+        for (double& value : row)
           sum += value = std::exp(value - top);
         for (int64_t j = 0; j < s; ++j)
           for (int64_t c = 0; c < e; ++c)
@@ -173,5 +187,5 @@ TEST(Dot, Attention) {
   }
 }
 
-} // namespace
-} // namespace vortex::target::cpu::tiles::testing
+}  // namespace
+}  // namespace vortex::target::cpu::tiles::testing

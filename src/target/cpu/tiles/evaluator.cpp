@@ -12,31 +12,37 @@ namespace vortex::target::cpu::tiles {
 
 using llvm::Value;
 
-static mlir::RankedTensorType tileType(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
+static mlir::RankedTensorType tileType(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
 static bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
 
-Lane laneIndex(Emitter &e, Value *i, unsigned lanes) { return lanes == 1 ? Lane::uniform(i) : Lane::affine(i, e.i64(1)); }
+Lane laneIndex(Emitter& e, Value* i, unsigned lanes) {
+  return lanes == 1 ? Lane::uniform(i) : Lane::affine(i, e.i64(1));
+}
 
-unsigned chooseLanes(Emitter &e, llvm::ArrayRef<mlir::Type> elementTypes) {
+unsigned chooseLanes(Emitter& e, llvm::ArrayRef<mlir::Type> elementTypes) {
   if (!e.unitStrides)
-    return 1; // neighbouring elements are rarely neighbours in memory, and the code is rarely run
+    return 1;  // neighbouring elements are rarely neighbours in memory, and the code is rarely run
   uint64_t widest = 0;
   for (mlir::Type type : elementTypes)
     if (!type.isIndex() && !type.isInteger(1))
-      widest = std::max<uint64_t>(widest, mlir::isa<mlir::FloatType>(type) ? std::max<uint64_t>(4, emit::elementBytes(type)) : emit::elementBytes(type));
+      widest =
+          std::max<uint64_t>(widest, mlir::isa<mlir::FloatType>(type) ? std::max<uint64_t>(4, emit::elementBytes(type))
+                                                                      : emit::elementBytes(type));
   return std::clamp<unsigned>(e.features.lanes(widest ? widest : 4), 2, 32);
 }
 
 //===-- memory ------------------------------------------------------------------------------------------------===//
 
-const Place *Evaluator::place(mlir::Value tile) const {
-  for (const auto &scope : llvm::reverse(places_))
+const Place* Evaluator::place(mlir::Value tile) const {
+  for (const auto& scope : llvm::reverse(places_))
     if (auto found = scope.find(tile); found != scope.end())
       return &found->second;
   return nullptr;
 }
 
-static Place placeInView(Emitter &e, mlir::Value view, mlir::ValueRange offsets, bool inbounds) {
+static Place placeInView(Emitter& e, mlir::Value view, mlir::ValueRange offsets, bool inbounds) {
   Place place;
   place.view = e.view(view);
   for (mlir::Value offset : offsets)
@@ -54,10 +60,12 @@ Place Evaluator::placeOfLoad(ir::TileLoadOp op) {
   return place;
 }
 
-Place Evaluator::placeOfStore(ir::TileStoreOp op) { return placeInView(e, op.getView(), op.getOffsets(), op.getInbounds()); }
+Place Evaluator::placeOfStore(ir::TileStoreOp op) {
+  return placeInView(e, op.getView(), op.getOffsets(), op.getInbounds());
+}
 
 Values Evaluator::extents(mlir::Value tile) {
-  if (const Place *known = place(tile); known && known->offsets.empty() && !known->view.extents.empty())
+  if (const Place* known = place(tile); known && known->offsets.empty() && !known->view.extents.empty())
     return known->view.extents;
   Values result;
   auto type = tileType(tile);
@@ -68,14 +76,15 @@ Values Evaluator::extents(mlir::Value tile) {
       result.push_back(e.i64(mlir::cast<mlir::IntegerAttr>(attribute).getInt()));
     } else if (auto value = mlir::dyn_cast_if_present<mlir::Value>(size)) {
       result.push_back(e.scalar(value));
-    } else { // made by a region: its operands know
-      Value *extent = nullptr;
-      if (mlir::Operation *op = tile.getDefiningOp(); op && ir::isElementwise(op))
+    } else {  // made by a region: its operands know
+      Value* extent = nullptr;
+      if (mlir::Operation* op = tile.getDefiningOp(); op && ir::isElementwise(op))
         for (mlir::Value operand : op->getOperands())
           if (!extent && isTile(operand))
             extent = extents(operand)[dim];
       if (!extent) {
-        e.fail(tile.getDefiningOp() ? tile.getDefiningOp() : tile.getParentBlock()->getParentOp(), "a tile of unknown extent");
+        e.fail(tile.getDefiningOp() ? tile.getDefiningOp() : tile.getParentBlock()->getParentOp(),
+               "a tile of unknown extent");
         extent = e.i64(0);
       }
       result.push_back(extent);
@@ -86,42 +95,42 @@ Values Evaluator::extents(mlir::Value tile) {
 
 //===-- elements ----------------------------------------------------------------------------------------------===//
 
-Value *Evaluator::find(mlir::Value tile, const At &at) const {
-  for (const auto &frame : llvm::reverse(frames_))
+Value* Evaluator::find(mlir::Value tile, const At& at) const {
+  for (const auto& frame : llvm::reverse(frames_))
     if (auto found = frame.find(tile); found != frame.end())
-      for (const auto &[known, value] : found->second)
+      for (const auto& [known, value] : found->second)
         if (known == at)
           return value;
   return nullptr;
 }
 
-Value *Evaluator::eval(mlir::Value tile, const At &at) {
-  if (at.lanes > 1 && at.isUniform()) { // the same element in all lanes
+Value* Evaluator::eval(mlir::Value tile, const At& at) {
+  if (at.lanes > 1 && at.isUniform()) {  // the same element in all lanes
     At one{at.index, 1, nullptr};
     return emit::splat(e.ir, eval(tile, one), at.lanes);
   }
-  if (Value *known = find(tile, at))
+  if (Value* known = find(tile, at))
     return known;
-  Value *value = compute(tile, at);
+  Value* value = compute(tile, at);
   remember(tile, at, value);
   return value;
 }
 
-Value *Evaluator::compute(mlir::Value tile, const At &at) {
-  if (const Place *known = place(tile))
+Value* Evaluator::compute(mlir::Value tile, const At& at) {
+  if (const Place* known = place(tile))
     return loadElements(e, *known, at, inside);
-  mlir::Operation *op = tile.getDefiningOp();
+  mlir::Operation* op = tile.getDefiningOp();
   LaneMath math(e.ir, at.lanes);
   auto uniform = [&](mlir::Value scalar) { return Lane::uniform(e.scalar(scalar)); };
-  auto failed = [&](const char *what) -> Value * {
+  auto failed = [&](const char* what) -> Value* {
     e.fail(op ? op : tile.getParentBlock()->getParentOp(), what);
     return llvm::PoisonValue::get(emit::valueType(e.context(), tile.getType(), at.lanes));
   };
   if (!op)
     return failed("this tile");
-  return llvm::TypeSwitch<mlir::Operation *, Value *>(op)
+  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
       .Case([&](ir::TileLoadOp load) { return loadElements(e, placeOfLoad(load), at, inside); })
-      .Case([&](ir::BroadcastOp broadcast) -> Value * {
+      .Case([&](ir::BroadcastOp broadcast) -> Value* {
         mlir::Value source = broadcast.getValue();
         if (!isTile(source))
           return emit::splat(e.ir, e.scalar(source), at.lanes);
@@ -133,8 +142,8 @@ Value *Evaluator::compute(mlir::Value tile, const At &at) {
         return eval(source, from);
       })
       .Case([&](ir::IotaOp iota) {
-        Value *index = math.vector(at.index[iota.getDim()]);
-        llvm::Type *type = emit::valueType(e.context(), tile.getType(), at.lanes);
+        Value* index = math.vector(at.index[iota.getDim()]);
+        llvm::Type* type = emit::valueType(e.context(), tile.getType(), at.lanes);
         return e.ir.CreateZExtOrTrunc(index, type);
       })
       .Case([&](ir::TransposeOp transpose) {
@@ -149,7 +158,9 @@ Value *Evaluator::compute(mlir::Value tile, const At &at) {
         for (auto [dim, offset] : llvm::enumerate(slice.getOffsets())) {
           bool dropped = llvm::is_contained(slice.getDropped(), int64_t(dim));
           bool atStart = mlir::getConstantIntValue(offset) == 0;
-          from.index.push_back(dropped ? uniform(offset) : atStart ? at.index[kept] : math.add(at.index[kept], uniform(offset)));
+          from.index.push_back(dropped   ? uniform(offset)
+                               : atStart ? at.index[kept]
+                                         : math.add(at.index[kept], uniform(offset)));
           kept += !dropped;
         }
         return eval(slice.getValue(), from);
@@ -157,33 +168,35 @@ Value *Evaluator::compute(mlir::Value tile, const At &at) {
       .Case([&](ir::ReshapeOp reshape) { return eval(reshape.getValue(), sourceOfReshape(reshape, at)); })
       .Case([&](ir::ReduceOp reduce) { return evalReduce(reduce, at); })
       .Case([&](mlir::arith::ConstantOp) { return evalConstant(op, at); })
-      .Default([&](mlir::Operation *) -> Value * {
+      .Default([&](mlir::Operation*) -> Value* {
         if (!emit::isElementwise(op))
           return failed("this tile operation here");
         Values operands;
         for (mlir::Value operand : op->getOperands())
           operands.push_back(isTile(operand) ? eval(operand, at) : emit::splat(e.ir, e.scalar(operand), at.lanes));
-        Value *value = emit::emitElementwise(e.ir, e.features, op, operands, at.lanes);
+        Value* value = emit::emitElementwise(e.ir, e.features, op, operands, at.lanes);
         return value ? value : failed("this operation on tiles");
       });
 }
 
-Value *Evaluator::evalConstant(mlir::Operation *op, const At &at) {
+Value* Evaluator::evalConstant(mlir::Operation* op, const At& at) {
   mlir::Attribute value = mlir::cast<mlir::arith::ConstantOp>(op).getValue();
   if (mlir::isa<mlir::SplatElementsAttr>(value))
     return emit::constantValue(e.context(), value, at.lanes);
   auto dense = mlir::cast<mlir::DenseElementsAttr>(value);
   mlir::Type type = dense.getElementType();
-  llvm::SmallVector<llvm::Constant *> elements;
+  llvm::SmallVector<llvm::Constant*> elements;
   for (mlir::Attribute element : dense.getValues<mlir::Attribute>()) {
-    llvm::Constant *constant = emit::constantValue(e.context(), element);
+    llvm::Constant* constant = emit::constantValue(e.context(), element);
     if (type.isInteger(1))
       constant = llvm::ConstantInt::get(e.ir.getInt8Ty(), constant->isOneValue());
     elements.push_back(constant);
   }
-  auto *array = llvm::ConstantArray::get(llvm::ArrayType::get(emit::memoryType(e.context(), type), elements.size()), elements);
+  auto* array =
+      llvm::ConstantArray::get(llvm::ArrayType::get(emit::memoryType(e.context(), type), elements.size()), elements);
   TileBuffer buffer{type, nullptr, {}};
-  buffer.pointer = new llvm::GlobalVariable(e.state.module, array->getType(), true, llvm::GlobalValue::InternalLinkage, array, "vx.constant");
+  buffer.pointer = new llvm::GlobalVariable(e.state.module, array->getType(), true, llvm::GlobalValue::InternalLinkage,
+                                            array, "vx.constant");
   for (int64_t extent : dense.getType().getShape())
     buffer.extents.push_back(e.i64(extent));
   Place place = placeOf(e, buffer);
@@ -195,12 +208,15 @@ Value *Evaluator::evalConstant(mlir::Operation *op, const At &at) {
 
 ReshapeParts reshapeParts(ir::ReshapeOp op) {
   auto from = ir::tileSizes(op.getValue()), to = ir::tileSizes(op.getResult());
-  auto equal = [](mlir::OpFoldResult a, mlir::OpFoldResult b) { return a && b && mlir::isEqualConstantIntOrValue(a, b); };
+  auto equal = [](mlir::OpFoldResult a, mlir::OpFoldResult b) {
+    return a && b && mlir::isEqualConstantIntOrValue(a, b);
+  };
   ReshapeParts parts{0, 0};
   size_t most = std::min(from.size(), to.size());
   while (parts.prefix < most && equal(from[parts.prefix], to[parts.prefix]))
     ++parts.prefix;
-  while (parts.prefix + parts.suffix < most && equal(from[from.size() - 1 - parts.suffix], to[to.size() - 1 - parts.suffix]))
+  while (parts.prefix + parts.suffix < most &&
+         equal(from[from.size() - 1 - parts.suffix], to[to.size() - 1 - parts.suffix]))
     ++parts.suffix;
   return parts;
 }
@@ -210,7 +226,7 @@ bool reshapeSplits(ir::ReshapeOp op) {
   return tileType(op.getValue()).getRank() <= int64_t(parts.prefix + parts.suffix + 1);
 }
 
-At Evaluator::sourceOfReshape(ir::ReshapeOp op, const At &at) {
+At Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {
   ReshapeParts parts = reshapeParts(op);
   LaneMath math(e.ir, at.lanes);
   unsigned fromRank = tileType(op.getValue()).getRank(), toRank = at.index.size();
@@ -223,7 +239,7 @@ At Evaluator::sourceOfReshape(ir::ReshapeOp op, const At &at) {
   unsigned middle = fromRank - parts.prefix - parts.suffix;
   if (middle == 1) {
     from.index.push_back(linear);
-  } else if (middle > 1) { // several source dimensions: digits of the linear index
+  } else if (middle > 1) {  // several source dimensions: digits of the linear index
     llvm::SmallVector<Lane> digits(middle, Lane::uniform(e.i64(0)));
     Lane rest = linear;
     for (unsigned i = middle; i-- > 0;) {
@@ -231,9 +247,11 @@ At Evaluator::sourceOfReshape(ir::ReshapeOp op, const At &at) {
         digits[0] = rest;
         break;
       }
-      Value *extent = emit::splat(e.ir, e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, fromExtents[parts.prefix + i], e.i64(1)), rest.isUniform() ? 1 : at.lanes);
-      Value *number = rest.isUniform() ? rest.value : math.vector(rest);
-      auto make = [&](Value *value) { return rest.isUniform() ? Lane::uniform(value) : Lane::varying(value); };
+      Value* extent =
+          emit::splat(e.ir, e.ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, fromExtents[parts.prefix + i], e.i64(1)),
+                      rest.isUniform() ? 1 : at.lanes);
+      Value* number = rest.isUniform() ? rest.value : math.vector(rest);
+      auto make = [&](Value* value) { return rest.isUniform() ? Lane::uniform(value) : Lane::varying(value); };
       digits[i] = make(e.ir.CreateURem(number, extent));
       rest = make(e.ir.CreateUDiv(number, extent));
     }
@@ -246,7 +264,7 @@ At Evaluator::sourceOfReshape(ir::ReshapeOp op, const At &at) {
 //===-- reductions inside an expression -----------------------------------------------------------------------===//
 
 /// One loop per reduced dimension. When neighbouring elements are combined, the innermost loop runs over vectors.
-Value *Evaluator::evalReduce(ir::ReduceOp op, const At &at) {
+Value* Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
   mlir::Type type = tileType(op.getValue()).getElementType();
   Reduction reduction(e, op.getKind(), type);
   Values sizes = extents(op.getValue());
@@ -264,17 +282,17 @@ Value *Evaluator::evalReduce(ir::ReduceOp op, const At &at) {
   if (alongLanes)
     shape = {chooseLanes(e, elementTypes(*this, {op.getValue()})), e.unitStrides ? 4u : 1u};
   Values sums(shape.unroll, reduction.neutral(alongLanes ? shape.lanes : at.lanes));
-  auto loop = [&](auto &self, unsigned level, Values carried) -> Values {
+  auto loop = [&](auto& self, unsigned level, Values carried) -> Values {
     unsigned dim = reduced[level];
     bool last = level + 1 == reduced.size();
     if (last && alongLanes)
-      return emitVectorLoop(e, sizes[dim], shape, carried, [&](Value *i, Value *mask, unsigned copy, Values &next) {
+      return emitVectorLoop(e, sizes[dim], shape, carried, [&](Value* i, Value* mask, unsigned copy, Values& next) {
         Frame frame(*this);
         At here{from.index, shape.lanes, mask};
         here.index[dim] = laneIndex(e, i, shape.lanes);
         next[copy] = reduction.combineMasked(next[copy], reduction.widen(eval(op.getValue(), here)), mask);
       });
-    return emitCounted(e, sizes[dim], carried, [&](Value *i, llvm::ArrayRef<Value *> inside) {
+    return emitCounted(e, sizes[dim], carried, [&](Value* i, llvm::ArrayRef<Value*> inside) {
       Frame frame(*this);
       from.index[dim] = Lane::uniform(i);
       if (!last)
@@ -286,4 +304,4 @@ Value *Evaluator::evalReduce(ir::ReduceOp op, const At &at) {
   return alongLanes || at.lanes == 1 ? reduction.finish(sums) : reduction.narrow(sums[0]);
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

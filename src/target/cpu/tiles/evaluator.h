@@ -8,19 +8,19 @@ namespace vortex::target::cpu::tiles {
 
 class Evaluator {
 public:
-  explicit Evaluator(Emitter &e) : e(e) {}
-  Emitter &e;
+  explicit Evaluator(Emitter& e) : e(e) {}
+  Emitter& e;
 
   // Tiles in memory. Scopes follow the scratch memory's.
-  const Place *place(mlir::Value tile) const;
+  const Place* place(mlir::Value tile) const;
   void setPlace(mlir::Value tile, Place place) { places_.back()[tile] = std::move(place); }
   void enterScope() { places_.emplace_back(); }
   void leaveScope() { places_.pop_back(); }
 
   /// Elements of a tile in value form, <lanes x T>, a scalar when lanes == 1.
-  llvm::Value *eval(mlir::Value tile, const At &at);
+  llvm::Value* eval(mlir::Value tile, const At& at);
   /// What eval gives for exactly this position, while the current frame lasts.
-  void remember(mlir::Value tile, const At &at, llvm::Value *value) { frames_.back()[tile].push_back({at, value}); }
+  void remember(mlir::Value tile, const At& at, llvm::Value* value) { frames_.back()[tile].push_back({at, value}); }
 
   /// Values found in a frame may be used by everything emitted before it is popped: one frame per loop body or branch.
   void pushFrame() { frames_.emplace_back(); }
@@ -37,14 +37,14 @@ public:
   bool inside = false;
 
 private:
-  llvm::Value *find(mlir::Value tile, const At &at) const;
-  llvm::Value *compute(mlir::Value tile, const At &at);
-  llvm::Value *evalReduce(ir::ReduceOp op, const At &at);
-  llvm::Value *evalConstant(mlir::Operation *op, const At &at);
-  At sourceOfReshape(ir::ReshapeOp op, const At &at);
+  llvm::Value* find(mlir::Value tile, const At& at) const;
+  llvm::Value* compute(mlir::Value tile, const At& at);
+  llvm::Value* evalReduce(ir::ReduceOp op, const At& at);
+  llvm::Value* evalConstant(mlir::Operation* op, const At& at);
+  At sourceOfReshape(ir::ReshapeOp op, const At& at);
 
   llvm::SmallVector<llvm::DenseMap<mlir::Value, Place>> places_{1};
-  llvm::SmallVector<llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<At, llvm::Value *>, 2>>> frames_{1};
+  llvm::SmallVector<llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<At, llvm::Value*>, 2>>> frames_{1};
 };
 
 /// How the dimensions of a reshape's two sides correspond: `prefix` leading and `suffix` trailing ones are equal, those between are regrouped.
@@ -58,21 +58,21 @@ bool reshapeSplits(ir::ReshapeOp op);
 /// Frame guard.
 class Frame {
 public:
-  explicit Frame(Evaluator &evaluator) : evaluator_(evaluator) { evaluator_.pushFrame(); }
+  explicit Frame(Evaluator& evaluator) : evaluator_(evaluator) { evaluator_.pushFrame(); }
   ~Frame() { evaluator_.popFrame(); }
-  Frame(const Frame &) = delete;
-  Frame &operator=(const Frame &) = delete;
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
 
 private:
-  Evaluator &evaluator_;
+  Evaluator& evaluator_;
 };
 
 /// i64 index of a loop.
-inline Lane uniformIndex(llvm::Value *i) { return Lane::uniform(i); }
+inline Lane uniformIndex(llvm::Value* i) { return Lane::uniform(i); }
 /// i, i + 1, …; uniform when lanes == 1.
-Lane laneIndex(Emitter &e, llvm::Value *i, unsigned lanes);
+Lane laneIndex(Emitter& e, llvm::Value* i, unsigned lanes);
 
 /// Lanes of vector code whose widest elements are `tiles` (floats narrower than f32 are computed in f32; index and bool do not count).
-unsigned chooseLanes(Emitter &e, llvm::ArrayRef<mlir::Type> elementTypes);
+unsigned chooseLanes(Emitter& e, llvm::ArrayRef<mlir::Type> elementTypes);
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

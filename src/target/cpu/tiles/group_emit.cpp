@@ -20,7 +20,7 @@ void Group::emitStores(llvm::ArrayRef<Root> roots) {
     emitVersions();
 }
 
-Value *Group::emitScalar(ir::ReduceOp op) {
+Value* Group::emitScalar(ir::ReduceOp op) {
   plan({}, op);
   if (!e_.state.error.empty())
     return llvm::PoisonValue::get(emit::valueType(e_.context(), op.getType()));
@@ -28,27 +28,27 @@ Value *Group::emitScalar(ir::ReduceOp op) {
 }
 
 /// i1: no access of the nest leaves its view. Null: nothing is guarded.
-Value *Group::guardsHold() {
-  Value *hold = nullptr;
-  auto require = [&](const Place &place, llvm::ArrayRef<Value *> extents) {
-    Value *inside = emitIsInside(e_, place, extents);
+Value* Group::guardsHold() {
+  Value* hold = nullptr;
+  auto require = [&](const Place& place, llvm::ArrayRef<Value*> extents) {
+    Value* inside = emitIsInside(e_, place, extents);
     hold = hold ? e_.ir.CreateAnd(hold, inside) : inside;
   };
   Closure closure(v_);
-  auto visit = [&](mlir::Value value, const DimMap &) {
+  auto visit = [&](mlir::Value value, const DimMap&) {
     if (v_.place(value))
       return false;
     if (auto load = value.getDefiningOp<ir::TileLoadOp>(); load && !load.getInbounds())
       require(v_.placeOfLoad(load), v_.extents(value));
     return true;
   };
-  for (const Pass &pass : passes_) {
+  for (const Pass& pass : passes_) {
     llvm::SmallVector<std::pair<mlir::Value, DimMap>> values;
     passValues(pass, values);
-    for (auto &[value, map] : values)
+    for (auto& [value, map] : values)
       closure.walk(value, map, visit);
   }
-  for (const Root &root : roots_)
+  for (const Root& root : roots_)
     if (root.sink.guarded)
       require(root.sink, v_.extents(root.value));
   return hold;
@@ -57,7 +57,7 @@ Value *Group::guardsHold() {
 /// Guarded accesses make a second version of the nest, for the blocks at the edges.
 Values Group::emitVersions() {
   emit::ScratchScope scope(*e_.scratch);
-  for (Pass &pass : passes_)
+  for (Pass& pass : passes_)
     for (mlir::Value value : pass.kept)
       if (!buffers_.contains(value)) {
         TileBuffer buffer = e_.allocateFor(value.getDefiningOp(), value);
@@ -78,10 +78,11 @@ Values Group::emitVersions() {
     v_.leaveScope();
     return results;
   };
-  Value *hold = guardsHold();
+  Value* hold = guardsHold();
   Values results = !hold ? version(true)
-                   : !e_.unitStrides ? version(false)
-                                     : emit::emitIf(e_.ir, hold, [&] { return version(true); }, [&] { return version(false); });
+                   : !e_.unitStrides
+                       ? version(false)
+                       : emit::emitIf(e_.ir, hold, [&] { return version(true); }, [&] { return version(false); });
   if (streaming_)
     emit::emitIf(e_.ir, streaming_, [&] { e_.ir.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {}); });
   return results;
@@ -97,7 +98,7 @@ Values Group::emitNest() {
 void Group::emitRows(unsigned dim) {
   if (dim == rows_.size())
     return emitRow();
-  emitCounted(e_, rows_[dim], {}, [&](Value *i, llvm::ArrayRef<Value *>) {
+  emitCounted(e_, rows_[dim], {}, [&](Value* i, llvm::ArrayRef<Value*>) {
     Frame frame(v_);
     indices_.push_back(i);
     emitRows(dim + 1);
@@ -107,7 +108,7 @@ void Group::emitRows(unsigned dim) {
 }
 
 void Group::emitRow() {
-  for (const Pass &pass : passes_) {
+  for (const Pass& pass : passes_) {
     if (!pass.reduces.empty())
       emitReducePass(pass);
     if (!pass.roots.empty())
@@ -119,12 +120,12 @@ void Group::emitRow() {
 
 At Group::rowPosition() const {
   At at;
-  for (Value *i : indices_)
+  for (Value* i : indices_)
     at.index.push_back(Lane::uniform(i));
   return at;
 }
 
-At Group::position(Value *last, unsigned lanes, Value *mask) const {
+At Group::position(Value* last, unsigned lanes, Value* mask) const {
   At at = rowPosition();
   at.index.push_back(laneIndex(e_, last, lanes));
   at.lanes = lanes;
@@ -133,17 +134,17 @@ At Group::position(Value *last, unsigned lanes, Value *mask) const {
 }
 
 /// Evaluates what does not change in the innermost loop before it.
-void Group::primeInvariants(const Pass &pass) {
+void Group::primeInvariants(const Pass& pass) {
   llvm::SmallVector<std::pair<mlir::Value, DimMap>> values;
   passValues(pass, values);
   Closure closure(v_);
   int last = pass.loops - 1;
-  for (auto &[value, map] : values)
-    closure.walk(value, map, [&](mlir::Value inner, const DimMap &use) {
+  for (auto& [value, map] : values)
+    closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
       if (usesLoop(use, last))
         return true;
       At at;
-      for (const DimUse &dim : use) {
+      for (const DimUse& dim : use) {
         if (!dim.exact)
           return true;
         at.index.push_back(Lane::uniform(dim.loop == DimUse::kFixed ? e_.i64(0) : indices_[dim.loop]));
@@ -156,7 +157,7 @@ void Group::primeInvariants(const Pass &pass) {
 //===-- reductions --------------------------------------------------------------------------------------------===//
 
 /// Carried values: `unroll` accumulators of the first reduction, then of the next.
-void Group::emitReducePass(const Pass &pass) {
+void Group::emitReducePass(const Pass& pass) {
   llvm::SmallVector<mlir::Value> operands;
   llvm::SmallVector<Reduction> reductions;
   for (ir::ReduceOp op : pass.reduces) {
@@ -165,10 +166,10 @@ void Group::emitReducePass(const Pass &pass) {
   }
   LoopShape shape{chooseLanes(e_, elementTypes(v_, operands)), e_.unitStrides ? 4u : 1u};
   Values carried;
-  for (Reduction &reduction : reductions)
+  for (Reduction& reduction : reductions)
     carried.append(shape.unroll, reduction.neutral(shape.lanes));
   unsigned rows = indices_.size();
-  auto element = [&](Value *i, Value *mask, unsigned copy, Values &sums) {
+  auto element = [&](Value* i, Value* mask, unsigned copy, Values& sums) {
     Frame frame(v_);
     for (size_t r = 0; r < pass.reduces.size(); ++r) {
       ir::ReduceOp op = pass.reduces[r];
@@ -179,7 +180,7 @@ void Group::emitReducePass(const Pass &pass) {
         unsigned loop = isReduced ? reduced++ : kept++;
         at.index.push_back(loop + 1 == pass.loops ? laneIndex(e_, i, shape.lanes) : Lane::uniform(indices_[loop]));
       }
-      Value *&sum = sums[r * shape.unroll + copy];
+      Value*& sum = sums[r * shape.unroll + copy];
       sum = reductions[r].combineMasked(sum, reductions[r].widen(v_.eval(op.getValue(), at)), mask);
     }
     for (mlir::Value value : pass.kept) {
@@ -187,12 +188,12 @@ void Group::emitReducePass(const Pass &pass) {
       storeElements(e_, buffers_.lookup(value), at, v_.eval(value, at), true);
     }
   };
-  auto loops = [&](auto &self, unsigned dim, Values sums) -> Values {
+  auto loops = [&](auto& self, unsigned dim, Values sums) -> Values {
     if (dim + 1 == pass.inner.size()) {
       primeInvariants(pass);
       return emitVectorLoop(e_, pass.inner[dim], shape, std::move(sums), element);
     }
-    return emitCounted(e_, pass.inner[dim], std::move(sums), [&](Value *i, llvm::ArrayRef<Value *> inside) {
+    return emitCounted(e_, pass.inner[dim], std::move(sums), [&](Value* i, llvm::ArrayRef<Value*> inside) {
       Frame frame(v_);
       indices_.push_back(i);
       Values next = self(self, dim + 1, Values(inside.begin(), inside.end()));
@@ -204,7 +205,7 @@ void Group::emitReducePass(const Pass &pass) {
   At row = rowPosition();
   for (size_t r = 0; r < pass.reduces.size(); ++r) {
     ir::ReduceOp op = pass.reduces[r];
-    Value *result = reductions[r].finish(llvm::ArrayRef(carried).slice(r * shape.unroll, shape.unroll));
+    Value* result = reductions[r].finish(llvm::ArrayRef(carried).slice(r * shape.unroll, shape.unroll));
     if (op == scalar_)
       scalarResult_ = result;
     else
@@ -215,7 +216,7 @@ void Group::emitReducePass(const Pass &pass) {
 //===-- stores ------------------------------------------------------------------------------------------------===//
 
 /// Values first, so that nothing is read after it was overwritten.
-void Group::storeRoots(const Pass &pass, const At &at, bool streaming) {
+void Group::storeRoots(const Pass& pass, const At& at, bool streaming) {
   Frame frame(v_);
   Values values;
   for (unsigned root : pass.roots)
@@ -226,17 +227,17 @@ void Group::storeRoots(const Pass &pass, const At &at, bool streaming) {
     storeElements(e_, roots_[root].sink, at, value, v_.inside, streaming);
 }
 
-void Group::emitStorePass(const Pass &pass) {
+void Group::emitStorePass(const Pass& pass) {
   if (pass.inner.empty())
     return storeRoots(pass, rowPosition(), false);
   emitStoreLoops(pass, collapse(pass));
 }
 
-void Group::emitStoreLoops(const Pass &pass, const Values &inner) {
-  auto loops = [&](auto &self, unsigned dim) -> void {
+void Group::emitStoreLoops(const Pass& pass, const Values& inner) {
+  auto loops = [&](auto& self, unsigned dim) -> void {
     if (dim + 1 == inner.size())
       return emitStoreVectors(pass, inner[dim]);
-    emitCounted(e_, inner[dim], {}, [&](Value *i, llvm::ArrayRef<Value *>) {
+    emitCounted(e_, inner[dim], {}, [&](Value* i, llvm::ArrayRef<Value*>) {
       Frame frame(v_);
       indices_.push_back(i);
       self(self, dim + 1);
@@ -247,7 +248,7 @@ void Group::emitStoreLoops(const Pass &pass, const Values &inner) {
   loops(loops, 0);
 }
 
-void Group::emitStoreVectors(const Pass &pass, Value *count) {
+void Group::emitStoreVectors(const Pass& pass, Value* count) {
   primeInvariants(pass);
   llvm::SmallVector<mlir::Value> values;
   unsigned cost = 0;
@@ -262,21 +263,24 @@ void Group::emitStoreVectors(const Pass &pass, Value *count) {
   for (mlir::Value value : pass.elements)
     combinesRows |= value.getDefiningOp<ir::ReduceOp>() != nullptr;
   LoopShape shape{chooseLanes(e_, elementTypes(v_, values)), 1};
-  if (shape.lanes > 1 && combinesRows) // a few neighbouring vectors per row that is read
+  if (shape.lanes > 1 && combinesRows)  // a few neighbouring vectors per row that is read
     shape.lanes *= 4;
   else if (shape.lanes > 1)
     shape.unroll = cost <= 8 ? 4 : cost <= 20 ? 2 : 1;
-  Value *streaming = streaming_;
-  Value *head = streaming && !combinesRows ? streamingHead(pass, shape.lanes, count, streaming) : nullptr;
+  Value* streaming = streaming_;
+  Value* head = streaming && !combinesRows ? streamingHead(pass, shape.lanes, count, streaming) : nullptr;
   if (head)
-    return emitStreamingLoop(e_, count, shape, streaming, head,
-                             [&](Value *i, Value *mask, bool streams) { storeRoots(pass, position(i, shape.lanes, mask), streams); });
-  emitVectorLoop(e_, count, shape, {}, [&](Value *i, Value *mask, unsigned, Values &) { storeRoots(pass, position(i, shape.lanes, mask), false); });
+    return emitStreamingLoop(e_, count, shape, streaming, head, [&](Value* i, Value* mask, bool streams) {
+      storeRoots(pass, position(i, shape.lanes, mask), streams);
+    });
+  emitVectorLoop(e_, count, shape, {}, [&](Value* i, Value* mask, unsigned, Values&) {
+    storeRoots(pass, position(i, shape.lanes, mask), false);
+  });
 }
 
 /// Purely elementwise passes over rows that follow each other in memory run as one long row: the outer loops get one iteration. Decided when
 /// the block runs.
-Values Group::collapse(const Pass &pass) {
+Values Group::collapse(const Pass& pass) {
   unsigned rows = indices_.size(), rank = pass.inner.size();
   if (rank < 2 || rows != 0)
     return pass.inner;
@@ -285,10 +289,10 @@ Values Group::collapse(const Pass &pass) {
   Closure closure(v_);
   for (unsigned root : pass.roots) {
     places.push_back(roots_[root].sink);
-    closure.walk(roots_[root].value, identityMap(pass.loops), [&](mlir::Value value, const DimMap &map) {
-      mlir::Operation *op = value.getDefiningOp();
+    closure.walk(roots_[root].value, identityMap(pass.loops), [&](mlir::Value value, const DimMap& map) {
+      mlir::Operation* op = value.getDefiningOp();
       plain &= isIdentity(map) && map.size() == pass.loops;
-      if (const Place *place = v_.place(value)) {
+      if (const Place* place = v_.place(value)) {
         places.push_back(*place);
         return false;
       }
@@ -303,19 +307,20 @@ Values Group::collapse(const Pass &pass) {
       return plain;
     });
   }
-  plain &= llvm::none_of(places, [&](const Place &place) { return place.guarded && !v_.inside; });
+  plain &= llvm::none_of(places, [&](const Place& place) { return place.guarded && !v_.inside; });
   if (!plain || !e_.unitStrides)
     return pass.inner;
-  llvm::IRBuilder<> &ir = e_.ir;
-  Value *flat = ir.getTrue();
-  for (const Place &place : places)
+  llvm::IRBuilder<>& ir = e_.ir;
+  Value* flat = ir.getTrue();
+  for (const Place& place : places)
     for (unsigned dim = 0; dim + 1 < rank; ++dim)
-      flat = ir.CreateAnd(flat, ir.CreateICmpEQ(place.view.strides[dim], ir.CreateMul(pass.inner[dim + 1], place.view.strides[dim + 1])));
+      flat = ir.CreateAnd(flat, ir.CreateICmpEQ(place.view.strides[dim],
+                                                ir.CreateMul(pass.inner[dim + 1], place.view.strides[dim + 1])));
   Values inner;
-  Value *total = e_.i64(1);
-  for (Value *extent : pass.inner)
+  Value* total = e_.i64(1);
+  for (Value* extent : pass.inner)
     total = ir.CreateMul(total, extent);
-  for (unsigned dim = 0; dim + 1 < rank; ++dim) // an empty dimension empties the last one
+  for (unsigned dim = 0; dim + 1 < rank; ++dim)  // an empty dimension empties the last one
     inner.push_back(ir.CreateSelect(flat, e_.i64(1), pass.inner[dim]));
   inner.push_back(ir.CreateSelect(flat, total, pass.inner.back()));
   return inner;
@@ -324,45 +329,45 @@ Values Group::collapse(const Pass &pass) {
 //===-- streaming ---------------------------------------------------------------------------------------------===//
 
 /// i1: some output of the phase is too large for the caches. Null: no output can be streamed.
-Value *Group::wantsStreaming() {
-  Value *wants = nullptr;
-  for (const Root &root : roots_) {
-    const View &view = root.sink.view;
-    auto *stride = view.strides.empty() ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(view.strides.back());
+Value* Group::wantsStreaming() {
+  Value* wants = nullptr;
+  for (const Root& root : roots_) {
+    const View& view = root.sink.view;
+    auto* stride = view.strides.empty() ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(view.strides.back());
     if (!root.store || !stride || !stride->isOne() || view.blockPrivate)
       continue;
-    Value *bytes = e_.i64(emit::elementBytes(view.elementType));
-    for (Value *extent : view.extents)
+    Value* bytes = e_.i64(emit::elementBytes(view.elementType));
+    for (Value* extent : view.extents)
       bytes = e_.ir.CreateMul(bytes, extent);
-    Value *large = e_.ir.CreateICmpUGE(bytes, e_.i64(kStreamBytes));
+    Value* large = e_.ir.CreateICmpUGE(bytes, e_.i64(kStreamBytes));
     wants = wants ? e_.ir.CreateOr(wants, large) : large;
   }
-  auto *known = llvm::dyn_cast_or_null<llvm::ConstantInt>(wants);
+  auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(wants);
   return known && known->isZero() ? nullptr : wants;
 }
 
 /// Elements before the first aligned vector of every output, and whether there is such a place. Null: cannot stream.
-Value *Group::streamingHead(const Pass &pass, unsigned lanes, Value *count, Value *&streaming) {
-  llvm::IRBuilder<> &ir = e_.ir;
-  Value *head = nullptr;
+Value* Group::streamingHead(const Pass& pass, unsigned lanes, Value* count, Value*& streaming) {
+  llvm::IRBuilder<>& ir = e_.ir;
+  Value* head = nullptr;
   for (unsigned number : pass.roots) {
-    const Root &root = roots_[number];
+    const Root& root = roots_[number];
     uint64_t bytes = emit::elementBytes(root.sink.view.elementType), vectorBytes = bytes * lanes;
-    auto *stride = llvm::dyn_cast<llvm::ConstantInt>(root.sink.view.strides.back());
-    if (!root.store || !stride || !stride->isOne() || root.sink.view.blockPrivate || vectorBytes < 16 || vectorBytes > 64 ||
-        (root.sink.guarded && !v_.inside))
+    auto* stride = llvm::dyn_cast<llvm::ConstantInt>(root.sink.view.strides.back());
+    if (!root.store || !stride || !stride->isOne() || root.sink.view.blockPrivate || vectorBytes < 16 ||
+        vectorBytes > 64 || (root.sink.guarded && !v_.inside))
       return nullptr;
-    Value *offset = e_.i64(0);
+    Value* offset = e_.i64(0);
     for (unsigned dim = 0; dim < pass.loops; ++dim) {
-      Value *index = dim + 1 < pass.loops ? indices_[dim] : e_.i64(0);
+      Value* index = dim + 1 < pass.loops ? indices_[dim] : e_.i64(0);
       if (!root.sink.offsets.empty())
         index = ir.CreateAdd(index, root.sink.offsets[dim]);
       offset = ir.CreateAdd(offset, ir.CreateMul(index, root.sink.view.strides[dim]));
     }
-    Value *pointer = emit::elementPointer(ir, root.sink.view.elementType, root.sink.view.pointer, offset);
-    Value *missing = ir.CreateAnd(ir.CreateNeg(ir.CreatePtrToInt(pointer, ir.getInt64Ty())), e_.i64(vectorBytes - 1));
+    Value* pointer = emit::elementPointer(ir, root.sink.view.elementType, root.sink.view.pointer, offset);
+    Value* missing = ir.CreateAnd(ir.CreateNeg(ir.CreatePtrToInt(pointer, ir.getInt64Ty())), e_.i64(vectorBytes - 1));
     streaming = ir.CreateAnd(streaming, ir.CreateICmpEQ(ir.CreateAnd(missing, e_.i64(bytes - 1)), e_.i64(0)));
-    Value *elements = ir.CreateUDiv(missing, e_.i64(bytes));
+    Value* elements = ir.CreateUDiv(missing, e_.i64(bytes));
     if (head)
       streaming = ir.CreateAnd(streaming, ir.CreateICmpEQ(elements, head));
     else
@@ -372,4 +377,4 @@ Value *Group::streamingHead(const Pass &pass, unsigned lanes, Value *count, Valu
   return head;
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

@@ -15,7 +15,7 @@ static bool reducesInnermost(ir::ReduceOp op) { return op.getDims().back() + 1 =
 std::optional<unsigned> Group::rowRank(mlir::Value tile) {
   std::optional<unsigned> rank;
   Closure closure(v_);
-  closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value value, const DimMap &map) {
+  closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value value, const DimMap& map) {
     auto reduce = value.getDefiningOp<ir::ReduceOp>();
     if (reduce && !v_.place(value) && reducesInnermost(reduce) && isIdentity(map))
       rank = std::min(rank.value_or(map.size()), unsigned(map.size()));
@@ -33,7 +33,7 @@ bool Group::isInline(ir::ReduceOp op, llvm::ArrayRef<DimUse> map, unsigned loops
   if (reducesInnermost(op))
     return false;
   for (unsigned loop = 0; loop < loops; ++loop)
-    if (!llvm::any_of(map, [&](const DimUse &use) { return use.loop == int(loop); }))
+    if (!llvm::any_of(map, [&](const DimUse& use) { return use.loop == int(loop); }))
       return false;
   return true;
 }
@@ -55,9 +55,9 @@ Values Group::reducedExtents(ir::ReduceOp op) {
 }
 
 /// Same memory as a sink, and not just the element that is being written.
-bool Group::conflicts(const Place &place, llvm::ArrayRef<DimUse> map) const {
-  unsigned storePasses = llvm::count_if(passes_, [](const Pass &pass) { return !pass.roots.empty(); });
-  return llvm::any_of(roots_, [&](const Root &root) {
+bool Group::conflicts(const Place& place, llvm::ArrayRef<DimUse> map) const {
+  unsigned storePasses = llvm::count_if(passes_, [](const Pass& pass) { return !pass.roots.empty(); });
+  return llvm::any_of(roots_, [&](const Root& root) {
     if (root.sink.base != place.base)
       return false;
     bool sameElement = root.sink.window == place.window && isIdentity(map) && map.size() == rankOf(root.value) &&
@@ -67,13 +67,13 @@ bool Group::conflicts(const Place &place, llvm::ArrayRef<DimUse> map) const {
 }
 
 /// The topmost tile of an expression that has to be in memory before the nest; null: none.
-mlir::Value Group::findMust(mlir::Value tile, const DimMap &map, unsigned loops) {
+mlir::Value Group::findMust(mlir::Value tile, const DimMap& map, unsigned loops) {
   mlir::Value must;
   Closure closure(v_);
-  closure.walk(tile, map, [&](mlir::Value value, const DimMap &use) {
+  closure.walk(tile, map, [&](mlir::Value value, const DimMap& use) {
     if (must || v_.place(value))
       return false;
-    mlir::Operation *op = value.getDefiningOp();
+    mlir::Operation* op = value.getDefiningOp();
     if (dot_ && op == dot_)
       return false;
     if (!op || op->getNumRegions() != 0 || mlir::isa<ir::DotOp, ir::ScanOp>(op)) {
@@ -101,7 +101,7 @@ mlir::Value Group::findMust(mlir::Value tile, const DimMap &map, unsigned loops)
       bool repeats = loops > 0 && usesLoop(from, loops - 1);
       bool everyLoop = true;
       for (unsigned loop = 0; loop < loops; ++loop)
-        everyLoop &= llvm::any_of(from, [&](const DimUse &dim) { return dim.loop == int(loop); });
+        everyLoop &= llvm::any_of(from, [&](const DimUse& dim) { return dim.loop == int(loop); });
       if (repeats && !everyLoop && !isCheap(source))
         must = source;
     }
@@ -121,7 +121,7 @@ mlir::Value Group::findMustMaterialize() {
   fused_.clear();
   if (scalar_)
     return fused_.insert({scalar_, 0}), findMust(scalar_.getValue(), operandMap(scalar_), scalar_.getDims().size());
-  for (const Root &root : roots_)
+  for (const Root& root : roots_)
     if (mlir::Value must = findMust(root.value, identityMap(rankOf(root.value)), rankOf(root.value)))
       return must;
   return {};
@@ -133,7 +133,7 @@ void Group::plan(llvm::ArrayRef<Root> roots, ir::ReduceOp scalar) {
   rowRank_ = -1;
   if (scalar)
     rowRank_ = 0;
-  for (const Root &root : roots)
+  for (const Root& root : roots)
     if (auto rank = rowRank(root.value))
       rowRank_ = rowRank_ < 0 ? int(*rank) : std::min(rowRank_, int(*rank));
   makePasses();
@@ -153,12 +153,12 @@ void Group::plan(llvm::ArrayRef<Root> roots, ir::ReduceOp scalar) {
 }
 
 unsigned Group::levelOf(ir::ReduceOp op) {
-  unsigned &level = fused_.find(op)->second;
+  unsigned& level = fused_.find(op)->second;
   if (level != 0)
     return level;
   unsigned deepest = 0;
   Closure closure(v_);
-  closure.walk(op.getValue(), operandMap(op), [&](mlir::Value value, const DimMap &) {
+  closure.walk(op.getValue(), operandMap(op), [&](mlir::Value value, const DimMap&) {
     auto inner = value.getDefiningOp<ir::ReduceOp>();
     if (v_.place(value) || !inner || !fused_.contains(inner))
       return !v_.place(value);
@@ -168,7 +168,7 @@ unsigned Group::levelOf(ir::ReduceOp op) {
   return fused_.find(op)->second = deepest + 1;
 }
 
-unsigned Group::passValues(const Pass &pass, llvm::SmallVectorImpl<std::pair<mlir::Value, DimMap>> &values) const {
+unsigned Group::passValues(const Pass& pass, llvm::SmallVectorImpl<std::pair<mlir::Value, DimMap>>& values) const {
   for (ir::ReduceOp reduce : pass.reduces)
     values.push_back({reduce.getValue(), operandMap(reduce)});
   for (unsigned root : pass.roots)
@@ -180,11 +180,11 @@ unsigned Group::passValues(const Pass &pass, llvm::SmallVectorImpl<std::pair<mli
 void Group::makePasses() {
   passes_.clear();
   unsigned rows = std::max(rowRank_, 0), deepest = 0;
-  for (auto &[reduce, level] : fused_)
+  for (auto& [reduce, level] : fused_)
     deepest = std::max(deepest, levelOf(reduce));
   for (unsigned level = 1; level <= deepest; ++level) {
     size_t first = passes_.size();
-    for (auto &[reduce, own] : fused_) {
+    for (auto& [reduce, own] : fused_) {
       if (own != level)
         continue;
       Values inner = reducedExtents(reduce);
@@ -211,12 +211,12 @@ void Group::makePasses() {
 
 /// Dear values of a pass that a later one needs again go to row buffers.
 void Group::chooseKept() {
-  for (Pass &pass : passes_) {
+  for (Pass& pass : passes_) {
     llvm::SmallVector<std::pair<mlir::Value, DimMap>> values;
     passValues(pass, values);
     Closure elements(v_);
-    for (auto &[value, map] : values)
-      elements.walk(value, map, [&](mlir::Value inner, const DimMap &use) {
+    for (auto& [value, map] : values)
+      elements.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
         auto reduce = inner.getDefiningOp<ir::ReduceOp>();
         if (v_.place(inner) || (reduce && fused_.contains(reduce)))
           return false;
@@ -229,15 +229,15 @@ void Group::chooseKept() {
     llvm::SmallVector<std::pair<mlir::Value, DimMap>> values;
     passValues(passes_[later], values);
     Closure closure(v_);
-    for (auto &[value, map] : values)
-      closure.walk(value, map, [&](mlir::Value inner, const DimMap &use) {
+    for (auto& [value, map] : values)
+      closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
         auto reduce = inner.getDefiningOp<ir::ReduceOp>();
         if (v_.place(inner) || (reduce && fused_.contains(reduce)))
           return false;
         if (use.size() != passes_[later].loops || !isIdentity(use) || isCheap(inner))
           return true;
         for (size_t earlier = 0; earlier < later; ++earlier) {
-          Pass &maker = passes_[earlier];
+          Pass& maker = passes_[earlier];
           if (maker.inner != passes_[later].inner || !maker.elements.contains(inner))
             continue;
           if (!llvm::is_contained(maker.kept, inner))
@@ -275,7 +275,7 @@ void Group::prepareEpilogue(ir::DotOp dot, llvm::ArrayRef<Root> roots) {
     if (mlir::Value must = findMust(dot.getAcc(), identityMap(rank), rank))
       return must;
     dot_ = dot;
-    for (const Root &root : roots)
+    for (const Root& root : roots)
       if (mlir::Value must = findMust(root.value, identityMap(rank), rank))
         return must;
     return {};
@@ -288,14 +288,14 @@ void Group::prepareEpilogue(ir::DotOp dot, llvm::ArrayRef<Root> roots) {
   }
 }
 
-bool Group::readsOwnSink(const Root &root) {
+bool Group::readsOwnSink(const Root& root) {
   roots_ = root;
   rowRank_ = -1;
   passes_.clear();
   bool reads = false;
   Closure closure(v_);
-  closure.walk(root.value, identityMap(rankOf(root.value)), [&](mlir::Value value, const DimMap &map) {
-    if (const Place *place = v_.place(value))
+  closure.walk(root.value, identityMap(rankOf(root.value)), [&](mlir::Value value, const DimMap& map) {
+    if (const Place* place = v_.place(value))
       reads |= conflicts(*place, map);
     else if (auto load = value.getDefiningOp<ir::TileLoadOp>())
       reads |= conflicts(v_.placeOfLoad(load), map);
@@ -307,4 +307,4 @@ bool Group::readsOwnSink(const Root &root) {
   return reads;
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

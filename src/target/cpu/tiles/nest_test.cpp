@@ -23,7 +23,8 @@ const std::string kSoftmax = R"(
   %r = arith.divf %e, %sumb : tensor<?x?xf32>
 )";
 
-std::vector<double> softmax(const std::vector<float> &x, int64_t m, int64_t n, int64_t rowStride, int64_t columnStride) {
+std::vector<double> softmax(const std::vector<float>& x, int64_t m, int64_t n, int64_t rowStride,
+                            int64_t columnStride) {
   std::vector<double> result(m * n);
   for (int64_t i = 0; i < m; ++i) {
     double top = -INFINITY, sum = 0;
@@ -37,15 +38,18 @@ std::vector<double> softmax(const std::vector<float> &x, int64_t m, int64_t n, i
   return result;
 }
 
-void expectNear(const std::vector<float> &actual, const std::vector<double> &expected, double tolerance, const std::string &what) {
+void expectNear(const std::vector<float>& actual, const std::vector<double>& expected, double tolerance,
+                const std::string& what) {
   for (size_t i = 0; i < expected.size(); ++i)
     ASSERT_NEAR(actual[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << "element " << i << " of " << what;
 }
 
 TEST(Nest, SoftmaxOfRows) {
   TensorKernel kernel({{"x", "?x?xf32"}, {"o", "?x?xf32", true}},
-                      kSoftmax + "vx.tile_store %r, %o[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>");
-  for (auto [m, n] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 7}, {17, 64}, {5, 1000}, {130, 33}, {0, 5}, {7, 4099}}) {
+                      kSoftmax +
+                          "vx.tile_store %r, %o[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>");
+  for (auto [m, n] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {3, 7}, {17, 64}, {5, 1000}, {130, 33}, {0, 5}, {7, 4099}}) {
     std::vector<float> x = randomFloats(m * n, 4), out(m * n + 32, kPoison);
     ASSERT_EQ(kernel.run({Arg::tensor(x, {m, n}), Arg::strided(out.data(), {m, n}, {n, 1})}), 0u);
     expectNear(out, softmax(x, m, n, n, 1), 1e-6, std::to_string(m) + "x" + std::to_string(n));
@@ -56,7 +60,8 @@ TEST(Nest, SoftmaxOfRows) {
 
 TEST(Nest, SoftmaxOfStridedRows) {
   TensorKernel kernel({{"x", "?x?xf32"}, {"o", "?x?xf32", true}},
-                      kSoftmax + "vx.tile_store %r, %o[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>");
+                      kSoftmax +
+                          "vx.tile_store %r, %o[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>");
   int64_t m = 19, n = 45;
   std::vector<float> x = randomFloats(m * n * 6), out(m * n, kPoison);
   ASSERT_EQ(kernel.run({Arg::strided(x.data(), {m, n}, {1, m}), Arg::tensor(out, {m, n})}), 0u);
@@ -66,7 +71,9 @@ TEST(Nest, SoftmaxOfStridedRows) {
 }
 
 TEST(Nest, SoftmaxInPlace) {
-  TensorKernel kernel({{"x", "?x?xf32", true}}, kSoftmax + "vx.tile_store %r, %x[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>");
+  TensorKernel kernel({{"x", "?x?xf32", true}},
+                      kSoftmax +
+                          "vx.tile_store %r, %x[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>");
   int64_t m = 33, n = 77;
   std::vector<float> x = randomFloats(m * n);
   auto expected = softmax(x, m, n, n, 1);
@@ -173,12 +180,14 @@ TEST(Nest, LargeOutputsBypassTheCaches) {
   %t = vx.tile_load %x[%c0, %c0] sizes(%m, %n) inbounds : !vx.view<?x?xf32, global> -> tensor<?x?xf32>
   %q = arith.mulf %t, %t : tensor<?x?xf32>
   vx.tile_store %q, %o[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>)");
-  int64_t m = 2601, n = 2999; // 31 MB, rows unaligned
+  int64_t m = 2601, n = 2999;  // 31 MB, rows unaligned
   std::vector<float> x = randomFloats(m * n);
   for (int64_t shift : {0, 1, 5}) {
     std::vector<float> out(m * n + 16, kPoison);
-    for (int64_t stride : {n, n - 2}) { // the second: rows overlap in x only
-      ASSERT_EQ(kernel.run({Arg::strided(x.data(), {m, n - 2}, {stride, 1}), Arg::strided(out.data() + shift, {m, n - 2}, {n - 2, 1})}), 0u);
+    for (int64_t stride : {n, n - 2}) {  // the second: rows overlap in x only
+      ASSERT_EQ(kernel.run({Arg::strided(x.data(), {m, n - 2}, {stride, 1}),
+                            Arg::strided(out.data() + shift, {m, n - 2}, {n - 2, 1})}),
+                0u);
       int64_t wrong = 0;
       for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n - 2; ++j)
@@ -189,5 +198,5 @@ TEST(Nest, LargeOutputsBypassTheCaches) {
   }
 }
 
-} // namespace
-} // namespace vortex::target::cpu::tiles::testing
+}  // namespace
+}  // namespace vortex::target::cpu::tiles::testing

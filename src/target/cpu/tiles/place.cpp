@@ -7,10 +7,10 @@ namespace vortex::target::cpu::tiles {
 using llvm::Value;
 
 bool At::isUniform() const {
-  return llvm::all_of(index, [](const Lane &lane) { return lane.isUniform(); });
+  return llvm::all_of(index, [](const Lane& lane) { return lane.isUniform(); });
 }
 
-bool At::operator==(const At &other) const {
+bool At::operator==(const At& other) const {
   if (lanes != other.lanes || mask != other.mask || index.size() != other.index.size())
     return false;
   for (auto [a, b] : llvm::zip(index, other.index))
@@ -19,14 +19,14 @@ bool At::operator==(const At &other) const {
   return true;
 }
 
-Place placeOf(Emitter &e, const TileBuffer &buffer) {
+Place placeOf(Emitter& e, const TileBuffer& buffer) {
   Place place;
   place.view.elementType = buffer.elementType;
   place.view.pointer = buffer.pointer;
   place.view.extents = buffer.extents;
   place.view.blockPrivate = true;
   place.view.strides.resize(buffer.extents.size());
-  Value *stride = e.i64(1);
+  Value* stride = e.i64(1);
   for (size_t dim = buffer.extents.size(); dim-- > 0;) {
     place.view.strides[dim] = stride;
     if (dim > 0)
@@ -43,39 +43,40 @@ mlir::Value rootView(mlir::Value view) {
   return view;
 }
 
-Value *emitIsInside(Emitter &e, const Place &place, llvm::ArrayRef<Value *> extents) {
-  Value *inside = e.ir.getTrue();
+Value* emitIsInside(Emitter& e, const Place& place, llvm::ArrayRef<Value*> extents) {
+  Value* inside = e.ir.getTrue();
   for (auto [dim, extent] : llvm::enumerate(extents)) {
-    Value *offset = place.offsets.empty() ? e.i64(0) : place.offsets[dim];
-    Value *bound = place.view.extents[dim];
-    Value *starts = e.ir.CreateICmpULE(offset, bound);
-    Value *ends = e.ir.CreateICmpULE(extent, e.ir.CreateSub(bound, offset));
+    Value* offset = place.offsets.empty() ? e.i64(0) : place.offsets[dim];
+    Value* bound = place.view.extents[dim];
+    Value* starts = e.ir.CreateICmpULE(offset, bound);
+    Value* ends = e.ir.CreateICmpULE(extent, e.ir.CreateSub(bound, offset));
     inside = e.ir.CreateAnd(inside, e.ir.CreateAnd(starts, ends));
   }
   return inside;
 }
 
-Value *firstLanes(llvm::IRBuilder<> &ir, unsigned lanes, Value *count) {
+Value* firstLanes(llvm::IRBuilder<>& ir, unsigned lanes, Value* count) {
   LaneMath math(ir, lanes);
-  Value *clamped = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, count, ir.getInt64(lanes));
+  Value* clamped = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, count, ir.getInt64(lanes));
   return ir.CreateICmpULT(math.iota(ir.getInt32Ty()), emit::splat(ir, ir.CreateTrunc(clamped, ir.getInt32Ty()), lanes));
 }
 
 namespace {
 
 struct Address {
-  Lane offset;              ///< elements from the view's pointer
-  Value *guard = nullptr;   ///< i1 or <lanes x i1>: inside the view; null: known
+  Lane offset;             ///< elements from the view's pointer
+  Value* guard = nullptr;  ///< i1 or <lanes x i1>: inside the view; null: known
 };
 
-Address addressOf(Emitter &e, const Place &place, const At &at, bool inside) {
+Address addressOf(Emitter& e, const Place& place, const At& at, bool inside) {
   LaneMath math(e.ir, at.lanes);
   Address address{Lane::uniform(e.i64(0))};
   for (auto [dim, index] : llvm::enumerate(at.index)) {
     Lane absolute = place.offsets.empty() ? index : math.add(index, Lane::uniform(place.offsets[dim]));
     if (place.guarded && !inside) {
       Lane extent = Lane::uniform(place.view.extents[dim]);
-      Value *condition = absolute.isUniform() ? e.ir.CreateICmpULT(absolute.value, extent.value) : math.insideMask(absolute, extent);
+      Value* condition =
+          absolute.isUniform() ? e.ir.CreateICmpULT(absolute.value, extent.value) : math.insideMask(absolute, extent);
       if (address.guard && condition->getType() != address.guard->getType()) {
         condition = emit::splat(e.ir, condition, at.lanes);
         address.guard = emit::splat(e.ir, address.guard, at.lanes);
@@ -87,66 +88,69 @@ Address addressOf(Emitter &e, const Place &place, const At &at, bool inside) {
   return address;
 }
 
-Value *lanePointer(Emitter &e, const Place &place, Value *offsets, Value *lane) {
-  return emit::elementPointer(e.ir, place.view.elementType, place.view.pointer, e.ir.CreateExtractElement(offsets, lane));
+Value* lanePointer(Emitter& e, const Place& place, Value* offsets, Value* lane) {
+  return emit::elementPointer(e.ir, place.view.elementType, place.view.pointer,
+                              e.ir.CreateExtractElement(offsets, lane));
 }
 
 /// Elements anywhere: gathered where the machine can, else lane by lane.
-Value *gather(Emitter &e, const Place &place, const At &at, Value *offsets, Value *mask) {
-  llvm::IRBuilder<> &ir = e.ir;
+Value* gather(Emitter& e, const Place& place, const At& at, Value* offsets, Value* mask) {
+  llvm::IRBuilder<>& ir = e.ir;
   mlir::Type type = place.view.elementType;
   uint64_t bytes = emit::elementBytes(type);
-  llvm::Type *memory = emit::memoryType(e.context(), type, at.lanes);
-  llvm::Constant *zeros = llvm::Constant::getNullValue(memory);
+  llvm::Type* memory = emit::memoryType(e.context(), type, at.lanes);
+  llvm::Constant* zeros = llvm::Constant::getNullValue(memory);
   if (e.features.avx2 && bytes >= 4 && (mask || e.features.avx512)) {
-    Value *pointers = ir.CreateGEP(emit::memoryType(e.context(), type), place.view.pointer, offsets);
+    Value* pointers = ir.CreateGEP(emit::memoryType(e.context(), type), place.view.pointer, offsets);
     if (!mask)
       mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(ir.getInt1Ty(), at.lanes));
     return emit::fromMemory(ir, type, ir.CreateMaskedGather(memory, pointers, llvm::Align(bytes), mask, zeros));
   }
-  llvm::Type *element = memory->getScalarType();
+  llvm::Type* element = memory->getScalarType();
   if (!mask && at.lanes <= 8) {
-    Value *result = llvm::PoisonValue::get(memory);
+    Value* result = llvm::PoisonValue::get(memory);
     for (unsigned lane = 0; lane < at.lanes; ++lane)
-      result = ir.CreateInsertElement(result, ir.CreateAlignedLoad(element, lanePointer(e, place, offsets, ir.getInt64(lane)), llvm::Align(bytes)), lane);
+      result = ir.CreateInsertElement(
+          result, ir.CreateAlignedLoad(element, lanePointer(e, place, offsets, ir.getInt64(lane)), llvm::Align(bytes)),
+          lane);
     return emit::fromMemory(ir, type, result);
   }
   if (!mask)
     mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(ir.getInt1Ty(), at.lanes));
-  llvm::AllocaInst *slot = emit::entryAlloca(ir, memory);
+  llvm::AllocaInst* slot = emit::entryAlloca(ir, memory);
   ir.CreateStore(zeros, slot);
-  emit::emitForActiveLanes(ir, mask, [&](Value *lane) {
-    Value *loaded = ir.CreateAlignedLoad(element, lanePointer(e, place, offsets, lane), llvm::Align(bytes));
+  emit::emitForActiveLanes(ir, mask, [&](Value* lane) {
+    Value* loaded = ir.CreateAlignedLoad(element, lanePointer(e, place, offsets, lane), llvm::Align(bytes));
     ir.CreateStore(loaded, ir.CreateGEP(element, slot, lane));
   });
   return emit::fromMemory(ir, type, ir.CreateLoad(memory, slot));
 }
 
-bool isContiguous(const Address &address, const At &at) { return at.lanes > 1 && address.offset.constantStride() == 1; }
+bool isContiguous(const Address& address, const At& at) { return at.lanes > 1 && address.offset.constantStride() == 1; }
 
-} // namespace
+}  // namespace
 
-Value *loadElements(Emitter &e, const Place &place, const At &at, bool inside) {
-  llvm::IRBuilder<> &ir = e.ir;
+Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside) {
+  llvm::IRBuilder<>& ir = e.ir;
   mlir::Type type = place.view.elementType;
   Address address = addressOf(e, place, at, inside);
   LaneMath math(ir, at.lanes);
-  Value *loaded = nullptr;
-  if (address.offset.isUniform()) { // one element for all lanes
-    Value *pointer = emit::elementPointer(ir, type, place.view.pointer, address.offset.value);
+  Value* loaded = nullptr;
+  if (address.offset.isUniform()) {  // one element for all lanes
+    Value* pointer = emit::elementPointer(ir, type, place.view.pointer, address.offset.value);
     if (address.guard)
       pointer = e.pointerOrZeros(emit::anyLane(ir, address.guard), pointer);
     loaded = emit::splat(ir, emit::emitLoad(ir, e.features, type, pointer, 1), at.lanes);
     if (!address.guard)
       return loaded;
-    Value *other = place.other ? emit::splat(ir, place.other, at.lanes) : e.zero(type, at.lanes);
+    Value* other = place.other ? emit::splat(ir, place.other, at.lanes) : e.zero(type, at.lanes);
     return ir.CreateSelect(address.guard, loaded, other);
   }
-  Value *guard = address.guard ? emit::splat(ir, address.guard, at.lanes) : nullptr;
+  Value* guard = address.guard ? emit::splat(ir, address.guard, at.lanes) : nullptr;
   bool overread = place.padded && at.lanes * emit::elementBytes(type) <= 64;
-  Value *mask = math.andMask(overread && isContiguous(address, at) ? nullptr : at.mask, guard);
+  Value* mask = math.andMask(overread && isContiguous(address, at) ? nullptr : at.mask, guard);
   if (isContiguous(address, at)) {
-    Value *pointer = emit::elementPointer(ir, type, place.view.pointer, address.offset.value);
+    Value* pointer = emit::elementPointer(ir, type, place.view.pointer, address.offset.value);
     loaded = emit::emitLoad(ir, e.features, type, pointer, at.lanes, mask);
   } else {
     loaded = gather(e, place, at, math.vector(address.offset), mask);
@@ -154,31 +158,33 @@ Value *loadElements(Emitter &e, const Place &place, const At &at, bool inside) {
   return guard && place.other ? ir.CreateSelect(guard, loaded, emit::splat(ir, place.other, at.lanes)) : loaded;
 }
 
-void storeElements(Emitter &e, const Place &place, const At &at, Value *value, bool inside, bool streaming) {
-  llvm::IRBuilder<> &ir = e.ir;
+void storeElements(Emitter& e, const Place& place, const At& at, Value* value, bool inside, bool streaming) {
+  llvm::IRBuilder<>& ir = e.ir;
   mlir::Type type = place.view.elementType;
   Address address = addressOf(e, place, at, inside);
   LaneMath math(ir, at.lanes);
   if (at.lanes == 1)
-    return emit::emitStore(ir, e.features, type, value, emit::elementPointer(ir, type, place.view.pointer, address.offset.value), 1, address.guard);
-  Value *mask = math.andMask(at.mask, address.guard ? emit::splat(ir, address.guard, at.lanes) : nullptr);
+    return emit::emitStore(ir, e.features, type, value,
+                           emit::elementPointer(ir, type, place.view.pointer, address.offset.value), 1, address.guard);
+  Value* mask = math.andMask(at.mask, address.guard ? emit::splat(ir, address.guard, at.lanes) : nullptr);
   if (isContiguous(address, at)) {
-    Value *pointer = emit::elementPointer(ir, type, place.view.pointer, address.offset.value);
+    Value* pointer = emit::elementPointer(ir, type, place.view.pointer, address.offset.value);
     if (!streaming || mask)
       return emit::emitStore(ir, e.features, type, value, pointer, at.lanes, mask);
-    Value *stored = emit::toMemory(ir, type, value);
-    llvm::StoreInst *store = ir.CreateAlignedStore(stored, pointer, llvm::Align(at.lanes * emit::elementBytes(type)));
+    Value* stored = emit::toMemory(ir, type, value);
+    llvm::StoreInst* store = ir.CreateAlignedStore(stored, pointer, llvm::Align(at.lanes * emit::elementBytes(type)));
     store->setMetadata(llvm::LLVMContext::MD_nontemporal,
                        llvm::MDNode::get(e.context(), llvm::ConstantAsMetadata::get(ir.getInt32(1))));
     return;
   }
-  Value *offsets = math.vector(address.offset);
-  Value *stored = emit::toMemory(ir, type, value);
+  Value* offsets = math.vector(address.offset);
+  Value* stored = emit::toMemory(ir, type, value);
   if (!mask)
     mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(ir.getInt1Ty(), at.lanes));
-  emit::emitForActiveLanes(ir, mask, [&](Value *lane) {
-    ir.CreateAlignedStore(ir.CreateExtractElement(stored, lane), lanePointer(e, place, offsets, lane), llvm::Align(emit::elementBytes(type)));
+  emit::emitForActiveLanes(ir, mask, [&](Value* lane) {
+    ir.CreateAlignedStore(ir.CreateExtractElement(stored, lane), lanePointer(e, place, offsets, lane),
+                          llvm::Align(emit::elementBytes(type)));
   });
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

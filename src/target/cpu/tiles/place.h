@@ -17,38 +17,39 @@ using emit::View;
 struct At {
   llvm::SmallVector<Lane> index;
   unsigned lanes = 1;
-  llvm::Value *mask = nullptr; ///< <lanes x i1>, lanes that exist; null: all. Never set when lanes == 1
+  llvm::Value* mask = nullptr;  ///< <lanes x i1>, lanes that exist; null: all. Never set when lanes == 1
 
   bool isUniform() const;
-  bool operator==(const At &other) const;
+  bool operator==(const At& other) const;
 };
 
 /// Where the elements of a tile lie.
 struct Place {
   View view;
-  Values offsets;               ///< i64 per dimension; empty: zeros
-  bool guarded = false;         ///< elements may lie outside the view: reads give `other`, writes nothing
-  llvm::Value *other = nullptr; ///< scalar in value form; null: zero
-  bool padded = false;          ///< a cache line after the last element may be read
-  const void *base = nullptr;   ///< equal for places that may overlap: the view's origin, or the buffer's pointer
-  const void *window = nullptr; ///< equal, with equal offsets, for places with the same elements at the same index
+  Values offsets;                ///< i64 per dimension; empty: zeros
+  bool guarded = false;          ///< elements may lie outside the view: reads give `other`, writes nothing
+  llvm::Value* other = nullptr;  ///< scalar in value form; null: zero
+  bool padded = false;           ///< a cache line after the last element may be read
+  const void* base = nullptr;    ///< equal for places that may overlap: the view's origin, or the buffer's pointer
+  const void* window = nullptr;  ///< equal, with equal offsets, for places with the same elements at the same index
 };
 
-Place placeOf(Emitter &e, const TileBuffer &buffer);
+Place placeOf(Emitter& e, const TileBuffer& buffer);
 
 /// The view a view is a window of.
 mlir::Value rootView(mlir::Value view);
 
 /// Every element is inside the view, for a tile with these extents; i1.
-llvm::Value *emitIsInside(Emitter &e, const Place &place, llvm::ArrayRef<llvm::Value *> extents);
+llvm::Value* emitIsInside(Emitter& e, const Place& place, llvm::ArrayRef<llvm::Value*> extents);
 
 /// Elements in value form, a scalar when lanes == 1; lanes that do not exist give anything. `inside`: the guard is known to hold.
-llvm::Value *loadElements(Emitter &e, const Place &place, const At &at, bool inside);
+llvm::Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside);
 
 /// `streaming`: bypasses the caches; needs neighbouring elements, no mask and an aligned address.
-void storeElements(Emitter &e, const Place &place, const At &at, llvm::Value *value, bool inside, bool streaming = false);
+void storeElements(Emitter& e, const Place& place, const At& at, llvm::Value* value, bool inside,
+                   bool streaming = false);
 
 /// i < count for lanes i, <lanes x i1>.
-llvm::Value *firstLanes(llvm::IRBuilder<> &ir, unsigned lanes, llvm::Value *count);
+llvm::Value* firstLanes(llvm::IRBuilder<>& ir, unsigned lanes, llvm::Value* count);
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

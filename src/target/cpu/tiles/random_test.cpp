@@ -17,14 +17,14 @@ struct Storage {
   std::vector<int64_t> extents;
 };
 
-std::string shapeText(const RandomProgram::Tensor &tensor) {
+std::string shapeText(const RandomProgram::Tensor& tensor) {
   std::string text;
   for (size_t i = 0; i < tensor.shape.size(); ++i)
     text += "?x";
   return text + (tensor.isFloat ? "f32" : "i32");
 }
 
-void fill(const RandomProgram::Tensor &tensor, Storage &storage, std::mt19937 &random) {
+void fill(const RandomProgram::Tensor& tensor, Storage& storage, std::mt19937& random) {
   std::normal_distribution<float> normal;
   size_t count = 1;
   for (int64_t extent : storage.extents)
@@ -33,12 +33,12 @@ void fill(const RandomProgram::Tensor &tensor, Storage &storage, std::mt19937 &r
   for (size_t i = 0; i < count && !tensor.isResult; ++i) {
     float value = normal(random);
     int32_t integer = int32_t(random() % 41) - 20;
-    std::memcpy(&storage.ours[i], tensor.isFloat ? static_cast<void *>(&value) : &integer, 4);
+    std::memcpy(&storage.ours[i], tensor.isFloat ? static_cast<void*>(&value) : &integer, 4);
   }
   storage.reference = storage.ours;
 }
 
-void interpret(const std::string &text, std::vector<Storage> &storages) {
+void interpret(const std::string& text, std::vector<Storage>& storages) {
   mlir::DialectRegistry registry;
   ir::registerVxDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -47,14 +47,14 @@ void interpret(const std::string &text, std::vector<Storage> &storages) {
   auto interpreter = interpreter::Interpreter::create(*module);
   ASSERT_TRUE(interpreter) << interpreter.error().message;
   std::vector<interpreter::Argument> arguments;
-  for (Storage &storage : storages)
+  for (Storage& storage : storages)
     arguments.push_back(interpreter::Argument::tensor(storage.reference.data(), storage.extents));
   auto findings = interpreter->run(arguments);
   ASSERT_TRUE(findings) << findings.error().message;
   ASSERT_TRUE(findings->empty()) << interpreter::toText(findings->front());
 }
 
-void compare(const RandomProgram::Tensor &tensor, const Storage &storage) {
+void compare(const RandomProgram::Tensor& tensor, const Storage& storage) {
   for (size_t i = 0; i < storage.ours.size(); ++i) {
     if (!tensor.isFloat || i + 8 >= storage.ours.size()) {
       ASSERT_EQ(storage.ours[i], storage.reference[i]) << "element " << i << " of " << tensor.name;
@@ -76,7 +76,7 @@ void runOne(unsigned seed) {
   std::mt19937 random(seed);
   RandomProgram program = randomProgram(random, 4 + random() % 14);
   std::vector<Argument> arguments;
-  for (const auto &tensor : program.tensors)
+  for (const auto& tensor : program.tensors)
     arguments.push_back({tensor.name, shapeText(tensor), tensor.isResult});
   std::string text = wholeTensor(arguments, program.body);
   SCOPED_TRACE(text);
@@ -84,11 +84,12 @@ void runOne(unsigned seed) {
   static const int64_t sizes[] = {1, 2, 3, 5, 8, 16, 17, 31, 40, 64, 90};
   for (int round = 0; round < 3; ++round) {
     int64_t m = sizes[random() % 11], n = sizes[random() % 11], p = sizes[random() % 9], b = 1 + random() % 3;
-    SCOPED_TRACE("m n p b " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(p) + " " + std::to_string(b));
+    SCOPED_TRACE("m n p b " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(p) + " " +
+                 std::to_string(b));
     std::vector<Storage> storages(program.tensors.size());
     std::vector<Arg> args;
     for (auto [tensor, storage] : llvm::zip(program.tensors, storages)) {
-      for (const std::string &symbol : tensor.shape)
+      for (const std::string& symbol : tensor.shape)
         storage.extents.push_back(extentOf(symbol, m, n, p, b));
       fill(tensor, storage, random);
       args.push_back(Arg::tensor(storage.ours, storage.extents));
@@ -104,13 +105,13 @@ void runOne(unsigned seed) {
 }
 
 TEST(RandomTiles, AgreeWithTheInterpreter) {
-  if (const char *one = std::getenv("VORTEX_TILE_PROGRAM"))
+  if (const char* one = std::getenv("VORTEX_TILE_PROGRAM"))
     return runOne(std::strtoul(one, nullptr, 10));
-  const char *more = std::getenv("VORTEX_TILE_PROGRAMS");
+  const char* more = std::getenv("VORTEX_TILE_PROGRAMS");
   unsigned count = more ? std::strtoul(more, nullptr, 10) : 25;
   for (unsigned i = 0; i < count && !HasFatalFailure(); ++i)
     runOne(generator()());
 }
 
-} // namespace
-} // namespace vortex::target::cpu::tiles::testing
+}  // namespace
+}  // namespace vortex::target::cpu::tiles::testing

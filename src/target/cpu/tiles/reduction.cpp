@@ -7,12 +7,12 @@ namespace vortex::target::cpu::tiles {
 using emit::Values;
 using llvm::Value;
 
-static unsigned lanesOf(Value *value) {
-  auto *vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+static unsigned lanesOf(Value* value) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
   return vector ? vector->getNumElements() : 1;
 }
 
-Value *Reduction::neutral(unsigned lanes) {
+Value* Reduction::neutral(unsigned lanes) {
   mlir::TypedAttr attribute = ir::neutralElement(kind_, type_);
   if (!emit::narrowFormat(type_))
     return emit::constantValue(e_.context(), attribute, lanes);
@@ -22,32 +22,32 @@ Value *Reduction::neutral(unsigned lanes) {
   return emit::splat(e_.ir, llvm::ConstantFP::get(e_.context(), value), lanes);
 }
 
-Value *Reduction::widen(Value *value) {
+Value* Reduction::widen(Value* value) {
   auto format = emit::narrowFormat(type_);
   return format ? math::emitWiden(e_.ir, e_.features, *format, value) : value;
 }
 
-Value *Reduction::narrow(Value *accumulated) {
+Value* Reduction::narrow(Value* accumulated) {
   auto format = emit::narrowFormat(type_);
   return format ? math::emitNarrow(e_.ir, e_.features, *format, accumulated) : accumulated;
 }
 
-Value *Reduction::combine(Value *a, Value *b) {
+Value* Reduction::combine(Value* a, Value* b) {
   bool isMax = kind_ == ir::Combine::MaxF;
   if (!isMax && kind_ != ir::Combine::MinF)
     return emit::emitCombine(e_.ir, kind_, a, b, false);
   // Three instructions, where llvm.maximum takes seven to order the two zeros. `a` is kept when it is NaN, `b` taken when it is.
-  Value *better = isMax ? e_.ir.CreateFCmpOGT(b, a) : e_.ir.CreateFCmpOLT(b, a);
-  Value *picked = e_.ir.CreateSelect(better, b, a);
+  Value* better = isMax ? e_.ir.CreateFCmpOGT(b, a) : e_.ir.CreateFCmpOLT(b, a);
+  Value* picked = e_.ir.CreateSelect(better, b, a);
   return e_.ir.CreateSelect(e_.ir.CreateFCmpUNO(b, b), b, picked);
 }
 
-Value *Reduction::combineMasked(Value *a, Value *b, Value *mask) {
-  Value *combined = combine(a, b);
+Value* Reduction::combineMasked(Value* a, Value* b, Value* mask) {
+  Value* combined = combine(a, b);
   return mask ? e_.ir.CreateSelect(mask, combined, a) : combined;
 }
 
-Value *Reduction::finish(llvm::ArrayRef<Value *> accumulators) {
+Value* Reduction::finish(llvm::ArrayRef<Value*> accumulators) {
   Values left(accumulators.begin(), accumulators.end());
   while (left.size() > 1) {
     Values next;
@@ -57,7 +57,7 @@ Value *Reduction::finish(llvm::ArrayRef<Value *> accumulators) {
       next.push_back(left.back());
     left = next;
   }
-  Value *lanes = left[0];
+  Value* lanes = left[0];
   for (unsigned half = lanesOf(lanes) / 2; half >= 1; half /= 2) {
     llvm::SmallVector<int> low, high;
     for (unsigned i = 0; i < half; ++i)
@@ -69,11 +69,11 @@ Value *Reduction::finish(llvm::ArrayRef<Value *> accumulators) {
   return narrow(lanes);
 }
 
-Value *Reduction::prefix(Value *lanes) {
+Value* Reduction::prefix(Value* lanes) {
   unsigned count = lanesOf(lanes);
   if (count == 1)
     return lanes;
-  Value *empty = neutral(count);
+  Value* empty = neutral(count);
   for (unsigned step = 1; step < count; step *= 2) {
     llvm::SmallVector<int> order;
     for (unsigned i = 0; i < count; ++i)
@@ -83,4 +83,4 @@ Value *Reduction::prefix(Value *lanes) {
   return lanes;
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

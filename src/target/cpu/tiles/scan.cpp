@@ -10,10 +10,10 @@ using llvm::Value;
 namespace {
 
 struct ScanLoops {
-  Evaluator &v;
-  Emitter &e;
+  Evaluator& v;
+  Emitter& e;
   ir::ScanOp op;
-  const Place &sink;
+  const Place& sink;
   Reduction reduction;
   Values extents;
   unsigned lanes;
@@ -25,7 +25,7 @@ struct ScanLoops {
       return body();
     if (llvm::is_contained(skipped, dim))
       return outer(dim + 1, skipped, body);
-    emitCounted(e, extents[dim], {}, [&](Value *i, llvm::ArrayRef<Value *>) {
+    emitCounted(e, extents[dim], {}, [&](Value* i, llvm::ArrayRef<Value*>) {
       Frame frame(v);
       at.index[dim] = Lane::uniform(i);
       outer(dim + 1, skipped, body);
@@ -37,19 +37,19 @@ struct ScanLoops {
     unsigned dim = extents.size() - 1;
     outer(0, {dim}, [&] {
       Values carried{reduction.neutral(1)};
-      emitVectorLoop(e, extents[dim], {lanes, 1}, carried, [&](Value *i, Value *mask, unsigned, Values &carry) {
+      emitVectorLoop(e, extents[dim], {lanes, 1}, carried, [&](Value* i, Value* mask, unsigned, Values& carry) {
         Frame frame(v);
         At here = at;
         here.index[dim] = laneIndex(e, i, lanes);
         here.lanes = lanes;
         here.mask = mask;
-        Value *before = emit::splat(e.ir, carry[0], lanes);
-        Value *own = reduction.widen(v.eval(op.getValue(), here));
+        Value* before = emit::splat(e.ir, carry[0], lanes);
+        Value* own = reduction.widen(v.eval(op.getValue(), here));
         if (mask)
           own = e.ir.CreateSelect(mask, own, reduction.neutral(lanes));
-        Value *inclusive = reduction.combine(before, reduction.prefix(own));
-        Value *last = lanes == 1 ? inclusive : e.ir.CreateExtractElement(inclusive, uint64_t(lanes - 1));
-        Value *result = inclusive;
+        Value* inclusive = reduction.combine(before, reduction.prefix(own));
+        Value* last = lanes == 1 ? inclusive : e.ir.CreateExtractElement(inclusive, uint64_t(lanes - 1));
+        Value* result = inclusive;
         if (op.getExclusive() && lanes == 1)
           result = before;
         else if (op.getExclusive()) {
@@ -67,15 +67,15 @@ struct ScanLoops {
   void across() {
     unsigned dim = op.getDim(), inner = extents.size() - 1;
     outer(0, {dim, inner}, [&] {
-      emitVectorLoop(e, extents[inner], {lanes, 1}, {}, [&](Value *j, Value *mask, unsigned, Values &) {
-        emitCounted(e, extents[dim], {reduction.neutral(lanes)}, [&](Value *i, llvm::ArrayRef<Value *> carry) {
+      emitVectorLoop(e, extents[inner], {lanes, 1}, {}, [&](Value* j, Value* mask, unsigned, Values&) {
+        emitCounted(e, extents[dim], {reduction.neutral(lanes)}, [&](Value* i, llvm::ArrayRef<Value*> carry) {
           Frame frame(v);
           At here = at;
           here.index[dim] = Lane::uniform(i);
           here.index[inner] = laneIndex(e, j, lanes);
           here.lanes = lanes;
           here.mask = mask;
-          Value *inclusive = reduction.combine(carry[0], reduction.widen(v.eval(op.getValue(), here)));
+          Value* inclusive = reduction.combine(carry[0], reduction.widen(v.eval(op.getValue(), here)));
           storeElements(e, sink, here, reduction.narrow(op.getExclusive() ? carry[0] : inclusive), true);
           return Values{inclusive};
         });
@@ -84,20 +84,22 @@ struct ScanLoops {
   }
 };
 
-} // namespace
+}  // namespace
 
-void Tiles::emitScan(ir::ScanOp op, const Place &sink) {
+void Tiles::emitScan(ir::ScanOp op, const Place& sink) {
   group().prepareExpression(op.getValue());
   mlir::Type type = mlir::getElementTypeOrSelf(op.getType());
   Values extents = v_.extents(op.getValue());
   At at;
   at.index.resize(extents.size());
   Frame frame(v_);
-  ScanLoops loops{v_, e_, op, sink, Reduction(e_, op.getKind(), type), extents, chooseLanes(e_, elementTypes(v_, {op.getValue()})), at};
+  ScanLoops loops{
+      v_, e_, op, sink, Reduction(e_, op.getKind(), type), extents, chooseLanes(e_, elementTypes(v_, {op.getValue()})),
+      at};
   if (op.getDim() + 1 == extents.size())
     loops.along();
   else
     loops.across();
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

@@ -7,16 +7,16 @@ namespace vortex::target::cpu::tiles {
 
 using llvm::Value;
 
-std::unique_ptr<emit::TileEmitter> makeTileEmitter(Emitter &emitter) { return std::make_unique<Tiles>(emitter); }
+std::unique_ptr<emit::TileEmitter> makeTileEmitter(Emitter& emitter) { return std::make_unique<Tiles>(emitter); }
 
 static bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
 
 /// Used inside the regions of a later operation, where evaluating it again may happen many times.
-static bool isUsedInRegions(mlir::Operation *op) {
-  return llvm::any_of(op->getUsers(), [&](mlir::Operation *user) { return user->getBlock() != op->getBlock(); });
+static bool isUsedInRegions(mlir::Operation* op) {
+  return llvm::any_of(op->getUsers(), [&](mlir::Operation* user) { return user->getBlock() != op->getBlock(); });
 }
 
-void Tiles::emit(mlir::Operation *op) {
+void Tiles::emit(mlir::Operation* op) {
   if (!e_.state.error.empty())
     return;
   if (auto store = mlir::dyn_cast<ir::TileStoreOp>(op))
@@ -24,8 +24,9 @@ void Tiles::emit(mlir::Operation *op) {
   if (auto element = mlir::dyn_cast<ir::ElementOp>(op))
     return emitElement(element);
   if (auto load = mlir::dyn_cast<ir::TileLoadOp>(op)) {
-    const void *base = rootView(load.getView()).getAsOpaquePointer();
-    if (llvm::any_of(scopes_.back().stores, [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
+    const void* base = rootView(load.getView()).getAsOpaquePointer();
+    if (llvm::any_of(scopes_.back().stores,
+                     [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
       flushStores();
     scopes_.back().loads.push_back(load);
   }
@@ -42,7 +43,7 @@ void Tiles::emitElement(ir::ElementOp op) {
   group().prepareExpression(op.getValue());
   Values extents = v_.extents(op.getValue());
   At at;
-  Value *inside = e_.ir.getTrue();
+  Value* inside = e_.ir.getTrue();
   for (auto [index, extent] : llvm::zip(op.getIndices(), extents)) {
     at.index.push_back(Lane::uniform(e_.scalar(index)));
     inside = e_.ir.CreateAnd(inside, e_.ir.CreateICmpULT(at.index.back().value, extent));
@@ -59,15 +60,15 @@ void Tiles::emitElement(ir::ElementOp op) {
 
 //===-- stores and the order of memory ------------------------------------------------------------------------===//
 
-bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation *op) const {
+bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const {
   llvm::DenseSet<mlir::Value> seen;
   llvm::SmallVector<mlir::Value> pending{load.getResult()};
   while (!pending.empty()) {
     mlir::Value value = pending.pop_back_val();
     if (!seen.insert(value).second || v_.place(value))
       continue;
-    for (mlir::Operation *user : value.getUsers()) {
-      mlir::Operation *here = op->getBlock()->findAncestorOpInBlock(*user);
+    for (mlir::Operation* user : value.getUsers()) {
+      mlir::Operation* here = op->getBlock()->findAncestorOpInBlock(*user);
       if (!here || (here != op && op->isBeforeInBlock(here)) || (here == op && op->getNumRegions() != 0))
         return true;
       if (here != op && user->getNumRegions() == 0)
@@ -83,9 +84,10 @@ bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation *op) const {
 void Tiles::emitStore(ir::TileStoreOp op) {
   if (op->hasAttr(kPanelsAttribute))
     return emitPack(op);
-  const void *base = rootView(op.getView()).getAsOpaquePointer();
-  Scope &scope = scopes_.back();
-  if (llvm::any_of(scope.stores, [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
+  const void* base = rootView(op.getView()).getAsOpaquePointer();
+  Scope& scope = scopes_.back();
+  if (llvm::any_of(scope.stores,
+                   [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
     flushStores();
   for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scope.loads))
     if (!v_.place(load) && rootView(load.getView()).getAsOpaquePointer() == base && isReadAfter(load, op))
@@ -123,11 +125,11 @@ void Tiles::emitRoots(llvm::ArrayRef<Root> roots) {
   group().emitStores(roots);
 }
 
-static bool mayWrite(mlir::Operation *effect, const void *base) {
+static bool mayWrite(mlir::Operation* effect, const void* base) {
   if (!effect)
     return true;
   bool writes = false;
-  effect->walk([&](mlir::Operation *op) {
+  effect->walk([&](mlir::Operation* op) {
     auto touches = [&](mlir::Value view) { writes |= rootView(view).getAsOpaquePointer() == base; };
     if (auto store = mlir::dyn_cast<ir::StoreOp>(op))
       touches(store.getView());
@@ -143,7 +145,7 @@ static bool mayWrite(mlir::Operation *effect, const void *base) {
   return writes;
 }
 
-void Tiles::flushReads(mlir::Operation *effect) {
+void Tiles::flushReads(mlir::Operation* effect) {
   if (!e_.state.error.empty())
     return;
   flushStores();
@@ -170,13 +172,15 @@ void Tiles::leaveScope() {
 
 //===-- memory ------------------------------------------------------------------------------------------------===//
 
-static TileBuffer bufferOf(const Place &place) { return {place.view.elementType, place.view.pointer, place.view.extents}; }
+static TileBuffer bufferOf(const Place& place) {
+  return {place.view.elementType, place.view.pointer, place.view.extents};
+}
 
 void Tiles::bind(mlir::Value tile, TileBuffer buffer) { v_.setPlace(tile, placeOf(e_, buffer)); }
 
 TileBuffer Tiles::materialize(mlir::Value tile) {
   toMemory(tile);
-  const Place *place = v_.place(tile);
+  const Place* place = v_.place(tile);
   return place ? bufferOf(*place) : e_.allocateFor(tile.getDefiningOp(), tile);
 }
 
@@ -184,12 +188,12 @@ TileBuffer Tiles::materialize(mlir::Value tile) {
 void Tiles::toMemory(mlir::Value tile) {
   if (v_.place(tile) || !e_.state.error.empty())
     return;
-  mlir::Operation *op = tile.getDefiningOp();
+  mlir::Operation* op = tile.getDefiningOp();
   if (!op || op->getNumRegions() != 0)
     return e_.fail(op ? op : tile.getParentBlock()->getParentOp(), "this tile");
-  if (auto reshape = mlir::dyn_cast<ir::ReshapeOp>(op)) { // the same memory
+  if (auto reshape = mlir::dyn_cast<ir::ReshapeOp>(op)) {  // the same memory
     toMemory(reshape.getValue());
-    if (const Place *source = v_.place(reshape.getValue())) {
+    if (const Place* source = v_.place(reshape.getValue())) {
       TileBuffer buffer = bufferOf(*source);
       buffer.extents = v_.extents(tile);
       v_.setPlace(tile, placeOf(e_, buffer));
@@ -201,20 +205,20 @@ void Tiles::toMemory(mlir::Value tile) {
   v_.setPlace(tile, placeOf(e_, buffer));
 }
 
-void Tiles::materializeInto(mlir::Value tile, const TileBuffer &destination) {
+void Tiles::materializeInto(mlir::Value tile, const TileBuffer& destination) {
   if (!e_.state.error.empty())
     return;
-  flushStores(); // they may read what the destination holds now
+  flushStores();  // they may read what the destination holds now
   evaluateInto(tile, destination);
 }
 
-void Tiles::evaluateInto(mlir::Value tile, const TileBuffer &destination) {
-  if (const Place *place = v_.place(tile)) {
+void Tiles::evaluateInto(mlir::Value tile, const TileBuffer& destination) {
+  if (const Place* place = v_.place(tile)) {
     if (place->view.pointer != destination.pointer)
       e_.copyTile(bufferOf(*place), destination);
     return;
   }
-  mlir::Operation *op = tile.getDefiningOp();
+  mlir::Operation* op = tile.getDefiningOp();
   Root root{tile, placeOf(e_, destination), nullptr};
   if (group().readsOwnSink(root)) {
     emit::ScratchScope scope(*e_.scratch);
@@ -232,4 +236,4 @@ void Tiles::evaluateInto(mlir::Value tile, const TileBuffer &destination) {
   emitRoots(root);
 }
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

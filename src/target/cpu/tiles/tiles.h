@@ -6,6 +6,6 @@
 
 namespace vortex::target::cpu::tiles {
 
-std::unique_ptr<emit::TileEmitter> makeTileEmitter(emit::Emitter &emitter);
+std::unique_ptr<emit::TileEmitter> makeTileEmitter(emit::Emitter& emitter);
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

@@ -8,31 +8,31 @@ namespace vortex::target::cpu::tiles {
 
 class Tiles : public emit::TileEmitter {
 public:
-  explicit Tiles(Emitter &emitter) : e_(emitter), v_(emitter) {}
+  explicit Tiles(Emitter& emitter) : e_(emitter), v_(emitter) {}
 
-  void emit(mlir::Operation *op) override;
+  void emit(mlir::Operation* op) override;
   TileBuffer materialize(mlir::Value tile) override;
-  void materializeInto(mlir::Value tile, const TileBuffer &destination) override;
+  void materializeInto(mlir::Value tile, const TileBuffer& destination) override;
   void bind(mlir::Value tile, TileBuffer buffer) override;
-  void flushReads(mlir::Operation *effect) override;
+  void flushReads(mlir::Operation* effect) override;
   void enterScope() override;
   void leaveScope() override;
 
 private:
   /// What waits in one block of the kernel.
   struct Scope {
-    llvm::SmallVector<ir::TileStoreOp> stores; ///< in order, not emitted yet
-    llvm::SmallVector<ir::TileLoadOp> loads;   ///< emitted as parts of expressions, unless in memory
+    llvm::SmallVector<ir::TileStoreOp> stores;  ///< in order, not emitted yet
+    llvm::SmallVector<ir::TileLoadOp> loads;    ///< emitted as parts of expressions, unless in memory
   };
 
   void emitStore(ir::TileStoreOp op);
   void emitElement(ir::ElementOp op);
   /// Something at or after `op` in its block evaluates the load.
-  bool isReadAfter(ir::TileLoadOp load, mlir::Operation *op) const;
+  bool isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const;
   void flushStores();
   void emitRoots(llvm::ArrayRef<Root> roots);
   void toMemory(mlir::Value tile);
-  void evaluateInto(mlir::Value tile, const TileBuffer &destination);
+  void evaluateInto(mlir::Value tile, const TileBuffer& destination);
 
   // dot.cpp
   /// The product that `roots` consume element by element and nothing else does; null: none.
@@ -41,15 +41,15 @@ private:
   void emitPack(ir::TileStoreOp op);
   void emitIntegerDot(ir::DotOp op, llvm::ArrayRef<Root> roots);
   // scan.cpp
-  void emitScan(ir::ScanOp op, const Place &sink);
+  void emitScan(ir::ScanOp op, const Place& sink);
 
   Group group() {
     return Group(v_, [this](mlir::Value tile) { toMemory(tile); });
   }
 
-  Emitter &e_;
+  Emitter& e_;
   Evaluator v_;
   llvm::SmallVector<Scope> scopes_{1};
 };
 
-} // namespace vortex::target::cpu::tiles
+}  // namespace vortex::target::cpu::tiles

@@ -22,7 +22,7 @@ struct TestKernel::Loaded {
   std::vector<artifact::CpuEntry> entries;
 };
 
-TestKernel::TestKernel(const std::string &text, const codegen::TargetOptions &options) {
+TestKernel::TestKernel(const std::string& text, const codegen::TargetOptions& options) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   mlir::DialectRegistry registry;
@@ -32,11 +32,11 @@ TestKernel::TestKernel(const std::string &text, const codegen::TargetOptions &op
   auto parsed = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context), "test.mlir");
   VORTEX_CHECK(parsed, "%s", text.c_str());
   codegen::TargetOptions chosen = options;
-  if (const char *cpu = std::getenv("VORTEX_TEST_CPU")) // the same tests for another processor
+  if (const char* cpu = std::getenv("VORTEX_TEST_CPU"))  // the same tests for another processor
     chosen.cpu = cpu;
   auto target = codegen::createTarget(chosen);
   VORTEX_CHECK(target);
-  if (std::getenv("VORTEX_TEST_WIDE")) { // the code shapes of AVX-512, taken apart by LLVM where the host lacks it
+  if (std::getenv("VORTEX_TEST_WIDE")) {  // the code shapes of AVX-512, taken apart by LLVM where the host lacks it
     target->vector.avx512 = true;
     target->vector.vectorBytes = 64;
     target->vector.vectorRegisters = 32;
@@ -57,20 +57,20 @@ TestKernel::TestKernel(const std::string &text, const codegen::TargetOptions &op
   kernel_ = std::move(*compiled);
   loaded_ = std::make_unique<Loaded>();
   loaded_->jit = llvm::cantFail(llvm::orc::LLJITBuilder().create());
-  auto &jit = *loaded_->jit;
+  auto& jit = *loaded_->jit;
   jit.getMainJITDylib().addGenerator(llvm::cantFail(
       llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(jit.getDataLayout().getGlobalPrefix())));
-  llvm::StringRef object(reinterpret_cast<const char *>(kernel_.code.data()), kernel_.code.size());
+  llvm::StringRef object(reinterpret_cast<const char*>(kernel_.code.data()), kernel_.code.size());
   llvm::cantFail(jit.addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(object)));
-  for (const artifact::Phase &phase : kernel_.phases)
+  for (const artifact::Phase& phase : kernel_.phases)
     loaded_->entries.push_back(llvm::cantFail(jit.lookup(phase.symbol)).toPtr<artifact::CpuEntry>());
 }
 
 TestKernel::~TestKernel() = default;
 
-std::vector<uint64_t> TestKernel::slotsOf(const std::vector<Arg> &args) const {
+std::vector<uint64_t> TestKernel::slotsOf(const std::vector<Arg>& args) const {
   std::vector<uint64_t> slots;
-  for (const Arg &arg : args) {
+  for (const Arg& arg : args) {
     slots.push_back(arg.isTensor ? reinterpret_cast<uint64_t>(arg.data) : arg.bits);
     slots.insert(slots.end(), arg.extents.begin(), arg.extents.end());
     slots.insert(slots.end(), arg.strides.begin(), arg.strides.end());
@@ -86,20 +86,20 @@ struct PhaseRun {
   artifact::CpuBlock block{};
   uint64_t blocks = 1;
   size_t scratchBytes = 0;
-  std::unique_ptr<unsigned char, void (*)(void *)> scratch{nullptr, std::free};
+  std::unique_ptr<unsigned char, void (*)(void*)> scratch{nullptr, std::free};
 
-  PhaseRun(const artifact::Phase &phase, artifact::CpuEntry entry, std::span<const uint64_t> slots) : entry(entry) {
+  PhaseRun(const artifact::Phase& phase, artifact::CpuEntry entry, std::span<const uint64_t> slots) : entry(entry) {
     for (int axis = 0; axis < 3; ++axis) {
       block.grid[axis] = phase.grid[axis].evaluate(slots);
       block.block[axis] = phase.block[axis].evaluate(slots);
       blocks *= block.grid[axis];
     }
     scratchBytes = phase.scratchBytes.evaluate(slots);
-    scratch.reset(static_cast<unsigned char *>(std::aligned_alloc(64, (scratchBytes + kRedZone + 63) / 64 * 64)));
+    scratch.reset(static_cast<unsigned char*>(std::aligned_alloc(64, (scratchBytes + kRedZone + 63) / 64 * 64)));
     block.scratch = scratch.get();
   }
 
-  uint32_t run(const std::vector<uint64_t> &slots, uint64_t number) {
+  uint32_t run(const std::vector<uint64_t>& slots, uint64_t number) {
     block.id[0] = number % block.grid[0];
     block.id[1] = number / block.grid[0] % block.grid[1];
     block.id[2] = number / block.grid[0] / block.grid[1];
@@ -107,17 +107,17 @@ struct PhaseRun {
   }
 };
 
-} // namespace
+}  // namespace
 
-uint32_t TestKernel::run(const std::vector<Arg> &args, unsigned seed) {
+uint32_t TestKernel::run(const std::vector<Arg>& args, unsigned seed) {
   VORTEX_CHECK(loaded_, "%s", error_.c_str());
   std::vector<uint64_t> slots = slotsOf(args);
   prints_.clear();
   for (size_t i = 0; i < kernel_.phases.size(); ++i) {
     PhaseRun phase(kernel_.phases[i], loaded_->entries[i], slots);
     phase.block.printContext = this;
-    phase.block.print = [](void *context, uint32_t fault, const uint64_t *values, uint32_t count) {
-      static_cast<TestKernel *>(context)->prints_.push_back({fault, {values, values + count}});
+    phase.block.print = [](void* context, uint32_t fault, const uint64_t* values, uint32_t count) {
+      static_cast<TestKernel*>(context)->prints_.push_back({fault, {values, values + count}});
     };
     std::vector<uint64_t> order(phase.blocks);
     for (uint64_t b = 0; b < phase.blocks; ++b)
@@ -128,25 +128,27 @@ uint32_t TestKernel::run(const std::vector<Arg> &args, unsigned seed) {
       if (uint32_t fault = phase.run(slots, number))
         return fault;
       for (size_t b = 0; b < kRedZone; ++b)
-        VORTEX_CHECK(phase.scratch.get()[phase.scratchBytes + b] == kPoison, "scratch of %zu bytes overrun at +%zu", phase.scratchBytes, b);
+        VORTEX_CHECK(phase.scratch.get()[phase.scratchBytes + b] == kPoison, "scratch of %zu bytes overrun at +%zu",
+                     phase.scratchBytes, b);
     }
   }
   return 0;
 }
 
-std::function<void()> TestKernel::prepare(const std::vector<Arg> &args) {
+std::function<void()> TestKernel::prepare(const std::vector<Arg>& args) {
   auto slots = std::make_shared<std::vector<uint64_t>>(slotsOf(args));
   auto phases = std::make_shared<std::vector<PhaseRun>>();
   for (size_t i = 0; i < kernel_.phases.size(); ++i)
     phases->emplace_back(kernel_.phases[i], loaded_->entries[i], *slots);
   return [slots, phases] {
-    for (PhaseRun &phase : *phases)
+    for (PhaseRun& phase : *phases)
       for (uint64_t b = 0; b < phase.blocks; ++b)
         phase.run(*slots, b);
   };
 }
 
-std::string module(const std::string &signature, const std::string &grid, const std::string &block, const std::string &body) {
+std::string module(const std::string& signature, const std::string& grid, const std::string& block,
+                   const std::string& body) {
   std::string types, facts, rest = signature;
   int depth = 0;
   std::string type;
@@ -172,7 +174,7 @@ std::string module(const std::string &signature, const std::string &grid, const 
     }
   }
   finish();
-  auto sizes = [](const std::string &list) {
+  auto sizes = [](const std::string& list) {
     std::string result;
     size_t start = 0;
     while (start <= list.size()) {
@@ -182,8 +184,8 @@ std::string module(const std::string &signature, const std::string &grid, const 
     }
     return result;
   };
-  return "vx.entry @k : (" + types + ") -> () args [" + facts + "]\n" + "vx.kernel @k.main(" + signature + ") grid [" + sizes(grid) +
-         "] block [" + sizes(block) + "] {\n" + body + "\n  vx.return\n}\n";
+  return "vx.entry @k : (" + types + ") -> () args [" + facts + "]\n" + "vx.kernel @k.main(" + signature + ") grid [" +
+         sizes(grid) + "] block [" + sizes(block) + "] {\n" + body + "\n  vx.return\n}\n";
 }
 
-} // namespace vortex::target::cpu::emit::testing
+}  // namespace vortex::target::cpu::emit::testing

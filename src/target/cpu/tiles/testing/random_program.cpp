@@ -16,58 +16,59 @@ struct Tile {
 };
 
 struct Generator {
-  std::mt19937 &random;
+  std::mt19937& random;
   RandomProgram program;
   std::vector<Tile> tiles;
   unsigned next = 0;
 
   unsigned pick(unsigned count) { return std::uniform_int_distribution<unsigned>(0, count - 1)(random); }
-  const Tile &any() { return tiles[pick(tiles.size())]; }
+  const Tile& any() { return tiles[pick(tiles.size())]; }
   std::string fresh() { return "%v" + std::to_string(next++); }
 
-  static std::string type(const Shape &shape, bool isFloat) {
+  static std::string type(const Shape& shape, bool isFloat) {
     std::string text = "tensor<";
     for (size_t i = 0; i < shape.size(); ++i)
       text += "?x";
     return text + (isFloat ? "f32>" : "i32>");
   }
-  static std::string viewType(const Shape &shape, bool isFloat) {
+  static std::string viewType(const Shape& shape, bool isFloat) {
     std::string text = "!vx.view<";
     for (size_t i = 0; i < shape.size(); ++i)
       text += "?x";
     return text + (isFloat ? "f32, global>" : "i32, global>");
   }
-  static std::string value(const std::string &symbol) {
+  static std::string value(const std::string& symbol) {
     return symbol == "m*n" ? "%mn" : symbol == "n/2" ? "%nh" : "%" + symbol;
   }
-  static std::string list(const Shape &shape) {
+  static std::string list(const Shape& shape) {
     std::string text;
-    for (const std::string &symbol : shape)
+    for (const std::string& symbol : shape)
       text += (text.empty() ? "" : ", ") + value(symbol);
     return text;
   }
-  static std::string numbers(const std::vector<unsigned> &values) {
+  static std::string numbers(const std::vector<unsigned>& values) {
     std::string text;
     for (unsigned number : values)
       text += (text.empty() ? "" : ", ") + std::to_string(number);
     return "[" + text + "]";
   }
-  void line(const std::string &text) { program.body += "  " + text + "\n"; }
-  Tile add(const Shape &shape, bool isFloat, const std::string &text) {
+  void line(const std::string& text) { program.body += "  " + text + "\n"; }
+  Tile add(const Shape& shape, bool isFloat, const std::string& text) {
     Tile tile{fresh(), shape, isFloat};
     line(tile.name + " = " + text);
     tiles.push_back(tile);
     return tile;
   }
 
-  void tensor(const std::string &name, const Shape &shape, bool isFloat = true) {
+  void tensor(const std::string& name, const Shape& shape, bool isFloat = true) {
     program.tensors.push_back({name, shape, isFloat, false});
     std::string zeros;
     for (size_t i = 0; i < shape.size(); ++i)
       zeros += i ? ", %c0" : "%c0";
     pendingLoads.push_back([=, this] {
-      add(shape, isFloat, "vx.tile_load %" + name + "[" + zeros + "] sizes(" + list(shape) + ") inbounds : " + viewType(shape, isFloat) + " -> " +
-                              type(shape, isFloat));
+      add(shape, isFloat,
+          "vx.tile_load %" + name + "[" + zeros + "] sizes(" + list(shape) +
+              ") inbounds : " + viewType(shape, isFloat) + " -> " + type(shape, isFloat));
     });
   }
   std::vector<std::function<void()>> pendingLoads;
@@ -92,38 +93,40 @@ struct Generator {
     line("%p = vx.dim %w, 1 : " + viewType({"n", "p"}, true));
     line("%mn = arith.muli %m, %n : index");
     line("%nh = vx.int divu %n, %c2 : index");
-    for (auto &load : pendingLoads)
+    for (auto& load : pendingLoads)
       load();
   }
 
   /// Keeps values small: sums of many elements, products of products.
-  void bound(const Tile &tile) {
+  void bound(const Tile& tile) {
     if (!tile.isFloat)
       return;
     Tile scale{fresh(), tile.shape, true};
-    line(scale.name + " = vx.broadcast %tenth dims [] sizes(" + list(tile.shape) + ") : f32 -> " + type(tile.shape, true));
+    line(scale.name + " = vx.broadcast %tenth dims [] sizes(" + list(tile.shape) + ") : f32 -> " +
+         type(tile.shape, true));
     Tile scaled = add(tile.shape, true, "arith.mulf " + tile.name + ", " + scale.name + " : " + type(tile.shape, true));
     add(tile.shape, true, "math.tanh " + scaled.name + " : " + type(tile.shape, true));
-    tiles.erase(std::find_if(tiles.begin(), tiles.end(), [&](const Tile &other) { return other.name == scaled.name; }));
-    tiles.erase(std::find_if(tiles.begin(), tiles.end(), [&](const Tile &other) { return other.name == tile.name; }));
+    tiles.erase(std::find_if(tiles.begin(), tiles.end(), [&](const Tile& other) { return other.name == scaled.name; }));
+    tiles.erase(std::find_if(tiles.begin(), tiles.end(), [&](const Tile& other) { return other.name == tile.name; }));
   }
 
   void elementwise() {
     Tile a = any();
     std::vector<Tile> alike;
-    for (const Tile &tile : tiles)
+    for (const Tile& tile : tiles)
       if (tile.shape == a.shape && tile.isFloat == a.isFloat)
         alike.push_back(tile);
     Tile b = alike[pick(alike.size())];
     std::string t = " : " + type(a.shape, a.isFloat);
     if (a.isFloat && pick(3) == 0) {
-      const char *ops[] = {"math.absf", "math.tanh", "arith.negf", "math.sin", "math.floor"};
+      const char* ops[] = {"math.absf", "math.tanh", "arith.negf", "math.sin", "math.floor"};
       add(a.shape, true, std::string(ops[pick(4)]) + " " + a.name + t);
     } else if (a.isFloat) {
-      const char *ops[] = {"arith.addf", "arith.subf", "arith.mulf", "arith.maximumf", "arith.minimumf"};
+      const char* ops[] = {"arith.addf", "arith.subf", "arith.mulf", "arith.maximumf", "arith.minimumf"};
       bound(add(a.shape, true, std::string(ops[pick(5)]) + " " + a.name + ", " + b.name + t));
     } else {
-      const char *ops[] = {"arith.addi", "arith.subi", "arith.muli", "arith.maxsi", "arith.xori", "vx.int divs", "vx.int shl"};
+      const char* ops[] = {"arith.addi", "arith.subi",  "arith.muli", "arith.maxsi",
+                           "arith.xori", "vx.int divs", "vx.int shl"};
       add(a.shape, false, std::string(ops[pick(7)]) + " " + a.name + ", " + b.name + t);
     }
   }
@@ -133,10 +136,11 @@ struct Generator {
     std::string t = type(a.shape, a.isFloat), bits = fresh();
     std::string boolean = t.substr(0, t.rfind(a.isFloat ? "f32" : "i32")) + "i1>";
     Tile b = a;
-    for (const Tile &tile : tiles)
+    for (const Tile& tile : tiles)
       if (tile.shape == a.shape && tile.isFloat == a.isFloat)
         b = tile;
-    line(bits + " = " + (a.isFloat ? "arith.cmpf olt" : "arith.cmpi slt") + std::string(", ") + a.name + ", " + b.name + " : " + t);
+    line(bits + " = " + (a.isFloat ? "arith.cmpf olt" : "arith.cmpi slt") + std::string(", ") + a.name + ", " + b.name +
+         " : " + t);
     add(a.shape, a.isFloat, "arith.select " + bits + ", " + b.name + ", " + a.name + " : " + boolean + ", " + t);
   }
 
@@ -166,15 +170,17 @@ struct Generator {
     std::string kind = a.isFloat ? floats[pick(3)] : integers[pick(4)];
     // An empty extent would leave infinities behind, which are no input for the other operations.
     Tile result = add(kept, a.isFloat,
-                      "vx.reduce " + kind + " " + a.name + " dims " + numbers(dims) + " : " + type(a.shape, a.isFloat) + " -> " + type(kept, a.isFloat));
+                      "vx.reduce " + kind + " " + a.name + " dims " + numbers(dims) + " : " + type(a.shape, a.isFloat) +
+                          " -> " + type(kept, a.isFloat));
     bound(result);
   }
 
   void broadcast() {
     Tile a = any();
-    static const std::vector<Shape> targets = {{"m", "n"}, {"b", "m", "n"}, {"n", "m"}, {"m", "p"}, {"n", "p"}, {"b", "n", "m"}};
+    static const std::vector<Shape> targets = {{"m", "n"}, {"b", "m", "n"}, {"n", "m"},
+                                               {"m", "p"}, {"n", "p"},      {"b", "n", "m"}};
     for (unsigned trial = 0; trial < 4; ++trial) {
-      const Shape &target = targets[pick(targets.size())];
+      const Shape& target = targets[pick(targets.size())];
       std::vector<unsigned> dims;
       unsigned at = 0;
       for (unsigned dim = 0; dim < target.size() && at < a.shape.size(); ++dim)
@@ -182,8 +188,9 @@ struct Generator {
           dims.push_back(dim), ++at;
       if (at != a.shape.size() || target.size() == a.shape.size())
         continue;
-      add(target, a.isFloat, "vx.broadcast " + a.name + " dims " + numbers(dims) + " sizes(" + list(target) + ") : " + type(a.shape, a.isFloat) + " -> " +
-                                 type(target, a.isFloat));
+      add(target, a.isFloat,
+          "vx.broadcast " + a.name + " dims " + numbers(dims) + " sizes(" + list(target) +
+              ") : " + type(a.shape, a.isFloat) + " -> " + type(target, a.isFloat));
       return;
     }
   }
@@ -198,7 +205,9 @@ struct Generator {
     for (unsigned dim : order)
       shape.push_back(a.shape[dim]);
     if (shape != a.shape)
-      add(shape, a.isFloat, "vx.transpose " + a.name + " " + numbers(order) + " : " + type(a.shape, a.isFloat) + " -> " + type(shape, a.isFloat));
+      add(shape, a.isFloat,
+          "vx.transpose " + a.name + " " + numbers(order) + " : " + type(a.shape, a.isFloat) + " -> " +
+              type(shape, a.isFloat));
   }
 
   void reshape() {
@@ -214,7 +223,9 @@ struct Generator {
       to = {"b", "n", "m"};
     else
       return;
-    add(to, a.isFloat, "vx.reshape " + a.name + " sizes(" + list(to) + ") : " + type(a.shape, a.isFloat) + " -> " + type(to, a.isFloat));
+    add(to, a.isFloat,
+        "vx.reshape " + a.name + " sizes(" + list(to) + ") : " + type(a.shape, a.isFloat) + " -> " +
+            type(to, a.isFloat));
   }
 
   void slice() {
@@ -227,7 +238,9 @@ struct Generator {
     for (size_t i = 0; i + 1 < a.shape.size(); ++i)
       offsets += "%c0, ";
     offsets += pick(2) ? "%c0" : "%nh";
-    add(to, a.isFloat, "vx.slice " + a.name + "[" + offsets + "] sizes(" + list(to) + ") : " + type(a.shape, a.isFloat) + " -> " + type(to, a.isFloat));
+    add(to, a.isFloat,
+        "vx.slice " + a.name + "[" + offsets + "] sizes(" + list(to) + ") : " + type(a.shape, a.isFloat) + " -> " +
+            type(to, a.isFloat));
   }
 
   void scan() {
@@ -237,7 +250,8 @@ struct Generator {
     bool exclusive = pick(3) == 0;
     std::string kind = a.isFloat ? (exclusive ? "addf" : floats[pick(2)]) : integers[pick(3)];
     bound(add(a.shape, a.isFloat,
-              "vx.scan " + kind + " " + a.name + " dim " + std::to_string(dim) + (exclusive ? " exclusive" : "") + " : " + type(a.shape, a.isFloat)));
+              "vx.scan " + kind + " " + a.name + " dim " + std::to_string(dim) + (exclusive ? " exclusive" : "") +
+                  " : " + type(a.shape, a.isFloat)));
   }
 
   void dot() {
@@ -258,9 +272,11 @@ struct Generator {
       } else if (pick(2)) {
         start = "%tenth";
       }
-      line(acc + " = vx.broadcast " + start + " dims [] sizes(" + list(shape) + ") : " + element + " -> " + type(shape, a.isFloat));
-      bound(add(shape, a.isFloat, "vx.dot " + a.name + ", " + b.name + ", " + acc + " : " + type(a.shape, a.isFloat) + ", " +
-                                      type(b.shape, a.isFloat) + " -> " + type(shape, a.isFloat)));
+      line(acc + " = vx.broadcast " + start + " dims [] sizes(" + list(shape) + ") : " + element + " -> " +
+           type(shape, a.isFloat));
+      bound(add(shape, a.isFloat,
+                "vx.dot " + a.name + ", " + b.name + ", " + acc + " : " + type(a.shape, a.isFloat) + ", " +
+                    type(b.shape, a.isFloat) + " -> " + type(shape, a.isFloat)));
       return;
     }
   }
@@ -271,11 +287,12 @@ struct Generator {
       return;
     std::string t = type(a.shape, true), carried = fresh(), sum = fresh(), bounded = fresh();
     Tile b = a;
-    for (const Tile &tile : tiles)
+    for (const Tile& tile : tiles)
       if (tile.shape == a.shape && tile.isFloat)
         b = tile;
     Tile result{fresh(), a.shape, true};
-    line(result.name + " = scf.for %k" + carried.substr(1) + " = %c0 to %c3 step %c1 iter_args(" + carried + " = " + a.name + ") -> (" + t + ") {");
+    line(result.name + " = scf.for %k" + carried.substr(1) + " = %c0 to %c3 step %c1 iter_args(" + carried + " = " +
+         a.name + ") -> (" + t + ") {");
     line("  " + sum + " = arith.addf " + carried + ", " + b.name + " : " + t);
     line("  " + bounded + " = math.tanh " + sum + " : " + t);
     line("  scf.yield " + bounded + " : " + t);
@@ -285,17 +302,22 @@ struct Generator {
 
   void iota() {
     static const std::vector<Shape> shapes = {{"m", "n"}, {"n"}, {"m", "p"}};
-    const Shape &shape = shapes[pick(shapes.size())];
-    add(shape, false, "vx.iota " + std::to_string(pick(shape.size())) + " sizes(" + list(shape) + ") -> " + type(shape, false));
+    const Shape& shape = shapes[pick(shapes.size())];
+    add(shape, false,
+        "vx.iota " + std::to_string(pick(shape.size())) + " sizes(" + list(shape) + ") -> " + type(shape, false));
   }
 
   void step() {
     switch (pick(16)) {
-    case 0: case 1: case 2: return elementwise();
+    case 0:
+    case 1:
+    case 2: return elementwise();
     case 3: return select();
     case 4: return convert();
-    case 5: case 6: return reduce();
-    case 7: case 8: return broadcast();
+    case 5:
+    case 6: return reduce();
+    case 7:
+    case 8: return broadcast();
     case 9: return transpose();
     case 10: return reshape();
     case 11: return slice();
@@ -314,14 +336,14 @@ struct Generator {
     program.tensors.push_back({name, tile.shape, tile.isFloat, true});
     for (size_t i = 0; i < tile.shape.size(); ++i)
       zeros += i ? ", %c0" : "%c0";
-    line("vx.tile_store " + tile.name + ", %" + name + "[" + zeros + "] inbounds : " + type(tile.shape, tile.isFloat) + ", " +
-         viewType(tile.shape, tile.isFloat));
+    line("vx.tile_store " + tile.name + ", %" + name + "[" + zeros + "] inbounds : " + type(tile.shape, tile.isFloat) +
+         ", " + viewType(tile.shape, tile.isFloat));
   }
 };
 
-} // namespace
+}  // namespace
 
-RandomProgram randomProgram(std::mt19937 &random, unsigned size) {
+RandomProgram randomProgram(std::mt19937& random, unsigned size) {
   Generator generator{random, {}, {}, 0, {}};
   generator.start();
   for (unsigned i = 0; i < size; ++i)
@@ -332,9 +354,9 @@ RandomProgram randomProgram(std::mt19937 &random, unsigned size) {
   return generator.program;
 }
 
-int64_t extentOf(const std::string &symbol, int64_t m, int64_t n, int64_t p, int64_t b) {
+int64_t extentOf(const std::string& symbol, int64_t m, int64_t n, int64_t p, int64_t b) {
   std::map<std::string, int64_t> extents{{"m", m}, {"n", n}, {"p", p}, {"b", b}, {"m*n", m * n}, {"n/2", n / 2}};
   return extents.at(symbol);
 }
 
-} // namespace vortex::target::cpu::tiles::testing
+}  // namespace vortex::target::cpu::tiles::testing

@@ -12,18 +12,18 @@ namespace vortex::target::cpu::tiles::testing {
 struct RandomProgram {
   struct Tensor {
     std::string name;
-    std::vector<std::string> shape; ///< symbols
+    std::vector<std::string> shape;  ///< symbols
     bool isFloat = true;
     bool isResult = false;
   };
-  std::vector<Tensor> tensors; ///< the entry's arguments
+  std::vector<Tensor> tensors;  ///< the entry's arguments
   std::string body;
 };
 
 /// `size`: operations before the stores. Results are bounded, so that rounding differences stay small.
-RandomProgram randomProgram(std::mt19937 &random, unsigned size);
+RandomProgram randomProgram(std::mt19937& random, unsigned size);
 
 /// Extents of the symbols "m", "n", "p", "b" and what is derived from them ("m*n", "n/2").
-int64_t extentOf(const std::string &symbol, int64_t m, int64_t n, int64_t p, int64_t b);
+int64_t extentOf(const std::string& symbol, int64_t m, int64_t n, int64_t p, int64_t b);
 
-} // namespace vortex::target::cpu::tiles::testing
+}  // namespace vortex::target::cpu::tiles::testing

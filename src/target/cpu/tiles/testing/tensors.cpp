@@ -12,21 +12,21 @@
 
 namespace vortex::target::cpu::tiles::testing {
 
-std::string wholeTensor(const std::vector<Argument> &arguments, const std::string &body) {
+std::string wholeTensor(const std::vector<Argument>& arguments, const std::string& body) {
   std::string types, facts, signature;
   for (size_t i = 0; i < arguments.size(); ++i) {
-    const Argument &argument = arguments[i];
+    const Argument& argument = arguments[i];
     std::string type = "!vx.view<" + argument.shape + ", global>", comma = i ? ", " : "";
     types += comma + type;
     signature += comma + "%" + argument.name + ": " + type;
     facts += comma + "{name = \"" + argument.name + "\", role = #vx.role<param>, access = #vx.access<" +
              (argument.isResult ? "readwrite" : "read") + ">}";
   }
-  return "vx.entry @k : (" + types + ") -> () args [" + facts + "]\nvx.kernel @k.body(" + signature + ") attributes {whole_tensor} {\n" + body +
-         "\n  vx.return\n}\n";
+  return "vx.entry @k : (" + types + ") -> () args [" + facts + "]\nvx.kernel @k.body(" + signature +
+         ") attributes {whole_tensor} {\n" + body + "\n  vx.return\n}\n";
 }
 
-std::string scheduled(const std::string &text) {
+std::string scheduled(const std::string& text) {
   mlir::DialectRegistry registry;
   ir::registerVxDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -48,41 +48,45 @@ std::string scheduled(const std::string &text) {
   return result;
 }
 
-TensorKernel::TensorKernel(const std::vector<Argument> &arguments, const std::string &body)
+TensorKernel::TensorKernel(const std::vector<Argument>& arguments, const std::string& body)
     : text_(scheduled(wholeTensor(arguments, body))), kernel_(text_) {
   VORTEX_CHECK(kernel_.error().empty(), "%s\n%s", kernel_.error().c_str(), text_.c_str());
 }
 
-std::vector<Arg> TensorKernel::withTemporaries(const std::vector<Arg> &args) {
+std::vector<Arg> TensorKernel::withTemporaries(const std::vector<Arg>& args) {
   std::vector<uint64_t> slots;
-  for (const Arg &arg : args) {
+  for (const Arg& arg : args) {
     slots.push_back(reinterpret_cast<uint64_t>(arg.data));
     slots.insert(slots.end(), arg.extents.begin(), arg.extents.end());
     slots.insert(slots.end(), arg.strides.begin(), arg.strides.end());
   }
   std::vector<Arg> all = args;
   memory_.clear();
-  for (const artifact::Param &temporary : kernel_.kernel().temporaries) {
+  for (const artifact::Param& temporary : kernel_.kernel().temporaries) {
     std::vector<int64_t> extents;
     size_t count = 1;
-    for (const artifact::SizeExpr &extent : temporary.extents)
+    for (const artifact::SizeExpr& extent : temporary.extents)
       count *= extents.emplace_back(extent.evaluate(slots));
     memory_.emplace_back(count * byteSize(temporary.type) / 8 + 16, 0xCDCDCDCDCDCDCDCDull);
     std::vector<int64_t> strides(extents.size(), 1);
     for (size_t i = extents.size(); i-- > 1;)
       strides[i - 1] = strides[i] * extents[i];
     uintptr_t address = (reinterpret_cast<uintptr_t>(memory_.back().data()) + 63) / 64 * 64;
-    all.push_back(Arg::strided(reinterpret_cast<void *>(address), extents, strides));
+    all.push_back(Arg::strided(reinterpret_cast<void*>(address), extents, strides));
   }
   return all;
 }
 
-uint32_t TensorKernel::run(const std::vector<Arg> &args, unsigned seed) { return kernel_.run(withTemporaries(args), seed); }
-std::function<void()> TensorKernel::prepare(const std::vector<Arg> &args) { return kernel_.prepare(withTemporaries(args)); }
+uint32_t TensorKernel::run(const std::vector<Arg>& args, unsigned seed) {
+  return kernel_.run(withTemporaries(args), seed);
+}
+std::function<void()> TensorKernel::prepare(const std::vector<Arg>& args) {
+  return kernel_.prepare(withTemporaries(args));
+}
 
-std::mt19937 &generator() {
+std::mt19937& generator() {
   static std::mt19937 engine = [] {
-    const char *given = std::getenv("VORTEX_TEST_SEED");
+    const char* given = std::getenv("VORTEX_TEST_SEED");
     unsigned seed = given ? std::strtoul(given, nullptr, 10) : std::random_device()();
     fprintf(stderr, "VORTEX_TEST_SEED=%u\n", seed);
     return std::mt19937(seed);
@@ -93,9 +97,9 @@ std::mt19937 &generator() {
 std::vector<float> randomFloats(size_t count, float scale) {
   std::normal_distribution<float> normal(0, scale);
   std::vector<float> values(count);
-  for (float &value : values)
+  for (float& value : values)
     value = normal(generator());
   return values;
 }
 
-} // namespace vortex::target::cpu::tiles::testing
+}  // namespace vortex::target::cpu::tiles::testing

@@ -9,35 +9,35 @@ using emit::testing::Arg;
 using emit::testing::TestKernel;
 
 struct Argument {
-  std::string name, shape; ///< "?x?xf32"
+  std::string name, shape;  ///< "?x?xf32"
   bool isResult = false;
 };
 
 /// A module with one whole-tensor kernel; arguments are views %name of global memory.
-std::string wholeTensor(const std::vector<Argument> &arguments, const std::string &body);
+std::string wholeTensor(const std::vector<Argument>& arguments, const std::string& body);
 
 /// The text after the schedule pass, and after the CPU target's own preparation.
-std::string scheduled(const std::string &text);
+std::string scheduled(const std::string& text);
 
 /// A compiled whole-tensor kernel.
 class TensorKernel {
 public:
-  TensorKernel(const std::vector<Argument> &arguments, const std::string &body);
+  TensorKernel(const std::vector<Argument>& arguments, const std::string& body);
   /// Parameters and results; temporaries are added, with poisoned contents.
-  uint32_t run(const std::vector<Arg> &args, unsigned seed = 1);
-  std::function<void()> prepare(const std::vector<Arg> &args);
-  TestKernel &kernel() { return kernel_; }
-  const std::string &text() const { return text_; }
+  uint32_t run(const std::vector<Arg>& args, unsigned seed = 1);
+  std::function<void()> prepare(const std::vector<Arg>& args);
+  TestKernel& kernel() { return kernel_; }
+  const std::string& text() const { return text_; }
 
 private:
-  std::vector<Arg> withTemporaries(const std::vector<Arg> &args);
+  std::vector<Arg> withTemporaries(const std::vector<Arg>& args);
   std::string text_;
   TestKernel kernel_;
   std::vector<std::vector<uint64_t>> memory_;
 };
 
 /// Normally distributed values, different in every run of the process unless VORTEX_TEST_SEED is set; the seed is printed on failure.
-std::mt19937 &generator();
+std::mt19937& generator();
 std::vector<float> randomFloats(size_t count, float scale = 1);
 
-} // namespace vortex::target::cpu::tiles::testing
+}  // namespace vortex::target::cpu::tiles::testing
