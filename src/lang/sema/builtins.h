@@ -19,45 +19,53 @@ namespace vortex::lang {
 //   Fold: Vec, initial, closure     SortVec: &mut Vec     ParseInt, ParseFloat: String     Time: closure; result f64 seconds
 //   Extent: tensor; ints: dim
 // VORTEX_BUILTIN(Name, "spelling in diagnostics")
-#define VORTEX_BUILTINS(X)                                                                                                                                                  \
-  /* elementwise on scalars and tensors; operands already have one type and shape */                                                                                        \
-  X(Exp, "exp")                                                                                                                                                             \
-  X(Exp2, "exp2") X(Log, "log") X(Log2, "log2") X(Log10, "log10") X(Sin, "sin") X(Cos, "cos") X(Tan, "tan")                                                                 \
-      X(Asin, "asin") X(Acos, "acos") X(Atan, "atan") X(Atan2, "atan2") X(Sinh, "sinh") X(Cosh, "cosh")                                                                     \
-          X(Tanh, "tanh") X(Erf, "erf") X(Sqrt, "sqrt") X(Rsqrt, "rsqrt") X(Cbrt, "cbrt") X(Abs, "abs")                                                                     \
-              X(Sign, "sign") X(Floor, "floor") X(Ceil, "ceil") X(Round, "round") X(Trunc, "trunc") X(Fma, "fma")                                                           \
-                  X(Pow, "pow") X(Min, "min") X(Max, "max") X(Clamp, "clamp") X(Select, "select") X(IsNan, "is_nan")                                                        \
-                      X(IsInf, "is_inf") X(Popcount, "popcount") X(Clz, "clz") X(Ctz, "ctz") X(MulHi, "mul_hi")                                                             \
-                          X(CeilDiv, "ceil_div") X(Sigmoid, "sigmoid") /* tensors; integer attributes in Expr::ints */                                                      \
-      X(Zeros, "zeros") X(Full, "full") X(Arange, "arange") X(Transpose, "transpose") /* ints: permutation */                                                               \
-      X(Reshape, "reshape") X(ReduceSum, "sum") X(ReduceProd, "prod") X(ReduceMax, "max") X(ReduceMin, "min")                                                               \
-          X(ReduceMean, "mean") /* ints: dims reduced (non-negative, ascending); result type tells keepdim */                                                               \
-      X(Softmax, "softmax") /* ints: the dim */ X(CumSum, "cumsum") /* ints: the dim */                                                                                     \
-      X(MaskUpperTriangle, "mask_upper_triangle") /* args: tensor, value */ X(                                                                                              \
-          Extent,                                                                                                                                                           \
-          "shape") /* ints: dim; args: tensor */ /* position; uniform: BlockId, BlockDim, GridDim. ints: axis 0..2 */                                                       \
-      X(ThreadId, "thread.id") X(ThreadLocalId, "thread.local_id") X(ThreadGlobalId, "thread.global_id") X(                                                                 \
-          BlockId, "block.id") X(BlockDim, "block.dim") X(GridDim, "grid.dim") X(WarpId, "warp.id")                                                                         \
-          X(LaneId, "warp.lane_id") X(WarpSize, "warp.size") X(SyncBlock, "sync_block") X(SyncWarp, "sync_warp") X(                                                         \
-              ShuffleXor, "warp.shuffle_xor") X(ShuffleUp, "warp.shuffle_up") X(ShuffleDown, "warp.shuffle_down")                                                           \
-              X(ShuffleIndex, "warp.broadcast") X(WarpSum, "warp.sum") X(WarpMax, "warp.max") X(                                                                            \
-                  WarpMin, "warp.min") X(WarpBallot,                                                                                                                        \
-                                         "warp.ballot") X(WarpAny, "warp.any")                                                                                              \
-                  X(WarpAll,                                                                                                                                                \
-                    "warp.all") /* atomics: args[0] is an Element place; ints: {order (0 relaxed, 1 acquire, 2 release, 3 acq_rel), scope (0 block, 1 device, 2 system)} */ \
-      X(AtomicAdd, "atomic_add") X(AtomicMin, "atomic_min") X(AtomicMax, "atomic_max") X(AtomicAnd, "atomic_and")                                                           \
-          X(AtomicOr, "atomic_or") X(AtomicXor, "atomic_xor") X(AtomicExchange, "atomic_exchange")                                                                          \
-              X(AtomicCompareExchange, "atomic_compare_exchange") X(AtomicLoad, "atomic_load")                                                                              \
-                  X(AtomicStore, "atomic_store") /* host and kernel */                                                                                                      \
-      X(Print, "print") X(Assert, "assert")      /* host */                                                                                                                 \
-      X(AssertClose, "assert_close") X(AssertEqual, "assert_eq") X(Args, "args") X(LoadNpy, "load_npy")                                                                     \
-          X(SaveNpy, "save_npy") X(ReadFile, "read_file") X(WriteFile, "write_file") X(ReadText, "read_text")                                                               \
-              X(RandomNormal, "random.normal") X(RandomUniform, "random.uniform") X(RandomInteger, "random.integer")                                                        \
-                  X(FromHost, "Tensor.from_host") X(ToHost, "to_host") X(ToDevice, "to") X(Copy, "copy")                                                                    \
-                      X(Time, "time") X(Len, "len") X(Push, "push") X(Pop, "pop") X(VecFill, "Vec.filled")                                                                  \
-                          X(VecRange, "Vec.range") X(Map, "map") X(Fold, "fold") X(SortVec, "sort")                                                                         \
-                              X(ParseInt, "parse_int") X(ParseFloat, "parse_float") X(ToText, "to_text")                                                                    \
-                                  X(Format, "format") X(Exit, "exit")
+// clang-format off
+#define VORTEX_BUILTINS(X) \
+  /* elementwise on scalars and tensors; operands already have one type and shape */ \
+  X(Exp, "exp") X(Exp2, "exp2") X(Log, "log") X(Log2, "log2") X(Log10, "log10") X(Sin, "sin") X(Cos, "cos") \
+  X(Tan, "tan") X(Asin, "asin") X(Acos, "acos") X(Atan, "atan") X(Atan2, "atan2") X(Sinh, "sinh") \
+  X(Cosh, "cosh") X(Tanh, "tanh") X(Erf, "erf") X(Sqrt, "sqrt") X(Rsqrt, "rsqrt") X(Cbrt, "cbrt") X(Abs, "abs") \
+  X(Sign, "sign") X(Floor, "floor") X(Ceil, "ceil") X(Round, "round") X(Trunc, "trunc") X(Fma, "fma") \
+  X(Pow, "pow") X(Min, "min") X(Max, "max") X(Clamp, "clamp") X(Select, "select") X(IsNan, "is_nan") \
+  X(IsInf, "is_inf") X(Popcount, "popcount") X(Clz, "clz") X(Ctz, "ctz") X(MulHi, "mul_hi") \
+  X(CeilDiv, "ceil_div") X(Sigmoid, "sigmoid") \
+  /* tensors; integer attributes in Expr::ints */ \
+  X(Zeros, "zeros") X(Full, "full") X(Arange, "arange") X(Transpose, "transpose") \
+  /* ints: permutation */ \
+  X(Reshape, "reshape") X(ReduceSum, "sum") X(ReduceProd, "prod") X(ReduceMax, "max") X(ReduceMin, "min") \
+  X(ReduceMean, "mean") \
+  /* ints: dims reduced (non-negative, ascending); result type tells keepdim */ \
+  X(Softmax, "softmax") \
+  /* ints: the dim */ \
+  X(CumSum, "cumsum") \
+  /* ints: the dim */ \
+  X(MaskUpperTriangle, "mask_upper_triangle") \
+  /* args: tensor, value */ \
+  X(Extent, "shape") \
+  /* ints: dim; args: tensor */ \
+  /* position; uniform: BlockId, BlockDim, GridDim. ints: axis 0..2 */ \
+  X(ThreadId, "thread.id") X(ThreadLocalId, "thread.local_id") X(ThreadGlobalId, "thread.global_id") \
+  X(BlockId, "block.id") X(BlockDim, "block.dim") X(GridDim, "grid.dim") X(WarpId, "warp.id") \
+  X(LaneId, "warp.lane_id") X(WarpSize, "warp.size") X(SyncBlock, "sync_block") X(SyncWarp, "sync_warp") \
+  X(ShuffleXor, "warp.shuffle_xor") X(ShuffleUp, "warp.shuffle_up") X(ShuffleDown, "warp.shuffle_down") \
+  X(ShuffleIndex, "warp.broadcast") X(WarpSum, "warp.sum") X(WarpMax, "warp.max") X(WarpMin, "warp.min") \
+  X(WarpBallot, "warp.ballot") X(WarpAny, "warp.any") X(WarpAll, "warp.all") \
+  /* atomics: args[0] is an Element place; ints: {order (0 relaxed, 1 acquire, 2 release, 3 acq_rel), scope (0 block, 1 device, 2 system)} */ \
+  X(AtomicAdd, "atomic_add") X(AtomicMin, "atomic_min") X(AtomicMax, "atomic_max") X(AtomicAnd, "atomic_and") \
+  X(AtomicOr, "atomic_or") X(AtomicXor, "atomic_xor") X(AtomicExchange, "atomic_exchange") \
+  X(AtomicCompareExchange, "atomic_compare_exchange") X(AtomicLoad, "atomic_load") \
+  X(AtomicStore, "atomic_store") \
+  /* host and kernel */ \
+  X(Print, "print") X(Assert, "assert") \
+  /* host */ \
+  X(AssertClose, "assert_close") X(AssertEqual, "assert_eq") X(Args, "args") X(LoadNpy, "load_npy") \
+  X(SaveNpy, "save_npy") X(ReadFile, "read_file") X(WriteFile, "write_file") X(ReadText, "read_text") \
+  X(RandomNormal, "random.normal") X(RandomUniform, "random.uniform") X(RandomInteger, "random.integer") \
+  X(FromHost, "Tensor.from_host") X(ToHost, "to_host") X(ToDevice, "to") X(Copy, "copy") X(Time, "time") \
+  X(Len, "len") X(Push, "push") X(Pop, "pop") X(VecFill, "Vec.filled") X(VecRange, "Vec.range") X(Map, "map") \
+  X(Fold, "fold") X(SortVec, "sort") X(ParseInt, "parse_int") X(ParseFloat, "parse_float") X(ToText, "to_text") \
+  X(Format, "format") X(Exit, "exit")
+// clang-format on
 
 enum class Builtin : uint16_t {
 #define VORTEX_BUILTIN_ENUM(name, spelling) name,
