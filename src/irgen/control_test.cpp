@@ -190,6 +190,42 @@ kernel k(y: &mut Tensor<i64, [8]>, a: i32, b: i32, s: i32) {
   EXPECT_EQ(y[5], hash({2, 4, 5}));
 }
 
+TEST(Control, LoopsOverArraysMayBeLeftEarly) {
+  auto y = counting(8);
+  TestKernel kernel(R"(
+kernel k(y: &mut Tensor<i32, [N]>) {
+  let weights: [i32; 5] = [1, 20, 300, 4000, 50000]
+  let t = thread.global_id
+  var total = 0
+  for w in weights {
+    if w == 20 { continue }
+    if w > (t as i32) * 1000 { break }
+    total += w
+  }
+  y[t] = total
+}
+)");
+  kernel.tensor(y, {8}).run(4);
+  for (int t = 0; t < 8; ++t) {
+    int total = 0;
+    for (int w : {1, 20, 300, 4000, 50000}) {
+      if (w == 20)
+        continue;
+      if (w > t * 1000)
+        break;
+      total += w;
+    }
+    ASSERT_EQ(y[t], total) << t;
+  }
+}
+
+TEST(Control, UniformLocalMemoryIsAnErrorNotACrash) {
+  TestKernel kernel("kernel k(x: Tensor<f32, [N]>) -> Tensor<f32, [N]> {\n  let t: Tensor<f32, [4]> @local\n"
+                    "  t[0] = 1.0\n  return x + t[0]\n}\n");
+  EXPECT_FALSE(kernel.module);
+  EXPECT_NE(kernel.error.find("local"), std::string::npos) << kernel.error;
+}
+
 TEST(Control, AggregatesAndReferences) {
   std::vector<float> x = randomFloats(40), y(40);
   TestKernel kernel(R"(

@@ -215,7 +215,23 @@ void Emitter::emitForArray(const Expr& expr) {
   lang::Type type = stripRef(array.type);
   Flat values = array.type->kind == lang::TypeKind::Ref ? load(at, *eval(array).ref) : eval(array);
   uint32_t width = types_.leafCount(type->elem);
-  VORTEX_CHECK(loopExits(expr).empty() && width == 1, "loop over an array with jumps or aggregates");
+  if (width != 1) {
+    unsupported(expr, "a loop over an array of structs or tuples in a kernel");
+    return;
+  }
+  if (!loopExits(expr).empty() && type->count > 0) {
+    Trip trip;
+    trip.count = math_.index(at, static_cast<int64_t>(type->count));
+    trip.value = [this, at, leaves = values.leaves](Value position) {
+      Value value = leaves[0];
+      for (size_t i = 1; i < leaves.size(); ++i) {
+        Value here = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::eq, position, math_.index(at, i));
+        value = b_.create<arith::SelectOp>(at, here, leaves[i], value);
+      }
+      return value;
+    };
+    return emitTrips(expr, trip);
+  }
   for (uint64_t i = 0; i < type->count; ++i)
     emitIteration(expr, values.leaves[i], math_.index(at, i), scalarOf(type->elem));
 }
