@@ -71,7 +71,8 @@ TEST(Dot, LargeAndRagged) {
   ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}),
                         Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}),
             0u);
-  check(out, product(a, b, s), s, 3e-6);
+  // The worst of a million sums lies further out than that of the small ones (1.08e-4 was seen); a wrong element is off by about 1.
+  check(out, product(a, b, s), s, 6e-6);
 }
 
 TEST(Dot, StridedOperands) {
