@@ -91,13 +91,20 @@ private:
   mlir::ScopedDiagnosticHandler handler_;
 };
 
-bool Compiler::schedule(mlir::ModuleOp module) {
+bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure) {
+  ErrorCollector errors(context_, failure);
   mlir::PassManager passes(&context_);
   passes.addPass(passes::createScheduleTensorsPass(target_ ? target::cpu::tensorSchedule(target_->cpu)
                                                            : passes::TensorSchedule()));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
-  return mlir::succeeded(passes.run(module));
+  if (!timed(kernel, "schedule", [&] { return mlir::succeeded(passes.run(module)); })) {
+    if (failure.message.empty())
+      failure.message = base::concat("`", kernel.name, "` cannot be scheduled");
+    return false;
+  }
+  dump(kernel, "schedule", module);
+  return true;
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> Compiler::module(const lang::Function& kernel, const irgen::Options& request,
@@ -105,20 +112,15 @@ mlir::OwningOpRef<mlir::ModuleOp> Compiler::module(const lang::Function& kernel,
   ErrorCollector errors(context_, failure);
   auto module =
       timed(kernel, "irgen", [&] { return irgen::generateKernel(kernel, program_, sources_, context_, request); });
-  auto failed = [&](const char* stage) {
+  if (!module) {
     if (failure.message.empty())
-      failure.message = base::concat("`", kernel.name, "` cannot be compiled (", stage, ")");
+      failure.message = base::concat("`", kernel.name, "` cannot be compiled");
     return nullptr;
-  };
-  if (!module)
-    return failed("irgen");
+  }
   dump(kernel, "irgen", *module);
   if (!scheduled)
     return module;
-  if (!timed(kernel, "schedule", [&] { return schedule(*module); }))
-    return failed("schedule");
-  dump(kernel, "schedule", *module);
-  return module;
+  return schedule(kernel, *module, failure) ? std::move(module) : nullptr;
 }
 
 bool Compiler::prepareTarget(Failure& failure) {
@@ -160,17 +162,8 @@ std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& 
         !written && options_.warn)
       options_.warn(written.error().message);
   }
-  bool scheduled;
-  {
-    ErrorCollector errors(context_, failure);
-    scheduled = timed(kernel, "schedule", [&] { return schedule(*generated); });
-  }
-  if (!scheduled) {
-    if (failure.message.empty())
-      failure.message = base::concat("`", kernel.name, "` cannot be scheduled");
+  if (!schedule(kernel, *generated, failure))
     return nullptr;
-  }
-  dump(kernel, "schedule", *generated);
   auto compiled = compileModule(kernel, *generated, failure);
   if (compiled && !key.empty())
     if (auto stored = cache_->put(key, artifact::serialize(*compiled));

@@ -73,7 +73,7 @@ private:
   struct Target;
   bool wants(std::string_view stage) const;
   void dump(const lang::Function& kernel, std::string_view stage, mlir::ModuleOp module);
-  bool schedule(mlir::ModuleOp module);
+  bool schedule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure);
   std::string cacheKey(mlir::ModuleOp module) const;
   std::shared_ptr<const artifact::Kernel> compileModule(const lang::Function& kernel, mlir::ModuleOp module,
                                                         Failure& failure);
