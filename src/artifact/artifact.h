@@ -49,8 +49,10 @@ struct Phase {
   SizeExpr block[3]{};  ///< logical threads of a block (1,1,1 for tile code)
   SizeExpr
       scratchBytes{};  ///< CPU: block-local memory (shared, local, spilled values) one worker provides, 64-byte aligned
-  SizeExpr sharedBytes{};  ///< shared memory of the user's program per block
-  std::string name;        ///< for profiles: "softmax", "softmax.pack_b"
+  SizeExpr sharedBytes{};  ///< shared memory per block; GPU: dynamic shared memory of the launch, everything included
+  /// GPU: hardware threads of a block, launched as (hardwareThreads, 1, 1); the code derives logical ids from the linear one. Empty on CPUs.
+  SizeExpr hardwareThreads{};
+  std::string name;  ///< for profiles: "softmax", "softmax.pack_b"
 };
 
 /// Combines per-block values of a `-> T reduce(op)` result on the host side of the launch: the last phase already leaves a
@@ -86,7 +88,7 @@ struct Kernel {
   std::vector<Fault> faults;
   std::vector<std::string> notes;  ///< guards inserted, conflicts, … for the report
   std::vector<Fact> facts;
-  std::vector<uint8_t> code;  ///< CPU: ELF relocatable object; NVIDIA: PTX
+  std::vector<uint8_t> code;  ///< CPU: ELF relocatable object; NVIDIA: PTX text; entry points: see device_report.h
   uint32_t slotCount = 0;
 };
 

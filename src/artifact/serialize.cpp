@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -118,6 +118,7 @@ template <typename A> void visit(A& archive, Phase& phase) {
   }
   visit(archive, phase.scratchBytes);
   visit(archive, phase.sharedBytes);
+  visit(archive, phase.hardwareThreads);
   visit(archive, phase.name);
 }
 

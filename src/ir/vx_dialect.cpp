@@ -1,4 +1,5 @@
 #include "ir/vx.h"
+#include "ir/vxt.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinDialect.h"
@@ -20,8 +21,8 @@ mlir::Operation* VxDialect::materializeConstant(mlir::OpBuilder& builder, mlir::
 }
 
 void registerVxDialects(mlir::DialectRegistry& registry) {
-  registry.insert<VxDialect, mlir::arith::ArithDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
-                  mlir::func::FuncDialect, mlir::BuiltinDialect>();
+  registry.insert<VxDialect, vxt::VxtDialect, mlir::vector::VectorDialect, mlir::arith::ArithDialect,
+                  mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::func::FuncDialect, mlir::BuiltinDialect>();
 }
 
 bool isElementwise(mlir::Operation* op) {

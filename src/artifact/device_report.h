@@ -1,0 +1,27 @@
+// What a kernel on a GPU tells the host besides its results: the first fault, and prints.
+//
+// Every entry point of a GPU artifact takes one parameter, an array of Kernel::slotCount + 1 64-bit words by value: the launch slots, then
+// the device address of a DeviceReport. The host zeroes report and print area, sets printCapacity, and reads them back after the launch.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace vortex::artifact {
+
+struct DeviceReport {
+  uint32_t
+      fault;  ///< 0: none; else 1 + index into Kernel::faults, claimed by the first failing thread (compare-exchange from 0)
+  uint32_t block[3];       ///< block of that thread, written after the claim
+  uint32_t thread;         ///< its logical linear id in the block
+  uint32_t printCapacity;  ///< words in the print area; set by the host
+  uint64_t printWords;  ///< words reserved by prints (atomic add), may exceed the capacity: then records were dropped
+  // uint64_t area[printCapacity] follows. A record is one header word, `(1 + fault index) | count << 32`, then `count` values (see Fault).
+  // Records lie one after another from word 0; one that does not fit entirely is not written, and nothing follows it.
+};
+static_assert(sizeof(DeviceReport) == 32 && offsetof(DeviceReport, printWords) == 24);
+
+/// Parameter space of an entry point: 4096 bytes is what every driver takes (CUDA C++ Programming Guide, "Function Parameters").
+inline constexpr uint64_t kMaxParameterBytes = 4096;
+
+}  // namespace vortex::artifact
