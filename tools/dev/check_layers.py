@@ -23,7 +23,7 @@ class Layers:
             for dep in names:
                 if dep not in self.rank and dep not in self.external:
                     self.problems.append(f"tools/dev/layers.txt:{number}: {name} names {dep}, which does not stand above it")
-                if dep.startswith("target/") and name.startswith("target/") and dep != "target/interface":
+                if dep.startswith("target/") and name.startswith("target/") and dep not in ("target/interface", "target/gpu"):
                     self.problems.append(f"tools/dev/layers.txt:{number}: siblings under target/ must not include each other")
             self.allowed[name] = set(names)
             self.rank[name] = len(self.rank)
@@ -54,7 +54,7 @@ class Layers:
             return True
         if not is_test or target not in self.rank:
             return is_test and target in self.external
-        siblings = folder.startswith("target/") and target.startswith("target/") and target != "target/interface"
+        siblings = folder.startswith("target/") and target.startswith("target/") and target not in ("target/interface", "target/gpu")
         return self.rank[target] < self.rank[folder] and not siblings
 
 

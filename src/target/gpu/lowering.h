@@ -1,0 +1,141 @@
+// Block-level vx → vxt: one vxt.kernel per phase, run by every hardware thread of a block.
+//
+// Block-level scalars are uniform: every thread computes them. Stores and atomics of uniform code are done by thread 0. `vx.threads` regions
+// are inlined: hardware thread t stands for the logical threads t, t + T, t + 2T, … ("slots"; T hardware threads, a multiple of 32, so warps
+// stay together), threads past the logical count are predicated off. Values that cross a cut between regions stay in registers, one per
+// slot. Tile operations go through TileLowering. The vxt text is built with structured control flow (scf), ready for any GPU target.
+#pragma once
+
+#include "artifact/artifact.h"
+#include "base/result.h"
+#include "chip/chip.h"
+#include "ir/vxt.h"
+#include "target/gpu/hazards.h"
+#include "target/gpu/shared_memory.h"
+#include "target/gpu/tile_lowering.h"
+#include "target/gpu/view.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/Twine.h>
+#include <mlir/IR/BuiltinOps.h>
+#include <mlir/IR/IRMapping.h>
+
+namespace vortex::target::gpu {
+
+using mlir::Value;
+using Values = llvm::SmallVector<mlir::Value>;
+
+/// What all phases of one artifact share.
+struct ModuleState {
+  mlir::ModuleOp module;  ///< receives the vxt.kernel ops
+  const chip::Gpu& chip;
+  artifact::Kernel& kernel;  ///< the interface is filled in; faults and notes grow here
+  std::unique_ptr<TileLowering> (*makeTiles)(class Lowering& lowering) =
+      nullptr;             ///< null: tile operations are refused
+  std::string error = {};  ///< first construct that could not be lowered, with its location
+};
+
+/// Lowers one phase. Used once.
+class Lowering {
+public:
+  Lowering(ModuleState& state, ir::KernelOp phase, llvm::StringRef symbol);
+  ~Lowering();
+
+  /// The whole phase. Hardware threads and shared bytes are those of the returned kernel. Null when state.error is set.
+  ir::vxt::KernelOp run();
+
+  ModuleState& state;
+  ir::KernelOp phase;
+  mlir::OpBuilder b;   ///< at the current place in the vxt.kernel
+  mlir::Location loc;  ///< of the vx op being lowered
+
+  //===-- for tile code -----------------------------------------------------------------------------------------===//
+
+  /// The vxt value of a vx scalar (uniform, or of the current logical thread inside a region).
+  Value scalar(Value vx);
+  void setScalar(Value vx, Value lowered) { values_.map(vx, lowered); }
+  const View& view(Value vx);
+  void setView(Value vx, View view) { views_[vx] = std::move(view); }
+
+  /// Hardware threads of the block, T; a multiple of 32. Static for phases with tile operations.
+  int64_t threads() const { return threads_; }
+  /// Hardware thread in the block (index), and its lane and warp.
+  Value threadId();
+  Value lane();  ///< index, 0 … 31
+  Value warp();  ///< index
+  /// Logical threads per hardware thread of vx.threads regions.
+  unsigned slots() const { return slots_; }
+  /// Logical linear id of a slot: thread + slot · T (index).
+  Value logicalId(unsigned slot);
+
+  SharedMemory& shared() { return shared_; }
+  Value sharedPointer(const SharedMemory::Piece& piece);  ///< !vxt.ptr<shared>
+  /// Orders accesses of the whole block. To be told of every access of block-level code (views: View::root), before it is emitted.
+  Hazards& hazards() { return hazards_; }
+  /// Runs `body` in one thread of the block only (scf.if on thread 0). For uniform side effects.
+  void once(llvm::function_ref<void()> body);
+
+  // Short builders; everything is `index` unless said otherwise. Constants fold.
+  Value constant(int64_t value);
+  Value i32(int64_t value);
+  Value zero(mlir::Type type);  ///< also of vectors
+  Value add(Value x, Value y);
+  Value sub(Value x, Value y);
+  Value mul(Value x, Value y);
+  Value div(Value x, Value y);  ///< unsigned, divisor positive
+  Value rem(Value x, Value y);
+  Value min(Value x, Value y);   ///< signed
+  Value less(Value x, Value y);  ///< unsigned, i1
+  Value both(Value x, Value y);  ///< i1 and, either may be null (true)
+  Value select(Value condition, Value x, Value y);
+  /// x combined with y, scalars or vectors. `atomic`: maxNum/minNum instead of NaN-propagating.
+  Value combine(ir::Combine kind, Value x, Value y);
+  /// scf.if without results / with the results of both sides. A constant condition emits one side only.
+  void emitIf(Value condition, llvm::function_ref<void()> body);
+  Values emitIf(Value condition, llvm::function_ref<Values()> thenBody, llvm::function_ref<Values()> elseBody);
+  /// scf.for over index values.
+  Values emitFor(Value lower, Value upper, Value step, mlir::ValueRange carried,
+                 llvm::function_ref<Values(Value iv, mlir::ValueRange carried)> body);
+  std::optional<int64_t> constantOf(Value value);
+
+  /// Elements outside the view's indices: index_i < extent_i for every dimension (unsigned), null when all is known inside.
+  Value inside(const View& view, llvm::ArrayRef<Value> indices);
+  /// Offset in elements.
+  Value offset(const View& view, llvm::ArrayRef<Value> indices);
+
+  /// The construct is not supported: recorded with its location; lowering goes on with poison and the result is discarded.
+  void fail(mlir::Operation* op, const llvm::Twine& message);
+  uint32_t addFault(mlir::Operation* op, llvm::StringRef id, llvm::StringRef message);
+
+  /// Lowers the ops of a block without its terminator / one op.
+  void lowerBlock(mlir::Block& block);
+  void lowerOp(mlir::Operation* op);
+
+private:
+  friend class RegionLowering;
+  void lowerArguments();
+  void lowerElementwise(mlir::Operation* op);
+  void lowerFor(mlir::scf::ForOp op);
+  void lowerIf(mlir::scf::IfOp op);
+  void lowerWhile(mlir::scf::WhileOp op);
+  void lowerAlloc(ir::AllocOp op);
+  void lowerSubview(ir::SubviewOp op);
+  void lowerMemory(mlir::Operation* op);
+  void lowerPrint(ir::PrintOp op);
+  Values lowerSide(mlir::Block& block, mlir::ValueRange targets);
+
+  mlir::IRMapping values_;
+  llvm::DenseMap<Value, View> views_;
+  ir::vxt::KernelOp kernel_;
+  int64_t threads_ = 0;
+  unsigned slots_ = 1;
+  Value logicalThreads_;  ///< of the block; constant where known
+  Hazards hazards_;
+  SharedMemory shared_;
+  std::unique_ptr<TileLowering> tiles_;
+};
+
+/// "file:line:column" of the op, or nothing.
+std::string describeLocation(mlir::Operation* op);
+
+}  // namespace vortex::target::gpu

@@ -1,0 +1,28 @@
+// A window on memory as vxt values. Views never flow through control flow, so these are compile-time structs.
+#pragma once
+
+#include "ir/vxt.h"
+
+#include <llvm/ADT/SmallVector.h>
+
+namespace vortex::target::gpu {
+
+/// Element (i, j, …) lies at pointer[offset], offset = i · strides[0] + j · strides[1] + …, then the swizzle's XOR (of the offset from the
+/// allocation's start: a window of a swizzled view keeps the allocation's pointer and adds to `base`).
+struct View {
+  mlir::Type elementType;
+  ir::Space space = ir::Space::Global;
+  mlir::Value pointer;                     ///< !vxt.ptr
+  llvm::SmallVector<mlir::Value> extents;  ///< index; constants where known
+  llvm::SmallVector<mlir::Value> strides;  ///< index, in elements; constants where known
+  mlir::Value base;                        ///< index, elements to add to every offset; null: 0
+  ir::SwizzleAttr swizzle;                 ///< null: none
+  mlir::Value root;                        ///< the vx argument or vx.alloc it is a window of
+  bool readOnly = false;  ///< a parameter nobody writes during the launch: Cache::ReadOnly loads are allowed
+  int64_t alignment = 0;  ///< known alignment of pointer + base in bytes; 0: the element's
+  /// A local view made outside a region has an instance per logical thread of this hardware thread.
+  llvm::SmallVector<mlir::Value> slotPointers;
+  unsigned rank() const { return extents.size(); }
+};
+
+}  // namespace vortex::target::gpu
