@@ -24,8 +24,10 @@ void DiagnosticBuilder::emit() {
 
 DiagnosticBuilder& DiagnosticBuilder::primary(std::string message) {
   for (Label& label : diagnostic_.labels)
-    if (label.primary)
+    if (label.primary) {
       label.message = std::move(message);
+      break;
+    }
   return *this;
 }
 

@@ -52,7 +52,7 @@ bool Machine::find(Finding::Kind kind, const Node& node, std::string message, st
   return false;
 }
 
-bool Machine::fail(const Node& node, std::string message) {
+bool Machine::fail(const Node& node, const std::string& message) {
   error = toText(locationOf(node.op->getLoc())) + message;
   return false;
 }

@@ -56,7 +56,7 @@ public:
   // All return false.
   bool find(Finding::Kind kind, const Node& node, std::string message, std::vector<Finding::Note> notes = {},
             std::string id = {});
-  bool fail(const Node& node, std::string message);
+  bool fail(const Node& node, const std::string& message);
   /// "thread (1, 0, 0) of block (0, 0, 0)".
   std::string describe(int32_t thread, uint32_t block) const;
 

@@ -18,12 +18,16 @@ struct TestArgument {
   bool isScalar = false;
 };
 
-inline TestArgument input(std::string name, std::string type) { return {name, type}; }
-inline TestArgument scalar(std::string name, std::string type) { return {name, type, "param", {}, false, true}; }
-inline TestArgument result(std::string name, std::string type, std::vector<std::string> extents, bool zero = false) {
+inline TestArgument input(const std::string& name, const std::string& type) { return {name, type}; }
+inline TestArgument scalar(const std::string& name, const std::string& type) {
+  return {name, type, "param", {}, false, true};
+}
+inline TestArgument result(const std::string& name, const std::string& type, const std::vector<std::string>& extents,
+                           bool zero = false) {
   return {name, type, "result", extents, zero};
 }
-inline TestArgument temporary(std::string name, std::string type, std::vector<std::string> extents) {
+inline TestArgument temporary(const std::string& name, const std::string& type,
+                              const std::vector<std::string>& extents) {
   return {name, type, "temp", extents};
 }
 
