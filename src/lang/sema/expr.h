@@ -86,6 +86,13 @@ enum class BinaryOp : uint8_t {
 /// Kernel analysis fills this; host expressions stay Uniform. A value every thread of the block agrees on, or not.
 enum class Uniformity : uint8_t { Uniform, PerThread };
 
+/// How a place is used where a value is wanted; filled by ownership analysis (lang/sema/ownership).
+enum class Transfer : uint8_t {
+  Read,  ///< looked at; also every expression that is not a place
+  Copy,  ///< the value is duplicated
+  Move,  ///< the value leaves the place, which is empty afterwards
+};
+
 /// What is known about an Element or Slice access in a kernel.
 enum class Guard : uint8_t {
   Guarded,    ///< not proven: loads outside give 0, stores outside are dropped
@@ -128,6 +135,7 @@ struct Expr {
   std::vector<SliceDim> slices;
   Function* function = nullptr;
   LaunchSpec launch;
+  Transfer transfer = Transfer::Read;
 
   // kernels, filled by kernel analysis (lang/sema/kernel)
   Uniformity uniformity = Uniformity::Uniform;
