@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "ir/vx.h"
+#include "lang/sema/dump.h"
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
 #include "pipeline/build_id.h"
@@ -34,14 +35,20 @@ struct Compiler::Target {
 };
 
 Compiler::Compiler(const lang::Program& program, const source::SourceManager& sources, Options options)
-    : program_(program), sources_(sources), options_(std::move(options)),
-      context_(mlir::MLIRContext::Threading::DISABLED) {
-  irgen::loadDialects(context_);
+    : program_(program), sources_(sources), options_(std::move(options)) {
   if (options_.useCache)
     cache_ = std::make_unique<artifact::Cache>();
 }
 
 Compiler::~Compiler() = default;
+
+mlir::MLIRContext& Compiler::context() {
+  if (!context_) {
+    context_ = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
+    irgen::loadDialects(*context_);
+  }
+  return *context_;
+}
 
 bool Compiler::wants(std::string_view stage) const {
   return std::any_of(options_.dumpAfter.begin(), options_.dumpAfter.end(),
@@ -92,10 +99,11 @@ private:
 };
 
 bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure) {
-  ErrorCollector errors(context_, failure);
-  mlir::PassManager passes(&context_);
-  passes.addPass(passes::createScheduleTensorsPass(target_ ? target::cpu::tensorSchedule(target_->cpu)
-                                                           : passes::TensorSchedule()));
+  if (!prepareTarget(failure))  // tile sizes are the target's
+    return false;
+  ErrorCollector errors(context(), failure);
+  mlir::PassManager passes(&context());
+  passes.addPass(passes::createScheduleTensorsPass(target::cpu::tensorSchedule(target_->cpu)));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (!timed(kernel, "schedule", [&] { return mlir::succeeded(passes.run(module)); })) {
@@ -109,9 +117,9 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
 
 mlir::OwningOpRef<mlir::ModuleOp> Compiler::module(const lang::Function& kernel, const irgen::Options& request,
                                                    bool scheduled, Failure& failure) {
-  ErrorCollector errors(context_, failure);
+  ErrorCollector errors(context(), failure);
   auto module =
-      timed(kernel, "irgen", [&] { return irgen::generateKernel(kernel, program_, sources_, context_, request); });
+      timed(kernel, "irgen", [&] { return irgen::generateKernel(kernel, program_, sources_, context(), request); });
   if (!module) {
     if (failure.message.empty())
       failure.message = base::concat("`", kernel.name, "` cannot be compiled");
@@ -135,26 +143,54 @@ bool Compiler::prepareTarget(Failure& failure) {
   return true;
 }
 
-std::string Compiler::cacheKey(mlir::ModuleOp module) const {
+static void addSizes(base::Hasher& hasher, const std::optional<std::array<int64_t, 3>>& sizes) {
+  hasher.addNumber(sizes.has_value());
+  for (int64_t size : sizes.value_or(std::array<int64_t, 3>{}))
+    hasher.addNumber(static_cast<uint64_t>(size));
+}
+
+/// Everything irgen and the later stages read: the compiler, the target, the text and name of every source file (names are part of
+/// messages of a kernel), which instance it is, and the request. Computed before irgen, so that a hit needs no MLIR.
+std::string Compiler::cacheKey(const lang::Function& kernel, const irgen::Options& request) const {
   base::Hasher hasher;
-  hasher.addField(buildId()).addField(target_->cpu.cpu).addField(target_->cpu.features).addField(print(module, true));
+  hasher.addField(buildId()).addField(target::cpu::codegen::identity({.cpu = options_.cpu, .features = ""}));
+  hasher.addNumber(sources_.fileCount());
+  for (uint32_t id = 0; id < sources_.fileCount(); ++id) {
+    const source::SourceFile& file = sources_.file(source::FileId{id});
+    hasher.addField(file.name()).addField(file.text());
+  }
+  hasher.addField(kernel.uniqueName).addNumber(kernel.nameRange.file.value).addNumber(kernel.nameRange.begin);
+  // The instance in full: choices that its name does not show (where arguments live, `--dim`) differ here.
+  hasher.addField(lang::dump(kernel, {.types = true, .uniformity = false}));
+  for (const lang::DimBinding& dim : kernel.dims)
+    hasher.addNumber(dim.constant.has_value()).addNumber(static_cast<uint64_t>(dim.constant.value_or(0)));
+  addSizes(hasher, request.grid);
+  addSizes(hasher, request.block);
+  hasher.addNumber(request.dims.size());
+  for (const std::optional<int64_t>& dim : request.dims)
+    hasher.addNumber(dim.has_value()).addNumber(static_cast<uint64_t>(dim.value_or(0)));
   return hasher.finishHex();
 }
 
 std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& kernel, const irgen::Options& request,
                                                           Failure& failure) {
+  bool dumps = options_.dump &&
+               std::any_of(std::begin(kStages), std::end(kStages), [&](const Stage& s) { return wants(s.name); });
+  std::string key;
+  if (cache_ && !dumps && options_.reproducer.empty()) {
+    auto cached = timed(kernel, "cache", [&]() -> Result<artifact::Kernel> {
+      key = cacheKey(kernel, request);
+      auto bytes = cache_->get(key);
+      return bytes ? artifact::deserialize(*bytes) : Error{"not in the cache"};
+    });
+    if (cached)
+      return std::make_shared<const artifact::Kernel>(std::move(cached).value());
+  }
   if (!prepareTarget(failure))
     return nullptr;
   auto generated = module(kernel, request, false, failure);
   if (!generated)
     return nullptr;
-  bool dumps = options_.dump &&
-               std::any_of(std::begin(kStages) + 1, std::end(kStages), [&](const Stage& s) { return wants(s.name); });
-  std::string key = cache_ && !dumps && options_.reproducer.empty() ? cacheKey(*generated) : "";
-  if (!key.empty())
-    if (auto bytes = timed(kernel, "cache", [&] { return cache_->get(key); }))
-      if (auto cached = artifact::deserialize(*bytes))
-        return std::make_shared<const artifact::Kernel>(std::move(cached).value());
   if (!options_.reproducer.empty()) {
     std::string text =
         "// vx-opt FILE -vx-schedule-tensors -vx-simplify -cse; vortex " + buildId() + ", " + target_->cpu.cpu + "\n";
@@ -174,7 +210,7 @@ std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& 
 
 std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Function& kernel, mlir::ModuleOp module,
                                                                 Failure& failure) {
-  ErrorCollector errors(context_, failure);
+  ErrorCollector errors(context(), failure);
   std::string llvmText, optimized, assembly;
   target::cpu::CompileTexts texts;
   texts.llvm = wants("llvm") ? &llvmText : nullptr;
@@ -211,7 +247,7 @@ std::string Compiler::text(const lang::Function& kernel, const irgen::Options& r
   std::string text;
   target::cpu::CompileTexts texts;
   (stage == "llvm" ? texts.llvm : stage == "assembly" ? texts.assembly : texts.optimizedLlvm) = &text;
-  ErrorCollector errors(context_, failure);
+  ErrorCollector errors(context(), failure);
   if (auto compiled = target::cpu::compileKernel(*generated, target_->cpu, texts); !compiled && failure.message.empty())
     failure.message = compiled.error().message;
   return text;

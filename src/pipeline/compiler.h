@@ -67,14 +67,15 @@ public:
                    Failure& failure);
 
   const std::vector<StageTime>& times() const { return times_; }
-  mlir::MLIRContext& context() { return context_; }
+  /// Made on first use: a cached kernel needs none.
+  mlir::MLIRContext& context();
 
 private:
   struct Target;
   bool wants(std::string_view stage) const;
   void dump(const lang::Function& kernel, std::string_view stage, mlir::ModuleOp module);
   bool schedule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure);
-  std::string cacheKey(mlir::ModuleOp module) const;
+  std::string cacheKey(const lang::Function& kernel, const irgen::Options& request) const;
   std::shared_ptr<const artifact::Kernel> compileModule(const lang::Function& kernel, mlir::ModuleOp module,
                                                         Failure& failure);
   bool prepareTarget(Failure& failure);
@@ -83,7 +84,7 @@ private:
   const lang::Program& program_;
   const source::SourceManager& sources_;
   Options options_;
-  mlir::MLIRContext context_;
+  std::unique_ptr<mlir::MLIRContext> context_;
   std::unique_ptr<Target> target_;
   std::unique_ptr<artifact::Cache> cache_;
   std::vector<StageTime> times_;

@@ -173,3 +173,33 @@ def test_a_full_disk_for_the_cache_is_a_warning(vortex, root, tmp_path):
     blocked.write_text("a file where the cache folder should be")
     done = vortex("run", root / "examples/saxpy.vx", env={"VORTEX_CACHE_DIR": str(blocked / "cache")})
     assert "correct" in done.stdout and "warning" in done.stderr
+
+
+def test_the_cache_is_keyed_by_everything_that_makes_a_kernel(vortex, tmp_path):
+    """irgen runs on a miss only: a change in an imported file, another size or another instance is one, a second run is not."""
+    (tmp_path / "parts.vx").write_text("pub fn shifted(x: f32) -> f32 { return x + 1.0 }\n")
+    program = """import parts.shifted
+kernel shift(x: &Tensor<f32, [N]>, out: &mut Tensor<f32, [N]>) {
+    out[thread.global_id] = shifted(x[thread.global_id])
+}
+fn main() {
+    var out = zeros::<f32>([8])
+    let x = zeros::<f32>([8])
+    shift(&x, &mut out)
+    print("{}", out.to_host()[3])
+}
+"""
+    path = tmp_path / "main.vx"
+    path.write_text(program)
+
+    def run():
+        done = vortex("run", "--time", path, env={"VORTEX_CACHE_DIR": str(tmp_path / "cache")})
+        return done.stdout.strip(), "irgen" in done.stderr
+
+    assert run() == ("1.0", True)
+    assert run() == ("1.0", False)
+    (tmp_path / "parts.vx").write_text("pub fn shifted(x: f32) -> f32 { return x + 4.0 }\n")
+    assert run() == ("4.0", True)
+    path.write_text(program.replace("shift(&x, &mut out)", "shift.launch(grid = 2, block = 4)(&x, &mut out)"))
+    assert run() == ("4.0", True)
+    assert run() == ("4.0", False)

@@ -115,6 +115,12 @@ Result<Target> createTarget(const TargetOptions& options) {
   return target;
 }
 
+std::string identity(const TargetOptions& options) {
+  const bool native = options.cpu == "native";
+  return (native ? llvm::sys::getHostCPUName().str() + ";" + hostFeatureString() : options.cpu + ";") + ";" +
+         options.features;
+}
+
 std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext& context, const std::string& name, const Target& target) {
   auto module = std::make_unique<llvm::Module>(name, context);
   module->setTargetTriple(target.machine->getTargetTriple().str());

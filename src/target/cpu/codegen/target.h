@@ -54,6 +54,10 @@ struct Target {
 /// or a host that is not x86-64.
 Result<Target> createTarget(const TargetOptions& options = {});
 
+/// What makes two targets generate the same code, as text; equal to the processor and features of the target the options give.
+/// Cheap: needs no target machine, so that a kernel can be looked up in a cache without one.
+std::string identity(const TargetOptions& options);
+
 /// An empty module with the target's triple and data layout, position-independent.
 std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext& context, const std::string& name, const Target& target);
 
