@@ -15,7 +15,7 @@ Value Evaluator::evalBuiltin(const Expr& expr) {
     auto args = evalArgs(expr);
     if (interrupted())
       return {};
-    Type type = strip(expr.builtin == Builtin::Select ? expr.type : expr.args[0]->type);
+    Type type = stripRef(expr.builtin == Builtin::Select ? expr.type : expr.args[0]->type);
     if (type->kind != TypeKind::Scalar)
       return fail("E0706", expr, "tensors are computed in kernels, not on the host", "",
                   "move this expression into a `kernel`");
@@ -32,8 +32,8 @@ Value Evaluator::evalBuiltin(const Expr& expr) {
 
 std::string Evaluator::format(const Value& value, Type type) {
   if (value.isReference())
-    return format(deref(value, *frame_->function->body), strip(type));
-  type = strip(type);
+    return format(deref(value, *frame_->function->body), stripRef(type));
+  type = stripRef(type);
   constexpr size_t kShown = 16;
   switch (type->kind) {
   case TypeKind::Unit: return "()";

@@ -107,7 +107,7 @@ Value Evaluator::fromHost(const Expr& expr) {
   if (!vec.storage->packed)
     return fail("E0706", expr, "only numbers can be copied to a device");
   auto shape = expr.args.size() > 1 ? writtenShape(*expr.args[1], vec.size())
-                                    : shapeOf(strip(expr.type), static_cast<int64_t>(vec.size()), expr);
+                                    : shapeOf(stripRef(expr.type), static_cast<int64_t>(vec.size()), expr);
   auto tensor = shape ? makeTensor(vec.storage->type, std::move(*shape), expr) : std::nullopt;
   if (!tensor)
     return {};
@@ -124,7 +124,7 @@ Value Evaluator::random(const Expr& expr) {
   auto args = evalArgs(expr);
   if (interrupted())
     return {};
-  Scalar type = strip(expr.type)->elem->scalar;
+  Scalar type = stripRef(expr.type)->elem->scalar;
   std::vector<int64_t> extents;
   for (size_t i = 0; i < args[0].asVec().size(); ++i)
     extents.push_back(args[0].asVec().storage->at(i).asInt());
@@ -170,7 +170,7 @@ Value Evaluator::loadNpy(const Expr& expr) {
   auto array = parseNpy(file.value());
   if (!array)
     return fail("E0711", expr, "`" + path.asText() + "`: " + array.error().message);
-  Type type = strip(expr.type);
+  Type type = stripRef(expr.type);
   Scalar want = type->elem->scalar;
   bool bitPattern = (want == Scalar::BF16 && array->type == Scalar::U16) ||
                     (want == Scalar::Usize && array->type == Scalar::U64) ||
@@ -231,13 +231,13 @@ std::optional<Value> Evaluator::tensorBuiltin(const Expr& expr) {
     auto args = evalArgs(expr);
     if (interrupted())
       return Value();
-    Scalar type = strip(expr.type)->elem->scalar;
+    Scalar type = stripRef(expr.type)->elem->scalar;
     std::vector<int64_t> extents;
     size_t shapeAt = expr.builtin == Builtin::Full ? 1 : 0;
     if (args.size() > shapeAt) {
       for (size_t i = 0; i < args[shapeAt].asVec().size(); ++i)
         extents.push_back(args[shapeAt].asVec().storage->at(i).asInt());
-    } else if (auto shape = shapeOf(strip(expr.type), std::nullopt, expr)) {
+    } else if (auto shape = shapeOf(stripRef(expr.type), std::nullopt, expr)) {
       extents = *shape;
     } else {
       return Value();

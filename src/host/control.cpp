@@ -321,7 +321,7 @@ Value Evaluator::evalLaunch(const Expr& expr) {
     Value value = deref(eval(*expr.args[i]), *expr.args[i]);
     if (interrupted())
       return {};
-    Type type = strip(kernel.params[i]->type);
+    Type type = stripRef(kernel.params[i]->type);
     if (type->isTensor())
       arguments.emplace_back(value.asTensor());
     else if (type->kind == TypeKind::Scalar)

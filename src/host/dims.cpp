@@ -43,7 +43,7 @@ std::optional<int64_t> Evaluator::evaluate(const DimExpr& dim) const { return ev
 
 /// Binds free dimension variables of a declared tensor type to a value's extents and checks the others.
 bool Evaluator::bindShape(Type type, const Value& value, const Expr& at) {
-  type = strip(type);
+  type = stripRef(type);
   if (!type || !type->isTensor())
     return true;
   Value tensor = deref(value, at);

@@ -99,11 +99,4 @@ private:
   int exitStatus_ = 0;
 };
 
-/// Through references to the type underneath.
-inline lang::Type strip(lang::Type type) {
-  while (type && type->kind == lang::TypeKind::Ref)
-    type = type->elem;
-  return type;
-}
-
 }  // namespace vortex::host

@@ -8,7 +8,7 @@ namespace vortex::host {
 using namespace lang;
 
 static Scalar scalarOf(Type type) {
-  type = strip(type);
+  type = stripRef(type);
   if (type->kind == TypeKind::Enum)
     return Scalar::I32;
   return type->scalar;
@@ -40,7 +40,7 @@ Value Evaluator::evalBinary(const Expr& expr) {
   Value rhs = eval(*expr.args[1]);
   if (interrupted())
     return {};
-  Type type = strip(expr.args[0]->type);
+  Type type = stripRef(expr.args[0]->type);
   if (type->kind == TypeKind::String) {
     const std::string &a = lhs.asText(), &b = rhs.asText();
     switch (expr.binaryOp) {
@@ -156,7 +156,7 @@ Value Evaluator::evalCast(const Expr& expr) {
   Value value = eval(*expr.args[0]);
   if (interrupted())
     return {};
-  Type fromType = strip(expr.args[0]->type), toType = strip(expr.type);
+  Type fromType = stripRef(expr.args[0]->type), toType = stripRef(expr.type);
   if ((fromType->kind != TypeKind::Scalar && fromType->kind != TypeKind::Enum) ||
       (toType->kind != TypeKind::Scalar && toType->kind != TypeKind::Enum))
     return fail("E0706", expr, "tensors are converted in kernels, not on the host");

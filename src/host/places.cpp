@@ -110,7 +110,7 @@ Value Evaluator::evalAssign(const Expr& expr) {
   while (target.slot && target.slot->isReference() && expr.args[0]->type && expr.args[0]->type->kind != TypeKind::Ref)
     target = target.slot->asReference();
   if (expr.hasOp) {
-    Type type = strip(expr.args[0]->type);
+    Type type = stripRef(expr.args[0]->type);
     Value old = load(target, expr);
     if (type->kind == TypeKind::String)
       value = Value::text(old.asText() + value.asText());

@@ -11,12 +11,6 @@ bool isNarrowFloat(Scalar scalar) {
 
 Scalar wideScalar(Scalar scalar) { return isNarrowFloat(scalar) ? Scalar::F32 : scalar; }
 
-lang::Type stripRef(lang::Type type) {
-  while (type->kind == TypeKind::Ref)
-    type = type->elem;
-  return type;
-}
-
 Scalar scalarOf(lang::Type type) {
   type = stripRef(type);
   if (type->kind == TypeKind::Tensor || type->kind == TypeKind::Range)

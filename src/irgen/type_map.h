@@ -15,8 +15,6 @@ bool isNarrowFloat(lang::Scalar scalar);
 lang::Scalar wideScalar(lang::Scalar scalar);
 /// The scalar behind a scalar or enum type; for tensors, of the element.
 lang::Scalar scalarOf(lang::Type type);
-/// Through references.
-lang::Type stripRef(lang::Type type);
 /// A tensor in memory: named by a parameter, a declaration with a space, or a slice of one.
 bool isMemoryTensor(lang::Type type);
 /// A tensor value of whole-tensor or tile code.

@@ -181,6 +181,39 @@ TEST(Check, FixedDimensionsAreConstants) {
   EXPECT_DUMP(a, "where N = x#0, x#1 == 128");
 }
 
+TEST(Check, BranchesOfOneRankMayHaveDifferentExtents) {
+  Analyzed a("fn main() {\nlet n = args().len()\n"
+             "let x = if n > 2 { random.normal([5]) } else { random.normal([n]) }\n"
+             "let y: Tensor<f32, [N]> = match n {\n1 => random.normal([5])\n_ => random.normal([6])\n}\n"
+             "print(x.shape[0], y.shape[0], N)\n}");
+  EXPECT_EQ(a.ids(), "") << a.messages();
+  EXPECT_FALSE(a.has("let x: Tensor<f32, [5]>")) << a.text();
+}
+
+TEST(Check, ScalarParametersStandInResultShapes) {
+  Analyzed a("fn f(v: Vec<u8>, h: usize, w: usize) -> Tensor<u8, [h, w]> { return Tensor.from_host(v, [h, w]) }\n"
+             "kernel ones(h: usize) -> Tensor<f32, [h, 2 * h]> { return full(1.0, [h, 2 * h]) }\n"
+             "fn main() { print(f(vec![1, 2], 1, 2).shape[0], ones(3).shape[1]) }");
+  EXPECT_EQ(a.ids(), "") << a.messages();
+}
+
+TEST(Check, ArmsStartingWithADotEndTheFormerArm) {
+  Analyzed a("enum C { Red, Green, Blue }\nfn f(c: C, a: i32, b: i32) -> i32 {\nreturn match c {\n.Green => a + b\n"
+             ".Red | .Blue if a > 3 => b\n.Red\n| .Blue => a\n.max(3)\n}\n}\n"
+             "fn main() { print(f(C.Red, 1, 2)) }");
+  EXPECT_EQ(a.ids(), "") << a.messages();
+  EXPECT_DUMP(a, "max(a, 3: i32)");
+}
+
+TEST(Check, TypesOfIndicesProveBounds) {
+  Analyzed a("@launch(grid = [1], block = 256)\nkernel k(data: &Tensor<u8, [N]>, wide: &Tensor<u16, [N]>) {\n"
+             "let own: Tensor<u32, [256]> @shared\nown[data[0]] = 1\nown[wide[0]] = 1\n}");
+  EXPECT_EQ(a.ids(), "") << a.messages();
+  const std::string text = dump(*a.program, {.types = false, .uniformity = true});
+  EXPECT_NE(text.find("own[cast<usize>(*data[0: usize]?)] ="), std::string::npos) << text;
+  EXPECT_NE(text.find("own[cast<usize>(*wide[0: usize]?)]? ="), std::string::npos) << text;
+}
+
 TEST(Check, ManyFunctionsAreCheckedFast) {
   std::string source;
   for (int i = 0; i < 200; ++i)

@@ -35,7 +35,7 @@ std::string_view name(Scalar scalar) {
 namespace {
 auto key(const TypeNode& node) {
   return std::tie(node.kind, node.scalar, node.elem, node.shape, node.space, node.layout, node.isValue, node.count,
-                  node.elems, node.decl, node.isMutable);
+                  node.elems, node.decl, node.isMutable, node.param);
 }
 struct Less {
   bool operator()(const TypeNode* a, const TypeNode* b) const { return key(*a) < key(*b); }
@@ -73,12 +73,26 @@ Type TypeContext::scalar(Scalar scalar) {
   node.scalar = scalar;
   return intern(std::move(node));
 }
-Type TypeContext::tensor(Type elem, std::vector<DimExpr> shape, Space space, SharedLayout layout) {
+Type TypeContext::paramScalar(Scalar scalar, const TypeParam* param) {
+  TypeNode node = simple(TypeKind::Scalar);
+  node.scalar = scalar;
+  node.param = param;
+  return intern(std::move(node));
+}
+Type TypeContext::paramStruct(const StructDecl* decl, const TypeParam* param) {
+  TypeNode node = simple(TypeKind::Struct);
+  node.decl = decl;
+  node.param = param;
+  return intern(std::move(node));
+}
+Type TypeContext::tensor(Type elem, std::vector<DimExpr> shape, Space space, SharedLayout layout,
+                         const TypeParam* spaceParam) {
   TypeNode node = simple(TypeKind::Tensor);
   node.elem = elem;
   node.shape = std::move(shape);
   node.space = space;
   node.layout = layout;
+  node.param = spaceParam;
   return intern(std::move(node));
 }
 Type TypeContext::tensorValue(Type elem, std::vector<DimExpr> shape) {
@@ -133,6 +147,12 @@ Type TypeContext::closure(std::vector<Type> params, Type result) {
   return intern(std::move(node));
 }
 
+Type stripRef(Type type) {
+  while (type && type->kind == TypeKind::Ref)
+    type = type->elem;
+  return type;
+}
+
 namespace {
 std::string list(const std::vector<Type>& types, const std::vector<std::string>& dimNames) {
   std::string out;
@@ -144,6 +164,8 @@ std::string tensorText(Type type, const std::vector<std::string>& dimNames) {
   std::string out = "Tensor<" + text(type->elem, dimNames) + ", [";
   for (size_t i = 0; i < type->shape.size(); ++i)
     out += (i ? ", " : "") + type->shape[i].text(dimNames);
+  if (type->param)
+    return out + "], " + type->param->name + ">";
   out += "]>";
   if (type->isValue)
     return out;
@@ -166,14 +188,14 @@ std::string text(Type type, const std::vector<std::string>& dimNames) {
   case TypeKind::Error: return "?";
   case TypeKind::Unit: return "()";
   case TypeKind::Never: return "!";
-  case TypeKind::Scalar: return std::string(name(type->scalar));
+  case TypeKind::Scalar: return type->param ? type->param->name : std::string(name(type->scalar));
   case TypeKind::String: return "String";
   case TypeKind::Tensor: return tensorText(type, dimNames);
   case TypeKind::Vec: return "Vec<" + text(type->elem, dimNames) + ">";
   case TypeKind::Array: return "[" + text(type->elem, dimNames) + "; " + std::to_string(type->count) + "]";
   case TypeKind::Tuple: return "(" + list(type->elems, dimNames) + (type->elems.size() == 1 ? ",)" : ")");
   case TypeKind::Struct:
-  case TypeKind::Enum: return type->decl->name;
+  case TypeKind::Enum: return type->param ? type->param->name : type->decl->name;
   case TypeKind::Ref: return (type->isMutable ? "&mut " : "&") + text(type->elem, dimNames);
   case TypeKind::Range: return "Range<" + text(type->elem, dimNames) + ">";
   case TypeKind::Closure:

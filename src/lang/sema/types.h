@@ -43,6 +43,13 @@ enum class TypeKind : uint8_t {
   Closure
 };
 
+/// A generic parameter while the definition that declares it is checked by itself, against its bounds only. Types made from it
+/// never leave that check.
+struct TypeParam {
+  std::string name;
+  source::SourceRange range;
+};
+
 struct TypeNode {
   TypeKind kind = TypeKind::Error;
   Scalar scalar = Scalar::F32;  ///< Scalar
@@ -56,6 +63,8 @@ struct TypeNode {
   std::vector<Type> elems;           ///< Tuple; Closure: parameters; Struct: field types of this instance
   const StructDecl* decl = nullptr;  ///< Struct, Enum
   bool isMutable = false;            ///< Ref
+  /// Scalar, Struct: a stand-in for this generic parameter, of a kind its bounds allow. Tensor: its space is this parameter.
+  const TypeParam* param = nullptr;
 
   bool isScalar(Scalar s) const { return kind == TypeKind::Scalar && scalar == s; }
   bool isTensor() const { return kind == TypeKind::Tensor; }
@@ -79,13 +88,18 @@ public:
   Type error(), unit(), never(), string();
   Type scalar(Scalar scalar);
   Type boolean() { return scalar(Scalar::Bool); }
-  Type tensor(Type elem, std::vector<DimExpr> shape, Space space, SharedLayout layout = SharedLayout::RowMajor);
+  Type tensor(Type elem, std::vector<DimExpr> shape, Space space, SharedLayout layout = SharedLayout::RowMajor,
+              const TypeParam* spaceParam = nullptr);
   Type tensorValue(Type elem, std::vector<DimExpr> shape);  ///< isValue
   Type vec(Type elem);
   Type array(Type elem, uint64_t count);
   Type tuple(std::vector<Type> elems);
   Type structure(const StructDecl* decl, std::vector<Type> fieldTypes);
   Type enumeration(const StructDecl* decl);
+  /// A scalar that equals no other type: what a bounded generic parameter computes with while its definition is checked.
+  Type paramScalar(Scalar scalar, const TypeParam* param);
+  /// The same for a parameter whose bounds do not make it a number; `decl` has no fields.
+  Type paramStruct(const StructDecl* decl, const TypeParam* param);
   Type ref(Type elem, bool isMutable);
   Type range(Type elem);
   Type closure(std::vector<Type> params, Type result);
@@ -95,6 +109,9 @@ private:
   struct Storage;
   Storage* storage_;
 };
+
+/// The type underneath references; null stays null.
+Type stripRef(Type type);
 
 /// The user's spelling: "&mut Tensor<f32, [M, 3*D]> @shared". `dimNames` names the dimension variables.
 std::string text(Type type, const std::vector<std::string>& dimNames);

@@ -278,10 +278,27 @@ Expr* Parser::parsePostfix() {
   return parsePostfixOf(parsePrimary(), first);
 }
 
+/// Does the line that starts here lead to a `=>` of its own? Then its `.Name` is a pattern: nothing else has a `=>` outside of brackets.
+bool Parser::startsArm() const {
+  for (uint32_t at = at_; at < stream_.tokens.size(); ++at) {
+    const Token& token = stream_.tokens[at];
+    if (token.tok == Tok::FatArrow)
+      return true;
+    const bool continues = at == at_ || !token.newlineBefore || stream_.tokens[at - 1].tok == Tok::Pipe ||
+                           token.tok == Tok::Pipe || token.tok == Tok::KwIf;
+    if (!continues || token.tok == Tok::Comma || token.tok == Tok::Semicolon || token.tok == Tok::EndOfFile ||
+        isClosing(token.tok))
+      return false;
+    if (isOpening(token.tok))
+      at = stream_.partner[at];
+  }
+  return false;
+}
+
 Expr* Parser::parsePostfixOf(Expr* base, uint32_t first) {
   while (!failed_) {
     if (is(Tok::Dot)) {
-      if (newlineBefore() && ahead(2).tok == Tok::FatArrow)
+      if (newlineBefore() && startsArm())
         return base;  // `.Blue => …`: the next arm of a match
       base = parseMember(base, first);
     } else if (newlineBefore() && !is(Tok::LBrace)) {

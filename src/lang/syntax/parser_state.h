@@ -106,6 +106,7 @@ private:
   Expr* parsePower();
   Expr* parsePostfix();
   Expr* parsePostfixOf(Expr* base, uint32_t first);
+  bool startsArm() const;
   Expr* parseMember(Expr* base, uint32_t first);
   Expr* parseColonColon(Expr* base, uint32_t first);
   Expr* parseCall(Expr* callee, uint32_t first);

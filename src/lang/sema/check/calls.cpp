@@ -284,9 +284,7 @@ bool Checker::completeGenerics(const FunctionCall& target, GenericEnv& env, cons
 void Checker::placeTensors(Instance& request, const std::vector<Expr*>& args) {
   for (const Expr* arg : args) {
     Placement placement;
-    Type type = arg->type;
-    while (type->kind == TypeKind::Ref)
-      type = type->elem;
+    Type type = stripRef(arg->type);
     if (type->isTensor()) {
       placement.isSet = true;
       placement.space = type->space;
@@ -329,12 +327,7 @@ Expr* Checker::finishCall(const Function& callee, const FunctionCall& target, st
 
 Expr* Checker::convertArgument(Expr* arg, const Variable& param, Type type,
                                const std::vector<std::optional<DimExpr>>& dims, const Function& callee) {
-  const auto strip = [](Type t) {
-    while (t->kind == TypeKind::Ref)
-      t = t->elem;
-    return t;
-  };
-  Type have = strip(arg->type), want = strip(type);
+  Type have = stripRef(arg->type), want = stripRef(type);
   if (have->isTensor() && want->isTensor() && have->elem == want->elem && have->rank() == want->rank()) {
     if (!checkDims(param.type, have, dims, callee, arg->range, param.name))
       return errorExpr(arg->range);
@@ -351,7 +344,7 @@ Expr* Checker::convertArgument(Expr* arg, const Variable& param, Type type,
         .label(param.range, "declared here as `" + lang::text(param.type, callee.dimNames()) + "`");
     return errorExpr(arg->range);
   } else if (have->kind == TypeKind::Struct && have->decl == want->decl) {
-    if (!checkDims(strip(param.type), have, dims, callee, arg->range, param.name))
+    if (!checkDims(stripRef(param.type), have, dims, callee, arg->range, param.name))
       return errorExpr(arg->range);
   }
   return convert(arg, type, Site::Argument, param.range,

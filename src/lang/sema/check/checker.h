@@ -18,6 +18,7 @@ struct BuiltinRow;
 enum class DimPolicy : uint8_t {
   Parameter,  ///< a new dimension variable of the function
   Let,        ///< a new dimension variable bound by this `let`
+  Result,     ///< an error; scalar parameters may be named
   Known,      ///< an error
   Fresh,      ///< an extent of its own (fields of a struct value)
 };

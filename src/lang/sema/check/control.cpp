@@ -22,9 +22,15 @@ Type Checker::join(Type a, Type b) {
     return a;
   if (a->kind == TypeKind::Never || isError(b))
     return b;
-  if (a->isTensor() && b->isTensor() && a->elem == b->elem && sameShape(a, b))
-    return valueOf(a);
-  return nullptr;
+  if (!a->isTensor() || !b->isTensor() || a->elem != b->elem || a->rank() != b->rank() ||
+      (inKernel() && !sameShape(a, b)))
+    return nullptr;
+  // In host code the extents of a tensor are part of its value: which one it is, is known when the branch is taken.
+  std::vector<DimExpr> shape = a->shape;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (dimEqual(a->shape[i], b->shape[i]) != DimEqual::Yes)
+      shape[i] = DimExpr::opaque(session.newOpaque());
+  return types.tensorValue(a->elem, std::move(shape));
 }
 
 /// Gives the branches of an `if` or `match` one type. A value is wanted unless `expected` is unit.

@@ -80,9 +80,7 @@ std::optional<Checker::Method> Checker::findMethod(Type type, std::string_view n
 }
 
 Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* callee, Expr* receiver, Type expected) {
-  Type type = receiver->type;
-  while (type->kind == TypeKind::Ref)
-    type = type->elem;
+  Type type = stripRef(receiver->type);
   if (type->kind == TypeKind::Struct)
     for (size_t i = 0; i < type->decl->fields.size(); ++i)
       if (type->decl->fields[i] == callee->name.text && type->elems[i]->kind == TypeKind::Closure)

@@ -93,8 +93,9 @@ std::optional<DimExpr> Checker::resolveDim(const syn::Expr* expr, DimPolicy poli
   default: break;
   }
   // Anything else that is an integer value, such as `s.PAGE_SIZE` or `x.shape[0]`.
-  if (policy == DimPolicy::Parameter) {
-    error("E0332", expr->range, "this cannot stand in a parameter's shape")
+  if (policy == DimPolicy::Parameter || policy == DimPolicy::Result) {
+    error("E0332", expr->range,
+          base::concat("this cannot stand in a ", policy == DimPolicy::Result ? "result" : "parameter", "'s shape"))
         .help("use dimension names, constants and + - * / %");
     return std::nullopt;
   }
@@ -112,9 +113,7 @@ std::optional<DimExpr> Checker::dimNamed(const syn::Name& name, DimPolicy policy
   if (const Local* local = findLocal(name.text)) {
     if (local->dim)
       return *local->dim;
-    Type type = local->variable->type;
-    while (type->kind == TypeKind::Ref)
-      type = type->elem;
+    Type type = stripRef(local->variable->type);
     if (isError(type))
       return std::nullopt;
     if (type->kind == TypeKind::Scalar && isInteger(type->scalar))
@@ -149,15 +148,16 @@ std::optional<DimExpr> Checker::dimNamed(const syn::Name& name, DimPolicy policy
   DimBinding binding;
   binding.name = std::string(name.text);
   binding.range = name.range;
-  if (policy == DimPolicy::Parameter && !isUpper && instance)
+  const bool mayBeParam = policy == DimPolicy::Parameter || policy == DimPolicy::Result;
+  if (mayBeParam && !isUpper && instance)
     for (size_t i = 0; i < instance->item->params.size(); ++i)
       if (instance->item->params[i].name.text == name.text) {
         binding.param = static_cast<uint32_t>(i);
         binding.isScalarValue = true;
       }
-  if ((policy == DimPolicy::Known || !isUpper) && !binding.param) {
+  if ((policy == DimPolicy::Known || policy == DimPolicy::Result || !isUpper) && !binding.param) {
     auto builder = error("E0326", name.range, base::concat("the extent `", name.text, "` is not known here"));
-    if (policy == DimPolicy::Known && isUpper)
+    if (isUpper)
       builder.help("a dimension variable is bound by a parameter's shape or by the type of a `let`");
     else if (!isUpper)
       builder.help("dimension variables start with an upper-case letter");

@@ -226,7 +226,7 @@ bool Checker::declareSignature() {
           .help("some parameter must have exactly `" + dim.name + "` as an extent");
   declareWhere();
   function->resultRange = item->resultType ? item->resultType->range : item->name.range;
-  function->resultType = item->resultType ? resolveType(item->resultType, DimPolicy::Known) : types.unit();
+  function->resultType = item->resultType ? resolveType(item->resultType, DimPolicy::Result) : types.unit();
   if (item->isKernel) {
     function->kernel.emplace();
     if (!isError(function->resultType) && !isKernelResult(function->resultType)) {
@@ -328,6 +328,9 @@ void Checker::resetBody() {
 bool Checker::tryBody() {
   resetBody();
   const syn::FunctionItem* item = instance->item;
+  for (DimVarId id = 0; id < function->dims.size(); ++id)
+    if (function->dims[id].isScalarValue)
+      variableDims[function->params[*function->dims[id].param]] = DimExpr::variable(id);
   if (function->isKernel) {
     collectBlock(item->body, returnedNames);
     returnedNamesOf(item->body->tail, returnedNames);

@@ -125,11 +125,21 @@ private:
     expr = stripIntegerCasts(expr, roots_);
     if (auto value = exact(expr))
       result.push_back(plus(*value, 1));
+    if (auto highest = highestOfType(expr->type))
+      result.push_back(plus(DimExpr::constant(*highest), 1));
     if (!mayBeNegative(*expr))
       append(result, upperOfKind(*expr, depth));
     if (result.size() > kMaxBounds)
       result.resize(kMaxBounds);
     return result;
+  }
+
+  /// `t[data[i]]` with u8 data stays below 256 whatever the data is.
+  static std::optional<int64_t> highestOfType(Type type) {
+    if (!type || type->kind != TypeKind::Scalar || (!isUnsigned(type->scalar) && type->scalar != Scalar::Bool) ||
+        bitWidth(type->scalar) > 32)
+      return std::nullopt;
+    return (int64_t(1) << bitWidth(type->scalar)) - 1;
   }
 
   /// A negative index is a huge one, so bounds of signed values count only where they start at zero.
@@ -360,9 +370,7 @@ private:
   }
 
   bool isInside(const Expr& element) const {
-    Type base = element.args[0]->type;
-    while (base && base->kind == TypeKind::Ref)
-      base = base->elem;
+    Type base = stripRef(element.args[0]->type);
     if (!base || !base->isTensor() || base->shape.size() + 1 != element.args.size())
       return false;
     for (size_t dim = 0; dim < base->shape.size(); ++dim) {

@@ -6,12 +6,6 @@
 namespace vortex::lang {
 namespace {
 
-Type stripRefs(Type type) {
-  while (type && type->kind == TypeKind::Ref)
-    type = type->elem;
-  return type;
-}
-
 /// A subscript `t[…, thread.global_id, …]` of a global tensor.
 struct Subscript {
   const Expr* element;
@@ -55,7 +49,7 @@ private:
   }
 
   void recordSubscripts(const Expr& element) {
-    Type base = stripRefs(element.args[0]->type);
+    Type base = stripRef(element.args[0]->type);
     if (!base || !base->isTensor() || base->space != Space::Global || base->shape.size() + 1 != element.args.size())
       return;
     for (size_t dim = 0; dim < base->shape.size(); ++dim) {
@@ -99,7 +93,7 @@ private:
 
   bool resultIsDomain(KernelSpec& spec) {
     Type result = kernel_.resultType;
-    if (!result || !result->isTensor() || !firstReturn_ || stripRefs(firstReturn_->args[0]->type)->isTensor() ||
+    if (!result || !result->isTensor() || !firstReturn_ || stripRef(firstReturn_->args[0]->type)->isTensor() ||
         result->rank() > 3)
       return false;
     spec.gridKind = GridKind::Domain;
@@ -136,7 +130,7 @@ private:
           .help("write `-> " + text(result, kernel_.dimNames()) + " reduce(add)` (or mul, min, max, and, or)");
     if (!result->isTensor() || spec.gridKind != GridKind::Domain || !firstReturn_)
       return;
-    Type returned = stripRefs(firstReturn_->args[0]->type);
+    Type returned = stripRef(firstReturn_->args[0]->type);
     if (!returned || returned->kind != TypeKind::Scalar)
       return;
     std::vector<DimExpr> domain(spec.domain.rbegin(), spec.domain.rend());
@@ -216,7 +210,7 @@ private:
   static bool isSharedPlace(const Expr& place) {
     if (place.kind != ExprKind::Element)
       return false;
-    Type base = stripRefs(place.args[0]->type);
+    Type base = stripRef(place.args[0]->type);
     return base && base->isTensor() && base->space == Space::Shared;
   }
 

@@ -84,16 +84,11 @@ namespace {
 
 /// Tensor type reached from a parameter's type through references and fields; null if there is none.
 Type tensorAt(Type type, const std::vector<uint32_t>& fieldPath) {
-  auto strip = [](Type t) {
-    while (t && t->kind == TypeKind::Ref)
-      t = t->elem;
-    return t;
-  };
-  type = strip(type);
+  type = stripRef(type);
   for (uint32_t field : fieldPath) {
     if (!type || field >= type->elems.size())
       return nullptr;
-    type = strip(type->elems[field]);
+    type = stripRef(type->elems[field]);
   }
   return type && type->isTensor() ? type : nullptr;
 }

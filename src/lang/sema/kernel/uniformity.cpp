@@ -215,9 +215,7 @@ private:
 
   Level visitLoad(Expr* expr, Control control) {
     Level level = visitArgs(expr, control);
-    Type base = expr->args[0]->type;
-    while (base && base->kind == TypeKind::Ref)
-      base = base->elem;
+    Type base = stripRef(expr->args[0]->type);
     if (base && base->isTensor() && !base->isValue) {
       if (base->space == Space::Local)
         return Level::Lane;
@@ -256,10 +254,7 @@ private:
         break;
       }
       case ExprKind::Element: {
-        Type base = at->args[0]->type;
-        while (base->kind == TypeKind::Ref)
-          base = base->elem;
-        if (base->isTensor())
+        if (stripRef(at->args[0]->type)->isTensor())
           return nullptr;
         at = at->args[0];
         break;
