@@ -35,17 +35,23 @@ struct ModuleState {
   std::string error = {};  ///< first construct that could not be lowered, with its location
 };
 
+/// What a version of a phase may assume about the launch's tensors; the caller checks it before it picks the version.
+struct Assumptions {
+  bool unitStrides = false;  ///< innermost strides are one
+  bool alignedRows = false;  ///< data pointers and all other strides are multiples of 16 bytes; implies unitStrides
+};
+
 /// Lowers one phase. Used once.
 class Lowering {
 public:
-  Lowering(ModuleState& state, ir::KernelOp phase, llvm::StringRef symbol);
+  Lowering(ModuleState& state, ir::KernelOp phase, llvm::StringRef symbol, Assumptions assumptions);
   ~Lowering();
 
   /// The whole phase. Hardware threads and shared bytes are those of the returned kernel. Null when state.error is set.
   ir::vxt::KernelOp run();
 
   ModuleState& state;
-  ir::KernelOp phase;
+  ir::KernelOp phase;  ///< the vx op
   mlir::OpBuilder b;   ///< at the current place in the vxt.kernel
   mlir::Location loc;  ///< of the vx op being lowered
 
@@ -89,7 +95,7 @@ public:
   Value both(Value x, Value y);  ///< i1 and, either may be null (true)
   Value select(Value condition, Value x, Value y);
   /// x combined with y, scalars or vectors. `atomic`: maxNum/minNum instead of NaN-propagating.
-  Value combine(ir::Combine kind, Value x, Value y);
+  Value combine(ir::Combine kind, Value x, Value y, bool atomic = false);
   /// scf.if without results / with the results of both sides. A constant condition emits one side only.
   void emitIf(Value condition, llvm::function_ref<void()> body);
   Values emitIf(Value condition, llvm::function_ref<Values()> thenBody, llvm::function_ref<Values()> elseBody);
@@ -112,24 +118,68 @@ public:
   void lowerOp(mlir::Operation* op);
 
 private:
-  friend class RegionLowering;
+  static constexpr int64_t kMaxSlots = 64;
+  /// The logical thread whose region is being lowered.
+  struct Region {
+    unsigned slot;
+    Value linear;  ///< index
+    Value count;   ///< logical threads, index
+  };
+
+  void chooseThreads();
   void lowerArguments();
-  void lowerElementwise(mlir::Operation* op);
+  Value blockDim(unsigned axis);
+  Value size(ir::SizeAttr size);
+
+  // control.cpp
   void lowerFor(mlir::scf::ForOp op);
   void lowerIf(mlir::scf::IfOp op);
   void lowerWhile(mlir::scf::WhileOp op);
+  Values registersFor(mlir::ValueRange sources, mlir::ValueRange targets, llvm::SmallVector<unsigned>& counts);
+  void bindAll(mlir::ValueRange targets, mlir::ValueRange like, mlir::ValueRange values,
+               llvm::ArrayRef<unsigned> counts);
+  void enterLoop(llvm::ArrayRef<mlir::Block*> blocks);
+  void leaveLoop(size_t firstPiece);
+  void enterScope();
+  void leaveScope();
+
+  // memory.cpp
+  struct Access {
+    View view;
+    Value pointer, offset;
+    Value condition;  ///< i1; null: always accessed
+  };
+  Access access(mlir::Operation* op, Value view, mlir::ValueRange indices, Value mask, bool guarded);
   void lowerAlloc(ir::AllocOp op);
   void lowerSubview(ir::SubviewOp op);
   void lowerMemory(mlir::Operation* op);
-  void lowerPrint(ir::PrintOp op);
-  Values lowerSide(mlir::Block& block, mlir::ValueRange targets);
+  void lowerLoad(ir::LoadOp op);
+  void lowerStore(ir::StoreOp op);
+  void lowerAtomic(mlir::Operation* op);
+  Value emitAtomic(mlir::Operation* op, const Access& access);
+  Value emitPrivate(mlir::Operation* op, const Access& access);
+  /// `body`'s value, computed by one thread, in every thread.
+  Value broadcastOnce(mlir::Type type, llvm::function_ref<Value()> body);
 
+  // region.cpp
+  void lowerThreads(ir::ThreadsOp op);
+  Values lowerSlot(ir::ThreadsOp op, Region region, llvm::ArrayRef<Values> inputs);
+  void lowerWarp(mlir::Operation* op);
+  Value warpMask();
+  Value sourceExists(ir::ShuffleKind kind, Value lane);
+  Value warpReduce(ir::Combine kind, Value value);
+  void lowerPrint(ir::PrintOp op);
+
+  std::string symbol_;
+  Assumptions assumptions_;
   mlir::IRMapping values_;
   llvm::DenseMap<Value, View> views_;
   ir::vxt::KernelOp kernel_;
   int64_t threads_ = 0;
-  unsigned slots_ = 1;
-  Value logicalThreads_;  ///< of the block; constant where known
+  int64_t slots_ = 1;
+  std::optional<int64_t> logicalCount_;
+  ir::SizeAttr threadsAttr_;
+  std::optional<Region> region_;
   Hazards hazards_;
   SharedMemory shared_;
   std::unique_ptr<TileLowering> tiles_;

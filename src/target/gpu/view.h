@@ -18,8 +18,9 @@ struct View {
   mlir::Value base;                        ///< index, elements to add to every offset; null: 0
   ir::SwizzleAttr swizzle;                 ///< null: none
   mlir::Value root;                        ///< the vx argument or vx.alloc it is a window of
-  bool readOnly = false;  ///< a parameter nobody writes during the launch: Cache::ReadOnly loads are allowed
-  int64_t alignment = 0;  ///< known alignment of pointer + base in bytes; 0: the element's
+  bool readOnly = false;     ///< a parameter nobody writes during the launch: Cache::ReadOnly loads are allowed
+  int64_t alignment = 0;     ///< known alignment of the first element in bytes; 0: the element's
+  bool alignedRows = false;  ///< strides of all but the last dimension are multiples of 16 bytes, its own is one
   /// A local view made outside a region has an instance per logical thread of this hardware thread.
   llvm::SmallVector<mlir::Value> slotPointers;
   unsigned rank() const { return extents.size(); }

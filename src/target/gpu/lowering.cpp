@@ -1,0 +1,364 @@
+#include "target/gpu/lowering.h"
+
+#include "base/check.h"
+#include "ir/size_attr.h"
+#include "target/gpu/access.h"
+#include "target/gpu/thread_tiles.h"
+
+#include <llvm/ADT/TypeSwitch.h>
+#include <mlir/IR/Matchers.h>
+
+namespace vortex::target::gpu {
+
+namespace vxt = ir::vxt;
+namespace arith = mlir::arith;
+
+static ir::SizeAttr product(ir::KernelOp phase) {
+  ir::SizeAttr total = ir::sizeConstant(phase.getContext(), 1);
+  for (ir::SizeAttr extent : phase.getBlock()->getAsRange<ir::SizeAttr>())
+    total = ir::sizeBinary(artifact::SizeExpr::Op::Mul, total, extent);
+  return total;
+}
+
+static bool touchesTiles(mlir::Operation* op) {
+  auto isTile = [](mlir::Type type) { return mlir::isa<mlir::RankedTensorType>(type); };
+  return llvm::any_of(op->getOperandTypes(), isTile) || llvm::any_of(op->getResultTypes(), isTile);
+}
+
+Lowering::Lowering(ModuleState& moduleState, ir::KernelOp phaseOp, llvm::StringRef symbol, Assumptions assumptions)
+    : state(moduleState), phase(phaseOp), b(phaseOp.getContext()), loc(phaseOp.getLoc()), symbol_(symbol),
+      assumptions_(assumptions), hazards_([this] { b.create<vxt::BarrierOp>(loc); }), shared_(hazards_) {
+  tiles_ = state.makeTiles ? state.makeTiles(*this) : std::make_unique<ThreadTiles>(*this);
+}
+
+Lowering::~Lowering() = default;
+
+/// Hardware threads of the block and logical threads per hardware thread.
+void Lowering::chooseThreads() {
+  bool hasRegions = false, hasTiles = false;
+  phase.walk([&](mlir::Operation* op) {
+    hasRegions |= mlir::isa<ir::ThreadsOp>(op);
+    hasTiles |= !mlir::isa<ir::ThreadsOp, mlir::scf::ForOp, mlir::scf::IfOp, mlir::scf::WhileOp, mlir::scf::YieldOp,
+                           mlir::scf::ConditionOp>(op) &&
+                touchesTiles(op);
+  });
+  const int64_t warp = vxt::kWarpThreads, most = state.chip.maxThreadsPerBlock;
+  ir::SizeAttr logical = product(phase);
+  std::optional<int64_t> known = hasRegions ? ir::constantSize(logical) : std::optional<int64_t>(1);
+  logicalCount_ = known;
+  if (hasTiles)
+    threads_ = tiles_->chooseThreads(phase, hasRegions ? known : std::nullopt);
+  if (!threads_ && known) {
+    slots_ = std::max<int64_t>(llvm::divideCeil(*known, most), 1);
+    threads_ = std::max<int64_t>(llvm::alignTo(llvm::divideCeil(*known, slots_), warp), warp);
+  }
+  if (threads_ && known)
+    slots_ = std::max<int64_t>(llvm::divideCeil(*known, threads_), 1);
+  if (slots_ > kMaxSlots)
+    fail(phase, "blocks of " + llvm::Twine(*known) + " threads (at most " + llvm::Twine(kMaxSlots * most) + " on " +
+                    state.chip.name + ")");
+  if (hasTiles && hasRegions && !known)
+    fail(phase, "tiles in a kernel whose block size is not known before the launch");
+  using Op = artifact::SizeExpr::Op;
+  mlir::MLIRContext* context = phase.getContext();
+  if (threads_) {
+    threadsAttr_ = ir::sizeConstant(context, threads_);
+    return;
+  }
+  ir::SizeAttr warps = ir::sizeBinary(Op::CeilDiv, logical, ir::sizeConstant(context, warp));
+  threadsAttr_ = ir::sizeBinary(Op::Max, ir::sizeBinary(Op::Mul, warps, ir::sizeConstant(context, warp)),
+                                ir::sizeConstant(context, warp));
+  auto count = ir::toSizeExpr(logical, phase.getArgumentTypes(), [&] { return phase.emitError(); });
+  VORTEX_CHECK(mlir::succeeded(count));
+  artifact::Constraint fits;
+  fits.condition = artifact::SizeExpr::binary(Op::Less, *count, artifact::SizeExpr::constant(most + 1));
+  fits.message = "a block of {0} threads is too large: the device runs at most " + std::to_string(most);
+  fits.operands.push_back(*count);
+  state.kernel.constraints.push_back(std::move(fits));
+}
+
+vxt::KernelOp Lowering::run() {
+  chooseThreads();
+  if (!state.error.empty())
+    return nullptr;
+  llvm::SmallVector<mlir::Type> slotTypes;
+  auto pointer = vxt::PtrType::get(phase.getContext(), ir::Space::Global);
+  for (mlir::Type type : phase.getArgumentTypes()) {
+    auto view = mlir::dyn_cast<ir::ViewType>(type);
+    slotTypes.push_back(view ? pointer : type);
+    if (view)
+      slotTypes.append(2 * view.getRank(), b.getIndexType());
+  }
+  b.setInsertionPointToEnd(state.module.getBody());
+  kernel_ = b.create<vxt::KernelOp>(loc, symbol_, b.getFunctionType(slotTypes, {}), mlir::ArrayAttr(),
+                                    mlir::ArrayAttr(), threadsAttr_, 0, 0);
+  mlir::Block* body = b.createBlock(&kernel_.getBody());
+  for (mlir::Type type : slotTypes)
+    body->addArgument(type, loc);
+  lowerArguments();
+  lowerBlock(phase.getBody().front());
+  tiles_->leaveScope();
+  b.create<vxt::ReturnOp>(loc);
+  kernel_.setSharedBytes(shared_.peak());
+  if (shared_.peak() > int64_t(state.chip.sharedBytesPerBlock) && state.error.empty())
+    state.error = describeLocation(phase) + ": `" + state.kernel.name + "` needs " + std::to_string(shared_.peak()) +
+                  " bytes of shared memory per block, " + std::string(state.chip.name) + " has " +
+                  std::to_string(state.chip.sharedBytesPerBlock);
+  return state.error.empty() ? kernel_ : nullptr;
+}
+
+/// Whether any op of the phase writes through the argument.
+static bool isWritten(ir::KernelOp phase, Value argument) {
+  bool written = false;
+  phase.walk([&](mlir::Operation* op) {
+    forEachAccess(op, [&](Value view, bool isWrite) { written |= isWrite && rootOf(view) == argument; });
+  });
+  return written;
+}
+
+void Lowering::lowerArguments() {
+  unsigned slot = 0;
+  mlir::Block& body = kernel_.getBody().front();
+  for (mlir::BlockArgument argument : phase.getBody().getArguments()) {
+    auto type = mlir::dyn_cast<ir::ViewType>(argument.getType());
+    if (!type) {
+      setScalar(argument, body.getArgument(slot++));
+      continue;
+    }
+    View view;
+    view.elementType = type.getElementType();
+    view.pointer = body.getArgument(slot);
+    view.root = argument;
+    view.readOnly = !isWritten(phase, argument);
+    unsigned rank = type.getRank();
+    for (unsigned dim = 0; dim < rank; ++dim)
+      view.extents.push_back(type.isDynamic(dim) ? Value(body.getArgument(slot + 1 + dim))
+                                                 : constant(type.getShape()[dim]));
+    // Results and temporaries are allocated by the launch: row-major without gaps.
+    bool isParam = argument.getArgNumber() < state.kernel.params.size();
+    for (unsigned dim = 0; dim < rank; ++dim)
+      view.strides.push_back(body.getArgument(slot + 1 + rank + dim));
+    if (rank > 0 && (!isParam || assumptions_.unitStrides))
+      view.strides[rank - 1] = constant(1);
+    view.alignedRows = assumptions_.alignedRows;
+    view.alignment = assumptions_.alignedRows ? 16 : 0;
+    slot += 1 + 2 * rank;
+    setView(argument, std::move(view));
+  }
+}
+
+//===-- values ------------------------------------------------------------------------------------------------===//
+
+Value Lowering::scalar(Value vx) {
+  if (Value lowered = values_.lookupOrNull(vx))
+    return lowered;
+  if (auto constantOp = vx.getDefiningOp<arith::ConstantOp>()) {
+    // Made where it is first used; every use has its own.
+    return b.create<arith::ConstantOp>(loc, mlir::cast<mlir::TypedAttr>(constantOp.getValue()));
+  }
+  VORTEX_CHECK(!state.error.empty(), "a value is used before it was lowered");
+  return zero(vx.getType());
+}
+
+const View& Lowering::view(Value vx) {
+  auto found = views_.find(vx);
+  VORTEX_CHECK(found != views_.end(), "a view is used before it was lowered");
+  return found->second;
+}
+
+Value Lowering::threadId() { return b.create<vxt::ThreadIdOp>(loc, b.getIndexType()); }
+Value Lowering::lane() { return rem(threadId(), constant(vxt::kWarpThreads)); }
+Value Lowering::warp() { return div(threadId(), constant(vxt::kWarpThreads)); }
+Value Lowering::logicalId(unsigned slot) { return slot == 0 ? threadId() : add(threadId(), constant(slot * threads_)); }
+Value Lowering::sharedPointer(const SharedMemory::Piece& piece) {
+  return b.create<vxt::SharedOp>(loc, vxt::PtrType::get(b.getContext(), ir::Space::Shared), piece.offset);
+}
+
+Value Lowering::blockDim(unsigned axis) { return size(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis])); }
+
+/// The postfix program over the launch slots.
+Value Lowering::size(ir::SizeAttr attribute) {
+  auto tokens = ir::parseSizeProgram(attribute.getProgram(), [&] { return phase.emitError(); });
+  VORTEX_CHECK(mlir::succeeded(tokens));
+  if (auto known = ir::constantSize(attribute))
+    return constant(*known);
+  mlir::Block& body = kernel_.getBody().front();
+  llvm::SmallVector<uint32_t> first = ir::argumentSlots(phase.getArgumentTypes());
+  using Kind = ir::SizeToken::Kind;
+  using Op = artifact::SizeExpr::Op;
+  Values stack;
+  for (const ir::SizeToken& token : *tokens) {
+    auto type = token.kind == Kind::Operator || token.kind == Kind::Constant
+                    ? ir::ViewType()
+                    : mlir::dyn_cast<ir::ViewType>(phase.getArgumentTypes()[token.argument]);
+    switch (token.kind) {
+    case Kind::Constant: stack.push_back(constant(token.value)); continue;
+    case Kind::Dim: stack.push_back(body.getArgument(first[token.argument] + 1 + token.dim)); continue;
+    case Kind::Stride:
+      stack.push_back(body.getArgument(first[token.argument] + 1 + type.getRank() + token.dim));
+      continue;
+    case Kind::Scalar: {
+      Value argument = body.getArgument(first[token.argument]);
+      stack.push_back(argument.getType().isIndex() ? argument
+                                                   : b.create<arith::IndexCastOp>(loc, b.getIndexType(), argument));
+      continue;
+    }
+    case Kind::Operator: break;
+    }
+    Value y = stack.pop_back_val();
+    Value x = artifact::arity(token.op) == 2 ? stack.pop_back_val() : Value();
+    switch (token.op) {
+    case Op::Add: stack.push_back(add(x, y)); break;
+    case Op::Sub: stack.push_back(sub(x, y)); break;
+    case Op::Mul: stack.push_back(mul(x, y)); break;
+    case Op::FloorDiv: stack.push_back(div(x, y)); break;  // sizes are not negative
+    case Op::CeilDiv: stack.push_back(div(add(x, sub(y, constant(1))), y)); break;
+    case Op::Mod: stack.push_back(rem(x, y)); break;
+    case Op::Min: stack.push_back(min(x, y)); break;
+    case Op::Max: stack.push_back(b.create<arith::MaxSIOp>(loc, x, y)); break;
+    default: fail(phase, "a block size that compares arguments"); stack.push_back(constant(0));
+    }
+  }
+  return stack.empty() ? constant(0) : stack.back();
+}
+
+//===-- ops ---------------------------------------------------------------------------------------------------===//
+
+void Lowering::lowerBlock(mlir::Block& block) {
+  for (mlir::Operation& op : block)
+    if (!op.hasTrait<mlir::OpTrait::IsTerminator>())
+      lowerOp(&op);
+}
+
+void Lowering::lowerOp(mlir::Operation* op) {
+  loc = op->getLoc();
+  if (auto loop = mlir::dyn_cast<mlir::scf::ForOp>(op))
+    return lowerFor(loop);
+  if (auto branch = mlir::dyn_cast<mlir::scf::IfOp>(op))
+    return lowerIf(branch);
+  if (auto loop = mlir::dyn_cast<mlir::scf::WhileOp>(op))
+    return lowerWhile(loop);
+  if (auto region = mlir::dyn_cast<ir::ThreadsOp>(op))
+    return lowerThreads(region);
+  if (touchesTiles(op))
+    return tiles_->lower(op);
+  if (mlir::isa<arith::ConstantOp>(op))
+    return;  // made at their uses
+  mlir::StringRef dialect = op->getName().getDialectNamespace();
+  if (dialect == "arith" || dialect == "math" || mlir::isa<ir::IntOp, ir::FloatToIntOp>(op)) {
+    for (Value operand : op->getOperands())
+      if (!values_.contains(operand))
+        values_.map(operand, scalar(operand));
+    b.clone(*op, values_);
+    for (Value operand : op->getOperands())
+      if (operand.getDefiningOp<arith::ConstantOp>())
+        values_.erase(operand);
+    return;
+  }
+  llvm::TypeSwitch<mlir::Operation*>(op)
+      .Case<ir::LoadOp, ir::StoreOp, ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp>(
+          [&](auto) { lowerMemory(op); })
+      .Case([&](ir::AllocOp alloc) { lowerAlloc(alloc); })
+      .Case([&](ir::SubviewOp subview) { lowerSubview(subview); })
+      .Case([&](ir::DimOp dim) { setScalar(dim, view(dim.getView()).extents[dim.getDim()]); })
+      .Case([&](ir::BlockIdOp id) { setScalar(id, b.create<vxt::BlockIdOp>(loc, b.getIndexType(), id.getAxisAttr())); })
+      .Case([&](ir::GridDimOp dim) {
+        setScalar(dim, b.create<vxt::GridDimOp>(loc, b.getIndexType(), dim.getAxisAttr()));
+      })
+      .Case([&](ir::BlockDimOp dim) { setScalar(dim, blockDim(unsigned(dim.getAxis()))); })
+      .Case([&](ir::BarrierOp) {
+        tiles_->flushReads(nullptr);
+        hazards_.barrier();
+      })
+      .Case([&](ir::AssertOp check) {
+        uint32_t fault = addFault(check, check.getId(), check.getMessage());
+        b.create<vxt::AssertOp>(loc, scalar(check.getCondition()), fault);
+      })
+      .Case([&](ir::PrintOp print) {
+        if (region_)
+          return lowerPrint(print);
+        once([&] { lowerPrint(print); });
+      })
+      .Case<ir::WarpBarrierOp, ir::WarpShuffleOp, ir::WarpReduceOp, ir::WarpVoteOp>([&](auto) { lowerWarp(op); })
+      .Default([&](mlir::Operation* other) { fail(other, "this operation"); });
+}
+
+void Lowering::once(llvm::function_ref<void()> body) {
+  Value first = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, threadId(), constant(0));
+  emitIf(first, body);
+}
+
+//===-- faults and prints -------------------------------------------------------------------------------------===//
+
+static mlir::FileLineColLoc fileLocation(mlir::Location location) {
+  mlir::FileLineColLoc found;
+  location->walk([&](mlir::Location inner) {
+    found = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
+    return found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+  });
+  return found;
+}
+
+std::string describeLocation(mlir::Operation* op) {
+  mlir::FileLineColLoc location = fileLocation(op->getLoc());
+  if (!location)
+    return "";
+  return (location.getFilename().getValue() + ":" + llvm::Twine(location.getLine()) + ":" +
+          llvm::Twine(location.getColumn()))
+      .str();
+}
+
+void Lowering::fail(mlir::Operation* op, const llvm::Twine& message) {
+  if (!state.error.empty())
+    return;
+  std::string location = describeLocation(op);
+  state.error = (location.empty() ? "" : location + ": ") + "the GPU back end does not support " + message.str() +
+                " (" + op->getName().getStringRef().str() + ")";
+}
+
+uint32_t Lowering::addFault(mlir::Operation* op, llvm::StringRef id, llvm::StringRef message) {
+  artifact::Fault fault{id.str(), message.str(), "", 0, 0};
+  if (mlir::FileLineColLoc location = fileLocation(op->getLoc())) {
+    fault.file = location.getFilename().str();
+    fault.line = location.getLine();
+    fault.column = location.getColumn();
+  }
+  std::vector<artifact::Fault>& faults = state.kernel.faults;
+  for (auto [i, known] : llvm::enumerate(faults))  // versions of one phase share their faults
+    if (known.id == fault.id && known.message == fault.message && known.file == fault.file &&
+        known.line == fault.line && known.column == fault.column)
+      return i;
+  faults.push_back(std::move(fault));
+  return faults.size() - 1;
+}
+
+/// Floats as f64 bits, integers extended to 64 bits.
+static Value printBits(mlir::OpBuilder& b, mlir::Location loc, Value value, bool isUnsigned) {
+  mlir::Type i64 = b.getI64Type(), type = value.getType();
+  if (mlir::isa<mlir::FloatType>(type)) {
+    if (!type.isF64())
+      value = b.create<arith::ExtFOp>(loc, b.getF64Type(), value);
+    return b.create<arith::BitcastOp>(loc, i64, value);
+  }
+  if (type.isIndex())
+    return b.create<arith::IndexCastUIOp>(loc, i64, value);
+  if (type.isInteger(64))
+    return value;
+  if (isUnsigned || type.isInteger(1))
+    return b.create<arith::ExtUIOp>(loc, i64, value);
+  return b.create<arith::ExtSIOp>(loc, i64, value);
+}
+
+void Lowering::lowerPrint(ir::PrintOp print) {
+  std::string id = "print:";
+  Values bits;
+  for (auto [i, value] : llvm::enumerate(print.getValues())) {
+    mlir::Type type = value.getType();
+    bool isUnsigned = i < print.getIsUnsigned().size() && print.getIsUnsigned()[i];
+    id += mlir::isa<mlir::FloatType>(type) ? 'f' : type.isInteger(1) ? 'b' : type.isIndex() || isUnsigned ? 'u' : 'i';
+    bits.push_back(printBits(b, loc, scalar(value), isUnsigned));
+  }
+  b.create<vxt::PrintOp>(loc, addFault(print, id, print.getFormat()), bits);
+}
+
+}  // namespace vortex::target::gpu
