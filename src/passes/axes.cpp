@@ -68,7 +68,7 @@ static unsigned rankOf(Value value) {
   return type ? static_cast<unsigned>(type.getRank()) : 0;
 }
 
-Axes::Axes(ir::KernelOp kernel) {
+Axes::Axes(ir::KernelOp kernel, bool splitReshapes) : splitReshapes_(splitReshapes) {
   kernel.walk<WalkOrder::PreOrder>([&](Operation* op) {
     for (Value result : op->getResults())
       number(result);
@@ -265,7 +265,8 @@ void Axes::addWhole(Operation* op, AxisSet& whole) const {
   } else if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
     unsigned prefix = reshapePrefix(reshape);
     addFrom(reshape.getValue(), prefix);
-    addFrom(reshape.getResult(), prefix);
+    if (!splitReshapes_)
+      addFrom(reshape.getResult(), prefix);
   }
 }
 

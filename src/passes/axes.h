@@ -18,7 +18,8 @@ ir::SizeAttr sizeExpression(mlir::OpFoldResult size);
 /// Computed once for a whole-tensor kernel, through its loops and branches.
 class Axes {
 public:
-  explicit Axes(ir::KernelOp kernel);
+  /// `splitReshapes`: a piece of a regrouped tensor is cheap to compute (element by element), so its new axes can be split.
+  explicit Axes(ir::KernelOp kernel, bool splitReshapes = false);
 
   /// One axis per dimension of a tile; equal numbers are tied.
   llvm::SmallVector<Axis> of(mlir::Value tile) const;
@@ -39,6 +40,7 @@ private:
   Axis find(Axis axis) const;
 
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Axis>> axes_;
+  bool splitReshapes_;
   mutable std::vector<Axis> parent_;
   std::vector<ir::SizeAttr> extents_;
 };

@@ -21,7 +21,23 @@ void Clusters::forEachOperand(Operation* op, llvm::function_ref<void(Value)> vis
   });
 }
 
-Clusters::Clusters(ir::KernelOp kernel, const Axes& axes) : axes_(axes) {
+void Clusters::forEachSource(Operation* op, llvm::function_ref<void(Value)> visit) const {
+  llvm::DenseSet<Value> seen;
+  SmallVector<Operation*> pending{op};
+  while (!pending.empty()) {
+    forEachOperand(pending.pop_back_val(), [&](Value value) {
+      Operation* producer = value.getDefiningOp();
+      if (!producer || !seen.insert(value).second)
+        return;
+      if (needsPlace(producer) || isa<ir::TileLoadOp>(producer))
+        visit(value);
+      if (!needsPlace(producer))
+        pending.push_back(producer);
+    });
+  }
+}
+
+Clusters::Clusters(ir::KernelOp kernel, const Axes& axes, ClusterRules rules) : axes_(axes), rules_(rules) {
   kernel.walk([&](Operation* op) {
     if (auto store = dyn_cast<ir::TileStoreOp>(op))
       written_.insert(store.getView());
@@ -81,8 +97,83 @@ static bool isSerial(Operation* op) {
   return serial;
 }
 
+/// A reduction that leaves the innermost dimension alone: every block would read all of its columns.
+bool Clusters::splits(Operation* op) const {
+  auto reduce = dyn_cast<ir::ReduceOp>(op);
+  if (!reduce || !rules_.splitReductions || isScalarReduce(op))
+    return false;
+  int64_t rank = cast<RankedTensorType>(reduce.getValue().getType()).getRank();
+  if (llvm::is_contained(reduce.getDims(), rank - 1))
+    return false;
+  SmallVector<Axis> axes = axes_.of(reduce.getValue());
+  AxisSet distinct(axes.begin(), axes.end());
+  return distinct.size() == axes.size() && llvm::all_of(axes, [&](Axis axis) { return axes_.extent(axis); });
+}
+
+/// The tile a root sweeps over.
+static Value sweptTile(Operation* op) {
+  if (auto reduce = dyn_cast<ir::ReduceOp>(op))
+    return reduce.getValue();
+  if (auto scan = dyn_cast<ir::ScanOp>(op))
+    return scan.getValue();
+  if (auto store = dyn_cast<ir::TileStoreOp>(op))
+    return store.getValue();
+  return {};
+}
+
+static bool isPrefix(ArrayRef<Axis> part, ArrayRef<Axis> whole) {
+  return part.size() <= whole.size() && whole.take_front(part.size()) == part;
+}
+
+static bool scansAcross(Operation* op) {
+  auto scan = dyn_cast<ir::ScanOp>(op);
+  return scan && static_cast<int64_t>(scan.getDim()) + 1 != cast<RankedTensorType>(scan.getType()).getRank();
+}
+
+/// One sweep over the rows of the cluster can compute `op` too: reductions give one value per row, and everything else follows from the
+/// row's values at the same position.
+bool Clusters::isFusable(Operation* op, const Cluster& cluster) const {
+  if (cluster.roots.empty())
+    return true;
+  Value swept = sweptTile(op);
+  if (isa<ir::DotOp>(op) || scansAcross(op) || op->getNumRegions() != 0)
+    return false;
+  bool fusable = true;
+  auto rowsOf = [&](Operation* root) {
+    SmallVector<Axis> rows;
+    if (auto reduce = dyn_cast<ir::ReduceOp>(root))
+      rows = axes_.of(reduce.getResult());
+    else if (auto scan = dyn_cast<ir::ScanOp>(root))
+      rows = axes_.of(scan.getResult()), rows.pop_back();
+    return rows;
+  };
+  // All reductions and scans of a sweep have the same rows.
+  for (Operation* root : cluster.roots)
+    if (isa<ir::ReduceOp, ir::ScanOp>(root) && isa<ir::ReduceOp, ir::ScanOp>(op))
+      fusable &= rowsOf(root) == rowsOf(op);
+  forEachSource(op, [&](Value value) {
+    Operation* producer = value.getDefiningOp();
+    if (!llvm::is_contained(cluster.roots, producer))
+      return;
+    if (isa<ir::DotOp>(producer)) {
+      fusable &= isa<ir::TileStoreOp>(op) && axes_.of(value) == axes_.of(swept);
+    } else if (auto reduce = dyn_cast<ir::ReduceOp>(producer)) {
+      SmallVector<Axis> rows = axes_.of(value);
+      fusable &= swept && isPrefix(rows, axes_.of(reduce.getValue())) && isPrefix(rows, axes_.of(swept));
+    } else if (isa<ir::ScanOp>(producer)) {
+      bool direct = isa<ir::TileStoreOp>(op) && swept == value;
+      fusable &= scansAcross(producer) ? direct : swept && axes_.of(value) == axes_.of(swept);
+    } else if (producer->getNumRegions() != 0) {
+      fusable &= isa<ir::TileStoreOp>(op) && axes_.of(value) == axes_.of(swept);
+    }
+  });
+  return fusable;
+}
+
 bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
-  if (cluster.kind != Cluster::Kind::Parallel || isScalarReduce(op) || isSerial(op))
+  if (cluster.kind != Cluster::Kind::Parallel || isScalarReduce(op) || isSerial(op) || splits(op))
+    return true;
+  if (rules_.fusedOnly && !isFusable(op, cluster))
     return true;
   if (auto load = dyn_cast<ir::TileLoadOp>(op))
     return storesTo(load.getView(), cluster);
@@ -149,6 +240,13 @@ bool Clusters::extend(Cluster& cluster, Operation* op) const {
     cluster.kind = Cluster::Kind::Serial;
     return cluster.roots.empty();
   }
+  if (splits(op)) {
+    cluster.kind = Cluster::Kind::SplitReduce;
+    for (Axis axis : axes_.of(op->getResult(0)))
+      cluster.shared.insert(axis);
+    addLazyWhole(op, cluster.whole);
+    return true;
+  }
   addLazyWhole(op, next.whole);
   auto addOutput = [&](Value output) {
     AxisSet own;
@@ -177,6 +275,27 @@ bool Clusters::extend(Cluster& cluster, Operation* op) const {
   return true;
 }
 
+/// The first reduced axis that nothing else needs whole, then those of the result.
+void Clusters::finishSplit(Cluster& cluster) const {
+  auto reduce = cast<ir::ReduceOp>(cluster.roots[0]);
+  SmallVector<Axis> axes = axes_.of(reduce.getValue());
+  AxisSet others;
+  if (Operation* producer = reduce.getValue().getDefiningOp(); producer && !needsPlace(producer))
+    addLazyWhole(producer, others);
+  for (int64_t dim : reduce.getDims())
+    if (cluster.parallel.empty() && !others.contains(axes[static_cast<size_t>(dim)]))
+      cluster.parallel.push_back(axes[static_cast<size_t>(dim)]);
+  if (cluster.parallel.empty()) {
+    cluster.kind = Cluster::Kind::Parallel;
+    cluster.hasOutput = true;
+  }
+  for (Axis axis : axes_.of(reduce.getResult()))
+    if (!others.contains(axis))
+      cluster.parallel.push_back(axis);
+  if (cluster.parallel.empty())
+    cluster.kind = Cluster::Kind::Serial;
+}
+
 void Clusters::finish(Cluster& cluster) const {
   if (cluster.kind == Cluster::Kind::Serial)
     return;
@@ -191,6 +310,8 @@ void Clusters::finish(Cluster& cluster) const {
       else if (auto reduce = dyn_cast<ir::ReduceOp>(op))
         output = reduce.getValue();
     });
+  if (cluster.kind == Cluster::Kind::SplitReduce)
+    return finishSplit(cluster);
   if (output)
     for (Axis axis : axes_.of(output))
       if (cluster.shared.contains(axis) && !cluster.whole.contains(axis) && axes_.extent(axis) &&

@@ -13,7 +13,8 @@ struct Cluster {
   enum class Kind {
     Parallel,      ///< blocks take pieces of the parallel axes
     ScalarReduce,  ///< one reduction of everything to a scalar: partial results per block, then a combining phase
-    Serial,        ///< one block does it all
+    SplitReduce,  ///< one reduction of leading dimensions: partial results for pieces of them, combined by whoever needs the result
+    Serial,  ///< one block does it all
   };
   Kind kind = Kind::Parallel;
   std::vector<mlir::Operation*> roots;
@@ -24,25 +25,37 @@ struct Cluster {
   llvm::SmallVector<Axis> parallel;
 };
 
+/// What may share a phase, see TensorSchedule.
+struct ClusterRules {
+  bool fusedOnly = false;
+  bool splitReductions = false;
+};
+
 class Clusters {
 public:
-  Clusters(ir::KernelOp kernel, const Axes& axes);
+  Clusters(ir::KernelOp kernel, const Axes& axes, ClusterRules rules = {});
 
   std::vector<Cluster> list;
   bool isRoot(mlir::Operation* op) const { return cluster_.contains(op); }
   unsigned clusterOf(mlir::Operation* root) const { return cluster_.lookup(root); }
   /// Calls `visit` for the values an operation uses from outside itself, through regions.
   static void forEachOperand(mlir::Operation* op, llvm::function_ref<void(mlir::Value)> visit);
+  /// Calls `visit` for the values of other roots that `op` is computed from, through recomputed operations, and for recomputed loads.
+  void forEachSource(mlir::Operation* op, llvm::function_ref<void(mlir::Value)> visit) const;
 
 private:
   bool needsPlace(mlir::Operation* op) const;
   bool mustStartCluster(mlir::Operation* op, const Cluster& cluster) const;
   bool storesTo(mlir::Value view, const Cluster& cluster) const;
   bool extend(Cluster& cluster, mlir::Operation* op) const;
+  bool isFusable(mlir::Operation* op, const Cluster& cluster) const;
+  bool splits(mlir::Operation* op) const;
   void addLazyWhole(mlir::Operation* op, AxisSet& whole) const;
   void finish(Cluster& cluster) const;
+  void finishSplit(Cluster& cluster) const;
 
   const Axes& axes_;
+  ClusterRules rules_;
   llvm::DenseSet<mlir::Value> written_;  ///< views this kernel stores to
   llvm::DenseMap<mlir::Operation*, unsigned> cluster_;
 };

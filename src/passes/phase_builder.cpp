@@ -75,6 +75,8 @@ Value PhaseBuilder::constant(Location loc, int64_t value) { return builder.creat
 void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks) {
   Location loc = kernel_.getLoc();
   auto arguments = kernel_.getBody().getArguments();
+  if (parallel.empty())
+    return;
   Value rest = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
   for (size_t i = parallel.size(); i-- > 0;) {
     ir::SizeAttr extentSize = axes_.extent(parallel[i]);
@@ -88,6 +90,7 @@ void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks)
     }
     Value offset = builder.create<arith::MulIOp>(loc, number, chunk);
     Value left = builder.create<arith::SubIOp>(loc, extent, offset);
+    number_[parallel[i]] = number;
     offset_[parallel[i]] = offset;
     size_[parallel[i]] = builder.create<arith::MinUIOp>(loc, left, chunk);
   }
@@ -159,7 +162,9 @@ Value PhaseBuilder::get(Value value) {
   VORTEX_CHECK(producer, "a block argument is used before its region is cloned");
   Value result;
   auto temporary = temporaries_.find(value);
-  if (clusters_.isRoot(producer) && temporary != temporaries_.end())
+  if (auto partial = partials.find(value); partial != partials.end())
+    result = combinePartials(value, partial->second);
+  else if (clusters_.isRoot(producer) && temporary != temporaries_.end())
     result = loadTemporary(value, temporary->second);
   else
     result = clone(producer)->getResult(cast<OpResult>(value).getResultNumber());
@@ -182,8 +187,7 @@ Operation* PhaseBuilder::clone(Operation* op) {
     return builder.create<ir::BroadcastOp>(loc, slicedType(broadcast.getResult()), get(broadcast.getValue()),
                                            broadcast.getDimsAttr(), sizes(broadcast.getResult()));
   if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
-    return builder.create<ir::ReshapeOp>(loc, slicedType(reshape.getResult()), get(reshape.getValue()),
-                                         sizes(reshape.getResult()));
+    return cloneReshape(reshape);
   if (auto slice = dyn_cast<ir::SliceOp>(op)) {
     // Offsets count source dimensions; only kept ones have an axis in the result.
     SmallVector<Value> offsets;
@@ -232,6 +236,36 @@ Operation* PhaseBuilder::clone(Operation* op) {
   return builder.create(state);
 }
 
+/// Axes that only the result has are cut out of the whole reshaped tile.
+Operation* PhaseBuilder::cloneReshape(ir::ReshapeOp op) {
+  Location loc = op.getLoc();
+  Value result = op.getResult();
+  SmallVector<Axis> from = axes_.of(op.getValue()), to = axes_.of(result);
+  auto isCut = [&](Axis axis) { return size_.contains(axis) && !llvm::is_contained(from, axis); };
+  if (llvm::none_of(to, isCut))
+    return builder.create<ir::ReshapeOp>(loc, slicedType(result), get(op.getValue()), sizes(result));
+  RankedTensorType piece = slicedType(result);
+  SmallVector<int64_t> shape(piece.getShape());
+  SmallVector<Value> whole, offsets, cut = sizes(result);
+  SmallVector<OpFoldResult> original = ir::tileSizes(result);
+  auto next = cut.begin();
+  for (auto [dim, axis] : llvm::enumerate(to)) {
+    Value own = ShapedType::isDynamic(shape[dim]) ? *next++ : Value();
+    offsets.push_back(isCut(axis) ? offset_.lookup(axis) : constant(loc, 0));
+    if (isCut(axis))
+      shape[dim] = cast<RankedTensorType>(result.getType()).getDimSize(static_cast<unsigned>(dim));
+    if (!ShapedType::isDynamic(shape[dim]))
+      continue;
+    auto value = dyn_cast_if_present<Value>(original[dim]);
+    whole.push_back(!isCut(axis) ? own
+                    : value      ? get(value)
+                                 : emitSize(builder, loc, axes_.extent(axis), kernel_.getBody().getArguments()));
+  }
+  Value all = builder.create<ir::ReshapeOp>(loc, RankedTensorType::get(shape, piece.getElementType()),
+                                            get(op.getValue()), whole);
+  return builder.create<ir::SliceOp>(loc, piece, all, offsets, cut, builder.getDenseI64ArrayAttr({}));
+}
+
 Operation* PhaseBuilder::cloneRegions(Operation* op) {
   // Values from outside are made before the loop, so that they dominate every use.
   Clusters::forEachOperand(op, [&](Value value) { get(value); });
@@ -267,6 +301,10 @@ void PhaseBuilder::emitRoot(Operation* op) {
   Operation* made = clone(op);
   for (auto [before, after] : llvm::zip(op->getResults(), made->getResults()))
     mapping_.map(before, after);
+  storeTemporaries(op);
+}
+
+void PhaseBuilder::storeTemporaries(Operation* op) {
   for (Value result : op->getResults()) {
     auto temporary = temporaries_.find(result);
     if (temporary == temporaries_.end())
@@ -284,6 +322,53 @@ void PhaseBuilder::emitRoot(Operation* op) {
                                   Value(), false);
     }
   }
+}
+
+/// Every piece of the split axis left one result at its number along the first dimension of the temporary.
+Value PhaseBuilder::combinePartials(Value value, unsigned argument) {
+  auto reduce = cast<ir::ReduceOp>(value.getDefiningOp());
+  Location loc = value.getLoc();
+  Value view = kernel_.getBody().getArgument(argument);
+  auto viewType = cast<ir::ViewType>(view.getType());
+  SmallVector<int64_t> shape{viewType.getShape()[0]};
+  SmallVector<Value> offsets{constant(loc, 0)}, extents;
+  if (ShapedType::isDynamic(shape[0]))
+    extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
+  if (isa<RankedTensorType>(value.getType())) {
+    llvm::append_range(shape, slicedType(value).getShape());
+    llvm::append_range(extents, sizes(value));
+    for (Axis axis : axes_.of(value)) {
+      Value own = offset_.lookup(axis);
+      offsets.push_back(own ? own : constant(loc, 0));
+    }
+  }
+  auto element = getElementTypeOrSelf(value.getType());
+  Value tile =
+      builder.create<ir::TileLoadOp>(loc, RankedTensorType::get(shape, element), view, offsets, extents, Value(), true);
+  return builder.create<ir::ReduceOp>(loc, typeOf(value), reduce.getKind(), tile, builder.getDenseI64ArrayAttr({0}));
+}
+
+void PhaseBuilder::emitPartial(ir::ReduceOp reduce, Value number, unsigned argument) {
+  Location loc = reduce.getLoc();
+  Value piece = clone(reduce)->getResult(0);
+  Value view = kernel_.getBody().getArgument(argument);
+  if (!isa<RankedTensorType>(reduce.getType())) {
+    builder.create<ir::StoreOp>(loc, piece, view, ValueRange{number}, Value(), false);
+    return;
+  }
+  auto viewType = cast<ir::ViewType>(view.getType());
+  SmallVector<Value> offsets(static_cast<size_t>(viewType.getRank()), constant(loc, 0)), extents, at;
+  offsets[0] = number;
+  for (int64_t dim = 1; dim < viewType.getRank(); ++dim)
+    if (viewType.isDynamic(dim))
+      extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(dim)));
+  auto part = ir::ViewType::get(viewType.getShape().drop_front(), viewType.getElementType());
+  Value row = builder.create<ir::SubviewOp>(loc, part, view, offsets, extents, builder.getDenseI64ArrayAttr({0}));
+  for (Axis axis : axes_.of(reduce.getResult())) {
+    Value own = offset_.lookup(axis);
+    at.push_back(own ? own : constant(loc, 0));
+  }
+  builder.create<ir::TileStoreOp>(loc, piece, row, at, true);
 }
 
 void PhaseBuilder::finish() { builder.create<ir::ReturnOp>(kernel_.getLoc()); }

@@ -24,9 +24,18 @@ public:
   /// Decodes the block id (x) into offsets and sizes of the axes. `chunks[i]` elements of axis `parallel[i]` per block.
   void split(llvm::ArrayRef<Axis> parallel, llvm::ArrayRef<ir::SizeAttr> chunks);
   void emitRoot(mlir::Operation* op);
+  /// Writes the results of a root that other phases need.
+  void storeTemporaries(mlir::Operation* op);
   /// The phase's version of a value of the source kernel.
   mlir::Value get(mlir::Value value);
   void finish();
+
+  /// The block's piece of a reduction goes to partials[number, …].
+  void emitPartial(ir::ReduceOp reduce, mlir::Value number, unsigned argument);
+  /// Which piece of a split axis the block has.
+  mlir::Value number(Axis axis) const { return number_.lookup(axis); }
+  /// Reductions whose partial results are combined where the value is needed: temporaries with the pieces along the first dimension.
+  Temporaries partials;
 
   mlir::OpBuilder builder;
 
@@ -36,6 +45,8 @@ private:
   mlir::Value loadTemporary(mlir::Value value, unsigned argument);
   mlir::Operation* clone(mlir::Operation* op);
   mlir::Operation* cloneRegions(mlir::Operation* op);
+  mlir::Operation* cloneReshape(ir::ReshapeOp op);
+  mlir::Value combinePartials(mlir::Value value, unsigned argument);
   /// Offsets moved to the block's piece of `tile`.
   llvm::SmallVector<mlir::Value> shift(mlir::OperandRange offsets, mlir::Value tile);
   /// Dynamic extents of the phase's version of `tile`, in order.
@@ -47,7 +58,7 @@ private:
   const Clusters& clusters_;
   const Temporaries& temporaries_;
   mlir::IRMapping mapping_;
-  llvm::DenseMap<Axis, mlir::Value> offset_, size_;
+  llvm::DenseMap<Axis, mlir::Value> offset_, size_, number_;
 };
 
 }  // namespace vortex::passes

@@ -13,17 +13,20 @@ class Scheduler {
 public:
   Scheduler(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule)
       : module_(module), entry_(entry), kernel_(kernel), schedule_(schedule), context_(module.getContext()),
-        axes_(kernel), clusters_(kernel, axes_) {}
+        axes_(kernel, schedule.fusedOnly),
+        clusters_(kernel, axes_, {schedule.fusedOnly, schedule.reductionBlocks > 0}) {}
 
   LogicalResult run() {
     args_ = llvm::to_vector(entry_.getArgs().getValue());
     types_ = llvm::to_vector(kernel_.getArgumentTypes());
+    for (unsigned i = 0; i < clusters_.list.size(); ++i)
+      findFolded(i);
     if (failed(collectTemporaries()))
       return failure();
     for (const Cluster& cluster : clusters_.list)
-      chunks_.push_back(chooseChunks(cluster));
+      chunks_.push_back(isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster));
     for (auto [cluster, chunks] : llvm::zip(clusters_.list, chunks_))
-      if (cluster.kind == Cluster::Kind::ScalarReduce)
+      if (isSplit(cluster))
         addPartials(cluster, chunks);
     auto type = FunctionType::get(context_, types_, {});
     entry_.setFunctionType(type);
@@ -56,6 +59,46 @@ private:
     return static_cast<unsigned>(types_.size() - 1);
   }
 
+  /// Partial results per block, then their combination.
+  static bool isSplit(const Cluster& cluster) {
+    return !cluster.parallel.empty() &&
+           (cluster.kind == Cluster::Kind::ScalarReduce || cluster.kind == Cluster::Kind::SplitReduce);
+  }
+
+  /// Partial results that one later phase needs once are combined there, without a phase of their own.
+  void findFolded(unsigned number) {
+    const Cluster& cluster = clusters_.list[number];
+    if (!isSplit(cluster) || schedule_.reductionBlocks == 0)
+      return;
+    Value value = cluster.roots[0]->getResult(0);
+    unsigned users = 0;
+    bool once = false;
+    for (const Cluster& other : clusters_.list) {
+      bool uses = false;
+      for (Operation* root : other.roots)
+        clusters_.forEachSource(
+            root, [&](Value source) { uses |= source == value && !llvm::is_contained(cluster.roots, root); });
+      if (!uses)
+        continue;
+      ++users;
+      once = other.kind == Cluster::Kind::Serial || (!isSplit(other) && needsOnce(other, value));
+    }
+    if (users == 1 && once)
+      folded_.insert(value);
+  }
+
+  /// Every element the cluster writes belongs to one of `value`.
+  bool needsOnce(const Cluster& cluster, Value value) {
+    SmallVector<Axis> own = axes_.of(value);
+    bool once = !own.empty();
+    for (Operation* root : cluster.roots) {
+      auto store = dyn_cast<ir::TileStoreOp>(root);
+      once &=
+          store && llvm::all_of(axes_.of(store.getValue()), [&](Axis axis) { return llvm::is_contained(own, axis); });
+    }
+    return once;
+  }
+
   /// Results of roots used, directly or through recomputed operations, by a later cluster.
   LogicalResult collectTemporaries() {
     for (auto [number, cluster] : llvm::enumerate(clusters_.list))
@@ -77,7 +120,8 @@ private:
           return;
         if (!clusters_.isRoot(producer))
           pending.push_back(producer);
-        else if (clusters_.clusterOf(producer) != cluster && !temporaries_.contains(value) && failed(cross(value)))
+        else if (clusters_.clusterOf(producer) != cluster && !folded_.contains(value) &&
+                 !temporaries_.contains(value) && failed(cross(value)))
           result = failure();
       });
     }
@@ -105,19 +149,89 @@ private:
     SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
     ir::DotOp dot = findDot(cluster);
     SmallVector<Axis> dotAxes = dot ? axes_.of(dot.getResult()) : SmallVector<Axis>();
-    ir::SizeAttr left = combine(SizeOp::Max, size(1),
-                                combine(SizeOp::FloorDiv, size(schedule_.elementsPerBlock), innerElements(cluster)));
+    AxisSet squares = dot ? AxisSet() : squareAxes(cluster);
+    ir::SizeAttr inner = innerElements(cluster);
+    ir::SizeAttr left =
+        combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, elementsPerBlock(cluster, inner), inner));
     for (size_t i = cluster.parallel.size(); i-- > 0;) {
       Axis axis = cluster.parallel[i];
       ir::SizeAttr extent = axes_.extent(axis);
       ir::SizeAttr wanted = left;
       if (dot)
         wanted = dotChunk(cluster, dotAxes, axis);
+      else if (squares.size() > 1)
+        wanted = size(squares.contains(axis) ? schedule_.squareSide : 1);
       else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis))
         wanted = combine(SizeOp::Max, left, size(schedule_.minInner));
       chunks[i] = combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, wanted));
       left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
     }
+    return chunks;
+  }
+
+  ir::SizeAttr elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner) {
+    if (schedule_.smallTensor == 0)
+      return size(schedule_.elementsPerBlock);
+    ir::SizeAttr total = inner;
+    for (Axis axis : cluster.parallel)
+      total = combine(SizeOp::Mul, total, axes_.extent(axis));
+    ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.smallTensor - 1), total);
+    int64_t more = schedule_.elementsPerBlock - schedule_.smallElementsPerBlock;
+    return combine(SizeOp::Add, size(schedule_.smallElementsPerBlock), combine(SizeOp::Mul, isLarge, size(more)));
+  }
+
+  /// Parallel axes whose elements are neighbours in some tensor of two or more of them.
+  AxisSet squareAxes(const Cluster& cluster) {
+    AxisSet result;
+    if (schedule_.squareSide == 0)
+      return result;
+    auto consider = [&](Value value) {
+      SmallVector<Axis> split;
+      SmallVector<Axis> axes = axes_.of(value);
+      while (!axes.empty() && axes_.extent(axes.back()) && ir::constantSize(axes_.extent(axes.back())) == 1)
+        axes.pop_back();
+      for (Axis axis : axes)
+        if (llvm::is_contained(cluster.parallel, axis))
+          split.push_back(axis);
+      if (split.size() > 1 && split.back() == axes.back())
+        result.insert(split.back());
+    };
+    for (Operation* root : cluster.roots) {
+      if (auto store = dyn_cast<ir::TileStoreOp>(root))
+        consider(store.getValue());
+      clusters_.forEachSource(root, [&](Value value) {
+        if (!llvm::is_contained(cluster.roots, value.getDefiningOp()))
+          consider(value);
+      });
+    }
+    return result;
+  }
+
+  /// About reductionBlocks blocks: pieces of the split axis (the first parallel one) times pieces of a row's worth of columns.
+  SmallVector<ir::SizeAttr> chooseSplits(const Cluster& cluster) {
+    if (schedule_.reductionBlocks == 0)
+      return chooseChunks(cluster);
+    SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
+    ir::SizeAttr total = innerElements(cluster);
+    for (Axis axis : cluster.parallel)
+      total = combine(SizeOp::Mul, total, axes_.extent(axis));
+    bool scalar = cluster.kind == Cluster::Kind::ScalarReduce;
+    ir::SizeAttr perBlock = combine(SizeOp::Max, size(schedule_.elementsPerBlock),
+                                    combine(SizeOp::CeilDiv, total, size(schedule_.reductionBlocks)));
+    ir::SizeAttr left = scalar
+                            ? combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, perBlock, innerElements(cluster)))
+                            : size(schedule_.elementsPerBlock / 8);
+    ir::SizeAttr columns = size(1);
+    for (size_t i = cluster.parallel.size(); i-- > (scalar ? 0 : 1);) {
+      ir::SizeAttr extent = axes_.extent(cluster.parallel[i]);
+      chunks[i] = combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, left));
+      left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
+      columns = combine(SizeOp::Mul, columns, chunks[i]);
+    }
+    if (!scalar)
+      chunks[0] = combine(SizeOp::Max, size(1),
+                          combine(SizeOp::Min, axes_.extent(cluster.parallel[0]),
+                                  combine(SizeOp::CeilDiv, perBlock, combine(SizeOp::Max, size(1), columns))));
     return chunks;
   }
 
@@ -197,7 +311,15 @@ private:
 
   void addPartials(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     auto reduce = cast<ir::ReduceOp>(cluster.roots[0]);
-    partials_[reduce] = addTemporary("", {blockCount(cluster, chunks)}, reduce.getType());
+    if (!folded_.contains(reduce.getResult()) && !temporaries_.contains(reduce.getResult()))
+      return;  // nothing uses it
+    SmallVector<ir::SizeAttr> extents{blockCount(cluster, chunks)};
+    if (cluster.kind == Cluster::Kind::SplitReduce) {
+      extents[0] = combine(SizeOp::CeilDiv, axes_.extent(cluster.parallel[0]), chunks[0]);
+      for (Axis axis : axes_.of(reduce.getResult()))
+        extents.push_back(axes_.extent(axis));
+    }
+    partials_[reduce.getResult()] = addTemporary("", extents, getElementTypeOrSelf(reduce.getType()));
   }
 
   ir::KernelOp createKernel(StringRef suffix, ir::SizeAttr blocks) {
@@ -216,14 +338,23 @@ private:
     return cast<ir::KernelOp>(builder.create(state));
   }
 
+  PhaseBuilder buildPhase(ir::KernelOp phase) {
+    PhaseBuilder builder(kernel_, phase, axes_, clusters_, temporaries_);
+    for (auto [value, argument] : partials_)
+      if (folded_.contains(value))
+        builder.partials[value] = argument;
+    return builder;
+  }
+
   void emitCluster(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
-    if (cluster.kind == Cluster::Kind::ScalarReduce && !temporaries_.contains(cluster.roots[0]->getResult(0)))
+    if (cluster.kind == Cluster::Kind::ScalarReduce && !isSplit(cluster) &&
+        !temporaries_.contains(cluster.roots[0]->getResult(0)))
       return;  // nothing uses the scalar
-    if (cluster.kind == Cluster::Kind::ScalarReduce && !cluster.parallel.empty())
-      return emitScalarReduce(cluster, chunks);
+    if (isSplit(cluster))
+      return emitSplitReduce(cluster, chunks);
     bool serial = cluster.kind != Cluster::Kind::Parallel;
     ir::KernelOp phase = createKernel(serial ? "serial" : "tensors", serial ? size(1) : blockCount(cluster, chunks));
-    PhaseBuilder builder(kernel_, phase, axes_, clusters_, temporaries_);
+    PhaseBuilder builder = buildPhase(phase);
     if (!serial)
       builder.split(cluster.parallel, chunks);
     for (Operation* root : cluster.roots)
@@ -231,38 +362,38 @@ private:
     builder.finish();
   }
 
-  /// Phase one: each block reduces its piece into partials[block]. Phase two: one block combines them in block order.
-  void emitScalarReduce(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+  /// Phase one: each block reduces its piece into its number of the partial results. Phase two, unless a later one does it: combines them in
+  /// order.
+  void emitSplitReduce(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     auto reduce = cast<ir::ReduceOp>(cluster.roots[0]);
-    Location loc = reduce.getLoc();
-    unsigned partials = partials_[reduce];
+    Value result = reduce.getResult();
+    auto partial = partials_.find(result);
+    if (partial == partials_.end())
+      return;
+    bool scalar = cluster.kind == Cluster::Kind::ScalarReduce;
     ir::KernelOp first = createKernel("partial", blockCount(cluster, chunks));
-    PhaseBuilder pieces(kernel_, first, axes_, clusters_, temporaries_);
+    PhaseBuilder pieces = buildPhase(first);
     pieces.split(cluster.parallel, chunks);
-    OpBuilder& builder = pieces.builder;
-    Value piece = builder.create<ir::ReduceOp>(loc, reduce.getType(), reduce.getKind(), pieces.get(reduce.getValue()),
-                                               reduce.getDimsAttr());
-    Value block = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
-    builder.create<ir::StoreOp>(loc, piece, first.getBody().getArgument(partials), ValueRange{block}, Value(), false);
+    Value number =
+        scalar
+            ? Value(pieces.builder.create<ir::BlockIdOp>(reduce.getLoc(), pieces.builder.getIndexType(), ir::Axis::X))
+            : pieces.number(cluster.parallel[0]);
+    pieces.emitPartial(reduce, number, partial->second);
     pieces.finish();
-
-    ir::KernelOp second = createKernel("combine", size(1));
-    OpBuilder combiner(context_);
-    combiner.setInsertionPointToEnd(&second.getBody().front());
-    Value view = second.getBody().getArgument(partials);
-    Value zero = combiner.create<arith::ConstantIndexOp>(loc, 0);
-    Value count = combiner.create<ir::DimOp>(loc, combiner.getIndexType(), view, combiner.getI64IntegerAttr(0));
-    auto viewType = cast<ir::ViewType>(view.getType());
-    SmallVector<Value> sizes;
-    if (!viewType.hasStaticShape())
-      sizes.push_back(count);
-    auto tile = combiner.create<ir::TileLoadOp>(loc, RankedTensorType::get(viewType.getShape(), reduce.getType()), view,
-                                                ValueRange{zero}, sizes, Value(), true);
-    Value total = combiner.create<ir::ReduceOp>(loc, reduce.getType(), reduce.getKind(), tile,
-                                                combiner.getDenseI64ArrayAttr({0}));
-    combiner.create<ir::StoreOp>(loc, total, second.getBody().getArgument(temporaries_.lookup(reduce.getResult())),
-                                 ValueRange{zero}, Value(), false);
-    combiner.create<ir::ReturnOp>(loc);
+    if (folded_.contains(result))
+      return;
+    Cluster rest;
+    rest.roots = cluster.roots;
+    if (!scalar)
+      rest.parallel.append(cluster.parallel.begin() + 1, cluster.parallel.end());
+    SmallVector<ir::SizeAttr> pieceSizes = chooseChunks(rest);
+    ir::KernelOp second = createKernel("combine", blockCount(rest, pieceSizes));
+    PhaseBuilder combiner = buildPhase(second);
+    combiner.partials[result] = partial->second;
+    combiner.split(rest.parallel, pieceSizes);
+    combiner.get(result);
+    combiner.storeTemporaries(reduce);
+    combiner.finish();
   }
 
   ModuleOp module_;
@@ -273,7 +404,8 @@ private:
   Axes axes_;
   Clusters clusters_;
   Temporaries temporaries_;
-  llvm::DenseMap<Operation*, unsigned> partials_;
+  Temporaries partials_;          ///< partial results of split reductions
+  llvm::DenseSet<Value> folded_;  ///< combined where they are needed
   SmallVector<Attribute> args_;
   SmallVector<Type> types_;
   std::vector<SmallVector<ir::SizeAttr>> chunks_;
@@ -289,11 +421,20 @@ struct ScheduleTensorsPass : PassWrapper<ScheduleTensorsPass, OperationPass<Modu
   void runOnOperation() override {
     if (elements.hasValue())
       schedule.elementsPerBlock = elements;
+    if (squareSide.hasValue())
+      schedule.squareSide = squareSide;
+    if (reductionBlocks.hasValue())
+      schedule.reductionBlocks = reductionBlocks;
+    if (fusedOnly.hasValue())
+      schedule.fusedOnly = fusedOnly;
     if (failed(scheduleTensors(getOperation(), schedule)))
       signalPassFailure();
   }
   TensorSchedule schedule;
   Option<int64_t> elements{*this, "elements", llvm::cl::desc("elements one block touches")};
+  Option<int64_t> squareSide{*this, "square-side", llvm::cl::desc("side of the squares of transposes")};
+  Option<int64_t> reductionBlocks{*this, "reduction-blocks", llvm::cl::desc("blocks of partial reductions")};
+  Option<bool> fusedOnly{*this, "fused-only", llvm::cl::desc("phases share only what stays in registers")};
 };
 
 /// Shared and local memory belong to a block: phases could not pass it on.

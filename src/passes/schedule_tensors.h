@@ -18,6 +18,16 @@ struct TensorSchedule {
   int64_t dotRowStep = 6;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
   int64_t minInner = 64;
+
+  // For targets that run thousands of small blocks. Zero or false: not done.
+  /// Where two axes are innermost in memory (transposes), blocks take squares of this side.
+  int64_t squareSide = 0;
+  /// Blocks of tensors with fewer elements than `smallTensor` touch only `smallElementsPerBlock`, to occupy more cores.
+  int64_t smallTensor = 0, smallElementsPerBlock = 0;
+  /// Reductions of leading dimensions, and of everything, run as partial results over about this many blocks and a combining phase.
+  int64_t reductionBlocks = 0;
+  /// Only what one sweep over the rows of a block computes in registers shares a phase; everything else crosses in global memory.
+  bool fusedOnly = false;
 };
 
 /// Before: `vx.kernel` marked `whole_tensor`. After: one or more block-level phases with grids; values that cross phases are

@@ -1,7 +1,7 @@
 // Random programs: compiled code against the reference interpreter, which runs the program before it is scheduled.
 #include "interpreter/interpreter.h"
 #include "ir/vx.h"
-#include "target/cpu/tiles/testing/random_program.h"
+#include "passes/testing/random_program.h"
 #include "target/cpu/tiles/testing/tensors.h"
 
 #include <cmath>
@@ -10,6 +10,11 @@
 #include <mlir/Parser/Parser.h>
 
 namespace vortex::target::cpu::tiles::testing {
+
+using passes::testing::extentOf;
+using passes::testing::RandomProgram;
+using passes::testing::randomProgram;
+
 namespace {
 
 struct Storage {

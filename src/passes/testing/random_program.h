@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace vortex::target::cpu::tiles::testing {
+namespace vortex::passes::testing {
 
 struct RandomProgram {
   struct Tensor {
@@ -26,4 +26,4 @@ RandomProgram randomProgram(std::mt19937& random, unsigned size);
 /// Extents of the symbols "m", "n", "p", "b" and what is derived from them ("m*n", "n/2").
 int64_t extentOf(const std::string& symbol, int64_t m, int64_t n, int64_t p, int64_t b);
 
-}  // namespace vortex::target::cpu::tiles::testing
+}  // namespace vortex::passes::testing

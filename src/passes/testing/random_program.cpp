@@ -1,9 +1,9 @@
-#include "target/cpu/tiles/testing/random_program.h"
+#include "passes/testing/random_program.h"
 
 #include <algorithm>
 #include <map>
 
-namespace vortex::target::cpu::tiles::testing {
+namespace vortex::passes::testing {
 
 namespace {
 
@@ -359,4 +359,4 @@ int64_t extentOf(const std::string& symbol, int64_t m, int64_t n, int64_t p, int
   return extents.at(symbol);
 }
 
-}  // namespace vortex::target::cpu::tiles::testing
+}  // namespace vortex::passes::testing

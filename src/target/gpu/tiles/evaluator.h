@@ -1,0 +1,75 @@
+// Evaluates tiles element by element: a tile that is not in memory is code, run at the positions its consumers ask for.
+#pragma once
+
+#include "target/gpu/tiles/closure.h"
+#include "target/gpu/tiles/place.h"
+
+namespace vortex::target::gpu::tiles {
+
+class Evaluator {
+public:
+  explicit Evaluator(Lowering& lowering) : l(lowering) {}
+  Lowering& l;
+
+  // Tiles in memory. Scopes follow control flow.
+  const Place* place(mlir::Value tile) const;
+  void setPlace(mlir::Value tile, Place place) { places_.back()[tile] = std::move(place); }
+  void enterScope() { places_.emplace_back(); }
+  void leaveScope() { places_.pop_back(); }
+
+  /// Elements of a tile as a scalar (lanes == 1) or vector of its element type.
+  Value eval(mlir::Value tile, const At& at);
+  /// Emits the loads that eval would, and nothing else: code of several positions can wait for all of its loads at once.
+  void touch(mlir::Value tile, const At& at);
+  /// What eval gives for exactly this position, while the current frame lasts.
+  void remember(mlir::Value tile, const At& at, Value value) { frames_.back()[tile].push_back({at, value}); }
+
+  bool isKnown(mlir::Value tile, const At& at) const { return bool(find(tile, at)); }
+
+  /// Values found in a frame may be used by everything emitted before it is popped: one frame per loop body or branch.
+  void pushFrame() { frames_.emplace_back(); }
+  void popFrame() { frames_.pop_back(); }
+
+  /// Where a view's piece lies: for loads and stores.
+  Place placeOfLoad(ir::TileLoadOp op);
+  Place placeOfStore(ir::TileStoreOp op);
+
+  /// Extents of a tile (index).
+  Values extents(mlir::Value tile);
+
+  /// Not null while code is emitted that relies on what is collected here.
+  Requirements* wide = nullptr;
+
+private:
+  Value find(mlir::Value tile, const At& at) const;
+  Value compute(mlir::Value tile, const At& at);
+  Value lanesApart(mlir::Value tile, const At& at, llvm::function_ref<Value(const At&)> one);
+  /// Positions of the operands that `tile` at `at` is computed from; nothing where that takes a loop or the lanes must be taken apart.
+  std::optional<llvm::SmallVector<std::pair<mlir::Value, At>, 3>> operandsAt(mlir::Value tile, const At& at);
+  std::optional<At> sourceOfReshape(ir::ReshapeOp op, const At& at);
+  At sourceOfSlice(ir::SliceOp op, const At& at);
+  Value evalReduce(ir::ReduceOp op, const At& at);
+  Value evalConstant(mlir::arith::ConstantOp op, const At& at);
+  Value evalIota(ir::IotaOp op, const At& at);
+  Value evalElementwise(mlir::Operation* op, const At& at);
+
+  llvm::SmallVector<llvm::DenseMap<mlir::Value, Place>> places_{1};
+  llvm::SmallVector<llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<At, Value>, 2>>> frames_{1};
+};
+
+/// Frame guard.
+class Frame {
+public:
+  explicit Frame(Evaluator& evaluator) : evaluator_(evaluator) { evaluator_.pushFrame(); }
+  ~Frame() { evaluator_.popFrame(); }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+private:
+  Evaluator& evaluator_;
+};
+
+/// The view a view is a window of.
+mlir::Value rootView(mlir::Value view);
+
+}  // namespace vortex::target::gpu::tiles

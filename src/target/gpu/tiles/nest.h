@@ -1,0 +1,133 @@
+// One fused loop nest over the threads of a block: stores, reductions and prefix combinations that run over the same rows.
+//
+//   for each row (the leading `rowRank` dimensions), one team of threads per row
+//     one pass over the row per level of reductions; all reductions of a level share it
+//     the stores
+//
+// A row that fits the team's registers is read once: all passes run over the same unrolled positions, and what one pass computed at a
+// position the next ones find there. Longer rows are read again by each pass. Without reductions there are no rows: all threads share
+// all elements. Every nest exists in a wide version, 16 bytes per access, for memory that turns out to be aligned and contiguous when
+// the block runs, and in one that works element by element and assumes nothing.
+#pragma once
+
+#include "target/gpu/tiles/evaluator.h"
+#include "target/gpu/tiles/reduction.h"
+
+#include <llvm/ADT/MapVector.h>
+
+namespace vortex::target::gpu::tiles {
+
+/// A tile and where it goes.
+struct Root {
+  mlir::Value value;
+  Place sink;
+  mlir::Operation* store = nullptr;  ///< null: the sink is shared memory
+};
+
+class Nest {
+public:
+  /// `materialize` brings a tile into memory, before the nest; false: it cannot.
+  Nest(Evaluator& evaluator, std::function<bool(mlir::Value)> materialize)
+      : v_(evaluator), l(evaluator.l), materialize_(std::move(materialize)) {}
+
+  void emitStores(llvm::ArrayRef<Root> roots);
+  /// A reduction of all dimensions; the same in every thread.
+  Value emitScalar(ir::ReduceOp op);
+  /// Brings everything into memory that must be there to evaluate `tile` at any index.
+  void prepareExpression(mlir::Value tile);
+
+  /// Row dimensions that a fused nest of this root has; nothing: no reductions to fuse.
+  std::optional<unsigned> rowRank(mlir::Value tile);
+  /// Evaluating `root` into its sink reads memory of the sink at other positions than the one being written.
+  bool readsOwnSink(const Root& root);
+
+private:
+  using Uses = llvm::SmallVector<std::pair<mlir::Value, DimMap>>;
+  /// What is computed in one sweep over the dimensions after the rows.
+  struct Pass {
+    llvm::SmallVector<ir::ReduceOp, 2> reduces;
+    llvm::SmallVector<unsigned, 2> roots;
+    Values inner;                         ///< extents of the inner loops; empty: one element per row
+    llvm::SmallVector<ir::ScanOp> scans;  ///< needed by it, operands before users
+    unsigned loops = 0;                   ///< rows included
+  };
+  /// Elements per access, and positions each thread keeps of a row (0: the row is swept by loops).
+  struct Version {
+    unsigned lanes = 1;
+    unsigned positions = 0;
+  };
+  /// One position of a sweep.
+  struct Position {
+    llvm::SmallVector<Index> inner;
+    Value exists;  ///< null: always
+  };
+  struct Kept {
+    Values inner;
+    llvm::SmallVector<Position> positions;
+  };
+
+  // plan
+  void plan(llvm::ArrayRef<Root> roots, ir::ReduceOp scalar);
+  mlir::Value findMustMaterialize();
+  mlir::Value findMust(mlir::Value tile, const DimMap& map, unsigned loops);
+  bool isFused(ir::ReduceOp op, llvm::ArrayRef<DimUse> map) const;
+  bool isFused(ir::ScanOp op, llvm::ArrayRef<DimUse> map) const;
+  bool isInline(ir::ReduceOp op, llvm::ArrayRef<DimUse> map, unsigned loops) const;
+  DimMap operandMap(ir::ReduceOp op) const;
+  Values reducedExtents(ir::ReduceOp op);
+  unsigned levelOf(ir::ReduceOp op);
+  unsigned levelBelow(mlir::Value tile, const DimMap& map);
+  void makePasses();
+  void findScans(Pass& pass);
+  Uses usesOf(const Pass& pass) const;
+  bool conflicts(const Place& place, llvm::ArrayRef<DimUse> map) const;
+  unsigned chooseLanes();
+  unsigned keptTiles();
+  void announce();
+  void forEachAccess(llvm::function_ref<void(mlir::Value, const DimMap&, const Place&)> visit);
+
+  // emission
+  Values emitVersions();
+  Values emitVersion(unsigned lanes, unsigned kept);
+  Values branch(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
+  Values emitRows(Version version);
+  void emitRow(Version version);
+  void emitReducePass(const Pass& pass, Version version);
+  void emitStorePass(const Pass& pass, Version version);
+  void emitSingles(const Pass& pass);
+  llvm::ArrayRef<Position> keptPositions(const Pass& pass, Version version);
+  using SweepBody = llvm::function_ref<void(llvm::ArrayRef<Position>, Values& carried)>;
+  Values sweep(const Pass& pass, Version version, unsigned unroll, Values carried, SweepBody body);
+  Value itemCount(const Values& inner, unsigned lanes);
+  Position positionOf(const Pass& pass, Version version, Value item, Value exists);
+  Position guarded(const Pass& pass, Version version, Value item, Value items);
+  At at(const Position& position, unsigned lanes) const;
+  At reduceAt(ir::ReduceOp op, const Position& position, unsigned lanes) const;
+  void storeRoots(const Pass& pass, Version version, const Position& position);
+  void touchAll(const Pass& pass, Version version, llvm::ArrayRef<Position> positions);
+  Value masked(Reduction& reduction, const Position& position, Value value);
+  void scanStep(const Pass& pass, Version version, const Position& position, llvm::MutableArrayRef<Value> carries);
+  Values scanStart(const Pass& pass);
+  void primeInvariants(const Pass& pass);
+  llvm::SmallVector<Index> digits(Value linear, llvm::ArrayRef<Value> extents);
+
+  Evaluator& v_;
+  Lowering& l;
+  std::function<bool(mlir::Value)> materialize_;
+  llvm::ArrayRef<Root> roots_;
+  ir::ReduceOp scalar_;
+  int rowRank_ = -1;                               ///< -1: nothing fused
+  Values rows_;                                    ///< extents
+  llvm::MapVector<ir::ReduceOp, unsigned> fused_;  ///< with level
+  llvm::DenseSet<mlir::Operation*> fusedScans_;
+  llvm::DenseSet<mlir::Value>
+      stubborn_;  ///< tiles that could not be brought into memory: computed again wherever they are needed
+  std::vector<Pass> passes_;
+  Team team_;
+  llvm::SmallVector<Index> row_;  ///< indices of the row
+  Value rowExists_;               ///< null: always
+  llvm::SmallVector<Kept, 2> kept_;
+  Value scalarResult_;
+};
+
+}  // namespace vortex::target::gpu::tiles

@@ -1,0 +1,457 @@
+// The code of a fused nest.
+#include "target/gpu/tiles/nest.h"
+
+namespace vortex::target::gpu::tiles {
+
+namespace arith = mlir::arith;
+
+/// Elements of a row that a thread keeps, over all kept tiles: leaves room for the rest in the 64 registers of a full core.
+static constexpr unsigned kKeptElements = 32;
+/// Elements of a row per thread when nothing is kept.
+static constexpr unsigned kSweptElements = 32;
+
+void Nest::emitStores(llvm::ArrayRef<Root> roots) {
+  plan(roots, {});
+  if (l.state.error.empty())
+    emitVersions();
+}
+
+Value Nest::emitScalar(ir::ReduceOp op) {
+  plan({}, op);
+  if (!l.state.error.empty())
+    return l.zero(op.getType());
+  return emitVersions()[0];
+}
+
+/// A branch that all threads take the same way.
+Values Nest::branch(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise) {
+  if (auto known = l.constantOf(condition))
+    return *known ? then() : otherwise();
+  auto framed = [&](llvm::function_ref<Values()> body) {
+    Frame frame(v_);
+    v_.enterScope();
+    Values results = body();
+    v_.leaveScope();
+    return results;
+  };
+  Hazards::State before = l.hazards().state(), afterThen;
+  Values results = l.emitIf(
+      condition,
+      [&] {
+        Values side = framed(then);
+        afterThen = l.hazards().state();
+        l.hazards().restore(before);
+        return side;
+      },
+      [&] { return framed(otherwise); });
+  l.hazards().merge(afterThen);
+  return results;
+}
+
+Values Nest::emitVersions() {
+  announce();
+  unsigned kept = keptTiles(), lanes = chooseLanes();
+  Value elements = l.constant(1);
+  for (const Pass& pass : passes_) {
+    Value count = itemCount(pass.inner, 1);
+    elements = choose(l, isLess(l, elements, count), count, elements);
+  }
+  bool hasTeams = rowRank_ > 0;
+  team_ = hasTeams ? makeTeam(l, elements, kept ? std::max(kKeptElements / kept, 4u) : kSweptElements) : wholeBlock(l);
+  if (lanes == 1)
+    return emitVersion(1, kept);
+  Requirements wide(l);
+  for (const Pass& pass : passes_)
+    if (!pass.inner.empty()) {
+      wide.multiple(pass.inner.back(), lanes);
+      wide.positive(itemCount(pass.inner, 1));
+    }
+  forEachAccess([&](mlir::Value value, const DimMap&, const Place& place) {
+    if (place.guarded)
+      wide.inside(place, v_.extents(value));
+  });
+  for (const Root& root : roots_)
+    if (root.sink.guarded)
+      wide.inside(root.sink, v_.extents(root.value));
+  // The conditions are known when the version is written; they stand before it.
+  auto placeholder =
+      l.b.create<mlir::UnrealizedConversionCastOp>(l.loc, mlir::TypeRange{l.b.getI1Type()}, mlir::ValueRange());
+  Values results = branch(
+      placeholder.getResult(0),
+      [&] {
+        v_.wide = &wide;
+        Values side = emitVersion(lanes, kept);
+        v_.wide = nullptr;
+        return side;
+      },
+      [&] { return emitVersion(1, kept); });
+  mlir::OpBuilder::InsertionGuard guard(l.b);
+  l.b.setInsertionPoint(placeholder);
+  Value condition = wide.emit();
+  placeholder.getResult(0).replaceAllUsesWith(condition ? condition
+                                                        : Value(l.b.create<arith::ConstantIntOp>(l.loc, 1, 1)));
+  placeholder.erase();
+  return results;
+}
+
+Values Nest::emitVersion(unsigned lanes, unsigned kept) {
+  Version swept{lanes, 0};
+  if (kept == 0)
+    return emitRows(swept);
+  Version keeping{lanes, std::max(1u, kKeptElements / kept / lanes)};
+  Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits;
+  for (const Pass& pass : passes_) {
+    if (pass.inner.empty())
+      continue;
+    Value items = itemCount(pass.inner, lanes);
+    Value here = isLess(l, l.sub(items, l.constant(1)), capacity);  // and not empty
+    fits = fits ? l.both(fits, here) : here;
+  }
+  return branch(fits, [&] { return emitRows(keeping); }, [&] { return emitRows(swept); });
+}
+
+//===-- rows --------------------------------------------------------------------------------------------------===//
+
+llvm::SmallVector<Index> Nest::digits(Value linear, llvm::ArrayRef<Value> extents) {
+  llvm::SmallVector<Index> result(extents.size());
+  for (size_t i = extents.size(); i-- > 0;) {
+    bool outermost = true;
+    for (size_t j = 0; j < i; ++j)
+      outermost &= l.constantOf(extents[j]) == 1;
+    if (l.constantOf(extents[i]) == 1) {
+      result[i] = {l.constant(0), 0};
+      continue;
+    }
+    result[i] = {outermost ? linear : l.rem(linear, extents[i]), 0};
+    if (!outermost)
+      linear = l.div(linear, extents[i]);
+  }
+  return result;
+}
+
+Values Nest::emitRows(Version version) {
+  scalarResult_ = {};
+  row_.clear();
+  rowExists_ = {};
+  kept_.clear();
+  Frame frame(v_);
+  if (rows_.empty()) {
+    emitRow(version);
+    return scalarResult_ ? Values{scalarResult_} : Values{};
+  }
+  Value total = l.constant(1);
+  for (Value extent : rows_)
+    total = l.mul(total, extent);
+  l.emitFor(l.constant(0), total, team_.rows, {}, [&](Value first, mlir::ValueRange) {
+    Frame inner(v_);
+    Value row = l.add(first, team_.row);
+    if (l.constantOf(team_.rows) != 1) {
+      rowExists_ = isLess(l, row, total);
+      row = choose(l, rowExists_, row, l.sub(total, l.constant(1)));
+    }
+    row_ = digits(row, rows_);
+    kept_.clear();
+    emitRow(version);
+    return Values{};
+  });
+  row_.clear();
+  rowExists_ = {};
+  return {};
+}
+
+void Nest::emitRow(Version version) {
+  for (const Pass& pass : passes_) {
+    if (!pass.reduces.empty())
+      emitReducePass(pass, version);
+    if (!pass.roots.empty())
+      emitStorePass(pass, version);
+  }
+}
+
+//===-- positions ---------------------------------------------------------------------------------------------===//
+
+Value Nest::itemCount(const Values& inner, unsigned lanes) {
+  Value count = l.constant(1);
+  for (Value extent : inner)
+    count = l.mul(count, extent);
+  return inner.empty() || lanes == 1 ? count : l.div(count, l.constant(lanes));
+}
+
+Nest::Position Nest::positionOf(const Pass& pass, Version version, Value item, Value exists) {
+  Position position{{}, exists};
+  if (pass.inner.empty())
+    return position;
+  Values extents = pass.inner;
+  if (extents.size() > 1 && version.lanes > 1)
+    extents.back() = l.div(extents.back(), l.constant(version.lanes));
+  position.inner = digits(item, extents);
+  if (version.lanes > 1) {
+    Index& last = position.inner.back();
+    last = {l.mul(last.base, l.constant(version.lanes)), 1};
+  }
+  return position;
+}
+
+/// A position past the end reads the first one instead.
+Nest::Position Nest::guarded(const Pass& pass, Version version, Value item, Value items) {
+  Value exists = isLess(l, item, items);
+  return positionOf(pass, version, choose(l, exists, item, l.constant(0)), exists);
+}
+
+/// The same values in every pass, so that what one has computed the next ones find.
+llvm::ArrayRef<Nest::Position> Nest::keptPositions(const Pass& pass, Version version) {
+  for (const Kept& kept : kept_) {
+    bool same = kept.inner.size() == pass.inner.size();
+    for (auto [a, b] : llvm::zip(kept.inner, pass.inner))
+      same &= sameValue(l, a, b);
+    if (same)
+      return kept.positions;
+  }
+  Kept kept{pass.inner, {}};
+  Value items = itemCount(pass.inner, version.lanes);
+  for (unsigned k = 0; k < version.positions; ++k)
+    kept.positions.push_back(guarded(pass, version, l.add(team_.lane, l.mul(team_.width, l.constant(k))), items));
+  kept_.push_back(std::move(kept));
+  return kept_.back().positions;
+}
+
+At Nest::at(const Position& position, unsigned lanes) const {
+  At at{row_, lanes};
+  at.index.append(position.inner);
+  return at;
+}
+
+At Nest::reduceAt(ir::ReduceOp op, const Position& position, unsigned lanes) const {
+  At at{{}, lanes};
+  unsigned kept = 0, reduced = 0;
+  for (unsigned dim = 0; dim < rankOf(op.getValue()); ++dim)
+    at.index.push_back(llvm::is_contained(op.getDims(), static_cast<int64_t>(dim)) ? position.inner[reduced++]
+                                                                                   : row_[kept++]);
+  return at;
+}
+
+void Nest::touchAll(const Pass& pass, Version version, llvm::ArrayRef<Position> positions) {
+  for (const Position& position : positions) {
+    for (ir::ReduceOp op : pass.reduces)
+      v_.touch(op.getValue(), reduceAt(op, position, version.lanes));
+    for (unsigned root : pass.roots)
+      v_.touch(roots_[root].value, at(position, version.lanes));
+  }
+}
+
+/// Runs over the items of a row, `unroll` positions at a time while there are so many.
+Values Nest::sweep(const Pass& pass, Version version, unsigned unroll, Values carried, SweepBody body) {
+  Value items = itemCount(pass.inner, version.lanes), zero = l.constant(0);
+  if (!pass.scans.empty())  // in order, all threads together
+    return l.emitFor(zero, items, team_.width, carried, [&](Value base, mlir::ValueRange inside) {
+      Frame frame(v_);
+      Values next(inside);
+      body(guarded(pass, version, l.add(base, team_.lane), items), next);
+      return next;
+    });
+  Value step = l.mul(team_.width, l.constant(unroll)), begin = zero;
+  if (unroll > 1) {
+    carried.push_back(zero);
+    carried = l.emitFor(
+        zero, l.sub(items, l.sub(step, l.constant(1))), step, carried, [&](Value base, mlir::ValueRange inside) {
+          Frame frame(v_);
+          Values next(inside.drop_back());
+          llvm::SmallVector<Position> positions;
+          Value item = l.add(base, team_.lane);
+          for (unsigned u = 0; u < unroll; ++u)
+            positions.push_back(
+                positionOf(pass, version, u ? l.add(item, l.mul(team_.width, l.constant(u))) : item, {}));
+          body(positions, next);
+          next.push_back(l.add(base, step));
+          return next;
+        });
+    begin = carried.pop_back_val();
+  }
+  return l.emitFor(l.add(begin, team_.lane), items, team_.width, carried, [&](Value item, mlir::ValueRange inside) {
+    Frame frame(v_);
+    Values next(inside);
+    body(positionOf(pass, version, item, {}), next);
+    return next;
+  });
+}
+
+/// Evaluates what does not change inside a row before its sweep.
+void Nest::primeInvariants(const Pass& pass) {
+  Closure closure;
+  int rows = static_cast<int>(row_.size());
+  for (auto& [value, map] : usesOf(pass))
+    closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+      auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+      if (reduce && fused_.contains(reduce))
+        return false;
+      At at{{}, 1};
+      bool isSlice = inner.getDefiningOp<ir::SliceOp>() != nullptr;
+      for (const DimUse& dim : use) {
+        if (!dim.exact || dim.loop >= rows || dim.loop < 0 || isSlice)
+          return true;
+        at.index.push_back(row_[static_cast<size_t>(dim.loop)]);
+      }
+      if (inner.getDefiningOp<ir::BroadcastOp>() || inner.getDefiningOp<arith::ConstantOp>())
+        return true;
+      v_.eval(inner, at);
+      return false;
+    });
+}
+
+//===-- scans -------------------------------------------------------------------------------------------------===//
+
+Values Nest::scanStart(const Pass& pass) {
+  Values carries;
+  for (ir::ScanOp scan : pass.scans)
+    carries.push_back(Reduction(l, scan.getKind(), elementType(scan.getValue())).neutral(1));
+  return carries;
+}
+
+/// The next `width` items of every scan the pass needs; the results are found by whoever evaluates them at this position.
+void Nest::scanStep(const Pass& pass, Version version, const Position& position, llvm::MutableArrayRef<Value> carries) {
+  for (auto [number, carry] : llvm::enumerate(carries)) {
+    ir::ScanOp scan = pass.scans[number];
+    At here = at(position, version.lanes);
+    if (v_.isKnown(scan.getResult(), here))
+      continue;
+    Reduction reduction(l, scan.getKind(), elementType(scan.getValue()));
+    Value own = masked(reduction, position, reduction.widen(v_.eval(scan.getValue(), here)));
+    Values prefix;
+    for (unsigned lane = 0; lane < version.lanes; ++lane) {
+      Value element = extract(l, own, lane);
+      prefix.push_back(lane ? reduction.combine(prefix.back(), element) : element);
+    }
+    TeamPrefix team = teamScan(l, team_, reduction, prefix.back());
+    Value before = reduction.combine(carry, team.before);
+    Values results;
+    for (unsigned lane = 0; lane < version.lanes; ++lane) {
+      if (scan.getExclusive())
+        results.push_back(lane ? reduction.combine(before, prefix[lane - 1]) : before);
+      else
+        results.push_back(reduction.combine(before, prefix[lane]));
+    }
+    carry = reduction.combine(carry, team.total);
+    v_.remember(scan.getResult(), here, reduction.narrow(gather(l, results)));
+  }
+}
+
+//===-- reductions --------------------------------------------------------------------------------------------===//
+
+Value Nest::masked(Reduction& reduction, const Position& position, Value value) {
+  if (!position.exists)
+    return value;
+  auto vector = llvm::dyn_cast<mlir::VectorType>(value.getType());
+  unsigned lanes = vector ? static_cast<unsigned>(vector.getNumElements()) : 1;
+  return choose(l, position.exists, value, reduction.neutral(lanes));
+}
+
+void Nest::emitReducePass(const Pass& pass, Version version) {
+  llvm::SmallVector<Reduction> reductions;
+  for (ir::ReduceOp op : pass.reduces)
+    reductions.push_back(Reduction(l, op.getKind(), elementType(op.getValue())));
+  auto element = [&](size_t r, const Position& position) {
+    ir::ReduceOp op = pass.reduces[r];
+    Value value = v_.eval(op.getValue(), reduceAt(op, position, version.lanes));
+    return masked(reductions[r], position, reductions[r].widen(value));
+  };
+  llvm::SmallVector<Values> partial(pass.reduces.size());
+  Values carries = scanStart(pass);
+  if (version.positions) {
+    llvm::ArrayRef<Position> positions = keptPositions(pass, version);
+    touchAll(pass, version, positions);
+    for (const Position& position : positions) {
+      scanStep(pass, version, position, carries);
+      for (size_t r = 0; r < reductions.size(); ++r)
+        partial[r].push_back(element(r, position));
+    }
+  } else {
+    primeInvariants(pass);
+    unsigned unroll = !pass.scans.empty() ? 1 : version.lanes >= 4 && rowRank_ > 0 ? 4 : 8;
+    Values carried;
+    for (Reduction& reduction : reductions)
+      carried.append(unroll, reduction.neutral(version.lanes));
+    size_t sums = carried.size();
+    carried.append(carries);
+    carried = sweep(pass, version, unroll, carried, [&](llvm::ArrayRef<Position> positions, Values& next) {
+      touchAll(pass, version, positions);
+      for (auto [u, position] : llvm::enumerate(positions)) {
+        scanStep(pass, version, position, llvm::MutableArrayRef(next).drop_front(sums));
+        for (size_t r = 0; r < reductions.size(); ++r) {
+          Value& sum = next[r * unroll + u];
+          sum = reductions[r].combine(sum, element(r, position));
+        }
+      }
+    });
+    for (size_t r = 0; r < reductions.size(); ++r)
+      partial[r].append(carried.begin() + static_cast<ptrdiff_t>(r * unroll),
+                        carried.begin() + static_cast<ptrdiff_t>((r + 1) * unroll));
+  }
+  llvm::SmallVector<TeamValue> values;
+  for (size_t r = 0; r < reductions.size(); ++r)
+    values.push_back({&reductions[r], reductions[r].fold(partial[r])});
+  Values totals = teamReduce(l, team_, values);
+  for (size_t r = 0; r < reductions.size(); ++r) {
+    Value result = reductions[r].narrow(totals[r]);
+    ir::ReduceOp op = pass.reduces[r];
+    if (op == scalar_)
+      scalarResult_ = result;
+    else
+      v_.remember(op.getResult(), At{row_, 1}, result);
+  }
+}
+
+//===-- stores ------------------------------------------------------------------------------------------------===//
+
+/// Values first, so that nothing is read after it was overwritten.
+void Nest::storeRoots(const Pass& pass, Version version, const Position& position) {
+  At here = at(position, version.lanes);
+  Values values;
+  for (unsigned root : pass.roots)
+    values.push_back(v_.eval(roots_[root].value, here));
+  Value mask = rowExists_ && position.exists ? l.both(rowExists_, position.exists)
+               : rowExists_                  ? rowExists_
+                                             : position.exists;
+  for (auto [root, value] : llvm::zip(pass.roots, values))
+    storeElements(l, roots_[root].sink, here, value, mask, v_.wide, false);
+}
+
+/// Rows that end in one element: the first thread of the team writes it.
+void Nest::emitSingles(const Pass& pass) {
+  Value isFirst = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, team_.lane, l.constant(0));
+  storeRoots(pass, {1, 0}, Position{{}, isFirst});
+}
+
+void Nest::emitStorePass(const Pass& pass, Version version) {
+  if (pass.inner.empty())
+    return emitSingles(pass);
+  Values carries = scanStart(pass);
+  if (version.positions) {
+    llvm::ArrayRef<Position> positions = keptPositions(pass, version);
+    touchAll(pass, version, positions);
+    for (const Position& position : positions) {
+      scanStep(pass, version, position, carries);
+      storeRoots(pass, version, position);
+    }
+    return;
+  }
+  primeInvariants(pass);
+  bool loops = false;
+  Closure closure;
+  for (auto& [value, map] : usesOf(pass))
+    closure.walk(value, map, [&](mlir::Value inner, const DimMap&) {
+      auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+      bool own = reduce && !fused_.contains(reduce) && !v_.place(inner);
+      loops |= own;
+      return !reduce;
+    });
+  unsigned unroll = loops || !pass.scans.empty() ? 1 : 4;
+  sweep(pass, version, unroll, carries, [&](llvm::ArrayRef<Position> positions, Values& next) {
+    touchAll(pass, version, positions);
+    for (const Position& position : positions) {
+      scanStep(pass, version, position, next);
+      storeRoots(pass, version, position);
+    }
+  });
+}
+
+}  // namespace vortex::target::gpu::tiles

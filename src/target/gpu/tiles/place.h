@@ -1,0 +1,82 @@
+// Memory that holds a tile, and accesses of one element or a run of neighbours by one thread.
+#pragma once
+
+#include "target/gpu/lowering.h"
+
+namespace vortex::target::gpu::tiles {
+
+/// Index of the elements along one dimension: `base`, base + step, …
+struct Index {
+  Value base;
+  int64_t step = 0;
+};
+
+/// Which elements of a tile this thread works on: `lanes` of them at once.
+struct At {
+  llvm::SmallVector<Index> index;
+  unsigned lanes = 1;
+
+  bool isUniform() const {
+    return llvm::all_of(index, [](const Index& i) { return i.step == 0; });
+  }
+  /// The position of one lane.
+  At lane(Lowering& l, unsigned number) const;
+  bool equals(Lowering& l, const At& other) const;
+};
+
+bool sameValue(Lowering& l, Value a, Value b);
+
+/// Where the elements of a tile lie.
+struct Place {
+  View view;
+  Values offsets;                ///< index per dimension; empty: zeros
+  bool guarded = false;          ///< elements may lie outside the view: reads give `other`, writes nothing
+  Value other;                   ///< scalar; null: zero
+  const void* base = nullptr;    ///< equal for places that may overlap
+  const void* window = nullptr;  ///< equal, with equal offsets, for places with the same elements at the same index
+  const void* key = nullptr;     ///< the access: one per load, store or buffer
+};
+
+/// Run-time facts that the wide version of a nest relies on: collected while it is emitted, checked before it runs.
+class Requirements {
+public:
+  explicit Requirements(Lowering& l) : l_(l) {}
+  /// Runs of `lanes` neighbours of the place are one aligned piece of memory. False when it is known not to be.
+  bool wide(const Place& place, unsigned dim, unsigned lanes);
+  void inside(const Place& place, llvm::ArrayRef<Value> extents);
+  void multiple(Value value, int64_t of);
+  void positive(Value value);
+  /// Emits their conjunction; null: always true. All values must dominate the insertion point.
+  Value emit();
+
+private:
+  struct Wide {
+    Place place;
+    unsigned dim, lanes;
+  };
+  void require(Value& all, Value condition);
+  Value isMultiple(Value value, int64_t of);
+
+  Lowering& l_;
+  std::vector<Wide> wide_;
+  std::vector<std::pair<Place, Values>> inside_;
+  llvm::SmallVector<std::pair<Value, int64_t>> multiples_;
+  Values positive_;
+};
+
+/// Elements of the value's type: a scalar when lanes == 1, else a vector. `wide`: null in code that makes no assumptions; there runs are
+/// accessed element by element.
+Value loadElements(Lowering& l, const Place& place, const At& at, Requirements* wide);
+void storeElements(Lowering& l, const Place& place, const At& at, Value value, Value mask, Requirements* wide,
+                   bool streaming);
+
+/// Unsigned comparison and choice of scalars or vectors by an i1; constants fold.
+Value isLess(Lowering& l, Value x, Value y);
+Value choose(Lowering& l, Value condition, Value x, Value y);
+
+mlir::Type valueType(mlir::Type element, unsigned lanes);
+Value splat(Lowering& l, Value scalar, unsigned lanes);
+Value extract(Lowering& l, Value vector, unsigned lane);
+Value gather(Lowering& l, llvm::ArrayRef<Value> lanes);
+
+}  // namespace vortex::target::gpu::tiles

@@ -1,0 +1,219 @@
+#include "target/gpu/tiles/reduction.h"
+
+#include "target/gpu/tiles/place.h"
+
+namespace vortex::target::gpu::tiles {
+
+namespace arith = mlir::arith;
+namespace vxt = ir::vxt;
+
+static constexpr int64_t kWarp = vxt::kWarpThreads;
+
+bool Reduction::isNarrow() const {
+  auto real = llvm::dyn_cast<mlir::FloatType>(type_);
+  return real && real.getWidth() < 32;
+}
+
+mlir::Type Reduction::accumulatorType() const { return isNarrow() ? mlir::Type(l_.b.getF32Type()) : type_; }
+
+Value Reduction::neutral(unsigned lanes) {
+  mlir::TypedAttr attribute = ir::neutralElement(kind_, type_);
+  if (isNarrow()) {
+    llvm::APFloat value = llvm::cast<mlir::FloatAttr>(attribute).getValue();
+    bool lost = false;
+    value.convert(llvm::APFloat::IEEEsingle(), llvm::APFloat::rmNearestTiesToEven, &lost);
+    attribute = mlir::FloatAttr::get(l_.b.getF32Type(), value);
+  }
+  return splat(l_, l_.b.create<arith::ConstantOp>(l_.loc, attribute), lanes);
+}
+
+static mlir::Type sameShape(mlir::Type like, mlir::Type element) {
+  auto vector = llvm::dyn_cast<mlir::VectorType>(like);
+  return vector ? mlir::Type(vector.clone(element)) : element;
+}
+
+Value Reduction::widen(Value value) {
+  if (!isNarrow())
+    return value;
+  return l_.b.create<arith::ExtFOp>(l_.loc, sameShape(value.getType(), l_.b.getF32Type()), value);
+}
+
+Value Reduction::narrow(Value accumulated) {
+  if (!isNarrow())
+    return accumulated;
+  return l_.b.create<arith::TruncFOp>(l_.loc, sameShape(accumulated.getType(), type_), accumulated);
+}
+
+Value Reduction::fold(llvm::ArrayRef<Value> accumulators) {
+  Values left(accumulators);
+  auto pairwise = [&](bool halves) {
+    while (left.size() > 1) {
+      Values next;
+      size_t half = left.size() / 2;
+      for (size_t i = 0; i < half; ++i)
+        next.push_back(halves ? combine(left[i], left[i + half]) : combine(left[2 * i], left[2 * i + 1]));
+      if (left.size() % 2)
+        next.push_back(left.back());
+      left = next;
+    }
+  };
+  pairwise(false);
+  auto vector = llvm::dyn_cast<mlir::VectorType>(left[0].getType());
+  if (!vector)
+    return left[0];
+  Value lanes = left[0];
+  left.clear();
+  for (int64_t lane = 0; lane < vector.getNumElements(); ++lane)
+    left.push_back(extract(l_, lanes, static_cast<unsigned>(lane)));
+  pairwise(true);
+  return left[0];
+}
+
+//===-- teams -------------------------------------------------------------------------------------------------===//
+
+Team wholeBlock(Lowering& l) { return {l.constant(l.threads()), l.constant(1), l.threadId(), l.constant(0)}; }
+
+Team makeTeam(Lowering& l, Value elements, int64_t perThread) {
+  int64_t threads = l.threads();
+  if (!llvm::isPowerOf2_64(static_cast<uint64_t>(threads)))
+    return wholeBlock(l);
+  Value needed = l.div(l.add(elements, l.constant(perThread - 1)), l.constant(perThread));
+  int64_t smallest = std::min<int64_t>(8, threads);
+  Value width = l.constant(smallest);
+  for (int64_t size = smallest; size < threads; size *= 2)
+    width = choose(l, isLess(l, l.constant(size), needed), l.constant(2 * size), width);
+  return {width, l.div(l.constant(threads), width), l.rem(l.threadId(), width), l.div(l.threadId(), width)};
+}
+
+/// Bits that a shuffle can move: types it does not take are reinterpreted or widened.
+static Value shuffle(Lowering& l, ir::ShuffleKind kind, Value value, Value lane) {
+  mlir::OpBuilder& b = l.b;
+  mlir::Type type = value.getType();
+  if (type.isInteger(1)) {
+    Value wide = b.create<arith::ExtUIOp>(l.loc, b.getI32Type(), value);
+    return b.create<arith::TruncIOp>(l.loc, type, Value(b.create<vxt::ShuffleOp>(l.loc, kind, wide, lane, Value())));
+  }
+  return b.create<vxt::ShuffleOp>(l.loc, kind, value, lane, Value());
+}
+
+/// Bool takes a byte in memory; everything else is stored as it is.
+static void storeShared(Lowering& l, Value value, const SharedMemory::Piece& piece, Value index, Value mask) {
+  l.b.create<vxt::StoreOp>(l.loc, value, l.sharedPointer(piece), index, mask, 0, vxt::Cache::Default);
+}
+static Value loadShared(Lowering& l, mlir::Type type, const SharedMemory::Piece& piece, Value index) {
+  return l.b.create<vxt::LoadOp>(l.loc, type, l.sharedPointer(piece), index, Value(), 0, vxt::Cache::Default);
+}
+
+static SharedMemory::Piece slotsFor(Lowering& l, mlir::Type type) {
+  return l.shared().allocate(l.threads() / kWarp * vxt::scalarBytes(type), 16);
+}
+
+/// Of the 32 values of a warp, or of the groups of `width` lanes inside it.
+static Value warpReduce(Lowering& l, Reduction& reduction, Value value, Value width) {
+  auto known = l.constantOf(width);
+  for (int64_t step = kWarp / 2; step >= 1; step /= 2) {
+    if (known && step >= *known)
+      continue;
+    Value other = shuffle(l, ir::ShuffleKind::Xor, value, l.i32(step));
+    Value combined = reduction.combine(value, other);
+    bool always = known || step < 8;  // teams have at least 8 threads
+    value = always ? combined : choose(l, isLess(l, l.constant(step), width), combined, value);
+  }
+  return value;
+}
+
+static Values acrossWarps(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values) {
+  SharedScope scope(l.shared());
+  llvm::SmallVector<SharedMemory::Piece> pieces;
+  for (const TeamValue& value : values)
+    pieces.push_back(slotsFor(l, value.value.getType()));
+  l.hazards().barrier();  // the last reduction's slots have been read
+  Value isFirst = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, l.lane(), l.constant(0));
+  for (auto [value, piece] : llvm::zip(values, pieces))
+    storeShared(l, value.value, piece, l.warp(), isFirst);
+  l.hazards().barrier();
+  Value warps = l.div(team.width, l.constant(kWarp)), firstWarp = l.mul(team.row, warps);
+  Value exists = isLess(l, l.lane(), warps);
+  Value slot = l.add(firstWarp, choose(l, exists, l.lane(), l.constant(0)));
+  Values results;
+  for (auto [value, piece] : llvm::zip(values, pieces)) {
+    Value loaded = loadShared(l, value.value.getType(), piece, slot);
+    Value own = choose(l, exists, loaded, value.reduction->neutral(1));
+    results.push_back(warpReduce(l, *value.reduction, own, l.constant(kWarp)));
+  }
+  for (const auto& piece : pieces)
+    l.hazards().read(piece.root);
+  return results;
+}
+
+Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values) {
+  Values inWarp;
+  llvm::SmallVector<TeamValue> next;
+  for (const TeamValue& value : values) {
+    inWarp.push_back(warpReduce(l, *value.reduction, value.value, team.width));
+    next.push_back({value.reduction, inWarp.back()});
+  }
+  auto known = l.constantOf(team.width);
+  if (known && *known <= kWarp)
+    return inWarp;
+  if (known)
+    return acrossWarps(l, team, next);
+  return l.emitIf(
+      isLess(l, l.constant(kWarp), team.width), [&] { return acrossWarps(l, team, next); }, [&] { return inWarp; });
+}
+
+//===-- prefixes ----------------------------------------------------------------------------------------------===//
+
+/// Inclusive, over the lanes of a warp or of the groups inside it.
+static Value warpScan(Lowering& l, Reduction& reduction, Value value, Value position, Value width) {
+  auto known = l.constantOf(width);
+  for (int64_t step = 1; step < kWarp; step *= 2) {
+    if (known && step >= *known)
+      break;
+    Value other = shuffle(l, ir::ShuffleKind::Up, value, l.i32(step));
+    Value combined = reduction.combine(other, value);
+    value = choose(l, isLess(l, position, l.constant(step)), value, combined);
+  }
+  return value;
+}
+
+TeamPrefix teamScan(Lowering& l, const Team& team, Reduction& reduction, Value value) {
+  Value warp = l.constant(kWarp);
+  Value group = l.min(team.width, warp);
+  Value position = l.rem(l.lane(), group);
+  Value inclusive = warpScan(l, reduction, value, position, group);
+  Value neutral = reduction.neutral(1);
+  Value isFirst = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, position, l.constant(0));
+  Value before = choose(l, isFirst, neutral, shuffle(l, ir::ShuffleKind::Up, inclusive, l.i32(1)));
+  auto toI32 = [&](Value index) -> Value { return l.b.create<arith::IndexCastOp>(l.loc, l.b.getI32Type(), index); };
+  Value lastLane = l.add(l.sub(l.lane(), position), l.sub(group, l.constant(1)));
+  Value total = shuffle(l, ir::ShuffleKind::Index, inclusive, toI32(lastLane));
+  auto known = l.constantOf(team.width);
+  auto across = [&]() -> Values {
+    SharedScope scope(l.shared());
+    SharedMemory::Piece piece = slotsFor(l, value.getType());
+    l.hazards().barrier();
+    Value isLast = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, l.lane(), l.constant(kWarp - 1));
+    storeShared(l, inclusive, piece, l.warp(), isLast);
+    l.hazards().barrier();
+    Value warps = l.div(team.width, warp), firstWarp = l.mul(team.row, warps);
+    Value exists = isLess(l, l.lane(), warps);
+    Value loaded = loadShared(l, value.getType(), piece, l.add(firstWarp, choose(l, exists, l.lane(), l.constant(0))));
+    Value sums = warpScan(l, reduction, choose(l, exists, loaded, neutral), l.lane(), warp);
+    Value own = l.sub(l.warp(), firstWarp);
+    Value isFirstWarp = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, own, l.constant(0));
+    Value previous = choose(l, isFirstWarp, l.constant(0), l.sub(own, l.constant(1)));
+    Value lower = choose(l, isFirstWarp, neutral, shuffle(l, ir::ShuffleKind::Index, sums, toI32(previous)));
+    Value all = shuffle(l, ir::ShuffleKind::Index, sums, toI32(l.sub(warps, l.constant(1))));
+    l.hazards().read(piece.root);
+    return {reduction.combine(lower, before), all};
+  };
+  Values result{before, total};
+  if (!known)
+    result = l.emitIf(isLess(l, warp, team.width), across, [&] { return Values{before, total}; });
+  else if (*known > kWarp)
+    result = across();
+  return {result[0], result[1]};
+}
+
+}  // namespace vortex::target::gpu::tiles

@@ -1,0 +1,59 @@
+// Combining elements. Floats narrower than f32 are combined in f32 and rounded once at the end.
+#pragma once
+
+#include "target/gpu/lowering.h"
+
+namespace vortex::target::gpu::tiles {
+
+class Reduction {
+public:
+  Reduction(Lowering& l, ir::Combine kind, mlir::Type elementType) : l_(l), kind_(kind), type_(elementType) {}
+
+  /// Accumulator of `lanes` neutral elements.
+  Value neutral(unsigned lanes);
+  /// Element values → what accumulates, and back.
+  Value widen(Value value);
+  Value narrow(Value accumulated);
+  Value combine(Value a, Value b) { return l_.combine(kind_, a, b); }
+  /// Accumulators (scalars or vectors) and all their lanes as one scalar accumulator: neighbouring accumulators pairwise, then halves of
+  /// the lanes.
+  Value fold(llvm::ArrayRef<Value> accumulators);
+  mlir::Type accumulatorType() const;
+
+private:
+  bool isNarrow() const;
+
+  Lowering& l_;
+  ir::Combine kind_;
+  mlir::Type type_;
+};
+
+/// The threads that work on a row together: `width` consecutive threads, a power of two up to 32 or a multiple of 32; `rows` teams a block.
+struct Team {
+  Value width;  ///< index
+  Value rows;   ///< index
+  Value lane;   ///< of this thread, below width
+  Value row;    ///< which team this thread belongs to
+};
+
+/// Threads for rows of `elements`, such that each thread gets about `perThread`.
+Team makeTeam(Lowering& l, Value elements, int64_t perThread);
+/// All threads of the block.
+Team wholeBlock(Lowering& l);
+
+struct TeamValue {
+  Reduction* reduction;
+  Value value;  ///< scalar accumulator
+};
+/// Combines the accumulators of a team's threads; every thread of it gets the same. Shuffles inside warps, then shared memory; fixed order.
+/// Reached by all threads of the block.
+Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values);
+
+struct TeamPrefix {
+  Value before;  ///< combination of the lower lanes' values (neutral for the first)
+  Value total;   ///< of all lanes
+};
+/// Prefixes over a team's threads in lane order. Reached by all threads of the block.
+TeamPrefix teamScan(Lowering& l, const Team& team, Reduction& reduction, Value value);
+
+}  // namespace vortex::target::gpu::tiles

@@ -1,0 +1,16 @@
+#include "target/gpu/tiles/schedule.h"
+
+namespace vortex::target::gpu::tiles {
+
+passes::TensorSchedule tensorSchedule(const chip::Gpu& chip) {
+  passes::TensorSchedule schedule;
+  schedule.elementsPerBlock = 8192;  // 256 threads, 32 elements in flight each
+  schedule.squareSide = 64;
+  schedule.smallElementsPerBlock = 2048;
+  schedule.smallTensor = int64_t(chip.cores) * 2 * schedule.elementsPerBlock;
+  schedule.reductionBlocks = int64_t(chip.cores) * 8;  // all cores full with blocks of 256 threads
+  schedule.fusedOnly = true;
+  return schedule;
+}
+
+}  // namespace vortex::target::gpu::tiles

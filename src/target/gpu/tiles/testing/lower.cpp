@@ -1,0 +1,53 @@
+#include "target/gpu/tiles/testing/lower.h"
+
+#include "passes/simplify.h"
+#include "target/gpu/tiles/schedule.h"
+#include "target/gpu/tiles/tiles.h"
+
+#include <mlir/IR/Verifier.h>
+#include <mlir/Parser/Parser.h>
+#include <mlir/Pass/PassManager.h>
+#include <mlir/Transforms/Passes.h>
+
+namespace vortex::target::gpu::tiles::testing {
+
+Lowered lower(mlir::MLIRContext& context, const std::string& text) {
+  mlir::DialectRegistry registry;
+  ir::registerVxDialects(registry);
+  registry.insert<ir::vxt::VxtDialect, mlir::vector::VectorDialect>();
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  Lowered result;
+  result.vx = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context));
+  VORTEX_CHECK(result.vx, "test module does not parse:\n%s", text.c_str());
+  const chip::Gpu& chip = *chip::findGpu("sm_90");
+  mlir::PassManager passes(&context);
+  passes.addPass(passes::createScheduleTensorsPass(tensorSchedule(chip)));
+  passes.addPass(passes::createSimplifyPass());
+  passes.addPass(mlir::createCSEPass());
+  if (mlir::failed(passes.run(*result.vx))) {
+    result.error = "cannot be scheduled";
+    return result;
+  }
+  result.vxt = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  artifact::Kernel kernel;
+  auto entry = *result.vx->getOps<ir::EntryOp>().begin();
+  for (mlir::Attribute argument : entry.getArgs()) {
+    auto role = llvm::cast<mlir::DictionaryAttr>(argument).getAs<ir::RoleAttr>("role");
+    if (role.getValue() == ir::Role::Param)
+      kernel.params.emplace_back();
+  }
+  ModuleState state{*result.vxt, chip, kernel, makeTileLowering, {}};
+  for (auto phase : result.vx->getOps<ir::KernelOp>()) {
+    Lowering lowering(state, phase, phase.getSymName(), {});
+    if (!lowering.run()) {
+      result.error = state.error;
+      return result;
+    }
+  }
+  if (mlir::failed(mlir::verify(*result.vxt)))
+    result.error = "vxt does not verify";
+  return result;
+}
+
+}  // namespace vortex::target::gpu::tiles::testing

@@ -1,0 +1,22 @@
+// For tests: whole-tensor or block-level vx text → scheduled for a GPU → vxt.
+#pragma once
+
+#include "artifact/artifact.h"
+#include "ir/vxt.h"
+
+#include <mlir/IR/BuiltinOps.h>
+#include <mlir/IR/OwningOpRef.h>
+#include <string>
+
+namespace vortex::target::gpu::tiles::testing {
+
+struct Lowered {
+  mlir::OwningOpRef<mlir::ModuleOp> vx;   ///< as scheduled
+  mlir::OwningOpRef<mlir::ModuleOp> vxt;  ///< one vxt.kernel per phase, in order
+  std::string error;                      ///< empty: lowered and verified
+};
+
+/// Aborts when the text does not parse. Dialects are loaded into `context`.
+Lowered lower(mlir::MLIRContext& context, const std::string& text);
+
+}  // namespace vortex::target::gpu::tiles::testing

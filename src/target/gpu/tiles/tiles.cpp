@@ -1,0 +1,390 @@
+#include "target/gpu/tiles/tiles.h"
+
+#include "ir/size_attr.h"
+#include "target/gpu/tiles/tiles_state.h"
+
+#include <mlir/Interfaces/SideEffectInterfaces.h>
+
+namespace vortex::target::gpu::tiles {
+
+namespace arith = mlir::arith;
+
+std::unique_ptr<TileLowering> makeTileLowering(Lowering& lowering) { return std::make_unique<Tiles>(lowering); }
+
+Nest Tiles::nest() {
+  return Nest(v_, [this](mlir::Value tile) { return toMemory(tile); });
+}
+
+/// What the schedule says, else the program's own threads, else a number that fills a core with a few blocks.
+int64_t Tiles::chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) {
+  constexpr int64_t kDefault = 256, kMost = 1024;
+  reserveCarried(phase);
+  if (auto size = phase->getAttrOfType<ir::SizeAttr>("vx.hardware_threads"))
+    if (auto threads = ir::constantSize(size))
+      return *threads;
+  if (!logicalThreads)
+    return kDefault;
+  return std::clamp<int64_t>(llvm::alignTo(static_cast<uint64_t>(*logicalThreads), 32), 32, kMost);
+}
+
+void Tiles::lower(mlir::Operation* op) {
+  if (!l.state.error.empty())
+    return;
+  if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op))
+    return lowerStore(store);
+  if (auto element = llvm::dyn_cast<ir::ElementOp>(op))
+    return lowerElement(element);
+  if (auto load = llvm::dyn_cast<ir::TileLoadOp>(op)) {
+    const void* base = rootView(load.getView()).getAsOpaquePointer();
+    if (llvm::any_of(scopes_.back().stores,
+                     [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
+      flushStores();
+    scopes_.back().loads.push_back(load);
+  }
+  if (auto reduce = llvm::dyn_cast<ir::ReduceOp>(op); reduce && !isTile(reduce.getResult())) {
+    flushStores();
+    return l.setScalar(reduce.getResult(), nest().emitScalar(reduce));
+  }
+  if (op->getNumResults() != 1 || !isTile(op->getResult(0)))
+    l.fail(op, "this operation on tiles");
+}
+
+void Tiles::lowerElement(ir::ElementOp op) {
+  flushStores();
+  nest().prepareExpression(op.getValue());
+  Closure closure;
+  closure.walk(op.getValue(), identityMap(rankOf(op.getValue())), [&](mlir::Value value, const DimMap&) {
+    if (const Place* place = v_.place(value))
+      l.hazards().read(place->base);
+    else if (auto load = value.getDefiningOp<ir::TileLoadOp>())
+      l.hazards().read(rootView(load.getView()));
+    return !v_.place(value);
+  });
+  At at;
+  Value inside;
+  for (auto [index, extent] : llvm::zip(op.getIndices(), v_.extents(op.getValue()))) {
+    at.index.push_back({l.scalar(index), 0});
+    Value here = isLess(l, at.index.back().base, extent);
+    inside = inside ? l.both(inside, here) : here;
+  }
+  auto value = [&]() -> Values {
+    Frame frame(v_);
+    return {v_.eval(op.getValue(), at)};
+  };
+  Values result = inside ? l.emitIf(inside, value, [&]() -> Values { return {l.zero(op.getType())}; }) : value();
+  l.setScalar(op.getResult(), result[0]);
+}
+
+//===-- stores and the order of memory ------------------------------------------------------------------------===//
+
+bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const {
+  llvm::DenseSet<mlir::Value> seen;
+  llvm::SmallVector<mlir::Value> pending{load.getResult()};
+  while (!pending.empty()) {
+    mlir::Value value = pending.pop_back_val();
+    if (!seen.insert(value).second || v_.place(value))
+      continue;
+    for (mlir::Operation* user : value.getUsers()) {
+      mlir::Operation* here = op->getBlock()->findAncestorOpInBlock(*user);
+      if (!here || (here != op && op->isBeforeInBlock(here)) || (here == op && op->getNumRegions() != 0))
+        return true;
+      if (here != op && user->getNumRegions() == 0)
+        for (mlir::Value result : user->getResults())
+          if (isTile(result))
+            pending.push_back(result);
+    }
+  }
+  return false;
+}
+
+/// Stores wait for others that can share their loops.
+void Tiles::lowerStore(ir::TileStoreOp op) {
+  const void* base = rootView(op.getView()).getAsOpaquePointer();
+  Scope& scope = scopes_.back();
+  if (llvm::any_of(scope.stores,
+                   [&](ir::TileStoreOp store) { return rootView(store.getView()).getAsOpaquePointer() == base; }))
+    flushStores();
+  for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scope.loads))
+    if (!v_.place(load) && rootView(load.getView()).getAsOpaquePointer() == base && isReadAfter(load, op))
+      if (!toMemory(load.getResult()))
+        l.fail(load, "a tile of this size that is read after its memory is written");
+  scope.stores.push_back(op);
+}
+
+/// Consecutive stores with the same rows become one nest.
+void Tiles::flushStores() {
+  llvm::SmallVector<ir::TileStoreOp> stores;
+  std::swap(stores, scopes_.back().stores);
+  std::vector<Root> roots;
+  Values rows;
+  std::optional<unsigned> rank;
+  for (ir::TileStoreOp store : stores) {
+    Root root{store.getValue(), v_.placeOfStore(store), store};
+    Values extents = v_.extents(store.getValue());
+    std::optional<unsigned> own = nest().rowRank(store.getValue());
+    Values ownRows(extents.begin(), extents.begin() + own.value_or(static_cast<unsigned>(extents.size())));
+    bool same = own == rank && ownRows.size() == rows.size();
+    for (auto [a, b] : llvm::zip(ownRows, rows))
+      same = same && sameValue(l, a, b);
+    if (!roots.empty() && !same) {
+      emitRoots(roots);
+      roots.clear();
+    }
+    rank = own;
+    rows = ownRows;
+    roots.push_back(root);
+  }
+  if (!roots.empty())
+    emitRoots(roots);
+}
+
+void Tiles::emitRoots(llvm::ArrayRef<Root> roots) {
+  std::vector<Root> together;
+  for (const Root& root : roots) {
+    auto scan = root.value.getDefiningOp<ir::ScanOp>();
+    if (scan && !v_.place(root.value) && scan.getDim() + 1 != rankOf(root.value))
+      emitScanAcross(scan, root);
+    else
+      together.push_back(root);
+  }
+  if (!together.empty())
+    nest().emitStores(together);
+}
+
+static bool mayWrite(mlir::Operation* effect, const void* base) {
+  if (!effect)
+    return true;
+  bool writes = false;
+  effect->walk([&](mlir::Operation* op) {
+    auto touches = [&](mlir::Value view) { writes |= rootView(view).getAsOpaquePointer() == base; };
+    if (auto store = llvm::dyn_cast<ir::StoreOp>(op))
+      touches(store.getView());
+    else if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op))
+      touches(store.getView());
+    else if (auto atomic = llvm::dyn_cast<ir::AtomicRmwOp>(op))
+      touches(atomic.getView());
+    else if (auto atomic = llvm::dyn_cast<ir::AtomicCasOp>(op))
+      touches(atomic.getView());
+    else if (auto atomic = llvm::dyn_cast<ir::AtomicStoreOp>(op))
+      touches(atomic.getView());
+  });
+  return writes;
+}
+
+void Tiles::flushReads(mlir::Operation* effect) {
+  if (!l.state.error.empty())
+    return;
+  flushStores();
+  for (ir::TileLoadOp load : llvm::SmallVector<ir::TileLoadOp>(scopes_.back().loads)) {
+    if (v_.place(load) || !mayWrite(effect, rootView(load.getView()).getAsOpaquePointer()))
+      continue;
+    if ((!effect || isReadAfter(load, effect)) && !toMemory(load.getResult()))
+      l.fail(load, "a tile of this size that is read after its memory is written");
+  }
+}
+
+void Tiles::enterScope() {
+  scopes_.emplace_back();
+  v_.enterScope();
+  v_.pushFrame();
+}
+
+void Tiles::leaveScope() {
+  flushStores();
+  for (auto [tile, copies] : llvm::zip(scopes_.back().copied, scopes_.back().copies))
+    copy(tile, copies.first, copies.second);
+  v_.popFrame();
+  v_.leaveScope();
+  scopes_.pop_back();
+}
+
+//===-- memory ------------------------------------------------------------------------------------------------===//
+
+std::optional<SharedMemory::Piece> Tiles::reserve(mlir::Value tile) {
+  auto bound = elementBound(tile);
+  int64_t bytes = bound.value_or(0) * ir::vxt::scalarBytes(elementType(tile));
+  if (!bound || bytes + l.shared().mark() > static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - 2048)
+    return std::nullopt;
+  return l.shared().allocate(std::max<int64_t>(bytes, 16), 16);
+}
+
+/// Buffers of tiles that leave the regions of branches and `while` conditions outlive the regions' own memory.
+void Tiles::reserveCarried(mlir::Operation* phase) {
+  phase->walk([&](mlir::Operation* op) {
+    mlir::ValueRange targets;
+    if (auto branch = llvm::dyn_cast<mlir::scf::IfOp>(op))
+      targets = branch.getResults();
+    else if (auto loop = llvm::dyn_cast<mlir::scf::WhileOp>(op))
+      targets = loop.getAfterArguments();
+    for (mlir::Value target : targets)
+      if (isTile(target))
+        if (auto piece = reserve(target))
+          reserved_.insert({target, *piece});
+  });
+}
+
+std::optional<Place> Tiles::allocate(mlir::Value tile, mlir::Value target) {
+  auto found = reserved_.find(target ? target : tile);
+  std::optional<SharedMemory::Piece> reserved = found != reserved_.end() ? found->second : reserve(tile);
+  if (!reserved)
+    return std::nullopt;
+  SharedMemory::Piece piece = *reserved;
+  mlir::Type type = elementType(tile);
+  Place place;
+  place.view.elementType = type;
+  place.view.space = ir::Space::Shared;
+  place.view.pointer = l.sharedPointer(piece);
+  place.view.extents = v_.extents(tile);
+  place.view.strides.resize(place.view.extents.size());
+  Value stride = l.constant(1);
+  for (size_t dim = place.view.extents.size(); dim-- > 0;) {
+    place.view.strides[dim] = stride;
+    stride = l.mul(stride, place.view.extents[dim]);
+  }
+  place.base = piece.root;
+  place.window = piece.root;
+  place.key = piece.root;
+  return place;
+}
+
+bool Tiles::toMemory(mlir::Value tile) {
+  if (v_.place(tile))
+    return true;
+  auto place = allocate(tile, {});
+  if (!place)
+    return false;
+  if (threadTiles_.contains(tile))
+    spillThreadValues(tile, *place);
+  else
+    evaluateInto(tile, *place);
+  v_.setPlace(tile, *place);
+  return true;
+}
+
+void Tiles::copy(mlir::Value tile, const Place& from, const Place& to) {
+  v_.enterScope();
+  v_.setPlace(tile, from);
+  {
+    Frame frame(v_);
+    nest().emitStores(Root{tile, to, nullptr});
+  }
+  v_.leaveScope();
+}
+
+void Tiles::evaluateInto(mlir::Value tile, const Place& destination) {
+  mlir::Operation* op = tile.getDefiningOp();
+  if (!v_.place(tile) && (!op || op->getNumRegions() != 0))
+    return l.fail(op ? op : tile.getParentBlock()->getParentOp(), "this tile");
+  emitRoots(Root{tile, destination, nullptr});
+}
+
+//===-- thread regions ----------------------------------------------------------------------------------------===//
+
+void Tiles::bindThreadValues(mlir::Value tile, llvm::ArrayRef<Value> values) {
+  threadTiles_[tile] = Values(values);
+  for (auto [slot, value] : llvm::enumerate(values))
+    v_.remember(tile, At{{Index{l.logicalId(static_cast<unsigned>(slot)), 0}}, 1}, value);
+}
+
+/// Computed by every thread from its own values.
+bool Tiles::isThreadwise(mlir::Value tile) {
+  bool all = true;
+  Closure closure;
+  closure.walk(tile, identityMap(1), [&](mlir::Value value, const DimMap& map) {
+    if (threadTiles_.contains(value) || v_.place(value))
+      return false;
+    mlir::Operation* op = value.getDefiningOp();
+    all &= op && isIdentity(map) &&
+           (ir::isElementwise(op) || llvm::isa<ir::TileLoadOp, ir::IotaOp, arith::ConstantOp>(op) ||
+            (llvm::isa<ir::BroadcastOp>(op) && !isTile(op->getOperand(0))));
+    return all;
+  });
+  return all;
+}
+
+Values Tiles::threadValues(mlir::Value tile) {
+  if (auto found = threadTiles_.find(tile); found != threadTiles_.end())
+    return found->second;
+  flushStores();
+  if (!isThreadwise(tile))
+    nest().prepareExpression(tile);
+  Closure closure;
+  closure.walk(tile, identityMap(1), [&](mlir::Value value, const DimMap&) {
+    if (const Place* place = v_.place(value))
+      l.hazards().read(place->base);
+    else if (auto load = value.getDefiningOp<ir::TileLoadOp>())
+      l.hazards().read(rootView(load.getView()));
+    return !v_.place(value) && !threadTiles_.contains(value);
+  });
+  Values values;
+  Value extent = v_.extents(tile)[0];
+  for (unsigned slot = 0; slot < l.slots(); ++slot) {
+    Value id = l.logicalId(slot);
+    At at{{Index{id, 0}}, 1};
+    values.push_back(l.emitIf(
+        isLess(l, id, extent),
+        [&]() -> Values {
+          Frame frame(v_);
+          return {v_.eval(tile, at)};
+        },
+        [&]() -> Values { return {l.zero(elementType(tile))}; })[0]);
+  }
+  return values;
+}
+
+void Tiles::spillThreadValues(mlir::Value tile, const Place& to) {
+  l.hazards().write(to.base);
+  for (auto [slot, value] : llvm::enumerate(threadTiles_.lookup(tile))) {
+    Value id = l.logicalId(static_cast<unsigned>(slot));
+    storeElements(l, to, At{{Index{id, 0}}, 1}, value, isLess(l, id, to.view.extents[0]), nullptr, false);
+  }
+}
+
+//===-- control flow ------------------------------------------------------------------------------------------===//
+
+/// Tiles that flow through control flow live in shared memory; nothing flows in registers.
+Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
+  flushStores();
+  auto found = carried_.find(target);
+  bool isFirst = found == carried_.end();
+  if (isFirst) {
+    auto place = allocate(tile, target);
+    if (!place) {
+      l.fail(tile.getDefiningOp() ? tile.getDefiningOp() : target.getParentBlock()->getParentOp(),
+             "a tile of this size that flows through control flow");
+      return {};
+    }
+    found = carried_.insert({target, *place}).first;
+  }
+  if (const Place* same = v_.place(tile); same && same->base == found->second.base)
+    return {};
+  if (isFirst) {
+    if (threadTiles_.contains(tile))
+      spillThreadValues(tile, found->second);
+    else if (v_.place(tile))
+      copy(tile, *v_.place(tile), found->second);
+    else
+      evaluateInto(tile, found->second);
+    return {};
+  }
+  // The new value may be computed from the old one, and from those of other carried tiles.
+  if (!toMemory(tile)) {
+    l.fail(tile.getDefiningOp() ? tile.getDefiningOp() : target.getParentBlock()->getParentOp(),
+           "a tile of this size that flows through control flow");
+    return {};
+  }
+  scopes_.back().copies.push_back({*v_.place(tile), found->second});
+  scopes_.back().copied.push_back(tile);
+  return {};
+}
+
+void Tiles::bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<Value>) {
+  auto found = carried_.find(like);
+  if (found == carried_.end())
+    return;
+  Place place = found->second;
+  v_.setPlace(target, place);
+  carried_[target] = place;
+}
+
+}  // namespace vortex::target::gpu::tiles

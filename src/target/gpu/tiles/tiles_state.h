@@ -1,0 +1,63 @@
+// The tile code of one phase.
+#pragma once
+
+#include "target/gpu/tiles/nest.h"
+#include "target/gpu/tiles/tiles.h"
+
+namespace vortex::target::gpu::tiles {
+
+class Tiles : public TileLowering {
+public:
+  explicit Tiles(Lowering& lowering) : l(lowering), v_(lowering) { scopes_.emplace_back(); }
+
+  int64_t chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) override;
+  void lower(mlir::Operation* op) override;
+  Values threadValues(mlir::Value tile) override;
+  void bindThreadValues(mlir::Value tile, llvm::ArrayRef<Value> values) override;
+  Values registersFor(mlir::Value tile, mlir::Value target) override;
+  void bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<Value> registers) override;
+  void flushReads(mlir::Operation* effect) override;
+  void enterScope() override;
+  void leaveScope() override;
+
+private:
+  /// What waits in one block of the kernel.
+  struct Scope {
+    llvm::SmallVector<ir::TileStoreOp> stores;  ///< in order, not emitted yet
+    llvm::SmallVector<ir::TileLoadOp> loads;    ///< emitted as parts of expressions, unless in memory
+    std::vector<std::pair<Place, Place>>
+        copies;  ///< new values of loop-carried tiles → their buffers, when the iteration ends
+    llvm::SmallVector<mlir::Value> copied;
+  };
+
+  Nest nest();
+  void lowerStore(ir::TileStoreOp op);
+  void lowerElement(ir::ElementOp op);
+  /// Something at or after `op` in its block evaluates the load.
+  bool isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const;
+  void flushStores();
+  void emitRoots(llvm::ArrayRef<Root> roots);
+  /// Gives the tile a place in shared memory, in the current scope; false: it is too large.
+  bool toMemory(mlir::Value tile);
+  std::optional<SharedMemory::Piece> reserve(mlir::Value tile);
+  void reserveCarried(mlir::Operation* phase);
+  /// Memory for a tile, or for what flows to `target`.
+  std::optional<Place> allocate(mlir::Value tile, mlir::Value target);
+  void evaluateInto(mlir::Value tile, const Place& destination);
+  void copy(mlir::Value tile, const Place& from, const Place& to);
+  void spillThreadValues(mlir::Value tile, const Place& to);
+  bool isThreadwise(mlir::Value tile);
+
+  // scan.cpp
+  /// Prefix combinations along a dimension that is not the last: every thread runs along it on its own.
+  void emitScanAcross(ir::ScanOp op, const Root& root);
+
+  Lowering& l;
+  Evaluator v_;
+  llvm::SmallVector<Scope> scopes_;
+  llvm::DenseMap<mlir::Value, Values> threadTiles_;
+  llvm::DenseMap<mlir::Value, SharedMemory::Piece> reserved_;
+  llvm::DenseMap<mlir::Value, Place> carried_;  ///< buffers of tiles that flow through control flow
+};
+
+}  // namespace vortex::target::gpu::tiles
