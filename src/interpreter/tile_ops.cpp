@@ -156,6 +156,33 @@ bool tileStore(Machine& machine, const Node& node) {
   });
 }
 
+/// Copies at once: what reads too early is refused by the analysis of the source.
+bool stageCopy(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::StageCopyOp>(node.op);
+  const View& source = machine.reg(node.operands[0]).views[0];
+  const View& destination = machine.reg(node.operands.back()).views[0];
+  Shape offsets = operandIntegers(machine, node, 1, op.getOffsets().size()), window;
+  for (size_t dim = 0, next = 0; dim < offsets.size(); ++dim)
+    window.push_back(llvm::is_contained(op.getDropped(), int64_t(dim)) ? 1 : destination.extents[next++]);
+  std::vector<uint64_t> values(elementCount(window));
+  if (!walkView(machine, node, source, window, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
+        if (element >= 0 && !checkElement(machine, node, source, element, 0, false, false))
+          return false;
+        values[number] = element < 0 ? 0 : source.buffer->load(element);
+        return true;
+      }))
+    return false;
+  Shape shape(destination.extents.begin(), destination.extents.end()), origin(shape.size(), 0);
+  return walkView(machine, node, destination, shape, origin, true, [&](size_t number, int64_t element) {
+    if (!checkElement(machine, node, destination, element, 0, true, false))
+      return false;
+    destination.buffer->store(element, values[number]);
+    return true;
+  });
+}
+
+bool nothing(Machine&, const Node&) { return true; }
+
 //===-- moving elements ---------------------------------------------------------------------------------------===//
 
 /// result[i, j, …] = source[base + i * strides[0] + j * strides[1] + …]
@@ -274,6 +301,8 @@ NodeFunction findTileFunction(mlir::Operation* op) {
   return llvm::TypeSwitch<mlir::Operation*, NodeFunction>(op)
       .Case<ir::TileLoadOp>([](auto) { return tileLoad; })
       .Case<ir::TileStoreOp>([](auto) { return tileStore; })
+      .Case<ir::StageCopyOp>([](auto) { return stageCopy; })
+      .Case<ir::StageCommitOp, ir::StageWaitOp>([](auto) { return nothing; })
       .Case<ir::BroadcastOp>([](auto) { return broadcast; })
       .Case<ir::IotaOp>([](auto) { return iota; })
       .Case<ir::TransposeOp>([](auto) { return transpose; })

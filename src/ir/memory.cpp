@@ -171,6 +171,24 @@ LogicalResult TileStoreOp::verify() {
   return verifyTileAccess(*this, getView().getType(), tile, getOffsets().size(), true);
 }
 
+LogicalResult StageCopyOp::verify() {
+  ViewType source = getSource().getType(), destination = getDestination().getType();
+  if (enclosingThreads(*this))
+    return emitOpError() << "stands inside vx.threads; the block copies";
+  if (destination.getSpace() != Space::Shared)
+    return emitOpError() << "copies into " << stringifySpace(destination.getSpace()) << " memory, not shared";
+  if (source.getSpace() == Space::Local)
+    return emitOpError() << "copies from local memory, which is per thread";
+  if (!destination.hasStaticShape())
+    return emitOpError() << "has a destination with dynamic extents";
+  if (source.getElementType() != destination.getElementType())
+    return emitOpError() << "changes the element type from " << source.getElementType() << " to "
+                         << destination.getElementType();
+  // Elements outside read as zero, so the window may be larger than the source.
+  llvm::SmallVector<int64_t> anyExtent(source.getRank(), mlir::ShapedType::kDynamic);
+  return verifyPart(*this, "view", anyExtent, destination.getShape(), getOffsets().size(), 0, getDropped());
+}
+
 //===-- effects -----------------------------------------------------------------------------------------------===//
 // Without a value or resource: views may alias, so an effect is on all memory.
 
@@ -181,6 +199,11 @@ void LoadOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addRead(effe
 void TileLoadOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addRead(effects); }
 void StoreOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addWrite(effects); }
 void TileStoreOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addWrite(effects); }
+
+void StageCopyOp::getEffects(SmallVectorImpl<EffectInstance>& effects) {
+  addRead(effects);
+  addWrite(effects);
+}
 
 static void addBoth(SmallVectorImpl<EffectInstance>& effects) {
   addRead(effects);

@@ -246,12 +246,20 @@ static LogicalResult verifyPerThread(Operation* op) {
   return enclosingThreads(op) ? success() : op->emitOpError() << "stands outside vx.threads";
 }
 
-LogicalResult BarrierOp::verify() {
-  if (mlir::failed(verifyNotWholeTensor(*this)))
+static LogicalResult verifyCutsRegions(Operation* op, llvm::StringRef what) {
+  if (mlir::failed(verifyNotWholeTensor(op)))
     return mlir::failure();
-  if (enclosingThreads(*this))
-    return emitOpError() << "stands inside vx.threads; barriers cut thread regions";
+  if (enclosingThreads(op))
+    return op->emitOpError() << "stands inside vx.threads; " << what << " cut thread regions";
   return success();
+}
+
+LogicalResult BarrierOp::verify() { return verifyCutsRegions(*this, "barriers"); }
+LogicalResult StageCommitOp::verify() { return verifyCutsRegions(*this, "groups of copies"); }
+LogicalResult StageWaitOp::verify() {
+  if (getPending() < 0)
+    return emitOpError() << "leaves " << getPending() << " groups in flight";
+  return verifyCutsRegions(*this, "groups of copies");
 }
 
 LogicalResult WarpBarrierOp::verify() { return verifyPerThread(*this); }

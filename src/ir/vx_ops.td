@@ -221,6 +221,37 @@ def Vx_WarpVoteOp : Vx_Op<"warp_vote"> {
   let hasVerifier = 1;
 }
 
+//===-- staging -----------------------------------------------------------------------------------------------===//
+// Copies into shared memory that run beside the code after them. A group is what was started since the last commit; groups end in order.
+
+def Vx_StageCopyOp : Vx_Op<"stage_copy", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "starts copying a window of a view into a shared view; elements outside the source are 0";
+  let description = [{
+    One offset per source dimension. The window has the destination's extents; source dimensions listed in `dropped` have extent one in the
+    window and are missing in the destination. The copy belongs to the group that the next `vx.stage_commit` closes; its data may be read
+    after a `vx.stage_wait` that covers the group, followed by a `vx.barrier`. Until then nothing else touches the destination.
+    `inbounds`: the window is known to lie inside the source. A target without such copies copies at once.
+    `vx.stage_copy %a[%i, %k] to %tile : !vx.view<?x?xf16, global> to !vx.view<128x32xf16, shared>`
+  }];
+  let arguments = (ins Vx_View:$source, Variadic<Index>:$offsets, Vx_View:$destination,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dropped, UnitAttr:$inbounds);
+  let assemblyFormat = "$source `[` $offsets `]` `to` $destination (`dropped` $dropped^)? (`inbounds` $inbounds^)? attr-dict `:` type($source) `to` type($destination)";
+  let hasVerifier = 1;
+}
+
+def Vx_StageCommitOp : Vx_Op<"stage_commit", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "closes the current group of copies, which may be empty; only at block level";
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def Vx_StageWaitOp : Vx_Op<"stage_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until at most the `pending` most recently closed groups are in flight; only at block level";
+  let arguments = (ins I64Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+  let hasVerifier = 1;
+}
+
 //===-- tiles -------------------------------------------------------------------------------------------------===//
 // Extents of a tile are static or `?`. Ops that make a tile from nothing take the dynamic extents as `sizes` operands, in order;
 // every other tile's extents follow from its operands (see ir/tile_sizes.h: `tileSizes(Value)`).

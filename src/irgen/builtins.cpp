@@ -22,7 +22,8 @@ Flat Emitter::evalBuiltin(const Expr& expr) {
   switch (expr.builtin) {
   case Builtin::Print: return evalPrint(expr);
   case Builtin::Assert: return evalAssert(expr);
-  case Builtin::SyncBlock: b_.create<ir::BarrierOp>(at); return {};
+  case Builtin::SyncBlock: emitSyncBlock(expr); return {};
+  case Builtin::AsyncStage: emitStage(expr, evalView(*expr.args[1])); return {};
   case Builtin::Extent: {
     lang::Type tensor = stripRef(expr.args[0]->type);
     return math_.fromIndex(at, dimValue(at, tensor->shape[expr.ints.empty() ? 0 : expr.ints[0]]), scalarOf(expr.type));

@@ -46,6 +46,7 @@ struct ThreadRegion {
   std::array<mlir::Value, 3> globalIds;
   mlir::Value inside;
   llvm::SmallPtrSet<const void*, 8> written;  ///< roots of views
+  llvm::DenseMap<mlir::Value, mlir::Value> spilled;  ///< tile → shared view with its elements
   bool hasOutput = false;
 };
 
@@ -226,6 +227,12 @@ private:
   Value wideTile(Location loc, Value tile, lang::Scalar kind);
   llvm::SmallVector<Value> dynamicSizes(Location loc, lang::Type type);
 
+  // staging.cpp
+  void emitInitialTile(const Expr& let, Value view);
+  void emitStage(const Expr& stage, Value destination);
+  void emitSyncBlock(const Expr& expr);
+  Value spillTile(Location loc, Value tile);
+
   // sizes.cpp
   Value dimValue(Location loc, const lang::DimExpr& expr);
   Value dimVariable(Location loc, lang::DimVarId id);
@@ -235,6 +242,7 @@ private:
   // results.cpp
   void emitKernelReturn(const Expr& expr);
   void returnValue(const Expr& value, uint32_t result);
+  void storeBlockTile(Location loc, Value tile, Value destination, lang::Type type);
   void returnScalar(Location loc, Value scalar, const Expr& value, uint32_t result);
   Value linearBlockId(Location loc);
   Value callFunction(Location loc, const lang::Function& function, llvm::ArrayRef<Value> args);

@@ -132,7 +132,7 @@ llvm::SmallVector<Access> accesses(mlir::ModuleOp module, size_t count) {
       int64_t argument = rootArgument(operand);
       if (argument < 0)
         continue;
-      bool load = llvm::isa<ir::LoadOp, ir::TileLoadOp, ir::AtomicLoadOp>(op);
+      bool load = llvm::isa<ir::LoadOp, ir::TileLoadOp, ir::AtomicLoadOp, ir::StageCopyOp>(op);
       bool store = llvm::isa<ir::StoreOp, ir::TileStoreOp, ir::AtomicStoreOp>(op);
       bool both = !load && !store && !mlir::isMemoryEffectFree(op);
       result[argument].reads |= load || both;

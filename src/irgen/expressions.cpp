@@ -240,7 +240,8 @@ static void valueOperands(const Expr& expr, llvm::SmallVectorImpl<const Expr*>& 
 Flat Emitter::evalBlockLevel(const Expr& expr) {
   bool isTile = isTileType(expr.type) || (expr.kind == ExprKind::Assign && stripRef(expr.args[0]->type)->isTensor()) ||
                 llvm::any_of(expr.args, [](const Expr* arg) { return arg && isTileType(arg->type); });
-  bool isBarrier = expr.kind == ExprKind::Builtin && expr.builtin == lang::Builtin::SyncBlock;
+  bool isBarrier = expr.kind == ExprKind::Builtin &&
+                   (expr.builtin == lang::Builtin::SyncBlock || expr.builtin == lang::Builtin::AsyncStage);
   if (isTile || isBarrier) {
     closeRegion();
     return evalNode(expr);

@@ -97,7 +97,9 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
     return storage ? Grade::Uniform : Grade::Block;
   }
   case ExprKind::Builtin:
-    if (expr.builtin == Builtin::SyncBlock)
+    if (expr.builtin == Builtin::SyncBlock || expr.builtin == Builtin::Stage || expr.builtin == Builtin::AsyncStage)
+      return Grade::Block;
+    if (expr.builtin >= Builtin::Zeros && expr.builtin <= Builtin::MaskUpperTriangle)
       return Grade::Block;
     if (expr.builtin == Builtin::Print || expr.builtin == Builtin::Assert)
       return expr.needsBlock ? Grade::Block : Grade::Uniform;
@@ -108,6 +110,11 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
     return isTileType(expr.type) || (!expr.args.empty() && isTileType(expr.args[0]->type)) ? Grade::Block
                                                                                            : Grade::Uniform;
   case ExprKind::Dot: return Grade::Block;
+  case ExprKind::Unary:
+  case ExprKind::Binary:
+  case ExprKind::Cast:
+  case ExprKind::Broadcast:
+  case ExprKind::Slice: return isTileType(expr.type) ? Grade::Block : Grade::Uniform;
   case ExprKind::Break:
   case ExprKind::Continue: return Grade::Uniform;
   default: return Grade::Uniform;

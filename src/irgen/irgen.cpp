@@ -141,7 +141,7 @@ private:
       findTileResults();
     for (size_t i = 0; i < entry_.results().size(); ++i) {
       EntryArgument& argument = entry_.argument(entry_.firstResult() + i);
-      bool filled = kernel_.kernel->gridKind != GridKind::Explicit;
+      bool filled = kernel_.kernel->gridKind != GridKind::Explicit || kernel_.kernel->tile;
       argument.zero &= !(filled && !storedByElement_.contains(i));
     }
   }

@@ -71,7 +71,11 @@ Place Emitter::elementPlace(const Expr& expr) {
       result.indices.push_back(evalIndex(*index));
     if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(view.getType())) {
       if (inThreads_) {
-        result.value = unsupported(expr, "an element of a tile in per-thread code");
+        Value element = b_.create<ir::LoadOp>(at, tile.getElementType(), spillTile(at, view), result.indices, Value(),
+                                              expr.guard == lang::Guard::Guarded);
+        result.value = isNarrowFloat(scalarOf(type)) && tile.getElementType().isF32()
+                           ? math_.cast(at, element, lang::Scalar::F32, scalarOf(type))
+                           : element;
         return result;
       }
       Value element = b_.create<ir::ElementOp>(at, tile.getElementType(), view, result.indices);

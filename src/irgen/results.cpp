@@ -31,11 +31,10 @@ void Emitter::returnValue(const Expr& value, uint32_t result) {
     return;
   Value destination = argument(context_.entry.firstResult() + result);
   if (type->isTensor() && stripRef(value.type)->isTensor()) {
-    if (context_.hasThreads) {
-      unsupported(value, "returning a tile from a kernel with threads");
-      return;
-    }
-    return storeTile(at, evalTile(value), destination);
+    if (!context_.hasThreads)
+      return storeTile(at, evalTile(value), destination);
+    closeRegion();
+    return storeBlockTile(at, evalTile(value), destination, type);
   }
   if (!type->isTensor()) {  // one value per block
     if (value.uniformity == lang::Uniformity::PerThread && context_.hasThreads) {
@@ -58,6 +57,23 @@ void Emitter::returnValue(const Expr& value, uint32_t result) {
   VariableSet none;
   inRegion(at, none, [&] { returnScalar(at, readScalar(at, scalar), value, result); });
   parked_.erase(&value);
+}
+
+/// The block's tile at its place in the result; without `@tile` there is one block, and the tile is the result.
+void Emitter::storeBlockTile(Location loc, Value tile, Value destination, lang::Type type) {
+  const std::optional<lang::TileSpec>& spec = context_.function.kernel->tile;
+  if (!spec || spec->offsets.empty())
+    return storeTile(loc, tile, destination);
+  auto tileType = llvm::cast<mlir::RankedTensorType>(tile.getType());
+  tile = adaptTile(loc, tile, tileType.clone(types_.scalar(scalarOf(type))));
+  llvm::SmallVector<Value> offsets;
+  bool inside = true;
+  for (auto [dim, offset] : llvm::enumerate(spec->offsets)) {
+    offsets.push_back(readScalar(loc, offset));
+    std::optional<int64_t> extent = types_.fix(type->shape[dim]).asConstant();
+    inside &= extent && *extent % spec->extents[dim] == 0;
+  }
+  b_.create<ir::TileStoreOp>(loc, tile, destination, offsets, inside);
 }
 
 /// A scalar of each thread, stored at the thread's index: x is the last subscript.

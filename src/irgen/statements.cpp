@@ -180,6 +180,8 @@ void Emitter::emitLetTensor(const Expr& expr) {
     declare(variable);
     if (!value)
       return;
+    if (atBlockLevel())
+      closeRegion();
     Value tile = evalTile(*value);
     bindDims(expr, tile);
     return assign(loc(expr), variable, tile);
@@ -199,12 +201,12 @@ void Emitter::emitLetTensor(const Expr& expr) {
   const Expr* scalar = full                                                                      ? value->args.front()
                        : value->kind == ExprKind::Broadcast && !value->args[0]->type->isTensor() ? value->args[0]
                                                                                                  : nullptr;
-  if (!zeros && !scalar) {
-    unsupported(*value, "a shared or local tensor initialised with anything but zeros() or full()");
-    return;
-  }
+  if (!zeros && !scalar)
+    return emitInitialTile(expr, view);
   mlir::Type element = types_.scalar(scalarOf(variable->type));
   bool shared = variable->type->space == lang::Space::Shared;
+  if (!context_.hasThreads)
+    return storeTile(loc(expr), evalTile(*value), view);
   auto doFill = [&] { fill(loc(expr), view, scalar ? evalScalar(*scalar) : math_.zero(loc(expr), element)); };
   if (!atBlockLevel())
     return doFill();
@@ -213,6 +215,21 @@ void Emitter::emitLetTensor(const Expr& expr) {
     return;
   closeRegion();
   b_.create<ir::BarrierOp>(loc(expr));
+}
+
+/// A shared tensor that starts as a tile, or as a staged slice.
+void Emitter::emitInitialTile(const Expr& let, Value view) {
+  const Expr& value = *let.args[0];
+  if (let.variable->type->space != lang::Space::Shared || inThreads_) {
+    unsupported(value, "an array of each thread initialised with anything but zeros() or full()");
+    return;
+  }
+  closeRegion();
+  if (value.kind == ExprKind::Builtin && value.builtin == lang::Builtin::Stage)
+    return emitStage(value, view);
+  storeTile(loc(let), evalTile(value), view);
+  if (context_.hasThreads)
+    b_.create<ir::BarrierOp>(loc(let));
 }
 
 Value Emitter::allocate(Location loc, lang::Type type, llvm::StringRef name) {
@@ -295,10 +312,16 @@ void Emitter::emitAssignTile(const Expr& expr) {
     operand = adaptTile(at, operand, llvm::cast<mlir::RankedTensorType>(before.getType()));
     return math_.binary(at, expr.binaryOp, kind, before, operand);
   };
+  if (value.kind == ExprKind::Builtin && value.builtin == lang::Builtin::Stage)
+    return emitStage(value, evalView(target));
   if (target.kind == ExprKind::Slice)
     return storeSlice(target, updated([&] { return loadSlice(target); }), kind);
   if (target.kind == ExprKind::Var && !namesMemory(target.variable))
     return assign(at, target.variable, updated([&] { return read(at, target.variable).leaves[0]; }));
+  if (isTileType(target.type)) {  // through a reference
+    Place destination = place(target);
+    return store(at, destination, updated([&] { return load(at, destination).leaves[0]; }));
+  }
   Value view = evalView(target);
   storeTile(at, updated([&] { return loadTile(at, view, target.type); }), view);
 }

@@ -1,5 +1,6 @@
 #include "passes/register.h"
 
+#include "passes/expand_staging.h"
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
 
@@ -8,6 +9,7 @@ namespace vortex::passes {
 void registerVxPasses() {
   mlir::registerPass([] { return createScheduleTensorsPass(); });
   mlir::registerPass([] { return createSimplifyPass(); });
+  mlir::registerPass([] { return createExpandStagingPass(); });
 }
 
 }  // namespace vortex::passes

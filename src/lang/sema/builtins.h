@@ -50,6 +50,9 @@ namespace vortex::lang {
   X(ShuffleXor, "warp.shuffle_xor") X(ShuffleUp, "warp.shuffle_up") X(ShuffleDown, "warp.shuffle_down") \
   X(ShuffleIndex, "warp.broadcast") X(WarpSum, "warp.sum") X(WarpMax, "warp.max") X(WarpMin, "warp.min") \
   X(WarpBallot, "warp.ballot") X(WarpAny, "warp.any") X(WarpAll, "warp.all") \
+  /* staging. Stage: view (the value of `x = stage(view)`); ints: {barrier before it}. AsyncStage: view, buffer; ints: {barrier before it} */ \
+  /* SyncBlock: ints {closes a group of copies, most recent groups that may stay in flight}, empty without staging */ \
+  X(Stage, "stage") X(AsyncStage, "async_stage") \
   /* atomics: args[0] is an Element place; ints: {order (0 relaxed, 1 acquire, 2 release, 3 acq_rel), scope (0 block, 1 device, 2 system)} */ \
   X(AtomicAdd, "atomic_add") X(AtomicMin, "atomic_min") X(AtomicMax, "atomic_max") X(AtomicAnd, "atomic_and") \
   X(AtomicOr, "atomic_or") X(AtomicXor, "atomic_xor") X(AtomicExchange, "atomic_exchange") \

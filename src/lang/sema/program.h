@@ -25,6 +25,8 @@ struct Variable {
   bool isView = false;           ///< names (part of) the storage of another variable: a slice, an element walked over
   bool isResultStorage = false;  ///< `var out: <result type>` that is returned: names the kernel's result
   Uniformity uniformity = Uniformity::Uniform;  ///< kernel analysis
+  /// A distributed accumulator written as the part of one thread, `[p, q]`; the type has the shape of the whole, `[P, Q]`.
+  std::vector<DimExpr> fragment;
 };
 
 /// Where the value of a dimension variable comes from at launch (or call): extent `dim` of parameter `param` (through a reference;
@@ -56,6 +58,14 @@ enum class GridKind : uint8_t {
 
 enum class ReduceKind : uint8_t { None, Add, Mul, Min, Max, And, Or, Function };
 
+/// `@tile(m = …, n = …, k = …)`: the output's last dimensions are cut into tiles, one per block.
+struct TileSpec {
+  std::vector<int64_t> extents;    ///< of the block's tile, in the order of the output's dimensions
+  std::vector<Variable*> offsets;  ///< `block_m`, `block_n`: of the tile's first element, in the same order
+  std::optional<int64_t> k;        ///< step along the inner dimension, for schedules
+  source::SourceRange range;
+};
+
 struct KernelSpec {
   GridKind gridKind = GridKind::WholeTensor;
   std::vector<Expr*> grid;   ///< Explicit: blocks per axis (may be empty when .launch supplies it)
@@ -63,6 +73,7 @@ struct KernelSpec {
   std::vector<DimExpr> domain;           ///< Domain: extents in x, y, z order
   ReduceKind reduce = ReduceKind::None;  ///< `-> T reduce(op)`
   Function* reduceFunction = nullptr;
+  std::optional<TileSpec> tile;
   bool strict = false, fastMath = false;
   bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false;
 };

@@ -1,6 +1,7 @@
 #include "target/cpu/cpu_target.h"
 
 #include "ir/vx.h"
+#include "passes/expand_staging.h"
 #include "target/cpu/codegen/emit_object.h"
 #include "target/cpu/emit/interface.h"
 #include "target/cpu/emit/kernel_functions.h"
@@ -53,6 +54,7 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   Stopwatch watch;
   mlir::OwningOpRef<mlir::ModuleOp> prepared = scheduled.clone();
   mlir::ModuleOp module = *prepared;
+  passes::expandStaging(module);
   prepareDots(module, target.vector);
   ir::EntryOp entry = *module.getOps<ir::EntryOp>().begin();
   CompileTimes spent;

@@ -7,9 +7,32 @@ namespace vortex::lang {
 
 Expr* checkBarrier(BuiltinCall& call) { return call.c.makeBuiltin(call.row.id, call.c.types.unit(), call.range(), {}); }
 
+/// A value of the view's shape; it exists only to be assigned to a shared tensor.
 Expr* checkStage(BuiltinCall& call) {
-  call.c.notYet(call.nameRange, base::concat("`", call.row.name, "`"));
-  return call.failed();
+  Expr* view = call.arg(0);
+  if (Checker::isError(view) || !call.c.isStageable(view, call.row.name))
+    return call.failed();
+  return call.c.makeBuiltin(call.row.id, call.c.types.tensorValue(view->type->elem, view->type->shape), call.range(),
+                            {view});
+}
+
+Expr* checkAsyncStage(BuiltinCall& call) {
+  Expr* view = call.arg(0);
+  Expr* buffer = call.rawArg(1);
+  if (Checker::isError(view) || Checker::isError(buffer) || !call.c.isStageable(view, call.row.name))
+    return call.failed();
+  if (buffer->type->kind != TypeKind::Ref || !buffer->type->isMutable || !buffer->type->elem->isTensor()) {
+    call.c.error("E0470", buffer->range, "`async_stage` fills a buffer that it borrows")
+        .primary("`" + call.c.text(buffer->type) + "`")
+        .help(base::concat("lend it: `&mut ", call.c.session.sources.text(buffer->range), "`"));
+    return call.failed();
+  }
+  Expr* place = call.c.deref(buffer);
+  if (place->kind == ExprKind::Deref && place->args[0]->kind == ExprKind::Ref)
+    place = place->args[0]->args[0];
+  if (!call.c.mayStageInto(place, view, buffer->range))
+    return call.failed();
+  return call.c.makeBuiltin(call.row.id, call.c.types.unit(), call.range(), {view, place});
 }
 
 Expr* checkShuffle(BuiltinCall& call) {

@@ -69,8 +69,8 @@ constexpr BuiltinRow kRows[] = {
 
     {"sync_block", Builtin::SyncBlock, kKernel, kNoMethod, "", checkBarrier},
     {"sync_warp", Builtin::SyncWarp, kKernel, kNoMethod, "", checkBarrier},
-    {"stage", Builtin::Copy, kKernel, kNoMethod, "view", checkStage},
-    {"async_stage", Builtin::Copy, kKernel, kNoMethod, "view, buffer", checkStage},
+    {"stage", Builtin::Stage, kKernel, kNoMethod, "view", checkStage},
+    {"async_stage", Builtin::AsyncStage, kKernel, kNoMethod, "view, buffer", checkAsyncStage},
     {"warp.shuffle_xor", Builtin::ShuffleXor, kKernel, kNoMethod, "value, mask", checkShuffle},
     {"warp.shuffle_up", Builtin::ShuffleUp, kKernel, kNoMethod, "value, delta", checkShuffle},
     {"warp.shuffle_down", Builtin::ShuffleDown, kKernel, kNoMethod, "value, delta", checkShuffle},

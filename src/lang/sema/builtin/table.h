@@ -72,6 +72,7 @@ Expr* checkWarpReduce(BuiltinCall& call);
 Expr* checkWarpVote(BuiltinCall& call);
 Expr* checkAtomic(BuiltinCall& call);
 Expr* checkStage(BuiltinCall& call);
+Expr* checkAsyncStage(BuiltinCall& call);
 // host.cpp
 Expr* checkPrint(BuiltinCall& call);
 Expr* checkAssert(BuiltinCall& call);

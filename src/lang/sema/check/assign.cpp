@@ -101,6 +101,11 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
   Expr* value = expr->isCompound ? this->value(expr->value, hint) : check(expr->value, hint);
   if (isError(value) || !checkWritable(target, expr->target->range, "assigned"))
     return errorExpr(expr->range);
+  if (value->kind == ExprKind::Builtin && value->builtin == Builtin::Stage && !expr->isCompound &&
+      !mayStageInto(target, value->args[0], expr->target->range))
+    return errorExpr(expr->range);
+  if (target->type->isTensor() && adoptFragment(target, value))
+    return errorExpr(expr->range);
   const bool intoTensor =
       target->type->isTensor() || (target->kind == ExprKind::Element && target->args[0]->type->isTensor());
   value = expr->isCompound ? compoundValue(expr, target, value) : value;

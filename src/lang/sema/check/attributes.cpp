@@ -14,7 +14,7 @@ struct AttributeRow {
 };
 constexpr AttributeRow kAttributes[] = {
     {"launch", kKernel, true},
-    {"tile", kKernel, false},
+    {"tile", kKernel, true},
     {"test", kFunction, true},
     {"bench", kKernel | kFunction, true},
     {"strict", kKernel | kFunction, true},
@@ -138,12 +138,15 @@ void Checker::uncheckedAttribute(const syn::Attribute& attribute, bool isStateme
 }
 
 void Checker::functionAttributes(const syn::FunctionItem* item) {
+  const syn::Attribute* tile = nullptr;
   for (const syn::Attribute& attribute : item->attributes) {
     if (!attributeRow(attribute, item->isKernel ? kKernel : kFunction))
       continue;
     const std::string_view name = attribute.name.text;
     if (name == "launch")
       launchAttribute(attribute);
+    else if (name == "tile")
+      tile = &attribute;
     else if (name == "test")
       function->isTest = true;
     else if (name == "bench")
@@ -161,6 +164,8 @@ void Checker::functionAttributes(const syn::FunctionItem* item) {
         error("E0208", attribute.range, "`@reduce` takes one operation: `@reduce(add)`");
     }
   }
+  if (tile)
+    tileAttribute(*tile);
   if (function->kernel && function->kernel->uncheckedBounds)
     uncheckedBounds = true;
   if (function->isTest && !item->params.empty())

@@ -265,6 +265,16 @@ public:
   void launchAttribute(const syn::Attribute& attribute);
   void uncheckedAttribute(const syn::Attribute& attribute, bool isStatement);
 
+  // ---- tile code: tiles.cpp
+  void tileAttribute(const syn::Attribute& attribute);
+  Type tiledOutput(SourceRange range);
+  std::vector<Expr*> tileOffsets();
+  Expr* returnedTile(Expr* value, Type result, SourceRange because);
+  bool adoptFragment(const Expr* accumulator, const Expr* product);
+  Type wholeOfFragment(Type declared, const syn::Name& name) const;
+  bool isStageable(const Expr* view, std::string_view what);
+  bool mayStageInto(const Expr* target, const Expr* view, SourceRange range);
+
   // ---- constants: consts.cpp, fold.cpp
   /// Checks and evaluates; null after an error. The result is a literal (see ConstItemValue).
   Expr* constant(const syn::Expr* expr, Type expected, std::string_view what);
@@ -338,6 +348,11 @@ public:
   std::set<const Variable*> defaulted;
   std::map<uint32_t, Type> inferred;  ///< by the position of the variable's name
   bool restart = false;
+  /// Accumulators declared as fragments, by the position of the variable's name; found by a product, then checked again.
+  struct Fragment {
+    std::vector<DimExpr> part, whole;
+  };
+  std::map<uint32_t, Fragment> fragments;
   std::set<DimVarId> pendingDims;            ///< new in the `let` type whose value is being checked
   std::set<std::string_view> returnedNames;  ///< names in `return x`: candidates for result storage
   bool uncheckedBounds = false;

@@ -175,6 +175,8 @@ Expr* Checker::binary(BinaryOp op, Expr* lhs, Expr* rhs, SourceRange range, Sour
       hostTensorArithmetic(range);
       return errorExpr(range);
     }
+    if (adoptFragment(lhs, rhs) || adoptFragment(rhs, lhs))
+      return errorExpr(range);
     std::vector<Expr*> operands{lhs, rhs};
     if (!broadcast(operands, operatorText(op), opRange))
       return errorExpr(range);

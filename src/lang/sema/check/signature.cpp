@@ -336,6 +336,7 @@ bool Checker::tryBody() {
     returnedNamesOf(item->body->tail, returnedNames);
   }
   returns.push_back({function->resultType, function->resultRange, false, 0});
+  std::vector<Expr*> offsets = tileOffsets();
   Expr* body = checkBlock(item->body, function->resultType);
   const bool wantsValue = function->resultType->kind != TypeKind::Unit && function->resultType->kind != TypeKind::Never;
   if (body->type->kind != TypeKind::Unit && body->type->kind != TypeKind::Never && !isError(body) && wantsValue) {
@@ -351,6 +352,7 @@ bool Checker::tryBody() {
         .primary("reached without `return`")
         .label(function->resultRange, "a `" + text(function->resultType) + "` is promised here");
   }
+  body->args.insert(body->args.begin(), offsets.begin(), offsets.end());
   function->body = body;
   for (const Variable* variable : defaulted)
     if (!restart && variable->type->kind == TypeKind::Vec && isError(variable->type->elem))

@@ -89,6 +89,8 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
   const bool hasType = stmt->type && !stmt->type->is<syn::InferType>();
   if (hasType) {
     declared = resolveType(stmt->type, DimPolicy::Let);
+    if (!isError(declared) && namePattern)
+      declared = wholeOfFragment(declared, namePattern->name);
     if (!isError(declared))
       declared = letType(stmt, declared, namePattern ? namePattern->name.text : "", isResult);
   }
@@ -171,6 +173,8 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
   }
   Variable* variable = newVariable(namePattern->name.text, type, namePattern->name.range, stmt->isVar);
   variable->isResultStorage = isResult;
+  if (auto found = fragments.find(namePattern->name.range.begin); found != fragments.end())
+    variable->fragment = found->second.part;
   declareLocal(variable);
   if (isError(type))
     return;
@@ -278,6 +282,9 @@ Expr* Checker::convertReturn(Expr* value, Type result, SourceRange range) {
     }
     return value;
   }
+  if (!returns.back().isClosure)
+    if (Expr* tile = returnedTile(value, result, declared))
+      return tile;
   return convert(value, result, Site::Return, declared, because);
 }
 

@@ -1,5 +1,6 @@
 #include "lang/sema/kernel/grid.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -21,6 +22,8 @@ public:
 
   void run() {
     KernelSpec& spec = *kernel_.kernel;
+    if (spec.tile && kernel_.body && !isTileCode(*kernel_.body))
+      makeWholeTensor(spec);
     if (kernel_.body)
       scan(*kernel_.body);
     if (spec.gridKind != GridKind::Explicit)
@@ -34,6 +37,9 @@ private:
   void scan(const Expr& expr) {
     if (expr.kind == ExprKind::Builtin && expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::WarpAll &&
         expr.builtin != Builtin::WarpSize && !position_)
+      position_ = &expr;
+    if (expr.kind == ExprKind::Builtin && (expr.builtin == Builtin::Stage || expr.builtin == Builtin::AsyncStage) &&
+        !position_)
       position_ = &expr;
     if (expr.kind == ExprKind::Element)
       recordSubscripts(expr);
@@ -59,6 +65,87 @@ private:
       size_t axis = index->ints.empty() ? 0 : static_cast<size_t>(index->ints[0]);
       subscripts_[axis].push_back({&element, index, base->shape[dim], dim});
     }
+  }
+
+  //===-- @tile ---------------------------------------------------------------------------------------------------===//
+
+  /// The body is written for one block: it uses the tile's offsets, positions, or memory of the block.
+  bool isTileCode(const Expr& expr) const {
+    const std::vector<Variable*>& offsets = kernel_.kernel->tile->offsets;
+    bool isOffset = expr.variable && std::find(offsets.begin(), offsets.end(), expr.variable) != offsets.end();
+    if (expr.kind == ExprKind::Let && isOffset)
+      return false;
+    if (expr.kind == ExprKind::Var && isOffset)
+      return true;
+    if (expr.kind == ExprKind::Builtin &&
+        ((expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::AtomicStore && expr.builtin != Builtin::WarpSize)))
+      return true;
+    if (expr.kind == ExprKind::Let && isBlockMemory(expr.variable->type))
+      return true;
+    if (expr.kind == ExprKind::Return && !expr.args.empty() && isReturnedTile(*expr.args[0]))
+      return true;
+    for (const Expr* arg : expr.args)
+      if (arg && isTileCode(*arg))
+        return true;
+    for (const SliceDim& slice : expr.slices)
+      for (const Expr* part : {slice.begin, slice.end})
+        if (part && isTileCode(*part))
+          return true;
+    return false;
+  }
+
+  static bool isBlockMemory(Type type) {
+    while (type && (type->kind == TypeKind::Array || type->kind == TypeKind::Ref))
+      type = type->elem;
+    return type && type->isTensor() && !type->isValue && (type->space == Space::Shared || type->space == Space::Local);
+  }
+
+  bool isReturnedTile(const Expr& value) const {
+    Type type = stripRefs(value.type);
+    const TileSpec& tile = *kernel_.kernel->tile;
+    if (!type || !type->isTensor() || type->shape.size() != tile.extents.size())
+      return false;
+    for (size_t i = 0; i < tile.extents.size(); ++i)
+      if (!(type->shape[i] == DimExpr::constant(tile.extents[i])))
+        return false;
+    return true;
+  }
+
+  /// The tile sizes are advice for the compiler, which chooses the grid.
+  void makeWholeTensor(KernelSpec& spec) {
+    spec.gridKind = GridKind::WholeTensor;
+    spec.grid.clear();
+    spec.block.clear();
+    std::vector<Expr*>& statements = kernel_.body->args;
+    statements.erase(statements.begin(), statements.begin() + static_cast<ptrdiff_t>(spec.tile->offsets.size()));
+    spec.tile->offsets.clear();
+  }
+
+  /// A tensor that is not the block's tile is the whole result, which many blocks would store.
+  void checkReturned(const Expr& expr) {
+    if (expr.kind == ExprKind::Inline)
+      return;
+    if (expr.kind == ExprKind::Return && !expr.args.empty()) {
+      const Expr& value = *expr.args[0];
+      const bool isTuple = value.kind == ExprKind::MakeTuple;
+      for (size_t i = 0; i < (isTuple ? value.args.size() : 1); ++i)
+        checkReturnedPart(isTuple ? *value.args[i] : value);
+    }
+    for (const Expr* arg : expr.args)
+      if (arg)
+        checkReturned(*arg);
+  }
+
+  void checkReturnedPart(const Expr& value) {
+    Type type = stripRefs(value.type);
+    if (!type || !type->isTensor() || (value.kind == ExprKind::Var && value.variable->isResultStorage) ||
+        (kernel_.kernel->tile && isReturnedTile(value)))
+      return;
+    auto names = kernel_.dimNames();
+    auto builder = sink_.error("E0464", value.range, "every block of `" + kernel_.name + "` returns the whole result");
+    builder.primary("`" + text(type, names) + "`, computed by each block");
+    builder.label(kernel_.kernel->tile ? kernel_.kernel->tile->range : kernel_.nameRange, "this kernel has many blocks");
+    builder.help("return the block's tile (`@tile`), or write parts of `var out: <result type>` and return that");
   }
 
   void infer(KernelSpec& spec) {
@@ -121,6 +208,8 @@ private:
     Type result = kernel_.resultType;
     if (!result || result->kind == TypeKind::Unit || result->kind == TypeKind::Error)
       return;
+    if (spec.gridKind != GridKind::WholeTensor && !isOneBlock(spec) && kernel_.body)
+      checkReturned(*kernel_.body);
     bool scalar = result->kind == TypeKind::Scalar;
     if (scalar && spec.reduce == ReduceKind::None && spec.gridKind != GridKind::WholeTensor && !isOneBlock(spec))
       sink_

@@ -22,6 +22,8 @@ void Roots::collect(const Expr& expr) {
       assigned_.insert(expr.args[0]->variable);
     stores_.push_back(expr.args[0]);
   }
+  if (expr.kind == ExprKind::Builtin && expr.builtin == Builtin::AsyncStage)
+    stores_.push_back(expr.args[1]);
   if (expr.kind == ExprKind::Builtin && isAtomic(expr.builtin) && expr.builtin != Builtin::AtomicLoad)
     stores_.push_back(expr.args[0]);
   for (const Expr* arg : expr.args)

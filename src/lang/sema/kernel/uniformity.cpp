@@ -344,6 +344,8 @@ private:
 
   void annotate(Expr* expr, Level level, Control control) {
     expr->uniformity = level == Level::Block ? Uniformity::Uniform : Uniformity::PerThread;
+    if (!reportedTile_ && isTileOperation(*expr))
+      checkTileOperation(*expr, level, control);
     bool needsBlock = ownNeedsBlock(*expr, level, control);
     bool perThread = ownPerThread(*expr, level, control);
     if (needsBlock && control.level != Level::Block && expr->kind == ExprKind::Let && !reportedBlock_)
@@ -361,11 +363,45 @@ private:
     expr->hasPerThread = perThread;
   }
 
+  /// Work of the whole block on tensors, rather than naming or subscripting them.
+  static bool isTileOperation(const Expr& expr) {
+    switch (expr.kind) {
+    case ExprKind::Unary:
+    case ExprKind::Binary:
+    case ExprKind::Cast:
+    case ExprKind::Broadcast:
+    case ExprKind::Dot: return isTile(expr.type);
+    case ExprKind::Assign: return expr.args[0]->type && expr.args[0]->type->isTensor();
+    case ExprKind::Builtin:
+      if (expr.builtin == Builtin::Stage || expr.builtin == Builtin::AsyncStage)
+        return true;
+      return expr.builtin >= Builtin::Arange && expr.builtin <= Builtin::MaskUpperTriangle;
+    default: return false;
+    }
+  }
+
+  void checkTileOperation(const Expr& expr, Level level, Control control) {
+    if (control.level != Level::Block) {
+      reportedTile_ = true;
+      return reportDivergence("E0467", expr, control, "the whole block works on a tile, but only some threads get here",
+                              "a tile operation under control that differs between threads");
+    }
+    const Expr* origin = level == Level::Block ? nullptr : originOf(&expr, 0);
+    if (!origin)
+      return;
+    reportedTile_ = true;
+    sink_.error("E0467", expr.range, "the whole block works on a tile, but this one differs between threads")
+        .primary("a tile operation")
+        .label(origin->range, "because of this per-thread value")
+        .help("read the elements one by one: `t[thread.local_id]`");
+  }
+
   bool ownNeedsBlock(const Expr& expr, Level level, Control control) const {
     if (isTile(expr.type) && expr.kind != ExprKind::Var && expr.kind != ExprKind::Block)
       return true;
+    if (isTileOperation(expr))
+      return true;
     switch (expr.kind) {
-    case ExprKind::Dot: return true;
     case ExprKind::Let:
       return expr.variable->type->isTensor() && expr.variable->type->space == Space::Shared && expr.args.empty();
     case ExprKind::Assign: return !valueRoot(*expr.args[0]) && level == Level::Block;
@@ -455,6 +491,7 @@ private:
   bool changed_ = false;
   bool report_ = false;
   bool reportedBlock_ = false;
+  bool reportedTile_ = false;
 };
 
 }  // namespace
