@@ -26,7 +26,7 @@ def Vx_EntryOp : Vx_Op<"entry", [Symbol]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, ArrayAttr:$args,
-                       DefaultValuedAttr<ArrayAttr, "{}">:$constraints, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$scalar_results);
+      DefaultValuedAttr<ArrayAttr, "{}">:$constraints, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$scalar_results);
   let assemblyFormat = "$sym_name `:` $function_type `args` $args (`constraints` $constraints^)? attr-dict";
   let hasVerifier = 1;
 }
@@ -41,8 +41,8 @@ def Vx_KernelOp : Vx_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, Autom
     `vx.domain` (ArrayAttr of #vx.size, optional, informational): the extents that inferred the grid.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
-                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
-                       OptionalAttr<ArrayAttr>:$grid, OptionalAttr<ArrayAttr>:$block, UnitAttr:$whole_tensor);
+      OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs, OptionalAttr<ArrayAttr>:$grid,
+      OptionalAttr<ArrayAttr>:$block, UnitAttr:$whole_tensor);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -104,7 +104,8 @@ def Vx_BlockDimOp : Vx_GridValue<"block_dim", "number of logical threads of a bl
 //===-- memory ------------------------------------------------------------------------------------------------===//
 
 def Vx_AllocOp : Vx_Op<"alloc", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "shared (per block) or local (per thread) memory, live to the end of the enclosing region, uninitialised";
+  let summary =
+      "shared (per block) or local (per thread) memory, live to the end of the enclosing region, uninitialised";
   let arguments = (ins OptionalAttr<StrAttr>:$name);
   let results = (outs Vx_View:$result);
   let assemblyFormat = "($name^)? attr-dict `:` type($result)";
@@ -128,9 +129,11 @@ def Vx_SubviewOp : Vx_Op<"subview", [Pure, AttrSizedOperandSegments]> {
     `vx.subview %v[%i, %j] sizes(%n) dropped [0] : !vx.view<?x?xf32, global> to !vx.view<?xf32, global>`
     (Operand types may drop `!vx.view`, and print without it.)
   }];
-  let arguments = (ins Vx_View:$source, Variadic<Index>:$offsets, Variadic<Index>:$sizes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dropped);
+  let arguments = (ins Vx_View:$source, Variadic<Index>:$offsets, Variadic<Index>:$sizes,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dropped);
   let results = (outs Vx_View:$result);
-  let assemblyFormat = "$source `[` $offsets `]` (`sizes` `(` $sizes^ `)`)? (`dropped` $dropped^)? attr-dict `:` type($source) `to` type($result)";
+  let assemblyFormat = "$source `[` $offsets `]` (`sizes` `(` $sizes^ `)`)? (`dropped` $dropped^)? attr-dict `:` "
+                       "type($source) `to` type($result)";
   let hasVerifier = 1;
 }
 
@@ -142,48 +145,61 @@ def Vx_LoadOp : Vx_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMetho
   }];
   let arguments = (ins Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, UnitAttr:$guarded);
   let results = (outs Vx_Scalar:$result);
-  let assemblyFormat = "$view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat =
+      "$view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($view) `->` type($result)";
   let hasVerifier = 1;
 }
 
 def Vx_StoreOp : Vx_Op<"store", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "one element; outside (when guarded) or masked off: nothing. At block level it happens once per block";
-  let arguments = (ins Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, UnitAttr:$guarded);
-  let assemblyFormat = "$value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($value) `,` type($view)";
+  let arguments = (ins Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
+      UnitAttr:$guarded);
+  let assemblyFormat = "$value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` "
+                       "type($value) `,` type($view)";
   let hasVerifier = 1;
 }
 
-def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AttrSizedOperandSegments, AllTypesMatch<["value", "result"]>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicRmwOp : Vx_Op<"atomic_rmw", [AttrSizedOperandSegments, AllTypesMatch<["value", "result"]>,
+                                          DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic read-modify-write; yields the old value (0 where masked off or guarded off)";
-  let arguments = (ins Vx_CombineAttr:$kind, Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
-                       Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
+  let arguments = (ins Vx_CombineAttr:$kind, Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices,
+      Optional<I1>:$mask, Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
   let results = (outs Vx_Scalar:$result);
-  let assemblyFormat = "$kind $order $scope $value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = "$kind $order $scope $value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? "
+                       "attr-dict `:` type($view) `->` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = "::mlir::Type getElementType() { return getResult().getType(); }";
 }
 
-def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [AttrSizedOperandSegments, AllTypesMatch<["expected", "desired", "result"]>, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicCasOp : Vx_Op<"atomic_cas", [AttrSizedOperandSegments, AllTypesMatch<["expected", "desired", "result"]>,
+                                          DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic compare-exchange; yields the old value";
-  let arguments = (ins Vx_Scalar:$expected, Vx_Scalar:$desired, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
-                       Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
+  let arguments = (ins Vx_Scalar:$expected, Vx_Scalar:$desired, Vx_View:$view, Variadic<Index>:$indices,
+      Optional<I1>:$mask, Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
   let results = (outs Vx_Scalar:$result);
-  let assemblyFormat = "$order $scope $expected `,` $desired `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = "$order $scope $expected `,` $desired `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` "
+                       "$guarded^)? attr-dict `:` type($view) `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Vx_AtomicLoadOp : Vx_Op<"atomic_load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicLoadOp
+    : Vx_Op<"atomic_load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic load";
-  let arguments = (ins Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
+  let arguments = (ins Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, Vx_OrderAttr:$order,
+      Vx_ScopeAttr:$scope, UnitAttr:$guarded);
   let results = (outs Vx_Scalar:$result);
-  let assemblyFormat = "$order $scope $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($view) `->` type($result)";
+  let assemblyFormat = "$order $scope $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` "
+                       "type($view) `->` type($result)";
   let hasVerifier = 1;
 }
 
-def Vx_AtomicStoreOp : Vx_Op<"atomic_store", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_AtomicStoreOp
+    : Vx_Op<"atomic_store", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "atomic store";
-  let arguments = (ins Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
-  let assemblyFormat = "$order $scope $value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($value) `,` type($view)";
+  let arguments = (ins Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
+      Vx_OrderAttr:$order, Vx_ScopeAttr:$scope, UnitAttr:$guarded);
+  let assemblyFormat = "$order $scope $value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? "
+                       "attr-dict `:` type($value) `,` type($view)";
   let hasVerifier = 1;
 }
 
@@ -207,7 +223,8 @@ def Vx_WarpShuffleOp : Vx_Op<"warp_shuffle", [AllTypesMatch<["value", "result"]>
   let hasVerifier = 1;
 }
 def Vx_WarpReduceOp : Vx_Op<"warp_reduce", [AllTypesMatch<["value", "result"]>]> {
-  let summary = "combination over the active lanes of the warp, the same in every lane; fixed order: butterfly xor 16, 8, 4, 2, 1";
+  let summary = "combination over the active lanes of the warp, the same in every lane; fixed order: butterfly xor 16, "
+                "8, 4, 2, 1";
   let arguments = (ins Vx_CombineAttr:$kind, Vx_Scalar:$value);
   let results = (outs Vx_Scalar:$result);
   let assemblyFormat = "$kind $value attr-dict `:` type($value)";
@@ -234,8 +251,9 @@ def Vx_StageCopyOp : Vx_Op<"stage_copy", [DeclareOpInterfaceMethods<MemoryEffect
     `vx.stage_copy %a[%i, %k] to %tile : !vx.view<?x?xf16, global> to !vx.view<128x32xf16, shared>`
   }];
   let arguments = (ins Vx_View:$source, Variadic<Index>:$offsets, Vx_View:$destination,
-                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dropped, UnitAttr:$inbounds);
-  let assemblyFormat = "$source `[` $offsets `]` `to` $destination (`dropped` $dropped^)? (`inbounds` $inbounds^)? attr-dict `:` type($source) `to` type($destination)";
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dropped, UnitAttr:$inbounds);
+  let assemblyFormat = "$source `[` $offsets `]` `to` $destination (`dropped` $dropped^)? (`inbounds` $inbounds^)? "
+                       "attr-dict `:` type($source) `to` type($destination)";
   let hasVerifier = 1;
 }
 
@@ -256,9 +274,11 @@ def Vx_StageWaitOp : Vx_Op<"stage_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
 // Extents of a tile are static or `?`. Ops that make a tile from nothing take the dynamic extents as `sizes` operands, in order;
 // every other tile's extents follow from its operands (see ir/tile_sizes.h: `tileSizes(Value)`).
 
-def Vx_TileLoadOp : Vx_Op<"tile_load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Vx_TileLoadOp
+    : Vx_Op<"tile_load", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "rectangular piece of a view, starting at the offsets; elements outside the view are 0 (or `other`)";
-  let arguments = (ins Vx_View:$view, Variadic<Index>:$offsets, Variadic<Index>:$sizes, Optional<Vx_Scalar>:$other, UnitAttr:$inbounds);
+  let arguments = (ins Vx_View:$view, Variadic<Index>:$offsets, Variadic<Index>:$sizes, Optional<Vx_Scalar>:$other,
+      UnitAttr:$inbounds);
   let results = (outs Vx_Tile:$result);
   let assemblyFormat = [{
     $view `[` $offsets `]` (`sizes` `(` $sizes^ `)`)? (`other` $other^ `:` type($other))? (`inbounds` $inbounds^)? attr-dict `:` type($view) `->` type($result)
@@ -269,7 +289,8 @@ def Vx_TileLoadOp : Vx_Op<"tile_load", [AttrSizedOperandSegments, DeclareOpInter
 def Vx_TileStoreOp : Vx_Op<"tile_store", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "writes a tile at the offsets; elements outside the view are dropped";
   let arguments = (ins Vx_Tile:$value, Vx_View:$view, Variadic<Index>:$offsets, UnitAttr:$inbounds);
-  let assemblyFormat = "$value `,` $view `[` $offsets `]` (`inbounds` $inbounds^)? attr-dict `:` type($value) `,` type($view)";
+  let assemblyFormat =
+      "$value `,` $view `[` $offsets `]` (`inbounds` $inbounds^)? attr-dict `:` type($value) `,` type($view)";
   let hasVerifier = 1;
 }
 
@@ -310,10 +331,13 @@ def Vx_ReshapeOp : Vx_Op<"reshape", [Pure]> {
 }
 
 def Vx_SliceOp : Vx_Op<"slice", [Pure, AttrSizedOperandSegments]> {
-  let summary = "rectangular part of a tile; one offset per dimension, dynamic result extents in `sizes`, dimensions in `dropped` have extent one and vanish";
-  let arguments = (ins Vx_Tile:$value, Variadic<Index>:$offsets, Variadic<Index>:$sizes, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dropped);
+  let summary = "rectangular part of a tile; one offset per dimension, dynamic result extents in `sizes`, dimensions "
+                "in `dropped` have extent one and vanish";
+  let arguments = (ins Vx_Tile:$value, Variadic<Index>:$offsets, Variadic<Index>:$sizes,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$dropped);
   let results = (outs Vx_Tile:$result);
-  let assemblyFormat = "$value `[` $offsets `]` (`sizes` `(` $sizes^ `)`)? (`dropped` $dropped^)? attr-dict `:` type($value) `->` type($result)";
+  let assemblyFormat = "$value `[` $offsets `]` (`sizes` `(` $sizes^ `)`)? (`dropped` $dropped^)? attr-dict `:` "
+                       "type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -326,7 +350,8 @@ def Vx_ElementOp : Vx_Op<"element", [Pure]> {
 }
 
 def Vx_ReduceOp : Vx_Op<"reduce", [Pure]> {
-  let summary = "combines the listed dimensions away; all of them: the result is a scalar. Empty extents give the neutral element (for max/min: the type's lowest/highest, floats ∓inf)";
+  let summary = "combines the listed dimensions away; all of them: the result is a scalar. Empty extents give the "
+                "neutral element (for max/min: the type's lowest/highest, floats ∓inf)";
   let arguments = (ins Vx_CombineAttr:$kind, Vx_Tile:$value, DenseI64ArrayAttr:$dims);
   let results = (outs Vx_Value:$result);
   let assemblyFormat = "$kind $value `dims` $dims attr-dict `:` type($value) `->` type($result)";
@@ -342,7 +367,8 @@ def Vx_ScanOp : Vx_Op<"scan", [Pure, AllTypesMatch<["value", "result"]>]> {
 }
 
 def Vx_DotOp : Vx_Op<"dot", [Pure, AllTypesMatch<["acc", "result"]>]> {
-  let summary = "acc + a @ b over the last two dimensions, batched over equal leading ones; products and sums in acc's element type, one rounding per step, order fixed by the schedule";
+  let summary = "acc + a @ b over the last two dimensions, batched over equal leading ones; products and sums in acc's "
+                "element type, one rounding per step, order fixed by the schedule";
   let arguments = (ins Vx_Tile:$a, Vx_Tile:$b, Vx_Tile:$acc);
   let results = (outs Vx_Tile:$result);
   let assemblyFormat = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)";
@@ -377,8 +403,10 @@ def Vx_AssertOp : Vx_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$condition `,` $message `id` $id attr-dict";
 }
 def Vx_PrintOp : Vx_Op<"print", [MemoryEffects<[MemWrite]>]> {
-  let summary = "prints values through the launch's bounded buffer; `{}` in the format stands for the next value, `signs` marks unsigned integers";
-  let arguments = (ins StrAttr:$format, Variadic<Vx_Scalar>:$values, DefaultValuedAttr<DenseBoolArrayAttr, "{}">:$is_unsigned);
+  let summary = "prints values through the launch's bounded buffer; `{}` in the format stands for the next value, "
+                "`signs` marks unsigned integers";
+  let arguments = (ins StrAttr:$format, Variadic<Vx_Scalar>:$values,
+      DefaultValuedAttr<DenseBoolArrayAttr, "{}">:$is_unsigned);
   let assemblyFormat = "$format (`,` $values^ `:` type($values))? attr-dict";
 }
 #endif

@@ -126,6 +126,8 @@ llvm::SmallVector<const lang::Variable*> Emitter::loopExits(const Expr& loop) co
 void Emitter::emitWhileExpr(const Expr& expr) {
   Scope scope(*this);
   Location at = loc(expr);
+  if (!expr.ints.empty())
+    b_.create<ir::StageCommitOp>(at);
   const JumpFlags& flags = facts_.flags(&expr);
   bool conditional = expr.kind == ExprKind::While;
   const Expr& body = *expr.args.back();

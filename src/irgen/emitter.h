@@ -45,7 +45,7 @@ struct ThreadRegion {
   llvm::DenseMap<mlir::Value, mlir::Value> inputs;  ///< per-thread tensor → the region's argument
   std::array<mlir::Value, 3> globalIds;
   mlir::Value inside;
-  llvm::SmallPtrSet<const void*, 8> written;  ///< roots of views
+  llvm::SmallPtrSet<const void*, 8> written;         ///< roots of views
   llvm::DenseMap<mlir::Value, mlir::Value> spilled;  ///< tile → shared view with its elements
   bool hasOutput = false;
 };

@@ -8,7 +8,7 @@ namespace {
 
 TEST(Examples, EveryKernelGivesAValidModule) {
   size_t kernels = 0;
-  for (const auto& file : std::filesystem::directory_iterator("examples")) {
+  for (const auto& file : std::filesystem::recursive_directory_iterator("examples")) {
     if (file.path().extension() != ".vx")
       continue;
     source::SourceManager sources;

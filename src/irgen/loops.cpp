@@ -15,6 +15,8 @@ static constexpr size_t kMaxUnrolledList = 32;
 
 void Emitter::emitForExpr(const Expr& expr) {
   Scope scope(*this);
+  if (!expr.ints.empty())
+    b_.create<ir::StageCommitOp>(loc(expr));
   switch (expr.args[0]->kind) {
   case ExprKind::IntList: return emitForList(expr);
   default:

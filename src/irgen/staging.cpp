@@ -52,7 +52,8 @@ Value Emitter::spillTile(Location loc, Value tile) {
   auto type = llvm::cast<mlir::RankedTensorType>(tile.getType());
   if (!type.hasStaticShape()) {
     context_.failed = true;
-    mlir::emitError(loc) << "the extents of a tile that threads read by element must be known when the kernel is compiled";
+    mlir::emitError(loc)
+        << "the extents of a tile that threads read by element must be known when the kernel is compiled";
   }
   mlir::OpBuilder::InsertionGuard guard(b_);
   b_.setInsertionPoint(region_->op);

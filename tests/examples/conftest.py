@@ -40,7 +40,7 @@ def example(vortex, backend, tmp_path):
                 words.append(argument)
         written = [tmp_path / f"out{i}.npy" for i in range(outputs)]
         done = vortex("run", f"examples/{name}.vx", "--device", backend, "--", *words, *written)
-        assert done.stdout.startswith(f"{name}: "), done.stdout
+        assert done.stdout.startswith(f"{name.rpartition('/')[2]}: "), done.stdout
         return [numpy.load(path) for path in written]
 
     return run

@@ -238,3 +238,26 @@ func.func @f(%a: !vx.view<8x?xf32, global>, %n: index, %v: f32, %p: i1, %t: tens
   return
 }
 
+// -----
+
+func.func @f(%a: !vx.view<8x?xf32, global>, %b: !vx.view<4x4xf32, global>, %n: index) {
+  // expected-error@+1 {{'vx.stage_copy' op copies into global memory, not shared}}
+  vx.stage_copy %a[%n, %n] to %b : !vx.view<8x?xf32, global> to !vx.view<4x4xf32, global>
+  return
+}
+
+// -----
+
+func.func @f(%a: !vx.view<8x?xf32, global>, %b: !vx.view<4x4xf16, shared>, %n: index) {
+  // expected-error@+1 {{'vx.stage_copy' op changes the element type from 'f32' to 'f16'}}
+  vx.stage_copy %a[%n, %n] to %b : !vx.view<8x?xf32, global> to !vx.view<4x4xf16, shared>
+  return
+}
+
+// -----
+
+func.func @f(%a: !vx.view<8x?xf32, global>, %b: !vx.view<4xf32, shared>, %n: index) {
+  // expected-error@+1 {{'vx.stage_copy' op drops 0 of 2 dimensions but yields rank 1}}
+  vx.stage_copy %a[%n, %n] to %b : !vx.view<8x?xf32, global> to !vx.view<4xf32, shared>
+  return
+}

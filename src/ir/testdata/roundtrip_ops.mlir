@@ -28,6 +28,13 @@ vx.kernel @memory(%a: !vx.view<?x?xf32, global>, %b: !vx.view<?xi32, global>, %k
   vx.store %v, %row[%c0] mask %true : f32, !vx.view<?xf32, global>
   // CHECK: vx.barrier
   vx.barrier
+  %staged = vx.alloc "staged" : !vx.view<8xf32, shared>
+  // CHECK: vx.stage_copy %{{.*}}[%{{.*}}] to %{{.*}} : <?xf32, global> to <8xf32, shared>
+  vx.stage_copy %row[%c0] to %staged : !vx.view<?xf32, global> to !vx.view<8xf32, shared>
+  // CHECK: vx.stage_commit
+  vx.stage_commit
+  // CHECK: vx.stage_wait 1
+  vx.stage_wait 1
   %one = arith.constant 1 : i32
   // CHECK: vx.atomic_rmw addi relaxed device %{{.*}}, %{{.*}}[%{{.*}}] guarded : <?xi32, global> -> i32
   %old = vx.atomic_rmw addi relaxed device %one, %b[%c0] guarded : !vx.view<?xi32, global> -> i32

@@ -1,4 +1,4 @@
-// RUN: vx-opt %s -vx-expand-staging | FileCheck %s
+// RUN: %vx-opt %s -vx-expand-staging | FileCheck %s
 
 // CHECK-LABEL: vx.kernel @copy
 // CHECK: %[[TILE:.*]] = vx.tile_load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : <?x?x?xf16, global> -> tensor<1x128x32xf16>

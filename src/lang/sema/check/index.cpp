@@ -138,8 +138,10 @@ bool Checker::mentionsMutable(const DimExpr& dim) const {
 Expr* Checker::checkTensorIndex(const syn::IndexExpr* expr, Expr* base) {
   Type type = base->type;
   if (base->kind == ExprKind::Var && !base->variable->fragment.empty()) {
-    error("E0466", expr->range, base::concat("`", base->variable->name, "` is spread over the threads and has no elements to index"))
-        .label(base->variable->range, base::concat("declared as one thread's part of a `", shapeText(type), "` product"))
+    error("E0466", expr->range,
+          base::concat("`", base->variable->name, "` is spread over the threads and has no elements to index"))
+        .label(base->variable->range,
+               base::concat("declared as one thread's part of a `", shapeText(type), "` product"))
         .help(base::concat("declare it `", text(types.tensor(type->elem, type->shape, Space::Local)), "` to index it"));
     return errorExpr(expr->range);
   }

@@ -47,8 +47,9 @@ Type Checker::tiledOutput(SourceRange range) {
 
 void Checker::tileAttribute(const syn::Attribute& attribute) {
   KernelSpec& spec = *function->kernel;
-  TileSpec tile;
-  tile.range = attribute.range;
+  spec.tile.emplace();  // without extents until it is known to be right
+  spec.tile->range = attribute.range;
+  TileSpec tile = *spec.tile;
   std::optional<int64_t> extents[3];
   for (const syn::Arg& arg : attribute.args) {
     const std::string_view name = arg.name.text;
@@ -88,8 +89,8 @@ void Checker::tileAttribute(const syn::Attribute& attribute) {
   }
   for (uint32_t i = rank; i-- > 0;) {
     Expr* extent = makeInt(tile.extents[i], usize(), attribute.range);
-    spec.grid.push_back(makeBuiltin(Builtin::CeilDiv, usize(), attribute.range,
-                                    {makeDim(output->shape[i], attribute.range), extent}));
+    spec.grid.push_back(
+        makeBuiltin(Builtin::CeilDiv, usize(), attribute.range, {makeDim(output->shape[i], attribute.range), extent}));
   }
   spec.gridKind = GridKind::Explicit;
   spec.tile = std::move(tile);
@@ -102,6 +103,11 @@ std::vector<Expr*> Checker::tileOffsets() {
     return lets;
   TileSpec& tile = *function->kernel->tile;
   tile.offsets.clear();
+  if (tile.extents.empty()) {  // reported
+    for (const char* name : {"block_m", "block_n"})
+      declareLocal(newVariable(name, types.error(), tile.range, false));
+    return lets;
+  }
   const size_t rank = tile.extents.size();
   for (size_t i = 0; i < rank; ++i) {
     Variable* variable = newVariable(i == 0 ? "block_m" : "block_n", usize(), tile.range, false);
@@ -123,7 +129,10 @@ Expr* Checker::returnedTile(Expr* value, Type result, SourceRange because) {
   Expr* tile = deref(value);
   if (!function->isKernel || !result->isTensor() || !tile->type->isTensor())
     return nullptr;
-  bool couldBeTile = tile->type->rank() == result->rank() && isConstantShape(tile->type) && !sameShape(tile->type, result);
+  if (function->kernel->tile && function->kernel->tile->extents.empty())
+    return errorExpr(value->range);
+  bool couldBeTile =
+      tile->type->rank() == result->rank() && isConstantShape(tile->type) && !sameShape(tile->type, result);
   const std::optional<TileSpec>& spec = function->kernel->tile;
   if (!spec) {
     if (!couldBeTile || isConstantShape(result))
@@ -131,8 +140,9 @@ Expr* Checker::returnedTile(Expr* value, Type result, SourceRange because) {
     auto builder = error("E0463", value->range, "a tile is returned, but nothing says which part of the result it is");
     builder.primary("a tile of " + shapeText(tile->type));
     builder.label(because, "the result is `" + shapeText(result) + "`");
-    std::string names = tile->type->rank() == 1 ? "m = " + text(tile->type->shape[0])
-                                                : "m = " + text(tile->type->shape[0]) + ", n = " + text(tile->type->shape[1]);
+    std::string names = tile->type->rank() == 1
+                            ? "m = " + text(tile->type->shape[0])
+                            : "m = " + text(tile->type->shape[0]) + ", n = " + text(tile->type->shape[1]);
     if (tile->type->rank() <= 2)
       builder.help("write `@tile(" + names + ")` on the kernel");
     return errorExpr(value->range);
@@ -146,8 +156,9 @@ Expr* Checker::returnedTile(Expr* value, Type result, SourceRange because) {
     std::string wanted;
     for (int64_t extent : spec->extents)
       wanted += (wanted.empty() ? "[" : ", ") + std::to_string(extent);
-    error("E0463", value->range,
-          base::concat("the returned tile has the shape `", shapeText(tile->type), "`, the block's tile `", wanted, "]`"))
+    error(
+        "E0463", value->range,
+        base::concat("the returned tile has the shape `", shapeText(tile->type), "`, the block's tile `", wanted, "]`"))
         .primary("a tile of " + shapeText(tile->type))
         .label(spec->range, "the block's tile is given here");
     return errorExpr(value->range);
@@ -173,6 +184,7 @@ bool Checker::adoptFragment(const Expr* accumulator, const Expr* product) {
   const int64_t p = *part->shape[0].asConstant(), q = *part->shape[1].asConstant();
   const int64_t P = *whole->shape[0].asConstant(), Q = *whole->shape[1].asConstant();
   const auto fail = [&](std::string message) {
+    const_cast<Variable*>(variable)->type = types.error();  // one error for one cause
     auto builder = error("E0465", accumulator->range, std::move(message));
     builder.primary("written as `" + shapeText(part) + "` per thread");
     builder.label(product->range, "a product of `" + shapeText(whole) + "`");
@@ -200,9 +212,9 @@ bool Checker::adoptFragment(const Expr* accumulator, const Expr* product) {
   if (block.empty())
     block = {makeInt(needed, usize(), accumulator->range)};
   else if (!isKnown || threads != needed) {
-    auto builder = fail(isKnown ? base::concat("the parts of ", threads, " threads do not make up the product, ", needed,
-                                               " are needed")
-                                : std::string("the number of threads must be known to divide the product among them"));
+    auto builder = fail(
+        isKnown ? base::concat("the parts of ", threads, " threads do not make up the product, ", needed, " are needed")
+                : std::string("the number of threads must be known to divide the product among them"));
     builder.label(block[0]->range, "the threads of a block");
     builder.help("declare the accumulator with the product's shape, whatever the number of threads");
     return true;
@@ -235,8 +247,8 @@ bool Checker::isStageable(const Expr* view, std::string_view what) {
     return false;
   }
   if (!isConstantShape(type)) {
-    error("E0472", view->range, base::concat("the extents of a staged slice must be constants, not `", shapeText(type), "`"))
-        .primary("`" + shapeText(type) + "`")
+    error("E0472", view->range, "the extents of a staged slice must be constants")
+        .primary("an extent of this is known only at run time")
         .help("write its length: `a[i..+32]`; elements outside the tensor are copied as 0");
     return false;
   }
@@ -249,10 +261,10 @@ bool Checker::mayStageInto(const Expr* target, const Expr* view, SourceRange ran
   if (to->kind == TypeKind::Ref)
     to = to->elem;
   if (!to->isTensor() || to->isValue || to->space != Space::Shared) {
-    error("E0470", range, base::concat("staging copies into shared memory, not into ",
-                                       !to->isTensor()  ? "a `" + text(to) + "`"
-                                       : to->isValue    ? std::string("a value")
-                                                        : spaceText(to)))
+    error("E0470", range,
+          base::concat("staging copies into shared memory, not into ", !to->isTensor() ? "a `" + text(to) + "`"
+                                                                       : to->isValue   ? std::string("a value")
+                                                                                       : spaceText(to)))
         .label(view->range, "copied from here")
         .help("declare the destination `@shared`");
     return false;
@@ -262,7 +274,8 @@ bool Checker::mayStageInto(const Expr* target, const Expr* view, SourceRange ran
           base::concat("staging does not convert: `", text(from->elem), "` is copied into `", text(to->elem), "`"))
         .primary("elements of `" + text(from->elem) + "`")
         .label(range, "elements of `" + text(to->elem) + "`")
-        .help(base::concat("declare the shared tensor with `", text(from->elem), "`, or assign the slice without staging it"));
+        .help(base::concat("declare the shared tensor with `", text(from->elem),
+                           "`, or assign the slice without staging it"));
     return false;
   }
   if (!sameShape(to, from)) {

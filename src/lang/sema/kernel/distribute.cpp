@@ -3,15 +3,7 @@
 namespace vortex::lang {
 namespace {
 
-Type stripRefs(Type type) {
-  while (type && type->kind == TypeKind::Ref)
-    type = type->elem;
-  return type;
-}
-
-bool isLocalTensor(Type type) {
-  return type && type->isTensor() && !type->isValue && type->space == Space::Local;
-}
+bool isLocalTensor(Type type) { return type && type->isTensor() && !type->isValue && type->space == Space::Local; }
 
 struct Uses {
   bool tile = false, element = false, writtenInParts = false;
@@ -44,7 +36,8 @@ private:
     switch (user.kind) {
     case ExprKind::Ref:
     case ExprKind::Deref: return true;
-    case ExprKind::Let: return user.variable && (user.variable->type->kind == TypeKind::Ref || !user.variable->type->isValue);
+    case ExprKind::Let:
+      return user.variable && (user.variable->type->kind == TypeKind::Ref || !user.variable->type->isValue);
     case ExprKind::Slice:
     case ExprKind::Element: return operand == 0;
     case ExprKind::Builtin: return user.builtin == Builtin::Extent || user.builtin == Builtin::Len;
@@ -58,7 +51,8 @@ private:
         uses_[local].element |= expr.kind == ExprKind::Element;
         uses_[local].writtenInParts |= expr.kind == ExprKind::Slice;
       }
-    if (expr.kind == ExprKind::Assign && (expr.args[0]->kind == ExprKind::Element || expr.args[0]->kind == ExprKind::Slice))
+    if (expr.kind == ExprKind::Assign &&
+        (expr.args[0]->kind == ExprKind::Element || expr.args[0]->kind == ExprKind::Slice))
       if (const Variable* local = localOf(*expr.args[0]))
         uses_[local].writtenInParts = true;
     for (size_t i = 0; i < expr.args.size(); ++i) {
@@ -101,7 +95,8 @@ private:
   Type replaced(Type old, Type owner) {
     if (old->kind == TypeKind::Ref)
       return types_.ref(replaced(old->elem, owner), old->isMutable);
-    return owner->isValue ? types_.tensorValue(old->elem, old->shape) : types_.tensor(old->elem, old->shape, owner->space);
+    return owner->isValue ? types_.tensorValue(old->elem, old->shape)
+                          : types_.tensor(old->elem, old->shape, owner->space);
   }
 
   /// Operands first; a `let` of another name for the tensor before the uses of that name.
@@ -117,7 +112,7 @@ private:
       retypeVariable(expr);
       return;
     }
-    if (!expr.type || !isLocalTensor(stripRefs(expr.type)))
+    if (!expr.type || !isLocalTensor(stripRef(expr.type)))
       return;
     if (const Variable* root = roots_.rootOf(expr))
       if (auto found = becomes_.find(root); found != becomes_.end())
@@ -130,7 +125,7 @@ private:
       variable.type = found->second;
       return;
     }
-    if (!isLocalTensor(stripRefs(variable.type)))
+    if (!isLocalTensor(stripRef(variable.type)))
       return;
     if (const Variable* root = roots_.rootOf(nameOf(&variable)))
       if (auto found = becomes_.find(root); found != becomes_.end())
@@ -163,8 +158,9 @@ void findThreadWrites(const Expr& expr, const Function& kernel, const Roots& roo
   if (expr.kind == ExprKind::Assign && expr.args[0]->kind == ExprKind::Element &&
       expr.uniformity == Uniformity::PerThread)
     if (const Variable* root = roots.rootOf(*expr.args[0]); blockTiles.contains(root)) {
-      auto builder = sink.error("E0468", expr.args[0]->range,
-                                "one thread writes an element of `" + root->name + "`, which is a tile of the whole block");
+      auto builder =
+          sink.error("E0468", expr.args[0]->range,
+                     "one thread writes an element of `" + root->name + "`, which is a tile of the whole block");
       builder.primary("written by one thread");
       if (const Expr* use = firstTileUse(*kernel.body, root))
         builder.label(use->range, "used as a tile here");

@@ -22,6 +22,8 @@ public:
 
   void run() {
     KernelSpec& spec = *kernel_.kernel;
+    if (spec.tile && spec.tile->extents.empty())
+      return;  // reported
     if (spec.tile && kernel_.body && !isTileCode(*kernel_.body))
       makeWholeTensor(spec);
     if (kernel_.body)
@@ -77,8 +79,8 @@ private:
       return false;
     if (expr.kind == ExprKind::Var && isOffset)
       return true;
-    if (expr.kind == ExprKind::Builtin &&
-        ((expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::AtomicStore && expr.builtin != Builtin::WarpSize)))
+    if (expr.kind == ExprKind::Builtin && ((expr.builtin >= Builtin::ThreadId && expr.builtin <= Builtin::AtomicStore &&
+                                            expr.builtin != Builtin::WarpSize)))
       return true;
     if (expr.kind == ExprKind::Let && isBlockMemory(expr.variable->type))
       return true;
@@ -101,7 +103,7 @@ private:
   }
 
   bool isReturnedTile(const Expr& value) const {
-    Type type = stripRefs(value.type);
+    Type type = stripRef(value.type);
     const TileSpec& tile = *kernel_.kernel->tile;
     if (!type || !type->isTensor() || type->shape.size() != tile.extents.size())
       return false;
@@ -137,14 +139,15 @@ private:
   }
 
   void checkReturnedPart(const Expr& value) {
-    Type type = stripRefs(value.type);
+    Type type = stripRef(value.type);
     if (!type || !type->isTensor() || (value.kind == ExprKind::Var && value.variable->isResultStorage) ||
         (kernel_.kernel->tile && isReturnedTile(value)))
       return;
     auto names = kernel_.dimNames();
     auto builder = sink_.error("E0464", value.range, "every block of `" + kernel_.name + "` returns the whole result");
     builder.primary("`" + text(type, names) + "`, computed by each block");
-    builder.label(kernel_.kernel->tile ? kernel_.kernel->tile->range : kernel_.nameRange, "this kernel has many blocks");
+    builder.label(kernel_.kernel->tile ? kernel_.kernel->tile->range : kernel_.nameRange,
+                  "this kernel has many blocks");
     builder.help("return the block's tile (`@tile`), or write parts of `var out: <result type>` and return that");
   }
 

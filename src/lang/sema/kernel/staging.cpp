@@ -12,14 +12,8 @@ namespace {
 constexpr size_t kMaxInFlight = 4;
 constexpr int64_t kAnySlot = -1;
 
-Type stripRefs(Type type) {
-  while (type && type->kind == TypeKind::Ref)
-    type = type->elem;
-  return type;
-}
-
 bool isSharedTensor(Type type) {
-  type = stripRefs(type);
+  type = stripRef(type);
   return type && type->isTensor() && !type->isValue && type->space == Space::Shared;
 }
 
@@ -46,8 +40,8 @@ enum Content : uint8_t { kNothing = 1, kPending = 2, kReady = 4 };
 struct State {
   std::map<Slot, uint8_t> contents;
   std::map<Slot, const Expr*> stagedBy;
-  std::set<Slot> touched;  ///< since the last barrier
-  std::set<Slot> current;  ///< copies started since the last sync_block()
+  std::set<Slot> touched;              ///< since the last barrier
+  std::set<Slot> current;              ///< copies started since the last sync_block()
   std::vector<std::set<Slot>> groups;  ///< closed ones, the most recent first
   std::set<Expr*> lastSync;
   bool ends = false;  ///< control does not get here
@@ -156,7 +150,7 @@ private:
         break;
       }
       case ExprKind::Element:
-        if (stripRefs(at->args[0]->type)->kind == TypeKind::Array)
+        if (stripRef(at->args[0]->type)->kind == TypeKind::Array)
           slot.index = valueOf(at->args[1]).value_or(kAnySlot);
         at = at->args[0];
         break;
@@ -251,7 +245,8 @@ private:
   void reportNothing(const Expr& at, const Slot& slot) {
     if (!reported_.insert(&at).second)
       return;
-    auto builder = sink_.error("E0475", at.range, nameOf(slot) + " is read, but nothing has been staged or written to it");
+    auto builder =
+        sink_.error("E0475", at.range, nameOf(slot) + " is read, but nothing has been staged or written to it");
     builder.primary(iteration_ == 0 ? "read in the first iteration" : "read here");
     builder.label(slot.variable->range, "declared here, without a value");
     if (slot.variable->type->kind == TypeKind::Array)
@@ -295,17 +290,35 @@ private:
     state_.current.insert(slot);
   }
 
+  void closeGroup() {
+    state_.groups.insert(state_.groups.begin(), std::move(state_.current));
+    if (state_.groups.size() > kMaxInFlight)
+      state_.groups.resize(kMaxInFlight);
+    state_.current.clear();
+  }
+
+  static bool hasSync(const Expr& expr) {
+    return (expr.kind == ExprKind::Builtin && expr.builtin == Builtin::SyncBlock) ||
+           std::any_of(expr.args.begin(), expr.args.end(), [](const Expr* arg) { return arg && hasSync(*arg); });
+  }
+
+  /// Copies of a prologue form a group of their own, so that the first iteration can leave its copies in flight.
+  void enterLoop(Expr& loop) {
+    if (!state_.ends && !state_.current.empty() && hasSync(*loop.args.back()))
+      loop.ints = {1};
+    if (!state_.ends && !loop.ints.empty())
+      closeGroup();
+  }
+
   void sync(Expr& at) {
     if (state_.ends)
       return;
     for (auto& [slot, content] : state_.contents)
       if (content & kPending)
         content = uint8_t((content & ~kPending) | kReady);
-    state_.groups.insert(state_.groups.begin(), std::move(state_.current));
-    if (state_.groups.size() > kMaxInFlight)
-      state_.groups.resize(kMaxInFlight);
-    state_.current.clear();
+    closeGroup();
     state_.touched.clear();
+    state_.stagedBy.clear();
     state_.lastSync = {&at};
     pending_.try_emplace(&at, static_cast<int64_t>(kMaxInFlight));
   }
@@ -363,7 +376,7 @@ private:
 
   void execPlace(Expr& expr) {
     execIndices(expr);
-    const bool isElement = expr.kind == ExprKind::Element && stripRefs(expr.args[0]->type)->isTensor();
+    const bool isElement = expr.kind == ExprKind::Element && stripRef(expr.args[0]->type)->isTensor();
     if (isElement ? isSharedTensor(expr.args[0]->type) : isSharedTensor(expr.type))
       read(expr, slotOf(expr));
   }
@@ -445,7 +458,8 @@ private:
 
   /// Is there an iteration `k + c * step < end` ahead? Known in a simulated run of a loop over a range.
   std::optional<bool> truth(const Expr& condition) const {
-    if (condition.kind != ExprKind::Binary || (condition.binaryOp != BinaryOp::Lt && condition.binaryOp != BinaryOp::Gt))
+    if (condition.kind != ExprKind::Binary ||
+        (condition.binaryOp != BinaryOp::Lt && condition.binaryOp != BinaryOp::Gt))
       return std::nullopt;
     const bool isLess = condition.binaryOp == BinaryOp::Lt;
     const Expr &position = *condition.args[isLess ? 0 : 1], &limit = *condition.args[isLess ? 1 : 0];
@@ -518,6 +532,7 @@ private:
 
   void execFor(Expr& expr) {
     exec(*expr.args[0]);
+    enterLoop(expr);
     const State before = state_;
     std::optional<int64_t> exact = tripCount(*expr.args[0]);
     const int64_t limit = loops_.size() > 1 ? std::min<int64_t>(trips_, 3) : trips_;
@@ -558,6 +573,7 @@ private:
 
   void execLoop(Expr& expr) {
     const bool conditional = expr.kind == ExprKind::While;
+    enterLoop(expr);
     State all = state_;
     all.ends = !conditional;
     loops_.push_back({&expr, 0, 0, {}, {}});

@@ -369,7 +369,6 @@ private:
     case ExprKind::Unary:
     case ExprKind::Binary:
     case ExprKind::Cast:
-    case ExprKind::Broadcast:
     case ExprKind::Dot: return isTile(expr.type);
     case ExprKind::Assign: return expr.args[0]->type && expr.args[0]->type->isTensor();
     case ExprKind::Builtin:
@@ -399,7 +398,7 @@ private:
   bool ownNeedsBlock(const Expr& expr, Level level, Control control) const {
     if (isTile(expr.type) && expr.kind != ExprKind::Var && expr.kind != ExprKind::Block)
       return true;
-    if (isTileOperation(expr))
+    if (isTileOperation(expr) || (isTile(expr.type) && expr.kind == ExprKind::Broadcast))
       return true;
     switch (expr.kind) {
     case ExprKind::Let:
@@ -477,6 +476,10 @@ private:
     for (const Expr* arg : expr->args)
       if (const Expr* origin = originOf(arg, depth + 1))
         return origin;
+    for (const SliceDim& slice : expr->slices)
+      for (const Expr* part : {slice.begin, slice.end})
+        if (const Expr* origin = originOf(part, depth + 1))
+          return origin;
     return nullptr;
   }
 
