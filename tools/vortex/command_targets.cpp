@@ -2,8 +2,6 @@
 #include "chip/chip.h"
 #include "pipeline/build_id.h"
 #include "pipeline/compiler.h"
-#include "runtime/cpu/cpu_driver.h"
-#include "runtime/null/null_driver.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
 
@@ -11,24 +9,28 @@ namespace vortex::tools {
 
 int commandTargets(const Settings& settings) {
   hal::DriverList drivers;
-  drivers.add(cpu::createDriver());
-  drivers.add(null_device::createDriver());
+  addDrivers(drivers);
+  std::vector<Error> problems;
+  const std::vector<hal::DeviceRef> devices = drivers.devices(&problems);
+  for (const Error& problem : problems)
+    writeError(base::concat("warning: ", problem.message, "\n"));
   if (settings.json) {
     std::string text = "[";
-    for (const hal::DeviceRef& device : drivers.devices()) {
+    for (const hal::DeviceRef& device : devices) {
       const hal::DeviceInfo& info = device->info();
-      text +=
-          base::concat(text.size() > 1 ? ",\n " : "", "{\"device\": \"", info.name, "\", \"product\": \"", info.product,
-                       "\", \"memoryBytes\": ", info.memoryBytes, ", \"workers\": ", info.workers, "}");
+      text += base::concat(text.size() > 1 ? ",\n " : "", "{\"device\": \"", info.name, "\", \"product\": \"",
+                           info.product, "\", \"target\": \"", info.target, "\", \"memoryBytes\": ", info.memoryBytes,
+                           ", \"workers\": ", info.workers, "}");
     }
     writeOutput(text + "]\n");
     return 0;
   }
   writeOutput("devices (--device):\n");
-  for (const hal::DeviceRef& device : drivers.devices()) {
+  for (const hal::DeviceRef& device : devices) {
     const hal::DeviceInfo& info = device->info();
+    const std::string target = info.target.starts_with("sm_") ? base::concat(" (", info.target, ")") : "";
     writeOutput(base::concat("  ", info.name, std::string(info.name.size() < 12 ? 12 - info.name.size() : 1, ' '),
-                             info.product, ", ", info.workers, " workers, ", info.memoryBytes >> 20, " MiB\n"));
+                             info.product, target, ", ", info.workers, " workers, ", info.memoryBytes >> 20, " MiB\n"));
   }
   writeOutput("  interpreter the reference interpreter; `--check` uses it with all checks on\n"
               "targets (vortex build --target):\n"

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "host/evaluator.h"
 #include "runtime/cpu/cpu_driver.h"
+#include "runtime/cuda/cuda_driver.h"
 #include "runtime/null/null_driver.h"
 #include "tools/vortex/device_backend.h"
 #include "tools/vortex/interpreter_backend.h"
@@ -20,7 +21,7 @@ void writeOutput(std::string_view text) {
     std::_Exit(1);
 }
 
-static void writeError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void writeError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 int failWith(const Settings& settings, std::string_view id, const std::string& message) {
   diag::Diagnostic diagnostic;
@@ -43,6 +44,13 @@ std::vector<std::string> standardPaths() {
     if (std::filesystem::is_directory(folder, error))
       paths.push_back(folder.lexically_normal().string());
   return paths;
+}
+
+void addDrivers(hal::DriverList& drivers) {
+  // Opening the NVIDIA driver takes up to a second: it comes last, and only names that the others do not know reach it.
+  drivers.add(cpu::createDriver());
+  drivers.add(null_device::createDriver());
+  drivers.add(cuda::createDriver());
 }
 
 bool Session::load(const std::string& path) {
@@ -99,8 +107,7 @@ host::Backend* Session::backend() {
     return backend_.get();
   }
   hal::DriverList drivers;
-  drivers.add(cpu::createDriver());
-  drivers.add(null_device::createDriver());
+  addDrivers(drivers);
   auto device = drivers.find(settings_.device);
   if (!device) {
     failWith(settings_, "E0802", device.error().message + "; `interpreter` runs on the reference interpreter");

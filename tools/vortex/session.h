@@ -5,6 +5,7 @@
 #include "host/backend.h"
 #include "lang/sema/analyze.h"
 #include "pipeline/compiler.h"
+#include "runtime/hal/driver.h"
 #include "tools/vortex/settings.h"
 
 #include <memory>
@@ -45,9 +46,12 @@ private:
 
 /// "error: …" on stderr, or a JSON array with one diagnostic; returns 1.
 int failWith(const Settings& settings, std::string_view id, const std::string& message);
+/// Every kind of device that this program knows.
+void addDrivers(hal::DriverList& drivers);
 /// Standard library folders next to the program, nearest first.
 std::vector<std::string> standardPaths();
 /// Writes to stdout; a closed pipe ends the program quietly.
 void writeOutput(std::string_view text);
+void writeError(std::string_view text);
 
 }  // namespace vortex::tools

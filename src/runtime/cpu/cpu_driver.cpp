@@ -105,6 +105,7 @@ public:
         options.poison});
     info_.name = options.name;
     info_.product = host.name;
+    info_.target = "cpu";
     info_.memoryBytes = memoryBytes;
     info_.workers = threads;
     info_.hostMemory = true;

@@ -24,10 +24,12 @@ struct Launch;
 struct DeviceInfo {
   std::string name;              ///< "cpu", "null", "cuda:1": unique among the devices of a process
   std::string product;           ///< "AMD EPYC 7763"
+  std::string target;            ///< what to compile for it: "cpu", "sm_90"; empty: it executes nothing
   uint64_t memoryBytes = 0;      ///< of the device
   uint32_t workers = 1;          ///< blocks that execute at the same time: threads of a CPU, cores of a GPU
   uint64_t maxSharedBytes = 0;   ///< shared memory of a block; 0: no limit but the memory
   uint32_t maxBlockThreads = 0;  ///< threads of a block; 0: no limit
+  uint32_t maxGrid[3] = {};      ///< blocks per axis; 0: no limit
   bool executes = true;          ///< false: launches are checked and recorded only
   bool hostMemory = false;       ///< Buffer::host() is never null, and Device::wrap is free of copies
 };
@@ -97,7 +99,7 @@ struct RunFault {
 
 /// An in-order queue of work. Operations may run asynchronously; arguments that are wrong are reported by the call itself.
 /// A kernel that faults leaves the stream failed: later work of this stream is skipped, and the next synchronize()
-/// reports the fault and clears it.
+/// reports the fault and clears it. Launches that an asynchronous device had queued before the fault was known may still run.
 class Stream {
 public:
   virtual ~Stream();

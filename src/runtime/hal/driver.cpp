@@ -22,11 +22,14 @@ std::vector<DeviceRef> DriverList::devices(std::vector<Error>* problems) const {
 
 Result<DeviceRef> DriverList::find(std::string_view name) const {
   std::vector<std::string> known;
+  std::string reason;
   for (const std::unique_ptr<Driver>& driver : drivers_) {
     const bool wholeDriver = driver->name() == name;
+    const bool named =
+        wholeDriver || (name.starts_with(driver->name()) && name.substr(driver->name().size()).starts_with(':'));
     Result<std::vector<DeviceRef>> found = driver->devices();
     if (!found) {
-      if (wholeDriver)
+      if (named)
         return found.takeError();
       continue;
     }
@@ -35,10 +38,11 @@ Result<DeviceRef> DriverList::find(std::string_view name) const {
         return device;
       known.push_back(device->info().name);
     }
-    if (wholeDriver)
-      return Error{base::concat("this machine has no device for '", name, "'")};
+    if (named && found->empty() && !driver->absence().empty())
+      reason = base::concat(" (", driver->absence(), ")");
   }
-  return Error{base::concat("there is no device '", name, "'; this machine has: ", base::join(known, ", "))};
+  return Error{
+      base::concat("there is no device '", name, "'", reason, "; this machine has: ", base::join(known, ", "))};
 }
 
 }  // namespace vortex::hal

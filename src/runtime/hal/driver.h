@@ -3,6 +3,7 @@
 #include "runtime/hal/device.h"
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,8 @@ public:
   /// The devices that are usable now, in a fixed order. A machine without the hardware or its library has none, which is no
   /// error; an error is a driver that is there and broken.
   virtual Result<std::vector<DeviceRef>> devices() = 0;
+  /// Why devices() is empty, in one clause; empty if nothing is known.
+  virtual std::string absence() const { return {}; }
 };
 
 /// The drivers of a program, most preferred device first. Threads: filled once, then read from anywhere.

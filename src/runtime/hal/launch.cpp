@@ -256,6 +256,10 @@ private:
       added.blocks = *blocks;
       if (added.blocks == 0)
         continue;
+      for (int axis = 0; axis < 3; ++axis)
+        if (const uint32_t limit = device_.info().maxGrid[axis]; limit != 0 && added.grid[axis] > limit)
+          return fail(concat("phase '", phase.name, "' has ", added.grid[axis], " blocks in ", "xyz"[axis],
+                             ", the device allows ", limit));
       const Result<uint64_t> threads = evaluateDims(phase, "block", phase.block, added.block);
       if (!threads)
         return Error{threads.error()};
@@ -263,6 +267,11 @@ private:
       if (*threads == 0 || (threadLimit != 0 && *threads > threadLimit))
         return fail(concat("phase '", phase.name, "' has ", *threads, " threads per block",
                            *threads == 0 ? "" : concat(", the device allows ", threadLimit)));
+      const int64_t hardware = phase.hardwareThreads.evaluate(launch_.slots);
+      if (hardware < 0 || hardware > INT32_MAX || (threadLimit != 0 && hardware > threadLimit))
+        return fail(concat("phase '", phase.name, "' has ", hardware, " hardware threads per block, the device allows ",
+                           threadLimit));
+      added.hardwareThreads = static_cast<uint32_t>(hardware);
       const int64_t scratch = phase.scratchBytes.evaluate(launch_.slots),
                     shared = phase.sharedBytes.evaluate(launch_.slots);
       const uint64_t sharedLimit = device_.info().maxSharedBytes;

@@ -37,7 +37,8 @@ struct LaunchPhase {
   const artifact::Phase* phase = nullptr;  ///< in the kernel's artifact
   uint32_t grid[3] = {0, 0, 0};
   uint32_t block[3] = {1, 1, 1};
-  uint64_t blocks = 0;  ///< product of grid; never 0, such phases are left out
+  uint32_t hardwareThreads = 0;  ///< of a block, on devices that have them
+  uint64_t blocks = 0;           ///< product of grid; never 0, such phases are left out
   uint64_t scratchBytes = 0;
   uint64_t sharedBytes = 0;
 };

@@ -1,0 +1,77 @@
+#include "runtime/cuda/api.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace vortex::cuda {
+
+using base::concat;
+
+namespace {
+
+std::string driverBuild() {
+  Result<std::string> text = base::readFile("/proc/driver/nvidia/version");
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+/// Empty, or the first symbol that is missing.
+std::string findFunctions(void* library, Api& api) {
+#define VORTEX_CUDA_FIND(member, symbol, parameters)                                                                   \
+  api.member = reinterpret_cast<decltype(api.member)>(::dlsym(library, #symbol));                                      \
+  if (!api.member)                                                                                                     \
+    return #symbol;
+  VORTEX_CUDA_FUNCTIONS(VORTEX_CUDA_FIND)
+#undef VORTEX_CUDA_FIND
+  return {};
+}
+
+}  // namespace
+
+Error Api::error(const std::string& what, Code code) const {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  errorName(code, &name);
+  errorText(code, &text);
+  return {concat(what, ": ", name ? name : concat("CUDA error ", int{code}), text ? concat(" (", text, ")") : "")};
+}
+
+std::string versionText(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
+
+bool destroysContext(Code code) {
+  return code == kEccUncorrectable || code == kContained || code == kIllegalAddress || code == kLaunchTimeout ||
+         code == kAssert || (code >= kHardwareStackError && code <= kLaunchFailed) || code == kTensorMemoryLeak;
+}
+
+ApiSearch openApi() {
+  const char* chosen = std::getenv("VORTEX_LIBCUDA");
+  const bool named = chosen && *chosen;
+  const std::string library = named ? chosen : "libcuda.so.1";
+  void* handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const std::string reason = ::dlerror();
+    if (named)
+      return {.api = nullptr, .absence = {}, .broken = Error{concat("cannot open VORTEX_LIBCUDA: ", reason)}};
+    return {.api = nullptr, .absence = "no NVIDIA driver is installed: " + reason, .broken = {}};
+  }
+  auto api = std::make_shared<Api>();
+  api->library = library;
+  if (const std::string missing = findFunctions(handle, *api); !missing.empty())
+    return {.api = nullptr,
+            .absence = {},
+            .broken = Error{concat(library, " has no function ", missing,
+                                   ": the NVIDIA driver is too old, one for CUDA 11.4 or later is needed")}};
+  if (const Code code = api->init(0); code != kSuccess) {
+    if (code == kNoDevice || code == kStubLibrary)
+      return {.api = nullptr, .absence = api->error(library, code).message, .broken = {}};
+    return {.api = nullptr, .absence = {}, .broken = api->error("the NVIDIA driver does not start", code)};
+  }
+  if (const Code code = api->driverVersion(&api->version); code != kSuccess)
+    return {.api = nullptr, .absence = {}, .broken = api->error("the NVIDIA driver does not tell its version", code)};
+  api->build = driverBuild();
+  return {.api = std::move(api), .absence = {}, .broken = {}};
+}
+
+}  // namespace vortex::cuda

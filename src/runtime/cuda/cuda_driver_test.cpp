@@ -1,0 +1,214 @@
+#include "runtime/cuda/cuda_driver.h"
+
+#include "runtime/cuda/testdata/stand_in.h"
+
+#include <chrono>
+#include <filesystem>
+
+namespace vortex::hal::conformance {
+
+namespace {
+
+using cuda::testing::StandIn;
+
+template <int delay, int pools> Result<DeviceRef> create(uint64_t memoryLimit) {
+  StandIn::get().set("delay", delay);
+  StandIn::get().set("pools", pools);
+  return cuda::testing::openDevice(false, {.memoryBytes = memoryLimit, .useCache = false});
+}
+
+Result<DeviceRef> createReal(uint64_t memoryLimit) {
+  return cuda::testing::openDevice(true, {.memoryBytes = memoryLimit, .useCache = false});
+}
+
+std::vector<DriverUnderTest> drivers() {
+  std::vector<DriverUnderTest> all = {{"stand_in", create<0, 1>, cuda::testing::addCode},
+                                      {"slow", create<200, 1>, cuda::testing::addCode},
+                                      {"without_pools", create<0, 0>, cuda::testing::addCode}};
+  if (createReal(0))
+    all.push_back({"gpu", createReal, cuda::testing::addCode});
+  return all;
+}
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Conformance, testing::ValuesIn(drivers()),
+                         [](const auto& info) { return info.param.name; });
+
+class CudaDriver : public testing::Test {
+protected:
+  CudaDriver() { standIn_.reset(); }
+  ~CudaDriver() override { standIn_.reset(); }
+  static std::unique_ptr<Driver> make() {
+    ::setenv("VORTEX_LIBCUDA", StandIn::path().c_str(), 1);
+    return cuda::createDriver({.useCache = false});
+  }
+  const StandIn& standIn_ = StandIn::get();
+};
+
+TEST_F(CudaDriver, AMachineWithoutTheLibraryHasNoDeviceAndSaysWhy) {
+  ::unsetenv("VORTEX_LIBCUDA");
+  if (::dlopen("libcuda.so.1", RTLD_NOW))
+    GTEST_SKIP() << "this machine has the library";
+  DriverList drivers;
+  drivers.add(cuda::createDriver());
+  std::vector<Error> problems;
+  EXPECT_TRUE(drivers.devices(&problems).empty());
+  EXPECT_TRUE(problems.empty());
+  EXPECT_NE(drivers.find("cuda:0").error().message.find("no NVIDIA driver is installed"), std::string::npos);
+}
+
+TEST_F(CudaDriver, AMachineWithoutAGpuHasNoDevice) {
+  standIn_.set("devices", 0);
+  EXPECT_TRUE(make()->devices().value().empty());
+}
+
+TEST_F(CudaDriver, ALibraryThatDoesNotStartIsAnError) {
+  standIn_.set("fail:cuInit", 803);
+  const auto devices = make()->devices();
+  ASSERT_FALSE(devices);
+  EXPECT_NE(devices.error().message.find("the NVIDIA driver does not start"), std::string::npos);
+  ::setenv("VORTEX_LIBCUDA", "/nonexistent/libcuda.so", 1);
+  EXPECT_NE(cuda::createDriver()->devices().error().message.find("/nonexistent/libcuda.so"), std::string::npos);
+  // libm is a library without a single one of the functions.
+  ::setenv("VORTEX_LIBCUDA", "libm.so.6", 1);
+  EXPECT_NE(cuda::createDriver()->devices().error().message.find("no function cuInit"), std::string::npos);
+}
+
+TEST_F(CudaDriver, EveryGpuIsADeviceAndAnIndexBeyondThemIsAnError) {
+  standIn_.set("devices", 3);
+  DriverList drivers;
+  drivers.add(make());
+  const std::vector<DeviceRef> devices = drivers.devices();
+  ASSERT_EQ(devices.size(), 3u);
+  EXPECT_EQ(devices[2]->info().name, "cuda:2");
+  EXPECT_EQ(devices[2]->info().target, "sm_90");
+  EXPECT_EQ(devices[2]->info().maxSharedBytes, 232448u);
+  EXPECT_EQ(drivers.find("cuda").value(), devices[0]);
+  EXPECT_EQ(drivers.find("cuda:7").error().message,
+            "there is no device 'cuda:7'; this machine has: cuda:0, cuda:1, cuda:2");
+}
+
+TEST_F(CudaDriver, BuffersMayOutliveTheirDeviceAndNothingLeaks) {
+  const int64_t before = standIn_.count("live");
+  {
+    DeviceRef device = cuda::testing::openDevice(false).value();
+    StreamRef stream = device->createStream().value();
+    BufferRef first = device->allocate(1000).value(), second = device->allocate(2000).value();
+    ASSERT_TRUE(stream->copy(second, 0, first, 0, 1000));
+    ASSERT_TRUE(device->createStream().value()->fill(first, 0, 1000, 1));  // a second user
+    device.reset();
+    first.reset();
+    ASSERT_TRUE(stream->fill(second, 0, 2000, 3));
+    EXPECT_TRUE(stream->synchronize());
+  }
+  EXPECT_EQ(standIn_.count("live"), before);
+}
+
+TEST_F(CudaDriver, AFullDeviceWaitsForPendingFreesBeforeItRefuses) {
+  standIn_.set("memory", 10 << 20);
+  standIn_.set("delay", 2000);
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const StreamRef stream = device->createStream().value();
+  for (int i = 0; i < 10; ++i) {
+    const auto buffer = device->allocate(6 << 20);
+    ASSERT_TRUE(buffer) << buffer.error().message;
+    ASSERT_TRUE(stream->fill(*buffer, 0, 6 << 20, 1));
+  }
+  const auto tooMuch = device->allocate(11 << 20);
+  ASSERT_FALSE(tooMuch);
+  EXPECT_NE(tooMuch.error().message.find("11534336 bytes requested"), std::string::npos) << tooMuch.error().message;
+  EXPECT_NE(tooMuch.error().message.find("of 10485760"), std::string::npos) << tooMuch.error().message;
+}
+
+TEST_F(CudaDriver, LargeCopiesGoThroughPinnedMemoryInOrder) {
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const StreamRef stream = device->createStream().value();
+  standIn_.set("delay", 500);
+  std::vector<uint32_t> values(5'000'000), back(values.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<uint32_t>(i * 2654435761u);
+  const BufferRef buffer = device->allocate(values.size() * 4 + 3).value();
+  std::vector<uint32_t> given = values;
+  ASSERT_TRUE(stream->write(buffer, 3, given.data(), given.size() * 4));
+  std::fill(given.begin(), given.end(), 0);  // free to change at once
+  ASSERT_TRUE(stream->read(back.data(), buffer, 3, back.size() * 4));
+  EXPECT_TRUE(back == values);
+}
+
+TEST_F(CudaDriver, LimitsAreCheckedBeforeAnythingIsLaunched) {
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const StreamRef stream = device->createStream().value();
+  const auto launchError = [&](const std::function<void(artifact::Phase&)>& change) {
+    auto kernel = cuda::testing::bareKernel("sparse");
+    change(kernel->phases[0]);
+    const auto result = launch(*device, *stream, device->load(kernel).value(), {});
+    return result ? "no error" : result.error().message;
+  };
+  const auto number = [](int64_t value) { return artifact::SizeExpr::constant(value); };
+  const auto expect = [&](const std::function<void(artifact::Phase&)>& change, const char* part) {
+    const std::string message = launchError(change);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  expect([&](auto& phase) { phase.hardwareThreads = number(1056); },
+         "1056 hardware threads per block, the device allows 1024");
+  expect([&](auto& phase) { phase.block[0] = number(2048); }, "2048 threads per block, the device allows 1024");
+  expect([&](auto& phase) { phase.hardwareThreads = number(0); }, "has no hardware threads");
+  expect([&](auto& phase) { phase.sharedBytes = number(300000); }, "the device has 232448 of shared memory");
+  expect([&](auto& phase) { phase.grid[1] = number(70000); }, "70000 blocks in y, the device allows 65535");
+  EXPECT_EQ(standIn_.count("cuLaunchKernel"), 0);
+  EXPECT_EQ(launchError([&](auto& phase) { phase.sharedBytes = number(200000); }), "no error");  // asked for, once
+  EXPECT_EQ(standIn_.count("cuFuncSetAttribute"), 1);
+}
+
+TEST_F(CudaDriver, ALaunchNeitherAllocatesNorWaits) {
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const StreamRef stream = device->createStream().value();
+  const KernelRef kernel = device->load(cuda::testing::kernelNamed("scale")).value();
+  const BufferRef x = device->allocate(400).value(), y = device->allocate(400).value();
+  const std::vector<Argument> arguments = {Tensor{x, 0, artifact::ScalarType::F32, {100}, {}}, scalarF32(2)};
+  const LaunchOptions options{.results = {Tensor{y, 0, artifact::ScalarType::F32, {100}, {}}}};
+  const Launch prepared = prepare(*device, kernel, arguments, options).value();
+  const auto calls = [&] {
+    return standIn_.count("cuStreamSynchronize") + standIn_.count("cuMemAllocFromPoolAsync") +
+           standIn_.count("cuEventSynchronize") + standIn_.count("cuMemHostRegister_v2");
+  };
+  const int64_t before = calls();
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(stream->submit(prepared));
+  EXPECT_EQ(calls(), before);
+  EXPECT_EQ(standIn_.count("cuLaunchKernel"), 100);
+}
+
+/// Not a timed test: prints what a launch costs beside the driver's own call, for whoever looks.
+TEST(CudaGpu, LaunchesOfTinyKernelsAreCheap) {
+  const auto opened = cuda::testing::openDevice(true);
+  if (!opened)
+    GTEST_SKIP() << opened.error().message;
+  const DeviceRef device = *opened;
+  const StreamRef stream = device->createStream().value();
+  const KernelRef loaded = device->load(cuda::testing::kernelNamed("scale")).value();
+  const BufferRef x = device->allocate(4096).value(), y = device->allocate(4096).value();
+  const std::vector<Argument> arguments = {Tensor{x, 0, artifact::ScalarType::F32, {256}, {}}, scalarF32(1)};
+  const LaunchOptions options{.results = {Tensor{y, 0, artifact::ScalarType::F32, {256}, {}}}};
+  const Launch prepared = prepare(*device, loaded, arguments, options).value();
+  constexpr int kLaunches = 20000;
+  const auto time = [&](const char* what, const auto& work) {
+    for (int round = 0; round < 2; ++round) {  // the first warms up
+      ASSERT_TRUE(stream->synchronize());
+      const auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < kLaunches; ++i)
+        work();
+      const std::chrono::duration<double, std::micro> elapsed = std::chrono::steady_clock::now() - start;
+      if (round == 1)
+        std::printf("%-24s %.3f us per launch\n", what, elapsed.count() / kLaunches);
+    }
+  };
+  time("prepare", [&] { (void)prepare(*device, loaded, arguments, options); });
+  time("submit", [&] { (void)stream->submit(prepared); });
+  time("launch", [&] { (void)launch(*device, *stream, loaded, arguments, options); });
+  time("launch and synchronize",
+       [&] { (void)launch(*device, *stream, loaded, arguments, options), (void)stream->synchronize(); });
+}
+
+}  // namespace vortex::hal::conformance

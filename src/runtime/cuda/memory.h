@@ -1,0 +1,97 @@
+// Device memory, allocated and freed in the order of streams.
+#pragma once
+
+#include "runtime/cuda/context.h"
+#include "runtime/hal/device.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace vortex::cuda {
+
+/// A stream of one context; shared by the hal stream, which replaces it after a loss, and by the buffers that its work uses.
+struct StreamCore {
+  StreamCore(ContextRef context, StreamHandle handle) : context(std::move(context)), handle(handle) {}
+  ~StreamCore();
+  StreamCore(const StreamCore&) = delete;
+  StreamCore& operator=(const StreamCore&) = delete;
+  const ContextRef context;
+  const StreamHandle handle;
+};
+using StreamCoreRef = std::shared_ptr<StreamCore>;
+
+/// Sum of a device's allocations; shared, because buffers outlive devices.
+struct Accounting {
+  explicit Accounting(uint64_t limitBytes) : limitBytes(limitBytes) {}
+  const uint64_t limitBytes;
+  std::atomic<uint64_t> liveBytes{0};
+};
+
+/// Its end does not wait: the storage is freed behind the last work of every stream that used it.
+class CudaBuffer : public hal::Buffer {
+public:
+  CudaBuffer(const hal::Device* device, ContextRef context, DevicePointer pointer, uint64_t bytes,
+             std::shared_ptr<Accounting> accounting)
+      : Buffer(device, bytes, pointer, nullptr), context_(std::move(context)), accounting_(std::move(accounting)) {}
+  ~CudaBuffer() override;
+
+  const ContextRef& context() const { return context_; }
+  /// Remembers that work of the stream was given this buffer. One load when the same stream uses it again.
+  void usedBy(const StreamCoreRef& stream) {
+    if (lastUser_.load(std::memory_order_relaxed) != stream.get())
+      addUser(stream);
+  }
+
+private:
+  void addUser(const StreamCoreRef& stream);
+  void free();
+
+  ContextRef context_;
+  std::shared_ptr<Accounting> accounting_;
+  std::atomic<const StreamCore*> lastUser_{nullptr};
+  std::mutex mutex_;
+  std::vector<StreamCoreRef> users_;
+};
+
+/// Usable by every stream when it returns. When the device is full, waits for pending frees once and tries again. Error: requested, available.
+Result<hal::BufferRef> allocate(const hal::Device* device, Gpu& gpu, const std::shared_ptr<Accounting>& accounting,
+                                uint64_t bytes);
+
+/// Bytes an allocation could get: what the device has left plus what the pool keeps, within the limit.
+Result<uint64_t> availableBytes(Gpu& gpu, const Accounting& accounting);
+
+/// Page-locked host memory that kernels can reach. Ordinary memory that is registered: it stays readable when the context is lost.
+class PinnedMemory {
+public:
+  static Result<std::unique_ptr<PinnedMemory>> create(ContextRef context, uint64_t bytes);
+  ~PinnedMemory();
+  uint8_t* host() const { return static_cast<uint8_t*>(host_); }
+  DevicePointer device() const { return device_; }
+  uint64_t bytes() const { return bytes_; }
+  const ContextRef& context() const { return context_; }
+
+private:
+  PinnedMemory(ContextRef context, void* host, DevicePointer device, uint64_t bytes)
+      : context_(std::move(context)), host_(host), device_(device), bytes_(bytes) {}
+  ContextRef context_;
+  void* host_;
+  DevicePointer device_;
+  uint64_t bytes_;
+};
+
+/// Page-locked memory that nobody uses now: getting it from the system takes longer than most copies. Threads: all members.
+class PinnedPool {
+public:
+  /// Exactly this many bytes of this context; contents undefined.
+  Result<std::unique_ptr<PinnedMemory>> take(const ContextRef& context, uint64_t bytes);
+  /// The device must be done with it.
+  void give(std::unique_ptr<PinnedMemory> memory);
+
+private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<PinnedMemory>> kept_;
+};
+
+}  // namespace vortex::cuda

@@ -1,0 +1,332 @@
+#include "runtime/cuda/stream.h"
+
+#include "base/check.h"
+#include "base/text.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vortex::cuda {
+
+using base::concat;
+
+namespace {
+
+CudaBuffer& own(const hal::BufferRef& buffer) { return static_cast<CudaBuffer&>(*buffer); }
+
+bool overlap(uint64_t first, uint64_t second, uint64_t bytes) {
+  return first < second + bytes && second < first + bytes;
+}
+
+}  // namespace
+
+Result<hal::StreamRef> CudaStream::create(const hal::Device* device, std::shared_ptr<Resources> resources) {
+  std::shared_ptr<CudaStream> stream(new CudaStream(device, std::move(resources)));
+  if (Result<void> ready = stream->renew(); !ready)
+    return ready.takeError();
+  return hal::StreamRef(std::move(stream));
+}
+
+CudaStream::~CudaStream() {
+  if (!core_ || core_->context->isLost())
+    return;
+  const Enter enter(*core_->context);
+  // Reports and staging memory go back to the pool below, and prints are owed.
+  if (!log_->isEmpty() && core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
+    log_->drain();
+}
+
+Result<void> CudaStream::renew() {
+  if (core_ && !core_->context->isLost())
+    return {};
+  Result<ContextRef> context = resources_->gpu->context();
+  if (!context)
+    return context.takeError();
+  const Enter enter(**context);
+  StreamHandle handle = nullptr;
+  if (Result<void> made =
+          (*context)->check("cannot create a stream", (*context)->api().streamCreate(&handle, kStreamNonBlocking));
+      !made)
+    return made;
+  auto core = std::make_shared<StreamCore>(*context, handle);
+  Result<std::unique_ptr<LaunchLog>> log = LaunchLog::create(core, resources_->pinned);
+  if (!log)
+    return log.takeError();
+  staging_ = std::make_unique<Staging>(core, resources_->pinned);
+  log_ = *std::move(log);
+  core_ = std::move(core);
+  return {};
+}
+
+Result<void> CudaStream::checkBuffer(const char* operation, const hal::BufferRef& buffer) const {
+  if (!buffer)
+    return Error{concat(operation, ": no buffer given")};
+  if (buffer->device() != device_)
+    return Error{concat(operation, ": the buffer belongs to another device than the stream")};
+  return {};
+}
+
+Result<void> CudaStream::checkContexts(std::span<const hal::BufferRef> buffers) const {
+  for (const hal::BufferRef& buffer : buffers)
+    if (own(buffer).context() != core_->context)
+      return Error{concat("a buffer of ", buffer->bytes(), " bytes was lost when the device stopped (",
+                          own(buffer).context()->lossReason(), "): allocate and fill it again")};
+  return {};
+}
+
+void CudaStream::noteLoss() {
+  if (core_->context->isLost() && !pending_)
+    pending_ = log_->blame(core_->context->lossReason());
+}
+
+template <typename Work> Result<void> CudaStream::perform(bool afterFaults, const Work& work) {
+  const std::lock_guard lock(mutex_);
+  if (core_)
+    noteLoss();
+  if (pending_)
+    return {};
+  if (Result<void> ready = renew(); !ready)
+    return ready;
+  const Enter enter(*core_->context);
+  Result<void> done = afterFaults ? settle() : Result<void>();
+  if (done && !pending_)
+    done = work();
+  noteLoss();
+  return pending_ ? Result<void>() : done;
+}
+
+Result<void> CudaStream::settle() { return log_->isUnsettled() ? finish() : Result<void>(); }
+
+Result<void> CudaStream::finish() {
+  Result<void> done =
+      core_->context->check("waiting for the device failed", core_->context->api().streamSynchronize(core_->handle));
+  if (!done)
+    return done;
+  drainLog();
+  return {};
+}
+
+void CudaStream::drainLog() {
+  std::optional<hal::RunFault> fault = log_->drain();
+  if (fault && !pending_)
+    pending_ = std::move(fault);
+}
+
+Result<void> CudaStream::fill(const hal::BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) {
+  if (Result<void> owned = checkBuffer("fill", target); !owned)
+    return owned;
+  if (Result<void> inside = hal::checkRange("fill", *target, offset, bytes, true); !inside)
+    return inside;
+  return perform(true, [&]() -> Result<void> {
+    if (Result<void> alive = checkContexts({&target, 1}); !alive || bytes == 0)
+      return alive;
+    own(target).usedBy(core_);
+    return core_->context->check("a fill failed",
+                                 core_->context->api().fill(target->address() + offset, value, bytes, core_->handle));
+  });
+}
+
+Result<void> CudaStream::copy(const hal::BufferRef& target, uint64_t targetOffset, const hal::BufferRef& source,
+                              uint64_t sourceOffset, uint64_t bytes) {
+  for (const hal::BufferRef& buffer : {target, source})
+    if (Result<void> owned = checkBuffer("copy", buffer); !owned)
+      return owned;
+  if (Result<void> inside = hal::checkRange("copy: writing", *target, targetOffset, bytes, true); !inside)
+    return inside;
+  if (Result<void> inside = hal::checkRange("copy: reading", *source, sourceOffset, bytes); !inside)
+    return inside;
+  return perform(true, [&]() -> Result<void> {
+    const hal::BufferRef both[] = {target, source};
+    if (Result<void> alive = checkContexts(both); !alive || bytes == 0)
+      return alive;
+    own(target).usedBy(core_);
+    own(source).usedBy(core_);
+    Context& context = *core_->context;
+    const DevicePointer to = target->address() + targetOffset, from = source->address() + sourceOffset;
+    const auto move = [&](DevicePointer into, DevicePointer out) {
+      return context.check("a copy on the device failed", context.api().copyOnDevice(into, out, bytes, core_->handle));
+    };
+    if (!overlap(to, from, bytes))
+      return move(to, from);
+    Result<hal::BufferRef> between = allocate(device_, *resources_->gpu, resources_->accounting, bytes);
+    if (!between)
+      return between.takeError();
+    own(*between).usedBy(core_);
+    if (Result<void> out = move((*between)->address(), from); !out)
+      return out;
+    return move(to, (*between)->address());
+  });
+}
+
+Result<void> CudaStream::write(const hal::BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) {
+  if (Result<void> owned = checkBuffer("write", target); !owned)
+    return owned;
+  if (Result<void> inside = hal::checkRange("write", *target, offset, bytes, true); !inside)
+    return inside;
+  return perform(true, [&]() -> Result<void> {
+    if (Result<void> alive = checkContexts({&target, 1}); !alive || bytes == 0)
+      return alive;
+    own(target).usedBy(core_);
+    return staging_->write(target->address() + offset, from, bytes);
+  });
+}
+
+Result<void> CudaStream::read(void* into, const hal::BufferRef& source, uint64_t offset, uint64_t bytes) {
+  if (Result<void> owned = checkBuffer("read", source); !owned)
+    return owned;
+  if (Result<void> inside = hal::checkRange("read", *source, offset, bytes); !inside)
+    return inside;
+  Result<void> done = perform(true, [&]() -> Result<void> {
+    if (Result<void> alive = checkContexts({&source, 1}); !alive || bytes == 0)
+      return alive;
+    own(source).usedBy(core_);
+    Result<void> here = staging_->read(into, source->address() + offset, bytes);
+    if (here)
+      drainLog();  // the copy waited for everything before it
+    return here;
+  });
+  if (!done)
+    return done;
+  const std::lock_guard lock(mutex_);
+  return reportFault();
+}
+
+Result<void> CudaStream::submit(const hal::Launch& launch) {
+  if (launch.kernel->device() != device_)
+    return Error{
+        concat("kernel '", launch.kernel->artifact().name, "' was loaded on another device than the stream's")};
+  return perform(false, [&] { return start(launch); });
+}
+
+Result<void> CudaStream::start(const hal::Launch& launch) {
+  const auto fail = [&](const Error& error) {
+    return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "': ", error.message)};
+  };
+  if (Result<void> alive = checkContexts(launch.keepAlive); !alive)
+    return fail(alive.error());
+  auto& kernel = static_cast<CudaKernel&>(*launch.kernel);
+  Result<const LoadedModule*> module = kernel.moduleIn(core_->context);
+  if (!module)
+    return module.takeError();
+  const artifact::Phase* first = kernel.artifact().phases.data();
+  for (const hal::LaunchPhase& phase : launch.phases)
+    if (Result<void> fits = checkPhase(launch, phase, (*module)->phases[static_cast<size_t>(phase.phase - first)]);
+        !fits)
+      return fits;
+  Context& context = *core_->context;
+  for (const hal::BufferRef& buffer : launch.keepAlive)
+    own(buffer).usedBy(core_);
+  for (const hal::Launch::ZeroFill& zero : launch.zeroFills)
+    if (zero.bytes != 0)
+      if (Result<void> filled =
+              context.check("a fill failed",
+                            context.api().fill(zero.buffer->address() + zero.byteOffset, 0, zero.bytes, core_->handle));
+          !filled)
+        return fail(filled.error());
+  if (launch.phases.empty())
+    return {};
+  Result<DevicePointer> report = log_->add(launch, pending_);
+  if (!report)
+    return fail(report.error());
+  if (pending_)
+    return {};
+  uint64_t slots[artifact::kMaxParameterBytes / sizeof(uint64_t)];
+  VORTEX_CHECK(launch.slots.size() == kernel.artifact().slotCount);
+  std::memcpy(slots, launch.slots.data(), launch.slots.size() * sizeof(uint64_t));
+  slots[launch.slots.size()] = *report;
+  void* parameters[] = {slots};
+  for (const hal::LaunchPhase& phase : launch.phases)
+    if (Result<void> started =
+            startPhase(launch, phase, (*module)->phases[static_cast<size_t>(phase.phase - first)], parameters);
+        !started)
+      return started;
+  return {};
+}
+
+Result<void> CudaStream::checkPhase(const hal::Launch& launch, const hal::LaunchPhase& phase,
+                                    const LoadedPhase& code) const {
+  const auto fail = [&](const std::string& reason) {
+    return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "': phase '", phase.phase->name, "' ",
+                        reason)};
+  };
+  if (phase.hardwareThreads == 0)
+    return fail("has no hardware threads");
+  if (phase.hardwareThreads > code.maxThreads)
+    return fail(concat("has ", phase.hardwareThreads, " threads per block, its registers allow ", code.maxThreads));
+  const GpuFacts& facts = resources_->gpu->facts();
+  const uint64_t shared = phase.sharedBytes + code.staticSharedBytes;
+  if (shared > static_cast<uint64_t>(facts.sharedOptInBytes))
+    return fail(concat("needs ", shared, " bytes of shared memory per block; the device has ", facts.sharedOptInBytes));
+  return {};
+}
+
+Result<void> CudaStream::allowShared(const hal::LaunchPhase& phase, const LoadedPhase& code) {
+  const auto bytes = static_cast<int>(phase.sharedBytes);
+  if (Result<void> allowed =
+          core_->context->check("cannot get more than 48 KiB of shared memory",
+                                core_->context->api().functionSet(code.function, kFunctionMaxDynamicShared, bytes));
+      !allowed)
+    return allowed;
+  code.dynamicSharedBytes.store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
+  return {};
+}
+
+Result<void> CudaStream::startPhase(const hal::Launch& launch, const hal::LaunchPhase& phase, const LoadedPhase& code,
+                                    void** parameters) {
+  if (phase.sharedBytes > code.dynamicSharedBytes.load(std::memory_order_relaxed))
+    if (Result<void> allowed = allowShared(phase, code); !allowed)
+      return allowed;
+  const Code started =
+      core_->context->api().launch(code.function, phase.grid[0], phase.grid[1], phase.grid[2], phase.hardwareThreads, 1,
+                                   1, static_cast<unsigned>(phase.sharedBytes), core_->handle, parameters, nullptr);
+  if (started == kSuccess)
+    return {};
+  const Error error = core_->context->check("the driver refuses it", started).takeError();
+  return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "', phase '", phase.phase->name, "', ",
+                      phase.grid[0], " x ", phase.grid[1], " x ", phase.grid[2], " blocks of ", phase.hardwareThreads,
+                      " threads and ", phase.sharedBytes, " bytes of shared memory: ", error.message)};
+}
+
+Result<void> CudaStream::record(const hal::EventRef& event) {
+  auto* ours = dynamic_cast<CudaEvent*>(event.get());
+  if (!ours || ours->device() != device_)
+    return Error{"record: the event belongs to another device than the stream"};
+  return perform(false, [&] { return ours->record(core_->context, core_->handle); });
+}
+
+Result<void> CudaStream::wait(const hal::EventRef& event) {
+  auto* ours = dynamic_cast<CudaEvent*>(event.get());
+  if (!ours || ours->device() != device_)
+    return Error{"wait: the event belongs to another device than the stream"};
+  return perform(false, [&] { return ours->holdUp(core_->context, core_->handle); });
+}
+
+Result<void> CudaStream::reportFault() {
+  if (!pending_)
+    return {};
+  reported_ = std::exchange(pending_, std::nullopt);
+  if (core_->context->isLost()) {  // told now: what follows starts over in a new context
+    log_.reset();
+    staging_.reset();
+    core_.reset();
+  } else {  // what was queued behind it ends before the stream is usable again; its own faults are consequences
+    const Enter enter(*core_->context);
+    if (core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
+      log_->drain();
+  }
+  return hal::faultError(*reported_);
+}
+
+Result<void> CudaStream::synchronize() {
+  if (Result<void> done = perform(false, [&] { return finish(); }); !done)
+    return done;
+  const std::lock_guard lock(mutex_);
+  return reportFault();
+}
+
+std::optional<hal::RunFault> CudaStream::lastFault() const {
+  const std::lock_guard lock(mutex_);
+  return reported_;
+}
+
+}  // namespace vortex::cuda

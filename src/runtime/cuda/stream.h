@@ -1,0 +1,66 @@
+#pragma once
+
+#include "runtime/cuda/event.h"
+#include "runtime/cuda/launch_log.h"
+#include "runtime/cuda/staging.h"
+#include "runtime/hal/launch.h"
+
+namespace vortex::cuda {
+
+/// What a device and its streams share; streams and buffers may outlive the device.
+struct Resources {
+  std::shared_ptr<Gpu> gpu;
+  std::shared_ptr<Accounting> accounting;
+  std::shared_ptr<artifact::Cache> cache;  ///< null: machine code is not kept
+  PinnedPool pinned;
+};
+
+/// Order after a fault: a kernel's fault is known only when the device has run it, so launches that were queued behind it may have run;
+/// copies and fills wait for what can fault before they are queued, and are skipped after a fault.
+class CudaStream : public hal::Stream {
+public:
+  static Result<hal::StreamRef> create(const hal::Device* device, std::shared_ptr<Resources> resources);
+  ~CudaStream() override;
+  Result<void> fill(const hal::BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) override;
+  Result<void> copy(const hal::BufferRef& target, uint64_t targetOffset, const hal::BufferRef& source,
+                    uint64_t sourceOffset, uint64_t bytes) override;
+  Result<void> write(const hal::BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) override;
+  Result<void> read(void* into, const hal::BufferRef& source, uint64_t offset, uint64_t bytes) override;
+  Result<void> submit(const hal::Launch& launch) override;
+  Result<void> record(const hal::EventRef& event) override;
+  Result<void> wait(const hal::EventRef& event) override;
+  Result<void> synchronize() override;
+  std::optional<hal::RunFault> lastFault() const override;
+
+private:
+  CudaStream(const hal::Device* device, std::shared_ptr<Resources> resources)
+      : device_(device), resources_(std::move(resources)) {}
+
+  // All under mutex_:
+  Result<void> checkBuffer(const char* operation, const hal::BufferRef& buffer) const;
+  /// Makes the stream usable, in a new context after a loss that has been reported.
+  Result<void> renew();
+  /// Runs `work` in a usable stream's context unless a fault is pending; a loss of the context on the way becomes the pending fault.
+  template <typename Work> Result<void> perform(bool afterFaults, const Work& work);
+  Result<void> checkContexts(std::span<const hal::BufferRef> buffers) const;
+  Result<void> settle();
+  Result<void> start(const hal::Launch& launch);
+  Result<void> startPhase(const hal::Launch& launch, const hal::LaunchPhase& phase, const LoadedPhase& code,
+                          void** parameters);
+  Result<void> checkPhase(const hal::Launch& launch, const hal::LaunchPhase& phase, const LoadedPhase& code) const;
+  Result<void> allowShared(const hal::LaunchPhase& phase, const LoadedPhase& code);
+  void noteLoss();
+  Result<void> finish();
+  void drainLog();
+  Result<void> reportFault();
+
+  const hal::Device* device_;
+  std::shared_ptr<Resources> resources_;
+  mutable std::mutex mutex_;
+  StreamCoreRef core_;
+  std::unique_ptr<LaunchLog> log_;
+  std::unique_ptr<Staging> staging_;
+  std::optional<hal::RunFault> pending_, reported_;
+};
+
+}  // namespace vortex::cuda

@@ -1,0 +1,397 @@
+// A libcuda.so.1 over host memory, for machines without a GPU. Streams are threads, so work that is ordered wrongly shows; freed memory is
+// really freed, so that AddressSanitizer sees late accesses. "Kernels" are C functions with the CPU's calling convention, found by the name of
+// the entry point in the PTX.
+#include "runtime/cuda/testdata/fake_cuda.h"
+#include "runtime/cuda/testdata/fake_state.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace fake_cuda;
+
+namespace {
+
+struct Function {
+  std::string name;
+  size_t parameterBytes = 0;
+  unsigned dynamicShared = 48 << 10;
+};
+
+struct Module {
+  std::map<std::string, Function> functions;
+};
+
+struct Link {
+  std::string code;
+  char* errors = nullptr;
+  size_t errorBytes = 0;
+};
+
+/// Entry points and the size of their one parameter: ".entry name(… .b8 name_param_0[136]".
+Module* parse(const std::string& text) {
+  auto* module = new Module;
+  for (size_t at = text.find(".entry "); at != std::string::npos; at = text.find(".entry ", at + 1)) {
+    const size_t begin = at + 7, open = text.find('(', begin), bracket = text.find('[', open);
+    const std::string name = text.substr(begin, open - begin);
+    module->functions[name] = {name, static_cast<size_t>(std::atoi(text.c_str() + bracket + 1))};
+  }
+  return module;
+}
+
+}  // namespace
+
+#define CALL(symbol)                                                                                                   \
+  if (const int code = enter(#symbol); code != kSuccess)                                                               \
+  return code
+#define CALL_ANYWHERE(symbol)                                                                                          \
+  if (const int code = enter(#symbol, false); code != kSuccess)                                                        \
+  return code
+
+extern "C" {
+
+int cuInit(unsigned) {
+  CALL_ANYWHERE(cuInit);
+  return setting("devices") == 0 ? kNoDevice : kSuccess;
+}
+int cuDriverGetVersion(int* version) {
+  *version = static_cast<int>(setting("version"));
+  return kSuccess;
+}
+int cuGetErrorName(int code, const char** name) {
+  static const std::map<int, const char*> names = {
+      {1, "CUDA_ERROR_INVALID_VALUE"},     {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {100, "CUDA_ERROR_NO_DEVICE"},
+      {201, "CUDA_ERROR_INVALID_CONTEXT"}, {218, "CUDA_ERROR_INVALID_PTX"}, {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}};
+  const auto found = names.find(code);
+  *name = found == names.end() ? "CUDA_ERROR_OTHER" : found->second;
+  return kSuccess;
+}
+int cuGetErrorString(int, const char** text) {
+  *text = "as the stand-in says";
+  return kSuccess;
+}
+int cuDeviceGetCount(int* count) {
+  *count = static_cast<int>(setting("devices"));
+  return kSuccess;
+}
+int cuDeviceGet(int* device, int index) {
+  *device = index;
+  return index < setting("devices") ? kSuccess : kInvalidDevice;
+}
+int cuDeviceGetName(char* name, int bytes, int device) {
+  std::snprintf(name, static_cast<size_t>(bytes), "Stand-in %d", device);
+  return kSuccess;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int) {
+  *bytes = static_cast<size_t>(setting("memory"));
+  return kSuccess;
+}
+int cuDeviceGetAttribute(int* value, int attribute, int) {
+  const auto capability = static_cast<int>(setting("capability"));
+  const std::map<int, int> values = {{1, 1024},
+                                     {5, 2147483647},
+                                     {6, 65535},
+                                     {7, 65535},
+                                     {16, 4},
+                                     {97, 232448},
+                                     {75, capability / 10},
+                                     {76, capability % 10},
+                                     {115, static_cast<int>(setting("pools"))}};
+  const auto found = values.find(attribute);
+  *value = found == values.end() ? 0 : found->second;
+  return kSuccess;
+}
+int cuDevicePrimaryCtxRetain(Context** context, int) {
+  CALL_ANYWHERE(cuDevicePrimaryCtxRetain);
+  static std::map<uint64_t, Context*> contexts;
+  const std::lock_guard lock(state().mutex);
+  Context*& own = contexts[state().generation];
+  if (!own)
+    own = new Context{state().generation};
+  *context = own;
+  return kSuccess;
+}
+int cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
+int cuDevicePrimaryCtxReset_v2(int) {
+  CALL_ANYWHERE(cuDevicePrimaryCtxReset_v2);
+  synchronizeAll();
+  const std::lock_guard lock(state().mutex);
+  state().registered.clear();
+  state().sticky = 0;
+  ++state().generation;
+  return kSuccess;
+}
+int cuCtxGetCurrent(Context** context) {
+  *context = contextStack().empty() ? nullptr : contextStack().back();
+  return kSuccess;
+}
+int cuCtxPushCurrent_v2(Context* context) {
+  contextStack().push_back(context);
+  return kSuccess;
+}
+int cuCtxPopCurrent_v2(Context** context) {
+  *context = contextStack().back();
+  contextStack().pop_back();
+  return kSuccess;
+}
+int cuCtxSynchronize() {
+  CALL(cuCtxSynchronize);
+  synchronizeAll();
+  return state().sticky;
+}
+
+// Memory
+
+int cuMemGetInfo_v2(size_t* free, size_t* total) {
+  CALL(cuMemGetInfo_v2);
+  *total = static_cast<size_t>(setting("memory"));
+  *free = *total - static_cast<size_t>(state().liveBytes);
+  return kSuccess;
+}
+int cuMemAlloc_v2(uint64_t* pointer, size_t bytes) {
+  CALL(cuMemAlloc_v2);
+  return allocateBytes(pointer, bytes);
+}
+int cuMemFree_v2(uint64_t pointer) {
+  CALL(cuMemFree_v2);
+  synchronizeAll();
+  freeBytes(pointer);
+  return kSuccess;
+}
+int cuMemPoolCreate(int** pool, const void*) {
+  CALL(cuMemPoolCreate);
+  *pool = new int(0);
+  return kSuccess;
+}
+int cuMemPoolDestroy(int* pool) {
+  delete pool;
+  return kSuccess;
+}
+int cuMemPoolSetAttribute(int*, int, void*) { return kSuccess; }
+int cuMemPoolTrimTo(int*, size_t) {
+  CALL(cuMemPoolTrimTo);
+  return kSuccess;
+}
+int cuMemAllocFromPoolAsync(uint64_t* pointer, size_t bytes, int*, Stream*) {
+  CALL(cuMemAllocFromPoolAsync);
+  return allocateBytes(pointer, bytes);
+}
+int cuMemFreeAsync(uint64_t pointer, Stream* stream) {
+  CALL(cuMemFreeAsync);
+  stream->add([=] { freeBytes(pointer); });
+  return kSuccess;
+}
+int cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
+  CALL(cuMemHostRegister_v2);
+  const std::lock_guard lock(state().mutex);
+  state().registered[static_cast<uint8_t*>(memory)] = bytes;
+  return kSuccess;
+}
+int cuMemHostUnregister(void* memory) {
+  CALL(cuMemHostUnregister);
+  const std::lock_guard lock(state().mutex);
+  return state().registered.erase(static_cast<uint8_t*>(memory)) ? kSuccess : kInvalidValue;
+}
+int cuMemHostGetDevicePointer_v2(uint64_t* device, void* host, unsigned) {
+  CALL(cuMemHostGetDevicePointer_v2);
+  *device = reinterpret_cast<uint64_t>(host);
+  return isRegistered(host) ? kSuccess : kInvalidValue;
+}
+int cuMemsetD8Async(uint64_t target, unsigned char value, size_t bytes, Stream* stream) {
+  CALL(cuMemsetD8Async);
+  stream->add([=] { std::memset(memory(target), value, bytes); });
+  return kSuccess;
+}
+int cuMemcpyHtoDAsync_v2(uint64_t target, const void* from, size_t bytes, Stream* stream) {
+  CALL(cuMemcpyHtoDAsync_v2);
+  if (isRegistered(from)) {
+    stream->add([=] { std::memcpy(memory(target), from, bytes); });
+    return kSuccess;
+  }
+  const auto* first = static_cast<const uint8_t*>(from);
+  auto staged = std::make_shared<std::vector<uint8_t>>(first, first + bytes);
+  stream->add([=] { std::memcpy(memory(target), staged->data(), bytes); });
+  return kSuccess;
+}
+int cuMemcpyDtoHAsync_v2(void* into, uint64_t source, size_t bytes, Stream* stream) {
+  CALL(cuMemcpyDtoHAsync_v2);
+  stream->add([=] { std::memcpy(into, memory(source), bytes); });
+  if (!isRegistered(into))
+    stream->synchronize();
+  return kSuccess;
+}
+int cuMemcpyDtoDAsync_v2(uint64_t target, uint64_t source, size_t bytes, Stream* stream) {
+  CALL(cuMemcpyDtoDAsync_v2);
+  if (target < source + bytes && source < target + bytes)
+    return kInvalidValue;  // undefined in the real one: nothing may rely on it
+  stream->add([=] { std::memcpy(memory(target), memory(source), bytes); });
+  return kSuccess;
+}
+
+// Streams and events
+
+int cuStreamCreate(Stream** stream, unsigned) {
+  CALL(cuStreamCreate);
+  *stream = new Stream;
+  const std::lock_guard lock(state().mutex);
+  state().streams.insert(*stream);
+  return kSuccess;
+}
+int cuStreamDestroy_v2(Stream* stream) {
+  CALL(cuStreamDestroy_v2);
+  {
+    const std::lock_guard lock(state().mutex);
+    state().streams.erase(stream);
+  }
+  stream->finish();
+  return kSuccess;
+}
+int cuStreamSynchronize(Stream* stream) {
+  CALL(cuStreamSynchronize);
+  stream->synchronize();
+  return state().sticky;
+}
+int cuStreamWaitEvent(Stream* stream, EventRef* event, unsigned) {
+  CALL(cuStreamWaitEvent);
+  const EventRef waited = *event;
+  std::unique_lock lock(waited->mutex);
+  const uint64_t number = waited->recorded;
+  lock.unlock();
+  stream->add([=] { waited->waitFor(number); });
+  return kSuccess;
+}
+int cuEventCreate(EventRef** event, unsigned) {
+  CALL(cuEventCreate);
+  *event = new EventRef(std::make_shared<Event>());
+  return kSuccess;
+}
+int cuEventDestroy_v2(EventRef* event) {
+  CALL(cuEventDestroy_v2);
+  delete event;
+  return kSuccess;
+}
+int cuEventRecord(EventRef* event, Stream* stream) {
+  CALL(cuEventRecord);
+  const EventRef recorded = *event;
+  std::unique_lock lock(recorded->mutex);
+  const uint64_t number = ++recorded->recorded;
+  lock.unlock();
+  stream->add(
+      [=] {
+        const std::lock_guard guard(recorded->mutex);
+        recorded->completed = std::max(recorded->completed, number);
+        recorded->nanoseconds = std::chrono::steady_clock::now().time_since_epoch().count();
+        recorded->changed.notify_all();
+      },
+      true);
+  return kSuccess;
+}
+int cuEventQuery(EventRef* event) {
+  CALL(cuEventQuery);
+  const std::lock_guard lock((*event)->mutex);
+  return (*event)->completed < (*event)->recorded ? kNotReady : kSuccess;
+}
+int cuEventSynchronize(EventRef* event) {
+  CALL(cuEventSynchronize);
+  std::unique_lock lock((*event)->mutex);
+  const uint64_t number = (*event)->recorded;
+  lock.unlock();
+  (*event)->waitFor(number);
+  return state().sticky;
+}
+int cuEventElapsedTime(float* milliseconds, EventRef* start, EventRef* end) {
+  CALL(cuEventElapsedTime);
+  *milliseconds = static_cast<float>((*end)->nanoseconds - (*start)->nanoseconds) * 1e-6f;
+  return kSuccess;
+}
+
+// Code
+
+int cuLinkCreate_v2(unsigned count, const int* options, void** values, Link** link) {
+  CALL(cuLinkCreate_v2);
+  *link = new Link;
+  for (unsigned i = 0; i < count; ++i) {
+    if (options[i] == 5)
+      (*link)->errors = static_cast<char*>(values[i]);
+    if (options[i] == 6)
+      (*link)->errorBytes = reinterpret_cast<size_t>(values[i]);
+  }
+  return kSuccess;
+}
+int cuLinkAddData_v2(Link* link, int, const void* data, size_t bytes, const char*, unsigned, const int*, void**) {
+  CALL(cuLinkAddData_v2);
+  const std::string text(static_cast<const char*>(data), bytes - 1);
+  if (const size_t at = text.find("syntax error here"); at != std::string::npos) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+    std::snprintf(link->errors, link->errorBytes, "ptxas application ptx input, line %ld; fatal: unexpected text\n",
+                  line);
+    return kInvalidPtx;
+  }
+  link->code = "MACHINE" + text;
+  return kSuccess;
+}
+int cuLinkComplete(Link* link, void** code, size_t* bytes) {
+  CALL(cuLinkComplete);
+  *code = link->code.data();
+  *bytes = link->code.size() + 1;
+  return kSuccess;
+}
+int cuLinkDestroy(Link* link) {
+  delete link;
+  return kSuccess;
+}
+int cuModuleLoadData(Module** module, const void* image) {
+  CALL(cuModuleLoadData);
+  const std::string text = static_cast<const char*>(image);
+  if (!text.starts_with("MACHINE"))
+    return kInvalidImage;
+  *module = parse(text);
+  return kSuccess;
+}
+int cuModuleUnload(Module* module) {
+  CALL(cuModuleUnload);
+  synchronizeAll();
+  delete module;
+  return kSuccess;
+}
+int cuModuleGetFunction(Function** function, Module* module, const char* name) {
+  CALL(cuModuleGetFunction);
+  const auto found = module->functions.find(name);
+  if (found == module->functions.end())
+    return kNotFound;
+  *function = &found->second;
+  return kSuccess;
+}
+int cuFuncGetAttribute(int* value, int attribute, Function*) {
+  CALL(cuFuncGetAttribute);
+  *value = attribute == 0 ? 1024 : 0;
+  return kSuccess;
+}
+int cuFuncSetAttribute(Function* function, int attribute, int value) {
+  CALL(cuFuncSetAttribute);
+  if (attribute == 8)
+    function->dynamicShared = static_cast<unsigned>(value);
+  return kSuccess;
+}
+int cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned, unsigned, unsigned,
+                   unsigned sharedBytes, Stream* stream, void** parameters, void**) {
+  CALL(cuLaunchKernel);
+  if (sharedBytes > function->dynamicShared)
+    return kOutOfResources;
+  std::vector<uint64_t> slots(function->parameterBytes / sizeof(uint64_t));
+  std::memcpy(slots.data(), parameters[0], function->parameterBytes);
+  stream->add([=, name = function->name] { runBlocks(name, slots, {gridX, gridY, gridZ}, sharedBytes); });
+  return kSuccess;
+}
+
+// Graphs: not yet
+int cuStreamBeginCapture_v2(Stream*, int) { return kInvalidHandle; }
+int cuStreamEndCapture(Stream*, void**) { return kInvalidHandle; }
+int cuGraphInstantiateWithFlags(void**, void*, unsigned long long) { return kInvalidHandle; }
+int cuGraphLaunch(void*, Stream*) { return kInvalidHandle; }
+int cuGraphDestroy(void*) { return kSuccess; }
+int cuGraphExecDestroy(void*) { return kSuccess; }
+
+}  // extern "C"

@@ -1,0 +1,100 @@
+// The machine behind the stand-in for libcuda: settings, contexts, memory, and streams that are threads.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace fake_cuda {
+
+enum Code : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNoDevice = 100,
+  kInvalidDevice = 101,
+  kInvalidImage = 200,
+  kInvalidContext = 201,
+  kInvalidPtx = 218,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kNotReady = 600,
+  kIllegalAddress = 700,
+  kOutOfResources = 701,
+};
+
+struct Context {
+  uint64_t generation;
+};
+
+class Stream;
+
+struct State {
+  std::mutex mutex;
+  std::map<std::string, int64_t> settings, counts;
+  std::map<const uint8_t*, size_t> registered;  ///< page-locked ranges
+  std::set<Stream*> streams;
+  std::atomic<int> ending{0};  ///< destroyed streams that still run what was queued
+  std::atomic<int64_t> liveBytes{0};
+  std::atomic<int> sticky{0};  ///< the code that ended the context; 0: it lives
+  std::atomic<uint64_t> generation{1};
+};
+State& state();
+int64_t setting(const std::string& key);
+
+/// Contexts pushed on this thread.
+std::vector<Context*>& contextStack();
+/// Counts the call; the code to return at once, or success.
+int enter(const char* symbol, bool needsContext = true);
+
+class Stream {
+public:
+  Stream();
+  /// `always`: also when the context has ended, as what only wakes waiters.
+  void add(std::function<void()> operation, bool always = false);
+  void synchronize();
+  /// Its thread ends when it has run what is queued.
+  void finish();
+
+private:
+  void work();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  struct Operation {
+    std::function<void()> run;
+    bool always;
+  };
+  std::deque<Operation> queue_;
+  bool busy_ = false, ending_ = false;
+  std::thread worker_;
+};
+void synchronizeAll();
+
+struct Event {
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t recorded = 0, completed = 0;
+  int64_t nanoseconds = 0;
+  void waitFor(uint64_t number);
+};
+using EventRef = std::shared_ptr<Event>;
+
+int allocateBytes(uint64_t* pointer, size_t bytes);
+void freeBytes(uint64_t pointer);
+bool isRegistered(const void* pointer);
+inline uint8_t* memory(uint64_t pointer) { return reinterpret_cast<uint8_t*>(pointer); }
+
+/// Runs the C function of this name for every block and writes the report. "crash" ends the context.
+void runBlocks(const std::string& name, const std::vector<uint64_t>& slots, const unsigned (&grid)[3],
+               unsigned sharedBytes);
+
+}  // namespace fake_cuda

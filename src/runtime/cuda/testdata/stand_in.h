@@ -1,0 +1,85 @@
+// What the tests of this folder share: devices over the stand-in for libcuda, and the conformance kernels as PTX.
+#pragma once
+
+#include "base/file.h"
+#include "runtime/cuda/cuda_driver.h"
+#include "runtime/cuda/testdata/fake_cuda.h"
+#include "runtime/hal/conformance_test.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <string>
+
+namespace vortex::cuda::testing {
+
+/// The functions of fake_cuda.h in the loaded library.
+struct StandIn {
+  decltype(&fakeCudaSet) set;
+  decltype(&fakeCudaCount) count;
+  decltype(&fakeCudaReset) reset;
+
+  static const StandIn& get() {
+    static const StandIn instance = [] {
+      void* library = ::dlopen(path().c_str(), RTLD_NOW);
+      if (!library)
+        std::fprintf(stderr, "%s\n", ::dlerror()), std::abort();
+      return StandIn{reinterpret_cast<decltype(&fakeCudaSet)>(::dlsym(library, "fakeCudaSet")),
+                     reinterpret_cast<decltype(&fakeCudaCount)>(::dlsym(library, "fakeCudaCount")),
+                     reinterpret_cast<decltype(&fakeCudaReset)>(::dlsym(library, "fakeCudaReset"))};
+    }();
+    return instance;
+  }
+  /// Where the tests' files are when they run on another machine than the one that built them.
+  static std::string folder() {
+    const char* folder = std::getenv("VORTEX_CUDA_TESTDATA");
+    return folder ? std::string(folder) + "/" : std::string();
+  }
+  static std::string path() { return folder().empty() ? VORTEX_FAKE_CUDA : folder() + "libvortex_fake_cuda.so"; }
+};
+
+inline std::string conformancePtx() {
+  const std::string folder = StandIn::folder();
+  return *base::readFile(folder.empty() ? VORTEX_CONFORMANCE_PTX : folder + "conformance.ptx");
+}
+
+/// A device of the stand-in (or of the real library), made by a driver of its own.
+inline Result<hal::DeviceRef> openDevice(bool real, const Options& options = {.useCache = false}) {
+  if (real)
+    ::unsetenv("VORTEX_LIBCUDA");
+  else
+    ::setenv("VORTEX_LIBCUDA", StandIn::path().c_str(), 1);
+  Result<std::vector<hal::DeviceRef>> devices = createDriver(options)->devices();
+  if (!devices)
+    return devices.takeError();
+  if (devices->empty())
+    return Error{"no device"};
+  return devices->front();
+}
+
+inline void addCode(artifact::Kernel& kernel) {
+  const std::string ptx = conformancePtx();
+  kernel.target = "sm_80";
+  kernel.code.assign(ptx.begin(), ptx.end());
+  for (artifact::Phase& phase : kernel.phases) {
+    phase.hardwareThreads = artifact::SizeExpr::constant(1);
+    phase.sharedBytes = std::exchange(phase.scratchBytes, {});
+  }
+}
+
+inline std::shared_ptr<artifact::Kernel> kernelNamed(const std::string& name) {
+  auto kernel = std::make_shared<artifact::Kernel>(hal::conformance::kernelNamed(name));
+  addCode(*kernel);
+  return kernel;
+}
+
+/// A kernel without parameters whose entry point is of this name.
+inline std::shared_ptr<artifact::Kernel> bareKernel(const std::string& symbol) {
+  auto kernel = std::make_shared<artifact::Kernel>();
+  kernel->name = symbol;
+  const artifact::SizeExpr one = artifact::SizeExpr::constant(1);
+  kernel->phases = {{.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .name = symbol}};
+  addCode(*kernel);
+  return kernel;
+}
+
+}  // namespace vortex::cuda::testing
