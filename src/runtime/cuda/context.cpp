@@ -127,16 +127,17 @@ Result<ContextRef> Gpu::context() {
   const std::lock_guard lock(mutex_);
   if (context_ && !context_->isLost())
     return context_;
-  if (context_) {
-    // The old life's handle stays retained until its last user lets go; the reset ends it for the whole process, as the fault already has.
-    if (const Code code = api_->primaryReset(device_); code != kSuccess)
-      return api_->error(concat(context_->lossReason(), "; 'cuda:", index_,
-                                "' cannot be reset, so this process cannot use it any more"),
-                         code);
-  }
+  // Drivers differ in what they allow after a fault. Version 580 refuses every new context of the process, primary or not, with the fault's own
+  // code; where one does not, the reset below ends the old life for everyone, as the fault has already, and a new one begins.
+  if (context_)
+    api_->primaryReset(device_);
   auto fresh = std::make_shared<Context>(api_, device_, index_);
-  if (Result<void> made = fresh->create(); !made)
-    return made.takeError();
+  if (Result<void> made = fresh->create(); !made) {
+    if (!context_)
+      return made.takeError();
+    return Error{base::concat(context_->lossReason(),
+                              ": the driver gives this process no further use of 'cuda:", index_, "'; run it again")};
+  }
   context_ = std::move(fresh);
   return context_;
 }

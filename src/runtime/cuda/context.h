@@ -1,7 +1,8 @@
 // One GPU, and the lives of its primary context.
 //
-// Some device faults (an access outside every allocation, a hardware error) end the context with everything in it. The process goes on: a
-// Gpu then makes a new Context, and streams, events and kernels move to it on next use. Buffers cannot: their contents are gone.
+// Some device faults (an access outside every allocation, a hardware error) end the context with everything in it. The process goes on: where
+// the driver allows it a Gpu makes a new Context, and streams, events and kernels move to it on next use; else every use of the device is an
+// error that says so. Buffers cannot move: their contents are gone.
 #pragma once
 
 #include "runtime/cuda/api.h"

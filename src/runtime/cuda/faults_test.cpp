@@ -19,6 +19,8 @@ protected:
     device_ = *opened;
     stream_ = device_->createStream().value();
   }
+  /// A real driver gives the process no second context: see CudaGpu.
+  static bool endsTheProcess() { return GetParam(); }
   Result<void> launch(const std::string& symbol) {
     auto done = hal::launch(*device_, *stream_, device_->load(testing::bareKernel(symbol)).value(), {});
     return done ? Result<void>() : Result<void>(done.takeError());
@@ -31,6 +33,8 @@ INSTANTIATE_TEST_SUITE_P(Cuda, CudaFaults, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "gpu" : "stand_in"; });
 
 TEST_P(CudaFaults, AnIllegalAddressNamesTheKernelAndTheProcessGoesOn) {
+  if (endsTheProcess())
+    GTEST_SKIP() << "in a process of its own";
   for (int round = 0; round < 3; ++round) {
     const hal::KernelRef update = device_->load(testing::kernelNamed("update")).value();
     const hal::BufferRef before = device_->allocate(80).value();
@@ -68,6 +72,8 @@ TEST_P(CudaFaults, AnIllegalAddressNamesTheKernelAndTheProcessGoesOn) {
 }
 
 TEST_P(CudaFaults, OneOfSeveralKernelsIsNotAccusedAlone) {
+  if (endsTheProcess())
+    GTEST_SKIP() << "in a process of its own";
   const hal::KernelRef update = device_->load(testing::kernelNamed("update")).value();
   const hal::BufferRef a = device_->allocate(80).value();
   ASSERT_TRUE(hal::launch(
@@ -81,6 +87,8 @@ TEST_P(CudaFaults, OneOfSeveralKernelsIsNotAccusedAlone) {
 }
 
 TEST_P(CudaFaults, AnotherStreamLearnsOfTheLoss) {
+  if (endsTheProcess())
+    GTEST_SKIP() << "in a process of its own";
   const hal::StreamRef other = device_->createStream().value();
   const hal::BufferRef buffer = device_->allocate(8).value();
   ASSERT_TRUE(other->fill(buffer, 0, 8, 1));
@@ -141,6 +149,34 @@ TEST_P(CudaFaults, PrintsBeyondTheSpaceOfALaunchAreCounted) {
     ASSERT_TRUE(hal::launch(*device_, *stream_, talk, std::vector<Argument>{hal::conformance::scalarI32(10)}, options));
   ASSERT_TRUE(stream_->synchronize());
   EXPECT_EQ(prints, 200u);
+}
+
+/// 0: as it should be; else the number of what was not.
+static int crashOnTheGpu() {
+  const hal::DeviceRef device = testing::openDevice(true).value();
+  const hal::StreamRef stream = device->createStream().value();
+  const hal::BufferRef buffer = device->allocate(8).value();
+  if (!hal::launch(*device, *stream, device->load(testing::bareKernel("crash")).value(), {}))
+    return 1;
+  const auto failed = stream->synchronize();
+  if (failed || failed.error().message.find("kernel 'crash' stopped: E0708: the device stopped") == std::string::npos)
+    return 2;
+  std::fprintf(stderr, "%s\n", failed.error().message.c_str());
+  const auto again = device->allocate(8);
+  const auto write = stream->fill(buffer, 0, 8, 1);
+  if (again.ok() != write.ok() && again)
+    return 0;  // a driver that allows a new context
+  std::fprintf(stderr, "%s\n", again.error().message.c_str());
+  if (again || again.error().message.find("no further use of 'cuda:0'") == std::string::npos)
+    return 3;
+  return 0;
+}
+
+TEST(CudaGpuDeathTest, AnIllegalAddressNamesTheKernelAndEndsInOrder) {
+  if (const auto opened = testing::openDevice(true); !opened)
+    GTEST_SKIP() << opened.error().message;
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not touched the driver
+  EXPECT_EXIT(std::exit(crashOnTheGpu()), ::testing::ExitedWithCode(0), "CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
 TEST(CudaErrors, EveryCallThatFailsIsAnErrorAndLeaksNothing) {
