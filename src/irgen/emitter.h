@@ -188,6 +188,8 @@ private:
   void restrictToDomain(const Expr& element, Place& place);
   Value loadElement(Location loc, const Place& place);
   void noteWrite(Value view);
+  void noteUnchecked(mlir::Operation* access, bool unchecked);
+  void noteSlice(mlir::Operation* access, const Expr& slice);
   const void* rootOf(Value view) const;
   Flat loadArrayElement(Location loc, const Place& place);
 

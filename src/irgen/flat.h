@@ -37,6 +37,7 @@ struct Place {
   llvm::SmallVector<mlir::Value, 4> indices;
   mlir::Value mask;
   bool guarded = false;
+  bool unchecked = false;  ///< `@unchecked(bounds)`
   // … or a value that has no place of its own (a reference to a temporary).
   Flat value;
 };

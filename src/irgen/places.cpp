@@ -86,6 +86,7 @@ Place Emitter::elementPlace(const Expr& expr) {
     }
     result.view = view;
     result.guarded = expr.guard == lang::Guard::Guarded || clampedViews_.contains(view);
+    result.unchecked = expr.guard == lang::Guard::Unchecked;
     restrictToDomain(expr, result);
     return result;
   }
@@ -163,7 +164,22 @@ void Emitter::restrictToDomain(const Expr& element, Place& place) {
 
 Value Emitter::loadElement(Location loc, const Place& place) {
   mlir::Type type = llvm::cast<ir::ViewType>(place.view.getType()).getElementType();
-  return b_.create<ir::LoadOp>(loc, type, place.view, place.indices, place.mask, place.guarded);
+  auto load = b_.create<ir::LoadOp>(loc, type, place.view, place.indices, place.mask, place.guarded);
+  noteUnchecked(load, place.unchecked);
+  return load;
+}
+
+/// For the report: the source gave up the guard here.
+void Emitter::noteUnchecked(mlir::Operation* access, bool unchecked) {
+  if (unchecked)
+    access->setAttr("vx.unchecked", b_.getUnitAttr());
+}
+
+/// Likewise for a slice of the source, whose tile access is told apart from those that a schedule makes.
+void Emitter::noteSlice(mlir::Operation* access, const Expr& slice) {
+  noteUnchecked(access, slice.guard == lang::Guard::Unchecked);
+  if (slice.guard == lang::Guard::Guarded)
+    access->setAttr("vx.guarded", b_.getUnitAttr());
 }
 
 const void* Emitter::rootOf(Value view) const {

@@ -31,7 +31,9 @@ void Emitter::emitStage(const Expr& stage, Value destination) {
     offsets.assign(llvm::cast<ir::ViewType>(view.getType()).getRank(), math_.index(at, 0));
     inside = !clampedViews_.contains(view);
   }
-  b_.create<ir::StageCopyOp>(at, view, offsets, destination, dropped, inside);
+  auto copy = b_.create<ir::StageCopyOp>(at, view, offsets, destination, dropped, inside);
+  if (source->kind == ExprKind::Slice)
+    noteSlice(copy, *source);
 }
 
 /// In kernels that stage, every sync_block() closes a group of copies and waits for those that the code up to the next one needs.

@@ -184,8 +184,10 @@ Value Emitter::loadSlice(const Expr& slice) {
       sizes.push_back(size);
   mlir::Type element = llvm::cast<ir::ViewType>(view.getType()).getElementType();
   bool inside = slice.guard != lang::Guard::Guarded && !clampedViews_.contains(view);
-  Value tile = b_.create<ir::TileLoadOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), view,
-                                         parts.offsets, sizes, Value(), inside);
+  auto load = b_.create<ir::TileLoadOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), view,
+                                        parts.offsets, sizes, Value(), inside);
+  noteSlice(load, slice);
+  Value tile = load;
   if (parts.dropped.empty())
     return tile;
   llvm::SmallVector<Value> kept;
@@ -215,7 +217,8 @@ void Emitter::storeSlice(const Expr& slice, Value tile, Scalar kind) {
     tile = b_.create<ir::ReshapeOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), tile, sizes);
   }
   bool inside = slice.guard != lang::Guard::Guarded && !clampedViews_.contains(view);
-  b_.create<ir::TileStoreOp>(at, tile, view, parts.offsets, inside);
+  auto store = b_.create<ir::TileStoreOp>(at, tile, view, parts.offsets, inside);
+  noteSlice(store, slice);
 }
 
 }  // namespace vortex::irgen

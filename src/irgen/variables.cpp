@@ -167,7 +167,8 @@ Flat Emitter::loadArrayElement(Location loc, const Place& place) {
 
 void Emitter::store(Location loc, const Place& place, Flat value) {
   if (place.view) {
-    b_.create<ir::StoreOp>(loc, value.leaves[0], place.view, place.indices, place.mask, place.guarded);
+    auto stored = b_.create<ir::StoreOp>(loc, value.leaves[0], place.view, place.indices, place.mask, place.guarded);
+    noteUnchecked(stored, place.unchecked);
     return noteWrite(place.view);
   }
   VORTEX_CHECK(place.variable, "store to a value without a place");

@@ -16,8 +16,10 @@ void expand(ir::StageCopyOp op) {
   for (size_t dim = 0, next = 0; dim < op.getOffsets().size(); ++dim)
     window.push_back(llvm::is_contained(op.getDropped(), int64_t(dim)) ? 1 : destination.getShape()[next++]);
   mlir::Type element = destination.getElementType();
-  Value tile = b.create<ir::TileLoadOp>(loc, mlir::RankedTensorType::get(window, element), op.getSource(),
-                                        op.getOffsets(), mlir::ValueRange(), Value(), op.getInbounds());
+  auto load = b.create<ir::TileLoadOp>(loc, mlir::RankedTensorType::get(window, element), op.getSource(),
+                                       op.getOffsets(), mlir::ValueRange(), Value(), op.getInbounds());
+  load->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  Value tile = load;
   if (!op.getDropped().empty())
     tile = b.create<ir::ReshapeOp>(loc, mlir::RankedTensorType::get(destination.getShape(), element), tile,
                                    mlir::ValueRange());

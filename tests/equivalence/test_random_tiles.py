@@ -4,6 +4,7 @@ All numbers are small integers in f32, so that every order of summation gives th
 program on zero-padded arrays. VORTEX_TILE_PROGRAMS sets the number of programs, VORTEX_TILE_SEED the seed."""
 import os
 import random
+import re
 
 import numpy
 import pytest
@@ -15,21 +16,21 @@ SEED = int(os.environ.get("VORTEX_TILE_SEED", random.randrange(10**6)))
 class Kernel:
     """Text of one kernel, and what a block of it computes from padded slices."""
 
-    def __init__(self, rng, name):
+    def __init__(self, rng, name, **product):
         self.rng, self.name = rng, name
         self.m, self.n, self.k = rng.choice([4, 8, 16]), rng.choice([4, 8, 16, 32]), rng.choice([4, 8])
         self.fragment = rng.random() < 0.4
         self.part = (rng.choice([1, 2, 4]), rng.choice([1, 2, 4])) if self.fragment else (self.m, self.n)
         self.threads = (self.m // self.part[0]) * (self.n // self.part[1]) if self.fragment else rng.choice([32, 64])
         self.lines, self.steps = [], []
-        self.product()
+        self.product(**product)
         for _ in range(rng.randrange(5)):
             rng.choice(self.epilogues())()
 
-    def product(self):
+    def product(self, styles=("direct", "assign", "stage", "async", "ring")):
         m, n, k = self.m, self.n, self.k
         a, b = f"a[block_m..+{m}, {{k}}..+{k}]", f"b[{{k}}..+{k}, block_n..+{n}]"
-        style = self.rng.choice(["direct", "assign", "stage", "async", "ring"])
+        style = self.rng.choice(styles)
         at = lambda view, position: view.format(k=position)
         loop = f"for k in range(0, K, {k}) {{"
         if style == "direct":
@@ -149,3 +150,44 @@ def test_random_tile_programs_agree(number, vortex, tmp_path):
         vortex("run", path, *backend, "--", *(tmp_path / f"{name}.npy" for name in ("a", "b", "bias")), *outputs)
         for kernel, output in zip(kernels, outputs):
             numpy.testing.assert_array_equal(numpy.load(output), kernel.expected(a, b, bias), err_msg=f"{kernel.name} {backend}")
+
+
+def without(line):
+    """Drops the first line that contains the text."""
+    return lambda text: re.sub(rf"\n[^\n]*{re.escape(line)}[^\n]*", "", text, count=1)
+
+
+def replaced(pattern, by):
+    return lambda text: re.sub(pattern, by, text, count=1)
+
+
+# One rule broken: the styles it applies to, the change, and what must be reported.
+VIOLATIONS = {
+    "a staged tile is read at once": (("stage",), without("sync_block()"), "E0474"),
+    "the prologue is missing": (("async", "ring"), without("&mut ta[0]"), "E0475"),
+    "only some threads multiply": (("direct", "assign", "stage", "async"), replaced(r"(acc \+= [^\n]* @ [^\n]*)", r"if thread.local_id < 1 { \1 }"), "E0467"),
+    "the staged tile is not shared": (("stage",), replaced(r"(let ta: .*)@shared", r"\1@local"), "E0470"),
+    "staging would convert": (("stage",), replaced(r"let ta: Tensor<f32", "let ta: Tensor<f16"), "E0471"),
+    "a staged extent is unknown": (("stage",), replaced(r"(stage\(a\[block_m..\+\d+, k)..\+\d+", r"\1..K"), "E0472"),
+    "a value is staged": (("stage",), replaced(r"stage\((a\[[^\n]*\])\)", r"stage(\1 * 2.0)"), "E0473"),
+    "there are two grids": (("direct", "stage"), replaced(r"@tile", "@launch(grid = [1])\n@tile"), "E0462"),
+    "the inner extents differ": (("stage",), replaced(r"let tb: Tensor<f32, \[\d+", "let tb: Tensor<f32, [3"), "E0304|E0305"),
+    "the buffer is written in flight": (("async",), replaced(r"(async_stage\([^\n]*&mut ta\[0\]\))", r"\1\n    ta[0] = zeros()"), "E0476"),
+    "the tile is not the block's": (("direct", "stage"), replaced(r"@tile\(m = \d+", "@tile(m = 7"), "E0463|E0304"),
+}
+
+
+@pytest.mark.parametrize("rule", VIOLATIONS)
+def test_breaking_one_rule_is_reported(rule, vortex, tmp_path):
+    print(f"VORTEX_TILE_SEED={SEED}")
+    rng = random.Random(SEED)
+    styles, change, wanted = VIOLATIONS[rule]
+    for number in range(6):
+        text = ""
+        while "return acc" not in text:  # a result written by slice may have tiles of any extents
+            text = Kernel(rng, "k", styles=styles).text()
+        path = tmp_path / f"violation{number}.vx"
+        path.write_text(change(text))
+        assert path.read_text() != text
+        output = vortex("check", path, status=1)
+        assert re.search(rf"error\[({wanted})\]", output.stdout + output.stderr), path.read_text() + output.stdout + output.stderr

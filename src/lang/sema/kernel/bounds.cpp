@@ -86,6 +86,12 @@ private:
       return DimExpr::constant(static_cast<int64_t>(expr->intValue));
     if (expr->kind == ExprKind::DimValue)
       return expr->dim;
+    if (expr->kind == ExprKind::Builtin && expr->builtin == Builtin::CeilDiv) {
+      auto lhs = exact(expr->args[0]), rhs = exact(expr->args[1]);
+      if (lhs && rhs && rhs->asConstant().value_or(0) > 0)
+        return DimExpr::apply(DimAtom::Kind::CeilDiv, *lhs, *rhs);
+      return std::nullopt;
+    }
     if (expr->kind == ExprKind::Builtin && expr->builtin == Builtin::BlockDim)
       return block_[axisOf(*expr)];
     if (expr->kind == ExprKind::Binary) {
@@ -209,15 +215,36 @@ private:
       }
       Bounds result;
       for (const DimExpr& end : upper(range->args[1], depth + 1))
-        result.push_back(plus(end, -1));
+        result.push_back(plus(lastOf(*range, end), -1));
       return result;
     }
     return {};
   }
 
+  /// `end`, an exclusive bound of a range's end, or less where all of the range is constant and its last value falls short of it.
+  DimExpr lastOf(const Expr& range, const DimExpr& end) const {
+    if (range.args.size() < 3 || !range.args[2])
+      return end;
+    auto begin = exact(range.args[0]), step = exact(range.args[2]);
+    auto from = begin ? begin->asConstant() : std::nullopt, by = step ? step->asConstant() : std::nullopt;
+    auto limit = end.asConstant();
+    if (!from || !by || !limit || *by <= 0 || *limit - 1 <= *from)
+      return end;
+    const int64_t last = *from + (*limit - 2 - *from) / *by * *by;  // limit - 1 is the end
+    return DimExpr::constant(last + 2);
+  }
+
   Bounds upperOfBuiltin(const Expr& expr, int depth) const {
     size_t axis = axisOf(expr);
     switch (expr.builtin) {
+    case Builtin::BlockId: {
+      // The grid of `@tile` cannot be replaced at the launch.
+      const KernelSpec& spec = *kernel_.kernel;
+      if (!spec.tile || axis >= spec.grid.size())
+        return {};
+      auto blocks = exact(spec.grid[axis]);
+      return blocks ? Bounds{*blocks} : Bounds{};
+    }
     case Builtin::ThreadId: return block_[axis] ? Bounds{*block_[axis]} : Bounds{};
     case Builtin::ThreadLocalId:
       if (block_[0] && block_[1] && block_[2])
@@ -319,7 +346,10 @@ private:
       visit(slice.begin);
       visit(slice.end);
     }
-    if (expr->kind == ExprKind::Element && expr->guard == Guard::Guarded && isInside(*expr))
+    if (expr->guard != Guard::Guarded)
+      return;
+    if ((expr->kind == ExprKind::Element && isInside(*expr)) ||
+        (expr->kind == ExprKind::Slice && isWindowInside(*expr)))
       expr->guard = Guard::Proven;
   }
 
@@ -367,6 +397,28 @@ private:
       break;
     default: break;
     }
+  }
+
+  bool isWindowInside(const Expr& slice) const {
+    Type base = stripRef(slice.args[0]->type), type = stripRef(slice.type);
+    if (!base->isTensor() || base->shape.size() != slice.slices.size())
+      return false;
+    size_t kept = 0;
+    for (size_t dim = 0; dim < base->shape.size(); ++dim) {
+      const SliceDim& part = slice.slices[dim];
+      const bool isIndex = part.kind == SliceDim::Kind::Index;
+      const DimExpr length = isIndex ? DimExpr::constant(1) : type->shape[kept++];
+      if (part.kind == SliceDim::Kind::Full)
+        continue;
+      if (length.hasOpaque())
+        return false;
+      Bounds bounds = part.begin ? upper(part.begin) : Bounds{DimExpr::constant(1)};
+      if (std::none_of(bounds.begin(), bounds.end(), [&](const DimExpr& bound) {
+            return provablyAtMost(plus(DimExpr::add(bound, length), -1), base->shape[dim]);
+          }))
+        return false;
+    }
+    return true;
   }
 
   bool isInside(const Expr& element) const {

@@ -5,6 +5,20 @@ namespace {
 
 bool isLocalTensor(Type type) { return type && type->isTensor() && !type->isValue && type->space == Space::Local; }
 
+/// The operand is named or subscripted, not worked on.
+bool namesOnly(const Expr& user, size_t operand) {
+  switch (user.kind) {
+  case ExprKind::Ref:
+  case ExprKind::Deref: return true;
+  case ExprKind::Let:
+    return user.variable && (user.variable->type->kind == TypeKind::Ref || !user.variable->type->isValue);
+  case ExprKind::Slice:
+  case ExprKind::Element: return operand == 0;
+  case ExprKind::Builtin: return user.builtin == Builtin::Extent || user.builtin == Builtin::Len;
+  default: return false;
+  }
+}
+
 struct Uses {
   bool tile = false, element = false, writtenInParts = false;
 };
@@ -30,19 +44,6 @@ private:
   const Variable* localOf(const Expr& place) const {
     const Variable* root = roots_.rootOf(place);
     return root && isLocalTensor(root->type) ? root : nullptr;
-  }
-
-  static bool namesOnly(const Expr& user, size_t operand) {
-    switch (user.kind) {
-    case ExprKind::Ref:
-    case ExprKind::Deref: return true;
-    case ExprKind::Let:
-      return user.variable && (user.variable->type->kind == TypeKind::Ref || !user.variable->type->isValue);
-    case ExprKind::Slice:
-    case ExprKind::Element: return operand == 0;
-    case ExprKind::Builtin: return user.builtin == Builtin::Extent || user.builtin == Builtin::Len;
-    default: return false;
-    }
   }
 
   void collect(const Expr& expr) {
@@ -173,6 +174,21 @@ void findThreadWrites(const Expr& expr, const Function& kernel, const Roots& roo
       findThreadWrites(*arg, kernel, roots, blockTiles, sink);
 }
 
+/// What is still local memory is an array of each thread, or one of an array of tensors.
+void findTileUses(const Expr& expr, diag::DiagnosticSink& sink) {
+  for (size_t i = 0; i < expr.args.size(); ++i) {
+    const Expr* arg = expr.args[i];
+    if (!arg)
+      continue;
+    if (isLocalTensor(arg->type) && !namesOnly(expr, i)) {
+      sink.error("E0409", arg->range, "tiles in arrays of `@local` tensors are not supported yet")
+          .help("declare the tiles one by one, or an array of `@shared` tensors");
+      return;
+    }
+    findTileUses(*arg, sink);
+  }
+}
+
 }  // namespace
 
 std::set<const Variable*> distributeLocals(Program& program, Function& kernel, const Roots& roots) {
@@ -183,6 +199,7 @@ void checkBlockTiles(const Function& kernel, const Roots& roots, const std::set<
                      diag::DiagnosticSink& sink) {
   if (!blockTiles.empty())
     findThreadWrites(*kernel.body, kernel, roots, blockTiles, sink);
+  findTileUses(*kernel.body, sink);
 }
 
 }  // namespace vortex::lang

@@ -14,7 +14,8 @@ namespace vortex::lang {
 /// known and before uniformity. Returns the variables that became the block's.
 std::set<const Variable*> distributeLocals(Program& program, Function& kernel, const Roots& roots);
 
-/// Reports elements of the block's tiles that single threads write. After uniformity.
+/// Reports elements of the block's tiles that single threads write, and tiles of local memory that cannot be distributed. After
+/// uniformity.
 void checkBlockTiles(const Function& kernel, const Roots& roots, const std::set<const Variable*>& blockTiles,
                      diag::DiagnosticSink& sink);
 

@@ -11,6 +11,8 @@ namespace {
 /// Groups of copies that may stay in flight after a `sync_block()`.
 constexpr size_t kMaxInFlight = 4;
 constexpr int64_t kAnySlot = -1;
+constexpr int64_t kMaxTrips = 34;
+constexpr int64_t kMaxExactTrips = 64;
 
 bool isSharedTensor(Type type) {
   type = stripRef(type);
@@ -72,11 +74,15 @@ public:
 
   void run() {
     findStaged(*kernel_.body, nullptr);
+    staged_.erase(nullptr);
     if (staged_.empty())
       return;
     for (const Variable* variable : staged_)
       if (variable->type->kind == TypeKind::Array)
-        trips_ = std::max<int64_t>(trips_, 2 * static_cast<int64_t>(variable->type->count) + 2);
+        buffers_ = std::max(buffers_, static_cast<int64_t>(variable->type->count));
+    trips_ = std::min<int64_t>(2 * buffers_ + 2, kMaxTrips);
+    if (trips_ == kMaxTrips)
+      buffers_ = 0;  // too many to follow one by one
     exec(*kernel_.body);
     for (auto [sync, pending] : pending_)
       sync->ints = {1, pending};
@@ -125,8 +131,9 @@ private:
       case BinaryOp::Add: return *a + *b;
       case BinaryOp::Sub: return *a - *b;
       case BinaryOp::Mul: return *a * *b;
-      case BinaryOp::Rem: return *b > 0 && *a >= 0 ? std::optional(*a % *b) : std::nullopt;
-      default: return std::nullopt;  // a quotient's period may exceed the simulated iterations
+      // A longer period, of a larger divisor or of a quotient, may exceed the simulated iterations.
+      case BinaryOp::Rem: return *b > 0 && *b <= buffers_ && *a >= 0 ? std::optional(*a % *b) : std::nullopt;
+      default: return std::nullopt;
       }
     }
     default: return std::nullopt;
@@ -150,8 +157,11 @@ private:
         break;
       }
       case ExprKind::Element:
-        if (stripRef(at->args[0]->type)->kind == TypeKind::Array)
+        if (Type base = stripRef(at->args[0]->type); base->kind == TypeKind::Array) {
           slot.index = valueOf(at->args[1]).value_or(kAnySlot);
+          if (slot.index < 0 || slot.index >= static_cast<int64_t>(base->count))
+            slot.index = kAnySlot;
+        }
         at = at->args[0];
         break;
       case ExprKind::Slice:
@@ -535,13 +545,13 @@ private:
     enterLoop(expr);
     const State before = state_;
     std::optional<int64_t> exact = tripCount(*expr.args[0]);
-    const int64_t limit = loops_.size() > 1 ? std::min<int64_t>(trips_, 3) : trips_;
-    if (exact && *exact <= limit) {
+    const int64_t limit = loops_.size() > 1 ? std::min<int64_t>(trips_, 4) : trips_;
+    if (exact && *exact <= (loops_.empty() ? kMaxExactTrips : limit)) {
       runTrips(expr, *exact);
     } else {
       State all = before;
       all.ends = exact && *exact > 0;
-      for (int64_t trips = exact ? limit : 1; trips <= limit; ++trips) {
+      for (int64_t trips = 1; trips <= limit; ++trips) {
         state_ = before;
         runTrips(expr, trips);
         all.join(state_);
@@ -621,7 +631,8 @@ private:
   std::map<const Variable*, int64_t> known_;
   std::vector<Loop> loops_;
   std::vector<State> returns_;
-  int64_t trips_ = 3;
+  int64_t buffers_ = 1;  ///< of the largest array
+  int64_t trips_ = 0;
   int64_t iteration_ = -1;
   std::map<Expr*, int64_t> pending_;
   std::set<const Expr*> reported_;

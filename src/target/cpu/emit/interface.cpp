@@ -136,19 +136,28 @@ void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel) {
     } else if (auto alloc = view.getDefiningOp<ir::AllocOp>()) {
       name = alloc.getName().value_or("").str();
     }
-    std::string note = "guard " + describeLocation(op) + ": " + what.str() + " of `" + name + "`";
+    std::string note = (op->hasAttr("vx.unchecked") ? "unchecked " : "guard ") + describeLocation(op) + ": " +
+                       what.str() + " of `" + name + "`";
     if (!llvm::is_contained(kernel.notes, note))
       kernel.notes.push_back(std::move(note));
   };
   phase.walk([&](mlir::Operation* op) {
     llvm::TypeSwitch<mlir::Operation*>(op)
         .Case([&](ir::LoadOp load) {
-          if (load.getGuarded())
+          if (load.getGuarded() || op->hasAttr("vx.unchecked"))
             describe(op, "load", load.getView());
         })
         .Case([&](ir::StoreOp store) {
-          if (store.getGuarded())
+          if (store.getGuarded() || op->hasAttr("vx.unchecked"))
             describe(op, "store", store.getView());
+        })
+        .Case([&](ir::TileLoadOp load) {
+          if (op->hasAttr("vx.guarded") || op->hasAttr("vx.unchecked"))
+            describe(op, "slice", load.getView());
+        })
+        .Case([&](ir::TileStoreOp store) {
+          if (op->hasAttr("vx.guarded") || op->hasAttr("vx.unchecked"))
+            describe(op, "store of a slice", store.getView());
         })
         .Case<ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp>([&](auto atomic) {
           if (atomic.getGuarded())
