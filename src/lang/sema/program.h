@@ -82,6 +82,7 @@ struct Function {
   std::string name;        ///< the user's name
   std::string uniqueName;  ///< with module and instance arguments: "scale.my_kernel<f32>"
   bool isKernel = false;
+  bool inKernel = false;  ///< a kernel, or an instance of a `fn` for calls from kernels
   bool isTest = false, isBench = false;
   source::SourceRange range, nameRange;
   std::vector<Variable*> params;

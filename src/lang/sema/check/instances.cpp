@@ -129,6 +129,7 @@ Instance* Session::instantiate(Instance request) {
   function->uniqueName = (module.empty() ? "" : module + ".") + (made->selfType ? text(made->selfType, {}) + "." : "") +
                          function->name + argumentsText(made->generics);
   function->isKernel = made->item->isKernel;
+  function->inKernel = made->inKernel;
   if (function->isKernel)
     if (const uint32_t uses = kernelNames_[function->uniqueName]++; uses > 0)  // types of one name from two modules
       function->uniqueName += base::concat("#", uses + 1);
