@@ -13,6 +13,7 @@ constexpr auto kUnsorted = std::to_array<IdEntry>({
 #include "diag/ids/e02_names.def"
 #include "diag/ids/e03_types.def"
 #include "diag/ids/e04_execution.def"
+#include "diag/ids/e05_ownership.def"
 #include "diag/ids/e05_spaces.def"
 #include "diag/ids/e06_memory.def"
 #include "diag/ids/e07_runtime.def"

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "lang/sema/check/checker.h"
+#include "lang/sema/ownership/ownership.h"
 
 namespace vortex::lang {
 namespace {
@@ -138,8 +139,10 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
     return std::tuple(a->range.file.value, a->range.begin, a->uniqueName) <
            std::tuple(b->range.file.value, b->range.begin, b->uniqueName);
   });
-  if (!sink.hasErrors())
+  if (!sink.hasErrors()) {
+    checkOwnership(*program, sink);
     analyzeKernels(*program, sink);
+  }
   return program;
 }
 
