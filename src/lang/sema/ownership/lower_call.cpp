@@ -120,6 +120,10 @@ LocalId Lowering::builtin(Expr& expr) {
     flow(out, {from.root}, false, expr.range);
     return out;
   }
+  case Builtin::AsyncStage:
+    value(*expr.args[0], look());
+    changes(*expr.args[1]);
+    return kNoLocal;
   case Builtin::SortVec: changes(*expr.args[0]); return kNoLocal;
   case Builtin::AtomicAdd:
   case Builtin::AtomicMin:

@@ -57,6 +57,8 @@ void eachWrittenPlace(const Expr& expr, const std::function<void(const Expr&, co
     const bool isMethod =
         each.kind == ExprKind::Builtin &&
         (each.builtin == Builtin::Push || each.builtin == Builtin::Pop || each.builtin == Builtin::SortVec);
+    if (each.kind == ExprKind::Builtin && each.builtin == Builtin::AsyncStage)
+      found(*each.args[1], each);
     if (each.kind == ExprKind::Assign || isMutableRef || isAtomic || isMethod)
       found(*each.args[0], each);
   });

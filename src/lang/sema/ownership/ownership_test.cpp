@@ -1,0 +1,140 @@
+// What must be accepted. What must be refused is in tests/errors (E0512…E0529).
+
+#include "lang/sema/testing/analyzed.h"
+
+#include "gtest/gtest.h"
+
+#include <chrono>
+#include <filesystem>
+
+namespace vortex::lang::testing {
+namespace {
+
+void expectAccepted(const std::string& body, const std::string& items = "") {
+  Analyzed found(items + "\nfn main() {\n" + body + "\n}\n");
+  EXPECT_EQ(found.ids(), "") << found.messages();
+}
+
+constexpr const char* kPair = "struct Pair { first: Vec<i32>, second: Vec<i32> }\n"
+                              "impl Pair {\n"
+                              "  fn size(&self) -> usize { return self.first.len() + self.second.len() }\n"
+                              "  fn add(&mut self, n: usize) { self.first.push(n as i32) }\n"
+                              "  fn begin(&mut self) -> &mut Vec<i32> { return &mut self.first }\n"
+                              "}\n"
+                              "fn make() -> Pair { return Pair { first: vec![1], second: vec![2] } }\n"
+                              "fn keep(v: Vec<i32>) -> usize { return v.len() }\n"
+                              "fn look(v: &Vec<i32>) -> usize { return v.len() }\n"
+                              "fn grow(v: &mut Vec<i32>, w: &Vec<i32>) { v.push(w[0]) }\n"
+                              "fn both(v: &mut Vec<i32>, w: &mut Vec<i32>) { v[0] = w[0] }\n"
+                              "fn longest(a: &Vec<i32>, b: &Vec<i32>) -> &Vec<i32> {\n"
+                              "  if a.len() > b.len() { return a }\n  return b\n}\n";
+
+TEST(Ownership, MovedPlacesMayBeFilledAgain) {
+  expectAccepted("var v = vec![1]\nprint(keep(v))\nv = vec![2]\nprint(v)", kPair);
+  expectAccepted("var p = make()\nlet a = p.first\nprint(p.second, a)\np.first = vec![3]\nprint(p.size())", kPair);
+  expectAccepted("var v = vec![1]\nfor i in 0..3 {\n  print(keep(v))\n  v = vec![i]\n}\nprint(v)", kPair);
+  expectAccepted("var v = vec![1]\nwhile v.len() < 5 {\n  let w = v\n  v = w.copy()\n  v.push(1)\n}", kPair);
+}
+
+TEST(Ownership, ABranchThatLeavesTakesItsMovesAlong) {
+  expectAccepted("let v = vec![1]\nif args().len() > 0 {\n  print(keep(v))\n  return\n}\nprint(v)", kPair);
+  expectAccepted("let v = vec![1]\nfor i in 0..9 {\n  if i == 3 {\n    print(keep(v))\n    break\n  }\n}", kPair);
+  expectAccepted("let v = vec![1]\nlet n = if args().len() > 0 { keep(v) } else { look(&v) }\nprint(n)", kPair);
+  expectAccepted("let v = vec![1]\nloop {\n  if args().len() == 0 { continue }\n  print(keep(v))\n  break\n}", kPair);
+}
+
+TEST(Ownership, BorrowsEndAtTheirLastUse) {
+  expectAccepted("var v = vec![1]\nlet r = &v\nprint(r)\nv.push(2)\nlet s = &mut v\ns.push(3)\nprint(v)", kPair);
+  expectAccepted("var v = vec![1]\nlet a = &mut v\na.push(1)\nlet b = &mut v\nb.push(2)\nprint(keep(v))", kPair);
+  expectAccepted("var v = vec![1]\nfor i in 0..3 {\n  let r = &mut v\n  r.push(i)\n}\nv.push(2)", kPair);
+  expectAccepted("var n = 0\nlet up = |x: i32| { n += x }\nup(1)\nup(2)\nprint(n)", kPair);
+  expectAccepted(
+      "var v = vec![1]\nif args().len() > 0 {\n  let r = &v\n  print(r)\n} else {\n  v.push(1)\n}\nv.push(2)");
+}
+
+TEST(Ownership, ABorrowReturnedOnOnePathDoesNotLastOnTheOthers) {
+  expectAccepted("var v = vec![1]\nprint(find(&mut v))",
+                 "fn find(v: &mut Vec<i32>) -> &mut i32 {\n  let first = &mut v[0]\n  if first > 3 { return first }\n"
+                 "  v.push(4)\n  return &mut v[1]\n}\n");
+}
+
+TEST(Ownership, ReceiversAreReservedUntilTheCall) {
+  expectAccepted("var v = vec![1]\nv.push(v[0])\nvar p = make()\np.add(p.size())\nprint(p.first, v)", kPair);
+  expectAccepted("var p = make()\nlet b = p.begin()\nb.push(1)\nb.push(2)\nprint(p.size())", kPair);
+}
+
+TEST(Ownership, PartsAreBorrowedApart) {
+  expectAccepted("var p = make()\ngrow(&mut p.first, &p.second)\nboth(&mut p.second, &mut p.first)", kPair);
+  expectAccepted("var v = vec![1, 2, 3, 4]\nboth(&mut v[0..2], &mut v[2..4])", kPair);
+  expectAccepted("var v = vec![1, 2, 3, 4]\nlet n = args().len()\nboth(&mut v[0..n], &mut v[n..4])", kPair);
+  expectAccepted("var v = vec![1, 2, 3, 4]\nlet n = args().len()\nboth(&mut v[n..+1], &mut v[n + 1..+2])", kPair);
+  expectAccepted(
+      "var rows = vec![vec![1], vec![2]]\nfor s in 0..4 {\n  both(&mut rows[s % 2], &mut rows[(s + 1) % 2])\n}", kPair);
+  expectAccepted("var t: Tensor<f32, [8]> = zeros()\nk(&mut t[0..4], &t[4..8])",
+                 "kernel k(a: &mut Tensor<f32, [N]>, b: &Tensor<f32, [N]>) {\n"
+                 "  a[thread.global_id] = b[thread.global_id]\n}\n");
+}
+
+TEST(Ownership, ReborrowsLastAsLongAsTheyAreUsed) {
+  expectAccepted(
+      "var v = vec![1]\nlet r = &mut v\ngrow(r, &vec![2])\ngrow(r, &vec![3])\nlet s = &r[0]\nprint(s)\nr.push(4)",
+      kPair);
+  expectAccepted(
+      "let v = vec![1]\nlet w = vec![2, 3]\nlet best = longest(&v, &w)\nlet other = best\nprint(best, other, v)",
+      kPair);
+}
+
+TEST(Ownership, NumbersTextsAndSmallStructsAreCopied) {
+  expectAccepted("let p = Point { x: 1.0, y: 2.0 }\nlet q = p\nprint(p.x, q)\nlet s = \"a\"\nlet t = s\nprint(s, t)\n"
+                 "let names = vec![\"a\", \"b\"]\nlet first = names[0]\nprint(first, names)\n"
+                 "for name in names {\n  let mine = name\n  print(mine)\n}",
+                 "struct Point { x: f32, y: f32 }\n");
+}
+
+TEST(Ownership, TransfersLendWithAReference) {
+  expectAccepted("let v = vec![1.0, 2.0]\nlet t = Tensor.from_host(&v)\nlet u = Tensor.from_host(v[0..1])\n"
+                 "print(v, t.to_host(), u.to_host(), t.to_host())");
+  expectAccepted("let x: Tensor<f32, [4]> = zeros()\nlet y = k(&x)\nlet z = k(&y)\nprint(x.to_host(), k(z).to_host())",
+                 "kernel k(x: Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x + 1.0 }\n");
+}
+
+TEST(Ownership, PatternsMoveOnlyWhatTheyBind) {
+  expectAccepted("let p = make()\nlet Pair { first, second: _ } = p\nprint(first, p.second)", kPair);
+  expectAccepted("let pair = (vec![1], 2)\nlet (_, n) = pair\nprint(pair.0, n)");
+  expectAccepted("for (a, b) in vec![(1, 2)] {\n  print(a, b)\n}\nfor v in vec![vec![1]] {\n  print(keep(v))\n}",
+                 kPair);
+}
+
+TEST(Ownership, AThousandLinesAreCheckedFast) {
+  std::string text = kPair;
+  for (int i = 0; i < 100; ++i)
+    text += "fn f" + std::to_string(i) +
+            "(n: i32) -> usize {\n  var v = vec![n]\n  var p = make()\n  for i in 0..n {\n    let r = &mut v\n"
+            "    r.push(i)\n    if i > 3 { p.first = vec![i] }\n    grow(&mut p.first, &p.second)\n  }\n"
+            "  let w = if n > 3 { v } else { p.second }\n  return keep(w) + p.first.len()\n}\n";
+  const auto start = std::chrono::steady_clock::now();
+  Analyzed found(text);
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(found.ids(), "") << found.messages();
+  EXPECT_LT(std::chrono::duration<double>(elapsed).count(), 1.0);  // 0.1 s on an idle machine
+}
+
+TEST(Ownership, NoExampleIsRefused) {
+  for (const char* folder : {"examples", "std", "tests"})
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() != ".vx" || entry.path().string().starts_with("tests/errors"))
+        continue;
+      source::SourceManager sources;
+      diag::DiagnosticSink sink;
+      auto file = sources.addFile(entry.path().string());
+      ASSERT_TRUE(file.ok()) << entry.path();
+      AnalyzeOptions options;
+      options.importPaths = {"std"};
+      analyze(file.value(), sources, sink, options);
+      for (const diag::Diagnostic& diagnostic : sink.all())
+        EXPECT_FALSE(diagnostic.id.starts_with("E05")) << diag::renderText(diagnostic, sources);
+    }
+}
+
+}  // namespace
+}  // namespace vortex::lang::testing
