@@ -66,11 +66,23 @@ void Emitter::storeBlockTile(Location loc, Value tile, Value destination, lang::
     return storeTile(loc, tile, destination);
   auto tileType = llvm::cast<mlir::RankedTensorType>(tile.getType());
   tile = adaptTile(loc, tile, tileType.clone(types_.scalar(scalarOf(type))));
-  llvm::SmallVector<Value> offsets;
+  size_t leading = type->rank() - spec->offsets.size();
+  llvm::SmallVector<Value> offsets(leading, Value());
+  if (leading) {  // counted along z, the last one fastest
+    llvm::SmallVector<int64_t> shape(leading, 1);
+    shape.append(tileType.getShape().begin(), tileType.getShape().end());
+    tile = b_.create<ir::ReshapeOp>(loc, tileType.clone(shape, types_.scalar(scalarOf(type))), tile, mlir::ValueRange());
+    Value rest = b_.create<ir::BlockIdOp>(loc, ir::Axis::Z);
+    for (size_t dim = leading; dim-- > 0;) {
+      Value extent = dimValue(loc, type->shape[dim]);
+      offsets[dim] = b_.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::RemU, rest, extent);
+      rest = b_.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::DivU, rest, extent);
+    }
+  }
   bool inside = true;
   for (auto [dim, offset] : llvm::enumerate(spec->offsets)) {
     offsets.push_back(readScalar(loc, offset));
-    std::optional<int64_t> extent = types_.fix(type->shape[dim]).asConstant();
+    std::optional<int64_t> extent = types_.fix(type->shape[leading + dim]).asConstant();
     inside &= extent && *extent % spec->extents[dim] == 0;
   }
   b_.create<ir::TileStoreOp>(loc, tile, destination, offsets, inside);

@@ -70,15 +70,17 @@ void Checker::tileAttribute(const syn::Attribute& attribute) {
   Type output = isError(function->resultType) ? nullptr : tiledOutput(attribute.range);
   if (!output || isError(output))
     return;
-  const uint32_t rank = output->rank();
-  const uint32_t given = (extents[0] ? 1 : 0) + (extents[1] ? 1 : 0);
-  if (rank < 1 || rank > 2 || given != rank || !extents[0]) {
-    const char* wanted = rank == 1 ? "`m` only" : rank == 2 ? "`m` and `n`" : "an output of one or two dimensions";
-    error("E0461", attribute.range, base::concat("the output has ", rank, " dimensions, so `@tile` needs ", wanted))
+  const uint32_t rank = output->rank(), cut = std::min<uint32_t>(rank, 2);
+  if (rank == 0 || !extents[0] || bool(extents[1]) != (cut == 2)) {
+    error("E0461", attribute.range,
+          base::concat("the output has ", rank, rank == 1 ? " dimension" : " dimensions", ", so `@tile` ",
+                       rank == 0   ? "has nothing to cut"
+                       : rank == 1 ? "needs `m` only"
+                                   : "needs `m` and `n`"))
         .label(function->resultRange, "`" + text(output) + "`");
     return;
   }
-  for (uint32_t i = 0; i < rank; ++i)
+  for (uint32_t i = 0; i < cut; ++i)
     tile.extents.push_back(*extents[i]);
   tile.k = extents[2];
   if (!spec.grid.empty()) {
@@ -87,10 +89,16 @@ void Checker::tileAttribute(const syn::Attribute& attribute) {
         .help("keep `@launch(block = …)` for the number of threads, and let `@tile` count the blocks");
     return;
   }
-  for (uint32_t i = rank; i-- > 0;) {
+  for (uint32_t i = cut; i-- > 0;) {
     Expr* extent = makeInt(tile.extents[i], usize(), attribute.range);
-    spec.grid.push_back(
-        makeBuiltin(Builtin::CeilDiv, usize(), attribute.range, {makeDim(output->shape[i], attribute.range), extent}));
+    spec.grid.push_back(makeBuiltin(Builtin::CeilDiv, usize(), attribute.range,
+                                    {makeDim(output->shape[rank - cut + i], attribute.range), extent}));
+  }
+  if (rank > 2) {  // leading dimensions along z
+    DimExpr count = DimExpr::constant(1);
+    for (uint32_t i = 0; i < rank - 2; ++i)
+      count = DimExpr::mul(count, output->shape[i]);
+    spec.grid.push_back(makeDim(count, attribute.range));
   }
   spec.gridKind = GridKind::Explicit;
   spec.tile = std::move(tile);
@@ -131,8 +139,8 @@ Expr* Checker::returnedTile(Expr* value, Type result, SourceRange because) {
     return nullptr;
   if (function->kernel->tile && function->kernel->tile->extents.empty())
     return errorExpr(value->range);
-  bool couldBeTile =
-      tile->type->rank() == result->rank() && isConstantShape(tile->type) && !sameShape(tile->type, result);
+  bool couldBeTile = tile->type->rank() == std::min<uint32_t>(result->rank(), 2) && isConstantShape(tile->type) &&
+                     !sameShape(tile->type, result);
   const std::optional<TileSpec>& spec = function->kernel->tile;
   if (!spec) {
     if (!couldBeTile || isConstantShape(result))
