@@ -52,6 +52,10 @@ struct Phase {
   SizeExpr sharedBytes{};  ///< shared memory per block; GPU: dynamic shared memory of the launch, everything included
   /// GPU: hardware threads of a block, launched as (hardwareThreads, 1, 1); the code derives logical ids from the linear one. Empty on CPUs.
   SizeExpr hardwareThreads{};
+  /// GPU: `symbol` assumes things about the launch's tensors that hold where this is not zero (unit strides, aligned rows; pointers count as
+  /// integers); elsewhere `generalSymbol` is launched the same way. Empty: `symbol` serves every launch.
+  SizeExpr fastWhen{};
+  std::string generalSymbol;
   std::string name;  ///< for profiles: "softmax", "softmax.pack_b"
 };
 

@@ -119,6 +119,8 @@ template <typename A> void visit(A& archive, Phase& phase) {
   visit(archive, phase.scratchBytes);
   visit(archive, phase.sharedBytes);
   visit(archive, phase.hardwareThreads);
+  visit(archive, phase.fastWhen);
+  visit(archive, phase.generalSymbol);
   visit(archive, phase.name);
 }
 

@@ -79,6 +79,7 @@ private:
     checkExpr(phase.scratchBytes, kernel_.slotCount, "the scratch size of " + what);
     checkExpr(phase.sharedBytes, kernel_.slotCount, "the shared memory size of " + what);
     checkExpr(phase.hardwareThreads, kernel_.slotCount, "the hardware threads of " + what);
+    checkExpr(phase.fastWhen, kernel_.slotCount, "the condition of the fast version of " + what);
   }
 
   void checkScalarResults() {

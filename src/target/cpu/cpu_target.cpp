@@ -3,7 +3,7 @@
 #include "ir/vx.h"
 #include "passes/expand_staging.h"
 #include "target/cpu/codegen/emit_object.h"
-#include "target/cpu/emit/interface.h"
+#include "target/interface/describe.h"
 #include "target/cpu/emit/kernel_functions.h"
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles.h"
@@ -63,13 +63,13 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   artifact::Kernel kernel;
   kernel.name = entry.getSymName().str();
   kernel.target = "cpu-x86_64-" + target.cpu;
-  emit::describeInterface(entry, kernel);
+  describeInterface(entry, kernel);
   emit::ModuleState state{*code, target, entry, kernel, {}, tiles::makeTileEmitter};
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
-    artifact::Phase described = emit::describePhase(phase);
+    artifact::Phase described = describePhase(phase);
     described.scratchBytes = emit::emitKernelFunctions(state, phase, described.symbol);
     kernel.phases.push_back(std::move(described));
-    emit::describeGuards(phase, kernel);
+    describeGuards(phase, kernel);
   }
   if (!state.error.empty())
     return base::Error{state.error};

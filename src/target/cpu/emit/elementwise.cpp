@@ -1,332 +1,47 @@
 #include "target/cpu/emit/elementwise.h"
 
-#include "ir/vx.h"
 #include "target/cpu/emit/types.h"
-#include "target/cpu/math/math.h"
-
-#include <llvm/ADT/TypeSwitch.h>
-#include <mlir/IR/TypeUtilities.h>
 
 namespace vortex::target::cpu::emit {
 namespace {
 
-namespace arith = mlir::arith;
-namespace mm = mlir::math;
 using llvm::Value;
-using math::Binary;
-using math::Unary;
 
-struct Lowering {
-  llvm::IRBuilder<>& ir;
-  const VectorFeatures& features;
-  mlir::Operation* op;
-  llvm::ArrayRef<Value*> in;
-  unsigned lanes;
+/// Narrow floats are integers of their bits.
+class CpuScalars : public ScalarModel {
+public:
+  explicit CpuScalars(const VectorFeatures& features) : features_(features) {}
 
-  mlir::Type inputType(unsigned i) const { return mlir::getElementTypeOrSelf(op->getOperand(i).getType()); }
-  mlir::Type resultType() const { return mlir::getElementTypeOrSelf(op->getResult(0).getType()); }
-  llvm::Type* llvmType(mlir::Type type) const { return valueType(ir.getContext(), type, lanes); }
-
-  /// Floats of any width as f32 or f64 LLVM values.
-  Value* wide(Value* value, mlir::Type type) {
+  llvm::Type* type(llvm::LLVMContext& context, mlir::Type type, unsigned lanes) const override {
+    return valueType(context, type, lanes);
+  }
+  llvm::Constant* constant(llvm::LLVMContext& context, mlir::Attribute value, unsigned lanes) const override {
+    return constantValue(context, value, lanes);
+  }
+  bool isNarrow(mlir::Type type) const override { return narrowFormat(type).has_value(); }
+  Value* widen(llvm::IRBuilder<>& ir, mlir::Type type, Value* value) const override {
     auto format = narrowFormat(type);
-    return format ? math::emitWiden(ir, features, *format, value) : value;
+    return format ? math::emitWiden(ir, features_, *format, value) : value;
   }
-  Value* wide(unsigned i) { return wide(in[i], inputType(i)); }
-  /// f32 or f64 → the given float type.
-  Value* narrow(Value* value, mlir::Type type) {
-    llvm::Type* scalar = value->getType()->getScalarType();
-    if (type.isF64())
-      return scalar->isDoubleTy() ? value : ir.CreateFPExt(value, llvmType(type));
-    if (auto format = narrowFormat(type))
-      return math::emitNarrow(ir, features, *format, value);
-    return scalar->isDoubleTy() ? ir.CreateFPTrunc(value, llvmType(type)) : value;
+  Value* narrow(llvm::IRBuilder<>& ir, mlir::Type type, Value* value) const override {
+    return math::emitNarrow(ir, features_, *narrowFormat(type), value);
   }
-
-  Value* unary(Unary function) { return narrow(math::emitUnary(ir, features, function, wide(0)), resultType()); }
-  Value* binary(Binary function) {
-    return narrow(math::emitBinary(ir, features, function, wide(0), wide(1)), resultType());
+  Value* unary(llvm::IRBuilder<>& ir, math::Unary function, Value* x) const override {
+    return math::emitUnary(ir, features_, function, x);
   }
-  Value* intrinsic(llvm::Intrinsic::ID id) { return ir.CreateBinaryIntrinsic(id, in[0], in[1]); }
-  Value* integer(math::IntOp kind, bool isSigned) { return math::emitInt(ir, kind, in[0], in[1], isSigned); }
-  Value* toInt(bool isSigned) { return math::emitFloatToInt(ir, wide(0), llvmType(resultType()), isSigned); }
-  Value* fromInt(bool isSigned) {
-    mlir::Type type = resultType();
-    // i32 and wider do not fit f32 exactly: go through f64 so that f16 results round as few times as possible.
-    bool viaDouble = type.isF64() || (narrowFormat(type) && inputType(0).getIntOrFloatBitWidth() > 16);
-    llvm::Type* to = llvmType(type)->getWithNewType(viaDouble ? ir.getDoubleTy() : ir.getFloatTy());
-    return narrow(isSigned ? ir.CreateSIToFP(in[0], to) : ir.CreateUIToFP(in[0], to), type);
-  }
-  Value* resize(bool isSigned) {
-    llvm::Type* to = llvmType(resultType());
-    return isSigned ? ir.CreateSExtOrTrunc(in[0], to) : ir.CreateZExtOrTrunc(in[0], to);
-  }
-  Value* bitCount(llvm::Intrinsic::ID id) {
-    if (id == llvm::Intrinsic::ctpop)
-      return ir.CreateUnaryIntrinsic(id, in[0]);
-    return ir.CreateBinaryIntrinsic(id, in[0], ir.getFalse());
+  Value* binary(llvm::IRBuilder<>& ir, math::Binary function, Value* x, Value* y) const override {
+    return math::emitBinary(ir, features_, function, x, y);
   }
 
-  Value* emit();
-  Value* emitIntegers();
-  Value* emitFloats();
-  Value* emitMath();
-  Value* emitCasts();
-  Value* emitCompare(arith::CmpIOp compare);
-  Value* emitCompare(arith::CmpFOp compare);
-  Value* emitIntKind(ir::IntKind kind);
-  Value* ceilDiv(bool isSigned);
+private:
+  const VectorFeatures& features_;
 };
-
-llvm::CmpInst::Predicate toLlvm(arith::CmpIPredicate predicate) {
-  using P = arith::CmpIPredicate;
-  switch (predicate) {
-  case P::eq: return llvm::CmpInst::ICMP_EQ;
-  case P::ne: return llvm::CmpInst::ICMP_NE;
-  case P::slt: return llvm::CmpInst::ICMP_SLT;
-  case P::sle: return llvm::CmpInst::ICMP_SLE;
-  case P::sgt: return llvm::CmpInst::ICMP_SGT;
-  case P::sge: return llvm::CmpInst::ICMP_SGE;
-  case P::ult: return llvm::CmpInst::ICMP_ULT;
-  case P::ule: return llvm::CmpInst::ICMP_ULE;
-  case P::ugt: return llvm::CmpInst::ICMP_UGT;
-  case P::uge: return llvm::CmpInst::ICMP_UGE;
-  }
-  return llvm::CmpInst::ICMP_EQ;
-}
-
-llvm::CmpInst::Predicate floatPredicate(arith::CmpFPredicate predicate) {
-  using P = arith::CmpFPredicate;
-  switch (predicate) {
-  case P::AlwaysFalse: return llvm::CmpInst::FCMP_FALSE;
-  case P::OEQ: return llvm::CmpInst::FCMP_OEQ;
-  case P::OGT: return llvm::CmpInst::FCMP_OGT;
-  case P::OGE: return llvm::CmpInst::FCMP_OGE;
-  case P::OLT: return llvm::CmpInst::FCMP_OLT;
-  case P::OLE: return llvm::CmpInst::FCMP_OLE;
-  case P::ONE: return llvm::CmpInst::FCMP_ONE;
-  case P::ORD: return llvm::CmpInst::FCMP_ORD;
-  case P::UEQ: return llvm::CmpInst::FCMP_UEQ;
-  case P::UGT: return llvm::CmpInst::FCMP_UGT;
-  case P::UGE: return llvm::CmpInst::FCMP_UGE;
-  case P::ULT: return llvm::CmpInst::FCMP_ULT;
-  case P::ULE: return llvm::CmpInst::FCMP_ULE;
-  case P::UNE: return llvm::CmpInst::FCMP_UNE;
-  case P::UNO: return llvm::CmpInst::FCMP_UNO;
-  case P::AlwaysTrue: return llvm::CmpInst::FCMP_TRUE;
-  }
-  return llvm::CmpInst::FCMP_FALSE;
-}
-
-Value* Lowering::emitCompare(arith::CmpIOp compare) {
-  return ir.CreateICmp(toLlvm(compare.getPredicate()), in[0], in[1]);
-}
-
-Value* Lowering::emitCompare(arith::CmpFOp compare) {
-  return ir.CreateFCmp(floatPredicate(compare.getPredicate()), wide(0), wide(1));
-}
-
-Value* Lowering::ceilDiv(bool isSigned) {
-  Value* zero = llvm::Constant::getNullValue(in[0]->getType());
-  Value* quotient = integer(math::IntOp::Div, isSigned);
-  Value* rest = integer(math::IntOp::Mod, isSigned);
-  Value* up = ir.CreateICmpNE(rest, zero);
-  if (isSigned)  // the quotient was rounded toward zero: only positive ones round up
-    up = ir.CreateAnd(up, ir.CreateICmpSGE(ir.CreateXor(rest, in[1]), zero));
-  return ir.CreateAdd(quotient, ir.CreateZExt(up, in[0]->getType()));
-}
-
-Value* Lowering::emitIntKind(ir::IntKind kind) {
-  using K = ir::IntKind;
-  switch (kind) {
-  case K::DivS: return integer(math::IntOp::Div, true);
-  case K::DivU: return integer(math::IntOp::Div, false);
-  case K::RemS: return integer(math::IntOp::Mod, true);
-  case K::RemU: return integer(math::IntOp::Mod, false);
-  case K::Shl: return integer(math::IntOp::Shl, false);
-  case K::ShrS: return integer(math::IntOp::Shr, true);
-  case K::ShrU: return integer(math::IntOp::Shr, false);
-  case K::CeilDivU: return ceilDiv(false);
-  }
-  return nullptr;
-}
-
-Value* Lowering::emitIntegers() {
-  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
-      .Case([&](arith::AddIOp) { return ir.CreateAdd(in[0], in[1]); })
-      .Case([&](arith::SubIOp) { return ir.CreateSub(in[0], in[1]); })
-      .Case([&](arith::MulIOp) { return ir.CreateMul(in[0], in[1]); })
-      .Case([&](arith::AndIOp) { return ir.CreateAnd(in[0], in[1]); })
-      .Case([&](arith::OrIOp) { return ir.CreateOr(in[0], in[1]); })
-      .Case([&](arith::XOrIOp) { return ir.CreateXor(in[0], in[1]); })
-      .Case([&](arith::DivSIOp) { return integer(math::IntOp::Div, true); })
-      .Case([&](arith::DivUIOp) { return integer(math::IntOp::Div, false); })
-      .Case([&](arith::RemSIOp) { return integer(math::IntOp::Mod, true); })
-      .Case([&](arith::RemUIOp) { return integer(math::IntOp::Mod, false); })
-      .Case([&](arith::CeilDivSIOp) { return ceilDiv(true); })
-      .Case([&](arith::CeilDivUIOp) { return ceilDiv(false); })
-      .Case([&](arith::FloorDivSIOp) {
-        Value* zero = llvm::Constant::getNullValue(in[0]->getType());
-        Value* rest = integer(math::IntOp::Mod, true);
-        Value* down = ir.CreateAnd(ir.CreateICmpNE(rest, zero), ir.CreateICmpSLT(ir.CreateXor(rest, in[1]), zero));
-        return ir.CreateSub(integer(math::IntOp::Div, true), ir.CreateZExt(down, in[0]->getType()));
-      })
-      .Case([&](arith::ShLIOp) { return integer(math::IntOp::Shl, false); })
-      .Case([&](arith::ShRSIOp) { return integer(math::IntOp::Shr, true); })
-      .Case([&](arith::ShRUIOp) { return integer(math::IntOp::Shr, false); })
-      .Case([&](arith::MaxSIOp) { return intrinsic(llvm::Intrinsic::smax); })
-      .Case([&](arith::MaxUIOp) { return intrinsic(llvm::Intrinsic::umax); })
-      .Case([&](arith::MinSIOp) { return intrinsic(llvm::Intrinsic::smin); })
-      .Case([&](arith::MinUIOp) { return intrinsic(llvm::Intrinsic::umin); })
-      .Case([&](arith::CmpIOp compare) { return emitCompare(compare); })
-      .Case([&](arith::SelectOp) {
-        bool scalarCondition = !in[0]->getType()->isVectorTy() && lanes > 1;
-        return ir.CreateSelect(scalarCondition ? splat(ir, in[0], lanes) : in[0], in[1], in[2]);
-      })
-      .Case([&](arith::ConstantOp constant) { return constantValue(ir.getContext(), constant.getValue(), lanes); })
-      .Case([&](ir::IntOp integerOp) { return emitIntKind(integerOp.getKind()); })
-      .Default([](mlir::Operation*) -> Value* { return nullptr; });
-}
-
-Value* Lowering::emitFloats() {
-  auto rounded = [&](Value* value) { return narrow(value, resultType()); };
-  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
-      .Case([&](arith::AddFOp) { return rounded(ir.CreateFAdd(wide(0), wide(1))); })
-      .Case([&](arith::SubFOp) { return rounded(ir.CreateFSub(wide(0), wide(1))); })
-      .Case([&](arith::MulFOp) { return rounded(ir.CreateFMul(wide(0), wide(1))); })
-      .Case([&](arith::DivFOp) { return rounded(ir.CreateFDiv(wide(0), wide(1))); })
-      .Case([&](arith::RemFOp) { return binary(Binary::Mod); })
-      .Case([&](arith::NegFOp) { return rounded(ir.CreateFNeg(wide(0))); })
-      .Case([&](arith::MaximumFOp) { return binary(Binary::MaxNan); })
-      .Case([&](arith::MinimumFOp) { return binary(Binary::MinNan); })
-      .Case([&](arith::MaxNumFOp) { return binary(Binary::Max); })
-      .Case([&](arith::MinNumFOp) { return binary(Binary::Min); })
-      .Case([&](arith::CmpFOp compare) { return emitCompare(compare); })
-      .Default([](mlir::Operation*) -> Value* { return nullptr; });
-}
-
-Value* Lowering::emitCasts() {
-  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
-      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return narrow(wide(0), resultType()); })
-      .Case<arith::ExtSIOp, arith::IndexCastOp>([&](auto) { return resize(true); })
-      .Case<arith::ExtUIOp, arith::IndexCastUIOp, arith::TruncIOp>([&](auto) { return resize(false); })
-      .Case([&](arith::SIToFPOp) { return fromInt(true); })
-      .Case([&](arith::UIToFPOp) { return fromInt(false); })
-      .Case([&](arith::FPToSIOp) { return toInt(true); })
-      .Case([&](arith::FPToUIOp) { return toInt(false); })
-      .Case([&](ir::FloatToIntOp convert) { return toInt(!convert.getIsUnsigned()); })
-      .Case([&](arith::BitcastOp) { return ir.CreateBitCast(in[0], llvmType(resultType())); })
-      .Default([](mlir::Operation*) -> Value* { return nullptr; });
-}
-
-std::optional<Unary> unaryFunction(mlir::Operation* op) {
-  return llvm::TypeSwitch<mlir::Operation*, std::optional<Unary>>(op)
-      .Case([](mm::ExpOp) { return Unary::Exp; })
-      .Case([](mm::Exp2Op) { return Unary::Exp2; })
-      .Case([](mm::ExpM1Op) { return Unary::Expm1; })
-      .Case([](mm::LogOp) { return Unary::Log; })
-      .Case([](mm::Log2Op) { return Unary::Log2; })
-      .Case([](mm::Log10Op) { return Unary::Log10; })
-      .Case([](mm::Log1pOp) { return Unary::Log1p; })
-      .Case([](mm::SinOp) { return Unary::Sin; })
-      .Case([](mm::CosOp) { return Unary::Cos; })
-      .Case([](mm::TanOp) { return Unary::Tan; })
-      .Case([](mm::AsinOp) { return Unary::Asin; })
-      .Case([](mm::AcosOp) { return Unary::Acos; })
-      .Case([](mm::AtanOp) { return Unary::Atan; })
-      .Case([](mm::SinhOp) { return Unary::Sinh; })
-      .Case([](mm::CoshOp) { return Unary::Cosh; })
-      .Case([](mm::TanhOp) { return Unary::Tanh; })
-      .Case([](mm::ErfOp) { return Unary::Erf; })
-      .Case([](mm::CbrtOp) { return Unary::Cbrt; })
-      .Case([](mm::SqrtOp) { return Unary::Sqrt; })
-      .Case([](mm::RsqrtOp) { return Unary::Rsqrt; })
-      .Case([](mm::FloorOp) { return Unary::Floor; })
-      .Case([](mm::CeilOp) { return Unary::Ceil; })
-      .Case([](mm::TruncOp) { return Unary::Trunc; })
-      .Case([](mm::RoundOp) { return Unary::Round; })
-      .Case([](mm::RoundEvenOp) { return Unary::RoundEven; })
-      .Case([](mm::AbsFOp) { return Unary::Abs; })
-      .Default([](mlir::Operation*) { return std::nullopt; });
-}
-
-Value* Lowering::emitMath() {
-  if (auto function = unaryFunction(op))
-    return unary(*function);
-  return llvm::TypeSwitch<mlir::Operation*, Value*>(op)
-      .Case([&](mm::PowFOp) { return binary(Binary::Pow); })
-      .Case([&](mm::Atan2Op) { return binary(Binary::Atan2); })
-      .Case([&](mm::FmaOp) {
-        Value* x = wide(0);
-        return narrow(ir.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, wide(1), wide(2)}), resultType());
-      })
-      .Case([&](mm::CopySignOp) {
-        return narrow(ir.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, wide(0), wide(1)), resultType());
-      })
-      .Case([&](mm::AbsIOp) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, in[0], ir.getFalse()); })
-      .Case([&](mm::CtPopOp) { return bitCount(llvm::Intrinsic::ctpop); })
-      .Case([&](mm::CountLeadingZerosOp) { return bitCount(llvm::Intrinsic::ctlz); })
-      .Case([&](mm::CountTrailingZerosOp) { return bitCount(llvm::Intrinsic::cttz); })
-      .Default([](mlir::Operation*) -> Value* { return nullptr; });
-}
-
-llvm::FastMathFlags fastMathFlags(mlir::Operation* op) {
-  llvm::FastMathFlags flags;
-  auto fast = mlir::dyn_cast<arith::ArithFastMathInterface>(op);
-  if (!fast || !fast.getFastMathFlagsAttr())
-    return flags;
-  arith::FastMathFlags given = fast.getFastMathFlagsAttr().getValue();
-  auto has = [&](arith::FastMathFlags flag) { return arith::bitEnumContainsAll(given, flag); };
-  flags.setAllowReassoc(has(arith::FastMathFlags::reassoc));
-  flags.setNoNaNs(has(arith::FastMathFlags::nnan));
-  flags.setNoInfs(has(arith::FastMathFlags::ninf));
-  flags.setNoSignedZeros(has(arith::FastMathFlags::nsz));
-  flags.setAllowReciprocal(has(arith::FastMathFlags::arcp));
-  flags.setAllowContract(has(arith::FastMathFlags::contract));
-  flags.setApproxFunc(has(arith::FastMathFlags::afn));
-  return flags;
-}
-
-bool isSupportedType(mlir::Type type) {
-  type = mlir::getElementTypeOrSelf(type);
-  return !mlir::isa<mlir::FloatType>(type) || type.isF32() || type.isF64() || narrowFormat(type);
-}
-
-Value* Lowering::emit() {
-  if (!llvm::all_of(op->getOperandTypes(), isSupportedType) || !isSupportedType(op->getResult(0).getType()))
-    return nullptr;
-  llvm::IRBuilder<>::FastMathFlagGuard guard(ir);
-  ir.setFastMathFlags(fastMathFlags(op));
-  if (Value* value = emitIntegers())
-    return value;
-  if (Value* value = emitFloats())
-    return value;
-  if (Value* value = emitCasts())
-    return value;
-  return emitMath();
-}
 
 }  // namespace
 
-llvm::CmpInst::Predicate integerPredicate(mlir::Operation* compare) {
-  return toLlvm(mlir::cast<arith::CmpIOp>(compare).getPredicate());
-}
-
-bool isElementwise(mlir::Operation* op) {
-  if (op->getNumResults() != 1 || op->getNumRegions() != 0)
-    return false;
-  if (auto constant = mlir::dyn_cast<arith::ConstantOp>(op))
-    return !mlir::isa<mlir::ElementsAttr>(constant.getValue()) ||
-           mlir::isa<mlir::SplatElementsAttr>(constant.getValue());
-  mlir::StringRef dialect = op->getDialect() ? op->getDialect()->getNamespace() : "";
-  return dialect == "arith" || dialect == "math" || mlir::isa<ir::IntOp, ir::FloatToIntOp>(op);
-}
-
 Value* emitElementwise(llvm::IRBuilder<>& ir, const VectorFeatures& features, mlir::Operation* op,
                        llvm::ArrayRef<Value*> operands, unsigned lanes) {
-  if (!isElementwise(op))
-    return nullptr;
-  return Lowering{ir, features, op, operands, lanes}.emit();
+  return target::emitElementwise(ir, CpuScalars(features), op, operands, lanes);
 }
 
 }  // namespace vortex::target::cpu::emit

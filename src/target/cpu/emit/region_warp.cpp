@@ -2,7 +2,7 @@
 #include "base/check.h"
 #include "target/cpu/emit/atomics.h"
 #include "target/cpu/emit/region_emitter.h"
-#include "target/cpu/math/convert.h"
+#include "target/interface/math/convert.h"
 
 #include <numeric>
 

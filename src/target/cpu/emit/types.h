@@ -5,7 +5,7 @@
 // Memory: the same, except that bool is one byte, 0 or 1.
 #pragma once
 
-#include "target/cpu/math/convert.h"
+#include "target/interface/math/convert.h"
 
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/IRBuilder.h>

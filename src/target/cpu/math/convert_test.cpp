@@ -1,5 +1,5 @@
-#include "target/cpu/math/convert.h"
-#include "target/cpu/math/float_code.h"
+#include "target/interface/math/convert.h"
+#include "target/interface/math/float_code.h"
 
 #include <gtest/gtest.h>
 

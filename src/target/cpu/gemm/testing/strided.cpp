@@ -6,8 +6,8 @@
 
 #include "target/cpu/codegen/emit_object.h"
 #include "target/cpu/gemm/control_flow.h"
-#include "target/cpu/math/convert.h"
-#include "target/cpu/math/math.h"
+#include "target/interface/math/convert.h"
+#include "target/interface/math/math.h"
 
 namespace vortex::target::cpu::gemm {
 namespace {

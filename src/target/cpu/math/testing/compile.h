@@ -2,6 +2,8 @@
 // a time.
 #pragma once
 
+#include "target/interface/math/math.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
@@ -12,6 +14,8 @@
 #include "target/cpu/codegen/testing/load.h"
 
 namespace vortex::target::cpu::math {
+
+using namespace target::math;
 
 using ElementFunction = void(const void* x, const void* y, void* out, uint64_t count);
 using Emit = std::function<llvm::Value*(llvm::IRBuilderBase&, llvm::Value* x, llvm::Value* y)>;

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include "target/cpu/math/math.h"
+#include "target/interface/math/math.h"
 
 namespace vortex::target::cpu::math {
+
+using namespace target::math;
 
 inline double reference(Unary function, double x) {
   switch (function) {

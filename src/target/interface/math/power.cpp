@@ -1,10 +1,10 @@
 // erf: |x| < 0.9: x + x·P(x²); beyond: 1 − exp(Q(|x|)), Q fitted to log(erfc). pow: 2^(y·log2|x|) in f64, whose 53 bits
 // make the f32 result almost correctly rounded and its subnormals and overflow right by conversion; then C's special
 // cases.
-#include "target/cpu/math/coefficients.h"
-#include "target/cpu/math/functions.h"
+#include "target/interface/math/coefficients.h"
+#include "target/interface/math/functions.h"
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 
 using llvm::Value;
 namespace k = coefficients;
@@ -40,4 +40,4 @@ Value* emitPow(const FloatCode& code, Value* x, Value* y) {
   return b.CreateSelect(b.CreateOr(b.CreateFCmpOEQ(x, one), b.CreateFCmpOEQ(y, zero)), one, result);
 }
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

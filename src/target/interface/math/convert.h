@@ -2,7 +2,7 @@
 // vectors.
 #pragma once
 
-#include "target/cpu/codegen/target.h"
+#include "target/interface/vector_features.h"
 
 namespace llvm {
 class IRBuilderBase;
@@ -10,7 +10,7 @@ class Type;
 class Value;
 }  // namespace llvm
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 
 /// Storage formats narrower than f32. LLVM types in memory and in the arguments here: F16 and BF16 as i16, F8 as i8.
 enum class Narrow { F16, BF16, F8E4M3, F8E5M2 };
@@ -34,4 +34,4 @@ enum class IntOp {
 };
 llvm::Value* emitInt(llvm::IRBuilderBase& builder, IntOp op, llvm::Value* x, llvm::Value* y, bool isSigned);
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

@@ -3,9 +3,9 @@
 
 #include <llvm/IR/Value.h>
 
-#include "target/cpu/math/float_code.h"
+#include "target/interface/math/float_code.h"
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 
 llvm::Value* emitExp(const FloatCode& code, llvm::Value* x);
 llvm::Value* emitExp2(const FloatCode& code, llvm::Value* x);
@@ -27,4 +27,4 @@ llvm::Value* emitPow(const FloatCode& code, llvm::Value* x, llvm::Value* y);  //
 /// Calls the C math library's f64 function lane by lane; f32 goes through f64.
 llvm::Value* emitLibm(const FloatCode& code, const char* name, std::initializer_list<llvm::Value*> arguments);
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

@@ -1,12 +1,11 @@
-#include "target/cpu/emit/interface.h"
+#include "target/interface/describe.h"
 
 #include "base/check.h"
 #include "ir/size_attr.h"
-#include "target/cpu/emit/emitter.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 
-namespace vortex::target::cpu::emit {
+namespace vortex::target {
 
 using artifact::ScalarType;
 using artifact::SizeExpr;
@@ -16,14 +15,10 @@ static ScalarType scalarType(mlir::Type type, mlir::DictionaryAttr facts) {
     for (int i = 0; i <= int(ScalarType::F64); ++i)
       if (spelled.getValue() == artifact::name(ScalarType(i)))
         return ScalarType(i);
-  if (auto format = narrowFormat(type)) {
-    switch (*format) {
-    case math::Narrow::F16: return ScalarType::F16;
-    case math::Narrow::BF16: return ScalarType::BF16;
-    case math::Narrow::F8E4M3: return ScalarType::F8E4M3;
-    case math::Narrow::F8E5M2: return ScalarType::F8E5M2;
-    }
-  }
+  if (type.isF16() || type.isBF16())
+    return type.isF16() ? ScalarType::F16 : ScalarType::BF16;
+  if (type.isFloat8E4M3FN() || type.isFloat8E5M2())
+    return type.isFloat8E4M3FN() ? ScalarType::F8E4M3 : ScalarType::F8E5M2;
   if (type.isF32() || type.isF64())
     return type.isF32() ? ScalarType::F32 : ScalarType::F64;
   if (type.isIndex())
@@ -85,6 +80,18 @@ void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel) {
   }
 }
 
+static std::string describeLocation(mlir::Operation* op) {
+  mlir::FileLineColLoc found;
+  op->getLoc()->walk([&](mlir::Location inner) {
+    found = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
+    return found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+  });
+  if (!found)
+    return "";
+  return (found.getFilename().getValue() + ":" + llvm::Twine(found.getLine()) + ":" + llvm::Twine(found.getColumn()))
+      .str();
+}
+
 /// Bytes of shared allocations alive together, by lexical scope.
 static uint64_t sharedBytes(mlir::Region& region) {
   uint64_t own = 0, inner = 0;
@@ -93,7 +100,7 @@ static uint64_t sharedBytes(mlir::Region& region) {
       if (auto alloc = mlir::dyn_cast<ir::AllocOp>(op)) {
         ir::ViewType type = alloc.getResult().getType();
         if (type.getSpace() == ir::Space::Shared)
-          own += mlir::ShapedType::getNumElements(type.getShape()) * elementBytes(type.getElementType());
+          own += type.numElements() * type.elementBytes();
       }
       for (mlir::Region& nested : op.getRegions())
         inner = std::max(inner, sharedBytes(nested));
@@ -166,4 +173,4 @@ void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel) {
   });
 }
 
-}  // namespace vortex::target::cpu::emit
+}  // namespace vortex::target

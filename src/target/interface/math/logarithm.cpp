@@ -1,10 +1,10 @@
 // log(x) = e·ln 2 + log1p(f), x = 2^e·(1 + f) with 1 + f in [√½, √2). The exponent is split off with integer arithmetic
 // after scaling subnormals up. f32: log1p(f) = f − f²/2 + f³·P(f). f64: through s = f / (2 + f), log1p(f) = f − (f²/2 −
 // s·(f²/2 + R(s²))). Base 2 in f32 has its own polynomial, so that powers of two are exact.
-#include "target/cpu/math/coefficients.h"
-#include "target/cpu/math/functions.h"
+#include "target/interface/math/coefficients.h"
+#include "target/interface/math/functions.h"
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 namespace {
 
 using llvm::Value;
@@ -106,4 +106,4 @@ Value* emitLog1p(const FloatCode& code, Value* x) {
   return withSpecialCases(code, u, result);
 }
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

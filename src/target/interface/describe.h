@@ -4,7 +4,7 @@
 #include "artifact/artifact.h"
 #include "ir/vx.h"
 
-namespace vortex::target::cpu::emit {
+namespace vortex::target {
 
 /// Parameters, results, temporaries, constraints, scalar results and slot count. An argument's dictionary may say its exact type in `type` (the
 /// language's spelling, "u32"); otherwise integers are signed and index is u64.
@@ -16,4 +16,4 @@ artifact::Phase describePhase(ir::KernelOp phase);
 /// One note per source line with guarded accesses: "guard file:line:column: load of `a`".
 void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel);
 
-}  // namespace vortex::target::cpu::emit
+}  // namespace vortex::target

@@ -10,14 +10,14 @@
 // the rest libm's.
 #pragma once
 
-#include "target/cpu/codegen/target.h"
+#include "target/interface/vector_features.h"
 
 namespace llvm {
 class IRBuilderBase;
 class Value;
 }  // namespace llvm
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 
 enum class Unary {
   Exp,
@@ -64,4 +64,4 @@ llvm::Value* emitUnary(llvm::IRBuilderBase& builder, const VectorFeatures& featu
 llvm::Value* emitBinary(llvm::IRBuilderBase& builder, const VectorFeatures& features, Binary function, llvm::Value* x,
                         llvm::Value* y);
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

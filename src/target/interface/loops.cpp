@@ -1,10 +1,10 @@
-#include "target/cpu/emit/loops.h"
+#include "target/interface/loops.h"
 
 #include "base/check.h"
 
 #include <llvm/IR/Constants.h>
 
-namespace vortex::target::cpu::emit {
+namespace vortex::target {
 
 Values emitFor(llvm::IRBuilder<>& ir, llvm::Value* lower, llvm::Value* upper, llvm::Value* step,
                llvm::ArrayRef<llvm::Value*> carried,
@@ -136,4 +136,4 @@ llvm::AllocaInst* entryAlloca(llvm::IRBuilder<>& ir, llvm::Type* type, uint64_t 
   return slot;
 }
 
-}  // namespace vortex::target::cpu::emit
+}  // namespace vortex::target

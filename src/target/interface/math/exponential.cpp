@@ -1,10 +1,10 @@
 // exp(x) = 2^n · exp(r), n = round(x / ln 2), r = x − n·ln 2 in two parts (Cody and Waite), exp(r) = 1 + r + r²·P(r).
 // Two multiplications apply 2^n, so subnormal results and the last binade come out of the same code, rounded once.
 // f32 cost: 14 instructions with FMA. A table-driven form saves two multiplications and costs a gather.
-#include "target/cpu/math/coefficients.h"
-#include "target/cpu/math/functions.h"
+#include "target/interface/math/coefficients.h"
+#include "target/interface/math/functions.h"
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 namespace {
 
 using llvm::Value;
@@ -77,4 +77,4 @@ Value* emitSigmoid(const FloatCode& code, Value* x) {
   return code.b.CreateSelect(code.b.CreateFCmpOLT(x, code.c(-86)), emitExp(code, x), reciprocal);
 }
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

@@ -1,11 +1,11 @@
-#include "target/cpu/math/math.h"
+#include "target/interface/math/math.h"
 
 #include <llvm/IR/Module.h>
 
 #include "base/check.h"
-#include "target/cpu/math/functions.h"
+#include "target/interface/math/functions.h"
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 
 using llvm::Value;
 
@@ -114,4 +114,4 @@ Value* emitBinary(llvm::IRBuilderBase& b, const VectorFeatures&, Binary function
   VORTEX_UNREACHABLE("no such function");
 }
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

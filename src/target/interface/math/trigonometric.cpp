@@ -4,10 +4,10 @@
 // lane. Integer Payne–Hanek needs 128-bit products.
 #include <llvm/IR/Module.h>
 
-#include "target/cpu/math/coefficients.h"
-#include "target/cpu/math/functions.h"
+#include "target/interface/math/coefficients.h"
+#include "target/interface/math/functions.h"
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 namespace {
 
 using llvm::Value;
@@ -160,4 +160,4 @@ Value* emitTrigonometric(const FloatCode& outer, Trigonometric function, Value* 
   return b.CreateCall(callee, {x});
 }
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

@@ -7,7 +7,7 @@
 
 #include <span>
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 
 /// `type` with its scalar replaced, the lane count kept.
 inline llvm::Type* withScalar(llvm::Type* type, llvm::Type* scalar) {
@@ -94,4 +94,4 @@ private:
   llvm::IRBuilderBase::FastMathFlagGuard guard_;
 };
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

@@ -1,13 +1,13 @@
 // f8 formats are computed in integer arithmetic through f32's bit pattern; bf16 is the upper half of f32. f16 uses
 // fpext/fptrunc where the hardware converts, and integer arithmetic where LLVM would call a compiler-runtime function.
-#include "target/cpu/math/convert.h"
+#include "target/interface/math/convert.h"
 
 #include <cmath>
 
 #include "base/check.h"
-#include "target/cpu/math/float_code.h"
+#include "target/interface/math/float_code.h"
 
-namespace vortex::target::cpu::math {
+namespace vortex::target::math {
 namespace {
 
 using llvm::Value;
@@ -196,4 +196,4 @@ Value* emitInt(llvm::IRBuilderBase& b, IntOp op, Value* x, Value* y, bool isSign
   VORTEX_UNREACHABLE("no such operation");
 }
 
-}  // namespace vortex::target::cpu::math
+}  // namespace vortex::target::math

@@ -1,0 +1,151 @@
+// A short pass list as on the CPU (target/cpu/codegen/optimize.cpp), plus full unrolling of short loops: an array that is then indexed by
+// constants only becomes registers instead of local memory. ptxas optimises again.
+#include "target/nvidia/codegen.h"
+
+#include "base/check.h"
+
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+#include <mutex>
+
+namespace vortex::target::nvidia {
+
+static const char* const kTriple = "nvptx64-nvidia-cuda";
+
+static void initializeLlvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+namespace {
+struct Chip {
+  const char *name, *architecture, *features;
+};
+/// PTX 8.0 is read by drivers from CUDA 12.0 on, and the oldest with sm_90a; sm_80 code keeps to 7.4 (CUDA 11.4).
+constexpr Chip kChips[] = {{"sm_90", "sm_90a", "+ptx80"}, {"sm_80", "sm_80", "+ptx74"}};
+}  // namespace
+
+std::vector<std::string> targetNames() {
+  std::vector<std::string> names;
+  for (const Chip& chip : kChips)
+    names.push_back(chip.name);
+  return names;
+}
+
+Result<Target> createTarget(const std::string& name) {
+  initializeLlvm();
+  for (const Chip& chip : kChips) {
+    if (name != chip.name)
+      continue;
+    std::string error;
+    const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+    if (!target)
+      return base::Error{"LLVM has no NVPTX back end: " + error};
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // only where the program allows contraction
+    Target result{chip.name, chip.architecture, chip.features, nullptr};
+    result.machine.reset(target->createTargetMachine(kTriple, chip.architecture, chip.features, options,
+                                                     llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+    return result;
+  }
+  return base::Error{"unknown target '" + name + "'"};
+}
+
+std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext& context, llvm::StringRef name, const Target& target) {
+  auto module = std::make_unique<llvm::Module>(name, context);
+  module->setTargetTriple(kTriple);
+  module->setDataLayout(target.machine->createDataLayout());
+  return module;
+}
+
+static llvm::FunctionPassManager functionPasses() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+  llvm::LoopPassManager loops;
+  loops.addPass(llvm::LoopRotatePass(/*EnableHeaderDuplication=*/true));
+  loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+  llvm::LoopPassManager unrolling;
+  unrolling.addPass(llvm::IndVarSimplifyPass());
+  unrolling.addPass(llvm::LoopFullUnrollPass());
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(unrolling)));
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::CorrelatedValuePropagationPass());  // divisions and extensions of thread ids narrow
+  passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false)));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::ADCEPass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  return passes;
+}
+
+void optimize(llvm::Module& module, const Target& target) {
+  llvm::LoopAnalysisManager loopAnalyses;
+  llvm::FunctionAnalysisManager functionAnalyses;
+  llvm::CGSCCAnalysisManager callGraphAnalyses;
+  llvm::ModuleAnalysisManager moduleAnalyses;
+  llvm::PassBuilder builder(target.machine.get());
+  builder.registerModuleAnalyses(moduleAnalyses);
+  builder.registerCGSCCAnalyses(callGraphAnalyses);
+  builder.registerFunctionAnalyses(functionAnalyses);
+  builder.registerLoopAnalyses(loopAnalyses);
+  builder.crossRegisterProxies(loopAnalyses, functionAnalyses, callGraphAnalyses, moduleAnalyses);
+  llvm::ModulePassManager passes;
+  passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetimeIntrinsics=*/false));
+  passes.addPass(llvm::GlobalDCEPass());
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(functionPasses()));
+  passes.run(module, moduleAnalyses);
+}
+
+std::string emitPtx(llvm::Module& module, const Target& target) {
+  llvm::SmallVector<char, 0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  bool unsupported = target.machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
+                                                         /*DisableVerify=*/true);
+  VORTEX_CHECK(!unsupported, "the NVPTX back end cannot emit PTX");
+  passes.run(module);
+  return std::string(text.begin(), text.end());
+}
+
+std::string printModule(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
+}
+
+std::string verify(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  return llvm::verifyModule(module, &stream) ? text : std::string();
+}
+
+}  // namespace vortex::target::nvidia

@@ -1,0 +1,34 @@
+// LLVM module → PTX text.
+#pragma once
+
+#include "base/result.h"
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace vortex::target::nvidia {
+
+/// `chip`: "sm_80", "sm_90" (compiled as sm_90a: wgmma and friends exist only there).
+struct Target {
+  std::string chip;
+  std::string architecture;  ///< what .target says
+  std::string features;      ///< LLVM's, fixes the PTX version
+  std::unique_ptr<llvm::TargetMachine> machine;
+};
+Result<Target> createTarget(const std::string& chip);
+/// Names createTarget takes.
+std::vector<std::string> targetNames();
+
+std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext& context, llvm::StringRef name, const Target& target);
+void optimize(llvm::Module& module, const Target& target);
+std::string emitPtx(llvm::Module& module, const Target& target);
+std::string printModule(const llvm::Module& module);
+/// Empty if the module is well-formed.
+std::string verify(const llvm::Module& module);
+
+}  // namespace vortex::target::nvidia

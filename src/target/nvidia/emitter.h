@@ -1,0 +1,103 @@
+// vxt.kernel → one LLVM function for NVPTX.
+//
+// The function has one by-value parameter, the launch slots and the report's address (artifact/device_report.h). Everything is straight
+// IRBuilder code walked in order; scf becomes basic blocks.
+#pragma once
+
+#include "ir/vxt.h"
+#include "target/interface/loops.h"
+#include "target/nvidia/scalars.h"
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/Twine.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+namespace vortex::target::nvidia {
+
+namespace vxt = ir::vxt;
+using llvm::Value;
+
+/// Address spaces of NVPTX.
+enum AddressSpace : unsigned { kGeneric = 0, kGlobal = 1, kShared = 3, kConstant = 4, kLocal = 5 };
+
+struct ModuleState {
+  llvm::Module& module;
+  uint32_t slotCount;
+  std::string error = {};  ///< first op that could not be emitted, with its location
+};
+
+class Emitter {
+public:
+  Emitter(ModuleState& state, vxt::KernelOp kernel);
+  void run();
+
+private:
+  // emitter.cpp
+  void emitArguments();
+  void annotate();
+  void emitBlock(mlir::Block& block);
+  void emitOp(mlir::Operation* op);
+  void emitFor(mlir::scf::ForOp op);
+  void emitIf(mlir::scf::IfOp op);
+  void emitWhile(mlir::scf::WhileOp op);
+  void emitId(mlir::Operation* op, llvm::Intrinsic::ID intrinsic);
+  void fail(mlir::Operation* op);
+  Value* value(mlir::Value vxtValue);
+  Values all(mlir::ValueRange values);
+  void set(mlir::Value vxtValue, Value* emitted) { values_[vxtValue] = emitted; }
+  void setAll(mlir::ValueRange targets, llvm::ArrayRef<Value*> emitted);
+  llvm::Type* type(mlir::Type vxtType) { return valueType(ir_.getContext(), vxtType, lanesOf(vxtType)); }
+
+  // vectors.cpp
+  bool emitVector(mlir::Operation* op);
+
+  // memory.cpp
+  void emitMemory(mlir::Operation* op);
+  Value* address(mlir::Value base, mlir::Value index, mlir::Type element);
+  Value* wideIndex(mlir::Value index);
+  void emitLoad(vxt::LoadOp op);
+  void emitStore(vxt::StoreOp op);
+  Value* load(vxt::LoadOp op, Value* pointer);
+  void store(vxt::StoreOp op, Value* pointer);
+  Value* hintedLoad(vxt::LoadOp op, Value* pointer, unsigned space);
+  bool hintedStore(vxt::StoreOp op, Value* pointer);
+  void emitAsyncCopy(vxt::AsyncCopyOp op);
+  /// Metadata that tells accesses of different arguments apart.
+  void markAlias(llvm::Instruction* access, mlir::Value base);
+  Value* sharedBuffer();
+
+  // atomics.cpp
+  bool emitAtomic(mlir::Operation* op);
+  Value* atomicAsm(llvm::StringRef instruction, mlir::Value base, Value* pointer, llvm::ArrayRef<Value*> operands,
+                   llvm::Type* result);
+  Value* casLoop(ir::Combine kind, mlir::Type type, mlir::Value base, Value* pointer, Value* operand,
+                 llvm::StringRef qualifiers);
+
+  // warp.cpp
+  bool emitWarp(mlir::Operation* op);
+  Value* shuffle(vxt::ShuffleOp op);
+  Value* shuffleWord(ir::ShuffleKind kind, Value* word, Value* lane, Value* mask);
+  Value* warpMask(mlir::Value mask) { return mask ? value(mask) : ir_.getInt32(-1); }
+  void emitLoadMatrix(vxt::LoadMatrixOp op);
+  void emitMma(vxt::MmaOp op);
+  llvm::CallInst* convergent(llvm::CallInst* call);
+  Values words(Value* value);
+  Value* fromWords(llvm::ArrayRef<Value*> words, llvm::Type* type);
+
+  // report.cpp
+  void emitAssert(vxt::AssertOp op);
+  void emitPrint(vxt::PrintOp op);
+  Value* reportField(uint64_t offset);
+
+  ModuleState& state_;
+  vxt::KernelOp kernel_;
+  llvm::Function* function_ = nullptr;
+  llvm::IRBuilder<> ir_;
+  NvidiaScalars scalars_;
+  llvm::DenseMap<mlir::Value, Value*> values_;
+  llvm::DenseMap<mlir::Value, std::pair<llvm::MDNode*, llvm::MDNode*>>
+      aliasScopes_;  ///< alias.scope, noalias per argument
+};
+
+}  // namespace vortex::target::nvidia

@@ -1,0 +1,199 @@
+#include "target/nvidia/nvidia_target.h"
+
+#include "artifact/device_report.h"
+#include "base/check.h"
+#include "base/text.h"
+#include "chip/chip.h"
+#include "ir/size_attr.h"
+#include "ir/vx.h"
+#include "target/gpu/lowering.h"
+#include "target/interface/describe.h"
+#include "target/nvidia/assemble.h"
+#include "target/nvidia/emitter.h"
+
+#include <ctime>
+#include <mlir/IR/Verifier.h>
+
+namespace vortex::target::nvidia {
+
+using artifact::SizeExpr;
+using base::concat;
+
+namespace {
+class Stopwatch {
+public:
+  /// Milliseconds since construction or the last lap.
+  double lap() {
+    double time = now(), elapsed = time - start_;
+    start_ = time;
+    return elapsed;
+  }
+
+private:
+  static double now() {
+    timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return double(time.tv_sec) * 1e3 + double(time.tv_nsec) * 1e-6;
+  }
+  double start_ = now();
+};
+}  // namespace
+
+passes::TensorSchedule tensorSchedule(const Target&) {
+  passes::TensorSchedule schedule;
+  schedule.elementsPerBlock = 4096;
+  schedule.dotRows = 128;
+  schedule.dotColumns = 128;
+  schedule.dotRowStep = 16;
+  return schedule;
+}
+
+static bool hasTiles(ir::KernelOp phase) {
+  return phase
+      .walk([](mlir::Operation* op) {
+        return mlir::isa<ir::TileLoadOp, ir::TileStoreOp>(op) ? mlir::WalkResult::interrupt()
+                                                              : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static SizeExpr multipleOf16(const SizeExpr& value) {
+  using Op = SizeExpr::Op;
+  return SizeExpr::binary(Op::Equal, SizeExpr::binary(Op::Mod, value, SizeExpr::constant(16)), SizeExpr::constant(0));
+}
+
+/// Where the launch's tensors are as `assumptions` says; empty: always.
+static SizeExpr conditionFor(ir::KernelOp phase, unsigned params, gpu::Assumptions assumptions) {
+  using Op = SizeExpr::Op;
+  SizeExpr all;
+  auto require = [&](const SizeExpr& condition) {
+    all = all.steps.empty() ? condition : SizeExpr::binary(Op::And, all, condition);
+  };
+  llvm::SmallVector<uint32_t> first = ir::argumentSlots(phase.getArgumentTypes());
+  for (auto [i, type] : llvm::enumerate(phase.getArgumentTypes())) {
+    auto view = mlir::dyn_cast<ir::ViewType>(type);
+    if (!view || view.getRank() == 0)
+      continue;
+    unsigned rank = view.getRank();
+    auto stride = [&](unsigned dim) { return SizeExpr::slot(first[i] + 1 + rank + dim); };
+    if (i < params)  // the launch allocates the others row-major
+      require(SizeExpr::binary(Op::Equal, stride(rank - 1), SizeExpr::constant(1)));
+    if (!assumptions.alignedRows)
+      continue;
+    require(multipleOf16(SizeExpr::slot(first[i])));
+    for (unsigned dim = 0; dim + 1 < rank; ++dim)
+      require(multipleOf16(SizeExpr::binary(Op::Mul, stride(dim), SizeExpr::constant(view.elementBytes()))));
+  }
+  return all;
+}
+
+static void raise(SizeExpr& to, int64_t value) { to = SizeExpr::constant(std::max(value, to.evaluate({}))); }
+
+/// One or two versions of the phase in `lowered`.
+static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
+  gpu::Assumptions fast{.unitStrides = true, .alignedRows = hasTiles(phase)};
+  described.fastWhen = conditionFor(phase, state.kernel.params.size(), fast);
+  described.sharedBytes = SizeExpr::constant(0);
+  auto lower = [&](const std::string& symbol, gpu::Assumptions assumptions) {
+    ir::vxt::KernelOp kernel = gpu::Lowering(state, phase, symbol, assumptions).run();
+    if (!kernel)
+      return;
+    raise(described.sharedBytes, kernel.getSharedBytes());
+    auto threads = ir::toSizeExpr(kernel.getThreads(), phase.getArgumentTypes(), [&] { return phase.emitError(); });
+    VORTEX_CHECK(mlir::succeeded(threads));
+    described.hardwareThreads = *threads;
+  };
+  lower(described.symbol, fast);
+  if (described.fastWhen.steps.empty() || !state.error.empty())
+    return;
+  described.generalSymbol = described.symbol + "_general";
+  lower(described.generalSymbol, {});
+}
+
+static Result<void> checkParameters(const artifact::Kernel& kernel) {
+  uint64_t bytes = (uint64_t{kernel.slotCount} + 1) * 8;
+  if (bytes > artifact::kMaxParameterBytes)
+    return base::Error{concat("`", kernel.name, "` takes ", bytes, " bytes of launch parameters, GPUs take ",
+                              artifact::kMaxParameterBytes)};
+  return {};
+}
+
+Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts,
+                                       CompileTimes* times) {
+  if (!llvm::hasSingleElement(module.getOps<ir::EntryOp>()))
+    return base::Error{"the module has no single vx.entry"};
+  for (ir::KernelOp kernel : module.getOps<ir::KernelOp>())
+    if (kernel.getWholeTensor())
+      return base::Error{"kernel '" + kernel.getSymName().str() + "' is not scheduled yet"};
+  const chip::Gpu* chip = chip::findGpu(target.chip);
+  VORTEX_CHECK(chip, "no table for %s", target.chip.c_str());
+
+  Stopwatch watch;
+  CompileTimes spent;
+  ir::EntryOp entry = *module.getOps<ir::EntryOp>().begin();
+  artifact::Kernel kernel;
+  kernel.name = entry.getSymName().str();
+  kernel.target = target.chip;
+  describeInterface(entry, kernel);
+  if (auto fits = checkParameters(kernel); !fits)
+    return fits.takeError();
+  module.getContext()->getOrLoadDialect<ir::vxt::VxtDialect>();
+  mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
+  gpu::ModuleState state{*lowered, *chip, kernel};
+  for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
+    artifact::Phase described = describePhase(phase);
+    lowerPhase(state, phase, described);
+    if (!state.error.empty())
+      return base::Error{state.error};
+    kernel.phases.push_back(std::move(described));
+    describeGuards(phase, kernel);
+  }
+  VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the lowered module is not well-formed");
+  if (texts.vxt) {
+    llvm::raw_string_ostream out(*texts.vxt);
+    lowered->print(out);
+  }
+  spent.lower = watch.lap();
+
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = createModule(context, kernel.name, target);
+  ModuleState emitted{*code, kernel.slotCount};
+  for (vxt::KernelOp each : lowered->getOps<vxt::KernelOp>())
+    Emitter(emitted, each).run();
+  if (!emitted.error.empty())
+    return base::Error{emitted.error};
+  std::string complaint = verify(*code);
+  VORTEX_CHECK(complaint.empty(), "%s", complaint.c_str());
+  if (texts.llvm)
+    *texts.llvm = printModule(*code);
+  spent.emit = watch.lap();
+  optimize(*code, target);
+  if (texts.optimizedLlvm)
+    *texts.optimizedLlvm = printModule(*code);
+  spent.optimize = watch.lap();
+  std::string ptx = emitPtx(*code, target);
+  kernel.code.assign(ptx.begin(), ptx.end());
+  spent.codegen = watch.lap();
+  kernel.facts.push_back({"ptx_bytes", int64_t(kernel.code.size()), false});
+  if (times)
+    *times = spent;
+  return kernel;
+}
+
+Result<std::vector<uint8_t>> assembleKernel(artifact::Kernel& kernel, const Target& target) {
+  const std::optional<std::string>& ptxas = findPtxas();
+  if (!ptxas)
+    return base::Error{"ptxas is neither on PATH nor in $CUDA_HOME/bin"};
+  auto assembled = assemble(*ptxas, std::string(kernel.code.begin(), kernel.code.end()), target.architecture);
+  if (!assembled)
+    return assembled.takeError();
+  Assembled result = std::move(assembled).value();
+  for (const EntryFacts& entry : result.entries) {
+    kernel.facts.push_back({"registers." + entry.symbol, entry.registers, false});
+    kernel.facts.push_back({"stack_bytes." + entry.symbol, entry.stackBytes, false});
+    kernel.facts.push_back({"spill_bytes." + entry.symbol, entry.spillStoreBytes + entry.spillLoadBytes, false});
+  }
+  return std::move(result.cubin);
+}
+
+}  // namespace vortex::target::nvidia

@@ -1,0 +1,35 @@
+// The NVIDIA back end: scheduled vx → vxt → PTX.
+#pragma once
+
+#include "artifact/artifact.h"
+#include "passes/schedule_tensors.h"
+#include "target/nvidia/codegen.h"
+
+#include <mlir/IR/BuiltinOps.h>
+
+namespace vortex::target::nvidia {
+
+/// Intermediate texts, each produced only when its pointer is set.
+struct CompileTexts {
+  std::string* vxt = nullptr;            ///< per-thread code
+  std::string* llvm = nullptr;           ///< LLVM IR as emitted
+  std::string* optimizedLlvm = nullptr;  ///< after the optimiser
+};
+
+/// Where compile time went, milliseconds of the calling thread's processor time.
+struct CompileTimes {
+  double lower = 0, emit = 0, optimize = 0, codegen = 0;
+};
+
+/// Block sizes of whole-tensor work on this target.
+passes::TensorSchedule tensorSchedule(const Target& target);
+
+/// `module`: one vx.entry and scheduled vx.kernel phases in order. Not changed. Error: a construct the back end cannot emit or a resource the
+/// chip does not have, with its source location and numbers.
+Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts = {},
+                                       CompileTimes* times = nullptr);
+
+/// Machine code for an artifact of this target, by ptxas; adds its counts to `kernel.facts`. Error when there is no ptxas or it fails.
+Result<std::vector<uint8_t>> assembleKernel(artifact::Kernel& kernel, const Target& target);
+
+}  // namespace vortex::target::nvidia
