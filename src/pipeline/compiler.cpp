@@ -7,8 +7,8 @@
 #include "lang/sema/dump.h"
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
+#include "pipeline/back_end.h"
 #include "pipeline/build_id.h"
-#include "target/cpu/cpu_target.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -23,16 +23,13 @@ namespace vortex::pipeline {
 static constexpr Stage kStages[] = {
     {"irgen", "vx as generated from the source"},
     {"schedule", "vx as the back end gets it: phases with grids, canonical"},
+    {"vxt", "per-thread code (GPUs)"},
     {"llvm", "LLVM IR as emitted"},
     {"optimized-llvm", "LLVM IR after the optimiser"},
-    {"assembly", "machine code as text"},
+    {"assembly", "machine code as text; PTX for NVIDIA"},
 };
 
 std::span<const Stage> stages() { return kStages; }
-
-struct Compiler::Target {
-  target::cpu::codegen::Target cpu;
-};
 
 Compiler::Compiler(const lang::Program& program, const source::SourceManager& sources, Options options)
     : program_(program), sources_(sources), options_(std::move(options)) {
@@ -103,7 +100,7 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
     return false;
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
-  passes.addPass(passes::createScheduleTensorsPass(target::cpu::tensorSchedule(target_->cpu)));
+  passes.addPass(passes::createScheduleTensorsPass(target_->tensorSchedule()));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (!timed(kernel, "schedule", [&] { return mlir::succeeded(passes.run(module)); })) {
@@ -134,12 +131,12 @@ mlir::OwningOpRef<mlir::ModuleOp> Compiler::module(const lang::Function& kernel,
 bool Compiler::prepareTarget(Failure& failure) {
   if (target_)
     return true;
-  auto target = target::cpu::codegen::createTarget({.cpu = options_.cpu, .features = ""});
+  auto target = createBackEnd(options_.target, options_.cpu);
   if (!target) {
     failure.message = target.error().message;
     return false;
   }
-  target_ = std::make_unique<Target>(Target{std::move(target).value()});
+  target_ = std::move(target).value();
   return true;
 }
 
@@ -153,7 +150,7 @@ static void addSizes(base::Hasher& hasher, const std::optional<std::array<int64_
 /// messages of a kernel), which instance it is, and the request. Computed before irgen, so that a hit needs no MLIR.
 std::string Compiler::cacheKey(const lang::Function& kernel, const irgen::Options& request) const {
   base::Hasher hasher;
-  hasher.addField(buildId()).addField(target::cpu::codegen::identity({.cpu = options_.cpu, .features = ""}));
+  hasher.addField(buildId()).addField(options_.target).addField(backEndIdentity(options_.target, options_.cpu));
   hasher.addNumber(sources_.fileCount());
   for (uint32_t id = 0; id < sources_.fileCount(); ++id) {
     const source::SourceFile& file = sources_.file(source::FileId{id});
@@ -193,7 +190,7 @@ std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& 
     return nullptr;
   if (!options_.reproducer.empty()) {
     std::string text =
-        "// vx-opt FILE -vx-schedule-tensors -vx-simplify -cse; vortex " + buildId() + ", " + target_->cpu.cpu + "\n";
+        "// vx-opt FILE -vx-schedule-tensors -vx-simplify -cse; vortex " + buildId() + ", " + target_->name() + "\n";
     if (auto written = base::writeFileAtomic(options_.reproducer, text + print(*generated, true));
         !written && options_.warn)
       options_.warn(written.error().message);
@@ -211,21 +208,13 @@ std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& 
 std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Function& kernel, mlir::ModuleOp module,
                                                                 Failure& failure) {
   ErrorCollector errors(context(), failure);
-  std::string llvmText, optimized, assembly;
-  target::cpu::CompileTexts texts;
-  texts.llvm = wants("llvm") ? &llvmText : nullptr;
-  texts.optimizedLlvm = wants("optimized-llvm") ? &optimized : nullptr;
-  texts.assembly = wants("assembly") ? &assembly : nullptr;
-  target::cpu::CompileTimes spent;
-  auto compiled = target::cpu::compileKernel(module, target_->cpu, texts, &spent);
-  times_.push_back({kernel.name, "llvm", spent.emit});
-  times_.push_back({kernel.name, "optimized-llvm", spent.optimize});
-  times_.push_back({kernel.name, "assembly", spent.codegen});
-  if (options_.dump)
-    for (auto [stage, text] :
-         {std::pair{"llvm", texts.llvm}, {"optimized-llvm", texts.optimizedLlvm}, {"assembly", texts.assembly}})
-      if (text && !text->empty())
-        options_.dump(kernel.name, stage, *text);
+  BackEnd::Observer observer;
+  observer.wants = [&](std::string_view stage) { return options_.dump && wants(stage); };
+  observer.text = [&](std::string_view stage, std::string_view text) { options_.dump(kernel.name, stage, text); };
+  observer.time = [&](std::string_view stage, double spent) {
+    times_.push_back({kernel.name, std::string(stage), spent});
+  };
+  auto compiled = target_->compile(module, observer);
   if (!compiled) {
     if (failure.message.empty())
       failure.message = compiled.error().message;
@@ -245,10 +234,12 @@ std::string Compiler::text(const lang::Function& kernel, const irgen::Options& r
   if (!prepareTarget(failure))
     return {};
   std::string text;
-  target::cpu::CompileTexts texts;
-  (stage == "llvm" ? texts.llvm : stage == "assembly" ? texts.assembly : texts.optimizedLlvm) = &text;
+  BackEnd::Observer observer;
+  observer.wants = [&](std::string_view name) { return name == stage; };
+  observer.text = [&](std::string_view, std::string_view produced) { text = produced; };
+  observer.time = [](std::string_view, double) {};
   ErrorCollector errors(context(), failure);
-  if (auto compiled = target::cpu::compileKernel(*generated, target_->cpu, texts); !compiled && failure.message.empty())
+  if (auto compiled = target_->compile(*generated, observer); !compiled && failure.message.empty())
     failure.message = compiled.error().message;
   return text;
 }

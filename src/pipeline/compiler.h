@@ -24,14 +24,23 @@ struct Stage {
 };
 std::span<const Stage> stages();
 
+class BackEnd;
+
 struct StageTime {
   std::string kernel;
   std::string stage;
   double milliseconds;
 };
 
+/// Targets that code can be built for: "cpu", "sm_80", …
+std::vector<std::string> targetNames();
+/// Machine code of a GPU artifact by the vendor's assembler, and its counts as facts of the artifact. Empty where no assembler is installed.
+/// Error: what the assembler refuses.
+Result<std::vector<uint8_t>> assemble(artifact::Kernel& kernel);
+
 struct Options {
-  std::string cpu = "native";  ///< processor to compile for
+  std::string target = "cpu";  ///< what to compile for: "cpu", or a GPU ("sm_90")
+  std::string cpu = "native";  ///< processor to compile for, when the target is "cpu"
   bool useCache = true;
   /// Called with the text after each stage named in `dumpAfter` ("all": every stage).
   std::vector<std::string> dumpAfter;
@@ -49,7 +58,7 @@ struct Failure {
   uint32_t line = 0, column = 0;
 };
 
-/// Compiles kernels of one program for the CPU. Not thread-safe.
+/// Compiles kernels of one program for one target. Not thread-safe.
 class Compiler {
 public:
   Compiler(const lang::Program& program, const source::SourceManager& sources, Options options);
@@ -62,7 +71,7 @@ public:
   /// The module after irgen (`scheduled` false) or as the back end gets it. Null and `failure` set on errors.
   mlir::OwningOpRef<mlir::ModuleOp> module(const lang::Function& kernel, const irgen::Options& request, bool scheduled,
                                            Failure& failure);
-  /// Texts of the late stages for `build --emit`: "llvm", "optimized-llvm", "assembly". Empty and `failure` set on errors.
+  /// Texts of the late stages for `build --emit`: "vxt", "llvm", "optimized-llvm", "assembly". Empty and `failure` set on errors.
   std::string text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage,
                    Failure& failure);
 
@@ -71,7 +80,6 @@ public:
   mlir::MLIRContext& context();
 
 private:
-  struct Target;
   bool wants(std::string_view stage) const;
   void dump(const lang::Function& kernel, std::string_view stage, mlir::ModuleOp module);
   bool schedule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure);
@@ -85,7 +93,7 @@ private:
   const source::SourceManager& sources_;
   Options options_;
   std::unique_ptr<mlir::MLIRContext> context_;
-  std::unique_ptr<Target> target_;
+  std::unique_ptr<BackEnd> target_;
   std::unique_ptr<artifact::Cache> cache_;
   std::vector<StageTime> times_;
   bool warnedCache_ = false;

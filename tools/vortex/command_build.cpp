@@ -5,6 +5,7 @@
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace vortex::tools {
@@ -12,7 +13,11 @@ namespace {
 
 /// `--emit` names to pipeline stages.
 std::string stageOf(const std::string& emit) {
-  return emit == "vx" ? "irgen" : emit == "ir" ? "schedule" : emit == "llvm" ? "optimized-llvm" : "assembly";
+  return emit == "vx"     ? "irgen"
+         : emit == "ir"   ? "schedule"
+         : emit == "vxt"  ? "vxt"
+         : emit == "llvm" ? "optimized-llvm"
+                          : "assembly";
 }
 
 void reportFailure(Session& session, const lang::Function& kernel, const pipeline::Failure& failure) {
@@ -65,16 +70,19 @@ std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::st
                       "], \"notes\": [", base::join(notes, ", "), "]}");
 }
 
-/// Object, header and artifact; nothing is left behind unless all three are written.
-bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const std::string& stem,
-                std::vector<std::string>& files) {
+/// Code (for the CPU with its header; for GPUs PTX, and machine code where the assembler is installed) and artifact; nothing is left behind
+/// unless all are written.
+bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const std::vector<uint8_t>& machineCode,
+                const std::string& stem, std::vector<std::string>& files) {
   std::string base = (std::filesystem::path(settings.output) / (stem + "." + cIdentifier(kernel.name))).string();
-  auto bytes = artifact::serialize(kernel);
-  std::pair<std::string, std::string> outputs[] = {
-      {base + ".o", std::string(kernel.code.begin(), kernel.code.end())},
-      {base + ".h", cHeader(kernel)},
-      {base + ".vxk", std::string(bytes.begin(), bytes.end())},
-  };
+  auto text = [](const std::vector<uint8_t>& bytes) { return std::string(bytes.begin(), bytes.end()); };
+  std::vector<std::pair<std::string, std::string>> outputs;
+  outputs.push_back({base + (settings.target == "cpu" ? ".o" : ".ptx"), text(kernel.code)});
+  if (settings.target == "cpu")
+    outputs.push_back({base + ".h", cHeader(kernel)});
+  if (!machineCode.empty())
+    outputs.push_back({base + ".cubin", text(machineCode)});
+  outputs.push_back({base + ".vxk", text(artifact::serialize(kernel))});
   for (const auto& [path, content] : outputs) {
     if (auto written = base::writeFileAtomic(path, content); !written) {
       for (const std::string& done : files)
@@ -118,17 +126,25 @@ int buildKernel(Session& session, const lang::Function& kernel, const std::strin
     reportFailure(session, kernel, failure);
     return 1;
   }
+  artifact::Kernel built = *compiled;
+  std::vector<uint8_t> machineCode;
+  if (settings.target != "cpu") {
+    auto assembled = pipeline::assemble(built);
+    if (!assembled)
+      return failWith(settings, "E0809", assembled.error().message);
+    machineCode = std::move(assembled).value();
+  }
   std::vector<std::string> files;
-  if (!writeFiles(settings, *compiled, stem, files))
+  if (!writeFiles(settings, built, machineCode, stem, files))
     return 1;
-  reports.push_back(settings.json ? jsonReport(*compiled, files) : report(*compiled, base::join(files, " ")));
+  reports.push_back(settings.json ? jsonReport(built, files) : report(built, base::join(files, " ")));
   return 0;
 }
 
 }  // namespace
 
 int commandBuild(const Settings& settings) {
-  if (settings.target != "cpu")
+  if (auto names = pipeline::targetNames(); std::find(names.begin(), names.end(), settings.target) == names.end())
     return failWith(settings, "E0806", "there is no target `" + settings.target + "`; `vortex targets` lists them");
   Session session(settings);
   if (!session.load(settings.files[0]))

@@ -35,6 +35,11 @@ int commandTargets(const Settings& settings) {
   writeOutput("  interpreter the reference interpreter; `--check` uses it with all checks on\n"
               "targets (vortex build --target):\n"
               "  cpu         object file, C header and artifact for this machine or --cpu=<LLVM processor name>\n");
+  for (const std::string& name : pipeline::targetNames())
+    if (const chip::Gpu* gpu = chip::findGpu(name))
+      writeOutput(base::concat("  ", name, std::string(12 - std::min<size_t>(11, name.size()), ' '),
+                               "PTX and artifact for ", gpu->product,
+                               " and later; .cubin and register counts where ptxas is found\n"));
   return 0;
 }
 

@@ -15,9 +15,9 @@ static void addCompilerOptions(CLI::App* command, Settings& settings) {
   command->add_option("--cpu", settings.cpu, "processor to compile for (LLVM name; default: this machine)");
   command
       ->add_option("--dump-after", settings.dumpAfter,
-                   "print the program after a stage: irgen, schedule, llvm, optimized-llvm, assembly, all")
+                   "print the program after a stage: irgen, schedule, vxt, llvm, optimized-llvm, assembly, all")
       ->delimiter(',')
-      ->check(CLI::IsMember({"irgen", "schedule", "llvm", "optimized-llvm", "assembly", "all"}));
+      ->check(CLI::IsMember({"irgen", "schedule", "vxt", "llvm", "optimized-llvm", "assembly", "all"}));
   command->add_flag("--time", settings.time, "print where compile time went");
   command->add_option("--repro", settings.reproducer, "write each kernel's module to this file before compiling it");
   command->add_flag("--no-cache", settings.noCache, "neither read nor write the on-disk kernel cache");
@@ -62,9 +62,11 @@ int main(int argc, char** argv) {
   addRunOptions(run, settings);
   auto* build = app.add_subcommand("build", "compile kernels ahead of time and report what they use");
   addFiles(build, settings, false);
-  build->add_option("--target", settings.target, "cpu");
-  build->add_option("--emit", settings.emit, "print instead of writing files: vx, ir (vx as scheduled), llvm, asm")
-      ->check(CLI::IsMember({"vx", "ir", "llvm", "asm"}));
+  build->add_option("--target", settings.target, "cpu, or a GPU: sm_90, sm_80");
+  build
+      ->add_option("--emit", settings.emit,
+                   "print instead of writing files: vx, ir (vx as scheduled), vxt (GPUs: per-thread code), llvm, asm")
+      ->check(CLI::IsMember({"vx", "ir", "vxt", "llvm", "asm"}));
   build->add_option("-o,--output", settings.output, "folder for the files");
   build->add_option("--kernel", settings.kernel, "only this kernel");
   addDims(build, dims);

@@ -85,6 +85,7 @@ pipeline::Compiler& Session::compiler() {
   if (compiler_)
     return *compiler_;
   pipeline::Options options;
+  options.target = target_.empty() ? settings_.target : target_;
   options.cpu = settings_.cpu;
   options.useCache = !settings_.noCache;
   options.dumpAfter = settings_.dumpAfter;

@@ -39,6 +39,7 @@ private:
   source::SourceManager sources_;
   diag::DiagnosticSink sink_;
   std::unique_ptr<lang::Program> program_;
+  std::string target_;  ///< of the chosen device; empty: what the settings say
   std::unique_ptr<pipeline::Compiler> compiler_;
   std::unique_ptr<host::Backend> backend_;
   double frontMs_ = 0;

@@ -59,8 +59,13 @@ std::vector<std::string> targetNames() {
 
 Result<Target> createTarget(const std::string& name) {
   initializeLlvm();
+  // PTX for an older chip runs on every later one; "a" features do not.
+  unsigned number = 0;
+  bool isKnown = llvm::any_of(kChips, [&](const Chip& chip) { return name == chip.name; });
+  bool isLater = !isKnown && llvm::StringRef(name).starts_with("sm_") &&
+                 !llvm::StringRef(name).drop_front(3).getAsInteger(10, number) && number > 80;
   for (const Chip& chip : kChips) {
-    if (name != chip.name)
+    if (isLater ? llvm::StringRef(chip.name) != "sm_80" : name != chip.name)
       continue;
     std::string error;
     const llvm::Target* target = llvm::TargetRegistry::lookupTarget(kTriple, error);
@@ -73,7 +78,10 @@ Result<Target> createTarget(const std::string& name) {
                                                      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
     return result;
   }
-  return base::Error{"unknown target '" + name + "'"};
+  std::string known;
+  for (const std::string& each : targetNames())
+    known += (known.empty() ? "" : ", ") + each;
+  return base::Error{"there is no target `" + name + "`; NVIDIA targets are " + known};
 }
 
 std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext& context, llvm::StringRef name, const Target& target) {

@@ -29,7 +29,8 @@ passes::TensorSchedule tensorSchedule(const Target& target);
 Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts = {},
                                        CompileTimes* times = nullptr);
 
-/// Machine code for an artifact of this target, by ptxas; adds its counts to `kernel.facts`. Error when there is no ptxas or it fails.
+/// Machine code for an artifact of this target, by ptxas; adds its counts to `kernel.facts`. Empty without ptxas. Error: what
+/// ptxas refuses.
 Result<std::vector<uint8_t>> assembleKernel(artifact::Kernel& kernel, const Target& target);
 
 }  // namespace vortex::target::nvidia

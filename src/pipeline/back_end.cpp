@@ -1,0 +1,103 @@
+#include "pipeline/back_end.h"
+
+#include "pipeline/compiler.h"
+
+#include "base/text.h"
+#include "target/cpu/cpu_target.h"
+#include "target/nvidia/nvidia_target.h"
+
+namespace vortex::pipeline {
+namespace {
+
+class CpuBackEnd : public BackEnd {
+public:
+  explicit CpuBackEnd(target::cpu::codegen::Target target) : target_(std::move(target)) {}
+
+  std::string name() const override { return target_.cpu; }
+  passes::TensorSchedule tensorSchedule() const override { return target::cpu::tensorSchedule(target_); }
+  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
+    std::string llvm, optimized, assembly;
+    target::cpu::CompileTexts texts;
+    texts.llvm = observer.wants("llvm") ? &llvm : nullptr;
+    texts.optimizedLlvm = observer.wants("optimized-llvm") ? &optimized : nullptr;
+    texts.assembly = observer.wants("assembly") ? &assembly : nullptr;
+    target::cpu::CompileTimes spent;
+    auto compiled = target::cpu::compileKernel(scheduled, target_, texts, &spent);
+    observer.time("llvm", spent.emit);
+    observer.time("optimized-llvm", spent.optimize);
+    observer.time("assembly", spent.codegen);
+    for (auto [stage, text] :
+         {std::pair{"llvm", texts.llvm}, {"optimized-llvm", texts.optimizedLlvm}, {"assembly", texts.assembly}})
+      if (text && !text->empty())
+        observer.text(stage, *text);
+    return compiled;
+  }
+
+private:
+  target::cpu::codegen::Target target_;
+};
+
+class NvidiaBackEnd : public BackEnd {
+public:
+  explicit NvidiaBackEnd(target::nvidia::Target target) : target_(std::move(target)) {}
+
+  std::string name() const override { return target_.chip; }
+  passes::TensorSchedule tensorSchedule() const override { return target::nvidia::tensorSchedule(target_); }
+  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
+    std::string vxt, llvm, optimized;
+    target::nvidia::CompileTexts texts;
+    texts.vxt = observer.wants("vxt") ? &vxt : nullptr;
+    texts.llvm = observer.wants("llvm") ? &llvm : nullptr;
+    texts.optimizedLlvm = observer.wants("optimized-llvm") ? &optimized : nullptr;
+    target::nvidia::CompileTimes spent;
+    auto compiled = target::nvidia::compileKernel(scheduled, target_, texts, &spent);
+    observer.time("vxt", spent.lower);
+    observer.time("llvm", spent.emit);
+    observer.time("optimized-llvm", spent.optimize);
+    observer.time("assembly", spent.codegen);
+    for (auto [stage, text] :
+         {std::pair{"vxt", texts.vxt}, {"llvm", texts.llvm}, {"optimized-llvm", texts.optimizedLlvm}})
+      if (text && !text->empty())
+        observer.text(stage, *text);
+    if (compiled && observer.wants("assembly"))
+      observer.text("assembly", std::string(compiled->code.begin(), compiled->code.end()));
+    return compiled;
+  }
+
+private:
+  target::nvidia::Target target_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& name, const std::string& cpu) {
+  if (name == "cpu") {
+    auto target = target::cpu::codegen::createTarget({.cpu = cpu, .features = ""});
+    if (!target)
+      return target.takeError();
+    return std::unique_ptr<BackEnd>(new CpuBackEnd(std::move(target).value()));
+  }
+  auto target = target::nvidia::createTarget(name);
+  if (!target)
+    return target.takeError();
+  return std::unique_ptr<BackEnd>(new NvidiaBackEnd(std::move(target).value()));
+}
+
+std::vector<std::string> targetNames() {
+  std::vector<std::string> names = target::nvidia::targetNames();
+  names.insert(names.begin(), "cpu");
+  return names;
+}
+
+Result<std::vector<uint8_t>> assemble(artifact::Kernel& kernel) {
+  auto target = target::nvidia::createTarget(kernel.target);
+  if (!target)
+    return target.takeError();
+  return target::nvidia::assembleKernel(kernel, *target);
+}
+
+std::string backEndIdentity(const std::string& target, const std::string& cpu) {
+  return target == "cpu" ? target::cpu::codegen::identity({.cpu = cpu, .features = ""}) : target;
+}
+
+}  // namespace vortex::pipeline
