@@ -114,6 +114,9 @@ host::Backend* Session::backend() {
     failWith(settings_, "E0802", device.error().message + "; `interpreter` runs on the reference interpreter");
     return nullptr;
   }
+  target_ = (*device)->info().target;
+  if (target_.empty())  // a device that only records: any code will do
+    target_ = "cpu";
   auto created = DeviceBackend::create(std::move(device).value(), compiler(), output);
   if (!created) {
     failWith(settings_, "E0802", created.error().message);

@@ -83,17 +83,20 @@ Result<hal::KernelRef> CudaKernel::load(const hal::Device* device, Gpu& gpu, art
 Result<void> CudaKernel::place(const ContextRef& context) {
   const Api& api = context->api();
   const std::vector<artifact::Phase>& phases = artifact().phases;
-  auto module = std::make_unique<LoadedModule>(context, phases.size());
+  auto module = std::make_unique<LoadedModule>(context, 2 * phases.size());
   if (Result<void> done =
           context->check("the driver refuses the machine code", api.moduleLoad(&module->handle, machineCode_.data()));
       !done)
     return done;
   wasAccepted_ = true;
-  for (size_t i = 0; i < phases.size(); ++i) {
+  for (size_t i = 0; i < module->phases.size(); ++i) {
     LoadedPhase& phase = module->phases[i];
-    const Code found = api.moduleFunction(&phase.function, module->handle, phases[i].symbol.c_str());
+    const std::string& symbol = i < phases.size() ? phases[i].symbol : phases[i - phases.size()].generalSymbol;
+    if (i >= phases.size() && symbol.empty())
+      continue;
+    const Code found = api.moduleFunction(&phase.function, module->handle, symbol.c_str());
     if (found == kNotFound)
-      return Error{concat("its code has no entry point '", phases[i].symbol, "'")};
+      return Error{concat("its code has no entry point '", symbol, "'")};
     if (Result<void> done = context->check("cannot find an entry point", found); !done)
       return done;
     int maxThreads = 0, staticShared = 0;

@@ -25,7 +25,9 @@ struct LoadedModule {
   ~LoadedModule();
   ContextRef context;
   ModuleHandle handle = nullptr;
-  std::vector<LoadedPhase> phases;
+  std::vector<LoadedPhase>
+      phases;  ///< phase i at i, its general version, if it has one, behind all of them at count + i
+  const LoadedPhase& phase(size_t i, bool general) const { return phases[general ? phases.size() / 2 + i : i]; }
 };
 
 class CudaKernel : public hal::LoadedKernel {

@@ -210,7 +210,8 @@ Result<void> CudaStream::start(const hal::Launch& launch) {
     return module.takeError();
   const artifact::Phase* first = kernel.artifact().phases.data();
   for (const hal::LaunchPhase& phase : launch.phases)
-    if (Result<void> fits = checkPhase(launch, phase, (*module)->phases[static_cast<size_t>(phase.phase - first)]);
+    if (Result<void> fits =
+            checkPhase(launch, phase, (*module)->phase(static_cast<size_t>(phase.phase - first), phase.general));
         !fits)
       return fits;
   Context& context = *core_->context;
@@ -236,8 +237,8 @@ Result<void> CudaStream::start(const hal::Launch& launch) {
   slots[launch.slots.size()] = *report;
   void* parameters[] = {slots};
   for (const hal::LaunchPhase& phase : launch.phases)
-    if (Result<void> started =
-            startPhase(launch, phase, (*module)->phases[static_cast<size_t>(phase.phase - first)], parameters);
+    if (Result<void> started = startPhase(
+            launch, phase, (*module)->phase(static_cast<size_t>(phase.phase - first), phase.general), parameters);
         !started)
       return started;
   return {};

@@ -272,6 +272,7 @@ private:
         return fail(concat("phase '", phase.name, "' has ", hardware, " hardware threads per block, the device allows ",
                            threadLimit));
       added.hardwareThreads = static_cast<uint32_t>(hardware);
+      added.general = !phase.fastWhen.steps.empty() && phase.fastWhen.evaluate(launch_.slots) == 0;
       const int64_t scratch = phase.scratchBytes.evaluate(launch_.slots),
                     shared = phase.sharedBytes.evaluate(launch_.slots);
       const uint64_t sharedLimit = device_.info().maxSharedBytes;

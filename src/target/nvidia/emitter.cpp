@@ -57,7 +57,7 @@ void Emitter::emitArguments() {
     Value* place = ir_.CreateConstGEP1_32(ir_.getInt64Ty(), function_->getArg(0), slot);
     if (mlir::isa<vxt::PtrType>(argument.getType())) {
       auto* pointer = llvm::PointerType::get(ir_.getContext(), kGlobal);
-      set(argument, ir_.CreateIntToPtr(ir_.CreateAlignedLoad(ir_.getInt64Ty(), place, llvm::Align(8)), pointer));
+      set(argument, ir_.CreateAlignedLoad(pointer, place, llvm::Align(8)));
       scopes.push_back({argument, metadata.createAnonymousAliasScope(domain)});
       continue;
     }

@@ -3,7 +3,7 @@
 #include "target/nvidia/functions.h"
 
 #include "target/interface/math/float_code.h"
-#include "target/nvidia/wide_functions.h"
+#include "target/interface/math/wide.h"
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
@@ -56,7 +56,7 @@ static Value* emitSinglePrecision(llvm::IRBuilder<>& ir, Unary function, Value* 
   case Unary::Sinh:
   case Unary::Cosh:
   case Unary::Cbrt: {
-    Value* wide = emitWideUnary(ir, function, ir.CreateFPExt(x, ir.getDoubleTy()));
+    Value* wide = math::emitWideUnary(ir, function, ir.CreateFPExt(x, ir.getDoubleTy()));
     return wide ? ir.CreateFPTrunc(wide, ir.getFloatTy()) : nullptr;
   }
   default: return math::emitUnary(ir, VectorFeatures{}, function, x);
@@ -80,7 +80,7 @@ Value* emitUnary(llvm::IRBuilder<>& ir, Unary function, Value* x) {
   case Unary::Trunc:
   case Unary::RoundEven:
   case Unary::Abs: return math::emitUnary(ir, VectorFeatures{}, function, x);
-  default: return emitWideUnary(ir, function, x);
+  default: return math::emitWideUnary(ir, function, x);
   }
 }
 
@@ -90,13 +90,13 @@ Value* emitBinary(llvm::IRBuilder<>& ir, Binary function, Value* x, Value* y) {
   case Binary::Pow:
     if (!isWide)
       return math::emitBinary(ir, VectorFeatures{}, function, x, y);
-    return emitWideBinary(ir, function, x, y);
+    return math::emitWideBinary(ir, function, x, y);
   case Binary::Mod:
   case Binary::Atan2: {
     if (isWide)
-      return emitWideBinary(ir, function, x, y);
+      return math::emitWideBinary(ir, function, x, y);
     Value* wide =
-        emitWideBinary(ir, function, ir.CreateFPExt(x, ir.getDoubleTy()), ir.CreateFPExt(y, ir.getDoubleTy()));
+        math::emitWideBinary(ir, function, ir.CreateFPExt(x, ir.getDoubleTy()), ir.CreateFPExt(y, ir.getDoubleTy()));
     return wide ? ir.CreateFPTrunc(wide, ir.getFloatTy()) : nullptr;
   }
   case Binary::MinNan:

@@ -7,6 +7,8 @@
 #include "ir/size_attr.h"
 #include "ir/vx.h"
 #include "target/gpu/lowering.h"
+#include "target/gpu/tiles/schedule.h"
+#include "target/gpu/tiles/tiles.h"
 #include "target/interface/describe.h"
 #include "target/nvidia/assemble.h"
 #include "target/nvidia/emitter.h"
@@ -39,14 +41,13 @@ private:
 };
 }  // namespace
 
-passes::TensorSchedule tensorSchedule(const Target&) {
-  passes::TensorSchedule schedule;
-  schedule.elementsPerBlock = 4096;
-  schedule.dotRows = 128;
-  schedule.dotColumns = 128;
-  schedule.dotRowStep = 16;
-  return schedule;
+static const chip::Gpu& chipOf(const Target& target) {
+  const chip::Gpu* chip = chip::findGpu(target.chip);
+  VORTEX_CHECK(chip, "no table for %s", target.chip.c_str());
+  return *chip;
 }
+
+passes::TensorSchedule tensorSchedule(const Target& target) { return gpu::tiles::tensorSchedule(chipOf(target)); }
 
 static bool hasTiles(ir::KernelOp phase) {
   return phase
@@ -125,9 +126,6 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
   for (ir::KernelOp kernel : module.getOps<ir::KernelOp>())
     if (kernel.getWholeTensor())
       return base::Error{"kernel '" + kernel.getSymName().str() + "' is not scheduled yet"};
-  const chip::Gpu* chip = chip::findGpu(target.chip);
-  VORTEX_CHECK(chip, "no table for %s", target.chip.c_str());
-
   Stopwatch watch;
   CompileTimes spent;
   ir::EntryOp entry = *module.getOps<ir::EntryOp>().begin();
@@ -139,7 +137,7 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
     return fits.takeError();
   module.getContext()->getOrLoadDialect<ir::vxt::VxtDialect>();
   mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
-  gpu::ModuleState state{*lowered, *chip, kernel};
+  gpu::ModuleState state{*lowered, chipOf(target), kernel, gpu::tiles::makeTileLowering};
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
     artifact::Phase described = describePhase(phase);
     lowerPhase(state, phase, described);

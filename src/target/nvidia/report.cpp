@@ -14,7 +14,7 @@ namespace in = llvm::Intrinsic;
 Value* Emitter::reportField(uint64_t offset) {
   auto* pointer = llvm::PointerType::get(ir_.getContext(), kGlobal);
   Value* place = ir_.CreateConstGEP1_32(ir_.getInt64Ty(), function_->getArg(0), state_.slotCount);
-  Value* report = ir_.CreateIntToPtr(ir_.CreateAlignedLoad(ir_.getInt64Ty(), place, llvm::Align(8)), pointer);
+  Value* report = ir_.CreateAlignedLoad(pointer, place, llvm::Align(8));
   return ir_.CreateConstGEP1_64(ir_.getInt8Ty(), report, offset);
 }
 

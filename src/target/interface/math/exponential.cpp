@@ -47,13 +47,14 @@ Value* emitExp2(const FloatCode& code, Value* x) {
 
 /// 2^n·(exp(r) − 1) + (2^n − 1), with half the scale so that the last binade does not overflow early.
 Value* emitExpm1(const FloatCode& code, Value* x) {
-  Value* clamped = code.atMost(code.atLeast(x, -20.0), 89.0);  // n ≤ 128
+  Value* clamped =
+      code.atMost(code.atLeast(x, code.isDouble ? -40.0 : -20.0), code.isDouble ? 709.9 : 89.0);  // n ≤ 1024, 128
   const Reduced reduced = reduceByLn2(code, clamped);
   Value* half = code.powerOfTwo(code.b.CreateSub(reduced.n, code.ci(1)));
   Value* sum = code.fma(half, expm1Reduced(code, reduced.r), code.sub(half, code.c(0.5)));
   Value* result = code.mul(sum, code.c(2));
   // Keeps −0 and subnormals.
-  return code.b.CreateSelect(code.b.CreateFCmpOLT(code.abs(x), code.c(0x1p-25)), x, result);
+  return code.b.CreateSelect(code.b.CreateFCmpOLT(code.abs(x), code.c(code.isDouble ? 0x1p-54 : 0x1p-25)), x, result);
 }
 
 /// |x| < 0.625: x + x³·P(x²). Beyond: 1 − 2 / (exp(2|x|) + 1), which rounds to 1 from |x| = 9.02 on.

@@ -9,8 +9,8 @@ namespace vortex::target::math {
 
 llvm::Value* emitExp(const FloatCode& code, llvm::Value* x);
 llvm::Value* emitExp2(const FloatCode& code, llvm::Value* x);
-llvm::Value* emitExpm1(const FloatCode& code, llvm::Value* x);  ///< f32 only
-llvm::Value* emitTanh(const FloatCode& code, llvm::Value* x);   ///< f32 only
+llvm::Value* emitExpm1(const FloatCode& code, llvm::Value* x);
+llvm::Value* emitTanh(const FloatCode& code, llvm::Value* x);  ///< f32 only
 llvm::Value* emitSigmoid(const FloatCode& code, llvm::Value* x);
 
 llvm::Value* emitLog(const FloatCode& code, llvm::Value* x);

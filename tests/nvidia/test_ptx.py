@@ -1,0 +1,108 @@
+"""Without a GPU: every example compiles for every NVIDIA target, and what it compiles to assembles where ptxas is installed."""
+import json
+import re
+import shutil
+
+import pytest
+
+TARGETS = ["sm_80", "sm_90"]
+EXAMPLES = ["scale", "vector_add", "saxpy", "activations", "softmax", "rmsnorm", "layernorm", "linear_gelu", "matmul", "reduce", "histogram",
+            "transpose", "prefix_sum", "jacobi", "blur", "warp", "modules"]
+PER_THREAD = ["vector_add", "histogram", "transpose", "prefix_sum", "jacobi", "blur", "warp"]
+
+
+def build(vortex, tmp_path, path, target):
+    done = vortex("build", path, "--target", target, "--no-cache", "--json", "-o", tmp_path, env={"LC_ALL": "C"})
+    return json.loads(done.stdout)
+
+
+def facts(report, prefix):
+    return {fact["key"]: fact["value"] for fact in report["facts"] if fact["key"].startswith(prefix)}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_compile_and_assemble(vortex, tmp_path, name, target):
+    for report in build(vortex, tmp_path, f"examples/{name}.vx", target):
+        assert report["target"] == target
+        endings = {file.rsplit(".", 1)[1] for file in report["files"]}
+        assert {"ptx", "vxk"} <= endings
+        if shutil.which("ptxas"):
+            assert "cubin" in endings
+            assert facts(report, "registers.")
+            assert all(value == 0 for value in facts(report, "spill_bytes.").values())
+
+
+@pytest.mark.parametrize("name", PER_THREAD)
+def test_per_thread_code_needs_no_stack(vortex, tmp_path, name):
+    if not shutil.which("ptxas"):
+        pytest.skip("ptxas is not installed")
+    for report in build(vortex, tmp_path, f"examples/{name}.vx", "sm_90"):
+        assert all(value == 0 for value in facts(report, "stack_bytes.").values()), report["kernel"]
+
+
+def ptx(vortex, tmp_path, text, target="sm_90", emit="asm"):
+    path = tmp_path / "kernel.vx"
+    path.write_text(text)
+    return vortex("build", path, "--target", target, "--emit", emit).stdout
+
+
+def test_read_only_parameters_take_the_non_coherent_path(vortex, tmp_path):
+    code = ptx(vortex, tmp_path, "kernel copy(x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) {\n    y[thread.global_id] = x[thread.global_id]\n}\n")
+    assert "ld.global.nc.f32" in code
+    assert "st.global.f32" in code
+    assert ".local" not in code
+
+
+def test_shared_memory_is_dynamic_and_barriers_are_kept(vortex, tmp_path):
+    code = vortex("build", "examples/reduce.vx", "--kernel", "generic_reduce", "--target", "sm_90", "--emit", "asm").stdout
+    assert ".extern .shared" in code
+    assert len(re.findall(r"bar\.sync", code)) >= 4
+
+
+def test_the_target_line_names_the_chip(vortex, tmp_path):
+    text = "kernel id(x: &mut Tensor<f32, [N]>) {\n    x[thread.global_id] += 1.0\n}\n"
+    assert ".target sm_90a" in ptx(vortex, tmp_path, text)
+    assert ".target sm_80" in ptx(vortex, tmp_path, text, "sm_80")
+
+
+def test_atomics_carry_order_and_scope(vortex, tmp_path):
+    code = vortex("build", "examples/histogram.vx", "--target", "sm_90", "--emit", "asm").stdout
+    assert re.search(r"(red|atom)\.relaxed\.(cta|gpu)\.(shared|global)\.add\.u32", code)
+
+
+def test_unknown_targets_are_refused(vortex, tmp_path):
+    done = vortex("build", "examples/scale.vx", "--target", "sm_10", status=1)
+    assert "E0806" in done.stderr and "sm_10" in done.stderr
+
+
+def test_shared_memory_beyond_the_chip_is_refused_with_both_numbers(vortex, tmp_path):
+    path = tmp_path / "large.vx"
+    path.write_text("""@launch(block = 256)
+kernel large(x: &mut Tensor<f32, [N]>) {
+    let tile: Tensor<f32, [60000]> @shared
+    tile[thread.local_id] = x[thread.global_id]
+    sync_block()
+    x[thread.global_id] = tile[255 - thread.local_id]
+}
+""")
+    done = vortex("build", path, "--target", "sm_90", "-o", tmp_path, status=1)
+    assert "E0713" in done.stderr and "240000 bytes" in done.stderr and "232448" in done.stderr
+
+
+def test_blocks_beyond_the_hardware_run_as_several_logical_threads(vortex, tmp_path):
+    text = """@launch(block = 4096)
+kernel wide(x: &mut Tensor<f32, [N]>) {
+    let tile: Tensor<f32, [4096]> @shared
+    tile[thread.local_id] = x[thread.global_id]
+    sync_block()
+    x[thread.global_id] = tile[4095 - thread.local_id]
+}
+"""
+    code = ptx(vortex, tmp_path, text)
+    assert ".reqntid 1024" in code
+
+
+def test_targets_lists_the_gpus(vortex):
+    listed = vortex("targets").stdout
+    assert all(target in listed for target in TARGETS)
