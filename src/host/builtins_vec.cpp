@@ -16,15 +16,6 @@ static std::shared_ptr<VecStorage> storageFor(Type elem) {
   return storage;
 }
 
-static std::shared_ptr<VecStorage> copyElements(const VecValue& vec) {
-  auto storage = std::make_shared<VecStorage>();
-  storage->packed = vec.storage->packed;
-  storage->type = vec.storage->type;
-  for (size_t i = 0; i < vec.size(); ++i)
-    storage->push(vec.storage->at(vec.begin + i));
-  return storage;
-}
-
 std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
   auto arg = [&](size_t i) { return deref(eval(*expr.args[i]), *expr.args[i]); };
   switch (expr.builtin) {
@@ -66,7 +57,7 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
                   base::concat("cannot make a Vec of ", static_cast<uint64_t>(count.asInt()), " elements"));
     storage->resize(static_cast<size_t>(count.asInt()));
     for (size_t i = 0; i < storage->size(); ++i)
-      storage->set(i, copyOf(value));
+      storage->set(i, i == 0 ? value : duplicate(value, expr));
     return VecValue{storage};
   }
   case Builtin::VecRange: {
@@ -86,6 +77,8 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
     const VecValue& from = vec.asVec();
     for (size_t i = 0; i < from.size() && !interrupted(); ++i) {
       Value element = from.storage->at(from.begin + i);
+      if (expr.args[1]->kind != ExprKind::Closure)  // it may keep what it is given
+        element = duplicate(element, expr);
       if (Value result = callClosure(closure, {&element, 1}, expr); !interrupted())
         storage->push(result);
     }
@@ -98,7 +91,9 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
       return Value();
     const VecValue& from = vec.asVec();
     for (size_t i = 0; i < from.size() && !interrupted(); ++i) {
-      Value pair[2] = {total, from.storage->at(from.begin + i)};
+      Value pair[2] = {std::move(total), from.storage->at(from.begin + i)};
+      if (expr.args[2]->kind != ExprKind::Closure)
+        pair[1] = duplicate(pair[1], expr);
       total = callClosure(closure, pair, expr);
     }
     return total;
@@ -123,18 +118,7 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
     Value value = arg(0);
     if (interrupted())
       return Value();
-    if (auto* vec = std::get_if<VecValue>(&value.data))
-      return Value(VecValue{copyElements(*vec)});
-    if (auto* tensor = std::get_if<TensorValue>(&value.data)) {
-      auto bytes = download(*tensor, expr);
-      auto copy = bytes ? makeTensor(tensor->type, tensor->extents, expr) : std::nullopt;
-      if (!copy)
-        return Value();
-      if (auto written = copy->buffer->write(0, *bytes); !written)
-        return fail("E0708", expr, written.error().message);
-      return Value(*copy);
-    }
-    return copyOf(value);
+    return duplicate(value, expr);
   }
   case Builtin::ReadFile:
   case Builtin::ReadText: {

@@ -36,6 +36,18 @@ Value Evaluator::fail(std::string_view id, const Expr& at, std::string message, 
 }
 
 Value Evaluator::eval(const Expr& expr) {
+  if (expr.transfer == Transfer::Move)
+    return moveOut(expr);
+  const bool copiesParts =
+      expr.transfer == Transfer::Copy &&
+      (expr.type->kind == TypeKind::Array || expr.type->kind == TypeKind::Struct || expr.type->kind == TypeKind::Tuple);
+  if (!copiesParts)
+    return evalInPlace(expr);
+  Value value = evalInPlace(expr);
+  return interrupted() ? Value() : duplicate(value, expr);
+}
+
+Value Evaluator::evalInPlace(const Expr& expr) {
   switch (expr.kind) {
   case ExprKind::Int: return static_cast<int64_t>(expr.intValue);
   case ExprKind::Float: return roundFloat(expr.type->scalar, expr.floatValue);
@@ -95,7 +107,7 @@ Value Evaluator::eval(const Expr& expr) {
         return fail("E0703", expr, base::concat("cannot make a list of ", static_cast<uint64_t>(count), " elements"));
       storage->resize(static_cast<size_t>(count));
       for (size_t i = 0; i < static_cast<size_t>(count); ++i)
-        storage->set(i, copyOf(values[0]));
+        storage->set(i, i == 0 ? values[0] : duplicate(values[0], expr));
     } else {
       for (const Value& value : values)
         storage->push(value);
@@ -158,9 +170,13 @@ Value Evaluator::evalBlock(const Expr& expr) {
   for (const Expr* arg : expr.args) {
     last = eval(*arg);
     if (interrupted())
-      return {};
+      break;
   }
-  return last;
+  // What the block declared ends here; device memory goes back once the work that uses it is done.
+  for (const Expr* arg : expr.args)
+    if (arg->kind == ExprKind::Let)
+      *slotOf(arg->variable) = Value();
+  return interrupted() ? Value() : last;
 }
 
 Value Evaluator::evalLet(const Expr& expr) {
@@ -245,6 +261,7 @@ Value Evaluator::evalFor(const Expr& expr) {
   for (size_t i = 0; i < vec.size(); ++i)
     if (!step(vec.storage->at(vec.begin + i)))
       break;
+  *slot = Value();
   return {};
 }
 
@@ -289,6 +306,8 @@ Value Evaluator::callClosure(const Value& closure, std::span<const Value> argume
   for (size_t i = 0; i < arguments.size() && i < target.expr->variables.size(); ++i)
     *slotOf(target.expr->variables[i]) = arguments[i];
   Value result = eval(*target.expr->args[0]);
+  for (const Variable* parameter : target.expr->variables)
+    *slotOf(parameter) = Value();
   if (flow_ == Flow::Return) {
     flow_ = Flow::Normal;
     result = std::move(flowValue_);

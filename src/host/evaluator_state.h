@@ -47,6 +47,12 @@ private:
   Value evalCast(const lang::Expr& expr);
   Value math(lang::Builtin builtin, lang::Scalar type, std::span<const Value> args);
 
+  // ownership.cpp
+  Value evalInPlace(const lang::Expr& expr);
+  Value moveOut(const lang::Expr& place);
+  /// A value of its own: lists, arrays and device memory inside are copied.
+  Value duplicate(const Value& value, const lang::Expr& at);
+
   // places.cpp
   Reference place(const lang::Expr& expr);
   Value load(const Reference& reference, const lang::Expr& at);

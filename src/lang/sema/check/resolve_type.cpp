@@ -305,6 +305,16 @@ Type Checker::resolveSpaced(const syn::SpacedType* type, DimPolicy policy) {
   return types.tensor(inner->elem, inner->shape, *space, layout);
 }
 
+static bool holdsReference(Type type) {
+  switch (type->kind) {
+  case TypeKind::Ref: return true;
+  case TypeKind::Vec:
+  case TypeKind::Array: return holdsReference(type->elem);
+  case TypeKind::Tuple: return std::any_of(type->elems.begin(), type->elems.end(), holdsReference);
+  default: return false;
+  }
+}
+
 Type Checker::structType(const StructInstance* instance, DimPolicy policy) {
   if (instance->decl->isEnum)
     return types.enumeration(instance->decl);
@@ -317,6 +327,12 @@ Type Checker::structType(const StructInstance* instance, DimPolicy policy) {
   for (size_t i = 0; i < item->fields.size() && ok; ++i) {
     fields.push_back(resolveType(item->fields[i].type, policy == DimPolicy::Known ? DimPolicy::Fresh : policy));
     ok = !isError(fields.back());
+    if (ok && holdsReference(fields.back()))
+      error("E0524", item->fields[i].type->range,
+            base::concat("the field `", item->fields[i].name.text, "` holds a reference: structs own what they hold"))
+          .primary("a reference")
+          .label(item->name.range, "in this struct")
+          .help("hold the value itself, or an index into a list");
   }
   resolving_.pop_back();
   Type type = ok ? types.structure(instance->decl, std::move(fields)) : types.error();

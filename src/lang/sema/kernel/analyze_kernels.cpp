@@ -2,6 +2,7 @@
 #include "lang/sema/kernel/bounds.h"
 #include "lang/sema/kernel/distribute.h"
 #include "lang/sema/kernel/grid.h"
+#include "lang/sema/kernel/initialisation.h"
 #include "lang/sema/kernel/inline_calls.h"
 #include "lang/sema/kernel/roots.h"
 #include "lang/sema/kernel/staging.h"
@@ -51,6 +52,7 @@ void analyzeKernels(Program& program, diag::DiagnosticSink& sink) {
     inferUniformity(*kernel, roots, sink);
     checkBlockTiles(*kernel, roots, blockTiles, sink);
     checkStaging(*kernel, roots, sink);
+    checkInitialisation(*kernel, roots, sink);
     if (kernel->kernel->uncheckedBounds)
       setUnchecked(*kernel->body);
     proveBounds(*kernel, roots);

@@ -201,6 +201,7 @@ LocalId Lowering::closure(Expr& expr) {
   pushScope();
   for (Variable* param : expr.variables) {
     const LocalId local = localOf(param);
+    graph_.locals[local].isElement = graph_.locals[local].isView;
     emit(Op::Declare, param->range).place = Place{local, {}};
     scopes_.back().push_back(local);
   }

@@ -98,6 +98,11 @@ Views findViews(const Function& function) {
           bases.emplace_back(expr.variable, part.variable);
       });
     }
+    const bool isWalk =
+        expr.kind == ExprKind::Builtin && (expr.builtin == Builtin::Map || expr.builtin == Builtin::Fold);
+    if (isWalk && isPlace(*expr.args[0]) && expr.args.back()->kind == ExprKind::Closure)
+      if (const Variable* element = expr.args.back()->variables.back(); !isCopy(element->type))
+        out.views.insert(element);
     if (expr.kind == ExprKind::For && isPlace(*expr.args[0]) && !isCopy(expr.variable->type))
       out.views.insert(expr.variable);
   });
