@@ -42,6 +42,9 @@ Kernel sample() {
                     .block = {},
                     .scratchBytes = SizeExpr::constant(4096),
                     .sharedBytes = {},
+                    .hardwareThreads = SizeExpr::constant(256),
+                    .fastWhen = SizeExpr::binary(Op::Equal, SizeExpr::slot(3), SizeExpr::constant(1)),
+                    .generalSymbol = "softmax.0_general",
                     .name = "softmax"}};
   kernel.scalarResults = {1};
   kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};

@@ -96,7 +96,7 @@ Value* logOfOnePlus(const FloatCode& code, Value* x) {
   Value* u = code.add(code.c(1), x);
   Value* lost = code.div(code.sub(x, code.sub(u, code.c(1))), u);
   Value* result = code.add(emitLog(code, u), lost);
-  result = b.CreateSelect(b.CreateFCmpOEQ(code.abs(u), code.infinity()), u, result);
+  result = b.CreateSelect(b.CreateFCmpOEQ(u, code.infinity()), u, result);
   result = b.CreateSelect(b.CreateFCmpOEQ(u, code.c(0)), code.neg(code.infinity()), result);
   return b.CreateSelect(b.CreateFCmpOLT(code.abs(x), code.c(0x1p-54)), x, result);
 }
@@ -104,11 +104,14 @@ Value* logOfOnePlus(const FloatCode& code, Value* x) {
 /// exp(log|x| / 3), then one step of Newton's method.
 Value* cubeRoot(const FloatCode& code, Value* x) {
   llvm::IRBuilderBase& b = code.b;
-  Value* magnitude = code.abs(x);
+  // Subnormal numbers have too few bits for the step.
+  Value* isSmall = b.CreateFCmpOLT(code.abs(x), code.c(0x1p-1000));
+  Value* magnitude = b.CreateSelect(isSmall, code.mul(code.abs(x), code.c(0x1p90)), code.abs(x));
   Value* root = emitExp(code, code.mul(emitLog(code, magnitude), code.c(1.0 / 3)));
   Value* square = code.mul(root, root);
   Value* excess = code.fma(square, root, code.neg(magnitude));
   root = code.sub(root, code.div(excess, code.mul(code.c(3), square)));
+  root = b.CreateSelect(isSmall, code.mul(root, code.c(0x1p-30)), root);
   Value* isPlain = b.CreateAnd(b.CreateFCmpOGT(magnitude, code.c(0)), b.CreateFCmpOLT(magnitude, code.infinity()));
   return b.CreateSelect(isPlain, code.copysign(root, x), x);
 }

@@ -1,4 +1,4 @@
-// erf: below 3 the series 2/√π · exp(−x²) · Σ 2ⁿ x²ⁿ⁺¹ / (1·3·…·(2n+1)), whose terms are all positive; from there 1 − erfc by Laplace's continued
+// erf: below 2 the series 2/√π · exp(−x²) · Σ 2ⁿ x²ⁿ⁺¹ / (1·3·…·(2n+1)), whose terms are all positive; from there 1 − erfc by Laplace's continued
 // fraction. pow: exp(y · log x) with the logarithm as a sum of two doubles. fmod: long division of the mantissas, exact.
 #include "target/interface/math/wide_parts.h"
 
@@ -64,8 +64,8 @@ Value* errorFunction(llvm::IRBuilder<>& b, Value* x) {
   Value* square = code.mul(magnitude, magnitude);
   Value* lost = exactFma(code, magnitude, magnitude, code.neg(square));
   Value* gauss = code.mul(emitExp(code, code.neg(square)), code.sub(code.c(1), lost));
-  // At 3 the terms fall below 2^-56 of the sum within 62.
-  auto series = emitLoop(b, b.getInt64(64), {magnitude, magnitude}, [&](Value* i, llvm::ArrayRef<Value*> current) {
+  // At 2 the terms fall below 2^-56 of the sum within 40.
+  auto series = emitLoop(b, b.getInt64(44), {magnitude, magnitude}, [&](Value* i, llvm::ArrayRef<Value*> current) {
     Value* odd = code.add(code.mul(b.CreateUIToFP(i, code.type), code.c(2)), code.c(3));
     Value* term = code.div(code.mul(current[0], code.mul(code.c(2), square)), odd);
     return llvm::SmallVector<Value*>{term, code.add(current[1], term)};
@@ -78,7 +78,7 @@ Value* errorFunction(llvm::IRBuilder<>& b, Value* x) {
     return llvm::SmallVector<Value*>{code.add(magnitude, code.div(half, current[0]))};
   });
   Value* large = code.sub(code.c(1), code.div(code.mul(gauss, code.c(0x1.20dd750429b6dp-1)), fraction[0]));
-  Value* result = b.CreateSelect(b.CreateFCmpOLT(magnitude, code.c(3)), small, large);
+  Value* result = b.CreateSelect(b.CreateFCmpOLT(magnitude, code.c(2)), small, large);
   result = code.copysign(result, x);
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
 }
