@@ -72,19 +72,50 @@ PhaseBuilder::PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes&
 
 Value PhaseBuilder::constant(Location loc, int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
 
-void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks) {
+std::pair<Value, Value> PhaseBuilder::groupedPieces(Value number, Value rows, Value columns, int64_t group) {
+  Location loc = kernel_.getLoc();
+  auto integer = [&](ir::IntKind kind, Value a, Value b) -> Value {
+    return builder.create<ir::IntOp>(loc, a.getType(), kind, a, b);
+  };
+  Value height = constant(loc, group);
+  Value perGroup = builder.create<arith::MulIOp>(loc, columns, height);
+  Value first = builder.create<arith::MulIOp>(loc, integer(ir::IntKind::DivU, number, perGroup), height);
+  Value within = integer(ir::IntKind::RemU, number, perGroup);
+  Value left = builder.create<arith::SubIOp>(loc, rows, first);
+  Value here = builder.create<arith::MinUIOp>(loc, left, height);
+  Value row = builder.create<arith::AddIOp>(loc, first, integer(ir::IntKind::RemU, within, here));
+  return {row, integer(ir::IntKind::DivU, within, here)};
+}
+
+void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks, int64_t group) {
   Location loc = kernel_.getLoc();
   auto arguments = kernel_.getBody().getArguments();
   if (parallel.empty())
     return;
   Value rest = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
+  auto pieces = [&](size_t i) {
+    return emitSize(builder, loc, ir::sizeBinary(SizeOp::CeilDiv, axes_.extent(parallel[i]), chunks[i]), arguments);
+  };
+  SmallVector<Value> numbers(parallel.size());
+  size_t ungrouped = parallel.size();
+  if (group > 1 && parallel.size() >= 2) {
+    ungrouped -= 2;
+    Value rows = pieces(ungrouped), columns = pieces(ungrouped + 1);
+    Value all = builder.create<arith::MulIOp>(loc, rows, columns);
+    Value inside = rest;
+    if (ungrouped > 0) {
+      inside = builder.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::RemU, rest, all);
+      rest = builder.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::DivU, rest, all);
+    }
+    std::tie(numbers[ungrouped], numbers[ungrouped + 1]) = groupedPieces(inside, rows, columns, group);
+  }
   for (size_t i = parallel.size(); i-- > 0;) {
     ir::SizeAttr extentSize = axes_.extent(parallel[i]);
     Value extent = emitSize(builder, loc, extentSize, arguments);
     Value chunk = emitSize(builder, loc, chunks[i], arguments);
-    Value number = rest;
-    if (i > 0) {
-      Value count = emitSize(builder, loc, ir::sizeBinary(SizeOp::CeilDiv, extentSize, chunks[i]), arguments);
+    Value number = numbers[i] ? numbers[i] : rest;
+    if (i > 0 && !numbers[i]) {
+      Value count = pieces(i);
       number = builder.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::RemU, rest, count);
       rest = builder.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::DivU, rest, count);
     }

@@ -22,7 +22,9 @@ public:
                const Temporaries& temporaries);
 
   /// Decodes the block id (x) into offsets and sizes of the axes. `chunks[i]` elements of axis `parallel[i]` per block.
-  void split(llvm::ArrayRef<Axis> parallel, llvm::ArrayRef<ir::SizeAttr> chunks);
+  /// `group` > 1: of the last two axes, blocks go down `group` pieces of the first before they move to the next piece of the second, so
+  /// that blocks that run together share what they read.
+  void split(llvm::ArrayRef<Axis> parallel, llvm::ArrayRef<ir::SizeAttr> chunks, int64_t group = 1);
   void emitRoot(mlir::Operation* op);
   /// Writes the results of a root that other phases need.
   void storeTemporaries(mlir::Operation* op);
@@ -40,6 +42,9 @@ public:
   mlir::OpBuilder builder;
 
 private:
+  /// (piece of the first axis, piece of the second) of block `number` in grouped order.
+  std::pair<mlir::Value, mlir::Value> groupedPieces(mlir::Value number, mlir::Value rows, mlir::Value columns,
+                                                    int64_t group);
   mlir::RankedTensorType slicedType(mlir::Value value) const;
   mlir::Type typeOf(mlir::Value value) const;
   mlir::Value loadTemporary(mlir::Value value, unsigned argument);

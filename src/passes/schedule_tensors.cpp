@@ -163,7 +163,9 @@ private:
         wanted = size(squares.contains(axis) ? schedule_.squareSide : 1);
       else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis))
         wanted = combine(SizeOp::Max, left, size(schedule_.minInner));
-      chunks[i] = combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, wanted));
+      // Tiles of fixed size keep the offsets of blocks multiples of a constant.
+      bool fixed = dot && schedule_.dotRowStep == schedule_.dotRows;
+      chunks[i] = combine(SizeOp::Max, size(1), fixed ? wanted : combine(SizeOp::Min, extent, wanted));
       left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
     }
     return chunks;
@@ -245,7 +247,7 @@ private:
   /// The fewest blocks of at most dotRows rows, all alike: the last one of an uneven split would keep the others' workers waiting.
   ir::SizeAttr balancedRows(Axis axis) {
     ir::SizeAttr extent = axes_.extent(axis);
-    if (!extent)
+    if (!extent || schedule_.dotRowStep == schedule_.dotRows)
       return size(schedule_.dotRows);
     ir::SizeAttr blocks = combine(SizeOp::Max, size(1), combine(SizeOp::CeilDiv, extent, size(schedule_.dotRows)));
     ir::SizeAttr rows = combine(SizeOp::CeilDiv, extent, blocks);
@@ -346,6 +348,15 @@ private:
     return builder;
   }
 
+  /// Grouped order is for products whose rows and columns are both split.
+  int64_t groupOf(const Cluster& cluster) {
+    ir::DotOp dot = findDot(cluster);
+    if (!dot || cluster.parallel.size() < 2)
+      return 1;
+    SmallVector<Axis> axes = axes_.of(dot.getResult());
+    return ArrayRef(cluster.parallel).take_back(2) == ArrayRef(axes).take_back(2) ? schedule_.dotGroup : 1;
+  }
+
   void emitCluster(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     if (cluster.kind == Cluster::Kind::ScalarReduce && !isSplit(cluster) &&
         !temporaries_.contains(cluster.roots[0]->getResult(0)))
@@ -356,10 +367,12 @@ private:
     ir::KernelOp phase = createKernel(serial ? "serial" : "tensors", serial ? size(1) : blockCount(cluster, chunks));
     PhaseBuilder builder = buildPhase(phase);
     if (!serial)
-      builder.split(cluster.parallel, chunks);
+      builder.split(cluster.parallel, chunks, groupOf(cluster));
     for (Operation* root : cluster.roots)
       builder.emitRoot(root);
     builder.finish();
+    if (!schedule_.dotPlan.empty())
+      phase.walk([&](ir::DotOp dot) { dot->setAttr("vx.plan", StringAttr::get(context_, schedule_.dotPlan)); });
   }
 
   /// Phase one: each block reduces its piece into its number of the partial results. Phase two, unless a later one does it: combines them in

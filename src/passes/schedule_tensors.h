@@ -16,6 +16,10 @@ struct TensorSchedule {
   int64_t dotRows = 120, dotColumns = 512;
   /// Blocks along the rows get equal numbers of rows, multiples of this, at most dotRows.
   int64_t dotRowStep = 6;
+  /// Blocks of a product go down this many pieces of the rows before they move along the columns: they share what they read. 1: row by row.
+  int64_t dotGroup = 1;
+  /// The target's own words about its products, left on each of them as the attribute `vx.plan`; empty: none.
+  std::string dotPlan;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
   int64_t minInner = 64;
 

@@ -2,6 +2,7 @@
 
 #include "interpreter/elementwise.h"
 #include "ir/size_attr.h"
+#include "target/gpu/tiles/machine_matrix_test.h"
 
 #include <cstring>
 #include <llvm/ADT/TypeSwitch.h>
@@ -31,6 +32,8 @@ struct Thread {
   std::vector<uint64_t> registers;
   std::vector<char> stack;
   std::vector<std::vector<char>> local;
+  /// Asynchronous copies that are not complete: groups in order, the last one not committed. Destinations hold garbage until the wait.
+  std::vector<std::vector<std::pair<char*, std::vector<char>>>> copies{1};
   ucontext_t context{};
 };
 
@@ -93,7 +96,8 @@ private:
       t.context.uc_stack.ss_sp = t.stack.data();
       t.context.uc_stack.ss_size = kStack;
       t.context.uc_link = &main_;
-      makecontext(&t.context, reinterpret_cast<void (*)()>(&Machine::entry), 2, static_cast<unsigned>(reinterpret_cast<uintptr_t>(this)),
+      makecontext(&t.context, reinterpret_cast<void (*)()>(&Machine::entry), 2,
+                  static_cast<unsigned>(reinterpret_cast<uintptr_t>(this)),
                   static_cast<unsigned>(reinterpret_cast<uintptr_t>(this) >> 32));
     }
     while (error_.empty()) {
@@ -172,6 +176,66 @@ private:
           source = i;
         llvm::copy(values[static_cast<size_t>(source)], cells(t, shuffle.getResult()));
       }
+    } else if (auto load = llvm::dyn_cast<vxt::LoadMatrixOp>(op)) {
+      loadMatrix(first, load);
+    } else if (auto mma = llvm::dyn_cast<vxt::MmaOp>(op)) {
+      auto result = multiplyMatrices(mma, warpRegisters(first, mma.getA()), warpRegisters(first, mma.getB()),
+                                     warpRegisters(first, mma.getC()));
+      if (result.empty())
+        return fail(op, "unknown matrix shape");
+      for (size_t lane = 0; lane < 32; ++lane)
+        llvm::copy(result[lane], cells(threads_[first + lane], mma.getResult()));
+    }
+  }
+
+  WarpRegisters warpRegisters(size_t first, mlir::Value value) {
+    WarpRegisters result;
+    for (size_t lane = 0; lane < 32; ++lane) {
+      uint64_t* own = cells(threads_[first + lane], value);
+      result.emplace_back(own, own + lanesOf(value.getType()));
+    }
+    return result;
+  }
+
+  void loadMatrix(size_t first, vxt::LoadMatrixOp op) {
+    std::vector<const char*> rows;
+    for (size_t lane = 0; lane < 32; ++lane) {
+      Thread& t = threads_[first + lane];
+      uint64_t bytes = static_cast<uint64_t>(vxt::scalarBytes(op.getElement()));
+      rows.push_back(reinterpret_cast<const char*>(cell(t, op.getBase()) + index(t, op.getIndex()) * bytes));
+      if (rows.back() < sharedBase_ || rows.back() + 16 > sharedBase_ + kernel_.getSharedBytes() ||
+          reinterpret_cast<uintptr_t>(rows.back()) % 16)
+        return fail(op, "bad row address");
+    }
+    WarpRegisters words = loadMatrices(rows, static_cast<unsigned>(op.getCount()), op.getTransposed());
+    for (size_t lane = 0; lane < 32; ++lane)
+      llvm::copy(words[lane], cells(threads_[first + lane], op.getResult()));
+  }
+
+  void asyncCopy(Thread& t, vxt::AsyncCopyOp op) {
+    auto element = static_cast<uint64_t>(vxt::scalarBytes(op.getElement())),
+         bytes = static_cast<uint64_t>(op.getBytes());
+    auto* to = reinterpret_cast<char*>(cell(t, op.getDestination()) + index(t, op.getDestinationIndex()) * element);
+    auto* from = reinterpret_cast<const char*>(cell(t, op.getSource()) + index(t, op.getSourceIndex()) * element);
+    uint64_t read = op.getSourceBytes() ? static_cast<uint32_t>(cell(t, op.getSourceBytes())) : bytes;
+    bool known = read == 0 || llvm::any_of(launch_.memory, [&](const MemoryRange& range) {
+                   return from >= range.begin && from + read <= range.begin + range.bytes;
+                 });
+    if (!known || read > bytes || to < sharedBase_ || to + bytes > sharedBase_ + kernel_.getSharedBytes())
+      return fail(op, "asynchronous copy outside of memory");
+    if ((read && reinterpret_cast<uintptr_t>(from) % bytes) || reinterpret_cast<uintptr_t>(to) % bytes)
+      return fail(op, "misaligned asynchronous copy");
+    std::vector<char> data(bytes, 0);
+    std::copy_n(from, read, data.begin());
+    std::fill_n(to, bytes, static_cast<char>(0x7D));
+    t.copies.back().emplace_back(to, std::move(data));
+  }
+
+  void asyncWait(Thread& t, uint64_t pending) {
+    while (t.copies.size() > pending + 1) {
+      for (auto& [to, data] : t.copies.front())
+        llvm::copy(data, to);
+      t.copies.erase(t.copies.begin());
     }
   }
 
@@ -207,10 +271,12 @@ private:
         .Case([&](mlir::arith::ConstantOp constant) { constants(t, constant); })
         .Case([&](scf::ForOp loop) {
           copy(t, loop.getInitArgs(), loop.getRegionIterArgs());
-          int64_t upper = static_cast<int64_t>(cell(t, loop.getUpperBound())), step = static_cast<int64_t>(cell(t, loop.getStep()));
+          int64_t upper = static_cast<int64_t>(cell(t, loop.getUpperBound())),
+                  step = static_cast<int64_t>(cell(t, loop.getStep()));
           if (step <= 0)
             return fail(op, "step is not positive");
-          for (int64_t i = static_cast<int64_t>(cell(t, loop.getLowerBound())); i < upper && error_.empty(); i += step) {
+          for (int64_t i = static_cast<int64_t>(cell(t, loop.getLowerBound())); i < upper && error_.empty();
+               i += step) {
             *cells(t, loop.getInductionVar()) = static_cast<uint64_t>(i);
             execute(t, *loop.getBody());
             copy(t, loop.getBody()->getTerminator()->getOperands(), loop.getRegionIterArgs());
@@ -238,19 +304,52 @@ private:
         })
         .Case([&](vxt::ThreadIdOp id) { *cells(t, id) = t.number; })
         .Case([&](vxt::BlockIdOp id) { *cells(t, id) = static_cast<uint64_t>(block_[static_cast<int>(id.getAxis())]); })
-        .Case([&](vxt::GridDimOp dim) { *cells(t, dim) = static_cast<uint64_t>(launch_.grid[static_cast<int>(dim.getAxis())]); })
-        .Case([&](vxt::SharedOp shared) { *cells(t, shared) = reinterpret_cast<uint64_t>(sharedBase_ + shared.getOffset()); })
+        .Case([&](vxt::GridDimOp dim) {
+          *cells(t, dim) = static_cast<uint64_t>(launch_.grid[static_cast<int>(dim.getAxis())]);
+        })
+        .Case([&](vxt::SharedOp shared) {
+          *cells(t, shared) = reinterpret_cast<uint64_t>(sharedBase_ + shared.getOffset());
+        })
         .Case([&](vxt::OffsetOp offset) {
-          *cells(t, offset) = cell(t, offset.getBase()) + index(t, offset.getIndex()) * static_cast<uint64_t>(vxt::scalarBytes(offset.getElement()));
+          *cells(t, offset) =
+              cell(t, offset.getBase()) +
+              index(t, offset.getIndex()) * static_cast<uint64_t>(vxt::scalarBytes(offset.getElement()));
         })
         .Case([&](vxt::AddressOp address) {
           uint64_t value = cell(t, address.getBase());
           *cells(t, address) = address.getType().isInteger(32) ? static_cast<uint32_t>(value) : value;
         })
-        .Case([&](vxt::LoadOp load) { access(t, op, load.getBase(), load.getIndex(), load.getMask(), load.getAlignment(), load.getResult(), false); })
-        .Case([&](vxt::StoreOp store) { access(t, op, store.getBase(), store.getIndex(), store.getMask(), store.getAlignment(), store.getValue(), true); })
+        .Case([&](vxt::LoadOp load) {
+          access(t, op, load.getBase(), load.getIndex(), load.getMask(), load.getAlignment(), load.getResult(), false);
+        })
+        .Case([&](vxt::StoreOp store) {
+          access(t, op, store.getBase(), store.getIndex(), store.getMask(), store.getAlignment(), store.getValue(),
+                 true);
+        })
         .Case([&](vxt::BarrierOp) { wait(t, Thread::State::Barrier, op); })
-        .Case<vxt::WarpBarrierOp, vxt::ShuffleOp>([&](auto) { wait(t, Thread::State::Warp, op); })
+        .Case([&](vxt::AsyncCopyOp async) { asyncCopy(t, async); })
+        .Case([&](vxt::AsyncCommitOp) { t.copies.emplace_back(); })
+        .Case([&](vxt::AsyncWaitOp async) { asyncWait(t, async.getPending()); })
+        .Case([&](vector::ShuffleOp shuffle) {
+          for (auto [lane, from] : llvm::enumerate(shuffle.getMask()))
+            cells(t, shuffle)[lane] = cells(t, shuffle.getV1())[llvm::cast<mlir::IntegerAttr>(from).getInt()];
+        })
+        .Case([&](vector::BitCastOp bitcast) {
+          unsigned from = bitcast.getSource().getType().getElementTypeBitWidth(),
+                   to = bitcast.getType().getElementTypeBitWidth();
+          std::vector<char> bytes;
+          for (unsigned lane = 0; lane < lanesOf(bitcast.getSource().getType()); ++lane) {
+            auto* cell = reinterpret_cast<const char*>(&cells(t, bitcast.getSource())[lane]);
+            bytes.insert(bytes.end(), cell, cell + from / 8);
+          }
+          for (unsigned lane = 0; lane < lanesOf(bitcast.getType()); ++lane) {
+            uint64_t value = 0;
+            std::memcpy(&value, &bytes[lane * to / 8], to / 8);
+            cells(t, bitcast)[lane] = value;
+          }
+        })
+        .Case<vxt::WarpBarrierOp, vxt::ShuffleOp, vxt::LoadMatrixOp, vxt::MmaOp>(
+            [&](auto) { wait(t, Thread::State::Warp, op); })
         .Case([&](vector::BroadcastOp broadcast) {
           for (unsigned lane = 0; lane < lanesOf(broadcast.getType()); ++lane)
             cells(t, broadcast)[lane] = cell(t, broadcast.getSource());
@@ -296,8 +395,8 @@ private:
       cells(t, op)[lane++] = interpreter::attributeBits(element);
   }
 
-  void access(Thread& t, mlir::Operation* op, mlir::Value base, mlir::Value at, mlir::Value mask, uint64_t alignment, mlir::Value value,
-              bool isStore) {
+  void access(Thread& t, mlir::Operation* op, mlir::Value base, mlir::Value at, mlir::Value mask, uint64_t alignment,
+              mlir::Value value, bool isStore) {
     unsigned lanes = lanesOf(value.getType());
     uint64_t* own = cells(t, value);
     if (mask && !(cell(t, mask) & 1)) {
@@ -308,11 +407,15 @@ private:
     auto bytes = static_cast<size_t>(vxt::scalarBytes(mlir::getElementTypeOrSelf(value.getType())));
     char* pointer = reinterpret_cast<char*>(cell(t, base) + index(t, at) * bytes);
     bool isShared = llvm::cast<vxt::PtrType>(base.getType()).getSpace() == ir::Space::Shared;
-    auto within = [&](const char* begin, size_t size) { return pointer >= begin && pointer + lanes * bytes <= begin + size; };
+    auto within = [&](const char* begin, size_t size) {
+      return pointer >= begin && pointer + lanes * bytes <= begin + size;
+    };
     bool known = isShared ? within(sharedBase_, static_cast<size_t>(kernel_.getSharedBytes()))
-                          : llvm::any_of(launch_.memory, [&](const MemoryRange& range) { return within(range.begin, range.bytes); });
+                          : llvm::any_of(launch_.memory,
+                                         [&](const MemoryRange& range) { return within(range.begin, range.bytes); });
     if (!known)
-      return fail(op, "access outside of all memory, thread " + std::to_string(t.number) + " block " + std::to_string(block_[0]));
+      return fail(op, "access outside of all memory, thread " + std::to_string(t.number) + " block " +
+                          std::to_string(block_[0]));
     if (reinterpret_cast<uintptr_t>(pointer) % std::max<uint64_t>(alignment, bytes))
       return fail(op, "misaligned access");
     for (unsigned lane = 0; lane < lanes; ++lane) {

@@ -1,8 +1,10 @@
 #include "target/gpu/tiles/schedule.h"
 
+#include "target/gpu/dot/product.h"
+
 namespace vortex::target::gpu::tiles {
 
-passes::TensorSchedule tensorSchedule(const chip::Gpu& chip) {
+passes::TensorSchedule tensorSchedule(const chip::Gpu& chip, mlir::ModuleOp module) {
   passes::TensorSchedule schedule;
   schedule.elementsPerBlock = 8192;  // 256 threads, 32 elements in flight each
   schedule.squareSide = 64;
@@ -10,6 +12,8 @@ passes::TensorSchedule tensorSchedule(const chip::Gpu& chip) {
   schedule.smallTensor = int64_t(chip.cores) * 2 * schedule.elementsPerBlock;
   schedule.reductionBlocks = int64_t(chip.cores) * 8;  // all cores full with blocks of 256 threads
   schedule.fusedOnly = true;
+  if (module)
+    dot::schedulePlans(schedule, module, chip);
   return schedule;
 }
 

@@ -1,6 +1,7 @@
 #include "target/gpu/tiles/tiles.h"
 
 #include "ir/size_attr.h"
+#include "target/gpu/dot/product.h"
 #include "target/gpu/tiles/tiles_state.h"
 
 #include <mlir/Interfaces/SideEffectInterfaces.h>
@@ -19,6 +20,8 @@ Nest Tiles::nest() {
 int64_t Tiles::chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) {
   constexpr int64_t kDefault = 256, kMost = 1024;
   reserveCarried(phase);
+  if (auto threads = dot::threadsFor(l.state.chip, phase))
+    return *threads;
   if (auto size = phase->getAttrOfType<ir::SizeAttr>("vx.hardware_threads"))
     if (auto threads = ir::constantSize(size))
       return *threads;
@@ -44,6 +47,13 @@ void Tiles::lower(mlir::Operation* op) {
   if (auto reduce = llvm::dyn_cast<ir::ReduceOp>(op); reduce && !isTile(reduce.getResult())) {
     flushStores();
     return l.setScalar(reduce.getResult(), nest().emitScalar(reduce));
+  }
+  if (auto product = llvm::dyn_cast<ir::DotOp>(op)) {
+    flushStores();
+    for (mlir::Value operand : op->getOperands())
+      nest().prepareExpression(operand);
+    dot::lowerDot(v_, product);
+    return;
   }
   if (op->getNumResults() != 1 || !isTile(op->getResult(0)))
     l.fail(op, "this operation on tiles");

@@ -11,7 +11,7 @@
 
 namespace vortex::target::gpu::tiles::testing {
 
-Lowered lower(mlir::MLIRContext& context, const std::string& text) {
+Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions) {
   mlir::DialectRegistry registry;
   ir::registerVxDialects(registry);
   registry.insert<ir::vxt::VxtDialect, mlir::vector::VectorDialect>();
@@ -22,7 +22,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text) {
   VORTEX_CHECK(result.vx, "test module does not parse:\n%s", text.c_str());
   const chip::Gpu& chip = *chip::findGpu("sm_90");
   mlir::PassManager passes(&context);
-  passes.addPass(passes::createScheduleTensorsPass(tensorSchedule(chip)));
+  passes.addPass(passes::createScheduleTensorsPass(tensorSchedule(chip, *result.vx)));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (mlir::failed(passes.run(*result.vx))) {
@@ -39,7 +39,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text) {
   }
   ModuleState state{*result.vxt, chip, kernel, makeTileLowering, {}};
   for (auto phase : result.vx->getOps<ir::KernelOp>()) {
-    Lowering lowering(state, phase, phase.getSymName(), {});
+    Lowering lowering(state, phase, phase.getSymName(), assumptions);
     if (!lowering.run()) {
       result.error = state.error;
       return result;

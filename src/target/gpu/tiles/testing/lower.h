@@ -3,6 +3,7 @@
 
 #include "artifact/artifact.h"
 #include "ir/vxt.h"
+#include "target/gpu/lowering.h"
 
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/OwningOpRef.h>
@@ -17,6 +18,6 @@ struct Lowered {
 };
 
 /// Aborts when the text does not parse. Dialects are loaded into `context`.
-Lowered lower(mlir::MLIRContext& context, const std::string& text);
+Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions = {});
 
 }  // namespace vortex::target::gpu::tiles::testing

@@ -1,0 +1,33 @@
+#include "target/gpu/dot/core.h"
+
+namespace vortex::target::gpu::dot {
+
+namespace vxt = ir::vxt;
+
+FragmentAddress::At FragmentAddress::move(Value stage, uint64_t x, uint64_t k) {
+  if (stage != stage_) {
+    stage_ = stage;
+    pointers_.clear();
+  }
+  uint64_t moved = tile_.offset(x, k);
+  uint64_t flipped = tile_.swizzle.mask == 0 ? 0 : moved & possible_;
+  Value& pointer = pointers_[flipped];
+  if (!pointer) {
+    Numbers n(l_);
+    Value place = n.bitXor(thread_, n.constant(static_cast<int64_t>(flipped)));
+    pointer = l_.b.create<vxt::OffsetOp>(l_.loc, stage.getType(), stage, place, element_);
+  }
+  return {pointer, static_cast<int64_t>(moved - flipped)};
+}
+
+WarpPlace warpPlace(Numbers& n, const Plan& plan) {
+  Lowering& l = n.l;
+  Value thread = l.b.create<vxt::ThreadIdOp>(l.loc, l.b.getI32Type());
+  Value warp = n.shiftRight(thread, 5);
+  unsigned across = plan.rows / plan.warpRows;
+  unsigned bits = static_cast<unsigned>(__builtin_ctz(across));
+  return {n.mul(n.bitAnd(warp, across - 1), plan.warpRows), n.mul(n.shiftRight(warp, bits), plan.warpColumns),
+          n.bitAnd(thread, 31)};
+}
+
+}  // namespace vortex::target::gpu::dot

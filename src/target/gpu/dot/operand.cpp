@@ -1,0 +1,389 @@
+#include "target/gpu/dot/operand.h"
+
+#include "target/gpu/access.h"
+
+#include <bit>
+#include <mlir/IR/Matchers.h>
+
+namespace vortex::target::gpu::dot {
+
+namespace arith = mlir::arith;
+namespace vxt = ir::vxt;
+
+//===-- windows ----------------------------------------------------------------------------------------------------===//
+
+static std::optional<Window> windowOfPlace(Lowering& l, const tiles::Place& place) {
+  if (place.other && !mlir::matchPattern(place.other, mlir::m_Zero()) &&
+      !mlir::matchPattern(place.other, mlir::m_AnyZeroFloat()))
+    return std::nullopt;
+  if (place.view.swizzle)
+    return std::nullopt;
+  Window window;
+  window.view = place.view;
+  Values zeros(place.view.rank(), l.constant(0));
+  window.start = l.offset(place.view, place.offsets.empty() ? Values(zeros) : place.offsets);
+  for (unsigned dim = 0; dim < place.view.rank(); ++dim) {
+    window.strides.push_back(place.view.strides[dim]);
+    // Offsets outside count as far outside (they are compared unsigned): then nothing is left.
+    Value limit;
+    if (place.guarded) {
+      Value offset = place.offsets.empty() ? l.constant(0) : place.offsets[dim];
+      Value inside = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::ule, offset, place.view.extents[dim]);
+      limit = l.select(inside, l.sub(place.view.extents[dim], offset), l.constant(0));
+    }
+    window.limits.push_back(limit);
+  }
+  window.inner = static_cast<int>(place.view.rank()) - 1;
+  return window;
+}
+
+static std::optional<Window> windowOfSlice(tiles::Evaluator& e, ir::SliceOp slice) {
+  auto from = findWindow(e, slice.getValue());
+  if (!from)
+    return std::nullopt;
+  Lowering& l = e.l;
+  Window window = *from;
+  window.strides.clear();
+  window.limits.clear();
+  window.inner = -1;
+  for (auto [dim, vxOffset] : llvm::enumerate(slice.getOffsets())) {
+    Value offset = l.scalar(vxOffset);
+    if (from->limits[dim] && l.constantOf(offset) != 0)
+      return std::nullopt;
+    window.start = l.add(window.start, l.mul(offset, from->strides[dim]));
+    if (llvm::is_contained(slice.getDropped(), static_cast<int64_t>(dim)))
+      continue;
+    if (from->inner == static_cast<int>(dim))
+      window.inner = static_cast<int>(window.strides.size());
+    window.strides.push_back(from->strides[dim]);
+    window.limits.push_back(from->limits[dim]);
+  }
+  return window;
+}
+
+std::optional<Window> findWindow(tiles::Evaluator& e, mlir::Value tile) {
+  Lowering& l = e.l;
+  if (const tiles::Place* place = e.place(tile))
+    return windowOfPlace(l, *place);
+  mlir::Operation* op = tile.getDefiningOp();
+  if (auto load = llvm::dyn_cast_if_present<ir::TileLoadOp>(op))
+    return windowOfPlace(l, e.placeOfLoad(load));
+  if (auto slice = llvm::dyn_cast_if_present<ir::SliceOp>(op))
+    return windowOfSlice(e, slice);
+  if (auto transpose = llvm::dyn_cast_if_present<ir::TransposeOp>(op)) {
+    auto from = findWindow(e, transpose.getValue());
+    if (!from)
+      return std::nullopt;
+    Window window = *from;
+    for (auto [dim, source] : llvm::enumerate(transpose.getPermutation())) {
+      window.strides[dim] = from->strides[static_cast<size_t>(source)];
+      window.limits[dim] = from->limits[static_cast<size_t>(source)];
+      if (from->inner == source)
+        window.inner = static_cast<int>(dim);
+    }
+    return window;
+  }
+  auto broadcast = llvm::dyn_cast_if_present<ir::BroadcastOp>(op);
+  if (!broadcast || !tiles::isTile(broadcast.getValue()))
+    return std::nullopt;
+  auto from = findWindow(e, broadcast.getValue());
+  if (!from)
+    return std::nullopt;
+  Window window = *from;
+  unsigned rank = tiles::rankOf(tile);
+  window.strides.assign(rank, l.constant(0));
+  window.limits.assign(rank, Value());
+  window.inner = -1;
+  auto type = llvm::cast<mlir::RankedTensorType>(broadcast.getValue().getType());
+  for (auto [dim, target] : llvm::enumerate(broadcast.getDims())) {
+    if (type.getDimSize(static_cast<unsigned>(dim)) == 1) {
+      if (from->limits[dim])
+        return std::nullopt;
+      continue;
+    }
+    window.strides[static_cast<size_t>(target)] = from->strides[dim];
+    window.limits[static_cast<size_t>(target)] = from->limits[dim];
+    if (from->inner == static_cast<int>(dim))
+      window.inner = static_cast<int>(target);
+  }
+  return window;
+}
+
+//===-- staging ----------------------------------------------------------------------------------------------------===//
+
+Operand::Operand(tiles::Evaluator& evaluator, mlir::Value tile, bool isA, const Plan& plan)
+    : e_(evaluator), l(evaluator.l), n(evaluator.l), tile_(tile), isA_(isA), plan_(plan),
+      type_(tiles::elementType(tile)), rank_(tiles::rankOf(tile)) {
+  window_ = findWindow(e_, tile);
+  // Computed tiles are read along their last dimension.
+  int inner = window_ ? window_->inner : static_cast<int>(rank_) - 1;
+  globalDepthInner_ = inner == static_cast<int>(kDim()) || (inner != static_cast<int>(xDim()) && isA);
+  shared_ = sharedTile(plan, isA, static_cast<unsigned>(vxt::scalarBytes(type_)), globalDepthInner_);
+}
+
+void Operand::announceReads() {
+  tiles::Closure().walk(tile_, tiles::identityMap(rank_), [&](mlir::Value tile, const tiles::DimMap&) {
+    if (const tiles::Place* place = e_.place(tile)) {
+      l.hazards().read(place->view.root ? Hazards::rootOf(place->view.root) : place->base);
+      return false;
+    }
+    if (auto load = tile.getDefiningOp<ir::TileLoadOp>())
+      l.hazards().read(rootOf(load.getView()));
+    return true;
+  });
+}
+
+Operand::Mapping Operand::mapping(unsigned run, bool alongDepth) const {
+  unsigned inner = 1u << (alongDepth ? shared_.depth : shared_.across);
+  unsigned rows = 1u << (alongDepth ? shared_.across : shared_.depth);
+  Mapping m;
+  m.perRow = inner / run;
+  m.rows = rows;
+  unsigned threads = static_cast<unsigned>(l.threads());
+  VORTEX_CHECK(m.perRow <= threads && threads % m.perRow == 0, "%u pieces a row, %u threads", m.perRow, threads);
+  m.rowStep = threads / m.perRow;
+  m.partial = m.rowStep > rows;
+  m.count = m.partial ? 1 : rows / m.rowStep;
+  return m;
+}
+
+void Operand::begin(llvm::ArrayRef<Value> batch, Value x0, Value extent, Value depth, Value stages) {
+  batch_.assign(batch.begin(), batch.end());
+  x0_ = x0;
+  depth_ = depth;
+  stages_ = stages;
+  Value left = l.sub(extent, x0);
+  wide_ = {};
+  if (window_) {
+    const Window& w = *window_;
+    auto limited = [&](Value value, unsigned dim, Value from) {
+      return w.limits[dim] ? l.min(value, from ? l.sub(w.limits[dim], from) : w.limits[dim]) : value;
+    };
+    left = limited(left, xDim(), x0);
+    depth_ = limited(depth_, kDim(), {});
+    strideX_ = w.strides[xDim()];
+    strideK_ = w.strides[kDim()];
+    start_ = l.add(w.start, l.mul(x0, strideX_));
+    for (auto [dim, index] : llvm::enumerate(batch)) {
+      start_ = l.add(start_, l.mul(index, w.strides[dim]));
+      if (w.limits[dim])  // a batch index outside has no elements
+        left = l.select(l.less(index, w.limits[dim]), left, l.constant(0));
+    }
+    wide_ = wideCondition();
+  }
+  extentLeft_ = n.narrow(left, int64_t(1) << shared_.across);
+}
+
+/// A power of two that divides the number, from how it is computed and what is known of the view.
+static int64_t knownMultiple(Lowering& l, const View& view, Value value) {
+  constexpr int64_t kMost = 1 << 16;
+  if (auto known = l.constantOf(value))
+    return *known == 0 ? kMost : std::min(kMost, *known & -*known);
+  if (view.alignedRows && llvm::is_contained(llvm::ArrayRef(view.strides).drop_back(), value))
+    return 16 / vxt::scalarBytes(view.elementType);
+  mlir::Operation* op = value.getDefiningOp();
+  if (!op || op->getNumOperands() == 0 || op->getNumOperands() > 2)
+    return 1;
+  int64_t a = knownMultiple(l, view, op->getOperand(0));
+  if (llvm::isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))
+    return a;
+  if (!llvm::isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+    return 1;
+  int64_t b = knownMultiple(l, view, op->getOperand(1));
+  return llvm::isa<arith::MulIOp>(op) ? std::min(kMost, a * b) : std::min(a, b);
+}
+
+/// Sixteen aligned neighbouring bytes at once.
+Value Operand::wideCondition() {
+  const Window& w = *window_;
+  if (w.view.space != ir::Space::Global || globalDepthInner_ != shared_.depthInner || w.inner < 0)
+    return {};
+  int64_t chunk = shared_.chunk();
+  Value all;
+  auto require = [&](Value condition) { all = l.both(all, condition); };
+  auto multiple = [&](Value value, int64_t of) {
+    if (knownMultiple(l, w.view, value) % of == 0)
+      return;
+    Value rest = l.b.create<arith::AndIOp>(l.loc, value, l.constant(of - 1));
+    require(l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, rest, l.constant(0)));
+  };
+  Value inner = globalDepthInner_ ? strideK_ : strideX_, outer = globalDepthInner_ ? strideX_ : strideK_;
+  if (l.constantOf(inner) != 1)
+    require(l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, inner, l.constant(1)));
+  multiple(outer, chunk);
+  multiple(start_, chunk);
+  if (w.view.alignment < 16) {
+    Value address = l.b.create<vxt::AddressOp>(l.loc, l.b.getI64Type(), w.view.pointer);
+    multiple(l.b.create<arith::IndexCastOp>(l.loc, l.b.getIndexType(), address), 16);
+  }
+  return all ? all : l.b.create<arith::ConstantIntOp>(l.loc, 1, 1);
+}
+
+Value Operand::stagePointer(Value stage) {
+  Value offset = n.mul(stage, static_cast<int64_t>(shared_.elements()));
+  return l.b.create<vxt::OffsetOp>(l.loc, stages_.getType(), stages_, offset, type_);
+}
+
+Value Operand::sharedOffset(Value x, Value k) {
+  Value inner = shared_.depthInner ? k : x, outer = shared_.depthInner ? x : k;
+  Value offset = n.add(n.mul(outer, shared_.pitch), inner);
+  const auto& swizzle = shared_.swizzle;
+  if (swizzle.mask == 0)
+    return offset;
+  Value moved = n.bitAnd(n.shiftRight(offset, swizzle.shift), static_cast<int64_t>(swizzle.mask));
+  return n.bitXor(offset, n.shiftLeft(moved, swizzle.base));
+}
+
+Value Operand::depthLeft(Value k0) { return n.narrow(l.sub(depth_, k0), plan_.depth); }
+
+/// Elements of 4 and 8 bytes have asynchronous copies of their own.
+static bool hasElementCopies(const std::optional<Window>& window, const SharedTile& tile) {
+  return window && window->view.space == ir::Space::Global && (tile.elementBytes == 4 || tile.elementBytes == 8);
+}
+
+bool Operand::isAsynchronous() const {
+  auto always = wide_ ? l.constantOf(wide_) : std::nullopt;
+  return (always && *always != 0) || hasElementCopies(window_, shared_);
+}
+
+void Operand::copy(Value stage, Value k0) {
+  auto narrow = [&] { hasElementCopies(window_, shared_) ? copyElements(stage, k0) : copyEvaluated(stage, k0); };
+  if (!wide_)
+    return narrow();
+  l.emitIf(
+      wide_,
+      [&] {
+        copyWide(stage, k0);
+        return Values{};
+      },
+      [&] {
+        narrow();
+        return Values{};
+      });
+}
+
+void Operand::copyWide(Value stage, Value k0) {
+  unsigned chunk = shared_.chunk();
+  Mapping m = mapping(chunk, shared_.depthInner);
+  Value thread = l.b.create<vxt::ThreadIdOp>(l.loc, l.b.getI32Type());
+  unsigned rowBits = static_cast<unsigned>(std::countr_zero(m.perRow));
+  Value inner = n.mul(n.bitAnd(thread, m.perRow - 1), chunk), outer = n.shiftRight(thread, rowBits);
+  Value left = depthLeft(k0);
+  Value innerLeft = n.clamp(n.sub(shared_.depthInner ? left : extentLeft_, inner), chunk);
+  Value bytes = n.mul(innerLeft, shared_.elementBytes), outerLeft = shared_.depthInner ? extentLeft_ : left;
+  Value outerStride = shared_.depthInner ? strideX_ : strideK_;
+  Value source = l.add(l.add(start_, l.mul(k0, strideK_)), l.add(n.widen(inner), l.mul(n.widen(outer), outerStride)));
+  Value step = l.mul(l.constant(m.rowStep), outerStride);
+  Value from = l.b.create<vxt::OffsetOp>(l.loc, window_->view.pointer.getType(), window_->view.pointer, source, type_);
+  Value to = stagePointer(stage);
+  // Row steps that are multiples of the swizzle's period move the destination by a constant.
+  uint64_t period = uint64_t(m.rowStep) * shared_.pitch;
+  bool regular = true;
+  for (unsigned i = 0; i < m.count; ++i)
+    regular &= ((i * period >> shared_.swizzle.shift) & shared_.swizzle.mask) == 0;
+  auto place = [&](Value row) { return shared_.depthInner ? sharedOffset(row, inner) : sharedOffset(inner, row); };
+  Value first = l.b.create<vxt::OffsetOp>(l.loc, to.getType(), to, place(outer), type_);
+  auto one = [&](unsigned i) {
+    Value row = n.add(outer, n.constant(i * m.rowStep));
+    Value count = n.select(n.less(row, outerLeft), bytes, n.constant(0));
+    Value target = regular ? first : to;
+    Value at = regular ? n.constant(static_cast<int64_t>(i * period)) : place(row);
+    l.b.create<vxt::AsyncCopyOp>(l.loc, target, at, from, l.constant(0), count, type_, 16);
+    if (i + 1 < m.count)
+      from = l.b.create<vxt::OffsetOp>(l.loc, from.getType(), from, step, type_);
+  };
+  if (m.partial)
+    return l.emitIf(n.less(outer, n.constant(m.rows)), [&] { one(0); });
+  for (unsigned i = 0; i < m.count; ++i)
+    one(i);
+}
+
+/// Elements of 4 or 8 bytes, one asynchronous copy each: any strides and alignment, and the tile may lie across.
+void Operand::copyElements(Value stage, Value k0) {
+  Mapping m = mapping(1, globalDepthInner_);
+  Value thread = l.b.create<vxt::ThreadIdOp>(l.loc, l.b.getI32Type());
+  unsigned rowBits = static_cast<unsigned>(std::countr_zero(m.perRow));
+  Value inner = n.bitAnd(thread, m.perRow - 1), outer = n.shiftRight(thread, rowBits);
+  Value left = depthLeft(k0), innerLeft = globalDepthInner_ ? left : extentLeft_;
+  Value outerLeft = globalDepthInner_ ? extentLeft_ : left;
+  Value bytes = n.select(n.less(inner, innerLeft), n.constant(shared_.elementBytes), n.constant(0));
+  Value innerStride = globalDepthInner_ ? strideK_ : strideX_, outerStride = globalDepthInner_ ? strideX_ : strideK_;
+  Value source = l.add(l.add(start_, l.mul(k0, strideK_)),
+                       l.add(l.mul(n.widen(inner), innerStride), l.mul(n.widen(outer), outerStride)));
+  Value step = l.mul(l.constant(m.rowStep), outerStride);
+  Value from = l.b.create<vxt::OffsetOp>(l.loc, window_->view.pointer.getType(), window_->view.pointer, source, type_);
+  Value to = stagePointer(stage);
+  auto place = [&](Value row) { return globalDepthInner_ ? sharedOffset(row, inner) : sharedOffset(inner, row); };
+  Value first = l.b.create<vxt::OffsetOp>(l.loc, to.getType(), to, place(outer), type_);
+  uint64_t period = uint64_t(m.rowStep) * (globalDepthInner_ == shared_.depthInner ? shared_.pitch : 1);
+  bool regular = shared_.swizzle.mask == 0;
+  auto one = [&](unsigned i) {
+    Value row = n.add(outer, n.constant(i * m.rowStep));
+    Value count = n.select(n.less(row, outerLeft), bytes, n.constant(0));
+    l.b.create<vxt::AsyncCopyOp>(l.loc, regular ? first : to,
+                                 regular ? n.constant(static_cast<int64_t>(i * period)) : place(row), from,
+                                 l.constant(0), count, type_, shared_.elementBytes);
+    if (i + 1 < m.count)
+      from = l.b.create<vxt::OffsetOp>(l.loc, from.getType(), from, step, type_);
+  };
+  if (m.partial)
+    return l.emitIf(n.less(outer, n.constant(m.rows)), [&] { one(0); });
+  for (unsigned i = 0; i < m.count; ++i)
+    one(i);
+}
+
+/// Any tile: evaluated element by element, several at a time so that their loads overlap.
+void Operand::copyEvaluated(Value stage, Value k0) {
+  constexpr unsigned kTogether = 8;
+  Mapping m = mapping(1, globalDepthInner_);
+  Value thread = l.b.create<vxt::ThreadIdOp>(l.loc, l.b.getI32Type());
+  unsigned rowBits = static_cast<unsigned>(std::countr_zero(m.perRow));
+  Value inner = n.bitAnd(thread, m.perRow - 1), outer = n.shiftRight(thread, rowBits);
+  Value left = depthLeft(k0), to = stagePointer(stage);
+  Value innerExists = n.less(inner, globalDepthInner_ ? left : extentLeft_);
+  Value outerLeft = globalDepthInner_ ? extentLeft_ : left;
+  auto element = [&](Value row) -> Value {
+    Value exists = l.both(innerExists, n.less(row, outerLeft));
+    Value x = globalDepthInner_ ? row : inner, k = globalDepthInner_ ? inner : row;
+    if (window_) {
+      Value index = l.add(l.add(start_, l.mul(l.add(k0, n.widen(k)), strideK_)), l.mul(n.widen(x), strideX_));
+      return l.b.create<vxt::LoadOp>(l.loc, type_, window_->view.pointer, index, exists, 0, vxt::Cache::Default);
+    }
+    tiles::At at;
+    for (Value index : batch_)
+      at.index.push_back({index, 0});
+    at.index.resize(rank_);
+    at.index[xDim()] = {l.add(x0_, n.widen(x)), 0};
+    at.index[kDim()] = {l.add(k0, n.widen(k)), 0};
+    return l.emitIf(
+        exists,
+        [&] {
+          tiles::Frame frame(e_);
+          return Values{e_.eval(tile_, at)};
+        },
+        [&] { return Values{l.zero(type_)}; })[0];
+  };
+  auto some = [&](Value firstRow, unsigned count) {
+    Values values, rows;
+    for (unsigned i = 0; i < count; ++i) {
+      rows.push_back(n.add(firstRow, n.constant(i * m.rowStep)));
+      values.push_back(element(rows.back()));
+    }
+    for (auto [row, value] : llvm::zip(rows, values)) {
+      Value place = globalDepthInner_ ? sharedOffset(row, inner) : sharedOffset(inner, row);
+      l.b.create<vxt::StoreOp>(l.loc, value, to, place, Value(), 0, vxt::Cache::Default);
+    }
+  };
+  if (m.partial)
+    return l.emitIf(n.less(outer, n.constant(m.rows)), [&] { some(outer, 1); });
+  if (m.count <= kTogether)
+    return some(outer, m.count);
+  Value rounds = l.constant(m.count / kTogether);
+  l.emitFor(l.constant(0), rounds, l.constant(1), {}, [&](Value round, mlir::ValueRange) {
+    Value skip = n.mul(l.b.create<arith::IndexCastOp>(l.loc, l.b.getI32Type(), round), kTogether * m.rowStep);
+    some(n.add(outer, skip), kTogether);
+    return Values{};
+  });
+}
+
+}  // namespace vortex::target::gpu::dot

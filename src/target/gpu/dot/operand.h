@@ -1,0 +1,77 @@
+// One operand of a product on its way from where it is to the stages in shared memory.
+#pragma once
+
+#include "target/gpu/dot/numbers.h"
+#include "target/gpu/dot/plan.h"
+#include "target/gpu/tiles/evaluator.h"
+
+namespace vortex::target::gpu::dot {
+
+/// A tile that is a window of memory: where each of its dimensions goes there.
+struct Window {
+  View view;
+  Value start;                       ///< index, in elements: element (0, 0, …) of the tile
+  llvm::SmallVector<Value> strides;  ///< index per tile dimension, in elements; 0 where the tile repeats
+  llvm::SmallVector<Value>
+      limits;      ///< index per tile dimension: elements that exist in memory, the others are 0; null: all
+  int inner = -1;  ///< the tile dimension along the view's last dimension; -1: none
+};
+/// The memory behind loads, transposes, broadcasts and slices; none when a tile is computed, or read with another default than 0.
+std::optional<Window> findWindow(tiles::Evaluator& evaluator, mlir::Value tile);
+
+class Operand {
+public:
+  /// `tile`: A (… × rows × depth) or B (… × depth × columns). `elementType`: as staged, the tile's own.
+  Operand(tiles::Evaluator& evaluator, mlir::Value tile, bool isA, const Plan& plan);
+
+  const SharedTile& shared() const { return shared_; }
+  mlir::Type elementType() const { return type_; }
+  /// Reads of this operand, told to the hazards.
+  void announceReads();
+  /// Prepares the copies of one block tile: batch indices, first row (column), how many exist from there, and the whole depth (index). `stages`:
+  /// !vxt.ptr<shared> of stage 0.
+  void begin(llvm::ArrayRef<Value> batch, Value x0, Value extent, Value depth, Value stages);
+  /// Emits the copies of the `plan.depth` steps from `k0` (index) into stage `stage` (i32). Elements outside are 0.
+  void copy(Value stage, Value k0);
+  /// Copies are all asynchronous and may lie wholly outside: then they write zeros.
+  bool isAsynchronous() const;
+  /// Pointer to stage `stage`.
+  Value stagePointer(Value stage);
+
+private:
+  struct Mapping {
+    unsigned perRow = 1, rows = 1;    ///< pieces along a row, rows of the tile
+    unsigned rowStep = 1, count = 1;  ///< rows a thread skips, pieces per thread
+    bool partial = false;             ///< fewer pieces than threads
+  };
+  /// Threads to runs of `run` elements along the tile's inner (or, with `alongDepth` unlike the tile, outer) dimension.
+  Mapping mapping(unsigned run, bool alongDepth) const;
+  Value wideCondition();
+  void copyWide(Value stage, Value k0);
+  void copyElements(Value stage, Value k0);
+  void copyEvaluated(Value stage, Value k0);
+  Value sharedOffset(Value x, Value k);
+  Value depthLeft(Value k0);
+  unsigned xDim() const { return rank_ - (isA_ ? 2 : 1); }
+  unsigned kDim() const { return rank_ - (isA_ ? 1 : 2); }
+
+  tiles::Evaluator& e_;
+  Lowering& l;
+  Numbers n;
+  mlir::Value tile_;
+  bool isA_;
+  const Plan& plan_;
+  mlir::Type type_;
+  unsigned rank_;
+  std::optional<Window> window_;
+  bool globalDepthInner_;
+  SharedTile shared_;
+
+  Values batch_;
+  Value x0_, depth_, stages_;
+  Value extentLeft_;  ///< i32, rows (columns) that exist from x0, at most the tile's
+  Value start_, strideX_, strideK_;
+  Value wide_;  ///< i1; null: never
+};
+
+}  // namespace vortex::target::gpu::dot

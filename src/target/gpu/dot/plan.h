@@ -1,0 +1,95 @@
+// How one block computes a matrix product: sizes chosen by a cost model from numbers of the chip, in one place.
+#pragma once
+
+#include "chip/chip.h"
+#include "layout/swizzle.h"
+
+#include <optional>
+#include <string>
+
+namespace vortex::target::gpu::dot {
+
+/// Which unit multiplies.
+enum class Unit : uint8_t {
+  Fma,  ///< ordinary arithmetic: f32, f64, integers
+  Mma,  ///< matrix instructions of one warp (mma.sync m16n8): f16, bf16, f8
+};
+
+/// One operand's tile in shared memory: 2^across rows of A (columns of B) by 2^depth steps of the contracted dimension.
+struct SharedTile {
+  unsigned across = 0, depth = 0;  ///< log2
+  unsigned elementBytes = 1;
+  bool depthInner = true;      ///< the contracted dimension is contiguous
+  unsigned pitch = 0;          ///< elements from one row of the tile to the next
+  layout::XorSwizzle swizzle;  ///< of element offsets; rows are not padded then
+
+  unsigned innerBits() const { return depthInner ? depth : across; }
+  unsigned outerBits() const { return depthInner ? across : depth; }
+  uint64_t elements() const { return uint64_t(pitch) << outerBits(); }
+  uint64_t bytes() const { return elements() * elementBytes; }
+  /// Elements in 16 bytes.
+  unsigned chunk() const { return 16 / elementBytes; }
+  /// Element offset of a coordinate.
+  uint64_t offset(uint64_t x, uint64_t k) const;
+};
+
+/// Sizes of the schedule. Powers of two.
+struct Plan {
+  Unit unit = Unit::Fma;
+  unsigned rows = 0, columns = 0, depth = 0;  ///< what a block multiplies per step
+  unsigned warpRows = 0, warpColumns = 0;     ///< the part of a warp
+  unsigned laneRows = 0;  ///< Fma: lanes of a warp along the rows (4 or 8); 32 / laneRows along the columns
+  unsigned stages = 0;    ///< steps in shared memory at once
+  unsigned blocks = 1;    ///< resident per core at once: registers are limited to allow it
+
+  unsigned warps() const { return rows / warpRows * (columns / warpColumns); }
+  unsigned threads() const { return 32 * warps(); }
+  unsigned laneColumns() const { return 32 / laneRows; }
+  unsigned threadRows() const { return warpRows / laneRows; }             ///< Fma
+  unsigned threadColumns() const { return warpColumns / laneColumns(); }  ///< Fma
+  /// "mma 128x256x32 warp 64x64 lanes 0 stages 4 blocks 1"
+  std::string str() const;
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+/// The plan str() wrote; none if it is no plan.
+std::optional<Plan> parsePlan(const std::string& text);
+
+/// What is known before the launch. Extents: upper bounds, 0: none.
+struct Problem {
+  unsigned elementBits = 32;  ///< of the operands
+  bool isFloat = true;
+  unsigned accBytes = 4;
+  int64_t rows = 0, columns = 0, depth = 0;
+  unsigned threads = 0;  ///< fixed by the rest of the kernel; 0: free
+};
+
+/// The plan with the least modelled time per multiplication among those that fit the chip. Never fails: the smallest plans fit every chip.
+Plan choosePlan(const chip::Gpu& chip, const Problem& problem);
+
+bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem);
+
+/// Shared tiles of a plan. `depthInner`: how the operand lies in global memory.
+SharedTile sharedTile(const Plan& plan, bool isA, unsigned elementBytes, bool depthInner);
+uint64_t sharedBytes(const Plan& plan, unsigned elementBytes);
+
+//===-- access patterns, for the swizzle solver and for tests ----------------------------------------------------===//
+
+/// Elements per shared access of the fma unit's fragments.
+unsigned fmaPiece(unsigned elementBytes);
+/// Row (column) pieces of lane `lane` of a warp: the lane's place in the warp's lane grid.
+unsigned fmaLaneRow(const Plan& plan, unsigned lane);
+unsigned fmaLaneColumn(const Plan& plan, unsigned lane);
+/// Byte offsets of the lanes of one warp in each shared access that the kernel makes, with the bytes per lane.
+struct SharedAccess {
+  const char* what;
+  std::vector<uint64_t> lanes;
+  unsigned bytes;
+};
+std::vector<SharedAccess> sharedAccesses(const Plan& plan, bool isA, const SharedTile& tile);
+
+/// Rows of the product in shared memory: elements from one to the next.
+unsigned resultPitch(const Plan& plan, unsigned elementBytes);
+std::vector<SharedAccess> resultAccesses(const Plan& plan, unsigned elementBytes, unsigned pitch);
+
+}  // namespace vortex::target::gpu::dot

@@ -1,0 +1,361 @@
+// The main loop, after the first stages - 1 steps are on their way:
+//
+//   for each step of the depth
+//     for each part of the step: load the next part's fragments, multiply this part's
+//       before the first part: start the copy of the step stages - 1 ahead, into the stage the last step has left
+//       before the last part: wait for the next step's stage, barrier; its fragments are the next ones
+//
+// One barrier per step orders both directions: who passes it has read the old stage, and sees the new one. The order of sums is that of
+// the depth, whatever the sizes.
+#include "target/gpu/dot/product.h"
+
+#include "ir/tile_sizes.h"
+#include "target/gpu/dot/core.h"
+
+#include <mlir/IR/Matchers.h>
+
+namespace vortex::target::gpu::dot {
+
+namespace {
+
+namespace arith = mlir::arith;
+namespace vxt = ir::vxt;
+
+class Product {
+public:
+  Product(tiles::Evaluator& evaluator, ir::DotOp dot)
+      : e_(evaluator), l(evaluator.l), n(evaluator.l), dot_(dot), rank_(tiles::rankOf(dot.getResult())),
+        resultType_(tiles::elementType(dot.getResult())), plan_(planFor(l.state.chip, dot, l.threads())) {}
+
+  bool run() {
+    if (plan_.threads() != l.threads())
+      return fail("a product of this size in a kernel with " + llvm::Twine(l.threads()) + " threads per block");
+    if (!findBounds())
+      return false;
+    Values extents = e_.extents(dot_.getResult());
+    Value depth = e_.extents(dot_.getA())[rank_ - 1];
+    uint64_t elements = uint64_t(bounds_[rank_ - 2]) * pitch_;
+    uint64_t batchElements = elements;
+    for (unsigned dim = 0; dim + 2 < rank_; ++dim)
+      elements *= static_cast<uint64_t>(bounds_[dim]);
+    int64_t bytes = static_cast<int64_t>(elements) * vxt::scalarBytes(resultType_);
+    // A product of several block tiles is kept while the next one is computed; a single one takes the place of the stages.
+    bool single = bounds_[rank_ - 2] == plan_.rows && bounds_[rank_ - 1] == plan_.columns && elements == batchElements;
+    SharedMemory::Piece kept;
+    if (!single)
+      kept = l.shared().allocate(bytes);
+    Values sums;
+    if (single) {
+      sums = multiplyTile(Values(rank_ - 2, l.constant(0)), l.constant(0), l.constant(0), extents, depth);
+      kept = l.shared().allocate(bytes);
+    }
+    result_ = {l.sharedPointer(kept), resultType_, pitch_};
+    if (single) {
+      l.hazards().write(kept.root);
+      core_->store(sums, result_);
+    } else {
+      multiplyTiles(extents, depth, kept);
+    }
+    setPlace(kept, extents);
+    addAccumulator(extents);
+    return true;
+  }
+
+private:
+  bool fail(const llvm::Twine& message) {
+    l.fail(dot_, message);
+    return false;
+  }
+
+  /// Upper bounds of the result's extents, rounded up to block tiles.
+  bool findBounds() {
+    auto type = llvm::cast<mlir::RankedTensorType>(dot_.getType());
+    auto sizes = ir::tileSizes(dot_.getResult());
+    uint64_t elements = 1;
+    for (unsigned dim = 0; dim < rank_; ++dim) {
+      std::optional<int64_t> bound;
+      if (!type.isDynamicDim(dim))
+        bound = type.getDimSize(dim);
+      else if (auto value = llvm::dyn_cast_if_present<mlir::Value>(sizes[dim]))
+        bound = tiles::upperBound(value);
+      if (!bound)
+        return fail("a matrix product whose extents have no bound in the block");
+      int64_t tile = dim + 2 == rank_ ? plan_.rows : dim + 1 == rank_ ? plan_.columns : 1;
+      bounds_.push_back((std::max<int64_t>(1, *bound) + tile - 1) / tile * tile);
+      elements *= static_cast<uint64_t>(bounds_.back());
+      if (elements > (uint64_t(1) << 30))
+        return fail("a matrix product too large for shared memory");
+    }
+    pitch_ = resultPitch(plan_, static_cast<unsigned>(vxt::scalarBytes(resultType_))) - plan_.columns +
+             static_cast<unsigned>(bounds_[rank_ - 1]);
+    return true;
+  }
+
+  /// All block tiles of a product that is larger than one.
+  void multiplyTiles(const Values& extents, Value depth, const SharedMemory::Piece& kept) {
+    Values index;
+    auto loop = [&](auto& self, unsigned dim) -> void {
+      if (dim == rank_) {
+        Values sums = multiplyTile(Values(llvm::ArrayRef(index).drop_back(2)), index[rank_ - 2], index[rank_ - 1],
+                                   extents, depth);
+        Value place = l.constant(0);
+        for (unsigned i = 0; i + 1 < rank_; ++i)
+          place = l.mul(l.add(place, index[i]), l.constant(i + 2 == rank_ ? pitch_ : bounds_[i + 1]));
+        place = l.add(place, index[rank_ - 1]);
+        l.hazards().write(kept.root);
+        ResultTile part = result_;
+        part.pointer = l.b.create<vxt::OffsetOp>(l.loc, part.pointer.getType(), part.pointer, place, resultType_);
+        core_->store(sums, part);
+        l.hazards().barrier();  // the stages are written again
+        return;
+      }
+      int64_t step = dim + 2 == rank_ ? plan_.rows : dim + 1 == rank_ ? plan_.columns : 1;
+      if (bounds_[dim] == step) {
+        index.push_back(l.constant(0));
+        self(self, dim + 1);
+        index.pop_back();
+        return;
+      }
+      l.emitFor(l.constant(0), extents[dim], l.constant(step), {}, [&](Value i, mlir::ValueRange) {
+        index.push_back(i);
+        self(self, dim + 1);
+        index.pop_back();
+        return Values{};
+      });
+    };
+    loop(loop, 0);
+  }
+
+  /// The sums of one block tile, in registers.
+  Values multiplyTile(const Values& batch, Value row, Value column, const Values& extents, Value depth) {
+    SharedScope scope(l.shared());
+    Operand a(e_, dot_.getA(), true, plan_), b(e_, dot_.getB(), false, plan_);
+    a.announceReads();
+    b.announceReads();
+    auto stages = [&](const Operand& operand) {
+      auto piece = l.shared().allocate(static_cast<int64_t>(operand.shared().bytes() * plan_.stages), 1024);
+      l.hazards().write(piece.root);
+      return piece;
+    };
+    auto stagesA = stages(a), stagesB = stages(b);
+    setResidency();
+    a.begin(batch, row, extents[rank_ - 2], depth, l.sharedPointer(stagesA));
+    b.begin(batch, column, extents[rank_ - 1], depth, l.sharedPointer(stagesB));
+    core_ = plan_.unit == Unit::Mma ? makeMmaCore(l, plan_, a, b) : makeFmaCore(l, plan_, a, b, accType());
+    Values sums = mainLoop(a, b, depth);
+    l.hazards().read(stagesA.root);
+    l.hazards().read(stagesB.root);
+    return sums;
+  }
+
+  /// Registers are limited so that the plan's blocks fit a core together.
+  void setResidency() {
+    mlir::Operation* parent = l.b.getInsertionBlock()->getParentOp();
+    auto kernel = llvm::dyn_cast<vxt::KernelOp>(parent);
+    if (!kernel)
+      kernel = parent->getParentOfType<vxt::KernelOp>();
+    kernel.setMinBlocks(plan_.blocks);
+  }
+
+  /// Narrow floats are summed in f32 and rounded once.
+  mlir::Type accType() {
+    auto type = llvm::dyn_cast<mlir::FloatType>(resultType_);
+    return type && type.getWidth() < 32 ? mlir::Type(l.b.getF32Type()) : resultType_;
+  }
+
+  Values mainLoop(Operand& a, Operand& b, Value depth) {
+    unsigned stages = plan_.stages;
+    Value step = l.constant(plan_.depth);
+    auto copy = [&](Value stage, Value k) {
+      a.copy(stage, k);
+      b.copy(stage, k);
+    };
+    l.emitFor(l.constant(0), l.constant(stages - 1), l.constant(1), {}, [&](Value stage, mlir::ValueRange) {
+      copy(n.narrow(stage, stages), l.mul(stage, step));
+      l.b.create<vxt::AsyncCommitOp>(l.loc);
+      return Values{};
+    });
+    await();
+    Values carried = core_->zeros();
+    size_t sums = carried.size();
+    carried.append(core_->load(a.stagePointer(n.constant(0)), b.stagePointer(n.constant(0)), 0));
+    size_t registers = carried.size();
+    carried.push_back(n.constant(0));           // the stage being multiplied
+    carried.push_back(n.constant(stages - 1));  // the stage being filled
+    Values last = l.emitFor(l.constant(0), depth, step, carried, [&](Value k, mlir::ValueRange values) {
+      Values acc(values.take_front(sums)), fragments(values.slice(sums, registers - sums));
+      Value reading = values[registers], writing = values[registers + 1];
+      for (unsigned part = 0; part < core_->steps(); ++part) {
+        bool isLast = part + 1 == core_->steps();
+        if (isLast) {
+          await();
+          reading = following(reading);
+        }
+        Values next = core_->load(a.stagePointer(reading), b.stagePointer(reading), isLast ? 0 : part + 1);
+        if (part == 0) {
+          Value ahead = l.add(k, l.constant(int64_t(stages - 1) * plan_.depth));
+          // Without a branch the step is one piece of straight code; copies past the end write zeros nobody reads.
+          if (a.isAsynchronous() && b.isAsynchronous())
+            copy(writing, ahead);
+          else
+            l.emitIf(l.less(ahead, depth), [&] { copy(writing, ahead); });
+          l.b.create<vxt::AsyncCommitOp>(l.loc);
+          writing = following(writing);
+        }
+        core_->multiply(acc, fragments);
+        fragments = next;
+      }
+      Values result = acc;
+      result.append(fragments);
+      result.push_back(reading);
+      result.push_back(writing);
+      return result;
+    });
+    last.resize(sums);
+    return last;
+  }
+
+  Value following(Value stage) {
+    Value next = n.add(stage, n.constant(1));
+    Value wraps = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, next, n.constant(plan_.stages));
+    return n.select(wraps, n.constant(0), next);
+  }
+
+  void await() {
+    l.b.create<vxt::AsyncWaitOp>(l.loc, plan_.stages - 2);
+    l.b.create<vxt::BarrierOp>(l.loc);
+  }
+
+  void setPlace(const SharedMemory::Piece& kept, const Values& extents) {
+    tiles::Place place;
+    View& view = place.view;
+    view.elementType = resultType_;
+    view.space = ir::Space::Shared;
+    view.pointer = result_.pointer;
+    view.extents = extents;
+    view.alignment = 16;
+    Values strides(rank_, l.constant(1));
+    int64_t stride = pitch_;
+    for (unsigned dim = rank_ - 1; dim-- > 0;) {
+      strides[dim] = l.constant(stride);
+      stride *= bounds_[dim];
+    }
+    view.strides = strides;
+    place.base = kept.root;
+    place.window = kept.root;
+    place.key = kept.root;
+    e_.setPlace(dot_.getResult(), place);
+  }
+
+  /// acc + product, where acc is not zero.
+  void addAccumulator(const Values& extents) {
+    mlir::Value acc = dot_.getAcc();
+    mlir::Value source = acc;
+    if (auto broadcast = acc.getDefiningOp<ir::BroadcastOp>())
+      source = broadcast.getValue();
+    if (mlir::matchPattern(source, mlir::m_AnyZeroFloat()) || mlir::matchPattern(source, mlir::m_Zero()))
+      return;
+    const tiles::Place result = *e_.place(dot_.getResult());
+    l.hazards().read(result.base);
+    tiles::Closure().walk(acc, tiles::identityMap(rank_), [&](mlir::Value tile, const tiles::DimMap&) {
+      if (const tiles::Place* place = e_.place(tile))
+        l.hazards().read(place->view.root ? Hazards::rootOf(place->view.root) : place->base);
+      return !e_.place(tile);
+    });
+    l.hazards().write(result.base);
+    Value total = l.constant(1);
+    for (Value extent : extents)
+      total = l.mul(total, extent);
+    l.emitFor(l.threadId(), total, l.constant(l.threads()), {}, [&](Value element, mlir::ValueRange) {
+      tiles::Frame frame(e_);
+      tiles::At at;
+      at.index.resize(rank_);
+      Value rest = element;
+      for (unsigned dim = rank_; dim-- > 0;) {
+        at.index[dim] = {dim == 0 ? rest : l.rem(rest, extents[dim]), 0};
+        rest = l.div(rest, extents[dim]);
+      }
+      Value sum = tiles::loadElements(l, result, at, nullptr), start = e_.eval(acc, at);
+      bool isFloat = llvm::isa<mlir::FloatType>(resultType_);
+      Value both = isFloat ? Value(l.b.create<arith::AddFOp>(l.loc, start, sum))
+                           : Value(l.b.create<arith::AddIOp>(l.loc, start, sum));
+      tiles::storeElements(l, result, at, both, {}, nullptr, false);
+      return Values{};
+    });
+  }
+
+  tiles::Evaluator& e_;
+  Lowering& l;
+  Numbers n;
+  ir::DotOp dot_;
+  unsigned rank_;
+  mlir::Type resultType_;
+  Plan plan_;
+  llvm::SmallVector<int64_t> bounds_;
+  unsigned pitch_ = 0;
+  ResultTile result_;
+  std::unique_ptr<Core> core_;
+};
+
+int64_t boundOf(mlir::Value tile, unsigned dim) {
+  auto type = llvm::cast<mlir::RankedTensorType>(tile.getType());
+  if (!type.isDynamicDim(dim))
+    return type.getDimSize(dim);
+  auto size = ir::tileSizes(tile)[dim];
+  if (auto value = llvm::dyn_cast_if_present<mlir::Value>(size))
+    return tiles::upperBound(value).value_or(0);
+  return 0;
+}
+
+}  // namespace
+
+static Problem problemOf(ir::DotOp dot) {
+  unsigned rank = tiles::rankOf(dot.getResult());
+  mlir::Type element = tiles::elementType(dot.getA()), result = tiles::elementType(dot.getResult());
+  Problem problem;
+  problem.elementBits = element.getIntOrFloatBitWidth();
+  problem.isFloat = llvm::isa<mlir::FloatType>(element);
+  problem.accBytes = static_cast<unsigned>(std::max<int64_t>(problem.isFloat ? 4 : 1, vxt::scalarBytes(result)));
+  problem.rows = boundOf(dot.getResult(), rank - 2);
+  problem.columns = boundOf(dot.getResult(), rank - 1);
+  problem.depth = boundOf(dot.getA(), rank - 1);
+  return problem;
+}
+
+Plan planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads) {
+  if (auto text = dot->getAttrOfType<mlir::StringAttr>("vx.plan"))
+    if (auto plan = parsePlan(text.str()); plan && (threads == 0 || plan->threads() == threads))
+      return *plan;
+  Problem problem = problemOf(dot);
+  problem.threads = static_cast<unsigned>(threads);
+  return choosePlan(chip, problem);
+}
+
+void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, const chip::Gpu& chip) {
+  constexpr int64_t kGroup = 8;  // rows of blocks that share their columns in L2
+  std::optional<Plan> largest;
+  module.walk([&](ir::DotOp dot) {
+    Plan plan = choosePlan(chip, problemOf(dot));
+    if (!largest || plan.rows * plan.columns > largest->rows * largest->columns)
+      largest = plan;
+  });
+  if (!largest)
+    return;
+  schedule.dotRows = schedule.dotRowStep = largest->rows;
+  schedule.dotColumns = largest->columns;
+  schedule.dotGroup = kGroup;
+  schedule.dotPlan = largest->str();
+}
+
+std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase) {
+  std::optional<int64_t> threads;
+  phase->walk([&](ir::DotOp dot) {
+    int64_t wanted = planFor(chip, dot, 0).threads();
+    threads = std::max(threads.value_or(0), wanted);
+  });
+  return threads;
+}
+
+bool lowerDot(tiles::Evaluator& evaluator, ir::DotOp dot) { return Product(evaluator, dot).run(); }
+
+}  // namespace vortex::target::gpu::dot

@@ -1,0 +1,22 @@
+// vx.dot: block tiles of a matrix product through stages in shared memory.
+#pragma once
+
+#include "passes/schedule_tensors.h"
+#include "target/gpu/dot/plan.h"
+#include "target/gpu/tiles/evaluator.h"
+
+namespace vortex::target::gpu::dot {
+
+/// Block tiles of the whole-tensor products of a module, and the plan that goes with them: of the largest, where they differ.
+void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, const chip::Gpu& chip);
+
+/// The plan of a product: its attribute, or by what is known of its extents. `threads` 0: the plan chooses.
+Plan planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads);
+
+/// Hardware threads for a phase with products; none without. `phase`: vx.kernel.
+std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase);
+
+/// Computes the product by all threads of the block and leaves it in shared memory, as the place of the result. False after Lowering::fail.
+bool lowerDot(tiles::Evaluator& evaluator, ir::DotOp dot);
+
+}  // namespace vortex::target::gpu::dot

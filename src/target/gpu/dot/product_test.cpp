@@ -1,0 +1,240 @@
+// Products lowered to vxt and run on the host machine of tiles/machine_test.h, against a plain loop in f64.
+#include "target/gpu/dot/product.h"
+
+#include "interpreter/number.h"
+#include "ir/size_attr.h"
+#include "irgen/test_kernel.h"
+#include "target/gpu/tiles/machine_test.h"
+#include "target/gpu/tiles/testing/lower.h"
+
+#include <cmath>
+
+namespace vortex::target::gpu::dot {
+namespace {
+
+struct Matrix {
+  std::vector<int64_t> extents, strides;  ///< strides in elements
+  std::vector<double> values;             ///< row-major
+  std::vector<char> memory;               ///< with room in front, so that `skip` elements misalign it
+  int64_t skip = 0;
+  unsigned bytes = 4;
+  char* data() {
+    auto aligned = (reinterpret_cast<uintptr_t>(memory.data()) + 255) / 256 * 256;
+    return reinterpret_cast<char*>(aligned) + skip * bytes;
+  }
+};
+
+template <class Visit> void forEachElement(const Matrix& matrix, Visit visit) {
+  int64_t count = 1;
+  for (int64_t extent : matrix.extents)
+    count *= extent;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = i, offset = 0;
+    for (size_t dim = matrix.extents.size(); dim-- > 0; rest /= matrix.extents[dim])
+      offset += rest % matrix.extents[dim] * matrix.strides[dim];
+    visit(i, offset);
+  }
+}
+
+struct Layouts {
+  bool aligned = false;  ///< rows of whole 16 bytes; else one element of padding and a misaligned start
+};
+
+Matrix makeMatrix(std::mt19937_64& random, std::vector<int64_t> extents, mlir::Type type, Layouts layout, bool fill) {
+  interpreter::Element element = *interpreter::elementOf(type);
+  Matrix matrix{.extents = extents,
+                .strides = {},
+                .values = {},
+                .memory = {},
+                .skip = layout.aligned || !fill ? 0 : 1,
+                .bytes = element.bytes()};
+  matrix.strides.resize(extents.size());
+  int64_t stride = 1;
+  for (size_t dim = extents.size(); dim-- > 0;) {
+    matrix.strides[dim] = stride;
+    stride *= extents[dim];
+    if (dim + 1 == extents.size() && fill)
+      stride = layout.aligned ? (stride + 15) / 16 * 16 : stride + 1;
+  }
+  matrix.memory.assign(static_cast<size_t>(stride) * element.bytes() + 1024, 0x55);
+  forEachElement(matrix, [&](int64_t, int64_t offset) {
+    if (!fill)
+      return;
+    double value = double(int64_t(random() % 17)) - 8;
+    matrix.values.push_back(element.isFloat() ? value / 8 : value);
+    uint64_t bits = element.isFloat() ? interpreter::encode(element.format, value / 8) : uint64_t(int64_t(value));
+    std::memcpy(matrix.data() + offset * element.bytes(), &bits, element.bytes());
+  });
+  return matrix;
+}
+
+struct Case {
+  std::string source;
+  std::vector<std::vector<int64_t>> params;
+  std::vector<int64_t> result;
+};
+
+void pushSlots(tiles::testing::Launch& launch, Matrix& matrix) {
+  launch.slots.push_back(reinterpret_cast<uint64_t>(matrix.data()));
+  launch.slots.insert(launch.slots.end(), matrix.extents.begin(), matrix.extents.end());
+  launch.slots.insert(launch.slots.end(), matrix.strides.begin(), matrix.strides.end());
+  launch.memory.push_back({matrix.data(), matrix.memory.size() - 512});
+}
+
+int64_t evaluate(ir::SizeAttr size, const std::vector<Matrix*>& arguments) {
+  auto tokens = ir::parseSizeProgram(size.getProgram(), [] { return mlir::InFlightDiagnostic(); });
+  std::vector<int64_t> stack;
+  for (const ir::SizeToken& token : *tokens) {
+    using Kind = ir::SizeToken::Kind;
+    using Op = artifact::SizeExpr::Op;
+    if (token.kind == Kind::Constant) {
+      stack.push_back(token.value);
+    } else if (token.kind == Kind::Dim) {
+      stack.push_back(arguments[token.argument]->extents[token.dim]);
+    } else {
+      int64_t y = stack.back();
+      stack.pop_back();
+      int64_t& x = stack.back();
+      switch (token.op) {
+      case Op::Add: x += y; break;
+      case Op::Mul: x *= y; break;
+      case Op::CeilDiv: x = (x + y - 1) / y; break;
+      case Op::FloorDiv: x /= y; break;
+      case Op::Max: x = std::max(x, y); break;
+      case Op::Min: x = std::min(x, y); break;
+      case Op::Less: x = x < y; break;
+      case Op::Sub: x -= y; break;
+      default: ADD_FAILURE() << "operator in a grid"; return 1;
+      }
+    }
+  }
+  return stack.back();
+}
+
+/// Runs the kernel of `test` and compares with reference(i-th result element, params).
+template <class Reference>
+void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Reference reference) {
+  irgen::TestKernel kernel(test.source);
+  ASSERT_TRUE(kernel.module) << kernel.error;
+  std::string text;
+  llvm::raw_string_ostream(text) << *kernel.module;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  Assumptions assumptions{.unitStrides = layout.aligned, .alignedRows = layout.aligned};
+  tiles::testing::Lowered lowered = tiles::testing::lower(context, text, assumptions);
+  ASSERT_EQ(lowered.error, "");
+  auto entry = *lowered.vx->getOps<ir::EntryOp>().begin();
+  std::mt19937_64 random(seed);
+  std::vector<Matrix> matrices;
+  auto types = llvm::cast<mlir::FunctionType>(entry.getFunctionType()).getInputs();
+  for (size_t i = 0; i < types.size(); ++i) {
+    bool isParam = i < test.params.size();
+    matrices.push_back(makeMatrix(random, isParam ? test.params[i] : test.result,
+                                  llvm::cast<ir::ViewType>(types[i]).getElementType(), layout, isParam));
+  }
+  std::vector<Matrix*> arguments;
+  tiles::testing::Launch launch;
+  launch.seed = seed;
+  for (Matrix& matrix : matrices) {
+    arguments.push_back(&matrix);
+    pushSlots(launch, matrix);
+  }
+  for (auto [phase, code] : llvm::zip(lowered.vx->getOps<ir::KernelOp>(), lowered.vxt->getOps<ir::vxt::KernelOp>())) {
+    for (int axis = 0; axis < 3; ++axis)
+      launch.grid[axis] = evaluate(llvm::cast<ir::SizeAttr>((*phase.getGrid())[axis]), arguments);
+    ASSERT_EQ(tiles::testing::run(code, launch), "") << test.source;
+  }
+  interpreter::Element element = *interpreter::elementOf(llvm::cast<ir::ViewType>(types.back()).getElementType());
+  forEachElement(matrices.back(), [&](int64_t i, int64_t offset) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, matrices.back().data() + offset * element.bytes(), element.bytes());
+    double got = element.isFloat() ? interpreter::decode(element.format, bits)
+                                   : double(interpreter::signExtend(bits, element.width));
+    double wanted = reference(i, matrices);
+    if (!(std::abs(got - wanted) <= tolerance * (1 + std::abs(wanted))) && !::testing::Test::HasFailure())
+      ADD_FAILURE() << "element " << i << ": " << got << " instead of " << wanted << "\n" << test.source;
+  });
+}
+
+struct Shape {
+  int64_t m, n, k;
+};
+
+struct Variant {
+  const char *a, *b, *body;
+  bool transposedA, transposedB;
+  double scale;
+};
+constexpr Variant kVariants[] = {
+    {"[M, K]", "[K, N]", "x @ w", false, false, 1},
+    {"[M, K]", "[N, K]", "x @ w.transpose()", false, true, 1},
+    {"[K, M]", "[K, N]", "x.transpose() @ w", true, false, 1},
+    {"[K, M]", "[N, K]", "x.transpose() @ w.transpose()", true, true, 1},
+    {"[M, K]", "[K, N]", "(x + x) @ w", false, false, 2},
+};
+
+void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layout, unsigned seed) {
+  std::string t = type;
+  Case test{"kernel mm(x: &Tensor<" + t + ", " + v.a + ">, w: &Tensor<" + t + ", " + v.b + ">) -> Tensor<" + t +
+                ", [M, N]> {\n    return " + v.body + "\n}\n",
+            {v.transposedA ? std::vector{shape.k, shape.m} : std::vector{shape.m, shape.k},
+             v.transposedB ? std::vector{shape.n, shape.k} : std::vector{shape.k, shape.n}},
+            {shape.m, shape.n}};
+  double tolerance = t == "f16" ? 1e-3 : t == "bf16" ? 8e-3 : 1e-5;
+  check(test, layout, seed, tolerance, [&](int64_t i, const std::vector<Matrix>& params) {
+    int64_t row = i / shape.n, column = i % shape.n;
+    double sum = 0;
+    for (int64_t k = 0; k < shape.k; ++k)
+      sum += params[0].values[static_cast<size_t>(v.transposedA ? k * shape.m + row : row * shape.k + k)] *
+             params[1].values[static_cast<size_t>(v.transposedB ? column * shape.k + k : k * shape.n + column)];
+    return v.scale * sum;
+  });
+}
+
+class Products : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Products, OfAnyOrientationAgreeWithALoop) {
+  unsigned seed = 1;
+  for (const Variant& variant : kVariants) {
+    checkProduct(GetParam(), variant, {33, 50, 70}, {seed % 2 == 0}, seed);
+    ++seed;
+    if (HasFailure())
+      return;
+  }
+}
+
+TEST(Product, OfAnySizeAgreesWithALoop) {
+  unsigned seed = 100;
+  for (const char* type : {"f16", "f32"})
+    for (Shape shape :
+         {Shape{1, 1, 1}, {17, 1, 3}, {1, 33, 200}, {130, 5, 16}, {3, 140, 0}, {16, 16, 65}, {40, 24, 16}}) {
+      checkProduct(type, kVariants[seed % 4], shape, {seed % 3 == 0}, seed);
+      ++seed;
+      if (HasFailure())
+        return;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Products, ::testing::Values("f16", "bf16", "f32", "f64", "i32", "i64"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Product, BatchesAndEpiloguesAgreeWithALoop) {
+  for (const char* type : {"f16", "f32"}) {
+    std::string t = type;
+    Case test{"kernel layer(x: &Tensor<" + t + ", [B, M, K]>, w: &Tensor<" + t + ", [K, N]>, bias: &Tensor<" + t +
+                  ", [N]>) -> Tensor<" + t +
+                  ", [B, M, N]> {\n    let h = x @ w + bias\n    return max(h, 0.0) * 0.5\n}\n",
+              {{3, 18, 40}, {40, 30}, {30}},
+              {3, 18, 30}};
+    for (bool aligned : {true, false})
+      check(test, {aligned}, 5, t == "f16" ? 2e-3 : 1e-5, [](int64_t i, const std::vector<Matrix>& params) {
+        double sum = params[2].values[static_cast<size_t>(i % 30)];
+        for (int64_t k = 0; k < 40; ++k)
+          sum += params[0].values[static_cast<size_t>(i / 30 * 40 + k)] *
+                 params[1].values[static_cast<size_t>(k * 30 + i % 30)];
+        return std::max(sum, 0.0) * 0.5;
+      });
+  }
+}
+
+}  // namespace
+}  // namespace vortex::target::gpu::dot

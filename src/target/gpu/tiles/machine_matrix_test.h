@@ -1,0 +1,20 @@
+// For tests: what matrix instructions do with the registers of a warp, by the layouts of their fragments.
+#pragma once
+
+#include "ir/vxt.h"
+
+#include <vector>
+
+namespace vortex::target::gpu::tiles::testing {
+
+/// Registers of 32 lanes, in order: one cell per element.
+using WarpRegisters = std::vector<std::vector<uint64_t>>;
+
+/// `rows`: the address each lane gives. Result: `count` 32-bit words per lane.
+WarpRegisters loadMatrices(const std::vector<const char*>& rows, unsigned count, bool transposed);
+
+/// Products and sums in f64, rounded to f32 once. Empty for shapes and types that are not implemented.
+WarpRegisters multiplyMatrices(ir::vxt::MmaOp op, const WarpRegisters& a, const WarpRegisters& b,
+                               const WarpRegisters& c);
+
+}  // namespace vortex::target::gpu::tiles::testing
