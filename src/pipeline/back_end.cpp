@@ -14,7 +14,7 @@ public:
   explicit CpuBackEnd(target::cpu::codegen::Target target) : target_(std::move(target)) {}
 
   std::string name() const override { return target_.cpu; }
-  passes::TensorSchedule tensorSchedule() const override { return target::cpu::tensorSchedule(target_); }
+  passes::TensorSchedule tensorSchedule(mlir::ModuleOp) const override { return target::cpu::tensorSchedule(target_); }
   Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
     std::string llvm, optimized, assembly;
     target::cpu::CompileTexts texts;
@@ -42,7 +42,9 @@ public:
   explicit NvidiaBackEnd(target::nvidia::Target target) : target_(std::move(target)) {}
 
   std::string name() const override { return target_.chip; }
-  passes::TensorSchedule tensorSchedule() const override { return target::nvidia::tensorSchedule(target_); }
+  passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const override {
+    return target::nvidia::tensorSchedule(target_, module);
+  }
   Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
     std::string vxt, llvm, optimized;
     target::nvidia::CompileTexts texts;

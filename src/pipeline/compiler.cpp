@@ -100,7 +100,7 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
     return false;
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
-  passes.addPass(passes::createScheduleTensorsPass(target_->tensorSchedule()));
+  passes.addPass(passes::createScheduleTensorsPass(target_->tensorSchedule(module)));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (!timed(kernel, "schedule", [&] { return mlir::succeeded(passes.run(module)); })) {

@@ -47,7 +47,9 @@ static const chip::Gpu& chipOf(const Target& target) {
   return *chip;
 }
 
-passes::TensorSchedule tensorSchedule(const Target& target) { return gpu::tiles::tensorSchedule(chipOf(target)); }
+passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp module) {
+  return gpu::tiles::tensorSchedule(chipOf(target), module);
+}
 
 static bool hasTiles(ir::KernelOp phase) {
   return phase

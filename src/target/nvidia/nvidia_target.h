@@ -21,8 +21,8 @@ struct CompileTimes {
   double lower = 0, emit = 0, optimize = 0, codegen = 0;
 };
 
-/// Block sizes of whole-tensor work on this target.
-passes::TensorSchedule tensorSchedule(const Target& target);
+/// Block sizes of whole-tensor work on this target, for `module` before the schedule.
+passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp module);
 
 /// `module`: one vx.entry and scheduled vx.kernel phases in order. Not changed. Error: a construct the back end cannot emit or a resource the
 /// chip does not have, with its source location and numbers.
