@@ -88,6 +88,62 @@ void checkGeneric(Session& session, const Session::DeclaredFunction& declared) {
   checkUncalled(session, declared, env, selfType);
 }
 
+bool hasTypeParams(const syn::Generics& generics) {
+  for (const syn::GenericParam& param : generics.params)
+    if (!param.isConst)
+      return true;
+  return false;
+}
+
+void checkDefinition(Session& session, const Session::DeclaredFunction& declared, const GenericEnv& env,
+                     Type selfType) {
+  Instance wanted = request(declared, false);
+  wanted.generics = env;
+  wanted.selfType = selfType;
+  const bool kernelFirst = declared.item->isKernel || looksLikeKernelCode(session, declared.item);
+  session.checkDefinition(wanted, declared.item->isKernel ? std::vector{true} : std::vector{kernelFirst, !kernelFirst});
+}
+
+/// Traits, impls and generic functions as such, before anything uses them.
+void checkDefinitions(Session& session) {
+  std::set<const syn::Item*> seen;
+  for (size_t i = 0; i < session.traits().size(); ++i) {
+    const Session::DeclaredTrait declared = session.traits()[i];
+    if (!seen.insert(declared.item).second)
+      continue;
+    Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
+    checker.checkTrait(declared.item, declared.scope);
+    Type self = checker.standInSelf({declared.item, declared.scope, std::nullopt});
+    for (const syn::Item* member : declared.item->members)
+      if (auto* function = member->tryAs<syn::FunctionItem>(); function && function->body)
+        checkDefinition(session, {function, declared.scope, nullptr},
+                        checker.standIns(function->generics, {}, declared.scope, function), self);
+  }
+  for (size_t i = 0; i < session.impls().size(); ++i) {
+    const ImplBlock impl = session.impls()[i];
+    if (seen.insert(impl.item).second)
+      Checker(session, nullptr, session.scratchFunction(), impl.scope).checkImpl(impl);
+  }
+  for (size_t i = 0; i < session.functions().size(); ++i) {
+    const Session::DeclaredFunction declared = session.functions()[i];
+    const bool isGeneric =
+        hasTypeParams(declared.item->generics) || (declared.impl && hasTypeParams(declared.impl->generics));
+    if (!isGeneric || !declared.item->body || !seen.insert(declared.item).second)
+      continue;
+    Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
+    GenericEnv env;
+    Type selfType = nullptr;
+    if (declared.impl) {
+      checker.generics = env = checker.standIns(declared.impl->generics, {}, declared.scope, nullptr);
+      selfType = checker.resolveType(declared.impl->selfType, DimPolicy::Fresh);
+      if (Checker::isError(selfType))
+        continue;
+    }
+    env = checker.standIns(declared.item->generics, std::move(env), declared.scope, declared.item);
+    checkDefinition(session, declared, env, selfType);
+  }
+}
+
 void checkTypes(Session& session, ItemScope* root) {
   for (const auto& [name, symbol] : root->symbols) {
     if (symbol.scope != root)
@@ -99,6 +155,7 @@ void checkTypes(Session& session, ItemScope* root) {
       session.structInstance(symbol.item, root, {});
     } else if (symbol.kind == SymbolKind::Struct) {
       checker.structAttributes(symbol.item);
+      checker.checkStructTraits(symbol.item->as<syn::StructItem>(), symbol.scope);
       if (symbol.item->as<syn::StructItem>()->generics.params.empty())
         checker.structType(session.structInstance(symbol.item, root, {}), DimPolicy::Fresh);
     } else if (symbol.kind == SymbolKind::Alias) {
@@ -119,12 +176,14 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   if (sink.hasErrors())
     return program;  // a file that does not parse would only cascade
   checkTypes(session, scope);
+  checkDefinitions(session);
   checkMain(session, *program, scope);
   session.checkQueuedBodies();
   // In source order; the list grows while bodies declare items of their own.
   for (size_t i = 0; i < session.functions().size(); ++i) {
     const Session::DeclaredFunction declared = session.functions()[i];
-    if (!declared.item->body || session.isInstantiated(declared.item) || declared.item->name.text == "main")
+    if (!declared.item->body || session.isInstantiated(declared.item) || session.isBroken(declared.item) ||
+        declared.item->name.text == "main")
       continue;
     const bool isGeneric = !declared.item->generics.params.empty() || declared.impl;
     if (isGeneric && options.checkUninstantiated)

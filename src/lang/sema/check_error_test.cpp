@@ -84,9 +84,10 @@ TEST(CheckErrors, MissingNamesSuggestCloseOnes) {
 }
 
 TEST(CheckErrors, GenericErrorsNameTheArguments) {
-  testing::Analyzed a("fn f<T: Numeric>(x: T) -> T { return x && x }\nfn main() { print(f(1.5)) }");
-  EXPECT_EQ(a.ids(), "E0303");
-  EXPECT_NE(a.messages().find("T = f32"), std::string::npos) << a.messages();
+  EXPECT_IDS("fn f<T: Numeric>(x: T) -> T { return x && x }\nfn main() { print(f(1.5)) }", "E0303");
+  testing::Analyzed a("fn f<T: Integer>(x: T) -> T { return x + 300 }\nfn main() { print(f(1u8)) }");
+  EXPECT_EQ(a.ids(), "E0302");
+  EXPECT_NE(a.messages().find("T = u8"), std::string::npos) << a.messages();
 }
 
 TEST(CheckErrors, UnusedGenericFunctionsAreCheckedToo) {

@@ -130,7 +130,9 @@ Expr* checkAssertPair(BuiltinCall& call) {
   std::vector<Expr*> args{swap ? second : first, swap ? first : second};
   if (call.row.id == Builtin::AssertClose) {
     for (const Expr* arg : args)
-      if (!holdsNumbers(arg->type))
+      if (!c.grants(arg->type, {BuiltinTrait::Numeric}, arg->range, "`assert_close`"))
+        return call.failed();
+      else if (!holdsNumbers(arg->type))
         return call.wrongArg(arg, "numbers");
   } else if (args[0]->type != args[1]->type && !(holdsNumbers(args[0]->type) && holdsNumbers(args[1]->type))) {
     return c.mismatch(args[1], args[0]->type, args[0]->range, "`" + c.text(args[0]->type) + "`");
@@ -229,6 +231,9 @@ Expr* checkRandom(BuiltinCall& call) {
   } else if (expected && expected->isTensor()) {
     elem = expected->elem;
   }
+  if (!c.grants(elem, {isInteger ? BuiltinTrait::Integer : BuiltinTrait::Float}, call.nameRange,
+                base::concat("`", call.row.name, "`")))
+    return call.failed();
   if (elem->kind != TypeKind::Scalar || (isInteger ? !lang::isInteger(elem->scalar) : !isFloat(elem->scalar))) {
     c.error("E0303", call.range(), base::concat("`", call.row.name, "` does not make `", c.text(elem), "`"));
     return call.failed();

@@ -29,11 +29,17 @@ bool uniformArgs(BuiltinCall& call, size_t count, Type expected, std::vector<Exp
       if (Checker::isError(args[i]))
         return false;
     }
-  for (Expr* arg : args)
+  const bool isFloat = call.row.check == checkFloatMath || call.row.check == checkFloatTest;
+  const bool isInteger = call.row.check == checkIntegerMath;
+  const BuiltinTrait needed = isFloat ? BuiltinTrait::Float : isInteger ? BuiltinTrait::Integer : BuiltinTrait::Numeric;
+  for (Expr* arg : args) {
+    if (!call.c.grants(arg->type, {needed}, call.nameRange, base::concat("`", call.row.name, "`")))
+      return false;
     if (!elementOf(arg)) {
       call.wrongArg(arg, "numbers");
       return false;
     }
+  }
   return true;
 }
 

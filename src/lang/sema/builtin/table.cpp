@@ -216,6 +216,12 @@ void addBuiltinNames(std::vector<std::string>& names) {
 }
 
 Expr* BuiltinCall::wrongArg(const Expr* arg, std::string_view needs) {
+  const bool isFloat = row.check == checkFloatMath || row.check == checkFloatTest;
+  const BuiltinTrait trait = isFloat                         ? BuiltinTrait::Float
+                             : row.check == checkIntegerMath ? BuiltinTrait::Integer
+                                                             : BuiltinTrait::Numeric;
+  if (!c.grants(arg->type, {trait}, arg->range, base::concat("`", row.name, "`")))
+    return failed();
   if (!Checker::isError(arg))
     c.error("E0303", arg->range, base::concat("`", row.name, "` needs ", needs, ", not `", c.text(arg->type), "`"));
   return failed();

@@ -232,6 +232,10 @@ Expr* checkReduction(BuiltinCall& call) {
   if (!x)
     return call.failed();
   Type elem = x->type->elem;
+  const bool isMean = call.row.id == Builtin::ReduceMean;
+  if (!c.grants(elem, {isMean ? BuiltinTrait::Float : BuiltinTrait::Numeric}, call.nameRange,
+                base::concat("`", call.row.name, "`")))
+    return call.failed();
   if (elem->kind != TypeKind::Scalar || elem->scalar == Scalar::Bool)
     return call.wrongArg(x, "a tensor of numbers");
   std::set<int64_t> dims;
@@ -280,6 +284,9 @@ Expr* checkAlongDim(BuiltinCall& call) {
   if (!x)
     return call.failed();
   Type elem = x->type->elem;
+  if (!c.grants(elem, {call.row.id == Builtin::Softmax ? BuiltinTrait::Float : BuiltinTrait::Numeric}, call.nameRange,
+                base::concat("`", call.row.name, "`")))
+    return call.failed();
   if (elem->kind != TypeKind::Scalar || elem->scalar == Scalar::Bool ||
       (call.row.id == Builtin::Softmax && !isFloat(elem->scalar)))
     return call.wrongArg(x, call.row.id == Builtin::Softmax ? "a tensor of floats" : "a tensor of numbers");

@@ -32,6 +32,8 @@ bool Checker::checkWritable(Expr* place, SourceRange range, std::string_view wha
     switch (at->kind) {
     case ExprKind::Element:
     case ExprKind::Slice:
+      if (!spaceGrants(at->args[0]->type, BuiltinTrait::Writable, range, "writing an element"))
+        return false;
       if (at->args[0]->type->isTensor() && at->args[0]->type->isValue && at->args[0]->kind == ExprKind::Var) {
         error("E0412", range,
               base::concat("`", at->args[0]->variable->name, "` is a value without a memory space and cannot be ", what,
@@ -83,7 +85,9 @@ bool Checker::checkWritable(Expr* place, SourceRange range, std::string_view wha
 }
 
 Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
+  isStoreTarget_ = !expr->isCompound && expr->target->is<syn::IndexExpr>();
   Expr* target = check(expr->target);
+  isStoreTarget_ = false;
   if (target->type->kind == TypeKind::Ref)  // assigning to a reference writes what it refers to
     target = deref(target);
   if (isError(target)) {

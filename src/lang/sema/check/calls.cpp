@@ -253,6 +253,7 @@ Expr* Checker::callFunction(FunctionCall& target, const syn::CallExpr* call, Typ
   request.inKernel = item->isKernel || inKernel();
   request.parent = instance;
   request.isRepresentative = instance->isRepresentative;
+  request.isDefinition = instance->isDefinition;
   request.callSite = call->range;
   // Only generic code can ask for ever new instances.
   request.depth = request.generics.empty() ? 0 : instance->depth + 1;

@@ -12,7 +12,7 @@ Checker::Checker(Session& session, Instance* instance, Function* function, ItemS
 
 diag::DiagnosticBuilder Checker::error(std::string_view id, SourceRange range, std::string message) {
   auto builder = session.sink().error(id, range, std::move(message));
-  if (instance && !instance->generics.empty())
+  if (instance && !instance->generics.empty() && !instance->isDefinition)
     builder.note((instance->isRepresentative ? "checked with " : "in the instance ") + lang::text(instance->generics));
   return builder;
 }

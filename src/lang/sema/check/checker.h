@@ -9,6 +9,7 @@
 #include <set>
 
 #include "lang/sema/check/session.h"
+#include "lang/sema/check/traits.h"
 
 namespace vortex::lang {
 
@@ -93,11 +94,56 @@ public:
   void infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemScope* scope);
   bool checkBounds(const syn::Generics& generics, const GenericEnv& env, SourceRange use, ItemScope* scope = nullptr);
   bool checkBoundsQuietly(const syn::Generics& generics, const GenericEnv& env, ItemScope* scope);
-  bool matchesSelf(const ImplBlock& impl, Type type, GenericEnv& env);
-  bool isCopy(Type type) const;
-  bool satisfies(const GenericValue& value, const syn::Type* bound, ItemScope* scope);
-  bool implements(Type type, const syn::Item* trait);
+  bool inferThroughAlias(const syn::NamedType* named, Type type, GenericEnv& env, ItemScope* scope);
   GenericEnv representative(const syn::Generics& generics, GenericEnv outer, ItemScope* scope);
+
+  // ---- traits: traits.cpp
+  std::optional<TraitRef> findTrait(const syn::Type* bound, ItemScope* scope, bool report);
+  void withSupertraits(const TraitRef& trait, TraitSet& builtins, std::vector<TraitRef>& traits);
+  bool isMarkerOf(const TraitRef& trait, const GenericValue& space);
+  bool hasTrait(const GenericValue& value, const TraitRef& trait);
+  bool satisfies(const GenericValue& value, const syn::Type* bound, ItemScope* scope);
+  bool implements(Type type, const TraitRef& trait);
+  struct FoundImpl {
+    const ImplBlock* impl = nullptr;
+    GenericEnv env;
+  };
+  std::optional<FoundImpl> findImpl(Type type, const TraitRef& trait);
+  bool matchesSelf(const ImplBlock& impl, Type type, GenericEnv& env);
+  bool mayMatch(const ImplBlock& impl, Type type) const;
+  bool isCopy(Type type) const;
+  /// The generic parameter that a value or element of the type stands for; null if none.
+  static const BoundParam* paramOf(Type type);
+  static const BoundParam* paramOf(const GenericValue& value);
+  static std::string onlyText(const BoundParam& param);
+  static std::string boundWith(const BoundParam& param, std::string_view bound);
+  /// In a generic definition: do the bounds of the type's parameter allow the operation? True for every other type; reports E0350.
+  bool grants(Type type, std::initializer_list<BuiltinTrait> anyOf, SourceRange use, std::string_view operation);
+  /// The same for the memory space of a tensor.
+  bool spaceGrants(Type type, BuiltinTrait trait, SourceRange use, std::string_view operation);
+  void missingBound(const BoundParam& param, std::string_view bound, SourceRange use, std::string_view operation);
+
+  // ---- generic definitions: definitions.cpp
+  void addBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope);
+  Type standIn(const BoundParam& param);
+  GenericEnv standIns(const syn::Generics& params, GenericEnv outer, ItemScope* scope,
+                      const syn::FunctionItem* function);
+  Type standInSelf(const TraitRef& trait);
+
+  // ---- declarations of traits and impls: impls.cpp
+  void checkMemberNames(syn::List<syn::Item*> members);
+  bool isFirstOf(const std::vector<TraitRef>& traits, const syn::TraitItem* item) const;
+  void checkTrait(const syn::TraitItem* item, ItemScope* scope);
+  void checkImpl(const ImplBlock& impl);
+  void checkStructTraits(const syn::StructItem* item, ItemScope* scope);
+  Type implSelf(const ImplBlock& impl);
+  void checkSupertraits(const TraitRef& trait, Type self, SourceRange range);
+  void checkImplMembers(const ImplBlock& impl, const TraitRef& trait, Type self);
+  void compareConstants(const syn::ConstItem* mine, const syn::ConstItem* declared, ItemScope* traitScope);
+  void compareFunctions(const ImplBlock& impl, const syn::FunctionItem* mine, const TraitRef& trait,
+                        const syn::FunctionItem* declared, Type self);
+  void checkOverlap(const ImplBlock& impl, const TraitRef& trait, Type self);
+  void checkInherentTwice(const ImplBlock& impl, Type self);
 
   // ---- expressions: expr.cpp, literals.cpp, operators.cpp, index.cpp
   Expr* check(const syn::Expr* expr, Type expected = nullptr);
@@ -241,12 +287,22 @@ public:
   Expr* callAssociated(const syn::CallExpr* call, const syn::MemberExpr* callee, Type type, Type expected);
   Expr* callLaunched(const syn::CallExpr* call, const syn::CallExpr* launch, const Symbol& symbol, Type expected);
   Expr* callClosure(const syn::CallExpr* call, Expr* callee);
-  struct Method {
-    const syn::FunctionItem* item = nullptr;
+  Expr* callOfTrait(const syn::CallExpr* call, const syn::MemberExpr* callee, const Symbol& symbol, Type expected);
+  /// A function or constant of a type: in an impl of its own, of a trait, or the trait's default.
+  struct Member {
+    const syn::Item* item = nullptr;
     ItemScope* scope = nullptr;
     GenericEnv env;
+    const syn::TraitItem* trait = nullptr;
   };
-  std::optional<Method> findMethod(Type type, std::string_view name);
+  /// `isAmbiguous`: two traits have one (reported as E0357 at `use`).
+  std::optional<Member> findMember(Type type, std::string_view name, syn::ItemKind kind, SourceRange use,
+                                   bool& isAmbiguous);
+  std::optional<Member> traitMember(Type type, const TraitRef& trait, std::string_view name, syn::ItemKind kind);
+  void collectTraitMembers(Type type, std::string_view name, syn::ItemKind kind, std::vector<Member>& found);
+  void unknownMember(Type type, const syn::Name& name, std::string_view what);
+  Expr* standInConst(Type type, SourceRange range);
+  Type canonicalSelf(Type type);
   std::vector<Expr*> extents(const syn::Expr* expr, bool allowScalar,
                              std::string_view what);  ///< `[a, b]` or `a` as usize values
   /// Arguments by parameter position from positional and named ones; false after an error.
@@ -359,7 +415,9 @@ public:
 
 private:
   std::vector<const void*> resolving_;  ///< struct and alias definitions being resolved
+  uint32_t aliasDepth_ = 0;
   size_t signatureLocals_ = 0, signatureDims_ = 0, signatureVariables_ = 0;
+  bool isStoreTarget_ = false;   ///< the element being checked is written, not read
   bool storesToTensor_ = false;  ///< the assignment being checked writes a tensor element
 };
 

@@ -5,8 +5,10 @@
 
 namespace vortex::lang {
 
-const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope* scope) {
-  auto [found, isNew] = consts_.try_emplace(item);
+const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope* scope, Type selfType,
+                                          const GenericEnv& generics) {
+  const std::tuple key(item, selfType, lang::text(generics));
+  auto [found, isNew] = consts_.try_emplace(key);
   if (!isNew) {
     if (found->second.state == ConstItemValue::State::Busy) {
       sink().error("E0335", item->name.range, base::concat("the value of `", item->name.text, "` depends on itself"));
@@ -23,6 +25,8 @@ const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope*
   } else if (item->value) {
     ++constDepth_;
     Checker checker(*this, nullptr, scratchFunction(), scope);
+    checker.selfType = selfType;
+    checker.generics = generics;
     Type type = item->type ? checker.resolveType(item->type, DimPolicy::Known) : nullptr;
     if (!type || !Checker::isError(type)) {
       value.isUntyped = !type && checker.isUntyped(item->value);
@@ -31,7 +35,7 @@ const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope*
     --constDepth_;
   }
   value.state = ConstItemValue::State::Done;
-  ConstItemValue& stored = consts_[item];  // the map may have grown meanwhile
+  ConstItemValue& stored = consts_[key];  // the map may have grown meanwhile
   stored = value;
   return stored.expr ? &stored : nullptr;
 }

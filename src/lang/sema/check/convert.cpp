@@ -121,6 +121,9 @@ bool Checker::unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange r
   }
   if (learnType(lhs, b) || learnType(rhs, a))
     return false;
+  if ((lhs->kind == ExprKind::Float && !grants(b, {BuiltinTrait::Float}, lhs->range, "a number with a fraction")) ||
+      (rhs->kind == ExprKind::Float && !grants(a, {BuiltinTrait::Float}, rhs->range, "a number with a fraction")))
+    return false;
   auto builder = error("E0303", range,
                        base::concat("`", what, "` needs operands of one type, not ", article(text(lhs->type)), " and ",
                                     article(text(rhs->type))));
@@ -215,8 +218,8 @@ Expr* Checker::convertTensor(Expr* expr, Type from, Type to, Site site) {
           base::concat("expected the shape `", shapeText(to), "`, found `", shapeText(from), "`"));
     return errorExpr(expr->range);
   }
-  const bool spacesAgree =
-      from->isValue || to->isValue || from->space == to->space || site == Site::Assign || site == Site::Return;
+  const bool spacesAgree = from->isValue || to->isValue || (from->space == to->space && from->param == to->param) ||
+                           site == Site::Assign || site == Site::Return;
   if (!spacesAgree && (site == Site::Argument || site == Site::Let)) {
     error("E0338", expr->range,
           base::concat("expected a tensor in ", spaceText(to), ", found one in ", spaceText(from)))
@@ -227,6 +230,8 @@ Expr* Checker::convertTensor(Expr* expr, Type from, Type to, Site site) {
 }
 
 std::string Checker::spaceText(Type type) const {
+  if (type->param)
+    return "the space `" + type->param->name + "`";
   constexpr const char* kNames[] = {"global memory", "shared memory", "local memory", "constant memory"};
   return kNames[static_cast<size_t>(type->space)];
 }
@@ -234,6 +239,11 @@ std::string Checker::spaceText(Type type) const {
 Expr* Checker::mismatch(Expr* expr, Type to, SourceRange because, std::string_view becauseText) {
   Type from = expr->type;
   if (learnType(expr, to))
+    return errorExpr(expr->range);
+  if (expr->kind == ExprKind::Float && !grants(to, {BuiltinTrait::Float}, expr->range, "a number with a fraction"))
+    return errorExpr(expr->range);
+  if (expr->kind == ExprKind::Int && to->param && to->kind == TypeKind::Struct &&
+      !grants(to, {BuiltinTrait::Numeric}, expr->range, "a number"))
     return errorExpr(expr->range);
   auto builder = error("E0301", expr->range, base::concat("expected `", text(to), "`, found `", text(from), "`"));
   if (because.isValid() && because.file == expr->range.file)

@@ -68,7 +68,10 @@ Expr* Checker::deref(Expr* expr) {
   return expr;
 }
 
-Expr* Checker::value(const syn::Expr* expr, Type expected) { return deref(check(expr, expected)); }
+Expr* Checker::value(const syn::Expr* expr, Type expected) {
+  Expr* out = deref(check(expr, expected));
+  return spaceGrants(out->type, BuiltinTrait::Readable, expr->range, "reading a tensor") ? out : errorExpr(expr->range);
+}
 
 Expr* Checker::checkTuple(const syn::TupleExpr* expr, Type expected) {
   if (expr->elems.empty())
@@ -169,6 +172,9 @@ Expr* Checker::checkCast(const syn::CastExpr* expr) {
   const bool fits = (isNumber(from) && to->kind == TypeKind::Scalar) ||
                     (from->isTensor() && to->isTensor() && from->elem->kind == TypeKind::Scalar &&
                      to->elem->kind == TypeKind::Scalar);
+  for (Type side : {from, to})
+    if (!grants(side, {BuiltinTrait::Numeric}, expr->range, "`as`"))
+      return errorExpr(expr->range);
   if (!fits) {
     error("E0318", expr->range, "`" + text(from) + "` cannot be converted to `" + text(to) + "`")
         .primary("`as` converts between numbers, and tensors element by element");

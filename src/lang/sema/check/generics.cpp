@@ -1,4 +1,4 @@
-// Generic parameters: inference from argument types, bounds, stand-ins for `vortex check`.
+// Generic parameters: inference from argument types, representatives for `vortex check`.
 #include "lang/sema/check/checker.h"
 
 #include "base/text.h"
@@ -51,6 +51,7 @@ void inferTensor(const syn::NamedType* pattern, Type type, GenericEnv& env, Type
     if (GenericValue* generic = lone(pattern->genericArgs[2].type, env); generic && !generic->isBound()) {
       generic->kind = GenericValue::Kind::Space;
       generic->space = type->space;
+      generic->param = static_cast<const BoundParam*>(type->param);
     }
 }
 
@@ -68,6 +69,8 @@ void Checker::infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemSc
   case syn::TypeKind::Named: {
     auto* named = pattern->as<syn::NamedType>();
     const std::string_view last = named->path.back().text;
+    if (inferThroughAlias(named, type, env, scope))
+      return;
     if (type->isTensor() && last == "Tensor" && !named->genericArgs.empty() && named->genericArgs[0].type) {
       infer(named->genericArgs[0].type, type->elem, env, scope);
       inferTensor(named, type, env, types);
@@ -108,6 +111,7 @@ void Checker::infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemSc
         generic && !generic->isBound() && type->isTensor()) {
       generic->kind = GenericValue::Kind::Space;
       generic->space = type->space;
+      generic->param = static_cast<const BoundParam*>(type->param);
     }
     return infer(spaced->inner, type, env, scope);
   }
@@ -125,147 +129,29 @@ void Checker::infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemSc
   }
 }
 
-bool Checker::implements(Type type, const syn::Item* trait) {
-  const StructInstance* instance =
-      type->kind == TypeKind::Struct || type->kind == TypeKind::Enum ? session.findStruct(type->decl) : nullptr;
-  if (auto* item = instance ? instance->item->tryAs<syn::StructItem>() : nullptr)
-    for (const syn::Type* named : item->traits) {
-      const Symbol* symbol =
-          named->is<syn::NamedType>() ? instance->scope->find(named->as<syn::NamedType>()->path.back().text) : nullptr;
-      if (symbol && symbol->item == trait)
-        return true;
-    }
-  for (const ImplBlock& impl : session.impls()) {
-    auto* named = impl.item->trait ? impl.item->trait->tryAs<syn::NamedType>() : nullptr;
-    const Symbol* symbol = named ? impl.scope->find(named->path.back().text) : nullptr;
-    if (!symbol || symbol->item != trait)
-      continue;
-    GenericEnv env = genericEnv(impl.item->generics);
-    if (matchesSelf(impl, type, env))
-      return true;
-  }
-  return false;
-}
-
-/// Does `impl … for selfType` apply to the type? Binds the impl's generic parameters.
-bool Checker::matchesSelf(const ImplBlock& impl, Type type, GenericEnv& env) {
-  infer(impl.item->selfType, type, env, impl.scope);
-  auto* named = impl.item->selfType->tryAs<syn::NamedType>();
-  if (!named)
+/// `&SharedTensor<T, [N]>`: what the alias stands for is matched, then its arguments against what its parameters became.
+bool Checker::inferThroughAlias(const syn::NamedType* named, Type type, GenericEnv& env, ItemScope* scope) {
+  const Symbol* symbol = scope ? scope->find(named->path.back().text) : nullptr;
+  auto* alias = symbol && symbol->kind == SymbolKind::Alias ? symbol->item->tryAs<syn::TypeAliasItem>() : nullptr;
+  if (!alias || !alias->aliased || aliasDepth_ > 100)
     return false;
-  if (named->path.size() == 1)
-    if (const GenericValue* generic = findGeneric(env, named->path[0].text))
-      return generic->kind == GenericValue::Kind::Type && generic->type == type &&
-             checkBoundsQuietly(impl.item->generics, env, impl.scope);
-  if (type->kind == TypeKind::Struct || type->kind == TypeKind::Enum) {
-    const Symbol* symbol = impl.scope->find(named->path.back().text);
-    const StructInstance* instance = session.findStruct(type->decl);
-    if (!symbol || !instance || symbol->item != instance->item)
-      return false;
-    for (const GenericBinding& binding : env)
-      if (!binding.value.isBound())
-        return false;
-    // `impl S<f32>` applies to that instance only.
-    for (size_t i = 0; i < named->genericArgs.size() && i < instance->generics.size(); ++i) {
-      auto* arg = named->genericArgs[i].type ? named->genericArgs[i].type->tryAs<syn::NamedType>() : nullptr;
-      if (!arg || findGeneric(env, arg->path.back().text))
-        continue;
-      const GenericValue& actual = instance->generics[i].value;
-      if (actual.kind == GenericValue::Kind::Type && lang::text(actual.type, {}) != arg->path.back().text)
-        return false;
-    }
-    return checkBoundsQuietly(impl.item->generics, env, impl.scope);
+  GenericEnv inner = genericEnv(alias->generics);
+  ++aliasDepth_;
+  infer(alias->aliased, type, inner, symbol->scope);
+  --aliasDepth_;
+  for (size_t i = 0; i < named->genericArgs.size() && i < inner.size(); ++i) {
+    const GenericValue& actual = inner[i].value;
+    const syn::GenericArg& arg = named->genericArgs[i];
+    if (actual.kind == GenericValue::Kind::Type && arg.type)
+      infer(arg.type, actual.type, env, scope);
+    else if (GenericValue* generic = lone(arg.type, env); generic && !generic->isBound() && actual.isBound())
+      *generic = actual;
+    else if (auto* list =
+                 arg.expr && actual.kind == GenericValue::Kind::Shape ? arg.expr->tryAs<syn::ArrayExpr>() : nullptr)
+      for (size_t dim = 0; dim < list->elems.size() && dim < actual.shape.size(); ++dim)
+        inferDim(list->elems[dim], actual.shape[dim], env, types);
   }
-  return named->path.size() == 1 && !named->hasGenericArgs && lang::text(type, {}) == named->path[0].text;
-}
-
-bool Checker::satisfies(const GenericValue& value, const syn::Type* bound, ItemScope* scope) {
-  auto* named = bound->tryAs<syn::NamedType>();
-  if (!named)
-    return true;
-  const std::string_view name = named->path.back().text;
-  const Symbol* symbol = scope->find(named->path.front().text);
-  if (symbol && symbol->kind == SymbolKind::Trait)
-    return value.kind != GenericValue::Kind::Type || implements(value.type, symbol->item);
-  const bool isScalar = value.kind == GenericValue::Kind::Type && value.type->kind == TypeKind::Scalar;
-  const Scalar scalar = isScalar ? value.type->scalar : Scalar::Bool;
-  if (name == "Numeric")
-    return isScalar && scalar != Scalar::Bool;
-  if (name == "Float")
-    return isScalar && isFloat(scalar);
-  if (name == "Integer")
-    return isScalar && isInteger(scalar);
-  if (name == "Unsigned")
-    return isScalar && isUnsigned(scalar);
-  if (name == "Signed")
-    return isScalar && scalar != Scalar::Bool && !isUnsigned(scalar);
-  if (name == "Copy")
-    return value.kind == GenericValue::Kind::Type && isCopy(value.type);
-  if (name == "MemorySpace" || name == "Readable")
-    return value.kind == GenericValue::Kind::Space;
-  if (name == "Writable")
-    return value.kind == GenericValue::Kind::Space && value.space != Space::Constant;
-  if (name == "Shape")
-    return value.kind == GenericValue::Kind::Shape;
-  if (name == "PowerOfTwo")
-    return value.kind == GenericValue::Kind::Const && value.value > 0 && (value.value & (value.value - 1)) == 0;
-  if (name == "NonZero")
-    return value.kind == GenericValue::Kind::Const && value.value != 0;
-  auto builder = error("E0201", bound->range, base::concat("there is no trait `", name, "`"));
-  if (std::string close = nearest(name, {"Numeric", "Float", "Integer", "Signed", "Unsigned", "Copy", "MemorySpace",
-                                         "Readable", "Writable", "Shape", "PowerOfTwo", "NonZero"});
-      !close.empty())
-    builder.help("did you mean `" + close + "`?");
   return true;
-}
-
-bool Checker::isCopy(Type type) const {
-  switch (type->kind) {
-  case TypeKind::Scalar:
-  case TypeKind::Unit:
-  case TypeKind::Enum:
-  case TypeKind::Error:
-  case TypeKind::Never: return true;
-  case TypeKind::Array: return isCopy(type->elem);
-  case TypeKind::Tuple:
-  case TypeKind::Struct:
-    for (Type elem : type->elems)
-      if (!isCopy(elem))
-        return false;
-    return true;
-  default: return false;
-  }
-}
-
-bool Checker::checkBoundsQuietly(const syn::Generics& params, const GenericEnv& env, ItemScope* scope) {
-  for (const syn::GenericParam& param : params.params)
-    if (const GenericValue* value = findGeneric(env, param.name.text); value && value->isBound())
-      for (const syn::Type* bound : param.bounds)
-        if (!satisfies(*value, bound, scope))
-          return false;
-  return true;
-}
-
-bool Checker::checkBounds(const syn::Generics& params, const GenericEnv& env, SourceRange use, ItemScope* scope) {
-  ItemScope* where = scope ? scope : items;
-  bool ok = true;
-  const auto check = [&](const syn::Name& name, const syn::Type* bound) {
-    const GenericValue* value = findGeneric(env, name.text);
-    if (!value || !value->isBound() || satisfies(*value, bound, where))
-      return;
-    ok = false;
-    error("E0307", use, base::concat("`", lang::text(*value), "` is not `", session.sources.text(bound->range), "`"))
-        .primary(base::concat("here `", name.text, "` is `", lang::text(*value), "`"))
-        .label(bound->range, "required here");
-  };
-  for (const syn::GenericParam& param : params.params)
-    for (const syn::Type* bound : param.bounds)
-      check(param.name, bound);
-  for (const syn::WherePredicate& predicate : params.where)
-    if (auto* named = predicate.subject->tryAs<syn::NamedType>(); named && named->path.size() == 1)
-      for (const syn::Type* bound : predicate.bounds)
-        check(named->path[0], bound);
-  return ok;
 }
 
 GenericEnv Checker::representative(const syn::Generics& params, GenericEnv outer, ItemScope* scope) {
@@ -299,13 +185,10 @@ GenericEnv Checker::representative(const syn::Generics& params, GenericEnv outer
               candidates.push_back(
                   typeValue(structType(session.structInstance(symbol->item, symbol->scope, {}), DimPolicy::Fresh)));
     for (const GenericValue& candidate : candidates) {
-      bool fits = true;
-      for (const syn::Type* bound : binding.param->bounds)
-        fits = fits && satisfies(candidate, bound, scope);
-      if (fits) {
-        binding.value = candidate;
+      binding.value = candidate;
+      if (checkBoundsQuietly(params, {binding}, scope))
         break;
-      }
+      binding.value = {};
     }
   }
   return env;

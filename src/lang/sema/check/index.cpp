@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 
+#include <utility>
+
 namespace vortex::lang {
 
 // Plain numbers are checked as i64 so that a negative one gets the error about indices, not about usize.
@@ -14,6 +16,8 @@ Expr* Checker::index(const syn::Expr* expr, const DimExpr* extent) {
 Expr* Checker::asIndex(Expr* position, const DimExpr* extent) {
   if (isError(position))
     return position;
+  if (!grants(position->type, {BuiltinTrait::Integer}, position->range, "an index"))
+    return errorExpr(position->range);
   if (position->type->kind != TypeKind::Scalar || !isInteger(position->type->scalar)) {
     error("E0313", position->range, "an index is an integer, not `" + text(position->type) + "`");
     return errorExpr(position->range);
@@ -36,7 +40,11 @@ Expr* Checker::asIndex(Expr* position, const DimExpr* extent) {
 }
 
 Expr* Checker::checkIndex(const syn::IndexExpr* expr) {
-  Expr* base = value(expr->base);
+  const bool isWritten = std::exchange(isStoreTarget_, false);
+  Expr* base = deref(check(expr->base));
+  if (!isError(base) && !isWritten &&
+      !spaceGrants(base->type, BuiltinTrait::Readable, expr->range, "reading an element"))
+    return errorExpr(expr->range);
   if (isError(base)) {
     for (const syn::Expr* index : expr->indices)
       if (!index->is<syn::FullSliceExpr>() && !index->is<syn::RangeExpr>())
@@ -169,7 +177,7 @@ Expr* Checker::checkTensorIndex(const syn::IndexExpr* expr, Expr* base) {
   if (!allIndices) {
     Expr* out = make(ExprKind::Slice,
                      type->isValue ? types.tensorValue(type->elem, shape)
-                                   : types.tensor(type->elem, shape, type->space, type->layout),
+                                   : types.tensor(type->elem, shape, type->space, type->layout, type->param),
                      expr->range, {base});
     out->slices = std::move(slices);
     if (uncheckedBounds)

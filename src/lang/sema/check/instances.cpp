@@ -103,6 +103,7 @@ Instance* Session::instantiate(Instance request) {
     key += placement.isSet ? base::concat("|", static_cast<int>(placement.space), static_cast<int>(placement.layout),
                                           placement.isValue)
                            : "|-";
+  key += request.isDefinition ? "|d" : "";
   if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
     return found->second->signatureOk ? found->second : nullptr;
   if (request.depth > options.maxInstanceDepth) {
@@ -118,7 +119,8 @@ Instance* Session::instantiate(Instance request) {
     builder.help("a generic function that calls itself with ever larger arguments never ends; stop the recursion");
     return nullptr;
   }
-  instantiated_.insert(request.item);
+  if (!request.isDefinition)
+    instantiated_.insert(request.item);
   instances_.push_back(std::make_unique<Instance>(std::move(request)));
   Instance* made = instances_.back().get();
   instancesByKey_[key] = made;
@@ -130,7 +132,7 @@ Instance* Session::instantiate(Instance request) {
                          function->name + argumentsText(made->generics);
   function->isKernel = made->item->isKernel;
   function->inKernel = made->inKernel;
-  if (function->isKernel)
+  if (function->isKernel && !made->isDefinition)
     if (const uint32_t uses = kernelNames_[function->uniqueName]++; uses > 0)  // types of one name from two modules
       function->uniqueName += base::concat("#", uses + 1);
   function->range = made->item->range;
@@ -139,6 +141,8 @@ Instance* Session::instantiate(Instance request) {
   made->signatureOk = made->checker->declareSignature();
   if (!made->signatureOk)
     return nullptr;
+  if (made->isDefinition || broken_.count(made->item) != 0)
+    return made;
   if (function->isKernel)
     program.kernels.push_back(function);
   queue_.push_back(made);
@@ -148,7 +152,7 @@ Instance* Session::instantiate(Instance request) {
 void Session::dropInstancesFrom(size_t count) {
   while (instances_.size() > count) {
     Instance* last = instances_.back().get();
-    if (last->function->isKernel)
+    if (last->function->isKernel && !last->isDefinition)
       --kernelNames_[last->function->uniqueName.substr(0, last->function->uniqueName.find('#'))];
     std::erase(queue_, last);
     std::erase(program.kernels, last->function);
@@ -188,6 +192,7 @@ bool Session::checkQuietly(const Instance& request) {
                        request.selfType,
                        request.generics,
                        request.inKernel,
+                       false,
                        request.isRepresentative,
                        {},
                        nullptr,
@@ -218,6 +223,7 @@ void Session::checkEither(const Instance& first, const Instance& second) {
                        first.selfType,
                        first.generics,
                        first.inKernel,
+                       false,
                        first.isRepresentative,
                        {},
                        nullptr,

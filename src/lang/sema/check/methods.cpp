@@ -45,6 +45,8 @@ Expr* Checker::callMember(const syn::CallExpr* call, const syn::MemberExpr* call
       return failedCall(call);
     }
   }
+  if (const Symbol* base = findSymbol(callee->base); base && base->kind == SymbolKind::Trait)
+    return callOfTrait(call, callee, *base, expected);
   if (Type type = typeNamed(callee->base))
     return isError(type) ? failedCall(call) : callAssociated(call, callee, type, expected);
   if (const Symbol* base = findSymbol(callee->base); base && base->kind == SymbolKind::Struct)
@@ -62,32 +64,17 @@ const syn::FunctionItem* memberFunction(syn::List<syn::Item*> members, std::stri
 }
 }  // namespace
 
-std::optional<Checker::Method> Checker::findMethod(Type type, std::string_view name) {
-  for (const ImplBlock& impl : session.impls()) {
-    const syn::FunctionItem* function = memberFunction(impl.item->members, name);
-    GenericEnv env = genericEnv(impl.item->generics);
-    if (function && function->body && matchesSelf(impl, type, env))
-      return Method{function, impl.scope, std::move(env)};
-  }
-  // A trait's function with a body, for types that implement the trait.
-  for (const ItemScope* scope = items; scope; scope = scope->parent)
-    for (const auto& [traitName, symbol] : scope->symbols)
-      if (symbol.kind == SymbolKind::Trait)
-        if (const syn::FunctionItem* function = memberFunction(symbol.item->as<syn::TraitItem>()->members, name))
-          if (function->body && implements(type, symbol.item))
-            return Method{function, symbol.scope, {}};
-  return std::nullopt;
-}
-
 Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* callee, Expr* receiver, Type expected) {
   Type type = stripRef(receiver->type);
   if (type->kind == TypeKind::Struct)
     for (size_t i = 0; i < type->decl->fields.size(); ++i)
       if (type->decl->fields[i] == callee->name.text && type->elems[i]->kind == TypeKind::Closure)
         return callClosure(call, checkMemberOfValue(deref(receiver), callee->name, callee->range));
-  if (auto method = findMethod(type, callee->name.text)) {
+  bool isAmbiguous = false;
+  type = canonicalSelf(type);
+  if (auto method = findMember(type, callee->name.text, syn::ItemKind::Function, callee->name.range, isAmbiguous)) {
     FunctionCall target;
-    target.item = method->item;
+    target.item = method->item->as<syn::FunctionItem>();
     target.scope = method->scope;
     target.selfType = type;
     target.receiver = receiver;
@@ -96,9 +83,15 @@ Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* call
     target.implEnv = std::move(method->env);
     return callFunction(target, call, expected);
   }
+  if (isAmbiguous)
+    return failedCall(call);
   const BuiltinRow* row = findBuiltinMethod(callee->name.text, type);
   if (row)
     return callBuiltin(*row, call, callee->name, receiver, callee->genericArgs, expected);
+  if (type->param && !type->isTensor()) {
+    unknownMember(type, callee->name, "method");
+    return failedCall(call);
+  }
   auto builder =
       error("E0321", callee->name.range, base::concat("`", text(type), "` has no method `", callee->name.text, "`"));
   builder.label(receiver->range, "`" + text(receiver->type) + "`");
@@ -109,13 +102,16 @@ Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* call
 }
 
 Expr* Checker::callAssociated(const syn::CallExpr* call, const syn::MemberExpr* callee, Type type, Type expected) {
-  auto method = findMethod(type, callee->name.text);
+  bool isAmbiguous = false;
+  type = canonicalSelf(type);
+  auto method = findMember(type, callee->name.text, syn::ItemKind::Function, callee->name.range, isAmbiguous);
   if (!method) {
-    error("E0321", callee->name.range, base::concat("`", text(type), "` has no function `", callee->name.text, "`"));
+    if (!isAmbiguous)
+      unknownMember(type, callee->name, "function");
     return failedCall(call);
   }
   FunctionCall target;
-  target.item = method->item;
+  target.item = method->item->as<syn::FunctionItem>();
   target.scope = method->scope;
   target.selfType = type;
   target.name = callee->name;

@@ -104,6 +104,8 @@ void Session::declare(const syn::Item* item, ItemScope* scope) {
   }
   if (!item->name.isPresent())
     return;
+  if (auto* trait = item->tryAs<syn::TraitItem>())
+    traits_.push_back({trait, scope});
   if (auto* function = item->tryAs<syn::FunctionItem>())
     functions_.push_back({function, scope, nullptr});
   bind(scope, item->name, Symbol{*symbolKind(item), item, scope, item->name.range, item->isPublic});

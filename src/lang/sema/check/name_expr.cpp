@@ -229,7 +229,7 @@ Expr* Checker::checkMember(const syn::MemberExpr* expr, Type) {
       return enumVariant(type, expr->name, expr->range);
     if (Expr* constant = associatedConst(type, expr->name, expr->range))
       return constant;
-    error("E0321", expr->name.range, base::concat("`", text(type), "` has no `", expr->name.text, "`"));
+    unknownMember(type, expr->name, "constant");
     return errorExpr(expr->range);
   }
   Expr* base = value(expr->base);
@@ -256,21 +256,6 @@ void Checker::unknownInModule(const Symbol& module, const syn::Name& name) {
       error("E0204", name.range, base::concat("`", name.text, "` is not in `", module.scope->moduleName, "`"));
   if (std::string close = nearest(name.text, names); !close.empty())
     builder.help("did you mean `" + close + "`?");
-}
-
-Expr* Checker::associatedConst(Type type, const syn::Name& name, SourceRange range) {
-  for (const ImplBlock& impl : session.impls()) {
-    GenericEnv env = genericEnv(impl.item->generics);
-    const syn::ConstItem* found = nullptr;
-    for (const syn::Item* member : impl.item->members)
-      if (auto* constant = member->tryAs<syn::ConstItem>(); constant && constant->name.text == name.text)
-        found = constant;
-    if (!found || !matchesSelf(impl, type, env))
-      continue;
-    const ConstItemValue* value = session.constValue(found, impl.scope);
-    return value ? clone(value->expr, range) : errorExpr(range);
-  }
-  return nullptr;
 }
 
 Expr* Checker::extentOf(Expr* tensor, size_t dim, SourceRange range) {

@@ -55,6 +55,18 @@ bool applies(BinaryOp op, Scalar scalar) {
   return scalar != Scalar::Bool;
 }
 
+/// The traits that give a generic parameter the operator, the one to suggest first.
+std::initializer_list<BuiltinTrait> traitsOf(BinaryOp op) {
+  using enum BuiltinTrait;
+  static constexpr std::initializer_list<BuiltinTrait> kInteger{Integer}, kNumeric{Numeric},
+      kArithmetic{Numeric, PrimeField};
+  if (isLogical(op))
+    return {};
+  if (isBitwise(op) || isShift(op))
+    return kInteger;
+  return op == BinaryOp::Rem || (isComparison(op) && op != BinaryOp::Eq && op != BinaryOp::Ne) ? kNumeric : kArithmetic;
+}
+
 }  // namespace
 
 std::string_view operatorText(BinaryOp op) {
@@ -97,6 +109,9 @@ Expr* Checker::checkUnary(const syn::UnaryExpr* expr, Type expected) {
     return errorExpr(expr->range);
   Type elem = elementOf(operand->type);
   const bool isNeg = expr->op == syn::UnaryOp::Neg;
+  if (isNeg ? !grants(operand->type, {BuiltinTrait::Signed, BuiltinTrait::PrimeField}, expr->range, "`-`")
+            : !grants(operand->type, {BuiltinTrait::Integer}, expr->range, "`!`"))
+    return errorExpr(expr->range);
   if (!elem || (isNeg ? elem->scalar == Scalar::Bool : isFloat(elem->scalar))) {
     error("E0303", expr->range,
           base::concat("`", isNeg ? "-" : "!", "` does not apply to `", text(operand->type), "`"));
@@ -155,6 +170,10 @@ Expr* Checker::binary(BinaryOp op, Expr* lhs, Expr* rhs, SourceRange range, Sour
     out->binaryOp = op;
     return out;
   }
+  const std::string operation = base::concat("`", operatorText(op), "`");
+  for (const Expr* operand : {lhs, rhs})
+    if (!grants(operand->type, traitsOf(op), opRange, operation))
+      return errorExpr(range);
   if (!elementOf(lhs->type) || !elementOf(rhs->type)) {
     badOperands(op, lhs, rhs, opRange);
     return errorExpr(range);
@@ -212,6 +231,9 @@ Expr* Checker::matmul(Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRan
     hostTensorArithmetic(range);
     return errorExpr(range);
   }
+  for (const Expr* operand : {lhs, rhs})
+    if (!grants(operand->type, {BuiltinTrait::Numeric, BuiltinTrait::PrimeField}, opRange, "`@`"))
+      return errorExpr(range);
   if (!unify(lhs, rhs, "@", opRange))
     return errorExpr(range);
   const std::vector<DimExpr>&a = lhs->type->shape, &b = rhs->type->shape;

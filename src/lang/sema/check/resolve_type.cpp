@@ -237,6 +237,7 @@ Type Checker::resolveTensor(const syn::NamedType* type, DimPolicy policy) {
   bool ok = true;
   std::vector<DimExpr> shape = resolveShape(args[1], policy, ok);
   Space space = Space::Global;
+  const TypeParam* param = nullptr;
   if (args.size() == 3) {
     auto* named = args[2].type ? args[2].type->tryAs<syn::NamedType>() : nullptr;
     std::optional<Space> found = named && named->path.size() == 1 ? spaceNamed(named->path[0]) : std::nullopt;
@@ -246,6 +247,8 @@ Type Checker::resolveTensor(const syn::NamedType* type, DimPolicy policy) {
       return types.error();
     }
     space = *found;
+    if (const GenericValue* generic = findGeneric(generics, named->path[0].text))
+      param = generic->param;
   }
   if (isError(elem) || !ok)
     return types.error();
@@ -254,7 +257,7 @@ Type Checker::resolveTensor(const syn::NamedType* type, DimPolicy policy) {
         .primary("elements are scalars or structs");
     return types.error();
   }
-  return types.tensor(elem, std::move(shape), space);
+  return types.tensor(elem, std::move(shape), space, SharedLayout::RowMajor, param);
 }
 
 std::optional<Space> Checker::spaceNamed(const syn::Name& name) {
@@ -302,7 +305,8 @@ Type Checker::resolveSpaced(const syn::SpacedType* type, DimPolicy policy) {
       return types.error();
     }
   }
-  return types.tensor(inner->elem, inner->shape, *space, layout);
+  const GenericValue* generic = findGeneric(generics, type->space.name.text);
+  return types.tensor(inner->elem, inner->shape, *space, layout, generic ? generic->param : nullptr);
 }
 
 static bool holdsReference(Type type) {

@@ -1,5 +1,7 @@
 #include "lang/sema/check/scope.h"
 
+#include "lang/sema/check/traits.h"
+
 #include <algorithm>
 
 namespace vortex::lang {
@@ -20,6 +22,8 @@ std::string text(const GenericValue& value) {
   case GenericValue::Kind::Type: return text(value.type, {});
   case GenericValue::Kind::Const: return std::to_string(static_cast<long long>(value.value));
   case GenericValue::Kind::Space: {
+    if (value.param)
+      return value.param->name;
     constexpr const char* kNames[] = {"Global", "Shared", "Local", "Constant"};
     return kNames[static_cast<size_t>(value.space)];
   }

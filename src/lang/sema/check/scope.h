@@ -17,6 +17,7 @@ namespace syn = vortex::lang::syntax;
 using source::SourceRange;
 
 struct ItemScope;
+struct BoundParam;
 
 /// Missing: an import that failed; its uses stay silent.
 enum class SymbolKind : uint8_t { Function, Struct, Enum, Trait, Alias, Const, Module, Missing };
@@ -58,6 +59,7 @@ struct GenericValue {
   Type type = nullptr;  ///< Type; Const: the constant's type
   __int128 value = 0;
   Space space = Space::Global;
+  const BoundParam* param = nullptr;  ///< Space: stands for itself (traits.h)
   std::vector<DimExpr> shape;
 
   bool isBound() const { return kind != Kind::None; }

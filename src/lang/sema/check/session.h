@@ -7,9 +7,11 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "lang/sema/analyze.h"
 #include "lang/sema/check/scope.h"
+#include "lang/sema/check/traits.h"
 
 namespace vortex::lang {
 
@@ -31,6 +33,8 @@ struct Instance {
   Type selfType = nullptr;
   GenericEnv generics;
   bool inKernel = false;
+  /// Its generic parameters stand for themselves (definitions.cpp). Only its signature is made, and never stays.
+  bool isDefinition = false;
   bool isRepresentative = false;  ///< arguments chosen by `vortex check`: errors name them
   std::vector<Placement> placements;
   Instance* parent = nullptr;  ///< who first asked for it
@@ -47,6 +51,7 @@ struct StructInstance {
   ItemScope* scope = nullptr;
   GenericEnv generics;
   StructDecl* decl = nullptr;
+  Type canonical = nullptr;  ///< with extents of its own: what methods take for `Self`
 };
 
 /// A compile-time value: the typed expression it reduces to (Int, Float, String, MakeArray, MakeTuple, MakeStruct of such).
@@ -79,6 +84,11 @@ public:
     const syn::ImplItem* impl;
   };
   const std::vector<DeclaredFunction>& functions() const { return functions_; }
+  struct DeclaredTrait {
+    const syn::TraitItem* item;
+    ItemScope* scope;
+  };
+  const std::vector<DeclaredTrait>& traits() const { return traits_; }
 
   // instances.cpp
   /// Finds or makes the instance; declares its signature and queues its body. Null after an error (reported).
@@ -88,13 +98,20 @@ public:
   void retry(const std::function<bool()>& attempt, SourceRange range);
   /// Checks a function that nothing calls: as `first`, or as `second` when only that has no errors.
   void checkEither(const Instance& first, const Instance& second);
+  bool isBroken(const syn::FunctionItem* item) const { return broken_.count(item) != 0; }
   bool isInstantiated(const syn::FunctionItem* item) const { return instantiated_.count(item) != 0; }
+  /// Checks a generic function against its bounds, in the first of the two kinds of code that has no errors.
+  void checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel);
+  BoundParam* newBoundParam() { return boundParams_.emplace_back(std::make_unique<BoundParam>()).get(); }
+  /// Types whose traits are being looked for: an impl whose bounds lead back to the question does not answer it.
+  std::vector<std::pair<Type, const syn::TraitItem*>> traitQuestions;
   StructInstance* structInstance(const syn::Item* item, ItemScope* scope, GenericEnv generics);
   const StructInstance* findStruct(const StructDecl* decl) const;
 
   // consts.cpp
-  /// The value of a const item, evaluated once; null after an error (reported).
-  const ConstItemValue* constValue(const syn::ConstItem* item, ItemScope* scope);
+  /// The value of a const item, evaluated once; null after an error (reported). Constants of an impl depend on its arguments.
+  const ConstItemValue* constValue(const syn::ConstItem* item, ItemScope* scope, Type selfType = nullptr,
+                                   const GenericEnv& generics = {});
 
   uint32_t newOpaque() { return nextOpaque_++; }
   Function* newFunction();
@@ -122,6 +139,7 @@ private:
   std::vector<PendingImport> imports_;
   std::vector<ImplBlock> impls_;
   std::vector<DeclaredFunction> functions_;
+  std::vector<DeclaredTrait> traits_;
 
   std::deque<std::unique_ptr<Instance>> instances_;
   std::map<std::string, Instance*> instancesByKey_;
@@ -131,7 +149,9 @@ private:
   std::deque<std::unique_ptr<StructInstance>> structs_;
   std::map<std::string, StructInstance*> structsByKey_;
   std::map<const StructDecl*, StructInstance*> structsByDecl_;
-  std::map<const syn::ConstItem*, ConstItemValue> consts_;
+  std::map<std::tuple<const syn::ConstItem*, Type, std::string>, ConstItemValue> consts_;
+  std::deque<std::unique_ptr<BoundParam>> boundParams_;
+  std::set<const syn::FunctionItem*> broken_;  ///< generic definitions with errors
   std::unique_ptr<Function> scratch_;
   uint32_t nextOpaque_ = 1;
   uint32_t constDepth_ = 0;

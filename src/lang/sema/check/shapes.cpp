@@ -138,13 +138,15 @@ bool Checker::broadcast(std::vector<Expr*>& operands, std::string_view what, Sou
 
 Type Checker::substitute(Type type, const std::vector<std::optional<DimExpr>>& values) {
   std::vector<Type> elems;
+  if (type->param && !type->isTensor())
+    return type;
   switch (type->kind) {
   case TypeKind::Tensor: {
     std::vector<DimExpr> shape;
     for (const DimExpr& extent : type->shape)
       shape.push_back(extent.substitute(values));
     return type->isValue ? types.tensorValue(type->elem, std::move(shape))
-                         : types.tensor(type->elem, std::move(shape), type->space, type->layout);
+                         : types.tensor(type->elem, std::move(shape), type->space, type->layout, type->param);
   }
   case TypeKind::Vec: return types.vec(substitute(type->elem, values));
   case TypeKind::Array: return types.array(substitute(type->elem, values), type->count);

@@ -139,10 +139,16 @@ bool Checker::declareParams(std::vector<SourceRange>& ranges) {
     const syn::Param& param = item->params[i];
     Type type = types.error();
     if (param.self != syn::SelfKind::None) {
-      if (!selfType)
+      if (!selfType) {
         error("E0329", param.range, "`self` exists only in methods");
-      else
-        type = param.self == syn::SelfKind::Value ? selfType : types.ref(selfType, param.self == syn::SelfKind::MutRef);
+      } else {
+        // The extents of its tensors are dimensions of this function.
+        const StructInstance* own = selfType->kind == TypeKind::Struct ? session.findStruct(selfType->decl) : nullptr;
+        Type self = own ? structType(own, DimPolicy::Parameter) : selfType;
+        type = param.self == syn::SelfKind::Value || isError(self)
+                   ? self
+                   : types.ref(self, param.self == syn::SelfKind::MutRef);
+      }
     } else if (param.type) {
       type = resolveType(param.type, DimPolicy::Parameter);
       if (!isError(type) && i < instance->placements.size() && instance->placements[i].isSet &&
@@ -269,6 +275,7 @@ void Checker::declareReduce(const syn::Expr* op) {
     request.scope = symbol->scope;
     request.inKernel = true;
     request.parent = instance;
+    request.isDefinition = instance->isDefinition;
     request.depth = instance->depth + 1;
     request.callSite = op->range;
     request.generics = genericEnv(request.item->generics);

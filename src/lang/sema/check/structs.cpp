@@ -18,7 +18,7 @@ Expr* Checker::checkStruct(const syn::StructExpr* expr, Type expected) {
   ItemScope* scope = nullptr;
   GenericEnv env;
   const bool isSelf =
-      named->path.size() == 1 && named->path[0].text == "Self" && selfType && selfType->kind == TypeKind::Struct;
+      named->path.size() == 1 && named->path[0].text == "Self" && selfType && session.findStruct(selfType->decl);
   if (isSelf) {
     const StructInstance* instance = session.findStruct(selfType->decl);
     item = instance->item->as<syn::StructItem>();

@@ -1,0 +1,155 @@
+// Generic definitions by themselves: the body may use what the bounds promise and nothing else.
+//
+// The parameters stand for themselves. A bounded parameter must compute somehow, so its stand-in is a scalar of the class that its
+// bounds allow (f32 for Float, i32 for Numeric, …) which equals no other type; every operation asks the bounds (Checker::grants).
+// Without such a bound it is a struct without fields. Instances are still checked with their types: what depends on the width of a
+// number or on an extent is found there.
+#include "lang/sema/check/checker.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+namespace {
+
+bool isLone(const syn::Type* type, std::string_view name) {
+  auto* named = type ? type->tryAs<syn::NamedType>() : nullptr;
+  return named && named->path.size() == 1 && !named->hasGenericArgs && named->path[0].text == name;
+}
+
+/// A parameter without bounds is a shape or a space if a tensor type uses it as one.
+GenericValue::Kind kindByUse(const syn::Type* type, std::string_view name) {
+  using Kind = GenericValue::Kind;
+  if (!type)
+    return Kind::None;
+  if (auto* ref = type->tryAs<syn::RefType>())
+    return kindByUse(ref->inner, name);
+  if (auto* array = type->tryAs<syn::ArrayType>())
+    return kindByUse(array->elem, name);
+  if (auto* spaced = type->tryAs<syn::SpacedType>())
+    return spaced->space.name.text == name ? Kind::Space : kindByUse(spaced->inner, name);
+  auto* named = type->tryAs<syn::NamedType>();
+  if (!named)
+    return Kind::None;
+  const bool isTensor = named->path.back().text == "Tensor";
+  for (size_t i = 0; i < named->genericArgs.size(); ++i) {
+    if (isTensor && i > 0 && isLone(named->genericArgs[i].type, name))
+      return i == 1 ? Kind::Shape : Kind::Space;
+    if (Kind found = kindByUse(named->genericArgs[i].type, name); found != Kind::None)
+      return found;
+  }
+  return Kind::None;
+}
+
+GenericValue::Kind kindByUse(const syn::FunctionItem* function, std::string_view name) {
+  GenericValue::Kind found = GenericValue::Kind::None;
+  for (size_t i = 0; function && i < function->params.size() && found == GenericValue::Kind::None; ++i)
+    found = kindByUse(function->params[i].type, name);
+  return found != GenericValue::Kind::None || !function ? found : kindByUse(function->resultType, name);
+}
+
+}  // namespace
+
+void Checker::addBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope) {
+  for (const syn::Type* bound : bounds) {
+    if (auto trait = findTrait(bound, scope, true))
+      withSupertraits(*trait, param.builtins, param.traits);
+    param.boundsText += (param.boundsText.empty() ? "" : " + ") + std::string(session.sources.text(bound->range));
+  }
+}
+
+Type Checker::standIn(const BoundParam& param) {
+  if (param.builtins.isNumber()) {
+    const Scalar scalar = param.builtins.has(BuiltinTrait::Float)      ? Scalar::F32
+                          : param.builtins.has(BuiltinTrait::Unsigned) ? Scalar::U32
+                                                                       : Scalar::I32;
+    return types.paramScalar(scalar, &param);
+  }
+  session.program.structs.push_back(std::make_unique<StructDecl>());
+  StructDecl* decl = session.program.structs.back().get();
+  decl->name = param.name;
+  decl->range = param.range;
+  return types.paramStruct(decl, &param);
+}
+
+/// Each parameter of the list standing for itself; constants are distinct powers of two.
+GenericEnv Checker::standIns(const syn::Generics& params, GenericEnv outer, ItemScope* scope,
+                             const syn::FunctionItem* function) {
+  GenericEnv env = genericEnv(params, std::move(outer));
+  __int128 constant = 256;
+  for (GenericBinding& binding : env) {
+    GenericValue& value = binding.value;
+    if (value.isBound()) {
+      constant *= value.kind == GenericValue::Kind::Const ? 2 : 1;
+      continue;
+    }
+    if (binding.param->isConst) {
+      value.kind = GenericValue::Kind::Const;
+      value.type = binding.param->constType ? resolveType(binding.param->constType, DimPolicy::Known) : usize();
+      value.value = value.type->isScalar(Scalar::Bool) ? 0 : value.type->isScalar(Scalar::Usize) ? constant : 1;
+      constant *= 2;
+      continue;
+    }
+    BoundParam& param = *session.newBoundParam();
+    param.name = std::string(binding.name);
+    param.range = binding.param->name.range;
+    addBounds(param, binding.param->bounds, scope);
+    for (const syn::WherePredicate& predicate : params.where)
+      if (isLone(predicate.subject, binding.name))
+        addBounds(param, predicate.bounds, scope);
+    const GenericValue::Kind use = kindByUse(function, binding.name);
+    if (param.builtins.isSpace() || use == GenericValue::Kind::Space) {
+      value.kind = GenericValue::Kind::Space;
+      value.param = &param;
+    } else if (param.builtins.has(BuiltinTrait::Shape) || use == GenericValue::Kind::Shape) {
+      value.kind = GenericValue::Kind::Shape;
+      value.shape = {DimExpr::constant(0)};
+    } else {
+      value.kind = GenericValue::Kind::Type;
+      value.type = standIn(param);
+    }
+  }
+  return env;
+}
+
+/// `Self` in a trait: whatever implements it.
+Type Checker::standInSelf(const TraitRef& trait) {
+  BoundParam& param = *session.newBoundParam();
+  param.name = "Self";
+  param.range = trait.item->name.range;
+  param.boundsText = std::string(trait.item->name.text);
+  withSupertraits(trait, param.builtins, param.traits);
+  return standIn(param);
+}
+
+/// Attempts the body as one kind of code, then as the other. Nothing made for it stays; what is wrong is reported once, and instances
+/// of the item are not looked into any more.
+void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel) {
+  std::vector<diag::Diagnostic> found;
+  for (const bool kernel : inKernel) {
+    diag::DiagnosticSink* outer = sink_;
+    diag::DiagnosticSink quiet(UINT32_MAX);
+    sink_ = &quiet;
+    const size_t before = instances_.size();
+    Instance request;
+    request.item = wanted.item;
+    request.scope = wanted.scope;
+    request.selfType = wanted.selfType;
+    request.generics = wanted.generics;
+    request.callSite = wanted.callSite;
+    request.inKernel = kernel;
+    request.isDefinition = true;
+    if (Instance* made = instantiate(std::move(request)))
+      made->checker->checkBody();
+    sink_ = outer;
+    dropInstancesFrom(before);
+    if (!quiet.hasErrors())
+      return;
+    if (found.empty())
+      found.assign(quiet.all().begin(), quiet.all().end());
+  }
+  broken_.insert(wanted.item);
+  for (const diag::Diagnostic& diagnostic : found)
+    sink_->report(diagnostic);
+}
+
+}  // namespace vortex::lang

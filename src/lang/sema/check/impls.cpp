@@ -1,0 +1,319 @@
+// Traits and impls as they are declared: what is missing, superfluous, different, twice or in a foreign module.
+#include "lang/sema/check/checker.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+namespace {
+
+const ItemScope* moduleOf(const ItemScope* scope) {
+  while (scope->parent)
+    scope = scope->parent;
+  return scope;
+}
+
+const syn::Item* memberNamed(syn::List<syn::Item*> members, std::string_view name) {
+  for (const syn::Item* member : members)
+    if (member->name.text == name)
+      return member;
+  return nullptr;
+}
+
+bool isRequired(const syn::Item* member) {
+  if (auto* function = member->tryAs<syn::FunctionItem>())
+    return !function->body;
+  auto* constant = member->tryAs<syn::ConstItem>();
+  return constant && !constant->value;
+}
+
+std::string_view kindText(const syn::Item* member) { return member->is<syn::FunctionItem>() ? "function" : "constant"; }
+
+}  // namespace
+
+void Checker::checkMemberNames(syn::List<syn::Item*> members) {
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (members[i]->is<syn::TypeAliasItem>())
+      notYet(members[i]->name.range, "an associated type");
+    for (size_t j = 0; j < i; ++j)
+      if (members[i]->name.text == members[j]->name.text && members[i]->name.isPresent())
+        error("E0202", members[i]->name.range, base::concat("`", members[i]->name.text, "` is defined twice"))
+            .primary("second definition")
+            .label(members[j]->name.range, "first defined here");
+  }
+}
+
+/// Of the traits of a cycle only the first one declared reports it.
+bool Checker::isFirstOf(const std::vector<TraitRef>& traits, const syn::TraitItem* item) const {
+  for (const Session::DeclaredTrait& declared : session.traits()) {
+    if (declared.item == item)
+      return true;
+    for (const TraitRef& trait : traits)
+      if (trait.item == declared.item)
+        return false;
+  }
+  return true;
+}
+
+void Checker::checkTrait(const syn::TraitItem* item, ItemScope* scope) {
+  checkMemberNames(item->members);
+  if (!item->generics.params.empty())
+    notYet(item->generics.params[0].range, "a trait with parameters");
+  for (const syn::Type* super : item->supertraits) {
+    auto found = findTrait(super, scope, true);
+    if (!found || !found->item)
+      continue;
+    TraitSet builtins;
+    std::vector<TraitRef> reached;
+    withSupertraits(*found, builtins, reached);
+    const bool isCycle =
+        std::find(reached.begin(), reached.end(), TraitRef{item, scope, std::nullopt}) != reached.end();
+    if (isCycle && isFirstOf(reached, item))
+      error("E0358", super->range, base::concat("the trait `", item->name.text, "` requires itself"))
+          .primary(found->item == item
+                       ? "required here"
+                       : base::concat("`", found->item->name.text, "` requires `", item->name.text, "`"))
+          .label(item->name.range, "declared here");
+  }
+}
+
+/// The type an impl is for, with its generic parameters standing for themselves; null after an error.
+Type Checker::implSelf(const ImplBlock& impl) {
+  generics = standIns(impl.item->generics, {}, impl.scope, nullptr);
+  Type self = resolveType(impl.item->selfType, DimPolicy::Fresh);
+  if (isError(self))
+    return nullptr;
+  const bool isOwn = self->kind == TypeKind::Scalar || self->kind == TypeKind::Struct || self->kind == TypeKind::Enum;
+  if (!isOwn) {
+    error("E0329", impl.item->selfType->range, base::concat("`", text(self), "` cannot have an `impl`"))
+        .primary("structs, enums and numbers can")
+        .help("put it into a struct, or write a function that takes it");
+    return nullptr;
+  }
+  for (const GenericBinding& binding : generics) {
+    GenericEnv env = genericEnv(impl.item->generics);
+    infer(impl.item->selfType, self, env, impl.scope);
+    if (findGeneric(env, binding.name)->isBound())
+      continue;
+    error("E0306", binding.param->name.range, base::concat("nothing determines `", binding.name, "` of this impl"))
+        .label(impl.item->selfType->range, base::concat("`", binding.name, "` is not a part of this type"));
+    return nullptr;
+  }
+  return self;
+}
+
+void Checker::checkImpl(const ImplBlock& impl) {
+  checkMemberNames(impl.item->members);
+  Type self = implSelf(impl);
+  if (!self)
+    return;
+  selfType = self;
+  const StructInstance* instance =
+      self->param || self->kind == TypeKind::Scalar ? nullptr : session.findStruct(self->decl);
+  const bool ownsType = instance && moduleOf(instance->scope) == moduleOf(impl.scope);
+  if (!impl.item->trait) {
+    if (!ownsType)
+      error("E0356", impl.item->selfType->range,
+            base::concat("`", text(self), "` is not defined in this module and cannot get functions of its own"))
+          .primary(instance ? "defined in another module" : "a built-in type")
+          .help("declare a trait and implement it: `impl MyTrait for …`");
+    return checkInherentTwice(impl, self);
+  }
+  auto trait = findTrait(impl.item->trait, impl.scope, true);
+  if (!trait)
+    return;
+  if (trait->builtin) {
+    error("E0356", impl.item->trait->range,
+          base::concat("`", name(*trait->builtin), "` is built in and cannot be implemented"))
+        .primary("the compiler knows which types have it");
+    return;
+  }
+  if (!ownsType && moduleOf(trait->scope) != moduleOf(impl.scope)) {
+    error("E0356", impl.item->trait->range, "neither the trait nor the type of this impl is defined in this module")
+        .primary("a trait of another module")
+        .label(impl.item->selfType->range, instance ? "a type of another module" : "a built-in type")
+        .help("two modules could do this in different ways; move the impl to one of the definitions");
+    return;
+  }
+  checkImplMembers(impl, *trait, self);
+  checkSupertraits(*trait, self, impl.item->trait->range);
+  checkOverlap(impl, *trait, self);
+}
+
+/// A type with the trait has those that the trait requires.
+void Checker::checkSupertraits(const TraitRef& trait, Type self, SourceRange range) {
+  GenericValue value;
+  value.kind = GenericValue::Kind::Type;
+  value.type = self;
+  for (const syn::Type* super : trait.item->supertraits) {
+    auto found = findTrait(super, trait.scope, false);
+    if (found && !(*found == trait) && !hasTrait(value, *found))
+      error("E0307", range,
+            base::concat("`", text(self), "` is not `", session.sources.text(super->range), "`, which `",
+                         trait.item->name.text, "` requires"))
+          .primary(base::concat("implemented for `", text(self), "`"))
+          .label(super->range, "required here");
+  }
+}
+
+void Checker::checkImplMembers(const ImplBlock& impl, const TraitRef& trait, Type self) {
+  for (const syn::Item* member : trait.item->members)
+    if (isRequired(member) && !memberNamed(impl.item->members, member->name.text))
+      error("E0352", impl.item->trait->range,
+            base::concat("the ", kindText(member), " `", member->name.text, "` of `", trait.item->name.text,
+                         "` is missing in this impl"))
+          .primary(base::concat("implemented for `", text(self), "` without it"))
+          .label(member->name.range, "required here");
+  for (const syn::Item* member : impl.item->members) {
+    if (member->is<syn::TypeAliasItem>())
+      continue;
+    const syn::Item* declared = memberNamed(trait.item->members, member->name.text);
+    if (!declared || declared->kind != member->kind) {
+      std::vector<std::string> names;
+      for (const syn::Item* known : trait.item->members)
+        names.emplace_back(known->name.text);
+      auto builder =
+          error("E0353", member->name.range,
+                base::concat("`", trait.item->name.text, "` has no ", kindText(member), " `", member->name.text, "`"));
+      builder.primary("not a part of the trait").label(trait.item->name.range, "declared here");
+      if (std::string close = nearest(member->name.text, names); !close.empty())
+        builder.help("did you mean `" + close + "`?");
+      else
+        builder.help(base::concat("put it into an `impl ", session.sources.text(impl.item->selfType->range),
+                                  " { … }` of its own"));
+      continue;
+    }
+    if (auto* function = member->tryAs<syn::FunctionItem>())
+      compareFunctions(impl, function, trait, declared->as<syn::FunctionItem>(), self);
+    else if (auto* constant = member->tryAs<syn::ConstItem>())
+      compareConstants(constant, declared->as<syn::ConstItem>(), trait.scope);
+  }
+}
+
+void Checker::compareConstants(const syn::ConstItem* mine, const syn::ConstItem* declared, ItemScope* traitScope) {
+  if (!declared->type)
+    return;
+  Checker there(session, nullptr, session.scratchFunction(), traitScope);
+  there.selfType = selfType;
+  Type wanted = there.resolveType(declared->type, DimPolicy::Known);
+  Type have = mine->type ? resolveType(mine->type, DimPolicy::Known) : wanted;
+  if (have != wanted && !isError(have) && !isError(wanted))
+    error("E0354", mine->type->range,
+          base::concat("`", mine->name.text, "` is `", text(have), "` here, but `", text(wanted), "` in the trait"))
+        .primary("this type differs")
+        .label(declared->type->range, "declared here");
+}
+
+void Checker::compareFunctions(const ImplBlock& impl, const syn::FunctionItem* mine, const TraitRef& trait,
+                               const syn::FunctionItem* declared, Type self) {
+  const auto differs = [&](SourceRange range, SourceRange other, std::string message) {
+    error("E0354", range,
+          base::concat("`", mine->name.text, "` differs from its declaration in `", trait.item->name.text,
+                       "`: ", message))
+        .primary("here")
+        .label(other, "declared here");
+  };
+  if (mine->params.size() != declared->params.size())
+    return differs(mine->name.range, declared->name.range,
+                   base::concat("it takes ", mine->params.size(), " parameters, not ", declared->params.size()));
+  if (mine->generics.params.size() != declared->generics.params.size())
+    return differs(mine->name.range, declared->name.range,
+                   base::concat("it has ", mine->generics.params.size(), " generic parameters, not ",
+                                declared->generics.params.size()));
+  for (size_t i = 0; i < mine->params.size(); ++i)
+    if (mine->params[i].self != declared->params[i].self)
+      return differs(mine->params[i].range, declared->params[i].range,
+                     base::concat("`", session.sources.text(mine->params[i].range), "` instead of `",
+                                  session.sources.text(declared->params[i].range), "`"));
+  // Both signatures with one stand-in for parameters at one position.
+  const GenericEnv wantedEnv = standIns(declared->generics, {}, trait.scope, declared);
+  GenericEnv mineEnv = genericEnv(mine->generics, generics);
+  for (size_t i = 0; i < wantedEnv.size(); ++i)
+    mineEnv[mineEnv.size() - wantedEnv.size() + i].value = wantedEnv[i].value;
+  const auto signature = [&](const syn::FunctionItem* item, ItemScope* scope, const GenericEnv& env) {
+    Instance request;
+    request.item = item;
+    request.scope = scope;
+    request.selfType = self;
+    request.generics = env;
+    request.isDefinition = true;
+    request.callSite = item->name.range;
+    return session.instantiate(std::move(request));
+  };
+  const Instance *wanted = signature(declared, trait.scope, wantedEnv), *have = signature(mine, impl.scope, mineEnv);
+  if (!wanted || !have)
+    return;
+  for (size_t i = 0; i < mine->params.size(); ++i)
+    if (Type a = have->function->params[i]->type, b = wanted->function->params[i]->type; a != b)
+      return differs(mine->params[i].range, declared->params[i].range,
+                     base::concat("`", mine->params[i].name.text, "` is `", lang::text(a, have->function->dimNames()),
+                                  "`, not `", lang::text(b, wanted->function->dimNames()), "`"));
+  if (have->function->resultType != wanted->function->resultType)
+    differs(have->function->resultRange, wanted->function->resultRange,
+            base::concat("the result is `", lang::text(have->function->resultType, have->function->dimNames()),
+                         "`, not `", lang::text(wanted->function->resultType, wanted->function->dimNames()), "`"));
+}
+
+/// Two impls of one trait that a type could both mean.
+void Checker::checkOverlap(const ImplBlock& impl, const TraitRef& trait, Type self) {
+  for (const ImplBlock& other : session.impls()) {
+    if (other.item == impl.item)
+      break;  // each pair once, at the later one
+    if (!other.item->trait)
+      continue;
+    auto found = findTrait(other.item->trait, other.scope, false);
+    if (!found || !(*found == trait))
+      continue;
+    GenericEnv env = genericEnv(other.item->generics), mine = genericEnv(impl.item->generics);
+    Checker there(session, nullptr, session.scratchFunction(), other.scope);
+    there.generics = there.standIns(other.item->generics, {}, other.scope, nullptr);
+    Type otherSelf = there.resolveType(other.item->selfType, DimPolicy::Fresh);
+    if (isError(otherSelf) || (!matchesSelf(other, self, env) && !matchesSelf(impl, otherSelf, mine)))
+      continue;
+    error("E0355", impl.item->selfType->range,
+          base::concat("`", trait.item->name.text, "` is implemented twice for `", text(self->param ? otherSelf : self),
+                       "`"))
+        .primary("second impl")
+        .label(other.item->selfType->range, "first impl");
+    return;
+  }
+}
+
+/// Two functions of one name in the impls of one type.
+void Checker::checkInherentTwice(const ImplBlock& impl, Type self) {
+  for (const ImplBlock& other : session.impls()) {
+    if (other.item == impl.item)
+      break;
+    GenericEnv env = genericEnv(other.item->generics);
+    if (other.item->trait || !mayMatch(other, self) || !matchesSelf(other, self, env))
+      continue;
+    for (const syn::Item* member : impl.item->members)
+      if (const syn::Item* first = memberNamed(other.item->members, member->name.text))
+        error("E0355", member->name.range, base::concat("`", text(self), "` has two members `", member->name.text, "`"))
+            .primary("second one")
+            .label(first->name.range, "first one");
+  }
+}
+
+/// `struct S : Trait {}` is an impl of each trait that adds nothing.
+void Checker::checkStructTraits(const syn::StructItem* item, ItemScope* scope) {
+  for (const syn::Type* named : item->traits) {
+    auto trait = findTrait(named, scope, true);
+    if (!trait)
+      continue;
+    if (trait->builtin) {
+      error("E0356", named->range, base::concat("`", name(*trait->builtin), "` is built in and cannot be implemented"))
+          .primary("the compiler knows which types have it");
+      continue;
+    }
+    for (const syn::Item* member : trait->item->members)
+      if (isRequired(member))
+        error("E0352", named->range,
+              base::concat("the ", kindText(member), " `", member->name.text, "` of `", trait->item->name.text,
+                           "` is missing in this impl"))
+            .primary(base::concat("`", item->name.text, "` adds nothing to the trait"))
+            .label(member->name.range, "required here")
+            .help(base::concat("write `impl ", trait->item->name.text, " for ", item->name.text, " { … }`"));
+  }
+}
+
+}  // namespace vortex::lang
