@@ -24,3 +24,20 @@ def test_the_pipelined_product_equals_numpys(example, small, rng, m, n, k):
     (c,) = example("memory_model/pipelined_matmul", a.astype(numpy.float32), b.astype(numpy.float32), outputs=1)
     exact = a.astype(float) @ b.astype(float)
     assert numpy.allclose(c, exact, rtol=6e-4, atol=1e-3)
+
+
+SELF_VERIFYING = ["spaces", "transfer", "lifetimes", "bank_conflicts", "coalescing", "generic_reduce"]
+
+
+@pytest.mark.parametrize("name", SELF_VERIFYING)
+def test_compares_with_host_loops(vortex, device, name):
+    done = vortex("run", f"examples/memory_model/{name}.vx", "--device", device)
+    assert done.stdout.startswith(f"{name}: ")
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", SELF_VERIFYING)
+def test_passes_every_check_of_the_interpreter(vortex, name):
+    if name in {"coalescing", "generic_reduce"}:
+        pytest.skip("too many elements for the interpreter")
+    vortex("run", f"examples/memory_model/{name}.vx", "--check")

@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
   addCompilerOptions(build, settings);
   auto* check = app.add_subcommand("check", "all diagnostics, no code");
   addFiles(check, settings, true);
+  check->add_option("--target", settings.target, "also check the limits of this target");
   check->add_flag("--time", settings.time, "print how long it took");
   auto* test = app.add_subcommand("test", "run the functions marked @test");
   addFiles(test, settings, true);

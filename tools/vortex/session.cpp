@@ -1,6 +1,7 @@
 #include "tools/vortex/session.h"
 
 #include "base/text.h"
+#include "chip/chip.h"
 #include "host/evaluator.h"
 #include "runtime/cpu/cpu_driver.h"
 #include "runtime/cuda/cuda_driver.h"
@@ -63,6 +64,10 @@ bool Session::load(const std::string& path) {
   lang::AnalyzeOptions options;
   options.importPaths = standardPaths();
   options.fixedDims = settings_.dims;
+  if (const chip::Gpu* gpu = chip::findGpu(settings_.target)) {
+    options.sharedBytes = gpu->sharedBytesPerBlock;
+    options.target = std::string(gpu->name);
+  }
   program_ = lang::analyze(*file, sources_, sink_, options);
   frontMs_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return flush();

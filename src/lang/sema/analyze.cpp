@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "lang/sema/check/checker.h"
+#include "lang/sema/kernel/shared_budget.h"
 #include "lang/sema/ownership/ownership.h"
 
 namespace vortex::lang {
@@ -202,6 +203,9 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
     checkOwnership(*program, sink);
     analyzeKernels(*program, sink);
   }
+  if (!sink.hasErrors() && options.sharedBytes != 0)
+    for (const Function* kernel : program->kernels)
+      checkSharedBudget(*kernel, options.sharedBytes, options.target, sink);
   return program;
 }
 

@@ -18,6 +18,9 @@ struct AnalyzeOptions {
   bool checkUninstantiated = true;
   /// `--dim D=128`: dimension variables fixed for kernels.
   std::vector<std::pair<std::string, int64_t>> fixedDims;
+  /// Shared memory that a block has on the target (`vortex build --target sm_90`), and the target's name; 0: not limited.
+  uint64_t sharedBytes = 0;
+  std::string target;
   /// Kernels to instantiate without a caller (`vortex build`): every non-generic kernel always is.
   uint32_t maxInstanceDepth = 64;
 };

@@ -53,13 +53,13 @@ Expr* checkFromHost(BuiltinCall& call) {
           .help("at most one extent of the declared shape may be new");
       return call.failed();
     }
-    declared = c.types.tensor(elem, expected->shape, Space::Global);
+    declared = c.types.tensor(elem, expected->shape, madeSpace(c, expected));
   } else {
     shape.push_back(values->type->kind == TypeKind::Array ? DimExpr::constant(static_cast<int64_t>(values->type->count))
                                                           : DimExpr::opaque(c.session.newOpaque()));
   }
   if (!declared)
-    declared = c.types.tensor(elem, std::move(shape), Space::Global);
+    declared = c.types.tensor(elem, std::move(shape), madeSpace(c, expected));
   return c.makeBuiltin(Builtin::FromHost, declared, call.range(), std::move(args));
 }
 

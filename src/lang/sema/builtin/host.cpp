@@ -205,7 +205,8 @@ Expr* checkLoadNpy(BuiltinCall& call) {
   std::vector<DimExpr> shape;
   for (size_t i = 0; i < expected->rank(); ++i)
     shape.push_back(DimExpr::opaque(c.session.newOpaque()));
-  return c.makeBuiltin(Builtin::LoadNpy, c.types.tensor(elem, std::move(shape), Space::Global), call.range(), {path});
+  return c.makeBuiltin(Builtin::LoadNpy, c.types.tensor(elem, std::move(shape), madeSpace(c, expected)), call.range(),
+                       {path});
 }
 
 Expr* checkSaveNpy(BuiltinCall& call) {
@@ -271,7 +272,7 @@ Expr* checkRandom(BuiltinCall& call) {
       return call.failed();
     args.push_back(value);
   }
-  return c.makeBuiltin(call.row.id, c.types.tensor(elem, std::move(shape), Space::Global), call.range(),
+  return c.makeBuiltin(call.row.id, c.types.tensor(elem, std::move(shape), madeSpace(c, expected)), call.range(),
                        std::move(args));
 }
 

@@ -48,6 +48,9 @@ bool isBuiltinNamespace(std::string_view name);
 std::vector<std::string> builtinsIn(std::string_view space);
 std::vector<std::string> builtinMethodsOf(Type receiver);
 
+/// Where host code makes a tensor: constant memory if that is declared, else global.
+Space madeSpace(const Checker& c, Type expected);
+
 // math.cpp
 Expr* checkFloatMath(BuiltinCall& call);
 Expr* checkNumericMath(BuiltinCall& call);

@@ -21,10 +21,11 @@ Type elementType(BuiltinCall& call, Type fallback) {
   return fallback;
 }
 
-/// A tensor that the call makes: global memory on the host, a value in kernels.
-Type madeType(Checker& c, Type elem, std::vector<DimExpr> shape) {
+/// A tensor that the call makes: global (or constant) memory on the host, a value in kernels.
+Type madeType(BuiltinCall& call, Type elem, std::vector<DimExpr> shape) {
+  Checker& c = call.c;
   return c.inKernel() ? c.types.tensorValue(elem, std::move(shape))
-                      : c.types.tensor(elem, std::move(shape), Space::Global);
+                      : c.types.tensor(elem, std::move(shape), madeSpace(c, call.expected));
 }
 
 struct Shape {
@@ -100,6 +101,12 @@ std::optional<int64_t> oneDim(BuiltinCall& call, const syn::Expr* expr, uint32_t
 
 }  // namespace
 
+Space madeSpace(const Checker& c, Type expected) {
+  expected = stripRef(expected);
+  const bool isConstant = expected && expected->isTensor() && !expected->isValue && expected->space == Space::Constant;
+  return isConstant && !c.inKernel() ? Space::Constant : Space::Global;
+}
+
 Expr* checkZeros(BuiltinCall& call) {
   Type elem = elementType(call, call.c.types.scalar(Scalar::F32));
   Shape shape = elem ? shapeOf(call, call.has(0) ? call.placed[0] : nullptr) : Shape{};
@@ -108,7 +115,7 @@ Expr* checkZeros(BuiltinCall& call) {
   std::vector<Expr*> args;
   if (shape.list && !call.c.inKernel())
     args.push_back(shape.list);
-  return call.c.makeBuiltin(Builtin::Zeros, madeType(call.c, elem, shape.dims), call.range(), std::move(args));
+  return call.c.makeBuiltin(Builtin::Zeros, madeType(call, elem, shape.dims), call.range(), std::move(args));
 }
 
 Expr* checkFull(BuiltinCall& call) {
@@ -136,7 +143,7 @@ Expr* checkFull(BuiltinCall& call) {
   std::vector<Expr*> args{scalar};
   if (shape.list && !call.c.inKernel())
     args.push_back(shape.list);
-  return call.c.makeBuiltin(Builtin::Full, madeType(call.c, scalar->type, shape.dims), call.range(), std::move(args));
+  return call.c.makeBuiltin(Builtin::Full, madeType(call, scalar->type, shape.dims), call.range(), std::move(args));
 }
 
 Expr* checkArange(BuiltinCall& call) {

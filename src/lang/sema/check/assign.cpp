@@ -44,7 +44,12 @@ bool Checker::checkWritable(Expr* place, SourceRange range, std::string_view wha
         return false;
       }
       if (at->args[0]->type->isTensor() && at->args[0]->type->space == Space::Constant && !at->args[0]->type->isValue) {
-        error("E0317", range, "constant memory cannot be written");
+        auto builder = error("E0317", range, "constant memory cannot be written");
+        if (at->args[0]->kind == ExprKind::Var)
+          builder.label(at->args[0]->variable->range, "declared in constant memory here");
+        else if (at->args[0]->kind == ExprKind::Deref && at->args[0]->args[0]->kind == ExprKind::Var)
+          builder.label(at->args[0]->args[0]->variable->range, "declared in constant memory here");
+        builder.help("it is filled by host code: `Tensor.from_host(v)`");
         return false;
       }
       at = at->args[0];

@@ -123,6 +123,12 @@ public:
   bool spaceGrants(Type type, BuiltinTrait trait, SourceRange use, std::string_view operation);
   void missingBound(const BoundParam& param, std::string_view bound, SourceRange use, std::string_view operation);
 
+  // ---- memory spaces: spaces.cpp
+  bool checkResultSpace(Type type, SourceRange range);
+  bool checkHostSpace(Type type, SourceRange range);
+  bool checkKernelParamSpace(Type type, SourceRange range);
+  bool checkFieldSpace(Type type, const syn::Field& field, const syn::Name& owner);
+
   // ---- generic definitions: definitions.cpp
   void addBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope);
   Type standIn(const BoundParam& param);
@@ -183,7 +189,8 @@ public:
 
   // ---- conversions and shapes: convert.cpp, shapes.cpp
   Expr* convert(Expr* expr, Type to, Site site, SourceRange because = {}, std::string_view becauseText = {});
-  Expr* convertTensor(Expr* expr, Type from, Type to, Site site);
+  Expr* convertTensor(Expr* expr, Type from, Type to, Site site, SourceRange because = {},
+                      std::string_view becauseText = {});
   Expr* mismatch(Expr* expr, Type to, SourceRange because, std::string_view becauseText);
   std::string spaceText(Type type) const;
   Expr* cast(Expr* expr, Type to);  ///< elementwise, no checks; the same expression when nothing changes

@@ -146,7 +146,9 @@ Expr* Checker::convert(Expr* expr, Type to, Site site, SourceRange because, std:
     return errorExpr(expr->range);
   if (to->kind == TypeKind::Ref) {
     if (from->kind == TypeKind::Ref && !(to->isMutable && !from->isMutable) && from->elem->kind == to->elem->kind) {
-      if (Expr* inner = from->elem->isTensor() ? convertTensor(expr, from->elem, to->elem, Site::Argument) : nullptr)
+      if (Expr* inner = from->elem->isTensor()
+                            ? convertTensor(expr, from->elem, to->elem, Site::Argument, because, becauseText)
+                            : nullptr)
         return inner;
       if (from->elem == to->elem)  // reborrow
         return make(ExprKind::Ref, to, expr->range, {make(ExprKind::Deref, from->elem, expr->range, {expr})});
@@ -162,7 +164,7 @@ Expr* Checker::convert(Expr* expr, Type to, Site site, SourceRange because, std:
     return mismatch(expr, to, because, becauseText);
   }
   if (to->isTensor() && from->isTensor())
-    if (Expr* out = convertTensor(expr, from, to, site))
+    if (Expr* out = convertTensor(expr, from, to, site, because, becauseText))
       return out;
   if (to->isTensor() && from->kind == TypeKind::Scalar && site == Site::Assign && to->elem->kind == TypeKind::Scalar) {
     Expr* scalar = isFlt(from) && isFlt(to->elem) ? cast(expr, to->elem)
@@ -205,7 +207,8 @@ Expr* Checker::convert(Expr* expr, Type to, Site site, SourceRange because, std:
 }
 
 /// Null: no such conversion (nothing reported).
-Expr* Checker::convertTensor(Expr* expr, Type from, Type to, Site site) {
+Expr* Checker::convertTensor(Expr* expr, Type from, Type to, Site site, SourceRange because,
+                             std::string_view becauseText) {
   if (from->elem != to->elem) {
     const bool rounds = isFlt(from->elem) && isFlt(to->elem) && site != Site::Argument && site != Site::Operand &&
                         expr->type->isTensor();
@@ -221,9 +224,15 @@ Expr* Checker::convertTensor(Expr* expr, Type from, Type to, Site site) {
   const bool spacesAgree = from->isValue || to->isValue || (from->space == to->space && from->param == to->param) ||
                            site == Site::Assign || site == Site::Return;
   if (!spacesAgree && (site == Site::Argument || site == Site::Let)) {
-    error("E0338", expr->range,
-          base::concat("expected a tensor in ", spaceText(to), ", found one in ", spaceText(from)))
-        .primary("`" + text(from) + "`");
+    auto builder = error("E0338", expr->range,
+                         base::concat("expected a tensor in ", spaceText(to), ", found one in ", spaceText(from)));
+    builder.primary("`" + text(from) + "`");
+    if (because.isValid() && because.file == expr->range.file)
+      builder.label(because, std::string(becauseText));
+    if (to->space == Space::Constant)
+      builder.help("make it there: `let c: Tensor<…> @constant = Tensor.from_host(v)`");
+    else if (site == Site::Argument)
+      builder.help("copy it into a tensor of that space, or make the function generic: `M: MemorySpace + Readable`");
     return errorExpr(expr->range);
   }
   return expr;

@@ -96,7 +96,8 @@ GenericEnv Checker::standIns(const syn::Generics& params, GenericEnv outer, Item
     for (const syn::WherePredicate& predicate : params.where)
       if (isLone(predicate.subject, binding.name))
         addBounds(param, predicate.bounds, scope);
-    const GenericValue::Kind use = kindByUse(function, binding.name);
+    const GenericValue::Kind use =
+        param.builtins.isNumber() ? GenericValue::Kind::None : kindByUse(function, binding.name);
     if (param.builtins.isSpace() || use == GenericValue::Kind::Space) {
       value.kind = GenericValue::Kind::Space;
       value.param = &param;

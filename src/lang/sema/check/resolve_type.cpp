@@ -330,7 +330,7 @@ Type Checker::structType(const StructInstance* instance, DimPolicy policy) {
   bool ok = true;
   for (size_t i = 0; i < item->fields.size() && ok; ++i) {
     fields.push_back(resolveType(item->fields[i].type, policy == DimPolicy::Known ? DimPolicy::Fresh : policy));
-    ok = !isError(fields.back());
+    ok = !isError(fields.back()) && checkFieldSpace(fields.back(), item->fields[i], item->name);
     if (ok && holdsReference(fields.back()))
       error("E0524", item->fields[i].type->range,
             base::concat("the field `", item->fields[i].name.text, "` holds a reference: structs own what they hold"))

@@ -162,6 +162,8 @@ bool Checker::declareParams(std::vector<SourceRange>& ranges) {
                                             : "compute it in host code");
       type = types.error();
     }
+    if (!isError(type) && item->isKernel && param.type && !checkKernelParamSpace(type, param.type->range))
+      type = types.error();
     for (size_t j = 0; j < i; ++j)
       if (item->params[j].name.text == param.name.text && param.name.isPresent())
         error("E0202", param.name.range, base::concat("there are two parameters `", param.name.text, "`"))
@@ -233,6 +235,8 @@ bool Checker::declareSignature() {
   declareWhere();
   function->resultRange = item->resultType ? item->resultType->range : item->name.range;
   function->resultType = item->resultType ? resolveType(item->resultType, DimPolicy::Result) : types.unit();
+  if (!isError(function->resultType) && !checkResultSpace(function->resultType, function->resultRange))
+    function->resultType = types.error();
   if (item->isKernel) {
     function->kernel.emplace();
     if (!isError(function->resultType) && !isKernelResult(function->resultType)) {

@@ -91,6 +91,8 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
     declared = resolveType(stmt->type, DimPolicy::Let);
     if (!isError(declared) && namePattern)
       declared = wholeOfFragment(declared, namePattern->name);
+    if (!isError(declared) && !checkHostSpace(declared, stmt->type->range))
+      declared = declared->isTensor() ? types.tensor(declared->elem, declared->shape, Space::Global) : types.error();
     if (!isError(declared))
       declared = letType(stmt, declared, namePattern ? namePattern->name.text : "", isResult);
   }
