@@ -44,6 +44,14 @@ std::optional<int64_t> Evaluator::evaluate(const DimExpr& dim) const { return ev
 /// Binds free dimension variables of a declared tensor type to a value's extents and checks the others.
 bool Evaluator::bindShape(Type type, const Value& value, const Expr& at) {
   type = stripRef(type);
+  if (type && (type->kind == lang::TypeKind::Struct || type->kind == lang::TypeKind::Tuple)) {
+    Value whole = deref(value, at);
+    auto* parts = std::get_if<std::shared_ptr<Aggregate>>(&whole.data);
+    for (size_t i = 0; parts && i < type->elems.size() && i < (*parts)->fields.size(); ++i)
+      if (!bindShape(type->elems[i], (*parts)->fields[i], at))
+        return false;
+    return true;
+  }
   if (!type || !type->isTensor())
     return true;
   Value tensor = deref(value, at);

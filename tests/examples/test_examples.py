@@ -5,7 +5,7 @@ import numpy
 import pytest
 
 EXAMPLES = ["scale", "vector_add", "saxpy", "activations", "softmax", "rmsnorm", "layernorm", "linear_gelu", "reduce", "histogram", "transpose",
-            "prefix_sum", "jacobi", "blur", "warp", "modules", "calculator"]
+            "prefix_sum", "jacobi", "blur", "warp", "modules", "calculator", "generics"]
 LENGTHS = [1, 31, 256, 257, 4999]
 SHAPES = [(1, 1), (1, 257), (33, 1), (7, 64), (61, 131)]
 

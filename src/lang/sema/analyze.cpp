@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "lang/sema/check/checker.h"
+#include "lang/sema/check/names.h"
 #include "lang/sema/kernel/shared_budget.h"
 #include "lang/sema/ownership/ownership.h"
 
@@ -96,6 +97,25 @@ bool hasTypeParams(const syn::Generics& generics) {
   return false;
 }
 
+void checkGenericParams(Session& session, const syn::Generics& generics) {
+  for (size_t i = 0; i < generics.params.size(); ++i) {
+    const syn::GenericParam& param = generics.params[i];
+    for (size_t j = 0; j < i; ++j)
+      if (generics.params[j].name.text == param.name.text)
+        session.sink()
+            .error("E0202", param.name.range, base::concat("there are two generic parameters `", param.name.text, "`"))
+            .primary("second one")
+            .label(generics.params[j].name.range, "first one");
+    auto* type = param.constType ? param.constType->tryAs<syn::NamedType>() : nullptr;
+    const auto scalar = type ? scalarNamed(type->path.back().text) : std::nullopt;
+    if (scalar && isFloat(*scalar))
+      session.sink()
+          .error("E0329", param.constType->range, "a constant parameter is an integer or a `bool`")
+          .primary(base::concat("`", type->path.back().text, "` values do not name instances"))
+          .label(param.name.range, "declared here");
+  }
+}
+
 void checkDefinition(Session& session, const Session::DeclaredFunction& declared, const GenericEnv& env,
                      Type selfType) {
   Instance wanted = request(declared, false);
@@ -122,11 +142,14 @@ void checkDefinitions(Session& session) {
   }
   for (size_t i = 0; i < session.impls().size(); ++i) {
     const ImplBlock impl = session.impls()[i];
-    if (seen.insert(impl.item).second)
-      Checker(session, nullptr, session.scratchFunction(), impl.scope).checkImpl(impl);
+    if (!seen.insert(impl.item).second)
+      continue;
+    checkGenericParams(session, impl.item->generics);
+    Checker(session, nullptr, session.scratchFunction(), impl.scope).checkImpl(impl);
   }
   for (size_t i = 0; i < session.functions().size(); ++i) {
     const Session::DeclaredFunction declared = session.functions()[i];
+    checkGenericParams(session, declared.item->generics);
     const bool isGeneric =
         hasTypeParams(declared.item->generics) || (declared.impl && hasTypeParams(declared.impl->generics));
     if (!isGeneric || !declared.item->body || !seen.insert(declared.item).second)
@@ -155,6 +178,7 @@ void checkTypes(Session& session, ItemScope* root) {
     } else if (symbol.kind == SymbolKind::Enum) {
       session.structInstance(symbol.item, root, {});
     } else if (symbol.kind == SymbolKind::Struct) {
+      checkGenericParams(session, symbol.item->as<syn::StructItem>()->generics);
       checker.structAttributes(symbol.item);
       checker.checkStructTraits(symbol.item->as<syn::StructItem>(), symbol.scope);
       if (symbol.item->as<syn::StructItem>()->generics.params.empty())

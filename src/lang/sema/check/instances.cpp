@@ -29,6 +29,14 @@ std::string argumentsText(const GenericEnv& env) {
   return out.empty() ? out : out + ">";
 }
 
+/// Is the function wanted as a part of itself? Others on a long chain are not what makes it long.
+bool growsItself(const Instance& request) {
+  for (const Instance* at = request.parent; at; at = at->parent)
+    if (at->item == request.item)
+      return true;
+  return false;
+}
+
 }  // namespace
 
 Function* Session::newFunction() {
@@ -106,7 +114,8 @@ Instance* Session::instantiate(Instance request) {
   key += request.isDefinition ? "|d" : "";
   if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
     return found->second->signatureOk ? found->second : nullptr;
-  if (request.depth > options.maxInstanceDepth) {
+  if (request.depth > options.maxInstanceDepth &&
+      (growsItself(request) || request.depth > 4 * options.maxInstanceDepth)) {
     auto builder =
         sink().error("E0325", request.callSite,
                      base::concat("`", request.item->name.text, "` needs more than ", options.maxInstanceDepth,
@@ -116,6 +125,11 @@ Instance* Session::instantiate(Instance request) {
       builder.note(base::concat("needed by `", at->function->uniqueName.substr(0, 60),
                                 at->function->uniqueName.size() > 60 ? "…`" : "`",
                                 at->callSite.isValid() ? " at " + sources.describe(at->callSite) : ""));
+    const Instance* first = request.parent;
+    while (first && first->parent)
+      first = first->parent;
+    if (first && shown == 4)
+      builder.note(base::concat("and so on, beginning in `", first->function->uniqueName.substr(0, 60), "`"));
     builder.help("a generic function that calls itself with ever larger arguments never ends; stop the recursion");
     return nullptr;
   }
