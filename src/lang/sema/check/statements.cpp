@@ -92,7 +92,8 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
     if (!isError(declared) && namePattern)
       declared = wholeOfFragment(declared, namePattern->name);
     if (!isError(declared) && !checkHostSpace(declared, stmt->type->range))
-      declared = declared->isTensor() ? types.tensor(declared->elem, declared->shape, Space::Global) : types.error();
+      declared = declared->isTensor() && stmt->init ? types.tensor(declared->elem, declared->shape, Space::Global)
+                                                    : types.error();
     if (!isError(declared))
       declared = letType(stmt, declared, namePattern ? namePattern->name.text : "", isResult);
   }
