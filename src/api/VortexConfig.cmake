@@ -32,7 +32,7 @@ function(vortex_kernels target)
     get_filename_component(stem "${source}" NAME_WE)
     set(stamp "${folder}/${stem}.stamp")
     add_custom_command(OUTPUT "${stamp}" DEPENDS "${source}" "${Vortex_COMPILER}"
-      COMMAND "${Vortex_COMPILER}" build --header --targets ${targets} ${dims} -o "${folder}" "${source}"
+      COMMAND "${Vortex_COMPILER}" build --header --target ${targets} ${dims} -o "${folder}" "${source}"
       COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}" VERBATIM COMMENT "Compiling kernels of ${stem}.vx")
     target_sources(${target} PRIVATE "${stamp}")
   endforeach()
