@@ -55,7 +55,7 @@ struct Phase {
   /// GPU: `symbol` assumes things about the launch's tensors that hold where this is not zero (unit strides, aligned rows; pointers count as
   /// integers); elsewhere `generalSymbol` is launched the same way. Empty: `symbol` serves every launch.
   SizeExpr fastWhen{};
-  std::string generalSymbol{};
+  std::string generalSymbol;
   std::string name;  ///< for profiles: "softmax", "softmax.pack_b"
 };
 
