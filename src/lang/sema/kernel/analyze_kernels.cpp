@@ -31,7 +31,8 @@ std::optional<__int128> threadCount(const std::vector<Expr*>& block) {
 void checkFragments(const Expr& launch, diag::DiagnosticSink& sink) {
   const Function& kernel = *launch.function;
   for (const auto& variable : kernel.variables) {
-    if (variable->fragment.empty() || !kernel.kernel || threadCount(launch.launch.block) == threadCount(kernel.kernel->block))
+    if (variable->fragment.empty() || !kernel.kernel ||
+        threadCount(launch.launch.block) == threadCount(kernel.kernel->block))
       continue;
     sink.error("E0465", launch.launch.block[0]->range,
                "the number of threads of `" + kernel.name + "` follows from its accumulator `" + variable->name + "`")

@@ -36,8 +36,7 @@ std::optional<int64_t> Values::valueOf(const Expr* expr, int depth) const {
 }
 
 std::optional<bool> Values::truth(const Expr& condition) const {
-  if (condition.kind != ExprKind::Binary ||
-      (condition.binaryOp != BinaryOp::Lt && condition.binaryOp != BinaryOp::Gt))
+  if (condition.kind != ExprKind::Binary || (condition.binaryOp != BinaryOp::Lt && condition.binaryOp != BinaryOp::Gt))
     return std::nullopt;
   const bool isLess = condition.binaryOp == BinaryOp::Lt;
   const Expr &position = *condition.args[isLess ? 0 : 1], &limit = *condition.args[isLess ? 1 : 0];
