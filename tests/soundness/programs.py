@@ -69,6 +69,8 @@ fn raise(v: &mut Vec<i32>, by: i32) {
     for i in 0..v.len() { v[i] += by }
 }
 fn mix(v: &mut Vec<i32>, w: &Vec<i32>) { v[0] += w[0] }
+fn pick<M: MemorySpace + Readable>(t: &Tensor<i32, [N], M>, i: usize) -> i32 { return t[i] }
+fn put(t: &mut Tensor<i32, [64]> @shared, i: usize, value: i32) { t[i] = value }
 """
 
 
@@ -113,7 +115,9 @@ class Kernels:
     def expression(self):
         a, b = self.rng.choice("pq"), self.rng.choice("pq")
         c = self.rng.randint(-20, 20)
-        pick = self.rng.randrange(6)
+        pick = self.rng.randrange(7)
+        if pick == 6:  # through a function for any space
+            return f"pick(&own, ({a} & 3) as usize) - {b}", lambda e, t: wrap(e["own"][t][e[a][t] & 3] - e[b][t])
         if pick == 0:
             return f"{a} * {abs(c)} + {b}", lambda e, t: wrap(wrap(e[a][t] * abs(c)) + e[b][t])
         if pick == 1:
@@ -132,12 +136,18 @@ class Kernels:
             a, b, shift = self.rng.choice("pq"), self.rng.choice("pq"), self.rng.randint(1, 63)
             inner = self.rng.random() < 0.5
             tile = "inner" if inner else "tile"
-            text = f"{tile}[t] = {a}\nsync_block()\n{b} = {tile}[(t + {shift}) % 64]\nsync_block()"
+            form = self.rng.randrange(3)
+            write = f"put(&mut {tile}, t, {a})" if form == 1 else f"{tile}[t] = {a}"
+            half = self.rng.choice([0, 32])
+            read = {0: f"{tile}[(t + {shift}) % 64]", 1: f"pick(&{tile}, (t + {shift}) % 64)", 2: f"part[(t + {shift}) % 32]"}[form]
+            text = f"{write}\nsync_block()\n{b} = {read}\nsync_block()"
+            if form == 2:  # through a view of half of it, which ends before the tile is written again
+                text = "{\n" + indent(text.replace(f"{b} = part", f"let part = {tile}[{half}..+32]\n{b} = part")) + "\n}"
             if inner:
                 text = "{\n" + indent("let inner: Tensor<i32, [64]> @shared\n" + text) + "\n}"
 
             def exchange(e):
-                e[b] = [e[a][(t + shift) % BLOCK] for t in range(BLOCK)]
+                e[b] = [e[a][half + (t + shift) % 32] if form == 2 else e[a][(t + shift) % BLOCK] for t in range(BLOCK)]
 
             return Node(text, exchange)
         if pick == 4:  # some threads

@@ -76,7 +76,9 @@ KERNEL_VIOLATIONS = [
     ("E0525", "let z: Tensor<i32, [64]> @shared\np += z[t]"), ("E0525", "let z: Tensor<i32, [4]> @local\nz[1] += p"), ("E0521", "let z = x[0..8]\nz[t % 8] = 3"),
     ("E0451", "if p > 3 {\n    q = warp.sum(p)\n}"), ("E0516", "let z1 = y[0..40]\nlet z2 = y[32..64]\nz1[t % 32] = 1\nz2[t % 32] = 2"),
     ("E0519", "let z1 = {\n    let z: Tensor<i32, [64]> @shared\n    z[t] = p\n    &z\n}\np += z1[0]"), ("E0517", "let z1 = tile[0..32]\ntile[t] = p\nsync_block()\np += z1[t % 32]"),
-    ("E0407", "print(args())"), ("E0408", "whole0(x)"),
+    ("E0407", "print(args())"), ("E0408", "whole0(x)"), ("E0338", "put(y, t, p)"), ("E0518", "tile[t] = q\nsync_block()\nput(&mut tile, t, tile[t])"),
+    ("E0517", "let z = &tile\ntile[t] = p\nsync_block()\np += z[t]"), ("E0516", "let z1 = &mut tile\nput(&mut tile, t, p)\nput(z1, t, q)"),
+    ("E0317", "let z = &tile\nz[t] = 1"),
 ]
 
 
