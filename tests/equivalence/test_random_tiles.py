@@ -128,7 +128,7 @@ class Kernel:
 
 
 @pytest.mark.parametrize("number", range(PROGRAMS))
-def test_random_tile_programs_agree(number, vortex, tmp_path):
+def test_random_tile_programs_agree(number, vortex, tmp_path, device):
     seed = SEED + number
     print(f"VORTEX_TILE_SEED={seed} VORTEX_TILE_PROGRAMS=1")
     rng, numbers = random.Random(seed), numpy.random.default_rng(seed)
@@ -145,7 +145,8 @@ def test_random_tile_programs_agree(number, vortex, tmp_path):
     path = tmp_path / "tiles.vx"
     path.write_text(program)
     print(program)
-    for backend in [("--device", "cpu"), ("--device", "interpreter"), ("--check",)]:
+    backends = dict.fromkeys([("--device", "cpu"), ("--device", "interpreter"), ("--device", device), ("--check",)])
+    for backend in backends:
         outputs = [tmp_path / f"{kernel.name}.npy" for kernel in kernels]
         vortex("run", path, *backend, "--", *(tmp_path / f"{name}.npy" for name in ("a", "b", "bias")), *outputs)
         for kernel, output in zip(kernels, outputs):

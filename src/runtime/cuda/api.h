@@ -1,6 +1,6 @@
 // The part of the CUDA driver API that this folder uses, declared here and found with dlopen: neither building nor starting
 // Vortex needs a CUDA toolkit or a driver. Names, types and numbers: CUDA Driver API reference manual; the symbol of a function
-// is the one that its newest ABI has carried since CUDA 11.4.
+// is the one that its newest ABI has carried since CUDA 11.2.
 #pragma once
 
 #include "base/result.h"
@@ -21,8 +21,6 @@ using StreamHandle = struct CudaStreamTag*;
 using EventHandle = struct CudaEventTag*;
 using PoolHandle = struct CudaPoolTag*;
 using LinkHandle = struct CudaLinkTag*;
-using GraphHandle = struct CudaGraphTag*;
-using GraphExecHandle = struct CudaGraphExecTag*;
 using DeviceHandle = int;
 using DevicePointer = uint64_t;
 
@@ -86,7 +84,6 @@ inline constexpr unsigned kStreamNonBlocking = 1;                        ///< CU
 inline constexpr unsigned kEventDefault = 0, kEventNoTiming = 2;         ///< CU_EVENT_DISABLE_TIMING
 inline constexpr unsigned kHostPortable = 1, kHostMapped = 2;            ///< CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP
 inline constexpr int kPoolReuseInternal = 3, kPoolReleaseThreshold = 4;  ///< CUmemPool_attribute
-inline constexpr int kCaptureThreadLocal = 1;                            ///< CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 
 /// CUmemPoolProps
 struct PoolProperties {
@@ -155,13 +152,7 @@ static_assert(sizeof(PoolProperties) == 88);
   X(functionSet, cuFuncSetAttribute, (FunctionHandle, FunctionAttribute, int))                                         \
   X(launch, cuLaunchKernel,                                                                                            \
     (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle, void**,       \
-     void**))                                                                                                          \
-  X(captureBegin, cuStreamBeginCapture_v2, (StreamHandle, int))                                                        \
-  X(captureEnd, cuStreamEndCapture, (StreamHandle, GraphHandle*))                                                      \
-  X(graphInstantiate, cuGraphInstantiateWithFlags, (GraphExecHandle*, GraphHandle, unsigned long long))                \
-  X(graphLaunch, cuGraphLaunch, (GraphExecHandle, StreamHandle))                                                       \
-  X(graphDestroy, cuGraphDestroy, (GraphHandle))                                                                       \
-  X(graphExecDestroy, cuGraphExecDestroy, (GraphExecHandle))
+     void**))
 
 /// The functions, and the library they came from, which stays loaded for the life of the process: drivers do not survive dlclose.
 struct Api {

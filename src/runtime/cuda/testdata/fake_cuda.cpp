@@ -386,12 +386,4 @@ int cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsigned 
   return kSuccess;
 }
 
-// Graphs: not yet
-int cuStreamBeginCapture_v2(Stream*, int) { return kInvalidHandle; }
-int cuStreamEndCapture(Stream*, void**) { return kInvalidHandle; }
-int cuGraphInstantiateWithFlags(void**, void*, unsigned long long) { return kInvalidHandle; }
-int cuGraphLaunch(void*, Stream*) { return kInvalidHandle; }
-int cuGraphDestroy(void*) { return kSuccess; }
-int cuGraphExecDestroy(void*) { return kSuccess; }
-
 }  // extern "C"
