@@ -110,6 +110,18 @@ bool Clusters::splits(Operation* op) const {
   return distinct.size() == axes.size() && llvm::all_of(axes, [&](Axis axis) { return axes_.extent(axis); });
 }
 
+/// A scan of one dimension leaves nothing else to split.
+bool Clusters::splitsScan(Operation* op) const {
+  auto scan = dyn_cast<ir::ScanOp>(op);
+  if (!scan || !rules_.splitReductions || cast<RankedTensorType>(scan.getType()).getRank() != 1)
+    return false;
+  Axis axis = axes_.of(scan.getResult())[0];
+  AxisSet whole;
+  if (Operation* producer = scan.getValue().getDefiningOp(); producer && !needsPlace(producer))
+    addLazyWhole(producer, whole);
+  return axes_.extent(axis) && !whole.contains(axis);
+}
+
 /// The tile a root sweeps over.
 static Value sweptTile(Operation* op) {
   if (auto reduce = dyn_cast<ir::ReduceOp>(op))
@@ -171,7 +183,10 @@ bool Clusters::isFusable(Operation* op, const Cluster& cluster) const {
 }
 
 bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
-  if (cluster.kind != Cluster::Kind::Parallel || isScalarReduce(op) || isSerial(op) || splits(op))
+  if (cluster.kind == Cluster::Kind::SplitScan && isa<ir::TileStoreOp>(op))
+    return axes_.of(sweptTile(op)) != axes_.of(cluster.roots[0]->getResult(0)) || !isFusable(op, cluster) ||
+           storesTo(cast<ir::TileStoreOp>(op).getView(), cluster);
+  if (cluster.kind != Cluster::Kind::Parallel || isScalarReduce(op) || isSerial(op) || splits(op) || splitsScan(op))
     return true;
   if (rules_.fusedOnly && !isFusable(op, cluster))
     return true;
@@ -240,6 +255,13 @@ bool Clusters::extend(Cluster& cluster, Operation* op) const {
     cluster.kind = Cluster::Kind::Serial;
     return cluster.roots.empty();
   }
+  if (cluster.kind == Cluster::Kind::SplitScan)
+    return true;
+  if (splitsScan(op)) {
+    cluster.kind = Cluster::Kind::SplitScan;
+    cluster.parallel = axes_.of(op->getResult(0));
+    return true;
+  }
   if (splits(op)) {
     cluster.kind = Cluster::Kind::SplitReduce;
     for (Axis axis : axes_.of(op->getResult(0)))
@@ -297,7 +319,7 @@ void Clusters::finishSplit(Cluster& cluster) const {
 }
 
 void Clusters::finish(Cluster& cluster) const {
-  if (cluster.kind == Cluster::Kind::Serial)
+  if (cluster.kind == Cluster::Kind::Serial || cluster.kind == Cluster::Kind::SplitScan)
     return;
   // The order of the last output's dimensions: row-major neighbours stay in one block.
   Value output;

@@ -14,7 +14,8 @@ struct Cluster {
     Parallel,      ///< blocks take pieces of the parallel axes
     ScalarReduce,  ///< one reduction of everything to a scalar: partial results per block, then a combining phase
     SplitReduce,  ///< one reduction of leading dimensions: partial results for pieces of them, combined by whoever needs the result
-    Serial,  ///< one block does it all
+    SplitScan,  ///< a scan of all there is: combinations of pieces, what comes before each, then the pieces
+    Serial,     ///< one block does it all
   };
   Kind kind = Kind::Parallel;
   std::vector<mlir::Operation*> roots;
@@ -50,6 +51,7 @@ private:
   bool extend(Cluster& cluster, mlir::Operation* op) const;
   bool isFusable(mlir::Operation* op, const Cluster& cluster) const;
   bool splits(mlir::Operation* op) const;
+  bool splitsScan(mlir::Operation* op) const;
   void addLazyWhole(mlir::Operation* op, AxisSet& whole) const;
   void finish(Cluster& cluster) const;
   void finishSplit(Cluster& cluster) const;

@@ -355,53 +355,6 @@ void PhaseBuilder::storeTemporaries(Operation* op) {
   }
 }
 
-/// Every piece of the split axis left one result at its number along the first dimension of the temporary.
-Value PhaseBuilder::combinePartials(Value value, unsigned argument) {
-  auto reduce = cast<ir::ReduceOp>(value.getDefiningOp());
-  Location loc = value.getLoc();
-  Value view = kernel_.getBody().getArgument(argument);
-  auto viewType = cast<ir::ViewType>(view.getType());
-  SmallVector<int64_t> shape{viewType.getShape()[0]};
-  SmallVector<Value> offsets{constant(loc, 0)}, extents;
-  if (ShapedType::isDynamic(shape[0]))
-    extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
-  if (isa<RankedTensorType>(value.getType())) {
-    llvm::append_range(shape, slicedType(value).getShape());
-    llvm::append_range(extents, sizes(value));
-    for (Axis axis : axes_.of(value)) {
-      Value own = offset_.lookup(axis);
-      offsets.push_back(own ? own : constant(loc, 0));
-    }
-  }
-  auto element = getElementTypeOrSelf(value.getType());
-  Value tile =
-      builder.create<ir::TileLoadOp>(loc, RankedTensorType::get(shape, element), view, offsets, extents, Value(), true);
-  return builder.create<ir::ReduceOp>(loc, typeOf(value), reduce.getKind(), tile, builder.getDenseI64ArrayAttr({0}));
-}
-
-void PhaseBuilder::emitPartial(ir::ReduceOp reduce, Value number, unsigned argument) {
-  Location loc = reduce.getLoc();
-  Value piece = clone(reduce)->getResult(0);
-  Value view = kernel_.getBody().getArgument(argument);
-  if (!isa<RankedTensorType>(reduce.getType())) {
-    builder.create<ir::StoreOp>(loc, piece, view, ValueRange{number}, Value(), false);
-    return;
-  }
-  auto viewType = cast<ir::ViewType>(view.getType());
-  SmallVector<Value> offsets(static_cast<size_t>(viewType.getRank()), constant(loc, 0)), extents, at;
-  offsets[0] = number;
-  for (int64_t dim = 1; dim < viewType.getRank(); ++dim)
-    if (viewType.isDynamic(dim))
-      extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(dim)));
-  auto part = ir::ViewType::get(viewType.getShape().drop_front(), viewType.getElementType());
-  Value row = builder.create<ir::SubviewOp>(loc, part, view, offsets, extents, builder.getDenseI64ArrayAttr({0}));
-  for (Axis axis : axes_.of(reduce.getResult())) {
-    Value own = offset_.lookup(axis);
-    at.push_back(own ? own : constant(loc, 0));
-  }
-  builder.create<ir::TileStoreOp>(loc, piece, row, at, true);
-}
-
 void PhaseBuilder::finish() { builder.create<ir::ReturnOp>(kernel_.getLoc()); }
 
 }  // namespace vortex::passes

@@ -15,6 +15,9 @@ using Temporaries = llvm::DenseMap<mlir::Value, unsigned>;
 mlir::Value emitSize(mlir::OpBuilder& builder, mlir::Location loc, ir::SizeAttr size,
                      mlir::Block::BlockArgListType arguments);
 
+/// Partial results of narrow floats are kept in f32.
+mlir::Type accumulatorType(mlir::Type type);
+
 class PhaseBuilder {
 public:
   /// `kernel`: the new phase, with an empty entry block that has the arguments of the entry.
@@ -34,6 +37,10 @@ public:
 
   /// The block's piece of a reduction goes to partials[number, …].
   void emitPartial(ir::ReduceOp reduce, mlir::Value number, unsigned argument);
+  /// A scan of one dimension that is split over blocks: what the block's piece combines to, what comes before every piece, and the piece.
+  void emitScanPartial(ir::ScanOp scan, unsigned partials);
+  void emitScanCarries(ir::ScanOp scan, unsigned partials, unsigned carries);
+  void emitScanPiece(ir::ScanOp scan, unsigned carries);
   /// Which piece of a split axis the block has.
   mlir::Value number(Axis axis) const { return number_.lookup(axis); }
   /// Reductions whose partial results are combined where the value is needed: temporaries with the pieces along the first dimension.
@@ -52,6 +59,8 @@ private:
   mlir::Operation* cloneRegions(mlir::Operation* op);
   mlir::Operation* cloneReshape(ir::ReshapeOp op);
   mlir::Value combinePartials(mlir::Value value, unsigned argument);
+  mlir::Value widen(mlir::Value value);
+  mlir::Value narrow(mlir::Value value, mlir::Type type);
   /// Offsets moved to the block's piece of `tile`.
   llvm::SmallVector<mlir::Value> shift(mlir::OperandRange offsets, mlir::Value tile);
   /// Dynamic extents of the phase's version of `tile`, in order.

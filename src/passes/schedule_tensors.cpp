@@ -1,6 +1,6 @@
 #include "passes/schedule_tensors.h"
 
-#include "passes/clusters.h"
+#include "passes/chunks.h"
 #include "passes/phase_builder.h"
 
 namespace vortex::passes {
@@ -13,8 +13,8 @@ class Scheduler {
 public:
   Scheduler(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule)
       : module_(module), entry_(entry), kernel_(kernel), schedule_(schedule), context_(module.getContext()),
-        axes_(kernel, schedule.fusedOnly),
-        clusters_(kernel, axes_, {schedule.fusedOnly, schedule.reductionBlocks > 0}) {}
+        axes_(kernel, schedule.fusedOnly), clusters_(kernel, axes_, {schedule.fusedOnly, schedule.reductionBlocks > 0}),
+        sizes_(context_, schedule, axes_, clusters_) {}
 
   LogicalResult run() {
     args_ = llvm::to_vector(entry_.getArgs().getValue());
@@ -24,10 +24,12 @@ public:
     if (failed(collectTemporaries()))
       return failure();
     for (const Cluster& cluster : clusters_.list)
-      chunks_.push_back(isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster));
+      chunks_.push_back(sizes_.choose(cluster));
     for (auto [cluster, chunks] : llvm::zip(clusters_.list, chunks_))
       if (isSplit(cluster))
         addPartials(cluster, chunks);
+      else if (cluster.kind == Cluster::Kind::SplitScan)
+        addCarries(cluster, chunks);
     auto type = FunctionType::get(context_, types_, {});
     entry_.setFunctionType(type);
     entry_.setArgsAttr(ArrayAttr::get(context_, args_));
@@ -57,12 +59,6 @@ private:
                                   ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
                    NamedAttribute(StringAttr::get(context_, "extents"), ArrayAttr::get(context_, sizes))}));
     return static_cast<unsigned>(types_.size() - 1);
-  }
-
-  /// Partial results per block, then their combination.
-  static bool isSplit(const Cluster& cluster) {
-    return !cluster.parallel.empty() &&
-           (cluster.kind == Cluster::Kind::ScalarReduce || cluster.kind == Cluster::Kind::SplitReduce);
   }
 
   /// Partial results that one later phase needs once are combined there, without a phase of their own.
@@ -144,184 +140,25 @@ private:
     return success();
   }
 
-  /// Elements of each parallel axis per block, so that a block touches about elementsPerBlock elements of the widest tile.
-  SmallVector<ir::SizeAttr> chooseChunks(const Cluster& cluster) {
-    SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
-    ir::DotOp dot = findDot(cluster);
-    SmallVector<Axis> dotAxes = dot ? axes_.of(dot.getResult()) : SmallVector<Axis>();
-    AxisSet squares = dot ? AxisSet() : squareAxes(cluster);
-    ir::SizeAttr inner = innerElements(cluster);
-    ir::SizeAttr left =
-        combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, elementsPerBlock(cluster, inner), inner));
-    for (size_t i = cluster.parallel.size(); i-- > 0;) {
-      Axis axis = cluster.parallel[i];
-      ir::SizeAttr extent = axes_.extent(axis);
-      ir::SizeAttr wanted = left;
-      if (dot)
-        wanted = dotChunk(cluster, dotAxes, axis);
-      else if (squares.size() > 1)
-        wanted = size(squares.contains(axis) ? schedule_.squareSide : 1);
-      else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis))
-        wanted = combine(SizeOp::Max, left, size(schedule_.minInner));
-      // Tiles of fixed size keep the offsets of blocks multiples of a constant.
-      bool fixed = dot && schedule_.dotRowStep == schedule_.dotRows;
-      chunks[i] = combine(SizeOp::Max, size(1), fixed ? wanted : combine(SizeOp::Min, extent, wanted));
-      left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
-    }
-    return chunks;
-  }
-
-  ir::SizeAttr elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner) {
-    if (schedule_.smallTensor == 0)
-      return size(schedule_.elementsPerBlock);
-    ir::SizeAttr total = inner;
-    for (Axis axis : cluster.parallel)
-      total = combine(SizeOp::Mul, total, axes_.extent(axis));
-    ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.smallTensor - 1), total);
-    int64_t more = schedule_.elementsPerBlock - schedule_.smallElementsPerBlock;
-    return combine(SizeOp::Add, size(schedule_.smallElementsPerBlock), combine(SizeOp::Mul, isLarge, size(more)));
-  }
-
-  /// Parallel axes whose elements are neighbours in some tensor of two or more of them.
-  AxisSet squareAxes(const Cluster& cluster) {
-    AxisSet result;
-    if (schedule_.squareSide == 0)
-      return result;
-    auto consider = [&](Value value) {
-      SmallVector<Axis> split;
-      SmallVector<Axis> axes = axes_.of(value);
-      while (!axes.empty() && axes_.extent(axes.back()) && ir::constantSize(axes_.extent(axes.back())) == 1)
-        axes.pop_back();
-      for (Axis axis : axes)
-        if (llvm::is_contained(cluster.parallel, axis))
-          split.push_back(axis);
-      if (split.size() > 1 && split.back() == axes.back())
-        result.insert(split.back());
-    };
-    for (Operation* root : cluster.roots) {
-      if (auto store = dyn_cast<ir::TileStoreOp>(root))
-        consider(store.getValue());
-      clusters_.forEachSource(root, [&](Value value) {
-        if (!llvm::is_contained(cluster.roots, value.getDefiningOp()))
-          consider(value);
-      });
-    }
-    return result;
-  }
-
-  /// About reductionBlocks blocks: pieces of the split axis (the first parallel one) times pieces of a row's worth of columns.
-  SmallVector<ir::SizeAttr> chooseSplits(const Cluster& cluster) {
-    if (schedule_.reductionBlocks == 0)
-      return chooseChunks(cluster);
-    SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
-    ir::SizeAttr total = innerElements(cluster);
-    for (Axis axis : cluster.parallel)
-      total = combine(SizeOp::Mul, total, axes_.extent(axis));
-    bool scalar = cluster.kind == Cluster::Kind::ScalarReduce;
-    ir::SizeAttr perBlock = combine(SizeOp::Max, size(schedule_.elementsPerBlock),
-                                    combine(SizeOp::CeilDiv, total, size(schedule_.reductionBlocks)));
-    ir::SizeAttr left = scalar
-                            ? combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, perBlock, innerElements(cluster)))
-                            : size(schedule_.elementsPerBlock / 8);
-    ir::SizeAttr columns = size(1);
-    for (size_t i = cluster.parallel.size(); i-- > (scalar ? 0 : 1);) {
-      ir::SizeAttr extent = axes_.extent(cluster.parallel[i]);
-      chunks[i] = combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, left));
-      left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
-      columns = combine(SizeOp::Mul, columns, chunks[i]);
-    }
-    if (!scalar)
-      chunks[0] = combine(SizeOp::Max, size(1),
-                          combine(SizeOp::Min, axes_.extent(cluster.parallel[0]),
-                                  combine(SizeOp::CeilDiv, perBlock, combine(SizeOp::Max, size(1), columns))));
-    return chunks;
-  }
-
-  static ir::DotOp findDot(const Cluster& cluster) {
-    ir::DotOp found;
-    for (Operation* root : cluster.roots)
-      root->walk([&](ir::DotOp dot) { found = dot; });
-    return found;
-  }
-
-  /// The fewest blocks of at most dotRows rows, all alike: the last one of an uneven split would keep the others' workers waiting.
-  ir::SizeAttr balancedRows(Axis axis) {
-    ir::SizeAttr extent = axes_.extent(axis);
-    if (!extent || schedule_.dotRowStep == schedule_.dotRows)
-      return size(schedule_.dotRows);
-    ir::SizeAttr blocks = combine(SizeOp::Max, size(1), combine(SizeOp::CeilDiv, extent, size(schedule_.dotRows)));
-    ir::SizeAttr rows = combine(SizeOp::CeilDiv, extent, blocks);
-    return combine(SizeOp::Mul, combine(SizeOp::CeilDiv, rows, size(schedule_.dotRowStep)), size(schedule_.dotRowStep));
-  }
-
-  ir::SizeAttr dotChunk(const Cluster& cluster, ArrayRef<Axis> dotAxes, Axis axis) {
-    size_t rank = dotAxes.size();
-    if (axis == dotAxes[rank - 1])
-      return size(schedule_.dotColumns);
-    if (axis != dotAxes[rank - 2])
-      return size(1);
-    // Rows whose whole length stays in the block take fewer of them, to keep the intermediate rows in cache.
-    bool wholeRows = !llvm::is_contained(cluster.parallel, dotAxes[rank - 1]);
-    ir::SizeAttr columns = axes_.extent(dotAxes[rank - 1]);
-    if (!wholeRows || !columns || cluster.roots.size() == 1)
-      return balancedRows(axis);
-    ir::SizeAttr budget =
-        combine(SizeOp::FloorDiv, size(4 * schedule_.elementsPerBlock), combine(SizeOp::Max, size(1), columns));
-    return combine(SizeOp::Min, size(schedule_.dotRows), combine(SizeOp::Max, size(8), budget));
-  }
-
-  /// Elements of the widest tile along axes that are not split.
-  ir::SizeAttr innerElements(const Cluster& cluster) {
-    SmallVector<Axis> widest;
-    auto consider = [&](Value value) {
-      SmallVector<Axis> inner;
-      for (Axis axis : axes_.of(value))
-        if (!llvm::is_contained(cluster.parallel, axis) && axes_.extent(axis) && !llvm::is_contained(inner, axis))
-          inner.push_back(axis);
-      if (inner.size() > widest.size())
-        widest = inner;
-    };
-    for (Operation* root : cluster.roots)
-      root->walk([&](Operation* op) {
-        for (Value operand : op->getOperands())
-          consider(operand);
-      });
-    ir::SizeAttr product = size(1);
-    for (Axis axis : widest)
-      product = combine(SizeOp::Mul, product, axes_.extent(axis));
-    return combine(SizeOp::Max, size(1), product);
-  }
-
-  /// True when the axis is the last dimension of some tile in memory, so that its elements are neighbours.
-  bool isInnermost(const Cluster& cluster, Axis axis) {
-    return llvm::any_of(cluster.roots, [&](Operation* root) {
-      bool last = false;
-      for (Value operand : root->getOperands()) {
-        SmallVector<Axis> axes = axes_.of(operand);
-        last |= !axes.empty() && axes.back() == axis;
-      }
-      return last;
-    });
-  }
-
-  ir::SizeAttr blockCount(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
-    ir::SizeAttr count = size(1);
-    for (auto [axis, chunk] : llvm::zip(cluster.parallel, chunks))
-      count = combine(SizeOp::Mul, count, combine(SizeOp::CeilDiv, axes_.extent(axis), chunk));
-    return count;
-  }
-
   void addPartials(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     auto reduce = cast<ir::ReduceOp>(cluster.roots[0]);
     if (!folded_.contains(reduce.getResult()) && !temporaries_.contains(reduce.getResult()))
       return;  // nothing uses it
-    SmallVector<ir::SizeAttr> extents{blockCount(cluster, chunks)};
+    SmallVector<ir::SizeAttr> extents{sizes_.blockCount(cluster, chunks)};
     if (cluster.kind == Cluster::Kind::SplitReduce) {
       extents[0] = combine(SizeOp::CeilDiv, axes_.extent(cluster.parallel[0]), chunks[0]);
       for (Axis axis : axes_.of(reduce.getResult()))
         extents.push_back(axes_.extent(axis));
     }
-    partials_[reduce.getResult()] = addTemporary("", extents, getElementTypeOrSelf(reduce.getType()));
+    partials_[reduce.getResult()] = addTemporary("", extents, accumulatorType(reduce.getType()));
+  }
+
+  /// What the pieces of a scan combine to, and what comes before each.
+  void addCarries(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+    Value result = cluster.roots[0]->getResult(0);
+    ir::SizeAttr count = sizes_.blockCount(cluster, chunks);
+    partials_[result] = addTemporary("", {count}, accumulatorType(result.getType()));
+    carries_[result] = addTemporary("", {count}, accumulatorType(result.getType()));
   }
 
   ir::KernelOp createKernel(StringRef suffix, ir::SizeAttr blocks) {
@@ -363,8 +200,11 @@ private:
       return;  // nothing uses the scalar
     if (isSplit(cluster))
       return emitSplitReduce(cluster, chunks);
+    if (cluster.kind == Cluster::Kind::SplitScan)
+      return emitSplitScan(cluster, chunks);
     bool serial = cluster.kind != Cluster::Kind::Parallel;
-    ir::KernelOp phase = createKernel(serial ? "serial" : "tensors", serial ? size(1) : blockCount(cluster, chunks));
+    ir::KernelOp phase =
+        createKernel(serial ? "serial" : "tensors", serial ? size(1) : sizes_.blockCount(cluster, chunks));
     PhaseBuilder builder = buildPhase(phase);
     if (!serial)
       builder.split(cluster.parallel, chunks, groupOf(cluster));
@@ -384,7 +224,7 @@ private:
     if (partial == partials_.end())
       return;
     bool scalar = cluster.kind == Cluster::Kind::ScalarReduce;
-    ir::KernelOp first = createKernel("partial", blockCount(cluster, chunks));
+    ir::KernelOp first = createKernel("partial", sizes_.blockCount(cluster, chunks));
     PhaseBuilder pieces = buildPhase(first);
     pieces.split(cluster.parallel, chunks);
     Value number =
@@ -399,14 +239,34 @@ private:
     rest.roots = cluster.roots;
     if (!scalar)
       rest.parallel.append(cluster.parallel.begin() + 1, cluster.parallel.end());
-    SmallVector<ir::SizeAttr> pieceSizes = chooseChunks(rest);
-    ir::KernelOp second = createKernel("combine", blockCount(rest, pieceSizes));
+    SmallVector<ir::SizeAttr> pieceSizes = sizes_.choose(rest);
+    ir::KernelOp second = createKernel("combine", sizes_.blockCount(rest, pieceSizes));
     PhaseBuilder combiner = buildPhase(second);
     combiner.partials[result] = partial->second;
     combiner.split(rest.parallel, pieceSizes);
     combiner.get(result);
     combiner.storeTemporaries(reduce);
     combiner.finish();
+  }
+
+  /// Every block combines its piece; one block turns those into what comes before each piece; every block scans its piece from there.
+  void emitSplitScan(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+    auto scan = cast<ir::ScanOp>(cluster.roots[0]);
+    ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
+    PhaseBuilder pieces = buildPhase(createKernel("partial", blocks));
+    pieces.split(cluster.parallel, chunks);
+    pieces.emitScanPartial(scan, partials_.lookup(scan.getResult()));
+    pieces.finish();
+    PhaseBuilder carries = buildPhase(createKernel("carry", size(1)));
+    carries.emitScanCarries(scan, partials_.lookup(scan.getResult()), carries_.lookup(scan.getResult()));
+    carries.finish();
+    PhaseBuilder results = buildPhase(createKernel("tensors", blocks));
+    results.split(cluster.parallel, chunks);
+    results.emitScanPiece(scan, carries_.lookup(scan.getResult()));
+    results.storeTemporaries(scan);
+    for (Operation* root : ArrayRef(cluster.roots).drop_front())
+      results.emitRoot(root);
+    results.finish();
   }
 
   ModuleOp module_;
@@ -416,8 +276,10 @@ private:
   MLIRContext* context_;
   Axes axes_;
   Clusters clusters_;
+  Chunks sizes_;
   Temporaries temporaries_;
   Temporaries partials_;          ///< partial results of split reductions
+  Temporaries carries_;           ///< what comes before each piece of a split scan
   llvm::DenseSet<Value> folded_;  ///< combined where they are needed
   SmallVector<Attribute> args_;
   SmallVector<Type> types_;

@@ -26,7 +26,9 @@ static Value* emitExp(const FloatCode& code, Value* x) {
   const FloatCode::Whole whole = code.roundQuotient(x, 0x1.715476p+0);
   Value* r = code.fma(whole.whole, code.c(-0x1.62e4p-1), x);
   r = code.fma(whole.whole, code.c(-0x1.7f7d1cp-20), r);
-  return scaleBy(code, ex2(code, code.mul(r, code.c(0x1.715476p+0))), whole.wholeBits);
+  // Twice 2^r times half of 2^n: n = 128 and subnormal results come out right, and ex2 of a whole number is exact.
+  Value* twice = ex2(code, code.fma(r, code.c(0x1.715476p+0), code.c(1)));
+  return code.mul(twice, ex2(code, code.sub(whole.whole, code.c(1))));
 }
 
 static Value* emitExp2(const FloatCode& code, Value* x) {

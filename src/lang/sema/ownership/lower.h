@@ -74,7 +74,6 @@ private:
 
   // lower_call.cpp
   LocalId builtin(Expr& expr);
-  LocalId otherBuiltin(Expr& expr);
   LocalId call(Expr& expr);
   LocalId callClosure(Expr& expr);
   LocalId closure(Expr& expr);

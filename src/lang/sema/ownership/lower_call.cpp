@@ -138,12 +138,8 @@ LocalId Lowering::builtin(Expr& expr) {
       value(*expr.args[i], look());
     changes(*expr.args[0]);
     return kNoLocal;
-  default: return otherBuiltin(expr);
+  default: break;
   }
-}
-
-/// Arguments are looked at; closures and references stay borrowed until the call is over.
-LocalId Lowering::otherBuiltin(Expr& expr) {
   const bool keepsPart = expr.builtin == Builtin::VecFill || expr.builtin == Builtin::Fold;
   std::vector<LocalId> kept;
   for (size_t i = 0; i < expr.args.size(); ++i) {

@@ -321,7 +321,7 @@ std::optional<At> Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {
 
 /// One loop per reduced dimension, all of it by this thread.
 Value Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
-  constexpr int64_t kUnroll = 8;
+  const int64_t kUnroll = std::clamp<int64_t>(64 / at.lanes, 4, 16);
   Reduction reduction(l, op.getKind(), elementType(op.getValue()));
   Values sizes = extents(op.getValue());
   llvm::SmallVector<unsigned> reduced;

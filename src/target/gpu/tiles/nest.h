@@ -55,6 +55,7 @@ private:
   struct Version {
     unsigned lanes = 1;
     unsigned positions = 0;
+    bool full = false;  ///< all positions exist
   };
   /// One position of a sweep.
   struct Position {
@@ -81,6 +82,7 @@ private:
   void findScans(Pass& pass);
   Uses usesOf(const Pass& pass) const;
   bool conflicts(const Place& place, llvm::ArrayRef<DimUse> map) const;
+  bool isCrosswise(ir::TileLoadOp load, llvm::ArrayRef<DimUse> map, unsigned loops) const;
   unsigned chooseLanes();
   unsigned keptTiles();
   void announce();
@@ -110,12 +112,17 @@ private:
   Values scanStart(const Pass& pass);
   void primeInvariants(const Pass& pass);
   llvm::SmallVector<Index> digits(Value linear, llvm::ArrayRef<Value> extents);
+  std::pair<Value, Value> divide(Value value, Value by);
+  void fixShortSides(Requirements& wide);
+  unsigned unrollOf(const Pass& pass, unsigned lanes, bool stores);
+  bool assumesAlignment();
 
   Evaluator& v_;
   Lowering& l;
   std::function<bool(mlir::Value)> materialize_;
   llvm::ArrayRef<Root> roots_;
   ir::ReduceOp scalar_;
+  bool small_ = false;                             ///< positions fit 32 bits
   int rowRank_ = -1;                               ///< -1: nothing fused
   Values rows_;                                    ///< extents
   llvm::MapVector<ir::ReduceOp, unsigned> fused_;  ///< with level

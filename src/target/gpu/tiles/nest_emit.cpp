@@ -1,4 +1,5 @@
 // The code of a fused nest.
+#include "ir/tile_sizes.h"
 #include "target/gpu/tiles/nest.h"
 
 namespace vortex::target::gpu::tiles {
@@ -7,8 +8,10 @@ namespace arith = mlir::arith;
 
 /// Elements of a row that a thread keeps, over all kept tiles: leaves room for the rest in the 64 registers of a full core.
 static constexpr unsigned kKeptElements = 32;
+/// Of nests that keep rows: leaves 80 registers to a thread of a block of 256.
+static constexpr int64_t kResidentBlocks = 3;
 /// Elements of a row per thread when nothing is kept.
-static constexpr unsigned kSweptElements = 32;
+static constexpr unsigned kSweptElements = 256;
 
 void Nest::emitStores(llvm::ArrayRef<Root> roots) {
   plan(roots, {});
@@ -58,8 +61,8 @@ Values Nest::emitVersions() {
   }
   bool hasTeams = rowRank_ > 0;
   team_ = hasTeams ? makeTeam(l, elements, kept ? std::max(kKeptElements / kept, 4u) : kSweptElements) : wholeBlock(l);
-  if (lanes == 1)
-    return emitVersion(1, kept);
+  if (lanes == 1 || !assumesAlignment())
+    return emitVersion(1, 0);
   Requirements wide(l);
   for (const Pass& pass : passes_)
     if (!pass.inner.empty()) {
@@ -73,6 +76,7 @@ Values Nest::emitVersions() {
   for (const Root& root : roots_)
     if (root.sink.guarded)
       wide.inside(root.sink, v_.extents(root.value));
+  // Single elements would take a register for each address: rows are then read again by every pass, mostly from the caches.
   // The conditions are known when the version is written; they stand before it.
   auto placeholder =
       l.b.create<mlir::UnrealizedConversionCastOp>(l.loc, mlir::TypeRange{l.b.getI1Type()}, mlir::ValueRange());
@@ -80,11 +84,14 @@ Values Nest::emitVersions() {
       placeholder.getResult(0),
       [&] {
         v_.wide = &wide;
+        std::vector<Pass> passes = passes_;
+        fixShortSides(wide);
         Values side = emitVersion(lanes, kept);
+        passes_ = std::move(passes);
         v_.wide = nullptr;
         return side;
       },
-      [&] { return emitVersion(1, kept); });
+      [&] { return emitVersion(1, 0); });
   mlir::OpBuilder::InsertionGuard guard(l.b);
   l.b.setInsertionPoint(placeholder);
   Value condition = wide.emit();
@@ -99,18 +106,91 @@ Values Nest::emitVersion(unsigned lanes, unsigned kept) {
   if (kept == 0)
     return emitRows(swept);
   Version keeping{lanes, std::max(1u, kKeptElements / kept / lanes)};
-  Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits;
+  Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits, fillsAll;
   for (const Pass& pass : passes_) {
     if (pass.inner.empty())
       continue;
     Value items = itemCount(pass.inner, lanes);
     Value here = isLess(l, l.sub(items, l.constant(1)), capacity);  // and not empty
     fits = fits ? l.both(fits, here) : here;
+    Value whole = isEqual(l, items, capacity);
+    fillsAll = fillsAll ? l.both(fillsAll, whole) : whole;
   }
-  return branch(fits, [&] { return emitRows(keeping); }, [&] { return emitRows(swept); });
+  Version full = keeping;
+  full.full = true;
+  if (auto kernel = l.b.getInsertionBlock()->getParentOp()->getParentOfType<ir::vxt::KernelOp>())
+    kernel.setMinBlocks(kResidentBlocks);
+  return branch(
+      fits, [&] { return branch(fillsAll, [&] { return emitRows(full); }, [&] { return emitRows(keeping); }); },
+      [&] { return emitRows(swept); });
+}
+
+/// Blocks whose sides are as long as the schedule makes them, all but those at the edges, know them while they are compiled.
+void Nest::fixShortSides(Requirements& wide) {
+  constexpr int64_t kLongest = 256;
+  if (rowRank_ >= 0)
+    return;
+  for (Pass& pass : passes_) {
+    if (pass.roots.empty() || pass.inner.size() < 2)
+      continue;
+    for (auto [dim, size] : llvm::enumerate(ir::tileSizes(roots_[pass.roots[0]].value))) {
+      auto value = llvm::dyn_cast_if_present<mlir::Value>(size);
+      auto bound = value ? upperBound(value) : std::nullopt;
+      if (!bound || *bound > kLongest || l.constantOf(pass.inner[dim]))
+        continue;
+      wide.equal(pass.inner[dim], *bound);
+      pass.inner[dim] = l.constant(*bound);
+    }
+  }
+}
+
+/// Every tensor the nest touches is known to have aligned rows: this version of the phase is for launches where that holds.
+bool Nest::assumesAlignment() {
+  bool all = true;
+  auto consider = [&](const Place& place) {
+    all &= place.view.space != ir::Space::Global || place.view.rank() == 0 || place.view.alignedRows;
+  };
+  forEachAccess([&](mlir::Value, const DimMap&, const Place& place) { consider(place); });
+  for (const Root& root : roots_)
+    consider(root.sink);
+  return all;
+}
+
+/// Positions at a time: about eight accesses in flight per thread, and no more elements than registers are for.
+unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
+  llvm::DenseSet<mlir::Value> loads;
+  bool loops = false;
+  Closure closure;
+  for (auto& [value, map] : usesOf(pass))
+    closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+      auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+      if (reduce && fused_.contains(reduce))
+        return false;
+      loops |= reduce && !v_.place(inner);
+      bool leaf = v_.place(inner) || inner.getDefiningOp<ir::TileLoadOp>();
+      if (leaf && usesLoop(use, static_cast<int>(pass.loops) - 1))
+        loads.insert(inner);
+      return !leaf;
+    });
+  if (!pass.scans.empty() || (stores && loops))
+    return 1;
+  unsigned wanted = 8 / std::max(1u, static_cast<unsigned>(loads.size()));
+  return std::clamp(std::min(wanted, 32 / lanes), 1u, 8u);
 }
 
 //===-- rows --------------------------------------------------------------------------------------------------===//
+
+/// In 32 bits where the block's tiles are known to be small: a fifth of the instructions.
+std::pair<Value, Value> Nest::divide(Value value, Value by) {
+  if (!small_ || l.constantOf(by))
+    return {l.div(value, by), l.rem(value, by)};
+  mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
+  Value x = l.b.create<arith::IndexCastUIOp>(l.loc, i32, value), y = l.b.create<arith::IndexCastUIOp>(l.loc, i32, by);
+  Value quotient = l.b.create<arith::DivUIOp>(l.loc, x, y);
+  Value rest = l.b.create<arith::SubIOp>(l.loc, x, l.b.create<arith::MulIOp>(l.loc, quotient, y));
+  return {l.b.create<arith::IndexCastUIOp>(l.loc, index, quotient),
+          l.b.create<arith::IndexCastUIOp>(l.loc, index, rest)};
+}
 
 llvm::SmallVector<Index> Nest::digits(Value linear, llvm::ArrayRef<Value> extents) {
   llvm::SmallVector<Index> result(extents.size());
@@ -122,9 +202,13 @@ llvm::SmallVector<Index> Nest::digits(Value linear, llvm::ArrayRef<Value> extent
       result[i] = {l.constant(0), 0};
       continue;
     }
-    result[i] = {outermost ? linear : l.rem(linear, extents[i]), 0};
-    if (!outermost)
-      linear = l.div(linear, extents[i]);
+    if (outermost) {
+      result[i] = {linear, 0};
+      continue;
+    }
+    auto [quotient, rest] = divide(linear, extents[i]);
+    result[i] = {rest, 0};
+    linear = quotient;
   }
   return result;
 }
@@ -209,8 +293,10 @@ llvm::ArrayRef<Nest::Position> Nest::keptPositions(const Pass& pass, Version ver
   }
   Kept kept{pass.inner, {}};
   Value items = itemCount(pass.inner, version.lanes);
-  for (unsigned k = 0; k < version.positions; ++k)
-    kept.positions.push_back(guarded(pass, version, l.add(team_.lane, l.mul(team_.width, l.constant(k))), items));
+  for (unsigned k = 0; k < version.positions; ++k) {
+    Value item = l.add(team_.lane, l.mul(team_.width, l.constant(k)));
+    kept.positions.push_back(version.full ? positionOf(pass, version, item, {}) : guarded(pass, version, item, items));
+  }
   kept_.push_back(std::move(kept));
   return kept_.back().positions;
 }
@@ -366,7 +452,7 @@ void Nest::emitReducePass(const Pass& pass, Version version) {
     }
   } else {
     primeInvariants(pass);
-    unsigned unroll = !pass.scans.empty() ? 1 : version.lanes >= 4 && rowRank_ > 0 ? 4 : 8;
+    unsigned unroll = unrollOf(pass, version.lanes, false);
     Values carried;
     for (Reduction& reduction : reductions)
       carried.append(unroll, reduction.neutral(version.lanes));
@@ -427,24 +513,19 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
   Values carries = scanStart(pass);
   if (version.positions) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
-    touchAll(pass, version, positions);
-    for (const Position& position : positions) {
-      scanStep(pass, version, position, carries);
-      storeRoots(pass, version, position);
+    // What only this pass loads is usually small and at hand: few positions at a time, to leave the registers to what is kept.
+    for (; !positions.empty(); positions = positions.drop_front(std::min<size_t>(2, positions.size()))) {
+      llvm::ArrayRef<Position> group = positions.take_front(2);
+      touchAll(pass, version, group);
+      for (const Position& position : group) {
+        scanStep(pass, version, position, carries);
+        storeRoots(pass, version, position);
+      }
     }
     return;
   }
   primeInvariants(pass);
-  bool loops = false;
-  Closure closure;
-  for (auto& [value, map] : usesOf(pass))
-    closure.walk(value, map, [&](mlir::Value inner, const DimMap&) {
-      auto reduce = inner.getDefiningOp<ir::ReduceOp>();
-      bool own = reduce && !fused_.contains(reduce) && !v_.place(inner);
-      loops |= own;
-      return !reduce;
-    });
-  unsigned unroll = loops || !pass.scans.empty() ? 1 : 4;
+  unsigned unroll = unrollOf(pass, version.lanes, true);
   sweep(pass, version, unroll, carries, [&](llvm::ArrayRef<Position> positions, Values& next) {
     touchAll(pass, version, positions);
     for (const Position& position : positions) {

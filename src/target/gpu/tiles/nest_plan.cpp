@@ -72,6 +72,19 @@ bool Nest::conflicts(const Place& place, llvm::ArrayRef<DimUse> map) const {
   });
 }
 
+/// Neighbouring threads would read elements far apart in memory, while another loop runs along its rows: worth a detour through shared
+/// memory, where the block's piece fits.
+bool Nest::isCrosswise(ir::TileLoadOp load, llvm::ArrayRef<DimUse> map, unsigned loops) const {
+  constexpr int64_t kMostElements = 8192;
+  if (map.size() < 2 || loops < 2 || llvm::cast<ir::ViewType>(load.getView().getType()).getSpace() != ir::Space::Global)
+    return false;
+  int last = static_cast<int>(loops) - 1;
+  bool alongRows = map.back().loop != last && map.back().loop >= 0;
+  bool acrossRows = llvm::any_of(map.drop_back(), [&](const DimUse& use) { return use.loop == last; });
+  auto bound = elementBound(load.getResult());
+  return alongRows && acrossRows && bound && *bound <= kMostElements;
+}
+
 /// The topmost tile of an expression that has to be in memory before the nest; null: none.
 mlir::Value Nest::findMust(mlir::Value tile, const DimMap& map, unsigned loops) {
   mlir::Value must;
@@ -89,7 +102,7 @@ mlir::Value Nest::findMust(mlir::Value tile, const DimMap& map, unsigned loops) 
       else
         must = value;
     } else if (auto load = llvm::dyn_cast<ir::TileLoadOp>(op)) {
-      if (conflicts(v_.placeOfLoad(load), use))
+      if (conflicts(v_.placeOfLoad(load), use) || (!canStay && isCrosswise(load, use, loops)))
         must = value;
     } else if (auto reduce = llvm::dyn_cast<ir::ReduceOp>(op)) {
       if (isFused(reduce, use)) {
@@ -122,6 +135,9 @@ static mlir::Operation* blame(mlir::Value tile) {
   return tile.getDefiningOp() ? tile.getDefiningOp() : tile.getParentBlock()->getParentOp();
 }
 
+/// Can be computed again wherever it is needed.
+static bool canStay(mlir::Value tile) { return tile.getDefiningOp<ir::ReduceOp>() != nullptr; }
+
 void Nest::plan(llvm::ArrayRef<Root> roots, ir::ReduceOp scalar) {
   roots_ = roots;
   scalar_ = scalar;
@@ -131,13 +147,13 @@ void Nest::plan(llvm::ArrayRef<Root> roots, ir::ReduceOp scalar) {
       rowRank_ = rowRank_ < 0 ? static_cast<int>(*rank) : std::min(rowRank_, static_cast<int>(*rank));
   makePasses();
   while (mlir::Value must = findMustMaterialize()) {
-    if (!materialize_(must) && !must.getDefiningOp<ir::ReduceOp>())
+    if (!materialize_(must) && (!canStay(must) || !stubborn_.insert(must).second))
       return l.fail(blame(must), "a tile of this size between operations of one block");
-    if (!v_.place(must) && !stubborn_.insert(must).second)
-      return l.fail(blame(must), "this tile");
   }
   if (fused_.empty() && fusedScans_.empty())
     rowRank_ = -1;
+  small_ =
+      llvm::all_of(roots, [](const Root& root) { return elementBound(root.value).value_or(INT64_MAX) < INT32_MAX; });
   rows_.clear();
   if (rowRank_ > 0)
     for (unsigned dim = 0; dim < static_cast<unsigned>(rowRank_); ++dim)
@@ -248,10 +264,8 @@ void Nest::prepareExpression(mlir::Value tile) {
     mlir::Value must = findMust(tile, identityMap(rankOf(tile)), rankOf(tile));
     if (!must)
       return;
-    if (!materialize_(must) && !must.getDefiningOp<ir::ReduceOp>())
+    if (!materialize_(must) && (!canStay(must) || !stubborn_.insert(must).second))
       return l.fail(blame(must), "a tile of this size between operations of one block");
-    if (!v_.place(must) && !stubborn_.insert(must).second)
-      return;
   }
 }
 

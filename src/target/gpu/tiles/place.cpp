@@ -37,6 +37,13 @@ Value isLess(Lowering& l, Value x, Value y) {
   return l.less(x, y);
 }
 
+Value isEqual(Lowering& l, Value x, Value y) {
+  auto a = l.constantOf(x), b = l.constantOf(y);
+  if (a && b)
+    return l.b.create<arith::ConstantIntOp>(l.loc, *a == *b, 1);
+  return l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, x, y);
+}
+
 Value choose(Lowering& l, Value condition, Value x, Value y) {
   if (auto known = l.constantOf(condition))
     return *known ? x : y;
@@ -96,6 +103,7 @@ void Requirements::multiple(Value value, int64_t of) {
 }
 
 void Requirements::positive(Value value) { positive_.push_back(value); }
+void Requirements::equal(Value value, int64_t to) { equals_.push_back({value, to}); }
 
 void Requirements::require(Value& all, Value condition) {
   if (auto known = l_.constantOf(condition); known && *known != 0)
@@ -122,18 +130,24 @@ Value Requirements::emit() {
   for (const Wide& access : wide_) {
     const View& view = access.place.view;
     int64_t bytes = accessBytes(access.place, access.lanes), size = vxt::scalarBytes(view.elementType);
-    if (!l_.constantOf(view.strides[access.dim]))
+    if (!view.alignedRows && !l_.constantOf(view.strides[access.dim]))
       require(all, b.create<arith::CmpIOp>(l_.loc, arith::CmpIPredicate::eq, view.strides[access.dim], l_.constant(1)));
     for (unsigned dim = 0; dim < view.rank(); ++dim)
-      if (dim != access.dim && bytes > size)
+      if (!view.alignedRows && dim != access.dim && bytes > size)
         require(all, isMultiple(view.strides[dim], bytes / size));
     Values zeros(view.rank(), l_.constant(0));
     View plain = view;
     plain.swizzle = {};
-    Value offset = l_.offset(plain, access.place.offsets.empty() ? zeros : access.place.offsets);
-    if (bytes > size)
-      require(all, isMultiple(offset, bytes / size));
-    if (view.space == ir::Space::Global && bytes > 1) {
+    if (view.alignedRows && bytes > size) {  // whole rows do not matter
+      if (!access.place.offsets.empty())
+        require(all, isMultiple(access.place.offsets[access.dim], bytes / size));
+      if (view.alignment < bytes && view.base)
+        require(all, isMultiple(view.base, bytes / size));
+    } else if (bytes > size) {
+      require(all,
+              isMultiple(l_.offset(plain, access.place.offsets.empty() ? zeros : access.place.offsets), bytes / size));
+    }
+    if (view.space == ir::Space::Global && bytes > 1 && view.alignment < bytes) {
       Value address = b.create<vxt::AddressOp>(l_.loc, b.getI64Type(), view.pointer);
       require(all, isMultiple(address, bytes));
     }
@@ -148,6 +162,8 @@ Value Requirements::emit() {
     }
   for (auto [value, of] : multiples_)
     require(all, isMultiple(value, of));
+  for (auto [value, to] : equals_)
+    require(all, isEqual(l_, value, l_.constant(to)));
   for (Value value : positive_)
     require(all, isLess(l_, l_.constant(0), value));
   return all;

@@ -46,6 +46,7 @@ public:
   void inside(const Place& place, llvm::ArrayRef<Value> extents);
   void multiple(Value value, int64_t of);
   void positive(Value value);
+  void equal(Value value, int64_t to);
   /// Emits their conjunction; null: always true. All values must dominate the insertion point.
   Value emit();
 
@@ -62,6 +63,7 @@ private:
   std::vector<std::pair<Place, Values>> inside_;
   llvm::SmallVector<std::pair<Value, int64_t>> multiples_;
   Values positive_;
+  llvm::SmallVector<std::pair<Value, int64_t>> equals_;
 };
 
 /// Elements of the value's type: a scalar when lanes == 1, else a vector. `wide`: null in code that makes no assumptions; there runs are
@@ -73,6 +75,7 @@ void storeElements(Lowering& l, const Place& place, const At& at, Value value, V
 /// Unsigned comparison and choice of scalars or vectors by an i1; constants fold.
 Value isLess(Lowering& l, Value x, Value y);
 Value choose(Lowering& l, Value condition, Value x, Value y);
+Value isEqual(Lowering& l, Value x, Value y);
 
 mlir::Type valueType(mlir::Type element, unsigned lanes);
 Value splat(Lowering& l, Value scalar, unsigned lanes);

@@ -1,9 +1,11 @@
 #include "target/gpu/tiles/tiles.h"
 
 #include "ir/size_attr.h"
+#include "ir/tile_sizes.h"
 #include "target/gpu/dot/product.h"
 #include "target/gpu/tiles/tiles_state.h"
 
+#include <mlir/Dialect/Utils/StaticValueUtils.h>
 #include <mlir/Interfaces/SideEffectInterfaces.h>
 
 namespace vortex::target::gpu::tiles {
@@ -210,8 +212,27 @@ void Tiles::leaveScope() {
 
 //===-- memory ------------------------------------------------------------------------------------------------===//
 
+/// Elements from row to row of a tile that is read along its columns: an odd number of banks, so that a column lies in different ones.
+/// Zero: rows follow each other.
+static int64_t paddedRow(mlir::Value tile) {
+  if (rankOf(tile) < 2 || !tile.getDefiningOp<ir::TileLoadOp>())
+    return 0;
+  mlir::OpFoldResult size = ir::tileSizes(tile).back();
+  std::optional<int64_t> bound = mlir::getConstantIntValue(size);
+  if (auto value = llvm::dyn_cast_if_present<mlir::Value>(size); value && !bound)
+    bound = upperBound(value);
+  int64_t perBank = std::max<int64_t>(1, 4 / ir::vxt::scalarBytes(elementType(tile)));
+  return bound ? (llvm::divideCeil(*bound, perBank) | 1) * perBank : 0;
+}
+
 std::optional<SharedMemory::Piece> Tiles::reserve(mlir::Value tile) {
   auto bound = elementBound(tile);
+  if (int64_t row = paddedRow(tile); row && bound) {
+    std::optional<int64_t> columns = mlir::getConstantIntValue(ir::tileSizes(tile).back());
+    if (!columns)
+      columns = upperBound(llvm::cast<mlir::Value>(ir::tileSizes(tile).back()));
+    bound = *bound / std::max<int64_t>(*columns, 1) * row;
+  }
   int64_t bytes = bound.value_or(0) * ir::vxt::scalarBytes(elementType(tile));
   if (!bound || bytes + l.shared().mark() > static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - 2048)
     return std::nullopt;
@@ -249,7 +270,8 @@ std::optional<Place> Tiles::allocate(mlir::Value tile, mlir::Value target) {
   Value stride = l.constant(1);
   for (size_t dim = place.view.extents.size(); dim-- > 0;) {
     place.view.strides[dim] = stride;
-    stride = l.mul(stride, place.view.extents[dim]);
+    int64_t row = dim + 1 == place.view.extents.size() ? paddedRow(tile) : 0;
+    stride = row ? l.constant(row) : l.mul(stride, place.view.extents[dim]);
   }
   place.base = piece.root;
   place.window = piece.root;

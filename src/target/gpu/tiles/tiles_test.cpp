@@ -15,7 +15,8 @@ TEST(Lower, PrintsAFile) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  Lowered lowered = lower(context, text.str());
+  bool aligned = std::getenv("VORTEX_ALIGNED") != nullptr;
+  Lowered lowered = lower(context, text.str(), {.unitStrides = aligned, .alignedRows = aligned});
   if (lowered.vx && std::getenv("VORTEX_VX"))
     lowered.vx->dump();
   if (lowered.vxt)

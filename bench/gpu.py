@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Measures Vortex on a GPU against PyTorch, torch.compile and Triton, all sides interleaved in one run, and prints medians and ratios.
+
+  bench/gpu.py FOLDER [filter] [--samples 15] [--json PATH] [--quick]
+
+FOLDER holds one NAME.json and NAME.ptx per kernel of bench/kernels/gpu.vx, made where the compiler is, so that the GPU machine needs none:
+
+  ./vortex build bench/kernels/gpu.vx --target sm_90 -o artifacts; ninja -C build vortex_bench_gpu_plan
+  mkdir FOLDER; build/bin/bench/gpu_plan FOLDER artifacts/*.vxk
+
+Every row is checked on fresh
+random data in the same run. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
+import argparse
+import ctypes
+import json
+import os
+import platform
+import random
+import statistics
+import sys
+import time
+
+import torch
+
+CUDA = ctypes.CDLL("libcuda.so.1")
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i32": torch.int32, "i64": torch.int64,
+          "u8": torch.uint8, "bool": torch.bool}
+
+
+def check(code, what):
+    if code != 0:
+        text = ctypes.c_char_p()
+        CUDA.cuGetErrorString(code, ctypes.byref(text))
+        raise RuntimeError(f"{what}: {text.value.decode() if text.value else code}")
+
+
+def evaluate(expr, slots):
+    """A size expression of an artifact over launch slots; see src/artifact/size_expr.h."""
+    stack = []
+    for op, value in expr:
+        if op == 0:
+            stack.append(value)
+        elif op == 1:
+            stack.append(slots[value])
+        elif op in (14, 15):
+            x = stack.pop()
+            stack.append(int(x == 0) if op == 14 else int(x > 0 and x & (x - 1) == 0))
+        else:
+            y, x = stack.pop(), stack.pop()
+            stack.append([lambda: x + y, lambda: x - y, lambda: x * y, lambda: x // y if y else 0, lambda: -(-x // y) if y else 0,
+                          lambda: x % y if y else 0, lambda: min(x, y), lambda: max(x, y), lambda: int(x == y), lambda: int(x < y),
+                          lambda: int(bool(x and y)), lambda: int(bool(x or y))][op - 2]())
+    return stack[-1] if stack else 0
+
+
+class Kernel:
+    """An artifact loaded through the driver."""
+
+    def __init__(self, folder, name):
+        self.plan = json.load(open(os.path.join(folder, name + ".json")))
+        ptx = open(os.path.join(folder, name + ".ptx"), "rb").read() + b"\0"
+        self.module = ctypes.c_void_p()
+        log = ctypes.create_string_buffer(8192)
+        options = (ctypes.c_int * 2)(5, 6)  # error log buffer and its size
+        values = (ctypes.c_void_p * 2)(ctypes.cast(log, ctypes.c_void_p), ctypes.c_void_p(len(log)))
+        start = time.perf_counter()
+        code = CUDA.cuModuleLoadDataEx(ctypes.byref(self.module), ptx, 2, options, values)
+        if code != 0:
+            raise RuntimeError(f"{name}: {log.value.decode()}")
+        self.load_ms = (time.perf_counter() - start) * 1e3
+        self.functions = {}
+        self.report = torch.zeros(4, dtype=torch.int64, device="cuda")
+
+    def function(self, symbol, shared):
+        if symbol not in self.functions:
+            handle = ctypes.c_void_p()
+            check(CUDA.cuModuleGetFunction(ctypes.byref(handle), self.module, symbol.encode()), symbol)
+            if shared > 48 << 10:
+                check(CUDA.cuFuncSetAttribute(handle, 8, shared), symbol)
+            self.functions[symbol] = handle
+        return self.functions[symbol]
+
+    def prepare(self, *arguments):
+        """A callable that launches all phases on these tensors and numbers; its attribute `results` holds the results."""
+        slots, keep = [], list(arguments)
+        for argument in arguments:
+            self.add(slots, argument)
+        results = []
+        for param in self.plan["results"] + self.plan["temporaries"]:
+            shape = [evaluate(extent, slots) for extent in param["extents"]]
+            tensor = torch.zeros(shape, dtype=DTYPES[param["type"]], device="cuda")
+            keep.append(tensor)
+            self.add(slots, tensor)
+            if len(results) < len(self.plan["results"]):
+                results.append(tensor)
+        block = (ctypes.c_uint64 * (len(slots) + 1))(*[slot & (2**64 - 1) for slot in slots], self.report.data_ptr())
+        pointer = (ctypes.c_void_p * 1)(ctypes.addressof(block))
+        launches = []
+        for phase in self.plan["phases"]:
+            fast = not phase["fast"] or evaluate(phase["fast"], slots)
+            grid = [evaluate(size, slots) for size in phase["grid"]]
+            shared = evaluate(phase["shared"], slots)
+            if 0 not in grid:
+                launches.append((self.function(phase["symbol"] if fast else phase["general"], shared), *grid, evaluate(phase["threads"], slots),
+                                 1, 1, shared))
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+
+        def run():
+            for launch in launches:
+                check(CUDA.cuLaunchKernel(*launch, stream, pointer, None), "launch")
+            return results[0]
+
+        run.keep, run.block, run.results = keep, block, results
+        return run
+
+    @staticmethod
+    def add(slots, argument):
+        if isinstance(argument, torch.Tensor):
+            slots += [argument.data_ptr(), *argument.shape, *argument.stride()]
+        else:
+            slots.append(argument)
+
+
+def time_once(work, repeats):
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    for _ in range(repeats):
+        work()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) * 1e-3 / repeats
+
+
+def measure(sides, samples):
+    """Seconds per call of every side, medians of interleaved samples of about 4 ms each."""
+    repeats = {}
+    for name, work in sides.items():
+        work()
+        torch.cuda.synchronize()
+        repeats[name] = max(1, min(200, int(4e-3 / max(time_once(work, 2), 1e-6))))
+    times = {name: [] for name in sides}
+    for _ in range(samples):
+        for name in random.sample(list(sides), len(sides)):
+            times[name].append(time_once(sides[name], repeats[name]))
+    return times
+
+
+def agree(ours, expected, tolerance):
+    """Largest error relative to tolerance; at most 1 is right."""
+    difference = (ours.double() - expected.double()).abs()
+    return float((difference / (tolerance[0] + tolerance[1] * expected.double().abs())).max())
+
+
+def rows(folder, quick):
+    """name, bytes moved, ours, reference in f64-ish, tolerance, peers, target"""
+    from gpu_peers import compiled, triton_add, triton_softmax, triton_sum
+    n, m = (1 << 28, 8192) if not quick else (1 << 24, 2048)
+    random_like = lambda *shape, dtype=torch.float32: torch.randn(*shape, device="cuda").to(dtype)
+
+    def add():
+        x, y = random_like(n), random_like(n)
+        return 12 * n, Kernel(folder, "add").prepare(x, y), lambda: x + y, (0, 0), {"torch": lambda: x + y, "Triton": triton_add(x, y)}
+
+    def chain():
+        x = random_like(n)
+        work = lambda: torch.clamp_min(x * 1.5 + 0.25, 0.0) * x - 0.125
+        return 8 * n, Kernel(folder, "chain").prepare(x), work, (1e-5, 1e-5), {"torch.compile": compiled(lambda x: torch.clamp_min(x * 1.5 + 0.25, 0.0) * x - 0.125, x)}
+
+    def total():
+        x = random_like(n)
+        return 4 * n, Kernel(folder, "total").prepare(x), lambda: x.double().sum().reshape(1), (1e-6 * float(x.abs().double().sum()) ** 0.75, 1e-5), \
+            {"torch": lambda: x.sum(), "Triton": triton_sum(x)}
+
+    def softmax(kind, dtype, tolerance):
+        x = random_like(m, m, dtype=dtype)
+        return 2 * x.nbytes, Kernel(folder, "softmax_" + kind).prepare(x), lambda: torch.softmax(x.float(), -1), tolerance, \
+            {"torch": lambda: torch.softmax(x, -1), "torch.compile": compiled(lambda x: torch.softmax(x, -1), x), "Triton": triton_softmax(x)}
+
+    def rmsnorm(kind, dtype, tolerance):
+        x, w = random_like(m, m, dtype=dtype), random_like(m, dtype=dtype)
+        work = lambda x, w: ((x.float() * torch.rsqrt((x.float() * x.float()).mean(-1, keepdim=True) + 1e-5)) * w.float()).to(x.dtype)
+        return 2 * x.nbytes, Kernel(folder, "rmsnorm_" + kind).prepare(x, w), lambda: work(x.float(), w.float()), tolerance, \
+            {"torch": lambda: torch.nn.functional.rms_norm(x, (m,), w, 1e-5), "torch.compile": compiled(work, x, w)}
+
+    def transpose(kernel, dtype):
+        x = random_like(m, m, dtype=dtype)
+        return 2 * x.nbytes, Kernel(folder, kernel).prepare(x), lambda: x.T, (0, 0), {"torch": lambda: x.T.contiguous()}
+
+    def sums(kernel, dim):
+        x = random_like(m, m)
+        return x.nbytes, Kernel(folder, kernel).prepare(x), lambda: x.double().sum(dim), (1e-3, 1e-5), {"torch": lambda: x.sum(dim)}
+
+    def scan():
+        x = torch.randint(-8, 8, (n // 4,), device="cuda").float()
+        return 8 * (n // 4), Kernel(folder, "prefix_sums").prepare(x), lambda: x.double().cumsum(0), (1e-3, 1e-5), {"torch": lambda: x.cumsum(0)}
+
+    bf16 = torch.bfloat16
+    return {
+        "vector add f32": (add, 0.97), "five-op chain f32": (chain, 0.97), "sum f32": (total, 0.95),
+        "softmax f32": (lambda: softmax("f32", torch.float32, (1e-8, 1e-5)), 0.93), "softmax bf16": (lambda: softmax("bf16", bf16, (1e-6, 1e-2)), 0.93),
+        "rmsnorm f32": (lambda: rmsnorm("f32", torch.float32, (1e-5, 1e-5)), 0.93), "rmsnorm bf16": (lambda: rmsnorm("bf16", bf16, (1e-2, 1e-2)), 0.93),
+        "transpose f32": (lambda: transpose("transpose_f32", torch.float32), 0.9), "transpose bf16": (lambda: transpose("transpose_bf16", bf16), 0.9),
+        "transpose by hand f32": (lambda: transpose("transpose_shared", torch.float32), 0.9),
+        "column sums f32": (lambda: sums("column_sums", 0), None), "row sums f32": (lambda: sums("row_sums", 1), None),
+        "prefix sums f32": (scan, None),
+    }
+
+
+def copy_side(moved):
+    source = torch.empty(moved // 2, dtype=torch.uint8, device="cuda").random_()
+    target = torch.empty_like(source)
+    return lambda: target.copy_(source)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder")
+    parser.add_argument("filter", nargs="?", default="")
+    parser.add_argument("--samples", type=int, default=9)
+    parser.add_argument("--json")
+    parser.add_argument("--quick", action="store_true", help="small tensors, for checking")
+    parser.add_argument("--seconds", type=float, default=1e9, help="start no row after so many seconds")
+    options = parser.parse_args()
+    torch.cuda.init()
+    torch.zeros(1, device="cuda")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    record = {"machine": torch.cuda.get_device_name(), "host": platform.node(), "torch": torch.__version__, "date": time.strftime("%Y-%m-%d %H:%M"),
+              "command": " ".join(sys.argv), "rows": []}
+    print(f"{record['machine']}, torch {record['torch']}")
+    print(f"{'':24} {'GB/s':>6} {'copy':>6} {'of copy':>8}  {'target':>6}  right  peers (GB/s)")
+    start = time.perf_counter()
+    wrong = 0
+    for name, (make, target) in rows(options.folder, options.quick).items():
+        if options.filter not in name or time.perf_counter() - start > options.seconds:
+            continue
+        try:
+            moved, ours, reference, tolerance, peers = make()
+            result = ours()
+            torch.cuda.synchronize()
+            error = agree(result, reference(), tolerance if tolerance != (0, 0) else (1e-30, 0))
+            times = measure({"ours": ours, "copy": copy_side(moved), **{k: v for k, v in peers.items() if v}}, options.samples)
+        except Exception as problem:  # one broken row must not hide the others
+            print(f"{name:24} failed: {type(problem).__name__}: {str(problem)[:300]}", flush=True)
+            wrong += 1
+            record["rows"].append({"row": name, "failed": str(problem)[:2000]})
+            continue
+        rate = {side: moved / statistics.median(values) / 1e9 for side, values in times.items()}
+        of_copy = rate["ours"] / rate["copy"]
+        wrong += error > 1
+        text = "  ".join(f"{side} {rate[side]:.0f}" for side in rate if side not in ("ours", "copy"))
+        print(f"{name:24} {rate['ours']:6.0f} {rate['copy']:6.0f} {of_copy:8.3f}  {target if target else '–':>6}  {'yes' if error <= 1 else f'NO {error:.3g}'}    {text}", flush=True)
+        record["rows"].append({"row": name, "bytes": moved, "rates": rate, "of_copy": of_copy, "target": target, "error": error, "seconds": times})
+        del ours, reference, peers
+        torch.cuda.empty_cache()
+    if options.json:
+        with open(options.json, "w") as out:
+            json.dump(record, out, indent=1)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

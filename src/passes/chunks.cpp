@@ -1,0 +1,209 @@
+#include "passes/chunks.h"
+
+namespace vortex::passes {
+
+using namespace mlir;
+using SizeOp = artifact::SizeExpr::Op;
+
+/// Pieces of a tensor start at multiples of so many elements where they can, which every vector access divides.
+static constexpr int64_t kAligned = 1024;
+/// Rows of partial reductions: a multiple of what a thread has in flight.
+static constexpr int64_t kRows = 16;
+
+bool isSplit(const Cluster& cluster) {
+  return !cluster.parallel.empty() &&
+         (cluster.kind == Cluster::Kind::ScalarReduce || cluster.kind == Cluster::Kind::SplitReduce);
+}
+
+static ir::SizeAttr combine(SizeOp op, ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(op, a, b); }
+
+ir::DotOp findDot(const Cluster& cluster) {
+  ir::DotOp found;
+  for (Operation* root : cluster.roots)
+    root->walk([&](ir::DotOp dot) { found = dot; });
+  return found;
+}
+
+/// Elements of each parallel axis per block, so that a block touches about elementsPerBlock elements of the widest tile.
+SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster) {
+  SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
+  ir::DotOp dot = findDot(cluster);
+  SmallVector<Axis> dotAxes = dot ? axes_.of(dot.getResult()) : SmallVector<Axis>();
+  AxisSet squares = dot ? AxisSet() : squareAxes(cluster);
+  ir::SizeAttr inner = innerElements(cluster);
+  ir::SizeAttr left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, elementsPerBlock(cluster, inner), inner));
+  for (size_t i = cluster.parallel.size(); i-- > 0;) {
+    Axis axis = cluster.parallel[i];
+    ir::SizeAttr extent = axes_.extent(axis);
+    ir::SizeAttr wanted = left;
+    if (dot)
+      wanted = dotChunk(cluster, dotAxes, axis);
+    else if (squares.size() > 1)
+      wanted = size(squares.contains(axis) ? schedule_.squareSide : 1);
+    else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis))
+      wanted = combine(SizeOp::Max, left, size(schedule_.minInner));
+    // Tiles of fixed size keep the offsets of blocks multiples of a constant.
+    bool fixed = dot && schedule_.dotRowStep == schedule_.dotRows;
+    chunks[i] = combine(SizeOp::Max, size(1), fixed ? wanted : combine(SizeOp::Min, extent, wanted));
+    left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
+  }
+  return chunks;
+}
+
+/// Reductions along rows, and nothing that has their elements.
+bool Chunks::writesOnlyRows(const Cluster& cluster) {
+  if (schedule_.sweptElementsPerBlock == 0)
+    return false;
+  bool reduces = false;
+  for (Operation* root : cluster.roots) {
+    reduces |= isa<ir::ReduceOp>(root);
+    if (auto store = dyn_cast<ir::TileStoreOp>(root)) {
+      if (llvm::any_of(axes_.of(store.getValue()),
+                       [&](Axis axis) { return !llvm::is_contained(cluster.parallel, axis); }))
+        return false;
+    } else if (!isa<ir::ReduceOp>(root)) {
+      return false;
+    }
+  }
+  return reduces;
+}
+
+ir::SizeAttr Chunks::elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner) {
+  if (schedule_.smallTensor == 0)
+    return size(schedule_.elementsPerBlock);
+  ir::SizeAttr total = inner;
+  for (Axis axis : cluster.parallel)
+    total = combine(SizeOp::Mul, total, axes_.extent(axis));
+  ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.smallTensor - 1), total);
+  int64_t most = writesOnlyRows(cluster) ? schedule_.sweptElementsPerBlock : schedule_.elementsPerBlock;
+  int64_t more = most - schedule_.smallElementsPerBlock;
+  return combine(SizeOp::Add, size(schedule_.smallElementsPerBlock), combine(SizeOp::Mul, isLarge, size(more)));
+}
+
+/// Parallel axes whose elements are neighbours in some tensor of two or more of them.
+AxisSet Chunks::squareAxes(const Cluster& cluster) {
+  AxisSet result;
+  if (schedule_.squareSide == 0)
+    return result;
+  auto consider = [&](Value value) {
+    SmallVector<Axis> split;
+    SmallVector<Axis> axes = axes_.of(value);
+    while (!axes.empty() && axes_.extent(axes.back()) && ir::constantSize(axes_.extent(axes.back())) == 1)
+      axes.pop_back();
+    for (Axis axis : axes)
+      if (llvm::is_contained(cluster.parallel, axis))
+        split.push_back(axis);
+    if (split.size() > 1 && split.back() == axes.back())
+      result.insert(split.back());
+  };
+  for (Operation* root : cluster.roots) {
+    if (auto store = dyn_cast<ir::TileStoreOp>(root))
+      consider(store.getValue());
+    clusters_.forEachSource(root, [&](Value value) {
+      if (!llvm::is_contained(cluster.roots, value.getDefiningOp()))
+        consider(value);
+    });
+  }
+  return result;
+}
+
+/// About reductionBlocks blocks: pieces of the split axis (the first parallel one) times pieces of a row's worth of columns.
+SmallVector<ir::SizeAttr> Chunks::chooseSplits(const Cluster& cluster) {
+  if (schedule_.reductionBlocks == 0)
+    return chooseChunks(cluster);
+  SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
+  ir::SizeAttr total = innerElements(cluster);
+  for (Axis axis : cluster.parallel)
+    total = combine(SizeOp::Mul, total, axes_.extent(axis));
+  bool scalar = cluster.kind == Cluster::Kind::ScalarReduce;
+  ir::SizeAttr perBlock = combine(
+      SizeOp::Max, size(schedule_.elementsPerBlock),
+      combine(SizeOp::CeilDiv, total, size(scalar ? schedule_.reductionBlocks : schedule_.reductionBlocks / 2)));
+  perBlock = combine(SizeOp::Mul, combine(SizeOp::CeilDiv, perBlock, size(kAligned)), size(kAligned));
+  ir::SizeAttr left = scalar
+                          ? combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, perBlock, innerElements(cluster)))
+                          : size(schedule_.elementsPerBlock / 8);
+  ir::SizeAttr columns = size(1);
+  for (size_t i = cluster.parallel.size(); i-- > (scalar ? 0 : 1);) {
+    ir::SizeAttr extent = axes_.extent(cluster.parallel[i]);
+    chunks[i] = combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, left));
+    left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
+    columns = combine(SizeOp::Mul, columns, chunks[i]);
+  }
+  if (!scalar)
+    chunks[0] =
+        combine(SizeOp::Max, size(1),
+                combine(SizeOp::Min, axes_.extent(cluster.parallel[0]),
+                        combine(SizeOp::Mul, size(kRows),
+                                combine(SizeOp::CeilDiv, perBlock, combine(SizeOp::Mul, size(kRows), columns)))));
+  return chunks;
+}
+
+/// The fewest blocks of at most dotRows rows, all alike: the last one of an uneven split would keep the others' workers waiting.
+ir::SizeAttr Chunks::balancedRows(Axis axis) {
+  ir::SizeAttr extent = axes_.extent(axis);
+  if (!extent || schedule_.dotRowStep == schedule_.dotRows)
+    return size(schedule_.dotRows);
+  ir::SizeAttr blocks = combine(SizeOp::Max, size(1), combine(SizeOp::CeilDiv, extent, size(schedule_.dotRows)));
+  ir::SizeAttr rows = combine(SizeOp::CeilDiv, extent, blocks);
+  return combine(SizeOp::Mul, combine(SizeOp::CeilDiv, rows, size(schedule_.dotRowStep)), size(schedule_.dotRowStep));
+}
+
+ir::SizeAttr Chunks::dotChunk(const Cluster& cluster, ArrayRef<Axis> dotAxes, Axis axis) {
+  size_t rank = dotAxes.size();
+  if (axis == dotAxes[rank - 1])
+    return size(schedule_.dotColumns);
+  if (axis != dotAxes[rank - 2])
+    return size(1);
+  // Rows whose whole length stays in the block take fewer of them, to keep the intermediate rows in cache.
+  bool wholeRows = !llvm::is_contained(cluster.parallel, dotAxes[rank - 1]);
+  ir::SizeAttr columns = axes_.extent(dotAxes[rank - 1]);
+  if (!wholeRows || !columns || cluster.roots.size() == 1)
+    return balancedRows(axis);
+  ir::SizeAttr budget =
+      combine(SizeOp::FloorDiv, size(4 * schedule_.elementsPerBlock), combine(SizeOp::Max, size(1), columns));
+  return combine(SizeOp::Min, size(schedule_.dotRows), combine(SizeOp::Max, size(8), budget));
+}
+
+/// Elements of the widest tile along axes that are not split.
+ir::SizeAttr Chunks::innerElements(const Cluster& cluster) {
+  SmallVector<Axis> widest;
+  auto consider = [&](Value value) {
+    SmallVector<Axis> inner;
+    for (Axis axis : axes_.of(value))
+      if (!llvm::is_contained(cluster.parallel, axis) && axes_.extent(axis) && !llvm::is_contained(inner, axis))
+        inner.push_back(axis);
+    if (inner.size() > widest.size())
+      widest = inner;
+  };
+  for (Operation* root : cluster.roots)
+    root->walk([&](Operation* op) {
+      for (Value operand : op->getOperands())
+        consider(operand);
+    });
+  ir::SizeAttr product = size(1);
+  for (Axis axis : widest)
+    product = combine(SizeOp::Mul, product, axes_.extent(axis));
+  return combine(SizeOp::Max, size(1), product);
+}
+
+/// True when the axis is the last dimension of some tile in memory, so that its elements are neighbours.
+bool Chunks::isInnermost(const Cluster& cluster, Axis axis) {
+  return llvm::any_of(cluster.roots, [&](Operation* root) {
+    bool last = false;
+    for (Value operand : root->getOperands()) {
+      SmallVector<Axis> axes = axes_.of(operand);
+      last |= !axes.empty() && axes.back() == axis;
+    }
+    return last;
+  });
+}
+
+ir::SizeAttr Chunks::blockCount(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+  ir::SizeAttr count = size(1);
+  for (auto [axis, chunk] : llvm::zip(cluster.parallel, chunks))
+    count = combine(SizeOp::Mul, count, combine(SizeOp::CeilDiv, axes_.extent(axis), chunk));
+  return count;
+}
+
+}  // namespace vortex::passes

@@ -1,0 +1,43 @@
+// How much of each split axis a block takes.
+#pragma once
+
+#include "passes/clusters.h"
+#include "passes/schedule_tensors.h"
+
+namespace vortex::passes {
+
+/// Partial results per block, then their combination.
+bool isSplit(const Cluster& cluster);
+
+/// The cluster's product, null without one.
+ir::DotOp findDot(const Cluster& cluster);
+
+class Chunks {
+public:
+  using Sizes = llvm::SmallVector<ir::SizeAttr>;
+  Chunks(mlir::MLIRContext* context, const TensorSchedule& schedule, const Axes& axes, const Clusters& clusters)
+      : context_(context), schedule_(schedule), axes_(axes), clusters_(clusters) {}
+
+  /// One size per parallel axis of the cluster.
+  Sizes choose(const Cluster& cluster) { return isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster); }
+  ir::SizeAttr blockCount(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks);
+
+private:
+  Sizes chooseChunks(const Cluster& cluster);
+  Sizes chooseSplits(const Cluster& cluster);
+  bool writesOnlyRows(const Cluster& cluster);
+  ir::SizeAttr elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner);
+  AxisSet squareAxes(const Cluster& cluster);
+  ir::SizeAttr balancedRows(Axis axis);
+  ir::SizeAttr dotChunk(const Cluster& cluster, llvm::ArrayRef<Axis> dotAxes, Axis axis);
+  ir::SizeAttr innerElements(const Cluster& cluster);
+  bool isInnermost(const Cluster& cluster, Axis axis);
+  ir::SizeAttr size(int64_t value) { return ir::sizeConstant(context_, value); }
+
+  mlir::MLIRContext* context_;
+  const TensorSchedule& schedule_;
+  const Axes& axes_;
+  const Clusters& clusters_;
+};
+
+}  // namespace vortex::passes
