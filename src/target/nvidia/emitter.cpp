@@ -181,6 +181,8 @@ void Emitter::emitFor(scf::ForOp op) {
 }
 
 void Emitter::emitIf(scf::IfOp op) {
+  if (!llvm::isa<llvm::ConstantInt>(value(op.getCondition())) && emitPredicated(op))
+    return;
   auto side = [&](mlir::Block* block) {
     if (!block)
       return Values{};

@@ -67,6 +67,16 @@ private:
   void markAlias(llvm::Instruction* access, mlir::Value base);
   Value* sharedBuffer();
 
+  // predicated.cpp
+  bool hasPredicatedForm(mlir::Type type, mlir::Value base, int64_t alignment);
+  Value* predicatedLoad(mlir::Type type, mlir::Value base, Value* pointer, Value* mask, llvm::StringRef hints);
+  void predicatedStore(mlir::Type type, mlir::Value base, Value* pointer, Value* stored, Value* mask,
+                       llvm::StringRef hints);
+  bool isPredicable(mlir::Block* block, unsigned& accesses);
+  bool emitPredicated(mlir::scf::IfOp op);
+  /// The op's mask and the predicate of the code around it; null: always.
+  Value* guardOf(mlir::Value mask);
+
   // atomics.cpp
   bool emitAtomic(mlir::Operation* op);
   Value* atomicAsm(llvm::StringRef instruction, mlir::Value base, Value* pointer, llvm::ArrayRef<Value*> operands,
@@ -95,6 +105,7 @@ private:
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> ir_;
   NvidiaScalars scalars_;
+  Value* predicate_ = nullptr;  ///< of the accesses being emitted; null: always
   llvm::DenseMap<mlir::Value, Value*> values_;
   llvm::DenseMap<mlir::Value, std::pair<llvm::MDNode*, llvm::MDNode*>>
       aliasScopes_;  ///< alias.scope, noalias per argument

@@ -153,20 +153,39 @@ void Emitter::store(vxt::StoreOp op, Value* pointer) {
             op.getBase());
 }
 
+Value* Emitter::guardOf(mlir::Value mask) {
+  if (!mask)
+    return predicate_;
+  return predicate_ ? ir_.CreateAnd(predicate_, value(mask)) : value(mask);
+}
+
 void Emitter::emitLoad(vxt::LoadOp op) {
-  Value* pointer = address(op.getBase(), op.getIndex(), mlir::getElementTypeOrSelf(op.getResult().getType()));
-  if (!op.getMask())
+  mlir::Type loaded = op.getResult().getType();
+  Value* pointer = address(op.getBase(), op.getIndex(), mlir::getElementTypeOrSelf(loaded));
+  Value* guard = guardOf(op.getMask());
+  if (!guard)
     return set(op, load(op, pointer));
-  Value* zero = llvm::Constant::getNullValue(type(op.getResult().getType()));
-  set(op, target::emitIf(
-              ir_, value(op.getMask()), [&] { return Values{load(op, pointer)}; }, [&] { return Values{zero}; })[0]);
+  if (hasPredicatedForm(loaded, op.getBase(), alignmentOf(loaded, op.getAlignment()).value())) {
+    bool isGlobal = op.getBase().getType().getSpace() == ir::Space::Global;
+    std::string how = !isGlobal ? "" : op.getCache() == vxt::Cache::ReadOnly ? ".nc" : hints(op.getCache());
+    return set(op, predicatedLoad(loaded, op.getBase(), pointer, guard, how));
+  }
+  Value* zero = llvm::Constant::getNullValue(type(loaded));
+  set(op, target::emitIf(ir_, guard, [&] { return Values{load(op, pointer)}; }, [&] { return Values{zero}; })[0]);
 }
 
 void Emitter::emitStore(vxt::StoreOp op) {
-  Value* pointer = address(op.getBase(), op.getIndex(), mlir::getElementTypeOrSelf(op.getValue().getType()));
-  if (!op.getMask())
+  mlir::Type stored = op.getValue().getType();
+  Value* pointer = address(op.getBase(), op.getIndex(), mlir::getElementTypeOrSelf(stored));
+  Value* guard = guardOf(op.getMask());
+  if (!guard)
     return store(op, pointer);
-  target::emitIf(ir_, value(op.getMask()), [&] { store(op, pointer); });
+  if (hasPredicatedForm(stored, op.getBase(), alignmentOf(stored, op.getAlignment()).value())) {
+    bool isGlobal = op.getBase().getType().getSpace() == ir::Space::Global;
+    return predicatedStore(stored, op.getBase(), pointer, toMemory(ir_, stored, value(op.getValue())), guard,
+                           isGlobal ? hints(op.getCache()) : "");
+  }
+  target::emitIf(ir_, guard, [&] { store(op, pointer); });
 }
 
 void Emitter::emitAsyncCopy(vxt::AsyncCopyOp op) {
