@@ -97,7 +97,27 @@ bool hasTypeParams(const syn::Generics& generics) {
   return false;
 }
 
-void checkGenericParams(Session& session, const syn::Generics& generics) {
+/// Conditions that nothing would check. Those of functions may be on dimensions, which the signature looks at.
+void checkWhereSubjects(Session& session, const syn::Generics& generics, bool isFunction) {
+  for (const syn::WherePredicate& predicate : generics.where) {
+    auto* subject = predicate.subject->tryAs<syn::NamedType>();
+    if (!subject || subject->path.size() != 1 || subject->hasGenericArgs) {
+      session.sink()
+          .error("E0409", predicate.subject->range, "a `where` condition on more than a name is not supported yet")
+          .primary("conditions are on generic parameters and dimensions");
+      continue;
+    }
+    bool isKnown = isFunction;
+    for (const syn::GenericParam& param : generics.params)
+      isKnown = isKnown || param.name.text == subject->path[0].text;
+    if (!isKnown)
+      session.sink().error("E0201", predicate.subject->range,
+                           base::concat("there is no generic parameter `", subject->path[0].text, "` here"));
+  }
+}
+
+void checkGenericParams(Session& session, const syn::Generics& generics, bool isFunction) {
+  checkWhereSubjects(session, generics, isFunction);
   for (size_t i = 0; i < generics.params.size(); ++i) {
     const syn::GenericParam& param = generics.params[i];
     for (size_t j = 0; j < i; ++j)
@@ -144,12 +164,12 @@ void checkDefinitions(Session& session) {
     const ImplBlock impl = session.impls()[i];
     if (!seen.insert(impl.item).second)
       continue;
-    checkGenericParams(session, impl.item->generics);
+    checkGenericParams(session, impl.item->generics, false);
     Checker(session, nullptr, session.scratchFunction(), impl.scope).checkImpl(impl);
   }
   for (size_t i = 0; i < session.functions().size(); ++i) {
     const Session::DeclaredFunction declared = session.functions()[i];
-    checkGenericParams(session, declared.item->generics);
+    checkGenericParams(session, declared.item->generics, true);
     const bool isGeneric =
         hasTypeParams(declared.item->generics) || (declared.impl && hasTypeParams(declared.impl->generics));
     if (!isGeneric || !declared.item->body || !seen.insert(declared.item).second)
@@ -158,7 +178,8 @@ void checkDefinitions(Session& session) {
     GenericEnv env;
     Type selfType = nullptr;
     if (declared.impl) {
-      checker.generics = env = checker.standIns(declared.impl->generics, {}, declared.scope, nullptr);
+      checker.generics = env =
+          checker.standIns(declared.impl->generics, {}, declared.scope, nullptr, declared.item->generics.where);
       selfType = checker.resolveType(declared.impl->selfType, DimPolicy::Fresh);
       if (Checker::isError(selfType))
         continue;
@@ -178,7 +199,7 @@ void checkTypes(Session& session, ItemScope* root) {
     } else if (symbol.kind == SymbolKind::Enum) {
       session.structInstance(symbol.item, root, {});
     } else if (symbol.kind == SymbolKind::Struct) {
-      checkGenericParams(session, symbol.item->as<syn::StructItem>()->generics);
+      checkGenericParams(session, symbol.item->as<syn::StructItem>()->generics, false);
       checker.structAttributes(symbol.item);
       checker.checkStructTraits(symbol.item->as<syn::StructItem>(), symbol.scope);
       if (symbol.item->as<syn::StructItem>()->generics.params.empty())

@@ -133,7 +133,7 @@ public:
   void addBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope);
   Type standIn(const BoundParam& param);
   GenericEnv standIns(const syn::Generics& params, GenericEnv outer, ItemScope* scope,
-                      const syn::FunctionItem* function);
+                      const syn::FunctionItem* function, syn::List<syn::WherePredicate> more = {});
   Type standInSelf(const TraitRef& trait);
 
   // ---- declarations of traits and impls: impls.cpp

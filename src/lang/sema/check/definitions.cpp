@@ -71,9 +71,10 @@ Type Checker::standIn(const BoundParam& param) {
   return types.paramStruct(decl, &param);
 }
 
-/// Each parameter of the list standing for itself; constants are distinct powers of two.
+/// Each parameter of the list standing for itself; constants are distinct powers of two. `more`: further conditions on them, of a
+/// function in the impl whose parameters these are.
 GenericEnv Checker::standIns(const syn::Generics& params, GenericEnv outer, ItemScope* scope,
-                             const syn::FunctionItem* function) {
+                             const syn::FunctionItem* function, syn::List<syn::WherePredicate> more) {
   GenericEnv env = genericEnv(params, std::move(outer));
   __int128 constant = 256;
   for (GenericBinding& binding : env) {
@@ -93,9 +94,10 @@ GenericEnv Checker::standIns(const syn::Generics& params, GenericEnv outer, Item
     param.name = std::string(binding.name);
     param.range = binding.param->name.range;
     addBounds(param, binding.param->bounds, scope);
-    for (const syn::WherePredicate& predicate : params.where)
-      if (isLone(predicate.subject, binding.name))
-        addBounds(param, predicate.bounds, scope);
+    for (syn::List<syn::WherePredicate> where : {params.where, more})
+      for (const syn::WherePredicate& predicate : where)
+        if (isLone(predicate.subject, binding.name))
+          addBounds(param, predicate.bounds, scope);
     const GenericValue::Kind use =
         param.builtins.isNumber() ? GenericValue::Kind::None : kindByUse(function, binding.name);
     if (param.builtins.isSpace() || use == GenericValue::Kind::Space) {

@@ -313,6 +313,11 @@ void Checker::checkStructTraits(const syn::StructItem* item, ItemScope* scope) {
             .primary(base::concat("`", item->name.text, "` adds nothing to the trait"))
             .label(member->name.range, "required here")
             .help(base::concat("write `impl ", trait->item->name.text, " for ", item->name.text, " { … }`"));
+    LocalScope hidden(*this);
+    Type self =
+        structType(session.structInstance(item, scope, standIns(item->generics, {}, scope, nullptr)), DimPolicy::Fresh);
+    if (!isError(self))
+      checkSupertraits(*trait, self, named->range);
   }
 }
 

@@ -71,7 +71,9 @@ std::optional<Checker::Member> Checker::findMember(Type type, std::string_view n
         .primary("two traits have it")
         .label(memberNamed(found[0].trait->members, name, kind)->name.range, "one")
         .label(memberNamed(found[1].trait->members, name, kind)->name.range, "the other")
-        .help(base::concat("name the trait: `", found[0].trait->name.text, ".", name, "(…)`"));
+        .help(kind == syn::ItemKind::Function
+                  ? base::concat("name the trait: `", found[0].trait->name.text, ".", name, "(…)`")
+                  : std::string("rename one of them, or return it from a function of its trait"));
     return std::nullopt;
   }
   return std::move(found.front());

@@ -92,6 +92,14 @@ std::optional<DimExpr> Checker::resolveDim(const syn::Expr* expr, DimPolicy poli
   }
   default: break;
   }
+  // `T.WIDTH`, `Self.WIDTH`: constants of types are known wherever the type is.
+  if (auto* member = expr->tryAs<syn::MemberExpr>(); member && typeNamed(member->base)) {
+    Expr* value = this->value(expr, usize());
+    if (isError(value))
+      return std::nullopt;
+    if (value->kind == ExprKind::Int)
+      return DimExpr::constant(static_cast<int64_t>(value->intValue));
+  }
   // Anything else that is an integer value, such as `s.PAGE_SIZE` or `x.shape[0]`.
   if (policy == DimPolicy::Parameter || policy == DimPolicy::Result) {
     error("E0332", expr->range,

@@ -183,7 +183,8 @@ bool Checker::declareParams(std::vector<SourceRange>& ranges) {
 void Checker::declareWhere() {
   for (const syn::WherePredicate& predicate : instance->item->generics.where) {
     auto* subject = predicate.subject->tryAs<syn::NamedType>();
-    if (!subject || subject->path.size() != 1 || findGeneric(generics, subject->path[0].text))
+    if (!subject || subject->path.size() != 1 || subject->hasGenericArgs ||
+        findGeneric(generics, subject->path[0].text))
       continue;
     const Local* local = findLocal(subject->path[0].text);
     for (const syn::Type* bound : predicate.bounds) {

@@ -210,10 +210,18 @@ std::optional<Checker::FoundImpl> Checker::findImpl(Type type, const TraitRef& t
       continue;
     auto found = findTrait(impl.item->trait, impl.scope, false);
     GenericEnv env = genericEnv(impl.item->generics);
-    if (found && *found == trait && matchesSelf(impl, type, env)) {
+    if (!found || !(*found == trait) || (out && out->impl->item == impl.item) || !matchesSelf(impl, type, env))
+      continue;
+    if (!out) {
       out = FoundImpl{&impl, std::move(env)};
-      break;
+      continue;
     }
+    // Impls of which neither covers the other may still meet in one type.
+    error("E0355", impl.item->selfType->range,
+          base::concat("`", trait.item->name.text, "` is implemented twice for `", text(type), "`"))
+        .primary("second impl")
+        .label(out->impl->item->selfType->range, "first impl");
+    break;
   }
   session.traitQuestions.pop_back();
   return out;
