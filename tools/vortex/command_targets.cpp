@@ -7,13 +7,29 @@
 
 namespace vortex::tools {
 
-int commandTargets(const Settings& settings) {
+/// Every usable device; drivers that are there and broken become warnings.
+static std::vector<hal::DeviceRef> findDevices() {
   hal::DriverList drivers;
   addDrivers(drivers);
   std::vector<Error> problems;
-  const std::vector<hal::DeviceRef> devices = drivers.devices(&problems);
+  std::vector<hal::DeviceRef> devices = drivers.devices(&problems);
   for (const Error& problem : problems)
     writeError(base::concat("warning: ", problem.message, "\n"));
+  return devices;
+}
+
+static void printDevices(const std::vector<hal::DeviceRef>& devices) {
+  writeOutput("devices (--device):\n");
+  for (const hal::DeviceRef& device : devices) {
+    const hal::DeviceInfo& info = device->info();
+    const std::string target = info.target.starts_with("sm_") ? base::concat(" (", info.target, ")") : "";
+    writeOutput(base::concat("  ", info.name, std::string(info.name.size() < 12 ? 12 - info.name.size() : 1, ' '),
+                             info.product, target, ", ", info.workers, " workers, ", info.memoryBytes >> 20, " MiB\n"));
+  }
+}
+
+int commandTargets(const Settings& settings) {
+  const std::vector<hal::DeviceRef> devices = findDevices();
   if (settings.json) {
     std::string text = "[";
     for (const hal::DeviceRef& device : devices) {
@@ -25,13 +41,7 @@ int commandTargets(const Settings& settings) {
     writeOutput(text + "]\n");
     return 0;
   }
-  writeOutput("devices (--device):\n");
-  for (const hal::DeviceRef& device : devices) {
-    const hal::DeviceInfo& info = device->info();
-    const std::string target = info.target.starts_with("sm_") ? base::concat(" (", info.target, ")") : "";
-    writeOutput(base::concat("  ", info.name, std::string(info.name.size() < 12 ? 12 - info.name.size() : 1, ' '),
-                             info.product, target, ", ", info.workers, " workers, ", info.memoryBytes >> 20, " MiB\n"));
-  }
+  printDevices(devices);
   writeOutput("  interpreter the reference interpreter; `--check` uses it with all checks on\n"
               "targets (vortex build --target):\n"
               "  cpu         object file, C header and artifact for this machine or --cpu=<LLVM processor name>\n");
@@ -50,6 +60,7 @@ int commandInfo(const Settings&) {
                              stage.what, "\n"));
   for (const std::string& path : standardPaths())
     writeOutput("standard library: " + path + "\n");
+  printDevices(findDevices());
   return 0;
 }
 
