@@ -151,10 +151,12 @@ def agree(ours, expected, tolerance):
     return float((difference / (tolerance[0] + tolerance[1] * expected.double().abs())).max())
 
 
-def rows(folder, quick):
+def rows(folder, quick, peers=True):
     """name, bytes moved, ours, reference in f64-ish, tolerance, peers, target"""
     from gpu_peers import compiled, triton_add, triton_softmax, triton_sum
     n, m = (1 << 28, 8192) if not quick else (1 << 24, 2048)
+    if not peers:
+        compiled = triton_add = triton_softmax = triton_sum = lambda *_: None
     random_like = lambda *shape, dtype=torch.float32: torch.randn(*shape, device="cuda").to(dtype)
 
     def add():
@@ -219,6 +221,7 @@ def main():
     parser.add_argument("--samples", type=int, default=9)
     parser.add_argument("--json")
     parser.add_argument("--quick", action="store_true", help="small tensors, for checking")
+    parser.add_argument("--no-peers", action="store_true", help="only ours and the copy")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no row after so many seconds")
     options = parser.parse_args()
     torch.cuda.init()
@@ -230,7 +233,7 @@ def main():
     print(f"{'':24} {'GB/s':>6} {'copy':>6} {'of copy':>8}  {'target':>6}  right  peers (GB/s)")
     start = time.perf_counter()
     wrong = 0
-    for name, (make, target) in rows(options.folder, options.quick).items():
+    for name, (make, target) in rows(options.folder, options.quick, not options.no_peers).items():
         if options.filter not in name or time.perf_counter() - start > options.seconds:
             continue
         try:

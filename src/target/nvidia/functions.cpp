@@ -21,14 +21,24 @@ static Value* ex2(const FloatCode& code, Value* x) {
 /// 2^r · 2^n. Two factors keep n = 128 and subnormal results right.
 static Value* scaleBy(const FloatCode& code, Value* power, Value* n) { return code.scale(power, n); }
 
+/// 2^n · 2^r with x · log2(e) = n + r. n is kept where 2^n is a normal number, which leaves the rest of very large and very small
+/// arguments to r: there ex2 and the last product overflow and underflow as they should. log2(e) has two parts: r is exact to 2^-26 of x.
 static Value* emitExp(const FloatCode& code, Value* x) {
-  x = code.atMost(code.atLeast(x, -105.0), 90.0);
-  const FloatCode::Whole whole = code.roundQuotient(x, 0x1.715476p+0);
-  Value* r = code.fma(whole.whole, code.c(-0x1.62e4p-1), x);
-  r = code.fma(whole.whole, code.c(-0x1.7f7d1cp-20), r);
-  // Twice 2^r times half of 2^n: n = 128 and subnormal results come out right, and ex2 of a whole number is exact.
-  Value* twice = ex2(code, code.fma(r, code.c(0x1.715476p+0), code.c(1)));
-  return code.mul(twice, ex2(code, code.sub(whole.whole, code.c(1))));
+  // In 1.5 · 2^23 + 127 + n the low bits are those of n + 127: shifted up, the float 2^n.
+  constexpr double kBias = 0x1.8p+23 + 127;
+  auto limit = [&](llvm::Intrinsic::ID which, Value* value, double bound) {
+    return code.b.CreateBinaryIntrinsic(which, value, code.c(bound));
+  };
+  Value* biased =
+      code.b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, code.c(0x1.715476p+0), code.c(kBias)});
+  biased = limit(llvm::Intrinsic::maxnum, biased, kBias - 126);
+  biased = limit(llvm::Intrinsic::minnum, biased, kBias + 126);
+  Value* negated = code.sub(code.c(kBias), biased);
+  Value* r = code.b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, code.c(0x1.715476p+0), negated});
+  r = code.b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, code.c(0x1.4ae0cp-26), r});
+  Value* power = code.b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {r});
+  Value* scale = code.fromBits(code.b.CreateShl(code.bits(biased), code.ci(23)));
+  return code.mul(power, scale);
 }
 
 static Value* emitExp2(const FloatCode& code, Value* x) {

@@ -7,9 +7,9 @@ namespace vortex::target::gpu::tiles {
 namespace arith = mlir::arith;
 
 /// Elements of a row that a thread keeps, over all kept tiles: leaves room for the rest in the 64 registers of a full core.
-static constexpr unsigned kKeptElements = 32;
-/// Of nests that keep rows: leaves 80 registers to a thread of a block of 256.
-static constexpr int64_t kResidentBlocks = 3;
+static constexpr unsigned kKeptElements = 32, kMaskedElements = 16;
+/// Of nests that keep rows: leaves 64 registers to a thread of a block of 256.
+static constexpr int64_t kResidentBlocks = 4;
 /// Elements of a row per thread when nothing is kept.
 static constexpr unsigned kSweptElements = 256;
 
@@ -60,7 +60,8 @@ Values Nest::emitVersions() {
     elements = choose(l, isLess(l, elements, count), count, elements);
   }
   bool hasTeams = rowRank_ > 0;
-  team_ = hasTeams ? makeTeam(l, elements, kept ? std::max(kKeptElements / kept, 4u) : kSweptElements) : wholeBlock(l);
+  team_ =
+      hasTeams ? makeTeam(l, elements, kept ? std::max(kMaskedElements / kept, 4u) : kSweptElements) : wholeBlock(l);
   if (lanes == 1 || !assumesAlignment())
     return emitVersion(1, 0);
   Requirements wide(l);
@@ -101,28 +102,37 @@ Values Nest::emitVersions() {
   return results;
 }
 
+/// Rows that the whole block holds exactly: every thread's positions lie at constant distances, so that addresses cost no registers. Other
+/// rows that fit get fewer elements per thread, for their masks and addresses; longer ones are swept.
 Values Nest::emitVersion(unsigned lanes, unsigned kept) {
   Version swept{lanes, 0};
   if (kept == 0)
     return emitRows(swept);
-  Version keeping{lanes, std::max(1u, kKeptElements / kept / lanes)};
+  Version keeping{lanes, std::max(1u, kMaskedElements / kept / lanes)};
+  Version full{lanes, std::max(1u, kKeptElements / kept / lanes), true};
+  Team team = team_, block = wholeBlock(l);
   Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits, fillsAll;
+  Value whole = l.mul(block.width, l.constant(full.positions));
   for (const Pass& pass : passes_) {
     if (pass.inner.empty())
       continue;
     Value items = itemCount(pass.inner, lanes);
     Value here = isLess(l, l.sub(items, l.constant(1)), capacity);  // and not empty
+    Value exact = isEqual(l, items, whole);
     fits = fits ? l.both(fits, here) : here;
-    Value whole = isEqual(l, items, capacity);
-    fillsAll = fillsAll ? l.both(fillsAll, whole) : whole;
+    fillsAll = fillsAll ? l.both(fillsAll, exact) : exact;
   }
-  Version full = keeping;
-  full.full = true;
   if (auto kernel = l.b.getInsertionBlock()->getParentOp()->getParentOfType<ir::vxt::KernelOp>())
     kernel.setMinBlocks(kResidentBlocks);
   return branch(
-      fits, [&] { return branch(fillsAll, [&] { return emitRows(full); }, [&] { return emitRows(keeping); }); },
-      [&] { return emitRows(swept); });
+      fillsAll,
+      [&] {
+        team_ = block;
+        Values results = emitRows(full);
+        team_ = team;
+        return results;
+      },
+      [&] { return branch(fits, [&] { return emitRows(keeping); }, [&] { return emitRows(swept); }); });
 }
 
 /// Blocks whose sides are as long as the schedule makes them, all but those at the edges, know them while they are compiled.
@@ -158,8 +168,10 @@ bool Nest::assumesAlignment() {
 
 /// Positions at a time: about eight accesses in flight per thread, and no more elements than registers are for.
 unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
+  constexpr unsigned kMostWork = 160;  // operations of one unrolled body: more take longer to assemble than they save
   llvm::DenseSet<mlir::Value> loads;
   bool loops = false;
+  unsigned work = 1;
   Closure closure;
   for (auto& [value, map] : usesOf(pass))
     closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
@@ -170,12 +182,17 @@ unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
       bool leaf = v_.place(inner) || inner.getDefiningOp<ir::TileLoadOp>();
       if (leaf && usesLoop(use, static_cast<int>(pass.loops) - 1))
         loads.insert(inner);
+      mlir::Operation* op = inner.getDefiningOp();
+      if (op && !leaf && ir::isElementwise(op) && usesLoop(use, static_cast<int>(pass.loops) - 1))
+        work += llvm::isa<mlir::math::MathDialect>(op->getDialect()) ? 10 : 1;
       return !leaf;
     });
   if (!pass.scans.empty() || (stores && loops))
     return 1;
   unsigned wanted = 8 / std::max(1u, static_cast<unsigned>(loads.size()));
-  return std::clamp(std::min(wanted, 32 / lanes), 1u, 8u);
+  if (rowRank_ > 0 && passes_.size() > 1)
+    wanted = std::min(wanted, 2u);  // rows too long to keep: their addresses must not crowd out the rows that are kept
+  return std::clamp(std::min({wanted, 32 / lanes, kMostWork / (work * lanes)}), 1u, 8u);
 }
 
 //===-- rows --------------------------------------------------------------------------------------------------===//

@@ -158,45 +158,124 @@ void compare(const RandomProgram::Tensor& tensor, const Storage& storage) {
   }
 }
 
+struct Sizes {
+  int64_t m, n, p, b;
+};
+
+/// Both versions of a program, for launches of any sizes.
+class Compiled {
+public:
+  explicit Compiled(const RandomProgram& program)
+      : program_(program), text_(moduleText(program)), general_(lower(context_, text_)),
+        fast_(lower(context_, text_, {.unitStrides = true, .alignedRows = true})) {}
+
+  const std::string& text() const { return text_; }
+  const std::string& error() const { return general_.error.empty() ? fast_.error : general_.error; }
+
+  void check(Sizes sizes, std::mt19937& random) {
+    std::vector<Storage> storages(program_.tensors.size());
+    for (auto [tensor, storage] : llvm::zip(program_.tensors, storages)) {
+      for (const std::string& symbol : tensor.shape)
+        storage.extents.push_back(extentOf(symbol, sizes.m, sizes.n, sizes.p, sizes.b));
+      fill(tensor, storage, random);
+    }
+    launch(general_, fast_, storages, static_cast<unsigned>(random()));
+    if (::testing::Test::HasFatalFailure())
+      return;
+    interpret(text_, storages);
+    for (auto [tensor, storage] : llvm::zip(program_.tensors, storages))
+      if (!::testing::Test::HasFatalFailure())
+        compare(tensor, storage);
+  }
+
+private:
+  RandomProgram program_;
+  std::string text_;
+  mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED};
+  Lowered general_, fast_;
+};
+
 void runOne(unsigned seed) {
   SCOPED_TRACE("VORTEX_TILE_PROGRAM=" + std::to_string(seed));
   std::mt19937 random(seed);
   RandomProgram program = randomProgram(random, 4 + random() % 14);
-  std::string text = moduleText(program);
-  if (text.find("vx.dot") != std::string::npos)
-    return;
-  SCOPED_TRACE(text);
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  Lowered lowered = lower(context, text);
-  if (lowered.error.find("flows through control flow") != std::string::npos)
-    return;  // docs/limits.md
-  ASSERT_EQ(lowered.error, "");
-  Lowered fast = lower(context, text, {.unitStrides = true, .alignedRows = true});
-  ASSERT_EQ(fast.error, "");
-  static const int64_t sizes[] = {1, 2, 3, 5, 8, 16, 17, 31, 40, 64, 90, 128};
-  for (int round = 0; round < 3; ++round) {
-    int64_t m = sizes[random() % 12], n = sizes[random() % 12], p = sizes[random() % 9];
+  Compiled compiled(program);
+  SCOPED_TRACE(compiled.text());
+  if (compiled.text().find("vx.dot") != std::string::npos ||
+      compiled.error().find("flows through control flow") != std::string::npos)
+    return;  // src/target/gpu/dot; docs/limits.md
+  ASSERT_EQ(compiled.error(), "");
+  static const int64_t extents[] = {1, 2, 3, 5, 8, 16, 17, 31, 40, 64, 90, 128};
+  for (int round = 0; round < 3 && !::testing::Test::HasFatalFailure(); ++round) {
+    Sizes sizes{extents[random() % 12], extents[random() % 12], extents[random() % 9],
+                1 + static_cast<int64_t>(random() % 3)};
     if (round == 2)
-      m = m / 4 * 4 + 4, n = n / 4 * 4 + 4, p = p / 4 * 4 + 4;
-    int64_t b = 1 + static_cast<int64_t>(random() % 3);
-    SCOPED_TRACE("m n p b " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(p) + " " +
-                 std::to_string(b));
-    std::vector<Storage> storages(program.tensors.size());
-    for (auto [tensor, storage] : llvm::zip(program.tensors, storages)) {
-      for (const std::string& symbol : tensor.shape)
-        storage.extents.push_back(extentOf(symbol, m, n, p, b));
-      fill(tensor, storage, random);
-    }
-    launch(lowered, fast, storages, seed);
-    if (::testing::Test::HasFatalFailure())
-      return;
-    interpret(text, storages);
-    for (auto [tensor, storage] : llvm::zip(program.tensors, storages))
-      if (!::testing::Test::HasFatalFailure())
-        compare(tensor, storage);
+      sizes.m = sizes.m / 4 * 4 + 4, sizes.n = sizes.n / 4 * 4 + 4, sizes.p = sizes.p / 4 * 4 + 4;
+    SCOPED_TRACE("m n p b " + std::to_string(sizes.m) + " " + std::to_string(sizes.n) + " " + std::to_string(sizes.p) +
+                 " " + std::to_string(sizes.b));
+    compiled.check(sizes, random);
+  }
+}
+
+/// x [m, n] → o.
+RandomProgram rowProgram(const std::vector<std::string>& result, const std::string& body) {
+  std::string type = result.size() == 2 ? "tensor<?x?xf32>" : "tensor<?xf32>";
+  std::string view = result.size() == 2 ? "!vx.view<?x?xf32, global>" : "!vx.view<?xf32, global>";
+  RandomProgram program;
+  program.tensors = {{"x", {"m", "n"}, true, false}, {"o", result, true, true}};
+  program.body = R"(
+  %c0 = arith.constant 0 : index
+  %m = vx.dim %x, 0 : !vx.view<?x?xf32, global>
+  %n = vx.dim %x, 1 : !vx.view<?x?xf32, global>
+  %t = vx.tile_load %x[%c0, %c0] sizes(%m, %n) inbounds : !vx.view<?x?xf32, global> -> tensor<?x?xf32>
+)" + body + "  vx.tile_store %r, %o[" +
+                 (result.size() == 2 ? "%c0, %c0" : "%c0") + "] inbounds : " + type + ", " + view + "\n";
+  return program;
+}
+
+void runSizes(const RandomProgram& program, std::initializer_list<Sizes> all) {
+  std::mt19937 random(std::random_device{}());
+  Compiled compiled(program);
+  ASSERT_EQ(compiled.error(), "");
+  for (Sizes sizes : all) {
+    SCOPED_TRACE("m " + std::to_string(sizes.m) + " n " + std::to_string(sizes.n));
+    compiled.check(sizes, random);
     if (::testing::Test::HasFatalFailure())
       return;
   }
+}
+
+TEST(Rows, OfEveryLengthAreSoftmaxed) {
+  runSizes(rowProgram({"m", "n"}, R"(
+  %max = vx.reduce maxf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %maxb = vx.broadcast %max dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %t, %maxb : tensor<?x?xf32>
+  %e = math.exp %d : tensor<?x?xf32>
+  %sum = vx.reduce addf %e dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %sumb = vx.broadcast %sum dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.divf %e, %sumb : tensor<?x?xf32>
+)"),
+           {{2, 8192, 1, 1}, {3, 4096, 1, 1}, {2, 5000, 1, 1}, {2, 8193, 1, 1}, {5, 1000, 1, 1}, {9, 36, 1, 1}});
+}
+
+TEST(Columns, AreSummedInPieces) {
+  runSizes(rowProgram({"n"}, "  %r = vx.reduce addf %t dims [0] : tensor<?x?xf32> -> tensor<?xf32>\n"),
+           {{700, 130, 1, 1}, {512, 64, 1, 1}, {1, 5, 1, 1}, {1500, 3, 1, 1}});
+}
+
+TEST(Transposes, GoThroughSharedMemory) {
+  RandomProgram program =
+      rowProgram({"n", "m"}, "  %r = vx.transpose %t [1, 0] : tensor<?x?xf32> -> tensor<?x?xf32>\n");
+  runSizes(program, {{128, 192, 1, 1}, {100, 70, 1, 1}, {1, 300, 1, 1}, {65, 64, 1, 1}});
+}
+
+TEST(Scans, ContinueFromBlockToBlock) {
+  RandomProgram program = rowProgram({"m*n"}, R"(
+  %mn = arith.muli %m, %n : index
+  %f = vx.reshape %t sizes(%mn) : tensor<?x?xf32> -> tensor<?xf32>
+  %r = vx.scan maxf %f dim 0 : tensor<?xf32>
+)");
+  runSizes(program, {{3, 4000, 1, 1}, {1, 9001, 1, 1}, {1, 1, 1, 1}});
 }
 
 TEST(RandomTiles, AgreeWithTheInterpreter) {
