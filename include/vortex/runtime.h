@@ -6,8 +6,9 @@
 //   vortex::Stream stream = device.createStream().value();
 //   std::vector<float> x(1000, 2.0f);
 //   auto results = stream.launch(kernel, {device.wrap(std::span(x)).value(), 3.0f}).value();
-//   stream.synchronize().value();
-//   std::span<float> y = results[0].span<float>().value();
+//   std::vector<float> y = stream.read<float>(results[0]).value();
+//
+// For a GPU open "cuda:0", load an artifact built for it, and upload() instead of wrap(): it works in memory of its own.
 //
 // All classes are handles: copies refer to the same object, the last one frees it. Threads: every member may be called from any
 // thread; operations of one stream take effect in the order of the calls. Nothing throws; every Result's message names the
@@ -124,6 +125,12 @@ private:
   std::shared_ptr<hal::Event> event_;
 };
 
+/// The bytes of an artifact for one target, as the headers of `vortex build --header` hold them.
+struct EmbeddedArtifact {
+  std::string_view target;  ///< "cpu-x86_64-znver3", "sm_90"
+  std::span<const uint8_t> bytes;
+};
+
 /// An in-order queue of work on one device. On the CPU an operation is complete when its call returns; on GPUs it may run later.
 /// A kernel that faults stops the stream: later work is skipped until the next synchronize() reports the fault.
 class Stream {
@@ -175,6 +182,8 @@ class Device {
 public:
   const std::string& name() const;     ///< "cpu"
   const std::string& product() const;  ///< "AMD EPYC 7763"
+  const std::string&
+  target() const;  ///< what kernels for it are compiled for: "cpu", "sm_90"; empty: it executes nothing
   uint64_t memoryBytes() const;
   uint32_t workers() const;  ///< blocks that run at the same time
   Result<uint64_t> availableBytes() const;
@@ -207,6 +216,8 @@ public:
   /// that is missing.
   Result<Kernel> load(std::span<const uint8_t> artifact) const;
   Result<Kernel> loadFile(const std::string& path) const;
+  /// The one of several artifacts of a kernel that suits the device best: for GPUs the newest that it can run. Error: none does; lists targets.
+  Result<Kernel> load(std::span<const EmbeddedArtifact> artifacts) const;
 
 private:
   friend struct RuntimeAccess;

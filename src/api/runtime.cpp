@@ -4,8 +4,11 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "runtime/cpu/cpu_driver.h"
+#include "runtime/cuda/cuda_driver.h"
 #include "runtime/hal/driver.h"
 #include "runtime/null/null_driver.h"
+
+#include <cstdlib>
 
 namespace vortex {
 
@@ -32,6 +35,24 @@ Result<void> checkWhole(const char* operation, const Tensor& tensor, uint64_t by
   return {};
 }
 
+/// The number of "sm_90a"; 0 for anything else.
+int smNumber(std::string_view target) {
+  return target.starts_with("sm_") ? std::atoi(std::string(target.substr(3)).c_str()) : 0;
+}
+
+/// How well code for `built` suits a device that wants `wanted`; 0: not at all. A GPU runs code for older ones too, unless it names features of
+/// exactly one (sm_90a), which then suits that one best.
+int suitability(std::string_view wanted, std::string_view built) {
+  if (wanted == "cpu")
+    return built.starts_with("cpu") ? 1 : 0;
+  const int device = smNumber(wanted), code = smNumber(built);
+  if (device == 0 || code == 0)
+    return 0;
+  if (built.ends_with('a'))
+    return code == device ? 2 * code + 1 : 0;
+  return code <= device ? 2 * code : 0;
+}
+
 }  // namespace
 
 // Runtime
@@ -40,6 +61,7 @@ Runtime::Runtime(const RuntimeOptions& options) : drivers_(std::make_shared<hal:
   drivers_->add(cpu::createDriver({.threads = options.threads, .poison = options.poison}));
   if (options.nullDevice)
     drivers_->add(null_device::createDriver());
+  drivers_->add(cuda::createDriver());  // last: opening the NVIDIA driver takes time, and only its own names need it
 }
 
 std::vector<Device> Runtime::devices(std::vector<Error>* problems) const {
@@ -67,6 +89,7 @@ Result<Device> Runtime::open(std::string_view name) const {
 
 const std::string& Device::name() const { return device_->info().name; }
 const std::string& Device::product() const { return device_->info().product; }
+const std::string& Device::target() const { return device_->info().target; }
 uint64_t Device::memoryBytes() const { return device_->info().memoryBytes; }
 uint32_t Device::workers() const { return device_->info().workers; }
 Result<uint64_t> Device::availableBytes() const { return device_->availableBytes(); }
@@ -162,6 +185,23 @@ Result<Kernel> Device::loadFile(const std::string& path) const {
   if (!kernel)
     return Error{concat(path, ": ", kernel.error().message)};
   return kernel;
+}
+
+Result<Kernel> Device::load(std::span<const EmbeddedArtifact> artifacts) const {
+  const EmbeddedArtifact* best = nullptr;
+  int bestRank = 0;
+  std::vector<std::string_view> targets;
+  for (const EmbeddedArtifact& artifact : artifacts) {
+    targets.push_back(artifact.target);
+    if (const int rank = suitability(target(), artifact.target); rank > bestRank) {
+      best = &artifact;
+      bestRank = rank;
+    }
+  }
+  if (best)
+    return load(best->bytes);
+  return Error{concat("the kernel was built for ", base::join(targets, ", "), "; device '", name(), "' needs ",
+                      target().empty() ? "none" : target())};
 }
 
 // Kernel

@@ -1,3 +1,4 @@
+#include "tools/vortex/command_build.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "tools/vortex/c_header.h"
@@ -95,8 +96,22 @@ bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const 
   return true;
 }
 
-int buildKernel(Session& session, const lang::Function& kernel, const std::string& stem,
-                std::vector<std::string>& reports) {
+}  // namespace
+
+std::vector<const lang::Function*> chosenKernels(Session& session) {
+  const Settings& settings = session.settings();
+  std::vector<const lang::Function*> chosen;
+  for (const lang::Function* kernel : session.program().kernels)
+    if (settings.kernel.empty() || kernel->name == settings.kernel)
+      chosen.push_back(kernel);
+  if (chosen.empty())
+    failWith(settings, "E0807",
+             settings.kernel.empty() ? "`" + settings.files[0] + "` has no kernel"
+                                     : "`" + settings.files[0] + "` has no kernel `" + settings.kernel + "`");
+  return chosen;
+}
+
+std::optional<irgen::Options> buildRequest(Session& session, const lang::Function& kernel) {
   const Settings& settings = session.settings();
   irgen::Options request;
   request.dims.resize(kernel.dims.size());
@@ -105,27 +120,56 @@ int buildKernel(Session& session, const lang::Function& kernel, const std::strin
       if (kernel.dims[i].name == name)
         request.dims[i] = value;
   for (lang::DimVarId id : irgen::dimsToSpecialise(kernel))
-    if (!request.dims[id])
-      return failWith(settings, "E0805",
-                      base::concat("`", kernel.name, "` needs `", kernel.dims[id].name, "` at compile time: add --dim ",
-                                   kernel.dims[id].name, "=…"));
-  pipeline::Failure failure;
-  if (!settings.emit.empty()) {
-    std::string text = session.compiler().text(kernel, request, stageOf(settings.emit), failure);
-    if (text.empty()) {
-      reportFailure(session, kernel, failure);
-      return 1;
+    if (!request.dims[id]) {
+      failWith(settings, "E0805",
+               base::concat("`", kernel.name, "` needs `", kernel.dims[id].name, "` at compile time: add --dim ",
+                            kernel.dims[id].name, "=…"));
+      return std::nullopt;
     }
-    writeOutput(text);
-    return 0;
-  }
+  return request;
+}
+
+std::shared_ptr<const artifact::Kernel> buildArtifact(Session& session, const lang::Function& kernel,
+                                                      const irgen::Options& request) {
+  pipeline::Failure failure;
   Progress progress("compiling " + kernel.name);
   auto compiled = session.compiler().compile(kernel, request, failure);
   progress.finish();
-  if (!compiled) {
+  if (!compiled)
+    reportFailure(session, kernel, failure);
+  return compiled;
+}
+
+bool checkTarget(const Settings& settings, const std::string& target) {
+  const auto names = pipeline::targetNames();
+  if (std::find(names.begin(), names.end(), target) != names.end())
+    return true;
+  failWith(settings, "E0806", "there is no target `" + target + "`; `vortex targets` lists them");
+  return false;
+}
+
+static int printStage(Session& session, const lang::Function& kernel, const irgen::Options& request) {
+  pipeline::Failure failure;
+  std::string text = session.compiler().text(kernel, request, stageOf(session.settings().emit), failure);
+  if (text.empty()) {
     reportFailure(session, kernel, failure);
     return 1;
   }
+  writeOutput(text);
+  return 0;
+}
+
+static int buildKernel(Session& session, const lang::Function& kernel, const std::string& stem,
+                       std::vector<std::string>& reports) {
+  const Settings& settings = session.settings();
+  const std::optional<irgen::Options> request = buildRequest(session, kernel);
+  if (!request)
+    return 1;
+  if (!settings.emit.empty())
+    return printStage(session, kernel, *request);
+  const auto compiled = buildArtifact(session, kernel, *request);
+  if (!compiled)
+    return 1;
   artifact::Kernel built = *compiled;
   std::vector<uint8_t> machineCode;
   if (settings.target != "cpu") {
@@ -141,11 +185,11 @@ int buildKernel(Session& session, const lang::Function& kernel, const std::strin
   return 0;
 }
 
-}  // namespace
-
 int commandBuild(const Settings& settings) {
-  if (auto names = pipeline::targetNames(); std::find(names.begin(), names.end(), settings.target) == names.end())
-    return failWith(settings, "E0806", "there is no target `" + settings.target + "`; `vortex targets` lists them");
+  if (settings.header)
+    return buildHeaders(settings);
+  if (!checkTarget(settings, settings.target))
+    return 1;
   Session session(settings);
   if (!session.load(settings.files[0]))
     return 1;
@@ -154,17 +198,11 @@ int commandBuild(const Settings& settings) {
   std::string stem = std::filesystem::path(settings.files[0]).stem().string();
   std::vector<std::string> reports;
   int status = 0;
-  size_t matched = 0;
-  for (const lang::Function* kernel : session.program().kernels) {
-    if (!settings.kernel.empty() && kernel->name != settings.kernel)
-      continue;
-    ++matched;
+  const std::vector<const lang::Function*> kernels = chosenKernels(session);
+  if (kernels.empty())
+    return 1;
+  for (const lang::Function* kernel : kernels)
     status |= buildKernel(session, *kernel, stem, reports);
-  }
-  if (matched == 0)
-    return failWith(settings, "E0807",
-                    settings.kernel.empty() ? "`" + settings.files[0] + "` has no kernel"
-                                            : "`" + settings.files[0] + "` has no kernel `" + settings.kernel + "`");
   if (settings.json && settings.emit.empty())
     writeOutput("[" + base::join(reports, ",\n ") + "]\n");
   else

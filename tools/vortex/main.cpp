@@ -24,7 +24,7 @@ static void addCompilerOptions(CLI::App* command, Settings& settings) {
 }
 
 static void addRunOptions(CLI::App* command, Settings& settings) {
-  command->add_option("--device", settings.device, "cpu, interpreter, null, … (vortex targets lists them)");
+  command->add_option("--device", settings.device, "cpu, cuda:0, interpreter, null, … (vortex targets lists them)");
   command->add_flag("--check", settings.check,
                     "run kernels in the interpreter with bounds, race, initialisation and divergence checks");
   command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter");
@@ -62,7 +62,8 @@ int main(int argc, char** argv) {
   addRunOptions(run, settings);
   auto* build = app.add_subcommand("build", "compile kernels ahead of time and report what they use");
   addFiles(build, settings, false);
-  build->add_option("--target", settings.target, "cpu, or a GPU: sm_90, sm_80");
+  build->add_option("--target", settings.target, "cpu, or a GPU: sm_90, sm_80; several with --header: cpu,sm_90");
+  build->add_flag("--header", settings.header, "write a C++ launcher per kernel, with its artifacts inside");
   build
       ->add_option("--emit", settings.emit,
                    "print instead of writing files: vx, ir (vx as scheduled), vxt (GPUs: per-thread code), llvm, asm")

@@ -47,6 +47,23 @@ std::vector<std::string> standardPaths() {
   return paths;
 }
 
+/// The target to compile for: for a GPU the newest one that it runs.
+static Result<std::string> targetOf(const hal::DeviceInfo& device) {
+  if (!device.target.starts_with("sm_"))
+    return std::string("cpu");  // what executes nothing is checked with the CPU's artifacts
+  const auto number = [](const std::string& target) { return std::atoi(target.c_str() + 3); };
+  std::string best;
+  for (const std::string& name : pipeline::targetNames())
+    if (name.starts_with("sm_") && number(name) <= number(device.target) &&
+        (best.empty() || number(name) > number(best)))
+      best = name;
+  if (best.empty())
+    return Error{base::concat(
+        "'", device.name, "' (", device.product, ") is ", device.target,
+        ", older than every GPU that kernels can be compiled for: ", base::join(pipeline::targetNames(), ", "))};
+  return best;
+}
+
 void addDrivers(hal::DriverList& drivers) {
   // Opening the NVIDIA driver takes up to a second: it comes last, and only names that the others do not know reach it.
   drivers.add(cpu::createDriver());
@@ -119,9 +136,10 @@ host::Backend* Session::backend() {
     failWith(settings_, "E0802", device.error().message + "; `interpreter` runs on the reference interpreter");
     return nullptr;
   }
-  target_ = (*device)->info().target;
-  if (target_.empty())  // a device that only records: any code will do
-    target_ = "cpu";
+  if (auto target = targetOf(device.value()->info()))
+    target_ = *target;
+  else
+    return failWith(settings_, "E0802", target.error().message), nullptr;
   auto created = DeviceBackend::create(std::move(device).value(), compiler(), output);
   if (!created) {
     failWith(settings_, "E0802", created.error().message);

@@ -14,6 +14,10 @@ void forEachAccess(mlir::Operation* op, llvm::function_ref<void(mlir::Value view
   llvm::TypeSwitch<mlir::Operation*>(op)
       .Case<ir::LoadOp, ir::TileLoadOp>([&](auto load) { visit(load.getView(), false); })
       .Case<ir::StoreOp, ir::TileStoreOp>([&](auto store) { visit(store.getView(), true); })
+      .Case([&](ir::StageCopyOp copy) {
+        visit(copy.getSource(), false);
+        visit(copy.getDestination(), true);
+      })
       .Case<ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp>([&](auto atomic) {
         visit(atomic.getView(), false);
         visit(atomic.getView(), true);

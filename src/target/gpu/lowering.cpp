@@ -270,6 +270,9 @@ void Lowering::lowerOp(mlir::Operation* op) {
         tiles_->flushReads(nullptr);
         hazards_.barrier();
       })
+      .Case([&](ir::StageCopyOp copy) { lowerStageCopy(copy); })
+      .Case([&](ir::StageCommitOp) { b.create<vxt::AsyncCommitOp>(loc); })
+      .Case([&](ir::StageWaitOp wait) { b.create<vxt::AsyncWaitOp>(loc, wait.getPending()); })
       .Case([&](ir::AssertOp check) {
         uint32_t fault = addFault(check, check.getId(), check.getMessage());
         b.create<vxt::AssertOp>(loc, scalar(check.getCondition()), fault);

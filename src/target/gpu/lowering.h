@@ -161,6 +161,10 @@ private:
   /// `body`'s value, computed by one thread, in every thread.
   Value broadcastOnce(mlir::Type type, llvm::function_ref<Value()> body);
 
+  // staging.cpp
+  void lowerStageCopy(ir::StageCopyOp op);
+  void copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous);
+
   // region.cpp
   void lowerThreads(ir::ThreadsOp op);
   Values lowerSlot(ir::ThreadsOp op, Region region, llvm::ArrayRef<Values> inputs);

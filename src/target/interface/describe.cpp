@@ -162,6 +162,10 @@ void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel) {
           if (op->hasAttr("vx.guarded") || op->hasAttr("vx.unchecked"))
             describe(op, "slice", load.getView());
         })
+        .Case([&](ir::StageCopyOp copy) {
+          if (op->hasAttr("vx.guarded") || op->hasAttr("vx.unchecked"))
+            describe(op, "slice", copy.getSource());
+        })
         .Case([&](ir::TileStoreOp store) {
           if (op->hasAttr("vx.guarded") || op->hasAttr("vx.unchecked"))
             describe(op, "store of a slice", store.getView());

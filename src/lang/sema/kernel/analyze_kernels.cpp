@@ -8,10 +8,40 @@
 #include "lang/sema/kernel/staging.h"
 #include "lang/sema/kernel/uniformity.h"
 
+#include <optional>
 #include <set>
 
 namespace vortex::lang {
 namespace {
+
+/// The product of constant sizes; nothing where one is not constant.
+std::optional<__int128> threadCount(const std::vector<Expr*>& block) {
+  __int128 count = 1;
+  for (const Expr* size : block) {
+    while (size->kind == ExprKind::Cast)
+      size = size->args[0];
+    if (size->kind != ExprKind::Int)
+      return std::nullopt;
+    count *= size->intValue;
+  }
+  return count;
+}
+
+/// An accumulator written as the part of one thread fixes the number of threads.
+void checkFragments(const Expr& launch, diag::DiagnosticSink& sink) {
+  const Function& kernel = *launch.function;
+  for (const auto& variable : kernel.variables) {
+    if (variable->fragment.empty() || !kernel.kernel ||
+        threadCount(launch.launch.block) == threadCount(kernel.kernel->block))
+      continue;
+    sink.error("E0465", launch.launch.block[0]->range,
+               "the number of threads of `" + kernel.name + "` follows from its accumulator `" + variable->name + "`")
+        .primary("another number of threads")
+        .label(variable->range, "written as the part of one thread")
+        .help("launch it without `block = …`, or declare the accumulator with the product's shape");
+    return;
+  }
+}
 
 void collectLaunched(const Expr& expr, std::set<const Function*>& withGrid, diag::DiagnosticSink& sink) {
   if (expr.kind == ExprKind::Launch && expr.function && !expr.launch.grid.empty()) {
@@ -22,6 +52,8 @@ void collectLaunched(const Expr& expr, std::set<const Function*>& withGrid, diag
           .label(expr.function->kernel->tile->range, "the tiles of the output give the grid")
           .help("launch it without `grid = …`");
   }
+  if (expr.kind == ExprKind::Launch && expr.function && !expr.launch.block.empty())
+    checkFragments(expr, sink);
   for (const Expr* arg : expr.args)
     if (arg)
       collectLaunched(*arg, withGrid, sink);

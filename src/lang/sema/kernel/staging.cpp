@@ -1,4 +1,6 @@
 #include "lang/sema/kernel/staging.h"
+#include "lang/sema/kernel/staging_state.h"
+#include "lang/sema/kernel/staging_values.h"
 
 #include <algorithm>
 #include <map>
@@ -8,10 +10,11 @@
 namespace vortex::lang {
 namespace {
 
-/// Groups of copies that may stay in flight after a `sync_block()`.
-constexpr size_t kMaxInFlight = 4;
-constexpr int64_t kAnySlot = -1;
+using namespace staging;
+
 constexpr int64_t kMaxTrips = 34;
+/// Of loops that use the same buffers in every iteration.
+constexpr int64_t kTripsToSettle = 3;
 constexpr int64_t kMaxExactTrips = 64;
 
 bool isSharedTensor(Type type) {
@@ -19,58 +22,10 @@ bool isSharedTensor(Type type) {
   return type && type->isTensor() && !type->isValue && type->space == Space::Shared;
 }
 
-/// A tensor, or one of an array of tensors.
-struct Slot {
-  const Variable* variable = nullptr;
-  int64_t index = 0;
-  bool operator<(const Slot& other) const {
-    return variable != other.variable ? variable < other.variable : index < other.index;
-  }
-};
-
-bool mayBeSame(const Slot& a, const Slot& b) {
-  return a.variable == b.variable && (a.index == b.index || a.index == kAnySlot || b.index == kAnySlot);
-}
-
-bool contains(const std::set<Slot>& slots, const Slot& slot) {
-  return std::any_of(slots.begin(), slots.end(), [&](const Slot& other) { return mayBeSame(slot, other); });
-}
-
-/// What a slot may hold: one bit per possibility.
-enum Content : uint8_t { kNothing = 1, kPending = 2, kReady = 4 };
-
-struct State {
-  std::map<Slot, uint8_t> contents;
-  std::map<Slot, const Expr*> stagedBy;
-  std::set<Slot> touched;              ///< since the last barrier
-  std::set<Slot> current;              ///< copies started since the last sync_block()
-  std::vector<std::set<Slot>> groups;  ///< closed ones, the most recent first
-  std::set<Expr*> lastSync;
-  bool ends = false;  ///< control does not get here
-
-  void join(const State& other) {
-    if (other.ends)
-      return;
-    if (ends) {
-      *this = other;
-      return;
-    }
-    for (const auto& [slot, content] : other.contents)
-      contents[slot] |= content;
-    stagedBy.insert(other.stagedBy.begin(), other.stagedBy.end());
-    touched.insert(other.touched.begin(), other.touched.end());
-    current.insert(other.current.begin(), other.current.end());
-    groups.resize(std::max(groups.size(), other.groups.size()));
-    for (size_t i = 0; i < other.groups.size(); ++i)
-      groups[i].insert(other.groups[i].begin(), other.groups[i].end());
-    lastSync.insert(other.lastSync.begin(), other.lastSync.end());
-  }
-};
-
 class Simulation {
 public:
   Simulation(Function& kernel, const Roots& roots, diag::DiagnosticSink& sink)
-      : kernel_(kernel), roots_(roots), sink_(sink) {}
+      : kernel_(kernel), roots_(roots), sink_(sink), values_(roots) {}
 
   void run() {
     findStaged(*kernel_.body, nullptr);
@@ -79,10 +34,10 @@ public:
       return;
     for (const Variable* variable : staged_)
       if (variable->type->kind == TypeKind::Array)
-        buffers_ = std::max(buffers_, static_cast<int64_t>(variable->type->count));
-    trips_ = std::min<int64_t>(2 * buffers_ + 2, kMaxTrips);
+        values_.buffers = std::max(values_.buffers, static_cast<int64_t>(variable->type->count));
+    trips_ = std::min<int64_t>(2 * values_.buffers + 2, kMaxTrips);
     if (trips_ == kMaxTrips)
-      buffers_ = 0;  // too many to follow one by one
+      values_.buffers = 0;  // too many to follow one by one
     exec(*kernel_.body);
     for (auto [sync, pending] : pending_)
       sync->ints = {1, pending};
@@ -109,37 +64,6 @@ private:
         findStaged(*arg, &expr);
   }
 
-  std::optional<int64_t> valueOf(const Expr* expr, int depth = 0) const {
-    if (!expr || depth > 16)
-      return std::nullopt;
-    switch (expr->kind) {
-    case ExprKind::Int: return static_cast<int64_t>(expr->intValue);
-    case ExprKind::Cast:
-    case ExprKind::Deref:
-    case ExprKind::Ref: return valueOf(expr->args[0], depth + 1);
-    case ExprKind::DimValue: return expr->dim.asConstant();
-    case ExprKind::Var: {
-      if (auto found = known_.find(expr->variable); found != known_.end())
-        return found->second;
-      return valueOf(roots_.soleValue(expr->variable), depth + 1);
-    }
-    case ExprKind::Binary: {
-      auto a = valueOf(expr->args[0], depth + 1), b = valueOf(expr->args[1], depth + 1);
-      if (!a || !b)
-        return std::nullopt;
-      switch (expr->binaryOp) {
-      case BinaryOp::Add: return *a + *b;
-      case BinaryOp::Sub: return *a - *b;
-      case BinaryOp::Mul: return *a * *b;
-      // A longer period, of a larger divisor or of a quotient, may exceed the simulated iterations.
-      case BinaryOp::Rem: return *b > 0 && *b <= buffers_ && *a >= 0 ? std::optional(*a % *b) : std::nullopt;
-      default: return std::nullopt;
-      }
-    }
-    default: return std::nullopt;
-    }
-  }
-
   /// The staged tensor a place is (part of); null variable for others.
   Slot slotOf(const Expr& place) const {
     Slot slot;
@@ -158,7 +82,7 @@ private:
       }
       case ExprKind::Element:
         if (Type base = stripRef(at->args[0]->type); base->kind == TypeKind::Array) {
-          slot.index = valueOf(at->args[1]).value_or(kAnySlot);
+          slot.index = values_.valueOf(at->args[1]).value_or(kAnySlot);
           if (slot.index < 0 || slot.index >= static_cast<int64_t>(base->count))
             slot.index = kAnySlot;
         }
@@ -444,7 +368,7 @@ private:
 
   void execIf(Expr& expr) {
     exec(*expr.args[0]);
-    std::optional<bool> known = truth(*expr.args[0]);
+    std::optional<bool> known = values_.truth(*expr.args[0]);
     State before = state_;
     if (known.value_or(true))
       exec(*expr.args[1]);
@@ -461,91 +385,15 @@ private:
   //===-- loops ---------------------------------------------------------------------------------------------------===//
 
   struct Loop {
-    const Expr* expr = nullptr;
-    int64_t iteration = 0, trips = 0;
     State exits, continues;
   };
-
-  /// Is there an iteration `k + c * step < end` ahead? Known in a simulated run of a loop over a range.
-  std::optional<bool> truth(const Expr& condition) const {
-    if (condition.kind != ExprKind::Binary ||
-        (condition.binaryOp != BinaryOp::Lt && condition.binaryOp != BinaryOp::Gt))
-      return std::nullopt;
-    const bool isLess = condition.binaryOp == BinaryOp::Lt;
-    const Expr &position = *condition.args[isLess ? 0 : 1], &limit = *condition.args[isLess ? 1 : 0];
-    for (auto loop = loops_.rbegin(); loop != loops_.rend(); ++loop) {
-      if (loop->expr->kind != ExprKind::For || loop->expr->args[0]->kind != ExprKind::Range)
-        continue;
-      const Expr& range = *loop->expr->args[0];
-      const int64_t step = range.args.size() > 2 && range.args[2] ? valueOf(range.args[2]).value_or(0) : 1;
-      std::optional<int64_t> distance = distanceFrom(position, loop->expr->variable);
-      if (distance && step > 0 && *distance >= 0 && *distance % step == 0 && isSameLimit(limit, *range.args[1]))
-        return loop->iteration + *distance / step < loop->trips;
-    }
-    return std::nullopt;
-  }
-
-  /// c in `variable + c`.
-  std::optional<int64_t> distanceFrom(const Expr& expr, const Variable* variable) const {
-    const Expr* at = stripIntegerCasts(&expr, roots_);
-    if (at->kind == ExprKind::Var)
-      return at->variable == variable ? std::optional<int64_t>(0) : std::nullopt;
-    if (at->kind != ExprKind::Binary || at->binaryOp != BinaryOp::Add)
-      return std::nullopt;
-    for (size_t side : {0, 1}) {
-      auto inner = distanceFrom(*at->args[side], variable);
-      auto other = valueOf(at->args[1 - side]);
-      if (inner && other)
-        return *inner + *other;
-    }
-    return std::nullopt;
-  }
-
-  bool isSameLimit(const Expr& a, const Expr& b) const {
-    const Expr *x = stripIntegerCasts(&a, roots_), *y = stripIntegerCasts(&b, roots_);
-    if (x->kind != y->kind)
-      return false;
-    if (x->kind == ExprKind::Var)
-      return x->variable == y->variable && !roots_.isAssigned(x->variable);
-    if (x->kind == ExprKind::DimValue)
-      return x->dim == y->dim;
-    return x->kind == ExprKind::Int && x->intValue == y->intValue;
-  }
-
-  /// The exact number of iterations, where it is constant.
-  std::optional<int64_t> tripCount(const Expr& over) const {
-    if (over.kind == ExprKind::IntList)
-      return static_cast<int64_t>(over.intList.size());
-    if (over.kind != ExprKind::Range)
-      return std::nullopt;
-    auto begin = valueOf(over.args[0]), end = valueOf(over.args[1]);
-    int64_t step = over.args.size() > 2 && over.args[2] ? valueOf(over.args[2]).value_or(0) : 1;
-    if (!begin || !end || step <= 0)
-      return std::nullopt;
-    return *end > *begin ? (*end - *begin + step - 1) / step : 0;
-  }
-
-  void setIteration(const Expr& loop, int64_t i) {
-    const Expr& over = *loop.args[0];
-    known_.erase(loop.variable);
-    if (over.kind == ExprKind::IntList && i < static_cast<int64_t>(over.intList.size()))
-      known_[loop.variable] = static_cast<int64_t>(over.intList[static_cast<size_t>(i)]);
-    if (over.kind == ExprKind::Range) {
-      auto begin = valueOf(over.args[0]);
-      auto step = over.args.size() > 2 && over.args[2] ? valueOf(over.args[2]) : std::optional<int64_t>(1);
-      if (begin && step)
-        known_[loop.variable] = *begin + i * *step;
-    }
-    if (loop.indexVariable)
-      known_[loop.indexVariable] = i;
-  }
 
   void execFor(Expr& expr) {
     exec(*expr.args[0]);
     enterLoop(expr);
     const State before = state_;
-    std::optional<int64_t> exact = tripCount(*expr.args[0]);
-    const int64_t limit = loops_.size() > 1 ? std::min<int64_t>(trips_, 4) : trips_;
+    std::optional<int64_t> exact = values_.tripCount(*expr.args[0]);
+    const int64_t limit = values_.choosesBuffers(expr, *expr.args[1]) ? trips_ : std::min(trips_, kTripsToSettle);
     if (exact && *exact <= (loops_.empty() ? kMaxExactTrips : limit)) {
       runTrips(expr, *exact);
     } else {
@@ -558,26 +406,28 @@ private:
       }
       state_ = std::move(all);
     }
-    known_.erase(expr.variable);
+    values_.forget(expr.variable);
     if (expr.indexVariable)
-      known_.erase(expr.indexVariable);
+      values_.forget(expr.indexVariable);
   }
 
   void runTrips(Expr& expr, int64_t trips) {
     const int64_t outer = iteration_;
-    loops_.push_back({&expr, 0, trips, {}, {}});
+    values_.runs.push_back({&expr, 0, trips});
+    loops_.emplace_back();
     loops_.back().exits.ends = true;
     for (int64_t i = 0; i < trips; ++i) {
       iteration_ = i;
-      loops_.back().iteration = i;
+      values_.runs.back().iteration = i;
       loops_.back().continues.ends = true;
       if (expr.kind == ExprKind::For)
-        setIteration(expr, i);
+        values_.setIteration(expr, i);
       exec(*expr.args[expr.kind == ExprKind::For ? 1 : 0]);
       state_.join(loops_.back().continues);
     }
     state_.join(loops_.back().exits);
     loops_.pop_back();
+    values_.runs.pop_back();
     iteration_ = outer;
   }
 
@@ -586,7 +436,7 @@ private:
     enterLoop(expr);
     State all = state_;
     all.ends = !conditional;
-    loops_.push_back({&expr, 0, 0, {}, {}});
+    loops_.emplace_back();
     loops_.back().exits.ends = true;
     for (int64_t i = 0; i < trips_; ++i) {
       loops_.back().continues.ends = true;
@@ -628,10 +478,9 @@ private:
   diag::DiagnosticSink& sink_;
   std::set<const Variable*> staged_;
   State state_;
-  std::map<const Variable*, int64_t> known_;
+  Values values_;
   std::vector<Loop> loops_;
   std::vector<State> returns_;
-  int64_t buffers_ = 1;  ///< of the largest array
   int64_t trips_ = 0;
   int64_t iteration_ = -1;
   std::map<Expr*, int64_t> pending_;

@@ -19,7 +19,7 @@ LocalId Lowering::newLocal(Type type, SourceRange range, const Variable* variabl
   local.carries = local.isView || mayHoldBorrows(type) || (!variable && type->kind != TypeKind::Scalar);
   local.loop = loopPath_.back();
   local.closure = static_cast<uint32_t>(closures_.size());
-  graph_.locals.push_back(std::move(local));
+  graph_.locals.push_back(local);
   return static_cast<LocalId>(graph_.locals.size() - 1);
 }
 

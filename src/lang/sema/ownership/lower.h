@@ -74,6 +74,7 @@ private:
 
   // lower_call.cpp
   LocalId builtin(Expr& expr);
+  LocalId otherBuiltin(Expr& expr);
   LocalId call(Expr& expr);
   LocalId callClosure(Expr& expr);
   LocalId closure(Expr& expr);

@@ -138,8 +138,12 @@ LocalId Lowering::builtin(Expr& expr) {
       value(*expr.args[i], look());
     changes(*expr.args[0]);
     return kNoLocal;
-  default: break;
+  default: return otherBuiltin(expr);
   }
+}
+
+/// Arguments are looked at; closures and references stay borrowed until the call is over.
+LocalId Lowering::otherBuiltin(Expr& expr) {
   const bool keepsPart = expr.builtin == Builtin::VecFill || expr.builtin == Builtin::Fold;
   std::vector<LocalId> kept;
   for (size_t i = 0; i < expr.args.size(); ++i) {

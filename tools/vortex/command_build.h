@@ -1,0 +1,26 @@
+// What the forms of `vortex build` share.
+#pragma once
+
+#include "tools/vortex/session.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vortex::tools {
+
+/// The kernels of the loaded file that the settings choose. Empty after an error message: there is none.
+std::vector<const lang::Function*> chosenKernels(Session& session);
+/// The sizes that --dim fixes. Nothing after an error message: one that the kernel needs at compile time is missing.
+std::optional<irgen::Options> buildRequest(Session& session, const lang::Function& kernel);
+/// Null after diagnostics.
+std::shared_ptr<const artifact::Kernel> buildArtifact(Session& session, const lang::Function& kernel,
+                                                      const irgen::Options& request);
+/// False after an error message: the target does not exist.
+bool checkTarget(const Settings& settings, const std::string& target);
+
+/// `vortex build --header`: one C++ launcher per kernel with its artifacts for every target of the settings, "cpu,sm_90".
+int buildHeaders(const Settings& settings);
+
+}  // namespace vortex::tools

@@ -1,0 +1,69 @@
+#include "base/file.h"
+#include "base/text.h"
+#include "tools/vortex/c_header.h"
+#include "tools/vortex/command_build.h"
+#include "tools/vortex/cpp_header.h"
+
+#include <filesystem>
+
+namespace vortex::tools {
+namespace {
+
+std::vector<std::string> splitTargets(const std::string& list) {
+  std::vector<std::string> targets;
+  for (size_t at = 0; at <= list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    targets.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return targets;
+}
+
+/// A kernel's artifacts, one per target, in the order of the targets.
+struct Built {
+  std::string name;
+  std::vector<artifact::Kernel> artifacts;
+};
+
+bool buildTarget(const Settings& settings, std::vector<Built>& built) {
+  Session session(settings);
+  if (!session.load(settings.files[0]))
+    return false;
+  const std::vector<const lang::Function*> kernels = chosenKernels(session);
+  built.resize(kernels.size());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const std::optional<irgen::Options> request = buildRequest(session, *kernels[i]);
+    const auto compiled = request ? buildArtifact(session, *kernels[i], *request) : nullptr;
+    if (!compiled)
+      return false;
+    built[i].name = kernels[i]->name;
+    built[i].artifacts.push_back(*compiled);
+  }
+  return !kernels.empty();
+}
+
+}  // namespace
+
+int buildHeaders(const Settings& settings) {
+  std::vector<Built> built;
+  for (const std::string& target : splitTargets(settings.target)) {
+    Settings one = settings;
+    one.target = target;
+    if (!checkTarget(settings, target) || !buildTarget(one, built))
+      return 1;
+  }
+  const std::filesystem::path source = settings.files[0];
+  std::error_code error;
+  std::filesystem::create_directories(settings.output, error);
+  for (const Built& kernel : built) {
+    const std::string path = (std::filesystem::path(settings.output) /
+                              base::concat(source.stem().string(), ".", cIdentifier(kernel.name), ".hpp"))
+                                 .string();
+    if (auto written = base::writeFileAtomic(path, cppHeader(kernel.artifacts, source.filename().string())); !written)
+      return failWith(settings, "E0801", written.error().message);
+    writeOutput(base::concat(kernel.name, ": ", path, "\n"));
+  }
+  return 0;
+}
+
+}  // namespace vortex::tools
