@@ -91,6 +91,27 @@ std::unique_ptr<llvm::Module> createModule(llvm::LLVMContext& context, llvm::Str
   return module;
 }
 
+namespace {
+/// Full unrolling where it pays: in small functions, and where an array is left that constant indices would turn into registers. Elsewhere (tile
+/// code, which is unrolled as far as it should be) it only makes work for the assembler.
+struct UnrollSmallOrIndexed : llvm::PassInfoMixin<UnrollSmallOrIndexed> {
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    constexpr unsigned kSmall = 1000;  // instructions
+    bool hasArrays =
+        llvm::any_of(function.getEntryBlock(), [](auto& each) { return llvm::isa<llvm::AllocaInst>(each); });
+    if (!hasArrays && function.getInstructionCount() > kSmall)
+      return llvm::PreservedAnalyses::all();
+    llvm::LoopPassManager unrolling;
+    unrolling.addPass(llvm::IndVarSimplifyPass());
+    unrolling.addPass(llvm::LoopFullUnrollPass());
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(unrolling)));
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    return passes.run(function, analyses);
+  }
+};
+}  // namespace
+
 static llvm::FunctionPassManager functionPasses() {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -101,11 +122,7 @@ static llvm::FunctionPassManager functionPasses() {
   loops.addPass(llvm::LoopRotatePass(/*EnableHeaderDuplication=*/true));
   loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
-  llvm::LoopPassManager unrolling;
-  unrolling.addPass(llvm::IndVarSimplifyPass());
-  unrolling.addPass(llvm::LoopFullUnrollPass());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(unrolling)));
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(UnrollSmallOrIndexed());
   passes.addPass(llvm::CorrelatedValuePropagationPass());  // divisions and extensions of thread ids narrow
   passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false)));
   passes.addPass(llvm::InstCombinePass());
