@@ -107,6 +107,7 @@ void Lowering::lowerFor(scf::ForOp op) {
                              bindAll(op.getRegionIterArgs(), op.getRegionIterArgs(), carried, counts);
                              lowerBlock(*op.getBody());
                              loc = at;
+                             finishCopies(*op.getBody());
                              Values next = registersFor(op.getYieldedValues(), op.getRegionIterArgs(), counts);
                              leaveScope();
                              leaveLoop(firstPiece);
@@ -127,6 +128,7 @@ void Lowering::lowerIf(scf::IfOp op) {
     enterScope();
     lowerBlock(*block);
     loc = at;
+    finishCopies(*block);
     Values values = registersFor(block->getTerminator()->getOperands(), op.getResults(), counts);
     leaveScope();
     Hazards merged([] {});
@@ -185,6 +187,7 @@ void Lowering::lowerWhile(scf::WhileOp op) {
     bindAll(op.getAfterArguments(), op.getAfterArguments(), after->getArguments(), forwardedCounts);
     lowerBlock(*op.getAfterBody());
     loc = at;
+    finishCopies(*op.getAfterBody());
     Values next = registersFor(op.getYieldOp().getOperands(), op.getBeforeArguments(), carriedCounts);
     leaveScope();
     leaveLoop(firstPiece);

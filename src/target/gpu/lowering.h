@@ -163,6 +163,7 @@ private:
 
   // staging.cpp
   void lowerStageCopy(ir::StageCopyOp op);
+  void finishCopies(mlir::Block& block);
   void copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous);
 
   // region.cpp

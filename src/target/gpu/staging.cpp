@@ -108,4 +108,20 @@ void Lowering::lowerStageCopy(ir::StageCopyOp op) {
       });
 }
 
+/// Memory that a scope gives back must not be filled any more: copies that nothing waited for end here.
+void Lowering::finishCopies(mlir::Block& block) {
+  llvm::SmallVector<Value> staged;
+  phase.walk([&](ir::StageCopyOp copy) {
+    Value root = rootOf(copy.getDestination());
+    if (root.getParentBlock() == &block && !llvm::is_contained(staged, root))
+      staged.push_back(root);
+  });
+  if (staged.empty())
+    return;
+  b.create<vxt::AsyncCommitOp>(loc);
+  b.create<vxt::AsyncWaitOp>(loc, 0);
+  for (Value root : staged)
+    hazards_.write(root);  // other threads' copies end at the next barrier
+}
+
 }  // namespace vortex::target::gpu
