@@ -72,13 +72,8 @@ std::vector<Device> Runtime::devices(std::vector<Error>* problems) const {
 }
 
 Result<Device> Runtime::open(std::string_view name) const {
-  if (name.empty()) {
-    std::vector<Error> problems;
-    const std::vector<Device> all = devices(&problems);
-    if (!all.empty())
-      return all.front();
-    return problems.empty() ? Error{"this machine has no usable device"} : problems.front();
-  }
+  if (name.empty())
+    name = "cpu";  // always there, and preferred: asking the others would start their libraries
   Result<hal::DeviceRef> device = drivers_->find(name);
   if (!device)
     return device.takeError();
