@@ -2,6 +2,7 @@
 
 #include "passes/chunks.h"
 #include "passes/phase_builder.h"
+#include "passes/separate_operands.h"
 
 namespace vortex::passes {
 namespace {
@@ -341,6 +342,7 @@ LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
     runAsOneBlock(kernels[0]);
     return success();
   }
+  separateOperands(kernels[0]);
   return Scheduler(module, *entries.begin(), kernels[0], schedule).run();
 }
 

@@ -224,10 +224,11 @@ private:
     for (int axis = 0; axis < 3; ++axis)
       out_ += base::concat("        vx_block.grid[", axis, "] = (uint32_t)vx_grid[", axis, "]; vx_block.block[", axis,
                            "] = (uint32_t)(", size(phase.block[axis]), ");\n");
-    out_ += base::concat("        vx_block.scratch = vx_memory;\n        vx_result = ", entry(phase),
-                         "(vx_slots, &vx_block);\n        if (vx_result) vx_failed = (int32_t)vx_result;\n      }\n    "
-                         "  free(vx_memory);\n    }\n"
-                         "    if (vx_failed) { vx_status = vx_failed; goto vx_done; }\n  }\n");
+    out_ += base::concat(
+        "        vx_block.scratch = vx_memory;\n        vx_result = ", entry(phase),
+        "(vx_slots, &vx_block);\n        if (vx_result) vx_failed = (int32_t)vx_result;\n      }\n    "
+        "  __builtin_ia32_sfence(); /* kernels may store around the caches */\n      free(vx_memory);\n    }\n"
+        "    if (vx_failed) { vx_status = vx_failed; goto vx_done; }\n  }\n");
   }
 
   const Kernel& kernel_;

@@ -104,6 +104,9 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
       }
     }
   }
+#if defined(__x86_64__)
+  _mm_sfence();  // kernels may store around the caches, which releasing the part's completion does not order
+#endif
   busyNanoseconds_.fetch_add(nowNs() - start, std::memory_order_relaxed);
 }
 

@@ -3,10 +3,10 @@
 #include "ir/vx.h"
 #include "passes/expand_staging.h"
 #include "target/cpu/codegen/emit_object.h"
-#include "target/interface/describe.h"
 #include "target/cpu/emit/kernel_functions.h"
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles.h"
+#include "target/interface/describe.h"
 
 #include <ctime>
 #include <llvm/IR/LLVMContext.h>
@@ -40,6 +40,8 @@ passes::TensorSchedule tensorSchedule(const codegen::Target& target) {
   schedule.dotRows = plan.mc;
   schedule.dotRowStep = plan.mr;
   schedule.dotColumns = plan.nc;
+  schedule.squareSide = 32;        // rows and columns of a transpose: lines of both sides stay in the first-level cache
+  schedule.reductionBlocks = 256;  // enough pieces for many cores, few enough to combine at once
   return schedule;
 }
 

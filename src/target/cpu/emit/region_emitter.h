@@ -41,6 +41,7 @@ private:
     Lane offset;  ///< elements
     bool blockPrivate = false;
     bool guarded = false;
+    mlir::Value root;                                 ///< the view that the accessed one is a window of
     Lane mask;                                        ///< the op's own mask; value null: none
     llvm::SmallVector<std::pair<Lane, Lane>> bounds;  ///< (index, extent) pairs of a guarded access
   };
@@ -109,6 +110,10 @@ private:
   llvm::Value* gather(const Access& access, llvm::Value* mask);
   void scatter(const Access& access, llvm::Value* stored, llvm::Value* mask);
   llvm::Value* lanePointer(const Access& access, unsigned lane);
+
+  // region_streaming.cpp
+  void prefetchNextBlock(const Access& access);
+  llvm::Value* wantsStreaming(const Access& access, llvm::Value* pointer);
 
   // region_atomics.cpp
   void emitAtomicRmw(ir::AtomicRmwOp op);

@@ -86,6 +86,9 @@ RegionEmitter::Access RegionEmitter::access(mlir::Value viewValue, mlir::ValueRa
   result.pointer = window.pointer;
   result.blockPrivate = window.blockPrivate;
   result.guarded = guarded;
+  result.root = viewValue;
+  while (auto subview = result.root.getDefiningOp<ir::SubviewOp>())
+    result.root = subview.getSource();
   result.offset = window.offset;
   for (auto [dim, index] : llvm::enumerate(indices)) {
     Lane i = lane(index);
@@ -229,9 +232,12 @@ Lane RegionEmitter::load(const Access& access) {
 Value* RegionEmitter::loadLanes(const Access& access, Value* mask) {
   unsigned width = shape_.width;
   auto stride = access.offset.constantStride();
-  if (stride == 1)
+  if (stride == 1) {
+    if (!mask)
+      prefetchNextBlock(access);
     return emit::emitLoad(ir_, e_.features, access.type,
                           elementPointer(ir_, access.type, access.pointer, access.offset.value), width, mask);
+  }
   if (stride == 0) {
     Value* pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
     if (mask)
@@ -307,9 +313,24 @@ void RegionEmitter::store(const Access& access, const Lane& value) {
 
 void RegionEmitter::storeLanes(const Access& access, Value* value, Value* mask) {
   auto stride = access.offset.constantStride();
-  if (stride == 1)
-    return emit::emitStore(ir_, e_.features, access.type, value,
-                           elementPointer(ir_, access.type, access.pointer, access.offset.value), shape_.width, mask);
+  if (stride == 1) {
+    Value* pointer = elementPointer(ir_, access.type, access.pointer, access.offset.value);
+    auto plain = [&] { emit::emitStore(ir_, e_.features, access.type, value, pointer, shape_.width, mask); };
+    Value* streaming = mask ? nullptr : wantsStreaming(access, pointer);
+    if (!streaming)
+      return plain();
+    emit::emitIf(
+        ir_, streaming,
+        [&] {
+          emitStreamingStore(ir_, access.type, value, pointer, 64);
+          return Values{};
+        },
+        [&] {
+          plain();
+          return Values{};
+        });
+    return;
+  }
   if (stride == 0) {  // all lanes write one element: the last active lane wins
     Value* last = ir_.getInt64(shape_.width - 1);
     auto once = [&] {

@@ -162,6 +162,20 @@ llvm::Value* emitLoad(llvm::IRBuilder<>& ir, const VectorFeatures& features, mli
   return fromMemory(ir, type, loaded[0]);
 }
 
+void emitStreamingStore(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* value, llvm::Value* pointer,
+                        uint64_t alignment) {
+  llvm::StoreInst* store = ir.CreateAlignedStore(toMemory(ir, type, value), pointer, llvm::Align(alignment));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(ir.getContext(), llvm::ConstantAsMetadata::get(ir.getInt32(1))));
+}
+
+void emitPrefetch(llvm::IRBuilder<>& ir, llvm::Value* pointer, uint64_t bytes) {
+  for (uint64_t offset = 0; offset < bytes; offset += 64)  // to read, into the second-level cache, data
+    ir.CreateIntrinsic(
+        llvm::Intrinsic::prefetch, {pointer->getType()},
+        {ir.CreateConstGEP1_64(ir.getInt8Ty(), pointer, offset), ir.getInt32(0), ir.getInt32(2), ir.getInt32(1)});
+}
+
 void emitStore(llvm::IRBuilder<>& ir, const VectorFeatures& features, mlir::Type type, llvm::Value* value,
                llvm::Value* pointer, unsigned lanes, llvm::Value* mask) {
   uint64_t bytes = elementBytes(type);

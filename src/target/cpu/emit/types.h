@@ -39,6 +39,12 @@ llvm::Value* emitLoad(llvm::IRBuilder<>& ir, const VectorFeatures& features, mli
 void emitStore(llvm::IRBuilder<>& ir, const VectorFeatures& features, mlir::Type type, llvm::Value* value,
                llvm::Value* pointer, unsigned lanes, llvm::Value* mask = nullptr);
 
+/// Stores whole cache lines, or pieces that `alignment` bytes align, around the caches.
+void emitStreamingStore(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* value, llvm::Value* pointer,
+                        uint64_t alignment);
+/// Asks for the cache lines of `bytes` bytes; the memory need not exist.
+void emitPrefetch(llvm::IRBuilder<>& ir, llvm::Value* pointer, uint64_t bytes);
+
 /// Calls body(lane as i64) for every set lane of a <n x i1> mask, in ascending order.
 void emitForActiveLanes(llvm::IRBuilder<>& ir, llvm::Value* mask, llvm::function_ref<void(llvm::Value* lane)> body);
 /// i1: some lane is set; every lane is set. For lanes == 1 the mask itself.

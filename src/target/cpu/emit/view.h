@@ -27,4 +27,8 @@ struct TileBuffer {
   llvm::SmallVector<llvm::Value*> extents;  ///< i64, constants where the type says so
 };
 
+/// Outputs larger than this do not stay in the caches, so storing them around the caches saves reading them first. Whoever runs the blocks
+/// fences such stores.
+constexpr uint64_t kStreamBytes = 24 << 20;
+
 }  // namespace vortex::target::cpu::emit

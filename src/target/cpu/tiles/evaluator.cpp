@@ -280,17 +280,18 @@ Value* Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
   bool alongLanes = at.lanes == 1 && reduced.back() + 1 == sizes.size();
   LoopShape shape;
   if (alongLanes)
-    shape = {chooseLanes(e, elementTypes(*this, {op.getValue()})), e.unitStrides ? 4u : 1u};
-  Values sums(shape.unroll, reduction.neutral(alongLanes ? shape.lanes : at.lanes));
+    shape = {chooseLanes(e, elementTypes(*this, {op.getValue()})),
+             e.unitStrides ? copiesFor(costOf(*this, op.getValue())) : 1u};
+  Values sums = alongLanes ? reduction.start(shape.lanes, shape.copies) : Values{reduction.neutral(at.lanes)};
   auto loop = [&](auto& self, unsigned level, Values carried) -> Values {
     unsigned dim = reduced[level];
     bool last = level + 1 == reduced.size();
     if (last && alongLanes)
-      return emitVectorLoop(e, sizes[dim], shape, carried, [&](Value* i, Value* mask, unsigned copy, Values& next) {
+      return emitVectorLoop(e, sizes[dim], shape, carried, [&](Value* i, Value* mask, unsigned lanes, Values& next) {
         Frame frame(*this);
-        At here{from.index, shape.lanes, mask};
-        here.index[dim] = laneIndex(e, i, shape.lanes);
-        next[copy] = reduction.combineMasked(next[copy], reduction.widen(eval(op.getValue(), here)), mask);
+        At here{from.index, lanes, mask};
+        here.index[dim] = laneIndex(e, i, lanes);
+        reduction.accumulate(next, reduction.widen(eval(op.getValue(), here)), shape.lanes, mask);
       });
     return emitCounted(e, sizes[dim], carried, [&](Value* i, llvm::ArrayRef<Value*> inside) {
       Frame frame(*this);
@@ -301,7 +302,10 @@ Value* Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
     });
   };
   sums = loop(loop, 0, sums);
-  return alongLanes || at.lanes == 1 ? reduction.finish(sums) : reduction.narrow(sums[0]);
+  Values counts;
+  for (unsigned dim : reduced)
+    counts.push_back(sizes[dim]);
+  return reduction.orEmpty(alongLanes ? reduction.finish(sums) : reduction.narrow(sums[0]), counts);
 }
 
 }  // namespace vortex::target::cpu::tiles

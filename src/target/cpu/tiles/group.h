@@ -73,11 +73,15 @@ private:
   Values emitNest();
   void emitRows(unsigned dim);
   void emitRow();
+  const Pass* dearestPass();
+  void prefetchNextRow(const Pass& pass, llvm::Value* i, unsigned lanes);
   void emitReducePass(const Pass& pass);
   void emitStorePass(const Pass& pass);
   void emitStoreLoops(const Pass& pass, const Values& inner);
   void emitStoreVectors(const Pass& pass, llvm::Value* count);
-  void storeRoots(const Pass& pass, const At& at, bool streaming);
+  /// streamLanes: around the caches, for addresses aligned to vectors of so many elements; 0: not.
+  void storeRoots(const Pass& pass, const At& at, unsigned streamLanes);
+  unsigned passCost(const Pass& pass);
   void primeInvariants(const Pass& pass);
   Values collapse(const Pass& pass);
   llvm::Value* streamingHead(const Pass& pass, unsigned lanes, llvm::Value* count, llvm::Value*& streaming);
@@ -95,6 +99,7 @@ private:
   Values rows_;                                    ///< extents
   llvm::MapVector<ir::ReduceOp, unsigned> fused_;  ///< with level
   std::vector<Pass> passes_;
+  const Pass* dearest_ = nullptr;  ///< asks for the next row
   llvm::DenseMap<mlir::Value, Place> buffers_;
   llvm::Value* streaming_ = nullptr;
   Values indices_;  ///< of the loops around the code being emitted

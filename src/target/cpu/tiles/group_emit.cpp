@@ -9,10 +9,10 @@ namespace vortex::target::cpu::tiles {
 
 using llvm::Value;
 
-/// Outputs larger than this do not stay in the caches, so storing them around the caches saves reading them first.
-static constexpr uint64_t kStreamBytes = 24 << 20;
 /// Shorter runs lose more at their ends than they gain.
 static constexpr uint64_t kStreamRun = 512;
+/// Elements of rows whose successors are fetched ahead.
+static constexpr uint64_t kPrefetchRow = 16 << 10;
 
 void Group::emitStores(llvm::ArrayRef<Root> roots) {
   plan(roots, {});
@@ -107,7 +107,41 @@ void Group::emitRows(unsigned dim) {
   });
 }
 
+/// The pass with most work per element, where several run over each row.
+const Group::Pass* Group::dearestPass() {
+  const Pass* dearest = nullptr;
+  unsigned most = 0;
+  for (const Pass& pass : passes_)
+    if (unsigned cost = passCost(pass); pass.inner.size() == 1 && cost > most)
+      most = cost, dearest = &pass;
+  return passes_.size() > 1 && !rows_.empty() && e_.unitStrides ? dearest : nullptr;
+}
+
+/// Only the first pass of a row meets memory, and while the others compute memory would idle: the dearest one asks for the next row.
+void Group::prefetchNextRow(const Pass& pass, Value* i, unsigned lanes) {
+  At at = position(i, lanes, nullptr);
+  Lane& row = at.index[rows_.size() - 1];
+  // Rows that do not fit into the second-level cache beside this one would drive it out.
+  Value* isShort = e_.ir.CreateICmpULE(pass.inner[0], e_.i64(kPrefetchRow));
+  row = Lane::uniform(e_.ir.CreateAdd(row.value, e_.ir.CreateZExt(isShort, e_.ir.getInt64Ty())));
+  Closure closure(v_);
+  for (const Pass& other : passes_) {
+    llvm::SmallVector<std::pair<mlir::Value, DimMap>> values;
+    passValues(other, values);
+    for (auto& [value, map] : values)
+      closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+        if (v_.place(inner) && !buffers_.contains(inner))
+          return false;
+        auto load = inner.getDefiningOp<ir::TileLoadOp>();
+        if (load && other.inner == pass.inner && isIdentity(use) && use.size() == pass.loops)
+          prefetchElements(e_, v_.placeOfLoad(load), at);
+        return true;
+      });
+  }
+}
+
 void Group::emitRow() {
+  dearest_ = dearestPass();
   for (const Pass& pass : passes_) {
     if (!pass.reduces.empty())
       emitReducePass(pass);
@@ -154,9 +188,24 @@ void Group::primeInvariants(const Pass& pass) {
     });
 }
 
+/// Of one element; reductions of elements that lie side by side are cheap per step, however many steps they take.
+unsigned Group::passCost(const Pass& pass) {
+  llvm::SmallVector<std::pair<mlir::Value, DimMap>> values;
+  passValues(pass, values);
+  auto known = [&](mlir::Value inner) {
+    bool kept = false;
+    for (const Pass* earlier = passes_.data(); earlier != &pass; ++earlier)
+      kept |= llvm::is_contained(earlier->kept, inner);
+    return kept || inner.getDefiningOp<ir::ReduceOp>() != nullptr;
+  };
+  unsigned cost = 0;
+  for (auto& [value, map] : values)
+    cost += costOf(v_, value, known);
+  return cost;
+}
+
 //===-- reductions --------------------------------------------------------------------------------------------===//
 
-/// Carried values: `unroll` accumulators of the first reduction, then of the next.
 void Group::emitReducePass(const Pass& pass) {
   llvm::SmallVector<mlir::Value> operands;
   llvm::SmallVector<Reduction> reductions;
@@ -164,27 +213,33 @@ void Group::emitReducePass(const Pass& pass) {
     operands.push_back(op.getValue());
     reductions.push_back(Reduction(e_, op.getKind(), mlir::getElementTypeOrSelf(op.getValue().getType())));
   }
-  LoopShape shape{chooseLanes(e_, elementTypes(v_, operands)), e_.unitStrides ? 4u : 1u};
+  LoopShape shape{chooseLanes(e_, elementTypes(v_, operands)), e_.unitStrides ? copiesFor(passCost(pass)) : 1u};
   Values carried;
-  for (Reduction& reduction : reductions)
-    carried.append(shape.unroll, reduction.neutral(shape.lanes));
+  llvm::SmallVector<std::pair<size_t, size_t>> slices;  // of `carried`, per reduction: first and count
+  for (Reduction& reduction : reductions) {
+    Values own = reduction.start(shape.lanes, shape.copies);
+    slices.push_back({carried.size(), own.size()});
+    carried.append(own);
+  }
   unsigned rows = indices_.size();
-  auto element = [&](Value* i, Value* mask, unsigned copy, Values& sums) {
+  auto element = [&](Value* i, Value* mask, unsigned lanes, Values& sums) {
     Frame frame(v_);
+    if (!mask && &pass == dearest_)
+      prefetchNextRow(pass, i, lanes);
     for (size_t r = 0; r < pass.reduces.size(); ++r) {
       ir::ReduceOp op = pass.reduces[r];
-      At at{{}, shape.lanes, mask};
+      At at{{}, lanes, mask};
       unsigned kept = 0, reduced = rows;
       for (unsigned dim = 0; dim < pass.loops; ++dim) {
         bool isReduced = llvm::is_contained(op.getDims(), int64_t(dim));
         unsigned loop = isReduced ? reduced++ : kept++;
-        at.index.push_back(loop + 1 == pass.loops ? laneIndex(e_, i, shape.lanes) : Lane::uniform(indices_[loop]));
+        at.index.push_back(loop + 1 == pass.loops ? laneIndex(e_, i, lanes) : Lane::uniform(indices_[loop]));
       }
-      Value*& sum = sums[r * shape.unroll + copy];
-      sum = reductions[r].combineMasked(sum, reductions[r].widen(v_.eval(op.getValue(), at)), mask);
+      reductions[r].accumulate(llvm::MutableArrayRef(sums).slice(slices[r].first, slices[r].second),
+                               reductions[r].widen(v_.eval(op.getValue(), at)), shape.lanes, mask);
     }
     for (mlir::Value value : pass.kept) {
-      At at = position(i, shape.lanes, mask);
+      At at = position(i, lanes, mask);
       storeElements(e_, buffers_.lookup(value), at, v_.eval(value, at), true);
     }
   };
@@ -205,7 +260,8 @@ void Group::emitReducePass(const Pass& pass) {
   At row = rowPosition();
   for (size_t r = 0; r < pass.reduces.size(); ++r) {
     ir::ReduceOp op = pass.reduces[r];
-    Value* result = reductions[r].finish(llvm::ArrayRef(carried).slice(r * shape.unroll, shape.unroll));
+    Value* result = reductions[r].orEmpty(
+        reductions[r].finish(llvm::ArrayRef(carried).slice(slices[r].first, slices[r].second)), reducedExtents(op));
     if (op == scalar_)
       scalarResult_ = result;
     else
@@ -216,7 +272,7 @@ void Group::emitReducePass(const Pass& pass) {
 //===-- stores ------------------------------------------------------------------------------------------------===//
 
 /// Values first, so that nothing is read after it was overwritten.
-void Group::storeRoots(const Pass& pass, const At& at, bool streaming) {
+void Group::storeRoots(const Pass& pass, const At& at, unsigned streamLanes) {
   Frame frame(v_);
   Values values;
   for (unsigned root : pass.roots)
@@ -224,12 +280,12 @@ void Group::storeRoots(const Pass& pass, const At& at, bool streaming) {
   for (mlir::Value value : pass.kept)
     storeElements(e_, buffers_.lookup(value), at, v_.eval(value, at), true);
   for (auto [root, value] : llvm::zip(pass.roots, values))
-    storeElements(e_, roots_[root].sink, at, value, v_.inside, streaming);
+    storeElements(e_, roots_[root].sink, at, value, v_.inside, streamLanes);
 }
 
 void Group::emitStorePass(const Pass& pass) {
   if (pass.inner.empty())
-    return storeRoots(pass, rowPosition(), false);
+    return storeRoots(pass, rowPosition(), 0);
   emitStoreLoops(pass, collapse(pass));
 }
 
@@ -251,30 +307,20 @@ void Group::emitStoreLoops(const Pass& pass, const Values& inner) {
 void Group::emitStoreVectors(const Pass& pass, Value* count) {
   primeInvariants(pass);
   llvm::SmallVector<mlir::Value> values;
-  unsigned cost = 0;
-  bool combinesRows = false;
-  for (unsigned root : pass.roots) {
+  for (unsigned root : pass.roots)
     values.push_back(roots_[root].value);
-    cost += costOf(v_, roots_[root].value, [&](mlir::Value value) {
-      auto reduce = value.getDefiningOp<ir::ReduceOp>();
-      return reduce && fused_.contains(reduce);
-    });
-  }
-  for (mlir::Value value : pass.elements)
-    combinesRows |= value.getDefiningOp<ir::ReduceOp>() != nullptr;
   LoopShape shape{chooseLanes(e_, elementTypes(v_, values)), 1};
-  if (shape.lanes > 1 && combinesRows)  // a few neighbouring vectors per row that is read
-    shape.lanes *= 4;
-  else if (shape.lanes > 1)
-    shape.unroll = cost <= 8 ? 4 : cost <= 20 ? 2 : 1;
+  if (shape.lanes > 1)
+    shape.copies = copiesFor(passCost(pass));
   Value* streaming = streaming_;
-  Value* head = streaming && !combinesRows ? streamingHead(pass, shape.lanes, count, streaming) : nullptr;
+  Value* head = streaming ? streamingHead(pass, shape.lanes, count, streaming) : nullptr;
   if (head)
-    return emitStreamingLoop(e_, count, shape, streaming, head, [&](Value* i, Value* mask, bool streams) {
-      storeRoots(pass, position(i, shape.lanes, mask), streams);
-    });
-  emitVectorLoop(e_, count, shape, {}, [&](Value* i, Value* mask, unsigned, Values&) {
-    storeRoots(pass, position(i, shape.lanes, mask), false);
+    return emitStreamingLoop(e_, count, shape, streaming, head,
+                             [&](Value* i, Value* mask, unsigned lanes, bool streams) {
+                               storeRoots(pass, position(i, lanes, mask), streams ? shape.lanes : 0);
+                             });
+  emitVectorLoop(e_, count, shape, {}, [&](Value* i, Value* mask, unsigned lanes, Values&) {
+    storeRoots(pass, position(i, lanes, mask), 0);
   });
 }
 
@@ -339,7 +385,7 @@ Value* Group::wantsStreaming() {
     Value* bytes = e_.i64(emit::elementBytes(view.elementType));
     for (Value* extent : view.extents)
       bytes = e_.ir.CreateMul(bytes, extent);
-    Value* large = e_.ir.CreateICmpUGE(bytes, e_.i64(kStreamBytes));
+    Value* large = e_.ir.CreateICmpUGE(bytes, e_.i64(emit::kStreamBytes));
     wants = wants ? e_.ir.CreateOr(wants, large) : large;
   }
   auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(wants);

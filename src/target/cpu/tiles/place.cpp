@@ -107,7 +107,7 @@ Value* gather(Emitter& e, const Place& place, const At& at, Value* offsets, Valu
     return emit::fromMemory(ir, type, ir.CreateMaskedGather(memory, pointers, llvm::Align(bytes), mask, zeros));
   }
   llvm::Type* element = memory->getScalarType();
-  if (!mask && at.lanes <= 8) {
+  if (!mask) {
     Value* result = llvm::PoisonValue::get(memory);
     for (unsigned lane = 0; lane < at.lanes; ++lane)
       result = ir.CreateInsertElement(
@@ -115,8 +115,6 @@ Value* gather(Emitter& e, const Place& place, const At& at, Value* offsets, Valu
           lane);
     return emit::fromMemory(ir, type, result);
   }
-  if (!mask)
-    mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(ir.getInt1Ty(), at.lanes));
   llvm::AllocaInst* slot = emit::entryAlloca(ir, memory);
   ir.CreateStore(zeros, slot);
   emit::emitForActiveLanes(ir, mask, [&](Value* lane) {
@@ -158,7 +156,7 @@ Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside) {
   return guard && place.other ? ir.CreateSelect(guard, loaded, emit::splat(ir, place.other, at.lanes)) : loaded;
 }
 
-void storeElements(Emitter& e, const Place& place, const At& at, Value* value, bool inside, bool streaming) {
+void storeElements(Emitter& e, const Place& place, const At& at, Value* value, bool inside, unsigned streamLanes) {
   llvm::IRBuilder<>& ir = e.ir;
   mlir::Type type = place.view.elementType;
   Address address = addressOf(e, place, at, inside);
@@ -169,22 +167,28 @@ void storeElements(Emitter& e, const Place& place, const At& at, Value* value, b
   Value* mask = math.andMask(at.mask, address.guard ? emit::splat(ir, address.guard, at.lanes) : nullptr);
   if (isContiguous(address, at)) {
     Value* pointer = emit::elementPointer(ir, type, place.view.pointer, address.offset.value);
-    if (!streaming || mask)
+    if (streamLanes == 0 || mask)
       return emit::emitStore(ir, e.features, type, value, pointer, at.lanes, mask);
-    Value* stored = emit::toMemory(ir, type, value);
-    llvm::StoreInst* store = ir.CreateAlignedStore(stored, pointer, llvm::Align(at.lanes * emit::elementBytes(type)));
-    store->setMetadata(llvm::LLVMContext::MD_nontemporal,
-                       llvm::MDNode::get(e.context(), llvm::ConstantAsMetadata::get(ir.getInt32(1))));
-    return;
+    return emit::emitStreamingStore(ir, type, value, pointer, streamLanes * emit::elementBytes(type));
   }
   Value* offsets = math.vector(address.offset);
   Value* stored = emit::toMemory(ir, type, value);
-  if (!mask)
-    mask = llvm::Constant::getAllOnesValue(llvm::FixedVectorType::get(ir.getInt1Ty(), at.lanes));
-  emit::emitForActiveLanes(ir, mask, [&](Value* lane) {
+  auto storeLane = [&](Value* lane) {
     ir.CreateAlignedStore(ir.CreateExtractElement(stored, lane), lanePointer(e, place, offsets, lane),
                           llvm::Align(emit::elementBytes(type)));
-  });
+  };
+  if (mask)
+    return emit::emitForActiveLanes(ir, mask, storeLane);
+  for (unsigned lane = 0; lane < at.lanes; ++lane)
+    storeLane(ir.getInt64(lane));
+}
+
+void prefetchElements(Emitter& e, const Place& place, const At& at) {
+  Address address = addressOf(e, place, at, true);
+  if (isContiguous(address, at))
+    emit::emitPrefetch(e.ir,
+                       emit::elementPointer(e.ir, place.view.elementType, place.view.pointer, address.offset.value),
+                       at.lanes * emit::elementBytes(place.view.elementType));
 }
 
 }  // namespace vortex::target::cpu::tiles

@@ -45,9 +45,12 @@ llvm::Value* emitIsInside(Emitter& e, const Place& place, llvm::ArrayRef<llvm::V
 /// Elements in value form, a scalar when lanes == 1; lanes that do not exist give anything. `inside`: the guard is known to hold.
 llvm::Value* loadElements(Emitter& e, const Place& place, const At& at, bool inside);
 
-/// `streaming`: bypasses the caches; needs neighbouring elements, no mask and an aligned address.
+/// `streamLanes` > 0: bypasses the caches; needs neighbouring elements, no mask and an address aligned to so many elements.
 void storeElements(Emitter& e, const Place& place, const At& at, llvm::Value* value, bool inside,
-                   bool streaming = false);
+                   unsigned streamLanes = 0);
+
+/// Asks for the cache lines of neighbouring elements, which need not exist; does nothing for elements that are not neighbours.
+void prefetchElements(Emitter& e, const Place& place, const At& at);
 
 /// i < count for lanes i, <lanes x i1>.
 llvm::Value* firstLanes(llvm::IRBuilder<>& ir, unsigned lanes, llvm::Value* count);

@@ -1,6 +1,7 @@
 #include "target/cpu/tiles/reduction.h"
 
 #include "target/cpu/emit/atomics.h"
+#include "target/cpu/tiles/vector_loop.h"
 
 namespace vortex::target::cpu::tiles {
 
@@ -47,8 +48,45 @@ Value* Reduction::combineMasked(Value* a, Value* b, Value* mask) {
   return mask ? e_.ir.CreateSelect(mask, combined, a) : combined;
 }
 
+Value* Reduction::beyond(Value* a, Value* b) {
+  Value* better = kind_ == ir::Combine::MaxF ? e_.ir.CreateFCmpOGT(b, a) : e_.ir.CreateFCmpOLT(b, a);
+  return e_.ir.CreateSelect(better, b, a);
+}
+
+Values Reduction::start(unsigned lanes, unsigned copies) {
+  Values carried(copies, neutral(lanes));
+  if (notesNan(lanes))
+    carried.push_back(llvm::Constant::getNullValue(
+        llvm::VectorType::getInteger(llvm::cast<llvm::VectorType>(carried[0]->getType()))));
+  return carried;
+}
+
+void Reduction::accumulate(llvm::MutableArrayRef<Value*> accumulators, Value* value, unsigned lanes, Value* mask) {
+  Values pieces = splitLanes(e_, value, lanes);
+  if (!notesNan(lanes)) {
+    for (auto [i, piece] : llvm::enumerate(pieces))
+      accumulators[i] = combineMasked(accumulators[i], piece, mask);
+    return;
+  }
+  if (mask)
+    pieces[0] = e_.ir.CreateSelect(mask, pieces[0], accumulators[0]);
+  Value*& noted = accumulators.back();
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    accumulators[i] = beyond(accumulators[i], pieces[i]);
+    if (i % 2 == 0) {  // one comparison finds a NaN in either of two vectors
+      Value* unordered = e_.ir.CreateFCmpUNO(pieces[i], pieces[std::min(i + 1, pieces.size() - 1)]);
+      noted = e_.ir.CreateOr(noted, e_.ir.CreateSExt(unordered, noted->getType()));
+    }
+  }
+}
+
 Value* Reduction::finish(llvm::ArrayRef<Value*> accumulators) {
   Values left(accumulators.begin(), accumulators.end());
+  Value* hasNan = nullptr;
+  if (notesNan(lanesOf(left[0]))) {
+    Value* noted = left.pop_back_val();
+    hasNan = emit::anyLane(e_.ir, e_.ir.CreateICmpNE(noted, llvm::Constant::getNullValue(noted->getType())));
+  }
   while (left.size() > 1) {
     Values next;
     for (size_t i = 0; i + 1 < left.size(); i += 2)
@@ -66,7 +104,18 @@ Value* Reduction::finish(llvm::ArrayRef<Value*> accumulators) {
   }
   if (lanes->getType()->isVectorTy())
     lanes = e_.ir.CreateExtractElement(lanes, uint64_t(0));
+  if (hasNan)
+    lanes = e_.ir.CreateSelect(hasNan, llvm::ConstantFP::getQNaN(lanes->getType()), lanes);
   return narrow(lanes);
+}
+
+Value* Reduction::orEmpty(Value* result, llvm::ArrayRef<Value*> extents) {
+  if (kind_ != ir::Combine::AddF)
+    return result;
+  Value* isEmpty = e_.ir.getFalse();
+  for (Value* extent : extents)
+    isEmpty = e_.ir.CreateOr(isEmpty, e_.ir.CreateICmpEQ(extent, e_.i64(0)));
+  return e_.ir.CreateSelect(isEmpty, llvm::Constant::getNullValue(result->getType()), result);
 }
 
 Value* Reduction::prefix(Value* lanes) {

@@ -28,32 +28,47 @@ Values emitCounted(Emitter& e, Value* count, Values carried,
   return emitRange(e, e.i64(0), count, 1, std::move(carried), body);
 }
 
+unsigned copiesFor(unsigned cost) { return cost <= 40 ? 4 : cost <= 80 ? 2 : 1; }
+
+Values splitLanes(Emitter& e, Value* value, unsigned lanes) {
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  if (!type || type->getNumElements() == lanes)
+    return {value};
+  Values pieces;
+  for (unsigned first = 0; first < type->getNumElements(); first += lanes) {
+    llvm::SmallVector<int> order;
+    for (unsigned lane = 0; lane < lanes; ++lane)
+      order.push_back(int(first + lane));
+    pieces.push_back(e.ir.CreateShuffleVector(value, order));
+  }
+  return pieces;
+}
+
 /// count rounded down to whole iterations of the main loop.
 static Value* mainCount(Emitter& e, Value* count, LoopShape shape) {
-  return e.ir.CreateAnd(count, e.ir.getInt64(~uint64_t(shape.lanes * shape.unroll - 1)));
+  return e.ir.CreateAnd(count, e.ir.getInt64(~uint64_t(shape.lanes * shape.copies - 1)));
 }
 
 static Values emitMain(Emitter& e, Value* begin, Value* end, LoopShape shape, Values carried, VectorBody body) {
-  return emitRange(e, begin, end, uint64_t(shape.lanes) * shape.unroll, std::move(carried),
-                   [&](Value* i, llvm::ArrayRef<Value*> inside) {
-                     Values next(inside.begin(), inside.end());
-                     for (unsigned copy = 0; copy < shape.unroll; ++copy)
-                       body(copy == 0 ? i : e.ir.CreateNSWAdd(i, e.i64(copy * shape.lanes)), nullptr, copy, next);
-                     return next;
-                   });
+  const unsigned lanes = shape.lanes * shape.copies;
+  return emitRange(e, begin, end, lanes, std::move(carried), [&](Value* i, llvm::ArrayRef<Value*> inside) {
+    Values next(inside.begin(), inside.end());
+    body(i, nullptr, lanes, next);
+    return next;
+  });
 }
 
 static Values emitMasked(Emitter& e, Value* begin, Value* end, LoopShape shape, Values carried, VectorBody body) {
   return emitRange(e, begin, end, shape.lanes, std::move(carried), [&](Value* i, llvm::ArrayRef<Value*> inside) {
     Values next(inside.begin(), inside.end());
     Value* mask = shape.lanes == 1 ? nullptr : firstLanes(e.ir, shape.lanes, e.ir.CreateSub(end, i));
-    body(i, mask, 0, next);
+    body(i, mask, shape.lanes, next);
     return next;
   });
 }
 
 Values emitVectorLoop(Emitter& e, Value* count, LoopShape shape, Values carried, VectorBody body) {
-  if (shape.lanes == 1 && shape.unroll == 1)
+  if (shape.lanes == 1 && shape.copies == 1)
     return emitMain(e, e.i64(0), count, shape, std::move(carried), body);
   Value* end = mainCount(e, count, shape);
   carried = emitMain(e, e.i64(0), end, shape, std::move(carried), body);
@@ -68,9 +83,10 @@ void emitStreamingLoop(Emitter& e, Value* count, LoopShape shape, Value* streami
   emit::emitFor(ir, e.i64(0), e.i64(2), e.i64(1), [&](Value* round) {
     Value* isHead = ir.CreateICmpEQ(round, e.i64(0));
     emitMasked(e, ir.CreateSelect(isHead, e.i64(0), end), ir.CreateSelect(isHead, begin, count), shape, {},
-               [&](Value* i, Value* mask, unsigned, Values&) { body(i, mask, false); });
+               [&](Value* i, Value* mask, unsigned lanes, Values&) { body(i, mask, lanes, false); });
     auto main = [&](bool streams) {
-      emitMain(e, begin, end, shape, {}, [&](Value* i, Value* mask, unsigned, Values&) { body(i, mask, streams); });
+      emitMain(e, begin, end, shape, {},
+               [&](Value* i, Value* mask, unsigned lanes, Values&) { body(i, mask, lanes, streams); });
       return Values{};
     };
     emit::emitIf(ir, isHead,

@@ -6,6 +6,9 @@ namespace vortex::target::math::coefficients {
 /// |error| ≤ 3.19e-9 on [-0.34692, 0.34692]
 inline constexpr float kExpTail32[] = {0x1.fffffc0000000p-2f, 0x1.5554920000000p-3f, 0x1.5558ae0000000p-5f,
                                        0x1.12399c0000000p-7f, 0x1.6a4fac0000000p-10f};
+/// |error| ≤ 1.47e-8 on [-0.69384, 0.69384]
+inline constexpr float kExpWide32[] = {0x1.00000c0000000p-1f, 0x1.5555120000000p-3f,  0x1.5549dc0000000p-5f,
+                                       0x1.1127260000000p-7f, 0x1.71c4ca0000000p-10f, 0x1.9baf0a0000000p-13f};
 /// |error| ≤ 5.22e-18 on [-0.34692, 0.34692]
 inline constexpr double kExpTail64[] = {0x1.0000000000000p-1,  0x1.555555555555dp-3,  0x1.555555555556cp-5,
                                         0x1.111111110e497p-7,  0x1.6c16c16c09109p-10, 0x1.a01a01b675cbfp-13,

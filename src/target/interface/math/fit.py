@@ -156,6 +156,7 @@ def main():
     exp_tail = series(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2)
     tail_weight = lambda r: r**2 * mp.exp(-r) + mpf("0.001")
     fit("kExpTail32", exp_tail, tail_weight, range(5), -half_ln2, half_ln2, to_f32)
+    fit("kExpWide32", exp_tail, tail_weight, range(6), -2 * half_ln2, 2 * half_ln2, to_f32)
     fit("kExpTail64", exp_tail, tail_weight, range(11), -half_ln2, half_ln2, to_f64, {0: mpf(1) / 2})
     # 2^r = 1 + r P(r)
     exp2_tail = series(lambda r: mp.expm1(r * ln2) / r, ln2)

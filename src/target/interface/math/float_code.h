@@ -20,8 +20,9 @@ class FloatCode {
 public:
   using Value = llvm::Value;
 
-  FloatCode(llvm::IRBuilderBase& builder, llvm::Type* type)
-      : b(builder), type(type), isDouble(type->getScalarType()->isDoubleTy()),
+  /// `fused`: the hardware has FMA.
+  FloatCode(llvm::IRBuilderBase& builder, llvm::Type* type, bool fused = true)
+      : b(builder), type(type), fused(fused), isDouble(type->getScalarType()->isDoubleTy()),
         intType(withScalar(type, isDouble ? builder.getInt64Ty() : builder.getInt32Ty())), guard_(builder) {
     builder.clearFastMathFlags();
   }
@@ -61,6 +62,17 @@ public:
     return polynomial<T>(x, std::span<const T>(coefficients, n));
   }
 
+  /// The same by Estrin's scheme, pairs of coefficients first; `square` is x².
+  template <typename T, size_t n> Value* estrin(Value* x, Value* square, const T (&coefficients)[n]) const {
+    Value* sum = nullptr;
+    for (size_t pair = (n + 1) / 2; pair-- > 0;) {
+      Value* low = c(coefficients[2 * pair]);
+      Value* part = 2 * pair + 1 < n ? fma(c(coefficients[2 * pair + 1]), x, low) : low;
+      sum = sum ? fma(sum, square, part) : part;
+    }
+    return sum;
+  }
+
   uint32_t mantissaBits() const { return isDouble ? 52 : 23; }
   int64_t bias() const { return isDouble ? 1023 : 127; }
   /// Adding it rounds to an integer, whose value is then in the low bits: 1.5 · 2^mantissaBits.
@@ -76,6 +88,16 @@ public:
     Value* magicBits = llvm::ConstantExpr::getBitCast(llvm::cast<llvm::Constant>(c(roundingMagic())), intType);
     return {sub(shifted, c(roundingMagic())), b.CreateSub(bits(shifted), magicBits)};
   }
+  /// The same, and 2^whole for |whole| below the exponent range: the rounding constant holds the exponent's bias, so that a shift is all.
+  struct WholePower {
+    Value* whole;
+    Value* power;
+  };
+  WholePower roundQuotientToPower(Value* x, double reciprocalStep) const {
+    const double magic = roundingMagic() + static_cast<double>(bias());
+    Value* shifted = fma(x, c(reciprocalStep), c(magic));
+    return {sub(shifted, c(magic)), fromBits(b.CreateShl(bits(shifted), ci(mantissaBits())))};
+  }
   /// 2^n for integer n within the normal exponents.
   Value* powerOfTwo(Value* n) const { return fromBits(b.CreateShl(b.CreateAdd(n, ci(bias())), ci(mantissaBits()))); }
   /// x · 2^n with one rounding, for |n| up to twice the exponent range: overflows to infinity, underflows to
@@ -87,6 +109,7 @@ public:
 
   llvm::IRBuilderBase& b;
   llvm::Type* type;
+  bool fused;
   bool isDouble;
   llvm::Type* intType;
 

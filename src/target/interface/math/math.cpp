@@ -70,9 +70,9 @@ void checkType(const Value* x) {
 
 }  // namespace
 
-Value* emitUnary(llvm::IRBuilderBase& b, const VectorFeatures&, Unary function, Value* x) {
+Value* emitUnary(llvm::IRBuilderBase& b, const VectorFeatures& features, Unary function, Value* x) {
   checkType(x);
-  const FloatCode code(b, x->getType());
+  const FloatCode code(b, x->getType(), features.fma);
   switch (function) {
   case Unary::Exp: return emitExp(code, x);
   case Unary::Exp2: return emitExp2(code, x);
