@@ -203,17 +203,36 @@ private:
       return emitSplitReduce(cluster, chunks);
     if (cluster.kind == Cluster::Kind::SplitScan)
       return emitSplitScan(cluster, chunks);
+    if (cluster.kind != Cluster::Kind::Parallel)
+      return emitPhase(cluster, {}, size(1), schedule_.dotPlan);
+    ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
+    if (!findDot(cluster) || schedule_.smallDotRows == 0)
+      return emitPhase(cluster, chunks, blocks, schedule_.dotPlan);
+    ir::SizeAttr isSmall = combine(SizeOp::Less, blocks, size(schedule_.smallDotBelow));
+    emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, combine(SizeOp::Sub, size(1), isSmall)), schedule_.dotPlan);
+    TensorSchedule small = schedule_;
+    small.dotRows = small.dotRowStep = schedule_.smallDotRows;
+    small.dotColumns = schedule_.smallDotColumns;
+    Chunks sizes(context_, small, axes_, clusters_);
+    SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
+    emitPhase(cluster, pieces, combine(SizeOp::Mul, sizes.blockCount(cluster, pieces), isSmall),
+              schedule_.smallDotPlan);
+  }
+
+  /// No chunks: one block does it all. No blocks: nothing.
+  void emitPhase(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks, StringRef dotPlan) {
+    if (ir::constantSize(blocks) == 0)
+      return;
     bool serial = cluster.kind != Cluster::Kind::Parallel;
-    ir::KernelOp phase =
-        createKernel(serial ? "serial" : "tensors", serial ? size(1) : sizes_.blockCount(cluster, chunks));
+    ir::KernelOp phase = createKernel(serial ? "serial" : "tensors", blocks);
     PhaseBuilder builder = buildPhase(phase);
     if (!serial)
       builder.split(cluster.parallel, chunks, groupOf(cluster));
     for (Operation* root : cluster.roots)
       builder.emitRoot(root);
     builder.finish();
-    if (!schedule_.dotPlan.empty())
-      phase.walk([&](ir::DotOp dot) { dot->setAttr("vx.plan", StringAttr::get(context_, schedule_.dotPlan)); });
+    if (!dotPlan.empty())
+      phase.walk([&](ir::DotOp dot) { dot->setAttr("vx.plan", StringAttr::get(context_, dotPlan)); });
   }
 
   /// Phase one: each block reduces its piece into its number of the partial results. Phase two, unless a later one does it: combines them in

@@ -20,6 +20,10 @@ struct TensorSchedule {
   int64_t dotGroup = 1;
   /// The target's own words about its products, left on each of them as the attribute `vx.plan`; empty: none.
   std::string dotPlan;
+  /// Another tile size and plan for launches where blocks of dotRows × dotColumns would be fewer than `smallDotBelow`: then more, smaller
+  /// blocks occupy the target. Both versions are compiled, the launch runs one. 0 rows: none.
+  int64_t smallDotRows = 0, smallDotColumns = 0, smallDotBelow = 0;
+  std::string smallDotPlan;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
   int64_t minInner = 64;
 

@@ -33,8 +33,8 @@ public:
   void begin(llvm::ArrayRef<Value> batch, Value x0, Value extent, Value depth, Value stages);
   /// Emits the copies of the `plan.depth` steps from `k0` (index) into stage `stage` (i32). Elements outside are 0.
   void copy(Value stage, Value k0);
-  /// Copies are all asynchronous and may lie wholly outside: then they write zeros.
-  bool isAsynchronous() const;
+  /// Copies are asynchronous straight code that may lie wholly outside: then they write zeros.
+  bool isStraight() const;
   /// Pointer to stage `stage`.
   Value stagePointer(Value stage);
 
@@ -46,6 +46,9 @@ private:
   };
   /// Threads to runs of `run` elements along the tile's inner (or, with `alongDepth` unlike the tile, outer) dimension.
   Mapping mapping(unsigned run, bool alongDepth) const;
+  struct Walk;
+  Walk startWalk(unsigned run, bool alongDepth, Value k0);
+  void copyRuns(Value stage, Value k0, unsigned run, bool alongDepth);
   Value wideCondition();
   void copyWide(Value stage, Value k0);
   void copyElements(Value stage, Value k0);

@@ -15,11 +15,11 @@ unsigned log2Of(unsigned value) { return static_cast<unsigned>(std::countr_zero(
 
 /// Shapes worth trying, best for large products first. What a shape costs is modelled below; the order decides between equals. Measured on
 /// an H200 at 4096³ and 8192³, of cuBLAS: bf16 128x128x64 with two blocks 0.58 and 0.62, 128x256x32 the same, warps of 64x32 0.53; f32
-/// 128x128x16 with two blocks 0.93, 256x128x8 0.88. At 1024³ tiles of 128x64 (bf16, 0.90) and 64x128 (f32, 1.03) fill the chip.
+/// 128x128x16 with two blocks 0.93, 256x128x8 0.88. At 1024³ tiles of 64x128 fill the chip: bf16 0.91, f32 1.01.
 constexpr std::array kMmaPlans = {
     Plan{Unit::Mma, 128, 128, 64, 64, 64, 0, 3, 2}, Plan{Unit::Mma, 128, 256, 32, 64, 64, 0, 4, 1},
     Plan{Unit::Mma, 128, 128, 32, 64, 64, 0, 4, 2}, Plan{Unit::Mma, 128, 128, 64, 64, 32, 0, 3, 1},
-    Plan{Unit::Mma, 128, 64, 64, 32, 32, 0, 4, 2},  Plan{Unit::Mma, 64, 128, 64, 32, 32, 0, 4, 2},
+    Plan{Unit::Mma, 64, 128, 64, 32, 32, 0, 4, 2},  Plan{Unit::Mma, 128, 64, 64, 32, 32, 0, 4, 2},
     Plan{Unit::Mma, 64, 64, 64, 32, 32, 0, 4, 3},   Plan{Unit::Mma, 32, 128, 64, 32, 32, 0, 4, 2},
     Plan{Unit::Mma, 16, 128, 64, 16, 32, 0, 4, 2},  Plan{Unit::Mma, 64, 32, 64, 16, 32, 0, 4, 2},
     Plan{Unit::Mma, 64, 16, 64, 16, 16, 0, 4, 2},   Plan{Unit::Mma, 16, 64, 64, 16, 16, 0, 4, 2},
@@ -28,8 +28,8 @@ constexpr std::array kMmaPlans = {
 };
 constexpr std::array kFmaPlans = {
     Plan{Unit::Fma, 128, 128, 16, 32, 64, 4, 3, 2}, Plan{Unit::Fma, 256, 128, 8, 64, 64, 4, 4, 1},
-    Plan{Unit::Fma, 64, 128, 16, 32, 64, 4, 3, 2},  Plan{Unit::Fma, 128, 64, 16, 32, 64, 4, 3, 2},
-    Plan{Unit::Fma, 64, 128, 16, 32, 32, 4, 3, 2},  Plan{Unit::Fma, 64, 64, 16, 32, 32, 4, 3, 2},
+    Plan{Unit::Fma, 64, 128, 16, 32, 32, 4, 3, 2},  Plan{Unit::Fma, 128, 64, 16, 32, 32, 4, 3, 2},
+    Plan{Unit::Fma, 64, 64, 16, 32, 32, 4, 3, 2},   Plan{Unit::Fma, 32, 64, 16, 32, 32, 4, 3, 2},
     Plan{Unit::Fma, 64, 64, 16, 16, 32, 4, 3, 2},   Plan{Unit::Fma, 32, 128, 16, 16, 64, 4, 3, 2},
     Plan{Unit::Fma, 32, 64, 16, 16, 32, 4, 3, 2},   Plan{Unit::Fma, 32, 32, 16, 16, 32, 4, 3, 2},
     Plan{Unit::Fma, 16, 128, 16, 16, 32, 4, 3, 2},  Plan{Unit::Fma, 16, 64, 16, 16, 32, 4, 3, 2},
@@ -70,7 +70,10 @@ double cost(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
   double elementBytes = std::max(1.0, problem.elementBits / 8.0);
   double work = double(plan.rows) * plan.columns * plan.depth;
   // Arithmetic: the share of the peak that one warp's instruction stream reaches grows with the accumulators it has in flight.
-  double rate = plan.unit == Unit::Mma ? chip.peak.matrixF16 : problem.accBytes == 8 ? chip.peak.f64 : chip.peak.f32;
+  constexpr double kWarpShare = 0.65;  // of the matrix peak, what mma.sync reaches: measured on H100 and H200
+  double rate = plan.unit == Unit::Mma  ? kWarpShare * chip.peak.matrixF16
+                : problem.accBytes == 8 ? chip.peak.f64
+                                        : chip.peak.f32;
   double perCycle = std::max(1.0, rate / 2 / chip.cores / chip.clockHz);
   double inFlight = double(plan.warpRows) * plan.warpColumns / (64.0 * 64.0) * plan.warps() * plan.blocks / 8;
   double arithmetic = work / perCycle / std::min(1.0, 0.5 + 0.5 * inFlight);
@@ -78,12 +81,12 @@ double cost(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
   double reads = double(plan.warps()) * (plan.warpRows + plan.warpColumns) * plan.depth * elementBytes;
   double writes = double(plan.rows + plan.columns) * plan.depth * elementBytes;
   double shared = (reads + writes) / 128;
-  // L2 to cores: about 5.5 TB/s on 132 cores at 1.75 GHz, 24 bytes a cycle each.
-  double global = writes / 24;
+  // L2 to cores: 128x128 tiles ran at 455 TFLOP/s on an H200, which is 32 bytes a cycle for each core; they were not limited by it.
+  double global = writes / 40;
   double step = std::max({arithmetic, shared, global}) + 0.15 * (shared + global) + 24;  // barrier and loop
   double waste = (problem.rows > 0 ? roundedUp(problem.rows, plan.rows) : 1) *
                  (problem.columns > 0 ? roundedUp(problem.columns, plan.columns) : 1);
-  double alone = plan.blocks == 1 ? 1.05 : 1;  // nobody works while the first stages and the results move
+  double alone = plan.blocks == 1 ? 1.15 : 1;  // nobody works while the first stages and the results move
   return step / work * waste * alone;
 }
 
@@ -117,33 +120,40 @@ bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem) {
   return problem.elementBits == 16 ? chip.peak.matrixF16 > 0 : problem.elementBits == 8 && chip.peak.matrixF8 > 0;
 }
 
-Plan choosePlan(const chip::Gpu& chip, const Problem& problem) {
+/// The cheapest plan with block tiles of at most `mostElements`.
+static std::optional<Plan> cheapest(const chip::Gpu& chip, const Problem& problem, bool anyThreads,
+                                    unsigned mostElements) {
   bool matrix = usesMatrixUnit(chip, problem);
   std::optional<Plan> best;
   double least = 0;
-  auto consider = [&](Plan plan, bool anyThreads) {
+  for (Plan plan : matrix ? std::span<const Plan>(kMmaPlans) : std::span<const Plan>(kFmaPlans)) {
     if (matrix && problem.elementBits == 8)
       plan.depth *= 2;  // the same bytes
-    if ((!anyThreads && problem.threads != 0 && plan.threads() != problem.threads) || !fits(chip, plan, problem))
-      return;
+    if ((!anyThreads && problem.threads != 0 && plan.threads() != problem.threads) || !fits(chip, plan, problem) ||
+        plan.rows * plan.columns > mostElements)
+      continue;
     double modelled = cost(chip, plan, problem);
     if (!best || modelled < least) {
       best = plan;
       least = modelled;
     }
-  };
-  for (bool anyThreads : {false, true}) {
-    if (matrix)
-      for (const Plan& plan : kMmaPlans)
-        consider(plan, anyThreads);
-    else
-      for (const Plan& plan : kFmaPlans)
-        consider(plan, anyThreads);
-    if (best)
-      break;
   }
+  return best;
+}
+
+Plan choosePlan(const chip::Gpu& chip, const Problem& problem) {
+  auto best = cheapest(chip, problem, false, ~0u);
+  if (!best)
+    best = cheapest(chip, problem, true, ~0u);
   VORTEX_CHECK(best, "no plan fits %s", std::string(chip.name).c_str());
   return *best;
+}
+
+std::optional<Plan> chooseSmallPlan(const chip::Gpu& chip, const Problem& problem, const Plan& usual) {
+  // Below this, tiles are chosen for known small extents, not to occupy the chip.
+  constexpr unsigned kUsualElements = 128 * 128;
+  unsigned elements = usual.rows * usual.columns;
+  return elements < kUsualElements ? std::nullopt : cheapest(chip, problem, true, elements / 2);
 }
 
 //===-- shared memory ----------------------------------------------------------------------------------------------===//

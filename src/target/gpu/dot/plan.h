@@ -67,6 +67,9 @@ struct Problem {
 /// The plan with the least modelled time per multiplication among those that fit the chip. Never fails: the smallest plans fit every chip.
 Plan choosePlan(const chip::Gpu& chip, const Problem& problem);
 
+/// For launches where blocks of `usual` would leave cores idle: the best plan with at most half as large block tiles; none if there is none.
+std::optional<Plan> chooseSmallPlan(const chip::Gpu& chip, const Problem& problem, const Plan& usual);
+
 bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem);
 
 /// Shared tiles of a plan. `depthInner`: how the operand lies in global memory.

@@ -194,8 +194,7 @@ private:
         Values next = core_->load(a.stagePointer(reading), b.stagePointer(reading), isLast ? 0 : part + 1);
         if (part == 0) {
           Value ahead = l.add(k, l.constant(int64_t(stages - 1) * plan_.depth));
-          // Without a branch the step is one piece of straight code; copies past the end write zeros nobody reads.
-          if (a.isAsynchronous() && b.isAsynchronous())
+          if (a.isStraight() && b.isStraight())
             copy(writing, ahead);
           else
             l.emitIf(l.less(ahead, depth), [&] { copy(writing, ahead); });
@@ -334,10 +333,13 @@ Plan planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads) {
 void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, const chip::Gpu& chip) {
   constexpr int64_t kGroup = 8;  // rows of blocks that share their columns in L2
   std::optional<Plan> largest;
+  Problem problem;
   module.walk([&](ir::DotOp dot) {
     Plan plan = choosePlan(chip, problemOf(dot));
-    if (!largest || plan.rows * plan.columns > largest->rows * largest->columns)
-      largest = plan;
+    if (largest && plan.rows * plan.columns <= largest->rows * largest->columns)
+      return;
+    largest = plan;
+    problem = problemOf(dot);
   });
   if (!largest)
     return;
@@ -345,6 +347,13 @@ void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, cons
   schedule.dotColumns = largest->columns;
   schedule.dotGroup = kGroup;
   schedule.dotPlan = largest->str();
+  std::optional<Plan> small = chooseSmallPlan(chip, problem, *largest);
+  if (!small)
+    return;
+  schedule.smallDotRows = small->rows;
+  schedule.smallDotColumns = small->columns;
+  schedule.smallDotBelow = chip.cores;
+  schedule.smallDotPlan = small->str();
 }
 
 std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase) {

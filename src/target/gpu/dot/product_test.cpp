@@ -120,7 +120,11 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
   llvm::raw_string_ostream(text) << *kernel.module;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   Assumptions assumptions{.unitStrides = layout.aligned, .alignedRows = layout.aligned};
-  tiles::testing::Lowered lowered = tiles::testing::lower(context, text, assumptions);
+  tiles::testing::Lowered lowered =
+      tiles::testing::lower(context, text, assumptions, [&](passes::TensorSchedule& schedule) {
+        if (seed % 2 == 0)  // the tiles of large products, though these are small
+          schedule.smallDotRows = 0;
+      });
   ASSERT_EQ(lowered.error, "");
   auto entry = *lowered.vx->getOps<ir::EntryOp>().begin();
   std::mt19937_64 random(seed);
@@ -203,7 +207,7 @@ TEST_P(Products, OfAnyOrientationAgreeWithALoop) {
 }
 
 TEST(Product, OfAnySizeAgreesWithALoop) {
-  unsigned seed = 100;
+  unsigned seed = 101;
   for (const char* type : {"f16", "f32"})
     for (Shape shape :
          {Shape{1, 1, 1}, {17, 1, 3}, {1, 33, 200}, {130, 5, 16}, {3, 140, 0}, {16, 16, 65}, {40, 24, 16}}) {

@@ -11,7 +11,8 @@
 
 namespace vortex::target::gpu::tiles::testing {
 
-Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions) {
+Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions,
+              llvm::function_ref<void(passes::TensorSchedule&)> adjust) {
   mlir::DialectRegistry registry;
   ir::registerVxDialects(registry);
   registry.insert<ir::vxt::VxtDialect, mlir::vector::VectorDialect>();
@@ -21,8 +22,11 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions a
   result.vx = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context));
   VORTEX_CHECK(result.vx, "test module does not parse:\n%s", text.c_str());
   const chip::Gpu& chip = *chip::findGpu("sm_90");
+  passes::TensorSchedule schedule = tensorSchedule(chip, *result.vx);
+  if (adjust)
+    adjust(schedule);
   mlir::PassManager passes(&context);
-  passes.addPass(passes::createScheduleTensorsPass(tensorSchedule(chip, *result.vx)));
+  passes.addPass(passes::createScheduleTensorsPass(schedule));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (mlir::failed(passes.run(*result.vx))) {

@@ -3,6 +3,7 @@
 
 #include "artifact/artifact.h"
 #include "ir/vxt.h"
+#include "passes/schedule_tensors.h"
 #include "target/gpu/lowering.h"
 
 #include <mlir/IR/BuiltinOps.h>
@@ -18,6 +19,8 @@ struct Lowered {
 };
 
 /// Aborts when the text does not parse. Dialects are loaded into `context`.
-Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions = {});
+/// `adjust` may change the schedule first.
+Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions = {},
+              llvm::function_ref<void(passes::TensorSchedule&)> adjust = nullptr);
 
 }  // namespace vortex::target::gpu::tiles::testing
