@@ -70,7 +70,7 @@ fn raise(v: &mut Vec<i32>, by: i32) {
 }
 fn mix(v: &mut Vec<i32>, w: &Vec<i32>) { v[0] += w[0] }
 fn pick<M: MemorySpace + Readable>(t: &Tensor<i32, [N], M>, i: usize) -> i32 { return t[i] }
-fn put(t: &mut Tensor<i32, [64]> @shared, i: usize, value: i32) { t[i] = value }
+fn put(t: &mut Tensor<i32, [N]> @shared, i: usize, value: i32) { t[i] = value }
 """
 
 
