@@ -39,7 +39,7 @@ SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster) {
     if (dot)
       wanted = dotChunk(cluster, dotAxes, axis);
     else if (squares.size() > 1)
-      wanted = size(squares.contains(axis) ? schedule_.squareSide : 1);
+      wanted = size(squares.contains(axis) ? squareSide(cluster) : 1);
     else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis))
       wanted = combine(SizeOp::Max, left, size(schedule_.minInner));
     // Tiles of fixed size keep the offsets of blocks multiples of a constant.
@@ -48,6 +48,26 @@ SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster) {
     left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, left, chunks[i]));
   }
   return chunks;
+}
+
+/// Of the widest tensor of elementwise work on one axis; zero: something else.
+int64_t Chunks::streamedElementBytes(const Cluster& cluster) {
+  int64_t bytes = 0;
+  if (schedule_.streamedBytesPerBlock == 0 || cluster.parallel.size() != 1)
+    return 0;
+  auto consider = [&](Value value) {
+    Type element = getElementTypeOrSelf(value.getType());
+    bytes = std::max<int64_t>(bytes, element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+    return axes_.of(value).size() <= 1;
+  };
+  for (Operation* root : cluster.roots) {
+    auto store = dyn_cast<ir::TileStoreOp>(root);
+    bool alone = isa<ir::TileLoadOp>(root) || (store && consider(store.getValue()));
+    clusters_.forEachSource(root, [&](Value value) { alone &= consider(value); });
+    if (!alone)
+      return 0;
+  }
+  return bytes;
 }
 
 /// Reductions along rows, and nothing that has their elements.
@@ -71,6 +91,8 @@ bool Chunks::writesOnlyRows(const Cluster& cluster) {
 ir::SizeAttr Chunks::elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner) {
   if (schedule_.smallTensor == 0)
     return size(schedule_.elementsPerBlock);
+  if (int64_t bytes = streamedElementBytes(cluster))
+    return size(schedule_.streamedBytesPerBlock / bytes);
   ir::SizeAttr total = inner;
   for (Axis axis : cluster.parallel)
     total = combine(SizeOp::Mul, total, axes_.extent(axis));
@@ -78,6 +100,17 @@ ir::SizeAttr Chunks::elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner
   int64_t most = writesOnlyRows(cluster) ? schedule_.sweptElementsPerBlock : schedule_.elementsPerBlock;
   int64_t more = most - schedule_.smallElementsPerBlock;
   return combine(SizeOp::Add, size(schedule_.smallElementsPerBlock), combine(SizeOp::Mul, isLarge, size(more)));
+}
+
+/// Twice as long for narrow elements: as many bytes in flight.
+int64_t Chunks::squareSide(const Cluster& cluster) {
+  bool narrow = true;
+  for (Operation* root : cluster.roots)
+    if (auto store = dyn_cast<ir::TileStoreOp>(root)) {
+      Type element = getElementTypeOrSelf(store.getValue().getType());
+      narrow &= !element.isIndex() && element.getIntOrFloatBitWidth() <= 16;
+    }
+  return narrow ? 2 * schedule_.squareSide : schedule_.squareSide;
 }
 
 /// Parallel axes whose elements are neighbours in some tensor of two or more of them.

@@ -25,8 +25,10 @@ public:
 private:
   Sizes chooseChunks(const Cluster& cluster);
   Sizes chooseSplits(const Cluster& cluster);
+  int64_t streamedElementBytes(const Cluster& cluster);
   bool writesOnlyRows(const Cluster& cluster);
   ir::SizeAttr elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner);
+  int64_t squareSide(const Cluster& cluster);
   AxisSet squareAxes(const Cluster& cluster);
   ir::SizeAttr balancedRows(Axis axis);
   ir::SizeAttr dotChunk(const Cluster& cluster, llvm::ArrayRef<Axis> dotAxes, Axis axis);

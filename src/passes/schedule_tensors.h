@@ -34,6 +34,8 @@ struct TensorSchedule {
   int64_t smallTensor = 0, smallElementsPerBlock = 0;
   /// Reductions of leading dimensions, and of everything, run as partial results over about this many blocks and a combining phase.
   int64_t reductionBlocks = 0;
+  /// Bytes of the widest tensor per block of elementwise work along one axis.
+  int64_t streamedBytesPerBlock = 0;
   /// Elements per block of rows that are only reduced.
   int64_t sweptElementsPerBlock = 0;
   /// Only what one sweep over the rows of a block computes in registers shares a phase; everything else crosses in global memory.

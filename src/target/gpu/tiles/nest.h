@@ -116,6 +116,7 @@ private:
   void fixShortSides(Requirements& wide);
   unsigned unrollOf(const Pass& pass, unsigned lanes, bool stores);
   bool assumesAlignment();
+  int64_t residentBlocks();
 
   Evaluator& v_;
   Lowering& l;

@@ -7,9 +7,9 @@ namespace vortex::target::gpu::tiles {
 namespace arith = mlir::arith;
 
 /// Elements of a row that a thread keeps, over all kept tiles: leaves room for the rest in the 64 registers of a full core.
-static constexpr unsigned kKeptElements = 32, kMaskedElements = 16;
-/// Of nests that keep rows: leaves 64 registers to a thread of a block of 256.
-static constexpr int64_t kResidentBlocks = 4;
+static constexpr unsigned kKeptElements = 32;
+/// Positions of a row that need masks: their addresses take registers, too.
+static constexpr unsigned kMaskedPositions = 2;
 /// Elements of a row per thread when nothing is kept.
 static constexpr unsigned kSweptElements = 256;
 
@@ -60,8 +60,8 @@ Values Nest::emitVersions() {
     elements = choose(l, isLess(l, elements, count), count, elements);
   }
   bool hasTeams = rowRank_ > 0;
-  team_ =
-      hasTeams ? makeTeam(l, elements, kept ? std::max(kMaskedElements / kept, 4u) : kSweptElements) : wholeBlock(l);
+  team_ = hasTeams ? makeTeam(l, elements, kept ? (kept > 1 ? 1 : kMaskedPositions) * lanes : kSweptElements)
+                   : wholeBlock(l);
   if (lanes == 1 || !assumesAlignment())
     return emitVersion(1, 0);
   Requirements wide(l);
@@ -108,7 +108,7 @@ Values Nest::emitVersion(unsigned lanes, unsigned kept) {
   Version swept{lanes, 0};
   if (kept == 0)
     return emitRows(swept);
-  Version keeping{lanes, std::max(1u, kMaskedElements / kept / lanes)};
+  Version keeping{lanes, kept > 1 ? 1 : kMaskedPositions};
   Version full{lanes, std::max(1u, kKeptElements / kept / lanes), true};
   Team team = team_, block = wholeBlock(l);
   Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits, fillsAll;
@@ -123,7 +123,7 @@ Values Nest::emitVersion(unsigned lanes, unsigned kept) {
     fillsAll = fillsAll ? l.both(fillsAll, exact) : exact;
   }
   if (auto kernel = l.b.getInsertionBlock()->getParentOp()->getParentOfType<ir::vxt::KernelOp>())
-    kernel.setMinBlocks(kResidentBlocks);
+    kernel.setMinBlocks(residentBlocks());
   return branch(
       fillsAll,
       [&] {
@@ -133,6 +133,13 @@ Values Nest::emitVersion(unsigned lanes, unsigned kept) {
         return results;
       },
       [&] { return branch(fits, [&] { return emitRows(keeping); }, [&] { return emitRows(swept); }); });
+}
+
+/// Blocks per core that registers are shared out for, 256 threads each: 64 per thread for one tensor in and one out, 80 for more.
+int64_t Nest::residentBlocks() {
+  llvm::DenseSet<mlir::Value> loads;
+  forEachAccess([&](mlir::Value value, const DimMap&, const Place&) { loads.insert(value); });
+  return loads.size() + roots_.size() <= 2 ? 4 : 3;
 }
 
 /// Blocks whose sides are as long as the schedule makes them, all but those at the edges, know them while they are compiled.

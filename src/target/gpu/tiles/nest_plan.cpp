@@ -75,7 +75,7 @@ bool Nest::conflicts(const Place& place, llvm::ArrayRef<DimUse> map) const {
 /// Neighbouring threads would read elements far apart in memory, while another loop runs along its rows: worth a detour through shared
 /// memory, where the block's piece fits.
 bool Nest::isCrosswise(ir::TileLoadOp load, llvm::ArrayRef<DimUse> map, unsigned loops) const {
-  constexpr int64_t kMostElements = 8192;
+  constexpr int64_t kMostElements = 16384;
   if (map.size() < 2 || loops < 2 || llvm::cast<ir::ViewType>(load.getView().getType()).getSpace() != ir::Space::Global)
     return false;
   int last = static_cast<int>(loops) - 1;
