@@ -1,0 +1,205 @@
+// The versions of a nest, and which of them a launch runs.
+#include "ir/tile_sizes.h"
+#include "target/gpu/tiles/nest.h"
+
+namespace vortex::target::gpu::tiles {
+
+namespace arith = mlir::arith;
+
+/// Elements of a row that a thread keeps, over all kept tiles: leaves room for the rest in the 64 registers of a full core.
+static constexpr unsigned kKeptElements = 32;
+/// Positions of a row that need masks: their addresses take registers, too.
+static constexpr unsigned kMaskedPositions = 2;
+/// Elements of a row per thread when nothing is kept.
+static constexpr unsigned kSweptElements = 256;
+
+void Nest::emitStores(llvm::ArrayRef<Root> roots) {
+  plan(roots, {});
+  if (l.state.error.empty())
+    emitVersions();
+}
+
+Value Nest::emitScalar(ir::ReduceOp op) {
+  plan({}, op);
+  if (!l.state.error.empty())
+    return l.zero(op.getType());
+  return emitVersions()[0];
+}
+
+/// A branch that all threads take the same way.
+Values Nest::branch(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise) {
+  if (auto known = l.constantOf(condition))
+    return *known ? then() : otherwise();
+  auto framed = [&](llvm::function_ref<Values()> body) {
+    Frame frame(v_);
+    v_.enterScope();
+    Values results = body();
+    v_.leaveScope();
+    return results;
+  };
+  Hazards::State before = l.hazards().state(), afterThen;
+  Values results = l.emitIf(
+      condition,
+      [&] {
+        Values side = framed(then);
+        afterThen = l.hazards().state();
+        l.hazards().restore(before);
+        return side;
+      },
+      [&] { return framed(otherwise); });
+  l.hazards().merge(afterThen);
+  return results;
+}
+
+Values Nest::emitVersions() {
+  announce();
+  unsigned kept = keptTiles(), lanes = chooseLanes();
+  Value elements = l.constant(1);
+  for (const Pass& pass : passes_) {
+    Value count = itemCount(pass.inner, 1);
+    elements = choose(l, isLess(l, elements, count), count, elements);
+  }
+  bool hasTeams = rowRank_ > 0;
+  team_ = hasTeams ? makeTeam(l, elements, kept ? (kept > 1 ? 1 : kMaskedPositions) * lanes : kSweptElements)
+                   : wholeBlock(l);
+  if (lanes == 1 || !assumesAlignment())
+    return emitVersion(1, 0);
+  Requirements wide(l);
+  for (const Pass& pass : passes_)
+    if (!pass.inner.empty()) {
+      wide.multiple(pass.inner.back(), lanes);
+      wide.positive(itemCount(pass.inner, 1));
+    }
+  forEachAccess([&](mlir::Value value, const DimMap&, const Place& place) {
+    if (place.guarded)
+      wide.inside(place, v_.extents(value));
+  });
+  for (const Root& root : roots_)
+    if (root.sink.guarded)
+      wide.inside(root.sink, v_.extents(root.value));
+  // Single elements would take a register for each address: rows are then read again by every pass, mostly from the caches.
+  // The conditions are known when the version is written; they stand before it.
+  auto placeholder =
+      l.b.create<mlir::UnrealizedConversionCastOp>(l.loc, mlir::TypeRange{l.b.getI1Type()}, mlir::ValueRange());
+  Values results = branch(
+      placeholder.getResult(0),
+      [&] {
+        v_.wide = &wide;
+        std::vector<Pass> passes = passes_;
+        fixShortSides(wide);
+        Values side = emitVersion(lanes, kept);
+        passes_ = std::move(passes);
+        v_.wide = nullptr;
+        return side;
+      },
+      [&] { return emitVersion(1, 0); });
+  mlir::OpBuilder::InsertionGuard guard(l.b);
+  l.b.setInsertionPoint(placeholder);
+  Value condition = wide.emit();
+  placeholder.getResult(0).replaceAllUsesWith(condition ? condition
+                                                        : Value(l.b.create<arith::ConstantIntOp>(l.loc, 1, 1)));
+  placeholder.erase();
+  return results;
+}
+
+/// Rows that the whole block holds exactly: every thread's positions lie at constant distances, so that addresses cost no registers. Other
+/// rows that fit get fewer elements per thread, for their masks and addresses; longer ones are swept.
+Values Nest::emitVersion(unsigned lanes, unsigned kept) {
+  Version swept{lanes, 0};
+  if (kept == 0)
+    return emitRows(swept);
+  Version keeping{lanes, kept > 1 ? 1 : kMaskedPositions};
+  Version full{lanes, std::max(1u, kKeptElements / kept / lanes), true};
+  Team team = team_, block = wholeBlock(l);
+  Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits, fillsAll;
+  Value whole = l.mul(block.width, l.constant(full.positions));
+  for (const Pass& pass : passes_) {
+    if (pass.inner.empty())
+      continue;
+    Value items = itemCount(pass.inner, lanes);
+    Value here = isLess(l, l.sub(items, l.constant(1)), capacity);  // and not empty
+    Value exact = isEqual(l, items, whole);
+    fits = fits ? l.both(fits, here) : here;
+    fillsAll = fillsAll ? l.both(fillsAll, exact) : exact;
+  }
+  if (auto kernel = l.b.getInsertionBlock()->getParentOp()->getParentOfType<ir::vxt::KernelOp>())
+    kernel.setMinBlocks(residentBlocks());
+  return branch(
+      fillsAll,
+      [&] {
+        team_ = block;
+        Values results = emitRows(full);
+        team_ = team;
+        return results;
+      },
+      [&] { return branch(fits, [&] { return emitRows(keeping); }, [&] { return emitRows(swept); }); });
+}
+
+/// Blocks per core that registers are shared out for, 256 threads each: 64 per thread for one tensor in and one out, 80 for more.
+int64_t Nest::residentBlocks() {
+  llvm::DenseSet<mlir::Value> loads;
+  forEachAccess([&](mlir::Value value, const DimMap&, const Place&) { loads.insert(value); });
+  return loads.size() + roots_.size() <= 2 ? 4 : 3;
+}
+
+/// Blocks whose sides are as long as the schedule makes them, all but those at the edges, know them while they are compiled.
+void Nest::fixShortSides(Requirements& wide) {
+  constexpr int64_t kLongest = 256;
+  if (rowRank_ >= 0)
+    return;
+  for (Pass& pass : passes_) {
+    if (pass.roots.empty() || pass.inner.size() < 2)
+      continue;
+    for (auto [dim, size] : llvm::enumerate(ir::tileSizes(roots_[pass.roots[0]].value))) {
+      auto value = llvm::dyn_cast_if_present<mlir::Value>(size);
+      auto bound = value ? upperBound(value) : std::nullopt;
+      if (!bound || *bound > kLongest || l.constantOf(pass.inner[dim]))
+        continue;
+      wide.equal(pass.inner[dim], *bound);
+      pass.inner[dim] = l.constant(*bound);
+    }
+  }
+}
+
+/// Every tensor the nest touches is known to have aligned rows: this version of the phase is for launches where that holds.
+bool Nest::assumesAlignment() {
+  bool all = true;
+  auto consider = [&](const Place& place) {
+    all &= place.view.space != ir::Space::Global || place.view.rank() == 0 || place.view.alignedRows;
+  };
+  forEachAccess([&](mlir::Value, const DimMap&, const Place& place) { consider(place); });
+  for (const Root& root : roots_)
+    consider(root.sink);
+  return all;
+}
+
+/// Positions at a time: about eight accesses in flight per thread, and no more elements than registers are for.
+unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
+  constexpr unsigned kMostWork = 160;  // operations of one unrolled body: more take longer to assemble than they save
+  llvm::DenseSet<mlir::Value> loads;
+  bool loops = false;
+  unsigned work = 1;
+  Closure closure;
+  for (auto& [value, map] : usesOf(pass))
+    closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+      auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+      if (reduce && fused_.contains(reduce))
+        return false;
+      loops |= reduce && !v_.place(inner);
+      bool leaf = v_.place(inner) || inner.getDefiningOp<ir::TileLoadOp>();
+      if (leaf && usesLoop(use, static_cast<int>(pass.loops) - 1))
+        loads.insert(inner);
+      mlir::Operation* op = inner.getDefiningOp();
+      if (op && !leaf && ir::isElementwise(op) && usesLoop(use, static_cast<int>(pass.loops) - 1))
+        work += llvm::isa<mlir::math::MathDialect>(op->getDialect()) ? 10 : 1;
+      return !leaf;
+    });
+  if (!pass.scans.empty() || (stores && loops))
+    return 1;
+  unsigned wanted = 8 / std::max(1u, static_cast<unsigned>(loads.size()));
+  if (rowRank_ > 0 && passes_.size() > 1)
+    wanted = std::min(wanted, 2u);  // rows too long to keep: their addresses must not crowd out the rows that are kept
+  return std::clamp(std::min({wanted, 32 / lanes, kMostWork / (work * lanes)}), 1u, 8u);
+}
+
+}  // namespace vortex::target::gpu::tiles
