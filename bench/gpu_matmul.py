@@ -46,6 +46,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small sizes, for checking")
     options = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
+    torch.zeros(1, device="cuda")  # makes the context
     record = {"machine": torch.cuda.get_device_name(), "host": platform.node(), "torch": torch.__version__, "date": time.strftime("%Y-%m-%d %H:%M"),
               "command": " ".join(sys.argv), "rows": []}
     print(f"{record['machine']}, torch {record['torch']}, TFLOP/s\n{'':22} {'vortex':>7} {'torch':>7} {'ratio':>6} {'target':>6}  error")
