@@ -125,3 +125,22 @@ kernel wide(x: &mut Tensor<f32, [N]>) {
 def test_targets_lists_the_gpus(vortex):
     listed = vortex("targets").stdout
     assert all(target in listed for target in TARGETS)
+
+
+def test_tiles_that_leave_branches_and_loops_compile(vortex, tmp_path):
+    text = """@tile(m = 4, n = 4, k = 4)
+kernel choose(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {
+    var acc: Tensor<f32, [4, 4]> @local = zeros()
+    for k in range(0, K, 4) {
+        acc += a[block_m..+4, k..+4] @ b[k..+4, block_n..+4]
+    }
+    if block_m > block_n { acc = acc + 3.0 } else { acc = -acc }
+    var turns: usize = 0
+    while turns < block_m {
+        acc = acc * 2.0
+        turns += 2
+    }
+    return acc
+}
+"""
+    assert "entry" in ptx(vortex, tmp_path, text)

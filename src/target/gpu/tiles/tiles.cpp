@@ -279,6 +279,11 @@ std::optional<Place> Tiles::allocate(mlir::Value tile, mlir::Value target) {
   return place;
 }
 
+/// Values computed in one region are not visible in the next: the place is described again where it is used.
+std::optional<Place> Tiles::reservedPlace(mlir::Value tile, mlir::Value target) {
+  return reserved_.contains(target) ? allocate(tile, target) : std::nullopt;
+}
+
 bool Tiles::toMemory(mlir::Value tile) {
   if (v_.place(tile))
     return true;
@@ -387,6 +392,8 @@ Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
       return {};
     }
     found = carried_.insert({target, *place}).first;
+  } else if (auto here = reservedPlace(tile, target)) {
+    found->second = *here;
   }
   if (const Place* same = v_.place(tile); same && same->base == found->second.base)
     return {};
@@ -415,6 +422,8 @@ void Tiles::bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<V
   if (found == carried_.end())
     return;
   Place place = found->second;
+  if (auto here = reservedPlace(target, like))
+    place = *here;
   v_.setPlace(target, place);
   carried_[target] = place;
 }

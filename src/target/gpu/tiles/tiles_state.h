@@ -43,6 +43,7 @@ private:
   void reserveCarried(mlir::Operation* phase);
   /// Memory for a tile, or for what flows to `target`.
   std::optional<Place> allocate(mlir::Value tile, mlir::Value target);
+  std::optional<Place> reservedPlace(mlir::Value tile, mlir::Value target);
   void evaluateInto(mlir::Value tile, const Place& destination);
   void copy(mlir::Value tile, const Place& from, const Place& to);
   void spillThreadValues(mlir::Value tile, const Place& to);
