@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
     y[i] = static_cast<float>(i % 7);
   }
   const std::vector<int64_t> extents = {static_cast<int64_t>(x.size())};
-  auto deviceX = device->upload(std::span<const float>(x), extents), deviceY = device->upload(std::span<const float>(y), extents);
+  auto deviceX = device->upload(std::span<const float>(x), extents),
+       deviceY = device->upload(std::span<const float>(y), extents);
   if (!deviceX || !deviceY)
     return fail(!deviceX ? deviceX.error() : deviceY.error());
   if (auto done = (*saxpy)(*stream, 2.5f, *deviceX, *deviceY); !done)

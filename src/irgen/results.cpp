@@ -71,7 +71,8 @@ void Emitter::storeBlockTile(Location loc, Value tile, Value destination, lang::
   if (leading) {  // counted along z, the last one fastest
     llvm::SmallVector<int64_t> shape(leading, 1);
     shape.append(tileType.getShape().begin(), tileType.getShape().end());
-    tile = b_.create<ir::ReshapeOp>(loc, tileType.clone(shape, types_.scalar(scalarOf(type))), tile, mlir::ValueRange());
+    tile =
+        b_.create<ir::ReshapeOp>(loc, tileType.clone(shape, types_.scalar(scalarOf(type))), tile, mlir::ValueRange());
     Value rest = b_.create<ir::BlockIdOp>(loc, ir::Axis::Z);
     for (size_t dim = leading; dim-- > 0;) {
       Value extent = dimValue(loc, type->shape[dim]);

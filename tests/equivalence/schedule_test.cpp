@@ -15,11 +15,14 @@ std::string textOf(mlir::ModuleOp module) {
 
 TEST(Schedule, RandomTensorProgramsKeepTheirResults) {
   // Blocks so small that every program has several, with ragged ends.
-  const passes::TensorSchedule schedules[] = {
-      {.elementsPerBlock = 4, .dotRows = 2, .dotColumns = 2, .minInner = 1},
-      {.elementsPerBlock = 16, .dotRows = 3, .dotColumns = 4, .minInner = 2},
-      {},
-  };
+  passes::TensorSchedule tiny, small, gpu;
+  tiny.elementsPerBlock = 4, tiny.dotRows = tiny.dotColumns = 2, tiny.minInner = 1;
+  small.elementsPerBlock = 16, small.dotRows = 3, small.dotColumns = 4, small.minInner = 2;
+  small.squareSide = 3, small.reductionBlocks = 4;
+  gpu.elementsPerBlock = 8, gpu.dotRows = gpu.dotColumns = 4, gpu.minInner = 1;
+  gpu.squareSide = 4, gpu.reductionBlocks = 3, gpu.smallTensor = 32, gpu.smallElementsPerBlock = 4,
+  gpu.fusedOnly = true;
+  const passes::TensorSchedule schedules[] = {tiny, small, gpu, {}};
   for (unsigned seed = 1; seed <= 150; ++seed) {
     const passes::TensorSchedule& schedule = schedules[seed % std::size(schedules)];
     RandomProgram random(seed, 1 + int(seed % 7));

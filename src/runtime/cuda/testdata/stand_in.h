@@ -77,7 +77,8 @@ inline std::shared_ptr<artifact::Kernel> bareKernel(const std::string& symbol) {
   auto kernel = std::make_shared<artifact::Kernel>();
   kernel->name = symbol;
   const artifact::SizeExpr one = artifact::SizeExpr::constant(1);
-  kernel->phases = {{.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .generalSymbol = {}, .name = symbol}};
+  kernel->phases = {
+      {.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .generalSymbol = {}, .name = symbol}};
   addCode(*kernel);
   return kernel;
 }
