@@ -231,6 +231,9 @@ std::optional<Value> Evaluator::tensorBuiltin(const Expr& expr) {
     auto args = evalArgs(expr);
     if (interrupted())
       return Value();
+    if (stripRef(expr.type)->elem->kind == TypeKind::Struct)
+      return fail("E0706", expr, "a tensor of structs has no storage yet", "makes a tensor of structs",
+                  "make a struct of tensors, one per field");
     Scalar type = stripRef(expr.type)->elem->scalar;
     std::vector<int64_t> extents;
     size_t shapeAt = expr.builtin == Builtin::Full ? 1 : 0;

@@ -333,23 +333,31 @@ static Value scalarValue(Scalar type, uint64_t bits) {
   return loadScalar(type, bytes);
 }
 
+/// Appends the launch's arguments in the order of the kernel's entry (irgen/entry.h): the leaves of structs and tuples, depth first.
+void Evaluator::flattenArgument(Type type, const Value& argument, const Expr& at, std::vector<LaunchArgument>& to) {
+  type = stripRef(type);
+  Value value = deref(argument, at);
+  switch (type->kind) {
+  case TypeKind::Tensor: to.emplace_back(value.asTensor()); return;
+  case TypeKind::Scalar: to.emplace_back(scalarBits(type->scalar, value)); return;
+  case TypeKind::Enum: to.emplace_back(static_cast<uint64_t>(value.asInt())); return;
+  case TypeKind::Struct:
+  case TypeKind::Tuple:
+    for (size_t i = 0; i < type->elems.size(); ++i)
+      flattenArgument(type->elems[i], value.asAggregate().fields[i], at, to);
+    return;
+  default: VORTEX_UNREACHABLE("the checker lets no other kind of parameter pass (E0403)");
+  }
+}
+
 Value Evaluator::evalLaunch(const Expr& expr) {
   const Function& kernel = *expr.function;
   std::vector<LaunchArgument> arguments;
   for (size_t i = 0; i < expr.args.size(); ++i) {
-    Value value = deref(eval(*expr.args[i]), *expr.args[i]);
+    Value value = eval(*expr.args[i]);
     if (interrupted())
       return {};
-    Type type = stripRef(kernel.params[i]->type);
-    if (type->isTensor())
-      arguments.emplace_back(value.asTensor());
-    else if (type->kind == TypeKind::Scalar)
-      arguments.emplace_back(scalarBits(type->scalar, value));
-    else if (type->kind == TypeKind::Enum)
-      arguments.emplace_back(static_cast<uint64_t>(value.asInt()));
-    else
-      return fail("E0706", *expr.args[i], "this kind of argument cannot be passed to a kernel yet",
-                  "pass its tensors and numbers one by one");
+    flattenArgument(kernel.params[i]->type, value, *expr.args[i], arguments);
   }
   LaunchSize size;
   auto evalSizes = [&](const std::vector<Expr*>& exprs, std::optional<std::array<int64_t, 3>>& to) {

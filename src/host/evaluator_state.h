@@ -39,6 +39,7 @@ private:
   Value call(const lang::Function& function, std::vector<Value> arguments, const lang::Expr& at);
   Value callClosure(const Value& closure, std::span<const Value> arguments, const lang::Expr& at);
   Value evalLaunch(const lang::Expr& expr);
+  void flattenArgument(lang::Type type, const Value& argument, const lang::Expr& at, std::vector<LaunchArgument>& to);
 
   // operators.cpp
   Value evalUnary(const lang::Expr& expr);

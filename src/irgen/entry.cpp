@@ -108,6 +108,33 @@ uint32_t Entry::argumentOf(uint32_t param, llvm::ArrayRef<uint32_t> fieldPath) c
   return argument;
 }
 
+/// As TypeMap::flatten, for types that kernels take.
+static uint32_t argumentCount(lang::Type type) {
+  type = stripRef(type);
+  uint32_t count = 0;
+  switch (type->kind) {
+  case TypeKind::Struct:
+  case TypeKind::Tuple:
+    for (lang::Type elem : type->elems)
+      count += argumentCount(elem);
+    return count;
+  default: return 1;
+  }
+}
+
+uint32_t launchArgument(const lang::Function& kernel, uint32_t param, const std::vector<uint32_t>& fieldPath) {
+  uint32_t argument = 0;
+  for (uint32_t i = 0; i < param; ++i)
+    argument += argumentCount(kernel.params[i]->type);
+  lang::Type type = stripRef(kernel.params[param]->type);
+  for (uint32_t field : fieldPath) {
+    for (uint32_t i = 0; i < field; ++i)
+      argument += argumentCount(type->elems[i]);
+    type = stripRef(type->elems[field]);
+  }
+  return argument;
+}
+
 //===-- sizes -----------------------------------------------------------------------------------------------------===//
 
 bool Entry::isBound(lang::DimVarId dim) const {

@@ -25,6 +25,9 @@ struct Options {
 /// The dimension variables whose values must be given in Options::dims because a shared or local tensor has them in its shape.
 std::vector<lang::DimVarId> dimsToSpecialise(const lang::Function& kernel);
 
+/// Position among the launch's arguments (the leaves of the parameters in order) of what `fieldPath` names in parameter `param`.
+uint32_t launchArgument(const lang::Function& kernel, uint32_t param, const std::vector<uint32_t>& fieldPath);
+
 /// Loads the dialects a generated module uses.
 void loadDialects(mlir::MLIRContext& context);
 

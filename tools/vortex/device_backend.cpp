@@ -49,12 +49,12 @@ irgen::Options launchRequest(const lang::Function& kernel, std::span<const host:
   request.dims.resize(kernel.dims.size());
   for (lang::DimVarId id : irgen::dimsToSpecialise(kernel)) {
     const lang::DimBinding& dim = kernel.dims[id];
-    if (!dim.param || *dim.param >= arguments.size())
+    if (!dim.param)
       continue;
-    if (auto* tensor = std::get_if<host::TensorValue>(&arguments[*dim.param]);
-        tensor && dim.dim < tensor->extents.size())
+    const host::LaunchArgument& argument = arguments[irgen::launchArgument(kernel, *dim.param, dim.fieldPath)];
+    if (auto* tensor = std::get_if<host::TensorValue>(&argument); tensor && dim.dim < tensor->extents.size())
       request.dims[id] = tensor->extents[dim.dim];
-    else if (auto* bits = std::get_if<uint64_t>(&arguments[*dim.param]); bits && dim.isScalarValue)
+    else if (auto* bits = std::get_if<uint64_t>(&argument); bits && dim.isScalarValue)
       request.dims[id] = static_cast<int64_t>(*bits);
   }
   return request;
