@@ -12,7 +12,7 @@ namespace vortex::target::gpu::dot {
 /// Which unit multiplies.
 enum class Unit : uint8_t {
   Fma,  ///< ordinary arithmetic: f32, f64, integers
-  Mma,  ///< matrix instructions of one warp (mma.sync m16n8): f16, bf16, f8
+  Mma,  ///< matrix instructions of one warp (mma.sync m16n8): f16, bf16
 };
 
 /// One operand's tile in shared memory: 2^across rows of A (columns of B) by 2^depth steps of the contracted dimension.

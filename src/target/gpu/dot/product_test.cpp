@@ -183,7 +183,7 @@ void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layou
             {v.transposedA ? std::vector{shape.k, shape.m} : std::vector{shape.m, shape.k},
              v.transposedB ? std::vector{shape.n, shape.k} : std::vector{shape.k, shape.n}},
             {shape.m, shape.n}};
-  double tolerance = t == "f16" ? 1e-3 : t == "bf16" ? 8e-3 : 1e-5;
+  double tolerance = t == "f8e4m3" ? 7e-2 : t == "f16" ? 1e-3 : t == "bf16" ? 8e-3 : 1e-5;
   check(test, layout, seed, tolerance, [&](int64_t i, const std::vector<Matrix>& params) {
     int64_t row = i / shape.n, column = i % shape.n;
     double sum = 0;
@@ -218,7 +218,7 @@ TEST(Product, OfAnySizeAgreesWithALoop) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Products, ::testing::Values("f16", "bf16", "f32", "f64", "i32", "i64"),
+INSTANTIATE_TEST_SUITE_P(Types, Products, ::testing::Values("f8e4m3", "f16", "bf16", "f32", "f64", "i32", "i64"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Product, BatchesAndEpiloguesAgreeWithALoop) {
