@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace vortex::host {
 
@@ -13,6 +14,24 @@ static std::shared_ptr<VecStorage> storageFor(Type elem) {
   auto storage = std::make_shared<VecStorage>();
   storage->packed = elem->kind == TypeKind::Scalar;
   storage->type = elem->scalar;
+  return storage;
+}
+
+std::shared_ptr<VecStorage> Evaluator::makeList(Type elem, int64_t count, const Expr& at) {
+  auto storage = storageFor(elem);
+  uint64_t bytes = storage->packed ? byteSize(storage->type) : sizeof(Value);
+  // A vector that cannot grow ends the process, so the same bytes are asked for first where a refusal can be reported.
+  bool fits = count >= 0 && !__builtin_mul_overflow(bytes, static_cast<uint64_t>(count), &bytes) && bytes <= INT64_MAX;
+  if (fits) {
+    void* probe = ::operator new(bytes, std::nothrow);
+    fits = probe != nullptr;
+    ::operator delete(probe);
+  }
+  if (!fits) {
+    fail("E0703", at, base::concat("out of memory: a list of ", static_cast<uint64_t>(count), " elements"));
+    return nullptr;
+  }
+  storage->resize(static_cast<size_t>(count));
   return storage;
 }
 
@@ -50,12 +69,9 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
     Value count = eval(*expr.args[0]), value = interrupted() ? Value() : eval(*expr.args[1]);
     if (interrupted())
       return Value();
-    auto storage = storageFor(expr.type->elem);
-    constexpr int64_t kMaxElements = int64_t{1} << 36;
-    if (count.asInt() < 0 || count.asInt() > kMaxElements)
-      return fail("E0703", expr,
-                  base::concat("cannot make a Vec of ", static_cast<uint64_t>(count.asInt()), " elements"));
-    storage->resize(static_cast<size_t>(count.asInt()));
+    auto storage = makeList(expr.type->elem, count.asInt(), expr);
+    if (!storage)
+      return Value();
     for (size_t i = 0; i < storage->size(); ++i)
       storage->set(i, i == 0 ? value : duplicate(value, expr));
     return VecValue{storage};
@@ -64,9 +80,16 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
     Value begin = eval(*expr.args[0]), end = interrupted() ? Value() : eval(*expr.args[1]);
     if (interrupted())
       return Value();
-    auto storage = storageFor(expr.type->elem);
-    for (int64_t i = begin.asInt(); i < end.asInt(); ++i)
-      storage->push(isFloat(storage->type) ? Value(static_cast<double>(i)) : Value(i));
+    const int64_t first = begin.asInt();
+    int64_t count = 0;
+    if (end.asInt() > first && __builtin_sub_overflow(end.asInt(), first, &count))
+      count = INT64_MAX;
+    auto storage = makeList(expr.type->elem, count, expr);
+    if (!storage)
+      return Value();
+    for (int64_t i = 0; i < count; ++i)
+      storage->set(static_cast<size_t>(i),
+                   isFloat(storage->type) ? Value(static_cast<double>(first + i)) : Value(first + i));
     return VecValue{storage};
   }
   case Builtin::Map: {

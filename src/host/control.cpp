@@ -2,6 +2,7 @@
 #include "host/evaluator_state.h"
 
 #include <cstring>
+#include <pthread.h>
 #include <utility>
 
 namespace vortex::host {
@@ -12,7 +13,20 @@ int run(const Function& function, Backend& backend, diag::DiagnosticSink& sink, 
   return Evaluator(backend, sink, options).run(function);
 }
 
+/// The address where three quarters of this thread's stack are used: the rest is for the largest expression within one call.
+static uintptr_t stackLimit() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+    return 0;
+  void* lowest = nullptr;
+  size_t size = 0;
+  const bool known = pthread_attr_getstack(&attributes, &lowest, &size) == 0;
+  pthread_attr_destroy(&attributes);
+  return known ? reinterpret_cast<uintptr_t>(lowest) + size / 4 : 0;
+}
+
 int Evaluator::run(const Function& function) {
+  stackLimit_ = stackLimit();
   call(function, {}, *function.body);
   if (flow_ == Flow::Stop)
     return exitStatus_;
@@ -93,20 +107,15 @@ Value Evaluator::evalInPlace(const Expr& expr) {
   case ExprKind::MakeVec:
   case ExprKind::RepeatArray:
   case ExprKind::RepeatVec: {
-    auto storage = std::make_shared<VecStorage>();
-    Type elem = expr.type->elem;
-    storage->packed = elem->kind == TypeKind::Scalar;
-    storage->type = elem->scalar;
     auto values = evalArgs(expr);
     if (interrupted())
       return {};
-    if (expr.kind == ExprKind::RepeatArray || expr.kind == ExprKind::RepeatVec) {
-      constexpr int64_t kMaxElements = int64_t{1} << 40;
-      int64_t count = values[1].asInt();
-      if (count < 0 || count > kMaxElements)
-        return fail("E0703", expr, base::concat("cannot make a list of ", static_cast<uint64_t>(count), " elements"));
-      storage->resize(static_cast<size_t>(count));
-      for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+    const bool repeats = expr.kind == ExprKind::RepeatArray || expr.kind == ExprKind::RepeatVec;
+    auto storage = makeList(expr.type->elem, repeats ? values[1].asInt() : 0, expr);
+    if (!storage)
+      return {};
+    if (repeats) {
+      for (size_t i = 0; i < storage->size(); ++i)
         storage->set(i, i == 0 ? values[0] : duplicate(values[0], expr));
     } else {
       for (const Value& value : values)
@@ -265,12 +274,19 @@ Value Evaluator::evalFor(const Expr& expr) {
   return {};
 }
 
-Value Evaluator::call(const Function& function, std::vector<Value> arguments, const Expr& at) {
-  if (++depth_ > options_.maxCallDepth) {
-    --depth_;
-    return fail("E0709", at, base::concat("calls nested deeper than ", options_.maxCallDepth),
-                "in this call of `" + function.name + "`");
+bool Evaluator::enterCall(const Expr& at, std::string label) {
+  const bool hasStack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) > stackLimit_;
+  if (depth_ < options_.maxCallDepth && hasStack) {
+    ++depth_;
+    return true;
   }
+  fail("E0709", at, base::concat("calls nested deeper than ", depth_), std::move(label));
+  return false;
+}
+
+Value Evaluator::call(const Function& function, std::vector<Value> arguments, const Expr& at) {
+  if (!enterCall(at, "in this call of `" + function.name + "`"))
+    return {};
   Frame frame;
   frame.function = &function;
   frame.slots.resize(function.variables.size());
@@ -298,10 +314,8 @@ Value Evaluator::call(const Function& function, std::vector<Value> arguments, co
 
 Value Evaluator::callClosure(const Value& closure, std::span<const Value> arguments, const Expr& at) {
   ClosureValue target = std::get<ClosureValue>(closure.data);
-  if (++depth_ > options_.maxCallDepth) {
-    --depth_;
-    return fail("E0709", at, base::concat("calls nested deeper than ", options_.maxCallDepth));
-  }
+  if (!enterCall(at, {}))
+    return {};
   Frame* caller = std::exchange(frame_, target.frame);
   for (size_t i = 0; i < arguments.size() && i < target.expr->variables.size(); ++i)
     *slotOf(target.expr->variables[i]) = arguments[i];

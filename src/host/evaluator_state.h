@@ -35,7 +35,8 @@ private:
   Value evalWhile(const lang::Expr& expr);
   Value evalLoop(const lang::Expr& expr);
   Value evalFor(const lang::Expr& expr);
-  bool runBody(const lang::Expr& body);  ///< false: leave the loop
+  bool runBody(const lang::Expr& body);                     ///< false: leave the loop
+  bool enterCall(const lang::Expr& at, std::string label);  ///< false after E0709
   Value call(const lang::Function& function, std::vector<Value> arguments, const lang::Expr& at);
   Value callClosure(const Value& closure, std::span<const Value> arguments, const lang::Expr& at);
   Value evalLaunch(const lang::Expr& expr);
@@ -86,6 +87,8 @@ private:
   std::string format(const Value& value, lang::Type type);
   std::string formatList(const lang::Expr& expr, size_t first);
 
+  /// A list of `count` elements without values; null after E0703.
+  std::shared_ptr<VecStorage> makeList(lang::Type elem, int64_t count, const lang::Expr& at);
   std::vector<Value> evalArgs(const lang::Expr& expr);
   std::optional<TensorValue> makeTensor(lang::Scalar type, std::vector<int64_t> extents, const lang::Expr& at);
   /// All elements, row-major, packed.
@@ -103,6 +106,7 @@ private:
   Flow flow_ = Flow::Normal;
   Value flowValue_;
   uint32_t depth_ = 0;
+  uintptr_t stackLimit_ = 0;  ///< calls from below this address are refused
   int exitStatus_ = 0;
 };
 
