@@ -92,7 +92,7 @@ Value Evaluator::find(mlir::Value tile, const At& at) const {
 
 Value Evaluator::eval(mlir::Value tile, const At& at) {
   if (at.lanes > 1 && at.isUniform())
-    return splat(l, eval(tile, At{at.index, 1}), at.lanes);
+    return splat(l, eval(tile, At{at.index, 1, at.mask}), at.lanes);
   if (Value known = find(tile, at))
     return known;
   Value value = compute(tile, at);
@@ -102,7 +102,7 @@ Value Evaluator::eval(mlir::Value tile, const At& at) {
 
 void Evaluator::touch(mlir::Value tile, const At& at) {
   if (at.lanes > 1 && at.isUniform())
-    return touch(tile, At{at.index, 1});
+    return touch(tile, At{at.index, 1, at.mask});
   if (find(tile, at))
     return;
   if (place(tile) || tile.getDefiningOp<ir::TileLoadOp>()) {
@@ -122,7 +122,7 @@ Value Evaluator::lanesApart(mlir::Value, const At& at, llvm::function_ref<Value(
 }
 
 At Evaluator::sourceOfSlice(ir::SliceOp op, const At& at) {
-  At from{{}, at.lanes};
+  At from{{}, at.lanes, at.mask};
   unsigned kept = 0;
   for (auto [dim, offset] : llvm::enumerate(op.getOffsets())) {
     bool dropped = llvm::is_contained(op.getDropped(), static_cast<int64_t>(dim));
@@ -152,14 +152,14 @@ std::optional<llvm::SmallVector<std::pair<mlir::Value, At>, 3>> Evaluator::opera
     if (!isTile(source))
       return result;
     auto type = llvm::cast<mlir::RankedTensorType>(source.getType());
-    At from{{}, at.lanes};
+    At from{{}, at.lanes, at.mask};
     for (auto [dim, target] : llvm::enumerate(broadcast.getDims())) {
       bool stretched = type.getDimSize(static_cast<unsigned>(dim)) == 1;
       from.index.push_back(stretched ? Index{l.constant(0), 0} : at.index[target]);
     }
     result.push_back({source, from});
   } else if (auto transpose = llvm::dyn_cast<ir::TransposeOp>(op)) {
-    At from{at.index, at.lanes};
+    At from{at.index, at.lanes, at.mask};
     for (auto [dim, source] : llvm::enumerate(transpose.getPermutation()))
       from.index[source] = at.index[dim];
     result.push_back({transpose.getValue(), from});
@@ -278,7 +278,7 @@ std::optional<At> Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {
   ReshapeParts parts = reshapeParts(op);
   unsigned fromRank = rankOf(op.getValue()), toRank = static_cast<unsigned>(at.index.size());
   Values toExtents = extents(op.getResult()), fromExtents = extents(op.getValue());
-  At from{{}, at.lanes};
+  At from{{}, at.lanes, at.mask};
   from.index.append(at.index.begin(), at.index.begin() + parts.prefix);
   Index linear{l.constant(0), 0};
   for (unsigned dim = parts.prefix; dim < toRank - parts.suffix; ++dim) {
@@ -325,7 +325,7 @@ Value Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
   Reduction reduction(l, op.getKind(), elementType(op.getValue()));
   Values sizes = extents(op.getValue());
   llvm::SmallVector<unsigned> reduced;
-  At from{{}, at.lanes};
+  At from{{}, at.lanes, at.mask};
   unsigned kept = 0;
   for (unsigned dim = 0; dim < sizes.size(); ++dim) {
     bool isReduced = llvm::is_contained(op.getDims(), static_cast<int64_t>(dim));

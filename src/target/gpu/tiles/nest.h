@@ -55,12 +55,14 @@ private:
   struct Version {
     unsigned lanes = 1;
     unsigned positions = 0;
-    bool full = false;  ///< all positions exist
+    bool full = false;        ///< all positions exist
+    bool predicated = false;  ///< positions past the end access nothing, at the address they would have
   };
   /// One position of a sweep.
   struct Position {
     llvm::SmallVector<Index> inner;
-    Value exists;  ///< null: always
+    Value exists;             ///< null: always
+    bool predicated = false;  ///< accesses need `exists`
   };
   struct Kept {
     Values inner;

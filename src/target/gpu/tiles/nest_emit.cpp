@@ -122,20 +122,26 @@ llvm::ArrayRef<Nest::Position> Nest::keptPositions(const Pass& pass, Version ver
   Value items = itemCount(pass.inner, version.lanes);
   for (unsigned k = 0; k < version.positions; ++k) {
     Value item = l.add(team_.lane, l.mul(team_.width, l.constant(k)));
-    kept.positions.push_back(version.full ? positionOf(pass, version, item, {}) : guarded(pass, version, item, items));
+    if (version.full)
+      kept.positions.push_back(positionOf(pass, version, item, {}));
+    else if (version.predicated)
+      kept.positions.push_back(positionOf(pass, version, item, isLess(l, item, items)));
+    else
+      kept.positions.push_back(guarded(pass, version, item, items));
+    kept.positions.back().predicated = version.predicated;
   }
   kept_.push_back(std::move(kept));
   return kept_.back().positions;
 }
 
 At Nest::at(const Position& position, unsigned lanes) const {
-  At at{row_, lanes};
+  At at{row_, lanes, position.predicated ? position.exists : Value()};
   at.index.append(position.inner);
   return at;
 }
 
 At Nest::reduceAt(ir::ReduceOp op, const Position& position, unsigned lanes) const {
-  At at{{}, lanes};
+  At at{{}, lanes, position.predicated ? position.exists : Value()};
   unsigned kept = 0, reduced = 0;
   for (unsigned dim = 0; dim < rankOf(op.getValue()); ++dim)
     at.index.push_back(llvm::is_contained(op.getDims(), static_cast<int64_t>(dim)) ? position.inner[reduced++]
@@ -341,8 +347,10 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
   if (version.positions) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
     // What only this pass loads is usually small and at hand: few positions at a time, to leave the registers to what is kept.
-    for (; !positions.empty(); positions = positions.drop_front(std::min<size_t>(2, positions.size()))) {
-      llvm::ArrayRef<Position> group = positions.take_front(2);
+    // Predicates take some of those, too.
+    size_t together = version.predicated ? 1 : 2;
+    for (; !positions.empty(); positions = positions.drop_front(std::min(together, positions.size()))) {
+      llvm::ArrayRef<Position> group = positions.take_front(together);
       touchAll(pass, version, group);
       for (const Position& position : group) {
         scanStep(pass, version, position, carries);

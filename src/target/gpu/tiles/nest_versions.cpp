@@ -102,37 +102,42 @@ Values Nest::emitVersions() {
   return results;
 }
 
-/// Rows that the whole block holds exactly: every thread's positions lie at constant distances, so that addresses cost no registers. Other
-/// rows that fit get fewer elements per thread, for their masks and addresses; longer ones are swept.
+/// Rows of at most what the whole block holds: every thread's positions lie at constant distances, so that addresses cost no registers, and
+/// only where the row does not fill them all they are predicated. Short rows get fewer elements per thread, and share the block with others;
+/// longer ones are swept.
 Values Nest::emitVersion(unsigned lanes, unsigned kept) {
   Version swept{lanes, 0};
   if (kept == 0)
     return emitRows(swept);
   Version keeping{lanes, kept > 1 ? 1 : kMaskedPositions};
-  Version full{lanes, std::max(1u, kKeptElements / kept / lanes), true};
+  Version full{lanes, std::max(1u, kKeptElements / kept / lanes), true}, partial = full;
+  partial.full = false;
+  partial.predicated = true;
   Team team = team_, block = wholeBlock(l);
-  Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits, fillsAll;
+  Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits, fitsBlock, fillsAll;
   Value whole = l.mul(block.width, l.constant(full.positions));
   for (const Pass& pass : passes_) {
     if (pass.inner.empty())
       continue;
     Value items = itemCount(pass.inner, lanes);
     Value here = isLess(l, l.sub(items, l.constant(1)), capacity);  // and not empty
-    Value exact = isEqual(l, items, whole);
+    Value exact = isEqual(l, items, whole), below = isLess(l, l.sub(items, l.constant(1)), whole);
     fits = fits ? l.both(fits, here) : here;
+    fitsBlock = fitsBlock ? l.both(fitsBlock, below) : below;
     fillsAll = fillsAll ? l.both(fillsAll, exact) : exact;
   }
   if (auto kernel = l.b.getInsertionBlock()->getParentOp()->getParentOfType<ir::vxt::KernelOp>())
     kernel.setMinBlocks(residentBlocks());
+  auto byBlock = [&](Version version) {
+    team_ = block;
+    Values results = emitRows(version);
+    team_ = team;
+    return results;
+  };
+  auto longRows = [&] { return branch(fitsBlock, [&] { return byBlock(partial); }, [&] { return emitRows(swept); }); };
   return branch(
-      fillsAll,
-      [&] {
-        team_ = block;
-        Values results = emitRows(full);
-        team_ = team;
-        return results;
-      },
-      [&] { return branch(fits, [&] { return emitRows(keeping); }, [&] { return emitRows(swept); }); });
+      fillsAll, [&] { return byBlock(full); },
+      [&] { return branch(fits, [&] { return emitRows(keeping); }, longRows); });
 }
 
 /// Blocks per core that registers are shared out for, 256 threads each: 64 per thread for one tensor in and one out, 80 for more.

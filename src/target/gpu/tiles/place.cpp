@@ -24,7 +24,7 @@ bool At::equals(Lowering& l, const At& other) const {
 }
 
 At At::lane(Lowering& l, unsigned number) const {
-  At one{{}, 1};
+  At one{{}, 1, mask};
   for (const Index& i : index)
     one.index.push_back({i.step ? l.add(i.base, l.constant(i.step * number)) : i.base, 0});
   return one;
@@ -215,7 +215,7 @@ Value loadElements(Lowering& l, const Place& place, const At& at, Requirements* 
     return gather(l, lanes);
   }
   Values indices = indicesOf(l, place, at);
-  Value inside = place.guarded && !wide ? l.inside(place.view, indices) : Value();
+  Value inside = place.guarded && !wide ? l.both(l.inside(place.view, indices), at.mask) : at.mask;
   auto cache = place.view.readOnly ? vxt::Cache::ReadOnly : vxt::Cache::Default;
   Value loaded = l.b.create<vxt::LoadOp>(l.loc, valueType(type, at.lanes), place.view.pointer,
                                          offsetOf(l, place, at, indices, run), inside,

@@ -15,6 +15,7 @@ struct Index {
 struct At {
   llvm::SmallVector<Index> index;
   unsigned lanes = 1;
+  Value mask = {};  ///< i1; null: true. Where it is false nothing may be read, and the value does not matter
 
   bool isUniform() const {
     return llvm::all_of(index, [](const Index& i) { return i.step == 0; });

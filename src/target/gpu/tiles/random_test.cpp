@@ -255,7 +255,15 @@ TEST(Rows, OfEveryLengthAreSoftmaxed) {
   %sumb = vx.broadcast %sum dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
   %r = arith.divf %e, %sumb : tensor<?x?xf32>
 )"),
-           {{2, 8192, 1, 1}, {3, 4096, 1, 1}, {2, 5000, 1, 1}, {2, 8193, 1, 1}, {5, 1000, 1, 1}, {9, 36, 1, 1}});
+           {{2, 8192, 1, 1},
+            {3, 4096, 1, 1},
+            {2, 5000, 1, 1},
+            {2, 8193, 1, 1},
+            {3, 2052, 1, 1},
+            {2, 8188, 1, 1},
+            {1, 8196, 1, 1},
+            {5, 1000, 1, 1},
+            {9, 36, 1, 1}});
 }
 
 TEST(Columns, AreSummedInPieces) {
