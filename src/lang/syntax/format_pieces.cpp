@@ -218,7 +218,7 @@ bool needsSpace(const std::vector<Piece>& pieces, size_t index) {
       after.tok == Tok::ColonColon || after.tok == Tok::Colon)
     return after.tok == Tok::OrOr;  // a closure without parameters
   if (after.role == Role::Plain && after.tok == Tok::Dot)
-    return false;
+    return before.tok == Tok::Int && !after.isAdjacent;  // `10 .e5` and `10.e5` differ
   if (before.tok == Tok::DotDot)
     return false;
   if (after.tok == Tok::DotDot)

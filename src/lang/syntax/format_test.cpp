@@ -52,6 +52,12 @@ TEST(Format, NormalisesSpacesAndIndentation) {
   EXPECT_EQ(formatted(""), "");
 }
 
+TEST(Format, KeepsIntegersApartFromDots) {
+  expectStable("fn f() { let x = 10 . // a comment\n max(3) }");
+  expectStable("fn f() { let x = 10 .e5 }");
+  EXPECT_EQ(formatted("fn f() { let x = 10.max( 3 ) }"), "fn f() { let x = 10.max(3) }\n");
+}
+
 TEST(Format, JoinsBracesAndElse) {
   EXPECT_EQ(formatted("fn f()\n{\nif a\n{\nb\n}\nelse\n{\nc\n}\n}\n"),
             "fn f() {\n    if a {\n        b\n    } else {\n        c\n    }\n}\n");
