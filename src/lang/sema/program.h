@@ -24,6 +24,7 @@ struct Variable {
   uint32_t index = 0;            ///< dense per Function
   bool isView = false;           ///< names (part of) the storage of another variable: a slice, an element walked over
   bool isResultStorage = false;  ///< `var out: <result type>` that is returned: names the kernel's result
+  bool isDeferred = false;  ///< declared without a value; ownership analysis proves that it has one where it is used
   Uniformity uniformity = Uniformity::Uniform;  ///< kernel analysis
   /// A distributed accumulator written as the part of one thread, `[p, q]`; the type has the shape of the whole, `[P, Q]`.
   std::vector<DimExpr> fragment;

@@ -108,7 +108,9 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
     return errorExpr(expr->range);
   }
   Expr* value = expr->isCompound ? this->value(expr->value, hint) : check(expr->value, hint);
-  if (isError(value) || !checkWritable(target, expr->target->range, "assigned"))
+  // The value that a `let` without one waits for; whether it is the first one shows the control flow (lang/sema/ownership).
+  const bool isAwaited = target->kind == ExprKind::Var && target->variable->isDeferred && !expr->isCompound;
+  if (isError(value) || (!isAwaited && !checkWritable(target, expr->target->range, "assigned")))
     return errorExpr(expr->range);
   if (value->kind == ExprKind::Builtin && value->builtin == Builtin::Stage && !expr->isCompound &&
       !mayStageInto(target, value->args[0], expr->target->range))

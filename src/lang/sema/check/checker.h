@@ -234,7 +234,7 @@ public:
   void checkTail(const syn::ExprStmt* stmt, Type expected, std::vector<Expr*>& out);
   Type letType(const syn::LetStmt* stmt, Type declared, std::string_view name, bool& isResult);
   Type bindLetDims(Type declared, Type actual);
-  bool mayBeEmpty(Type type) const;
+  bool isStorage(Type type) const;
   void finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool isResult, std::vector<Expr*>& out);
   void bindNothing(const syn::Pattern* pattern);
   Expr* storeConvert(Expr* value, Type to, SourceRange because, std::string_view becauseText);

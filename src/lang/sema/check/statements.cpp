@@ -111,9 +111,15 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
       error("E0306", stmt->range, "the type of this variable cannot be inferred")
           .help("declare its type or give it a value");
       declared = types.error();
-    } else if (!isError(declared) && !mayBeEmpty(declared)) {
-      error("E0340", stmt->range, "a `" + text(declared) + "` needs a value")
-          .help("write `= …`; only shared, local and result tensors may be declared without one");
+    } else if (!isError(declared) && declared->kind == TypeKind::Ref) {
+      error("E0340", stmt->range, "a reference needs a value where it is declared")
+          .help("choose what it refers to there: `let r = if … { &a } else { &b }`");
+      declared = types.error();
+    } else if (!isError(declared) && !pendingDims.empty()) {
+      const DimBinding& dim = function->dims[*pendingDims.begin()];
+      error("E0326", dim.range, base::concat("nothing determines the extent `", dim.name, "`"))
+          .primary("a value would bind it, but this variable is declared without one")
+          .help("give the variable its value here, or use an extent that is known");
       declared = types.error();
     }
   }
@@ -158,10 +164,11 @@ Type Checker::bindLetDims(Type declared, Type actual) {
   return substitute(declared, values);
 }
 
-bool Checker::mayBeEmpty(Type type) const {
-  if (type->kind == TypeKind::Array)
-    return mayBeEmpty(type->elem);
-  return inKernel() && type->isTensor();
+/// Memory of the block or thread, or of the result: there from its declaration on, whatever it holds.
+bool Checker::isStorage(Type type) const {
+  while (type->kind == TypeKind::Array)
+    type = type->elem;
+  return inKernel() && type->isTensor() && !type->isValue;
 }
 
 void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool isResult, std::vector<Expr*>& out) {
@@ -176,6 +183,7 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
   }
   Variable* variable = newVariable(namePattern->name.text, type, namePattern->name.range, stmt->isVar);
   variable->isResultStorage = isResult;
+  variable->isDeferred = !init && !isError(type) && !isStorage(type);
   if (auto found = fragments.find(namePattern->name.range.begin); found != fragments.end())
     variable->fragment = found->second.part;
   declareLocal(variable);

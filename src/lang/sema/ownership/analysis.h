@@ -1,4 +1,5 @@
-// The two analyses of a graph: moves (what may have left its place) and borrows (what must not be touched).
+// The analyses of a graph: values (what may have none yet), moves (what may have left its place) and borrows (what must not be
+// touched).
 #pragma once
 
 #include "diag/diagnostic.h"
@@ -6,6 +7,9 @@
 #include "lang/sema/ownership/lower.h"
 
 namespace vortex::lang::ownership {
+
+/// E0526: uses of variables that were declared without a value where they may have none; E0315: a second value for one of `let`.
+void checkValues(const Graph& graph, diag::DiagnosticSink& sink);
 
 /// E0512: uses of what may have been moved.
 void checkMoves(const Graph& graph, diag::DiagnosticSink& sink);

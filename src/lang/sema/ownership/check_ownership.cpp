@@ -21,6 +21,7 @@ public:
     Lowering lowering(function, sink_, [this](const Function& callee) { return check(const_cast<Function&>(callee)); });
     const Graph graph = lowering.run();
     checkViews(graph);
+    checkValues(graph, sink_);
     checkMoves(graph, sink_);
     Summary summary = checkBorrows(graph, sink_);
     for (const Local& local : graph.locals)

@@ -48,6 +48,7 @@ struct Loan {
 
 enum class Op : uint8_t {
   Declare,  ///< place.root comes to life with a value (or as storage to be written)
+  Empty,    ///< place.root was declared without a value
   Read,
   Move,    ///< `move`
   Assign,  ///< place gets a new value
@@ -73,6 +74,9 @@ struct Statement {
 struct BasicBlock {
   std::vector<Statement> statements;
   std::vector<uint32_t> successors;
+  SourceRange choice;                 ///< what it takes to get here: a condition, a branch, a loop's list
+  std::string_view choiceLabel;       ///< what that means for a variable that is not assigned on the way
+  std::optional<uint32_t> loopEntry;  ///< the choice is to go on after a loop that was entered from this block
 };
 
 struct Graph {

@@ -14,6 +14,7 @@ bool Liveness::uses(const Statement& statement, LocalId local) const {
     return false;
   switch (statement.op) {
   case Op::Declare:
+  case Op::Empty:
   case Op::Dead: return false;
   case Op::Assign: return !statement.place.path.empty();
   case Op::Borrow: return !graph_.loans[statement.index].param;
@@ -24,6 +25,7 @@ bool Liveness::uses(const Statement& statement, LocalId local) const {
 bool Liveness::defines(const Statement& statement, LocalId local) {
   switch (statement.op) {
   case Op::Declare:
+  case Op::Empty:
   case Op::Dead: return statement.place.root == local;
   case Op::Assign: return statement.place.root == local && statement.place.path.empty();
   case Op::Borrow: return statement.local == local;

@@ -37,6 +37,15 @@ uint32_t Lowering::newBlock() {
   return static_cast<uint32_t>(graph_.blocks.size() - 1);
 }
 
+/// Notes which choice leads to the block; of a block of statements its last one, which fits on a line.
+void Lowering::choose(uint32_t block, const Expr& by, std::string_view label) {
+  const Expr* at = &by;
+  while (at->kind == ExprKind::Block && !at->args.empty())
+    at = at->args.back();
+  graph_.blocks[block].choice = at->range;
+  graph_.blocks[block].choiceLabel = label;
+}
+
 void Lowering::jump(uint32_t to) { graph_.blocks[at_].successors.push_back(to); }
 
 Statement& Lowering::emit(Op op, SourceRange range) {
@@ -186,6 +195,8 @@ void Lowering::let(Expr& expr) {
   if (graph_.locals[local].carries)
     flow(local, {held}, false, expr.range);
   scopes_.back().push_back(local);
+  if (!init && variable->isDeferred)
+    emit(Op::Empty, variable->range).place = Place{local, {}};
 }
 
 void Lowering::assign(Expr& expr) {
@@ -209,6 +220,11 @@ LocalId Lowering::branches(Expr& expr, const Purpose& purpose) {
   const bool hasValue = expr.type->kind != TypeKind::Unit && expr.type->kind != TypeKind::Never;
   const LocalId result = hasValue ? temporary(expr) : kNoLocal;
   const Purpose tail = tailOf(expr, purpose);
+  choose(then, *expr.args[1], "not assigned on this path");
+  if (expr.args.size() > 2 && expr.args[2])
+    choose(otherwise, *expr.args[2], "not assigned on this path");
+  else
+    choose(otherwise, *expr.args[0], "not assigned where this is false");
   for (size_t i = 1; i <= 2; ++i) {
     start(i == 1 ? then : otherwise);
     if (i < expr.args.size() && expr.args[i]) {
@@ -237,15 +253,19 @@ LocalId Lowering::shortCircuit(Expr& expr) {
 LocalId Lowering::loop(Expr& expr, const Purpose& purpose) {
   const bool hasValue = expr.type->kind != TypeKind::Unit && expr.type->kind != TypeKind::Never;
   const LocalId result = hasValue ? temporary(expr) : kNoLocal;
-  const uint32_t head = newBlock(), exit = newBlock();
+  const uint32_t head = newBlock(), exit = newBlock(), before = at_;
   graph_.loopParents.push_back(loopPath_.back());
   loopPath_.push_back(static_cast<uint32_t>(graph_.loopParents.size() - 1));
   jump(head);
   start(head);
   if (expr.kind == ExprKind::While) {
     value(*expr.args[0], look());
-    const uint32_t body = newBlock();
+    const uint32_t body = newBlock(), skip = newBlock();
+    choose(skip, *expr.args[0], "not assigned if this is false at once");
+    graph_.blocks[skip].loopEntry = before;
     jump(body);
+    jump(skip);
+    start(skip);
     jump(exit);
     start(body);
   }
@@ -275,7 +295,7 @@ void Lowering::forLoop(Expr& expr) {
   } else {
     held = value(over, own(MoveReason::Binding));
   }
-  const uint32_t head = newBlock(), body = newBlock(), exit = newBlock();
+  const uint32_t head = newBlock(), body = newBlock(), skip = newBlock(), exit = newBlock(), before = at_;
   graph_.loopParents.push_back(loopPath_.back());
   loopPath_.push_back(static_cast<uint32_t>(graph_.loopParents.size() - 1));
   jump(head);
@@ -283,6 +303,10 @@ void Lowering::forLoop(Expr& expr) {
   if (held != kNoLocal)
     emit(Op::Keep, over.range).sources = {held};
   jump(body);
+  choose(skip, over, "not assigned if this is empty");
+  graph_.blocks[skip].loopEntry = before;
+  jump(skip);
+  start(skip);
   jump(exit);
   start(body);
   pushScope();

@@ -86,6 +86,7 @@ private:
   LocalId localOf(const Variable* variable);
   LocalId temporary(const Expr& expr) { return newLocal(expr.type, expr.range); }
   uint32_t newBlock();
+  void choose(uint32_t block, const Expr& by, std::string_view label);
   void jump(uint32_t to);
   void start(uint32_t block) { at_ = block; }
   Statement& emit(Op op, SourceRange range);

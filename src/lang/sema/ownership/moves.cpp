@@ -96,7 +96,8 @@ private:
   }
 
   void check(const Statement& statement, const Bits& moved, const Bits& kept) {
-    if (statement.op == Op::Declare || statement.op == Op::Dead || statement.place.root == kNoLocal)
+    if (statement.op == Op::Declare || statement.op == Op::Empty || statement.op == Op::Dead ||
+        statement.place.root == kNoLocal)
       return;
     const auto* known = movesOf(statement.place.root);
     if (!known || (statement.op == Op::Borrow && graph_.loans[statement.index].param))
