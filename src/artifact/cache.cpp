@@ -28,8 +28,8 @@ namespace {
 
 using base::concat;
 
-constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'C', '1'};
-constexpr size_t kHeaderBytes = sizeof kMagic + 2 * sizeof(uint64_t);
+constexpr char kEntryMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'C', '1'};
+constexpr size_t kEntryHeaderBytes = sizeof kEntryMagic + 2 * sizeof(uint64_t);
 constexpr char kTemporaryMark[] = ".tmp.";
 constexpr time_t kStaleSeconds = 3600;  ///< a temporary file this old has lost its writer
 
@@ -85,14 +85,14 @@ bool writeAll(int file, std::span<const uint8_t> bytes) {
 
 std::vector<uint8_t> encode(std::string_view key, std::span<const uint8_t> value) {
   const uint64_t lengths[2] = {key.size(), value.size()};
-  std::vector<uint8_t> bytes(kHeaderBytes + key.size() + value.size());
+  std::vector<uint8_t> bytes(kEntryHeaderBytes + key.size() + value.size());
   uint8_t* at = bytes.data();
   const auto add = [&](const void* from, size_t count) {
     if (count != 0)
       std::memcpy(at, from, count);
     at += count;
   };
-  add(kMagic, sizeof kMagic);
+  add(kEntryMagic, sizeof kEntryMagic);
   add(lengths, sizeof lengths);
   add(key.data(), key.size());
   add(value.data(), value.size());
@@ -103,17 +103,18 @@ std::vector<uint8_t> encode(std::string_view key, std::span<const uint8_t> value
 
 /// The value if the file is intact and belongs to the key.
 std::optional<std::vector<uint8_t>> decode(std::string_view key, const std::vector<uint8_t>& bytes) {
-  if (bytes.size() < kHeaderBytes + sizeof(Checksum) || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
+  if (bytes.size() < kEntryHeaderBytes + sizeof(Checksum) ||
+      std::memcmp(bytes.data(), kEntryMagic, sizeof kEntryMagic) != 0)
     return std::nullopt;
   uint64_t lengths[2];
-  std::memcpy(lengths, bytes.data() + sizeof kMagic, sizeof lengths);
-  const uint64_t content = bytes.size() - kHeaderBytes - sizeof(Checksum);
+  std::memcpy(lengths, bytes.data() + sizeof kEntryMagic, sizeof lengths);
+  const uint64_t content = bytes.size() - kEntryHeaderBytes - sizeof(Checksum);
   if (lengths[0] != key.size() || lengths[0] > content || lengths[1] != content - lengths[0])
     return std::nullopt;
   const Checksum sum = checksum({bytes.data(), bytes.size() - sizeof(Checksum)});
   if (!std::equal(sum.begin(), sum.end(), bytes.end() - sizeof(Checksum)))
     return std::nullopt;
-  const uint8_t* stored = bytes.data() + kHeaderBytes;
+  const uint8_t* stored = bytes.data() + kEntryHeaderBytes;
   if (std::memcmp(stored, key.data(), key.size()) != 0)
     return std::nullopt;
   return std::vector<uint8_t>(stored + key.size(), stored + content);

@@ -4,7 +4,7 @@
 namespace vortex::interpreter {
 namespace {
 
-const std::vector<std::string> kOne = {"1", "1", "1"}, k64 = {"64", "1", "1"}, k2 = {"2", "1", "1"};
+const std::vector<std::string> kOne = {"1", "1", "1"}, kThreads64 = {"64", "1", "1"}, k2 = {"2", "1", "1"};
 
 /// Runs a per-thread body on one or two blocks of 64 threads with %a: ?xi32 of 64 elements, %r a result of 64.
 struct Outcome {
@@ -12,7 +12,7 @@ struct Outcome {
   std::string text;
 };
 Outcome runChecked(const std::string& body, bool twoBlocks = false, Options options = {.check = true}) {
-  TestProgram program({input("a", "?xi32"), result("r", "?xi32", {"64"})}, {{twoBlocks ? k2 : kOne, k64, body}});
+  TestProgram program({input("a", "?xi32"), result("r", "?xi32", {"64"})}, {{twoBlocks ? k2 : kOne, kThreads64, body}});
   std::vector<int32_t> a(64, 1);
   std::vector<Argument> arguments{tensorOf(a)};
   std::vector<Finding> findings = program.run(arguments, options);
@@ -39,7 +39,7 @@ TEST(Check, SurplusThreadsOfAnInferredGridMayGoOutside) {
     %v = vx.load %a[%i] guarded : !vx.view<?xi32, global> -> i32
     vx.store %v, %r[%i] guarded : i32, !vx.view<?xi32, global>)");
   TestProgram program({input("a", "?xi32"), result("r", "?xi32", {"dim(0,0)"})},
-                      {{{"dim(0,0) 64 ceildiv", "1", "1"}, k64, body}});
+                      {{{"dim(0,0) 64 ceildiv", "1", "1"}, kThreads64, body}});
   std::vector<int32_t> a(70, 1);
   std::vector<Argument> arguments{tensorOf(a)};
   EXPECT_TRUE(contains(program.runText(arguments, {.check = true}), "index 70 is outside"));

@@ -13,13 +13,13 @@ namespace math = mlir::math;
 
 namespace {
 
-template <auto F> void unary(const ElementCall& call) {
+template <auto F> void floatUnary(const ElementCall& call) {
   Format from = call.from.format, to = call.to.format;
   for (size_t i = 0; i < call.count; ++i)
     call.out[0][i] = encode(to, F(decode(from, call.operand(0, i))));
 }
 
-template <auto F> void binary(const ElementCall& call) {
+template <auto F> void floatBinary(const ElementCall& call) {
   if (call.from.format == Format::F32) {  // the common case without a call per element
     for (size_t i = 0; i < call.count; ++i) {
       double a = std::bit_cast<float>(uint32_t(call.operand(0, i))),
@@ -83,7 +83,7 @@ bool compare(arith::CmpFPredicate predicate, double a, double b) {
   VORTEX_UNREACHABLE("predicate");
 }
 
-void compareAll(const ElementCall& call) {
+void compareFloats(const ElementCall& call) {
   auto predicate = arith::CmpFPredicate(call.detail);
   for (size_t i = 0; i < call.count; ++i)
     call.out[0][i] =
@@ -101,23 +101,23 @@ void integerPower(const ElementCall& call) {
 ElementFunction findMath(mlir::Operation* op) {
   using std::nullptr_t;
   return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
-      .Case<math::CeilOp>([](auto) { return unary<[](double x) { return std::ceil(x); }>; })
-      .Case<math::FloorOp>([](auto) { return unary<[](double x) { return std::floor(x); }>; })
-      .Case<math::RoundOp>([](auto) { return unary<[](double x) { return std::round(x); }>; })
-      .Case<math::RoundEvenOp>([](auto) { return unary<roundHalfEven>; })
-      .Case<math::TruncOp>([](auto) { return unary<[](double x) { return std::trunc(x); }>; })
-      .Case<math::ExpOp>([](auto) { return unary<[](double x) { return std::exp(x); }>; })
-      .Case<math::Exp2Op>([](auto) { return unary<[](double x) { return std::exp2(x); }>; })
-      .Case<math::ExpM1Op>([](auto) { return unary<[](double x) { return std::expm1(x); }>; })
-      .Case<math::LogOp>([](auto) { return unary<[](double x) { return std::log(x); }>; })
-      .Case<math::Log2Op>([](auto) { return unary<[](double x) { return std::log2(x); }>; })
-      .Case<math::Log10Op>([](auto) { return unary<[](double x) { return std::log10(x); }>; })
-      .Case<math::Log1pOp>([](auto) { return unary<[](double x) { return std::log1p(x); }>; })
-      .Case<math::SqrtOp>([](auto) { return unary<[](double x) { return std::sqrt(x); }>; })
-      .Case<math::RsqrtOp>([](auto) { return unary<[](double x) { return 1.0 / std::sqrt(x); }>; })
-      .Case<math::CbrtOp>([](auto) { return unary<[](double x) { return std::cbrt(x); }>; })
-      .Case<math::ErfOp>([](auto) { return unary<[](double x) { return std::erf(x); }>; })
-      .Case<math::PowFOp>([](auto) { return binary<[](double a, double b) { return std::pow(a, b); }>; })
+      .Case<math::CeilOp>([](auto) { return floatUnary<[](double x) { return std::ceil(x); }>; })
+      .Case<math::FloorOp>([](auto) { return floatUnary<[](double x) { return std::floor(x); }>; })
+      .Case<math::RoundOp>([](auto) { return floatUnary<[](double x) { return std::round(x); }>; })
+      .Case<math::RoundEvenOp>([](auto) { return floatUnary<roundHalfEven>; })
+      .Case<math::TruncOp>([](auto) { return floatUnary<[](double x) { return std::trunc(x); }>; })
+      .Case<math::ExpOp>([](auto) { return floatUnary<[](double x) { return std::exp(x); }>; })
+      .Case<math::Exp2Op>([](auto) { return floatUnary<[](double x) { return std::exp2(x); }>; })
+      .Case<math::ExpM1Op>([](auto) { return floatUnary<[](double x) { return std::expm1(x); }>; })
+      .Case<math::LogOp>([](auto) { return floatUnary<[](double x) { return std::log(x); }>; })
+      .Case<math::Log2Op>([](auto) { return floatUnary<[](double x) { return std::log2(x); }>; })
+      .Case<math::Log10Op>([](auto) { return floatUnary<[](double x) { return std::log10(x); }>; })
+      .Case<math::Log1pOp>([](auto) { return floatUnary<[](double x) { return std::log1p(x); }>; })
+      .Case<math::SqrtOp>([](auto) { return floatUnary<[](double x) { return std::sqrt(x); }>; })
+      .Case<math::RsqrtOp>([](auto) { return floatUnary<[](double x) { return 1.0 / std::sqrt(x); }>; })
+      .Case<math::CbrtOp>([](auto) { return floatUnary<[](double x) { return std::cbrt(x); }>; })
+      .Case<math::ErfOp>([](auto) { return floatUnary<[](double x) { return std::erf(x); }>; })
+      .Case<math::PowFOp>([](auto) { return floatBinary<[](double a, double b) { return std::pow(a, b); }>; })
       .Case<math::FPowIOp>([](auto) { return integerPower; })
       .Case<math::FmaOp>([](auto) { return fused; })
       .Case<math::AbsFOp>([](auto) { return onSign<[](uint64_t a, uint64_t, uint64_t sign) { return a & ~sign; }>; })
@@ -128,19 +128,19 @@ ElementFunction findMath(mlir::Operation* op) {
 
 ElementFunction findTrigonometry(mlir::Operation* op) {
   return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
-      .Case<math::SinOp>([](auto) { return unary<[](double x) { return std::sin(x); }>; })
-      .Case<math::CosOp>([](auto) { return unary<[](double x) { return std::cos(x); }>; })
-      .Case<math::TanOp>([](auto) { return unary<[](double x) { return std::tan(x); }>; })
-      .Case<math::SinhOp>([](auto) { return unary<[](double x) { return std::sinh(x); }>; })
-      .Case<math::CoshOp>([](auto) { return unary<[](double x) { return std::cosh(x); }>; })
-      .Case<math::TanhOp>([](auto) { return unary<[](double x) { return std::tanh(x); }>; })
-      .Case<math::AsinOp>([](auto) { return unary<[](double x) { return std::asin(x); }>; })
-      .Case<math::AcosOp>([](auto) { return unary<[](double x) { return std::acos(x); }>; })
-      .Case<math::AtanOp>([](auto) { return unary<[](double x) { return std::atan(x); }>; })
-      .Case<math::AsinhOp>([](auto) { return unary<[](double x) { return std::asinh(x); }>; })
-      .Case<math::AcoshOp>([](auto) { return unary<[](double x) { return std::acosh(x); }>; })
-      .Case<math::AtanhOp>([](auto) { return unary<[](double x) { return std::atanh(x); }>; })
-      .Case<math::Atan2Op>([](auto) { return binary<[](double a, double b) { return std::atan2(a, b); }>; })
+      .Case<math::SinOp>([](auto) { return floatUnary<[](double x) { return std::sin(x); }>; })
+      .Case<math::CosOp>([](auto) { return floatUnary<[](double x) { return std::cos(x); }>; })
+      .Case<math::TanOp>([](auto) { return floatUnary<[](double x) { return std::tan(x); }>; })
+      .Case<math::SinhOp>([](auto) { return floatUnary<[](double x) { return std::sinh(x); }>; })
+      .Case<math::CoshOp>([](auto) { return floatUnary<[](double x) { return std::cosh(x); }>; })
+      .Case<math::TanhOp>([](auto) { return floatUnary<[](double x) { return std::tanh(x); }>; })
+      .Case<math::AsinOp>([](auto) { return floatUnary<[](double x) { return std::asin(x); }>; })
+      .Case<math::AcosOp>([](auto) { return floatUnary<[](double x) { return std::acos(x); }>; })
+      .Case<math::AtanOp>([](auto) { return floatUnary<[](double x) { return std::atan(x); }>; })
+      .Case<math::AsinhOp>([](auto) { return floatUnary<[](double x) { return std::asinh(x); }>; })
+      .Case<math::AcoshOp>([](auto) { return floatUnary<[](double x) { return std::acosh(x); }>; })
+      .Case<math::AtanhOp>([](auto) { return floatUnary<[](double x) { return std::atanh(x); }>; })
+      .Case<math::Atan2Op>([](auto) { return floatBinary<[](double a, double b) { return std::atan2(a, b); }>; })
       .Default([](auto) { return nullptr; });
 }
 
@@ -152,17 +152,17 @@ ElementFunction findFloatFunction(mlir::Operation* op) {
   if (ElementFunction function = findTrigonometry(op))
     return function;
   return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
-      .Case<arith::AddFOp>([](auto) { return binary<[](double a, double b) { return a + b; }>; })
-      .Case<arith::SubFOp>([](auto) { return binary<[](double a, double b) { return a - b; }>; })
-      .Case<arith::MulFOp>([](auto) { return binary<[](double a, double b) { return a * b; }>; })
-      .Case<arith::DivFOp>([](auto) { return binary<[](double a, double b) { return a / b; }>; })
-      .Case<arith::RemFOp>([](auto) { return binary<[](double a, double b) { return std::fmod(a, b); }>; })
+      .Case<arith::AddFOp>([](auto) { return floatBinary<[](double a, double b) { return a + b; }>; })
+      .Case<arith::SubFOp>([](auto) { return floatBinary<[](double a, double b) { return a - b; }>; })
+      .Case<arith::MulFOp>([](auto) { return floatBinary<[](double a, double b) { return a * b; }>; })
+      .Case<arith::DivFOp>([](auto) { return floatBinary<[](double a, double b) { return a / b; }>; })
+      .Case<arith::RemFOp>([](auto) { return floatBinary<[](double a, double b) { return std::fmod(a, b); }>; })
       .Case<arith::NegFOp>([](auto) { return onSign<[](uint64_t a, uint64_t, uint64_t sign) { return a ^ sign; }>; })
-      .Case<arith::MaximumFOp>([](auto) { return binary<maximum>; })
-      .Case<arith::MinimumFOp>([](auto) { return binary<minimum>; })
-      .Case<arith::MaxNumFOp>([](auto) { return binary<maximumNumber>; })
-      .Case<arith::MinNumFOp>([](auto) { return binary<minimumNumber>; })
-      .Case<arith::CmpFOp>([](auto) { return compareAll; })
+      .Case<arith::MaximumFOp>([](auto) { return floatBinary<maximum>; })
+      .Case<arith::MinimumFOp>([](auto) { return floatBinary<minimum>; })
+      .Case<arith::MaxNumFOp>([](auto) { return floatBinary<maximumNumber>; })
+      .Case<arith::MinNumFOp>([](auto) { return floatBinary<minimumNumber>; })
+      .Case<arith::CmpFOp>([](auto) { return compareFloats; })
       .Default([](auto) { return nullptr; });
 }
 

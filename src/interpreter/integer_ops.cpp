@@ -12,13 +12,13 @@ using ir::IntKind;
 
 namespace {
 
-template <auto F> void unary(const ElementCall& call) {
+template <auto F> void integerUnary(const ElementCall& call) {
   unsigned width = call.from.width;
   for (size_t i = 0; i < call.count; ++i)
     call.out[0][i] = F(call.operand(0, i), width) & call.to.mask();
 }
 
-template <auto F> void binary(const ElementCall& call) {
+template <auto F> void integerBinary(const ElementCall& call) {
   uint64_t mask = call.to.mask();
   for (size_t i = 0; i < call.count; ++i)
     call.out[0][i] = F(call.operand(0, i), call.operand(1, i)) & mask;
@@ -59,7 +59,7 @@ bool compare(arith::CmpIPredicate predicate, uint64_t a, uint64_t b, unsigned wi
   VORTEX_UNREACHABLE("predicate");
 }
 
-void compareAll(const ElementCall& call) {
+void compareIntegers(const ElementCall& call) {
   auto predicate = arith::CmpIPredicate(call.detail);
   for (size_t i = 0; i < call.count; ++i)
     call.out[0][i] = compare(predicate, call.operand(0, i), call.operand(1, i), call.from.width);
@@ -125,10 +125,11 @@ uint64_t trailingZeros(uint64_t value, unsigned width) { return value ? uint64_t
 ElementFunction findMathInteger(mlir::Operation* op) {
   return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
       .Case<math::AbsIOp>(
-          [](auto) { return unary<[](uint64_t x, unsigned w) { return signExtend(x, w) < 0 ? 0 - x : x; }>; })
-      .Case<math::CtPopOp>([](auto) { return unary<[](uint64_t x, unsigned) { return uint64_t(std::popcount(x)); }>; })
-      .Case<math::CountLeadingZerosOp>([](auto) { return unary<leadingZeros>; })
-      .Case<math::CountTrailingZerosOp>([](auto) { return unary<trailingZeros>; })
+          [](auto) { return integerUnary<[](uint64_t x, unsigned w) { return signExtend(x, w) < 0 ? 0 - x : x; }>; })
+      .Case<math::CtPopOp>(
+          [](auto) { return integerUnary<[](uint64_t x, unsigned) { return uint64_t(std::popcount(x)); }>; })
+      .Case<math::CountLeadingZerosOp>([](auto) { return integerUnary<leadingZeros>; })
+      .Case<math::CountTrailingZerosOp>([](auto) { return integerUnary<trailingZeros>; })
       .Case<math::IPowIOp>([](auto) { return power; })
       .Default([](auto) { return nullptr; });
 }
@@ -157,20 +158,20 @@ ElementFunction findIntegerFunction(mlir::Operation* op) {
   if (ElementFunction function = findMathInteger(op))
     return function;
   return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
-      .Case<arith::AddIOp>([](auto) { return binary<[](uint64_t a, uint64_t b) { return a + b; }>; })
-      .Case<arith::SubIOp>([](auto) { return binary<[](uint64_t a, uint64_t b) { return a - b; }>; })
-      .Case<arith::MulIOp>([](auto) { return binary<[](uint64_t a, uint64_t b) { return a * b; }>; })
-      .Case<arith::AndIOp>([](auto) { return binary<[](uint64_t a, uint64_t b) { return a & b; }>; })
-      .Case<arith::OrIOp>([](auto) { return binary<[](uint64_t a, uint64_t b) { return a | b; }>; })
-      .Case<arith::XOrIOp>([](auto) { return binary<[](uint64_t a, uint64_t b) { return a ^ b; }>; })
-      .Case<arith::MaxUIOp>([](auto) { return binary<[](uint64_t a, uint64_t b) { return a > b ? a : b; }>; })
-      .Case<arith::MinUIOp>([](auto) { return binary<[](uint64_t a, uint64_t b) { return a < b ? a : b; }>; })
+      .Case<arith::AddIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a + b; }>; })
+      .Case<arith::SubIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a - b; }>; })
+      .Case<arith::MulIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a * b; }>; })
+      .Case<arith::AndIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a & b; }>; })
+      .Case<arith::OrIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a | b; }>; })
+      .Case<arith::XOrIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a ^ b; }>; })
+      .Case<arith::MaxUIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a > b ? a : b; }>; })
+      .Case<arith::MinUIOp>([](auto) { return integerBinary<[](uint64_t a, uint64_t b) { return a < b ? a : b; }>; })
       .Case<arith::MaxSIOp>([](auto) { return binarySigned<[](int64_t a, int64_t b) { return a > b ? a : b; }>; })
       .Case<arith::MinSIOp>([](auto) { return binarySigned<[](int64_t a, int64_t b) { return a < b ? a : b; }>; })
       .Case<arith::AddUIExtendedOp>([](auto) { return addExtended; })
       .Case<arith::MulSIExtendedOp>([](auto) { return multiplyExtended<true>; })
       .Case<arith::MulUIExtendedOp>([](auto) { return multiplyExtended<false>; })
-      .Case<arith::CmpIOp>([](auto) { return compareAll; })
+      .Case<arith::CmpIOp>([](auto) { return compareIntegers; })
       .Case<arith::SelectOp>([](auto) { return select; })
       .Default([](auto) { return nullptr; });
 }

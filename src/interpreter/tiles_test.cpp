@@ -8,7 +8,7 @@
 namespace vortex::interpreter {
 namespace {
 
-std::vector<float> randomFloats(size_t count, unsigned seed) {
+std::vector<float> uniformFloats(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> distribution(-2, 2);
   std::vector<float> values(count);
@@ -36,7 +36,7 @@ TEST(Tiles, SoftmaxByRowsInBlocks) {
   %q = arith.divf %e, %sb : tensor<4x?xf32>
   vx.tile_store %q, %r[%row, %c0] : tensor<4x?xf32>, !vx.view<?x?xf32, global>)"}});
   constexpr size_t rows = 10, columns = 33;
-  std::vector<float> a = randomFloats(rows * columns, 1);
+  std::vector<float> a = uniformFloats(rows * columns, 1);
   std::vector<Argument> arguments{tensorOf(a, {rows, columns})};
   EXPECT_EQ(program.runText(arguments, {.check = true, .seed = 9}), "");
   for (size_t i = 0; i < rows; ++i) {
@@ -69,7 +69,7 @@ TEST(Tiles, HalfPrecisionProductAccumulatesInF32WithTiledLoop) {
   constexpr size_t m = 17, n = 9, depth = 21;
   auto halves = [](size_t count, unsigned seed) {
     std::vector<uint16_t> values;
-    for (float value : randomFloats(count, seed))
+    for (float value : uniformFloats(count, seed))
       values.push_back(uint16_t(encode(Format::F16, value)));
     return values;
   };
@@ -98,7 +98,7 @@ TEST(Tiles, NarrowArithmeticRoundsAfterEveryOperation) {
   %s = arith.addf %p, %t : )" + type + R"(
   vx.tile_store %s, %r[%c0] : )" + type + ", !vx.view<" + view + ", global>"}});
     std::vector<uint8_t> a;
-    for (float value : randomFloats(100, 3)) {
+    for (float value : uniformFloats(100, 3)) {
       uint64_t bits = encode(format, value);
       a.push_back(uint8_t(bits));
       if (!isByte)

@@ -44,9 +44,9 @@ static const char* cType(ScalarType type) {
 
 namespace {
 
-class HeaderWriter {
+class CHeaderWriter {
 public:
-  explicit HeaderWriter(const Kernel& kernel) : kernel_(kernel), name_(cIdentifier(kernel.name)) {
+  explicit CHeaderWriter(const Kernel& kernel) : kernel_(kernel), name_(cIdentifier(kernel.name)) {
     for (uint32_t slot = 0; slot < kernel.slotCount; ++slot)
       slots_.push_back(base::concat("vx_slots[", slot, "]"));
   }
@@ -239,6 +239,6 @@ private:
 
 }  // namespace
 
-std::string cHeader(const Kernel& kernel) { return HeaderWriter(kernel).write(); }
+std::string cHeader(const Kernel& kernel) { return CHeaderWriter(kernel).write(); }
 
 }  // namespace vortex::tools

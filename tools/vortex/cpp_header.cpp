@@ -53,9 +53,9 @@ std::string describe(const Param& param) {
   return param.isTensor ? concat(artifact::name(param.type), " of rank ", param.rank) : artifact::name(param.type);
 }
 
-class HeaderWriter {
+class CppHeaderWriter {
 public:
-  HeaderWriter(std::span<const Kernel> kernels, const std::string& source)
+  CppHeaderWriter(std::span<const Kernel> kernels, const std::string& source)
       : kernels_(kernels), kernel_(kernels.front()), source_(source), name_(cIdentifier(kernel_.name)) {}
 
   std::string write() {
@@ -155,7 +155,7 @@ private:
 }  // namespace
 
 std::string cppHeader(std::span<const Kernel> kernels, const std::string& source) {
-  return HeaderWriter(kernels, source).write();
+  return CppHeaderWriter(kernels, source).write();
 }
 
 }  // namespace vortex::tools

@@ -22,8 +22,7 @@ void* Arena::allocate(size_t bytes, size_t alignment) {
 
 Parser::Parser(FileId file, const source::SourceManager& sources, diag::DiagnosticSink& sink, TokenStream stream,
                Module& module)
-    : file_(file), sources_(sources), sink_(sink), stream_(std::move(stream)), module_(module),
-      text_(sources.file(file).text()) {}
+    : file_(file), sink_(sink), stream_(std::move(stream)), module_(module), text_(sources.file(file).text()) {}
 
 Parser::Nest::Nest(Parser& parser) : parser_(parser), ok_(++parser.depth_ <= Module::kMaxNesting) {
   if (!ok_)

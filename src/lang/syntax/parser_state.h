@@ -192,7 +192,6 @@ private:
   Expr* parseReduce();
 
   FileId file_;
-  const source::SourceManager& sources_;
   diag::DiagnosticSink& sink_;
   diag::DiagnosticSink muted_{1};
   TokenStream stream_;

@@ -28,15 +28,15 @@ Type madeType(BuiltinCall& call, Type elem, std::vector<DimExpr> shape) {
                       : c.types.tensor(elem, std::move(shape), madeSpace(c, call.expected));
 }
 
-struct Shape {
+struct WrittenShape {
   std::vector<DimExpr> dims;
   Expr* list = nullptr;  ///< the extents as an array, when written
   bool ok = false;
 };
 
-Shape shapeOf(BuiltinCall& call, const syn::Expr* written) {
+WrittenShape shapeOf(BuiltinCall& call, const syn::Expr* written) {
   Checker& c = call.c;
-  Shape out;
+  WrittenShape out;
   if (written) {
     std::vector<Expr*> extents = c.extents(written, false, "a shape");
     if (extents.empty() && !(written->is<syn::ArrayExpr>() && written->as<syn::ArrayExpr>()->elems.empty()))
@@ -109,7 +109,7 @@ Space madeSpace(const Checker& c, Type expected) {
 
 Expr* checkZeros(BuiltinCall& call) {
   Type elem = elementType(call, call.c.types.scalar(Scalar::F32));
-  Shape shape = elem ? shapeOf(call, call.has(0) ? call.placed[0] : nullptr) : Shape{};
+  WrittenShape shape = elem ? shapeOf(call, call.has(0) ? call.placed[0] : nullptr) : WrittenShape{};
   if (!shape.ok)
     return call.failed();
   std::vector<Expr*> args;
@@ -137,7 +137,7 @@ Expr* checkFull(BuiltinCall& call) {
     if (Checker::isError(scalar))
       return call.failed();
   }
-  Shape shape = shapeOf(call, written);
+  WrittenShape shape = shapeOf(call, written);
   if (!shape.ok)
     return call.failed();
   std::vector<Expr*> args{scalar};
@@ -198,7 +198,7 @@ Expr* checkTranspose(BuiltinCall& call) {
 
 Expr* checkReshape(BuiltinCall& call) {
   Expr* x = tensorArg(call);
-  Shape shape = x ? shapeOf(call, call.placed[1]) : Shape{};
+  WrittenShape shape = x ? shapeOf(call, call.placed[1]) : WrittenShape{};
   if (!shape.ok)
     return call.failed();
   DimExpr before = DimExpr::constant(1), after = DimExpr::constant(1);
@@ -219,7 +219,7 @@ Expr* checkReshape(BuiltinCall& call) {
 
 Expr* checkBroadcastTo(BuiltinCall& call) {
   Expr* x = tensorArg(call);
-  Shape shape = x ? shapeOf(call, call.placed[1]) : Shape{};
+  WrittenShape shape = x ? shapeOf(call, call.placed[1]) : WrittenShape{};
   if (!shape.ok)
     return call.failed();
   std::vector<DimExpr> joined;

@@ -13,7 +13,7 @@ namespace {
 /// What may have happened to a tensor: one bit per possibility.
 enum Content : uint8_t { kUnwritten = 1, kWritten = 2 };
 
-struct State {
+struct Initialised {
   std::map<const Variable*, uint8_t> contents;
   bool ends = false;  ///< control does not get here
 };
@@ -145,10 +145,10 @@ private:
   void branches(const Expr& expr) {
     visit(*expr.args[0]);
     const bool perThread = expr.args[0]->uniformity == Uniformity::PerThread;
-    const State before = state_;
+    const Initialised before = state_;
     ++conditions_;
     visit(*expr.args[1]);
-    State then = std::move(state_);
+    Initialised then = std::move(state_);
     state_ = before;
     if (expr.args.size() > 2 && expr.args[2])
       visit(*expr.args[2]);
@@ -163,7 +163,7 @@ private:
     join(then);
   }
 
-  void join(const State& other) {
+  void join(const Initialised& other) {
     if (other.ends)
       return;
     if (state_.ends) {
@@ -216,7 +216,7 @@ private:
   const Roots& roots_;
   diag::DiagnosticSink& sink_;
   std::set<const Variable*> staged_;
-  State state_;
+  Initialised state_;
   uint32_t conditions_ = 0, loopDepth_ = 0;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 enum class Level : uint8_t { Block, Warp, Lane };
 
-constexpr int64_t kWarpSize = 32;
+constexpr int64_t kWarpThreads = 32;
 
 /// Who executes here: level of the condition, and the expression that decides it.
 struct Control {
@@ -153,12 +153,12 @@ private:
     if (!rhs)
       return false;
     switch (expr.binaryOp) {
-    case BinaryOp::Div: return *rhs > 0 && *rhs % kWarpSize == 0;
+    case BinaryOp::Div: return *rhs > 0 && *rhs % kWarpThreads == 0;
     case BinaryOp::Shr: return *rhs >= 5;
     case BinaryOp::Lt:
-    case BinaryOp::Ge: return *rhs % kWarpSize == 0;
+    case BinaryOp::Ge: return *rhs % kWarpThreads == 0;
     case BinaryOp::Gt:
-    case BinaryOp::Le: return (*rhs + 1) % kWarpSize == 0;
+    case BinaryOp::Le: return (*rhs + 1) % kWarpThreads == 0;
     default: return false;
     }
   }

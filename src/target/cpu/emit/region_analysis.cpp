@@ -10,9 +10,6 @@ namespace vortex::target::cpu::emit {
 namespace arith = mlir::arith;
 namespace scf = mlir::scf;
 
-static constexpr Form kUniform{Form::Kind::Uniform, 0};
-static constexpr Form kVarying{Form::Kind::Varying, 0};
-
 static Form affine(int64_t stride) { return stride == 0 ? kUniform : Form{Form::Kind::Affine, stride}; }
 
 static Form join(Form a, Form b) {

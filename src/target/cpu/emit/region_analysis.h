@@ -18,6 +18,8 @@ struct Form {
   bool operator==(const Form&) const = default;
   bool isUniform() const { return kind == Kind::Uniform; }
 };
+inline constexpr Form kUniform{Form::Kind::Uniform, 0};
+inline constexpr Form kVarying{Form::Kind::Varying, 0};
 
 /// How the warps of a region run over its threads.
 struct RegionShape {

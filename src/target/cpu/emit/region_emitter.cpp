@@ -77,11 +77,6 @@ void RegionEmitter::emitSpan(Value* total, llvm::function_ref<void(Value* base, 
   });
 }
 
-static bool isOne(Value* value) {
-  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
-  return constant && constant->isOne();
-}
-
 void RegionEmitter::emitLinearWarp(Value* base, Value* mask) {
   Lane linear = shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1));
   Lane zero = Lane::uniform(ir_.getInt64(0));

@@ -10,6 +10,11 @@
 
 namespace vortex::target::cpu::emit {
 
+inline bool isOne(llvm::Value* value) {
+  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
+  return constant && constant->isOne();
+}
+
 /// A view inside a region: its window may differ from lane to lane.
 struct RegionView {
   mlir::Type elementType;

@@ -3,11 +3,9 @@
 
 namespace vortex::target::cpu::emit {
 
-static constexpr Form kUniform{Form::Kind::Uniform, 0};
 static constexpr Form kUnitStride{Form::Kind::Affine, 1};
-static constexpr Form kVarying{Form::Kind::Varying, 0};
 
-static std::optional<uint64_t> constantOf(llvm::Value* value) {
+static std::optional<uint64_t> unsignedConstant(llvm::Value* value) {
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value))
     return constant->getZExtValue();
   return std::nullopt;
@@ -27,7 +25,7 @@ static bool hasWarpOps(ir::ThreadsOp region) {
 static unsigned preferredWidth(const VectorFeatures& features) { return std::min(32u, 2 * features.lanes(4)); }
 
 static Form axisForm(llvm::ArrayRef<llvm::Value*> dims, unsigned axis, bool linear) {
-  if (constantOf(dims[axis]) == 1)
+  if (unsignedConstant(dims[axis]) == 1)
     return kUniform;
   return linear ? kUnitStride : kVarying;
 }
@@ -65,8 +63,8 @@ RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, ll
   shape.width = preferred;
   unsigned wideAxes = 0;
   for (llvm::Value* dim : dims)
-    wideAxes += constantOf(dim) != 1;
-  auto nx = constantOf(dims[0]), ny = constantOf(dims[1]), nz = constantOf(dims[2]);
+    wideAxes += unsignedConstant(dim) != 1;
+  auto nx = unsignedConstant(dims[0]), ny = unsignedConstant(dims[1]), nz = unsignedConstant(dims[2]);
   shape.fullWarps = nx && ny && nz && *nx * *ny * *nz % shape.width == 0;
   mlir::Block& body = region.getBody().front();
   bool usesIds =

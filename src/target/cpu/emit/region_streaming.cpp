@@ -5,11 +5,6 @@ namespace vortex::target::cpu::emit {
 
 using llvm::Value;
 
-static bool isOne(Value* value) {
-  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
-  return constant && constant->isOne();
-}
-
 /// The rows of a two-dimensional block are short pieces of long rows, and the hardware follows only a few such streams at once. The next
 /// block reads what follows along x; blocks run in that order.
 void RegionEmitter::prefetchNextBlock(const Access& access) {

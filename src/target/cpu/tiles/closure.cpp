@@ -8,8 +8,6 @@ namespace vortex::target::cpu::tiles {
 namespace arith = mlir::arith;
 namespace mm = mlir::math;
 
-static bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
-
 DimMap identityMap(unsigned rank) {
   DimMap map;
   for (unsigned dim = 0; dim < rank; ++dim)

@@ -7,8 +7,6 @@ namespace vortex::target::cpu::tiles {
 
 using llvm::Value;
 
-static unsigned rankOf(mlir::Value value) { return mlir::cast<mlir::RankedTensorType>(value.getType()).getRank(); }
-
 //===-- which consumers become the epilogue -------------------------------------------------------------------===//
 
 /// Every path from `dot` ends in a root, through elementwise operations only.

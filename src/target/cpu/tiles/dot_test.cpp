@@ -7,7 +7,7 @@
 namespace vortex::target::cpu::tiles::testing {
 namespace {
 
-constexpr float kPoison = -12345;
+constexpr float kDotPoison = -12345;
 
 const std::string kOperands = R"(
   %c0 = arith.constant 0 : index
@@ -50,13 +50,13 @@ void check(const std::vector<float>& out, const std::vector<double>& expected, S
     worst = std::max(worst, std::isnan(out[i]) ? INFINITY : std::abs(out[i] - expected[i]));
   EXPECT_LE(worst, tolerance * (1 + std::sqrt(double(s.k)))) << s.m << "x" << s.n << "x" << s.k;
   for (size_t i = expected.size(); i < out.size(); ++i)
-    ASSERT_EQ(out[i], kPoison);
+    ASSERT_EQ(out[i], kDotPoison);
 }
 
 TEST(Dot, Plain) {
   TensorKernel kernel(kMatrices, kOperands + kPlainB + kDot + kStore);
   for (Sizes s : kSizes) {
-    std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n + 16, kPoison);
+    std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n + 16, kDotPoison);
     ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}),
                           Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}),
               0u);
@@ -67,7 +67,7 @@ TEST(Dot, Plain) {
 TEST(Dot, LargeAndRagged) {
   TensorKernel kernel(kMatrices, kOperands + kPlainB + kDot + kStore);
   Sizes s{1000, 1003, 999};
-  std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n + 16, kPoison);
+  std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n + 16, kDotPoison);
   ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}),
                         Arg::strided(out.data(), {s.m, s.n}, {s.n, 1})}),
             0u);
@@ -79,7 +79,7 @@ TEST(Dot, StridedOperands) {
   TensorKernel kernel(kMatrices, kOperands + kPlainB + kDot + kStore);
   for (Sizes s : kSizes) {
     // a column-major, b with gaps between columns.
-    std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n + 16, kPoison);
+    std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n + 16, kDotPoison);
     std::vector<float> at(a.size()), gaps(b.size() * 2 + 1, NAN);
     for (int64_t i = 0; i < s.m; ++i)
       for (int64_t k = 0; k < s.k; ++k)
@@ -101,7 +101,8 @@ TEST(Dot, StoredAndConsumed) {
   %neg = arith.negf %d : tensor<?x?xf32>
   vx.tile_store %neg, %r[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>)");
   for (Sizes s : kSizes) {
-    std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n, kPoison), other = out;
+    std::vector<float> a = randomFloats(s.m * s.k), b = randomFloats(s.k * s.n), out(s.m * s.n, kDotPoison),
+                       other = out;
     ASSERT_EQ(kernel.run({Arg::tensor(a, {s.m, s.k}), Arg::tensor(b, {s.k, s.n}), Arg::tensor(out, {s.m, s.n}),
                           Arg::tensor(other, {s.m, s.n})}),
               0u);
@@ -123,7 +124,7 @@ TEST(Dot, TransposedBiasAndActivation) {
 )" + kStore);
   for (Sizes s : kSizes) {
     std::vector<float> a = randomFloats(s.m * s.k, 0.2f), b = randomFloats(s.k * s.n, 0.2f), bias = randomFloats(s.n),
-                       out(s.m * s.n + 16, kPoison);
+                       out(s.m * s.n + 16, kDotPoison);
     std::vector<float> bt(b.size());
     for (int64_t k = 0; k < s.k; ++k)
       for (int64_t j = 0; j < s.n; ++j)
@@ -164,7 +165,7 @@ TEST(Dot, Attention) {
   vx.tile_store %r, %o[%c0, %c0, %c0] inbounds : tensor<?x?x?xf32>, !vx.view<?x?x?xf32, global>)");
   for (auto [h, s, e] : std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {2, 5, 16}, {3, 100, 64}, {1, 200, 30}}) {
     std::vector<float> q = randomFloats(h * s * e), k = randomFloats(h * s * e), v = randomFloats(h * s * e),
-                       out(h * s * e, kPoison);
+                       out(h * s * e, kDotPoison);
     ASSERT_EQ(kernel.run({Arg::tensor(q, {h, s, e}), Arg::tensor(k, {h, s, e}), Arg::tensor(v, {h, s, e}),
                           Arg::tensor(out, {h, s, e})}),
               0u);

@@ -15,8 +15,6 @@ using llvm::Value;
 static mlir::RankedTensorType tileType(mlir::Value value) {
   return mlir::cast<mlir::RankedTensorType>(value.getType());
 }
-static bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
-
 Lane laneIndex(Emitter& e, Value* i, unsigned lanes) {
   return lanes == 1 ? Lane::uniform(i) : Lane::affine(i, e.i64(1));
 }

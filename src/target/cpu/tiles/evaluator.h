@@ -6,6 +6,13 @@
 
 namespace vortex::target::cpu::tiles {
 
+inline bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
+/// Scalars have rank 0.
+inline unsigned rankOf(mlir::Value value) {
+  auto type = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
+  return type ? type.getRank() : 0;
+}
+
 class Evaluator {
 public:
   explicit Evaluator(Emitter& e) : e(e) {}

@@ -5,11 +5,6 @@ namespace vortex::target::cpu::tiles {
 
 using llvm::Value;
 
-static unsigned rankOf(mlir::Value value) {
-  auto type = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
-  return type ? type.getRank() : 0;
-}
-
 static bool reducesInnermost(ir::ReduceOp op) { return op.getDims().back() + 1 == int64_t(rankOf(op.getValue())); }
 
 std::optional<unsigned> Group::rowRank(mlir::Value tile) {

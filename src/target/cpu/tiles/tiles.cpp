@@ -9,8 +9,6 @@ using llvm::Value;
 
 std::unique_ptr<emit::TileEmitter> makeTileEmitter(Emitter& emitter) { return std::make_unique<Tiles>(emitter); }
 
-static bool isTile(mlir::Value value) { return mlir::isa<mlir::RankedTensorType>(value.getType()); }
-
 /// Used inside the regions of a later operation, where evaluating it again may happen many times.
 static bool isUsedInRegions(mlir::Operation* op) {
   return llvm::any_of(op->getUsers(), [&](mlir::Operation* user) { return user->getBlock() != op->getBlock(); });

@@ -10,8 +10,8 @@ namespace {
 
 using llvm::Value;
 
-constexpr double kFastLimit = 0x1p30;
-constexpr double kHalfPi[3] = {0x1.921fb54442d18p+0, 0x1.1a62633145c06p-54, 0x1.c1cd129024e09p-106};
+constexpr double kWideFastLimit = 0x1p30;
+constexpr double kHalfPiParts[3] = {0x1.921fb54442d18p+0, 0x1.1a62633145c06p-54, 0x1.c1cd129024e09p-106};
 /// Bits of 2/π after the point, 64 per word, behind 64 zeros.
 constexpr uint64_t kTwoOverPi[] = {
     0,
@@ -38,30 +38,30 @@ constexpr uint64_t kTwoOverPi[] = {
 };
 
 /// n modulo 4 (i64) and the angle as an unevaluated sum.
-struct Quarter {
+struct WideQuarter {
   Value *n, *high, *low;
 };
 
-Quarter reduceFast(const FloatCode& code, Value* x) {
+WideQuarter reduceWideFast(const FloatCode& code, Value* x) {
   const FloatCode::Whole whole = code.roundQuotient(x, 0x1.45f306dc9c883p-1);
   auto exactFma = [&](Value* a, Value* b, Value* c) {
     return code.b.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
   };
   Value* n = whole.whole;
-  Value* first = exactFma(n, code.c(-kHalfPi[0]), x);  // exact: the leading bits cancel
-  Value* product = code.mul(n, code.c(kHalfPi[1]));
-  Value* productLow = exactFma(n, code.c(kHalfPi[1]), code.neg(product));
+  Value* first = exactFma(n, code.c(-kHalfPiParts[0]), x);  // exact: the leading bits cancel
+  Value* product = code.mul(n, code.c(kHalfPiParts[1]));
+  Value* productLow = exactFma(n, code.c(kHalfPiParts[1]), code.neg(product));
   Value* high = code.sub(first, product);
   // first − high − product, whatever their order of size
   Value* back = code.sub(first, high);
   Value* error = code.sub(back, product);
-  Value* low = code.sub(error, code.add(productLow, code.mul(n, code.c(kHalfPi[2]))));
+  Value* low = code.sub(error, code.add(productLow, code.mul(n, code.c(kHalfPiParts[2]))));
   Value* sum = code.add(high, low);
   return {whole.wholeBits, sum, code.add(code.sub(high, sum), low)};
 }
 
 /// Scalars only; x finite and ≥ 2 in magnitude.
-Quarter reduceHuge(const FloatCode& code, Value* x) {
+WideQuarter reduceWideHuge(const FloatCode& code, Value* x) {
   llvm::IRBuilderBase& b = code.b;
   llvm::Module& module = *b.GetInsertBlock()->getModule();
   const char* name = "vortex.math.two_over_pi_bits";
@@ -116,9 +116,9 @@ Quarter reduceHuge(const FloatCode& code, Value* x) {
   auto exactFma = [&](Value* a, Value* m, Value* c) {
     return b.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, m, c});
   };
-  Value* product = code.mul(high, code.c(kHalfPi[0]));
-  Value* error = exactFma(high, code.c(kHalfPi[0]), code.neg(product));
-  error = code.add(error, code.add(code.mul(high, code.c(kHalfPi[1])), code.mul(low, code.c(kHalfPi[0]))));
+  Value* product = code.mul(high, code.c(kHalfPiParts[0]));
+  Value* error = exactFma(high, code.c(kHalfPiParts[0]), code.neg(product));
+  error = code.add(error, code.add(code.mul(high, code.c(kHalfPiParts[1])), code.mul(low, code.c(kHalfPiParts[0]))));
   Value* sum = code.add(product, error);
   Value* tail = code.add(code.sub(product, sum), error);
   // The sign of the fraction, then of x: sin(−x) = −sin(x) means −n and −r.
@@ -128,8 +128,8 @@ Quarter reduceHuge(const FloatCode& code, Value* x) {
 }
 
 /// { n, high, low } from an internal function of the module, so that callers stay without branches.
-Quarter callFunction(const FloatCode& code, Value* x, const char* name, llvm::Attribute::AttrKind inlining,
-                     llvm::function_ref<Quarter(const FloatCode&, Value*)> body) {
+WideQuarter callFunction(const FloatCode& code, Value* x, const char* name, llvm::Attribute::AttrKind inlining,
+                         llvm::function_ref<WideQuarter(const FloatCode&, Value*)> body) {
   llvm::IRBuilderBase& b = code.b;
   llvm::Module& module = *b.GetInsertBlock()->getModule();
   auto* type = llvm::StructType::get(b.getContext(), {code.intType, code.type, code.type});
@@ -140,7 +140,7 @@ Quarter callFunction(const FloatCode& code, Value* x, const char* name, llvm::At
     function->addFnAttr(llvm::Attribute::NoUnwind);
     function->addFnAttr(inlining);
     llvm::IRBuilder<> inner(llvm::BasicBlock::Create(b.getContext(), "entry", function));
-    Quarter reduced = body(FloatCode(inner, code.type), function->getArg(0));
+    WideQuarter reduced = body(FloatCode(inner, code.type), function->getArg(0));
     Value* result = llvm::PoisonValue::get(type);
     unsigned field = 0;
     for (Value* part : {reduced.n, reduced.high, reduced.low})
@@ -151,22 +151,22 @@ Quarter callFunction(const FloatCode& code, Value* x, const char* name, llvm::At
   return {b.CreateExtractValue(result, 0), b.CreateExtractValue(result, 1), b.CreateExtractValue(result, 2)};
 }
 
-Quarter reduceHugeOutOfLine(const FloatCode& code, Value* x) {
-  return callFunction(code, x, "vortex.math.reduce_huge_f64", llvm::Attribute::NoInline, reduceHuge);
+WideQuarter reduceWideHugeOutOfLine(const FloatCode& code, Value* x) {
+  return callFunction(code, x, "vortex.math.reduce_huge_f64", llvm::Attribute::NoInline, reduceWideHuge);
 }
 
 /// One way or the other, behind a branch.
-Quarter reduceBranching(const FloatCode& code, Value* x) {
+WideQuarter reduceBranching(const FloatCode& code, Value* x) {
   auto& b = static_cast<llvm::IRBuilder<>&>(code.b);
   llvm::Function* function = b.GetInsertBlock()->getParent();
   auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, function); };
   llvm::BasicBlock *fastBlock = block("fast"), *hugeBlock = block("huge"), *done = block("done");
-  b.CreateCondBr(b.CreateFCmpOGT(code.abs(x), code.c(kFastLimit)), hugeBlock, fastBlock);
+  b.CreateCondBr(b.CreateFCmpOGT(code.abs(x), code.c(kWideFastLimit)), hugeBlock, fastBlock);
   b.SetInsertPoint(fastBlock);
-  Quarter fast = reduceFast(code, x);
+  WideQuarter fast = reduceWideFast(code, x);
   b.CreateBr(done);
   b.SetInsertPoint(hugeBlock);
-  Quarter huge = reduceHugeOutOfLine(code, x);
+  WideQuarter huge = reduceWideHugeOutOfLine(code, x);
   b.CreateBr(done);
   b.SetInsertPoint(done);
   auto merge = [&](Value* a, Value* c) -> Value* {
