@@ -141,7 +141,10 @@ Value Emitter::evalDot(const Expr& expr, Value acc) {
     Scalar kind = wideScalar(scalarOf(expr.type));
     acc = broadcastScalar(at, math_.zero(at, types_.scalar(kind)), expr.type);
   }
-  return b_.create<ir::DotOp>(at, acc.getType(), lhs, rhs, acc);
+  auto dot = b_.create<ir::DotOp>(at, acc.getType(), lhs, rhs, acc);
+  if (context_.function.kernel && context_.function.kernel->allowsTf32 && mlir::getElementTypeOrSelf(lhs).isF32())
+    dot->setAttr("vx.tf32", b_.getUnitAttr());
+  return dot;
 }
 
 //===-- memory ----------------------------------------------------------------------------------------------------===//

@@ -76,6 +76,7 @@ struct KernelSpec {
   Function* reduceFunction = nullptr;
   std::optional<TileSpec> tile;
   bool strict = false, fastMath = false;
+  bool allowsTf32 = false;  ///< f32 products may round their operands to tf32
   bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false;
 };
 

@@ -157,7 +157,12 @@ void Checker::functionAttributes(const syn::FunctionItem* item) {
       function->kernel->strict = true;
     else if (name == "fastmath" && function->kernel)
       function->kernel->fastMath = true;
-    else if (name == "reduce") {
+    else if (name == "precision") {
+      if (attribute.args.size() != 1 || session.sources.text(attribute.args[0].range) != "tf32")
+        error("E0208", attribute.range, "`@precision` takes `tf32`");
+      else if (function->kernel)
+        function->kernel->allowsTf32 = true;
+    } else if (name == "reduce") {
       if (attribute.args.size() == 1 && attribute.args[0].value)
         declareReduce(attribute.args[0].value);
       else
