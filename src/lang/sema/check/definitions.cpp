@@ -7,6 +7,7 @@
 #include "lang/sema/check/checker.h"
 
 #include "base/text.h"
+#include "lang/sema/ownership/ownership.h"
 
 namespace vortex::lang {
 namespace {
@@ -124,10 +125,11 @@ Type Checker::standInSelf(const TraitRef& trait) {
   return standIn(param);
 }
 
-/// Attempts the body as one kind of code, then as the other. Nothing made for it stays; what is wrong is reported once, and instances
-/// of the item are not looked into any more.
+/// Attempts the body as one kind of code, then as the other. Nothing made for it stays; what is wrong is reported once (of the attempt
+/// that got further), and instances of the item are not looked into any more.
 void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel) {
   std::vector<diag::Diagnostic> found;
+  bool isTyped = false;
   for (const bool kernel : inKernel) {
     diag::DiagnosticSink* outer = sink_;
     diag::DiagnosticSink quiet(UINT32_MAX);
@@ -141,14 +143,19 @@ void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& i
     request.callSite = wanted.callSite;
     request.inKernel = kernel;
     request.isDefinition = true;
-    if (Instance* made = instantiate(std::move(request)))
+    Instance* made = instantiate(std::move(request));
+    if (made)
       made->checker->checkBody();
+    const bool typesFit = made && !quiet.hasErrors();
+    if (typesFit)
+      checkDefinitionOwnership(*made->function, quiet);
     sink_ = outer;
     dropInstancesFrom(before);
     if (!quiet.hasErrors())
       return;
-    if (found.empty())
+    if (found.empty() || (typesFit && !isTyped))
       found.assign(quiet.all().begin(), quiet.all().end());
+    isTyped = isTyped || typesFit;
   }
   broken_.insert(wanted.item);
   for (const diag::Diagnostic& diagnostic : found)

@@ -11,10 +11,10 @@ namespace {
 
 class Checker {
 public:
-  explicit Checker(diag::DiagnosticSink& sink) : sink_(sink) {}
+  explicit Checker(diag::DiagnosticSink& sink, bool lendsUnknown = true) : sink_(sink), lendsUnknown_(lendsUnknown) {}
 
   const Summary& check(Function& function) {
-    auto [found, isNew] = summaries_.try_emplace(&function, Summary(function.params.size(), true));
+    auto [found, isNew] = summaries_.try_emplace(&function, Summary(function.params.size(), lendsUnknown_));
     // While a function is being checked, and for what has no body, the result may hold anything that was lent.
     if (!isNew || !function.body)
       return found->second;
@@ -35,6 +35,7 @@ private:
   void checkViews(const Graph& graph);
 
   diag::DiagnosticSink& sink_;
+  bool lendsUnknown_;
   std::map<const Function*, Summary> summaries_;
 };
 
@@ -86,6 +87,11 @@ void checkOwnership(Program& program, diag::DiagnosticSink& sink) {
   for (const auto& function : program.functions)
     if (function->body)
       checker.check(*function);
+}
+
+void checkDefinitionOwnership(Function& definition, diag::DiagnosticSink& sink) {
+  if (definition.body)
+    ownership::Checker(sink, false).check(definition);
 }
 
 }  // namespace vortex::lang

@@ -1,10 +1,14 @@
 #include "lang/sema/ownership/flow.h"
 
+#include "lang/sema/check/traits.h"
+
 #include <algorithm>
 
 namespace vortex::lang::ownership {
 
 bool isCopy(Type type) {
+  if (type->param && !type->isTensor())  // in a generic definition: what its bounds say
+    return static_cast<const BoundParam*>(type->param)->builtins.has(BuiltinTrait::Copy);
   switch (type->kind) {
   case TypeKind::Vec: return false;
   case TypeKind::Tensor: return type->isValue;
@@ -14,6 +18,15 @@ bool isCopy(Type type) {
   case TypeKind::Struct: return std::all_of(type->elems.begin(), type->elems.end(), isCopy);
   default: return true;
   }
+}
+
+std::string copyBound(Type type) {
+  const auto* param = type && !type->isTensor() ? static_cast<const BoundParam*>(type->param) : nullptr;
+  if (!param)
+    return {};
+  if (param->name == "Self")
+    return "trait " + param->boundsText + ": Copy";
+  return param->name + ": " + param->boundsText + (param->boundsText.empty() ? "" : " + ") + "Copy";
 }
 
 bool mayHoldBorrows(Type type) {

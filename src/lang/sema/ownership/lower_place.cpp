@@ -165,6 +165,8 @@ void Lowering::reportMoveOutOfBorrow(const Expr& expr, const Place& from, const 
   const bool copies = expr.type->kind == TypeKind::Vec || expr.type->isTensor();
   if (copies && !function_.inKernel) {
     builder.fix(SourceRange{expr.range.file, expr.range.end, expr.range.end}, ".copy()", "move a copy");
+  } else if (const std::string bound = copyBound(expr.type); !bound.empty()) {
+    builder.help(base::concat("borrow it with `&`, or let values of this type be copied: `", bound, "`"));
   } else if (isCaptured) {
     builder.help("pass it to the closure as an argument");
   } else {

@@ -159,7 +159,9 @@ private:
     const SourceRange after{move.range.file, move.range.end, move.range.end};
     const Type type = move.callee || move.reason != MoveReason::Launch ? typeOf(move.place) : nullptr;
     const bool copies = type && (type->kind == TypeKind::Vec || type->isTensor()) && !graph_.inKernel;
-    if (move.reason == MoveReason::Launch && type && type->isTensor()) {
+    if (const std::string bound = copyBound(typeOf(move.place)); !bound.empty()) {
+      builder.help(base::concat("borrow it with `&`, or let values of this type be copied: `", bound, "`"));
+    } else if (move.reason == MoveReason::Launch && type && type->isTensor()) {
       builder.fix(before, "&", "lend it to the kernel");
     } else if (copies) {
       builder.fix(after, ".copy()", "move a copy");
