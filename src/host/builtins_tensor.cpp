@@ -3,6 +3,7 @@
 #include "host/evaluator_state.h"
 #include "host/npy.h"
 #include "host/philox.h"
+#include "lang/sema/integers.h"
 
 #include <cmath>
 #include <cstring>
@@ -140,9 +141,8 @@ Value Evaluator::random(const Expr& expr) {
     if (expr.builtin == Builtin::RandomInteger) {
       uint64_t low = static_cast<uint64_t>(args[2].asInt()), span = static_cast<uint64_t>(args[3].asInt()) - low;
       uint64_t word = uint64_t{words[0]} << 32 | words[1];
-      element = wrapInteger(
-          type, static_cast<__int128>(
-                    low + (span ? static_cast<uint64_t>((static_cast<unsigned __int128>(word) * span) >> 64) : word)));
+      uint64_t within = span ? static_cast<uint64_t>((static_cast<unsigned __int128>(word) * span) >> 64) : word;
+      element = static_cast<int64_t>(lang::wrapInteger(type, static_cast<__int128>(low + within)));
     } else {
       double a = type == Scalar::F64 ? unitDouble(words[0], words[1]) : unitFloat(words[0]);
       double b = type == Scalar::F64 ? unitDouble(words[2], words[3]) : unitFloat(words[1]);

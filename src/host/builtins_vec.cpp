@@ -131,8 +131,9 @@ std::optional<Value> Evaluator::vecBuiltin(const Expr& expr) {
     std::vector<Value> values;
     for (size_t i = 0; i < storage.size(); ++i)
       values.push_back(storage.at(i));
-    std::sort(values.begin(), values.end(),
-              [&](const Value& a, const Value& b) { return binary(BinaryOp::Lt, storage.type, a, b).asInt() != 0; });
+    std::sort(values.begin(), values.end(), [&](const Value& a, const Value& b) {
+      return binary(BinaryOp::Lt, storage.type, a, b, expr).asInt() != 0;
+    });
     for (size_t i = 0; i < values.size(); ++i)
       storage.set(i, values[i]);
     return Value();

@@ -16,6 +16,7 @@ struct Options {
   std::vector<std::string> arguments;            ///< what `args()` returns
   std::function<void(std::string_view)> output;  ///< receives the text of `print`
   uint32_t maxCallDepth = 2000;
+  bool reportsOverflow = false;  ///< E0605 where `+ - *` of integers wraps
 };
 
 /// Runs one host function without parameters (main, or a @test). Errors are reported to `sink` (E07xx) at the expression that failed.

@@ -45,7 +45,8 @@ private:
   // operators.cpp
   Value evalUnary(const lang::Expr& expr);
   Value evalBinary(const lang::Expr& expr);
-  Value binary(lang::BinaryOp op, lang::Scalar type, const Value& lhs, const Value& rhs);
+  Value binary(lang::BinaryOp op, lang::Scalar type, const Value& lhs, const Value& rhs, const lang::Expr& at);
+  Value wrapped(lang::Scalar type, __int128 value, const lang::Expr& at);
   Value evalCast(const lang::Expr& expr);
   Value math(lang::Builtin builtin, lang::Scalar type, std::span<const Value> args);
 

@@ -1,6 +1,7 @@
+#include "base/text.h"
 #include "host/evaluator_state.h"
+#include "lang/sema/integers.h"
 
-#include <bit>
 #include <cmath>
 
 namespace vortex::host {
@@ -25,7 +26,10 @@ Value Evaluator::evalUnary(const Expr& expr) {
     return -value.asFloat();
   if (type == Scalar::Bool)
     return int64_t{!value.asInt()};
-  return wrapInteger(type, expr.unaryOp == UnaryOp::Neg ? -__int128(value.asInt()) : __int128(~value.asInt()));
+  if (expr.unaryOp == UnaryOp::Not)
+    return static_cast<int64_t>(wrapInteger(type, ~value.asInt()));
+  const __int128 exact = -__int128(value.asInt()), result = wrapInteger(type, exact);
+  return result == exact ? Value(static_cast<int64_t>(result)) : wrapped(type, result, expr);
 }
 
 Value Evaluator::evalBinary(const Expr& expr) {
@@ -56,10 +60,10 @@ Value Evaluator::evalBinary(const Expr& expr) {
   if (type->kind != TypeKind::Scalar && type->kind != TypeKind::Enum)
     return fail("E0706", expr, "tensors are computed in kernels, not on the host", "",
                 "move this expression into a `kernel`");
-  return binary(expr.binaryOp, scalarOf(type), lhs, rhs);
+  return binary(expr.binaryOp, scalarOf(type), lhs, rhs, expr);
 }
 
-template <class T> static std::optional<int64_t> compare(BinaryOp op, T a, T b) {
+static std::optional<int64_t> compareFloats(BinaryOp op, double a, double b) {
   switch (op) {
   case BinaryOp::Eq: return a == b;
   case BinaryOp::Ne: return a != b;
@@ -83,73 +87,33 @@ static double floatOperation(BinaryOp op, double a, double b) {
   }
 }
 
-static __int128 power(__int128 base, __int128 exponent, Scalar type) {
-  if (exponent < 0)
-    return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
-  __int128 result = 1;
-  for (; exponent > 0; exponent >>= 1) {
-    if (exponent & 1)
-      result = wrapInteger(type, result * base);
-    base = wrapInteger(type, base * base);
-  }
-  return result;
+/// The number that a value of the type holds.
+static __int128 exactInteger(Scalar type, const Value& value) {
+  return isUnsigned(type) ? __int128(static_cast<uint64_t>(value.asInt())) : __int128(value.asInt());
 }
 
-/// Total: x / 0 = x % 0 = 0, shift counts modulo the width, results wrap.
-static int64_t integerOperation(BinaryOp op, Scalar type, int64_t lhs, int64_t rhs) {
-  auto widen = [type](int64_t value) -> __int128 {
-    return isUnsigned(type) ? __int128(static_cast<uint64_t>(value)) : __int128(value);
-  };
-  __int128 a = widen(lhs), b = widen(rhs);
-  unsigned shift = static_cast<unsigned>(static_cast<uint64_t>(rhs) & (bitWidth(type) - 1));
-  switch (op) {
-  case BinaryOp::Add: return wrapInteger(type, a + b);
-  case BinaryOp::Sub: return wrapInteger(type, a - b);
-  case BinaryOp::Mul:
-    return wrapInteger(type,
-                       static_cast<__int128>(static_cast<unsigned __int128>(a) * static_cast<unsigned __int128>(b)));
-  case BinaryOp::Div: return b == 0 ? 0 : wrapInteger(type, a / b);
-  case BinaryOp::Rem: return b == 0 ? 0 : wrapInteger(type, a % b);
-  case BinaryOp::Pow: return wrapInteger(type, power(a, b, type));
-  case BinaryOp::Shl: return wrapInteger(type, static_cast<__int128>(static_cast<unsigned __int128>(a) << shift));
-  case BinaryOp::Shr: return wrapInteger(type, a >> shift);
-  case BinaryOp::BitAnd: return lhs & rhs;
-  case BinaryOp::BitOr: return lhs | rhs;
-  case BinaryOp::BitXor: return lhs ^ rhs;
-  default: VORTEX_UNREACHABLE();
-  }
-}
-
-Value Evaluator::binary(BinaryOp op, Scalar type, const Value& lhs, const Value& rhs) {
+Value Evaluator::binary(BinaryOp op, Scalar type, const Value& lhs, const Value& rhs, const Expr& at) {
   if (isFloat(type)) {
     double a = lhs.asFloat(), b = rhs.asFloat();
-    if (auto result = compare(op, a, b))
+    if (auto result = compareFloats(op, a, b))
       return *result;
     // Double rounding through f64 is innocuous for + - * / of formats with at most 24 bits.
     return roundFloat(type, floatOperation(op, a, b));
   }
-  if (isUnsigned(type)) {
-    if (auto result = compare(op, static_cast<uint64_t>(lhs.asInt()), static_cast<uint64_t>(rhs.asInt())))
-      return *result;
-  } else if (auto result = compare(op, lhs.asInt(), rhs.asInt())) {
-    return *result;
-  }
-  return integerOperation(op, type, lhs.asInt(), rhs.asInt());
+  const __int128 a = exactInteger(type, lhs), b = exactInteger(type, rhs);
+  if (auto result = integerCompare(op, a, b))
+    return int64_t{*result};
+  const IntegerResult result = integerBinary(op, type, a, b);
+  const bool isChecked = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul;
+  return result.fits || !isChecked ? Value(static_cast<int64_t>(result.value)) : wrapped(type, result.value, at);
 }
 
-/// Toward zero, saturating, NaN to 0.
-static int64_t saturate(Scalar type, double value) {
-  if (std::isnan(value))
-    return 0;
-  unsigned bits = bitWidth(type);
-  double low = isUnsigned(type) ? 0 : -std::ldexp(1.0, static_cast<int>(bits) - 1);
-  double high = std::ldexp(1.0, static_cast<int>(isUnsigned(type) ? bits : bits - 1));
-  value = std::trunc(value);
-  if (value <= low)
-    return wrapInteger(type, static_cast<__int128>(low));
-  if (value >= high)
-    return wrapInteger(type, static_cast<__int128>(high) - 1);
-  return wrapInteger(type, static_cast<__int128>(value));
+/// What is left of a number that does not fit its type; with `--check` an error unless the user lifted it.
+Value Evaluator::wrapped(Scalar type, __int128 value, const Expr& at) {
+  if (!options_.reportsOverflow || at.mayWrap)
+    return static_cast<int64_t>(value);
+  return fail("E0605", at, base::concat("integer overflow: the result does not fit `", name(type), "` and wraps"),
+              "here", "compute in a wider type, or allow it: `@unchecked(overflow)` before the statement");
 }
 
 Value Evaluator::evalCast(const Expr& expr) {
@@ -166,7 +130,7 @@ Value Evaluator::evalCast(const Expr& expr) {
       return roundFloat(to, value.asFloat());
     if (to == Scalar::Bool)
       return int64_t{value.asFloat() != 0};
-    return saturate(to, value.asFloat());
+    return static_cast<int64_t>(saturateToInteger(to, value.asFloat()));
   }
   if (isFloat(to)) {
     // Straight from the integer, so that f32 rounds once.
@@ -178,7 +142,7 @@ Value Evaluator::evalCast(const Expr& expr) {
   }
   if (to == Scalar::Bool)
     return int64_t{value.asInt() != 0};
-  return wrapInteger(to, value.asInt());
+  return static_cast<int64_t>(wrapInteger(to, value.asInt()));
 }
 
 static std::optional<double> floatMath(Builtin builtin, std::span<const Value> args) {
@@ -220,33 +184,6 @@ static std::optional<double> floatMath(Builtin builtin, std::span<const Value> a
   }
 }
 
-static std::optional<__int128> integerMath(Builtin builtin, Scalar type, std::span<const Value> args) {
-  auto at = [&](size_t i) -> __int128 {
-    return isUnsigned(type) ? __int128(static_cast<uint64_t>(args[i].asInt())) : args[i].asInt();
-  };
-  uint64_t bits = static_cast<uint64_t>(args[0].asInt());
-  if (bitWidth(type) < 64)
-    bits &= (uint64_t{1} << bitWidth(type)) - 1;
-  int width = static_cast<int>(bitWidth(type));
-  switch (builtin) {
-  case Builtin::Abs: return at(0) < 0 ? -at(0) : at(0);
-  case Builtin::Sign: return at(0) > 0 ? 1 : at(0) < 0 ? -1 : 0;
-  case Builtin::Min: return std::min(at(0), at(1));
-  case Builtin::Max: return std::max(at(0), at(1));
-  case Builtin::Clamp: return std::min(std::max(at(0), at(1)), at(2));
-  case Builtin::Popcount: return std::popcount(bits);
-  case Builtin::Clz: return bits ? std::countl_zero(bits) - (64 - width) : width;
-  case Builtin::Ctz: return bits ? std::countr_zero(bits) : width;
-  case Builtin::MulHi:
-    return isUnsigned(type)
-               ? static_cast<__int128>(
-                     (static_cast<unsigned __int128>(at(0)) * static_cast<unsigned __int128>(at(1))) >> width)
-               : (at(0) * at(1)) >> width;
-  case Builtin::CeilDiv: return at(1) == 0 ? 0 : (at(0) + at(1) - 1) / at(1);
-  default: return std::nullopt;
-  }
-}
-
 Value Evaluator::math(Builtin builtin, Scalar type, std::span<const Value> args) {
   if (builtin == Builtin::Select)
     return args[0].asInt() ? args[1] : args[2];
@@ -257,8 +194,12 @@ Value Evaluator::math(Builtin builtin, Scalar type, std::span<const Value> args)
       return int64_t{std::isinf(args[0].asFloat())};
     if (auto result = floatMath(builtin, args))
       return roundFloat(type, *result);
-  } else if (auto result = integerMath(builtin, type, args)) {
-    return wrapInteger(type, *result);
+  } else {
+    std::vector<__int128> numbers;
+    for (const Value& arg : args)
+      numbers.push_back(exactInteger(type, arg));
+    if (auto result = integerBuiltin(builtin, type, numbers))
+      return static_cast<int64_t>(*result);
   }
   VORTEX_UNREACHABLE("no host implementation of `%s`", std::string(spelling(builtin)).c_str());
 }

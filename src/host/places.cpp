@@ -115,7 +115,7 @@ Value Evaluator::evalAssign(const Expr& expr) {
     if (type->kind == TypeKind::String)
       value = Value::text(old.asText() + value.asText());
     else if (type->kind == TypeKind::Scalar)
-      value = binary(expr.binaryOp, type->scalar, old, value);
+      value = binary(expr.binaryOp, type->scalar, old, value, expr);
     else
       return fail("E0706", expr, "tensors are computed in kernels, not on the host");
   } else if (expr.args[0]->type && !bindShape(expr.args[0]->type, value, expr)) {

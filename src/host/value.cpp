@@ -70,17 +70,6 @@ void storeScalar(Scalar type, const Value& value, uint8_t* bytes) {
   std::memcpy(bytes, &integer, byteSize(type));  // little-endian
 }
 
-int64_t wrapInteger(Scalar type, __int128 value) {
-  uint64_t low = static_cast<uint64_t>(value);
-  switch (lang::bitWidth(type)) {
-  case 1: return low != 0;
-  case 8: return lang::isUnsigned(type) ? int64_t{static_cast<uint8_t>(low)} : int64_t{static_cast<int8_t>(low)};
-  case 16: return lang::isUnsigned(type) ? int64_t{static_cast<uint16_t>(low)} : int64_t{static_cast<int16_t>(low)};
-  case 32: return lang::isUnsigned(type) ? int64_t{static_cast<uint32_t>(low)} : int64_t{static_cast<int32_t>(low)};
-  default: return static_cast<int64_t>(low);
-  }
-}
-
 double roundFloat(Scalar type, double value) {
   switch (type) {
   case Scalar::F32: return static_cast<float>(value);

@@ -100,8 +100,7 @@ uint32_t byteSize(Scalar type);
 /// One element in memory (bool: one byte) to a Value and back. Integers outside the type wrap; floats round to nearest even.
 Value loadScalar(Scalar type, const uint8_t* bytes);
 void storeScalar(Scalar type, const Value& value, uint8_t* bytes);
-/// The number rounded or wrapped to the type.
-int64_t wrapInteger(Scalar type, __int128 value);
+/// The number rounded to the type.
 double roundFloat(Scalar type, double value);
 
 }  // namespace vortex::host

@@ -40,9 +40,13 @@ namespace {
 
 bool overflows(mlir::Operation* op, Element element, bool isSigned, uint64_t a, uint64_t b) {
   auto wide = [&](uint64_t bits) { return isSigned ? (__int128)signExtend(bits, element.width) : (__int128)bits; };
-  __int128 exact = llvm::isa<mlir::arith::AddIOp>(op)   ? wide(a) + wide(b)
-                   : llvm::isa<mlir::arith::SubIOp>(op) ? wide(a) - wide(b)
-                                                        : wide(a) * wide(b);
+  __int128 exact = 0;
+  if (llvm::isa<mlir::arith::MulIOp>(op)) {
+    if (__builtin_mul_overflow(wide(a), wide(b), &exact))
+      return true;
+  } else {
+    exact = llvm::isa<mlir::arith::AddIOp>(op) ? wide(a) + wide(b) : wide(a) - wide(b);
+  }
   return exact != wide(uint64_t(exact) & element.mask());
 }
 

@@ -35,7 +35,9 @@ struct KernelContext {
   llvm::MapVector<const lang::Variable*, uint32_t> storage = {};
   /// Named results of whole-tensor kernels that are only used whole: tiles, stored when returned.
   VariableSet tileResults = {};
-  bool failed = false;  ///< an error was emitted
+  bool reportsOverflow = false;  ///< Options::reportsOverflow
+  bool padsTiles = false;        ///< slices may reach over an edge: their elements there are zeros that nobody wrote
+  bool failed = false;           ///< an error was emitted
 };
 
 /// The vx.threads being filled.
@@ -168,6 +170,8 @@ private:
   Flat evalNode(const Expr& expr);
   Flat evalControl(const Expr& expr);
   Flat evalUnary(const Expr& expr);
+  Value userBinary(const Expr& expr, lang::BinaryOp op, lang::Scalar kind, Value lhs, Value rhs);
+  Value userUnary(const Expr& expr, lang::Scalar kind, Value value);
   Flat evalBinary(const Expr& expr);
   Flat evalShortCircuit(const Expr& expr);
   Flat evalCast(const Expr& expr);

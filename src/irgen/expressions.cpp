@@ -135,7 +135,32 @@ Flat Emitter::evalControl(const Expr& expr) {
 }
 
 Flat Emitter::evalUnary(const Expr& expr) {
-  return math_.unary(loc(expr), expr.unaryOp, scalarOf(expr.args[0]->type), evalScalar(*expr.args[0]));
+  return userUnary(expr, scalarOf(expr.args[0]->type), evalScalar(*expr.args[0]));
+}
+
+/// An operator as the user wrote it. Where wrapping integers are to be reported it is marked for the interpreter; threads past the
+/// domain compute with zeros there, since what they have loaded is not the user's.
+Value Emitter::userBinary(const Expr& expr, BinaryOp op, lang::Scalar kind, Value lhs, Value rhs) {
+  Location at = loc(expr);
+  const bool isTile = llvm::isa<mlir::RankedTensorType>(lhs.getType());
+  const bool isChecked = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul;
+  if (!context_.reportsOverflow || expr.mayWrap || !isChecked || !lang::isInteger(kind) ||
+      (isTile && context_.padsTiles))
+    return math_.binary(at, op, kind, lhs, rhs);
+  Value inside = inThreads_ && !context_.domain.empty() ? insideDomain() : Value();
+  const auto masked = [&](Value value) -> Value {
+    return inside ? b_.create<mlir::arith::SelectOp>(at, inside, value, math_.zero(at, value.getType())) : value;
+  };
+  Value result = math_.binary(at, op, kind, masked(lhs), masked(rhs));
+  result.getDefiningOp()->setAttr("vx.signedness", b_.getStringAttr(lang::isUnsigned(kind) ? "unsigned" : "signed"));
+  return inside ? b_.create<mlir::arith::SelectOp>(at, inside, result, math_.binary(at, op, kind, lhs, rhs)) : result;
+}
+
+Value Emitter::userUnary(const Expr& expr, lang::Scalar kind, Value value) {
+  Location at = loc(expr);
+  if (expr.unaryOp == lang::UnaryOp::Neg && lang::isInteger(kind))
+    return userBinary(expr, BinaryOp::Sub, kind, math_.constantLike(at, value, 0), value);
+  return math_.unary(at, expr.unaryOp, kind, value);
 }
 
 Flat Emitter::evalBinary(const Expr& expr) {
@@ -144,7 +169,7 @@ Flat Emitter::evalBinary(const Expr& expr) {
   Value lhs = evalScalar(*expr.args[0]), rhs = evalScalar(*expr.args[1]);
   if (expr.binaryOp == BinaryOp::Shl || expr.binaryOp == BinaryOp::Shr)  // the count keeps its own type
     rhs = math_.cast(loc(expr), rhs, scalarOf(expr.args[1]->type), scalarOf(expr.args[0]->type));
-  return math_.binary(loc(expr), expr.binaryOp, scalarOf(expr.args[0]->type), lhs, rhs);
+  return userBinary(expr, expr.binaryOp, scalarOf(expr.args[0]->type), lhs, rhs);
 }
 
 /// Code without memory accesses, effects or loops may run although the left operand already decides.

@@ -6,6 +6,7 @@
 #include "irgen/parallel_loops.h"
 #include "irgen/prune.h"
 
+#include "lang/sema/ownership/views.h"
 #include "mlir/IR/Verifier.h"
 
 namespace vortex::irgen {
@@ -85,6 +86,10 @@ public:
       context_.block[axis] = shape_->blockSize(axis);
     if (kernel_.kernel->gridKind == GridKind::Domain && !options_.grid)
       context_.domain = kernel_.kernel->domain;
+    context_.reportsOverflow = options_.reportsOverflow;
+    lang::ownership::eachExpr(*kernel_.body, [&](const Expr& expr) {
+      context_.padsTiles |= expr.kind == ExprKind::Slice && expr.guard != lang::Guard::Proven;
+    });
     prepareBody();
     facts_.addBody(*kernel_.body, nullptr);
     findStorage();

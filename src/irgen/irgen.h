@@ -20,6 +20,8 @@ struct Options {
   std::optional<std::array<int64_t, 3>> block;
   /// Values of dimension variables by DimVarId (missing: decided at launch). The module checks them as launch constraints.
   std::vector<std::optional<int64_t>> dims;
+  /// Mark the user's `+ - *` of integers (`vx.signedness`) for the interpreter, which then reports those that wrap.
+  bool reportsOverflow = false;
 };
 
 /// The dimension variables whose values must be given in Options::dims because a shared or local tensor has them in its shape.

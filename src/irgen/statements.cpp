@@ -290,7 +290,7 @@ void Emitter::emitAssign(const Expr& expr) {
   if (isShift)  // the count keeps its own type
     operand = math_.cast(at, operand, scalarOf(value.type), scalarOf(target.type));
   Value old = scalarOrFail(at, load(at, destination));
-  store(at, destination, math_.binary(at, expr.binaryOp, scalarOf(target.type), old, operand));
+  store(at, destination, userBinary(expr, expr.binaryOp, scalarOf(target.type), old, operand));
 }
 
 void Emitter::emitAssignTile(const Expr& expr) {
@@ -310,7 +310,7 @@ void Emitter::emitAssignTile(const Expr& expr) {
     if (!llvm::isa<mlir::RankedTensorType>(operand.getType()))
       operand = broadcastScalar(at, operand, target.type);
     operand = adaptTile(at, operand, llvm::cast<mlir::RankedTensorType>(before.getType()));
-    return math_.binary(at, expr.binaryOp, kind, before, operand);
+    return userBinary(expr, expr.binaryOp, kind, before, operand);
   };
   if (value.kind == ExprKind::Builtin && value.builtin == lang::Builtin::Stage)
     return emitStage(value, evalView(target));

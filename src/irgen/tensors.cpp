@@ -81,13 +81,13 @@ Value Emitter::evalTile(const Expr& expr) {
     return adaptTile(at, evalTile(arg), types_.tile(arg.type, types_.scalar(wideScalar(scalarOf(arg.type)))));
   };
   switch (expr.kind) {
-  case ExprKind::Unary: return math_.unary(at, expr.unaryOp, kind, operand(*expr.args[0]));
+  case ExprKind::Unary: return userUnary(expr, kind, operand(*expr.args[0]));
   case ExprKind::Binary: {
     Scalar operandKind = wideScalar(scalarOf(expr.args[0]->type));
     Value lhs = operand(*expr.args[0]), rhs = operand(*expr.args[1]);
     rhs = adaptTile(at, rhs,
                     llvm::cast<mlir::RankedTensorType>(lhs.getType()).clone(mlir::getElementTypeOrSelf(rhs.getType())));
-    return math_.binary(at, expr.binaryOp, operandKind, lhs, rhs);
+    return userBinary(expr, expr.binaryOp, operandKind, lhs, rhs);
   }
   case ExprKind::Cast: {
     Scalar from = scalarOf(expr.args[0]->type);

@@ -32,7 +32,7 @@ const char* idOf(interpreter::Finding::Kind kind) {
   case Kind::Uninitialised: return "E0602";
   case Kind::Race: return "E0603";
   case Kind::Divergence: return "E0604";
-  case Kind::Overflow:  // not asked for
+  case Kind::Overflow: return "E0605";
   case Kind::Constraint:
   case Kind::Shape: return "E0712";
   }
@@ -75,7 +75,9 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function& kernel,
                                                std::span<const host::LaunchArgument> arguments,
                                                const host::LaunchSize& size) {
   pipeline::Failure problem;
-  auto module = compiler_.module(kernel, launchRequest(kernel, arguments, size), false, problem);
+  irgen::Options request = launchRequest(kernel, arguments, size);
+  request.reportsOverflow = options_.check;
+  auto module = compiler_.module(kernel, request, false, problem);
   if (!module)
     return host::LaunchFailure{"E0713", problem.message, problem.file, problem.line, problem.column, {}};
   auto interpreter = interpreter::Interpreter::create(*module);
@@ -94,7 +96,7 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function& kernel,
                                                    tensor.strides));
   }
   interpreter::Options options;
-  options.check = options_.check;
+  options.check = options.overflow = options_.check;
   options.seed = options_.seed;
   options.print = [this](std::string_view text) {
     if (options_.output)

@@ -94,6 +94,18 @@ int main(int argc, char** argv) {
   auto* explain = app.add_subcommand("explain", "what a diagnostic means: vortex explain E0312");
   explain->add_option("id", explained)->required();
 
+  if (!arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-') {
+    std::string known;
+    bool isKnown = false;
+    for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+      isKnown = isKnown || command->get_name() == arguments[0];
+      known += (known.empty() ? "" : ", ") + command->get_name();
+    }
+    if (!isKnown) {
+      std::fprintf(stderr, "there is no command `%s`; there are %s\n", arguments[0].c_str(), known.c_str());
+      return 2;
+    }
+  }
   std::reverse(arguments.begin(), arguments.end());
   try {
     app.parse(arguments);

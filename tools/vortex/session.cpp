@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <unistd.h>
 
 namespace vortex::tools {
@@ -87,7 +88,23 @@ bool Session::load(const std::string& path) {
   }
   program_ = lang::analyze(*file, sources_, sink_, options);
   frontMs_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  return flush();
+  return flush() && checkDims();
+}
+
+/// `--dim` must name dimensions that there are.
+bool Session::checkDims() {
+  std::set<std::string> known = program_->fixedDims;
+  for (const lang::Function* kernel : program_->kernels)
+    for (const lang::DimBinding& dim : kernel->dims)
+      known.insert(dim.name);
+  for (const auto& [name, value] : settings_.dims)
+    if (!known.contains(name)) {
+      failWith(settings_, "E0805",
+               base::concat("--dim ", name, "=", value, ": no kernel has a dimension `", name, "`",
+                            known.empty() ? "" : "; there are " + base::join(known, ", ")));
+      return false;
+    }
+  return true;
 }
 
 bool Session::flush() {
@@ -155,6 +172,7 @@ int Session::run(const lang::Function& function) {
     return 1;
   host::Options options;
   options.arguments = settings_.programArguments;
+  options.reportsOverflow = settings_.check;
   options.output = [](std::string_view text) { writeOutput(text); };
   int status = host::run(function, *device, sink_, options);
   if (!flush() && status == 0)

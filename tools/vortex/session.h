@@ -35,6 +35,8 @@ public:
   diag::DiagnosticSink& sink() { return sink_; }
 
 private:
+  bool checkDims();
+
   const Settings& settings_;
   source::SourceManager sources_;
   diag::DiagnosticSink sink_;

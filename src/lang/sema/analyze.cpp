@@ -100,13 +100,9 @@ bool hasTypeParams(const syn::Generics& generics) {
 /// Conditions that nothing would check. Those of functions may be on dimensions, which the signature looks at.
 void checkWhereSubjects(Session& session, const syn::Generics& generics, bool isFunction) {
   for (const syn::WherePredicate& predicate : generics.where) {
-    auto* subject = predicate.subject->tryAs<syn::NamedType>();
-    if (!subject || subject->path.size() != 1 || subject->hasGenericArgs) {
-      session.sink()
-          .error("E0409", predicate.subject->range, "a `where` condition on more than a name is not supported yet")
-          .primary("conditions are on generic parameters and dimensions");
-      continue;
-    }
+    if (isTypeCondition(predicate))
+      continue;  // resolved and assumed where the definition is checked
+    auto* subject = predicate.subject->as<syn::NamedType>();
     bool isKnown = isFunction;
     for (const syn::GenericParam& param : generics.params)
       isKnown = isKnown || param.name.text == subject->path[0].text;
@@ -141,6 +137,7 @@ void checkDefinition(Session& session, const Session::DeclaredFunction& declared
   Instance wanted = request(declared, false);
   wanted.generics = env;
   wanted.selfType = selfType;
+  wanted.impl = declared.impl;
   const bool kernelFirst = declared.item->isKernel || looksLikeKernelCode(session, declared.item);
   session.checkDefinition(wanted, declared.item->isKernel ? std::vector{true} : std::vector{kernelFirst, !kernelFirst});
 }

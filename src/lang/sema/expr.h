@@ -136,6 +136,7 @@ struct Expr {
   Function* function = nullptr;
   LaunchSpec launch;
   Transfer transfer = Transfer::Read;
+  bool mayWrap = false;  ///< `@unchecked(overflow)`: `--check` does not report integers that wrap here
 
   // kernels, filled by kernel analysis (lang/sema/kernel)
   Uniformity uniformity = Uniformity::Uniform;

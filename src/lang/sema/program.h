@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -106,8 +107,9 @@ struct Program {
       functions;  ///< every instance that main, tests, benches or a check instance reaches
   std::deque<Expr> exprs;
   std::deque<std::unique_ptr<StructDecl>> structs;
-  Function* main = nullptr;        ///< fn main() of the root module, if any
-  std::vector<Function*> kernels;  ///< every kernel instance, in source order
+  Function* main = nullptr;         ///< fn main() of the root module, if any
+  std::vector<Function*> kernels;   ///< every kernel instance, in source order
+  std::set<std::string> fixedDims;  ///< names of AnalyzeOptions::fixedDims that are dimensions of a kernel
 
   Expr* newExpr(ExprKind kind, Type type, source::SourceRange range);
 };

@@ -222,8 +222,12 @@ Expr* BuiltinCall::wrongArg(const Expr* arg, std::string_view needs) {
                                                              : BuiltinTrait::Numeric;
   if (!c.grants(arg->type, {trait}, arg->range, base::concat("`", row.name, "`")))
     return failed();
-  if (!Checker::isError(arg))
-    c.error("E0303", arg->range, base::concat("`", row.name, "` needs ", needs, ", not `", c.text(arg->type), "`"));
+  if (Checker::isError(arg))
+    return failed();
+  auto builder =
+      c.error("E0303", arg->range, base::concat("`", row.name, "` needs ", needs, ", not `", c.text(arg->type), "`"));
+  if (const Type type = stripRef(arg->type); type->isTensor() && type->elem->isScalar(Scalar::Bool))
+    builder.help("count with numbers: `select(condition, 1, 0)`, or `(condition) as i32`");
   return failed();
 }
 

@@ -115,7 +115,7 @@ void Checker::launchAttribute(const syn::Attribute& attribute) {
 }
 
 void Checker::uncheckedAttribute(const syn::Attribute& attribute, bool isStatement) {
-  bool bounds = attribute.args.empty(), races = bounds, init = bounds;
+  bool bounds = attribute.args.empty(), races = bounds, init = bounds, overflow = bounds;
   for (const syn::Arg& arg : attribute.args) {
     const std::string_view name = session.sources.text(arg.range);
     if (name == "bounds")
@@ -124,9 +124,12 @@ void Checker::uncheckedAttribute(const syn::Attribute& attribute, bool isStateme
       races = true;
     else if (name == "init")
       init = true;
+    else if (name == "overflow")
+      overflow = true;
     else
-      error("E0208", arg.range, base::concat("`@unchecked` lifts bounds, races or init, not `", name, "`"));
+      error("E0208", arg.range, base::concat("`@unchecked` lifts bounds, races, init or overflow, not `", name, "`"));
   }
+  uncheckedOverflow = uncheckedOverflow || overflow;
   if (isStatement)
     uncheckedBounds = uncheckedBounds || bounds;
   if (!function->kernel)

@@ -278,7 +278,7 @@ bool Checker::completeGenerics(const FunctionCall& target, GenericEnv& env, cons
         .help(base::concat("give it explicitly: `", target.name.text, "::<…>(…)`"));
     return false;
   }
-  return checkBounds(target.item->generics, env, call->range, target.scope);
+  return checkBounds(target.item->generics, env, call->range, target.scope, target.selfType);
 }
 
 /// A `fn` called in a kernel takes tensors from where they are, unless its parameters say otherwise.

@@ -10,15 +10,25 @@ Checker::Checker(Session& session, Instance* instance, Function* function, ItemS
   }
 }
 
+namespace {
+
+std::string shortened(const GenericEnv& generics) {
+  constexpr size_t kMax = 120;
+  const std::string whole = lang::text(generics);
+  return whole.size() <= kMax ? whole : whole.substr(0, kMax) + "…";
+}
+
+}  // namespace
+
 diag::DiagnosticBuilder Checker::error(std::string_view id, SourceRange range, std::string message) {
   auto builder = session.sink().error(id, range, std::move(message));
   if (instance && !instance->generics.empty() && !instance->isDefinition)
-    builder.note((instance->isRepresentative ? "checked with " : "in the instance ") + lang::text(instance->generics));
+    builder.note((instance->isRepresentative ? "checked with " : "in the instance ") + shortened(instance->generics));
   return builder;
 }
 
 Expr* Checker::make(ExprKind kind, Type type, SourceRange range, std::vector<Expr*> args) {
-  Expr* expr = session.program.newExpr(kind, type, range);
+  Expr* expr = make(kind, type, range);
   expr->args = std::move(args);
   return expr;
 }

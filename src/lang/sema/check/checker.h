@@ -86,13 +86,20 @@ public:
   std::optional<GenericValue> genericArg(const syn::GenericArg& arg, const syn::GenericParam& param,
                                          DimPolicy policy = DimPolicy::Known);
   Expr* checkStruct(const syn::StructExpr* expr, Type expected);
+  bool checkFieldDims(const syn::StructItem& item, const std::vector<Type>& declared, const std::vector<Expr*>& values);
   bool placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values,
                    GenericEnv& env, ItemScope* scope);
 
   // ---- generics: generics.cpp
   /// Learns generic values from an argument's type.
   void infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemScope* scope);
-  bool checkBounds(const syn::Generics& generics, const GenericEnv& env, SourceRange use, ItemScope* scope = nullptr);
+  /// E0307 at `use` for each bound that the arguments do not satisfy; `self` is what `Self` means there.
+  bool checkBounds(const syn::Generics& generics, const GenericEnv& env, SourceRange use, ItemScope* scope = nullptr,
+                   Type self = nullptr);
+  std::optional<GenericValue> conditionSubject(const syn::Type* subject, const GenericEnv& env, ItemScope* scope,
+                                               Type self);
+  void assume(const syn::Generics& generics);
+  bool assumes(Type type, const TraitRef& trait);
   bool checkBoundsQuietly(const syn::Generics& generics, const GenericEnv& env, ItemScope* scope);
   bool inferThroughAlias(const syn::NamedType* named, Type type, GenericEnv& env, ItemScope* scope);
   GenericEnv representative(const syn::Generics& generics, GenericEnv outer, ItemScope* scope);
@@ -348,7 +355,11 @@ public:
 
   // ---- small things: checker.cpp
   diag::DiagnosticBuilder error(std::string_view id, SourceRange range, std::string message);
-  Expr* make(ExprKind kind, Type type, SourceRange range) { return session.program.newExpr(kind, type, range); }
+  Expr* make(ExprKind kind, Type type, SourceRange range) {
+    Expr* out = session.program.newExpr(kind, type, range);
+    out->mayWrap = uncheckedOverflow;
+    return out;
+  }
   Expr* make(ExprKind kind, Type type, SourceRange range, std::vector<Expr*> args);
   Expr* makeBuiltin(Builtin builtin, Type type, SourceRange range, std::vector<Expr*> args,
                     std::vector<int64_t> ints = {});
@@ -376,6 +387,7 @@ public:
   ItemScope* items;
   GenericEnv generics;
   Type selfType = nullptr;
+  std::vector<std::pair<Type, TraitRef>> assumed;  ///< what the `where` clauses of a generic definition say of types
 
   struct Local {
     std::string_view name;
@@ -418,7 +430,7 @@ public:
   std::map<uint32_t, Fragment> fragments;
   std::set<DimVarId> pendingDims;            ///< new in the `let` type whose value is being checked
   std::set<std::string_view> returnedNames;  ///< names in `return x`: candidates for result storage
-  bool uncheckedBounds = false;
+  bool uncheckedBounds = false, uncheckedOverflow = false;
 
 private:
   std::vector<const void*> resolving_;  ///< struct and alias definitions being resolved

@@ -143,6 +143,7 @@ void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& i
     request.callSite = wanted.callSite;
     request.inKernel = kernel;
     request.isDefinition = true;
+    request.impl = wanted.impl;
     Instance* made = instantiate(std::move(request));
     if (made)
       made->checker->checkBody();

@@ -2,53 +2,12 @@
 #include "lang/sema/check/checker.h"
 
 #include "base/text.h"
+#include "lang/sema/integers.h"
 
 #include <cmath>
 
 namespace vortex::lang {
 namespace {
-
-__int128 lowest(Scalar scalar) {
-  return isUnsigned(scalar) ? 0 : -(static_cast<__int128>(1) << (bitWidth(scalar) - 1));
-}
-__int128 highest(Scalar scalar) {
-  return (static_cast<__int128>(1) << (bitWidth(scalar) - (isUnsigned(scalar) ? 0 : 1))) - 1;
-}
-
-std::optional<__int128> integerPower(__int128 base, __int128 exponent) {
-  __int128 out = 1;
-  for (__int128 i = 0; i < exponent; ++i)
-    if (__builtin_mul_overflow(out, base, &out) || i > 128)
-      return base == 0 || base == 1 ? std::optional(base) : std::nullopt;
-  return out;
-}
-
-// Null when the exact result leaves 128 bits.
-std::optional<__int128> integerOp(BinaryOp op, __int128 a, __int128 b, uint32_t width) {
-  __int128 out = 0;
-  switch (op) {
-  case BinaryOp::Add: return __builtin_add_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-  case BinaryOp::Sub: return __builtin_sub_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-  case BinaryOp::Mul: return __builtin_mul_overflow(a, b, &out) ? std::nullopt : std::optional(out);
-  case BinaryOp::Div: return b == 0 ? 0 : a / b;
-  case BinaryOp::Rem: return b == 0 ? 0 : a % b;
-  case BinaryOp::Pow: return b < 0 ? std::nullopt : integerPower(a, b);
-  case BinaryOp::Shl: return static_cast<__int128>(static_cast<unsigned __int128>(a) << (b & (width - 1)));
-  case BinaryOp::Shr: return a >> (b & (width - 1));
-  case BinaryOp::BitAnd:
-  case BinaryOp::And: return a & b;
-  case BinaryOp::BitOr:
-  case BinaryOp::Or: return a | b;
-  case BinaryOp::BitXor: return a ^ b;
-  case BinaryOp::Eq: return a == b;
-  case BinaryOp::Ne: return a != b;
-  case BinaryOp::Lt: return a < b;
-  case BinaryOp::Le: return a <= b;
-  case BinaryOp::Gt: return a > b;
-  case BinaryOp::Ge: return a >= b;
-  }
-  return std::nullopt;
-}
 
 std::optional<double> floatOp(BinaryOp op, double a, double b) {
   switch (op) {
@@ -76,23 +35,6 @@ double roundTo(double value, Type type) {
   return type->isScalar(Scalar::F64) ? value : static_cast<double>(static_cast<float>(value));
 }
 
-__int128 saturate(double value, Scalar to) {
-  if (std::isnan(value))
-    return 0;
-  if (value <= static_cast<double>(lowest(to)))
-    return lowest(to);
-  if (value >= static_cast<double>(highest(to)))
-    return highest(to);
-  return static_cast<__int128>(value);
-}
-__int128 wrap(__int128 value, Scalar to) {
-  const unsigned __int128 mask = (static_cast<unsigned __int128>(1) << bitWidth(to)) - 1;
-  unsigned __int128 bits = static_cast<unsigned __int128>(value) & mask;
-  if (!isUnsigned(to) && to != Scalar::Bool && (bits >> (bitWidth(to) - 1)) != 0)
-    bits |= ~mask;
-  return static_cast<__int128>(bits);
-}
-
 bool isLiteral(const Expr* expr) { return expr->kind == ExprKind::Int || expr->kind == ExprKind::Float; }
 
 Expr* foldBinary(Checker& checker, Expr* expr, Expr* lhs, Expr* rhs, bool& reported) {
@@ -102,15 +44,15 @@ Expr* foldBinary(Checker& checker, Expr* expr, Expr* lhs, Expr* rhs, bool& repor
       checker.error("E0311", expr->range, "division by zero in a constant");
       return reported = true, nullptr;
     }
-    auto value = integerOp(expr->binaryOp, lhs->intValue, rhs->intValue, bitWidth(scalar));
-    const Scalar result = expr->type->kind == TypeKind::Scalar ? expr->type->scalar : Scalar::I32;
-    if (value && result == scalar && (expr->binaryOp == BinaryOp::Shl || expr->binaryOp == BinaryOp::Shr))
-      value = wrap(*value, scalar);
-    if (!value || (isInteger(result) && (*value < lowest(result) || *value > highest(result)))) {
-      checker.error("E0311", expr->range, base::concat("this constant does not fit `", name(result), "`"));
+    if (auto holds = integerCompare(expr->binaryOp, lhs->intValue, rhs->intValue))
+      return checker.makeInt(*holds, expr->type, expr->range);
+    const IntegerResult result = integerBinary(expr->binaryOp, scalar, lhs->intValue, rhs->intValue);
+    const bool isFraction = expr->binaryOp == BinaryOp::Pow && rhs->intValue < 0;
+    if (!result.fits || isFraction) {
+      checker.error("E0311", expr->range, base::concat("this constant does not fit `", name(scalar), "`"));
       return reported = true, nullptr;
     }
-    return checker.makeInt(*value, expr->type, expr->range);
+    return checker.makeInt(result.value, expr->type, expr->range);
   }
   if (lhs->kind == ExprKind::Float && rhs->kind == ExprKind::Float) {
     if (expr->type->isScalar(Scalar::Bool))
@@ -136,20 +78,19 @@ Expr* foldCast(Checker& checker, Expr* expr, Expr* operand) {
     return out;
   }
   const __int128 value =
-      operand->kind == ExprKind::Int ? wrap(operand->intValue, to) : saturate(operand->floatValue, to);
+      operand->kind == ExprKind::Int ? wrapInteger(to, operand->intValue) : saturateToInteger(to, operand->floatValue);
   return checker.makeInt(value, expr->type, expr->range);
 }
 
 Expr* foldBuiltin(Checker& checker, Expr* expr, const std::vector<Expr*>& args) {
-  if (args.size() == 2 && args[0]->kind == ExprKind::Int && args[1]->kind == ExprKind::Int) {
-    const __int128 a = args[0]->intValue, b = args[1]->intValue;
-    switch (expr->builtin) {
-    case Builtin::Min: return checker.makeInt(a < b ? a : b, expr->type, expr->range);
-    case Builtin::Max: return checker.makeInt(a < b ? b : a, expr->type, expr->range);
-    case Builtin::CeilDiv:
-      return checker.makeInt(b == 0 ? 0 : a / b + (a % b != 0 && (a < 0) == (b < 0)), expr->type, expr->range);
-    default: return nullptr;
-    }
+  const bool allInts = !args.empty() && std::all_of(args.begin(), args.end(),
+                                                    [](const Expr* arg) { return arg->kind == ExprKind::Int; });
+  if (allInts && expr->type->kind == TypeKind::Scalar && isInteger(expr->type->scalar)) {
+    std::vector<__int128> values;
+    for (const Expr* arg : args)
+      values.push_back(arg->intValue);
+    auto value = integerBuiltin(expr->builtin, expr->type->scalar, values);
+    return value ? checker.makeInt(*value, expr->type, expr->range) : nullptr;
   }
   if (args.size() == 1 && args[0]->kind == ExprKind::Float) {
     const double x = args[0]->floatValue;
@@ -215,7 +156,7 @@ Expr* Checker::fold(Expr* expr, bool& reported) {
     Expr* out = clone(args[0], expr->range);
     if (expr->unaryOp == UnaryOp::Not)
       out->intValue =
-          expr->type->isScalar(Scalar::Bool) ? !args[0]->intValue : wrap(~args[0]->intValue, expr->type->scalar);
+          expr->type->isScalar(Scalar::Bool) ? !args[0]->intValue : wrapInteger(expr->type->scalar, ~args[0]->intValue);
     out->floatValue = -out->floatValue;
     if (expr->unaryOp == UnaryOp::Neg)
       out->intValue = -out->intValue;

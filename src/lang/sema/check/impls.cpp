@@ -79,13 +79,16 @@ void Checker::checkTrait(const syn::TraitItem* item, ItemScope* scope) {
 /// The type an impl is for, with its generic parameters standing for themselves; null after an error.
 Type Checker::implSelf(const ImplBlock& impl) {
   generics = standIns(impl.item->generics, {}, impl.scope, nullptr);
+  assume(impl.item->generics);
   Type self = resolveType(impl.item->selfType, DimPolicy::Fresh);
   if (isError(self))
     return nullptr;
-  const bool isOwn = self->kind == TypeKind::Scalar || self->kind == TypeKind::Struct || self->kind == TypeKind::Enum;
-  if (!isOwn) {
+  const bool hasValues = self->kind == TypeKind::Scalar || self->kind == TypeKind::Struct ||
+                         self->kind == TypeKind::Enum || self->kind == TypeKind::String ||
+                         self->kind == TypeKind::Vec || self->kind == TypeKind::Array;
+  if (!hasValues) {
     error("E0329", impl.item->selfType->range, base::concat("`", text(self), "` cannot have an `impl`"))
-        .primary("structs, enums and numbers can")
+        .primary("structs, enums, numbers, texts, lists and arrays can")
         .help("put it into a struct, or write a function that takes it");
     return nullptr;
   }
@@ -107,8 +110,7 @@ void Checker::checkImpl(const ImplBlock& impl) {
   if (!self)
     return;
   selfType = self;
-  const StructInstance* instance =
-      self->param || self->kind == TypeKind::Scalar ? nullptr : session.findStruct(self->decl);
+  const StructInstance* instance = self->param || !self->decl ? nullptr : session.findStruct(self->decl);
   const bool ownsType = instance && moduleOf(instance->scope) == moduleOf(impl.scope);
   if (!impl.item->trait) {
     if (!ownsType)

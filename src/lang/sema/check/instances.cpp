@@ -195,26 +195,30 @@ void Session::retry(const std::function<bool()>& attempt, SourceRange range) {
   }
 }
 
+namespace {
+
+/// The same request, which instantiating consumes.
+Instance again(const Instance& request) {
+  Instance out;
+  out.item = request.item;
+  out.scope = request.scope;
+  out.selfType = request.selfType;
+  out.generics = request.generics;
+  out.inKernel = request.inKernel;
+  out.isRepresentative = request.isRepresentative;
+  out.callSite = request.callSite;
+  return out;
+}
+
+}  // namespace
+
 /// Keeps the instance only if it has no errors. Errors elsewhere (a constant, say) are reported only once, so they are passed on.
 bool Session::checkQuietly(const Instance& request) {
   diag::DiagnosticSink* outer = sink_;
   diag::DiagnosticSink quiet(UINT32_MAX);
   sink_ = &quiet;
   const size_t before = instances_.size();
-  instantiate(Instance{request.item,
-                       request.scope,
-                       request.selfType,
-                       request.generics,
-                       request.inKernel,
-                       false,
-                       request.isRepresentative,
-                       {},
-                       nullptr,
-                       request.callSite,
-                       0,
-                       nullptr,
-                       false,
-                       nullptr});
+  instantiate(again(request));
   checkQueuedBodies();
   sink_ = outer;
   if (quiet.hasErrors())
@@ -232,20 +236,7 @@ void Session::checkEither(const Instance& first, const Instance& second) {
   const uint32_t errors = sink_->errorCount();
   if (checkQuietly(first) || checkQuietly(second) || sink_->errorCount() != errors)
     return;
-  instantiate(Instance{first.item,
-                       first.scope,
-                       first.selfType,
-                       first.generics,
-                       first.inKernel,
-                       false,
-                       first.isRepresentative,
-                       {},
-                       nullptr,
-                       first.callSite,
-                       0,
-                       nullptr,
-                       false,
-                       nullptr});
+  instantiate(again(first));
   checkQueuedBodies();
 }
 

@@ -258,9 +258,29 @@ void Checker::unknownInModule(const Symbol& module, const syn::Name& name) {
     builder.help("did you mean `" + close + "`?");
 }
 
+namespace {
+
+/// Evaluating it does nothing but give its value.
+bool isPlainValue(const Expr& expr) {
+  switch (expr.kind) {
+  case ExprKind::Var:
+  case ExprKind::Int:
+  case ExprKind::DimValue: return true;
+  case ExprKind::Field:
+  case ExprKind::Deref:
+  case ExprKind::Ref:
+  case ExprKind::Element:
+    return std::all_of(expr.args.begin(), expr.args.end(), [](const Expr* arg) { return isPlainValue(*arg); });
+  default: return false;
+  }
+}
+
+}  // namespace
+
+/// In host code what makes the tensor is evaluated, whether or not its extent is known without it.
 Expr* Checker::extentOf(Expr* tensor, size_t dim, SourceRange range) {
   const DimExpr& extent = tensor->type->shape[dim];
-  if (!extent.hasOpaque())
+  if (!extent.hasOpaque() && (inKernel() || !instance || isPlainValue(*tensor)))
     return makeDim(extent, range);
   return makeBuiltin(Builtin::Extent, usize(), range, {tensor}, {static_cast<int64_t>(dim)});
 }
@@ -278,10 +298,16 @@ Expr* Checker::checkMemberOfValue(Expr* base, const syn::Name& name, SourceRange
       return dim;
   }
   if (type->isTensor() && name.text == "shape") {
-    std::vector<Expr*> extents;
+    std::vector<Expr*> extents, once;
+    if (!inKernel() && instance && !isPlainValue(*base))
+      base = temporary(base, once);
     for (size_t i = 0; i < type->rank(); ++i)
       extents.push_back(extentOf(base, i, range));
-    return make(ExprKind::MakeArray, types.array(usize(), extents.size()), range, std::move(extents));
+    Expr* shape = make(ExprKind::MakeArray, types.array(usize(), extents.size()), range, std::move(extents));
+    if (once.empty())
+      return shape;
+    once.push_back(shape);
+    return make(ExprKind::Block, shape->type, range, std::move(once));
   }
   auto builder = error("E0321", name.range, base::concat("`", text(type), "` has no field `", name.text, "`"));
   std::string close = type->kind == TypeKind::Struct ? nearest(name.text, type->decl->fields) : "";

@@ -174,6 +174,7 @@ std::optional<DimExpr> Checker::dimNamed(const syn::Name& name, DimPolicy policy
   if (policy == DimPolicy::Parameter && function->isKernel && !binding.param)
     for (const auto& [fixed, extent] : session.options.fixedDims)
       if (fixed == name.text) {
+        session.program.fixedDims.insert(fixed);
         locals.push_back({name.text, nullptr, DimExpr::constant(extent), name.range});
         return DimExpr::constant(extent);
       }

@@ -92,7 +92,7 @@ bool Checker::enterDefinition(const void* definition, const syn::Name& name, Sou
   }
   if (isCycle)
     error("E0335", range, base::concat("`", name.text, "` is defined through itself"))
-        .help("a value of it would have no end; keep inner values in a `Vec`");
+        .help("keep the values in one `Vec` and let them name each other by index");
   else
     error("E0335", range, base::concat("the definition of `", name.text, "` is more than ", kMaxDepth, " types deep"));
   return false;

@@ -35,7 +35,8 @@ struct Instance {
   bool inKernel = false;
   /// Its generic parameters stand for themselves (definitions.cpp). Only its signature is made, and never stays.
   bool isDefinition = false;
-  bool isRepresentative = false;  ///< arguments chosen by `vortex check`: errors name them
+  const syn::ImplItem* impl = nullptr;  ///< of a definition: the impl that it stands in
+  bool isRepresentative = false;        ///< arguments chosen by `vortex check`: errors name them
   std::vector<Placement> placements;
   Instance* parent = nullptr;  ///< who first asked for it
   SourceRange callSite;

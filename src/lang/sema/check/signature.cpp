@@ -183,8 +183,7 @@ bool Checker::declareParams(std::vector<SourceRange>& ranges) {
 void Checker::declareWhere() {
   for (const syn::WherePredicate& predicate : instance->item->generics.where) {
     auto* subject = predicate.subject->tryAs<syn::NamedType>();
-    if (!subject || subject->path.size() != 1 || subject->hasGenericArgs ||
-        findGeneric(generics, subject->path[0].text))
+    if (isTypeCondition(predicate) || findGeneric(generics, subject->path[0].text))
       continue;
     const Local* local = findLocal(subject->path[0].text);
     for (const syn::Type* bound : predicate.bounds) {
@@ -221,6 +220,11 @@ void Checker::declareShapeGenerics() {
 
 bool Checker::declareSignature() {
   const syn::FunctionItem* item = instance->item;
+  if (instance->isDefinition) {
+    assume(item->generics);
+    if (instance->impl)
+      assume(instance->impl->generics);
+  }
   declareShapeGenerics();
   std::vector<SourceRange> ranges;
   const bool ok = declareParams(ranges);

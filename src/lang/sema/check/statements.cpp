@@ -37,20 +37,22 @@ Expr* Checker::checkBlock(const syn::BlockExpr* block, Type expected) {
 }
 
 void Checker::checkTail(const syn::ExprStmt* stmt, Type expected, std::vector<Expr*>& out) {
-  const bool before = uncheckedBounds;
+  const bool bounds = uncheckedBounds, overflow = uncheckedOverflow;
   statementAttributes(stmt);
   out.push_back(check(stmt->expr, expected));
-  uncheckedBounds = before;
+  uncheckedBounds = bounds;
+  uncheckedOverflow = overflow;
 }
 
 void Checker::checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out) {
-  const bool before = uncheckedBounds;
+  const bool bounds = uncheckedBounds, overflow = uncheckedOverflow;
   statementAttributes(stmt);
   if (auto* let = stmt->tryAs<syn::LetStmt>())
     checkLet(let, out);
   else if (auto* expr = stmt->tryAs<syn::ExprStmt>())
     out.push_back(check(expr->expr, types.unit()));
-  uncheckedBounds = before;
+  uncheckedBounds = bounds;
+  uncheckedOverflow = overflow;
 }
 
 /// `let t: T` in a kernel without a memory space: a value, or the storage of the result when it is what the kernel returns.

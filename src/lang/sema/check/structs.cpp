@@ -69,11 +69,45 @@ Expr* Checker::checkStruct(const syn::StructExpr* expr, Type expected) {
     values[i] = convert(values[i], fieldTypes[i], Site::Argument, item->fields[i].range, "declared here");
     if (isError(values[i]))
       return errorExpr(expr->range);
+  }
+  if (!checkFieldDims(*item, fieldTypes, values))
+    return errorExpr(expr->range);
+  for (size_t i = 0; i < values.size(); ++i)
     if (values[i]->type->isTensor())
       fieldTypes[i] = values[i]->type;  // extents are part of the value
-  }
   return make(ExprKind::MakeStruct, types.structure(instance->decl, std::move(fieldTypes)), expr->range,
               std::move(values));
+}
+
+/// Extents that the struct calls by one name must not be known to differ; what is not known is compared before a launch.
+bool Checker::checkFieldDims(const syn::StructItem& item, const std::vector<Type>& declared,
+                             const std::vector<Expr*>& values) {
+  struct Bound {
+    DimExpr name, extent;
+    size_t field;
+  };
+  std::vector<Bound> known;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!declared[i]->isTensor() || !values[i]->type->isTensor() || declared[i]->rank() != values[i]->type->rank())
+      continue;
+    for (size_t dim = 0; dim < declared[i]->shape.size(); ++dim) {
+      const DimExpr &name = declared[i]->shape[dim], &extent = values[i]->type->shape[dim];
+      auto first = std::find_if(known.begin(), known.end(), [&](const Bound& each) { return each.name == name; });
+      if (first == known.end()) {
+        known.push_back({name, extent, i});
+      } else if (dimEqual(first->extent, extent) == DimEqual::No) {
+        error("E0334", values[i]->range,
+              base::concat("extent ", dim, " of `", item.fields[i].name.text, "` must be `", text(first->extent),
+                           "`, but it is `", text(extent), "`"))
+            .primary(base::concat("`", shapeText(values[i]->type), "`"))
+            .label(item.fields[i].range, "declared here")
+            .label(values[first->field]->range,
+                   base::concat("`", item.fields[first->field].name.text, "` has the same extent by name"));
+        return false;
+      }
+    }
+  }
+  return true;
 }
 
 bool Checker::placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values,

@@ -165,7 +165,7 @@ bool Checker::hasTrait(const GenericValue& value, const TraitRef& trait) {
     const bool isPower = value.value > 0 && (value.value & (value.value - 1)) == 0;
     return trait.builtin == PowerOfTwo ? isPower : trait.builtin == NonZero && value.value != 0;
   }
-  if (value.kind != GenericValue::Kind::Type || isError(value.type))
+  if (value.kind != GenericValue::Kind::Type || isError(value.type) || assumes(value.type, trait))
     return true;
   if (value.type->param && !value.type->isTensor()) {
     const BoundParam& param = *static_cast<const BoundParam*>(value.type->param);
@@ -186,6 +186,8 @@ bool Checker::satisfies(const GenericValue& value, const syn::Type* bound, ItemS
 }
 
 bool Checker::implements(Type type, const TraitRef& trait) {
+  if (assumes(type, trait))
+    return true;
   const StructInstance* instance =
       type->kind == TypeKind::Struct || type->kind == TypeKind::Enum ? session.findStruct(type->decl) : nullptr;
   if (auto* item = instance ? instance->item->tryAs<syn::StructItem>() : nullptr)
@@ -282,47 +284,109 @@ bool Checker::isCopy(Type type) const {
 }
 
 namespace {
-/// Every bound on a parameter of the list, in its declaration and in `where`.
-template <class Visit> void eachBound(const syn::Generics& params, Visit visit) {
+
+/// A bound as written: on a parameter of the list by its name, or (`where Pair<T, U>: Area`) on a type made from them.
+struct WrittenBound {
+  std::string_view name;
+  const syn::Type* subject = nullptr;  ///< null: the parameter `name`
+  const syn::Type* bound = nullptr;
+};
+
+std::vector<WrittenBound> boundsOf(const syn::Generics& params) {
+  std::vector<WrittenBound> out;
   for (const syn::GenericParam& param : params.params)
     for (const syn::Type* bound : param.bounds)
-      visit(param.name, bound);
-  for (const syn::WherePredicate& predicate : params.where)
-    if (auto* named = predicate.subject->tryAs<syn::NamedType>(); named && named->path.size() == 1)
-      for (const syn::Type* bound : predicate.bounds)
-        visit(named->path[0], bound);
+      out.push_back({param.name.text, nullptr, bound});
+  for (const syn::WherePredicate& predicate : params.where) {
+    const bool isType = isTypeCondition(predicate);
+    const std::string_view name = isType ? "" : predicate.subject->as<syn::NamedType>()->path[0].text;
+    for (const syn::Type* bound : predicate.bounds)
+      out.push_back({name, isType ? predicate.subject : nullptr, bound});
+  }
+  return out;
 }
+
 }  // namespace
 
-bool Checker::checkBoundsQuietly(const syn::Generics& params, const GenericEnv& env, ItemScope* scope) {
-  bool ok = true;
-  eachBound(params, [&](const syn::Name& name, const syn::Type* bound) {
-    const GenericValue* value = ok ? findGeneric(env, name.text) : nullptr;
-    if (!value || !value->isBound())
-      return;
-    auto trait = findTrait(bound, scope, false);
-    ok = !trait || hasTrait(*value, *trait);
-  });
-  return ok;
+bool isTypeCondition(const syn::WherePredicate& predicate) {
+  auto* named = predicate.subject->tryAs<syn::NamedType>();
+  return !named || named->path.size() != 1 || named->hasGenericArgs || named->path[0].text == "Self";
 }
 
-bool Checker::checkBounds(const syn::Generics& params, const GenericEnv& env, SourceRange use, ItemScope* scope) {
+/// A type in a `where` clause with the arguments of one use; nothing while they are not all known.
+std::optional<GenericValue> Checker::conditionSubject(const syn::Type* subject, const GenericEnv& env, ItemScope* scope,
+                                                      Type self) {
+  for (const GenericBinding& binding : env)
+    if (!binding.value.isBound())
+      return std::nullopt;
+  Checker there(session, nullptr, session.scratchFunction(), scope);
+  there.generics = env;
+  there.selfType = self;
+  GenericValue value;
+  value.kind = GenericValue::Kind::Type;
+  value.type = there.resolveType(subject, DimPolicy::Fresh);
+  return isError(value.type) ? std::nullopt : std::optional(value);
+}
+
+/// The conditions of a generic definition hold while it is checked by itself.
+void Checker::assume(const syn::Generics& params) {
+  for (const syn::WherePredicate& predicate : params.where) {
+    if (!isTypeCondition(predicate))
+      continue;
+    Type type = resolveType(predicate.subject, DimPolicy::Fresh);
+    for (const syn::Type* bound : predicate.bounds)
+      if (auto trait = findTrait(bound, items, true); trait && !isError(type))
+        assumed.emplace_back(type, *trait);
+  }
+}
+
+bool Checker::assumes(Type type, const TraitRef& trait) {
+  for (const auto& [known, has] : assumed) {
+    if (!agree(known, type))
+      continue;
+    TraitSet builtins;
+    std::vector<TraitRef> traits;
+    withSupertraits(has, builtins, traits);
+    if (trait.builtin ? builtins.has(*trait.builtin) : std::find(traits.begin(), traits.end(), trait) != traits.end())
+      return true;
+  }
+  return false;
+}
+
+bool Checker::checkBoundsQuietly(const syn::Generics& params, const GenericEnv& env, ItemScope* scope) {
+  for (const WrittenBound& each : boundsOf(params)) {
+    const GenericValue* value = each.subject ? nullptr : findGeneric(env, each.name);
+    const auto made = each.subject ? conditionSubject(each.subject, env, scope, nullptr) : std::nullopt;
+    value = made ? &*made : value;
+    if (!value || !value->isBound())
+      continue;
+    if (auto trait = findTrait(each.bound, scope, false); trait && !hasTrait(*value, *trait))
+      return false;
+  }
+  return true;
+}
+
+bool Checker::checkBounds(const syn::Generics& params, const GenericEnv& env, SourceRange use, ItemScope* scope,
+                          Type self) {
   ItemScope* where = scope ? scope : items;
   bool ok = true;
-  eachBound(params, [&](const syn::Name& name, const syn::Type* bound) {
-    const GenericValue* value = findGeneric(env, name.text);
-    if (!value || !value->isBound() || satisfies(*value, bound, where))
-      return;
+  for (const WrittenBound& each : boundsOf(params)) {
+    const GenericValue* value = each.subject ? nullptr : findGeneric(env, each.name);
+    const auto made = each.subject ? conditionSubject(each.subject, env, where, self) : std::nullopt;
+    value = made ? &*made : value;
+    if (!value || !value->isBound() || satisfies(*value, each.bound, where))
+      continue;
     ok = false;
-    const std::string_view boundText = session.sources.text(bound->range);
+    const std::string_view boundText = session.sources.text(each.bound->range);
     auto builder = error("E0307", use, base::concat("`", lang::text(*value), "` is not `", boundText, "`"));
     const BoundParam* param = paramOf(*value);
-    builder.primary(param ? onlyText(*param) : base::concat("here `", name.text, "` is `", lang::text(*value), "`"))
-        .label(bound->range, "required here");
+    const std::string_view written = each.subject ? session.sources.text(each.subject->range) : each.name;
+    builder.primary(param ? onlyText(*param) : base::concat("here `", written, "` is `", lang::text(*value), "`"))
+        .label(each.bound->range, "required here");
     if (param)
       builder.help(
           base::concat("add the bound where `", param->name, "` is declared: `", boundWith(*param, boundText), "`"));
-  });
+  }
   return ok;
 }
 

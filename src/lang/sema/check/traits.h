@@ -62,4 +62,7 @@ struct BoundParam : TypeParam {
   std::string boundsText;        ///< "Area + Copy" as written; empty without bounds
 };
 
+/// `where Pair<T, U>: Area`, `where Self: Area`: on a type, not on a generic parameter or dimension by its name.
+bool isTypeCondition(const syn::WherePredicate& predicate);
+
 }  // namespace vortex::lang

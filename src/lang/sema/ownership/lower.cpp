@@ -213,10 +213,8 @@ void Lowering::assign(Expr& expr) {
 }
 
 LocalId Lowering::branches(Expr& expr, const Purpose& purpose) {
-  value(*expr.args[0], look());
   const uint32_t then = newBlock(), otherwise = newBlock(), join = newBlock();
-  jump(then);
-  jump(otherwise);
+  condition(*expr.args[0], then, otherwise);
   const bool hasValue = expr.type->kind != TypeKind::Unit && expr.type->kind != TypeKind::Never;
   const LocalId result = hasValue ? temporary(expr) : kNoLocal;
   const Purpose tail = tailOf(expr, purpose);
@@ -236,6 +234,23 @@ LocalId Lowering::branches(Expr& expr, const Purpose& purpose) {
   }
   start(join);
   return result;
+}
+
+/// Ends the block; `a && b` reaches the branch only by way of both.
+void Lowering::condition(Expr& expr, uint32_t whenTrue, uint32_t whenFalse) {
+  const bool isAnd = expr.kind == ExprKind::Binary && expr.binaryOp == BinaryOp::And;
+  const bool isOr = expr.kind == ExprKind::Binary && expr.binaryOp == BinaryOp::Or;
+  if (isAnd || isOr) {
+    const uint32_t second = newBlock();
+    condition(*expr.args[0], isAnd ? second : whenTrue, isAnd ? whenFalse : second);
+    start(second);
+    return condition(*expr.args[1], whenTrue, whenFalse);
+  }
+  if (expr.kind == ExprKind::Unary && expr.unaryOp == UnaryOp::Not)
+    return condition(*expr.args[0], whenFalse, whenTrue);
+  value(expr, look());
+  jump(whenTrue);
+  jump(whenFalse);
 }
 
 LocalId Lowering::shortCircuit(Expr& expr) {
@@ -259,12 +274,10 @@ LocalId Lowering::loop(Expr& expr, const Purpose& purpose) {
   jump(head);
   start(head);
   if (expr.kind == ExprKind::While) {
-    value(*expr.args[0], look());
     const uint32_t body = newBlock(), skip = newBlock();
     choose(skip, *expr.args[0], "not assigned if this is false at once");
     graph_.blocks[skip].loopEntry = before;
-    jump(body);
-    jump(skip);
+    condition(*expr.args[0], body, skip);
     start(skip);
     jump(exit);
     start(body);

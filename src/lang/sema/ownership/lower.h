@@ -55,6 +55,7 @@ private:
   void assign(Expr& expr);
   LocalId branches(Expr& expr, const Purpose& purpose);
   LocalId shortCircuit(Expr& expr);
+  void condition(Expr& expr, uint32_t whenTrue, uint32_t whenFalse);
   LocalId loop(Expr& expr, const Purpose& purpose);
   void forLoop(Expr& expr);
   void loopVariable(Expr& expr, LocalId held, bool ownsElements);

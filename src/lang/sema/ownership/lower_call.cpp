@@ -62,8 +62,10 @@ LocalId Lowering::call(Expr& expr) {
     const Type type = callee.params[i]->type;
     if (held[i] == kNoLocal || type->kind != TypeKind::Ref || !type->isMutable || !mayHoldBorrows(type->elem))
       continue;
+    std::vector<LocalId> others = kept;
+    std::erase(others, held[i]);
     if (const Variable* root = rootOf(*expr.args[i]))
-      flow(localOf(root), kept, true, expr.range);
+      flow(localOf(root), std::move(others), true, expr.range);
   }
   if (isLaunch || !mayHoldBorrows(expr.type))
     return kNoLocal;

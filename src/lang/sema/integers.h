@@ -1,0 +1,31 @@
+// Integer arithmetic of the language: total (x / 0 and x % 0 are 0, shift counts are modulo the width), exact, then wrapped. One copy
+// for constants and for host code; kernels compute by instructions.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "lang/sema/builtins.h"
+#include "lang/sema/expr.h"
+
+namespace vortex::lang {
+
+__int128 lowest(Scalar integer);
+__int128 highest(Scalar integer);
+/// The low bits of the value, read as the type; bool is 1 bit.
+__int128 wrapInteger(Scalar type, __int128 value);
+/// Toward zero, saturating, NaN to 0.
+__int128 saturateToInteger(Scalar to, double value);
+
+struct IntegerResult {
+  __int128 value = 0;  ///< wrapped to the type
+  bool fits = true;    ///< nothing was lost; shifts and bit operations always fit
+};
+/// An operation on two numbers of the type, other than a comparison. `x ** y` with y < 0 is the whole part of the quotient.
+IntegerResult integerBinary(BinaryOp op, Scalar type, __int128 lhs, __int128 rhs);
+/// The six comparisons; null for other operations.
+std::optional<bool> integerCompare(BinaryOp op, __int128 lhs, __int128 rhs);
+/// Built-in functions of integers, wrapped to the type; null for others.
+std::optional<__int128> integerBuiltin(Builtin builtin, Scalar type, std::span<const __int128> args);
+
+}  // namespace vortex::lang
