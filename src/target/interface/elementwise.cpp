@@ -1,6 +1,7 @@
 #include "target/interface/elementwise.h"
 
 #include "ir/vx.h"
+#include "target/interface/float_bounds.h"
 #include "target/interface/math/convert.h"
 #include "target/interface/math/math.h"
 
@@ -251,6 +252,10 @@ std::optional<Unary> unaryFunction(mlir::Operation* op) {
 }
 
 Value* Lowering::emitMath() {
+  if (mlir::isa<mm::ExpOp>(op))
+    return unary(upperBound(op->getOperand(0)) <= math::kExpLimit ? Unary::ExpLimited
+                 : isLostBelow(op->getResult(0), 0x1p-120)        ? Unary::ExpNotTiny
+                                                                  : Unary::Exp);
   if (auto function = unaryFunction(op))
     return unary(*function);
   return llvm::TypeSwitch<mlir::Operation*, Value*>(op)

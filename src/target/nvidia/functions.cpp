@@ -50,7 +50,9 @@ static Value* emitExp2(const FloatCode& code, Value* x) {
 static Value* emitSinglePrecision(llvm::IRBuilder<>& ir, Unary function, Value* x) {
   const FloatCode code(ir, x->getType());
   switch (function) {
-  case Unary::Exp: return emitExp(code, x);
+  case Unary::Exp:
+  case Unary::ExpLimited:
+  case Unary::ExpNotTiny: return emitExp(code, x);
   case Unary::Exp2: return emitExp2(code, x);
   case Unary::Sigmoid: {
     Value* reciprocal = code.div(code.c(1), code.add(code.c(1), emitExp(code, code.neg(x))));
@@ -80,6 +82,8 @@ Value* emitUnary(llvm::IRBuilder<>& ir, Unary function, Value* x) {
     return emitSinglePrecision(ir, function, x);
   switch (function) {
   case Unary::Exp:
+  case Unary::ExpLimited:
+  case Unary::ExpNotTiny:
   case Unary::Exp2:
   case Unary::Log:
   case Unary::Log2:

@@ -93,6 +93,42 @@ TEST_P(Math32, StaysWithinItsErrorBoundInOtherShapesAndWithoutFma) {
   EXPECT_LE(worstError(GetParam(), "x86-64-v2", 4, x, at), GetParam().bound) << "without FMA at " << at;
 }
 
+TEST(Math32Exp, LimitedExpIsAccurateUpToItsLimitAndPassesNanOn) {
+  std::vector<float> x;
+  for (float value : sample32(4099))
+    if (!(value > kExpLimit))
+      x.push_back(value);
+  x.push_back(float(kExpLimit));
+  while (x.size() % 8)
+    x.push_back(1);
+  for (const char* cpu : {"native", "x86-64-v2"}) {
+    float at = 0;
+    EXPECT_LE(worstError({"limited", Unary::ExpLimited, 2}, cpu, 8, x, at), 2) << cpu << " at " << at;
+  }
+}
+
+TEST(Math32Exp, ExpThatIsNotTinyIsAccurateDownToItsLeastResult) {
+  std::vector<float> large, small;
+  for (float value : sample32(4099))
+    (value < -86.6f ? small : large).push_back(value);
+  for (std::vector<float>* x : {&large, &small})
+    x->resize(x->size() / 8 * 8);
+  for (const char* cpu : {"native", "x86-64-v2"}) {
+    float at = 0;
+    EXPECT_LE(worstError({"not tiny", Unary::ExpNotTiny, 2}, cpu, 8, large, at), 2) << cpu << " at " << at;
+    llvm::LLVMContext context;
+    auto* f32 = llvm::Type::getFloatTy(context);
+    auto code =
+        compileElements(context, target(cpu), f32, f32, 8, [&](llvm::IRBuilderBase& b, llvm::Value* v, llvm::Value*) {
+          return emitUnary(b, target(cpu).vector, Unary::ExpNotTiny, v);
+        });
+    std::vector<float> out(small.size());
+    code->entry<ElementFunction>("elements")(small.data(), small.data(), out.data(), small.size());
+    for (float result : out)
+      ASSERT_TRUE(result >= 0 && result < 0x1p-124f) << result;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Math32,
                          testing::Values(Accuracy{"exp", Unary::Exp, 2}, Accuracy{"exp2", Unary::Exp2, 2},
                                          Accuracy{"expm1", Unary::Expm1, 4}, Accuracy{"log", Unary::Log, 2},

@@ -75,6 +75,7 @@ private:
   void emitRow();
   const Pass* dearestPass();
   void prefetchNextRow(const Pass& pass, llvm::Value* i, unsigned lanes);
+  void prefetchLoads(const Pass& pass, const At& at);
   void emitReducePass(const Pass& pass);
   void emitStorePass(const Pass& pass);
   void emitStoreLoops(const Pass& pass, const Values& inner);

@@ -14,6 +14,10 @@ static constexpr uint64_t kStreamRun = 512;
 /// Elements of rows whose successors are fetched ahead.
 static constexpr uint64_t kPrefetchRow = 16 << 10;
 
+/// In streams, elements between a load and its prefetch, and what an element has to cost: less work keeps enough loads in flight by itself.
+static constexpr uint64_t kPrefetchAhead = 1024;
+static constexpr unsigned kPrefetchCost = 12;
+
 void Group::emitStores(llvm::ArrayRef<Root> roots) {
   plan(roots, {});
   if (e_.state.error.empty())
@@ -124,6 +128,11 @@ void Group::prefetchNextRow(const Pass& pass, Value* i, unsigned lanes) {
   // Rows that do not fit into the second-level cache beside this one would drive it out.
   Value* isShort = e_.ir.CreateICmpULE(pass.inner[0], e_.i64(kPrefetchRow));
   row = Lane::uniform(e_.ir.CreateAdd(row.value, e_.ir.CreateZExt(isShort, e_.ir.getInt64Ty())));
+  prefetchLoads(pass, at);
+}
+
+/// What the pass, or another one over the same rows, loads at `at`.
+void Group::prefetchLoads(const Pass& pass, const At& at) {
   Closure closure(v_);
   for (const Pass& other : passes_) {
     llvm::SmallVector<std::pair<mlir::Value, DimMap>> values;
@@ -315,10 +324,12 @@ void Group::emitStoreVectors(const Pass& pass, Value* count) {
   Value* streaming = streaming_;
   Value* head = streaming ? streamingHead(pass, shape.lanes, count, streaming) : nullptr;
   if (head)
-    return emitStreamingLoop(e_, count, shape, streaming, head,
-                             [&](Value* i, Value* mask, unsigned lanes, bool streams) {
-                               storeRoots(pass, position(i, lanes, mask), streams ? shape.lanes : 0);
-                             });
+    return emitStreamingLoop(
+        e_, count, shape, streaming, head, [&](Value* i, Value* mask, unsigned lanes, bool streams) {
+          if (streams && shape.copies > 1 && passCost(pass) >= kPrefetchCost)
+            prefetchLoads(pass, position(e_.ir.CreateAdd(i, e_.i64(kPrefetchAhead)), lanes, nullptr));
+          storeRoots(pass, position(i, lanes, mask), streams ? shape.lanes : 0);
+        });
   emitVectorLoop(e_, count, shape, {}, [&](Value* i, Value* mask, unsigned lanes, Values&) {
     storeRoots(pass, position(i, lanes, mask), 0);
   });

@@ -6,9 +6,9 @@ namespace vortex::target::math::coefficients {
 /// |error| ≤ 3.19e-9 on [-0.34692, 0.34692]
 inline constexpr float kExpTail32[] = {0x1.fffffc0000000p-2f, 0x1.5554920000000p-3f, 0x1.5558ae0000000p-5f,
                                        0x1.12399c0000000p-7f, 0x1.6a4fac0000000p-10f};
-/// |error| ≤ 1.47e-8 on [-0.69384, 0.69384]
-inline constexpr float kExpWide32[] = {0x1.00000c0000000p-1f, 0x1.5555120000000p-3f,  0x1.5549dc0000000p-5f,
-                                       0x1.1127260000000p-7f, 0x1.71c4ca0000000p-10f, 0x1.9baf0a0000000p-13f};
+/// |error| ≤ 9.5e-8 on [-0.34692, 0.34692]; chosen for the largest error with all roundings, 1.87 ULP
+inline constexpr float kExp32[] = {0x1.0000000000000p+0f, 0x1.fffff20000000p-1f, 0x1.fffdc40000000p-2f,
+                                   0x1.555bf40000000p-3f, 0x1.573a600000000p-5f, 0x1.0f22840000000p-7f};
 /// |error| ≤ 5.22e-18 on [-0.34692, 0.34692]
 inline constexpr double kExpTail64[] = {0x1.0000000000000p-1,  0x1.555555555555dp-3,  0x1.555555555556cp-5,
                                         0x1.111111110e497p-7,  0x1.6c16c16c09109p-10, 0x1.a01a01b675cbfp-13,
@@ -53,6 +53,8 @@ inline constexpr float kErfcLog32[] = {0x1.3af3660000000p-13f, -0x1.211f04000000
                                        -0x1.b9c28e0000000p-4f, 0x1.95d21a0000000p-6f,   -0x1.0597820000000p-8f,
                                        0x1.8c76940000000p-12f, -0x1.77573c0000000p-17f, -0x1.90b4e00000000p-21f};
 
+/// All bits in the high part: for fused products.
+inline constexpr float kLn2Fused32[] = {0x1.62e4300000000p-1f, -0x1.05c6100000000p-29f};
 inline constexpr float kLn2Split32[] = {0x1.62e4000000000p-1f, 0x1.7f7d1c0000000p-20f};
 inline constexpr double kLn2Split64[] = {0x1.62e42fefa2000p-1, 0x1.9ef35793c7673p-41};
 inline constexpr float kLog10Of2Split32[] = {0x1.3440000000000p-2f, 0x1.3509f80000000p-18f};

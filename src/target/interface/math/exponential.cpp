@@ -1,12 +1,14 @@
-// exp(x) = 2^n · exp(r), n = round(x / ln 2), r = x − n·ln 2 in two parts (Cody and Waite), exp(r) = 1 + r + r²·P(r).
-// Two multiplications apply 2^n, so subnormal results and the last binade come out of the same code, rounded once.
+// exp(x) = 2^n · exp(r), n = round(x / ln 2), r = x − n·ln 2 in two parts (Cody and Waite), exp(r) a polynomial. Two multiplications apply
+// 2^n, so subnormal results and the last binade come out of the same code, rounded once.
 //
-// exp in f32 takes n even: 2^n is then the square of a float that one shift makes, where two different factors cost five more
-// instructions; the price is one more coefficient. 17 instructions with FMA, about 9 cycles for 8 elements on Zen 3. Even and odd
-// coefficients are summed apart (Estrin): the chain, not the count, bounds loops that run over a few vectors at a time.
-// A table-driven form saves two multiplications and costs a gather.
+// What counts on AVX2 machines is the number of instructions that multiply (two pipes; additions, limits and integers have others): 10 of 17
+// in f32. Where the argument is known to be at most kExpLimit (softmax, sigmoid), 2^n · 2^64 is always a normal number that one shift makes
+// and the coefficients hold 2^-64: 9 of 13; likewise where results below 2^-125 do not count. Horner's scheme, because vectors side by side hide its chain. A table of 4 or 8 powers saves
+// coefficients, but its shuffle runs on the pipes that multiply. Square of a power instead of two factors: one more coefficient.
 #include "target/interface/math/coefficients.h"
 #include "target/interface/math/functions.h"
+
+#include <cmath>
 
 namespace vortex::target::math {
 namespace {
@@ -35,34 +37,66 @@ Value* expm1Reduced(const FloatCode& code, Value* r) {
 
 }  // namespace
 
-/// exp(x) = 4^n · exp(r), |r| ≤ ln 2.
-static Value* emitExpSquared(const FloatCode& code, Value* x) {
-  x = code.atMost(code.atLeast(x, -105.0), 90.0);
-  const auto [whole, power] = code.roundQuotientToPower(x, 0x1.71547652b82fep-1);
-  Value* r = code.fma(whole, code.c(-2.0 * k::kLn2Split32[0]), x);
-  r = code.fma(whole, code.c(-2.0 * k::kLn2Split32[1]), r);
-  Value* square = code.mul(r, r);
-  Value* sum = code.estrin(r, square, k::kExpWide32);
-  // (1 + r) + r²·P(r): one step less in the chain. Without FMA its roundings add up to 2.02 ULP; 1 + r·(1 + r·P(r)) has 1.88.
-  Value* one = code.c(1);
-  Value* mantissa = code.fused ? code.fma(sum, square, code.add(r, one)) : code.fma(code.fma(sum, r, one), r, one);
-  return code.mul(code.mul(mantissa, power), power);
+namespace {
+
+/// 1 + r + …, |r| ≤ ln 2 / 2, times `scale`, a power of two. `early`: r within 3e-7, at hand sooner.
+Value* expPolynomial32(const FloatCode& code, Value* r, Value* early, double scale) {
+  auto horner = [&](std::span<const float> coefficients) {
+    Value* sum = code.c(scale * coefficients.back());
+    for (size_t i = coefficients.size() - 1; i-- > 0;)
+      sum = code.fma(sum, i < 2 ? r : early, code.c(scale * coefficients[i]));
+    return sum;
+  };
+  // One coefficient less would be 2.6 ULP with the additional roundings of separate multiplications.
+  return code.fused ? horner(k::kExp32) : code.fma(code.fma(horner(k::kExpTail32), r, code.c(scale)), r, code.c(scale));
 }
+
+/// The exponents n that can occur: 2^n is one factor unless both ends can.
+enum class Exponents { All, NotLarge, NotTiny };
+
+Value* emitExp32(const FloatCode& code, Value* x, Exponents exponents) {
+  constexpr double kLog2E = 0x1.71547652b82fep+0;
+  // power = 2^(n + shift) is normal: n = -152 … 63 with x ≤ kExpLimit, -125 … 128 without tiny results.
+  const int64_t shift = exponents == Exponents::NotLarge ? 64 : exponents == Exponents::NotTiny ? -1 : 0;
+  x = code.atLeast(x, exponents == Exponents::NotTiny ? -86.6 : -105.0);
+  if (exponents != Exponents::NotLarge)
+    x = code.atMost(x, 89.0);
+  const FloatCode::WholeFactors n =
+      shift ? code.roundQuotientToPower(x, kLog2E, shift) : code.roundQuotientToFactors(x, kLog2E);
+  // A fused product is exact before the addition: the high part can have all bits, and the low one is late but small.
+  const float* ln2 = code.fused ? k::kLn2Fused32 : k::kLn2Split32;
+  Value* early = code.fma(n.whole, code.c(-ln2[0]), x);
+  Value* r = code.fma(n.whole, code.c(-ln2[1]), early);
+  Value* mantissa = expPolynomial32(code, r, code.fused ? early : r, std::ldexp(1.0, -int(shift)));
+  Value* scaled = code.mul(mantissa, n.power);
+  return n.rest ? code.mul(scaled, n.rest) : scaled;
+}
+
+}  // namespace
 
 Value* emitExp(const FloatCode& code, Value* x) {
   if (!code.isDouble)
-    return emitExpSquared(code, x);
+    return emitExp32(code, x, Exponents::All);
   x = code.atMost(code.atLeast(x, -750.0), 711.0);
-  const Reduced reduced = reduceByLn2(code, x);
-  return code.scale(code.add(expm1Reduced(code, reduced.r), code.c(1)), reduced.n);
+  const FloatCode::WholeFactors n = code.roundQuotientToFactors(x, 0x1.71547652b82fep+0);
+  Value* r = code.fma(n.whole, code.c(-k::kLn2Split64[1]), code.fma(n.whole, code.c(-k::kLn2Split64[0]), x));
+  return code.mul(code.mul(code.add(expm1Reduced(code, r), code.c(1)), n.power), n.rest);
+}
+
+Value* emitExpLimited(const FloatCode& code, Value* x) {
+  return code.isDouble ? emitExp(code, x) : emitExp32(code, x, Exponents::NotLarge);
+}
+
+Value* emitExpNotTiny(const FloatCode& code, Value* x) {
+  return code.isDouble ? emitExp(code, x) : emitExp32(code, x, Exponents::NotTiny);
 }
 
 Value* emitExp2(const FloatCode& code, Value* x) {
   x = code.atMost(code.atLeast(x, code.isDouble ? -1080.0 : -152.0), code.isDouble ? 1026.0 : 130.0);
-  const FloatCode::Whole whole = code.roundQuotient(x, 1);
-  Value* r = code.sub(x, whole.whole);
+  const FloatCode::WholeFactors n = code.roundQuotientToFactors(x, 1);
+  Value* r = code.sub(x, n.whole);
   Value* tail = code.isDouble ? code.polynomial(r, k::kExp2Tail64) : code.polynomial(r, k::kExp2Tail32);
-  return code.scale(code.fma(r, tail, code.c(1)), whole.wholeBits);
+  return code.mul(code.mul(code.fma(r, tail, code.c(1)), n.power), n.rest);
 }
 
 /// 2^n·(exp(r) − 1) + (2^n − 1), with half the scale so that the last binade does not overflow early.
@@ -91,7 +125,7 @@ Value* emitTanh(const FloatCode& code, Value* x) {
 
 /// With t = exp(−|x|), which cannot overflow: 1 / (1 + t) for x ≥ 0, t / (1 + t) below.
 Value* emitSigmoid(const FloatCode& code, Value* x) {
-  Value* t = emitExp(code, code.neg(code.abs(x)));
+  Value* t = emitExpLimited(code, code.neg(code.abs(x)));
   Value* numerator = code.b.CreateSelect(code.b.CreateFCmpOLT(x, code.c(0)), t, code.c(1));
   return code.div(numerator, code.add(t, code.c(1)));
 }

@@ -156,7 +156,10 @@ def main():
     exp_tail = series(lambda r: (mp.expm1(r) - r) / r**2, mpf(1) / 2)
     tail_weight = lambda r: r**2 * mp.exp(-r) + mpf("0.001")
     fit("kExpTail32", exp_tail, tail_weight, range(5), -half_ln2, half_ln2, to_f32)
-    fit("kExpWide32", exp_tail, tail_weight, range(6), -2 * half_ln2, 2 * half_ln2, to_f32)
+    # 1 + r + … to degree 5: a minimax polynomial leaves 1.97 ULP when all roundings are counted. These coefficients were found by a random
+    # search around it for the largest error of the whole function on 400,000 arguments.
+    print("/// |error| ≤ 9.5e-8 on [-0.34692, 0.34692]; chosen for the largest error with all roundings, 1.87 ULP")
+    print("inline constexpr float kExp32[] = {0x1p+0f, 0x1.fffff2p-1f, 0x1.fffdc4p-2f, 0x1.555bf4p-3f, 0x1.573a6p-5f, 0x1.0f2284p-7f};")
     fit("kExpTail64", exp_tail, tail_weight, range(11), -half_ln2, half_ln2, to_f64, {0: mpf(1) / 2})
     # 2^r = 1 + r P(r)
     exp2_tail = series(lambda r: mp.expm1(r * ln2) / r, ln2)
@@ -191,6 +194,8 @@ def main():
     fit("kErfcLog32", lambda x: mp.log(mp.erfc(x)), lambda x: mp.erfc(x) / mp.erf(x), range(9), 0.9 * 0.999, 4, to_f32)
     # expm1(r) = r + r² P(r) uses kExpTail; log1p uses kLogTail.
     print()
+    print("/// All bits in the high part: for fused products.")
+    print(f"inline constexpr float kLn2Fused32[] = {{{float(to_f32(ln2)).hex()}f, {float(to_f32(ln2 - to_f32(ln2))).hex()}f}};")
     split("kLn2Split32", ln2, 15, to_f32, 2)
     split("kLn2Split64", ln2, 40, to_f64, 2)
     split("kLog10Of2Split32", mp.log10(2), 12, to_f32, 2)

@@ -62,17 +62,6 @@ public:
     return polynomial<T>(x, std::span<const T>(coefficients, n));
   }
 
-  /// The same by Estrin's scheme, pairs of coefficients first; `square` is x².
-  template <typename T, size_t n> Value* estrin(Value* x, Value* square, const T (&coefficients)[n]) const {
-    Value* sum = nullptr;
-    for (size_t pair = (n + 1) / 2; pair-- > 0;) {
-      Value* low = c(coefficients[2 * pair]);
-      Value* part = 2 * pair + 1 < n ? fma(c(coefficients[2 * pair + 1]), x, low) : low;
-      sum = sum ? fma(sum, square, part) : part;
-    }
-    return sum;
-  }
-
   uint32_t mantissaBits() const { return isDouble ? 52 : 23; }
   int64_t bias() const { return isDouble ? 1023 : 127; }
   /// Adding it rounds to an integer, whose value is then in the low bits: 1.5 · 2^mantissaBits.
@@ -88,15 +77,27 @@ public:
     Value* magicBits = llvm::ConstantExpr::getBitCast(llvm::cast<llvm::Constant>(c(roundingMagic())), intType);
     return {sub(shifted, c(roundingMagic())), b.CreateSub(bits(shifted), magicBits)};
   }
-  /// The same, and 2^whole for |whole| below the exponent range: the rounding constant holds the exponent's bias, so that a shift is all.
-  struct WholePower {
+  /// The same, and 2^whole as one or two factors, made by shifts of the rounded sum: the rounding constant holds the exponent's bias.
+  struct WholeFactors {
     Value* whole;
     Value* power;
+    Value* rest = nullptr;
   };
-  WholePower roundQuotientToPower(Value* x, double reciprocalStep) const {
-    const double magic = roundingMagic() + static_cast<double>(bias());
+  /// power = 2^(whole + shift), a normal number.
+  WholeFactors roundQuotientToPower(Value* x, double reciprocalStep, int64_t shift) const {
+    const double magic = roundingMagic() + static_cast<double>(bias() + shift);
     Value* shifted = fma(x, c(reciprocalStep), c(magic));
     return {sub(shifted, c(magic)), fromBits(b.CreateShl(bits(shifted), ci(mantissaBits())))};
+  }
+  /// power · rest = 2^whole, both normal, for |whole| up to twice the exponent range: their product with a number of [0.5, 2) is rounded
+  /// once, overflows to infinity and underflows to subnormals.
+  WholeFactors roundQuotientToFactors(Value* x, double reciprocalStep) const {
+    const double magic = roundingMagic() + static_cast<double>(2 * bias());
+    Value* shifted = fma(x, c(reciprocalStep), c(magic));
+    // Of whole + 2·bias the half, rounded down, and what is left.
+    Value* half = b.CreateAnd(b.CreateShl(bits(shifted), ci(mantissaBits() - 1)), ci(-(int64_t(1) << mantissaBits())));
+    Value* rest = b.CreateSub(b.CreateShl(bits(shifted), ci(mantissaBits())), half);
+    return {sub(shifted, c(magic)), fromBits(half), fromBits(rest)};
   }
   /// 2^n for integer n within the normal exponents.
   Value* powerOfTwo(Value* n) const { return fromBits(b.CreateShl(b.CreateAdd(n, ci(bias())), ci(mantissaBits()))); }

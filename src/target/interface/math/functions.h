@@ -8,6 +8,8 @@
 namespace vortex::target::math {
 
 llvm::Value* emitExp(const FloatCode& code, llvm::Value* x);
+llvm::Value* emitExpLimited(const FloatCode& code, llvm::Value* x);  ///< x ≤ kExpLimit
+llvm::Value* emitExpNotTiny(const FloatCode& code, llvm::Value* x);  ///< at least about 2^-125
 llvm::Value* emitExp2(const FloatCode& code, llvm::Value* x);
 llvm::Value* emitExpm1(const FloatCode& code, llvm::Value* x);
 llvm::Value* emitTanh(const FloatCode& code, llvm::Value* x);  ///< f32 only

@@ -75,6 +75,8 @@ Value* emitUnary(llvm::IRBuilderBase& b, const VectorFeatures& features, Unary f
   const FloatCode code(b, x->getType(), features.fma);
   switch (function) {
   case Unary::Exp: return emitExp(code, x);
+  case Unary::ExpLimited: return emitExpLimited(code, x);
+  case Unary::ExpNotTiny: return emitExpNotTiny(code, x);
   case Unary::Exp2: return emitExp2(code, x);
   case Unary::Log: return emitLog(code, x);
   case Unary::Log2: return emitLog2(code, x);

@@ -21,6 +21,8 @@ namespace vortex::target::math {
 
 enum class Unary {
   Exp,
+  ExpLimited,  ///< exp of arguments that do not exceed kExpLimit: fewer instructions
+  ExpNotTiny,  ///< exp, but 2^-125 or a little less in place of what is smaller: fewer instructions
   Exp2,
   Expm1,
   Log,
@@ -48,6 +50,9 @@ enum class Unary {
   Abs,
   Sigmoid,  ///< 1 / (1 + exp(-x)), ≤ 4 ULP in f32
 };
+
+/// ExpLimited is wrong beyond it, not undefined.
+inline constexpr double kExpLimit = 43;
 
 enum class Binary {
   Pow,  ///< C's pow, all special cases

@@ -14,7 +14,7 @@ Value* emitErf(const FloatCode& code, Value* x) {
   Value* square = code.mul(x, x);
   Value* small = code.fma(x, code.polynomial(square, k::kErfRatio32), x);
   Value* limited = code.atMost(magnitude, 4.0);
-  Value* erfc = emitExp(code, code.polynomial(limited, k::kErfcLog32));
+  Value* erfc = emitExpLimited(code, code.polynomial(limited, k::kErfcLog32));
   Value* large = code.copysign(code.sub(code.c(1), erfc), x);
   return code.b.CreateSelect(code.b.CreateFCmpOLT(magnitude, code.c(0.9)), small, large);
 }

@@ -13,7 +13,9 @@ using namespace target::math;
 
 inline double reference(Unary function, double x) {
   switch (function) {
-  case Unary::Exp: return std::exp(x);
+  case Unary::Exp:
+  case Unary::ExpLimited:
+  case Unary::ExpNotTiny: return std::exp(x);
   case Unary::Exp2: return std::exp2(x);
   case Unary::Expm1: return std::expm1(x);
   case Unary::Log: return std::log(x);

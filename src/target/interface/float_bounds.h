@@ -1,0 +1,16 @@
+// What is known about the values of a float expression.
+#pragma once
+
+#include <mlir/IR/Value.h>
+
+namespace vortex::target {
+
+/// No element of `value` (a float scalar or tile) exceeds this, those that are NaN aside; infinity: nothing is known. Looks at arithmetic,
+/// limits, and differences from a maximum of the same elements.
+double upperBound(mlir::Value value);
+
+/// Elements of `value` (f32 or wider) below `threshold` in magnitude are as good as zeros: all uses add them to constants beside which they
+/// vanish.
+bool isLostBelow(mlir::Value value, double threshold);
+
+}  // namespace vortex::target
