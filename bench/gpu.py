@@ -50,6 +50,7 @@ def evaluate(expr, slots):
             stack.append([lambda: x + y, lambda: x - y, lambda: x * y, lambda: x // y if y else 0, lambda: -(-x // y) if y else 0,
                           lambda: x % y if y else 0, lambda: min(x, y), lambda: max(x, y), lambda: int(x == y), lambda: int(x < y),
                           lambda: int(bool(x and y)), lambda: int(bool(x or y))][op - 2]())
+        stack[-1] = (stack[-1] + 2**63) % 2**64 - 2**63  # wraps as in the runtime
     return stack[-1] if stack else 0
 
 
@@ -97,12 +98,11 @@ class Kernel:
         pointer = (ctypes.c_void_p * 1)(ctypes.addressof(block))
         launches = []
         for phase in self.plan["phases"]:
-            fast = not phase["fast"] or evaluate(phase["fast"], slots)
+            symbol = next((symbol for when, symbol in phase["versions"] if evaluate(when, slots)), phase["symbol"])
             grid = [evaluate(size, slots) for size in phase["grid"]]
             shared = evaluate(phase["shared"], slots)
             if 0 not in grid:
-                launches.append((self.function(phase["symbol"] if fast else phase["general"], shared), *grid, evaluate(phase["threads"], slots),
-                                 1, 1, shared))
+                launches.append((self.function(symbol, shared), *grid, evaluate(phase["threads"], slots), 1, 1, shared))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
 
         def run():

@@ -36,8 +36,12 @@ static std::string plan(const Kernel& kernel) {
          list(kernel.phases.size(),
               [&](size_t i) {
                 const Phase& phase = kernel.phases[i];
-                return "{\"symbol\":\"" + phase.symbol + "\",\"general\":\"" + phase.generalSymbol +
-                       "\",\"fast\":" + expression(phase.fastWhen) +
+                return "{\"symbol\":\"" + phase.symbol + "\",\"versions\":" +
+                       list(phase.versions.size(),
+                            [&](size_t v) {
+                              return "[" + expression(phase.versions[v].when) + ",\"" + phase.versions[v].symbol +
+                                     "\"]";
+                            }) +
                        ",\"grid\":" + list(3, [&](size_t axis) { return expression(phase.grid[axis]); }) +
                        ",\"threads\":" + expression(phase.hardwareThreads) +
                        ",\"shared\":" + expression(phase.sharedBytes) + "}";

@@ -32,6 +32,7 @@ namespace hal {
 class Device;
 class DriverList;
 class Event;
+class Graph;
 class LoadedKernel;
 class Stream;
 }  // namespace hal
@@ -131,6 +132,24 @@ struct EmbeddedArtifact {
   std::span<const uint8_t> bytes;
 };
 
+/// Work that a stream recorded, to be replayed as a whole: many short launches then cost about one. It holds the memory and kernels it uses.
+class Graph {
+public:
+  uint32_t operations() const;  ///< launches, fills, copies and writes
+  uint32_t launches() const;
+  /// Gives launch number `launch`, counted from 0 in recorded order, other arguments for replays queued from now on; returns its results.
+  /// Errors: as Stream::launch; no such launch; another kernel than the recorded one.
+  Result<std::vector<Tensor>> update(uint32_t launch, const Kernel& kernel, std::span<const Argument> arguments,
+                                     const LaunchOptions& options = {});
+
+private:
+  friend struct RuntimeAccess;
+  Graph(std::shared_ptr<hal::Device> device, std::shared_ptr<hal::Graph> graph)
+      : device_(std::move(device)), graph_(std::move(graph)) {}
+  std::shared_ptr<hal::Device> device_;
+  std::shared_ptr<hal::Graph> graph_;
+};
+
 /// An in-order queue of work on one device. On the CPU an operation is complete when its call returns; on GPUs it may run later.
 /// A kernel that faults stops the stream: later work is skipped until the next synchronize() reports the fault.
 class Stream {
@@ -162,6 +181,13 @@ public:
   Result<void> fill(const Buffer& target, uint64_t offset, uint64_t bytes, uint8_t value);
   Result<void> copy(const Buffer& target, uint64_t targetOffset, const Buffer& source, uint64_t sourceOffset,
                     uint64_t bytes);
+
+  /// From here to endRecording() launches, writes, fills and copies are checked and recorded, not run, and everything that waits is an
+  /// error. What launch() returns is written by every replay. Launches that print cannot be recorded.
+  Result<void> beginRecording();
+  Result<Graph> endRecording();
+  /// Queues what the graph holds. Error: another stream recorded it.
+  Result<void> replay(const Graph& graph);
 
   Result<void> record(const Event& event);
   Result<void> wait(const Event& event);  ///< later work starts after the event's latest record

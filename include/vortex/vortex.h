@@ -19,6 +19,7 @@ typedef struct vortex_device vortex_device;
 typedef struct vortex_kernel vortex_kernel;
 typedef struct vortex_stream vortex_stream;
 typedef struct vortex_tensor vortex_tensor;
+typedef struct vortex_graph vortex_graph;
 
 typedef enum vortex_dtype {
   VORTEX_BOOL,
@@ -81,6 +82,17 @@ int vortex_stream_read(vortex_stream* stream, const vortex_tensor* source, void*
  * and belong to the caller. A kernel's own failure is reported by synchronize or read. */
 int vortex_stream_launch(vortex_stream* stream, const vortex_kernel* kernel, const vortex_argument* arguments,
                          size_t count, vortex_tensor** results, size_t capacity);
+/* From begin to end launches and writes of the stream are checked and recorded, not run; reading and synchronizing are errors meanwhile. A
+ * launch's results are written by every replay. */
+int vortex_stream_begin_recording(vortex_stream* stream);
+vortex_graph* vortex_stream_end_recording(vortex_stream* stream);
+/* Queues everything recorded, for about the cost of one launch. The stream must be the one that recorded it. */
+int vortex_stream_replay(vortex_stream* stream, const vortex_graph* graph);
+/* Gives launch number `launch` (from 0, in recorded order) of the same kernel other arguments for later replays. Returns the number of results;
+ * the first `capacity` of them are stored and belong to the caller. */
+int vortex_graph_update(vortex_graph* graph, size_t launch, const vortex_kernel* kernel,
+                        const vortex_argument* arguments, size_t count, vortex_tensor** results, size_t capacity);
+void vortex_graph_destroy(vortex_graph* graph);
 /* Waits for all work; reports a kernel's failure as "kernel 'k' stopped: E0701: message (file:line:column)". */
 int vortex_stream_synchronize(vortex_stream* stream);
 void vortex_stream_destroy(vortex_stream* stream);

@@ -24,6 +24,9 @@ struct vortex_stream {
 struct vortex_tensor {
   vortex::Tensor value;
 };
+struct vortex_graph {
+  vortex::Graph value;
+};
 
 namespace {
 
@@ -43,6 +46,27 @@ template <typename Handle, typename T> Handle* handle(vortex::Result<T> result) 
     return new Handle{std::move(result).value()};
   failed(result.error());
   return nullptr;
+}
+
+std::vector<vortex::Argument> toArguments(const vortex_argument* arguments, size_t count) {
+  std::vector<vortex::Argument> converted;
+  converted.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (arguments[i].tensor)
+      converted.emplace_back(arguments[i].tensor->value);
+    else
+      converted.emplace_back(static_cast<vortex::DType>(arguments[i].type), arguments[i].bits);
+  }
+  return converted;
+}
+
+/// Stores the first `capacity` results; their number.
+int tensors(vortex::Result<std::vector<vortex::Tensor>> launched, vortex_tensor** results, size_t capacity) {
+  if (!launched)
+    return failed(launched.error());
+  for (size_t i = 0; i < std::min(capacity, launched->size()); ++i)
+    results[i] = new vortex_tensor{std::move((*launched)[i])};
+  return static_cast<int>(launched->size());
 }
 
 }  // namespace
@@ -98,20 +122,22 @@ int vortex_stream_read(vortex_stream* stream, const vortex_tensor* source, void*
 }
 int vortex_stream_launch(vortex_stream* stream, const vortex_kernel* kernel, const vortex_argument* arguments,
                          size_t count, vortex_tensor** results, size_t capacity) {
-  std::vector<vortex::Argument> converted;
-  converted.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (arguments[i].tensor)
-      converted.emplace_back(arguments[i].tensor->value);
-    else
-      converted.emplace_back(static_cast<vortex::DType>(arguments[i].type), arguments[i].bits);
-  }
-  auto launched = stream->value.launch(kernel->value, converted);
-  if (!launched)
-    return failed(launched.error());
-  for (size_t i = 0; i < std::min(capacity, launched->size()); ++i)
-    results[i] = new vortex_tensor{std::move((*launched)[i])};
-  return static_cast<int>(launched->size());
+  return tensors(stream->value.launch(kernel->value, toArguments(arguments, count)), results, capacity);
 }
+int vortex_stream_begin_recording(vortex_stream* stream) { return status(stream->value.beginRecording()); }
+vortex_graph* vortex_stream_end_recording(vortex_stream* stream) {
+  return handle<vortex_graph>(stream->value.endRecording());
+}
+int vortex_stream_replay(vortex_stream* stream, const vortex_graph* graph) {
+  return status(stream->value.replay(graph->value));
+}
+int vortex_graph_update(vortex_graph* graph, size_t launch, const vortex_kernel* kernel,
+                        const vortex_argument* arguments, size_t count, vortex_tensor** results, size_t capacity) {
+  if (launch > UINT32_MAX)
+    return failed({"the graph has no launch " + std::to_string(launch)});
+  return tensors(graph->value.update(static_cast<uint32_t>(launch), kernel->value, toArguments(arguments, count)),
+                 results, capacity);
+}
+void vortex_graph_destroy(vortex_graph* graph) { delete graph; }
 int vortex_stream_synchronize(vortex_stream* stream) { return status(stream->value.synchronize()); }
 void vortex_stream_destroy(vortex_stream* stream) { delete stream; }

@@ -63,6 +63,38 @@ TEST_F(CApi, AKernelRunsOnWrittenDataAndItsResultIsRead) {
   vortex_tensor_destroy(y);
 }
 
+TEST_F(CApi, ARecordingIsReplayedAndUpdated) {
+  vortex_kernel* scale = load("scale");
+  const int64_t extents[] = {2};
+  vortex_tensor* x = vortex_tensor_create(device_, VORTEX_F32, extents, 1);
+  const float values[] = {1, 2};
+  ASSERT_EQ(vortex_stream_begin_recording(stream_), 0);
+  ASSERT_EQ(vortex_stream_write(stream_, x, values, 8), 0);
+  const vortex_argument arguments[] = {vortex_of_tensor(x), vortex_of_f32(3)};
+  vortex_tensor* y = nullptr;
+  ASSERT_EQ(vortex_stream_launch(stream_, scale, arguments, 2, &y, 1), 1) << vortex_last_error();
+  EXPECT_LT(vortex_stream_synchronize(stream_), 0);
+  vortex_graph* graph = vortex_stream_end_recording(stream_);
+  ASSERT_NE(graph, nullptr) << vortex_last_error();
+  EXPECT_EQ(vortex_stream_end_recording(stream_), nullptr);
+  float back[2] = {};
+  ASSERT_EQ(vortex_stream_replay(stream_, graph), 0) << vortex_last_error();
+  ASSERT_EQ(vortex_stream_read(stream_, y, back, 8), 0);
+  EXPECT_EQ(back[1], 6.0f);
+  const vortex_argument others[] = {vortex_of_tensor(x), vortex_of_f32(5)};
+  vortex_tensor* z = nullptr;
+  EXPECT_LT(vortex_graph_update(graph, 1, scale, others, 2, &z, 1), 0);
+  ASSERT_EQ(vortex_graph_update(graph, 0, scale, others, 2, &z, 1), 1) << vortex_last_error();
+  ASSERT_EQ(vortex_stream_replay(stream_, graph), 0);
+  ASSERT_EQ(vortex_stream_read(stream_, z, back, 8), 0);
+  EXPECT_EQ(back[1], 10.0f);
+  vortex_tensor_destroy(x);
+  vortex_tensor_destroy(y);
+  vortex_tensor_destroy(z);
+  vortex_graph_destroy(graph);
+  vortex_kernel_destroy(scale);
+}
+
 TEST_F(CApi, FailuresLeaveAMessage) {
   const auto mentions = [](const char* part) {
     EXPECT_NE(std::string(vortex_last_error()).find(part), std::string::npos) << vortex_last_error();

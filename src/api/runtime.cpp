@@ -219,38 +219,85 @@ bool Event::isComplete() const { return event_->isComplete(); }
 Result<void> Event::wait() { return event_->wait(); }
 Result<int64_t> Event::nanosecondsSince(const Event& start) { return event_->nanosecondsSince(*start.event_); }
 
-// Stream
+/// Arguments and options of a launch as the device takes them.
+struct Prepared {
+  std::vector<hal::Argument> arguments;
+  hal::LaunchOptions options;
+};
 
-Result<std::vector<Tensor>> Stream::launch(const Kernel& kernel, std::span<const Argument> arguments,
-                                           const LaunchOptions& options) {
+static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> arguments,
+                                const LaunchOptions& options) {
   const artifact::Kernel& artifact = RuntimeAccess::kernel(kernel)->artifact();
   if (arguments.size() != artifact.params.size())
     return Error{concat("cannot launch kernel '", artifact.name, "': it takes ", artifact.params.size(), " arguments, ",
                         arguments.size(), " given")};
-  std::vector<hal::Argument> converted;
-  converted.reserve(arguments.size());
+  Prepared prepared;
+  prepared.arguments.reserve(arguments.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     Result<hal::Argument> argument = RuntimeAccess::toHal(arguments[i], artifact.params[i]);
     if (!argument)
       return Error{concat("cannot launch kernel '", artifact.name, "': ", argument.error().message)};
-    converted.push_back(*std::move(argument));
+    prepared.arguments.push_back(*std::move(argument));
   }
-  hal::LaunchOptions halOptions;
   for (const std::optional<Tensor>& result : options.results)
-    halOptions.results.push_back(result ? std::optional(RuntimeAccess::toHal(*result)) : std::nullopt);
+    prepared.options.results.push_back(result ? std::optional(RuntimeAccess::toHal(*result)) : std::nullopt);
   if (options.print)
-    halOptions.print = [print = options.print](const artifact::Fault& format, std::span<const uint64_t> values) {
+    prepared.options.print = [print = options.print](const artifact::Fault& format, std::span<const uint64_t> values) {
       print({format.message, format.file, format.line, values});
     };
-  Result<std::vector<hal::Tensor>> results =
-      hal::launch(*device_, *stream_, RuntimeAccess::kernel(kernel), converted, std::move(halOptions));
-  if (!results)
-    return results.takeError();
+  return prepared;
+}
+
+static std::vector<Tensor> fromHal(const std::vector<hal::Tensor>& results) {
   std::vector<Tensor> tensors;
-  tensors.reserve(results->size());
-  for (const hal::Tensor& result : *results)
+  tensors.reserve(results.size());
+  for (const hal::Tensor& result : results)
     tensors.push_back(RuntimeAccess::fromHal(result));
   return tensors;
+}
+
+// Graph
+
+uint32_t Graph::operations() const { return graph_->operations(); }
+uint32_t Graph::launches() const { return graph_->launches(); }
+
+Result<std::vector<Tensor>> Graph::update(uint32_t launch, const Kernel& kernel, std::span<const Argument> arguments,
+                                          const LaunchOptions& options) {
+  Result<Prepared> prepared = convert(kernel, arguments, options);
+  if (!prepared)
+    return prepared.takeError();
+  Result<hal::Launch> replacement =
+      hal::prepare(*device_, RuntimeAccess::kernel(kernel), prepared->arguments, std::move(prepared->options));
+  if (!replacement)
+    return replacement.takeError();
+  if (Result<void> updated = graph_->update(launch, *replacement); !updated)
+    return updated.takeError();
+  return fromHal(replacement->results);
+}
+
+// Stream
+
+Result<void> Stream::beginRecording() { return stream_->beginRecording(); }
+
+Result<Graph> Stream::endRecording() {
+  Result<hal::GraphRef> graph = stream_->endRecording();
+  if (!graph)
+    return graph.takeError();
+  return RuntimeAccess::wrap(device_, *std::move(graph));
+}
+
+Result<void> Stream::replay(const Graph& graph) { return stream_->replay(RuntimeAccess::graph(graph)); }
+
+Result<std::vector<Tensor>> Stream::launch(const Kernel& kernel, std::span<const Argument> arguments,
+                                           const LaunchOptions& options) {
+  Result<Prepared> prepared = convert(kernel, arguments, options);
+  if (!prepared)
+    return prepared.takeError();
+  Result<std::vector<hal::Tensor>> results =
+      hal::launch(*device_, *stream_, RuntimeAccess::kernel(kernel), prepared->arguments, std::move(prepared->options));
+  if (!results)
+    return results.takeError();
+  return fromHal(*results);
 }
 
 Result<void> Stream::write(const Tensor& target, const void* from, uint64_t bytes) {

@@ -13,12 +13,14 @@ struct RuntimeAccess {
   static const hal::StreamRef& stream(const Stream& stream) { return stream.stream_; }
   static const hal::DeviceRef& deviceOf(const Stream& stream) { return stream.device_; }
   static const hal::EventRef& event(const Event& event) { return event.event_; }
+  static const hal::GraphRef& graph(const Graph& graph) { return graph.graph_; }
   static const hal::BufferRef& buffer(const Buffer& buffer) { return buffer.buffer_; }
   static Device wrap(hal::DeviceRef device) { return Device(std::move(device)); }
   static Kernel wrap(hal::KernelRef kernel) { return Kernel(std::move(kernel)); }
   static Stream wrap(hal::DeviceRef device, hal::StreamRef stream) {
     return Stream(std::move(device), std::move(stream));
   }
+  static Graph wrap(hal::DeviceRef device, hal::GraphRef graph) { return Graph(std::move(device), std::move(graph)); }
   static Event wrap(hal::EventRef event) { return Event(std::move(event)); }
   static Buffer wrap(hal::BufferRef buffer) { return Buffer(std::move(buffer)); }
 

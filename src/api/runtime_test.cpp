@@ -151,6 +151,24 @@ TEST_F(RuntimeTest, SizesThatDoNotFitAreErrorsWithNumbers) {
   EXPECT_FALSE(device_.empty(DType::F64, {-1}));
 }
 
+TEST_F(RuntimeTest, GraphsReplayWhatWasRecorded) {
+  const Kernel scale = device_.load(artifactOf("scale")).value();
+  const Tensor x = device_.upload<float>(std::vector<float>{1, 2}, {2}).value();
+  ASSERT_TRUE(stream_.beginRecording());
+  const Tensor twice = stream_.launch(scale, {x, 2.0f}).value()[0];
+  const Tensor sixfold = stream_.launch(scale, {twice, 3.0f}).value()[0];
+  EXPECT_FALSE(stream_.synchronize());
+  Graph graph = stream_.endRecording().value();
+  EXPECT_EQ(graph.launches(), 2u);
+  ASSERT_TRUE(stream_.replay(graph));
+  EXPECT_EQ(stream_.read<float>(sixfold).value(), (std::vector<float>{6, 12}));
+  const Argument arguments[] = {twice, 10.0f};
+  ASSERT_TRUE(graph.update(1, scale, arguments, {.results = {sixfold}}));
+  EXPECT_FALSE(graph.update(2, scale, arguments));
+  ASSERT_TRUE(stream_.replay(graph));
+  EXPECT_EQ(stream_.read<float>(sixfold).value(), (std::vector<float>{20, 40}));
+}
+
 TEST_F(RuntimeTest, EventsMeasure) {
   Event start = device_.createEvent().value(), end = device_.createEvent().value();
   ASSERT_TRUE(stream_.record(start));

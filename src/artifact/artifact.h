@@ -42,9 +42,15 @@ struct Constraint {
   std::vector<SizeExpr> operands;
 };
 
+/// An entry point for launches whose tensors lie in a certain way, or have rows of certain lengths.
+struct Version {
+  SizeExpr when{};  ///< not zero for those launches; pointers count as integers
+  std::string symbol;
+};
+
 /// One grid launch. Phases of a kernel run in order; each sees all effects of the earlier ones.
 struct Phase {
-  std::string symbol;   ///< entry point in `code`
+  std::string symbol;   ///< entry point in `code`, for launches that no version is for
   SizeExpr grid[3]{};   ///< number of blocks in x, y, z; a zero skips the phase
   SizeExpr block[3]{};  ///< logical threads of a block (1,1,1 for tile code)
   SizeExpr
@@ -52,10 +58,8 @@ struct Phase {
   SizeExpr sharedBytes{};  ///< shared memory per block; GPU: dynamic shared memory of the launch, everything included
   /// GPU: hardware threads of a block, launched as (hardwareThreads, 1, 1); the code derives logical ids from the linear one. Empty on CPUs.
   SizeExpr hardwareThreads{};
-  /// GPU: `symbol` assumes things about the launch's tensors that hold where this is not zero (unit strides, aligned rows; pointers count as
-  /// integers); elsewhere `generalSymbol` is launched the same way. Empty: `symbol` serves every launch.
-  SizeExpr fastWhen{};
-  std::string generalSymbol;
+  /// GPU: the first of these whose condition holds is launched instead, the same way.
+  std::vector<Version> versions{};
   std::string name;  ///< for profiles: "softmax", "softmax.pack_b"
 };
 

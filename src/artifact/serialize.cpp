@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -110,6 +110,11 @@ template <typename A> void visit(A& archive, Constraint& constraint) {
   visit(archive, constraint.operands);
 }
 
+template <typename A> void visit(A& archive, Version& version) {
+  visit(archive, version.when);
+  visit(archive, version.symbol);
+}
+
 template <typename A> void visit(A& archive, Phase& phase) {
   visit(archive, phase.symbol);
   for (int axis = 0; axis < 3; ++axis) {
@@ -119,8 +124,7 @@ template <typename A> void visit(A& archive, Phase& phase) {
   visit(archive, phase.scratchBytes);
   visit(archive, phase.sharedBytes);
   visit(archive, phase.hardwareThreads);
-  visit(archive, phase.fastWhen);
-  visit(archive, phase.generalSymbol);
+  visit(archive, phase.versions);
   visit(archive, phase.name);
 }
 

@@ -37,15 +37,15 @@ Kernel sample() {
   kernel.constraints = {{SizeExpr::binary(Op::Equal, SizeExpr::slot(1), SizeExpr::slot(2)),
                          "{0} is not {1}",
                          {SizeExpr::slot(1), SizeExpr::slot(2)}}};
-  kernel.phases = {{.symbol = "softmax.0",
-                    .grid = {SizeExpr::slot(1), SizeExpr::constant(1), SizeExpr::constant(1)},
-                    .block = {},
-                    .scratchBytes = SizeExpr::constant(4096),
-                    .sharedBytes = {},
-                    .hardwareThreads = SizeExpr::constant(256),
-                    .fastWhen = SizeExpr::binary(Op::Equal, SizeExpr::slot(3), SizeExpr::constant(1)),
-                    .generalSymbol = "softmax.0_general",
-                    .name = "softmax"}};
+  kernel.phases = {
+      {.symbol = "softmax.0",
+       .grid = {SizeExpr::slot(1), SizeExpr::constant(1), SizeExpr::constant(1)},
+       .block = {},
+       .scratchBytes = SizeExpr::constant(4096),
+       .sharedBytes = {},
+       .hardwareThreads = SizeExpr::constant(256),
+       .versions = {{SizeExpr::binary(Op::Equal, SizeExpr::slot(3), SizeExpr::constant(1)), "softmax.0_fast"}},
+       .name = "softmax"}};
   kernel.scalarResults = {1};
   kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};
   kernel.notes = {"guard inserted", ""};

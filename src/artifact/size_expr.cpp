@@ -188,7 +188,7 @@ int64_t SizeExpr::evaluate(std::span<const uint64_t> slots) const {
   if (steps.size() == 1)
     return arity(steps[0].op) == 0 ? load(steps[0], slots) : 0;
   // The stack is never deeper than the program; nearly all programs fit the array, so a launch allocates nothing.
-  std::array<int64_t, 32> small;
+  std::array<int64_t, 128> small;
   if (steps.size() <= small.size())
     return run(steps, slots, small.data());
   std::vector<int64_t> large(steps.size());

@@ -79,7 +79,11 @@ private:
     checkExpr(phase.scratchBytes, kernel_.slotCount, "the scratch size of " + what);
     checkExpr(phase.sharedBytes, kernel_.slotCount, "the shared memory size of " + what);
     checkExpr(phase.hardwareThreads, kernel_.slotCount, "the hardware threads of " + what);
-    checkExpr(phase.fastWhen, kernel_.slotCount, "the condition of the fast version of " + what);
+    for (const Version& version : phase.versions) {
+      checkExpr(version.when, kernel_.slotCount, "the condition of a version of " + what);
+      if (version.symbol.empty())
+        fail("a version of " + what + " has no entry symbol");
+    }
   }
 
   void checkScalarResults() {

@@ -76,6 +76,8 @@ public:
                    Failure& failure);
 
   const std::vector<StageTime>& times() const { return times_; }
+  /// For a stage behind this one: placing the code on a device.
+  void addTime(StageTime time) { times_.push_back(std::move(time)); }
   /// Made on first use: a cached kernel needs none.
   mlir::MLIRContext& context();
 

@@ -34,6 +34,60 @@ def test_an_index_beyond_the_devices_is_an_error(vortex, stand_in):
     assert "error[E0802]: there is no device 'cuda:3'; this machine has: cpu, null, cuda:0" in done.stderr
 
 
+PROGRAM = """kernel double(x: &mut Tensor<f32, [N]>) {
+    x[thread.global_id] *= 2.0
+}
+fn main() {
+    var x = zeros::<f32>([%s])
+    double(&mut x)
+    print("done")
+}
+"""
+
+
+def run(vortex, tmp_path, stand_in, text, device="cuda:0", status=1, **settings):
+    program = tmp_path / "program.vx"
+    program.write_text(text)
+    environment = {**stand_in, **{f"FAKE_CUDA_{key}": str(value) for key, value in settings.items()}}
+    return vortex("run", program, "--device", device, env=environment, status=status)
+
+
+def test_every_gpu_can_be_chosen_and_an_index_beyond_them_lists_them(vortex, stand_in, tmp_path):
+    assert run(vortex, tmp_path, stand_in, PROGRAM % 1000, device="cuda:1", status=0, devices=2).stdout == "done\n"
+    done = run(vortex, tmp_path, stand_in, PROGRAM % 1000, device="cuda:2", devices=2)
+    assert "error[E0802]: there is no device 'cuda:2'; this machine has: cpu, null, cuda:0, cuda:1" in done.stderr
+
+
+def test_a_tensor_larger_than_the_device_is_refused_with_both_sizes(vortex, stand_in, tmp_path):
+    done = run(vortex, tmp_path, stand_in, PROGRAM % 300_000_000, memory=1 << 30)
+    assert "1200000000 bytes requested" in done.stderr and "of 1073741824" in done.stderr
+    assert "done" not in done.stdout
+
+
+def test_a_driver_that_is_too_old_for_the_code_is_refused_with_both_versions(vortex, stand_in, tmp_path):
+    done = run(vortex, tmp_path, stand_in, PROGRAM % 1000, version=11080)
+    assert "its PTX has version 8.0, the installed driver is for CUDA 11.8 and takes versions up to 7.8: update the NVIDIA driver" in done.stderr
+
+
+def test_a_gpu_that_is_too_old_is_named(vortex, stand_in, tmp_path):
+    done = run(vortex, tmp_path, stand_in, PROGRAM % 1000, capability=70)
+    assert "'cuda:0' (Stand-in 0) is sm_70, older than every GPU that kernels can be compiled for" in done.stderr
+
+
+def test_a_block_too_large_for_the_gpu_is_refused_with_both_numbers(vortex, stand_in, tmp_path):
+    text = """kernel fill(x: &mut Tensor<f32, [N]>) {
+    x[thread.global_id] = 1.0
+}
+fn main() {
+    var x = zeros::<f32>([4096])
+    fill.launch(grid = 1, block = 70000)(&mut x)
+    print("done")
+}
+"""
+    done = run(vortex, tmp_path, stand_in, text)
+    assert "error[E0713]" in done.stderr and "blocks of 70000 threads (at most 65536 on sm_90)" in done.stderr
+
+
 def test_a_library_that_is_broken_is_named(vortex):
     broken = {"VORTEX_LIBCUDA": "/nonexistent/libcuda.so"}
     assert "/nonexistent/libcuda.so" in vortex("run", "examples/scale.vx", "--device", "cuda:0", env=broken, status=1).stderr

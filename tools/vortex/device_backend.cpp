@@ -156,6 +156,15 @@ hal::KernelRef DeviceBackend::loaded(const lang::Function& kernel, const irgen::
   return kernels_[key] = std::move(loaded).value();
 }
 
+/// Machine code is made when a kernel is loaded, or when a launch first needs it.
+void DeviceBackend::noteLoadTime(const hal::LoadedKernel& kernel) {
+  int64_t& known = loadNanoseconds_[&kernel];
+  int64_t now = kernel.loadNanoseconds();
+  if (now != known)
+    compiler_.addTime({kernel.artifact().name, "load", static_cast<double>(now - known) * 1e-6});
+  known = now;
+}
+
 host::LaunchFailure DeviceBackend::faultOf(const Error& error) {
   auto fault = stream_->lastFault();
   if (!fault)
@@ -183,6 +192,7 @@ host::LaunchOutcome DeviceBackend::launch(const lang::Function& kernel, std::spa
       output_(formatPrint(format.message, kinds, values) + "\n");
   };
   auto results = hal::launch(*device_, *stream_, code, converted, std::move(options));
+  noteLoadTime(*code);
   if (!results)
     return host::LaunchFailure{"E0712", results.error().message, {}, 0, 0, {}};
   if (auto done = stream_->synchronize(); !done)

@@ -40,12 +40,14 @@ private:
       : device_(std::move(device)), stream_(std::move(stream)), compiler_(compiler), output_(std::move(output)) {}
   hal::KernelRef loaded(const lang::Function& kernel, const irgen::Options& request, host::LaunchFailure& failure);
   host::LaunchFailure faultOf(const Error& error);
+  void noteLoadTime(const hal::LoadedKernel& kernel);
 
   hal::DeviceRef device_;
   hal::StreamRef stream_;
   pipeline::Compiler& compiler_;
   std::function<void(std::string_view)> output_;
   std::map<Key, hal::KernelRef> kernels_;
+  std::map<const hal::LoadedKernel*, int64_t> loadNanoseconds_;  ///< told so far
 };
 
 }  // namespace vortex::tools

@@ -62,7 +62,7 @@ ApiSearch openApi() {
     return {.api = nullptr,
             .absence = {},
             .broken = Error{concat(library, " has no function ", missing,
-                                   ": the NVIDIA driver is too old, one for CUDA 11.2 or later is needed")}};
+                                   ": the NVIDIA driver is too old, one for CUDA 11.4 or later is needed")}};
   if (const Code code = api->init(0); code != kSuccess) {
     if (code == kNoDevice || code == kStubLibrary)
       return {.api = nullptr, .absence = api->error(library, code).message, .broken = {}};

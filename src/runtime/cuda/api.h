@@ -1,6 +1,6 @@
 // The part of the CUDA driver API that this folder uses, declared here and found with dlopen: neither building nor starting
 // Vortex needs a CUDA toolkit or a driver. Names, types and numbers: CUDA Driver API reference manual; the symbol of a function
-// is the one that its newest ABI has carried since CUDA 11.2.
+// is the one that its newest ABI has carried since CUDA 11.4.
 #pragma once
 
 #include "base/result.h"
@@ -21,6 +21,9 @@ using StreamHandle = struct CudaStreamTag*;
 using EventHandle = struct CudaEventTag*;
 using PoolHandle = struct CudaPoolTag*;
 using LinkHandle = struct CudaLinkTag*;
+using GraphHandle = struct CudaGraphTag*;
+using GraphExecHandle = struct CudaGraphExecTag*;
+using GraphNodeHandle = struct CudaGraphNodeTag*;
 using DeviceHandle = int;
 using DevicePointer = uint64_t;
 
@@ -79,6 +82,7 @@ enum JitOption : int {
   kJitLineInfo = 13,
 };
 inline constexpr int kJitInputPtx = 1;
+inline constexpr int kCaptureRelaxed = 2;  ///< CU_STREAM_CAPTURE_MODE_RELAXED
 
 inline constexpr unsigned kStreamNonBlocking = 1;                        ///< CU_STREAM_NON_BLOCKING
 inline constexpr unsigned kEventDefault = 0, kEventNoTiming = 2;         ///< CU_EVENT_DISABLE_TIMING
@@ -135,6 +139,13 @@ static_assert(sizeof(PoolProperties) == 88);
   X(streamDestroy, cuStreamDestroy_v2, (StreamHandle))                                                                 \
   X(streamSynchronize, cuStreamSynchronize, (StreamHandle))                                                            \
   X(streamWait, cuStreamWaitEvent, (StreamHandle, EventHandle, unsigned))                                              \
+  X(captureBegin, cuStreamBeginCapture_v2, (StreamHandle, int))                                                        \
+  X(captureEnd, cuStreamEndCapture, (StreamHandle, GraphHandle*))                                                      \
+  X(graphDestroy, cuGraphDestroy, (GraphHandle))                                                                       \
+  X(graphInstantiate, cuGraphInstantiateWithFlags, (GraphExecHandle*, GraphHandle, unsigned long long))                \
+  X(graphExecDestroy, cuGraphExecDestroy, (GraphExecHandle))                                                           \
+  X(graphExecUpdate, cuGraphExecUpdate, (GraphExecHandle, GraphHandle, GraphNodeHandle*, int*))                        \
+  X(graphLaunch, cuGraphLaunch, (GraphExecHandle, StreamHandle))                                                       \
   X(eventCreate, cuEventCreate, (EventHandle*, unsigned))                                                              \
   X(eventDestroy, cuEventDestroy_v2, (EventHandle))                                                                    \
   X(eventRecord, cuEventRecord, (EventHandle, StreamHandle))                                                           \

@@ -46,7 +46,7 @@ public:
     return hal::EventRef(std::make_shared<CudaEvent>(this, resources_->gpu));
   }
   Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
-    return CudaKernel::load(this, *resources_->gpu, resources_->cache.get(), std::move(kernel));
+    return CudaKernel::load(this, resources_->gpu, resources_->cache, std::move(kernel));
   }
 
 private:

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <thread>
 
 namespace vortex::hal::conformance {
 
@@ -88,6 +89,65 @@ TEST_F(CudaDriver, EveryGpuIsADeviceAndAnIndexBeyondThemIsAnError) {
   EXPECT_EQ(drivers.find("cuda").value(), devices[0]);
   EXPECT_EQ(drivers.find("cuda:7").error().message,
             "there is no device 'cuda:7'; this machine has: cuda:0, cuda:1, cuda:2");
+}
+
+/// Several devices work at once, each from threads that switch between them, and take nothing of each other's.
+void useAll(const std::vector<DeviceRef>& devices) {
+  ASSERT_GE(devices.size(), 2u);
+  struct User {
+    StreamRef stream;
+    KernelRef kernel;
+    BufferRef buffer;
+  };
+  std::vector<User> users;
+  for (const DeviceRef& device : devices)
+    users.push_back({device->createStream().value(), device->load(cuda::testing::kernelNamed("update")).value(),
+                     device->allocate(800).value()});
+  std::vector<int64_t> values(100);
+  for (size_t i = 0; i < users.size(); ++i) {
+    values.assign(100, static_cast<int64_t>(i));
+    ASSERT_TRUE(users[i].stream->write(users[i].buffer, 0, values.data(), 800));
+  }
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 100; ++round)
+        for (size_t i = 0; i < users.size(); ++i)
+          launch(*devices[i], *users[i].stream, users[i].kernel,
+                 std::vector<Argument>{Tensor{users[i].buffer, 0, artifact::ScalarType::I64, {100}, {}}, scalarI64(1),
+                                       scalarI64(static_cast<int64_t>(i) + 1)})
+              .value();
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  for (size_t i = 0; i < users.size(); ++i) {
+    ASSERT_TRUE(users[i].stream->read(values.data(), users[i].buffer, 0, 800));
+    EXPECT_EQ(values, std::vector<int64_t>(100, static_cast<int64_t>(i + 400 * (i + 1))));
+  }
+  const auto foreign = users[0].stream->copy(users[0].buffer, 0, users[1].buffer, 0, 8);
+  ASSERT_FALSE(foreign);
+  EXPECT_NE(foreign.error().message.find("belongs to another device"), std::string::npos) << foreign.error().message;
+  EXPECT_FALSE(users[0].stream->wait(devices[1]->createEvent().value()));
+  EXPECT_FALSE(users[0].stream->submit(
+      prepare(*devices[1], users[1].kernel,
+              std::vector<Argument>{Tensor{users[1].buffer, 0, artifact::ScalarType::I64, {100}, {}}, scalarI64(1),
+                                    scalarI64(1)})
+          .value()));
+}
+
+TEST_F(CudaDriver, SeveralGpusWorkAtOnce) {
+  standIn_.set("devices", 3);
+  const auto driver = make();
+  useAll(driver->devices().value());
+}
+
+TEST(CudaGpu, SeveralGpusWorkAtOnce) {
+  ::unsetenv("VORTEX_LIBCUDA");
+  const auto driver = cuda::createDriver({.useCache = false});
+  const auto devices = driver->devices();
+  if (!devices || devices->size() < 2)
+    GTEST_SKIP() << "fewer than two GPUs";
+  useAll(*devices);
 }
 
 TEST_F(CudaDriver, BuffersMayOutliveTheirDeviceAndNothingLeaks) {
@@ -247,6 +307,14 @@ TEST(CudaGpu, LaunchesOfTinyKernelsAreCheap) {
   time("launch", [&] { (void)launch(*device, *stream, loaded, arguments, options); });
   time("launch and synchronize",
        [&] { (void)launch(*device, *stream, loaded, arguments, options), (void)stream->synchronize(); });
+  constexpr int kRecorded = 20;
+  ASSERT_TRUE(stream->beginRecording());
+  for (int i = 0; i < kRecorded; ++i)
+    ASSERT_TRUE(stream->submit(prepared));
+  const GraphRef graph = stream->endRecording().value();
+  ASSERT_TRUE(stream->replay(graph));
+  time("replay of 20 launches", [&] { (void)stream->replay(graph); });
+  time("update one of them, replay", [&] { (void)graph->update(7, prepared), (void)stream->replay(graph); });
   time("allocate and free", [&] { (void)device->allocate(1 << 20); });
 }
 

@@ -53,8 +53,18 @@ protected:
   std::string loadError(const std::function<void(artifact::Kernel&)>& change) const {
     auto kernel = testing::kernelNamed("scale");
     change(*kernel);
-    const auto loaded = device()->load(kernel);
-    return loaded ? "no error" : loaded.error().message;
+    const auto done = runOnce(device(), kernel);
+    return done ? "no error" : done.error().message;
+  }
+  /// Loads the kernel and runs it once, which assembles its entry point.
+  static Result<void> runOnce(const hal::DeviceRef& device, std::shared_ptr<artifact::Kernel> kernel) {
+    auto loaded = device->load(std::move(kernel));
+    if (!loaded)
+      return loaded.takeError();
+    const hal::Tensor x{device->allocate(4).value(), 0, artifact::ScalarType::F32, {1}, {}};
+    auto done = hal::launch(*device, *device->createStream().value(), *loaded,
+                            std::vector<hal::Argument>{x, hal::conformance::scalarF32(1)});
+    return done ? Result<void>() : Result<void>(done.takeError());
   }
   static void replace(artifact::Kernel& kernel, const std::string& from, const std::string& to) {
     std::string text(kernel.code.begin(), kernel.code.end());
@@ -67,21 +77,61 @@ protected:
 #define EXPECT_MENTIONS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 TEST_F(CudaJit, MachineCodeIsAssembledOnceAndKept) {
-  ASSERT_TRUE(device()->load(testing::kernelNamed("scale")));
+  ASSERT_TRUE(runOnce(device(), testing::kernelNamed("scale")));
   EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 1);
-  ASSERT_TRUE(device()->load(testing::kernelNamed("scale")));
+  ASSERT_TRUE(runOnce(device(), testing::kernelNamed("scale")));
   EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 1);
   // Another driver assembles again.
   StandIn::get().set("version", 12060);
-  ASSERT_TRUE(device()->load(testing::kernelNamed("scale")));
+  ASSERT_TRUE(runOnce(device(), testing::kernelNamed("scale")));
   EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 2);
 }
 
 TEST_F(CudaJit, KeptCodeThatTheDriverRefusesIsAssembledAgain) {
-  ASSERT_TRUE(device()->load(testing::kernelNamed("scale")));
+  ASSERT_TRUE(runOnce(device(), testing::kernelNamed("scale")));
   StandIn::get().set("fail:cuModuleLoadData", 200);
-  ASSERT_TRUE(device()->load(testing::kernelNamed("scale")));
+  ASSERT_TRUE(runOnce(device(), testing::kernelNamed("scale")));
   EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 2);
+}
+
+TEST_F(CudaJit, OnlyTheEntryPointsOfALaunchAreAssembled) {
+  const hal::DeviceRef device = this->device();
+  auto kernel = testing::kernelNamed("update");
+  const artifact::SizeExpr isOne = artifact::SizeExpr::binary(
+      artifact::SizeExpr::Op::Equal, artifact::SizeExpr::slot(1), artifact::SizeExpr::constant(1));
+  kernel->phases[0].versions = {{isOne, "sparse"}};  // the entry point of another kernel: runs nothing here
+  kernel->phases[0].grid[0] = artifact::SizeExpr::constant(1);
+  const hal::KernelRef loaded = device->load(kernel).value();
+  EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 0);
+  const hal::StreamRef stream = device->createStream().value();
+  const auto run = [&](int64_t n) {
+    const hal::Tensor x{device->allocate(80).value(), 0, artifact::ScalarType::I64, {n}, {}};
+    return hal::prepare(*device, loaded,
+                        std::vector<hal::Argument>{x, hal::conformance::scalarI64(1), hal::conformance::scalarI64(1)})
+        .value();
+  };
+  EXPECT_EQ(run(1).phases[0].version, 0u);
+  EXPECT_EQ(run(2).phases[0].version, 1u);
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(stream->submit(run(2)));
+    EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 1);
+    EXPECT_EQ(StandIn::get().count("cuModuleLoadData"), 1);
+  }
+  kernel->phases[0].versions[0].symbol = "nowhere";
+  EXPECT_MENTIONS(device->load(kernel).error().message, "no entry point 'nowhere'");
+}
+
+TEST_F(CudaJit, AKernelOfOneEntryPointIsAssembledWhenItIsLoaded) {
+  auto kernel = testing::kernelNamed("scale");
+  std::string text(kernel->code.begin(), kernel->code.end());
+  const size_t begin = text.find(".visible .entry"), end = text.find("\n}", begin) + 2;
+  text = text.substr(0, end) + "\n";
+  const size_t name = text.find(".entry ") + 7;
+  kernel->phases[0].symbol = text.substr(name, text.find('(', name) - name);
+  kernel->code.assign(text.begin(), text.end());
+  const auto loaded = device()->load(kernel);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 1);
 }
 
 TEST_F(CudaJit, ManyThreadsMayLoadOneKernel) {
@@ -91,17 +141,33 @@ TEST_F(CudaJit, ManyThreadsMayLoadOneKernel) {
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {
       for (int round = 0; round < 10; ++round)
-        failures += !shared->load(testing::kernelNamed(round % 2 ? "scale" : "check"));
+        failures += !runOnce(shared, testing::kernelNamed("scale"));
     });
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(failures, 0);
+  // And launch one, whose entry point is assembled once.
+  StandIn::get().reset();
+  std::filesystem::remove_all(folder_);
+  const hal::DeviceRef fresh = device();
+  const hal::KernelRef kernel = fresh->load(testing::kernelNamed("scale")).value();
+  threads.clear();
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] {
+      const hal::Tensor x{fresh->allocate(4).value(), 0, artifact::ScalarType::F32, {1}, {}};
+      failures += !hal::launch(*fresh, *fresh->createStream().value(), kernel,
+                               std::vector<hal::Argument>{x, hal::conformance::scalarF32(1)});
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 1);
 }
 
 TEST_F(CudaJit, WhatTheAssemblerSaysIsInTheError) {
   const std::string message =
       loadError([](auto& kernel) { replace(kernel, ".address_size 64", ".address_size 64\nsyntax error here"); });
-  EXPECT_MENTIONS(message, "cannot load kernel 'scale'");
+  EXPECT_MENTIONS(message, "cannot load kernel 'scale', entry point 'scale'");
   EXPECT_MENTIONS(message, "CUDA_ERROR_INVALID_PTX");
   EXPECT_MENTIONS(message, "fatal: unexpected text");
 }
@@ -117,7 +183,7 @@ TEST_F(CudaJit, CodeForOthersIsRefusedWithNumbersBeforeTheDriverSeesIt) {
   EXPECT_MENTIONS(loadError([](auto& kernel) { kernel.phases[0].hardwareThreads = {}; }),
                   "does not say how many hardware threads");
   EXPECT_MENTIONS(loadError([](auto& kernel) { kernel.code = {1, 2, 3}; }), "the code is not PTX");
-  EXPECT_EQ(StandIn::get().count("cuLinkCreate_v2"), 1);  // only for the missing entry point
+  EXPECT_EQ(StandIn::get().count("cuLinkCreate_v2"), 0);
 }
 
 }  // namespace vortex::cuda

@@ -6,6 +6,7 @@
 #include "runtime/cuda/jit.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace vortex::cuda {
 
@@ -26,109 +27,184 @@ Result<void> checkArtifact(const artifact::Kernel& kernel) {
   return {};
 }
 
-}  // namespace
-
-LoadedModule::~LoadedModule() {
-  if (!handle || context->isLost())
-    return;
-  const Enter enter(*context);
-  context->api().moduleUnload(handle);
+std::string_view textOf(const artifact::Kernel& kernel) {
+  return {reinterpret_cast<const char*>(kernel.code.data()), kernel.code.size()};
 }
 
-CudaKernel::CudaKernel(const hal::Device* device, Gpu& gpu, std::shared_ptr<const artifact::Kernel> kernel)
-    : LoadedKernel(device, std::move(kernel)), sharedOptInBytes_(static_cast<uint32_t>(gpu.facts().sharedOptInBytes)) {
+}  // namespace
+
+Placement::~Placement() {
+  if (context_->isLost())
+    return;
+  const Enter enter(*context_);
+  for (ModuleHandle module : modules_)
+    context_->api().moduleUnload(module);
+}
+
+const LoadedEntry* Placement::add(size_t index, std::unique_ptr<LoadedEntry> entry) {
+  const LoadedEntry* added = entry.get();
+  const std::lock_guard lock(mutex_);
+  owned_.push_back(std::move(entry));
+  entries_[index].store(added, std::memory_order_release);
+  return added;
+}
+
+void Placement::own(ModuleHandle module) {
+  const std::lock_guard lock(mutex_);
+  modules_.push_back(module);
+}
+
+CudaKernel::CudaKernel(const hal::Device* device, std::shared_ptr<Gpu> gpu, std::shared_ptr<artifact::Cache> cache,
+                       std::shared_ptr<const artifact::Kernel> kernel)
+    : LoadedKernel(device, std::move(kernel)), gpu_(std::move(gpu)), cache_(std::move(cache)), ptx_(textOf(artifact())),
+      parts_(ptx_.count()) {
   mayPrint_ = std::ranges::any_of(artifact().faults,
                                   [](const artifact::Fault& fault) { return fault.id.starts_with("print"); });
 }
 
-Result<hal::KernelRef> CudaKernel::load(const hal::Device* device, Gpu& gpu, artifact::Cache* cache,
+Result<hal::KernelRef> CudaKernel::load(const hal::Device* device, std::shared_ptr<Gpu> gpu,
+                                        std::shared_ptr<artifact::Cache> cache,
                                         std::shared_ptr<const artifact::Kernel> kernel) {
   const auto fail = [&](const Error& error) {
     return Error{concat("cannot load kernel '", kernel->name, "': ", error.message)};
   };
   if (!kernel->target.starts_with("sm_"))
     return Error{concat("kernel '", kernel->name, "' was compiled for '", kernel->target, "', this device runs 'sm_",
-                        gpu.facts().capability, "'")};
+                        gpu->facts().capability, "'")};
   if (Result<void> valid = checkArtifact(*kernel); !valid)
     return fail(valid.error());
-  const std::string_view ptx(reinterpret_cast<const char*>(kernel->code.data()), kernel->code.size());
-  Result<PtxHeader> header = readHeader(ptx);
+  Result<PtxHeader> header = readHeader(textOf(*kernel));
   if (!header)
     return fail(header.error());
-  if (Result<void> runs = checkPtx(gpu, *header); !runs)
+  if (Result<void> runs = checkPtx(*gpu, *header); !runs)
     return fail(runs.error());
-  Result<ContextRef> context = gpu.context();
+  Result<ContextRef> context = gpu->context();
   if (!context)
     return fail(context.error());
-  const Enter enter(**context);
-  Result<std::vector<uint8_t>> machineCode = assemble(**context, gpu, ptx, cache);
-  if (!machineCode)
-    return fail(machineCode.error());
-  std::shared_ptr<CudaKernel> loaded(new CudaKernel(device, gpu, kernel));
-  loaded->machineCode_ = *std::move(machineCode);
-  if (Result<void> placed = loaded->place(*context); !placed) {
-    if (!cache || loaded->wasAccepted_)
-      return fail(placed.error());
-    // What the cache kept may be unusable here though its key matches (a driver of the same version built otherwise): assemble once more.
-    Result<std::vector<uint8_t>> fresh = assemble(**context, gpu, ptx, nullptr);
-    if (!fresh)
-      return fail(fresh.error());
-    loaded->machineCode_ = *std::move(fresh);
-    if (Result<void> again = loaded->place(*context); !again)
-      return fail(again.error());
+  std::shared_ptr<CudaKernel> loaded(new CudaKernel(device, std::move(gpu), std::move(cache), kernel));
+  if (Result<void> listed = loaded->listEntries(); !listed)
+    return fail(listed.error());
+  if (loaded->parts_.size() == 1 && !kernel->phases.empty()) {  // whatever a launch runs
+    const Enter enter(**context);
+    if (Result<const LoadedEntry*> first = loaded->entryIn(*context, kernel->phases[0], 0); !first)
+      return first.takeError();
   }
   return hal::KernelRef(std::move(loaded));
 }
 
-Result<void> CudaKernel::place(const ContextRef& context) {
-  const Api& api = context->api();
-  const std::vector<artifact::Phase>& phases = artifact().phases;
-  auto module = std::make_unique<LoadedModule>(context, 2 * phases.size());
-  if (Result<void> done =
-          context->check("the driver refuses the machine code", api.moduleLoad(&module->handle, machineCode_.data()));
-      !done)
-    return done;
-  wasAccepted_ = true;
-  for (size_t i = 0; i < module->phases.size(); ++i) {
-    LoadedPhase& phase = module->phases[i];
-    const std::string& symbol = i < phases.size() ? phases[i].symbol : phases[i - phases.size()].generalSymbol;
-    if (i >= phases.size() && symbol.empty())
-      continue;
-    const Code found = api.moduleFunction(&phase.function, module->handle, symbol.c_str());
-    if (found == kNotFound)
-      return Error{concat("its code has no entry point '", symbol, "'")};
-    if (Result<void> done = context->check("cannot find an entry point", found); !done)
-      return done;
-    int maxThreads = 0, staticShared = 0;
-    for (const auto& [attribute, value] :
-         {std::pair(kFunctionMaxThreads, &maxThreads), std::pair(kFunctionStaticShared, &staticShared)})
-      if (Result<void> done =
-              context->check("cannot describe an entry point", api.functionAttribute(value, attribute, phase.function));
-          !done)
-        return done;
-    phase.maxThreads = static_cast<uint32_t>(maxThreads);
-    phase.staticSharedBytes = static_cast<uint32_t>(staticShared);
-    // Beyond 48 KiB a function must be allowed more, once.
-    constexpr uint32_t kWithoutAsking = 48 << 10;
-    phase.dynamicSharedBytes = phase.staticSharedBytes < kWithoutAsking ? kWithoutAsking - phase.staticSharedBytes : 0;
+Result<void> CudaKernel::listEntries() {
+  for (const artifact::Phase& phase : artifact().phases) {
+    firstEntry_.push_back(symbols_.size());
+    for (const artifact::Version& version : phase.versions)
+      symbols_.push_back(version.symbol);
+    symbols_.push_back(phase.symbol);
   }
-  current_.store(module.get(), std::memory_order_release);
-  modules_.push_back(std::move(module));
+  for (std::string_view symbol : symbols_)
+    if (ptx_.partOf(symbol) == ptx_.count())
+      return Error{concat("its code has no entry point '", symbol, "'")};
   return {};
 }
 
-Result<const LoadedModule*> CudaKernel::moduleIn(const ContextRef& context) {
-  const LoadedModule* current = current_.load(std::memory_order_acquire);
-  if (current->context == context)
-    return current;
+Placement& CudaKernel::placementIn(const ContextRef& context) {
+  if (Placement* current = current_.load(std::memory_order_acquire); current && current->context() == context)
+    return *current;
   const std::lock_guard lock(mutex_);
-  for (const std::unique_ptr<LoadedModule>& module : modules_)
-    if (module->context == context)
-      return module.get();
-  const Enter enter(*context);
-  if (Result<void> placed = place(context); !placed)
-    return Error{concat("cannot load kernel '", artifact().name, "' again: ", placed.error().message)};
-  return modules_.back().get();
+  for (const std::unique_ptr<Placement>& placement : placements_)
+    if (placement->context() == context)
+      return *placement;
+  placements_.push_back(std::make_unique<Placement>(context, symbols_.size()));
+  current_.store(placements_.back().get(), std::memory_order_release);
+  return *placements_.back();
+}
+
+Result<const LoadedEntry*> CudaKernel::entryIn(const ContextRef& context, const artifact::Phase& phase,
+                                               uint32_t version) {
+  Placement& placement = placementIn(context);
+  const size_t index = firstEntry_[static_cast<size_t>(&phase - artifact().phases.data())] + version;
+  if (const LoadedEntry* known = placement.entry(index))
+    return known;
+  Result<const LoadedEntry*> placed = place(placement, index);
+  if (placed)
+    return placed;
+  return Error{concat("cannot load kernel '", artifact().name, "', entry point '", symbols_[index],
+                      "': ", placed.error().message)};
+}
+
+Result<const LoadedEntry*> CudaKernel::place(Placement& placement, size_t entry) {
+  const size_t index = ptx_.partOf(symbols_[entry]);
+  const std::lock_guard lock(parts_[index].mutex);
+  if (const LoadedEntry* known = placement.entry(entry))
+    return known;
+  const auto start = std::chrono::steady_clock::now();
+  Result<ModuleHandle> module = moduleOf(placement, index);
+  if (!module)
+    return module.takeError();
+  Result<std::unique_ptr<LoadedEntry>> described = describe(*placement.context(), *module, symbols_[entry]);
+  addLoadTime(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());
+  if (!described)
+    return described.takeError();
+  return placement.add(entry, *std::move(described));
+}
+
+/// Under the part's lock.
+Result<ModuleHandle> CudaKernel::moduleOf(Placement& placement, size_t index) {
+  Part& part = parts_[index];
+  Context& context = *placement.context();
+  for (const auto& [where, module] : part.modules)
+    if (where == placement.context())
+      return module;
+  const std::string ptx = ptx_.text(index);
+  bool fresh = !part.machineCode.empty();  // loaded before, in another context
+  for (artifact::Cache* cache = cache_.get();; cache = nullptr) {
+    if (part.machineCode.empty()) {
+      Result<std::vector<uint8_t>> machineCode = assemble(context, *gpu_, ptx, cache);
+      if (!machineCode)
+        return machineCode.takeError();
+      part.machineCode = *std::move(machineCode);
+    }
+    Result<ModuleHandle> module = loadModule(context, part);
+    if (module) {
+      part.modules.emplace_back(placement.context(), *module);
+      placement.own(*module);
+      return module;
+    }
+    // What the cache kept may be unusable here though its key matches (a driver of the same version built otherwise): assemble once more.
+    if (fresh || !cache)
+      return module;
+    part.machineCode.clear();
+  }
+}
+
+Result<ModuleHandle> CudaKernel::loadModule(Context& context, const Part& part) const {
+  ModuleHandle module = nullptr;
+  if (Result<void> done = context.check("the driver refuses the machine code",
+                                        context.api().moduleLoad(&module, part.machineCode.data()));
+      !done)
+    return done.takeError();
+  return module;
+}
+
+Result<std::unique_ptr<LoadedEntry>> CudaKernel::describe(Context& context, ModuleHandle module,
+                                                          std::string_view symbol) const {
+  const Api& api = context.api();
+  auto entry = std::make_unique<LoadedEntry>();
+  if (Result<void> done =
+          context.check("cannot find it", api.moduleFunction(&entry->function, module, std::string(symbol).c_str()));
+      !done)
+    return done.takeError();
+  int maxThreads = 0, staticShared = 0;
+  for (const auto& [attribute, value] :
+       {std::pair(kFunctionMaxThreads, &maxThreads), std::pair(kFunctionStaticShared, &staticShared)})
+    if (Result<void> done =
+            context.check("cannot describe it", api.functionAttribute(value, attribute, entry->function));
+        !done)
+      return done.takeError();
+  entry->maxThreads = static_cast<uint32_t>(maxThreads);
+  entry->staticSharedBytes = static_cast<uint32_t>(staticShared);
+  // Beyond 48 KiB a function must be allowed more, once.
+  constexpr uint32_t kWithoutAsking = 48 << 10;
+  entry->dynamicSharedBytes = entry->staticSharedBytes < kWithoutAsking ? kWithoutAsking - entry->staticSharedBytes : 0;
+  return entry;
 }
 
 }  // namespace vortex::cuda

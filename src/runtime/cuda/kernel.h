@@ -2,59 +2,91 @@
 
 #include "artifact/cache.h"
 #include "runtime/cuda/context.h"
+#include "runtime/cuda/ptx_parts.h"
 #include "runtime/hal/device.h"
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace vortex::cuda {
 
 /// An entry point in one context.
-struct LoadedPhase {
+struct LoadedEntry {
   FunctionHandle function = nullptr;
   uint32_t maxThreads = 0;  ///< of a block, as its registers allow
   uint32_t staticSharedBytes = 0;
   mutable std::atomic<uint32_t> dynamicSharedBytes{0};  ///< allowed so far
 };
 
-/// The kernel's machine code in one context.
-struct LoadedModule {
-  LoadedModule(ContextRef context, size_t phases) : context(std::move(context)), phases(phases) {}
-  ~LoadedModule();
-  ContextRef context;
-  ModuleHandle handle = nullptr;
-  std::vector<LoadedPhase>
-      phases;  ///< phase i at i, its general version, if it has one, behind all of them at count + i
-  const LoadedPhase& phase(size_t i, bool general) const { return phases[general ? phases.size() / 2 + i : i]; }
+/// The entry points of a kernel in one context, as far as launches needed them. They live as long as the kernel.
+class Placement {
+public:
+  Placement(ContextRef context, size_t entries) : context_(std::move(context)), entries_(entries) {}
+  ~Placement();
+  const ContextRef& context() const { return context_; }
+  /// Null if no launch has needed it.
+  const LoadedEntry* entry(size_t index) const { return entries_[index].load(std::memory_order_acquire); }
+  /// `entry` stays; the caller holds the lock of its part.
+  const LoadedEntry* add(size_t index, std::unique_ptr<LoadedEntry> entry);
+  /// Remembers a module, to unload it in the end.
+  void own(ModuleHandle module);
+
+private:
+  ContextRef context_;
+  std::vector<std::atomic<const LoadedEntry*>> entries_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<LoadedEntry>> owned_;
+  std::vector<ModuleHandle> modules_;
 };
 
 class CudaKernel : public hal::LoadedKernel {
 public:
-  /// Errors: another target, PTX that is newer than the driver or that it refuses (with its log), a missing entry point, more parameters than
-  /// a launch can carry, a phase without hardware threads.
-  static Result<hal::KernelRef> load(const hal::Device* device, Gpu& gpu, artifact::Cache* cache,
+  /// A kernel with one entry point is assembled at once, one with several by the launches that need them. Errors: another target, PTX that
+  /// is newer than the driver or that it refuses (with its log), a missing entry point, more parameters than a launch can carry, a phase
+  /// without hardware threads.
+  static Result<hal::KernelRef> load(const hal::Device* device, std::shared_ptr<Gpu> gpu,
+                                     std::shared_ptr<artifact::Cache> cache,
                                      std::shared_ptr<const artifact::Kernel> kernel);
 
-  /// The module in a context; loads the machine code again after a loss.
-  Result<const LoadedModule*> moduleIn(const ContextRef& context);
+  /// The entry point of a phase's version (hal::LaunchPhase::version) in a context that is current; assembled and loaded if this is its first
+  /// use there. Error: what the driver refuses, with its log, the kernel and the entry point.
+  Result<const LoadedEntry*> entryIn(const ContextRef& context, const artifact::Phase& phase, uint32_t version);
 
   bool mayPrint() const { return mayPrint_; }
   /// Whether a launch can leave something in its report.
   bool reports() const { return !artifact().faults.empty(); }
 
 private:
-  CudaKernel(const hal::Device* device, Gpu& gpu, std::shared_ptr<const artifact::Kernel> kernel);
-  Result<void> place(const ContextRef& context);
+  /// What is assembled together, and its machine code once it is there.
+  struct Part {
+    std::mutex mutex;
+    std::vector<uint8_t> machineCode;
+    std::vector<std::pair<ContextRef, ModuleHandle>> modules;
+  };
 
-  uint32_t sharedOptInBytes_;
-  std::vector<uint8_t> machineCode_;
+  CudaKernel(const hal::Device* device, std::shared_ptr<Gpu> gpu, std::shared_ptr<artifact::Cache> cache,
+             std::shared_ptr<const artifact::Kernel> kernel);
+  Result<void> listEntries();
+  Placement& placementIn(const ContextRef& context);
+  Result<const LoadedEntry*> place(Placement& placement, size_t entry);
+  Result<ModuleHandle> moduleOf(Placement& placement, size_t index);
+  Result<ModuleHandle> loadModule(Context& context, const Part& part) const;
+  Result<std::unique_ptr<LoadedEntry>> describe(Context& context, ModuleHandle module, std::string_view symbol) const;
+
+  std::shared_ptr<Gpu> gpu_;
+  std::shared_ptr<artifact::Cache> cache_;
+  PtxParts ptx_;
+  std::vector<Part> parts_;
+  std::vector<size_t> firstEntry_;         ///< of each phase; its versions and then its symbol follow one another
+  std::vector<std::string_view> symbols_;  ///< of the entries
   bool mayPrint_ = false;
-  bool wasAccepted_ = false;  ///< the driver loaded the machine code
-  std::atomic<const LoadedModule*> current_{nullptr};
+  std::atomic<Placement*> current_{nullptr};
   std::mutex mutex_;
-  std::vector<std::unique_ptr<LoadedModule>> modules_;
+  std::vector<std::unique_ptr<Placement>> placements_;
 };
 
 }  // namespace vortex::cuda

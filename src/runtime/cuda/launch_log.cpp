@@ -163,8 +163,9 @@ void LaunchLog::deliverPrints(Entry& entry) {
   freeAreas_.push_back(std::move(entry.area));
 }
 
-hal::RunFault LaunchLog::blame(const std::string& reason) {
-  std::vector<std::string> names;
+hal::RunFault LaunchLog::blame(const std::string& reason, std::vector<std::string> names) {
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
   for (uint64_t index = drained_; index < next_; ++index) {
     const artifact::Kernel& kernel = entries_[index % kEntries].kernel->artifact();
     if (const uint32_t code = load(report(index)->fault); code != 0)

@@ -1,10 +1,9 @@
 #include "runtime/cuda/stream.h"
 
-#include "base/check.h"
 #include "base/text.h"
+#include "runtime/cuda/launch_phases.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace vortex::cuda {
 
@@ -32,7 +31,8 @@ CudaStream::~CudaStream() {
     return;
   const Enter enter(*core_->context);
   // Reports and staging memory go back to the pool below, and prints are owed.
-  if (!log_->isEmpty() && core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
+  if ((!log_->isEmpty() || !replays_.empty()) &&
+      core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
     log_->drain();
 }
 
@@ -75,8 +75,18 @@ Result<void> CudaStream::checkContexts(std::span<const hal::BufferRef> buffers) 
 }
 
 void CudaStream::noteLoss() {
-  if (core_->context->isLost() && !pending_)
-    pending_ = log_->blame(core_->context->lossReason());
+  if (!core_->context->isLost() || pending_)
+    return;
+  std::vector<std::string> names;
+  for (const std::shared_ptr<CudaGraph>& graph : replays_) {
+    if (std::optional<hal::RunFault> told = graph->drain()) {
+      pending_ = std::move(told);
+      return;
+    }
+    for (std::string& name : graph->kernelNames())
+      names.push_back(std::move(name));
+  }
+  pending_ = log_->blame(core_->context->lossReason(), names);
 }
 
 template <typename Work> Result<void> CudaStream::perform(bool afterFaults, const Work& work) {
@@ -95,7 +105,11 @@ template <typename Work> Result<void> CudaStream::perform(bool afterFaults, cons
   return pending_ ? Result<void>() : done;
 }
 
-Result<void> CudaStream::settle() { return log_->isUnsettled() ? finish() : Result<void>(); }
+Result<void> CudaStream::settle() {
+  const bool unsettled =
+      log_->isUnsettled() || std::ranges::any_of(replays_, [](const auto& graph) { return graph->reports(); });
+  return unsettled ? finish() : Result<void>();
+}
 
 Result<void> CudaStream::finish() {
   Result<void> done =
@@ -108,6 +122,10 @@ Result<void> CudaStream::finish() {
 
 void CudaStream::drainLog() {
   std::optional<hal::RunFault> fault = log_->drain();
+  for (const std::shared_ptr<CudaGraph>& graph : replays_)
+    if (std::optional<hal::RunFault> told = graph->drain(); told && !fault)
+      fault = std::move(told);
+  replays_.clear();
   if (fault && !pending_)
     pending_ = std::move(fault);
 }
@@ -117,6 +135,8 @@ Result<void> CudaStream::fill(const hal::BufferRef& target, uint64_t offset, uin
     return owned;
   if (Result<void> inside = hal::checkRange("fill", *target, offset, bytes, true); !inside)
     return inside;
+  if (recorded([&] { return hal::RecordedFill{target, offset, bytes, value}; }))
+    return {};
   return perform(true, [&]() -> Result<void> {
     if (Result<void> alive = checkContexts({&target, 1}); !alive || bytes == 0)
       return alive;
@@ -135,6 +155,8 @@ Result<void> CudaStream::copy(const hal::BufferRef& target, uint64_t targetOffse
     return inside;
   if (Result<void> inside = hal::checkRange("copy: reading", *source, sourceOffset, bytes); !inside)
     return inside;
+  if (recorded([&] { return hal::RecordedCopy{target, targetOffset, source, sourceOffset, bytes}; }))
+    return {};
   return perform(true, [&]() -> Result<void> {
     const hal::BufferRef both[] = {target, source};
     if (Result<void> alive = checkContexts(both); !alive || bytes == 0)
@@ -163,6 +185,9 @@ Result<void> CudaStream::write(const hal::BufferRef& target, uint64_t offset, co
     return owned;
   if (Result<void> inside = hal::checkRange("write", *target, offset, bytes, true); !inside)
     return inside;
+  const auto* first = static_cast<const uint8_t*>(from);
+  if (recorded([&] { return hal::RecordedWrite{target, offset, {first, first + bytes}}; }))
+    return {};
   return perform(true, [&]() -> Result<void> {
     if (Result<void> alive = checkContexts({&target, 1}); !alive || bytes == 0)
       return alive;
@@ -176,6 +201,8 @@ Result<void> CudaStream::read(void* into, const hal::BufferRef& source, uint64_t
     return owned;
   if (Result<void> inside = hal::checkRange("read", *source, offset, bytes); !inside)
     return inside;
+  if (Result<void> runs = checkNotRecording("read"); !runs)
+    return runs;
   Result<void> done = perform(true, [&]() -> Result<void> {
     if (Result<void> alive = checkContexts({&source, 1}); !alive || bytes == 0)
       return alive;
@@ -195,25 +222,20 @@ Result<void> CudaStream::submit(const hal::Launch& launch) {
   if (launch.kernel->device() != device_)
     return Error{
         concat("kernel '", launch.kernel->artifact().name, "' was loaded on another device than the stream's")};
+  {
+    const std::lock_guard lock(mutex_);
+    if (recording_)
+      return recording_->add(launch);
+  }
   return perform(false, [&] { return start(launch); });
 }
 
 Result<void> CudaStream::start(const hal::Launch& launch) {
-  const auto fail = [&](const Error& error) {
-    return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "': ", error.message)};
-  };
+  const auto fail = [&](const Error& error) { return launchError(launch, error.message); };
   if (Result<void> alive = checkContexts(launch.keepAlive); !alive)
     return fail(alive.error());
-  auto& kernel = static_cast<CudaKernel&>(*launch.kernel);
-  Result<const LoadedModule*> module = kernel.moduleIn(core_->context);
-  if (!module)
-    return module.takeError();
-  const artifact::Phase* first = kernel.artifact().phases.data();
-  for (const hal::LaunchPhase& phase : launch.phases)
-    if (Result<void> fits =
-            checkPhase(launch, phase, (*module)->phase(static_cast<size_t>(phase.phase - first), phase.general));
-        !fits)
-      return fits;
+  if (Result<void> fits = checkPhases(*resources_->gpu, core_->context, launch); !fits)
+    return fits;
   Context& context = *core_->context;
   for (const hal::BufferRef& buffer : launch.keepAlive)
     own(buffer).usedBy(core_);
@@ -229,69 +251,57 @@ Result<void> CudaStream::start(const hal::Launch& launch) {
   Result<DevicePointer> report = log_->add(launch, pending_);
   if (!report)
     return fail(report.error());
-  if (pending_)
-    return {};
-  uint64_t slots[artifact::kMaxParameterBytes / sizeof(uint64_t)];
-  VORTEX_CHECK(launch.slots.size() == kernel.artifact().slotCount);
-  std::memcpy(slots, launch.slots.data(), launch.slots.size() * sizeof(uint64_t));
-  slots[launch.slots.size()] = *report;
-  void* parameters[] = {slots};
-  for (const hal::LaunchPhase& phase : launch.phases)
-    if (Result<void> started = startPhase(
-            launch, phase, (*module)->phase(static_cast<size_t>(phase.phase - first), phase.general), parameters);
-        !started)
-      return started;
+  return pending_ ? Result<void>() : startPhases(core_->context, core_->handle, launch, *report);
+}
+
+Result<void> CudaStream::beginRecording() {
+  const std::lock_guard lock(mutex_);
+  if (recording_)
+    return Error{"the stream is recording already"};
+  recording_.emplace();
   return {};
 }
 
-Result<void> CudaStream::checkPhase(const hal::Launch& launch, const hal::LaunchPhase& phase,
-                                    const LoadedPhase& code) const {
-  const auto fail = [&](const std::string& reason) {
-    return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "': phase '", phase.phase->name, "' ",
-                        reason)};
-  };
-  if (phase.hardwareThreads == 0)
-    return fail("has no hardware threads");
-  if (phase.hardwareThreads > code.maxThreads)
-    return fail(concat("has ", phase.hardwareThreads, " threads per block, its registers allow ", code.maxThreads));
-  const GpuFacts& facts = resources_->gpu->facts();
-  const uint64_t shared = phase.sharedBytes + code.staticSharedBytes;
-  if (shared > static_cast<uint64_t>(facts.sharedOptInBytes))
-    return fail(concat("needs ", shared, " bytes of shared memory per block; the device has ", facts.sharedOptInBytes));
-  return {};
+Result<hal::GraphRef> CudaStream::endRecording() {
+  const std::lock_guard lock(mutex_);
+  if (!recording_)
+    return Error{"the stream does not record"};
+  hal::Recording recorded = *std::move(recording_);
+  recording_.reset();
+  return hal::GraphRef(std::make_shared<CudaGraph>(this, device_, resources_, std::move(recorded)));
 }
 
-Result<void> CudaStream::allowShared(const hal::LaunchPhase& phase, const LoadedPhase& code) {
-  const auto bytes = static_cast<int>(phase.sharedBytes);
-  if (Result<void> allowed =
-          core_->context->check("cannot get more than 48 KiB of shared memory",
-                                core_->context->api().functionSet(code.function, kFunctionMaxDynamicShared, bytes));
-      !allowed)
-    return allowed;
-  code.dynamicSharedBytes.store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
-  return {};
+Result<void> CudaStream::replay(const hal::GraphRef& graph) {
+  auto ours = std::dynamic_pointer_cast<CudaGraph>(graph);
+  if (!ours || ours->stream() != this)
+    return Error{"replay: another stream recorded the graph"};
+  if (Result<void> runs = checkNotRecording("replay"); !runs)
+    return runs;
+  return perform(false, [&] {
+    if (std::ranges::find(replays_, ours) == replays_.end())
+      replays_.push_back(ours);
+    return ours->replay(core_);
+  });
 }
 
-Result<void> CudaStream::startPhase(const hal::Launch& launch, const hal::LaunchPhase& phase, const LoadedPhase& code,
-                                    void** parameters) {
-  if (phase.sharedBytes > code.dynamicSharedBytes.load(std::memory_order_relaxed))
-    if (Result<void> allowed = allowShared(phase, code); !allowed)
-      return allowed;
-  const Code started =
-      core_->context->api().launch(code.function, phase.grid[0], phase.grid[1], phase.grid[2], phase.hardwareThreads, 1,
-                                   1, static_cast<unsigned>(phase.sharedBytes), core_->handle, parameters, nullptr);
-  if (started == kSuccess)
-    return {};
-  const Error error = core_->context->check("the driver refuses it", started).takeError();
-  return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "', phase '", phase.phase->name, "', ",
-                      phase.grid[0], " x ", phase.grid[1], " x ", phase.grid[2], " blocks of ", phase.hardwareThreads,
-                      " threads and ", phase.sharedBytes, " bytes of shared memory: ", error.message)};
+template <typename Make> bool CudaStream::recorded(const Make& make) {
+  const std::lock_guard lock(mutex_);
+  if (recording_)
+    recording_->add(hal::RecordedOperation(make()));
+  return recording_.has_value();
+}
+
+Result<void> CudaStream::checkNotRecording(const char* operation) const {
+  const std::lock_guard lock(mutex_);
+  return recording_ ? Result<void>(hal::recordingError(operation)) : Result<void>();
 }
 
 Result<void> CudaStream::record(const hal::EventRef& event) {
   auto* ours = dynamic_cast<CudaEvent*>(event.get());
   if (!ours || ours->device() != device_)
     return Error{"record: the event belongs to another device than the stream"};
+  if (Result<void> runs = checkNotRecording("record"); !runs)
+    return runs;
   return perform(false, [&] { return ours->record(core_->context, core_->handle); });
 }
 
@@ -299,6 +309,8 @@ Result<void> CudaStream::wait(const hal::EventRef& event) {
   auto* ours = dynamic_cast<CudaEvent*>(event.get());
   if (!ours || ours->device() != device_)
     return Error{"wait: the event belongs to another device than the stream"};
+  if (Result<void> runs = checkNotRecording("wait"); !runs)
+    return runs;
   return perform(false, [&] { return ours->holdUp(core_->context, core_->handle); });
 }
 
@@ -308,17 +320,21 @@ Result<void> CudaStream::reportFault() {
   reported_ = std::exchange(pending_, std::nullopt);
   if (core_->context->isLost()) {  // told now: what follows starts over in a new context
     log_.reset();
+    replays_.clear();
     staging_.reset();
     core_.reset();
   } else {  // what was queued behind it ends before the stream is usable again; its own faults are consequences
     const Enter enter(*core_->context);
     if (core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
-      log_->drain();
+      drainLog();
+    pending_.reset();
   }
   return hal::faultError(*reported_);
 }
 
 Result<void> CudaStream::synchronize() {
+  if (Result<void> runs = checkNotRecording("synchronize"); !runs)
+    return runs;
   if (Result<void> done = perform(false, [&] { return finish(); }); !done)
     return done;
   const std::lock_guard lock(mutex_);

@@ -1,19 +1,13 @@
 #pragma once
 
 #include "runtime/cuda/event.h"
+#include "runtime/cuda/graph.h"
 #include "runtime/cuda/launch_log.h"
+#include "runtime/cuda/resources.h"
 #include "runtime/cuda/staging.h"
 #include "runtime/hal/launch.h"
 
 namespace vortex::cuda {
-
-/// What a device and its streams share; streams and buffers may outlive the device.
-struct Resources {
-  std::shared_ptr<Gpu> gpu;
-  std::shared_ptr<Accounting> accounting;
-  std::shared_ptr<artifact::Cache> cache;  ///< null: machine code is not kept
-  PinnedPool pinned;
-};
 
 /// Order after a fault: a kernel's fault is known only when the device has run it, so launches that were queued behind it may have run;
 /// copies and fills wait for what can fault before they are queued, and are skipped after a fault.
@@ -29,12 +23,20 @@ public:
   Result<void> submit(const hal::Launch& launch) override;
   Result<void> record(const hal::EventRef& event) override;
   Result<void> wait(const hal::EventRef& event) override;
+  Result<void> beginRecording() override;
+  Result<hal::GraphRef> endRecording() override;
+  Result<void> replay(const hal::GraphRef& graph) override;
   Result<void> synchronize() override;
   std::optional<hal::RunFault> lastFault() const override;
 
 private:
   CudaStream(const hal::Device* device, std::shared_ptr<Resources> resources)
       : device_(device), resources_(std::move(resources)) {}
+
+  /// Records the operation if the stream records; else false.
+  template <typename Make> bool recorded(const Make& make);
+  /// Error while the stream records.
+  Result<void> checkNotRecording(const char* operation) const;
 
   // All under mutex_:
   Result<void> checkBuffer(const char* operation, const hal::BufferRef& buffer) const;
@@ -45,10 +47,6 @@ private:
   Result<void> checkContexts(std::span<const hal::BufferRef> buffers) const;
   Result<void> settle();
   Result<void> start(const hal::Launch& launch);
-  Result<void> startPhase(const hal::Launch& launch, const hal::LaunchPhase& phase, const LoadedPhase& code,
-                          void** parameters);
-  Result<void> checkPhase(const hal::Launch& launch, const hal::LaunchPhase& phase, const LoadedPhase& code) const;
-  Result<void> allowShared(const hal::LaunchPhase& phase, const LoadedPhase& code);
   void noteLoss();
   Result<void> finish();
   void drainLog();
@@ -60,6 +58,8 @@ private:
   StreamCoreRef core_;
   std::unique_ptr<LaunchLog> log_;
   std::unique_ptr<Staging> staging_;
+  std::optional<hal::Recording> recording_;
+  std::vector<std::shared_ptr<CudaGraph>> replays_;  ///< whose end has not been seen
   std::optional<hal::RunFault> pending_, reported_;
 };
 

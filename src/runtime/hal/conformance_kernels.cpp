@@ -44,7 +44,6 @@ public:
                               .grid = {x, y, z},
                               .block = {number(1), number(1), number(1)},
                               .scratchBytes = scratch,
-                              .generalSymbol = {},
                               .name = symbol});
     return *this;
   }

@@ -407,6 +407,139 @@ TEST_P(Conformance, AFaultIsReportedOnceAndStopsTheStreamUntilThen) {
   }
 }
 
+// Graphs -------------------------------------------------------------------------------------------------------------------
+
+TEST_P(Conformance, ARecordingRunsNothingAndEveryReplayRunsAllOfIt) {
+  const KernelRef kernel = load("update");
+  const Tensor a = tensor(std::vector<int64_t>(1000, 7), ScalarType::I64, {1000});
+  const BufferRef kept = upload(std::vector<int64_t>(1000, -1)), bytes = upload(std::vector<uint8_t>(64, 1));
+  ASSERT_TRUE(stream_->beginRecording());
+  EXPECT_MENTIONS(stream_->beginRecording().error().message, "recording already");
+  std::vector<int64_t> start(1000, 2);
+  ASSERT_TRUE(stream_->write(a.buffer, 0, start.data(), 8000));
+  start.assign(1000, 99);  // recorded as it was
+  ASSERT_TRUE(launch(*device_, *stream_, kernel, std::vector<Argument>{a, scalarI64(3), scalarI64(1)}));
+  ASSERT_TRUE(stream_->copy(kept, 0, a.buffer, 0, 8000));
+  ASSERT_TRUE(launch(*device_, *stream_, kernel, std::vector<Argument>{a, scalarI64(10), scalarI64(5)}));
+  ASSERT_TRUE(stream_->fill(bytes, 8, 8, 3));
+  ASSERT_TRUE(stream_->copy(bytes, 4, bytes, 0, 32));  // overlapping
+  ASSERT_TRUE(stream_->copy(bytes, 0, bytes, 0, 0));
+  const GraphRef graph = stream_->endRecording().value();
+  EXPECT_EQ(graph->operations(), 7u);
+  EXPECT_EQ(graph->launches(), 2u);
+  EXPECT_EQ(download<int64_t>(a.buffer)[0], 7);
+  EXPECT_EQ(download<uint8_t>(bytes), std::vector<uint8_t>(64, 1));
+  std::vector<uint8_t> expected(64, 1);
+  for (int round = 0; round < 300; ++round) {
+    ASSERT_TRUE(stream_->replay(graph));
+    std::fill_n(expected.begin() + 8, 8, 3);
+    const std::vector<uint8_t> before = expected;
+    std::copy_n(before.begin(), 32, expected.begin() + 4);
+  }
+  EXPECT_EQ(download<uint8_t>(bytes), expected);
+  if (executes()) {
+    EXPECT_EQ(download<int64_t>(kept), std::vector<int64_t>(1000, 7));
+    EXPECT_EQ(download<int64_t>(a.buffer), std::vector<int64_t>(1000, 75));
+  }
+}
+
+TEST_P(Conformance, AnUpdatedLaunchServesTheReplaysThatFollow) {
+  const KernelRef kernel = load("update"), other = load("scale");
+  const Tensor a = tensor(std::vector<int64_t>(100, 1), ScalarType::I64, {100}),
+               b = tensor(std::vector<int64_t>(50, 1), ScalarType::I64, {50});
+  ASSERT_TRUE(stream_->beginRecording());
+  for (int64_t step = 0; step < 2; ++step)
+    ASSERT_TRUE(launch(*device_, *stream_, kernel, std::vector<Argument>{a, scalarI64(2), scalarI64(step)}));
+  const GraphRef graph = stream_->endRecording().value();
+  ASSERT_TRUE(stream_->replay(graph));  // (1 * 2 + 0) * 2 + 1
+  const auto prepared = [&](const KernelRef& which, const std::vector<Argument>& arguments) {
+    return prepare(*device_, which, arguments).value();
+  };
+  ASSERT_TRUE(graph->update(1, prepared(kernel, {a, scalarI64(10), scalarI64(3)})));
+  ASSERT_TRUE(stream_->replay(graph));  // (5 * 2 + 0) * 10 + 3
+  ASSERT_TRUE(graph->update(0, prepared(kernel, {b, scalarI64(7), scalarI64(0)})));
+  ASSERT_TRUE(stream_->replay(graph));  // a: 103 * 10 + 3, b: 7
+  EXPECT_MENTIONS(graph->update(2, prepared(kernel, {a, scalarI64(1), scalarI64(1)})).error().message,
+                  "has 2 launches");
+  const Tensor x = tensor<float>({1}, ScalarType::F32, {1});
+  EXPECT_MENTIONS(graph->update(0, prepared(other, {x, scalarF32(1)})).error().message, "runs kernel 'update'");
+  if (executes()) {
+    EXPECT_EQ(download<int64_t>(a.buffer), std::vector<int64_t>(100, 1033));
+    EXPECT_EQ(download<int64_t>(b.buffer), std::vector<int64_t>(50, 7));
+  }
+}
+
+TEST_P(Conformance, ReplaysFillResultsAnewAndHoldWhatTheyUse) {
+  GraphRef graph;
+  std::vector<Tensor> results;
+  {
+    const BufferRef x = upload(std::vector<float>{1, 2, 3});
+    ASSERT_TRUE(stream_->beginRecording());
+    results = launch(*device_, *stream_, load("scale"),
+                     std::vector<Argument>{Tensor{x, 0, ScalarType::F32, {3}, {}}, scalarF32(2)})
+                  .value();
+    graph = stream_->endRecording().value();
+  }
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(stream_->fill(results[0].buffer, 0, 12, 0xff));
+    ASSERT_TRUE(stream_->replay(graph));
+    if (executes()) {
+      EXPECT_EQ(download<float>(results[0].buffer), (std::vector<float>{2, 4, 6}));
+    }
+  }
+  ASSERT_TRUE(stream_->replay(graph));
+  graph.reset();  // the replay is queued
+  EXPECT_TRUE(stream_->synchronize());
+}
+
+TEST_P(Conformance, AStreamThatRecordsRefusesWhatWaits) {
+  const BufferRef buffer = upload(std::vector<uint8_t>{1});
+  const EventRef event = device_->createEvent().value();
+  EXPECT_MENTIONS(stream_->endRecording().error().message, "does not record");
+  ASSERT_TRUE(stream_->beginRecording());
+  uint8_t byte = 0;
+  EXPECT_MENTIONS(stream_->read(&byte, buffer, 0, 1).error().message, "read: the stream is recording");
+  EXPECT_FALSE(stream_->record(event));
+  EXPECT_FALSE(stream_->wait(event));
+  EXPECT_FALSE(stream_->synchronize());
+  EXPECT_FALSE(stream_->fill(buffer, 1, 1, 0));  // checked now
+  LaunchOptions options;
+  options.print = [](const artifact::Fault&, std::span<const uint64_t>) {};
+  EXPECT_MENTIONS(
+      launch(*device_, *stream_, load("talk"), std::vector<Argument>{scalarI32(1)}, options).error().message,
+      "kernel 'talk' prints");
+  const GraphRef empty = stream_->endRecording().value();
+  EXPECT_EQ(empty->operations(), 0u);
+  EXPECT_TRUE(stream_->replay(empty));
+  EXPECT_MENTIONS(device_->createStream().value()->replay(empty).error().message, "another stream recorded");
+  EXPECT_TRUE(stream_->synchronize());
+  EXPECT_TRUE(stream_->read(&byte, buffer, 0, 1));
+}
+
+TEST_P(Conformance, AFaultInAReplayIsReportedAsThatOfALaunch) {
+  if (!executes())
+    GTEST_SKIP() << "nothing executes";
+  const KernelRef kernel = load("check");
+  const int32_t good = 5, bad = -1;
+  const BufferRef x = upload(std::vector<int32_t>{good}), marker = upload(std::vector<uint8_t>{1});
+  ASSERT_TRUE(stream_->beginRecording());
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(launch(*device_, *stream_, kernel, std::vector<Argument>{Tensor{x, 0, ScalarType::I32, {1}, {}}}));
+  const GraphRef graph = stream_->endRecording().value();
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(stream_->write(x, 0, &good, 4));
+    ASSERT_TRUE(stream_->replay(graph));
+    EXPECT_TRUE(stream_->synchronize());
+    ASSERT_TRUE(stream_->write(x, 0, &bad, 4));
+    ASSERT_TRUE(stream_->replay(graph));
+    ASSERT_TRUE(stream_->fill(marker, 0, 1, 99));  // skipped
+    EXPECT_MENTIONS(stream_->synchronize().error().message,
+                    "kernel 'check' stopped: E0701: value below zero (check.vx:12:5)");
+    EXPECT_TRUE(stream_->synchronize());
+    EXPECT_EQ(download<uint8_t>(marker), std::vector<uint8_t>{1});
+  }
+}
+
 TEST_P(Conformance, ManyThreadsMayUseOneDevice) {
   const KernelRef kernel = load("total");
   std::atomic<int> wrong{0};

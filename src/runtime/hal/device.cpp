@@ -9,6 +9,7 @@ using base::concat;
 Buffer::~Buffer() = default;
 LoadedKernel::~LoadedKernel() = default;
 Event::~Event() = default;
+Graph::~Graph() = default;
 Stream::~Stream() = default;
 Device::~Device() = default;
 

@@ -8,6 +8,7 @@
 #include "artifact/artifact.h"
 #include "base/result.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -66,14 +67,18 @@ public:
   virtual ~LoadedKernel();
   const artifact::Kernel& artifact() const { return *artifact_; }
   const Device* device() const { return device_; }
+  /// Spent so far on machine code that was not there when the kernel was loaded or a launch first needed it; 0 where code comes ready.
+  int64_t loadNanoseconds() const { return loadNanoseconds_.load(std::memory_order_relaxed); }
 
 protected:
   LoadedKernel(const Device* device, std::shared_ptr<const artifact::Kernel> artifact)
       : device_(device), artifact_(std::move(artifact)) {}
+  void addLoadTime(int64_t nanoseconds) { loadNanoseconds_.fetch_add(nanoseconds, std::memory_order_relaxed); }
 
 private:
   const Device* device_;
   std::shared_ptr<const artifact::Kernel> artifact_;
+  std::atomic<int64_t> loadNanoseconds_{0};
 };
 using KernelRef = std::shared_ptr<LoadedKernel>;
 
@@ -97,6 +102,18 @@ struct RunFault {
   artifact::Fault fault;
 };
 
+/// Work that a stream recorded, to be replayed as a whole at the cost of one launch. It holds the buffers and kernels it uses.
+class Graph {
+public:
+  virtual ~Graph();
+  virtual uint32_t operations() const = 0;  ///< launches, fills and copies
+  virtual uint32_t launches() const = 0;
+  /// Replaces a launch, counted from 0 in the order of submit(), in replays queued from now on. Errors: no such launch, another kernel, a
+  /// launch that cannot be recorded.
+  virtual Result<void> update(uint32_t launch, const Launch& replacement) = 0;
+};
+using GraphRef = std::shared_ptr<Graph>;
+
 /// An in-order queue of work. Operations may run asynchronously; arguments that are wrong are reported by the call itself.
 /// A kernel that faults leaves the stream failed: later work of this stream is skipped, and the next synchronize()
 /// reports the fault and clears it. Launches that an asynchronous device had queued before the fault was known may still run.
@@ -112,11 +129,19 @@ public:
   virtual Result<void> write(const BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) = 0;
   /// Device to host. Waits until the bytes are there; reports a fault of earlier work as synchronize() does.
   virtual Result<void> read(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) = 0;
-  /// Runs what prepare() made. `launch.kernel` must belong to this stream's device.
+  /// Runs what prepare() made. Printing launches cannot be recorded. `launch.kernel` must belong to this stream's device.
   virtual Result<void> submit(const Launch& launch) = 0;
   virtual Result<void> record(const EventRef& event) = 0;
   /// Later work of this stream starts after the latest record of the event; an event never recorded holds up nothing.
   virtual Result<void> wait(const EventRef& event) = 0;
+  /// From now on fill, copy, write and submit are checked and recorded, not run; read, record, wait, replay and synchronize are errors.
+  /// Error: the stream records already.
+  virtual Result<void> beginRecording() = 0;
+  /// Ends the recording, also when it fails. Errors: the stream does not record; the device refuses.
+  virtual Result<GraphRef> endRecording() = 0;
+  /// Queues what the graph holds, in its order. Results of recorded launches are written anew by every replay; faults are reported as
+  /// those of launches. Errors: a graph that another stream recorded, or that was lost with the device's contents.
+  virtual Result<void> replay(const GraphRef& graph) = 0;
   /// Waits for all work. The error of a fault reads "kernel 'k' stopped: E0701: message (file:line:column)".
   virtual Result<void> synchronize() = 0;
   /// The fault that the last failing synchronize() or read() reported, for callers that print it themselves.

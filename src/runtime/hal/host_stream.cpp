@@ -52,11 +52,7 @@ Result<void> HostStream::fill(const BufferRef& target, uint64_t offset, uint64_t
     return owned;
   if (Result<void> inside = checkRange("fill", *target, offset, bytes, true); !inside)
     return inside;
-  const std::lock_guard lock(mutex_);
-  auto* to = static_cast<uint8_t*>(target->host()) + offset;
-  if (!pending_ && bytes != 0)
-    forEachChunk(bytes, [&](uint64_t begin, uint64_t end) { std::memset(to + begin, value, end - begin); });
-  return {};
+  return take(RecordedFill{target, offset, bytes, value});
 }
 
 Result<void> HostStream::copy(const BufferRef& target, uint64_t targetOffset, const BufferRef& source,
@@ -68,11 +64,7 @@ Result<void> HostStream::copy(const BufferRef& target, uint64_t targetOffset, co
     return inside;
   if (Result<void> inside = checkRange("copy: reading", *source, sourceOffset, bytes); !inside)
     return inside;
-  const std::lock_guard lock(mutex_);
-  if (!pending_)
-    copyBytes(static_cast<uint8_t*>(target->host()) + targetOffset,
-              static_cast<const uint8_t*>(source->host()) + sourceOffset, bytes);
-  return {};
+  return take(RecordedCopy{target, targetOffset, source, sourceOffset, bytes});
 }
 
 Result<void> HostStream::write(const BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) {
@@ -81,8 +73,12 @@ Result<void> HostStream::write(const BufferRef& target, uint64_t offset, const v
   if (Result<void> inside = checkRange("write", *target, offset, bytes, true); !inside)
     return inside;
   const std::lock_guard lock(mutex_);
-  if (!pending_)
+  if (recording_) {
+    const auto* first = static_cast<const uint8_t*>(from);
+    recording_->add(RecordedWrite{target, offset, {first, first + bytes}});
+  } else if (!pending_) {
     copyBytes(static_cast<uint8_t*>(target->host()) + offset, from, bytes);
+  }
   return {};
 }
 
@@ -92,6 +88,8 @@ Result<void> HostStream::read(void* into, const BufferRef& source, uint64_t offs
   if (Result<void> inside = checkRange("read", *source, offset, bytes); !inside)
     return inside;
   const std::lock_guard lock(mutex_);
+  if (recording_)
+    return recordingError("read");
   if (pending_)
     return reportFault();
   copyBytes(into, static_cast<const uint8_t*>(source->host()) + offset, bytes);
@@ -102,10 +100,14 @@ Result<void> HostStream::submit(const Launch& launch) {
   if (launch.kernel->device() != device_)
     return Error{
         concat("kernel '", launch.kernel->artifact().name, "' was loaded on another device than the stream's")};
-  for (const Launch::ZeroFill& zero : launch.zeroFills)
-    if (Result<void> filled = fill(zero.buffer, zero.byteOffset, zero.bytes, 0); !filled)
-      return filled;
   const std::lock_guard lock(mutex_);
+  return recording_ ? recording_->add(launch) : run(launch);
+}
+
+Result<void> HostStream::run(const Launch& launch) {
+  for (const Launch::ZeroFill& zero : launch.zeroFills)
+    if (Result<void> filled = perform(RecordedFill{zero.buffer, zero.byteOffset, zero.bytes, 0}); !filled)
+      return filled;
   if (pending_)
     return {};
   Result<std::optional<artifact::Fault>> outcome = execute(launch);
@@ -116,11 +118,104 @@ Result<void> HostStream::submit(const Launch& launch) {
   return {};
 }
 
+Result<void> HostStream::take(RecordedOperation operation) {
+  const std::lock_guard lock(mutex_);
+  if (!recording_)
+    return perform(operation);
+  recording_->add(std::move(operation));
+  return {};
+}
+
+Result<void> HostStream::perform(const RecordedOperation& operation) {
+  if (pending_)
+    return {};
+  const auto at = [](const BufferRef& buffer, uint64_t offset) {
+    return static_cast<uint8_t*>(buffer->host()) + offset;
+  };
+  if (const auto* launch = std::get_if<Launch>(&operation))
+    return run(*launch);
+  if (const auto* fill = std::get_if<RecordedFill>(&operation)) {
+    uint8_t* to = at(fill->target, fill->offset);
+    if (fill->bytes != 0)
+      forEachChunk(fill->bytes,
+                   [&](uint64_t begin, uint64_t end) { std::memset(to + begin, fill->value, end - begin); });
+  } else if (const auto* copy = std::get_if<RecordedCopy>(&operation)) {
+    copyBytes(at(copy->target, copy->targetOffset), at(copy->source, copy->sourceOffset), copy->bytes);
+  } else if (const auto* write = std::get_if<RecordedWrite>(&operation)) {
+    copyBytes(at(write->target, write->offset), write->content.data(), write->content.size());
+  }
+  return {};
+}
+
+namespace {
+
+/// Belongs to the stream that recorded it.
+class HostGraph : public Graph {
+public:
+  HostGraph(const HostStream* stream, Recording recording)
+      : stream_(stream), recording_(std::make_shared<const Recording>(std::move(recording))) {}
+  uint32_t operations() const override { return static_cast<uint32_t>(recording()->operations().size()); }
+  uint32_t launches() const override { return recording()->launches(); }
+  Result<void> update(uint32_t launch, const Launch& replacement) override {
+    const std::lock_guard lock(mutex_);
+    auto changed = std::make_shared<Recording>(*recording_);  // a replay that runs now goes on with the old one
+    Result<void> replaced = changed->replace(launch, replacement);
+    if (replaced)
+      recording_ = std::move(changed);
+    return replaced;
+  }
+  const HostStream* stream() const { return stream_; }
+  std::shared_ptr<const Recording> recording() const {
+    const std::lock_guard lock(mutex_);
+    return recording_;
+  }
+
+private:
+  const HostStream* stream_;  ///< for comparison only
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Recording> recording_;
+};
+
+}  // namespace
+
+Result<void> HostStream::beginRecording() {
+  const std::lock_guard lock(mutex_);
+  if (recording_)
+    return Error{"the stream is recording already"};
+  recording_.emplace();
+  return {};
+}
+
+Result<GraphRef> HostStream::endRecording() {
+  const std::lock_guard lock(mutex_);
+  if (!recording_)
+    return Error{"the stream does not record"};
+  Recording recorded = *std::move(recording_);
+  recording_.reset();
+  return GraphRef(std::make_shared<HostGraph>(this, std::move(recorded)));
+}
+
+Result<void> HostStream::replay(const GraphRef& graph) {
+  const auto* own = dynamic_cast<const HostGraph*>(graph.get());
+  if (!own || own->stream() != this)
+    return Error{"replay: another stream recorded the graph"};
+  const std::shared_ptr<const Recording> recording = own->recording();
+  const std::lock_guard lock(mutex_);
+  if (recording_)
+    return recordingError("replay");
+  for (const RecordedOperation& operation : recording->operations())
+    if (Result<void> done = perform(operation); !done)
+      return done;
+  return {};
+}
+
 Result<void> HostStream::record(const EventRef& event) {
   auto* own = dynamic_cast<HostEvent*>(event.get());
   if (!own || own->device() != device_)
     return Error{"record: the event belongs to another device than the stream"};
   const std::lock_guard lock(mutex_);
+  if (recording_)
+    return recordingError("record");
   own->record();
   return {};
 }
@@ -129,6 +224,9 @@ Result<void> HostStream::wait(const EventRef& event) {
   const auto* own = dynamic_cast<const HostEvent*>(event.get());
   if (!own || own->device() != device_)
     return Error{"wait: the event belongs to another device than the stream"};
+  const std::lock_guard lock(mutex_);
+  if (recording_)
+    return recordingError("wait");
   return {};  // whatever was recorded is complete
 }
 
@@ -141,6 +239,8 @@ Result<void> HostStream::reportFault() {
 
 Result<void> HostStream::synchronize() {
   const std::lock_guard lock(mutex_);
+  if (recording_)
+    return recordingError("synchronize");
   return reportFault();
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/hal/device.h"
 #include "runtime/hal/launch.h"
+#include "runtime/hal/recording.h"
 
 #include <atomic>
 #include <mutex>
@@ -39,6 +40,9 @@ public:
   Result<void> submit(const Launch& launch) override;
   Result<void> record(const EventRef& event) override;
   Result<void> wait(const EventRef& event) override;
+  Result<void> beginRecording() override;
+  Result<GraphRef> endRecording() override;
+  Result<void> replay(const GraphRef& graph) override;
   Result<void> synchronize() override;
   std::optional<RunFault> lastFault() const override;
 
@@ -52,10 +56,16 @@ protected:
 private:
   Result<void> checkOwner(const char* operation, const BufferRef& buffer) const;
   void copyBytes(void* target, const void* source, uint64_t bytes);
+  /// Runs or records an operation that was checked.
+  Result<void> take(RecordedOperation operation);
+  /// Runs an operation that was checked. Under mutex_.
+  Result<void> perform(const RecordedOperation& operation);
+  Result<void> run(const Launch& launch);
   Result<void> reportFault();
 
   const Device* device_;
   mutable std::mutex mutex_;
+  std::optional<Recording> recording_;
   std::optional<RunFault> pending_;  ///< work is skipped while set
   std::optional<RunFault> reported_;
 };

@@ -272,7 +272,8 @@ private:
         return fail(concat("phase '", phase.name, "' has ", hardware, " hardware threads per block, the device allows ",
                            threadLimit));
       added.hardwareThreads = static_cast<uint32_t>(hardware);
-      added.general = !phase.fastWhen.steps.empty() && phase.fastWhen.evaluate(launch_.slots) == 0;
+      while (added.version < phase.versions.size() && phase.versions[added.version].when.evaluate(launch_.slots) == 0)
+        ++added.version;
       const int64_t scratch = phase.scratchBytes.evaluate(launch_.slots),
                     shared = phase.sharedBytes.evaluate(launch_.slots);
       const uint64_t sharedLimit = device_.info().maxSharedBytes;

@@ -38,7 +38,7 @@ struct LaunchPhase {
   uint32_t grid[3] = {0, 0, 0};
   uint32_t block[3] = {1, 1, 1};
   uint32_t hardwareThreads = 0;  ///< of a block, on devices that have them
-  bool general = false;          ///< Phase::generalSymbol is to run: the tensors are not what the fast version assumes
+  uint32_t version = 0;          ///< of Phase::versions; their number: Phase::symbol itself
   uint64_t blocks = 0;           ///< product of grid; never 0, such phases are left out
   uint64_t scratchBytes = 0;
   uint64_t sharedBytes = 0;

@@ -9,37 +9,18 @@
 #include "target/gpu/lowering.h"
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles.h"
+#include "target/gpu/versions.h"
 #include "target/interface/describe.h"
 #include "target/nvidia/assemble.h"
-#include "target/nvidia/emitter.h"
+#include "target/nvidia/stopwatch.h"
+#include "target/nvidia/units.h"
 
-#include <ctime>
 #include <mlir/IR/Verifier.h>
 
 namespace vortex::target::nvidia {
 
 using artifact::SizeExpr;
 using base::concat;
-
-namespace {
-class Stopwatch {
-public:
-  /// Milliseconds since construction or the last lap.
-  double lap() {
-    double time = now(), elapsed = time - start_;
-    start_ = time;
-    return elapsed;
-  }
-
-private:
-  static double now() {
-    timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return double(time.tv_sec) * 1e3 + double(time.tv_nsec) * 1e-6;
-  }
-  double start_ = now();
-};
-}  // namespace
 
 static const chip::Gpu& chipOf(const Target& target) {
   const chip::Gpu* chip = chip::findGpu(target.chip);
@@ -90,27 +71,51 @@ static SizeExpr conditionFor(ir::KernelOp phase, unsigned params, gpu::Assumptio
   return all;
 }
 
+/// Which launch slots are extents.
+static llvm::SmallVector<bool> extentSlots(ir::KernelOp phase) {
+  llvm::SmallVector<bool> extents;
+  for (mlir::Type type : phase.getArgumentTypes()) {
+    extents.push_back(false);
+    if (auto view = mlir::dyn_cast<ir::ViewType>(type)) {
+      extents.append(view.getRank(), true);
+      extents.append(view.getRank(), false);
+    }
+  }
+  return extents;
+}
+
 static void raise(SizeExpr& to, int64_t value) { to = SizeExpr::constant(std::max(value, to.evaluate({}))); }
 
-/// One or two versions of the phase in `lowered`.
+/// The phase's versions: for tensors that lie well, split by what a launch's extents decide, and for tensors that lie anyhow.
 static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
   gpu::Assumptions fast{.unitStrides = true, .alignedRows = hasTiles(phase)};
-  described.fastWhen = conditionFor(phase, state.kernel.params.size(), fast);
+  SizeExpr fastWhen = conditionFor(phase, state.kernel.params.size(), fast);
   described.sharedBytes = SizeExpr::constant(0);
-  auto lower = [&](const std::string& symbol, gpu::Assumptions assumptions) {
+  auto lower = [&](const std::string& symbol, gpu::Assumptions assumptions) -> ir::vxt::KernelOp {
     ir::vxt::KernelOp kernel = gpu::Lowering(state, phase, symbol, assumptions).run();
     if (!kernel)
-      return;
+      return nullptr;
     raise(described.sharedBytes, kernel.getSharedBytes());
     auto threads = ir::toSizeExpr(kernel.getThreads(), phase.getArgumentTypes(), [&] { return phase.emitError(); });
     VORTEX_CHECK(mlir::succeeded(threads));
     described.hardwareThreads = *threads;
+    return kernel;
   };
-  lower(described.symbol, fast);
-  if (described.fastWhen.steps.empty() || !state.error.empty())
+  ir::vxt::KernelOp kernel = lower(described.symbol, fast);
+  if (!kernel)
     return;
-  described.generalSymbol = described.symbol + "_general";
-  lower(described.generalSymbol, {});
+  if (!fastWhen.steps.empty()) {
+    std::string general = described.symbol + "_general";
+    if (!lower(general, {}))
+      return;
+    described.versions.push_back({SizeExpr::unary(SizeExpr::Op::Not, fastWhen), general});
+  }
+  llvm::SmallVector<bool> extents = extentSlots(phase);
+  for (gpu::KernelVersion& version : gpu::splitVersions(kernel, [&](unsigned slot) { return extents[slot]; })) {
+    described.symbol = version.kernel.getSymName().str();
+    if (!version.when.steps.empty())
+      described.versions.push_back({std::move(version.when), described.symbol});
+  }
 }
 
 static Result<void> checkParameters(const artifact::Kernel& kernel) {
@@ -155,25 +160,14 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
   }
   spent.lower = watch.lap();
 
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> code = createModule(context, kernel.name, target);
-  ModuleState emitted{*code, kernel.slotCount};
-  for (vxt::KernelOp each : lowered->getOps<vxt::KernelOp>())
-    Emitter(emitted, each).run();
-  if (!emitted.error.empty())
-    return base::Error{emitted.error};
-  std::string complaint = verify(*code);
-  VORTEX_CHECK(complaint.empty(), "%s", complaint.c_str());
-  if (texts.llvm)
-    *texts.llvm = printModule(*code);
-  spent.emit = watch.lap();
-  optimize(*code, target);
-  if (texts.optimizedLlvm)
-    *texts.optimizedLlvm = printModule(*code);
-  spent.optimize = watch.lap();
-  std::string ptx = emitPtx(*code, target);
-  kernel.code.assign(ptx.begin(), ptx.end());
-  spent.codegen = watch.lap();
+  UnitTimes unitTimes;
+  auto ptx = generatePtx(*lowered, kernel.slotCount, target, {texts.llvm, texts.optimizedLlvm}, unitTimes);
+  if (!ptx)
+    return ptx.takeError();
+  kernel.code.assign(ptx->begin(), ptx->end());
+  spent.emit = unitTimes.emit;
+  spent.optimize = unitTimes.optimize;
+  spent.codegen = unitTimes.codegen;
   kernel.facts.push_back({"ptx_bytes", int64_t(kernel.code.size()), false});
   if (times)
     *times = spent;

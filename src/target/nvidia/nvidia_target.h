@@ -16,7 +16,8 @@ struct CompileTexts {
   std::string* optimizedLlvm = nullptr;  ///< after the optimiser
 };
 
-/// Where compile time went, milliseconds of the calling thread's processor time.
+/// Where compile time went, milliseconds of processor time: the caller's, for `optimize` and `codegen` that of the slowest entry point (they are
+/// compiled side by side).
 struct CompileTimes {
   double lower = 0, emit = 0, optimize = 0, codegen = 0;
 };

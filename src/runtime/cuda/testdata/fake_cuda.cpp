@@ -30,6 +30,8 @@ struct Link {
   size_t errorBytes = 0;
 };
 
+using Graph = std::vector<std::function<void()>>;
+
 /// Entry points and the size of their one parameter: ".entry name(… .b8 name_param_0[136]".
 Module* parse(const std::string& text) {
   auto* module = new Module;
@@ -45,6 +47,10 @@ Module* parse(const std::string& text) {
 
 #define CALL(symbol)                                                                                                   \
   if (const int code = enter(#symbol); code != kSuccess)                                                               \
+  return code
+#define CALL_IN(symbol, stream)                                                                                        \
+  CALL(symbol);                                                                                                        \
+  if (const int code = (stream)->check(); code != kSuccess)                                                            \
   return code
 #define CALL_ANYWHERE(symbol)                                                                                          \
   if (const int code = enter(#symbol, false); code != kSuccess)                                                        \
@@ -103,13 +109,13 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
   *value = found == values.end() ? 0 : found->second;
   return kSuccess;
 }
-int cuDevicePrimaryCtxRetain(Context** context, int) {
+int cuDevicePrimaryCtxRetain(Context** context, int device) {
   CALL_ANYWHERE(cuDevicePrimaryCtxRetain);
-  static std::map<uint64_t, Context*> contexts;
+  static std::map<std::pair<uint64_t, int>, Context*> contexts;
   const std::lock_guard lock(state().mutex);
-  Context*& own = contexts[state().generation];
+  Context*& own = contexts[{state().generation, device}];
   if (!own)
-    own = new Context{state().generation};
+    own = new Context{state().generation, device};
   *context = own;
   return kSuccess;
 }
@@ -179,7 +185,7 @@ int cuMemAllocFromPoolAsync(uint64_t* pointer, size_t bytes, int*, Stream*) {
   return allocateBytes(pointer, bytes);
 }
 int cuMemFreeAsync(uint64_t pointer, Stream* stream) {
-  CALL(cuMemFreeAsync);
+  CALL_IN(cuMemFreeAsync, stream);
   stream->add([=] { freeBytes(pointer); });
   return kSuccess;
 }
@@ -200,12 +206,12 @@ int cuMemHostGetDevicePointer_v2(uint64_t* device, void* host, unsigned) {
   return isRegistered(host) ? kSuccess : kInvalidValue;
 }
 int cuMemsetD8Async(uint64_t target, unsigned char value, size_t bytes, Stream* stream) {
-  CALL(cuMemsetD8Async);
+  CALL_IN(cuMemsetD8Async, stream);
   stream->add([=] { std::memset(memory(target), value, bytes); });
   return kSuccess;
 }
 int cuMemcpyHtoDAsync_v2(uint64_t target, const void* from, size_t bytes, Stream* stream) {
-  CALL(cuMemcpyHtoDAsync_v2);
+  CALL_IN(cuMemcpyHtoDAsync_v2, stream);
   if (isRegistered(from)) {
     stream->add([=] { std::memcpy(memory(target), from, bytes); });
     return kSuccess;
@@ -216,14 +222,14 @@ int cuMemcpyHtoDAsync_v2(uint64_t target, const void* from, size_t bytes, Stream
   return kSuccess;
 }
 int cuMemcpyDtoHAsync_v2(void* into, uint64_t source, size_t bytes, Stream* stream) {
-  CALL(cuMemcpyDtoHAsync_v2);
+  CALL_IN(cuMemcpyDtoHAsync_v2, stream);
   stream->add([=] { std::memcpy(into, memory(source), bytes); });
   if (!isRegistered(into))
     stream->synchronize();
   return kSuccess;
 }
 int cuMemcpyDtoDAsync_v2(uint64_t target, uint64_t source, size_t bytes, Stream* stream) {
-  CALL(cuMemcpyDtoDAsync_v2);
+  CALL_IN(cuMemcpyDtoDAsync_v2, stream);
   if (target < source + bytes && source < target + bytes)
     return kInvalidValue;  // undefined in the real one: nothing may rely on it
   stream->add([=] { std::memcpy(memory(target), memory(source), bytes); });
@@ -249,12 +255,14 @@ int cuStreamDestroy_v2(Stream* stream) {
   return kSuccess;
 }
 int cuStreamSynchronize(Stream* stream) {
-  CALL(cuStreamSynchronize);
+  CALL_IN(cuStreamSynchronize, stream);
+  if (stream->isCapturing())
+    return kCaptureUnsupported;
   stream->synchronize();
   return state().sticky;
 }
 int cuStreamWaitEvent(Stream* stream, EventRef* event, unsigned) {
-  CALL(cuStreamWaitEvent);
+  CALL_IN(cuStreamWaitEvent, stream);
   const EventRef waited = *event;
   std::unique_lock lock(waited->mutex);
   const uint64_t number = waited->recorded;
@@ -273,7 +281,7 @@ int cuEventDestroy_v2(EventRef* event) {
   return kSuccess;
 }
 int cuEventRecord(EventRef* event, Stream* stream) {
-  CALL(cuEventRecord);
+  CALL_IN(cuEventRecord, stream);
   const EventRef recorded = *event;
   std::unique_lock lock(recorded->mutex);
   const uint64_t number = ++recorded->recorded;
@@ -304,6 +312,46 @@ int cuEventSynchronize(EventRef* event) {
 int cuEventElapsedTime(float* milliseconds, EventRef* start, EventRef* end) {
   CALL(cuEventElapsedTime);
   *milliseconds = static_cast<float>((*end)->nanoseconds - (*start)->nanoseconds) * 1e-6f;
+  return kSuccess;
+}
+
+// Graphs: what was queued while a stream captured
+
+int cuStreamBeginCapture_v2(Stream* stream, int) {
+  CALL(cuStreamBeginCapture_v2);
+  stream->beginCapture();
+  return kSuccess;
+}
+int cuStreamEndCapture(Stream* stream, Graph** graph) {
+  *graph = new Graph(stream->endCapture());
+  CALL(cuStreamEndCapture);
+  return kSuccess;
+}
+int cuGraphDestroy(Graph* graph) {
+  delete graph;
+  return kSuccess;
+}
+int cuGraphInstantiateWithFlags(Graph** exec, Graph* graph, unsigned long long) {
+  CALL(cuGraphInstantiateWithFlags);
+  *exec = new Graph(*graph);
+  return kSuccess;
+}
+int cuGraphExecDestroy(Graph* exec) {
+  CALL(cuGraphExecDestroy);
+  delete exec;
+  return kSuccess;
+}
+int cuGraphExecUpdate(Graph* exec, Graph* graph, void**, int*) {
+  CALL(cuGraphExecUpdate);
+  if (exec->size() != graph->size())
+    return kGraphUpdateFailed;
+  *exec = *graph;
+  return kSuccess;
+}
+int cuGraphLaunch(Graph* exec, Stream* stream) {
+  CALL_IN(cuGraphLaunch, stream);
+  for (const std::function<void()>& operation : *exec)
+    stream->add(operation);
   return kSuccess;
 }
 
@@ -377,7 +425,7 @@ int cuFuncSetAttribute(Function* function, int attribute, int value) {
 }
 int cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned, unsigned, unsigned,
                    unsigned sharedBytes, Stream* stream, void** parameters, void**) {
-  CALL(cuLaunchKernel);
+  CALL_IN(cuLaunchKernel, stream);
   if (sharedBytes > function->dynamicShared)
     return kOutOfResources;
   std::vector<uint64_t> slots(function->parameterBytes / sizeof(uint64_t));

@@ -5,6 +5,7 @@
 
 extern "C" {
 /// "devices", "capability" (90), "version" (12040), "memory" (bytes), "pools" (0 or 1), "delay" (microseconds before each queued operation),
+/// Programs that cannot call this set FAKE_CUDA_<key> in the environment.
 /// "fail:<symbol>": the code that the next call of a function returns.
 void fakeCudaSet(const char* key, int64_t value);
 /// Calls of a function since the last fakeCudaReset; "live": bytes of device memory not freed yet.

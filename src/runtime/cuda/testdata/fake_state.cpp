@@ -34,6 +34,8 @@ int64_t setting(const std::string& key) {
   const std::lock_guard lock(state().mutex);
   if (const auto found = state().settings.find(key); found != state().settings.end())
     return found->second;
+  if (const char* given = std::getenv(("FAKE_CUDA_" + key).c_str()))
+    return std::atoll(given);
   const auto found = defaults.find(key);
   return found == defaults.end() ? 0 : found->second;
 }
@@ -57,12 +59,34 @@ int enter(const char* symbol, bool needsContext) {
   return state().sticky;
 }
 
-Stream::Stream() : worker_([this] { work(); }) {}
+Stream::Stream() : device_(contextStack().back()->device), worker_([this] { work(); }) {}
+
+int Stream::check() const { return contextStack().back()->device == device_ ? kSuccess : kInvalidHandle; }
 
 void Stream::add(std::function<void()> operation, bool always) {
   const std::lock_guard lock(mutex_);
+  if (capturing_) {
+    captured_.push_back(std::move(operation));
+    return;
+  }
   queue_.push_back({std::move(operation), always});
   changed_.notify_all();
+}
+
+void Stream::beginCapture() {
+  const std::lock_guard lock(mutex_);
+  capturing_ = true;
+}
+
+std::vector<std::function<void()>> Stream::endCapture() {
+  const std::lock_guard lock(mutex_);
+  capturing_ = false;
+  return std::exchange(captured_, {});
+}
+
+bool Stream::isCapturing() {
+  const std::lock_guard lock(mutex_);
+  return capturing_;
 }
 
 void Stream::synchronize() {

@@ -30,10 +30,13 @@ enum Code : int {
   kNotReady = 600,
   kIllegalAddress = 700,
   kOutOfResources = 701,
+  kCaptureUnsupported = 900,
+  kGraphUpdateFailed = 910,
 };
 
 struct Context {
   uint64_t generation;
+  int device;
 };
 
 class Stream;
@@ -58,12 +61,19 @@ int enter(const char* symbol, bool needsContext = true);
 
 class Stream {
 public:
+  /// Of the current context's device.
   Stream();
+  /// Success if the current context is of the stream's device.
+  int check() const;
   /// `always`: also when the context has ended, as what only wakes waiters.
   void add(std::function<void()> operation, bool always = false);
   void synchronize();
   /// Its thread ends when it has run what is queued.
   void finish();
+  /// Until endCapture() operations are kept instead of run.
+  void beginCapture();
+  std::vector<std::function<void()>> endCapture();
+  bool isCapturing();
 
 private:
   void work();
@@ -74,7 +84,10 @@ private:
     bool always;
   };
   std::deque<Operation> queue_;
+  bool capturing_ = false;
+  std::vector<std::function<void()>> captured_;
   bool busy_ = false, ending_ = false;
+  const int device_;
   std::thread worker_;
 };
 void synchronizeAll();

@@ -42,7 +42,7 @@ inline std::string conformancePtx() {
   return *base::readFile(folder.empty() ? VORTEX_CONFORMANCE_PTX : folder + "conformance.ptx");
 }
 
-/// A device of the stand-in (or of the real library), made by a driver of its own.
+/// A device of the stand-in (or of the real library: number $VORTEX_CUDA_TEST_DEVICE), made by a driver of its own.
 inline Result<hal::DeviceRef> openDevice(bool real, const Options& options = {.useCache = false}) {
   if (real)
     ::unsetenv("VORTEX_LIBCUDA");
@@ -53,7 +53,11 @@ inline Result<hal::DeviceRef> openDevice(bool real, const Options& options = {.u
     return devices.takeError();
   if (devices->empty())
     return Error{"no device"};
-  return devices->front();
+  const char* chosen = real ? std::getenv("VORTEX_CUDA_TEST_DEVICE") : nullptr;
+  const size_t index = chosen ? static_cast<size_t>(std::atoi(chosen)) : 0;
+  if (index >= devices->size())
+    return Error{"no device " + std::to_string(index)};
+  return devices->at(index);
 }
 
 inline void addCode(artifact::Kernel& kernel) {
@@ -77,8 +81,7 @@ inline std::shared_ptr<artifact::Kernel> bareKernel(const std::string& symbol) {
   auto kernel = std::make_shared<artifact::Kernel>();
   kernel->name = symbol;
   const artifact::SizeExpr one = artifact::SizeExpr::constant(1);
-  kernel->phases = {
-      {.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .generalSymbol = {}, .name = symbol}};
+  kernel->phases = {{.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .name = symbol}};
   addCode(*kernel);
   return kernel;
 }

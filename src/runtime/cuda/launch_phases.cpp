@@ -1,0 +1,95 @@
+#include "runtime/cuda/launch_phases.h"
+
+#include "artifact/device_report.h"
+#include "base/check.h"
+#include "base/text.h"
+
+#include <cstring>
+
+namespace vortex::cuda {
+
+using base::concat;
+
+Error launchError(const hal::Launch& launch, const std::string& reason) {
+  return {concat("cannot launch kernel '", launch.kernel->artifact().name, "': ", reason)};
+}
+
+namespace {
+
+Result<const LoadedEntry*> entryOf(const hal::Launch& launch, const hal::LaunchPhase& phase,
+                                   const ContextRef& context) {
+  return static_cast<CudaKernel&>(*launch.kernel).entryIn(context, *phase.phase, phase.version);
+}
+
+Result<void> checkPhase(const Gpu& gpu, const hal::Launch& launch, const hal::LaunchPhase& phase,
+                        const LoadedEntry& code) {
+  const auto fail = [&](const std::string& reason) {
+    return launchError(launch, concat("phase '", phase.phase->name, "' ", reason));
+  };
+  if (phase.hardwareThreads == 0)
+    return fail("has no hardware threads");
+  if (phase.hardwareThreads > code.maxThreads)
+    return fail(concat("has ", phase.hardwareThreads, " threads per block, its registers allow ", code.maxThreads));
+  const uint64_t shared = phase.sharedBytes + code.staticSharedBytes;
+  if (shared > static_cast<uint64_t>(gpu.facts().sharedOptInBytes))
+    return fail(
+        concat("needs ", shared, " bytes of shared memory per block; the device has ", gpu.facts().sharedOptInBytes));
+  return {};
+}
+
+Result<void> allowShared(Context& context, const hal::LaunchPhase& phase, const LoadedEntry& code) {
+  const auto bytes = static_cast<int>(phase.sharedBytes);
+  Result<void> allowed = context.check("cannot get more than 48 KiB of shared memory",
+                                       context.api().functionSet(code.function, kFunctionMaxDynamicShared, bytes));
+  if (allowed)
+    code.dynamicSharedBytes.store(static_cast<uint32_t>(bytes), std::memory_order_relaxed);
+  return allowed;
+}
+
+Result<void> startPhase(Context& context, StreamHandle stream, const hal::Launch& launch, const hal::LaunchPhase& phase,
+                        const LoadedEntry& code, void** parameters) {
+  if (phase.sharedBytes > code.dynamicSharedBytes.load(std::memory_order_relaxed))
+    if (Result<void> allowed = allowShared(context, phase, code); !allowed)
+      return allowed;
+  const Code started =
+      context.api().launch(code.function, phase.grid[0], phase.grid[1], phase.grid[2], phase.hardwareThreads, 1, 1,
+                           static_cast<unsigned>(phase.sharedBytes), stream, parameters, nullptr);
+  if (started == kSuccess)
+    return {};
+  const Error error = context.check("the driver refuses it", started).takeError();
+  return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "', phase '", phase.phase->name, "', ",
+                      phase.grid[0], " x ", phase.grid[1], " x ", phase.grid[2], " blocks of ", phase.hardwareThreads,
+                      " threads and ", phase.sharedBytes, " bytes of shared memory: ", error.message)};
+}
+
+}  // namespace
+
+Result<void> checkPhases(const Gpu& gpu, const ContextRef& context, const hal::Launch& launch) {
+  for (const hal::LaunchPhase& phase : launch.phases) {
+    Result<const LoadedEntry*> entry = entryOf(launch, phase, context);
+    if (!entry)
+      return entry.takeError();
+    if (Result<void> fits = checkPhase(gpu, launch, phase, **entry); !fits)
+      return fits;
+  }
+  return {};
+}
+
+Result<void> startPhases(const ContextRef& context, StreamHandle stream, const hal::Launch& launch,
+                         DevicePointer report) {
+  uint64_t slots[artifact::kMaxParameterBytes / sizeof(uint64_t)];
+  VORTEX_CHECK(launch.slots.size() == launch.kernel->artifact().slotCount);
+  std::memcpy(slots, launch.slots.data(), launch.slots.size() * sizeof(uint64_t));
+  slots[launch.slots.size()] = report;
+  void* parameters[] = {slots};
+  for (const hal::LaunchPhase& phase : launch.phases) {
+    Result<const LoadedEntry*> entry = entryOf(launch, phase, context);
+    if (!entry)
+      return entry.takeError();
+    if (Result<void> started = startPhase(*context, stream, launch, phase, **entry, parameters); !started)
+      return started;
+  }
+  return {};
+}
+
+}  // namespace vortex::cuda

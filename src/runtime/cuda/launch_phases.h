@@ -1,0 +1,20 @@
+// The phases of a prepared launch as calls of the driver.
+#pragma once
+
+#include "runtime/cuda/kernel.h"
+#include "runtime/hal/launch.h"
+
+namespace vortex::cuda {
+
+/// Loads the entry points that the launch needs, with the context current. Error, before anything has run: what the driver refuses, or
+/// resources the device does not have, with the numbers.
+Result<void> checkPhases(const Gpu& gpu, const ContextRef& context, const hal::Launch& launch);
+
+/// Queues the phases behind the stream's work; checkPhases was fine. `report`: the device's address of the launch's report.
+Result<void> startPhases(const ContextRef& context, StreamHandle stream, const hal::Launch& launch,
+                         DevicePointer report);
+
+/// "cannot launch kernel 'k': reason"
+Error launchError(const hal::Launch& launch, const std::string& reason);
+
+}  // namespace vortex::cuda

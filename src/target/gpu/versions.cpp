@@ -1,0 +1,87 @@
+#include "target/gpu/versions.h"
+
+#include "target/gpu/launch_condition.h"
+
+#include <mlir/Dialect/SCF/IR/SCF.h>
+#include <mlir/IR/Builders.h>
+#include <mlir/IR/IRMapping.h>
+
+namespace vortex::target::gpu {
+
+namespace vxt = ir::vxt;
+using artifact::SizeExpr;
+
+namespace {
+
+/// Shorter sides cost less to assemble than the choice costs each launch.
+constexpr unsigned kLongSide = 100;  // operations
+constexpr size_t kMostVersions = 8;
+/// A launch evaluates the conditions: a nanosecond or two per step.
+constexpr size_t kMostSteps = 120;
+
+bool isLong(mlir::Region& region) {
+  unsigned count = 0;
+  return region
+      .walk([&](mlir::Operation*) {
+        return ++count < kLongSide ? mlir::WalkResult::advance() : mlir::WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+/// Replaces the `scf.if` by one of its sides.
+void take(mlir::scf::IfOp branch, bool condition) {
+  mlir::Block& side = (condition ? branch.getThenRegion() : branch.getElseRegion()).front();
+  mlir::Operation* yield = side.getTerminator();
+  branch.replaceAllUsesWith(yield->getOperands());
+  yield->erase();
+  branch->getBlock()->getOperations().splice(branch->getIterator(), side.getOperations());
+  branch.erase();
+}
+
+struct Split {
+  mlir::scf::IfOp branch;
+  SizeExpr when;
+};
+
+std::optional<Split> findSplit(vxt::KernelOp kernel, llvm::function_ref<bool(unsigned)> isExtent) {
+  std::optional<Split> found;
+  kernel.walk<mlir::WalkOrder::PreOrder>([&](mlir::scf::IfOp branch) {
+    if (branch.getElseRegion().empty() || !isLong(branch.getThenRegion()) || !isLong(branch.getElseRegion()))
+      return mlir::WalkResult::advance();
+    std::optional<SizeExpr> when = launchCondition(branch.getCondition(), isExtent, kMostSteps);
+    if (!when)
+      return mlir::WalkResult::advance();
+    found = Split{branch, std::move(*when)};
+    return mlir::WalkResult::interrupt();
+  });
+  return found;
+}
+
+}  // namespace
+
+llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel, llvm::function_ref<bool(unsigned)> isExtent) {
+  llvm::SmallVector<KernelVersion> versions{{kernel, {}}};
+  for (size_t at = 0; at < versions.size();) {
+    auto split = versions.size() < kMostVersions ? findSplit(versions[at].kernel, isExtent) : std::nullopt;
+    if (!split) {
+      ++at;
+      continue;
+    }
+    // The copy takes the else side and stands behind: where it is asked, the condition did not hold.
+    vxt::KernelOp whole = versions[at].kernel;
+    mlir::OpBuilder builder(whole);
+    builder.setInsertionPointAfter(whole);
+    mlir::IRMapping mapping;
+    auto copy = mlir::cast<vxt::KernelOp>(builder.clone(*whole, mapping));
+    take(mlir::cast<mlir::scf::IfOp>(mapping.lookup(split->branch.getOperation())), false);
+    take(split->branch, true);
+    SizeExpr outer = versions[at].when;
+    versions[at].when = outer.steps.empty() ? split->when : SizeExpr::binary(SizeExpr::Op::And, outer, split->when);
+    versions.insert(versions.begin() + at + 1, {copy, std::move(outer)});
+  }
+  for (size_t i = 1; i < versions.size(); ++i)
+    versions[i].kernel.setSymName((kernel.getSymName() + "_v" + llvm::Twine(i + 1)).str());
+  return versions;
+}
+
+}  // namespace vortex::target::gpu

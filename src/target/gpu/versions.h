@@ -1,0 +1,23 @@
+// Branches that the arguments of a launch decide become kernels of their own. One entry point for rows of every length would be assembled for
+// all of them before the first launch, and would take the registers of the hungriest; apart, a launch assembles and runs the one it needs.
+#pragma once
+
+#include "artifact/size_expr.h"
+#include "ir/vxt.h"
+
+#include <llvm/ADT/SmallVector.h>
+
+namespace vortex::target::gpu {
+
+struct KernelVersion {
+  ir::vxt::KernelOp kernel;
+  artifact::SizeExpr
+      when;  ///< over launch slots; the version serves launches for which no earlier one's holds; empty: always
+};
+
+/// Splits `kernel` at its long `scf.if`s whose condition is a function of extents and other integer arguments. The versions stand behind one
+/// another in the kernel's module; the first keeps its name. `isExtent` tells the launch slots that are never negative.
+llvm::SmallVector<KernelVersion> splitVersions(ir::vxt::KernelOp kernel,
+                                               llvm::function_ref<bool(unsigned slot)> isExtent);
+
+}  // namespace vortex::target::gpu
