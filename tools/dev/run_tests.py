@@ -129,6 +129,16 @@ def run_pytest(totals, folder, pattern, device, env=None):
     totals.add("pytest", count["tests"] - failed - count["skipped"], failed, seconds, output)
 
 
+def has_device(totals, folder, device):
+    """Whether the driver finds the device; if not, that is one failure that says why, and tests on it do not run."""
+    if device in ("cpu", "interpreter"):
+        return True
+    status, output, seconds = command(ROOT / folder / "bin/vortex", "run", "examples/scale.vx", "--device", device)
+    if status:
+        totals.add(f"device {device}", 0, 1, seconds, output)
+    return status == 0
+
+
 def run_fuzzers(totals, seconds, jobs):
     folder = "build-fuzz"
     if not build(totals, folder, ["-DVORTEX_FUZZ=ON", "-DVORTEX_SANITIZE=ON"], ["vortex_fuzzers"], jobs):
@@ -191,7 +201,8 @@ def main():
         if build(totals, folder, arguments, ["all", "vortex_tests"], jobs):
             run_gtests(totals, folder, options.filter, jobs, env)
             run_lit(totals, folder, options.filter, jobs, env)
-            run_pytest(totals, folder, options.filter, options.device, env)
+            if has_device(totals, folder, options.device):
+                run_pytest(totals, folder, options.filter, options.device, env)
     if options.full and not options.filter:
         run_tidy(totals, jobs)
     if options.fuzz:
