@@ -203,3 +203,15 @@ fn main() {
     path.write_text(program.replace("shift(&x, &mut out)", "shift.launch(grid = 2, block = 4)(&x, &mut out)"))
     assert run() == ("4.0", True)
     assert run() == ("4.0", False)
+
+
+def test_a_dimension_that_no_kernel_has_is_refused(vortex, tmp_path):
+    path = tmp_path / "kernels.vx"
+    path.write_text(KERNELS)
+    done = vortex("build", path, "--dim", "Q=3", "-o", tmp_path, status=1)
+    assert "E0805" in done.stderr and "`Q`" in done.stderr
+
+
+def test_an_unknown_command_is_named(vortex):
+    done = vortex("foo", status=2)
+    assert "`foo`" in done.stderr and "build" in done.stderr

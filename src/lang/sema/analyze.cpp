@@ -71,6 +71,10 @@ void checkUncalled(Session& session, const Session::DeclaredFunction& declared, 
   session.checkEither(made(kernelFirst), made(!kernelFirst));
 }
 
+bool allBound(const GenericEnv& env) {
+  return std::all_of(env.begin(), env.end(), [](const GenericBinding& binding) { return binding.value.isBound(); });
+}
+
 /// A generic function that nothing instantiated, with stand-in arguments.
 void checkGeneric(Session& session, const Session::DeclaredFunction& declared) {
   Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
@@ -78,16 +82,16 @@ void checkGeneric(Session& session, const Session::DeclaredFunction& declared) {
   Type selfType = nullptr;
   if (declared.impl) {
     env = checker.representative(declared.impl->generics, {}, declared.scope);
+    if (!allBound(env))
+      return;  // no type satisfies the bounds yet
     checker.generics = env;
     selfType = checker.resolveType(declared.impl->selfType, DimPolicy::Fresh);
     if (Checker::isError(selfType))
       return;
   }
   env = checker.representative(declared.item->generics, std::move(env), declared.scope);
-  for (const GenericBinding& binding : env)
-    if (!binding.value.isBound())
-      return;  // no type satisfies the bounds yet
-  checkUncalled(session, declared, env, selfType);
+  if (allBound(env))
+    checkUncalled(session, declared, env, selfType);
 }
 
 bool hasTypeParams(const syn::Generics& generics) {

@@ -125,8 +125,11 @@ Expr* Checker::checkIf(const syn::IfExpr* expr, Type expected) {
   for (const syn::IfBranch& branch : expr->branches) {
     conditions.push_back(condition(branch.condition));
     bodies.push_back(checkBlock(branch.body, hint));
-    if (wantsValue && !hint && bodies.back()->type->kind == TypeKind::Scalar && !isAdaptable(tailOf(bodies.back())))
-      hint = bodies.back()->type;
+    const Type made = bodies.back()->type;
+    const bool tells = (made->kind == TypeKind::Scalar && !isAdaptable(tailOf(bodies.back()))) ||
+                       (made->kind == TypeKind::Vec && !isError(made->elem));
+    if (wantsValue && !hint && tells)
+      hint = made;
     failed = failed || isError(conditions.back());
   }
   Expr* otherwise = expr->elseBody ? checkBlock(expr->elseBody, hint) : nullptr;

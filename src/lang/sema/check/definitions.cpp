@@ -48,6 +48,17 @@ GenericValue::Kind kindByUse(const syn::FunctionItem* function, std::string_view
   return found != GenericValue::Kind::None || !function ? found : kindByUse(function->resultType, name);
 }
 
+/// Lists, texts and closures exist in host code only.
+bool isHostOnly(Type type) {
+  return type->kind == TypeKind::Vec || type->kind == TypeKind::String || type->kind == TypeKind::Closure ||
+         (type->elem && isHostOnly(type->elem)) || std::any_of(type->elems.begin(), type->elems.end(), isHostOnly);
+}
+
+bool takesHostOnly(const Function& function) {
+  return isHostOnly(function.resultType) || std::any_of(function.params.begin(), function.params.end(),
+                                                        [](const Variable* param) { return isHostOnly(param->type); });
+}
+
 }  // namespace
 
 void Checker::addBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope) {
@@ -145,6 +156,11 @@ void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& i
     request.isDefinition = true;
     request.impl = wanted.impl;
     Instance* made = instantiate(std::move(request));
+    if (made && kernel && !wanted.item->isKernel && takesHostOnly(*made->function)) {
+      sink_ = outer;
+      dropInstancesFrom(before);
+      continue;  // never kernel code
+    }
     if (made)
       made->checker->checkBody();
     const bool typesFit = made && !quiet.hasErrors();

@@ -381,8 +381,14 @@ bool Checker::checkBounds(const syn::Generics& params, const GenericEnv& env, So
     auto builder = error("E0307", use, base::concat("`", lang::text(*value), "` is not `", boundText, "`"));
     const BoundParam* param = paramOf(*value);
     const std::string_view written = each.subject ? session.sources.text(each.subject->range) : each.name;
-    builder.primary(param ? onlyText(*param) : base::concat("here `", written, "` is `", lang::text(*value), "`"))
+    const bool isCondition = each.subject && lang::text(*value) == written;  // of a generic definition's own parameters
+    builder
+        .primary(param         ? onlyText(*param)
+                 : isCondition ? std::string("nothing here says that it is")
+                               : base::concat("here `", written, "` is `", lang::text(*value), "`"))
         .label(each.bound->range, "required here");
+    if (isCondition)
+      builder.help(base::concat("add the condition: `where ", written, ": ", boundText, "`"));
     if (param)
       builder.help(
           base::concat("add the bound where `", param->name, "` is declared: `", boundWith(*param, boundText), "`"));
