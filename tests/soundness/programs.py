@@ -52,7 +52,7 @@ impl Pair {
 
 fn digest(v: &Vec<i32>) -> i32 {
     var total: i32 = 7
-    for x in v { total = total * 31 + x }
+    for x in v { @unchecked(overflow) total = total * 31 + x }
     return total
 }
 fn passed(v: Vec<i32>) -> Vec<i32> { return v }
