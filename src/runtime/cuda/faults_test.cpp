@@ -47,6 +47,7 @@ TEST_P(CudaFaults, AnIllegalAddressNamesTheKernelAndTheProcessGoesOn) {
     EXPECT_NE(failed.error().message.find("kernel 'crash' stopped: E0708"), std::string::npos)
         << failed.error().message;
     EXPECT_NE(failed.error().message.find("CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos) << failed.error().message;
+    EXPECT_NE(failed.error().message.find("does not tell the line"), std::string::npos) << failed.error().message;
     ASSERT_TRUE(stream_->lastFault());
     EXPECT_EQ(stream_->lastFault()->kernel, "crash");
     EXPECT_TRUE(event->isComplete());
@@ -84,6 +85,27 @@ TEST_P(CudaFaults, OneOfSeveralKernelsIsNotAccusedAlone) {
   ASSERT_FALSE(failed);
   EXPECT_NE(failed.error().message.find("it ran update, crash since the last synchronisation"), std::string::npos)
       << failed.error().message;
+}
+
+TEST_P(CudaFaults, AGraphsKernelIsNamedAndTheGraphIsLostWithTheContext) {
+  if (endsTheProcess())
+    GTEST_SKIP() << "in a process of its own";
+  ASSERT_TRUE(stream_->beginRecording());
+  ASSERT_TRUE(launch("crash"));
+  const hal::GraphRef graph = stream_->endRecording().value();
+  ASSERT_TRUE(stream_->replay(graph));
+  const auto failed = stream_->synchronize();
+  ASSERT_FALSE(failed);
+  EXPECT_NE(failed.error().message.find("kernel 'crash' stopped: E0708"), std::string::npos) << failed.error().message;
+  EXPECT_EQ(stream_->lastFault()->kernel, "crash");
+  const auto again = stream_->replay(graph);
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().message.find("the graph was lost when the device stopped"), std::string::npos)
+      << again.error().message;
+  ASSERT_TRUE(stream_->beginRecording());  // and the stream goes on
+  ASSERT_TRUE(launch("sparse"));
+  ASSERT_TRUE(stream_->replay(stream_->endRecording().value()));
+  EXPECT_TRUE(stream_->synchronize());
 }
 
 TEST_P(CudaFaults, AnotherStreamLearnsOfTheLoss) {
@@ -198,11 +220,15 @@ TEST(CudaErrors, EveryCallThatFailsIsAnErrorAndLeaksNothing) {
     std::vector<int64_t> values(100 << 8, 1);
     if (auto done = (*stream)->write(*buffer, 0, values.data(), 200 << 10); !done)
       return done;
-    if (auto done = hal::launch(**device, **stream, *kernel,
-                                std::vector<Argument>{Tensor{*buffer, 0, artifact::ScalarType::I64, {100}, {}},
-                                                      scalarI64(2), scalarI64(0)});
-        !done)
+    const std::vector<Argument> arguments = {Tensor{*buffer, 0, artifact::ScalarType::I64, {100}, {}}, scalarI64(2),
+                                             scalarI64(0)};
+    if (auto done = hal::launch(**device, **stream, *kernel, arguments); !done)
       return done.takeError();
+    (*stream)->beginRecording().value();
+    if (auto done = hal::launch(**device, **stream, *kernel, arguments); !done)
+      return done.takeError();
+    if (auto done = (*stream)->replay((*stream)->endRecording().value()); !done)
+      return done;
     return (*stream)->read(values.data(), *buffer, 0, 200 << 10);
   };
   ASSERT_TRUE(session());
@@ -222,6 +248,10 @@ TEST(CudaErrors, EveryCallThatFailsIsAnErrorAndLeaksNothing) {
                              "cuEventCreate",
                              "cuEventRecord",
                              "cuLaunchKernel",
+                             "cuStreamBeginCapture_v2",
+                             "cuStreamEndCapture",
+                             "cuGraphInstantiateWithFlags",
+                             "cuGraphLaunch",
                              "cuMemcpyDtoHAsync_v2",
                              "cuEventSynchronize",
                              "cuStreamSynchronize",

@@ -173,7 +173,7 @@ hal::RunFault LaunchLog::blame(const std::string& reason, std::vector<std::strin
     if (std::ranges::find(names, kernel.name) == names.end())
       names.push_back(kernel.name);
   }
-  std::string message = concat("the device stopped: ", reason);
+  std::string message = concat("the device stopped: ", reason, "; the driver does not tell the line");
   if (names.size() > 1)
     message += concat("; it ran ", base::join(names, ", "), " since the last synchronisation");
   return {names.empty()       ? "(another stream's)"
