@@ -191,15 +191,18 @@ host::LaunchOutcome DeviceBackend::launch(const lang::Function& kernel, std::spa
     if (output_)
       output_(formatPrint(format.message, kinds, values) + "\n");
   };
-  auto results = hal::launch(*device_, *stream_, code, converted, std::move(options));
+  auto prepared = hal::prepare(*device_, code, converted, std::move(options));
+  if (!prepared)
+    return host::LaunchFailure{"E0712", prepared.error().message, {}, 0, 0, {}};
+  auto submitted = stream_->submit(*prepared);
   noteLoadTime(*code);
-  if (!results)
-    return host::LaunchFailure{"E0712", results.error().message, {}, 0, 0, {}};
+  if (!submitted)
+    return host::LaunchFailure{"E0708", submitted.error().message, {}, 0, 0, {}};
   if (auto done = stream_->synchronize(); !done)
     return faultOf(done.error());
   std::vector<host::LaunchArgument> outputs;
-  for (size_t i = 0; i < results->size(); ++i) {
-    hal::Tensor& tensor = (*results)[i];
+  for (size_t i = 0; i < prepared->results.size(); ++i) {
+    hal::Tensor& tensor = prepared->results[i];
     bool scalar =
         std::find(artifact.scalarResults.begin(), artifact.scalarResults.end(), i) != artifact.scalarResults.end();
     if (scalar) {
