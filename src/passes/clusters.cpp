@@ -151,6 +151,10 @@ bool Clusters::isFusable(Operation* op, const Cluster& cluster) const {
   if (isa<ir::DotOp>(op) || scansAcross(op) || op->getNumRegions() != 0)
     return false;
   bool fusable = true;
+  // A product shares its phase with stores of its own elements only: others would decide how its rows and columns are split.
+  for (Operation* root : cluster.roots)
+    if (auto product = dyn_cast<ir::DotOp>(root))
+      fusable &= isa<ir::TileStoreOp>(op) && axes_.of(product.getResult()) == axes_.of(swept);
   auto rowsOf = [&](Operation* root) {
     SmallVector<Axis> rows;
     if (auto reduce = dyn_cast<ir::ReduceOp>(root))

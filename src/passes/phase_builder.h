@@ -37,6 +37,8 @@ public:
 
   /// The block's piece of a reduction goes to partials[number, …].
   void emitPartial(ir::ReduceOp reduce, mlir::Value number, unsigned argument);
+  /// The block's piece of a product's depth, summed from zero, goes to partials[number, …].
+  void emitPartialProduct(ir::DotOp dot, mlir::Value number, unsigned argument);
   /// A scan of one dimension that is split over blocks: what the block's piece combines to, what comes before every piece, and the piece.
   void emitScanPartial(ir::ScanOp scan, unsigned partials);
   void emitScanCarries(ir::ScanOp scan, unsigned partials, unsigned carries);
@@ -59,6 +61,7 @@ private:
   mlir::Operation* cloneRegions(mlir::Operation* op);
   mlir::Operation* cloneReshape(ir::ReshapeOp op);
   mlir::Value combinePartials(mlir::Value value, unsigned argument);
+  void storePartial(mlir::Value piece, mlir::Value whole, mlir::Value number, unsigned argument);
   mlir::Value widen(mlir::Value value);
   mlir::Value narrow(mlir::Value value, mlir::Type type);
   /// Offsets moved to the block's piece of `tile`.

@@ -31,6 +31,8 @@ public:
         addPartials(cluster, chunks);
       else if (cluster.kind == Cluster::Kind::SplitScan)
         addCarries(cluster, chunks);
+      else
+        addDepthSplit(cluster, chunks);
     auto type = FunctionType::get(context_, types_, {});
     entry_.setFunctionType(type);
     entry_.setArgsAttr(ArrayAttr::get(context_, args_));
@@ -162,6 +164,120 @@ private:
     carries_[result] = addTemporary("", {count}, accumulatorType(result.getType()));
   }
 
+  /// A product whose depth may be split over blocks.
+  struct DepthSplit {
+    ir::DotOp dot;
+    Axis depth{};
+    SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
+    ir::SizeAttr step, count;          ///< elements per piece of the depth, number of pieces
+    ir::SizeAttr used;                 ///< 1 for launches that split, else 0
+    unsigned partials = 0;             ///< the temporary's argument
+  };
+
+  /// 1 when launches have too few blocks of the usual size, else 0; null: there is one size only.
+  ir::SizeAttr isSmall(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+    if (schedule_.smallDotRows == 0)
+      return {};
+    return combine(SizeOp::Less, sizes_.blockCount(cluster, chunks), size(schedule_.smallDotBelow));
+  }
+
+  TensorSchedule smallSchedule() const {
+    TensorSchedule small = schedule_;
+    if (schedule_.smallDotRows == 0)
+      return small;
+    small.dotRows = small.dotRowStep = schedule_.smallDotRows;
+    small.dotColumns = schedule_.smallDotColumns;
+    small.dotPlan = schedule_.smallDotPlan;
+    return small;
+  }
+
+  /// Rows and columns are split already, and what follows the product is elementwise: a later phase can do it to the added partial sums.
+  ir::DotOp splittableProduct(const Cluster& cluster) {
+    ir::DotOp dot;
+    for (Operation* root : cluster.roots) {
+      auto product = dyn_cast<ir::DotOp>(root);
+      if ((product && dot) || (!product && !isa<ir::TileStoreOp>(root)))
+        return nullptr;
+      dot = product ? product : dot;
+    }
+    if (cluster.kind != Cluster::Kind::Parallel || !dot)
+      return nullptr;
+    Axis depth = axes_.of(dot.getA()).back();
+    bool isSplit = llvm::is_contained(cluster.parallel, depth) || !axes_.extent(depth);
+    for (Axis axis : axes_.of(dot.getResult()))
+      isSplit |= !llvm::is_contained(cluster.parallel, axis);
+    return isSplit ? nullptr : dot;
+  }
+
+  void addDepthSplit(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+    constexpr int64_t kLeastDepth = 512, kStep = 128;  // of a piece; steps keep its start aligned
+    ir::DotOp dot = schedule_.dotSplitBlocks > 0 ? splittableProduct(cluster) : nullptr;
+    if (!dot)
+      return;
+    DepthSplit split;
+    split.dot = dot;
+    split.depth = axes_.of(dot.getA()).back();
+    TensorSchedule small = smallSchedule();
+    Chunks sizes(context_, small, axes_, clusters_);
+    split.pieces = sizes.choose(cluster);
+    ir::SizeAttr blocks = combine(SizeOp::Max, size(1), sizes.blockCount(cluster, split.pieces));
+    ir::SizeAttr depth = axes_.extent(split.depth);
+    ir::SizeAttr wanted = combine(SizeOp::Min, combine(SizeOp::FloorDiv, size(schedule_.dotSplitBlocks), blocks),
+                                  combine(SizeOp::FloorDiv, depth, size(kLeastDepth)));
+    // A quarter of the blocks wanted, or less: the second phase costs more than a few idle cores.
+    split.used = combine(SizeOp::Mul, combine(SizeOp::Less, blocks, size(schedule_.dotSplitBlocks / 4 + 1)),
+                         combine(SizeOp::Less, size(1), wanted));
+    if (ir::SizeAttr few = isSmall(cluster, chunks))
+      split.used = combine(SizeOp::Mul, split.used, few);
+    if (ir::constantSize(split.used) == 0)
+      return;
+    ir::SizeAttr even = combine(SizeOp::CeilDiv, depth, combine(SizeOp::Max, size(1), wanted));
+    split.step = combine(SizeOp::Max, size(kStep),
+                         combine(SizeOp::Mul, combine(SizeOp::CeilDiv, even, size(kStep)), size(kStep)));
+    split.count = combine(SizeOp::CeilDiv, depth, split.step);
+    SmallVector<ir::SizeAttr> extents{combine(SizeOp::Mul, split.count, split.used)};
+    for (Axis axis : axes_.of(dot.getResult()))
+      extents.push_back(axes_.extent(axis));
+    split.partials = addTemporary("", extents, accumulatorType(dot.getType()));
+    splits_.insert({dot, std::move(split)});
+  }
+
+  /// Phase one: blocks multiply pieces of the depth. Phase two: adds those in order and does what follows the product.
+  void emitDepthSplit(const Cluster& cluster, const DepthSplit& split) {
+    ir::DotOp dot = split.dot;
+    TensorSchedule small = smallSchedule();
+    Chunks sizes(context_, small, axes_, clusters_);
+    ir::SizeAttr blocks = combine(SizeOp::Mul, sizes.blockCount(cluster, split.pieces), split.count);
+    ir::KernelOp first = createKernel("partial", combine(SizeOp::Mul, blocks, split.used));
+    PhaseBuilder pieces = buildPhase(first);
+    SmallVector<Axis> axes{split.depth};
+    SmallVector<ir::SizeAttr> steps{split.step};
+    llvm::append_range(axes, cluster.parallel);
+    llvm::append_range(steps, split.pieces);
+    pieces.split(axes, steps, groupOf(cluster));
+    pieces.emitPartialProduct(dot, pieces.number(split.depth), split.partials);
+    pieces.finish();
+    setPlan(first, small.dotPlan);
+    Cluster rest;
+    rest.parallel = cluster.parallel;
+    llvm::copy_if(cluster.roots, std::back_inserter(rest.roots), [&](Operation* root) { return root != dot; });
+    SmallVector<ir::SizeAttr> restPieces = sizes_.choose(rest);
+    PhaseBuilder combiner =
+        buildPhase(createKernel("combine", combine(SizeOp::Mul, sizes_.blockCount(rest, restPieces), split.used)));
+    combiner.partials[dot.getResult()] = split.partials;
+    combiner.split(rest.parallel, restPieces);
+    combiner.get(dot.getResult());
+    combiner.storeTemporaries(dot);
+    for (Operation* root : rest.roots)
+      combiner.emitRoot(root);
+    combiner.finish();
+  }
+
+  void setPlan(ir::KernelOp phase, StringRef plan) {
+    if (!plan.empty())
+      phase.walk([&](ir::DotOp dot) { dot->setAttr("vx.plan", StringAttr::get(context_, plan)); });
+  }
+
   ir::KernelOp createKernel(StringRef suffix, ir::SizeAttr blocks) {
     OpBuilder builder(kernel_);
     std::string name = (entry_.getSymName() + "." + suffix + "." + Twine(phase_++)).str();
@@ -205,18 +321,22 @@ private:
       return emitSplitScan(cluster, chunks);
     if (cluster.kind != Cluster::Kind::Parallel)
       return emitPhase(cluster, {}, size(1), schedule_.dotPlan);
-    ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
-    if (!findDot(cluster) || schedule_.smallDotRows == 0)
-      return emitPhase(cluster, chunks, blocks, schedule_.dotPlan);
-    ir::SizeAttr isSmall = combine(SizeOp::Less, blocks, size(schedule_.smallDotBelow));
-    emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, combine(SizeOp::Sub, size(1), isSmall)), schedule_.dotPlan);
-    TensorSchedule small = schedule_;
-    small.dotRows = small.dotRowStep = schedule_.smallDotRows;
-    small.dotColumns = schedule_.smallDotColumns;
+    ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks), few, whole = size(1);
+    if (ir::DotOp dot = findDot(cluster)) {
+      few = isSmall(cluster, chunks);
+      if (auto split = splits_.find(dot); split != splits_.end()) {
+        emitDepthSplit(cluster, split->second);
+        whole = combine(SizeOp::Sub, size(1), split->second.used);
+      }
+    }
+    if (!few)
+      return emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, whole), schedule_.dotPlan);
+    emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, combine(SizeOp::Sub, size(1), few)), schedule_.dotPlan);
+    TensorSchedule small = smallSchedule();
     Chunks sizes(context_, small, axes_, clusters_);
     SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
-    emitPhase(cluster, pieces, combine(SizeOp::Mul, sizes.blockCount(cluster, pieces), isSmall),
-              schedule_.smallDotPlan);
+    ir::SizeAttr smallBlocks = combine(SizeOp::Mul, sizes.blockCount(cluster, pieces), few);
+    emitPhase(cluster, pieces, combine(SizeOp::Mul, smallBlocks, whole), small.dotPlan);
   }
 
   /// No chunks: one block does it all. No blocks: nothing.
@@ -231,8 +351,7 @@ private:
     for (Operation* root : cluster.roots)
       builder.emitRoot(root);
     builder.finish();
-    if (!dotPlan.empty())
-      phase.walk([&](ir::DotOp dot) { dot->setAttr("vx.plan", StringAttr::get(context_, dotPlan)); });
+    setPlan(phase, dotPlan);
   }
 
   /// Phase one: each block reduces its piece into its number of the partial results. Phase two, unless a later one does it: combines them in
@@ -298,9 +417,10 @@ private:
   Clusters clusters_;
   Chunks sizes_;
   Temporaries temporaries_;
-  Temporaries partials_;          ///< partial results of split reductions
-  Temporaries carries_;           ///< what comes before each piece of a split scan
-  llvm::DenseSet<Value> folded_;  ///< combined where they are needed
+  Temporaries partials_;                           ///< partial results of split reductions
+  Temporaries carries_;                            ///< what comes before each piece of a split scan
+  llvm::DenseMap<Operation*, DepthSplit> splits_;  ///< per product
+  llvm::DenseSet<Value> folded_;                   ///< combined where they are needed
   SmallVector<Attribute> args_;
   SmallVector<Type> types_;
   std::vector<SmallVector<ir::SizeAttr>> chunks_;

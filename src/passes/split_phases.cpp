@@ -2,6 +2,7 @@
 #include "passes/phase_builder.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
 
 namespace vortex::passes {
 
@@ -34,63 +35,6 @@ Value PhaseBuilder::narrow(Value value, Type type) {
   return builder.create<arith::TruncFOp>(value.getLoc(), type, value);
 }
 
-/// Every piece of the split axis left one result at its number along the first dimension of the temporary.
-Value PhaseBuilder::combinePartials(Value value, unsigned argument) {
-  auto reduce = cast<ir::ReduceOp>(value.getDefiningOp());
-  Location loc = value.getLoc();
-  Value view = kernel_.getBody().getArgument(argument);
-  auto viewType = cast<ir::ViewType>(view.getType());
-  SmallVector<int64_t> shape{viewType.getShape()[0]};
-  SmallVector<Value> offsets{constant(loc, 0)}, extents;
-  if (ShapedType::isDynamic(shape[0]))
-    extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
-  if (isa<RankedTensorType>(value.getType())) {
-    llvm::append_range(shape, slicedType(value).getShape());
-    llvm::append_range(extents, sizes(value));
-    for (Axis axis : axes_.of(value)) {
-      Value own = offset_.lookup(axis);
-      offsets.push_back(own ? own : constant(loc, 0));
-    }
-  }
-  Type element = viewType.getElementType();
-  Value tile =
-      builder.create<ir::TileLoadOp>(loc, RankedTensorType::get(shape, element), view, offsets, extents, Value(), true);
-  Type total = shape.size() == 1 ? element : Type(RankedTensorType::get(ArrayRef(shape).drop_front(), element));
-  Value combined = builder.create<ir::ReduceOp>(loc, total, reduce.getKind(), tile, builder.getDenseI64ArrayAttr({0}));
-  return narrow(combined, typeOf(value));
-}
-
-void PhaseBuilder::emitPartial(ir::ReduceOp reduce, Value number, unsigned argument) {
-  Location loc = reduce.getLoc();
-  Value wide = widen(get(reduce.getValue()));
-  Type element = getElementTypeOrSelf(wide.getType()), type = typeOf(reduce.getResult());
-  if (auto tensor = dyn_cast<RankedTensorType>(type))
-    type = tensor.clone(element);
-  else
-    type = element;
-  Value piece = builder.create<ir::ReduceOp>(loc, type, reduce.getKind(), wide, reduce.getDimsAttr());
-  Value view = kernel_.getBody().getArgument(argument);
-  if (!isa<RankedTensorType>(reduce.getType())) {
-    builder.create<ir::StoreOp>(loc, piece, view, ValueRange{number}, Value(), false);
-    return;
-  }
-  auto viewType = cast<ir::ViewType>(view.getType());
-  SmallVector<Value> offsets(static_cast<size_t>(viewType.getRank()), constant(loc, 0)), extents, at;
-  offsets[0] = number;
-  for (int64_t dim = 1; dim < viewType.getRank(); ++dim)
-    if (viewType.isDynamic(dim))
-      extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(dim)));
-  auto part = ir::ViewType::get(viewType.getShape().drop_front(), viewType.getElementType());
-  Value row = builder.create<ir::SubviewOp>(loc, part, view, offsets, extents, builder.getDenseI64ArrayAttr({0}));
-  for (Axis axis : axes_.of(reduce.getResult())) {
-    Value own = offset_.lookup(axis);
-    at.push_back(own ? own : constant(loc, 0));
-  }
-  builder.create<ir::TileStoreOp>(loc, piece, row, at, true);
-}
-
-//===-- scans -------------------------------------------------------------------------------------------------===//
-
 static Value combineTiles(OpBuilder& builder, Location loc, ir::Combine kind, Value a, Value b) {
   using ir::Combine;
   switch (kind) {
@@ -111,6 +55,93 @@ static Value combineTiles(OpBuilder& builder, Location loc, ir::Combine kind, Va
   }
   VORTEX_UNREACHABLE("a scan that exchanges");
 }
+
+static bool isZero(Value tile) {
+  if (auto broadcast = tile.getDefiningOp<ir::BroadcastOp>())
+    tile = broadcast.getValue();
+  return matchPattern(tile, m_AnyZeroFloat()) || matchPattern(tile, m_Zero());
+}
+
+/// Every piece of the split axis left one result at its number along the first dimension of the temporary.
+Value PhaseBuilder::combinePartials(Value value, unsigned argument) {
+  auto reduce = value.getDefiningOp<ir::ReduceOp>();
+  auto product = value.getDefiningOp<ir::DotOp>();
+  Location loc = value.getLoc();
+  Value view = kernel_.getBody().getArgument(argument);
+  auto viewType = cast<ir::ViewType>(view.getType());
+  SmallVector<int64_t> shape{viewType.getShape()[0]};
+  SmallVector<Value> offsets{constant(loc, 0)}, extents;
+  if (ShapedType::isDynamic(shape[0]))
+    extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
+  if (isa<RankedTensorType>(value.getType())) {
+    llvm::append_range(shape, slicedType(value).getShape());
+    llvm::append_range(extents, sizes(value));
+    for (Axis axis : axes_.of(value)) {
+      Value own = offset_.lookup(axis);
+      offsets.push_back(own ? own : constant(loc, 0));
+    }
+  }
+  Type element = viewType.getElementType();
+  Value tile =
+      builder.create<ir::TileLoadOp>(loc, RankedTensorType::get(shape, element), view, offsets, extents, Value(), true);
+  Type total = shape.size() == 1 ? element : Type(RankedTensorType::get(ArrayRef(shape).drop_front(), element));
+  ir::Combine kind = reduce ? reduce.getKind() : isa<FloatType>(element) ? ir::Combine::AddF : ir::Combine::AddI;
+  Value combined = builder.create<ir::ReduceOp>(loc, total, kind, tile, builder.getDenseI64ArrayAttr({0}));
+  Value result = narrow(combined, typeOf(value));
+  if (!product || isZero(product.getAcc()))
+    return result;
+  return combineTiles(builder, loc, kind, get(product.getAcc()), result);
+}
+
+void PhaseBuilder::emitPartial(ir::ReduceOp reduce, Value number, unsigned argument) {
+  Location loc = reduce.getLoc();
+  Value wide = widen(get(reduce.getValue()));
+  Type element = getElementTypeOrSelf(wide.getType()), type = typeOf(reduce.getResult());
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    type = tensor.clone(element);
+  else
+    type = element;
+  Value piece = builder.create<ir::ReduceOp>(loc, type, reduce.getKind(), wide, reduce.getDimsAttr());
+  storePartial(piece, reduce.getResult(), number, argument);
+}
+
+void PhaseBuilder::emitPartialProduct(ir::DotOp dot, Value number, unsigned argument) {
+  Location loc = dot.getLoc();
+  Value lhs = get(dot.getA()), rhs = get(dot.getB());
+  Type element = accumulatorType(dot.getType());
+  RankedTensorType type = slicedType(dot.getResult()).clone(element);
+  Value zero = builder.create<arith::ConstantOp>(loc, cast<TypedAttr>(builder.getZeroAttr(element)));
+  Value acc =
+      builder.create<ir::BroadcastOp>(loc, type, zero, builder.getDenseI64ArrayAttr({}), sizes(dot.getResult()));
+  auto piece = builder.create<ir::DotOp>(loc, type, lhs, rhs, acc);
+  piece->setAttrs(dot->getAttrDictionary());
+  storePartial(piece, dot.getResult(), number, argument);
+}
+
+/// `whole`: the value of the source kernel that `piece` is a part of.
+void PhaseBuilder::storePartial(Value piece, Value whole, Value number, unsigned argument) {
+  Location loc = whole.getLoc();
+  Value view = kernel_.getBody().getArgument(argument);
+  if (!isa<RankedTensorType>(whole.getType())) {
+    builder.create<ir::StoreOp>(loc, piece, view, ValueRange{number}, Value(), false);
+    return;
+  }
+  auto viewType = cast<ir::ViewType>(view.getType());
+  SmallVector<Value> offsets(static_cast<size_t>(viewType.getRank()), constant(loc, 0)), extents, at;
+  offsets[0] = number;
+  for (int64_t dim = 1; dim < viewType.getRank(); ++dim)
+    if (viewType.isDynamic(dim))
+      extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(dim)));
+  auto part = ir::ViewType::get(viewType.getShape().drop_front(), viewType.getElementType());
+  Value row = builder.create<ir::SubviewOp>(loc, part, view, offsets, extents, builder.getDenseI64ArrayAttr({0}));
+  for (Axis axis : axes_.of(whole)) {
+    Value own = offset_.lookup(axis);
+    at.push_back(own ? own : constant(loc, 0));
+  }
+  builder.create<ir::TileStoreOp>(loc, piece, row, at, true);
+}
+
+//===-- scans -------------------------------------------------------------------------------------------------===//
 
 void PhaseBuilder::emitScanPartial(ir::ScanOp scan, unsigned partials) {
   Location loc = scan.getLoc();

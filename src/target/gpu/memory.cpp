@@ -26,6 +26,8 @@ void Lowering::lowerAlloc(ir::AllocOp op) {
     view.extents.push_back(constant(extent));
   if (view.space == ir::Space::Shared) {
     view.swizzle = type.getSwizzle();
+    if (!view.swizzle)
+      view.swizzle = llvm::cast_if_present<ir::SwizzleAttr>(tiles_->chooseSwizzle(op));
     int64_t bytes = count * vxt::scalarBytes(view.elementType);
     // A swizzle permutes whole aligned groups: the base must not disturb them.
     int64_t alignment = view.swizzle ? 1024 : bytes >= 128 ? 128 : 16;

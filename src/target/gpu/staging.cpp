@@ -19,7 +19,9 @@ static bool isAligned(Lowering& lowering, Value window) {
     std::optional<int64_t> known = lowering.constantOf(elements);
     return known && *known * bytes % kWideBytes == 0;
   };
-  if (view.swizzle || lowering.constantOf(view.strides.back()) != 1)
+  if (view.swizzle && (bytes << view.swizzle.getBase()) % kWideBytes != 0)  // moves less than whole chunks
+    return false;
+  if (lowering.constantOf(view.strides.back()) != 1)
     return false;
   for (Value stride : llvm::ArrayRef(view.strides).drop_back())
     if (!isMultiple(stride))
@@ -40,11 +42,11 @@ void Lowering::copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous) 
   int64_t bytes = vxt::scalarBytes(source.elementType), perRow = shape.back() / chunk, total = perRow;
   for (int64_t extent : shape.drop_back())
     total *= extent;
-  Value threads = threads_ ? constant(threads_) : size(threadsAttr_);
-  emitFor(threadId(), constant(total), threads, {}, [&](Value position, mlir::ValueRange) -> Values {
+  /// `row`: of the window's rows one after another; `column`: chunks along it.
+  auto copy = [&](Value row, Value column) -> Values {
     Values to(shape.size()), from;
-    Value rest = div(position, constant(perRow));
-    to.back() = mul(rem(position, constant(perRow)), constant(chunk));
+    Value rest = row;
+    to.back() = mul(column, constant(chunk));
     for (size_t dim = shape.size() - 1; dim-- > 0;) {
       to[dim] = dim ? rem(rest, constant(shape[dim])) : rest;
       rest = div(rest, constant(shape[dim]));
@@ -76,6 +78,18 @@ void Lowering::copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous) 
     b.create<vxt::AsyncCopyOp>(loc, destination.pointer, toOffset, source.pointer, fromOffset, present,
                                source.elementType, chunk * bytes);
     return {};
+  };
+  // Few whole rounds in which a thread stays in its column: straight code.
+  constexpr int64_t kMostRounds = 16;
+  if (threads_ && threads_ % perRow == 0 && total % threads_ == 0 && total / threads_ <= kMostRounds) {
+    Value row = div(threadId(), constant(perRow)), column = rem(threadId(), constant(perRow));
+    for (int64_t round = 0; round < total / threads_; ++round)
+      copy(add(row, constant(round * (threads_ / perRow))), column);
+    return;
+  }
+  Value threads = threads_ ? constant(threads_) : size(threadsAttr_);
+  emitFor(threadId(), constant(total), threads, {}, [&](Value position, mlir::ValueRange) {
+    return copy(div(position, constant(perRow)), rem(position, constant(perRow)));
   });
 }
 

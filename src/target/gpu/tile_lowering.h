@@ -39,6 +39,9 @@ public:
   /// tiles that read memory must be evaluated first. Null: everything.
   virtual void flushReads(mlir::Operation* effect) = 0;
 
+  /// An #vx.swizzle for a shared allocation whose layout the program leaves open; null: row-major.
+  virtual mlir::Attribute chooseSwizzle(mlir::Operation*) { return {}; }
+
   /// Around the regions of block-level scf ops: tiles made inside are not used after leave, except through registersFor before it.
   virtual void enterScope() = 0;
   virtual void leaveScope() = 0;

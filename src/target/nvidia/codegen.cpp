@@ -45,9 +45,10 @@ static void initializeLlvm() {
 namespace {
 struct Chip {
   const char *name, *architecture, *features;
+  unsigned number;
 };
 /// PTX 8.0 is read by drivers from CUDA 12.0 on, and the oldest with sm_90a; sm_80 code keeps to 7.4 (CUDA 11.4).
-constexpr Chip kChips[] = {{"sm_90", "sm_90a", "+ptx80"}, {"sm_80", "sm_80", "+ptx74"}};
+constexpr Chip kChips[] = {{"sm_90", "sm_90a", "+ptx80", 90}, {"sm_80", "sm_80", "+ptx74", 80}};
 }  // namespace
 
 std::vector<std::string> targetNames() {
@@ -73,7 +74,7 @@ Result<Target> createTarget(const std::string& name) {
       return base::Error{"LLVM has no NVPTX back end: " + error};
     llvm::TargetOptions options;
     options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // only where the program allows contraction
-    Target result{chip.name, chip.architecture, chip.features, nullptr};
+    Target result{chip.name, chip.architecture, chip.features, chip.number, nullptr};
     result.machine.reset(target->createTargetMachine(kTriple, chip.architecture, chip.features, options,
                                                      llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
     return result;

@@ -18,6 +18,7 @@ struct Target {
   std::string chip;
   std::string architecture;  ///< what .target says
   std::string features;      ///< LLVM's, fixes the PTX version
+  unsigned number;           ///< compute capability times ten
   std::unique_ptr<llvm::TargetMachine> machine;
 };
 Result<Target> createTarget(const std::string& chip);

@@ -131,6 +131,8 @@ void Emitter::emitOp(mlir::Operation* op) {
     return emitIf(branch);
   if (auto loop = mlir::dyn_cast<scf::WhileOp>(op))
     return emitWhile(loop);
+  if (auto widen = llvm::dyn_cast<mlir::arith::ExtFOp>(op); widen && emitWidenPairs(widen))
+    return;
   if (isElementwise(op)) {
     Value* result = emitElementwise(ir_, scalars_, op, all(op->getOperands()), lanesOf(op->getResult(0).getType()));
     return result ? set(op->getResult(0), result) : fail(op);

@@ -24,7 +24,8 @@ enum AddressSpace : unsigned { kGeneric = 0, kGlobal = 1, kShared = 3, kConstant
 struct ModuleState {
   llvm::Module& module;
   uint32_t slotCount;
-  std::string error = {};  ///< first op that could not be emitted, with its location
+  unsigned architecture = 80;  ///< compute capability times ten
+  std::string error = {};      ///< first op that could not be emitted, with its location
 };
 
 class Emitter {
@@ -91,6 +92,9 @@ private:
   Value* warpMask(mlir::Value mask) { return mask ? value(mask) : ir_.getInt32(-1); }
   void emitLoadMatrix(vxt::LoadMatrixOp op);
   void emitMma(vxt::MmaOp op);
+  Values mma(llvm::StringRef name, llvm::ArrayRef<Values> fragments);
+  Values matrixRegisters(mlir::Value fragment, bool isAccumulator);
+  bool emitWidenPairs(mlir::arith::ExtFOp op);
   llvm::CallInst* convergent(llvm::CallInst* call);
   Values words(Value* value);
   Value* fromWords(llvm::ArrayRef<Value*> words, llvm::Type* type);

@@ -83,7 +83,7 @@ Result<std::string> generatePtx(mlir::ModuleOp lowered, uint32_t slotCount, cons
     units.push_back(std::make_unique<Unit>());
     Unit& unit = *units.back();
     unit.code = createModule(unit.context, each.getSymName(), target);
-    ModuleState state{*unit.code, slotCount};
+    ModuleState state{*unit.code, slotCount, target.number};
     Emitter(state, each).run();
     if (!state.error.empty())
       return base::Error{state.error};

@@ -109,27 +109,26 @@ static std::string accumulatorElement(mlir::Type type) {
   return type.isF32() ? "f32" : type.isF16() ? "f16" : type.isF64() ? "f64" : type.isInteger(32) ? "s32" : "";
 }
 
-void Emitter::emitMma(vxt::MmaOp op) {
-  std::string a = matrixElement(op.getA().getType().getElementType());
-  std::string b = matrixElement(op.getB().getType().getElementType());
-  mlir::Type accType = op.getC().getType().getElementType();
-  std::string acc = accumulatorElement(accType);
-  if (a.empty() || b.empty() || acc.empty())
-    return fail(op);
-  llvm::ArrayRef<int64_t> shape = op.getShape();
-  std::string name = "mma.sync.aligned.m" + std::to_string(shape[0]) + "n" + std::to_string(shape[1]) + "k" +
-                     std::to_string(shape[2]) + ".row.col." + acc + "." + a + "." + b + "." + acc;
-  // f32 and f64 accumulators are registers of their own type, everything else 32-bit words.
-  auto registers = [&](Value* fragment) -> Values {
-    llvm::Type* scalar = fragment->getType()->getScalarType();
-    if (!scalar->isDoubleTy() && !(scalar->isFloatTy() && fragment == value(op.getC())))
-      return words(fragment);
-    Values result;
-    for (unsigned i = 0; i < lanesOf(op.getC().getType()); ++i)
-      result.push_back(fragment->getType()->isVectorTy() ? ir_.CreateExtractElement(fragment, uint64_t(i)) : fragment);
-    return result;
-  };
-  Values c = registers(value(op.getC()));
+/// Registers of a fragment: f32 and f64 accumulators have their own type, everything else is 32-bit words. tf32 operands are rounded, not cut
+/// off.
+Values Emitter::matrixRegisters(mlir::Value fragment, bool isAccumulator) {
+  Value* whole = value(fragment);
+  llvm::Type* scalar = whole->getType()->getScalarType();
+  if (!scalar->isDoubleTy() && !scalar->isFloatTy())
+    return words(whole);
+  Values result;
+  for (unsigned i = 0; i < lanesOf(fragment.getType()); ++i) {
+    Value* each = whole->getType()->isVectorTy() ? ir_.CreateExtractElement(whole, uint64_t(i)) : whole;
+    if (scalar->isFloatTy() && !isAccumulator)
+      each = ir_.CreateIntrinsic(in::nvvm_f2tf32_rna, {}, {each});
+    result.push_back(each);
+  }
+  return result;
+}
+
+/// One instruction: its name up to the register lists, and d = a @ b + c.
+Values Emitter::mma(llvm::StringRef name, llvm::ArrayRef<Values> fragments) {
+  const Values& c = fragments[2];
   llvm::SmallVector<llvm::Type*> results(c.size(), c[0]->getType()), types;
   auto letter = [](llvm::Type* type) { return type->isFloatTy() ? "f" : type->isDoubleTy() ? "d" : "r"; };
   std::string text, constraints;
@@ -140,11 +139,11 @@ void Emitter::emitMma(vxt::MmaOp op) {
       inner += (i ? ", $" : "$") + std::to_string(next++);
     return "{" + inner + "}";
   };
-  text = name + " " + list(c.size());
+  text = name.str() + " " + list(c.size());
   for (llvm::Type* type : results)
     constraints += std::string(constraints.empty() ? "=" : ",=") + letter(type);
   Values operands;
-  for (const Values& fragment : {registers(value(op.getA())), registers(value(op.getB())), c}) {
+  for (const Values& fragment : fragments) {
     text += ", " + list(fragment.size());
     for (Value* part : fragment) {
       constraints += std::string(",") + letter(part->getType());
@@ -158,13 +157,62 @@ void Emitter::emitMma(vxt::MmaOp op) {
   Values parts;
   for (unsigned i = 0; i < results.size(); ++i)
     parts.push_back(results.size() == 1 ? raw : ir_.CreateExtractValue(raw, i));
+  return parts;
+}
+
+void Emitter::emitMma(vxt::MmaOp op) {
+  std::string a = matrixElement(op.getA().getType().getElementType());
+  std::string b = matrixElement(op.getB().getType().getElementType());
+  std::string acc = accumulatorElement(op.getC().getType().getElementType());
+  if (a.empty() || b.empty() || acc.empty())
+    return fail(op);
+  auto name = [&](llvm::ArrayRef<int64_t> shape) {
+    return "mma.sync.aligned.m" + std::to_string(shape[0]) + "n" + std::to_string(shape[1]) + "k" +
+           std::to_string(shape[2]) + ".row.col." + acc + "." + a + "." + b + "." + acc;
+  };
+  Values left = matrixRegisters(op.getA(), false), right = matrixRegisters(op.getB(), false),
+         sums = matrixRegisters(op.getC(), true);
+  Values parts;
+  if (a == "f64" && op.getShape()[0] == 16 && op.getShape()[2] == 8 && state_.architecture < 90) {
+    // Four of m8n8k4: rows 0–7 and 8–15 over the first half of the depth, then over the second.
+    for (unsigned half : {0, 1}) {
+      Values rows{sums[2 * half], sums[2 * half + 1]};
+      for (unsigned depth : {0, 1})
+        rows = mma(name({8, 8, 4}), {{left[2 * depth + half]}, {right[depth]}, rows});
+      parts.append(rows);
+    }
+  } else {
+    parts = mma(name(op.getShape()), {left, right, sums});
+  }
   llvm::Type* whole = type(op.getType());
-  if (results[0]->isIntegerTy())
+  if (parts[0]->getType()->isIntegerTy())
     return set(op, fromWords(parts, whole));
   Value* vector = llvm::PoisonValue::get(whole);
   for (auto [i, part] : llvm::enumerate(parts))
     vector = ir_.CreateInsertElement(vector, part, uint64_t(i));
   set(op, vector);
+}
+
+/// Pairs of 8-bit floats to f16, where the chip can; false elsewhere.
+bool Emitter::emitWidenPairs(mlir::arith::ExtFOp op) {
+  mlir::Type from = mlir::getElementTypeOrSelf(op.getIn().getType());
+  unsigned lanes = lanesOf(op.getType());
+  if (state_.architecture < 90 || !mlir::getElementTypeOrSelf(op.getType()).isF16() || lanes % 4 != 0 ||
+      !(from.isFloat8E4M3FN() || from.isFloat8E5M2()))
+    return false;
+  std::string text = std::string("cvt.rn.f16x2.") + (from.isFloat8E4M3FN() ? "e4m3x2" : "e5m2x2") + " $0, $1;";
+  auto* signature = llvm::FunctionType::get(ir_.getInt32Ty(), {ir_.getInt16Ty()}, false);
+  auto* assembly = llvm::InlineAsm::get(signature, text, "=r,h", false);
+  Values halves;
+  for (Value* word : words(value(op.getIn())))
+    for (unsigned shift : {0, 16}) {
+      Value* pair = ir_.CreateTrunc(ir_.CreateLShr(word, shift), ir_.getInt16Ty());
+      llvm::CallInst* call = ir_.CreateCall(assembly, {pair});
+      call->setDoesNotAccessMemory();
+      halves.push_back(call);
+    }
+  set(op, fromWords(halves, type(op.getType())));
+  return true;
 }
 
 bool Emitter::emitWarp(mlir::Operation* op) {

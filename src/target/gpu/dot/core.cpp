@@ -20,6 +20,15 @@ FragmentAddress::At FragmentAddress::move(Value stage, uint64_t x, uint64_t k) {
   return {pointer, static_cast<int64_t>(moved - flipped)};
 }
 
+Value placeIn(const SharedTile& tile, Numbers& n, Value x, Value k) {
+  Value inner = tile.depthInner ? k : x, outer = tile.depthInner ? x : k;
+  Value at = n.add(n.mul(outer, tile.pitch), inner);
+  if (tile.swizzle.mask == 0)
+    return at;
+  Value moved = n.bitAnd(n.shiftRight(at, tile.swizzle.shift), static_cast<int64_t>(tile.swizzle.mask));
+  return n.bitXor(at, n.shiftLeft(moved, tile.swizzle.base));
+}
+
 WarpPlace warpPlace(Numbers& n, const Plan& plan) {
   Lowering& l = n.l;
   Value thread = l.b.create<vxt::ThreadIdOp>(l.loc, l.b.getI32Type());

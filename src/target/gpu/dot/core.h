@@ -28,10 +28,11 @@ public:
   virtual void store(llvm::ArrayRef<Value> sums, const ResultTile& result) = 0;
 };
 
-std::unique_ptr<Core> makeMmaCore(Lowering& lowering, const Plan& plan, const Operand& a, const Operand& b);
-/// `accType`: in which products and sums are formed.
-std::unique_ptr<Core> makeFmaCore(Lowering& lowering, const Plan& plan, const Operand& a, const Operand& b,
-                                  mlir::Type accType);
+/// `type`: of the staged elements; `accType`: in which products and sums are formed.
+std::unique_ptr<Core> makeMmaCore(Lowering& lowering, const Plan& plan, const SharedTile& a, const SharedTile& b,
+                                  mlir::Type type, mlir::Type accType);
+std::unique_ptr<Core> makeFmaCore(Lowering& lowering, const Plan& plan, const SharedTile& a, const SharedTile& b,
+                                  mlir::Type type, mlir::Type accType);
 
 /// Runtime place of a thread in shared memory plus compile-time moves: pointers differ by constants wherever the swizzle lets them.
 class FragmentAddress {

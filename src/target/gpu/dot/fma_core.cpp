@@ -13,9 +13,10 @@ namespace vxt = ir::vxt;
 
 class FmaCore final : public Core {
 public:
-  FmaCore(Lowering& lowering, const Plan& plan, const Operand& a, const Operand& b, mlir::Type accType)
-      : l(lowering), n(lowering), plan_(plan), accType_(accType), type_(a.elementType()), a_(a.shared()),
-        b_(b.shared()), piece_(fmaPiece(a.shared().elementBytes)) {
+  FmaCore(Lowering& lowering, const Plan& plan, const SharedTile& a, const SharedTile& b, mlir::Type type,
+          mlir::Type accType)
+      : l(lowering), n(lowering), plan_(plan), accType_(accType), type_(type), a_(a), b_(b),
+        piece_(fmaPiece(a.elementBytes)) {
     WarpPlace place = warpPlace(n, plan);
     // The lane's place in the warp's lane grid: the bits fmaLaneRow and fmaLaneColumn take.
     Value bit0 = n.bitAnd(place.lane, 1);
@@ -110,7 +111,7 @@ private:
 
   Lowering& l;
   Numbers n;
-  const Plan& plan_;
+  const Plan plan_;
   mlir::Type accType_, type_;
   SharedTile a_, b_;
   unsigned piece_;
@@ -119,9 +120,9 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Core> makeFmaCore(Lowering& lowering, const Plan& plan, const Operand& a, const Operand& b,
-                                  mlir::Type accType) {
-  return std::make_unique<FmaCore>(lowering, plan, a, b, accType);
+std::unique_ptr<Core> makeFmaCore(Lowering& lowering, const Plan& plan, const SharedTile& a, const SharedTile& b,
+                                  mlir::Type type, mlir::Type accType) {
+  return std::make_unique<FmaCore>(lowering, plan, a, b, type, accType);
 }
 
 }  // namespace vortex::target::gpu::dot

@@ -12,16 +12,18 @@ namespace vxt = ir::vxt;
 
 //===-- windows ----------------------------------------------------------------------------------------------------===//
 
-static std::optional<Window> windowOfPlace(Lowering& l, const tiles::Place& place) {
+static std::optional<Window> windowOfPlace(Lowering& l, const tiles::Place& place, bool swizzled) {
   if (place.other && !mlir::matchPattern(place.other, mlir::m_Zero()) &&
       !mlir::matchPattern(place.other, mlir::m_AnyZeroFloat()))
     return std::nullopt;
-  if (place.view.swizzle)
+  if (place.view.swizzle && !swizzled)
     return std::nullopt;
   Window window;
   window.view = place.view;
+  View plain = place.view;
+  plain.swizzle = {};
   Values zeros(place.view.rank(), l.constant(0));
-  window.start = l.offset(place.view, place.offsets.empty() ? Values(zeros) : place.offsets);
+  window.start = l.offset(plain, place.offsets.empty() ? Values(zeros) : place.offsets);
   for (unsigned dim = 0; dim < place.view.rank(); ++dim) {
     window.strides.push_back(place.view.strides[dim]);
     // Offsets outside count as far outside (they are compared unsigned): then nothing is left.
@@ -37,8 +39,8 @@ static std::optional<Window> windowOfPlace(Lowering& l, const tiles::Place& plac
   return window;
 }
 
-static std::optional<Window> windowOfSlice(tiles::Evaluator& e, ir::SliceOp slice) {
-  auto from = findWindow(e, slice.getValue());
+static std::optional<Window> windowOfSlice(tiles::Evaluator& e, ir::SliceOp slice, bool swizzled) {
+  auto from = findWindow(e, slice.getValue(), swizzled);
   if (!from)
     return std::nullopt;
   Lowering& l = e.l;
@@ -61,17 +63,17 @@ static std::optional<Window> windowOfSlice(tiles::Evaluator& e, ir::SliceOp slic
   return window;
 }
 
-std::optional<Window> findWindow(tiles::Evaluator& e, mlir::Value tile) {
+std::optional<Window> findWindow(tiles::Evaluator& e, mlir::Value tile, bool swizzled) {
   Lowering& l = e.l;
   if (const tiles::Place* place = e.place(tile))
-    return windowOfPlace(l, *place);
+    return windowOfPlace(l, *place, swizzled);
   mlir::Operation* op = tile.getDefiningOp();
   if (auto load = llvm::dyn_cast_if_present<ir::TileLoadOp>(op))
-    return windowOfPlace(l, e.placeOfLoad(load));
+    return windowOfPlace(l, e.placeOfLoad(load), swizzled);
   if (auto slice = llvm::dyn_cast_if_present<ir::SliceOp>(op))
-    return windowOfSlice(e, slice);
+    return windowOfSlice(e, slice, swizzled);
   if (auto transpose = llvm::dyn_cast_if_present<ir::TransposeOp>(op)) {
-    auto from = findWindow(e, transpose.getValue());
+    auto from = findWindow(e, transpose.getValue(), swizzled);
     if (!from)
       return std::nullopt;
     Window window = *from;
@@ -86,7 +88,7 @@ std::optional<Window> findWindow(tiles::Evaluator& e, mlir::Value tile) {
   auto broadcast = llvm::dyn_cast_if_present<ir::BroadcastOp>(op);
   if (!broadcast || !tiles::isTile(broadcast.getValue()))
     return std::nullopt;
-  auto from = findWindow(e, broadcast.getValue());
+  auto from = findWindow(e, broadcast.getValue(), swizzled);
   if (!from)
     return std::nullopt;
   Window window = *from;
@@ -119,6 +121,7 @@ Operand::Operand(tiles::Evaluator& evaluator, mlir::Value tile, bool isA, const 
   int inner = window_ ? window_->inner : static_cast<int>(rank_) - 1;
   globalDepthInner_ = inner == static_cast<int>(kDim()) || (inner != static_cast<int>(xDim()) && isA);
   shared_ = sharedTile(plan, isA, static_cast<unsigned>(vxt::scalarBytes(type_)), globalDepthInner_);
+  inPlace_ = findInPlace();
 }
 
 void Operand::announceReads() {
@@ -187,10 +190,61 @@ static int64_t knownMultiple(Lowering& l, const View& view, Value value) {
   int64_t a = knownMultiple(l, view, op->getOperand(0));
   if (llvm::isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))
     return a;
-  if (!llvm::isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
+  bool picks = llvm::isa<arith::MinUIOp, arith::MinSIOp, arith::MaxUIOp, arith::MaxSIOp>(op);
+  if (!picks && !llvm::isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
     return 1;
   int64_t b = knownMultiple(l, view, op->getOperand(1));
   return llvm::isa<arith::MulIOp>(op) ? std::min(kMost, a * b) : std::min(a, b);
+}
+
+int64_t Operand::knownDepth() const { return llvm::cast<mlir::RankedTensorType>(tile_.getType()).getDimSize(kDim()); }
+
+/// Whole block tiles of known depth, in rows of whole 16 bytes that start at such; nothing of it outside. The code has every step of the depth
+/// one after another, so there is a limit to it.
+std::optional<SharedTile> Operand::findInPlace() {
+  constexpr int64_t kMostBytes = 256;  // of depth
+  auto type = llvm::cast<mlir::RankedTensorType>(tile_.getType());
+  SharedTile tile;
+  tile.elementBytes = static_cast<unsigned>(vxt::scalarBytes(type_));
+  int64_t x = type.getDimSize(xDim()), k = type.getDimSize(kDim()), across = isA_ ? plan_.rows : plan_.columns;
+  if (plan_.unit != Unit::Mma || type.isDynamicDim(xDim()) || type.isDynamicDim(kDim()) || x % across != 0 || k == 0 ||
+      k % matrixDepth(tile.elementBytes) != 0 || k * tile.elementBytes > kMostBytes)
+    return std::nullopt;
+  place_ = findWindow(e_, tile_, true);
+  if (!place_ || place_->view.space != ir::Space::Shared ||
+      llvm::any_of(place_->limits, [](Value v) { return bool(v); }))
+    return std::nullopt;
+  auto strideX = l.constantOf(place_->strides[xDim()]), strideK = l.constantOf(place_->strides[kDim()]);
+  if (!strideX || !strideK || (strideX != 1 && strideK != 1))
+    return std::nullopt;
+  tile.depthInner = strideK == 1;
+  int64_t pitch = tile.depthInner ? *strideX : *strideK, inner = tile.depthInner ? k : x;
+  int64_t period = tile.chunk();  // what pieces of the tile start at multiples of
+  if (ir::SwizzleAttr swizzle = place_->view.swizzle) {
+    if ((int64_t(1) << swizzle.getBase()) % tile.chunk() != 0)
+      return std::nullopt;
+    tile.swizzle = {static_cast<unsigned>(swizzle.getShift()), static_cast<uint64_t>(swizzle.getMask()),
+                    static_cast<unsigned>(swizzle.getBase())};
+    period =
+        std::max(period, int64_t(std::bit_ceil(static_cast<uint64_t>(swizzle.getMask()) + 1) << swizzle.getShift()));
+  }
+  auto isMultiple = [&](Value value) { return knownMultiple(l, place_->view, value) % period == 0; };
+  if (pitch < inner || pitch % tile.chunk() != 0 || !isMultiple(place_->start) ||
+      (x != across && across * *strideX % period != 0))
+    return std::nullopt;
+  for (unsigned dim = 0; dim + 2 < rank_; ++dim)
+    if (!isMultiple(place_->strides[dim]))
+      return std::nullopt;
+  tile.pitch = static_cast<unsigned>(pitch);
+  return tile;
+}
+
+Value Operand::placePointer(llvm::ArrayRef<Value> batch, Value x0) {
+  const Window& w = *place_;
+  Value at = l.add(w.start, l.mul(x0, w.strides[xDim()]));
+  for (auto [dim, index] : llvm::enumerate(batch))
+    at = l.add(at, l.mul(index, w.strides[dim]));
+  return l.b.create<vxt::OffsetOp>(l.loc, w.view.pointer.getType(), w.view.pointer, at, type_);
 }
 
 /// Sixteen aligned neighbouring bytes at once.
@@ -224,15 +278,7 @@ Value Operand::stagePointer(Value stage) {
   return l.b.create<vxt::OffsetOp>(l.loc, stages_.getType(), stages_, offset, type_);
 }
 
-Value Operand::sharedOffset(Value x, Value k) {
-  Value inner = shared_.depthInner ? k : x, outer = shared_.depthInner ? x : k;
-  Value offset = n.add(n.mul(outer, shared_.pitch), inner);
-  const auto& swizzle = shared_.swizzle;
-  if (swizzle.mask == 0)
-    return offset;
-  Value moved = n.bitAnd(n.shiftRight(offset, swizzle.shift), static_cast<int64_t>(swizzle.mask));
-  return n.bitXor(offset, n.shiftLeft(moved, swizzle.base));
-}
+Value Operand::sharedOffset(Value x, Value k) { return placeIn(shared_, n, x, k); }
 
 Value Operand::depthLeft(Value k0) { return n.narrow(l.sub(depth_, k0), plan_.depth); }
 

@@ -17,7 +17,11 @@ struct Window {
   int inner = -1;  ///< the tile dimension along the view's last dimension; -1: none
 };
 /// The memory behind loads, transposes, broadcasts and slices; none when a tile is computed, or read with another default than 0.
-std::optional<Window> findWindow(tiles::Evaluator& evaluator, mlir::Value tile);
+/// `swizzled`: also in swizzled memory, where `start` and `strides` count in the layout before the swizzle.
+std::optional<Window> findWindow(tiles::Evaluator& evaluator, mlir::Value tile, bool swizzled = false);
+
+/// Element offset of a coordinate in a tile in shared memory (i32), as SharedTile::offset.
+Value placeIn(const SharedTile& tile, Numbers& n, Value x, Value k);
 
 class Operand {
 public:
@@ -25,6 +29,11 @@ public:
   Operand(tiles::Evaluator& evaluator, mlir::Value tile, bool isA, const Plan& plan);
 
   const SharedTile& shared() const { return shared_; }
+  /// The tile where it lies in shared memory, if matrix instructions can read it there as it is.
+  const std::optional<SharedTile>& inPlace() const { return inPlace_; }
+  /// Of a tile in place: its depth, and the pointer to (x0, 0) of a batch.
+  int64_t knownDepth() const;
+  Value placePointer(llvm::ArrayRef<Value> batch, Value x0);
   mlir::Type elementType() const { return type_; }
   /// Reads of this operand, told to the hazards.
   void announceReads();
@@ -50,6 +59,7 @@ private:
   Walk startWalk(unsigned run, bool alongDepth, Value k0);
   void copyRuns(Value stage, Value k0, unsigned run, bool alongDepth);
   Value wideCondition();
+  std::optional<SharedTile> findInPlace();
   void copyWide(Value stage, Value k0);
   void copyElements(Value stage, Value k0);
   void copyEvaluated(Value stage, Value k0);
@@ -69,6 +79,8 @@ private:
   std::optional<Window> window_;
   bool globalDepthInner_;
   SharedTile shared_;
+  std::optional<Window> place_;  ///< of inPlace_
+  std::optional<SharedTile> inPlace_;
 
   Values batch_;
   Value x0_, depth_, stages_;

@@ -40,8 +40,11 @@ constexpr std::array kFmaPlans = {
 unsigned registers(const Plan& plan, const Problem& problem) {
   constexpr unsigned kRest = 32;
   unsigned accumulators = plan.warpRows * plan.warpColumns / 32 * std::max(1u, problem.accBytes / 4);
+  unsigned perFragment = problem.elementBits == 64                     ? 4  // 64 bytes of depth instead of 32
+                         : problem.elementBits == 8 && problem.isFloat ? 3  // and one set as f16
+                                                                       : 2;
   unsigned fragments = plan.unit == Unit::Mma
-                           ? 2 * (plan.warpRows + plan.warpColumns) / 4
+                           ? perFragment * (plan.warpRows + plan.warpColumns) / 4
                            : 2 * (plan.threadRows() + plan.threadColumns()) * std::max(1u, problem.accBytes / 4);
   return accumulators + fragments + kRest;
 }
@@ -61,6 +64,21 @@ bool fits(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
   return registers(plan, problem) <= available + 1;
 }
 
+/// Operations per second of the matrix unit on such operands; 0: it takes none.
+double matrixRate(const chip::Gpu& chip, const Problem& problem) {
+  const chip::PeakRates& peak = chip.peak;
+  if (!problem.isFloat) {
+    // Integers run at the rate of 8-bit floats, or twice that of f16 on chips without those.
+    double rate = peak.matrixF8 > 0 ? peak.matrixF8 : 2 * peak.matrixF16;
+    return problem.elementBits == 8 && problem.accBytes <= 4 ? rate : 0;
+  }
+  switch (problem.elementBits) {
+  case 64: return problem.accBytes == 8 ? peak.matrixF64 : 0;
+  case 32: return problem.tf32 && problem.accBytes == 4 ? peak.matrixTf32 : 0;
+  default: return problem.accBytes == 4 ? peak.matrixF16 : 0;  // 8-bit floats are multiplied as f16
+  }
+}
+
 double roundedUp(int64_t extent, unsigned tile) {
   return static_cast<double>((extent + tile - 1) / tile * tile) / static_cast<double>(extent);
 }
@@ -71,7 +89,7 @@ double cost(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
   double work = double(plan.rows) * plan.columns * plan.depth;
   // Arithmetic: the share of the peak that one warp's instruction stream reaches grows with the accumulators it has in flight.
   constexpr double kWarpShare = 0.65;  // of the matrix peak, what mma.sync reaches: measured on H100 and H200
-  double rate = plan.unit == Unit::Mma  ? kWarpShare * chip.peak.matrixF16
+  double rate = plan.unit == Unit::Mma  ? kWarpShare * matrixRate(chip, problem)
                 : problem.accBytes == 8 ? chip.peak.f64
                                         : chip.peak.f32;
   double perCycle = std::max(1.0, rate / 2 / chip.cores / chip.clockHz);
@@ -114,12 +132,7 @@ std::optional<Plan> parsePlan(const std::string& text) {
   return read == 9 && plan.str() == text ? std::optional(plan) : std::nullopt;
 }
 
-bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem) {
-  if (!problem.isFloat || problem.accBytes != 4)
-    return false;
-  // Matrix instructions on 8-bit floats need PTX 8.4, which LLVM 19 is not asked for, and sum in fewer bits than f32.
-  return problem.elementBits == 16 && chip.peak.matrixF16 > 0;
-}
+bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem) { return matrixRate(chip, problem) > 0; }
 
 /// The cheapest plan with block tiles of at most `mostElements`.
 static std::optional<Plan> cheapest(const chip::Gpu& chip, const Problem& problem, bool anyThreads,
@@ -128,8 +141,11 @@ static std::optional<Plan> cheapest(const chip::Gpu& chip, const Problem& proble
   std::optional<Plan> best;
   double least = 0;
   for (Plan plan : matrix ? std::span<const Plan>(kMmaPlans) : std::span<const Plan>(kFmaPlans)) {
-    if (matrix && problem.elementBits == 8)
-      plan.depth *= 2;  // the same bytes
+    if (matrix) {
+      plan.depth = plan.depth * 16 / problem.elementBits;  // the same bytes
+      if (plan.depth < 2 * matrixDepth(problem.elementBits / 8))
+        continue;
+    }
     if ((!anyThreads && problem.threads != 0 && plan.threads() != problem.threads) || !fits(chip, plan, problem) ||
         plan.rows * plan.columns > mostElements)
       continue;
@@ -157,6 +173,34 @@ std::optional<Plan> chooseSmallPlan(const chip::Gpu& chip, const Problem& proble
   return elements < kUsualElements ? std::nullopt : cheapest(chip, problem, true, elements / 2);
 }
 
+FragmentLoad fragmentLoad(unsigned elementBytes, bool depthInner) {
+  if (elementBytes == 8 || (elementBytes == 4 && !depthInner))
+    return FragmentLoad::Elements;
+  return depthInner          ? FragmentLoad::Matrix
+         : elementBytes == 2 ? FragmentLoad::TransposedMatrix
+                             : FragmentLoad::TransposedBytes;
+}
+
+/// Lanes 8i … 8i + 7 of ldmatrix point at the rows of matrix i. Of A: rows 0–7 and 8–15 of the first depth half, then of the second; of B:
+/// both depth halves of columns 0–7, then of 8–15. layout::mmaA and mmaB say which register that is. Transposed bytes: matrices 0 and 1 hold
+/// the even and odd depths of the first half, rows 2t and 2t + 1 of each go to one lane: together the four that the instruction wants there.
+std::array<LanePlace, 5> fragmentLanes(FragmentLoad load, bool isA, unsigned elementBytes) {
+  unsigned chunk = 16 / elementBytes;
+  switch (load) {
+  case FragmentLoad::Matrix:
+    return {{{1, 0},
+             {2, 0},
+             {4, 0},
+             isA ? LanePlace{8, 0} : LanePlace{0, chunk},
+             isA ? LanePlace{0, chunk} : LanePlace{8, 0}}};
+  case FragmentLoad::TransposedMatrix:
+    return {{{0, 1}, {0, 2}, {0, 4}, isA ? LanePlace{8, 0} : LanePlace{0, 8}, isA ? LanePlace{0, 8} : LanePlace{8, 0}}};
+  case FragmentLoad::TransposedBytes: return {{{0, 2}, {0, 4}, {0, 8}, {0, 1}, {0, 16}}};
+  case FragmentLoad::Elements: break;
+  }
+  return {{{0, 1}, {0, 2}, {1, 0}, {2, 0}, {4, 0}}};
+}
+
 //===-- shared memory ----------------------------------------------------------------------------------------------===//
 
 unsigned fmaPiece(unsigned elementBytes) { return std::min(4u, 16 / elementBytes); }
@@ -169,30 +213,23 @@ unsigned fmaLaneColumn(const Plan& plan, unsigned lane) { return plan.laneRows =
 
 namespace {
 
-/// Lanes of ldmatrix.x4: which row of the tile each points at, as bits of (x, k).
-layout::LaneAccess matrixLanes(bool isA, const SharedTile& tile) {
-  layout::LaneAccess access{{}, 16};
-  auto at = [&](unsigned x, unsigned k) {
-    access.lanes.push_back(tile.depthInner ? layout::Bits(x) << tile.depth | k : layout::Bits(k) << tile.across | x);
-  };
-  if (tile.depthInner) {
-    for (unsigned x : {1, 2, 4})
-      at(x, 0);
-    isA ? at(8, 0) : at(0, tile.chunk());
-    isA ? at(0, tile.chunk()) : at(8, 0);
-  } else {
-    for (unsigned k : {1, 2, 4})
-      at(0, k);
-    isA ? at(8, 0) : at(0, 8);
-    isA ? at(0, 8) : at(8, 0);
-  }
+/// What the lanes of one access read (the row each points at, for ldmatrix), as bits of (x, k) in rows of 2^innerBits elements.
+layout::LaneAccess matrixLanes(bool isA, bool depthInner, unsigned elementBytes, unsigned innerBits) {
+  FragmentLoad load = fragmentLoad(elementBytes, depthInner);
+  layout::LaneAccess access{{}, load == FragmentLoad::Elements ? elementBytes : 16};
+  for (auto [x, k] : fragmentLanes(load, isA, elementBytes))
+    access.lanes.push_back(layout::Bits(depthInner ? x : k) << innerBits | (depthInner ? k : x));
   return access;
 }
 
-layout::LaneAccess copyLanes(const SharedTile& tile) {
+layout::LaneAccess matrixLanes(bool isA, const SharedTile& tile) {
+  return matrixLanes(isA, tile.depthInner, tile.elementBytes, tile.innerBits());
+}
+
+layout::LaneAccess copyLanes(unsigned elementBytes) {
   layout::LaneAccess access{{}, 16};
   for (unsigned bit = 0; bit < 5; ++bit)
-    access.lanes.push_back(layout::Bits(tile.chunk()) << bit);
+    access.lanes.push_back(layout::Bits(16 / elementBytes) << bit);
   return access;
 }
 
@@ -212,15 +249,29 @@ unsigned wavefronts(std::span<const SharedAccess> accesses) {
 
 }  // namespace
 
+std::vector<layout::LaneAccess> tileAccesses(bool isA, bool depthInner, unsigned elementBytes, unsigned rows,
+                                             unsigned columns) {
+  std::vector<layout::LaneAccess> result;
+  for (const layout::LaneAccess& access :
+       {matrixLanes(isA, depthInner, elementBytes, columns), copyLanes(elementBytes)})
+    if (std::ranges::all_of(access.lanes, [&](layout::Bits bits) { return bits >> (rows + columns) == 0; }))
+      result.push_back(access);
+  // Lanes that reach past a row of so few columns would meet the next one's.
+  for (auto [x, k] : fragmentLanes(fragmentLoad(elementBytes, depthInner), isA, elementBytes))
+    if ((depthInner ? k : x) >> columns != 0)
+      return {};
+  return result;
+}
+
 SharedTile sharedTile(const Plan& plan, bool isA, unsigned elementBytes, bool depthInner) {
   SharedTile tile;
   tile.across = log2Of(isA ? plan.rows : plan.columns);
   tile.depth = log2Of(plan.depth);
   tile.elementBytes = elementBytes;
   if (plan.unit == Unit::Mma) {
-    tile.depthInner = depthInner || elementBytes != 2;  // transposing matrix loads exist for 16 bits only
+    tile.depthInner = depthInner;
     tile.pitch = 1u << tile.innerBits();
-    std::array accesses{copyLanes(tile), matrixLanes(isA, tile)};
+    std::array accesses{copyLanes(tile.elementBytes), matrixLanes(isA, tile)};
     tile.swizzle =
         layout::solveXorSwizzle(tile.outerBits(), tile.innerBits(), log2Of(tile.chunk()), elementBytes, accesses)
             .swizzle;
@@ -254,8 +305,9 @@ uint64_t sharedBytes(const Plan& plan, unsigned elementBytes) {
 std::vector<SharedAccess> sharedAccesses(const Plan& plan, bool isA, const SharedTile& tile) {
   std::vector<SharedAccess> result;
   if (plan.unit == Unit::Mma) {
-    result.push_back({"copy", offsets(tile, copyLanes(tile)), 16});
-    result.push_back({"matrix load", offsets(tile, matrixLanes(isA, tile)), 16});
+    result.push_back({"copy", offsets(tile, copyLanes(tile.elementBytes)), 16});
+    layout::LaneAccess load = matrixLanes(isA, tile);
+    result.push_back({"matrix load", offsets(tile, load), load.bytes});
     return result;
   }
   unsigned piece = fmaPiece(tile.elementBytes);

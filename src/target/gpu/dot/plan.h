@@ -4,6 +4,7 @@
 #include "chip/chip.h"
 #include "layout/swizzle.h"
 
+#include <array>
 #include <optional>
 #include <string>
 
@@ -11,8 +12,8 @@ namespace vortex::target::gpu::dot {
 
 /// Which unit multiplies.
 enum class Unit : uint8_t {
-  Fma,  ///< ordinary arithmetic: f32, f64, integers
-  Mma,  ///< matrix instructions of one warp (mma.sync m16n8): f16, bf16
+  Fma,  ///< ordinary arithmetic: f32, integers
+  Mma,  ///< matrix instructions of one warp (mma.sync m16n8): f16, bf16, 8-bit floats and integers, f64, f32 as tf32 where allowed
 };
 
 /// One operand's tile in shared memory: 2^across rows of A (columns of B) by 2^depth steps of the contracted dimension.
@@ -60,6 +61,7 @@ struct Problem {
   unsigned elementBits = 32;  ///< of the operands
   bool isFloat = true;
   unsigned accBytes = 4;
+  bool tf32 = false;  ///< f32 operands may be rounded to tf32
   int64_t rows = 0, columns = 0, depth = 0;
   unsigned threads = 0;  ///< fixed by the rest of the kernel; 0: free
 };
@@ -75,6 +77,27 @@ bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem);
 /// Shared tiles of a plan. `depthInner`: how the operand lies in global memory.
 SharedTile sharedTile(const Plan& plan, bool isA, unsigned elementBytes, bool depthInner);
 uint64_t sharedBytes(const Plan& plan, unsigned elementBytes);
+
+//===-- matrix fragments -----------------------------------------------------------------------------------------===//
+
+/// How the registers of a matrix instruction come from shared memory.
+enum class FragmentLoad : uint8_t {
+  Matrix,            ///< ldmatrix: the depth is contiguous
+  TransposedMatrix,  ///< ldmatrix.trans: 16-bit elements that lie across
+  TransposedBytes,   ///< the same for pairs of 8-bit elements, taken apart in registers
+  Elements,          ///< one by one: 32-bit elements that lie across, 64-bit ones
+};
+FragmentLoad fragmentLoad(unsigned elementBytes, bool depthInner);
+/// Where the bits of a lane's number move what it reads (Elements) or points at (the others).
+struct LanePlace {
+  unsigned x, k;
+};
+std::array<LanePlace, 5> fragmentLanes(FragmentLoad load, bool isA, unsigned elementBytes);
+/// What warps do with an operand's tile of `rows` × `columns` elements (log2) in memory: matrix fragments and copies of 16 bytes.
+std::vector<layout::LaneAccess> tileAccesses(bool isA, bool depthInner, unsigned elementBytes, unsigned rows,
+                                             unsigned columns);
+/// Depth of one matrix instruction on elements of that size.
+inline unsigned matrixDepth(unsigned elementBytes) { return elementBytes == 8 ? 8 : 32 / elementBytes; }
 
 //===-- access patterns, for the swizzle solver and for tests ----------------------------------------------------===//
 

@@ -9,6 +9,7 @@
 // the depth, whatever the sizes.
 #include "target/gpu/dot/product.h"
 
+#include "base/check.h"
 #include "ir/tile_sizes.h"
 #include "target/gpu/dot/core.h"
 
@@ -40,32 +41,61 @@ public:
     for (unsigned dim = 0; dim + 2 < rank_; ++dim)
       elements *= static_cast<uint64_t>(bounds_[dim]);
     int64_t bytes = static_cast<int64_t>(elements) * vxt::scalarBytes(resultType_);
-    // A product of several block tiles is kept while the next one is computed; a single one takes the place of the stages.
+    // A product of several block tiles is kept while the next one is computed.
     bool single = bounds_[rank_ - 2] == plan_.rows && bounds_[rank_ - 1] == plan_.columns && elements == batchElements;
-    SharedMemory::Piece kept;
-    if (!single)
-      kept = l.shared().allocate(bytes);
-    Values sums;
     if (single) {
-      sums = multiplyTile(Values(rank_ - 2, l.constant(0)), l.constant(0), l.constant(0), extents, depth);
-      kept = l.shared().allocate(bytes);
-    }
-    result_ = {l.sharedPointer(kept), resultType_, pitch_};
-    if (single) {
-      l.hazards().write(kept.root);
-      core_->store(sums, result_);
+      Values sums = multiplyTile(Values(rank_ - 2, l.constant(0)), l.constant(0), l.constant(0), extents, depth, {});
+      store(*core_, sums, dot_.getResult(), bytes, extents);
     } else {
+      SharedMemory::Piece kept = l.shared().allocate(bytes);
+      result_ = {l.sharedPointer(kept), resultType_, pitch_};
       multiplyTiles(extents, depth, kept);
+      setPlace(dot_.getResult(), kept, extents);
     }
-    setPlace(kept, extents);
     addAccumulator(extents);
     return true;
+  }
+
+  /// The product of one block tile, added to `sums`.
+  SumsLayout add(Values& sums) {
+    shortenGeneralSteps();
+    Values extents = e_.extents(dot_.getResult());
+    sums = multiplyTile({}, l.constant(0), l.constant(0), extents, e_.extents(dot_.getA())[1], sums);
+    return *layout_;
+  }
+
+  /// Gives `tile` a place in shared memory with these sums.
+  void keep(const SumsLayout& layout, llvm::ArrayRef<Value> sums, mlir::Value tile) {
+    VORTEX_CHECK(findBounds());
+    int64_t bytes = bounds_[0] * pitch_ * vxt::scalarBytes(resultType_);
+    store(*makeCore(layout), sums, tile, bytes, e_.extents(tile));
+  }
+
+  Values zeros() {
+    unsigned perWarp = plan_.warpRows * plan_.warpColumns;
+    if (plan_.unit == Unit::Mma)
+      return Values(perWarp / (16 * 8), l.zero(mlir::VectorType::get({4}, accType())));
+    return Values(perWarp / 32, l.zero(accType()));
   }
 
 private:
   bool fail(const llvm::Twine& message) {
     l.fail(dot_, message);
     return false;
+  }
+
+  std::unique_ptr<Core> makeCore(const SumsLayout& layout) {
+    auto make = layout.plan.unit == Unit::Mma ? makeMmaCore : makeFmaCore;
+    return make(l, layout.plan, layout.a, layout.b, layout.type, layout.accType);
+  }
+
+  /// A single block tile takes the place of the stages.
+  void store(Core& core, llvm::ArrayRef<Value> sums, mlir::Value tile, int64_t bytes, const Values& extents) {
+    SharedMemory::Piece kept = l.shared().allocate(bytes);
+    result_ = {l.sharedPointer(kept), resultType_, pitch_};
+    l.hazards().write(kept.root);
+    core.store(sums, result_);
+    setPlace(tile, kept, extents);
   }
 
   /// Code for tensors that lie anyhow has two ways to copy each operand: shorter steps keep it small. Assembling 128x128x64 took 0.45 s.
@@ -75,8 +105,10 @@ private:
       auto window = findWindow(e_, operand);
       return window && window->view.alignedRows;
     };
-    unsigned stepBytes = plan_.depth * static_cast<unsigned>(vxt::scalarBytes(tiles::elementType(dot_.getA())));
-    if (plan_.unit == Unit::Mma && plan_.warpRows * plan_.warpColumns >= kLargeWarp && stepBytes > 64 &&
+    auto elementBytes = static_cast<unsigned>(vxt::scalarBytes(tiles::elementType(dot_.getA())));
+    unsigned stepBytes = plan_.depth * elementBytes;
+    if (plan_.depth >= 4 * matrixDepth(elementBytes) && plan_.unit == Unit::Mma &&
+        plan_.warpRows * plan_.warpColumns >= kLargeWarp && stepBytes > 64 &&
         !(isAligned(dot_.getA()) && isAligned(dot_.getB())))
       plan_.depth /= 2;
   }
@@ -111,7 +143,7 @@ private:
     auto loop = [&](auto& self, unsigned dim) -> void {
       if (dim == rank_) {
         Values sums = multiplyTile(Values(llvm::ArrayRef(index).drop_back(2)), index[rank_ - 2], index[rank_ - 1],
-                                   extents, depth);
+                                   extents, depth, {});
         Value place = l.constant(0);
         for (unsigned i = 0; i + 1 < rank_; ++i)
           place = l.mul(l.add(place, index[i]), l.constant(i + 2 == rank_ ? pitch_ : bounds_[i + 1]));
@@ -140,12 +172,14 @@ private:
     loop(loop, 0);
   }
 
-  /// The sums of one block tile, in registers.
-  Values multiplyTile(const Values& batch, Value row, Value column, const Values& extents, Value depth) {
+  /// The sums of one block tile, in registers. `start`: to add to; empty: zeros.
+  Values multiplyTile(const Values& batch, Value row, Value column, const Values& extents, Value depth, Values start) {
     SharedScope scope(l.shared());
     Operand a(e_, dot_.getA(), true, plan_), b(e_, dot_.getB(), false, plan_);
     a.announceReads();
     b.announceReads();
+    if (a.inPlace() && b.inPlace())
+      return multiplyInPlace(a, b, batch, row, column, start);
     auto stages = [&](const Operand& operand) {
       auto piece = l.shared().allocate(static_cast<int64_t>(operand.shared().bytes() * plan_.stages), 1024);
       l.hazards().write(piece.root);
@@ -155,10 +189,30 @@ private:
     setResidency();
     a.begin(batch, row, extents[rank_ - 2], depth, l.sharedPointer(stagesA));
     b.begin(batch, column, extents[rank_ - 1], depth, l.sharedPointer(stagesB));
-    core_ = plan_.unit == Unit::Mma ? makeMmaCore(l, plan_, a, b) : makeFmaCore(l, plan_, a, b, accType());
-    Values sums = mainLoop(a, b, depth);
+    layout_ = SumsLayout{plan_, a.shared(), b.shared(), a.elementType(), accType()};
+    core_ = makeCore(*layout_);
+    Values sums = mainLoop(a, b, depth, start.empty() ? core_->zeros() : start);
     l.hazards().read(stagesA.root);
     l.hazards().read(stagesB.root);
+    return sums;
+  }
+
+  /// Both operands lie in shared memory as the matrix instructions can read them: no stages, and the depth is that of the tiles.
+  Values multiplyInPlace(Operand& a, Operand& b, const Values& batch, Value row, Value column, Values sums) {
+    setResidency();
+    Plan whole = plan_;
+    whole.depth = static_cast<unsigned>(a.knownDepth());
+    layout_ = SumsLayout{whole, *a.inPlace(), *b.inPlace(), a.elementType(), accType()};
+    core_ = makeCore(*layout_);
+    if (sums.empty())
+      sums = core_->zeros();
+    Value left = a.placePointer(batch, row), right = b.placePointer(batch, column);
+    Values fragments = core_->load(left, right, 0);
+    for (unsigned step = 0; step < core_->steps(); ++step) {
+      Values next = step + 1 < core_->steps() ? core_->load(left, right, step + 1) : Values{};
+      core_->multiply(sums, fragments);
+      fragments = next;
+    }
     return sums;
   }
 
@@ -171,13 +225,15 @@ private:
     kernel.setMinBlocks(plan_.blocks);
   }
 
-  /// Narrow floats are summed in f32 and rounded once.
+  /// Narrow floats are summed in f32 and rounded once; matrix units add integers in 32 bits.
   mlir::Type accType() {
     auto type = llvm::dyn_cast<mlir::FloatType>(resultType_);
+    if (!type && plan_.unit == Unit::Mma)
+      return l.b.getI32Type();
     return type && type.getWidth() < 32 ? mlir::Type(l.b.getF32Type()) : resultType_;
   }
 
-  Values mainLoop(Operand& a, Operand& b, Value depth) {
+  Values mainLoop(Operand& a, Operand& b, Value depth, Values carried) {
     unsigned stages = plan_.stages;
     Value step = l.constant(plan_.depth);
     auto copy = [&](Value stage, Value k) {
@@ -190,7 +246,6 @@ private:
       return Values{};
     });
     await();
-    Values carried = core_->zeros();
     size_t sums = carried.size();
     carried.append(core_->load(a.stagePointer(n.constant(0)), b.stagePointer(n.constant(0)), 0));
     size_t registers = carried.size();
@@ -239,7 +294,7 @@ private:
     l.b.create<vxt::BarrierOp>(l.loc);
   }
 
-  void setPlace(const SharedMemory::Piece& kept, const Values& extents) {
+  void setPlace(mlir::Value tile, const SharedMemory::Piece& kept, const Values& extents) {
     tiles::Place place;
     View& view = place.view;
     view.elementType = resultType_;
@@ -257,7 +312,7 @@ private:
     place.base = kept.root;
     place.window = kept.root;
     place.key = kept.root;
-    e_.setPlace(dot_.getResult(), place);
+    e_.setPlace(tile, place);
   }
 
   /// acc + product, where acc is not zero.
@@ -308,6 +363,7 @@ private:
   unsigned pitch_ = 0;
   ResultTile result_;
   std::unique_ptr<Core> core_;
+  std::optional<SumsLayout> layout_;
 };
 
 int64_t boundOf(mlir::Value tile, unsigned dim) {
@@ -329,6 +385,7 @@ static Problem problemOf(ir::DotOp dot) {
   problem.elementBits = element.getIntOrFloatBitWidth();
   problem.isFloat = llvm::isa<mlir::FloatType>(element);
   problem.accBytes = static_cast<unsigned>(std::max<int64_t>(problem.isFloat ? 4 : 1, vxt::scalarBytes(result)));
+  problem.tf32 = dot->hasAttr("vx.tf32");
   problem.rows = boundOf(dot.getResult(), rank - 2);
   problem.columns = boundOf(dot.getResult(), rank - 1);
   problem.depth = boundOf(dot.getA(), rank - 1);
@@ -361,6 +418,7 @@ void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, cons
   schedule.dotColumns = largest->columns;
   schedule.dotGroup = kGroup;
   schedule.dotPlan = largest->str();
+  schedule.dotSplitBlocks = 2 * chip.cores;
   std::optional<Plan> small = chooseSmallPlan(chip, problem, *largest);
   if (!small)
     return;
@@ -380,5 +438,77 @@ std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase)
 }
 
 bool lowerDot(tiles::Evaluator& evaluator, ir::DotOp dot) { return Product(evaluator, dot).run(); }
+
+bool fillsBlockTile(Lowering& l, ir::DotOp dot) {
+  auto type = llvm::cast<mlir::RankedTensorType>(dot.getType());
+  Plan plan = planFor(l.state.chip, dot, l.threads());
+  return type.getRank() == 2 && type.getDimSize(0) == plan.rows && type.getDimSize(1) == plan.columns &&
+         plan.threads() == l.threads();
+}
+
+Values zeroSums(tiles::Evaluator& evaluator, ir::DotOp dot) { return Product(evaluator, dot).zeros(); }
+
+SumsLayout addProduct(tiles::Evaluator& evaluator, ir::DotOp dot, Values& sums) {
+  return Product(evaluator, dot).add(sums);
+}
+
+void storeSums(tiles::Evaluator& evaluator, ir::DotOp dot, const SumsLayout& layout, llvm::ArrayRef<Value> sums,
+               mlir::Value tile) {
+  Product(evaluator, dot).keep(layout, sums, tile);
+}
+
+/// A tile's users beyond transposes that multiply it; whether its last dimension is the columns of what they take.
+static void forEachProduct(mlir::Value tile, bool turned, llvm::function_ref<void(mlir::OpOperand&, bool)> visit) {
+  for (mlir::OpOperand& use : tile.getUses()) {
+    if (auto product = llvm::dyn_cast<ir::DotOp>(use.getOwner())) {
+      if (&use != &product.getAccMutable())
+        visit(use, turned);
+    } else if (auto transpose = llvm::dyn_cast<ir::TransposeOp>(use.getOwner())) {
+      llvm::ArrayRef<int64_t> order = transpose.getPermutation();
+      auto rank = static_cast<int64_t>(order.size());
+      if (rank >= 2 && order[order.size() - 1] == rank - 2 && order[order.size() - 2] == rank - 1)
+        forEachProduct(transpose.getResult(), !turned, visit);
+    }
+  }
+}
+
+static void forEachTile(mlir::Value view, llvm::function_ref<void(ir::TileLoadOp)> visit) {
+  for (mlir::Operation* user : view.getUsers()) {
+    if (auto load = llvm::dyn_cast<ir::TileLoadOp>(user))
+      visit(load);
+    else if (auto window = llvm::dyn_cast<ir::SubviewOp>(user))
+      forEachTile(window.getResult(), visit);
+  }
+}
+
+ir::SwizzleAttr chooseSwizzle(Lowering& l, ir::AllocOp alloc) {
+  ir::ViewType type = alloc.getResult().getType();
+  if (type.getSwizzle() || type.isColMajor() || type.getRank() < 2)
+    return {};
+  auto rows = static_cast<uint64_t>(type.getShape()[type.getRank() - 2]),
+       columns = static_cast<uint64_t>(type.getShape().back());
+  auto bytes = static_cast<unsigned>(type.elementBytes());
+  if (!llvm::isPowerOf2_64(rows) || !llvm::isPowerOf2_64(columns) || !llvm::isPowerOf2_32(bytes) || bytes > 8)
+    return {};
+  std::vector<layout::LaneAccess> accesses;
+  forEachTile(alloc.getResult(), [&](ir::TileLoadOp load) {
+    forEachProduct(load.getResult(), false, [&](mlir::OpOperand& use, bool turned) {
+      auto product = llvm::cast<ir::DotOp>(use.getOwner());
+      bool isA = &use == &product.getAMutable();
+      if (planFor(l.state.chip, product, l.threads()).unit == Unit::Mma)
+        for (const layout::LaneAccess& access :
+             tileAccesses(isA, isA != turned, bytes, llvm::Log2_64(rows), llvm::Log2_64(columns)))
+          accesses.push_back(access);
+    });
+  });
+  if (accesses.empty())
+    return {};
+  layout::XorSwizzle best =
+      layout::solveXorSwizzle(llvm::Log2_64(rows), llvm::Log2_64(columns), llvm::Log2_32(16 / bytes), bytes, accesses)
+          .swizzle;
+  if (best.mask == 0)
+    return {};
+  return ir::SwizzleAttr::get(alloc.getContext(), best.shift, static_cast<int64_t>(best.mask), best.base);
+}
 
 }  // namespace vortex::target::gpu::dot

@@ -2,8 +2,7 @@
 #pragma once
 
 #include "passes/schedule_tensors.h"
-#include "target/gpu/dot/plan.h"
-#include "target/gpu/tiles/evaluator.h"
+#include "target/gpu/dot/collector.h"
 
 namespace vortex::target::gpu::dot {
 
@@ -18,5 +17,19 @@ std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase)
 
 /// Computes the product by all threads of the block and leaves it in shared memory, as the place of the result. False after Lowering::fail.
 bool lowerDot(tiles::Evaluator& evaluator, ir::DotOp dot);
+
+//===-- sums in registers, for Collector -------------------------------------------------------------------------===//
+
+/// The product is exactly one block tile of its plan.
+bool fillsBlockTile(Lowering& l, ir::DotOp dot);
+Values zeroSums(tiles::Evaluator& evaluator, ir::DotOp dot);
+SumsLayout addProduct(tiles::Evaluator& evaluator, ir::DotOp dot, Values& sums);
+/// Leaves the sums in shared memory, as the place of `tile`.
+void storeSums(tiles::Evaluator& evaluator, ir::DotOp dot, const SumsLayout& layout, llvm::ArrayRef<Value> sums,
+               mlir::Value tile);
+
+/// A layout for a shared allocation without one in which matrix instructions can read the operands it holds without bank conflicts; null:
+/// it holds none, or row-major is as good.
+ir::SwizzleAttr chooseSwizzle(Lowering& l, ir::AllocOp alloc);
 
 }  // namespace vortex::target::gpu::dot

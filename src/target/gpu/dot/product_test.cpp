@@ -130,27 +130,36 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
   std::mt19937_64 random(seed);
   std::vector<Matrix> matrices;
   auto types = llvm::cast<mlir::FunctionType>(entry.getFunctionType()).getInputs();
+  std::vector<Matrix*> arguments;
+  matrices.reserve(types.size());
   for (size_t i = 0; i < types.size(); ++i) {
     bool isParam = i < test.params.size();
-    matrices.push_back(makeMatrix(random, isParam ? test.params[i] : test.result,
-                                  llvm::cast<ir::ViewType>(types[i]).getElementType(), layout, isParam));
+    std::vector<int64_t> extents = isParam ? test.params[i] : test.result;
+    if (i > test.params.size()) {  // a temporary
+      extents.clear();
+      auto described = llvm::cast<mlir::DictionaryAttr>(entry.getArgs()[i]);
+      for (auto extent : described.getAs<mlir::ArrayAttr>("extents").getAsRange<ir::SizeAttr>())
+        extents.push_back(evaluate(extent, arguments));
+    }
+    matrices.push_back(
+        makeMatrix(random, extents, llvm::cast<ir::ViewType>(types[i]).getElementType(), layout, isParam));
+    arguments.push_back(&matrices.back());
   }
-  std::vector<Matrix*> arguments;
   tiles::testing::Launch launch;
   launch.seed = seed;
-  for (Matrix& matrix : matrices) {
-    arguments.push_back(&matrix);
+  for (Matrix& matrix : matrices)
     pushSlots(launch, matrix);
-  }
   for (auto [phase, code] : llvm::zip(lowered.vx->getOps<ir::KernelOp>(), lowered.vxt->getOps<ir::vxt::KernelOp>())) {
     for (int axis = 0; axis < 3; ++axis)
       launch.grid[axis] = evaluate(llvm::cast<ir::SizeAttr>((*phase.getGrid())[axis]), arguments);
     ASSERT_EQ(tiles::testing::run(code, launch), "") << test.source;
   }
-  interpreter::Element element = *interpreter::elementOf(llvm::cast<ir::ViewType>(types.back()).getElementType());
-  forEachElement(matrices.back(), [&](int64_t i, int64_t offset) {
+  Matrix& result = matrices[test.params.size()];
+  interpreter::Element element =
+      *interpreter::elementOf(llvm::cast<ir::ViewType>(types[test.params.size()]).getElementType());
+  forEachElement(result, [&](int64_t i, int64_t offset) {
     uint64_t bits = 0;
-    std::memcpy(&bits, matrices.back().data() + offset * element.bytes(), element.bytes());
+    std::memcpy(&bits, result.data() + offset * element.bytes(), element.bytes());
     double got = element.isFloat() ? interpreter::decode(element.format, bits)
                                    : double(interpreter::signExtend(bits, element.width));
     double wanted = reference(i, matrices);
@@ -177,21 +186,71 @@ constexpr Variant kVariants[] = {
 };
 
 void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layout, unsigned seed) {
-  std::string t = type;
-  Case test{"kernel mm(x: &Tensor<" + t + ", " + v.a + ">, w: &Tensor<" + t + ", " + v.b + ">) -> Tensor<" + t +
-                ", [M, N]> {\n    return " + v.body + "\n}\n",
+  std::string t = type, attribute;
+  if (t == "tf32") {
+    attribute = "@precision(tf32)\n";
+    t = "f32";
+  }
+  Case test{attribute + "kernel mm(x: &Tensor<" + t + ", " + v.a + ">, w: &Tensor<" + t + ", " + v.b + ">) -> Tensor<" +
+                t + ", [M, N]> {\n    return " + v.body + "\n}\n",
             {v.transposedA ? std::vector{shape.k, shape.m} : std::vector{shape.m, shape.k},
              v.transposedB ? std::vector{shape.n, shape.k} : std::vector{shape.k, shape.n}},
             {shape.m, shape.n}};
-  double tolerance = t == "f8e4m3" ? 7e-2 : t == "f16" ? 1e-3 : t == "bf16" ? 8e-3 : 1e-5;
+  double tolerance = t == "f8e4m3" ? 7e-2 : t == "f8e5m2" ? 0.13 : t == "f16" ? 1e-3 : t == "bf16" ? 8e-3 : 1e-5;
   check(test, layout, seed, tolerance, [&](int64_t i, const std::vector<Matrix>& params) {
     int64_t row = i / shape.n, column = i % shape.n;
     double sum = 0;
     for (int64_t k = 0; k < shape.k; ++k)
       sum += params[0].values[static_cast<size_t>(v.transposedA ? k * shape.m + row : row * shape.k + k)] *
              params[1].values[static_cast<size_t>(v.transposedB ? column * shape.k + k : k * shape.n + column)];
-    return v.scale * sum;
+    // Integers wrap.
+    return t == "i8" ? double(static_cast<int8_t>(static_cast<int64_t>(v.scale * sum))) : v.scale * sum;
   });
+}
+
+/// Pieces of the depth are multiplied by different blocks and added in order.
+TEST(Product, OfALongDepthIsSplitAndAgreesWithALoop) {
+  unsigned seed = 201;
+  for (const char* type : {"f16", "f32"})
+    for (Shape shape : {Shape{9, 20, 1100}, {33, 17, 1537}}) {
+      checkProduct(type, kVariants[seed % 4], shape, {seed % 2 == 0}, seed);
+      ++seed;
+      if (HasFailure())
+        return;
+    }
+}
+
+/// Operands in shared memory are read where they are, sums stay in registers over the loop.
+TEST(Product, OfStagedTilesAgreesWithALoop) {
+  for (const char* type : {"f16", "f32"})
+    for (const char* body : {"a_tile @ b_tile", "a_tile @ t_tile.transpose()"})
+      for (Shape shape : {Shape{128, 64, 96}, {129, 70, 65}}) {
+        std::string t = type, product = body;
+        bool turned = product.find("t_tile") != std::string::npos;
+        std::string tile = turned ? "t_tile" : "b_tile", extents = turned ? "[64, 32]" : "[32, 64]";
+        Case test{"@tile(m = 64, n = 64, k = 32)\nkernel mm(a: &Tensor<" + t + ", [M, K]>, b: &Tensor<" + t + ", " +
+                      (turned ? "[N, K]" : "[K, N]") + ">) -> Tensor<f32, [M, N]> {\n    let a_tile: Tensor<" + t +
+                      ", [64, 32]> @shared\n    let " + tile + ": Tensor<" + t + ", " + extents +
+                      "> @shared\n    var acc: Tensor<f32, [64, 64]> @local = Tensor.zeros()\n" +
+                      "    for k in range(0, K, 32) {\n        a_tile = stage(a[block_m..block_m + 64, k..k + 32])\n" +
+                      "        " + tile + " = stage(b[" +
+                      (turned ? "block_n..block_n + 64, k..k + 32" : "k..k + 32, block_n..block_n + 64") +
+                      "])\n        sync_block()\n        acc += " + product + "\n    }\n    return acc\n}\n",
+                  {{shape.m, shape.k}, turned ? std::vector{shape.n, shape.k} : std::vector{shape.k, shape.n}},
+                  {shape.m, shape.n}};
+        for (bool aligned : {true, false}) {
+          check(test, {aligned}, 7, 1e-5, [&](int64_t i, const std::vector<Matrix>& params) {
+            int64_t row = i / shape.n, column = i % shape.n;
+            double sum = 0;
+            for (int64_t k = 0; k < shape.k; ++k)
+              sum += params[0].values[static_cast<size_t>(row * shape.k + k)] *
+                     params[1].values[static_cast<size_t>(turned ? column * shape.k + k : k * shape.n + column)];
+            return sum;
+          });
+          if (HasFailure())
+            return;
+        }
+      }
 }
 
 class Products : public ::testing::TestWithParam<const char*> {};
@@ -218,7 +277,8 @@ TEST(Product, OfAnySizeAgreesWithALoop) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Products, ::testing::Values("f8e4m3", "f16", "bf16", "f32", "f64", "i32", "i64"),
+INSTANTIATE_TEST_SUITE_P(Types, Products,
+                         ::testing::Values("f8e4m3", "f8e5m2", "f16", "bf16", "f32", "tf32", "f64", "i8", "i32", "i64"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Product, BatchesAndEpiloguesAgreeWithALoop) {

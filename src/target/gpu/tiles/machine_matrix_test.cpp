@@ -3,6 +3,7 @@
 #include "interpreter/number.h"
 #include "layout/fragments.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -21,30 +22,41 @@ WarpRegisters loadMatrices(const std::vector<const char*>& rows, unsigned count,
   return result;
 }
 
+/// A register's element as a number; integers are signed.
+static double decoded(mlir::Type type, uint64_t bits) {
+  interpreter::Element element = *interpreter::elementOf(type);
+  return element.isFloat() ? interpreter::decode(element.format, bits)
+                           : double(interpreter::signExtend(bits, element.width));
+}
+
+static uint64_t encoded(mlir::Type type, double value) {
+  interpreter::Element element = *interpreter::elementOf(type);
+  return element.isFloat() ? interpreter::encode(element.format, value) : uint64_t(uint32_t(int64_t(value)));
+}
+
 WarpRegisters multiplyMatrices(ir::vxt::MmaOp op, const WarpRegisters& a, const WarpRegisters& b,
                                const WarpRegisters& c) {
-  auto type = llvm::dyn_cast<mlir::FloatType>(op.getA().getType().getElementType());
-  if (!type || !op.getC().getType().getElementType().isF32() || op.getShape()[0] != 16 || op.getShape()[1] != 8)
-    return {};
+  mlir::Type type = op.getA().getType().getElementType(), accType = op.getC().getType().getElementType();
+  unsigned bits = type.getIntOrFloatBitWidth(), layoutBits = std::min(bits, 32u);  // f64 is dealt like f32
   auto depth = static_cast<size_t>(op.getShape()[2]);
-  interpreter::Format format = interpreter::elementOf(type)->format;
-  layout::Layout layoutA = layout::mmaA(type.getWidth()), layoutB = layout::mmaB(type.getWidth()),
-                 layoutC = layout::mmaC();
+  if (op.getShape()[0] != 16 || op.getShape()[1] != 8 || depth != (bits == 64 ? 8 : 256 / bits))
+    return {};
+  layout::Layout layoutA = layout::mmaA(layoutBits), layoutB = layout::mmaB(layoutBits), layoutC = layout::mmaC();
   std::vector<double> left(16 * depth), right(depth * 8);
   for (layout::Bits lane = 0; lane < 32; ++lane) {
     for (layout::Bits reg = 0; reg < a[lane].size(); ++reg)
-      left[layoutA.applyFlat({.reg = reg, .lane = lane})] = interpreter::decode(format, a[lane][reg]);
+      left[layoutA.applyFlat({.reg = reg, .lane = lane})] = decoded(type, a[lane][reg]);
     for (layout::Bits reg = 0; reg < b[lane].size(); ++reg)
-      right[layoutB.applyFlat({.reg = reg, .lane = lane})] = interpreter::decode(format, b[lane][reg]);
+      right[layoutB.applyFlat({.reg = reg, .lane = lane})] = decoded(type, b[lane][reg]);
   }
   WarpRegisters result = c;
   for (layout::Bits lane = 0; lane < 32; ++lane)
     for (layout::Bits reg = 0; reg < 4; ++reg) {
       auto place = layoutC.apply({.reg = reg, .lane = lane});
-      double sum = std::bit_cast<float>(static_cast<uint32_t>(c[lane][reg]));
+      double sum = decoded(accType, c[lane][reg]);
       for (size_t k = 0; k < depth; ++k)
         sum += left[place[0] * depth + k] * right[k * 8 + place[1]];
-      result[lane][reg] = std::bit_cast<uint32_t>(static_cast<float>(sum));
+      result[lane][reg] = encoded(accType, sum);
     }
   return result;
 }

@@ -52,8 +52,11 @@ void Tiles::lower(mlir::Operation* op) {
   }
   if (auto product = llvm::dyn_cast<ir::DotOp>(op)) {
     flushStores();
-    for (mlir::Value operand : op->getOperands())
+    for (mlir::Value operand : {product.getA(), product.getB()})
       nest().prepareExpression(operand);
+    if (collector_.add(product))
+      return;
+    nest().prepareExpression(product.getAcc());
     dot::lowerDot(v_, product);
     return;
   }
@@ -379,9 +382,15 @@ void Tiles::spillThreadValues(mlir::Value tile, const Place& to) {
 
 //===-- control flow ------------------------------------------------------------------------------------------===//
 
-/// Tiles that flow through control flow live in shared memory; nothing flows in registers.
+mlir::Attribute Tiles::chooseSwizzle(mlir::Operation* alloc) {
+  return dot::chooseSwizzle(l, llvm::cast<ir::AllocOp>(alloc));
+}
+
+/// Sums of products flow in registers; other tiles that flow through control flow live in shared memory.
 Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
   flushStores();
+  if (auto sums = collector_.registersFor(tile, target))
+    return *sums;
   auto found = carried_.find(target);
   bool isFirst = found == carried_.end();
   if (isFirst) {
@@ -417,7 +426,9 @@ Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
   return {};
 }
 
-void Tiles::bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<Value>) {
+void Tiles::bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<Value> registers) {
+  if (collector_.bind(target, like, registers))
+    return;
   auto found = carried_.find(like);
   if (found == carried_.end())
     return;

@@ -1,6 +1,7 @@
 // The tile code of one phase.
 #pragma once
 
+#include "target/gpu/dot/collector.h"
 #include "target/gpu/tiles/nest.h"
 #include "target/gpu/tiles/tiles.h"
 
@@ -8,7 +9,7 @@ namespace vortex::target::gpu::tiles {
 
 class Tiles : public TileLowering {
 public:
-  explicit Tiles(Lowering& lowering) : l(lowering), v_(lowering) { scopes_.emplace_back(); }
+  explicit Tiles(Lowering& lowering) : l(lowering), v_(lowering), collector_(v_) { scopes_.emplace_back(); }
 
   int64_t chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) override;
   void lower(mlir::Operation* op) override;
@@ -17,6 +18,7 @@ public:
   Values registersFor(mlir::Value tile, mlir::Value target) override;
   void bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<Value> registers) override;
   void flushReads(mlir::Operation* effect) override;
+  mlir::Attribute chooseSwizzle(mlir::Operation* alloc) override;
   void enterScope() override;
   void leaveScope() override;
 
@@ -55,6 +57,7 @@ private:
 
   Lowering& l;
   Evaluator v_;
+  dot::Collector collector_;
   llvm::SmallVector<Scope> scopes_;
   llvm::DenseMap<mlir::Value, Values> threadTiles_;
   llvm::DenseMap<mlir::Value, SharedMemory::Piece> reserved_;
