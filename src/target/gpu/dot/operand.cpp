@@ -173,6 +173,7 @@ void Operand::begin(llvm::ArrayRef<Value> batch, Value x0, Value extent, Value d
         left = l.select(l.less(index, w.limits[dim]), left, l.constant(0));
     }
     wide_ = wideCondition();
+    contiguous_ = contiguousCondition();
   }
   extentLeft_ = n.narrow(left, int64_t(1) << shared_.across);
 }
@@ -273,6 +274,17 @@ Value Operand::wideCondition() {
   return all ? all : l.b.create<arith::ConstantIntOp>(l.loc, 1, 1);
 }
 
+Value Operand::contiguousCondition() {
+  const Window& w = *window_;
+  if (w.view.space != ir::Space::Global || globalDepthInner_ != shared_.depthInner || w.inner < 0 ||
+      shared_.elementBytes > 2)
+    return {};
+  Value inner = globalDepthInner_ ? strideK_ : strideX_;
+  if (l.constantOf(inner) == 1)
+    return l.b.create<arith::ConstantIntOp>(l.loc, 1, 1);
+  return l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, inner, l.constant(1));
+}
+
 Value Operand::stagePointer(Value stage) {
   Value offset = n.mul(stage, static_cast<int64_t>(shared_.elements()));
   return l.b.create<vxt::OffsetOp>(l.loc, stages_.getType(), stages_, offset, type_);
@@ -293,7 +305,7 @@ bool Operand::isStraight() const {
 }
 
 void Operand::copy(Value stage, Value k0) {
-  auto narrow = [&] { hasElementCopies(window_, shared_) ? copyElements(stage, k0) : copyEvaluated(stage, k0); };
+  auto narrow = [&] { hasElementCopies(window_, shared_) ? copyElements(stage, k0) : copyNarrow(stage, k0); };
   if (!wide_)
     return narrow();
   l.emitIf(
@@ -371,6 +383,114 @@ void Operand::copyWide(Value stage, Value k0) { copyRuns(stage, k0, shared_.chun
 
 /// Elements of 4 or 8 bytes: any strides and alignment, and the tile may lie across.
 void Operand::copyElements(Value stage, Value k0) { copyRuns(stage, k0, 1, globalDepthInner_); }
+
+/// Elements too narrow for asynchronous copies of their own.
+void Operand::copyNarrow(Value stage, Value k0) {
+  if (!contiguous_)
+    return copyEvaluated(stage, k0);
+  l.emitIf(
+      contiguous_,
+      [&] {
+        copyShifted(stage, k0);
+        return Values{};
+      },
+      [&] {
+        copyEvaluated(stage, k0);
+        return Values{};
+      });
+}
+
+/// Rows that start anywhere: each piece is cut out of the two aligned 16 bytes around it. Bytes before the first element and after the last one
+/// share 16 aligned bytes with elements that exist, so they can be read.
+void Operand::copyShifted(Value stage, Value k0) {
+  constexpr unsigned kTogether = 4;
+  auto chunk = shared_.chunk(), bytes = shared_.elementBytes;
+  Value to = stagePointer(stage);
+  Walk w = startWalk(chunk, shared_.depthInner, k0);
+  const Mapping& m = w.mapping;
+  Value step = l.mul(l.constant(m.rowStep), w.outerStride), from = w.from, most = n.clamp(w.innerLeft, chunk);
+  auto type = mlir::VectorType::get({chunk}, type_);
+  struct Piece {
+    Value row, count, shift, low, high;
+  };
+  auto load = [&](unsigned i) {
+    Piece p;
+    p.row = n.add(w.outer, n.constant(i * m.rowStep));
+    p.count = n.select(n.less(p.row, w.outerLeft), most, n.constant(0));
+    Value address = l.b.create<vxt::AddressOp>(l.loc, l.b.getI64Type(), from);
+    p.shift = n.bitAnd(l.b.create<arith::TruncIOp>(l.loc, l.b.getI32Type(), address), 15);
+    Value before = n.shiftRight(p.shift, bytes == 2 ? 1 : 0), first = l.sub(l.constant(0), n.widen(before));
+    auto read = [&](Value index, Value mask) -> Value {
+      return l.b.create<vxt::LoadOp>(l.loc, type, from, index, mask, 16, vxt::Cache::Default);
+    };
+    p.low = read(first, n.less(n.constant(0), p.count));
+    p.high = read(l.add(first, l.constant(chunk)), n.less(n.constant(chunk), n.add(before, p.count)));
+    from = l.b.create<vxt::OffsetOp>(l.loc, from.getType(), from, step, type_);
+    return p;
+  };
+  auto some = [&](unsigned first, unsigned count) {
+    llvm::SmallVector<Piece> pieces;
+    for (unsigned i = first; i < first + count; ++i)
+      pieces.push_back(load(i));
+    for (const Piece& p : pieces) {
+      Value place = w.alongDepth ? sharedOffset(p.row, w.inner) : sharedOffset(w.inner, p.row);
+      Value value = l.b.create<mlir::vector::BitCastOp>(l.loc, type, shifted(p.low, p.high, p.shift, p.count));
+      l.b.create<vxt::StoreOp>(l.loc, value, to, place, Value(), 16, vxt::Cache::Default);
+    }
+  };
+  if (m.partial)
+    return l.emitIf(n.less(w.outer, n.constant(m.rows)), [&] { some(0, 1); });
+  for (unsigned i = 0; i < m.count; i += kTogether)
+    some(i, std::min(kTogether, m.count - i));
+}
+
+/// Sixteen bytes that start `shift` bytes into low:high, as four words; elements from `count` on are zero.
+Value Operand::shifted(Value low, Value high, Value shift, Value count) {
+  auto words = mlir::VectorType::get({4}, l.b.getI32Type());
+  Values w;
+  for (Value half : {low, high}) {
+    Value four = l.b.create<mlir::vector::BitCastOp>(l.loc, words, half);
+    for (int64_t i = 0; i < 4; ++i)
+      w.push_back(l.b.create<mlir::vector::ExtractOp>(l.loc, four, i));
+  }
+  auto isSet = [&](int64_t bit) -> Value {
+    return l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::ne, n.bitAnd(shift, bit), n.constant(0));
+  };
+  auto moveWords = [&](unsigned by, unsigned keep) {
+    Value moves = isSet(by * 4);
+    for (unsigned i = 0; i < keep; ++i)
+      w[i] = n.select(moves, w[i + by], w[i]);
+    w.resize(keep);
+  };
+  auto moveBytes = [&](unsigned by) {
+    Value moves = isSet(by);
+    for (unsigned i = 0; i < w.size(); ++i) {
+      Value rest = n.shiftRight(w[i], 8 * by);
+      if (i + 1 < w.size())
+        rest = n.bitOr(rest, n.shiftLeft(w[i + 1], 32 - 8 * by));
+      w[i] = n.select(moves, rest, w[i]);
+    }
+  };
+  moveWords(2, 6);
+  moveWords(1, 5);
+  moveBytes(2);
+  if (shared_.elementBytes == 1)
+    moveBytes(1);
+  w.resize(4);
+  Value all = l.b.create<mlir::vector::FromElementsOp>(l.loc, words, w);
+  auto cut = [&] {
+    Values parts;
+    for (unsigned i = 0; i < 4; ++i) {
+      Value left = n.clamp(n.sub(n.mul(count, shared_.elementBytes), n.constant(4 * i)), 4);
+      Value mask =
+          n.sub(l.b.create<arith::ShLIOp>(l.loc, n.constant(1), n.shiftLeft(n.bitAnd(left, 3), 3)), n.constant(1));
+      mask = n.select(n.less(n.constant(3), left), n.constant(-1), mask);
+      parts.push_back(l.b.create<arith::AndIOp>(l.loc, w[i], mask));
+    }
+    return Values{l.b.create<mlir::vector::FromElementsOp>(l.loc, words, parts)};
+  };
+  return l.emitIf(n.less(count, n.constant(shared_.chunk())), cut, [&] { return Values{all}; })[0];
+}
 
 /// Any tile: evaluated element by element, several at a time so that their loads overlap.
 void Operand::copyEvaluated(Value stage, Value k0) {

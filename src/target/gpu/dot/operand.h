@@ -59,9 +59,13 @@ private:
   Walk startWalk(unsigned run, bool alongDepth, Value k0);
   void copyRuns(Value stage, Value k0, unsigned run, bool alongDepth);
   Value wideCondition();
+  Value contiguousCondition();
   std::optional<SharedTile> findInPlace();
   void copyWide(Value stage, Value k0);
   void copyElements(Value stage, Value k0);
+  void copyNarrow(Value stage, Value k0);
+  void copyShifted(Value stage, Value k0);
+  Value shifted(Value low, Value high, Value shift, Value count);
   void copyEvaluated(Value stage, Value k0);
   Value sharedOffset(Value x, Value k);
   Value depthLeft(Value k0);
@@ -86,7 +90,8 @@ private:
   Value x0_, depth_, stages_;
   Value extentLeft_;  ///< i32, rows (columns) that exist from x0, at most the tile's
   Value start_, strideX_, strideK_;
-  Value wide_;  ///< i1; null: never
+  Value wide_;        ///< i1; null: never
+  Value contiguous_;  ///< i1, elements of at most 2 bytes lie side by side as in the stages; null: never
 };
 
 }  // namespace vortex::target::gpu::dot
