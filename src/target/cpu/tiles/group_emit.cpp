@@ -14,9 +14,10 @@ static constexpr uint64_t kStreamRun = 512;
 /// Elements of rows whose successors are fetched ahead.
 static constexpr uint64_t kPrefetchRow = 16 << 10;
 
-/// In streams, elements between a load and its prefetch, and what an element has to cost: less work keeps enough loads in flight by itself.
+/// In streams of dear elements, those between a load and its prefetch; cheap ones keep enough loads in flight by themselves.
 static constexpr uint64_t kPrefetchAhead = 1024;
-static constexpr unsigned kPrefetchCost = 12;
+/// Cost from which arithmetic, and registers for it, bound a loop.
+static constexpr unsigned kDearElement = 12;
 
 void Group::emitStores(llvm::ArrayRef<Root> roots) {
   plan(roots, {});
@@ -226,7 +227,8 @@ void Group::emitReducePass(const Pass& pass) {
   Values carried;
   llvm::SmallVector<std::pair<size_t, size_t>> slices;  // of `carried`, per reduction: first and count
   for (Reduction& reduction : reductions) {
-    Values own = reduction.start(shape.lanes, shape.copies);
+    // Where elements are dear one chain of combinations is short enough, and the registers are needed.
+    Values own = reduction.start(shape.lanes, passCost(pass) < kDearElement ? shape.copies : 1);
     slices.push_back({carried.size(), own.size()});
     carried.append(own);
   }
@@ -326,7 +328,7 @@ void Group::emitStoreVectors(const Pass& pass, Value* count) {
   if (head)
     return emitStreamingLoop(
         e_, count, shape, streaming, head, [&](Value* i, Value* mask, unsigned lanes, bool streams) {
-          if (streams && shape.copies > 1 && passCost(pass) >= kPrefetchCost)
+          if (streams && shape.copies > 1 && passCost(pass) >= kDearElement)
             prefetchLoads(pass, position(e_.ir.CreateAdd(i, e_.i64(kPrefetchAhead)), lanes, nullptr));
           storeRoots(pass, position(i, lanes, mask), streams ? shape.lanes : 0);
         });

@@ -53,8 +53,8 @@ Value* Reduction::beyond(Value* a, Value* b) {
   return e_.ir.CreateSelect(better, b, a);
 }
 
-Values Reduction::start(unsigned lanes, unsigned copies) {
-  Values carried(copies, neutral(lanes));
+Values Reduction::start(unsigned lanes, unsigned count) {
+  Values carried(count, neutral(lanes));
   if (notesNan(lanes))
     carried.push_back(llvm::Constant::getNullValue(
         llvm::VectorType::getInteger(llvm::cast<llvm::VectorType>(carried[0]->getType()))));
@@ -63,21 +63,23 @@ Values Reduction::start(unsigned lanes, unsigned copies) {
 
 void Reduction::accumulate(llvm::MutableArrayRef<Value*> accumulators, Value* value, unsigned lanes, Value* mask) {
   Values pieces = splitLanes(e_, value, lanes);
-  if (!notesNan(lanes)) {
-    for (auto [i, piece] : llvm::enumerate(pieces))
-      accumulators[i] = combineMasked(accumulators[i], piece, mask);
-    return;
-  }
-  if (mask)
+  const bool notes = notesNan(lanes);
+  if (notes && mask)
     pieces[0] = e_.ir.CreateSelect(mask, pieces[0], accumulators[0]);
-  Value*& noted = accumulators.back();
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    accumulators[i] = beyond(accumulators[i], pieces[i]);
-    if (i % 2 == 0) {  // one comparison finds a NaN in either of two vectors
+  if (notes) {
+    Value*& noted = accumulators.back();
+    for (size_t i = 0; i < pieces.size(); i += 2) {  // one comparison finds a NaN in either of two vectors
       Value* unordered = e_.ir.CreateFCmpUNO(pieces[i], pieces[std::min(i + 1, pieces.size() - 1)]);
       noted = e_.ir.CreateOr(noted, e_.ir.CreateSExt(unordered, noted->getType()));
     }
+    accumulators = accumulators.drop_back();
   }
+  auto join = [&](Value* a, Value* b) { return notes ? beyond(a, b) : combine(a, b); };
+  for (; pieces.size() > accumulators.size(); pieces.resize(pieces.size() / 2))
+    for (size_t i = 0; i < pieces.size() / 2; ++i)
+      pieces[i] = join(pieces[2 * i], pieces[2 * i + 1]);
+  for (auto [i, piece] : llvm::enumerate(pieces))
+    accumulators[i] = notes ? beyond(accumulators[i], piece) : combineMasked(accumulators[i], piece, mask);
 }
 
 Value* Reduction::finish(llvm::ArrayRef<Value*> accumulators) {

@@ -18,10 +18,11 @@ public:
   llvm::Value* combine(llvm::Value* a, llvm::Value* b);
   /// combine(a, b) in the lanes of `mask` (null: all), `a` elsewhere.
   llvm::Value* combineMasked(llvm::Value* a, llvm::Value* b, llvm::Value* mask);
-  /// What a loop carries, neutral: `copies` accumulators of `lanes` elements, and for maxima and minima of floats in vectors one more, which
+  /// What a loop carries, neutral: `count` (a power of two) accumulators of `lanes` elements, and for maxima and minima of floats in vectors one more, which
   /// notes where a NaN was met. That takes half the instructions of handing the NaN on from step to step.
-  emit::Values start(unsigned lanes, unsigned copies);
-  /// Combines piece i of `value`, `lanes` elements each, into accumulator i. Only a value of one piece may have a mask.
+  emit::Values start(unsigned lanes, unsigned count);
+  /// Combines the pieces of `value`, `lanes` elements each: neighbours first while there are more of them than accumulators, then piece i into
+  /// accumulator i. Only a value of one piece may have a mask.
   void accumulate(llvm::MutableArrayRef<llvm::Value*> accumulators, llvm::Value* value, unsigned lanes,
                   llvm::Value* mask);
   /// Everything carried and all lanes as one element, in value form. Fixed order: neighbouring accumulators pairwise, then halves of
