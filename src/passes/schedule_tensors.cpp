@@ -210,7 +210,7 @@ private:
   }
 
   void addDepthSplit(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
-    constexpr int64_t kLeastDepth = 512, kStep = 128;  // of a piece; steps keep its start aligned
+    constexpr int64_t kStep = 128;  // pieces start at aligned elements
     ir::DotOp dot = schedule_.dotSplitBlocks > 0 ? splittableProduct(cluster) : nullptr;
     if (!dot)
       return;
@@ -223,7 +223,7 @@ private:
     ir::SizeAttr blocks = combine(SizeOp::Max, size(1), sizes.blockCount(cluster, split.pieces));
     ir::SizeAttr depth = axes_.extent(split.depth);
     ir::SizeAttr wanted = combine(SizeOp::Min, combine(SizeOp::FloorDiv, size(schedule_.dotSplitBlocks), blocks),
-                                  combine(SizeOp::FloorDiv, depth, size(kLeastDepth)));
+                                  combine(SizeOp::FloorDiv, depth, size(schedule_.dotSplitDepth)));
     // A quarter of the blocks wanted, or less: the second phase costs more than a few idle cores.
     split.used = combine(SizeOp::Mul, combine(SizeOp::Less, blocks, size(schedule_.dotSplitBlocks / 4 + 1)),
                          combine(SizeOp::Less, size(1), wanted));

@@ -25,8 +25,8 @@ struct TensorSchedule {
   int64_t smallDotRows = 0, smallDotColumns = 0, smallDotBelow = 0;
   std::string smallDotPlan;
   /// Products of few blocks and a long depth are split along it, into about this many blocks in all: each piece leaves partial sums in memory,
-  /// a second phase adds them in the order of the depth. 0: never.
-  int64_t dotSplitBlocks = 0;
+  /// a second phase adds them in the order of the depth. 0: never. `dotSplitDepth`: steps that a piece has at least.
+  int64_t dotSplitBlocks = 0, dotSplitDepth = 512;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
   int64_t minInner = 64;
 

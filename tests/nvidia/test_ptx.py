@@ -23,8 +23,6 @@ def facts(report, prefix):
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples_compile_and_assemble(vortex, tmp_path, name, target):
-    if (name, target) == ("memory_model/pipelined_matmul", "sm_80"):
-        pytest.skip("its stages need 1 KiB more shared memory than sm_80 has")
     for report in build(vortex, tmp_path, f"examples/{name}.vx", target):
         assert report["target"] == target
         endings = {file.rsplit(".", 1)[1] for file in report["files"]}

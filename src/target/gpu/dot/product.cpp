@@ -419,6 +419,8 @@ void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, cons
   schedule.dotGroup = kGroup;
   schedule.dotPlan = largest->str();
   schedule.dotSplitBlocks = 2 * chip.cores;
+  // A piece should take longer than the launch of the phase that adds them: about 2 µs.
+  schedule.dotSplitDepth = largest->unit == Unit::Mma ? 512 : 128;
   std::optional<Plan> small = chooseSmallPlan(chip, problem, *largest);
   if (!small)
     return;
