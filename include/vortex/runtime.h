@@ -87,13 +87,18 @@ struct LaunchOptions {
   std::function<void(const Print&)> print{};
 };
 
-/// A parameter or result of a kernel.
+/// A parameter or result of a kernel. The parts of structs, tuples and arrays are parameters of their own, in order and depth first, named after
+/// the way to them: `pages.table`, `weights.0`. A tensor of structs is one tensor per scalar of its elements, all of the same extents: `p.at.x`,
+/// `p.mass`, `p.hits.0`. With `@layout(aos)` these are strided views of one buffer of structs (laid out as C does): `structBytes` tells how
+/// far apart neighbouring structs are and `fieldOffset` where in a struct the view begins. Any strides may be given for parameters; results
+/// are allocated so.
 struct ParamInfo {
   std::string name;
   DType type = DType::F32;
   bool isTensor = false;
   uint32_t rank = 0;
   bool isWritten = false;
+  uint32_t structBytes = 0, fieldOffset = 0;  ///< 0: not a field of an array of structs
 };
 
 /// A compiled kernel that is loaded on a device.

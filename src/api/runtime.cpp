@@ -19,8 +19,8 @@ namespace {
 std::vector<ParamInfo> describe(const std::vector<artifact::Param>& params) {
   std::vector<ParamInfo> infos;
   for (const artifact::Param& param : params)
-    infos.push_back(
-        {param.name, fromArtifact(param.type), param.isTensor, param.rank, param.access != artifact::Access::Read});
+    infos.push_back({param.name, fromArtifact(param.type), param.isTensor, param.rank,
+                     param.access != artifact::Access::Read, param.structBytes, param.fieldOffset});
   return infos;
 }
 

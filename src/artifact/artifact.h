@@ -32,6 +32,10 @@ struct Param {
   std::vector<SizeExpr> extents{};
   /// Results: storage must be zero before phase 0 (elements a kernel does not write are zero).
   bool zeroFill = false;
+  /// One field of an array of structs (`@layout(aos)`): the structs have `structBytes` bytes and the field begins at `fieldOffset` of them. The
+  /// fields of one tensor follow each other in the parameter list, the first one at offset 0. Results are allocated so; parameters are
+  /// strided views, for which this is what callers are told. 0: a tensor of its own.
+  uint32_t structBytes = 0, fieldOffset = 0;
 };
 
 /// Must evaluate to non-zero before anything is launched; otherwise the launch fails with `message`, where

@@ -102,6 +102,8 @@ template <typename A> void visit(A& archive, Param& param) {
   visit(archive, param.firstSlot);
   visit(archive, param.extents);
   visit(archive, param.zeroFill);
+  visit(archive, param.structBytes);
+  visit(archive, param.fieldOffset);
 }
 
 template <typename A> void visit(A& archive, Constraint& constraint) {

@@ -48,6 +48,7 @@ private:
 
   void checkParams(const std::vector<Param>& params, const char* kind, bool allocated) {
     for (const Param& param : params) {
+      checkField(params, static_cast<size_t>(&param - params.data()), kind);
       const std::string what = concat(kind, " '", param.name, "'");
       if (param.type > ScalarType::F64 || param.access > Access::ReadWrite)
         return fail(concat(what, " has an unknown type or access"));
@@ -66,6 +67,22 @@ private:
         return fail(concat(what, " has rank ", param.rank));
       nextSlot_ = static_cast<uint32_t>(next);
     }
+  }
+
+  /// Fields of structs lie inside them, aligned, and follow the field at offset 0.
+  void checkField(const std::vector<Param>& params, size_t index, const char* kind) {
+    const Param& param = params[index];
+    if (param.structBytes == 0 && param.fieldOffset == 0)
+      return;
+    const uint64_t bytes = param.type <= ScalarType::F64 ? byteSize(param.type) : 1;
+    const bool fits = param.structBytes != 0 && param.fieldOffset + bytes <= param.structBytes &&
+                      param.fieldOffset % bytes == 0 && param.structBytes % bytes == 0;
+    const Param* before = index ? &params[index - 1] : nullptr;
+    const bool follows =
+        param.fieldOffset == 0 || (before && before->structBytes == param.structBytes && before->rank == param.rank);
+    if (!param.isTensor || !fits || !follows)
+      fail(concat(kind, " '", param.name, "' is no field of structs of ", param.structBytes, " bytes at offset ",
+                  param.fieldOffset));
   }
 
   void checkPhase(const Phase& phase) {

@@ -70,7 +70,9 @@ std::string Evaluator::format(const Value& value, Type type) {
   }
   case TypeKind::Tensor: {
     const TensorValue& tensor = value.asTensor();
-    return base::concat("Tensor<", name(tensor.type), ", [", base::join(tensor.extents, ", "), "]>");
+    std::string element =
+        tensor.element ? lang::text(tensor.element, frame_->function->dimNames()) : std::string(name(tensor.type));
+    return base::concat("Tensor<", element, ", [", base::join(tensor.extents, ", "), "]>");
   }
   case TypeKind::Range: {
     RangeValue range = std::get<RangeValue>(value.data);
@@ -143,7 +145,12 @@ std::optional<Value> Evaluator::textBuiltin(const Expr& expr) {
     auto lhs = numbersOf(args[0], expr), rhs = numbersOf(args[1], expr);
     if (interrupted())
       return Value();
-    bool equal = lhs && rhs ? *lhs == *rhs : a == b;
+    // Numbers alone do not tell how lists of lists divide them; texts leave out what is long.
+    Value whole = deref(args[0], expr);
+    auto* list = std::get_if<VecValue>(&whole.data);
+    const bool isNested =
+        (list && !list->storage->packed) || std::holds_alternative<std::shared_ptr<Aggregate>>(whole.data);
+    bool equal = lhs && rhs ? *lhs == *rhs && (!isNested || a == b) : a == b;
     return equal ? Value() : fail("E0704", expr, "the two values differ: " + a + " and " + b);
   }
   case Builtin::AssertClose: return assertClose(expr);
@@ -238,6 +245,22 @@ Value Evaluator::assertClose(const Expr& expr) {
 std::optional<std::vector<double>> Evaluator::numbersOf(const Value& value, const Expr& at) {
   Value plain = deref(value, at);
   std::vector<double> numbers;
+  auto addAll = [&](auto&& parts) {  // false: not all are numbers
+    for (const auto& part : parts) {
+      auto inner = numbersOf(Value(part), at);
+      if (!inner)
+        return false;
+      numbers.insert(numbers.end(), inner->begin(), inner->end());
+    }
+    return true;
+  };
+  if (auto* aggregate = std::get_if<std::shared_ptr<Aggregate>>(&plain.data))
+    return addAll((*aggregate)->fields) ? std::optional(numbers) : std::nullopt;
+  if (auto* tensor = std::get_if<TensorValue>(&plain.data); tensor && tensor->element)
+    return addAll(tensor->planes) ? std::optional(numbers) : std::nullopt;
+  if (auto* vec = std::get_if<VecValue>(&plain.data); vec && !vec->storage->packed)
+    return addAll(std::span(vec->storage->values).subspan(vec->begin, vec->size())) ? std::optional(numbers)
+                                                                                    : std::nullopt;
   auto add = [&](Scalar type, const uint8_t* bytes) {
     Value element = loadScalar(type, bytes);
     numbers.push_back(isFloat(type)      ? element.asFloat()

@@ -73,6 +73,10 @@ Value Evaluator::toHost(const Expr& expr) {
   Value value = deref(eval(*expr.args[0]), expr);
   if (interrupted())
     return {};
+  if (value.asTensor().element) {
+    auto elements = readElements(value.asTensor(), expr);
+    return elements ? Value(VecValue{elements}) : Value();
+  }
   auto bytes = download(value.asTensor(), expr);
   if (!bytes)
     return {};
@@ -105,13 +109,16 @@ Value Evaluator::fromHost(const Expr& expr) {
   if (interrupted())
     return {};
   const VecValue& vec = value.asVec();
-  if (!vec.storage->packed)
-    return fail("E0706", expr, "only numbers can be copied to a device");
   auto shape = expr.args.size() > 1 ? writtenShape(*expr.args[1], vec.size())
                                     : shapeOf(stripRef(expr.type), static_cast<int64_t>(vec.size()), expr);
-  auto tensor = shape ? makeTensor(vec.storage->type, std::move(*shape), expr) : std::nullopt;
+  Type element = stripRef(expr.type)->elem;
+  auto tensor = shape ? makeTensorOf(element, std::move(*shape), expr) : std::nullopt;
   if (!tensor)
     return {};
+  if (tensor->element) {
+    auto elementAt = [&](size_t i) { return vec.storage->at(vec.begin + i); };
+    return writeElements(*tensor, element, elementAt, expr) ? Value(*tensor) : Value();
+  }
   size_t width = byteSize(vec.storage->type);
   std::span<const uint8_t> bytes(vec.storage->bytes.data() + vec.begin * width, vec.size() * width);
   if (auto written = tensor->buffer->write(0, bytes); !written)
@@ -231,10 +238,8 @@ std::optional<Value> Evaluator::tensorBuiltin(const Expr& expr) {
     auto args = evalArgs(expr);
     if (interrupted())
       return Value();
-    if (stripRef(expr.type)->elem->kind == TypeKind::Struct)
-      return fail("E0706", expr, "a tensor of structs has no storage yet", "makes a tensor of structs",
-                  "make a struct of tensors, one per field");
-    Scalar type = stripRef(expr.type)->elem->scalar;
+    Type element = stripRef(expr.type)->elem;
+    Scalar type = element->scalar;
     std::vector<int64_t> extents;
     size_t shapeAt = expr.builtin == Builtin::Full ? 1 : 0;
     if (args.size() > shapeAt) {
@@ -245,9 +250,18 @@ std::optional<Value> Evaluator::tensorBuiltin(const Expr& expr) {
     } else {
       return Value();
     }
-    auto tensor = makeTensor(type, std::move(extents), expr);
+    auto tensor = makeTensorOf(element, std::move(extents), expr);
     if (!tensor)
       return Value();
+    if (tensor->element && expr.builtin == Builtin::Full)
+      return writeElements(*tensor, element, [&](size_t) { return args[0]; }, expr) ? Value(*tensor) : Value();
+    for (const TensorValue& plane : tensor->planes) {
+      std::vector<uint8_t> zeros(plane.buffer->byteSize());
+      if (auto written = plane.buffer->write(0, zeros); !written)
+        return fail("E0708", expr, written.error().message);
+    }
+    if (tensor->element)
+      return Value(*tensor);
     size_t width = byteSize(type);
     std::vector<uint8_t> bytes(static_cast<size_t>(tensor->elementCount()) * width);
     if (expr.builtin == Builtin::Full)

@@ -341,18 +341,24 @@ static uint64_t scalarBits(Scalar type, const Value& value) {
   return static_cast<uint64_t>(value.asInt());
 }
 
-static Value scalarValue(Scalar type, uint64_t bits) {
-  uint8_t bytes[8];
-  std::memcpy(bytes, &bits, sizeof bits);
-  return loadScalar(type, bytes);
-}
-
-/// Appends the launch's arguments in the order of the kernel's entry (irgen/entry.h): the leaves of structs and tuples, depth first.
+/// Appends the launch's arguments in the order of the kernel's entry (irgen/entry.h): the parts of structs, tuples and arrays, depth
+/// first, and the planes of tensors of structs.
 void Evaluator::flattenArgument(Type type, const Value& argument, const Expr& at, std::vector<LaunchArgument>& to) {
   type = stripRef(type);
   Value value = deref(argument, at);
   switch (type->kind) {
-  case TypeKind::Tensor: to.emplace_back(value.asTensor()); return;
+  case TypeKind::Tensor:
+    if (!value.asTensor().element) {
+      to.emplace_back(value.asTensor());
+      return;
+    }
+    for (const TensorValue& plane : value.asTensor().planes)
+      to.emplace_back(plane);
+    return;
+  case TypeKind::Array:
+    for (size_t i = 0; i < value.asVec().size(); ++i)
+      flattenArgument(type->elem, value.asVec().storage->at(value.asVec().begin + i), at, to);
+    return;
   case TypeKind::Scalar: to.emplace_back(scalarBits(type->scalar, value)); return;
   case TypeKind::Enum: to.emplace_back(static_cast<uint64_t>(value.asInt())); return;
   case TypeKind::Struct:
@@ -401,20 +407,11 @@ Value Evaluator::evalLaunch(const Expr& expr) {
     return {};
   }
   auto& results = std::get<std::vector<LaunchArgument>>(outcome);
-  auto convert = [](Type type, LaunchArgument& result) -> Value {
-    if (auto* tensor = std::get_if<TensorValue>(&result))
-      return std::move(*tensor);
-    return scalarValue(type->scalar, std::get<uint64_t>(result));
-  };
   Type type = kernel.resultType;
   if (!type || type->kind == TypeKind::Unit)
     return {};
-  if (type->kind != TypeKind::Tuple)
-    return convert(type, results[0]);
-  auto tuple = std::make_shared<Aggregate>();
-  for (size_t i = 0; i < results.size(); ++i)
-    tuple->fields.push_back(convert(type->elems[i], results[i]));
-  return tuple;
+  std::span<const LaunchArgument> next = results;
+  return resultValue(type, next);
 }
 
 }  // namespace vortex::host

@@ -52,6 +52,14 @@ bool Evaluator::bindShape(Type type, const Value& value, const Expr& at) {
         return false;
     return true;
   }
+  if (type && type->kind == lang::TypeKind::Array) {
+    Value whole = deref(value, at);
+    auto* list = std::get_if<VecValue>(&whole.data);
+    for (size_t i = 0; list && !list->storage->packed && i < list->size(); ++i)
+      if (!bindShape(type->elem, list->storage->values[list->begin + i], at))
+        return false;
+    return true;
+  }
   if (!type || !type->isTensor())
     return true;
   Value tensor = deref(value, at);

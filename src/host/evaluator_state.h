@@ -3,6 +3,7 @@
 
 #include "host/evaluator.h"
 
+#include <functional>
 #include <map>
 
 namespace vortex::host {
@@ -63,6 +64,7 @@ private:
   Value evalAssign(const lang::Expr& expr);
   Value evalElement(const lang::Expr& expr);
   Value evalSlice(const lang::Expr& expr);
+  static TensorValue fieldOf(const TensorValue& tensor, uint32_t field);
   Value deref(const Value& value, const lang::Expr& at);
   std::optional<size_t> checkedIndex(const Value& index, size_t size, const lang::Expr& at);
   Value* slotOf(const lang::Variable* variable);
@@ -92,6 +94,16 @@ private:
   std::shared_ptr<VecStorage> makeList(lang::Type elem, int64_t count, const lang::Expr& at);
   std::vector<Value> evalArgs(const lang::Expr& expr);
   std::optional<TensorValue> makeTensor(lang::Scalar type, std::vector<int64_t> extents, const lang::Expr& at);
+  // struct_tensors.cpp
+  /// Storage of a tensor with these elements: scalars or structs.
+  std::optional<TensorValue> makeTensorOf(lang::Type element, std::vector<int64_t> extents, const lang::Expr& at);
+  /// Writes elements, of which `elementAt` gives each by its row-major number, to storage that makeTensorOf made. False after an error.
+  bool writeElements(const TensorValue& tensor, lang::Type element, const std::function<Value(size_t)>& elementAt,
+                     const lang::Expr& at);
+  /// The elements as a list of structs; null after an error.
+  std::shared_ptr<VecStorage> readElements(const TensorValue& tensor, const lang::Expr& at);
+  /// All tensors and scalars that make up the results of a launch, in order, as values of the result's type.
+  Value resultValue(lang::Type type, std::span<const LaunchArgument>& results);
   /// All elements, row-major, packed.
   std::optional<std::vector<uint8_t>> download(const TensorValue& tensor, const lang::Expr& at);
   /// A flat list of numbers of a Vec, array or tensor for comparisons; null after an error.

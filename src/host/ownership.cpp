@@ -34,6 +34,13 @@ Value Evaluator::duplicate(const Value& value, const Expr& at) {
   auto* tensor = std::get_if<TensorValue>(&value.data);
   if (!tensor)
     return value;
+  if (tensor->element) {
+    auto elements = readElements(*tensor, at);
+    auto copy = elements ? makeTensorOf(tensor->element, tensor->extents, at) : std::nullopt;
+    if (!copy || !writeElements(*copy, tensor->element, [&](size_t i) { return elements->at(i); }, at))
+      return {};
+    return *copy;
+  }
   auto bytes = download(*tensor, at);
   auto copy = bytes ? makeTensor(tensor->type, tensor->extents, at) : std::nullopt;
   if (!copy)

@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "host/evaluator_state.h"
+#include "lang/sema/element.h"
 
 #include <algorithm>
 
@@ -176,19 +177,36 @@ Value Evaluator::evalSlice(const Expr& expr) {
   if (auto* vec = std::get_if<VecValue>(&base.data))
     return VecValue{vec->storage, vec->begin + static_cast<size_t>(bounds[0].begin),
                     static_cast<size_t>(bounds[0].count), true};
-  TensorValue window = base.asTensor();
-  std::vector<int64_t> newExtents, newStrides;
-  for (size_t dim = 0; dim < extents.size(); ++dim) {
-    Bound bound = dim < bounds.size() ? bounds[dim] : Bound{0, extents[dim], false};
-    window.offset += bound.begin * window.strides[dim];
-    if (bound.dropped)
-      continue;
-    newExtents.push_back(bound.count);
-    newStrides.push_back(window.strides[dim]);
-  }
-  window.extents = std::move(newExtents);
-  window.strides = std::move(newStrides);
-  return window;
+  auto cut = [&](const TensorValue& tensor) {
+    TensorValue window = tensor;
+    window.extents.clear();
+    window.strides.clear();
+    for (size_t dim = 0; dim < extents.size(); ++dim) {
+      Bound bound = dim < bounds.size() ? bounds[dim] : Bound{0, extents[dim], false};
+      window.offset += bound.begin * tensor.strides[dim];
+      if (bound.dropped)
+        continue;
+      window.extents.push_back(bound.count);
+      window.strides.push_back(tensor.strides[dim]);
+    }
+    return window;
+  };
+  TensorValue window = cut(base.asTensor());
+  for (TensorValue& plane : window.planes)
+    plane = cut(plane);
+  return expr.ints.empty() ? window : fieldOf(window, static_cast<uint32_t>(expr.ints[0]));
+}
+
+/// The view of one field of all elements.
+TensorValue Evaluator::fieldOf(const TensorValue& tensor, uint32_t field) {
+  Type type = partOf(tensor.element, field);
+  auto first = tensor.planes.begin() + static_cast<ptrdiff_t>(scalarsBefore(tensor.element, field));
+  if (type->kind == TypeKind::Scalar)
+    return *first;
+  TensorValue view = tensor;
+  view.element = type;
+  view.planes.assign(first, first + static_cast<ptrdiff_t>(scalarCount(type)));
+  return view;
 }
 
 }  // namespace vortex::host

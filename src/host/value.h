@@ -17,9 +17,12 @@ class DeviceBuffer;
 struct Value;
 struct Frame;
 
-/// A tensor in device memory, or a borrowed window on one. Extents and strides count elements.
+/// A tensor in device memory, or a borrowed window on one. Extents and strides count elements. A tensor of structs has no memory of its
+/// own but planes of its extents, one per scalar of `element` (lang::elementLayout); those of an `@layout(aos)` struct share a buffer.
 struct TensorValue {
   Scalar type = Scalar::F32;
+  lang::Type element = nullptr;  ///< tensors of structs
+  std::vector<TensorValue> planes;
   std::shared_ptr<DeviceBuffer> buffer;
   int64_t offset = 0;
   std::vector<int64_t> extents, strides;

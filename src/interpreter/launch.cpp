@@ -21,6 +21,7 @@ struct ArgumentFacts {
   std::string name;
   std::vector<artifact::SizeExpr> extents;  ///< results and temporaries
   bool zero = false;
+  int64_t structBytes = 0, fieldOffset = 0;  ///< a field of an array of structs (artifact.h)
 };
 
 /// Verified modules only: every size expression fits the types.
@@ -37,6 +38,10 @@ ArgumentFacts factsOf(mlir::Type type, mlir::DictionaryAttr dictionary, mlir::Ty
   facts.role = dictionary.getAs<ir::RoleAttr>("role").getValue();
   facts.name = dictionary.getAs<mlir::StringAttr>("name").getValue().str();
   facts.zero = dictionary.contains("zero");
+  if (auto bytes = dictionary.getAs<mlir::IntegerAttr>("struct_bytes")) {
+    facts.structBytes = bytes.getInt();
+    facts.fieldOffset = dictionary.getAs<mlir::IntegerAttr>("field_offset").getInt();
+  }
   if (facts.name.empty())
     facts.name = facts.role == ir::Role::Result ? "result" : "temporary";
   if (facts.role != ir::Role::Param)
@@ -92,6 +97,11 @@ private:
         Argument& added = arguments.emplace_back();
         for (const artifact::SizeExpr& extent : facts_[i].extents)
           added.extents.push_back(extent.evaluate(slots_));
+        if (facts_[i].structBytes) {
+          auto strides = rowMajorStrides(added.extents);
+          for (int64_t stride : strides)
+            added.strides.push_back(stride * (facts_[i].structBytes / int64_t(facts_[i].element.bytes())));
+        }
       }
       addSlots(facts_[i], arguments[i]);
     }
@@ -157,6 +167,16 @@ private:
     return true;
   }
 
+  /// The first field owns the structs; elements that are not written are zero whether or not the kernel asks for it.
+  void bindField(size_t number, Argument& argument, size_t elements) {
+    const ArgumentFacts& facts = facts_[number];
+    if (facts.fieldOffset == 0) {
+      argument.storage.resize(std::max<size_t>(elements * size_t(facts.structBytes), 1));
+      structs_ = argument.storage.data();
+    }
+    argument.data = structs_ + facts.fieldOffset;
+  }
+
   /// Storage, initial contents and the register value of an argument.
   void bind(size_t number, Argument& argument) {
     const ArgumentFacts& facts = facts_[number];
@@ -167,7 +187,9 @@ private:
     }
     size_t elements = elementCount(argument.extents);
     bool fresh = facts.role != ir::Role::Param;
-    if (fresh && !argument.data) {
+    if (fresh && !argument.data && facts.structBytes) {
+      bindField(number, argument, elements);
+    } else if (fresh && !argument.data) {
       argument.storage.resize(std::max<size_t>(elements * facts.element.bytes(), 1));
       argument.data = argument.storage.data();
     }
@@ -254,6 +276,7 @@ private:
   std::vector<uint64_t> slots_;
   std::deque<Buffer> buffers_;
   std::vector<Value> values_;
+  uint8_t* structs_ = nullptr;  ///< of the fields being bound
 };
 
 }  // namespace

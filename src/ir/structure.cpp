@@ -41,6 +41,14 @@ static LogicalResult verifyEntryArgument(EntryOp op, unsigned number, mlir::Dict
     return error() << "lacks a 'role'";
   if (view && !facts.getAs<AccessModeAttr>("access"))
     return error() << "lacks an 'access'";
+  auto structBytes = facts.getAs<mlir::IntegerAttr>("struct_bytes"),
+       fieldOffset = facts.getAs<mlir::IntegerAttr>("field_offset");
+  if (bool(structBytes) != bool(fieldOffset))
+    return error() << "has 'struct_bytes' without 'field_offset', or the reverse";
+  if (structBytes &&
+      (!view || fieldOffset.getInt() < 0 || fieldOffset.getInt() + int64_t(view.elementBytes()) > structBytes.getInt()))
+    return error() << "is no field at byte " << fieldOffset.getInt() << " of structs of " << structBytes.getInt()
+                   << " bytes";
   if (role.getValue() == Role::Param)
     return success();
   if (!view)

@@ -23,7 +23,7 @@ Flat Emitter::evalBuiltin(const Expr& expr) {
   case Builtin::Print: return evalPrint(expr);
   case Builtin::Assert: return evalAssert(expr);
   case Builtin::SyncBlock: emitSyncBlock(expr); return {};
-  case Builtin::AsyncStage: emitStage(expr, evalView(*expr.args[1])); return {};
+  case Builtin::AsyncStage: emitStage(expr, evalViews(*expr.args[1])); return {};
   case Builtin::Extent: {
     lang::Type tensor = stripRef(expr.args[0]->type);
     return math_.fromIndex(at, dimValue(at, tensor->shape[expr.ints.empty() ? 0 : expr.ints[0]]), scalarOf(expr.type));
@@ -128,27 +128,38 @@ Flat Emitter::evalAtomic(const Expr& expr) {
   while (target->kind == lang::ExprKind::Ref || target->kind == lang::ExprKind::Deref)
     target = target->args[0];
   Place element = place(*target);
-  VORTEX_CHECK(element.view, "an atomic operation needs an element in memory");
+  VORTEX_CHECK(!element.views.empty() && element.leafCount == 1, "an atomic operation needs an element in memory");
+  llvm::SmallVector<Value> operands;
+  for (const Expr* operand : llvm::ArrayRef(expr.args).drop_front())
+    operands.push_back(evalScalar(*operand));
+  Value result;
+  forEachChoice(at, element, 0, [&](uint32_t leaf, Value chosen) {
+    Value old = emitAtomic(expr, element, element.views[leaf], both(at, element.mask, chosen), operands);
+    if (old)
+      result = result ? Value(b_.create<arith::SelectOp>(at, chosen, old, result)) : old;
+  });
+  return result ? Flat(result) : Flat();
+}
+
+/// Null: the operation has no result.
+Value Emitter::emitAtomic(const Expr& expr, const Place& element, Value view, Value mask,
+                          llvm::ArrayRef<Value> operands) {
+  Location at = loc(expr);
   auto order = static_cast<ir::Order>(!expr.ints.empty() ? expr.ints[0] : 0);
   auto scope = static_cast<ir::Scope>(expr.ints.size() > 1 ? expr.ints[1] : 1);
-  mlir::Type type = llvm::cast<ir::ViewType>(element.view.getType()).getElementType();
+  mlir::Type type = llvm::cast<ir::ViewType>(view.getType()).getElementType();
   if (expr.builtin == Builtin::AtomicLoad)
-    return Value(b_.create<ir::AtomicLoadOp>(at, type, element.view, element.indices, element.mask, order, scope,
-                                             element.guarded));
-  noteWrite(element.view);
-  Value first = evalScalar(*expr.args[1]);
+    return b_.create<ir::AtomicLoadOp>(at, type, view, element.indices, mask, order, scope, element.guarded);
+  noteWrite(view);
   if (expr.builtin == Builtin::AtomicStore) {
-    b_.create<ir::AtomicStoreOp>(at, first, element.view, element.indices, element.mask, order, scope, element.guarded);
+    b_.create<ir::AtomicStoreOp>(at, operands[0], view, element.indices, mask, order, scope, element.guarded);
     return {};
   }
-  if (expr.builtin == Builtin::AtomicCompareExchange) {
-    Value desired = evalScalar(*expr.args[2]);
-    return Value(b_.create<ir::AtomicCasOp>(at, first, desired, element.view, element.indices, element.mask, order,
-                                            scope, element.guarded));
-  }
+  if (expr.builtin == Builtin::AtomicCompareExchange)
+    return b_.create<ir::AtomicCasOp>(at, operands[0], operands[1], view, element.indices, mask, order, scope,
+                                      element.guarded);
   ir::Combine kind = atomicKind(expr.builtin, scalarOf(expr.args[1]->type));
-  return Value(b_.create<ir::AtomicRmwOp>(at, kind, first, element.view, element.indices, element.mask, order, scope,
-                                          element.guarded));
+  return b_.create<ir::AtomicRmwOp>(at, kind, operands[0], view, element.indices, mask, order, scope, element.guarded);
 }
 
 //===-- output ----------------------------------------------------------------------------------------------------===//

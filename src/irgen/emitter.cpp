@@ -27,7 +27,8 @@ Emitter::Emitter(KernelContext& context, ir::KernelOp kernel)
       slot.leaves.push_back(argument(first + leaf));
   }
   for (auto [variable, index] : context.storage)
-    variables_[variable].leaves = {argument(index)};
+    for (uint32_t leaf = 0; leaf < types_.leafCount(variable->type); ++leaf)
+      variables_[variable].leaves.push_back(argument(index + leaf));
   for (auto [id, binding] : llvm::enumerate(function.dims)) {
     if (binding.constant || !binding.param)
       continue;

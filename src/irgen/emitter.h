@@ -132,11 +132,13 @@ private:
                    const Variable* into);
   void emitLet(const Expr& expr);
   void emitLetTensor(const Expr& expr);
+  void emitArrayOfTensors(const Expr& let);
   void emitAssign(const Expr& expr);
   void emitAssignTile(const Expr& expr);
+  void emitAssignStructs(const Expr& expr);
   void emitInline(const Expr& expr, const Variable* into);
   void emitJump(const Expr& expr);
-  Value allocate(Location loc, lang::Type type, llvm::StringRef name);
+  Flat allocate(Location loc, lang::Type type, llvm::StringRef name);
   void fill(Location loc, Value view, Value scalar);
   VariableSet assignedIn(llvm::ArrayRef<const Expr*> statements) const;
 
@@ -186,28 +188,38 @@ private:
   // places.cpp
   Place place(const Expr& expr);
   Place elementPlace(const Expr& expr);
-  Value evalView(const Expr& expr);
-  Value evalArrayWindow(const Expr& expr);
-  Value evalSlice(const Expr& expr);
+  Value evalView(const Expr& expr);  ///< of a tensor of scalars
+  llvm::SmallVector<Value, 1> evalViews(const Expr& expr);
+  Place tensorPlace(const Expr& tensor);
+  Place arrayElement(const Expr& element);
+  Place tileElement(const Expr& element, const Flat& tile);
+  Flat evalArrayWindow(const Expr& expr);
+  Flat evalSlice(const Expr& expr);
   void restrictToDomain(const Expr& element, Place& place);
-  Value loadElement(Location loc, const Place& place);
+  Value loadElement(Location loc, const Place& place, Value view, Value chosen);
+  /// Calls back with the number of each leaf that the run-time indices of `place` can lead to, and the condition that they do; null
+  /// when there are none.
+  void forEachChoice(Location loc, const Place& place, uint32_t leaf, llvm::function_ref<void(uint32_t, Value)> visit);
+  Value both(Location loc, Value a, Value b);
   void noteWrite(Value view);
   void noteUnchecked(mlir::Operation* access, bool unchecked);
   void noteSlice(mlir::Operation* access, const Expr& slice);
   const void* rootOf(Value view) const;
-  Flat loadArrayElement(Location loc, const Place& place);
 
   // builtins.cpp
   Flat evalBuiltin(const Expr& expr);
   std::optional<Flat> evalPosition(const Expr& expr);
   std::optional<Flat> evalWarp(const Expr& expr);
   Flat evalAtomic(const Expr& expr);
+  Value emitAtomic(const Expr& expr, const Place& element, Value view, Value mask, llvm::ArrayRef<Value> operands);
   Flat evalPrint(const Expr& expr);
   Flat evalAssert(const Expr& expr);
 
   // tensors.cpp, tensor_builtins.cpp: block level
   Value evalTile(const Expr& expr);  ///< narrow floats in f32
   Value evalRoundedTile(const Expr& expr);
+  Flat evalTiles(const Expr& expr);  ///< also of tensors of structs: a tile per plane
+  Flat evalStructTile(const Expr& expr);
   Value loadTile(Location loc, Value view, lang::Type type);
   Value loadSlice(const Expr& slice);
   void storeTile(Location loc, Value tile, Value view);
@@ -218,6 +230,7 @@ private:
     llvm::SmallVector<int64_t> staticSizes, dropped;
   };
   SliceWindow window(const Expr& slice);
+  Value windowOn(const Expr& slice, Value source, SliceWindow parts);
   void clampDropped(const Expr& slice, Value source, SliceWindow& parts, llvm::SmallVectorImpl<int64_t>& shape,
                     llvm::SmallVectorImpl<Value>& sizes);
   Value evalDot(const Expr& expr, Value acc);
@@ -234,8 +247,8 @@ private:
   llvm::SmallVector<Value> dynamicSizes(Location loc, lang::Type type);
 
   // staging.cpp
-  void emitInitialTile(const Expr& let, Value view);
-  void emitStage(const Expr& stage, Value destination);
+  void emitInitialTile(const Expr& let, llvm::ArrayRef<Value> views);
+  void emitStage(const Expr& stage, llvm::ArrayRef<Value> destinations);
   void emitSyncBlock(const Expr& expr);
   Value spillTile(Location loc, Value tile);
 
@@ -248,8 +261,9 @@ private:
   // results.cpp
   void emitKernelReturn(const Expr& expr);
   void returnValue(const Expr& value, uint32_t result);
+  void returnPerBlock(const Expr& value, Value destination);
   void storeBlockTile(Location loc, Value tile, Value destination, lang::Type type);
-  void returnScalar(Location loc, Value scalar, const Expr& value, uint32_t result);
+  void returnElement(Location loc, const Flat& element, const Expr& value, uint32_t result);
   Value linearBlockId(Location loc);
   Value callFunction(Location loc, const lang::Function& function, llvm::ArrayRef<Value> args);
   Value argument(uint32_t index) { return kernel_.getBody().getArgument(index); }

@@ -1,5 +1,7 @@
 #include "irgen/entry.h"
 
+#include "lang/sema/element.h"
+
 namespace vortex::irgen {
 
 using artifact::SizeExpr;
@@ -17,42 +19,56 @@ Entry::Entry(const lang::Function& kernel, const TypeMap& types, const lang::Roo
     : kernel_(kernel), types_(types), roots_(roots) {
   for (const lang::Variable* param : kernel.params) {
     firstOfParam_.push_back(arguments_.size());
-    addLeaves(stripRef(param->type), param->name, ir::Role::Param, param->range);
+    addLeaves(stripRef(param->type), param->name, param->range);
   }
-  firstResult_ = arguments_.size();
   addResult(kernel.resultType);
 }
 
-static std::string elementTypeName(lang::Type type) {
-  lang::Type elem = type->isTensor() ? type->elem : type;
-  if (elem->kind != TypeKind::Scalar)
-    return {};
-  return std::string(elem->scalar == lang::Scalar::Usize ? "u64" : lang::name(elem->scalar));
+static std::string elementTypeName(lang::Scalar scalar) {
+  return std::string(scalar == lang::Scalar::Usize ? "u64" : lang::name(scalar));
 }
 
-void Entry::addLeaves(lang::Type type, std::string name, ir::Role role, source::SourceRange range) {
-  if (type->kind == TypeKind::Ref)
-    return addLeaves(type->elem, std::move(name), role, range);
-  if (type->kind == TypeKind::Struct || type->kind == TypeKind::Tuple) {
-    for (size_t i = 0; i < type->elems.size(); ++i) {
-      std::string field = type->kind == TypeKind::Struct ? type->decl->fields[i] : std::to_string(i);
-      addLeaves(type->elems[i], name + "." + field, role, range);
+/// One argument per scalar of an element, `common` but for the name, the type and the place in the struct.
+void Entry::addPlanes(lang::Type tensor, const EntryArgument& common) {
+  lang::ElementLayout layout = lang::elementLayout(tensor->elem);
+  for (const lang::ElementLeaf& leaf : layout.leaves) {
+    EntryArgument argument = common;
+    argument.name += leaf.path;
+    argument.type = types_.view(tensor, types_.scalar(leaf.scalar));
+    argument.elementType = elementTypeName(leaf.scalar);
+    if (layout.isInterleaved) {
+      argument.structBytes = layout.bytes;
+      argument.fieldOffset = leaf.offset;
     }
-    return;
+    arguments_.push_back(std::move(argument));
   }
-  llvm::SmallVector<mlir::Type> leaves;
+}
+
+void Entry::addLeaves(lang::Type type, std::string name, source::SourceRange range) {
+  switch (type->kind) {
+  case TypeKind::Ref: return addLeaves(type->elem, std::move(name), range);
+  case TypeKind::Struct:
+  case TypeKind::Tuple:
+    for (size_t i = 0; i < type->elems.size(); ++i)
+      addLeaves(type->elems[i],
+                name + "." + (type->kind == TypeKind::Struct ? type->decl->fields[i] : std::to_string(i)), range);
+    return;
+  case TypeKind::Array:
+    for (uint64_t i = 0; i < type->count; ++i)
+      addLeaves(type->elem, name + "." + std::to_string(i), range);
+    return;
+  default: break;
+  }
+  EntryArgument argument{std::move(name), ir::Role::Param, {}, {}, false, range};
   if (type->isTensor())
-    leaves.push_back(types_.view(type));
-  else
-    types_.flatten(type, leaves);
-  for (size_t i = 0; i < leaves.size(); ++i)
-    arguments_.push_back({leaves.size() == 1 ? name : name + "." + std::to_string(i),
-                          role,
-                          leaves[i],
-                          {},
-                          false,
-                          range,
-                          elementTypeName(type)});
+    return addPlanes(type, argument);
+  llvm::SmallVector<mlir::Type> leaves;
+  types_.flatten(type, leaves);
+  VORTEX_CHECK(leaves.size() == 1, "a parameter of type kind %d is passed", int(type->kind));
+  argument.type = leaves[0];
+  if (type->kind == TypeKind::Scalar)
+    argument.elementType = elementTypeName(type->scalar);
+  arguments_.push_back(std::move(argument));
 }
 
 void Entry::addResult(lang::Type type) {
@@ -63,26 +79,22 @@ void Entry::addResult(lang::Type type) {
       addResult(elem);
     return;
   }
-  bool scalar = !type->isTensor();
-  if (scalar)
-    scalarResults_.push_back(arguments_.size());
   EntryArgument argument;
   argument.name = results_.empty() ? "result" : "result" + std::to_string(results_.size());
   argument.role = ir::Role::Result;
   argument.range = kernel_.resultRange;
-  argument.elementType = elementTypeName(type);
-  if (scalar) {
-    argument.type = ir::ViewType::get(types_.context(), {1}, types_.scalar(scalarOf(type)), ir::Space::Global, {});
-    argument.extents = {constant(1)};
-  } else {
-    llvm::SmallVector<int64_t> shape;
-    for (const lang::DimExpr& dim : type->shape)
-      shape.push_back(types_.extent(dim));
-    argument.type = ir::ViewType::get(types_.context(), shape, types_.scalar(scalarOf(type)), ir::Space::Global, {});
+  results_.push_back(type);
+  firstOfResult_.push_back(arguments_.size());
+  if (type->isTensor()) {
     argument.extents = sizes(type->shape);
     argument.zero = true;
+    return addPlanes(type, argument);
   }
-  results_.push_back(type);
+  scalarResults_.push_back(arguments_.size());
+  argument.type = ir::ViewType::get(types_.context(), {1}, types_.scalar(scalarOf(type)), ir::Space::Global, {});
+  argument.extents = {constant(1)};
+  if (type->kind == TypeKind::Scalar)
+    argument.elementType = elementTypeName(type->scalar);
   arguments_.push_back(std::move(argument));
 }
 
@@ -103,7 +115,7 @@ uint32_t Entry::argumentOf(uint32_t param, llvm::ArrayRef<uint32_t> fieldPath) c
   uint32_t argument = firstOfParam_[param];
   for (uint32_t field : fieldPath) {
     argument += types_.fieldOffset(type, field);
-    type = stripRef(type->elems[field]);
+    type = stripRef(lang::partOf(type, field));
   }
   return argument;
 }
@@ -113,6 +125,8 @@ static uint32_t argumentCount(lang::Type type) {
   type = stripRef(type);
   uint32_t count = 0;
   switch (type->kind) {
+  case TypeKind::Tensor: return static_cast<uint32_t>(lang::scalarCount(type->elem));
+  case TypeKind::Array: return static_cast<uint32_t>(type->count) * argumentCount(type->elem);
   case TypeKind::Struct:
   case TypeKind::Tuple:
     for (lang::Type elem : type->elems)
@@ -129,10 +143,31 @@ uint32_t launchArgument(const lang::Function& kernel, uint32_t param, const std:
   lang::Type type = stripRef(kernel.params[param]->type);
   for (uint32_t field : fieldPath) {
     for (uint32_t i = 0; i < field; ++i)
-      argument += argumentCount(type->elems[i]);
-    type = stripRef(type->elems[field]);
+      argument += argumentCount(lang::partOf(type, i));
+    type = stripRef(lang::partOf(type, field));
   }
   return argument;
+}
+
+static void collectPlanes(lang::Type type, uint32_t& next, llvm::SmallVectorImpl<Planes>& planes) {
+  type = stripRef(type);
+  if (lang::isStructTensor(type))
+    planes.push_back({next, argumentCount(type), type->rank()});
+  bool isArray = type->kind == TypeKind::Array;
+  if (!isArray && type->kind != TypeKind::Struct && type->kind != TypeKind::Tuple) {
+    next += argumentCount(type);
+    return;
+  }
+  for (uint32_t i = 0; i < (isArray ? type->count : type->elems.size()); ++i)
+    collectPlanes(lang::partOf(type, i), next, planes);
+}
+
+llvm::SmallVector<Planes> planesOfParams(const Entry& entry) {
+  llvm::SmallVector<Planes> planes;
+  uint32_t next = 0;
+  for (const lang::Variable* param : entry.kernel().params)
+    collectPlanes(param->type, next, planes);
+  return planes;
 }
 
 //===-- sizes -----------------------------------------------------------------------------------------------------===//

@@ -29,7 +29,8 @@ struct EntryArgument {
   llvm::SmallVector<ir::SizeAttr> extents;  ///< results and temporaries
   bool zero = false;
   source::SourceRange range;
-  std::string elementType = {};  ///< "u8": MLIR's integers have no sign; empty for temporaries
+  std::string elementType = {};               ///< "u8": MLIR's integers have no sign; empty for temporaries
+  uint32_t structBytes = 0, fieldOffset = 0;  ///< artifact::Param
 };
 
 /// Arguments of the entry: the leaves of the parameters, then of the results, then temporaries.
@@ -43,8 +44,9 @@ public:
   EntryArgument& argument(uint32_t index) { return arguments_[index]; }
   llvm::SmallVector<mlir::Type> argumentTypes() const;
   uint32_t firstOfParam(uint32_t param) const { return firstOfParam_[param]; }
-  uint32_t firstResult() const { return firstResult_; }
-  /// The result types, one per result argument; a scalar result is a one-element view.
+  /// First argument of result `result`: a tensor of structs has one per plane.
+  uint32_t resultArgument(size_t result) const { return firstOfResult_[result]; }
+  /// The result types; a scalar result is a one-element view.
   llvm::ArrayRef<lang::Type> results() const { return results_; }
   llvm::ArrayRef<int64_t> scalarResults() const { return scalarResults_; }
   uint32_t addTemporary(std::string name, mlir::Type type, llvm::SmallVector<ir::SizeAttr> extents);
@@ -60,7 +62,8 @@ public:
   ir::SizeAttr constant(int64_t value) const { return ir::sizeConstant(types_.context(), value); }
 
 private:
-  void addLeaves(lang::Type type, std::string name, ir::Role role, source::SourceRange range);
+  void addLeaves(lang::Type type, std::string name, source::SourceRange range);
+  void addPlanes(lang::Type tensor, const EntryArgument& common);
   void addResult(lang::Type type);
   ir::SizeAttr atom(const lang::DimAtom& atom) const;
   ir::SizeAttr variable(lang::DimVarId dim) const;
@@ -70,10 +73,16 @@ private:
   const lang::Roots& roots_;
   llvm::SmallVector<EntryArgument> arguments_;
   llvm::SmallVector<uint32_t> firstOfParam_;
-  uint32_t firstResult_ = 0;
+  llvm::SmallVector<uint32_t> firstOfResult_;
   llvm::SmallVector<lang::Type> results_;
   llvm::SmallVector<int64_t> scalarResults_;
 };
+
+/// The tensors of structs among the kernel's parameters: the arguments of their planes.
+struct Planes {
+  uint32_t first = 0, count = 0, rank = 0;
+};
+llvm::SmallVector<Planes> planesOfParams(const Entry& entry);
 
 /// Conditions the launch checks first.
 mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options);

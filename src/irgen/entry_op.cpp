@@ -1,6 +1,8 @@
 // Building vx.entry: constraints with the user's words, access modes from the kernels' bodies.
 #include "irgen/entry.h"
 
+#include "lang/sema/element.h"
+
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace vortex::irgen {
@@ -23,7 +25,7 @@ std::string describeExtent(lang::Type tensor, uint32_t dim, unsigned number) {
 lang::Type tensorAt(const lang::Function& kernel, uint32_t param, llvm::ArrayRef<uint32_t> path) {
   lang::Type type = stripRef(kernel.params[param]->type);
   for (uint32_t field : path)
-    type = stripRef(type->elems[field]);
+    type = stripRef(lang::partOf(type, field));
   return type;
 }
 
@@ -58,6 +60,20 @@ public:
                                  : ir::sizeScalar(entry_.types().context(), argument);
     push(ir::sizeBinary(SizeExpr::Op::Equal, actual, entry_.constant(value)),
          "the kernel was compiled for " + binding.name + " = " + std::to_string(value) + ", but it is {0}", {actual});
+  }
+
+  /// Bounds are checked against one plane of a tensor of structs: the others have its extents.
+  void addPlanes(const Planes& planes) {
+    for (uint32_t plane = 1; plane < planes.count; ++plane)
+      for (uint32_t dim = 0; dim < planes.rank; ++dim) {
+        ir::SizeAttr actual = ir::sizeDim(entry_.types().context(), planes.first + plane, dim);
+        ir::SizeAttr expected = ir::sizeDim(entry_.types().context(), planes.first, dim);
+        push(ir::sizeBinary(SizeExpr::Op::Equal, actual, expected),
+             quoted(entry_.arguments()[planes.first + plane].name) + " has extent {0} in dimension " +
+                 std::to_string(dim) + ", but " + quoted(entry_.arguments()[planes.first].name) +
+                 " has {1}: they are fields of one tensor of structs",
+             {actual, expected});
+      }
   }
 
   mlir::ArrayAttr get() const { return mlir::ArrayAttr::get(entry_.types().context(), constraints_); }
@@ -148,6 +164,8 @@ mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options) {
   Constraints constraints(entry);
   for (const LaunchCheck& check : entry.kernel().checks)
     constraints.add(check);
+  for (const Planes& planes : planesOfParams(entry))
+    constraints.addPlanes(planes);
   for (size_t dim = 0; dim < options.dims.size(); ++dim)
     if (options.dims[dim])
       constraints.addSpecialised(dim, *options.dims[dim]);
@@ -176,6 +194,10 @@ void createEntry(const Entry& entry, mlir::ModuleOp module, mlir::ArrayAttr cons
       fields.set("zero", builder.getUnitAttr());
     if (!argument.elementType.empty())
       fields.set("type", builder.getStringAttr(argument.elementType));
+    if (argument.structBytes) {
+      fields.set("struct_bytes", builder.getI64IntegerAttr(argument.structBytes));
+      fields.set("field_offset", builder.getI64IntegerAttr(argument.fieldOffset));
+    }
     fields.set("loc", locations(argument.range));
     arguments.push_back(fields.getDictionary(context));
   }

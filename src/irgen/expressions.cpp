@@ -49,8 +49,8 @@ Flat Emitter::eval(const Expr& expr) {
 Flat Emitter::evalNode(const Expr& expr) {
   Location at = loc(expr);
   if (expr.type && isTileType(expr.type) && expr.kind != ExprKind::Var && expr.kind != ExprKind::Field &&
-      expr.kind != ExprKind::Deref && expr.kind != ExprKind::Ref)
-    return evalTile(expr);
+      expr.kind != ExprKind::Deref && expr.kind != ExprKind::Ref && expr.kind != ExprKind::Element)
+    return evalTiles(expr);
   switch (expr.kind) {
   case ExprKind::Int: return math_.integer(at, types_.scalar(scalarOf(expr.type)), expr.intValue);
   case ExprKind::Float: return math_.real(at, types_.scalar(scalarOf(expr.type)), expr.floatValue);
@@ -62,19 +62,25 @@ Flat Emitter::evalNode(const Expr& expr) {
   case ExprKind::Binary: return evalBinary(expr);
   case ExprKind::Cast: return evalCast(expr);
   case ExprKind::Builtin: return evalBuiltin(expr);
-  case ExprKind::Element: {
+  case ExprKind::Element:
+  case ExprKind::Field: {
     Place element = place(expr);
+    if (isMemoryTensor(expr.type) && !element.choices.empty()) {
+      unsupported(expr, "a whole tensor of an array whose index is known only while the kernel runs");
+      element.choices.clear();  // any of them
+    }
     if (expr.uniformity == lang::Uniformity::Uniform)
       element.mask = {};  // one value for all threads, surplus ones too: control may depend on it
     return load(at, element);
   }
-  case ExprKind::Field:
   case ExprKind::Deref: return load(at, place(expr));
   case ExprKind::Slice: return evalSlice(expr);
   case ExprKind::Ref: {
-    if (isMemoryTensor(expr.args[0]->type))
-      return evalView(*expr.args[0]);
     Flat reference;
+    if (isMemoryTensor(expr.args[0]->type)) {
+      reference.leaves = evalViews(*expr.args[0]);
+      return reference;
+    }
     reference.ref = std::make_shared<Place>(place(*expr.args[0]));
     return reference;
   }

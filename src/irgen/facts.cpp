@@ -1,5 +1,8 @@
 #include "irgen/facts.h"
 
+#include "lang/sema/element.h"
+#include "lang/sema/kernel/roots.h"
+
 namespace vortex::irgen {
 
 using lang::Builtin;
@@ -50,7 +53,7 @@ const Variable* BodyFacts::newVariable(std::string name, lang::Type type, Unifor
 }
 
 lang::Type BodyFacts::wide(lang::Type type) {
-  if (!isTileType(type) || !isNarrowFloat(scalarOf(type)))
+  if (!isTileType(type) || lang::isStructTensor(type) || !isNarrowFloat(scalarOf(type)))
     return type;
   lang::TypeNode& node = types_.emplace_back(*type);
   node.elem = &f32_;
@@ -81,7 +84,7 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
   case ExprKind::Assign:
     if (const Variable* root = assignedRoot(*expr.args[0]); root && root->type->kind != TypeKind::Ref)
       return root->uniformity == Uniformity::PerThread ? Grade::Thread : Grade::Uniform;
-    if (expr.args[0]->kind == ExprKind::Element && isLocalTensor(expr.args[0]->args[0]->type))
+    if (const Expr* element = lang::tensorElement(*expr.args[0]); element && isLocalTensor(element->args[0]->type))
       return Grade::Thread;
     if (expr.args[0]->kind == ExprKind::Slice || (expr.args[0]->type && expr.args[0]->type->isTensor()))
       return Grade::Block;
@@ -90,7 +93,8 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
     if (targets_.lookup(&expr) || expr.args.empty())
       return Grade::Uniform;
     lang::Type type = stripRef(expr.args[0]->type);
-    bool perThreadResult = type->kind == TypeKind::Scalar && kernel_.resultType && kernel_.resultType->isTensor();
+    bool perThreadResult =
+        !type->isTensor() && type->kind != TypeKind::Tuple && kernel_.resultType && kernel_.resultType->isTensor();
     if (perThreadResult)
       return Grade::Thread;
     bool storage = expr.args[0]->kind == ExprKind::Var && expr.args[0]->variable->isResultStorage;

@@ -23,17 +23,22 @@ struct Flat {
   Flat(mlir::Value value) : leaves{value} {}
 };
 
-/// Somewhere a value is read from or stored to.
+/// An array element chosen at run time: `count` of them, their leaves `stride` apart.
+struct Choice {
+  mlir::Value index;
+  uint64_t count = 0;
+  uint32_t stride = 0;
+};
+
+/// Somewhere a value is read from or stored to: leaves of a variable, elements of memory, or a value.
 struct Place {
   lang::Type type = nullptr;
-  // A range of leaves of a variable …
   const lang::Variable* variable = nullptr;
+  /// The element at `indices` of each of these: a tensor's planes, those of all tensors of an array with a run-time index.
+  llvm::SmallVector<mlir::Value, 1> views;
+  // Of the variable's leaves or of the views: leafCount from firstLeaf, moved by the run-time indices.
   uint32_t firstLeaf = 0, leafCount = 0;
-  /// … of an array element chosen at run time: leaf groups of `leafCount` from firstLeaf, `arrayCount` of them.
-  mlir::Value arrayIndex;
-  uint64_t arrayCount = 0;
-  // … or an element of memory.
-  mlir::Value view;
+  llvm::SmallVector<Choice, 1> choices;
   llvm::SmallVector<mlir::Value, 4> indices;
   mlir::Value mask;
   bool guarded = false;

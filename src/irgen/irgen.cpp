@@ -5,6 +5,7 @@
 #include "irgen/launch_shape.h"
 #include "irgen/parallel_loops.h"
 #include "irgen/prune.h"
+#include "lang/sema/element.h"
 
 #include "lang/sema/ownership/views.h"
 #include "mlir/IR/Verifier.h"
@@ -145,9 +146,9 @@ private:
     if (!context_.hasThreads)
       findTileResults();
     for (size_t i = 0; i < entry_.results().size(); ++i) {
-      EntryArgument& argument = entry_.argument(entry_.firstResult() + i);
       bool filled = kernel_.kernel->gridKind != GridKind::Explicit || kernel_.kernel->tile;
-      argument.zero &= !(filled && !storedByElement_.contains(i));
+      for (uint32_t leaf = 0; leaf < types_.leafCount(entry_.results()[i]); ++leaf)
+        entry_.argument(entry_.resultArgument(i) + leaf).zero &= !(filled && !storedByElement_.contains(i));
     }
   }
 
@@ -157,9 +158,11 @@ private:
     for (const Expr* statement : statements_)
       findMemoryUses(*statement, inMemory);
     for (auto [variable, argument] : context_.storage)
-      if (!inMemory.contains(variable)) {
+      if (!inMemory.contains(variable) && !lang::isStructTensor(variable->type)) {
         context_.tileResults.insert(variable);
-        storedByElement_.erase(argument - entry_.firstResult());
+        for (size_t i = 0; i < entry_.results().size(); ++i)
+          if (entry_.resultArgument(i) == argument)
+            storedByElement_.erase(i);
       }
     context_.storage.remove_if([&](const auto& entry) { return context_.tileResults.contains(entry.first); });
   }
@@ -179,7 +182,7 @@ private:
       for (size_t i = 0; i < (tuple ? value.args.size() : 1); ++i) {
         const Expr& part = tuple ? *value.args[i] : value;
         if (part.kind == ExprKind::Var && part.variable->isResultStorage) {
-          context_.storage[part.variable] = entry_.firstResult() + i;
+          context_.storage[part.variable] = entry_.resultArgument(i);
           storedByElement_.insert(i);
         }
       }
@@ -297,7 +300,7 @@ private:
     lang::Scalar scalar = scalarOf(kernel_.resultType);
     Emitter(context_, kernel)
         .emitReduction(combineOf(kernel_.kernel->reduce, scalar), kernel_.kernel->reduceFunction, *context_.partials,
-                       entry_.firstResult());
+                       entry_.resultArgument(0));
   }
 
   const lang::Function& kernel_;
@@ -317,34 +320,10 @@ private:
 
 }  // namespace
 
-/// Tensors of anything but scalars have no storage yet.
-static bool hasScalarElements(lang::Type type) {
-  type = stripRef(type);
-  if (type->isTensor())
-    return type->elem->kind == lang::TypeKind::Scalar || type->elem->kind == lang::TypeKind::Enum;
-  return llvm::all_of(type->elems, [](lang::Type elem) { return hasScalarElements(elem); });
-}
-
-static bool hasStorage(const lang::Function& kernel, const Locations& locations) {
-  for (const auto& variable : kernel.variables)
-    if (variable->type && !hasScalarElements(variable->type)) {
-      mlir::emitError(locations(variable->range))
-          << "not supported yet: tensors of structs in kernels (`" << variable->name << "`)";
-      return false;
-    }
-  if (kernel.resultType && !hasScalarElements(kernel.resultType)) {
-    mlir::emitError(locations(kernel.resultRange)) << "not supported yet: tensors of structs as results";
-    return false;
-  }
-  return true;
-}
-
 mlir::OwningOpRef<mlir::ModuleOp> generateKernel(const lang::Function& kernel, const lang::Program&,
                                                  const source::SourceManager& sources, mlir::MLIRContext& context,
                                                  const Options& options) {
   VORTEX_CHECK(kernel.isKernel && kernel.kernel && kernel.body, "`%s` is not an analysed kernel", kernel.name.c_str());
-  if (!hasStorage(kernel, Locations(&context, sources)))
-    return {};
   return Generator(kernel, sources, context, options).run();
 }
 

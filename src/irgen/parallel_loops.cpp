@@ -21,7 +21,7 @@ template <typename Visit> void walk(const Expr& expr, Visit visit) {
 /// The variable a tensor expression names without slicing; null otherwise.
 const Variable* wholeTensor(const Expr& expr, const lang::Roots& roots) {
   const Expr* at = &expr;
-  while (at->kind == ExprKind::Deref || at->kind == ExprKind::Ref)
+  while (at->kind == ExprKind::Deref || at->kind == ExprKind::Ref || lang::isFieldOfElements(*at))
     at = at->args[0];
   if (at->kind != ExprKind::Var)
     return nullptr;
@@ -67,16 +67,16 @@ private:
         return false;
       loads_.push_back(&expr);
     }
-    if (expr.kind == ExprKind::Assign && expr.args[0]->kind == ExprKind::Element &&
-        isMemoryTensor(expr.args[0]->args[0]->type))
-      stores_.push_back(expr.args[0]);
+    if (expr.kind == ExprKind::Assign)
+      if (const Expr* element = lang::tensorElement(*expr.args[0]); element && isMemoryTensor(element->args[0]->type))
+        stores_.push_back(element);
     if (expr.kind == ExprKind::Assign && stripRef(expr.args[0]->type)->isTensor())
       return false;
     if (expr.type && isTileType(expr.type))
       return false;
     if (expr.kind == ExprKind::Builtin)
       return expr.builtin != Builtin::Print && !lang::isAtomic(expr.builtin);
-    return expr.kind != ExprKind::Slice;
+    return expr.kind != ExprKind::Slice || lang::isFieldOfElements(expr);
   }
 
   bool assignsOnlyInside() const {

@@ -1,6 +1,7 @@
 // Places: elements of memory and parts of variables; windows on memory.
 #include "irgen/emitter.h"
 
+#include "lang/sema/element.h"
 #include "lang/sema/kernel/roots.h"
 
 namespace vortex::irgen {
@@ -28,7 +29,7 @@ Place Emitter::place(const Expr& expr) {
     lang::Type aggregate = stripRef(expr.args[0]->type);
     uint32_t field = expr.ints[0], offset = types_.fieldOffset(aggregate, field);
     uint32_t count = types_.leafCount(aggregate->elems[field]);
-    if (!base.variable || base.arrayIndex) {  // of a temporary
+    if (!base.variable && base.views.empty()) {  // of a temporary
       Flat whole = load(loc(expr), base);
       auto leaves = llvm::ArrayRef(whole.leaves).slice(offset, count);
       result.value.leaves.assign(leaves.begin(), leaves.end());
@@ -41,7 +42,7 @@ Place Emitter::place(const Expr& expr) {
   }
   case ExprKind::Deref: {
     if (isMemoryTensor(expr.type)) {
-      result.value = evalView(*expr.args[0]);
+      result.value.leaves = evalViews(*expr.args[0]);
       return result;
     }
     Flat reference = eval(*expr.args[0]);
@@ -59,37 +60,74 @@ Place Emitter::place(const Expr& expr) {
   }
 }
 
+/// The planes of a tensor in memory. Of an array of tensors whose index only the running kernel knows, the planes of all of them.
+Place Emitter::tensorPlace(const Expr& tensor) {
+  const Expr* at = &tensor;
+  bool isChosen = false;
+  while (at->kind == ExprKind::Field || at->kind == ExprKind::Deref || at->kind == ExprKind::Element) {
+    lang::Type base = stripRef(at->args[0]->type);
+    isChosen |= at->kind == ExprKind::Element && base->kind == lang::TypeKind::Array && !isMemoryArray(base) &&
+                at->args[1]->kind != ExprKind::Int;
+    at = at->args[0];
+  }
+  Place result;
+  if (isChosen && !parked_.count(&tensor)) {
+    result = place(tensor);
+    if (result.variable) {
+      Flat whole = read(loc(tensor), result.variable);
+      result.views.assign(whole.leaves.begin(), whole.leaves.end());
+      result.variable = nullptr;
+    }
+  } else {
+    result.views = evalViews(tensor);
+    result.leafCount = result.views.size();
+  }
+  return result;
+}
+
 Place Emitter::elementPlace(const Expr& expr) {
   const Expr& base = *expr.args[0];
   lang::Type type = stripRef(base.type);
-  Location at = loc(expr);
+  if (!type->isTensor())
+    return arrayElement(expr);
+  if (type->isValue)
+    if (Flat tile = eval(base); llvm::isa<mlir::RankedTensorType>(tile.leaves[0].getType()))
+      return tileElement(expr, tile);
+  Place result = tensorPlace(base);
+  result.type = expr.type;
+  for (const Expr* index : llvm::ArrayRef(expr.args).drop_front())
+    result.indices.push_back(evalIndex(*index));
+  bool clamped = llvm::any_of(result.views, [&](Value view) { return clampedViews_.contains(view); });
+  result.guarded = expr.guard == lang::Guard::Guarded || clamped;
+  result.unchecked = expr.guard == lang::Guard::Unchecked;
+  restrictToDomain(expr, result);
+  return result;
+}
+
+/// Of a tile: its elements are values. Threads read them from shared memory.
+Place Emitter::tileElement(const Expr& expr, const Flat& tiles) {
   Place result;
   result.type = expr.type;
-  if (type->isTensor()) {
-    Value view = type->isValue ? eval(base).leaves[0] : evalView(base);
-    for (const Expr* index : llvm::ArrayRef(expr.args).drop_front())
-      result.indices.push_back(evalIndex(*index));
-    if (auto tile = llvm::dyn_cast<mlir::RankedTensorType>(view.getType())) {
-      if (inThreads_) {
-        Value element = b_.create<ir::LoadOp>(at, tile.getElementType(), spillTile(at, view), result.indices, Value(),
-                                              expr.guard == lang::Guard::Guarded);
-        result.value = isNarrowFloat(scalarOf(type)) && tile.getElementType().isF32()
-                           ? math_.cast(at, element, lang::Scalar::F32, scalarOf(type))
-                           : element;
-        return result;
-      }
-      Value element = b_.create<ir::ElementOp>(at, tile.getElementType(), view, result.indices);
-      result.value = isNarrowFloat(scalarOf(type)) && tile.getElementType().isF32()
-                         ? math_.cast(at, element, lang::Scalar::F32, scalarOf(type))
-                         : element;
-      return result;
-    }
-    result.view = view;
-    result.guarded = expr.guard == lang::Guard::Guarded || clampedViews_.contains(view);
-    result.unchecked = expr.guard == lang::Guard::Unchecked;
-    restrictToDomain(expr, result);
-    return result;
+  for (const Expr* index : llvm::ArrayRef(expr.args).drop_front())
+    result.indices.push_back(evalIndex(*index));
+  Location at = loc(expr);
+  lang::Type type = stripRef(expr.args[0]->type);
+  for (Value leaf : tiles.leaves) {
+    mlir::Type stored = llvm::cast<mlir::RankedTensorType>(leaf.getType()).getElementType();
+    Value element = inThreads_ ? Value(b_.create<ir::LoadOp>(at, stored, spillTile(at, leaf), result.indices, Value(),
+                                                             expr.guard == lang::Guard::Guarded))
+                               : Value(b_.create<ir::ElementOp>(at, stored, leaf, result.indices));
+    bool isWidened = !lang::isStructTensor(type) && isNarrowFloat(scalarOf(type)) && stored.isF32();
+    result.value.leaves.push_back(isWidened ? math_.cast(at, element, lang::Scalar::F32, scalarOf(type)) : element);
   }
+  return result;
+}
+
+Place Emitter::arrayElement(const Expr& expr) {
+  const Expr& base = *expr.args[0];
+  lang::Type type = stripRef(base.type);
+  Place result;
+  result.type = expr.type;
   if (isMemoryArray(type)) {
     result.value = evalArrayWindow(expr);
     return result;
@@ -98,50 +136,59 @@ Place Emitter::elementPlace(const Expr& expr) {
   Place whole = place(base);
   uint32_t width = types_.leafCount(type->elem);
   const Expr& index = *expr.args[1];
-  if (index.kind == ExprKind::Int && index.intValue >= 0 && index.intValue < static_cast<__int128>(type->count)) {
-    whole.type = expr.type;
-    if (whole.variable) {
-      whole.firstLeaf += static_cast<uint32_t>(index.intValue) * width;
-      whole.leafCount = width;
-      return whole;
-    }
+  bool isConstant =
+      index.kind == ExprKind::Int && index.intValue >= 0 && index.intValue < static_cast<__int128>(type->count);
+  bool isTemporary = !whole.variable && whole.views.empty();
+  if (isConstant && isTemporary) {
     auto leaves = llvm::ArrayRef(whole.value.leaves).slice(static_cast<size_t>(index.intValue) * width, width);
     result.value.leaves.assign(leaves.begin(), leaves.end());
     return result;
   }
-  if (!whole.variable) {  // give the temporary a name
+  if (isTemporary) {  // give it a name
     const Variable* temporary = facts_.newVariable("array", type, base.uniformity);
     declare(temporary);
-    assign(at, temporary, load(at, whole));
+    assign(loc(expr), temporary, load(loc(expr), whole));
+    whole = Place();
     whole.variable = temporary;
-    whole.firstLeaf = 0;
   }
   whole.type = expr.type;
   whole.leafCount = width;
-  whole.arrayIndex = evalIndex(index);
-  whole.arrayCount = type->count;
+  if (isConstant)
+    whole.firstLeaf += static_cast<uint32_t>(index.intValue) * width;
+  else
+    whole.choices.push_back({evalIndex(index), type->count, width});
   return whole;
 }
 
 /// One tensor of an array of tensors. An index outside names the last one, as its elements' guards know nothing of the array.
-Value Emitter::evalArrayWindow(const Expr& expr) {
+Flat Emitter::evalArrayWindow(const Expr& expr) {
   Location at = loc(expr);
   lang::Type array = stripRef(expr.args[0]->type);
-  Value all = load(at, place(*expr.args[0])).leaves[0];
+  Flat all = load(at, place(*expr.args[0])), windows;
   Value index = evalIndex(*expr.args[1]);
   if (expr.args[1]->kind != ExprKind::Int)
     index = b_.create<arith::MinUIOp>(at, index, math_.index(at, static_cast<int64_t>(array->count) - 1));
-  ir::ViewType type = types_.view(array->elem);
-  llvm::SmallVector<Value> offsets(type.getRank() + 1, math_.index(at, 0));
-  offsets[0] = index;
-  return b_.create<ir::SubviewOp>(at, type, all, offsets, mlir::ValueRange(), llvm::ArrayRef<int64_t>{0});
+  for (Value source : all.leaves) {
+    ir::ViewType type = types_.view(array->elem, llvm::cast<ir::ViewType>(source.getType()).getElementType());
+    llvm::SmallVector<Value> offsets(type.getRank() + 1, math_.index(at, 0));
+    offsets[0] = index;
+    windows.leaves.push_back(
+        b_.create<ir::SubviewOp>(at, type, source, offsets, mlir::ValueRange(), llvm::ArrayRef<int64_t>{0}));
+  }
+  return windows;
+}
+
+llvm::SmallVector<Value, 1> Emitter::evalViews(const Expr& expr) {
+  Flat flat = eval(expr);
+  for (Value leaf : flat.leaves)
+    VORTEX_CHECK(llvm::isa<ir::ViewType>(leaf.getType()), "a tensor in memory has no view");
+  return flat.leaves;
 }
 
 Value Emitter::evalView(const Expr& expr) {
-  Flat flat = eval(expr);
-  VORTEX_CHECK(flat.leaves.size() == 1 && llvm::isa<ir::ViewType>(flat.leaves[0].getType()),
-               "a tensor in memory has no view");
-  return flat.leaves[0];
+  llvm::SmallVector<Value, 1> views = evalViews(expr);
+  VORTEX_CHECK(views.size() == 1, "a tensor of scalars has %zu planes", views.size());
+  return views[0];
 }
 
 /// Threads outside the domain neither load nor store global memory. Inside, subscripts that are exactly the thread's position need no
@@ -151,7 +198,8 @@ void Emitter::restrictToDomain(const Expr& element, Place& place) {
   if (context_.domain.empty() || !inThreads_ || base->space != lang::Space::Global)
     return;
   place.mask = insideDomain();
-  if (!place.guarded || clampedViews_.contains(place.view))
+  bool clamped = llvm::any_of(place.views, [&](Value view) { return clampedViews_.contains(view); });
+  if (!place.guarded || clamped)
     return;
   place.guarded = llvm::any_of(llvm::enumerate(base->shape), [&](auto indexed) {
     const Expr* index = lang::stripIntegerCasts(element.args[indexed.index() + 1], context_.roots);
@@ -162,9 +210,13 @@ void Emitter::restrictToDomain(const Expr& element, Place& place) {
   });
 }
 
-Value Emitter::loadElement(Location loc, const Place& place) {
-  mlir::Type type = llvm::cast<ir::ViewType>(place.view.getType()).getElementType();
-  auto load = b_.create<ir::LoadOp>(loc, type, place.view, place.indices, place.mask, place.guarded);
+Value Emitter::both(Location loc, Value a, Value b) {
+  return !a || !b ? (a ? a : b) : Value(b_.create<arith::AndIOp>(loc, a, b));
+}
+
+Value Emitter::loadElement(Location loc, const Place& place, Value view, Value chosen) {
+  mlir::Type type = llvm::cast<ir::ViewType>(view.getType()).getElementType();
+  auto load = b_.create<ir::LoadOp>(loc, type, view, place.indices, both(loc, place.mask, chosen), place.guarded);
   noteUnchecked(load, place.unchecked);
   return load;
 }
@@ -239,15 +291,32 @@ Emitter::SliceWindow Emitter::window(const Expr& slice) {
 }
 
 /// A window on memory. When it is not proven to lie inside, it is cut to what does, and accesses through it are checked.
-Value Emitter::evalSlice(const Expr& slice) {
-  Location at = loc(slice);
-  Value source = evalView(*slice.args[0]);
-  auto sourceType = llvm::cast<ir::ViewType>(source.getType());
-  SliceWindow parts = window(slice);
+Flat Emitter::evalSlice(const Expr& slice) {
+  const Expr& base = *slice.args[0];
+  llvm::SmallVector<Value, 1> sources = evalViews(base);
+  if (lang::isFieldOfElements(slice)) {
+    lang::Type element = stripRef(base.type)->elem;
+    uint32_t field = slice.ints[0];
+    auto planes = llvm::ArrayRef<Value>(sources).slice(lang::scalarsBefore(element, field),
+                                                       lang::scalarCount(lang::partOf(element, field)));
+    sources = llvm::SmallVector<Value, 1>(planes.begin(), planes.end());
+  }
+  Flat result;
   bool isIdentity =
       llvm::all_of(slice.slices, [](const lang::SliceDim& part) { return part.kind == lang::SliceDim::Kind::Full; });
-  if (isIdentity)
-    return source;
+  if (isIdentity) {
+    result.leaves = sources;
+    return result;
+  }
+  SliceWindow parts = window(slice);
+  for (Value source : sources)
+    result.leaves.push_back(windowOn(slice, source, parts));
+  return result;
+}
+
+Value Emitter::windowOn(const Expr& slice, Value source, SliceWindow parts) {
+  Location at = loc(slice);
+  auto sourceType = llvm::cast<ir::ViewType>(source.getType());
   bool clamp = slice.guard == lang::Guard::Guarded || clampedViews_.contains(source);
   llvm::SmallVector<Value> sizes;
   llvm::SmallVector<int64_t> shape;

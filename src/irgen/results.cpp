@@ -1,6 +1,8 @@
 // Kernel results: values per thread, whole tensors, per-block values of a reduction and its second phase.
 #include "irgen/emitter.h"
 
+#include "lang/sema/element.h"
+
 namespace vortex::irgen {
 
 using lang::Expr;
@@ -29,34 +31,40 @@ void Emitter::returnValue(const Expr& value, uint32_t result) {
   lang::Type type = context_.entry.results()[result];
   if (value.kind == ExprKind::Var && value.variable->isResultStorage && namesMemory(value.variable))
     return;
-  Value destination = argument(context_.entry.firstResult() + result);
+  uint32_t first = context_.entry.resultArgument(result);
   if (type->isTensor() && stripRef(value.type)->isTensor()) {
-    if (!context_.hasThreads)
-      return storeTile(at, evalTile(value), destination);
-    closeRegion();
-    return storeBlockTile(at, evalTile(value), destination, type);
-  }
-  if (!type->isTensor()) {  // one value per block
-    if (value.uniformity == lang::Uniformity::PerThread && context_.hasThreads) {
-      context_.failed = true;
-      mlir::emitError(at) << "the value returned for the scalar result must be the same in every thread of the block";
-      return;
-    }
-    closeRegion();
-    Value scalar = evalScalar(value);
-    closeRegion();
-    if (context_.partials)
-      b_.create<ir::StoreOp>(at, scalar, argument(*context_.partials), linearBlockId(at), Value(), false);
-    else
-      b_.create<ir::StoreOp>(at, scalar, destination, math_.index(at, 0), Value(), false);
+    if (context_.hasThreads)
+      closeRegion();
+    for (auto [plane, tile] : llvm::enumerate(evalTiles(value).leaves))
+      context_.hasThreads ? storeBlockTile(at, tile, argument(first + plane), type)
+                          : storeTile(at, tile, argument(first + plane));
     return;
   }
+  if (!type->isTensor())
+    return returnPerBlock(value, argument(first));
   if (!atBlockLevel())
-    return returnScalar(at, evalScalar(value), value, result);
-  const Variable* scalar = park(value);
+    return returnElement(at, eval(value), value, result);
+  const Variable* element = park(value);
   VariableSet none;
-  inRegion(at, none, [&] { returnScalar(at, readScalar(at, scalar), value, result); });
+  inRegion(at, none, [&] { returnElement(at, read(at, element), value, result); });
   parked_.erase(&value);
+}
+
+/// One value per block.
+void Emitter::returnPerBlock(const Expr& value, Value destination) {
+  Location at = loc(value);
+  if (value.uniformity == lang::Uniformity::PerThread && context_.hasThreads) {
+    context_.failed = true;
+    mlir::emitError(at) << "the value returned for the scalar result must be the same in every thread of the block";
+    return;
+  }
+  closeRegion();
+  Value scalar = evalScalar(value);
+  closeRegion();
+  if (context_.partials)
+    b_.create<ir::StoreOp>(at, scalar, argument(*context_.partials), linearBlockId(at), Value(), false);
+  else
+    b_.create<ir::StoreOp>(at, scalar, destination, math_.index(at, 0), Value(), false);
 }
 
 /// The block's tile at its place in the result; without `@tile` there is one block, and the tile is the result.
@@ -65,14 +73,14 @@ void Emitter::storeBlockTile(Location loc, Value tile, Value destination, lang::
   if (!spec || spec->offsets.empty())
     return storeTile(loc, tile, destination);
   auto tileType = llvm::cast<mlir::RankedTensorType>(tile.getType());
-  tile = adaptTile(loc, tile, tileType.clone(types_.scalar(scalarOf(type))));
+  mlir::Type stored = llvm::cast<ir::ViewType>(destination.getType()).getElementType();
+  tile = adaptTile(loc, tile, tileType.clone(stored));
   size_t leading = type->rank() - spec->offsets.size();
   llvm::SmallVector<Value> offsets(leading, Value());
   if (leading) {  // counted along z, the last one fastest
     llvm::SmallVector<int64_t> shape(leading, 1);
     shape.append(tileType.getShape().begin(), tileType.getShape().end());
-    tile =
-        b_.create<ir::ReshapeOp>(loc, tileType.clone(shape, types_.scalar(scalarOf(type))), tile, mlir::ValueRange());
+    tile = b_.create<ir::ReshapeOp>(loc, tileType.clone(shape, stored), tile, mlir::ValueRange());
     Value rest = b_.create<ir::BlockIdOp>(loc, ir::Axis::Z);
     for (size_t dim = leading; dim-- > 0;) {
       Value extent = dimValue(loc, type->shape[dim]);
@@ -89,19 +97,21 @@ void Emitter::storeBlockTile(Location loc, Value tile, Value destination, lang::
   b_.create<ir::TileStoreOp>(loc, tile, destination, offsets, inside);
 }
 
-/// A scalar of each thread, stored at the thread's index: x is the last subscript.
-void Emitter::returnScalar(Location loc, Value scalar, const Expr& value, uint32_t result) {
+/// An element of each thread, stored at the thread's index: x is the last subscript.
+void Emitter::returnElement(Location loc, const Flat& element, const Expr& value, uint32_t result) {
   lang::Type type = context_.entry.results()[result];
   VORTEX_CHECK(type->rank() <= 3 && inThreads_, "one value per thread for a result of rank %u", type->rank());
   llvm::SmallVector<Value> indices;
   for (uint32_t axis = type->rank(); axis-- > 0;)
     indices.push_back(globalId(axis));
-  lang::Scalar from = scalarOf(value.type), to = scalarOf(type);
   bool hasDomain = !context_.domain.empty();
   Value mask = hasDomain ? insideDomain() : Value();
-  Value destination = argument(context_.entry.firstResult() + result);
-  b_.create<ir::StoreOp>(loc, math_.cast(loc, scalar, from, to), destination, indices, mask, !hasDomain);
-  noteWrite(destination);
+  for (auto [plane, leaf] : llvm::enumerate(element.leaves)) {
+    Value stored = lang::isStructTensor(type) ? leaf : math_.cast(loc, leaf, scalarOf(value.type), scalarOf(type));
+    Value destination = argument(context_.entry.resultArgument(result) + plane);
+    b_.create<ir::StoreOp>(loc, stored, destination, indices, mask, !hasDomain);
+    noteWrite(destination);
+  }
 }
 
 Value Emitter::linearBlockId(Location loc) {

@@ -1,6 +1,8 @@
 // Staged copies into shared memory, the waits of sync_block(), and tiles that threads read by element.
 #include "irgen/emitter.h"
 
+#include "lang/sema/kernel/roots.h"
+
 namespace vortex::irgen {
 
 using lang::Expr;
@@ -9,31 +11,32 @@ using mlir::Location;
 using mlir::Value;
 
 /// `stage.args[0]` names memory, mostly a slice of it: the copy starts at the slice's offsets, so that what lies outside reads as zero.
-void Emitter::emitStage(const Expr& stage, Value destination) {
+void Emitter::emitStage(const Expr& stage, llvm::ArrayRef<Value> destinations) {
   Location at = loc(stage);
   const Expr* source = stage.args[0];
   while (source->kind == ExprKind::Deref && source->args[0]->kind == ExprKind::Ref)
     source = source->args[0]->args[0];
   if (!stage.ints.empty())
     b_.create<ir::BarrierOp>(at);
-  Value view;
+  llvm::SmallVector<Value, 1> views;
   llvm::SmallVector<Value> offsets;
   llvm::SmallVector<int64_t> dropped;
-  bool inside = true;
-  if (source->kind == ExprKind::Slice) {
-    view = evalView(*source->args[0]);
+  bool isWindow = source->kind == ExprKind::Slice && !lang::isFieldOfElements(*source);
+  if (isWindow) {
+    views = evalViews(*source->args[0]);
     SliceWindow parts = window(*source);
     offsets = parts.offsets;
     dropped = parts.dropped;
-    inside = source->guard != lang::Guard::Guarded && !clampedViews_.contains(view);
   } else {
-    view = evalView(*source);
-    offsets.assign(llvm::cast<ir::ViewType>(view.getType()).getRank(), math_.index(at, 0));
-    inside = !clampedViews_.contains(view);
+    views = evalViews(*source);
+    offsets.assign(llvm::cast<ir::ViewType>(views[0].getType()).getRank(), math_.index(at, 0));
   }
-  auto copy = b_.create<ir::StageCopyOp>(at, view, offsets, destination, dropped, inside);
-  if (source->kind == ExprKind::Slice)
-    noteSlice(copy, *source);
+  for (auto [view, destination] : llvm::zip(views, destinations)) {
+    bool inside = !(isWindow && source->guard == lang::Guard::Guarded) && !clampedViews_.contains(view);
+    auto copy = b_.create<ir::StageCopyOp>(at, view, offsets, destination, dropped, inside);
+    if (isWindow)
+      noteSlice(copy, *source);
+  }
 }
 
 /// In kernels that stage, every sync_block() closes a group of copies and waits for those that the code up to the next one needs.

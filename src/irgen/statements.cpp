@@ -1,6 +1,8 @@
 // Statements: where each is placed, sequences with jumps, declarations, assignments, inlined calls.
 #include "irgen/emitter.h"
 
+#include "lang/sema/element.h"
+
 namespace vortex::irgen {
 
 using lang::Expr;
@@ -153,12 +155,12 @@ void Emitter::emitLet(const Expr& expr) {
   if (type->kind == lang::TypeKind::Ref)
     return assign(loc(expr), variable, eval(*expr.args[0]));
   declare(variable);
-  if (!expr.args.empty())
-    return evaluate(*expr.args[0], variable);
   if (!isMemoryArray(type))
-    return;
-  variables_[variable].leaves = {allocate(loc(expr), type, variable->name)};
+    return expr.args.empty() ? void() : evaluate(*expr.args[0], variable);
+  variables_[variable].leaves = allocate(loc(expr), type, variable->name).leaves;
   variables_[variable].inRegion = false;
+  if (!expr.args.empty())
+    emitArrayOfTensors(expr);
 }
 
 void Emitter::emitLetTensor(const Expr& expr) {
@@ -172,7 +174,8 @@ void Emitter::emitLetTensor(const Expr& expr) {
       if (context_.hasThreads)
         unsupported(expr, "a result that starts with other values than zero in a kernel with threads");
       else
-        storeTile(loc(expr), evalTile(*value), variables_[variable].leaves[0]);
+        for (auto [tile, view] : llvm::zip(evalTiles(*value).leaves, variables_[variable].leaves))
+          storeTile(loc(expr), tile, view);
     }
     return;
   }
@@ -182,9 +185,9 @@ void Emitter::emitLetTensor(const Expr& expr) {
       return;
     if (atBlockLevel())
       closeRegion();
-    Value tile = evalTile(*value);
-    bindDims(expr, tile);
-    return assign(loc(expr), variable, tile);
+    Flat tiles = evalTiles(*value);
+    bindDims(expr, tiles.leaves[0]);
+    return assign(loc(expr), variable, std::move(tiles));
   }
   if (value && !value->type->isValue) {  // another name for memory: a parameter or a slice
     Flat view = eval(*value);
@@ -192,8 +195,8 @@ void Emitter::emitLetTensor(const Expr& expr) {
     return assign(loc(expr), variable, std::move(view));
   }
   variables_[variable] = {};
-  Value view = allocate(loc(expr), variable->type, variable->name);
-  variables_[variable].leaves = {view};
+  llvm::SmallVector<Value, 1> views = allocate(loc(expr), variable->type, variable->name).leaves;
+  variables_[variable].leaves = views;
   if (!value)
     return;
   bool zeros = value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros;
@@ -202,12 +205,20 @@ void Emitter::emitLetTensor(const Expr& expr) {
                        : value->kind == ExprKind::Broadcast && !value->args[0]->type->isTensor() ? value->args[0]
                                                                                                  : nullptr;
   if (!zeros && !scalar)
-    return emitInitialTile(expr, view);
-  mlir::Type element = types_.scalar(scalarOf(variable->type));
+    return emitInitialTile(expr, views);
   bool shared = variable->type->space == lang::Space::Shared;
-  if (!context_.hasThreads)
-    return storeTile(loc(expr), evalTile(*value), view);
-  auto doFill = [&] { fill(loc(expr), view, scalar ? evalScalar(*scalar) : math_.zero(loc(expr), element)); };
+  if (!context_.hasThreads) {
+    for (auto [tile, view] : llvm::zip(evalTiles(*value).leaves, views))
+      storeTile(loc(expr), tile, view);
+    return;
+  }
+  auto doFill = [&] {
+    Flat element = scalar ? eval(*scalar) : Flat();
+    for (auto [plane, view] : llvm::enumerate(views))
+      fill(loc(expr), view,
+           scalar ? element.leaves[plane]
+                  : math_.zero(loc(expr), llvm::cast<ir::ViewType>(view.getType()).getElementType()));
+  };
   if (!atBlockLevel())
     return doFill();
   inRegion(loc(expr), {}, doFill);
@@ -217,8 +228,60 @@ void Emitter::emitLetTensor(const Expr& expr) {
   b_.create<ir::BarrierOp>(loc(expr));
 }
 
+/// The initial values of an array of tensors in memory: of each thread's own filled ones, or of shared tiles.
+void Emitter::emitArrayOfTensors(const Expr& let) {
+  Location at = loc(let);
+  const Expr& list = *let.args[0];
+  lang::Type array = let.variable->type;
+  bool isList = list.kind == ExprKind::MakeArray || list.kind == ExprKind::RepeatArray;
+  bool shared = array->elem->space == lang::Space::Shared;
+  if (!isList) {
+    unsupported(list, "an array of tensors in memory initialised with anything but a list of tensors");
+    return;
+  }
+  llvm::SmallVector<Value, 1> all = variables_[let.variable].leaves;
+  auto windowsOn = [&](uint64_t number) {
+    llvm::SmallVector<Value> windows;
+    for (Value source : all) {
+      ir::ViewType type = types_.view(array->elem, llvm::cast<ir::ViewType>(source.getType()).getElementType());
+      llvm::SmallVector<Value> offsets(type.getRank() + 1, math_.index(at, 0));
+      offsets[0] = math_.index(at, number);
+      windows.push_back(
+          b_.create<ir::SubviewOp>(at, type, source, offsets, mlir::ValueRange(), llvm::ArrayRef<int64_t>{0}));
+    }
+    return windows;
+  };
+  for (uint64_t i = 0; i < array->count; ++i) {
+    const Expr& value = *list.args[list.kind == ExprKind::MakeArray ? i : 0];
+    if (shared || !context_.hasThreads) {
+      if (atBlockLevel())
+        closeRegion();
+      Flat tiles = evalTiles(value);
+      for (auto [tile, window] : llvm::zip(tiles.leaves, windowsOn(i)))
+        storeTile(at, tile, window);
+      continue;
+    }
+    bool zeros = value.kind == ExprKind::Builtin && value.builtin == lang::Builtin::Zeros;
+    bool full = value.kind == ExprKind::Builtin && value.builtin == lang::Builtin::Full;
+    if (!zeros && !full) {
+      unsupported(value, "an array of each thread initialised with anything but zeros() or full()");
+      return;
+    }
+    auto doFill = [&] {
+      Flat element = full ? eval(*value.args[0]) : Flat();
+      for (auto [plane, window] : llvm::enumerate(windowsOn(i)))
+        fill(at, window,
+             full ? element.leaves[plane]
+                  : math_.zero(at, llvm::cast<ir::ViewType>(window.getType()).getElementType()));
+    };
+    atBlockLevel() ? inRegion(at, {}, doFill) : doFill();
+  }
+  if (shared && context_.hasThreads)
+    b_.create<ir::BarrierOp>(at);
+}
+
 /// A shared tensor that starts as a tile, or as a staged slice.
-void Emitter::emitInitialTile(const Expr& let, Value view) {
+void Emitter::emitInitialTile(const Expr& let, llvm::ArrayRef<Value> views) {
   const Expr& value = *let.args[0];
   if (let.variable->type->space != lang::Space::Shared || inThreads_) {
     unsupported(value, "an array of each thread initialised with anything but zeros() or full()");
@@ -226,22 +289,29 @@ void Emitter::emitInitialTile(const Expr& let, Value view) {
   }
   closeRegion();
   if (value.kind == ExprKind::Builtin && value.builtin == lang::Builtin::Stage)
-    return emitStage(value, view);
-  storeTile(loc(let), evalTile(value), view);
+    return emitStage(value, views);
+  for (auto [tile, view] : llvm::zip(evalTiles(value).leaves, views))
+    storeTile(loc(let), tile, view);
   if (context_.hasThreads)
     b_.create<ir::BarrierOp>(loc(let));
 }
 
-Value Emitter::allocate(Location loc, lang::Type type, llvm::StringRef name) {
-  ir::ViewType viewType = type->isTensor() ? types_.view(type) : types_.arrayView(type);
-  if (!viewType.hasStaticShape()) {
+Flat Emitter::allocate(Location loc, lang::Type type, llvm::StringRef name) {
+  llvm::SmallVector<mlir::Type> planes;
+  types_.flatten(type, planes);
+  if (!llvm::cast<ir::ViewType>(planes[0]).hasStaticShape()) {
     context_.failed = true;
     mlir::emitError(loc) << "the shape of `" << name << "` must be known when the kernel is compiled";
   }
   mlir::OpBuilder::InsertionGuard guard(b_);
   if (inThreads_)
     b_.setInsertionPoint(region_->op);
-  return b_.create<ir::AllocOp>(loc, viewType, b_.getStringAttr(name));
+  lang::ElementLayout layout = lang::elementLayout((type->isTensor() ? type : type->elem)->elem);
+  Flat views;
+  for (auto [plane, leaf] : llvm::zip(planes, layout.leaves))
+    views.leaves.push_back(
+        b_.create<ir::AllocOp>(loc, llvm::cast<ir::ViewType>(plane), b_.getStringAttr(name + leaf.path)));
+  return views;
 }
 
 /// Shared memory: the threads of the block take turns; local memory: every thread fills its own.
@@ -296,6 +366,8 @@ void Emitter::emitAssign(const Expr& expr) {
 void Emitter::emitAssignTile(const Expr& expr) {
   const Expr &target = *expr.args[0], &value = *expr.args[1];
   Location at = loc(expr);
+  if (lang::isStructTensor(stripRef(target.type)))
+    return emitAssignStructs(expr);
   lang::Scalar kind = wideScalar(scalarOf(target.type));
   auto updated = [&](llvm::function_ref<Value()> old) -> Value {
     if (!expr.hasOp)
@@ -314,7 +386,7 @@ void Emitter::emitAssignTile(const Expr& expr) {
   };
   if (value.kind == ExprKind::Builtin && value.builtin == lang::Builtin::Stage)
     return emitStage(value, evalView(target));
-  if (target.kind == ExprKind::Slice)
+  if (target.kind == ExprKind::Slice && !lang::isFieldOfElements(target))
     return storeSlice(target, updated([&] { return loadSlice(target); }), kind);
   if (target.kind == ExprKind::Var && !namesMemory(target.variable))
     return assign(at, target.variable, updated([&] { return read(at, target.variable).leaves[0]; }));
@@ -324,6 +396,22 @@ void Emitter::emitAssignTile(const Expr& expr) {
   }
   Value view = evalView(target);
   storeTile(at, updated([&] { return loadTile(at, view, target.type); }), view);
+}
+
+/// A tensor of structs, plane by plane.
+void Emitter::emitAssignStructs(const Expr& expr) {
+  const Expr &target = *expr.args[0], &value = *expr.args[1];
+  Location at = loc(expr);
+  if (value.kind == ExprKind::Builtin && value.builtin == lang::Builtin::Stage)
+    return emitStage(value, evalViews(target));
+  Flat tiles = evalTiles(value);
+  if (!isTileType(target.type)) {
+    for (auto [tile, view] : llvm::zip(tiles.leaves, evalViews(target)))
+      storeTile(at, tile, view);
+    return;
+  }
+  Place destination = place(target);
+  store(at, destination, std::move(tiles));
 }
 
 //===-- calls and jumps -------------------------------------------------------------------------------------------===//

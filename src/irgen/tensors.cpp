@@ -2,6 +2,7 @@
 #include "irgen/emitter.h"
 
 #include "ir/tile_sizes.h"
+#include "lang/sema/element.h"
 
 namespace vortex::irgen {
 
@@ -72,6 +73,55 @@ Value Emitter::evalRoundedTile(const Expr& expr) {
   return adaptTile(loc(expr), evalTile(expr), types_.tile(expr.type));
 }
 
+Flat Emitter::evalTiles(const Expr& expr) {
+  return lang::isStructTensor(stripRef(expr.type)) ? evalStructTile(expr) : Flat(evalTile(expr));
+}
+
+/// Whole tensors of structs are made, copied and rearranged; arithmetic is on their fields.
+Flat Emitter::evalStructTile(const Expr& expr) {
+  Location at = loc(expr);
+  lang::Type type = stripRef(expr.type);
+  if (parked_.count(&expr))
+    return eval(expr);
+  Flat result;
+  auto eachPlane = [&](const Flat& operands, llvm::function_ref<Value(Value, mlir::RankedTensorType)> make) {
+    for (auto [operand, plane] : llvm::zip(operands.leaves, types_.planes(type)))
+      result.leaves.push_back(make(operand, types_.tile(type, types_.scalar(plane))));
+  };
+  bool isBuiltin = expr.kind == ExprKind::Builtin;
+  if (isBuiltin && expr.builtin == lang::Builtin::Zeros) {
+    for (Scalar plane : types_.planes(type))
+      result.leaves.push_back(broadcastScalar(at, math_.zero(at, types_.scalar(plane)), type));
+  } else if (isBuiltin && expr.builtin == lang::Builtin::Full) {
+    eachPlane(eval(*expr.args[0]),
+              [&](Value scalar, mlir::RankedTensorType) { return broadcastScalar(at, scalar, type); });
+  } else if (isBuiltin && expr.builtin == lang::Builtin::Copy) {
+    return evalStructTile(*expr.args[0]);
+  } else if (isBuiltin && expr.builtin == lang::Builtin::Transpose) {
+    eachPlane(evalStructTile(*expr.args[0]), [&](Value tile, mlir::RankedTensorType made) -> Value {
+      return b_.create<ir::TransposeOp>(at, made, tile, expr.ints);
+    });
+  } else if (isBuiltin && expr.builtin == lang::Builtin::Reshape) {
+    eachPlane(evalStructTile(*expr.args[0]), [&](Value tile, mlir::RankedTensorType made) -> Value {
+      return b_.create<ir::ReshapeOp>(at, made, tile, dynamicSizes(at, type));
+    });
+  } else if (expr.kind == ExprKind::Slice && isTileType(stripRef(expr.args[0]->type))) {
+    return unsupported(expr, "a part of a tensor of structs that is a value; name the tensor it is taken from");
+  } else if (isBuiltin || expr.kind == ExprKind::Broadcast) {
+    return unsupported(expr, "this operation on a whole tensor of structs; work on its fields, or element by element");
+  } else {
+    bool isControl = expr.kind == ExprKind::If || expr.kind == ExprKind::Block || expr.kind == ExprKind::Inline ||
+                     expr.kind == ExprKind::Loop;
+    Flat flat = isControl                        ? evalControl(expr)
+                : expr.kind == ExprKind::Slice   ? evalSlice(expr)
+                : expr.kind == ExprKind::Element ? load(at, place(expr))
+                                                 : eval(expr);
+    for (Value leaf : flat.leaves)
+      result.leaves.push_back(llvm::isa<ir::ViewType>(leaf.getType()) ? loadTile(at, leaf, type) : leaf);
+  }
+  return result;
+}
+
 Value Emitter::evalTile(const Expr& expr) {
   Location at = loc(expr);
   Scalar stored = scalarOf(expr.type), kind = wideScalar(stored);
@@ -106,6 +156,12 @@ Value Emitter::evalTile(const Expr& expr) {
   case ExprKind::Dot: return wideTile(at, evalDot(expr, {}), stored);
   case ExprKind::Builtin: return evalTensorBuiltin(expr);
   case ExprKind::Slice:
+    if (lang::isFieldOfElements(expr)) {
+      if (isMemoryTensor(expr.args[0]->type))
+        return wideTile(at, loadTile(at, evalSlice(expr).leaves[0], expr.type), stored);
+      Flat tiles = evalStructTile(*expr.args[0]);
+      return wideTile(at, tiles.leaves[lang::scalarsBefore(stripRef(expr.args[0]->type)->elem, expr.ints[0])], stored);
+    }
     if (isMemoryTensor(expr.args[0]->type))
       return wideTile(at, loadSlice(expr), stored);
     {

@@ -1,5 +1,7 @@
 #include "irgen/type_map.h"
 
+#include "lang/sema/element.h"
+
 namespace vortex::irgen {
 
 using lang::Scalar;
@@ -27,7 +29,8 @@ bool isMemoryTensor(lang::Type type) {
 }
 
 bool isMemoryArray(lang::Type type) {
-  return type->kind == TypeKind::Array && type->elem->isTensor() && !type->elem->isValue;
+  return type->kind == TypeKind::Array && type->elem->isTensor() && !type->elem->isValue &&
+         (type->elem->space == lang::Space::Shared || type->elem->space == lang::Space::Local);
 }
 
 bool isTileType(lang::Type type) { return type->isTensor() && type->isValue; }
@@ -75,7 +78,7 @@ mlir::RankedTensorType TypeMap::tile(lang::Type type, mlir::Type element) const 
   return mlir::RankedTensorType::get(shape, element);
 }
 
-ir::ViewType TypeMap::view(lang::Type type) const {
+ir::ViewType TypeMap::view(lang::Type type, mlir::Type element) const {
   type = stripRef(type);
   llvm::SmallVector<int64_t> shape;
   for (const lang::DimExpr& dim : type->shape)
@@ -85,14 +88,35 @@ ir::ViewType TypeMap::view(lang::Type type) const {
   // A bank-conflict-free layout is chosen by a pass; until then row-major, which means the same.
   if (space == ir::Space::Shared && type->layout == lang::SharedLayout::ColumnMajor)
     layout = ir::viewLayout(context_, true);
-  return ir::ViewType::get(context_, shape, scalar(scalarOf(type)), space, layout);
+  return ir::ViewType::get(context_, shape, element, space, layout);
 }
 
-ir::ViewType TypeMap::arrayView(lang::Type array) const {
-  ir::ViewType element = view(array->elem);
+ir::ViewType TypeMap::arrayView(lang::Type array, mlir::Type element) const {
+  ir::ViewType one = view(array->elem, element);
   llvm::SmallVector<int64_t> shape = {static_cast<int64_t>(array->count)};
-  shape.append(element.getShape().begin(), element.getShape().end());
-  return ir::ViewType::get(context_, shape, element.getElementType(), element.getSpace(), element.getLayout());
+  shape.append(one.getShape().begin(), one.getShape().end());
+  return ir::ViewType::get(context_, shape, element, one.getSpace(), one.getLayout());
+}
+
+static void collectScalars(lang::Type type, llvm::SmallVectorImpl<Scalar>& scalars) {
+  switch (type->kind) {
+  case TypeKind::Array:
+    for (uint64_t i = 0; i < type->count; ++i)
+      collectScalars(type->elem, scalars);
+    return;
+  case TypeKind::Tuple:
+  case TypeKind::Struct:
+    for (lang::Type elem : type->elems)
+      collectScalars(elem, scalars);
+    return;
+  default: scalars.push_back(scalarOf(type)); return;
+  }
+}
+
+llvm::SmallVector<Scalar, 1> TypeMap::planes(lang::Type tensor) const {
+  llvm::SmallVector<Scalar, 1> scalars;
+  collectScalars(stripRef(tensor)->elem, scalars);
+  return scalars;
 }
 
 mlir::RankedTensorType TypeMap::perThread(mlir::Type scalar) const {
@@ -103,7 +127,12 @@ void TypeMap::flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type>& leaves
   switch (type->kind) {
   case TypeKind::Scalar: leaves.push_back(scalar(type->scalar)); return;
   case TypeKind::Enum: leaves.push_back(scalar(Scalar::I32)); return;
-  case TypeKind::Tensor: leaves.push_back(type->isValue ? mlir::Type(tile(type)) : mlir::Type(view(type))); return;
+  case TypeKind::Tensor:
+    for (Scalar plane : planes(type)) {
+      mlir::Type element = scalar(plane);
+      leaves.push_back(type->isValue ? mlir::Type(tile(type, element)) : mlir::Type(view(type, element)));
+    }
+    return;
   case TypeKind::Tuple:
   case TypeKind::Struct:
     for (lang::Type elem : type->elems)
@@ -111,7 +140,8 @@ void TypeMap::flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type>& leaves
     return;
   case TypeKind::Array:
     if (isMemoryArray(type)) {
-      leaves.push_back(arrayView(type));
+      for (Scalar plane : planes(type->elem))
+        leaves.push_back(arrayView(type, scalar(plane)));
       return;
     }
     for (uint64_t i = 0; i < type->count; ++i)
@@ -120,7 +150,7 @@ void TypeMap::flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type>& leaves
   case TypeKind::Range: leaves.append(3, scalar(scalarOf(type->elem))); return;
   case TypeKind::Ref:
     if (isMemoryTensor(type))
-      leaves.push_back(view(type));
+      flatten(stripRef(type), leaves);
     else if (stripRef(type)->kind == TypeKind::Struct)  // a borrowed struct parameter is its fields
       flatten(stripRef(type), leaves);
     return;
@@ -140,6 +170,8 @@ uint32_t TypeMap::leafCount(lang::Type type) const {
 }
 
 uint32_t TypeMap::fieldOffset(lang::Type type, uint32_t field) const {
+  if (type->kind == TypeKind::Array)
+    return field * leafCount(type->elem);
   uint32_t offset = 0;
   for (uint32_t i = 0; i < field; ++i)
     offset += leafCount(type->elems[i]);

@@ -19,7 +19,7 @@ lang::Scalar scalarOf(lang::Type type);
 bool isMemoryTensor(lang::Type type);
 /// A tensor value of whole-tensor or tile code.
 bool isTileType(lang::Type type);
-/// `[Tensor<…> @shared; 2]`
+/// `[Tensor<…> @shared; 2]`; tensors in global memory are taken one by one.
 bool isMemoryArray(lang::Type type);
 
 class TypeMap {
@@ -31,17 +31,20 @@ public:
   /// Element type as stored.
   mlir::RankedTensorType tile(lang::Type type) const { return tile(type, scalar(scalarOf(type))); }
   mlir::RankedTensorType tile(lang::Type type, mlir::Type element) const;
-  ir::ViewType view(lang::Type type) const;
-  /// An array of tensors in memory is one view with the array's index as first dimension.
-  ir::ViewType arrayView(lang::Type array) const;
+  ir::ViewType view(lang::Type type) const { return view(type, scalar(scalarOf(type))); }
+  ir::ViewType view(lang::Type type, mlir::Type element) const;
+  /// An array of tensors in memory is one view (per plane) with the array's index as first dimension.
+  ir::ViewType arrayView(lang::Type array, mlir::Type element) const;
+  /// The planes of a tensor: the scalars of an element, in the order of lang::elementLayout. One for tensors of scalars.
+  llvm::SmallVector<lang::Scalar, 1> planes(lang::Type tensor) const;
   /// A value that differs between the threads of a block, outside vx.threads.
   mlir::RankedTensorType perThread(mlir::Type scalar) const;
 
-  /// The SSA values a value of `type` consists of: scalars and tensors one each, tuples, structs and arrays those of their elements,
-  /// references to tensors a view, ranges begin, end and step, everything else none.
+  /// The SSA values a value of `type` consists of: scalars one each, tensors one per plane, tuples, structs and arrays those of their
+  /// elements, references to tensors their views, ranges begin, end and step, everything else none.
   void flatten(lang::Type type, llvm::SmallVectorImpl<mlir::Type>& leaves) const;
   uint32_t leafCount(lang::Type type) const;
-  /// Number of leaves before field `field` of a struct or tuple.
+  /// Number of leaves before field `field` of a struct or tuple, or before that element of an array.
   uint32_t fieldOffset(lang::Type type, uint32_t field) const;
 
   /// With the specialised dimensions replaced by their values.

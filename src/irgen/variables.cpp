@@ -57,8 +57,12 @@ Flat Emitter::read(Location loc, const Variable* variable) {
   llvm::SmallVector<mlir::Type, 1> types = leafTypes(variable);
   for (auto [index, leaf] : llvm::enumerate(slot.leaves)) {
     mlir::Type expected = index < types.size() ? types[index] : leaf.getType();
-    if (!leaf && llvm::isa<mlir::RankedTensorType>(expected))
-      leaf = broadcastScalar(loc, math_.zero(loc, mlir::getElementTypeOrSelf(expected)), variable->type);
+    if (!leaf && llvm::isa<mlir::RankedTensorType>(expected)) {
+      lang::Type tensor = variable->type;
+      while (tensor->kind == lang::TypeKind::Array)
+        tensor = tensor->elem;
+      leaf = broadcastScalar(loc, math_.zero(loc, mlir::getElementTypeOrSelf(expected)), tensor);
+    }
     VORTEX_CHECK(leaf || !isView(expected), "a window on memory is used after a barrier");
     if (inThreads_)
       result.leaves.push_back(coerceLeaf(loc, leaf, expected, true));
@@ -133,60 +137,64 @@ void Emitter::setMerged(llvm::ArrayRef<const Variable*> variables, mlir::ValueRa
 
 //===-- places ----------------------------------------------------------------------------------------------------===//
 
+void Emitter::forEachChoice(Location loc, const Place& place, uint32_t leaf,
+                            llvm::function_ref<void(uint32_t, Value)> visit) {
+  auto walk = [&](auto& self, size_t depth, uint32_t at, Value condition) -> void {
+    if (depth == place.choices.size())
+      return visit(at, condition);
+    const Choice& choice = place.choices[depth];
+    for (uint64_t i = 0; i < choice.count; ++i) {
+      Value here = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, choice.index, math_.index(loc, i));
+      self(self, depth + 1, at + i * choice.stride, both(loc, condition, here));
+    }
+  };
+  walk(walk, 0, place.firstLeaf + leaf, {});
+}
+
+/// Run-time indices into values and planes: a chain of selects. Outside: 0.
 Flat Emitter::load(Location loc, const Place& place) {
-  if (place.view)
-    return loadElement(loc, place);
-  if (!place.variable)
+  bool inMemory = !place.views.empty();
+  if (!inMemory && !place.variable)
     return place.value;
-  if (place.arrayIndex)
-    return loadArrayElement(loc, place);
-  Flat whole = read(loc, place.variable);
-  if (place.leafCount == whole.leaves.size())
+  Flat whole = inMemory ? Flat() : read(loc, place.variable), part;
+  if (!inMemory && place.choices.empty() && place.leafCount == whole.leaves.size())
     return whole;
-  Flat part;
-  auto leaves = llvm::ArrayRef(whole.leaves).slice(place.firstLeaf, place.leafCount);
-  part.leaves.assign(leaves.begin(), leaves.end());
+  for (uint32_t leaf = 0; leaf < place.leafCount; ++leaf) {
+    Value value;
+    forEachChoice(loc, place, leaf, [&](uint32_t from, Value chosen) {
+      Value here = inMemory ? loadElement(loc, place, place.views[from], chosen) : whole.leaves[from];
+      if (!chosen)
+        value = here;
+      else if (llvm::isa<ir::ViewType, mlir::RankedTensorType>(here.getType()) && !value)
+        value = here;
+      else
+        value = b_.create<arith::SelectOp>(loc, chosen, here, value ? value : math_.zero(loc, here.getType()));
+    });
+    part.leaves.push_back(value);
+  }
   return part;
 }
 
-/// A run-time index into an array held in SSA values: a chain of selects. Outside: 0.
-Flat Emitter::loadArrayElement(Location loc, const Place& place) {
-  Flat whole = read(loc, place.variable), result;
-  for (uint32_t leaf = 0; leaf < place.leafCount; ++leaf) {
-    mlir::Type type = whole.leaves[place.firstLeaf + leaf].getType();
-    Value value = llvm::isa<ir::ViewType, mlir::RankedTensorType>(type) ? whole.leaves[place.firstLeaf + leaf]
-                                                                        : math_.zero(loc, type);
-    for (uint64_t i = 0; i < place.arrayCount; ++i) {
-      Value here = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, place.arrayIndex, math_.index(loc, i));
-      value = b_.create<arith::SelectOp>(loc, here, whole.leaves[place.firstLeaf + i * place.leafCount + leaf], value);
-    }
-    result.leaves.push_back(value);
-  }
-  return result;
-}
-
 void Emitter::store(Location loc, const Place& place, Flat value) {
-  if (place.view) {
-    auto stored = b_.create<ir::StoreOp>(loc, value.leaves[0], place.view, place.indices, place.mask, place.guarded);
-    noteUnchecked(stored, place.unchecked);
-    return noteWrite(place.view);
-  }
-  VORTEX_CHECK(place.variable, "store to a value without a place");
-  Flat whole = read(loc, place.variable);
-  if (!place.arrayIndex && place.leafCount == whole.leaves.size())
+  bool inMemory = !place.views.empty();
+  VORTEX_CHECK(inMemory || place.variable, "store to a value without a place");
+  Flat whole = inMemory ? Flat() : read(loc, place.variable);
+  if (!inMemory && place.choices.empty() && place.leafCount == whole.leaves.size())
     return assign(loc, place.variable, std::move(value));
-  uint64_t elements = place.arrayIndex ? place.arrayCount : 1;
-  for (uint64_t i = 0; i < elements; ++i)
-    for (uint32_t leaf = 0; leaf < place.leafCount; ++leaf) {
-      Value& target = whole.leaves[place.firstLeaf + i * place.leafCount + leaf];
+  for (uint32_t leaf = 0; leaf < place.leafCount; ++leaf)
+    forEachChoice(loc, place, leaf, [&](uint32_t to, Value chosen) {
       Value stored = value.leaves[leaf];
-      if (place.arrayIndex) {
-        Value here = b_.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, place.arrayIndex, math_.index(loc, i));
-        stored = b_.create<arith::SelectOp>(loc, here, stored, target);
+      if (inMemory) {
+        auto store = b_.create<ir::StoreOp>(loc, stored, place.views[to], place.indices, both(loc, place.mask, chosen),
+                                            place.guarded);
+        noteUnchecked(store, place.unchecked);
+        return noteWrite(place.views[to]);
       }
-      target = stored;
-    }
-  assign(loc, place.variable, std::move(whole));
+      Value& target = whole.leaves[to];
+      target = chosen ? Value(b_.create<arith::SelectOp>(loc, chosen, stored, target)) : stored;
+    });
+  if (!inMemory)
+    assign(loc, place.variable, std::move(whole));
 }
 
 }  // namespace vortex::irgen

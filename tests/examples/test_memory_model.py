@@ -26,7 +26,7 @@ def test_the_pipelined_product_equals_numpys(example, small, rng, m, n, k):
     assert numpy.allclose(c, exact, rtol=6e-4, atol=1e-3)
 
 
-SELF_VERIFYING = ["spaces", "transfer", "lifetimes", "bank_conflicts", "coalescing", "generic_reduce", "paged_cache", "particles"]
+SELF_VERIFYING = ["spaces", "transfer", "lifetimes", "bank_conflicts", "coalescing", "generic_reduce", "paged_cache", "particles", "layouts"]
 
 
 @pytest.mark.parametrize("name", SELF_VERIFYING)

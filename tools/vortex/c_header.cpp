@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <cctype>
+#include <span>
 #include <vector>
 
 namespace vortex::tools {
@@ -58,6 +59,8 @@ public:
                          "\n#include <stdint.h>\n#include <stdlib.h>\n#include <string.h>\n\n"
                          "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     writeBlockType();
+    writeStructs(kernel_.params);
+    writeStructs(kernel_.results);
     for (const auto& phase : kernel_.phases)
       out_ += base::concat("uint32_t ", entry(phase), "(const uint64_t *slots, const vortex_block *block) __asm__(\"",
                            phase.symbol, "\");\n");
@@ -79,29 +82,86 @@ private:
 
   std::string entry(const artifact::Phase& phase) const { return "vortex_entry_" + cIdentifier(phase.symbol); }
 
+  /// The fields of an array of structs are consecutive and passed as one pointer to the structs, in place of the first field.
+  static bool isLaterField(const Param& param) { return param.structBytes != 0 && param.fieldOffset != 0; }
+
+  static std::span<const Param> fieldsFrom(const Param& first, const std::vector<Param>& all) {
+    size_t begin = static_cast<size_t>(&first - all.data()), end = begin + 1;
+    while (end < all.size() && isLaterField(all[end]))
+      ++end;
+    return std::span(all).subspan(begin, end - begin);
+  }
+
+  /// "p" for the fields "p.at.x", "p.at.y", "p.mass".
+  static std::string structsName(std::span<const Param> fields) {
+    std::string name = fields.front().name;
+    name.resize(std::min(name.size(), name.rfind('.')));
+    for (const Param& field : fields)
+      while (!field.name.starts_with(name + ".") && name.find('.') != std::string::npos)
+        name.resize(name.rfind('.'));
+    return name;
+  }
+
+  std::string nameOf(const Param& param) const {
+    if (!param.structBytes)
+      return cIdentifier(param.name);
+    const Param* first = &param;
+    while (isLaterField(*first))
+      --first;
+    return cIdentifier(structsName(fieldsFrom(*first, kernel_.params)));
+  }
+
+  static bool isWritten(std::span<const Param> fields) {
+    bool written = false;
+    for (const Param& field : fields)
+      written = written || field.access != artifact::Access::Read;
+    return written;
+  }
+
+  void writeStructs(const std::vector<Param>& all) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].structBytes || isLaterField(all[i]))
+        continue;
+      std::span<const Param> fields = fieldsFrom(all[i], all);
+      std::string name = &all == &kernel_.results ? base::concat("result", i) : cIdentifier(structsName(fields));
+      out_ += base::concat("/* `", name, "` points to structs of ", all[i].structBytes, " bytes:");
+      for (const Param& field : fields)
+        out_ += base::concat(&field == &fields[0] ? " " : ", ", field.name.substr(structsName(fields).size() + 1), " ",
+                             artifact::name(field.type), " at ", field.fieldOffset);
+      out_ += " */\n";
+    }
+  }
+
   std::string parameters(bool withResults) const {
     std::vector<std::string> list;
     for (const Param& param : kernel_.params) {
-      std::string name = cIdentifier(param.name);
+      if (isLaterField(param))
+        continue;
+      std::string name = nameOf(param);
       if (!param.isTensor) {
         list.push_back(base::concat(cType(param.type), " ", name));
         continue;
       }
-      list.push_back(
-          base::concat(param.access == artifact::Access::Read ? "const " : "", cType(param.type), " *", name));
+      bool written =
+          param.structBytes ? isWritten(fieldsFrom(param, kernel_.params)) : param.access != artifact::Access::Read;
+      list.push_back(base::concat(written ? "" : "const ", param.structBytes ? "void" : cType(param.type), " *", name));
       for (uint32_t dim = 0; dim < param.rank; ++dim)
         list.push_back(base::concat("int64_t ", name, "_", dim));
     }
     if (withResults)
       for (size_t i = 0; i < kernel_.results.size(); ++i)
-        list.push_back(base::concat(cType(kernel_.results[i].type), " *result", i));
+        if (!isLaterField(kernel_.results[i]))
+          list.push_back(
+              base::concat(kernel_.results[i].structBytes ? "void" : cType(kernel_.results[i].type), " *result", i));
     return list.empty() ? "void" : base::join(list, ", ");
   }
 
   std::string arguments() const {
     std::vector<std::string> list;
     for (const Param& param : kernel_.params) {
-      std::string name = cIdentifier(param.name);
+      if (isLaterField(param))
+        continue;
+      std::string name = nameOf(param);
       list.push_back(name);
       for (uint32_t dim = 0; param.isTensor && dim < param.rank; ++dim)
         list.push_back(base::concat(name, "_", dim));
@@ -111,10 +171,11 @@ private:
 
   void tensorSlots(const Param& param, const std::string& pointer, const std::vector<std::string>& extents) {
     uint32_t slot = param.firstSlot;
-    out_ += base::concat("  vx_slots[", slot, "] = (uint64_t)(uintptr_t)", pointer, ";\n");
+    out_ += base::concat("  vx_slots[", slot, "] = (uint64_t)(uintptr_t)", pointer,
+                         param.fieldOffset ? base::concat(" + ", param.fieldOffset) : std::string(), ";\n");
     for (uint32_t dim = 0; dim < param.rank; ++dim)
       out_ += base::concat("  vx_slots[", slot + 1 + dim, "] = (uint64_t)(", extents[dim], ");\n");
-    std::string stride = "1";
+    std::string stride = std::to_string(param.structBytes ? param.structBytes / artifact::byteSize(param.type) : 1);
     for (uint32_t dim = param.rank; dim-- > 0;) {
       out_ += base::concat("  vx_slots[", slot + 1 + param.rank + dim, "] = (uint64_t)(", stride, ");\n");
       stride = base::concat("(int64_t)vx_slots[", slot + 1 + param.rank + dim, "] * (int64_t)vx_slots[", slot + 1 + dim,
@@ -125,7 +186,7 @@ private:
   void parameterSlots() {
     out_ += base::concat("  uint64_t vx_slots[", kernel_.slotCount ? kernel_.slotCount : 1, "] = {0};\n");
     for (const Param& param : kernel_.params) {
-      std::string name = cIdentifier(param.name);
+      std::string name = nameOf(param);
       if (!param.isTensor) {
         bool isFloat = param.type == ScalarType::F32 || param.type == ScalarType::F64;
         out_ += isFloat ? base::concat("  memcpy(&vx_slots[", param.firstSlot, "], &", name, ", sizeof ", name, ");\n")
@@ -165,10 +226,14 @@ private:
       out_ += base::concat("  if (!", constraint.condition.toC(slots_), ") return -1; /* ",
                            commentText(constraint.message), " */\n");
     for (size_t i = 0; i < kernel_.results.size(); ++i) {
-      tensorSlots(kernel_.results[i], base::concat("result", i), extentsOf(kernel_.results[i]));
-      if (kernel_.results[i].zeroFill)
-        out_ += base::concat("  memset(result", i, ", 0, (size_t)(", elements(kernel_.results[i]), ") * ",
-                             artifact::byteSize(kernel_.results[i].type), ");\n");
+      const Param& result = kernel_.results[i];
+      size_t storage = i;
+      while (isLaterField(kernel_.results[storage]))
+        --storage;
+      tensorSlots(result, base::concat("result", storage), extentsOf(result));
+      if (result.zeroFill && storage == i)
+        out_ += base::concat("  memset(result", i, ", 0, (size_t)(", elements(result), ") * ",
+                             result.structBytes ? result.structBytes : artifact::byteSize(result.type), ");\n");
     }
     out_ +=
         base::concat("  void *vx_temporaries[", kernel_.temporaries.size() + 1, "] = {0};\n  int32_t vx_status = 0;\n");

@@ -56,7 +56,7 @@ public:
         uint64_t word;
         std::copy_n(bits, 8, reinterpret_cast<uint8_t*>(&word));
         arguments_.emplace_back(word);
-      } else if (!type->isTensor() || !addTensor(type, dims)) {
+      } else if (!type->isTensor() || type->elem->kind != lang::TypeKind::Scalar || !addTensor(type, dims)) {
         return false;
       }
     }

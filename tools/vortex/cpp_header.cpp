@@ -50,7 +50,12 @@ const char* dtype(ScalarType type) {
 }
 
 std::string describe(const Param& param) {
-  return param.isTensor ? concat(artifact::name(param.type), " of rank ", param.rank) : artifact::name(param.type);
+  if (!param.isTensor)
+    return artifact::name(param.type);
+  return concat(artifact::name(param.type), " of rank ", param.rank,
+                param.structBytes
+                    ? concat(" (at byte ", param.fieldOffset, " of structs of ", param.structBytes, " bytes)")
+                    : std::string());
 }
 
 class CppHeaderWriter {

@@ -1,6 +1,7 @@
 #include "tools/vortex/interpreter_backend.h"
 
 #include "base/text.h"
+#include "lang/sema/element.h"
 #include "tools/vortex/device_backend.h"
 
 #include <cstring>
@@ -50,16 +51,32 @@ host::LaunchFailure toFailure(const interpreter::Finding& finding) {
   return failure;
 }
 
-lang::Type resultType(const lang::Function& kernel, size_t index) {
-  lang::Type type = kernel.resultType;
-  return type->kind == lang::TypeKind::Tuple ? type->elems[index] : type;
-}
-
-size_t resultCount(const lang::Function& kernel) {
+/// The language's results, taken out of a tuple.
+std::vector<lang::Type> resultTypes(const lang::Function& kernel) {
   lang::Type type = kernel.resultType;
   if (!type || type->kind == lang::TypeKind::Unit)
-    return 0;
-  return type->kind == lang::TypeKind::Tuple ? type->elems.size() : 1;
+    return {};
+  return type->kind == lang::TypeKind::Tuple ? type->elems : std::vector{type};
+}
+
+/// The planes of one result; the fields of an array of structs are views of the first one's storage.
+void addResult(lang::Type type, std::span<interpreter::Argument> arguments,
+               std::vector<host::LaunchArgument>& outputs) {
+  lang::ElementLayout layout = lang::elementLayout(type->elem);
+  std::shared_ptr<HostBuffer> structs;
+  for (size_t plane = 0; plane < layout.leaves.size(); ++plane) {
+    interpreter::Argument& value = arguments[plane];
+    const lang::ElementLeaf& leaf = layout.leaves[plane];
+    host::TensorValue tensor;
+    tensor.type = leaf.scalar;
+    tensor.extents = value.extents;
+    tensor.strides = value.strides.empty() ? hal::contiguousStrides(value.extents) : value.strides;
+    if (!structs || !layout.isInterleaved)
+      structs = std::make_shared<HostBuffer>(std::move(value.storage));
+    tensor.offset = layout.isInterleaved ? leaf.offset / host::byteSize(leaf.scalar) : 0;
+    tensor.buffer = structs;
+    outputs.emplace_back(std::move(tensor));
+  }
 }
 
 }  // namespace
@@ -109,21 +126,18 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function& kernel,
     return toFailure(findings->front());
 
   std::vector<host::LaunchArgument> outputs;
-  for (size_t i = 0; i < resultCount(kernel); ++i) {
-    interpreter::Argument& value = values[arguments.size() + i];
-    lang::Type type = resultType(kernel, i);
-    if (type->kind == lang::TypeKind::Scalar) {
-      uint64_t bits = 0;
-      std::memcpy(&bits, value.data, host::byteSize(type->scalar));
-      outputs.emplace_back(bits);
+  std::span<interpreter::Argument> made = std::span(values).subspan(arguments.size());
+  for (lang::Type type : resultTypes(kernel)) {
+    if (type->isTensor()) {
+      size_t planes = lang::scalarCount(type->elem);
+      addResult(type, made.first(planes), outputs);
+      made = made.subspan(planes);
       continue;
     }
-    host::TensorValue tensor;
-    tensor.type = type->elem->scalar;
-    tensor.extents = value.extents;
-    tensor.strides = value.strides.empty() ? hal::contiguousStrides(value.extents) : value.strides;
-    tensor.buffer = std::make_shared<HostBuffer>(std::move(value.storage));
-    outputs.emplace_back(std::move(tensor));
+    uint64_t bits = 0;
+    std::memcpy(&bits, made[0].data, host::byteSize(type->scalar));
+    outputs.emplace_back(bits);
+    made = made.subspan(1);
   }
   return outputs;
 }

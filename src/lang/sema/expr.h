@@ -34,7 +34,7 @@ enum class ExprKind : uint8_t {
   Closure,      ///< variables = parameters, args[0] = body; captures by reference
   // places and aggregates
   Element,  ///< args[0][args[1..]]: all indices integers; base tensor, ref to tensor, Vec, Array. guard: see below. A place
-  Slice,  ///< args[0] sliced: slices; a borrowed view (tensor of same space) or sub-Vec (ref)
+  Slice,  ///< args[0] sliced: slices; a borrowed view (tensor of same space) or sub-Vec (ref). ints, if any: the field of the elements it shows
   Field,  ///< args[0].ints[0] of a struct or tuple; a place if the base is
   MakeTuple,
   MakeStruct,

@@ -142,7 +142,7 @@ private:
         (reach < 0 ? first : last) += reach;
       view.byteStrides.push_back(static_cast<int64_t>(static_cast<uint64_t>(view.strides[k]) * elementBytes));
     }
-    if (first >= 0 && last <= static_cast<__int128>(tensor.buffer->bytes()))
+    if (*count == 0 || (first >= 0 && last <= static_cast<__int128>(tensor.buffer->bytes())))
       return {};
     return fail(concat(view.what, " with extents [", base::join(view.extents, ", "), "] and strides [",
                        base::join(view.strides, ", "), "] at byte offset ", tensor.byteOffset, " leaves its buffer of ",
@@ -174,14 +174,30 @@ private:
       Result<Tensor> result = given ? checkResult(param, *given) : allocate("result", param);
       if (!result)
         return result.takeError();
+      if (param.fieldOffset == 0)
+        structsBegin_ = result->byteOffset;
       if (Result<void> added = addTensor("result '" + param.name + "'", param, *result); !added)
         return added;
-      if (param.zeroFill)
-        launch_.zeroFills.push_back(
-            {result->buffer, result->byteOffset, product(result->extents, byteSize(param.type)).value_or(0)});
+      if (param.zeroFill && param.fieldOffset == 0)  // structs whole, at their first field
+        launch_.zeroFills.push_back({result->buffer, result->byteOffset, bytesFrom(*result, param)});
       launch_.results.push_back(std::move(*result));
     }
     return {};
+  }
+
+  static uint32_t pitch(const Param& param) { return param.structBytes ? param.structBytes : byteSize(param.type); }
+
+  /// Fields of structs are `structBytes` apart.
+  static std::vector<int64_t> stridesOf(const Param& param, std::span<const int64_t> extents) {
+    std::vector<int64_t> strides = contiguousStrides(extents);
+    for (int64_t& stride : strides)
+      stride = static_cast<int64_t>(static_cast<uint64_t>(stride) * (pitch(param) / byteSize(param.type)));
+    return strides;
+  }
+
+  /// Of the whole result; the last struct's padding may lie outside of the storage a caller gave.
+  static uint64_t bytesFrom(const Tensor& result, const Param& param) {
+    return std::min(product(result.extents, pitch(param)).value_or(0), result.buffer->bytes() - result.byteOffset);
   }
 
   std::vector<int64_t> extentsOf(const Param& param) const {
@@ -192,13 +208,14 @@ private:
   }
 
   Result<Tensor> checkResult(const Param& param, const Tensor& given) const {
-    const std::vector<int64_t> extents = extentsOf(param), strides = contiguousStrides(extents);
+    const std::vector<int64_t> extents = extentsOf(param), strides = stridesOf(param, extents);
     if (given.type != param.type || given.extents != extents)
       return fail(concat("the storage for result '", param.name, "' is ", describe(Argument(given)), ", needed is ",
                          name(param.type), "[", base::join(extents, ", "), "]"));
     if (!given.strides.empty() && given.strides != strides)
       return fail(concat("the storage for result '", param.name, "' has strides [", base::join(given.strides, ", "),
-                         "]; results are row-major and contiguous"));
+                         "]; results are row-major and ",
+                         param.structBytes ? concat("structs of ", param.structBytes, " bytes") : "contiguous"));
     Tensor tensor = given;
     tensor.strides = strides;
     return tensor;
@@ -208,14 +225,26 @@ private:
     const std::string what =
         std::string(kind) + " '" + param.name + "'";  // no stream: this is on the way of every launch
     Tensor tensor{nullptr, 0, param.type, extentsOf(param), {}};
-    const Result<uint64_t> bytes = tensorBytes(what, param.type, tensor.extents);
+    if (param.fieldOffset != 0 && !launch_.results.empty()) {  // beside the field before it
+      tensor.buffer = launch_.results.back().buffer;
+      tensor.byteOffset = structsBegin_ + param.fieldOffset;
+      tensor.strides = stridesOf(param, tensor.extents);
+      return tensor;
+    }
+    Result<uint64_t> bytes = tensorBytes(what, param.type, tensor.extents);
+    if (bytes && param.structBytes) {
+      const std::optional<uint64_t> whole = product(tensor.extents, param.structBytes);
+      bytes = whole ? Result<uint64_t>(*whole)
+                    : Result<uint64_t>(Error{concat(what, " of shape [", base::join(tensor.extents, ", "), "] and ",
+                                                    param.structBytes, "-byte structs exceeds 2^63 bytes")});
+    }
     if (!bytes)
       return fail(bytes.error().message);
     Result<BufferRef> buffer = device_.allocate(*bytes);
     if (!buffer)
       return fail(concat(what, " of shape [", base::join(tensor.extents, ", "), "]: ", buffer.error().message));
     tensor.buffer = *std::move(buffer);
-    tensor.strides = contiguousStrides(tensor.extents);
+    tensor.strides = stridesOf(param, tensor.extents);
     return tensor;
   }
 
@@ -311,6 +340,7 @@ private:
   LaunchOptions& options_;
   Launch launch_;
   std::vector<View> views_;
+  uint64_t structsBegin_ = 0;  ///< byte offset of the structs whose fields are being added
 };
 
 }  // namespace

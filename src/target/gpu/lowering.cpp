@@ -4,6 +4,7 @@
 #include "ir/size_attr.h"
 #include "target/gpu/access.h"
 #include "target/gpu/thread_tiles.h"
+#include "target/interface/describe.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/IR/Matchers.h>
@@ -134,14 +135,15 @@ void Lowering::lowerArguments() {
     for (unsigned dim = 0; dim < rank; ++dim)
       view.extents.push_back(type.isDynamic(dim) ? Value(body.getArgument(slot + 1 + dim))
                                                  : constant(type.getShape()[dim]));
-    // Results and temporaries are allocated by the launch: row-major without gaps.
+    // Results and temporaries are allocated by the launch: row-major without gaps, or fields of structs that follow each other.
+    int64_t pitch = innermostStride(state.kernel, argument.getArgNumber());
     bool isParam = argument.getArgNumber() < state.kernel.params.size();
     for (unsigned dim = 0; dim < rank; ++dim)
       view.strides.push_back(body.getArgument(slot + 1 + rank + dim));
     if (rank > 0 && (!isParam || assumptions_.unitStrides))
-      view.strides[rank - 1] = constant(1);
-    view.alignedRows = assumptions_.alignedRows;
-    view.alignment = assumptions_.alignedRows ? 16 : 0;
+      view.strides[rank - 1] = constant(pitch);
+    view.alignedRows = assumptions_.alignedRows && pitch == 1;
+    view.alignment = view.alignedRows ? 16 : 0;
     slot += 1 + 2 * rank;
     setView(argument, std::move(view));
   }

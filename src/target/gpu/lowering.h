@@ -37,7 +37,7 @@ struct ModuleState {
 
 /// What a version of a phase may assume about the launch's tensors; the caller checks it before it picks the version.
 struct Assumptions {
-  bool unitStrides = false;  ///< innermost strides are one
+  bool unitStrides = false;  ///< innermost strides are innermostStride(): one, but for fields of structs
   bool alignedRows = false;  ///< data pointers and all other strides are multiples of 16 bytes; implies unitStrides
 };
 

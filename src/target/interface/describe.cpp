@@ -55,6 +55,10 @@ static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint
     for (ir::SizeAttr size : extents.getAsRange<ir::SizeAttr>())
       param.extents.push_back(sizeOf(size, types));
   param.zeroFill = bool(facts.get("zero"));
+  if (auto bytes = facts.getAs<mlir::IntegerAttr>("struct_bytes")) {
+    param.structBytes = static_cast<uint32_t>(bytes.getInt());
+    param.fieldOffset = static_cast<uint32_t>(facts.getAs<mlir::IntegerAttr>("field_offset").getInt());
+  }
   return param;
 }
 
@@ -78,6 +82,17 @@ void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel) {
       described.operands.push_back(sizeOf(operand, types));
     kernel.constraints.push_back(std::move(described));
   }
+}
+
+int64_t innermostStride(const artifact::Kernel& kernel, unsigned number) {
+  for (const auto* list : {&kernel.params, &kernel.results}) {
+    if (number < list->size()) {
+      const artifact::Param& param = (*list)[number];
+      return param.structBytes ? param.structBytes / artifact::byteSize(param.type) : 1;
+    }
+    number -= list->size();
+  }
+  return 1;
 }
 
 static std::string describeLocation(mlir::Operation* op) {

@@ -16,4 +16,8 @@ artifact::Phase describePhase(ir::KernelOp phase);
 /// One note per source line with guarded accesses: "guard file:line:column: load of `a`".
 void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel);
 
+/// Elements between neighbours of the innermost dimension of argument `number` as the language's own host code and the launch allocate it:
+/// one, or for a field of an array of structs the struct's size. Callers may give parameters others.
+int64_t innermostStride(const artifact::Kernel& kernel, unsigned number);
+
 }  // namespace vortex::target

@@ -47,7 +47,7 @@ static SizeExpr multipleOf16(const SizeExpr& value) {
 }
 
 /// Where the launch's tensors are as `assumptions` says; empty: always.
-static SizeExpr conditionFor(ir::KernelOp phase, unsigned params, gpu::Assumptions assumptions) {
+static SizeExpr conditionFor(ir::KernelOp phase, const artifact::Kernel& kernel, gpu::Assumptions assumptions) {
   using Op = SizeExpr::Op;
   SizeExpr all;
   auto require = [&](const SizeExpr& condition) {
@@ -60,9 +60,10 @@ static SizeExpr conditionFor(ir::KernelOp phase, unsigned params, gpu::Assumptio
       continue;
     unsigned rank = view.getRank();
     auto stride = [&](unsigned dim) { return SizeExpr::slot(first[i] + 1 + rank + dim); };
-    if (i < params)  // the launch allocates the others row-major
-      require(SizeExpr::binary(Op::Equal, stride(rank - 1), SizeExpr::constant(1)));
-    if (!assumptions.alignedRows)
+    int64_t pitch = innermostStride(kernel, i);
+    if (i < kernel.params.size())  // the launch allocates the others
+      require(SizeExpr::binary(Op::Equal, stride(rank - 1), SizeExpr::constant(pitch)));
+    if (!assumptions.alignedRows || pitch != 1)
       continue;
     require(multipleOf16(SizeExpr::slot(first[i])));
     for (unsigned dim = 0; dim + 1 < rank; ++dim)
@@ -89,7 +90,7 @@ static void raise(SizeExpr& to, int64_t value) { to = SizeExpr::constant(std::ma
 /// The phase's versions: for tensors that lie well, split by what a launch's extents decide, and for tensors that lie anyhow.
 static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
   gpu::Assumptions fast{.unitStrides = true, .alignedRows = hasTiles(phase)};
-  SizeExpr fastWhen = conditionFor(phase, state.kernel.params.size(), fast);
+  SizeExpr fastWhen = conditionFor(phase, state.kernel, fast);
   described.sharedBytes = SizeExpr::constant(0);
   auto lower = [&](const std::string& symbol, gpu::Assumptions assumptions) -> ir::vxt::KernelOp {
     ir::vxt::KernelOp kernel = gpu::Lowering(state, phase, symbol, assumptions).run();

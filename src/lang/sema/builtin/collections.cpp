@@ -28,8 +28,11 @@ Expr* checkFromHost(BuiltinCall& call) {
   if (values->type->kind != TypeKind::Vec && values->type->kind != TypeKind::Array)
     return call.wrongArg(values, "a `Vec`");
   Type elem = values->type->elem;
-  if (elem->kind != TypeKind::Scalar)
-    return call.wrongArg(values, "a `Vec` of numbers");
+  if (elem->kind != TypeKind::Scalar && elem->kind != TypeKind::Struct && elem->kind != TypeKind::Tuple &&
+      elem->kind != TypeKind::Array)
+    return call.wrongArg(values, "a `Vec` of numbers or structs");
+  if (!c.checkElement(elem, values->range))
+    return call.failed();
   std::vector<DimExpr> shape;
   std::vector<Expr*> args{values};
   Type declared = nullptr;
@@ -67,8 +70,6 @@ Expr* checkToHost(BuiltinCall& call) {
   Expr* tensor = call.arg(0);
   if (Checker::isError(tensor))
     return call.failed();
-  if (tensor->type->elem->kind != TypeKind::Scalar)
-    return call.wrongArg(tensor, "a tensor of numbers");
   return call.c.makeBuiltin(Builtin::ToHost, call.c.types.vec(tensor->type->elem), call.range(), {tensor});
 }
 

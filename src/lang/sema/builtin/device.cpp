@@ -1,5 +1,6 @@
 // Barriers, warp operations, atomics.
 #include "lang/sema/builtin/table.h"
+#include "lang/sema/kernel/roots.h"
 
 #include "base/text.h"
 
@@ -107,7 +108,7 @@ Expr* checkAtomic(BuiltinCall& call) {
                            ", …)`"));
     return call.failed();
   }
-  if (place->kind != ExprKind::Element || !place->args[0]->type->isTensor() || place->type->kind != TypeKind::Scalar) {
+  if (!tensorElement(*place) || place->type->kind != TypeKind::Scalar) {
     c.error("E0303", place->range,
             base::concat("`", call.row.name, "` works on an element of a tensor, not on `", c.text(place->type), "`"));
     return call.failed();

@@ -127,8 +127,10 @@ Expr* checkFull(BuiltinCall& call) {
   Expr* scalar = call.c.value(value, elem ? elem : call.expected);
   if (Checker::isError(scalar))
     return call.failed();
-  if (scalar->type->kind != TypeKind::Scalar)
-    return call.wrongArg(scalar, "a number");
+  scalar = scalar->type->kind == TypeKind::Ref ? call.c.deref(scalar) : scalar;
+  if (scalar->type->kind == TypeKind::Struct ? !call.c.checkElement(scalar->type, scalar->range)
+                                             : scalar->type->kind != TypeKind::Scalar)
+    return scalar->type->kind == TypeKind::Struct ? call.failed() : call.wrongArg(scalar, "a number or a struct");
   if (elem && scalar->type != elem) {
     if (elem->kind == TypeKind::Scalar && isFloat(elem->scalar) && isFloat(scalar->type->scalar))
       scalar = call.c.cast(scalar, elem);

@@ -56,6 +56,7 @@ public:
   bool checkPublic(const Symbol& symbol, const syn::Name& name);
   void unknownInModule(const Symbol& module, const syn::Name& name);
   Expr* associatedConst(Type type, const syn::Name& name, SourceRange range);
+  Expr* fieldOfElements(Expr* tensor, size_t field, SourceRange range);
   Expr* structDim(Expr* base, const syn::Name& name, SourceRange range);
   Expr* extentOf(Expr* tensor, size_t dim, SourceRange range);
   Expr* checkDotName(const syn::DotNameExpr* expr, Type expected);
@@ -73,6 +74,7 @@ public:
   std::optional<DimExpr> resolveDim(const syn::Expr* expr, DimPolicy policy);
   std::optional<DimExpr> dimNamed(const syn::Name& name, DimPolicy policy);
   Type resolveNamed(const syn::NamedType* type, DimPolicy policy);
+  bool checkElement(Type elem, SourceRange range);
   Type resolveTensor(const syn::NamedType* type, DimPolicy policy);
   bool checkSize(Type type, SourceRange range);
   bool enterDefinition(const void* definition, const syn::Name& name, SourceRange range);

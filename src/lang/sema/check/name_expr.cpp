@@ -309,13 +309,31 @@ Expr* Checker::checkMemberOfValue(Expr* base, const syn::Name& name, SourceRange
     once.push_back(shape);
     return make(ExprKind::Block, shape->type, range, std::move(once));
   }
+  Type aggregate = type->isTensor() ? type->elem : type;
+  const bool hasFields = aggregate->kind == TypeKind::Struct && aggregate->decl;
+  if (type->isTensor() && hasFields)
+    for (size_t i = 0; i < aggregate->decl->fields.size() && i < aggregate->elems.size(); ++i)
+      if (aggregate->decl->fields[i] == name.text)
+        return fieldOfElements(base, i, range);
   auto builder = error("E0321", name.range, base::concat("`", text(type), "` has no field `", name.text, "`"));
-  std::string close = type->kind == TypeKind::Struct ? nearest(name.text, type->decl->fields) : "";
+  std::string close = hasFields ? nearest(name.text, aggregate->decl->fields) : "";
   if (!close.empty())
     builder.help("did you mean `" + close + "`?");
   else if (isBuiltinMethod(name.text))
     builder.help(base::concat("`", name.text, "` is a method; call it: `.", name.text, "()`"));
   return errorExpr(range);
+}
+
+/// `particles.x`: a view of one field of all elements, which is a slice that takes every element.
+Expr* Checker::fieldOfElements(Expr* tensor, size_t field, SourceRange range) {
+  Type type = tensor->type, elem = type->elem->elems[field];
+  Expr* out = make(ExprKind::Slice,
+                   type->isValue ? types.tensorValue(elem, type->shape)
+                                 : types.tensor(elem, type->shape, type->space, type->layout, type->param),
+                   range, {tensor});
+  out->slices.resize(type->rank());
+  out->ints = {static_cast<int64_t>(field)};
+  return out;
 }
 
 /// `s.PAGE_SIZE`: the dimension is an extent of one of the fields.

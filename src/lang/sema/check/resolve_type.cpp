@@ -1,6 +1,7 @@
 // Syntax of types → types.
 #include "lang/sema/check/checker.h"
 #include "lang/sema/check/names.h"
+#include "lang/sema/element.h"
 
 #include "base/text.h"
 
@@ -226,6 +227,43 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
   }
 }
 
+/// Elements are scalars, or structs, tuples and arrays whose scalars are stored one by one.
+bool Checker::checkElement(Type elem, SourceRange range) {
+  if (elem->kind == TypeKind::Scalar || (elem->kind == TypeKind::Struct && elem->param))
+    return true;
+  const bool isAggregate =
+      elem->kind == TypeKind::Struct || elem->kind == TypeKind::Tuple || elem->kind == TypeKind::Array;
+  auto report = [&](std::string label) {
+    auto builder = error("E0329", range, "a tensor of `" + text(elem) + "` does not exist");
+    builder.primary(std::move(label));
+    if (elem->kind == TypeKind::Struct)
+      builder.label(elem->decl->range, "this struct");
+    return builder;
+  };
+  if (!isAggregate) {
+    report("elements are scalars, and structs, tuples and arrays of these");
+    return false;
+  }
+  if (auto [part, path] = unstorablePart(elem); part) {
+    auto builder =
+        report(base::concat("`", path.empty() ? text(part) : path, "` of an element would be a `", text(part), "`"));
+    if (part->isTensor())
+      builder.help("make a struct of tensors instead, or keep the values themselves in an array `[T; N]`");
+    else
+      builder.help("elements hold scalars, enums, and structs, tuples and arrays of these");
+    return false;
+  }
+  const uint64_t scalars = scalarCount(elem);
+  if (scalars == 0 || scalars > kMaxElementLeaves) {
+    report(scalars == 0 ? "an element would hold nothing"
+                        : base::concat("an element has ", scalars, " scalars; at most ", kMaxElementLeaves,
+                                       " are stored as planes"))
+        .help(scalars == 0 ? "give it a field" : "make what is repeated a dimension of the tensor");
+    return false;
+  }
+  return true;
+}
+
 Type Checker::resolveTensor(const syn::NamedType* type, DimPolicy policy) {
   syn::List<syn::GenericArg> args = type->genericArgs;
   if (args.size() < 2 || args.size() > 3 || !args[0].type) {
@@ -252,11 +290,8 @@ Type Checker::resolveTensor(const syn::NamedType* type, DimPolicy policy) {
   }
   if (isError(elem) || !ok)
     return types.error();
-  if (elem->kind != TypeKind::Scalar && elem->kind != TypeKind::Struct) {
-    error("E0329", args[0].range, "a tensor of `" + text(elem) + "` does not exist")
-        .primary("elements are scalars or structs");
+  if (!checkElement(elem, args[0].range))
     return types.error();
-  }
   return types.tensor(elem, std::move(shape), space, SharedLayout::RowMajor, param);
 }
 

@@ -1,6 +1,7 @@
 // Parameters, result, dimension bindings and body of one function instance.
 #include "lang/sema/check/checker.h"
 #include "lang/sema/check/names.h"
+#include "lang/sema/element.h"
 
 #include "base/text.h"
 
@@ -16,12 +17,15 @@ Type placed(TypeContext& types, Type type, const Placement& placement) {
                            : types.tensor(type->elem, type->shape, placement.space, placement.layout);
 }
 
+constexpr uint64_t kMaxKernelArguments = 512;
+
 bool isKernelParam(Type type) {
   switch (type->kind) {
   case TypeKind::Scalar:
   case TypeKind::Enum:
   case TypeKind::Tensor: return true;
-  case TypeKind::Ref: return isKernelParam(type->elem);
+  case TypeKind::Ref:
+  case TypeKind::Array: return isKernelParam(type->elem);
   case TypeKind::Tuple:
   case TypeKind::Struct:
     for (Type elem : type->elems)
@@ -30,6 +34,22 @@ bool isKernelParam(Type type) {
     return true;
   default: return false;
   }
+}
+
+/// What a kernel takes for a parameter: its tensors (their planes) and scalars, one by one. Saturates.
+uint64_t argumentCount(Type type) {
+  type = stripRef(type);
+  if (type->isTensor())
+    return type->elem->param ? 1 : scalarCount(type->elem);
+  uint64_t count = 0;
+  if (type->kind == TypeKind::Array)
+    return __builtin_mul_overflow(argumentCount(type->elem), type->count, &count) ? UINT64_MAX : count;
+  if (type->kind != TypeKind::Tuple && type->kind != TypeKind::Struct)
+    return 1;
+  for (Type elem : type->elems)
+    if (__builtin_add_overflow(count, argumentCount(elem), &count))
+      return UINT64_MAX;
+  return count;
 }
 
 bool isKernelResult(Type type) {
@@ -47,10 +67,11 @@ void bindDims(Function& function, uint32_t param, std::vector<uint32_t>& path, T
               const std::vector<SourceRange>& ranges) {
   if (type->kind == TypeKind::Ref)
     return bindDims(function, param, path, type->elem, ranges);
-  if (type->kind == TypeKind::Struct || type->kind == TypeKind::Tuple) {
-    for (uint32_t i = 0; i < type->elems.size(); ++i) {
+  const bool isArray = type->kind == TypeKind::Array;
+  if (isArray || type->kind == TypeKind::Struct || type->kind == TypeKind::Tuple) {
+    for (uint32_t i = 0; i < (isArray ? type->count : type->elems.size()); ++i) {
       path.push_back(i);
-      bindDims(function, param, path, type->elems[i], ranges);
+      bindDims(function, param, path, partOf(type, i), ranges);
       path.pop_back();
     }
     return;
@@ -157,9 +178,17 @@ bool Checker::declareParams(std::vector<SourceRange>& ranges) {
     }
     if (!isError(type) && item->isKernel && !isKernelParam(type)) {
       error("E0403", param.type ? param.type->range : param.range, "a kernel cannot take a `" + text(type) + "`")
-          .primary("kernels take tensors, scalars and structs of these")
+          .primary("kernels take tensors, scalars, and structs, tuples and arrays of these")
           .help(type->kind == TypeKind::Vec ? "copy it to the device first: `Tensor.from_host(v)`"
                                             : "compute it in host code");
+      type = types.error();
+    }
+    if (!isError(type) && item->isKernel && argumentCount(type) > kMaxKernelArguments) {
+      error("E0403", param.type ? param.type->range : param.range, "a kernel cannot take a `" + text(type) + "`")
+          .primary(base::concat("it consists of ", argumentCount(type), " tensors and scalars; at most ",
+                                kMaxKernelArguments, " are passed one by one"))
+          .label(item->name.range, "this kernel")
+          .help("pass the values in a tensor: `Tensor.from_host(v)`");
       type = types.error();
     }
     if (!isError(type) && item->isKernel && param.type && !checkKernelParamSpace(type, param.type->range))

@@ -5,6 +5,13 @@ namespace {
 
 bool isLocalTensor(Type type) { return type && type->isTensor() && !type->isValue && type->space == Space::Local; }
 
+/// The tensor type of an array of tensors, of arrays of them, or of one.
+Type innermost(Type type) {
+  while (type && type->kind == TypeKind::Array)
+    type = type->elem;
+  return type;
+}
+
 /// The operand is named or subscripted, not worked on.
 bool namesOnly(const Expr& user, size_t operand) {
   switch (user.kind) {
@@ -43,17 +50,17 @@ private:
   /// The local tensor declared in this kernel that the place is (part of).
   const Variable* localOf(const Expr& place) const {
     const Variable* root = roots_.rootOf(place);
-    return root && isLocalTensor(root->type) ? root : nullptr;
+    return root && isLocalTensor(innermost(root->type)) ? root : nullptr;
   }
 
   void collect(const Expr& expr) {
-    if (expr.kind == ExprKind::Element || expr.kind == ExprKind::Slice)
+    const bool isPart = expr.kind == ExprKind::Element || expr.kind == ExprKind::Slice;
+    if (isPart && stripRef(expr.args[0]->type)->isTensor())
       if (const Variable* local = localOf(*expr.args[0])) {
         uses_[local].element |= expr.kind == ExprKind::Element;
         uses_[local].writtenInParts |= expr.kind == ExprKind::Slice;
       }
-    if (expr.kind == ExprKind::Assign &&
-        (expr.args[0]->kind == ExprKind::Element || expr.args[0]->kind == ExprKind::Slice))
+    if (expr.kind == ExprKind::Assign && (tensorElement(*expr.args[0]) || expr.args[0]->kind == ExprKind::Slice))
       if (const Variable* local = localOf(*expr.args[0]))
         uses_[local].writtenInParts = true;
     for (size_t i = 0; i < expr.args.size(); ++i) {
@@ -77,11 +84,12 @@ private:
       const Variable* variable = owned.get();
       auto found = uses_.find(variable);
       const Uses uses = found == uses_.end() ? Uses() : found->second;
-      if (!isLocalTensor(variable->type) || (hasThreads && !uses.tile) || roots_.rootOf(nameOf(variable)) != variable)
+      Type type = innermost(variable->type);
+      if (!isLocalTensor(type) || (hasThreads && !uses.tile) || roots_.rootOf(nameOf(variable)) != variable)
         continue;
-      Type type = variable->type;
-      becomes_[variable] = uses.writtenInParts || !uses.tile ? types_.tensor(type->elem, type->shape, Space::Shared)
-                                                             : types_.tensorValue(type->elem, type->shape);
+      Type owner = uses.writtenInParts || !uses.tile ? types_.tensor(type->elem, type->shape, Space::Shared)
+                                                     : types_.tensorValue(type->elem, type->shape);
+      becomes_[variable] = replaced(variable->type, owner);
     }
   }
 
@@ -94,8 +102,11 @@ private:
 
   /// The type under references, as the place's new owner has it.
   Type replaced(Type old, Type owner) {
+    owner = innermost(owner);
     if (old->kind == TypeKind::Ref)
       return types_.ref(replaced(old->elem, owner), old->isMutable);
+    if (old->kind == TypeKind::Array)
+      return types_.array(replaced(old->elem, owner), old->count);
     return owner->isValue ? types_.tensorValue(old->elem, old->shape)
                           : types_.tensor(old->elem, old->shape, owner->space);
   }
@@ -113,7 +124,7 @@ private:
       retypeVariable(expr);
       return;
     }
-    if (!expr.type || !isLocalTensor(stripRef(expr.type)))
+    if (!expr.type || !isLocalTensor(innermost(stripRef(expr.type))))
       return;
     if (const Variable* root = roots_.rootOf(expr))
       if (auto found = becomes_.find(root); found != becomes_.end())
@@ -126,7 +137,7 @@ private:
       variable.type = found->second;
       return;
     }
-    if (!isLocalTensor(stripRef(variable.type)))
+    if (!isLocalTensor(innermost(stripRef(variable.type))))
       return;
     if (const Variable* root = roots_.rootOf(nameOf(&variable)))
       if (auto found = becomes_.find(root); found != becomes_.end())
@@ -144,7 +155,10 @@ const Expr* firstTileUse(const Expr& expr, const Variable* variable) {
   for (const Expr* arg : expr.args) {
     if (!arg)
       continue;
-    const bool isName = arg->kind == ExprKind::Var && arg->variable == variable;
+    const Expr* named = arg;
+    while (named->kind == ExprKind::Element && stripRef(named->args[0]->type)->kind == TypeKind::Array)
+      named = named->args[0];  // one of an array of tensors
+    const bool isName = named->kind == ExprKind::Var && named->variable == variable;
     if (isName && expr.kind != ExprKind::Element && expr.kind != ExprKind::Slice && expr.kind != ExprKind::Let &&
         expr.kind != ExprKind::Ref)
       return &expr;
@@ -156,8 +170,7 @@ const Expr* firstTileUse(const Expr& expr, const Variable* variable) {
 
 void findThreadWrites(const Expr& expr, const Function& kernel, const Roots& roots,
                       const std::set<const Variable*>& blockTiles, diag::DiagnosticSink& sink) {
-  if (expr.kind == ExprKind::Assign && expr.args[0]->kind == ExprKind::Element &&
-      expr.uniformity == Uniformity::PerThread)
+  if (expr.kind == ExprKind::Assign && tensorElement(*expr.args[0]) && expr.uniformity == Uniformity::PerThread)
     if (const Variable* root = roots.rootOf(*expr.args[0]); blockTiles.contains(root)) {
       auto builder =
           sink.error("E0468", expr.args[0]->range,
@@ -174,15 +187,16 @@ void findThreadWrites(const Expr& expr, const Function& kernel, const Roots& roo
       findThreadWrites(*arg, kernel, roots, blockTiles, sink);
 }
 
-/// What is still local memory is an array of each thread, or one of an array of tensors.
+/// What is still local memory is an array of each thread; a tile whose owner is not found (reached through references that differ) is refused.
 void findTileUses(const Expr& expr, diag::DiagnosticSink& sink) {
   for (size_t i = 0; i < expr.args.size(); ++i) {
     const Expr* arg = expr.args[i];
     if (!arg)
       continue;
     if (isLocalTensor(arg->type) && !namesOnly(expr, i)) {
-      sink.error("E0409", arg->range, "tiles in arrays of `@local` tensors are not supported yet")
-          .help("declare the tiles one by one, or an array of `@shared` tensors");
+      sink.error("E0409", arg->range,
+                 "this `@local` tensor is used as a tile, but which tensor it is differs between executions")
+          .help("use the tensor by its name, or declare it `@shared`");
       return;
     }
     findTileUses(*arg, sink);

@@ -223,7 +223,7 @@ private:
     if (!result->isTensor() || spec.gridKind != GridKind::Domain || !firstReturn_)
       return;
     Type returned = stripRef(firstReturn_->args[0]->type);
-    if (!returned || returned->kind != TypeKind::Scalar)
+    if (!returned || returned->isTensor())
       return;
     std::vector<DimExpr> domain(spec.domain.rbegin(), spec.domain.rend());
     if (domain == result->shape)
@@ -300,10 +300,8 @@ private:
   }
 
   static bool isSharedPlace(const Expr& place) {
-    if (place.kind != ExprKind::Element)
-      return false;
-    Type base = stripRef(place.args[0]->type);
-    return base && base->isTensor() && base->space == Space::Shared;
+    const Expr* element = tensorElement(place);
+    return element && stripRef(element->args[0]->type)->space == Space::Shared;
   }
 
   const Expr* surplusLoad(const Expr& expr, int depth) const {

@@ -1,5 +1,7 @@
 #include "lang/sema/kernel/inline_calls.h"
 
+#include "lang/sema/element.h"
+
 #include <algorithm>
 
 namespace vortex::lang {
@@ -86,9 +88,9 @@ namespace {
 Type tensorAt(Type type, const std::vector<uint32_t>& fieldPath) {
   type = stripRef(type);
   for (uint32_t field : fieldPath) {
-    if (!type || field >= type->elems.size())
+    if (!type || field >= (type->kind == TypeKind::Array ? type->count : type->elems.size()))
       return nullptr;
-    type = stripRef(type->elems[field]);
+    type = stripRef(partOf(type, field));
   }
   return type && type->isTensor() ? type : nullptr;
 }

@@ -4,6 +4,14 @@ namespace vortex::lang {
 
 bool isAtomic(Builtin builtin) { return builtin >= Builtin::AtomicAdd && builtin <= Builtin::AtomicStore; }
 
+const Expr* tensorElement(const Expr& place) {
+  const Expr* at = &place;
+  while (at->kind == ExprKind::Field ||
+         (at->kind == ExprKind::Element && stripRef(at->args[0]->type)->kind == TypeKind::Array))
+    at = at->args[0];
+  return at->kind == ExprKind::Element && stripRef(at->args[0]->type)->isTensor() ? at : nullptr;
+}
+
 bool isWarpOperation(Builtin builtin) { return builtin >= Builtin::SyncWarp && builtin <= Builtin::WarpAll; }
 
 Roots::Roots(const Function& kernel) {

@@ -28,6 +28,11 @@ private:
   std::vector<const Expr*> stores_;
 };
 
+/// The element of a tensor that a place is, or is a part of (`p[i].velocity.x`); null for other places.
+const Expr* tensorElement(const Expr& place);
+/// `p.x`: the view of one field of all elements.
+inline bool isFieldOfElements(const Expr& expr) { return expr.kind == ExprKind::Slice && !expr.ints.empty(); }
+
 bool isAtomic(Builtin builtin);
 bool isWarpOperation(Builtin builtin);
 /// Looks through integer casts that keep the 64-bit value and through variables with one value. Never null for non-null input.

@@ -53,6 +53,7 @@ const Local* readOnlyOwner(const Graph& graph, const Place& place) {
       isReached = true;
       type = type->elem;
     } else if (each.kind == Projection::Kind::Field) {
+      type = type && type->isTensor() ? type->elem : type;
       type = type && each.field < type->elems.size() ? type->elems[each.field] : nullptr;
     } else if (each.kind == Projection::Kind::Index && type && each.expr->kind == ExprKind::Element) {
       type = type->elem;

@@ -51,10 +51,11 @@ std::string Graph::describe(const Place& place) const {
     if (each.kind == Projection::Kind::Deref) {
       type = type && type->kind == TypeKind::Ref ? type->elem : type;
     } else if (each.kind == Projection::Kind::Index) {
-      out += "[…]";
+      out += each.expr->ints.empty() ? "[…]" : "";
       if (type && each.expr->kind == ExprKind::Element)
         type = type->elem;
     } else {
+      type = type && type->isTensor() ? type->elem : type;
       const bool named = type && type->kind == TypeKind::Struct && each.field < type->decl->fields.size();
       out += "." + (named ? type->decl->fields[each.field] : std::to_string(each.field));
       type = type && each.field < type->elems.size() ? type->elems[each.field] : nullptr;

@@ -42,6 +42,8 @@ Place Lowering::place(Expr& expr) {
         value(*slice.end, look());
     }
     out.path.push_back({Projection::Kind::Index, 0, &expr});
+    for (int64_t field : expr.ints)
+      out.path.push_back({Projection::Kind::Field, static_cast<uint32_t>(field), nullptr});
     return out;
   }
   case ExprKind::Deref: {

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "ir/size_attr.h"
 #include "target/cpu/emit/region_emitter.h"
+#include "target/interface/describe.h"
 
 #include <cstddef>
 #include <llvm/ADT/TypeSwitch.h>
@@ -83,14 +84,15 @@ void Emitter::emitEntry() {
     View view;
     view.elementType = type.getElementType();
     view.pointer = function->getArg(3 + tensor++);
-    bool contiguous =
-        unitStrides || state.kernel.params.size() <= i;  // results and temporaries are allocated by the launch
+    // Results and temporaries are allocated by the launch.
+    bool known = unitStrides || state.kernel.params.size() <= i;
+    int64_t pitch = innermostStride(state.kernel, i);
     unsigned rank = type.getRank();
     for (unsigned dim = 0; dim < rank; ++dim) {
       view.extents.push_back(type.isDynamic(dim) ? slot(slots[i] + 1 + dim, ir.getInt64Ty())
                                                  : ir.getInt64(type.getShape()[dim]));
-      bool isUnit = dim + 1 == rank && contiguous;
-      view.strides.push_back(isUnit ? ir.getInt64(1) : slot(slots[i] + 1 + rank + dim, ir.getInt64Ty()));
+      bool isKnown = dim + 1 == rank && known;
+      view.strides.push_back(isKnown ? ir.getInt64(pitch) : slot(slots[i] + 1 + rank + dim, ir.getInt64Ty()));
     }
     setView(argument, std::move(view));
   }

@@ -3,6 +3,7 @@
 #include "ir/size_attr.h"
 #include "ir/vx.h"
 #include "target/cpu/codegen/emit_object.h"
+#include "target/interface/describe.h"
 
 namespace vortex::target::cpu::emit {
 
@@ -14,6 +15,7 @@ namespace {
 struct Tensors {
   llvm::SmallVector<uint32_t> pointerSlots;      ///< of every tensor argument
   llvm::SmallVector<uint32_t> innerStrideSlots;  ///< of the user's tensors that the kernel touches
+  bool hasFields = false;  ///< of arrays of structs, whose elements are apart, among those it touches
 };
 
 Tensors tensorsOf(ModuleState& state, ir::KernelOp kernel) {
@@ -24,6 +26,7 @@ Tensors tensorsOf(ModuleState& state, ir::KernelOp kernel) {
     if (!type)
       continue;
     tensors.pointerSlots.push_back(slots[i]);
+    tensors.hasFields |= !argument.use_empty() && innermostStride(state.kernel, i) != 1;
     if (type.getRank() > 0 && i < state.kernel.params.size() && !argument.use_empty())
       tensors.innerStrideSlots.push_back(slots[i] + 2 * type.getRank());
   }
@@ -74,6 +77,12 @@ SizeExpr emitKernelFunctions(ModuleState& state, ir::KernelOp kernel, const std:
     arguments.push_back(slot(index, pointer));
   auto call = [&](llvm::Function* body) { ir.CreateRet(ir.CreateCall(body, arguments)); };
 
+  if (tensors.hasFields) {
+    llvm::Function* only = createBody(state, symbol + ".strided", tensors.pointerSlots.size());
+    SizeExpr needed = emitBody(state, kernel, only, false);
+    call(only);
+    return needed;
+  }
   llvm::Function* fast = createBody(state, symbol + ".body", tensors.pointerSlots.size());
   SizeExpr scratch = emitBody(state, kernel, fast, true);
   if (tensors.innerStrideSlots.empty()) {
