@@ -93,8 +93,7 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
     if (targets_.lookup(&expr) || expr.args.empty())
       return Grade::Uniform;
     lang::Type type = stripRef(expr.args[0]->type);
-    bool perThreadResult =
-        !type->isTensor() && type->kind != TypeKind::Tuple && kernel_.resultType && kernel_.resultType->isTensor();
+    bool perThreadResult = !type->isTensor() && kernel_.resultType && kernel_.resultType->isTensor();
     if (perThreadResult)
       return Grade::Thread;
     bool storage = expr.args[0]->kind == ExprKind::Var && expr.args[0]->variable->isResultStorage;

@@ -79,8 +79,11 @@ def test_tensors_of_structs_compute_what_numpy_does(layout, count, backend, vort
     np.testing.assert_allclose(np.load(tmp_path / "sums.npy"), 2 * state.at[0] + state.velocity[1], rtol=1e-5, atol=1e-5)
     check(tmp_path, "copy", state)
 
-    state.velocity[2] -= state.at[2]
     thread = np.arange(count)
+    state.velocity[2] = (state.velocity[2] - state.at[2]) * 0.5
+    state.id[thread % 2 == 1] = 7
+    state.hits[thread % 2 == 1, 1] += 3
+    check(tmp_path, "lent", state)
     lane, mirror = thread % 32, thread // 32 * 32 + 31 - thread % 32
     mirror = np.where(mirror < count, mirror, 0)
     k = lane % 4

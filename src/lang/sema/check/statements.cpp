@@ -283,7 +283,8 @@ Expr* Checker::convertReturn(Expr* value, Type result, SourceRange range) {
     return isError(result) ? errorExpr(range) : value;
   if (function->isKernel && result->isTensor() && !returns.back().isClosure) {
     Expr* plain = deref(value);
-    if (plain->type->kind == TypeKind::Scalar || plain->type->kind == TypeKind::Struct)  // this thread's element
+    if (plain->type->kind == TypeKind::Scalar || plain->type->kind == TypeKind::Struct ||
+        plain->type == result->elem)  // this thread's element
       return storeConvert(plain, result->elem, declared, because);
   }
   if (function->isKernel && result->kind == TypeKind::Tuple && value->kind == ExprKind::MakeTuple &&

@@ -227,8 +227,8 @@ private:
 
   /// Level of the indices of a place (its own value does not matter when it is stored to).
   Level visitPlace(Expr* place, Control control) {
-    if (place->kind == ExprKind::Var)
-      return Level::Block;
+    if (place->kind == ExprKind::Var)  // a reference may lead to another element in every thread
+      return place->variable->type->kind == TypeKind::Ref ? levels_[place->variable].level : Level::Block;
     Level level = Level::Block;
     for (size_t i = 0; i < place->args.size(); ++i)
       level = join(level, i == 0 ? visitPlace(place->args[0], control) : visit(place->args[i], control));
