@@ -83,8 +83,8 @@ bool Evaluator::bindShape(Type type, const Value& value, const Expr& at) {
     if (known && *known != extents[dim]) {
       auto names = frame_->function->dimNames();
       fail("E0705", at,
-           base::concat("dimension ", dim, " has extent ", extents[dim], " where ", expected.text(names), " = ", *known,
-                        " is expected"));
+           base::concat("dimension ", dim, " has extent ", extents[dim], " where ",
+                        expected.asConstant() ? "" : expected.text(names) + " = ", *known, " is expected"));
       return false;
     }
   }

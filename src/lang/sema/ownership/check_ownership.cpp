@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "lang/sema/ownership/analysis.h"
 
+#include <algorithm>
 #include <map>
 
 namespace vortex::lang {
@@ -14,8 +15,9 @@ public:
   explicit Checker(diag::DiagnosticSink& sink, bool lendsUnknown = true) : sink_(sink), lendsUnknown_(lendsUnknown) {}
 
   const Summary& check(Function& function) {
-    auto [found, isNew] = summaries_.try_emplace(&function, Summary(function.params.size(), lendsUnknown_));
     // While a function is being checked, and for what has no body, the result may hold anything that was lent.
+    auto [found, isNew] =
+        summaries_.try_emplace(&function, lendsUnknown_ ? Summary(function.params.size(), true) : onlyLender(function));
     if (!isNew || !function.body)
       return found->second;
     Lowering lowering(function, sink_, [this](const Function& callee) { return check(const_cast<Function&>(callee)); });
@@ -31,6 +33,14 @@ public:
   }
 
 private:
+  /// What holds whatever the body is: borrows in a result come from the only parameter that can lend.
+  static Summary onlyLender(const Function& function) {
+    Summary lends;
+    for (const Variable* param : function.params)
+      lends.push_back(mayHoldBorrows(param->type));
+    return std::count(lends.begin(), lends.end(), true) == 1 ? lends : Summary(lends.size(), false);
+  }
+
   /// A view that is written must be of something that may be.
   void checkViews(const Graph& graph);
 

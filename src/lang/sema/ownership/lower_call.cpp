@@ -42,6 +42,16 @@ LocalId Lowering::call(Expr& expr) {
       continue;
     }
     const Purpose purpose{Want::Lend, isLaunch ? MoveReason::Launch : MoveReason::Argument, &callee, &expr, nullptr};
+    // `s.get()` with `s: &mut S` and `get(&self)`: what s refers to is lent for reading only.
+    const Type wanted = callee.params[i]->type;
+    const bool isWeakened = isPlace(arg) && arg.type->kind == TypeKind::Ref && arg.type->isMutable &&
+                            wanted->kind == TypeKind::Ref && !wanted->isMutable;
+    if (isWeakened) {
+      Place of = place(arg);
+      of.path.push_back({Projection::Kind::Deref, 0, nullptr});
+      held.push_back(lend(arg, std::move(of), LoanKind::Shared, purpose, false));
+      continue;
+    }
     held.push_back(value(arg, purpose));
   }
   for (Expr* size : expr.launch.grid)

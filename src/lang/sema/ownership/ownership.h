@@ -10,8 +10,8 @@ namespace vortex::lang {
 /// Variable::isView. Reports E0512…E0524 and E0526.
 void checkOwnership(Program& program, diag::DiagnosticSink& sink);
 
-/// The same for a generic function as it is written, its parameters standing for themselves. What its callees' results may hold is
-/// not known yet and taken to be nothing, so that what is found holds for every instance; the rest is found in the instances.
+/// The same for a generic function as it is written, its parameters standing for themselves. What its callees' results may hold
+/// is not known yet unless only one argument can lend, so that what is found holds for every instance; the rest is found there.
 void checkDefinitionOwnership(Function& definition, diag::DiagnosticSink& sink);
 
 }  // namespace vortex::lang

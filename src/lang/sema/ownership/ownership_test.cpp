@@ -63,6 +63,24 @@ TEST(Ownership, ReceiversAreReservedUntilTheCall) {
   expectAccepted("var p = make()\nlet b = p.begin()\nb.push(1)\nb.push(2)\nprint(p.size())", kPair);
 }
 
+TEST(Ownership, AMutableReferenceLendsForReadingWhereThatIsAsked) {
+  expectAccepted("var p = make()\nprint(two(&mut p))",
+                 std::string(kPair) + "impl Pair { fn list(&self) -> &Vec<i32> { return &self.first } }\n"
+                                      "fn two(p: &mut Pair) -> usize {\n  let a = p.list()\n  let b = p.list()\n"
+                                      "  return a.len() + b.len() + look(&p.second)\n}\n");
+  expectAccepted(
+      "var out: Vec<&Vec<i32>> = vec![]\nlet v = vec![1]\nnote(&mut out, &v)\nnote(&mut out, &v)\nprint(out.len())",
+      "fn note(out: &mut Vec<&Vec<i32>>, v: &Vec<i32>) { out.push(v) }\n");
+}
+
+TEST(Values, EveryWayToAUseMayAssign) {
+  expectAccepted("let x: i32\nif args().len() > 0 { x = 1 } else { x = 2 }\nprint(x)");
+  expectAccepted("let x: i32\nloop {\n  x = 1\n  break\n}\nprint(x)");
+  expectAccepted("let x: i32\nmatch args().len() { 0 => { return } _ => { x = 2 } }\nprint(x)");
+  expectAccepted("let v: Vec<i32>\nif args().len() == 0 && { v = vec![1]\n v.len() > 0 } { print(v) }");
+  expectAccepted("for i in 0..3 {\n  let x: usize\n  if i > 1 { continue }\n  x = i\n  print(x)\n}");
+}
+
 TEST(Ownership, PartsAreBorrowedApart) {
   expectAccepted("var p = make()\ngrow(&mut p.first, &p.second)\nboth(&mut p.second, &mut p.first)", kPair);
   expectAccepted("var v = vec![1, 2, 3, 4]\nboth(&mut v[0..2], &mut v[2..4])", kPair);
