@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 """Measures Vortex on a GPU against PyTorch, torch.compile and Triton, all sides interleaved in one run, and prints medians and ratios.
 
-  bench/gpu.py FOLDER [filter] [--samples 15] [--json PATH] [--quick]
+  bench/gpu.py FOLDER [filter] [--samples 15] [--json PATH] [--quick] [--rows]
 
 FOLDER holds one NAME.json and NAME.ptx per kernel of bench/kernels/gpu.vx, made where the compiler is, so that the GPU machine needs none:
 
   ./vortex build bench/kernels/gpu.vx --target sm_90 -o artifacts; ninja -C build vortex_bench_gpu_plan
   mkdir FOLDER; build/bin/bench/gpu_plan FOLDER artifacts/*.vxk
 
-Every row is checked on fresh
-random data in the same run. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
+Every row is checked on fresh random data in the same run. `--rows` measures softmax and RMSNorm on rows of many lengths instead. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
 import argparse
 import ctypes
 import json
@@ -76,9 +75,9 @@ class Kernel:
         if symbol not in self.functions:
             handle = ctypes.c_void_p()
             check(CUDA.cuModuleGetFunction(ctypes.byref(handle), self.module, symbol.encode()), symbol)
-            if shared > 48 << 10:
-                check(CUDA.cuFuncSetAttribute(handle, 8, shared), symbol)
             self.functions[symbol] = handle
+        if shared > 48 << 10:
+            check(CUDA.cuFuncSetAttribute(self.functions[symbol], 8, shared), symbol)
         return self.functions[symbol]
 
     def prepare(self, *arguments):
@@ -208,6 +207,36 @@ def rows(folder, quick, peers=True):
     }
 
 
+ROW_LENGTHS = [8, 64, 256, 1000, 1001, 2056, 3000, 4096, 5000, 7000, 8184, 8192, 8200, 12288, 16384, 16385, 32768]
+
+
+def rows_of_lengths(folder, quick, peers=True):
+    """As `rows`: 2^26 elements each, in rows of other lengths."""
+    from gpu_peers import compiled
+    if not peers:
+        compiled = lambda *_: None
+    total = 1 << (26 if not quick else 22)
+
+    def softmax(kind, dtype, tolerance, n):
+        x = torch.randn(total // n, n, device="cuda").to(dtype)
+        return 2 * x.nbytes, Kernel(folder, "softmax_" + kind).prepare(x), lambda: torch.softmax(x.float(), -1), tolerance, \
+            {"torch": (lambda: torch.softmax(x, -1)) if peers else None}
+
+    def rmsnorm(kind, dtype, tolerance, n):
+        x, w = torch.randn(total // n, n, device="cuda").to(dtype), torch.randn(n, device="cuda").to(dtype)
+        work = lambda x, w: ((x.float() * torch.rsqrt((x.float() * x.float()).mean(-1, keepdim=True) + 1e-5)) * w.float()).to(x.dtype)
+        return 2 * x.nbytes, Kernel(folder, "rmsnorm_" + kind).prepare(x, w), lambda: work(x.float(), w.float()), tolerance, \
+            {"torch": (lambda: torch.nn.functional.rms_norm(x, (n,), w, 1e-5)) if peers else None}
+
+    table = {}
+    for name, make, kind, dtype, tolerance in [
+            ("softmax", softmax, "f32", torch.float32, (1e-7, 1e-5)), ("softmax", softmax, "bf16", torch.bfloat16, (1e-6, 1e-2)),
+            ("rmsnorm", rmsnorm, "f32", torch.float32, (1e-5, 1e-5)), ("rmsnorm", rmsnorm, "bf16", torch.bfloat16, (1e-2, 1e-2))]:
+        for n in ROW_LENGTHS:
+            table[f"{name} {kind} {n}"] = (lambda make=make, kind=kind, dtype=dtype, tolerance=tolerance, n=n: make(kind, dtype, tolerance, n), None)
+    return table
+
+
 def copy_side(moved):
     source = torch.empty(moved // 2, dtype=torch.uint8, device="cuda").random_()
     target = torch.empty_like(source)
@@ -222,6 +251,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--quick", action="store_true", help="small tensors, for checking")
     parser.add_argument("--no-peers", action="store_true", help="only ours and the copy")
+    parser.add_argument("--rows", action="store_true", help="softmax and RMSNorm on rows of many lengths")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no row after so many seconds")
     options = parser.parse_args()
     torch.cuda.init()
@@ -233,7 +263,7 @@ def main():
     print(f"{'':24} {'GB/s':>6} {'copy':>6} {'of copy':>8}  {'target':>6}  right  peers (GB/s)")
     start = time.perf_counter()
     wrong = 0
-    for name, (make, target) in rows(options.folder, options.quick, not options.no_peers).items():
+    for name, (make, target) in (rows_of_lengths if options.rows else rows)(options.folder, options.quick, not options.no_peers).items():
         if options.filter not in name or time.perf_counter() - start > options.seconds:
             continue
         try:

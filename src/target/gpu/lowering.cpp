@@ -101,6 +101,14 @@ vxt::KernelOp Lowering::run() {
   tiles_->leaveScope();
   b.create<vxt::ReturnOp>(loc);
   kernel_.setSharedBytes(shared_.peak());
+  if (tailBytes_) {
+    constexpr int64_t kAlignment = 128;
+    int64_t fixed = static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(shared_.peak()), kAlignment));
+    kernel_.setSharedBytes(fixed);
+    kernel_->setAttr(kSharedTail, tailBytes_);
+    for (vxt::SharedOp tail : tails_)
+      tail.setOffset(fixed);
+  }
   if (shared_.peak() > int64_t(state.chip.sharedBytesPerBlock) && state.error.empty())
     state.error = describeLocation(phase) + ": `" + state.kernel.name + "` needs " + std::to_string(shared_.peak()) +
                   " bytes of shared memory per block, " + std::string(state.chip.name) + " has " +
@@ -174,6 +182,12 @@ Value Lowering::warp() { return div(threadId(), constant(vxt::kWarpThreads)); }
 Value Lowering::logicalId(unsigned slot) { return slot == 0 ? threadId() : add(threadId(), constant(slot * threads_)); }
 Value Lowering::sharedPointer(const SharedMemory::Piece& piece) {
   return b.create<vxt::SharedOp>(loc, vxt::PtrType::get(b.getContext(), ir::Space::Shared), piece.offset);
+}
+
+Value Lowering::sharedTail(ir::SizeAttr bytes) {
+  tailBytes_ = tailBytes_ ? ir::sizeBinary(artifact::SizeExpr::Op::Max, tailBytes_, bytes) : bytes;
+  tails_.push_back(b.create<vxt::SharedOp>(loc, vxt::PtrType::get(b.getContext(), ir::Space::Shared), 0));
+  return tails_.back();
 }
 
 Value Lowering::blockDim(unsigned axis) { return size(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis])); }

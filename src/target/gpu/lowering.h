@@ -76,6 +76,10 @@ public:
 
   SharedMemory& shared() { return shared_; }
   Value sharedPointer(const SharedMemory::Piece& piece);  ///< !vxt.ptr<shared>
+  /// `bytes` bytes after everything else, as the launch finds them (a multiple of 16); pieces of different calls share their bytes. The kernel
+  /// carries the largest of them as kSharedTail.
+  Value sharedTail(ir::SizeAttr bytes);
+  static constexpr llvm::StringLiteral kSharedTail = "vxt.shared_tail";
   /// Orders accesses of the whole block. To be told of every access of block-level code (views: View::root), before it is emitted.
   Hazards& hazards() { return hazards_; }
   /// Runs `body` in one thread of the block only (scf.if on thread 0). For uniform side effects.
@@ -187,6 +191,8 @@ private:
   std::optional<Region> region_;
   Hazards hazards_;
   SharedMemory shared_;
+  ir::SizeAttr tailBytes_;  ///< null: none
+  llvm::SmallVector<ir::vxt::SharedOp> tails_;
   std::unique_ptr<TileLowering> tiles_;
 };
 

@@ -85,7 +85,21 @@ static llvm::SmallVector<bool> extentSlots(ir::KernelOp phase) {
   return extents;
 }
 
-static void raise(SizeExpr& to, int64_t value) { to = SizeExpr::constant(std::max(value, to.evaluate({}))); }
+static SizeExpr sharedBytesOf(ir::KernelOp phase, ir::vxt::KernelOp kernel) {
+  SizeExpr fixed = SizeExpr::constant(kernel.getSharedBytes());
+  auto tail = kernel->getAttrOfType<ir::SizeAttr>(gpu::Lowering::kSharedTail);
+  if (!tail)
+    return fixed;
+  auto more = ir::toSizeExpr(tail, phase.getArgumentTypes(), [&] { return phase.emitError(); });
+  VORTEX_CHECK(mlir::succeeded(more));
+  return SizeExpr::binary(SizeExpr::Op::Add, fixed, *more);
+}
+
+static void raise(SizeExpr& to, const SizeExpr& value) {
+  bool known = to.steps.size() == 1 && value.steps.size() == 1;
+  to = known ? SizeExpr::constant(std::max(value.evaluate({}), to.evaluate({})))
+             : SizeExpr::binary(SizeExpr::Op::Max, to, value);
+}
 
 /// The phase's versions: for tensors that lie well, split by what a launch's extents decide, and for tensors that lie anyhow.
 static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
@@ -96,7 +110,7 @@ static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Ph
     ir::vxt::KernelOp kernel = gpu::Lowering(state, phase, symbol, assumptions).run();
     if (!kernel)
       return nullptr;
-    raise(described.sharedBytes, kernel.getSharedBytes());
+    raise(described.sharedBytes, sharedBytesOf(phase, kernel));
     auto threads = ir::toSizeExpr(kernel.getThreads(), phase.getArgumentTypes(), [&] { return phase.emitError(); });
     VORTEX_CHECK(mlir::succeeded(threads));
     described.hardwareThreads = *threads;

@@ -95,6 +95,37 @@ static std::optional<math::Narrow> eightBits(mlir::Type type) {
   return std::nullopt;
 }
 
+/// Even numbers of 16-bit floats travel as words of two.
+static unsigned wordCount(llvm::Type* type) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return vector && vector->getNumElements() % 2 == 0 ? vector->getNumElements() / 2 : 0;
+}
+
+/// A bf16 is the upper half of an f32: one instruction per element, whichever half of the word it is in.
+static Value* widenPairs(llvm::IRBuilder<>& ir, Value* value, unsigned words) {
+  Value* packed = ir.CreateBitCast(value, llvm::FixedVectorType::get(ir.getInt32Ty(), words));
+  Value* result = llvm::PoisonValue::get(llvm::FixedVectorType::get(ir.getFloatTy(), 2 * words));
+  for (unsigned i = 0; i < words; ++i) {
+    Value* word = ir.CreateExtractElement(packed, i);
+    Value *low = ir.CreateShl(word, 16), *high = ir.CreateAnd(word, 0xFFFF0000u);
+    result = ir.CreateInsertElement(result, ir.CreateBitCast(low, ir.getFloatTy()), 2 * i);
+    result = ir.CreateInsertElement(result, ir.CreateBitCast(high, ir.getFloatTy()), 2 * i + 1);
+  }
+  return result;
+}
+
+/// Two elements per conversion.
+static Value* narrowPairs(llvm::IRBuilder<>& ir, mlir::Type type, Value* value, unsigned words) {
+  llvm::Intrinsic::ID convert = type.isBF16() ? llvm::Intrinsic::nvvm_ff2bf16x2_rn : llvm::Intrinsic::nvvm_ff2f16x2_rn;
+  Value* packed = llvm::PoisonValue::get(llvm::FixedVectorType::get(ir.getInt32Ty(), words));
+  for (unsigned i = 0; i < words; ++i) {
+    Value *low = ir.CreateExtractElement(value, 2 * i), *high = ir.CreateExtractElement(value, 2 * i + 1);
+    Value* pair = ir.CreateIntrinsic(convert, {}, {high, low});
+    packed = ir.CreateInsertElement(packed, ir.CreateBitCast(pair, ir.getInt32Ty()), i);
+  }
+  return ir.CreateBitCast(packed, valueType(ir.getContext(), type, 2 * words));
+}
+
 bool NvidiaScalars::isNarrow(mlir::Type type) const { return type.isF16() || type.isBF16() || eightBits(type); }
 
 Value* NvidiaScalars::widen(llvm::IRBuilder<>& ir, mlir::Type type, Value* value) const {
@@ -102,6 +133,8 @@ Value* NvidiaScalars::widen(llvm::IRBuilder<>& ir, mlir::Type type, Value* value
     return math::emitWiden(ir, VectorFeatures{}, *format, value);
   if (!type.isF16() && !type.isBF16())
     return value;
+  if (unsigned words = wordCount(value->getType()); words && type.isBF16())
+    return widenPairs(ir, value, words);
   return ir.CreateFPExt(value, math::withScalar(value->getType(), ir.getFloatTy()));
 }
 
@@ -113,6 +146,8 @@ Value* NvidiaScalars::narrow(llvm::IRBuilder<>& ir, mlir::Type type, Value* valu
     Value* bits = math::emitNarrow(ir, VectorFeatures{}, math::Narrow::BF16, value);
     return ir.CreateBitCast(bits, math::withScalar(value->getType(), ir.getBFloatTy()));
   }
+  if (unsigned words = wordCount(value->getType()); words && value->getType()->getScalarType()->isFloatTy())
+    return narrowPairs(ir, type, value, words);
   return ir.CreateFPTrunc(value, math::withScalar(value->getType(), scalarType(ir.getContext(), type)));
 }
 

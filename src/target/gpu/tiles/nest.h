@@ -26,11 +26,15 @@ struct Root {
 
 class Nest {
 public:
-  /// `materialize` brings a tile into memory, before the nest; false: it cannot.
-  Nest(Evaluator& evaluator, std::function<bool(mlir::Value)> materialize)
+  /// Brings a tile into memory, before the nest; false: it cannot. `along`: the dimension it is going to be read along, where that is not
+  /// its last.
+  using Materialize = std::function<bool(mlir::Value tile, std::optional<unsigned> along)>;
+  Nest(Evaluator& evaluator, Materialize materialize)
       : v_(evaluator), l(evaluator.l), materialize_(std::move(materialize)) {}
 
   void emitStores(llvm::ArrayRef<Root> roots);
+  /// A load into memory whose neighbours are those along dimension `along` (turned.cpp).
+  void emitTurned(const Root& root, unsigned along);
   /// A reduction of all dimensions; the same in every thread.
   Value emitScalar(ir::ReduceOp op);
   /// Brings everything into memory that must be there to evaluate `tile` at any index.
@@ -55,14 +59,19 @@ private:
   struct Version {
     unsigned lanes = 1;
     unsigned positions = 0;
-    bool full = false;        ///< all positions exist
-    bool predicated = false;  ///< positions past the end access nothing, at the address they would have
+    bool full = false;  ///< all positions exist; else those past the end access nothing, at the address they would have
+    bool early = false;  ///< everything is loaded before the first pass
   };
   /// One position of a sweep.
   struct Position {
     llvm::SmallVector<Index> inner;
     Value exists;             ///< null: always
     bool predicated = false;  ///< accesses need `exists`
+  };
+  /// A kept tile whose row comes into shared memory before the passes.
+  struct Resident {
+    mlir::Value tile;
+    Place source, shared;
   };
   struct Kept {
     Values inner;
@@ -84,9 +93,9 @@ private:
   void findScans(Pass& pass);
   Uses usesOf(const Pass& pass) const;
   bool conflicts(const Place& place, llvm::ArrayRef<DimUse> map) const;
-  bool isCrosswise(ir::TileLoadOp load, llvm::ArrayRef<DimUse> map, unsigned loops) const;
+  std::optional<unsigned> crosswiseDim(ir::TileLoadOp load, llvm::ArrayRef<DimUse> map, unsigned loops) const;
   unsigned chooseLanes();
-  unsigned keptTiles();
+  llvm::SmallVector<mlir::Value> keptTiles();
   void announce();
   void forEachAccess(llvm::function_ref<void(mlir::Value, const DimMap&, const Place&)> visit);
 
@@ -94,17 +103,24 @@ private:
   Values emitVersions();
   Values emitVersion(unsigned lanes, unsigned kept);
   Values branch(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
+  Values branchOnFacts(Requirements& wide, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
+  void emitTurnedBlocks(const Root& root, unsigned along, unsigned side);
   Values emitRows(Version version);
+  // resident.cpp
+  Values emitLong(Version swept, Value capacity);
+  void fetchRow(const Pass& pass, Version version);
   void emitRow(Version version);
   void emitReducePass(const Pass& pass, Version version);
   void emitStorePass(const Pass& pass, Version version);
   void emitSingles(const Pass& pass);
   llvm::ArrayRef<Position> keptPositions(const Pass& pass, Version version);
+  void addPredicated(Kept& kept, const Pass& pass, Version version);
   using SweepBody = llvm::function_ref<void(llvm::ArrayRef<Position>, Values& carried)>;
   Values sweep(const Pass& pass, Version version, unsigned unroll, Values carried, SweepBody body);
   Value itemCount(const Values& inner, unsigned lanes);
   Position positionOf(const Pass& pass, Version version, Value item, Value exists);
   Position guarded(const Pass& pass, Version version, Value item, Value items);
+  void findReadOnce();
   At at(const Position& position, unsigned lanes) const;
   At reduceAt(ir::ReduceOp op, const Position& position, unsigned lanes) const;
   void storeRoots(const Pass& pass, Version version, const Position& position);
@@ -119,10 +135,13 @@ private:
   unsigned unrollOf(const Pass& pass, unsigned lanes, bool stores);
   bool assumesAlignment();
   int64_t residentBlocks();
+  bool readsEarly(unsigned positions);
+  unsigned positionsPerThread(unsigned tiles, unsigned lanes);
 
   Evaluator& v_;
   Lowering& l;
-  std::function<bool(mlir::Value)> materialize_;
+  Materialize materialize_;
+  std::optional<unsigned> along_;  ///< how the tile that findMust found is read
   llvm::ArrayRef<Root> roots_;
   ir::ReduceOp scalar_;
   bool small_ = false;                             ///< positions fit 32 bits
@@ -134,9 +153,12 @@ private:
       stubborn_;  ///< tiles that could not be brought into memory: computed again wherever they are needed
   std::vector<Pass> passes_;
   Team team_;
+  Value elements_;                ///< of the longest row
   llvm::SmallVector<Index> row_;  ///< indices of the row
   Value rowExists_;               ///< null: always
+  Value firstRow_;                ///< of the rows the block's teams work on; null: no loop over rows
   llvm::SmallVector<Kept, 2> kept_;
+  llvm::SmallVector<Resident, 1> resident_;  ///< of the version being emitted
   Value scalarResult_;
 };
 

@@ -55,9 +55,10 @@ Values Nest::emitRows(Version version) {
     total = l.mul(total, extent);
   l.emitFor(l.constant(0), total, team_.rows, {}, [&](Value first, mlir::ValueRange) {
     Frame inner(v_);
+    firstRow_ = first;
     Value row = l.add(first, team_.row);
     if (l.constantOf(team_.rows) != 1) {
-      rowExists_ = isLess(l, row, total);
+      rowExists_ = l.both(isLess(l, row, total), isLess(l, team_.row, team_.rows));
       row = choose(l, rowExists_, row, l.sub(total, l.constant(1)));
     }
     row_ = digits(row, rows_);
@@ -66,11 +67,17 @@ Values Nest::emitRows(Version version) {
     return Values{};
   });
   row_.clear();
-  rowExists_ = {};
+  rowExists_ = firstRow_ = {};
   return {};
 }
 
 void Nest::emitRow(Version version) {
+  if (!resident_.empty())
+    fetchRow(passes_[0], version);
+  if (version.early)
+    for (const Pass& pass : passes_)
+      if (!pass.inner.empty())
+        touchAll(pass, version, keptPositions(pass, version));
   for (const Pass& pass : passes_) {
     if (!pass.reduces.empty())
       emitReducePass(pass, version);
@@ -109,6 +116,29 @@ Nest::Position Nest::guarded(const Pass& pass, Version version, Value item, Valu
   return positionOf(pass, version, choose(l, exists, item, l.constant(0)), exists);
 }
 
+/// Counted in 32 bits: an address is then one instruction away from a register that its predicate needs anyhow.
+void Nest::addPredicated(Kept& kept, const Pass& pass, Version version) {
+  mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
+  auto narrow = [&](Value value) -> Value { return l.b.create<arith::IndexCastUIOp>(l.loc, i32, value); };
+  auto wide = [&](Value value) -> Value { return l.b.create<arith::IndexCastUIOp>(l.loc, index, value); };
+  Value items = narrow(itemCount(pass.inner, version.lanes)), lane = narrow(team_.lane), width = narrow(team_.width);
+  // Zero, as no block has so many rows, but not known to be: addresses that do not change from row to row would be computed before the loop
+  // and crowd out the row.
+  if (firstRow_)
+    lane = l.add(lane, narrow(l.b.create<arith::ShRUIOp>(l.loc, firstRow_, l.constant(32))));
+  for (unsigned k = 0; k < version.positions; ++k) {
+    Value item = k ? l.add(lane, k > 1 ? l.mul(width, l.i32(k)) : width) : lane;
+    Value exists = l.both(rowExists_, l.less(item, items));
+    if (pass.inner.size() == 1) {
+      Value element = l.b.create<arith::MulIOp>(l.loc, item, l.i32(version.lanes));
+      kept.positions.push_back({{Index{wide(element), version.lanes > 1 ? 1 : 0}}, exists, true});
+    } else {
+      kept.positions.push_back(positionOf(pass, version, wide(item), exists));
+      kept.positions.back().predicated = true;
+    }
+  }
+}
+
 /// The same values in every pass, so that what one has computed the next ones find.
 llvm::ArrayRef<Nest::Position> Nest::keptPositions(const Pass& pass, Version version) {
   for (const Kept& kept : kept_) {
@@ -119,17 +149,12 @@ llvm::ArrayRef<Nest::Position> Nest::keptPositions(const Pass& pass, Version ver
       return kept.positions;
   }
   Kept kept{pass.inner, {}};
-  Value items = itemCount(pass.inner, version.lanes);
-  for (unsigned k = 0; k < version.positions; ++k) {
-    Value item = l.add(team_.lane, l.mul(team_.width, l.constant(k)));
-    if (version.full)
-      kept.positions.push_back(positionOf(pass, version, item, {}));
-    else if (version.predicated)
-      kept.positions.push_back(positionOf(pass, version, item, isLess(l, item, items)));
-    else
-      kept.positions.push_back(guarded(pass, version, item, items));
-    kept.positions.back().predicated = version.predicated;
-  }
+  if (version.full)
+    for (unsigned k = 0; k < version.positions; ++k)
+      kept.positions.push_back(
+          positionOf(pass, version, l.add(team_.lane, l.mul(team_.width, l.constant(k))), Value()));
+  else
+    addPredicated(kept, pass, version);
   kept_.push_back(std::move(kept));
   return kept_.back().positions;
 }
@@ -273,6 +298,12 @@ void Nest::emitReducePass(const Pass& pass, Version version) {
     Value value = v_.eval(op.getValue(), reduceAt(op, position, version.lanes));
     return masked(reductions[r], position, reductions[r].widen(value));
   };
+  // One choice per position instead of one per element.
+  auto foldedElement = [&](size_t r, const Position& position) {
+    ir::ReduceOp op = pass.reduces[r];
+    Value value = v_.eval(op.getValue(), reduceAt(op, position, version.lanes));
+    return masked(reductions[r], position, reductions[r].fold(reductions[r].widen(value)));
+  };
   llvm::SmallVector<Values> partial(pass.reduces.size());
   Values carries = scanStart(pass);
   if (version.positions) {
@@ -281,7 +312,7 @@ void Nest::emitReducePass(const Pass& pass, Version version) {
     for (const Position& position : positions) {
       scanStep(pass, version, position, carries);
       for (size_t r = 0; r < reductions.size(); ++r)
-        partial[r].push_back(element(r, position));
+        partial[r].push_back(position.predicated ? foldedElement(r, position) : element(r, position));
     }
   } else {
     primeInvariants(pass);
@@ -331,7 +362,7 @@ void Nest::storeRoots(const Pass& pass, Version version, const Position& positio
                : rowExists_                  ? rowExists_
                                              : position.exists;
   for (auto [root, value] : llvm::zip(pass.roots, values))
-    storeElements(l, roots_[root].sink, here, value, mask, v_.wide, false);
+    storeElements(l, roots_[root].sink, here, value, mask, v_.wide, rowRank_ > 0);
 }
 
 /// Rows that end in one element: the first thread of the team writes it.
@@ -348,7 +379,7 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
     // What only this pass loads is usually small and at hand: few positions at a time, to leave the registers to what is kept.
     // Predicates take some of those, too.
-    size_t together = version.predicated ? 1 : 2;
+    size_t together = version.full ? 2 : 1;
     for (; !positions.empty(); positions = positions.drop_front(std::min(together, positions.size()))) {
       llvm::ArrayRef<Position> group = positions.take_front(together);
       touchAll(pass, version, group);

@@ -73,21 +73,24 @@ bool Nest::conflicts(const Place& place, llvm::ArrayRef<DimUse> map) const {
 }
 
 /// Neighbouring threads would read elements far apart in memory, while another loop runs along its rows: worth a detour through shared
-/// memory, where the block's piece fits.
-bool Nest::isCrosswise(ir::TileLoadOp load, llvm::ArrayRef<DimUse> map, unsigned loops) const {
+/// memory, where the block's piece fits. The dimension that loop runs along.
+std::optional<unsigned> Nest::crosswiseDim(ir::TileLoadOp load, llvm::ArrayRef<DimUse> map, unsigned loops) const {
   constexpr int64_t kMostElements = 16384;
   if (map.size() < 2 || loops < 2 || llvm::cast<ir::ViewType>(load.getView().getType()).getSpace() != ir::Space::Global)
-    return false;
+    return std::nullopt;
   int last = static_cast<int>(loops) - 1;
   bool alongRows = map.back().loop != last && map.back().loop >= 0;
-  bool acrossRows = llvm::any_of(map.drop_back(), [&](const DimUse& use) { return use.loop == last; });
+  const DimUse* across = llvm::find_if(map.drop_back(), [&](const DimUse& use) { return use.loop == last; });
   auto bound = elementBound(load.getResult());
-  return alongRows && acrossRows && bound && *bound <= kMostElements;
+  if (!alongRows || across == map.drop_back().end() || !bound || *bound > kMostElements)
+    return std::nullopt;
+  return static_cast<unsigned>(across - map.begin());
 }
 
 /// The topmost tile of an expression that has to be in memory before the nest; null: none.
 mlir::Value Nest::findMust(mlir::Value tile, const DimMap& map, unsigned loops) {
   mlir::Value must;
+  along_.reset();
   Closure closure;
   closure.walk(tile, map, [&](mlir::Value value, const DimMap& use) {
     if (must || v_.place(value))
@@ -102,8 +105,11 @@ mlir::Value Nest::findMust(mlir::Value tile, const DimMap& map, unsigned loops) 
       else
         must = value;
     } else if (auto load = llvm::dyn_cast<ir::TileLoadOp>(op)) {
-      if (conflicts(v_.placeOfLoad(load), use) || (!canStay && isCrosswise(load, use, loops)))
+      auto across = canStay ? std::nullopt : crosswiseDim(load, use, loops);
+      if (conflicts(v_.placeOfLoad(load), use) || across) {
         must = value;
+        along_ = across;
+      }
     } else if (auto reduce = llvm::dyn_cast<ir::ReduceOp>(op)) {
       if (isFused(reduce, use)) {
         if (fused_.insert({reduce, 0}).second)
@@ -147,7 +153,7 @@ void Nest::plan(llvm::ArrayRef<Root> roots, ir::ReduceOp scalar) {
       rowRank_ = rowRank_ < 0 ? static_cast<int>(*rank) : std::min(rowRank_, static_cast<int>(*rank));
   makePasses();
   while (mlir::Value must = findMustMaterialize()) {
-    if (!materialize_(must) && (!canStay(must) || !stubborn_.insert(must).second))
+    if (!materialize_(must, along_) && (!canStay(must) || !stubborn_.insert(must).second))
       return l.fail(blame(must), "a tile of this size between operations of one block");
   }
   if (fused_.empty() && fusedScans_.empty())
@@ -264,7 +270,7 @@ void Nest::prepareExpression(mlir::Value tile) {
     mlir::Value must = findMust(tile, identityMap(rankOf(tile)), rankOf(tile));
     if (!must)
       return;
-    if (!materialize_(must) && (!canStay(must) || !stubborn_.insert(must).second))
+    if (!materialize_(must, along_) && (!canStay(must) || !stubborn_.insert(must).second))
       return l.fail(blame(must), "a tile of this size between operations of one block");
   }
 }
@@ -330,9 +336,9 @@ unsigned Nest::chooseLanes() {
   return any ? static_cast<unsigned>(std::max<int64_t>(1, 16 / widest)) : 1;
 }
 
-/// Tiles in memory whose elements several passes need: they stay in registers. 0: one pass does it all.
-unsigned Nest::keptTiles() {
-  llvm::DenseMap<mlir::Value, unsigned> passes;
+/// Tiles in memory whose elements several passes need: they stay in registers. None: one pass does it all.
+llvm::SmallVector<mlir::Value> Nest::keptTiles() {
+  llvm::MapVector<mlir::Value, unsigned> passes;
   llvm::DenseMap<mlir::Value, size_t> lastPass;
   for (auto [number, pass] : llvm::enumerate(passes_)) {
     Closure closure;
@@ -351,9 +357,10 @@ unsigned Nest::keptTiles() {
         return !leaf;
       });
   }
-  unsigned kept = 0;
+  llvm::SmallVector<mlir::Value> kept;
   for (auto& [value, count] : passes)
-    kept += count > 1;
+    if (count > 1)
+      kept.push_back(value);
   return kept;
 }
 

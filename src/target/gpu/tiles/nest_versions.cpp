@@ -6,12 +6,16 @@ namespace vortex::target::gpu::tiles {
 
 namespace arith = mlir::arith;
 
-/// Elements of a row that a thread keeps, over all kept tiles: leaves room for the rest in the 64 registers of a full core.
-static constexpr unsigned kKeptElements = 32;
-/// Positions of a row that need masks: their addresses take registers, too.
-static constexpr unsigned kMaskedPositions = 2;
+/// Elements of a row that a block keeps, over all kept tiles: 32 per thread of 256, 16 per thread of 512.
+static constexpr int64_t kKeptElements = 8192;
+/// Words that a thread loads of a row before it computes, next to at most as many that it computes.
+static constexpr int64_t kEarlyWords = 32;
 /// Elements of a row per thread when nothing is kept.
 static constexpr unsigned kSweptElements = 256;
+
+unsigned Nest::positionsPerThread(unsigned tiles, unsigned lanes) {
+  return static_cast<unsigned>(std::max<int64_t>(1, kKeptElements / l.threads() / tiles / lanes));
+}
 
 void Nest::emitStores(llvm::ArrayRef<Root> roots) {
   plan(roots, {});
@@ -53,15 +57,14 @@ Values Nest::branch(Value condition, llvm::function_ref<Values()> then, llvm::fu
 
 Values Nest::emitVersions() {
   announce();
-  unsigned kept = keptTiles(), lanes = chooseLanes();
+  unsigned kept = keptTiles().size(), lanes = chooseLanes();
   Value elements = l.constant(1);
   for (const Pass& pass : passes_) {
     Value count = itemCount(pass.inner, 1);
     elements = choose(l, isLess(l, elements, count), count, elements);
   }
-  bool hasTeams = rowRank_ > 0;
-  team_ = hasTeams ? makeTeam(l, elements, kept ? (kept > 1 ? 1 : kMaskedPositions) * lanes : kSweptElements)
-                   : wholeBlock(l);
+  team_ = wholeBlock(l);
+  elements_ = elements;
   if (lanes == 1 || !assumesAlignment())
     return emitVersion(1, 0);
   Requirements wide(l);
@@ -78,7 +81,12 @@ Values Nest::emitVersions() {
     if (root.sink.guarded)
       wide.inside(root.sink, v_.extents(root.value));
   // Single elements would take a register for each address: rows are then read again by every pass, mostly from the caches.
-  // The conditions are known when the version is written; they stand before it.
+  return branchOnFacts(wide, [&] { return emitVersion(lanes, kept); }, [&] { return emitVersion(1, 0); });
+}
+
+/// The wide version where its requirements hold. They are known when it is written; they stand before it.
+Values Nest::branchOnFacts(Requirements& wide, llvm::function_ref<Values()> then,
+                           llvm::function_ref<Values()> otherwise) {
   auto placeholder =
       l.b.create<mlir::UnrealizedConversionCastOp>(l.loc, mlir::TypeRange{l.b.getI1Type()}, mlir::ValueRange());
   Values results = branch(
@@ -87,12 +95,12 @@ Values Nest::emitVersions() {
         v_.wide = &wide;
         std::vector<Pass> passes = passes_;
         fixShortSides(wide);
-        Values side = emitVersion(lanes, kept);
+        Values side = then();
         passes_ = std::move(passes);
         v_.wide = nullptr;
         return side;
       },
-      [&] { return emitVersion(1, 0); });
+      otherwise);
   mlir::OpBuilder::InsertionGuard guard(l.b);
   l.b.setInsertionPoint(placeholder);
   Value condition = wide.emit();
@@ -102,49 +110,81 @@ Values Nest::emitVersions() {
   return results;
 }
 
-/// Rows of at most what the whole block holds: every thread's positions lie at constant distances, so that addresses cost no registers, and
-/// only where the row does not fill them all they are predicated. Short rows get fewer elements per thread, and share the block with others;
-/// longer ones are swept.
+/// Rows of at most what the block holds are read once. Each thread keeps a fixed number of positions, and a row gets as few threads as that
+/// takes: as many bytes are in flight for short rows as for long ones. Rows that fill the block exactly need no predicates. Longer ones are
+/// swept.
 Values Nest::emitVersion(unsigned lanes, unsigned kept) {
   Version swept{lanes, 0};
+  auto withTeam = [&](int64_t perThread, int64_t least, Version version) {
+    Team block = team_;
+    if (rowRank_ > 0)
+      team_ = makeTeam(l, elements_, perThread, least);
+    Values results = emitRows(version);
+    team_ = block;
+    return results;
+  };
   if (kept == 0)
-    return emitRows(swept);
-  Version keeping{lanes, kept > 1 ? 1 : kMaskedPositions};
-  Version full{lanes, std::max(1u, kKeptElements / kept / lanes), true}, partial = full;
-  partial.full = false;
-  partial.predicated = true;
-  Team team = team_, block = wholeBlock(l);
-  Value capacity = l.mul(team_.width, l.constant(keeping.positions)), fits, fitsBlock, fillsAll;
-  Value whole = l.mul(block.width, l.constant(full.positions));
+    return withTeam(kSweptElements, 8, swept);
+  Version full{lanes, positionsPerThread(kept, lanes), true, readsEarly(positionsPerThread(kept, lanes))},
+      keeping = full;
+  keeping.full = false;
+  Value capacity = l.mul(team_.width, l.constant(full.positions)), fits, fillsAll;
   for (const Pass& pass : passes_) {
     if (pass.inner.empty())
       continue;
     Value items = itemCount(pass.inner, lanes);
     Value here = isLess(l, l.sub(items, l.constant(1)), capacity);  // and not empty
-    Value exact = isEqual(l, items, whole), below = isLess(l, l.sub(items, l.constant(1)), whole);
+    Value exact = isEqual(l, items, capacity);
     fits = fits ? l.both(fits, here) : here;
-    fitsBlock = fitsBlock ? l.both(fitsBlock, below) : below;
     fillsAll = fillsAll ? l.both(fillsAll, exact) : exact;
   }
   if (auto kernel = l.b.getInsertionBlock()->getParentOp()->getParentOfType<ir::vxt::KernelOp>())
     kernel.setMinBlocks(residentBlocks());
-  auto byBlock = [&](Version version) {
-    team_ = block;
-    Values results = emitRows(version);
-    team_ = team;
+  auto once = [&](Version version) {
+    findReadOnce();
+    Values results = version.full ? emitRows(version) : withTeam(int64_t(version.positions) * lanes, 1, version);
+    v_.readOnce.clear();
     return results;
   };
-  auto longRows = [&] { return branch(fitsBlock, [&] { return byBlock(partial); }, [&] { return emitRows(swept); }); };
+  auto longRows = [&] { return emitLong(swept, capacity); };
   return branch(
-      fillsAll, [&] { return byBlock(full); },
-      [&] { return branch(fits, [&] { return emitRows(keeping); }, longRows); });
+      fillsAll, [&] { return once(full); }, [&] { return branch(fits, [&] { return once(keeping); }, longRows); });
 }
 
-/// Blocks per core that registers are shared out for, 256 threads each: 64 per thread for one tensor in and one out, 80 for more.
+/// Tiles of whole rows.
+void Nest::findReadOnce() {
+  forEachAccess([&](mlir::Value value, const DimMap& map, const Place& place) {
+    if (place.view.space == ir::Space::Global && isIdentity(map) && static_cast<int>(map.size()) > rowRank_)
+      v_.readOnce.insert(value);
+  });
+}
+
+/// Blocks per core that registers are shared out for: 40 to 64 per thread for one tensor in and one out, 64 to 80 for more.
 int64_t Nest::residentBlocks() {
   llvm::DenseSet<mlir::Value> loads;
   forEachAccess([&](mlir::Value value, const DimMap&, const Place&) { loads.insert(value); });
-  return loads.size() + roots_.size() <= 2 ? 4 : 3;
+  bool isSmall = loads.size() + roots_.size() <= 2;
+  if (l.threads() > 256)
+    return std::max<int64_t>(1, (isSmall ? 1536 : 1024) / l.threads());
+  return isSmall ? 4 : 3;
+}
+
+/// What only later passes need of a row (weights) fits the registers next to the row itself: its loads then run with the others.
+bool Nest::readsEarly(unsigned positions) {
+  llvm::DenseSet<mlir::Value> loads;
+  for (const Pass& pass : passes_) {
+    Closure closure;
+    for (auto& [value, map] : usesOf(pass))
+      closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+        bool leaf = v_.place(inner) || inner.getDefiningOp<ir::TileLoadOp>();
+        if (leaf && usesLoop(use, static_cast<int>(pass.loops) - 1))
+          loads.insert(inner);
+        auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+        return !leaf && !(reduce && fused_.contains(reduce));
+      });
+  }
+  constexpr int64_t kWordsPerAccess = 4;
+  return static_cast<int64_t>(loads.size() * positions) * kWordsPerAccess <= kEarlyWords;
 }
 
 /// Blocks whose sides are as long as the schedule makes them, all but those at the edges, know them while they are compiled.
@@ -202,7 +242,7 @@ unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
   if (!pass.scans.empty() || (stores && loops))
     return 1;
   unsigned wanted = 8 / std::max(1u, static_cast<unsigned>(loads.size()));
-  if (rowRank_ > 0 && passes_.size() > 1)
+  if (rowRank_ > 0 && !keptTiles().empty())
     wanted = std::min(wanted, 2u);  // rows too long to keep: their addresses must not crowd out the rows that are kept
   return std::clamp(std::min({wanted, 32 / lanes, kMostWork / (work * lanes)}), 1u, 8u);
 }

@@ -71,18 +71,34 @@ Value Reduction::fold(llvm::ArrayRef<Value> accumulators) {
 
 //===-- teams -------------------------------------------------------------------------------------------------===//
 
-Team wholeBlock(Lowering& l) { return {l.constant(l.threads()), l.constant(1), l.threadId(), l.constant(0)}; }
+Team wholeBlock(Lowering& l) {
+  return {l.constant(l.threads()), l.constant(1), l.threadId(), l.constant(0), l.threads()};
+}
 
-Team makeTeam(Lowering& l, Value elements, int64_t perThread) {
+Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least) {
   int64_t threads = l.threads();
-  if (!llvm::isPowerOf2_64(static_cast<uint64_t>(threads)))
-    return wholeBlock(l);
+  least = std::min(least, kWarp);
   Value needed = l.div(l.add(elements, l.constant(perThread - 1)), l.constant(perThread));
-  int64_t smallest = std::min<int64_t>(8, threads);
-  Value width = l.constant(smallest);
-  for (int64_t size = smallest; size < threads; size *= 2)
+  Value width = l.constant(least);
+  for (int64_t size = least; size < kWarp; size *= 2)
     width = choose(l, isLess(l, l.constant(size), needed), l.constant(2 * size), width);
-  return {width, l.div(l.constant(threads), width), l.rem(l.threadId(), width), l.div(l.threadId(), width)};
+  Value warps = l.mul(l.div(l.add(needed, l.constant(kWarp - 1)), l.constant(kWarp)), l.constant(kWarp));
+  width = choose(l, isLess(l, l.constant(kWarp), needed), l.min(warps, l.constant(threads)), width);
+  if (l.constantOf(width))
+    return {width, l.div(l.constant(threads), width), l.rem(l.threadId(), width), l.div(l.threadId(), width), least};
+  // Numbers up to 1024 are divided by multiplying with the rounded-up inverse, of which 20 bits are exact.
+  constexpr int64_t kShift = 20;
+  mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
+  Value narrow = l.b.create<arith::IndexCastUIOp>(l.loc, i32, width), one = l.i32((int64_t(1) << kShift) - 1);
+  Value inverse = l.b.create<arith::DivUIOp>(l.loc, l.b.create<arith::AddIOp>(l.loc, one, narrow), narrow);
+  auto divided = [&](Value value) -> Value {
+    Value x = l.b.create<arith::IndexCastUIOp>(l.loc, i32, value);
+    Value product = l.b.create<arith::MulIOp>(l.loc, x, inverse);
+    return l.b.create<arith::IndexCastUIOp>(l.loc, index,
+                                            l.b.create<arith::ShRUIOp>(l.loc, product, l.i32(kShift)).getResult());
+  };
+  Value row = divided(l.threadId());
+  return {width, divided(l.constant(threads)), l.sub(l.threadId(), l.mul(row, width)), row, least};
 }
 
 /// Bits that a shuffle can move: types it does not take are reinterpreted or widened.
@@ -105,18 +121,19 @@ static Value loadShared(Lowering& l, mlir::Type type, const SharedMemory::Piece&
 }
 
 static SharedMemory::Piece slotsFor(Lowering& l, mlir::Type type) {
-  return l.shared().allocate(l.threads() / kWarp * vxt::scalarBytes(type), 16);
+  // Twice: threads that are left over read the slots of a team that is not there.
+  return l.shared().allocate(2 * (l.threads() / kWarp) * vxt::scalarBytes(type), 16);
 }
 
 /// Of the 32 values of a warp, or of the groups of `width` lanes inside it.
-static Value warpReduce(Lowering& l, Reduction& reduction, Value value, Value width) {
+static Value warpReduce(Lowering& l, Reduction& reduction, Value value, Value width, int64_t least) {
   auto known = l.constantOf(width);
   for (int64_t step = kWarp / 2; step >= 1; step /= 2) {
     if (known && step >= *known)
       continue;
     Value other = shuffle(l, ir::ShuffleKind::Xor, value, l.i32(step));
     Value combined = reduction.combine(value, other);
-    bool always = known || step < 8;  // teams have at least 8 threads
+    bool always = known || step < least;
     value = always ? combined : choose(l, isLess(l, l.constant(step), width), combined, value);
   }
   return value;
@@ -132,14 +149,21 @@ static Values acrossWarps(Lowering& l, const Team& team, llvm::ArrayRef<TeamValu
   for (auto [value, piece] : llvm::zip(values, pieces))
     storeShared(l, value.value, piece, l.warp(), isFirst);
   l.hazards().barrier();
-  Value warps = l.div(team.width, l.constant(kWarp)), firstWarp = l.mul(team.row, warps);
-  Value exists = isLess(l, l.lane(), warps);
-  Value slot = l.add(firstWarp, choose(l, exists, l.lane(), l.constant(0)));
+  Value warps = l.div(team.width, l.constant(kWarp)), firstWarp = l.mul(team.row, warps), exists, slot;
+  auto known = l.constantOf(warps);
+  bool repeats = known && llvm::isPowerOf2_64(static_cast<uint64_t>(*known));  // every `warps` lanes read all slots
+  if (repeats) {
+    slot = l.add(firstWarp, l.rem(l.lane(), warps));
+  } else {
+    exists = isLess(l, l.lane(), warps);
+    slot = l.add(firstWarp, choose(l, exists, l.lane(), l.constant(0)));
+  }
   Values results;
   for (auto [value, piece] : llvm::zip(values, pieces)) {
-    Value loaded = loadShared(l, value.value.getType(), piece, slot);
-    Value own = choose(l, exists, loaded, value.reduction->neutral(1));
-    results.push_back(warpReduce(l, *value.reduction, own, l.constant(kWarp)));
+    Value own = loadShared(l, value.value.getType(), piece, slot);
+    if (exists)
+      own = choose(l, exists, own, value.reduction->neutral(1));
+    results.push_back(warpReduce(l, *value.reduction, own, repeats ? warps : l.constant(kWarp), kWarp));
   }
   for (const auto& piece : pieces)
     l.hazards().read(piece.root);
@@ -150,7 +174,7 @@ Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> value
   Values inWarp;
   llvm::SmallVector<TeamValue> next;
   for (const TeamValue& value : values) {
-    inWarp.push_back(warpReduce(l, *value.reduction, value.value, team.width));
+    inWarp.push_back(warpReduce(l, *value.reduction, value.value, team.width, team.least));
     next.push_back({value.reduction, inWarp.back()});
   }
   auto known = l.constantOf(team.width);

@@ -28,16 +28,18 @@ private:
   mlir::Type type_;
 };
 
-/// The threads that work on a row together: `width` consecutive threads, a power of two up to 32 or a multiple of 32; `rows` teams a block.
+/// The threads that work on a row together: `width` consecutive threads, a power of two up to 32 or a multiple of 32; `rows` teams a block,
+/// and perhaps some threads left over, whose row is `rows`.
 struct Team {
-  Value width;  ///< index
-  Value rows;   ///< index
-  Value lane;   ///< of this thread, below width
-  Value row;    ///< which team this thread belongs to
+  Value width;        ///< index
+  Value rows;         ///< index
+  Value lane;         ///< of this thread, below width
+  Value row;          ///< which team this thread belongs to
+  int64_t least = 1;  ///< width is at least this
 };
 
-/// Threads for rows of `elements`, such that each thread gets about `perThread`.
-Team makeTeam(Lowering& l, Value elements, int64_t perThread);
+/// As few threads as rows of `elements` need at `perThread` each; at least `least`, a power of two.
+Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least);
 /// All threads of the block.
 Team wholeBlock(Lowering& l);
 

@@ -15,7 +15,24 @@ namespace arith = mlir::arith;
 std::unique_ptr<TileLowering> makeTileLowering(Lowering& lowering) { return std::make_unique<Tiles>(lowering); }
 
 Nest Tiles::nest() {
-  return Nest(v_, [this](mlir::Value tile) { return toMemory(tile); });
+  return Nest(v_, [this](mlir::Value tile, std::optional<unsigned> along) { return toMemory(tile, along); });
+}
+
+/// Rows of wide elements that need more than themselves (weights): more threads, so that both fit the registers of each and are loaded
+/// together. Nothing: other work.
+static std::optional<int64_t> threadsForRows(mlir::Operation* phase) {
+  constexpr int64_t kWideRows = 512;
+  int64_t widest = 0, loads = 0;
+  bool hasRows = false;
+  phase->walk([&](mlir::Operation* op) {
+    auto reduce = llvm::dyn_cast<ir::ReduceOp>(op);
+    hasRows |= reduce && isTile(reduce.getResult()) && reducesInnermost(reduce);
+    if (auto load = llvm::dyn_cast<ir::TileLoadOp>(op); load && isTile(load.getResult())) {
+      ++loads;
+      widest = std::max(widest, ir::vxt::scalarBytes(elementType(load.getResult())));
+    }
+  });
+  return hasRows && loads > 1 && widest >= 4 ? std::optional(kWideRows) : std::nullopt;
 }
 
 /// What the schedule says, else the program's own threads, else a number that fills a core with a few blocks.
@@ -28,7 +45,7 @@ int64_t Tiles::chooseThreads(mlir::Operation* phase, std::optional<int64_t> logi
     if (auto threads = ir::constantSize(size))
       return *threads;
   if (!logicalThreads)
-    return kDefault;
+    return threadsForRows(phase).value_or(kDefault);
   return std::clamp<int64_t>(llvm::alignTo(static_cast<uint64_t>(*logicalThreads), 32), 32, kMost);
 }
 
@@ -287,8 +304,8 @@ std::optional<Place> Tiles::reservedPlace(mlir::Value tile, mlir::Value target) 
   return reserved_.contains(target) ? allocate(tile, target) : std::nullopt;
 }
 
-bool Tiles::toMemory(mlir::Value tile) {
-  if (v_.place(tile))
+bool Tiles::toMemory(mlir::Value tile, std::optional<unsigned> along) {
+  if (v_.place(tile) || (along && turnToMemory(tile, *along)))
     return true;
   auto place = allocate(tile, {});
   if (!place)

@@ -40,7 +40,8 @@ private:
   void flushStores();
   void emitRoots(llvm::ArrayRef<Root> roots);
   /// Gives the tile a place in shared memory, in the current scope; false: it is too large.
-  bool toMemory(mlir::Value tile);
+  bool toMemory(mlir::Value tile, std::optional<unsigned> along = {});
+  bool turnToMemory(mlir::Value tile, unsigned along);
   std::optional<SharedMemory::Piece> reserve(mlir::Value tile);
   void reserveCarried(mlir::Operation* phase);
   /// Memory for a tile, or for what flows to `target`.

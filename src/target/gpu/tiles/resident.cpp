@@ -1,0 +1,97 @@
+// Rows too long for registers: read once into shared memory, where they fit that, and by every pass from there.
+//
+// How much shared memory a block gets is known at launch, so rows that stay in registers cost none of it. Every thread reads back only what
+// it wrote itself, in all passes: no barriers.
+#include "ir/tile_sizes.h"
+#include "passes/axes.h"
+#include "target/gpu/tiles/nest.h"
+
+namespace vortex::target::gpu::tiles {
+
+using SizeOp = artifact::SizeExpr::Op;
+
+/// Bytes of one row of `tile`, rounded up to whole accesses; null: the launch cannot know.
+static ir::SizeAttr rowBytes(mlir::Value tile, unsigned rowRank) {
+  mlir::MLIRContext* context = tile.getContext();
+  ir::SizeAttr bytes = ir::sizeConstant(context, ir::vxt::scalarBytes(elementType(tile)));
+  for (mlir::OpFoldResult size : llvm::ArrayRef(ir::tileSizes(tile)).drop_front(rowRank)) {
+    ir::SizeAttr extent = passes::sizeExpression(size);
+    if (!extent)
+      return nullptr;
+    bytes = ir::sizeBinary(SizeOp::Mul, bytes, extent);
+  }
+  ir::SizeAttr access = ir::sizeConstant(context, 16);
+  return ir::sizeBinary(SizeOp::Mul, ir::sizeBinary(SizeOp::CeilDiv, bytes, access), access);
+}
+
+Values Nest::emitLong(Version swept, Value capacity) {
+  constexpr int64_t kReserved = 4096;  // for reductions
+  llvm::SmallVector<mlir::Value> tiles = keptTiles();
+  auto context = l.b.getContext();
+  auto constant = [&](int64_t value) { return ir::sizeConstant(context, value); };
+  ir::SizeAttr total = constant(0), longest = constant(0);
+  auto perBlock = l.constantOf(capacity);
+  bool known = rowRank_ >= 0 && perBlock;
+  for (const Pass& pass : passes_)
+    known &= pass.scans.empty();
+  for (mlir::Value tile : tiles) {
+    ir::SizeAttr bytes = known ? rowBytes(tile, static_cast<unsigned>(rowRank_)) : nullptr;
+    known &= bytes != nullptr;
+    if (!known)
+      break;
+    total = ir::sizeBinary(SizeOp::Add, total, bytes);
+    int64_t inRegisters = *perBlock * swept.lanes * ir::vxt::scalarBytes(elementType(tile));
+    longest = ir::sizeBinary(SizeOp::Max, longest, ir::sizeBinary(SizeOp::Less, constant(inRegisters), bytes));
+  }
+  if (!known || tiles.empty())
+    return emitRows(swept);
+  int64_t limit = static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - kReserved;
+  ir::SizeAttr used = ir::sizeBinary(SizeOp::Mul, longest, ir::sizeBinary(SizeOp::Less, total, constant(limit)));
+  Value base = l.sharedTail(ir::sizeBinary(SizeOp::Mul, total, used)), offset = l.constant(0);
+  llvm::SmallVector<Resident, 1> resident;
+  for (mlir::Value tile : tiles) {
+    Place shared;
+    Values extents = v_.extents(tile);
+    int64_t size = ir::vxt::scalarBytes(elementType(tile));
+    shared.view.elementType = elementType(tile);
+    shared.view.space = ir::Space::Shared;
+    shared.view.pointer = l.b.create<ir::vxt::OffsetOp>(l.loc, base.getType(), base, offset, l.b.getI8Type());
+    shared.view.extents = extents;
+    shared.view.strides.assign(extents.size(), l.constant(0));
+    Value stride = l.constant(1);
+    for (size_t dim = extents.size(); dim-- > static_cast<size_t>(rowRank_);) {
+      shared.view.strides[dim] = stride;
+      stride = l.mul(stride, extents[dim]);
+    }
+    shared.base = shared.window = shared.key = tile.getAsOpaquePointer();
+    const Place* inMemory = v_.place(tile);
+    resident.push_back({tile, inMemory ? *inMemory : v_.placeOfLoad(tile.getDefiningOp<ir::TileLoadOp>()), shared});
+    Value bytes = l.mul(stride, l.constant(size));
+    offset = l.add(offset, l.mul(l.div(l.add(bytes, l.constant(15)), l.constant(16)), l.constant(16)));
+  }
+  return branch(
+      isLess(l, offset, l.constant(limit)),
+      [&] {
+        resident_ = resident;
+        Values results = emitRows(swept);
+        resident_.clear();
+        return results;
+      },
+      [&] { return emitRows(swept); });
+}
+
+void Nest::fetchRow(const Pass& pass, Version version) {
+  for (const Resident& each : resident_) {
+    v_.setPlace(each.tile, each.source);
+    sweep(pass, version, 8, {}, [&](llvm::ArrayRef<Position> positions, Values&) {
+      Values values;
+      for (const Position& position : positions)
+        values.push_back(loadElements(l, each.source, at(position, version.lanes), v_.wide, true));
+      for (auto [position, value] : llvm::zip(positions, values))
+        storeElements(l, each.shared, at(position, version.lanes), value, {}, v_.wide, false);
+    });
+    v_.setPlace(each.tile, each.shared);
+  }
+}
+
+}  // namespace vortex::target::gpu::tiles
