@@ -191,9 +191,7 @@ Value Evaluator::compute(mlir::Value tile, const At& at) {
   if (!op)
     return failed("this tile");
   return llvm::TypeSwitch<mlir::Operation*, Value>(op)
-      .Case([&](ir::TileLoadOp load) {
-        return loadElements(l, placeOfLoad(load), at, wide, readOnce.contains(load.getResult()));
-      })
+      .Case([&](ir::TileLoadOp load) { return loadElements(l, placeOfLoad(load), at, wide); })
       .Case([&](ir::IotaOp iota) { return evalIota(iota, at); })
       .Case([&](ir::ReduceOp reduce) { return evalReduce(reduce, at); })
       .Case([&](arith::ConstantOp constant) { return evalConstant(constant, at); })

@@ -37,8 +37,6 @@ public:
   /// Extents of a tile (index).
   Values extents(mlir::Value tile);
 
-  /// Tiles in global memory of which every element is read once: not worth a place in the first cache.
-  llvm::DenseSet<mlir::Value> readOnce;
   /// Not null while code is emitted that relies on what is collected here.
   Requirements* wide = nullptr;
 

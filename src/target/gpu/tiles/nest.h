@@ -120,7 +120,6 @@ private:
   Value itemCount(const Values& inner, unsigned lanes);
   Position positionOf(const Pass& pass, Version version, Value item, Value exists);
   Position guarded(const Pass& pass, Version version, Value item, Value items);
-  void findReadOnce();
   At at(const Position& position, unsigned lanes) const;
   At reduceAt(ir::ReduceOp op, const Position& position, unsigned lanes) const;
   void storeRoots(const Pass& pass, Version version, const Position& position);

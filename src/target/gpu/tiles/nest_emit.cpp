@@ -58,7 +58,7 @@ Values Nest::emitRows(Version version) {
     firstRow_ = first;
     Value row = l.add(first, team_.row);
     if (l.constantOf(team_.rows) != 1) {
-      rowExists_ = l.both(isLess(l, row, total), isLess(l, team_.row, team_.rows));
+      rowExists_ = isLess(l, row, total);
       row = choose(l, rowExists_, row, l.sub(total, l.constant(1)));
     }
     row_ = digits(row, rows_);
@@ -362,7 +362,7 @@ void Nest::storeRoots(const Pass& pass, Version version, const Position& positio
                : rowExists_                  ? rowExists_
                                              : position.exists;
   for (auto [root, value] : llvm::zip(pass.roots, values))
-    storeElements(l, roots_[root].sink, here, value, mask, v_.wide, rowRank_ > 0);
+    storeElements(l, roots_[root].sink, here, value, mask, v_.wide, false);
 }
 
 /// Rows that end in one element: the first thread of the team writes it.

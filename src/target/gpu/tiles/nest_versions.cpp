@@ -12,6 +12,8 @@ static constexpr int64_t kKeptElements = 8192;
 static constexpr int64_t kEarlyWords = 32;
 /// Elements of a row per thread when nothing is kept.
 static constexpr unsigned kSweptElements = 256;
+/// The same one by one: neighbouring threads read neighbours, so short runs waste what the memory delivers.
+static constexpr unsigned kSweptSingles = 8;
 
 unsigned Nest::positionsPerThread(unsigned tiles, unsigned lanes) {
   return static_cast<unsigned>(std::max<int64_t>(1, kKeptElements / l.threads() / tiles / lanes));
@@ -124,7 +126,7 @@ Values Nest::emitVersion(unsigned lanes, unsigned kept) {
     return results;
   };
   if (kept == 0)
-    return withTeam(kSweptElements, 8, swept);
+    return withTeam(lanes > 1 ? kSweptElements : kSweptSingles, 8, swept);
   Version full{lanes, positionsPerThread(kept, lanes), true, readsEarly(positionsPerThread(kept, lanes))},
       keeping = full;
   keeping.full = false;
@@ -140,23 +142,9 @@ Values Nest::emitVersion(unsigned lanes, unsigned kept) {
   }
   if (auto kernel = l.b.getInsertionBlock()->getParentOp()->getParentOfType<ir::vxt::KernelOp>())
     kernel.setMinBlocks(residentBlocks());
-  auto once = [&](Version version) {
-    findReadOnce();
-    Values results = version.full ? emitRows(version) : withTeam(int64_t(version.positions) * lanes, 1, version);
-    v_.readOnce.clear();
-    return results;
-  };
+  auto keep = [&] { return withTeam(int64_t(keeping.positions) * lanes, 1, keeping); };
   auto longRows = [&] { return emitLong(swept, capacity); };
-  return branch(
-      fillsAll, [&] { return once(full); }, [&] { return branch(fits, [&] { return once(keeping); }, longRows); });
-}
-
-/// Tiles of whole rows.
-void Nest::findReadOnce() {
-  forEachAccess([&](mlir::Value value, const DimMap& map, const Place& place) {
-    if (place.view.space == ir::Space::Global && isIdentity(map) && static_cast<int>(map.size()) > rowRank_)
-      v_.readOnce.insert(value);
-  });
+  return branch(fillsAll, [&] { return emitRows(full); }, [&] { return branch(fits, keep, longRows); });
 }
 
 /// Blocks per core that registers are shared out for: 40 to 64 per thread for one tensor in and one out, 64 to 80 for more.

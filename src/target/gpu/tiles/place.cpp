@@ -205,20 +205,18 @@ static Value offsetOf(Lowering& l, const Place& place, const At& at, llvm::Array
   return l.offset(view, indices);
 }
 
-Value loadElements(Lowering& l, const Place& place, const At& at, Requirements* wide, bool streaming) {
+Value loadElements(Lowering& l, const Place& place, const At& at, Requirements* wide) {
   mlir::Type type = place.view.elementType;
   bool run = at.lanes > 1 && isRun(place, at, wide);
   if (at.lanes > 1 && !run) {
     Values lanes;
     for (unsigned lane = 0; lane < at.lanes; ++lane)
-      lanes.push_back(loadElements(l, place, at.lane(l, lane), wide, streaming));
+      lanes.push_back(loadElements(l, place, at.lane(l, lane), wide));
     return gather(l, lanes);
   }
   Values indices = indicesOf(l, place, at);
   Value inside = place.guarded && !wide ? l.both(l.inside(place.view, indices), at.mask) : at.mask;
-  auto cache = !place.view.readOnly ? vxt::Cache::Default
-               : streaming          ? vxt::Cache::ReadOnlyStreaming
-                                    : vxt::Cache::ReadOnly;
+  auto cache = place.view.readOnly ? vxt::Cache::ReadOnly : vxt::Cache::Default;
   Value loaded = l.b.create<vxt::LoadOp>(l.loc, valueType(type, at.lanes), place.view.pointer,
                                          offsetOf(l, place, at, indices, run), inside,
                                          run ? accessBytes(place, at.lanes) : 0, cache);

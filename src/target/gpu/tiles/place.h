@@ -69,8 +69,7 @@ private:
 
 /// Elements of the value's type: a scalar when lanes == 1, else a vector. `wide`: null in code that makes no assumptions; there runs are
 /// accessed element by element.
-/// `streaming`: what is read or written is not needed again soon.
-Value loadElements(Lowering& l, const Place& place, const At& at, Requirements* wide, bool streaming = false);
+Value loadElements(Lowering& l, const Place& place, const At& at, Requirements* wide);
 void storeElements(Lowering& l, const Place& place, const At& at, Value value, Value mask, Requirements* wide,
                    bool streaming);
 

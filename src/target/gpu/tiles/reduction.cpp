@@ -77,28 +77,14 @@ Team wholeBlock(Lowering& l) {
 
 Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least) {
   int64_t threads = l.threads();
-  least = std::min(least, kWarp);
+  if (!llvm::isPowerOf2_64(static_cast<uint64_t>(threads)))
+    return wholeBlock(l);
+  least = std::min(least, threads);
   Value needed = l.div(l.add(elements, l.constant(perThread - 1)), l.constant(perThread));
   Value width = l.constant(least);
-  for (int64_t size = least; size < kWarp; size *= 2)
+  for (int64_t size = least; size < threads; size *= 2)
     width = choose(l, isLess(l, l.constant(size), needed), l.constant(2 * size), width);
-  Value warps = l.mul(l.div(l.add(needed, l.constant(kWarp - 1)), l.constant(kWarp)), l.constant(kWarp));
-  width = choose(l, isLess(l, l.constant(kWarp), needed), l.min(warps, l.constant(threads)), width);
-  if (l.constantOf(width))
-    return {width, l.div(l.constant(threads), width), l.rem(l.threadId(), width), l.div(l.threadId(), width), least};
-  // Numbers up to 1024 are divided by multiplying with the rounded-up inverse, of which 20 bits are exact.
-  constexpr int64_t kShift = 20;
-  mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
-  Value narrow = l.b.create<arith::IndexCastUIOp>(l.loc, i32, width), one = l.i32((int64_t(1) << kShift) - 1);
-  Value inverse = l.b.create<arith::DivUIOp>(l.loc, l.b.create<arith::AddIOp>(l.loc, one, narrow), narrow);
-  auto divided = [&](Value value) -> Value {
-    Value x = l.b.create<arith::IndexCastUIOp>(l.loc, i32, value);
-    Value product = l.b.create<arith::MulIOp>(l.loc, x, inverse);
-    return l.b.create<arith::IndexCastUIOp>(l.loc, index,
-                                            l.b.create<arith::ShRUIOp>(l.loc, product, l.i32(kShift)).getResult());
-  };
-  Value row = divided(l.threadId());
-  return {width, divided(l.constant(threads)), l.sub(l.threadId(), l.mul(row, width)), row, least};
+  return {width, l.div(l.constant(threads), width), l.rem(l.threadId(), width), l.div(l.threadId(), width), least};
 }
 
 /// Bits that a shuffle can move: types it does not take are reinterpreted or widened.
@@ -121,8 +107,7 @@ static Value loadShared(Lowering& l, mlir::Type type, const SharedMemory::Piece&
 }
 
 static SharedMemory::Piece slotsFor(Lowering& l, mlir::Type type) {
-  // Twice: threads that are left over read the slots of a team that is not there.
-  return l.shared().allocate(2 * (l.threads() / kWarp) * vxt::scalarBytes(type), 16);
+  return l.shared().allocate(l.threads() / kWarp * vxt::scalarBytes(type), 16);
 }
 
 /// Of the 32 values of a warp, or of the groups of `width` lanes inside it.

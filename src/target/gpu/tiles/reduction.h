@@ -28,8 +28,7 @@ private:
   mlir::Type type_;
 };
 
-/// The threads that work on a row together: `width` consecutive threads, a power of two up to 32 or a multiple of 32; `rows` teams a block,
-/// and perhaps some threads left over, whose row is `rows`.
+/// The threads that work on a row together: `width` consecutive threads, a power of two up to 32 or a multiple of 32; `rows` teams a block.
 struct Team {
   Value width;        ///< index
   Value rows;         ///< index
@@ -38,7 +37,7 @@ struct Team {
   int64_t least = 1;  ///< width is at least this
 };
 
-/// As few threads as rows of `elements` need at `perThread` each; at least `least`, a power of two.
+/// As few threads as rows of `elements` need at `perThread` each, a power of two; at least `least`.
 Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least);
 /// All threads of the block.
 Team wholeBlock(Lowering& l);

@@ -86,7 +86,7 @@ void Nest::fetchRow(const Pass& pass, Version version) {
     sweep(pass, version, 8, {}, [&](llvm::ArrayRef<Position> positions, Values&) {
       Values values;
       for (const Position& position : positions)
-        values.push_back(loadElements(l, each.source, at(position, version.lanes), v_.wide, true));
+        values.push_back(loadElements(l, each.source, at(position, version.lanes), v_.wide));
       for (auto [position, value] : llvm::zip(positions, values))
         storeElements(l, each.shared, at(position, version.lanes), value, {}, v_.wide, false);
     });
