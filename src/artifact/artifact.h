@@ -79,6 +79,18 @@ struct Fact {  ///< resource facts: "registers", "spill_bytes", "flops", … Exa
   bool estimated = false;
 };
 
+/// A tensor in the memory of a block, for the report.
+struct SharedTensor {
+  std::string name;
+  std::string type;  ///< the user's spelling
+  std::string file;
+  uint32_t line = 0;                     ///< of the declaration
+  uint32_t firstLine = 0, lastLine = 0;  ///< of the code during which its bytes are its own
+  uint64_t bytes = 0;
+  uint64_t offset = 0;  ///< in the block's shared memory; CPU: in the block's scratch memory
+  uint32_t phase = 0;   ///< index into Kernel::phases
+};
+
 /// A message the code can raise at run time: entry point returns 1 + index of the fault (0 = success). The format of a kernel print is one
 /// too: its message has a `{}` per value and its id is "print:" and a letter per value, f (bits of an f64), i, u or b (integers extended to 64 bits).
 struct Fault {
@@ -100,6 +112,7 @@ struct Kernel {
   std::vector<Fault> faults;
   std::vector<std::string> notes;  ///< guards inserted, conflicts, … for the report
   std::vector<Fact> facts;
+  std::vector<SharedTensor> sharedTensors;  ///< of phases[phase].symbol, in the order of allocation
   std::vector<uint8_t> code;  ///< CPU: ELF relocatable object; NVIDIA: PTX text; entry points: see device_report.h
   uint32_t slotCount = 0;
 };

@@ -136,6 +136,18 @@ template <typename A> void visit(A& archive, Fact& fact) {
   visit(archive, fact.estimated);
 }
 
+template <typename A> void visit(A& archive, SharedTensor& tensor) {
+  visit(archive, tensor.name);
+  visit(archive, tensor.type);
+  visit(archive, tensor.file);
+  visit(archive, tensor.line);
+  visit(archive, tensor.firstLine);
+  visit(archive, tensor.lastLine);
+  visit(archive, tensor.bytes);
+  visit(archive, tensor.offset);
+  visit(archive, tensor.phase);
+}
+
 template <typename A> void visit(A& archive, Fault& fault) {
   visit(archive, fault.id);
   visit(archive, fault.message);
@@ -165,6 +177,7 @@ template <typename A> void visit(A& archive, Kernel& kernel) {
   visit(archive, kernel.faults);
   visit(archive, kernel.notes);
   visit(archive, kernel.facts);
+  visit(archive, kernel.sharedTensors);
   visit(archive, kernel.code);
   visit(archive, kernel.slotCount);
 }

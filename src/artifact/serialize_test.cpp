@@ -50,6 +50,7 @@ Kernel sample() {
   kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};
   kernel.notes = {"guard inserted", ""};
   kernel.facts = {{"flops", -1, true}};
+  kernel.sharedTensors = {{"tile", "Tensor<f32, [256]> @shared", "a.vx", 4, 4, 9, 1024, 128, 0}};
   kernel.code = {1, 2, 3, 0, 255};
   return kernel;
 }
@@ -67,6 +68,7 @@ TEST(Artifact, SerialisedFormReadsBackUnchanged) {
   EXPECT_EQ(again->results[0].extents[1], SizeExpr::slot(2));
   EXPECT_TRUE(again->results[0].zeroFill);
   EXPECT_EQ(again->faults[0].line, 3u);
+  EXPECT_EQ(again->sharedTensors[0].offset, 128u);
   EXPECT_EQ(again->code, sample().code);
   EXPECT_TRUE(deserialize(serialize(Kernel{})));
 }

@@ -26,6 +26,9 @@ public:
     }
     for (const Phase& phase : kernel_.phases)
       checkPhase(phase);
+    for (const SharedTensor& tensor : kernel_.sharedTensors)
+      if (tensor.phase >= kernel_.phases.size())
+        fail(concat("the tensor '", tensor.name, "' is of phase ", tensor.phase, " of ", kernel_.phases.size()));
     checkScalarResults();
     if (message_.empty())
       return {};

@@ -307,10 +307,13 @@ Flat Emitter::allocate(Location loc, lang::Type type, llvm::StringRef name) {
   if (inThreads_)
     b_.setInsertionPoint(region_->op);
   lang::ElementLayout layout = lang::elementLayout((type->isTensor() ? type : type->elem)->elem);
+  mlir::StringAttr spelled = b_.getStringAttr(lang::text(type, context_.function.dimNames()));
   Flat views;
-  for (auto [plane, leaf] : llvm::zip(planes, layout.leaves))
-    views.leaves.push_back(
-        b_.create<ir::AllocOp>(loc, llvm::cast<ir::ViewType>(plane), b_.getStringAttr(name + leaf.path)));
+  for (auto [plane, leaf] : llvm::zip(planes, layout.leaves)) {
+    auto alloc = b_.create<ir::AllocOp>(loc, llvm::cast<ir::ViewType>(plane), b_.getStringAttr(name + leaf.path));
+    alloc->setAttr("vx.type", spelled);
+    views.leaves.push_back(alloc);
+  }
   return views;
 }
 

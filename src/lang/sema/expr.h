@@ -146,6 +146,10 @@ struct Expr {
   bool needsBlock = false;
   /// Something inside (or this) is per-thread: a value, a store, a warp operation.
   bool hasPerThread = false;
+  /// The root of a statement marked `@verify_no_bank_conflicts`: where the attribute stands; invalid elsewhere.
+  source::SourceRange verifyBanks;
+  /// The root of a statement marked `@unchecked(coalescing)`.
+  bool uncheckedCoalescing = false;
 };
 
 }  // namespace vortex::lang

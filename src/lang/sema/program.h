@@ -78,7 +78,14 @@ struct KernelSpec {
   std::optional<TileSpec> tile;
   bool strict = false, fastMath = false;
   bool allowsTf32 = false;  ///< f32 products may round their operands to tf32
-  bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false;
+  bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false, uncheckedCoalescing = false;
+  source::SourceRange verifyBanks;  ///< `@verify_no_bank_conflicts` on the kernel; invalid without it
+};
+
+/// A line of the build report about one access: "4-way bank conflict …".
+struct AccessNote {
+  source::SourceRange range;
+  std::string text;
 };
 
 struct Function {
@@ -96,6 +103,7 @@ struct Function {
   std::vector<std::unique_ptr<Variable>> variables;  ///< all, parameters first
   Expr* body = nullptr;
   std::optional<KernelSpec> kernel;
+  std::vector<AccessNote> accessNotes;  ///< of kernels, in source order
 
   std::vector<std::string> dimNames() const;
 };

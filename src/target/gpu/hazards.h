@@ -32,6 +32,8 @@ public:
   void write(mlir::Value root, Kind kind = Kind::Block) { access(rootOf(root), true, kind); }
   /// Emits a barrier.
   void barrier();
+  /// Something may still be writing to `root` until the next barrier.
+  void markWritten(Root root) { pending_[root].blockWrite = true; }
   /// Some access of `root` is not ordered before this place yet.
   bool isPending(Root root) const { return pending_.contains(root); }
 

@@ -28,7 +28,8 @@ static bool touchesTiles(mlir::Operation* op) {
 
 Lowering::Lowering(ModuleState& moduleState, ir::KernelOp phaseOp, llvm::StringRef symbol, Assumptions assumptions)
     : state(moduleState), phase(phaseOp), b(phaseOp.getContext()), loc(phaseOp.getLoc()), symbol_(symbol),
-      assumptions_(assumptions), hazards_([this] { b.create<vxt::BarrierOp>(loc); }), shared_(hazards_) {
+      assumptions_(assumptions), hazards_([this] { b.create<vxt::BarrierOp>(loc); }), shared_(hazards_),
+      lifetimes_(phaseOp) {
   tiles_ = state.makeTiles ? state.makeTiles(*this) : std::make_unique<ThreadTiles>(*this);
 }
 
@@ -242,8 +243,11 @@ Value Lowering::size(ir::SizeAttr attribute) {
 
 void Lowering::lowerBlock(mlir::Block& block) {
   for (mlir::Operation& op : block)
-    if (!op.hasTrait<mlir::OpTrait::IsTerminator>())
+    if (!op.hasTrait<mlir::OpTrait::IsTerminator>()) {
       lowerOp(&op);
+      for (mlir::Operation* alloc : lifetimes_.endingAfter(&op))
+        endLifetime(mlir::cast<ir::AllocOp>(alloc));
+    }
 }
 
 void Lowering::lowerOp(mlir::Operation* op) {

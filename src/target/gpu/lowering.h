@@ -6,6 +6,7 @@
 // slot. Tile operations go through TileLowering. The vxt text is built with structured control flow (scf), ready for any GPU target.
 #pragma once
 
+#include "analysis/shared_lifetimes.h"
 #include "artifact/artifact.h"
 #include "base/result.h"
 #include "chip/chip.h"
@@ -49,6 +50,8 @@ public:
 
   /// The whole phase. Hardware threads and shared bytes are those of the returned kernel. Null when state.error is set.
   ir::vxt::KernelOp run();
+  /// After `run`: the program's tensors in shared memory, but for their phase.
+  const std::vector<artifact::SharedTensor>& sharedTensors() const { return sharedTensors_; }
 
   ModuleState& state;
   ir::KernelOp phase;  ///< the vx op
@@ -168,6 +171,7 @@ private:
   // staging.cpp
   void lowerStageCopy(ir::StageCopyOp op);
   void finishCopies(mlir::Block& block);
+  void endLifetime(ir::AllocOp alloc);
   void copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous);
 
   // region.cpp
@@ -193,6 +197,8 @@ private:
   SharedMemory shared_;
   ir::SizeAttr tailBytes_;  ///< null: none
   llvm::SmallVector<ir::vxt::SharedOp> tails_;
+  analysis::SharedLifetimes lifetimes_;
+  std::vector<artifact::SharedTensor> sharedTensors_;
   std::unique_ptr<TileLowering> tiles_;
 };
 

@@ -1,6 +1,7 @@
 // Views and single-element accesses. In regions each thread accesses its own element. In uniform code loads are done by every thread alike,
 // stores and atomics by thread 0.
 #include "target/gpu/lowering.h"
+#include "target/interface/describe.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 
@@ -31,7 +32,19 @@ void Lowering::lowerAlloc(ir::AllocOp op) {
     int64_t bytes = count * vxt::scalarBytes(view.elementType);
     // A swizzle permutes whole aligned groups: the base must not disturb them.
     int64_t alignment = view.swizzle ? 1024 : bytes >= 128 ? 128 : 16;
-    view.pointer = sharedPointer(shared_.allocate(bytes, alignment, Hazards::rootOf(view.root)));
+    if (view.swizzle)  // it permutes whole groups, also the last one
+      bytes = llvm::alignTo(count, int64_t(1)
+                                       << (view.swizzle.getBase() + llvm::Log2_64_Ceil(view.swizzle.getMask() + 1))) *
+              vxt::scalarBytes(view.elementType);
+    SharedMemory::Piece piece = shared_.allocate(bytes, alignment, Hazards::rootOf(view.root));
+    view.pointer = sharedPointer(piece);
+    const auto& lifetime = lifetimes_.of(op);
+    artifact::SharedTensor tensor = describeSharedTensor(op);
+    tensor.firstLine = lifetime.firstLine;
+    tensor.lastLine = lifetime.lastLine;
+    tensor.bytes = static_cast<uint64_t>(bytes);
+    tensor.offset = static_cast<uint64_t>(piece.offset);
+    sharedTensors_.push_back(std::move(tensor));
     view.alignment = alignment;
   } else {
     auto local = vxt::PtrType::get(b.getContext(), ir::Space::Local);
@@ -43,6 +56,19 @@ void Lowering::lowerAlloc(ir::AllocOp op) {
         view.slotPointers.push_back(instance());
   }
   setView(op.getResult(), std::move(view));
+}
+
+/// The bytes may be used again. Copies that nothing waited for end here, other threads' at the next barrier.
+void Lowering::endLifetime(ir::AllocOp alloc) {
+  Hazards::Root root = Hazards::rootOf(alloc.getResult());
+  const auto& lifetime = lifetimes_.of(alloc);
+  if (lifetime.needsDrain) {
+    b.create<vxt::AsyncCommitOp>(loc);
+    b.create<vxt::AsyncWaitOp>(loc, 0);
+  }
+  if (lifetime.isStaged)
+    hazards_.markWritten(root);
+  shared_.free(root);
 }
 
 void Lowering::lowerSubview(ir::SubviewOp op) {

@@ -1,6 +1,7 @@
-// The block's shared buffer: a stack of byte ranges laid out while the kernel is lowered, so that disjoint scopes share bytes.
+// The block's shared buffer, laid out while the kernel is lowered: pieces that are not needed at the same time share bytes.
 #pragma once
 
+#include "analysis/byte_ranges.h"
 #include "target/gpu/hazards.h"
 
 #include <cstdint>
@@ -16,22 +17,27 @@ public:
     int64_t offset;
     int64_t bytes;
     Hazards::Root root;  ///< to be named in every access, see Hazards
+    bool isLive = true;
   };
-  /// `bytes` bytes that live until the enclosing scope is released. Emits a barrier when they were in use before and some thread may still
+  /// `bytes` bytes that live until they are freed or the enclosing scope is released. Emits a barrier when they were in use before and some thread may still
   /// be at it. `root`: names the memory; null for scratch, which gets a name of its own.
   Piece allocate(int64_t bytes, int64_t alignment = 16, Hazards::Root root = nullptr);
 
-  int64_t mark() const { return top_; }
-  void release(int64_t mark) { top_ = mark; }
-  /// Largest number of bytes in use at once.
-  int64_t peak() const { return peak_; }
+  /// Nothing needs the piece with this root any more.
+  void free(Hazards::Root root);
+
+  size_t mark() const { return pieces_.size(); }
+  /// Frees what was allocated since the mark.
+  void release(size_t mark);
+  /// Bytes that the block needs for all pieces.
+  int64_t peak() const { return ranges_.peak(); }
   /// All pieces handed out so far.
   const std::deque<Piece>& pieces() const { return pieces_; }
 
 private:
   Hazards& hazards_;
   std::deque<Piece> pieces_;
-  int64_t top_ = 0, peak_ = 0;
+  analysis::ByteRanges ranges_;
 };
 
 /// Scope guard.
@@ -44,7 +50,7 @@ public:
 
 private:
   SharedMemory& memory_;
-  int64_t mark_;
+  size_t mark_;
 };
 
 }  // namespace vortex::target::gpu

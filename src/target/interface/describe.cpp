@@ -1,5 +1,7 @@
 #include "target/interface/describe.h"
 
+#include "analysis/byte_ranges.h"
+#include "analysis/shared_lifetimes.h"
 #include "base/check.h"
 #include "ir/size_attr.h"
 
@@ -95,32 +97,60 @@ int64_t innermostStride(const artifact::Kernel& kernel, unsigned number) {
   return 1;
 }
 
-static std::string describeLocation(mlir::Operation* op) {
+static mlir::FileLineColLoc fileLocation(mlir::Operation* op) {
   mlir::FileLineColLoc found;
   op->getLoc()->walk([&](mlir::Location inner) {
     found = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
     return found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
   });
+  return found;
+}
+
+static std::string describeLocation(mlir::Operation* op) {
+  mlir::FileLineColLoc found = fileLocation(op);
   if (!found)
     return "";
   return (found.getFilename().getValue() + ":" + llvm::Twine(found.getLine()) + ":" + llvm::Twine(found.getColumn()))
       .str();
 }
 
-/// Bytes of shared allocations alive together, by lexical scope.
-static uint64_t sharedBytes(mlir::Region& region) {
-  uint64_t own = 0, inner = 0;
-  for (mlir::Block& block : region)
-    for (mlir::Operation& op : block) {
-      if (auto alloc = mlir::dyn_cast<ir::AllocOp>(op)) {
-        ir::ViewType type = alloc.getResult().getType();
-        if (type.getSpace() == ir::Space::Shared)
-          own += type.numElements() * type.elementBytes();
-      }
-      for (mlir::Region& nested : op.getRegions())
-        inner = std::max(inner, sharedBytes(nested));
+static bool isShared(ir::AllocOp alloc) { return alloc.getResult().getType().getSpace() == ir::Space::Shared; }
+
+/// Gives the block's shared allocations their places; those that outlive it are free again at its end.
+static void placeShared(mlir::Block& block, const analysis::SharedLifetimes& lifetimes, analysis::ByteRanges& ranges) {
+  llvm::DenseMap<mlir::Operation*, int64_t> places;
+  for (mlir::Operation& op : block) {
+    if (auto alloc = mlir::dyn_cast<ir::AllocOp>(op); alloc && isShared(alloc)) {
+      ir::ViewType type = alloc.getResult().getType();
+      places[&op] = ranges.allocate(type.numElements() * type.elementBytes(), 16);
     }
-  return own + inner;
+    for (mlir::Region& nested : op.getRegions())
+      for (mlir::Block& inner : nested)
+        placeShared(inner, lifetimes, ranges);
+    for (mlir::Operation* ended : lifetimes.endingAfter(&op)) {
+      ranges.free(places.at(ended));
+      places.erase(ended);
+    }
+  }
+  for (auto [alloc, place] : places)
+    ranges.free(place);
+}
+
+artifact::SharedTensor describeSharedTensor(ir::AllocOp alloc) {
+  artifact::SharedTensor tensor;
+  ir::ViewType type = alloc.getResult().getType();
+  tensor.name = alloc.getName().value_or("").str();
+  if (auto spelled = alloc->getAttrOfType<mlir::StringAttr>("vx.type")) {
+    tensor.type = spelled.str();
+  } else {
+    llvm::raw_string_ostream out(tensor.type);
+    out << type;
+  }
+  if (mlir::FileLineColLoc at = fileLocation(alloc)) {
+    tensor.file = at.getFilename().str();
+    tensor.line = at.getLine();
+  }
+  return tensor;
 }
 
 artifact::Phase describePhase(ir::KernelOp phase) {
@@ -134,7 +164,9 @@ artifact::Phase describePhase(ir::KernelOp phase) {
     described.grid[axis] = sizeOf(mlir::cast<ir::SizeAttr>((*phase.getGrid())[axis]), phase.getArgumentTypes());
     described.block[axis] = sizeOf(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis]), phase.getArgumentTypes());
   }
-  described.sharedBytes = SizeExpr::constant(sharedBytes(phase.getBody()));
+  analysis::ByteRanges shared;
+  placeShared(phase.getBody().front(), analysis::SharedLifetimes(phase), shared);
+  described.sharedBytes = SizeExpr::constant(shared.peak());
   return described;
 }
 

@@ -13,6 +13,9 @@ void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel);
 /// Everything but scratchBytes. The symbol is a C identifier.
 artifact::Phase describePhase(ir::KernelOp phase);
 
+/// Name, type (the user's spelling where irgen left it) and declaration of a shared allocation.
+artifact::SharedTensor describeSharedTensor(ir::AllocOp alloc);
+
 /// One note per source line with guarded accesses: "guard file:line:column: load of `a`".
 void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel);
 

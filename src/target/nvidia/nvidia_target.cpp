@@ -107,9 +107,15 @@ static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Ph
   SizeExpr fastWhen = conditionFor(phase, state.kernel, fast);
   described.sharedBytes = SizeExpr::constant(0);
   auto lower = [&](const std::string& symbol, gpu::Assumptions assumptions) -> ir::vxt::KernelOp {
-    ir::vxt::KernelOp kernel = gpu::Lowering(state, phase, symbol, assumptions).run();
+    gpu::Lowering lowering(state, phase, symbol, assumptions);
+    ir::vxt::KernelOp kernel = lowering.run();
     if (!kernel)
       return nullptr;
+    if (assumptions.unitStrides)
+      for (artifact::SharedTensor tensor : lowering.sharedTensors()) {
+        tensor.phase = static_cast<uint32_t>(state.kernel.phases.size());
+        state.kernel.sharedTensors.push_back(std::move(tensor));
+      }
     raise(described.sharedBytes, sharedBytesOf(phase, kernel));
     auto threads = ir::toSizeExpr(kernel.getThreads(), phase.getArgumentTypes(), [&] { return phase.emitError(); });
     VORTEX_CHECK(mlir::succeeded(threads));

@@ -2,7 +2,9 @@
 #include "target/cpu/emit/atomics.h"
 #include "target/cpu/emit/emitter.h"
 
+#include "analysis/shared_lifetimes.h"
 #include "ir/vx.h"
+#include "target/interface/describe.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 
@@ -31,8 +33,27 @@ void Emitter::emitAlloc(mlir::Operation* op) {
   if (view.perThread)
     for (unsigned axis = 0; axis < 3; ++axis)
       bytes = SizeExpr::binary(SizeExpr::Op::Mul, bytes, blockSize(axis));
-  view.pointer = scratch->allocate(bytes);
+  if (view.perThread)
+    view.pointer = scratch->allocate(bytes);
+  else
+    view.pointer = placeShared(op, static_cast<uint64_t>(count * elementBytes(view.elementType)));
   setView(op->getResult(0), std::move(view));
+}
+
+llvm::Value* Emitter::placeShared(mlir::Operation* op, uint64_t bytes) {
+  auto alloc = mlir::cast<ir::AllocOp>(op);
+  Scratch::Piece piece = scratch->reserve(bytes);
+  const auto& lifetime = lifetimes_->of(alloc);
+  artifact::SharedTensor tensor = describeSharedTensor(alloc);
+  tensor.firstLine = lifetime.firstLine;
+  tensor.lastLine = lifetime.lastLine;
+  tensor.bytes = bytes;
+  tensor.offset = piece.constant;
+  tensor.phase = static_cast<uint32_t>(state.kernel.phases.size());
+  if (unitStrides)  // the other version of the phase is laid out alike
+    state.kernel.sharedTensors.push_back(std::move(tensor));
+  sharedPieces_[alloc] = piece;
+  return piece.pointer;
 }
 
 void Emitter::emitSubview(mlir::Operation* operation) {

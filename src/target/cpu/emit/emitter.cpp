@@ -1,5 +1,6 @@
 #include "target/cpu/emit/emitter.h"
 
+#include "analysis/shared_lifetimes.h"
 #include "base/check.h"
 #include "ir/size_attr.h"
 #include "target/cpu/emit/region_emitter.h"
@@ -35,7 +36,7 @@ static std::optional<int64_t> constantOf(const SizeExpr& size) {
 
 Emitter::Emitter(ModuleState& state, ir::KernelOp& kernel, llvm::Function* function, bool unitStrides)
     : ir(state.module.getContext()), state(state), kernel(kernel), function(function), features(state.target.vector),
-      unitStrides(unitStrides) {
+      unitStrides(unitStrides), lifetimes_(std::make_unique<analysis::SharedLifetimes>(kernel)) {
   auto* entry = llvm::BasicBlock::Create(context(), "entry", function);
   auto* body = llvm::BasicBlock::Create(context(), "body", function);
   ir.SetInsertPoint(entry);
@@ -151,8 +152,12 @@ static bool touchesTiles(mlir::Operation* op) {
 
 void Emitter::emitBlock(mlir::Block& block) {
   for (mlir::Operation& op : block)
-    if (!op.hasTrait<mlir::OpTrait::IsTerminator>())
+    if (!op.hasTrait<mlir::OpTrait::IsTerminator>()) {
       emitOp(&op);
+      for (mlir::Operation* alloc : lifetimes_->endingAfter(&op))
+        if (auto piece = sharedPieces_.find(alloc); piece != sharedPieces_.end())
+          scratch->free(piece->second);
+    }
 }
 
 void Emitter::emitOp(mlir::Operation* op) {

@@ -21,6 +21,9 @@
 #include <mlir/IR/BuiltinTypes.h>
 #include <mlir/IR/Operation.h>
 
+namespace vortex::analysis {
+class SharedLifetimes;
+}
 namespace vortex::ir {
 class KernelOp;
 class EntryOp;
@@ -125,12 +128,15 @@ private:
   void emitScfWhile(mlir::Operation* op);
   void emitMemory(mlir::Operation* op);
   void emitAlloc(mlir::Operation* op);
+  llvm::Value* placeShared(mlir::Operation* alloc, uint64_t bytes);
   void emitSubview(mlir::Operation* op);
   void emitDebug(mlir::Operation* op);
 
   llvm::DenseMap<mlir::Value, llvm::Value*> scalars_;
   llvm::DenseMap<mlir::Value, View> views_;
   std::vector<std::pair<artifact::SizeExpr, llvm::Value*>> sizes_;
+  std::unique_ptr<analysis::SharedLifetimes> lifetimes_;
+  llvm::DenseMap<mlir::Operation*, Scratch::Piece> sharedPieces_;
   llvm::Instruction* entryEnd_ = nullptr;  ///< sizes are emitted before it
   artifact::SizeExpr blockSize_[3];
 };

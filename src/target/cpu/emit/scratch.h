@@ -1,4 +1,5 @@
-// Block scratch memory: a stack laid out while the kernel is emitted, so that disjoint scopes share bytes.
+// Block scratch memory, laid out while the kernel is emitted: a stack, so that disjoint scopes share bytes, with gaps where something ended
+// before its scope.
 #pragma once
 
 #include "artifact/size_expr.h"
@@ -17,10 +18,21 @@ public:
   llvm::Value* allocate(const artifact::SizeExpr& bytes);
   llvm::Value* allocate(uint64_t bytes) { return allocate(artifact::SizeExpr::constant(bytes)); }
 
+  /// A piece of constant size that may end before its scope does.
+  struct Piece {
+    llvm::Value* pointer = nullptr;
+    artifact::SizeExpr dynamic;  ///< it starts at dynamic + constant
+    uint64_t constant = 0, bytes = 0;
+  };
+  Piece reserve(uint64_t bytes);
+  /// Nothing needs the piece any more; it belongs to the current scope.
+  void free(const Piece& piece);
+
   /// Lexical lifetimes: everything allocated between mark() and release(mark) is free again.
   struct Mark {
     uint64_t constant;
     artifact::SizeExpr dynamic;
+    std::vector<Piece> gaps;
   };
   Mark mark() const { return top_; }
   void release(Mark mark) { top_ = std::move(mark); }
@@ -30,11 +42,12 @@ public:
 
 private:
   void notePeak();
+  llvm::Value* pointerTo(const artifact::SizeExpr& start);
 
   llvm::IRBuilder<>& ir_;
   llvm::Value* base_;
   std::function<llvm::Value*(const artifact::SizeExpr&)> emitSize_;
-  Mark top_{0, {}};
+  Mark top_{0, {}, {}};
   uint64_t constantPeak_ = 0;
   std::vector<artifact::SizeExpr> dynamicPeaks_;
 };

@@ -254,7 +254,7 @@ std::optional<SharedMemory::Piece> Tiles::reserve(mlir::Value tile) {
     bound = *bound / std::max<int64_t>(*columns, 1) * row;
   }
   int64_t bytes = bound.value_or(0) * ir::vxt::scalarBytes(elementType(tile));
-  if (!bound || bytes + l.shared().mark() > static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - 2048)
+  if (!bound || l.shared().endOf(bytes) > static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - 2048)
     return std::nullopt;
   return l.shared().allocate(std::max<int64_t>(bytes, 16), 16);
 }

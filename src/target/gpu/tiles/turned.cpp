@@ -66,7 +66,7 @@ bool Tiles::turnToMemory(mlir::Value tile, unsigned along) {
       stride *= (*bounds)[dim];
     }
   int64_t bytes = stride * ir::vxt::scalarBytes(type);
-  if (bytes + l.shared().mark() > static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - 2048)
+  if (l.shared().endOf(bytes) > static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - 2048)
     return false;
   layout::XorSwizzle swizzle = solve(tile, rowBits, columnBits);
   SharedMemory::Piece piece = l.shared().allocate(bytes, 128);

@@ -1,0 +1,25 @@
+#include "analysis/byte_ranges.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+
+namespace vortex::analysis {
+
+int64_t ByteRanges::allocate(int64_t bytes, int64_t alignment) {
+  VORTEX_CHECK(alignment > 0 && bytes >= 0);
+  bytes = std::max<int64_t>(bytes, 1);
+  int64_t offset = 0;
+  for (const auto& [begin, end] : taken_) {
+    if (offset + bytes <= begin)
+      break;
+    offset = std::max(offset, (end + alignment - 1) / alignment * alignment);
+  }
+  taken_[offset] = offset + bytes;
+  peak_ = std::max(peak_, offset + bytes);
+  return offset;
+}
+
+void ByteRanges::free(int64_t offset) { VORTEX_CHECK(taken_.erase(offset) == 1, "these bytes are not taken"); }
+
+}  // namespace vortex::analysis
