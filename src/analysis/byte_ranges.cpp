@@ -6,7 +6,7 @@
 
 namespace vortex::analysis {
 
-int64_t ByteRanges::allocate(int64_t bytes, int64_t alignment) {
+int64_t ByteRanges::find(int64_t bytes, int64_t alignment) const {
   VORTEX_CHECK(alignment > 0 && bytes >= 0);
   bytes = std::max<int64_t>(bytes, 1);
   int64_t offset = 0;
@@ -15,6 +15,12 @@ int64_t ByteRanges::allocate(int64_t bytes, int64_t alignment) {
       break;
     offset = std::max(offset, (end + alignment - 1) / alignment * alignment);
   }
+  return offset;
+}
+
+int64_t ByteRanges::allocate(int64_t bytes, int64_t alignment) {
+  const int64_t offset = find(bytes, alignment);
+  bytes = std::max<int64_t>(bytes, 1);
   taken_[offset] = offset + bytes;
   peak_ = std::max(peak_, offset + bytes);
   return offset;

@@ -10,6 +10,8 @@ class ByteRanges {
 public:
   /// Offset of `bytes` (at least 1) free bytes at a multiple of `alignment`, the lowest there is; they are taken until `free`.
   int64_t allocate(int64_t bytes, int64_t alignment);
+  /// Where `allocate` would put them.
+  int64_t find(int64_t bytes, int64_t alignment) const;
   /// Gives back what `allocate` returned.
   void free(int64_t offset);
   /// The end of the highest piece so far.

@@ -49,14 +49,10 @@ void SharedLifetimes::add(ir::AllocOp alloc) {
           lastCopy = here;
       if (mlir::FileLineColLoc at = fileLocationOf(user); at && declared && at.getFilename() == declared.getFilename())
         lifetime.lastLine = std::max<uint32_t>(lifetime.lastLine, at.getLine());
-      // What leaves the regions around the use may carry it.
-      for (mlir::Operation* op = user;; op = op->getParentOp()) {
-        for (mlir::Value result : op->getResults())
+      if (user->getNumRegions() == 0)
+        for (mlir::Value result : user->getResults())
           if (carriesMemory(result))
             reached.insert(result);
-        if (op == here)
-          break;
-      }
     }
   lifetime.last = last;
   lifetime.isStaged = lifetime.needsDrain = lastCopy != nullptr;

@@ -2,7 +2,7 @@
 //
 // A vx.alloc lives from its place to the last operation of its own block that needs its memory: one that accesses it or a window of it, one
 // that holds such an access inside (a loop counts as a whole: an allocation outside it lives through all iterations), and one that uses a
-// tile computed from its elements, because back ends read memory where a tile is used, not where it is loaded. An allocation inside a loop
+// tile computed from its elements, because back ends read memory where a tile is used, not where it is loaded (tiles that leave or enter a region have registers or buffers of their own). An allocation inside a loop
 // begins anew in every iteration. A copy that a `vx.stage_copy` started may still be writing when the last use is over: `needsDrain`.
 #pragma once
 

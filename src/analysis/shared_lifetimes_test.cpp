@@ -70,7 +70,7 @@ private:
 };
 
 /// One run: loops go round `turns` times, branches as `choices` says. Every execution of an alloc is an instance of its own.
-struct Run {
+struct Execution {
   int turns;
   std::mt19937 choices;
   struct Instance {
@@ -146,7 +146,7 @@ TEST(SharedLifetimes, NoByteIsNeededTwiceAtATimeOnAnyPath) {
     std::map<mlir::Operation*, int64_t> offsets;
     place(phase.getBody().front(), lifetimes, ranges, offsets);
     for (unsigned path = 0; path < 8; ++path) {
-      Run run{static_cast<int>(path % 3), std::mt19937(path), {}, {}};
+      Execution run{static_cast<int>(path % 3), std::mt19937(path), {}, {}};
       run.execute(phase.getBody().front());
       for (size_t i = 0; i < run.instances.size(); ++i)
         for (size_t j = i + 1; j < run.instances.size(); ++j) {

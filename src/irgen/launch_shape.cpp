@@ -1,28 +1,18 @@
 #include "irgen/launch_shape.h"
 
-#include <bit>
+#include "lang/sema/kernel/grid.h"
 
 namespace vortex::irgen {
 
 using artifact::SizeExpr;
 using lang::GridKind;
 
-/// Rows of x are whole warps, so that neighbouring threads touch neighbouring elements; a short constant last extent takes a shorter row.
-static std::array<int64_t, 3> defaultBlock(const TypeMap& types, const std::vector<lang::DimExpr>& domain) {
-  std::array<int64_t, 3> block = {256, 1, 1};
-  if (domain.size() == 2)
-    block = {32, 8, 1};
-  if (domain.size() == 3)
-    block = {32, 4, 2};
-  if (domain.size() < 2)
-    return block;
-  std::optional<int64_t> row = types.fix(domain[0]).asConstant();
-  if (row && *row > 0 && *row < block[0]) {
-    auto shorter = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(*row)));
-    block[1] *= block[0] / shorter;
-    block[0] = shorter;
-  }
-  return block;
+/// The block's default shape, with the specialised dimensions known.
+static std::array<int64_t, 3> usualBlock(const TypeMap& types, const std::vector<lang::DimExpr>& domain) {
+  std::vector<lang::DimExpr> fixed;
+  for (const lang::DimExpr& extent : domain)
+    fixed.push_back(types.fix(extent));
+  return lang::defaultBlock(fixed);
 }
 
 namespace {
@@ -36,7 +26,7 @@ public:
     LaunchShape shape;
     if (spec_.gridKind == GridKind::WholeTensor && !options_.grid)
       return shape;
-    std::array<int64_t, 3> fallback = defaultBlock(entry_.types(), spec_.domain);
+    std::array<int64_t, 3> fallback = usualBlock(entry_.types(), spec_.domain);
     for (unsigned axis = 0; axis < 3; ++axis)
       shape.block[axis] = given(options_.block, spec_.block, axis, fallback[axis]);
     for (unsigned axis = 0; axis < 3; ++axis) {

@@ -85,10 +85,24 @@ ir::ViewType TypeMap::view(lang::Type type, mlir::Type element) const {
     shape.push_back(extent(dim));
   auto space = static_cast<ir::Space>(type->space);
   mlir::Attribute layout;
-  // A bank-conflict-free layout is chosen by a pass; until then row-major, which means the same.
+  if (space == ir::Space::Shared && type->layout == lang::SharedLayout::BankConflictFree)
+    layout = swizzle(shape, element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
   if (space == ir::Space::Shared && type->layout == lang::SharedLayout::ColumnMajor)
     layout = ir::viewLayout(context_, true);
   return ir::ViewType::get(context_, shape, element, space, layout);
+}
+
+/// Null where none is needed. Extents that are not known yet are refused where the tensor is allocated.
+ir::SwizzleAttr TypeMap::swizzle(llvm::ArrayRef<int64_t> shape, unsigned elementBytes) const {
+  if (mlir::ShapedType::isDynamicShape(shape))
+    return {};
+  auto [found, isNew] = swizzles_.try_emplace({std::vector<int64_t>(shape.begin(), shape.end()), elementBytes});
+  if (isNew)
+    found->second = layout::solveTileSwizzle(shape, elementBytes);
+  const layout::XorSwizzle& solved = found->second;
+  if (solved.mask == 0)
+    return {};
+  return ir::SwizzleAttr::get(context_, solved.shift, static_cast<int64_t>(solved.mask), solved.base);
 }
 
 ir::ViewType TypeMap::arrayView(lang::Type array, mlir::Type element) const {

@@ -3,7 +3,9 @@
 
 #include "ir/vx.h"
 #include "lang/sema/program.h"
+#include "layout/swizzle.h"
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -53,7 +55,10 @@ public:
   bool hasStaticShape(lang::Type type) const;
 
 private:
+  ir::SwizzleAttr swizzle(llvm::ArrayRef<int64_t> shape, unsigned elementBytes) const;
+
   mlir::MLIRContext* context_;
+  mutable std::map<std::pair<std::vector<int64_t>, unsigned>, layout::XorSwizzle> swizzles_;
   std::vector<std::optional<lang::DimExpr>> fixed_;
 };
 

@@ -42,6 +42,53 @@ SwizzleChoice solveXorSwizzle(unsigned rowBits, unsigned columnBits, unsigned ve
 }
 
 namespace {
+/// Worst degree of reading a row-major tile row by row and column by column.
+/// Stops at `enough`.
+unsigned tileDegree(uint64_t rows, uint64_t columns, unsigned bytes, const XorSwizzle& swizzle, unsigned enough) {
+  const unsigned phase = bytes <= kBankBytes ? kWarpLanes : kWarpLanes * kBankBytes / bytes;
+  unsigned worst = 1;
+  auto access = [&](uint64_t first, uint64_t step, uint64_t count) {
+    if (worst >= enough)
+      return;
+    std::vector<uint64_t> offsets;
+    for (uint64_t i = 0; i < std::min<uint64_t>(count, phase); ++i)
+      offsets.push_back(swizzle.apply(first + i * step) * bytes);
+    worst = std::max(worst, countBanks(offsets, bytes).degree);
+  };
+  constexpr uint64_t kMostRows = 64, kMostColumns = 128;  // longer tiles repeat their pattern within these
+  for (uint64_t row = 0; row < std::min(rows, kMostRows); ++row)
+    for (uint64_t column = 0; column < std::min(columns, kMostColumns); column += phase)
+      access(row * columns + column, 1, columns - column);
+  for (uint64_t column = 0; column < std::min(columns, kMostColumns); ++column)
+    for (uint64_t row = 0; row < std::min(rows, kMostRows); row += phase)
+      access(row * columns + column, columns, rows - row);
+  return worst;
+}
+}  // namespace
+
+XorSwizzle solveTileSwizzle(std::span<const int64_t> shape, unsigned elementBytes) {
+  if (shape.size() < 2)
+    return {};
+  uint64_t rows = 1, columns = static_cast<uint64_t>(shape.back());
+  for (int64_t extent : shape.first(shape.size() - 1))
+    rows *= static_cast<uint64_t>(extent);
+  XorSwizzle best;
+  unsigned least = tileDegree(rows, columns, elementBytes, best, ~0u);
+  const auto offsetBits = static_cast<unsigned>(std::bit_width(rows * columns));
+  constexpr unsigned kMostBits = 5;  // 32 banks
+  for (unsigned bits = kMostBits; bits > 0 && least > 1; --bits)
+    for (unsigned base = 0; base <= kMostBits && least > 1; ++base)
+      for (unsigned shift = base + bits; shift < offsetBits && least > 1; ++shift) {
+        const XorSwizzle candidate{shift, (uint64_t(1) << bits) - 1, base};
+        if (unsigned degree = tileDegree(rows, columns, elementBytes, candidate, least); degree < least) {
+          least = degree;
+          best = candidate;
+        }
+      }
+  return best;
+}
+
+namespace {
 /// Images of the lane bits of one phase of an access.
 Columns phaseLanes(const Layout& layout, unsigned bytes) {
   unsigned lanes = bytes <= kBankBytes ? kWarpLanes : kWarpLanes * kBankBytes / bytes;

@@ -35,6 +35,10 @@ struct SwizzleChoice {
 SwizzleChoice solveXorSwizzle(unsigned rowBits, unsigned columnBits, unsigned vectorBits, unsigned elementBytes,
                               std::span<const LaneAccess> accesses);
 
+/// The swizzle of `@shared(layout = .bank_conflict_free)` for a row-major tile of these extents, any numbers: with it, 32 neighbours along a row
+/// and 32 rows of one column lie in different banks (as far as the tile has them). Exact, by enumeration of the accesses. No swizzle where none is needed (padded rows) or possible (one dimension).
+XorSwizzle solveTileSwizzle(std::span<const int64_t> shape, unsigned elementBytes);
+
 struct SharedLayout {
   Layout memory;                ///< Offset → coordinate, a bijection
   unsigned vectorElements = 1;  ///< contiguous elements that both sides hold in one thread

@@ -1,13 +1,16 @@
 """Without a GPU: every example compiles for every NVIDIA target, and what it compiles to assembles where ptxas is installed."""
 import json
+import pathlib
 import re
 import shutil
 
 import pytest
 
 TARGETS = ["sm_80", "sm_90"]
-EXAMPLES = ["scale", "vector_add", "saxpy", "activations", "softmax", "rmsnorm", "layernorm", "linear_gelu", "matmul", "reduce", "histogram",
-            "transpose", "prefix_sum", "jacobi", "blur", "warp", "modules", "memory_model/matmul", "memory_model/pipelined_matmul"]
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLES = [str(path.relative_to(ROOT / "examples").with_suffix("")) for folder in ("examples", "examples/memory_model")
+            for path in sorted((ROOT / folder).glob("*.vx")) if re.search(r"(?m)^kernel ", path.read_text())]
+SPILLING = {"layernorm", "matmul", "rmsnorm", "softmax_by_hand", "softmax_rows"}  # rows and tiles of any type, in more registers than there are
 PER_THREAD = ["vector_add", "histogram", "transpose", "prefix_sum", "jacobi", "blur", "warp"]
 
 
@@ -27,6 +30,10 @@ def test_examples_compile_and_assemble(vortex, tmp_path, name, target):
         assert report["target"] == target
         endings = {file.rsplit(".", 1)[1] for file in report["files"]}
         assert {"ptx", "vxk"} <= endings
+        [code] = [file for file in report["files"] if file.endswith(".ptx")]
+        assert "__local_depot" not in pathlib.Path(code).read_text(), report["kernel"]  # no arrays in local memory
+        if report["kernel"] not in SPILLING:
+            assert not any({**facts(report, "stack_bytes."), **facts(report, "spill_bytes.")}.values()), report["kernel"]
         if shutil.which("ptxas"):
             assert "cubin" in endings
             assert facts(report, "registers.")

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "tools/vortex/c_header.h"
+#include "tools/vortex/memory_report.h"
 #include "tools/vortex/progress.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
@@ -32,23 +33,13 @@ void reportFailure(Session& session, const lang::Function& kernel, const pipelin
   session.flush();
 }
 
-std::string jsonText(const std::string& text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      result += '\\';
-    if (c == '\n')
-      result += "\\n";
-    else
-      result += c;
-  }
-  return result + "\"";
-}
-
-std::string report(const artifact::Kernel& kernel, const std::string& files) {
+/// `lastLine`: the kernel's; 0: without the memory report.
+std::string report(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine) {
   std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files,
                                   "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
                                   kernel.phases.size() == 1 ? " phase\n" : " phases\n");
+  if (lastLine)
+    text += memoryReport(kernel, lastLine);
   for (const artifact::Fact& fact : kernel.facts)
     text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
   for (const std::string& note : kernel.notes)
@@ -56,19 +47,20 @@ std::string report(const artifact::Kernel& kernel, const std::string& files) {
   return text;
 }
 
-std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::string>& files) {
+std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::string>& files, uint32_t lastLine) {
   std::vector<std::string> names, facts, notes;
   for (const std::string& file : files)
-    names.push_back(jsonText(file));
+    names.push_back(jsonString(file));
   for (const artifact::Fact& fact : kernel.facts)
-    facts.push_back(base::concat("{\"key\": ", jsonText(fact.key), ", \"value\": ", fact.value,
+    facts.push_back(base::concat("{\"key\": ", jsonString(fact.key), ", \"value\": ", fact.value,
                                  ", \"estimated\": ", fact.estimated ? "true" : "false", "}"));
   for (const std::string& note : kernel.notes)
-    notes.push_back(jsonText(note));
-  return base::concat("{\"kernel\": ", jsonText(kernel.name), ", \"target\": ", jsonText(kernel.target),
+    notes.push_back(jsonString(note));
+  return base::concat("{\"kernel\": ", jsonString(kernel.name), ", \"target\": ", jsonString(kernel.target),
                       ", \"files\": [", base::join(names, ", "), "], \"codeBytes\": ", kernel.code.size(),
                       ", \"phases\": ", kernel.phases.size(), ", \"facts\": [", base::join(facts, ", "),
-                      "], \"notes\": [", base::join(notes, ", "), "]}");
+                      "], \"notes\": [", base::join(notes, ", "), "]",
+                      lastLine ? ", " + memoryReportJson(kernel, lastLine) : "", "}");
 }
 
 /// Code (for the CPU with its header; for GPUs PTX, and machine code where the assembler is installed) and artifact; nothing is left behind
@@ -159,6 +151,11 @@ static int printStage(Session& session, const lang::Function& kernel, const irge
   return 0;
 }
 
+static std::string placeOf(Session& session, source::SourceRange range) {
+  const source::LineColumn at = session.sources().lineColumn(range);
+  return base::concat(session.sources().file(range.file).name(), ":", at.line, ":", at.column);
+}
+
 static int buildKernel(Session& session, const lang::Function& kernel, const std::string& stem,
                        std::vector<std::string>& reports) {
   const Settings& settings = session.settings();
@@ -178,10 +175,16 @@ static int buildKernel(Session& session, const lang::Function& kernel, const std
       return failWith(settings, "E0809", assembled.error().message);
     machineCode = std::move(assembled).value();
   }
+  for (const lang::AccessNote& note : kernel.accessNotes)
+    built.notes.push_back(base::concat("access ", placeOf(session, note.range), ": ", note.text));
   std::vector<std::string> files;
   if (!writeFiles(settings, built, machineCode, stem, files))
     return 1;
-  reports.push_back(settings.json ? jsonReport(built, files) : report(built, base::join(files, " ")));
+  source::SourceRange end = kernel.range;
+  end.begin = end.end;
+  const uint32_t lastLine = settings.memory ? session.sources().lineColumn(end).line : 0;
+  reports.push_back(settings.json ? jsonReport(built, files, lastLine)
+                                  : report(built, base::join(files, " "), lastLine));
   return 0;
 }
 

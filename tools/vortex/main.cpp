@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
       ->add_option("--emit", settings.emit,
                    "print instead of writing files: vx, ir (vx as scheduled), vxt (GPUs: per-thread code), llvm, asm")
       ->check(CLI::IsMember({"vx", "ir", "vxt", "llvm", "asm"}));
+  build->add_flag("--memory", settings.memory, "also report where shared tensors lie and how many blocks fit");
   build->add_option("-o,--output", settings.output, "folder for the files");
   build->add_option("--kernel", settings.kernel, "only this kernel");
   addDims(build, dims);

@@ -85,6 +85,13 @@ bool Session::load(const std::string& path) {
   if (const chip::Gpu* gpu = chip::findGpu(settings_.target)) {
     options.sharedBytes = gpu->sharedBytesPerBlock;
     options.target = std::string(gpu->name);
+  } else {
+    for (const std::string& name : pipeline::targetNames())
+      if (const chip::Gpu* other = chip::findGpu(name); other && other->sharedBytesPerBlock > options.sharedBytes) {
+        options.sharedBytes = other->sharedBytesPerBlock;
+        options.target = name;
+        options.isSharedAdvice = true;
+      }
   }
   program_ = lang::analyze(*file, sources_, sink_, options);
   frontMs_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

@@ -23,6 +23,7 @@ struct Settings {
   std::vector<std::pair<std::string, int64_t>> dims;
   uint64_t seed = 0;
   int samples = 15;
+  bool memory = false;
   bool check = false, json = false, header = false, time = false, noCache = false, fmtCheck = false;
 };
 

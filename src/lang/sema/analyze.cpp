@@ -251,7 +251,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   }
   if (!sink.hasErrors() && options.sharedBytes != 0)
     for (const Function* kernel : program->kernels)
-      checkSharedBudget(*kernel, options.sharedBytes, options.target, sink);
+      checkSharedBudget(*kernel, options.sharedBytes, options.target, options.isSharedAdvice, sink);
   return program;
 }
 

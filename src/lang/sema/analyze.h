@@ -20,6 +20,7 @@ struct AnalyzeOptions {
   std::vector<std::pair<std::string, int64_t>> fixedDims;
   /// Shared memory that a block has on the target (`vortex build --target sm_90`), and the target's name; 0: not limited.
   uint64_t sharedBytes = 0;
+  bool isSharedAdvice = false;  ///< more is a warning: the target is another one, without a limit
   std::string target;
   /// Kernels to instantiate without a caller (`vortex build`): every non-generic kernel always is.
   uint32_t maxInstanceDepth = 64;

@@ -29,6 +29,8 @@ public:
   size_t mark() const { return pieces_.size(); }
   /// Frees what was allocated since the mark.
   void release(size_t mark);
+  /// Where a piece of this size would end if it were allocated now.
+  int64_t endOf(int64_t bytes) const { return ranges_.find(bytes, 16) + bytes; }
   /// Bytes that the block needs for all pieces.
   int64_t peak() const { return ranges_.peak(); }
   /// All pieces handed out so far.

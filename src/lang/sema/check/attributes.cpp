@@ -29,7 +29,7 @@ constexpr AttributeRow kAttributes[] = {
     {"fused", kKernel, false},
     {"schedule", kKernel, false},
     {"pipeline", kKernel | kStatement, false},
-    {"verify_no_bank_conflicts", kStatement | kKernel, false},
+    {"verify_no_bank_conflicts", kStatement | kKernel, true},
 };
 
 const AttributeRow* findRow(std::string_view name) {
@@ -115,7 +115,7 @@ void Checker::launchAttribute(const syn::Attribute& attribute) {
 }
 
 void Checker::uncheckedAttribute(const syn::Attribute& attribute, bool isStatement) {
-  bool bounds = attribute.args.empty(), races = bounds, init = bounds, overflow = bounds;
+  bool bounds = attribute.args.empty(), races = bounds, init = bounds, overflow = bounds, coalescing = bounds;
   for (const syn::Arg& arg : attribute.args) {
     const std::string_view name = session.sources.text(arg.range);
     if (name == "bounds")
@@ -126,16 +126,23 @@ void Checker::uncheckedAttribute(const syn::Attribute& attribute, bool isStateme
       init = true;
     else if (name == "overflow")
       overflow = true;
+    else if (name == "coalescing")
+      coalescing = true;
     else
-      error("E0208", arg.range, base::concat("`@unchecked` lifts bounds, races, init or overflow, not `", name, "`"));
+      error("E0208", arg.range,
+            base::concat("`@unchecked` lifts bounds, races, init, overflow or coalescing, not `", name, "`"));
   }
   uncheckedOverflow = uncheckedOverflow || overflow;
-  if (isStatement)
+  if (isStatement) {
     uncheckedBounds = uncheckedBounds || bounds;
+    uncheckedCoalescing = uncheckedCoalescing || coalescing;
+  }
   if (!function->kernel)
     return;
   if (!isStatement)
     function->kernel->uncheckedBounds |= bounds;
+  if (!isStatement)
+    function->kernel->uncheckedCoalescing |= coalescing;
   function->kernel->uncheckedRaces |= races;
   function->kernel->uncheckedInit |= init;
 }
@@ -156,6 +163,8 @@ void Checker::functionAttributes(const syn::FunctionItem* item) {
       function->isBench = true;
     else if (name == "unchecked")
       uncheckedAttribute(attribute, false);
+    else if (name == "verify_no_bank_conflicts" && function->kernel)
+      function->kernel->verifyBanks = attribute.range;
     else if (name == "strict" && function->kernel)
       function->kernel->strict = true;
     else if (name == "fastmath" && function->kernel)
@@ -186,6 +195,12 @@ void Checker::statementAttributes(const syn::Stmt* stmt) {
       continue;
     if (attribute.name.text == "unchecked")
       uncheckedAttribute(attribute, true);
+    if (attribute.name.text == "verify_no_bank_conflicts") {
+      if (inKernel())
+        verifyBanks = attribute.range;
+      else
+        error("E0209", attribute.range, "`@verify_no_bank_conflicts` is for code of kernels");
+    }
   }
 }
 

@@ -332,6 +332,7 @@ public:
   // ---- attributes.cpp
   void functionAttributes(const syn::FunctionItem* item);
   void statementAttributes(const syn::Stmt* stmt);
+  void markAccesses(std::vector<Expr*>& statement, size_t first);
   void structAttributes(const syn::Item* item);
   const void* attributeRow(const syn::Attribute& attribute, uint8_t target);  ///< null after an error
   void launchAttribute(const syn::Attribute& attribute);
@@ -433,6 +434,9 @@ public:
   std::set<DimVarId> pendingDims;            ///< new in the `let` type whose value is being checked
   std::set<std::string_view> returnedNames;  ///< names in `return x`: candidates for result storage
   bool uncheckedBounds = false, uncheckedOverflow = false;
+  /// What the attributes of the statement being checked say; its expressions are marked when they are done.
+  bool uncheckedCoalescing = false;
+  SourceRange verifyBanks;
 
 private:
   std::vector<const void*> resolving_;  ///< struct and alias definitions being resolved

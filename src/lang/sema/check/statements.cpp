@@ -4,6 +4,8 @@
 
 #include "base/text.h"
 
+#include <utility>
+
 namespace vortex::lang {
 
 Expr* Checker::checkBlock(const syn::BlockExpr* block, Type expected) {
@@ -38,21 +40,44 @@ Expr* Checker::checkBlock(const syn::BlockExpr* block, Type expected) {
 
 void Checker::checkTail(const syn::ExprStmt* stmt, Type expected, std::vector<Expr*>& out) {
   const bool bounds = uncheckedBounds, overflow = uncheckedOverflow;
+  const size_t first = out.size();
   statementAttributes(stmt);
+  const bool coalescing = std::exchange(uncheckedCoalescing, false);
+  const SourceRange banks = std::exchange(verifyBanks, {});
   out.push_back(check(stmt->expr, expected));
+  uncheckedCoalescing = coalescing;
+  verifyBanks = banks;
+  markAccesses(out, first);
   uncheckedBounds = bounds;
   uncheckedOverflow = overflow;
 }
 
 void Checker::checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out) {
   const bool bounds = uncheckedBounds, overflow = uncheckedOverflow;
+  const size_t first = out.size();
   statementAttributes(stmt);
+  // Statements inside have attributes of their own.
+  const bool coalescing = std::exchange(uncheckedCoalescing, false);
+  const SourceRange banks = std::exchange(verifyBanks, {});
   if (auto* let = stmt->tryAs<syn::LetStmt>())
     checkLet(let, out);
   else if (auto* expr = stmt->tryAs<syn::ExprStmt>())
     out.push_back(check(expr->expr, types.unit()));
+  uncheckedCoalescing = coalescing;
+  verifyBanks = banks;
+  markAccesses(out, first);
   uncheckedBounds = bounds;
   uncheckedOverflow = overflow;
+}
+
+void Checker::markAccesses(std::vector<Expr*>& statement, size_t first) {
+  for (size_t i = first; i < statement.size(); ++i) {
+    statement[i]->uncheckedCoalescing |= uncheckedCoalescing;
+    if (verifyBanks.isValid())
+      statement[i]->verifyBanks = verifyBanks;
+  }
+  uncheckedCoalescing = false;
+  verifyBanks = {};
 }
 
 /// `let t: T` in a kernel without a memory space: a value, or the storage of the result when it is what the kernel returns.

@@ -1,3 +1,4 @@
+#include "lang/sema/access/check_accesses.h"
 #include "lang/sema/analyze.h"
 #include "lang/sema/kernel/bounds.h"
 #include "lang/sema/kernel/distribute.h"
@@ -8,6 +9,8 @@
 #include "lang/sema/kernel/staging.h"
 #include "lang/sema/kernel/uniformity.h"
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -59,6 +62,49 @@ void collectLaunched(const Expr& expr, std::set<const Function*>& withGrid, diag
       collectLaunched(*arg, withGrid, sink);
 }
 
+/// Blocks that a kernel may be launched with: its own, and those of launches in the program; an axis that is not constant is unknown.
+using BlockShapes = std::map<const Function*, std::vector<access::BlockShape>>;
+
+access::BlockShape blockShape(const std::vector<Expr*>& sizes) {
+  access::BlockShape shape = {1, 1, 1};
+  for (size_t axis = 0; axis < sizes.size() && axis < 3; ++axis) {
+    auto count = threadCount({sizes[axis]});
+    shape[axis] =
+        count && *count > 0 && *count <= INT32_MAX ? std::optional(static_cast<int64_t>(*count)) : std::nullopt;
+  }
+  return shape;
+}
+
+void collectBlocks(const Expr& expr, BlockShapes& shapes) {
+  if (expr.kind == ExprKind::Launch && expr.function && !expr.launch.block.empty()) {
+    auto& known = shapes[expr.function];
+    access::BlockShape shape = blockShape(expr.launch.block);
+    if (std::find(known.begin(), known.end(), shape) == known.end())
+      known.push_back(shape);
+  }
+  for (const Expr* arg : expr.args)
+    if (arg)
+      collectBlocks(*arg, shapes);
+}
+
+void checkKernelAccesses(Function& kernel, const Roots& roots, std::vector<access::BlockShape> shapes,
+                         diag::DiagnosticSink& sink) {
+  const KernelSpec& spec = *kernel.kernel;
+  if (spec.gridKind == GridKind::WholeTensor) {
+    if (spec.verifyBanks.isValid())
+      sink.error("E0622", spec.verifyBanks, "there is nothing to verify: the compiler schedules this kernel")
+          .primary("no thread of this kernel accesses elements of shared memory");
+    return;
+  }
+  if (!spec.block.empty()) {
+    shapes.insert(shapes.begin(), blockShape(spec.block));
+  } else if (shapes.empty() || spec.gridKind == GridKind::Domain) {
+    std::array<int64_t, 3> usual = defaultBlock(spec.domain);
+    shapes.insert(shapes.begin(), {usual[0], usual[1], usual[2]});
+  }
+  access::checkAccesses(kernel, roots, shapes, sink);
+}
+
 void setUnchecked(Expr& expr) {
   if (expr.kind == ExprKind::Element || expr.kind == ExprKind::Slice)
     expr.guard = Guard::Unchecked;
@@ -74,10 +120,15 @@ void analyzeKernels(Program& program, diag::DiagnosticSink& sink) {
   for (const auto& function : program.functions)
     if (!function->isKernel && function->body)
       collectLaunched(*function->body, withGrid, sink);
+  BlockShapes blocks;
+  for (const auto& function : program.functions)
+    if (!function->isKernel && function->body)
+      collectBlocks(*function->body, blocks);
 
   for (Function* kernel : program.kernels) {
     if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
       continue;
+    const uint32_t errorsBefore = sink.errorCount();
     Roots roots(*kernel);
     inferGrid(*kernel, roots, withGrid.contains(kernel), sink);
     const std::set<const Variable*> blockTiles = distributeLocals(program, *kernel, roots);
@@ -88,6 +139,8 @@ void analyzeKernels(Program& program, diag::DiagnosticSink& sink) {
     if (kernel->kernel->uncheckedBounds)
       setUnchecked(*kernel->body);
     proveBounds(*kernel, roots);
+    if (sink.errorCount() == errorsBefore)
+      checkKernelAccesses(*kernel, roots, blocks[kernel], sink);
   }
 }
 

@@ -67,7 +67,8 @@ private:
 
 }  // namespace
 
-void checkSharedBudget(const Function& kernel, uint64_t limit, const std::string& target, diag::DiagnosticSink& sink) {
+void checkSharedBudget(const Function& kernel, uint64_t limit, const std::string& target, bool isAdvice,
+                       diag::DiagnosticSink& sink) {
   Budget budget;
   if (kernel.body)
     budget.visit(*kernel.body);
@@ -77,9 +78,10 @@ void checkSharedBudget(const Function& kernel, uint64_t limit, const std::string
   std::sort(tensors.begin(), tensors.end(), [](const Variable* a, const Variable* b) {
     return std::pair(bytesOf(b->type), a->index) < std::pair(bytesOf(a->type), b->index);
   });
-  auto builder = sink.error("E0552", tensors[0]->range,
-                            base::concat("`", kernel.name, "` needs ", budget.most(), " bytes of shared memory, ",
-                                         target, " has ", limit, " per block"));
+  std::string message = base::concat("`", kernel.name, "` needs ", budget.most(), " bytes of shared memory, ", target,
+                                     " has ", limit, " per block");
+  auto builder = isAdvice ? sink.warning("W0552", tensors[0]->range, message + " and no GPU more")
+                          : sink.error("E0552", tensors[0]->range, message);
   builder.primary(base::concat("`", tensors[0]->name, "` takes ", bytesOf(tensors[0]->type), " bytes"));
   for (size_t i = 1; i < tensors.size(); ++i)
     builder.label(tensors[i]->range,

@@ -11,6 +11,8 @@ namespace vortex::lang {
 /// Reports shared memory over the target's limit (language.md §7), with the bytes of each tensor that is alive when it is largest.
 /// Tensors of blocks that follow each other share bytes. Extents that only the launch knows count as 1: the kernel is compiled again
 /// when they are known. `limit` is in bytes; `target` names it in the message.
-void checkSharedBudget(const Function& kernel, uint64_t limit, const std::string& target, diag::DiagnosticSink& sink);
+/// `isAdvice`: a warning, `target` is only the chip with most.
+void checkSharedBudget(const Function& kernel, uint64_t limit, const std::string& target, bool isAdvice,
+                       diag::DiagnosticSink& sink);
 
 }  // namespace vortex::lang

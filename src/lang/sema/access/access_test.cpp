@@ -1,0 +1,304 @@
+// Random index expressions against counting: every lane of every warp, every iteration and many values of an unknown argument.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <set>
+
+#include "lang/sema/access/check_accesses.h"
+#include "lang/sema/testing/analyzed.h"
+#include "layout/swizzle.h"
+
+namespace vortex::lang::access {
+namespace {
+
+struct Point {
+  int64_t x, y, lane, warp, k, n;
+};
+struct RandomIndex {
+  std::string text;
+  std::function<int64_t(const Point&)> value;
+};
+
+class Generator {
+public:
+  explicit Generator(unsigned seed, bool hasUnknowns) : random_(seed), hasUnknowns_(hasUnknowns) {}
+
+  RandomIndex index(int depth) {
+    if (depth == 0 || random_() % 6 == 0)
+      return leaf();
+    RandomIndex a = index(depth - 1);
+    const int64_t power = int64_t(1) << (1 + random_() % 5), any = 1 + static_cast<int64_t>(random_() % 40);
+    switch (random_() % 9) {
+    case 0: return number(a, " * ", any, [any](int64_t v) { return v * any; });
+    case 1: return number(a, " * ", power, [power](int64_t v) { return v * power; });
+    case 2: return number(a, " / ", power, [power](int64_t v) { return v / power; });
+    case 3: return number(a, " % ", power, [power](int64_t v) { return v % power; });
+    case 4: return number(a, " ^ ", any, [any](int64_t v) { return v ^ any; });
+    case 5: return number(a, " & ", any, [any](int64_t v) { return v & any; });
+    default: {
+      RandomIndex b = index(depth - 1);
+      const bool isXor = random_() % 3 == 0;
+      auto f = a.value, g = b.value;
+      if (isXor)
+        return {"((" + a.text + ") ^ (" + b.text + "))", [f, g](const Point& p) { return f(p) ^ g(p); }};
+      return {"(" + a.text + " + " + b.text + ")", [f, g](const Point& p) { return f(p) + g(p); }};
+    }
+    }
+  }
+
+private:
+  static RandomIndex number(const RandomIndex& a, const std::string& op, int64_t constant,
+                            const std::function<int64_t(int64_t)>& apply) {
+    auto f = a.value;
+    return {"((" + a.text + ")" + op + std::to_string(constant) + ")",
+            [f, apply](const Point& p) { return apply(f(p)); }};
+  }
+  RandomIndex leaf() {
+    switch (random_() % (hasUnknowns_ ? 7 : 5)) {
+    case 0:
+    case 1: return {"thread.id.x", [](const Point& p) { return p.x; }};
+    case 2: return {"thread.id.y", [](const Point& p) { return p.y; }};
+    case 3: return {"warp.lane_id", [](const Point& p) { return p.lane; }};
+    case 4: return {"thread.local_id", [](const Point& p) { return p.warp * 32 + p.lane; }};
+    case 5: return {"k", [](const Point& p) { return p.k; }};
+    default: return {"n", [](const Point& p) { return p.n; }};
+    }
+  }
+
+  std::mt19937 random_;
+  bool hasUnknowns_;
+};
+
+struct Case {
+  int64_t blockX, blockY;
+  std::string type;
+  int64_t bytes;
+};
+
+std::string kernelText(const Case& each, const std::string& index, const std::string& tensor) {
+  return "@launch(grid = [1], block = [" + std::to_string(each.blockX) + ", " + std::to_string(each.blockY) +
+         "])\n@unchecked(coalescing)\nkernel f(x: &Tensor<" + each.type + ", [1000000]>, n: usize, y: &mut Tensor<" +
+         each.type + ", [65536]>) {\n    let tile: Tensor<" + each.type +
+         ", [10000]> @shared\n    tile[thread.local_id] = 0\n    sync_block()\n    for k in 0..6usize {\n        "
+         "y[thread.local_id] = " +
+         tensor + "[" + index + "]\n    }\n}\n";
+}
+
+const Access* accessOf(const Trace& trace, const std::string& name, bool isLast) {
+  const Access* found = nullptr;
+  for (const Access& access : trace.accesses)
+    if (access.root && access.root->name == name && (isLast || !found))
+      found = &access;
+  return found;
+}
+
+Point pointOf(const Case& each, int64_t warp, int64_t lane, int64_t k, int64_t n) {
+  const int64_t linear = warp * 32 + lane;
+  return {linear % each.blockX, linear / each.blockX, lane, warp, k, n};
+}
+
+/// Words per bank, at worst.
+unsigned countedDegree(const Case& each, const RandomIndex& index) {
+  unsigned worst = 1;
+  const int64_t warps = each.blockX * each.blockY / 32, phase = each.bytes == 8 ? 16 : 32;
+  for (int64_t n = 0; n < 64; ++n)
+    for (int64_t k = 0; k < 6; ++k)
+      for (int64_t warp = 0; warp < warps; ++warp)
+        for (int64_t first = 0; first < 32; first += phase) {
+          std::set<int64_t> words[32];
+          for (int64_t lane = first; lane < first + phase; ++lane) {
+            const int64_t at = index.value(pointOf(each, warp, lane, k, n)) * each.bytes;
+            for (int64_t byte = at; byte < at + each.bytes; ++byte)
+              words[byte / 4 % 32].insert(byte / 4);
+          }
+          for (const auto& bank : words)
+            worst = std::max(worst, static_cast<unsigned>(bank.size()));
+        }
+  return worst;
+}
+
+const Case kCases[] = {{256, 1, "f32", 4}, {32, 8, "f32", 4}, {16, 16, "f32", 4},
+                       {64, 2, "f64", 8},  {8, 8, "f16", 2},  {32, 2, "u8", 1}};
+
+TEST(Accesses, BankDegreesAreThoseThatCountingFinds) {
+  unsigned decided = 0, total = 0;
+  for (unsigned seed = 0; seed < 120; ++seed) {
+    const Case& each = kCases[seed % std::size(kCases)];
+    const RandomIndex index = Generator(seed, seed % 2).index(3);
+    testing::Analyzed analyzed(kernelText(each, index.text, "tile"));
+    ASSERT_EQ(analyzed.ids(), "") << analyzed.messages();
+    const Function& kernel = *analyzed.program->kernels[0];
+    Trace trace = traceKernel(kernel, Roots(kernel), {each.blockX, each.blockY, 1});
+    const Access* access = accessOf(trace, "tile", true);
+    ASSERT_NE(access, nullptr);
+    const BankAnswer answer = bankUse(trace, *access);
+    ++total;
+    if (answer.open)
+      continue;
+    ++decided;
+    const unsigned counted = countedDegree(each, index);
+    if (answer.worst.isExact)
+      EXPECT_EQ(answer.worst.degree, counted) << "seed " << seed << ": " << each.type << " tile[" << index.text << "]";
+    else
+      EXPECT_GE(answer.worst.degree, counted) << "seed " << seed << ": " << each.type << " tile[" << index.text << "]";
+  }
+  EXPECT_GT(decided * 10, total * 8) << decided << " of " << total;
+}
+
+/// Sectors of the warp and alignment that use most of what they move.
+double countedShare(const Case& each, const RandomIndex& index) {
+  double best = 0;
+  for (int64_t warp = 0; warp < each.blockX * each.blockY / 32; ++warp)
+    for (int64_t start = 0; start < 32; start += each.bytes) {
+      std::set<int64_t> bytes, sectors;
+      for (int64_t lane = 0; lane < 32; ++lane)
+        for (int64_t byte = 0; byte < each.bytes; ++byte) {
+          const int64_t at = index.value(pointOf(each, warp, lane, 0, 0)) * each.bytes + byte;
+          bytes.insert(at);
+          sectors.insert((at + start) / 32);
+        }
+      best = std::max(best, static_cast<double>(bytes.size()) / (32.0 * static_cast<double>(sectors.size())));
+    }
+  return best;
+}
+
+TEST(Accesses, SectorsAreThoseThatCountingFinds) {
+  unsigned decided = 0, total = 0;
+  for (unsigned seed = 1000; seed < 1150; ++seed) {
+    const Case& each = kCases[seed % std::size(kCases)];
+    const RandomIndex index = Generator(seed, false).index(3);
+    testing::Analyzed analyzed(kernelText(each, index.text, "x"));
+    ASSERT_EQ(analyzed.ids(), "") << analyzed.messages();
+    const Function& kernel = *analyzed.program->kernels[0];
+    Trace trace = traceKernel(kernel, Roots(kernel), {each.blockX, each.blockY, 1});
+    const Access* access = accessOf(trace, "x", true);
+    if (!access)
+      continue;
+    ++total;
+    auto use = sectorUse(trace, {access});
+    if (!use)
+      continue;
+    ++decided;
+    EXPECT_NEAR(use->usedBytes / (32.0 * use->sectors), countedShare(each, index), 1e-9)
+        << "seed " << seed << ": " << each.type << " x[" << index.text << "]";
+  }
+  EXPECT_GT(decided * 10, total * 9) << decided << " of " << total;
+}
+
+std::string idsOf(const std::string& body, const std::string& attributes = "") {
+  testing::Analyzed analyzed("@launch(grid = [4], block = 256)\n" + attributes +
+                             "kernel f(x: &Tensor<f32, [N]>, m: &Tensor<f32, [R, C]>, i: &Tensor<u32, [N]>, s: usize, "
+                             "y: &mut Tensor<f32, [N]>) {\n" +
+                             body + "\n}\n");
+  return analyzed.ids();
+}
+
+TEST(Accesses, WhatIsFineIsNotWarnedAbout) {
+  for (const char* body :
+       {"y[thread.global_id] = x[thread.global_id]",
+        "y[thread.global_id] = x[thread.global_id + 1] + x[0] + x[block.id.x]",
+        "y[thread.global_id] = x[N - 1 - thread.global_id]", "y[thread.global_id] = x[i[thread.global_id] as usize]",
+        "y[thread.global_id] = x[thread.global_id * s]", "y[thread.global_id] = x[thread.global_id / 8]",
+        "y[thread.global_id] = x[thread.global_id * 2]", "y[thread.global_id] = m[block.id.x, thread.local_id]",
+        "if thread.local_id == 0 { y[block.id.x * 32] = x[0] }",
+        "if thread.local_id < 4 { y[block.id.x * 32 + thread.local_id] = x[0] }",
+        "let q = thread.global_id * 3\ny[thread.global_id] = x[q] + x[q + 1] + x[q + 2]",
+        "var t: f32 = 0.0\nfor c in 0..4 { t += x[thread.global_id * 4 + c] }\ny[thread.global_id] = t",
+        "var k = thread.global_id\nvar t: f32 = 0.0\nwhile k < N {\n t += x[k]\n k += 1024\n}\ny[thread.global_id] = t",
+        "var t: f32 = 0.0\nfor k in range(thread.local_id, N, 256) { t += x[k] }\ny[thread.global_id] = t",
+        "for stride in [128, 64, ..., 1] { if thread.local_id < stride { y[thread.local_id] += y[thread.local_id + "
+        "stride] } }",
+        "y[thread.global_id] = if x[thread.global_id] > 0.0 && thread.global_id == s { x[thread.global_id * 64] } else "
+        "{ 0.0 }"})
+    EXPECT_EQ(idsOf(body), "") << body;
+}
+
+TEST(Accesses, WhatWastesBandwidthIsWarnedAbout) {
+  for (const char* body :
+       {"y[thread.global_id] = x[thread.global_id * 32]", "y[thread.global_id] = x[thread.global_id * 5 + 3]",
+        "y[thread.global_id] = m[thread.global_id, 0]", "y[thread.global_id] = x[(thread.global_id ^ 1) * 16]",
+        "var t: f32 = 0.0\nfor k in 0..C { t += m[thread.global_id, k] }\ny[thread.global_id] = t",
+        "let base = thread.global_id * 8\nif thread.global_id < N / 8 { y[base] = 1.0 }",
+        "var k = thread.global_id * 64\nwhile k < N {\n y[k] = 0.0\n k += 16384\n}"}) {
+    EXPECT_EQ(idsOf(body), "W0623") << body;
+    EXPECT_EQ(idsOf(body, "@unchecked(coalescing)\n"), "") << body;
+    EXPECT_EQ(idsOf("@unchecked(coalescing)\n{\n" + std::string(body) + "\n}"), "") << body;
+  }
+}
+
+std::string verified(const std::string& tile, const std::string& index) {
+  return "let t: Tensor<f32, " + tile + "\nt[0, 0] = 0.0\nsync_block()\n@verify_no_bank_conflicts\nlet v = t[" + index +
+         "]\ny[thread.global_id] = v";
+}
+
+TEST(Accesses, VerifiedAccessesPassOnlyWithAProof) {
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared", "warp.id, warp.lane_id")), "");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared", "warp.lane_id, warp.id")), "E0620");
+  EXPECT_EQ(idsOf(verified("[32, 33]> @shared", "warp.lane_id, warp.id")), "");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared(layout = .bank_conflict_free)", "warp.lane_id, warp.id")), "");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared(layout = .bank_conflict_free)", "warp.lane_id, s")), "");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared(layout = .bank_conflict_free)", "s, warp.lane_id")), "");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared(layout = .column_major)", "warp.lane_id, warp.id")), "");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared", "warp.id, warp.lane_id ^ 5")), "");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared", "warp.lane_id, warp.lane_id ^ s")), "");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared", "i[thread.local_id] as usize, 0")), "E0621");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared", "warp.lane_id * s, 0")), "E0621");
+  EXPECT_EQ(idsOf(verified("[32, 32]> @shared", "s, 3")), "");
+  EXPECT_EQ(idsOf("@verify_no_bank_conflicts\ny[thread.global_id] = 1.0"), "E0622");
+  EXPECT_EQ(idsOf("y[thread.global_id] = 1.0", "@verify_no_bank_conflicts\n"), "E0622");
+}
+
+TEST(Accesses, ConditionsTakeLanesOut) {
+  const std::string head =
+      "let t: Tensor<f32, [32, 32]> @shared\nt[0, 0] = 0.0\nsync_block()\n@verify_no_bank_conflicts\n";
+  EXPECT_EQ(idsOf(head + "if warp.lane_id == 3 { y[thread.global_id] = t[warp.lane_id, 0] }"), "");
+  EXPECT_EQ(idsOf(head + "if warp.lane_id % 2 == 0 { y[thread.global_id] = t[0, warp.lane_id * 2 % 32] }"), "");
+  EXPECT_EQ(idsOf(head + "if warp.lane_id < 2 { y[thread.global_id] = t[warp.lane_id, 0] }"), "E0620");
+  EXPECT_EQ(idsOf(head + "if x[thread.global_id] > 0.0 { y[thread.global_id] = t[warp.lane_id, 0] }"), "E0621");
+}
+
+/// The layout of `.bank_conflict_free`, by the rule of the banks alone.
+unsigned tileConflicts(int64_t rows, int64_t columns, int64_t bytes, const layout::XorSwizzle& swizzle, bool byColumn) {
+  unsigned worst = 1;
+  const int64_t phase = bytes == 8 ? 16 : 32;
+  for (int64_t fixed = 0; fixed < (byColumn ? columns : rows); ++fixed)
+    for (int64_t first = 0; first < (byColumn ? rows : columns); first += phase) {
+      std::set<int64_t> words[32];
+      for (int64_t i = first; i < std::min(first + phase, byColumn ? rows : columns); ++i) {
+        const int64_t at = byColumn ? i * columns + fixed : fixed * columns + i;
+        const auto place = static_cast<int64_t>(swizzle.apply(static_cast<uint64_t>(at))) * bytes;
+        for (int64_t byte = place; byte < place + bytes; ++byte)
+          words[byte / 4 % 32].insert(byte / 4);
+      }
+      for (const auto& bank : words)
+        worst = std::max(worst, static_cast<unsigned>(bank.size()));
+    }
+  return worst;
+}
+
+TEST(Accesses, BankConflictFreeTilesAreFreeByRowAndByColumn) {
+  for (int64_t bytes : {2, 4, 8})
+    for (int64_t rows : {16, 32, 64, 128})
+      for (int64_t columns : {32, 33, 48, 64, 96, 128}) {
+        if (columns * bytes % 4 != 0 || (bytes == 2 && columns == 33))
+          continue;
+        const int64_t shape[] = {rows, columns};
+        const layout::XorSwizzle swizzle = layout::solveTileSwizzle(shape, static_cast<unsigned>(bytes));
+        EXPECT_EQ(tileConflicts(rows, columns, bytes, swizzle, false), 1u) << rows << "x" << columns << " of " << bytes;
+        EXPECT_EQ(tileConflicts(rows, columns, bytes, swizzle, true), 1u) << rows << "x" << columns << " of " << bytes;
+        std::set<uint64_t> places;
+        const uint64_t group = uint64_t(1) << (swizzle.base + 5);
+        const uint64_t end = (static_cast<uint64_t>(rows * columns) + group - 1) / group * group;
+        for (uint64_t at = 0; at < static_cast<uint64_t>(rows * columns); ++at) {
+          places.insert(swizzle.apply(at));
+          EXPECT_LT(swizzle.apply(at), end);
+        }
+        EXPECT_EQ(places.size(), static_cast<size_t>(rows * columns));
+      }
+}
+
+}  // namespace
+}  // namespace vortex::lang::access

@@ -1,0 +1,173 @@
+#include "lang/sema/access/check_accesses.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace vortex::lang::access {
+
+namespace {
+
+using base::concat;
+
+std::string percent(unsigned part, unsigned whole) {
+  const unsigned tenths = (part * 1000 + whole / 2) / whole;
+  std::string text = std::to_string(tenths / 10);
+  return tenths % 10 ? text + "." + std::to_string(tenths % 10) : text;
+}
+
+class Checks {
+public:
+  Checks(Function& kernel, Trace& trace, diag::DiagnosticSink& sink) : kernel_(kernel), trace_(trace), sink_(sink) {}
+
+  void run() {
+    std::set<std::tuple<uint32_t, uint32_t, uint32_t>> verified;
+    for (const Access& access : trace_.accesses) {
+      if (access.tensor->space != Space::Shared)
+        continue;
+      const BankAnswer answer = bankUse(trace_, access);
+      if (access.verify.isValid()) {
+        verified.insert(key(access.verify));
+        verify(access, answer);
+      } else if (!answer.open && answer.worst.degree > 1 && answer.worst.isExact) {
+        note(access, concat(answer.worst.degree, "-way bank conflict of `", nameOf(access), "`", when(answer.worst)));
+      }
+    }
+    for (const auto& [range, tile] : trace_.verifiedTiles) {
+      verified.insert(key(range));
+      sink_.error("E0621", tile->range, "bank conflicts cannot be ruled out for a whole tensor")
+          .primary("which threads access which of its elements is for the compiler to choose")
+          .label(range, "to be verified because of this")
+          .help("verify statements that access single elements");
+    }
+    for (const source::SourceRange& range : trace_.verifications)
+      if (!verified.contains(key(range)))
+        sink_.error("E0622", range, "there is nothing to verify: no element of a shared tensor is accessed here")
+            .primary("covers no access of shared memory")
+            .help("put it on the statement or kernel that accesses a `@shared` tensor");
+    checkGlobal();
+  }
+
+private:
+  static std::tuple<uint32_t, uint32_t, uint32_t> key(source::SourceRange range) {
+    return {range.file.value, range.begin, range.end};
+  }
+  static std::string nameOf(const Access& access) { return access.root ? access.root->name : "this tensor"; }
+  static std::string when(const BankUse& use) { return use.when.empty() ? "" : " when " + use.when; }
+
+  void note(const Access& access, std::string text) {
+    auto& notes = kernel_.accessNotes;
+    if (std::none_of(notes.begin(), notes.end(),
+                     [&](const AccessNote& other) { return other.range == access.element->range; }))
+      notes.push_back({access.element->range, std::move(text)});
+  }
+
+  //===-- banks ---------------------------------------------------------------------------------------------------===//
+
+  void verify(const Access& access, const BankAnswer& answer) {
+    const BankUse& worst = answer.worst;
+    if (answer.open)
+      return undecided(access, reason(*answer.open), answer.open->cause);
+    if (worst.degree < 2)
+      return;
+    const std::string lanes =
+        concat("lanes ", worst.lanes[0], " and ", worst.lanes[1], " access bytes ", worst.bytes[0], " and ",
+               worst.bytes[1], " of bank ", floorModulo(worst.bytes[0] / 4, 32), when(worst));
+    if (!worst.isExact)
+      return undecided(access, concat("if they take part, ", lanes), nullptr);
+    sink_
+        .error("E0620", access.element->range,
+               concat("`", nameOf(access), "` has a ", worst.degree, "-way bank conflict here"))
+        .primary(lanes)
+        .label(access.verify, "to be verified because of this")
+        .help(concat("add a column of padding to its shape, or declare it `@shared(layout = .bank_conflict_free)`"));
+  }
+
+  void undecided(const Access& access, std::string why, const Expr* cause) {
+    auto builder = sink_.error("E0621", access.element->range,
+                               concat("bank conflicts of `", nameOf(access), "` cannot be ruled out here"));
+    builder.primary(std::move(why));
+    if (cause && !(cause->range == access.element->range))
+      builder.label(cause->range, "this differs between threads in an unknown way");
+    builder.label(access.verify, "to be verified because of this");
+    builder.help("use indices made of thread positions, constants and loop variables; without the attribute the report "
+                 "lists known conflicts");
+  }
+
+  std::string reason(const Undecided& open) const {
+    if (open.cause)
+      return "the lanes' elements are not known when the kernel is compiled";
+    if (open.symbol && !trace_.graph.symbols[*open.symbol].name.empty())
+      return concat("the lanes' banks depend on `", trace_.graph.symbols[*open.symbol].name,
+                    "`, which may be any number");
+    return "the index is too complicated to be followed";
+  }
+
+  //===-- coalescing ----------------------------------------------------------------------------------------------===//
+
+  void checkGlobal() {
+    std::vector<bool> done(trace_.accesses.size());
+    for (size_t i = 0; i < trace_.accesses.size(); ++i) {
+      const Access& access = trace_.accesses[i];
+      if (done[i] || access.tensor->space == Space::Shared)
+        continue;
+      std::vector<const Access*> group;
+      for (size_t j = i; j < trace_.accesses.size(); ++j) {
+        const Access& other = trace_.accesses[j];
+        if (other.root == access.root && other.tensor == access.tensor && other.loops == access.loops &&
+            other.conditions == access.conditions && (j == i || access.root)) {
+          group.push_back(&other);
+          done[j] = true;
+        }
+      }
+      checkGroup(group);
+    }
+  }
+
+  /// All of a group together, so that x[i, 0], x[i, 1], x[i, 2] count as what they are; then the ones that are not neighbours of the first.
+  void checkGroup(const std::vector<const Access*>& group) {
+    auto together = sectorUse(trace_, group);
+    if (!together || !together->isPoor())
+      return;
+    for (const Access* access : group) {
+      auto use = group.size() > 1 ? sectorUse(trace_, {access}) : together;
+      if (use && use->isPoor())
+        warn(*access, together->usedBytes * use->sectors > use->usedBytes * together->sectors ? *together : *use);
+    }
+  }
+
+  void warn(const Access& access, const SectorUse& use) {
+    const std::string share = percent(use.usedBytes, use.sectors * 32);
+    if (access.isQuiet)
+      return note(access, concat("uses ", share, "% of the bytes it moves, as `@unchecked(coalescing)` allows"));
+    auto builder = sink_.warning("W0623", access.element->range,
+                                 concat("this access uses ", share, "% of the memory bandwidth it moves"));
+    builder.primary(use.stride.empty() ? concat("the lanes of a warp touch ", use.sectors, " sectors of 32 bytes for ",
+                                                use.usedBytes, " bytes")
+                                       : concat("neighbouring threads access elements ", use.stride, " apart"));
+    if (access.root && access.root->range.isValid() && !access.root->name.empty())
+      builder.label(access.root->range, concat("`", access.root->name, "` is stored row by row"));
+    const bool isExtent = use.stride.find('`') != std::string::npos;
+    builder.help(isExtent
+                     ? "let neighbouring threads run along the last dimension, or pass a tile through shared memory"
+                     : "store together what neighbouring threads use (a tensor per field), or stage a row in shared "
+                       "memory and pick from it");
+    builder.help("`@unchecked(coalescing)` on the statement or kernel accepts it");
+  }
+
+  Function& kernel_;
+  Trace& trace_;
+  diag::DiagnosticSink& sink_;
+};
+
+}  // namespace
+
+void checkAccesses(Function& kernel, const Roots& roots, const std::vector<BlockShape>& shapes,
+                   diag::DiagnosticSink& sink) {
+  for (const BlockShape& shape : shapes) {
+    Trace trace = traceKernel(kernel, roots, shape);
+    Checks(kernel, trace, sink).run();
+  }
+}
+
+}  // namespace vortex::lang::access

@@ -1,0 +1,180 @@
+#include "lang/sema/access/check_accesses.h"
+#include "layout/memory_access.h"
+
+#include <algorithm>
+#include <set>
+
+namespace vortex::lang::access {
+
+namespace {
+
+/// Rows of an extent that is not known are taken to lie far apart, at places that share no sector.
+constexpr int64_t kFarApart = int64_t(1) << 14;
+constexpr size_t kNeighbours = 8;  ///< values of a loop counter that count as one access: a sector has 8 words
+
+class SectorVisit {
+public:
+  SectorVisit(const std::vector<const Access*>& accesses, std::optional<SectorUse>& best)
+      : accesses_(accesses), bytes_((bitWidth(accesses[0]->tensor->elem->scalar) + 7) / 8), best_(best) {}
+
+  std::optional<Undecided> operator()(Evaluation& evaluation) {
+    std::array<bool, kLanes> active;
+    if (!findActive(evaluation, active))
+      return Undecided{};
+    places_.clear();
+    std::optional<LaneValue> first;
+    for (const Access* access : accesses_) {
+      auto value = evaluation.value(access->offset);
+      if (!value)
+        return evaluation.undecided;
+      if (auto open = addPlaces(evaluation, *access, *value, first ? *first : *value, active))
+        return open;
+      if (!first)
+        first = value;
+    }
+    finish(*first, active, evaluation);
+    return std::nullopt;
+  }
+
+private:
+  bool findActive(Evaluation& evaluation, std::array<bool, kLanes>& active) {
+    active.fill(true);
+    for (const Condition& condition : accesses_[0]->conditions) {
+      std::array<Truth, kLanes> truth = evaluation.truth(condition.node);
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        if (truth[lane] == Truth::Unknown && !condition.isBound)
+          return false;
+        if (truth[lane] != Truth::Unknown && (truth[lane] == Truth::Yes) != condition.sense)
+          active[lane] = false;
+      }
+    }
+    return true;
+  }
+
+  /// The number that stands for a monomial of extents; nothing for other unknowns.
+  static std::optional<int64_t> numberFor(const Graph& graph, const Monomial& monomial) {
+    int64_t number = 1;
+    for (SymbolId id : monomial) {
+      if (!graph.symbols[id].isExtent)
+        return std::nullopt;
+      number *= kFarApart;
+    }
+    return number;
+  }
+
+  std::optional<Undecided> addPlaces(Evaluation& evaluation, const Access& access, const LaneValue& value,
+                                     const LaneValue& first, const std::array<bool, kLanes>& active) {
+    Lanes places = value.fixed();
+    std::vector<int64_t> shifts{0};
+    for (const auto& [monomial, lanes] : value.terms()) {
+      if (monomial.empty())
+        continue;
+      std::optional<int64_t> shared;
+      bool isSame = true;
+      for (unsigned lane = 0; lane < kLanes; ++lane)
+        if (active[lane]) {
+          isSame = isSame && lanes[lane] == shared.value_or(lanes[lane]);
+          shared = lanes[lane];
+        }
+      if (!isSame) {
+        auto number = numberFor(evaluation.graph, monomial);
+        if (!number)
+          return Undecided{monomial[0], 0, nullptr};
+        for (unsigned lane = 0; lane < kLanes; ++lane)
+          places[lane] += lanes[lane] * *number;
+      } else if (monomial.size() == 1 && shared) {
+        addIterations(evaluation.graph.symbols[monomial[0]], access, monomial[0], *shared, shifts);
+      }
+    }
+    // Another unknown distance than that of the first access: not a neighbour.
+    const LaneValue distance = value - first;
+    for (const auto& [monomial, lanes] : distance.terms())
+      if (!monomial.empty())
+        return std::nullopt;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+      if (active[lane])
+        for (int64_t shift : shifts)
+          places_.insert(places[lane] + shift);
+    return std::nullopt;
+  }
+
+  /// Short loops of constant length: `for c in 0..3 { … x[i, c] … }` uses what lies side by side.
+  static void addIterations(const Symbol& symbol, const Access& access, SymbolId id, int64_t factor,
+                            std::vector<int64_t>& shifts) {
+    std::vector<int64_t> values = symbol.values;
+    if (values.empty() && symbol.lowest && symbol.highest &&
+        *symbol.highest - *symbol.lowest < static_cast<int64_t>(kNeighbours))
+      for (int64_t value = *symbol.lowest; value <= *symbol.highest; ++value)
+        values.push_back(value);
+    if (values.empty() || values.size() > kNeighbours ||
+        std::find(access.counters.begin(), access.counters.end(), id) == access.counters.end())
+      return;
+    std::vector<int64_t> all;
+    for (int64_t shift : shifts)
+      for (int64_t value : values)
+        all.push_back(shift + value * factor);
+    shifts = std::move(all);
+  }
+
+  void finish(const LaneValue& first, const std::array<bool, kLanes>& active, const Evaluation& evaluation) {
+    if (places_.empty())
+      return;
+    SectorUse use;
+    use.usedBytes = static_cast<unsigned>(places_.size()) * static_cast<unsigned>(bytes_);
+    for (int64_t start = 0; start < layout::kSectorBytes; start += bytes_) {
+      std::set<int64_t> sectors;
+      for (int64_t place : places_)
+        sectors.insert(floorDivide(place * bytes_ + start, layout::kSectorBytes));
+      if (start == 0 || sectors.size() < use.sectors)
+        use.sectors = static_cast<unsigned>(sectors.size());
+    }
+    use.stride = strideOf(first, active, evaluation);
+    const bool isBetter = !best_ || uint64_t(use.usedBytes) * best_->sectors > uint64_t(best_->usedBytes) * use.sectors;
+    if (isBetter || (best_->isPoor() && !use.isPoor()))
+      best_ = use;
+  }
+
+  /// Distance between neighbouring lanes where it is the same for all of them.
+  static std::string strideOf(const LaneValue& value, const std::array<bool, kLanes>& active,
+                              const Evaluation& evaluation) {
+    std::string text;
+    for (const auto& [monomial, lanes] : value.terms()) {
+      std::optional<int64_t> step;
+      for (unsigned lane = 0; lane + 1 < kLanes; ++lane) {
+        if (!active[lane] || !active[lane + 1])
+          continue;
+        if (step && *step != lanes[lane + 1] - lanes[lane])
+          return "";
+        step = lanes[lane + 1] - lanes[lane];
+      }
+      if (step.value_or(0) == 0)
+        continue;
+      std::string term = *step == 1 && !monomial.empty() ? "" : std::to_string(*step);
+      for (SymbolId id : monomial) {
+        if (evaluation.graph.symbols[id].name.empty())
+          return "";
+        term += (term.empty() ? "`" : " * `") + evaluation.graph.symbols[id].name + "`";
+      }
+      text += (text.empty() ? "" : " + ") + term;
+    }
+    return text;
+  }
+
+  const std::vector<const Access*>& accesses_;
+  int64_t bytes_;
+  std::optional<SectorUse>& best_;
+  std::set<int64_t> places_;
+};
+
+}  // namespace
+
+std::optional<SectorUse> sectorUse(Trace& trace, const std::vector<const Access*>& accesses) {
+  if (accesses.empty() || accesses[0]->tensor->elem->kind != TypeKind::Scalar)
+    return std::nullopt;
+  std::optional<SectorUse> best;
+  if (Evaluation::forEachCase(trace.graph, SectorVisit(accesses, best), 256))
+    return std::nullopt;
+  return best;
+}
+
+}  // namespace vortex::lang::access
