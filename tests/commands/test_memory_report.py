@@ -25,7 +25,7 @@ class Nest:
 
     def body(self, visible, depth):
         self.depth, pad, own = depth, "    " * (depth + 1), []
-        for _ in range(self.random.randint(2, 4)):
+        for _ in range(self.random.randint(3, 6)):
             kind = self.random.random()
             if kind < 0.45 or not visible + own:
                 name = f"t{self.count}"

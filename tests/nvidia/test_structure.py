@@ -1,5 +1,5 @@
 """Without a GPU: what the generated PTX does to memory, from running its address computation (ptx_machine.py): widths of accesses, sectors
-that a warp moves, bank and bank conflicts."""
+that a warp moves, and bank conflicts."""
 import json
 import re
 

@@ -100,9 +100,9 @@ Use useOf(const artifact::Kernel& kernel, size_t index) {
           constantSize(phase.sharedBytes),
           constantSize(phase.scratchBytes),
           constantSize(phase.hardwareThreads),
-          factOf(kernel, "registers." + phase.symbol),
-          factOf(kernel, "spill_bytes." + phase.symbol),
-          factOf(kernel, "stack_bytes." + phase.symbol),
+          highestFact(kernel, phase, "registers."),
+          highestFact(kernel, phase, "spill_bytes."),
+          highestFact(kernel, phase, "stack_bytes."),
           {},
           0};
   for (const artifact::SharedTensor& tensor : kernel.sharedTensors)
