@@ -89,7 +89,7 @@ class Lane:
             return self.registers[text]
         if text.startswith("%"):
             return 0
-        if re.fullmatch(r"0[fd][0-9A-Fa-f]+", text):
+        if re.fullmatch(r"0[fd][0-9A-Fa-f]+|\w+_param_\d+", text):
             return 0
         return int(text.rstrip("U"), 0)
 
