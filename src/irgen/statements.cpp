@@ -296,6 +296,12 @@ void Emitter::emitInitialTile(const Expr& let, llvm::ArrayRef<Value> views) {
     b_.create<ir::BarrierOp>(loc(let));
 }
 
+/// Some statement relies on how shared tensors are laid out.
+static bool verifiesBanks(const Expr& expr) {
+  return expr.verifyBanks.isValid() ||
+         llvm::any_of(expr.args, [](const Expr* arg) { return arg && verifiesBanks(*arg); });
+}
+
 Flat Emitter::allocate(Location loc, lang::Type type, llvm::StringRef name) {
   llvm::SmallVector<mlir::Type> planes;
   types_.flatten(type, planes);
@@ -308,10 +314,13 @@ Flat Emitter::allocate(Location loc, lang::Type type, llvm::StringRef name) {
     b_.setInsertionPoint(region_->op);
   lang::ElementLayout layout = lang::elementLayout((type->isTensor() ? type : type->elem)->elem);
   mlir::StringAttr spelled = b_.getStringAttr(lang::text(type, context_.function.dimNames()));
+  const bool isVerified = context_.function.kernel->verifyBanks.isValid() || verifiesBanks(*context_.function.body);
   Flat views;
   for (auto [plane, leaf] : llvm::zip(planes, layout.leaves)) {
     auto alloc = b_.create<ir::AllocOp>(loc, llvm::cast<ir::ViewType>(plane), b_.getStringAttr(name + leaf.path));
     alloc->setAttr("vx.type", spelled);
+    if (isVerified)
+      alloc->setAttr("vx.fixed_layout", b_.getUnitAttr());
     views.leaves.push_back(alloc);
   }
   return views;

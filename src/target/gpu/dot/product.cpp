@@ -485,7 +485,7 @@ static void forEachTile(mlir::Value view, llvm::function_ref<void(ir::TileLoadOp
 
 ir::SwizzleAttr chooseSwizzle(Lowering& l, ir::AllocOp alloc) {
   ir::ViewType type = alloc.getResult().getType();
-  if (type.getSwizzle() || type.isColMajor() || type.getRank() < 2)
+  if (type.getSwizzle() || type.isColMajor() || type.getRank() < 2 || alloc->hasAttr("vx.fixed_layout"))
     return {};
   auto rows = static_cast<uint64_t>(type.getShape()[type.getRank() - 2]),
        columns = static_cast<uint64_t>(type.getShape().back());
