@@ -10,7 +10,7 @@ TARGETS = ["sm_80", "sm_90"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = [str(path.relative_to(ROOT / "examples").with_suffix("")) for folder in ("examples", "examples/memory_model")
             for path in sorted((ROOT / folder).glob("*.vx")) if re.search(r"(?m)^kernel ", path.read_text())]
-SPILLING = {"layernorm", "matmul", "rmsnorm", "softmax_by_hand", "softmax_rows"}  # rows and tiles of any type, in more registers than there are
+SPILLING = {"append", "layernorm", "linear_gelu", "matmul", "paged_attention", "rmsnorm", "softmax_by_hand", "softmax_rows"}  # rows and tiles of any type, in more registers than there are
 PER_THREAD = ["vector_add", "histogram", "transpose", "prefix_sum", "jacobi", "blur", "warp"]
 
 

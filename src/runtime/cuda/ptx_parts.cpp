@@ -9,7 +9,7 @@ namespace vortex::cuda {
 namespace {
 
 /// What a statement at the top level of a PTX text is.
-enum class PtxKind : uint8_t { Other, Declaration, Variable, Constant, Function, Entry, Section };
+enum class PtxKind : uint8_t { Other, Declaration, Prototype, Variable, Constant, Function, Entry, Section };
 
 struct PtxItem {
   std::string_view text;
@@ -81,8 +81,10 @@ public:
         break;
     }
     item.text = text_.substr(begin, end_ - begin);
-    if (isExtern || (item.kind == PtxKind::Function && item.text.ends_with(';')))
+    if (isExtern)
       item.kind = PtxKind::Declaration;
+    else if (item.kind == PtxKind::Function && item.text.ends_with(';'))
+      item.kind = PtxKind::Prototype;
     return item;
   }
 
@@ -124,6 +126,11 @@ void findNeeds(std::vector<PtxItem>& items) {
       definitions[items[i].name] = i;
   if (definitions.empty())
     return;
+  // A part with a prototype and without its function would not link.
+  for (size_t i = 0; i < items.size(); ++i)
+    if (items[i].kind == PtxKind::Prototype)
+      if (const auto found = definitions.find(items[i].name); found != definitions.end())
+        items[found->second].needs.push_back(i);
   for (PtxItem& item : items)
     if (item.kind == PtxKind::Entry || isOptional(item))
       for (PtxScanner scanner(item.text); !scanner.atEnd();)
@@ -142,7 +149,8 @@ std::vector<bool> closureOf(const std::vector<PtxItem>& items, size_t entry) {
       add(needed);
   };
   for (size_t i = 0; i < items.size(); ++i)
-    if (i == entry || (items[i].kind != PtxKind::Entry && !isOptional(items[i])))
+    if (i == entry || items[i].kind == PtxKind::Other || items[i].kind == PtxKind::Declaration ||
+        items[i].kind == PtxKind::Section)
       add(i);
   return has;
 }

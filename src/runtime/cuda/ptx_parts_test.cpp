@@ -44,6 +44,8 @@ TEST(PtxParts, FunctionsAndVariablesGoWithWhatNeedsThem) {
   EXPECT_FALSE(contains(parts.text(0), "half"));
   EXPECT_TRUE(contains(parts.text(1), "half"));
   EXPECT_FALSE(contains(parts.text(1), "table"));
+  EXPECT_TRUE(contains(parts.text(0), "helper (.param .b32 p);"));
+  EXPECT_FALSE(contains(parts.text(1), "helper")) << "a prototype without its function does not link";
 }
 
 TEST(PtxParts, EntryPointsThatShareAVariableStayTogether) {

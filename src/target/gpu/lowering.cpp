@@ -245,8 +245,10 @@ void Lowering::lowerBlock(mlir::Block& block) {
   for (mlir::Operation& op : block)
     if (!op.hasTrait<mlir::OpTrait::IsTerminator>()) {
       lowerOp(&op);
-      for (mlir::Operation* alloc : lifetimes_.endingAfter(&op))
+      for (mlir::Operation* alloc : lifetimes_.endingAfter(&op)) {
+        tiles_->flushStores();
         endLifetime(mlir::cast<ir::AllocOp>(alloc));
+      }
     }
 }
 

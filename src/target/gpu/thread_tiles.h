@@ -19,6 +19,7 @@ public:
     values_[target] = Values(registers);
   }
   void flushReads(mlir::Operation*) override {}
+  void flushStores() override {}
   void enterScope() override {}
   void leaveScope() override {}
 

@@ -38,6 +38,8 @@ public:
   /// Called before effects of the block lowering on memory (regions, scalar stores, atomics, scf with effects inside): lazily evaluated
   /// tiles that read memory must be evaluated first. Null: everything.
   virtual void flushReads(mlir::Operation* effect) = 0;
+  /// Stores that wait to be emitted together are emitted: memory that they read or write is about to be given to others.
+  virtual void flushStores() = 0;
 
   /// An #vx.swizzle for a shared allocation whose layout the program leaves open; null: row-major.
   virtual mlir::Attribute chooseSwizzle(mlir::Operation*) { return {}; }

@@ -155,8 +155,10 @@ void Emitter::emitBlock(mlir::Block& block) {
     if (!op.hasTrait<mlir::OpTrait::IsTerminator>()) {
       emitOp(&op);
       for (mlir::Operation* alloc : lifetimes_->endingAfter(&op))
-        if (auto piece = sharedPieces_.find(alloc); piece != sharedPieces_.end())
+        if (auto piece = sharedPieces_.find(alloc); piece != sharedPieces_.end()) {
+          tiles->flushStores();
           scratch->free(piece->second);
+        }
     }
 }
 

@@ -35,6 +35,9 @@ public:
   /// evaluated tiles that read memory must be evaluated first. Null: everything.
   virtual void flushReads(mlir::Operation* effect) = 0;
 
+  /// Stores that wait to be emitted together are emitted: memory that they read or write is about to be given to others.
+  virtual void flushStores() = 0;
+
   /// Around the regions of block-level scf ops: tiles made inside are not used after leave, except through
   /// materializeInto before it. The kernel's body is left the same way, without being entered.
   virtual void enterScope() = 0;

@@ -15,6 +15,7 @@ public:
   void materializeInto(mlir::Value tile, const TileBuffer& destination) override;
   void bind(mlir::Value tile, TileBuffer buffer) override;
   void flushReads(mlir::Operation* effect) override;
+  void flushStores() override;
   void enterScope() override;
   void leaveScope() override;
 
@@ -29,7 +30,6 @@ private:
   void emitElement(ir::ElementOp op);
   /// Something at or after `op` in its block evaluates the load.
   bool isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const;
-  void flushStores();
   void emitRoots(llvm::ArrayRef<Root> roots);
   void toMemory(mlir::Value tile);
   void evaluateInto(mlir::Value tile, const TileBuffer& destination);

@@ -18,6 +18,7 @@ public:
   Values registersFor(mlir::Value tile, mlir::Value target) override;
   void bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<Value> registers) override;
   void flushReads(mlir::Operation* effect) override;
+  void flushStores() override;
   mlir::Attribute chooseSwizzle(mlir::Operation* alloc) override;
   void enterScope() override;
   void leaveScope() override;
@@ -37,7 +38,6 @@ private:
   void lowerElement(ir::ElementOp op);
   /// Something at or after `op` in its block evaluates the load.
   bool isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const;
-  void flushStores();
   void emitRoots(llvm::ArrayRef<Root> roots);
   /// Gives the tile a place in shared memory, in the current scope; false: it is too large.
   bool toMemory(mlir::Value tile, std::optional<unsigned> along = {});
