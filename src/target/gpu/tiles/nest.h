@@ -134,6 +134,7 @@ private:
   unsigned unrollOf(const Pass& pass, unsigned lanes, bool stores);
   bool assumesAlignment();
   int64_t residentBlocks();
+  bool readsNarrow();
   bool readsEarly(unsigned positions);
   unsigned positionsPerThread(unsigned tiles, unsigned lanes);
 
