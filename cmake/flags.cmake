@@ -27,7 +27,7 @@ include_directories(${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${CMAKE_
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 
 # Most of a compile is reading headers: several sources share it: docs/decisions/0018. 0 compiles each file alone, as clang-tidy needs.
-set(VORTEX_UNITY 8 CACHE STRING "sources per translation unit, 0 for one each")
+set(VORTEX_UNITY 16 CACHE STRING "sources per translation unit, 0 for one each")
 if(VORTEX_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE ${VORTEX_UNITY})
