@@ -1,37 +1,8 @@
-"""Generated programs: sound ones run alike in the interpreter (with every check on) and on the device, and print what Python computed;
-ones with a single violation are refused with its id. Seeds are printed. VORTEX_SOUNDNESS_SECONDS=600 runs each test that long."""
-import json
-import os
+"""Single violations of ownership, in random host programs and in the kernels of these."""
 import random
-import time
 
-import pytest
-
-from programs import Program, indent
-
-SECONDS = float(os.environ.get("VORTEX_SOUNDNESS_SECONDS", "0"))
-
-
-def seeds(fixed):
-    """The fixed ones, then as many more as the time allows."""
-    start = time.monotonic()
-    yield from range(1, fixed + 1)
-    rng = random.SystemRandom()
-    while time.monotonic() - start < SECONDS:
-        yield rng.randrange(2**31)
-
-
-def test_sound_programs_run_alike_everywhere(vortex, tmp_path, device):
-    for seed in seeds(8):
-        print("seed", seed)
-        program = Program(seed)
-        path = tmp_path / f"sound{seed}.vx"
-        path.write_text(program.text())
-        expected = [str(line) for line in program.expected()]
-        for arguments in (["--device", device], ["--check"]):
-            printed = vortex("run", path, *arguments).stdout.split()
-            assert printed == expected, f"seed {seed}: {' '.join(arguments)} differs, see {path}"
-
+from ownership import Program
+from tree import indent
 
 # What a violation needs (kinds of whole variables, named a, b …), the statements, the id.
 USES = ["print({a}.len())", "print(digest(&{a}))", "{a}.push(1)", "let z2 = passed({a})", "print({a}[0])", "{a}[0] = 1", "for z2 in {a} {{ print(z2) }}",
@@ -113,39 +84,3 @@ def broken(seed):
     whole = program.text()
     at = whole.index("    y[thread.global_id] = ", whole.index(f"kernel {name}("))
     return f"in {name}: {text!r}", whole[:at] + indent(text) + "\n" + whole[at:], id_
-
-
-def diagnostics(output):
-    decoder, at, found = json.JSONDecoder(), 0, []
-    while (at := output.find("[", at)) >= 0:
-        items, at = decoder.raw_decode(output, at)
-        found += items
-    return found
-
-
-def test_single_violations_are_refused_with_their_id(vortex, tmp_path):
-    wrong, batch = [], {}
-
-    def check():
-        done = vortex("check", "--json", *batch, status=None, timeout=600)
-        ids = {str(path): [] for path in batch}
-        for item in diagnostics(done.stderr):
-            if item["severity"] == "error":
-                ids[item["labels"][0]["file"]].append(item["id"])
-        for path, (seed, what, id_) in batch.items():
-            # What was moved while borrowed is gone for the rest of the program too.
-            if not {id_} <= set(ids[str(path)]) <= {id_, "E0512" if id_ == "E0515" else id_}:
-                wrong.append(f"seed {seed}: {id_} expected, {ids[str(path)]} reported\n{what}\n{path}")
-        batch.clear()
-
-    for seed in seeds(240):
-        print("seed", seed)
-        what, text, id_ = broken(seed)
-        path = tmp_path / f"broken{seed}.vx"
-        path.write_text(text)
-        batch[path] = (seed, what, id_)
-        if len(batch) == 60:
-            check()
-    if batch:
-        check()
-    assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:20])

@@ -5,6 +5,8 @@ parts, fills again, lends and slices lists, tensors and structs of them; kernels
 with barriers, local tensors and slices. Arithmetic is that of i32."""
 import random
 
+from tree import Node, block, indent
+
 BLOCK = 64
 
 
@@ -17,20 +19,6 @@ def digest(values):
     for value in values:
         total = wrap(total * 31 + value)
     return total
-
-
-class Node:
-    def __init__(self, text, run):
-        self.text, self.run = text, run
-
-
-def block(nodes):
-    nodes = list(nodes)
-    return Node("\n".join(node.text for node in nodes), lambda env: [node.run(env) for node in nodes])
-
-
-def indent(text):
-    return "\n".join("    " + line if line else line for line in text.split("\n"))
 
 
 PRELUDE = """struct Pair {

@@ -1,0 +1,71 @@
+"""Generated programs, race-free by construction: the interpreter with every check on, the interpreter and the device compute what NumPy does.
+VORTEX_SOUNDNESS_SECONDS=600 runs each test that long, with new seeds (printed by what fails); VORTEX_SOUNDNESS_SEED runs one seed."""
+import os
+import random
+import time
+
+import pytest
+
+import cases
+import structs
+import threads
+import tiles
+import whole
+from ownership import Program
+
+SECONDS = float(os.environ.get("VORTEX_SOUNDNESS_SECONDS", "0"))
+ONE = os.environ.get("VORTEX_SOUNDNESS_SEED")
+TOGETHER = 8  # programs in one run of the driver
+KINDS = {"threads": (threads.Kernel, 24), "structs": (structs.Kernel, 16), "whole tensors": (whole.Whole, 16), "tiles": (tiles.Kernel, 24),
+         "columns": (tiles.Columns, 16)}
+
+
+def seeds(fixed):
+    """The fixed ones, then as many more as the time allows."""
+    if ONE:
+        yield int(ONE)
+        return
+    start = time.monotonic()
+    yield from range(1, fixed + 1)
+    rng = random.SystemRandom()
+    while time.monotonic() - start < SECONDS:
+        yield rng.randrange(2**31)
+
+
+def groups(seeds, size):
+    group = []
+    for seed in seeds:
+        group.append(seed)
+        if len(group) == size:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def runs(device):
+    return [["--device", device], ["--check"]] + [["--device", "interpreter"]] * (SECONDS > 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_compute_what_numpy_does(kind, vortex, tmp_path, device):
+    make, count = KINDS[kind]
+    wrong, total = [], 0
+    for group in groups(seeds(count), TOGETHER):
+        made = [make(random.Random(seed), f"c{seed}", seed).case for seed in group]
+        for arguments in runs(device):
+            wrong += cases.run(vortex, made, tmp_path / f"{made[0].name}_{arguments[-1].strip('-').replace(':', '')}", arguments)
+        total += len(group)
+    assert not wrong, f"{len(wrong)} wrong of {total} programs\n" + "\n\n".join(wrong[:10])
+
+
+def test_host_programs_print_what_python_computes(vortex, tmp_path, device):
+    for seed in seeds(8):
+        print("seed", seed)
+        program = Program(seed)
+        path = tmp_path / f"sound{seed}.vx"
+        path.write_text(program.text())
+        expected = [str(line) for line in program.expected()]
+        for arguments in runs(device):
+            printed = vortex("run", path, *arguments).stdout.split()
+            assert printed == expected, f"seed {seed}: {' '.join(arguments)} differs, see {path}"
