@@ -28,10 +28,6 @@ include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 
 # Most of a compile is reading headers: several sources share it: docs/decisions/0018. 0 compiles each file alone, as clang-tidy needs.
 set(VORTEX_UNITY 16 CACHE STRING "sources per translation unit, 0 for one each")
-if(VORTEX_UNITY)
-  set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE ${VORTEX_UNITY})
-endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)
