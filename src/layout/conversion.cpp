@@ -73,7 +73,7 @@ ShuffleRounds planShuffles(const Layout& from, const Layout& to, unsigned elemen
 unsigned sharedCost(const Layout& registers, const SharedLayout& shared, unsigned elementBytes) {
   unsigned bytes = shared.vectorElements * elementBytes;
   Columns lanes;
-  const Layout addresses = compose(shared.memory, registers);
+  const Transfer addresses = compose(shared.memory, registers);
   for (const Index& index : addresses.columns[static_cast<size_t>(In::Lane)])
     lanes.push_back(index.offset * elementBytes);
   unsigned accesses = (1u << registers.inBits(In::Register)) / shared.vectorElements;
