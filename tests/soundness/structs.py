@@ -81,6 +81,8 @@ class StructThreads(threads.Threads):
 
 
 class Kernel(threads.Kernel):
+    mayInfer = False
+
     def makeCode(self):
         return StructThreads(self.rng, self.functions, (self.blocks, self.threads))
 

@@ -8,7 +8,6 @@ import numpy
 import pytest
 
 import host_violations
-import threads
 import tiles
 import violations
 import whole
@@ -33,7 +32,7 @@ def host(seed):
 
 def thread(seed):
     rng = random.Random(seed)
-    what, text, ids = violations.threadViolation(rng, threads.Kernel(rng, "c", seed))
+    what, text, ids = violations.threadViolation(rng, violations.Kernel(rng, "c", seed))
     return what, text, ids, set()
 
 
@@ -81,7 +80,7 @@ def test_checked_runs_find_races_and_uninitialised_memory(vortex, tmp_path):
     wrong = []
     for seed in seeds(24):
         rng = random.Random(seed)
-        kernel = threads.Kernel(rng, f"c{seed}", seed)
+        kernel = violations.Kernel(rng, f"c{seed}", seed)
         what, text, wanted = violations.race(rng, kernel)
         path, folder = tmp_path / f"race{seed}.vx", tmp_path / f"race{seed}"
         folder.mkdir()

@@ -5,7 +5,7 @@ import numpy
 from cases import Case
 from expressions import Expressions, Source
 from functions import Functions
-from scalars import FLOATS, INTEGERS, Float, choose, samples
+from scalars import FLOATS, INTEGERS, Float, choose, samples, saturated
 from tree import Node, block, braces
 
 KINDS = list(INTEGERS) + list(FLOATS) + ["bool"]
@@ -47,7 +47,7 @@ class Threads(Expressions):
     def statement(self, depth, uniform):
         always = [self.assign, self.assign, self.assign, self.local, self.compound]
         nested = [self.branch, self.ownLoop] if depth else []
-        together = [self.phase, self.phase, self.warp, self.count, self.reduce, self.uniformAssign] if uniform else []
+        together = [self.phase, self.phase, self.pair, self.warp, self.count, self.floatCount, self.reduce, self.uniformAssign] if uniform else []
         around = [self.uniformLoop, self.uniformBranch] if uniform and depth else []
         if self.loops and not uniform:
             always.append(self.jump)
@@ -307,6 +307,48 @@ class Threads(Expressions):
                  f"{name} = {reader}(&{bins}) as {self.variables[name]}", "sync_block()"]
         return Node(braces("", "\n".join(lines)), run)
 
+    def floatCount(self, depth, uniform):
+        """Sums of small whole numbers in floats, exact in any order."""
+        kind, size, bins = self.rng.choice(["f32", "f64"]), self.rng.choice([1, 4]), self.name("bins")
+        (text, value), (index, at) = self.own("i8"), self.index(size)
+        (read, where), name = self.index(size), self.rng.choice([each for each in self.variables if each.startswith("p") and self.variables[each] in INTEGERS])
+
+        def run(env):
+            small = value(env) & numpy.int8(7)
+            array = numpy.zeros((self.shape[0], size))
+            rows = numpy.broadcast_to(numpy.arange(self.shape[0])[:, None], self.shape)
+            mask = active(env)
+            numpy.add.at(array, (rows[mask], at(env)[mask]), small[mask].astype(float))
+            env[name] = choose(mask, saturated(array[rows, where(env)], self.variables[name]), env[name])
+
+        lines = [f"let {bins}: Tensor<{kind}, [{size}]> @shared", braces(f"if l < {size}", f"{bins}[l] = 0.0"), "sync_block()",
+                 f"atomic_add(&mut {bins}[{index}], (({text} & 7) as {kind}))", "sync_block()", f"{name} = {bins}[{read}] as {self.variables[name]}",
+                 "sync_block()"]
+        return Node(braces("", "\n".join(lines)), run)
+
+    def pair(self, depth, uniform):
+        """Two tiles in an array; which one is read the block decides, while running or before."""
+        kind, tiles, threads = self.rng.choice(sorted(set(self.variables.values()))), self.name("pair"), self.shape[1]
+        (a, fa), (b, fb) = self.of(kind), self.of(kind)
+        which, number = self.rng.choice([("0", None), ("1", None), ("u0 % 2", "u0"), ("(u0 + 1) % 2", "u0")])
+        (index, at), name = self.index(threads), self.rng.choice([each for each in self.variables if each.startswith("p")])
+        kinds = self.variables[name]
+        view = self.rng.random() < 0.5 and threads % 2 == 0
+
+        def run(env):
+            x, y = fa(env), fb(env)
+            first = numpy.full(self.shape, which == "0") if number is None else (env["u0"] + numpy.uint64("1" in which)) % numpy.uint64(2) == 0
+            where, rows = at(env), numpy.arange(self.shape[0])[:, None]
+            if view:
+                where = threads // 2 + where % (threads // 2)
+            if kinds == kind:
+                env[name] = choose(active(env), choose(first, x[rows, where], y[rows, where]), env[name])
+
+        read = f"{tiles}[{which}][{threads // 2} + ({index}) % {threads // 2}]" if view else f"{tiles}[{which}][{index}]"
+        lines = [f"let {tiles}: [Tensor<{kind}, [{threads}]> @shared; 2]", f"{tiles}[0][l] = {a}", f"{tiles}[1][l] = {b}", "sync_block()",
+                 f"{name} = {read}" if kinds == kind else f"let unused{self.fresh} = {read}", "sync_block()"]
+        return Node(braces("", "\n".join(lines)), run)
+
     def reduce(self, depth, uniform):
         """A tree over a tile, its result to all."""
         names = [each for each in self.variables if each.startswith("p") and self.variables[each] in INTEGERS]
@@ -332,12 +374,17 @@ class Threads(Expressions):
 class Kernel:
     """One kernel, its launch and what it computes; `case` gets them."""
 
+    mayInfer = True
+
     def __init__(self, rng, name, seed):
         self.rng, self.case = rng, Case(name, seed)
         self.functions = Functions(rng, name)
         self.blocks, self.threads = rng.randint(1, 3), rng.choice([32, 64, 64, 128])
         self.count = self.blocks * self.threads - rng.choice([0, 0, rng.randint(1, 31)])
-        self.ragged = self.count < self.blocks * self.threads
+        # Without `@launch(grid = …)` surplus threads run too: they read 0 where positions differ, and do not write global memory.
+        self.inferred = self.mayInfer and rng.random() < 0.3
+        self.ragged = self.count < self.blocks * self.threads and not self.inferred
+        self.position = "thread.global_id" if self.inferred else "i"
         self.code = self.makeCode()
         self.parameters, self.lines, self.prepare = [], [], []
         self.inputs()
@@ -395,14 +442,15 @@ class Kernel:
             self.parameters.append(f"x{index}: &Tensor<{kind}, [N]>")
             self.arguments.append(self.lend(f"x{index}", values, kind)[0])
             zero = "false" if kind == "bool" else f"0 as {kind}"
-            read = f"if i < N {{ x{index}[i] }} else {{ {zero} }}" if self.ragged else f"x{index}[i]"
+            read = f"if i < N {{ x{index}[i] }} else {{ {zero} }}" if self.ragged else f"x{index}[{self.position}]"
             self.lines += [f"let e{index} = {read}", f"var p{index} = e{index}"]
             lanes = self.perThread(values, kind)
             self.prepare.append(lambda env, index=index, lanes=lanes: env.update({f"p{index}": lanes, f"e{index}": lanes}))
             code.variables[f"p{index}"] = code.variables[f"e{index}"] = kind
             if kind in FLOATS:
                 code.exact[f"e{index}"] = kind
-        self.tables()
+        if not self.inferred:
+            self.tables()
         self.locals()
 
     def tables(self):
@@ -421,6 +469,12 @@ class Kernel:
             rows = numpy.broadcast_to(values, (self.blocks, size))
             rows = Float.exact(rows, kind) if kind in FLOATS else rows
             self.code.sources.append(Source(name, kind, size, lambda env, rows=rows: rows))
+            if name == "wide":  # a view of a part
+                first = rng.randrange(size)
+                self.lines.append(f"let part = wide[{first}..{size}]")
+                part = rows[:, first:]
+                self.code.sources.append(Source("part", kind, size - first, lambda env: part, functions=False))
+        self.structParameter()
         kind, size = rng.choice(list(INTEGERS)), rng.randint(2, 9)
         arrays = [samples(rng, kind, (size,)) for _ in range(2)]
         for i, values in enumerate(arrays):
@@ -440,13 +494,34 @@ class Kernel:
             self.prepare.append(lambda env: env.__setitem__(fresh, stack[at(env), which(env)]))
             self.code.variables[fresh] = kind
 
+    def structParameter(self):
+        """A struct of two tensors and a number, asked through a method."""
+        rng, case, name = self.rng, self.case, f"{self.case.name}_Two"
+        kinds, sizes = [rng.choice(list(INTEGERS)) for _ in range(2)], [rng.randint(1, 9) for _ in range(2)]
+        scale = rng.randint(-9, 9)
+        self.functions.texts.append(f"struct {name} {{\n    first: Tensor<{kinds[0]}, [A]>,\n    scale: i32,\n    second: Tensor<{kinds[1]}, [D]>,\n}}\n"
+                                    f"impl {name} {{\n    fn at(&self, i: usize) -> i32 {{\n        @unchecked(overflow)\n"
+                                    f"        return self.scale * (self.first[i % A] as i32)\n    }}\n}}")
+        arrays = [samples(rng, kind, (size,)) for kind, size in zip(kinds, sizes)]
+        for which, values, kind, size in zip(("first", "second"), arrays, kinds, sizes):
+            case.give(f"two_{which}", values, kind, f"[{size}]")
+            rows = numpy.broadcast_to(values, (self.blocks, size))
+            self.code.sources.append(Source(f"two.{which}", kind, size, lambda env, rows=rows: rows, functions=False))
+        case.body += f"let two = {name} {{ first: two_first, scale: {scale}, second: two_second }}\n"
+        self.parameters.append(f"two: &{name}")
+        self.arguments.append("&two")
+        index, at = self.code.index(20)
+        self.lines.append(f"let m0 = two.at({index})")
+        self.prepare.append(lambda env: env.__setitem__("m0", numpy.int32(scale) * arrays[0][at(env) % sizes[0]].astype(numpy.int32)))
+        self.code.variables["m0"] = "i32"
+
     def locals(self):
         rng, code = self.rng, self.code
         for index in range(rng.randint(0, 2)):
             kind, size, name = rng.choice(KINDS), rng.randint(1, 6), f"own{index}"
             self.lines += [f"let {name}: Tensor<{kind}, [{size}]> @local", *(f"{name}[{i}] = {'false' if kind == 'bool' else f'0 as {kind}'}" for i in range(size))]
             self.prepare.append(lambda env, name=name, kind=kind, size=size: env.__setitem__(name, zeros(kind, (self.blocks, self.threads, size))))
-            code.sources.append(Source(name, kind, size, lambda env, name=name: env[name], functions=False, own=True))
+            code.sources.append(Source(name, kind, size, lambda env, name=name: env[name], own=True))
         counts = samples(rng, "u32", (self.blocks,)) % 4
         self.parameters.append("counts: &Tensor<u32, [G]>")
         self.arguments.append(self.lend("counts", counts.astype(numpy.uint32), "u32")[0])
@@ -483,7 +558,7 @@ class Kernel:
             argument, where = self.lend(f"y{index}", old, kind, mutable=True)
             self.parameters.append(f"y{index}: &mut Tensor<{kind}, [N]>")
             self.arguments.append(argument)
-            store = f"y{index}[i] = {name}"
+            store = f"y{index}[{self.position}] = {name}"
             stores.append(braces("if i < N", store) if self.ragged else store)
             results.append((where, name, kind, self.perThread(old, kind)))
         with numpy.errstate(all="ignore"):
@@ -492,14 +567,14 @@ class Kernel:
             stores.insert(1, braces(f"if {leave}", "return"))
         bins = self.bins(env, gone, stores, inside)
         stores += self.more()
-        head = ["let l = thread.local_id", f"let blockId = block.id.x", f"let i = blockId * {self.threads} + l", "let count = counts[blockId] as usize",
+        head = ["let l = thread.local_id", f"let blockId = block.id.x", "let i = thread.global_id" if self.inferred else f"let i = blockId * {self.threads} + l", "let count = counts[blockId] as usize",
                 "var u0 = blockId + count"]
         # What later lines read must stand first.
         text = "\n".join(head + self.lines) + "\n" + body.text + "\n" + "\n".join(stores)
-        form = f"{self.threads}" if rng.random() < 0.6 else f"[{self.threads // 4}, 4]"
-        grid = f"ceil_div(N, {self.threads})" if self.ragged else f"N / {self.threads}"
+        form = f"{self.threads}" if self.inferred or rng.random() < 0.6 else f"[{self.threads // 4}, 4]"
+        grid = "" if self.inferred else f"grid = [ceil_div(N, {self.threads})], " if self.ragged else f"grid = [N / {self.threads}], "
         signature = ",\n    ".join(self.parameters)
-        kernel = f"@unchecked(overflow)\n@launch(grid = [{grid}], block = {form})\nkernel {case.name}_k(\n    {signature}\n) {{\n"
+        kernel = f"@unchecked(overflow)\n@launch({grid}block = {form})\nkernel {case.name}_k(\n    {signature}\n) {{\n"
         case.items = "\n".join(self.functions.texts) + "\n" + kernel + "\n".join("    " + line for line in text.split("\n")) + "\n}\n"
         case.body += f"{case.name}_k({', '.join(self.arguments)})\n"
         for position, (where, name, kind, old) in enumerate(results):

@@ -1,11 +1,19 @@
 """Single violations of the rules of kernels, put at random places of random programs. `statements|E0301` allows further ids."""
 import re
 
+import threads
 from cases import program
 from tree import indent
 
-# Per-thread code, (id, statements, items beside the kernel): `l` is the thread's number in the block, `i` in the grid, `count` differs between blocks, `wide`, `counts` and `parts`
-# are lent for reading, `table` is in constant memory, `bins` may be written.
+
+class Kernel(threads.Kernel):
+    """What statements are put into."""
+
+    mayInfer = False
+
+
+# Per-thread code, (id, statements, items beside the kernel): `l` is the thread's number in the block, `i` in the grid, `count` differs
+# between blocks, `wide`, `counts` and `parts` are lent for reading, `table` is in constant memory, `bins` may be written.
 SHARED = "let z: Tensor<i32, [32]> @shared\nif l < 32 {\n    z[l] = 1\n}\nsync_block()\n"
 LOCAL = "let z: Tensor<i32, [4]> @local\nz[0] = 1\nz[1] = 1\nz[2] = 1\nz[3] = 1\n"
 FUNCTIONS = """fn v_global(t: &Tensor<i32, [N], Global>) -> i32 { return t[0] }
@@ -280,7 +288,7 @@ def place(rng, kernel, id_, statements, items):
     head, body = kernel.case.items.split(") {\n    let l = thread.local_id\n")
     lines = body.split("\n")
     first = next(n for n, line in enumerate(lines) if line.startswith("    var u0"))
-    last = next(n for n, line in enumerate(lines) if re.match(r"    +y0\[i\] = ", line)) - kernel.ragged
+    last = next(n for n, line in enumerate(lines) if re.match(r"    +y0\[(i|thread.global_id)\] = ", line)) - kernel.ragged
     places = [n for n in range(first + 1, last + 1) if re.match(r"    [a-z@{]", lines[n])]
     at = rng.choice(places)
     if statements:
