@@ -142,16 +142,21 @@ private:
       return note(access, concat("uses ", share, "% of the bytes it moves, as `@unchecked(coalescing)` allows"));
     auto builder = sink_.warning("W0623", access.element->range,
                                  concat("this access uses ", share, "% of the memory bandwidth it moves"));
-    builder.primary(use.stride.empty() ? concat("the lanes of a warp touch ", use.sectors, " sectors of 32 bytes for ",
-                                                use.usedBytes, " bytes")
-                                       : concat("neighbouring threads access elements ", use.stride, " apart"));
+    const bool isNext = use.structBytes && use.stride == "1";
+    builder.primary(
+        isNext ? concat("neighbouring threads access parts of neighbouring structs of ", use.structBytes, " bytes")
+        : use.stride.empty()
+            ? concat("the lanes of a warp touch ", use.sectors, " sectors of 32 bytes for ", use.usedBytes, " bytes")
+            : concat("neighbouring threads access elements ", use.stride, " apart"));
     if (access.root && access.root->range.isValid() && !access.root->name.empty())
-      builder.label(access.root->range, concat("`", access.root->name, "` is stored row by row"));
+      builder.label(access.root->range, concat("`", access.root->name, "` is stored ",
+                                               use.structBytes ? "struct by struct" : "row by row"));
     const bool isExtent = use.stride.find('`') != std::string::npos;
-    builder.help(isExtent
-                     ? "let neighbouring threads run along the last dimension, or pass a tile through shared memory"
-                     : "store together what neighbouring threads use (a tensor per field), or stage a row in shared "
-                       "memory and pick from it");
+    builder.help(
+        isNext     ? "without `@layout(aos)` each field is stored by itself, next to the same field of the neighbours"
+        : isExtent ? "let neighbouring threads run along the last dimension, or pass a tile through shared memory"
+                   : "store together what neighbouring threads use (a tensor per field), or stage a row in shared "
+                     "memory and pick from it");
     builder.help("`@unchecked(coalescing)` on the statement or kernel accepts it");
   }
 

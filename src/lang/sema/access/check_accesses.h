@@ -24,7 +24,8 @@ BankAnswer bankUse(Trace& trace, const Access& access);
 /// What accesses that run one after another use of the 32-byte sectors they move, at best over all cases and alignments.
 struct SectorUse {
   unsigned usedBytes = 0, sectors = 0;
-  std::string stride;  ///< between neighbouring lanes, in elements: "32", "`N`"; empty: irregular
+  std::string stride;        ///< between neighbouring lanes, in elements: "32", "`N`"; empty: irregular
+  uint32_t structBytes = 0;  ///< of the elements, if they are structs that are stored whole
   bool isPoor() const { return sectors > 2 * ((usedBytes + 31) / 32); }
 };
 /// Nothing when it is not known. The accesses are of one storage, under the same conditions and loops.

@@ -1,4 +1,5 @@
 #include "lang/sema/access/check_accesses.h"
+#include "lang/sema/element.h"
 #include "layout/memory_access.h"
 
 #include <algorithm>
@@ -12,10 +13,15 @@ namespace {
 constexpr int64_t kFarApart = int64_t(1) << 14;
 constexpr size_t kNeighbours = 8;  ///< values of a loop counter that count as one access: a sector has 8 words
 
+int64_t bytesOf(const ElementLeaf& leaf) { return (bitWidth(leaf.scalar) + 7) / 8; }
+
 class SectorVisit {
 public:
   SectorVisit(const std::vector<const Access*>& accesses, std::optional<SectorUse>& best)
-      : accesses_(accesses), bytes_((bitWidth(accesses[0]->tensor->elem->scalar) + 7) / 8), best_(best) {}
+      : accesses_(accesses), layout_(elementLayout(accesses[0]->tensor->elem)), best_(best) {
+    for (const ElementLeaf& leaf : layout_.leaves)
+      alignment_ = std::max(alignment_, bytesOf(leaf));
+  }
 
   std::optional<Undecided> operator()(Evaluation& evaluation) {
     std::array<bool, kLanes> active;
@@ -94,8 +100,20 @@ private:
     for (unsigned lane = 0; lane < kLanes; ++lane)
       if (active[lane])
         for (int64_t shift : shifts)
-          places_.insert(places[lane] + shift);
+          addElement(places[lane] + shift, access);
     return std::nullopt;
+  }
+
+  /// The scalars that the access takes of one element: in a plane each, or side by side.
+  void addElement(int64_t element, const Access& access) {
+    const size_t end = std::min<size_t>(access.firstLeaf + access.leafCount, layout_.leaves.size());
+    for (size_t i = access.firstLeaf; i < end; ++i) {
+      const ElementLeaf& leaf = layout_.leaves[i];
+      if (layout_.isInterleaved)
+        places_[0].emplace(element * layout_.bytes + leaf.offset, bytesOf(leaf));
+      else
+        places_[i].emplace(element * bytesOf(leaf), bytesOf(leaf));
+    }
   }
 
   /// Short loops of constant length: `for c in 0..3 { … x[i, c] … }` uses what lies side by side.
@@ -120,13 +138,19 @@ private:
     if (places_.empty())
       return;
     SectorUse use;
-    use.usedBytes = static_cast<unsigned>(places_.size()) * static_cast<unsigned>(bytes_);
-    for (int64_t start = 0; start < layout::kSectorBytes; start += bytes_) {
-      std::set<int64_t> sectors;
-      for (int64_t place : places_)
-        sectors.insert(floorDivide(place * bytes_ + start, layout::kSectorBytes));
-      if (start == 0 || sectors.size() < use.sectors)
-        use.sectors = static_cast<unsigned>(sectors.size());
+    use.structBytes = layout_.isInterleaved ? layout_.bytes : 0;
+    for (const auto& [plane, bytes] : places_) {
+      const int64_t step = layout_.isInterleaved ? alignment_ : bytes.begin()->second;
+      size_t least = SIZE_MAX;
+      for (int64_t start = 0; start < layout::kSectorBytes; start += step) {
+        std::set<int64_t> sectors;
+        for (const auto& [place, size] : bytes)
+          sectors.insert(floorDivide(place + start, layout::kSectorBytes));
+        least = std::min(least, sectors.size());
+      }
+      use.sectors += static_cast<unsigned>(least);
+      for (const auto& [place, size] : bytes)
+        use.usedBytes += static_cast<unsigned>(size);
     }
     use.stride = strideOf(first, active, evaluation);
     const bool isBetter = !best_ || uint64_t(use.usedBytes) * best_->sectors > uint64_t(best_->usedBytes) * use.sectors;
@@ -161,15 +185,16 @@ private:
   }
 
   const std::vector<const Access*>& accesses_;
-  int64_t bytes_;
+  ElementLayout layout_;
+  int64_t alignment_ = 1;
   std::optional<SectorUse>& best_;
-  std::set<int64_t> places_;
+  std::map<size_t, std::map<int64_t, int64_t>> places_;  ///< per plane: where, and how many bytes
 };
 
 }  // namespace
 
 std::optional<SectorUse> sectorUse(Trace& trace, const std::vector<const Access*>& accesses) {
-  if (accesses.empty() || accesses[0]->tensor->elem->kind != TypeKind::Scalar)
+  if (accesses.empty() || !isStorable(accesses[0]->tensor->elem))
     return std::nullopt;
   std::optional<SectorUse> best;
   if (Evaluation::forEachCase(trace.graph, SectorVisit(accesses, best), 256))

@@ -1,5 +1,6 @@
 #include "lang/sema/access/trace.h"
 #include "lang/sema/access/values.h"
+#include "lang/sema/element.h"
 
 #include <algorithm>
 #include <numeric>
@@ -56,6 +57,41 @@ void collectAssigned(const Expr& expr, std::set<const Variable*>& into) {
   for (const Expr* arg : expr.args)
     if (arg)
       collectAssigned(*arg, into);
+}
+
+/// Scalars of a struct element.
+struct Leaves {
+  uint64_t first = 0, count = 0;
+};
+
+/// `p[i].velocity.x`: the element of a tensor and what is looked at of it. Null element: something else.
+struct ElementPart {
+  const Expr* element = nullptr;
+  Leaves leaves;
+};
+
+ElementPart partOfElement(const Expr& expr) {
+  if (expr.kind != ExprKind::Field && expr.kind != ExprKind::Element)
+    return {};
+  Type base = stripRef(expr.args[0]->type);
+  if (!base)
+    return {};
+  if (expr.kind == ExprKind::Element && base->isTensor())
+    return base->isValue || !isStorable(base->elem) ? ElementPart{} : ElementPart{&expr, {0, scalarCount(base->elem)}};
+  ElementPart part = partOfElement(*expr.args[0]);
+  if (!part.element ||
+      (base->kind != TypeKind::Struct && base->kind != TypeKind::Tuple && base->kind != TypeKind::Array))
+    return {};
+  const Expr* index = expr.kind == ExprKind::Element ? expr.args[1] : nullptr;
+  if (index && index->kind != ExprKind::Int)
+    return part;  // any of the array
+  const auto number = static_cast<uint64_t>(index ? index->intValue : expr.ints[0]);
+  const uint64_t parts = base->kind == TypeKind::Array ? base->count : base->elems.size();
+  if (number >= parts)
+    return part;
+  part.leaves.first += scalarsBefore(base, static_cast<uint32_t>(number));
+  part.leaves.count = scalarCount(partOf(base, static_cast<uint32_t>(number)));
+  return part;
 }
 
 class Walker {
@@ -122,9 +158,15 @@ private:
         return;
       }
       break;
+    case ExprKind::Field:
     case ExprKind::Element:
+      if (ElementPart part = partOfElement(expr); part.element)
+        parts_.try_emplace(part.element, part.leaves);  // of p[i], p[i].a and p[i].a.b the last is visited first
       visitArgs(expr);
-      record(expr);
+      if (expr.kind == ExprKind::Element)
+        record(expr);
+      else
+        noteTiles(expr);
       return;
     default: break;
     }
@@ -301,11 +343,16 @@ private:
                   .root = view ? view->root : nullptr,
                   .tensor = view ? view->storage : base,
                   .offset = 0,
+                  .firstLeaf = view ? view->firstLeaf : 0,
                   .conditions = conditions_,
                   .loops = loops_,
                   .counters = counters_,
                   .verify = verify_,
                   .isQuiet = quiet_};
+    if (auto part = parts_.find(&element); part != parts_.end()) {
+      access.firstLeaf += static_cast<uint32_t>(part->second.first);
+      access.leafCount = static_cast<uint32_t>(part->second.count);
+    }
     if (view && view->strides.size() + 1 == element.args.size()) {
       Graph& graph = trace_.graph;
       access.offset = view->base;
@@ -328,6 +375,7 @@ private:
   std::vector<Condition> conditions_;
   std::vector<const Expr*> loops_;
   std::vector<SymbolId> counters_;
+  std::map<const Expr*, Leaves> parts_;  ///< what is accessed of elements
   source::SourceRange verify_;
   bool quiet_ = false, isRecording_ = true;
 };

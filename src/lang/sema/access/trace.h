@@ -23,6 +23,8 @@ struct Access {
   const Variable* root = nullptr;  ///< who owns the storage
   Type tensor = nullptr;           ///< of the storage: space, layout, element
   NodeId offset = 0;               ///< in elements from the start of the storage, before any swizzle
+  uint32_t firstLeaf = 0;          ///< of a struct's scalars (elementLayout), the ones that are accessed: from here on
+  uint32_t leafCount = 1;
   std::vector<Condition> conditions;
   std::vector<const Expr*> loops;  ///< enclosing ones, outermost first
   std::vector<SymbolId> counters;  ///< of these loops; ones without a plain counter are left out

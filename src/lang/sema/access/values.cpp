@@ -1,5 +1,7 @@
 #include "lang/sema/access/values.h"
 
+#include "lang/sema/element.h"
+
 #include <numeric>
 
 namespace vortex::lang::access {
@@ -296,7 +298,7 @@ std::optional<View> Values::viewOf(const Expr& place) {
     if (!root || (!isTensor && !isArray))
       return std::nullopt;
     Type tensor = isArray ? type->elem : type;
-    View view{root, tensor, graph_.constant(0), {}, tensor->shape};
+    View view{root, tensor, graph_.constant(0), {}, tensor->shape, tensor->elem, 0};
     view.strides.resize(tensor->shape.size());
     NodeId stride = graph_.constant(1);
     for (size_t i = 0; i < tensor->shape.size(); ++i) {
@@ -326,7 +328,12 @@ std::optional<View> Values::viewOf(const Expr& place) {
     auto view = viewOf(*place.args[0]);
     if (!view || view->strides.size() != place.slices.size())
       return std::nullopt;
-    View result{view->root, view->storage, view->base, {}, {}};
+    View result{view->root, view->storage, view->base, {}, {}, view->elem, view->firstLeaf};
+    if (!place.ints.empty()) {  // one field of all elements
+      const auto field = static_cast<uint32_t>(place.ints[0]);
+      result.firstLeaf += static_cast<uint32_t>(scalarsBefore(view->elem, field));
+      result.elem = partOf(view->elem, field);
+    }
     Type type = stripRef(place.type);
     for (size_t dim = 0; dim < place.slices.size(); ++dim) {
       const SliceDim& part = place.slices[dim];

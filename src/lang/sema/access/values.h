@@ -12,6 +12,8 @@ struct View {
   NodeId base = 0;
   std::vector<NodeId> strides;
   std::vector<DimExpr> extents;
+  Type elem = nullptr;     ///< what is seen of an element of the storage,
+  uint32_t firstLeaf = 0;  ///< from this one of its scalars on
 };
 
 class Values {

@@ -242,6 +242,7 @@ public:
   void checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out);
   void checkTail(const syn::ExprStmt* stmt, Type expected, std::vector<Expr*>& out);
   Type letType(const syn::LetStmt* stmt, Type declared, std::string_view name, bool& isResult);
+  void checkOnChipShape(const syn::LetStmt* stmt, Type declared);
   Type bindLetDims(Type declared, Type actual);
   bool isStorage(Type type) const;
   void finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool isResult, std::vector<Expr*>& out);

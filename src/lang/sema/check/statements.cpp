@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace vortex::lang {
@@ -108,6 +109,19 @@ Type Checker::letType(const syn::LetStmt* stmt, Type declared, std::string_view 
   return valueOf(declared);
 }
 
+/// Shared and local memory is laid out when the kernel is compiled, for given values of its dimension variables.
+void Checker::checkOnChipShape(const syn::LetStmt* stmt, Type declared) {
+  Type tensor = declared->kind == TypeKind::Array ? declared->elem : declared;
+  if (!inKernel() || !tensor->isTensor() || (tensor->space != Space::Shared && tensor->space != Space::Local) ||
+      std::none_of(tensor->shape.begin(), tensor->shape.end(), [](const DimExpr& dim) { return dim.hasOpaque(); }))
+    return;
+  error("E0310", stmt->type->range,
+        base::concat("the shape of ", tensor->space == Space::Shared ? "shared" : "local",
+                     " memory must be known when the kernel is compiled"))
+      .primary("an extent is known only while the kernel runs")
+      .help("use constants, const generics and dimension variables; take the largest shape and use a part of it");
+}
+
 void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
   auto* namePattern = stmt->pattern->tryAs<syn::NamePattern>();
   Type declared = nullptr;
@@ -150,6 +164,8 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
       declared = types.error();
     }
   }
+  if (hasType && !isError(declared) && (!init || init->kind == ExprKind::Builtin))
+    checkOnChipShape(stmt, declared);
   Type type = declared;
   if (init && !isError(init)) {
     if (!type) {

@@ -56,7 +56,7 @@ public:
   ir::KernelOp& kernel;
   llvm::Function* function;
   const VectorFeatures& features;
-  const bool unitStrides;  ///< innermost strides of the tensors are known to be one
+  const bool unitStrides;  ///< innermost strides are innermostStride(): one, but for fields of structs
   std::unique_ptr<Scratch> scratch;
   std::unique_ptr<TileEmitter> tiles;
 

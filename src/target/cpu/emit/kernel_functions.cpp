@@ -13,9 +13,12 @@ using llvm::Value;
 namespace {
 
 struct Tensors {
-  llvm::SmallVector<uint32_t> pointerSlots;      ///< of every tensor argument
-  llvm::SmallVector<uint32_t> innerStrideSlots;  ///< of the user's tensors that the kernel touches
-  bool hasFields = false;  ///< of arrays of structs, whose elements are apart, among those it touches
+  llvm::SmallVector<uint32_t> pointerSlots;  ///< of every tensor argument
+  struct InnerStride {
+    uint32_t slot;
+    int64_t usual;
+  };
+  llvm::SmallVector<InnerStride> innerStrides;  ///< of the user's tensors that the kernel touches
 };
 
 Tensors tensorsOf(ModuleState& state, ir::KernelOp kernel) {
@@ -26,9 +29,9 @@ Tensors tensorsOf(ModuleState& state, ir::KernelOp kernel) {
     if (!type)
       continue;
     tensors.pointerSlots.push_back(slots[i]);
-    tensors.hasFields |= !argument.use_empty() && innermostStride(state.kernel, i) != 1;
     if (type.getRank() > 0 && i < state.kernel.params.size() && !argument.use_empty())
-      tensors.innerStrideSlots.push_back(slots[i] + 2 * type.getRank());
+      tensors.innerStrides.push_back(
+          {static_cast<uint32_t>(slots[i] + 2 * type.getRank()), innermostStride(state.kernel, i)});
   }
   return tensors;
 }
@@ -77,27 +80,21 @@ SizeExpr emitKernelFunctions(ModuleState& state, ir::KernelOp kernel, const std:
     arguments.push_back(slot(index, pointer));
   auto call = [&](llvm::Function* body) { ir.CreateRet(ir.CreateCall(body, arguments)); };
 
-  if (tensors.hasFields) {
-    llvm::Function* only = createBody(state, symbol + ".strided", tensors.pointerSlots.size());
-    SizeExpr needed = emitBody(state, kernel, only, false);
-    call(only);
-    return needed;
-  }
   llvm::Function* fast = createBody(state, symbol + ".body", tensors.pointerSlots.size());
   SizeExpr scratch = emitBody(state, kernel, fast, true);
-  if (tensors.innerStrideSlots.empty()) {
+  if (tensors.innerStrides.empty()) {
     call(fast);
     return scratch;
   }
   llvm::Function* general = createBody(state, symbol + ".strided", tensors.pointerSlots.size());
   general->addFnAttr(llvm::Attribute::Cold);
   scratch = SizeExpr::binary(SizeExpr::Op::Max, scratch, emitBody(state, kernel, general, false));
-  Value* unit = ir.getTrue();
-  for (uint32_t index : tensors.innerStrideSlots)
-    unit = ir.CreateAnd(unit, ir.CreateICmpEQ(slot(index, ir.getInt64Ty()), ir.getInt64(1)));
-  auto* fastBlock = llvm::BasicBlock::Create(context, "unit", entry);
+  Value* isUsual = ir.getTrue();
+  for (auto [index, usual] : tensors.innerStrides)
+    isUsual = ir.CreateAnd(isUsual, ir.CreateICmpEQ(slot(index, ir.getInt64Ty()), ir.getInt64(usual)));
+  auto* fastBlock = llvm::BasicBlock::Create(context, "usual", entry);
   auto* generalBlock = llvm::BasicBlock::Create(context, "strided", entry);
-  ir.CreateCondBr(unit, fastBlock, generalBlock);
+  ir.CreateCondBr(isUsual, fastBlock, generalBlock);
   ir.SetInsertPoint(fastBlock);
   call(fast);
   ir.SetInsertPoint(generalBlock);

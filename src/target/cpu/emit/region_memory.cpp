@@ -165,9 +165,9 @@ void RegionEmitter::emitLoad(ir::LoadOp op) {
   set(op.getResult(), load(access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded())));
 }
 
-/// Where the lanes of a contiguous access that are inside follow each other: the first one and the end. Only without other masks.
+/// Where the lanes of an access at equal distances that are inside follow each other: the first one and the end. Only without other masks.
 std::optional<RegionEmitter::LaneRange> RegionEmitter::insideRange(const Access& access) {
-  if (mask_ || access.mask.value || e_.features.avx512 || access.offset.constantStride() != 1)
+  if (mask_ || access.mask.value || e_.features.avx512 || access.offset.constantStride().value_or(0) == 0)
     return std::nullopt;
   LaneRange range{ir_.getInt64(0), ir_.getInt64(shape_.width)};
   for (const auto& [index, extent] : access.bounds) {
@@ -191,8 +191,8 @@ Value* RegionEmitter::loadRange(const Access& access, LaneRange range) {
   llvm::AllocaInst* slot = entryAlloca(ir_, all);
   ir_.CreateStore(llvm::Constant::getNullValue(all), slot);
   emit::emitFor(ir_, range.first, range.end, ir_.getInt64(1), [&](Value* lane) {
-    Value* value =
-        ir_.CreateAlignedLoad(element, ir_.CreateGEP(element, from, lane), llvm::Align(elementBytes(access.type)));
+    Value* at = ir_.CreateGEP(element, from, ir_.CreateMul(lane, access.offset.stride));
+    Value* value = ir_.CreateAlignedLoad(element, at, llvm::Align(elementBytes(access.type)));
     ir_.CreateStore(value, ir_.CreateGEP(element, slot, lane));
   });
   return fromMemory(ir_, access.type, ir_.CreateLoad(all, slot));
@@ -206,7 +206,8 @@ void RegionEmitter::storeRange(const Access& access, Value* lanes, LaneRange ran
   ir_.CreateStore(stored, slot);
   emit::emitFor(ir_, range.first, range.end, ir_.getInt64(1), [&](Value* lane) {
     Value* value = ir_.CreateLoad(element, ir_.CreateGEP(element, slot, lane));
-    ir_.CreateAlignedStore(value, ir_.CreateGEP(element, to, lane), llvm::Align(elementBytes(access.type)));
+    Value* at = ir_.CreateGEP(element, to, ir_.CreateMul(lane, access.offset.stride));
+    ir_.CreateAlignedStore(value, at, llvm::Align(elementBytes(access.type)));
   });
 }
 
