@@ -44,11 +44,13 @@ class Expressions:
         if kind == "bool":
             value = self.rng.random() < 0.5
             return str(value).lower(), lambda env: numpy.full(self.shape, value)
+        value = self.number(kind)
+        return literal(kind, value), lambda env: numpy.full(self.shape, value, INTEGERS[kind])
+
+    def number(self, kind):
         limits = numpy.iinfo(INTEGERS[kind])
         value = self.rng.choice([self.rng.randint(0, 20), self.rng.randint(0, 127), limits.max, self.rng.randint(0, limits.max)])
-        if kind in SIGNED and self.rng.random() < 0.3:
-            value = -value
-        return literal(kind, value), lambda env: numpy.full(self.shape, value, INTEGERS[kind])
+        return -int(value) if kind in SIGNED and self.rng.random() < 0.3 else int(value)
 
     def leaf(self, kind):
         names = self.names(kind)
@@ -120,10 +122,10 @@ class Expressions:
 
             return f"(popcount({a}) as {kind})", count
         text, at = self.leaf(kind)
-        arms = [self.constant(kind) for _ in range(3)]
-        values = [int(value(None)[0, 0]) for _, value in arms]
+        values = [self.number(kind) for _ in range(3)]
+        arms = [literal(kind, value) for value in values]
         cut = self.rng.randint(1, 20)
-        return (f"(match {text} {{ 0 | 1 => {arms[0][0]}, 2..{cut + 2} => {arms[1][0]}, _ => {arms[2][0]} }})",
+        return (f"(match {text} {{ 0 | 1 => {arms[0]}, 2..{cut + 2} => {arms[1]}, _ => {arms[2]} }})",
                 lambda env: numpy.where((at(env) == 0) | (at(env) == 1), values[0],
                                         numpy.where((at(env) >= 2) & (at(env) < cut + 2), values[1], values[2])).astype(INTEGERS[kind]))
 
