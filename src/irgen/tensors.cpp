@@ -193,6 +193,12 @@ Value Emitter::evalTile(const Expr& expr) {
 Value Emitter::evalDot(const Expr& expr, Value acc) {
   Location at = loc(expr);
   Value lhs = evalRoundedTile(*expr.args[0]), rhs = evalRoundedTile(*expr.args[1]);
+  Scalar from = scalarOf(expr.args[0]->type), to = scalarOf(expr.type);
+  if (lang::isUnsigned(from) && lang::bitWidth(from) < lang::bitWidth(to))  // vx.dot extends the sign
+    for (Value* operand : {&lhs, &rhs}) {
+      auto type = llvm::cast<mlir::RankedTensorType>(operand->getType());
+      *operand = b_.create<arith::ExtUIOp>(at, type.clone(types_.scalar(to)), *operand);
+    }
   if (!acc) {
     Scalar kind = wideScalar(scalarOf(expr.type));
     acc = broadcastScalar(at, math_.zero(at, types_.scalar(kind)), expr.type);

@@ -202,6 +202,8 @@ public:
                       std::string_view becauseText = {});
   Expr* mismatch(Expr* expr, Type to, SourceRange because, std::string_view becauseText);
   std::string spaceText(Type type) const;
+  /// A product of such elements may be summed up in a wider type, which holds all of their values.
+  static bool mayAccumulateIn(Type elem, Type sum);
   Expr* cast(Expr* expr, Type to);  ///< elementwise, no checks; the same expression when nothing changes
   /// Makes two numeric operands one scalar type; false after an error.
   bool unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range);

@@ -88,11 +88,20 @@ bool Checker::learnType(Expr* expr, Type to, uint32_t depth) {
   return restart = true;
 }
 
+bool Checker::mayAccumulateIn(Type elem, Type sum) {
+  if (elem->kind != TypeKind::Scalar || sum->kind != TypeKind::Scalar ||
+      bitWidth(sum->scalar) <= bitWidth(elem->scalar))
+    return false;
+  if (isFloat(elem->scalar) || isFloat(sum->scalar))
+    return isFloat(elem->scalar) && isFloat(sum->scalar);
+  const bool holdsSign = !isUnsigned(sum->scalar) || isUnsigned(elem->scalar);
+  return isInteger(elem->scalar) && isInteger(sum->scalar) && holdsSign;
+}
+
 Expr* Checker::cast(Expr* expr, Type to) {
   if (expr->type == to)
     return expr;
-  if (expr->kind == ExprKind::Dot && to->isTensor() && isFloat(to->elem->scalar) &&
-      bitWidth(to->elem->scalar) > bitWidth(expr->type->elem->scalar)) {
+  if (expr->kind == ExprKind::Dot && to->isTensor() && mayAccumulateIn(expr->type->elem, to->elem)) {
     expr->type = to;  // the product accumulates in the wider type
     return expr;
   }

@@ -186,8 +186,7 @@ Expr* Checker::checkCast(const syn::CastExpr* expr) {
   }
   if (operand->type == to)
     return operand;
-  if (from->isTensor() && operand->kind == ExprKind::Dot && isFloat(to->elem->scalar) &&
-      bitWidth(to->elem->scalar) > bitWidth(from->elem->scalar)) {
+  if (from->isTensor() && operand->kind == ExprKind::Dot && mayAccumulateIn(from->elem, to->elem)) {
     operand->type = to;  // the product is accumulated in the wider type
     return operand;
   }

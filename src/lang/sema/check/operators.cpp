@@ -264,8 +264,7 @@ Expr* Checker::matmul(Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRan
   result.insert(result.end(), {rows, columns});
   Type elem = lhs->type->elem;
   Type wanted = expected && expected->isTensor() ? expected->elem : nullptr;
-  if (wanted && wanted->kind == TypeKind::Scalar && isFloat(wanted->scalar) && isFloat(elem->scalar) &&
-      bitWidth(wanted->scalar) > bitWidth(elem->scalar))
+  if (wanted && mayAccumulateIn(elem, wanted))
     elem = wanted;  // accumulate in the destination's type
   return make(ExprKind::Dot, types.tensorValue(elem, std::move(result)), range,
               {broadcastTo(lhs, shapeA), broadcastTo(rhs, shapeB)});
