@@ -21,6 +21,10 @@ struct DeviceReport {
 };
 static_assert(sizeof(DeviceReport) == 32 && offsetof(DeviceReport, printWords) == 24);
 
+/// Id of the entry of Kernel::faults that says where the kernel is declared. No code raises it: the driver that sees the device stop during the
+/// kernel does, and knows no better place.
+inline constexpr const char* kDeviceStopped = "E0708";
+
 /// Parameter space of an entry point: 4096 bytes is what every driver takes (CUDA C++ Programming Guide, "Function Parameters").
 inline constexpr uint64_t kMaxParameterBytes = 4096;
 

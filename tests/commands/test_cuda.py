@@ -93,3 +93,34 @@ def test_a_library_that_is_broken_is_named(vortex):
     assert "/nonexistent/libcuda.so" in vortex("run", "examples/scale.vx", "--device", "cuda:0", env=broken, status=1).stderr
     done = vortex("targets", env=broken)
     assert "warning: " in done.stderr and "cpu" in done.stdout
+
+
+OUTSIDE = """kernel crash(x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>, by: usize) {
+    let i = thread.global_id
+    @unchecked(bounds)
+    y[i] = x[i + by]
+}
+
+fn main() {
+    var y = zeros::<f32>([1000])
+    crash(&zeros::<f32>([1000]), &mut y, 1_000_000)
+    print("done")
+}
+"""
+
+
+def test_an_illegal_address_names_the_kernel_the_launch_and_how_to_find_the_access(vortex, stand_in, tmp_path):
+    done = run(vortex, tmp_path, stand_in, OUTSIDE, status=1)
+    assert done.stdout == ""
+    assert "error[E0708]: the device stopped" in done.stderr and "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stderr
+    assert "`vortex run --check` finds it" in done.stderr
+    assert " 1 | kernel crash" in done.stderr and " 9 |     crash(&zeros::<f32>([1000]), &mut y, 1_000_000)" in done.stderr
+
+
+def test_a_run_with_checks_names_the_access_whatever_the_device(vortex, tmp_path):
+    program = tmp_path / "program.vx"
+    program.write_text(OUTSIDE)
+    for device in "cuda:0", "cpu":
+        done = vortex("run", program, "--device", device, "--check", status=1)
+        assert "error[E0601]: index 1000000 is outside dimension 0 of `x`, which has extent 1000" in done.stderr
+        assert "program.vx:4:12" in done.stderr

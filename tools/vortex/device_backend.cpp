@@ -1,5 +1,6 @@
 #include "tools/vortex/device_backend.h"
 
+#include "artifact/device_report.h"
 #include "base/text.h"
 #include "diag/diagnostic.h"
 #include "host/format_number.h"
@@ -170,6 +171,8 @@ host::LaunchFailure DeviceBackend::faultOf(const Error& error) {
   if (!fault)
     return {"E0708", error.message, {}, 0, 0, {}};
   const artifact::Fault& raised = fault->fault;
+  if (raised.id == artifact::kDeviceStopped)  // its place is that of the kernel, which every failed launch shows
+    return {raised.id, raised.message, {}, 0, 0, {}};
   bool known = diag::findId(raised.id) != nullptr;
   return {known ? raised.id : "E0704", raised.message, raised.file, raised.line, raised.column, {}};
 }

@@ -248,13 +248,13 @@ bool CudaGraph::reports() const {
   });
 }
 
-std::vector<std::string> CudaGraph::kernelNames() const {
+std::vector<const artifact::Kernel*> CudaGraph::kernels() const {
   const std::lock_guard lock(mutex_);
-  std::vector<std::string> names;
+  std::vector<const artifact::Kernel*> kernels;
   for (const hal::RecordedOperation& operation : recording_.operations())
     if (const auto* launch = std::get_if<hal::Launch>(&operation))
-      names.push_back(launch->kernel->artifact().name);
-  return names;
+      kernels.push_back(&launch->kernel->artifact());
+  return kernels;
 }
 
 }  // namespace vortex::cuda

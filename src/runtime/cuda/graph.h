@@ -31,7 +31,8 @@ public:
   std::optional<hal::RunFault> drain();
   /// Whether a replay can leave something in a report.
   bool reports() const;
-  std::vector<std::string> kernelNames() const;
+  /// What a replay launches, in order. The graph keeps them.
+  std::vector<const artifact::Kernel*> kernels() const;
 
 private:
   Result<void> prepare(const ContextRef& context);

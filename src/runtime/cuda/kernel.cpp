@@ -60,6 +60,8 @@ CudaKernel::CudaKernel(const hal::Device* device, std::shared_ptr<Gpu> gpu, std:
       parts_(ptx_.count()) {
   mayPrint_ = std::ranges::any_of(artifact().faults,
                                   [](const artifact::Fault& fault) { return fault.id.starts_with("print"); });
+  reports_ = std::ranges::any_of(artifact().faults,
+                                 [](const artifact::Fault& fault) { return fault.id != artifact::kDeviceStopped; });
 }
 
 Result<hal::KernelRef> CudaKernel::load(const hal::Device* device, std::shared_ptr<Gpu> gpu,

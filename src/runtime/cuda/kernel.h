@@ -58,7 +58,7 @@ public:
 
   bool mayPrint() const { return mayPrint_; }
   /// Whether a launch can leave something in its report.
-  bool reports() const { return !artifact().faults.empty(); }
+  bool reports() const { return reports_; }
 
 private:
   /// What is assembled together, and its machine code once it is there.
@@ -83,7 +83,7 @@ private:
   std::vector<Part> parts_;
   std::vector<size_t> firstEntry_;         ///< of each phase; its versions and then its symbol follow one another
   std::vector<std::string_view> symbols_;  ///< of the entries
-  bool mayPrint_ = false;
+  bool mayPrint_ = false, reports_ = false;
   std::atomic<Placement*> current_{nullptr};
   std::mutex mutex_;
   std::vector<std::unique_ptr<Placement>> placements_;

@@ -163,23 +163,38 @@ void LaunchLog::deliverPrints(Entry& entry) {
   freeAreas_.push_back(std::move(entry.area));
 }
 
-hal::RunFault LaunchLog::blame(const std::string& reason, std::vector<std::string> names) {
-  std::ranges::sort(names);
-  names.erase(std::ranges::unique(names).begin(), names.end());
+/// Where the kernel is declared; an empty place in artifacts that do not say it.
+static artifact::Fault declarationOf(const artifact::Kernel& kernel) {
+  auto found = std::ranges::find(kernel.faults, artifact::kDeviceStopped, &artifact::Fault::id);
+  return found == kernel.faults.end() ? artifact::Fault{} : *found;
+}
+
+hal::RunFault LaunchLog::blame(const std::string& reason, std::vector<const artifact::Kernel*> kernels) {
   for (uint64_t index = drained_; index < next_; ++index) {
     const artifact::Kernel& kernel = entries_[index % kEntries].kernel->artifact();
     if (const uint32_t code = load(report(index)->fault); code != 0)
       return faultOf(kernel, code);
-    if (std::ranges::find(names, kernel.name) == names.end())
-      names.push_back(kernel.name);
+    kernels.push_back(&kernel);
   }
-  std::string message = concat("the device stopped: ", reason, "; the driver does not tell the line");
+  std::vector<std::string> names, places;
+  for (const artifact::Kernel* kernel : kernels) {
+    if (std::ranges::find(names, kernel->name) != names.end())
+      continue;
+    const artifact::Fault place = declarationOf(*kernel);
+    names.push_back(kernel->name);
+    places.push_back(place.file.empty() ? kernel->name : concat(kernel->name, " (", place.file, ":", place.line, ")"));
+  }
+  artifact::Fault fault = names.size() == 1 ? declarationOf(*kernels[0]) : artifact::Fault{};
+  fault.id = artifact::kDeviceStopped;
+  fault.message =
+      concat("the device stopped: ", reason,
+             "; the driver does not tell the access, `vortex run --check` finds it and names line and indices");
   if (names.size() > 1)
-    message += concat("; it ran ", base::join(names, ", "), " since the last synchronisation");
+    fault.message += concat("; it ran ", base::join(places, ", "), " since the last synchronisation");
   return {names.empty()       ? "(another stream's)"
           : names.size() == 1 ? names[0]
                               : "one of " + std::to_string(names.size()),
-          {"E0708", std::move(message), "", 0, 0}};
+          std::move(fault)};
 }
 
 }  // namespace vortex::cuda

@@ -32,7 +32,7 @@ public:
   bool isEmpty() const { return drained_ == next_; }
   /// For a context that was lost: the fault a kernel reported before, else one that names the kernels that may have caused it.
   /// `names`: of other kernels that may have.
-  hal::RunFault blame(const std::string& reason, std::vector<std::string> names);
+  hal::RunFault blame(const std::string& reason, std::vector<const artifact::Kernel*> kernels);
 
 private:
   static constexpr uint64_t kEntries = 256, kHalf = kEntries / 2;

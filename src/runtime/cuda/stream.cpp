@@ -77,16 +77,16 @@ Result<void> CudaStream::checkContexts(std::span<const hal::BufferRef> buffers) 
 void CudaStream::noteLoss() {
   if (!core_->context->isLost() || pending_)
     return;
-  std::vector<std::string> names;
+  std::vector<const artifact::Kernel*> kernels;
   for (const std::shared_ptr<CudaGraph>& graph : replays_) {
     if (std::optional<hal::RunFault> told = graph->drain()) {
       pending_ = std::move(told);
       return;
     }
-    for (std::string& name : graph->kernelNames())
-      names.push_back(std::move(name));
+    for (const artifact::Kernel* kernel : graph->kernels())
+      kernels.push_back(kernel);
   }
-  pending_ = log_->blame(core_->context->lossReason(), names);
+  pending_ = log_->blame(core_->context->lossReason(), std::move(kernels));
 }
 
 template <typename Work> Result<void> CudaStream::perform(bool afterFaults, const Work& work) {

@@ -195,7 +195,7 @@ static void printInto(void* context, uint32_t fault, const uint64_t* values, uin
 
 void runBlocks(const std::string& name, const std::vector<uint64_t>& slots, const unsigned (&grid)[3],
                unsigned sharedBytes) {
-  if (name == "crash")
+  if (name == "crash" || name.starts_with("vx_crash_"))
     state().sticky = kIllegalAddress;
   const CpuEntry entry = entryNamed(name);
   if (!entry)

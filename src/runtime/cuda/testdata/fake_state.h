@@ -106,7 +106,7 @@ void freeBytes(uint64_t pointer);
 bool isRegistered(const void* pointer);
 inline uint8_t* memory(uint64_t pointer) { return reinterpret_cast<uint8_t*>(pointer); }
 
-/// Runs the C function of this name for every block and writes the report. "crash" ends the context.
+/// Runs the C function of this name for every block and writes the report. "crash", and what is compiled from a kernel of this name, ends the context.
 void runBlocks(const std::string& name, const std::vector<uint64_t>& slots, const unsigned (&grid)[3],
                unsigned sharedBytes);
 

@@ -1,6 +1,7 @@
 // What the tests of this folder share: devices over the stand-in for libcuda, and the conformance kernels as PTX.
 #pragma once
 
+#include "artifact/device_report.h"
 #include "base/file.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/cuda/testdata/fake_cuda.h"
@@ -82,6 +83,7 @@ inline std::shared_ptr<artifact::Kernel> bareKernel(const std::string& symbol) {
   kernel->name = symbol;
   const artifact::SizeExpr one = artifact::SizeExpr::constant(1);
   kernel->phases = {{.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .name = symbol}};
+  kernel->faults = {{artifact::kDeviceStopped, "", symbol + ".vx", 3, 8}};
   addCode(*kernel);
   return kernel;
 }
