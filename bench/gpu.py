@@ -23,7 +23,7 @@ import torch
 
 CUDA = ctypes.CDLL("libcuda.so.1")
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i32": torch.int32, "i64": torch.int64,
-          "u8": torch.uint8, "bool": torch.bool}
+          "u8": torch.uint8, "i8": torch.int8, "bool": torch.bool, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
 
 
 def check(code, what):

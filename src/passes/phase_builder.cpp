@@ -178,12 +178,22 @@ Value PhaseBuilder::loadTemporary(Value value, unsigned argument) {
     Value zero = constant(loc, 0);
     return builder.create<ir::LoadOp>(loc, value.getType(), view, ValueRange{zero}, Value(), false);
   }
-  SmallVector<Value> offsets;
-  for (Axis axis : axes_.of(value)) {
+  return builder.create<ir::TileLoadOp>(loc, slicedType(value), view, offsets(value), sizes(value), Value(), true);
+}
+
+SmallVector<Value> PhaseBuilder::offsets(Value tile) {
+  SmallVector<Value> result;
+  for (Axis axis : axes_.of(tile)) {
     Value own = offset_.lookup(axis);
-    offsets.push_back(own ? own : constant(loc, 0));
+    result.push_back(own ? own : constant(tile.getLoc(), 0));
   }
-  return builder.create<ir::TileLoadOp>(loc, slicedType(value), view, offsets, sizes(value), Value(), true);
+  return result;
+}
+
+void PhaseBuilder::emitCopy(ir::TileLoadOp load, unsigned argument) {
+  Value piece = get(load.getResult());
+  builder.create<ir::TileStoreOp>(load.getLoc(), piece, kernel_.getBody().getArgument(argument),
+                                  offsets(load.getResult()), true);
 }
 
 Value PhaseBuilder::get(Value value) {
@@ -195,6 +205,8 @@ Value PhaseBuilder::get(Value value) {
   auto temporary = temporaries_.find(value);
   if (auto partial = partials.find(value); partial != partials.end())
     result = combinePartials(value, partial->second);
+  else if (auto copy = copies.find(value); copy != copies.end())
+    result = loadTemporary(value, copy->second);
   else if (clusters_.isRoot(producer) && temporary != temporaries_.end())
     result = loadTemporary(value, temporary->second);
   else
@@ -341,13 +353,8 @@ void PhaseBuilder::storeTemporaries(Operation* op) {
     if (temporary == temporaries_.end())
       continue;
     Value view = kernel_.getBody().getArgument(temporary->second);
-    SmallVector<Value> offsets;
     if (isa<RankedTensorType>(result.getType())) {
-      for (Axis axis : axes_.of(result)) {
-        Value own = offset_.lookup(axis);
-        offsets.push_back(own ? own : constant(op->getLoc(), 0));
-      }
-      builder.create<ir::TileStoreOp>(op->getLoc(), mapping_.lookup(result), view, offsets, true);
+      builder.create<ir::TileStoreOp>(op->getLoc(), mapping_.lookup(result), view, offsets(result), true);
     } else {
       builder.create<ir::StoreOp>(op->getLoc(), mapping_.lookup(result), view, ValueRange{constant(op->getLoc(), 0)},
                                   Value(), false);

@@ -31,6 +31,8 @@ public:
   void emitRoot(mlir::Operation* op);
   /// Writes the results of a root that other phases need.
   void storeTemporaries(mlir::Operation* op);
+  /// Writes the block's piece of a load to its copy in memory.
+  void emitCopy(ir::TileLoadOp load, unsigned argument);
   /// The phase's version of a value of the source kernel.
   mlir::Value get(mlir::Value value);
   void finish();
@@ -47,6 +49,8 @@ public:
   mlir::Value number(Axis axis) const { return number_.lookup(axis); }
   /// Reductions whose partial results are combined where the value is needed: temporaries with the pieces along the first dimension.
   Temporaries partials;
+  /// Loads that an earlier phase has copied: the copies are read instead.
+  Temporaries copies;
 
   mlir::OpBuilder builder;
 
@@ -57,6 +61,8 @@ private:
   mlir::RankedTensorType slicedType(mlir::Value value) const;
   mlir::Type typeOf(mlir::Value value) const;
   mlir::Value loadTemporary(mlir::Value value, unsigned argument);
+  /// Where the block's piece of a tile starts.
+  llvm::SmallVector<mlir::Value> offsets(mlir::Value tile);
   mlir::Operation* clone(mlir::Operation* op);
   mlir::Operation* cloneRegions(mlir::Operation* op);
   mlir::Operation* cloneReshape(ir::ReshapeOp op);

@@ -31,8 +31,10 @@ public:
         addPartials(cluster, chunks);
       else if (cluster.kind == Cluster::Kind::SplitScan)
         addCarries(cluster, chunks);
-      else
-        addDepthSplit(cluster, chunks);
+      else {
+        addDepthSplits(cluster);
+        addCopies(cluster);
+      }
     auto type = FunctionType::get(context_, types_, {});
     entry_.setFunctionType(type);
     entry_.setArgsAttr(ArrayAttr::get(context_, args_));
@@ -172,6 +174,7 @@ private:
     ir::SizeAttr step, count;          ///< elements per piece of the depth, number of pieces
     ir::SizeAttr used;                 ///< 1 for launches that split, else 0
     unsigned partials = 0;             ///< the temporary's argument
+    TensorSchedule schedule;           ///< of the pieces
   };
 
   /// 1 when launches have too few blocks of the usual size, else 0; null: there is one size only.
@@ -189,6 +192,14 @@ private:
     small.dotColumns = schedule_.smallDotColumns;
     small.dotPlan = schedule_.smallDotPlan;
     return small;
+  }
+
+  TensorSchedule thinSchedule() const {
+    TensorSchedule thin = schedule_;
+    thin.dotRows = thin.dotRowStep = schedule_.thinDotRows;
+    thin.dotColumns = schedule_.thinDotColumns;
+    thin.dotPlan = schedule_.thinDotPlan;
+    return thin;
   }
 
   /// Rows and columns are split already, and what follows the product is elementwise: a later phase can do it to the added partial sums.
@@ -209,28 +220,50 @@ private:
     return isSplit ? nullptr : dot;
   }
 
-  void addDepthSplit(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
-    constexpr int64_t kStep = 128;  // pieces start at aligned elements
+  void addDepthSplits(const Cluster& cluster) {
     ir::DotOp dot = schedule_.dotSplitBlocks > 0 ? splittableProduct(cluster) : nullptr;
     if (!dot)
+      return;
+    ir::SizeAttr depth = axes_.extent(axes_.of(dot.getA()).back());
+    // A quarter of the blocks wanted, or less: the second phase costs more than a few idle cores. So few are few in blocks of any size.
+    ir::SizeAttr used = combine(SizeOp::Mul, combine(SizeOp::Less, smallBlocks(cluster), size(fewBlocks())),
+                                combine(SizeOp::Less, size(2 * schedule_.dotSplitDepth - 1), depth));
+    if (ir::constantSize(used) == 0)
+      return;
+    splitUsed_[dot] = used;
+    SmallVector<Axis> axes = axes_.of(dot.getResult());
+    if (ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]); rows && schedule_.thinDotRows > 0) {
+      ir::SizeAttr isThin = combine(SizeOp::Less, rows, size(schedule_.thinDotRows + 1));
+      addDepthSplit(cluster, dot, thinSchedule(), combine(SizeOp::Mul, used, isThin));
+      used = combine(SizeOp::Mul, used, combine(SizeOp::Sub, size(1), isThin));
+    }
+    addDepthSplit(cluster, dot, smallSchedule(), used);
+  }
+
+  int64_t fewBlocks() const { return schedule_.dotSplitBlocks / 4 + 1; }
+
+  ir::SizeAttr smallBlocks(const Cluster& cluster) {
+    TensorSchedule small = smallSchedule();
+    Chunks sizes(context_, small, axes_, clusters_);
+    return sizes.blockCount(cluster, sizes.choose(cluster));
+  }
+
+  /// `used`: 1 for launches that split this way.
+  void addDepthSplit(const Cluster& cluster, ir::DotOp dot, TensorSchedule schedule, ir::SizeAttr used) {
+    constexpr int64_t kStep = 128;  // pieces start at aligned elements
+    if (ir::constantSize(used) == 0)
       return;
     DepthSplit split;
     split.dot = dot;
     split.depth = axes_.of(dot.getA()).back();
-    TensorSchedule small = smallSchedule();
-    Chunks sizes(context_, small, axes_, clusters_);
+    split.used = used;
+    split.schedule = std::move(schedule);
+    Chunks sizes(context_, split.schedule, axes_, clusters_);
     split.pieces = sizes.choose(cluster);
     ir::SizeAttr blocks = combine(SizeOp::Max, size(1), sizes.blockCount(cluster, split.pieces));
     ir::SizeAttr depth = axes_.extent(split.depth);
     ir::SizeAttr wanted = combine(SizeOp::Min, combine(SizeOp::FloorDiv, size(schedule_.dotSplitBlocks), blocks),
                                   combine(SizeOp::FloorDiv, depth, size(schedule_.dotSplitDepth)));
-    // A quarter of the blocks wanted, or less: the second phase costs more than a few idle cores.
-    split.used = combine(SizeOp::Mul, combine(SizeOp::Less, blocks, size(schedule_.dotSplitBlocks / 4 + 1)),
-                         combine(SizeOp::Less, size(1), wanted));
-    if (ir::SizeAttr few = isSmall(cluster, chunks))
-      split.used = combine(SizeOp::Mul, split.used, few);
-    if (ir::constantSize(split.used) == 0)
-      return;
     ir::SizeAttr even = combine(SizeOp::CeilDiv, depth, combine(SizeOp::Max, size(1), wanted));
     split.step = combine(SizeOp::Max, size(kStep),
                          combine(SizeOp::Mul, combine(SizeOp::CeilDiv, even, size(kStep)), size(kStep)));
@@ -239,14 +272,97 @@ private:
     for (Axis axis : axes_.of(dot.getResult()))
       extents.push_back(axes_.extent(axis));
     split.partials = addTemporary("", extents, accumulatorType(dot.getType()));
-    splits_.insert({dot, std::move(split)});
+    splits_[dot].push_back(std::move(split));
+  }
+
+  /// Copies of a product's operands in aligned rows.
+  struct AlignedCopies {
+    SmallVector<std::pair<ir::TileLoadOp, unsigned>> loads;  ///< with the argument of the temporary
+    ir::SizeAttr used;                                       ///< 1 for launches that copy, else 0
+  };
+
+  /// The load at the other end of transposes, which widen narrow floats and round them again; null if there is none, two of its dimensions are
+  /// one axis, or a phase of its own makes it.
+  ir::TileLoadOp copyableLoad(Value operand) {
+    Type element = getElementTypeOrSelf(operand.getType());
+    for (Operation* op = operand.getDefiningOp();
+         isa_and_nonnull<ir::TransposeOp, arith::ExtFOp, arith::TruncFOp>(op) &&
+         isa<RankedTensorType>(operand.getType());
+         op = operand.getDefiningOp())
+      operand = op->getOperand(0);
+    auto load = operand.getDefiningOp<ir::TileLoadOp>();
+    if (!load || clusters_.isRoot(load) || getElementTypeOrSelf(operand.getType()) != element)
+      return nullptr;
+    SmallVector<Axis> axes = axes_.of(load.getResult());
+    AxisSet different(axes.begin(), axes.end());
+    bool isPlain = axes.size() >= 2 && different.size() == axes.size();
+    return isPlain && llvm::all_of(axes, [&](Axis axis) { return bool(axes_.extent(axis)); }) ? load : nullptr;
+  }
+
+  void addCopies(const Cluster& cluster) {
+    constexpr int64_t kRow = 64;  // elements that rows of copies are a multiple of
+    ir::DotOp dot = schedule_.dotAlignment > 0 && cluster.kind == Cluster::Kind::Parallel ? findDot(cluster) : nullptr;
+    if (!dot || !llvm::is_contained(cluster.roots, dot.getOperation()))
+      return;
+    AlignedCopies copies;
+    ir::SizeAttr anyRow = size(0);
+    SmallVector<ir::TileLoadOp> loads;
+    for (Value operand : {dot.getA(), dot.getB()}) {
+      ir::TileLoadOp load = copyableLoad(operand);
+      if (!load)
+        continue;
+      auto type = cast<RankedTensorType>(load.getResult().getType());
+      int64_t bits = type.getElementTypeBitWidth();
+      if (bits * 4 > schedule_.dotAlignment * 8 || llvm::is_contained(loads, load))
+        continue;
+      ir::SizeAttr row = axes_.extent(axes_.of(load.getResult()).back());
+      ir::SizeAttr rest = combine(SizeOp::Mod, row, size(schedule_.dotAlignment * 8 / bits));
+      ir::SizeAttr misaligned = combine(SizeOp::Less, size(0), rest);
+      if (ir::constantSize(misaligned) == 0)
+        continue;
+      anyRow = combine(SizeOp::Max, anyRow, misaligned);
+      loads.push_back(load);
+    }
+    SmallVector<Axis> axes = axes_.of(dot.getResult());
+    ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]), columns = axes_.extent(axes.back());
+    if (loads.empty() || !rows || !columns)
+      return;
+    ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.dotCopySide - 1), combine(SizeOp::Min, rows, columns));
+    copies.used = combine(SizeOp::Mul, isLarge, anyRow);
+    if (splitUsed_.contains(dot))  // never both
+      copies.used =
+          combine(SizeOp::Mul, copies.used, combine(SizeOp::Less, size(fewBlocks() - 1), smallBlocks(cluster)));
+    if (ir::constantSize(copies.used) == 0)
+      return;
+    for (ir::TileLoadOp load : loads) {
+      SmallVector<ir::SizeAttr> extents;
+      for (Axis axis : axes_.of(load.getResult()))
+        extents.push_back(axes_.extent(axis));
+      extents.front() = combine(SizeOp::Mul, extents.front(), copies.used);
+      extents.back() = combine(SizeOp::Mul, combine(SizeOp::CeilDiv, extents.back(), size(kRow)), size(kRow));
+      Type element = cast<RankedTensorType>(load.getResult().getType()).getElementType();
+      copies.loads.push_back({load, addTemporary("", extents, element)});
+    }
+    copies_.insert({dot, std::move(copies)});
+  }
+
+  void emitCopies(const AlignedCopies& copies) {
+    for (auto [load, argument] : copies.loads) {
+      Cluster copy;
+      copy.parallel = axes_.of(load.getResult());
+      SmallVector<ir::SizeAttr> pieces = sizes_.choose(copy);
+      ir::SizeAttr blocks = combine(SizeOp::Mul, sizes_.blockCount(copy, pieces), copies.used);
+      PhaseBuilder builder = buildPhase(createKernel("align", blocks));
+      builder.split(copy.parallel, pieces);
+      builder.emitCopy(load, argument);
+      builder.finish();
+    }
   }
 
   /// Phase one: blocks multiply pieces of the depth. Phase two: adds those in order and does what follows the product.
   void emitDepthSplit(const Cluster& cluster, const DepthSplit& split) {
     ir::DotOp dot = split.dot;
-    TensorSchedule small = smallSchedule();
-    Chunks sizes(context_, small, axes_, clusters_);
+    Chunks sizes(context_, split.schedule, axes_, clusters_);
     ir::SizeAttr blocks = combine(SizeOp::Mul, sizes.blockCount(cluster, split.pieces), split.count);
     ir::KernelOp first = createKernel("partial", combine(SizeOp::Mul, blocks, split.used));
     PhaseBuilder pieces = buildPhase(first);
@@ -257,7 +373,7 @@ private:
     pieces.split(axes, steps, groupOf(cluster));
     pieces.emitPartialProduct(dot, pieces.number(split.depth), split.partials);
     pieces.finish();
-    setPlan(first, small.dotPlan);
+    setPlan(first, split.schedule.dotPlan);
     Cluster rest;
     rest.parallel = cluster.parallel;
     llvm::copy_if(cluster.roots, std::back_inserter(rest.roots), [&](Operation* root) { return root != dot; });
@@ -321,31 +437,52 @@ private:
       return emitSplitScan(cluster, chunks);
     if (cluster.kind != Cluster::Kind::Parallel)
       return emitPhase(cluster, {}, size(1), schedule_.dotPlan);
-    ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks), few, whole = size(1);
-    if (ir::DotOp dot = findDot(cluster)) {
-      few = isSmall(cluster, chunks);
-      if (auto split = splits_.find(dot); split != splits_.end()) {
-        emitDepthSplit(cluster, split->second);
-        whole = combine(SizeOp::Sub, size(1), split->second.used);
-      }
-    }
+    ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
+    ir::DotOp dot = findDot(cluster);
+    if (!dot)
+      return emitPhase(cluster, chunks, blocks, "");
+    if (auto splits = splits_.find(dot); splits != splits_.end())
+      for (const DepthSplit& split : splits->second)
+        emitDepthSplit(cluster, split);
+    auto split = splitUsed_.find(dot);
+    ir::SizeAttr direct = split == splitUsed_.end() ? size(1) : combine(SizeOp::Sub, size(1), split->second);
+    auto copies = copies_.find(dot);
+    if (copies != copies_.end())
+      direct = combine(SizeOp::Mul, direct, combine(SizeOp::Sub, size(1), copies->second.used));
+    emitProduct(cluster, chunks, direct, nullptr);
+    if (copies == copies_.end())
+      return;
+    emitCopies(copies->second);
+    emitProduct(cluster, chunks, copies->second.used, &copies->second);
+  }
+
+  /// The product in blocks of both sizes, for launches where `when` is 1.
+  void emitProduct(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr when,
+                   const AlignedCopies* copies) {
+    ir::SizeAttr blocks = combine(SizeOp::Mul, sizes_.blockCount(cluster, chunks), when);
+    ir::SizeAttr few = isSmall(cluster, chunks);
     if (!few)
-      return emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, whole), schedule_.dotPlan);
-    emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, combine(SizeOp::Sub, size(1), few)), schedule_.dotPlan);
+      return emitPhase(cluster, chunks, blocks, schedule_.dotPlan, copies);
+    emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, combine(SizeOp::Sub, size(1), few)), schedule_.dotPlan,
+              copies);
     TensorSchedule small = smallSchedule();
     Chunks sizes(context_, small, axes_, clusters_);
     SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
     ir::SizeAttr smallBlocks = combine(SizeOp::Mul, sizes.blockCount(cluster, pieces), few);
-    emitPhase(cluster, pieces, combine(SizeOp::Mul, smallBlocks, whole), small.dotPlan);
+    emitPhase(cluster, pieces, combine(SizeOp::Mul, smallBlocks, when), small.dotPlan, copies);
   }
 
-  /// No chunks: one block does it all. No blocks: nothing.
-  void emitPhase(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks, StringRef dotPlan) {
+  /// No chunks: one block does it all. No blocks: nothing. `copies`: read instead of their originals.
+  void emitPhase(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks, StringRef dotPlan,
+                 const AlignedCopies* copies = nullptr) {
     if (ir::constantSize(blocks) == 0)
       return;
     bool serial = cluster.kind != Cluster::Kind::Parallel;
     ir::KernelOp phase = createKernel(serial ? "serial" : "tensors", blocks);
     PhaseBuilder builder = buildPhase(phase);
+    if (copies)
+      for (auto [load, argument] : copies->loads)
+        builder.copies[load.getResult()] = argument;
     if (!serial)
       builder.split(cluster.parallel, chunks, groupOf(cluster));
     for (Operation* root : cluster.roots)
@@ -417,10 +554,12 @@ private:
   Clusters clusters_;
   Chunks sizes_;
   Temporaries temporaries_;
-  Temporaries partials_;                           ///< partial results of split reductions
-  Temporaries carries_;                            ///< what comes before each piece of a split scan
-  llvm::DenseMap<Operation*, DepthSplit> splits_;  ///< per product
-  llvm::DenseSet<Value> folded_;                   ///< combined where they are needed
+  Temporaries partials_;                                           ///< partial results of split reductions
+  Temporaries carries_;                                            ///< what comes before each piece of a split scan
+  llvm::DenseMap<Operation*, SmallVector<DepthSplit, 2>> splits_;  ///< per product
+  llvm::DenseMap<Operation*, ir::SizeAttr> splitUsed_;             ///< per product: 1 for launches that split its depth
+  llvm::DenseMap<Operation*, AlignedCopies> copies_;               ///< per product
+  llvm::DenseSet<Value> folded_;                                   ///< combined where they are needed
   SmallVector<Attribute> args_;
   SmallVector<Type> types_;
   std::vector<SmallVector<ir::SizeAttr>> chunks_;

@@ -27,6 +27,12 @@ struct TensorSchedule {
   /// Products of few blocks and a long depth are split along it, into about this many blocks in all: each piece leaves partial sums in memory,
   /// a second phase adds them in the order of the depth. 0: never. `dotSplitDepth`: steps that a piece has at least.
   int64_t dotSplitBlocks = 0, dotSplitDepth = 512;
+  /// Products of at most so many rows are split in blocks of a size of their own. 0: in the small ones, as all others.
+  int64_t thinDotRows = 0, thinDotColumns = 0;
+  std::string thinDotPlan;
+  /// Operands whose rows in memory are no multiples of this many bytes are copied into rows that are before products of at least `dotCopySide`
+  /// rows and columns: so many blocks read them that the copy costs less than slow reads. 0: never.
+  int64_t dotAlignment = 0, dotCopySide = 0;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
   int64_t minInner = 64;
 

@@ -45,6 +45,21 @@ def test_f32_products_are_exact_unless_the_program_permits_less(vortex, tmp_path
     assert "mma.sync" not in build(vortex, tmp_path, "f32", "sm_90", "--emit", "asm").stdout
 
 
+def test_sums_of_integers_in_a_wider_type_use_the_matrix_unit(vortex, tmp_path):
+    path = tmp_path / "mm.vx"
+    path.write_text("kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [K, N]>) -> Tensor<i32, [M, N]> {\n    return x @ w\n}\n")
+    code = vortex("build", path, "--target", "sm_90", "--no-cache", "--emit", "asm").stdout
+    assert "m16n8k32.row.col.s32.s8.s8.s32" in code
+
+
+def test_rows_that_are_not_aligned_are_copied_before_large_products(vortex, tmp_path):
+    code = build(vortex, tmp_path, "bf16", "sm_90", "--emit", "asm").stdout
+    assert code.count(".visible .entry vx_mm_align_") == 4  # two operands, aligned and not
+    # What multiplies the copies needs no other way to read its operands, even where the result is not aligned.
+    last = code[code.rindex(".visible .entry vx_mm_tensors_"):]
+    assert "_general(" in last.split("\n")[0] and "cp.async.cg.shared.global" in last and "ld.global.v4" not in last
+
+
 def test_staged_operands_are_read_where_they_are(vortex):
     code = vortex("build", "examples/memory_model/pipelined_matmul.vx", "--kernel", "pipelined_matmul", "--target", "sm_90", "--emit", "asm").stdout
     fast = code[:code.index("_general(")]

@@ -9,6 +9,8 @@
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/IR/Matchers.h>
 
+#include <numeric>
+
 namespace vortex::target::gpu {
 
 namespace vxt = ir::vxt;
@@ -126,6 +128,36 @@ static bool isWritten(ir::KernelOp phase, Value argument) {
   return written;
 }
 
+/// A number that divides the expression for all launches, from its last operations.
+static int64_t knownFactor(const artifact::SizeExpr& size) {
+  using Op = artifact::SizeExpr::Op;
+  constexpr int64_t kMost = 1 << 16;
+  llvm::SmallVector<int64_t> factors;  // 0: zero, which every number divides
+  for (const artifact::SizeExpr::Step& step : size.steps) {
+    uint32_t taken = artifact::arity(step.op);
+    int64_t b = taken == 2 ? factors.pop_back_val() : 1, a = taken >= 1 ? factors.pop_back_val() : 1;
+    switch (step.op) {
+    case Op::Constant: factors.push_back(std::abs(step.value)); break;
+    case Op::Mul: factors.push_back(std::gcd(a, kMost) * std::gcd(b, kMost)); break;
+    case Op::Add:
+    case Op::Sub:
+    case Op::Min:
+    case Op::Max: factors.push_back(std::gcd(a, b)); break;
+    default: factors.push_back(1);
+    }
+  }
+  return size.steps.empty() ? 0 : factors.back();
+}
+
+/// Temporaries whose rows the schedule made a multiple of 16 bytes; the launch allocates them aligned.
+bool hasAlignedRows(const artifact::Kernel& kernel, unsigned argument) {
+  size_t before = kernel.params.size() + kernel.results.size();
+  if (argument < before)
+    return false;
+  const artifact::Param& temporary = kernel.temporaries[argument - before];
+  return temporary.rank > 1 && knownFactor(temporary.extents.back()) * artifact::byteSize(temporary.type) % 16 == 0;
+}
+
 void Lowering::lowerArguments() {
   unsigned slot = 0;
   mlir::Block& body = kernel_.getBody().front();
@@ -151,7 +183,8 @@ void Lowering::lowerArguments() {
       view.strides.push_back(body.getArgument(slot + 1 + rank + dim));
     if (rank > 0 && (!isParam || assumptions_.unitStrides))
       view.strides[rank - 1] = constant(pitch);
-    view.alignedRows = assumptions_.alignedRows && pitch == 1;
+    view.alignedRows =
+        pitch == 1 && (assumptions_.alignedRows || hasAlignedRows(state.kernel, argument.getArgNumber()));
     view.alignment = view.alignedRows ? 16 : 0;
     slot += 1 + 2 * rank;
     setView(argument, std::move(view));
@@ -315,7 +348,7 @@ void Lowering::once(llvm::function_ref<void()> body) {
 
 //===-- faults and prints -------------------------------------------------------------------------------------===//
 
-static mlir::FileLineColLoc fileLocation(mlir::Location location) {
+mlir::FileLineColLoc fileLocation(mlir::Location location) {
   mlir::FileLineColLoc found;
   location->walk([&](mlir::Location inner) {
     found = mlir::dyn_cast<mlir::FileLineColLoc>(inner);

@@ -42,6 +42,12 @@ struct Assumptions {
   bool alignedRows = false;  ///< data pointers and all other strides are multiples of 16 bytes; implies unitStrides
 };
 
+/// The place in a source file; null: there is none.
+mlir::FileLineColLoc fileLocation(mlir::Location location);
+
+/// Temporaries with rows of whole 16 bytes, whatever the launch.
+bool hasAlignedRows(const artifact::Kernel& kernel, unsigned argument);
+
 /// Lowers one phase. Used once.
 class Lowering {
 public:

@@ -56,7 +56,9 @@ static SizeExpr conditionFor(ir::KernelOp phase, const artifact::Kernel& kernel,
   llvm::SmallVector<uint32_t> first = ir::argumentSlots(phase.getArgumentTypes());
   for (auto [i, type] : llvm::enumerate(phase.getArgumentTypes())) {
     auto view = mlir::dyn_cast<ir::ViewType>(type);
-    if (!view || view.getRank() == 0)
+    bool isRead = llvm::any_of(phase.getBody().getArgument(static_cast<unsigned>(i)).getUsers(),
+                               [](mlir::Operation* user) { return !mlir::isa<ir::DimOp>(user); });
+    if (!view || view.getRank() == 0 || !isRead || gpu::hasAlignedRows(kernel, static_cast<unsigned>(i)))
       continue;
     unsigned rank = view.getRank();
     auto stride = [&](unsigned dim) { return SizeExpr::slot(first[i] + 1 + rank + dim); };
@@ -174,6 +176,9 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
     kernel.phases.push_back(std::move(described));
     describeGuards(phase, kernel);
   }
+  if (auto place = gpu::fileLocation(entry.getLoc()))
+    kernel.faults.push_back({artifact::kDeviceStopped, "the device stopped", place.getFilename().str(), place.getLine(),
+                             place.getColumn()});
   VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the lowered module is not well-formed");
   if (texts.vxt) {
     llvm::raw_string_ostream out(*texts.vxt);

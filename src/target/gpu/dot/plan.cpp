@@ -14,17 +14,17 @@ namespace {
 unsigned log2Of(unsigned value) { return static_cast<unsigned>(std::countr_zero(value)); }
 
 /// Shapes worth trying, best for large products first. What a shape costs is modelled below; the order decides between equals. Measured on
-/// an H200 at 4096³ and 8192³, of cuBLAS: bf16 128x128x64 with two blocks 0.58 and 0.62, 128x256x32 the same, warps of 64x32 0.53; f32
-/// 128x128x16 with two blocks 0.93, 256x128x8 0.88. At 1024³ tiles of 64x128 fill the chip: bf16 0.91, f32 1.01.
+/// an H200 at 2048³, 4096³ and 8192³ in TFLOP/s: bf16 128x256x64 435, 462 and 458, 128x128x64 with two blocks 416, 431 and 427, 256x128x64
+/// 414, 427 and 426; f32, of cuBLAS: 128x128x16 with two blocks 0.93, 256x128x8 0.88. At 1024³ tiles of 64x128 fill the chip: bf16 0.91, f32 1.01.
 constexpr std::array kMmaPlans = {
-    Plan{Unit::Mma, 128, 128, 64, 64, 64, 0, 3, 2}, Plan{Unit::Mma, 128, 256, 32, 64, 64, 0, 4, 1},
-    Plan{Unit::Mma, 128, 128, 32, 64, 64, 0, 4, 2}, Plan{Unit::Mma, 128, 128, 64, 64, 32, 0, 3, 1},
-    Plan{Unit::Mma, 64, 128, 64, 32, 32, 0, 4, 2},  Plan{Unit::Mma, 128, 64, 64, 32, 32, 0, 4, 2},
-    Plan{Unit::Mma, 64, 64, 64, 32, 32, 0, 4, 3},   Plan{Unit::Mma, 32, 128, 64, 32, 32, 0, 4, 2},
-    Plan{Unit::Mma, 16, 128, 64, 16, 32, 0, 4, 2},  Plan{Unit::Mma, 64, 32, 64, 16, 32, 0, 4, 2},
-    Plan{Unit::Mma, 64, 16, 64, 16, 16, 0, 4, 2},   Plan{Unit::Mma, 16, 64, 64, 16, 16, 0, 4, 2},
-    Plan{Unit::Mma, 64, 64, 64, 32, 16, 0, 3, 2},   Plan{Unit::Mma, 16, 256, 64, 16, 32, 0, 3, 1},
-    Plan{Unit::Mma, 32, 256, 64, 32, 32, 0, 3, 1},
+    Plan{Unit::Mma, 128, 256, 64, 64, 64, 0, 3, 1}, Plan{Unit::Mma, 128, 128, 64, 64, 64, 0, 3, 2},
+    Plan{Unit::Mma, 128, 256, 32, 64, 64, 0, 4, 1}, Plan{Unit::Mma, 128, 128, 32, 64, 64, 0, 4, 2},
+    Plan{Unit::Mma, 128, 128, 64, 64, 32, 0, 3, 1}, Plan{Unit::Mma, 64, 128, 64, 32, 32, 0, 4, 2},
+    Plan{Unit::Mma, 128, 64, 64, 32, 32, 0, 4, 2},  Plan{Unit::Mma, 64, 64, 64, 32, 32, 0, 4, 3},
+    Plan{Unit::Mma, 32, 128, 64, 32, 32, 0, 4, 2},  Plan{Unit::Mma, 16, 128, 64, 16, 32, 0, 4, 2},
+    Plan{Unit::Mma, 64, 32, 64, 16, 32, 0, 4, 2},   Plan{Unit::Mma, 64, 16, 64, 16, 16, 0, 4, 2},
+    Plan{Unit::Mma, 16, 64, 64, 16, 16, 0, 4, 2},   Plan{Unit::Mma, 64, 64, 64, 32, 16, 0, 3, 2},
+    Plan{Unit::Mma, 16, 256, 64, 16, 32, 0, 3, 1},  Plan{Unit::Mma, 32, 256, 64, 32, 32, 0, 3, 1},
 };
 constexpr std::array kFmaPlans = {
     Plan{Unit::Fma, 128, 128, 16, 32, 64, 4, 3, 2}, Plan{Unit::Fma, 256, 128, 8, 64, 64, 4, 4, 1},
@@ -101,10 +101,11 @@ double cost(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
   double shared = (reads + writes) / 128;
   // L2 to cores: 128x128 tiles ran at 455 TFLOP/s on an H200, which is 32 bytes a cycle for each core; they were not limited by it.
   double global = writes / 40;
-  double step = std::max({arithmetic, shared, global}) + 0.15 * (shared + global) + 24;  // barrier and loop
+  constexpr double kStep = 150;  // cycles for barrier and loop: what steps of 32 and 64 differ by, measured as above
+  double step = std::max({arithmetic, shared, global}) + 0.15 * (shared + global) + kStep;
   double waste = (problem.rows > 0 ? roundedUp(problem.rows, plan.rows) : 1) *
                  (problem.columns > 0 ? roundedUp(problem.columns, plan.columns) : 1);
-  double alone = plan.blocks == 1 ? 1.15 : 1;  // nobody works while the first stages and the results move
+  double alone = plan.blocks == 1 ? 1.05 : 1;  // nobody works while the first stages and the results move
   return step / work * waste * alone;
 }
 
@@ -136,7 +137,7 @@ bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem) { return matr
 
 /// The cheapest plan with block tiles of at most `mostElements`.
 static std::optional<Plan> cheapest(const chip::Gpu& chip, const Problem& problem, bool anyThreads,
-                                    unsigned mostElements) {
+                                    unsigned mostElements, unsigned leastBlocks = 1) {
   bool matrix = usesMatrixUnit(chip, problem);
   std::optional<Plan> best;
   double least = 0;
@@ -147,7 +148,7 @@ static std::optional<Plan> cheapest(const chip::Gpu& chip, const Problem& proble
         continue;
     }
     if ((!anyThreads && problem.threads != 0 && plan.threads() != problem.threads) || !fits(chip, plan, problem) ||
-        plan.rows * plan.columns > mostElements)
+        plan.rows * plan.columns > mostElements || plan.blocks < leastBlocks)
       continue;
     double modelled = cost(chip, plan, problem);
     if (!best || modelled < least) {
@@ -170,7 +171,17 @@ std::optional<Plan> chooseSmallPlan(const chip::Gpu& chip, const Problem& proble
   // Below this, tiles are chosen for known small extents, not to occupy the chip.
   constexpr unsigned kUsualElements = 128 * 128;
   unsigned elements = usual.rows * usual.columns;
-  return elements < kUsualElements ? std::nullopt : cheapest(chip, problem, true, elements / 2);
+  return elements < kUsualElements ? std::nullopt : cheapest(chip, problem, true, kUsualElements / 2);
+}
+
+std::optional<Plan> chooseThinPlan(const chip::Gpu& chip, const Problem& problem) {
+  if (problem.rows > 0 && problem.rows <= kThinRows)
+    return std::nullopt;  // the usual plan is thin
+  Problem thin = problem;
+  thin.rows = kThinRows;
+  std::optional<Plan> plan =
+      cheapest(chip, thin, true, ~0u, 2);  // pieces of the depth are short: one block starts while another ends
+  return plan && plan->rows <= kThinRows ? plan : std::nullopt;
 }
 
 FragmentLoad fragmentLoad(unsigned elementBytes, bool depthInner) {

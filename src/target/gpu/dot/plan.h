@@ -69,8 +69,12 @@ struct Problem {
 /// The plan with the least modelled time per multiplication among those that fit the chip. Never fails: the smallest plans fit every chip.
 Plan choosePlan(const chip::Gpu& chip, const Problem& problem);
 
-/// For launches where blocks of `usual` would leave cores idle: the best plan with at most half as large block tiles; none if there is none.
+/// For launches where blocks of `usual` would leave cores idle: the best plan with tiles of at most 64 × 128; none where the usual ones are small.
 std::optional<Plan> chooseSmallPlan(const chip::Gpu& chip, const Problem& problem, const Plan& usual);
+
+/// For launches of at most kThinRows rows: the best plan whose tiles have so few; none if that is no better.
+constexpr unsigned kThinRows = 32;
+std::optional<Plan> chooseThinPlan(const chip::Gpu& chip, const Problem& problem);
 
 bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem);
 

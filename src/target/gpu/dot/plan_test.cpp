@@ -51,6 +51,21 @@ TEST(Plan, EveryProblemGetsAPlanThatFitsTheChip) {
     }
 }
 
+TEST(Plan, ThinProductsGetAPlanOfFewRowsThatFitsTheChip) {
+  unsigned found = 0;
+  for (const Problem& problem : problems()) {
+    const chip::Gpu& chip = *chip::findGpu("sm_90");
+    auto plan = chooseThinPlan(chip, problem);
+    found += plan.has_value();
+    if (!plan)
+      continue;
+    EXPECT_LE(plan->rows, kThinRows) << plan->str();
+    EXPECT_LE(sharedBytes(*plan, problem.elementBits / 8), chip.sharedBytesPerBlock) << plan->str();
+    EXPECT_EQ(plan->unit, choosePlan(chip, problem).unit);
+  }
+  EXPECT_GT(found, 0u);
+}
+
 TEST(Plan, SharedAccessesOfMatrixPlansHaveNoBankConflicts) {
   std::set<std::string> seen;
   for (const Problem& problem : problems()) {

@@ -421,12 +421,20 @@ void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, cons
   schedule.dotSplitBlocks = 2 * chip.cores;
   // A piece should take longer than the launch of the phase that adds them: about 2 µs.
   schedule.dotSplitDepth = largest->unit == Unit::Mma ? 512 : 128;
+  // The fma unit copies element by element whatever the alignment and is not slower for it.
+  schedule.dotAlignment = largest->unit == Unit::Mma ? 16 : 0;
+  schedule.dotCopySide = 128;
+  if (std::optional<Plan> thin = chooseThinPlan(chip, problem)) {
+    schedule.thinDotRows = thin->rows;
+    schedule.thinDotColumns = thin->columns;
+    schedule.thinDotPlan = thin->str();
+  }
   std::optional<Plan> small = chooseSmallPlan(chip, problem, *largest);
   if (!small)
     return;
   schedule.smallDotRows = small->rows;
   schedule.smallDotColumns = small->columns;
-  schedule.smallDotBelow = chip.cores;
+  schedule.smallDotBelow = std::max(1u, chip.cores * largest->blocks / 2);
   schedule.smallDotPlan = small->str();
 }
 

@@ -72,6 +72,8 @@ struct Case {
   std::string source;
   std::vector<std::vector<int64_t>> params;
   std::vector<int64_t> result;
+  std::string phase = "";  ///< what the name of a phase with blocks must contain
+  int64_t copySide = 128;  ///< TensorSchedule::dotCopySide
 };
 
 void pushSlots(tiles::testing::Launch& launch, Matrix& matrix) {
@@ -105,6 +107,7 @@ int64_t evaluate(ir::SizeAttr size, const std::vector<Matrix*>& arguments) {
       case Op::Min: x = std::min(x, y); break;
       case Op::Less: x = x < y; break;
       case Op::Sub: x -= y; break;
+      case Op::Mod: x %= y; break;
       default: ADD_FAILURE() << "operator in a grid"; return 1;
       }
     }
@@ -123,6 +126,9 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
   Assumptions assumptions{.unitStrides = layout.aligned, .alignedRows = layout.aligned};
   tiles::testing::Lowered lowered =
       tiles::testing::lower(context, text, assumptions, [&](passes::TensorSchedule& schedule) {
+        schedule.dotCopySide = test.copySide;
+        if (test.copySide == 1)  // what is split is not copied
+          schedule.dotSplitBlocks = 0;
         if (seed % 2 == 0)  // the tiles of large products, though these are small
           schedule.smallDotRows = 0;
       });
@@ -150,11 +156,15 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
   launch.seed = seed;
   for (Matrix& matrix : matrices)
     pushSlots(launch, matrix);
+  bool sawPhase = false;
   for (auto [phase, code] : llvm::zip(lowered.vx->getOps<ir::KernelOp>(), lowered.vxt->getOps<ir::vxt::KernelOp>())) {
+    sawPhase |= phase.getSymName().contains(test.phase) &&
+                evaluate(llvm::cast<ir::SizeAttr>((*phase.getGrid())[0]), arguments) > 0;
     for (int axis = 0; axis < 3; ++axis)
       launch.grid[axis] = evaluate(llvm::cast<ir::SizeAttr>((*phase.getGrid())[axis]), arguments);
     ASSERT_EQ(tiles::testing::run(code, launch), "") << test.source;
   }
+  EXPECT_TRUE(sawPhase) << "no phase " << test.phase << "\n" << test.source;
   Matrix& result = matrices[test.params.size()];
   interpreter::Element element =
       *interpreter::elementOf(llvm::cast<ir::ViewType>(types[test.params.size()]).getElementType());
@@ -186,26 +196,35 @@ constexpr Variant kVariants[] = {
     {"[M, K]", "[K, N]", "(x + x) @ w", false, false, 2},
 };
 
-void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layout, unsigned seed) {
-  std::string t = type, attribute;
+void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layout, unsigned seed,
+                  const char* phase = "", const char* sum = "") {
+  std::string t = type, attribute, result = *sum ? sum : type;
   if (t == "tf32") {
     attribute = "@precision(tf32)\n";
-    t = "f32";
+    t = result = "f32";
   }
   Case test{attribute + "kernel mm(x: &Tensor<" + t + ", " + v.a + ">, w: &Tensor<" + t + ", " + v.b + ">) -> Tensor<" +
-                t + ", [M, N]> {\n    return " + v.body + "\n}\n",
+                result + ", [M, N]> {\n    return " + v.body + "\n}\n",
             {v.transposedA ? std::vector{shape.k, shape.m} : std::vector{shape.m, shape.k},
              v.transposedB ? std::vector{shape.n, shape.k} : std::vector{shape.k, shape.n}},
-            {shape.m, shape.n}};
-  double tolerance = t == "f8e4m3" ? 7e-2 : t == "f8e5m2" ? 0.13 : t == "f16" ? 1e-3 : t == "bf16" ? 8e-3 : 1e-5;
+            {shape.m, shape.n},
+            phase,
+            std::string(phase) == ".align" ? 1 : 128};
+  double tolerance = *sum            ? 0
+                     : t == "f8e4m3" ? 7e-2
+                     : t == "f8e5m2" ? 0.13
+                     : t == "f16"    ? 1e-3
+                     : t == "bf16"   ? 8e-3
+                                     : 1e-5;
   check(test, layout, seed, tolerance, [&](int64_t i, const std::vector<Matrix>& params) {
     int64_t row = i / shape.n, column = i % shape.n;
     double sum = 0;
+    auto factor = [&](double value) { return t == "u8" && value < 0 ? value + 256 : value; };
     for (int64_t k = 0; k < shape.k; ++k)
-      sum += params[0].values[static_cast<size_t>(v.transposedA ? k * shape.m + row : row * shape.k + k)] *
-             params[1].values[static_cast<size_t>(v.transposedB ? column * shape.k + k : k * shape.n + column)];
+      sum += factor(params[0].values[static_cast<size_t>(v.transposedA ? k * shape.m + row : row * shape.k + k)]) *
+             factor(params[1].values[static_cast<size_t>(v.transposedB ? column * shape.k + k : k * shape.n + column)]);
     // Integers wrap.
-    return t == "i8" ? double(static_cast<int8_t>(static_cast<int64_t>(v.scale * sum))) : v.scale * sum;
+    return result == "i8" ? double(static_cast<int8_t>(static_cast<int64_t>(v.scale * sum))) : v.scale * sum;
   });
 }
 
@@ -219,6 +238,42 @@ TEST(Product, OfALongDepthIsSplitAndAgreesWithALoop) {
       if (HasFailure())
         return;
     }
+}
+
+/// Thin ones in tiles of their own.
+TEST(Product, OfFewRowsAndALongDepthAgreesWithALoop) {
+  for (const char* type : {"bf16", "f32"}) {
+    checkProduct(type, kVariants[1], {32, 40, 1200}, {true}, 3, ".partial");
+    checkProduct(type, kVariants[0], {5, 131, 1100}, {false}, 5, ".partial");
+    if (HasFailure())
+      return;
+  }
+}
+
+/// Rows that are not aligned are copied into such that are.
+TEST(Product, OfRowsThatAreNotAlignedAgreesWithALoop) {
+  unsigned seed = 301;
+  for (const char* type : {"f16", "tf32", "i8", "f8e5m2"})
+    for (Shape shape : {Shape{33, 50, 71}, {1, 3, 130}, {129, 64, 65}}) {
+      checkProduct(type, kVariants[seed % 4], shape, {seed % 3 == 0}, seed, ".align");
+      ++seed;
+      if (HasFailure())
+        return;
+    }
+}
+
+TEST(Product, OfIntegersInAWiderTypeAgreesWithALoop) {
+  unsigned seed = 401;
+  for (const char* type : {"i8", "i16", "u8"})
+    for (const char* sum : {"i32", "i64"})
+      for (unsigned variant : {0, 1, 2, 3}) {
+        if (std::string(type) == "u8" && variant > 0)
+          continue;
+        checkProduct(type, kVariants[variant], {35, 50, 70}, {seed % 2 == 0}, seed, "", sum);
+        ++seed;
+        if (HasFailure())
+          return;
+      }
 }
 
 /// Operands in shared memory are read where they are, sums stay in registers over the loop.

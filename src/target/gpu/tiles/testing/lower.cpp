@@ -3,6 +3,7 @@
 #include "passes/simplify.h"
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles.h"
+#include "target/interface/describe.h"
 
 #include <mlir/IR/Verifier.h>
 #include <mlir/Parser/Parser.h>
@@ -36,11 +37,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions a
   result.vxt = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
   artifact::Kernel kernel;
   auto entry = *result.vx->getOps<ir::EntryOp>().begin();
-  for (mlir::Attribute argument : entry.getArgs()) {
-    auto role = llvm::cast<mlir::DictionaryAttr>(argument).getAs<ir::RoleAttr>("role");
-    if (role.getValue() == ir::Role::Param)
-      kernel.params.emplace_back();
-  }
+  describeInterface(entry, kernel);
   ModuleState state{*result.vxt, chip, kernel, makeTileLowering, {}};
   for (auto phase : result.vx->getOps<ir::KernelOp>()) {
     Lowering lowering(state, phase, phase.getSymName(), assumptions);
