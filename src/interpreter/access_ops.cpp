@@ -29,6 +29,8 @@ static bool checkRace(Machine& machine, const Node& node, const View& view, int6
   ir::Space space = view.buffer->space;
   if (!machine.checkRaces || space == ir::Space::Local || space == ir::Space::Constant)
     return true;
+  if (!isWrite && space == ir::Space::Global && machine.isSurplus(lane))
+    return true;  // no result depends on it, or the threads of the domain race as well
   int32_t thread = machine.threadOf(lane);
   auto conflict = machine.races.access(view.buffer->address(element), thread, node.op, isWrite, isAtomic,
                                        space == ir::Space::Global);

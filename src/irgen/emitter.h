@@ -46,7 +46,7 @@ struct ThreadRegion {
   mlir::Operation* lastPrologue = nullptr;
   llvm::DenseMap<mlir::Value, mlir::Value> inputs;  ///< per-thread tensor → the region's argument
   std::array<mlir::Value, 3> globalIds;
-  mlir::Value inside;
+  std::array<mlir::Value, 8> inside;                 ///< by set of axes
   llvm::SmallPtrSet<const void*, 8> written;         ///< roots of views
   llvm::DenseMap<mlir::Value, mlir::Value> spilled;  ///< tile → shared view with its elements
   bool hasOutput = false;
@@ -84,7 +84,8 @@ private:
   Value threadId(unsigned axis);
   Value linearId();
   Value globalId(unsigned axis);
-  Value insideDomain();
+  /// Whether the thread is inside the domain along these axes (a bit each); null where every thread is.
+  Value insideDomain(unsigned axes = 7);
   /// Makes block-level placement of uniform code right: closes the region when the code depends on it.
   void prepareUniform(const Expr& expr);
   Value splat(Location loc, Value scalar);

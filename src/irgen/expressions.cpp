@@ -70,7 +70,7 @@ Flat Emitter::evalNode(const Expr& expr) {
       element.choices.clear();  // any of them
     }
     if (expr.uniformity == lang::Uniformity::Uniform)
-      element.mask = {};  // one value for all threads, surplus ones too: control may depend on it
+      element.loadMask = {};  // one value for all threads, surplus ones too: control may depend on it
     return load(at, element);
   }
   case ExprKind::Deref: return load(at, place(expr));

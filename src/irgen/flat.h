@@ -40,7 +40,8 @@ struct Place {
   uint32_t firstLeaf = 0, leafCount = 0;
   llvm::SmallVector<Choice, 1> choices;
   llvm::SmallVector<mlir::Value, 4> indices;
-  mlir::Value mask;
+  mlir::Value mask;      ///< of stores and atomics: threads of the domain
+  mlir::Value loadMask;  ///< null where the guard decides, also for surplus threads
   bool guarded = false;
   bool unchecked = false;  ///< `@unchecked(bounds)`
   // … or a value that has no place of its own (a reference to a temporary).

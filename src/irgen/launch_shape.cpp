@@ -40,7 +40,7 @@ public:
       failed_ = true;
       mlir::emitError(locations_(entry_.kernel().nameRange))
           << "`" << entry_.kernel().name
-          << "` is launched without a grid: it needs `.launch(grid = …)` or `@launch(grid = …)`";
+          << "` has no grid of its own: it needs `@launch(grid = …)`; `.launch(grid = …)` counts for that call only";
     }
     return failed_ ? std::nullopt : std::optional(shape);
   }

@@ -191,23 +191,31 @@ Value Emitter::evalView(const Expr& expr) {
   return views[0];
 }
 
-/// Threads outside the domain neither load nor store global memory. Inside, subscripts that are exactly the thread's position need no
-/// bounds check of their own.
+/// Threads outside the domain do not store to global memory. They load what lies inside, as they may do so for their block. Subscripts that
+/// are exactly the thread's position need no bounds check of their own: those inside the domain along their axes are inside the tensor.
 void Emitter::restrictToDomain(const Expr& element, Place& place) {
   lang::Type base = stripRef(element.args[0]->type);
   if (context_.domain.empty() || !inThreads_ || base->space != lang::Space::Global)
     return;
   place.mask = insideDomain();
   bool clamped = llvm::any_of(place.views, [&](Value view) { return clampedViews_.contains(view); });
+  if (place.unchecked)
+    place.loadMask = place.mask;  // what was promised holds for the threads of the domain
   if (!place.guarded || clamped)
     return;
+  unsigned axes = 0;
   place.guarded = llvm::any_of(llvm::enumerate(base->shape), [&](auto indexed) {
     const Expr* index = lang::stripIntegerCasts(element.args[indexed.index() + 1], context_.roots);
     if (index->kind != ExprKind::Builtin || index->builtin != lang::Builtin::ThreadGlobalId)
       return true;
     size_t axis = index->ints.empty() ? 0 : index->ints[0];
-    return axis >= context_.domain.size() || !(indexed.value() == context_.domain[axis]);
+    if (axis >= context_.domain.size() || !(indexed.value() == context_.domain[axis]))
+      return true;
+    axes |= 1u << axis;
+    return false;
   });
+  if (!place.guarded)
+    place.loadMask = insideDomain(axes);
 }
 
 Value Emitter::both(Location loc, Value a, Value b) {
@@ -216,7 +224,7 @@ Value Emitter::both(Location loc, Value a, Value b) {
 
 Value Emitter::loadElement(Location loc, const Place& place, Value view, Value chosen) {
   mlir::Type type = llvm::cast<ir::ViewType>(view.getType()).getElementType();
-  auto load = b_.create<ir::LoadOp>(loc, type, view, place.indices, both(loc, place.mask, chosen), place.guarded);
+  auto load = b_.create<ir::LoadOp>(loc, type, view, place.indices, both(loc, place.loadMask, chosen), place.guarded);
   noteUnchecked(load, place.unchecked);
   return load;
 }

@@ -129,12 +129,15 @@ Value Emitter::globalId(unsigned axis) {
   return id;
 }
 
-Value Emitter::insideDomain() {
-  if (region_->inside)
-    return region_->inside;
+Value Emitter::insideDomain(unsigned axes) {
+  axes &= (1u << context_.domain.size()) - 1;
+  if (region_->inside[axes])
+    return region_->inside[axes];
   Location loc = region_->op.getLoc();
   Value inside;
   for (unsigned axis = 0; axis < context_.domain.size(); ++axis) {
+    if (!(axes & 1u << axis))
+      continue;
     std::optional<int64_t> extent = types_.fix(context_.domain[axis]).asConstant(), block = context_.block[axis];
     if (extent && block && *block > 0 && *extent % *block == 0)
       continue;  // no surplus threads along this axis
@@ -145,7 +148,7 @@ Value Emitter::insideDomain() {
       return inside ? Value(b_.create<arith::AndIOp>(loc, inside, below)) : below;
     });
   }
-  return region_->inside = inside;
+  return region_->inside[axes] = inside;
 }
 
 //===-- crossing --------------------------------------------------------------------------------------------------===//
