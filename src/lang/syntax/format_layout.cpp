@@ -61,11 +61,15 @@ public:
     } else if (isContinuation(pieces_, begin)) {
       indent += kIndent;
     }
+    // What opens after a bracket of an earlier line was closed belongs to that line: the body after `…\n    b: f32) {`.
+    uint32_t owner = indent;
     for (; i < end; ++i) {
-      for (int count = closes(pieces_[i]); count > 0 && !open_.empty(); --count)
+      for (int count = closes(pieces_[i]); count > 0 && !open_.empty(); --count) {
+        owner = open_.back();
         open_.pop_back();
+      }
       if (opens(pieces_[i]))
-        open_.push_back(indent);
+        open_.push_back(owner);
     }
     return indent;
   }

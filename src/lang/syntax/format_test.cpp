@@ -81,6 +81,12 @@ TEST(Format, BreaksLongLinesAtBracketsThenOperators) {
   expectStable(text);
 }
 
+TEST(Format, IndentsABodyFromTheLineThatOpenedItsParameters) {
+  const std::string text = "kernel k(a: f32,\n         b: f32) {\nlet x = a\n}\n\nfn g() {}\n";
+  EXPECT_EQ(formatted(text), "kernel k(a: f32,\n    b: f32) {\n    let x = a\n}\n\nfn g() {}\n");
+  expectStable(text);
+}
+
 TEST(Format, RefusesFilesWithSyntaxErrors) {
   source::SourceManager sources;
   diag::DiagnosticSink sink;
