@@ -315,7 +315,8 @@ Expr* Parser::parsePostfixOf(Expr* base, uint32_t first) {
       fail("E0117", here(), "there is no `?` operator").help("`c ? a : b` is written `if c { a } else { b }`");
     } else if (is(Tok::Bang) && isAdjacent() && base->is<NameExpr>() && isOpening(ahead(1).tok)) {
       const std::string name(base->as<NameExpr>()->name.text);
-      complain("E0117", here(), "there are no macros except `vec![…]`").help("call the function: `" + name + "(…)`");
+      complain("E0117", here(), "there are no macros except `vec![…]`")
+          .help("call the function: `" + (name == "println" ? "print" : name) + "(…)`");
       advance();
     } else {
       return base;

@@ -24,7 +24,8 @@ std::optional<size_t> countHoles(Checker& c, const syn::StringExpr* format) {
       ++i;
     } else if (text[i] == '{') {
       if (i + 1 >= text.size() || text[i + 1] != '}') {
-        c.error("E0336", format->range, "`{` in a format must be followed by `}`").help("write `{{` for a brace");
+        c.error("E0336", format->range, "`{` in a format must be followed by `}`")
+            .help("a place for a value is `{}`, without a name or a form; write `{{` for a brace");
         return std::nullopt;
       }
       ++holes;

@@ -67,7 +67,12 @@ bool Checker::checkWritable(Expr* place, SourceRange range, std::string_view wha
     }
     case ExprKind::Var: break;
     case ExprKind::Unit: return false;
-    default: error("E0316", range, base::concat("this is not a place that can be ", what)); return false;
+    default: {
+      auto builder = error("E0316", range, base::concat("this is not a place that can be ", what));
+      if (at->kind == ExprKind::MakeTuple)
+        builder.help("assign one by one; to exchange two: `let t = a`, then `a = b` and `b = t`");
+      return false;
+    }
     }
     break;
   }

@@ -354,6 +354,8 @@ public:
   // ---- constants: consts.cpp, fold.cpp
   /// Checks and evaluates; null after an error. The result is a literal (see ConstItemValue).
   Expr* constant(const syn::Expr* expr, Type expected, std::string_view what);
+  static constexpr std::string_view kProgressionElement =
+      "an element of a progression";  ///< a `what` with a help of its own
   std::optional<__int128> constantInt(const syn::Expr* expr, Type expected, std::string_view what);
   /// Reduces a typed expression to a literal; null if it is not constant (nothing reported unless overflow).
   Expr* fold(Expr* expr, bool& reported);

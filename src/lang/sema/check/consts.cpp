@@ -51,9 +51,12 @@ Expr* Checker::constant(const syn::Expr* expr, Type expected, std::string_view w
   }
   bool reported = false;
   Expr* folded = fold(typed, reported);
-  if (!folded && !reported)
-    error("E0310", expr->range, base::concat(what, " must be known at compile time"))
-        .primary("this is known only at run time");
+  if (!folded && !reported) {
+    auto builder = error("E0310", expr->range, base::concat(what, " must be known at compile time"));
+    builder.primary("this is known only at run time");
+    if (what == kProgressionElement)
+      builder.help("count in a variable: `var s = n / 2`, then `while s > 0 { …; s /= 2 }`");
+  }
   return folded;
 }
 

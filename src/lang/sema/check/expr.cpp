@@ -149,6 +149,14 @@ Expr* Checker::rangeOf(Expr* begin, Expr* end, bool endIsLength, SourceRange ran
   return make(ExprKind::Range, types.range(begin->type), range, {begin, end});
 }
 
+/// Shifts and `& | ^`, which floats do not have, among plain numbers.
+static bool hasBitOperation(const syn::Expr* expr) {
+  if (auto* unary = expr->tryAs<syn::UnaryExpr>())
+    return hasBitOperation(unary->operand);
+  auto* binary = expr->tryAs<syn::BinaryExpr>();
+  return binary && (binary->op > syn::BinaryOp::Pow || hasBitOperation(binary->rhs) || hasBitOperation(binary->lhs));
+}
+
 Expr* Checker::checkCast(const syn::CastExpr* expr) {
   Type to = resolveType(expr->type, DimPolicy::Known);
   if (isError(to)) {
@@ -160,7 +168,8 @@ Expr* Checker::checkCast(const syn::CastExpr* expr) {
   auto* literal = expr->operand->tryAs<syn::IntExpr>();
   const bool fitsTarget = literal && to->kind == TypeKind::Scalar && to->scalar != Scalar::Bool && literal->fits128 &&
                           literal->value >> (bitWidth(to->scalar) - (isUnsigned(to->scalar) ? 0 : 1)) == 0;
-  Expr* operand = value(expr->operand, (isFloatTarget && isUntyped(expr->operand)) || fitsTarget ? to : nullptr);
+  const bool isFloatNumber = isFloatTarget && isUntyped(expr->operand) && !hasBitOperation(expr->operand);
+  Expr* operand = value(expr->operand, isFloatNumber || fitsTarget ? to : nullptr);
   if (isError(operand))
     return errorExpr(expr->range);
   Type from = operand->type;

@@ -151,7 +151,11 @@ bool Checker::isUntyped(const syn::Expr* expr) {
   case syn::ExprKind::Binary: {
     // Along the left spine only: a long chain stays cheap because the right side is looked at first.
     auto* binary = expr->as<syn::BinaryExpr>();
-    return binary->op <= syn::BinaryOp::Pow && isUntyped(binary->rhs) && isUntyped(binary->lhs);
+    if (binary->op == syn::BinaryOp::Shl || binary->op == syn::BinaryOp::Shr)
+      return isUntyped(binary->lhs);  // the count has a type of its own
+    const bool isNumber = binary->op <= syn::BinaryOp::Pow || binary->op == syn::BinaryOp::BitAnd ||
+                          binary->op == syn::BinaryOp::BitOr || binary->op == syn::BinaryOp::BitXor;
+    return isNumber && isUntyped(binary->rhs) && isUntyped(binary->lhs);
   }
   case syn::ExprKind::Name: {
     const std::string_view name = expr->as<syn::NameExpr>()->name.text;

@@ -57,9 +57,50 @@ std::vector<std::string> Checker::visibleNames() const {
   return names;
 }
 
+/// What a name of CUDA C++, C or Rust is here; null if it is none that we know.
+static const char* knownElsewhere(std::string_view name) {
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"threadIdx", "`thread.id`, over the whole grid `thread.global_id`"},
+      {"blockIdx", "`block.id`"},
+      {"blockDim", "`block.dim`"},
+      {"gridDim", "`grid.dim`"},
+      {"warpSize", "`warp.size`"},
+      {"__syncthreads", "`sync_block()`"},
+      {"syncthreads", "`sync_block()`"},
+      {"__syncwarp", "`sync_warp()`"},
+      {"__shfl_xor_sync", "`warp.shuffle_xor(value, mask)`"},
+      {"__shfl_down_sync", "`warp.shuffle_down(value, distance)`"},
+      {"__shfl_up_sync", "`warp.shuffle_up(value, distance)`"},
+      {"__shfl_sync", "`warp.broadcast(value, lane)`"},
+      {"__ballot_sync", "`warp.ballot(condition)`"},
+      {"atomicAdd", "`atomic_add(&mut t[i], value)`"},
+      {"atomicMin", "`atomic_min(&mut t[i], value)`"},
+      {"atomicMax", "`atomic_max(&mut t[i], value)`"},
+      {"atomicExch", "`atomic_exchange(&mut t[i], value)`"},
+      {"atomicCAS", "`atomic_compare_exchange(&mut t[i], expected, value)`"},
+      {"expf", "`exp`, for floats of every width"},
+      {"sqrtf", "`sqrt`, for floats of every width"},
+      {"fabs", "`abs`"},
+      {"fabsf", "`abs`"},
+      {"fmaxf", "`max`"},
+      {"fminf", "`min`"},
+      {"println", "`print`"},
+      {"printf", "`print`"},
+      {"True", "`true`"},
+      {"False", "`false`"},
+      {"INFINITY", "`inf`"},
+  };
+  for (const auto& [other, ours] : kNames)
+    if (other == name)
+      return ours;
+  return nullptr;
+}
+
 void Checker::unknownName(const syn::Name& name) {
   auto builder = error("E0201", name.range, base::concat("there is no `", name.text, "` in scope"));
-  if (std::string close = nearest(name.text, visibleNames()); !close.empty())
+  if (const char* ours = knownElsewhere(name.text))
+    builder.help(base::concat("here this is ", ours));
+  else if (std::string close = nearest(name.text, visibleNames()); !close.empty())
     builder.help("did you mean `" + close + "`?");
   else if (name.text == "block_m" || name.text == "block_n")
     builder.help("`block_m` and `block_n` exist in kernels with `@tile`");

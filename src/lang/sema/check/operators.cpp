@@ -215,6 +215,8 @@ void Checker::badOperands(BinaryOp op, const Expr* lhs, const Expr* rhs, SourceR
       "E0303", opRange,
       base::concat("`", operatorText(op), "` does not apply to `", text(lhs->type), "` and `", text(rhs->type), "`"));
   builder.label(lhs->range, "`" + text(lhs->type) + "`").label(rhs->range, "`" + text(rhs->type) + "`");
+  if (op == BinaryOp::Add && (lhs->type->kind == TypeKind::String || rhs->type->kind == TypeKind::String))
+    builder.help("texts are joined by `format(\"{}{}\", a, b)`");
   if (lhs->type->kind == TypeKind::Vec || rhs->type->kind == TypeKind::Vec)
     builder.help("a `Vec` is host memory; use `.map(|x| …)`, or compute with tensors in a kernel");
 }

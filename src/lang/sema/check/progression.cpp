@@ -118,7 +118,7 @@ Expr* Checker::checkProgression(const syn::ArrayExpr* expr, Type expected) {
     elemType = types.scalar(hasFloat ? Scalar::F32 : Scalar::I32);
   std::vector<Expr*> literals;
   for (const syn::Expr* elem : written) {
-    Expr* literal = constant(elem, elemType, "an element of a progression");
+    Expr* literal = constant(elem, elemType, kProgressionElement);
     if (!literal)
       return errorExpr(expr->range);
     if (literal->kind != ExprKind::Int && literal->kind != ExprKind::Float) {

@@ -193,10 +193,13 @@ bool Checker::checkDims(Type param, Type arg, const std::vector<std::optional<Di
         continue;
       ok = false;
       const std::string wanted = param->shape[i].text(callee.dimNames());
+      const std::string meant = wanted == text(expected) ? wanted : base::concat(wanted, "` = `", text(expected));
       auto builder = error("E0334", argRange,
-                           base::concat("extent ", i, " of `", paramName, "` must be `", wanted, "` = `",
-                                        text(expected), "`, but it is `", text(arg->shape[i]), "`"));
+                           base::concat("extent ", i, " of `", paramName, "` must be `", meant, "`, but it is `",
+                                        text(arg->shape[i]), "`"));
       builder.primary("`" + shapeText(arg) + "`");
+      if (const std::string numbers = text(expected) + text(arg->shape[i]); numbers.find('_') != std::string::npos)
+        builder.note("`_` stands for a number that only the running program knows");
       for (const Variable* other : callee.params)
         if (other->name == paramName)
           builder.label(other->range, "declared here as `" + lang::text(other->type, callee.dimNames()) + "`");
