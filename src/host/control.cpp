@@ -1,5 +1,6 @@
 #include "base/text.h"
 #include "host/evaluator_state.h"
+#include "host/place_named.h"
 
 #include <cstring>
 #include <pthread.h>
@@ -399,8 +400,15 @@ Value Evaluator::evalLaunch(const Expr& expr) {
     diagnostic.labels.push_back({expr.range, "in this launch of `" + kernel.name + "`", true});
     diagnostic.labels.push_back({kernel.nameRange, "the kernel", false});
     diagnostic.notes = failure->notes;
-    if (failure->line)
+    source::SourceRange raised;
+    if (failure->line && options_.sources)
+      raised = placeNamed(*options_.sources, failure->file, {failure->line, failure->column});
+    if (raised.isValid())
+      diagnostic.labels.push_back({raised, "raised here", false});
+    else if (failure->line)
       diagnostic.notes.push_back(base::concat("raised at ", failure->file, ":", failure->line, ":", failure->column));
+    if (failure->id == "E0605")
+      diagnostic.helps.push_back("where wrapping is meant, say so: `@unchecked(overflow)` on the statement or kernel");
     sink_.report(std::move(diagnostic));
     flow_ = Flow::Stop;
     exitStatus_ = 1;

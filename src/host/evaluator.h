@@ -13,8 +13,9 @@
 namespace vortex::host {
 
 struct Options {
-  std::vector<std::string> arguments;            ///< what `args()` returns
-  std::function<void(std::string_view)> output;  ///< receives the text of `print`
+  std::vector<std::string> arguments;              ///< what `args()` returns
+  std::function<void(std::string_view)> output;    ///< receives the text of `print`
+  const source::SourceManager* sources = nullptr;  ///< to show where in a kernel a launch failed
   uint32_t maxCallDepth = 2000;
   bool reportsOverflow = false;  ///< E0605 where `+ - *` of integers wraps
 };

@@ -1,6 +1,7 @@
 """The bundle, unpacked into an empty folder, with nothing of this machine but libc."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -53,6 +54,11 @@ def test_the_second_run_comes_from_the_cache_in_the_scratch_home(bundle, tmp_pat
     assert kept
     run(bundle, tmp_path, "run", bundle / "examples/scale.vx")
     assert kept == [path for path in (tmp_path / ".cache/vortex").rglob("*") if path.is_file()]
+
+
+def test_the_readme_links_to_what_is_there(bundle):
+    links = re.findall(r"\]\(([^):]+)\)", (bundle / "README.md").read_text())
+    assert links and all((bundle / link).exists() for link in links)
 
 
 def test_the_standard_library_is_found(bundle, tmp_path):

@@ -1,6 +1,7 @@
 #include "tools/vortex/command_build.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "host/place_named.h"
 #include "tools/vortex/c_header.h"
 #include "tools/vortex/memory_report.h"
 #include "tools/vortex/progress.h"
@@ -26,9 +27,13 @@ void reportFailure(Session& session, const lang::Function& kernel, const pipelin
   diag::Diagnostic diagnostic;
   diagnostic.id = "E0713";
   diagnostic.message = failure.message;
-  diagnostic.labels.push_back({kernel.nameRange, "while compiling this kernel", true});
+  source::SourceRange place;
   if (failure.line)
-    diagnostic.notes.push_back(base::concat("at ", failure.file, ":", failure.line, ":", failure.column));
+    place = host::placeNamed(session.sources(), failure.file, {failure.line, failure.column});
+  if (place.isValid() && !(place == kernel.nameRange))
+    diagnostic.labels.push_back({place, "", true});
+  diagnostic.labels.push_back(
+      {kernel.nameRange, "while compiling this kernel", !place.isValid() || place == kernel.nameRange});
   session.sink().report(std::move(diagnostic));
   session.flush();
 }

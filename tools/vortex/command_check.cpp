@@ -4,6 +4,7 @@
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
 
+#include <cctype>
 #include <cstdio>
 
 namespace vortex::tools {
@@ -50,7 +51,9 @@ int commandFmt(const Settings& settings) {
   return status;
 }
 
-int commandExplain(const std::string& id) {
+int commandExplain(std::string id) {
+  if (!id.empty())
+    id[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(id[0])));
   std::string text = diag::explain(id);
   if (text.empty()) {
     Settings settings;

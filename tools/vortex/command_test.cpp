@@ -7,6 +7,7 @@ namespace vortex::tools {
 
 int commandTest(const Settings& settings) {
   size_t passed = 0, failed = 0;
+  std::vector<std::string> reports;
   for (const std::string& file : settings.files) {
     Session session(settings);
     if (!session.load(file)) {
@@ -20,12 +21,17 @@ int commandTest(const Settings& settings) {
       int status = session.run(*function);
       progress.finish();
       (status == 0 ? passed : failed) += 1;
-      writeOutput(base::concat("test ", function->name, status == 0 ? " ... ok\n" : " ... FAILED\n"));
+      if (settings.json)
+        reports.push_back(
+            base::concat("{\"test\": \"", function->name, "\", \"passed\": ", status == 0 ? "true}" : "false}"));
+      else
+        writeOutput(base::concat("test ", function->name, status == 0 ? " ... ok\n" : " ... FAILED\n"));
     }
     if (settings.time)
       session.printTimes();
   }
-  writeOutput(base::concat(passed, " passed, ", failed, " failed\n"));
+  writeOutput(settings.json ? base::concat("[", base::join(reports, ",\n "), "]\n")
+                            : base::concat(passed, " passed, ", failed, " failed\n"));
   return failed == 0 ? 0 : 1;
 }
 

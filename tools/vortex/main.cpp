@@ -1,4 +1,5 @@
 // The vortex command: parses the command line and hands over to one command_*.cpp.
+#include "pipeline/build_id.h"
 #include "tools/vortex/settings.h"
 
 #include <CLI/CLI.hpp>
@@ -47,6 +48,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> dims;
   std::string explained;
   app.add_flag("--json", settings.json, "diagnostics and reports as JSON")->configurable(false);
+  app.set_version_flag("--version", "vortex " VORTEX_VERSION ", build " + vortex::pipeline::buildId(),
+                       "print the version");
   app.fallthrough();
 
   // Everything after `--` belongs to the program.
@@ -95,15 +98,17 @@ int main(int argc, char** argv) {
   auto* explain = app.add_subcommand("explain", "what a diagnostic means: vortex explain E0312");
   explain->add_option("id", explained)->required();
 
-  if (!arguments.empty() && !arguments[0].empty() && arguments[0][0] != '-') {
+  const auto command = std::find_if(arguments.begin(), arguments.end(),
+                                    [](const std::string& word) { return !word.empty() && word[0] != '-'; });
+  if (command != arguments.end()) {
     std::string known;
     bool isKnown = false;
-    for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
-      isKnown = isKnown || command->get_name() == arguments[0];
-      known += (known.empty() ? "" : ", ") + command->get_name();
+    for (const CLI::App* one : app.get_subcommands([](CLI::App*) { return true; })) {
+      isKnown = isKnown || one->get_name() == *command;
+      known += (known.empty() ? "" : ", ") + one->get_name();
     }
     if (!isKnown) {
-      std::fprintf(stderr, "there is no command `%s`; there are %s\n", arguments[0].c_str(), known.c_str());
+      std::fprintf(stderr, "there is no command `%s`; there are %s\n", command->c_str(), known.c_str());
       return 2;
     }
   }

@@ -9,9 +9,11 @@
 #include "tools/vortex/device_backend.h"
 #include "tools/vortex/interpreter_backend.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <unistd.h>
@@ -19,8 +21,12 @@
 namespace vortex::tools {
 
 void writeOutput(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    std::_Exit(1);
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
+    return;
+  if (errno != EPIPE)
+    std::fprintf(stderr, "error: cannot write to the standard output: %s\n", std::strerror(errno));
+  std::_Exit(1);
 }
 
 void writeError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
@@ -31,7 +37,7 @@ int failWith(const Settings& settings, std::string_view id, const std::string& m
   diagnostic.message = message;
   source::SourceManager none;
   if (settings.json)
-    writeOutput(diag::renderJson({&diagnostic, 1}, none) + "\n");
+    writeError(diag::renderJson({&diagnostic, 1}, none));
   else
     writeError(diag::renderText(diagnostic, none, {.color = diag::terminalTakesColor(STDERR_FILENO)}));
   return 1;
@@ -119,7 +125,7 @@ bool Session::flush() {
   sink_.sortByPosition();
   if (settings_.json) {
     if (!sink_.all().empty() || !ok)
-      writeError(diag::renderJson(sink_.all(), sources_) + "\n");
+      writeError(diag::renderJson(sink_.all(), sources_));
   } else {
     writeError(diag::renderText(sink_.all(), sources_, {.color = diag::terminalTakesColor(STDERR_FILENO)}));
   }
@@ -179,6 +185,7 @@ int Session::run(const lang::Function& function) {
     return 1;
   host::Options options;
   options.arguments = settings_.programArguments;
+  options.sources = &sources_;
   options.reportsOverflow = settings_.check;
   options.output = [](std::string_view text) { writeOutput(text); };
   int status = host::run(function, *device, sink_, options);

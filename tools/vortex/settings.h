@@ -35,6 +35,6 @@ int commandBench(const Settings& settings);
 int commandFmt(const Settings& settings);
 int commandTargets(const Settings& settings);
 int commandInfo(const Settings& settings);
-int commandExplain(const std::string& id);
+int commandExplain(std::string id);
 
 }  // namespace vortex::tools

@@ -1,0 +1,98 @@
+"""Helps that name what to write instead."""
+import json
+import subprocess
+
+import pytest
+
+CASES = {
+    "println": ('fn main() { println!("x") }', "call the function: `print(…)`"),
+    "cuda position": ("kernel k(x: &mut Tensor<f32, [N]>) { x[threadIdx.x] = 1.0 }\nfn main() {}", "here this is `thread.id`"),
+    "cuda barrier": ("kernel k(x: &mut Tensor<f32, [N]>) { __syncthreads() }\nfn main() {}", "here this is `sync_block()`"),
+    "c type": ("fn f(x: float) -> f32 { return 1.0 }\nfn main() {}", "here this is `f32`"),
+    "exchange": ("fn main() {\n    var a = 1\n    var b = 2\n    (a, b) = (b, a)\n}", "assign one by one"),
+    "format": ('fn main() { print("{:.2}", 1.5) }', "a place for a value is `{}`"),
+    "texts": ('fn main() { print("a" + "b") }', "`format("),
+    "progression": ("fn main() {\n    let n = args().len()\n    for s in [n / 2, n / 4, ..., 1] {}\n}", "while s > 0"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_help_names_what_to_write(vortex, tmp_path, name):
+    text, help = CASES[name]
+    path = tmp_path / "wrong.vx"
+    path.write_text(text)
+    assert help in vortex("check", path, status=1).stderr
+
+
+CHECKED = """\
+kernel hash(x: &mut Tensor<u32, [N]>) {
+    x[thread.global_id] *= 16777619
+}
+
+fn main() {
+    var x: Tensor<u32, [4]> = full(4000000000)
+    hash(&mut x)
+}
+"""
+
+
+def test_a_failed_launch_shows_the_place_in_the_kernel(vortex, tmp_path):
+    path = tmp_path / "hash.vx"
+    path.write_text(CHECKED)
+    errors = vortex("run", path, "--check", status=1).stderr
+    assert "hash.vx:7:5" in errors and "raised here" in errors and "2 |     x[thread.global_id] *= 16777619" in errors
+    assert "@unchecked(overflow)" in errors
+
+
+def test_a_kernel_that_cannot_be_built_names_the_place(vortex, tmp_path):
+    path = tmp_path / "total.vx"
+    path.write_text("kernel total(x: &Tensor<f64, [N]>) -> f64 reduce(add) {\n    return x[thread.global_id]\n}\n")
+    assert "total.vx:2:12" in vortex("build", path, "-o", tmp_path, status=1).stderr
+
+
+def test_a_full_disk_behind_the_output_is_named(program, tmp_path):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([program, "explain", "E0304"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "No space left" in done.stderr
+
+
+@pytest.mark.parametrize("id", ["E0450", "e0450"])
+def test_explains_ids_in_either_case(vortex, id):
+    assert vortex("explain", id).stdout.startswith("E0450: ")
+
+
+def test_prints_its_version(vortex):
+    assert vortex("--version").stdout.startswith("vortex 0.")
+
+
+def test_an_unknown_command_after_an_option_is_named(vortex):
+    assert "no command `frobnicate`" in vortex("--json", "frobnicate", status=2).stderr
+
+
+COUNTS = """
+fn main() {
+    let v = vec![0u8; 1 << 33 >> 13]
+    assert_eq(v.len(), 1048576)
+    let n: usize = 3
+    print(n + (1 << 4), n & (8 | 2), (1 << 3) as f32, (1 + (1 << 3)) as f32)
+}
+"""
+
+
+def test_shifts_of_plain_numbers_take_the_type_that_is_needed(vortex, tmp_path):
+    path = tmp_path / "shifts.vx"
+    path.write_text(COUNTS)
+    assert vortex("run", path).stdout == "19 2 8.0 9.0\n"
+
+
+def test_every_error_is_json_on_the_standard_error(vortex, tmp_path):
+    done = vortex("check", tmp_path / "none.vx", "--json", status=1)
+    assert json.loads(done.stderr)[0]["id"] == "E0801" and done.stdout == ""
+
+
+def test_tests_are_reported_as_json(vortex, tmp_path):
+    path = tmp_path / "tests.vx"
+    path.write_text("@test\nfn good() {\n    assert(true)\n}\n\n@test\nfn bad() {\n    assert(false)\n}\n")
+    done = vortex("test", path, "--json", status=1)
+    assert json.loads(done.stdout) == [{"test": "good", "passed": True}, {"test": "bad", "passed": False}]
+    assert json.loads(done.stderr)[0]["id"] == "E0704"
