@@ -5,7 +5,8 @@ import numpy
 import pytest
 
 EXAMPLES = ["scale", "vector_add", "saxpy", "activations", "softmax", "rmsnorm", "layernorm", "linear_gelu", "reduce", "histogram", "transpose",
-            "prefix_sum", "jacobi", "blur", "warp", "modules", "calculator", "generics"]
+            "prefix_sum", "jacobi", "blur", "warp", "modules", "calculator", "generics",
+            "attention", "fft", "radix_sort", "nbody"]
 LENGTHS = [1, 31, 256, 257, 4999]
 SHAPES = [(1, 1), (1, 257), (33, 1), (7, 64), (61, 131)]
 
@@ -30,11 +31,12 @@ def test_verifies_itself_on_its_own_data(vortex, device, name):
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("name", ["scale", "softmax", "reduce", "transpose", "prefix_sum", "warp"])
+@pytest.mark.parametrize("name", ["scale", "softmax", "reduce", "transpose", "prefix_sum", "warp", "attention", "fft", "radix_sort", "nbody"])
 def test_passes_every_check_of_the_interpreter(vortex, tmp_path, name, rng):
-    x = {"softmax": normal(rng, 9, 70), "transpose": normal(rng, 45, 70), "prefix_sum": rng.integers(-9, 9, 700)}.get(name, normal(rng, 700))
+    x = {"softmax": normal(rng, 9, 70), "transpose": normal(rng, 45, 70), "prefix_sum": rng.integers(-9, 9, 700), "attention": normal(rng, 2, 45, 64),
+         "fft": normal(rng, 2, 512), "radix_sort": rng.integers(0, 2**32, 700, dtype=numpy.uint32), "nbody": normal(rng, 70, 7)}.get(name, normal(rng, 700))
     numpy.save(tmp_path / "x.npy", x)
-    inputs = [tmp_path / "x.npy"] * (2 if name == "warp" else 1)
+    inputs = [tmp_path / "x.npy"] * {"warp": 2, "fft": 2, "attention": 3}.get(name, 1)
     vortex("run", f"examples/{name}.vx", "--check", "--", *inputs)
 
 
@@ -171,6 +173,45 @@ def test_prefix_sum_of_three_levels(example, rng, small):
     x = rng.integers(-100, 100, 256 * 256 + 3)
     (y,) = example("prefix_sum", x, outputs=1)
     assert (y == numpy.cumsum(x)).all()
+
+
+@pytest.mark.parametrize("heads, length", [(1, 1), (2, 32), (1, 33), (3, 95)])
+def test_attention(example, rng, heads, length):
+    q, k, v = (normal(rng, heads, length, 64) for _ in range(3))
+    (y,) = example("attention", q, k, v, outputs=1)
+    scores = f64(q) @ f64(k).transpose(0, 2, 1) / 8
+    scores[:, numpy.triu(numpy.ones((length, length), bool), 1)] = -numpy.inf
+    p = numpy.exp(scores - scores.max(axis=-1, keepdims=True))
+    close(y, p / p.sum(axis=-1, keepdims=True) @ f64(v), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_fft(example, rng, rows):
+    re, im = normal(rng, rows, 512), normal(rng, rows, 512)
+    real, imaginary = example("fft", re, im, outputs=2)
+    expected = numpy.fft.fft(f64(re) + 1j * f64(im))
+    close(real, expected.real, rtol=1e-4, atol=1e-3)
+    close(imaginary, expected.imag, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("length", [1, 255, 256, 257, 3001])
+def test_radix_sort(example, rng, length):
+    keys = rng.integers(0, 2**32, length, dtype=numpy.uint32) & rng.integers(0, 2**32, length, dtype=numpy.uint32)
+    (y,) = example("radix_sort", keys, outputs=1)
+    assert y.dtype == numpy.uint32 and (y == numpy.sort(keys)).all()
+
+
+@pytest.mark.parametrize("count", [1, 64, 65, 150])
+def test_nbody(example, rng, count):
+    bodies = normal(rng, count, 7)
+    bodies[:, 6] = abs(bodies[:, 6])
+    (y,) = example("nbody", bodies, outputs=1)
+    at, velocity, mass = f64(bodies[:, :3]), f64(bodies[:, 3:6]), f64(bodies[:, 6])
+    for _ in range(5):
+        away = at[None] - at[:, None]
+        velocity = velocity + 0.001 * (away * (mass * ((away * away).sum(axis=-1) + 0.01) ** -1.5)[..., None]).sum(axis=1)
+        at = at + 0.001 * velocity
+    close(y, numpy.concatenate([at, velocity, mass[:, None]], axis=1), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (9, 14), (17, 11)])
