@@ -381,7 +381,7 @@ class Kernel:
         self.functions = Functions(rng, name)
         self.blocks, self.threads = rng.randint(1, 3), rng.choice([32, 64, 64, 128])
         self.count = self.blocks * self.threads - rng.choice([0, 0, rng.randint(1, 31)])
-        # Without `@launch(grid = …)` surplus threads run too: they read 0 where positions differ, and do not write global memory.
+        # Without `@launch(grid = …)` surplus threads run too: their own elements read as 0, and they do not write global memory.
         self.inferred = self.mayInfer and rng.random() < 0.3
         self.ragged = self.count < self.blocks * self.threads and not self.inferred
         self.position = "thread.global_id" if self.inferred else "i"
@@ -449,8 +449,7 @@ class Kernel:
             code.variables[f"p{index}"] = code.variables[f"e{index}"] = kind
             if kind in FLOATS:
                 code.exact[f"e{index}"] = kind
-        if not self.inferred:
-            self.tables()
+        self.tables()
         self.locals()
 
     def tables(self):
