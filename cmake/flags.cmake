@@ -26,7 +26,7 @@ add_compile_options(${VORTEX_CXX_OPTIONS} "SHELL:-Xclang -fno-pch-timestamp")
 include_directories(${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/src)
 include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 
-# Most of a compile is reading headers: several sources share it: docs/decisions/0018. 0 compiles each file alone, as clang-tidy needs.
+# Most of a compile is reading headers: several sources share it: docs/decisions/0018. 0 compiles each file alone.
 set(VORTEX_UNITY 16 CACHE STRING "sources per translation unit, 0 for one each")
 
 find_program(CCACHE ccache)

@@ -153,25 +153,38 @@ def run_fuzzers(totals, seconds, jobs):
         totals.add(f"fuzz {fuzzer.name}", int(status == 0), int(status != 0), spent, "\n".join(output.splitlines()[-60:]))
 
 
-def run_tidy(totals, jobs):
-    """Each source alone: clang-tidy needs its own command, and compiling so finds the includes that a shared translation unit hides."""
-    folder = "build-single"
-    if not build(totals, folder, ["-DVORTEX_UNITY=0"], ["vortex_generated"], jobs):
-        return
+def compile_commands(folder):
+    """{file: command} of every translation unit that the folder's build compiles."""
     database = json.loads((ROOT / folder / "compile_commands.json").read_text())
-    files = sorted({entry["file"] for entry in database if "/src/" in entry["file"] or "/tools/" in entry["file"]})
+    return {entry["file"]: entry["command"] for entry in database if entry["file"].endswith(".cpp")}
 
-    def tidy(path):
-        name = f"clang-tidy {pathlib.Path(path).relative_to(ROOT)}"
-        status, output, seconds = command("clang-tidy-19", "-p", folder, "--quiet", path)
+
+def run_over(totals, name, jobs, files, make):
+    """Runs the command `make(file)` for each file: one passed each, a failure with its output for what failed."""
+    def one(path):
+        status, output, seconds = command(*make(path))
         if status:
-            totals.add(name, 0, 1, seconds, output)
+            totals.add(f"{name} {os.path.relpath(path, ROOT)}", 0, 1, seconds, output)
         return status == 0
 
     start = time.monotonic()
     with ThreadPoolExecutor(jobs) as pool:
-        clean = sum(pool.map(tidy, [path for path in files if pathlib.Path(path).exists()]))
-    totals.add("clang-tidy", clean, 0, time.monotonic() - start)
+        clean = sum(pool.map(one, sorted(files)))
+    totals.add(name, clean, 0, time.monotonic() - start)
+
+
+def run_tidy(totals, jobs):
+    """clang-tidy over the shared translation units, most of whose time are the headers, as a compiler's is."""
+    run_over(totals, "clang-tidy", jobs, compile_commands("build"), lambda path: ["clang-tidy-19", "-p", "build", "--quiet", path])
+
+
+def run_alone(totals, jobs):
+    """Each source by itself: this finds the includes that a shared translation unit hides."""
+    folder = "build-single"
+    if not build(totals, folder, ["-DVORTEX_UNITY=0"], ["vortex_generated"], jobs):
+        return
+    commands = compile_commands(folder)
+    run_over(totals, "alone", jobs, commands, lambda path: ["sh", "-c", f"cd {folder} && {commands[path]} -fsyntax-only"])
 
 
 def parse_arguments():
@@ -205,6 +218,7 @@ def main():
                 run_pytest(totals, folder, options.filter, options.device, env)
     if options.full and not options.filter:
         run_tidy(totals, jobs)
+        run_alone(totals, jobs)
     if options.fuzz:
         run_fuzzers(totals, options.fuzz, jobs)
     print(f"{totals.passed} passed, {totals.failed} failed")

@@ -11,7 +11,9 @@ namespace {
 
 SizeExpr slot(int64_t index) { return SizeExpr::slot(index); }
 SizeExpr number(int64_t value) { return SizeExpr::constant(value); }
-SizeExpr ceilDiv(SizeExpr value, int64_t divisor) { return SizeExpr::binary(Op::CeilDiv, value, number(divisor)); }
+SizeExpr ceilDiv(const SizeExpr& value, int64_t divisor) {
+  return SizeExpr::binary(Op::CeilDiv, value, number(divisor));
+}
 
 /// Assigns slots in order.
 class Builder {
@@ -38,8 +40,8 @@ public:
     kernel_.temporaries.push_back(storage(std::move(name), type, std::move(extents), false, Access::ReadWrite));
     return *this;
   }
-  Builder& phase(std::string symbol, SizeExpr x, SizeExpr y = number(1), SizeExpr z = number(1),
-                 SizeExpr scratch = {}) {
+  Builder& phase(const std::string& symbol, const SizeExpr& x, const SizeExpr& y = number(1),
+                 const SizeExpr& z = number(1), const SizeExpr& scratch = {}) {
     kernel_.phases.push_back({.symbol = symbol,
                               .grid = {x, y, z},
                               .block = {number(1), number(1), number(1)},

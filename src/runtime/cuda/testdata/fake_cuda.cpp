@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+// NOLINTBEGIN(readability-identifier-naming): the names are the driver's and the kernels'.
 using namespace fake_cuda;
 
 namespace {
@@ -435,3 +436,4 @@ int cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsigned 
 }
 
 }  // extern "C"
+// NOLINTEND(readability-identifier-naming)

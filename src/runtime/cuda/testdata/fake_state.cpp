@@ -14,6 +14,7 @@ using vortex::artifact::CpuBlock;
 using vortex::artifact::CpuEntry;
 using vortex::artifact::DeviceReport;
 
+// NOLINTBEGIN(readability-identifier-naming): the names are the driver's and the kernels'.
 extern "C" {
 #define VORTEX_FAKE_KERNELS(X)                                                                                         \
   X(scale) X(update) X(total_partial) X(total_final) X(check) X(coordinates) X(transpose) X(talk) X(sparse)
@@ -242,3 +243,4 @@ void fakeCudaReset() {
   state().sticky = 0;
   ++state().generation;
 }
+// NOLINTEND(readability-identifier-naming)

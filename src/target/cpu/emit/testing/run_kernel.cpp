@@ -149,7 +149,7 @@ std::function<void()> TestKernel::prepare(const std::vector<Arg>& args) {
 
 std::string module(const std::string& signature, const std::string& grid, const std::string& block,
                    const std::string& body) {
-  std::string types, facts, rest = signature;
+  std::string types, facts;
   int depth = 0;
   std::string type;
   bool inType = false;
