@@ -52,6 +52,8 @@ int64_t Tiles::chooseThreads(mlir::Operation* phase, std::optional<int64_t> logi
 void Tiles::lower(mlir::Operation* op) {
   if (!l.state.error.empty())
     return;
+  if (op->getNumResults() == 1 && perThread_.contains(op->getResult(0)))
+    return lowerPerThread(op);
   if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op))
     return lowerStore(store);
   if (auto element = llvm::dyn_cast<ir::ElementOp>(op))
@@ -268,7 +270,7 @@ void Tiles::reserveCarried(mlir::Operation* phase) {
     else if (auto loop = llvm::dyn_cast<mlir::scf::WhileOp>(op))
       targets = loop.getAfterArguments();
     for (mlir::Value target : targets)
-      if (isTile(target))
+      if (isTile(target) && !perThread_.contains(target))
         if (auto piece = reserve(target))
           reserved_.insert({target, *piece});
   });
@@ -338,6 +340,8 @@ void Tiles::evaluateInto(mlir::Value tile, const Place& destination) {
 //===-- thread regions ----------------------------------------------------------------------------------------===//
 
 void Tiles::bindThreadValues(mlir::Value tile, llvm::ArrayRef<Value> values) {
+  if (perThread_.contains(tile))
+    return threads_.bindThreadValues(tile, values);
   threadTiles_[tile] = Values(values);
   for (auto [slot, value] : llvm::enumerate(values))
     v_.remember(tile, At{{Index{l.logicalId(static_cast<unsigned>(slot)), 0}}, 1}, value);
@@ -360,6 +364,8 @@ bool Tiles::isThreadwise(mlir::Value tile) {
 }
 
 Values Tiles::threadValues(mlir::Value tile) {
+  if (perThread_.contains(tile))
+    return threads_.threadValues(tile);
   if (auto found = threadTiles_.find(tile); found != threadTiles_.end())
     return found->second;
   flushStores();
@@ -403,8 +409,10 @@ mlir::Attribute Tiles::chooseSwizzle(mlir::Operation* alloc) {
   return dot::chooseSwizzle(l, llvm::cast<ir::AllocOp>(alloc));
 }
 
-/// Sums of products flow in registers; other tiles that flow through control flow live in shared memory.
+/// Sums of products and values of threads flow in registers; other tiles that flow through control flow live in shared memory.
 Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
+  if (perThread_.contains(target))
+    return perThreadValues(tile);
   flushStores();
   if (auto sums = collector_.registersFor(tile, target))
     return *sums;
@@ -444,6 +452,8 @@ Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
 }
 
 void Tiles::bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<Value> registers) {
+  if (perThread_.contains(target))
+    return threads_.bindThreadValues(target, registers);
   if (collector_.bind(target, like, registers))
     return;
   auto found = carried_.find(like);

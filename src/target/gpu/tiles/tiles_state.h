@@ -2,6 +2,7 @@
 #pragma once
 
 #include "target/gpu/dot/collector.h"
+#include "target/gpu/thread_tiles.h"
 #include "target/gpu/tiles/nest.h"
 #include "target/gpu/tiles/tiles.h"
 
@@ -9,7 +10,10 @@ namespace vortex::target::gpu::tiles {
 
 class Tiles : public TileLowering {
 public:
-  explicit Tiles(Lowering& lowering) : l(lowering), v_(lowering), collector_(v_) { scopes_.emplace_back(); }
+  explicit Tiles(Lowering& lowering) : l(lowering), v_(lowering), collector_(v_), threads_(lowering) {
+    scopes_.emplace_back();
+    findPerThread(lowering.phase);
+  }
 
   int64_t chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) override;
   void lower(mlir::Operation* op) override;
@@ -52,6 +56,11 @@ private:
   void spillThreadValues(mlir::Value tile, const Place& to);
   bool isThreadwise(mlir::Value tile);
 
+  // per_thread.cpp
+  void findPerThread(ir::KernelOp phase);
+  Values perThreadValues(mlir::Value tile);
+  void lowerPerThread(mlir::Operation* op);
+
   // scan.cpp
   /// Prefix combinations along a dimension that is not the last: every thread runs along it on its own.
   void emitScanAcross(ir::ScanOp op, const Root& root);
@@ -59,6 +68,8 @@ private:
   Lowering& l;
   Evaluator v_;
   dot::Collector collector_;
+  ThreadTiles threads_;
+  llvm::DenseSet<mlir::Value> perThread_;  ///< tiles that live in `threads_`
   llvm::SmallVector<Scope> scopes_;
   llvm::DenseMap<mlir::Value, Values> threadTiles_;
   llvm::DenseMap<mlir::Value, SharedMemory::Piece> reserved_;
