@@ -62,6 +62,7 @@ private:
   Value load(const Reference& reference, const lang::Expr& at);
   void store(const Reference& reference, const Value& value);
   Value evalAssign(const lang::Expr& expr);
+  bool sharesExtents(const lang::Expr& assign, const Value& value, const Value* fields);
   Value evalElement(const lang::Expr& expr);
   Value evalSlice(const lang::Expr& expr);
   static TensorValue fieldOf(const TensorValue& tensor, uint32_t field);

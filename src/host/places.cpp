@@ -107,6 +107,7 @@ Value Evaluator::evalAssign(const Expr& expr) {
   Reference target = place(*expr.args[0]);
   if (interrupted())
     return {};
+  const Value* field = target.slot;
   // Assigning through a variable that holds a reference writes the referent.
   while (target.slot && target.slot->isReference() && expr.args[0]->type && expr.args[0]->type->kind != TypeKind::Ref)
     target = target.slot->asReference();
@@ -122,8 +123,33 @@ Value Evaluator::evalAssign(const Expr& expr) {
   } else if (expr.args[0]->type && !bindShape(expr.args[0]->type, value, expr)) {
     return {};
   }
+  if (!expr.ints.empty() && field && !sharesExtents(expr, value, field - expr.args[0]->ints[0]))
+    return {};
   store(target, value);
   return {};
+}
+
+/// A tensor given to a field of a struct has the extents that the struct's other fields have by the same names. A field that was
+/// moved away has none.
+bool Evaluator::sharesExtents(const Expr& assign, const Value& value, const Value* fields) {
+  const Expr& field = *assign.args[0];
+  const Value given = deref(value, assign);
+  for (size_t i = 0; i + 2 < assign.ints.size(); i += 3) {
+    const Value& other = fields[assign.ints[i + 1]];
+    const auto* sibling = std::get_if<TensorValue>(&other.data);
+    const int64_t have = given.asTensor().extents[static_cast<size_t>(assign.ints[i])];
+    if (!sibling || sibling->extents[static_cast<size_t>(assign.ints[i + 2])] == have)
+      continue;
+    const lang::StructDecl& decl = *field.args[0]->type->decl;
+    fail("E0705", assign,
+         base::concat("extent ", assign.ints[i], " of `", decl.fields[static_cast<size_t>(field.ints[0])], "` is ",
+                      have, ", but `", decl.fields[static_cast<size_t>(assign.ints[i + 1])], "` has ",
+                      sibling->extents[static_cast<size_t>(assign.ints[i + 2])], " there, and `", decl.name,
+                      "` calls both by one name"),
+         "assigned here", base::concat("to change the extents of all fields make a new `", decl.name, "`"));
+    return false;
+  }
+  return true;
 }
 
 std::optional<size_t> Evaluator::checkedIndex(const Value& index, size_t size, const Expr& at) {

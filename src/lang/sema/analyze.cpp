@@ -14,6 +14,7 @@ Instance request(const Session::DeclaredFunction& declared, bool inKernel) {
   out.item = declared.item;
   out.scope = declared.scope;
   out.inKernel = inKernel;
+  out.impl = declared.impl;
   out.callSite = declared.item->name.range;
   return out;
 }
@@ -153,13 +154,19 @@ void checkDefinitions(Session& session) {
     const Session::DeclaredTrait declared = session.traits()[i];
     if (!seen.insert(declared.item).second)
       continue;
+    checkGenericParams(session, declared.item->generics, true);
     Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
+    TraitRef trait{declared.item, declared.scope, std::nullopt};
+    checker.generics = checker.standIns(declared.item->generics, {}, declared.scope, nullptr);
+    for (const GenericBinding& binding : checker.generics)
+      trait.args.push_back(binding.value);
+    checker.selfType = checker.standInSelf(trait);
     checker.checkTrait(declared.item, declared.scope);
-    Type self = checker.standInSelf({declared.item, declared.scope, std::nullopt});
     for (const syn::Item* member : declared.item->members)
       if (auto* function = member->tryAs<syn::FunctionItem>(); function && function->body)
         checkDefinition(session, {function, declared.scope, nullptr},
-                        checker.standIns(function->generics, {}, declared.scope, function), self);
+                        checker.standIns(function->generics, checker.generics, declared.scope, function),
+                        checker.selfType);
   }
   for (size_t i = 0; i < session.impls().size(); ++i) {
     const ImplBlock impl = session.impls()[i];

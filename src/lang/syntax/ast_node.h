@@ -105,7 +105,9 @@ struct Attribute {
 
 /// One entry of `<…>`: exactly one of `type` and `expr` is set. A lone name, `N`, is always a NamedType (it may turn out to name a
 /// const or a dimension); a shape `[M, 3 * D]` is an ArrayExpr; `[T; N]` is an ArrayType; `N * 2`, `256`, `{e}` are expressions.
+/// `name` is present in `Item = T`, which fixes an associated type in a bound.
 struct GenericArg {
+  Name name;
   Type* type = nullptr;
   Expr* expr = nullptr;
   SourceRange range;

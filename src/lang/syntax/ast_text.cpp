@@ -23,7 +23,10 @@ std::string printArg(const Arg& arg) {
 std::string printGenericArgs(List<GenericArg> args) {
   return "<" +
          joined(args, ", ",
-                [](const GenericArg& arg) { return arg.type ? printTree(arg.type) : printTree(arg.expr); }) +
+                [](const GenericArg& arg) {
+                  return (arg.name.isPresent() ? std::string(arg.name.text) + " = " : "") +
+                         (arg.type ? printTree(arg.type) : printTree(arg.expr));
+                }) +
          ">";
 }
 
@@ -201,6 +204,8 @@ std::string printTree(const Type* type) {
     const auto* named = type->as<NamedType>();
     return printPath(named->path) + (named->hasGenericArgs ? printGenericArgs(named->genericArgs) : "");
   }
+  case TypeKind::Associated:
+    return printTree(type->as<AssociatedType>()->base) + "." + std::string(type->as<AssociatedType>()->name.text);
   case TypeKind::Array:
     return "[" + printTree(type->as<ArrayType>()->elem) + "; " + printTree(type->as<ArrayType>()->count) + "]";
   case TypeKind::Tuple: return "(" + trees(type->as<TupleType>()->elems, ", ") + ")";

@@ -4,7 +4,7 @@
 
 namespace vortex::lang::syntax {
 
-enum class TypeKind : uint8_t { Error, Named, Array, Tuple, Ref, Spaced, Function, Infer };
+enum class TypeKind : uint8_t { Error, Named, Associated, Array, Tuple, Ref, Spaced, Function, Infer };
 
 struct Type : Node<TypeKind> {};
 
@@ -13,13 +13,20 @@ struct ErrorType : Type {
   static constexpr TypeKind kKind = TypeKind::Error;
 };
 
-/// `f32`, `Tensor<T, [M, N], Shared>`, `mod.Name<T>`, `Self`.
+/// `f32`, `Tensor<T, [M, N], Shared>`, `mod.Name<T>`, `Self`, `T.Item`.
 struct NamedType : Type {
   static constexpr TypeKind kKind = TypeKind::Named;
-  /// At least one; all but the last name modules.
+  /// At least one; those before the last name modules or, in `T.Item`, types.
   List<Name> path;
   bool hasGenericArgs = false;
   List<GenericArg> genericArgs;
+};
+
+/// `Pair<A, B>.Item`: an associated type of a type with arguments (without them it is a NamedType).
+struct AssociatedType : Type {
+  static constexpr TypeKind kKind = TypeKind::Associated;
+  Type* base = nullptr;
+  Name name;
 };
 
 /// `[T; N]`.

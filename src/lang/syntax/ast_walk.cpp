@@ -230,6 +230,7 @@ void AstWalker::walk(const Type* type) {
   case TypeKind::Error:
   case TypeKind::Infer: return;
   case TypeKind::Named: return walkGenericArgs(type->as<NamedType>()->genericArgs);
+  case TypeKind::Associated: return walk(type->as<AssociatedType>()->base);
   case TypeKind::Array: walk(type->as<ArrayType>()->elem); return walk(type->as<ArrayType>()->count);
   case TypeKind::Tuple: return walkAll(type->as<TupleType>()->elems);
   case TypeKind::Ref: return walk(type->as<RefType>()->inner);

@@ -77,7 +77,17 @@ Type* Parser::parseNamedType(bool isSpaceAllowed) {
   }
   type->path = module_.arena.copyList(path);
   type->range = since(first);
-  return type;
+  Type* out = type;
+  while (!failed_ && isSpaceAllowed && type->hasGenericArgs && is(Tok::Dot) && ahead(1).tok == Tok::Identifier &&
+         !newlineBefore()) {
+    advance();
+    auto* associated = makeNode<AssociatedType, Type>(here());
+    associated->base = out;
+    associated->name = expectName("an associated type");
+    associated->range = since(first);
+    out = associated;
+  }
+  return out;
 }
 
 Type* Parser::parseParenthesisedType() {
@@ -209,6 +219,13 @@ bool Parser::genericArgIsExpr() const {
 GenericArg Parser::parseGenericArg() {
   const uint32_t first = at_;
   GenericArg arg;
+  if (is(Tok::Identifier) && ahead(1).tok == Tok::Eq) {  // `Item = T`
+    arg.name = expectName("an associated type");
+    advance();
+    arg.type = parseType();
+    arg.range = since(first);
+    return arg;
+  }
   constexpr int kAdditive = 8;  // a comparison would swallow the `>`
   if (genericArgIsExpr()) {
     const Nest nest(*this);

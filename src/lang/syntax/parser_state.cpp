@@ -67,6 +67,7 @@ bool Parser::expectGreater() {
   Token& token = stream_.tokens[at_];
   token.tok = is(Tok::Shr) ? Tok::Gt : is(Tok::GtEq) ? Tok::Eq : Tok::GtEq;
   ++token.begin;
+  split_ = at_;
   return true;
 }
 
@@ -86,7 +87,8 @@ Name Parser::expectName(std::string_view what) {
 
 SourceRange Parser::since(uint32_t first) const {
   const uint32_t begin = stream_.tokens[first].begin;
-  const uint32_t end = at_ > first ? previous().end : begin;
+  // After the first half of a `>>` the node ends in the middle of the token.
+  const uint32_t end = split_ == at_ ? stream_.tokens[at_].begin : at_ > first ? previous().end : begin;
   return {file_, begin, std::max(begin, end)};
 }
 

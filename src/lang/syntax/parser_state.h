@@ -198,6 +198,7 @@ private:
   Module& module_;
   std::string_view text_;
   uint32_t at_ = 0;
+  uint32_t split_ = UINT32_MAX;  ///< the token of which a `>` is used up already
   uint32_t depth_ = 0;
   bool failed_ = false;
   /// Inside a condition `name {` opens the block, not a struct literal.

@@ -94,6 +94,13 @@ bool Checker::checkWritable(Expr* place, SourceRange range, std::string_view wha
   return false;
 }
 
+const Variable* Checker::assignedRoot(const Expr* place) {
+  while (place->kind == ExprKind::Field || place->kind == ExprKind::Element || place->kind == ExprKind::Slice ||
+         place->kind == ExprKind::Deref)
+    place = place->args[0];
+  return place->kind == ExprKind::Var && place->variable->range.isValid() ? place->variable : nullptr;
+}
+
 Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
   isStoreTarget_ = !expr->isCompound && expr->target->is<syn::IndexExpr>();
   Expr* target = check(expr->target);
@@ -113,6 +120,8 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
     return errorExpr(expr->range);
   }
   Expr* value = expr->isCompound ? this->value(expr->value, hint) : check(expr->value, hint);
+  if (expr->isCompound && !isError(value) && isField(target->type))
+    return fieldAssign(expr, lowerOp(expr->op), target, value);
   // The value that a `let` without one waits for; whether it is the first one shows the control flow (lang/sema/ownership).
   const bool isAwaited = target->kind == ExprKind::Var && target->variable->isDeferred && !expr->isCompound;
   if (isError(value) || (!isAwaited && !checkWritable(target, expr->target->range, "assigned")))
@@ -128,10 +137,12 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
   if (isError(value))
     return errorExpr(expr->range);
   const bool shift = expr->isCompound && (expr->op == syn::BinaryOp::Shl || expr->op == syn::BinaryOp::Shr);
+  assignedTo_ = assignedRoot(target);
   if (!shift || value->type->isTensor() != target->type->isTensor())
     value = intoTensor
                 ? storeConvert(value, target->type, expr->target->range, "`" + text(target->type) + "`")
                 : convert(value, target->type, Site::Assign, expr->target->range, "`" + text(target->type) + "`");
+  assignedTo_ = nullptr;
   if (isError(value))
     return errorExpr(expr->range);
   if (target->type->isTensor() && !inKernel() && instance && (expr->isCompound || target->kind == ExprKind::Slice)) {
@@ -139,6 +150,8 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
     return errorExpr(expr->range);
   }
   Expr* out = make(ExprKind::Assign, types.unit(), expr->range, {target, value});
+  if (!expr->isCompound && !inKernel() && !shareExtents(out))
+    return errorExpr(expr->range);
   out->hasOp = expr->isCompound;
   out->binaryOp = lowerOp(expr->op);
   if (target->kind == ExprKind::Var)
@@ -159,9 +172,12 @@ Expr* Checker::compoundValue(const syn::AssignExpr* expr, Expr*& target, Expr* v
     return mismatch(result, target->type, expr->target->range, "`" + text(target->type) + "`");
   }
   if (target->type->isTensor() && !sameShape(result->type, target->type)) {
-    error("E0304", expr->opRange,
-          base::concat("the result has the shape `", shapeText(result->type), "`, the target `",
-                       shapeText(target->type), "`"));
+    auto builder = error("E0304", expr->opRange,
+                         base::concat("the result has the shape `", shapeText(result->type), "`, the target `",
+                                      shapeText(target->type), "`"));
+    builder.primary("`" + shapeText(result->type) + "`");
+    if (const Variable* root = assignedRoot(target))
+      builder.label(root->range, base::concat("declared here as `", text(root->type), "`"));
     return errorExpr(expr->range);
   }
   Expr* rhs = result->args[1];

@@ -249,6 +249,7 @@ Expr* Checker::callFunction(FunctionCall& target, const syn::CallExpr* call, Typ
   request.item = item;
   request.scope = target.scope;
   request.selfType = target.selfType;
+  request.impl = target.impl;
   request.generics = std::move(env);
   request.inKernel = item->isKernel || inKernel();
   request.parent = instance;
@@ -260,7 +261,7 @@ Expr* Checker::callFunction(FunctionCall& target, const syn::CallExpr* call, Typ
   if (!item->isKernel && inKernel())
     placeTensors(request, args);
   Instance* callee = session.instantiate(std::move(request));
-  return callee ? finishCall(*callee->function, target, args, call) : errorExpr(call->range);
+  return callee ? finishCall(*callee->function, target, args, call->range) : errorExpr(call->range);
 }
 
 bool Checker::completeGenerics(const FunctionCall& target, GenericEnv& env, const syn::CallExpr* call) {
@@ -278,7 +279,28 @@ bool Checker::completeGenerics(const FunctionCall& target, GenericEnv& env, cons
         .help(base::concat("give it explicitly: `", target.name.text, "::<…>(…)`"));
     return false;
   }
-  return checkBounds(target.item->generics, env, call->range, target.scope, target.selfType);
+  return checkOpenTrait(target, env, call->range) &&
+         checkBounds(target.item->generics, env, call->range, target.scope, target.selfType);
+}
+
+/// `Q.from(x)` of `impl<T: Float> From<T> for Q`: what the call made of T must be what the impl is for.
+bool Checker::checkOpenTrait(const FunctionCall& target, const GenericEnv& env, SourceRange range) {
+  if (!target.trait)
+    return true;
+  if (target.impl)
+    return checkBounds(target.impl->generics, env, range, target.scope, target.selfType);
+  TraitRef trait = *target.trait;
+  for (size_t i = 0; i < trait.args.size(); ++i)
+    if (const GenericValue* value = findGeneric(env, trait.item->generics.params[i].name.text))
+      trait.args[i] = *value;
+  GenericValue self;
+  self.kind = GenericValue::Kind::Type;
+  self.type = target.selfType;
+  if (hasTrait(self, trait))
+    return true;
+  error("E0307", range, base::concat("`", text(self.type), "` is not `", trait.text(), "`"))
+      .label(trait.item->name.range, "declared here");
+  return false;
 }
 
 /// A `fn` called in a kernel takes tensors from where they are, unless its parameters say otherwise.
@@ -297,7 +319,7 @@ void Checker::placeTensors(Instance& request, const std::vector<Expr*>& args) {
 }
 
 Expr* Checker::finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args,
-                          const syn::CallExpr* call) {
+                          SourceRange range) {
   std::vector<std::optional<DimExpr>> dims(callee.dims.size());
   for (size_t i = 0; i < args.size(); ++i) {
     learnDims(callee.params[i]->type, args[i]->type, dims);
@@ -316,10 +338,10 @@ Expr* Checker::finishCall(const Function& callee, const FunctionCall& target, st
     else
       args[i] = convertArgument(args[i], param, type, dims, callee);
     if (isError(args[i]))
-      return errorExpr(call->range);
+      return errorExpr(range);
   }
   Type result = substitute(callee.resultType, dims);
-  Expr* out = make(callee.isKernel ? ExprKind::Launch : ExprKind::Call, result, call->range, std::move(args));
+  Expr* out = make(callee.isKernel ? ExprKind::Launch : ExprKind::Call, result, range, std::move(args));
   out->function = const_cast<Function*>(&callee);
   if (target.launch)
     out->launch = *target.launch;

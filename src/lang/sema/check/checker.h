@@ -64,6 +64,8 @@ public:
   const Symbol* findSymbol(const syn::Expr* expr);
   Type
   typeNamed(const syn::Expr* expr);  ///< the type an expression such as `Color`, `T`, `mod.S::<f32>` names, or null
+  Type aliasType(const syn::TypeAliasItem* item, ItemScope* scope, syn::List<syn::GenericArg> args, SourceRange range,
+                 DimPolicy policy);
   void unknownName(const syn::Name& name);
   std::vector<std::string> visibleNames() const;
   Expr* position(const syn::MemberExpr* expr);  ///< thread.*, block.*, grid.*, warp.*; null if it is none of these
@@ -89,6 +91,7 @@ public:
                                          DimPolicy policy = DimPolicy::Known);
   Expr* checkStruct(const syn::StructExpr* expr, Type expected);
   bool checkFieldDims(const syn::StructItem& item, const std::vector<Type>& declared, const std::vector<Expr*>& values);
+  bool shareExtents(Expr* assign);
   bool placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values,
                    GenericEnv& env, ItemScope* scope);
 
@@ -107,20 +110,63 @@ public:
   GenericEnv representative(const syn::Generics& generics, GenericEnv outer, ItemScope* scope);
 
   // ---- traits: traits.cpp
+  std::optional<TraitRef> traitNamed(const syn::Type* bound, ItemScope* scope, bool report);
   std::optional<TraitRef> findTrait(const syn::Type* bound, ItemScope* scope, bool report);
-  void withSupertraits(const TraitRef& trait, TraitSet& builtins, std::vector<TraitRef>& traits);
+  bool resolveTraitArgs(TraitRef& trait, const syn::NamedType* named);
+  void withSupertraits(const TraitRef& trait, TraitSet& builtins, std::vector<TraitRef>& traits, Type self);
+  void addBuiltins(const TraitRef& trait, TraitSet& builtins, std::vector<const syn::TraitItem*>& seen);
   bool isMarkerOf(const TraitRef& trait, const GenericValue& space);
   bool hasTrait(const GenericValue& value, const TraitRef& trait);
-  bool satisfies(const GenericValue& value, const syn::Type* bound, ItemScope* scope);
   bool implements(Type type, const TraitRef& trait);
+  std::vector<TraitRef> listedTraits(Type type, const syn::TraitItem* trait);
+  bool isCopy(Type type) const;
+
+  // ---- which impl: impl_match.cpp
   struct FoundImpl {
     const ImplBlock* impl = nullptr;
     GenericEnv env;
+    TraitRef trait;
   };
   std::optional<FoundImpl> findImpl(Type type, const TraitRef& trait);
-  bool matchesSelf(const ImplBlock& impl, Type type, GenericEnv& env);
+  std::vector<FoundImpl> findImpls(Type type, const TraitRef& trait);
+  void inferTraitArgs(const ImplBlock& impl, const TraitRef& trait, GenericEnv& env);
+  bool matchesImpl(const ImplBlock& impl, Type type, const TraitRef* wanted, GenericEnv& env, bool mayBeOpen = false);
+  bool mentionsUnbound(const syn::Type* type, const GenericEnv& env) const;
   bool mayMatch(const ImplBlock& impl, Type type) const;
-  bool isCopy(Type type) const;
+
+  // ---- associated types: associated.cpp
+  bool declaresType(const TraitRef& trait, std::string_view name);
+  /// `T.Item`; an error type after an error (reported).
+  Type associatedType(Type self, const syn::Name& name, SourceRange use);
+  struct AssociatedCandidate {
+    TraitRef trait;  ///< no item: an impl of the type's own
+    const syn::TypeAliasItem* declared = nullptr;
+    Type type = nullptr;
+  };
+  std::vector<AssociatedCandidate> associatedCandidates(Type self, std::string_view name);
+  void addAssociatedOfImpls(Type self, std::string_view name, std::vector<AssociatedCandidate>& out);
+  Type associatedIn(const TraitRef& trait, Type self, std::string_view name);
+  Type associatedStandIn(const TraitRef& trait, Type self, const syn::TypeAliasItem* declared);
+  Type aliasedType(const syn::TypeAliasItem* alias, ItemScope* scope, const GenericEnv& env, Type self);
+  bool hasFixed(Type self, const TraitRef& trait) { return !fixedMismatch(self, trait); }
+  /// What an associated type is that the trait reference says to be another; null if all are as it says.
+  Type fixedMismatch(Type self, const TraitRef& trait);
+  Type pathType(const syn::NamedType* type, DimPolicy policy, bool& isPath);
+  void checkAssociatedTypes(const ImplBlock& impl, const TraitRef& trait, Type self);
+  void checkAssociatedBounds(const TraitRef& trait, const syn::TypeAliasItem* declared, Type type, Type self,
+                             SourceRange use);
+
+  // ---- types with the operators of a field: fields.cpp
+  bool isField(Type type);
+  Expr* fieldCall(Type field, std::string_view function, std::vector<Expr*> args, SourceRange range);
+  Expr* fieldBinary(BinaryOp op, Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRange);
+  Expr* repeatedPlace(Expr* place, std::vector<Expr*>& before);
+  Expr* fieldAssign(const syn::AssignExpr* expr, BinaryOp op, Expr* target, Expr* value);
+
+  // ---- bounds: bounds.cpp
+  std::optional<TraitRef> boundTrait(const syn::Type* bound, const GenericEnv& env, ItemScope* scope, Type self,
+                                     bool report);
+  std::string describeBound(const syn::Type* bound, const TraitRef& trait) const;
   /// The generic parameter that a value or element of the type stands for; null if none.
   static const BoundParam* paramOf(Type type);
   static const BoundParam* paramOf(const GenericValue& value);
@@ -139,7 +185,10 @@ public:
   bool checkFieldSpace(Type type, const syn::Field& field, const syn::Name& owner);
 
   // ---- generic definitions: definitions.cpp
-  void addBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope);
+  void addBuiltinBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope);
+  void addTraitBounds(Type type, syn::List<syn::Type*> bounds, ItemScope* scope);
+  void addSpaceBounds(const GenericValue& value, syn::List<syn::Type*> bounds, ItemScope* scope);
+  void addPathBounds(syn::List<syn::WherePredicate> where, GenericEnv& env, ItemScope* scope);
   Type standIn(const BoundParam& param);
   GenericEnv standIns(const syn::Generics& params, GenericEnv outer, ItemScope* scope,
                       const syn::FunctionItem* function, syn::List<syn::WherePredicate> more = {});
@@ -154,7 +203,7 @@ public:
   Type implSelf(const ImplBlock& impl);
   void checkSupertraits(const TraitRef& trait, Type self, SourceRange range);
   void checkImplMembers(const ImplBlock& impl, const TraitRef& trait, Type self);
-  void compareConstants(const syn::ConstItem* mine, const syn::ConstItem* declared, ItemScope* traitScope);
+  void compareConstants(const syn::ConstItem* mine, const syn::ConstItem* declared, const TraitRef& trait);
   void compareFunctions(const ImplBlock& impl, const syn::FunctionItem* mine, const TraitRef& trait,
                         const syn::FunctionItem* declared, Type self);
   void checkOverlap(const ImplBlock& impl, const TraitRef& trait, Type self);
@@ -251,6 +300,7 @@ public:
   void bindNothing(const syn::Pattern* pattern);
   Expr* storeConvert(Expr* value, Type to, SourceRange because, std::string_view becauseText);
   Expr* compoundValue(const syn::AssignExpr* expr, Expr*& target, Expr* value);
+  static const Variable* assignedRoot(const Expr* place);
   Expr* checkAssign(const syn::AssignExpr* expr);
   bool checkWritable(Expr* place, SourceRange range, std::string_view what);
   /// Binds the names of an irrefutable pattern to a value.
@@ -265,6 +315,11 @@ public:
   void adaptTail(Expr* expr, Type type);
   Expr* iterable(const syn::Expr* expr, bool& enumerated);
   void learnLoopVariable(Variable* variable, const Expr* over);
+  Expr* forByIndex(Expr* loop);
+  Expr* arraySlice(const syn::IndexExpr* expr, Expr* base);
+  void letOfList(const syn::LetStmt* stmt, Type declared, std::vector<Expr*>& out);
+  bool listElements(const syn::Expr* list, const std::vector<DimExpr>& shape, size_t depth, Type elem,
+                    std::vector<Expr*>& values);
   Variable* loopVariable(const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings);
   Expr* literalTest(const syn::Expr* literal, Expr* subject);
   Expr* conjunction(Expr* a, Expr* b);
@@ -282,6 +337,8 @@ public:
     syn::Name name;
     syn::List<syn::GenericArg> explicitGenerics;
     GenericEnv implEnv;
+    const syn::ImplItem* impl = nullptr;  ///< that the function stands in
+    std::optional<TraitRef> trait;        ///< open: its arguments follow from the call's, and the type must have it
     const LaunchSpec* launch = nullptr;
   };
   Expr* callFunction(FunctionCall& target, const syn::CallExpr* call, Type expected);
@@ -289,10 +346,10 @@ public:
   bool checkArgs(FunctionCall& target, const std::vector<const syn::Expr*>& placed, GenericEnv& env, Type expected,
                  std::vector<Expr*>& args);
   Type hintFor(const syn::Type* written, const GenericEnv& env, const FunctionCall& target);
+  bool checkOpenTrait(const FunctionCall& target, const GenericEnv& env, SourceRange range);
   bool completeGenerics(const FunctionCall& target, GenericEnv& env, const syn::CallExpr* call);
   void placeTensors(Instance& request, const std::vector<Expr*>& args);
-  Expr* finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args,
-                   const syn::CallExpr* call);
+  Expr* finishCall(const Function& callee, const FunctionCall& target, std::vector<Expr*>& args, SourceRange range);
   Expr* convertArgument(Expr* arg, const Variable& param, Type type, const std::vector<std::optional<DimExpr>>& dims,
                         const Function& callee);
   Expr* adjustReceiver(Expr* receiver, Type type, SourceRange range);
@@ -312,16 +369,30 @@ public:
     const syn::Item* item = nullptr;
     ItemScope* scope = nullptr;
     GenericEnv env;
-    const syn::TraitItem* trait = nullptr;
+    std::optional<TraitRef> trait;        ///< none: a member of the type's own
+    const syn::ImplItem* impl = nullptr;  ///< none: the trait's default, or what a bound promises
   };
-  /// `isAmbiguous`: two traits have one (reported as E0357 at `use`).
+  /// All that the name may mean; those of one trait with several arguments are told apart by how they are called.
+  std::vector<Member> findMembers(Type type, std::string_view name, syn::ItemKind kind);
+  std::vector<Member> traitMembers(Type type, const TraitRef& trait, std::string_view name, syn::ItemKind kind);
+  /// The one that is meant; none if there is none, or after an error (`isAmbiguous`: reported as E0357 at `use`).
   std::optional<Member> findMember(Type type, std::string_view name, syn::ItemKind kind, SourceRange use,
                                    bool& isAmbiguous);
-  std::optional<Member> traitMember(Type type, const TraitRef& trait, std::string_view name, syn::ItemKind kind);
-  void collectTraitMembers(Type type, std::string_view name, syn::ItemKind kind, std::vector<Member>& found);
+  void reportAmbiguous(Type type, const std::vector<Member>& found, std::string_view name, syn::ItemKind kind,
+                       SourceRange use);
+  std::optional<Member> selectMember(std::vector<Member> found, Type self, const syn::CallExpr* call, bool hasReceiver,
+                                     const syn::Name& name, Type expected);
+  std::optional<int> fitOf(const Member& candidate, Type self, const syn::CallExpr* call,
+                           const std::vector<Expr*>& args, bool hasReceiver, Type expected);
+  Expr* callMemberFound(Member member, Type self, const syn::CallExpr* call, const syn::MemberExpr* callee,
+                        Expr* receiver, Type expected);
+  Expr* callValues(Member member, Type self, std::vector<Expr*> args, SourceRange range);
   void unknownMember(Type type, const syn::Name& name, std::string_view what);
   Expr* standInConst(Type type, SourceRange range);
   Type canonicalSelf(Type type);
+  Type withCanonicalExtents(Type type, size_t& next);
+  Type selfParameter();
+  Type withOwnDims(Type type);
   std::vector<Expr*> extents(const syn::Expr* expr, bool allowScalar,
                              std::string_view what);  ///< `[a, b]` or `a` as usize values
   /// Arguments by parameter position from positional and named ones; false after an error.
@@ -447,8 +518,9 @@ private:
   std::vector<const void*> resolving_;  ///< struct and alias definitions being resolved
   uint32_t aliasDepth_ = 0;
   size_t signatureLocals_ = 0, signatureDims_ = 0, signatureVariables_ = 0;
-  bool isStoreTarget_ = false;   ///< the element being checked is written, not read
-  bool storesToTensor_ = false;  ///< the assignment being checked writes a tensor element
+  bool isStoreTarget_ = false;            ///< the element being checked is written, not read
+  const Variable* assignedTo_ = nullptr;  ///< that the value being converted is assigned to (a part of)
+  bool storesToTensor_ = false;           ///< the assignment being checked writes a tensor element
 };
 
 std::string_view operatorText(BinaryOp op);

@@ -23,6 +23,8 @@ const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope*
         "E0335", item->name.range,
         base::concat("the value of `", item->name.text, "` needs more than ", kMaxDepth, " other constants in a row"));
   } else if (item->value) {
+    diag::DiagnosticSink* outer = sink_;
+    sink_ = loud_ ? loud_ : sink_;
     ++constDepth_;
     Checker checker(*this, nullptr, scratchFunction(), scope);
     checker.selfType = selfType;
@@ -33,6 +35,7 @@ const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope*
       value.expr = checker.constant(item->value, type, base::concat("the value of `", item->name.text, "`"));
     }
     --constDepth_;
+    sink_ = outer;
   }
   value.state = ConstItemValue::State::Done;
   ConstItemValue& stored = consts_[key];  // the map may have grown meanwhile

@@ -298,7 +298,33 @@ Expr* Checker::checkFor(const syn::ForExpr* expr) {
     body = make(ExprKind::Block, type, body->range, std::move(bindings));
   }
   out->args = {over, body};
-  return out;
+  const Type list = stripRef(over->type);
+  const bool isAggregate = list->kind == TypeKind::Array && list->elem->kind != TypeKind::Scalar &&
+                           list->elem->kind != TypeKind::Enum && isCopy(list->elem);
+  return inKernel() && isAggregate ? forByIndex(out) : out;
+}
+
+/// `for x in a` of structs, tuples and arrays in a kernel walks over the positions: `for i in 0..N { let x = a[i] … }`.
+Expr* Checker::forByIndex(Expr* loop) {
+  Expr *over = deref(loop->args[0]), *body = loop->args[1];
+  std::vector<Expr*> all;
+  if (over->kind != ExprKind::Var)
+    over = temporary(over, all);
+  Variable* position = loop->indexVariable ? loop->indexVariable : newVariable("", usize(), loop->range, false);
+  Expr* element = make(ExprKind::Element, over->type->elem, over->range, {over, makeVar(position, over->range)});
+  Expr* let = make(ExprKind::Let, types.unit(), over->range, {element});
+  let->variable = loop->variable;
+  const Type type = body->type;
+  body = make(ExprKind::Block, type, body->range, {let, body});
+  Expr* range =
+      make(ExprKind::Range, types.range(usize()), over->range,
+           {makeInt(0, usize(), over->range), makeInt(static_cast<__int128>(over->type->count), usize(), over->range)});
+  Expr* out = make(ExprKind::For, types.unit(), loop->range, {range, body});
+  out->variable = position;
+  if (all.empty())
+    return out;
+  all.push_back(out);
+  return make(ExprKind::Block, types.unit(), loop->range, std::move(all));
 }
 
 Variable* Checker::loopVariable(const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings) {
@@ -312,10 +338,6 @@ Variable* Checker::loopVariable(const syn::Pattern* pattern, Type type, std::vec
 }
 
 Expr* Checker::checkClosure(const syn::ClosureExpr* expr, Type expected) {
-  if (inKernel()) {
-    notYet(expr->range, "a closure in a kernel");
-    return errorExpr(expr->range);
-  }
   const bool hasHint = expected && expected->kind == TypeKind::Closure;
   if (hasHint && expected->elems.size() != expr->params.size()) {
     error("E0308", expr->range,

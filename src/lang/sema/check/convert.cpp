@@ -226,8 +226,14 @@ Expr* Checker::convertTensor(Expr* expr, Type from, Type to, Site site, SourceRa
     return cast(expr, types.tensorValue(to->elem, from->shape));
   }
   if (!sameShape(from, to)) {
-    error("E0304", expr->range,
-          base::concat("expected the shape `", shapeText(to), "`, found `", shapeText(from), "`"));
+    auto builder = error("E0304", expr->range,
+                         base::concat("expected the shape `", shapeText(to), "`, found `", shapeText(from), "`"));
+    builder.primary("`" + shapeText(from) + "`");
+    if (assignedTo_)
+      builder.label(assignedTo_->range, base::concat("declared here as `", text(assignedTo_->type), "`"));
+    else if (because.isValid() && because.file == expr->range.file && !becauseText.empty())
+      builder.label(because, std::string(becauseText));
+    builder.emit();
     return errorExpr(expr->range);
   }
   const bool spacesAgree = from->isValue || to->isValue || (from->space == to->space && from->param == to->param) ||

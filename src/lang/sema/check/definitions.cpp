@@ -48,10 +48,10 @@ GenericValue::Kind kindByUse(const syn::FunctionItem* function, std::string_view
   return found != GenericValue::Kind::None || !function ? found : kindByUse(function->resultType, name);
 }
 
-/// Lists, texts and closures exist in host code only.
+/// Lists and texts exist in host code only.
 bool isHostOnly(Type type) {
-  return type->kind == TypeKind::Vec || type->kind == TypeKind::String || type->kind == TypeKind::Closure ||
-         (type->elem && isHostOnly(type->elem)) || std::any_of(type->elems.begin(), type->elems.end(), isHostOnly);
+  return type->kind == TypeKind::Vec || type->kind == TypeKind::String || (type->elem && isHostOnly(type->elem)) ||
+         std::any_of(type->elems.begin(), type->elems.end(), isHostOnly);
 }
 
 bool takesHostOnly(const Function& function) {
@@ -61,11 +61,37 @@ bool takesHostOnly(const Function& function) {
 
 }  // namespace
 
-void Checker::addBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope) {
+/// What decides the kind of the stand-in. The traits of programs follow when all parameters stand for something: their arguments may
+/// name them.
+void Checker::addBuiltinBounds(BoundParam& param, syn::List<syn::Type*> bounds, ItemScope* scope) {
   for (const syn::Type* bound : bounds) {
-    if (auto trait = findTrait(bound, scope, true))
-      withSupertraits(*trait, param.builtins, param.traits);
+    std::vector<const syn::TraitItem*> seen;
+    if (auto trait = traitNamed(bound, scope, true))
+      addBuiltins(*trait, param.builtins, seen);
     param.boundsText += (param.boundsText.empty() ? "" : " + ") + std::string(session.sources.text(bound->range));
+  }
+}
+
+void Checker::addTraitBounds(Type type, syn::List<syn::Type*> bounds, ItemScope* scope) {
+  auto* param = type->isTensor() ? nullptr : const_cast<BoundParam*>(static_cast<const BoundParam*>(type->param));
+  for (const syn::Type* bound : bounds) {
+    auto trait = param ? findTrait(bound, scope, true) : std::nullopt;
+    if (!trait && param)  // reported; what it brings is there all the same
+      trait = traitNamed(bound, scope, false);
+    if (trait)
+      withSupertraits(*trait, param->builtins, param->traits, type);
+  }
+}
+
+/// `where T.Item: Area`; that it may be computed with, the stand-in of `T` knows already.
+void Checker::addPathBounds(syn::List<syn::WherePredicate> where, GenericEnv& env, ItemScope* scope) {
+  for (const syn::WherePredicate& predicate : where) {
+    auto* named = predicate.subject->tryAs<syn::NamedType>();
+    if (!named || named->path.size() < 2 || !findGeneric(env, named->path.front().text))
+      continue;
+    Type type = resolveType(predicate.subject, DimPolicy::Fresh);
+    if (!isError(type) && type->param)
+      addTraitBounds(type, predicate.bounds, scope);
   }
 }
 
@@ -89,9 +115,11 @@ GenericEnv Checker::standIns(const syn::Generics& params, GenericEnv outer, Item
                              const syn::FunctionItem* function, syn::List<syn::WherePredicate> more) {
   GenericEnv env = genericEnv(params, std::move(outer));
   __int128 constant = 256;
+  std::set<std::string_view> bound;  // by the outer definition
   for (GenericBinding& binding : env) {
     GenericValue& value = binding.value;
     if (value.isBound()) {
+      bound.insert(binding.name);
       constant *= value.kind == GenericValue::Kind::Const ? 2 : 1;
       continue;
     }
@@ -105,11 +133,19 @@ GenericEnv Checker::standIns(const syn::Generics& params, GenericEnv outer, Item
     BoundParam& param = *session.newBoundParam();
     param.name = std::string(binding.name);
     param.range = binding.param->name.range;
-    addBounds(param, binding.param->bounds, scope);
+    addBuiltinBounds(param, binding.param->bounds, scope);
     for (syn::List<syn::WherePredicate> where : {params.where, more})
-      for (const syn::WherePredicate& predicate : where)
-        if (isLone(predicate.subject, binding.name))
-          addBounds(param, predicate.bounds, scope);
+      for (const syn::WherePredicate& predicate : where) {
+        auto* named = predicate.subject->tryAs<syn::NamedType>();
+        if (isLone(predicate.subject, binding.name)) {
+          addBuiltinBounds(param, predicate.bounds, scope);
+        } else if (named && named->path.size() > 1 && named->path.front().text == binding.name) {
+          std::vector<std::string_view> path;
+          for (const syn::Name& name : named->path.subspan(1))
+            path.push_back(name.text);
+          param.paths.push_back({std::move(path), predicate.bounds, scope});
+        }
+      }
     const GenericValue::Kind use =
         param.builtins.isNumber() ? GenericValue::Kind::None : kindByUse(function, binding.name);
     if (param.builtins.isSpace() || use == GenericValue::Kind::Space) {
@@ -123,7 +159,33 @@ GenericEnv Checker::standIns(const syn::Generics& params, GenericEnv outer, Item
       value.type = standIn(param);
     }
   }
+  // The bounds themselves, which may name any of the parameters.
+  Checker there(session, nullptr, session.scratchFunction(), scope);
+  there.generics = env;
+  there.selfType = selfType;
+  for (const GenericBinding& binding : env) {
+    if (!binding.param || bound.count(binding.name) != 0)
+      continue;
+    const GenericValue& value = binding.value;
+    there.addSpaceBounds(value, binding.param->bounds, scope);
+    for (syn::List<syn::WherePredicate> where : {params.where, more})
+      for (const syn::WherePredicate& predicate : where)
+        if (isLone(predicate.subject, binding.name))
+          there.addSpaceBounds(value, predicate.bounds, scope);
+  }
+  there.addPathBounds(params.where, env, scope);
+  there.addPathBounds(more, env, scope);
   return env;
+}
+
+/// Of a type or of a memory space.
+void Checker::addSpaceBounds(const GenericValue& value, syn::List<syn::Type*> bounds, ItemScope* scope) {
+  if (value.kind == GenericValue::Kind::Type)
+    return addTraitBounds(value.type, bounds, scope);
+  auto* param = const_cast<BoundParam*>(value.param);
+  for (const syn::Type* bound : bounds)
+    if (auto trait = param ? findTrait(bound, scope, true) : std::nullopt)
+      withSupertraits(*trait, param->builtins, param->traits, nullptr);
 }
 
 /// `Self` in a trait: whatever implements it.
@@ -131,9 +193,29 @@ Type Checker::standInSelf(const TraitRef& trait) {
   BoundParam& param = *session.newBoundParam();
   param.name = "Self";
   param.range = trait.item->name.range;
-  param.boundsText = std::string(trait.item->name.text);
-  withSupertraits(trait, param.builtins, param.traits);
-  return standIn(param);
+  param.boundsText = trait.text();
+  std::vector<const syn::TraitItem*> seen;
+  addBuiltins(trait, param.builtins, seen);
+  for (const syn::WherePredicate& predicate : trait.item->generics.where) {
+    auto* named = predicate.subject->tryAs<syn::NamedType>();
+    if (!named || named->path.size() < 2 || named->path.front().text != "Self")
+      continue;
+    std::vector<std::string_view> path;
+    for (const syn::Name& name : named->path.subspan(1))
+      path.push_back(name.text);
+    param.paths.push_back({std::move(path), predicate.bounds, trait.scope});
+  }
+  Type self = standIn(param);
+  withSupertraits(trait, param.builtins, param.traits, self);
+  Checker there(session, nullptr, session.scratchFunction(), trait.scope);
+  there.generics = envOf(trait);
+  there.selfType = self;
+  for (const PathBounds& each : param.paths)
+    for (const syn::WherePredicate& predicate : trait.item->generics.where)
+      if (predicate.bounds.data() == each.bounds.data())
+        if (Type type = there.resolveType(predicate.subject, DimPolicy::Fresh); !isError(type) && type->param)
+          there.addTraitBounds(type, predicate.bounds, trait.scope);
+  return self;
 }
 
 /// Attempts the body as one kind of code, then as the other. Nothing made for it stays; what is wrong is reported once (of the attempt

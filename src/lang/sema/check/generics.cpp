@@ -69,6 +69,8 @@ void Checker::infer(const syn::Type* pattern, Type type, GenericEnv& env, ItemSc
   case syn::TypeKind::Named: {
     auto* named = pattern->as<syn::NamedType>();
     const std::string_view last = named->path.back().text;
+    if (named->path.size() > 1 && (named->path.front().text == "Self" || findGeneric(env, named->path.front().text)))
+      return;  // `T.Item` says nothing of `T`
     if (inferThroughAlias(named, type, env, scope))
       return;
     if (type->isTensor() && last == "Tensor" && !named->genericArgs.empty() && named->genericArgs[0].type) {
@@ -186,7 +188,7 @@ GenericEnv Checker::representative(const syn::Generics& params, GenericEnv outer
                   typeValue(structType(session.structInstance(symbol->item, symbol->scope, {}), DimPolicy::Fresh)));
     for (const GenericValue& candidate : candidates) {
       binding.value = candidate;
-      if (checkBoundsQuietly(params, {binding}, scope))
+      if (checkBoundsQuietly(params, env, scope))
         break;
       binding.value = {};
     }

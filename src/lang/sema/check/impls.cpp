@@ -1,5 +1,6 @@
 // Traits and impls as they are declared: what is missing, superfluous, different, twice or in a foreign module.
 #include "lang/sema/check/checker.h"
+#include "lang/sema/check/names.h"
 
 #include "base/text.h"
 
@@ -22,18 +23,22 @@ const syn::Item* memberNamed(syn::List<syn::Item*> members, std::string_view nam
 bool isRequired(const syn::Item* member) {
   if (auto* function = member->tryAs<syn::FunctionItem>())
     return !function->body;
+  if (auto* alias = member->tryAs<syn::TypeAliasItem>())
+    return !alias->aliased;
   auto* constant = member->tryAs<syn::ConstItem>();
   return constant && !constant->value;
 }
 
-std::string_view kindText(const syn::Item* member) { return member->is<syn::FunctionItem>() ? "function" : "constant"; }
+std::string_view kindText(const syn::Item* member) {
+  return member->is<syn::FunctionItem>() ? "function" : member->is<syn::ConstItem>() ? "constant" : "type";
+}
 
 }  // namespace
 
 void Checker::checkMemberNames(syn::List<syn::Item*> members) {
   for (size_t i = 0; i < members.size(); ++i) {
-    if (members[i]->is<syn::TypeAliasItem>())
-      notYet(members[i]->name.range, "an associated type");
+    if (auto* alias = members[i]->tryAs<syn::TypeAliasItem>(); alias && !alias->generics.params.empty())
+      notYet(alias->generics.params[0].range, "an associated type with parameters");
     for (size_t j = 0; j < i; ++j)
       if (members[i]->name.text == members[j]->name.text && members[i]->name.isPresent())
         error("E0202", members[i]->name.range, base::concat("`", members[i]->name.text, "` is defined twice"))
@@ -56,17 +61,27 @@ bool Checker::isFirstOf(const std::vector<TraitRef>& traits, const syn::TraitIte
 
 void Checker::checkTrait(const syn::TraitItem* item, ItemScope* scope) {
   checkMemberNames(item->members);
-  if (!item->generics.params.empty())
-    notYet(item->generics.params[0].range, "a trait with parameters");
+  for (const syn::Item* member : item->members)
+    if (auto* alias = member->tryAs<syn::TypeAliasItem>()) {
+      for (const syn::Type* bound : alias->bounds)
+        findTrait(bound, scope, true);
+      if (alias->aliased)
+        if (Type preset = aliasedType(alias, scope, generics, selfType); !isError(preset)) {
+          TraitRef trait{item, scope, std::nullopt};
+          for (const GenericBinding& binding : generics)
+            trait.args.push_back(binding.value);
+          checkAssociatedBounds(trait, alias, preset, selfType, alias->aliased->range);
+        }
+    }
   for (const syn::Type* super : item->supertraits) {
     auto found = findTrait(super, scope, true);
     if (!found || !found->item)
       continue;
     TraitSet builtins;
     std::vector<TraitRef> reached;
-    withSupertraits(*found, builtins, reached);
+    withSupertraits(*found, builtins, reached, selfType);
     const bool isCycle =
-        std::find(reached.begin(), reached.end(), TraitRef{item, scope, std::nullopt}) != reached.end();
+        std::any_of(reached.begin(), reached.end(), [&](const TraitRef& each) { return each.item == item; });
     if (isCycle && isFirstOf(reached, item))
       error("E0358", super->range, base::concat("the trait `", item->name.text, "` requires itself"))
           .primary(found->item == item
@@ -83,26 +98,37 @@ Type Checker::implSelf(const ImplBlock& impl) {
   Type self = resolveType(impl.item->selfType, DimPolicy::Fresh);
   if (isError(self))
     return nullptr;
-  const bool hasValues = self->kind == TypeKind::Scalar || self->kind == TypeKind::Struct ||
-                         self->kind == TypeKind::Enum || self->kind == TypeKind::String ||
-                         self->kind == TypeKind::Vec || self->kind == TypeKind::Array;
-  if (!hasValues) {
-    error("E0329", impl.item->selfType->range, base::concat("`", text(self), "` cannot have an `impl`"))
-        .primary("structs, enums, numbers, texts, lists and arrays can")
-        .help("put it into a struct, or write a function that takes it");
-    return nullptr;
-  }
+  self = canonicalSelf(self);
+  selfType = self;
+  GenericEnv env = genericEnv(impl.item->generics);
+  infer(impl.item->selfType, self, env, impl.scope);
+  if (auto trait = impl.item->trait ? findTrait(impl.item->trait, impl.scope, false) : std::nullopt)
+    inferTraitArgs(impl, *trait, env);
   for (const GenericBinding& binding : generics) {
-    GenericEnv env = genericEnv(impl.item->generics);
-    infer(impl.item->selfType, self, env, impl.scope);
     if (findGeneric(env, binding.name)->isBound())
       continue;
-    error("E0306", binding.param->name.range, base::concat("nothing determines `", binding.name, "` of this impl"))
-        .label(impl.item->selfType->range, base::concat("`", binding.name, "` is not a part of this type"));
+    auto builder =
+        error("E0306", binding.param->name.range, base::concat("nothing determines `", binding.name, "` of this impl"));
+    builder.label(impl.item->selfType->range, base::concat("`", binding.name, "` is not a part of this type"));
+    if (impl.item->trait)
+      builder.label(impl.item->trait->range, "nor an argument of the trait");
     return nullptr;
   }
   return self;
 }
+
+namespace {
+
+/// A type that this module defines stands in the arguments of the trait: nobody else can write this impl.
+bool namesOwnType(Session& session, const TraitRef& trait, const ItemScope* module) {
+  return std::any_of(trait.args.begin(), trait.args.end(), [&](const GenericValue& arg) {
+    const Type type = arg.kind == GenericValue::Kind::Type ? stripRef(arg.type) : nullptr;
+    const StructInstance* instance = type && type->decl && !type->param ? session.findStruct(type->decl) : nullptr;
+    return instance && moduleOf(instance->scope) == module;
+  });
+}
+
+}  // namespace
 
 void Checker::checkImpl(const ImplBlock& impl) {
   checkMemberNames(impl.item->members);
@@ -129,14 +155,20 @@ void Checker::checkImpl(const ImplBlock& impl) {
         .primary("the compiler knows which types have it");
     return;
   }
-  if (!ownsType && moduleOf(trait->scope) != moduleOf(impl.scope)) {
+  if (!ownsType && moduleOf(trait->scope) != moduleOf(impl.scope) &&
+      !namesOwnType(session, *trait, moduleOf(impl.scope))) {
     error("E0356", impl.item->trait->range, "neither the trait nor the type of this impl is defined in this module")
         .primary("a trait of another module")
         .label(impl.item->selfType->range, instance ? "a type of another module" : "a built-in type")
         .help("two modules could do this in different ways; move the impl to one of the definitions");
     return;
   }
+  if (!trait->fixed.empty())
+    error("E0329", impl.item->trait->range, "an impl says what its types are in its body")
+        .help(base::concat("write `type ", trait->fixed[0].first, " = …` between the braces"));
   checkImplMembers(impl, *trait, self);
+  checkAssociatedTypes(impl, *trait, self);
+  checkBounds(trait->item->generics, envOf(*trait), impl.item->trait->range, trait->scope, self);
   checkSupertraits(*trait, self, impl.item->trait->range);
   checkOverlap(impl, *trait, self);
 }
@@ -147,11 +179,11 @@ void Checker::checkSupertraits(const TraitRef& trait, Type self, SourceRange ran
   value.kind = GenericValue::Kind::Type;
   value.type = self;
   for (const syn::Type* super : trait.item->supertraits) {
-    auto found = findTrait(super, trait.scope, false);
+    auto found = boundTrait(super, envOf(trait), trait.scope, self, false);
     if (found && !(*found == trait) && !hasTrait(value, *found))
       error("E0307", range,
-            base::concat("`", text(self), "` is not `", session.sources.text(super->range), "`, which `",
-                         trait.item->name.text, "` requires"))
+            base::concat("`", text(self), "` is not `", describeBound(super, *found), "`, which `", trait.text(),
+                         "` requires"))
           .primary(base::concat("implemented for `", text(self), "`"))
           .label(super->range, "required here");
   }
@@ -166,8 +198,6 @@ void Checker::checkImplMembers(const ImplBlock& impl, const TraitRef& trait, Typ
           .primary(base::concat("implemented for `", text(self), "` without it"))
           .label(member->name.range, "required here");
   for (const syn::Item* member : impl.item->members) {
-    if (member->is<syn::TypeAliasItem>())
-      continue;
     const syn::Item* declared = memberNamed(trait.item->members, member->name.text);
     if (!declared || declared->kind != member->kind) {
       std::vector<std::string> names;
@@ -187,14 +217,15 @@ void Checker::checkImplMembers(const ImplBlock& impl, const TraitRef& trait, Typ
     if (auto* function = member->tryAs<syn::FunctionItem>())
       compareFunctions(impl, function, trait, declared->as<syn::FunctionItem>(), self);
     else if (auto* constant = member->tryAs<syn::ConstItem>())
-      compareConstants(constant, declared->as<syn::ConstItem>(), trait.scope);
+      compareConstants(constant, declared->as<syn::ConstItem>(), trait);
   }
 }
 
-void Checker::compareConstants(const syn::ConstItem* mine, const syn::ConstItem* declared, ItemScope* traitScope) {
+void Checker::compareConstants(const syn::ConstItem* mine, const syn::ConstItem* declared, const TraitRef& trait) {
   if (!declared->type)
     return;
-  Checker there(session, nullptr, session.scratchFunction(), traitScope);
+  Checker there(session, nullptr, session.scratchFunction(), trait.scope);
+  there.generics = envOf(trait);
   there.selfType = selfType;
   Type wanted = there.resolveType(declared->type, DimPolicy::Known);
   Type have = mine->type ? resolveType(mine->type, DimPolicy::Known) : wanted;
@@ -227,10 +258,10 @@ void Checker::compareFunctions(const ImplBlock& impl, const syn::FunctionItem* m
                      base::concat("`", session.sources.text(mine->params[i].range), "` instead of `",
                                   session.sources.text(declared->params[i].range), "`"));
   // Both signatures with one stand-in for parameters at one position.
-  const GenericEnv wantedEnv = standIns(declared->generics, {}, trait.scope, declared);
+  const GenericEnv wantedEnv = standIns(declared->generics, envOf(trait), trait.scope, declared);
   GenericEnv mineEnv = genericEnv(mine->generics, generics);
-  for (size_t i = 0; i < wantedEnv.size(); ++i)
-    mineEnv[mineEnv.size() - wantedEnv.size() + i].value = wantedEnv[i].value;
+  for (size_t i = 0; i < mine->generics.params.size(); ++i)
+    mineEnv[generics.size() + i].value = wantedEnv[trait.args.size() + i].value;
   const auto signature = [&](const syn::FunctionItem* item, ItemScope* scope, const GenericEnv& env) {
     Instance request;
     request.item = item;
@@ -238,18 +269,22 @@ void Checker::compareFunctions(const ImplBlock& impl, const syn::FunctionItem* m
     request.selfType = self;
     request.generics = env;
     request.isDefinition = true;
+    request.impl = item == mine ? impl.item : nullptr;
     request.callSite = item->name.range;
     return session.instantiate(std::move(request));
   };
   const Instance *wanted = signature(declared, trait.scope, wantedEnv), *have = signature(mine, impl.scope, mineEnv);
   if (!wanted || !have)
     return;
+  // Extents that only `Self` brings have names of their own on both sides.
+  const bool hasExtents = bringsExtents(self);
+  const auto isSame = [&](Type a, Type b) { return a == b || (hasExtents && agree(a, b)); };
   for (size_t i = 0; i < mine->params.size(); ++i)
-    if (Type a = have->function->params[i]->type, b = wanted->function->params[i]->type; a != b)
+    if (Type a = have->function->params[i]->type, b = wanted->function->params[i]->type; !isSame(a, b))
       return differs(mine->params[i].range, declared->params[i].range,
                      base::concat("`", mine->params[i].name.text, "` is `", lang::text(a, have->function->dimNames()),
                                   "`, not `", lang::text(b, wanted->function->dimNames()), "`"));
-  if (have->function->resultType != wanted->function->resultType)
+  if (!isSame(have->function->resultType, wanted->function->resultType))
     differs(have->function->resultRange, wanted->function->resultRange,
             base::concat("the result is `", lang::text(have->function->resultType, have->function->dimNames()),
                          "`, not `", lang::text(wanted->function->resultType, wanted->function->dimNames()), "`"));
@@ -262,18 +297,23 @@ void Checker::checkOverlap(const ImplBlock& impl, const TraitRef& trait, Type se
       break;  // each pair once, at the later one
     if (!other.item->trait)
       continue;
-    auto found = findTrait(other.item->trait, other.scope, false);
-    if (!found || !(*found == trait))
+    auto found = traitNamed(other.item->trait, other.scope, false);
+    if (!found || found->item != trait.item)
       continue;
     GenericEnv env = genericEnv(other.item->generics), mine = genericEnv(impl.item->generics);
     Checker there(session, nullptr, session.scratchFunction(), other.scope);
-    there.generics = there.standIns(other.item->generics, {}, other.scope, nullptr);
-    Type otherSelf = there.resolveType(other.item->selfType, DimPolicy::Fresh);
-    if (isError(otherSelf) || (!matchesSelf(other, self, env) && !matchesSelf(impl, otherSelf, mine)))
+    {
+      const Session::Quiet quiet(session);
+      there.generics = there.standIns(other.item->generics, {}, other.scope, nullptr);
+      there.selfType = there.resolveType(other.item->selfType, DimPolicy::Fresh);
+      found = there.findTrait(other.item->trait, other.scope, false);
+    }
+    Type otherSelf = there.selfType;
+    if (isError(otherSelf) || !found ||
+        (!matchesImpl(other, self, &trait, env) && !matchesImpl(impl, otherSelf, &*found, mine)))
       continue;
     error("E0355", impl.item->selfType->range,
-          base::concat("`", trait.item->name.text, "` is implemented twice for `", text(self->param ? otherSelf : self),
-                       "`"))
+          base::concat("`", trait.text(), "` is implemented twice for `", text(self->param ? otherSelf : self), "`"))
         .primary("second impl")
         .label(other.item->selfType->range, "first impl");
     return;
@@ -286,7 +326,7 @@ void Checker::checkInherentTwice(const ImplBlock& impl, Type self) {
     if (other.item == impl.item)
       break;
     GenericEnv env = genericEnv(other.item->generics);
-    if (other.item->trait || !mayMatch(other, self) || !matchesSelf(other, self, env))
+    if (other.item->trait || !matchesImpl(other, self, nullptr, env))
       continue;
     for (const syn::Item* member : impl.item->members)
       if (const syn::Item* first = memberNamed(other.item->members, member->name.text))
@@ -298,6 +338,12 @@ void Checker::checkInherentTwice(const ImplBlock& impl, Type self) {
 
 /// `struct S : Trait {}` is an impl of each trait that adds nothing.
 void Checker::checkStructTraits(const syn::StructItem* item, ItemScope* scope) {
+  if (item->traits.empty())
+    return;
+  LocalScope hidden(*this);
+  generics = standIns(item->generics, {}, scope, nullptr);
+  Type self = structType(session.structInstance(item, scope, generics), DimPolicy::Fresh);
+  selfType = isError(self) ? nullptr : self;
   for (const syn::Type* named : item->traits) {
     auto trait = findTrait(named, scope, true);
     if (!trait)
@@ -307,19 +353,22 @@ void Checker::checkStructTraits(const syn::StructItem* item, ItemScope* scope) {
           .primary("the compiler knows which types have it");
       continue;
     }
-    for (const syn::Item* member : trait->item->members)
+    for (const syn::Item* member : trait->item->members) {
       if (isRequired(member))
         error("E0352", named->range,
               base::concat("the ", kindText(member), " `", member->name.text, "` of `", trait->item->name.text,
                            "` is missing in this impl"))
             .primary(base::concat("`", item->name.text, "` adds nothing to the trait"))
             .label(member->name.range, "required here")
-            .help(base::concat("write `impl ", trait->item->name.text, " for ", item->name.text, " { … }`"));
-    LocalScope hidden(*this);
-    Type self =
-        structType(session.structInstance(item, scope, standIns(item->generics, {}, scope, nullptr)), DimPolicy::Fresh);
-    if (!isError(self))
-      checkSupertraits(*trait, self, named->range);
+            .help(base::concat("write `impl ", trait->text(), " for ", item->name.text, " { … }`"));
+      auto* alias = member->tryAs<syn::TypeAliasItem>();
+      if (Type preset =
+              alias && alias->aliased && selfType ? aliasedType(alias, trait->scope, envOf(*trait), selfType) : nullptr;
+          preset && !isError(preset))
+        checkAssociatedBounds(*trait, alias, preset, selfType, named->range);
+    }
+    if (selfType)
+      checkSupertraits(*trait, selfType, named->range);
   }
 }
 

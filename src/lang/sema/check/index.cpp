@@ -67,10 +67,8 @@ Expr* Checker::checkVecIndex(const syn::IndexExpr* expr, Expr* base) {
   const syn::Expr* index = expr->indices[0];
   const bool isArray = base->type->kind == TypeKind::Array;
   if (index->is<syn::RangeExpr>() || index->is<syn::FullSliceExpr>()) {
-    if (isArray) {
-      notYet(expr->range, "slicing an array");
-      return errorExpr(expr->range);
-    }
+    if (isArray)
+      return arraySlice(expr, base);
     SliceDim slice;
     DimExpr ignored;
     if (!sliceDim(index, nullptr, slice, ignored))
@@ -89,6 +87,54 @@ Expr* Checker::checkVecIndex(const syn::IndexExpr* expr, Expr* base) {
   if (uncheckedBounds)
     out->guard = Guard::Unchecked;
   return out;
+}
+
+/// `a[1..3]`, `a[i..+2]`: an array of these elements.
+Expr* Checker::arraySlice(const syn::IndexExpr* expr, Expr* base) {
+  const auto count = static_cast<int64_t>(base->type->count);
+  const DimExpr extent = DimExpr::constant(count);
+  SliceDim slice;
+  DimExpr length;
+  if (!sliceDim(expr->indices[0], &extent, slice, length))
+    return errorExpr(expr->range);
+  const auto known = length.asConstant();
+  if (!known) {
+    error("E0310", expr->indices[0]->range, "the length of an array's slice must be known at compile time")
+        .primary("this is known only at run time")
+        .label(expr->base->range, "`" + text(base->type) + "`")
+        .help("write `a[i..+3]` with a constant, or keep the values in a `Vec` or tensor");
+    return errorExpr(expr->range);
+  }
+  const Expr* begin = slice.begin;
+  const auto first = !begin ? std::optional<int64_t>(0) : dimOf(begin).asConstant();
+  if (*known > count || (first && *first + *known > count)) {
+    error("E0314", expr->indices[0]->range,
+          base::concat("the slice ends at ", first ? *first + *known : *known, ": the array has ", count, " elements"))
+        .label(expr->base->range, "`" + text(base->type) + "`");
+    return errorExpr(expr->range);
+  }
+  std::vector<Expr*> before, elems;
+  Expr* at = slice.begin && slice.begin->kind != ExprKind::Int && slice.begin->kind != ExprKind::Var
+                 ? temporary(slice.begin, before)
+                 : slice.begin;
+  Expr* place = base->kind == ExprKind::Var || base->kind == ExprKind::Field || base->kind == ExprKind::Deref
+                    ? base
+                    : temporary(base, before);
+  for (int64_t i = 0; i < *known; ++i) {
+    Expr* position = makeInt(i + first.value_or(0), usize(), expr->range);
+    if (!first) {
+      position =
+          make(ExprKind::Binary, usize(), expr->range, {repeatedPlace(at, before), makeInt(i, usize(), expr->range)});
+      position->binaryOp = BinaryOp::Add;
+    }
+    elems.push_back(make(ExprKind::Element, base->type->elem, expr->range, {repeatedPlace(place, before), position}));
+  }
+  Type type = types.array(base->type->elem, static_cast<uint64_t>(*known));
+  Expr* out = make(ExprKind::MakeArray, type, expr->range, std::move(elems));
+  if (before.empty())
+    return out;
+  before.push_back(out);
+  return make(ExprKind::Block, type, expr->range, std::move(before));
 }
 
 bool Checker::sliceDim(const syn::Expr* expr, const DimExpr* extent, SliceDim& out, DimExpr& length) {

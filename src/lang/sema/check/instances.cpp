@@ -39,6 +39,12 @@ bool growsItself(const Instance& request) {
 
 }  // namespace
 
+DimExpr Session::canonicalExtent(size_t i) {
+  while (canonicalExtents_.size() <= i)
+    canonicalExtents_.push_back(DimExpr::opaque(newOpaque()));
+  return canonicalExtents_[i];
+}
+
 Function* Session::newFunction() {
   program.functions.push_back(std::make_unique<Function>());
   return program.functions.back().get();
@@ -203,6 +209,7 @@ Instance again(const Instance& request) {
   out.item = request.item;
   out.scope = request.scope;
   out.selfType = request.selfType;
+  out.impl = request.impl;
   out.generics = request.generics;
   out.inKernel = request.inKernel;
   out.isRepresentative = request.isRepresentative;

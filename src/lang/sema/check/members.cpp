@@ -1,6 +1,7 @@
 // Functions and constants of types: which impl or trait a name comes from.
 #include "lang/sema/builtin/table.h"
 #include "lang/sema/check/checker.h"
+#include "lang/sema/check/names.h"
 
 #include "base/text.h"
 
@@ -16,67 +17,93 @@ const syn::Item* memberNamed(syn::List<syn::Item*> members, std::string_view nam
 
 }  // namespace
 
-/// The trait's member as the type has it; null if it does not have the trait or the trait no such member.
-std::optional<Checker::Member> Checker::traitMember(Type type, const TraitRef& trait, std::string_view name,
-                                                    syn::ItemKind kind) {
+/// The trait's member as the type has it: one, or one for each of the trait's arguments that the type has it with.
+std::vector<Checker::Member> Checker::traitMembers(Type type, const TraitRef& trait, std::string_view name,
+                                                   syn::ItemKind kind) {
   const syn::Item* declared = trait.item ? memberNamed(trait.item->members, name, kind) : nullptr;
+  std::vector<Member> out;
   if (!declared)
-    return std::nullopt;
-  const Member fallback{declared, trait.scope, {}, trait.item};
-  if (const BoundParam* param = type->isTensor() ? nullptr : static_cast<const BoundParam*>(type->param);
-      param && std::find(param->traits.begin(), param->traits.end(), trait) != param->traits.end())
-    return fallback;
-  if (auto found = findImpl(type, trait)) {
-    if (const syn::Item* own = memberNamed(found->impl->item->members, name, kind))
-      return Member{own, found->impl->scope, std::move(found->env), trait.item};
-    return fallback;
+    return out;
+  const auto add = [&](const TraitRef& found) { out.push_back({declared, trait.scope, envOf(found), found, nullptr}); };
+  const auto addPromised = [&](const std::vector<TraitRef>& traits) {
+    for (const TraitRef& each : traits)
+      if (each.item == trait.item && (trait.args.empty() || each == trait))
+        add(each);
+  };
+  if (const BoundParam* param = type->isTensor() ? nullptr : static_cast<const BoundParam*>(type->param))
+    addPromised(param->traits);
+  for (size_t i = 0; i < assumed.size() && out.empty(); ++i)
+    if (agree(assumed[i].first, type)) {
+      TraitSet builtins;
+      std::vector<TraitRef> traits;
+      withSupertraits(assumed[i].second, builtins, traits, type);
+      addPromised(traits);
+    }
+  if (!out.empty())
+    return out;
+  for (FoundImpl& found : findImpls(type, trait)) {
+    if (!trait.args.empty() && !found.trait.isOpen() && !(found.trait == trait))
+      continue;
+    if (const syn::Item* own = memberNamed(found.impl->item->members, name, kind))
+      out.push_back({own, found.impl->scope, std::move(found.env), found.trait, found.impl->item});
+    else
+      add(found.trait);
   }
-  return implements(type, trait) ? std::optional(fallback) : std::nullopt;
+  for (const TraitRef& listed : listedTraits(type, trait.item))
+    if (trait.args.empty() || listed == trait)
+      add(listed);
+  return out;
 }
 
-void Checker::collectTraitMembers(Type type, std::string_view name, syn::ItemKind kind, std::vector<Member>& found) {
-  for (const Session::DeclaredTrait& declared : session.traits()) {
-    if (!memberNamed(declared.item->members, name, kind))
-      continue;
-    bool isKnown = false;  // a block's items are declared at every attempt
-    for (const Member& other : found)
-      isKnown = isKnown || other.trait == declared.item;
-    if (isKnown)
-      continue;
-    if (auto member = traitMember(type, {declared.item, declared.scope, std::nullopt}, name, kind))
-      found.push_back(std::move(*member));
+std::vector<Checker::Member> Checker::findMembers(Type type, std::string_view name, syn::ItemKind kind) {
+  for (size_t i = 0; i < session.impls().size(); ++i) {
+    const ImplBlock impl = session.impls()[i];
+    const syn::Item* member = impl.item->trait ? nullptr : memberNamed(impl.item->members, name, kind);
+    GenericEnv env = genericEnv(impl.item->generics);
+    if (member && matchesImpl(impl, type, nullptr, env))
+      return {Member{member, impl.scope, std::move(env), std::nullopt, impl.item}};
   }
+  std::vector<Member> found;
+  std::set<const syn::TraitItem*> seen;  // a block's items are declared at every attempt
+  for (size_t i = 0; i < session.traits().size(); ++i) {
+    const Session::DeclaredTrait declared = session.traits()[i];
+    if (!memberNamed(declared.item->members, name, kind) || !seen.insert(declared.item).second)
+      continue;
+    for (Member& member : traitMembers(type, {declared.item, declared.scope, std::nullopt}, name, kind))
+      found.push_back(std::move(member));
+  }
+  return found;
 }
 
 std::optional<Checker::Member> Checker::findMember(Type type, std::string_view name, syn::ItemKind kind,
                                                    SourceRange use, bool& isAmbiguous) {
-  isAmbiguous = false;
-  for (const ImplBlock& impl : session.impls()) {
-    const syn::Item* member = impl.item->trait ? nullptr : memberNamed(impl.item->members, name, kind);
-    if (!member || !mayMatch(impl, type))
-      continue;
-    GenericEnv env = genericEnv(impl.item->generics);
-    if (matchesSelf(impl, type, env))
-      return Member{member, impl.scope, std::move(env), nullptr};
-  }
-  std::vector<Member> found;
-  collectTraitMembers(type, name, kind, found);
-  if (found.empty())
-    return std::nullopt;
-  if (found.size() > 1) {
-    isAmbiguous = true;
-    error("E0357", use,
-          base::concat("`", name, "` of `", text(type), "` may come from `", found[0].trait->name.text, "` or from `",
-                       found[1].trait->name.text, "`"))
-        .primary("two traits have it")
-        .label(memberNamed(found[0].trait->members, name, kind)->name.range, "one")
-        .label(memberNamed(found[1].trait->members, name, kind)->name.range, "the other")
-        .help(kind == syn::ItemKind::Function
-                  ? base::concat("name the trait: `", found[0].trait->name.text, ".", name, "(…)`")
-                  : std::string("rename one of them, or return it from a function of its trait"));
-    return std::nullopt;
-  }
-  return std::move(found.front());
+  std::vector<Member> found = findMembers(type, name, kind);
+  isAmbiguous = found.size() > 1;
+  if (isAmbiguous)
+    reportAmbiguous(type, found, name, kind, use);
+  return found.size() == 1 ? std::optional(std::move(found.front())) : std::nullopt;
+}
+
+void Checker::reportAmbiguous(Type type, const std::vector<Member>& found, std::string_view name, syn::ItemKind kind,
+                              SourceRange use) {
+  const Member &first = found[0], &second = found[1];
+  const bool isOneTrait = first.trait->item == second.trait->item;
+  auto builder = error("E0357", use,
+                       base::concat("`", name, "` of `", text(type), "` may come from `", first.trait->text(),
+                                    "` or from `", second.trait->text(), "`"));
+  builder.primary(isOneTrait ? "the arguments do not say which" : "two traits have it");
+  const syn::Item* one = isOneTrait ? first.item : memberNamed(first.trait->item->members, name, kind);
+  const syn::Item* other = isOneTrait ? second.item : memberNamed(second.trait->item->members, name, kind);
+  builder.label(one->name.range, "one");
+  if (one != other)
+    builder.label(other->name.range, "the other");
+  if (kind != syn::ItemKind::Function)
+    builder.help("rename one of them, or return it from a function of its trait");
+  else if (isOneTrait)
+    builder.help(base::concat("name it: `", first.trait->item->name.text, "::<…>.", name,
+                              "(…)`, or convert an argument with `as`"));
+  else
+    builder.help(base::concat("name the trait: `", first.trait->item->name.text, ".", name, "(…)`"));
 }
 
 /// "`T` has no method `area`", with the bound that would bring it.
@@ -96,7 +123,16 @@ void Checker::unknownMember(Type type, const syn::Name& name, std::string_view w
 /// `Area.area(&s)`: the function of this trait for the type of its first argument.
 Expr* Checker::callOfTrait(const syn::CallExpr* call, const syn::MemberExpr* callee, const Symbol& symbol,
                            Type expected) {
-  const TraitRef trait{symbol.item->as<syn::TraitItem>(), symbol.scope, std::nullopt};
+  TraitRef trait{symbol.item->as<syn::TraitItem>(), symbol.scope, std::nullopt};
+  if (auto* named = callee->base->tryAs<syn::NameExpr>(); named && named->hasGenericArgs) {
+    syn::NamedType written;
+    written.kind = syn::TypeKind::Named;
+    written.range = callee->base->range;
+    written.hasGenericArgs = true;
+    written.genericArgs = named->genericArgs;
+    if (!resolveTraitArgs(trait, &written))
+      return failedCall(call);
+  }
   const syn::Item* declared = memberNamed(trait.item->members, callee->name.text, syn::ItemKind::Function);
   if (!declared) {
     error("E0321", callee->name.range,
@@ -115,30 +151,29 @@ Expr* Checker::callOfTrait(const syn::CallExpr* call, const syn::MemberExpr* cal
   if (isError(receiver))
     return failedCall(call);
   Type type = canonicalSelf(stripRef(receiver->type));
-  auto member = traitMember(type, trait, callee->name.text, syn::ItemKind::Function);
-  if (!member) {
+  std::vector<Member> found = traitMembers(type, trait, callee->name.text, syn::ItemKind::Function);
+  if (found.empty() && receiver->type->kind == TypeKind::Ref)  // an impl for references
+    found = traitMembers(type = canonicalSelf(receiver->type), trait, callee->name.text, syn::ItemKind::Function);
+  if (found.empty()) {
+    type = canonicalSelf(stripRef(receiver->type));
     if (const BoundParam* param = type->isTensor() ? nullptr : static_cast<const BoundParam*>(type->param))
-      missingBound(*param, trait.item->name.text, call->args[0].value->range,
-                   base::concat("`", callee->name.text, "`"));
+      missingBound(*param, trait.text(), call->args[0].value->range, base::concat("`", callee->name.text, "`"));
     else
-      error("E0307", call->args[0].value->range,
-            base::concat("`", text(type), "` is not `", trait.item->name.text, "`"))
+      error("E0307", call->args[0].value->range, base::concat("`", text(type), "` is not `", trait.text(), "`"))
           .label(trait.item->name.range, "declared here");
     return failedCall(call);
   }
-  FunctionCall target;
-  target.item = member->item->as<syn::FunctionItem>();
-  target.scope = member->scope;
-  target.selfType = type;
-  target.name = callee->name;
-  target.explicitGenerics = callee->genericArgs;
-  target.implEnv = std::move(member->env);
-  return callFunction(target, call, expected);
+  auto member = selectMember(std::move(found), type, call, false, callee->name, expected);
+  return member ? callMemberFound(std::move(*member), type, call, callee, nullptr, expected) : failedCall(call);
 }
 
 /// The type methods see as `Self`: a struct of tensors with extents of its own, not those of one value.
 Type Checker::canonicalSelf(Type type) {
-  if (type->kind != TypeKind::Struct || type->param)
+  if (type->kind != TypeKind::Struct) {
+    size_t next = 0;
+    return bringsExtents(type) ? withCanonicalExtents(type, next) : type;
+  }
+  if (type->param)
     return type;
   auto* instance = const_cast<StructInstance*>(session.findStruct(type->decl));
   if (!instance)
@@ -148,6 +183,31 @@ Type Checker::canonicalSelf(Type type) {
     instance->canonical = structType(instance, DimPolicy::Fresh);
   }
   return isError(instance->canonical) ? type : instance->canonical;
+}
+
+/// Tensors of one rank are one type to impls; extents that are constants stay.
+Type Checker::withCanonicalExtents(Type type, size_t& next) {
+  switch (type->kind) {
+  case TypeKind::Tensor: {
+    std::vector<DimExpr> shape;
+    for (const DimExpr& extent : type->shape) {
+      const DimExpr canonical = session.canonicalExtent(next++);
+      shape.push_back(extent.asConstant() ? extent : canonical);
+    }
+    return types.tensor(type->elem, std::move(shape), type->space, type->layout, type->param);
+  }
+  case TypeKind::Vec: return types.vec(withCanonicalExtents(type->elem, next));
+  case TypeKind::Array: return types.array(withCanonicalExtents(type->elem, next), type->count);
+  case TypeKind::Ref: return types.ref(withCanonicalExtents(type->elem, next), type->isMutable);
+  case TypeKind::Struct: return canonicalSelf(type);
+  case TypeKind::Tuple: {
+    std::vector<Type> elems;
+    for (Type elem : type->elems)
+      elems.push_back(withCanonicalExtents(elem, next));
+    return types.tuple(std::move(elems));
+  }
+  default: return type;
+  }
 }
 
 /// The value of a trait's constant while only its type is known: any number will do, the impl's is used in instances.
@@ -170,6 +230,7 @@ Expr* Checker::associatedConst(Type type, const syn::Name& name, SourceRange ran
   auto* item = found->item->as<syn::ConstItem>();
   if (!item->value || (found->trait && type->param)) {
     Checker there(session, nullptr, session.scratchFunction(), found->scope);
+    there.generics = found->env;
     there.selfType = type;
     Type declared = item->type ? there.resolveType(item->type, DimPolicy::Known) : types.error();
     return isError(declared) ? errorExpr(range) : standInConst(declared, range);

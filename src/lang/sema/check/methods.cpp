@@ -70,21 +70,20 @@ Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* call
     for (size_t i = 0; i < type->decl->fields.size(); ++i)
       if (type->decl->fields[i] == callee->name.text && type->elems[i]->kind == TypeKind::Closure)
         return callClosure(call, checkMemberOfValue(deref(receiver), callee->name, callee->range));
-  bool isAmbiguous = false;
   type = canonicalSelf(type);
-  if (auto method = findMember(type, callee->name.text, syn::ItemKind::Function, callee->name.range, isAmbiguous)) {
-    FunctionCall target;
-    target.item = method->item->as<syn::FunctionItem>();
-    target.scope = method->scope;
-    target.selfType = type;
-    target.receiver = receiver;
-    target.name = callee->name;
-    target.explicitGenerics = callee->genericArgs;
-    target.implEnv = std::move(method->env);
-    return callFunction(target, call, expected);
+  // The type itself; then references to it, as they are and as the call would make them.
+  std::vector<Type> selves{type};
+  if (receiver->type->kind == TypeKind::Ref)
+    selves.push_back(canonicalSelf(receiver->type));
+  else
+    selves.insert(selves.end(), {types.ref(type, false), types.ref(type, true)});
+  for (Type self : selves) {
+    std::vector<Member> found = findMembers(self, callee->name.text, syn::ItemKind::Function);
+    if (found.empty())
+      continue;
+    auto member = selectMember(std::move(found), self, call, true, callee->name, expected);
+    return member ? callMemberFound(std::move(*member), self, call, callee, receiver, expected) : failedCall(call);
   }
-  if (isAmbiguous)
-    return failedCall(call);
   const BuiltinRow* row = findBuiltinMethod(callee->name.text, type);
   if (row)
     return callBuiltin(*row, call, callee->name, receiver, callee->genericArgs, expected);
@@ -102,21 +101,29 @@ Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* call
 }
 
 Expr* Checker::callAssociated(const syn::CallExpr* call, const syn::MemberExpr* callee, Type type, Type expected) {
-  bool isAmbiguous = false;
   type = canonicalSelf(type);
-  auto method = findMember(type, callee->name.text, syn::ItemKind::Function, callee->name.range, isAmbiguous);
-  if (!method) {
-    if (!isAmbiguous)
-      unknownMember(type, callee->name, "function");
+  std::vector<Member> found = findMembers(type, callee->name.text, syn::ItemKind::Function);
+  if (found.empty()) {
+    unknownMember(type, callee->name, "function");
     return failedCall(call);
   }
+  auto member = selectMember(std::move(found), type, call, false, callee->name, expected);
+  return member ? callMemberFound(std::move(*member), type, call, callee, nullptr, expected) : failedCall(call);
+}
+
+Expr* Checker::callMemberFound(Member member, Type self, const syn::CallExpr* call, const syn::MemberExpr* callee,
+                               Expr* receiver, Type expected) {
   FunctionCall target;
-  target.item = method->item->as<syn::FunctionItem>();
-  target.scope = method->scope;
-  target.selfType = type;
+  target.item = member.item->as<syn::FunctionItem>();
+  target.scope = member.scope;
+  target.selfType = self;
+  target.receiver = receiver;
   target.name = callee->name;
   target.explicitGenerics = callee->genericArgs;
-  target.implEnv = std::move(method->env);
+  target.implEnv = std::move(member.env);
+  target.impl = member.impl;
+  if (member.trait && member.trait->isOpen())
+    target.trait = member.trait;
   return callFunction(target, call, expected);
 }
 

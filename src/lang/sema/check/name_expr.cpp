@@ -162,6 +162,13 @@ const Symbol* Checker::findSymbol(const syn::Expr* expr) {
   return found == base->scope->symbols.end() ? nullptr : &found->second;
 }
 
+/// Is it made of names only?
+static bool mayNameType(const syn::Expr* expr) {
+  while (auto* member = expr->tryAs<syn::MemberExpr>())
+    expr = member->base;
+  return expr->is<syn::NameExpr>();
+}
+
 Type Checker::typeNamed(const syn::Expr* expr) {
   auto* name = expr->tryAs<syn::NameExpr>();
   if (name && !findLocal(name->name.text)) {
@@ -174,7 +181,19 @@ Type Checker::typeNamed(const syn::Expr* expr) {
   if (!symbol) {
     if (auto scalar = name && !findLocal(name->name.text) ? scalarNamed(name->name.text) : std::nullopt)
       return types.scalar(*scalar);
-    return nullptr;
+    // `T.Item` in `T.Item.zero()`.
+    auto* member = expr->tryAs<syn::MemberExpr>();
+    Type base = member && mayNameType(member->base) ? typeNamed(member->base) : nullptr;
+    if (!base || isError(base) || associatedCandidates(canonicalSelf(base), member->name.text).empty())
+      return nullptr;
+    return associatedType(base, member->name, expr->range);
+  }
+  if (symbol->kind == SymbolKind::Alias) {
+    auto* alias = symbol->item->tryAs<syn::TypeAliasItem>();
+    syn::List<syn::GenericArg> args = name ? name->genericArgs : expr->as<syn::MemberExpr>()->genericArgs;
+    return alias && alias->aliased && alias->generics.params.size() == args.size()
+               ? aliasType(alias, symbol->scope, args, expr->range, DimPolicy::Fresh)
+               : nullptr;
   }
   if (symbol->kind == SymbolKind::Enum)
     return types.enumeration(session.structInstance(symbol->item, symbol->scope, {})->decl);

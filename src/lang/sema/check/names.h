@@ -17,5 +17,7 @@ std::optional<Scalar> scalarNamed(std::string_view text);
 const std::vector<std::string>& builtinTypeNames();
 /// Does the tensor type name its memory space (or is it an alias, which may)?
 bool writesSpace(const syn::Type* type);
+/// Does a value of the type bring extents of its own: a tensor in it?
+bool bringsExtents(Type type);
 
 }  // namespace vortex::lang

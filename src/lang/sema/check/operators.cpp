@@ -58,13 +58,12 @@ bool applies(BinaryOp op, Scalar scalar) {
 /// The traits that give a generic parameter the operator, the one to suggest first.
 std::initializer_list<BuiltinTrait> traitsOf(BinaryOp op) {
   using enum BuiltinTrait;
-  static constexpr std::initializer_list<BuiltinTrait> kInteger{Integer}, kNumeric{Numeric},
-      kArithmetic{Numeric, PrimeField};
+  static constexpr std::initializer_list<BuiltinTrait> kInteger{Integer}, kNumeric{Numeric};
   if (isLogical(op))
     return {};
   if (isBitwise(op) || isShift(op))
     return kInteger;
-  return op == BinaryOp::Rem || (isComparison(op) && op != BinaryOp::Eq && op != BinaryOp::Ne) ? kNumeric : kArithmetic;
+  return kNumeric;
 }
 
 }  // namespace
@@ -109,7 +108,9 @@ Expr* Checker::checkUnary(const syn::UnaryExpr* expr, Type expected) {
     return errorExpr(expr->range);
   Type elem = elementOf(operand->type);
   const bool isNeg = expr->op == syn::UnaryOp::Neg;
-  if (isNeg ? !grants(operand->type, {BuiltinTrait::Signed, BuiltinTrait::PrimeField}, expr->range, "`-`")
+  if (isNeg && isField(operand->type))
+    return fieldCall(operand->type, "neg", {operand}, expr->range);
+  if (isNeg ? !grants(operand->type, {BuiltinTrait::Signed}, expr->range, "`-`")
             : !grants(operand->type, {BuiltinTrait::Integer}, expr->range, "`!`"))
     return errorExpr(expr->range);
   if (!elem || (isNeg ? elem->scalar == Scalar::Bool : isFloat(elem->scalar))) {
@@ -170,6 +171,8 @@ Expr* Checker::binary(BinaryOp op, Expr* lhs, Expr* rhs, SourceRange range, Sour
     out->binaryOp = op;
     return out;
   }
+  if (Expr* call = fieldBinary(op, lhs, rhs, range, opRange))
+    return call;
   const std::string operation = base::concat("`", operatorText(op), "`");
   for (const Expr* operand : {lhs, rhs})
     if (!grants(operand->type, traitsOf(op), opRange, operation))
@@ -234,7 +237,7 @@ Expr* Checker::matmul(Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRan
     return errorExpr(range);
   }
   for (const Expr* operand : {lhs, rhs})
-    if (!grants(operand->type, {BuiltinTrait::Numeric, BuiltinTrait::PrimeField}, opRange, "`@`"))
+    if (!grants(operand->type, {BuiltinTrait::Numeric}, opRange, "`@`"))
       return errorExpr(range);
   if (!unify(lhs, rhs, "@", opRange))
     return errorExpr(range);

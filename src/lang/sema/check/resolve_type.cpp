@@ -33,7 +33,7 @@ bool writesSpace(const syn::Type* type) {
     return writesSpace(array->elem);
   if (auto* named = type->tryAs<syn::NamedType>())
     return named->path.back().text != "Tensor" || named->genericArgs.size() > 2;
-  return false;
+  return type->is<syn::AssociatedType>();
 }
 
 namespace {
@@ -119,6 +119,10 @@ Type Checker::resolveType(const syn::Type* type, DimPolicy policy) {
   switch (type->kind) {
   case syn::TypeKind::Error: return types.error();
   case syn::TypeKind::Named: return resolveNamed(type->as<syn::NamedType>(), policy);
+  case syn::TypeKind::Associated: {
+    auto* associated = type->as<syn::AssociatedType>();
+    return associatedType(resolveType(associated->base, policy), associated->name, type->range);
+  }
   case syn::TypeKind::Array: {
     auto* array = type->as<syn::ArrayType>();
     Type elem = resolveType(array->elem, policy);
@@ -170,6 +174,10 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
     }
     if (last.text == "Self" && selfType)
       return selfType;
+  } else {
+    bool isPath = false;
+    if (Type associated = pathType(type, policy, isPath); isPath)
+      return associated;
   }
   const Symbol* symbol = items->find(type->path.front().text);
   if (symbol && symbol->kind == SymbolKind::Missing)
@@ -227,22 +235,25 @@ Type Checker::resolveNamed(const syn::NamedType* type, DimPolicy policy) {
       return types.error();
     return structType(session.structInstance(item, symbol->scope, std::move(env)), policy);
   }
-  case SymbolKind::Alias: {
-    auto* item = symbol->item->as<syn::TypeAliasItem>();
-    GenericEnv env = genericEnv(item->generics);
-    if (!item->aliased || !bindExplicitGenerics(env, 0, type->genericArgs, type->range, policy))
-      return types.error();
-    if (!enterDefinition(item, item->name, type->range))
-      return types.error();
-    Elsewhere there(*this, symbol->scope, std::move(env), nullptr);
-    Type out = resolveType(item->aliased, policy);
-    resolving_.pop_back();
-    return out;
-  }
+  case SymbolKind::Alias:
+    return aliasType(symbol->item->as<syn::TypeAliasItem>(), symbol->scope, type->genericArgs, type->range, policy);
   default:
     error("E0329", type->range, base::concat("`", session.sources.text(type->range), "` is not a type"));
     return types.error();
   }
+}
+
+Type Checker::aliasType(const syn::TypeAliasItem* item, ItemScope* scope, syn::List<syn::GenericArg> args,
+                        SourceRange range, DimPolicy policy) {
+  GenericEnv env = genericEnv(item->generics);
+  if (!item->aliased || !bindExplicitGenerics(env, 0, args, range, policy))
+    return types.error();
+  if (!enterDefinition(item, item->name, range))
+    return types.error();
+  Elsewhere there(*this, scope, std::move(env), nullptr);
+  Type out = resolveType(item->aliased, policy);
+  resolving_.pop_back();
+  return out;
 }
 
 /// Elements are scalars, or structs, tuples and arrays whose scalars are stored one by one.
@@ -462,6 +473,11 @@ bool Checker::bindExplicitGenerics(GenericEnv& env, size_t first, syn::List<syn:
     return false;
   }
   for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i].name.isPresent()) {
+      error("E0329", args[i].range, base::concat("only the bound of a trait says what `", args[i].name.text, "` is"))
+          .primary("not a generic argument");
+      return false;
+    }
     if (args[i].type && args[i].type->is<syn::InferType>())
       continue;
     auto value = genericArg(args[i], *env[first + i].param, policy);

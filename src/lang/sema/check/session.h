@@ -35,7 +35,7 @@ struct Instance {
   bool inKernel = false;
   /// Its generic parameters stand for themselves (definitions.cpp). Only its signature is made, and never stays.
   bool isDefinition = false;
-  const syn::ImplItem* impl = nullptr;  ///< of a definition: the impl that it stands in
+  const syn::ImplItem* impl = nullptr;  ///< that it stands in
   bool isRepresentative = false;        ///< arguments chosen by `vortex check`: errors name them
   std::vector<Placement> placements;
   Instance* parent = nullptr;  ///< who first asked for it
@@ -77,6 +77,8 @@ public:
   ItemScope* loadRoot(source::FileId file);
   /// Declares the items of a block; null when there are none.
   ItemScope* declareLocalItems(const std::vector<const syn::Item*>& items, ItemScope* parent);
+  /// The trait that needs no import; parsed when first asked for with `load`, null before (fields.cpp).
+  const Symbol* primeField(bool load);
   const std::vector<ImplBlock>& impls() const { return impls_; }
   /// Every function item with its scope, in source order: what `vortex check` walks.
   struct DeclaredFunction {
@@ -105,7 +107,36 @@ public:
   void checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel);
   BoundParam* newBoundParam() { return boundParams_.emplace_back(std::make_unique<BoundParam>()).get(); }
   /// Types whose traits are being looked for: an impl whose bounds lead back to the question does not answer it.
-  std::vector<std::pair<Type, const syn::TraitItem*>> traitQuestions;
+  std::vector<std::pair<Type, TraitRef>> traitQuestions;
+  /// What `T.Item` stands for in generic definitions, by `T` and the name; and the associated types being looked for.
+  struct AssociatedStandIn {
+    TraitRef trait;
+    Type type = nullptr;
+  };
+  std::map<std::pair<Type, std::string_view>, std::vector<AssociatedStandIn>> associatedStandIns;
+  std::vector<std::pair<Type, const syn::TypeAliasItem*>> associatedQuestions;
+  /// Extent i of the tensors in the type that methods see as `Self`.
+  DimExpr canonicalExtent(size_t i);
+  /// What is reported while it lives is lost: it was reported where it is written, or only asks.
+  class Quiet {
+  public:
+    explicit Quiet(Session& session) : session_(session), outer_(session.sink_), loud_(session.loud_) {
+      session.sink_ = &sink_;
+      session.loud_ = loud_ ? loud_ : outer_;
+    }
+    ~Quiet() {
+      session_.sink_ = outer_;
+      session_.loud_ = loud_;
+    }
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+    bool hasErrors() const { return sink_.hasErrors(); }
+
+  private:
+    Session& session_;
+    diag::DiagnosticSink *outer_, *loud_;
+    diag::DiagnosticSink sink_{UINT32_MAX};
+  };
   StructInstance* structInstance(const syn::Item* item, ItemScope* scope, GenericEnv generics);
   const StructInstance* findStruct(const StructDecl* decl) const;
 
@@ -154,9 +185,12 @@ private:
   std::deque<std::unique_ptr<BoundParam>> boundParams_;
   std::set<const syn::FunctionItem*> broken_;  ///< generic definitions with errors
   std::unique_ptr<Function> scratch_;
+  ItemScope* prelude_ = nullptr;
+  std::vector<DimExpr> canonicalExtents_;
   uint32_t nextOpaque_ = 1;
   uint32_t constDepth_ = 0;
   diag::DiagnosticSink* sink_;
+  diag::DiagnosticSink* loud_ = nullptr;  ///< where things are reported that are looked at once, while a Quiet lives
 };
 
 }  // namespace vortex::lang

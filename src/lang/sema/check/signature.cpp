@@ -153,6 +153,56 @@ void collectReturned(const syn::Expr* expr, std::set<std::string_view>& names) {
 
 }  // namespace
 
+/// The type of `self`, whose extents are dimensions of this function: named as in the impl, if they have names there.
+Type Checker::selfParameter() {
+  const StructInstance* own = selfType->kind == TypeKind::Struct ? session.findStruct(selfType->decl) : nullptr;
+  if (own)
+    return structType(own, DimPolicy::Parameter);
+  if (!bringsExtents(selfType))
+    return selfType;
+  Type named = instance->impl ? resolveType(instance->impl->selfType, DimPolicy::Parameter) : selfType;
+  if (isError(named))
+    return named;
+  if (named->isTensor() && selfType->isTensor())
+    named = types.tensor(named->elem, named->shape, selfType->space, selfType->layout, selfType->param);
+  return selfType = withOwnDims(named);
+}
+
+/// Extents that have no name get one.
+Type Checker::withOwnDims(Type type) {
+  switch (type->kind) {
+  case TypeKind::Tensor: {
+    std::vector<DimExpr> shape;
+    for (const DimExpr& extent : type->shape) {
+      if (!extent.hasOpaque()) {
+        shape.push_back(extent);
+        continue;
+      }
+      DimBinding binding;
+      binding.name = base::concat("N", function->dims.size());
+      binding.range = instance->item->name.range;
+      shape.push_back(DimExpr::variable(static_cast<DimVarId>(function->dims.size())));
+      function->dims.push_back(std::move(binding));
+    }
+    return types.tensor(type->elem, std::move(shape), type->space, type->layout, type->param);
+  }
+  case TypeKind::Vec: return types.vec(withOwnDims(type->elem));
+  case TypeKind::Array: return types.array(withOwnDims(type->elem), type->count);
+  case TypeKind::Ref: return types.ref(withOwnDims(type->elem), type->isMutable);
+  case TypeKind::Struct: {
+    const StructInstance* own = type->param ? nullptr : session.findStruct(type->decl);
+    return own && bringsExtents(type) ? structType(own, DimPolicy::Parameter) : type;
+  }
+  case TypeKind::Tuple: {
+    std::vector<Type> elems;
+    for (Type elem : type->elems)
+      elems.push_back(withOwnDims(elem));
+    return types.tuple(std::move(elems));
+  }
+  default: return type;
+  }
+}
+
 bool Checker::declareParams(std::vector<SourceRange>& ranges) {
   const syn::FunctionItem* item = instance->item;
   bool ok = true;
@@ -164,9 +214,12 @@ bool Checker::declareParams(std::vector<SourceRange>& ranges) {
         error("E0329", param.range, "`self` exists only in methods");
       } else {
         // The extents of its tensors are dimensions of this function.
-        const StructInstance* own = selfType->kind == TypeKind::Struct ? session.findStruct(selfType->decl) : nullptr;
-        Type self = own ? structType(own, DimPolicy::Parameter) : selfType;
-        type = param.self == syn::SelfKind::Value || isError(self)
+        Type self = selfParameter();
+        if (!isError(self) && i < instance->placements.size() && instance->placements[i].isSet && self->isTensor() &&
+            (!instance->impl || !writesSpace(instance->impl->selfType)))
+          self = placed(types, self, instance->placements[i]);
+        // A reference to a reference is the reference.
+        type = param.self == syn::SelfKind::Value || isError(self) || self->kind == TypeKind::Ref
                    ? self
                    : types.ref(self, param.self == syn::SelfKind::MutRef);
       }

@@ -141,7 +141,11 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
   if (auto known = !hasType && namePattern ? inferred.find(namePattern->name.range.begin) : inferred.end();
       known != inferred.end())
     declared = known->second;
-  auto* list = stmt->init && !declared && namePattern ? stmt->init->tryAs<syn::ArrayExpr>() : nullptr;
+  auto* list = stmt->init && namePattern ? stmt->init->tryAs<syn::ArrayExpr>() : nullptr;
+  if (list && declared && !isError(declared) && declared->isTensor() && isStorage(declared) && !isResult &&
+      list->form == syn::ArrayForm::List)
+    return letOfList(stmt, declared, out);
+  list = declared ? nullptr : list;
   const bool isEmptyVec =
       list && list->isVec && list->form == syn::ArrayForm::List && list->elems.empty() && !inKernel();
   Expr* init = isEmptyVec   ? make(ExprKind::MakeVec, types.vec(types.error()), stmt->init->range)
@@ -189,6 +193,53 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
   if (!type || (init && isError(init)))
     type = declared && !isError(declared) ? declared : types.error();
   finishLet(stmt, type, init, isResult, out);
+}
+
+/// `let w: Tensor<f32, [2, 2]> @local = [[a, b], [c, d]]`: each element is stored.
+void Checker::letOfList(const syn::LetStmt* stmt, Type declared, std::vector<Expr*>& out) {
+  std::vector<Expr*> values, stored;
+  const bool ok = listElements(stmt->init, declared->shape, 0, declared->elem, values);
+  for (Expr*& value : values)
+    value = isError(value) ? value : temporary(value, stored);
+  pendingDims.clear();
+  out.insert(out.end(), stored.begin(), stored.end());
+  finishLet(stmt, declared, nullptr, false, out);
+  if (!ok)
+    return;
+  Variable* variable = out.back()->variable;
+  for (size_t i = 0; i < values.size(); ++i) {
+    Expr* element = make(ExprKind::Element, declared->elem, values[i]->range, {makeVar(variable, values[i]->range)});
+    auto rest = static_cast<int64_t>(i);
+    for (size_t dim = declared->shape.size(); dim-- > 0;) {
+      const int64_t extent = *declared->shape[dim].asConstant();
+      element->args.insert(element->args.begin() + 1, makeInt(rest % extent, usize(), values[i]->range));
+      rest /= extent;
+    }
+    out.push_back(make(ExprKind::Assign, types.unit(), values[i]->range, {element, values[i]}));
+  }
+}
+
+bool Checker::listElements(const syn::Expr* list, const std::vector<DimExpr>& shape, size_t depth, Type elem,
+                           std::vector<Expr*>& values) {
+  if (depth == shape.size()) {
+    Expr* value = storeConvert(check(list, elem), elem, {}, "");
+    values.push_back(value);
+    return !isError(value);
+  }
+  auto* array = list->tryAs<syn::ArrayExpr>();
+  const auto extent = shape[depth].asConstant();
+  if (!array || array->isVec || array->form != syn::ArrayForm::List || !extent ||
+      array->elems.size() != static_cast<size_t>(*extent)) {
+    error("E0304", list->range,
+          base::concat("expected a list of ", text(shape[depth]), " elements",
+                       array ? base::concat(", found ", array->elems.size()) : ""))
+        .help("a tensor starts as a list of its rows, each as long as its extent says");
+    return false;
+  }
+  bool ok = true;
+  for (const syn::Expr* each : array->elems)
+    ok = listElements(each, shape, depth + 1, elem, values) && ok;
+  return ok;
 }
 
 /// A dimension that the `let` type introduces and whose extent the value already has by name is that extent.

@@ -110,6 +110,46 @@ bool Checker::checkFieldDims(const syn::StructItem& item, const std::vector<Type
   return true;
 }
 
+/// A tensor assigned to a field has the extents that other fields have by the same names. What is known to differ is reported here;
+/// the rest the running program compares (Expr::ints).
+bool Checker::shareExtents(Expr* assign) {
+  const Expr *target = assign->args[0], *value = assign->args[1];
+  const Type type = target->kind == ExprKind::Field && target->type->isTensor() ? target->args[0]->type : nullptr;
+  const StructInstance* instance = type && type->kind == TypeKind::Struct ? session.findStruct(type->decl) : nullptr;
+  if (!instance || !value->type->isTensor())
+    return true;
+  LocalScope hidden(*this);
+  const Type declared = structType(instance, DimPolicy::Fresh);
+  if (isError(declared))
+    return true;
+  const auto& fields = instance->item->as<syn::StructItem>()->fields;
+  const auto field = static_cast<size_t>(target->ints[0]);
+  const std::vector<DimExpr>& names = declared->elems[field]->shape;
+  for (size_t other = 0; other < declared->elems.size(); ++other) {
+    if (other == field || !declared->elems[other]->isTensor())
+      continue;
+    const std::vector<DimExpr>&siblings = declared->elems[other]->shape, &extents = type->elems[other]->shape;
+    for (size_t dim = 0; dim < names.size() && dim < value->type->shape.size(); ++dim)
+      for (size_t at = 0; at < siblings.size(); ++at) {
+        if (!(names[dim] == siblings[at]) || names[dim].asConstant())
+          continue;
+        if (dimEqual(value->type->shape[dim], extents[at]) == DimEqual::No) {
+          error("E0334", value->range,
+                base::concat("extent ", dim, " of `", fields[field].name.text, "` must be `", text(extents[at]),
+                             "`, but it is `", text(value->type->shape[dim]), "`"))
+              .primary(base::concat("`", shapeText(value->type), "`"))
+              .label(fields[field].range, "declared here")
+              .label(fields[other].range, "has the same extent by name")
+              .help(base::concat("to change the extents of all fields make a new `", instance->item->name.text, "`"));
+          return false;
+        }
+        assign->ints.insert(assign->ints.end(),
+                            {static_cast<int64_t>(dim), static_cast<int64_t>(other), static_cast<int64_t>(at)});
+      }
+  }
+  return true;
+}
+
 bool Checker::placeFields(const syn::StructExpr* expr, const syn::StructItem* item, std::vector<Expr*>& values,
                           GenericEnv& env, ItemScope* scope) {
   bool ok = true;

@@ -22,7 +22,6 @@ constexpr TraitRow kTraits[] = {
     {"Unsigned", {Integer, Numeric, Copy}},
     {"Signed", {Numeric, Copy, Copy}},
     {"Float", {Signed, Numeric, Copy}},
-    {"PrimeField", {Copy, Copy, Copy}},
     {"MemorySpace", {MemorySpace, MemorySpace, MemorySpace}},
     {"Readable", {MemorySpace, MemorySpace, MemorySpace}},
     {"Writable", {MemorySpace, MemorySpace, MemorySpace}},
@@ -48,26 +47,6 @@ bool spaceHas(Space space, BuiltinTrait trait) {
   return trait == MemorySpace || trait == Readable || (trait == Writable && space != Space::Constant);
 }
 
-/// One type up to extents, which the impl of a struct does not fix.
-bool agree(Type a, Type b) {
-  if (a == b)
-    return true;
-  if (a->kind != b->kind || a->param != b->param || a->decl != b->decl || a->count != b->count ||
-      a->isMutable != b->isMutable || a->elems.size() != b->elems.size() ||
-      (a->elem == nullptr) != (b->elem == nullptr))
-    return false;
-  if (a->kind == TypeKind::Struct)
-    return true;
-  if (a->kind == TypeKind::Scalar)
-    return a->scalar == b->scalar;
-  if (a->isTensor() && (a->rank() != b->rank() || a->space != b->space))
-    return false;
-  for (size_t i = 0; i < a->elems.size(); ++i)
-    if (!agree(a->elems[i], b->elems[i]))
-      return false;
-  return !a->elem || agree(a->elem, b->elem);
-}
-
 }  // namespace
 
 std::optional<BuiltinTrait> builtinTraitNamed(std::string_view name) {
@@ -81,6 +60,7 @@ std::vector<std::string> builtinTraitNames() {
   std::vector<std::string> names;
   for (const TraitRow& row : kTraits)
     names.emplace_back(row.name);
+  names.emplace_back("PrimeField");
   return names;
 }
 
@@ -89,9 +69,35 @@ void TraitSet::add(BuiltinTrait trait) {
   for (BuiltinTrait implied : kTraits[static_cast<size_t>(trait)].implies)
     bits_ |= 1U << static_cast<uint32_t>(implied);
 }
-bool TraitSet::isNumber() const { return has(Numeric) || has(PrimeField); }
 
-std::optional<TraitRef> Checker::findTrait(const syn::Type* bound, ItemScope* scope, bool report) {
+bool TraitRef::operator==(const TraitRef& other) const {
+  if (item != other.item || builtin != other.builtin || args.size() != other.args.size())
+    return false;
+  for (size_t i = 0; i < args.size(); ++i)
+    if (!agree(args[i], other.args[i]))
+      return false;
+  return true;
+}
+bool TraitRef::isOpen() const {
+  return std::any_of(args.begin(), args.end(), [](const GenericValue& arg) { return !arg.isBound(); });
+}
+std::string TraitRef::text() const {
+  std::string out(item ? item->name.text : name(*builtin));
+  for (size_t i = 0; i < args.size(); ++i)
+    out += (i ? ", " : "<") + (args[i].isBound() ? lang::text(args[i]) : "_");
+  return args.empty() ? out : out + ">";
+}
+GenericEnv envOf(const TraitRef& trait) {
+  GenericEnv env;
+  for (size_t i = 0; trait.item && i < trait.item->generics.params.size(); ++i) {
+    const syn::GenericParam& param = trait.item->generics.params[i];
+    env.push_back({param.name.text, &param, i < trait.args.size() ? trait.args[i] : GenericValue{}});
+  }
+  return env;
+}
+
+/// The trait that a bound names, without its arguments.
+std::optional<TraitRef> Checker::traitNamed(const syn::Type* bound, ItemScope* scope, bool report) {
   auto* named = bound->tryAs<syn::NamedType>();
   if (!named)
     return std::nullopt;
@@ -102,9 +108,11 @@ std::optional<TraitRef> Checker::findTrait(const syn::Type* bound, ItemScope* sc
     auto found = symbol->scope->symbols.find(named->path[i].text);
     symbol = found == symbol->scope->symbols.end() ? nullptr : &found->second;
   }
+  const std::string_view last = named->path.back().text;
+  if (named->path.size() == 1 && !symbol && last == "PrimeField")
+    symbol = session.primeField(true);
   if (symbol && symbol->kind == SymbolKind::Trait)
     return TraitRef{symbol->item->as<syn::TraitItem>(), symbol->scope, std::nullopt};
-  const std::string_view last = named->path.back().text;
   if (auto builtin = named->path.size() == 1 && !symbol ? builtinTraitNamed(last) : std::nullopt)
     return TraitRef{nullptr, nullptr, builtin};
   if (!report || (symbol && symbol->kind == SymbolKind::Missing))
@@ -128,16 +136,115 @@ std::optional<TraitRef> Checker::findTrait(const syn::Type* bound, ItemScope* sc
   return std::nullopt;
 }
 
-/// The trait and those it requires, each once; a trait that requires itself ends here (reported where it is declared).
-void Checker::withSupertraits(const TraitRef& trait, TraitSet& builtins, std::vector<TraitRef>& traits) {
+/// The trait that a bound names, with arguments as they are here: generic parameters and `Self` mean what they mean to this checker.
+std::optional<TraitRef> Checker::findTrait(const syn::Type* bound, ItemScope* scope, bool report) {
+  auto found = traitNamed(bound, scope, report);
+  if (!found)
+    return std::nullopt;
+  auto* named = bound->as<syn::NamedType>();
+  if (!named->hasGenericArgs && (!found->item || found->item->generics.params.empty()))
+    return found;
+  std::optional<Session::Quiet> quiet;
+  if (!report)
+    quiet.emplace(session);
+  if (!found->item) {
+    error("E0329", bound->range, base::concat("the trait `", name(*found->builtin), "` takes no arguments"));
+    return std::nullopt;
+  }
+  ItemScope* here = items;
+  items = scope;
+  const bool ok = resolveTraitArgs(*found, named);
+  items = here;
+  return ok ? found : std::nullopt;
+}
+
+bool Checker::resolveTraitArgs(TraitRef& trait, const syn::NamedType* named) {
+  const syn::Generics& params = trait.item->generics;
+  GenericEnv env = genericEnv(params);
+  size_t next = 0;
+  for (const syn::GenericArg& arg : named->genericArgs) {
+    if (arg.name.isPresent()) {
+      if (!declaresType(trait, arg.name.text)) {
+        error("E0353", arg.name.range, base::concat("`", trait.item->name.text, "` has no type `", arg.name.text, "`"))
+            .primary("not a part of the trait")
+            .label(trait.item->name.range, "declared here");
+        return false;
+      }
+      Type type = arg.type ? resolveType(arg.type, DimPolicy::Fresh) : types.error();
+      if (isError(type))
+        return false;
+      trait.fixed.emplace_back(arg.name.text, type);
+      continue;
+    }
+    if (next == env.size()) {
+      error("E0329", arg.range,
+            base::concat("the trait `", trait.item->name.text, "` takes ", env.empty() ? "no" : "at most ",
+                         env.empty() ? "" : std::to_string(env.size()), env.size() == 1 ? " argument" : " arguments"))
+          .label(trait.item->name.range, "declared here");
+      return false;
+    }
+    auto value = genericArg(arg, *env[next].param, DimPolicy::Fresh);
+    if (!value)
+      return false;
+    env[next++].value = *value;
+  }
+  for (GenericBinding& binding : env) {
+    if (binding.value.isBound())
+      continue;
+    Checker there(session, nullptr, session.scratchFunction(), trait.scope);
+    there.generics = env;
+    there.selfType = selfType;
+    const syn::GenericArg& preset = binding.param->defaultValue;
+    auto value = preset.type || preset.expr ? there.genericArg(preset, *binding.param) : std::nullopt;
+    if (!value) {
+      error("E0306", named->range,
+            base::concat("`", trait.item->name.text, "` needs its argument `", binding.name, "`"))
+          .label(binding.param->name.range, "declared here")
+          .help(base::concat("write `", trait.item->name.text, "<…>`"));
+      return false;
+    }
+    binding.value = *value;
+  }
+  if (!checkBounds(params, env, named->range, trait.scope))
+    return false;
+  for (GenericBinding& binding : env)
+    trait.args.push_back(std::move(binding.value));
+  return true;
+}
+
+/// The trait and those it requires, each once; a trait that requires itself ends here (reported where it is declared). `self` is the
+/// type that has it, if known.
+void Checker::withSupertraits(const TraitRef& trait, TraitSet& builtins, std::vector<TraitRef>& traits, Type self) {
   if (trait.builtin)
     return builtins.add(*trait.builtin);
-  if (std::find(traits.begin(), traits.end(), trait) != traits.end())
+  if (auto known = std::find(traits.begin(), traits.end(), trait); known != traits.end()) {
+    known->fixed.insert(known->fixed.end(), trait.fixed.begin(), trait.fixed.end());
+    return;
+  }
+  constexpr size_t kMaxTraits = 100;  // `trait A<T>: A<[T; 2]>` requires ever more
+  if (traits.size() >= kMaxTraits)
     return;
   traits.push_back(trait);
+  if (trait.item->supertraits.empty())
+    return;
+  Checker there(session, nullptr, session.scratchFunction(), trait.scope);
+  there.generics = envOf(trait);
+  there.selfType = self;
   for (const syn::Type* super : trait.item->supertraits)
-    if (auto found = findTrait(super, trait.scope, false))
-      withSupertraits(*found, builtins, traits);
+    if (auto found = there.findTrait(super, trait.scope, false))
+      withSupertraits(*found, builtins, traits, self);
+}
+
+/// The built-in traits that come with a trait.
+void Checker::addBuiltins(const TraitRef& trait, TraitSet& builtins, std::vector<const syn::TraitItem*>& seen) {
+  if (trait.builtin)
+    return builtins.add(*trait.builtin);
+  if (std::find(seen.begin(), seen.end(), trait.item) != seen.end())
+    return;
+  seen.push_back(trait.item);
+  for (const syn::Type* super : trait.item->supertraits)
+    if (auto found = traitNamed(super, trait.scope, false))
+      addBuiltins(*found, builtins, seen);
 }
 
 /// A trait of the user's own that the spaces have: `trait MemorySpace {}` with `struct Global : MemorySpace {}`.
@@ -165,102 +272,49 @@ bool Checker::hasTrait(const GenericValue& value, const TraitRef& trait) {
     const bool isPower = value.value > 0 && (value.value & (value.value - 1)) == 0;
     return trait.builtin == PowerOfTwo ? isPower : trait.builtin == NonZero && value.value != 0;
   }
-  if (value.kind != GenericValue::Kind::Type || isError(value.type) || assumes(value.type, trait))
+  if (value.kind != GenericValue::Kind::Type || isError(value.type))
     return true;
+  if (assumes(value.type, trait))
+    return hasFixed(value.type, trait);
   if (value.type->param && !value.type->isTensor()) {
     const BoundParam& param = *static_cast<const BoundParam*>(value.type->param);
     if (trait.builtin ? param.builtins.has(*trait.builtin)
                       : std::find(param.traits.begin(), param.traits.end(), trait) != param.traits.end())
-      return true;
+      return hasFixed(value.type, trait);
   } else if (trait.builtin) {
     return trait.builtin == Copy
                ? isCopy(value.type)
                : value.type->kind == TypeKind::Scalar && scalarHas(value.type->scalar, *trait.builtin);
   }
-  return trait.item && implements(value.type, trait);
-}
-
-bool Checker::satisfies(const GenericValue& value, const syn::Type* bound, ItemScope* scope) {
-  auto trait = findTrait(bound, scope, true);
-  return !trait || hasTrait(value, *trait);
+  return trait.item && implements(value.type, trait) && hasFixed(value.type, trait);
 }
 
 bool Checker::implements(Type type, const TraitRef& trait) {
   if (assumes(type, trait))
     return true;
-  const StructInstance* instance =
-      type->kind == TypeKind::Struct || type->kind == TypeKind::Enum ? session.findStruct(type->decl) : nullptr;
-  if (auto* item = instance ? instance->item->tryAs<syn::StructItem>() : nullptr)
-    for (const syn::Type* named : item->traits)
-      if (auto found = findTrait(named, instance->scope, false); found && *found == trait)
-        return true;
+  for (const TraitRef& listed : listedTraits(type, trait.item))
+    if (listed == trait)
+      return true;
   return findImpl(type, trait).has_value();
 }
 
-/// The impl of the trait for the type, with its generic arguments.
-std::optional<Checker::FoundImpl> Checker::findImpl(Type type, const TraitRef& trait) {
-  // An impl whose bounds lead back to the question does not answer it.
-  const std::pair question(type, trait.item);
-  if (std::find(session.traitQuestions.begin(), session.traitQuestions.end(), question) !=
-          session.traitQuestions.end() ||
-      session.traitQuestions.size() > session.options.maxInstanceDepth)
-    return std::nullopt;
-  session.traitQuestions.push_back(question);
-  std::optional<FoundImpl> out;
-  for (const ImplBlock& impl : session.impls()) {
-    if (!impl.item->trait)
-      continue;
-    auto found = findTrait(impl.item->trait, impl.scope, false);
-    GenericEnv env = genericEnv(impl.item->generics);
-    if (!found || !(*found == trait) || (out && out->impl->item == impl.item) || !matchesSelf(impl, type, env))
-      continue;
-    if (!out) {
-      out = FoundImpl{&impl, std::move(env)};
-      continue;
-    }
-    // Impls of which neither covers the other may still meet in one type.
-    error("E0355", impl.item->selfType->range,
-          base::concat("`", trait.item->name.text, "` is implemented twice for `", text(type), "`"))
-        .primary("second impl")
-        .label(out->impl->item->selfType->range, "first impl");
-    break;
-  }
-  session.traitQuestions.pop_back();
-  return out;
-}
-
-/// Does `impl … for selfType` apply to the type? Binds the impl's generic parameters.
-bool Checker::matchesSelf(const ImplBlock& impl, Type type, GenericEnv& env) {
-  if (!mayMatch(impl, type))
-    return false;
-  infer(impl.item->selfType, type, env, impl.scope);
-  for (const GenericBinding& binding : env)
-    if (!binding.value.isBound())
-      return false;
-  Checker there(session, nullptr, session.scratchFunction(), impl.scope);
-  there.generics = env;
-  Type self = there.resolveType(impl.item->selfType, DimPolicy::Fresh);
-  return !isError(self) && agree(self, type) && checkBoundsQuietly(impl.item->generics, env, impl.scope);
-}
-
-/// A cheap look at the head of the impl's type, before anything is resolved.
-bool Checker::mayMatch(const ImplBlock& impl, Type type) const {
-  auto* named = impl.item->selfType->tryAs<syn::NamedType>();
-  if (!named)
-    return true;
-  const std::string_view head = named->path.back().text;
-  for (const syn::GenericParam& param : impl.item->generics.params)
-    if (param.name.text == head)
-      return true;
-  const Symbol* symbol = impl.scope->find(named->path.front().text);
-  if (!symbol)
-    return type->kind == TypeKind::Scalar ? !type->param && lang::name(type->scalar) == head
-                                          : type->kind != TypeKind::Struct && type->kind != TypeKind::Enum;
-  if (symbol->kind != SymbolKind::Struct && symbol->kind != SymbolKind::Enum)
-    return true;
+/// Of `struct S : A, B {}` those that are the trait.
+std::vector<TraitRef> Checker::listedTraits(Type type, const syn::TraitItem* trait) {
+  std::vector<TraitRef> out;
   const StructInstance* instance =
-      type->kind == TypeKind::Struct || type->kind == TypeKind::Enum ? session.findStruct(type->decl) : nullptr;
-  return instance && instance->item == symbol->item;
+      type->kind == TypeKind::Struct && !type->param ? session.findStruct(type->decl) : nullptr;
+  auto* item = instance ? instance->item->tryAs<syn::StructItem>() : nullptr;
+  for (size_t i = 0; item && i < item->traits.size(); ++i) {
+    auto head = traitNamed(item->traits[i], instance->scope, false);
+    if (!head || head->item != trait)
+      continue;
+    Checker there(session, nullptr, session.scratchFunction(), instance->scope);
+    there.generics = instance->generics;
+    there.selfType = type;
+    if (auto found = there.findTrait(item->traits[i], instance->scope, false))
+      out.push_back(std::move(*found));
+  }
+  return out;
 }
 
 bool Checker::isCopy(Type type) const {
@@ -281,175 +335,6 @@ bool Checker::isCopy(Type type) const {
     return true;
   default: return false;
   }
-}
-
-namespace {
-
-/// A bound as written: on a parameter of the list by its name, or (`where Pair<T, U>: Area`) on a type made from them.
-struct WrittenBound {
-  std::string_view name;
-  const syn::Type* subject = nullptr;  ///< null: the parameter `name`
-  const syn::Type* bound = nullptr;
-};
-
-std::vector<WrittenBound> boundsOf(const syn::Generics& params) {
-  std::vector<WrittenBound> out;
-  for (const syn::GenericParam& param : params.params)
-    for (const syn::Type* bound : param.bounds)
-      out.push_back({param.name.text, nullptr, bound});
-  for (const syn::WherePredicate& predicate : params.where) {
-    const bool isType = isTypeCondition(predicate);
-    const std::string_view name = isType ? "" : predicate.subject->as<syn::NamedType>()->path[0].text;
-    for (const syn::Type* bound : predicate.bounds)
-      out.push_back({name, isType ? predicate.subject : nullptr, bound});
-  }
-  return out;
-}
-
-}  // namespace
-
-bool isTypeCondition(const syn::WherePredicate& predicate) {
-  auto* named = predicate.subject->tryAs<syn::NamedType>();
-  return !named || named->path.size() != 1 || named->hasGenericArgs || named->path[0].text == "Self";
-}
-
-/// A type in a `where` clause with the arguments of one use; nothing while they are not all known.
-std::optional<GenericValue> Checker::conditionSubject(const syn::Type* subject, const GenericEnv& env, ItemScope* scope,
-                                                      Type self) {
-  for (const GenericBinding& binding : env)
-    if (!binding.value.isBound())
-      return std::nullopt;
-  Checker there(session, nullptr, session.scratchFunction(), scope);
-  there.generics = env;
-  there.selfType = self;
-  GenericValue value;
-  value.kind = GenericValue::Kind::Type;
-  value.type = there.resolveType(subject, DimPolicy::Fresh);
-  return isError(value.type) ? std::nullopt : std::optional(value);
-}
-
-/// The conditions of a generic definition hold while it is checked by itself.
-void Checker::assume(const syn::Generics& params) {
-  for (const syn::WherePredicate& predicate : params.where) {
-    if (!isTypeCondition(predicate))
-      continue;
-    Type type = resolveType(predicate.subject, DimPolicy::Fresh);
-    for (const syn::Type* bound : predicate.bounds)
-      if (auto trait = findTrait(bound, items, true); trait && !isError(type))
-        assumed.emplace_back(type, *trait);
-  }
-}
-
-bool Checker::assumes(Type type, const TraitRef& trait) {
-  for (const auto& [known, has] : assumed) {
-    if (!agree(known, type))
-      continue;
-    TraitSet builtins;
-    std::vector<TraitRef> traits;
-    withSupertraits(has, builtins, traits);
-    if (trait.builtin ? builtins.has(*trait.builtin) : std::find(traits.begin(), traits.end(), trait) != traits.end())
-      return true;
-  }
-  return false;
-}
-
-bool Checker::checkBoundsQuietly(const syn::Generics& params, const GenericEnv& env, ItemScope* scope) {
-  for (const WrittenBound& each : boundsOf(params)) {
-    const GenericValue* value = each.subject ? nullptr : findGeneric(env, each.name);
-    const auto made = each.subject ? conditionSubject(each.subject, env, scope, nullptr) : std::nullopt;
-    value = made ? &*made : value;
-    if (!value || !value->isBound())
-      continue;
-    if (auto trait = findTrait(each.bound, scope, false); trait && !hasTrait(*value, *trait))
-      return false;
-  }
-  return true;
-}
-
-bool Checker::checkBounds(const syn::Generics& params, const GenericEnv& env, SourceRange use, ItemScope* scope,
-                          Type self) {
-  ItemScope* where = scope ? scope : items;
-  bool ok = true;
-  for (const WrittenBound& each : boundsOf(params)) {
-    const GenericValue* value = each.subject ? nullptr : findGeneric(env, each.name);
-    const auto made = each.subject ? conditionSubject(each.subject, env, where, self) : std::nullopt;
-    value = made ? &*made : value;
-    if (!value || !value->isBound() || satisfies(*value, each.bound, where))
-      continue;
-    ok = false;
-    const std::string_view boundText = session.sources.text(each.bound->range);
-    auto builder = error("E0307", use, base::concat("`", lang::text(*value), "` is not `", boundText, "`"));
-    const BoundParam* param = paramOf(*value);
-    const std::string_view written = each.subject ? session.sources.text(each.subject->range) : each.name;
-    const bool isCondition = each.subject && lang::text(*value) == written;  // of a generic definition's own parameters
-    builder
-        .primary(param         ? onlyText(*param)
-                 : isCondition ? std::string("nothing here says that it is")
-                               : base::concat("here `", written, "` is `", lang::text(*value), "`"))
-        .label(each.bound->range, "required here");
-    if (isCondition)
-      builder.help(base::concat("add the condition: `where ", written, ": ", boundText, "`"));
-    if (param)
-      builder.help(
-          base::concat("add the bound where `", param->name, "` is declared: `", boundWith(*param, boundText), "`"));
-  }
-  return ok;
-}
-
-std::string Checker::onlyText(const BoundParam& param) {
-  return param.boundsText.empty() ? base::concat("`", param.name, "` may be anything here")
-                                  : base::concat("`", param.name, "` is only `", param.boundsText, "` here");
-}
-
-/// `T: Area + Numeric`: the parameter's declaration with one more bound.
-std::string Checker::boundWith(const BoundParam& param, std::string_view bound) {
-  if (param.name == "Self")
-    return base::concat("trait ", param.boundsText, ": ", bound);
-  return base::concat(param.name, ": ", param.boundsText, param.boundsText.empty() ? "" : " + ", bound);
-}
-
-const BoundParam* Checker::paramOf(const GenericValue& value) {
-  if (value.kind == GenericValue::Kind::Space)
-    return value.param;
-  return value.kind == GenericValue::Kind::Type && !value.type->isTensor()
-             ? static_cast<const BoundParam*>(value.type->param)
-             : nullptr;
-}
-
-const BoundParam* Checker::paramOf(Type type) {
-  type = stripRef(type);
-  if (type->isTensor())
-    type = type->elem;
-  return static_cast<const BoundParam*>(type->param);
-}
-
-bool Checker::grants(Type type, std::initializer_list<BuiltinTrait> anyOf, SourceRange use,
-                     std::string_view operation) {
-  const BoundParam* param = paramOf(type);
-  if (!param || anyOf.size() == 0)
-    return true;
-  for (BuiltinTrait trait : anyOf)
-    if (param->builtins.has(trait))
-      return true;
-  missingBound(*param, name(*anyOf.begin()), use, operation);
-  return false;
-}
-
-bool Checker::spaceGrants(Type type, BuiltinTrait trait, SourceRange use, std::string_view operation) {
-  type = stripRef(type);
-  const auto* param = type->isTensor() ? static_cast<const BoundParam*>(type->param) : nullptr;
-  if (!param || param->builtins.has(trait))
-    return true;
-  missingBound(*param, name(trait), use, operation);
-  return false;
-}
-
-void Checker::missingBound(const BoundParam& param, std::string_view bound, SourceRange use,
-                           std::string_view operation) {
-  error("E0350", use, base::concat(operation, " needs `", param.name, ": ", bound, "`"))
-      .primary(onlyText(param))
-      .label(param.range, base::concat("declared without `", bound, "`"))
-      .help(base::concat("write `", boundWith(param, bound), "`"));
 }
 
 }  // namespace vortex::lang

@@ -3,6 +3,7 @@
 #include "lang/sema/element.h"
 
 #include <algorithm>
+#include <set>
 
 namespace vortex::lang {
 
@@ -117,19 +118,129 @@ private:
       return;
     if (expr->kind == ExprKind::Launch)
       return fail("E0408", *expr, "a kernel cannot launch a kernel", "launched inside `" + kernel_.name + "`");
-    if (expr->kind == ExprKind::Closure || expr->kind == ExprKind::CallClosure)
-      return fail("E0407", *expr, "closures exist only in host code", "inside kernel `" + kernel_.name + "`");
+    if (expr->kind == ExprKind::Closure)
+      return failClosure(*expr);
+    if (expr->kind == ExprKind::Let && isClosure(expr->variable->type))
+      return nameClosure(*expr);
     if (expr->kind == ExprKind::Builtin && isHostOnly(expr->builtin))
       return fail("E0407", *expr, "`" + std::string(spelling(expr->builtin)) + "` can only be called on the host",
                   "inside kernel `" + kernel_.name + "`");
+    const bool mayTakeClosures = expr->kind == ExprKind::Call || expr->kind == ExprKind::CallClosure;
     for (Expr* arg : expr->args)
-      visit(arg);
+      if (arg && !(mayTakeClosures && isClosure(arg->type)))
+        visit(arg);
     for (SliceDim& slice : expr->slices) {
       visit(slice.begin);
       visit(slice.end);
     }
     if (expr->kind == ExprKind::Call)
       expand(expr);
+    else if (expr->kind == ExprKind::CallClosure && ok_)
+      expandClosure(expr);
+  }
+
+  static bool isClosure(Type type) { return stripRef(type)->kind == TypeKind::Closure; }
+
+  void failClosure(const Expr& at) {
+    if (!ok_)
+      return;
+    ok_ = false;
+    sink_.error("E0407", at.range, "which closure is called in a kernel must be known when it is compiled")
+        .primary("inside kernel `" + kernel_.name + "`")
+        .help("name it by a `let`, or pass it on as an argument; what depends on data is `if` and `match`");
+  }
+
+  /// The closure that an expression of closure type is; null where only the running kernel would know.
+  const Expr* closureOf(const Expr& expr) {
+    switch (expr.kind) {
+    case ExprKind::Closure: return &expr;
+    case ExprKind::Ref:
+    case ExprKind::Deref: return closureOf(*expr.args[0]);
+    case ExprKind::Var: {
+      auto found = closures_.find(expr.variable);
+      return found == closures_.end() ? nullptr : found->second;
+    }
+    default: return nullptr;
+    }
+  }
+
+  /// A `let` of a closure is a name for it: nothing of it is left.
+  void nameClosure(Expr& let) {
+    const Expr* closure = let.args.empty() || let.variable->isVar ? nullptr : closureOf(*let.args[0]);
+    if (!closure)
+      return failClosure(let.args.empty() ? let : *let.args[0]);
+    closures_[let.variable] = closure;
+    let.kind = ExprKind::Unit;
+    let.args.clear();
+    let.variable = nullptr;
+  }
+
+  /// What a closure mentions of the code around it is that code's own: it captures by reference.
+  void keepCaptured(const Expr& expr, CloneMap& map, const std::set<const Variable*>& own) {
+    const auto keep = [&](Variable* variable) {
+      if (variable && !own.contains(variable))
+        map.variables[variable] = variable;
+    };
+    keep(expr.variable);
+    for (const Expr* arg : expr.args)
+      if (arg)
+        keepCaptured(*arg, map, own);
+    for (const SliceDim& slice : expr.slices)
+      for (const Expr* bound : {slice.begin, slice.end})
+        if (bound)
+          keepCaptured(*bound, map, own);
+  }
+
+  static void collectOwn(const Expr& expr, std::set<const Variable*>& own) {
+    if (expr.kind == ExprKind::Let || expr.kind == ExprKind::For)
+      own.insert(expr.variable);
+    own.insert(expr.indexVariable);
+    own.insert(expr.variables.begin(), expr.variables.end());
+    for (const Expr* arg : expr.args)
+      if (arg)
+        collectOwn(*arg, own);
+  }
+
+  void expandClosure(Expr* call) {
+    const Expr* closure = closureOf(*call->args[0]);
+    if (!closure)
+      return failClosure(*call->args[0]);
+    if (std::find(activeClosures_.begin(), activeClosures_.end(), closure) != activeClosures_.end() ||
+        program_.exprs.size() > kMaxExprs)
+      return fail("E0454", *call, "the calls in this kernel expand to too much code", "while expanding this call");
+    std::set<const Variable*> own;
+    collectOwn(*closure, own);
+    CloneMap map{program_, kernel_, {}, {}};
+    keepCaptured(*closure->args[0], map, own);
+    std::vector<Expr*> parts;
+    for (size_t i = 0; i < closure->variables.size(); ++i)
+      passArgument(*closure->variables[i], call->args[i + 1], map, parts);
+    if (!ok_)
+      return;
+    Expr* body = cloneExpr(*closure->args[0], map);
+    parts.push_back(body);
+    call->kind = ExprKind::Inline;
+    call->args = std::move(parts);
+    call->text = "closure";
+    activeClosures_.push_back(closure);
+    visit(body);
+    activeClosures_.pop_back();
+  }
+
+  /// The parameter as a variable of the kernel, with its value; a closure gets a name only.
+  void passArgument(const Variable& param, Expr* arg, CloneMap& map, std::vector<Expr*>& parts) {
+    Variable* variable = cloneVariable(param, map);
+    if (isClosure(param.type)) {
+      const Expr* closure = closureOf(*arg);
+      if (!closure)
+        return failClosure(*arg);
+      closures_[variable] = closure;
+      return;
+    }
+    Expr* let = program_.newExpr(ExprKind::Let, program_.types.unit(), arg->range);
+    let->variable = variable;
+    let->args = {arg};
+    parts.push_back(let);
   }
 
   void fail(std::string_view id, const Expr& at, std::string message, std::string label) {
@@ -156,13 +267,10 @@ private:
 
     CloneMap map{program_, kernel_, {}, bindDims(*callee, *call)};
     std::vector<Expr*> parts;
-    for (size_t i = 0; i < callee->params.size(); ++i) {
-      Variable* param = cloneVariable(*callee->params[i], map);
-      Expr* let = program_.newExpr(ExprKind::Let, program_.types.unit(), call->args[i]->range);
-      let->variable = param;
-      let->args = {call->args[i]};
-      parts.push_back(let);
-    }
+    for (size_t i = 0; i < callee->params.size(); ++i)
+      passArgument(*callee->params[i], call->args[i], map, parts);
+    if (!ok_)
+      return;
     Expr* body = cloneExpr(*callee->body, map);
     parts.push_back(body);
     call->kind = ExprKind::Inline;
@@ -211,6 +319,8 @@ private:
   Function& kernel_;
   diag::DiagnosticSink& sink_;
   std::vector<const Function*> active_;
+  std::map<const Variable*, const Expr*> closures_;
+  std::vector<const Expr*> activeClosures_;
   bool ok_ = true;
 };
 

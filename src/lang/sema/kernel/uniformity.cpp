@@ -230,6 +230,10 @@ private:
     if (place->kind == ExprKind::Var)  // a reference may lead to another element in every thread
       return place->variable->type->kind == TypeKind::Ref ? levels_[place->variable].level : Level::Block;
     Level level = Level::Block;
+    // What every thread has for itself every thread writes, whatever the value.
+    const Type base = place->kind == ExprKind::Element ? stripRef(place->args[0]->type) : nullptr;
+    if (base && base->isTensor() && !base->isValue && base->space == Space::Local)
+      level = Level::Lane;
     for (size_t i = 0; i < place->args.size(); ++i)
       level = join(level, i == 0 ? visitPlace(place->args[0], control) : visit(place->args[i], control));
     for (SliceDim& slice : place->slices) {

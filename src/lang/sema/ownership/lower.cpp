@@ -113,12 +113,12 @@ LocalId Lowering::value(Expr& expr, const Purpose& purpose) {
   case ExprKind::CallClosure: return callClosure(expr);
   case ExprKind::Closure: return closure(expr);
   case ExprKind::Ref: return reference(expr, purpose.call, false);
-  case ExprKind::MakeTuple:
+  case ExprKind::MakeTuple: return aggregate(expr, purpose);
   case ExprKind::MakeStruct:
   case ExprKind::MakeArray:
   case ExprKind::MakeVec:
   case ExprKind::RepeatArray:
-  case ExprKind::RepeatVec: return aggregate(expr);
+  case ExprKind::RepeatVec: return aggregate(expr, own(MoveReason::Part));
   case ExprKind::Block: return block(expr, purpose);
   case ExprKind::Let: let(expr); return kNoLocal;
   case ExprKind::Assign: assign(expr); return kNoLocal;

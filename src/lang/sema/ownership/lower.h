@@ -80,7 +80,7 @@ private:
   LocalId callClosure(Expr& expr);
   LocalId closure(Expr& expr);
   void capture(const Variable* variable, const Capture& how, LocalId into);
-  LocalId aggregate(Expr& expr);
+  LocalId aggregate(Expr& expr, const Purpose& purpose);
   LocalId reference(Expr& expr, const Expr* call, bool reserve);
 
   LocalId newLocal(Type type, SourceRange range, const Variable* variable = nullptr);

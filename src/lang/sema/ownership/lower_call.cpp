@@ -3,11 +3,13 @@
 
 namespace vortex::lang::ownership {
 
-LocalId Lowering::aggregate(Expr& expr) {
+LocalId Lowering::aggregate(Expr& expr, const Purpose& purpose) {
+  // Several results of a kernel: each is stored, as a single one would be.
+  const bool isResults = function_.inKernel && purpose.want == Want::Return && expr.kind == ExprKind::MakeTuple;
   std::vector<LocalId> held;
   for (Expr* arg : expr.args)
     if (arg)
-      held.push_back(value(*arg, own(MoveReason::Part)));
+      held.push_back(value(*arg, isResults && arg->type->isTensor() ? purpose : own(MoveReason::Part)));
   if (!mayHoldBorrows(expr.type))
     return kNoLocal;
   const LocalId out = temporary(expr);
