@@ -35,8 +35,6 @@ struct KernelContext {
   llvm::MapVector<const lang::Variable*, uint32_t> storage = {};
   /// Named results of whole-tensor kernels that are only used whole: tiles, stored when returned.
   VariableSet tileResults = {};
-  /// Named results of kernels with threads that a phase of its own has given their first values.
-  VariableSet started = {};
   bool reportsOverflow = false;  ///< Options::reportsOverflow
   bool padsTiles = false;        ///< slices may reach over an edge: their elements there are zeros that nobody wrote
   bool failed = false;           ///< an error was emitted

@@ -221,7 +221,6 @@ private:
   void emitPhases() {
     if (!context_.hasThreads)
       return emitSequentialProgram();
-    startResults();
     ir::KernelOp kernel = createKernel(kernel_.name + ".main", shape_->grid, shape_->block);
     if (!context_.domain.empty()) {
       llvm::SmallVector<mlir::Attribute> extents;
@@ -230,36 +229,6 @@ private:
       kernel->setAttr("vx.domain", mlir::ArrayAttr::get(types_.context(), extents));
     }
     Emitter(context_, kernel).emitKernel(statements_);
-  }
-
-  static bool usesOnlyParameters(const Expr& expr) {
-    if (expr.kind == ExprKind::Var && !expr.variable->isParam)
-      return false;
-    return llvm::all_of(children(expr), [](const Expr* child) { return usesOnlyParameters(*child); });
-  }
-
-  /// `var out: <result type> = full(1.0)` at the top of a kernel with threads: whole-tensor code of a phase before, as no block may store
-  /// before all have started.
-  void startResults() {
-    std::vector<const Expr*> lets;
-    for (const Expr* statement : statements_) {
-      if (statement->kind != ExprKind::Let)
-        break;
-      bool isResult = context_.storage.contains(statement->variable) && !statement->args.empty();
-      if (isResult && usesOnlyParameters(*statement->args[0]))
-        lets.push_back(statement);
-    }
-    if (lets.empty())
-      return;
-    std::array<std::optional<int64_t>, 3> block = std::exchange(context_.block, {1, 1, 1});
-    std::vector<lang::DimExpr> domain = std::exchange(context_.domain, {});
-    context_.hasThreads = false;
-    Emitter(context_, createKernel(kernel_.name + ".start", {}, {})).emitKernel(lets);
-    context_.hasThreads = true;
-    context_.block = block;
-    context_.domain = std::move(domain);
-    for (const Expr* let : lets)
-      context_.started.insert(let->variable);
   }
 
   /// Whole-tensor phases, and grids of threads for loops with independent iterations.

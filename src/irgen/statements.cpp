@@ -166,8 +166,6 @@ void Emitter::emitLet(const Expr& expr) {
 void Emitter::emitLetTensor(const Expr& expr) {
   const Variable* variable = expr.variable;
   const Expr* value = expr.args.empty() ? nullptr : expr.args[0];
-  if (context_.started.contains(variable))
-    return;
   if (variables_.count(variable)) {  // a result or temporary: storage of the entry
     if (value &&
         !(value->kind == ExprKind::Builtin && value->builtin == lang::Builtin::Zeros &&

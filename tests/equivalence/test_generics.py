@@ -20,7 +20,8 @@ def test_generic_kernels_compute_what_numpy_does(backend, vortex, tmp_path):
     count = 101
     x = random.standard_normal(count).astype(np.float32)
     data, roots = (random.integers(0, 97, 128).astype(np.uint32) for _ in range(2))
-    for name, values in [("x", x), ("data", data), ("roots", roots)]:
+    grid = random.standard_normal((5, 7)).astype(np.float32)
+    for name, values in [("x", x), ("data", data), ("roots", roots), ("grid", grid)]:
         np.save(tmp_path / f"{name}.npy", values)
     vortex("run", FILE, *backend, "--", tmp_path)
 
@@ -36,6 +37,9 @@ def test_generic_kernels_compute_what_numpy_does(backend, vortex, tmp_path):
     a = np.stack([v, v * 0 + 1, v * 0 + 2, v * 0 + 3, v * 0 + 5])
     k = i % 3
     close("lists", v + v * v * np.where(k % 2 == 0, 2, v * v) + 2 * v + 3 * v + 1 + 6 + a[k, i] * a[k + 1, i])
+    close("weighted", np.where(i % 2 == 0, v * np.array([0.25, 0.5, 2.0])[i % 3], 0))
+    g = grid.astype(np.float64)
+    close("norms", g[0, 1] + 705 + 3 * g[0, 1] + 705 + 2 + 0.5 * g + 202 + 2)
     close("twice", 2 * v)
     close("same", v)
 

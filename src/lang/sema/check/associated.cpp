@@ -147,6 +147,11 @@ Type Checker::associatedType(Type self, const syn::Name& name, SourceRange use) 
         .primary("not a type of any of its traits");
     return types.error();
   }
+  // In a trait and in its impls `Self.Item` is the one of that trait.
+  if (const TraitRef* own = selfType && canonicalSelf(selfType) == self ? ownTrait() : nullptr)
+    for (const AssociatedCandidate& each : found)
+      if (each.trait.item && each.trait == *own)
+        return each.type;
   for (const AssociatedCandidate& other : found)
     if (!isError(other.type) && !isError(found[0].type) && !agree(other.type, found[0].type)) {
       error("E0357", use,
@@ -159,6 +164,29 @@ Type Checker::associatedType(Type self, const syn::Name& name, SourceRange use) 
       return types.error();
     }
   return found[0].type;
+}
+
+/// The trait that the function being checked belongs to, as a default or in an impl.
+const TraitRef* Checker::ownTrait() {
+  if (!knowsOwnTrait_ && instance) {
+    knowsOwnTrait_ = true;
+    if (instance->impl) {
+      if (instance->impl->trait)
+        ownTrait_ = findTrait(instance->impl->trait, instance->scope, false);
+    } else {
+      for (const Session::DeclaredTrait& declared : session.traits())
+        if (std::find(declared.item->members.begin(), declared.item->members.end(), instance->item) !=
+            declared.item->members.end()) {
+          TraitRef trait{declared.item, declared.scope, std::nullopt};
+          for (const syn::GenericParam& param : declared.item->generics.params)
+            if (const GenericValue* value = findGeneric(generics, param.name.text))
+              trait.args.push_back(*value);
+          ownTrait_ = std::move(trait);
+          break;
+        }
+    }
+  }
+  return ownTrait_ ? &*ownTrait_ : nullptr;
 }
 
 /// The type's associated type in this trait; null if it is not known.

@@ -250,6 +250,9 @@ Expr* Checker::callFunction(FunctionCall& target, const syn::CallExpr* call, Typ
   request.scope = target.scope;
   request.selfType = target.selfType;
   request.impl = target.impl;
+  for (GenericBinding& binding : env)
+    if (binding.value.kind == GenericValue::Kind::Type)
+      binding.value.type = canonicalSelf(binding.value.type);
   request.generics = std::move(env);
   request.inKernel = item->isKernel || inKernel();
   request.parent = instance;

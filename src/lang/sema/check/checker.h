@@ -43,6 +43,7 @@ public:
   bool declareParams(std::vector<SourceRange>& ranges);
   void declareWhere();
   void declareShapeGenerics();
+  void declareTypeExtents();
   void declareReduce(const syn::Expr* op);
 
   // ---- names: names.cpp
@@ -137,6 +138,7 @@ public:
   // ---- associated types: associated.cpp
   bool declaresType(const TraitRef& trait, std::string_view name);
   /// `T.Item`; an error type after an error (reported).
+  const TraitRef* ownTrait();
   Type associatedType(Type self, const syn::Name& name, SourceRange use);
   struct AssociatedCandidate {
     TraitRef trait;  ///< no item: an impl of the type's own
@@ -515,6 +517,9 @@ public:
   SourceRange verifyBanks;
 
 private:
+  DimVarId firstTypeExtent_ = 0, endTypeExtents_ = 0;  ///< dimensions that types bound to parameters brought
+  std::optional<TraitRef> ownTrait_;
+  bool knowsOwnTrait_ = false;
   std::vector<const void*> resolving_;  ///< struct and alias definitions being resolved
   uint32_t aliasDepth_ = 0;
   size_t signatureLocals_ = 0, signatureDims_ = 0, signatureVariables_ = 0;

@@ -78,6 +78,9 @@ std::vector<Checker::Member> Checker::findMembers(Type type, std::string_view na
 std::optional<Checker::Member> Checker::findMember(Type type, std::string_view name, syn::ItemKind kind,
                                                    SourceRange use, bool& isAmbiguous) {
   std::vector<Member> found = findMembers(type, name, kind);
+  if (const TraitRef* own = found.size() > 1 && selfType && canonicalSelf(selfType) == type ? ownTrait() : nullptr)
+    if (std::any_of(found.begin(), found.end(), [&](const Member& each) { return each.trait && *each.trait == *own; }))
+      std::erase_if(found, [&](const Member& each) { return !each.trait || !(*each.trait == *own); });
   isAmbiguous = found.size() > 1;
   if (isAmbiguous)
     reportAmbiguous(type, found, name, kind, use);

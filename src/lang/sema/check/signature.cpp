@@ -300,6 +300,15 @@ void Checker::declareShapeGenerics() {
   }
 }
 
+/// Tensors in what a type parameter stands for have extents of this function's own: `T` is one type everywhere in it.
+void Checker::declareTypeExtents() {
+  firstTypeExtent_ = static_cast<DimVarId>(function->dims.size());
+  for (GenericBinding& binding : generics)
+    if (binding.value.kind == GenericValue::Kind::Type && bringsExtents(binding.value.type))
+      binding.value.type = withOwnDims(canonicalSelf(binding.value.type));
+  endTypeExtents_ = static_cast<DimVarId>(function->dims.size());
+}
+
 bool Checker::declareSignature() {
   const syn::FunctionItem* item = instance->item;
   if (instance->isDefinition) {
@@ -308,6 +317,7 @@ bool Checker::declareSignature() {
       assume(instance->impl->generics);
   }
   declareShapeGenerics();
+  declareTypeExtents();
   std::vector<SourceRange> ranges;
   const bool ok = declareParams(ranges);
   for (uint32_t i = 0; i < function->params.size(); ++i) {
@@ -315,8 +325,9 @@ bool Checker::declareSignature() {
     if (!isError(function->params[i]->type))
       bindDims(*function, i, path, function->params[i]->type, ranges);
   }
-  for (const DimBinding& dim : function->dims)
-    if (ok && !dim.param)
+  for (DimVarId id = 0; id < function->dims.size(); ++id)
+    if (const DimBinding& dim = function->dims[id];
+        ok && !dim.param && (id < firstTypeExtent_ || id >= endTypeExtents_))
       error("E0326", dim.range, base::concat("nothing determines the extent `", dim.name, "`"))
           .help("some parameter must have exactly `" + dim.name + "` as an extent");
   declareWhere();

@@ -150,26 +150,32 @@ private:
         .help("name it by a `let`, or pass it on as an argument; what depends on data is `if` and `match`");
   }
 
-  /// The closure that an expression of closure type is; null where only the running kernel would know.
-  const Expr* closureOf(const Expr& expr) {
+  /// A closure, and the functions in whose bodies it is written.
+  struct KnownClosure {
+    const Expr* expr = nullptr;
+    std::vector<const Function*> active;
+  };
+
+  /// The closure that an expression of closure type is; none where only the running kernel would know.
+  std::optional<KnownClosure> closureOf(const Expr& expr) {
     switch (expr.kind) {
-    case ExprKind::Closure: return &expr;
+    case ExprKind::Closure: return KnownClosure{&expr, active_};
     case ExprKind::Ref:
     case ExprKind::Deref: return closureOf(*expr.args[0]);
     case ExprKind::Var: {
       auto found = closures_.find(expr.variable);
-      return found == closures_.end() ? nullptr : found->second;
+      return found == closures_.end() ? std::nullopt : std::optional(found->second);
     }
-    default: return nullptr;
+    default: return std::nullopt;
     }
   }
 
   /// A `let` of a closure is a name for it: nothing of it is left.
   void nameClosure(Expr& let) {
-    const Expr* closure = let.args.empty() || let.variable->isVar ? nullptr : closureOf(*let.args[0]);
+    auto closure = let.args.empty() || let.variable->isVar ? std::nullopt : closureOf(*let.args[0]);
     if (!closure)
       return failClosure(let.args.empty() ? let : *let.args[0]);
-    closures_[let.variable] = closure;
+    closures_[let.variable] = std::move(*closure);
     let.kind = ExprKind::Unit;
     let.args.clear();
     let.variable = nullptr;
@@ -202,11 +208,12 @@ private:
   }
 
   void expandClosure(Expr* call) {
-    const Expr* closure = closureOf(*call->args[0]);
-    if (!closure)
+    auto known = closureOf(*call->args[0]);
+    if (!known)
       return failClosure(*call->args[0]);
-    if (std::find(activeClosures_.begin(), activeClosures_.end(), closure) != activeClosures_.end() ||
-        program_.exprs.size() > kMaxExprs)
+    const Expr* closure = known->expr;
+    constexpr size_t kMaxDepth = 100;
+    if (closureDepth_ >= kMaxDepth || program_.exprs.size() > kMaxExprs)
       return fail("E0454", *call, "the calls in this kernel expand to too much code", "while expanding this call");
     std::set<const Variable*> own;
     collectOwn(*closure, own);
@@ -222,19 +229,21 @@ private:
     call->kind = ExprKind::Inline;
     call->args = std::move(parts);
     call->text = "closure";
-    activeClosures_.push_back(closure);
+    ++closureDepth_;
+    std::swap(active_, known->active);
     visit(body);
-    activeClosures_.pop_back();
+    std::swap(active_, known->active);
+    --closureDepth_;
   }
 
   /// The parameter as a variable of the kernel, with its value; a closure gets a name only.
   void passArgument(const Variable& param, Expr* arg, CloneMap& map, std::vector<Expr*>& parts) {
     Variable* variable = cloneVariable(param, map);
     if (isClosure(param.type)) {
-      const Expr* closure = closureOf(*arg);
+      auto closure = closureOf(*arg);
       if (!closure)
         return failClosure(*arg);
-      closures_[variable] = closure;
+      closures_[variable] = std::move(*closure);
       return;
     }
     Expr* let = program_.newExpr(ExprKind::Let, program_.types.unit(), arg->range);
@@ -319,8 +328,8 @@ private:
   Function& kernel_;
   diag::DiagnosticSink& sink_;
   std::vector<const Function*> active_;
-  std::map<const Variable*, const Expr*> closures_;
-  std::vector<const Expr*> activeClosures_;
+  std::map<const Variable*, KnownClosure> closures_;
+  size_t closureDepth_ = 0;
   bool ok_ = true;
 };
 
