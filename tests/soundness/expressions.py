@@ -123,7 +123,7 @@ class Expressions:
             return f"(popcount({a}) as {kind})", count
         text, at = self.leaf(kind)
         values = [self.number(kind) for _ in range(3)]
-        arms = [literal(kind, value) for value in values]
+        arms, values = [literal(kind, value) for value in values], [INTEGERS[kind](value) for value in values]
         cut = self.rng.randint(1, 20)
         return (f"(match {text} {{ 0 | 1 => {arms[0]}, 2..{cut + 2} => {arms[1]}, _ => {arms[2]} }})",
                 lambda env: numpy.where((at(env) == 0) | (at(env) == 1), values[0],

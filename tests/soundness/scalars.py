@@ -42,11 +42,11 @@ COMPARE = {"<": lambda a, b: a < b, "<=": lambda a, b: a <= b, "==": lambda a, b
 
 def saturated(values, kind):
     """Floats (f64) that become integers."""
-    limits = numpy.iinfo(INTEGERS[kind])
+    limits, of = numpy.iinfo(INTEGERS[kind]), INTEGERS[kind]
     whole = numpy.trunc(numpy.nan_to_num(values, nan=0.0, posinf=1e300, neginf=-1e300))
     low, high = whole <= float(limits.min), whole >= float(limits.max)
     inside = numpy.where(low | high, 0.0, whole).astype(INTEGERS[kind])
-    return numpy.where(low, limits.min, numpy.where(high, limits.max, inside)).astype(INTEGERS[kind])
+    return numpy.where(low, of(limits.min), numpy.where(high, of(limits.max), inside)).astype(of)
 
 
 def rounded(values, kind):
