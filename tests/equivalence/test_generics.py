@@ -47,3 +47,7 @@ def test_generic_kernels_compute_what_numpy_does(backend, vortex, tmp_path):
     y = ((r * d + r * r) * d - 1) * np.array([pow(int(n), 95, 97) for n in d + 3])
     d = (d + y + r * r + 2 * r**5) % 97
     np.testing.assert_array_equal(np.load(tmp_path / "butterflies.npy"), np.where(d == r, 0, d))
+
+
+def test_traits_mean_what_they_say_in_host_code(vortex):
+    vortex("run", FILE.parent / "traits.vx")

@@ -135,6 +135,10 @@ Type Checker::associatedType(Type self, const syn::Name& name, SourceRange use) 
   if (isError(self))
     return self;
   self = canonicalSelf(self);
+  // In a trait and in its impls `Self.Item` is the one of that trait.
+  if (const TraitRef* own = selfType && canonicalSelf(selfType) == self ? ownTrait() : nullptr)
+    if (Type type = associatedIn(*own, self, name.text))
+      return type;
   const std::vector<AssociatedCandidate> found = associatedCandidates(self, name.text);
   if (found.empty()) {
     if (const BoundParam* param = isStandIn(self) ? static_cast<const BoundParam*>(self->param) : nullptr)
@@ -147,11 +151,6 @@ Type Checker::associatedType(Type self, const syn::Name& name, SourceRange use) 
         .primary("not a type of any of its traits");
     return types.error();
   }
-  // In a trait and in its impls `Self.Item` is the one of that trait.
-  if (const TraitRef* own = selfType && canonicalSelf(selfType) == self ? ownTrait() : nullptr)
-    for (const AssociatedCandidate& each : found)
-      if (each.trait.item && each.trait == *own)
-        return each.type;
   for (const AssociatedCandidate& other : found)
     if (!isError(other.type) && !isError(found[0].type) && !agree(other.type, found[0].type)) {
       error("E0357", use,
@@ -189,16 +188,45 @@ const TraitRef* Checker::ownTrait() {
   return ownTrait_ ? &*ownTrait_ : nullptr;
 }
 
-/// The type's associated type in this trait; null if it is not known.
+/// The type's associated type in this trait or one that it requires; null if it is not known.
 Type Checker::associatedIn(const TraitRef& trait, Type self, std::string_view name) {
-  for (const AssociatedCandidate& each : associatedCandidates(self, name)) {
-    if (!each.trait.item)
-      continue;
-    TraitSet builtins;
-    std::vector<TraitRef> all;
-    withSupertraits(trait, builtins, all, self);
-    if (std::find(all.begin(), all.end(), each.trait) != all.end())
+  TraitSet builtins;
+  std::vector<TraitRef> all;
+  withSupertraits(trait, builtins, all, self);
+  for (const AssociatedCandidate& each : associatedCandidates(self, name))
+    if (each.trait.item && std::find(all.begin(), all.end(), each.trait) != all.end())
       return each.type;
+  for (const TraitRef& each : all) {  // impls that are for this trait only with these arguments
+    const auto* alias = typeMember(each.item->members, name);
+    auto found = alias && !isStandIn(self) && !each.isOpen() ? findImpl(self, each) : std::nullopt;
+    if (!found)
+      continue;
+    if (const auto* own = typeMember(found->impl->item->members, name))
+      return aliasedType(own, found->impl->scope, found->env, self);
+    return alias->aliased ? aliasedType(alias, each.scope, envOf(each), self) : types.error();
+  }
+  return nullptr;
+}
+
+/// What the bounds of a parameter say which trait is meant by `T.Item`, now that `T` is a type.
+Type Checker::associatedByBounds(std::string_view param, Type self, std::string_view name) {
+  const auto find = [&](syn::List<syn::Type*> bounds) -> Type {
+    for (const syn::Type* bound : bounds)
+      if (auto trait = findTrait(bound, items, false); trait && trait->item && !trait->args.empty())
+        if (Type type = associatedIn(*trait, canonicalSelf(self), name))
+          return type;
+    return nullptr;
+  };
+  for (const syn::Generics* list : boundLists) {
+    for (const syn::GenericParam& each : list->params)
+      if (Type type = each.name.text == param ? find(each.bounds) : nullptr)
+        return type;
+    for (const syn::WherePredicate& each : list->where) {
+      auto* named = each.subject->tryAs<syn::NamedType>();
+      const bool isParam = named && named->path.size() == 1 && named->path[0].text == param;
+      if (Type type = isParam ? find(each.bounds) : nullptr)
+        return type;
+    }
   }
   return nullptr;
 }
@@ -241,6 +269,11 @@ Type Checker::pathType(const syn::NamedType* type, DimPolicy policy, bool& isPat
     head.range = source::join(first.range, type->path[next - 1].range);
     at = resolveNamed(&head, policy);
   }
+  if (generic && !isStandIn(at))
+    if (Type bounded = associatedByBounds(first.text, at, type->path[next].text)) {
+      at = bounded;
+      ++next;
+    }
   for (; next < type->path.size() && !isError(at); ++next)
     at = associatedType(at, type->path[next], type->range);
   if (type->hasGenericArgs && !isError(at)) {

@@ -89,8 +89,12 @@ Expr* Checker::callSymbol(const Symbol& symbol, const syn::CallExpr* call, const
 }
 
 bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string_view>& params, size_t first,
-                        size_t required, std::vector<const syn::Expr*>& placed, std::string_view callee,
-                        bool variadic) {
+                        size_t required, std::vector<const syn::Expr*>& placed, std::string_view callee, bool variadic,
+                        SourceRange declared) {
+  const auto showCallee = [&](diag::DiagnosticBuilder& builder) {
+    if (declared.isValid())
+      builder.label(declared, base::concat("`", callee, "` is declared here"));
+  };
   placed.assign(params.size(), nullptr);
   size_t next = first;
   const auto plural = [](size_t n) { return n == 1 ? "" : "s"; };
@@ -104,6 +108,7 @@ bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string
       if (at == params.size()) {
         auto builder =
             error("E0309", arg.name.range, base::concat("`", callee, "` has no parameter `", arg.name.text, "`"));
+        showCallee(builder);
         std::vector<std::string> names(params.begin() + static_cast<ptrdiff_t>(first), params.end());
         if (std::string close = nearest(arg.name.text, names); !close.empty())
           builder.help("did you mean `" + close + "`?");
@@ -119,9 +124,10 @@ bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string
         placed.push_back(arg.value);
         continue;
       }
-      error("E0308", arg.range,
-            base::concat("`", callee, "` takes ", params.size() - first, " argument", plural(params.size() - first),
-                         ", but ", call->args.size(), " are given"));
+      auto builder = error("E0308", arg.range,
+                           base::concat("`", callee, "` takes ", params.size() - first, " argument",
+                                        plural(params.size() - first), ", but ", call->args.size(), " are given"));
+      showCallee(builder);
       return false;
     }
     if (placed[at]) {
@@ -134,7 +140,8 @@ bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string
   for (size_t i = first; i < required; ++i)
     if (!placed[i]) {
       const SourceRange close{call->range.file, call->range.end - 1, call->range.end};
-      error("E0308", close, base::concat("`", callee, "` needs the argument `", params[i], "`"));
+      auto builder = error("E0308", close, base::concat("`", callee, "` needs the argument `", params[i], "`"));
+      showCallee(builder);
       return false;
     }
   return true;
@@ -143,6 +150,7 @@ bool Checker::placeArgs(const syn::CallExpr* call, const std::vector<std::string
 bool Checker::mayCall(const syn::FunctionItem* item, SourceRange range, bool hasLaunch) {
   if (item->isKernel && inKernel()) {
     error("E0408", range, base::concat("a kernel cannot call the kernel `", item->name.text, "`"))
+        .label(item->name.range, "declared as a kernel here")
         .help("move the shared part into a `fn` and call it from both");
     return false;
   }
@@ -215,7 +223,13 @@ Type Checker::hintFor(const syn::Type* written, const GenericEnv& env, const Fun
   Checker there(session, nullptr, session.scratchFunction(), target.scope);
   there.generics = env;
   there.selfType = target.selfType;
-  return there.resolveType(written, DimPolicy::Fresh);
+  if (target.item)
+    there.boundLists.push_back(&target.item->generics);
+  if (target.impl)
+    there.boundLists.push_back(&target.impl->generics);
+  const Session::Quiet quiet(session);  // the signature reports
+  const Type type = there.resolveType(written, DimPolicy::Fresh);
+  return isError(type) ? nullptr : type;
 }
 
 Expr* Checker::callFunction(FunctionCall& target, const syn::CallExpr* call, Type expected) {
@@ -234,7 +248,7 @@ Expr* Checker::callFunction(FunctionCall& target, const syn::CallExpr* call, Typ
     return failedCall(call);
   }
   std::vector<const syn::Expr*> placed;
-  if (!placeArgs(call, params, target.receiver ? 1 : 0, params.size(), placed, name.text))
+  if (!placeArgs(call, params, target.receiver ? 1 : 0, params.size(), placed, name.text, false, item->name.range))
     return failedCall(call);
   const size_t outer = target.implEnv.size();
   GenericEnv env = genericEnv(item->generics, target.implEnv);

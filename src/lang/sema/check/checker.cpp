@@ -7,6 +7,9 @@ Checker::Checker(Session& session, Instance* instance, Function* function, ItemS
   if (instance) {
     generics = instance->generics;
     selfType = instance->selfType;
+    boundLists.push_back(&instance->item->generics);
+    if (instance->impl)
+      boundLists.push_back(&instance->impl->generics);
   }
 }
 

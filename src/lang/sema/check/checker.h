@@ -148,6 +148,7 @@ public:
   std::vector<AssociatedCandidate> associatedCandidates(Type self, std::string_view name);
   void addAssociatedOfImpls(Type self, std::string_view name, std::vector<AssociatedCandidate>& out);
   Type associatedIn(const TraitRef& trait, Type self, std::string_view name);
+  Type associatedByBounds(std::string_view param, Type self, std::string_view name);
   Type associatedStandIn(const TraitRef& trait, Type self, const syn::TypeAliasItem* declared);
   Type aliasedType(const syn::TypeAliasItem* alias, ItemScope* scope, const GenericEnv& env, Type self);
   bool hasFixed(Type self, const TraitRef& trait) { return !fixedMismatch(self, trait); }
@@ -399,7 +400,8 @@ public:
                              std::string_view what);  ///< `[a, b]` or `a` as usize values
   /// Arguments by parameter position from positional and named ones; false after an error.
   bool placeArgs(const syn::CallExpr* call, const std::vector<std::string_view>& params, size_t first, size_t required,
-                 std::vector<const syn::Expr*>& placed, std::string_view callee, bool variadic = false);
+                 std::vector<const syn::Expr*>& placed, std::string_view callee, bool variadic = false,
+                 SourceRange declared = {});
 
   // ---- built-ins: builtin/
   Expr* callBuiltin(const BuiltinRow& row, const syn::CallExpr* call, const syn::Name& name, Expr* receiver,
@@ -468,6 +470,7 @@ public:
   ItemScope* items;
   GenericEnv generics;
   Type selfType = nullptr;
+  std::vector<const syn::Generics*> boundLists;    ///< where the parameters in `generics` are declared
   std::vector<std::pair<Type, TraitRef>> assumed;  ///< what the `where` clauses of a generic definition say of types
 
   struct Local {

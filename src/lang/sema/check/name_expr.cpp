@@ -376,6 +376,8 @@ Expr* Checker::checkMemberOfValue(Expr* base, const syn::Name& name, SourceRange
       if (aggregate->decl->fields[i] == name.text)
         return fieldOfElements(base, i, range);
   auto builder = error("E0321", name.range, base::concat("`", text(type), "` has no field `", name.text, "`"));
+  if (hasFields && aggregate->decl->range.isValid())
+    builder.label(aggregate->decl->range, base::concat("`", aggregate->decl->name, "` is declared here"));
   std::string close = hasFields ? nearest(name.text, aggregate->decl->fields) : "";
   if (!close.empty())
     builder.help("did you mean `" + close + "`?");

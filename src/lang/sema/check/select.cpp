@@ -20,6 +20,8 @@ std::optional<int> Checker::fitOf(const Member& candidate, Type self, const syn:
   if (function->params.size() != args.size() + first)
     return std::nullopt;
   FunctionCall target;
+  target.item = function;
+  target.impl = candidate.impl;
   target.scope = candidate.scope;
   target.selfType = self;
   GenericEnv env = genericEnv(function->generics, candidate.env);

@@ -163,6 +163,7 @@ bool Checker::placeFields(const syn::StructExpr* expr, const syn::StructItem* it
         names.emplace_back(field.name.text);
       auto builder =
           error("E0322", init.name.range, base::concat("`", item->name.text, "` has no field `", init.name.text, "`"));
+      builder.label(item->name.range, "declared here");
       if (std::string close = nearest(init.name.text, names); !close.empty())
         builder.help("did you mean `" + close + "`?");
       ok = false;
@@ -185,7 +186,8 @@ bool Checker::placeFields(const syn::StructExpr* expr, const syn::StructItem* it
     if (!values[i])
       missing += (missing.empty() ? "`" : ", `") + std::string(item->fields[i].name.text) + "`";
   if (ok && !missing.empty()) {
-    error("E0322", expr->type->range, base::concat("missing in `", item->name.text, "`: ", missing));
+    error("E0322", expr->type->range, base::concat("missing in `", item->name.text, "`: ", missing))
+        .label(item->name.range, "declared here");
     ok = false;
   }
   return ok;
