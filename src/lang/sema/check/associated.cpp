@@ -212,7 +212,8 @@ Type Checker::associatedIn(const TraitRef& trait, Type self, std::string_view na
 Type Checker::associatedByBounds(std::string_view param, Type self, std::string_view name) {
   const auto find = [&](syn::List<syn::Type*> bounds) -> Type {
     for (const syn::Type* bound : bounds)
-      if (auto trait = findTrait(bound, items, false); trait && trait->item && !trait->args.empty())
+      if (auto trait = boundTrait(bound, generics, items, selfType, self, false);
+          trait && trait->item && !trait->args.empty())
         if (Type type = associatedIn(*trait, canonicalSelf(self), name))
           return type;
     return nullptr;

@@ -74,15 +74,17 @@ bool Checker::assumes(Type type, const TraitRef& trait) {
   return false;
 }
 
-/// The trait of a bound whose generic parameters have these arguments.
+/// The trait of a bound whose generic parameters have these arguments. `of` is what it bounds: what `Self` means in the defaults of the
+/// trait's parameters.
 std::optional<TraitRef> Checker::boundTrait(const syn::Type* bound, const GenericEnv& env, ItemScope* scope, Type self,
-                                            bool report) {
-  auto* named = bound->tryAs<syn::NamedType>();
-  if (named && !named->hasGenericArgs)
+                                            Type of, bool report) {
+  auto head = traitNamed(bound, scope, false);
+  if (!head || !head->item || head->item->generics.params.empty())
     return findTrait(bound, scope, report);
   Checker there(session, nullptr, session.scratchFunction(), scope);
   there.generics = env;
   there.selfType = self;
+  there.boundedType_ = of;
   there.assumed = assumed;
   return there.findTrait(bound, scope, report);
 }
@@ -94,7 +96,7 @@ bool Checker::checkBoundsQuietly(const syn::Generics& params, const GenericEnv& 
     value = made ? &*made : value;
     if (!value || !value->isBound())
       continue;
-    auto trait = boundTrait(each.bound, env, scope, nullptr, false);
+    auto trait = boundTrait(each.bound, env, scope, nullptr, value->type, false);
     const bool isUnknown = !trait && traitNamed(each.bound, scope, false);  // of its arguments
     if (isUnknown || (trait && !hasTrait(*value, *trait)))
       return false;
@@ -112,7 +114,7 @@ bool Checker::checkBounds(const syn::Generics& params, const GenericEnv& env, So
     value = made ? &*made : value;
     if (!value || !value->isBound())
       continue;
-    const auto trait = boundTrait(each.bound, env, where, self ? self : selfType, true);
+    const auto trait = boundTrait(each.bound, env, where, self ? self : selfType, value->type, true);
     if (!trait || hasTrait(*value, *trait))
       continue;
     ok = false;

@@ -167,7 +167,7 @@ public:
   Expr* fieldAssign(const syn::AssignExpr* expr, BinaryOp op, Expr* target, Expr* value);
 
   // ---- bounds: bounds.cpp
-  std::optional<TraitRef> boundTrait(const syn::Type* bound, const GenericEnv& env, ItemScope* scope, Type self,
+  std::optional<TraitRef> boundTrait(const syn::Type* bound, const GenericEnv& env, ItemScope* scope, Type self, Type of,
                                      bool report);
   std::string describeBound(const syn::Type* bound, const TraitRef& trait) const;
   /// The generic parameter that a value or element of the type stands for; null if none.
@@ -520,6 +520,7 @@ public:
   SourceRange verifyBanks;
 
 private:
+  Type boundedType_ = nullptr;  ///< what the bound being looked at is on
   DimVarId firstTypeExtent_ = 0, endTypeExtents_ = 0;  ///< dimensions that types bound to parameters brought
   std::optional<TraitRef> ownTrait_;
   bool knowsOwnTrait_ = false;

@@ -75,7 +75,9 @@ void Checker::addBuiltinBounds(BoundParam& param, syn::List<syn::Type*> bounds, 
 void Checker::addTraitBounds(Type type, syn::List<syn::Type*> bounds, ItemScope* scope) {
   auto* param = type->isTensor() ? nullptr : const_cast<BoundParam*>(static_cast<const BoundParam*>(type->param));
   for (const syn::Type* bound : bounds) {
+    boundedType_ = type;
     auto trait = param ? findTrait(bound, scope, true) : std::nullopt;
+    boundedType_ = nullptr;
     if (!trait && param)  // reported; what it brings is there all the same
       trait = traitNamed(bound, scope, false);
     if (trait)

@@ -179,7 +179,7 @@ void Checker::checkSupertraits(const TraitRef& trait, Type self, SourceRange ran
   value.kind = GenericValue::Kind::Type;
   value.type = self;
   for (const syn::Type* super : trait.item->supertraits) {
-    auto found = boundTrait(super, envOf(trait), trait.scope, self, false);
+    auto found = boundTrait(super, envOf(trait), trait.scope, self, self, false);
     if (found && !(*found == trait) && !hasTrait(value, *found))
       error("E0307", range,
             base::concat("`", text(self), "` is not `", describeBound(super, *found), "`, which `", trait.text(),

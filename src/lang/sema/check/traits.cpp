@@ -193,7 +193,7 @@ bool Checker::resolveTraitArgs(TraitRef& trait, const syn::NamedType* named) {
       continue;
     Checker there(session, nullptr, session.scratchFunction(), trait.scope);
     there.generics = env;
-    there.selfType = selfType;
+    there.selfType = boundedType_ ? boundedType_ : selfType;
     const syn::GenericArg& preset = binding.param->defaultValue;
     auto value = preset.type || preset.expr ? there.genericArg(preset, *binding.param) : std::nullopt;
     if (!value) {
