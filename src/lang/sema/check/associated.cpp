@@ -26,7 +26,8 @@ bool Checker::declaresType(const TraitRef& trait, std::string_view name) {
                      [&](const TraitRef& each) { return typeMember(each.item->members, name) != nullptr; });
 }
 
-Type Checker::aliasedType(const syn::TypeAliasItem* alias, ItemScope* scope, const GenericEnv& env, Type self) {
+Type Checker::aliasedType(const syn::TypeAliasItem* alias, ItemScope* scope, const GenericEnv& env, Type self,
+                          const syn::ImplItem* impl) {
   const std::pair question(self, alias);
   auto& asked = session.associatedQuestions;
   if (std::find(asked.begin(), asked.end(), question) != asked.end() || asked.size() > 100) {
@@ -37,6 +38,8 @@ Type Checker::aliasedType(const syn::TypeAliasItem* alias, ItemScope* scope, con
   Checker there(session, nullptr, session.scratchFunction(), scope);
   there.generics = env;
   there.selfType = self;
+  if (impl)
+    there.boundLists.push_back(&impl->generics);
   Type out = there.resolveType(alias->aliased, DimPolicy::Fresh);
   asked.pop_back();
   return out;
@@ -80,7 +83,7 @@ void Checker::addAssociatedOfImpls(Type self, std::string_view name, std::vector
     const syn::TypeAliasItem* alias = impl.item->trait ? nullptr : typeMember(impl.item->members, name);
     GenericEnv env = genericEnv(impl.item->generics);
     if (alias && matchesImpl(impl, self, nullptr, env))
-      out.push_back({{}, alias, aliasedType(alias, impl.scope, env, self)});
+      out.push_back({{}, alias, aliasedType(alias, impl.scope, env, self, impl.item)});
   }
   std::set<const syn::TraitItem*> seen;
   const bool isOwn = !out.empty();
@@ -94,7 +97,7 @@ void Checker::addAssociatedOfImpls(Type self, std::string_view name, std::vector
       if (impl.trait.isOpen())
         continue;
       if (const auto* own = typeMember(impl.impl->item->members, name))
-        found.push_back({impl.trait, alias, aliasedType(own, impl.impl->scope, impl.env, self)});
+        found.push_back({impl.trait, alias, aliasedType(own, impl.impl->scope, impl.env, self, impl.impl->item)});
       else  // missing where it must be given: reported at the impl
         found.push_back({impl.trait, alias,
                          alias->aliased ? aliasedType(alias, declared.scope, envOf(impl.trait), self) : types.error()});
@@ -202,7 +205,7 @@ Type Checker::associatedIn(const TraitRef& trait, Type self, std::string_view na
     if (!found)
       continue;
     if (const auto* own = typeMember(found->impl->item->members, name))
-      return aliasedType(own, found->impl->scope, found->env, self);
+      return aliasedType(own, found->impl->scope, found->env, self, found->impl->item);
     return alias->aliased ? aliasedType(alias, each.scope, envOf(each), self) : types.error();
   }
   return nullptr;

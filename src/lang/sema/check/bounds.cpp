@@ -35,14 +35,15 @@ bool isTypeCondition(const syn::WherePredicate& predicate) {
 }
 
 /// A type in a `where` clause with the arguments of one use; nothing while they are not all known.
-std::optional<GenericValue> Checker::conditionSubject(const syn::Type* subject, const GenericEnv& env, ItemScope* scope,
-                                                      Type self) {
+std::optional<GenericValue> Checker::conditionSubject(const syn::Type* subject, const syn::Generics& params,
+                                                      const GenericEnv& env, ItemScope* scope, Type self) {
   for (const GenericBinding& binding : env)
     if (!binding.value.isBound())
       return std::nullopt;
   Checker there(session, nullptr, session.scratchFunction(), scope);
   there.generics = env;
   there.selfType = self;
+  there.boundLists.push_back(&params);
   GenericValue value;
   value.kind = GenericValue::Kind::Type;
   value.type = there.resolveType(subject, DimPolicy::Fresh);
@@ -92,7 +93,7 @@ std::optional<TraitRef> Checker::boundTrait(const syn::Type* bound, const Generi
 bool Checker::checkBoundsQuietly(const syn::Generics& params, const GenericEnv& env, ItemScope* scope) {
   for (const WrittenBound& each : boundsOf(params)) {
     const GenericValue* value = each.subject ? nullptr : findGeneric(env, each.name);
-    const auto made = each.subject ? conditionSubject(each.subject, env, scope, nullptr) : std::nullopt;
+    const auto made = each.subject ? conditionSubject(each.subject, params, env, scope, nullptr) : std::nullopt;
     value = made ? &*made : value;
     if (!value || !value->isBound())
       continue;
@@ -110,7 +111,7 @@ bool Checker::checkBounds(const syn::Generics& params, const GenericEnv& env, So
   bool ok = true;
   for (const WrittenBound& each : boundsOf(params)) {
     const GenericValue* value = each.subject ? nullptr : findGeneric(env, each.name);
-    const auto made = each.subject ? conditionSubject(each.subject, env, where, self) : std::nullopt;
+    const auto made = each.subject ? conditionSubject(each.subject, params, env, where, self) : std::nullopt;
     value = made ? &*made : value;
     if (!value || !value->isBound())
       continue;

@@ -102,8 +102,8 @@ public:
   /// E0307 at `use` for each bound that the arguments do not satisfy; `self` is what `Self` means there.
   bool checkBounds(const syn::Generics& generics, const GenericEnv& env, SourceRange use, ItemScope* scope = nullptr,
                    Type self = nullptr);
-  std::optional<GenericValue> conditionSubject(const syn::Type* subject, const GenericEnv& env, ItemScope* scope,
-                                               Type self);
+  std::optional<GenericValue> conditionSubject(const syn::Type* subject, const syn::Generics& params,
+                                               const GenericEnv& env, ItemScope* scope, Type self);
   void assume(const syn::Generics& generics);
   bool assumes(Type type, const TraitRef& trait);
   bool checkBoundsQuietly(const syn::Generics& generics, const GenericEnv& env, ItemScope* scope);
@@ -150,7 +150,8 @@ public:
   Type associatedIn(const TraitRef& trait, Type self, std::string_view name);
   Type associatedByBounds(std::string_view param, Type self, std::string_view name);
   Type associatedStandIn(const TraitRef& trait, Type self, const syn::TypeAliasItem* declared);
-  Type aliasedType(const syn::TypeAliasItem* alias, ItemScope* scope, const GenericEnv& env, Type self);
+  Type aliasedType(const syn::TypeAliasItem* alias, ItemScope* scope, const GenericEnv& env, Type self,
+                   const syn::ImplItem* impl = nullptr);
   bool hasFixed(Type self, const TraitRef& trait) { return !fixedMismatch(self, trait); }
   /// What an associated type is that the trait reference says to be another; null if all are as it says.
   Type fixedMismatch(Type self, const TraitRef& trait);
@@ -167,8 +168,8 @@ public:
   Expr* fieldAssign(const syn::AssignExpr* expr, BinaryOp op, Expr* target, Expr* value);
 
   // ---- bounds: bounds.cpp
-  std::optional<TraitRef> boundTrait(const syn::Type* bound, const GenericEnv& env, ItemScope* scope, Type self, Type of,
-                                     bool report);
+  std::optional<TraitRef> boundTrait(const syn::Type* bound, const GenericEnv& env, ItemScope* scope, Type self,
+                                     Type of, bool report);
   std::string describeBound(const syn::Type* bound, const TraitRef& trait) const;
   /// The generic parameter that a value or element of the type stands for; null if none.
   static const BoundParam* paramOf(Type type);
@@ -520,7 +521,7 @@ public:
   SourceRange verifyBanks;
 
 private:
-  Type boundedType_ = nullptr;  ///< what the bound being looked at is on
+  Type boundedType_ = nullptr;                         ///< what the bound being looked at is on
   DimVarId firstTypeExtent_ = 0, endTypeExtents_ = 0;  ///< dimensions that types bound to parameters brought
   std::optional<TraitRef> ownTrait_;
   bool knowsOwnTrait_ = false;
