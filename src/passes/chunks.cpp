@@ -24,14 +24,17 @@ ir::DotOp findDot(const Cluster& cluster) {
   return found;
 }
 
-/// Elements of each parallel axis per block, so that a block touches about elementsPerBlock elements of the widest tile.
-SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster) {
+/// Elements of each parallel axis per block, so that a block touches about elementsPerBlock elements of the widest tile, each computed from
+/// `depth` ones.
+SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeAttr depth) {
   SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
   ir::DotOp dot = findDot(cluster);
   SmallVector<Axis> dotAxes = dot ? axes_.of(dot.getResult()) : SmallVector<Axis>();
   AxisSet squares = dot ? AxisSet() : squareAxes(cluster);
   ir::SizeAttr inner = innerElements(cluster);
-  ir::SizeAttr left = combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, elementsPerBlock(cluster, inner), inner));
+  ir::SizeAttr left =
+      combine(SizeOp::Max, size(1),
+              combine(SizeOp::FloorDiv, elementsPerBlock(cluster, inner), combine(SizeOp::Mul, inner, depth)));
   for (size_t i = cluster.parallel.size(); i-- > 0;) {
     Axis axis = cluster.parallel[i];
     ir::SizeAttr extent = axes_.extent(axis);
@@ -143,7 +146,7 @@ AxisSet Chunks::squareAxes(const Cluster& cluster) {
 /// About reductionBlocks blocks: pieces of the split axis (the first parallel one) times pieces of a row's worth of columns.
 SmallVector<ir::SizeAttr> Chunks::chooseSplits(const Cluster& cluster) {
   if (schedule_.reductionBlocks == 0)
-    return chooseChunks(cluster);
+    return chooseChunks(cluster, size(1));
   SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
   ir::SizeAttr total = innerElements(cluster);
   for (Axis axis : cluster.parallel)

@@ -19,11 +19,15 @@ public:
       : context_(context), schedule_(schedule), axes_(axes), clusters_(clusters) {}
 
   /// One size per parallel axis of the cluster.
-  Sizes choose(const Cluster& cluster) { return isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster); }
+  Sizes choose(const Cluster& cluster) {
+    return isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster, size(1));
+  }
+  /// Of a cluster that combines `depth` partial results per element.
+  Sizes chooseCombining(const Cluster& cluster, ir::SizeAttr depth) { return chooseChunks(cluster, depth); }
   ir::SizeAttr blockCount(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks);
 
 private:
-  Sizes chooseChunks(const Cluster& cluster);
+  Sizes chooseChunks(const Cluster& cluster, ir::SizeAttr depth);
   Sizes chooseSplits(const Cluster& cluster);
   int64_t streamedElementBytes(const Cluster& cluster);
   bool writesOnlyRows(const Cluster& cluster);

@@ -515,7 +515,9 @@ private:
     rest.roots = cluster.roots;
     if (!scalar)
       rest.parallel.append(cluster.parallel.begin() + 1, cluster.parallel.end());
-    SmallVector<ir::SizeAttr> pieceSizes = sizes_.choose(rest);
+    ir::SizeAttr depth = scalar ? size(1) : combine(SizeOp::CeilDiv, axes_.extent(cluster.parallel[0]), chunks[0]);
+    // As many small blocks as there is to combine: few would wait for what all others have left in the caches.
+    SmallVector<ir::SizeAttr> pieceSizes = sizes_.chooseCombining(rest, depth);
     ir::KernelOp second = createKernel("combine", sizes_.blockCount(rest, pieceSizes));
     PhaseBuilder combiner = buildPhase(second);
     combiner.partials[result] = partial->second;

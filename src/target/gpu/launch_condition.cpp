@@ -171,6 +171,14 @@ private:
     }
   }
 
+  /// Of a tensor of the launch: its slot.
+  Id address(mlir::Value pointer) {
+    auto argument = mlir::dyn_cast<mlir::BlockArgument>(pointer);
+    if (!argument || !mlir::isa<ir::vxt::KernelOp>(argument.getOwner()->getParentOp()))
+      return kNone;
+    return node(Op::Slot, argument.getArgNumber(), kNone, kNone, false);
+  }
+
   Id build(mlir::Value value) {
     mlir::Type type = value.getType();
     bool isTruth = type.isInteger(1);
@@ -209,6 +217,7 @@ private:
         .Case([&](arith::CmpIOp op) { return compare(op); })
         .Case([&](arith::SelectOp op) { return select(op); })
         .Case([&](ir::IntOp op) { return quotient(op); })
+        .Case([&](ir::vxt::AddressOp op) { return address(op.getBase()); })
         .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtUIOp>([&](auto op) {
           bool extendsSign = mlir::isa<arith::IndexCastOp>(op.getOperation()) && op.getIn().getType().isInteger(1);
           return extendsSign ? kNone : convert(op.getIn());

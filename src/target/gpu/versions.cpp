@@ -57,6 +57,17 @@ std::optional<Split> findSplit(vxt::KernelOp kernel, llvm::function_ref<bool(uns
   return found;
 }
 
+void setBlocks(vxt::KernelOp kernel) {
+  std::optional<int64_t> fewest;
+  kernel.walk([&](mlir::Operation* op) {
+    auto blocks = mlir::dyn_cast_if_present<mlir::IntegerAttr>(op->removeAttr(kBlocksMark));
+    if (blocks)
+      fewest = std::min(fewest.value_or(INT64_MAX), blocks.getInt());
+  });
+  if (fewest)
+    kernel.setMinBlocks(*fewest);
+}
+
 }  // namespace
 
 llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel, llvm::function_ref<bool(unsigned)> isExtent) {
@@ -81,6 +92,8 @@ llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel, llvm::funct
   }
   for (size_t i = 1; i < versions.size(); ++i)
     versions[i].kernel.setSymName((kernel.getSymName() + "_v" + llvm::Twine(i + 1)).str());
+  for (KernelVersion& version : versions)
+    setBlocks(version.kernel);
   return versions;
 }
 

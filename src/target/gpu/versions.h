@@ -15,8 +15,11 @@ struct KernelVersion {
       when;  ///< over launch slots; the version serves launches for which no earlier one's holds; empty: always
 };
 
+/// On an operation: blocks that should share a core's registers where it is part of the entry point.
+inline constexpr llvm::StringLiteral kBlocksMark = "vxt.blocks";
+
 /// Splits `kernel` at its long `scf.if`s whose condition is a function of extents and other integer arguments. The versions stand behind one
-/// another in the kernel's module; the first keeps its name. `isExtent` tells the launch slots that are never negative.
+/// another in the kernel's module; the first keeps its name, and each is given the blocks that are marked in it (the fewest). `isExtent` tells the launch slots that are never negative.
 llvm::SmallVector<KernelVersion> splitVersions(ir::vxt::KernelOp kernel,
                                                llvm::function_ref<bool(unsigned slot)> isExtent);
 

@@ -1,5 +1,5 @@
 // exp, exp2 and what is made of them use ex2.approx, whose result is within 2^-22.5 of 2^r for |r| ≤ 1/2 (PTX ISA, ex2); the argument is
-// reduced first, because rounding x · log2(e) alone costs |x| ULP. Everything else is the common polynomial code, which fuses well.
+// reduced first, because rounding x · log2(e) alone costs |x| ULP. rsqrt is rsqrt.approx, within 2^-22.9 of the result. Everything else is the common polynomial code, which fuses well.
 #include "target/nvidia/functions.h"
 
 #include "target/interface/math/float_code.h"
@@ -58,6 +58,7 @@ static Value* emitSinglePrecision(llvm::IRBuilder<>& ir, Unary function, Value* 
     Value* reciprocal = code.div(code.c(1), code.add(code.c(1), emitExp(code, code.neg(x))));
     return ir.CreateSelect(ir.CreateFCmpOLT(x, code.c(-86)), emitExp(code, x), reciprocal);
   }
+  case Unary::Rsqrt: return ir.CreateIntrinsic(llvm::Intrinsic::nvvm_rsqrt_approx_f, {}, {x});
   case Unary::Round: {  // halves away from zero: no instruction rounds so
     Value* whole = ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, x);
     Value* rest = code.abs(code.sub(x, whole));

@@ -127,18 +127,23 @@ static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Ph
   ir::vxt::KernelOp kernel = lower(described.symbol, fast);
   if (!kernel)
     return;
-  if (!fastWhen.steps.empty()) {
-    std::string general = described.symbol + "_general";
-    if (!lower(general, {}))
-      return;
-    described.versions.push_back({SizeExpr::unary(SizeExpr::Op::Not, fastWhen), general});
-  }
   llvm::SmallVector<bool> extents = extentSlots(phase);
-  for (gpu::KernelVersion& version : gpu::splitVersions(kernel, [&](unsigned slot) { return extents[slot]; })) {
-    described.symbol = version.kernel.getSymName().str();
-    if (!version.when.steps.empty())
-      described.versions.push_back({std::move(version.when), described.symbol});
-  }
+  auto describe = [&](ir::vxt::KernelOp lowered, const SizeExpr& when) {
+    for (gpu::KernelVersion& version : gpu::splitVersions(lowered, [&](unsigned slot) { return extents[slot]; })) {
+      SizeExpr both = when.steps.empty()           ? std::move(version.when)
+                      : version.when.steps.empty() ? when
+                                                   : SizeExpr::binary(SizeExpr::Op::And, when, version.when);
+      described.symbol = version.kernel.getSymName().str();
+      if (!both.steps.empty())
+        described.versions.push_back({std::move(both), described.symbol});
+    }
+  };
+  ir::vxt::KernelOp general;
+  if (!fastWhen.steps.empty() && !(general = lower(described.symbol + "_general", {})))
+    return;
+  describe(kernel, fastWhen);
+  if (general)
+    describe(general, {});
 }
 
 static Result<void> checkParameters(const artifact::Kernel& kernel) {

@@ -90,6 +90,14 @@ Value Evaluator::find(mlir::Value tile, const At& at) const {
   return {};
 }
 
+llvm::SmallVector<Evaluator::Known> Evaluator::knownInFrame() const {
+  llvm::SmallVector<Known> all;
+  for (const auto& [tile, positions] : frames_.back())
+    for (const auto& [at, value] : positions)
+      all.push_back({tile, at, value});
+  return all;
+}
+
 Value Evaluator::eval(mlir::Value tile, const At& at) {
   if (at.lanes > 1 && at.isUniform())
     return splat(l, eval(tile, At{at.index, 1, at.mask}), at.lanes);
@@ -282,6 +290,7 @@ std::optional<At> Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {
   from.index.append(at.index.begin(), at.index.begin() + parts.prefix);
   Index linear{l.constant(0), 0};
   for (unsigned dim = parts.prefix; dim < toRank - parts.suffix; ++dim) {
+    linear.masked |= at.index[dim].masked;
     if (isOne(l, toExtents[dim]))
       continue;
     if (linear.step != 0)
@@ -290,7 +299,7 @@ std::optional<At> Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {
     linear.step = at.index[dim].step;
   }
   unsigned middle = fromRank - parts.prefix - parts.suffix;
-  llvm::SmallVector<Index> digits(middle, Index{l.constant(0), 0});
+  llvm::SmallVector<Index> digits(middle, Index{l.constant(0), 0, linear.masked});
   Index rest = linear;
   int first = -1;
   for (unsigned i = 0; i < middle && first < 0; ++i)
@@ -305,12 +314,12 @@ std::optional<At> Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {
       break;
     }
     if (rest.step != 0) {
-      if (!wide)
+      if (!wide || wide->isPeeled())
         return std::nullopt;
       wide->multiple(extent, at.lanes);  // then a run stays inside one row
     }
-    digits[i] = {l.rem(rest.base, extent), rest.step};
-    rest = {l.div(rest.base, extent), 0};
+    digits[i] = {l.rem(rest.base, extent), rest.step, rest.masked};
+    rest = {l.div(rest.base, extent), 0, rest.masked};
   }
   from.index.append(digits);
   from.index.append(at.index.end() - parts.suffix, at.index.end());

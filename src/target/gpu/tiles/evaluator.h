@@ -4,6 +4,8 @@
 #include "target/gpu/tiles/closure.h"
 #include "target/gpu/tiles/place.h"
 
+#include <llvm/ADT/MapVector.h>
+
 namespace vortex::target::gpu::tiles {
 
 class Evaluator {
@@ -25,6 +27,13 @@ public:
   void remember(mlir::Value tile, const At& at, Value value) { frames_.back()[tile].push_back({at, value}); }
 
   bool isKnown(mlir::Value tile, const At& at) const { return bool(find(tile, at)); }
+  struct Known {
+    mlir::Value tile;
+    At at;
+    Value value;
+  };
+  /// What the current frame holds, in the order of its tiles' first evaluation.
+  llvm::SmallVector<Known> knownInFrame() const;
 
   /// Values found in a frame may be used by everything emitted before it is popped: one frame per loop body or branch.
   void pushFrame() { frames_.emplace_back(); }
@@ -54,7 +63,7 @@ private:
   Value evalElementwise(mlir::Operation* op, const At& at);
 
   llvm::SmallVector<llvm::DenseMap<mlir::Value, Place>> places_{1};
-  llvm::SmallVector<llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<At, Value>, 2>>> frames_{1};
+  llvm::SmallVector<llvm::MapVector<mlir::Value, llvm::SmallVector<std::pair<At, Value>, 2>>> frames_{1};
 };
 
 /// Frame guard.

@@ -7,7 +7,8 @@
 // A row that fits the team's registers is read once: all passes run over the same unrolled positions, and what one pass computed at a
 // position the next ones find there. Longer rows are read again by each pass. Without reductions there are no rows: all threads share
 // all elements. Every nest exists in a wide version, 16 bytes per access, for memory that turns out to be aligned and contiguous when
-// the block runs, and in one that works element by element and assumes nothing.
+// the block runs, and in one that works element by element and assumes nothing. Between them, for rows that start anywhere, stands a
+// peeled one: the aligned pieces inside each row are accessed whole, the elements before and after them one by one, one per thread.
 #pragma once
 
 #include "target/gpu/tiles/evaluator.h"
@@ -60,13 +61,15 @@ private:
     unsigned lanes = 1;
     unsigned positions = 0;
     bool full = false;  ///< all positions exist; else those past the end access nothing, at the address they would have
-    bool early = false;  ///< everything is loaded before the first pass
+    bool early = false;   ///< everything is loaded before the first pass
+    bool peeled = false;  ///< rows start anywhere
   };
   /// One position of a sweep.
   struct Position {
     llvm::SmallVector<Index> inner;
     Value exists;             ///< null: always
     bool predicated = false;  ///< accesses need `exists`
+    unsigned lanes = 1;
   };
   /// A kept tile whose row comes into shared memory before the passes.
   struct Resident {
@@ -101,7 +104,11 @@ private:
 
   // emission
   Values emitVersions();
-  Values emitVersion(unsigned lanes, unsigned kept);
+  Values emitVersion(Version swept, unsigned kept);
+  Values emitAnywhere(unsigned lanes, unsigned kept);
+  std::optional<Place> peelReference(unsigned lanes);
+  void markBlocks(int64_t blocks);
+  Value fits(Version version, Value pieces);
   Values branch(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
   Values branchOnFacts(Requirements& wide, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
   void emitTurnedBlocks(const Root& root, unsigned along, unsigned side);
@@ -120,12 +127,19 @@ private:
   Value itemCount(const Values& inner, unsigned lanes);
   Position positionOf(const Pass& pass, Version version, Value item, Value exists);
   Position guarded(const Pass& pass, Version version, Value item, Value items);
-  At at(const Position& position, unsigned lanes) const;
-  At reduceAt(ir::ReduceOp op, const Position& position, unsigned lanes) const;
-  void storeRoots(const Pass& pass, Version version, const Position& position);
-  void touchAll(const Pass& pass, Version version, llvm::ArrayRef<Position> positions);
+  Position singlePosition(const Pass& pass, Version version);
+  Value peeledItems(const Pass& pass, Version version);
+  void findHead(Version version);
+  using PositionBody = llvm::function_ref<Values(const Position&)>;
+  Values whereExists(const Pass& pass, const Position& position, PositionBody body, Values otherwise,
+                     bool keeps = true);
+  llvm::DenseSet<mlir::Value> neededAfter(const Pass& pass, const llvm::DenseSet<mlir::Value>& computed);
+  At at(const Position& position) const;
+  At reduceAt(ir::ReduceOp op, const Position& position) const;
+  void storeRoots(const Pass& pass, const Position& position);
+  void touchAll(const Pass& pass, llvm::ArrayRef<Position> positions);
   Value masked(Reduction& reduction, const Position& position, Value value);
-  void scanStep(const Pass& pass, Version version, const Position& position, llvm::MutableArrayRef<Value> carries);
+  void scanStep(const Pass& pass, const Position& position, llvm::MutableArrayRef<Value> carries);
   Values scanStart(const Pass& pass);
   void primeInvariants(const Pass& pass);
   llvm::SmallVector<Index> digits(Value linear, llvm::ArrayRef<Value> extents);
@@ -153,10 +167,12 @@ private:
       stubborn_;  ///< tiles that could not be brought into memory: computed again wherever they are needed
   std::vector<Pass> passes_;
   Team team_;
-  Value elements_;                ///< of the longest row
-  llvm::SmallVector<Index> row_;  ///< indices of the row
-  Value rowExists_;               ///< null: always
-  Value firstRow_;                ///< of the rows the block's teams work on; null: no loop over rows
+  Value elements_;                  ///< of the longest row
+  llvm::SmallVector<Index> row_;    ///< indices of the row
+  Value rowExists_;                 ///< null: always
+  std::optional<Place> reference_;  ///< peeled versions: whose rows' alignment counts
+  Value head_;                      ///< elements of the row before its first aligned piece
+  Value firstRow_;                  ///< of the rows the block's teams work on; null: no loop over rows
   llvm::SmallVector<Kept, 2> kept_;
   llvm::SmallVector<Resident, 1> resident_;  ///< of the version being emitted
   Value scalarResult_;

@@ -47,6 +47,7 @@ Values Nest::emitRows(Version version) {
   kept_.clear();
   Frame frame(v_);
   if (rows_.empty()) {
+    findHead(version);
     emitRow(version);
     return scalarResult_ ? Values{scalarResult_} : Values{};
   }
@@ -63,11 +64,12 @@ Values Nest::emitRows(Version version) {
     }
     row_ = digits(row, rows_);
     kept_.clear();
+    findHead(version);
     emitRow(version);
     return Values{};
   });
   row_.clear();
-  rowExists_ = firstRow_ = {};
+  rowExists_ = firstRow_ = head_ = {};
   return {};
 }
 
@@ -77,7 +79,7 @@ void Nest::emitRow(Version version) {
   if (version.early)
     for (const Pass& pass : passes_)
       if (!pass.inner.empty())
-        touchAll(pass, version, keptPositions(pass, version));
+        touchAll(pass, keptPositions(pass, version));
   for (const Pass& pass : passes_) {
     if (!pass.reduces.empty())
       emitReducePass(pass, version);
@@ -96,9 +98,13 @@ Value Nest::itemCount(const Values& inner, unsigned lanes) {
 }
 
 Nest::Position Nest::positionOf(const Pass& pass, Version version, Value item, Value exists) {
-  Position position{{}, exists};
+  Position position{{}, exists, false, pass.inner.empty() ? 1 : version.lanes};
   if (pass.inner.empty())
     return position;
+  if (version.peeled) {
+    position.inner.push_back({l.add(head_, l.mul(item, l.constant(version.lanes))), 1});
+    return position;
+  }
   Values extents = pass.inner;
   if (extents.size() > 1 && version.lanes > 1)
     extents.back() = l.div(extents.back(), l.constant(version.lanes));
@@ -109,6 +115,106 @@ Nest::Position Nest::positionOf(const Pass& pass, Version version, Value item, V
   }
   return position;
 }
+
+//===-- rows that start anywhere ------------------------------------------------------------------------------===//
+
+/// The reference's first element of the row is aligned `head_` elements later.
+void Nest::findHead(Version version) {
+  if (!version.peeled)
+    return;
+  View view = reference_->view;
+  view.strides.back() = l.constant(1);
+  Values indices;
+  for (size_t dim = 0; dim + 1 < view.rank(); ++dim)
+    indices.push_back(row_[dim].base);
+  indices.push_back(l.constant(0));
+  if (!reference_->offsets.empty())
+    for (auto [index, offset] : llvm::zip(indices, reference_->offsets))
+      index = l.add(offset, index);
+  Value before = l.b.create<arith::SubIOp>(l.loc, l.constant(0), l.offset(view, indices));
+  head_ = l.b.create<arith::AndIOp>(l.loc, before, l.constant(version.lanes - 1));
+}
+
+/// Aligned pieces inside the row.
+Value Nest::peeledItems(const Pass& pass, Version version) {
+  Value length = pass.inner[0], rest = l.sub(length, l.min(head_, length));
+  return l.div(rest, l.constant(version.lanes));
+}
+
+/// The elements that no piece holds, before the first and after the last: one for each thread of the team, which has that many.
+Nest::Position Nest::singlePosition(const Pass& pass, Version version) {
+  Value inPieces = l.mul(peeledItems(pass, version), l.constant(version.lanes));
+  Value exists = isLess(l, team_.lane, l.sub(pass.inner[0], inPieces));
+  Value element = choose(l, isLess(l, team_.lane, head_), team_.lane, l.add(team_.lane, inPieces));
+  return {{Index{element, 0, true}}, l.both(rowExists_, exists), true, 1};
+}
+
+/// What `pass` has computed at a position and later passes ask for there.
+llvm::DenseSet<mlir::Value> Nest::neededAfter(const Pass& pass, const llvm::DenseSet<mlir::Value>& computed) {
+  llvm::DenseSet<mlir::Value> needed;
+  for (const Pass* later = &pass + 1; later < passes_.data() + passes_.size(); ++later) {
+    Closure closure;
+    for (auto& [value, map] : usesOf(*later))
+      closure.walk(value, map, [&](mlir::Value inner, const DimMap&) {
+        if (v_.place(inner))
+          return false;
+        if (computed.contains(inner)) {
+          needed.insert(inner);
+          return false;
+        }
+        auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+        return !reduce || !fused_.contains(reduce);
+      });
+  }
+  return needed;
+}
+
+/// `body` at a position that may not exist, as a branch: warps that are past the end of the row altogether pass by. What later passes need
+/// of it they find; `otherwise` stands for the results elsewhere.
+Values Nest::whereExists(const Pass& pass, const Position& position, PositionBody body, Values otherwise, bool keeps) {
+  if (!position.predicated)
+    return body(position);
+  Position here = position;
+  here.exists = {};
+  here.predicated = false;
+  llvm::SmallVector<Evaluator::Known> found;
+  Value rowExists = rowExists_;
+  Values results = l.emitIf(
+      position.exists,
+      [&] {
+        Frame frame(v_);
+        rowExists_ = {};
+        Values values = body(here);
+        rowExists_ = rowExists;
+        if (!keeps)
+          return values;
+        llvm::DenseSet<mlir::Value> computed;
+        for (const Evaluator::Known& known : v_.knownInFrame())
+          if (known.at.isMasked())
+            computed.insert(known.tile);
+        llvm::DenseSet<mlir::Value> needed = neededAfter(pass, computed);
+        for (const Evaluator::Known& known : v_.knownInFrame())
+          if (known.at.isMasked() && known.at.lanes == here.lanes && needed.contains(known.tile)) {
+            found.push_back(known);
+            values.push_back(known.value);
+          }
+        return values;
+      },
+      [&] {
+        Values values = otherwise;
+        for (const Evaluator::Known& known : found)
+          values.push_back(l.zero(known.value.getType()));
+        return values;
+      });
+  for (auto [known, value] : llvm::zip(found, llvm::ArrayRef(results).drop_front(otherwise.size()))) {
+    known.at.mask = position.exists;
+    v_.remember(known.tile, known.at, value);
+  }
+  results.truncate(otherwise.size());
+  return results;
+}
+
+//===-- sweeps ------------------------------------------------------------------------------------------------===//
 
 /// A position past the end reads the first one instead.
 Nest::Position Nest::guarded(const Pass& pass, Version version, Value item, Value items) {
@@ -121,7 +227,8 @@ void Nest::addPredicated(Kept& kept, const Pass& pass, Version version) {
   mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
   auto narrow = [&](Value value) -> Value { return l.b.create<arith::IndexCastUIOp>(l.loc, i32, value); };
   auto wide = [&](Value value) -> Value { return l.b.create<arith::IndexCastUIOp>(l.loc, index, value); };
-  Value items = narrow(itemCount(pass.inner, version.lanes)), lane = narrow(team_.lane), width = narrow(team_.width);
+  Value items = narrow(version.peeled ? peeledItems(pass, version) : itemCount(pass.inner, version.lanes));
+  Value lane = narrow(team_.lane), width = narrow(team_.width);
   // Zero, as no block has so many rows, but not known to be: addresses that do not change from row to row would be computed before the loop
   // and crowd out the row.
   if (firstRow_)
@@ -131,12 +238,18 @@ void Nest::addPredicated(Kept& kept, const Pass& pass, Version version) {
     Value exists = l.both(rowExists_, l.less(item, items));
     if (pass.inner.size() == 1) {
       Value element = l.b.create<arith::MulIOp>(l.loc, item, l.i32(version.lanes));
-      kept.positions.push_back({{Index{wide(element), version.lanes > 1 ? 1 : 0}}, exists, true});
+      if (version.peeled)
+        element = l.add(element, narrow(head_));
+      kept.positions.push_back({{Index{wide(element), version.lanes > 1 ? 1 : 0, true}}, exists, true, version.lanes});
     } else {
       kept.positions.push_back(positionOf(pass, version, wide(item), exists));
       kept.positions.back().predicated = true;
+      for (Index& each : kept.positions.back().inner)
+        each.masked = true;
     }
   }
+  if (version.peeled)
+    kept.positions.push_back(singlePosition(pass, version));
 }
 
 /// The same values in every pass, so that what one has computed the next ones find.
@@ -159,14 +272,14 @@ llvm::ArrayRef<Nest::Position> Nest::keptPositions(const Pass& pass, Version ver
   return kept_.back().positions;
 }
 
-At Nest::at(const Position& position, unsigned lanes) const {
-  At at{row_, lanes, position.predicated ? position.exists : Value()};
+At Nest::at(const Position& position) const {
+  At at{row_, position.lanes, position.predicated ? position.exists : Value()};
   at.index.append(position.inner);
   return at;
 }
 
-At Nest::reduceAt(ir::ReduceOp op, const Position& position, unsigned lanes) const {
-  At at{{}, lanes, position.predicated ? position.exists : Value()};
+At Nest::reduceAt(ir::ReduceOp op, const Position& position) const {
+  At at{{}, position.lanes, position.predicated ? position.exists : Value()};
   unsigned kept = 0, reduced = 0;
   for (unsigned dim = 0; dim < rankOf(op.getValue()); ++dim)
     at.index.push_back(llvm::is_contained(op.getDims(), static_cast<int64_t>(dim)) ? position.inner[reduced++]
@@ -174,18 +287,19 @@ At Nest::reduceAt(ir::ReduceOp op, const Position& position, unsigned lanes) con
   return at;
 }
 
-void Nest::touchAll(const Pass& pass, Version version, llvm::ArrayRef<Position> positions) {
+void Nest::touchAll(const Pass& pass, llvm::ArrayRef<Position> positions) {
   for (const Position& position : positions) {
     for (ir::ReduceOp op : pass.reduces)
-      v_.touch(op.getValue(), reduceAt(op, position, version.lanes));
+      v_.touch(op.getValue(), reduceAt(op, position));
     for (unsigned root : pass.roots)
-      v_.touch(roots_[root].value, at(position, version.lanes));
+      v_.touch(roots_[root].value, at(position));
   }
 }
 
 /// Runs over the items of a row, `unroll` positions at a time while there are so many.
 Values Nest::sweep(const Pass& pass, Version version, unsigned unroll, Values carried, SweepBody body) {
-  Value items = itemCount(pass.inner, version.lanes), zero = l.constant(0);
+  Value items = version.peeled ? peeledItems(pass, version) : itemCount(pass.inner, version.lanes);
+  Value zero = l.constant(0);
   if (!pass.scans.empty())  // in order, all threads together
     return l.emitFor(zero, items, team_.width, carried, [&](Value base, mlir::ValueRange inside) {
       Frame frame(v_);
@@ -211,12 +325,33 @@ Values Nest::sweep(const Pass& pass, Version version, unsigned unroll, Values ca
         });
     begin = carried.pop_back_val();
   }
-  return l.emitFor(l.add(begin, team_.lane), items, team_.width, carried, [&](Value item, mlir::ValueRange inside) {
-    Frame frame(v_);
-    Values next(inside);
-    body(positionOf(pass, version, item, {}), next);
-    return next;
-  });
+  if (unroll == 1)
+    return l.emitFor(l.add(begin, team_.lane), items, team_.width, carried, [&](Value item, mlir::ValueRange inside) {
+      Frame frame(v_);
+      Values next(inside);
+      body(positionOf(pass, version, item, {}), next);
+      return next;
+    });
+  // What is left takes as many accesses at a time, those past the end masked.
+  Values rest = l.emitIf(
+      isLess(l, begin, items),
+      [&] {
+        Frame frame(v_);
+        Values next(carried);
+        llvm::SmallVector<Position> positions;
+        Value item = l.add(begin, team_.lane);
+        for (unsigned u = 0; u < unroll; ++u) {
+          Value own = u ? l.add(item, l.mul(team_.width, l.constant(u))) : item;
+          positions.push_back(positionOf(pass, version, own, l.both(rowExists_, isLess(l, own, items))));
+          positions.back().predicated = true;
+          for (Index& index : positions.back().inner)
+            index.masked = true;
+        }
+        body(positions, next);
+        return next;
+      },
+      [&] { return Values(carried); });
+  return carried.empty() ? Values{} : rest;
 }
 
 /// Evaluates what does not change inside a row before its sweep.
@@ -252,23 +387,23 @@ Values Nest::scanStart(const Pass& pass) {
 }
 
 /// The next `width` items of every scan the pass needs; the results are found by whoever evaluates them at this position.
-void Nest::scanStep(const Pass& pass, Version version, const Position& position, llvm::MutableArrayRef<Value> carries) {
+void Nest::scanStep(const Pass& pass, const Position& position, llvm::MutableArrayRef<Value> carries) {
   for (auto [number, carry] : llvm::enumerate(carries)) {
     ir::ScanOp scan = pass.scans[number];
-    At here = at(position, version.lanes);
+    At here = at(position);
     if (v_.isKnown(scan.getResult(), here))
       continue;
     Reduction reduction(l, scan.getKind(), elementType(scan.getValue()));
     Value own = masked(reduction, position, reduction.widen(v_.eval(scan.getValue(), here)));
     Values prefix;
-    for (unsigned lane = 0; lane < version.lanes; ++lane) {
+    for (unsigned lane = 0; lane < position.lanes; ++lane) {
       Value element = extract(l, own, lane);
       prefix.push_back(lane ? reduction.combine(prefix.back(), element) : element);
     }
     TeamPrefix team = teamScan(l, team_, reduction, prefix.back());
     Value before = reduction.combine(carry, team.before);
     Values results;
-    for (unsigned lane = 0; lane < version.lanes; ++lane) {
+    for (unsigned lane = 0; lane < position.lanes; ++lane) {
       if (scan.getExclusive())
         results.push_back(lane ? reduction.combine(before, prefix[lane - 1]) : before);
       else
@@ -295,25 +430,41 @@ void Nest::emitReducePass(const Pass& pass, Version version) {
     reductions.push_back(Reduction(l, op.getKind(), elementType(op.getValue())));
   auto element = [&](size_t r, const Position& position) {
     ir::ReduceOp op = pass.reduces[r];
-    Value value = v_.eval(op.getValue(), reduceAt(op, position, version.lanes));
+    Value value = v_.eval(op.getValue(), reduceAt(op, position));
     return masked(reductions[r], position, reductions[r].widen(value));
   };
   // One choice per position instead of one per element.
   auto foldedElement = [&](size_t r, const Position& position) {
     ir::ReduceOp op = pass.reduces[r];
-    Value value = v_.eval(op.getValue(), reduceAt(op, position, version.lanes));
+    Value value = v_.eval(op.getValue(), reduceAt(op, position));
     return masked(reductions[r], position, reductions[r].fold(reductions[r].widen(value)));
   };
   llvm::SmallVector<Values> partial(pass.reduces.size());
   Values carries = scanStart(pass);
-  if (version.positions) {
+  if (version.positions && (version.full || !pass.scans.empty())) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
-    touchAll(pass, version, positions);
+    touchAll(pass, positions);
     for (const Position& position : positions) {
-      scanStep(pass, version, position, carries);
+      scanStep(pass, position, carries);
       for (size_t r = 0; r < reductions.size(); ++r)
         partial[r].push_back(position.predicated ? foldedElement(r, position) : element(r, position));
     }
+  } else if (version.positions) {
+    llvm::ArrayRef<Position> positions = keptPositions(pass, version);
+    touchAll(pass, positions);
+    primeInvariants(pass);
+    Values neutrals;
+    for (Reduction& reduction : reductions)
+      neutrals.push_back(reduction.neutral(1));
+    auto all = [&](const Position& here) {
+      Values values;
+      for (size_t r = 0; r < reductions.size(); ++r)
+        values.push_back(foldedElement(r, here));
+      return values;
+    };
+    for (const Position& position : positions)
+      for (auto [r, value] : llvm::enumerate(whereExists(pass, position, all, neutrals)))
+        partial[r].push_back(value);
   } else {
     primeInvariants(pass);
     unsigned unroll = unrollOf(pass, version.lanes, false);
@@ -323,18 +474,31 @@ void Nest::emitReducePass(const Pass& pass, Version version) {
     size_t sums = carried.size();
     carried.append(carries);
     carried = sweep(pass, version, unroll, carried, [&](llvm::ArrayRef<Position> positions, Values& next) {
-      touchAll(pass, version, positions);
+      touchAll(pass, positions);
       for (auto [u, position] : llvm::enumerate(positions)) {
-        scanStep(pass, version, position, llvm::MutableArrayRef(next).drop_front(sums));
-        for (size_t r = 0; r < reductions.size(); ++r) {
-          Value& sum = next[r * unroll + u];
-          sum = reductions[r].combine(sum, element(r, position));
-        }
+        scanStep(pass, position, llvm::MutableArrayRef(next).drop_front(sums));
+        Values sums;
+        for (size_t r = 0; r < reductions.size(); ++r)
+          sums.push_back(next[r * unroll + u]);
+        auto combined = [&](const Position& here) {
+          Values values;
+          for (size_t r = 0; r < reductions.size(); ++r)
+            values.push_back(reductions[r].combine(element(r, here), sums[r]));
+          return values;
+        };
+        for (auto [r, value] : llvm::enumerate(whereExists(pass, position, combined, sums, false)))
+          next[r * unroll + u] = value;
       }
     });
     for (size_t r = 0; r < reductions.size(); ++r)
       partial[r].append(carried.begin() + static_cast<ptrdiff_t>(r * unroll),
                         carried.begin() + static_cast<ptrdiff_t>((r + 1) * unroll));
+    if (version.peeled) {
+      Frame frame(v_);
+      Position single = singlePosition(pass, version);
+      for (size_t r = 0; r < reductions.size(); ++r)
+        partial[r] = {reductions[r].combine(reductions[r].fold(partial[r]), element(r, single))};
+    }
   }
   llvm::SmallVector<TeamValue> values;
   for (size_t r = 0; r < reductions.size(); ++r)
@@ -353,8 +517,8 @@ void Nest::emitReducePass(const Pass& pass, Version version) {
 //===-- stores ------------------------------------------------------------------------------------------------===//
 
 /// Values first, so that nothing is read after it was overwritten.
-void Nest::storeRoots(const Pass& pass, Version version, const Position& position) {
-  At here = at(position, version.lanes);
+void Nest::storeRoots(const Pass& pass, const Position& position) {
+  At here = at(position);
   Values values;
   for (unsigned root : pass.roots)
     values.push_back(v_.eval(roots_[root].value, here));
@@ -368,24 +532,33 @@ void Nest::storeRoots(const Pass& pass, Version version, const Position& positio
 /// Rows that end in one element: the first thread of the team writes it.
 void Nest::emitSingles(const Pass& pass) {
   Value isFirst = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, team_.lane, l.constant(0));
-  storeRoots(pass, {1, 0}, Position{{}, isFirst});
+  storeRoots(pass, Position{{}, isFirst});
 }
 
 void Nest::emitStorePass(const Pass& pass, Version version) {
   if (pass.inner.empty())
     return emitSingles(pass);
   Values carries = scanStart(pass);
+  auto store = [&](const Position& here) {
+    storeRoots(pass, here);
+    return Values{};
+  };
   if (version.positions) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
     // What only this pass loads is usually small and at hand: few positions at a time, to leave the registers to what is kept.
     // Predicates take some of those, too.
     size_t together = version.full ? 2 : 1;
+    if (!version.full)
+      primeInvariants(pass);
     for (; !positions.empty(); positions = positions.drop_front(std::min(together, positions.size()))) {
       llvm::ArrayRef<Position> group = positions.take_front(together);
-      touchAll(pass, version, group);
+      touchAll(pass, group);
       for (const Position& position : group) {
-        scanStep(pass, version, position, carries);
-        storeRoots(pass, version, position);
+        scanStep(pass, position, carries);
+        if (pass.scans.empty())
+          whereExists(pass, position, store, {}, false);
+        else
+          storeRoots(pass, position);
       }
     }
     return;
@@ -393,12 +566,19 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
   primeInvariants(pass);
   unsigned unroll = unrollOf(pass, version.lanes, true);
   sweep(pass, version, unroll, carries, [&](llvm::ArrayRef<Position> positions, Values& next) {
-    touchAll(pass, version, positions);
+    touchAll(pass, positions);
     for (const Position& position : positions) {
-      scanStep(pass, version, position, next);
-      storeRoots(pass, version, position);
+      scanStep(pass, position, next);
+      if (pass.scans.empty())
+        whereExists(pass, position, store, {}, false);
+      else
+        storeRoots(pass, position);
     }
   });
+  if (version.peeled) {
+    Frame frame(v_);
+    storeRoots(pass, singlePosition(pass, version));
+  }
 }
 
 }  // namespace vortex::target::gpu::tiles

@@ -1,6 +1,7 @@
 // The versions of a nest, and which of them a launch runs.
 #include "ir/tile_sizes.h"
 #include "target/gpu/tiles/nest.h"
+#include "target/gpu/versions.h"
 
 namespace vortex::target::gpu::tiles {
 
@@ -14,6 +15,10 @@ static constexpr int64_t kEarlyWords = 32;
 static constexpr unsigned kSweptElements = 256;
 /// The same one by one: neighbouring threads read neighbours, so short runs waste what the memory delivers.
 static constexpr unsigned kSweptSingles = 8;
+/// Threads per core for rows of at most one access for each thread of a warp: as many bytes in flight as for longer ones.
+static constexpr int64_t kNarrowThreads = 1536;
+/// Accesses per thread of a row that is only passed on.
+static constexpr unsigned kStreamed = 4;
 
 unsigned Nest::positionsPerThread(unsigned tiles, unsigned lanes) {
   return static_cast<unsigned>(std::max<int64_t>(1, kKeptElements / l.threads() / tiles / lanes));
@@ -67,8 +72,10 @@ Values Nest::emitVersions() {
   }
   team_ = wholeBlock(l);
   elements_ = elements;
-  if (lanes == 1 || !assumesAlignment())
-    return emitVersion(1, 0);
+  if (lanes == 1)
+    return emitVersion({1, 0}, 0);
+  if (!assumesAlignment())
+    return emitAnywhere(lanes, kept);
   Requirements wide(l);
   for (const Pass& pass : passes_)
     if (!pass.inner.empty()) {
@@ -83,7 +90,80 @@ Values Nest::emitVersions() {
     if (root.sink.guarded)
       wide.inside(root.sink, v_.extents(root.value));
   // Single elements would take a register for each address: rows are then read again by every pass, mostly from the caches.
-  return branchOnFacts(wide, [&] { return emitVersion(lanes, kept); }, [&] { return emitVersion(1, 0); });
+  return branchOnFacts(wide, [&] { return emitVersion({lanes, 0}, kept); }, [&] { return emitVersion({1, 0}, 0); });
+}
+
+/// A tensor whose rows are those of the nest: what is written, else what is read.
+std::optional<Place> Nest::peelReference(unsigned lanes) {
+  size_t rank = static_cast<size_t>(rowRank_) + 1;
+  std::optional<Place> reference;
+  auto consider = [&](const Place& place, llvm::ArrayRef<DimUse> map) {
+    const View& view = place.view;
+    if (!reference && view.space == ir::Space::Global && view.rank() == rank && map.size() == rank && isIdentity(map) &&
+        lanes * ir::vxt::scalarBytes(view.elementType) <= 16)
+      reference = place;
+  };
+  for (const Root& root : roots_)
+    consider(root.sink, identityMap(rankOf(root.value)));
+  forEachAccess([&](mlir::Value, const DimMap& map, const Place& place) { consider(place, map); });
+  return reference;
+}
+
+/// Rows that start anywhere are peeled where they are long enough and all tensors' rows lie alike; else everything goes element by element.
+Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
+  auto singles = [&] { return emitVersion({1, 0}, 0); };
+  bool elementwise = rowRank_ < 0, possible = !passes_.empty();
+  for (const Root& root : roots_)
+    possible &= root.sink.view.space == ir::Space::Global && (!elementwise || rankOf(root.value) > 0) &&
+                (!elementwise || rankOf(root.value) == rankOf(roots_[0].value));
+  for (const Pass& pass : passes_)
+    possible &= pass.scans.empty() && (elementwise ? passes_.size() == 1 : pass.inner.size() <= 1);
+  if (!possible)
+    return singles();
+  auto setRows = [&](int rank) {
+    rowRank_ = rank;
+    rows_.clear();
+    for (int dim = 0; dim < rank; ++dim)
+      rows_.push_back(v_.extents(roots_[0].value)[static_cast<size_t>(dim)]);
+    makePasses();
+  };
+  if (elementwise)
+    setRows(static_cast<int>(rankOf(roots_[0].value)) - 1);
+  Values elements = {elements_};
+  reference_ = peelReference(lanes);
+  Values results;
+  if (reference_) {
+    Requirements wide(l, *reference_, lanes);
+    for (const Pass& pass : passes_)
+      if (!pass.inner.empty()) {
+        wide.positive(pass.inner.back());
+        if (elementwise)
+          elements_ = pass.inner.back();
+      }
+    auto inside = [&](const Place& place, mlir::Value value) {
+      if (place.guarded)
+        wide.inside(place, v_.extents(value));
+    };
+    forEachAccess([&](mlir::Value value, const DimMap&, const Place& place) { inside(place, value); });
+    for (const Root& root : roots_)
+      inside(root.sink, root.value);
+    Version swept{lanes, 0};
+    swept.peeled = true;
+    results = branchOnFacts(
+        wide, [&] { return emitVersion(swept, kept); },
+        [&] {
+          if (elementwise)
+            setRows(-1);
+          reference_.reset();
+          elements_ = elements[0];
+          return singles();
+        });
+  } else {
+    if (elementwise)
+      setRows(-1);
+    results = singles();
+  }
+  return results;
 }
 
 /// The wide version where its requirements hold. They are known when it is written; they stand before it.
@@ -115,36 +195,81 @@ Values Nest::branchOnFacts(Requirements& wide, llvm::function_ref<Values()> then
 /// Rows of at most what the block holds are read once. Each thread keeps a fixed number of positions, and a row gets as few threads as that
 /// takes: as many bytes are in flight for short rows as for long ones. Rows that fill the block exactly need no predicates. Longer ones are
 /// swept.
-Values Nest::emitVersion(unsigned lanes, unsigned kept) {
-  Version swept{lanes, 0};
-  auto withTeam = [&](int64_t perThread, int64_t least, Version version) {
+Values Nest::emitVersion(Version swept, unsigned kept) {
+  unsigned lanes = swept.lanes;
+  int64_t least = swept.peeled ? 2 * int64_t(lanes) : 1;  // as many as elements outside the aligned pieces
+  auto withTeam = [&](int64_t perThread, int64_t fewest, Version version) {
     Team block = team_;
     if (rowRank_ > 0)
-      team_ = makeTeam(l, elements_, perThread, least);
+      team_ = makeTeam(l, elements_, perThread, std::max(fewest, least));
     Values results = emitRows(version);
     team_ = block;
     return results;
   };
+  bool onlyPasses = llvm::none_of(passes_, [](const Pass& pass) { return !pass.reduces.empty(); });
   if (kept == 0)
-    return withTeam(lanes > 1 ? kSweptElements : kSweptSingles, 8, swept);
-  Version full{lanes, positionsPerThread(kept, lanes), true, readsEarly(positionsPerThread(kept, lanes))},
-      keeping = full;
-  keeping.full = false;
-  Value capacity = l.mul(team_.width, l.constant(full.positions)), fits, fillsAll;
+    return withTeam(onlyPasses && rowRank_ > 0 ? int64_t(kStreamed) * lanes
+                    : lanes > 1                ? kSweptElements
+                                               : kSweptSingles,
+                    8, swept);
+  Version full = swept;
+  full.positions = positionsPerThread(kept, lanes);
+  full.full = true;
+  full.early = readsEarly(full.positions);
+  Version keeping = full, narrow = full;
+  keeping.full = narrow.full = false;
+  narrow.positions = 1;
+  narrow.early = readsEarly(1);
+  Value capacity = l.mul(team_.width, l.constant(full.positions));
+  Value fillsAll;
+  for (const Pass& pass : passes_)
+    if (!pass.inner.empty()) {
+      Value exact = isEqual(l, itemCount(pass.inner, lanes), capacity);
+      fillsAll = fillsAll ? l.both(fillsAll, exact) : exact;
+    }
+  int64_t blocks = residentBlocks();
+  auto keep = [&] {
+    markBlocks(std::max<int64_t>(1, blocks - (swept.peeled ? 1 : 0)));
+    return withTeam(int64_t(keeping.positions) * lanes, 1, keeping);
+  };
+  auto keepNarrow = [&] {
+    markBlocks(kNarrowThreads / l.threads());
+    return withTeam(lanes, 1, narrow);
+  };
+  auto longRows = [&] {
+    markBlocks(std::max<int64_t>(1, blocks - (swept.peeled ? 1 : 0)));
+    return emitLong(swept, capacity);
+  };
+  auto fill = [&] {
+    markBlocks(blocks);
+    return emitRows(full);
+  };
+  auto longer = [&] { return branch(fits(swept, capacity), keep, longRows); };
+  bool hasNarrow = full.positions > 1 && rowRank_ > 0;
+  auto shorter = [&] {
+    return hasNarrow ? branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), keepNarrow, longer) : longer();
+  };
+  return swept.peeled ? shorter() : branch(fillsAll, fill, shorter);
+}
+
+/// Rows are not empty and have at most so many pieces of `lanes` elements.
+Value Nest::fits(Version version, Value pieces) {
+  Value all;
   for (const Pass& pass : passes_) {
     if (pass.inner.empty())
       continue;
-    Value items = itemCount(pass.inner, lanes);
-    Value here = isLess(l, l.sub(items, l.constant(1)), capacity);  // and not empty
-    Value exact = isEqual(l, items, capacity);
-    fits = fits ? l.both(fits, here) : here;
-    fillsAll = fillsAll ? l.both(fillsAll, exact) : exact;
+    Value items = itemCount(pass.inner, version.lanes);
+    Value here = version.peeled ? isLess(l, items, l.add(pieces, l.constant(1)))
+                                : isLess(l, l.sub(items, l.constant(1)), pieces);  // and not empty
+    all = all ? l.both(all, here) : here;
   }
-  if (auto kernel = l.b.getInsertionBlock()->getParentOp()->getParentOfType<ir::vxt::KernelOp>())
-    kernel.setMinBlocks(residentBlocks());
-  auto keep = [&] { return withTeam(int64_t(keeping.positions) * lanes, 1, keeping); };
-  auto longRows = [&] { return emitLong(swept, capacity); };
-  return branch(fillsAll, [&] { return emitRows(full); }, [&] { return branch(fits, keep, longRows); });
+  return all;
+}
+
+/// How many blocks share a core's registers, in the entry point that this code becomes part of (versions.h).
+void Nest::markBlocks(int64_t blocks) {
+  auto mark = l.b.create<arith::ConstantIndexOp>(l.loc, blocks);
+  mark->setAttr(kBlocksMark, l.b.getI64IntegerAttr(blocks));
 }
 
 /// Blocks per core that registers are shared out for: 40 to 64 per thread for one tensor in and one out, 64 to 80 for more. A kept row of 16-bit

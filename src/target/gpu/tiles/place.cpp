@@ -26,7 +26,7 @@ bool At::equals(Lowering& l, const At& other) const {
 At At::lane(Lowering& l, unsigned number) const {
   At one{{}, 1, mask};
   for (const Index& i : index)
-    one.index.push_back({i.step ? l.add(i.base, l.constant(i.step * number)) : i.base, 0});
+    one.index.push_back({i.step ? l.add(i.base, l.constant(i.step * number)) : i.base, 0, i.masked});
   return one;
 }
 
@@ -81,6 +81,11 @@ static int64_t accessBytes(const Place& place, unsigned lanes) {
 }
 
 bool Requirements::wide(const Place& place, unsigned dim, unsigned lanes) {
+  if (place.aligned)
+    return true;
+  if (reference_ && (place.view.space != ir::Space::Global || place.view.rank() != reference_->view.rank() ||
+                     dim + 1 != place.view.rank() || lanes != referenceLanes_))
+    return false;
   if (auto stride = l_.constantOf(place.view.strides[dim]); stride ? *stride != 1 : dim + 1 != place.view.rank())
     return false;
   if (ir::SwizzleAttr swizzle = place.view.swizzle; swizzle && (int64_t(1) << swizzle.getBase()) < lanes)
@@ -124,10 +129,43 @@ Value Requirements::isMultiple(Value value, int64_t of) {
   return b.create<arith::CmpIOp>(l_.loc, arith::CmpIPredicate::eq, b.create<arith::AndIOp>(l_.loc, bits, mask), zero);
 }
 
+static bool sameValues(Lowering& l, const Values& a, const Values& b) {
+  return a.size() == b.size() &&
+         llvm::all_of(llvm::zip(a, b), [&](auto pair) { return sameValue(l, std::get<0>(pair), std::get<1>(pair)); });
+}
+
+/// Its rows start as many elements after a multiple of `lanes` as those of the reference.
+void Requirements::requireSamePhase(Value& all, const Wide& access) {
+  const Place &place = access.place, &reference = *reference_;
+  const View &view = place.view, &other = reference.view;
+  mlir::OpBuilder& b = l_.b;
+  if (!l_.constantOf(view.strides[access.dim]))
+    require(all, b.create<arith::CmpIOp>(l_.loc, arith::CmpIPredicate::eq, view.strides[access.dim], l_.constant(1)));
+  if (view.alignment < accessBytes(place, access.lanes))
+    require(all, isMultiple(b.create<vxt::AddressOp>(l_.loc, b.getI64Type(), view.pointer),
+                            accessBytes(place, access.lanes)));
+  for (unsigned dim = 0; dim < view.rank(); ++dim)
+    if (dim != access.dim && !sameValue(l_, view.strides[dim], other.strides[dim]))
+      require(all, isMultiple(l_.sub(view.strides[dim], other.strides[dim]), access.lanes));
+  Values zeros(view.rank(), l_.constant(0));
+  Values from = place.offsets.empty() ? zeros : place.offsets,
+         to = reference.offsets.empty() ? zeros : reference.offsets;
+  bool sameBase = view.base == other.base || (view.base && other.base && sameValue(l_, view.base, other.base));
+  if (!sameBase || !sameValues(l_, from, to)) {
+    View plain = view, unlike = other;
+    plain.strides[access.dim] = unlike.strides[access.dim] = l_.constant(1);
+    require(all, isMultiple(l_.sub(l_.offset(plain, from), l_.offset(unlike, to)), access.lanes));
+  }
+}
+
 Value Requirements::emit() {
   Value all;
   mlir::OpBuilder& b = l_.b;
   for (const Wide& access : wide_) {
+    if (reference_) {
+      requireSamePhase(all, access);
+      continue;
+    }
     const View& view = access.place.view;
     int64_t bytes = accessBytes(access.place, access.lanes), size = vxt::scalarBytes(view.elementType);
     if (!view.alignedRows && !l_.constantOf(view.strides[access.dim]))
@@ -215,7 +253,7 @@ Value loadElements(Lowering& l, const Place& place, const At& at, Requirements* 
     return gather(l, lanes);
   }
   Values indices = indicesOf(l, place, at);
-  Value inside = place.guarded && !wide ? l.both(l.inside(place.view, indices), at.mask) : at.mask;
+  Value inside = place.guarded && !wide ? l.both(l.inside(place.view, indices), at.condition()) : at.condition();
   auto cache = place.view.readOnly ? vxt::Cache::ReadOnly : vxt::Cache::Default;
   Value loaded = l.b.create<vxt::LoadOp>(l.loc, valueType(type, at.lanes), place.view.pointer,
                                          offsetOf(l, place, at, indices, run), inside,

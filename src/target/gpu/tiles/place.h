@@ -9,17 +9,24 @@ namespace vortex::target::gpu::tiles {
 struct Index {
   Value base;
   int64_t step = 0;
+  bool masked = false;  ///< exists only where the position's mask holds
 };
 
 /// Which elements of a tile this thread works on: `lanes` of them at once.
 struct At {
   llvm::SmallVector<Index> index;
   unsigned lanes = 1;
-  Value mask = {};  ///< i1; null: true. Where it is false nothing may be read, and the value does not matter
+  Value mask =
+      {};  ///< i1; null: true. Where it is false nothing may be read at masked indices, and the value does not matter
 
   bool isUniform() const {
     return llvm::all_of(index, [](const Index& i) { return i.step == 0; });
   }
+  bool isMasked() const {
+    return llvm::any_of(index, [](const Index& i) { return i.masked; });
+  }
+  /// What has to hold for a read; null: nothing.
+  Value condition() const { return isMasked() ? mask : Value(); }
   /// The position of one lane.
   At lane(Lowering& l, unsigned number) const;
   bool equals(Lowering& l, const At& other) const;
@@ -36,12 +43,18 @@ struct Place {
   const void* base = nullptr;    ///< equal for places that may overlap
   const void* window = nullptr;  ///< equal, with equal offsets, for places with the same elements at the same index
   const void* key = nullptr;     ///< the access: one per load, store or buffer
+  bool aligned = false;          ///< the runs that are asked for are aligned pieces of memory
 };
 
 /// Run-time facts that the wide version of a nest relies on: collected while it is emitted, checked before it runs.
 class Requirements {
 public:
   explicit Requirements(Lowering& l) : l_(l) {}
+  /// Runs start where those of `reference` are aligned in each of its rows, not at multiples of their length (rows of any length): only places
+  /// whose rows lie alike are accessed in runs. `lanes`: elements of a run.
+  Requirements(Lowering& l, Place reference, unsigned lanes)
+      : l_(l), reference_(std::move(reference)), referenceLanes_(lanes) {}
+  bool isPeeled() const { return reference_.has_value(); }
   /// Runs of `lanes` neighbours of the place are one aligned piece of memory. False when it is known not to be.
   bool wide(const Place& place, unsigned dim, unsigned lanes);
   void inside(const Place& place, llvm::ArrayRef<Value> extents);
@@ -57,9 +70,12 @@ private:
     unsigned dim, lanes;
   };
   void require(Value& all, Value condition);
+  void requireSamePhase(Value& all, const Wide& access);
   Value isMultiple(Value value, int64_t of);
 
   Lowering& l_;
+  std::optional<Place> reference_;
+  unsigned referenceLanes_ = 1;
   std::vector<Wide> wide_;
   std::vector<std::pair<Place, Values>> inside_;
   llvm::SmallVector<std::pair<Value, int64_t>> multiples_;

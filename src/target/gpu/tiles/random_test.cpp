@@ -265,7 +265,23 @@ TEST(Rows, OfEveryLengthAreSoftmaxed) {
             {2, 16388, 1, 1},
             {1, 60000, 1, 1},
             {5, 1000, 1, 1},
-            {9, 36, 1, 1}});
+            {9, 36, 1, 1},
+            {5, 1001, 1, 1},
+            {70, 3, 1, 1},
+            {300, 8, 1, 1},
+            {33, 45, 1, 1},
+            {2, 130, 1, 1},
+            {2, 30001, 1, 1}});
+}
+
+TEST(Rows, ThatStartAnywhereArePassedOn) {
+  runSizes(rowProgram({"m", "n"}, "  %r = arith.addf %t, %t : tensor<?x?xf32>\n"),
+           {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 4099, 1, 1}, {3, 64, 1, 1}});
+}
+
+TEST(Rows, ThatStartAnywhereAreSummed) {
+  runSizes(rowProgram({"m"}, "  %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>\n"),
+           {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 70001, 1, 1}});
 }
 
 TEST(Columns, AreSummedInPieces) {

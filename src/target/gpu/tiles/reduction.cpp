@@ -44,8 +44,21 @@ Value Reduction::narrow(Value accumulated) {
   return l_.b.create<arith::TruncFOp>(l_.loc, sameShape(accumulated.getType(), type_), accumulated);
 }
 
+/// A product that may be contracted is, into the sum it belongs to: the order of the sum is free, so its additions always may.
+Value Reduction::combine(Value a, Value b) {
+  if (kind_ == ir::Combine::AddF)
+    return l_.b.create<arith::AddFOp>(l_.loc, a, b, arith::FastMathFlags::contract);
+  return l_.combine(kind_, a, b);
+}
+
 Value Reduction::fold(llvm::ArrayRef<Value> accumulators) {
   Values left(accumulators);
+  if (llvm::isa<mlir::VectorType>(left[0].getType())) {
+    Value all = left[0];
+    for (Value next : llvm::drop_begin(accumulators))
+      all = combine(next, all);
+    left = {all};
+  }
   auto pairwise = [&](bool halves) {
     while (left.size() > 1) {
       Values next;

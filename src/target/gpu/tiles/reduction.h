@@ -14,9 +14,9 @@ public:
   /// Element values → what accumulates, and back.
   Value widen(Value value);
   Value narrow(Value accumulated);
-  Value combine(Value a, Value b) { return l_.combine(kind_, a, b); }
-  /// Accumulators (scalars or vectors) and all their lanes as one scalar accumulator: neighbouring accumulators pairwise, then halves of
-  /// the lanes.
+  Value combine(Value a, Value b);
+  /// Accumulators (scalars or vectors) and all their lanes as one scalar accumulator: vectors one after another (their lanes are independent,
+  /// and products fuse with the sum), scalars pairwise, then halves of the lanes.
   Value fold(llvm::ArrayRef<Value> accumulators);
   mlir::Type accumulatorType() const;
 

@@ -10,8 +10,10 @@ namespace vortex::target::gpu::tiles {
 
 using SizeOp = artifact::SizeExpr::Op;
 
-/// Bytes of one row of `tile`, rounded up to whole accesses; null: the launch cannot know.
-static ir::SizeAttr rowBytes(mlir::Value tile, unsigned rowRank) {
+static constexpr int64_t kAccess = 16;  // bytes
+
+/// Bytes of one row of `tile`, rounded up to whole accesses, with room for one more where rows start anywhere; null: the launch cannot know.
+static ir::SizeAttr rowBytes(mlir::Value tile, unsigned rowRank, bool peeled) {
   mlir::MLIRContext* context = tile.getContext();
   ir::SizeAttr bytes = ir::sizeConstant(context, ir::vxt::scalarBytes(elementType(tile)));
   for (mlir::OpFoldResult size : llvm::ArrayRef(ir::tileSizes(tile)).drop_front(rowRank)) {
@@ -20,7 +22,9 @@ static ir::SizeAttr rowBytes(mlir::Value tile, unsigned rowRank) {
       return nullptr;
     bytes = ir::sizeBinary(SizeOp::Mul, bytes, extent);
   }
-  ir::SizeAttr access = ir::sizeConstant(context, 16);
+  ir::SizeAttr access = ir::sizeConstant(context, kAccess);
+  if (peeled)
+    bytes = ir::sizeBinary(SizeOp::Add, bytes, access);
   return ir::sizeBinary(SizeOp::Mul, ir::sizeBinary(SizeOp::CeilDiv, bytes, access), access);
 }
 
@@ -35,7 +39,7 @@ Values Nest::emitLong(Version swept, Value capacity) {
   for (const Pass& pass : passes_)
     known &= pass.scans.empty();
   for (mlir::Value tile : tiles) {
-    ir::SizeAttr bytes = known ? rowBytes(tile, static_cast<unsigned>(rowRank_)) : nullptr;
+    ir::SizeAttr bytes = known ? rowBytes(tile, static_cast<unsigned>(rowRank_), swept.peeled) : nullptr;
     known &= bytes != nullptr;
     if (!known)
       break;
@@ -66,8 +70,9 @@ Values Nest::emitLong(Version swept, Value capacity) {
     shared.base = shared.window = shared.key = tile.getAsOpaquePointer();
     const Place* inMemory = v_.place(tile);
     resident.push_back({tile, inMemory ? *inMemory : v_.placeOfLoad(tile.getDefiningOp<ir::TileLoadOp>()), shared});
-    Value bytes = l.mul(stride, l.constant(size));
-    offset = l.add(offset, l.mul(l.div(l.add(bytes, l.constant(15)), l.constant(16)), l.constant(16)));
+    resident.back().shared.aligned = swept.peeled;
+    Value bytes = l.add(l.mul(stride, l.constant(size)), l.constant(kAccess - 1 + (swept.peeled ? kAccess : 0)));
+    offset = l.add(offset, l.mul(l.div(bytes, l.constant(kAccess)), l.constant(kAccess)));
   }
   return branch(
       isLess(l, offset, l.constant(limit)),
@@ -81,14 +86,18 @@ Values Nest::emitLong(Version swept, Value capacity) {
 }
 
 void Nest::fetchRow(const Pass& pass, Version version) {
-  for (const Resident& each : resident_) {
+  for (Resident& each : resident_) {
     v_.setPlace(each.tile, each.source);
+    if (version.peeled) {  // the first aligned piece starts where one does in shared memory
+      Value before = l.b.create<arith::SubIOp>(l.loc, l.constant(0), head_);
+      each.shared.view.base = l.b.create<arith::AndIOp>(l.loc, before, l.constant(version.lanes - 1));
+    }
     sweep(pass, version, 8, {}, [&](llvm::ArrayRef<Position> positions, Values&) {
       Values values;
       for (const Position& position : positions)
-        values.push_back(loadElements(l, each.source, at(position, version.lanes), v_.wide));
+        values.push_back(loadElements(l, each.source, at(position), v_.wide));
       for (auto [position, value] : llvm::zip(positions, values))
-        storeElements(l, each.shared, at(position, version.lanes), value, {}, v_.wide, false);
+        storeElements(l, each.shared, at(position), value, position.exists, v_.wide, false);
     });
     v_.setPlace(each.tile, each.shared);
   }

@@ -101,7 +101,7 @@ void Nest::emitTurned(const Root& root, unsigned along) {
         emitTurnedBlocks(root, along, side);
         return Values{};
       },
-      [&] { return emitVersion(1, 0); });
+      [&] { return emitVersion({1, 0}, 0); });
 }
 
 void Nest::emitTurnedBlocks(const Root& root, unsigned along, unsigned side) {
