@@ -24,8 +24,10 @@ public:
       findFolded(i);
     if (failed(collectTemporaries()))
       return failure();
-    for (const Cluster& cluster : clusters_.list)
-      chunks_.push_back(sizes_.choose(cluster));
+    for (const Cluster& cluster : clusters_.list) {
+      ir::SizeAttr depth = foldedDepth(cluster);
+      chunks_.push_back(depth ? sizes_.chooseCombining(cluster, depth) : sizes_.choose(cluster));
+    }
     for (auto [cluster, chunks] : llvm::zip(clusters_.list, chunks_))
       if (isSplit(cluster))
         addPartials(cluster, chunks);
@@ -86,6 +88,27 @@ private:
     }
     if (users == 1 && once)
       folded_.insert(value);
+  }
+
+  /// How many partial results an earlier cluster leaves this one for each element; null: none.
+  ir::SizeAttr foldedDepth(const Cluster& cluster) {
+    ir::SizeAttr depth;
+    if (isSplit(cluster))
+      return depth;
+    for (Operation* root : cluster.roots)
+      clusters_.forEachSource(root, [&](Value source) {
+        if (!folded_.contains(source))
+          return;
+        unsigned number = clusters_.clusterOf(source.getDefiningOp());
+        const Cluster& split = clusters_.list[number];
+        if (split.kind == Cluster::Kind::SplitReduce && number < chunks_.size())
+          depth = partialCount(split, chunks_[number]);
+      });
+    return depth;
+  }
+
+  ir::SizeAttr partialCount(const Cluster& split, ArrayRef<ir::SizeAttr> chunks) {
+    return combine(SizeOp::CeilDiv, axes_.extent(split.parallel[0]), chunks[0]);
   }
 
   /// Every element the cluster writes belongs to one of `value`.
@@ -151,7 +174,7 @@ private:
       return;  // nothing uses it
     SmallVector<ir::SizeAttr> extents{sizes_.blockCount(cluster, chunks)};
     if (cluster.kind == Cluster::Kind::SplitReduce) {
-      extents[0] = combine(SizeOp::CeilDiv, axes_.extent(cluster.parallel[0]), chunks[0]);
+      extents[0] = partialCount(cluster, chunks);
       for (Axis axis : axes_.of(reduce.getResult()))
         extents.push_back(axes_.extent(axis));
     }
