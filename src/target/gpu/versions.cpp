@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned kLongSide = 100;  // operations
 constexpr size_t kMostVersions = 8;
 /// A launch evaluates the conditions: a nanosecond or two per step.
-constexpr size_t kMostSteps = 120;
+constexpr size_t kMostSteps = 160;
 
 bool isLong(mlir::Region& region) {
   unsigned count = 0;
@@ -63,6 +63,8 @@ void setBlocks(vxt::KernelOp kernel) {
     auto blocks = mlir::dyn_cast_if_present<mlir::IntegerAttr>(op->removeAttr(kBlocksMark));
     if (blocks)
       fewest = std::min(fewest.value_or(INT64_MAX), blocks.getInt());
+    if (op != kernel && op->removeAttr(kBranchesMark))
+      kernel->setAttr(kBranchesMark, mlir::UnitAttr::get(kernel.getContext()));
   });
   if (fewest)
     kernel.setMinBlocks(*fewest);

@@ -18,6 +18,9 @@ struct KernelVersion {
 /// On an operation: blocks that should share a core's registers where it is part of the entry point.
 inline constexpr llvm::StringLiteral kBlocksMark = "vxt.blocks";
 
+/// On such an operation, and then on the entry point: rows are kept in registers over branches, which leave none to what is cheap to compute again.
+inline constexpr llvm::StringLiteral kBranchesMark = "vxt.branches";
+
 /// Splits `kernel` at its long `scf.if`s whose condition is a function of extents and other integer arguments. The versions stand behind one
 /// another in the kernel's module; the first keeps its name, and each is given the blocks that are marked in it (the fewest). `isExtent` tells the launch slots that are never negative.
 llvm::SmallVector<KernelVersion> splitVersions(ir::vxt::KernelOp kernel,

@@ -5,6 +5,9 @@
 #include "base/check.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -150,13 +153,33 @@ void optimize(llvm::Module& module, const Target& target) {
   passes.run(module, moduleAnalyses);
 }
 
+/// The back end's own passes, as addPassesToEmitFile has them, but for those of `without`.
+static void addBackEnd(llvm::legacy::PassManager& passes, llvm::LLVMTargetMachine& machine,
+                       llvm::raw_pwrite_stream& stream, llvm::ArrayRef<llvm::AnalysisID> without) {
+  auto* info = new llvm::MachineModuleInfoWrapperPass(&machine);
+  llvm::TargetPassConfig* config = machine.createPassConfig(passes);
+  config->setDisableVerify(true);
+  for (llvm::AnalysisID pass : without)
+    config->disablePass(pass);
+  passes.add(config);
+  passes.add(info);
+  bool unsupported = config->addISelPasses();
+  config->addMachinePasses();
+  config->setInitialized();
+  unsupported |=
+      machine.addAsmPrinter(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile, info->getMMI().getContext());
+  VORTEX_CHECK(!unsupported, "the NVPTX back end cannot emit PTX");
+  passes.add(llvm::createFreeMachineFunctionPass());
+}
+
 std::string emitPtx(llvm::Module& module, const Target& target) {
   llvm::SmallVector<char, 0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager passes;
-  bool unsupported = target.machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
-                                                         /*DisableVerify=*/true);
-  VORTEX_CHECK(!unsupported, "the NVPTX back end cannot emit PTX");
+  llvm::SmallVector<llvm::AnalysisID, 1> without;
+  if (llvm::any_of(module, [](const llvm::Function& each) { return each.hasFnAttribute(kKeepsRegisters); }))
+    without.push_back(&llvm::MachineCSEID);
+  addBackEnd(passes, static_cast<llvm::LLVMTargetMachine&>(*target.machine), stream, without);
   passes.run(module);
   return std::string(text.begin(), text.end());
 }

@@ -1,5 +1,8 @@
 #include "target/nvidia/emitter.h"
 
+#include "target/gpu/versions.h"
+#include "target/nvidia/codegen.h"
+
 #include "base/check.h"
 
 #include <llvm/ADT/TypeSwitch.h>
@@ -47,6 +50,8 @@ void Emitter::annotate() {
     note((threads ? "reqntid" : "maxntid") + std::string(1, axis), extent);
   if (int64_t blocks = kernel_.getMinBlocks(); blocks > 0)
     note("minctasm", blocks);
+  if (kernel_->hasAttr(gpu::kBranchesMark))
+    function_->addFnAttr(kKeepsRegisters);
 }
 
 void Emitter::emitArguments() {

@@ -107,8 +107,10 @@ private:
   Values emitVersion(Version swept, unsigned kept);
   Values emitAnywhere(unsigned lanes, unsigned kept);
   std::optional<Place> peelReference(unsigned lanes);
-  void markBlocks(int64_t blocks);
+  void markBlocks(int64_t blocks, bool branches = false);
   Value fits(Version version, Value pieces);
+  Value fillsBlock(Version version);
+  Values fill(Version version, int64_t blocks);
   Values branch(Value condition, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
   Values branchOnFacts(Requirements& wide, llvm::function_ref<Values()> then, llvm::function_ref<Values()> otherwise);
   void emitTurnedBlocks(const Root& root, unsigned along, unsigned side);

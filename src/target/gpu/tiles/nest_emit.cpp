@@ -149,6 +149,19 @@ Nest::Position Nest::singlePosition(const Pass& pass, Version version) {
   return {{Index{element, 0, true}}, l.both(rowExists_, exists), true, 1};
 }
 
+/// Cheaper to do again than to keep in registers: a few simple operations on what was loaded (a kept row of 16-bit elements would take twice the
+/// registers as f32).
+static bool isCheap(mlir::Value tile, unsigned depth = 3) {
+  mlir::Operation* op = tile.getDefiningOp();
+  if (!op || llvm::isa<ir::TileLoadOp, ir::BroadcastOp, ir::ReduceOp>(op))
+    return true;
+  if (depth == 0 || !ir::isElementwise(op) || llvm::isa<mlir::math::MathDialect>(op->getDialect()) ||
+      llvm::isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemFOp, arith::RemSIOp, arith::RemUIOp>(op))
+    return false;
+  return llvm::all_of(op->getOperands(),
+                      [&](mlir::Value operand) { return !isTile(operand) || isCheap(operand, depth - 1); });
+}
+
 /// What `pass` has computed at a position and later passes ask for there.
 llvm::DenseSet<mlir::Value> Nest::neededAfter(const Pass& pass, const llvm::DenseSet<mlir::Value>& computed) {
   llvm::DenseSet<mlir::Value> needed;
@@ -158,7 +171,7 @@ llvm::DenseSet<mlir::Value> Nest::neededAfter(const Pass& pass, const llvm::Dens
       closure.walk(value, map, [&](mlir::Value inner, const DimMap&) {
         if (v_.place(inner))
           return false;
-        if (computed.contains(inner)) {
+        if (computed.contains(inner) && !isCheap(inner)) {
           needed.insert(inner);
           return false;
         }

@@ -17,6 +17,8 @@ static constexpr unsigned kSweptElements = 256;
 static constexpr unsigned kSweptSingles = 8;
 /// Threads per core for rows of at most one access for each thread of a warp: as many bytes in flight as for longer ones.
 static constexpr int64_t kNarrowThreads = 1536;
+/// Of a team that keeps a longer row.
+static constexpr int64_t kFewestThreads = 8;
 /// Accesses per thread of a row that is only passed on.
 static constexpr unsigned kStreamed = 4;
 
@@ -216,40 +218,59 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   full.positions = positionsPerThread(kept, lanes);
   full.full = true;
   full.early = readsEarly(full.positions);
-  Version keeping = full, narrow = full;
-  keeping.full = narrow.full = false;
-  narrow.positions = 1;
-  narrow.early = readsEarly(1);
   Value capacity = l.mul(team_.width, l.constant(full.positions));
-  Value fillsAll;
-  for (const Pass& pass : passes_)
-    if (!pass.inner.empty()) {
-      Value exact = isEqual(l, itemCount(pass.inner, lanes), capacity);
-      fillsAll = fillsAll ? l.both(fillsAll, exact) : exact;
-    }
-  int64_t blocks = residentBlocks();
-  auto keep = [&] {
-    markBlocks(std::max<int64_t>(1, blocks - (swept.peeled ? 1 : 0)));
-    return withTeam(int64_t(keeping.positions) * lanes, 1, keeping);
+  int64_t blocks = residentBlocks(), fewer = std::max<int64_t>(1, blocks - (swept.peeled ? 1 : 0));
+  bool hasNarrow = full.positions > 1 && rowRank_ > 0;
+  auto keeping = [&](unsigned positions, int64_t residents, int64_t fewest) {
+    Version version = full;
+    version.full = false;
+    version.positions = positions;
+    version.early = readsEarly(positions);
+    markBlocks(std::max<int64_t>(1, residents), true);
+    return withTeam(int64_t(positions) * lanes, fewest, version);
   };
-  auto keepNarrow = [&] {
-    markBlocks(kNarrowThreads / l.threads());
-    return withTeam(lanes, 1, narrow);
-  };
+  auto keep = [&] { return keeping(full.positions, fewer, hasNarrow ? kFewestThreads : 1); };
   auto longRows = [&] {
-    markBlocks(std::max<int64_t>(1, blocks - (swept.peeled ? 1 : 0)));
+    markBlocks(fewer);
     return emitLong(swept, capacity);
   };
-  auto fill = [&] {
-    markBlocks(blocks);
-    return emitRows(full);
-  };
   auto longer = [&] { return branch(fits(swept, capacity), keep, longRows); };
-  bool hasNarrow = full.positions > 1 && rowRank_ > 0;
+  if (!hasNarrow)
+    return swept.peeled ? longer() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, longer);
+  // Half as many positions again, where that saves half of the threads: else up to half of them would have nothing to do.
+  unsigned more = full.positions + full.positions / 2;
+  Value saves;
+  for (int64_t width = kFewestThreads; width <= l.threads(); width *= 2) {
+    auto isLonger = [&](unsigned positions) { return isLess(l, l.constant(positions * width * lanes), elements_); };
+    Value here = isLonger(full.positions);
+    if (2 * width <= l.threads())
+      here =
+          l.both(here, l.b.create<arith::XOrIOp>(l.loc, isLonger(more), l.b.create<arith::ConstantIntOp>(l.loc, 1, 1)));
+    saves = saves ? l.b.create<arith::OrIOp>(l.loc, saves, here) : here;
+  }
+  Value isWide = l.both(fits(swept, l.mul(team_.width, l.constant(more))), saves);
+  auto wide = [&] { return keeping(more, llvm::divideCeil(2 * fewer, 3), kFewestThreads); };
+  auto narrow = [&] { return keeping(1, kNarrowThreads / l.threads(), 1); };
   auto shorter = [&] {
-    return hasNarrow ? branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), keepNarrow, longer) : longer();
+    return branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), narrow, [&] { return branch(isWide, wide, longer); });
   };
-  return swept.peeled ? shorter() : branch(fillsAll, fill, shorter);
+  return swept.peeled ? shorter() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, shorter);
+}
+
+/// Every row has exactly as many pieces as the block has positions.
+Value Nest::fillsBlock(Version version) {
+  Value all, capacity = l.mul(team_.width, l.constant(version.positions));
+  for (const Pass& pass : passes_)
+    if (!pass.inner.empty()) {
+      Value exact = isEqual(l, itemCount(pass.inner, version.lanes), capacity);
+      all = all ? l.both(all, exact) : exact;
+    }
+  return all;
+}
+
+Values Nest::fill(Version version, int64_t blocks) {
+  markBlocks(blocks);
+  return emitRows(version);
 }
 
 /// Rows are not empty and have at most so many pieces of `lanes` elements.
@@ -267,9 +288,11 @@ Value Nest::fits(Version version, Value pieces) {
 }
 
 /// How many blocks share a core's registers, in the entry point that this code becomes part of (versions.h).
-void Nest::markBlocks(int64_t blocks) {
+void Nest::markBlocks(int64_t blocks, bool branches) {
   auto mark = l.b.create<arith::ConstantIndexOp>(l.loc, blocks);
   mark->setAttr(kBlocksMark, l.b.getI64IntegerAttr(blocks));
+  if (branches)
+    mark->setAttr(kBranchesMark, l.b.getUnitAttr());
 }
 
 /// Blocks per core that registers are shared out for: 40 to 64 per thread for one tensor in and one out, 64 to 80 for more. A kept row of 16-bit
