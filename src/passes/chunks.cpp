@@ -91,6 +91,27 @@ bool Chunks::writesOnlyRows(const Cluster& cluster) {
   return reduces;
 }
 
+/// Of the widest tensor of elementwise work, where that is less than four; zero: something else.
+int64_t Chunks::narrowBytes(const Cluster& cluster) {
+  int64_t bytes = 1;
+  auto consider = [&](Value value) {
+    Type element = getElementTypeOrSelf(value.getType());
+    bytes = std::max<int64_t>(bytes, element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+    return llvm::all_of(axes_.of(value), [&](Axis axis) { return llvm::is_contained(cluster.parallel, axis); });
+  };
+  for (Operation* root : cluster.roots) {
+    auto store = dyn_cast<ir::TileStoreOp>(root);
+    bool alone = isa<ir::TileLoadOp>(root) || store;
+    if (store)
+      alone &= llvm::all_of(axes_.of(store.getValue()),
+                            [&](Axis axis) { return llvm::is_contained(cluster.parallel, axis); });
+    clusters_.forEachSource(root, [&](Value value) { alone &= consider(value); });
+    if (!alone)
+      return 0;
+  }
+  return bytes < 4 ? bytes : 0;
+}
+
 ir::SizeAttr Chunks::elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner) {
   if (schedule_.smallTensor == 0)
     return size(schedule_.elementsPerBlock);
@@ -100,6 +121,10 @@ ir::SizeAttr Chunks::elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner
   for (Axis axis : cluster.parallel)
     total = combine(SizeOp::Mul, total, axes_.extent(axis));
   ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.smallTensor - 1), total);
+  if (int64_t narrow = narrowBytes(cluster))
+    return combine(
+        SizeOp::Add, size(schedule_.smallElementsPerBlock),
+        combine(SizeOp::Mul, isLarge, size(schedule_.elementsPerBlock * 4 / narrow - schedule_.smallElementsPerBlock)));
   int64_t most = writesOnlyRows(cluster) ? schedule_.sweptElementsPerBlock : schedule_.elementsPerBlock;
   int64_t more = most - schedule_.smallElementsPerBlock;
   return combine(SizeOp::Add, size(schedule_.smallElementsPerBlock), combine(SizeOp::Mul, isLarge, size(more)));

@@ -30,6 +30,7 @@ private:
   Sizes chooseChunks(const Cluster& cluster, ir::SizeAttr depth);
   Sizes chooseSplits(const Cluster& cluster);
   int64_t streamedElementBytes(const Cluster& cluster);
+  int64_t narrowBytes(const Cluster& cluster);
   bool writesOnlyRows(const Cluster& cluster);
   ir::SizeAttr elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner);
   int64_t squareSide(const Cluster& cluster);

@@ -52,7 +52,7 @@ ELEMENTWISE = "kernel f(x: &Tensor<{0}, [M, N]>) -> Tensor<{0}, [M, N]> {{\n    
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("kind, bytes", [("f32", 4), ("f64", 8), ("i32", 4), ("bf16", 2), ("f16", 2)])
+@pytest.mark.parametrize("kind, bytes", [("f32", 4), ("f64", 8), ("i32", 4), ("bf16", 2), ("f16", 2), ("u8", 1), ("i8", 1)])
 def test_elementwise_kernels_move_16_bytes_per_thread_side_by_side(vortex, tmp_path, kind, bytes, target):
     path = write(tmp_path, ELEMENTWISE.format(kind, "x + x"))
     accesses = moved(run(assembly(vortex, path, "f", target), tensor(X, 256, 1024) + tensor(Y, 256, 1024), warp=1))

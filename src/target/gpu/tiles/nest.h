@@ -116,7 +116,7 @@ private:
   void emitTurnedBlocks(const Root& root, unsigned along, unsigned side);
   Values emitRows(Version version);
   // resident.cpp
-  Values emitLong(Version swept, Value capacity);
+  Values emitLong(Version swept, int64_t inRegisters);
   void fetchRow(const Pass& pass, Version version);
   void emitRow(Version version);
   void emitReducePass(const Pass& pass, Version version);
@@ -150,6 +150,8 @@ private:
   unsigned unrollOf(const Pass& pass, unsigned lanes, bool stores);
   bool assumesAlignment();
   int64_t residentBlocks();
+  bool isSmall();
+  static unsigned moreThan(unsigned positions);
   bool readsNarrow();
   bool readsEarly(unsigned positions);
   unsigned positionsPerThread(unsigned tiles, unsigned lanes);

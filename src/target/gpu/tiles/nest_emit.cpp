@@ -338,7 +338,8 @@ Values Nest::sweep(const Pass& pass, Version version, unsigned unroll, Values ca
         });
     begin = carried.pop_back_val();
   }
-  if (unroll == 1)
+  // Where nothing but this one pass is to be done, others hide what a few accesses take.
+  if (unroll == 1 || (rowRank_ < 0 && !version.peeled))
     return l.emitFor(l.add(begin, team_.lane), items, team_.width, carried, [&](Value item, mlir::ValueRange inside) {
       Frame frame(v_);
       Values next(inside);

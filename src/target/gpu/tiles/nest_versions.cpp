@@ -15,10 +15,14 @@ static constexpr int64_t kEarlyWords = 32;
 static constexpr unsigned kSweptElements = 256;
 /// The same one by one: neighbouring threads read neighbours, so short runs waste what the memory delivers.
 static constexpr unsigned kSweptSingles = 8;
-/// Threads per core for rows of at most one access for each thread of a warp: as many bytes in flight as for longer ones.
-static constexpr int64_t kNarrowThreads = 1536;
+/// Threads per core for rows of at most one access per thread: as many bytes in flight as for longer ones.
+static constexpr int64_t kNarrowThreads = 1792;
 /// Of a team that keeps a longer row.
 static constexpr int64_t kFewestThreads = 8;
+/// Of a core.
+static constexpr int64_t kRegisters = 65536;
+/// Elements of a swept row per thread until it has a warp: one round of accesses.
+static constexpr int64_t kSweptInWarp = 32;
 /// Accesses per thread of a row that is only passed on.
 static constexpr unsigned kStreamed = 4;
 
@@ -203,7 +207,8 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   auto withTeam = [&](int64_t perThread, int64_t fewest, Version version) {
     Team block = team_;
     if (rowRank_ > 0)
-      team_ = makeTeam(l, elements_, perThread, std::max(fewest, least));
+      team_ = makeTeam(l, elements_, perThread, std::max(fewest, least),
+                       version.positions ? perThread : std::min(perThread, kSweptInWarp));
     Values results = emitRows(version);
     team_ = block;
     return results;
@@ -219,7 +224,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   full.full = true;
   full.early = readsEarly(full.positions);
   Value capacity = l.mul(team_.width, l.constant(full.positions));
-  int64_t blocks = residentBlocks(), fewer = std::max<int64_t>(1, blocks - (swept.peeled ? 1 : 0));
+  int64_t blocks = residentBlocks(), fewer = blocks - (swept.peeled && isSmall() ? 1 : 0);
   bool hasNarrow = full.positions > 1 && rowRank_ > 0;
   auto keeping = [&](unsigned positions, int64_t residents, int64_t fewest) {
     Version version = full;
@@ -229,33 +234,30 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
     markBlocks(std::max<int64_t>(1, residents), true);
     return withTeam(int64_t(positions) * lanes, fewest, version);
   };
-  auto keep = [&] { return keeping(full.positions, fewer, hasNarrow ? kFewestThreads : 1); };
+  auto keep = [&] { return keeping(full.positions, fewer, 1); };
   auto longRows = [&] {
     markBlocks(fewer);
-    return emitLong(swept, capacity);
+    unsigned most = hasNarrow ? moreThan(full.positions) : full.positions;
+    return emitLong(swept, int64_t(most) * l.threads());
   };
   auto longer = [&] { return branch(fits(swept, capacity), keep, longRows); };
   if (!hasNarrow)
     return swept.peeled ? longer() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, longer);
-  // Half as many positions again, where that saves half of the threads: else up to half of them would have nothing to do.
-  unsigned more = full.positions + full.positions / 2;
-  Value saves;
-  for (int64_t width = kFewestThreads; width <= l.threads(); width *= 2) {
-    auto isLonger = [&](unsigned positions) { return isLess(l, l.constant(positions * width * lanes), elements_); };
-    Value here = isLonger(full.positions);
-    if (2 * width <= l.threads())
-      here =
-          l.both(here, l.b.create<arith::XOrIOp>(l.loc, isLonger(more), l.b.create<arith::ConstantIntOp>(l.loc, 1, 1)));
-    saves = saves ? l.b.create<arith::OrIOp>(l.loc, saves, here) : here;
-  }
-  Value isWide = l.both(fits(swept, l.mul(team_.width, l.constant(more))), saves);
-  auto wide = [&] { return keeping(more, llvm::divideCeil(2 * fewer, 3), kFewestThreads); };
+  // Rows with fewer pieces than a thread has positions: one each, and more threads.
   auto narrow = [&] { return keeping(1, kNarrowThreads / l.threads(), 1); };
+  // Rows a little longer than the block: half as many positions again, as long as registers last.
+  unsigned more = moreThan(full.positions);
+  int64_t registers = more * lanes + (readsNarrow() ? 32 : 40);
+  auto wide = [&] { return keeping(more, kRegisters / l.threads() / llvm::alignTo(registers, 8), kFewestThreads); };
+  auto longest = [&] { return branch(fits(swept, l.mul(team_.width, l.constant(more))), wide, longRows); };
   auto shorter = [&] {
-    return branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), narrow, [&] { return branch(isWide, wide, longer); });
+    return branch(fits(swept, l.constant(full.positions - 1)), narrow,
+                  [&] { return branch(fits(swept, capacity), keep, longest); });
   };
   return swept.peeled ? shorter() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, shorter);
 }
+
+unsigned Nest::moreThan(unsigned positions) { return positions + positions / 2; }
 
 /// Every row has exactly as many pieces as the block has positions.
 Value Nest::fillsBlock(Version version) {
@@ -298,12 +300,16 @@ void Nest::markBlocks(int64_t blocks, bool branches) {
 /// Blocks per core that registers are shared out for: 40 to 64 per thread for one tensor in and one out, 64 to 80 for more. A kept row of 16-bit
 /// elements takes half the registers: one block more (measured on an H200, softmax 0.91 → 0.96 of copy).
 int64_t Nest::residentBlocks() {
+  if (l.threads() > 256)
+    return std::max<int64_t>(1, (isSmall() ? 1536 : 1024) / l.threads());
+  return (isSmall() ? 4 : 3) + (readsNarrow() ? 1 : 0);
+}
+
+/// One tensor in, one out.
+bool Nest::isSmall() {
   llvm::DenseSet<mlir::Value> loads;
   forEachAccess([&](mlir::Value value, const DimMap&, const Place&) { loads.insert(value); });
-  bool isSmall = loads.size() + roots_.size() <= 2;
-  if (l.threads() > 256)
-    return std::max<int64_t>(1, (isSmall ? 1536 : 1024) / l.threads());
-  return (isSmall ? 4 : 3) + (readsNarrow() ? 1 : 0);
+  return loads.size() + roots_.size() <= 2;
 }
 
 /// All that the nest reads has elements of at most 16 bits.

@@ -271,7 +271,18 @@ TEST(Rows, OfEveryLengthAreSoftmaxed) {
             {300, 8, 1, 1},
             {33, 45, 1, 1},
             {2, 130, 1, 1},
+            {2, 12287, 1, 1},
+            {3, 16385, 1, 1},
             {2, 30001, 1, 1}});
+}
+
+TEST(Rows, OfEveryLengthKeepEachElement) {
+  runSizes(rowProgram({"m", "n"}, R"(
+  %max = vx.reduce maxf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %maxb = vx.broadcast %max dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.subf %t, %maxb : tensor<?x?xf32>
+)"),
+           {{3, 1001, 1, 1}, {2, 8192, 1, 1}, {2, 12285, 1, 1}, {3, 16385, 1, 1}, {2, 20000, 1, 1}, {70, 3, 1, 1}});
 }
 
 TEST(Rows, ThatStartAnywhereArePassedOn) {

@@ -88,15 +88,15 @@ Team wholeBlock(Lowering& l) {
   return {l.constant(l.threads()), l.constant(1), l.threadId(), l.constant(0), l.threads()};
 }
 
-Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least) {
+Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least, int64_t inWarp) {
   int64_t threads = l.threads();
   if (!llvm::isPowerOf2_64(static_cast<uint64_t>(threads)))
     return wholeBlock(l);
   least = std::min(least, threads);
-  Value needed = l.div(l.add(elements, l.constant(perThread - 1)), l.constant(perThread));
-  Value width = l.constant(least);
+  auto needed = [&](int64_t each) { return l.div(l.add(elements, l.constant(each - 1)), l.constant(each)); };
+  Value ofBlock = needed(perThread), ofWarp = inWarp == perThread ? ofBlock : needed(inWarp), width = l.constant(least);
   for (int64_t size = least; size < threads; size *= 2)
-    width = choose(l, isLess(l, l.constant(size), needed), l.constant(2 * size), width);
+    width = choose(l, isLess(l, l.constant(size), size < kWarp ? ofWarp : ofBlock), l.constant(2 * size), width);
   return {width, l.div(l.constant(threads), width), l.rem(l.threadId(), width), l.div(l.threadId(), width), least};
 }
 

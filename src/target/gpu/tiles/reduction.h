@@ -37,8 +37,9 @@ struct Team {
   int64_t least = 1;  ///< width is at least this
 };
 
-/// As few threads as rows of `elements` need at `perThread` each, a power of two; at least `least`.
-Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least);
+/// As few threads as rows of `elements` need at `perThread` each, a power of two; at least `least`, and up to a warp as many as they need at
+/// `inWarp` each.
+Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least, int64_t inWarp);
 /// All threads of the block.
 Team wholeBlock(Lowering& l);
 

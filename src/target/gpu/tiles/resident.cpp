@@ -28,14 +28,14 @@ static ir::SizeAttr rowBytes(mlir::Value tile, unsigned rowRank, bool peeled) {
   return ir::sizeBinary(SizeOp::Mul, ir::sizeBinary(SizeOp::CeilDiv, bytes, access), access);
 }
 
-Values Nest::emitLong(Version swept, Value capacity) {
+/// `inRegisters`: pieces that rows have at most which never come here.
+Values Nest::emitLong(Version swept, int64_t inRegisters) {
   constexpr int64_t kReserved = 4096;  // for reductions
   llvm::SmallVector<mlir::Value> tiles = keptTiles();
   auto context = l.b.getContext();
   auto constant = [&](int64_t value) { return ir::sizeConstant(context, value); };
   ir::SizeAttr total = constant(0), longest = constant(0);
-  auto perBlock = l.constantOf(capacity);
-  bool known = rowRank_ >= 0 && perBlock;
+  bool known = rowRank_ >= 0;
   for (const Pass& pass : passes_)
     known &= pass.scans.empty();
   for (mlir::Value tile : tiles) {
@@ -44,8 +44,8 @@ Values Nest::emitLong(Version swept, Value capacity) {
     if (!known)
       break;
     total = ir::sizeBinary(SizeOp::Add, total, bytes);
-    int64_t inRegisters = *perBlock * swept.lanes * ir::vxt::scalarBytes(elementType(tile));
-    longest = ir::sizeBinary(SizeOp::Max, longest, ir::sizeBinary(SizeOp::Less, constant(inRegisters), bytes));
+    int64_t kept = inRegisters * swept.lanes * ir::vxt::scalarBytes(elementType(tile)) + (swept.peeled ? kAccess : 0);
+    longest = ir::sizeBinary(SizeOp::Max, longest, ir::sizeBinary(SizeOp::Less, constant(kept), bytes));
   }
   if (!known || tiles.empty())
     return emitRows(swept);
@@ -99,6 +99,11 @@ void Nest::fetchRow(const Pass& pass, Version version) {
       for (auto [position, value] : llvm::zip(positions, values))
         storeElements(l, each.shared, at(position), value, position.exists, v_.wide, false);
     });
+    if (version.peeled) {
+      Position single = singlePosition(pass, version);
+      Value value = loadElements(l, each.source, at(single), v_.wide);
+      storeElements(l, each.shared, at(single), value, single.exists, v_.wide, false);
+    }
     v_.setPlace(each.tile, each.shared);
   }
 }
