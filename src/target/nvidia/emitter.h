@@ -60,7 +60,6 @@ private:
   void emitLoad(vxt::LoadOp op);
   void emitStore(vxt::StoreOp op);
   Value* load(vxt::LoadOp op, Value* pointer);
-  Value* together(mlir::Type stored, Value* data, llvm::Align alignment);
   void store(vxt::StoreOp op, Value* pointer);
   Value* hintedLoad(vxt::LoadOp op, Value* pointer, unsigned space);
   bool hintedStore(vxt::StoreOp op, Value* pointer);

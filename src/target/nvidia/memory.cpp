@@ -106,9 +106,15 @@ Value* Emitter::hintedLoad(vxt::LoadOp op, Value* pointer, unsigned space) {
   return fromMemory(ir_, loaded, fromWords(all, memoryType(ir_.getContext(), loaded, lanesOf(loaded))));
 }
 
+/// LLVM would store the words of a vector of bytes one by one.
+static bool isRunOfBytes(mlir::Type type) {
+  return vxt::scalarBytes(mlir::getElementTypeOrSelf(type)) == 1 && vxt::valueBytes(type) > 4;
+}
+
 bool Emitter::hintedStore(vxt::StoreOp op, Value* pointer) {
   mlir::Type stored = op.getValue().getType();
-  if (op.getBase().getType().getSpace() != ir::Space::Global || hints(op.getCache()).empty() ||
+  if (op.getBase().getType().getSpace() != ir::Space::Global ||
+      (hints(op.getCache()).empty() && !isRunOfBytes(stored)) ||
       !hasHintedForm(stored, alignmentOf(stored, op.getAlignment()).value()))
     return false;
   Values parts = words(toMemory(ir_, stored, value(op.getValue())));
@@ -144,26 +150,13 @@ Value* Emitter::load(vxt::LoadOp op, Value* pointer) {
   return fromMemory(ir_, loaded, access);
 }
 
-/// LLVM stores the words of vectors of bytes one by one; as vectors of words they stay together.
-Value* Emitter::together(mlir::Type stored, Value* data, llvm::Align alignment) {
-  bool isBytes = vxt::scalarBytes(mlir::getElementTypeOrSelf(stored)) == 1 && vxt::valueBytes(stored) > 4;
-  if (!isBytes || !hasHintedForm(stored, static_cast<int64_t>(alignment.value())))
-    return data;
-  Values parts = words(data);
-  Value* all =
-      llvm::PoisonValue::get(llvm::FixedVectorType::get(ir_.getInt32Ty(), static_cast<unsigned>(parts.size())));
-  for (auto [i, part] : llvm::enumerate(parts))
-    all = ir_.CreateInsertElement(all, part, i);
-  return all;
-}
-
 void Emitter::store(vxt::StoreOp op, Value* pointer) {
   if (hintedStore(op, pointer))
     return;
   mlir::Type stored = op.getValue().getType();
-  llvm::Align alignment = alignmentOf(stored, op.getAlignment());
-  Value* data = together(stored, toMemory(ir_, stored, value(op.getValue())), alignment);
-  markAlias(ir_.CreateAlignedStore(data, pointer, alignment), op.getBase());
+  markAlias(ir_.CreateAlignedStore(toMemory(ir_, stored, value(op.getValue())), pointer,
+                                   alignmentOf(stored, op.getAlignment())),
+            op.getBase());
 }
 
 Value* Emitter::guardOf(mlir::Value mask) {
