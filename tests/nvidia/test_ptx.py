@@ -10,8 +10,14 @@ TARGETS = ["sm_80", "sm_90"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = [str(path.relative_to(ROOT / "examples").with_suffix("")) for folder in ("examples", "examples/memory_model")
             for path in sorted((ROOT / folder).glob("*.vx")) if re.search(r"(?m)^kernel ", path.read_text())]
-SPILLING = {"append", "layernorm", "linear_gelu", "matmul", "paged_attention", "rmsnorm", "softmax_by_hand", "softmax_rows"}  # rows and tiles of any type, in more registers than there are
 PER_THREAD = ["vector_add", "histogram", "transpose", "prefix_sum", "jacobi", "blur", "warp"]
+
+
+def most_spilled(entry):
+    """Bytes per thread. Blocks that share a core's registers may be short of a few; products of tensors that lie anyhow hold an address per access."""
+    return 192 if "_general" in entry else 64
+
+
 
 
 def build(vortex, tmp_path, path, target):
@@ -32,8 +38,8 @@ def test_examples_compile_and_assemble(vortex, tmp_path, name, target):
         assert {"ptx", "vxk"} <= endings
         [code] = [file for file in report["files"] if file.endswith(".ptx")]
         assert "__local_depot" not in pathlib.Path(code).read_text(), report["kernel"]  # no arrays in local memory
-        if report["kernel"] not in SPILLING:
-            assert not any({**facts(report, "stack_bytes."), **facts(report, "spill_bytes.")}.values()), report["kernel"]
+        for key, spilled in {**facts(report, "stack_bytes."), **facts(report, "spill_bytes.")}.items():
+            assert spilled <= most_spilled(key), key
         if shutil.which("ptxas"):
             assert "cubin" in endings
             assert facts(report, "registers.")

@@ -63,11 +63,15 @@ std::optional<int64_t> factOf(const artifact::Kernel& kernel, const std::string&
 /// The highest count of the phase's entry points; those for tensors that lie anyhow are left out.
 std::optional<int64_t> highestFact(const artifact::Kernel& kernel, const artifact::Phase& phase,
                                    const std::string& key) {
-  std::optional<int64_t> highest = factOf(kernel, key + phase.symbol);
-  for (const artifact::Version& version : phase.versions)
-    if (auto value = factOf(kernel, key + version.symbol); value && !version.symbol.ends_with("_general"))
+  std::optional<int64_t> highest, last = factOf(kernel, key + phase.symbol);
+  auto consider = [&](const std::string& symbol) {
+    if (auto value = factOf(kernel, key + symbol); value && symbol.find("_general") == std::string::npos)
       highest = std::max(highest.value_or(0), *value);
-  return highest;
+  };
+  for (const artifact::Version& version : phase.versions)
+    consider(version.symbol);
+  consider(phase.symbol);
+  return highest ? highest : last;
 }
 
 /// "12,345"

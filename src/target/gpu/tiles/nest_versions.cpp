@@ -234,7 +234,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
     markBlocks(std::max<int64_t>(1, residents), true);
     return withTeam(int64_t(positions) * lanes, fewest, version);
   };
-  auto keep = [&] { return keeping(full.positions, fewer, 1); };
+  auto keep = [&] { return keeping(full.positions, fewer, hasNarrow ? kFewestThreads : 1); };
   auto longRows = [&] {
     markBlocks(fewer);
     unsigned most = hasNarrow ? moreThan(full.positions) : full.positions;
@@ -243,7 +243,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   auto longer = [&] { return branch(fits(swept, capacity), keep, longRows); };
   if (!hasNarrow)
     return swept.peeled ? longer() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, longer);
-  // Rows with fewer pieces than a thread has positions: one each, and more threads.
+  // Rows with at most as many pieces as a warp has threads: one each, and more threads.
   auto narrow = [&] { return keeping(1, kNarrowThreads / l.threads(), 1); };
   // Rows a little longer than the block: half as many positions again, as long as registers last.
   unsigned more = moreThan(full.positions);
@@ -251,7 +251,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   auto wide = [&] { return keeping(more, kRegisters / l.threads() / llvm::alignTo(registers, 8), kFewestThreads); };
   auto longest = [&] { return branch(fits(swept, l.mul(team_.width, l.constant(more))), wide, longRows); };
   auto shorter = [&] {
-    return branch(fits(swept, l.constant(full.positions - 1)), narrow,
+    return branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), narrow,
                   [&] { return branch(fits(swept, capacity), keep, longest); });
   };
   return swept.peeled ? shorter() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, shorter);
