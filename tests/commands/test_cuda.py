@@ -123,4 +123,4 @@ def test_a_run_with_checks_names_the_access_whatever_the_device(vortex, tmp_path
     for device in "cuda:0", "cpu":
         done = vortex("run", program, "--device", device, "--check", status=1)
         assert "error[E0601]: index 1000000 is outside dimension 0 of `x`, which has extent 1000" in done.stderr
-        assert "program.vx:4:12" in done.stderr
+        assert " 4 |     y[i] = x[i + by]\n   |            - raised here" in done.stderr
