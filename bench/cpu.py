@@ -36,6 +36,15 @@ def matmul_cases(core):
                        cores=cores)
 
 
+def other_matmul_cases(core):
+    """Shapes that are not large squares, on all cores: rows × columns × depth."""
+    cores = usable_cores()
+    for m, n, k in ((256, 256, 256), (512, 512, 512), (1000, 1003, 999), (64, 4096, 4096), (4096, 64, 4096), (4096, 4096, 64), (1, 4096, 4096),
+                    (4096, 1, 4096)):
+        peer = ("OpenBLAS", [BIN / "openblas", m, len(cores), n, k], {"OPENBLAS_CORETYPE": core or ""})
+        yield case(f"matmul f32 {m}×{n}×{k}, {len(cores)} threads", 2 * m * n * k, "FLOP", ["matmul", m, n, k], [peer], 0.85, cores=cores)
+
+
 def streaming_cases():
     for name, target in (("chain", 0.9), ("silu", 0.9), ("softmax", 0.9), ("rmsnorm", 0.9)):
         peer = ("NumPy", [PYTHON, ROOT / "bench/peers/numpy_peer.py", name, ROWS, COLUMNS], {})
@@ -124,7 +133,7 @@ def main():
           + (f"OPENBLAS_CORETYPE={core}, the best of " + ", ".join(f"{name} {rate:.0f}" for name, rate in rates.items()) + " GFLOP/s" if core else ""))
     print("\n| work | Vortex | peers | ratio |\n|---|---|---|---|")
     results = []
-    for entry in [*matmul_cases(core), *streaming_cases(), *opencl_cases()]:
+    for entry in [*matmul_cases(core), *other_matmul_cases(core), *streaming_cases(), *opencl_cases()]:
         if options.filter in entry["name"]:
             result = run_case(entry, options.samples)
             results.append(result)

@@ -1,5 +1,5 @@
 // ours <case> [sizes]: the Vortex side of bench/cpu.py, speaking the protocol of peers/protocol.h. Kernels are those of bench/kernels.
-//   matmul n · chain|silu|softmax|rmsnorm rows columns · reduce n · transpose n · compile (source to loaded code, no cache) · cached
+//   matmul m [n k] · chain|silu|softmax|rmsnorm rows columns · reduce n · transpose n · compile (source to loaded code, no cache) · cached
 #include "api/runtime_access.h"
 #include "artifact/cache.h"
 #include "bench/peers/protocol.h"
@@ -110,8 +110,8 @@ int main(int argc, char** argv) {
   auto size = [&](int i) -> int64_t { return argc > i ? std::atoll(argv[i]) : 1024; };
   vortex::Device device = need(vortex::Runtime().open("cpu"));
   if (name == "matmul") {
-    int64_t n = size(2);
-    Matrix a = matrix(device, {n, n}, 1), b = matrix(device, {n, n}, 2), c = matrix(device, {n, n}, 0);
+    int64_t m = size(2), n = argc > 3 ? size(3) : m, k = argc > 4 ? size(4) : m;
+    Matrix a = matrix(device, {m, k}, 1), b = matrix(device, {k, n}, 2), c = matrix(device, {m, n}, 0);
     return serveLaunch(device, name, {a.tensor, b.tensor}, c, true);
   }
   if (name == "reduce") {

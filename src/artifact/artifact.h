@@ -20,7 +20,7 @@ enum class Access : uint8_t { Read, Write, ReadWrite };
 /// One launch parameter and its slots. Every launch argument list is a flat array of 64-bit slots:
 /// a tensor of rank r takes 1 + 2r slots (data pointer; extents[r]; strides[r] in elements), a scalar one slot
 /// (bits in the low end, floats as their bit pattern, integers sign- or zero-extended, bool 0/1).
-/// Order: the user's parameters, then results, then temporaries.
+/// Order: the user's parameters, then results, then temporaries. A scalar temporary (u64) is the number of the device's workers.
 struct Param {
   std::string name;
   ScalarType type = ScalarType::F32;

@@ -57,11 +57,12 @@ private:
         return fail(concat(what, " has an unknown type or access"));
       if (param.firstSlot != nextSlot_)
         fail(concat(what, " starts at slot ", param.firstSlot, " instead of ", nextSlot_));
-      if (allocated && !param.isTensor)
+      const bool isWorkers = &params == &kernel_.temporaries && !param.isTensor && param.type == ScalarType::U64;
+      if (allocated && !param.isTensor && !isWorkers)
         fail(concat(what, " is not a tensor"));
       if (!param.isTensor && param.rank != 0)
         fail(concat(what, " is a scalar of rank ", param.rank));
-      if (param.extents.size() != (allocated ? param.rank : 0))
+      if (param.extents.size() != (allocated && param.isTensor ? param.rank : 0))
         fail(concat(what, " has rank ", param.rank, " and ", param.extents.size(), " extents"));
       for (const SizeExpr& extent : param.extents)
         checkExpr(extent, nextSlot_, "an extent of " + what);

@@ -154,6 +154,8 @@ static std::optional<double> floatMath(Builtin builtin, std::span<const Value> a
   case Builtin::Log: return std::log(x);
   case Builtin::Log2: return std::log2(x);
   case Builtin::Log10: return std::log10(x);
+  case Builtin::Expm1: return std::expm1(x);
+  case Builtin::Log1p: return std::log1p(x);
   case Builtin::Sin: return std::sin(x);
   case Builtin::Cos: return std::cos(x);
   case Builtin::Tan: return std::tan(x);
@@ -172,7 +174,7 @@ static std::optional<double> floatMath(Builtin builtin, std::span<const Value> a
   case Builtin::Sign: return x > 0 ? 1 : x < 0 ? -1 : x;
   case Builtin::Floor: return std::floor(x);
   case Builtin::Ceil: return std::ceil(x);
-  case Builtin::Round: return std::nearbyint(x);
+  case Builtin::Round: return std::round(x);
   case Builtin::Trunc: return std::trunc(x);
   case Builtin::Fma: return std::fma(x, at(1), at(2));
   case Builtin::Pow: return std::pow(x, at(1));

@@ -44,7 +44,7 @@ ArgumentFacts factsOf(mlir::Type type, mlir::DictionaryAttr dictionary, mlir::Ty
   }
   if (facts.name.empty())
     facts.name = facts.role == ir::Role::Result ? "result" : "temporary";
-  if (facts.role != ir::Role::Param)
+  if (facts.role != ir::Role::Param && facts.view)
     for (auto size : dictionary.getAs<mlir::ArrayAttr>("extents").getAsRange<ir::SizeAttr>())
       facts.extents.push_back(sizeExpr(size, types));
   return facts;
@@ -97,6 +97,8 @@ private:
         Argument& added = arguments.emplace_back();
         for (const artifact::SizeExpr& extent : facts_[i].extents)
           added.extents.push_back(extent.evaluate(slots_));
+        if (!facts_[i].view)
+          added.scalar = 1;  // workers: one block after another
         if (facts_[i].structBytes) {
           auto strides = rowMajorStrides(added.extents);
           for (int64_t stride : strides)

@@ -51,6 +51,8 @@ static LogicalResult verifyEntryArgument(EntryOp op, unsigned number, mlir::Dict
                    << " bytes";
   if (role.getValue() == Role::Param)
     return success();
+  if (role.getValue() == Role::Temp && llvm::isa<mlir::IndexType>(types[number]))
+    return success();  // the number of the device's workers
   if (!view)
     return error() << "is a " << stringifyRole(role.getValue()) << " and must be a view";
   auto extents = facts.getAs<ArrayAttr>("extents");

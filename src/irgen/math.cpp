@@ -21,6 +21,8 @@ Value Arithmetic::elementaryFunction(Location loc, Builtin builtin, mlir::ValueR
   case Builtin::Log: return b_.create<math::LogOp>(loc, x, flags_);
   case Builtin::Log2: return b_.create<math::Log2Op>(loc, x, flags_);
   case Builtin::Log10: return b_.create<math::Log10Op>(loc, x, flags_);
+  case Builtin::Expm1: return b_.create<math::ExpM1Op>(loc, x, flags_);
+  case Builtin::Log1p: return b_.create<math::Log1pOp>(loc, x, flags_);
   case Builtin::Sin: return b_.create<math::SinOp>(loc, x, flags_);
   case Builtin::Cos: return b_.create<math::CosOp>(loc, x, flags_);
   case Builtin::Tan: return b_.create<math::TanOp>(loc, x, flags_);

@@ -68,7 +68,7 @@ static unsigned rankOf(Value value) {
   return type ? static_cast<unsigned>(type.getRank()) : 0;
 }
 
-Axes::Axes(ir::KernelOp kernel, bool splitReshapes) : splitReshapes_(splitReshapes) {
+void Axes::numberAll(ir::KernelOp kernel) {
   kernel.walk<WalkOrder::PreOrder>([&](Operation* op) {
     for (Value result : op->getResults())
       number(result);
@@ -77,7 +77,36 @@ Axes::Axes(ir::KernelOp kernel, bool splitReshapes) : splitReshapes_(splitReshap
         for (Value argument : block.getArguments())
           number(argument);
   });
+}
+
+Axes::Axes(ir::KernelOp kernel, bool splitReshapes) : splitReshapes_(splitReshapes) {
+  numberAll(kernel);
   kernel.walk([&](Operation* op) { tieOperation(op); });
+}
+
+bool Axes::hasRepetition() const {
+  for (const auto& [value, own] : axes_) {
+    AxisSet seen;
+    for (Axis axis : own)
+      if (!seen.insert(find(axis)).second)
+        return true;
+  }
+  return false;
+}
+
+Operation* Axes::firstRepetition(ir::KernelOp kernel) {
+  Axes axes;
+  axes.numberAll(kernel);
+  Operation* found = nullptr;
+  kernel.walk([&](Operation* op) {
+    axes.merged_ = false;
+    axes.tieOperation(op);
+    if (!axes.merged_ || !axes.hasRepetition())
+      return WalkResult::advance();
+    found = op;
+    return WalkResult::interrupt();
+  });
+  return found;
 }
 
 void Axes::number(Value value) {
@@ -116,6 +145,7 @@ void Axes::tie(Value a, unsigned dimA, Value b, unsigned dimB) {
   if (first == second)
     return;
   parent_[second] = first;
+  merged_ = true;
   if (!extents_[first])
     extents_[first] = extents_[second];
 }
@@ -152,7 +182,42 @@ unsigned Axes::reshapePrefix(ir::ReshapeOp reshape) const {
   return prefix;
 }
 
+/// Trailing dimensions with equal extents on both sides, after the leading ones.
+unsigned Axes::reshapeSuffix(ir::ReshapeOp reshape, unsigned prefix) const {
+  const auto& from = axes_.find(reshape.getValue())->second;
+  const auto& to = axes_.find(reshape.getResult())->second;
+  unsigned suffix = 0;
+  while (prefix + suffix < std::min(from.size(), to.size())) {
+    ir::SizeAttr a = extents_[find(from[from.size() - 1 - suffix])], b = extents_[find(to[to.size() - 1 - suffix])];
+    if (!a || a != b)
+      break;
+    ++suffix;
+  }
+  return suffix;
+}
+
+bool Axes::flattens(Operation* op) const {
+  auto reshape = dyn_cast_if_present<ir::ReshapeOp>(op);
+  if (!reshape || splitReshapes_ || op->hasAttr(kApartAttribute) || !isa<ir::KernelOp>(op->getParentOp()) ||
+      rankOf(reshape.getResult()) != 1 || rankOf(reshape.getValue()) < 2)
+    return false;
+  return reshapePrefix(reshape) == 0 && reshapeSuffix(reshape, 0) == 0 && extent(of(reshape.getResult())[0]) &&
+         llvm::all_of(of(reshape.getValue()), [&](Axis axis) { return bool(extent(axis)); });
+}
+
+bool Axes::regroups(ir::ReshapeOp op) const {
+  return !op->hasAttr(kApartAttribute) && rankOf(op.getValue()) > 1 && rankOf(op.getResult()) > 1 &&
+         reshapePrefix(op) == 0 && reshapeSuffix(op, 0) == 0;
+}
+
+Value Axes::beforeFlattening(Value tile) const {
+  Operation* op = tile.getDefiningOp();
+  return flattens(op) ? cast<ir::ReshapeOp>(op).getValue() : tile;
+}
+
 void Axes::tieOperation(Operation* op) {
+  if (op->hasAttr(kApartAttribute))
+    return;
   if (op->getNumRegions() != 0)
     return tieRegions(op);
   if (ir::isElementwise(op)) {
@@ -195,8 +260,12 @@ void Axes::tieOperation(Operation* op) {
       ++kept;
     }
   } else if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
-    for (unsigned dim = 0, prefix = reshapePrefix(reshape); dim < prefix; ++dim)
+    unsigned prefix = reshapePrefix(reshape), suffix = reshapeSuffix(reshape, prefix);
+    unsigned from = rankOf(reshape.getValue()), to = rankOf(reshape.getResult());
+    for (unsigned dim = 0; dim < prefix; ++dim)
       tie(reshape.getResult(), dim, reshape.getValue(), dim);
+    for (unsigned dim = 1; dim <= suffix; ++dim)
+      tie(reshape.getResult(), to - dim, reshape.getValue(), from - dim);
   }
 }
 
@@ -235,6 +304,8 @@ AxisSet Axes::wholeAxes(Operation* op) const {
 }
 
 void Axes::addWhole(Operation* op, AxisSet& whole) const {
+  if (op->hasAttr(kApartAttribute))
+    return;
   // A tile with one axis twice (x @ transpose(x)): a block with a piece of that axis would see the diagonal only.
   auto addRepeated = [&](Value value) {
     AxisSet seen;
@@ -263,10 +334,16 @@ void Axes::addWhole(Operation* op, AxisSet& whole) const {
       if (!keepsDim(slice, dim))
         addDim(slice.getValue(), dim);
   } else if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
-    unsigned prefix = reshapePrefix(reshape);
-    addFrom(reshape.getValue(), prefix);
-    if (!splitReshapes_)
-      addFrom(reshape.getResult(), prefix);
+    if (flattens(op))
+      return;
+    unsigned prefix = reshapePrefix(reshape), suffix = reshapeSuffix(reshape, prefix);
+    unsigned from = rankOf(reshape.getValue()) - suffix, to = rankOf(reshape.getResult()) - suffix;
+    for (unsigned dim = prefix; dim < from; ++dim)
+      addDim(reshape.getValue(), dim);
+    // Without regrouped dimensions in its source, or with the innermost one as it was, neighbours stay neighbours.
+    if (!splitReshapes_ && suffix == 0 && from > prefix + 1)
+      for (unsigned dim = prefix; dim < to; ++dim)
+        addDim(reshape.getResult(), dim);
   }
 }
 

@@ -9,6 +9,9 @@
 
 namespace vortex::passes {
 
+/// On a reshape that changes nothing: its result has axes of its own. It reads what an earlier phase left in memory.
+inline constexpr llvm::StringLiteral kApartAttribute = "vx.apart";
+
 using Axis = unsigned;
 using AxisSet = llvm::DenseSet<Axis>;
 
@@ -21,14 +24,27 @@ public:
   /// `splitReshapes`: a piece of a regrouped tensor is cheap to compute (element by element), so its new axes can be split.
   explicit Axes(ir::KernelOp kernel, bool splitReshapes = false);
 
+  /// The first operation that makes two dimensions of one tile the same axis (`x + transpose(x)`): no block can have a piece of it. Null: none.
+  static mlir::Operation* firstRepetition(ir::KernelOp kernel);
+
   /// One axis per dimension of a tile; equal numbers are tied.
   llvm::SmallVector<Axis> of(mlir::Value tile) const;
   /// Null if not an expression over the entry's arguments.
   ir::SizeAttr extent(Axis axis) const;
+  /// A reshape of several dimensions into several others, none of which is the same.
+  bool regroups(ir::ReshapeOp op) const;
+  /// A reshape of all dimensions into one, outside of loops. Without splitReshapes, its result is written to memory from pieces of its source that
+  /// lie together there; nothing is computed through it.
+  bool flattens(mlir::Operation* op) const;
+  /// The tile that is written for `tile`: what a flattening reshape flattens, else `tile`.
+  mlir::Value beforeFlattening(mlir::Value tile) const;
   /// Axes of its operands that the operation needs whole: reduced, scanned, contracted, sliced, reshaped. Through regions.
   AxisSet wholeAxes(mlir::Operation* op) const;
 
 private:
+  Axes() = default;
+  void numberAll(ir::KernelOp kernel);
+  bool hasRepetition() const;
   void number(mlir::Value value);
   void tie(mlir::Value a, unsigned dimA, mlir::Value b, unsigned dimB);
   void tieAll(mlir::Value a, mlir::Value b);
@@ -37,10 +53,12 @@ private:
   void addWhole(mlir::Operation* op, AxisSet& whole) const;
   bool keepsDim(ir::SliceOp slice, unsigned dim) const;
   unsigned reshapePrefix(ir::ReshapeOp reshape) const;
+  unsigned reshapeSuffix(ir::ReshapeOp reshape, unsigned prefix) const;
   Axis find(Axis axis) const;
 
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Axis>> axes_;
-  bool splitReshapes_;
+  bool splitReshapes_ = false;
+  bool merged_ = false;  ///< since it was last reset
   mutable std::vector<Axis> parent_;
   std::vector<ir::SizeAttr> extents_;
 };

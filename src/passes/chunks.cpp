@@ -29,8 +29,7 @@ ir::DotOp findDot(const Cluster& cluster) {
 SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeAttr depth) {
   SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
   ir::DotOp dot = findDot(cluster);
-  SmallVector<Axis> dotAxes = dot ? axes_.of(dot.getResult()) : SmallVector<Axis>();
-  AxisSet squares = dot ? AxisSet() : squareAxes(cluster);
+  AxisSet squares = dot || clusters_.flattened(cluster) ? AxisSet() : squareAxes(cluster);
   ir::SizeAttr inner = innerElements(cluster);
   ir::SizeAttr left =
       combine(SizeOp::Max, size(1),
@@ -40,7 +39,7 @@ SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeA
     ir::SizeAttr extent = axes_.extent(axis);
     ir::SizeAttr wanted = left;
     if (dot)
-      wanted = dotChunk(cluster, dotAxes, axis);
+      wanted = dotChunk(cluster, dot, axis);
     else if (squares.size() > 1)
       wanted = size(squares.contains(axis) ? squareSide(cluster) : 1);
     else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis))
@@ -210,20 +209,66 @@ ir::SizeAttr Chunks::balancedRows(Axis axis) {
   return combine(SizeOp::Mul, combine(SizeOp::CeilDiv, rows, size(schedule_.dotRowStep)), size(schedule_.dotRowStep));
 }
 
-ir::SizeAttr Chunks::dotChunk(const Cluster& cluster, ArrayRef<Axis> dotAxes, Axis axis) {
+/// Pieces of rows and columns: as many blocks as the usual sizes give, rounded up to a multiple of the workers; more rows first, because every
+/// piece of the columns costs another copy of the rows of A.
+Chunks::DotGrid Chunks::evenGrid(const Cluster& cluster, ir::DotOp dot) {
+  SmallVector<Axis> axes = axes_.of(dot.getResult());
+  Axis row = axes[axes.size() - 2], column = axes.back();
+  auto isSplit = [&](Axis axis) { return llvm::is_contained(cluster.parallel, axis); };
+  auto max = [&](ir::SizeAttr a, ir::SizeAttr b) { return combine(SizeOp::Max, a, b); };
+  auto pieces = [&](Axis axis, int64_t most) {
+    return isSplit(axis) ? max(size(1), combine(SizeOp::CeilDiv, axes_.extent(axis), size(most))) : size(1);
+  };
+  ir::SizeAttr rows = pieces(row, schedule_.dotRows), columns = pieces(column, schedule_.dotColumns), others = size(1);
+  for (Axis axis : cluster.parallel)
+    if (axis != row && axis != column)
+      others = combine(SizeOp::Mul, others, axes_.extent(axis));
+  others = max(size(1), others);
+  ir::SizeAttr usual = combine(SizeOp::Mul, others, combine(SizeOp::Mul, rows, columns));
+  ir::SizeAttr even = combine(SizeOp::Mul, combine(SizeOp::CeilDiv, usual, workers), workers);
+  ir::SizeAttr depth = axes_.extent(axes_.of(dot.getA()).back());
+  if (depth && axes_.extent(row) && axes_.extent(column)) {
+    ir::SizeAttr work = combine(SizeOp::Mul, combine(SizeOp::Mul, axes_.extent(row), axes_.extent(column)), depth);
+    work = combine(SizeOp::FloorDiv, combine(SizeOp::Mul, others, work), size(schedule_.dotLeastWork));
+    even = max(usual, combine(SizeOp::Min, even, work));
+  }
+  ir::SizeAttr each = combine(SizeOp::CeilDiv, even, others);
+  auto more = [&](Axis axis, ir::SizeAttr usualPieces, ir::SizeAttr otherPieces, int64_t least) {
+    if (!isSplit(axis))
+      return usualPieces;
+    ir::SizeAttr most = combine(SizeOp::FloorDiv, axes_.extent(axis), size(least));
+    return max(usualPieces, combine(SizeOp::Min, combine(SizeOp::CeilDiv, each, otherPieces), most));
+  };
+  ir::SizeAttr moreRows = more(row, rows, columns, schedule_.dotLeastRows);
+  return {moreRows, more(column, columns, moreRows, schedule_.dotLeastColumns)};
+}
+
+/// Of an axis along which blocks have equal numbers of whole steps.
+ir::SizeAttr Chunks::evenChunk(const Cluster& cluster, ir::DotOp dot, Axis axis) {
+  DotGrid grid = evenGrid(cluster, dot);
+  bool isColumn = axis == axes_.of(dot.getResult()).back();
+  int64_t step = isColumn ? schedule_.dotColumnStep : schedule_.dotRowStep;
+  ir::SizeAttr steps = combine(SizeOp::CeilDiv, axes_.extent(axis), size(step));
+  return combine(SizeOp::Mul, combine(SizeOp::CeilDiv, steps, isColumn ? grid.columns : grid.rows), size(step));
+}
+
+ir::SizeAttr Chunks::dotChunk(const Cluster& cluster, ir::DotOp dot, Axis axis) {
+  SmallVector<Axis> dotAxes = axes_.of(dot.getResult());
   size_t rank = dotAxes.size();
-  if (axis == dotAxes[rank - 1])
-    return size(schedule_.dotColumns);
-  if (axis != dotAxes[rank - 2])
+  if (axis != dotAxes[rank - 1] && axis != dotAxes[rank - 2])
     return size(1);
+  if (axis == dotAxes[rank - 1])
+    return workers ? evenChunk(cluster, dot, axis) : size(schedule_.dotColumns);
+  ir::SizeAttr rows = workers ? evenChunk(cluster, dot, axis) : balancedRows(axis);
   // Rows whose whole length stays in the block take fewer of them, to keep the intermediate rows in cache.
   bool wholeRows = !llvm::is_contained(cluster.parallel, dotAxes[rank - 1]);
   ir::SizeAttr columns = axes_.extent(dotAxes[rank - 1]);
   if (!wholeRows || !columns || cluster.roots.size() == 1)
-    return balancedRows(axis);
+    return rows;
   ir::SizeAttr budget =
       combine(SizeOp::FloorDiv, size(4 * schedule_.elementsPerBlock), combine(SizeOp::Max, size(1), columns));
-  return combine(SizeOp::Min, size(schedule_.dotRows), combine(SizeOp::Max, size(8), budget));
+  budget = combine(SizeOp::Min, size(schedule_.dotRows), combine(SizeOp::Max, size(8), budget));
+  return workers ? combine(SizeOp::Min, rows, budget) : budget;
 }
 
 /// Elements of the widest tile along axes that are not split.
@@ -240,7 +285,7 @@ ir::SizeAttr Chunks::innerElements(const Cluster& cluster) {
   for (Operation* root : cluster.roots)
     root->walk([&](Operation* op) {
       for (Value operand : op->getOperands())
-        consider(operand);
+        consider(axes_.beforeFlattening(operand));
     });
   ir::SizeAttr product = size(1);
   for (Axis axis : widest)

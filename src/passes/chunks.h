@@ -26,8 +26,17 @@ public:
   Sizes chooseCombining(const Cluster& cluster, ir::SizeAttr depth) { return chooseChunks(cluster, depth); }
   ir::SizeAttr blockCount(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks);
 
+  /// How many blocks the device runs at the same time; null: sizes do not depend on it.
+  ir::SizeAttr workers;
+
 private:
   Sizes chooseChunks(const Cluster& cluster, ir::SizeAttr depth);
+  /// How many blocks a product is cut into along its rows and columns.
+  struct DotGrid {
+    ir::SizeAttr rows, columns;
+  };
+  DotGrid evenGrid(const Cluster& cluster, ir::DotOp dot);
+  ir::SizeAttr evenChunk(const Cluster& cluster, ir::DotOp dot, Axis axis);
   Sizes chooseSplits(const Cluster& cluster);
   int64_t streamedElementBytes(const Cluster& cluster);
   int64_t narrowBytes(const Cluster& cluster);
@@ -36,7 +45,7 @@ private:
   int64_t squareSide(const Cluster& cluster);
   AxisSet squareAxes(const Cluster& cluster);
   ir::SizeAttr balancedRows(Axis axis);
-  ir::SizeAttr dotChunk(const Cluster& cluster, llvm::ArrayRef<Axis> dotAxes, Axis axis);
+  ir::SizeAttr dotChunk(const Cluster& cluster, ir::DotOp dot, Axis axis);
   ir::SizeAttr innerElements(const Cluster& cluster);
   bool isInnermost(const Cluster& cluster, Axis axis);
   ir::SizeAttr size(int64_t value) { return ir::sizeConstant(context_, value); }

@@ -61,6 +61,8 @@ Clusters::Clusters(ir::KernelOp kernel, const Axes& axes, ClusterRules rules) : 
 bool Clusters::needsPlace(Operation* op) const {
   if (isa<ir::ReduceOp, ir::DotOp, ir::ScanOp, ir::TileStoreOp>(op) || op->getNumRegions() != 0)
     return true;
+  if (axes_.flattens(op))
+    return llvm::any_of(op->getUsers(), [](Operation* user) { return !isa<ir::TileStoreOp>(user); });
   // A load of memory that this kernel also writes stays where the program has it.
   if (auto load = dyn_cast<ir::TileLoadOp>(op))
     return written_.contains(load.getView());
@@ -186,7 +188,51 @@ bool Clusters::isFusable(Operation* op, const Cluster& cluster) const {
   return fusable;
 }
 
+/// A root of the cluster is needed in memory, whole.
+bool Clusters::readsApart(Operation* op, const Cluster& cluster) const {
+  bool reads = false;
+  llvm::DenseSet<Operation*> seen;
+  SmallVector<Operation*> pending{op};
+  while (!pending.empty()) {
+    Operation* current = pending.pop_back_val();
+    forEachOperand(current, [&](Value value) {
+      Operation* producer = value.getDefiningOp();
+      if (!producer)
+        return;
+      bool whole = current->hasAttr(kApartAttribute) || axes_.flattens(producer);
+      reads |= whole && llvm::is_contained(cluster.roots, producer);
+      if (!needsPlace(producer) && seen.insert(producer).second)
+        pending.push_back(producer);
+    });
+  }
+  return reads;
+}
+
+Value Clusters::flattenedBy(Operation* root) const {
+  if (axes_.flattens(root))
+    return axes_.beforeFlattening(root->getResult(0));
+  auto store = dyn_cast<ir::TileStoreOp>(root);
+  Value before = store ? axes_.beforeFlattening(store.getValue()) : Value();
+  return store && before != store.getValue() && !isRoot(store.getValue().getDefiningOp()) ? before : Value();
+}
+
+Value Clusters::flattened(const Cluster& cluster) const {
+  for (Operation* root : cluster.roots)
+    if (Value tile = flattenedBy(root))
+      return tile;
+  return {};
+}
+
 bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
+  if (readsApart(op, cluster))
+    return true;
+  Value own = flattenedBy(op), other = flattened(cluster);
+  auto multiplies = [](Operation* root) {
+    return root->walk([](ir::DotOp) { return WalkResult::interrupt(); }).wasInterrupted();
+  };
+  bool isProduct = multiplies(op) || llvm::any_of(cluster.roots, multiplies);
+  if ((own && other && axes_.of(own) != axes_.of(other)) || ((own || other) && isProduct))
+    return true;
   if (cluster.kind == Cluster::Kind::SplitScan && isa<ir::TileStoreOp>(op))
     return axes_.of(sweptTile(op)) != axes_.of(cluster.roots[0]->getResult(0)) || !isFusable(op, cluster) ||
            storesTo(cast<ir::TileStoreOp>(op).getView(), cluster);
@@ -243,6 +289,20 @@ void Clusters::addLazyWhole(Operation* op, AxisSet& whole) const {
   }
 }
 
+/// A product's rows could be split, and cannot any more. Storing its result in another phase costs less.
+bool Clusters::losesRows(const Cluster& cluster, const Cluster& next) const {
+  auto isSplit = [](const Cluster& with, Axis axis) {
+    return with.shared.contains(axis) && !with.whole.contains(axis);
+  };
+  return llvm::any_of(cluster.roots, [&](Operation* root) {
+    if (!isa<ir::DotOp>(root))
+      return false;
+    SmallVector<Axis> axes = axes_.of(root->getResult(0));
+    Axis rows = axes[axes.size() - 2];
+    return isSplit(cluster, rows) && !isSplit(next, rows);
+  });
+}
+
 /// False when joining would leave no axis to split. An empty cluster takes anything.
 bool Clusters::extend(Cluster& cluster, Operation* op) const {
   Cluster next = cluster;
@@ -284,7 +344,9 @@ bool Clusters::extend(Cluster& cluster, Operation* op) const {
   };
   op->walk([&](Operation* inner) {
     if (auto store = dyn_cast<ir::TileStoreOp>(inner))
-      addOutput(store.getValue());
+      addOutput(axes_.beforeFlattening(store.getValue()));
+    else if (axes_.flattens(inner))
+      addOutput(axes_.beforeFlattening(inner->getResult(0)));
     else if (isa<ir::ReduceOp, ir::DotOp, ir::ScanOp>(inner))
       addOutput(inner->getResult(0));
   });
@@ -292,6 +354,8 @@ bool Clusters::extend(Cluster& cluster, Operation* op) const {
     for (Value result : op->getResults())
       if (isa<RankedTensorType>(result.getType()))
         addOutput(result);
+  if (!rules_.fusedOnly && isa<ir::TileStoreOp>(op) && losesRows(cluster, next))
+    return false;
   bool splits = !next.hasOutput || llvm::any_of(next.shared, [&](Axis axis) { return !next.whole.contains(axis); });
   if (!splits && !cluster.roots.empty())
     return false;
@@ -330,7 +394,9 @@ void Clusters::finish(Cluster& cluster) const {
   for (Operation* root : cluster.roots)
     root->walk([&](Operation* op) {
       if (auto store = dyn_cast<ir::TileStoreOp>(op))
-        output = store.getValue();
+        output = axes_.beforeFlattening(store.getValue());
+      else if (axes_.flattens(op))
+        output = axes_.beforeFlattening(op->getResult(0));
       else if (isa<ir::DotOp, ir::ScanOp>(op) || (isa<ir::ReduceOp>(op) && cluster.kind == Cluster::Kind::Parallel))
         output = op->getResult(0);
       else if (auto reduce = dyn_cast<ir::ReduceOp>(op))
@@ -338,11 +404,17 @@ void Clusters::finish(Cluster& cluster) const {
     });
   if (cluster.kind == Cluster::Kind::SplitReduce)
     return finishSplit(cluster);
+  Value flat = flattened(cluster);
+  if (flat)
+    output = flat;
   if (output)
-    for (Axis axis : axes_.of(output))
-      if (cluster.shared.contains(axis) && !cluster.whole.contains(axis) && axes_.extent(axis) &&
-          !llvm::is_contained(cluster.parallel, axis))
+    for (Axis axis : axes_.of(output)) {
+      bool isSplit = cluster.shared.contains(axis) && !cluster.whole.contains(axis) && axes_.extent(axis);
+      if (flat && !isSplit)
+        break;  // what follows would not lie together
+      if (isSplit && !llvm::is_contained(cluster.parallel, axis))
         cluster.parallel.push_back(axis);
+    }
   if (cluster.parallel.empty())
     cluster.kind = Cluster::Kind::Serial;
 }

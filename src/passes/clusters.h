@@ -39,6 +39,8 @@ public:
   std::vector<Cluster> list;
   bool isRoot(mlir::Operation* op) const { return cluster_.contains(op); }
   unsigned clusterOf(mlir::Operation* root) const { return cluster_.lookup(root); }
+  /// The tile that one of the roots writes flattened; null: none does. Blocks then take pieces that lie together in memory.
+  mlir::Value flattened(const Cluster& cluster) const;
   /// Calls `visit` for the values an operation uses from outside itself, through regions.
   static void forEachOperand(mlir::Operation* op, llvm::function_ref<void(mlir::Value)> visit);
   /// Calls `visit` for the values of other roots that `op` is computed from, through recomputed operations, and for recomputed loads.
@@ -50,6 +52,9 @@ private:
   bool storesTo(mlir::Value view, const Cluster& cluster) const;
   bool extend(Cluster& cluster, mlir::Operation* op) const;
   bool isFusable(mlir::Operation* op, const Cluster& cluster) const;
+  bool readsApart(mlir::Operation* op, const Cluster& cluster) const;
+  mlir::Value flattenedBy(mlir::Operation* root) const;
+  bool losesRows(const Cluster& cluster, const Cluster& next) const;
   bool splits(mlir::Operation* op) const;
   bool splitsScan(mlir::Operation* op) const;
   void addLazyWhole(mlir::Operation* op, AxisSet& whole) const;

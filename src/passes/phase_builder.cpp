@@ -171,14 +171,14 @@ SmallVector<Value> PhaseBuilder::sizes(Value tile) {
   return result;
 }
 
-Value PhaseBuilder::loadTemporary(Value value, unsigned argument) {
+Value PhaseBuilder::loadTemporary(Value value, unsigned argument, Value like) {
   Location loc = value.getLoc();
   Value view = kernel_.getBody().getArgument(argument);
   if (!isa<RankedTensorType>(value.getType())) {
     Value zero = constant(loc, 0);
     return builder.create<ir::LoadOp>(loc, value.getType(), view, ValueRange{zero}, Value(), false);
   }
-  return builder.create<ir::TileLoadOp>(loc, slicedType(value), view, offsets(value), sizes(value), Value(), true);
+  return builder.create<ir::TileLoadOp>(loc, slicedType(like), view, offsets(like), sizes(like), Value(), true);
 }
 
 SmallVector<Value> PhaseBuilder::offsets(Value tile) {
@@ -208,7 +208,7 @@ Value PhaseBuilder::get(Value value) {
   else if (auto copy = copies.find(value); copy != copies.end())
     result = loadTemporary(value, copy->second);
   else if (clusters_.isRoot(producer) && temporary != temporaries_.end())
-    result = loadTemporary(value, temporary->second);
+    result = loadTemporary(value, temporary->second, value);
   else
     result = clone(producer)->getResult(cast<OpResult>(value).getResultNumber());
   mapping_.map(value, result);
@@ -223,9 +223,13 @@ Operation* PhaseBuilder::clone(Operation* op) {
     return builder.create<ir::TileLoadOp>(loc, slicedType(load.getResult()), get(load.getView()),
                                           shift(load.getOffsets(), load.getResult()), sizes(load.getResult()),
                                           load.getOther() ? get(load.getOther()) : Value(), load.getInbounds());
-  if (auto store = dyn_cast<ir::TileStoreOp>(op))
+  if (auto store = dyn_cast<ir::TileStoreOp>(op)) {
+    if (Operation* value = store.getValue().getDefiningOp(); axes_.flattens(value) && !clusters_.isRoot(value))
+      return storeFlattened(cast<ir::ReshapeOp>(value), get(store.getView()), get(store.getOffsets()[0]),
+                            store.getInbounds());
     return builder.create<ir::TileStoreOp>(loc, get(store.getValue()), get(store.getView()),
                                            shift(store.getOffsets(), store.getValue()), store.getInbounds());
+  }
   if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
     return builder.create<ir::BroadcastOp>(loc, slicedType(broadcast.getResult()), get(broadcast.getValue()),
                                            broadcast.getDimsAttr(), sizes(broadcast.getResult()));
@@ -281,6 +285,8 @@ Operation* PhaseBuilder::clone(Operation* op) {
 
 /// Axes that only the result has are cut out of the whole reshaped tile.
 Operation* PhaseBuilder::cloneReshape(ir::ReshapeOp op) {
+  if (op->hasAttr(kApartAttribute))
+    return loadTemporary(op.getValue(), temporaries_.at(op.getValue()), op.getResult()).getDefiningOp();
   Location loc = op.getLoc();
   Value result = op.getResult();
   SmallVector<Axis> from = axes_.of(op.getValue()), to = axes_.of(result);
@@ -340,7 +346,32 @@ Operation* PhaseBuilder::cloneRegions(Operation* op) {
   return copy;
 }
 
+Operation* PhaseBuilder::storeFlattened(ir::ReshapeOp reshape, Value view, Value offset, bool inbounds) {
+  Location loc = reshape.getLoc();
+  Value source = reshape.getValue(), piece = get(source), count, before;
+  auto arguments = kernel_.getBody().getArguments();
+  for (Axis axis : axes_.of(source)) {
+    Value extent = emitSize(builder, loc, axes_.extent(axis), arguments);
+    Value size = size_.contains(axis) ? size_.lookup(axis) : extent;
+    before = before ? Value(builder.create<arith::MulIOp>(loc, before, extent)) : offset_.lookup(axis);
+    count = count ? Value(builder.create<arith::MulIOp>(loc, count, size)) : size;
+    if (!before)
+      before = constant(loc, 0);
+  }
+  auto element = cast<RankedTensorType>(piece.getType()).getElementType();
+  auto flat = builder.create<ir::ReshapeOp>(loc, RankedTensorType::get({ShapedType::kDynamic}, element), piece, count);
+  Value start = builder.create<arith::AddIOp>(loc, offset, before);
+  return builder.create<ir::TileStoreOp>(loc, flat, view, start, inbounds);
+}
+
 void PhaseBuilder::emitRoot(Operation* op) {
+  if (axes_.flattens(op)) {
+    Value result = op->getResult(0);
+    if (auto temporary = temporaries_.find(result); temporary != temporaries_.end())
+      storeFlattened(cast<ir::ReshapeOp>(op), kernel_.getBody().getArgument(temporary->second),
+                     constant(op->getLoc(), 0), true);
+    return;
+  }
   Operation* made = clone(op);
   for (auto [before, after] : llvm::zip(op->getResults(), made->getResults()))
     mapping_.map(before, after);

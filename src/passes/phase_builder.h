@@ -60,12 +60,15 @@ private:
                                                     int64_t group);
   mlir::RankedTensorType slicedType(mlir::Value value) const;
   mlir::Type typeOf(mlir::Value value) const;
-  mlir::Value loadTemporary(mlir::Value value, unsigned argument);
+  /// The block's piece of a value in memory, along the axes of `like`.
+  mlir::Value loadTemporary(mlir::Value value, unsigned argument, mlir::Value like);
   /// Where the block's piece of a tile starts.
   llvm::SmallVector<mlir::Value> offsets(mlir::Value tile);
   mlir::Operation* clone(mlir::Operation* op);
   mlir::Operation* cloneRegions(mlir::Operation* op);
   mlir::Operation* cloneReshape(ir::ReshapeOp op);
+  /// Stores the block's piece of what `reshape` flattens, at `offset` and its place in the result.
+  mlir::Operation* storeFlattened(ir::ReshapeOp reshape, mlir::Value view, mlir::Value offset, bool inbounds);
   mlir::Value combinePartials(mlir::Value value, unsigned argument);
   void storePartial(mlir::Value piece, mlir::Value whole, mlir::Value number, unsigned argument);
   mlir::Value widen(mlir::Value value);

@@ -3,6 +3,7 @@
 #include "passes/chunks.h"
 #include "passes/phase_builder.h"
 #include "passes/separate_operands.h"
+#include "passes/workers.h"
 
 namespace vortex::passes {
 namespace {
@@ -22,6 +23,8 @@ public:
     types_ = llvm::to_vector(kernel_.getArgumentTypes());
     for (unsigned i = 0; i < clusters_.list.size(); ++i)
       findFolded(i);
+    if (schedule_.dotLeastRows > 0 && llvm::any_of(clusters_.list, [](const Cluster& c) { return bool(findDot(c)); }))
+      sizes_.workers = ir::sizeScalar(context_, addWorkers());
     if (failed(collectTemporaries()))
       return failure();
     for (const Cluster& cluster : clusters_.list) {
@@ -65,6 +68,13 @@ private:
                    NamedAttribute(StringAttr::get(context_, "access"),
                                   ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
                    NamedAttribute(StringAttr::get(context_, "extents"), ArrayAttr::get(context_, sizes))}));
+    return static_cast<unsigned>(types_.size() - 1);
+  }
+
+  /// An argument that launches set to the number of the device's workers.
+  unsigned addWorkers() {
+    types_.push_back(IndexType::get(context_));
+    args_.push_back(workersFacts(context_));
     return static_cast<unsigned>(types_.size() - 1);
   }
 
@@ -645,6 +655,8 @@ LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
     runAsOneBlock(kernels[0]);
     return success();
   }
+  if (!schedule.fusedOnly)
+    flattenBetween(kernels[0]);
   separateOperands(kernels[0]);
   return Scheduler(module, *entries.begin(), kernels[0], schedule).run();
 }

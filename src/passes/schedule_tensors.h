@@ -16,6 +16,12 @@ struct TensorSchedule {
   int64_t dotRows = 120, dotColumns = 512;
   /// Blocks along the rows get equal numbers of rows, multiples of this, at most dotRows.
   int64_t dotRowStep = 6;
+  /// Where blocks of dotRows × dotColumns do not occupy the device's workers evenly, they are smaller: about as many blocks as a multiple of
+  /// the workers, none below these rows and columns nor (on average) so many multiplications. Order and grouping of sums do not depend on it.
+  /// 0 rows: never.
+  int64_t dotLeastRows = 0, dotLeastColumns = 0, dotLeastWork = 0;
+  /// Blocks along the columns get multiples of this.
+  int64_t dotColumnStep = 1;
   /// Blocks of a product go down this many pieces of the rows before they move along the columns: they share what they read. 1: row by row.
   int64_t dotGroup = 1;
   /// The target's own words about its products, left on each of them as the attribute `vx.plan`; empty: none.

@@ -1,5 +1,8 @@
 #include "passes/separate_operands.h"
 
+#include "ir/tile_sizes.h"
+#include "passes/axes.h"
+
 #include "mlir/IR/IRMapping.h"
 
 namespace vortex::passes {
@@ -41,6 +44,58 @@ Value copySlice(Value operand, const llvm::SetVector<Operation*>& ops) {
   return copies.lookupOrDefault(operand);
 }
 
+/// A copy of a tile with axes of its own, down to memory. Null where the memory's extents are not at hand.
+Value copyApart(Value tile, IRMapping& copies) {
+  if (Value known = copies.lookupOrNull(tile))
+    return known;
+  Operation* op = tile.getDefiningOp();
+  if (!op)
+    return {};
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  bool isPlain =
+      ir::isElementwise(op) ||
+      isa<ir::TransposeOp, ir::BroadcastOp, ir::SliceOp, ir::ReshapeOp, ir::IotaOp, ir::TileLoadOp, arith::ConstantOp>(
+          op);
+  if (!isPlain) {
+    SmallVector<Value> sizes;
+    auto type = cast<RankedTensorType>(tile.getType());
+    for (auto [dim, size] : llvm::enumerate(ir::tileSizeValues(builder, op->getLoc(), tile)))
+      if (type.isDynamicDim(static_cast<unsigned>(dim))) {
+        if (!size)
+          return {};
+        sizes.push_back(size);
+      }
+    auto reshape = builder.create<ir::ReshapeOp>(op->getLoc(), type, tile, sizes);
+    reshape->setAttr(kApartAttribute, builder.getUnitAttr());
+    copies.map(tile, reshape.getResult());
+    return reshape;
+  }
+  for (Value operand : op->getOperands())
+    if (!op->hasAttr(kApartAttribute) && isa<RankedTensorType>(operand.getType()) && !copyApart(operand, copies))
+      return {};
+  builder.setInsertionPointAfter(op);
+  builder.clone(*op, copies);
+  return copies.lookup(tile);
+}
+
+/// Gives one of the operation's operands axes of its own; false: none can have any.
+bool separateOneOperand(Operation* op) {
+  for (OpOperand& operand : llvm::reverse(op->getOpOperands())) {
+    if (!isa<RankedTensorType>(operand.get().getType()))
+      continue;
+    Value before = operand.get();
+    IRMapping copies;
+    if (Value copy = copyApart(before, copies)) {
+      operand.set(copy);
+      if (Axes::firstRepetition(op->getParentOfType<ir::KernelOp>()) != op)
+        return true;
+      operand.set(before);
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void separateOperands(ir::KernelOp kernel) {
@@ -57,6 +112,32 @@ void separateOperands(ir::KernelOp kernel) {
       else
         taken.insert(ops->begin(), ops->end());
     }
+  while (Operation* op = Axes::firstRepetition(kernel))
+    if (op->getBlock() != &kernel.getBody().front() || op->getNumRegions() != 0 || !separateOneOperand(op))
+      return;
+}
+
+void flattenBetween(ir::KernelOp kernel) {
+  Axes axes(kernel);
+  for (auto reshape : llvm::to_vector(kernel.getBody().front().getOps<ir::ReshapeOp>())) {
+    if (!axes.regroups(reshape))
+      continue;
+    OpBuilder builder(reshape);
+    auto type = cast<RankedTensorType>(reshape.getValue().getType());
+    SmallVector<Value> sizes;
+    int64_t extent = type.hasStaticShape() ? type.getNumElements() : ShapedType::kDynamic;
+    if (!type.hasStaticShape()) {
+      Value count;
+      for (Value size : ir::tileSizeValues(builder, reshape.getLoc(), reshape.getValue()))
+        count = !size ? Value() : count ? builder.create<arith::MulIOp>(reshape.getLoc(), count, size) : size;
+      if (!count)
+        continue;
+      sizes.push_back(count);
+    }
+    auto flat = builder.create<ir::ReshapeOp>(reshape.getLoc(), RankedTensorType::get({extent}, type.getElementType()),
+                                              reshape.getValue(), sizes);
+    reshape.getValueMutable().assign(flat.getResult());
+  }
 }
 
 }  // namespace vortex::passes

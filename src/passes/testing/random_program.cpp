@@ -38,7 +38,10 @@ struct Generator {
     return text + (isFloat ? "f32, global>" : "i32, global>");
   }
   static std::string value(const std::string& symbol) {
-    return symbol == "m*n" ? "%mn" : symbol == "n/2" ? "%nh" : "%" + symbol;
+    static const std::map<std::string, std::string> products{
+        {"m*n", "%mn"}, {"n/2", "%nh"}, {"b*m", "%bm"}, {"b*m*n", "%bmn"}};
+    auto found = products.find(symbol);
+    return found == products.end() ? "%" + symbol : found->second;
   }
   static std::string list(const Shape& shape) {
     std::string text;
@@ -92,6 +95,8 @@ struct Generator {
     line("%n = vx.dim %x, 1 : " + viewType({"m", "n"}, true));
     line("%p = vx.dim %w, 1 : " + viewType({"n", "p"}, true));
     line("%mn = arith.muli %m, %n : index");
+    line("%bm = arith.muli %b, %m : index");
+    line("%bmn = arith.muli %bm, %n : index");
     line("%nh = vx.int divu %n, %c2 : index");
     for (auto& load : pendingLoads)
       load();
@@ -204,7 +209,7 @@ struct Generator {
     Shape shape;
     for (unsigned dim : order)
       shape.push_back(a.shape[dim]);
-    if (shape != a.shape)
+    if (!std::is_sorted(order.begin(), order.end()))
       add(shape, a.isFloat,
           "vx.transpose " + a.name + " " + numbers(order) + " : " + type(a.shape, a.isFloat) + " -> " +
               type(shape, a.isFloat));
@@ -218,7 +223,11 @@ struct Generator {
     else if (a.shape == Shape{"m*n"})
       to = pick(2) ? Shape{"m", "n"} : Shape{"n", "m"};
     else if (a.shape == Shape{"b", "m", "n"})
-      to = {"b", "m*n"};
+      to = pick(3) == 0 ? Shape{"b", "m*n"} : pick(2) ? Shape{"b*m", "n"} : Shape{"b*m*n"};
+    else if (a.shape == Shape{"b*m", "n"})
+      to = pick(2) ? Shape{"b", "m", "n"} : Shape{"b*m*n"};
+    else if (a.shape == Shape{"b*m*n"})
+      to = pick(3) == 0 ? Shape{"b", "n", "m"} : pick(2) ? Shape{"b*m", "n"} : Shape{"b", "m", "n"};
     else if (a.shape == Shape{"b", "m*n"})
       to = {"b", "n", "m"};
     else
@@ -307,6 +316,36 @@ struct Generator {
         "vx.iota " + std::to_string(pick(shape.size())) + " sizes(" + list(shape) + ") -> " + type(shape, false));
   }
 
+  /// One tile along both dimensions of another: rows against columns, a product with its own transpose.
+  void square() {
+    Tile a = any();
+    if (a.shape.size() > 2 || a.shape.empty() || a.shape[0].size() > 1)
+      return;
+    Shape both{a.shape[0], a.shape[0]}, turned{a.shape.back(), a.shape[0]};
+    std::string t = type(both, a.isFloat);
+    if (a.shape.size() == 2) {
+      Tile other = a.shape == both ? a
+                                   : add(turned, a.isFloat,
+                                         "vx.transpose " + a.name + " [1, 0] : " + type(a.shape, a.isFloat) + " -> " +
+                                             type(turned, a.isFloat));
+      if (!a.isFloat)
+        return;
+      std::string acc = fresh();
+      line(acc + " = vx.broadcast %zero dims [] sizes(" + list(both) + ") : f32 -> " + t);
+      bound(add(both, true,
+                "vx.dot " + a.name + ", " + other.name + ", " + acc + " : " + type(a.shape, true) + ", " +
+                    type(other.shape, true) + " -> " + t));
+      return;
+    }
+    std::string rows = fresh(), columns = fresh(), op = a.isFloat ? "arith.subf " : "arith.subi ";
+    for (auto [name, dim] : {std::pair(rows, "0"), std::pair(columns, "1")})
+      line(name + " = vx.broadcast " + a.name + " dims [" + dim + "] sizes(" + list(both) +
+           ") : " + type(a.shape, a.isFloat) + " -> " + t);
+    Tile difference = add(both, a.isFloat, op + rows + ", " + columns + " : " + t);
+    Tile turnedBack = add(both, a.isFloat, "vx.transpose " + difference.name + " [1, 0] : " + t + " -> " + t);
+    bound(add(both, a.isFloat, op + difference.name + ", " + turnedBack.name + " : " + t));
+  }
+
   void step() {
     switch (pick(16)) {
     case 0:
@@ -318,7 +357,7 @@ struct Generator {
     case 6: return reduce();
     case 7:
     case 8: return broadcast();
-    case 9: return transpose();
+    case 9: return pick(3) ? transpose() : square();
     case 10: return reshape();
     case 11: return slice();
     case 12: return scan();
@@ -355,7 +394,8 @@ RandomProgram randomProgram(std::mt19937& random, unsigned size) {
 }
 
 int64_t extentOf(const std::string& symbol, int64_t m, int64_t n, int64_t p, int64_t b) {
-  std::map<std::string, int64_t> extents{{"m", m}, {"n", n}, {"p", p}, {"b", b}, {"m*n", m * n}, {"n/2", n / 2}};
+  std::map<std::string, int64_t> extents{{"m", m},       {"n", n},       {"p", p},       {"b", b},
+                                         {"m*n", m * n}, {"n/2", n / 2}, {"b*m", b * m}, {"b*m*n", b * m * n}};
   return extents.at(symbol);
 }
 

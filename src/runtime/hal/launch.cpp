@@ -264,6 +264,10 @@ private:
 
   Result<void> addTemporaries() {
     for (const Param& param : kernel_.temporaries) {
+      if (!param.isTensor) {
+        launch_.slots.push_back(device_.info().workers);
+        continue;
+      }
       Result<Tensor> tensor = allocate("temporary", param);
       if (!tensor)
         return tensor.takeError();

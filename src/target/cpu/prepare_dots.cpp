@@ -4,6 +4,7 @@
 #include "ir/tile_sizes.h"
 #include "passes/axes.h"
 #include "passes/phase_builder.h"
+#include "passes/workers.h"
 
 #include <mlir/IR/IRMapping.h>
 #include <mlir/Interfaces/SideEffectInterfaces.h>
@@ -219,7 +220,13 @@ private:
     store->setAttr(kPanelsAttribute, builder_.getUnitAttr());
     builder_.create<ir::ReturnOp>(loc);
     ir::SizeAttr blocks = combine(SizeOp::Mul, combine(SizeOp::CeilDiv, panels(), size(kPanelsPerBlock)), packed_);
-    pack_->setAttr("grid", builder_.getArrayAttr({blocks, batch(), size(1)}));
+    ir::SizeAttr pieces = size(1);
+    if (ir::SizeAttr workers = passes::workersOf(entry_)) {  // a narrow B has too few panels for them
+      ir::SizeAttr each = combine(SizeOp::CeilDiv, workers, combine(SizeOp::Mul, blocks, batch()));
+      pieces =
+          combine(SizeOp::Max, size(1), combine(SizeOp::Min, each, combine(SizeOp::FloorDiv, k_, size(kPackedSteps))));
+    }
+    pack_->setAttr("grid", builder_.getArrayAttr({blocks, batch(), pieces}));
     pack_->setAttr("block", builder_.getArrayAttr({size(1), size(1), size(1)}));
   }
 

@@ -13,6 +13,8 @@ namespace vortex::target::cpu {
 inline constexpr llvm::StringLiteral kPanelsAttribute = "cpu.panels";
 /// Panels that one block of a packing phase writes.
 inline constexpr int64_t kPanelsPerBlock = 16;
+/// The depth of what it packs is a multiple of this, but for the last ones.
+inline constexpr int64_t kPackedSteps = 32;
 
 /// The plan that both phases of a product use, whatever its extents.
 gemm::Plan dotPlan(const VectorFeatures& features, uint32_t elementBytes);

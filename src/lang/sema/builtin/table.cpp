@@ -17,6 +17,8 @@ constexpr BuiltinRow kRows[] = {
     {"log2", Builtin::Log2, kEverywhere, kElementwise, "x", checkFloatMath},
     {"log10", Builtin::Log10, kEverywhere, kElementwise, "x", checkFloatMath},
     {"sin", Builtin::Sin, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"expm1", Builtin::Expm1, kEverywhere, kElementwise, "x", checkFloatMath},
+    {"log1p", Builtin::Log1p, kEverywhere, kElementwise, "x", checkFloatMath},
     {"cos", Builtin::Cos, kEverywhere, kElementwise, "x", checkFloatMath},
     {"tan", Builtin::Tan, kEverywhere, kElementwise, "x", checkFloatMath},
     {"asin", Builtin::Asin, kEverywhere, kElementwise, "x", checkFloatMath},

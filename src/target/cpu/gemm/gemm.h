@@ -76,11 +76,12 @@ BlockRange emitBlockRange(llvm::IRBuilderBase& builder, const Plan& plan, const 
 /// i1: Plan::usesDirect on the problem's extents.
 llvm::Value* emitUsesDirect(llvm::IRBuilderBase& builder, const Plan& plan, const Problem& problem);
 
-/// Packs panels [panelBegin, panelEnd) of B, each plan.nr() columns, into `packed` (Plan::packedElements elements of
+/// Packs rows [kBegin, kEnd) of panels [panelBegin, panelEnd) of B, each plan.nr() columns, into `packed` (Plan::packedElements elements of
 /// the compute type, 64-byte aligned, the start of this B's copy; several batch matrices follow each other). Zero-pads
 /// the last panel.
 void emitPackB(llvm::IRBuilderBase& builder, const VectorFeatures& features, const Plan& plan, const Problem& problem,
-               llvm::Value* packed, llvm::Value* panelBegin, llvm::Value* panelEnd);
+               llvm::Value* packed, llvm::Value* panelBegin, llvm::Value* panelEnd, llvm::Value* kBegin,
+               llvm::Value* kEnd);
 
 /// Computes one block from the packed copy of B. `range` from emitBlockRange with a grid of at least rowBlocks ×
 /// columnBlocks.

@@ -128,10 +128,10 @@ Value* scratchAt(llvm::IRBuilderBase& b, Value* scratch, uint64_t offset) {
 }  // namespace
 
 void emitPackB(llvm::IRBuilderBase& b, const VectorFeatures&, const Plan& plan, const Problem& problem, Value* packed,
-               Value* panelBegin, Value* panelEnd) {
+               Value* panelBegin, Value* panelEnd, Value* kBegin, Value* kEnd) {
   Value* nr = b.getInt64(plan.nr());
   Value* columnEnd = emitMin(b, b.CreateNUWMul(panelEnd, nr), problem.n);
-  emitPackColumns(b, plan, problem, b.CreateNUWMul(panelBegin, nr), columnEnd, b.getInt64(0), problem.k,
+  emitPackColumns(b, plan, problem, b.CreateNUWMul(panelBegin, nr), columnEnd, kBegin, kEnd,
                   [&](Value* column, Value* k) {
                     return b.CreateInBoundsGEP(
                         problem.type, packed, b.CreateNUWAdd(b.CreateNUWMul(column, problem.k), b.CreateNUWMul(k, nr)));

@@ -335,7 +335,7 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   v_.inside = before;
 }
 
-/// A packing phase: the store's tile is all of B; block x packs some panels of matrix y.
+/// A packing phase: the store's tile is all of B; block (x, y, z) packs piece z of the depth of some panels of matrix y.
 void Tiles::emitPack(ir::TileStoreOp op) {
   llvm::IRBuilder<>& ir = e_.ir;
   mlir::Value b = op.getValue();
@@ -362,8 +362,16 @@ void Tiles::emitPack(ir::TileStoreOp op) {
   Value* panels = ir.CreateUDiv(place.view.extents[rank - 1], e_.i64(plan.nr()));
   Value* begin = ir.CreateMul(e_.blockId[0], e_.i64(kPanelsPerBlock));
   Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.CreateAdd(begin, e_.i64(kPanelsPerBlock)), panels);
+  // Pieces of the depth start at whole cache lines of a B that is stored by columns.
+  Value* steps = ir.CreateUDiv(ir.CreateAdd(problem.k, e_.i64(kPackedSteps - 1)), e_.i64(kPackedSteps));
+  Value* pieces = e_.gridDim[2];
+  Value* step =
+      ir.CreateMul(ir.CreateUDiv(ir.CreateAdd(steps, ir.CreateSub(pieces, e_.i64(1))), pieces), e_.i64(kPackedSteps));
+  auto limit = [&](Value* k) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, k, problem.k); };
+  Value* kBegin = ir.CreateMul(e_.blockId[2], step);
   Frame frame(v_);
-  gemm::emitPackB(ir, e_.features, plan, problem, panelsAt(e_, place, product.batch, compute), begin, end);
+  gemm::emitPackB(ir, e_.features, plan, problem, panelsAt(e_, place, product.batch, compute), begin, end,
+                  limit(kBegin), limit(ir.CreateAdd(kBegin, step)));
 }
 
 /// Rows of C in vectors, one step of k at a time.

@@ -221,7 +221,7 @@ ReshapeParts reshapeParts(ir::ReshapeOp op) {
 
 bool reshapeSplits(ir::ReshapeOp op) {
   ReshapeParts parts = reshapeParts(op);
-  return tileType(op.getValue()).getRank() <= int64_t(parts.prefix + parts.suffix + 1);
+  return parts.suffix > 0 || tileType(op.getValue()).getRank() <= int64_t(parts.prefix + parts.suffix + 1);
 }
 
 At Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {

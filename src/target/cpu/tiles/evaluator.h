@@ -59,7 +59,7 @@ struct ReshapeParts {
   unsigned prefix, suffix;
 };
 ReshapeParts reshapeParts(ir::ReshapeOp op);
-/// An index of the result gives the source's index by multiplications only.
+/// Elements that are neighbours in the result are neighbours in the source: one element at a time need not be looked for.
 bool reshapeSplits(ir::ReshapeOp op);
 
 /// Frame guard.

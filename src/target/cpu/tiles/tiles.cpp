@@ -93,6 +93,36 @@ void Tiles::emitStore(ir::TileStoreOp op) {
   scope.stores.push_back(op);
 }
 
+/// A store of a reshape that merges dimensions writes the dimensions before: one of the view's is cut into them.
+static void writeBeforeMerging(Evaluator& v, Root& root) {
+  auto reshape = root.value.getDefiningOp<ir::ReshapeOp>();
+  if (!reshape || v.place(root.value) || root.sink.guarded)
+    return;
+  ReshapeParts parts = reshapeParts(reshape);
+  Values extents = v.extents(reshape.getValue());
+  size_t kept = parts.prefix + parts.suffix, dim = parts.prefix;
+  if (root.sink.view.rank() != kept + 1 || extents.size() < kept + 2)
+    return;
+  Place& sink = root.sink;
+  llvm::IRBuilder<>& ir = v.e.ir;
+  Value* stride = sink.view.strides[dim];
+  if (!sink.offsets.empty()) {
+    sink.view.pointer =
+        emit::elementPointer(ir, sink.view.elementType, sink.view.pointer, ir.CreateMul(sink.offsets[dim], stride));
+    sink.offsets.erase(sink.offsets.begin() + dim);
+    sink.offsets.insert(sink.offsets.begin() + dim, extents.size() - kept, v.e.i64(0));
+  }
+  sink.view.strides.erase(sink.view.strides.begin() + dim);
+  sink.view.extents.erase(sink.view.extents.begin() + dim);
+  for (size_t i = extents.size() - parts.suffix; i-- > dim;) {
+    sink.view.strides.insert(sink.view.strides.begin() + dim, stride);
+    sink.view.extents.insert(sink.view.extents.begin() + dim, extents[i]);
+    stride = ir.CreateMul(stride, extents[i]);
+  }
+  sink.window = reshape.getAsOpaquePointer();
+  root.value = reshape.getValue();
+}
+
 /// Consecutive stores with the same rows become one nest.
 void Tiles::flushStores() {
   llvm::SmallVector<ir::TileStoreOp> stores;
@@ -102,8 +132,9 @@ void Tiles::flushStores() {
   std::optional<unsigned> rank;
   for (ir::TileStoreOp store : stores) {
     Root root{store.getValue(), v_.placeOfStore(store), store};
-    Values extents = v_.extents(store.getValue());
-    std::optional<unsigned> own = group().rowRank(store.getValue());
+    writeBeforeMerging(v_, root);
+    Values extents = v_.extents(root.value);
+    std::optional<unsigned> own = group().rowRank(root.value);
     Values ownRows(extents.begin(), extents.begin() + own.value_or(extents.size()));
     if (!roots.empty() && (own != rank || ownRows != rows)) {
       emitRoots(roots);

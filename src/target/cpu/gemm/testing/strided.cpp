@@ -150,7 +150,8 @@ Kernels compile(const codegen::Target& target, const Plan& plan, const Configura
   {
     const Builder builder{b, target, configuration, pack->getArg(0)};
     const Problem problem = builder.problem();
-    emitPackB(b, target.vector, plan, problem, builder.field(3, b.getPtrTy()), pack->getArg(1), pack->getArg(2));
+    emitPackB(b, target.vector, plan, problem, builder.field(3, b.getPtrTy()), pack->getArg(1), pack->getArg(2),
+              b.getInt64(0), problem.k);
     b.CreateRetVoid();
   }
   emitBlockEntry(b, *module, target, plan, configuration, false);

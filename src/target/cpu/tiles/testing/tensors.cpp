@@ -63,6 +63,11 @@ std::vector<Arg> TensorKernel::withTemporaries(const std::vector<Arg>& args) {
   std::vector<Arg> all = args;
   memory_.clear();
   for (const artifact::Param& temporary : kernel_.kernel().temporaries) {
+    if (!temporary.isTensor) {
+      slots.push_back(workers);
+      all.push_back(Arg::scalar(workers));
+      continue;
+    }
     std::vector<int64_t> extents;
     size_t count = 1;
     for (const artifact::SizeExpr& extent : temporary.extents)
@@ -73,6 +78,9 @@ std::vector<Arg> TensorKernel::withTemporaries(const std::vector<Arg>& args) {
       strides[i - 1] = strides[i] * extents[i];
     uintptr_t address = (reinterpret_cast<uintptr_t>(memory_.back().data()) + 63) / 64 * 64;
     all.push_back(Arg::strided(reinterpret_cast<void*>(address), extents, strides));
+    slots.push_back(address);
+    slots.insert(slots.end(), extents.begin(), extents.end());
+    slots.insert(slots.end(), strides.begin(), strides.end());
   }
   return all;
 }
