@@ -223,8 +223,18 @@ Value Clusters::flattened(const Cluster& cluster) const {
   return {};
 }
 
+/// A product that needs nothing of the cluster and would lose its columns in it.
+bool Clusters::isUnrelatedProduct(Operation* op, const Cluster& cluster) const {
+  if (rules_.fusedOnly || !isa<ir::DotOp>(op) || !cluster.hasOutput ||
+      cluster.shared.contains(axes_.of(op->getResult(0)).back()))
+    return false;
+  bool related = false;
+  forEachSource(op, [&](Value value) { related |= llvm::is_contained(cluster.roots, value.getDefiningOp()); });
+  return !related;
+}
+
 bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
-  if (readsApart(op, cluster))
+  if (readsApart(op, cluster) || isUnrelatedProduct(op, cluster))
     return true;
   Value own = flattenedBy(op), other = flattened(cluster);
   auto multiplies = [](Operation* root) {

@@ -348,15 +348,15 @@ Operation* PhaseBuilder::cloneRegions(Operation* op) {
 
 Operation* PhaseBuilder::storeFlattened(ir::ReshapeOp reshape, Value view, Value offset, bool inbounds) {
   Location loc = reshape.getLoc();
-  Value source = reshape.getValue(), piece = get(source), count, before;
+  Value source = reshape.getValue(), piece = get(source), count, before = constant(loc, 0);
   auto arguments = kernel_.getBody().getArguments();
   for (Axis axis : axes_.of(source)) {
     Value extent = emitSize(builder, loc, axes_.extent(axis), arguments);
     Value size = size_.contains(axis) ? size_.lookup(axis) : extent;
-    before = before ? Value(builder.create<arith::MulIOp>(loc, before, extent)) : offset_.lookup(axis);
+    before = builder.create<arith::MulIOp>(loc, before, extent);
+    if (Value own = offset_.lookup(axis))
+      before = builder.create<arith::AddIOp>(loc, before, own);
     count = count ? Value(builder.create<arith::MulIOp>(loc, count, size)) : size;
-    if (!before)
-      before = constant(loc, 0);
   }
   auto element = cast<RankedTensorType>(piece.getType()).getElementType();
   auto flat = builder.create<ir::ReshapeOp>(loc, RankedTensorType::get({ShapedType::kDynamic}, element), piece, count);

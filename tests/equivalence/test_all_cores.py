@@ -29,13 +29,20 @@ KERNELS = {
 INPUTS = {"x": ("M", "N"), "v": ("N",), "t": (3, "M", "N"), "w": ("N", "P"), "q": ("M", "M"), "u": ("M",)}
 
 
+def names(parameters):
+    return re.findall(r"(\w+): &", parameters)
+
+
 def program():
     kernels = "".join(f"kernel {name}({parameters}) -> Tensor<f32, {result}> {{ return {body} }}\n" for name, (parameters, result, body, _) in KERNELS.items())
-    loads = "".join(f'    let {name}: Tensor<f32, [{", ".join(f"{d}_{name}" if isinstance(d, str) else str(d) for d in shape)}]> = '
-                    f'load_npy(format("{{}}/{name}.npy", p[0]))\n' for name, shape in INPUTS.items())
-    calls = "".join(f'    save_npy(format("{{}}/{name}.npy", p[1]), {name}({", ".join("&" + n for n in re.findall(r"(\\w+): &", parameters))}))\n'
-                    for name, (parameters, *_) in KERNELS.items())
-    return f"{kernels}fn main() {{\n    let p = args()\n{loads.replace('[M_q, M_q]', '[M_q, M_q]')}{calls}}}\n"
+    body = "    let p = args()\n"
+    for name, shape in INPUTS.items():
+        extents = ", ".join(f"{d}_{name}" if isinstance(d, str) else str(d) for d in shape)
+        body += f'    let {name}: Tensor<f32, [{extents}]> = load_npy(format("{{}}/{name}.npy", p[0]))\n'
+    for name, (parameters, *_) in KERNELS.items():
+        arguments = ", ".join("&" + argument for argument in names(parameters))
+        body += f'    save_npy(format("{{}}/{name}.npy", p[1]), {name}({arguments}))\n'
+    return f"{kernels}fn main() {{\n{body}}}\n"
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 1), (5, 3, 2), (1, 700, 9), (700, 1, 33), (130, 257, 40), (600, 90, 300)])
@@ -51,7 +58,7 @@ def test_they_agree_with_numpy(vortex, tmp_path, shape):
     for threads in ("1", "5"):
         vortex("run", tmp_path / "kernels.vx", "--", tmp_path / "in", tmp_path / "out", env={"VORTEX_NUM_THREADS": threads})
         for name, (parameters, _, _, reference) in KERNELS.items():
-            expected = reference(*(inputs[n].astype(np.float64) for n in re.findall(r"(\w+): &", parameters)))
+            expected = reference(*(inputs[n].astype(np.float64) for n in names(parameters)))
             np.testing.assert_allclose(np.load(tmp_path / f"out/{name}.npy"), expected, rtol=2e-4, atol=3e-3, err_msg=name)
 
 

@@ -87,12 +87,14 @@ gemm::Contiguous contiguousDim(Evaluator& v, mlir::Value tile) {
     if (!place && !load)
       return true;
     const View view = place ? place->view : v.e.view(load.getView());
+    // A row or a column that is repeated decides only where nothing has both dimensions.
+    int weight = usesLoop(map, rank - 2) && usesLoop(map, rank - 1) ? 16 : 1;
     for (auto [dim, stride] : llvm::enumerate(view.strides)) {
       auto* constant = llvm::dyn_cast<llvm::ConstantInt>(stride);
       if (!constant || !constant->isOne())
         continue;
-      rows += map[dim].loop == rank - 2;
-      columns += map[dim].loop == rank - 1;
+      rows += weight * (map[dim].loop == rank - 2);
+      columns += weight * (map[dim].loop == rank - 1);
       other += map[dim].loop == DimUse::kMixed;
     }
     return false;
