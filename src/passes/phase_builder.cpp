@@ -206,7 +206,7 @@ Value PhaseBuilder::get(Value value) {
   if (auto partial = partials.find(value); partial != partials.end())
     result = combinePartials(value, partial->second);
   else if (auto copy = copies.find(value); copy != copies.end())
-    result = loadTemporary(value, copy->second);
+    result = loadTemporary(value, copy->second, value);
   else if (clusters_.isRoot(producer) && temporary != temporaries_.end())
     result = loadTemporary(value, temporary->second, value);
   else

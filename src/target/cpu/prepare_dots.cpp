@@ -119,8 +119,10 @@ private:
   /// Cheap enough to be evaluated wherever it is packed, and the same in every block.
   bool mayClone(mlir::Operation* op) {
     if (op->getNumRegions() != 0 ||
-        mlir::isa<ir::BlockIdOp, ir::GridDimOp, ir::BlockDimOp, ir::ReduceOp, ir::ScanOp, ir::DotOp, ir::ReshapeOp>(op))
+        mlir::isa<ir::BlockIdOp, ir::GridDimOp, ir::BlockDimOp, ir::ReduceOp, ir::ScanOp, ir::DotOp>(op))
       return false;
+    if (auto reshape = mlir::dyn_cast<ir::ReshapeOp>(op); reshape && reshape.getValue().getType().getRank() > 1)
+      return false;  // it may need all of its source in memory
     if (auto load = mlir::dyn_cast<ir::TileLoadOp>(op))
       return !isWritten(load.getView()) && !load->hasAttr(kPanelsAttribute);
     if (auto load = mlir::dyn_cast<ir::LoadOp>(op))
