@@ -139,7 +139,7 @@ Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
   reference_ = peelReference(lanes);
   Values results;
   if (reference_) {
-    Requirements wide(l, *reference_, lanes);
+    Requirements wide(l, *reference_, lanes, row_);
     for (const Pass& pass : passes_)
       if (!pass.inner.empty()) {
         wide.positive(pass.inner.back());

@@ -80,11 +80,12 @@ static int64_t accessBytes(const Place& place, unsigned lanes) {
   return std::min<int64_t>(16, lanes * vxt::scalarBytes(place.view.elementType));
 }
 
-bool Requirements::wide(const Place& place, unsigned dim, unsigned lanes) {
+bool Requirements::wide(const Place& place, const At& at, unsigned dim) {
+  unsigned lanes = at.lanes;
   if (place.aligned)
     return true;
   if (reference_ && (place.view.space != ir::Space::Global || place.view.rank() != reference_->view.rank() ||
-                     dim + 1 != place.view.rank() || lanes != referenceLanes_))
+                     dim + 1 != place.view.rank() || lanes != referenceLanes_ || !isInRow(at, dim)))
     return false;
   if (auto stride = l_.constantOf(place.view.strides[dim]); stride ? *stride != 1 : dim + 1 != place.view.rank())
     return false;
@@ -95,6 +96,14 @@ bool Requirements::wide(const Place& place, unsigned dim, unsigned lanes) {
   });
   if (!known)
     wide_.push_back({place, dim, lanes});
+  return true;
+}
+
+/// Another row of a tensor starts elsewhere.
+bool Requirements::isInRow(const At& at, unsigned dim) {
+  for (unsigned other = 0; other < dim; ++other)
+    if (other >= row_->size() || !sameValue(l_, at.index[other].base, (*row_)[other].base))
+      return false;
   return true;
 }
 
@@ -231,7 +240,7 @@ static std::optional<unsigned> runDim(const At& at) {
 
 static bool isRun(const Place& place, const At& at, Requirements* wide) {
   auto dim = runDim(at);
-  return wide && dim && wide->wide(place, *dim, at.lanes);
+  return wide && dim && wide->wide(place, at, *dim);
 }
 
 /// Neighbours along the run's dimension are known to be neighbours in memory.

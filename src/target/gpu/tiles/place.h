@@ -51,12 +51,12 @@ class Requirements {
 public:
   explicit Requirements(Lowering& l) : l_(l) {}
   /// Runs start where those of `reference` are aligned in each of its rows, not at multiples of their length (rows of any length): only places
-  /// whose rows lie alike are accessed in runs. `lanes`: elements of a run.
-  Requirements(Lowering& l, Place reference, unsigned lanes)
-      : l_(l), reference_(std::move(reference)), referenceLanes_(lanes) {}
+  /// whose rows lie alike, at the same indices, are accessed in runs. `lanes`: elements of a run; `row`: indices of the row that is worked on.
+  Requirements(Lowering& l, Place reference, unsigned lanes, const llvm::SmallVector<Index>& row)
+      : l_(l), reference_(std::move(reference)), referenceLanes_(lanes), row_(&row) {}
   bool isPeeled() const { return reference_.has_value(); }
-  /// Runs of `lanes` neighbours of the place are one aligned piece of memory. False when it is known not to be.
-  bool wide(const Place& place, unsigned dim, unsigned lanes);
+  /// The lanes, neighbours along `dim`, are one aligned piece of memory. False when it is known not to be.
+  bool wide(const Place& place, const At& at, unsigned dim);
   void inside(const Place& place, llvm::ArrayRef<Value> extents);
   void multiple(Value value, int64_t of);
   void positive(Value value);
@@ -71,11 +71,13 @@ private:
   };
   void require(Value& all, Value condition);
   void requireSamePhase(Value& all, const Wide& access);
+  bool isInRow(const At& at, unsigned dim);
   Value isMultiple(Value value, int64_t of);
 
   Lowering& l_;
   std::optional<Place> reference_;
   unsigned referenceLanes_ = 1;
+  const llvm::SmallVector<Index>* row_ = nullptr;
   std::vector<Wide> wide_;
   std::vector<std::pair<Place, Values>> inside_;
   llvm::SmallVector<std::pair<Value, int64_t>> multiples_;

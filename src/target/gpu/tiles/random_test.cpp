@@ -290,6 +290,17 @@ TEST(Rows, ThatStartAnywhereArePassedOn) {
            {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 4099, 1, 1}, {3, 64, 1, 1}});
 }
 
+TEST(Rows, ThatStartAnywhereMeetOneRow) {
+  runSizes(rowProgram({"m", "n"}, R"(
+  %c0_ = arith.constant 0 : index
+  %row = vx.tile_load %x[%c0_, %c0_] sizes(%n) {vx.guarded} : <?x?xf32, global> -> tensor<1x?xf32>
+  %flat = vx.reshape %row sizes(%n) : tensor<1x?xf32> -> tensor<?xf32>
+  %all = vx.broadcast %flat dims [1] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.mulf %t, %all : tensor<?x?xf32>
+)"),
+           {{7, 1001, 1, 1}, {5, 7, 1, 1}, {3, 64, 1, 1}});
+}
+
 TEST(Rows, ThatStartAnywhereAreSummed) {
   runSizes(rowProgram({"m"}, "  %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>\n"),
            {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 70001, 1, 1}});
