@@ -3,7 +3,9 @@
 #include "vortex/vortex.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <type_traits>
 
 // The enumerations are one.
 static_assert(static_cast<int>(vortex::DType::F64) == VORTEX_F64 && static_cast<int>(vortex::DType::I8) == VORTEX_I8 &&
@@ -94,8 +96,10 @@ const char* vortex_kernel_name(const vortex_kernel* kernel) { return kernel->val
 void vortex_kernel_destroy(vortex_kernel* kernel) { delete kernel; }
 
 vortex_tensor* vortex_tensor_create(vortex_device* device, vortex_dtype type, const int64_t* extents, size_t rank) {
-  if (type < VORTEX_BOOL || type > VORTEX_F64) {
-    failed({"a tensor of an unknown element type: " + std::to_string(static_cast<int>(type))});
+  std::underlying_type_t<vortex_dtype> number;  // C callers can pass any
+  std::memcpy(&number, &type, sizeof number);
+  if (number < VORTEX_BOOL || number > VORTEX_F64) {
+    failed({"a tensor of an unknown element type: " + std::to_string(number)});
     return nullptr;
   }
   return handle<vortex_tensor>(

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "base/text.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace vortex::cuda {
 
@@ -79,7 +79,7 @@ Result<void> startPhases(const ContextRef& context, StreamHandle stream, const h
                          DevicePointer report) {
   uint64_t slots[artifact::kMaxParameterBytes / sizeof(uint64_t)];
   VORTEX_CHECK(launch.slots.size() == launch.kernel->artifact().slotCount);
-  std::memcpy(slots, launch.slots.data(), launch.slots.size() * sizeof(uint64_t));
+  std::copy(launch.slots.begin(), launch.slots.end(), slots);
   slots[launch.slots.size()] = report;
   void* parameters[] = {slots};
   for (const hal::LaunchPhase& phase : launch.phases) {

@@ -16,7 +16,8 @@ static constexpr int64_t kAccess = 16;  // bytes
 static ir::SizeAttr rowBytes(mlir::Value tile, unsigned rowRank, bool peeled) {
   mlir::MLIRContext* context = tile.getContext();
   ir::SizeAttr bytes = ir::sizeConstant(context, ir::vxt::scalarBytes(elementType(tile)));
-  for (mlir::OpFoldResult size : llvm::ArrayRef(ir::tileSizes(tile)).drop_front(rowRank)) {
+  const auto sizes = ir::tileSizes(tile);
+  for (mlir::OpFoldResult size : llvm::ArrayRef(sizes).drop_front(rowRank)) {
     ir::SizeAttr extent = passes::sizeExpression(size);
     if (!extent)
       return nullptr;
