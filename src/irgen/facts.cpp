@@ -1,5 +1,6 @@
 #include "irgen/facts.h"
 
+#include "lang/sema/children.h"
 #include "lang/sema/element.h"
 #include "lang/sema/kernel/roots.h"
 
@@ -14,13 +15,7 @@ using lang::Variable;
 
 llvm::SmallVector<const Expr*, 4> children(const Expr& expr) {
   llvm::SmallVector<const Expr*, 4> result;
-  for (const Expr* arg : expr.args)
-    if (arg)
-      result.push_back(arg);
-  for (const lang::SliceDim& slice : expr.slices)
-    for (const Expr* part : {slice.begin, slice.end})
-      if (part)
-        result.push_back(part);
+  lang::forEachChild(expr, [&](const Expr& child) { result.push_back(&child); });
   return result;
 }
 

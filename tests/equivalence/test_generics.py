@@ -2,17 +2,8 @@
 import pathlib
 
 import numpy as np
-import pytest
 
 FILE = pathlib.Path(__file__).parent / "generics.vx"
-
-
-@pytest.fixture(params=["cpu", "interpreter", "check", "device"])
-def backend(request, device):
-    """Words for the driver. The device of ./test only where it is another one."""
-    if request.param == "device" and device in ("cpu", "interpreter"):
-        pytest.skip("that is the CPU")
-    return ["--check"] if request.param == "check" else ["--device", device if request.param == "device" else request.param]
 
 
 def test_generic_kernels_compute_what_numpy_does(backend, vortex, tmp_path):

@@ -8,14 +8,6 @@ FILE = pathlib.Path(__file__).parent / "struct_tensors.vx"
 ARRAYS = pathlib.Path(__file__).parent / "array_parameters.vx"
 
 
-@pytest.fixture(params=["cpu", "interpreter", "check", "device"])
-def backend(request, device):
-    """Words for the driver. The device of ./test only where it is another one."""
-    if request.param == "device" and device in ("cpu", "interpreter"):
-        pytest.skip("that is the CPU")
-    return ["--check"] if request.param == "check" else ["--device", device if request.param == "device" else request.param]
-
-
 class State:
     """The particles as NumPy arrays; floats in float64, rounded to float32 after every store."""
 

@@ -1,5 +1,6 @@
 #include "lang/sema/access/trace.h"
 #include "lang/sema/access/values.h"
+#include "lang/sema/children.h"
 #include "lang/sema/element.h"
 
 #include <algorithm>
@@ -125,13 +126,7 @@ private:
   }
 
   void visitArgs(const Expr& expr) {
-    for (const Expr* arg : expr.args)
-      if (arg)
-        visit(*arg);
-    for (const SliceDim& slice : expr.slices)
-      for (const Expr* part : {slice.begin, slice.end})
-        if (part)
-          visit(*part);
+    forEachChild(expr, [&](const Expr& child) { visit(child); });
   }
 
   void visitKind(const Expr& expr) {

@@ -1,5 +1,7 @@
 #include "lang/sema/kernel/grid.h"
 
+#include "lang/sema/children.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -48,13 +50,7 @@ private:
       recordSubscripts(expr);
     if (expr.kind == ExprKind::Return && !expr.args.empty() && !firstReturn_)
       firstReturn_ = &expr;
-    for (const Expr* arg : expr.args)
-      if (arg)
-        scan(*arg);
-    for (const SliceDim& slice : expr.slices)
-      for (const Expr* part : {slice.begin, slice.end})
-        if (part)
-          scan(*part);
+    forEachChild(expr, [&](const Expr& child) { scan(child); });
   }
 
   void recordSubscripts(const Expr& element) {

@@ -107,6 +107,7 @@ private:
   Values emitVersion(Version swept, unsigned kept);
   Values emitAnywhere(unsigned lanes, unsigned kept);
   std::optional<Place> peelReference(unsigned lanes);
+  void requireInside(Requirements& wide);
   void markBlocks(int64_t blocks, bool branches = false);
   Value fits(Version version, Value pieces);
   Value fillsBlock(Version version);

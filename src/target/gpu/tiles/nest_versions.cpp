@@ -88,13 +88,7 @@ Values Nest::emitVersions() {
       wide.multiple(pass.inner.back(), lanes);
       wide.positive(itemCount(pass.inner, 1));
     }
-  forEachAccess([&](mlir::Value value, const DimMap&, const Place& place) {
-    if (place.guarded)
-      wide.inside(place, v_.extents(value));
-  });
-  for (const Root& root : roots_)
-    if (root.sink.guarded)
-      wide.inside(root.sink, v_.extents(root.value));
+  requireInside(wide);
   // Single elements would take a register for each address: rows are then read again by every pass, mostly from the caches.
   return branchOnFacts(wide, [&] { return emitVersion({lanes, 0}, kept); }, [&] { return emitVersion({1, 0}, 0); });
 }
@@ -126,6 +120,7 @@ Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
     possible &= pass.scans.empty() && (elementwise ? passes_.size() == 1 : pass.inner.size() <= 1);
   if (!possible)
     return singles();
+  Value elements = elements_;
   auto setRows = [&](int rank) {
     rowRank_ = rank;
     rows_.clear();
@@ -135,41 +130,38 @@ Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
   };
   if (elementwise)
     setRows(static_cast<int>(rankOf(roots_[0].value)) - 1);
-  Values elements = {elements_};
-  reference_ = peelReference(lanes);
-  Values results;
-  if (reference_) {
-    Requirements wide(l, *reference_, lanes, row_);
-    for (const Pass& pass : passes_)
-      if (!pass.inner.empty()) {
-        wide.positive(pass.inner.back());
-        if (elementwise)
-          elements_ = pass.inner.back();
-      }
-    auto inside = [&](const Place& place, mlir::Value value) {
-      if (place.guarded)
-        wide.inside(place, v_.extents(value));
-    };
-    forEachAccess([&](mlir::Value value, const DimMap&, const Place& place) { inside(place, value); });
-    for (const Root& root : roots_)
-      inside(root.sink, root.value);
-    Version swept{lanes, 0};
-    swept.peeled = true;
-    results = branchOnFacts(
-        wide, [&] { return emitVersion(swept, kept); },
-        [&] {
-          if (elementwise)
-            setRows(-1);
-          reference_.reset();
-          elements_ = elements[0];
-          return singles();
-        });
-  } else {
+  auto unpeeled = [&] {
     if (elementwise)
       setRows(-1);
-    results = singles();
-  }
-  return results;
+    reference_.reset();
+    elements_ = elements;
+    return singles();
+  };
+  reference_ = peelReference(lanes);
+  if (!reference_)
+    return unpeeled();
+  Requirements wide(l, *reference_, lanes, row_);
+  for (const Pass& pass : passes_)
+    if (!pass.inner.empty()) {
+      wide.positive(pass.inner.back());
+      if (elementwise)
+        elements_ = pass.inner.back();
+    }
+  requireInside(wide);
+  Version swept{lanes, 0};
+  swept.peeled = true;
+  return branchOnFacts(wide, [&] { return emitVersion(swept, kept); }, unpeeled);
+}
+
+/// All that the nest touches lies inside its tensors.
+void Nest::requireInside(Requirements& wide) {
+  auto require = [&](mlir::Value value, const Place& place) {
+    if (place.guarded)
+      wide.inside(place, v_.extents(value));
+  };
+  forEachAccess([&](mlir::Value value, const DimMap&, const Place& place) { require(value, place); });
+  for (const Root& root : roots_)
+    require(root.value, root.sink);
 }
 
 /// The wide version where its requirements hold. They are known when it is written; they stand before it.
