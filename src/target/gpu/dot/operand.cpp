@@ -1,5 +1,6 @@
 #include "target/gpu/dot/operand.h"
 
+#include "ir/index_cast.h"
 #include "target/gpu/access.h"
 
 #include <bit>
@@ -189,7 +190,7 @@ static int64_t knownMultiple(Lowering& l, const View& view, Value value) {
   if (!op || op->getNumOperands() == 0 || op->getNumOperands() > 2)
     return 1;
   int64_t a = knownMultiple(l, view, op->getOperand(0));
-  if (llvm::isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))
+  if (llvm::isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::TruncIOp>(op))
     return a;
   bool picks = llvm::isa<arith::MinUIOp, arith::MinSIOp, arith::MaxUIOp, arith::MaxSIOp>(op);
   if (!picks && !llvm::isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
@@ -540,7 +541,7 @@ void Operand::copyEvaluated(Value stage, Value k0) {
     return some(outer, m.count);
   Value rounds = l.constant(m.count / kTogether);
   l.emitFor(l.constant(0), rounds, l.constant(1), {}, [&](Value round, mlir::ValueRange) {
-    Value skip = n.mul(l.b.create<arith::IndexCastOp>(l.loc, l.b.getI32Type(), round), kTogether * m.rowStep);
+    Value skip = n.mul(ir::fromIndex(l.b, l.loc, l.b.getI32Type(), round), kTogether * m.rowStep);
     some(n.add(outer, skip), kTogether);
     return Values{};
   });
