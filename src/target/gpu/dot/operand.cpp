@@ -1,6 +1,5 @@
 #include "target/gpu/dot/operand.h"
 
-#include "ir/index_cast.h"
 #include "target/gpu/access.h"
 
 #include <bit>
