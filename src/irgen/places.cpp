@@ -205,7 +205,7 @@ void Emitter::restrictToDomain(const Expr& element, Place& place) {
     return;
   unsigned axes = 0;
   place.guarded = llvm::any_of(llvm::enumerate(base->shape), [&](auto indexed) {
-    const Expr* index = lang::stripIntegerCasts(element.args[indexed.index() + 1], context_.roots);
+    const Expr* index = lang::definingValue(element.args[indexed.index() + 1], context_.roots);
     if (index->kind != ExprKind::Builtin || index->builtin != lang::Builtin::ThreadGlobalId)
       return true;
     size_t axis = index->ints.empty() ? 0 : index->ints[0];

@@ -32,15 +32,12 @@ Result<std::unique_ptr<LaunchLog>> LaunchLog::create(StreamCoreRef stream, Pinne
 }
 
 LaunchLog::~LaunchLog() {
-  if (stream_->context->isLost())
-    return;
-  const Enter enter(*stream_->context);
-  const bool isIdle = isEmpty() || waitUntilIdle(*stream_);
-  pool_.giveBack(std::move(reports_), isIdle);
+  pool_.give(std::move(reports_));
   for (Entry& entry : entries_)
-    pool_.giveBack(std::move(entry.area), isIdle);
+    if (entry.area)
+      pool_.give(std::move(entry.area));
   for (std::unique_ptr<PinnedMemory>& area : freeAreas_)
-    pool_.giveBack(std::move(area), isIdle);
+    pool_.give(std::move(area));
   for (EventHandle event : halfDone_)
     if (event && !stream_->context->isLost())
       stream_->context->giveEvent(event);

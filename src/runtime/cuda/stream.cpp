@@ -31,8 +31,9 @@ CudaStream::~CudaStream() {
     return;
   const Enter enter(*core_->context);
   // Reports and staging memory go back to the pool below, and prints are owed.
-  if ((!log_->isEmpty() || !replays_.empty()) && waitUntilIdle(*core_))
-    drainLog();
+  if ((!log_->isEmpty() || !replays_.empty()) &&
+      core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
+    log_->drain();
 }
 
 Result<void> CudaStream::renew() {
@@ -324,7 +325,7 @@ Result<void> CudaStream::reportFault() {
     core_.reset();
   } else {  // what was queued behind it ends before the stream is usable again; its own faults are consequences
     const Enter enter(*core_->context);
-    if (waitUntilIdle(*core_))
+    if (core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
       drainLog();
     pending_.reset();
   }

@@ -368,6 +368,11 @@ Expr* Checker::finishCall(const Function& callee, const FunctionCall& target, st
 Expr* Checker::convertArgument(Expr* arg, const Variable& param, Type type,
                                const std::vector<std::optional<DimExpr>>& dims, const Function& callee) {
   Type have = stripRef(arg->type), want = stripRef(type);
+  // Memory of the block or thread is lent by its name too.
+  const bool isOnChip =
+      inKernel() && arg->type->isTensor() && (arg->type->space == Space::Shared || arg->type->space == Space::Local);
+  if (isOnChip && type->kind == TypeKind::Ref && !type->isMutable)
+    arg = make(ExprKind::Ref, types.ref(arg->type, false), arg->range, {arg});
   if (have->isTensor() && want->isTensor() && have->elem == want->elem && have->rank() == want->rank()) {
     if (!checkDims(param.type, have, dims, callee, arg->range, param.name))
       return errorExpr(arg->range);

@@ -261,8 +261,10 @@ Expr* Checker::position(const syn::MemberExpr* expr) {
     error("E0406", expr->range, base::concat("`", row->base, ".", row->member, "` exists only in kernels"));
     return errorExpr(expr->range);
   }
+  // `thread.global_id` without an axis is the position along x: the grid's check tells them apart.
+  const bool hasAxis = row->hasAxes && (outer != expr || row->builtin != Builtin::ThreadGlobalId);
   return makeBuiltin(row->builtin, usize(), expr->range, {},
-                     row->hasAxes ? std::vector<int64_t>{index} : std::vector<int64_t>{});
+                     hasAxis ? std::vector<int64_t>{index} : std::vector<int64_t>{});
 }
 
 Expr* Checker::checkMember(const syn::MemberExpr* expr, Type) {

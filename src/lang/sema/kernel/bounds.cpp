@@ -24,6 +24,8 @@ bool provablyAtMost(const DimExpr& a, const DimExpr& b) {
   return true;
 }
 
+size_t axisOf(const Expr& position) { return position.ints.empty() ? 0 : static_cast<size_t>(position.ints[0]); }
+
 bool sameValue(const Expr* a, const Expr* b, const Roots& roots) {
   a = stripIntegerCasts(a, roots);
   b = stripIntegerCasts(b, roots);
@@ -34,7 +36,7 @@ bool sameValue(const Expr* a, const Expr* b, const Roots& roots) {
   case ExprKind::Int: return a->intValue == b->intValue;
   case ExprKind::DimValue: return a->dim == b->dim;
   case ExprKind::Builtin:
-    if (a->builtin != b->builtin || a->ints != b->ints || !a->args.empty())
+    if (a->builtin != b->builtin || axisOf(*a) != axisOf(*b) || !a->args.empty())
       return false;
     return a->builtin >= Builtin::ThreadId && a->builtin <= Builtin::WarpSize;
   case ExprKind::Binary:
@@ -115,8 +117,6 @@ private:
     }
     return std::nullopt;
   }
-
-  static size_t axisOf(const Expr& expr) { return expr.ints.empty() ? 0 : static_cast<size_t>(expr.ints[0]); }
 
   Bounds upper(const Expr* expr, int depth = 0) const {
     Bounds result;

@@ -36,6 +36,9 @@ public:
     checkResults(spec);
     if (spec.gridKind == GridKind::Domain)
       warnSurplus();
+    if (spec.gridKind == GridKind::Domain && !spec.tile)
+      checkAxes(spec);
+    warnBareGlobalId(spec);
   }
 
 private:
@@ -48,9 +51,29 @@ private:
       position_ = &expr;
     if (expr.kind == ExprKind::Element)
       recordSubscripts(expr);
-    if (expr.kind == ExprKind::Return && !expr.args.empty() && !firstReturn_)
-      firstReturn_ = &expr;
+    if (expr.kind == ExprKind::Builtin)
+      recordAxis(expr);
+    if (expr.kind == ExprKind::Return && !expr.args.empty() && callDepth_ == 0) {
+      returns_.push_back(&expr);
+      firstReturn_ = firstReturn_ ? firstReturn_ : &expr;
+    }
+    callDepth_ += expr.kind == ExprKind::Inline;
     forEachChild(expr, [&](const Expr& child) { scan(child); });
+    callDepth_ -= expr.kind == ExprKind::Inline;
+  }
+
+  void recordAxis(const Expr& position) {
+    const bool isGlobal = position.builtin == Builtin::ThreadGlobalId;
+    if (isGlobal && position.ints.empty() && !bareGlobalId_)
+      bareGlobalId_ = &position;
+    if (!isGlobal && position.builtin != Builtin::ThreadId && position.builtin != Builtin::BlockId)
+      return;
+    const Expr*& first = axisUses_[axisOf(position)];
+    first = first ? first : &position;
+  }
+
+  static size_t axisOf(const Expr& position) {
+    return position.ints.empty() ? 0 : static_cast<size_t>(position.ints[0]);
   }
 
   void recordSubscripts(const Expr& element) {
@@ -58,11 +81,10 @@ private:
     if (!base || !base->isTensor() || base->space != Space::Global || base->shape.size() + 1 != element.args.size())
       return;
     for (size_t dim = 0; dim < base->shape.size(); ++dim) {
-      const Expr* index = stripIntegerCasts(element.args[dim + 1], roots_);
+      const Expr* index = definingValue(element.args[dim + 1], roots_);
       if (index->kind != ExprKind::Builtin || index->builtin != Builtin::ThreadGlobalId)
         continue;
-      size_t axis = index->ints.empty() ? 0 : static_cast<size_t>(index->ints[0]);
-      subscripts_[axis].push_back({&element, index, base->shape[dim], dim});
+      subscripts_[axisOf(*index)].push_back({&element, index, base->shape[dim], dim});
     }
   }
 
@@ -174,8 +196,40 @@ private:
       return;
     }
     spec.gridKind = GridKind::Domain;
-    for (size_t axis = 0; axis < axes; ++axis)
-      spec.domain.push_back(subscripts_[axis].empty() ? DimExpr::constant(1) : agreedExtent(axis));
+    for (size_t axis = 0; axis < axes; ++axis) {
+      missing_[axis] = subscripts_[axis].empty();
+      spec.domain.push_back(missing_[axis] ? DimExpr::constant(1) : agreedExtent(axis));
+    }
+  }
+
+  /// A grid that is inferred has one block, of one thread, along an axis without an extent.
+  void checkAxes(const KernelSpec& spec) {
+    for (size_t axis = 0; axis < 3; ++axis) {
+      const Expr* use = axisUses_[axis];
+      const bool hasExtent = axis < spec.domain.size() && !missing_[axis];
+      const bool isThreadOfBlock = use && use->builtin == Builtin::ThreadId && axis < spec.block.size();
+      if (!use || hasExtent || isThreadOfBlock)
+        continue;
+      const std::string name = std::string("thread.global_id.") + "xyz"[axis];
+      sink_
+          .error("E0458", use->range,
+                 "the number of blocks of `" + kernel_.name + "` along " + "xyz"[axis] + " cannot be inferred")
+          .primary("this axis is used, but no tensor is subscripted by exactly `" + name + "`")
+          .label(kernel_.nameRange, "this kernel needs a grid")
+          .help("subscript a tensor by `" + name + "`, or say the grid: `@launch(grid = […], block = …)`");
+      return;
+    }
+  }
+
+  void warnBareGlobalId(const KernelSpec& spec) {
+    const bool isFlat =
+        spec.gridKind == GridKind::Domain ? spec.domain.size() < 2 : spec.grid.size() < 2 && spec.block.size() < 2;
+    if (!bareGlobalId_ || isFlat || spec.gridKind == GridKind::WholeTensor)
+      return;
+    sink_.warning("W0458", bareGlobalId_->range, "`thread.global_id` is the position along x only")
+        .primary("threads that differ in y or z have the same one")
+        .label(kernel_.nameRange, "the grid of this kernel has more than one axis")
+        .help("write `thread.global_id.x` if that is meant");
   }
 
   bool resultIsDomain(KernelSpec& spec) {
@@ -210,6 +264,8 @@ private:
       return;
     if (spec.gridKind != GridKind::WholeTensor && !isOneBlock(spec) && kernel_.body)
       checkReturned(*kernel_.body);
+    for (const Expr* each : returns_)
+      checkFilled(*each->args[0], result, spec);
     bool scalar = result->kind == TypeKind::Scalar;
     if (scalar && spec.reduce == ReduceKind::None && spec.gridKind != GridKind::WholeTensor && !isOneBlock(spec))
       sink_
@@ -232,6 +288,26 @@ private:
     sink_.error("E0460", firstReturn_->range, "one value per thread does not fill the result")
         .primary("returned by each thread of a [" + domainText + "] domain")
         .label(kernel_.resultRange, "the result is " + text(result, names));
+  }
+
+  /// One value stands for a tensor only where each thread has one.
+  void checkFilled(const Expr& value, Type result, const KernelSpec& spec) {
+    if (result->kind == TypeKind::Tuple && value.kind == ExprKind::MakeTuple)
+      for (size_t i = 0; i < value.args.size() && i < result->elems.size(); ++i)
+        checkFilled(*value.args[i], result->elems[i], spec);
+    Type returned = stripRef(value.type);
+    if (!result->isTensor() || !returned || returned->isTensor() || returned->kind == TypeKind::Never)
+      return;
+    auto names = kernel_.dimNames();
+    if (spec.gridKind == GridKind::WholeTensor)
+      sink_.error("E0301", value.range, "expected `" + text(result, names) + "`, found `" + text(returned, names) + "`")
+          .label(kernel_.resultRange, "the result's type")
+          .help("return a tensor: `full(value)` has the result's shape; or one value of each thread");
+    else if (result->rank() > 3)
+      sink_.error("E0460", value.range, "one value per thread does not fill the result")
+          .primary("a grid has three axes")
+          .label(kernel_.resultRange, "the result is " + text(result, names))
+          .help("write the elements of `var out: " + text(result, names) + "` and return that");
   }
 
   bool isOneBlock(const KernelSpec& spec) const {
@@ -329,8 +405,13 @@ private:
   bool launchedWithGrid_;
   diag::DiagnosticSink& sink_;
   std::array<std::vector<Subscript>, 3> subscripts_;
+  std::array<const Expr*, 3> axisUses_{};  ///< the first position along each axis
+  std::array<bool, 3> missing_{};          ///< axes of the domain that no subscript gives
+  std::vector<const Expr*> returns_;       ///< of the kernel itself
   const Expr* position_ = nullptr;
   const Expr* firstReturn_ = nullptr;
+  const Expr* bareGlobalId_ = nullptr;
+  uint32_t callDepth_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "lang/sema/kernel/roots.h"
 
+#include "lang/sema/children.h"
+
 namespace vortex::lang {
 
 bool isAtomic(Builtin builtin) { return builtin >= Builtin::AtomicAdd && builtin <= Builtin::AtomicStore; }
@@ -105,6 +107,58 @@ const Expr* stripIntegerCasts(const Expr* expr, const Roots& roots) {
     }
   }
   return expr;
+}
+
+/// The values that an inlined call returns; those of calls inside it are theirs.
+static void collectReturned(const Expr& expr, std::vector<const Expr*>& values) {
+  if (expr.kind == ExprKind::Return && !expr.args.empty())
+    values.push_back(expr.args[0]);
+  if (expr.kind != ExprKind::Inline)
+    forEachChild(expr, [&](const Expr& child) { collectReturned(child, values); });
+}
+
+/// The part of an aggregate that is written as one; null where it may have been changed or chosen since.
+static const Expr* definingPart(const Expr& aggregate, size_t part, const Roots& roots) {
+  const Expr* at = definingValue(&aggregate, roots);
+  const bool isWritten =
+      at->kind == ExprKind::MakeTuple || at->kind == ExprKind::MakeStruct || at->kind == ExprKind::MakeArray;
+  return isWritten && part < at->args.size() ? at->args[part] : nullptr;
+}
+
+/// One step towards the value; null where it is not written in one place.
+static const Expr* definingStep(const Expr& expr, const Roots& roots) {
+  switch (expr.kind) {
+  case ExprKind::Var: return roots.isWritten(expr.variable) ? nullptr : roots.soleValue(expr.variable);
+  case ExprKind::Ref:
+  case ExprKind::Deref: return expr.args[0];
+  case ExprKind::Field: return definingPart(*expr.args[0], static_cast<size_t>(expr.ints[0]), roots);
+  case ExprKind::Element: {
+    const Expr* index = expr.args.size() == 2 ? stripIntegerCasts(expr.args[1], roots) : nullptr;
+    return index && index->kind == ExprKind::Int && index->intValue >= 0
+               ? definingPart(*expr.args[0], static_cast<size_t>(index->intValue), roots)
+               : nullptr;
+  }
+  case ExprKind::Block: return expr.args.empty() ? nullptr : expr.args.back();
+  case ExprKind::Inline: {
+    const Expr& body = *expr.args.back();
+    std::vector<const Expr*> values;
+    collectReturned(body, values);
+    if (values.empty())
+      return &body;
+    return values.size() == 1 && body.type->kind == TypeKind::Never ? values[0] : nullptr;
+  }
+  default: return nullptr;
+  }
+}
+
+const Expr* definingValue(const Expr* expr, const Roots& roots) {
+  while (true) {
+    expr = stripIntegerCasts(expr, roots);
+    const Expr* next = definingStep(*expr, roots);
+    if (!next || next->type->kind == TypeKind::Unit)
+      return expr;
+    expr = next;
+  }
 }
 
 }  // namespace vortex::lang

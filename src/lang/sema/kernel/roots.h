@@ -37,5 +37,7 @@ bool isAtomic(Builtin builtin);
 bool isWarpOperation(Builtin builtin);
 /// Looks through integer casts that keep the 64-bit value and through variables with one value. Never null for non-null input.
 const Expr* stripIntegerCasts(const Expr* expr, const Roots& roots);
+/// The same, also through parts of tuples, structs and arrays, references, and calls that return in one place.
+const Expr* definingValue(const Expr* expr, const Roots& roots);
 
 }  // namespace vortex::lang

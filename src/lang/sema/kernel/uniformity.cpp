@@ -127,6 +127,11 @@ private:
       return Level::Block;
     case ExprKind::Return: return visitReturn(expr, control);
     case ExprKind::Inline: return visitInline(expr, control);
+    case ExprKind::Block:
+      for (size_t i = 0; i < expr->args.size(); ++i)
+        if (i + 1 < expr->args.size() || expr->type->kind == TypeKind::Unit)
+          unused_.insert(expr->args[i]);
+      return visitArgs(expr, control);
     default: return visitArgs(expr, control);
     }
   }
@@ -194,11 +199,12 @@ private:
     default: break;
     }
     if (isAtomic(expr->builtin)) {
-      Level level = join(args, control.level);
-      if (report_ && level == Level::Block)
+      // Where the result is used, each thread draws a number of its own.
+      const bool isUnused = expr->type->kind == TypeKind::Unit || unused_.contains(expr);
+      if (report_ && isUnused && join(args, control.level) == Level::Block)
         sink_
             .error("E0453", expr->range, "every thread of the block would do this atomic operation on the same element")
-            .primary("neither the operands nor the control around it depend on the thread")
+            .primary("neither the operands nor the control around it depend on the thread, and its result is not used")
             .help("write `if thread.local_id == 0 { … }` to do it once per block");
       return Level::Lane;
     }
@@ -321,6 +327,8 @@ private:
   Level visitReturn(Expr* expr, Control control) {
     Level level = expr->args.empty() ? Level::Block : visit(expr->args[0], control);
     control = here(control);
+    if (report_ && frames_.size() == 1 && !expr->args.empty())
+      checkBlockValue(*expr->args[0], kernel_.resultType);
     Frame& frame = frames_.back();
     frame.value = join(frame.value, {join(level, control.level), expr});
     if (control.level != Level::Block) {
@@ -330,6 +338,23 @@ private:
         raise(loopControl_, loops_[i], control);
     }
     return Level::Block;
+  }
+
+  /// A scalar result is one value of each block.
+  void checkBlockValue(const Expr& value, Type result) {
+    if (value.kind == ExprKind::MakeTuple && result->kind == TypeKind::Tuple)
+      for (size_t i = 0; i < value.args.size() && i < result->elems.size(); ++i)
+        checkBlockValue(*value.args[i], result->elems[i]);
+    const bool differsByLane = value.uniformity == Uniformity::PerThread && !ofWarps_.contains(&value);
+    if (result->kind != TypeKind::Scalar || !differsByLane)
+      return;  // the warps of a block of 32 threads agree
+    auto diagnostic = sink_.error("E0469", value.range,
+                                  "the value returned for a scalar result differs between the threads of a block");
+    diagnostic.primary("each block gives one value");
+    diagnostic.label(kernel_.resultRange, "the result is one scalar");
+    if (const Expr* origin = originOf(&value, 0); origin && origin->range != value.range)
+      diagnostic.label(origin->range, "because of this per-thread value");
+    diagnostic.help("combine the values of the threads first, in shared memory or with `warp.sum`; or return a tensor");
   }
 
   Level visitInline(Expr* expr, Control control) {
@@ -347,6 +372,8 @@ private:
   }
 
   void annotate(Expr* expr, Level level, Control control) {
+    if (level == Level::Warp)
+      ofWarps_.insert(expr);
     expr->uniformity = level == Level::Block ? Uniformity::Uniform : Uniformity::PerThread;
     if (!reportedTile_ && isTileOperation(*expr))
       checkTileOperation(*expr, level, control);
@@ -495,6 +522,8 @@ private:
   std::map<const void*, Control> loopValue_;
   std::vector<Frame> frames_;
   std::vector<const Expr*> loops_;
+  std::set<const Expr*> ofWarps_;  ///< their values vary between warps only
+  std::set<const Expr*> unused_;   ///< statements: nothing takes their values
   bool changed_ = false;
   bool report_ = false;
   bool reportedBlock_ = false;

@@ -112,7 +112,7 @@ LocalId Lowering::value(Expr& expr, const Purpose& purpose) {
   case ExprKind::Launch: return call(expr);
   case ExprKind::CallClosure: return callClosure(expr);
   case ExprKind::Closure: return closure(expr);
-  case ExprKind::Ref: return reference(expr, purpose.call, false);
+  case ExprKind::Ref: return reference(expr, purpose.call);
   case ExprKind::MakeTuple: return aggregate(expr, purpose);
   case ExprKind::MakeStruct:
   case ExprKind::MakeArray:

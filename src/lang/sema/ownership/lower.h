@@ -1,5 +1,5 @@
 // Cuts a function into the graph of flow.h. Order of evaluation is that of the evaluator: operands from left to right, the right side
-// of an assignment before its place, a method's receiver reserved first and changed last.
+// of an assignment before its place, what a call borrows mutably reserved first and changed last.
 #pragma once
 
 #include "diag/diagnostic.h"
@@ -81,7 +81,8 @@ private:
   LocalId closure(Expr& expr);
   void capture(const Variable* variable, const Capture& how, LocalId into);
   LocalId aggregate(Expr& expr, const Purpose& purpose);
-  LocalId reference(Expr& expr, const Expr* call, bool reserve);
+  LocalId reference(Expr& expr, const Expr* call);
+  LocalId reserve(Expr& arg, Type wanted, const Expr& call);
 
   LocalId newLocal(Type type, SourceRange range, const Variable* variable = nullptr);
   LocalId localOf(const Variable* variable);

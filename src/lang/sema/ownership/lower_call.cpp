@@ -1,6 +1,8 @@
 // Calls, launches, built-in functions, closures, aggregates, references.
 #include "lang/sema/ownership/lower.h"
 
+#include <algorithm>
+
 namespace vortex::lang::ownership {
 
 LocalId Lowering::aggregate(Expr& expr, const Purpose& purpose) {
@@ -17,30 +19,37 @@ LocalId Lowering::aggregate(Expr& expr, const Purpose& purpose) {
   return out;
 }
 
-/// `reserve`: of a method's receiver; other operands may still read the place (the borrow is made mutable by the call itself).
-LocalId Lowering::reference(Expr& expr, const Expr* call, bool reserve) {
+LocalId Lowering::reference(Expr& expr, const Expr* call) {
   Place of = placeOfBase(*expr.args[0]);
   Purpose purpose;
   purpose.call = call;
-  const bool isMutable = expr.type->isMutable && !reserve;
-  return lend(expr, std::move(of), isMutable ? LoanKind::Mutable : LoanKind::Shared, purpose, false);
+  return lend(expr, std::move(of), expr.type->isMutable ? LoanKind::Mutable : LoanKind::Shared, purpose, false);
+}
+
+/// What a call borrows mutably is only reserved while the other arguments are evaluated, which may still read it: `v.push(v.len())`,
+/// `p.set(p.get() + 1)` with `p: &mut P`. The call itself makes the borrow mutable. Nothing for other arguments.
+LocalId Lowering::reserve(Expr& arg, const Type wanted, const Expr& call) {
+  const bool isMutable = arg.type->kind == TypeKind::Ref && arg.type->isMutable && wanted->isMutable;
+  if (!isMutable || (arg.kind != ExprKind::Ref && !isPlace(arg)))
+    return kNoLocal;
+  const bool isReborrow = arg.kind != ExprKind::Ref;
+  Place of = isReborrow ? place(arg) : placeOfBase(*arg.args[0]);
+  if (isReborrow)
+    of.path.push_back({Projection::Kind::Deref, 0, nullptr});
+  return lend(arg, std::move(of), LoanKind::Shared, Purpose{Want::Lend, MoveReason::Argument, nullptr, &call, nullptr},
+              false);
 }
 
 LocalId Lowering::call(Expr& expr) {
   const Function& callee = *expr.function;
   const bool isLaunch = expr.kind == ExprKind::Launch;
   std::vector<LocalId> held;
-  LocalId reserved = kNoLocal;
-  size_t reservation = 0;
+  std::vector<std::pair<LocalId, size_t>> reserved;  // with the number of the loan
   for (size_t i = 0; i < expr.args.size(); ++i) {
     Expr& arg = *expr.args[i];
-    // `v.push(v.len())`: the receiver is borrowed without being written as a reference.
-    const bool isReceiver = i == 0 && arg.kind == ExprKind::Ref && arg.type->isMutable && !isLaunch &&
-                            arg.range.begin == arg.args[0]->range.begin;
-    if (isReceiver) {
-      reserved = reference(arg, &expr, true);
-      reservation = graph_.loans.size() - 1;
-      held.push_back(reserved);
+    if (const LocalId local = isLaunch ? kNoLocal : reserve(arg, callee.params[i]->type, expr); local != kNoLocal) {
+      reserved.emplace_back(local, graph_.loans.size() - 1);
+      held.push_back(local);
       continue;
     }
     const Purpose purpose{Want::Lend, isLaunch ? MoveReason::Launch : MoveReason::Argument, &callee, &expr, nullptr};
@@ -60,10 +69,17 @@ LocalId Lowering::call(Expr& expr) {
     value(*size, look());
   for (Expr* size : expr.launch.block)
     value(*size, look());
-  if (reserved != kNoLocal) {
+  // A part is found before the other arguments run, which must leave what it is a part of where it is.
+  for (const auto& [local, reservation] : reserved) {
+    const std::vector<Projection>& path = graph_.loans[reservation].place.path;
+    if (std::any_of(path.begin(), path.end(),
+                    [](const Projection& step) { return step.kind != Projection::Kind::Deref; }))
+      emit(Op::Keep, graph_.loans[reservation].range).sources = {local};
+  }
+  for (const auto& [local, reservation] : reserved) {
     Loan loan = graph_.loans[reservation];
     loan.kind = LoanKind::Mutable;
-    borrow(reserved, std::move(loan));
+    borrow(local, std::move(loan));
   }
   std::vector<LocalId> kept = held;
   std::erase(kept, kNoLocal);

@@ -1,7 +1,5 @@
 #include "target/gpu/dot/numbers.h"
 
-#include "ir/index_cast.h"
-
 namespace vortex::target::gpu::dot {
 
 namespace arith = mlir::arith;
@@ -91,7 +89,7 @@ Value Numbers::widen(Value x) {
 }
 
 Value Numbers::narrow(Value x, int64_t limit) {
-  return ir::fromIndex(l.b, l.loc, l.b.getI32Type(), l.min(x, l.constant(limit)));
+  return l.b.createOrFold<arith::IndexCastOp>(l.loc, l.b.getI32Type(), l.min(x, l.constant(limit)));
 }
 
 }  // namespace vortex::target::gpu::dot

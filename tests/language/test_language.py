@@ -1,0 +1,20 @@
+"""Every program here checks itself and gives the same on each device and under --check. A first line `// error E0705` names what stops it
+instead, on each of them; `// error E0605 --check` only where that option is given."""
+import pathlib
+import re
+
+import pytest
+
+PROGRAMS = sorted(pathlib.Path(__file__).parent.glob("*.vx"))
+WAYS = {"device": None, "interpreter": ["--device", "interpreter"], "check": ["--check"]}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_program_holds(path, way, vortex, device):
+    options = WAYS[way] or ["--device", device]
+    wanted = re.match(r"// error (E\d{4})(?: (--check))?\n", path.read_text())
+    stops = wanted and (not wanted[2] or way == "check")
+    done = vortex("run", path, *options, status=1 if stops else 0)
+    if stops:
+        assert f"error[{wanted[1]}]" in done.stderr, done.stderr
