@@ -33,6 +33,7 @@ class Device;
 class DriverList;
 class Event;
 class Graph;
+struct Launch;
 class LoadedKernel;
 class Stream;
 }  // namespace hal
@@ -137,6 +138,18 @@ struct EmbeddedArtifact {
   std::span<const uint8_t> bytes;
 };
 
+/// A checked launch with its memory: submitting it again costs neither checks nor allocations. It holds what it uses, and every submit writes
+/// the same results.
+class PreparedLaunch {
+public:
+  std::vector<Tensor> results() const;
+
+private:
+  friend struct RuntimeAccess;
+  explicit PreparedLaunch(std::shared_ptr<const hal::Launch> launch) : launch_(std::move(launch)) {}
+  std::shared_ptr<const hal::Launch> launch_;
+};
+
 /// Work that a stream recorded, to be replayed as a whole: many short launches then cost about one. It holds the memory and kernels it uses.
 class Graph {
 public:
@@ -168,6 +181,12 @@ public:
                                      const LaunchOptions& options = {}) {
     return launch(kernel, std::span(arguments.begin(), arguments.size()), options);
   }
+
+  /// What launch() does before it runs anything, with the same errors.
+  Result<PreparedLaunch> prepare(const Kernel& kernel, std::span<const Argument> arguments,
+                                 const LaunchOptions& options = {}) const;
+  /// Error: prepared for another device.
+  Result<void> submit(const PreparedLaunch& launch);
 
   /// Copies a contiguous tensor's elements from or to host memory of exactly its size in bytes. read() waits for them.
   Result<void> write(const Tensor& target, const void* from, uint64_t bytes);

@@ -42,6 +42,8 @@ public:
   uint64_t bytes() const;
   /// Null if the host cannot access the memory. Contents are defined after Stream::synchronize().
   void* host() const;
+  /// As kernels see it; 0 for an empty handle. What other libraries need to use the memory without a copy.
+  uint64_t address() const;
 
 private:
   friend struct RuntimeAccess;

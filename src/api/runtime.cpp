@@ -300,6 +300,28 @@ Result<std::vector<Tensor>> Stream::launch(const Kernel& kernel, std::span<const
   return fromHal(*results);
 }
 
+Result<PreparedLaunch> Stream::prepare(const Kernel& kernel, std::span<const Argument> arguments,
+                                       const LaunchOptions& options) const {
+  Result<Prepared> prepared = convert(kernel, arguments, options);
+  if (!prepared)
+    return prepared.takeError();
+  Result<hal::Launch> launch =
+      hal::prepare(*device_, RuntimeAccess::kernel(kernel), prepared->arguments, std::move(prepared->options));
+  if (!launch)
+    return launch.takeError();
+  return RuntimeAccess::wrap(std::make_shared<const hal::Launch>(*std::move(launch)));
+}
+
+Result<void> Stream::submit(const PreparedLaunch& launch) {
+  const hal::Launch& work = RuntimeAccess::launch(launch);
+  if (work.kernel->device() != device_.get())
+    return Error{concat("kernel '", work.kernel->artifact().name, "' was prepared for another device than '",
+                        device_->info().name, "'")};
+  return stream_->submit(work);
+}
+
+std::vector<Tensor> PreparedLaunch::results() const { return fromHal(launch_->results); }
+
 Result<void> Stream::write(const Tensor& target, const void* from, uint64_t bytes) {
   if (Result<void> whole = checkWhole("write", target, bytes); !whole)
     return whole;

@@ -21,6 +21,8 @@ struct RuntimeAccess {
     return Stream(std::move(device), std::move(stream));
   }
   static Graph wrap(hal::DeviceRef device, hal::GraphRef graph) { return Graph(std::move(device), std::move(graph)); }
+  static PreparedLaunch wrap(std::shared_ptr<const hal::Launch> launch) { return PreparedLaunch(std::move(launch)); }
+  static const hal::Launch& launch(const PreparedLaunch& launch) { return *launch.launch_; }
   static Event wrap(hal::EventRef event) { return Event(std::move(event)); }
   static Buffer wrap(hal::BufferRef buffer) { return Buffer(std::move(buffer)); }
 

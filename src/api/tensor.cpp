@@ -15,6 +15,7 @@ const char* name(DType type) { return artifact::name(toArtifact(type)); }
 
 uint64_t Buffer::bytes() const { return buffer_ ? buffer_->bytes() : 0; }
 void* Buffer::host() const { return buffer_ ? buffer_->host() : nullptr; }
+uint64_t Buffer::address() const { return buffer_ ? buffer_->address() : 0; }
 
 int64_t Tensor::elements() const {
   int64_t count = 1;

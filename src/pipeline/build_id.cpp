@@ -17,8 +17,21 @@ static std::string hex(const unsigned char* bytes, size_t count) {
   return text;
 }
 
-/// The NT_GNU_BUILD_ID note of the first object (the program itself); stops the iteration.
+static bool containsThisCode(const dl_phdr_info& object) {
+  const uint64_t here = reinterpret_cast<uint64_t>(&containsThisCode);
+  for (int i = 0; i < object.dlpi_phnum; ++i) {
+    const auto& segment = object.dlpi_phdr[i];
+    const uint64_t begin = object.dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && here >= begin && here < begin + segment.p_memsz)
+      return true;
+  }
+  return false;
+}
+
+/// The NT_GNU_BUILD_ID note of the object that holds the compiler, which may be a library that another program loaded.
 static int findBuildId(dl_phdr_info* object, size_t, void* result) {
+  if (!containsThisCode(*object))
+    return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const auto& segment = object->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE)

@@ -53,3 +53,12 @@ build_targets() { # targets…: quiet when it succeeds, the errors when it fails
     ninja -C "$folder" "$@" >"$log" 2>&1 || { grep -v '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 60 >&2; false; }
   fi || { echo "vortex: the build failed" >&2; return 1; }
 }
+
+build_python() { # interpreter: the binding for it, beside those for others
+  local cache=$root/build/CMakeCache.txt
+  if [ ! -e "$root/build/build.ninja" ] || ! grep -qxF "VORTEX_PYTHON:FILEPATH=$1" "$cache"; then
+    "$root/tools/dev/configure" build -DVORTEX_PYTHON="$1" >"$root/build/last-build.log" 2>&1 ||
+      { tail -n 30 "$root/build/last-build.log" >&2; return 1; }
+  fi
+  build_targets vortex_python
+}

@@ -51,7 +51,8 @@ def check(totals, name, *arguments):
 def build(totals, folder, options, targets, jobs):
     """Configures and builds; what cannot be built is one failure and its tests do not run."""
     start = time.monotonic()
-    if not (ROOT / folder / "build.ninja").exists():
+    rules = ROOT / folder / "build.ninja"
+    if not rules.exists() or "vortex_python" not in rules.read_text():  # configured before .venv was there
         status, output, seconds = command("tools/dev/configure", folder, *options)
         if status:
             totals.add(f"configure {folder}", 0, 1, seconds, output)
@@ -109,7 +110,7 @@ def run_lit(totals, folder, pattern, jobs, env=None):
 
 
 def run_pytest(totals, folder, pattern, device, env=None):
-    files = [str(path) for top in ("tests", "tools", "bench", "examples") for path in sorted((ROOT / top).rglob("test_*.py"))]
+    files = [str(path) for top in ("tests", "tools", "bench", "examples", "python") for path in sorted((ROOT / top).rglob("test_*.py"))]
     if not files:
         return
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "diag/diagnostic.h"
 #include "host/format_number.h"
+#include "session/request.h"
 
 #include <algorithm>
 #include <cstring>
@@ -12,28 +13,7 @@ namespace vortex::tools {
 
 using artifact::ScalarType;
 using lang::Scalar;
-
-ScalarType toArtifact(Scalar type) {
-  switch (type) {
-  case Scalar::Bool: return ScalarType::Bool;
-  case Scalar::U8: return ScalarType::U8;
-  case Scalar::U16: return ScalarType::U16;
-  case Scalar::U32: return ScalarType::U32;
-  case Scalar::U64:
-  case Scalar::Usize: return ScalarType::U64;
-  case Scalar::I8: return ScalarType::I8;
-  case Scalar::I16: return ScalarType::I16;
-  case Scalar::I32: return ScalarType::I32;
-  case Scalar::I64: return ScalarType::I64;
-  case Scalar::F8E4M3: return ScalarType::F8E4M3;
-  case Scalar::F8E5M2: return ScalarType::F8E5M2;
-  case Scalar::F16: return ScalarType::F16;
-  case Scalar::BF16: return ScalarType::BF16;
-  case Scalar::F32: return ScalarType::F32;
-  case Scalar::F64: return ScalarType::F64;
-  }
-  VORTEX_UNREACHABLE();
-}
+using session::toArtifact;
 
 Scalar toLanguage(ScalarType type) {
   for (int i = 0; i <= static_cast<int>(Scalar::F64); ++i)

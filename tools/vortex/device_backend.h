@@ -11,7 +11,6 @@
 
 namespace vortex::tools {
 
-artifact::ScalarType toArtifact(lang::Scalar type);
 lang::Scalar toLanguage(artifact::ScalarType type);
 
 /// What a launch fixes at compile time: explicit sizes, and the extents that shared and local tensors need.

@@ -6,6 +6,7 @@
 #include "runtime/cpu/cpu_driver.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/null/null_driver.h"
+#include "session/request.h"
 #include "tools/vortex/device_backend.h"
 #include "tools/vortex/interpreter_backend.h"
 
@@ -52,23 +53,6 @@ std::vector<std::string> standardPaths() {
     if (std::filesystem::is_directory(folder, error))
       paths.push_back(folder.lexically_normal().string());
   return paths;
-}
-
-/// The target to compile for: for a GPU the newest one that it runs.
-static Result<std::string> targetOf(const hal::DeviceInfo& device) {
-  if (!device.target.starts_with("sm_"))
-    return std::string("cpu");  // what executes nothing is checked with the CPU's artifacts
-  const auto number = [](const std::string& target) { return std::atoi(target.c_str() + 3); };
-  std::string best;
-  for (const std::string& name : pipeline::targetNames())
-    if (name.starts_with("sm_") && number(name) <= number(device.target) &&
-        (best.empty() || number(name) > number(best)))
-      best = name;
-  if (best.empty())
-    return Error{base::concat(
-        "'", device.name, "' (", device.product, ") is ", device.target,
-        ", older than every GPU that kernels can be compiled for: ", base::join(pipeline::targetNames(), ", "))};
-  return best;
 }
 
 void addDrivers(hal::DriverList& drivers) {
@@ -166,7 +150,9 @@ host::Backend* Session::backend() {
     failWith(settings_, "E0802", device.error().message + "; `interpreter` runs on the reference interpreter");
     return nullptr;
   }
-  if (auto target = targetOf(device.value()->info()))
+  const hal::DeviceInfo& info = device.value()->info();
+  const std::string named = base::concat("'", info.name, "' (", info.product, ")");
+  if (auto target = session::compileTarget(info.target, named))
     target_ = *target;
   else
     return failWith(settings_, "E0802", target.error().message), nullptr;

@@ -254,7 +254,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   });
   if (!sink.hasErrors()) {
     checkOwnership(*program, sink);
-    analyzeKernels(*program, sink);
+    analyzeKernels(*program, sink, options.launchGrids);
   }
   if (!sink.hasErrors() && options.sharedBytes != 0)
     for (const Function* kernel : program->kernels)

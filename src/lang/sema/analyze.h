@@ -10,6 +10,13 @@
 
 namespace vortex::lang {
 
+/// Who may give kernels a grid by `.launch(grid = …)`.
+enum class LaunchGrids : uint8_t {
+  OfProgram,  ///< its host code, which is known
+  Possible,   ///< callers outside the program too: a grid that cannot be inferred is no error
+  Always,     ///< every launch gives one: none is inferred
+};
+
 struct AnalyzeOptions {
   /// Directories searched for imports after the importing file's own (the standard library's place).
   std::vector<std::string> importPaths;
@@ -24,6 +31,7 @@ struct AnalyzeOptions {
   std::string target;
   /// Kernels to instantiate without a caller (`vortex build`): every non-generic kernel always is.
   uint32_t maxInstanceDepth = 64;
+  LaunchGrids launchGrids = LaunchGrids::OfProgram;
 };
 
 /// Parses the root file and its imports, resolves, type-checks, instantiates, then analyses kernels (inlining, uniformity, launch
@@ -34,6 +42,6 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
 /// Kernel analysis on a type-checked program, in place: inlines calls in kernels (recursion is an error), infers uniformity by a
 /// fixpoint over data and control dependence, marks needsBlock/hasPerThread/guard, infers the grid, checks barriers and results.
 /// Called by analyze.
-void analyzeKernels(Program& program, diag::DiagnosticSink& sink);
+void analyzeKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids launchGrids = LaunchGrids::OfProgram);
 
 }  // namespace vortex::lang

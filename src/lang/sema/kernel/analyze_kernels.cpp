@@ -115,7 +115,7 @@ void setUnchecked(Expr& expr) {
 
 }  // namespace
 
-void analyzeKernels(Program& program, diag::DiagnosticSink& sink) {
+void analyzeKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids launchGrids) {
   std::set<const Function*> withGrid;
   for (const auto& function : program.functions)
     if (!function->isKernel && function->body)
@@ -130,7 +130,8 @@ void analyzeKernels(Program& program, diag::DiagnosticSink& sink) {
       continue;
     const uint32_t errorsBefore = sink.errorCount();
     Roots roots(*kernel);
-    inferGrid(*kernel, roots, withGrid.contains(kernel), sink);
+    const bool isGiven = launchGrids == LaunchGrids::Always || withGrid.contains(kernel);
+    inferGrid(*kernel, roots, isGiven ? LaunchGrids::Always : launchGrids, sink);
     const std::set<const Variable*> blockTiles = distributeLocals(program, *kernel, roots);
     inferUniformity(*kernel, roots, sink);
     checkBlockTiles(*kernel, roots, blockTiles, sink);

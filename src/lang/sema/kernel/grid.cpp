@@ -20,8 +20,8 @@ struct Subscript {
 
 class GridInference {
 public:
-  GridInference(Function& kernel, const Roots& roots, bool launchedWithGrid, diag::DiagnosticSink& sink)
-      : kernel_(kernel), roots_(roots), launchedWithGrid_(launchedWithGrid), sink_(sink) {}
+  GridInference(Function& kernel, const Roots& roots, LaunchGrids launchGrids, diag::DiagnosticSink& sink)
+      : kernel_(kernel), roots_(roots), launchGrids_(launchGrids), sink_(sink) {}
 
   void run() {
     KernelSpec& spec = *kernel_.kernel;
@@ -181,17 +181,18 @@ private:
         return;
       }
       // A per-thread scalar result fills the result tensor, which then is the domain.
-      if (!launchedWithGrid_ && !resultIsDomain(spec))
+      const bool isInferred = launchGrids_ != LaunchGrids::Always && resultIsDomain(spec);
+      if (!isInferred && launchGrids_ == LaunchGrids::OfProgram)
         sink_.error("E0458", position_->range, "the number of blocks of `" + kernel_.name + "` cannot be inferred")
             .primary("the kernel names blocks or threads, but no tensor is subscripted by exactly `thread.global_id`")
             .label(kernel_.nameRange, "this kernel needs a grid")
             .help("say it on the kernel: `@launch(grid = [ceil_div(N, 256)], block = 256)`, or at the call: `" +
                   kernel_.name + ".launch(grid = …, block = …)(…)`");
-      if (launchedWithGrid_)
+      else if (!isInferred)
         spec.gridKind = GridKind::Explicit;
       return;
     }
-    if (launchedWithGrid_) {
+    if (launchGrids_ == LaunchGrids::Always) {
       spec.gridKind = GridKind::Explicit;
       return;
     }
@@ -402,7 +403,7 @@ private:
 
   Function& kernel_;
   const Roots& roots_;
-  bool launchedWithGrid_;
+  LaunchGrids launchGrids_;
   diag::DiagnosticSink& sink_;
   std::array<std::vector<Subscript>, 3> subscripts_;
   std::array<const Expr*, 3> axisUses_{};  ///< the first position along each axis
@@ -433,8 +434,8 @@ std::array<int64_t, 3> defaultBlock(const std::vector<DimExpr>& domain) {
   return block;
 }
 
-void inferGrid(Function& kernel, const Roots& roots, bool launchedWithGrid, diag::DiagnosticSink& sink) {
-  GridInference(kernel, roots, launchedWithGrid, sink).run();
+void inferGrid(Function& kernel, const Roots& roots, LaunchGrids launchGrids, diag::DiagnosticSink& sink) {
+  GridInference(kernel, roots, launchGrids, sink).run();
 }
 
 }  // namespace vortex::lang

@@ -1,0 +1,117 @@
+"""Devices, streams and arrays."""
+from __future__ import annotations
+
+import functools
+import os
+
+import numpy as np
+
+import _vortex
+from _vortex import Array, Device
+
+_NUMPY = {"bool": np.bool_, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "i8": np.int8, "i16": np.int16,
+          "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+_NAMES = {np.dtype(kind): name for name, kind in _NUMPY.items()}
+
+
+@functools.lru_cache(maxsize=None)
+def device(name: str = "") -> Device:
+    """The device of that name ("cpu", "cuda:0"); without one $VORTEX_DEVICE, else the CPU. An Error lists the names there are."""
+    return _vortex.open_device(name or os.environ.get("VORTEX_DEVICE", "cpu"))
+
+
+def devices() -> list[str]:
+    """Names of the devices of this machine."""
+    return _vortex.device_names()
+
+
+@functools.lru_cache(maxsize=None)
+def default_stream(name: str):
+    return device(name).create_stream()
+
+
+def synchronize(on: str | Device = "") -> None:
+    """Waits for the work that kernels were launched for on the device's default stream; raises what a kernel reported."""
+    default_stream(name_of(on)).synchronize()
+
+
+def name_of(on: str | Device) -> str:
+    return on.name if isinstance(on, Device) else device(on).name
+
+
+def dtype_name(dtype) -> str:
+    """The language's name of a NumPy type ("f32") or of such a name."""
+    if isinstance(dtype, str) and dtype in {*_NUMPY, "bf16", "f8e4m3", "f8e5m2"}:
+        return dtype
+    found = _NAMES.get(np.dtype(dtype))
+    if found is None:
+        raise TypeError(f"kernels have no element type for {np.dtype(dtype)}")
+    return found
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    kind = _NUMPY.get(name)
+    if kind is None:
+        raise TypeError(f"NumPy has no element type for {name}")
+    return np.dtype(kind)
+
+
+def empty(shape, dtype="f32", device: str | Device = "") -> Array:  # noqa: A002 - named as everywhere
+    """An uninitialised row-major array on a device."""
+    extents = [shape] if isinstance(shape, int) else list(shape)
+    return globals()["device"](name_of(device)).empty(dtype_name(dtype), extents)
+
+
+def asarray(source, device: str | Device = "") -> Array:  # noqa: A002
+    """An array on the device: the same memory where the device can use it, a copy on a GPU."""
+    target = globals()["device"](name_of(device))
+    if isinstance(source, Array) and source.device.name == target.name:
+        return source
+    if target.name == "cpu" or not isinstance(source, np.ndarray):
+        return target.wrap(source)
+    values = np.ascontiguousarray(source)
+    copy = target.empty(dtype_name(values.dtype), list(values.shape))
+    copy._write(default_stream(target.name), values)
+    return copy
+
+
+def _numpy(self: Array) -> np.ndarray:
+    """The elements: a view of the same memory on the CPU, a copy from a GPU. Waits for the default stream."""
+    stream = default_stream(self.device.name)
+    stream.synchronize()
+    if self.device.name == "cpu":
+        return self._view()
+    values = np.empty(self.shape, numpy_dtype(self.dtype))
+    if values.size:
+        self._read(stream, values)
+    return values
+
+
+def _dlpack(self: Array, **options):
+    synchronize(self.device)
+    return self._export().__dlpack__(**options)
+
+
+def _cuda_array_interface(self: Array) -> dict:
+    if not self.device.name.startswith("cuda"):
+        raise AttributeError("__cuda_array_interface__: the array is not on a GPU")
+    kind = numpy_dtype(self.dtype)
+    return {"shape": self.shape, "typestr": kind.str, "data": (self.address, self.read_only), "version": 3,
+            "strides": tuple(stride * kind.itemsize for stride in self.strides), "stream": None}
+
+
+def _array(self: Array, dtype=None, copy=None) -> np.ndarray:
+    values = self.numpy()
+    return values.astype(dtype) if dtype is not None and np.dtype(dtype) != values.dtype else (values.copy() if copy else values)
+
+
+def _repr(self: Array) -> str:
+    return f"<vortex.Array {self.dtype}{list(self.shape)} on '{self.device.name}'>"
+
+
+Array.numpy = _numpy
+Array.__array__ = _array
+Array.__dlpack__ = _dlpack
+Array.__dlpack_device__ = lambda self: self._export().__dlpack_device__()
+Array.__cuda_array_interface__ = property(_cuda_array_interface)
+Array.__repr__ = _repr

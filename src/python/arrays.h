@@ -1,0 +1,45 @@
+// Arrays that cross between Python and the runtime.
+#pragma once
+
+#include "vortex/runtime.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+namespace vortex::python {
+
+namespace nb = nanobind;
+
+/// A tensor on a device with what keeps its memory alive. Python's `vortex.Array`.
+struct Array {
+  Device device;
+  Tensor tensor;
+  nb::object owner;  ///< of foreign memory; none: the buffer itself owns it
+  bool isReadOnly = false;
+};
+
+/// Raises the Python exception for an error of the runtime.
+[[noreturn]] void raise(const Error& error);
+template <typename T> T valueOf(Result<T> result) {
+  if (!result)
+    raise(result.error());
+  return *std::move(result);
+}
+inline void check(const Result<void>& result) {
+  if (!result)
+    raise(result.error());
+}
+
+/// Spelling in messages and in Python: "f32".
+DType dtypeNamed(std::string_view name);
+
+/// NumPy arrays, DLPack producers and CUDA array interfaces as tensors over the same memory. Raises TypeError for objects that are none of
+/// these or hold unsupported elements, ValueError for memory of another device.
+Array wrapObject(const Device& device, nb::handle object, std::string_view what);
+
+/// For exporting: a view of the array's memory that keeps `self` alive.
+nb::ndarray<> exportArray(Array& array, nb::handle self);
+
+void bindArrays(nb::module_& module);
+
+}  // namespace vortex::python

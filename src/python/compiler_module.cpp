@@ -1,0 +1,141 @@
+// The extension `_vortex_compiler`: programs. Importing it loads LLVM.
+#include "vortex/compiler.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+
+namespace vortex::python {
+namespace {
+
+template <typename T> T valueOf(Result<T> result) {
+  if (result)
+    return *std::move(result);
+  const nb::object type = nb::module_::import_("vortex._errors").attr("BuildFailure");
+  PyErr_SetString(type.ptr(), result.error().message.c_str());
+  throw nb::python_error();
+}
+
+nb::dict describe(const SourceLabel& label) {
+  nb::dict out;
+  out["file"] = label.file;
+  out["line"] = label.line;
+  out["column"] = label.column;
+  out["end_line"] = label.endLine;
+  out["end_column"] = label.endColumn;
+  out["message"] = label.message;
+  out["is_primary"] = label.isPrimary;
+  return out;
+}
+
+nb::list describe(const std::vector<Diagnostic>& diagnostics) {
+  nb::list out;
+  for (const Diagnostic& diagnostic : diagnostics) {
+    nb::dict entry;
+    nb::list labels;
+    for (const SourceLabel& label : diagnostic.labels)
+      labels.append(describe(label));
+    entry["id"] = diagnostic.id;
+    entry["severity"] = diagnostic.severity;
+    entry["message"] = diagnostic.message;
+    entry["labels"] = labels;
+    entry["notes"] = diagnostic.notes;
+    entry["helps"] = diagnostic.helps;
+    entry["rendered"] = diagnostic.rendered;
+    out.append(entry);
+  }
+  return out;
+}
+
+nb::list kernelsOf(const Program& program) {
+  nb::list out;
+  for (const KernelInfo& kernel : program.kernels()) {
+    nb::dict entry;
+    nb::list params;
+    for (const KernelParam& param : kernel.params) {
+      nb::dict described;
+      described["name"] = param.name;
+      described["type"] = param.type;
+      described["is_tensor"] = param.isTensor;
+      described["is_written"] = param.isWritten;
+      described["dtype"] = name(param.dtype);
+      described["rank"] = param.rank;
+      params.append(described);
+    }
+    entry["name"] = kernel.name;
+    entry["unique_name"] = kernel.uniqueName;
+    entry["params"] = params;
+    entry["results"] = kernel.results;
+    entry["fixed_extents"] = kernel.fixedExtents;
+    out.append(entry);
+  }
+  return out;
+}
+
+using Sizes = std::optional<std::array<int64_t, 3>>;
+using Extents = std::vector<std::optional<std::vector<int64_t>>>;
+
+BuildRequest requestOf(const std::string& target, Sizes grid, Sizes block, Extents extents, bool useCache) {
+  return {target, grid, block, std::move(extents), useCache};
+}
+
+/// (address or None, extents, strides, bits) per argument.
+std::vector<HostArgument> hostArguments(nb::list given) {
+  std::vector<HostArgument> arguments;
+  for (const nb::handle entry : given) {
+    const auto parts = nb::cast<nb::tuple>(entry);
+    HostArgument argument;
+    argument.data = reinterpret_cast<void*>(nb::cast<uintptr_t>(parts[0]));
+    argument.extents = nb::cast<std::vector<int64_t>>(parts[1]);
+    argument.strides = nb::cast<std::vector<int64_t>>(parts[2]);
+    argument.bits = nb::cast<uint64_t>(parts[3]);
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+nb::list interpret(const Program& program, const std::string& kernel, nb::list given, const BuildRequest& request,
+                   bool check, uint64_t seed, std::function<void(std::string)> print) {
+  const std::vector<HostArgument> arguments = hostArguments(std::move(given));
+  InterpretOptions options{check, seed, [&](std::string_view text) { print(std::string(text)); }};
+  nb::list out;
+  for (const HostResult& result : valueOf(program.interpret(kernel, arguments, request, options)))
+    out.append(nb::make_tuple(name(result.dtype), result.extents, nb::bytes(result.bytes.data(), result.bytes.size())));
+  return out;
+}
+
+}  // namespace
+}  // namespace vortex::python
+
+NB_MODULE(_vortex_compiler, module) {
+  using namespace vortex;
+  using namespace vortex::python;
+  nb::set_leak_warnings(false);
+  nb::class_<BuildRequest>(module, "BuildRequest");
+  module.def("request", &requestOf, nb::arg("target"), nb::arg("grid").none(), nb::arg("block").none(),
+             nb::arg("extents"), nb::arg("use_cache"));
+  nb::class_<Program>(module, "Program")
+      .def_prop_ro("ok", &Program::ok)
+      .def_prop_ro("report", &Program::report)
+      .def("diagnostics", [](const Program& self) { return describe(self.diagnostics()); })
+      .def("kernels", &kernelsOf)
+      .def("build",
+           [](const Program& self, const std::string& kernel, const BuildRequest& request) {
+             const auto bytes = valueOf(self.build(kernel, request));
+             return nb::bytes(bytes.data(), bytes.size());
+           })
+      .def("text", [](const Program& self, const std::string& kernel, const std::string& stage,
+                      const BuildRequest& request) { return valueOf(self.text(kernel, stage, request)); })
+      .def("interpret", &interpret);
+  module.def("compile", [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,
+                           std::vector<std::string> paths, bool isGridGiven) {
+    nb::gil_scoped_release release;
+    return Program::compile(std::move(name), std::move(text), {std::move(dims), std::move(paths), isGridGiven});
+  });
+}

@@ -1,0 +1,174 @@
+#include "python/launch.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+
+namespace vortex::python {
+
+namespace {
+
+/// The values of a launch and what keeps their memory alive.
+struct Arguments {
+  std::vector<Argument> values;
+  std::vector<nb::object> owners;
+};
+
+/// "argument 2 ('y') of kernel 'scale'"
+std::string placeOf(const Kernel& kernel, const ParamInfo& param, size_t index) {
+  return "argument " + std::to_string(index + 1) + " ('" + param.name + "') of kernel '" + kernel.name() + "'";
+}
+
+Argument integer(nb::handle value, const std::string& what) {
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  if (overflow == 0)
+    return Argument(static_cast<int64_t>(number));
+  const unsigned long long large = PyLong_AsUnsignedLongLong(value.ptr());
+  if (!PyErr_Occurred())
+    return Argument(static_cast<uint64_t>(large));
+  PyErr_Clear();
+  PyErr_SetString(PyExc_OverflowError, (what + " does not fit 64 bits").c_str());
+  throw nb::python_error();
+}
+
+Argument number(nb::handle value, const std::string& what) {
+  if (PyBool_Check(value.ptr()))
+    return Argument(value.ptr() == Py_True);
+  if (PyLong_Check(value.ptr()))
+    return integer(value, what);
+  if (PyFloat_Check(value.ptr()))
+    return Argument(PyFloat_AS_DOUBLE(value.ptr()));
+  if (nb::hasattr(value, "item")) {  // numbers of NumPy
+    const nb::object plain = value.attr("item")();
+    if (PyFloat_Check(plain.ptr()) || PyLong_Check(plain.ptr()))
+      return number(plain, what);
+  }
+  const std::string type =
+      nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr()))).attr("__name__"));
+  throw nb::type_error((what + " is a number, a " + type + " was given").c_str());
+}
+
+Arguments convert(const Device& device, const Kernel& kernel, nb::tuple given) {
+  const std::vector<ParamInfo> params = kernel.params();
+  if (given.size() != params.size())
+    throw nb::type_error(("kernel '" + kernel.name() + "' takes " + std::to_string(params.size()) + " arguments, " +
+                          std::to_string(given.size()) + " given")
+                             .c_str());
+  Arguments out;
+  for (size_t i = 0; i < params.size(); ++i) {
+    const nb::handle value = given[i];
+    const std::string what = placeOf(kernel, params[i], i);
+    if (!params[i].isTensor) {
+      out.values.push_back(number(value, what));
+      continue;
+    }
+    Array array = nb::isinstance<Array>(value) ? nb::cast<Array>(value) : wrapObject(device, value, what);
+    if (params[i].isWritten && array.isReadOnly)
+      throw nb::value_error((what + " is written by the kernel, but the array is read-only").c_str());
+    if (array.tensor.type != params[i].type)
+      throw nb::type_error((what + " has elements of type " + name(params[i].type) + "; an array of " +
+                            name(array.tensor.type) + " was given")
+                               .c_str());
+    if (array.tensor.rank() != params[i].rank)
+      throw nb::value_error((what + " has " + std::to_string(params[i].rank) + " dimensions; an array of " +
+                             std::to_string(array.tensor.rank()) + " was given")
+                                .c_str());
+    out.values.push_back(array.tensor);
+    out.owners.push_back(std::move(array.owner));
+  }
+  return out;
+}
+
+LaunchOptions optionsOf(const std::vector<std::optional<Array>>& results, nb::object print) {
+  LaunchOptions options;
+  for (const std::optional<Array>& result : results)
+    options.results.push_back(result ? std::optional(result->tensor) : std::nullopt);
+  if (print.is_none())
+    return options;
+  // Copied and freed by code that does not hold the interpreter's lock.
+  const std::shared_ptr<nb::object> sink(new nb::object(std::move(print)), [](nb::object* object) {
+    const nb::gil_scoped_acquire acquire;
+    delete object;
+  });
+  options.print = [sink](const Print& line) {
+    const nb::gil_scoped_acquire acquire;
+    (*sink)(std::string(line.format), std::vector<uint64_t>(line.values.begin(), line.values.end()));
+  };
+  return options;
+}
+
+std::vector<Array> wrapResults(const Device& device, std::vector<Tensor> tensors) {
+  std::vector<Array> arrays;
+  for (Tensor& tensor : tensors)
+    arrays.push_back({device, std::move(tensor), nb::none(), false});
+  return arrays;
+}
+
+/// Asynchronous work may outlive the call: what it uses is kept until the stream is synchronised or the next launch finds it done.
+struct BoundLaunch {
+  PreparedLaunch launch;
+  Device device;
+  std::vector<nb::object> owners;
+};
+
+nb::dict describe(const ParamInfo& param) {
+  nb::dict out;
+  out["name"] = param.name;
+  out["dtype"] = name(param.type);
+  out["is_tensor"] = param.isTensor;
+  out["rank"] = param.rank;
+  out["is_written"] = param.isWritten;
+  return out;
+}
+
+nb::list describeAll(const std::vector<ParamInfo>& params) {
+  nb::list out;
+  for (const ParamInfo& param : params)
+    out.append(describe(param));
+  return out;
+}
+
+}  // namespace
+
+void bindLaunches(nb::module_& module) {
+  nb::class_<BoundLaunch>(module, "PreparedLaunch")
+      .def("results", [](const BoundLaunch& self) { return wrapResults(self.device, self.launch.results()); })
+      .def("submit",
+           [](const BoundLaunch& self, Stream& stream) {
+             nb::gil_scoped_release release;
+             check(stream.submit(self.launch));
+           })
+      .def("repeat", [](const BoundLaunch& self, Stream& stream, uint64_t times) {
+        nb::gil_scoped_release release;
+        for (uint64_t i = 0; i < times; ++i)
+          check(stream.submit(self.launch));
+      });
+  nb::class_<Kernel>(module, "LoadedKernel")
+      .def_prop_ro("name", &Kernel::name)
+      .def_prop_ro("target", &Kernel::target)
+      .def_prop_ro("params", [](const Kernel& self) { return describeAll(self.params()); })
+      .def_prop_ro("results", [](const Kernel& self) { return describeAll(self.results()); })
+      .def("fact", [](const Kernel& self, const std::string& key) { return self.fact(key); })
+      .def("launch",
+           [](const Kernel& self, const Device& device, Stream& stream, nb::tuple given,
+              const std::vector<std::optional<Array>>& results, nb::object print) {
+             const Arguments arguments = convert(device, self, given);
+             const LaunchOptions options = optionsOf(results, std::move(print));
+             const auto run = [&] {
+               const nb::gil_scoped_release release;
+               return stream.launch(self, arguments.values, options);
+             };
+             return wrapResults(device, valueOf(run()));
+           })
+      .def("prepare", [](const Kernel& self, const Device& device, Stream& stream, nb::tuple given,
+                         const std::vector<std::optional<Array>>& results) {
+        Arguments arguments = convert(device, self, given);
+        return BoundLaunch{valueOf(stream.prepare(self, arguments.values, optionsOf(results, nb::none()))), device,
+                           std::move(arguments.owners)};
+      });
+}
+
+}  // namespace vortex::python

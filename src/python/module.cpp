@@ -1,0 +1,83 @@
+// The extension `_vortex`: devices, arrays, streams and launches. The compiler is another extension, loaded when something must be compiled.
+#include "python/arrays.h"
+#include "python/launch.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace vortex::python {
+namespace {
+
+Runtime& runtime() {
+  static Runtime instance;
+  return instance;
+}
+
+std::vector<std::string> deviceNames() {
+  std::vector<std::string> names;
+  for (const Device& device : runtime().devices())
+    names.push_back(device.name());
+  return names;
+}
+
+nb::object faultOf(const Stream& stream) {
+  const std::optional<Fault> fault = stream.lastFault();
+  if (!fault)
+    return nb::none();
+  return nb::make_tuple(fault->kernel, fault->id, fault->message, fault->file, fault->line, fault->column);
+}
+
+void bindDevices(nb::module_& module) {
+  nb::class_<Device>(module, "Device")
+      .def_prop_ro("name", &Device::name)
+      .def_prop_ro("product", &Device::product)
+      .def_prop_ro("target", &Device::target)
+      .def_prop_ro("memory_bytes", &Device::memoryBytes)
+      .def_prop_ro("workers", &Device::workers)
+      .def("available_bytes", [](const Device& self) { return valueOf(self.availableBytes()); })
+      .def("empty",
+           [](const Device& self, const std::string& dtype, std::vector<int64_t> shape) {
+             return Array{self, valueOf(self.empty(dtypeNamed(dtype), std::move(shape))), nb::none(), false};
+           })
+      .def("wrap", [](const Device& self, nb::handle object) { return wrapObject(self, object, "the object"); })
+      .def("create_stream", [](const Device& self) { return valueOf(self.createStream()); })
+      .def("create_event", [](const Device& self) { return valueOf(self.createEvent()); })
+      .def("load",
+           [](const Device& self, nb::bytes artifact) {
+             return valueOf(self.load({static_cast<const uint8_t*>(artifact.data()), artifact.size()}));
+           })
+      .def("load_file", [](const Device& self, const std::string& path) { return valueOf(self.loadFile(path)); })
+      .def("__repr__",
+           [](const Device& self) { return "<vortex.Device '" + self.name() + "': " + self.product() + ">"; });
+  nb::class_<Event>(module, "Event")
+      .def("is_complete", &Event::isComplete)
+      .def("wait",
+           [](Event& self) {
+             nb::gil_scoped_release release;
+             check(self.wait());
+           })
+      .def("nanoseconds_since", [](Event& self, const Event& start) { return valueOf(self.nanosecondsSince(start)); });
+  nb::class_<Stream>(module, "Stream")
+      .def("record", [](Stream& self, const Event& event) { check(self.record(event)); })
+      .def("wait", [](Stream& self, const Event& event) { check(self.wait(event)); })
+      .def("synchronize",
+           [](Stream& self) {
+             nb::gil_scoped_release release;
+             check(self.synchronize());
+           })
+      .def("last_fault", &faultOf);
+}
+
+}  // namespace
+}  // namespace vortex::python
+
+NB_MODULE(_vortex, module) {
+  using namespace vortex::python;
+  nb::set_leak_warnings(false);
+  bindArrays(module);
+  bindDevices(module);
+  bindLaunches(module);
+  module.def("device_names", &deviceNames);
+  module.def("open_device", [](const std::string& name) { return valueOf(runtime().open(name)); });
+}

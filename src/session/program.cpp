@@ -1,0 +1,176 @@
+#include "vortex/compiler.h"
+
+#include "artifact/artifact.h"
+#include "base/text.h"
+#include "lang/sema/analyze.h"
+#include "lang/sema/element.h"
+#include "session/program_state.h"
+#include "session/request.h"
+
+namespace vortex {
+
+using base::concat;
+
+namespace {
+
+SourceLabel toPublic(const diag::Label& label, const source::SourceManager& sources) {
+  const source::SourceFile& file = sources.file(label.range.file);
+  const source::LineColumn begin = file.lineColumn(label.range.begin), end = file.lineColumn(label.range.end);
+  return {file.name(), begin.line, begin.column, end.line, end.column, label.message, label.primary};
+}
+
+Diagnostic toPublic(const diag::Diagnostic& from, const source::SourceManager& sources) {
+  static constexpr const char* kSeverities[] = {"error", "warning", "note"};
+  Diagnostic out;
+  out.id = from.id;
+  out.severity = kSeverities[static_cast<int>(from.severity)];
+  out.message = from.message;
+  for (const diag::Label& label : from.labels)
+    if (label.range.isValid())
+      out.labels.push_back(toPublic(label, sources));
+  out.notes = from.notes;
+  out.helps = from.helps;
+  out.rendered = diag::renderText(from, sources);
+  return out;
+}
+
+uint32_t resultCount(lang::Type type) {
+  if (!type || type->kind == lang::TypeKind::Unit)
+    return 0;
+  return type->kind == lang::TypeKind::Tuple ? static_cast<uint32_t>(type->elems.size()) : 1;
+}
+
+KernelParam describe(const lang::Variable& variable, const std::vector<std::string>& dimNames) {
+  KernelParam param;
+  param.name = variable.name;
+  param.type = lang::text(variable.type, dimNames);
+  param.isWritten = variable.type->kind == lang::TypeKind::Ref && variable.type->isMutable;
+  const lang::Type type = lang::stripRef(variable.type);
+  param.isTensor = type->isTensor();
+  param.rank = type->rank();
+  const lang::Type element = param.isTensor ? type->elem : type;
+  if (element->kind == lang::TypeKind::Scalar)
+    param.dtype = static_cast<DType>(session::toArtifact(element->scalar));
+  return param;
+}
+
+Error describe(const pipeline::Failure& failure) {
+  if (failure.line == 0)
+    return Error{failure.message};
+  return Error{concat(failure.file, ":", failure.line, ":", failure.column, ": ", failure.message)};
+}
+
+}  // namespace
+
+void Program::State::publish() {
+  sink.sortByPosition();
+  for (const diag::Diagnostic& diagnostic : sink.all())
+    diagnostics.push_back(toPublic(diagnostic, sources));
+  report = diag::renderText(sink.all(), sources);
+}
+
+pipeline::Compiler& Program::State::compiler(const std::string& target, bool useCache) {
+  std::unique_ptr<pipeline::Compiler>& known = compilers[{target, useCache}];
+  if (!known) {
+    pipeline::Options options;
+    options.target = target;
+    options.useCache = useCache;
+    known = std::make_unique<pipeline::Compiler>(*program, sources, std::move(options));
+  }
+  return *known;
+}
+
+const lang::Function* Program::State::find(std::string_view kernel) const {
+  for (const lang::Function* candidate : program->kernels)
+    if (candidate->uniqueName == kernel)
+      return candidate;
+  for (const lang::Function* candidate : program->kernels)
+    if (candidate->name == kernel)
+      return candidate;
+  return nullptr;
+}
+
+Result<const lang::Function*> Program::State::require(std::string_view kernel) const {
+  if (sink.hasErrors())
+    return Error{report};
+  if (const lang::Function* found = find(kernel))
+    return found;
+  std::vector<std::string> names;
+  for (const lang::Function* candidate : program->kernels)
+    names.push_back(candidate->name);
+  return Error{
+      concat("there is no kernel '", kernel, "'; there are ", names.empty() ? "none" : base::join(names, ", "))};
+}
+
+Program Program::compile(std::string name, std::string text, const CompileOptions& options) {
+  auto state = std::make_shared<State>();
+  const source::FileId root = state->sources.addText(std::move(name), std::move(text));
+  lang::AnalyzeOptions analysis;
+  analysis.importPaths = options.importPaths;
+  analysis.fixedDims = options.dims;
+  analysis.launchGrids = options.isGridGiven ? lang::LaunchGrids::Always : lang::LaunchGrids::Possible;
+  state->program = lang::analyze(root, state->sources, state->sink, analysis);
+  state->publish();
+  return Program(std::move(state));
+}
+
+bool Program::ok() const { return !state_->sink.hasErrors(); }
+const std::vector<Diagnostic>& Program::diagnostics() const { return state_->diagnostics; }
+std::string Program::report() const { return state_->report; }
+
+std::vector<KernelInfo> Program::kernels() const {
+  std::vector<KernelInfo> infos;
+  if (!ok())
+    return infos;
+  for (const lang::Function* kernel : state_->program->kernels) {
+    KernelInfo info{
+        kernel->name, kernel->uniqueName, {}, resultCount(kernel->resultType), session::fixedExtents(*kernel)};
+    for (const lang::Variable* param : kernel->params)
+      info.params.push_back(describe(*param, kernel->dimNames()));
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+Result<std::vector<uint8_t>> Program::build(std::string_view kernel, const BuildRequest& request) const {
+  const std::scoped_lock lock(state_->mutex);
+  const Result<const lang::Function*> found = state_->require(kernel);
+  if (!found)
+    return found.error();
+  Result<irgen::Options> options = session::toIrgen(**found, request);
+  if (!options)
+    return options.takeError();
+  Result<std::string> target = session::compileTarget(request.target);
+  if (!target)
+    return target.takeError();
+  pipeline::Failure failure;
+  const auto compiled = state_->compiler(*target, request.useCache).compile(**found, *options, failure);
+  if (!compiled)
+    return describe(failure);
+  return artifact::serialize(*compiled);
+}
+
+Result<std::string> Program::text(std::string_view kernel, std::string_view stage, const BuildRequest& request) const {
+  const std::scoped_lock lock(state_->mutex);
+  const Result<const lang::Function*> found = state_->require(kernel);
+  if (!found)
+    return found.error();
+  std::vector<std::string> names;
+  for (const pipeline::Stage& known : pipeline::stages())
+    names.emplace_back(known.name);
+  if (std::find(names.begin(), names.end(), stage) == names.end())
+    return Error{concat("there is no stage '", stage, "'; there are ", base::join(names, ", "))};
+  Result<irgen::Options> options = session::toIrgen(**found, request);
+  if (!options)
+    return options.takeError();
+  Result<std::string> target = session::compileTarget(request.target);
+  if (!target)
+    return target.takeError();
+  pipeline::Failure failure;
+  std::string text = state_->compiler(*target, request.useCache).text(**found, *options, stage, failure);
+  if (!failure.message.empty())
+    return describe(failure);
+  return text;
+}
+
+}  // namespace vortex

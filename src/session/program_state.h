@@ -1,0 +1,37 @@
+// What is behind vortex::Program: a typed program with its sources and diagnostics, whatever front end made it.
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "lang/sema/program.h"
+#include "pipeline/compiler.h"
+#include "vortex/compiler.h"
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace vortex {
+
+struct Program::State {
+  std::mutex mutex;  ///< MLIR contexts and compilers are for one thread at a time
+  source::SourceManager sources;
+  diag::DiagnosticSink sink;
+  std::unique_ptr<lang::Program> program;
+  std::vector<Diagnostic> diagnostics;
+  std::string report;
+  std::map<std::pair<std::string, bool>, std::unique_ptr<pipeline::Compiler>>
+      compilers;  ///< by target and use of the cache
+
+  /// Fills `diagnostics` and `report` from the sink.
+  void publish();
+  pipeline::Compiler& compiler(const std::string& target, bool useCache);
+  const lang::Function* find(std::string_view kernel) const;
+  Result<const lang::Function*> require(std::string_view kernel) const;
+};
+
+struct ProgramAccess {
+  using State = Program::State;
+  static Program wrap(std::shared_ptr<State> state) { return Program(std::move(state)); }
+};
+
+}  // namespace vortex

@@ -1,0 +1,114 @@
+#include "vortex/compiler.h"
+#include "vortex/runtime.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace {
+
+using namespace vortex;
+
+constexpr const char* kScale =
+    "kernel scale(x: &Tensor<f32, [N]>, factor: f32) -> Tensor<f32, [N]> {\n    return x * factor\n}\n";
+
+std::vector<float> randomNumbers(size_t count) {
+  std::mt19937 generator(std::random_device{}());
+  std::uniform_real_distribution<float> uniform(-4, 4);
+  std::vector<float> numbers(count);
+  for (float& number : numbers)
+    number = uniform(generator);
+  return numbers;
+}
+
+TEST(ProgramTest, ACompiledKernelRunsOnTheDevice) {
+  const Program program = Program::compile("scale.vx", kScale);
+  ASSERT_TRUE(program.ok()) << program.report();
+  Runtime runtime;
+  const Device device = runtime.open("cpu").value();
+  const auto artifact = program.build("scale", {.target = device.target()});
+  ASSERT_TRUE(artifact.ok()) << artifact.error().message;
+  const Kernel kernel = device.load(*artifact).value();
+  std::vector<float> x = randomNumbers(1003);
+  Stream stream = device.createStream().value();
+  const auto results = stream.launch(kernel, {device.wrap(std::span(x)).value(), 3.0f}).value();
+  const std::vector<float> y = stream.read<float>(results[0]).value();
+  for (size_t i = 0; i < x.size(); ++i)
+    EXPECT_EQ(y[i], x[i] * 3.0f);
+}
+
+TEST(ProgramTest, APreparedLaunchRunsAsOftenAsItIsSubmitted) {
+  const Program program =
+      Program::compile("step.vx", "kernel step(x: &mut Tensor<f32, [N]>) {\n    x[thread.global_id] += 1.0\n}\n");
+  Runtime runtime;
+  const Device device = runtime.open("cpu").value();
+  const Kernel kernel = device.load(program.build("step").value()).value();
+  std::vector<float> x(77, 0.0f);
+  Stream stream = device.createStream().value();
+  const Argument argument = device.wrap(std::span(x)).value();
+  const PreparedLaunch launch = stream.prepare(kernel, {&argument, 1}).value();
+  for (int i = 0; i < 5; ++i)
+    ASSERT_TRUE(stream.submit(launch).ok());
+  ASSERT_TRUE(stream.synchronize().ok());
+  EXPECT_EQ(x, std::vector<float>(77, 5.0f));
+  EXPECT_EQ(device.wrap(std::span(x)).value().buffer.address(), reinterpret_cast<uint64_t>(x.data()));
+  Runtime other;
+  Stream foreign = other.open("cpu").value().createStream().value();
+  EXPECT_NE(foreign.submit(launch).error().message.find("another device"), std::string::npos);
+}
+
+TEST(ProgramTest, TheInterpreterAgreesWithTheDevice) {
+  const Program program = Program::compile("scale.vx", kScale);
+  std::vector<float> x = randomNumbers(37);
+  const float factor = 2.5f;
+  uint32_t bits;
+  std::memcpy(&bits, &factor, 4);
+  const auto results = program.interpret(
+      "scale", std::vector<HostArgument>{{x.data(), {37}, {}, 0}, {nullptr, {}, {}, bits}}, {}, {.check = true});
+  ASSERT_TRUE(results.ok()) << results.error().message;
+  ASSERT_EQ((*results)[0].bytes.size(), 37 * sizeof(float));
+  std::vector<float> y(37);
+  std::memcpy(y.data(), (*results)[0].bytes.data(), 37 * sizeof(float));
+  for (size_t i = 0; i < x.size(); ++i)
+    EXPECT_EQ(y[i], x[i] * factor);
+}
+
+TEST(ProgramTest, DiagnosticsHaveIdPlaceAndRendering) {
+  const Program program =
+      Program::compile("bad.vx", "kernel k(x: &Tensor<f32, [N]>) {\n    x[thread.global_id] = 1.0\n}\n");
+  ASSERT_FALSE(program.ok());
+  const Diagnostic& diagnostic = program.diagnostics()[0];
+  EXPECT_EQ(diagnostic.severity, "error");
+  EXPECT_FALSE(diagnostic.id.empty());
+  ASSERT_FALSE(diagnostic.labels.empty());
+  EXPECT_EQ(diagnostic.labels[0].file, "bad.vx");
+  EXPECT_EQ(diagnostic.labels[0].line, 2u);
+  EXPECT_NE(diagnostic.rendered.find("bad.vx:2:"), std::string::npos);
+  EXPECT_NE(program.build("k").error().message.find(diagnostic.message), std::string::npos);
+}
+
+TEST(ProgramTest, WhatThereIsNotIsNamed) {
+  const Program program = Program::compile("scale.vx", kScale);
+  EXPECT_EQ(program.build("scal").error().message, "there is no kernel 'scal'; there are scale");
+  EXPECT_NE(program.text("scale", "nothing").error().message.find("there is no stage 'nothing'; there are irgen"),
+            std::string::npos);
+  EXPECT_NE(program.text("scale", "assembly").value().find("scale"), std::string::npos);
+  EXPECT_FALSE(program.build("scale", {.target = "sm_20"}).ok());
+}
+
+TEST(ProgramTest, ParametersAndTheExtentsToGiveAreDescribed) {
+  const Program program = Program::compile(
+      "rows.vx", "kernel rows(x: &Tensor<f32, [M, N]>, y: &mut Tensor<f32, [N]>, k: i32) {\n"
+                 "    let t: Tensor<f32, [N]> @shared\n    t[thread.local_id] = x[0, thread.local_id]\n"
+                 "    sync_block()\n    y[thread.global_id] = t[thread.local_id]\n}\n");
+  ASSERT_TRUE(program.ok()) << program.report();
+  const KernelInfo kernel = program.kernels().at(0);
+  ASSERT_EQ(kernel.params.size(), 3u);
+  EXPECT_EQ(kernel.params[0].rank, 2u);
+  EXPECT_FALSE(kernel.params[0].isWritten);
+  EXPECT_TRUE(kernel.params[1].isWritten);
+  EXPECT_EQ(kernel.params[2].dtype, DType::I32);
+  ASSERT_EQ(kernel.fixedExtents.size(), 1u);
+  EXPECT_NE(program.build("rows").error().message.find("one value of `N`"), std::string::npos);
+}
+
+}  // namespace

@@ -1,0 +1,79 @@
+#include "session/request.h"
+
+#include "base/text.h"
+#include "pipeline/compiler.h"
+
+#include <cstdlib>
+
+namespace vortex::session {
+
+using base::concat;
+
+artifact::ScalarType toArtifact(lang::Scalar type) {
+  using artifact::ScalarType;
+  using lang::Scalar;
+  switch (type) {
+  case Scalar::Bool: return ScalarType::Bool;
+  case Scalar::U8: return ScalarType::U8;
+  case Scalar::U16: return ScalarType::U16;
+  case Scalar::U32: return ScalarType::U32;
+  case Scalar::U64:
+  case Scalar::Usize: return ScalarType::U64;
+  case Scalar::I8: return ScalarType::I8;
+  case Scalar::I16: return ScalarType::I16;
+  case Scalar::I32: return ScalarType::I32;
+  case Scalar::I64: return ScalarType::I64;
+  case Scalar::F8E4M3: return ScalarType::F8E4M3;
+  case Scalar::F8E5M2: return ScalarType::F8E5M2;
+  case Scalar::F16: return ScalarType::F16;
+  case Scalar::BF16: return ScalarType::BF16;
+  case Scalar::F32: return ScalarType::F32;
+  case Scalar::F64: return ScalarType::F64;
+  }
+  VORTEX_UNREACHABLE();
+}
+
+std::vector<std::pair<uint32_t, uint32_t>> fixedExtents(const lang::Function& kernel) {
+  std::vector<std::pair<uint32_t, uint32_t>> fixed;
+  for (const lang::DimVarId id : irgen::dimsToSpecialise(kernel))
+    if (const lang::DimBinding& dim = kernel.dims[id]; dim.param)
+      fixed.emplace_back(irgen::launchArgument(kernel, *dim.param, dim.fieldPath), dim.isScalarValue ? 0 : dim.dim);
+  return fixed;
+}
+
+Result<irgen::Options> toIrgen(const lang::Function& kernel, const BuildRequest& request) {
+  irgen::Options options;
+  options.grid = request.grid;
+  options.block = request.block;
+  options.dims.resize(kernel.dims.size());
+  for (const lang::DimVarId id : irgen::dimsToSpecialise(kernel)) {
+    const lang::DimBinding& dim = kernel.dims[id];
+    if (!dim.param)
+      continue;
+    const uint32_t argument = irgen::launchArgument(kernel, *dim.param, dim.fieldPath);
+    const bool isGiven = argument < request.extents.size() && request.extents[argument];
+    const size_t position = dim.isScalarValue ? 0 : dim.dim;
+    if (!isGiven || position >= request.extents[argument]->size())
+      return Error{concat("kernel '", kernel.name, "' is compiled for one value of `", dim.name,
+                          "`: shared or local memory depends on it")};
+    options.dims[id] = (*request.extents[argument])[position];
+  }
+  return options;
+}
+
+Result<std::string> compileTarget(std::string_view deviceTarget, std::string_view device) {
+  if (!deviceTarget.starts_with("sm_"))
+    return std::string("cpu");
+  const auto number = [](std::string_view target) { return std::atoi(std::string(target.substr(3)).c_str()); };
+  std::string best;
+  for (const std::string& name : pipeline::targetNames())
+    if (name.starts_with("sm_") && number(name) <= number(deviceTarget) &&
+        (best.empty() || number(name) > number(best)))
+      best = name;
+  if (best.empty())
+    return Error{concat(device, " is ", deviceTarget, ", older than every GPU that kernels can be compiled for: ",
+                        base::join(pipeline::targetNames(), ", "))};
+  return best;
+}
+
+}  // namespace vortex::session

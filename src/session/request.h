@@ -1,0 +1,22 @@
+// From the public description of a launch to what the compiler takes.
+#pragma once
+
+#include "artifact/artifact.h"
+#include "irgen/irgen.h"
+#include "vortex/compiler.h"
+
+namespace vortex::session {
+
+artifact::ScalarType toArtifact(lang::Scalar type);
+
+/// (argument, dimension) of the extents that a kernel is compiled for.
+std::vector<std::pair<uint32_t, uint32_t>> fixedExtents(const lang::Function& kernel);
+
+/// Error: an extent that the kernel's shared or local tensors need is missing from the request; names the dimension.
+Result<irgen::Options> toIrgen(const lang::Function& kernel, const BuildRequest& request);
+
+/// The target to compile for on a device of this target: for a GPU the newest one that it runs. Error: the device, called `device` in the
+/// message, is older than all.
+Result<std::string> compileTarget(std::string_view deviceTarget, std::string_view device = "the device");
+
+}  // namespace vortex::session
