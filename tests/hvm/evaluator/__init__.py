@@ -1,0 +1,47 @@
+"""The language of `vortex hvm` once more, small and slow: a definition of what the engines must print and count. Shares nothing with src/hvm."""
+import dataclasses
+import pathlib
+import sys
+
+from .normal import collapse, strong
+from .parse import ParseError, Parser
+from .reduce import Machine, OutOfFuel
+from .show import Printer
+from .terms import RuntimeFailure, Term
+
+__all__ = ["OutOfFuel", "ParseError", "Result", "RuntimeFailure", "run"]
+sys.setrecursionlimit(1_000_000)
+
+
+@dataclasses.dataclass
+class Result:
+    lines: list  # what is printed on standard output
+    interactions: int
+    exact: bool  # whether the interactions are defined: not after a limit or an erased field in collapse
+    error: str | None  # what is printed on standard error
+    rows: dict  # how often each interaction fired
+
+
+def run(path, collapsed=False, limit=None, fuel=None):
+    """Runs the file. More than `fuel` interactions raise OutOfFuel; parse errors and runtime errors are in the result."""
+    try:
+        parser = Parser(pathlib.Path(path).read_text(encoding="utf-8"), str(path))
+        book = parser.definitions()
+    except (ParseError, UnicodeDecodeError) as error:
+        return Result([], 0, False, str(error) if isinstance(error, ParseError) else "PARSE_ERROR", {})
+    if "main" not in book:
+        return Result([], 0, False, "Error: @main not defined", {})
+    machine, lines, error = Machine(book, fuel), [], None
+    machine.log = lines
+    root = [Term("REF", "main")]
+    try:
+        if collapsed:
+            for term in collapse(machine, root[0], limit):
+                lines.append(Printer(True).all(term))
+        else:
+            strong(machine, root)
+            lines.append(Printer(False).all(root[0]))
+    except RuntimeFailure as failure:
+        error = f"RUNTIME_ERROR: {failure}"
+    exact = error is None and not machine.cut and (not collapsed or limit is None)
+    return Result(lines, machine.count, exact, error, machine.rows)

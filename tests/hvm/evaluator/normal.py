@@ -1,0 +1,92 @@
+"""Strong normal form, and the collapse of superpositions to an ordered list of ordinary terms."""
+from collections import deque
+
+from .terms import ERASURE, Cell, Term, sup
+
+MAX_KEY = 63
+ATOMS = {"ERA", "SUP", "INC", "NUM", "NAM", "BJV", "REF", "ANY", "VAR", "DP0", "DP1"}
+
+
+def strong(machine, root):
+    """Normalises root[0]. Repeats until nothing changes, since a variable visited while unbound may be bound later (unscoped pairs)."""
+    steps = -1
+    while steps != machine.steps:
+        steps = machine.steps
+        visit(machine, root)
+
+
+def visit(machine, root):
+    stack, seen = [(root, 0)], set()
+    while stack:
+        fields, i = stack.pop()
+        term = fields[i] = machine.wnf(fields[i])
+        if term.tag not in ("DP0", "DP1"):
+            stack.extend((term.fields, k) for k in reversed(range(len(term.fields))))
+        elif term.cell not in seen:
+            seen.add(term.cell)
+            stack.append((CellField(term.cell), 0))
+
+
+class CellField:
+    """The value of an unresolved duplication as a list of one field. Once the cell is bound, the value is the other side's."""
+
+    def __init__(self, cell):
+        self.cell = cell
+
+    def __getitem__(self, _):
+        return self.cell.term
+
+    def __setitem__(self, _, term):
+        self.cell.term = term
+
+
+def collapse(machine, root, limit=None):
+    """The terms of `root` in order, as a generator."""
+    queues = [deque() for _ in range(MAX_KEY + 1)]
+    queues[0].append(root)
+    printed = 0
+    while printed != limit and (key := next((k for k, queue in enumerate(queues) if queue), None)) is not None:
+        term = collapsed(machine, queues[key].popleft(), 0)
+        while term.tag == "INC":
+            key = max(key - 1, 0)
+            term = collapsed(machine, term.fields[0], 0)
+        if term.tag == "SUP":
+            queues[min(key + 1, MAX_KEY)].extend(term.fields)
+        elif term.tag != "ERA":
+            printed += 1
+            yield term
+
+
+def collapsed(machine, term, depth):
+    """`term` with its first superposition, if any, at the top."""
+    term = machine.wnf(term)
+    if term.tag in ATOMS:
+        return term
+    if term.tag == "LAM":
+        term.cell.term, term.cell.bound = Term("BJV", depth + 1), True
+        body = collapsed(machine, term.fields[0], depth + 1)
+        if body.tag == "ERA":
+            return ERASURE
+        parts = [Term("LAM", None, [part], Cell()) for part in (body.fields if body.tag in ("INC", "SUP") else [body])]
+        return Term(body.tag, body.ext, parts) if body.tag in ("INC", "SUP") else parts[0]
+    for i, field in enumerate(term.fields):
+        field = collapsed(machine, field, depth)
+        while field.tag == "INC":
+            field = collapsed(machine, field.fields[0], depth)
+        term.fields[i] = field
+        if field.tag == "ERA":
+            machine.cut = True
+            return ERASURE
+    first = next((i for i, field in enumerate(term.fields) if field.tag == "SUP"), None)
+    return term if first is None else lift(term, first)
+
+
+def lift(term, first):
+    """The superposition of `term` with each side of its field `first`; the other fields are duplicated."""
+    label, sides = term.fields[first].ext, ([], [])
+    for i, field in enumerate(term.fields):
+        cell = Cell(field)
+        parts = term.fields[first].fields if i == first else [Term("DP0", label, cell=cell), Term("DP1", label, cell=cell)]
+        for side, part in zip(sides, parts):
+            side.append(part)
+    return sup(label, *(Term(term.tag, term.ext, side) for side in sides))

@@ -1,0 +1,196 @@
+"""`vortex hvm` prints what the programs expect and what the Python evaluator prints, and counts the same interactions, with 1, 2 and 4 threads.
+VORTEX_HVM_TERMS=10000 runs that many random terms, VORTEX_HVM_SEED=7 starts at that seed."""
+import os
+import subprocess
+
+import errors
+import generator
+import hvm_cases
+import pytest
+import rows
+
+import evaluator
+
+TERMS = int(os.environ.get("VORTEX_HVM_TERMS", "240"))
+SEED = int(os.environ.get("VORTEX_HVM_SEED", "1"))
+THREADS = (1, 2, 4)
+FUEL = 3000
+CASES = hvm_cases.load_all()
+
+
+def normal(hvm, path, threads=1):
+    """(standard output, interactions) of the strong normal form."""
+    status, out, err = hvm(path, "-s", "-T", threads)
+    assert status == 0, err
+    return hvm_cases.interactions(out)
+
+
+def judged(path, text, collapsed=False):
+    """What the Python evaluator says of a program, None if it takes too long."""
+    path.write_text(text, encoding="utf-8")
+    try:
+        return evaluator.run(path, collapsed, fuel=FUEL)
+    except evaluator.OutOfFuel:
+        return None
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path.stem)
+def test_programs_print_what_they_expect(case, hvm):
+    for threads in THREADS:
+        status, out, err = hvm(case.path, *case.flags, *case.mode, "-T", threads)
+        assert case.accepts(out + err), f"with {threads} threads\n{out[-2000:]}{err[-2000:]}"
+        assert status == case.fails
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if not c.fails and not c.flags], ids=lambda case: case.path.stem)
+def test_programs_need_the_counted_interactions(case, hvm):
+    if case.path.name.startswith("large_"):
+        expected = None
+    else:
+        result = evaluator.run(case.path, case.collapsed, case.limit, fuel=500_000)
+        if not result.exact:
+            pytest.skip("the number of interactions is defined for whole enumerations only")
+        expected = result.interactions
+    for threads in THREADS:
+        status, out, err = hvm(case.path, "-S", *case.mode, "-T", threads)
+        assert status == 0, err
+        found = hvm_cases.interactions(out)[1]
+        expected = found if expected is None else expected
+        assert found == expected, f"with {threads} threads"
+
+
+def test_every_interaction_has_its_result_and_count(hvm, tmp_path):
+    path, wrong = tmp_path / "rows.hvm4", []
+    for group in range(2):
+        programs = rows.programs(SEED + group)
+        definitions = "".join(f"@t{i} = {text}\n" for i, (_, text, _) in enumerate(programs))
+        whole = judged(path, definitions + f"@main = [{','.join(f'@t{i}' for i in range(len(programs)))}]\n")
+        if normal(hvm, path) == ("".join(line + "\n" for line in whole.lines), whole.interactions):
+            continue
+        for row, text, expected in programs:
+            result = judged(path, f"@main = {text}\n")
+            found = normal(hvm, path)
+            if found != (expected + "\n", result.interactions):
+                wrong.append(f"{row}: {text}\n  expected {expected} after {result.interactions}, found {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+def differences(hvm, path, text, collapsed):
+    """What `vortex hvm` does otherwise than the Python evaluator, '' for nothing."""
+    result = judged(path, text, collapsed)
+    if result is None or len(result.lines) > 2000:
+        return ""
+    lines = "".join(line + "\n" for line in result.lines)
+    for threads in THREADS:
+        flags = ["-C"] if collapsed else []
+        try:
+            status, out, err = hvm(path, *flags, "-T", threads)
+            count = hvm_cases.interactions(hvm(path, *flags, "-S", "-T", threads)[1])[1] if status == 0 and result.exact else None
+        except subprocess.TimeoutExpired:
+            return f"{threads} threads: no end"
+        if result.error:
+            if status != 1 or not err.startswith(result.error) or not lines.startswith(out):
+                return f"{threads} threads: status {status}, {out[-500:]!r} {err[-500:]!r}; expected {result.error}"
+        elif (status, out) != (0, lines) or count not in (None, result.interactions):
+            return f"{threads} threads: status {status}, {count} interactions, {out[-500:]!r} {err[-500:]!r}; expected {result.interactions}, {lines[-500:]!r}"
+    return ""
+
+
+def main_of(seed, collapsed):
+    return generator.Generator(seed, collapsed).program().removeprefix(generator.LIBRARY).removeprefix("@main = ").rstrip("\n")
+
+
+def test_random_terms_have_the_same_normal_form_and_count(hvm, tmp_path):
+    """Sixty terms share a process; if their list differs, each runs alone."""
+    path, wrong, compared = tmp_path / "terms.hvm4", [], 0
+    for start in range(SEED, SEED + TERMS, 60):
+        kept = {}
+        for seed in range(start, start + 60):
+            result = judged(path, generator.LIBRARY + f"@main = {main_of(seed, False)}\n")
+            if result is not None and not result.error:
+                kept[seed] = main_of(seed, False)
+        compared += len(kept)
+        text = generator.LIBRARY + "".join(f"@t{seed} = {term}\n" for seed, term in kept.items())
+        text += f"@main = [{','.join(f'@t{seed}' for seed in kept)}]\n"
+        path.write_text(text, encoding="utf-8")
+        whole = evaluator.run(path)
+        expected = "".join(line + "\n" for line in whole.lines), whole.interactions
+        try:
+            if all(normal(hvm, path, threads) == expected for threads in THREADS):
+                continue
+        except (AssertionError, subprocess.TimeoutExpired):
+            pass
+        alone = [f"seed {seed}: {difference}\n{term}" for seed, term in kept.items()
+                 if (difference := differences(hvm, path, generator.LIBRARY + f"@main = {term}\n", False))]
+        wrong += alone or [f"seeds {start} to {start + 59} together only"]
+    assert not wrong, f"{len(wrong)} of {compared} wrong\n" + "\n\n".join(wrong[:10])
+
+
+def test_random_terms_collapse_to_the_same_lines(hvm, tmp_path):
+    wrong = []
+    for seed in range(SEED, SEED + TERMS // 5):
+        text = generator.Generator(seed, True).program()
+        if difference := differences(hvm, tmp_path / "term.hvm4", text, True):
+            wrong.append(f"seed {seed}: {difference}\n{text.removeprefix(generator.LIBRARY)}")
+    assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:10])
+
+
+@pytest.mark.parametrize("name, text, line, column", errors.WRONG, ids=[entry[0] for entry in errors.WRONG])
+def test_parse_errors_name_their_place(name, text, line, column, hvm, tmp_path):
+    path = tmp_path / "wrong.hvm4"
+    path.write_text(text, encoding="utf-8")
+    status, out, err = hvm(path)
+    assert (status, out) == (1, "")
+    place = err.split("\n")[0].removeprefix("PARSE_ERROR (").removesuffix(")").rsplit(":", 2)
+    assert err.startswith("PARSE_ERROR (") and (line is None or place[1] == str(line)) and (column is None or place[2] == str(column)), err
+    assert "- expected: " in err and "- detected: " in err, err
+
+
+@pytest.mark.parametrize("text, message", errors.FAILING)
+@pytest.mark.parametrize("flags", [[], ["-C"], ["-T", "4"]], ids=["normal form", "collapse", "threads"])
+def test_failing_programs_print_their_error_only(text, message, flags, hvm, tmp_path):
+    path = tmp_path / "failing.hvm4"
+    path.write_text(text + "\n", encoding="utf-8")
+    status, out, err = hvm(path, *flags)
+    assert (status, out) == (1, "") and err.startswith(message), (status, out, err)
+
+
+def test_bytes_that_are_no_utf8_are_refused(hvm, tmp_path):
+    path = tmp_path / "bytes.hvm4"
+    for bad in (b"\xff", b"\xc3", b"\xe2\x82", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf"):
+        path.write_bytes(b'@main = "a' + bad + b'"\n')
+        status, out, err = hvm(path)
+        assert (status, out) == (1, "") and err, bad
+
+
+def test_missing_files_are_an_error(hvm, tmp_path):
+    status, out, err = hvm(tmp_path / "nothing.hvm4")
+    assert (status, out) == (1, "") and "nothing.hvm4" in err
+
+
+def test_collapse_limits(hvm, tmp_path):
+    path = tmp_path / "limits.hvm4"
+    path.write_text("@nat = λ&n.&N{n,@nat(n+1)}\n@three = &a{0,&b{1,2}}\n@main = @three\n", encoding="utf-8")
+    for limit, lines in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 3), (1000, 3)):
+        assert hvm(path, f"-C{limit}")[:2] == (0, "".join(f"{k}\n" for k in range(lines)))
+    path.write_text(path.read_text(encoding="utf-8") + "@main = @nat(0)\n", encoding="utf-8")
+    for limit in (0, 1, 300):
+        for threads in THREADS:
+            assert hvm(path, f"-C{limit}", "-T", threads)[:2] == (0, "".join(f"{k}\n" for k in range(limit)))
+
+
+def test_lines_before_a_failure_stay(hvm, tmp_path):
+    path = tmp_path / "lines.hvm4"
+    path.write_text("@main = &a{1,&b{2,&c{3(4),5}}}\n", encoding="utf-8")
+    for threads in THREADS:
+        status, out, err = hvm(path, "-C", "-T", threads)
+        assert (status, out) == (1, "1\n2\n") and err.startswith("RUNTIME_ERROR: cannot apply a number")
+
+
+@pytest.mark.parametrize("text", ["@f = λ&n.n<>@f(n+1)\n@main = @f(0)", "@f = λ&n.1+@f(n+1)\n@main = @f(0)", "@f = λ&n.&A{&{},@f(n+1)}\n@main = @f(0)"],
+                         ids=["heap", "stack", "queue"])
+def test_exhausted_memory_is_an_error_without_a_result(text, hvm, tmp_path):
+    path = tmp_path / "endless.hvm4"
+    path.write_text(text + "\n", encoding="utf-8")
+    status, out, err = hvm(path, "--memory", "64M", *(["-C"] if "&A" in text else []), timeout=60)
+    assert (status, out) == (1, "") and err

@@ -1,0 +1,54 @@
+"""The Python evaluator gives what the programs expect, and every interaction fires where the table of rows says."""
+import re
+
+import errors
+import hvm_cases
+import pytest
+import rows
+
+import evaluator
+
+SLOW = "large_"  # too much work for the Python evaluator; expected by reasoning
+
+
+@pytest.mark.parametrize("case", [c for c in hvm_cases.load_all() if not c.path.name.startswith(SLOW) and not c.flags], ids=lambda c: c.path.stem)
+def test_programs_have_their_expected_output(case):
+    result = evaluator.run(case.path, case.collapsed, case.limit, fuel=500_000)
+    assert case.accepts("\n".join([*result.lines, *([result.error] if result.error else [])]))
+
+
+def test_every_interaction_fires_with_its_result(tmp_path):
+    path, fired = tmp_path / "row.hvm4", set()
+    for seed in range(4):
+        for row, text, expected in rows.programs(seed):
+            path.write_text(f"@main = {text}\n")
+            result = evaluator.run(path, fuel=1000)
+            assert (result.lines, result.error) == ([expected], None), text
+            assert row is None or row in result.rows, text
+            fired |= set(result.rows)
+    assert fired == {row for row, _, _ in rows.programs(0) if row}
+
+
+def test_interactions_of_small_programs(tmp_path):
+    path = tmp_path / "count.hvm4"
+    for text, count in [("(λx.x)(1)", 1), ("1+2*3", 2), ("! f = λ v ; #P{f(1,2),v}", 5), ("(&a{λx.x+1,λx.x*2})(3)", 6), ("[λx.x,2]", 0),
+                        ("!x&A=[1];#P{x₀,x₁}", 3), ("!x&A=λy.y;x₀(x₁)", 3)]:
+        path.write_text(f"@main = {text}\n")
+        assert evaluator.run(path, fuel=1000).interactions == count, text
+
+
+def test_wrong_sources_are_refused_at_their_place(tmp_path):
+    path = tmp_path / "wrong.hvm4"
+    for name, text, line, column in errors.WRONG:
+        path.write_text(text, encoding="utf-8")
+        found = re.match(r"PARSE_ERROR \(.*:(\d+):(\d+)\)", evaluator.run(path).error or "")
+        assert found and line in (None, int(found[1])) and column in (None, int(found[2])), name
+
+
+def test_failing_programs_fail(tmp_path):
+    path = tmp_path / "failing.hvm4"
+    for text, message in errors.FAILING:
+        path.write_text(text, encoding="utf-8")
+        for collapsed in (False, True):
+            result = evaluator.run(path, collapsed, fuel=1000)
+            assert not result.lines and result.error.startswith(message), text
