@@ -19,11 +19,18 @@ class Generator:
 
     def __init__(self, seed, collapse=False):
         self.rng, self.size, self.names = random.Random(seed), 0, 0
-        self.size = self.rng.randint(8, 90)
         self.scope, self.free, self.collapse, self.unscoped = [], 0, collapse, self.rng.random() < 0.25
 
     def program(self):
-        return LIBRARY + "@main = " + self.term(self.rng.choice(KINDS)) + "\n"
+        return LIBRARY + f"@main = {self.main()}\n"
+
+    def main(self):
+        """The longest of a few, since most random terms stop early."""
+        return max((self.attempt() for _ in range(3)), key=len)
+
+    def attempt(self):
+        self.size = self.rng.randint(8, 60)
+        return self.term(self.rng.choice(KINDS))
 
     def fresh(self):
         self.names += 1

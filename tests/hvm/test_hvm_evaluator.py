@@ -1,10 +1,10 @@
 """The Python evaluator gives what the programs expect, and every interaction fires where the table of rows says."""
 import re
 
-import errors
 import hvm_cases
 import pytest
 import rows
+import wrong_sources
 
 import evaluator
 
@@ -39,7 +39,7 @@ def test_interactions_of_small_programs(tmp_path):
 
 def test_wrong_sources_are_refused_at_their_place(tmp_path):
     path = tmp_path / "wrong.hvm4"
-    for name, text, line, column in errors.WRONG:
+    for name, text, line, column in wrong_sources.WRONG:
         path.write_text(text, encoding="utf-8")
         found = re.match(r"PARSE_ERROR \(.*:(\d+):(\d+)\)", evaluator.run(path).error or "")
         assert found and line in (None, int(found[1])) and column in (None, int(found[2])), name
@@ -47,7 +47,7 @@ def test_wrong_sources_are_refused_at_their_place(tmp_path):
 
 def test_failing_programs_fail(tmp_path):
     path = tmp_path / "failing.hvm4"
-    for text, message in errors.FAILING:
+    for text, message in wrong_sources.FAILING:
         path.write_text(text, encoding="utf-8")
         for collapsed in (False, True):
             result = evaluator.run(path, collapsed, fuel=1000)

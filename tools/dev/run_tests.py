@@ -117,7 +117,7 @@ def run_pytest(totals, folder, pattern, device, env=None):
         arguments = ["-k", re.sub(r"\W+", "_", pattern)] if pattern else []
         environment = {"VORTEX_BUILD": str(ROOT / folder), "VORTEX_TEST_DEVICE": device, **(env or {})}
         status, output, seconds = command(sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider",
-                                          f"--junitxml={report.name}", *arguments, *files, env=environment)
+                                          f"--junitxml={report.name}", *arguments, *files, env=environment, timeout=3600)
         if status == 5:  # the pattern chose nothing
             return
         try:
@@ -203,6 +203,8 @@ def main():
     options = parse_arguments()
     totals = Totals()
     jobs = options.jobs
+    if options.fuzz:
+        os.environ.setdefault("VORTEX_HVM_TERMS", "10000")
     if not options.filter:
         check(totals, "layers", sys.executable, "tools/dev/check_layers.py")
         check(totals, "sizes", sys.executable, "tools/dev/size_report.py")

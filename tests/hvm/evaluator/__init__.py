@@ -20,6 +20,7 @@ class Result:
     exact: bool  # whether the interactions are defined: not after a limit or an erased field in collapse
     error: str | None  # what is printed on standard error
     rows: dict  # how often each interaction fired
+    defined: bool = True  # False if a collapsed term holds a stuck projection, whose printed form is left open
 
 
 def run(path, collapsed=False, limit=None, fuel=None):
@@ -31,17 +32,19 @@ def run(path, collapsed=False, limit=None, fuel=None):
         return Result([], 0, False, str(error) if isinstance(error, ParseError) else "PARSE_ERROR", {})
     if "main" not in book:
         return Result([], 0, False, "Error: @main not defined", {})
-    machine, lines, error = Machine(book, fuel), [], None
+    machine, lines, error, defined = Machine(book, fuel), [], None, True
     machine.log = lines
     root = [Term("REF", "main")]
     try:
         if collapsed:
             for term in collapse(machine, root[0], limit):
-                lines.append(Printer(True).all(term))
+                printer = Printer(True)
+                lines.append(printer.all(term))
+                defined = defined and not printer.pending
         else:
             strong(machine, root)
             lines.append(Printer(False).all(root[0]))
     except RuntimeFailure as failure:
         error = f"RUNTIME_ERROR: {failure}"
     exact = error is None and not machine.cut and (not collapsed or limit is None)
-    return Result(lines, machine.count, exact, error, machine.rows)
+    return Result(lines, machine.count, exact, error, machine.rows, defined)

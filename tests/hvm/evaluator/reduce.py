@@ -78,7 +78,7 @@ class Machine:
                 term = native(self, term)
             else:
                 return term
-            if self.fuel is not None and max(self.unfoldings, len(stack)) > 50 * self.fuel:
+            if self.fuel is not None and max(self.unfoldings, len(stack)) > 10 * self.fuel:
                 raise OutOfFuel
 
     def unscoped(self, term):

@@ -31,6 +31,8 @@ class Printer:
     def all(self, term):
         """The term; in strong normal form also the duplications that float beside it."""
         text = self.term(term, 0)
+        if self.collapsed:
+            return text
         if self.pending:
             text += ";"
         for cell, label in self.pending:  # grows meanwhile
