@@ -1,8 +1,11 @@
 """Test programs with their flags and expected output, and what `vortex hvm` prints after its result."""
 import dataclasses
+import os
 import pathlib
 import re
 
+TERMS = int(os.environ.get("VORTEX_HVM_TERMS", "240"))
+SEED = int(os.environ.get("VORTEX_HVM_SEED", "1"))
 FOLDER = pathlib.Path(__file__).parent / "programs"
 
 

@@ -1,6 +1,5 @@
 """`vortex hvm` prints what the programs expect and what the Python evaluator prints, and counts the same interactions, with 1, 2 and 4 threads.
 VORTEX_HVM_TERMS=10000 runs that many random terms, VORTEX_HVM_SEED=7 starts at that seed."""
-import os
 import subprocess
 
 import generator
@@ -11,8 +10,6 @@ import wrong_sources
 
 import evaluator
 
-TERMS = int(os.environ.get("VORTEX_HVM_TERMS", "240"))
-SEED = int(os.environ.get("VORTEX_HVM_SEED", "1"))
 THREADS = (1, 2, 4)
 FUEL = 3000
 CASES = hvm_cases.load_all()
@@ -62,7 +59,7 @@ def test_programs_need_the_counted_interactions(case, hvm):
 def test_every_interaction_has_its_result_and_count(hvm, tmp_path):
     path, wrong = tmp_path / "rows.hvm4", []
     for group in range(2):
-        programs = rows.programs(SEED + group)
+        programs = rows.programs(hvm_cases.SEED + group)
         definitions = "".join(f"@t{i} = {text}\n" for i, (_, text, _) in enumerate(programs))
         whole = judged(path, definitions + f"@main = [{','.join(f'@t{i}' for i in range(len(programs)))}]\n")
         if normal(hvm, path) == ("".join(line + "\n" for line in whole.lines), whole.interactions):
@@ -99,7 +96,7 @@ def differences(hvm, path, text, collapsed):
 def test_random_terms_have_the_same_normal_form_and_count(hvm, tmp_path):
     """Sixty terms share a process; if their list differs, each runs alone."""
     path, wrong, compared = tmp_path / "terms.hvm4", [], 0
-    for start in range(SEED, SEED + TERMS, 60):
+    for start in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS, 60):
         kept = {}
         for seed in range(start, start + 60):
             term = generator.Generator(seed).main()
@@ -125,7 +122,7 @@ def test_random_terms_have_the_same_normal_form_and_count(hvm, tmp_path):
 
 def test_random_terms_collapse_to_the_same_lines(hvm, tmp_path):
     wrong = []
-    for seed in range(SEED, SEED + TERMS // 5):
+    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 5):
         text = generator.Generator(seed, True).program()
         if difference := differences(hvm, tmp_path / "term.hvm4", text, True):
             wrong.append(f"seed {seed}: {difference}\n{text.removeprefix(generator.LIBRARY)}")

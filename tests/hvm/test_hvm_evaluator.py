@@ -1,6 +1,8 @@
 """The Python evaluator gives what the programs expect, and every interaction fires where the table of rows says."""
+import itertools
 import re
 
+import generator
 import hvm_cases
 import pytest
 import rows
@@ -52,3 +54,53 @@ def test_failing_programs_fail(tmp_path):
         for collapsed in (False, True):
             result = evaluator.run(path, collapsed, fuel=1000)
             assert not result.lines and result.error.startswith(message), text
+
+
+class Choosing(generator.Generator):
+    """Each superposition has a label of its own; with `sides` one side stands in its place. Functions are not duplicated, so that no
+    superposition ends up inside itself."""
+
+    def __init__(self, seed, sides=None):
+        super().__init__(seed, collapse=True)
+        self.sides, self.labels, self.dups = sides, [], 0
+
+    def label(self):
+        self.dups += 1
+        return "d" + "abcdefghijklmnopqrstuvwxyz"[self.dups // 26 % 26] + "abcdefghijklmnopqrstuvwxyz"[self.dups % 26]
+
+    def superposed(self, kind):
+        if len(self.labels) == 4:
+            return self.leaf(kind)
+        label = "ABCD"[len(self.labels)]
+        self.labels.append(label)
+        parts = [self.term(kind), self.term(kind)]
+        return f"({parts[self.sides[label]]})" if self.sides else f"&{label}{{{parts[0]},{parts[1]}}}"
+
+    def applied(self, kind):
+        return self.let(kind)
+
+    def duplicated(self, kind):
+        name, value = self.fresh(), self.term("num")
+        return f"(!{name}&{self.label()}=({value});{self.within([(name + '₀', 'num'), (name + '₁', 'num')], kind)})"
+
+    def main(self):
+        return self.attempt()
+
+
+def test_collapse_prints_what_each_choice_of_sides_computes(tmp_path):
+    path, compared = tmp_path / "choice.hvm4", 0
+    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 6):
+        made = []
+        for sides in [None, *itertools.product((0, 1), repeat=4)]:
+            path.write_text(Choosing(seed, sides and dict(zip("ABCD", sides))).program(), encoding="utf-8")
+            try:
+                result = evaluator.run(path, collapsed=True, fuel=2000)
+            except evaluator.OutOfFuel:
+                break
+            if result.error or not result.defined:
+                break
+            made.append(set(result.lines))
+        else:
+            assert made[0] == set().union(*made[1:]), f"seed {seed}"
+            compared += 1
+    assert compared > hvm_cases.TERMS // 12
