@@ -63,6 +63,7 @@ def load_all():
 
 
 def interactions(output):
-    """(output without the statistics, number of interactions)"""
+    """(output without the statistics, number of interactions). In collapse each line of a run with -s ends with its running total."""
     found = re.search(r"^- Itrs: (\d+) interactions$", output, re.MULTILINE)
-    return (output[: found.start()], int(found[1])) if found else (output, None)
+    lines = re.sub(r" #\d+$", "", output[: found.start() if found else None], flags=re.MULTILINE)
+    return lines, int(found[1]) if found else None

@@ -12,6 +12,7 @@ import evaluator
 
 THREADS = (1, 2, 4)
 FUEL = 3000
+AS_ONE_THREAD = -1
 CASES = hvm_cases.load_all()
 
 
@@ -32,28 +33,25 @@ def judged(path, text, collapsed=False):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path.stem)
-def test_programs_print_what_they_expect(case, hvm):
-    for threads in THREADS:
-        status, out, err = hvm(case.path, *case.flags, *case.mode, "-T", threads)
-        assert case.accepts(out + err), f"with {threads} threads\n{out[-2000:]}{err[-2000:]}"
+def test_programs_print_what_they_expect_and_need_the_counted_interactions(case, hvm):
+    expected = counted(case)
+    for threads, stats in ((1, True), (2, False), (4, True)):
+        stats = stats and not case.fails and not case.flags
+        status, out, err = hvm(case.path, *case.flags, *case.mode, "-T", threads, *["-s"] * stats)
+        lines, found = hvm_cases.interactions(out) if stats else (out, None)
+        assert case.accepts(lines + err), f"with {threads} threads\n{out[-2000:]}{err[-2000:]}"
         assert status == case.fails
+        if stats and expected is not None:
+            expected = found if expected == AS_ONE_THREAD else expected
+            assert found == expected, f"with {threads} threads"
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if not c.fails and not c.flags], ids=lambda case: case.path.stem)
-def test_programs_need_the_counted_interactions(case, hvm):
+def counted(case):
+    """Interactions by the Python evaluator; None if their number is not defined."""
     if case.path.name.startswith("large_"):
-        expected = None
-    else:
-        result = evaluator.run(case.path, case.collapsed, case.limit, fuel=500_000)
-        if not result.exact:
-            pytest.skip("the number of interactions is defined for whole enumerations only")
-        expected = result.interactions
-    for threads in THREADS:
-        status, out, err = hvm(case.path, "-S", *case.mode, "-T", threads)
-        assert status == 0, err
-        found = hvm_cases.interactions(out)[1]
-        expected = found if expected is None else expected
-        assert found == expected, f"with {threads} threads"
+        return AS_ONE_THREAD  # too slow in Python
+    result = evaluator.run(case.path, case.collapsed, case.limit, fuel=500_000)
+    return result.interactions if result.exact else None
 
 
 def test_every_interaction_has_its_result_and_count(hvm, tmp_path):
