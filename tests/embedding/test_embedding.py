@@ -5,11 +5,12 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("embedding")  # one build for all
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def call(*arguments, **options):
-    done = subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, timeout=600, **options)
+    done = subprocess.run([str(argument) for argument in arguments], capture_output=True, text=True, **options)
     assert done.returncode == 0, f"{arguments}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

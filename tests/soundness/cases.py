@@ -83,7 +83,7 @@ def run(vortex, cases, folder, arguments):
             numpy.save(folder / f"{case.name}_{name}.npy", array)
     path = folder.parent / f"{cases[0].name}_{len(cases)}.vx"
     path.write_text(program(cases))
-    done = vortex("run", path, *arguments, "--", folder, status=None, timeout=900)
+    done = vortex("run", path, *arguments, "--", folder, status=None)
     if len(cases) == 1 and REFUSAL.search(done.stderr):
         return []
     if done.returncode and len(cases) > 1:

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -14,9 +15,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIT = "/usr/lib/llvm-19/build/utils/lit/lit.py"
+SLOW_FOLDERS = ("soundness", "nvidia")
+SHARDS = 4  # processes per suite of unit tests: a slow suite keeps every core busy
+# Only what hangs is stopped: a busy machine may take many times what an idle one does.
+HANGS_AFTER_S = 3600
 # LLVM's libraries are not instrumented and keep their registries until exit.
-SANITIZER_ENV = {"ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0:allocator_may_return_null=1",
+ADDRESS_ENV = {"ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allow_user_poisoning=0:allocator_may_return_null=1",
                  "UBSAN_OPTIONS": "print_stacktrace=1", "VORTEX_SANITIZED": "1"}
+THREAD_ENV = {"TSAN_OPTIONS": "halt_on_error=0", "VORTEX_SANITIZED": "1"}
+# What has threads of its own; the compiler has none, and LLVM is not instrumented.
+THREADED_SUITES = [f"vortex_{name}_test" for name in ("runtime_hal", "runtime_null", "runtime_cpu", "runtime_cuda", "api_runtime")]
 
 
 class Totals:
@@ -31,7 +39,7 @@ class Totals:
             print(output.rstrip(), flush=True)
 
 
-def command(*arguments, env=None, timeout=1200):
+def command(*arguments, env=None, timeout=HANGS_AFTER_S):
     """(status, combined output, seconds); a timeout is status 124."""
     start = time.monotonic()
     try:
@@ -58,7 +66,7 @@ def build(totals, folder, options, targets, jobs):
             totals.add(f"configure {folder}", 0, 1, seconds, output)
             return False
     # One failing target must not hide the tests of the others.
-    status, output, _ = command("ninja", "-C", folder, f"-j{jobs}", "-k0", *targets, timeout=3600)
+    status, output, _ = command("ninja", "-C", folder, f"-j{jobs}", "-k0", *targets)
     failures = [line for line in output.splitlines() if not re.match(r"^\[\d+/\d+\]|^ninja: (Entering|no work)", line)]
     totals.add(f"build {folder}", int(status == 0), int(status != 0), time.monotonic() - start, "\n".join(failures[-80:]))
     return True
@@ -71,23 +79,31 @@ def registered_tests(folder):
     return [(test["name"], test["command"]) for test in json.loads(output)["tests"] if "command" in test]
 
 
-def run_gtest(totals, folder, name, argv, pattern, env):
-    wanted = [] if not pattern or pattern in name else [f"--gtest_filter=*{pattern}*"]
-    if not pathlib.Path(argv[0]).exists():
-        totals.add(name, 0, 1, 0, "not built")
-        return
-    status, output, seconds = command(*argv, "--gtest_brief=1", *wanted, env=env)
+def run_shard(argv, pattern, env, shard):
+    wanted = [f"--gtest_filter=*{pattern}*"] if pattern else []
+    sharded = {"GTEST_TOTAL_SHARDS": str(SHARDS), "GTEST_SHARD_INDEX": str(shard)}
+    status, output, seconds = command(*argv, "--gtest_brief=1", *wanted, env={**(env or {}), **sharded})
     counts = {word: int(number) for word, number in re.findall(r"\[  (PASSED|FAILED)  \] (\d+) tests?[.,]", output)}
     passed, failed = counts.get("PASSED", 0), counts.get("FAILED", 0)
-    if status and not failed:  # a crash: gtest printed no summary
-        failed, output = 1, output + f"\n{name} ended with status {status}"
-    if passed or failed or not wanted:
-        totals.add(f"{folder}/{name}" if folder != "build" else name, passed, failed, seconds, output)
+    if status and not failed:  # a crash, or a sanitizer's finding at the end
+        failed, output = 1, output + f"\n{argv[0]} ended with status {status}"
+    return passed, failed, seconds, output if failed else ""
 
 
-def run_gtests(totals, folder, pattern, jobs, env=None):
+def run_gtests(totals, folder, pattern, jobs, env=None, suites=None):
+    """Every suite in shards, so that all cores work on the slow ones too."""
+    tests = [(name, argv) for name, argv in registered_tests(folder) if suites is None or name in suites]
     with ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda test: run_gtest(totals, folder, *test, pattern, env), registered_tests(folder)))
+        started = []
+        for name, argv in tests:
+            own = "" if not pattern or pattern in name else pattern
+            built = pathlib.Path(argv[0]).exists()
+            started.append((name, own, [pool.submit(run_shard, argv, own, env, shard) for shard in range(SHARDS)] if built else None))
+        for name, own, shards in started:
+            results = [shard.result() for shard in shards] if shards else [(0, 1, 0, "not built")]
+            passed, failed, seconds, outputs = zip(*results)
+            if sum(passed) or sum(failed) or not own:
+                totals.add(f"{folder}/{name}" if folder != "build" else name, sum(passed), sum(failed), sum(seconds), "\n".join(filter(None, outputs)))
 
 
 def run_lit(totals, folder, pattern, jobs, env=None):
@@ -109,15 +125,15 @@ def run_lit(totals, folder, pattern, jobs, env=None):
     totals.add("lit", passed, failed or int(status != 0), seconds, output)
 
 
-def run_pytest(totals, folder, pattern, device, env=None):
-    files = [str(path) for top in ("tests", "tools", "bench", "examples", "python") for path in sorted((ROOT / top).rglob("test_*.py"))]
-    if not files:
-        return
+def run_pytest(totals, folder, pattern, device, jobs, env=None, tops=("tests", "tools", "bench", "examples", "python")):
+    """In parallel processes, the folders with the longest tests first."""
+    files = [path for top in tops for path in sorted((ROOT / top).rglob("test_*.py"))]
+    files.sort(key=lambda path: path.parent.name not in SLOW_FOLDERS)
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         arguments = ["-k", re.sub(r"\W+", "_", pattern)] if pattern else []
         environment = {"VORTEX_BUILD": str(ROOT / folder), "VORTEX_TEST_DEVICE": device, **(env or {})}
-        status, output, seconds = command(sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider",
-                                          f"--junitxml={report.name}", *arguments, *files, env=environment, timeout=3600)
+        status, output, seconds = command(sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"-n{jobs}", "--dist=loadgroup",
+                                          f"--junitxml={report.name}", *arguments, *files, env=environment)
         if status == 5:  # the pattern chose nothing
             return
         try:
@@ -140,9 +156,23 @@ def has_device(totals, folder, device):
     return status == 0
 
 
+def run_sanitized(totals, options):
+    """Unit tests and generated programs under ASan and UBSan, with --full all tests; what has threads under TSan."""
+    folder, jobs, pattern = "build-asan", options.jobs, options.filter
+    if build(totals, folder, ["-DVORTEX_SANITIZE=address"], ["all" if options.full else "vortex", "vortex_tests"], jobs):
+        run_gtests(totals, folder, pattern, jobs, ADDRESS_ENV)
+        if options.full:
+            run_lit(totals, folder, pattern, jobs, ADDRESS_ENV)
+            run_pytest(totals, folder, pattern, options.device, jobs, ADDRESS_ENV)
+        else:
+            run_pytest(totals, folder, pattern, options.device, jobs, ADDRESS_ENV, ["tests/soundness"])
+    if build(totals, "build-tsan", ["-DVORTEX_SANITIZE=thread"], THREADED_SUITES, jobs):
+        run_gtests(totals, "build-tsan", pattern, jobs, THREAD_ENV, THREADED_SUITES)
+
+
 def run_fuzzers(totals, seconds, jobs):
     folder = "build-fuzz"
-    if not build(totals, folder, ["-DVORTEX_FUZZ=ON", "-DVORTEX_SANITIZE=ON"], ["vortex_fuzzers"], jobs):
+    if not build(totals, folder, ["-DVORTEX_FUZZ=ON", "-DVORTEX_SANITIZE=address"], ["vortex_fuzzers"], jobs):
         return
     seeds = [ROOT / top for top in ("examples", "std", "tests/errors", "src/lang/syntax/testdata") if (ROOT / top).is_dir()]
     for fuzzer in sorted((ROOT / folder / "bin/fuzz").glob("*")):
@@ -150,7 +180,7 @@ def run_fuzzers(totals, seconds, jobs):
         corpus.mkdir(parents=True, exist_ok=True)
         crashes.mkdir(parents=True, exist_ok=True)
         status, output, spent = command(fuzzer, f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=4096", "-max_len=20000",
-                                        f"-artifact_prefix={crashes}/", corpus, *seeds, env=SANITIZER_ENV, timeout=seconds + 300)
+                                        f"-artifact_prefix={crashes}/", corpus, *seeds, env=ADDRESS_ENV, timeout=seconds + HANGS_AFTER_S)
         totals.add(f"fuzz {fuzzer.name}", int(status == 0), int(status != 0), spent, "\n".join(output.splitlines()[-60:]))
 
 
@@ -192,7 +222,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(prog="./test", description=__doc__)
     parser.add_argument("filter", nargs="?", default="", help="run only tests whose name contains this")
     parser.add_argument("--format", action="store_true", help="also check the format")
-    parser.add_argument("--full", action="store_true", help="also format, clang-tidy, and everything again under ASan and UBSan")
+    parser.add_argument("--sanitize", action="store_true", help="also unit tests and generated programs under ASan, UBSan and TSan")
+    parser.add_argument("--full", action="store_true", help="also format, clang-tidy, TSan, and everything again under ASan and UBSan")
     parser.add_argument("--fuzz", nargs="?", const=60, type=int, metavar="SECONDS", help="also fuzz each target (60 s)")
     parser.add_argument("--device", default="cpu", help="the device that example tests run on")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -200,6 +231,7 @@ def parse_arguments():
 
 
 def main():
+    start = time.monotonic()
     options = parse_arguments()
     totals = Totals()
     jobs = options.jobs
@@ -210,20 +242,20 @@ def main():
         check(totals, "sizes", sys.executable, "tools/dev/size_report.py")
         if options.format or options.full:
             check(totals, "format", "tools/dev/format", "--check")
-    folders = [("build", [], None)]
-    if options.full:
-        folders.append(("build-asan", ["-DVORTEX_SANITIZE=ON"], SANITIZER_ENV))
-    for folder, arguments, env in folders:
-        if build(totals, folder, arguments, ["all", "vortex_tests"], jobs):
-            run_gtests(totals, folder, options.filter, jobs, env)
-            run_lit(totals, folder, options.filter, jobs, env)
-            if has_device(totals, folder, options.device):
-                run_pytest(totals, folder, options.filter, options.device, env)
+    if build(totals, "build", [], ["all", "vortex_tests"], jobs):
+        run_gtests(totals, "build", options.filter, jobs)
+        run_lit(totals, "build", options.filter, jobs)
+        if has_device(totals, "build", options.device):
+            run_pytest(totals, "build", options.filter, options.device, jobs)
+    if options.sanitize or options.full:
+        run_sanitized(totals, options)
     if options.full and not options.filter:
         run_tidy(totals, jobs)
         run_alone(totals, jobs)
     if options.fuzz:
         run_fuzzers(totals, options.fuzz, jobs)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"took {(time.monotonic() - start) / 60:.1f} minutes, {(used.ru_utime + used.ru_stime) / 60:.1f} of processor time")
     print(f"{totals.passed} passed, {totals.failed} failed")
     return int(totals.failed > 0 or totals.passed == 0)
 
