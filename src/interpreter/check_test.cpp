@@ -186,7 +186,8 @@ TEST(Check, AssertionsAndPrintsNameThreadAndPlace) {
 TEST(Check, OverflowOfMarkedArithmeticIsReported) {
   std::string body = perThread(R"(
     %big = arith.constant 2147483600 : i32
-    %k = arith.index_cast %x : index to i32
+    %kWide = arith.index_cast %x : index to i64
+    %k = arith.trunci %kWide : i64 to i32
     %s = arith.addi %big, %k {vx.signedness = "SIGN"} : i32)");
   auto with = [&](const std::string& sign) {
     std::string text = body;

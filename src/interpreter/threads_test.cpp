@@ -298,7 +298,8 @@ TEST(Threads, LocalMemoryIsPerThreadInsideAndOutsideRegions) {
   %keep = vx.alloc : !vx.view<2xi32, local>
   vx.threads (%nx, %one, %one) {
   ^bb0(%x: index, %y: index, %z: index, %l: index):
-    %v = arith.index_cast %x : index to i32
+    %vWide = arith.index_cast %x : index to i64
+    %v = arith.trunci %vWide : i64 to i32
     vx.store %v, %keep[%one] : i32, !vx.view<2xi32, local>
   }
   vx.barrier

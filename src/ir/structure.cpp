@@ -1,4 +1,5 @@
 // Entry, kernels, thread regions and synchronisation: what may stand where.
+#include "ir/index_cast.h"
 #include "ir/size_attr.h"
 #include "ir/vx.h"
 
@@ -193,7 +194,7 @@ LogicalResult KernelOp::verify() {
   mlir::Block& block = getBody().front();
   if (block.empty() || !llvm::isa<ReturnOp>(block.back()))
     return emitOpError() << "does not end with vx.return";
-  return success();
+  return verifyIndexCasts(*this);
 }
 
 static LogicalResult verifyNotWholeTensor(Operation* op) {

@@ -1,5 +1,6 @@
 #include "ir/vxt.h"
 
+#include "ir/index_cast.h"
 #include "ir/size_attr.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -83,7 +84,7 @@ LogicalResult KernelOp::verify() {
     return emitOpError("has ") << *threads << " hardware threads per block, at most 1024 exist";
   if (static_cast<int64_t>(getSharedBytes()) < 0)
     return emitOpError("has ") << getSharedBytes() << " bytes of shared memory";
-  return success();
+  return verifyIndexCasts(*this);
 }
 
 //===-- memory ------------------------------------------------------------------------------------------------===//

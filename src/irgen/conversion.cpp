@@ -1,6 +1,8 @@
 // Casts between scalar kinds, on scalars and tiles.
 #include "irgen/arithmetic.h"
 
+#include "ir/index_cast.h"
+
 namespace vortex::irgen {
 
 using lang::Scalar;
@@ -66,7 +68,7 @@ Value Arithmetic::fromIndex(Location loc, Value value, Scalar to) const {
     return value;
   if (isFloat(to))
     return cast(loc, value, Scalar::Usize, to);
-  return b_.create<arith::IndexCastUIOp>(loc, withElement(value.getType(), intType(b_, to)), value);
+  return ir::fromIndex(b_, loc, withElement(value.getType(), intType(b_, to)), value);
 }
 
 Value Arithmetic::cast(Location loc, Value value, Scalar from, Scalar to) const {

@@ -202,7 +202,7 @@ void createEntry(const Entry& entry, mlir::ModuleOp module, mlir::ArrayAttr cons
     arguments.push_back(fields.getDictionary(context));
   }
   auto type = mlir::FunctionType::get(context, entry.argumentTypes(), {});
-  builder.create<ir::EntryOp>(locations(entry.kernel().nameRange), builder.getStringAttr(entry.kernel().name),
+  builder.create<ir::EntryOp>(locations(entry.kernel().nameRange), builder.getStringAttr(entry.kernel().artifactName),
                               mlir::TypeAttr::get(type), builder.getArrayAttr(arguments), constraints,
                               builder.getDenseI64ArrayAttr(entry.scalarResults()));
 }

@@ -221,7 +221,7 @@ private:
   void emitPhases() {
     if (!context_.hasThreads)
       return emitSequentialProgram();
-    ir::KernelOp kernel = createKernel(kernel_.name + ".main", shape_->grid, shape_->block);
+    ir::KernelOp kernel = createKernel(kernel_.artifactName + ".main", shape_->grid, shape_->block);
     if (!context_.domain.empty()) {
       llvm::SmallVector<mlir::Attribute> extents;
       for (const lang::DimExpr& extent : context_.domain)
@@ -240,7 +240,7 @@ private:
     if (!known)
       phases = {{{}, statements_, {}}};
     for (auto [number, phase] : llvm::enumerate(phases)) {
-      std::string name = kernel_.name + (phases.size() == 1 ? ".main" : ".phase" + std::to_string(number));
+      std::string name = kernel_.artifactName + (phases.size() == 1 ? ".main" : ".phase" + std::to_string(number));
       if (phase.loops.empty()) {
         std::vector<const Expr*> statements = phase.setup;
         statements.insert(statements.end(), phase.statements.begin(), phase.statements.end());
@@ -294,7 +294,7 @@ private:
     constexpr int64_t kReductionThreads = 256;
     ir::SizeAttr one = entry_.constant(1);
     ir::KernelOp kernel =
-        createKernel(kernel_.name + ".reduce", {one, one, one}, {entry_.constant(kReductionThreads), one, one});
+        createKernel(kernel_.artifactName + ".reduce", {one, one, one}, {entry_.constant(kReductionThreads), one, one});
     context_.block = {kReductionThreads, 1, 1};
     context_.domain.clear();
     lang::Scalar scalar = scalarOf(kernel_.resultType);

@@ -1,5 +1,6 @@
 #include "passes/phase_builder.h"
 
+#include "ir/index_cast.h"
 #include "ir/tile_sizes.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -259,7 +260,7 @@ Operation* PhaseBuilder::clone(Operation* op) {
     if (!own)
       return result;
     Type element = type.getElementType();
-    Value offset = element.isIndex() ? own : Value(builder.create<arith::IndexCastOp>(loc, element, own));
+    Value offset = element.isIndex() ? own : ir::fromIndex(builder, loc, element, own);
     Value wide =
         builder.create<ir::BroadcastOp>(loc, type, offset, builder.getDenseI64ArrayAttr({}), sizes(iota.getResult()));
     return builder.create<arith::AddIOp>(loc, result->getResult(0), wide);

@@ -72,7 +72,7 @@ std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::st
 /// unless all are written.
 bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const std::vector<uint8_t>& machineCode,
                 const std::string& stem, std::vector<std::string>& files) {
-  std::string base = (std::filesystem::path(settings.output) / (stem + "." + cIdentifier(kernel.name))).string();
+  std::string base = (std::filesystem::path(settings.output) / (stem + "." + kernel.name)).string();
   auto text = [](const std::vector<uint8_t>& bytes) { return std::string(bytes.begin(), bytes.end()); };
   std::vector<std::pair<std::string, std::string>> outputs;
   outputs.push_back({base + (settings.target == "cpu" ? ".o" : ".ptx"), text(kernel.code)});
@@ -99,7 +99,7 @@ std::vector<const lang::Function*> chosenKernels(Session& session) {
   const Settings& settings = session.settings();
   std::vector<const lang::Function*> chosen;
   for (const lang::Function* kernel : session.program().kernels)
-    if (settings.kernel.empty() || kernel->name == settings.kernel)
+    if (settings.kernel.empty() || kernel->name == settings.kernel || kernel->artifactName == settings.kernel)
       chosen.push_back(kernel);
   if (chosen.empty())
     failWith(settings, "E0807",

@@ -36,7 +36,7 @@ bool buildTarget(const Settings& settings, std::vector<Built>& built) {
     const auto compiled = request ? buildArtifact(session, *kernels[i], *request) : nullptr;
     if (!compiled)
       return false;
-    built[i].name = kernels[i]->name;
+    built[i].name = kernels[i]->artifactName;
     built[i].artifacts.push_back(*compiled);
   }
   return !kernels.empty();
@@ -56,9 +56,9 @@ int buildHeaders(const Settings& settings) {
   std::error_code error;
   std::filesystem::create_directories(settings.output, error);
   for (const Built& kernel : built) {
-    const std::string path = (std::filesystem::path(settings.output) /
-                              base::concat(source.stem().string(), ".", cIdentifier(kernel.name), ".hpp"))
-                                 .string();
+    const std::string path =
+        (std::filesystem::path(settings.output) / base::concat(source.stem().string(), ".", kernel.name, ".hpp"))
+            .string();
     if (auto written = base::writeFileAtomic(path, cppHeader(kernel.artifacts, source.filename().string())); !written)
       return failWith(settings, "E0801", written.error().message);
     writeOutput(base::concat(kernel.name, ": ", path, "\n"));

@@ -371,3 +371,21 @@ func.func @f(%v: i32, %p: i1) {
   return
 }
 
+
+// -----
+
+vx.kernel @narrowed(%i: index) grid [#vx.size<"1">, #vx.size<"1">, #vx.size<"1">] block [#vx.size<"32">, #vx.size<"1">, #vx.size<"1">] {
+  // expected-error@+1 {{narrows an index to 'i8', which folds lose: cast to i64, then truncate}}
+  %narrow = arith.index_castui %i : index to i8
+  vx.return
+}
+
+// -----
+
+vx.kernel @narrowed_tile(%t: !vx.view<4xindex, global>) whole_tensor {
+  %c0 = arith.constant 0 : index
+  %x = vx.tile_load %t[%c0] inbounds : !vx.view<4xindex, global> -> tensor<4xindex>
+  // expected-error@+1 {{narrows an index to 'i1'}}
+  %narrow = arith.index_cast %x : tensor<4xindex> to tensor<4xi1>
+  vx.return
+}

@@ -59,7 +59,8 @@ vx.kernel @threads(%a: !vx.view<?xf32, global>, %m: i32) grid [#vx.size<"dim(0,0
   // CHECK: %[[R:.*]]:2 = vx.threads(%[[N:.*]], %[[ONE:.*]], %[[ONE]]) {
   %r:2 = vx.threads (%c64, %c1, %c1) {
   ^bb0(%x: index, %y: index, %z: index, %linear: index):
-    %i = arith.index_cast %linear : index to i32
+    %iWide = arith.index_cast %linear : index to i64
+    %i = arith.trunci %iWide : i64 to i32
     %p = arith.cmpi eq, %i, %m : i32
     %zero = arith.constant 0.0 : f32
     vx.warp_barrier

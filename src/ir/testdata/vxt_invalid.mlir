@@ -42,3 +42,11 @@ vxt.kernel @fragment(%a: !vxt.ptr<global>) attributes {threads = #vx.size<"32">}
   %d = vxt.mma %v, %v, %c [16, 8, 16] : vector<4xf16>, vector<4xf16>, vector<4xf32>
   vxt.return
 }
+
+// -----
+
+vxt.kernel @narrowed(%x: !vxt.ptr<global>, %i: index) attributes {threads = #vx.size<"32">} {
+  // expected-error @+1 {{narrows an index to 'i32', which folds lose: cast to i64, then truncate}}
+  %narrow = arith.index_castui %i : index to i32
+  vxt.return
+}

@@ -1,10 +1,15 @@
 #include "lang/sema/analyze.h"
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "lang/sema/check/checker.h"
 #include "lang/sema/check/names.h"
 #include "lang/sema/kernel/shared_budget.h"
 #include "lang/sema/ownership/ownership.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
 
 namespace vortex::lang {
 namespace {
@@ -222,6 +227,40 @@ void checkTypes(Session& session, ItemScope* root) {
 
 }  // namespace
 
+/// "my_kernel-f32-256": letters, digits and '_' of the name and the instance's arguments, everything else a '-'.
+static std::string spelledForFiles(const Function& kernel) {
+  std::string out = kernel.name;
+  const size_t arguments = std::min(kernel.uniqueName.find('<'), kernel.uniqueName.find('#'));
+  bool pending = true;
+  for (size_t i = arguments; i < kernel.uniqueName.size(); ++i) {
+    const char c = kernel.uniqueName[i];
+    const bool isWord = std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    if (isWord && pending)
+      out += '-';
+    if (isWord)
+      out += c;
+    pending = !isWord;
+  }
+  return out;
+}
+
+/// Two names that differ in '-' and '_' only would be one symbol of C.
+static std::string asSymbol(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+static void nameArtifacts(Program& program) {
+  std::map<std::string, uint32_t> uses;
+  for (Function* kernel : program.kernels) {
+    kernel->artifactName = spelledForFiles(*kernel);
+    ++uses[asSymbol(kernel->artifactName)];
+  }
+  for (Function* kernel : program.kernels)
+    if (uses[asSymbol(kernel->artifactName)] > 1 && kernel->artifactName != kernel->name)
+      kernel->artifactName += "-" + base::contentHash(kernel->uniqueName).substr(0, 8);
+}
+
 std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sources, diag::DiagnosticSink& sink,
                                  const AnalyzeOptions& options) {
   auto program = std::make_unique<Program>();
@@ -252,6 +291,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
     return std::tuple(a->range.file.value, a->range.begin, a->uniqueName) <
            std::tuple(b->range.file.value, b->range.begin, b->uniqueName);
   });
+  nameArtifacts(*program);
   if (!sink.hasErrors()) {
     checkOwnership(*program, sink);
     analyzeKernels(*program, sink, options.launchGrids);

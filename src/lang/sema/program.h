@@ -91,6 +91,8 @@ struct AccessNote {
 struct Function {
   std::string name;        ///< the user's name
   std::string uniqueName;  ///< with module and instance arguments: "scale.my_kernel<f32>"
+  /// Kernels: of what is built from it, distinct in the program: "my_kernel-f32", the arguments of the instance joined by '-'.
+  std::string artifactName;
   bool isKernel = false;
   bool inKernel = false;  ///< a kernel, or an instance of a `fn` for calls from kernels
   bool isTest = false, isBench = false;

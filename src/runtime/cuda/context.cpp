@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 
+#include <cstdlib>
+
 namespace vortex::cuda {
 
 using base::concat;
@@ -43,6 +45,8 @@ Context::~Context() {
       api_->poolDestroy(pool_);
   }
   api_->primaryRelease(device_);
+  for (void* host : freedAtEnd_)
+    std::free(host);
 }
 
 void Context::note(const std::string& reason) {
@@ -84,6 +88,11 @@ Result<EventHandle> Context::takeEvent() {
 void Context::giveEvent(EventHandle event) {
   const std::lock_guard lock(mutex_);
   events_.push_back(event);
+}
+
+void Context::freeAtEnd(void* host) {
+  const std::lock_guard lock(mutex_);
+  freedAtEnd_.push_back(host);
 }
 
 Result<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Api> api, int index) {

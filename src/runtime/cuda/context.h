@@ -43,6 +43,8 @@ public:
   /// An event without timing, for ordering streams; comes from and goes back to a list.
   Result<EventHandle> takeEvent();
   void giveEvent(EventHandle event);
+  /// Frees ordinary memory, unlocked or not, when the context has ended: until then work that nobody could wait for may use it.
+  void freeAtEnd(void* host);
 
 private:
   void note(const std::string& reason);
@@ -57,6 +59,7 @@ private:
   mutable std::mutex mutex_;
   std::string lossReason_;
   std::vector<EventHandle> events_;
+  std::vector<void*> freedAtEnd_;
 };
 using ContextRef = std::shared_ptr<Context>;
 

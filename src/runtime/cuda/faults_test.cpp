@@ -204,6 +204,46 @@ TEST(CudaGpuDeathTest, AnIllegalAddressNamesTheKernelAndEndsInOrder) {
   EXPECT_EXIT(std::exit(crashOnTheGpu()), ::testing::ExitedWithCode(0), "CUDA_ERROR_ILLEGAL_ADDRESS");
 }
 
+/// Copies that were queued before a wait or a record failed still use page-locked memory when their stream ends.
+class CudaLateCopies : public ::testing::TestWithParam<std::tuple<std::vector<const char*>, int>> {};
+
+TEST_P(CudaLateCopies, KeepTheirMemoryAndDisturbNoLaterOnes) {
+  const auto& [failing, code] = GetParam();
+  const StandIn& standIn = StandIn::get();
+  standIn.reset();
+  constexpr uint64_t kBytes = uint64_t{9} << 20;  // three chunks of staging memory
+  for (const bool reads : {false, true}) {
+    standIn.reset();
+    {
+      const hal::DeviceRef device = testing::openDevice(false).value();
+      const hal::BufferRef buffer = device->allocate(kBytes).value();
+      std::vector<uint8_t> values(kBytes, 7);
+      const hal::StreamRef stream = device->createStream().value();
+      standIn.set("delay", 2000);
+      for (const char* symbol : failing)
+        standIn.set((std::string("fail:") + symbol).c_str(), code);
+      // Whether it fails depends on what had to be waited for.
+      (void)(reads ? stream->read(values.data(), buffer, 0, kBytes) : stream->write(buffer, 0, values.data(), kBytes));
+      if (code == 1) {
+        standIn.set("fail:cuStreamSynchronize", 0);
+        ASSERT_TRUE(stream->write(buffer, 0, values.data(), kBytes));
+        std::vector<uint8_t> back(kBytes);
+        ASSERT_TRUE(stream->read(back.data(), buffer, 0, kBytes));
+        EXPECT_EQ(back, values);
+      }
+    }
+    EXPECT_EQ(standIn.count("in use"), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Calls, CudaLateCopies,
+    ::testing::Combine(::testing::Values(std::vector<const char*>{"cuEventRecord"},
+                                         std::vector<const char*>{"cuEventSynchronize"},
+                                         std::vector<const char*>{"cuEventRecord", "cuStreamSynchronize"},
+                                         std::vector<const char*>{"cuEventSynchronize", "cuStreamSynchronize"}),
+                       ::testing::Values(1, 700)));
+
 TEST(CudaErrors, EveryCallThatFailsIsAnErrorAndLeaksNothing) {
   const StandIn& standIn = StandIn::get();
   standIn.reset();

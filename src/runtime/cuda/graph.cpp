@@ -43,10 +43,8 @@ CudaGraph::~CudaGraph() {
   if (exec_)
     context_->api().graphExecDestroy(exec_);
   for (std::unique_ptr<PinnedMemory>& content : contents_)
-    if (content)
-      resources_->pinned.give(std::move(content));
-  if (reports_)
-    resources_->pinned.give(std::move(reports_));
+    resources_->pinned.giveBack(std::move(content), !runs_);
+  resources_->pinned.giveBack(std::move(reports_), !runs_);
 }
 
 uint32_t CudaGraph::operations() const {
@@ -216,11 +214,13 @@ Result<void> CudaGraph::replay(const StreamCoreRef& core) {
     isCurrent_ = true;
   }
   markUsed(core);
+  runs_ = true;
   return context.check("cannot replay the graph", api.graphLaunch(exec_, core->handle));
 }
 
 std::optional<hal::RunFault> CudaGraph::drain() {
   const std::lock_guard lock(mutex_);
+  runs_ = false;
   std::optional<hal::RunFault> fault;
   uint32_t launch = 0;
   for (const hal::RecordedOperation& operation : recording_.operations()) {

@@ -51,6 +51,7 @@ private:
   ContextRef context_;  ///< of the handles; null before the first replay
   GraphExecHandle exec_ = nullptr;
   bool isCurrent_ = false;  ///< exec_ is what recording_ says
+  bool runs_ = false;       ///< a replay's end has not been seen
   std::unique_ptr<PinnedMemory> reports_;
   std::vector<std::unique_ptr<PinnedMemory>> contents_;  ///< of writes, by operation
   std::vector<hal::BufferRef> between_;                  ///< for copies that overlap, by operation

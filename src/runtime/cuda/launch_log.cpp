@@ -32,12 +32,15 @@ Result<std::unique_ptr<LaunchLog>> LaunchLog::create(StreamCoreRef stream, Pinne
 }
 
 LaunchLog::~LaunchLog() {
-  pool_.give(std::move(reports_));
+  if (stream_->context->isLost())
+    return;
+  const Enter enter(*stream_->context);
+  const bool isIdle = isEmpty() || waitUntilIdle(*stream_);
+  pool_.giveBack(std::move(reports_), isIdle);
   for (Entry& entry : entries_)
-    if (entry.area)
-      pool_.give(std::move(entry.area));
+    pool_.giveBack(std::move(entry.area), isIdle);
   for (std::unique_ptr<PinnedMemory>& area : freeAreas_)
-    pool_.give(std::move(area));
+    pool_.giveBack(std::move(area), isIdle);
   for (EventHandle event : halfDone_)
     if (event && !stream_->context->isLost())
       stream_->context->giveEvent(event);

@@ -20,7 +20,7 @@ namespace vortex::cuda {
 class LaunchLog {
 public:
   static Result<std::unique_ptr<LaunchLog>> create(StreamCoreRef stream, PinnedPool& pool);
-  /// The device is done with all launches, or lost.
+  /// Waits for launches that were not drained.
   ~LaunchLog();
 
   /// Takes an entry for a launch that follows at once; the result is the report's address for the kernel. May find a fault of older launches.

@@ -16,6 +16,11 @@ StreamCore::~StreamCore() {
   context->api().streamDestroy(handle);  // what is pending still runs
 }
 
+bool waitUntilIdle(const StreamCore& stream) {
+  Context& context = *stream.context;
+  return !context.isLost() && context.check("", context.api().streamSynchronize(stream.handle));
+}
+
 void CudaBuffer::addUser(const StreamCoreRef& stream) {
   const std::lock_guard lock(mutex_);
   if (std::find(users_.begin(), users_.end(), stream) == users_.end())
@@ -151,12 +156,16 @@ Result<std::unique_ptr<PinnedMemory>> PinnedMemory::create(ContextRef context, u
 }
 
 PinnedMemory::~PinnedMemory() {
-  if (!context_->isLost()) {
-    const Enter enter(*context_);
-    context_->api().hostUnregister(host_);
+  if (isAbandoned_ || context_->isLost()) {
+    context_->freeAtEnd(host_);
+    return;
   }
+  const Enter enter(*context_);
+  context_->api().hostUnregister(host_);
   std::free(host_);
 }
+
+void PinnedMemory::abandon(std::unique_ptr<PinnedMemory> memory) { memory->isAbandoned_ = true; }
 
 Result<std::unique_ptr<PinnedMemory>> PinnedPool::take(const ContextRef& context, uint64_t bytes) {
   {
@@ -178,6 +187,11 @@ void PinnedPool::give(std::unique_ptr<PinnedMemory> memory) {
   const std::lock_guard lock(mutex_);
   if (!memory->context()->isLost() && kept_.size() < kKept)
     kept_.push_back(std::move(memory));
+}
+
+void PinnedPool::giveBack(std::unique_ptr<PinnedMemory> memory, bool isIdle) {
+  if (memory)
+    isIdle ? give(std::move(memory)) : PinnedMemory::abandon(std::move(memory));
 }
 
 }  // namespace vortex::cuda

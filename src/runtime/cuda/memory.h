@@ -21,6 +21,8 @@ struct StreamCore {
   const StreamHandle handle;
 };
 using StreamCoreRef = std::shared_ptr<StreamCore>;
+/// Waits for all work of the stream; false if that cannot be seen. The context is current.
+bool waitUntilIdle(const StreamCore& stream);
 
 /// Sum of a device's allocations; shared, because buffers outlive devices.
 struct Accounting {
@@ -66,7 +68,10 @@ Result<uint64_t> availableBytes(Gpu& gpu, const Accounting& accounting);
 class PinnedMemory {
 public:
   static Result<std::unique_ptr<PinnedMemory>> create(ContextRef context, uint64_t bytes);
+  /// The device must be done with it, or lost: a lost device may still be copying, so the storage then lives as long as the context.
   ~PinnedMemory();
+  /// For memory whose last use could not be waited for: the storage lives as long as the context.
+  static void abandon(std::unique_ptr<PinnedMemory> memory);
   uint8_t* host() const { return static_cast<uint8_t*>(host_); }
   DevicePointer device() const { return device_; }
   uint64_t bytes() const { return bytes_; }
@@ -79,6 +84,7 @@ private:
   void* host_;
   DevicePointer device_;
   uint64_t bytes_;
+  bool isAbandoned_ = false;
 };
 
 /// Page-locked memory that nobody uses now: getting it from the system takes longer than most copies. Threads: all members.
@@ -88,6 +94,8 @@ public:
   Result<std::unique_ptr<PinnedMemory>> take(const ContextRef& context, uint64_t bytes);
   /// The device must be done with it.
   void give(std::unique_ptr<PinnedMemory> memory);
+  /// After use in a stream; null is nothing. `isIdle`: that stream's work was seen to end.
+  void giveBack(std::unique_ptr<PinnedMemory> memory, bool isIdle);
 
 private:
   std::mutex mutex_;

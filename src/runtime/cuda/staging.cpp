@@ -10,12 +10,9 @@ Staging::~Staging() {
     return;
   const Enter enter(*stream_->context);
   for (Chunk& chunk : chunks_) {
-    if (!finish(chunk))
-      return;
-    if (chunk.done)
+    pool_.giveBack(std::move(chunk.memory), !chunk.busy || waitUntilIdle(*stream_));
+    if (chunk.done && !stream_->context->isLost())
       stream_->context->giveEvent(chunk.done);
-    if (chunk.memory)
-      pool_.give(std::move(chunk.memory));
   }
 }
 
@@ -25,25 +22,31 @@ Result<void> Staging::prepare(Chunk& chunk) {
   Result<std::unique_ptr<PinnedMemory>> memory = pool_.take(stream_->context, kChunkBytes);
   if (!memory)
     return memory.takeError();
-  Result<EventHandle> event = stream_->context->takeEvent();
-  if (!event)
-    return event.takeError();
+  if (!chunk.done) {
+    Result<EventHandle> event = stream_->context->takeEvent();
+    if (!event)
+      return event.takeError();
+    chunk.done = *event;
+  }
   chunk.memory = *std::move(memory);
-  chunk.done = *event;
   return {};
 }
 
 Result<void> Staging::finish(Chunk& chunk) {
   if (!chunk.busy)
     return {};
-  chunk.busy = false;
-  return stream_->context->check("a copy failed", stream_->context->api().eventSynchronize(chunk.done));
+  Result<void> done = stream_->context->check("a copy failed", stream_->context->api().eventSynchronize(chunk.done));
+  chunk.busy = !done;
+  return done;
 }
 
 Result<void> Staging::mark(Chunk& chunk) {
-  chunk.busy = true;
-  return stream_->context->check("cannot record an event",
-                                 stream_->context->api().eventRecord(chunk.done, stream_->handle));
+  Result<void> recorded = stream_->context->check("cannot record an event",
+                                                  stream_->context->api().eventRecord(chunk.done, stream_->handle));
+  if (!recorded && !waitUntilIdle(*stream_))
+    PinnedMemory::abandon(std::move(chunk.memory));
+  chunk.busy = recorded.ok();
+  return recorded;
 }
 
 Result<void> Staging::write(DevicePointer target, const void* from, uint64_t bytes) {

@@ -31,9 +31,8 @@ CudaStream::~CudaStream() {
     return;
   const Enter enter(*core_->context);
   // Reports and staging memory go back to the pool below, and prints are owed.
-  if ((!log_->isEmpty() || !replays_.empty()) &&
-      core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
-    log_->drain();
+  if ((!log_->isEmpty() || !replays_.empty()) && waitUntilIdle(*core_))
+    drainLog();
 }
 
 Result<void> CudaStream::renew() {
@@ -325,7 +324,7 @@ Result<void> CudaStream::reportFault() {
     core_.reset();
   } else {  // what was queued behind it ends before the stream is usable again; its own faults are consequences
     const Enter enter(*core_->context);
-    if (core_->context->check("", core_->context->api().streamSynchronize(core_->handle)))
+    if (waitUntilIdle(*core_))
       drainLog();
     pending_.reset();
   }

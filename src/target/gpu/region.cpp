@@ -1,4 +1,5 @@
 // vx.threads: the body once per slot, and operations between the lanes of a warp.
+#include "ir/index_cast.h"
 #include "target/gpu/access.h"
 #include "target/gpu/lowering.h"
 
@@ -58,7 +59,7 @@ Values Lowering::lowerSlot(ir::ThreadsOp op, Region region, llvm::ArrayRef<Value
   auto narrow = [&](Value value) -> Value {
     if (auto known = constantOf(value))
       return i32(*known);
-    return b.create<arith::IndexCastUIOp>(loc, b.getI32Type(), value);
+    return ir::fromIndex(b, loc, b.getI32Type(), value);
   };
   auto wide = [&](Value value) -> Value { return b.create<arith::IndexCastUIOp>(loc, b.getIndexType(), value); };
   Value ids[3] = {constant(0), constant(0), constant(0)};
@@ -100,7 +101,7 @@ Value Lowering::warpMask() {
   Value first = b.create<arith::AndIOp>(loc, region_->linear, constant(-vxt::kWarpThreads));
   Value left = sub(region_->count, first);
   Value isFull = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::uge, left, constant(vxt::kWarpThreads));
-  Value count = b.create<arith::IndexCastUIOp>(loc, b.getI32Type(), left);
+  Value count = ir::fromIndex(b, loc, b.getI32Type(), left);
   Value bits = b.create<arith::SubIOp>(loc, b.create<arith::ShLIOp>(loc, i32(1), count), i32(1));
   return select(isFull, i32(-1), bits);
 }
@@ -110,8 +111,8 @@ Value Lowering::sourceExists(ir::ShuffleKind kind, Value lane) {
   Value mask = warpMask();
   if (!mask)
     return nullptr;
-  Value own = b.create<arith::IndexCastUIOp>(
-      loc, b.getI32Type(), b.create<arith::AndIOp>(loc, region_->linear, constant(vxt::kWarpThreads - 1)));
+  Value own = ir::fromIndex(b, loc, b.getI32Type(),
+                            b.create<arith::AndIOp>(loc, region_->linear, constant(vxt::kWarpThreads - 1)));
   Value source;
   switch (kind) {
   case ir::ShuffleKind::Xor: source = b.create<arith::XOrIOp>(loc, own, lane); break;

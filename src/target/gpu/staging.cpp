@@ -1,6 +1,7 @@
 // Staged copies: every hardware thread copies its share of the window with asynchronous copies. 16 bytes each where rows are known to be
 // aligned and the window starts at a multiple (a test at run time, the same for all threads), else single elements; elements narrower than the
 // smallest asynchronous copy go through registers.
+#include "ir/index_cast.h"
 #include "target/gpu/access.h"
 #include "target/gpu/lowering.h"
 
@@ -73,7 +74,7 @@ void Lowering::copyWindow(ir::StageCopyOp op, int64_t chunk, bool asynchronous) 
         read = select(isInside, read, constant(0));
         fromOffset = select(isInside, fromOffset, constant(0));
       }
-      present = b.create<arith::IndexCastOp>(loc, b.getI32Type(), read);
+      present = ir::fromIndex(b, loc, b.getI32Type(), read);
     }
     b.create<vxt::AsyncCopyOp>(loc, destination.pointer, toOffset, source.pointer, fromOffset, present,
                                source.elementType, chunk * bytes);

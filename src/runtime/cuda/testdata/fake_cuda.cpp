@@ -120,7 +120,10 @@ int cuDevicePrimaryCtxRetain(Context** context, int device) {
   *context = own;
   return kSuccess;
 }
-int cuDevicePrimaryCtxRelease_v2(int) { return kSuccess; }
+int cuDevicePrimaryCtxRelease_v2(int) {
+  synchronizeAll();  // the end of a context is the end of its work
+  return kSuccess;
+}
 int cuDevicePrimaryCtxReset_v2(int) {
   CALL_ANYWHERE(cuDevicePrimaryCtxReset_v2);
   synchronizeAll();
@@ -199,7 +202,9 @@ int cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
 int cuMemHostUnregister(void* memory) {
   CALL(cuMemHostUnregister);
   const std::lock_guard lock(state().mutex);
-  return state().registered.erase(static_cast<uint8_t*>(memory)) ? kSuccess : kInvalidValue;
+  const auto* range = static_cast<const uint8_t*>(memory);
+  state().counts["in use"] += state().copying[range] != 0;
+  return state().registered.erase(range) ? kSuccess : kInvalidValue;
 }
 int cuMemHostGetDevicePointer_v2(uint64_t* device, void* host, unsigned) {
   CALL(cuMemHostGetDevicePointer_v2);
@@ -213,6 +218,10 @@ int cuMemsetD8Async(uint64_t target, unsigned char value, size_t bytes, Stream* 
 }
 int cuMemcpyHtoDAsync_v2(uint64_t target, const void* from, size_t bytes, Stream* stream) {
   CALL_IN(cuMemcpyHtoDAsync_v2, stream);
+  if (isRegistered(from) && !stream->isCapturing()) {
+    addPinnedCopy(*stream, from, [=] { std::memcpy(memory(target), from, bytes); });
+    return kSuccess;
+  }
   if (isRegistered(from)) {
     stream->add([=] { std::memcpy(memory(target), from, bytes); });
     return kSuccess;
@@ -224,9 +233,13 @@ int cuMemcpyHtoDAsync_v2(uint64_t target, const void* from, size_t bytes, Stream
 }
 int cuMemcpyDtoHAsync_v2(void* into, uint64_t source, size_t bytes, Stream* stream) {
   CALL_IN(cuMemcpyDtoHAsync_v2, stream);
-  stream->add([=] { std::memcpy(into, memory(source), bytes); });
-  if (!isRegistered(into))
+  const auto copy = [=] { std::memcpy(into, memory(source), bytes); };
+  if (isRegistered(into)) {
+    addPinnedCopy(*stream, into, copy);
+  } else {
+    stream->add(copy);
     stream->synchronize();
+  }
   return kSuccess;
 }
 int cuMemcpyDtoDAsync_v2(uint64_t target, uint64_t source, size_t bytes, Stream* stream) {

@@ -166,14 +166,35 @@ void freeBytes(uint64_t pointer) {
   std::free(memory(pointer) - kAlignment);
 }
 
-bool isRegistered(const void* pointer) {
-  const std::lock_guard lock(state().mutex);
+/// The start of the page-locked range around it; null: none. Under the state's lock.
+static const uint8_t* registeredRange(const void* pointer) {
   const auto* byte = static_cast<const uint8_t*>(pointer);
   auto after = state().registered.upper_bound(byte);
   if (after == state().registered.begin())
-    return false;
+    return nullptr;
   --after;
-  return byte < after->first + after->second;
+  return byte < after->first + after->second ? after->first : nullptr;
+}
+
+bool isRegistered(const void* pointer) {
+  const std::lock_guard lock(state().mutex);
+  return registeredRange(pointer) != nullptr;
+}
+
+void addPinnedCopy(Stream& stream, const void* pinned, std::function<void()> copy) {
+  const uint8_t* range;
+  {
+    const std::lock_guard lock(state().mutex);
+    range = registeredRange(pinned);
+    ++state().copying[range];
+  }
+  const auto run = [range, copy = std::move(copy)] {
+    if (state().sticky == 0)
+      copy();
+    const std::lock_guard lock(state().mutex);
+    --state().copying[range];
+  };
+  stream.add(run, true);
 }
 
 static CpuEntry entryNamed(const std::string& name) {
@@ -240,6 +261,7 @@ void fakeCudaReset() {
   state().settings.clear();
   state().counts.clear();
   state().registered.clear();
+  state().copying.clear();
   state().sticky = 0;
   ++state().generation;
 }

@@ -45,6 +45,7 @@ struct State {
   std::mutex mutex;
   std::map<std::string, int64_t> settings, counts;
   std::map<const uint8_t*, size_t> registered;  ///< page-locked ranges
+  std::map<const uint8_t*, int> copying;        ///< queued copies that use a page-locked range, by its start
   std::set<Stream*> streams;
   std::atomic<int> ending{0};  ///< destroyed streams that still run what was queued
   std::atomic<int64_t> liveBytes{0};
@@ -104,6 +105,8 @@ using EventRef = std::shared_ptr<Event>;
 int allocateBytes(uint64_t* pointer, size_t bytes);
 void freeBytes(uint64_t pointer);
 bool isRegistered(const void* pointer);
+/// Queues a copy that reads or writes this page-locked memory; the range counts as in use until it has run or was skipped.
+void addPinnedCopy(Stream& stream, const void* pinned, std::function<void()> copy);
 inline uint8_t* memory(uint64_t pointer) { return reinterpret_cast<uint8_t*>(pointer); }
 
 /// Runs the C function of this name for every block and writes the report. "crash", and what is compiled from a kernel of this name, ends the context.

@@ -367,8 +367,10 @@ const char* kMandelbrot = R"(
   ^bb0(%x: index, %y: index, %z: index, %l: index):
     %i = arith.addi %x0, %x : index
     %j = arith.addi %y0, %y : index
-    %ii = arith.index_cast %i : index to i32
-    %ji = arith.index_cast %j : index to i32
+    %iiWide = arith.index_cast %i : index to i64
+    %ii = arith.trunci %iiWide : i64 to i32
+    %jiWide = arith.index_cast %j : index to i64
+    %ji = arith.trunci %jiWide : i64 to i32
     %fi = arith.sitofp %ii : i32 to f32
     %fj = arith.sitofp %ji : i32 to f32
     %si = arith.mulf %fi, %scale : f32

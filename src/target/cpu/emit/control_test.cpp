@@ -161,7 +161,8 @@ TEST(Control, StopsEarlyWithFlags) {
       }
       scf.yield %k2, %on2 : index, i1
     }
-    %r = arith.index_cast %pos : index to i32
+    %rWide = arith.index_cast %pos : index to i64
+    %r = arith.trunci %rWide : i64 to i32
     vx.store %r, %o[%i] guarded : i32, !vx.view<?xi32, global>)",
         [](const std::vector<int32_t>& a, int64_t i) {
           return int32_t(std::find(a.begin(), a.end(), a[i]) - a.begin());

@@ -265,7 +265,8 @@ void checkProgram(unsigned seed) {
   ^bb0(%x: index, %y: index, %z: index, %l: index):
     %i = arith.addi %base, %l : index
     %s0 = vx.load %a[%i] guarded : !vx.view<?xi32, global> -> i32
-    %s2 = arith.index_cast %y : index to i32
+    %s2Wide = arith.index_cast %y : index to i64
+    %s2 = arith.trunci %s2Wide : i64 to i32
 )" + program.text.str();
   std::string sum = program.current[0];
   for (int variable : {1, 2}) {
@@ -275,7 +276,8 @@ void checkProgram(unsigned seed) {
   }
   for (int variable : {3, 4}) {
     std::string suffix = std::to_string(variable);
-    body += "%cast" + suffix + " = arith.index_cast " + program.current[variable] + " : index to i32\n";
+    body += "%wide" + suffix + " = arith.index_cast " + program.current[variable] + " : index to i64\n";
+    body += "%cast" + suffix + " = arith.trunci %wide" + suffix + " : i64 to i32\n";
     body += "%sum" + suffix + " = arith.addi " + sum + ", %cast" + suffix + " : i32\n";
     sum = "%sum" + suffix;
   }

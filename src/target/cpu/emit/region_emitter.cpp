@@ -86,7 +86,8 @@ void RegionEmitter::emitLinearWarp(Value* base, Value* mask) {
     if (!isOne(dims_[axis]))
       axes.push_back(axis);
   if (axes.size() <= 1) {
-    ids[axes.empty() ? 0 : axes[0]] = linear;
+    if (!axes.empty())
+      ids[axes[0]] = linear;
     return emitWarp(ids[0], ids[1], ids[2], linear, mask);
   }
   bool xAffine = shape_.width == 1 || shape_.id[0].kind != Form::Kind::Varying;

@@ -88,7 +88,7 @@ RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, ll
     for (unsigned axis = 0; axis < 3; ++axis)
       shape.id[axis] = axisForm(dims, axis, false);
   }
-  if (!warpOps && (!unitStrides || prefersScalar(region, shape, features))) {
+  if (!warpOps && (wideAxes == 0 || !unitStrides || prefersScalar(region, shape, features))) {
     shape.width = 1;
     shape.rows = usesIds && wideAxes > 1;
   }

@@ -86,7 +86,8 @@ TEST(Region, CoversTwoAndThreeDimensionalBlocks) {
     %j = arith.addi %y0, %y : index
     %s = arith.muli %l, %c1000 : index
     %t = arith.addi %s, %i : index
-    %q = arith.index_cast %t : index to i32
+    %qWide = arith.index_cast %t : index to i64
+    %q = arith.trunci %qWide : i64 to i32
     vx.store %q, %o[%z, %j, %i] guarded : i32, !vx.view<?x?x?xi32, global>
     vx.yield
   })";

@@ -150,8 +150,9 @@ std::optional<SizeExpr> SizeWalk::walk(mlir::Value value) {
       .Case([&](ir::BlockIdOp id) -> std::optional<SizeExpr> {
         return exact ? std::nullopt : sizeOf(*kernel.getGrid(), id.getAxis());
       })
-      .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp, arith::ExtUIOp>(
           [&](auto cast) { return walk(cast->getOperand(0)); })
+      .Case([&](arith::TruncIOp cast) { return exact ? std::nullopt : walk(cast.getIn()); })
       .Case([&](arith::AddIOp op) { return both(Op::Add, op); })
       .Case([&](arith::MulIOp op) { return both(Op::Mul, op); })
       .Case([&](arith::SubIOp op) -> std::optional<SizeExpr> {

@@ -14,7 +14,8 @@ std::string warpBody(const std::string& ops) {
   vx.threads (%nx, %ny, %c1) {
   ^bb0(%x: index, %y: index, %z: index, %l: index):
     %v = vx.load %a[%l] : !vx.view<?xf32, global> -> f32
-    %li = arith.index_cast %l : index to i32
+    %liWide = arith.index_cast %l : index to i64
+    %li = arith.trunci %liWide : i64 to i32
 )" + ops +
          R"(
     vx.store %r, %o[%l] : f32, !vx.view<?xf32, global>

@@ -1,5 +1,7 @@
 #include "target/gpu/dot/numbers.h"
 
+#include "ir/index_cast.h"
+
 namespace vortex::target::gpu::dot {
 
 namespace arith = mlir::arith;
@@ -89,7 +91,7 @@ Value Numbers::widen(Value x) {
 }
 
 Value Numbers::narrow(Value x, int64_t limit) {
-  return l.b.createOrFold<arith::IndexCastOp>(l.loc, l.b.getI32Type(), l.min(x, l.constant(limit)));
+  return ir::fromIndex(l.b, l.loc, l.b.getI32Type(), l.min(x, l.constant(limit)));
 }
 
 }  // namespace vortex::target::gpu::dot

@@ -189,7 +189,7 @@ static int64_t knownMultiple(Lowering& l, const View& view, Value value) {
   if (!op || op->getNumOperands() == 0 || op->getNumOperands() > 2)
     return 1;
   int64_t a = knownMultiple(l, view, op->getOperand(0));
-  if (llvm::isa<arith::IndexCastOp, arith::IndexCastUIOp>(op))
+  if (llvm::isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::TruncIOp>(op))
     return a;
   bool picks = llvm::isa<arith::MinUIOp, arith::MinSIOp, arith::MaxUIOp, arith::MaxSIOp>(op);
   if (!picks && !llvm::isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op))
@@ -320,16 +320,6 @@ void Operand::copy(Value stage, Value k0) {
       });
 }
 
-/// Where a thread's pieces of a step start, and how they follow one another.
-struct Operand::Walk {
-  Mapping mapping;
-  Value inner, outer;          ///< i32, of the thread's first piece in the tile
-  Value innerLeft, outerLeft;  ///< i32, how much exists
-  Value from;                  ///< pointer to the first piece's source
-  Value outerStride;           ///< index, elements from one row to the next
-  bool alongDepth;
-};
-
 Operand::Walk Operand::startWalk(unsigned run, bool alongDepth, Value k0) {
   Walk w;
   w.mapping = mapping(run, alongDepth);
@@ -383,167 +373,5 @@ void Operand::copyWide(Value stage, Value k0) { copyRuns(stage, k0, shared_.chun
 
 /// Elements of 4 or 8 bytes: any strides and alignment, and the tile may lie across.
 void Operand::copyElements(Value stage, Value k0) { copyRuns(stage, k0, 1, globalDepthInner_); }
-
-/// Elements too narrow for asynchronous copies of their own.
-void Operand::copyNarrow(Value stage, Value k0) {
-  if (!contiguous_)
-    return copyEvaluated(stage, k0);
-  l.emitIf(
-      contiguous_,
-      [&] {
-        copyShifted(stage, k0);
-        return Values{};
-      },
-      [&] {
-        copyEvaluated(stage, k0);
-        return Values{};
-      });
-}
-
-/// Rows that start anywhere: each piece is cut out of the two aligned 16 bytes around it. Bytes before the first element and after the last one
-/// share 16 aligned bytes with elements that exist, so they can be read.
-void Operand::copyShifted(Value stage, Value k0) {
-  constexpr unsigned kTogether = 4;
-  auto chunk = shared_.chunk(), bytes = shared_.elementBytes;
-  Value to = stagePointer(stage);
-  Walk w = startWalk(chunk, shared_.depthInner, k0);
-  const Mapping& m = w.mapping;
-  Value step = l.mul(l.constant(m.rowStep), w.outerStride), from = w.from, most = n.clamp(w.innerLeft, chunk);
-  auto type = mlir::VectorType::get({chunk}, type_);
-  struct Piece {
-    Value row, count, shift, low, high;
-  };
-  auto load = [&](unsigned i) {
-    Piece p;
-    p.row = n.add(w.outer, n.constant(i * m.rowStep));
-    p.count = n.select(n.less(p.row, w.outerLeft), most, n.constant(0));
-    Value address = l.b.create<vxt::AddressOp>(l.loc, l.b.getI64Type(), from);
-    p.shift = n.bitAnd(l.b.create<arith::TruncIOp>(l.loc, l.b.getI32Type(), address), 15);
-    Value before = n.shiftRight(p.shift, bytes == 2 ? 1 : 0), first = l.sub(l.constant(0), n.widen(before));
-    auto read = [&](Value index, Value mask) -> Value {
-      return l.b.create<vxt::LoadOp>(l.loc, type, from, index, mask, 16, vxt::Cache::Default);
-    };
-    p.low = read(first, n.less(n.constant(0), p.count));
-    p.high = read(l.add(first, l.constant(chunk)), n.less(n.constant(chunk), n.add(before, p.count)));
-    from = l.b.create<vxt::OffsetOp>(l.loc, from.getType(), from, step, type_);
-    return p;
-  };
-  auto some = [&](unsigned first, unsigned count) {
-    llvm::SmallVector<Piece> pieces;
-    for (unsigned i = first; i < first + count; ++i)
-      pieces.push_back(load(i));
-    for (const Piece& p : pieces) {
-      Value place = w.alongDepth ? sharedOffset(p.row, w.inner) : sharedOffset(w.inner, p.row);
-      Value value = l.b.create<mlir::vector::BitCastOp>(l.loc, type, shifted(p.low, p.high, p.shift, p.count));
-      l.b.create<vxt::StoreOp>(l.loc, value, to, place, Value(), 16, vxt::Cache::Default);
-    }
-  };
-  if (m.partial)
-    return l.emitIf(n.less(w.outer, n.constant(m.rows)), [&] { some(0, 1); });
-  for (unsigned i = 0; i < m.count; i += kTogether)
-    some(i, std::min(kTogether, m.count - i));
-}
-
-/// Sixteen bytes that start `shift` bytes into low:high, as four words; elements from `count` on are zero.
-Value Operand::shifted(Value low, Value high, Value shift, Value count) {
-  auto words = mlir::VectorType::get({4}, l.b.getI32Type());
-  Values w;
-  for (Value half : {low, high}) {
-    Value four = l.b.create<mlir::vector::BitCastOp>(l.loc, words, half);
-    for (int64_t i = 0; i < 4; ++i)
-      w.push_back(l.b.create<mlir::vector::ExtractOp>(l.loc, four, i));
-  }
-  auto isSet = [&](int64_t bit) -> Value {
-    return l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::ne, n.bitAnd(shift, bit), n.constant(0));
-  };
-  auto moveWords = [&](unsigned by, unsigned keep) {
-    Value moves = isSet(by * 4);
-    for (unsigned i = 0; i < keep; ++i)
-      w[i] = n.select(moves, w[i + by], w[i]);
-    w.resize(keep);
-  };
-  auto moveBytes = [&](unsigned by) {
-    Value moves = isSet(by);
-    for (unsigned i = 0; i < w.size(); ++i) {
-      Value rest = n.shiftRight(w[i], 8 * by);
-      if (i + 1 < w.size())
-        rest = n.bitOr(rest, n.shiftLeft(w[i + 1], 32 - 8 * by));
-      w[i] = n.select(moves, rest, w[i]);
-    }
-  };
-  moveWords(2, 6);
-  moveWords(1, 5);
-  moveBytes(2);
-  if (shared_.elementBytes == 1)
-    moveBytes(1);
-  w.resize(4);
-  Value all = l.b.create<mlir::vector::FromElementsOp>(l.loc, words, w);
-  auto cut = [&] {
-    Values parts;
-    for (unsigned i = 0; i < 4; ++i) {
-      Value left = n.clamp(n.sub(n.mul(count, shared_.elementBytes), n.constant(4 * i)), 4);
-      Value mask =
-          n.sub(l.b.create<arith::ShLIOp>(l.loc, n.constant(1), n.shiftLeft(n.bitAnd(left, 3), 3)), n.constant(1));
-      mask = n.select(n.less(n.constant(3), left), n.constant(-1), mask);
-      parts.push_back(l.b.create<arith::AndIOp>(l.loc, w[i], mask));
-    }
-    return Values{l.b.create<mlir::vector::FromElementsOp>(l.loc, words, parts)};
-  };
-  return l.emitIf(n.less(count, n.constant(shared_.chunk())), cut, [&] { return Values{all}; })[0];
-}
-
-/// Any tile: evaluated element by element, several at a time so that their loads overlap.
-void Operand::copyEvaluated(Value stage, Value k0) {
-  constexpr unsigned kTogether = 8;
-  Mapping m = mapping(1, globalDepthInner_);
-  Value thread = l.b.create<vxt::ThreadIdOp>(l.loc, l.b.getI32Type());
-  unsigned rowBits = static_cast<unsigned>(std::countr_zero(m.perRow));
-  Value inner = n.bitAnd(thread, m.perRow - 1), outer = n.shiftRight(thread, rowBits);
-  Value left = depthLeft(k0), to = stagePointer(stage);
-  Value innerExists = n.less(inner, globalDepthInner_ ? left : extentLeft_);
-  Value outerLeft = globalDepthInner_ ? extentLeft_ : left;
-  auto element = [&](Value row) -> Value {
-    Value exists = l.both(innerExists, n.less(row, outerLeft));
-    Value x = globalDepthInner_ ? row : inner, k = globalDepthInner_ ? inner : row;
-    if (window_) {
-      Value index = l.add(l.add(start_, l.mul(l.add(k0, n.widen(k)), strideK_)), l.mul(n.widen(x), strideX_));
-      return l.b.create<vxt::LoadOp>(l.loc, type_, window_->view.pointer, index, exists, 0, vxt::Cache::Default);
-    }
-    tiles::At at;
-    for (Value index : batch_)
-      at.index.push_back({index, 0});
-    at.index.resize(rank_);
-    at.index[xDim()] = {l.add(x0_, n.widen(x)), 0};
-    at.index[kDim()] = {l.add(k0, n.widen(k)), 0};
-    return l.emitIf(
-        exists,
-        [&] {
-          tiles::Frame frame(e_);
-          return Values{e_.eval(tile_, at)};
-        },
-        [&] { return Values{l.zero(type_)}; })[0];
-  };
-  auto some = [&](Value firstRow, unsigned count) {
-    Values values, rows;
-    for (unsigned i = 0; i < count; ++i) {
-      rows.push_back(n.add(firstRow, n.constant(i * m.rowStep)));
-      values.push_back(element(rows.back()));
-    }
-    for (auto [row, value] : llvm::zip(rows, values)) {
-      Value place = globalDepthInner_ ? sharedOffset(row, inner) : sharedOffset(inner, row);
-      l.b.create<vxt::StoreOp>(l.loc, value, to, place, Value(), 0, vxt::Cache::Default);
-    }
-  };
-  if (m.partial)
-    return l.emitIf(n.less(outer, n.constant(m.rows)), [&] { some(outer, 1); });
-  if (m.count <= kTogether)
-    return some(outer, m.count);
-  Value rounds = l.constant(m.count / kTogether);
-  l.emitFor(l.constant(0), rounds, l.constant(1), {}, [&](Value round, mlir::ValueRange) {
-    Value skip = n.mul(l.b.create<arith::IndexCastOp>(l.loc, l.b.getI32Type(), round), kTogether * m.rowStep);
-    some(n.add(outer, skip), kTogether);
-    return Values{};
-  });
-}
 
 }  // namespace vortex::target::gpu::dot

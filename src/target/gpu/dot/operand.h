@@ -55,11 +55,20 @@ private:
   };
   /// Threads to runs of `run` elements along the tile's inner (or, with `alongDepth` unlike the tile, outer) dimension.
   Mapping mapping(unsigned run, bool alongDepth) const;
-  struct Walk;
+  /// Where a thread's pieces of a step start, and how they follow one another.
+  struct Walk {
+    Mapping mapping;
+    Value inner, outer;          ///< i32, of the thread's first piece in the tile
+    Value innerLeft, outerLeft;  ///< i32, how much exists
+    Value from;                  ///< pointer to the first piece's source
+    Value outerStride;           ///< index, elements from one row to the next
+    bool alongDepth;
+  };
   Walk startWalk(unsigned run, bool alongDepth, Value k0);
   void copyRuns(Value stage, Value k0, unsigned run, bool alongDepth);
   Value wideCondition();
   Value contiguousCondition();
+  Value staysInside(Value k0);
   std::optional<SharedTile> findInPlace();
   void copyWide(Value stage, Value k0);
   void copyElements(Value stage, Value k0);

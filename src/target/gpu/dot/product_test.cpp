@@ -22,6 +22,16 @@ struct Matrix {
     auto aligned = (reinterpret_cast<uintptr_t>(memory.data()) + 255) / 256 * 256;
     return reinterpret_cast<char*>(aligned) + skip * bytes;
   }
+  /// Bytes from the first element to the last one.
+  size_t span() const {
+    int64_t elements = 1;
+    for (size_t dim = 0; dim < extents.size(); ++dim) {
+      if (extents[dim] == 0)
+        return 0;
+      elements += (extents[dim] - 1) * strides[dim];
+    }
+    return static_cast<size_t>(elements) * bytes;
+  }
 };
 
 template <class Visit> void forEachElement(const Matrix& matrix, Visit visit) {
@@ -80,8 +90,7 @@ void pushSlots(tiles::testing::Launch& launch, Matrix& matrix) {
   launch.slots.push_back(reinterpret_cast<uint64_t>(matrix.data()));
   launch.slots.insert(launch.slots.end(), matrix.extents.begin(), matrix.extents.end());
   launch.slots.insert(launch.slots.end(), matrix.strides.begin(), matrix.strides.end());
-  // Whole aligned pieces of memory may be read.
-  launch.memory.push_back({matrix.data() - matrix.skip * matrix.bytes, matrix.memory.size() - 512});
+  launch.memory.push_back({matrix.data(), matrix.span()});
 }
 
 int64_t evaluate(ir::SizeAttr size, const std::vector<Matrix*>& arguments) {

@@ -1,5 +1,6 @@
 #include "target/gpu/tiles/evaluator.h"
 
+#include "ir/index_cast.h"
 #include "ir/tile_sizes.h"
 #include "target/gpu/tiles/reduction.h"
 
@@ -233,7 +234,7 @@ Value Evaluator::evalElementwise(mlir::Operation* op, const At& at) {
 Value Evaluator::evalIota(ir::IotaOp op, const At& at) {
   mlir::Type type = elementType(op.getResult());
   const Index& index = at.index[static_cast<unsigned>(op.getDim())];
-  Value base = type.isIndex() ? index.base : Value(l.b.create<arith::IndexCastOp>(l.loc, type, index.base));
+  Value base = type.isIndex() ? index.base : ir::fromIndex(l.b, l.loc, type, index.base);
   if (at.lanes == 1)
     return base;
   Values lanes;

@@ -1,4 +1,5 @@
 // The code of a fused nest.
+#include "ir/index_cast.h"
 #include "target/gpu/tiles/nest.h"
 
 namespace vortex::target::gpu::tiles {
@@ -12,7 +13,7 @@ std::pair<Value, Value> Nest::divide(Value value, Value by) {
   if (!small_ || l.constantOf(by))
     return {l.div(value, by), l.rem(value, by)};
   mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
-  Value x = l.b.create<arith::IndexCastUIOp>(l.loc, i32, value), y = l.b.create<arith::IndexCastUIOp>(l.loc, i32, by);
+  Value x = ir::fromIndex(l.b, l.loc, i32, value), y = ir::fromIndex(l.b, l.loc, i32, by);
   Value quotient = l.b.create<arith::DivUIOp>(l.loc, x, y);
   Value rest = l.b.create<arith::SubIOp>(l.loc, x, l.b.create<arith::MulIOp>(l.loc, quotient, y));
   return {l.b.create<arith::IndexCastUIOp>(l.loc, index, quotient),
@@ -238,7 +239,7 @@ Nest::Position Nest::guarded(const Pass& pass, Version version, Value item, Valu
 /// Counted in 32 bits: an address is then one instruction away from a register that its predicate needs anyhow.
 void Nest::addPredicated(Kept& kept, const Pass& pass, Version version) {
   mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
-  auto narrow = [&](Value value) -> Value { return l.b.create<arith::IndexCastUIOp>(l.loc, i32, value); };
+  auto narrow = [&](Value value) { return ir::fromIndex(l.b, l.loc, i32, value); };
   auto wide = [&](Value value) -> Value { return l.b.create<arith::IndexCastUIOp>(l.loc, index, value); };
   Value items = narrow(version.peeled ? peeledItems(pass, version) : itemCount(pass.inner, version.lanes));
   Value lane = narrow(team_.lane), width = narrow(team_.width);

@@ -1,5 +1,6 @@
 #include "target/gpu/tiles/reduction.h"
 
+#include "ir/index_cast.h"
 #include "target/gpu/tiles/place.h"
 
 namespace vortex::target::gpu::tiles {
@@ -207,7 +208,7 @@ TeamPrefix teamScan(Lowering& l, const Team& team, Reduction& reduction, Value v
   Value neutral = reduction.neutral(1);
   Value isFirst = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, position, l.constant(0));
   Value before = choose(l, isFirst, neutral, shuffle(l, ir::ShuffleKind::Up, inclusive, l.i32(1)));
-  auto toI32 = [&](Value index) -> Value { return l.b.create<arith::IndexCastOp>(l.loc, l.b.getI32Type(), index); };
+  auto toI32 = [&](Value index) { return ir::fromIndex(l.b, l.loc, l.b.getI32Type(), index); };
   Value lastLane = l.add(l.sub(l.lane(), position), l.sub(group, l.constant(1)));
   Value total = shuffle(l, ir::ShuffleKind::Index, inclusive, toI32(lastLane));
   auto known = l.constantOf(team.width);

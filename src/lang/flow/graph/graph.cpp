@@ -1,0 +1,51 @@
+#include "lang/flow/graph/graph.h"
+
+namespace vortex::lang::flow {
+
+StepId Graph::definition(ValueId value) const {
+  const ValueId resolved = values.resolved(value);
+  const Node& node = values[resolved];
+  if (node.kind == NodeKind::Load || node.kind == NodeKind::Ticket)
+    return node.step();
+  const size_t index = indexOf(resolved);
+  return node.kind == NodeKind::Unknown && index < definitions_.size() ? definitions_[index] : kNoStep;
+}
+
+bool Graph::isInside(LoopId loop, LoopId outer) const {
+  while (loop != outer && loop != kNoLoop)
+    loop = (*this)[loop].parent;
+  return loop == outer;
+}
+
+std::string Graph::describe(PlaceId id) const {
+  const Place& place = (*this)[id];
+  const Local& root = (*this)[place.root];
+  if (!root.variable || root.variable->name.empty())
+    return root.storage == Storage::Result ? "the result" : "this value";
+  std::string out = root.variable->name;
+  Type type = root.type;
+  for (const Projection& each : place.path) {
+    type = stripRef(type);
+    switch (each.kind) {
+    case ProjectionKind::Deref: break;
+    case ProjectionKind::Field: {
+      if (type && type->isTensor())
+        type = type->elem;
+      const bool isNamed = type && type->kind == TypeKind::Struct && each.field < type->decl->fields.size();
+      out += "." + (isNamed ? type->decl->fields[each.field] : std::to_string(each.field));
+      const bool isKnown = type && (type->kind == TypeKind::Array || each.field < type->elems.size());
+      type = !isKnown ? nullptr : type->kind == TypeKind::Array ? type->elem : type->elems[each.field];
+      break;
+    }
+    case ProjectionKind::Slot:
+    case ProjectionKind::At:
+      out += "[…]";
+      type = type ? type->elem : nullptr;
+      break;
+    case ProjectionKind::Window: out += "[…]"; break;
+    }
+  }
+  return "`" + out + "`";
+}
+
+}  // namespace vortex::lang::flow

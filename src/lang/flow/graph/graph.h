@@ -1,0 +1,251 @@
+// The graph of one function that every check of `lang/flow` reads: basic blocks of steps about values and places.
+//
+// What an analysis needs to know:
+// * Steps are numbered in the order they were lowered; a block is a range of them and its last step is its terminator (Jump, Branch,
+//   Return). A step is also a point: `pointOf(step)` is the place in the program just before it. Blocks stand in an order in which every
+//   edge but those back to loop headers goes forward, so one walk over `blocks` in order sees definitions before uses.
+// * Integers, bools, floats, enums and references in variables are values (SSA): reading or assigning such a variable is no step. A value
+//   is a node of `values` (value/node.h). A loop header or a join has a phi for each variable that differs between its edges; what is
+//   computed in a loop is read behind it through a phi at the loop's exit. Structs, tuples and ranges are taken apart into their scalars.
+//   Variables whose parts are chosen at run time or whose address is taken mutably, and arrays, are places with Load and Store steps.
+// * What no node can express (floats, `popcount`, warp operations) is an Unknown node made by a step: `definition(value)` is that step, its
+//   `uses` are what the value depends on. The same call answers for Load and Ticket nodes.
+// * Memory is touched by the accesses of a step: `for (const Access& a : graph.accessesOf(step))`. Load, Store, Atomic and Item have one;
+//   Stage two, Tile, Output and Call any number. `x[i] += v` is a Load and a Store. All of them: `for (StepId s : graph.steps()) …`.
+// * A place is a root local and a path (Field, Slot, At, Window, and, in functions as written, Deref). In kernels views and references are
+//   followed to what they name, so `let v = &x[8..16]; v[i]` is a place of `x` with the path Window, At. `dims` holds the same in
+//   coordinates of the tensor itself (`8 + i`), `storage` the tensor without subscripts. A reference that is one of several is `isUnknown`
+//   with the `candidates` it may name.
+// * Block code, thread code: the graph is what one thread of the block executes. `level` of a step (Block: all threads of the block get here
+//   together and with equal operands) is what check/uniform finds; before it everything says Block. A Tile step is done by the block together.
+// * Whole-tensor and tile expressions are one Tile step for each expression, which reads the places of its operands and, in `x = …` or
+//   `x[a..b] = …`, writes one. A tile that is not in memory (`let acc: f32 [M, N]`) is a local with Storage::Tile.
+// * A call in a kernel is inlined: its steps have a `frame` of their own whose parent is the caller's. A `return` in it is a Jump to the block
+//   behind it; its value is a phi there. Early exits of loops and functions are edges like others; each loop that is left has a block of
+//   its own on the edge (Loop::exits), and that block has only predecessors inside the loop.
+// * A `for` has a Counter: the phi at the header, and begin, step, end or the list. The condition is the header's Branch.
+// * Code that nothing reaches is not in the graph.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lang/flow/value/node.h"
+#include "lang/sema/program.h"
+
+namespace vortex::lang::flow {
+
+enum class LocalId : uint32_t {};
+inline constexpr LocalId kNoLocal{UINT32_MAX};
+
+/// Who agrees on a value, or gets to a point together: the block, each warp, nobody.
+enum class Level : uint8_t { Block, Warp, Lane };
+
+enum class Storage : uint8_t {
+  Variable,  ///< a thread's own variable, or a variable of the host
+  Tile,      ///< a tensor value of the whole block, which the compiler places
+  Local,     ///< an array of each thread
+  Shared,
+  Global,
+  Constant,
+  Result,  ///< what a kernel returns
+};
+
+/// A variable, a temporary that has a place, or a result of a kernel.
+struct Local {
+  const Variable* variable = nullptr;  ///< null: a temporary or a result
+  Type type = nullptr;
+  source::SourceRange range;
+  Storage storage = Storage::Variable;  ///< of what it holds; an array of tensors: of these
+  uint32_t index = 0;                   ///< Result: its number
+  LoopId loop = kNoLoop;                ///< the innermost loop it is declared in
+  FrameId frame = kNoFrame;
+};
+
+enum class ProjectionKind : uint8_t {
+  Field,
+  Deref,   ///< functions as written only
+  Slot,    ///< of an array or Vec: `index`
+  At,      ///< an element of a tensor: `dims`
+  Window,  ///< of a tensor, or of a Vec: `dims`; single indices take a dimension away
+};
+
+/// What is taken of one dimension: the element `begin`, or begin … end - 1.
+struct DimRange {
+  ValueId begin = kNoValue, end = kNoValue;
+  bool isIndex() const { return end == kNoValue; }
+  bool operator==(const DimRange&) const = default;
+};
+
+struct Projection {
+  ProjectionKind kind = ProjectionKind::Field;
+  uint32_t field = 0;          ///< Field
+  ValueId index = kNoValue;    ///< Slot
+  std::vector<DimRange> dims;  ///< At, Window
+  /// At, Window, Slot: the Element or Slice, which knows its guard; null where the graph made it.
+  const Expr* origin = nullptr;
+  bool operator==(const Projection&) const = default;
+};
+
+struct Place {
+  LocalId root = kNoLocal;
+  std::vector<Projection> path;
+  Type type = nullptr;  ///< of what stands there, references stripped in kernels
+  /// Leading projections (Field, Slot) that lead to the tensor subscripted by the rest; path.size() if nothing is subscripted.
+  uint32_t storagePath = 0;
+  /// The part in coordinates of that tensor, one entry per dimension; empty: the whole.
+  std::vector<DimRange> dims;
+  /// It is not known which: one of these. `root` is then their first and the path leads from any of them.
+  std::vector<LocalId> candidates;
+  bool isUnknown() const { return !candidates.empty(); }
+  bool operator==(const Place&) const = default;
+};
+
+enum class StepKind : uint8_t {
+  Declare,  ///< place.root comes to life
+  Empty,    ///< … and was declared without a value
+  End,      ///< place.root goes out of scope
+  Bind,     ///< dimension variable `index` is `value` from here on
+  Load,     ///< value = place; uses: none
+  Store,    ///< place = value; of structs uses are all their scalars
+  Atomic,   ///< value = atomic operation (origin->builtin) on place with uses; kNoValue for atomic_store
+  Item,     ///< value = number `uses[0]` of a constant list (Loop::Counter::list)
+  Compute,  ///< value = something of `uses` that no node expresses
+  Barrier,
+  WarpBarrier,
+  Warp,    ///< value = a warp operation (origin->builtin) on uses
+  Stage,   ///< reads accesses[0], writes accesses[1]; asynchronous where origin->builtin says so
+  Tile,    ///< work of the block on tensors: accesses
+  Assert,  ///< uses[0] holds from here on, or the thread ends
+  Print,
+  Output,  ///< the kernel's results are written: accesses
+  // functions as written
+  Call,    ///< origin->function, or a launch or a closure: value, uses, accesses
+  Borrow,  ///< place.root … see `loans[index]`
+  Copy,
+  Move,    ///< see `moves[index]`
+  Mutate,  ///< part of place changes, or a method changes it
+  Flow,    ///< place.root holds what `sources` hold
+  Keep,    ///< `sources` are used here
+  // terminators
+  Jump,
+  Branch,  ///< value: the condition; targets: then, else
+  Return,  ///< of the function or kernel; uses: scalars returned
+};
+
+struct Step {
+  StepKind kind = StepKind::Jump;
+  Level level = Level::Block;
+  uint16_t useCount = 0;
+  uint16_t accessCount = 0;
+  uint32_t firstUse = 0, firstAccess = 0;
+  PlaceId place = kNoPlace;
+  ValueId value = kNoValue;
+  uint32_t index = 0;
+  FrameId frame = kNoFrame;
+  const Expr* origin = nullptr;
+};
+static_assert(sizeof(Step) <= 40);
+
+enum class AccessMode : uint8_t { Read, Write, Update };  ///< Update: atomic
+
+struct Access {
+  StepId step = kNoStep;
+  PlaceId place = kNoPlace;
+  AccessMode mode = AccessMode::Read;
+};
+
+struct Block {
+  StepId begin = kNoStep, end = kNoStep;  ///< the last one is the terminator
+  LoopId loop = kNoLoop;                  ///< the innermost
+  std::vector<BlockId> predecessors;      ///< phis have one operand for each, in this order
+  std::vector<BlockId> successors;        ///< Branch: then, else
+  std::vector<ValueId> phis;
+};
+
+/// What a `for` counts. Branch of the header asks for the next iteration; `value` is the variable in the body.
+struct Counter {
+  enum class Kind : uint8_t { Range, List, Array } kind = Kind::Range;
+  ValueId phi = kNoValue;
+  /// phi is 0, 1, 2, … below `trips`; else it is the variable itself, begin + step·k, and the step is 1 or -1.
+  bool isPosition = false;
+  ValueId value = kNoValue;
+  ValueId begin = kNoValue, end = kNoValue,
+          step = kNoValue;     ///< Range: of the variable's type; values lie in [begin, end) or (end, begin]
+  ValueId trips = kNoValue;    ///< usize, where isPosition
+  const Expr* list = nullptr;  ///< List: its intList; Array: the array
+};
+
+struct Loop {
+  BlockId header = kNoBlock;
+  BlockId before = kNoBlock;     ///< the predecessor of the header outside
+  std::vector<BlockId> latches;  ///< predecessors of the header inside
+  std::vector<BlockId> exits;    ///< blocks outside that edges from inside go to
+  BlockId last =
+      kNoBlock;  ///< blocks header … last are the loop's, those of inner loops and of blocks that only lead out included
+  LoopId parent = kNoLoop;
+  uint32_t depth = 1;
+  const Expr* origin = nullptr;  ///< While, Loop or For
+  std::optional<Counter> counter;
+};
+
+/// The function itself (frame 0), or a call that was inlined.
+struct Frame {
+  const Expr* call = nullptr;  ///< the Inline; null for the function
+  std::string_view callee;
+  FrameId parent = kNoFrame;
+};
+
+class Graph {
+public:
+  const Function* function = nullptr;
+  bool isKernel = false;  ///< calls are inlined and places resolved
+  NodeTable values;
+  std::vector<Block> blocks;  ///< BlockId{0} is the entry
+  std::vector<Local> locals;
+  std::vector<Place> places;  ///< equal places have one id
+  std::vector<Loop> loops;    ///< outer ones first
+  std::vector<Frame> frames;
+  std::vector<LocalId> params;  ///< by position
+  std::vector<Access> accesses;
+  /// What Argument nodes stand for, by their number.
+  std::vector<const Variable*> arguments;
+
+  const Step& operator[](StepId step) const { return steps_[indexOf(step)]; }
+  Step& operator[](StepId step) { return steps_[indexOf(step)]; }
+  const Block& operator[](BlockId block) const { return blocks[indexOf(block)]; }
+  const Place& operator[](PlaceId place) const { return places[indexOf(place)]; }
+  const Loop& operator[](LoopId loop) const { return loops[indexOf(loop)]; }
+  const Local& operator[](LocalId local) const { return locals[indexOf(local)]; }
+  const Frame& operator[](FrameId frame) const { return frames[indexOf(frame)]; }
+
+  size_t stepCount() const { return steps_.size(); }
+  std::span<const ValueId> uses(const Step& step) const { return {uses_.data() + step.firstUse, step.useCount}; }
+  std::span<const Access> accessesOf(const Step& step) const {
+    return {accesses.data() + step.firstAccess, step.accessCount};
+  }
+  const Step& terminator(BlockId block) const { return steps_[indexOf((*this)[block].end) - 1]; }
+  BlockId blockOf(StepId step) const { return stepBlocks_[indexOf(step)]; }
+  /// The step that made a Load, Ticket or Unknown node; kNoStep for other nodes.
+  StepId definition(ValueId value) const;
+  Storage storageOf(const Place& place) const { return (*this)[place.root].storage; }
+  bool isInside(LoopId loop, LoopId outer) const;
+  bool isInside(BlockId block, LoopId loop) const { return isInside((*this)[block].loop, loop); }
+  /// "`p.pixels`", or "this value".
+  std::string describe(PlaceId place) const;
+
+private:
+  friend class GraphBuilder;
+  std::vector<Step> steps_;
+  std::vector<BlockId> stepBlocks_;
+  std::vector<ValueId> uses_;
+  std::vector<StepId> definitions_;  ///< by value
+};
+
+constexpr PointId pointOf(StepId step) { return PointId{indexOf(step)}; }
+constexpr StepId stepAt(PointId point) { return StepId{indexOf(point)}; }
+
+}  // namespace vortex::lang::flow
