@@ -1,5 +1,9 @@
+#include "base/check.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "lang/flow/graph/dump.h"
+#include "lang/flow/graph/lower_function.h"
+#include "lang/flow/graph/verify.h"
 #include "lang/syntax/format.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
@@ -9,12 +13,24 @@
 
 namespace vortex::tools {
 
+/// `--emit=flow`: the graphs that checks read.
+static void writeGraphs(Session& session) {
+  for (const lang::Function* kernel : session.program().kernels) {
+    const lang::flow::Graph graph = lang::flow::lowerKernel(*kernel);
+    writeOutput(lang::flow::dump(graph, session.sources()));
+    const std::string faults = lang::flow::verify(graph);
+    VORTEX_CHECK(faults.empty(), "the graph of `%s` is wrong:\n%s", kernel->uniqueName.c_str(), faults.c_str());
+  }
+}
+
 int commandCheck(const Settings& settings) {
   int status = 0;
   for (const std::string& file : settings.files) {
     Session session(settings);
     if (!session.load(file))
       status = 1;
+    else if (settings.emit == "flow")
+      writeGraphs(session);
     else if (settings.json && settings.files.size() == 1)
       writeOutput("[]\n");
     if (settings.time)

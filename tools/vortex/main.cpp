@@ -80,6 +80,8 @@ int main(int argc, char** argv) {
   addFiles(check, settings, true);
   check->add_option("--target", settings.target, "also check the limits of this target");
   check->add_flag("--time", settings.time, "print how long it took");
+  check->add_option("--emit", settings.emit, "print flow: the graph of each kernel that the checks read")
+      ->check(CLI::IsMember({"flow"}));
   auto* test = app.add_subcommand("test", "run the functions marked @test");
   addFiles(test, settings, true);
   test->add_option("--filter", settings.filter, "only tests whose name contains this");

@@ -2,6 +2,30 @@
 
 namespace vortex::lang::flow {
 
+MachineType machineType(Type type) {
+  if (type->kind == TypeKind::Enum)
+    return {32, true};
+  if (type->kind != TypeKind::Scalar)
+    return {};
+  return {static_cast<uint8_t>(bitWidth(type->scalar)), isInteger(type->scalar) && !isUnsigned(type->scalar)};
+}
+
+Storage storageOf(Type type) {
+  while (type->kind == TypeKind::Ref || type->kind == TypeKind::Array)
+    type = type->elem;
+  if (!type->isTensor())
+    return Storage::Variable;
+  if (type->isValue)
+    return Storage::Tile;
+  switch (type->space) {
+  case Space::Global: return Storage::Global;
+  case Space::Shared: return Storage::Shared;
+  case Space::Local: return Storage::Local;
+  case Space::Constant: return Storage::Constant;
+  }
+  return Storage::Variable;
+}
+
 StepId Graph::definition(ValueId value) const {
   const ValueId resolved = values.resolved(value);
   const Node& node = values[resolved];

@@ -10,7 +10,7 @@
 //   Variables whose parts are chosen at run time or whose address is taken mutably, and arrays, are places with Load and Store steps.
 // * What no node can express (floats, `popcount`, warp operations) is an Unknown node made by a step: `definition(value)` is that step, its
 //   `uses` are what the value depends on. The same call answers for Load and Ticket nodes.
-// * Memory is touched by the accesses of a step: `for (const Access& a : graph.accessesOf(step))`. Load, Store, Atomic and Item have one;
+// * Memory is touched by the accesses of a step: `for (const Access& a : graph.accessesOf(step))`. Load, Store and Atomic have one;
 //   Stage two, Tile, Output and Call any number. `x[i] += v` is a Load and a Store. All of them: `for (StepId s : graph.steps()) …`.
 // * A place is a root local and a path (Field, Slot, At, Window, and, in functions as written, Deref). In kernels views and references are
 //   followed to what they name, so `let v = &x[8..16]; v[i]` is a place of `x` with the path Window, At. `dims` holds the same in
@@ -37,6 +37,9 @@
 #include "lang/sema/program.h"
 
 namespace vortex::lang::flow {
+
+/// Step::index of a Declare: the launch has filled it with zeros.
+inline constexpr uint32_t kBeginsAsZeros = 1;
 
 enum class LocalId : uint32_t {};
 inline constexpr LocalId kNoLocal{UINT32_MAX};
@@ -82,24 +85,23 @@ struct DimRange {
 
 struct Projection {
   ProjectionKind kind = ProjectionKind::Field;
-  uint32_t field = 0;          ///< Field
-  ValueId index = kNoValue;    ///< Slot
-  std::vector<DimRange> dims;  ///< At, Window
-  /// At, Window, Slot: the Element or Slice, which knows its guard; null where the graph made it.
-  const Expr* origin = nullptr;
+  uint32_t field = 0;               ///< Field
+  ValueId index = kNoValue;         ///< Slot
+  std::vector<DimRange> dims = {};  ///< At, Window
   bool operator==(const Projection&) const = default;
 };
 
 struct Place {
   LocalId root = kNoLocal;
-  std::vector<Projection> path;
+  std::vector<Projection> path = {};
   Type type = nullptr;  ///< of what stands there, references stripped in kernels
+  Storage storage = Storage::Variable;
   /// Leading projections (Field, Slot) that lead to the tensor subscripted by the rest; path.size() if nothing is subscripted.
   uint32_t storagePath = 0;
   /// The part in coordinates of that tensor, one entry per dimension; empty: the whole.
-  std::vector<DimRange> dims;
+  std::vector<DimRange> dims = {};
   /// It is not known which: one of these. `root` is then their first and the path leads from any of them.
-  std::vector<LocalId> candidates;
+  std::vector<LocalId> candidates = {};
   bool isUnknown() const { return !candidates.empty(); }
   bool operator==(const Place&) const = default;
 };
@@ -113,6 +115,7 @@ enum class StepKind : uint8_t {
   Store,    ///< place = value; of structs uses are all their scalars
   Atomic,   ///< value = atomic operation (origin->builtin) on place with uses; kNoValue for atomic_store
   Item,     ///< value = number `uses[0]` of a constant list (Loop::Counter::list)
+  View,     ///< the window `place` is taken (origin: the Slice); nothing is read yet
   Compute,  ///< value = something of `uses` that no node expresses
   Barrier,
   WarpBarrier,
@@ -156,6 +159,8 @@ struct Access {
   StepId step = kNoStep;
   PlaceId place = kNoPlace;
   AccessMode mode = AccessMode::Read;
+  const Expr* origin =
+      nullptr;  ///< the place as written: its Element or Slice has the guard; null where the graph made the access
 };
 
 struct Block {
@@ -199,6 +204,12 @@ struct Frame {
   FrameId parent = kNoFrame;
 };
 
+/// What an Argument node stands for.
+struct Argument {
+  const Variable* variable = nullptr;
+  uint32_t leaf = 0;  ///< of a struct or tuple: which of its scalars
+};
+
 class Graph {
 public:
   const Function* function = nullptr;
@@ -211,8 +222,7 @@ public:
   std::vector<Frame> frames;
   std::vector<LocalId> params;  ///< by position
   std::vector<Access> accesses;
-  /// What Argument nodes stand for, by their number.
-  std::vector<const Variable*> arguments;
+  std::vector<Argument> arguments;  ///< by the number of Argument nodes
 
   const Step& operator[](StepId step) const { return steps_[indexOf(step)]; }
   Step& operator[](StepId step) { return steps_[indexOf(step)]; }
@@ -231,7 +241,6 @@ public:
   BlockId blockOf(StepId step) const { return stepBlocks_[indexOf(step)]; }
   /// The step that made a Load, Ticket or Unknown node; kNoStep for other nodes.
   StepId definition(ValueId value) const;
-  Storage storageOf(const Place& place) const { return (*this)[place.root].storage; }
   bool isInside(LoopId loop, LoopId outer) const;
   bool isInside(BlockId block, LoopId loop) const { return isInside((*this)[block].loop, loop); }
   /// "`p.pixels`", or "this value".
@@ -244,6 +253,11 @@ private:
   std::vector<ValueId> uses_;
   std::vector<StepId> definitions_;  ///< by value
 };
+
+/// The machine's view of a scalar or enum; of a float its bits.
+MachineType machineType(Type type);
+/// Where a variable of the type is, or what a reference to it refers to.
+Storage storageOf(Type type);
 
 constexpr PointId pointOf(StepId step) { return PointId{indexOf(step)}; }
 constexpr StepId stepAt(PointId point) { return StepId{indexOf(point)}; }

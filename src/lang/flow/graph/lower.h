@@ -1,0 +1,201 @@
+// Cuts a function into the graph. Order of evaluation: operands from left to right, the right side of an assignment before its place, a
+// built-in's operands before the place it changes.
+#pragma once
+
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "lang/flow/graph/builder.h"
+#include "lang/sema/expr_parts.h"
+
+namespace vortex::lang::flow {
+
+/// What the tree says about variables before it is walked.
+struct VariableUses {
+  std::set<const Variable*> lentMutably;                                       ///< `&mut` of it or a part of it
+  std::unordered_map<const Expr*, std::vector<const Variable*>> assignedIn;    ///< by loop
+  std::unordered_map<const Variable*, std::vector<const Expr*>> referencesTo;  ///< what a reference or view is bound to
+};
+VariableUses findVariableUses(const Expr& body);
+
+/// Scalars and aliases that a value of the type is taken apart into; nothing if it is kept in a place.
+class Leaves {
+public:
+  struct Leaf {
+    MachineType type;
+    bool isAlias = false;  ///< a reference or a view
+  };
+  const std::vector<Leaf>* of(Type type);
+  uint32_t count(Type type) { return static_cast<uint32_t>(of(type)->size()); }
+  uint32_t before(Type type, uint32_t field);
+
+private:
+  bool collect(Type type, std::vector<Leaf>& out);
+  std::unordered_map<Type, std::optional<std::vector<Leaf>>> known_;
+};
+
+class Lowering {
+public:
+  Lowering(const Function& function, Graph& graph);
+  void run();
+
+private:
+  /// The value of an expression: a scalar, the place that a reference names or that holds a tensor or array, or the parts of an aggregate.
+  struct Operand {
+    ValueId value = kNoValue;
+    PlaceId place = kNoPlace;
+    std::vector<Operand> parts;
+  };
+  /// Where a variable or the result of a construct is kept.
+  struct Holder {
+    Type type = nullptr;
+    std::optional<SlotId> slot;  ///< of its first leaf; else it is in `local`
+    LocalId local = kNoLocal;
+  };
+  struct LoopContext {
+    Label *next = nullptr, *exit = nullptr;
+    const Holder* into = nullptr;
+    size_t scopes = 0;
+  };
+  struct FrameContext {
+    Label* end = nullptr;
+    const Holder* into = nullptr;
+    size_t scopes = 0, loops = 0;
+    bool isKernel = false;  ///< the frame of the kernel itself
+  };
+
+  // lower.cpp: statements and control flow
+  void execute(const Expr& expr, const Holder* into);
+  void block(const Expr& expr, const Holder* into);
+  void let(const Expr& expr);
+  void assign(const Expr& expr);
+  void branches(const Expr& expr, const Holder* into);
+  void condition(const Expr& expr, Label& whenTrue, Label& whenFalse);
+  ValueId shortCircuit(const Expr& expr);
+  void inlined(const Expr& expr, const Holder* into);
+  void leaveLoop(const Expr& expr);
+  void leaveFrame(const Expr& expr);
+  void pushScope() { scopes_.emplace_back(); }
+  void popScope(const Expr& at);
+  void endScopes(size_t from, const Expr& at);
+
+  // lower_loop.cpp
+  struct Trips {
+    Counter counter;
+    SlotId slot = 0;          ///< of the phi
+    SlotId positionSlot = 0;  ///< of 0, 1, 2, …; may be the same
+    std::optional<PlaceId> array;
+  };
+  void loop(const Expr& expr, const Holder* into);
+  void forLoop(const Expr& expr);
+  void loopBody(const Expr& expr, OpenLoop& open, Label& broke, const Holder* into, const Trips* trips);
+  void bindLoopVariables(const Expr& expr, OpenLoop& open, const Trips& trips);
+  void leaveAt(Label& exit, Label& broke, Label& after, const Expr& expr);
+  std::vector<SlotId> assignedSlots(const Expr& loop);
+  void widenAliases(const Expr& loop);
+  void candidates(const Expr& reference, std::set<LocalId>& out, std::set<const Variable*>& seen);
+  Trips rangeTrips(const Expr& list);
+  Trips positionTrips(uint64_t count);
+  void nextTrip(const Trips& trips);
+  ValueId listValue(const Expr& list, ValueId position, MachineType type);
+  ValueId tripCount(MachineType type, ValueId begin, ValueId end, ValueId step);
+
+  // lower_value.cpp
+  Operand value(const Expr& expr);
+  ValueId scalar(const Expr& expr);
+  ValueId index(const Expr& expr) { return values().convert(kUsize, scalar(expr)); }
+  Operand control(const Expr& expr);
+  ValueId unary(const Expr& expr);
+  ValueId binary(const Expr& expr);
+  ValueId arithmetic(const Expr& expr, BinaryOp op, Type type, ValueId lhs, ValueId rhs);
+  ValueId cast(const Expr& expr);
+  Operand aggregate(const Expr& expr);
+  /// A value that no node expresses.
+  ValueId compute(const Expr& expr, Type type, std::span<const ValueId> uses);
+  Operand undefined(Type type);
+  void flatten(const Operand& operand, std::vector<ValueId>& out) const;
+
+  // lower_dim.cpp
+  ValueId dimension(const DimExpr& expr);
+  ValueId dimensionVariable(DimVarId id);
+  ValueId dimensionAtom(const DimAtom& atom);
+  void bindDimensions(const Expr& let);
+
+  // lower_place.cpp
+  Operand place(const Expr& expr);
+  Operand placeOfBase(const Expr& expr);
+  PlaceId materialised(const Expr& expr, const Operand& operand);
+  Operand element(const Expr& expr);
+  Operand slice(const Expr& expr);
+  Operand field(const Operand& base, uint32_t field, Type type);
+  Operand load(PlaceId place, Type type, const Expr& origin);
+  void store(PlaceId place, Type type, const Operand& operand, const Expr& origin, const Expr* written);
+  void storeScalar(PlaceId place, ValueId value, const Expr& origin, const Expr* written);
+  std::optional<SlotId> slotOf(PlaceId place);
+  Operand readSlots(SlotId first, Type type);
+  void writeSlots(SlotId first, Type type, const Operand& operand);
+  Operand readLeaf(SlotId& next, Type type);
+  void writeLeaf(SlotId& next, Type type, const Operand& operand);
+
+  // lower_variable.cpp
+  void lowerParams();
+  Operand parameter(const Variable& variable, LocalId local, Type type, PlaceId place, uint32_t& leaf);
+  LocalId newLocal(Type type, source::SourceRange range, const Variable* variable, Storage storage);
+  const Holder& declare(const Variable& variable, bool isAlias);
+  const Holder& holderOf(const Variable& variable);
+  Holder temporary(Type type, const Expr& at);
+  void begin(LocalId local, const Expr& at, StepKind kind);
+  Operand read(const Holder& holder);
+  void put(const Holder& holder, const Expr& expr);
+  void letTensor(const Expr& expr);
+  void letArray(const Expr& expr);
+  void fillArray(PlaceId place, Type type, const Expr& expr);
+
+  // lower_call.cpp
+  Operand builtin(const Expr& expr);
+  std::optional<ValueId> position(const Expr& expr);
+  std::optional<ValueId> integerFunction(const Expr& expr);
+  ValueId atomic(const Expr& expr);
+  void stageInto(const Expr& stage, PlaceId destination, const Expr* written);
+  Operand opaque(const Expr& expr);
+  void output(const Expr& expr);
+  void outputOne(const Expr& value, uint32_t number, Type type);
+  LocalId result(uint32_t number, Type type);
+
+  // lower_tile.cpp
+  struct TileParts {
+    std::vector<std::pair<PlaceId, const Expr*>> reads;
+    std::vector<ValueId> uses;
+  };
+  void gather(const Expr& expr, TileParts& out);
+  void gatherParts(const Expr& expr, TileParts& out);
+  Step& emitTile(StepKind kind, const Expr& origin, const TileParts& parts);
+  void tileInto(const Expr& expr, PlaceId destination, const Expr& origin, const Expr* written);
+  void assignTile(const Expr& expr);
+
+  NodeTable& values() { return graph_.values; }
+  bool isReachable() const { return b_.isReachable(); }
+
+  const Function& function_;
+  Graph& graph_;
+  GraphBuilder b_;
+  VariableUses uses_;
+  Leaves leaves_;
+  std::unordered_map<const Variable*, Holder> holders_;
+  std::vector<std::optional<SlotId>> slots_;  ///< by local
+  std::vector<std::vector<LocalId>> scopes_;
+  std::vector<LoopContext> loops_;
+  std::vector<FrameContext> frames_;
+  std::map<DimVarId, ValueId> boundDims_;
+  std::map<uint32_t, ValueId> opaqueDims_;
+  std::map<uint32_t, LocalId> results_;
+};
+
+/// A value that is not memory: scalars, and structs and tuples of them.
+inline bool hasValue(Type type) { return type && type->kind != TypeKind::Unit && type->kind != TypeKind::Never; }
+inline bool isTile(Type type) { return type && type->isTensor() && type->isValue; }
+/// A tensor with a memory space, or a view of one.
+inline bool isMemory(Type type) { return type && type->isTensor() && !type->isValue; }
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,274 @@
+// Loops.
+#include "lang/flow/graph/lower.h"
+
+namespace vortex::lang::flow {
+
+/// Slots that the loop writes, of variables that exist before it.
+std::vector<SlotId> Lowering::assignedSlots(const Expr& loop) {
+  std::vector<SlotId> out;
+  auto assigned = uses_.assignedIn.find(&loop);
+  if (assigned == uses_.assignedIn.end())
+    return out;
+  for (const Variable* variable : assigned->second) {
+    auto holder = holders_.find(variable);
+    if (holder == holders_.end() || !holder->second.slot)
+      continue;
+    for (uint32_t i = 0; i < leaves_.count(holder->second.type); ++i)
+      out.push_back(*holder->second.slot + i);
+  }
+  widenAliases(loop);
+  return out;
+}
+
+/// A reference that the loop binds anew may name at its header whatever it is ever bound to.
+void Lowering::widenAliases(const Expr& loop) {
+  for (const Variable* variable : uses_.assignedIn.at(&loop)) {
+    auto holder = holders_.find(variable);
+    if (holder == holders_.end() || !holder->second.slot)
+      continue;
+    std::set<LocalId> found;
+    std::set<const Variable*> seen;
+    for (uint32_t i = 0; i < leaves_.count(holder->second.type); ++i) {
+      const SlotId slot = *holder->second.slot + i;
+      if (!b_.isAlias(slot))
+        continue;
+      if (seen.insert(variable).second)
+        for (const Expr* each : uses_.referencesTo.at(variable))
+          candidates(*each, found, seen);
+      b_.writeAlias(slot, b_.merge(b_.alias(slot), b_.unknown({found.begin(), found.end()}, stripRef(variable->type))));
+    }
+  }
+}
+
+void Lowering::candidates(const Expr& expr, std::set<LocalId>& out, std::set<const Variable*>& seen) {
+  switch (expr.kind) {
+  case ExprKind::Var: {
+    auto holder = holders_.find(expr.variable);
+    if (holder != holders_.end() && !holder->second.slot)
+      out.insert(holder->second.local);
+    auto values = uses_.referencesTo.find(expr.variable);
+    if (values == uses_.referencesTo.end() || values->second.empty()) {
+      if (holder != holders_.end())
+        out.insert(holder->second.local);
+    } else if (seen.insert(expr.variable).second) {
+      for (const Expr* each : values->second)
+        candidates(*each, out, seen);
+    }
+    return;
+  }
+  case ExprKind::Inline:
+    for (const Expr* param : asInline(expr).params)
+      if (const Expr* passed = asLet(*param).value)
+        candidates(*passed, out, seen);
+    return candidates(asInline(expr).body, out, seen);
+  case ExprKind::Int:
+  case ExprKind::Float:
+  case ExprKind::DimValue: return;
+  default:
+    for (const Expr* part : expr.args)
+      if (part)
+        candidates(*part, out, seen);
+  }
+}
+
+/// Behind the loop: its own end and `break` lead there by different blocks.
+void Lowering::leaveAt(Label& exit, Label& broke, Label& after, const Expr& expr) {
+  if (exit.edges.empty() || broke.edges.empty()) {
+    b_.start(broke.edges.empty() ? exit : broke);
+    return;
+  }
+  b_.start(exit);
+  b_.jump(after, &expr);
+  b_.start(broke);
+  b_.jump(after, &expr);
+  b_.start(after);
+}
+
+void Lowering::loop(const Expr& expr, const Holder* into) {
+  Label exit = b_.label(), broke = b_.label(), after = b_.label();
+  OpenLoop open = b_.openLoop(&expr, assignedSlots(expr));
+  exit.exitOf = broke.exitOf = open.loop;
+  if (const Expr* decides = asLoop(expr).condition) {
+    Label body = b_.label();
+    condition(*decides, body, exit);
+    b_.start(body);
+  }
+  loopBody(expr, open, broke, into, nullptr);
+  leaveAt(exit, broke, after, expr);
+}
+
+void Lowering::loopBody(const Expr& expr, OpenLoop& open, Label& broke, const Holder* into, const Trips* trips) {
+  Label next = b_.label();
+  loops_.push_back({&next, &broke, into, scopes_.size()});
+  pushScope();
+  if (trips)
+    bindLoopVariables(expr, open, *trips);
+  execute(expr.kind == ExprKind::For ? asFor(expr).body : asLoop(expr).body, nullptr);
+  popScope(expr);
+  loops_.pop_back();
+  if (!next.edges.empty()) {
+    b_.jump(next, &expr);
+    b_.start(next);
+  }
+  if (isReachable() && trips)
+    nextTrip(*trips);
+  b_.repeat(open, &expr);
+  b_.closeLoop(open);
+}
+
+void Lowering::bindLoopVariables(const Expr& expr, OpenLoop& open, const Trips& trips) {
+  const auto [list, body, variable, position] = asFor(expr);
+  Operand element{trips.counter.value, kNoPlace, {}};
+  if (trips.array) {
+    const Projection slot{.kind = ProjectionKind::Slot, .index = b_.value(trips.slot)};
+    element = load(b_.extend(*trips.array, slot, variable->type), variable->type, list);
+    b_.loopOf(open).counter->value = element.value;
+  }
+  const Holder holder = declare(*variable, true);
+  if (!holder.slot)
+    begin(holder.local, expr, StepKind::Declare);
+  store(b_.root(holder.local), variable->type, element, expr, nullptr);
+  if (!position)
+    return;
+  const Holder counted = declare(*position, false);
+  if (!counted.slot)
+    begin(counted.local, expr, StepKind::Declare);
+  const ValueId count = values().convert(machineType(position->type), b_.value(trips.positionSlot));
+  store(b_.root(counted.local), position->type, Operand{count, kNoPlace, {}}, expr, nullptr);
+}
+
+//===-- for -------------------------------------------------------------------------------------------------------===//
+
+void Lowering::nextTrip(const Trips& trips) {
+  const MachineType type = b_.type(trips.slot);
+  const ValueId step = trips.counter.isPosition ? values().constant(kUsize, 1) : trips.counter.step;
+  b_.write(trips.slot, values().op(Op::Add, type, b_.value(trips.slot), step));
+  if (trips.positionSlot != trips.slot)
+    b_.write(trips.positionSlot,
+             values().op(Op::Add, kUsize, b_.value(trips.positionSlot), values().constant(kUsize, 1)));
+}
+
+/// How often begin, begin + step, … stays before the end; 0 for a step of 0.
+ValueId Lowering::tripCount(MachineType type, ValueId begin, ValueId end, ValueId step) {
+  NodeTable& table = values();
+  const auto wide = [&](ValueId value) { return table.convert(kUsize, value); };
+  const ValueId zero = table.constant(kUsize, 0);
+  const auto counted = [&](ValueId from, ValueId to, ValueId by) {
+    const ValueId length = table.op(Op::Select, kUsize, table.op(Op::Lt, kBool, from, to),
+                                    table.op(Op::Sub, kUsize, wide(to), wide(from)), zero);
+    return table.op(Op::CeilDiv, kUsize, length, by);
+  };
+  const ValueId up = counted(begin, end, wide(step));
+  if (!type.isSigned || (table.isConstant(step) && table[step].constant() > 0))
+    return up;
+  const ValueId down = counted(end, begin, table.negate(wide(step)));
+  return table.op(Op::Select, kUsize, table.op(Op::Lt, kBool, table.constant(type, 0), step), up, down);
+}
+
+Lowering::Trips Lowering::rangeTrips(const Expr& list) {
+  const Operand range = value(list);
+  Trips out;
+  out.counter.kind = Counter::Kind::Range;
+  const MachineType type = machineType(stripRef(list.type)->elem);
+  const auto part = [&](size_t i) {
+    return i < range.parts.size() && range.parts[i].value != kNoValue ? range.parts[i].value : b_.undefined(type);
+  };
+  out.counter.begin = part(0), out.counter.end = part(1), out.counter.step = part(2);
+  const ValueId step = out.counter.step;
+  const __int128 by = values().isConstant(step) ? values()[step].constant() : 0;
+  out.counter.isPosition = by != 1 && by != -1;
+  if (out.counter.isPosition)
+    out.counter.trips = tripCount(type, out.counter.begin, out.counter.end, step);
+  out.slot = b_.newSlot(out.counter.isPosition ? kUsize : type);
+  b_.write(out.slot, out.counter.isPosition ? values().constant(kUsize, 0) : out.counter.begin);
+  return out;
+}
+
+Lowering::Trips Lowering::positionTrips(uint64_t count) {
+  Trips out;
+  out.counter.isPosition = true;
+  out.counter.trips = values().constant(kUsize, count);
+  out.slot = b_.newSlot(kUsize);
+  b_.write(out.slot, values().constant(kUsize, 0));
+  return out;
+}
+
+/// Arithmetic progressions, doubling and halving have a formula; other lists are looked up.
+ValueId Lowering::listValue(const Expr& list, ValueId position, MachineType type) {
+  const std::vector<__int128>& all = list.intList;
+  if (all.empty())
+    return b_.undefined(type);
+  const __int128 step = all.size() > 1 ? all[1] - all[0] : 0;
+  bool isArithmetic = true, isDoubling = true, isHalving = true;
+  for (size_t i = 1; i < all.size(); ++i) {
+    isArithmetic = isArithmetic && all[i] - all[i - 1] == step;
+    isDoubling = isDoubling && all[i - 1] > 0 && all[i] == 2 * all[i - 1];
+    isHalving = isHalving && all[i] > 0 && all[i - 1] == 2 * all[i];
+  }
+  NodeTable& table = values();
+  const ValueId first = table.constant(type, all[0]), at = table.convert(type, position);
+  if (isArithmetic)
+    return table.op(Op::Add, type, first, table.op(Op::Mul, type, at, table.constant(type, step)));
+  if (isDoubling || isHalving)
+    return table.op(isDoubling ? Op::Shl : Op::Shr, type, first, at);
+  Step& item = b_.emit(StepKind::Item, &list);
+  b_.addUses(item, {&position, 1});
+  return b_.loaded(item, type);
+}
+
+void Lowering::forLoop(const Expr& expr) {
+  const auto [list, body, variable, position] = asFor(expr);
+  const Type type = stripRef(list.type);
+  Trips trips;
+  if (list.kind == ExprKind::IntList) {
+    trips = positionTrips(list.intList.size());
+    trips.counter.kind = Counter::Kind::List;
+    trips.counter.list = &list;
+  } else if (type->kind == TypeKind::Range) {
+    trips = rangeTrips(list);
+  } else {
+    const PlaceId array = materialised(list, placeOfBase(list));
+    const bool isSized = type->kind == TypeKind::Array;
+    trips = positionTrips(isSized ? type->count : 0);
+    if (!isSized)
+      trips.counter.trips = b_.undefined(kUsize);
+    trips.array = array;
+    trips.counter.kind = Counter::Kind::Array;
+    trips.counter.list = &list;
+  }
+  if (!isReachable())
+    return;
+  trips.positionSlot = trips.slot;
+  if (position && !trips.counter.isPosition) {
+    trips.positionSlot = b_.newSlot(kUsize);
+    b_.write(trips.positionSlot, values().constant(kUsize, 0));
+  }
+  Label exit = b_.label(), broke = b_.label(), after = b_.label();
+  std::vector<SlotId> assigned = assignedSlots(expr);
+  assigned.push_back(trips.slot);
+  if (trips.positionSlot != trips.slot)
+    assigned.push_back(trips.positionSlot);
+  OpenLoop open = b_.openLoop(&expr, assigned);
+  exit.exitOf = broke.exitOf = open.loop;
+  Counter& counter = trips.counter;
+  counter.phi = b_.value(trips.slot);
+  ValueId low = counter.phi, high = counter.isPosition ? counter.trips : counter.end;
+  if (!counter.isPosition && values()[counter.step].constant() < 0)
+    std::swap(low, high);
+  const ValueId goesOn = values().op(Op::Lt, kBool, low, high);
+  Label inside = b_.label();
+  b_.branch(goesOn, inside, exit, &list);
+  b_.start(inside);
+  counter.value = counter.phi;
+  if (counter.kind == Counter::Kind::List)
+    counter.value = listValue(list, counter.phi, machineType(variable->type));
+  else if (counter.kind == Counter::Kind::Range && counter.isPosition)
+    counter.value = values().op(Op::Add, machineType(variable->type), counter.begin,
+                                values().op(Op::Mul, machineType(variable->type),
+                                            values().convert(machineType(variable->type), counter.phi), counter.step));
+  b_.loopOf(open).counter = counter;
+  loopBody(expr, open, broke, nullptr, &trips);
+  leaveAt(exit, broke, after, expr);
+}
+
+}  // namespace vortex::lang::flow

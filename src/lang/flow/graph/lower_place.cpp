@@ -1,0 +1,272 @@
+// Places: from the tree to root and path, and what is read from and stored to them.
+#include "lang/flow/graph/lower.h"
+
+namespace vortex::lang::flow {
+
+//===-- values in slots -------------------------------------------------------------------------------------------===//
+
+Lowering::Operand Lowering::readLeaf(SlotId& next, Type type) {
+  Operand out;
+  switch (type->kind) {
+  case TypeKind::Scalar:
+  case TypeKind::Enum: {
+    const ValueId value = b_.value(next);
+    out.value = value == kNoValue ? b_.undefined(machineType(type)) : value;
+    ++next;
+    break;
+  }
+  case TypeKind::Ref:
+  case TypeKind::Tensor: out.place = b_.alias(next++); break;
+  case TypeKind::Range:
+    for (int i = 0; i < 3; ++i)
+      out.parts.push_back(readLeaf(next, type->elem));
+    break;
+  case TypeKind::Tuple:
+  case TypeKind::Struct:
+    for (Type each : type->elems)
+      out.parts.push_back(readLeaf(next, each));
+    break;
+  default: break;
+  }
+  return out;
+}
+
+Lowering::Operand Lowering::readSlots(SlotId first, Type type) { return readLeaf(first, type); }
+
+void Lowering::writeLeaf(SlotId& next, Type type, const Operand& operand) {
+  switch (type->kind) {
+  case TypeKind::Scalar:
+  case TypeKind::Enum:
+    b_.write(next++, operand.value == kNoValue ? b_.undefined(machineType(type)) : operand.value);
+    break;
+  case TypeKind::Ref:
+  case TypeKind::Tensor: b_.writeAlias(next++, operand.place); break;
+  case TypeKind::Range:
+    for (size_t i = 0; i < 3; ++i)
+      writeLeaf(next, type->elem, i < operand.parts.size() ? operand.parts[i] : Operand());
+    break;
+  case TypeKind::Tuple:
+  case TypeKind::Struct:
+    for (size_t i = 0; i < type->elems.size(); ++i)
+      writeLeaf(next, type->elems[i], i < operand.parts.size() ? operand.parts[i] : Operand());
+    break;
+  default: break;
+  }
+}
+
+void Lowering::writeSlots(SlotId first, Type type, const Operand& operand) { writeLeaf(first, type, operand); }
+
+/// The slot where a part of a variable that is a value begins; nothing for memory.
+std::optional<SlotId> Lowering::slotOf(PlaceId id) {
+  const Place& place = graph_[id];
+  if (place.isUnknown() || indexOf(place.root) >= slots_.size() || !slots_[indexOf(place.root)])
+    return std::nullopt;
+  SlotId slot = *slots_[indexOf(place.root)];
+  Type type = graph_[place.root].type;
+  for (const Projection& each : place.path) {
+    if (each.kind != ProjectionKind::Field || each.field >= type->elems.size())
+      return std::nullopt;
+    slot += leaves_.before(type, each.field);
+    type = type->elems[each.field];
+    if (type->kind == TypeKind::Ref || type->isTensor())
+      return &each == &place.path.back() ? std::optional(slot) : std::nullopt;
+  }
+  return slot;
+}
+
+//===-- places ----------------------------------------------------------------------------------------------------===//
+
+/// A value that is wanted as a place gets one.
+PlaceId Lowering::materialised(const Expr& expr, const Operand& operand) {
+  if (operand.place != kNoPlace)
+    return operand.place;
+  const Type type = stripRef(expr.type);
+  const LocalId local = newLocal(type, expr.range, nullptr, storageOf(type));
+  const PlaceId place = b_.root(local);
+  if (const auto* leaves = leaves_.of(type)) {
+    SlotId first = 0;
+    bool isFirst = true;
+    for (const Leaves::Leaf& leaf : *leaves) {
+      const SlotId slot = leaf.isAlias ? b_.newAliasSlot() : b_.newSlot(leaf.type);
+      if (isFirst)
+        first = slot;
+      isFirst = false;
+    }
+    slots_[indexOf(local)] = first;
+    writeSlots(first, type, operand);
+  } else if (isReachable()) {
+    begin(local, expr, StepKind::Empty);
+  }
+  return place;
+}
+
+Lowering::Operand Lowering::placeOfBase(const Expr& expr) {
+  const Operand base = expr.type->kind == TypeKind::Ref ? value(expr) : place(expr);
+  return base;
+}
+
+Lowering::Operand Lowering::place(const Expr& expr) {
+  switch (expr.kind) {
+  case ExprKind::Var: {
+    const Holder& holder = holderOf(*expr.variable);
+    Operand out;
+    const bool isView = holder.slot && expr.variable->type->isTensor();
+    out.place = isView ? b_.alias(*holder.slot) : b_.root(holder.local);
+    return out;
+  }
+  case ExprKind::Field: {
+    const auto [base, number] = asField(expr);
+    return field(placeOfBase(base), number, expr.type);
+  }
+  case ExprKind::Element: return element(expr);
+  case ExprKind::Slice: return slice(expr);
+  case ExprKind::Deref: {
+    const Expr& reference = operandOf(expr);
+    return reference.kind == ExprKind::Ref ? place(operandOf(reference)) : value(reference);
+  }
+  default: return value(expr);
+  }
+}
+
+Lowering::Operand Lowering::field(const Operand& base, uint32_t number, Type type) {
+  if (base.place == kNoPlace)
+    return number < base.parts.size() ? base.parts[number] : undefined(type);
+  Operand out;
+  out.place = b_.extend(base.place, {.kind = ProjectionKind::Field, .field = number}, type);
+  if (type->isTensor())
+    if (const auto slot = slotOf(out.place); slot && b_.isAlias(*slot))
+      out.place = b_.alias(*slot);
+  return out;
+}
+
+Lowering::Operand Lowering::element(const Expr& expr) {
+  const auto [base, indices] = asElement(expr);
+  const PlaceId of = materialised(base, placeOfBase(base));
+  Projection projection;
+  projection.kind = stripRef(base.type)->isTensor() ? ProjectionKind::At : ProjectionKind::Slot;
+  if (projection.kind == ProjectionKind::Slot) {
+    projection.index = indices.empty() ? b_.undefined(kUsize) : index(*indices[0]);
+  } else {
+    for (const Expr* at : indices)
+      projection.dims.push_back({index(*at), kNoValue});
+  }
+  Operand out;
+  if (isReachable())
+    out.place = b_.extend(of, std::move(projection), expr.type);
+  return out;
+}
+
+Lowering::Operand Lowering::slice(const Expr& expr) {
+  const auto [base, dims, fieldOfElements] = asSlice(expr);
+  const Type sliced = stripRef(base.type);
+  PlaceId of = materialised(base, placeOfBase(base));
+  Projection window{.kind = ProjectionKind::Window};
+  bool isWhole = true;
+  size_t kept = 0;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const SliceDim& dim = dims[i];
+    isWhole = isWhole && dim.kind == SliceDim::Kind::Full;
+    if (dim.kind == SliceDim::Kind::Index) {
+      window.dims.push_back({index(*dim.begin), kNoValue});
+      continue;
+    }
+    const bool isTensor = sliced->isTensor();
+    const auto extent = [&] { return isTensor ? dimension(sliced->shape[i]) : b_.undefined(kUsize); };
+    const ValueId begin = dim.begin ? index(*dim.begin) : values().constant(kUsize, 0);
+    ValueId end = dim.end ? index(*dim.end) : extent();
+    const ValueId length = dim.endIsLength ? end : values().op(Op::Sub, kUsize, end, begin);
+    if (dim.endIsLength)
+      end = values().op(Op::Add, kUsize, begin, end);
+    window.dims.push_back({begin, end});
+    const Type result = stripRef(expr.type);
+    if (isTensor && kept < result->shape.size() && result->shape[kept].hasOpaque())
+      if (const auto& terms = result->shape[kept].terms(); terms.size() == 1 && terms.begin()->first.size() == 1)
+        if (const DimAtom& atom = terms.begin()->first[0]; atom.kind == DimAtom::Kind::Opaque)
+          opaqueDims_[atom.id] = length;
+    ++kept;
+  }
+  Operand out;
+  if (!isReachable())
+    return out;
+  const Type viewed = fieldOfElements.empty() ? expr.type : stripRef(base.type);
+  if (!isWhole) {
+    of = b_.extend(of, std::move(window), viewed);
+    b_.emit(StepKind::View, &expr).place = of;
+  }
+  for (int64_t number : fieldOfElements)
+    of = b_.extend(of, {.kind = ProjectionKind::Field, .field = static_cast<uint32_t>(number)}, expr.type);
+  out.place = of;
+  return out;
+}
+
+//===-- loads and stores ------------------------------------------------------------------------------------------===//
+
+Lowering::Operand Lowering::load(PlaceId place, Type type, const Expr& origin) {
+  if (const auto slot = slotOf(place))
+    return readSlots(*slot, type);
+  Operand out;
+  if (!leaves_.of(type) || type->isTensor()) {
+    out.place = place;
+    return out;
+  }
+  switch (type->kind) {
+  case TypeKind::Scalar:
+  case TypeKind::Enum: {
+    if (!isReachable()) {
+      out.value = b_.undefined(machineType(type));
+      break;
+    }
+    Step& step = b_.emit(StepKind::Load, &origin);
+    step.place = place;
+    b_.addAccess(step, place, AccessMode::Read, &origin);
+    out.value = b_.loaded(step, machineType(type));
+    break;
+  }
+  case TypeKind::Ref: {  // kept in memory: whatever was put there
+    std::set<LocalId> found;
+    std::set<const Variable*> seen;
+    if (const Variable* variable = graph_[graph_[place].root].variable)
+      if (auto values = uses_.referencesTo.find(variable); values != uses_.referencesTo.end())
+        for (const Expr* each : values->second)
+          candidates(*each, found, seen);
+    if (found.empty())
+      found.insert(graph_[place].root);
+    out.place = b_.unknown({found.begin(), found.end()}, stripRef(type));
+    break;
+  }
+  default:
+    for (uint32_t i = 0; i < type->elems.size(); ++i)
+      out.parts.push_back(
+          load(b_.extend(place, {.kind = ProjectionKind::Field, .field = i}, type->elems[i]), type->elems[i], origin));
+    break;
+  }
+  return out;
+}
+
+void Lowering::storeScalar(PlaceId place, ValueId value, const Expr& origin, const Expr* written) {
+  Step& step = b_.emit(StepKind::Store, &origin);
+  step.place = place;
+  step.value = value;
+  b_.addUses(step, {&value, 1});
+  b_.addAccess(step, place, AccessMode::Write, written);
+}
+
+void Lowering::store(PlaceId place, Type type, const Operand& operand, const Expr& origin, const Expr* written) {
+  if (const auto slot = slotOf(place))
+    return writeSlots(*slot, type, operand);
+  if (type->kind == TypeKind::Scalar || type->kind == TypeKind::Enum)
+    return storeScalar(place, operand.value == kNoValue ? b_.undefined(machineType(type)) : operand.value, origin,
+                       written);
+  if (operand.place != kNoPlace && type->kind != TypeKind::Ref && !leaves_.of(type)) {  // an array as a whole
+    Step& load = b_.emit(StepKind::Load, &origin);
+    load.place = operand.place;
+    b_.addAccess(load, operand.place, AccessMode::Read, &origin);
+    const ValueId whole = b_.loaded(load, {});
+    return storeScalar(place, whole, origin, written);
+  }
+  for (uint32_t i = 0; i < type->elems.size() && type->kind != TypeKind::Ref; ++i)
+    store(b_.extend(place, {.kind = ProjectionKind::Field, .field = i}, type->elems[i]), type->elems[i],
+          i < operand.parts.size() ? operand.parts[i] : Operand(), origin, written);
+}
+
+}  // namespace vortex::lang::flow
