@@ -1,4 +1,5 @@
 // The vortex command: parses the command line and hands over to one command_*.cpp.
+#include "hvm/command.h"
 #include "pipeline/build_id.h"
 #include "tools/vortex/settings.h"
 
@@ -41,7 +42,18 @@ static void addDims(CLI::App* command, std::vector<std::string>& dims) {
   });
 }
 
+/// `vortex hvm …` and `vortex run FILE.hvm4 …` have the command line of hvm, which reads options such as -C3 that CLI11 cannot.
+static bool isHvmCommand(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] == "hvm")
+    return !arguments.empty();
+  auto isProgram = [](const std::string& word) { return word.ends_with(".hvm4"); };
+  auto end = std::find(arguments.begin(), arguments.end(), "--");
+  return arguments[0] == "run" && std::any_of(arguments.begin(), end, isProgram);
+}
+
 int main(int argc, char** argv) {
+  if (std::vector<std::string> words(argv + 1, argv + argc); isHvmCommand(words))
+    return vortex::hvm::runCommand({words.begin() + 1, words.end()});
   CLI::App app{"Vortex: GPU kernels with an explicit, checked memory model"};
   app.require_subcommand(1);
   Settings settings;
@@ -96,6 +108,7 @@ int main(int argc, char** argv) {
   addFiles(fmt, settings, true);
   fmt->add_flag("--check", settings.fmtCheck, "change nothing; list files that differ and exit with 1");
   auto* targets = app.add_subcommand("targets", "devices and targets of this machine");
+  app.add_subcommand("hvm", "evaluate an HVM4 program: vortex hvm --help");
   auto* info = app.add_subcommand("info", "version, stages, folders");
   auto* explain = app.add_subcommand("explain", "what a diagnostic means: vortex explain E0312");
   explain->add_option("id", explained)->required();

@@ -1,0 +1,224 @@
+#include "hvm/command.h"
+
+#include "base/text.h"
+#include "hvm/eval/evaluation.h"
+#include "hvm/eval/print.h"
+
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <unistd.h>
+
+namespace vortex::hvm {
+namespace {
+
+constexpr const char* kHelp =
+    R"(hvm FILE [options]: evaluates @main of an HVM4 program and prints its normal form
+
+  -C, --collapse          print one ordinary term per line for each branch of a superposition
+  -CN, --collapse=N       at most N of them
+  -s, --stats             append interactions, heap and time
+  -S, --silent            no results
+  -T N, --threads N       threads (default 1)
+  -d, --debug             print the definitions after parsing and stop
+      --device D          cpu
+      --memory SIZE       limit of heap and stacks, such as 500M or 8G (default: three quarters of the machine's memory)
+      --seed N            order in which threads take work
+      --version, --help
+)";
+
+struct Settings {
+  std::string file;
+  std::optional<uint64_t> collapse;
+  bool stats = false, silent = false;
+  EvaluationOptions evaluation;
+};
+
+std::optional<uint64_t> parseNumber(std::string_view text) {
+  uint64_t value = 0;
+  for (char digit : text) {
+    if (digit < '0' || digit > '9' || value > std::numeric_limits<uint64_t>::max() / 16)
+      return std::nullopt;
+    value = value * 10 + static_cast<uint64_t>(digit - '0');
+  }
+  return text.empty() ? std::nullopt : std::optional(value);
+}
+
+std::optional<uint64_t> parseBytes(std::string text) {
+  static constexpr std::string_view kUnits = "KMGT";
+  int shift = 0;
+  if (!text.empty())
+    if (size_t unit = kUnits.find(text.back()); unit != std::string_view::npos) {
+      shift = 10 * static_cast<int>(unit + 1);
+      text.pop_back();
+    }
+  std::optional<uint64_t> value = parseNumber(text);
+  if (!value || *value == 0 || *value >> (63 - shift))
+    return std::nullopt;
+  return *value << shift;
+}
+
+/// Reads the command line.
+class Arguments {
+public:
+  explicit Arguments(const std::vector<std::string>& words) : words_(words) {}
+
+  /// An error's text, or nothing.
+  std::string read(Settings& settings) {
+    std::string error;
+    for (; error.empty() && at_ < words_.size(); ++at_)
+      error = readOne(settings, words_[at_]);
+    if (error.empty() && settings.file.empty())
+      error = "no file is given";
+    return error;
+  }
+
+private:
+  std::string readOne(Settings& settings, const std::string& word) {
+    if (word == "-s" || word == "--stats")
+      return settings.stats = true, "";
+    if (word == "-S" || word == "--silent")
+      return settings.silent = true, "";
+    if (word == "--collapse" || word == "-C")
+      return settings.collapse = std::numeric_limits<uint64_t>::max(), "";
+    if (word.starts_with("--collapse=") || word.starts_with("-C"))
+      return numberInto(settings.collapse, word, word.substr(word.starts_with("-C") ? 2 : 11));
+    if (word.starts_with("-T") && word.size() > 2)
+      return threadsFrom(settings, word.substr(2));
+    static constexpr std::string_view kWithValue[] = {"-T", "--threads", "--device", "--memory", "--seed"};
+    for (std::string_view option : kWithValue)
+      if (word == option || word.starts_with(std::string(option) + "="))
+        return readValue(settings, option, word);
+    if (word.size() > 1 && word[0] == '-')
+      return base::concat("unknown option ", word);
+    if (!settings.file.empty())
+      return base::concat("more than one file: ", settings.file, ", ", word);
+    return settings.file = word, "";
+  }
+
+  std::string readValue(Settings& settings, std::string_view option, const std::string& word) {
+    std::string value;
+    if (word.size() > option.size())
+      value = word.substr(option.size() + 1);
+    else if (at_ + 1 < words_.size())
+      value = words_[++at_];
+    else
+      return base::concat(option, " needs a value");
+    if (option == "-T" || option == "--threads")
+      return threadsFrom(settings, value);
+    if (option == "--device")
+      return value == "cpu" ? "" : base::concat("--device ", value, ": programs run on the device cpu only");
+    if (option == "--memory") {
+      std::optional<uint64_t> bytes = parseBytes(value);
+      settings.evaluation.memoryBytes = bytes.value_or(0);
+      return bytes ? "" : base::concat("--memory ", value, ": not a size such as 500M or 8G");
+    }
+    std::optional<uint64_t> seed = parseNumber(value);
+    settings.evaluation.seed = seed.value_or(0);
+    return seed ? "" : base::concat("--seed ", value, ": not a number");
+  }
+
+  static std::string numberInto(std::optional<uint64_t>& place, const std::string& word, std::string_view digits) {
+    place = parseNumber(digits);
+    return place ? "" : base::concat(word, ": not a number of lines");
+  }
+
+  static std::string threadsFrom(Settings& settings, const std::string& value) {
+    std::optional<uint64_t> count = parseNumber(value);
+    if (!count || *count < 1 || *count > 1024)
+      return base::concat("--threads ", value, ": not a number from 1 to 1024");
+    settings.evaluation.threads = static_cast<unsigned>(*count);
+    return "";
+  }
+
+  const std::vector<std::string>& words_;
+  size_t at_ = 0;
+};
+
+int fail(const std::string& message) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", message.c_str());
+  return 1;
+}
+
+uint64_t defaultMemory() {
+  uint64_t pages = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)), size = static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+  return pages * size / 4 * 3;
+}
+
+void printStatistics(const Settings& settings, const Evaluation& evaluation, double seconds) {
+  uint64_t count = evaluation.interactions();
+  std::printf("- Itrs: %llu interactions\n", static_cast<unsigned long long>(count));
+  if (!settings.stats)
+    return;
+  std::vector<uint64_t> each = evaluation.interactionsByThread();
+  for (size_t i = 0; each.size() > 1 && i < each.size(); ++i)
+    std::printf("- Itrs[%zu]: %llu interactions\n", i, static_cast<unsigned long long>(each[i]));
+  std::printf("- Heap: %llu nodes\n", static_cast<unsigned long long>(evaluation.heap().highWater()));
+  std::printf("- Time: %.3f seconds\n", seconds);
+  std::printf("- Perf: %.2f M interactions/s\n", seconds > 0 ? static_cast<double>(count) / seconds / 1e6 : 0.0);
+}
+
+int run(const Settings& settings, const Program& program) {
+  auto main = program.definitionIndex.find("main");
+  if (main == program.definitionIndex.end() || program.definitions[main->second].root == 0)
+    return fail("Error: @main not defined");
+  auto begin = std::chrono::steady_clock::now();
+  Result<Code> code = compile(program);
+  if (!code)
+    return fail(code.error().message);
+  auto evaluation = Evaluation::create(*code, settings.evaluation);
+  if (!evaluation)
+    return fail(evaluation.error().message);
+  Evaluation& run = **evaluation;
+  Result<void> done;
+  auto print = [&](Term term, Naming naming) {
+    if (settings.silent)
+      return;
+    std::string line = printTerm(run.heap().words(), *code, term, naming);
+    if (settings.stats && settings.collapse)
+      line += base::concat(" \x1b[2m#", run.interactions(), "\x1b[0m");
+    line += '\n';
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fflush(stdout);
+  };
+  if (settings.collapse) {
+    done = run.collapseMain(main->second, *settings.collapse, [&](Term term) { print(term, Naming::ByDepth); });
+  } else {
+    Result<Term> normal = run.normalizeMain(main->second);
+    if (normal)
+      print(*normal, Naming::ByAppearance);
+    else
+      done = normal.takeError();
+  }
+  if (!done)
+    return fail(done.error().message);
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  if (settings.stats || settings.silent)
+    printStatistics(settings, run, elapsed.count());
+  std::fflush(stdout);
+  return std::ferror(stdout) ? fail("Error: cannot write the results") : 0;
+}
+
+}  // namespace
+
+int runCommand(const std::vector<std::string>& arguments) {
+  for (const std::string& word : arguments) {
+    if (word == "--help" || word == "-h")
+      return std::fputs(kHelp, stdout), 0;
+    if (word == "--version")
+      return std::puts("hvm (Vortex) " VORTEX_VERSION), 0;
+  }
+  Settings settings;
+  settings.evaluation.memoryBytes = defaultMemory();
+  std::string error = Arguments(arguments).read(settings);
+  if (!error.empty())
+    return fail(base::concat("Error: ", error, "; hvm --help lists the options"));
+  Result<Program> program = parseFile(settings.file);
+  if (!program)
+    return fail(program.error().message);
+  return run(settings, *program);
+}
+
+}  // namespace vortex::hvm

@@ -1,0 +1,151 @@
+// Enumeration: superpositions are pulled to the top, one step at a time, in the order of a queue with 64 priorities.
+#include "hvm/eval/evaluation.h"
+
+namespace vortex::hvm {
+
+Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print) {
+  queue_[0].push_back(makeTerm(Ref, definition));
+  size_t key = 0;
+  for (uint64_t printed = 0; printed < limit;) {
+    for (key = 0; key < queue_.size() && queue_[key].empty();)
+      ++key;
+    if (key == queue_.size())
+      break;
+    Term term = queue_[key].front();
+    queue_[key].pop_front();
+    for (bool goesOn = true; goesOn;) {
+      if (!collapse(term))
+        return failure();
+      Loc at = locOf(term);
+      goesOn = tagOf(term) == Inc;
+      if (goesOn) {
+        key = key > 0 ? key - 1 : 0;
+        term = heap_->words()[at];
+      } else if (tagOf(term) == Sup) {
+        std::deque<Term>& next = queue_[std::min(key + 1, queue_.size() - 1)];
+        next.push_back(heap_->words()[at]);
+        next.push_back(heap_->words()[at + 1]);
+      } else if (tagOf(term) != Era) {
+        print(term);
+        ++printed;
+      }
+    }
+  }
+  return {};
+}
+
+bool Evaluation::collapse(Term& term) {
+  for (;;) {
+    if (machine_->reduce(term) != Machine::Outcome::Value)
+      return false;
+    if (descend(term))
+      continue;
+    if (!ascend(term))
+      return true;
+  }
+}
+
+static uint32_t collapsedFields(Tag tag) {
+  switch (tag) {
+  case App:
+  case Dry:
+  case Mat:
+  case Swi:
+  case Op2:
+  case Eql:
+  case And:
+  case Or: return 2;
+  case Dsu:
+  case Ddu: return 3;
+  case Use:
+  case Lam:
+  case Pri: return 1;
+  default: return isConstructor(tag) ? tag - C00 : 0;
+  }
+}
+
+/// Goes to the first field of the value, if it has one that is to be collapsed.
+bool Evaluation::descend(Term& term) {
+  Term* heap = heap_->words();
+  uint32_t depth = depth_ + 1;
+  if (tagOf(term) == Fun)
+    term = machine_->expose(term, makeTerm(Bjv, 0, depth));
+  uint32_t fields = collapsedFields(tagOf(term));
+  if (fields == 0)
+    return false;
+  Loc at = locOf(term);
+  if (tagOf(term) == Lam) {
+    Term body = heap[at];
+    if (!(extOf(term) & kErasing))
+      heap[at] = makeTerm(Bjv, 0, depth) | kSub;
+    levels_.push_back({number(0), 0, 0, -1});
+    ++depth_;
+    term = body;
+    return true;
+  }
+  levels_.push_back({term, 0, fields, -1});
+  term = heap[at];
+  heap[at] = number(0);
+  return true;
+}
+
+/// `term` is collapsed: hands it to the node above. True: there is a further field to collapse, in `term`; false: `term` is the whole result.
+bool Evaluation::ascend(Term& term) {
+  Term* heap = heap_->words();
+  while (!levels_.empty()) {
+    Level& level = levels_.back();
+    Loc at = locOf(level.node);
+    Tag tag = tagOf(term);
+    if (level.count == 0) {
+      --depth_;
+      if (tag == Sup || tag == Inc)
+        for (uint32_t i = 0; i < (tag == Sup ? 2u : 1u); ++i)
+          heap[locOf(term) + i] = machine_->node(Lam, kErasing, {heap[locOf(term) + i]});
+      else if (tag != Era)
+        term = machine_->node(Lam, kErasing, {term});
+      levels_.pop_back();
+      continue;
+    }
+    if (tag == Era) {
+      levels_.pop_back();
+      continue;
+    }
+    if (tag == Inc) {  // marks inside a node are dropped
+      term = heap[locOf(term)];
+      return true;
+    }
+    heap[at + level.index] = term;
+    if (tag == Sup && level.sup < 0)
+      level.sup = static_cast<int>(level.index);
+    if (++level.index < level.count) {
+      term = heap[at + level.index];
+      heap[at + level.index] = number(0);
+      return true;
+    }
+    term = level.sup < 0 ? level.node : lift(level);
+    levels_.pop_back();
+  }
+  return false;
+}
+
+/// &L{a,b} in a field: the superposition of two nodes with a and b there; the other fields are duplicated under L.
+Term Evaluation::lift(const Level& level) {
+  Term* heap = heap_->words();
+  Loc at = locOf(level.node);
+  uint32_t cells = level.count + (tagOf(level.node) == Swi);
+  Term sup = heap[at + level.sup];
+  Loc copy = machine_->allocate(cells);
+  for (uint32_t i = 0; i < cells; ++i) {
+    std::pair<Term, Term> sides{heap[at + i], heap[at + i]};
+    if (i == static_cast<uint32_t>(level.sup))
+      sides = {heap[locOf(sup)], heap[locOf(sup) + 1]};
+    else if (i < level.count)
+      sides = machine_->split(heap[at + i], extOf(sup));
+    heap[at + i] = sides.first, heap[copy + i] = sides.second;
+  }
+  heap[locOf(sup)] = level.node;
+  heap[locOf(sup) + 1] = (level.node & ~kValueMask) | copy;
+  return sup;
+}
+
+}  // namespace vortex::hvm

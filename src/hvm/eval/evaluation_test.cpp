@@ -1,0 +1,112 @@
+#include "hvm/eval/evaluation.h"
+#include "hvm/eval/print.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace vortex::hvm;
+
+struct Outcome {
+  std::vector<std::string> lines;
+  uint64_t interactions = 0;
+  std::string error = {};
+  uint64_t highWater = 0, collections = 0;
+};
+
+Outcome evaluate(const std::string& text, bool isCollapsed = false, uint64_t memory = 1 << 28, uint64_t limit = ~0ull) {
+  auto program = parseText(text, "test");
+  if (!program)
+    return {{}, 0, program.error().message};
+  auto code = compile(*program);
+  auto evaluation = Evaluation::create(*code, {.memoryBytes = memory});
+  uint32_t main = program->definitionIndex.at("main");
+  Outcome outcome;
+  auto print = [&](Term term, Naming naming) {
+    outcome.lines.push_back(printTerm((*evaluation)->heap().words(), *code, term, naming));
+  };
+  if (isCollapsed) {
+    auto done = (*evaluation)->collapseMain(main, limit, [&](Term term) { print(term, Naming::ByDepth); });
+    outcome.error = done ? "" : done.error().message;
+  } else if (auto normal = (*evaluation)->normalizeMain(main)) {
+    print(*normal, Naming::ByAppearance);
+  } else {
+    outcome.error = normal.error().message;
+  }
+  outcome.interactions = (*evaluation)->interactions();
+  outcome.highWater = (*evaluation)->heap().highWater();
+  outcome.collections = (*evaluation)->heap().collections();
+  return outcome;
+}
+
+std::string normalForm(const std::string& text) {
+  Outcome outcome = evaluate(text);
+  return outcome.lines.empty() ? outcome.error : outcome.lines[0];
+}
+
+TEST(HvmEvaluation, UnscopedPairsAreEvaluatedInBothOrders) {
+  EXPECT_EQ(normalForm("@main = ! f = λ v; #P{f(1,2), v}"), "#P{1,2}");
+  EXPECT_EQ(normalForm("@main = ! f = λ v; #P{v, f(1,2)}"), "#P{2,1}");
+  EXPECT_EQ(normalForm("@main = ! f = λ v; #P{v + 1, #Q{f(1, 2 * 3)}}"), "#P{7,#Q{1}}");
+  EXPECT_EQ(normalForm("@main = ! f = λ v; ! g = λ w; #P{v, w, g(1,f(2,3))}"), "#P{3,2,1}");
+}
+
+TEST(HvmEvaluation, ACyclicNetIsPrintedWithItsDuplications) {
+  EXPECT_EQ(normalForm("@main = !x&A=x₁; x₀").substr(0, 11), "PARSE_ERROR");
+  EXPECT_EQ(normalForm("@main = λf.λx.!g&K=f; g₀(g₁(x))"), "λa.λb.A₀(A₁(b));!A&K=a;");
+}
+
+// The tree's garbage is many times the limit; the live part of it is small.
+TEST(HvmEvaluation, MemoryIsReclaimed) {
+  Outcome outcome = evaluate("@make = λ{0: #L{1}; λ&n. #N{@make(n - 1), @make(n - 1)}}\n"
+                             "@sum = λ{#L: λx. x; #N: λa.λb. @sum(a) + @sum(b)}\n"
+                             "@loop = λ{0: 0; λ&n. @sum(@make(12)) + @loop(n - 1)}\n"
+                             "@main = @loop(200)",
+                             false, 64 << 20);
+  ASSERT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.lines[0], std::to_string(4096 * 200));
+  EXPECT_LT(outcome.highWater, 1u << 20);
+  EXPECT_GT(outcome.collections, 3u);
+}
+
+TEST(HvmEvaluation, CyclicGarbageIsReclaimed) {
+  Outcome outcome = evaluate("@cycle = λn. ! f = λ v; (λx.n)(f(v))\n"
+                             "@loop = λ{0: 0; λ&n. @cycle(n) + @loop(n - 1)}\n@main = @loop(1000)",
+                             false, 64 << 20);
+  EXPECT_EQ(outcome.lines.at(0), "500500");
+}
+
+TEST(HvmEvaluation, ExhaustedMemoryIsAnErrorAfterTheLinesBeforeIt) {
+  Outcome heap = evaluate("@f = λ&n. n <> @f(n + 1)\n@main = @f(0)", false, 8 << 20);
+  EXPECT_TRUE(heap.lines.empty());
+  EXPECT_EQ(heap.error, "Error: out of memory: the limit is 8388608 bytes (--memory)");
+  Outcome stack = evaluate("@f = λ&n. 1 + @f(n + 1)\n@main = @f(0)", false, 8 << 20);
+  EXPECT_EQ(stack.error, heap.error);
+  Outcome lines = evaluate("@f = λ&n. 1 + @f(n + 1)\n@main = &a{1,&a{2,&b{3,@f(0)}}}", true, 8 << 20);
+  EXPECT_EQ(lines.lines, (std::vector<std::string>{"1", "2", "3"}));
+}
+
+TEST(HvmEvaluation, TheOrderOfCollapseFollowsDepthAndMarks) {
+  EXPECT_EQ(evaluate("@main = &a{&b{1,2},&c{3,4}}", true).lines, (std::vector<std::string>{"1", "2", "3", "4"}));
+  EXPECT_EQ(evaluate("@main = &a{&b{1,2},3}", true).lines, (std::vector<std::string>{"3", "1", "2"}));
+  EXPECT_EQ(evaluate("@main = &a{↑↑&b{1,2},3}", true).lines, (std::vector<std::string>{"3", "1", "2"}));
+  EXPECT_EQ(evaluate("@main = &a{1,&{}}", true).lines, (std::vector<std::string>{"1"}));
+  EXPECT_TRUE(evaluate("@main = 1", true, 1 << 28, 0).lines.empty());
+}
+
+TEST(HvmEvaluation, MarksInsideAConstructorAreDroppedInCollapse) {
+  EXPECT_EQ(evaluate("@main = [↑(1 + 2), 4]", true).lines.at(0), "[3,4]");
+}
+
+TEST(HvmEvaluation, DeepRecursionNeedsNoThreadStack) {
+  EXPECT_EQ(normalForm("@f = λ{0: 0; λn. 1 + @f(n - 1)}\n@main = @f(2000000)"), "2000000");
+  Outcome nested = evaluate("@f = λ{0: #Z; λn. #S{@f(n - 1)}}\n@main = @f(300000)");
+  EXPECT_EQ(nested.lines.at(0).size(), 300000 * 4 + 4);
+}
+
+TEST(HvmEvaluation, NaturalsListsAndTextPrintShort) {
+  EXPECT_EQ(normalForm("@main = [3n, 2n+5, \"a\\n\\\"\", [1,'b'], 1<>2, #SUC, #CHR{1,2}, '\\'', [], \"\"]"),
+            "[3n,2n+5,\"a\\n\\\"\",[1,'b'],1<>2,#SUC{},#CHR{1,2},'\\'',[],[]]");
+}
+
+}  // namespace

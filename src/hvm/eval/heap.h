@@ -1,0 +1,79 @@
+// The heap: bump allocation into free runs of lines, and a collector that marks lines.
+//
+// Nodes have one reference each, so consumed nodes could be put on free lists at once. That needs an eraser that chases every dropped term and
+// still misses cycles. Marking finds all garbage; it costs nothing per interaction, and after it the allocator starts again at the lowest
+// addresses, so that a program with little live data stays in the cache. Nothing moves: the positions that normalization works on stay valid.
+#pragma once
+
+#include "hvm/eval/code.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace vortex::hvm {
+
+inline constexpr uint64_t kLineWords = 16, kBlockLines = 256, kBlockWords = kLineWords * kBlockLines;
+
+/// A piece of the heap that one thread allocates from.
+struct Region {
+  Loc next = 0, end = 0;            // words that can be taken
+  uint64_t line = 0, lastLine = 0;  // of the block that is being swept
+  uint64_t reused = 0;              // words of swept runs so far
+};
+
+class Heap {
+public:
+  /// Reserves address space for `limitBytes` of heap and stacks; memory is taken as it is used.
+  static Result<std::unique_ptr<Heap>> create(uint64_t limitBytes);
+  ~Heap();
+
+  Term* words() const { return words_; }
+  /// Gives the region a free run of at least `count` words. Never fails: beyond the limit it uses a reserve and requests a collection.
+  void refill(Region& region, uint64_t count);
+  /// Set when threads should come to a safe point: a collection is due, or someone stops the run.
+  std::atomic<bool>& attention() { return attention_; }
+  bool wantsCollection() const { return taken_.load(std::memory_order_relaxed) >= budget_; }
+
+  /// Marks what the roots reach: begin(), mark() for each root, end(). All threads stand still, and their regions are empty afterwards.
+  void beginMarking();
+  /// Marks what *term reaches and replaces variables and projections whose cell holds a substitution.
+  void mark(Term* term, const Code& code);
+  void markCell(Loc loc, const Code& code);
+  bool isMarkedCell(Loc loc) const { return visited_[loc / 64] >> (loc & 63) & 1; }
+  /// False: less than a twentieth of the limit is free, counting `otherBytes` of stacks.
+  bool endMarking(uint64_t otherBytes);
+
+  /// Words the heap holds; a word that was reused counts once.
+  uint64_t highWater() const { return blocks_.load() * kBlockWords; }
+  uint64_t limitBytes() const { return limitWords_ * sizeof(Term); }
+  uint64_t collections() const { return collections_; }
+
+private:
+  Heap() = default;
+  bool sweep(Region& region, uint64_t count);
+  void takeFresh(Region& region, uint64_t count);
+  void markLines(Loc loc, uint64_t count);
+  void visit(Term* word, const Code& code);
+  void visitCell(Loc loc);
+  void drain(const Code& code);
+
+  Term* words_ = nullptr;
+  uint64_t reservedWords_ = 0, limitWords_ = 0;
+  std::unique_ptr<uint8_t[], void (*)(uint8_t*)> lines_{nullptr, nullptr};  // by line: 1 if something on it is alive
+  uint64_t* visited_ = nullptr;                                             // by word: dup cells that are marked
+  std::atomic<uint64_t> blocks_{0};                                         // in use: [0, blocks_)
+  std::atomic<uint64_t> sweepBlock_{0};
+  uint64_t sweepEnd_ = 0;
+  std::atomic<uint64_t> taken_{0};  // words given out since the last collection
+  uint64_t budget_;
+  std::atomic<bool> attention_{false};
+  uint64_t collections_ = 0;
+  struct Range {
+    Loc loc;
+    uint64_t count;
+  };
+  std::vector<Range> pending_;
+};
+
+}  // namespace vortex::hvm

@@ -1,0 +1,246 @@
+#include "hvm/eval/natives.h"
+#include "hvm/eval/reducer.h"
+
+#include <sys/mman.h>
+
+namespace vortex::hvm {
+
+VORTEX_HVM_INLINE static uint32_t compute(uint32_t op, uint32_t left, uint32_t right) {
+  switch (static_cast<Operator>(op)) {
+  case Operator::Add: return left + right;
+  case Operator::Sub: return left - right;
+  default: return evaluate(static_cast<Operator>(op), left, right);
+  }
+}
+
+static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 | tag; }
+
+// The vocabulary of rules.def.
+#define VALUE(term)                                                                                                    \
+  {                                                                                                                    \
+    cur = (term);                                                                                                      \
+    goto value;                                                                                                        \
+  }
+#define REDUCE(term)                                                                                                   \
+  {                                                                                                                    \
+    cur = (term);                                                                                                      \
+    goto reduce;                                                                                                       \
+  }
+#define FAIL(message)                                                                                                  \
+  {                                                                                                                    \
+    save();                                                                                                            \
+    return machine.fail(message);                                                                                      \
+  }
+#define ARGUMENT(a) Term a = *--sp & ~kSub;
+#define OPERAND(x)                                                                                                     \
+  Term x = sp[-2];                                                                                                     \
+  sp -= 2;
+#define OPERANDS(x, y)                                                                                                 \
+  Term x = sp[-3], y = sp[-2];                                                                                         \
+  sp -= 3;
+#define DISCARD --sp;
+#define HEADER(op, part) uint32_t op = static_cast<uint32_t>(part(sp[-1]));
+#define LEFT(n) Term n = number(numberOf(*--sp));
+#define UNUSED(x) (void)x;
+#define FRAME(header, x) push(x), push(makeTerm(header));
+#define PUSH_ARGUMENT(x) push((x) | kSub);
+#define FIELD(i) heap[locOf(cur) + (i)]
+#define LABEL extOf(cur)
+#define SPLIT(x) SPLIT_BY(x, LABEL)
+#define SPLIT_BY(x, label)                                                                                             \
+  auto x##Sides = split(x, label);                                                                                     \
+  Term x##0 = x##Sides.zero, x##1 = x##Sides.one;
+#define AGAIN(...) again(cur, __VA_ARGS__);
+#define BIND(lambda, argument) bind(lambda, argument);
+#define MATCH(m, isHit)                                                                                                \
+  if (isHit) {                                                                                                         \
+    uint32_t fields = isConstructor(tagOf(cur)) ? tagOf(cur) - C00 : 0;                                                \
+    for (uint32_t i = fields; i-- > 0;)                                                                                \
+      PUSH_ARGUMENT(FIELD(i))                                                                                          \
+    REDUCE(heap[locOf(m)])                                                                                             \
+  }                                                                                                                    \
+  PUSH_ARGUMENT(cur)                                                                                                   \
+  REDUCE(heap[locOf(m) + 1])
+#define RESOLVE(zero, one)                                                                                             \
+  Term header = *--sp;                                                                                                 \
+  bool isOne = tagOf(header) == OnDp1;                                                                                 \
+  __atomic_store_n(&heap[locOf(header)], (isOne ? zero : one) | kSub, __ATOMIC_RELEASE);                               \
+  cur = isOne ? one : zero;
+#define COPIES(x)                                                                                                      \
+  {                                                                                                                    \
+    RESOLVE(x, x)                                                                                                      \
+    goto value;                                                                                                        \
+  }
+#define SIDES_REDUCE(zero, one)                                                                                        \
+  {                                                                                                                    \
+    Term sideZero = zero, sideOne = one;                                                                               \
+    RESOLVE(sideZero, sideOne)                                                                                         \
+    goto reduce;                                                                                                       \
+  }
+#define CELL_LABEL extOf(sp[-1])
+#define DUP_FIELDS(count, dups)                                                                                        \
+  {                                                                                                                    \
+    auto sides = duplicateFields(cur, CELL_LABEL, count, dups);                                                        \
+    RESOLVE(sides.zero, sides.one)                                                                                     \
+    goto value;                                                                                                        \
+  }
+#define DUP_LAMBDA                                                                                                     \
+  {                                                                                                                    \
+    auto sides = duplicateLambda(cur, CELL_LABEL);                                                                     \
+    RESOLVE(sides.zero, sides.one)                                                                                     \
+    goto value;                                                                                                        \
+  }
+/// Reduces until the frame Base is on top. `goto`s between three states: reduce (a term in head position), run (code in head position) and
+/// value (a value that the top frame waits for).
+VORTEX_HVM_INLINE Machine::Outcome Reducer::run(Term& result) {
+  const Code& code = machine.code_;
+  const Op* op = nullptr;
+  Term cur = result;
+  push(makeTerm(Base));
+
+reduce:
+  switch (tagOf(cur)) {
+#include "hvm/eval/reduce_term.inc"
+  }
+
+run:
+  switch (op->kind) {
+#include "hvm/eval/run_code.inc"
+  }
+  VORTEX_UNREACHABLE();
+
+value: {
+  Tag frame = isSub(sp[-1]) ? OnArg : tagOf(sp[-1]);
+  switch (key(frame, tagOf(cur))) {
+#define RULE(name, counted, frame, tag, ...)                                                                           \
+  case key(frame, tag): {                                                                                              \
+    interactions += counted;                                                                                           \
+    __VA_ARGS__                                                                                                        \
+  }
+#define RULE_CONSTRUCTOR(name, counted, frame, ...)                                                                    \
+  case key(frame, C00)... key(frame, C16): {                                                                           \
+    interactions += counted;                                                                                           \
+    __VA_ARGS__                                                                                                        \
+  }
+#define RULE_QUOTED(name, counted, frame, ...)                                                                         \
+  case key(frame, Nam)... key(frame, Dry):                                                                             \
+  case key(frame, Bjv)... key(frame, Bj1): {                                                                           \
+    interactions += counted;                                                                                           \
+    __VA_ARGS__                                                                                                        \
+  }
+#define RULE_DUP(name, counted, tag, ...)                                                                              \
+  case key(OnDp0, tag):                                                                                                \
+  case key(OnDp1, tag): {                                                                                              \
+    interactions += counted;                                                                                           \
+    __VA_ARGS__                                                                                                        \
+  }
+#define RULE_DUP_CONSTRUCTOR(name, counted, ...)                                                                       \
+  case key(OnDp0, C00)... key(OnDp0, C16):                                                                             \
+  case key(OnDp1, C00)... key(OnDp1, C16): {                                                                           \
+    interactions += counted;                                                                                           \
+    if (tagOf(cur) == C00)                                                                                             \
+      COPIES(cur)                                                                                                      \
+    __VA_ARGS__                                                                                                        \
+  }
+#define RULE_DUP_QUOTED(name, counted, ...)                                                                            \
+  case key(OnDp0, Nam):                                                                                                \
+  case key(OnDp1, Nam):                                                                                                \
+  case key(OnDp0, Bjv)... key(OnDp0, Bj1):                                                                             \
+  case key(OnDp1, Bjv)... key(OnDp1, Bj1): {                                                                           \
+    interactions += counted;                                                                                           \
+    __VA_ARGS__                                                                                                        \
+  }
+#define RULE_OTHER(name, counted, frame, ...)
+#include "hvm/eval/closures.inc"
+#include "hvm/eval/rules.def"
+#undef RULE_OTHER
+  default:
+    switch (frame) {
+#undef RULE
+#undef RULE_CONSTRUCTOR
+#undef RULE_QUOTED
+#undef RULE_DUP
+#undef RULE_DUP_CONSTRUCTOR
+#undef RULE_DUP_QUOTED
+#define RULE(name, counted, frame, tag, ...)
+#define RULE_CONSTRUCTOR(name, counted, frame, ...)
+#define RULE_QUOTED(name, counted, frame, ...)
+#define RULE_DUP(name, counted, tag, ...)
+#define RULE_DUP_CONSTRUCTOR(name, counted, ...)
+#define RULE_DUP_QUOTED(name, counted, ...)
+#define RULE_OTHER(name, counted, frame, ...)                                                                          \
+  case frame: {                                                                                                        \
+    interactions += counted;                                                                                           \
+    __VA_ARGS__                                                                                                        \
+  }
+#include "hvm/eval/other_frames.inc"
+#include "hvm/eval/rules.def"
+    default: VORTEX_UNREACHABLE("no frame with tag %u", frame);
+    }
+  }
+}
+}
+
+#undef RULE_OTHER
+Machine::Outcome Machine::reduce(Term& term) {
+  Reducer reducer(*this);
+  return reducer.run(term);
+}
+
+Term Machine::expose(Term function, Term variable) {
+  Reducer reducer(*this);
+  Term exposed = reducer.expose(function, variable);
+  reducer.save();
+  return exposed;
+}
+
+std::pair<Term, Term> Machine::split(Term term, uint32_t label) {
+  Loc cell = allocate(1);
+  heap_.words()[cell] = term;
+  return {makeTerm(Dp0, label, cell), makeTerm(Dp1, label, cell)};
+}
+
+Loc Machine::allocate(uint64_t count) {
+  Reducer reducer(*this);
+  Loc at = reducer.take(count);
+  reducer.save();
+  return at;
+}
+
+Term Machine::node(uint32_t tag, uint32_t ext, std::initializer_list<Term> fields) {
+  Loc at = allocate(fields.size());
+  std::copy(fields.begin(), fields.end(), heap_.words() + at);
+  return makeTerm(tag, ext, at);
+}
+
+void Machine::markStack(Heap& heap) const {
+  for (Term* word = stack_; word < sp_; ++word) {
+    if (isSub(*word)) {
+      Term argument = *word & ~kSub;
+      heap.mark(&argument, code_);
+      *word = argument | kSub;
+    } else if (tagOf(*word) == OnDp0 || tagOf(*word) == OnDp1) {
+      heap.markCell(locOf(*word), code_);
+    } else if (tagOf(*word) < kFrames) {
+      heap.mark(word, code_);
+    }
+  }
+}
+
+Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const Code& code) {
+  std::unique_ptr<Machine> machine(new Machine(world, heap, code));
+  machine->stackWords_ = heap.limitBytes() / sizeof(Term) + (1 << 24);
+  void* stack = mmap(nullptr, machine->stackWords_ * sizeof(Term), PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED)
+    return Error{"Error: cannot reserve address space for the stack"};
+  machine->stack_ = machine->sp_ = static_cast<Term*>(stack);
+  return machine;
+}
+
+Machine::~Machine() {
+  if (stack_)
+    munmap(stack_, stackWords_ * sizeof(Term));
+}
+
+}  // namespace vortex::hvm

@@ -1,0 +1,79 @@
+// Reduces one term to weak normal form, with an explicit stack.
+#pragma once
+
+#include "hvm/eval/heap.h"
+
+namespace vortex::hvm {
+
+class Machine;
+
+/// What the threads of a run share besides the heap.
+class World {
+public:
+  virtual ~World() = default;
+  /// The machine stands at a safe point because attention is set. False: stop the run.
+  virtual bool safePoint(Machine& machine, Term& current) = 0;
+  /// Turns the value into strong normal form, for %nf and %gnf. False: the machine has an error or the run stops.
+  virtual bool normalize(Machine& machine, Term& value) = 0;
+};
+
+class Machine {
+public:
+  enum class Outcome : uint8_t {
+    Value,    // the term is in weak normal form, or stuck
+    Failed,   // error() says why
+    Stopped,  // the world said so
+  };
+
+  static Result<std::unique_ptr<Machine>> create(World& world, Heap& heap, const Code& code);
+  ~Machine();
+
+  /// Reduces the term in place. The stack below stays as it is.
+  Outcome reduce(Term& term);
+
+  /// The lambda, match or use node that a Fun stands for; a new lambda's variable is `variable`, or unbound if that is 0.
+  Term expose(Term function, Term variable = 0);
+  /// Two terms that stand for `term` under a duplication.
+  std::pair<Term, Term> split(Term term, uint32_t label);
+  Loc allocate(uint64_t count);
+  Term node(uint32_t tag, uint32_t ext, std::initializer_list<Term> fields);
+
+  /// Marks what the stack refers to.
+  void markStack(Heap& heap) const;
+  Term* stackTop() const { return sp_; }
+  void setStackTop(Term* top) { sp_ = top; }
+  uint64_t stackBytes() const { return static_cast<uint64_t>(sp_ - stack_) * sizeof(Term); }
+  void dropRegion() { region_ = {}; }
+
+  World& world() const { return world_; }
+  Term* heapWords() const { return heap_.words(); }
+  const Code& code() const { return code_; }
+  /// Has an unscoped pair been made? Only then can a variable be bound after it was found free.
+  bool hasUnscoped() const { return hasUnscoped_; }
+  uint64_t interactions() const { return interactions_; }
+  const std::string& error() const { return error_; }
+  Outcome fail(std::string message) {
+    error_ = std::move(message);
+    return Outcome::Failed;
+  }
+
+private:
+  friend struct Reducer;
+  Machine(World& world, Heap& heap, const Code& code)
+      : world_(world), heap_(heap), code_(code), env_(code.slotCount + 2) {}
+
+  World& world_;
+  Heap& heap_;
+  const Code& code_;
+  Region region_;
+  Term* stack_ = nullptr;
+  Term* sp_ = nullptr;
+  uint64_t stackWords_ = 0;
+  std::vector<Term> env_;
+  uint64_t interactions_ = 0;
+  uint64_t freshNames_ = 0;
+  bool hasUnscoped_ = false;
+  std::string error_;
+};
+
+}  // namespace vortex::hvm

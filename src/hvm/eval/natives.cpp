@@ -1,0 +1,114 @@
+// %log walks its string without recursion. Its frame: the characters so far, then (only while a character is read) the rest of the list, then
+// the header. Header: value = number of characters, ext = what is awaited.
+#include "hvm/eval/natives.h"
+
+#include "base/text.h"
+#include "hvm/syntax/cursor.h"
+
+namespace vortex::hvm {
+namespace {
+
+enum Awaited : uint32_t { AwaitList, AwaitCharacter, AwaitCode };
+
+struct Log {
+  Machine& machine;
+  Term* heap;
+  uint32_t awaited;
+  uint64_t count;
+  Term rest = 0;
+  std::vector<Term> characters;
+
+  explicit Log(Machine& m) : machine(m), heap(m.heapWords()) {
+    Term* top = m.stackTop();
+    Term header = *--top;
+    awaited = extOf(header) >> 8, count = locOf(header);
+    if (awaited != AwaitList)
+      rest = *--top;
+    characters.assign(top - count, top);
+    m.setStackTop(top - count);
+  }
+
+  void await(uint32_t what) {
+    Term* top = std::copy(characters.begin(), characters.end(), machine.stackTop());
+    if (what != AwaitList)
+      *top++ = rest;
+    *top++ = makeTerm(OnLog, what << 8, characters.size());
+    machine.setStackTop(top);
+  }
+
+  static Term character(Machine& machine, Term code) { return machine.node(C00 + 1, kChr, {code}); }
+  /// %log of the characters so far followed by `list`.
+  Term call(Term list) {
+    for (size_t i = characters.size(); i-- > 0;)
+      list = machine.node(C00 + 2, kCon, {character(machine, characters[i]), list});
+    return machine.node(Pri, 0, {list});
+  }
+  /// What was awaited turned out to be `part`; the list from there on, with `tail` as its rest.
+  Term rebuild(Term part, Term tail) {
+    if (awaited == AwaitList)
+      return part;
+    return machine.node(C00 + 2, kCon, {awaited == AwaitCode ? character(machine, part) : part, tail});
+  }
+
+  NativeStep distribute(Term& term) {
+    Loc at = locOf(term);
+    if (tagOf(term) == Inc) {
+      heap[at] = call(rebuild(heap[at], rest));
+      return NativeStep::Value;
+    }
+    std::pair<Term, Term> tails{0, 0};
+    if (awaited != AwaitList)
+      tails = machine.split(rest, extOf(term));
+    heap[at] = call(rebuild(heap[at], tails.first));
+    heap[at + 1] = call(rebuild(heap[at + 1], tails.second));
+    return NativeStep::Value;
+  }
+
+  NativeStep finish(Term& term) {
+    std::string text;
+    for (Term one : characters)
+      appendUtf8(text, numberOf(one));
+    text += '\n';
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    term = makeTerm(C00, kNil);
+    return NativeStep::Value;
+  }
+
+  NativeStep step(Term& term) {
+    Tag tag = tagOf(term);
+    if (tag == Sup || tag == Inc)
+      return distribute(term);
+    if (tag == Era)
+      return NativeStep::Value;
+    if (awaited == AwaitList && tag == C00 && extOf(term) == kNil)
+      return finish(term);
+    if (awaited == AwaitList && tag == C00 + 2 && extOf(term) == kCon) {
+      rest = heap[locOf(term) + 1];
+      term = heap[locOf(term)];
+      return await(AwaitCharacter), NativeStep::Reduce;
+    }
+    if (awaited == AwaitCharacter && tag == C00 + 1 && extOf(term) == kChr) {
+      term = heap[locOf(term)];
+      return await(AwaitCode), NativeStep::Reduce;
+    }
+    if (awaited == AwaitCode && tag == Num) {
+      characters.push_back(number(numberOf(term)));
+      term = rest;
+      return await(AwaitList), NativeStep::Reduce;
+    }
+    machine.fail("RUNTIME_ERROR: %log expects a list of #CHR{number}");
+    return NativeStep::Failed;
+  }
+};
+
+}  // namespace
+
+NativeStep nativeStep(Machine& machine, Term& term) {
+  if (tagOf(machine.stackTop()[-1]) == OnLog)
+    return Log(machine).step(term);
+  Term* header = machine.stackTop() - 1;
+  machine.setStackTop(header);
+  return machine.world().normalize(machine, term) ? NativeStep::Value : NativeStep::Failed;
+}
+
+}  // namespace vortex::hvm

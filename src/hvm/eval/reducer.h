@@ -1,0 +1,207 @@
+// The state of a machine while it reduces, in registers. All functions are inlined so that nothing takes its address.
+#pragma once
+
+#include "hvm/eval/compare.h"
+
+namespace vortex::hvm {
+
+#define VORTEX_HVM_INLINE [[gnu::always_inline]] inline
+
+struct Reducer {
+  Machine& machine;
+  Term* heap;
+  const Op* ops;
+  const Term* items;
+  Term* env;
+  Term* sp;
+  Loc next, end;
+  uint64_t interactions;
+
+  VORTEX_HVM_INLINE explicit Reducer(Machine& m)
+      : machine(m), heap(m.heap_.words()), ops(m.code_.ops.data()), items(m.code_.items.data()), env(m.env_.data()),
+        sp(m.sp_), next(m.region_.next), end(m.region_.end), interactions(m.interactions_) {}
+  VORTEX_HVM_INLINE void save() {
+    machine.sp_ = sp, machine.region_.next = next, machine.region_.end = end, machine.interactions_ = interactions;
+  }
+  VORTEX_HVM_INLINE void load() {
+    sp = machine.sp_, next = machine.region_.next, end = machine.region_.end, interactions = machine.interactions_;
+  }
+  VORTEX_HVM_INLINE bool needsAttention() const { return machine.heap_.attention().load(std::memory_order_relaxed); }
+
+  VORTEX_HVM_INLINE void push(Term term) { *sp++ = term; }
+  VORTEX_HVM_INLINE Loc take(uint64_t count) {
+    if (__builtin_expect(next + count > end, 0))
+      refill(count);
+    Loc first = next;
+    next += count;
+    return first;
+  }
+  VORTEX_HVM_INLINE void refill(uint64_t count) {
+    Region region = machine.region_;
+    region.next = next, region.end = end;
+    refillRegion(machine.heap_, region, count);
+    machine.region_ = region;
+    next = region.next, end = region.end;
+  }
+  [[gnu::noinline]] static void refillRegion(Heap& heap, Region& region, uint64_t count) { heap.refill(region, count); }
+
+  template <typename... Fields> VORTEX_HVM_INLINE Term node(uint32_t tag, uint32_t ext, Fields... fields) {
+    Loc at = take(sizeof...(fields));
+    Term values[] = {fields...};
+    for (size_t i = 0; i < sizeof...(fields); ++i)
+      heap[at + i] = values[i];
+    return makeTerm(tag, ext, at);
+  }
+  template <typename... Fields> VORTEX_HVM_INLINE void again(Term owner, Fields... fields) {
+    Term values[] = {fields...};
+    for (size_t i = 0; i < sizeof...(fields); ++i)
+      heap[locOf(owner) + i] = values[i];
+  }
+  VORTEX_HVM_INLINE Term app(Term function, Term argument) { return node(App, 0, function, argument); }
+  VORTEX_HVM_INLINE Term use(Term function) { return node(Use, 0, function); }
+  VORTEX_HVM_INLINE Term dry(Term head, Term argument) { return node(Dry, 0, head, argument); }
+  VORTEX_HVM_INLINE Term op2(uint32_t op, Term left, Term right) { return node(Op2, op, left, right); }
+  struct Sides {
+    Term zero, one;
+  };
+  VORTEX_HVM_INLINE Sides sidesOf(Loc cell, uint32_t label) {
+    return {makeTerm(Dp0, label, cell), makeTerm(Dp1, label, cell)};
+  }
+  VORTEX_HVM_INLINE Sides split(Term term, uint32_t label) {
+    Loc cell = take(1);
+    heap[cell] = term;
+    return sidesOf(cell, label);
+  }
+  VORTEX_HVM_INLINE void bind(Term lambda, Term argument) {
+    if (!(extOf(lambda) & kErasing))
+      __atomic_store_n(&heap[locOf(lambda)], argument | kSub, __ATOMIC_RELEASE);
+  }
+
+  /// Copies the operation's template to fresh cells and returns the first.
+  VORTEX_HVM_INLINE Loc build(const Op& op) {
+    if (op.words == 0)
+      return 0;
+    Loc base = take(op.words);
+    buildAt(op, base);
+    return base;
+  }
+  VORTEX_HVM_INLINE void buildAt(const Op& op, Loc base) {
+    const Term* from = items + op.items;
+    for (uint32_t i = 0; i < op.words; ++i)
+      heap[base + i] = itemAt(from[i], base);
+  }
+  VORTEX_HVM_INLINE Term itemAt(Term item, Loc base) const {
+    if (isSub(item))
+      return (item & ~kSub) + base;
+    return tagOf(item) == Slot ? env[locOf(item)] : item;
+  }
+  /// Loads captured terms into their slots.
+  VORTEX_HVM_INLINE void enter(const Entry& entry, const Term* captured) {
+    const uint32_t* slots = machine.code_.slots.data() + entry.captures;
+    for (uint32_t i = 0; i < entry.count; ++i)
+      env[slots[i]] = captured[i];
+  }
+  VORTEX_HVM_INLINE void pushCaptured(const Entry& entry) {
+    const uint32_t* slots = machine.code_.slots.data() + entry.captures;
+    for (uint32_t i = 0; i < entry.count; ++i)
+      push(env[slots[i]]);
+  }
+  /// A closure of terms that lie in `captured`.
+  VORTEX_HVM_INLINE Term closure(uint32_t tag, uint32_t entry, const Term* captured) {
+    uint32_t count = machine.code_.entries[entry].count;
+    if (count == 0)
+      return makeTerm(tag, entry);
+    Loc at = take(count);
+    for (uint32_t i = 0; i < count; ++i)
+      heap[at + i] = captured[i];
+    return makeTerm(tag, entry, at);
+  }
+  VORTEX_HVM_INLINE Term closureOfSlots(uint32_t entry) {
+    const Entry& of = machine.code_.entries[entry];
+    if (of.count == 0)
+      return makeTerm(Fun, entry);
+    Loc at = take(of.count);
+    const uint32_t* slots = machine.code_.slots.data() + of.captures;
+    for (uint32_t i = 0; i < of.count; ++i)
+      heap[at + i] = env[slots[i]];
+    return makeTerm(Fun, entry, at);
+  }
+
+  /// The node that a Fun stands for.
+  VORTEX_HVM_INLINE Term expose(Term function, Term variable) {
+    const Entry& entry = machine.code_.entries[extOf(function)];
+    const Op& op = ops[entry.op];
+    enter(entry, heap + locOf(function));
+    Loc base = take(op.words);
+    bool binds = op.kind == OpKind::Lam && op.slot != kNoSlot;
+    if (binds)
+      env[op.slot] = variable ? variable : makeTerm(Var, 0, base);
+    buildAt(op, base);
+    if (op.kind == OpKind::Lam)
+      return makeTerm(Lam, binds && !variable ? 0 : kErasing, base);
+    return op.kind == OpKind::Use ? makeTerm(Use, 0, base)
+                                  : makeTerm(op.isSwitch ? Swi : Mat, op.isSwitch ? 0 : op.ext, base);
+  }
+
+  /// The two sides of a duplicated lambda: λp.b₀ and λq.b₁, with &L{p,q} for its variable.
+  VORTEX_HVM_INLINE Sides duplicateLambda(Term lambda, uint32_t label) {
+    bool isFun = tagOf(lambda) == Fun;
+    const Entry* entry = isFun ? &machine.code_.entries[extOf(lambda)] : nullptr;
+    bool isErasing = isFun ? ops[entry->op].slot == kNoSlot : (extOf(lambda) & kErasing) != 0;
+    Loc cells = take(isErasing ? 2 : 4);
+    Term variable = 0;
+    if (!isErasing) {
+      heap[cells + 2] = makeTerm(Var, 0, cells), heap[cells + 3] = makeTerm(Var, 0, cells + 1);
+      variable = makeTerm(Sup, label, cells + 2);
+    }
+    Loc body;
+    if (isFun) {
+      const Op& op = ops[entry->op];
+      enter(*entry, heap + locOf(lambda));
+      if (!isErasing)
+        env[op.slot] = variable;
+      body = take(op.words);
+      buildAt(op, body);
+    } else {
+      body = take(1);
+      heap[body] = heap[locOf(lambda)];
+      bind(lambda, variable);
+    }
+    Sides bodies = sidesOf(body, label);
+    heap[cells] = bodies.zero, heap[cells + 1] = bodies.one;
+    uint32_t ext = isErasing ? kErasing : 0;
+    return {makeTerm(Lam, ext, cells), makeTerm(Lam, ext, cells + 1)};
+  }
+
+  /// Turns the first `dups` fields of the node into dup cells; returns two nodes of `count` fields with their sides.
+  VORTEX_HVM_INLINE Sides duplicateFields(Term owner, uint32_t label, uint32_t count, uint32_t dups) {
+    Loc from = locOf(owner);
+    Loc to = take(2 * uint64_t(count));
+    for (uint32_t i = 0; i < count; ++i) {
+      Sides sides = i < dups ? sidesOf(from + i, label) : Sides{heap[from + i], heap[from + i]};
+      heap[to + i] = sides.zero, heap[to + count + i] = sides.one;
+    }
+    Term head = owner & ~kValueMask;
+    return {head | to, head | (to + count)};
+  }
+
+  VORTEX_HVM_INLINE Term compare(Term left, Term right) {
+    save();
+    Term result = compareValues(machine, left, right, machine.freshNames_++);
+    load();
+    return result;
+  }
+  /// A collection may happen here: everything is on the stack or in `current`.
+  VORTEX_HVM_INLINE bool safePoint(Term& current) {
+    save();
+    Term term = current;
+    bool goesOn = machine.world_.safePoint(machine, term);
+    current = term;
+    load();
+    return goesOn;
+  }
+
+  VORTEX_HVM_INLINE Machine::Outcome run(Term& result);
+};
+
+}  // namespace vortex::hvm

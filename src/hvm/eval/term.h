@@ -1,0 +1,89 @@
+// Words of the heap: SUB 1 bit, tag 7 bits, ext 20 bits, value 36 bits.
+#pragma once
+
+#include <cstdint>
+
+namespace vortex::hvm {
+
+using Term = uint64_t;
+using Loc = uint64_t;
+
+/// Below kFrames: terms; from there on: headers of stack frames.
+enum Tag : uint32_t {
+  App,
+  Var,
+  Lam,
+  Dp0,
+  Dp1,
+  Sup,
+  Ref = 8,
+  Nam,
+  Dry,
+  Era,
+  Mat,
+  C00,
+  C16 = C00 + 16,
+  Num,
+  Swi,
+  Use,
+  Op2,
+  Dsu,
+  Ddu,
+  Eql,
+  And,
+  Or,
+  Any = 40,
+  Inc,
+  Bjv,
+  Bj0,
+  Bj1,
+  Pri,
+  Thk,   // ext: entry; value: captured terms. Code that was not run yet
+  Fun,   // the same for code that is a value: lambda, match, switch or use
+  Stk,   // in a dup cell: value points at the final stuck value
+  Busy,  // in a dup cell: somebody reduces the value
+  Slot,  // only in templates: the variable in that slot
+  kFrames = 64,
+  OnArg = kFrames,  // only in rules: an argument is a term with SUB set, without header
+  OnMat,            // match as a term
+  OnMatCode,        // ext: entry; captured terms below
+  OnUse,
+  OnUseCode,
+  OnOp2,      // value: operator; right operand below
+  OnOp2Code,  // ext: entry of the right operand; value: operator; captured terms below
+  OnOp2Num,   // ext: operator; value: left operand
+  OnDp0,
+  OnDp1,  // ext: label; value: cell
+  OnEqlLeft,
+  OnEqlRight,
+  OnAnd,
+  OnOr,  // the other operand below
+  OnDsu,
+  OnDdu,  // two terms below
+  OnLog,  // ext: native; see natives.cpp
+  OnNf,
+  Base,  // end of this reduction
+};
+
+inline constexpr int kValueBits = 36, kExtBits = 20, kTagShift = kValueBits + kExtBits;
+inline constexpr Term kSub = Term(1) << 63;
+inline constexpr Term kValueMask = (Term(1) << kValueBits) - 1;
+inline constexpr uint32_t kExtMask = (1u << kExtBits) - 1;
+
+constexpr Term makeTerm(uint32_t tag, uint32_t ext = 0, uint64_t value = 0) {
+  return Term(tag) << kTagShift | Term(ext) << kValueBits | value;
+}
+constexpr Tag tagOf(Term term) { return static_cast<Tag>(term >> kTagShift & 127); }
+constexpr uint32_t extOf(Term term) { return static_cast<uint32_t>(term >> kValueBits) & kExtMask; }
+constexpr Loc locOf(Term term) { return term & kValueMask; }
+constexpr uint32_t numberOf(Term term) { return static_cast<uint32_t>(term); }
+constexpr bool isSub(Term term) { return static_cast<int64_t>(term) < 0; }
+constexpr Term number(uint32_t value) { return makeTerm(Num, 0, value); }
+constexpr bool isConstructor(Tag tag) { return tag >= C00 && tag <= C16; }
+
+// Lambdas: the low bits of ext are the level of a quoted variable, in collapse mode.
+inline constexpr uint32_t kErasing = 1u << (kExtBits - 1);
+// Names made by EQL-LAM have this bit; value tells them apart.
+inline constexpr uint32_t kFreshName = 1u << (kExtBits - 1);
+
+}  // namespace vortex::hvm

@@ -1,0 +1,87 @@
+#include "hvm/syntax/program.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace vortex::hvm;
+
+std::string errorOf(const std::string& text) {
+  auto program = parseText(text, "p.hvm4");
+  return program ? "" : program.error().message.substr(0, program.error().message.find('\n'));
+}
+
+const Node& mainOf(const Program& program) {
+  return program.nodes[program.definitions[program.definitionIndex.at("main")].root];
+}
+
+TEST(Parser, LabelsAreBase64NumbersOf16Bits) {
+  EXPECT_EQ(encodeName("a"), 1);
+  EXPECT_EQ(encodeName("Z"), 52);
+  EXPECT_EQ(encodeName("$$"), 63 * 64 + 63);
+  EXPECT_EQ(encodeName("o$$"), 0xffff);
+  EXPECT_EQ(encodeName("p_a"), -1);
+  for (uint32_t code = 1; code < 0x10000; code += 13)
+    EXPECT_EQ(encodeName(decodeName(code)), static_cast<int32_t>(code));
+}
+
+TEST(Parser, NumbersWrapAt32Bits) {
+  auto program = parseText("@main = 4294967303", "p");
+  ASSERT_TRUE(program.ok());
+  EXPECT_EQ(mainOf(*program).value, 7u);
+}
+
+TEST(Parser, ConsAndEqualityIgnoreTheLevelOfTheOperatorOnTheirLeft) {
+  auto sum = parseText("@main = 2 + 2 === 4", "p");
+  EXPECT_EQ(mainOf(*sum).kind, NodeKind::Operator);
+  auto list = parseText("@main = 1 * 2 <> []", "p");
+  EXPECT_EQ(mainOf(*list).kind, NodeKind::Operator);
+  auto left = parseText("@main = 1 - 2 - 3", "p");
+  EXPECT_EQ(left->nodes[mainOf(*left).children[0]].kind, NodeKind::Operator);
+}
+
+TEST(Parser, AClonedVariableGetsOneDuplicationPerFurtherUse) {
+  auto program = parseText("@main = λ&x.[x,x,x]", "p");
+  ASSERT_TRUE(program.ok());
+  const Node& outer = program->nodes[mainOf(*program).children[0]];
+  ASSERT_EQ(outer.kind, NodeKind::Dup);
+  EXPECT_EQ(outer.value, kFirstAutomaticLabel);
+  const Node& inner = program->nodes[outer.children[1]];
+  ASSERT_EQ(inner.kind, NodeKind::Dup);
+  EXPECT_EQ(inner.value, kFirstAutomaticLabel + 1);
+  EXPECT_EQ(program->nodes[inner.children[0]].side, Side::One);
+  EXPECT_EQ(program->nextLabel, kFirstAutomaticLabel + 2);
+}
+
+TEST(Parser, ErrorsNameLineAndColumnInCodePoints) {
+  EXPECT_EQ(errorOf("@main = λx.\n  y"), "PARSE_ERROR (p.hvm4:2:3)");
+  EXPECT_EQ(errorOf("@main = λλ.1"), "PARSE_ERROR (p.hvm4:1:10)");
+  EXPECT_EQ(errorOf("@main = (λx.[x, x])"), "PARSE_ERROR (p.hvm4:1:17)");
+  EXPECT_EQ(errorOf("@main = &Tup{1,2}"), "PARSE_ERROR (p.hvm4:1:10)");
+  EXPECT_EQ(errorOf("@main = 'ab'"), "PARSE_ERROR (p.hvm4:1:11)");
+  EXPECT_EQ(errorOf("@main = \"\xff\""), "PARSE_ERROR (p.hvm4:1:10)");
+}
+
+TEST(Parser, DeepNestingIsAnErrorAndLongListsAreNot) {
+  std::string deep(100000, '('), text = "@main = [";
+  EXPECT_EQ(errorOf("@main = " + deep).substr(0, 13), "PARSE_ERROR (");
+  EXPECT_EQ(errorOf("@main = " + std::string(100000, '!')).substr(0, 13), "PARSE_ERROR (");
+  for (const char* opening : {"λ", "↑", "&(", "λ{", "#A{", "1<>", "1+", "@f(", "!x=", "λx,", "^(", "%log(", "1n+"}) {
+    std::string nested = "@main = ";
+    for (int i = 0; i < 100000; ++i)
+      nested += opening;
+    EXPECT_EQ(errorOf(nested).substr(0, 13), "PARSE_ERROR (") << opening;
+  }
+  for (int i = 0; i < 100000; ++i)
+    text += "1,";
+  EXPECT_EQ(errorOf(text + "]"), "");
+}
+
+TEST(Parser, ALetOfALambdaMayHaveAnyLambda) {
+  EXPECT_EQ(errorOf("@main = ! f = λ{0: 1; 2}; f(0)"), "");
+  EXPECT_EQ(errorOf("@main = ! f = λ&x. x + x; f(0)"), "");
+  EXPECT_EQ(errorOf("@main = ! f = λ v; #P{f(1,2), v}"), "");
+  EXPECT_EQ(errorOf("@main = ! f = λx.x; f(0)"), "");
+}
+
+}  // namespace
