@@ -19,6 +19,10 @@ Value Evaluator::evalBuiltin(const Expr& expr) {
     if (type->kind != TypeKind::Scalar)
       return fail("E0706", expr, "tensors are computed in kernels, not on the host", "",
                   "move this expression into a `kernel`");
+    if (expr.builtin == Builtin::FromBits) {
+      const int64_t bits = args[0].asInt();
+      return loadScalar(expr.type->scalar, reinterpret_cast<const uint8_t*>(&bits));
+    }
     return math(expr.builtin, type->scalar, args);
   }
   if (auto value = textBuiltin(expr))

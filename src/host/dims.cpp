@@ -5,14 +5,14 @@ namespace vortex::host {
 
 using namespace lang;
 
-static std::optional<int64_t> evaluateAtom(const DimAtom& atom, const std::vector<std::optional<int64_t>>& dims);
+static std::optional<int64_t> evaluateAtom(const DimAtom& atom, const Frame& frame);
 
-static std::optional<int64_t> evaluateDim(const DimExpr& dim, const std::vector<std::optional<int64_t>>& dims) {
+static std::optional<int64_t> evaluateDim(const DimExpr& dim, const Frame& frame) {
   int64_t sum = 0;
   for (const auto& [monomial, coefficient] : dim.terms()) {
     int64_t product = coefficient;
     for (const DimAtom& atom : monomial) {
-      auto value = evaluateAtom(atom, dims);
+      auto value = evaluateAtom(atom, frame);
       if (!value)
         return std::nullopt;
       product *= *value;
@@ -22,12 +22,17 @@ static std::optional<int64_t> evaluateDim(const DimExpr& dim, const std::vector<
   return sum;
 }
 
-static std::optional<int64_t> evaluateAtom(const DimAtom& atom, const std::vector<std::optional<int64_t>>& dims) {
+static std::optional<int64_t> evaluateAtom(const DimAtom& atom, const Frame& frame) {
   if (atom.kind == DimAtom::Kind::Variable)
-    return atom.id < dims.size() ? dims[atom.id] : std::nullopt;
-  if (atom.kind == DimAtom::Kind::Opaque)
-    return std::nullopt;
-  auto a = evaluateDim(atom.operands[0], dims), b = evaluateDim(atom.operands[1], dims);
+    return atom.id < frame.dims.size() ? frame.dims[atom.id] : std::nullopt;
+  if (atom.kind == DimAtom::Kind::Opaque) {
+    auto found = frame.function->extentVariables.find(atom.id);
+    if (found == frame.function->extentVariables.end())
+      return std::nullopt;
+    auto* value = std::get_if<int64_t>(&frame.slots[found->second->index].data);
+    return value ? std::optional(*value) : std::nullopt;
+  }
+  auto a = evaluateDim(atom.operands[0], frame), b = evaluateDim(atom.operands[1], frame);
   if (!a || !b)
     return std::nullopt;
   switch (atom.kind) {
@@ -39,7 +44,7 @@ static std::optional<int64_t> evaluateAtom(const DimAtom& atom, const std::vecto
   }
 }
 
-std::optional<int64_t> Evaluator::evaluate(const DimExpr& dim) const { return evaluateDim(dim, frame_->dims); }
+std::optional<int64_t> Evaluator::evaluate(const DimExpr& dim) const { return evaluateDim(dim, *frame_); }
 
 /// Binds free dimension variables of a declared tensor type to a value's extents and checks the others.
 bool Evaluator::bindShape(Type type, const Value& value, const Expr& at) {
@@ -79,12 +84,16 @@ bool Evaluator::bindShape(Type type, const Value& value, const Expr& at) {
       frame_->dims[*variable] = extents[dim];
       continue;
     }
-    auto known = evaluate(expected);
+    // Terms without a name are variables, which may have changed since: only what declares an extent compares it.
+    const bool isCompared = !expected.hasOpaque() || (at.kind == ExprKind::Let && at.hasOp);
+    auto known = isCompared ? evaluate(expected) : std::nullopt;
     if (known && *known != extents[dim]) {
       auto names = frame_->function->dimNames();
+      const std::string name = expected.asConstant()  ? ""
+                               : expected.hasOpaque() ? "the declared extent "
+                                                      : expected.text(names) + " = ";
       fail("E0705", at,
-           base::concat("dimension ", dim, " has extent ", extents[dim], " where ",
-                        expected.asConstant() ? "" : expected.text(names) + " = ", *known, " is expected"));
+           base::concat("dimension ", dim, " has extent ", extents[dim], " where ", name, *known, " is expected"));
       return false;
     }
   }

@@ -189,6 +189,11 @@ static std::optional<double> floatMath(Builtin builtin, std::span<const Value> a
 Value Evaluator::math(Builtin builtin, Scalar type, std::span<const Value> args) {
   if (builtin == Builtin::Select)
     return args[0].asInt() ? args[1] : args[2];
+  if (builtin == Builtin::ToBits) {
+    uint64_t bits = 0;
+    storeScalar(type, args[0], reinterpret_cast<uint8_t*>(&bits));
+    return static_cast<int64_t>(bits);
+  }
   if (isFloat(type)) {
     if (builtin == Builtin::IsNan)
       return int64_t{std::isnan(args[0].asFloat())};

@@ -24,6 +24,8 @@ public:
   mlir::Value unary(mlir::Location loc, lang::UnaryOp op, lang::Scalar kind, mlir::Value value) const;
   mlir::Value cast(mlir::Location loc, mlir::Value value, lang::Scalar from, lang::Scalar to) const;
   /// A builtin that works elementwise (the first group of VORTEX_BUILTINS); null if `builtin` is another.
+  /// The same bits as another type of the same width.
+  mlir::Value reinterpret(mlir::Location loc, mlir::Value value, lang::Scalar to) const;
   mlir::Value call(mlir::Location loc, lang::Builtin builtin, lang::Scalar kind, mlir::ValueRange args) const;
   /// The combination of two values: sums, products, min/max (NaN-propagating), and/or/xor.
   mlir::Value combine(mlir::Location loc, ir::Combine kind, mlir::Value lhs, mlir::Value rhs) const;

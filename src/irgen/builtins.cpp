@@ -50,6 +50,8 @@ Flat Emitter::evalBuiltin(const Expr& expr) {
   llvm::SmallVector<Value> args;
   for (const Expr* arg : expr.args)
     args.push_back(evalScalar(*arg));
+  if (expr.builtin == Builtin::ToBits || expr.builtin == Builtin::FromBits)
+    return math_.reinterpret(at, args[0], scalarOf(expr.type));
   lang::Scalar kind = scalarOf(expr.args[expr.builtin == Builtin::Select ? 1 : 0]->type);
   Value result = math_.call(at, expr.builtin, kind, args);
   VORTEX_CHECK(result, "`%s` is not elementwise", std::string(spelling(expr.builtin)).c_str());

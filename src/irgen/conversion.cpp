@@ -71,6 +71,11 @@ Value Arithmetic::fromIndex(Location loc, Value value, Scalar to) const {
   return ir::fromIndex(b_, loc, withElement(value.getType(), intType(b_, to)), value);
 }
 
+Value Arithmetic::reinterpret(Location loc, Value value, Scalar to) const {
+  Type type = isFloat(to) ? floatType(b_, to) : intType(b_, to);
+  return b_.create<arith::BitcastOp>(loc, withElement(value.getType(), type), value);
+}
+
 Value Arithmetic::cast(Location loc, Value value, Scalar from, Scalar to) const {
   if (from == to)
     return value;

@@ -39,6 +39,11 @@ Value Emitter::evalTensorBuiltin(const Expr& expr) {
   }
   case Builtin::MaskUpperTriangle: return evalMask(expr);
   case Builtin::Copy: return evalTile(*expr.args[0]);
+  case Builtin::ToBits: return math_.reinterpret(at, evalRoundedTile(*expr.args[0]), scalarOf(expr.type));
+  case Builtin::FromBits: {
+    Scalar stored = scalarOf(expr.type);
+    return wideTile(at, math_.reinterpret(at, evalTile(*expr.args[0]), stored), stored);
+  }
   default: break;
   }
   llvm::SmallVector<Value> args;

@@ -28,7 +28,7 @@ VIOLATIONS = {
                                                          "let z2 = joined({a}, &{a})|E0512", "let z1 = longer(&{a}, &{b}.second)\nlet z2 = {a}\nprint(z1)"]),
     "borrowed twice": ("E0516", ["list", "pair"], ["let z1 = &mut {a}\nlet z2 = &{a}\nz1.push(1)\nprint(z2)", "let z1 = &{a}\nlet z2 = &mut {a}\nz2.push(1)\nprint(z1)",
                                                    "mix(&mut {a}, &{a})", "mix(&mut {b}.first, &{b}.first)", "let z1 = {b}.front()\nprint({b}.size())\nz1.push(1)",
-                                                   "let z1 = &mut {b}\nlet z2 = &mut {b}.second\nz1.grow(1)\nz2.push(1)", "raise(&mut {a}[0..1], {a}[0])|E0518"]),
+                                                   "let z1 = &mut {b}\nlet z2 = &mut {b}.second\nz1.grow(1)\nz2.push(1)", "let z1 = &mut {a}[0..1]\nraise(z1, {a}[0])|E0518"]),
     "changed while borrowed": ("E0517", ["list", "pair"], ["let z1 = &{a}\n{a}.push(1)\nprint(z1)", "let z1 = &{a}[0]\n{a} = vec![1]\nprint(z1)", "for z1 in {a} {{\n    {a}.push(z1)\n}}",
                                                            "let z1 = {a}[0..1]\n{a}[0] = 4\nprint(z1)", "let z1 = &{b}\n{b}.first = vec![2]\nprint(z1.first)",
                                                            "let z1 = |x: i32| print(x + {a}[0])\n{a}[0] = 1\nz1(1)", "let z1 = longer(&{a}, &{b}.first)\n{b}.first.push(1)\nprint(z1)"]),
@@ -47,7 +47,7 @@ KERNEL_VIOLATIONS = [
     ("E0525", "let z: Tensor<i32, [64]> @shared\np += z[t]"), ("E0525", "let z: Tensor<i32, [4]> @local\nz[1] += p"), ("E0521", "let z = x[0..8]\nz[t % 8] = 3"),
     ("E0451", "if p > 3 {\n    q = warp.sum(p)\n}"), ("E0516", "let z1 = y[0..40]\nlet z2 = y[32..64]\nz1[t % 32] = 1\nz2[t % 32] = 2"),
     ("E0519", "let z1 = {\n    let z: Tensor<i32, [64]> @shared\n    z[t] = p\n    &z\n}\np += z1[0]"), ("E0517", "let z1 = tile[0..32]\ntile[t] = p\nsync_block()\np += z1[t % 32]"),
-    ("E0407", "print(args())"), ("E0408", "whole0(x)"), ("E0338", "put(y, t, p)"), ("E0518", "tile[t] = q\nsync_block()\nput(&mut tile, t, tile[t])"),
+    ("E0407", "print(args())"), ("E0408", "whole0(x)"), ("E0338", "put(y, t, p)"), ("E0518", "tile[t] = q\nsync_block()\nlet z1 = &mut tile\nput(z1, t, tile[t])"),
     ("E0517", "let z = &tile\ntile[t] = p\nsync_block()\np += z[t]"), ("E0516", "let z1 = &mut tile\nput(&mut tile, t, p)\nput(z1, t, q)"),
     ("E0317", "let z = &tile\nz[t] = 1"),
 ]

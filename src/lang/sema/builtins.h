@@ -28,7 +28,7 @@ namespace vortex::lang {
   X(Sign, "sign") X(Floor, "floor") X(Ceil, "ceil") X(Round, "round") X(Trunc, "trunc") X(Fma, "fma") \
   X(Pow, "pow") X(Min, "min") X(Max, "max") X(Clamp, "clamp") X(Select, "select") X(IsNan, "is_nan") \
   X(IsInf, "is_inf") X(Popcount, "popcount") X(Clz, "clz") X(Ctz, "ctz") X(MulHi, "mul_hi") \
-  X(CeilDiv, "ceil_div") X(Expm1, "expm1") X(Log1p, "log1p") X(Sigmoid, "sigmoid") \
+  X(CeilDiv, "ceil_div") X(Expm1, "expm1") X(Log1p, "log1p") X(ToBits, "to_bits") X(FromBits, "from_bits") X(Sigmoid, "sigmoid") \
   /* tensors; integer attributes in Expr::ints */ \
   X(Zeros, "zeros") X(Full, "full") X(Arange, "arange") X(Transpose, "transpose") \
   /* ints: permutation */ \

@@ -47,8 +47,9 @@ enum class ExprKind : uint8_t {
   Range,      ///< args[0]..args[1] step args[2] (optional); half-open
   IntList,    ///< a constant list of integers (progression literal or [1, 2, 3] iterated): intList
   // control; type unit unless said
-  Block,   ///< args in order; value of the last if type is not unit
-  Let,     ///< variable = args[0]; no args: declared without value (shared/local tensors, `var out`)
+  Block,  ///< args in order; value of the last if type is not unit
+  Let,  ///< variable = args[0]; no args: declared without value (shared/local tensors, `var out`). Host: hasOp if its type is
+        ///< written, whose new dimension variables are ints
   Assign,  ///< args[0] (place) = args[1], or op= with `hasOp` and binaryOp (place evaluated once)
   If,      ///< args[0] condition, args[1] then, args[2] else (optional); may have a value
   While,   ///< args[0] condition, args[1] body

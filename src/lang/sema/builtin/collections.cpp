@@ -49,7 +49,7 @@ Expr* checkFromHost(BuiltinCall& call) {
     uint32_t unknown = 0;
     for (const DimExpr& extent : expected->shape) {
       auto variable = extent.asVariable();
-      unknown += (variable && c.pendingDims.count(*variable)) || extent.hasOpaque();
+      unknown += (variable && c.pendingDims.count(*variable)) || !c.isCounted(extent);
     }
     if (unknown > 1) {
       c.error("E0327", call.range(), base::concat("the number of values cannot determine ", unknown, " extents"))
@@ -152,14 +152,30 @@ Expr* checkMap(BuiltinCall& call) {
   return call.c.makeBuiltin(Builtin::Map, call.c.types.vec(closure->type->elem), call.range(), {vec, closure});
 }
 
+/// Where the name of the total stands in `|total, x| …`; 0 if nowhere.
+static uint32_t positionOfTotal(const syn::Expr* written) {
+  auto* closure = written->tryAs<syn::ClosureExpr>();
+  auto* name = closure && closure->params.size() == 2 && !closure->params[0].type
+                   ? closure->params[0].pattern->tryAs<syn::NamePattern>()
+                   : nullptr;
+  return name ? name->name.range.begin : 0;
+}
+
 Expr* checkFold(BuiltinCall& call) {
   Checker& c = call.c;
   Expr* vec = vecArg(call, false);
   if (!vec)
     return call.failed();
-  Expr* initial = call.arg(1, call.expected ? call.expected : call.isUntyped(1) ? vec->type->elem : nullptr);
+  // A plain number starts as an element, until the closure shows that the total is something else.
+  const bool isFree = call.isUntyped(1) && !call.expected;
+  const uint32_t position = isFree ? positionOfTotal(call.placed[2]) : 0;
+  auto known = position != 0 ? c.inferred.find(position) : c.inferred.end();
+  Type total = known != c.inferred.end() ? known->second : call.expected ? call.expected : vec->type->elem;
+  Expr* initial = call.arg(1, call.isUntyped(1) || call.expected ? total : nullptr);
   if (Checker::isError(initial))
     return call.failed();
+  if (position != 0 && known == c.inferred.end() && initial->type->kind == TypeKind::Scalar)
+    c.totals[position] = call.c.isUntypedFloat(call.placed[1]);
   Expr* closure = call.arg(2, c.types.closure({initial->type, vec->type->elem}, initial->type));
   if (Checker::isError(closure))
     return call.failed();

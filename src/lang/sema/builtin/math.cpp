@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 
+#include <bit>
+
 namespace vortex::lang {
 namespace {
 
@@ -130,6 +132,64 @@ Expr* checkFloatTest(BuiltinCall& call) {
     return call.failed();
   }
   return finish(call, std::move(args), call.c.types.boolean());
+}
+
+namespace {
+
+/// The unsigned integer of a float's width.
+Type bitsOf(Checker& c, Scalar type) {
+  constexpr Scalar kBits[] = {Scalar::U8, Scalar::U16, Scalar::U32, Scalar::U64};
+  return c.types.scalar(kBits[std::countr_zero(bitWidth(type)) - 3]);
+}
+
+/// In a generic definition the width of a float is not known.
+bool hasWidth(BuiltinCall& call, Type type) {
+  if (!type->param)
+    return true;
+  call.c.error("E0350", call.nameRange, base::concat("`", call.row.name, "` needs a float type, not a parameter"))
+      .help("the number of bits follows from the type: `f32`, `f64`");
+  return false;
+}
+
+}  // namespace
+
+Expr* checkToBits(BuiltinCall& call) {
+  std::vector<Expr*> args{call.arg(0)};
+  const Type elem = Checker::isError(args[0]) ? nullptr : elementOf(args[0]);
+  if (!elem || !isFloat(elem->scalar))
+    return call.wrongArg(args[0], "a float");
+  return hasWidth(call, elem) && unifyAll(call, args) ? finish(call, std::move(args), bitsOf(call.c, elem->scalar))
+                                                      : call.failed();
+}
+
+/// `f32.from_bits(n)`: the expected type is the one in front.
+Expr* checkFromBits(BuiltinCall& call) {
+  Checker& c = call.c;
+  Type to = call.expected && call.expected->isTensor() ? call.expected->elem : call.expected;
+  if (call.generics.size() == 1 && call.generics[0].type)
+    to = c.resolveType(call.generics[0].type, DimPolicy::Known);
+  if (to && Checker::isError(to))
+    return call.failed();
+  if (!to || to->kind != TypeKind::Scalar || !isFloat(to->scalar)) {
+    c.error("E0306", call.nameRange, "nothing here says which float the bits are")
+        .help("write the type in front: `f32.from_bits(n)`");
+    return call.failed();
+  }
+  if (!hasWidth(call, to))
+    return call.failed();
+  const Type bits = bitsOf(c, to->scalar);
+  Expr* value = call.arg(0, bits);
+  if (Checker::isError(value))
+    return call.failed();
+  if (!elementOf(value) || !isInteger(elementOf(value)->scalar))
+    return call.wrongArg(value, base::concat("`", c.text(bits), "`"));
+  value = value->type->isTensor() ? value : c.convert(value, bits, Site::Argument);
+  if (Checker::isError(value))
+    return call.failed();
+  if (elementOf(value) != bits)
+    return call.wrongArg(value, base::concat("elements of `", c.text(bits), "`"));
+  std::vector<Expr*> args{value};
+  return unifyAll(call, args) ? finish(call, std::move(args), to) : call.failed();
 }
 
 Expr* checkMinMax(BuiltinCall& call) {

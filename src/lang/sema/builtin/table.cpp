@@ -47,6 +47,8 @@ constexpr BuiltinRow kRows[] = {
     {"select", Builtin::Select, kEverywhere, kNoMethod, "condition, a, b", checkSelect},
     {"is_nan", Builtin::IsNan, kEverywhere, kElementwise, "x", checkFloatTest},
     {"is_inf", Builtin::IsInf, kEverywhere, kElementwise, "x", checkFloatTest},
+    {"to_bits", Builtin::ToBits, kEverywhere, kElementwise, "x", checkToBits},
+    {"from_bits", Builtin::FromBits, kEverywhere, kNoMethod, "bits", checkFromBits},
     {"popcount", Builtin::Popcount, kEverywhere, kElementwise, "x", checkIntegerMath},
     {"clz", Builtin::Clz, kEverywhere, kElementwise, "x", checkIntegerMath},
     {"ctz", Builtin::Ctz, kEverywhere, kElementwise, "x", checkIntegerMath},

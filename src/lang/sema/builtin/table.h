@@ -56,6 +56,8 @@ Expr* checkFloatMath(BuiltinCall& call);
 Expr* checkNumericMath(BuiltinCall& call);
 Expr* checkIntegerMath(BuiltinCall& call);
 Expr* checkFloatTest(BuiltinCall& call);
+Expr* checkToBits(BuiltinCall& call);
+Expr* checkFromBits(BuiltinCall& call);
 Expr* checkMinMax(BuiltinCall& call);
 Expr* checkSelect(BuiltinCall& call);
 // tensor.cpp

@@ -58,7 +58,7 @@ WrittenShape shapeOf(BuiltinCall& call, const syn::Expr* written) {
   }
   for (const DimExpr& extent : expected->shape) {
     auto variable = extent.asVariable();
-    if (extent.hasOpaque() || (variable && c.pendingDims.count(*variable))) {
+    if (!c.isCounted(extent) || (variable && c.pendingDims.count(*variable))) {
       c.error("E0327", call.range(),
               base::concat("the extent `", c.text(extent), "` of `", call.row.name, "` is not known here"))
           .help(base::concat("write the shape: `", call.row.name, "([…])`"));

@@ -238,6 +238,7 @@ public:
   Expr* matmul(Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRange, Type expected);
   Expr* checkRef(const syn::RefExpr* expr, Type expected);
   Expr* checkCast(const syn::CastExpr* expr);
+  Expr* checkedEnum(Expr* number, Type to, SourceRange range);
   Expr* checkRange(const syn::RangeExpr* expr, Type expected);
   Expr* checkIndex(const syn::IndexExpr* expr);
   Expr* checkTensorIndex(const syn::IndexExpr* expr, Expr* base);
@@ -248,6 +249,7 @@ public:
   bool mentionsMutable(const DimExpr& dim) const;
   bool isUntyped(const syn::Expr* expr);  ///< a number (or arithmetic on numbers) without a type of its own
   bool isUntypedFloat(const syn::Expr* expr);
+  bool isUntypedList(const syn::Expr* expr);  ///< a list or progression of such numbers
 
   // ---- conversions and shapes: convert.cpp, shapes.cpp
   Expr* convert(Expr* expr, Type to, Site site, SourceRange because = {}, std::string_view becauseText = {});
@@ -265,6 +267,11 @@ public:
   DimEqual dimEqual(const DimExpr& a, const DimExpr& b) const;
   /// The value of an integer expression as an extent; opaque terms where it is not known.
   DimExpr dimOf(const Expr* expr);
+  /// The running host program can compute the extent from its variables.
+  bool isCounted(const DimExpr& extent) const;
+  DimExpr ownExtent(const Variable* variable);  ///< a term of its own for the value of a host variable
+  /// The type of a value that leaves a scope: dimension variables declared since get extents of their own. Host code only.
+  Type leaveScope(Type type, size_t firstLocal);
   /// Broadcasts the operands to one shape (NumPy rules); false after an error.
   bool broadcast(std::vector<Expr*>& operands, std::string_view what, SourceRange range);
   Expr* broadcastTo(Expr* expr, const std::vector<DimExpr>& shape);
@@ -295,10 +302,12 @@ public:
   Expr* convertReturn(Expr* value, Type result, SourceRange range);
   void checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out);
   void checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out);
+  void checkDeclared(const syn::LetStmt* stmt, std::vector<Expr*>& out);
   void checkTail(const syn::ExprStmt* stmt, Type expected, std::vector<Expr*>& out);
   Type letType(const syn::LetStmt* stmt, Type declared, std::string_view name, bool& isResult);
   void checkOnChipShape(const syn::LetStmt* stmt, Type declared);
   Type bindLetDims(Type declared, Type actual);
+  void markDeclared(Expr& let) const;
   bool isStorage(Type type) const;
   void finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool isResult, std::vector<Expr*>& out);
   void bindNothing(const syn::Pattern* pattern);
@@ -317,8 +326,11 @@ public:
   bool isAdaptable(const Expr* expr) const;  ///< a number that took its default type
   bool canAdapt(const Expr* expr, Type type) const;
   void adaptTail(Expr* expr, Type type);
-  Expr* iterable(const syn::Expr* expr, bool& enumerated);
-  void learnLoopVariable(Variable* variable, const Expr* over);
+  Expr* iterable(const syn::Expr* expr, Type elem);
+  void learnLoopVariable(Variable* variable, const Expr* over, const syn::Expr* written);
+  bool learnElement(const Variable* variable, Type to);
+  bool learnWalked(const Variable* variable, Type to);
+  bool isLearnable(const syn::Expr* written);
   Expr* forByIndex(Expr* loop);
   Expr* arraySlice(const syn::IndexExpr* expr, Expr* base);
   void letOfList(const syn::LetStmt* stmt, Type declared, std::vector<Expr*>& out);
@@ -489,6 +501,7 @@ public:
     Type expected = nullptr;
     bool broken = false;
     std::vector<Expr*> breaks;
+    size_t firstLocal = 0;  ///< what is declared inside
   };
   std::vector<Loop> loops;
 
@@ -497,6 +510,7 @@ public:
     SourceRange declared;
     bool isClosure = false;
     size_t loopDepth = 0;
+    size_t firstLocal = 0;  ///< what is declared inside
   };
   std::vector<ReturnTarget> returns;
 
@@ -506,7 +520,10 @@ public:
   /// Variables whose type is a default (`var n = 0`, `var v = vec![]`). When a use needs another type, it is noted in `inferred` and
   /// the body is checked again.
   std::set<const Variable*> defaulted;
-  std::map<uint32_t, Type> inferred;  ///< by the position of the variable's name
+  std::map<const Variable*, const Expr*> walked;  ///< loop variables: what they walk over, whose elements may adapt
+  std::map<uint32_t, Type> inferred;              ///< by the position of the variable's name
+  /// Totals of `fold` that start as a plain number, by the position of the name: is the number written with a fraction?
+  std::map<uint32_t, bool> totals;
   bool restart = false;
   /// Accumulators declared as fragments, by the position of the variable's name; found by a product, then checked again.
   struct Fragment {
@@ -514,6 +531,7 @@ public:
   };
   std::map<uint32_t, Fragment> fragments;
   std::set<DimVarId> pendingDims;            ///< new in the `let` type whose value is being checked
+  std::vector<Expr*>* beforeLet = nullptr;   ///< statements that its written extents need first
   std::set<std::string_view> returnedNames;  ///< names in `return x`: candidates for result storage
   bool uncheckedBounds = false, uncheckedOverflow = false;
   /// What the attributes of the statement being checked say; its expressions are marked when they are done.

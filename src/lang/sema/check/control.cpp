@@ -166,6 +166,7 @@ Expr* Checker::checkLoop(const syn::LoopExpr* expr, Type expected) {
   Loop loop;
   loop.hasValue = true;
   loop.expected = expected && expected->kind == TypeKind::Unit ? nullptr : expected;
+  loop.firstLocal = locals.size();
   loops.push_back(loop);
   Expr* body = checkBlock(expr->body, types.unit());
   loop = loops.back();
@@ -198,7 +199,7 @@ Expr* Checker::checkBreak(const syn::BreakExpr* expr) {
   Expr* value = check(expr->value, hint);
   if (loops.back().result)
     value = convert(value, loops.back().result, Site::Return);
-  loops.back().result = loops.back().result ? loops.back().result : value->type;
+  loops.back().result = loops.back().result ? loops.back().result : leaveScope(value->type, loops.back().firstLocal);
   if (isError(value))
     return errorExpr(expr->range);
   out->args = {value};
@@ -214,15 +215,25 @@ Expr* Checker::checkContinue(const syn::ContinueExpr* expr) {
 }
 
 /// What a `for` walks over; `enumerated` is set for `x.enumerate()`.
-Expr* Checker::iterable(const syn::Expr* expr, bool& enumerated) {
-  enumerated = false;
+/// The list of `list.enumerate()`; null for everything else.
+static const syn::Expr* enumeratedList(const syn::Expr* expr) {
   auto* call = expr->tryAs<syn::CallExpr>();
   auto* member = call ? call->callee->tryAs<syn::MemberExpr>() : nullptr;
-  if (member && member->name.text == "enumerate" && call->args.empty()) {
-    enumerated = true;
-    expr = member->base;
+  return member && member->name.text == "enumerate" && call->args.empty() ? member->base : nullptr;
+}
+
+/// `elem`: what the elements of a list or range of plain numbers shall be, if a use has said so.
+Expr* Checker::iterable(const syn::Expr* expr, Type elem) {
+  const bool isList = expr->is<syn::ArrayExpr>();
+  Expr* out = value(expr, !elem ? nullptr : isList ? types.array(elem, 0) : types.range(elem));
+  if (elem && out->kind == ExprKind::Range && out->type->elem != elem) {
+    for (Expr*& bound : out->args) {
+      bound = bound->kind == ExprKind::Int ? adaptLiteral(bound, elem) : convert(bound, elem, Site::Operand);
+      if (isError(bound))
+        return errorExpr(expr->range);
+    }
+    out->type = types.range(elem);
   }
-  Expr* out = value(expr);
   if (isError(out))
     return out;
   if (out->kind == ExprKind::MakeArray && out->type->elem->kind == TypeKind::Scalar &&
@@ -254,7 +265,23 @@ Expr* Checker::iterable(const syn::Expr* expr, bool& enumerated) {
   return errorExpr(expr->range);
 }
 
-void Checker::learnLoopVariable(Variable* variable, const Expr* over) {
+/// A bound of a range whose type may still change: a plain number, or a variable that had one.
+bool Checker::isLearnable(const syn::Expr* written) {
+  if (isUntyped(written))
+    return true;
+  auto* name = written->tryAs<syn::NameExpr>();
+  const Local* local = name ? findLocal(name->name.text) : nullptr;
+  return local && local->variable &&
+         (flexible.contains(local->variable) || defaulted.contains(local->variable) ||
+          walked.contains(local->variable));
+}
+
+void Checker::learnLoopVariable(Variable* variable, const Expr* over, const syn::Expr* written) {
+  auto* range = written->tryAs<syn::RangeExpr>();
+  const bool isNumbers = isUntypedList(written) || (range && isLearnable(range->begin) && isLearnable(range->end));
+  const bool isKnown = inferred.contains(variable->range.begin);
+  if (!isKnown && (isNumbers || (over->kind == ExprKind::Var && defaulted.contains(over->variable))))
+    walked[variable] = over;
   const bool isI32 = variable->type->isScalar(Scalar::I32);
   if (over->kind == ExprKind::Range && isI32 && over->args[0]->kind == ExprKind::Int &&
       over->args[1]->kind == ExprKind::Int && over->args.size() == 2)
@@ -265,8 +292,16 @@ void Checker::learnLoopVariable(Variable* variable, const Expr* over) {
 }
 
 Expr* Checker::checkFor(const syn::ForExpr* expr) {
-  bool enumerated = false;
-  Expr* over = iterable(expr->iterable, enumerated);
+  const syn::Expr* counted = enumeratedList(expr->iterable);
+  const bool enumerated = counted != nullptr;
+  const syn::Expr* walkedOver = enumerated ? counted : expr->iterable;
+  const syn::Pattern* pattern = expr->pattern;
+  auto* pair = pattern->tryAs<syn::TuplePattern>();
+  const bool isPair = pair && pair->elems.size() == 2;
+  const syn::Pattern* valuePattern = enumerated && isPair ? pair->elems[0] : pattern;
+  auto* valueName = valuePattern->tryAs<syn::NamePattern>();
+  auto known = valueName ? inferred.find(valueName->name.range.begin) : inferred.end();
+  Expr* over = iterable(walkedOver, known == inferred.end() ? nullptr : known->second);
   LocalScope scope(*this);
   Expr* out = make(ExprKind::For, types.unit(), expr->range);
   std::vector<Expr*> bindings;
@@ -274,15 +309,12 @@ Expr* Checker::checkFor(const syn::ForExpr* expr) {
     bindNothing(expr->pattern);
   } else {
     Type elem = over->type->elem;
-    const syn::Pattern* pattern = expr->pattern;
-    auto* pair = pattern->tryAs<syn::TuplePattern>();
-    if (enumerated && (!pair || pair->elems.size() != 2)) {
+    if (enumerated && !isPair) {
       error("E0331", pattern->range, "`.enumerate()` gives pairs").help("write `for (value, index) in …`");
       bindNothing(pattern);
     } else {
-      const syn::Pattern* valuePattern = enumerated ? pair->elems[0] : pattern;
       out->variable = loopVariable(valuePattern, elem, bindings);
-      learnLoopVariable(out->variable, over);
+      learnLoopVariable(out->variable, over, walkedOver);
       if (enumerated)
         out->indexVariable = loopVariable(pair->elems[1], usize(), bindings);
     }
@@ -364,12 +396,18 @@ Expr* Checker::checkClosure(const syn::ClosureExpr* expr, Type expected) {
     }
     params.push_back(type);
     out->variables.push_back(loopVariable(param.pattern, type, bindings));
+    if (totals.contains(out->variables.back()->range.begin))
+      defaulted.insert(out->variables.back());
   }
   Type result = expr->resultType                                     ? resolveType(expr->resultType, DimPolicy::Known)
                 : hasHint && expected->elem->kind != TypeKind::Error ? expected->elem
                                                                      : nullptr;
-  returns.push_back({result, expr->resultType ? expr->resultType->range : expr->range, true, loops.size()});
+  returns.push_back(
+      {result, expr->resultType ? expr->resultType->range : expr->range, true, loops.size(), locals.size()});
   Expr* body = check(expr->body, result);
+  const bool isTotal = !out->variables.empty() && defaulted.contains(out->variables[0]);
+  if (isTotal && result && body->type != result && body->type->kind == TypeKind::Scalar)
+    learnType(makeVar(out->variables[0], expr->range), body->type);
   if (result && result->kind != TypeKind::Unit && !isError(body))
     body = convert(body, result, Site::Return, expr->resultType ? expr->resultType->range : SourceRange{},
                    "the closure's result");

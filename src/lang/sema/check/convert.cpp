@@ -77,14 +77,43 @@ bool Checker::learnType(Expr* expr, Type to, uint32_t depth) {
     return learnType(expr->args[0], to, depth + 1) || learnType(expr->args[1], to, depth + 1);
   if (expr->kind == ExprKind::Unary || expr->kind == ExprKind::Deref || expr->kind == ExprKind::Ref)
     return learnType(expr->args[0], to, depth + 1);
+  if (expr->kind == ExprKind::Element && isNumber)
+    return expr->args[0]->kind == ExprKind::Var && learnElement(expr->args[0]->variable, to);
+  if (auto found = expr->kind == ExprKind::Var && isNumber ? walked.find(expr->variable) : walked.end();
+      found != walked.end()) {
+    const Expr* over = found->second;
+    return over->kind == ExprKind::Var ? learnElement(over->variable, to) : learnWalked(expr->variable, to);
+  }
   if (expr->kind != ExprKind::Var || !defaulted.count(expr->variable))
     return false;
   Type from = expr->variable->type;
-  if (isVec != (from->kind == TypeKind::Vec) || (isNumber && isFlt(from) && !isFlt(to)))
+  auto total = totals.find(expr->variable->range.begin);
+  const bool isWhole = total != totals.end() && !total->second;
+  if (isVec != (from->kind == TypeKind::Vec) || (isNumber && isFlt(from) && !isFlt(to) && !isWhole))
     return false;
   inferred[expr->variable->range.begin] = to;
   defaulted.erase(expr->variable);
   expr->variable->type = to;  // the rest of this attempt only looks for more of these
+  return restart = true;
+}
+
+/// The elements of a list of plain numbers get another type.
+bool Checker::learnElement(const Variable* variable, Type to) {
+  const Type list = variable->type;
+  if (!defaulted.count(variable) || (list->kind != TypeKind::Array && list->kind != TypeKind::Vec) ||
+      list->elem->kind != TypeKind::Scalar || (isFlt(list->elem) && !isFlt(to)))
+    return false;
+  inferred[variable->range.begin] = list->kind == TypeKind::Vec ? types.vec(to) : types.array(to, list->count);
+  defaulted.erase(variable);
+  return restart = true;
+}
+
+/// What a `for` walks over is written there: its numbers get another type.
+bool Checker::learnWalked(const Variable* variable, Type to) {
+  if (isFlt(variable->type) && !isFlt(to))
+    return false;
+  inferred[variable->range.begin] = to;
+  walked.erase(variable);
   return restart = true;
 }
 

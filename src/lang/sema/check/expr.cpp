@@ -157,6 +157,47 @@ static bool hasBitOperation(const syn::Expr* expr) {
   return binary && (binary->op > syn::BinaryOp::Pow || hasBitOperation(binary->rhs) || hasBitOperation(binary->lhs));
 }
 
+/// `n as Color`: an assertion that n is one of the enum's values, then the value.
+Expr* Checker::checkedEnum(Expr* number, Type to, SourceRange range) {
+  const std::vector<int64_t>& all = to->decl->enumValues;
+  std::vector<Expr*> parts;
+  Variable* variable = temporary(number, parts)->variable;
+  const auto compare = [&](BinaryOp op, int64_t value) {
+    Expr* test =
+        make(ExprKind::Binary, types.boolean(), range, {makeVar(variable, range), makeInt(value, number->type, range)});
+    test->binaryOp = op;
+    return test;
+  };
+  const auto [low, high] = std::minmax_element(all.begin(), all.end());
+  const bool isDense = !all.empty() && *high - *low + 1 == static_cast<int64_t>(all.size());
+  const bool isU = isUnsigned(number->type->scalar);
+  const uint32_t width = std::min(bitWidth(number->type->scalar) - (isU ? 0 : 1), uint32_t{62});
+  const int64_t least = isU ? 0 : -(int64_t{1} << width), most = (int64_t{1} << width) - 1;
+  Expr* test = nullptr;
+  if (isDense && *low <= most && *high >= least) {
+    if (*low > least || bitWidth(number->type->scalar) == 64)
+      test = compare(BinaryOp::Ge, std::max(*low, least));
+    if (*high < most)
+      test = conjunction(test, compare(BinaryOp::Le, *high));
+    test = test ? test : makeInt(1, types.boolean(), range);
+  } else {
+    for (int64_t value : all)
+      if (value >= least && value <= most) {
+        Expr* equal = compare(BinaryOp::Eq, value);
+        Expr* either = test ? make(ExprKind::Binary, types.boolean(), range, {test, equal}) : equal;
+        either->binaryOp = test ? BinaryOp::Or : BinaryOp::Eq;
+        test = either;
+      }
+  }
+  if (!test)
+    test = makeInt(0, types.boolean(), range);
+  Expr* check = makeBuiltin(Builtin::Assert, types.unit(), range, {test, makeVar(variable, range)});
+  check->text = base::concat("{} is no value of `", to->decl->name, "`");
+  parts.push_back(check);
+  parts.push_back(make(ExprKind::Cast, to, range, {makeVar(variable, range)}));
+  return make(ExprKind::Block, to, range, std::move(parts));
+}
+
 Expr* Checker::checkCast(const syn::CastExpr* expr) {
   Type to = resolveType(expr->type, DimPolicy::Known);
   if (isError(to)) {
@@ -184,6 +225,8 @@ Expr* Checker::checkCast(const syn::CastExpr* expr) {
   for (Type side : {from, to})
     if (!grants(side, {BuiltinTrait::Numeric}, expr->range, "`as`"))
       return errorExpr(expr->range);
+  if (to->kind == TypeKind::Enum && from->kind == TypeKind::Scalar && isInteger(from->scalar))
+    return checkedEnum(operand, to, expr->range);
   if (!fits) {
     error("E0318", expr->range, "`" + text(from) + "` cannot be converted to `" + text(to) + "`")
         .primary("`as` converts between numbers, and tensors element by element");

@@ -188,6 +188,15 @@ bool Checker::isUntypedFloat(const syn::Expr* expr) {
   }
 }
 
+bool Checker::isUntypedList(const syn::Expr* expr) {
+  auto* list = expr->tryAs<syn::ArrayExpr>();
+  if (!list || list->elems.empty())
+    return false;
+  const size_t numbers = list->form == syn::ArrayForm::Repeat ? 1 : list->elems.size();
+  return std::all_of(list->elems.begin(), list->elems.begin() + static_cast<ptrdiff_t>(numbers),
+                     [&](const syn::Expr* elem) { return isUntyped(elem); });
+}
+
 Expr* Checker::checkArray(const syn::ArrayExpr* expr, Type expected) {
   if (expr->isVec && inKernel()) {
     error("E0407", expr->range, "a `Vec` lives in host memory and cannot be made in a kernel")

@@ -103,6 +103,9 @@ Expr* Checker::callMethod(const syn::CallExpr* call, const syn::MemberExpr* call
 Expr* Checker::callAssociated(const syn::CallExpr* call, const syn::MemberExpr* callee, Type type, Type expected) {
   type = canonicalSelf(type);
   std::vector<Member> found = findMembers(type, callee->name.text, syn::ItemKind::Function);
+  const bool isFloatType = type->kind == TypeKind::Scalar && isFloat(type->scalar);
+  if (found.empty() && isFloatType && callee->name.text == "from_bits")
+    return callBuiltin(*findBuiltin("from_bits"), call, callee->name, nullptr, {}, type);
   if (found.empty()) {
     unknownMember(type, callee->name, "function");
     return failedCall(call);

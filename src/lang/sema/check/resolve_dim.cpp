@@ -114,7 +114,10 @@ std::optional<DimExpr> Checker::resolveDim(const syn::Expr* expr, DimPolicy poli
     error("E0332", expr->range, "an extent is an integer, not `" + text(value->type) + "`");
     return std::nullopt;
   }
-  return dimOf(value);
+  DimExpr extent = dimOf(value);
+  if (policy == DimPolicy::Let && !inKernel() && beforeLet && !isCounted(extent))
+    extent = dimOf(temporary(asIndex(value, nullptr), *beforeLet));
+  return extent;
 }
 
 std::optional<DimExpr> Checker::dimNamed(const syn::Name& name, DimPolicy policy) {

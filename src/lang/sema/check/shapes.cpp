@@ -46,10 +46,13 @@ DimExpr Checker::dimOf(const Expr* expr) {
   switch (expr->kind) {
   case ExprKind::Int: return DimExpr::constant(static_cast<int64_t>(expr->intValue));
   case ExprKind::DimValue: return expr->dim;
-  case ExprKind::Cast:
-    if (expr->args[0]->type->kind == TypeKind::Scalar && isInteger(expr->args[0]->type->scalar))
+  case ExprKind::Cast: {
+    const Type from = expr->args[0]->type;
+    const bool isInt = from->kind == TypeKind::Scalar && isInteger(from->scalar);
+    if (isInt && (inKernel() || bitWidth(from->scalar) <= bitWidth(expr->type->scalar)))
       return dimOf(expr->args[0]);
     break;
+  }
   case ExprKind::Deref:
     if (expr->args[0]->kind == ExprKind::Var)
       return dimOf(expr->args[0]);
@@ -57,13 +60,12 @@ DimExpr Checker::dimOf(const Expr* expr) {
   case ExprKind::Var: {
     if (auto found = variableDims.find(expr->variable); found != variableDims.end())
       return found->second;
-    const uint32_t id = session.newOpaque();
-    if (expr->variable->isVar)
-      mutableOpaques.insert(id);
-    return variableDims[expr->variable] = DimExpr::opaque(id);
+    return ownExtent(expr->variable);
   }
   case ExprKind::Binary: {
-    if (expr->binaryOp > BinaryOp::Rem)
+    // Narrow numbers of the running program may wrap.
+    const bool isWide = inKernel() || (expr->type->kind == TypeKind::Scalar && bitWidth(expr->type->scalar) >= 32);
+    if (expr->binaryOp > BinaryOp::Rem || !isWide)
       break;
     const DimExpr lhs = dimOf(expr->args[0]), rhs = dimOf(expr->args[1]);
     switch (expr->binaryOp) {
@@ -87,6 +89,40 @@ DimExpr Checker::dimOf(const Expr* expr) {
   default: break;
   }
   return DimExpr::opaque(session.newOpaque());
+}
+
+DimExpr Checker::ownExtent(const Variable* variable) {
+  const uint32_t id = session.newOpaque();
+  if (variable->isVar)
+    mutableOpaques.insert(id);
+  if (!inKernel() && variable->type->kind == TypeKind::Scalar)
+    function->extentVariables[id] = variable;
+  return variableDims[variable] = DimExpr::opaque(id);
+}
+
+bool Checker::isCounted(const DimExpr& extent) const {
+  for (const auto& [monomial, coefficient] : extent.terms())
+    for (const DimAtom& atom : monomial) {
+      if (atom.kind == DimAtom::Kind::Opaque && !function->extentVariables.contains(atom.id))
+        return false;
+      for (const DimExpr& operand : atom.operands)
+        if (!isCounted(operand))
+          return false;
+    }
+  return true;
+}
+
+Type Checker::leaveScope(Type type, size_t firstLocal) {
+  if (inKernel() || !type || isError(type))
+    return type;
+  std::vector<std::optional<DimExpr>> values(function->dims.size());
+  bool any = false;
+  for (size_t i = firstLocal; i < locals.size(); ++i)
+    if (auto id = locals[i].dim ? locals[i].dim->asVariable() : std::nullopt; id && *id >= signatureDims_) {
+      values[*id] = DimExpr::opaque(session.newOpaque());
+      any = true;
+    }
+  return any ? substitute(type, values) : type;
 }
 
 bool Checker::broadcastShapes(const std::vector<std::vector<DimExpr>>& shapes, std::vector<DimExpr>& out) {

@@ -428,7 +428,11 @@ void Checker::resetBody() {
   mutableOpaques.clear();
   flexible.clear();
   defaulted.clear();
+  walked.clear();
+  totals.clear();
   pendingDims.clear();
+  beforeLet = nullptr;
+  function->extentVariables.clear();
   items = instance->scope;
   restart = false;
 }

@@ -10,6 +10,7 @@
 namespace vortex::lang {
 
 Expr* Checker::checkBlock(const syn::BlockExpr* block, Type expected) {
+  const size_t firstLocal = locals.size();
   LocalScope scope(*this);
   std::vector<const syn::Item*> local;
   for (const syn::Stmt* stmt : block->stmts)
@@ -35,7 +36,7 @@ Expr* Checker::checkBlock(const syn::BlockExpr* block, Type expected) {
   }
   Type type = diverges ? types.never() : types.unit();
   if (wantsTail && !diverges && !out.empty())
-    type = out.back()->type;
+    type = leaveScope(out.back()->type, firstLocal);
   return make(ExprKind::Block, failed ? types.error() : type, block->range, std::move(out));
 }
 
@@ -123,10 +124,17 @@ void Checker::checkOnChipShape(const syn::LetStmt* stmt, Type declared) {
 }
 
 void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
+  const std::set<DimVarId> outerDims = std::exchange(pendingDims, {});
+  std::vector<Expr*>* outer = std::exchange(beforeLet, &out);
+  checkDeclared(stmt, out);
+  beforeLet = outer;
+  pendingDims = outerDims;
+}
+
+void Checker::checkDeclared(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
   auto* namePattern = stmt->pattern->tryAs<syn::NamePattern>();
   Type declared = nullptr;
   bool isResult = false;
-  pendingDims.clear();
   const bool hasType = stmt->type && !stmt->type->is<syn::InferType>();
   if (hasType) {
     declared = resolveType(stmt->type, DimPolicy::Let);
@@ -189,7 +197,6 @@ void Checker::checkLet(const syn::LetStmt* stmt, std::vector<Expr*>& out) {
       init = convert(init, type, Site::Let, stmt->type ? stmt->type->range : stmt->pattern->range, "declared here");
     }
   }
-  pendingDims.clear();
   if (!type || (init && isError(init)))
     type = declared && !isError(declared) ? declared : types.error();
   finishLet(stmt, type, init, isResult, out);
@@ -201,7 +208,6 @@ void Checker::letOfList(const syn::LetStmt* stmt, Type declared, std::vector<Exp
   const bool ok = listElements(stmt->init, declared->shape, 0, declared->elem, values);
   for (Expr*& value : values)
     value = isError(value) ? value : temporary(value, stored);
-  pendingDims.clear();
   out.insert(out.end(), stored.begin(), stored.end());
   finishLet(stmt, declared, nullptr, false, out);
   if (!ok)
@@ -273,6 +279,11 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
         error("E0340", stmt->pattern->range, "a pattern needs a value");
       return bindNothing(stmt->pattern);
     }
+    if (stmt->type && !inKernel() && !init->type->param) {
+      init = temporary(init, out);
+      init->variable->type = init->type = type;
+      markDeclared(*out.back());
+    }
     return bindPattern(stmt->pattern, init, stmt->isVar, out);
   }
   Variable* variable = newVariable(namePattern->name.text, type, namePattern->name.range, stmt->isVar);
@@ -284,8 +295,11 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
   if (isError(type))
     return;
   if (init && type->kind == TypeKind::Scalar && isInteger(type->scalar)) {
-    if (!variable->isVar)
-      variableDims[variable] = dimOf(init);
+    const DimExpr extent = variable->isVar ? DimExpr() : dimOf(init);
+    if (!variable->isVar && !inKernel() && !isCounted(extent))
+      ownExtent(variable);
+    else if (!variable->isVar)
+      variableDims[variable] = extent;
     if (!variable->isVar && !stmt->type) {
       if (init->kind == ExprKind::Int && isUntyped(stmt->init) && type->isScalar(Scalar::I32))
         flexible[variable] = {init->intValue, init->intValue};
@@ -295,13 +309,21 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
   }
   const bool isDefault = init && !stmt->type && !inferred.count(variable->range.begin);
   if (isDefault && ((stmt->isVar && type->kind == TypeKind::Scalar && isUntyped(stmt->init)) ||
-                    (type->kind == TypeKind::Vec && isError(type->elem))))
+                    (type->kind == TypeKind::Vec && isError(type->elem)) || isUntypedList(stmt->init)))
     defaulted.insert(variable);
   Expr* let = make(ExprKind::Let, types.unit(), stmt->range);
   let->variable = variable;
   if (init)
     let->args = {init};
+  if (stmt->type && !inKernel())
+    markDeclared(*let);
   out.push_back(let);
+}
+
+/// The statement compares the value's extents with the written ones, and gives new dimension variables their values.
+void Checker::markDeclared(Expr& let) const {
+  let.hasOp = true;
+  let.ints.assign(pendingDims.begin(), pendingDims.end());
 }
 
 void Checker::bindNothing(const syn::Pattern* pattern) {
@@ -414,7 +436,7 @@ Expr* Checker::checkReturn(const syn::ReturnExpr* expr) {
     Expr* value = expr->value ? check(expr->value) : nullptr;
     if (value && isError(value))
       return errorExpr(expr->range);
-    returns.back().result = value ? value->type : types.unit();
+    returns.back().result = value ? leaveScope(value->type, target.firstLocal) : types.unit();
     if (value)
       out->args = {value};
     return out;
