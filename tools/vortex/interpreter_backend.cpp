@@ -4,6 +4,7 @@
 #include "lang/sema/element.h"
 #include "tools/vortex/device_backend.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unistd.h>
 
@@ -15,11 +16,11 @@ public:
   explicit HostBuffer(std::vector<uint8_t> bytes) : bytes(std::move(bytes)) {}
   size_t byteSize() const override { return bytes.size(); }
   Result<void> read(size_t offset, std::span<uint8_t> to) override {
-    std::memcpy(to.data(), bytes.data() + offset, to.size());
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(offset), to.size(), to.begin());
     return {};
   }
   Result<void> write(size_t offset, std::span<const uint8_t> from) override {
-    std::memcpy(bytes.data() + offset, from.data(), from.size());
+    std::ranges::copy(from, bytes.begin() + static_cast<ptrdiff_t>(offset));
     return {};
   }
   std::vector<uint8_t> bytes;

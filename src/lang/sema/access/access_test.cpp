@@ -216,6 +216,17 @@ TEST(Accesses, WhatIsFineIsNotWarnedAbout) {
     EXPECT_EQ(idsOf(body), "") << body;
 }
 
+/// Bounds that fit no 64 bits are unknown. Under UBSan what computes them anyway is a finding.
+TEST(Accesses, ProductsOfLargeNumbersHaveNoBounds) {
+  const std::string large = "let p = i[0] as u32 as usize\nlet q = i[1] as u32 as usize\n";
+  for (const char* index :
+       {"(p * q) % 7", "(p * q + p * p) % 32", "(p * q * p * q) / 64 % 5", "(p * q - q * q) % 9", "(p * p * 3) % 11"})
+    EXPECT_EQ(idsOf(large + "y[thread.global_id] = x[" + index + "]\nlet t: Tensor<f32, [32]> @shared\n" +
+                    "t[thread.local_id % 32] = 0.0\nsync_block()\ny[thread.global_id] += t[(" + index + ") % 32]"),
+              "")
+        << index;
+}
+
 TEST(Accesses, WhatWastesBandwidthIsWarnedAbout) {
   for (const char* body :
        {"y[thread.global_id] = x[thread.global_id * 32]", "y[thread.global_id] = x[thread.global_id * 5 + 3]",

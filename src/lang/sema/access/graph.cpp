@@ -381,6 +381,17 @@ std::array<Truth, kLanes> Evaluation::truth(NodeId id) {
   return result;
 }
 
+/// Unknown when a number is, or when it does not fit.
+static std::optional<int64_t> productOf(std::optional<int64_t> a, std::optional<int64_t> b) {
+  int64_t result;
+  return a && b && !__builtin_mul_overflow(*a, *b, &result) ? std::optional(result) : std::nullopt;
+}
+
+static std::optional<int64_t> sumOf(std::optional<int64_t> a, std::optional<int64_t> b) {
+  int64_t result;
+  return a && b && !__builtin_add_overflow(*a, *b, &result) ? std::optional(result) : std::nullopt;
+}
+
 Evaluation::Range Evaluation::rangeOfLane(const LaneValue& value, unsigned lane) const {
   Range result{0, 0};
   for (const auto& [monomial, lanes] : value.terms()) {
@@ -389,18 +400,16 @@ Evaluation::Range Evaluation::rangeOfLane(const LaneValue& value, unsigned lane)
       const Symbol& symbol = graph.symbols[id];
       if (symbol.lowest.value_or(-1) < 0)
         return {};
-      product.lowest = *product.lowest * *symbol.lowest;
-      product.highest =
-          product.highest && symbol.highest ? std::optional(*product.highest * *symbol.highest) : std::nullopt;
+      product.lowest = productOf(product.lowest, symbol.lowest);
+      product.highest = productOf(product.highest, symbol.highest);
     }
     const int64_t factor = lanes[lane];
     if (factor == 0)
       continue;
-    auto scaled = [&](std::optional<int64_t> bound) { return bound ? std::optional(*bound * factor) : std::nullopt; };
-    auto low = scaled(factor > 0 ? product.lowest : product.highest);
-    auto high = scaled(factor > 0 ? product.highest : product.lowest);
-    result.lowest = result.lowest && low ? std::optional(*result.lowest + *low) : std::nullopt;
-    result.highest = result.highest && high ? std::optional(*result.highest + *high) : std::nullopt;
+    const auto low = factor > 0 ? product.lowest : product.highest,
+               high = factor > 0 ? product.highest : product.lowest;
+    result.lowest = sumOf(result.lowest, productOf(low, factor));
+    result.highest = sumOf(result.highest, productOf(high, factor));
   }
   return result;
 }
