@@ -9,7 +9,6 @@ import tarfile
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("bundle")  # one bundle for all
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBC = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "linux-vdso.so.1"}
 

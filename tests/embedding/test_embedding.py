@@ -5,7 +5,6 @@ import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("embedding")  # one build for all
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -126,13 +126,13 @@ def run_lit(totals, folder, pattern, jobs, env=None):
 
 
 def run_pytest(totals, folder, pattern, device, jobs, env=None, tops=("tests", "tools", "bench", "examples", "python")):
-    """In parallel processes, the folders with the longest tests first."""
+    """Files in parallel processes, so that what the tests of a file share is made once; the folders with the longest tests first."""
     files = [path for top in tops for path in sorted((ROOT / top).rglob("test_*.py"))]
     files.sort(key=lambda path: path.parent.name not in SLOW_FOLDERS)
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
         arguments = ["-k", re.sub(r"\W+", "_", pattern)] if pattern else []
         environment = {"VORTEX_BUILD": str(ROOT / folder), "VORTEX_TEST_DEVICE": device, **(env or {})}
-        status, output, seconds = command(sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"-n{jobs}", "--dist=loadgroup",
+        status, output, seconds = command(sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", f"-n{jobs}", "--dist=loadfile",
                                           f"--junitxml={report.name}", *arguments, *files, env=environment)
         if status == 5:  # the pattern chose nothing
             return
