@@ -100,6 +100,9 @@ public:
   /// Parses, checks and analyses source text; `name` is the file's name in messages and the folder from which its imports are resolved.
   static Program compile(std::string name, std::string text, const CompileOptions& options = {});
 
+  /// A kernel that `metile` traced (src/metile/trace.h says how) with the source files, name and text, that its positions are in.
+  static Program fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files);
+
   bool ok() const;                                     ///< no errors
   const std::vector<Diagnostic>& diagnostics() const;  ///< by position, warnings included
   std::string report() const;                          ///< all diagnostics as the command line prints them

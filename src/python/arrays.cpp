@@ -73,6 +73,18 @@ Tensor tensorOver(const Device& device, DType type, const nb::ndarray<nb::ro>& f
   return tensor;
 }
 
+Array matrixOf(const Array& self, int64_t offset, int64_t stride) {
+  if (self.tensor.rank() != 1 || !self.tensor.isContiguous() || offset < 0 || stride <= 0)
+    throw nb::value_error("a matrix is made of a contiguous array of one dimension");
+  Array matrix = self;
+  const int64_t rest = self.tensor.extents[0] - offset;
+  matrix.tensor.extents = {rest > 0 ? rest / stride : 0, stride};
+  matrix.tensor.strides = {stride, 1};
+  if (rest > 0)
+    matrix.tensor.byteOffset += static_cast<uint64_t>(offset) * byteSize(self.tensor.type);
+  return matrix;
+}
+
 }  // namespace
 
 DType dtypeNamed(std::string_view wanted) {
@@ -146,6 +158,8 @@ void bindArrays(nb::module_& module) {
            [](const Array& self, std::vector<int64_t> shape) {
              return Array{self.device, valueOf(self.tensor.reshaped(std::move(shape))), self.owner, self.isReadOnly};
            })
+      .def("matrix", &matrixOf,
+           "rows of `stride` elements over the memory of a one-dimensional array, from element `offset` on")
       .def("_export",
            [](nb::handle self) {
              return nb::cast(nb::ndarray<nb::array_api>(exportArray(nb::cast<Array&>(self), self)));

@@ -133,6 +133,10 @@ NB_MODULE(_vortex_compiler, module) {
       .def("text", [](const Program& self, const std::string& kernel, const std::string& stage,
                       const BuildRequest& request) { return valueOf(self.text(kernel, stage, request)); })
       .def("interpret", &interpret);
+  module.def("from_trace", [](const std::string& trace, const std::vector<std::pair<std::string, std::string>>& files) {
+    nb::gil_scoped_release release;
+    return Program::fromTrace(trace, files);
+  });
   module.def("compile", [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,
                            std::vector<std::string> paths, bool isGridGiven) {
     nb::gil_scoped_release release;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "lang/sema/analyze.h"
 #include "lang/sema/element.h"
+#include "metile/lower.h"
 #include "session/program_state.h"
 #include "session/request.h"
 
@@ -110,6 +111,22 @@ Program Program::compile(std::string name, std::string text, const CompileOption
   analysis.fixedDims = options.dims;
   analysis.launchGrids = options.isGridGiven ? lang::LaunchGrids::Always : lang::LaunchGrids::Possible;
   state->program = lang::analyze(root, state->sources, state->sink, analysis);
+  state->publish();
+  return Program(std::move(state));
+}
+
+Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files) {
+  auto state = std::make_shared<State>();
+  std::vector<source::FileId> ids;
+  for (const auto& [name, text] : files)
+    ids.push_back(state->sources.addText(name, text));
+  state->program = std::make_unique<lang::Program>();
+  Result<metile::Trace> parsed = metile::parseTrace(trace, ids, state->sources);
+  VORTEX_CHECK(parsed, "%s", parsed ? "" : parsed.error().message.c_str());
+  metile::prune(*parsed);
+  metile::lower(*parsed, *state->program, state->sink);
+  if (!state->sink.hasErrors())
+    lang::analyzeKernels(*state->program, state->sink);
   state->publish();
   return Program(std::move(state));
 }

@@ -1,0 +1,30 @@
+"""Tile kernels in Python: functions that are traced, compiled by Vortex and run on the CPU and on GPUs.
+
+    @metile.kernel
+    def scale(X, Out, N, BLOCK: metile.constexpr):
+        offs = metile.program_id(0) * BLOCK + metile.arange(0, BLOCK)
+        mask = offs < N
+        metile.store(Out + offs, metile.load(X + offs, mask=mask) * 2.0, mask=mask)
+
+    scale[(metile.cdiv(n, 256),)](x, out, n, BLOCK=256)
+"""
+from . import compile
+from ._loops import tile_range
+from ._ops import (abs, arange, barrier, cast, cdiv, device_assert, dot, exp, fast_exp, load, log, max, maximum, min, minimum, next_power_of_2,
+                   print, program_id, reverse_bits, scalar, shared, simd_broadcast, simd_lane_id, simd_max, simd_shuffle_xor, simd_sum,
+                   simdgroup_role, sqrt, static_assert, static_print, store, sum, tanh, thread_id, tile_load, tile_store, tile_swizzle, where, zeros)
+from ._trace import LoweringError, OutOfResources
+from ._values import constexpr
+from .frontend.autotune import Config, autotune
+from .frontend.kernel import Kernel, kernel
+from .ir.layout import Layout, col_major, make_identity, make_layout, print_layout, row_major, simdgroup_layout_8x8
+from .runtime.address_space import GlobalAddressSpace, KernelPipeline, TensorView, TiledView
+from .runtime.buffer import Buffer
+from .runtime.device import Device, set_device
+
+__version__ = "0.1.0"
+__all__ = ["Buffer", "Config", "Device", "Kernel", "LoweringError", "OutOfResources", "abs", "arange", "autotune", "barrier", "cast", "cdiv",
+           "constexpr", "device_assert", "dot", "exp", "fast_exp", "kernel", "load", "log", "max", "maximum", "min", "minimum",
+           "next_power_of_2", "print", "program_id", "reverse_bits", "scalar", "set_device", "shared", "simd_broadcast", "simd_lane_id",
+           "simd_max", "simd_shuffle_xor", "simd_sum", "simdgroup_role", "sqrt", "static_assert", "static_print", "store", "sum", "tanh",
+           "thread_id", "tile_load", "tile_range", "tile_store", "tile_swizzle", "where", "zeros"]

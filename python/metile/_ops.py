@@ -1,0 +1,333 @@
+"""The functions that kernels call."""
+from __future__ import annotations
+
+import contextlib
+import math
+
+from ._trace import LoweringError, current, word
+from .compiler.schedules import validate_schedule
+from ._values import Pointer, Value, is_number, make, operand, unwrap
+
+_STORED = ("f32", "f16", "bf16", "i32", "u32", "u8")
+
+
+def _int(trace, value, what: str, kind=TypeError) -> int:
+    value = unwrap(value)
+    if not is_number(value) or int(value) != value:
+        trace.fail(f"{what} is a number known at compile time, not {value!r}", kind)
+    return int(value)
+
+
+def program_id(axis: int = 0) -> Value:
+    """The number of this program instance along an axis of the grid, 0 to 2."""
+    trace = current("program_id")
+    number = _int(trace, axis, "the axis of program_id")
+    if number not in (0, 1, 2):
+        trace.fail(f"a grid has the axes 0, 1 and 2, not {number}", ValueError)
+    return Value(trace, trace.add("pid", f"i{number}"))
+
+
+def thread_id() -> Value:
+    """The number of this lane in the block: 0 to BLOCK - 1."""
+    trace = current("thread_id")
+    trace.uses_threads = True
+    return Value(trace, trace.add("tid"))
+
+
+def simd_lane_id() -> Value:
+    """The number of this lane in its simdgroup: 0 to 31."""
+    trace = current("simd_lane_id")
+    trace.uses_threads = True
+    return Value(trace, trace.add("lane"))
+
+
+def arange(start, end) -> Value:
+    """start, start + 1, … end - 1: one number per lane. The extent is the number of lanes of the kernel."""
+    trace = current("arange")
+    first, last = _int(trace, start, "arange's start"), _int(trace, end, "arange's end")
+    extent = last - first
+    if extent <= 0:
+        trace.fail(f"arange({first}, {last}) is empty", ValueError)
+    if trace.extent is not None and trace.extent != extent:
+        trace.fail(f"one kernel has tiles of {trace.extent} and of {extent} lanes: all arange of a kernel have one extent", LoweringError)
+    trace.extent = extent
+    lanes = Value(trace, trace.add("tid"))
+    return lanes + first if first else lanes
+
+
+def _dtype(trace, dtype, known=_STORED) -> str:
+    if dtype not in known:
+        trace.fail(f"dtype {dtype!r} is not one of {', '.join(known)}", ValueError)
+    return dtype
+
+
+def cast(value, dtype: str) -> Value:
+    """The value converted: "f16", "bf16", "f32", "i32" or "u32"."""
+    trace = current("cast")
+    _dtype(trace, dtype, ("f16", "bf16", "f32", "i32", "u32"))
+    return Value(trace, trace.add("cast", operand(trace, value, "cast"), word(dtype)), getattr(value, "tile_shape", None))
+
+
+def scalar(value, dtype: str | None = None) -> Value:
+    """A number with a type of its own: f32 for floats and i32 for integers unless given."""
+    trace = current("scalar")
+    number = unwrap(value)
+    dtype = dtype or ("f32" if isinstance(number, float) else "i32")
+    return Value(trace, trace.add("scalar", operand(trace, number, "scalar"), word(_dtype(trace, dtype))))
+
+
+def _elementwise(name: str, doc: str):
+    def function(x):
+        return make(name, x)
+
+    function.__name__, function.__doc__ = name, doc
+    return function
+
+
+exp = _elementwise("exp", "e to the power of each element.")
+log = _elementwise("log", "The natural logarithm of each element.")
+sqrt = _elementwise("sqrt", "The square root of each element.")
+tanh = _elementwise("tanh", "The hyperbolic tangent of each element.")
+abs = _elementwise("abs", "The absolute value of each element.")  # noqa: A001 - the language's name
+reverse_bits = _elementwise("reverse_bits", "The 32 bits of each element in reverse order.")
+
+
+def fast_exp(x):
+    """exp; the name lets a target choose a faster one."""
+    return make("exp", x)
+
+
+def maximum(a, b):
+    """The larger of two elements."""
+    return make("maximum", a, b)
+
+
+def minimum(a, b):
+    """The smaller of two elements."""
+    return make("minimum", a, b)
+
+
+def where(condition, x, y):
+    """x where the condition holds, y elsewhere."""
+    trace = current("where")
+    if isinstance(x, Pointer) or isinstance(y, Pointer):
+        trace.fail("a pointer cannot be chosen by where(): choose the offset", TypeError)
+    return make("where", condition, x, y)
+
+
+def _address(trace, pointer, what: str) -> tuple[str, str]:
+    if not isinstance(pointer, Pointer):
+        trace.fail(f"{what} takes a pointer with an offset (X + offsets), not {_kind(pointer)}", TypeError)
+    pointer.check(trace)
+    if pointer.offset is None:
+        trace.fail(f"{what} takes a pointer with an offset: write `pointer + offsets`", TypeError)
+    if getattr(pointer.offset, "tile_shape", None):
+        trace.fail(f"{what} by a 2-D tile of offsets: use tile_load and tile_store", TypeError)
+    return pointer.base.word(trace), operand(trace, pointer.offset, "an offset")
+
+
+def _kind(value) -> str:
+    return "a value" if isinstance(value, Value) else f"a {type(value).__name__}"
+
+
+def _mask(trace, mask) -> str:
+    if mask is None:
+        return "-"
+    if getattr(mask, "tile_shape", None):
+        trace.fail("the mask is a 2-D tile, the access has one element per lane", TypeError)
+    return operand(trace, mask, "a mask")
+
+
+def load(pointer, mask=None) -> Value:
+    """The element at pointer + offsets of each lane. Lanes that the mask leaves out touch no memory, hold 0 and do not take part in
+    accumulation and reductions."""
+    trace = current("load")
+    base, offset = _address(trace, pointer, "load")
+    return Value(trace, trace.add("load", base, offset, _mask(trace, mask)))
+
+
+def store(pointer, value, mask=None) -> None:
+    """Writes the value, converted to the pointer's type. Lanes that the mask leaves out write nothing."""
+    trace = current("store")
+    base, offset = _address(trace, pointer, "store")
+    if getattr(value, "tile_shape", None):
+        trace.fail("store of a 2-D tile: use tile_store", TypeError)
+    pointer.base.mark_written(trace)
+    trace.add("store", base, offset, operand(trace, value, "store"), _mask(trace, mask), result=False)
+
+
+class Shared:
+    """Memory of the program instance."""
+
+    def __init__(self, number: int, dtype: str):
+        self.number, self.dtype = number, dtype
+
+    def word(self, trace) -> str:
+        return f"t{self.number}"
+
+    def mark_written(self, trace) -> None:
+        pass
+
+
+def shared(size, dtype: str = "f32") -> Pointer:
+    """A pointer to `size` elements that the lanes of a program instance share."""
+    trace = current("shared")
+    count = _int(trace, size, "the size of shared memory")
+    if count <= 0:
+        trace.fail(f"shared memory of {count} elements", ValueError)
+    trace.shared_bytes += count * {"u8": 1, "f16": 2, "bf16": 2}.get(_dtype(trace, dtype), 4)
+    return Pointer(trace, Shared(trace.add("shared", f"i{count}", word(dtype)), dtype))
+
+
+def barrier() -> None:
+    """Waits for all lanes; what they stored in shared memory before is visible after."""
+    trace = current("barrier")
+    trace.add("barrier", result=False)
+
+
+def _reduction(name: str, doc: str, is_of_block: bool = True):
+    def function(x):
+        trace = current(name)
+        if getattr(x, "tile_shape", None):
+            trace.fail(f"{name} of a 2-D tile: reductions are over the lanes of 1-D tiles", LoweringError)
+        trace.uses_threads = True
+        return Value(trace, trace.add(name, operand(trace, x, name)))
+
+    function.__name__, function.__doc__ = name, doc
+    return function
+
+
+sum = _reduction("sum", "The sum over all lanes that are valid.")  # noqa: A001
+max = _reduction("max", "The largest value over all lanes that are valid.")  # noqa: A001
+min = _reduction("min", "The smallest value over all lanes that are valid.")  # noqa: A001
+simd_sum = _reduction("simd_sum", "The sum over the 32 lanes of the simdgroup.")
+simd_max = _reduction("simd_max", "The largest value over the 32 lanes of the simdgroup.")
+
+
+def simd_shuffle_xor(value, mask) -> Value:
+    """The value of the lane whose number differs in the bits of `mask`."""
+    trace = current("simd_shuffle_xor")
+    trace.uses_threads = True
+    return Value(trace, trace.add("simd_shuffle_xor", operand(trace, value, "simd_shuffle_xor"), operand(trace, mask, "simd_shuffle_xor")))
+
+
+def simd_broadcast(value, lane) -> Value:
+    """The value of one lane of the simdgroup."""
+    trace = current("simd_broadcast")
+    trace.uses_threads = True
+    return Value(trace, trace.add("simd_broadcast", operand(trace, value, "simd_broadcast"), operand(trace, lane, "simd_broadcast")))
+
+
+@contextlib.contextmanager
+def simdgroup_role(role, num_roles: int = 2, num_sgs: int = 0):
+    """A part of the kernel that a share of the simdgroups may do. What it computes is computed for the whole tile, and later roles see its
+    stores."""
+    trace = current("simdgroup_role")
+    index, count = _int(trace, role, "the role"), _int(trace, num_roles, "the number of roles")
+    if not 0 <= index < count:
+        trace.fail(f"role {index} of {count}", ValueError)
+    yield
+    trace.add("barrier", result=False)
+
+
+def _extents(trace, shape) -> tuple[int, int]:
+    if not isinstance(shape, (tuple, list)) or len(shape) != 2:
+        trace.fail(f"a tile has two extents, not {shape!r}", TypeError)
+    rows, columns = (_int(trace, extent, "an extent of a tile") for extent in shape)
+    if rows <= 0 or columns <= 0:
+        trace.fail(f"a tile of {rows} x {columns} elements", ValueError)
+    trace.has_tiles = True
+    return rows, columns
+
+
+def zeros(shape, dtype: str = "f32") -> Value:
+    """A 2-D tile of zeros."""
+    trace = current("zeros")
+    rows, columns = _extents(trace, shape)
+    return Value(trace, trace.add("zeros", f"i{rows}", f"i{columns}", word(_dtype(trace, dtype))), (rows, columns))
+
+
+def _matrix(trace, pointer, stride, what: str, is_written: bool) -> str:
+    if not isinstance(pointer, Pointer) or isinstance(pointer.base, Shared):
+        trace.fail(f"{what} takes a pointer that is a parameter of the kernel", TypeError)
+    pointer.check(trace)
+    return pointer.base.matrix(trace, pointer.offset, stride, is_written)
+
+
+def tile_load(pointer, row, col, stride, shape) -> Value:
+    """The tile whose element (i, j) is pointer[(row + i) * stride + col + j]; 0 outside the matrix."""
+    trace = current("tile_load")
+    rows, columns = _extents(trace, shape)
+    base = _matrix(trace, pointer, stride, "tile_load", False)
+    return Value(trace, trace.add("tile_load", base, operand(trace, row, "tile_load"), operand(trace, col, "tile_load"), f"i{rows}", f"i{columns}"),
+                 (rows, columns))
+
+
+def tile_store(pointer, row, col, stride, value, shape) -> None:
+    """Stores a tile as tile_load reads it; elements outside the matrix are skipped."""
+    trace = current("tile_store")
+    rows, columns = _extents(trace, shape)
+    if isinstance(value, Value) and value.tile_shape not in (None, (rows, columns)):
+        trace.fail(f"a tile of {value.tile_shape} is stored as {(rows, columns)}", ValueError)
+    base = _matrix(trace, pointer, stride, "tile_store", True)
+    trace.add("tile_store", base, operand(trace, row, "tile_store"), operand(trace, col, "tile_store"), operand(trace, value, "tile_store"),
+              f"i{rows}", f"i{columns}", result=False)
+
+
+def dot(a, b, acc) -> Value:
+    """acc + a @ b, with products and sums in f32."""
+    trace = current("dot")
+    for name, tile in (("a", a), ("b", b), ("acc", acc)):
+        if not isinstance(tile, Value) or tile.tile_shape is None:
+            trace.fail(f"dot's {name} is a 2-D tile, not {_kind(tile)}", TypeError)
+    if a.tile_shape[1] != b.tile_shape[0] or (a.tile_shape[0], b.tile_shape[1]) != acc.tile_shape:
+        trace.fail(f"dot of {a.tile_shape} and {b.tile_shape} into {acc.tile_shape}", ValueError)
+    return Value(trace, trace.add("dot", *(operand(trace, tile, "dot") for tile in (a, b, acc))), acc.tile_shape)
+
+
+def tile_swizzle(pid_m, pid_n, pattern: str = "morton", block_size: int = 2):
+    """Coordinates of the tile that this program instance computes: a permutation of the grid."""
+    current("tile_swizzle")
+    validate_schedule(pattern, unwrap(block_size))
+    return pid_m, pid_n
+
+
+def print(text: str, *values) -> None:  # noqa: A001
+    """Prints once per lane: each {} of the text takes the next value."""
+    trace = current("print")
+    trace.add("print", word(str(text)), *(operand(trace, value, "print") for value in values), result=False)
+
+
+def device_assert(condition, message: str = "assertion failed") -> None:
+    """Ends the launch with the message where the condition is false."""
+    trace = current("device_assert")
+    trace.add("assert", word(message), operand(trace, condition, "device_assert"), result=False)
+
+
+def static_assert(condition, message: str = "static assertion failed") -> None:
+    """Checks what is known at compile time."""
+    trace = current("static_assert")
+    if not unwrap(condition):
+        trace.fail(message, LoweringError)
+
+
+def static_print(*values) -> None:
+    """Prints while the kernel is compiled."""
+    import builtins
+
+    builtins.print(*(unwrap(value) for value in values))
+
+
+def cdiv(a, b):
+    """a / b, rounded up."""
+    return (a + b - 1) // b
+
+
+def next_power_of_2(n):
+    """The smallest power of two that is not below n; 1 for n <= 0."""
+    from ._values import constexpr
+
+    value = unwrap(n)
+    power = 1 if value <= 1 else 1 << math.ceil(math.log2(value)) if value < 1 << 48 else 1 << (int(value) - 1).bit_length()
+    return constexpr(power) if isinstance(n, constexpr) else power
+

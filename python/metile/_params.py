@@ -1,0 +1,96 @@
+"""Arguments of a launch and the parameters that a trace makes of them."""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable
+
+import numpy as np
+
+from ._values import Pointer, Value, unwrap
+
+DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.float16): "f16", np.dtype(np.int32): "i32", np.dtype(np.uint32): "u32",
+          np.dtype(np.uint8): "u8", np.dtype(np.bool_): "bool"}
+
+
+@dataclasses.dataclass
+class Slot:
+    """A parameter of the compiled kernel: an argument as it is, or a matrix over its memory."""
+
+    argument: int
+    header: str
+    rank: int = 0
+    stride: Callable | int = 0
+    offset: Callable | int = 0
+    is_written: bool = False
+
+
+class Memory:
+    """What a pointer parameter points to while the kernel is traced."""
+
+    def __init__(self, argument: int, name: str, dtype: str):
+        self.argument, self.name, self.dtype = argument, name, dtype
+        self._flat: int | None = None
+        self._views: dict = {}
+
+    def word(self, trace) -> str:
+        if self._flat is None:
+            self._flat = self._add(trace, Slot(self.argument, f"ptr {self.name} {self.dtype}", 1))
+        return f"p{self._flat}"
+
+    def mark_written(self, trace) -> None:
+        self.word(trace)
+        trace.params[self._flat].is_written = True
+
+    def matrix(self, trace, offset, stride, is_written: bool) -> str:
+        """The memory as rows of `stride` elements from `offset` on; both must follow from the launch's arguments."""
+        key = tuple(value.id if isinstance(value, Value) else value for value in (offset, unwrap(stride)))
+        if key not in self._views:
+            parts = [self._known(trace, stride, "the stride"), 0 if offset is None else self._known(trace, offset, "the offset of the pointer")]
+            self._views[key] = self._add(trace, Slot(self.argument, f"ptr {self.name}{len(trace.params)} {self.dtype}", 2, *parts))
+        slot = trace.params[self._views[key]]
+        slot.is_written = slot.is_written or is_written
+        return f"p{self._views[key]}"
+
+    def _known(self, trace, value, what: str):
+        value = unwrap(value)
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        if isinstance(value, Value) and value.host is not None:
+            return value.host
+        trace.fail(f"{what} of a tile is a number that follows from the arguments of the launch by + - * // %")
+
+    def _add(self, trace, slot: Slot) -> int:
+        trace.params.append(slot)
+        return len(trace.params) - 1
+
+
+class Number:
+    """An int or float argument."""
+
+    def __init__(self, argument: int, name: str, kind: str):
+        self.argument, self.name, self.kind = argument, name, kind
+
+    def value(self, trace) -> Value:
+        trace.params.append(Slot(self.argument, f"{self.kind} {self.name}"))
+        number = trace.new_id()
+        trace.lines.append(f"%{number} param p{len(trace.params) - 1}{trace.place}")
+        name = self.name
+        return Value(trace, number, host=(lambda numbers: numbers[name]) if self.kind == "int" else None)
+
+
+def header(slot: Slot) -> str:
+    return f"{slot.header} {slot.rank} {'w' if slot.is_written else 'r'}" if slot.rank else slot.header
+
+
+def pointer(trace, memory: Memory) -> Pointer:
+    return Pointer(trace, memory)
+
+
+def dtype_of(array: Any, name: str) -> str:
+    """The language's name for the elements of an array."""
+    known = DTYPES.get(array.dtype)
+    if known is None and array.dtype.name == "bfloat16":
+        known = "bf16"
+    if known is None:
+        raise TypeError(f"'{name}' has elements of type {array.dtype}; kernels take {', '.join(str(dtype) for dtype in DTYPES)}")
+    return known

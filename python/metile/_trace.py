@@ -1,0 +1,154 @@
+"""The recorder: a kernel is run once by Python, and what it does is written down in the form of src/metile/trace.h."""
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import sys
+import urllib.parse
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class LoweringError(Exception):
+    """Kernel code that cannot be compiled; the message shows the place in the source."""
+
+
+class OutOfResources(RuntimeError):
+    """More shared memory than a block of the device has."""
+
+
+_active: list[Trace] = []
+
+
+def current(what: str) -> Trace:
+    if not _active:
+        raise RuntimeError(f"metile.{what} is used outside a kernel")
+    return _active[-1]
+
+
+@contextlib.contextmanager
+def recording(trace: Trace):
+    _active.append(trace)
+    try:
+        yield trace
+    finally:
+        _active.pop()
+
+
+def user_frame():
+    """The innermost frame outside this package."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+class Sources:
+    """Texts of the functions whose positions are used: lines outside them are empty, so that edits elsewhere change nothing."""
+
+    def __init__(self):
+        self._files: dict[str, int] = {}
+        self._lines: list[dict[int, str]] = []
+        self._known: set = set()
+        self._positions: dict = {}
+
+    def add(self, code) -> int:
+        index = self._files.setdefault(code.co_filename, len(self._files))
+        if index == len(self._lines):
+            self._lines.append({})
+        if code not in self._known:
+            self._known.add(code)
+            last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
+            text = linecache.getlines(code.co_filename)
+            for line in range(code.co_firstlineno, min(last, len(text)) + 1):
+                self._lines[index][line] = text[line - 1].rstrip("\r\n")
+        return index
+
+    def position(self, frame) -> str:
+        """" @ file line column line column" of the instruction that the frame executes."""
+        if frame is None:
+            return ""
+        key = frame.f_code, frame.f_lasti
+        known = self._positions.get(key)
+        if known is None:
+            known = self._positions[key] = self._find(*key)
+        return known
+
+    def _find(self, code, instruction: int) -> str:
+        file = self.add(code)
+        if hasattr(code, "co_positions"):
+            spans = list(code.co_positions())
+            line, end, column, end_column = spans[instruction // 2]
+        else:
+            line = next((line for start, stop, line in code.co_lines() if start <= instruction < stop), None)
+            end, column, end_column = line, 0, 10**6
+        if line is None:
+            line, end, column, end_column = code.co_firstlineno, code.co_firstlineno, 0, 10**6
+        return f" @ {file} {line} {column or 0} {end or line} {10**6 if end_column is None else end_column}"
+
+    def texts(self) -> list[tuple[str, str]]:
+        out = []
+        for name, index in self._files.items():
+            lines = self._lines[index]
+            out.append((name, "\n".join(lines.get(line, "") for line in range(1, max(lines, default=0) + 1))))
+        return out
+
+    def excerpt(self, frame) -> str:
+        """"file:line:column" of a frame with the source line and a caret."""
+        where = self.position(frame).split()
+        if not where:
+            return ""
+        file, line, column = int(where[1]), int(where[2]), int(where[3])
+        name = list(self._files)[file]
+        text = self._lines[file].get(line, "")
+        width = int(where[5]) - column if where[4] == where[2] else 1
+        return f"\n  --> {name}:{line}:{column + 1}\n   {text}\n   {' ' * column}{'^' * max(1, min(width, len(text) - column))}"
+
+
+class Trace:
+    """One kernel while it is recorded."""
+
+    def __init__(self, name: str, code):
+        self.name = name
+        self.sources = Sources()
+        file = self.sources.add(code)
+        text = linecache.getlines(code.co_filename)
+        line = code.co_firstlineno
+        while line < len(text) and "def " not in text[line - 1]:
+            line += 1
+        self.sources._lines[file].setdefault(line, text[line - 1].rstrip("\r\n") if line <= len(text) else "")
+        column = text[line - 1].find(f"{name}") if line <= len(text) else 0
+        self.place = f" @ {file} {line} {max(column, 0)} {line} {max(column, 0) + len(name)}"
+        self.lines: list[str] = []
+        self.count = 0
+        self.params: list = []  # of values.Param
+        self.views: dict = {}
+        self.extent = None  # of arange, with its frame
+        self.block = None
+        self.uses_threads = False
+        self.has_tiles = False
+        self.shared_bytes = 0
+        self.open_loops: list = []
+        self.role_depth = 0
+
+    def new_id(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def add(self, operation: str, *operands: str, result: bool = True) -> int:
+        number = self.new_id() if result else -1
+        head = f"%{number} {operation}" if result else operation
+        self.lines.append(" ".join((head, *operands)) + self.sources.position(user_frame()))
+        return number
+
+    def text(self, params: list[str], threads: int) -> str:
+        return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", *params, *self.lines]) + "\n"
+
+    def fail(self, message: str, kind=LoweringError):
+        """Raises with the place of the statement that is being traced."""
+        raise kind(message + self.sources.excerpt(user_frame()))
+
+
+def word(text: str) -> str:
+    return "s" + urllib.parse.quote(text, safe="{}.,:;!?()[]<>=+-*/_'")

@@ -1,0 +1,232 @@
+"""What a kernel computes with while it is traced: values and pointers."""
+from __future__ import annotations
+
+import numpy as np
+
+from ._trace import Trace, current
+
+FLOATS = {"f16", "bf16", "f32"}
+
+
+class constexpr:
+    """Marks a compile-time parameter (`BLOCK: metile.constexpr`); also a wrapped number."""
+
+    def __init__(self, value):
+        self.value = value.value if isinstance(value, constexpr) else value
+
+    def __repr__(self):
+        return f"constexpr({self.value!r})"
+
+    def __hash__(self):
+        return hash(self.value)
+
+    def __bool__(self):
+        return bool(self.value)
+
+    def __int__(self):
+        return int(self.value)
+
+    def __float__(self):
+        return float(self.value)
+
+    def __index__(self):
+        return int(self.value)
+
+    def __neg__(self):
+        return constexpr(-self.value)
+
+
+def _wrap_operators():
+    import operator
+
+    always = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "lshift": operator.lshift, "rshift": operator.rshift}
+    plain = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "truediv": operator.truediv, "floordiv": operator.floordiv,
+             "mod": operator.mod, "pow": operator.pow}
+
+    def arithmetic(function, stays, reflected):
+        def method(self, other):
+            is_wrapped = isinstance(other, constexpr)
+            if not is_wrapped and not isinstance(other, (int, float, np.number)):
+                return NotImplemented
+            right = unwrap(other)
+            result = function(right, self.value) if reflected else function(self.value, right)
+            return constexpr(result) if stays or is_wrapped else result
+
+        return method
+
+    def comparison(function):
+        return lambda self, other: function(self.value, unwrap(other))
+
+    for name, function in {**always, **plain}.items():
+        setattr(constexpr, f"__{name}__", arithmetic(function, name in always, False))
+        setattr(constexpr, f"__r{name}__", arithmetic(function, name in always, True))
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(constexpr, f"__{name}__", comparison(getattr(operator, name)))
+
+
+def unwrap(value):
+    return value.value if isinstance(value, constexpr) else value
+
+
+_wrap_operators()
+
+
+def is_number(value) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating, np.bool_, constexpr))
+
+
+def operand(trace: Trace, value, what: str) -> str:
+    """The value as an operand of the trace."""
+    if isinstance(value, Value):
+        value.check(trace)
+        return f"%{value.id}"
+    value = unwrap(value)
+    if isinstance(value, (bool, np.bool_)):
+        return f"i{int(value)}"
+    if isinstance(value, (int, np.integer)):
+        if not -(1 << 63) <= value < 1 << 63:
+            trace.fail(f"{value} does not fit 64 bits", OverflowError)
+        return f"i{int(value)}"
+    if isinstance(value, (float, np.floating)):
+        return f"f{float(value)!r}"
+    if isinstance(value, Pointer):
+        trace.fail(f"{what} takes a value, not a pointer: load it first", TypeError)
+    trace.fail(f"{what} takes numbers and traced values, not a {type(value).__name__}", TypeError)
+
+
+class Traced:
+    """What values and pointers have in common: Python may not look at them."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def check(self, trace: Trace) -> None:
+        if self.trace is not trace:
+            trace.fail("a value of another kernel, or of an earlier launch, is used here")
+
+    def _refuse(self, what: str, instead: str):
+        self.trace.fail(f"{what} is not known while the kernel is traced; {instead}", TypeError)
+
+    def __bool__(self):
+        self._refuse("the truth of a traced value", "use metile.where(condition, a, b), or a mask; `and`, `or`, `not` and chained comparisons are `&`, `|`, `~`")
+
+    def __int__(self):
+        self._refuse("the number in a traced value", 'use metile.cast(x, "i32")')
+
+    def __float__(self):
+        self._refuse("the number in a traced value", 'use metile.cast(x, "f32")')
+
+    def __index__(self):
+        self._refuse("the number in a traced value", "loops over traced bounds are metile.tile_range")
+
+    def __getitem__(self, index):
+        self._refuse("an element of a traced value", "use metile.load(pointer + index)")
+
+    def __setitem__(self, index, value):
+        self._refuse("an element of a traced value", "use metile.store(pointer + index, value)")
+
+    def __len__(self):
+        self._refuse("the length of a traced value", "pass it as an argument")
+
+    def __iter__(self):
+        self._refuse("the elements of a traced value", "use metile.tile_range")
+
+    def __contains__(self, item):
+        self._refuse("what a traced value contains", "compare with ==")
+
+    __hash__ = object.__hash__
+
+
+class Value(Traced):
+    """A number per program instance or per lane, or a 2-D tile. `host` computes it from the launch's arguments where that is possible."""
+
+    def __init__(self, trace: Trace, number: int, shape: tuple | None = None, host=None):
+        super().__init__(trace)
+        self.id, self.tile_shape, self.host = number, shape, host
+
+    def __neg__(self):
+        return make("neg", self)
+
+    def __pos__(self):
+        return self
+
+    def __invert__(self):
+        return make("not", self)
+
+    def __abs__(self):
+        return make("abs", self)
+
+
+class Pointer(Traced):
+    """An address of elements: a parameter or shared memory, and an offset counted in elements (None: none yet)."""
+
+    def __init__(self, trace: Trace, base, offset=None):
+        super().__init__(trace)
+        self.base, self.offset = base, offset
+
+    def __add__(self, other):
+        if isinstance(other, Pointer):
+            self.trace.fail("two pointers cannot be added", TypeError)
+        return Pointer(self.trace, self.base, other if self.offset is None else self.offset + other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other):
+        if isinstance(other, Pointer):
+            self.trace.fail("two pointers cannot be subtracted", TypeError)
+        return self + (0 - other)
+
+
+def make(operation: str, *operands) -> Value:
+    """Records an elementwise operation."""
+    trace = current(operation)
+    words = [operand(trace, value, operation) for value in operands]
+    shapes = {value.tile_shape for value in operands if isinstance(value, Value) and value.tile_shape}
+    if len(shapes) > 1:
+        trace.fail(f"`{operation}` of 2-D tiles of shapes {' and '.join(str(shape) for shape in sorted(shapes))}", ValueError)
+    return Value(trace, trace.add(operation, *words), next(iter(shapes), None))
+
+
+_HOST = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: int(a / b) if b else 0,
+         "rem": lambda a, b: a - b * int(a / b) if b else 0}
+
+
+def _host_of(operation: str, left, right):
+    """The same operation on the launch's numbers, when both sides are known there."""
+    function = _HOST.get(operation)
+    sides = [side.host if isinstance(side, Value) else unwrap(side) for side in (left, right)]
+    if function is None or any(side is None or isinstance(side, float) for side in sides):
+        return None
+    first, second = (side if callable(side) else (lambda numbers, value=side: value) for side in sides)
+    return lambda numbers: function(first(numbers), second(numbers))
+
+
+def _binary(operation: str, reflected: bool):
+    def method(self, other):
+        if isinstance(other, Pointer):
+            return NotImplemented if operation == "add" else make(operation, self, other)
+        if not isinstance(other, Value) and not is_number(other):
+            return NotImplemented
+        left, right = (other, self) if reflected else (self, other)
+        value = make(operation, left, right)
+        value.host = _host_of(operation, left, right)
+        return value
+
+    return method
+
+
+for _name, _operation in {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "div", "mod": "rem", "pow": "pow",
+                          "and": "and", "or": "or", "xor": "xor", "lshift": "shl", "rshift": "shr"}.items():
+    setattr(Value, f"__{_name}__", _binary(_operation, False))
+    setattr(Value, f"__r{_name}__", _binary(_operation, True))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Value, f"__{_name}__", _binary(_name, False))
+
+
+def comparison_of_pointers(self, other):
+    self.trace.fail("pointers cannot be compared", TypeError)
+
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Pointer, f"__{_name}__", comparison_of_pointers)
+Value.__hash__ = Pointer.__hash__ = object.__hash__

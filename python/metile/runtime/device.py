@@ -1,0 +1,75 @@
+"""The device that kernels run on: $METILE_DEVICE, set_device(), else the CPU."""
+from __future__ import annotations
+
+import os
+import time
+import weakref
+
+import vortex
+
+_chosen: list[str] = []
+_devices: dict[str, Device] = {}
+
+
+def set_device(name: str) -> None:
+    """Later launches run there: "cpu", "cuda:0"."""
+    vortex.device(name)
+    _chosen[:] = [name]
+
+
+def device_name() -> str:
+    return _chosen[0] if _chosen else os.environ.get("METILE_DEVICE", "cpu")
+
+
+class Device:
+    """A device; `get()` gives the one that launches use now."""
+
+    supports_tensor_ops = False  # products are in true f32
+
+    def __init__(self, name: str):
+        self._native = vortex.device(name)
+        self.name: str = self._native.product
+        self.id = name
+        self.stream = self._native.create_stream()
+        self.pending: weakref.WeakSet = weakref.WeakSet()  # buffers whose device copy is newer than the host's
+        self._started = time.perf_counter()
+        self._elapsed = 0.0
+
+    @classmethod
+    def get(cls) -> Device:
+        name = device_name()
+        if name not in _devices:
+            _devices[name] = cls(name)
+        return _devices[name]
+
+    @property
+    def native(self):
+        return self._native
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.id == "cpu"
+
+    @property
+    def max_threadgroup_memory(self) -> int:
+        """Bytes of shared memory of a block; on the CPU only the memory limits it."""
+        return self._native.memory_bytes if self.is_cpu else 232448
+
+    @property
+    def max_threads_per_threadgroup(self) -> int:
+        return 1024
+
+    def sync(self) -> None:
+        """Waits for the launches; views that Buffer.numpy() gave hold the results then."""
+        self.stream.synchronize()
+        for buffer in list(self.pending):
+            buffer.download()
+        now = time.perf_counter()
+        self._elapsed, self._started = now - self._started, now
+
+    def flush(self) -> None:
+        """Launches are handed over as they are made: nothing to do."""
+
+    def gpu_elapsed(self) -> float:
+        """Seconds between the last two sync()."""
+        return self._elapsed

@@ -1,0 +1,178 @@
+#include "metile/kinds.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+
+namespace vortex::metile {
+
+std::optional<Dtype> dtypeNamed(std::string_view name) {
+  constexpr std::pair<std::string_view, Dtype> kNames[] = {
+      {"bool", Dtype::Bool}, {"u8", Dtype::U8},     {"i32", Dtype::I32}, {"u32", Dtype::U32},
+      {"f16", Dtype::F16},   {"bf16", Dtype::BF16}, {"f32", Dtype::F32}};
+  for (const auto& [known, dtype] : kNames)
+    if (known == name)
+      return dtype;
+  return std::nullopt;
+}
+
+lang::Scalar scalarOf(Dtype dtype) {
+  using lang::Scalar;
+  switch (dtype) {
+  case Dtype::Bool: return Scalar::Bool;
+  case Dtype::Unknown:
+  case Dtype::IntLiteral:
+  case Dtype::Index: return Scalar::I64;
+  case Dtype::U8: return Scalar::U8;
+  case Dtype::I32: return Scalar::I32;
+  case Dtype::U32: return Scalar::U32;
+  case Dtype::F16: return Scalar::F16;
+  case Dtype::BF16: return Scalar::BF16;
+  case Dtype::FloatLiteral:
+  case Dtype::F32: return Scalar::F32;
+  }
+  VORTEX_UNREACHABLE();
+}
+
+bool isFloat(Dtype dtype) { return dtype >= Dtype::FloatLiteral; }
+
+Dtype promote(Dtype a, Dtype b) {
+  if (a > b)
+    std::swap(a, b);
+  if (b == Dtype::FloatLiteral)
+    return a == Dtype::Unknown || a == Dtype::IntLiteral ? Dtype::FloatLiteral : Dtype::F32;
+  if (b == Dtype::Bool && a == Dtype::IntLiteral)
+    return Dtype::Index;
+  return b;
+}
+
+Kind kindOf(const Operand& operand, const std::vector<Kind>& kinds) {
+  switch (operand.kind) {
+  case Operand::Kind::Value: return kinds[static_cast<size_t>(operand.number)];
+  case Operand::Kind::Int: return {Dtype::IntLiteral};
+  case Operand::Kind::Float: return {Dtype::FloatLiteral};
+  default: return {};
+  }
+}
+
+namespace {
+
+Kind join(const Kind& a, const Kind& b) {
+  return {promote(a.dtype, b.dtype), std::max(a.rows, b.rows), std::max(a.columns, b.columns),
+          a.mayBeInvalid || b.mayBeInvalid};
+}
+
+bool isOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// Arithmetic on masks counts them.
+Dtype arithmetic(Dtype dtype) { return dtype == Dtype::Bool ? Dtype::I32 : dtype; }
+
+class Inference {
+public:
+  explicit Inference(const Trace& trace) : trace_(trace), kinds_(static_cast<size_t>(trace.values)) {}
+
+  std::vector<Kind> run() {
+    do {
+      changed_ = false;
+      for (const Op& op : trace_.ops)
+        visit(op);
+    } while (changed_);
+    return std::move(kinds_);
+  }
+
+private:
+  void visit(const Op& op) {
+    if (op.name == "carry" || op.name == "yield") {
+      Kind carried = kind(op, 0), value = kind(op, 1);
+      value.dtype = strong(value.dtype);  // a sum that starts from 0.0 is kept in f32
+      value.mayBeInvalid =
+          value.mayBeInvalid && op.name == "carry";  // what a lane has not computed leaves the old value
+      return set(op.operands[0].number, join(carried, value));
+    }
+    if (op.name == "loop")
+      return set(op.operands[0].number, {Dtype::Index});
+    if (op.result >= 0)
+      set(op.result, resultOf(op));
+  }
+
+  Kind resultOf(const Op& op) {
+    if (isOneOf(op.name, {"pid", "tid", "lane"}))
+      return {Dtype::Index};
+    if (op.name == "param")
+      return {trace_.params[static_cast<size_t>(op.operands[0].number)].kind == Param::Kind::Int ? Dtype::Index
+                                                                                                 : Dtype::F32};
+    if (op.name == "cast" || op.name == "scalar") {
+      Kind out = kind(op, 0);
+      out.dtype = *dtypeNamed(op.operands[1].word);
+      return out;
+    }
+    if (op.name == "load")
+      return {elementOf(op.operands[0]), 0, 0, op.operands[2].kind != Operand::Kind::None || kind(op, 1).mayBeInvalid};
+    if (op.name == "tile_load")
+      return {elementOf(op.operands[0]), op.operands[3].number, op.operands[4].number};
+    if (op.name == "zeros")
+      return {*dtypeNamed(op.operands[2].word), op.operands[0].number, op.operands[1].number};
+    if (op.name == "dot")
+      return {kind(op, 2).dtype, kind(op, 0).rows, kind(op, 1).columns};
+    return elementwise(op);
+  }
+
+  Kind elementwise(const Op& op) {
+    Kind out = kind(op, op.name == "where" ? 1 : 0);
+    for (size_t i = 0; i < op.operands.size(); ++i) {
+      Kind operand = kind(op, i);
+      if (op.name == "where" && i == 0)
+        operand.dtype = Dtype::Unknown;
+      out = join(out, operand);
+    }
+    if (isOneOf(op.name, {"eq", "ne", "lt", "le", "gt", "ge"}))
+      out.dtype = Dtype::Bool;
+    else if (isOneOf(op.name, {"exp", "log", "sqrt", "tanh"}))
+      out.dtype = isFloat(out.dtype) ? strong(out.dtype) : Dtype::F32;
+    else if (op.name == "reverse_bits")
+      out.dtype = Dtype::U32;
+    else if (isOneOf(op.name, {"add", "sub", "mul", "div", "rem", "pow", "neg", "abs", "shl", "shr"}))
+      out.dtype = strong(arithmetic(out.dtype));
+    else if (isOneOf(op.name, {"sum", "simd_sum"}))
+      out.dtype = strong(arithmetic(out.dtype));
+    else
+      out.dtype = strong(out.dtype);
+    if (isOneOf(op.name, {"sum", "max", "min"}))
+      out.mayBeInvalid = false;
+    return out;
+  }
+
+  /// What is computed from literals alone has the type that they would have alone.
+  static Dtype strong(Dtype dtype) {
+    return dtype == Dtype::IntLiteral ? Dtype::Index : dtype == Dtype::FloatLiteral ? Dtype::F32 : dtype;
+  }
+
+  Dtype elementOf(const Operand& pointer) const {
+    if (pointer.kind == Operand::Kind::Param)
+      return *dtypeNamed(trace_.params[static_cast<size_t>(pointer.number)].element);
+    for (const Op& op : trace_.ops)
+      if (op.name == "shared" && op.result == pointer.number)
+        return *dtypeNamed(op.operands[1].word);
+    VORTEX_UNREACHABLE("shared memory that is not declared");
+  }
+
+  Kind kind(const Op& op, size_t index) const { return kindOf(op.operands[index], kinds_); }
+
+  void set(int64_t id, const Kind& kind) {
+    Kind& known = kinds_[static_cast<size_t>(id)];
+    changed_ = changed_ || !(known == kind);
+    known = kind;
+  }
+
+  const Trace& trace_;
+  std::vector<Kind> kinds_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+std::vector<Kind> inferKinds(const Trace& trace) { return Inference(trace).run(); }
+
+}  // namespace vortex::metile

@@ -1,0 +1,14 @@
+// From a trace to a typed kernel.
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "lang/sema/program.h"
+#include "metile/trace.h"
+
+namespace vortex::metile {
+
+/// Adds the traced kernel to the program: one block per program instance, one thread per lane. Its parameters are those of the trace, then
+/// the numbers of instances `grid_x`, `grid_y`, `grid_z`. What cannot be expressed is an error in the sink.
+void lower(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sink);
+
+}  // namespace vortex::metile

@@ -1,0 +1,60 @@
+// What the Python function did when it was run once: operations in order, with loops as brackets. Text, one operation per line:
+//
+//   file gelu.py                         text of the file follows in the request; ids count from 0
+//   kernel gelu @ 0 3 0 3 20             name, then file and position (line from 1, byte column from 0, end line, end column)
+//   threads 256
+//   ptr X f32 1 r                        name, element type, rank, r or w
+//   int N / float scale                  numbers
+//   %0 pid i0 @ …                        result, operation, operands: %id, i… integer, f… float, s… word
+//   %4 load p0 %3 %2 @ …                 p0: parameter, t%id: shared memory
+//   loop %5 i0 %1 i256 / carry %6 f0.0 / yield %6 %9 / end
+#pragma once
+
+#include "base/result.h"
+#include "source/source.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vortex::metile {
+
+struct Operand {
+  enum class Kind : uint8_t { None, Value, Int, Float, Word, Param, Shared } kind = Kind::None;
+  int64_t number = 0;  ///< id, integer or index
+  double real = 0;
+  std::string word;
+};
+
+struct Op {
+  std::string name;
+  int32_t result = -1;
+  std::vector<Operand> operands;
+  source::SourceRange range;
+};
+
+struct Param {
+  enum class Kind : uint8_t { Pointer, Int, Float } kind = Kind::Int;
+  std::string name, element;
+  uint32_t rank = 0;
+  bool isWritten = false;
+};
+
+struct Trace {
+  std::string kernel;
+  source::SourceRange range;
+  int64_t threads = 1;
+  std::vector<Param> params;
+  std::vector<Op> ops;
+  int32_t values = 0;  ///< ids are below this
+};
+
+/// Positions that the files do not have (edited since the import) are cut to them. Error: text of another form, with the line.
+Result<Trace> parseTrace(std::string_view text, const std::vector<source::FileId>& files,
+                         const source::SourceManager& sources);
+
+/// Removes what nothing needs: values that no store, print or assertion depends on, and carried variables that are never read.
+void prune(Trace& trace);
+
+}  // namespace vortex::metile
