@@ -21,7 +21,6 @@ constexpr const char* kHelp =
   -s, --stats             append interactions, heap and time
   -S, --silent            no results
   -T N, --threads N       threads (default 1)
-  -d, --debug             print the definitions after parsing and stop
       --device D          cpu
       --memory SIZE       limit of heap and stacks, such as 500M or 8G (default: three quarters of the machine's memory)
       --seed N            order in which threads take work

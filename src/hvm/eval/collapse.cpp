@@ -36,7 +36,10 @@ Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const
 
 bool Evaluation::collapse(Term& term) {
   for (;;) {
-    if (machine_->reduce(term) != Machine::Outcome::Value)
+    Machine::Outcome outcome = first().reduce(term);
+    if (outcome == Machine::Outcome::Failed)
+      stop(first().error());
+    if (outcome != Machine::Outcome::Value)
       return false;
     if (descend(term))
       continue;
@@ -69,7 +72,7 @@ bool Evaluation::descend(Term& term) {
   Term* heap = heap_->words();
   uint32_t depth = depth_ + 1;
   if (tagOf(term) == Fun)
-    term = machine_->expose(term, makeTerm(Bjv, 0, depth));
+    term = first().expose(term, makeTerm(Bjv, 0, depth));
   uint32_t fields = collapsedFields(tagOf(term));
   if (fields == 0)
     return false;
@@ -100,9 +103,9 @@ bool Evaluation::ascend(Term& term) {
       --depth_;
       if (tag == Sup || tag == Inc)
         for (uint32_t i = 0; i < (tag == Sup ? 2u : 1u); ++i)
-          heap[locOf(term) + i] = machine_->node(Lam, kErasing, {heap[locOf(term) + i]});
+          heap[locOf(term) + i] = first().node(Lam, kErasing, {heap[locOf(term) + i]});
       else if (tag != Era)
-        term = machine_->node(Lam, kErasing, {term});
+        term = first().node(Lam, kErasing, {term});
       levels_.pop_back();
       continue;
     }
@@ -134,13 +137,13 @@ Term Evaluation::lift(const Level& level) {
   Loc at = locOf(level.node);
   uint32_t cells = level.count + (tagOf(level.node) == Swi);
   Term sup = heap[at + level.sup];
-  Loc copy = machine_->allocate(cells);
+  Loc copy = first().allocate(cells);
   for (uint32_t i = 0; i < cells; ++i) {
     std::pair<Term, Term> sides{heap[at + i], heap[at + i]};
     if (i == static_cast<uint32_t>(level.sup))
       sides = {heap[locOf(sup)], heap[locOf(sup) + 1]};
     else if (i < level.count)
-      sides = machine_->split(heap[at + i], extOf(sup));
+      sides = first().split(heap[at + i], extOf(sup));
     heap[at + i] = sides.first, heap[copy + i] = sides.second;
   }
   heap[locOf(sup)] = level.node;

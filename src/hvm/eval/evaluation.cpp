@@ -5,110 +5,163 @@
 namespace vortex::hvm {
 
 Result<std::unique_ptr<Evaluation>> Evaluation::create(const Code& code, const EvaluationOptions& options) {
-  std::unique_ptr<Evaluation> evaluation(new Evaluation(code));
+  std::unique_ptr<Evaluation> evaluation(new Evaluation(code, options));
   auto heap = Heap::create(options.memoryBytes);
   if (!heap)
     return heap.takeError();
   evaluation->heap_ = std::move(*heap);
-  auto machine = Machine::create(*evaluation, *evaluation->heap_, code);
-  if (!machine)
-    return machine.takeError();
-  evaluation->machine_ = std::move(*machine);
+  // What %log prints must not depend on the schedule.
+  unsigned threads = code.hasEffects ? 1 : std::max(1u, options.threads);
+  for (uint32_t id = 0; id < threads; ++id) {
+    auto machine = Machine::create(*evaluation, *evaluation->heap_, code, id, threads > 1);
+    if (!machine)
+      return machine.takeError();
+    evaluation->workers_.push_back(std::make_unique<Worker>());
+    evaluation->workers_.back()->machine = std::move(*machine);
+  }
+  evaluation->heap_->attention() = options.collectsAtEverySafePoint;
   return evaluation;
 }
 
-bool Evaluation::safePoint(Machine& machine, Term& current) {
-  heap_->attention() = false;
-  if (!heap_->wantsCollection())
-    return true;
-  heap_->beginMarking();
-  heap_->mark(&current, code_);
-  machine.markStack(*heap_);
-  machine.dropRegion();
-  for (Loc root : roots_)
-    heap_->markCell(root, code_);
-  for (Level& level : levels_)
-    heap_->mark(&level.node, code_);
-  for (std::deque<Term>& entries : queue_)
-    for (Term& entry : entries)
-      heap_->mark(&entry, code_);
-  std::erase_if(stuckCells_, [&](const StuckCell& stuck) { return !heap_->isMarkedCell(stuck.cell); });
-  if (heap_->endMarking(machine.stackBytes()))
-    return true;
-  error_ = base::concat("Error: out of memory: the limit is ", heap_->limitBytes(), " bytes (--memory)");
-  return false;
+uint64_t Evaluation::interactions() const {
+  uint64_t sum = 0;
+  for (uint64_t one : interactionsByThread())
+    sum += one;
+  return sum;
 }
 
-Error Evaluation::failure() const { return Error{error_.empty() ? machine_->error() : error_}; }
+std::vector<uint64_t> Evaluation::interactionsByThread() const {
+  std::vector<uint64_t> each;
+  for (const auto& worker : workers_)
+    each.push_back(worker->machine->interactions());
+  return each;
+}
 
 Result<Term> Evaluation::normalizeMain(uint32_t definition) {
-  Loc root = machine_->allocate(1);
+  Worker& worker = *workers_[0];
+  Loc root = first().allocate(1);
   heap_->words()[root] = makeTerm(Ref, definition);
-  if (!normalizeCell(*machine_, root))
+  auto pass = [&] {
+    if (workers_.size() > 1)
+      return drainTogether(root);
+    worker.positions.push_back(root);
+    return drainAlone(worker, 0);
+  };
+  if (!normalizePasses(worker, root, pass))
     return failure();
   return heap_->words()[root];
 }
 
 bool Evaluation::normalize(Machine& machine, Term& value) {
   static constexpr unsigned kMaxNested = 1000;  // each takes some of the thread's own stack
-  if (++nested_ > kMaxNested) {
+  Worker& worker = *workers_[machine.id()];
+  if (++worker.nested > kMaxNested) {
     machine.fail(base::concat("RUNTIME_ERROR: more than ", kMaxNested, " calls of %nf inside each other"));
     return false;
   }
   Loc root = machine.allocate(1);
   heap_->words()[root] = value;
-  bool ok = normalizeCell(machine, root);
+  size_t floor = worker.positions.size();
+  bool ok = normalizePasses(worker, root, [&] {
+    worker.positions.push_back(root);
+    return drainAlone(worker, floor);
+  });
   value = heap_->words()[root];
-  --nested_;
+  --worker.nested;
   return ok;
 }
 
 /// A variable of an unscoped pair may be bound after its place was visited: passes are repeated until one changes nothing.
-bool Evaluation::normalizeCell(Machine& machine, Loc root) {
-  roots_.push_back(root);
-  size_t floor = positions_.size();
+bool Evaluation::normalizePasses(Worker& worker, Loc root, const std::function<bool()>& pass) {
+  worker.roots.push_back(root);
   uint64_t before;
+  bool hasUnscoped;
   do {
-    before = machine.interactions();
-    positions_.push_back(root);
-    if (!drainPositions(machine, floor))
+    before = worker.nested ? worker.machine->interactions() : interactions();
+    if (!pass())
       return false;
-    if (machine.hasUnscoped() || nested_ > 0)
-      thawStuckCells();
-  } while (machine.hasUnscoped() && machine.interactions() != before);
-  roots_.pop_back();
+    hasUnscoped = worker.machine->hasUnscoped();
+    for (const auto& one : workers_)
+      hasUnscoped |= worker.nested == 0 && one->machine->hasUnscoped();
+    if (worker.nested)
+      thawStuckCells(worker);
+    for (const auto& one : workers_)
+      if (worker.nested == 0 && hasUnscoped)
+        thawStuckCells(*one);
+  } while (hasUnscoped && before != (worker.nested ? worker.machine->interactions() : interactions()));
+  worker.roots.pop_back();
   return true;
 }
 
-void Evaluation::thawStuckCells() {
+void Evaluation::thawStuckCells(Worker& worker) {
   Term* heap = heap_->words();
-  for (const StuckCell& stuck : stuckCells_)
-    if (stuck.nested == nested_)
+  auto isOfThisCall = [&](const StuckCell& stuck) { return stuck.nested == worker.nested; };
+  for (const StuckCell& stuck : worker.stuckCells)
+    if (isOfThisCall(stuck))
       heap[stuck.cell] = heap[stuck.value];
-  std::erase_if(stuckCells_, [&](const StuckCell& stuck) { return stuck.nested == nested_; });
+  std::erase_if(worker.stuckCells, isOfThisCall);
 }
 
-bool Evaluation::drainPositions(Machine& machine, size_t floor) {
-  Term* heap = heap_->words();
-  while (positions_.size() > floor) {
-    Loc position = positions_.back();
-    positions_.pop_back();
-    Term term = heap[position];
-    heap[position] = number(0);  // nothing, for the collector: the machine holds the term
-    if (machine.reduce(term) != Machine::Outcome::Value)
+bool Evaluation::drainAlone(Worker& worker, size_t floor) {
+  while (worker.positions.size() > floor) {
+    Loc position = worker.positions.back();
+    worker.positions.pop_back();
+    if (!normalizePosition(worker, position))
       return false;
-    heap[position] = term;
-    visitValue(machine, term, position);
   }
   return true;
 }
 
+bool Evaluation::normalizePosition(Worker& worker, Loc position) {
+  Term* heap = heap_->words();
+  Term term = heap[position];
+  heap[position] = number(0);  // nothing, for the collector: the machine holds the term
+  Machine::Outcome outcome = worker.machine->reduce(term);
+  if (outcome != Machine::Outcome::Value) {
+    if (outcome == Machine::Outcome::Failed)
+      stop(worker.machine->error());
+    return false;
+  }
+  heap[position] = term;
+  visitValue(worker, term, position);
+  return true;
+}
+
+/// The value of a stuck projection becomes final: it is normalized in a cell of its own. False: nothing to visit there.
+bool Evaluation::freezeStuckCell(Worker& worker, Term& value, Loc& position) {
+  Term* heap = heap_->words();
+  Loc at = locOf(value);
+  for (;;) {
+    Term cell = __atomic_load_n(&heap[at], __ATOMIC_ACQUIRE);
+    if (isSub(cell)) {  // resolved meanwhile
+      worker.positions.push_back(position);
+      return false;
+    }
+    if (tagOf(cell) == Stk || (tagOf(cell) == Busy && (worker.nested || extOf(cell) == worker.machine->id())))
+      return false;
+    if (tagOf(cell) == Busy) {
+      std::this_thread::yield();
+      if (heap_->attention())  // its thread may stand at a safe point: look again later
+        return worker.positions.insert(worker.positions.begin(), position), false;
+      continue;
+    }
+    Loc kept = worker.machine->allocate(1);
+    heap[kept] = cell;
+    if (!__atomic_compare_exchange_n(&heap[at], &cell, makeTerm(Stk, 0, kept), false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+      continue;
+    worker.stuckCells.push_back({at, kept, worker.nested});
+    value = cell, position = kept;
+    return true;
+  }
+}
+
 /// Schedules what lies below a value that stands at `position`. Reduced heads of stuck terms are entered at once.
-void Evaluation::visitValue(Machine& machine, Term value, Loc position) {
+void Evaluation::visitValue(Worker& worker, Term value, Loc position) {
   Term* heap = heap_->words();
   for (;;) {
     if (tagOf(value) == Fun)
-      heap[position] = value = machine.expose(value);
+      heap[position] = value = worker.machine->expose(value);
     Tag tag = tagOf(value);
     Loc at = locOf(value);
     uint32_t fields = 0, reduced = ~0u;  // `reduced`: the field that was reduced already
@@ -133,21 +186,15 @@ void Evaluation::visitValue(Machine& machine, Term value, Loc position) {
     case Inc:
     case Pri: fields = 1; break;
     case Dp0:
-    case Dp1: {
-      Term cell = heap[at];
-      if (isSub(cell) || tagOf(cell) == Stk || tagOf(cell) == Busy)
+    case Dp1:
+      if (!freezeStuckCell(worker, value, position))
         return;
-      Loc kept = machine.allocate(1);
-      heap[kept] = cell, heap[at] = makeTerm(Stk, 0, kept);
-      stuckCells_.push_back({at, kept, nested_});
-      value = cell, position = kept;
       continue;
-    }
     default: fields = isConstructor(tag) ? tag - C00 : 0;
     }
     for (uint32_t i = fields; i-- > 0;)
       if (i != reduced)
-        positions_.push_back(at + i);
+        worker.positions.push_back(at + i);
     if (reduced >= fields)
       return;
     position = at + reduced;

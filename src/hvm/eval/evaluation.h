@@ -4,15 +4,18 @@
 #include "hvm/eval/machine.h"
 
 #include <array>
+#include <condition_variable>
 #include <deque>
 #include <functional>
+#include <thread>
 
 namespace vortex::hvm {
 
 struct EvaluationOptions {
   uint64_t memoryBytes = 0;
   unsigned threads = 1;
-  uint64_t seed = 0;
+  uint64_t seed = 0;                      // whom idle threads take work from first
+  bool collectsAtEverySafePoint = false;  // to test the collector
 };
 
 class Evaluation : public World {
@@ -24,21 +27,51 @@ public:
   /// Calls `print` for each collapsed term in the normative order, at most `limit` times.
   Result<void> collapseMain(uint32_t definition, uint64_t limit, const std::function<void(Term)>& print);
 
-  uint64_t interactions() const { return machine_->interactions(); }
-  std::vector<uint64_t> interactionsByThread() const { return {machine_->interactions()}; }
+  uint64_t interactions() const;
+  std::vector<uint64_t> interactionsByThread() const;
   const Heap& heap() const { return *heap_; }
 
   bool safePoint(Machine& machine, Term& current) override;
   bool normalize(Machine& machine, Term& value) override;
+  Wait awaitCell(Machine& machine, Term& projection) override;
 
 private:
-  explicit Evaluation(const Code& code) : code_(code) {}
+  struct StuckCell {
+    Loc cell, value;
+    unsigned nested;  // by which call of normalizeAlone
+  };
+  /// What belongs to one thread.
+  struct Worker {
+    std::unique_ptr<Machine> machine;
+    std::vector<Loc> roots;      // cells
+    std::vector<Loc> positions;  // to be normalized; they lie in nodes that a root reaches
+    std::vector<StuckCell> stuckCells;
+    unsigned nested = 0;
+    Term* current = nullptr;  // while the thread stands at a safe point
+    Loc awaited = 0;          // the dup cell it waits for
+    std::mutex mutex;         // for `shared`
+    std::deque<Loc> shared;   // positions that others may take, oldest first
+    std::atomic<size_t> sharedCount{0};
+  };
+
+  explicit Evaluation(const Code& code, const EvaluationOptions& options) : code_(code), options_(options) {}
 
   // Strong normal form.
-  bool normalizeCell(Machine& machine, Loc root);
-  bool drainPositions(Machine& machine, size_t floor);
-  void visitValue(Machine& machine, Term value, Loc position);
-  void thawStuckCells();
+  bool normalizePasses(Worker& worker, Loc root, const std::function<bool()>& pass);
+  bool drainAlone(Worker& worker, size_t floor);
+  bool normalizePosition(Worker& worker, Loc position);
+  void visitValue(Worker& worker, Term value, Loc position);
+  bool freezeStuckCell(Worker& worker, Term& value, Loc& position);
+  void thawStuckCells(Worker& worker);
+
+  // Threads.
+  bool drainTogether(Loc root);
+  void work(Worker& worker);
+  bool takeWork(Worker& worker);
+  void shareWork(Worker& worker);
+  bool park(Worker& worker, Term* current);
+  void collect();
+  void stop(std::string error);
 
   // Collapse: one step (§10.1) keeps its own stack of nodes whose fields are being collapsed.
   struct Level {
@@ -51,21 +84,22 @@ private:
   bool ascend(Term& term);
   Term lift(const Level& level);
 
-  Error failure() const;
+  Machine& first() const { return *workers_[0]->machine; }
+  Error failure() const { return Error{error_}; }
 
   const Code& code_;
+  EvaluationOptions options_;
   std::unique_ptr<Heap> heap_;
-  std::unique_ptr<Machine> machine_;
-  std::string error_;
+  std::vector<std::unique_ptr<Worker>> workers_;
 
-  std::vector<Loc> roots_;      // cells
-  std::vector<Loc> positions_;  // to be normalized; they lie in nodes that a root reaches
-  struct StuckCell {
-    Loc cell, value;
-    unsigned nested;  // by which call of normalizeCell
-  };
-  std::vector<StuckCell> stuckCells_;
-  unsigned nested_ = 0;
+  std::mutex mutex_;  // for all below up to the collapse part
+  std::condition_variable resumed_;
+  unsigned running_ = 1, parked_ = 0;  // threads that take part in collections, and those that stand
+  uint64_t collection_ = 0;
+  std::string error_;
+  std::atomic<bool> stopped_{false};
+  std::atomic<unsigned> idle_{0};
+  std::mutex waitMutex_;  // for Worker::awaited
 
   std::vector<Level> levels_;
   uint32_t depth_ = 0;  // lambdas among them

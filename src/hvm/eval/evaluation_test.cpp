@@ -1,6 +1,7 @@
 #include "hvm/eval/evaluation.h"
 #include "hvm/eval/print.h"
 
+#include <filesystem>
 #include <gtest/gtest.h>
 
 namespace {
@@ -14,12 +15,12 @@ struct Outcome {
   uint64_t highWater = 0, collections = 0;
 };
 
-Outcome evaluate(const std::string& text, bool isCollapsed = false, uint64_t memory = 1 << 28, uint64_t limit = ~0ull) {
-  auto program = parseText(text, "test");
+Outcome evaluate(const vortex::Result<Program>& program, bool isCollapsed, const EvaluationOptions& options,
+                 uint64_t limit) {
   if (!program)
     return {{}, 0, program.error().message};
   auto code = compile(*program);
-  auto evaluation = Evaluation::create(*code, {.memoryBytes = memory});
+  auto evaluation = Evaluation::create(*code, options);
   uint32_t main = program->definitionIndex.at("main");
   Outcome outcome;
   auto print = [&](Term term, Naming naming) {
@@ -37,6 +38,10 @@ Outcome evaluate(const std::string& text, bool isCollapsed = false, uint64_t mem
   outcome.highWater = (*evaluation)->heap().highWater();
   outcome.collections = (*evaluation)->heap().collections();
   return outcome;
+}
+
+Outcome evaluate(const std::string& text, bool isCollapsed = false, uint64_t memory = 1 << 28, uint64_t limit = ~0ull) {
+  return evaluate(parseText(text, "test"), isCollapsed, {.memoryBytes = memory}, limit);
 }
 
 std::string normalForm(const std::string& text) {
@@ -67,6 +72,39 @@ TEST(HvmEvaluation, MemoryIsReclaimed) {
   EXPECT_EQ(outcome.lines[0], std::to_string(4096 * 200));
   EXPECT_LT(outcome.highWater, 1u << 20);
   EXPECT_GT(outcome.collections, 3u);
+}
+
+// Every program of tests/hvm, collected at every safe point, and with threads.
+TEST(HvmEvaluation, CollectionsAndThreadsChangeNeitherResultsNorCounts) {
+  for (const auto& file : std::filesystem::directory_iterator("tests/hvm/programs")) {
+    std::string name = file.path().filename().string();
+    bool isLimited = name.starts_with("collapse_") || name.starts_with("enum_");
+    if (file.path().extension() != ".hvm4" || name[0] == '_' || name.starts_with("large_") || isLimited)
+      continue;
+    auto program = parseFile(file.path().string());
+    if (!program || !program->definitionIndex.contains("main"))
+      continue;
+    if (compile(*program)->hasEffects)
+      continue;
+    Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 28}, ~0ull);
+    for (unsigned threads : {1, 2, 3, 8}) {
+      EvaluationOptions options{.memoryBytes = 1 << 28,
+                                .threads = threads,
+                                .seed = threads,
+                                .collectsAtEverySafePoint = plain.interactions < 20000};
+      Outcome stressed = evaluate(program, false, options, ~0ull);
+      EXPECT_EQ(plain.lines, stressed.lines) << name << ", threads: " << threads;
+      EXPECT_EQ(plain.error, stressed.error) << name;
+      if (plain.error.empty())
+        EXPECT_EQ(plain.interactions, stressed.interactions) << name << ", threads: " << threads;
+    }
+    if (plain.interactions > 20000)
+      continue;
+    Outcome lines = evaluate(program, true, {.memoryBytes = 1 << 28}, 50);
+    Outcome stressed = evaluate(program, true, {.memoryBytes = 1 << 28, .collectsAtEverySafePoint = true}, 50);
+    EXPECT_EQ(lines.lines, stressed.lines) << name;
+    EXPECT_EQ(lines.interactions, stressed.interactions) << name;
+  }
 }
 
 TEST(HvmEvaluation, CyclicGarbageIsReclaimed) {

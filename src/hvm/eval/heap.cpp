@@ -190,7 +190,6 @@ bool Heap::endMarking(uint64_t otherBytes) {
   taken_ = 0;
   sweepBlock_ = 0;
   sweepEnd_ = blocks_.load();
-  attention_ = false;
   return room >= limitWords_ / 20;
 }
 

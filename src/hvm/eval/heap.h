@@ -44,6 +44,9 @@ public:
   /// False: less than a twentieth of the limit is free, counting `otherBytes` of stacks.
   bool endMarking(uint64_t otherBytes);
 
+  /// A number that no other name made by EQL-LAM has.
+  uint64_t freshName() { return freshNames_.fetch_add(1, std::memory_order_relaxed) & kValueMask; }
+
   /// Words the heap holds; a word that was reused counts once.
   uint64_t highWater() const { return blocks_.load() * kBlockWords; }
   uint64_t limitBytes() const { return limitWords_ * sizeof(Term); }
@@ -69,6 +72,7 @@ private:
   uint64_t budget_;
   std::atomic<bool> attention_{false};
   uint64_t collections_ = 0;
+  std::atomic<uint64_t> freshNames_{0};
   struct Range {
     Loc loc;
     uint64_t count;

@@ -227,8 +227,9 @@ void Machine::markStack(Heap& heap) const {
   }
 }
 
-Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const Code& code) {
-  std::unique_ptr<Machine> machine(new Machine(world, heap, code));
+Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const Code& code, uint32_t id,
+                                                 bool isShared) {
+  std::unique_ptr<Machine> machine(new Machine(world, heap, code, id, isShared));
   machine->stackWords_ = heap.limitBytes() / sizeof(Term) + (1 << 24);
   void* stack = mmap(nullptr, machine->stackWords_ * sizeof(Term), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

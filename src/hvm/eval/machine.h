@@ -15,6 +15,9 @@ public:
   virtual bool safePoint(Machine& machine, Term& current) = 0;
   /// Turns the value into strong normal form, for %nf and %gnf. False: the machine has an error or the run stops.
   virtual bool normalize(Machine& machine, Term& value) = 0;
+  enum class Wait : uint8_t { Retry, Stuck, Stop };
+  /// Another thread reduces what this dup cell holds. Waits until it has done so, or says that it waits for this thread in turn.
+  virtual Wait awaitCell(Machine& machine, Term& projection) = 0;
 };
 
 class Machine {
@@ -25,7 +28,9 @@ public:
     Stopped,  // the world said so
   };
 
-  static Result<std::unique_ptr<Machine>> create(World& world, Heap& heap, const Code& code);
+  /// `isShared`: other machines work on the same heap at the same time.
+  static Result<std::unique_ptr<Machine>> create(World& world, Heap& heap, const Code& code, uint32_t id,
+                                                 bool isShared);
   ~Machine();
 
   /// Reduces the term in place. The stack below stays as it is.
@@ -45,6 +50,7 @@ public:
   uint64_t stackBytes() const { return static_cast<uint64_t>(sp_ - stack_) * sizeof(Term); }
   void dropRegion() { region_ = {}; }
 
+  uint32_t id() const { return id_; }
   World& world() const { return world_; }
   Term* heapWords() const { return heap_.words(); }
   const Code& code() const { return code_; }
@@ -59,19 +65,20 @@ public:
 
 private:
   friend struct Reducer;
-  Machine(World& world, Heap& heap, const Code& code)
-      : world_(world), heap_(heap), code_(code), env_(code.slotCount + 2) {}
+  Machine(World& world, Heap& heap, const Code& code, uint32_t id, bool isShared)
+      : world_(world), heap_(heap), code_(code), id_(id), isShared_(isShared), env_(code.slotCount + 2) {}
 
   World& world_;
   Heap& heap_;
   const Code& code_;
+  uint32_t id_;
+  bool isShared_;
   Region region_;
   Term* stack_ = nullptr;
   Term* sp_ = nullptr;
   uint64_t stackWords_ = 0;
   std::vector<Term> env_;
   uint64_t interactions_ = 0;
-  uint64_t freshNames_ = 0;
   bool hasUnscoped_ = false;
   std::string error_;
 };

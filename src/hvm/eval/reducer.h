@@ -16,10 +16,11 @@ struct Reducer {
   Term* sp;
   Loc next, end;
   uint64_t interactions;
+  bool isShared;
 
   VORTEX_HVM_INLINE explicit Reducer(Machine& m)
       : machine(m), heap(m.heap_.words()), ops(m.code_.ops.data()), items(m.code_.items.data()), env(m.env_.data()),
-        sp(m.sp_), next(m.region_.next), end(m.region_.end), interactions(m.interactions_) {}
+        sp(m.sp_), next(m.region_.next), end(m.region_.end), interactions(m.interactions_), isShared(m.isShared_) {}
   VORTEX_HVM_INLINE void save() {
     machine.sp_ = sp, machine.region_.next = next, machine.region_.end = end, machine.interactions_ = interactions;
   }
@@ -75,6 +76,13 @@ struct Reducer {
   VORTEX_HVM_INLINE void bind(Term lambda, Term argument) {
     if (!(extOf(lambda) & kErasing))
       __atomic_store_n(&heap[locOf(lambda)], argument | kSub, __ATOMIC_RELEASE);
+  }
+
+  /// Takes what a dup cell holds, or fails because another thread was faster.
+  VORTEX_HVM_INLINE bool exchange(Loc cell, Term expected, Term desired) {
+    if (!isShared)
+      return heap[cell] = desired, true;
+    return __atomic_compare_exchange_n(&heap[cell], &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
   }
 
   /// Copies the operation's template to fresh cells and returns the first.
@@ -187,7 +195,7 @@ struct Reducer {
 
   VORTEX_HVM_INLINE Term compare(Term left, Term right) {
     save();
-    Term result = compareValues(machine, left, right, machine.freshNames_++);
+    Term result = compareValues(machine, left, right, machine.heap_.freshName());
     load();
     return result;
   }
@@ -199,6 +207,15 @@ struct Reducer {
     current = term;
     load();
     return goesOn;
+  }
+
+  VORTEX_HVM_INLINE World::Wait awaitCell(Term& projection) {
+    save();
+    Term term = projection;
+    World::Wait wait = machine.world_.awaitCell(machine, term);
+    projection = term;
+    load();
+    return wait;
   }
 
   VORTEX_HVM_INLINE Machine::Outcome run(Term& result);
