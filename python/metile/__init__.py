@@ -15,8 +15,10 @@ from ._ops import (abs, arange, barrier, cast, cdiv, device_assert, dot, exp, fa
                    simdgroup_role, sqrt, static_assert, static_print, store, sum, tanh, thread_id, tile_load, tile_store, tile_swizzle, where, zeros)
 from ._trace import LoweringError, OutOfResources
 from ._values import constexpr
+from .compiler.graph_fusion import FusionPlan, FusionTarget, plan_graph_fusion
 from .frontend.autotune import Config, autotune
 from .frontend.kernel import Kernel, kernel
+from .ir.graph_ir import ComputeGraph, GraphBuilder, TensorSpec
 from .ir.layout import Layout, col_major, make_identity, make_layout, print_layout, row_major, simdgroup_layout_8x8
 from .runtime.address_space import GlobalAddressSpace, KernelPipeline, TensorView, TiledView
 from .runtime.buffer import Buffer

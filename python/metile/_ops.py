@@ -13,7 +13,7 @@ _STORED = ("f32", "f16", "bf16", "i32", "u32", "u8")
 
 def _int(trace, value, what: str, kind=TypeError) -> int:
     value = unwrap(value)
-    if not is_number(value) or int(value) != value:
+    if not is_number(value) or not math.isfinite(value) or int(value) != value:
         trace.fail(f"{what} is a number known at compile time, not {value!r}", kind)
     return int(value)
 
@@ -287,8 +287,11 @@ def dot(a, b, acc) -> Value:
 
 def tile_swizzle(pid_m, pid_n, pattern: str = "morton", block_size: int = 2):
     """Coordinates of the tile that this program instance computes: a permutation of the grid."""
-    current("tile_swizzle")
-    validate_schedule(pattern, unwrap(block_size))
+    trace = current("tile_swizzle")
+    try:
+        validate_schedule(pattern, unwrap(block_size))
+    except ValueError as error:
+        trace.fail(str(error), ValueError)
     return pid_m, pid_n
 
 

@@ -7,7 +7,9 @@ import os
 import sys
 import urllib.parse
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_MACHINERY = {os.path.join(_HERE, name) for name in ("_trace.py", "_values.py", "_ops.py", "_loops.py", "_params.py", os.path.join("frontend", "kernel.py"))}
+_MACHINERY.add(contextlib.__file__)
 
 
 class LoweringError(Exception):
@@ -37,9 +39,9 @@ def recording(trace: Trace):
 
 
 def user_frame():
-    """The innermost frame outside this package."""
+    """The innermost frame of kernel code."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename in _MACHINERY:
         frame = frame.f_back
     return frame
 
@@ -94,9 +96,9 @@ class Sources:
             out.append((name, "\n".join(lines.get(line, "") for line in range(1, max(lines, default=0) + 1))))
         return out
 
-    def excerpt(self, frame) -> str:
-        """"file:line:column" of a frame with the source line and a caret."""
-        where = self.position(frame).split()
+    def excerpt(self, position: str) -> str:
+        """"file:line:column" of a position with the source line and a caret."""
+        where = position.split()
         if not where:
             return ""
         file, line, column = int(where[1]), int(where[2]), int(where[3])
@@ -147,7 +149,7 @@ class Trace:
 
     def fail(self, message: str, kind=LoweringError):
         """Raises with the place of the statement that is being traced."""
-        raise kind(message + self.sources.excerpt(user_frame()))
+        raise kind(message + self.sources.excerpt(self.sources.position(user_frame())))
 
 
 def word(text: str) -> str:

@@ -8,7 +8,7 @@ import types
 
 @dataclasses.dataclass
 class CompileReport:
-    """What was replaced in a model and what was declined, with the reason. False when nothing was replaced."""
+    """The features for which parts of a model were replaced, and what was declined, with the reason. False when nothing was replaced."""
 
     model: object = None
     features: tuple = ()
@@ -16,7 +16,7 @@ class CompileReport:
     declined: dict = dataclasses.field(default_factory=dict)
 
     def __bool__(self):
-        return bool(self.replaced)
+        return bool(self.features) or bool(self.replaced)
 
     def restore(self) -> None:
         """Puts back what was replaced."""
@@ -34,7 +34,7 @@ def compile_model(model, *, verify: bool = True, features=(), tolerance: float =
     """A report on the model: no part of it is replaced on this platform."""
     if not callable(model):
         raise TypeError(f"metile.compile takes an MLX-LM model, not a {type(model).__name__}")
-    return CompileReport(model=model, features=tuple(features), declined={"model": "models of MLX run on Apple GPUs only"})
+    return CompileReport(model=model, declined={"model": "models of MLX run on Apple GPUs only"})
 
 
 class _Callable(types.ModuleType):

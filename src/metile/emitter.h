@@ -26,6 +26,7 @@ private:
 
   void visit(const Op& op);
   bool visitStatement(const Op& op);
+  bool checkScopes();
   void declareParams();
   void declareShared();
 

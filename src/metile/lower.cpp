@@ -17,7 +17,41 @@ Emitter::Emitter(const Trace& trace, lang::Program& program, diag::DiagnosticSin
     : trace_(trace), sink_(sink), kinds_(inferKinds(trace)), b_(program, trace.kernel, trace.range),
       values_(static_cast<size_t>(trace.values)) {}
 
+/// A value that was made in an iteration is gone after the loop: Python could have kept it in an object or a variable of another function.
+bool Emitter::checkScopes() {
+  std::vector<std::vector<int64_t>> open(1);
+  std::vector<bool> known(static_cast<size_t>(trace_.values));
+  const auto declare = [&](int64_t id) {
+    known[static_cast<size_t>(id)] = true;
+    open.back().push_back(id);
+  };
+  for (const Op& op : trace_.ops) {
+    const bool declaresFirst = op.name == "carry" || op.name == "loop";
+    for (size_t i = declaresFirst ? 1 : 0; i < op.operands.size(); ++i)
+      if (op.operands[i].kind == Operand::Kind::Value && !known[static_cast<size_t>(op.operands[i].number)]) {
+        sink_.error("E0713", op.range, "a value that was computed in a loop is used outside of it")
+            .primary("this uses it")
+            .help("give the name a value before the loop: names of the function that the loop rebinds are carried");
+        return false;
+      }
+    if (op.name == "loop")
+      open.emplace_back();
+    if (declaresFirst)
+      declare(op.operands[0].number);
+    if (op.result >= 0)
+      declare(op.result);
+    if (op.name == "end") {
+      for (const int64_t id : open.back())
+        known[static_cast<size_t>(id)] = false;
+      open.pop_back();
+    }
+  }
+  return true;
+}
+
 void Emitter::run() {
+  if (!checkScopes())
+    return;
   declareParams();
   declareShared();
   for (const Op& op : trace_.ops) {

@@ -215,6 +215,7 @@ class Kernel:
                 value = _BufferArgument(value, name)
                 array = value._buffer._flat
             elif isinstance(value, np.ndarray):
+                _params.dtype_of(value, name)
                 value = _Array(value, name)
                 array = value._buffer._flat
             elif is_number(value):
@@ -227,6 +228,7 @@ class Kernel:
                 array = _foreign(value)
                 if array is None:
                     raise TypeError(f"'{name}' of kernel '{self.name}' is a {type(value).__name__}; arguments are buffers, arrays and numbers")
+                _params.dtype_of(array, name)
                 value = _Array(array, name)
             dtype = _params.dtype_of(array, name)
             same = (value.address, array.nbytes, dtype)
@@ -292,9 +294,7 @@ class Kernel:
 
 
 def _excerpt(trace: Trace) -> str:
-    _, file, line, column, *_ = trace.open_loops[-1].split()
-    name = list(trace.sources._files)[int(file)]
-    return f"\n  --> {name}:{line}:{int(column) + 1}\n   {trace.sources._lines[int(file)].get(int(line), '')}"
+    return trace.sources.excerpt(trace.open_loops[-1])
 
 
 def _is_filled(cell) -> bool:
