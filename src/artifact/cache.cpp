@@ -54,6 +54,11 @@ private:
   int descriptor_;
 };
 
+bool isRegular(int file) {
+  struct stat status;
+  return ::fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+}
+
 bool readAll(int file, std::vector<uint8_t>& bytes) {
   struct stat status;
   if (::fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
@@ -195,7 +200,8 @@ std::string Cache::path(std::string_view key) const {
 
 std::optional<std::vector<uint8_t>> Cache::get(std::string_view key) {
   const std::string file = path(key);
-  const File entry(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting: what lies here may be a pipe. `readAll` takes regular files only.
+  const File entry(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   std::optional<std::vector<uint8_t>> value;
   if (entry) {
     std::vector<uint8_t> bytes;
@@ -253,8 +259,9 @@ void Cache::evict() {
   const std::lock_guard lock(state_->sizeMutex);
   if (state_->sizeKnown && state_->estimatedBytes <= maxBytes_)
     return;
-  const File guard(::open(concat(directory_, "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!guard || ::flock(guard.get(), LOCK_EX | LOCK_NB) != 0)
+  const File guard(
+      ::open(concat(directory_, "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+  if (!guard || !isRegular(guard.get()) || ::flock(guard.get(), LOCK_EX | LOCK_NB) != 0)
     return;
   std::vector<Entry> entries = listEntries(directory_);
   uint64_t total = 0;

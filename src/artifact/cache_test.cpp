@@ -8,6 +8,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -218,6 +219,37 @@ TEST_F(CacheTest, AFullDiskIsReportedOnceWithTheSizeAndLeavesNothing) {
   }));
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(files().empty());
+}
+
+TEST_F(CacheTest, OnlyRegularFilesAreOpened) {
+  const int status = wait(spawn([&] {
+    ::alarm(20);  // a pipe without a writer would be waited for
+    Cache cache({.directory = directory_, .maxBytes = 1000});
+    if (!cache.put("key", value(1, 10)))
+      return 1;
+    const std::string entry = files().at(0);
+    const auto replaced = [&](auto make) {
+      ::unlink(entry.c_str());
+      make();
+      return !cache.get("key") && cache.put("key", value(2, 10)).ok() && cache.get("key").has_value();
+    };
+    if (!replaced([&] { ::mkfifo(entry.c_str(), 0666); }))
+      return 2;
+    if (!replaced([&] {
+          ::mkfifo((directory_ + "/pipe").c_str(), 0666);
+          fs::create_symlink(directory_ + "/pipe", entry);
+        }))
+      return 3;
+    if (!replaced([&] { fs::create_symlink("/dev/zero", entry); }))
+      return 4;
+    ::unlink((directory_ + "/lock").c_str());
+    ::mkfifo((directory_ + "/lock").c_str(), 0666);
+    for (int i = 0; i < 10; ++i)
+      if (!cache.put("large" + std::to_string(i), value(static_cast<uint32_t>(i), 900)))
+        return 5;
+    return 0;
+  }));
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(CacheTest, ImpossibleDirectoriesAreErrorsNotCrashes) {

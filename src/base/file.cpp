@@ -45,7 +45,8 @@ int writeAll(Descriptor& file, std::string_view content) {
     }
     content.remove_prefix(static_cast<size_t>(written));
   }
-  if (::fsync(file.get()) != 0 && errno != EINVAL)
+  if (::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS &&
+      errno != ENOTSUP)  // pipes and devices have nothing to sync
     return errno;
   return file.close() == 0 ? 0 : errno;
 }
@@ -81,19 +82,97 @@ Result<std::string> readFile(const std::string& path) {
   return content;
 }
 
-Result<void> writeFileAtomic(const std::string& path, std::string_view content) {
+namespace {
+
+/// Where a chain of symbolic links ends, which may be a file that is not there yet.
+Result<std::string> followLinks(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::filesystem::path at = path;
+  std::error_code code;
+  for (int links = 0; std::filesystem::is_symlink(at, code); ++links) {
+    if (links == kMostLinks)
+      return fileError("write", path, ELOOP);
+    std::filesystem::path target = std::filesystem::read_symlink(at, code);
+    if (code)
+      return fileError("write", path, code.value());
+    at = target.is_absolute() ? target : at.parent_path() / target;
+  }
+  return at.string();
+}
+
+/// A temporary file in the same folder, synced, then renamed; 0 or the errno. `old`: whose mode and owner it takes; null where there is none.
+/// `canTryInPlace`: nothing was written because the folder takes no file, or the old one's owner cannot be given.
+int replaceFile(const std::string& path, std::string_view content, const struct stat* old, bool& canTryInPlace) {
   static std::atomic<unsigned> counter{0};
   std::string temporary = concat(path, ".tmp.", ::getpid(), ".", counter++);
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, old ? 0600 : 0666));
+  canTryInPlace = old && (file.get() >= 0 || errno == EACCES || errno == EPERM || errno == EROFS);
   if (file.get() < 0)
-    return fileError("create", path, errno);
-  int code = writeAll(file, content);
-  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0)
+    return errno;
+  const bool isForeign = old && (old->st_uid != ::geteuid() || old->st_gid != ::getegid());
+  int code = 0;
+  if ((isForeign && ::fchown(file.get(), old->st_uid, old->st_gid) != 0) ||
+      (old && ::fchmod(file.get(), old->st_mode & 07777) != 0)) {
     code = errno;
+  } else {
+    canTryInPlace = false;
+    code = writeAll(file, content);
+    if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0)
+      code = errno;
+  }
+  if (code != 0)
+    ::unlink(temporary.c_str());
+  return code;
+}
+
+int writeInPlace(const std::string& path, std::string_view content, int flags) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | flags));
+  return file.get() < 0 ? errno : writeAll(file, content);
+}
+
+/// A file with other names keeps them only if it is written where it is; what was in it is written back if that fails.
+Result<void> overwriteFile(const std::string& path, std::string_view content) {
+  Result<std::string> before = readFile(path);
+  if (!before)
+    return before.takeError();
+  const int code = writeInPlace(path, content, O_TRUNC);
   if (code == 0)
     return {};
-  ::unlink(temporary.c_str());
+  writeInPlace(path, *before, O_TRUNC);
   return fileError("write", path, code);
+}
+
+}  // namespace
+
+Result<void> writeFileAtomic(const std::string& path, std::string_view content) {
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno != ENOENT)
+      return fileError("create", path, errno);
+    Result<std::string> target = followLinks(path);
+    if (!target)
+      return target.takeError();
+    bool canTryInPlace = false;
+    const int code = replaceFile(*target, content, nullptr, canTryInPlace);
+    return code == 0 ? Result<void>() : fileError("create", path, code);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    const int code = writeInPlace(path, content, 0);
+    return code == 0 ? Result<void>() : fileError("write", path, code);
+  }
+  // Root may write everything, but a file without any permission to write is meant to stay.
+  if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0 || (status.st_mode & 0222) == 0)
+    return fileError("write", path, EACCES);
+  if (status.st_nlink > 1)
+    return overwriteFile(path, content);
+  Result<std::string> target = followLinks(path);
+  if (!target)
+    return target.takeError();
+  bool canTryInPlace = false;
+  const int code = replaceFile(*target, content, &status, canTryInPlace);
+  if (code == 0)
+    return {};
+  return canTryInPlace ? overwriteFile(path, content) : fileError("write", path, code);
 }
 
 Result<void> createFolders(const std::string& path) {

@@ -10,8 +10,10 @@ namespace vortex::base {
 /// The whole file. Errors: not found, a folder, not readable, larger than memory; the message names the path and the reason.
 Result<std::string> readFile(const std::string& path);
 
-/// Replaces `path` by `content`: a temporary file in the same folder, synced, then renamed, so that readers see the old file or the
-/// new one, and a failure (full disk) leaves neither a partial nor a temporary file. The folder must exist.
+/// Makes `content` what is in `path`. A regular file is written whole or not at all: a temporary file in the same folder, synced, then renamed,
+/// with the old one's mode and owner. Symbolic links are followed; a file with several names is written in place, and gets its old content
+/// back if that fails. Pipes, devices and the like are opened and written. Errors: no permission to write (also of root where the mode has
+/// none), a folder, a full disk. The folder must exist.
 Result<void> writeFileAtomic(const std::string& path, std::string_view content);
 
 /// Creates the folder and its parents; success if it exists already.

@@ -1,7 +1,9 @@
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -48,11 +50,70 @@ TEST_F(File, AFailedWriteLeavesNothingBehind) {
   EXPECT_EQ(filesInFolder(), 1u);
 }
 
-TEST_F(File, AFullDiskIsAnErrorNotAShortFile) {
-  // /dev/full cannot be renamed over; write through a link target is not atomic, so test only the reader-visible outcome.
-  if (::access("/dev/full", W_OK) != 0)
-    GTEST_SKIP() << "no /dev/full";
-  EXPECT_FALSE(writeFileAtomic("/dev/full/x", "content").ok());
+TEST_F(File, ARegularFileKeepsItsMode) {
+  for (mode_t mode : {0640, 0600, 0755, 0777, 0222}) {
+    const std::string path = folder_ + "/m" + std::to_string(mode);
+    ASSERT_TRUE(writeFileAtomic(path, "old").ok());
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    ASSERT_TRUE(writeFileAtomic(path, "new").ok());
+    struct stat status{};
+    ASSERT_EQ(::stat(path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, mode);
+    EXPECT_EQ(status.st_size, 3);
+  }
+}
+
+TEST_F(File, AFileWithoutPermissionToWriteStays) {
+  const std::string path = folder_ + "/kept";
+  ASSERT_TRUE(writeFileAtomic(path, "old").ok());
+  for (mode_t mode : {0444, 0400, 0555}) {
+    ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+    auto written = writeFileAtomic(path, "new");
+    ASSERT_FALSE(written.ok());
+    EXPECT_NE(written.error().message.find("kept: Permission denied"), std::string::npos) << written.error().message;
+    EXPECT_EQ(readFile(path).value(), "old");
+  }
+  EXPECT_EQ(filesInFolder(), 1u);
+}
+
+TEST_F(File, SymbolicLinksAreWrittenThrough) {
+  namespace fs = std::filesystem;
+  fs::create_directory(folder_ + "/inner");
+  ASSERT_TRUE(writeFileAtomic(folder_ + "/inner/file", "old").ok());
+  fs::create_symlink("inner/file", folder_ + "/first");
+  fs::create_symlink(folder_ + "/first", folder_ + "/second");
+  fs::create_symlink("inner/fresh", folder_ + "/dangling");
+  fs::create_symlink("loop", folder_ + "/loop");
+  ASSERT_TRUE(writeFileAtomic(folder_ + "/second", "new").ok());
+  EXPECT_TRUE(fs::is_symlink(folder_ + "/first") && fs::is_symlink(folder_ + "/second"));
+  EXPECT_EQ(readFile(folder_ + "/inner/file").value(), "new");
+  ASSERT_TRUE(writeFileAtomic(folder_ + "/dangling", "made").ok());
+  EXPECT_TRUE(fs::is_symlink(folder_ + "/dangling"));
+  EXPECT_EQ(readFile(folder_ + "/inner/fresh").value(), "made");
+  EXPECT_FALSE(writeFileAtomic(folder_ + "/loop", "x").ok());
+}
+
+TEST_F(File, OtherNamesOfAFileSeeWhatIsWritten) {
+  ASSERT_TRUE(writeFileAtomic(folder_ + "/a", "a longer text").ok());
+  std::filesystem::create_hard_link(folder_ + "/a", folder_ + "/b");
+  ASSERT_TRUE(writeFileAtomic(folder_ + "/b", "short").ok());
+  EXPECT_EQ(readFile(folder_ + "/a").value(), "short");
+  EXPECT_EQ(std::filesystem::hard_link_count(folder_ + "/a"), 2u);
+}
+
+TEST_F(File, PipesAndDevicesAreOpenedAndWritten) {
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0666), 0);
+  std::string got;
+  std::thread reader([&] { got = readFile(pipe).value(); });
+  ASSERT_TRUE(writeFileAtomic(pipe, "through").ok());
+  reader.join();
+  EXPECT_EQ(got, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  ASSERT_TRUE(writeFileAtomic("/dev/null", "gone").ok());
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  if (::access("/dev/full", W_OK) == 0)
+    EXPECT_FALSE(writeFileAtomic("/dev/full", "content").ok());
 }
 
 TEST_F(File, ConcurrentWritersLeaveOneWholeContent) {

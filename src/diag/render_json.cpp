@@ -1,39 +1,14 @@
 #include "diag/diagnostic.h"
-#include "source/utf8.h"
-
-#include <cstdio>
+#include "source/json.h"
 
 namespace vortex::diag {
 namespace {
-
-/// Appends `text` as a JSON string; bytes that are not UTF-8 become U+FFFD.
-void appendString(std::string& out, std::string_view text) {
-  out += '"';
-  while (!text.empty()) {
-    const size_t length = source::utf8SequenceLength(text);
-    const char c = text.front();
-    if (length == 0) {
-      out += "\xEF\xBF\xBD";
-    } else if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      out += escaped;
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  out += '"';
-}
 
 void appendRange(std::string& out, SourceRange range, const SourceManager& sources) {
   const source::SourceFile& file = sources.file(range.file);
   const source::LineColumn begin = file.lineColumn(range.begin), end = file.lineColumn(range.end);
   out += "\"file\":";
-  appendString(out, file.name());
+  out += source::jsonString(file.name());
   out += ",\"line\":" + std::to_string(begin.line) + ",\"column\":" + std::to_string(begin.column);
   out += ",\"endLine\":" + std::to_string(end.line) + ",\"endColumn\":" + std::to_string(end.column);
 }
@@ -52,25 +27,25 @@ void appendArray(std::string& out, const char* key, const std::vector<T>& values
 void appendDiagnostic(std::string& out, const Diagnostic& diagnostic, const SourceManager& sources) {
   static constexpr const char* kSeverities[] = {"error", "warning", "note"};
   out += "{\"id\":";
-  appendString(out, diagnostic.id);
+  out += source::jsonString(diagnostic.id);
   out += std::string(",\"severity\":\"") + kSeverities[static_cast<int>(diagnostic.severity)] + "\",\"message\":";
-  appendString(out, diagnostic.message);
+  out += source::jsonString(diagnostic.message);
   appendArray(out, "labels", diagnostic.labels, [&](const Label& label) {
     out += '{';
     appendRange(out, label.range, sources);
     out += ",\"message\":";
-    appendString(out, label.message);
+    out += source::jsonString(label.message);
     out += std::string(",\"primary\":") + (label.primary ? "true" : "false") + "}";
   });
-  appendArray(out, "notes", diagnostic.notes, [&](const std::string& text) { appendString(out, text); });
-  appendArray(out, "helps", diagnostic.helps, [&](const std::string& text) { appendString(out, text); });
+  appendArray(out, "notes", diagnostic.notes, [&](const std::string& text) { out += source::jsonString(text); });
+  appendArray(out, "helps", diagnostic.helps, [&](const std::string& text) { out += source::jsonString(text); });
   appendArray(out, "fixes", diagnostic.fixes, [&](const Fix& fix) {
     out += '{';
     appendRange(out, fix.range, sources);
     out += ",\"replacement\":";
-    appendString(out, fix.replacement);
+    out += source::jsonString(fix.replacement);
     out += ",\"description\":";
-    appendString(out, fix.description);
+    out += source::jsonString(fix.description);
     out += '}';
   });
   out += '}';

@@ -181,6 +181,12 @@ Result<NpyArray> parseNpy(std::string_view file) {
     return bad(
         base::concat("the .npy is cut off: its shape needs ", need, " bytes of elements, ", body.size(), " are there"));
   array.bytes.assign(body.begin(), body.begin() + static_cast<ptrdiff_t>(need));
+  if (array.type == Scalar::Bool) {
+    auto other = std::find_if(array.bytes.begin(), array.bytes.end(), [](uint8_t byte) { return byte > 1; });
+    if (other != array.bytes.end())
+      return bad(base::concat("element ", other - array.bytes.begin(), " of the .npy of bool is the byte ", int(*other),
+                              ", which is neither 0 nor 1"));
+  }
   if (order == '>')
     swapBytes(array.bytes, width);
   if (header->fortran && array.extents.size() > 1)

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "host/place_named.h"
+#include "source/json.h"
 #include "tools/vortex/c_header.h"
 #include "tools/vortex/memory_report.h"
 #include "tools/vortex/progress.h"
@@ -55,16 +56,16 @@ std::string report(const artifact::Kernel& kernel, const std::string& files, uin
 std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::string>& files, uint32_t lastLine) {
   std::vector<std::string> names, facts, notes;
   for (const std::string& file : files)
-    names.push_back(jsonString(file));
+    names.push_back(source::jsonString(file));
   for (const artifact::Fact& fact : kernel.facts)
-    facts.push_back(base::concat("{\"key\": ", jsonString(fact.key), ", \"value\": ", fact.value,
+    facts.push_back(base::concat("{\"key\": ", source::jsonString(fact.key), ", \"value\": ", fact.value,
                                  ", \"estimated\": ", fact.estimated ? "true" : "false", "}"));
   for (const std::string& note : kernel.notes)
-    notes.push_back(jsonString(note));
-  return base::concat("{\"kernel\": ", jsonString(kernel.name), ", \"target\": ", jsonString(kernel.target),
-                      ", \"files\": [", base::join(names, ", "), "], \"codeBytes\": ", kernel.code.size(),
-                      ", \"phases\": ", kernel.phases.size(), ", \"facts\": [", base::join(facts, ", "),
-                      "], \"notes\": [", base::join(notes, ", "), "]",
+    notes.push_back(source::jsonString(note));
+  return base::concat("{\"kernel\": ", source::jsonString(kernel.name),
+                      ", \"target\": ", source::jsonString(kernel.target), ", \"files\": [", base::join(names, ", "),
+                      "], \"codeBytes\": ", kernel.code.size(), ", \"phases\": ", kernel.phases.size(),
+                      ", \"facts\": [", base::join(facts, ", "), "], \"notes\": [", base::join(notes, ", "), "]",
                       lastLine ? ", " + memoryReportJson(kernel, lastLine) : "", "}");
 }
 

@@ -2,6 +2,7 @@
 #include "chip/chip.h"
 #include "pipeline/build_id.h"
 #include "pipeline/compiler.h"
+#include "source/json.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
 
@@ -34,8 +35,9 @@ int commandTargets(const Settings& settings) {
     std::string text = "[";
     for (const hal::DeviceRef& device : devices) {
       const hal::DeviceInfo& info = device->info();
-      text += base::concat(text.size() > 1 ? ",\n " : "", "{\"device\": \"", info.name, "\", \"product\": \"",
-                           info.product, "\", \"target\": \"", info.target, "\", \"memoryBytes\": ", info.memoryBytes,
+      text += base::concat(text.size() > 1 ? ",\n " : "", "{\"device\": ", source::jsonString(info.name),
+                           ", \"product\": ", source::jsonString(info.product),
+                           ", \"target\": ", source::jsonString(info.target), ", \"memoryBytes\": ", info.memoryBytes,
                            ", \"workers\": ", info.workers, "}");
     }
     writeOutput(text + "]\n");

@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "source/json.h"
 #include "tools/vortex/progress.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
@@ -22,8 +23,8 @@ int commandTest(const Settings& settings) {
       progress.finish();
       (status == 0 ? passed : failed) += 1;
       if (settings.json)
-        reports.push_back(
-            base::concat("{\"test\": \"", function->name, "\", \"passed\": ", status == 0 ? "true}" : "false}"));
+        reports.push_back(base::concat("{\"test\": ", source::jsonString(function->name),
+                                       ", \"passed\": ", status == 0 ? "true}" : "false}"));
       else
         writeOutput(base::concat("test ", function->name, status == 0 ? " ... ok\n" : " ... FAILED\n"));
     }

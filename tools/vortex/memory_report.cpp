@@ -1,6 +1,7 @@
 #include "tools/vortex/memory_report.h"
 
 #include "base/text.h"
+#include "source/json.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -30,19 +31,6 @@ Residency residencyOf(const chip::Gpu& chip, uint32_t threads, uint32_t register
       result = {static_cast<uint32_t>(blocks), what, 0};
   result.threads = result.blocks * warps * chip.warpSize;
   return result;
-}
-
-std::string jsonString(const std::string& text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      result += '\\';
-    if (c == '\n')
-      result += "\\n";
-    else
-      result += c;
-  }
-  return result + "\"";
 }
 
 namespace {
@@ -178,23 +166,24 @@ std::string memoryReportJson(const artifact::Kernel& kernel, uint32_t lastLine) 
   for (size_t i = 0; i < kernel.phases.size(); ++i) {
     const Use use = useOf(kernel, i);
     std::string text =
-        concat("{\"name\": ", jsonString(use.phase.name), ", \"sharedBytes\": ", jsonNumber(use.shared),
+        concat("{\"name\": ", source::jsonString(use.phase.name), ", \"sharedBytes\": ", jsonNumber(use.shared),
                ", \"sharedLimit\": ", use.chip ? std::to_string(use.chip->sharedBytesPerBlock) : "null",
                ", \"scratchBytes\": ", use.chip ? "null" : jsonNumber(use.scratch),
                ", \"threads\": ", jsonNumber(use.threads), ", \"registers\": ", jsonNumber(use.registers),
                ", \"spillBytes\": ", jsonNumber(use.spill), ", \"stackBytes\": ", jsonNumber(use.stack));
     if (use.residency)
       text += concat(", \"blocksPerMultiprocessor\": ", use.residency->blocks,
-                     ", \"limitedBy\": ", jsonString(use.residency->limitedBy),
+                     ", \"limitedBy\": ", source::jsonString(use.residency->limitedBy),
                      ", \"residentThreads\": ", use.residency->threads);
     phases.push_back(text + "}");
   }
   for (const artifact::SharedTensor& tensor : kernel.sharedTensors)
-    tensors.push_back(concat("{\"name\": ", jsonString(tensor.name), ", \"type\": ", jsonString(tensor.type),
-                             ", \"file\": ", jsonString(tensor.file), ", \"line\": ", tensor.line, ", \"bytes\": ",
-                             tensor.bytes, ", \"offset\": ", tensor.offset, ", \"firstLine\": ", tensor.firstLine,
-                             ", \"lastLine\": ", std::max(std::min(tensor.lastLine, lastLine), tensor.firstLine),
-                             ", \"phase\": ", tensor.phase, "}"));
+    tensors.push_back(
+        concat("{\"name\": ", source::jsonString(tensor.name), ", \"type\": ", source::jsonString(tensor.type),
+               ", \"file\": ", source::jsonString(tensor.file), ", \"line\": ", tensor.line,
+               ", \"bytes\": ", tensor.bytes, ", \"offset\": ", tensor.offset, ", \"firstLine\": ", tensor.firstLine,
+               ", \"lastLine\": ", std::max(std::min(tensor.lastLine, lastLine), tensor.firstLine),
+               ", \"phase\": ", tensor.phase, "}"));
   return concat("\"phases\": [", base::join(phases, ", "), "], \"sharedTensors\": [", base::join(tensors, ", "), "]");
 }
 

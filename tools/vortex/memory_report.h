@@ -24,7 +24,4 @@ std::string memoryReport(const artifact::Kernel& kernel, uint32_t lastLine);
 /// The members of a JSON object: "phases" and "sharedTensors".
 std::string memoryReportJson(const artifact::Kernel& kernel, uint32_t lastLine);
 
-/// A JSON string with its quotes.
-std::string jsonString(const std::string& text);
-
 }  // namespace vortex::tools
