@@ -75,8 +75,45 @@ class Program:
         return list(accesses.values())
 
 
+    def copies_read_too_early(self, words, threads, block=(0, 0, 0), grid=(1, 1, 1), steps=400_000):
+        """(read's text, copy's text) for each word of shared memory that a thread reads, or refills, where an asynchronous copy may still be writing
+        it: a copy is over once its thread has waited for its group and a barrier came after that. All threads pass the same barriers."""
+        copies, reads = defaultdict(list), defaultdict(list)
+        for thread in range(threads):
+            lane = Lane(self, words, block, thread, grid, steps)
+            lane.run(lambda key, make, address: None)
+            interval, open_group, groups = 0, [], []
+            for event, *what in lane.events:
+                if event == "barrier":
+                    interval += 1
+                elif event == "copy":
+                    copy = {"from": interval, "to": None, "thread": thread, "text": what[2]}
+                    open_group.append(copy)
+                    for word in range(what[0] // 4, (what[0] + what[1]) // 4):
+                        copies[word].append(copy)
+                elif event == "commit":
+                    groups.append(open_group)
+                    open_group = []
+                elif event == "wait":
+                    for copy in (copy for group in groups[: len(groups) - what[0]] for copy in group):
+                        copy["to"] = interval if copy["to"] is None else copy["to"]
+                elif event == "read":
+                    for word in range(what[0] // 4, max((what[0] + what[1]) // 4, what[0] // 4 + 1)):
+                        reads[word].append((interval, thread, what[2]))
+        found = set()
+        for word, uses in reads.items():
+            for copy in copies[word]:
+                for interval, thread, text in uses:
+                    after = interval >= copy["from"]
+                    over = copy["to"] is not None and (interval > copy["to"] or (thread == copy["thread"] and interval == copy["to"]))
+                    if after and not over:
+                        found.add((text, copy["text"]))
+        return found, sum(map(len, copies.values()))
+
+
 class Lane:
     def __init__(self, program, words, block, thread, grid, steps):
+        self.events = []  # of shared memory: ("copy" or "read", address, bytes, text), ("commit",), ("wait", groups left), ("barrier",)
         self.program, self.words, self.steps = program, words, steps
         threads = re.search(r"\.(?:req|max)ntid (\d+)", program.directives)
         self.registers = {"vx_shared": 0, "%tid.x": thread, "%laneid": thread % 32, "%ntid.x": int(threads.group(1)) if threads else 1024}
@@ -112,6 +149,9 @@ class Lane:
                 at = self.program.labels[operands[0]]
             elif opcode[0] in ("ret", "exit", "trap"):
                 return
+            elif opcode[0] in ("bar", "barrier"):
+                if "warp" not in opcode:
+                    self.events.append(("barrier",))
             elif opcode[0] in ("ld", "st", "ldmatrix") or opcode[:2] == ["cp", "async"]:
                 self.memory(at, opcode, operands, text, note)
             else:
@@ -120,8 +160,10 @@ class Lane:
     def memory(self, at, opcode, operands, text, note):
         kind, size = opcode[0], 0
         if kind == "cp":
-            if "commit_group" in opcode or "wait_group" in opcode or "wait_all" in opcode:
-                return
+            if "commit_group" in opcode:
+                return self.events.append(("commit",))
+            if "wait_group" in opcode or "wait_all" in opcode:
+                return self.events.append(("wait", int(operands[0], 0) if operands else 0))
             kind, size = "cp.async", int(operands[2], 0)
             places = [("shared", operands[0])]
             if len(operands) < 4 or self.value(operands[3]) > 0:
@@ -143,6 +185,8 @@ class Lane:
                 self.registers[name] = 0
         self.counts[at] += 1
         for space, operand in places:
+            if space == "shared" and kind != "st":
+                self.events.append(("copy" if kind == "cp.async" else "read", self.address(operand), size, text))
             note((at, self.counts[at], space), lambda: Access(space, kind, size, text), self.address(operand))
 
     def compute(self, opcode, operands, text):

@@ -151,6 +151,17 @@ private:
     state_.touched.insert(slot);
   }
 
+  /// A store to what a copy reads: the sync_block() before it must wait for that copy. Without one between them it is a race.
+  void storeTo(const Expr& place) {
+    const Variable* root = roots_.rootOf(place);
+    for (size_t i = 0; i < state_.groups.size(); ++i)
+      for (const Slot& slot : state_.groups[i])
+        if (auto found = state_.sources.find(slot);
+            found != state_.sources.end() && (!root || found->second.contains(root) || found->second.contains(nullptr)))
+          for (Expr* sync : state_.lastSync)
+            pending_[sync] = std::min(pending_[sync], static_cast<int64_t>(i));
+  }
+
   void read(const Expr& at, const Slot& slot) {
     if (!slot.variable || state_.ends)
       return;
@@ -210,6 +221,7 @@ private:
   }
 
   void stage(Expr& at, const Slot& slot) {
+    const Variable* source = roots_.rootOf(*at.args[0]);
     if (!slot.variable || state_.ends)
       return;
     isFree(at, slot);
@@ -220,7 +232,10 @@ private:
     need(slot);
     state_.touched.erase(slot);
     setContent(slot, kPending);
-    forEach(slot, [&](const Slot& one) { state_.stagedBy[one] = &at; });
+    forEach(slot, [&](const Slot& one) {
+      state_.stagedBy[one] = &at;
+      state_.sources[one] = {source};
+    });
     state_.current.insert(slot);
   }
 
@@ -349,6 +364,8 @@ private:
     if (expr.hasOp)
       read(place, slot);
     write(place, slot);
+    if (!state_.ends)
+      storeTo(place);
   }
 
   void execBuiltin(Expr& expr) {
@@ -364,6 +381,8 @@ private:
     execArgs(expr);
     if (isAtomic(expr.builtin) && expr.builtin != Builtin::AtomicLoad)
       write(*expr.args[0], slotOf(*expr.args[0]));
+    if (!state_.ends && isAtomic(expr.builtin) && expr.builtin != Builtin::AtomicLoad)
+      storeTo(*expr.args[0]);
   }
 
   void execIf(Expr& expr) {

@@ -37,9 +37,10 @@ enum Content : uint8_t { kNothing = 1, kPending = 2, kReady = 4 };
 struct State {
   std::map<Slot, uint8_t> contents;
   std::map<Slot, const Expr*> stagedBy;
-  std::set<Slot> touched;              ///< since the last barrier
-  std::set<Slot> current;              ///< copies started since the last sync_block()
-  std::vector<std::set<Slot>> groups;  ///< closed ones, the most recent first
+  std::map<Slot, std::set<const Variable*>> sources;  ///< the tensors that copies into a slot read
+  std::set<Slot> touched;                             ///< since the last barrier
+  std::set<Slot> current;                             ///< copies started since the last sync_block()
+  std::vector<std::set<Slot>> groups;                 ///< closed ones, the most recent first
   std::set<Expr*> lastSync;
   bool ends = false;  ///< control does not get here
 
@@ -53,6 +54,8 @@ struct State {
     for (const auto& [slot, content] : other.contents)
       contents[slot] |= content;
     stagedBy.insert(other.stagedBy.begin(), other.stagedBy.end());
+    for (const auto& [slot, roots] : other.sources)
+      sources[slot].insert(roots.begin(), roots.end());
     touched.insert(other.touched.begin(), other.touched.end());
     current.insert(other.current.begin(), other.current.end());
     groups.resize(std::max(groups.size(), other.groups.size()));
