@@ -29,9 +29,12 @@ Result<void> checkWhole(const char* operation, const Tensor& tensor, uint64_t by
   if (!tensor.isContiguous())
     return Error{
         concat(operation, ": the tensor is not contiguous, its strides are [", base::join(tensor.strides, ", "), "]")};
-  const uint64_t needed = static_cast<uint64_t>(tensor.elements()) * byteSize(tensor.type);
-  if (needed != bytes)
-    return Error{concat(operation, ": the tensor has ", needed, " bytes, the host memory ", bytes)};
+  const Result<uint64_t> needed =
+      hal::tensorBytes(concat(operation, ": a tensor"), toArtifact(tensor.type), tensor.extents);
+  if (!needed)
+    return needed.error();
+  if (*needed != bytes)
+    return Error{concat(operation, ": the tensor has ", *needed, " bytes, the host memory ", bytes)};
   return {};
 }
 

@@ -151,6 +151,27 @@ TEST_F(RuntimeTest, SizesThatDoNotFitAreErrorsWithNumbers) {
   EXPECT_FALSE(device_.empty(DType::F64, {-1}));
 }
 
+TEST_F(RuntimeTest, ShapesThatWrapOrExceedAnyDeviceAreRefusedHoweverATensorIsMade) {
+  const int64_t most = int64_t{1} << 47, wide = int64_t{1} << 32;
+  std::vector<uint8_t> none;
+  const std::vector<std::vector<int64_t>> refused = {
+      {most + 1}, {wide, wide}, {wide, wide, wide, wide}, {0, most + 1}, {wide, 0, wide}};
+  for (const std::vector<int64_t>& extents : refused) {
+    for (const std::string& message :
+         {device_.empty(DType::U8, extents).error().message, device_.wrap(std::span(none), extents).error().message,
+          device_.upload<uint8_t>(none, extents).error().message})
+      EXPECT_NE(message.find("at most 140737488355328"), std::string::npos) << message;
+    Tensor view = device_.empty(DType::U8, {0}).value();
+    EXPECT_FALSE(view.reshaped(extents).ok());
+    view.extents = extents;
+    view.strides = std::vector<int64_t>(extents.size(), 0);
+    EXPECT_FALSE(stream_.write(view, nullptr, 0).ok());
+    EXPECT_FALSE(view.span<uint8_t>().ok());
+  }
+  EXPECT_EQ(device_.empty(DType::U8, {0, most}).value().elements(), 0);
+  EXPECT_TRUE(device_.wrap(std::span(none), {most, 0}).ok());
+}
+
 TEST_F(RuntimeTest, GraphsReplayWhatWasRecorded) {
   const Kernel scale = device_.load(artifactOf("scale")).value();
   const Tensor x = device_.upload<float>(std::vector<float>{1, 2}, {2}).value();

@@ -62,9 +62,9 @@ Result<Tensor> Tensor::reshaped(std::vector<int64_t> newExtents) const {
   Tensor result = *this;
   result.extents = std::move(newExtents);
   result.strides = hal::contiguousStrides(result.extents);
-  const bool negative =
-      std::any_of(result.extents.begin(), result.extents.end(), [](int64_t extent) { return extent < 0; });
-  if (negative || result.elements() != elements())
+  if (const Result<uint64_t> bytes = hal::tensorBytes("a tensor", toArtifact(type), result.extents); !bytes)
+    return bytes.error();
+  if (result.elements() != elements())
     return Error{concat("cannot view [", join(extents, ", "), "] as [", join(result.extents, ", "),
                         "]: the number of elements differs")};
   if (!isContiguous())
@@ -80,7 +80,10 @@ Result<void*> Tensor::hostElements(DType expected) const {
     return Error{concat("a tensor with strides [", join(strides, ", "), "] is not contiguous")};
   if (!buffer.host())
     return Error{"the host cannot access this tensor's memory; use Stream::read"};
-  const __int128 end = static_cast<__int128>(byteOffset) + static_cast<__int128>(elements()) * byteSize(type);
+  const Result<uint64_t> bytes = hal::tensorBytes("a tensor", toArtifact(type), extents);
+  if (!bytes)
+    return bytes.error();
+  const __int128 end = static_cast<__int128>(byteOffset) + *bytes;
   if (end > static_cast<__int128>(buffer.bytes()))
     return Error{concat("a tensor of ", elements(), " elements at byte offset ", byteOffset, " leaves its buffer of ",
                         buffer.bytes(), " bytes")};

@@ -62,6 +62,16 @@ int64_t apply(Op op, int64_t lhs, int64_t rhs) {
   return 0;
 }
 
+bool wraps(Op op, int64_t lhs, int64_t rhs) {
+  int64_t exact = 0;
+  switch (op) {
+  case Op::Add: return __builtin_add_overflow(lhs, rhs, &exact);
+  case Op::Sub: return __builtin_sub_overflow(lhs, rhs, &exact);
+  case Op::Mul: return __builtin_mul_overflow(lhs, rhs, &exact);
+  default: return false;
+  }
+}
+
 int64_t load(const SizeExpr::Step& step, std::span<const uint64_t> slots) {
   if (step.op == Op::Constant)
     return step.value;
@@ -69,8 +79,8 @@ int64_t load(const SizeExpr::Step& step, std::span<const uint64_t> slots) {
   return index < slots.size() ? wrap(slots[index]) : 0;
 }
 
-/// Runs a well-formed program on `stack`, which has room for every step.
-int64_t run(std::span<const SizeExpr::Step> steps, std::span<const uint64_t> slots, int64_t* stack) {
+/// Runs a well-formed program on `stack`, which has room for every step. `wrapped` becomes true where 64 bits do not hold a step's result.
+int64_t run(std::span<const SizeExpr::Step> steps, std::span<const uint64_t> slots, int64_t* stack, bool& wrapped) {
   size_t depth = 0;
   for (const SizeExpr::Step& step : steps) {
     if (const uint32_t inputs = arity(step.op); inputs == 0) {
@@ -80,7 +90,9 @@ int64_t run(std::span<const SizeExpr::Step> steps, std::span<const uint64_t> slo
         return 0;
       const int64_t rhs = stack[depth - 1];
       depth -= inputs;
-      stack[depth] = apply(step.op, inputs == 2 ? stack[depth] : 0, rhs);
+      const int64_t lhs = inputs == 2 ? stack[depth] : 0;
+      wrapped |= wraps(step.op, lhs, rhs);
+      stack[depth] = apply(step.op, lhs, rhs);
       ++depth;
     }
   }
@@ -182,7 +194,7 @@ bool SizeExpr::isWellFormed() const {
   return steps.empty() || depth == 1;
 }
 
-int64_t SizeExpr::evaluate(std::span<const uint64_t> slots) const {
+static int64_t runAll(const std::vector<SizeExpr::Step>& steps, std::span<const uint64_t> slots, bool& wrapped) {
   if (steps.empty())
     return 0;
   if (steps.size() == 1)
@@ -190,9 +202,20 @@ int64_t SizeExpr::evaluate(std::span<const uint64_t> slots) const {
   // The stack is never deeper than the program; nearly all programs fit the array, so a launch allocates nothing.
   std::array<int64_t, 128> small;
   if (steps.size() <= small.size())
-    return run(steps, slots, small.data());
+    return run(steps, slots, small.data(), wrapped);
   std::vector<int64_t> large(steps.size());
-  return run(steps, slots, large.data());
+  return run(steps, slots, large.data(), wrapped);
+}
+
+int64_t SizeExpr::evaluate(std::span<const uint64_t> slots) const {
+  bool wrapped = false;
+  return runAll(steps, slots, wrapped);
+}
+
+std::optional<int64_t> SizeExpr::evaluateExactly(std::span<const uint64_t> slots) const {
+  bool wrapped = false;
+  const int64_t value = runAll(steps, slots, wrapped);
+  return wrapped ? std::nullopt : std::optional(value);
 }
 
 std::string SizeExpr::toC(std::span<const std::string> slotNames) const {

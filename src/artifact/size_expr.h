@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,6 +45,8 @@ struct SizeExpr {
 
   /// Value for the given launch slots. Slots beyond the span read as 0.
   int64_t evaluate(std::span<const uint64_t> slots) const;
+  /// Nothing if a sum, difference or product on the way does not fit 64 bits: for extents, which must not wrap.
+  std::optional<int64_t> evaluateExactly(std::span<const uint64_t> slots) const;
   /// C expression over `slot_names[i]`, fully parenthesised, of type int64_t.
   std::string toC(std::span<const std::string> slotNames) const;
   /// True if every operator has its operands and exactly one value remains. Anything else evaluates to 0 or to its last value.

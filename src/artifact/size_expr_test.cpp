@@ -31,6 +31,20 @@ int64_t floorByDefinition(__int128 lhs, __int128 rhs) {
   return static_cast<int64_t>(static_cast<uint64_t>(static_cast<unsigned __int128>(quotient)));
 }
 
+TEST(SizeExpr, ExactValuesAreThoseThatDoNotWrapOnTheWay) {
+  for (Op op : {Op::Add, Op::Sub, Op::Mul}) {
+    for (int64_t a : {int64_t{0}, int64_t{3}, int64_t{-7}, int64_t{1} << 32, INT64_MAX, INT64_MIN})
+      for (int64_t b : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{1} << 31, INT64_MAX, INT64_MIN}) {
+        const __int128 x = a, y = b, exact = op == Op::Add ? x + y : op == Op::Sub ? x - y : x * y;
+        const std::array<uint64_t, 2> slots = {static_cast<uint64_t>(a), static_cast<uint64_t>(b)};
+        auto value = SizeExpr::binary(op, SizeExpr::slot(0), SizeExpr::slot(1)).evaluateExactly(slots);
+        ASSERT_EQ(value.has_value(), exact >= INT64_MIN && exact <= INT64_MAX);
+        if (value)
+          ASSERT_EQ(*value, exact);
+      }
+  }
+}
+
 TEST(SizeExpr, EmptyProgramIsZero) { EXPECT_EQ(SizeExpr{}.evaluate({}), 0); }
 
 TEST(SizeExpr, SlotsBeyondTheSpanReadAsZero) {

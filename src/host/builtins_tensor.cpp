@@ -1,4 +1,6 @@
 #include "base/file.h"
+#include "base/memory.h"
+#include "base/tensor_bytes.h"
 #include "base/text.h"
 #include "host/evaluator_state.h"
 #include "host/npy.h"
@@ -14,13 +16,12 @@ namespace vortex::host {
 using namespace lang;
 
 std::optional<TensorValue> Evaluator::makeTensor(Scalar type, std::vector<int64_t> extents, const Expr& at) {
-  uint64_t bytes = byteSize(type);
-  for (int64_t extent : extents)
-    if (extent < 0 || __builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes)) {
-      fail("E0703", at, base::concat("a tensor of [", base::join(extents, ", "), "] is larger than any memory"));
-      return std::nullopt;
-    }
-  auto buffer = backend_.allocate(bytes);
+  const Result<uint64_t> bytes = base::tensorBytes("a tensor", extents, byteSize(type));
+  if (!bytes) {
+    fail("E0703", at, bytes.error().message);
+    return std::nullopt;
+  }
+  auto buffer = backend_.allocate(*bytes);
   if (!buffer) {
     fail("E0703", at, buffer.error().message);
     return std::nullopt;
@@ -38,9 +39,19 @@ std::optional<TensorValue> Evaluator::makeTensor(Scalar type, std::vector<int64_
   return tensor;
 }
 
+bool Evaluator::fits(unsigned __int128 bytes, const Expr& at) {
+  std::optional<std::string> problem = base::outOfMemory(bytes);
+  if (problem)
+    fail("E0703", at, *problem);
+  return !problem;
+}
+
 std::optional<std::vector<uint8_t>> Evaluator::download(const TensorValue& tensor, const Expr& at) {
   size_t width = byteSize(tensor.type);
   size_t count = static_cast<size_t>(tensor.elementCount());
+  // A view's elements are picked from the whole buffer.
+  if (!fits(count * width + (tensor.isContiguous() ? 0 : tensor.buffer->byteSize()), at))
+    return std::nullopt;
   std::vector<uint8_t> bytes(count * width);
   auto failed = [&](Result<void>& result) {
     fail("E0708", at, result.error().message);
@@ -141,6 +152,8 @@ Value Evaluator::random(const Expr& expr) {
   if (!tensor)
     return {};
   size_t count = static_cast<size_t>(tensor->elementCount()), width = byteSize(type);
+  if (!fits(count * width, expr))
+    return {};
   std::vector<uint8_t> bytes(count * width);
   for (size_t i = 0; i < count; ++i) {
     auto words = philox(i, seed);
@@ -256,6 +269,8 @@ std::optional<Value> Evaluator::tensorBuiltin(const Expr& expr) {
     if (tensor->element && expr.builtin == Builtin::Full)
       return writeElements(*tensor, element, [&](size_t) { return args[0]; }, expr) ? Value(*tensor) : Value();
     for (const TensorValue& plane : tensor->planes) {
+      if (!fits(plane.buffer->byteSize(), expr))
+        return Value();
       std::vector<uint8_t> zeros(plane.buffer->byteSize());
       if (auto written = plane.buffer->write(0, zeros); !written)
         return fail("E0708", expr, written.error().message);
@@ -263,6 +278,8 @@ std::optional<Value> Evaluator::tensorBuiltin(const Expr& expr) {
     if (tensor->element)
       return Value(*tensor);
     size_t width = byteSize(type);
+    if (!fits(tensor->buffer->byteSize(), expr))
+      return Value();
     std::vector<uint8_t> bytes(static_cast<size_t>(tensor->elementCount()) * width);
     if (expr.builtin == Builtin::Full)
       for (size_t i = 0; i < bytes.size(); i += width)

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 namespace vortex::host {
 
@@ -20,17 +19,8 @@ static std::shared_ptr<VecStorage> storageFor(Type elem) {
 std::shared_ptr<VecStorage> Evaluator::makeList(Type elem, int64_t count, const Expr& at) {
   auto storage = storageFor(elem);
   uint64_t bytes = storage->packed ? byteSize(storage->type) : sizeof(Value);
-  // A vector that cannot grow ends the process, so the same bytes are asked for first where a refusal can be reported.
-  bool fits = count >= 0 && !__builtin_mul_overflow(bytes, static_cast<uint64_t>(count), &bytes) && bytes <= INT64_MAX;
-  if (fits) {
-    void* probe = ::operator new(bytes, std::nothrow);
-    fits = probe != nullptr;
-    ::operator delete(probe);
-  }
-  if (!fits) {
-    fail("E0703", at, base::concat("out of memory: a list of ", static_cast<uint64_t>(count), " elements"));
+  if (!fits(static_cast<unsigned __int128>(bytes) * static_cast<uint64_t>(count), at))
     return nullptr;
-  }
   storage->resize(static_cast<size_t>(count));
   return storage;
 }

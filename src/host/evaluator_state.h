@@ -106,6 +106,8 @@ private:
   /// All tensors and scalars that make up the results of a launch, in order, as values of the result's type.
   Value resultValue(lang::Type type, std::span<const LaunchArgument>& results);
   /// All elements, row-major, packed.
+  /// False, with E0703, where memory does not have so many bytes.
+  bool fits(unsigned __int128 bytes, const lang::Expr& at);
   std::optional<std::vector<uint8_t>> download(const TensorValue& tensor, const lang::Expr& at);
   /// A flat list of numbers of a Vec, array or tensor for comparisons; null after an error.
   std::optional<std::vector<double>> numbersOf(const Value& value, const lang::Expr& at);

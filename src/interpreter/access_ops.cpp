@@ -1,4 +1,5 @@
 // Views, loads, stores and atomics.
+#include "base/memory.h"
 #include "interpreter/location.h"
 #include "interpreter/machine.h"
 
@@ -8,12 +9,20 @@ namespace vortex::interpreter {
 
 using ir::Order;
 
+static std::string nameOf(const Buffer& buffer) {
+  return buffer.name.empty() ? std::string(stringifySpace(buffer.space)) + " memory" : "`" + buffer.name + "`";
+}
+
+/// "element 4 of `t`": of a thread's own array within it.
+static std::string describeElement(const Buffer& buffer, int64_t element) {
+  int64_t own = buffer.perThread > 0 ? element % buffer.perThread : element;
+  return "element " + std::to_string(own) + " of " + nameOf(buffer);
+}
+
 bool reportOutside(Machine& machine, const Node& node, const View& view, size_t dim, int64_t index, size_t lane,
                    bool guarded) {
-  std::string name = view.buffer->name.empty() ? std::string(stringifySpace(view.buffer->space)) + " memory"
-                                               : "`" + view.buffer->name + "`";
   std::string message = "index " + std::to_string(index) + " is outside dimension " + std::to_string(dim) + " of " +
-                        name + ", which has extent " + std::to_string(view.extents[dim]);
+                        nameOf(*view.buffer) + ", which has extent " + std::to_string(view.extents[dim]);
   Finding::Note who{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock) +
                         (guarded ? "; without checking the access is skipped" : ""),
                     {}};
@@ -24,28 +33,52 @@ static std::string accessName(bool isWrite, bool isAtomic) {
   return std::string(isAtomic ? "atomic " : "") + (isWrite ? "write" : "read");
 }
 
+static bool reportRace(Machine& machine, const Node& node, const View& view, int64_t element,
+                       const std::string& accesses, const std::string& note, mlir::Operation* other) {
+  return machine.find(Finding::Kind::Race, node, "race on " + describeElement(*view.buffer, element) + ": " + accesses,
+                      {{note, locationOf(other->getLoc())}});
+}
+
+static bool checkIterations(Machine& machine, const Node& node, const View& view, int64_t element, bool isWrite,
+                            bool isAtomic) {
+  for (IterationRaces* loop : machine.claimed)
+    if (auto earlier = loop->access(view.buffer->address(element), node.op, isWrite, isAtomic))
+      return reportRace(machine, node, view, element,
+                        accessName(isWrite, isAtomic) + " in iteration " + std::to_string(loop->iteration()) + " and " +
+                            accessName(earlier->isWrite, earlier->isAtomic) + " in iteration " +
+                            std::to_string(earlier->thread) + " of a `@parallel` loop",
+                        "the other access; iterations are unordered", earlier->op);
+  return true;
+}
+
 static bool checkRace(Machine& machine, const Node& node, const View& view, int64_t element, size_t lane, bool isWrite,
                       bool isAtomic) {
   ir::Space space = view.buffer->space;
-  if (!machine.checkRaces || space == ir::Space::Local || space == ir::Space::Constant)
+  if (space == ir::Space::Local || space == ir::Space::Constant)
     return true;
+  if (!machine.checkRaces)
+    return checkIterations(machine, node, view, element, isWrite, isAtomic);
   if (!isWrite && space == ir::Space::Global && machine.isSurplus(lane))
     return true;  // no result depends on it, or the threads of the domain race as well
   int32_t thread = machine.threadOf(lane);
+  std::string own = accessName(isWrite, isAtomic) + " by ";
+  if (const CopiesInFlight::Use* copy = machine.copies.find(view.buffer->address(element), isWrite))
+    return reportRace(machine, node, view, element,
+                      own + machine.describe(thread, machine.linearBlock) + " and a copy in flight that " +
+                          (copy->isWrite ? "writes" : "reads") + " it",
+                      "the copy; the `sync_block()` that completes it is not between", copy->op);
   auto conflict = machine.races.access(view.buffer->address(element), thread, node.op, isWrite, isAtomic,
                                        space == ir::Space::Global);
   if (!conflict)
     return true;
   const Access& earlier = conflict->earlier;
-  std::string what =
-      view.buffer->name.empty() ? std::string(stringifySpace(space)) + " memory" : "`" + view.buffer->name + "`";
-  std::string message = "race on element " + std::to_string(element) + " of " + what + ": " +
-                        accessName(isWrite, isAtomic) + " by " + machine.describe(thread, machine.linearBlock) +
-                        " and " + accessName(earlier.isWrite, earlier.isAtomic) + " by " +
-                        machine.describe(earlier.thread, earlier.block);
-  std::string order = conflict->acrossBlocks ? "the other access; blocks are unordered"
-                                             : "the other access; no barrier is between them";
-  return machine.find(Finding::Kind::Race, node, message, {{order, locationOf(earlier.op->getLoc())}});
+  return reportRace(machine, node, view, element,
+                    own + machine.describe(thread, machine.linearBlock) + " and " +
+                        accessName(earlier.isWrite, earlier.isAtomic) + " by " +
+                        machine.describe(earlier.thread, earlier.block),
+                    conflict->acrossBlocks ? "the other access; blocks are unordered"
+                                           : "the other access; no barrier is between them",
+                    earlier.op);
 }
 
 bool checkElement(Machine& machine, const Node& node, const View& view, int64_t element, size_t lane, bool isWrite,
@@ -54,14 +87,10 @@ bool checkElement(Machine& machine, const Node& node, const View& view, int64_t 
     return true;
   Buffer& buffer = *view.buffer;
   bool reads = !isWrite || llvm::isa<ir::AtomicRmwOp, ir::AtomicCasOp>(node.op);
-  if (reads && !buffer.written.empty() && !buffer.written[size_t(element)]) {
-    std::string what =
-        buffer.name.empty() ? std::string(stringifySpace(buffer.space)) + " memory" : "`" + buffer.name + "`";
+  if (reads && !buffer.written.empty() && !buffer.written[size_t(element)])
     return machine.find(Finding::Kind::Uninitialised, node,
-                        "element " + std::to_string(element) + " of " + what +
-                            " is read before anything was written to it",
+                        describeElement(buffer, element) + " is read before anything was written to it",
                         {{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock), {}}});
-  }
   return checkRace(machine, node, view, element, lane, isWrite, isAtomic);
 }
 
@@ -189,6 +218,10 @@ bool alloc(Machine& machine, const Node& node) {
   buffer.elementBytes = element.bytes();
   buffer.space = type.getSpace();
   buffer.name = op.getName().value_or("").str();
+  buffer.perThread = isLocal ? type.numElements() : 0;
+  int64_t bytes = type.numElements() * instances * (int64_t(element.bytes()) + machine.options.check);
+  if (std::optional<std::string> problem = base::outOfMemory(static_cast<unsigned __int128>(bytes)))
+    return machine.find(Finding::Kind::Memory, node, *problem);
   buffer.allocate(size_t(type.numElements() * instances), machine.options.check);
   View view;
   view.buffer = &buffer;

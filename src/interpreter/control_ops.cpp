@@ -73,6 +73,22 @@ struct SavedLanes {
   uint32_t lanes;
 };
 
+/// A loop marked `@parallel`: in check mode its iterations must not meet. Not where threads run it, each for itself.
+struct ClaimedLoop {
+  ClaimedLoop(Machine& machine, const Node& node)
+      : machine(machine), isTracked(machine.options.check && !machine.checkRaces && node.op->hasAttr("vx.claimed")) {
+    if (isTracked)
+      machine.claimed.push_back(&races);
+  }
+  ~ClaimedLoop() {
+    if (isTracked)
+      machine.claimed.pop_back();
+  }
+  Machine& machine;
+  bool isTracked;
+  IterationRaces races;
+};
+
 bool runFor(Machine& machine, const Node& node) {
   const Body& body = node.regions[0];
   auto carried = llvm::ArrayRef(body.arguments).drop_front();
@@ -81,9 +97,11 @@ bool runFor(Machine& machine, const Node& node) {
   int counter = body.arguments[0];
   machine.assign(counter, machine.reg(node.operands[0]));
   machine.assign(carried, llvm::ArrayRef(node.operands).drop_front(3));
+  ClaimedLoop claimed(machine, node);
   SavedLanes saved(machine);
   uint32_t running = saved.lanes;
   while (true) {
+    claimed.races.next();
     uint32_t next = 0;
     bool badStep = false;
     machine.forActive([&](size_t lane) {

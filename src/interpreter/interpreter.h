@@ -41,8 +41,10 @@ struct Options {
   bool check = false;
   /// With `check`: report wrapping arith.addi/subi/muli that carry a `vx.signedness` attribute ("signed" or "unsigned").
   bool overflow = false;
-  uint64_t seed = 0;      ///< order of blocks and warps; 0 is ascending
-  uint64_t maxSteps = 0;  ///< executed operations (per warp) after which the run ends with an error; 0: no limit
+  uint64_t seed = 0;  ///< order of blocks and warps; 0 is ascending
+  /// Operations that a warp executes in one thread region, and the block-level code of a block, before the run ends with a finding; 0: no limit.
+  /// Blocks and warps run one after another, so one that waits for another does so for ever.
+  uint64_t maxSteps = 0;
   std::function<void(std::string_view)> print = {};  ///< one call per executed vx.print; default: dropped
 };
 
@@ -53,7 +55,18 @@ struct Location {
 
 /// What stopped a run, in terms of the user's program.
 struct Finding {
-  enum class Kind : uint8_t { Assertion, Bounds, Uninitialised, Race, Divergence, Overflow, Constraint, Shape };
+  enum class Kind : uint8_t {
+    Assertion,
+    Bounds,
+    Uninitialised,
+    Race,
+    Divergence,
+    Overflow,
+    Constraint,
+    Shape,
+    Steps,
+    Memory,
+  };
   Kind kind = Kind::Assertion;
   std::string id = {};  ///< assertions: the op's id
   std::string message = {};
@@ -65,6 +78,8 @@ struct Finding {
   std::vector<Note> notes = {};
 };
 
+/// The diagnostic that says so: "E0601".
+const char* idOf(Finding::Kind kind);
 /// "file:line:column: message", notes on further lines.
 std::string toText(const Finding& finding);
 
@@ -79,7 +94,7 @@ public:
 
   /// `arguments`: the parameters, optionally followed by results and temporaries; missing ones are allocated and appended (data points
   /// into `storage`). Results marked `zero` are zeroed first. Returns the findings: none means the run completed, one that it stopped there.
-  /// Error: wrong number of arguments, out of memory, the step limit.
+  /// Error: wrong number of arguments, an operation that has no meaning (a loop with step 0).
   base::Result<std::vector<Finding>> run(std::vector<Argument>& arguments, const Options& options = {});
 
   /// The same with launch slots (artifact.h) for the parameters, optionally followed by those of results and temporaries.

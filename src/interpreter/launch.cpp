@@ -2,6 +2,8 @@
 #include "interpreter/location.h"
 #include "interpreter/machine.h"
 
+#include "base/memory.h"
+#include "base/tensor_bytes.h"
 #include "ir/size_attr.h"
 
 #include <algorithm>
@@ -10,9 +12,6 @@
 namespace vortex::interpreter {
 
 namespace {
-
-/// Allocations beyond this are a mistake in a size expression, not a tensor.
-constexpr uint64_t kMaxBytes = uint64_t(1) << 40;
 
 struct ArgumentFacts {
   ir::ViewType view;  ///< null for a scalar
@@ -72,6 +71,8 @@ public:
         return findings_;
     if (!checkConstraints())
       return findings_;
+    if (!checkMemory(arguments))
+      return findings_;
     for (size_t i = 0; i < arguments.size(); ++i)
       bind(i, arguments[i]);
     for (Function* phase : program_.phases) {
@@ -95,8 +96,12 @@ private:
     for (size_t i = 0; i < facts_.size(); ++i) {
       if (i == arguments.size()) {
         Argument& added = arguments.emplace_back();
-        for (const artifact::SizeExpr& extent : facts_[i].extents)
-          added.extents.push_back(extent.evaluate(slots_));
+        for (const artifact::SizeExpr& extent : facts_[i].extents) {
+          const std::optional<int64_t> exact = extent.evaluateExactly(slots_);
+          if (!exact)
+            return base::Error{"an extent of `" + facts_[i].name + "` does not fit 63 bits"};
+          added.extents.push_back(*exact);
+        }
         if (!facts_[i].view)
           added.scalar = 1;  // workers: one block after another
         if (facts_[i].structBytes) {
@@ -138,7 +143,6 @@ private:
     if (argument.extents.size() != shape.size() || argument.strides.size() != shape.size())
       return report(Finding::Kind::Shape, what + " has rank " + std::to_string(argument.extents.size()) +
                                               " instead of " + std::to_string(shape.size()));
-    uint64_t bytes = facts.element.bytes();
     for (size_t dim = 0; dim < shape.size(); ++dim) {
       int64_t extent = argument.extents[dim];
       bool differs = !mlir::ShapedType::isDynamic(shape[dim]) && shape[dim] != extent;
@@ -146,10 +150,24 @@ private:
         return report(Finding::Kind::Shape,
                       what + ": dimension " + std::to_string(dim) + " has extent " + std::to_string(extent) +
                           (differs ? " instead of " + std::to_string(shape[dim]) : std::string()));
-      if (__builtin_mul_overflow(bytes, uint64_t(extent), &bytes) || bytes > kMaxBytes)
-        return report(Finding::Kind::Shape, what + " is too large");
     }
+    uint64_t elementBytes = std::max<uint64_t>(facts.element.bytes(), uint64_t(facts.structBytes));
+    if (auto bytes = base::tensorBytes(what, argument.extents, elementBytes); !bytes)
+      return report(Finding::Kind::Shape, bytes.error().message);
     return true;
+  }
+
+  /// What `bind` allocates: results and temporaries without storage, and in check mode a byte per element.
+  bool checkMemory(llvm::ArrayRef<Argument> arguments) {
+    unsigned __int128 bytes = 0;
+    for (auto [facts, argument] : llvm::zip_equal(facts_, arguments)) {
+      if (!facts.view || facts.role == ir::Role::Param || argument.data)
+        continue;
+      uint64_t each = facts.structBytes ? (facts.fieldOffset ? 0 : uint64_t(facts.structBytes)) : facts.element.bytes();
+      bytes += static_cast<unsigned __int128>(elementCount(argument.extents)) * (each + (options_.check ? 1 : 0));
+    }
+    std::optional<std::string> problem = base::outOfMemory(bytes);
+    return !problem || report(Finding::Kind::Memory, *problem);
   }
 
   bool checkConstraints() {
@@ -241,6 +259,9 @@ private:
     if (options_.seed)
       std::shuffle(order.begin(), order.end(), machine_.random);
     machine_.races.startPhase();
+    machine_.hasUnwritten = false;
+    if (options_.check)
+      phase.op->walk([&](mlir::Operation* op) { machine_.hasUnwritten |= op->hasAttr("vx.unwritten"); });
     bool completed = true;
     machine_.call(
         phase,
@@ -265,6 +286,8 @@ private:
     machine_.blockId[2] = block / machine_.grid[0] / machine_.grid[1];
     if (machine_.checkRaces)
       machine_.races.startBlock(block, machine_.blockDim[0] * machine_.blockDim[1] * machine_.blockDim[2]);
+    machine_.copies.startBlock();
+    machine_.steps = 0;
     bool completed = machine_.execute(phase.body);
     machine_.blockBuffers.clear();
     return completed;

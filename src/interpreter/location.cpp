@@ -1,5 +1,7 @@
 #include "interpreter/location.h"
 
+#include "base/check.h"
+
 namespace vortex::interpreter {
 
 Location locationOf(mlir::Location location) {
@@ -20,6 +22,23 @@ std::string toText(const Location& location) {
   if (location.file.empty())
     return {};
   return location.file + ":" + std::to_string(location.line) + ":" + std::to_string(location.column) + ": ";
+}
+
+const char* idOf(Finding::Kind kind) {
+  using Kind = Finding::Kind;
+  switch (kind) {
+  case Kind::Assertion: return "E0704";
+  case Kind::Bounds: return "E0601";
+  case Kind::Uninitialised: return "E0602";
+  case Kind::Race: return "E0603";
+  case Kind::Divergence: return "E0604";
+  case Kind::Overflow: return "E0605";
+  case Kind::Steps: return "E0606";
+  case Kind::Memory: return "E0703";
+  case Kind::Constraint:
+  case Kind::Shape: return "E0712";
+  }
+  VORTEX_UNREACHABLE();
 }
 
 std::string toText(const Finding& finding) {

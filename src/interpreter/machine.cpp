@@ -1,5 +1,7 @@
 #include "interpreter/machine.h"
 
+#include "base/memory.h"
+#include "base/tensor_bytes.h"
 #include "interpreter/location.h"
 
 namespace vortex::interpreter {
@@ -7,11 +9,36 @@ namespace vortex::interpreter {
 bool Machine::execute(const Body& body) {
   for (const Node& node : body.nodes) {
     if (options.maxSteps && ++steps > options.maxSteps)
-      return fail(node, "the run exceeds " + std::to_string(options.maxSteps) + " steps");
+      return find(Finding::Kind::Steps, node,
+                  std::string(warp ? "a warp has" : "block-level code has") + " executed " +
+                      std::to_string(options.maxSteps) + " operations here and goes on",
+                  {{"in " + describe(warp ? int32_t(warp->base) : kBlockThread, linearBlock) +
+                        "; blocks and warps run one after another here: one that waits for another never ends",
+                    {}}});
+    if (hasUnwritten && !checkWritten(node))
+      return false;
     if (!node.function(*this, node))
       return false;
   }
   return true;
+}
+
+/// Control flow passes tiles on; everything else uses their elements.
+bool Machine::checkWritten(const Node& node) {
+  if ((!node.regions.empty() && !llvm::isa<ir::ThreadsOp>(node.op)) || node.callee)
+    return true;
+  for (int operand : node.operands)
+    if (reg(operand).unwritten)
+      return find(Finding::Kind::Uninitialised, node, "a local tile is read before anything was written to it",
+                  {{"in " + describe(kBlockThread, linearBlock), {}}});
+  return true;
+}
+
+bool Machine::fits(const Node& node, llvm::ArrayRef<int64_t> shape) {
+  if (llvm::is_contained(shape, 0))
+    return true;
+  std::optional<std::string> problem = base::outOfMemory(base::fullBytes(shape, sizeof(uint64_t)));
+  return !problem || find(Finding::Kind::Memory, node, *problem);
 }
 
 void Machine::assign(int target, const Value& source) {

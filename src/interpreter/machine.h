@@ -57,6 +57,8 @@ public:
   bool find(Finding::Kind kind, const Node& node, std::string message, std::vector<Finding::Note> notes = {},
             std::string id = {});
   bool fail(const Node& node, const std::string& message);
+  /// False, with a finding, where the cells of such a tile do not fit into memory.
+  bool fits(const Node& node, llvm::ArrayRef<int64_t> shape);
   /// "thread (1, 0, 0) of block (0, 0, 0)".
   std::string describe(int32_t thread, uint32_t block) const;
 
@@ -76,11 +78,15 @@ public:
   bool isSurplus(size_t lane) const;
   bool checkRaces = false;  ///< off for whole-tensor kernels: one block, no threads
   RaceDetector races;
+  CopiesInFlight copies;
+  std::vector<IterationRaces*> claimed;  ///< loops around that the program says to be parallel, in whole-tensor kernels
   std::deque<Buffer> blockBuffers;
   std::mt19937_64 random;
-  uint64_t steps = 0;
+  uint64_t steps = 0;         ///< of the warp, or of the block-level code
+  bool hasUnwritten = false;  ///< some tile was declared without a value
 
 private:
+  bool checkWritten(const Node& node);
   std::vector<Finding>& findings_;
   std::vector<Value>* frame_ = nullptr;
 };

@@ -19,6 +19,7 @@ struct Buffer {
   std::vector<uint8_t> storage;
   /// One byte per element, 0 until written. Empty: not tracked (parameters, or no checking).
   std::vector<uint8_t> written;
+  int64_t perThread = 0;  ///< elements of one thread's array, for buffers that hold those of several; else 0
 
   static constexpr uint8_t kPoison = 0xff;
   /// Own storage, poisoned.
@@ -55,6 +56,7 @@ struct View {
 struct Value {
   std::vector<uint64_t> cells;
   llvm::SmallVector<int64_t, 4> shape;  ///< of a tile
+  bool unwritten = false;               ///< a tile that was declared without a value; in check mode
   std::vector<View> views;
 
   uint64_t cell(size_t lane) const { return cells.size() == 1 ? cells[0] : cells[lane]; }

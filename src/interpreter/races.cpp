@@ -1,5 +1,7 @@
 #include "interpreter/races.h"
 
+#include <algorithm>
+
 namespace vortex::interpreter {
 
 void RaceDetector::startPhase() {
@@ -10,7 +12,7 @@ void RaceDetector::startPhase() {
 void RaceDetector::startBlock(uint32_t block, int64_t threads) {
   block_ = block;
   interval_.clear();
-  warpEpochs_.assign(size_t(threads + 31) / 32, 0);
+  warpSynced_.assign(size_t(threads + 31) / 32, 0);
   threads_.assign(size_t(threads) + 1, {});
 }
 
@@ -29,7 +31,7 @@ void RaceDetector::acquire(int32_t thread, bool acrossBlocks) {
 }
 
 template <typename Same>
-const Access* RaceDetector::findConflict(const Record& record, const Access& access, Same inOrder) {
+static const Access* findConflict(const AccessRecord& record, const Access& access, Same inOrder) {
   for (const Access& earlier : record) {
     bool touches = (earlier.isWrite || access.isWrite) && !(earlier.isAtomic && access.isAtomic);
     if (touches && !inOrder(earlier))
@@ -38,7 +40,7 @@ const Access* RaceDetector::findConflict(const Record& record, const Access& acc
   return nullptr;
 }
 
-template <typename Actor> void RaceDetector::remember(Record& record, const Access& access, Actor actor) {
+template <typename Actor> static void remember(AccessRecord& record, const Access& access, Actor actor) {
   Access* oldest = nullptr;
   unsigned ofKind = 0;
   for (Access& entry : record) {
@@ -58,29 +60,35 @@ template <typename Actor> void RaceDetector::remember(Record& record, const Acce
     *oldest = access;
 }
 
+bool RaceDetector::isOrderedInBlock(const Access& earlier, const Access& later) const {
+  if (earlier.thread == later.thread)
+    return true;
+  // In a block of one warp a read at block level belongs to that warp.
+  auto warpOf = [&](const Access& access) {
+    if (access.thread != kBlockThread)
+      return access.thread / 32;
+    return warpSynced_.size() == 1 && !access.isWrite ? 0 : -1;
+  };
+  int32_t warp = warpOf(earlier);
+  if (warp >= 0 && warp == warpOf(later) && warpSynced_[size_t(warp)] > earlier.time)
+    return true;
+  return threads_[size_t(earlier.thread + 1)].released > earlier.time &&
+         threads_[size_t(later.thread + 1)].acquired > earlier.time;
+}
+
 std::optional<Conflict> RaceDetector::access(const void* address, int32_t thread, mlir::Operation* op, bool isWrite,
                                              bool isAtomic, bool isGlobal) {
-  Access access{thread, block_, 0, ++time_, op, isWrite, isAtomic};
-  int32_t warp = thread / 32;
-  if (thread != kBlockThread)
-    access.warpEpoch = warpEpochs_[size_t(warp)];
+  Access access{thread, block_, ++time_, op, isWrite, isAtomic};
   auto key = uint64_t(reinterpret_cast<uintptr_t>(address));
-  Record& here = interval_[key];
-  const Access* earlier = findConflict(here, access, [&](const Access& other) {
-    if (other.thread == thread)
-      return true;
-    bool sameWarp = thread != kBlockThread && other.thread != kBlockThread && other.thread / 32 == warp;
-    if (sameWarp && other.warpEpoch != access.warpEpoch)
-      return true;
-    return threads_[size_t(other.thread + 1)].released > other.time &&
-           threads_[size_t(thread + 1)].acquired > other.time;
-  });
+  AccessRecord& here = interval_[key];
+  const Access* earlier =
+      findConflict(here, access, [&](const Access& other) { return isOrderedInBlock(other, access); });
   if (earlier)
     return Conflict{*earlier, false};
   remember(here, access, [](const Access& entry) { return entry.thread; });
   if (!isGlobal)
     return {};
-  Record& everywhere = phase_[key];
+  AccessRecord& everywhere = phase_[key];
   earlier = findConflict(everywhere, access, [&](const Access& other) {
     return other.block == block_ ||
            (blocks_[other.block].released > other.time && blocks_[block_].acquired > other.time);
@@ -88,6 +96,49 @@ std::optional<Conflict> RaceDetector::access(const void* address, int32_t thread
   if (earlier)
     return Conflict{*earlier, true};
   remember(everywhere, access, [](const Access& entry) { return entry.block; });
+  return {};
+}
+
+//===-- copies in flight --------------------------------------------------------------------------------------===//
+
+void CopiesInFlight::startBlock() {
+  uses_.clear();
+  group_ = waited_ = 0;
+}
+
+void CopiesInFlight::add(const void* address, mlir::Operation* op, bool isWrite) {
+  uses_[uint64_t(reinterpret_cast<uintptr_t>(address))] = {op, isWrite, group_};
+}
+
+void CopiesInFlight::wait(uint32_t pending) { waited_ = std::max(waited_, group_ - std::min(group_, pending)); }
+
+void CopiesInFlight::barrier() {
+  if (uses_.empty())
+    return;
+  llvm::SmallVector<uint64_t> complete;
+  for (const auto& [key, use] : uses_)
+    if (use.group < waited_)
+      complete.push_back(key);
+  for (uint64_t key : complete)
+    uses_.erase(key);
+}
+
+const CopiesInFlight::Use* CopiesInFlight::find(const void* address, bool isWrite) const {
+  if (uses_.empty())
+    return nullptr;
+  auto found = uses_.find(uint64_t(reinterpret_cast<uintptr_t>(address)));
+  return found != uses_.end() && (isWrite || found->second.isWrite) ? &found->second : nullptr;
+}
+
+//===-- iterations --------------------------------------------------------------------------------------------===//
+
+std::optional<Access> IterationRaces::access(const void* address, mlir::Operation* op, bool isWrite, bool isAtomic) {
+  Access access{iteration_, 0, ++time_, op, isWrite, isAtomic};
+  AccessRecord& record = records_[uint64_t(reinterpret_cast<uintptr_t>(address))];
+  const Access* earlier = findConflict(record, access, [&](const Access& other) { return other.thread == iteration_; });
+  if (earlier)
+    return *earlier;
+  remember(record, access, [](const Access& entry) { return entry.thread; });
   return {};
 }
 

@@ -2,7 +2,9 @@
 //
 // Two accesses conflict when they come from different threads, one writes, and not both are atomic. They are in order when they belong to
 // one warp with a sync_warp() between them, or when the first's thread released after it and the second's acquired after it.
-// Block-level accesses are one more thread (kBlockThread): they happen in program order among themselves, not with thread regions.
+// Block-level accesses are one more thread (kBlockThread): they happen in program order among themselves, not with thread regions. A read is
+// one by every warp: in a block of one warp sync_warp() orders it.
+// A staged copy reads its source and writes its destination until the barrier that completes it.
 #pragma once
 
 #include "llvm/ADT/DenseMap.h"
@@ -21,7 +23,6 @@ inline constexpr int32_t kBlockThread = -1;
 struct Access {
   int32_t thread = kBlockThread;  ///< linear id in the block
   uint32_t block = 0;             ///< linear id
-  uint32_t warpEpoch = 0;         ///< sync_warp() calls of the warp so far
   uint32_t time = 0;
   mlir::Operation* op = nullptr;
   bool isWrite = false, isAtomic = false;
@@ -33,12 +34,16 @@ struct Conflict {
   bool acrossBlocks = false;
 };
 
+/// Of every kind (write or not, atomic or not) the last accesses by two different threads (blocks, iterations): if any earlier one conflicts
+/// with a new access, one of these does. Nearly all elements have one.
+using AccessRecord = llvm::SmallVector<Access, 1>;
+
 class RaceDetector {
 public:
   void startPhase();
   void startBlock(uint32_t block, int64_t threads);
   void barrier();
-  void warpBarrier(int32_t warp) { ++warpEpochs_[size_t(warp)]; }
+  void warpBarrier(int32_t warp) { warpSynced_[size_t(warp)] = ++time_; }
   void release(int32_t thread, bool acrossBlocks);
   void acquire(int32_t thread, bool acrossBlocks);
 
@@ -47,22 +52,53 @@ public:
                                  bool isGlobal);
 
 private:
-  /// Of every kind (write or not, atomic or not) the last accesses by two different threads (or blocks): if any earlier one conflicts
-  /// with a new access, one of these does. Nearly all elements have one.
-  using Record = llvm::SmallVector<Access, 1>;
   struct SyncTimes {
     uint32_t released = 0, acquired = 0;
   };
 
-  template <typename Same> static const Access* findConflict(const Record& record, const Access& access, Same inOrder);
-  template <typename Actor> static void remember(Record& record, const Access& access, Actor actor);
+  bool isOrderedInBlock(const Access& earlier, const Access& later) const;
 
   /// By address as a number: as pointers, neighbouring elements would hash to few buckets.
-  llvm::DenseMap<uint64_t, Record> interval_, phase_;
-  std::vector<uint32_t> warpEpochs_;
-  std::vector<SyncTimes> threads_;  ///< entry 0 is the block thread
+  llvm::DenseMap<uint64_t, AccessRecord> interval_, phase_;
+  std::vector<uint32_t> warpSynced_;  ///< by warp: the time of its last sync_warp()
+  std::vector<SyncTimes> threads_;    ///< entry 0 is the block thread
   llvm::DenseMap<uint32_t, SyncTimes> blocks_;
   uint32_t block_ = 0;
+  uint32_t time_ = 0;
+};
+
+/// Staged copies between their start and the barrier that completes them.
+class CopiesInFlight {
+public:
+  struct Use {
+    mlir::Operation* op = nullptr;
+    bool isWrite = false;  ///< an element of the destination
+    uint32_t group = 0;
+  };
+  void startBlock();
+  void add(const void* address, mlir::Operation* op, bool isWrite);
+  void commit() { ++group_; }
+  void wait(uint32_t pending);
+  void barrier();
+  /// The copy that an access of this element races with; null: none.
+  const Use* find(const void* address, bool isWrite) const;
+
+private:
+  llvm::DenseMap<uint64_t, Use> uses_;
+  uint32_t group_ = 0;   ///< the open one
+  uint32_t waited_ = 0;  ///< groups before this one are complete at the next barrier
+};
+
+/// Accesses of a loop that the program says to be parallel: its iterations are unordered.
+class IterationRaces {
+public:
+  void next() { ++iteration_; }
+  std::optional<Access> access(const void* address, mlir::Operation* op, bool isWrite, bool isAtomic);
+  int32_t iteration() const { return iteration_; }
+
+private:
+  llvm::DenseMap<uint64_t, AccessRecord> records_;
+  int32_t iteration_ = -1;
   uint32_t time_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 namespace vortex::interpreter {
 
@@ -69,7 +70,9 @@ bool runThreads(Machine& machine, const Node& node) {
     machine.warp = &warp;
     bindWarp(machine, node, warp);
     size_t buffers = machine.blockBuffers.size();
+    uint64_t outer = std::exchange(machine.steps, 0);
     bool completed = machine.execute(body);
+    machine.steps = outer;
     machine.blockBuffers.resize(buffers);  // memory allocated inside the region ends with it
     machine.warp = nullptr;
     if (!completed)
@@ -82,8 +85,10 @@ bool runThreads(Machine& machine, const Node& node) {
 }
 
 bool runBarrier(Machine& machine, const Node&) {
-  if (machine.checkRaces)
+  if (machine.checkRaces) {
     machine.races.barrier();
+    machine.copies.barrier();
+  }
   return true;
 }
 

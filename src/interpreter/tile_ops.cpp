@@ -16,6 +16,8 @@ bool newTile(Machine& machine, const Node& node, size_t firstSize, Shape& shape)
       return machine.find(Finding::Kind::Shape, node, "a tile has the negative extent " + std::to_string(extent));
     shape.push_back(extent);
   }
+  if (!machine.fits(node, shape))
+    return false;
   Value& result = machine.reg(node.results[0]);
   result.shape = shape;
   result.cells.resize(elementCount(shape));
@@ -160,7 +162,7 @@ bool tileStore(Machine& machine, const Node& node) {
   });
 }
 
-/// Copies at once: what reads too early is refused by the analysis of the source.
+/// Copies at once. In check mode the elements stay in use until the barrier that completes the copy.
 bool stageCopy(Machine& machine, const Node& node) {
   auto op = llvm::cast<ir::StageCopyOp>(node.op);
   const View& source = machine.reg(node.operands[0]).views[0];
@@ -169,23 +171,40 @@ bool stageCopy(Machine& machine, const Node& node) {
   for (size_t dim = 0, next = 0; dim < offsets.size(); ++dim)
     window.push_back(llvm::is_contained(op.getDropped(), int64_t(dim)) ? 1 : destination.extents[next++]);
   std::vector<uint64_t> values(elementCount(window));
+  std::vector<std::pair<const void*, bool>> touched;
   if (!walkView(machine, node, source, window, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
         if (element >= 0 && !checkElement(machine, node, source, element, 0, false, false))
           return false;
         values[number] = element < 0 ? 0 : source.buffer->load(element);
+        if (element >= 0)
+          touched.push_back({source.buffer->address(element), false});
         return true;
       }))
     return false;
   Shape shape(destination.extents.begin(), destination.extents.end()), origin(shape.size(), 0);
-  return walkView(machine, node, destination, shape, origin, true, [&](size_t number, int64_t element) {
-    if (!checkElement(machine, node, destination, element, 0, true, false))
-      return false;
-    destination.buffer->store(element, values[number]);
-    return true;
-  });
+  if (!walkView(machine, node, destination, shape, origin, true, [&](size_t number, int64_t element) {
+        if (!checkElement(machine, node, destination, element, 0, true, false))
+          return false;
+        destination.buffer->store(element, values[number]);
+        touched.push_back({destination.buffer->address(element), true});
+        return true;
+      }))
+    return false;
+  if (machine.checkRaces)
+    for (auto [address, isWrite] : touched)
+      machine.copies.add(address, node.op, isWrite);
+  return true;
 }
 
-bool nothing(Machine&, const Node&) { return true; }
+bool stageCommit(Machine& machine, const Node&) {
+  machine.copies.commit();
+  return true;
+}
+
+bool stageWait(Machine& machine, const Node& node) {
+  machine.copies.wait(uint32_t(llvm::cast<ir::StageWaitOp>(node.op).getPending()));
+  return true;
+}
 
 //===-- moving elements ---------------------------------------------------------------------------------------===//
 
@@ -207,6 +226,7 @@ bool broadcast(Machine& machine, const Node& node) {
   Shape shape;
   if (!newTile(machine, node, 1, shape))
     return false;
+  machine.reg(node.results[0]).unwritten = machine.hasUnwritten && op->hasAttr("vx.unwritten");
   Shape strides(shape.size(), 0);
   if (!llvm::isa<mlir::TensorType>(op.getValue().getType()))
     return gather(machine, node, source, strides, 0);
@@ -306,7 +326,8 @@ NodeFunction findTileFunction(mlir::Operation* op) {
       .Case<ir::TileLoadOp>([](auto) { return tileLoad; })
       .Case<ir::TileStoreOp>([](auto) { return tileStore; })
       .Case<ir::StageCopyOp>([](auto) { return stageCopy; })
-      .Case<ir::StageCommitOp, ir::StageWaitOp>([](auto) { return nothing; })
+      .Case<ir::StageCommitOp>([](auto) { return stageCommit; })
+      .Case<ir::StageWaitOp>([](auto) { return stageWait; })
       .Case<ir::BroadcastOp>([](auto) { return broadcast; })
       .Case<ir::IotaOp>([](auto) { return iota; })
       .Case<ir::TransposeOp>([](auto) { return transpose; })

@@ -1,4 +1,5 @@
 // Operations on views: verifiers, effects, folding.
+#include "base/tensor_bytes.h"
 #include "ir/vx.h"
 
 #include "ir/tile_sizes.h"
@@ -22,6 +23,11 @@ LogicalResult AllocOp::verify() {
   for (auto [i, extent] : llvm::enumerate(type.getShape()))
     if (mlir::ShapedType::isDynamic(extent))
       return emitOpError() << "dimension " << i << " is not static";
+  const uint64_t most = type.getSpace() == Space::Shared ? base::kMostSharedBytes : base::kMostLocalBytes;
+  if (base::WideBytes bytes = base::fullBytes(type.getShape(), static_cast<uint64_t>(type.elementBytes()));
+      bytes > most)
+    return emitOpError() << "`" << getName().value_or("") << "` takes " << base::showBytes(bytes) << " bytes of "
+                         << stringifySpace(type.getSpace()) << " memory, at most " << most << " are possible";
   if (SwizzleAttr swizzle = type.getSwizzle()) {
     // The XOR must stay inside the allocation: every power-of-two chunk it permutes has to be whole.
     int64_t highest = (swizzle.getMask() << swizzle.getBase());

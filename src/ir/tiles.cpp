@@ -67,7 +67,7 @@ mlir::OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getValue().getType() == type && type.hasStaticShape())
     return getValue();
   // A constant becomes a splat: cheaper to see through for every later pass.
-  if (!type.hasStaticShape() || !adaptor.getValue())
+  if (!type.hasStaticShape() || !adaptor.getValue() || (*this)->hasAttr("vx.unwritten"))
     return {};
   if (llvm::isa<mlir::IntegerAttr, mlir::FloatAttr>(adaptor.getValue()))
     return mlir::SplatElementsAttr::get(type, adaptor.getValue());

@@ -71,8 +71,8 @@ void Emitter::emitIfExpr(const Expr& expr, const Variable* into, llvm::ArrayRef<
       });
 }
 
-void Emitter::emitFor(Location loc, Value lower, Value upper, Value step, const VariableSet& assigned,
-                      llvm::function_ref<void(Value)> body) {
+mlir::scf::ForOp Emitter::emitFor(Location loc, Value lower, Value upper, Value step, const VariableSet& assigned,
+                                  llvm::function_ref<void(Value)> body) {
   llvm::SmallVector<const Variable*> variables = merged(assigned);
   auto loop = b_.create<scf::ForOp>(loc, lower, upper, step, mergedValues(loc, variables));
   loop.getBody()->clear();
@@ -85,6 +85,7 @@ void Emitter::emitFor(Location loc, Value lower, Value upper, Value step, const 
     b_.create<scf::YieldOp>(loc, values);
   });
   setMerged(variables, loop.getResults());
+  return loop;
 }
 
 void Emitter::emitWhile(Location loc, const VariableSet& assigned, llvm::function_ref<Value()> condition, Body body) {

@@ -35,9 +35,9 @@ struct KernelContext {
   llvm::MapVector<const lang::Variable*, uint32_t> storage = {};
   /// Named results of whole-tensor kernels that are only used whole: tiles, stored when returned.
   VariableSet tileResults = {};
-  bool reportsOverflow = false;  ///< Options::reportsOverflow
-  bool padsTiles = false;        ///< slices may reach over an edge: their elements there are zeros that nobody wrote
-  bool failed = false;           ///< an error was emitted
+  bool forChecks = false;  ///< Options::forChecks
+  bool padsTiles = false;  ///< slices may reach over an edge: their elements there are zeros that nobody wrote
+  bool failed = false;     ///< an error was emitted
 };
 
 /// The vx.threads being filled.
@@ -146,8 +146,8 @@ private:
   // control.cpp
   void emitIf(Location loc, Value condition, const VariableSet& assigned, Body thenBody, Body elseBody);
   void emitIfExpr(const Expr& expr, const Variable* into, llvm::ArrayRef<const Expr*> rest, const Variable* restInto);
-  void emitFor(Location loc, Value lower, Value upper, Value step, const VariableSet& assigned,
-               llvm::function_ref<void(Value)> body);
+  mlir::scf::ForOp emitFor(Location loc, Value lower, Value upper, Value step, const VariableSet& assigned,
+                           llvm::function_ref<void(Value)> body);
   void emitWhile(Location loc, const VariableSet& assigned, llvm::function_ref<Value()> condition, Body body);
   void emitWhileExpr(const Expr& expr);
   void emitForExpr(const Expr& expr);

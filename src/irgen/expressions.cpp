@@ -150,8 +150,7 @@ Value Emitter::userBinary(const Expr& expr, BinaryOp op, lang::Scalar kind, Valu
   Location at = loc(expr);
   const bool isTile = llvm::isa<mlir::RankedTensorType>(lhs.getType());
   const bool isChecked = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul;
-  if (!context_.reportsOverflow || expr.mayWrap || !isChecked || !lang::isInteger(kind) ||
-      (isTile && context_.padsTiles))
+  if (!context_.forChecks || expr.mayWrap || !isChecked || !lang::isInteger(kind) || (isTile && context_.padsTiles))
     return math_.binary(at, op, kind, lhs, rhs);
   Value inside = inThreads_ && !context_.domain.empty() ? insideDomain() : Value();
   const auto masked = [&](Value value) -> Value {

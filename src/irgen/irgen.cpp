@@ -87,7 +87,7 @@ public:
       context_.block[axis] = shape_->blockSize(axis);
     if (kernel_.kernel->gridKind == GridKind::Domain && !options_.grid)
       context_.domain = kernel_.kernel->domain;
-    context_.reportsOverflow = options_.reportsOverflow;
+    context_.forChecks = options_.forChecks;
     lang::ownership::eachExpr(*kernel_.body, [&](const Expr& expr) {
       context_.padsTiles |= expr.kind == ExprKind::Slice && expr.guard != lang::Guard::Proven;
     });

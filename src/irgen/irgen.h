@@ -20,8 +20,9 @@ struct Options {
   std::optional<std::array<int64_t, 3>> block;
   /// Values of dimension variables by DimVarId (missing: decided at launch). The module checks them as launch constraints.
   std::vector<std::optional<int64_t>> dims;
-  /// Mark the user's `+ - *` of integers (`vx.signedness`) for the interpreter, which then reports those that wrap.
-  bool reportsOverflow = false;
+  /// Attributes that tell the interpreter what to report: `vx.signedness` on the user's `+ - *` of integers, which must not wrap; `vx.unwritten`
+  /// on the value of a tile that was declared without one; `vx.claimed` on a loop that is marked `@parallel`.
+  bool forChecks = false;
 };
 
 /// The dimension variables whose values must be given in Options::dims because a shared or local tensor has them in its shape.

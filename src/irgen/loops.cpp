@@ -67,8 +67,11 @@ void Emitter::emitTrips(const Expr& expr, const Trip& trip) {
     bool plain = trip.lower && !expr.indexVariable;
     Value zero = plain ? trip.lower : math_.index(at, 0);
     Value one = plain ? trip.step : math_.index(at, 1);
-    emitFor(at, zero, plain ? trip.upper : trip.count, one, assigned,
-            [&](Value counter) { emitIteration(expr, plain ? counter : trip.value(counter), counter, kind); });
+    mlir::scf::ForOp loop = emitFor(at, zero, plain ? trip.upper : trip.count, one, assigned, [&](Value counter) {
+      emitIteration(expr, plain ? counter : trip.value(counter), counter, kind);
+    });
+    if (expr.isClaimedParallel && context_.forChecks)
+      loop->setAttr("vx.claimed", b_.getUnitAttr());
     predicates_.truncate(before);
     return;
   }

@@ -62,6 +62,8 @@ Flat Emitter::read(Location loc, const Variable* variable) {
       while (tensor->kind == lang::TypeKind::Array)
         tensor = tensor->elem;
       leaf = broadcastScalar(loc, math_.zero(loc, mlir::getElementTypeOrSelf(expected)), tensor);
+      if (context_.forChecks)
+        leaf.getDefiningOp()->setAttr("vx.unwritten", b_.getUnitAttr());
     }
     VORTEX_CHECK(leaf || !isView(expected), "a window on memory is used after a barrier");
     if (inThreads_)

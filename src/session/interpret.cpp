@@ -11,21 +11,6 @@ using base::concat;
 
 namespace {
 
-const char* idOf(const interpreter::Finding& finding) {
-  using Kind = interpreter::Finding::Kind;
-  switch (finding.kind) {
-  case Kind::Assertion: return "E0704";
-  case Kind::Bounds: return "E0601";
-  case Kind::Uninitialised: return "E0602";
-  case Kind::Race: return "E0603";
-  case Kind::Divergence: return "E0604";
-  case Kind::Overflow: return "E0605";
-  case Kind::Constraint:
-  case Kind::Shape: return "E0712";
-  }
-  VORTEX_UNREACHABLE();
-}
-
 std::vector<lang::Type> resultTypes(const lang::Function& kernel) {
   const lang::Type type = kernel.resultType;
   if (!type || type->kind == lang::TypeKind::Unit)
@@ -55,7 +40,7 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
   Result<irgen::Options> fixed = session::toIrgen(**found, request);
   if (!fixed)
     return fixed.takeError();
-  fixed->reportsOverflow = options.check;
+  fixed->forChecks = options.check;
   pipeline::Failure failure;
   auto module = state_->compiler("cpu", request.useCache).module(**found, *fixed, false, failure);
   if (!module)
@@ -76,7 +61,7 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
   if (!findings)
     return findings.takeError();
   if (!findings->empty())
-    return Error{concat(idOf(findings->front()), ": ", interpreter::toText(findings->front()))};
+    return Error{concat(interpreter::idOf(findings->front().kind), ": ", interpreter::toText(findings->front()))};
   std::vector<HostResult> results;
   size_t next = arguments.size();
   for (const lang::Type type : resultTypes(**found)) {

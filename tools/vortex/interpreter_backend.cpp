@@ -1,12 +1,12 @@
 #include "tools/vortex/interpreter_backend.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "lang/sema/element.h"
 #include "tools/vortex/device_backend.h"
 
 #include <algorithm>
 #include <cstring>
-#include <unistd.h>
 
 namespace vortex::tools {
 namespace {
@@ -26,24 +26,9 @@ public:
   std::vector<uint8_t> bytes;
 };
 
-const char* idOf(interpreter::Finding::Kind kind) {
-  using Kind = interpreter::Finding::Kind;
-  switch (kind) {
-  case Kind::Assertion: return "E0704";
-  case Kind::Bounds: return "E0601";
-  case Kind::Uninitialised: return "E0602";
-  case Kind::Race: return "E0603";
-  case Kind::Divergence: return "E0604";
-  case Kind::Overflow: return "E0605";
-  case Kind::Constraint:
-  case Kind::Shape: return "E0712";
-  }
-  VORTEX_UNREACHABLE();
-}
-
 host::LaunchFailure toFailure(const interpreter::Finding& finding) {
-  host::LaunchFailure failure{idOf(finding.kind),    finding.message,         finding.location.file,
-                              finding.location.line, finding.location.column, {}};
+  host::LaunchFailure failure{interpreter::idOf(finding.kind), finding.message,         finding.location.file,
+                              finding.location.line,           finding.location.column, {}};
   for (const auto& note : finding.notes)
     failure.notes.push_back(note.location.file.empty()
                                 ? note.message
@@ -83,9 +68,8 @@ void addResult(lang::Type type, std::span<interpreter::Argument> arguments,
 }  // namespace
 
 Result<std::shared_ptr<host::DeviceBuffer>> InterpreterBackend::allocate(size_t bytes) {
-  uint64_t memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
-  if (bytes > memory / 2)
-    return Error{base::concat("out of memory: ", bytes, " bytes requested, the interpreter may use ", memory / 2)};
+  if (std::optional<std::string> problem = base::outOfMemory(bytes))
+    return Error{*problem};
   return std::shared_ptr<host::DeviceBuffer>(std::make_shared<HostBuffer>(std::vector<uint8_t>(bytes)));
 }
 
@@ -94,7 +78,7 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function& kernel,
                                                const host::LaunchSize& size) {
   pipeline::Failure problem;
   irgen::Options request = launchRequest(kernel, arguments, size);
-  request.reportsOverflow = options_.check;
+  request.forChecks = options_.check;
   auto module = compiler_.module(kernel, request, false, problem);
   if (!module)
     return host::LaunchFailure{"E0713", problem.message, problem.file, problem.line, problem.column, {}};
@@ -116,6 +100,7 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function& kernel,
   interpreter::Options options;
   options.check = options.overflow = options_.check;
   options.seed = options_.seed;
+  options.maxSteps = options_.check ? options_.maxSteps : 0;
   options.print = [this](std::string_view text) {
     if (options_.output)
       options_.output(std::string(text) + "\n");

@@ -5,6 +5,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdlib>
+#include <new>
+#include <unistd.h>
+
 using namespace vortex::tools;
 
 static void addFiles(CLI::App* command, Settings& settings, bool many) {
@@ -30,6 +34,8 @@ static void addRunOptions(CLI::App* command, Settings& settings) {
   command->add_flag("--check", settings.check,
                     "run kernels in the interpreter with bounds, race, initialisation and divergence checks");
   command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter");
+  command->add_option("--max-steps", settings.maxSteps,
+                      "with --check: operations of one warp after which a kernel counts as endless; 0: no limit");
   addCompilerOptions(command, settings);
 }
 
@@ -40,6 +46,16 @@ static void addDims(CLI::App* command, std::vector<std::string>& dims) {
                 text.find_first_not_of("0123456789", equals + 1) == std::string::npos;
     return good ? std::string() : "`" + text + "` is not NAME=NUMBER";
   });
+}
+
+/// Lists and the like grow without a size known beforehand: then memory ends here, and the program as after any other error.
+[[noreturn]] static void endWithoutMemory() {
+  static constexpr char kText[] =
+      "error[E0703]: out of memory: what the program keeps in lists, strings and tensors does not fit\n";
+  if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) {
+    // nobody reads it
+  }
+  std::_Exit(1);
 }
 
 /// `vortex hvm …` and `vortex run FILE.hvm4 …` have the command line of hvm, which reads options such as -C3 that CLI11 cannot.
@@ -54,6 +70,7 @@ static bool isHvmCommand(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   if (std::vector<std::string> words(argv + 1, argv + argc); isHvmCommand(words))
     return vortex::hvm::runCommand({words.begin() + 1, words.end()});
+  std::set_new_handler(endWithoutMemory);
   CLI::App app{"Vortex: GPU kernels with an explicit, checked memory model"};
   app.require_subcommand(1);
   Settings settings;

@@ -139,8 +139,8 @@ host::Backend* Session::backend() {
     return backend_.get();
   auto output = [](std::string_view text) { writeOutput(text); };
   if (settings_.check || settings_.device == "interpreter") {
-    backend_ =
-        std::make_unique<InterpreterBackend>(compiler(), InterpreterOptions{settings_.check, settings_.seed, output});
+    backend_ = std::make_unique<InterpreterBackend>(
+        compiler(), InterpreterOptions{settings_.check, settings_.seed, settings_.maxSteps, output});
     return backend_.get();
   }
   hal::DriverList drivers;

@@ -22,6 +22,7 @@ struct Settings {
   std::vector<std::string> dumpAfter;
   std::vector<std::pair<std::string, int64_t>> dims;
   uint64_t seed = 0;
+  uint64_t maxSteps = 100'000'000;  ///< a few seconds of one warp
   int samples = 15;
   bool memory = false;
   bool check = false, json = false, header = false, time = false, noCache = false, fmtCheck = false;

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "lang/sema/byte_sizes.h"
 #include "lang/sema/check/checker.h"
 #include "lang/sema/check/names.h"
 #include "lang/sema/kernel/shared_budget.h"
@@ -296,6 +297,8 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
     checkOwnership(*program, sink);
     analyzeKernels(*program, sink, options.launchGrids);
   }
+  if (!sink.hasErrors())
+    checkByteSizes(*program, sink);
   if (!sink.hasErrors() && options.sharedBytes != 0)
     for (const Function* kernel : program->kernels)
       checkSharedBudget(*kernel, options.sharedBytes, options.target, options.isSharedAdvice, sink);

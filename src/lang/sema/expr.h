@@ -137,7 +137,8 @@ struct Expr {
   Function* function = nullptr;
   LaunchSpec launch;
   Transfer transfer = Transfer::Read;
-  bool mayWrap = false;  ///< `@unchecked(overflow)`: `--check` does not report integers that wrap here
+  bool mayWrap = false;            ///< `@unchecked(overflow)`: `--check` does not report integers that wrap here
+  bool isClaimedParallel = false;  ///< For: marked `@parallel`
 
   // kernels, filled by kernel analysis (lang/sema/kernel)
   Uniformity uniformity = Uniformity::Uniform;

@@ -1,16 +1,15 @@
 #include "runtime/hal/host_memory.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace vortex::hal {
 
@@ -22,24 +21,6 @@ constexpr uint64_t kPooledBytes = uint64_t{1} << 20;  ///< below, malloc's own r
 /// Allocations from this size on are checked against the memory that is free now; reading that costs 20 µs. Linux grants
 /// smaller ones anyway and larger ones too, up to the whole memory, to kill the process when the pages are touched.
 constexpr uint64_t kCheckedBytes = uint64_t{64} << 20;
-
-uint64_t physicalBytes() {
-  return static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-/// MemAvailable of /proc/meminfo; physical memory if it cannot be read.
-uint64_t systemAvailableBytes() {
-  std::FILE* file = std::fopen("/proc/meminfo", "re");
-  if (!file)
-    return physicalBytes();
-  char line[256];
-  unsigned long long kib = 0;
-  bool found = false;
-  while (!found && std::fgets(line, sizeof line, file))
-    found = std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1;
-  std::fclose(file);
-  return found ? static_cast<uint64_t>(kib) << 10 : physicalBytes();
-}
 
 uint64_t roundUp(uint64_t value, uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -108,8 +89,8 @@ std::shared_ptr<HostMemory> HostMemory::create(Options options) {
 }
 
 HostMemory::HostMemory(Options options)
-    : limitBytes_(options.limitBytes ? options.limitBytes : physicalBytes()),
-      keepBytes_(options.keepBytes ? options.keepBytes : physicalBytes() / 8), poison_(options.poison),
+    : limitBytes_(options.limitBytes ? options.limitBytes : base::physicalMemory()),
+      keepBytes_(options.keepBytes ? options.keepBytes : base::physicalMemory() / 8), poison_(options.poison),
       state_(std::make_unique<State>()) {}
 
 HostMemory::~HostMemory() { trim(); }
@@ -121,7 +102,7 @@ uint64_t HostMemory::availableBytes() const {
     const std::lock_guard lock(state_->mutex);
     kept = state_->keptBytes;
   }
-  return std::min(limitBytes_ - std::min(limitBytes_, live), systemAvailableBytes() + kept);
+  return std::min(limitBytes_ - std::min(limitBytes_, live), base::availableMemory() + kept);
 }
 
 Result<BufferRef> HostMemory::allocate(const Device* device, uint64_t bytes) {
@@ -133,9 +114,9 @@ Result<BufferRef> HostMemory::allocate(const Device* device, uint64_t bytes) {
     return outOfMemory();
   const uint64_t storageBytes = storageFor(bytes);
   void* storage = take(storageBytes);
-  if (!storage && storageBytes >= kCheckedBytes && storageBytes > systemAvailableBytes()) {
+  if (!storage && storageBytes >= kCheckedBytes && storageBytes > base::availableMemory()) {
     trim();
-    if (storageBytes > systemAvailableBytes())
+    if (storageBytes > base::availableMemory())
       return outOfMemory();
   }
   if (!storage)

@@ -1,5 +1,6 @@
 #include "runtime/hal/launch.h"
 
+#include "base/tensor_bytes.h"
 #include "base/text.h"
 #include "runtime/hal/overlap.h"
 
@@ -131,10 +132,9 @@ private:
     if (view.address % elementBytes != 0)
       return fail(concat(view.what, " starts at byte offset ", tensor.byteOffset,
                          ", which is no multiple of its elements' ", elementBytes, " bytes"));
-    const std::optional<uint64_t> count = product(view.extents, 1);
+    const Result<uint64_t> count = base::tensorBytes(view.what, view.extents, elementBytes);
     if (!count)
-      return fail(
-          concat(view.what, " has more elements than 63 bits can count: [", base::join(view.extents, ", "), "]"));
+      return fail(count.error().message);
     __int128 first = tensor.byteOffset, last = first + (*count == 0 ? 0 : elementBytes);
     for (size_t k = 0; k < view.extents.size(); ++k) {
       const __int128 reach = static_cast<__int128>(view.strides[k]) * (view.extents[k] - 1) * elementBytes;
@@ -200,18 +200,25 @@ private:
     return std::min(product(result.extents, pitch(param)).value_or(0), result.buffer->bytes() - result.byteOffset);
   }
 
-  std::vector<int64_t> extentsOf(const Param& param) const {
+  Result<std::vector<int64_t>> extentsOf(const std::string& what, const Param& param) const {
     std::vector<int64_t> extents;
-    for (const SizeExpr& extent : param.extents)
-      extents.push_back(extent.evaluate(launch_.slots));
+    for (const SizeExpr& expr : param.extents) {
+      const std::optional<int64_t> extent = expr.evaluateExactly(launch_.slots);
+      if (!extent)
+        return fail(concat("extent ", extents.size(), " of ", what, " does not fit 63 bits"));
+      extents.push_back(*extent);
+    }
     return extents;
   }
 
   Result<Tensor> checkResult(const Param& param, const Tensor& given) const {
-    const std::vector<int64_t> extents = extentsOf(param), strides = stridesOf(param, extents);
-    if (given.type != param.type || given.extents != extents)
+    const Result<std::vector<int64_t>> extents = extentsOf("result '" + param.name + "'", param);
+    if (!extents)
+      return extents.error();
+    const std::vector<int64_t> strides = stridesOf(param, *extents);
+    if (given.type != param.type || given.extents != *extents)
       return fail(concat("the storage for result '", param.name, "' is ", describe(Argument(given)), ", needed is ",
-                         name(param.type), "[", base::join(extents, ", "), "]"));
+                         name(param.type), "[", base::join(*extents, ", "), "]"));
     if (!given.strides.empty() && given.strides != strides)
       return fail(concat("the storage for result '", param.name, "' has strides [", base::join(given.strides, ", "),
                          "]; results are row-major and ",
@@ -224,7 +231,10 @@ private:
   Result<Tensor> allocate(const char* kind, const Param& param) {
     const std::string what =
         std::string(kind) + " '" + param.name + "'";  // no stream: this is on the way of every launch
-    Tensor tensor{nullptr, 0, param.type, extentsOf(param), {}};
+    Result<std::vector<int64_t>> extents = extentsOf(what, param);
+    if (!extents)
+      return extents.takeError();
+    Tensor tensor{nullptr, 0, param.type, *std::move(extents), {}};
     if (param.fieldOffset != 0 && !launch_.results.empty()) {  // beside the field before it
       tensor.buffer = launch_.results.back().buffer;
       tensor.byteOffset = structsBegin_ + param.fieldOffset;
@@ -232,12 +242,8 @@ private:
       return tensor;
     }
     Result<uint64_t> bytes = tensorBytes(what, param.type, tensor.extents);
-    if (bytes && param.structBytes) {
-      const std::optional<uint64_t> whole = product(tensor.extents, param.structBytes);
-      bytes = whole ? Result<uint64_t>(*whole)
-                    : Result<uint64_t>(Error{concat(what, " of shape [", base::join(tensor.extents, ", "), "] and ",
-                                                    param.structBytes, "-byte structs exceeds 2^63 bytes")});
-    }
+    if (bytes && param.structBytes)
+      bytes = base::tensorBytes(what, tensor.extents, param.structBytes);
     if (!bytes)
       return fail(bytes.error().message);
     Result<BufferRef> buffer = device_.allocate(*bytes);
@@ -360,13 +366,7 @@ std::vector<int64_t> contiguousStrides(std::span<const int64_t> extents) {
 }
 
 Result<uint64_t> tensorBytes(const std::string& what, artifact::ScalarType type, std::span<const int64_t> extents) {
-  for (int64_t extent : extents)
-    if (extent < 0)
-      return Error{concat(what, " has the negative extent ", extent)};
-  if (const std::optional<uint64_t> bytes = product(extents, byteSize(type)))
-    return *bytes;
-  return Error{concat(what, " of shape [", base::join(extents, ", "), "] and ", byteSize(type),
-                      "-byte elements exceeds 2^63 bytes")};
+  return base::tensorBytes(what, extents, byteSize(type));
 }
 
 Result<Launch> prepare(Device& device, const KernelRef& kernel, std::span<const Argument> arguments,

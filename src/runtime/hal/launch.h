@@ -72,7 +72,7 @@ Result<std::vector<Tensor>> launch(Device& device, Stream& stream, const KernelR
 /// Row-major strides for the extents, in elements. Zero extents count as one.
 std::vector<int64_t> contiguousStrides(std::span<const int64_t> extents);
 
-/// Bytes of a contiguous tensor. Errors: a negative extent, more than 2^63 - 1 bytes; `what` starts the message.
+/// Bytes of a contiguous tensor. Errors: a negative extent, more than base::kMostTensorBytes; `what` starts the message.
 Result<uint64_t> tensorBytes(const std::string& what, artifact::ScalarType type, std::span<const int64_t> extents);
 
 }  // namespace vortex::hal

@@ -65,6 +65,9 @@ void Checker::checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out) {
     checkLet(let, out);
   else if (auto* expr = stmt->tryAs<syn::ExprStmt>())
     out.push_back(check(expr->expr, types.unit()));
+  for (const syn::Attribute& attribute : stmt->attributes)
+    if (attribute.name.text == "parallel" && out.size() > first && out.back()->kind == ExprKind::For)
+      out.back()->isClaimedParallel = true;
   uncheckedCoalescing = coalescing;
   verifyBanks = banks;
   markAccesses(out, first);
