@@ -61,11 +61,10 @@ static bool checkRace(Machine& machine, const Node& node, const View& view, int6
   if (!isWrite && space == ir::Space::Global && machine.isSurplus(lane))
     return true;  // no result depends on it, or the threads of the domain race as well
   int32_t thread = machine.threadOf(lane);
-  std::string own = accessName(isWrite, isAtomic) + " by ";
+  auto own = [&] { return accessName(isWrite, isAtomic) + " by " + machine.describe(thread, machine.linearBlock); };
   if (const CopiesInFlight::Use* copy = machine.copies.find(view.buffer->address(element), isWrite))
     return reportRace(machine, node, view, element,
-                      own + machine.describe(thread, machine.linearBlock) + " and a copy in flight that " +
-                          (copy->isWrite ? "writes" : "reads") + " it",
+                      own() + " and a copy in flight that " + (copy->isWrite ? "writes" : "reads") + " it",
                       "the copy; the `sync_block()` that completes it is not between", copy->op);
   auto conflict = machine.races.access(view.buffer->address(element), thread, node.op, isWrite, isAtomic,
                                        space == ir::Space::Global);
@@ -73,8 +72,7 @@ static bool checkRace(Machine& machine, const Node& node, const View& view, int6
     return true;
   const Access& earlier = conflict->earlier;
   return reportRace(machine, node, view, element,
-                    own + machine.describe(thread, machine.linearBlock) + " and " +
-                        accessName(earlier.isWrite, earlier.isAtomic) + " by " +
+                    own() + " and " + accessName(earlier.isWrite, earlier.isAtomic) + " by " +
                         machine.describe(earlier.thread, earlier.block),
                     conflict->acrossBlocks ? "the other access; blocks are unordered"
                                            : "the other access; no barrier is between them",
