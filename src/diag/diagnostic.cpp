@@ -3,6 +3,7 @@
 #include "base/check.h"
 
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 namespace vortex::diag {
@@ -67,8 +68,38 @@ DiagnosticBuilder DiagnosticSink::warning(std::string_view id, SourceRange range
   return {*this, makeDiagnostic(id, Severity::Warning, range, std::move(message))};
 }
 
+/// Words of a message that are longer than anyone reads, such as a name of a megabyte, keep their beginning and end.
+static void cutWords(std::string& text) {
+  constexpr size_t kLongest = 160, kKept = 60;
+  const auto isWord = [](char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && isWord(text[end]))
+      ++end;
+    if (end - i > kLongest)
+      out += text.substr(i, kKept) + "…" + text.substr(end - kKept, kKept);
+    else
+      out += text.substr(i, end - i);
+    if (end < text.size())
+      out += text[end++];
+    i = end;
+  }
+  text = std::move(out);
+}
+
+static void cutWords(Diagnostic& diagnostic) {
+  cutWords(diagnostic.message);
+  for (Label& label : diagnostic.labels)
+    cutWords(label.message);
+  for (std::vector<std::string>* texts : {&diagnostic.notes, &diagnostic.helps})
+    for (std::string& text : *texts)
+      cutWords(text);
+}
+
 void DiagnosticSink::report(Diagnostic diagnostic) {
   VORTEX_CHECK(findId(diagnostic.id), "%s is not in src/diag/ids", diagnostic.id.c_str());
+  cutWords(diagnostic);
   const SourceRange at = diagnostic.position();
   // Without a position two findings with one id (two missing files) are different findings.
   if (at.isValid() && !seen_.emplace(diagnostic.id, at.file.value, at.begin).second)

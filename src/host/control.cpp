@@ -396,6 +396,9 @@ Value Evaluator::evalLaunch(const Expr& expr) {
   evalSizes(expr.launch.block, size.block);
   if (interrupted())
     return {};
+  if (size.block && std::any_of(size.block->begin(), size.block->end(), [](int64_t extent) { return extent <= 0; }))
+    return fail("E0712", *expr.launch.block[0],
+                base::concat("a block of [", base::join(*size.block, ", "), "] has no threads"));
 
   LaunchOutcome outcome = backend_.launch(kernel, arguments, size);
   if (auto* failure = std::get_if<LaunchFailure>(&outcome)) {

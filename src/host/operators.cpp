@@ -145,6 +145,10 @@ Value Evaluator::evalCast(const Expr& expr) {
   return static_cast<int64_t>(wrapInteger(to, value.asInt()));
 }
 
+// NaN if either is.
+static double smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b); }
+static double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b); }
+
 static std::optional<double> floatMath(Builtin builtin, std::span<const Value> args) {
   double x = args[0].asFloat();
   auto at = [&](size_t i) { return args[i].asFloat(); };
@@ -178,9 +182,9 @@ static std::optional<double> floatMath(Builtin builtin, std::span<const Value> a
   case Builtin::Trunc: return std::trunc(x);
   case Builtin::Fma: return std::fma(x, at(1), at(2));
   case Builtin::Pow: return std::pow(x, at(1));
-  case Builtin::Min: return std::isnan(x) || std::isnan(at(1)) ? NAN : std::fmin(x, at(1));
-  case Builtin::Max: return std::isnan(x) || std::isnan(at(1)) ? NAN : std::fmax(x, at(1));
-  case Builtin::Clamp: return std::fmin(std::fmax(x, at(1)), at(2));
+  case Builtin::Min: return smaller(x, at(1));
+  case Builtin::Max: return larger(x, at(1));
+  case Builtin::Clamp: return smaller(larger(x, at(1)), at(2));
   case Builtin::Sigmoid: return 1 / (1 + std::exp(-x));
   default: return std::nullopt;
   }

@@ -245,8 +245,9 @@ private:
       if (extent < 0 || __builtin_mul_overflow(blocks, extent, &blocks) || blocks > UINT32_MAX)
         return report(Finding::Kind::Shape, "the grid of " + kernel.getSymName().str() + " is too large or negative");
     for (int64_t extent : machine_.blockDim)
-      if (extent < 0 || extent > INT32_MAX)
-        return report(Finding::Kind::Shape, "the block of " + kernel.getSymName().str() + " is too large or negative");
+      if (extent <= 0 || extent > INT32_MAX)
+        return report(Finding::Kind::Shape,
+                      "the block of " + kernel.getSymName().str() + " has no threads, or too many");
     machine_.checkRaces = options_.check && !kernel.getWholeTensor();
     std::fill_n(machine_.domain, 3, INT64_MAX);
     if (auto domain = kernel->getAttrOfType<mlir::ArrayAttr>("vx.domain"))

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "lang/sema/byte_sizes.h"
 #include "lang/sema/check/checker.h"
+#include "lang/sema/check/kernel_code.h"
 #include "lang/sema/check/names.h"
 #include "lang/sema/kernel/shared_budget.h"
 #include "lang/sema/ownership/ownership.h"
@@ -23,24 +24,6 @@ Instance request(const Session::DeclaredFunction& declared, bool inKernel) {
   out.impl = declared.impl;
   out.callSite = declared.item->name.range;
   return out;
-}
-
-/// Which code a function that nothing calls is checked as.
-bool looksLikeKernelCode(const Session& session, const syn::FunctionItem* item) {
-  const std::string_view body = session.sources.text(item->body->range);
-  for (std::string_view word : {"thread.", "block.", "warp.", "sync_", "atomic_"})
-    if (body.find(word) != std::string_view::npos)
-      return true;
-  bool hasTensor = false;
-  for (const syn::Param& param : item->params)
-    hasTensor =
-        hasTensor || (param.type && session.sources.text(param.type->range).find("Tensor<") != std::string_view::npos);
-  if (!hasTensor)
-    return false;
-  for (std::string_view word : {"from_host", "to_host", "print", "assert", "_npy", "vec!", "Vec", "random.", ".launch"})
-    if (body.find(word) != std::string_view::npos)
-      return false;
-  return true;
 }
 
 void checkMain(Session& session, Program& program, const ItemScope* root) {
@@ -74,7 +57,7 @@ void checkUncalled(Session& session, const Session::DeclaredFunction& declared, 
     session.instantiate(made(declared.item->isKernel));
     return;
   }
-  const bool kernelFirst = looksLikeKernelCode(session, declared.item);
+  const bool kernelFirst = looksLikeKernelCode(*declared.item, *declared.scope);
   session.checkEither(made(kernelFirst), made(!kernelFirst));
 }
 
@@ -149,7 +132,7 @@ void checkDefinition(Session& session, const Session::DeclaredFunction& declared
   wanted.generics = env;
   wanted.selfType = selfType;
   wanted.impl = declared.impl;
-  const bool kernelFirst = declared.item->isKernel || looksLikeKernelCode(session, declared.item);
+  const bool kernelFirst = declared.item->isKernel || looksLikeKernelCode(*declared.item, *declared.scope);
   session.checkDefinition(wanted, declared.item->isKernel ? std::vector{true} : std::vector{kernelFirst, !kernelFirst});
 }
 

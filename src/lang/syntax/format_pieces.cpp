@@ -96,7 +96,9 @@ private:
 };
 
 uint8_t breaksIn(std::string_view gap) {
-  return static_cast<uint8_t>(std::min<ptrdiff_t>(2, std::count(gap.begin(), gap.end(), '\n')));
+  // Lines may end in one or the other, or in both.
+  const ptrdiff_t ends = std::max(std::count(gap.begin(), gap.end(), '\n'), std::count(gap.begin(), gap.end(), '\r'));
+  return static_cast<uint8_t>(std::min<ptrdiff_t>(2, ends));
 }
 
 }  // namespace

@@ -102,10 +102,10 @@ private:
 
   void step() {
     const char c = text_[at_];
-    if (c == '\n') {
+    if (c == '\n' || c == '\r') {
       newline_ = true;
       ++at_;
-    } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v') {
+    } else if (c == ' ' || c == '\t' || c == '\f' || c == '\v') {
       ++at_;
     } else if (c == '/' && peek(1) == '/') {
       lineComment();
@@ -128,15 +128,12 @@ private:
 
   void lineComment() {
     const uint32_t begin = at_;
-    const size_t end = text_.find('\n', at_);
+    const size_t end = text_.find_first_of("\r\n", at_);
     at_ = static_cast<uint32_t>(end == std::string_view::npos ? text_.size() : end);
-    uint32_t shown = at_;
-    if (shown > begin && text_[shown - 1] == '\r')
-      --shown;
-    const std::string_view comment = text_.substr(begin, shown - begin);
+    const std::string_view comment = text_.substr(begin, at_ - begin);
     // Four and more slashes are a separator line, as in Rust.
     const bool isDoc = comment.starts_with("///") && !comment.starts_with("////");
-    addComment(isDoc ? CommentKind::Doc : CommentKind::Line, begin, shown);
+    addComment(isDoc ? CommentKind::Doc : CommentKind::Line, begin, at_);
   }
 
   void blockComment() {
@@ -151,7 +148,7 @@ private:
         if (--depth == 0)
           break;
       } else {
-        newline_ |= peek() == '\n';
+        newline_ |= peek() == '\n' || peek() == '\r';
         ++at_;
       }
     }
@@ -218,7 +215,7 @@ private:
 
   void string() {
     const uint32_t begin = at_++;
-    while (at_ < text_.size() && peek() != '"' && peek() != '\n') {
+    while (at_ < text_.size() && peek() != '"' && peek() != '\n' && peek() != '\r') {
       if (peek() == '\\')
         escape();
       else
@@ -242,8 +239,9 @@ private:
     if (length == 0) {
       // `\` plus one character; never past the end of the line.
       const std::string_view next = text_.substr(at_ + 1);
-      const size_t skipped =
-          next.empty() || next.front() == '\n' ? 0 : std::max<size_t>(1, source::utf8SequenceLength(next));
+      const size_t skipped = next.empty() || next.front() == '\n' || next.front() == '\r'
+                                 ? 0
+                                 : std::max<size_t>(1, source::utf8SequenceLength(next));
       at_ += static_cast<uint32_t>(1 + skipped);
       sink_
           .error("E0108", range(begin, at_),

@@ -197,7 +197,7 @@ void Parser::takeModuleDocs() {
                               ? stream_.comments[i + 1].begin
                               : stream_.tokens[0].begin;
     const std::string_view gap = text_.substr(comment.end, next - comment.end);
-    if (std::count(gap.begin(), gap.end(), '\n') >= 2 ||
+    if (std::max(std::count(gap.begin(), gap.end(), '\n'), std::count(gap.begin(), gap.end(), '\r')) >= 2 ||
         (next >= text_.size() && stream_.tokens[0].tok == Tok::EndOfFile))
       used = i + 1;
     if (used)

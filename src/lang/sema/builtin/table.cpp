@@ -196,6 +196,13 @@ bool isBuiltinMethod(std::string_view name) {
       return true;
   return false;
 }
+std::optional<BuiltinPlace> placeOfBuiltin(std::string_view name) {
+  std::optional<BuiltinPlace> place;
+  for (const BuiltinRow& row : kRows)
+    if (row.name == name)
+      place = !place || *place == row.place ? row.place : BuiltinPlace::Anywhere;
+  return place;
+}
 bool isBuiltinNamespace(std::string_view name) {
   return name == "Tensor" || name == "Vec" || name == "random" || name == "warp";
 }

@@ -45,6 +45,8 @@ struct BuiltinRow {
 const BuiltinRow* findBuiltin(std::string_view name);
 const BuiltinRow* findBuiltinMethod(std::string_view name, Type receiver);
 bool isBuiltinNamespace(std::string_view name);
+/// The kind of code that alone has a built-in of this name (`Anywhere`: both); nothing if there is none.
+std::optional<BuiltinPlace> placeOfBuiltin(std::string_view name);
 std::vector<std::string> builtinsIn(std::string_view space);
 std::vector<std::string> builtinMethodsOf(Type receiver);
 

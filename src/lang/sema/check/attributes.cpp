@@ -90,6 +90,17 @@ std::vector<Expr*> Checker::extents(const syn::Expr* expr, bool allowScalar, std
   return out;
 }
 
+/// A grid of no blocks does nothing; a block without threads is a mistake.
+void Checker::checkBlockSizes(const std::vector<Expr*>& sizes) {
+  for (const Expr* size : sizes) {
+    while (size->kind == ExprKind::Cast)
+      size = size->args[0];
+    if (size->kind == ExprKind::Int && size->intValue <= 0)
+      error("E0410", size->range, "a block has at least one thread along each axis")
+          .primary(base::concat(static_cast<long long>(size->intValue), " threads"));
+  }
+}
+
 void Checker::launchAttribute(const syn::Attribute& attribute) {
   KernelSpec& spec = *function->kernel;
   for (const syn::Arg& arg : attribute.args) {
@@ -111,6 +122,8 @@ void Checker::launchAttribute(const syn::Attribute& attribute) {
     }
     if (isGrid && !target.empty())
       spec.gridKind = GridKind::Explicit;
+    if (isBlock)
+      checkBlockSizes(target);
   }
 }
 

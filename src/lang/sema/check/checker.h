@@ -427,6 +427,8 @@ public:
   void structAttributes(const syn::Item* item);
   const void* attributeRow(const syn::Attribute& attribute, uint8_t target);  ///< null after an error
   void launchAttribute(const syn::Attribute& attribute);
+  void checkBlockSizes(const std::vector<Expr*>& sizes);
+  std::string castText(const Expr* expr, Type to, std::string_view within) const;
   void uncheckedAttribute(const syn::Attribute& attribute, bool isStatement);
 
   // ---- tile code: tiles.cpp

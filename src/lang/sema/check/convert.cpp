@@ -137,6 +137,16 @@ Expr* Checker::cast(Expr* expr, Type to) {
   return make(ExprKind::Cast, to, expr->range, {expr});
 }
 
+/// `x as f32`, in parentheses where the operator around it or those inside would be read first.
+std::string Checker::castText(const Expr* expr, Type to, std::string_view within) const {
+  const std::string_view source = session.sources.text(expr->range);
+  const bool isOne = expr->kind != ExprKind::Binary && expr->kind != ExprKind::Unary && expr->kind != ExprKind::Cast &&
+                     expr->kind != ExprKind::If && expr->kind != ExprKind::Broadcast && expr->kind != ExprKind::Dot;
+  const std::string operand = source.size() > 80 ? "(…)" : isOne ? std::string(source) : base::concat("(", source, ")");
+  const std::string cast = base::concat(operand, " as ", text(to));
+  return within == "**" || within == "@" ? "(" + cast + ")" : cast;
+}
+
 bool Checker::unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range) {
   const auto elem = [](const Expr* expr) { return expr->type->isTensor() ? expr->type->elem : expr->type; };
   Type a = elem(lhs), b = elem(rhs);
@@ -168,10 +178,11 @@ bool Checker::unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange r
   builder.label(lhs->range, article(text(lhs->type))).label(rhs->range, article(text(rhs->type)));
   if (a->kind == TypeKind::Scalar && b->kind == TypeKind::Scalar && a->scalar != Scalar::Bool &&
       b->scalar != Scalar::Bool) {
-    const bool convertLeft = isFlt(b) && (!isFlt(a) || bitWidth(b->scalar) > bitWidth(a->scalar));
-    const Expr* side = convertLeft ? lhs : rhs;
-    builder.help(base::concat("convert one: `", session.sources.text(side->range).substr(0, 40), " as ",
-                              text(convertLeft ? b : a), "`"));
+    const bool isWider = isFlt(b) && (!isFlt(a) || bitWidth(b->scalar) > bitWidth(a->scalar));
+    // What is written as a conversion already was meant to be of that type.
+    const bool convertLeft =
+        (lhs->kind == ExprKind::Cast) == (rhs->kind == ExprKind::Cast) ? isWider : rhs->kind == ExprKind::Cast;
+    builder.help(base::concat("convert one: `", castText(convertLeft ? lhs : rhs, convertLeft ? b : a, what), "`"));
   }
   return false;
 }
@@ -304,7 +315,7 @@ Expr* Checker::mismatch(Expr* expr, Type to, SourceRange because, std::string_vi
   const auto isNumber = [](Type type) { return type->kind == TypeKind::Scalar && type->scalar != Scalar::Bool; };
   const std::string_view source = session.sources.text(expr->range);
   if (isNumber(from) && isNumber(to))
-    builder.help(base::concat("convert it: `", source.substr(0, 40), " as ", text(to), "`"));
+    builder.help(base::concat("convert it: `", castText(expr, to, ""), "`"));
   else if (to->kind == TypeKind::Ref && from == to->elem)
     builder.help(base::concat("lend it: `", to->isMutable ? "&mut " : "&", source.substr(0, 40), "`"));
   else if (from->kind == TypeKind::Vec && (to->isTensor() || (to->kind == TypeKind::Ref && to->elem->isTensor())))

@@ -80,27 +80,26 @@ StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope,
     decl->isEnum = true;
     Checker checker(*this, nullptr, scratchFunction(), scope);
     int64_t next = 0;
+    std::set<std::string_view> names;
     for (const syn::EnumVariant& variant : enumeration->variants) {
       if (variant.value)
         if (auto value = checker.constantInt(variant.value, types.scalar(Scalar::I32), "an enum value"))
           next = static_cast<int64_t>(*value);
-      for (size_t i = 0; i < decl->fields.size(); ++i)
-        if (decl->fields[i] == variant.name.text)
-          sink()
-              .error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice"))
-              .primary("second definition");
+      if (!names.insert(variant.name.text).second)
+        sink()
+            .error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice"))
+            .primary("second definition");
       decl->fields.emplace_back(variant.name.text);
       decl->enumValues.push_back(next++);
     }
   } else if (auto* structure = item->tryAs<syn::StructItem>()) {
-    for (size_t i = 0; i < structure->fields.size(); ++i)
-      for (size_t j = 0; j < i; ++j)
-        if (structure->fields[i].name.text == structure->fields[j].name.text)
-          sink()
-              .error("E0202", structure->fields[i].name.range,
-                     base::concat("`", structure->fields[i].name.text, "` is defined twice"))
-              .primary("second definition")
-              .label(structure->fields[j].name.range, "first defined here");
+    std::map<std::string_view, SourceRange> names;
+    for (const syn::Field& field : structure->fields)
+      if (auto [first, isNew] = names.emplace(field.name.text, field.name.range); !isNew)
+        sink()
+            .error("E0202", field.name.range, base::concat("`", field.name.text, "` is defined twice"))
+            .primary("second definition")
+            .label(first->second, "first defined here");
   }
   return made;
 }

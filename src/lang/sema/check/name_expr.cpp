@@ -33,14 +33,14 @@ const PositionRow* findPosition(std::string_view base, std::string_view member) 
   return nullptr;
 }
 
+}  // namespace
+
 bool isPositionBase(std::string_view name) {
   for (const PositionRow& row : kPositions)
     if (row.base == name)
       return true;
   return false;
 }
-
-}  // namespace
 
 std::vector<std::string> Checker::visibleNames() const {
   std::vector<std::string> names;

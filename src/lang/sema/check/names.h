@@ -15,6 +15,7 @@ namespace syn = vortex::lang::syntax;
 
 std::optional<Scalar> scalarNamed(std::string_view text);
 const std::vector<std::string>& builtinTypeNames();
+bool isPositionBase(std::string_view name);  ///< `thread`, `block`, `warp`, …: positions are their members
 /// Does the tensor type name its memory space (or is it an alias, which may)?
 bool writesSpace(const syn::Type* type);
 /// Does a value of the type bring extents of its own: a tensor in it?

@@ -62,12 +62,23 @@ bool isKernelResult(Type type) {
   return type->kind == TypeKind::Unit || type->kind == TypeKind::Scalar || type->isTensor();
 }
 
+bool holdsTensors(Type type) {
+  if (type->isTensor())
+    return true;
+  if (type->kind == TypeKind::Ref || type->kind == TypeKind::Array)
+    return holdsTensors(type->elem);
+  const bool isAggregate = type->kind == TypeKind::Struct || type->kind == TypeKind::Tuple;
+  return isAggregate && std::any_of(type->elems.begin(), type->elems.end(), holdsTensors);
+}
+
 // Binds each dimension variable to the first extent that is exactly it; every other extent becomes a launch check.
 void bindDims(Function& function, uint32_t param, std::vector<uint32_t>& path, Type type,
               const std::vector<SourceRange>& ranges) {
   if (type->kind == TypeKind::Ref)
     return bindDims(function, param, path, type->elem, ranges);
   const bool isArray = type->kind == TypeKind::Array;
+  if (isArray && !holdsTensors(type->elem))
+    return;  // however long
   if (isArray || type->kind == TypeKind::Struct || type->kind == TypeKind::Tuple) {
     for (uint32_t i = 0; i < (isArray ? type->count : type->elems.size()); ++i) {
       path.push_back(i);

@@ -1,0 +1,85 @@
+"""Helps that show code compile when they replace what they are about; names in messages have a length that can be read; every end of line
+is one."""
+import re
+
+import pytest
+
+PROGRAM = """kernel tile(n: &Tensor<i32, [4, 4]>, m: &Tensor<f32, [4, 4]>) -> Tensor<f32, [4, 4]> {{
+    return {tile}
+}}
+
+fn main() {{
+    let b: f64 = 0.5
+    let t = args().len() as i32
+    let c = 3u8
+    let wide: i64 = 7
+    let x = {host}
+    print(x)
+}}
+"""
+# The operand in braces is what the help is about.
+HOST = ["2.0 * b ** {t}", "{t} * b", "b + {t - 1}", "{c as i32} + wide", "{t} + wide", "{c * 2} as u8 + wide", "b < {t + 1}", "max(b, {t})"]
+
+
+def helps(done):
+    return re.findall(r"= help: convert (?:one|it): `([^`]*)`", done.stdout + done.stderr)
+
+
+@pytest.mark.parametrize("expression", HOST)
+def test_the_conversion_that_help_shows_compiles(expression, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    path.write_text(PROGRAM.format(tile="m", host=re.sub(r"[{}]", "", expression)))
+    found = helps(vortex("check", path, status=None))
+    if not found:
+        vortex("check", path)
+        return
+    assert len(found) == 1
+    fixed = [re.sub(r"\{[^}]*\}", lambda _: found[0], expression)]
+    for operand in re.findall(r"[\w.]+(?: as \w+)?", re.sub(r"[{}]", "", expression)):
+        fixed.append(re.sub(r"[{}]", "", expression).replace(operand, found[0], 1))
+    statuses = []
+    for text in fixed:
+        path.write_text(PROGRAM.format(tile="m", host=text))
+        statuses.append(vortex("check", path, status=None).returncode)
+    assert 0 in statuses, (found, fixed)
+
+
+def test_the_conversion_of_a_product_is_in_parentheses(vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    path.write_text(PROGRAM.format(tile="n @ n.transpose() * 2 + m", host="1"))
+    shown = helps(vortex("check", path, status=1))
+    assert shown == ["(n @ n.transpose() * 2) as f32"]
+    path.write_text(PROGRAM.format(tile=shown[0] + " + m", host="1"))
+    vortex("check", path)
+
+
+VARIANTS = "enum E { " + ", ".join(f"V{i}" for i in range(100_000)) + " }"
+FIELDS = "struct S { " + ", ".join(f"f{i}: i32" for i in range(50_000)) + " }"
+
+
+@pytest.mark.parametrize("text", [VARIANTS, FIELDS], ids=["variants", "fields"])
+def test_long_definitions_are_checked_in_no_more_than_seconds(text, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    path.write_text(text + "\nfn main() {}\n")
+    done = vortex("check", path, status=None, timeout=60)
+    assert done.returncode == (0 if text is VARIANTS else 1)
+    assert text is VARIANTS or "E0335" in done.stderr
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_a_comment_ends_with_its_line(end, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    path.write_bytes(end.join(["// first", "fn main() {", "    /// what", "    let x = 1 // one", "    print(x)", "    missing()", "}"]).encode())
+    done = vortex("check", path, status=1)
+    assert "program.vx:6:5" in done.stdout + done.stderr
+    path.write_bytes(end.join(["// first", "fn main() {", "    let x = 1 // one", "    assert_eq(x, 1)", "}"]).encode())
+    vortex("run", path)
+
+
+@pytest.mark.parametrize("written", ["fn main() {{ print({}) }}", "fn {0}() {{}}\nfn {0}() {{}}\nfn main() {{}}", "fn main() {{ let x: {} = 1 }}", "import {}\nfn main() {{}}"])
+def test_a_long_name_is_cut_in_messages(written, vortex, tmp_path):
+    path = tmp_path / "program.vx"
+    path.write_text(written.format("n" * 1_000_000))
+    done = vortex("check", path, status=1)
+    assert re.search(r"error\[E\d{4}\]", done.stderr)
+    assert len(done.stdout + done.stderr) < 5000
