@@ -91,6 +91,13 @@ class AttentionDecodeConfig:
     merge_block: int = 0
 
 
+def _two_pass_candidates(tokens: int) -> list[AttentionDecodeConfig]:
+    """Ways to cut a cache into at most 32 parts, as many as one simdgroup merges."""
+    longest = mt.cdiv(mt.cdiv(tokens, 32), 256) * 256
+    choices = {(256, 256, 128), (512, 256, 128), (1024, 256, 128), (512, 512, 256), (longest, 512, 128)}
+    return [AttentionDecodeConfig("two_pass", *choice) for choice in sorted(choices) if mt.cdiv(tokens, choice[0]) <= 32]
+
+
 class Sequence:
     """Dispatches in order."""
 
