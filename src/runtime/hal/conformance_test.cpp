@@ -147,7 +147,8 @@ TEST_P(Conformance, AResultThatDoesNotFitFailsTheLaunchBeforeItRuns) {
   const KernelRef kernel = load("coordinates");
   EXPECT_MENTIONS(launchError(kernel, {scalarI32(1 << 30), scalarI32(1 << 20), scalarI32(4)}),
                   "result 'out' of shape [1073741824, 1048576, 4]");
-  EXPECT_MENTIONS(launchError(kernel, {scalarI32(1 << 30), scalarI32(1 << 30), scalarI32(1 << 30)}), "2^63");
+  EXPECT_MENTIONS(launchError(kernel, {scalarI32(1 << 30), scalarI32(1 << 30), scalarI32(1 << 30)}),
+                  "takes 4951760157141521099596496896 bytes, a tensor has at most 140737488355328");
   EXPECT_MENTIONS(launchError(kernel, {scalarI32(-3), scalarI32(1), scalarI32(1)}), "negative extent -3");
 }
 
@@ -293,7 +294,7 @@ TEST_P(Conformance, WrongArgumentsAreNamed) {
   other.extents = {5};
   EXPECT_MENTIONS(launchError(kernel, {other, scalarF32(1)}), "leaves its buffer of 16 bytes");
   other.extents = {INT64_MAX};
-  EXPECT_MENTIONS(launchError(kernel, {other, scalarF32(1)}), "leaves its buffer");
+  EXPECT_MENTIONS(launchError(kernel, {other, scalarF32(1)}), "takes 36893488147419103228 bytes, a tensor has at most");
   other = x;
   other.strides = {-1};
   EXPECT_MENTIONS(launchError(kernel, {other, scalarF32(1)}), "leaves its buffer");
