@@ -46,3 +46,10 @@ def test_a_test_may_include_any_folder_below_its_own(tmp_path):
 def test_an_include_without_a_folder_is_reported(tmp_path):
     status, output = check(tmp_path, {"src/base/a.cpp": '#include "hash.h"\n'})
     assert status == 1 and '"hash.h" names no folder' in output
+
+
+def test_the_graph_names_operands_of_expressions(tmp_path):
+    status, output = check(tmp_path, {"src/lang/flow/graph/a.cpp": "auto x = expr.args[0];\n"})
+    assert status == 1 and "a.cpp:1: name the operand" in output
+    status, output = check(tmp_path / "2", {"src/lang/flow/graph/a.cpp": "auto x = node.args[0];\nauto y = expr.args[i];\n"})
+    assert status == 0, output

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks every #include against layers.txt. Prints `file:line: message` for each finding; status 1 if there is one."""
+"""Checks every #include against layers.txt, and that lang/flow names the operands of expressions. Prints `file:line: message` for each finding; status 1 if there is one."""
 import pathlib
 import re
 import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+POSITION = re.compile(r"(?<!node\.)\bargs\[\d")  # of an Expr; those of a Node are positions
 SUFFIXES = {".h", ".cpp", ".inc", ".def"}
 
 
@@ -64,6 +65,8 @@ def check_file(layers, root, path):
         yield f"{path}:1: its folder is missing from tools/dev/layers.txt"
         return
     for number, line in enumerate((root / path).read_text(errors="replace").splitlines(), 1):
+        if folder == "lang/flow" and POSITION.search(line):
+            yield f"{path}:{number}: name the operand by lang/sema/expr_parts.h"
         match = INCLUDE.match(line)
         if not match:
             continue

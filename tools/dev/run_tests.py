@@ -237,6 +237,7 @@ def main():
     jobs = options.jobs
     if options.fuzz:
         os.environ.setdefault("VORTEX_HVM_TERMS", "10000")
+        os.environ.setdefault("VORTEX_RANDOM_KERNELS", "20000")
     if not options.filter:
         check(totals, "layers", sys.executable, "tools/dev/check_layers.py")
         check(totals, "sizes", sys.executable, "tools/dev/size_report.py")

@@ -166,8 +166,9 @@ struct Access {
 struct Block {
   StepId begin = kNoStep, end = kNoStep;  ///< the last one is the terminator
   LoopId loop = kNoLoop;                  ///< the innermost
-  std::vector<BlockId> predecessors;      ///< phis have one operand for each, in this order
-  std::vector<BlockId> successors;        ///< Branch: then, else
+  bool joinsDivergent = false;        ///< sides meet here that different threads of a block took; check/uniform says so
+  std::vector<BlockId> predecessors;  ///< phis have one operand for each, in this order
+  std::vector<BlockId> successors;    ///< Branch: then, else
   std::vector<ValueId> phis;
 };
 

@@ -38,22 +38,22 @@ std::optional<ValueId> Lowering::integerFunction(const Expr& expr) {
   switch (expr.builtin) {
   case Builtin::Min:
   case Builtin::Max: {
-    const auto args = operands();
-    return values().op(expr.builtin == Builtin::Min ? Op::Min : Op::Max, type, args[0], args[1]);
+    const auto each = operands();
+    return values().op(expr.builtin == Builtin::Min ? Op::Min : Op::Max, type, each[0], each[1]);
   }
   case Builtin::Clamp: {
-    const auto args = operands();
-    return values().op(Op::Min, type, values().op(Op::Max, type, args[0], args[1]), args[2]);
+    const auto each = operands();
+    return values().op(Op::Min, type, values().op(Op::Max, type, each[0], each[1]), each[2]);
   }
   case Builtin::Select: {
-    const auto args = operands();
-    return values().op(Op::Select, type, args[0], args[1], args[2]);
+    const auto each = operands();
+    return values().op(Op::Select, type, each[0], each[1], each[2]);
   }
   case Builtin::CeilDiv: {
     if (type.isSigned)
       return std::nullopt;
-    const auto args = operands();
-    return values().op(Op::CeilDiv, type, args[0], args[1]);
+    const auto each = operands();
+    return values().op(Op::CeilDiv, type, each[0], each[1]);
   }
   case Builtin::Abs: {
     const ValueId operand = scalar(subjectOf(expr));

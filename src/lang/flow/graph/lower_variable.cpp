@@ -52,7 +52,7 @@ public:
 private:
   void assign(const AssignParts& parts) {
     const Variable* variable = ownedBy(parts.place);
-    if (!variable)
+    if (!variable || variable->type->isTensor())  // a view stays what it is: its elements are assigned
       return;
     for (const Expr* loop : loops_)
       if (assigned_.insert({loop, variable}).second)

@@ -1,0 +1,34 @@
+// The graph of a kernel from source text.
+#pragma once
+
+#include "lang/flow/graph/dump.h"
+#include "lang/flow/graph/lower_function.h"
+#include "lang/flow/graph/verify.h"
+#include "lang/sema/testing/analyzed.h"
+
+#include "gtest/gtest.h"
+
+namespace vortex::lang::flow::testing {
+
+struct GraphOf {
+  lang::testing::Analyzed analyzed;
+  Graph graph;
+
+  explicit GraphOf(std::string text) : analyzed(std::move(text)) {
+    EXPECT_FALSE(analyzed.sink.hasErrors()) << analyzed.messages();
+    if (analyzed.sink.hasErrors())
+      return;
+    graph = lowerKernel(*analyzed.program->kernels.front());
+    EXPECT_EQ(verify(graph), "") << dump();
+  }
+  std::string dump() const { return flow::dump(graph, analyzed.sources); }
+  /// The first step of the kind.
+  StepId first(StepKind kind, size_t skipped = 0) const {
+    for (uint32_t i = 0; i < graph.stepCount(); ++i)
+      if (graph[StepId{i}].kind == kind && skipped-- == 0)
+        return StepId{i};
+    return kNoStep;
+  }
+};
+
+}  // namespace vortex::lang::flow::testing
