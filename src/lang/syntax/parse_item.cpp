@@ -2,6 +2,8 @@
 
 #include "lang/syntax/parser_state.h"
 
+#include <map>
+
 namespace vortex::lang::syntax {
 
 void Parser::parseModule() {
@@ -287,6 +289,7 @@ Param Parser::parseParam(ItemPlace place, bool isFirst) {
 
 List<Field> Parser::parseFields() {
   std::vector<Field> fields;
+  std::map<std::string_view, SourceRange> names;
   if (failed_ || !is(Tok::LBrace)) {
     if (!failed_)
       failExpected("`{` before the fields");
@@ -311,10 +314,9 @@ List<Field> Parser::parseFields() {
         }
         field.type = parseType();
         field.range = since(first);
-        for (const Field& other : fields)
-          if (other.name.text == field.name.text && fields.size() < 256)
-            complain("E0130", field.name.range, "field `" + std::string(field.name.text) + "` is declared twice")
-                .label(other.name.range, "first declared here");
+        if (auto [earlier, isNew] = names.emplace(field.name.text, field.name.range); !isNew)
+          complain("E0130", field.name.range, "field `" + std::string(field.name.text) + "` is declared twice")
+              .label(earlier->second, "first declared here");
         fields.push_back(field);
       },
       "the fields");
