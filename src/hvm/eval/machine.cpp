@@ -84,6 +84,13 @@ static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 
     RESOLVE(sides.zero, sides.one)                                                                                     \
     goto value;                                                                                                        \
   }
+// A stuck node's copy is reduced again: its head is a projection now.
+#define DUP_FIELDS_REDUCE(count, dups)                                                                                 \
+  {                                                                                                                    \
+    auto sides = duplicateFields(cur, CELL_LABEL, count, dups);                                                        \
+    RESOLVE(sides.zero, sides.one)                                                                                     \
+    goto reduce;                                                                                                       \
+  }
 #define DUP_LAMBDA                                                                                                     \
   {                                                                                                                    \
     auto sides = duplicateLambda(cur, CELL_LABEL);                                                                     \

@@ -3,9 +3,14 @@
 
 #include "hvm/eval/heap.h"
 
+#include <array>
+
 namespace vortex::hvm {
 
 class Machine;
+
+/// Nodes of up to so many words are used again at once; larger ones wait for the collector.
+inline constexpr uint64_t kRecycled = 4;
 
 /// What the threads of a run share besides the heap.
 class World {
@@ -48,7 +53,10 @@ public:
   Term* stackTop() const { return sp_; }
   void setStackTop(Term* top) { sp_ = top; }
   uint64_t stackBytes() const { return static_cast<uint64_t>(sp_ - stack_) * sizeof(Term); }
-  void dropRegion() { region_ = {}; }
+  void dropRegion() {
+    region_ = {};
+    recycled_ = {};
+  }
 
   uint32_t id() const { return id_; }
   World& world() const { return world_; }
@@ -74,6 +82,7 @@ private:
   uint32_t id_;
   bool isShared_;
   Region region_;
+  std::array<Loc, kRecycled + 1> recycled_{};  // lists of released nodes by size, linked through their first word
   Term* stack_ = nullptr;
   Term* sp_ = nullptr;
   uint64_t stackWords_ = 0;

@@ -30,7 +30,19 @@ struct Reducer {
   VORTEX_HVM_INLINE bool needsAttention() const { return machine.heap_.attention().load(std::memory_order_relaxed); }
 
   VORTEX_HVM_INLINE void push(Term term) { *sp++ = term; }
+  /// Words that nothing refers to any more; nodes have one reference, so whoever consumes one may give it back.
+  VORTEX_HVM_INLINE void release(Loc at, uint64_t count) {
+    if (count == 0 || count > kRecycled)
+      return;
+    heap[at] = makeTerm(Num, 0, machine.recycled_[count]);
+    machine.recycled_[count] = at;
+  }
   VORTEX_HVM_INLINE Loc take(uint64_t count) {
+    if (count <= kRecycled)
+      if (Loc at = machine.recycled_[count]) {
+        machine.recycled_[count] = locOf(heap[at]);
+        return at;
+      }
     if (__builtin_expect(next + count > end, 0))
       refill(count);
     Loc first = next;
