@@ -112,7 +112,7 @@ class tile_range:
             _write_locals(frame, names)
             counter = Value(trace, trace.new_id())
             head = len(trace.lines)
-            trace.lines.append(f"loop %{counter.id} {self.bounds[0]} {self.bounds[1]} i{self.step}{place}")
+            trace.lines.append(f"{self._head(counter)}{place}")
             yield counter
             after = _places(frame.f_locals)
             found = self._changed(before, after, symbols)
@@ -127,6 +127,9 @@ class tile_range:
             trace.lines.append(f"yield %{symbol.id} {operand(trace, value, 'a loop')}{place}")
         trace.lines.append(f"end{place}")
         self._leave(frame, before, {key: symbol for key, (symbol, _) in results.items()})
+
+    def _head(self, counter: Value) -> str:
+        return f"loop %{counter.id} {self.bounds[0]} {self.bounds[1]} i{self.step}"
 
     def _carry(self, initial, shape, place: str) -> Value:
         symbol = Value(self.trace, self.trace.new_id(), getattr(initial, "tile_shape", None) or shape)
@@ -173,6 +176,24 @@ class tile_range:
                 names[name] = before.names[name]
         _bind(names, results)
         _write_locals(frame, names)
+
+
+class persistent_range(tile_range):
+    """for i in persistent_range(counter, total): numbers below `total` that all program instances draw from one u32 counter, each once. The
+    caller sets the counter to 0 before the launch."""
+
+    def __init__(self, counter, total):
+        trace = current("persistent_range")
+        if not isinstance(counter, Pointer) or getattr(counter.base, "dtype", None) != "u32" or not hasattr(counter.base, "matrix"):
+            trace.fail("persistent_range draws from a parameter that points to u32", TypeError)
+        counter.check(trace)
+        counter.base.mark_written(trace)
+        self.trace = trace
+        self.source = counter.base.word(trace), operand(trace, 0 if counter.offset is None else counter.offset, "the counter")
+        self.total = operand(trace, total, "persistent_range")
+
+    def _head(self, counter: Value) -> str:
+        return f"draw %{counter.id} {self.source[0]} {self.source[1]} {self.total}"
 
 
 def _described(value) -> str:

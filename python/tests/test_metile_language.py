@@ -348,6 +348,26 @@ def test_shared_memory_after_a_barrier(lanes, random):
     np.testing.assert_array_equal(out, x[::-1])
 
 
+@metile.kernel
+def queue(Counter, X, Out, Visits, TOTAL, BLOCK: metile.constexpr):
+    lanes = metile.arange(0, BLOCK)
+    mine = 0.0
+    for item in metile.persistent_range(Counter, TOTAL):
+        x = metile.load(X + item * BLOCK + lanes)
+        metile.store(Out + item * BLOCK + lanes, x * x)
+        mine = mine + 1.0
+    metile.store(Visits + metile.program_id(0) * BLOCK + lanes, mine)
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 40])
+def test_a_queue_gives_out_every_number_once(blocks, random):
+    x = random.standard_normal((29, 64), dtype=np.float32)
+    out, visits, counter = np.full_like(x, np.nan), np.full((blocks, 64), np.nan, np.float32), np.zeros(1, np.uint32)
+    run(queue, blocks, counter, x, out, visits, 29, BLOCK=64)
+    np.testing.assert_array_equal(out, x * x)
+    assert visits[:, 0].sum() == 29 and (visits == visits[:, :1]).all() and counter[0] == 29 + blocks
+
+
 def test_one_array_for_two_parameters(random):
     @metile.kernel
     def relu(X, Out, N, BLOCK: metile.constexpr):

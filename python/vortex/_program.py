@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import _vortex
+
 from . import _devices, _errors
 from ._devices import Array, Device
 
@@ -142,7 +144,7 @@ class Kernel:
         loaded = self._loaded.get(key)
         if loaded is None:
             artifact = self._native.build(self._info["unique_name"], self._request(device.target, args))
-            loaded = self._loaded[key] = device.load(artifact)
+            loaded = self._loaded[key] = _vortex.load(device, artifact)
         return loaded
 
     def _finish(self, args: tuple, results: list[Array], out, copied):
@@ -210,7 +212,7 @@ class LoadedProgram:
 
     def __init__(self, path: str, device: str):
         self._device = _devices.device(device)
-        self._kernel = self._device.load_file(str(path))
+        self._kernel = _vortex.load_file(self._device, str(path))
         self.name: str = self._kernel.name
 
     def __call__(self, *args, out=None):

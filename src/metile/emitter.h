@@ -5,7 +5,7 @@
 #include "lang/build/kernel_builder.h"
 #include "metile/kinds.h"
 
-#include <array>
+#include <functional>
 
 namespace vortex::metile {
 
@@ -72,6 +72,8 @@ private:
 
   // loops (lower.cpp)
   void loop(const Op& op);
+  void drawLoop(const Op& op);
+  void endLoop();
   void carry(const Op& op);
   void yield(const Op& op);
   void print(const Op& op);
@@ -83,6 +85,8 @@ private:
   std::vector<Variable*> params_;
   std::vector<Value> values_;
   std::vector<std::pair<Variable*, Expr*>> yields_;  ///< of the innermost loop, assigned together at its end
+  /// Of the open loops: what draws the next number; nothing for counted ones.
+  std::vector<std::function<void()>> draws_;
   uint32_t names_ = 0;
 };
 

@@ -91,7 +91,7 @@ private:
           value.mayBeInvalid && op.name == "carry";  // what a lane has not computed leaves the old value
       return set(op.operands[0].number, join(carried, value));
     }
-    if (op.name == "loop")
+    if (op.name == "loop" || op.name == "draw")
       return set(op.operands[0].number, {Dtype::Index});
     if (op.result >= 0)
       set(op.result, resultOf(op));

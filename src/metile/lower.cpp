@@ -26,7 +26,7 @@ bool Emitter::checkScopes() {
     open.back().push_back(id);
   };
   for (const Op& op : trace_.ops) {
-    const bool declaresFirst = op.name == "carry" || op.name == "loop";
+    const bool opensLoop = op.name == "loop" || op.name == "draw", declaresFirst = opensLoop || op.name == "carry";
     for (size_t i = declaresFirst ? 1 : 0; i < op.operands.size(); ++i)
       if (op.operands[i].kind == Operand::Kind::Value && !known[static_cast<size_t>(op.operands[i].number)]) {
         sink_.error("E0713", op.range, "a value that was computed in a loop is used outside of it")
@@ -34,7 +34,7 @@ bool Emitter::checkScopes() {
             .help("give the name a value before the loop: names of the function that the loop rebinds are carried");
         return false;
       }
-    if (op.name == "loop")
+    if (opensLoop)
       open.emplace_back();
     if (declaresFirst)
       declare(op.operands[0].number);
@@ -129,6 +129,8 @@ bool Emitter::visitStatement(const Op& op) {
     return barrier(), true;
   if (op.name == "loop")
     return loop(op), true;
+  if (op.name == "draw")
+    return drawLoop(op), true;
   if (op.name == "carry")
     return carry(op), true;
   if (op.name == "yield")
@@ -137,11 +139,17 @@ bool Emitter::visitStatement(const Op& op) {
     return print(op), true;
   if (op.name != "end")
     return false;
+  return endLoop(), true;
+}
+
+void Emitter::endLoop() {
   for (const auto& [variable, value] : yields_)
     b_.assign(b_.read(variable), value);
   yields_.clear();
+  if (draws_.back())
+    draws_.back()();
+  draws_.pop_back();
   b_.close();
-  return true;
 }
 
 bool Emitter::has(const Op& op, size_t index) const {
@@ -214,6 +222,28 @@ Emitter::Expr* Emitter::allOf(const Validity& valid) {
 void Emitter::loop(const Op& op) {
   Variable* counter = b_.openFor("i" + std::to_string(op.operands[0].number), index(op, 1), index(op, 2), index(op, 3));
   values_[static_cast<size_t>(op.operands[0].number)] = {counter, {}};
+  draws_.emplace_back();
+}
+
+/// Lane 0 draws for the block; what it drew goes through shared memory, so that the loop runs alike for all lanes.
+void Emitter::drawLoop(const Op& op) {
+  const std::string suffix = std::to_string(op.operands[0].number);
+  Variable* cell = b_.shared("drawn" + suffix, Scalar::U32, 1);
+  Variable* counter = memory(op.operands[1]);
+  Variable* number = b_.let("i" + suffix, b_.integer(Scalar::I64, 0), true);
+  const auto zero = [this] { return b_.integer(Scalar::I64, 0); };
+  const auto draw = [this, &op, cell, counter, number, zero] {
+    b_.openIf(b_.binary(lang::BinaryOp::Eq, position(lang::Builtin::ThreadLocalId), zero()));
+    b_.assign(b_.element(cell, zero()), b_.atomicAdd(b_.element(counter, index(op, 2)), b_.integer(Scalar::U32, 1)));
+    b_.close();
+    barrier();
+    b_.assign(b_.read(number), b_.cast(b_.element(cell, zero()), Scalar::I64));
+    barrier();
+  };
+  draw();
+  b_.openWhile(b_.binary(lang::BinaryOp::Lt, b_.read(number), index(op, 3)));
+  values_[static_cast<size_t>(op.operands[0].number)] = {number, {}};
+  draws_.emplace_back(draw);
 }
 
 /// Stands before the loop that it belongs to.

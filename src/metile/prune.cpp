@@ -7,7 +7,7 @@ namespace vortex::metile {
 namespace {
 
 bool hasEffect(const Op& op) {
-  constexpr std::string_view kNames[] = {"store", "tile_store", "barrier", "print", "assert", "loop", "end"};
+  constexpr std::string_view kNames[] = {"store", "tile_store", "barrier", "print", "assert", "loop", "draw", "end"};
   return std::find(std::begin(kNames), std::end(kNames), op.name) != std::end(kNames);
 }
 
@@ -27,7 +27,7 @@ void prune(Trace& trace) {
       const int64_t defined = definedBy(*op);
       if (!hasEffect(*op) && !(defined >= 0 && live[static_cast<size_t>(defined)]))
         continue;
-      const bool skipsFirst = isOfLoop(*op) || op->name == "loop";
+      const bool skipsFirst = isOfLoop(*op) || op->name == "loop" || op->name == "draw";
       for (size_t i = skipsFirst ? 1 : 0; i < op->operands.size(); ++i) {
         const Operand& operand = op->operands[i];
         if ((operand.kind != Operand::Kind::Value && operand.kind != Operand::Kind::Shared) ||

@@ -7,7 +7,8 @@
 //   int N / float scale                  numbers
 //   %0 pid i0 @ …                        result, operation, operands: %id, i… integer, f… float, s… word
 //   %4 load p0 %3 %2 @ …                 p0: parameter, t%id: shared memory
-//   loop %5 i0 %1 i256 / carry %6 f0.0 / yield %6 %9 / end
+//   carry %6 f0.0 / loop %5 i0 %1 i256 / … / yield %6 %9 / end
+//   draw %5 p1 i0 %1 … end: a loop over the numbers below %1 that the counter at p1 gives out
 #pragma once
 
 #include "base/result.h"

@@ -47,7 +47,7 @@ std::optional<DType> fromDlpack(nb::dlpack::dtype wanted) {
 bool isCuda(const Device& device) { return std::string_view(device.name()).starts_with("cuda"); }
 
 Tensor tensorOver(const Device& device, DType type, const nb::ndarray<nb::ro>& from, bool isReadOnly,
-                  std::string_view what) {
+                  const std::function<std::string()>& what) {
   Tensor tensor;
   tensor.type = type;
   // The memory that the strides reach: from the lowest to the highest element.
@@ -65,7 +65,7 @@ Tensor tensorOver(const Device& device, DType type, const nb::ndarray<nb::ro>& f
   const int64_t elements = isEmpty ? 0 : highest - lowest + 1;
   auto* first = static_cast<uint8_t*>(const_cast<void*>(from.data())) + (isEmpty ? 0 : lowest * size);
   if (reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(size) != 0)
-    throw nb::value_error((std::string(what) + " is not aligned to its elements").c_str());
+    throw nb::value_error((what() + " is not aligned to its elements").c_str());
   const Tensor whole = valueOf(device.wrapBytes(type, {elements}, elements ? first : nullptr,
                                                 static_cast<uint64_t>(elements * size), isReadOnly));
   tensor.buffer = whole.buffer;
@@ -104,7 +104,7 @@ void raise(const Error& error) {
   throw nb::python_error();
 }
 
-Array wrapObject(const Device& device, nb::handle object, std::string_view what) {
+Array wrapObject(const Device& device, nb::handle object, const std::function<std::string()>& what) {
   Array array{device, {}, nb::borrow(object), false};
   nb::ndarray<nb::ro> view;
   if (nb::ndarray<> writable; nb::try_cast(object, writable)) {
@@ -114,16 +114,16 @@ Array wrapObject(const Device& device, nb::handle object, std::string_view what)
   } else {
     const std::string type =
         nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
-    throw nb::type_error((std::string(what) + " is a " + type + ", not an array of a supported element type").c_str());
+    throw nb::type_error((what() + " is a " + type + ", not an array of a supported element type").c_str());
   }
   const std::optional<DType> type = fromDlpack(view.dtype());
   if (!type)
-    throw nb::type_error((std::string(what) + " has elements of a type that kernels do not take").c_str());
+    throw nb::type_error((what() + " has elements of a type that kernels do not take").c_str());
   const bool onHost =
       view.device_type() == nb::device::cpu::value || view.device_type() == nb::device::cuda_host::value;
   if (!onHost || isCuda(device))
     throw nb::value_error(
-        (std::string(what) +
+        (what() +
          (onHost ? " is in host memory, the kernel runs on '" : " is in the memory of a GPU, the kernel runs on '") +
          device.name() + "'")
             .c_str());

@@ -6,6 +6,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <functional>
+#include <string>
+
 namespace vortex::python {
 
 namespace nb = nanobind;
@@ -34,8 +37,8 @@ inline void check(const Result<void>& result) {
 DType dtypeNamed(std::string_view name);
 
 /// NumPy arrays, DLPack producers and CUDA array interfaces as tensors over the same memory. Raises TypeError for objects that are none of
-/// these or hold unsupported elements, ValueError for memory of another device.
-Array wrapObject(const Device& device, nb::handle object, std::string_view what);
+/// these or hold unsupported elements, ValueError for memory of another device; `what` names the object in messages.
+Array wrapObject(const Device& device, nb::handle object, const std::function<std::string()>& what);
 
 /// For exporting: a view of the array's memory that keeps `self` alive.
 nb::ndarray<> exportArray(Array& array, nb::handle self);

@@ -16,12 +16,25 @@ struct Arguments {
   std::vector<nb::object> owners;
 };
 
-/// "argument 2 ('y') of kernel 'scale'"
-std::string placeOf(const Kernel& kernel, const ParamInfo& param, size_t index) {
-  return "argument " + std::to_string(index + 1) + " ('" + param.name + "') of kernel '" + kernel.name() + "'";
-}
+/// A kernel with what every launch looks at.
+struct BoundKernel {
+  explicit BoundKernel(Kernel loaded) : kernel(std::move(loaded)), params(kernel.params()) {}
+  Kernel kernel;
+  std::vector<ParamInfo> params;
+};
 
-Argument integer(nb::handle value, const std::string& what) {
+/// Which argument a message is about; made into text only for messages.
+struct Place {
+  const BoundKernel& kernel;
+  size_t index;
+  /// "argument 2 ('y') of kernel 'scale'"
+  std::string text() const {
+    return "argument " + std::to_string(index + 1) + " ('" + kernel.params[index].name + "') of kernel '" +
+           kernel.kernel.name() + "'";
+  }
+};
+
+Argument integer(nb::handle value, const Place& what) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
   if (overflow == 0)
@@ -30,11 +43,11 @@ Argument integer(nb::handle value, const std::string& what) {
   if (!PyErr_Occurred())
     return Argument(static_cast<uint64_t>(large));
   PyErr_Clear();
-  PyErr_SetString(PyExc_OverflowError, (what + " does not fit 64 bits").c_str());
+  PyErr_SetString(PyExc_OverflowError, (what.text() + " does not fit 64 bits").c_str());
   throw nb::python_error();
 }
 
-Argument number(nb::handle value, const std::string& what) {
+Argument number(nb::handle value, const Place& what) {
   if (PyBool_Check(value.ptr()))
     return Argument(value.ptr() == Py_True);
   if (PyLong_Check(value.ptr()))
@@ -48,32 +61,33 @@ Argument number(nb::handle value, const std::string& what) {
   }
   const std::string type =
       nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr()))).attr("__name__"));
-  throw nb::type_error((what + " is a number, a " + type + " was given").c_str());
+  throw nb::type_error((what.text() + " is a number, a " + type + " was given").c_str());
 }
 
-Arguments convert(const Device& device, const Kernel& kernel, nb::tuple given) {
-  const std::vector<ParamInfo> params = kernel.params();
+Arguments convert(const Device& device, const BoundKernel& kernel, nb::tuple given) {
+  const std::vector<ParamInfo>& params = kernel.params;
   if (given.size() != params.size())
-    throw nb::type_error(("kernel '" + kernel.name() + "' takes " + std::to_string(params.size()) + " arguments, " +
-                          std::to_string(given.size()) + " given")
+    throw nb::type_error(("kernel '" + kernel.kernel.name() + "' takes " + std::to_string(params.size()) +
+                          " arguments, " + std::to_string(given.size()) + " given")
                              .c_str());
   Arguments out;
   for (size_t i = 0; i < params.size(); ++i) {
     const nb::handle value = given[i];
-    const std::string what = placeOf(kernel, params[i], i);
+    const Place what{kernel, i};
     if (!params[i].isTensor) {
       out.values.push_back(number(value, what));
       continue;
     }
-    Array array = nb::isinstance<Array>(value) ? nb::cast<Array>(value) : wrapObject(device, value, what);
+    Array array =
+        nb::isinstance<Array>(value) ? nb::cast<Array>(value) : wrapObject(device, value, [&] { return what.text(); });
     if (params[i].isWritten && array.isReadOnly)
-      throw nb::value_error((what + " is written by the kernel, but the array is read-only").c_str());
+      throw nb::value_error((what.text() + " is written by the kernel, but the array is read-only").c_str());
     if (array.tensor.type != params[i].type)
-      throw nb::type_error((what + " has elements of type " + name(params[i].type) + "; an array of " +
+      throw nb::type_error((what.text() + " has elements of type " + name(params[i].type) + "; an array of " +
                             name(array.tensor.type) + " was given")
                                .c_str());
     if (array.tensor.rank() != params[i].rank)
-      throw nb::value_error((what + " has " + std::to_string(params[i].rank) + " dimensions; an array of " +
+      throw nb::value_error((what.text() + " has " + std::to_string(params[i].rank) + " dimensions; an array of " +
                              std::to_string(array.tensor.rank()) + " was given")
                                 .c_str());
     out.values.push_back(array.tensor);
@@ -146,29 +160,34 @@ void bindLaunches(nb::module_& module) {
         for (uint64_t i = 0; i < times; ++i)
           check(stream.submit(self.launch));
       });
-  nb::class_<Kernel>(module, "LoadedKernel")
-      .def_prop_ro("name", &Kernel::name)
-      .def_prop_ro("target", &Kernel::target)
-      .def_prop_ro("params", [](const Kernel& self) { return describeAll(self.params()); })
-      .def_prop_ro("results", [](const Kernel& self) { return describeAll(self.results()); })
-      .def("fact", [](const Kernel& self, const std::string& key) { return self.fact(key); })
+  nb::class_<BoundKernel>(module, "LoadedKernel")
+      .def_prop_ro("name", [](const BoundKernel& self) { return self.kernel.name(); })
+      .def_prop_ro("target", [](const BoundKernel& self) { return self.kernel.target(); })
+      .def_prop_ro("params", [](const BoundKernel& self) { return describeAll(self.params); })
+      .def_prop_ro("results", [](const BoundKernel& self) { return describeAll(self.kernel.results()); })
+      .def("fact", [](const BoundKernel& self, const std::string& key) { return self.kernel.fact(key); })
       .def("launch",
-           [](const Kernel& self, const Device& device, Stream& stream, nb::tuple given,
+           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
               const std::vector<std::optional<Array>>& results, nb::object print) {
              const Arguments arguments = convert(device, self, given);
              const LaunchOptions options = optionsOf(results, std::move(print));
              const auto run = [&] {
                const nb::gil_scoped_release release;
-               return stream.launch(self, arguments.values, options);
+               return stream.launch(self.kernel, arguments.values, options);
              };
              return wrapResults(device, valueOf(run()));
            })
-      .def("prepare", [](const Kernel& self, const Device& device, Stream& stream, nb::tuple given,
+      .def("prepare", [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
                          const std::vector<std::optional<Array>>& results) {
         Arguments arguments = convert(device, self, given);
-        return BoundLaunch{valueOf(stream.prepare(self, arguments.values, optionsOf(results, nb::none()))), device,
-                           std::move(arguments.owners)};
+        return BoundLaunch{valueOf(stream.prepare(self.kernel, arguments.values, optionsOf(results, nb::none()))),
+                           device, std::move(arguments.owners)};
       });
+  module.def("load", [](const Device& device, nb::bytes artifact) {
+    return BoundKernel(valueOf(device.load({static_cast<const uint8_t*>(artifact.data()), artifact.size()})));
+  });
+  module.def("load_file",
+             [](const Device& device, const std::string& path) { return BoundKernel(valueOf(device.loadFile(path))); });
 }
 
 }  // namespace vortex::python

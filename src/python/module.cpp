@@ -40,14 +40,10 @@ void bindDevices(nb::module_& module) {
            [](const Device& self, const std::string& dtype, std::vector<int64_t> shape) {
              return Array{self, valueOf(self.empty(dtypeNamed(dtype), std::move(shape))), nb::none(), false};
            })
-      .def("wrap", [](const Device& self, nb::handle object) { return wrapObject(self, object, "the object"); })
+      .def("wrap", [](const Device& self,
+                      nb::handle object) { return wrapObject(self, object, [] { return std::string("the object"); }); })
       .def("create_stream", [](const Device& self) { return valueOf(self.createStream()); })
       .def("create_event", [](const Device& self) { return valueOf(self.createEvent()); })
-      .def("load",
-           [](const Device& self, nb::bytes artifact) {
-             return valueOf(self.load({static_cast<const uint8_t*>(artifact.data()), artifact.size()}));
-           })
-      .def("load_file", [](const Device& self, const std::string& path) { return valueOf(self.loadFile(path)); })
       .def("__repr__",
            [](const Device& self) { return "<vortex.Device '" + self.name() + "': " + self.product() + ">"; });
   nb::class_<Event>(module, "Event")

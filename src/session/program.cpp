@@ -2,6 +2,7 @@
 
 #include "artifact/artifact.h"
 #include "base/text.h"
+#include "lang/build/verify.h"
 #include "lang/sema/analyze.h"
 #include "lang/sema/element.h"
 #include "metile/lower.h"
@@ -125,8 +126,11 @@ Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<s
   VORTEX_CHECK(parsed, "%s", parsed ? "" : parsed.error().message.c_str());
   metile::prune(*parsed);
   metile::lower(*parsed, *state->program, state->sink);
-  if (!state->sink.hasErrors())
+  if (!state->sink.hasErrors()) {
+    for (const lang::Violation& violation : lang::verify(*state->program->kernels[0]))
+      VORTEX_CHECK(false, "%s: %s", state->sources.describe(violation.range).c_str(), violation.message.c_str());
     lang::analyzeKernels(*state->program, state->sink);
+  }
   state->publish();
   return Program(std::move(state));
 }

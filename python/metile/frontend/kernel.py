@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 
+import _vortex
 import vortex
 
 from .. import _params
@@ -63,7 +64,7 @@ class Specialised:
             if not device.is_cpu and self.shared_bytes > device.max_threadgroup_memory:
                 raise OutOfResources(f"kernel '{self.name}' needs {self.shared_bytes} bytes of threadgroup memory, the device has {device.max_threadgroup_memory}")
             artifact = self.native.build(self.name, self.request(device.native.target))
-            code = self._loaded[device.id] = device.native.load(artifact)
+            code = self._loaded[device.id] = _vortex.load(device.native, artifact)
         return code
 
     def arguments(self, device: Device, values: list, numbers: dict, grid: tuple) -> tuple:

@@ -167,6 +167,13 @@ Expr* KernelBuilder::builtin(Builtin id, Type type, std::vector<Expr*> args, std
   return expr;
 }
 
+Expr* KernelBuilder::atomicAdd(Expr* element, Expr* value) {
+  VORTEX_CHECK(element->kind == ExprKind::Element && element->type == value->type,
+               "an atomic addition to another type");
+  const Type type = value->type;
+  return builtin(Builtin::AtomicAdd, type, {element, value}, {0, 1});
+}
+
 Expr* KernelBuilder::tensorPlace(Variable* tensor) {
   Expr* place = read(tensor);
   return place->type->kind == TypeKind::Ref ? make(ExprKind::Deref, place->type->elem, {place}) : place;
@@ -243,6 +250,13 @@ Variable* KernelBuilder::openFor(std::string name, Expr* begin, Expr* end, Expr*
   run(loop);
   open_.push_back(block);
   return counter;
+}
+
+void KernelBuilder::openWhile(Expr* condition) {
+  VORTEX_CHECK(condition->type == types().boolean(), "a condition that is no bool");
+  Expr* block = make(ExprKind::Block, types().unit(), {});
+  run(make(ExprKind::While, types().unit(), {condition, block}));
+  open_.push_back(block);
 }
 
 void KernelBuilder::close() {

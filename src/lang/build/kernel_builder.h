@@ -47,6 +47,9 @@ public:
   Expr* elementwise(Builtin builtin, std::vector<Expr*> args);
   Expr* builtin(Builtin builtin, Type type, std::vector<Expr*> args, std::vector<int64_t> ints = {});
 
+  /// Adds to an element and gives what it was before.
+  Expr* atomicAdd(Expr* element, Expr* value);
+
   // places
   Expr* element(Variable* tensor, Expr* index);
   /// Rows [row, row + rows) and columns likewise of a matrix.
@@ -62,6 +65,7 @@ public:
   void openIf(Expr* condition);
   /// The variable counts from begin in steps; all of type i64.
   Variable* openFor(std::string name, Expr* begin, Expr* end, Expr* step);
+  void openWhile(Expr* condition);
   void close();
 
 private:
