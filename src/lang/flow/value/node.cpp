@@ -9,8 +9,6 @@ namespace vortex::lang::flow {
 
 using Wide = unsigned __int128;
 
-static __int128 ceilDivide(__int128 a, __int128 b) { return a / b + (a % b != 0 && (a < 0) == (b < 0) ? 1 : 0); }
-
 __int128 applyOp(Op op, MachineType type, __int128 a, __int128 b, __int128 c) {
   const auto count = static_cast<unsigned>(static_cast<uint64_t>(b) % type.width);
   switch (op) {
@@ -19,7 +17,7 @@ __int128 applyOp(Op op, MachineType type, __int128 a, __int128 b, __int128 c) {
   case Op::Mul: return type.wrap(static_cast<__int128>(static_cast<Wide>(a) * static_cast<Wide>(b)));
   case Op::Div: return b == 0 ? 0 : type.wrap(a / b);
   case Op::Rem: return b == 0 ? 0 : type.wrap(a % b);
-  case Op::CeilDiv: return b == 0 ? 0 : type.wrap(ceilDivide(a, b));
+  case Op::CeilDiv: return b == 0 ? 0 : type.wrap(a / b + (a % b != 0 && (a < 0) == (b < 0) ? 1 : 0));
   case Op::Shl: return type.wrap(static_cast<__int128>(static_cast<Wide>(a) << count));
   case Op::Shr: return a >> count;
   case Op::And: return type.wrap(a & b);

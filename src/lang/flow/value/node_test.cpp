@@ -1,4 +1,5 @@
 #include "lang/flow/value/node.h"
+#include "lang/flow/value/testing/every_value.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +8,8 @@
 namespace vortex::lang::flow {
 namespace {
 
-constexpr MachineType kU8{8, false}, kI8{8, true};
+using testing::kI8;
+using testing::kU8;
 
 TEST(Nodes, OfEqualStructureAreOne) {
   NodeTable nodes;

@@ -1,0 +1,48 @@
+// What Values remembers of one point: private to its sources.
+#pragma once
+
+#include "lang/flow/value/value.h"
+
+namespace vortex::lang::flow {
+
+struct Values::Context {
+  std::vector<Condition> conditions;
+  std::vector<Polynomial> atLeastZero, notZero;    ///< by the conditions
+  std::unordered_map<uint32_t, Interval> refined;  ///< of leaves, by the conditions
+  // memos
+  std::unordered_map<uint32_t, Form> forms;
+  std::unordered_map<uint32_t, Interval> ranges;
+  std::unordered_map<uint32_t, std::vector<Polynomial>> inequalities;
+
+  std::set<ValueId> computing;  ///< their forms: whoever asks meanwhile gets a leaf
+
+  void forget() {
+    forms.clear();
+    ranges.clear();
+    inequalities.clear();
+  }
+};
+
+/// How much one proof may cost. Counts of steps, so that an answer never depends on the machine.
+struct Values::Search {
+  unsigned budget = 96;
+};
+
+inline std::optional<Polynomial> difference(const Polynomial& a, const Polynomial& b) {
+  return Polynomial::sum(a, b, -1);
+}
+
+/// `polynomial` + number; nothing where `polynomial` is nothing.
+inline std::optional<Polynomial> plus(const std::optional<Polynomial>& polynomial, __int128 number) {
+  return polynomial ? Polynomial::sum(*polynomial, Polynomial::constant(number)) : std::nullopt;
+}
+
+/// The exponent of a power of two.
+inline std::optional<unsigned> exponentOf(__int128 number) {
+  for (unsigned exponent = 0; exponent < 64; ++exponent)
+    if (number == __int128(1) << exponent)
+      return exponent;
+  return std::nullopt;
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,171 @@
+// What conditions say of integers: polynomials that are at least 0 or not 0, and ranges of leaves.
+#include <algorithm>
+
+#include "lang/flow/value/context.h"
+
+namespace vortex::lang::flow {
+
+constexpr uint32_t kFirstAssumed = 1u << 31;
+constexpr size_t kMostFacts = 64;
+
+PointId Values::assume(PointId base, std::vector<Condition> conditions) {
+  assumptions_.push_back({base, std::move(conditions)});
+  return PointId{kFirstAssumed + static_cast<uint32_t>(assumptions_.size() - 1)};
+}
+
+std::vector<Condition> Values::conditionsAt(PointId point) const {
+  std::vector<Condition> result;
+  PointId at = point;
+  for (; at != kNoPoint && indexOf(at) >= kFirstAssumed; at = assumptions_[indexOf(at) - kFirstAssumed].base) {
+    const std::vector<Condition>& assumed = assumptions_[indexOf(at) - kFirstAssumed].conditions;
+    result.insert(result.end(), assumed.begin(), assumed.end());
+  }
+  if (at != kNoPoint && surroundings_.conditions) {
+    const std::vector<Condition> known = surroundings_.conditions(at);
+    result.insert(result.end(), known.begin(), known.end());
+  }
+  return result;
+}
+
+Values::Context& Values::contextAt(PointId point) {
+  auto [found, isNew] = contexts_.try_emplace(indexOf(point));
+  if (!isNew)
+    return *found->second;
+  found->second = std::make_unique<Context>();
+  Context& context = *found->second;
+  context.conditions = conditionsAt(point);
+  build(context);
+  return context;
+}
+
+/// Twice, as what a condition says of a value may make the operands of an earlier one exact.
+void Values::build(Context& context) {
+  for (int round = 0; round < 2 && !context.conditions.empty(); ++round)
+    for (const Condition& condition : context.conditions) {
+      learn(context, condition);
+      for (int refinements = 0; refinements < 3 && refine(context); ++refinements)
+        context.forget();
+    }
+  context.forget();
+}
+
+void Values::learn(Context& context, Condition condition) {
+  const ValueId value = nodes_.resolved(condition.value);
+  const Node node = nodes_[value];
+  if (node.kind == NodeKind::Op) {
+    const ValueId a = nodes_.operand(value, 0), b = nodes_.operand(value, 1);
+    const auto isNumber = [&](ValueId id, __int128 number) {
+      return nodes_.isConstant(id) && nodes_[id].constant() == number;
+    };
+    switch (node.op) {
+    case Op::Eq:
+    case Op::Lt:
+    case Op::Le: return learnComparison(context, node, value, condition.holds);
+    case Op::And:
+    case Op::Or:
+      if (condition.holds == (node.op == Op::And)) {
+        learn(context, {a, condition.holds});
+        learn(context, {b, condition.holds});
+        return;
+      }
+      break;
+    case Op::Sub:  // 1 - b
+    case Op::Xor:
+      if (isNumber(a, 1))
+        return learn(context, {b, !condition.holds});
+      if (node.op == Op::Xor && isNumber(b, 1))
+        return learn(context, {a, !condition.holds});
+      break;
+    case Op::Select: {  // a && b is `a ? b : false`, a || b is `a ? true : b`
+      const ValueId c = nodes_.operand(value, 2);
+      const bool isBoth = isNumber(c, 0), isEither = isNumber(b, 1);
+      if ((isBoth && condition.holds) || (isEither && !condition.holds)) {
+        learn(context, {a, condition.holds});
+        learn(context, {isBoth ? b : c, condition.holds});
+        return;
+      }
+      break;
+    }
+    default: break;
+    }
+  }
+  const Polynomial known = integer(context, value);
+  addAtLeastZero(context, condition.holds ? plus(known, -1) : difference(Polynomial(), known));
+}
+
+void Values::learnComparison(Context& context, const Node& node, ValueId value, bool holds) {
+  const ValueId left = nodes_.operand(value, 0), right = nodes_.operand(value, 1);
+  const Polynomial a = integer(context, left), b = integer(context, right);
+  switch (node.op) {
+  case Op::Lt:
+  case Op::Le: {
+    const bool isLess = node.op == Op::Lt;
+    if (holds)
+      addAtLeastZero(context, plus(difference(b, a), isLess ? -1 : 0));
+    else
+      addAtLeastZero(context, plus(difference(a, b), isLess ? 0 : -1));
+    return;
+  }
+  default: break;
+  }
+  if (nodes_.type(left) == kBool)
+    for (const auto& [one, other] : {std::pair(left, right), std::pair(right, left)})
+      if (const auto number = integer(context, other).asConstant(); number && !nodes_.isConstant(one))
+        return learn(context, {one, holds == (*number == 1)});
+  if (holds) {
+    addAtLeastZero(context, difference(a, b));
+    addAtLeastZero(context, difference(b, a));
+    return;
+  }
+  addNotZero(context, difference(a, b));
+}
+
+void Values::addAtLeastZero(Context& context, const std::optional<Polynomial>& polynomial) {
+  if (!polynomial || polynomial->asConstant() || context.atLeastZero.size() >= kMostFacts)
+    return;
+  if (std::find(context.atLeastZero.begin(), context.atLeastZero.end(), *polynomial) == context.atLeastZero.end())
+    context.atLeastZero.push_back(*polynomial);
+}
+
+/// What is not 0 and not negative is at least 1.
+void Values::addNotZero(Context& context, const std::optional<Polynomial>& polynomial) {
+  if (!polynomial || polynomial->asConstant())
+    return;
+  if (std::find(context.notZero.begin(), context.notZero.end(), *polynomial) == context.notZero.end())
+    context.notZero.push_back(*polynomial);
+  const auto negated = difference(Polynomial(), *polynomial);
+  if (isAtLeastZero(context, *polynomial))
+    addAtLeastZero(context, plus(polynomial, -1));
+  else if (isAtLeastZero(context, *negated))
+    addAtLeastZero(context, plus(negated, -1));
+}
+
+/// Ranges of leaves that stand alone in a fact. True if one got smaller.
+bool Values::refine(Context& context) {
+  bool isBetter = false;
+  for (const Polynomial& fact : context.atLeastZero)
+    for (const auto& [monomial, coefficient] : fact.terms()) {
+      if (monomial.size() != 1)
+        continue;
+      const auto rest = difference(fact, Polynomial::of(monomial, coefficient));
+      const __int128 most = rest ? interval(context, *rest).high : Interval::kUnbounded;
+      if (most >= Interval::kUnbounded)
+        continue;
+      // coefficient * leaf >= -most
+      const Interval known = leafRange(context, monomial[0]);
+      Interval bound;
+      if (coefficient > 0)
+        bound.low = ceilDivide(-most, coefficient);
+      else
+        bound.high = floorDivide(most, -coefficient);
+      const Interval better = known.meet(bound);
+      if (better == known)
+        continue;
+      isBetter = true;
+      context.refined[indexOf(monomial[0])] = better;
+      context.ranges[indexOf(monomial[0])] = better;
+    }
+  return isBetter;
+}
+
+}  // namespace vortex::lang::flow

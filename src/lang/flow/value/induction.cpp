@@ -1,0 +1,221 @@
+// Phis of loops. A counter is begin + step · count, always modulo 2^width, and as an integer only if the conditions at every back edge bound it so
+// that one more step fits its type: `while i < n { i += stride }` wraps where n is near the type's end.
+#include <algorithm>
+
+#include "lang/flow/value/context.h"
+
+namespace vortex::lang::flow {
+
+constexpr size_t kMostListed = 64;
+
+std::optional<LoopCounter> Values::counterOf(ValueId phi) const {
+  return surroundings_.counter ? surroundings_.counter(phi) : std::nullopt;
+}
+
+Form Values::ofPhi(Context& context, ValueId phi) {
+  if (inProgress_.contains(phi))
+    return leaf(context, phi);
+  const std::optional<Induction>& induction = inductionOf(phi);
+  if (!induction || induction->count == kNoValue)
+    return leaf(context, phi);
+  const auto taken = Polynomial::product(induction->step, Polynomial::leaf(induction->count));
+  const Polynomial begin =
+      induction->isExact ? integer(context, induction->begin) : form(context, induction->begin).polynomial;
+  const auto sum = taken ? Polynomial::sum(begin, *taken) : std::nullopt;
+  return sum ? Form{*sum, induction->isExact} : leaf(context, phi);
+}
+
+const std::optional<Values::Induction>& Values::inductionOf(ValueId phi) {
+  static const std::optional<Induction> kNone;
+  if (auto found = inductions_.find(indexOf(phi)); found != inductions_.end())
+    return found->second;
+  if (!inProgress_.insert(phi).second)
+    return kNone;
+  std::optional<Induction> found = findInduction(phi);
+  inProgress_.erase(phi);
+  if (found && found->count != kNoValue)
+    counted_[indexOf(found->count)] = phi;
+  return inductions_.insert_or_assign(indexOf(phi), std::move(found)).first->second;
+}
+
+std::optional<Values::Induction> Values::findInduction(ValueId phi) {
+  const MachineType type = nodes_.type(phi);
+  if (const auto counter = counterOf(phi)) {
+    if (!counter->list.empty())
+      return std::nullopt;
+    const Polynomial step = integer(counter->step, kNoPoint);
+    Induction result{step, counter->begin, counter->end, kNoValue, type, true};
+    const bool isGrowing = interval(contextAt(kNoPoint), step).low >= 1;
+    if (isGrowing && step != Polynomial::constant(1))
+      result.count = nodes_.unknown(nullptr, kUsize);
+    return result;
+  }
+  const std::vector<ValueId> operands(nodes_.phiOperands(phi).begin(), nodes_.phiOperands(phi).end());
+  Induction result{{}, kNoValue, kNoValue, kNoValue, type, true};
+  std::optional<Polynomial> step;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const auto edge = surroundings_.backEdge ? surroundings_.backEdge(phi, i) : std::nullopt;
+    if (!edge) {
+      if (result.begin != kNoValue && result.begin != operands[i])
+        return std::nullopt;
+      result.begin = operands[i];
+      continue;
+    }
+    Context context;  // the phi is a leaf in it, so what it learns must not be remembered
+    context.conditions = conditionsAt(*edge);
+    build(context);
+    const Form next = form(context, operands[i]);
+    const auto change = difference(next.polynomial, Polynomial::leaf(phi));
+    if (!change || change->isZero() || (step && *step != *change) || !isSameInEveryIteration(*change))
+      return std::nullopt;
+    step = change;
+    result.isExact = result.isExact && next.isExact;
+  }
+  if (!step || result.begin == kNoValue)
+    return std::nullopt;
+  result.step = *step;
+  result.count = nodes_.unknown(nullptr, kUsize);
+  return result;
+}
+
+bool Values::isSameInEveryIteration(const Polynomial& polynomial) const {
+  return std::all_of(polynomial.terms().begin(), polynomial.terms().end(), [&](const auto& term) {
+    return std::all_of(term.first.begin(), term.first.end(),
+                       [&](ValueId leaf) { return isSameInEveryIteration(leaf); });
+  });
+}
+
+/// Made of sizes, arguments and positions only.
+bool Values::isSameInEveryIteration(ValueId value) const {
+  const Node& node = nodes_[value];
+  switch (node.kind) {
+  case NodeKind::Constant:
+  case NodeKind::Extent:
+  case NodeKind::Argument:
+  case NodeKind::Position: return true;
+  case NodeKind::Convert: return isSameInEveryIteration(nodes_.operand(value, 0));
+  case NodeKind::Op:
+    for (size_t i = 0; i < operandCount(node.op); ++i)
+      if (!isSameInEveryIteration(nodes_.operand(value, i)))
+        return false;
+    return true;
+  default: return false;
+  }
+}
+
+std::optional<Polynomial> Values::countLimit(Context& context, const Induction& induction) {
+  if (!induction.isExact)
+    return std::nullopt;
+  const Polynomial begin = integer(context, induction.begin);
+  if (induction.end != kNoValue)
+    return plus(difference(integer(context, induction.end), begin), -1);
+  const Interval step = interval(context, induction.step);
+  return step.low > 0 ? difference(Polynomial::constant(induction.type.highest()), begin) : std::nullopt;
+}
+
+Interval Values::rangeOfCount(Context& context, const Induction& induction) {
+  const auto limit = countLimit(context, induction);
+  const Interval step = interval(context, induction.step);
+  if (!limit || step.low < 1)
+    return {0, Interval::kUnbounded};
+  return {0, std::max<__int128>(floorDivide(interval(context, *limit).high, step.low), 0)};
+}
+
+Interval Values::rangeOfPhi(Context& context, ValueId phi) {
+  if (const std::vector<__int128>& list = listOf(phi); !list.empty()) {
+    const auto [low, high] = std::minmax_element(list.begin(), list.end());
+    return {*low, *high};
+  }
+  if (const auto counter = counterOf(phi))
+    return {range(context, counter->begin).low, range(context, counter->end).high - 1};
+  if (!inProgress_.insert(phi).second)
+    return {};
+  // Operands of back edges are of an earlier iteration, of which this point's conditions say nothing.
+  const std::vector<ValueId> operands(nodes_.phiOperands(phi).begin(), nodes_.phiOperands(phi).end());
+  std::optional<Interval> hull;
+  for (ValueId operand : operands) {
+    // A range's counter has left its range where its loop is left.
+    const Interval next = counterOf(nodes_.resolved(operand)) ? Interval() : range(contextAt(kNoPoint), operand);
+    hull = hull ? hull->hull(next) : next;
+  }
+  inProgress_.erase(phi);
+  return hull.value_or(Interval());
+}
+
+void Values::inequalitiesOfPhi(Context& context, ValueId phi, std::vector<Polynomial>& out) {
+  const auto counter = counterOf(phi);
+  if (!counter || !counter->list.empty())
+    return;
+  const Polynomial self = Polynomial::leaf(phi);
+  for (const auto& bound :
+       {difference(self, integer(context, counter->begin)), plus(difference(integer(context, counter->end), self), -1)})
+    if (bound)
+      out.push_back(*bound);
+}
+
+//===-- lists -----------------------------------------------------------------------------------------------------===//
+
+const std::vector<__int128>& Values::listOf(ValueId phi) {
+  auto [found, isNew] = lists_.try_emplace(indexOf(phi));
+  if (!isNew)
+    return found->second;
+  std::vector<__int128> list = findList(phi);
+  return lists_[indexOf(phi)] = std::move(list);
+}
+
+/// Every number that the operands of back edges lead to, from a constant begin, while the conditions on those edges hold.
+std::vector<__int128> Values::findList(ValueId phi) {
+  if (const auto counter = counterOf(phi))
+    return counter->list;
+  std::vector<__int128> list;
+  std::vector<std::pair<ValueId, std::vector<Condition>>> edges;
+  const auto operands = nodes_.phiOperands(phi);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const auto edge = surroundings_.backEdge ? surroundings_.backEdge(phi, i) : std::nullopt;
+    if (edge)
+      edges.emplace_back(operands[i], conditionsAt(*edge));
+    else if (nodes_.isConstant(operands[i]))
+      list.push_back(nodes_[operands[i]].constant());
+    else
+      return {};
+  }
+  for (size_t next = 0; next < list.size() && !edges.empty(); ++next) {
+    const __int128 number = list[next];
+    for (const auto& [operand, conditions] : edges) {
+      const bool isLeft = std::any_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
+        const auto truth = evaluate(condition.value, phi, number);
+        return truth && (*truth != 0) != condition.holds;
+      });
+      if (isLeft)
+        continue;
+      const auto value = evaluate(operand, phi, number);
+      if (!value || list.size() > kMostListed)
+        return {};
+      if (std::find(list.begin(), list.end(), *value) == list.end())
+        list.push_back(*value);
+    }
+  }
+  return edges.empty() ? std::vector<__int128>() : list;
+}
+
+/// What a value made of constants and the phi is where the phi is this number.
+std::optional<__int128> Values::evaluate(ValueId value, ValueId phi, __int128 number) const {
+  value = nodes_.resolved(value);
+  if (value == phi)
+    return number;
+  const Node& node = nodes_[value];
+  if (node.kind == NodeKind::Constant)
+    return node.constant();
+  if (node.kind != NodeKind::Op && node.kind != NodeKind::Convert)
+    return std::nullopt;
+  const auto a = evaluate(nodes_.operand(value, 0), phi, number);
+  if (!a)
+    return std::nullopt;
+  if (node.kind == NodeKind::Convert)
+    return node.type.wrap(*a);
+  const auto b = evaluate(nodes_.operand(value, 1), phi, number);
+  const auto c = operandCount(node.op) == 3 ? evaluate(nodes_.operand(value, 2), phi, number) : 0;
+  return b && c ? std::optional(applyOp(node.op, node.type, *a, *b, *c)) : std::nullopt;
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,333 @@
+// Bounds of leaves and polynomials. A polynomial is at least 0 if its interval is, or if terms of it can be replaced by what bounds them (i by
+// n - 1 where i < n) until that is so. Bounds by other values need no form of their own this way, products of them (row * N + column) included.
+#include <algorithm>
+#include <iterator>
+
+#include "lang/flow/value/context.h"
+
+namespace vortex::lang::flow {
+
+constexpr unsigned kMostDepth = 8;
+
+Interval Values::range(ValueId value, PointId point) { return range(contextAt(point), value); }
+
+Interval Values::range(Context& context, ValueId value) {
+  const MachineType type = nodes_.type(value);
+  return interval(context, integer(context, value)).meet({type.lowest(), type.highest()});
+}
+
+//===-- leaves ----------------------------------------------------------------------------------------------------===//
+
+Interval Values::leafRange(Context& context, ValueId leaf) {
+  if (auto found = context.ranges.find(indexOf(leaf)); found != context.ranges.end())
+    return found->second;
+  const MachineType type = nodes_.type(leaf);
+  Interval range = Interval{type.lowest(), type.highest()}.meet(structuralRange(context, leaf));
+  if (auto found = context.refined.find(indexOf(leaf)); found != context.refined.end())
+    range = range.meet(found->second);
+  context.ranges.insert_or_assign(indexOf(leaf), range);
+  return range;
+}
+
+Interval Values::structuralRange(Context& context, ValueId leaf) {
+  const Node node = nodes_[leaf];
+  switch (node.kind) {
+  case NodeKind::Extent: return {0, kMostElements};
+  case NodeKind::Position: return rangeOfPosition(context, node);
+  case NodeKind::Phi: return rangeOfPhi(context, leaf);
+  case NodeKind::Op: return rangeOfOp(context, leaf);
+  case NodeKind::Unknown:
+    if (auto counted = counted_.find(indexOf(leaf)); counted != counted_.end())
+      return rangeOfCount(context, *inductionOf(counted->second));
+    return {};
+  default: return {};
+  }
+}
+
+Interval Values::rangeOfPosition(Context& context, const Node& node) {
+  const auto most = [&](PositionKind kind) {
+    return interval(context, integer(context, nodes_.position(kind, node.axis()))).high - 1;
+  };
+  switch (node.position()) {
+  case PositionKind::ThreadId: return {0, most(PositionKind::BlockDim)};
+  case PositionKind::BlockId: return {0, most(PositionKind::GridDim)};
+  case PositionKind::BlockDim: return {1, kMostThreadsOfBlock};
+  case PositionKind::GridDim: return {1, kMostBlocksOfAxis};
+  default: return {};
+  }
+}
+
+/// Of a / b, rounded towards zero or (of numbers that are not negative) up.
+static Interval rangeOfQuotient(const Interval& a, const Interval& b, bool isUp) {
+  const __int128 most = std::max(a.low < 0 ? -a.low : a.low, a.high < 0 ? -a.high : a.high);
+  if (b.low < 1 || (isUp && a.low < 0))
+    return {a.low >= 0 && b.low >= 0 ? 0 : -most, most};
+  const auto divide = [&](__int128 x, __int128 y) { return isUp ? ceilDivide(x, y) : x / y; };
+  const auto [low, high] =
+      std::minmax({divide(a.low, b.low), divide(a.low, b.high), divide(a.high, b.low), divide(a.high, b.high)});
+  return {low, high};
+}
+
+/// Of the sign of a, smaller than b; 0 where b is.
+static Interval rangeOfRemainder(const Interval& a, const Interval& b) {
+  const __int128 divisor = std::max(b.low < 0 ? -b.low : b.low, b.high < 0 ? -b.high : b.high);
+  const __int128 most = std::max<__int128>(divisor - 1, 0);
+  return {a.low >= 0 ? 0 : -std::min(-a.low, most), a.high <= 0 ? 0 : std::min(a.high, most)};
+}
+
+static Interval rangeOfBits(Op op, const Interval& a, const Interval& b) {
+  if (op == Op::And && (a.low >= 0 || b.low >= 0))
+    return {0, a.low < 0 ? b.high : b.low < 0 ? a.high : std::min(a.high, b.high)};
+  if (a.low < 0 || b.low < 0)
+    return {};
+  __int128 mask = 1;
+  while (mask <= std::max(a.high, b.high))
+    mask *= 2;
+  return {op == Op::Or ? std::max(a.low, b.low) : 0, mask - 1};
+}
+
+static Interval rangeOfShift(const Interval& a, const Interval& count, MachineType type) {
+  const auto number = count.asConstant();
+  if (!number)
+    return {std::min<__int128>(a.low, 0), std::max<__int128>(a.high, a.low < 0 ? -1 : 0)};
+  const __int128 power = __int128(1) << (static_cast<uint64_t>(*number) % type.width);
+  return {floorDivide(a.low, power), floorDivide(a.high, power)};
+}
+
+/// Operands are integers of their types here, so all bounds are small.
+Interval Values::rangeOfOp(Context& context, ValueId leaf) {
+  const Node node = nodes_[leaf];
+  const auto operand = [&](size_t index) { return range(context, nodes_.operand(leaf, index)); };
+  const Interval a = operand(0), b = operand(1);
+  switch (node.op) {
+  case Op::Div: return rangeOfQuotient(a, b, false);
+  case Op::CeilDiv: return rangeOfQuotient(a, b, true);
+  case Op::Rem: return rangeOfRemainder(a, b);
+  case Op::And:
+  case Op::Or:
+  case Op::Xor: return rangeOfBits(node.op, a, b);
+  case Op::Shr: return rangeOfShift(a, b, node.type);
+  case Op::Min: return {std::min(a.low, b.low), std::min(a.high, b.high)};
+  case Op::Max: return {std::max(a.low, b.low), std::max(a.high, b.high)};
+  case Op::Select: return b.hull(operand(2));
+  default: return {};
+  }
+}
+
+//===-- polynomials -----------------------------------------------------------------------------------------------===//
+
+Interval Values::interval(Context& context, const Monomial& monomial) {
+  Interval product{1, 1};
+  for (ValueId leaf : monomial)
+    product = product * leafRange(context, leaf);
+  for (const auto& [factors, limit] : launch_.products) {
+    Monomial common, others;
+    std::set_intersection(monomial.begin(), monomial.end(), factors.begin(), factors.end(), std::back_inserter(common));
+    if (common.size() < 2)
+      continue;
+    std::set_difference(monomial.begin(), monomial.end(), factors.begin(), factors.end(), std::back_inserter(others));
+    Interval bounded{0, limit};
+    for (ValueId leaf : others)
+      bounded = bounded * leafRange(context, leaf);
+    product = product.meet(bounded);
+  }
+  return product;
+}
+
+Interval Values::interval(Context& context, const Polynomial& polynomial) {
+  Interval sum{0, 0};
+  for (const auto& [monomial, coefficient] : polynomial.terms())
+    sum = sum + Interval{coefficient, coefficient} * interval(context, monomial);
+  return sum;
+}
+
+bool Values::isAtLeastZero(const Polynomial& polynomial, PointId point) {
+  return isAtLeastZero(contextAt(point), polynomial);
+}
+
+bool Values::isAtLeastZero(Context& context, const Polynomial& polynomial) {
+  Search search;
+  return prove(context, polynomial, search, 0);
+}
+
+/// `polynomial` >= 0 follows from the result >= 0 and `inequality` >= 0: the latter, times what removes the term, is taken away. A scale of
+/// `polynomial` leaves room for rounding, as it is a whole number. Nothing if the two do not meet or the factor may be negative.
+std::optional<Polynomial> Values::eliminate(Context& context, const Polynomial& polynomial, const Term& term,
+                                            const Polynomial& inequality, ValueId leaf) {
+  const auto& [monomial, coefficient] = term;
+  for (const auto& [other, bound] : inequality.terms()) {
+    if ((bound < 0) != (coefficient < 0) || std::find(other.begin(), other.end(), leaf) == other.end() ||
+        !std::includes(monomial.begin(), monomial.end(), other.begin(), other.end()))
+      continue;
+    Monomial factor;
+    std::set_difference(monomial.begin(), monomial.end(), other.begin(), other.end(), std::back_inserter(factor));
+    if (interval(context, factor).low < 0)
+      continue;
+    const __int128 divisor = greatestDivisor(coefficient, bound);
+    const __int128 scale = (bound < 0 ? -bound : bound) / divisor;
+    const auto scaled = Polynomial::product(polynomial, Polynomial::constant(scale));
+    const auto taken = Polynomial::product(
+        inequality, Polynomial::of(factor, (coefficient < 0 ? -coefficient : coefficient) / divisor));
+    return scaled && taken ? plus(difference(*scaled, *taken), scale - 1) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool Values::prove(Context& context, const Polynomial& polynomial, Search& search, unsigned depth) {
+  if (interval(context, polynomial).low >= 0)
+    return true;
+  if (depth > kMostDepth)
+    return false;
+  // What can only be negative first; then what might be larger than its interval says.
+  for (const bool isNegative : {true, false})
+    for (auto term = polynomial.terms().rbegin(); term != polynomial.terms().rend(); ++term) {
+      const auto& [monomial, coefficient] = *term;
+      if (monomial.empty() || (coefficient < 0) != isNegative)
+        continue;
+      for (size_t i = 0; i < monomial.size(); ++i) {
+        if (i > 0 && monomial[i] == monomial[i - 1])
+          continue;
+        const std::vector<Polynomial> bounds = inequalitiesOf(context, monomial[i]);
+        for (const Polynomial& bound : bounds) {
+          const auto rest = eliminate(context, polynomial, *term, bound, monomial[i]);
+          if (!rest)
+            continue;
+          if (search.budget == 0)
+            return false;
+          --search.budget;
+          if (prove(context, *rest, search, depth + 1))
+            return true;
+        }
+      }
+    }
+  return proveBySplitting(context, polynomial, search, depth);
+}
+
+/// A minimum, maximum or selection is one of its operands: both cases must hold.
+bool Values::proveBySplitting(Context& context, const Polynomial& polynomial, Search& search, unsigned depth) {
+  for (const auto& [monomial, coefficient] : polynomial.terms()) {
+    if (monomial.size() != 1)
+      continue;
+    const ValueId leaf = monomial[0];
+    const Node node = nodes_[leaf];
+    if (node.kind != NodeKind::Op || (node.op != Op::Min && node.op != Op::Max && node.op != Op::Select))
+      continue;
+    const auto rest = difference(polynomial, Polynomial::of(monomial, coefficient));
+    if (!rest || rest->mentions(leaf))
+      continue;
+    const size_t first = node.op == Op::Select ? 1 : 0;
+    for (size_t index = first; index < first + 2; ++index) {
+      const auto replaced = Polynomial::sum(*rest, integer(context, nodes_.operand(leaf, index)), coefficient);
+      if (!replaced || search.budget == 0 || !prove(context, *replaced, search, depth + 1))
+        return false;
+      --search.budget;
+    }
+    return true;
+  }
+  return false;
+}
+
+//===-- inequalities ----------------------------------------------------------------------------------------------===//
+
+const std::vector<Polynomial>& Values::inequalitiesOf(Context& context, ValueId leaf) {
+  if (auto found = context.inequalities.find(indexOf(leaf)); found != context.inequalities.end())
+    return found->second;
+  std::vector<Polynomial> result;
+  for (const Polynomial& each : context.atLeastZero)
+    if (each.mentions(leaf))
+      result.push_back(each);
+  context.inequalities.insert_or_assign(indexOf(leaf), result);  // whoever asks meanwhile
+  structuralInequalities(context, leaf, result);
+  return context.inequalities.insert_or_assign(indexOf(leaf), std::move(result)).first->second;
+}
+
+void Values::structuralInequalities(Context& context, ValueId leaf, std::vector<Polynomial>& out) {
+  const Node node = nodes_[leaf];
+  const auto add = [&](const std::optional<Polynomial>& polynomial) {
+    if (polynomial && !polynomial->asConstant())
+      out.push_back(*polynomial);
+  };
+  const Polynomial self = Polynomial::leaf(leaf);
+  if (node.kind == NodeKind::Position &&
+      (node.position() == PositionKind::ThreadId || node.position() == PositionKind::BlockId)) {
+    const bool isThread = node.position() == PositionKind::ThreadId;
+    const ValueId size = nodes_.position(isThread ? PositionKind::BlockDim : PositionKind::GridDim, node.axis());
+    add(plus(difference(integer(context, size), self), -1));
+  }
+  if (node.kind == NodeKind::Phi)
+    inequalitiesOfPhi(context, leaf, out);
+  if (auto counted = counted_.find(indexOf(leaf)); counted != counted_.end()) {
+    const Induction& induction = *inductionOf(counted->second);
+    const auto limit = countLimit(context, induction), taken = Polynomial::product(induction.step, self);
+    if (limit && taken)
+      add(difference(*limit, *taken));
+  }
+  if (node.kind == NodeKind::Op)
+    inequalitiesOfOp(context, leaf, out);
+}
+
+void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polynomial>& out) {
+  const Node node = nodes_[leaf];
+  const auto add = [&](const std::optional<Polynomial>& polynomial) {
+    if (polynomial && !polynomial->asConstant())
+      out.push_back(*polynomial);
+  };
+  const Polynomial self = Polynomial::leaf(leaf);
+  const Polynomial a = integer(context, nodes_.operand(leaf, 0)), b = integer(context, nodes_.operand(leaf, 1));
+  const auto isPositive = [&](const Polynomial& polynomial) {
+    const auto less = plus(polynomial, -1);
+    return less && isAtLeastZero(context, *less);
+  };
+  switch (node.op) {
+  case Op::Div: {
+    const auto product = Polynomial::product(b, self);
+    if (!product || !isAtLeastZero(context, a) || !isAtLeastZero(context, b))
+      return;
+    add(difference(a, *product));
+    if (isPositive(b))
+      if (const auto above = Polynomial::sum(*product, b))
+        add(plus(difference(*above, a), -1));
+    return;
+  }
+  case Op::CeilDiv: {
+    const auto product = Polynomial::product(b, self), sum = Polynomial::sum(a, b);
+    if (!product || !sum || !isAtLeastZero(context, a) || !isPositive(b))
+      return;
+    add(difference(*product, a));
+    add(plus(difference(*sum, *product), -1));
+    return;
+  }
+  case Op::Rem: {
+    if (!isAtLeastZero(context, a) || !isAtLeastZero(context, b))
+      return;
+    add(plus(difference(b, self), isPositive(b) ? -1 : 0));
+    add(difference(a, self));
+    const Polynomial quotient =
+        integer(context, nodes_.op(Op::Div, node.type, nodes_.operand(leaf, 0), nodes_.operand(leaf, 1)));
+    const auto product = Polynomial::product(b, quotient);
+    const auto rest = product ? difference(a, *product) : std::nullopt;
+    if (rest && isPositive(b)) {
+      add(difference(*rest, self));
+      add(difference(self, *rest));
+    }
+    return;
+  }
+  case Op::And:
+    if (isAtLeastZero(context, a))
+      add(difference(a, self));
+    if (isAtLeastZero(context, b))
+      add(difference(b, self));
+    return;
+  case Op::Min:
+    add(difference(a, self));
+    add(difference(b, self));
+    return;
+  case Op::Max:
+    add(difference(self, a));
+    add(difference(self, b));
+    return;
+  default: return;
+  }
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,189 @@
+// What is known of the values of one program: forms, ranges, and whether two are equal, differ or follow one another.
+//
+// A form is a polynomial over leaves with value ≡ polynomial (mod 2^width of the type). It is exact when the two are equal as integers, which holds
+// if the polynomial's range, computed over the integers, fits the type; steps in between may wrap. An inexact value is a leaf wherever an integer is
+// needed: a leaf with its type's range that remembers what it is congruent to. Nothing here assumes that arithmetic does not wrap; it is excluded by
+// ranges only: of types, positions, extents, loop counters, and of conditions that hold at a point.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "lang/flow/value/node.h"
+#include "lang/flow/value/polynomial.h"
+
+namespace vortex::lang::flow {
+
+enum class Truth : uint8_t { No, Yes, Unknown };
+
+/// A bool value, and which of the two it is known to have.
+struct Condition {
+  ValueId value = kNoValue;
+  bool holds = true;
+  bool operator==(const Condition&) const = default;
+};
+
+/// The counter of a loop over a range or a list: begin, begin + step, … below end, never wrapping. Its phi is asked about only inside the loop.
+struct LoopCounter {
+  ValueId begin = kNoValue, end = kNoValue, step = kNoValue;
+  std::vector<__int128> list;  ///< instead of a range: all values
+};
+
+/// What Values asks of the program around it. Each may be empty: then nothing is known.
+struct Surroundings {
+  /// Conditions that hold whenever control is at the point.
+  std::function<std::vector<Condition>(PointId)> conditions = {};
+  std::function<std::optional<LoopCounter>(ValueId phi)> counter = {};
+  /// The end of the edge on which the phi takes its operand; null if the operand does not come from a back edge.
+  std::function<std::optional<PointId>(ValueId phi, size_t operand)> backEdge = {};
+};
+
+/// A launch's sizes where they are known, and numbers that cannot be multiplied beyond a limit.
+struct LaunchFacts {
+  std::array<ValueId, 3> blockDim{kNoValue, kNoValue, kNoValue};
+  std::array<ValueId, 3> gridDim{kNoValue, kNoValue, kNoValue};
+  /// Extents (one may stand several times) whose product, and that of each part of them, is at most the limit: the shape of a tensor.
+  struct Product {
+    Monomial factors;  ///< sorted
+    __int128 limit = 0;
+  };
+  std::vector<Product> products;
+};
+
+inline constexpr __int128 kMostElements = __int128(1) << 47;
+inline constexpr __int128 kMostThreadsOfBlock = 65536;
+inline constexpr __int128 kMostBlocksOfAxis = (__int128(1) << 31) - 1;
+
+struct Form {
+  Polynomial polynomial;
+  bool isExact = false;
+};
+
+/// Answers hold at a point, for the instance of each value that the point sees. Nodes may be added at any time, conditions of a point may not.
+class Values {
+public:
+  explicit Values(NodeTable& nodes, Surroundings surroundings = {}, LaunchFacts launch = {});
+  ~Values();
+
+  NodeTable& nodes() { return nodes_; }
+  /// A point like `base` at which these hold too: what an access that happens says about its indices.
+  PointId assume(PointId base, std::vector<Condition> conditions);
+
+  /// value ≡ polynomial modulo 2^width of its type.
+  Form form(ValueId value, PointId point);
+  /// What the value is as an integer: its form where that is exact, else the value itself as a leaf.
+  Polynomial integer(ValueId value, PointId point);
+  /// Bounds that are numbers. Bounds by other values (i < n) are seen by `less` only.
+  Interval range(ValueId value, PointId point);
+  /// As integers. No: they differ.
+  Truth equal(ValueId a, ValueId b, PointId point);
+  Truth differ(ValueId a, ValueId b, PointId point);
+  Truth less(ValueId a, ValueId b, PointId point);
+  /// Is the polynomial of integers at least 0 whatever the leaves are? False: not proven.
+  bool isAtLeastZero(const Polynomial& polynomial, PointId point);
+  /// All that a phi of a list or of repeated doubling or halving can be.
+  const std::vector<__int128>& listOf(ValueId phi);
+
+private:
+  struct Context;
+  struct Search;
+  struct Congruence {
+    Polynomial polynomial;
+    __int128 modulus = 0;
+  };
+  struct Induction {
+    Polynomial step;  ///< same in every iteration
+    ValueId begin = kNoValue;
+    ValueId end = kNoValue;  ///< exclusive; of a LoopCounter
+    ValueId count =
+        kNoValue;  ///< of iterations: begin + step · count. None where the phi itself serves, which is begin, begin + 1, …
+    MachineType type;
+    bool isExact = false;  ///< never wraps
+  };
+
+  //===-- form.cpp ------------------------------------------------------------------------------------------------===//
+  Form computeForm(Context&, ValueId);
+  Form ofOp(Context&, ValueId);
+  Form ofConvert(Context&, ValueId);
+  Form ofPosition(Context&, const Node&, ValueId);
+  Form ofDivision(Context&, ValueId);
+  Form ofReducedDivision(Context&, ValueId, const Polynomial& a, __int128 divisor);
+  ValueId nodeOf(const Polynomial&, MachineType);
+  Form ofBits(Context&, ValueId);
+  Form ofComparison(Context&, ValueId);
+  Form ofChoice(Context&, ValueId);
+  Form leaf(Context&, ValueId);
+  Form settle(Context&, ValueId, const std::optional<Polynomial>& modular, const std::optional<Polynomial>& whole);
+  Form form(Context&, ValueId);
+  Polynomial integer(Context&, ValueId);
+  bool fits(Context&, const Polynomial&, MachineType);
+  std::optional<Congruence> memoryOf(Context&, ValueId leaf);
+
+  //===-- range.cpp -----------------------------------------------------------------------------------------------===//
+  Interval leafRange(Context&, ValueId leaf);
+  Interval structuralRange(Context&, ValueId leaf);
+  Interval rangeOfOp(Context&, ValueId leaf);
+  Interval rangeOfPosition(Context&, const Node&);
+  Interval range(Context&, ValueId);
+  Interval interval(Context&, const Polynomial&);
+  Interval interval(Context&, const Monomial&);
+  bool isAtLeastZero(Context&, const Polynomial&);
+  bool prove(Context&, const Polynomial&, Search&, unsigned depth);
+  bool proveBySplitting(Context&, const Polynomial&, Search&, unsigned depth);
+  /// Polynomials that are at least 0 and say something of the leaf.
+  const std::vector<Polynomial>& inequalitiesOf(Context&, ValueId leaf);
+  void structuralInequalities(Context&, ValueId leaf, std::vector<Polynomial>&);
+  void inequalitiesOfOp(Context&, ValueId leaf, std::vector<Polynomial>&);
+  using Term = Polynomial::Terms::value_type;
+  std::optional<Polynomial> eliminate(Context&, const Polynomial&, const Term&, const Polynomial& inequality,
+                                      ValueId leaf);
+
+  //===-- facts.cpp -----------------------------------------------------------------------------------------------===//
+  std::vector<Condition> conditionsAt(PointId) const;
+  Context& contextAt(PointId);
+  void build(Context&);
+  void learn(Context&, Condition);
+  void learnComparison(Context&, const Node&, ValueId, bool holds);
+  void addAtLeastZero(Context&, const std::optional<Polynomial>&);
+  void addNotZero(Context&, const std::optional<Polynomial>&);
+  bool refine(Context&);
+
+  //===-- induction.cpp -------------------------------------------------------------------------------------------===//
+  Form ofPhi(Context&, ValueId);
+  const std::optional<Induction>& inductionOf(ValueId phi);
+  std::optional<Induction> findInduction(ValueId phi);
+  std::vector<__int128> findList(ValueId phi);
+  std::optional<__int128> evaluate(ValueId, ValueId phi, __int128 number) const;
+  std::optional<LoopCounter> counterOf(ValueId phi) const;
+  bool isSameInEveryIteration(const Polynomial&) const;
+  bool isSameInEveryIteration(ValueId) const;
+  Interval rangeOfPhi(Context&, ValueId);
+  Interval rangeOfCount(Context&, const Induction&);
+  void inequalitiesOfPhi(Context&, ValueId phi, std::vector<Polynomial>&);
+  /// step · count is at most this; nothing: the counter may wrap.
+  std::optional<Polynomial> countLimit(Context&, const Induction&);
+
+  //===-- compare.cpp ---------------------------------------------------------------------------------------------===//
+  bool isNeverZero(Context&, const Polynomial&, __int128 modulus);
+  bool isZeroByFacts(Context&, const Polynomial&);
+  bool differ(Context&, ValueId, ValueId);
+
+  NodeTable& nodes_;
+  Surroundings surroundings_;
+  LaunchFacts launch_;
+  std::unordered_map<uint32_t, std::unique_ptr<Context>> contexts_;
+  struct Assumption {
+    PointId base;
+    std::vector<Condition> conditions;
+  };
+  std::vector<Assumption> assumptions_;  ///< of points from kFirstAssumed on
+  std::unordered_map<uint32_t, std::optional<Induction>> inductions_;
+  std::unordered_map<uint32_t, std::vector<__int128>> lists_;
+  std::unordered_map<uint32_t, ValueId> counted_;  ///< the phi of a leaf that counts its iterations
+  std::set<ValueId> inProgress_;                   ///< phis whose induction is being looked for: leaves meanwhile
+};
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,246 @@
+#include "lang/flow/value/testing/every_value.h"
+#include "lang/flow/value/value.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace vortex::lang::flow {
+namespace {
+
+using testing::kI8;
+using testing::kU8;
+constexpr MachineType kU16{16, false}, kI16{16, true}, kU32{32, false};
+
+/// Nodes, conditions of the one point and answers there.
+class ValuesTest : public ::testing::Test {
+protected:
+  ValueId number(__int128 value, MachineType type = kUsize) { return nodes.constant(type, value); }
+  ValueId op(Op op, ValueId a, ValueId b) { return nodes.op(op, nodes.type(a), a, b); }
+  ValueId add(ValueId a, __int128 b) { return op(Op::Add, a, number(b, nodes.type(a))); }
+  ValueId remainder(ValueId a, __int128 b) { return op(Op::Rem, a, number(b, nodes.type(a))); }
+  ValueId compare(Op op, ValueId a, ValueId b) { return nodes.op(op, kBool, a, b); }
+  ValueId argument(MachineType type) { return nodes.argument(static_cast<uint32_t>(nodes.size()), type); }
+  void where(ValueId condition, bool holds = true) { conditions.push_back({condition, holds}); }
+
+  Values& values() {
+    if (!values_)
+      values_ = std::make_unique<Values>(
+          nodes,
+          Surroundings{.conditions = [this](PointId) { return conditions; },
+                       .counter = [this](ValueId phi) -> std::optional<LoopCounter> {
+                         return counters.contains(phi) ? std::optional(counters[phi]) : std::nullopt;
+                       },
+                       .backEdge = [](ValueId, size_t operand) -> std::optional<PointId> {
+                         return operand == 0 ? std::nullopt : std::optional(kPoint);
+                       }},
+          launch);
+    return *values_;
+  }
+  Truth equal(ValueId a, ValueId b) { return values().equal(a, b, kPoint); }
+  Truth differ(ValueId a, ValueId b) { return values().differ(a, b, kPoint); }
+  Truth less(ValueId a, ValueId b) { return values().less(a, b, kPoint); }
+  ValueId counter(ValueId begin, ValueId end, __int128 step = 1) {
+    const ValueId phi = nodes.phi(nodes.type(begin), kNoBlock);
+    counters[phi] = {begin, end, number(step, nodes.type(begin)), {}};
+    return phi;
+  }
+
+  static constexpr PointId kPoint{0};
+  NodeTable nodes;
+  std::vector<Condition> conditions;
+  std::map<ValueId, LoopCounter> counters;
+  LaunchFacts launch;
+
+private:
+  std::unique_ptr<Values> values_;
+};
+
+TEST_F(ValuesTest, NeighboursDifferUnlessACastOrAWholeTurnMakesThemOne) {
+  const ValueId i = argument(kUsize), j = argument(kU8);
+  EXPECT_EQ(differ(i, add(i, 1)), Truth::Yes);
+  EXPECT_EQ(differ(nodes.convert(kU8, i), nodes.convert(kU8, add(i, 1))), Truth::Yes);
+  EXPECT_EQ(differ(nodes.convert(kU8, i), nodes.convert(kU8, add(i, 256))), Truth::No);
+  EXPECT_EQ(
+      differ(nodes.convert(kUsize, nodes.convert(kU8, i)), nodes.convert(kUsize, nodes.convert(kU8, add(i, 256)))),
+      Truth::Unknown);
+  const __int128 half = __int128(1) << 63;
+  EXPECT_EQ(differ(i, add(add(i, half), half)), Truth::No);
+  EXPECT_EQ(differ(j, add(add(j, 128), 128)), Truth::No);
+  EXPECT_EQ(differ(nodes.convert(kUsize, j), add(nodes.convert(kUsize, j), 256)), Truth::Yes);
+}
+
+TEST_F(ValuesTest, RemaindersOfWhatWrapsAreKnownOnlyModuloPowersOfTwo) {
+  const ValueId s = argument(kU8);
+  EXPECT_EQ(differ(remainder(s, 3), remainder(add(s, 1), 3)), Truth::Unknown);
+  EXPECT_EQ(differ(remainder(s, 4), remainder(add(s, 1), 4)), Truth::Yes);
+  EXPECT_EQ(differ(remainder(add(s, 3), 6), remainder(add(s, 2), 6)), Truth::Yes) << "6 and 256 share 2";
+}
+
+TEST_F(ValuesTest, AConditionExcludesTheWrap) {
+  const ValueId s = argument(kU8);
+  where(compare(Op::Lt, s, number(255, kU8)));
+  EXPECT_EQ(differ(remainder(s, 3), remainder(add(s, 1), 3)), Truth::Yes);
+  EXPECT_EQ(differ(remainder(s, 3), remainder(add(s, 2), 3)), Truth::Unknown);
+}
+
+TEST_F(ValuesTest, DivisionByWhatMayBeZeroBoundsNothing) {
+  const ValueId a = argument(kU8), n = argument(kU8);
+  const ValueId r = op(Op::Rem, a, n), rest = op(Op::Sub, a, op(Op::Mul, n, op(Op::Div, a, n)));
+  EXPECT_EQ(less(r, n), Truth::Unknown);
+  EXPECT_EQ(equal(r, rest), Truth::Unknown);
+  const ValueId up = op(Op::CeilDiv, a, n);
+  EXPECT_NE(less(op(Op::Mul, nodes.convert(kUsize, up), nodes.convert(kUsize, n)), nodes.convert(kUsize, a)),
+            Truth::No);
+}
+
+TEST_F(ValuesTest, DivisionByWhatIsNotZeroBounds) {
+  const ValueId a = argument(kU8), n = argument(kU8);
+  where(compare(Op::Eq, n, number(0, kU8)), false);
+  const ValueId r = op(Op::Rem, a, n), rest = op(Op::Sub, a, op(Op::Mul, n, op(Op::Div, a, n)));
+  EXPECT_EQ(less(r, n), Truth::Yes);
+  EXPECT_EQ(equal(r, rest), Truth::Yes);
+  const ValueId up = op(Op::CeilDiv, a, n);
+  EXPECT_EQ(less(op(Op::Mul, nodes.convert(kUsize, up), nodes.convert(kUsize, n)), nodes.convert(kUsize, a)),
+            Truth::No);
+}
+
+TEST_F(ValuesTest, QuotientsOfNegativeNumbersAreNotDigits) {
+  const ValueId x = argument(kI8);
+  where(compare(Op::Lt, x, number(31, kI8)));
+  where(compare(Op::Lt, number(-31, kI8), x));
+  const ValueId sum = add(op(Op::Mul, x, number(4, kI8)), 1);
+  EXPECT_EQ(equal(op(Op::Div, sum, number(4, kI8)), x), Truth::Unknown) << "-3 / 4 is 0, not -1";
+  EXPECT_EQ(equal(remainder(sum, 4), number(1, kI8)), Truth::Unknown);
+}
+
+TEST_F(ValuesTest, EqualModuloANarrowTypeIsNotEqual) {
+  const ValueId wide = add(argument(kU16), 40000);
+  EXPECT_EQ(equal(nodes.convert(kU8, wide), wide), Truth::Unknown);
+  EXPECT_EQ(equal(nodes.convert(kU8, wide), nodes.convert(kU8, nodes.convert(kI16, wide))), Truth::Yes);
+}
+
+TEST_F(ValuesTest, StepsInBetweenMayWrap) {
+  const ValueId i = argument(kUsize);
+  const ValueId before = op(Op::Sub, i, number(1));
+  EXPECT_TRUE(values().form(add(before, 1), kPoint).isExact);
+  EXPECT_FALSE(values().form(before, kPoint).isExact);
+}
+
+TEST_F(ValuesTest, RowsAndColumnsAreDigitsWhereTheirProductFitsMemory) {
+  const ValueId rows = nodes.extent(0), columns = nodes.extent(1), row = argument(kUsize), column = argument(kUsize);
+  launch.products.push_back({{rows, columns}, kMostElements});
+  where(compare(Op::Lt, row, rows));
+  where(compare(Op::Lt, column, columns));
+  const ValueId flat = op(Op::Add, op(Op::Mul, row, columns), column);
+  EXPECT_EQ(less(flat, op(Op::Mul, rows, columns)), Truth::Yes);
+  EXPECT_EQ(equal(op(Op::Div, flat, columns), row), Truth::Yes);
+  EXPECT_EQ(equal(op(Op::Rem, flat, columns), column), Truth::Yes);
+}
+
+TEST_F(ValuesTest, RowsTimesAnArgumentMayWrap) {
+  const ValueId n = argument(kU32), row = argument(kU32), column = argument(kU32);
+  where(compare(Op::Lt, column, n));
+  const ValueId flat = op(Op::Add, op(Op::Mul, row, n), column);
+  EXPECT_NE(equal(op(Op::Rem, flat, n), column), Truth::Yes);
+  EXPECT_EQ(differ(flat, add(flat, 1)), Truth::Yes);
+}
+
+TEST_F(ValuesTest, ThreadsStayInsideTheirGrid) {
+  const ValueId global = nodes.position(PositionKind::ThreadGlobalId),
+                local = nodes.position(PositionKind::ThreadLocalId);
+  launch.blockDim = {number(32), number(8), number(1)};
+  EXPECT_EQ(less(local, number(256)), Truth::Yes);
+  EXPECT_EQ(less(nodes.position(PositionKind::WarpId), number(8)), Truth::Yes);
+  EXPECT_EQ(equal(nodes.position(PositionKind::WarpId), nodes.position(PositionKind::ThreadId, 1)), Truth::Yes);
+  EXPECT_EQ(equal(nodes.position(PositionKind::LaneId), nodes.position(PositionKind::ThreadId, 0)), Truth::Yes);
+  EXPECT_TRUE(values().form(global, kPoint).isExact);
+  EXPECT_FALSE(values().form(nodes.convert(kU32, global), kPoint).isExact);
+}
+
+TEST_F(ValuesTest, CountersStayInTheirRange) {
+  const ValueId n = nodes.extent(0), i = counter(number(0), n), j = counter(number(0), number(64), 16);
+  EXPECT_EQ(less(i, n), Truth::Yes);
+  EXPECT_EQ(less(add(j, 15), number(64)), Truth::Yes);
+  EXPECT_EQ(equal(remainder(j, 16), number(0)), Truth::Yes);
+  const ValueId buffer = remainder(i, 3), next = remainder(add(i, 1), 3);
+  EXPECT_EQ(differ(buffer, next), Truth::Yes);
+  const ValueId k = counter(number(0, kU8), argument(kU8));
+  EXPECT_EQ(differ(remainder(k, 3), remainder(add(k, 1), 3)), Truth::Yes) << "below an end of its type";
+  EXPECT_EQ(differ(remainder(k, 3), remainder(add(k, 2), 3)), Truth::Unknown);
+}
+
+TEST_F(ValuesTest, AStrideThatMayJumpOverTheEndWraps) {
+  const ValueId n = argument(kU32), stride = argument(kU32), phi = nodes.phi(kU32, kNoBlock);
+  nodes.setPhiOperands(phi, {number(0, kU32), op(Op::Add, phi, stride)});
+  where(compare(Op::Lt, phi, n));
+  EXPECT_FALSE(values().form(phi, kPoint).isExact);
+}
+
+TEST_F(ValuesTest, AGridStrideBelowAnExtentIsExact) {
+  const ValueId size = nodes.extent(0), begin = nodes.position(PositionKind::ThreadGlobalId);
+  const ValueId stride = op(Op::Mul, nodes.position(PositionKind::BlockDim), nodes.position(PositionKind::GridDim));
+  const ValueId phi = nodes.phi(kUsize, kNoBlock);
+  nodes.setPhiOperands(phi, {begin, op(Op::Add, phi, stride)});
+  where(compare(Op::Lt, phi, size));
+  EXPECT_TRUE(values().form(phi, kPoint).isExact);
+  EXPECT_EQ(less(phi, size), Truth::Yes);
+}
+
+TEST_F(ValuesTest, HalvingIsAList) {
+  const ValueId phi = nodes.phi(kUsize, kNoBlock);
+  nodes.setPhiOperands(phi, {number(64), op(Op::Div, phi, number(2))});
+  where(compare(Op::Lt, number(0), phi));
+  EXPECT_EQ(values().listOf(phi), (std::vector<__int128>{64, 32, 16, 8, 4, 2, 1, 0}));
+  EXPECT_EQ(less(phi, number(65)), Truth::Yes);
+  EXPECT_EQ(less(number(0), phi), Truth::Yes);
+}
+
+/// `while i < n { i += s }` and the like in eight bits, run from every begin to every end.
+TEST(Induction, HoldsInEveryIteration) {
+  std::mt19937 random(std::random_device{}());
+  for (int trial = 0; trial < 60; ++trial) {
+    NodeTable nodes;
+    const MachineType type{8, trial % 2 == 1};
+    const ValueId begin = nodes.argument(0, type), end = nodes.argument(1, type), phi = nodes.phi(type, kNoBlock);
+    const int step = static_cast<int>(random() % 41) - 20, slack = static_cast<int>(random() % 30);
+    constexpr Op kTests[] = {Op::Lt, Op::Le};
+    const Op test = kTests[random() % 2];
+    const ValueId next = nodes.op(Op::Add, type, phi, nodes.constant(type, step));
+    const ValueId bounded = random() % 2 ? nodes.op(Op::Min, type, end, nodes.constant(type, 127 - slack)) : end;
+    const ValueId left = step < 0 ? bounded : phi, right = step < 0 ? phi : bounded;
+    const ValueId condition = nodes.op(test, kBool, left, right);
+    nodes.setPhiOperands(phi, {begin, next});
+    Values values(nodes, {.conditions = [&](PointId) { return std::vector{Condition{condition, true}}; },
+                          .backEdge = [](ValueId, size_t operand) -> std::optional<PointId> {
+                            return operand == 0 ? std::nullopt : std::optional(PointId{0});
+                          }});
+    const Form form = values.form(phi, PointId{0});
+    const Interval range = values.range(phi, PointId{0});
+    for (__int128 b = type.lowest(); b <= type.highest(); ++b)
+      for (__int128 n = type.lowest(); n <= type.highest(); ++n) {
+        const __int128 limit = bounded == end ? n : std::min<__int128>(n, 127 - slack);
+        __int128 i = b;
+        for (int count = 0; count < 300; ++count) {
+          const __int128 x = step < 0 ? limit : i, y = step < 0 ? i : limit;
+          if (!(test == Op::Lt ? x < y : x <= y))
+            break;
+          ASSERT_TRUE(range.low <= i && i <= range.high);
+          __int128 sum = 0;
+          for (const auto& [monomial, coefficient] : form.polynomial.terms()) {
+            __int128 product = coefficient;
+            for (ValueId leaf : monomial)
+              product *= leaf == begin ? b : leaf == end ? n : leaf == phi ? i : count;
+            sum += product;
+          }
+          ASSERT_TRUE(type.wrap(sum) == i) << trial;
+          ASSERT_TRUE(!form.isExact || sum == i) << "step " << step << " slack " << slack;
+          i = type.wrap(i + step);
+        }
+      }
+  }
+}
+
+}  // namespace
+}  // namespace vortex::lang::flow
