@@ -31,8 +31,8 @@ const Variable* wholeTensor(const Expr& expr, const lang::Roots& roots) {
 
 class LoopCheck {
 public:
-  LoopCheck(const Expr& loop, const lang::Roots& roots, const BodyFacts& facts)
-      : loop_(loop), roots_(roots), facts_(facts) {}
+  LoopCheck(const Expr& loop, const lang::Roots& roots, lang::IndexValues& indices, const BodyFacts& facts)
+      : loop_(loop), roots_(roots), indices_(indices), facts_(facts) {}
 
   bool isIndependent() {
     if (loop_.kind != ExprKind::For || loop_.args[0]->kind != ExprKind::Range || loop_.indexVariable ||
@@ -87,13 +87,13 @@ private:
     });
   }
 
+  /// As machine integers: in no iteration is the subscript another number than the loop's variable.
   bool subscriptIsLoop(const Expr& element, size_t dim) const {
-    if (dim + 1 >= element.args.size())
+    if (dim + 1 >= element.args.size() || roots_.isAssigned(loop_.variable) || roots_.isWritten(loop_.variable))
       return false;
-    const Expr* index = &*element.args[dim + 1];
-    while (index->kind == ExprKind::Cast)
-      index = index->args[0];
-    return index->kind == ExprKind::Var && index->variable == loop_.variable;
+    const lang::flow::ValueId subscript = indices_.index(*element.args[dim + 1]),
+                              counter = indices_.index(*loop_.variable);
+    return indices_.values().equal(subscript, counter, indices_.pointOf(element)) == lang::flow::Truth::Yes;
   }
 
   bool storesStayApart() const {
@@ -131,6 +131,7 @@ private:
 
   const Expr& loop_;
   const lang::Roots& roots_;
+  lang::IndexValues& indices_;
   const BodyFacts& facts_;
   std::set<const Variable*> inside_;
   std::vector<const Expr*> loads_, stores_;
@@ -138,9 +139,9 @@ private:
 
 class Planner {
 public:
-  Planner(llvm::ArrayRef<const Expr*> statements, const lang::Roots& roots, const BodyFacts& facts,
-          const VariableSet& tileResults)
-      : statements_(statements), roots_(roots), facts_(facts), tileResults_(tileResults) {}
+  Planner(llvm::ArrayRef<const Expr*> statements, const lang::Roots& roots, lang::IndexValues& indices,
+          const BodyFacts& facts, const VariableSet& tileResults)
+      : statements_(statements), roots_(roots), indices_(indices), facts_(facts), tileResults_(tileResults) {}
 
   std::vector<PhasePlan> run() {
     for (size_t i = 0; i < statements_.size(); ++i)
@@ -205,7 +206,8 @@ private:
     std::vector<const Expr*> loops;
     const Expr* at = &statement;
     std::set<const Variable*> outer;
-    while (loops.size() < 3 && LoopCheck(*at, roots_, facts_).isIndependent() && boundsAreFree(*at->args[0], outer)) {
+    while (loops.size() < 3 && LoopCheck(*at, roots_, indices_, facts_).isIndependent() &&
+           boundsAreFree(*at->args[0], outer)) {
       loops.push_back(at);
       outer.insert(at->variable);
       const Expr* body = at->args[1];
@@ -253,6 +255,7 @@ private:
 
   llvm::ArrayRef<const Expr*> statements_;
   const lang::Roots& roots_;
+  lang::IndexValues& indices_;
   const BodyFacts& facts_;
   const VariableSet& tileResults_;
   std::vector<const Expr*> setup_;
@@ -263,8 +266,8 @@ private:
 }  // namespace
 
 std::vector<PhasePlan> planPhases(llvm::ArrayRef<const Expr*> statements, const lang::Roots& roots,
-                                  const BodyFacts& facts, const VariableSet& tileResults) {
-  return Planner(statements, roots, facts, tileResults).run();
+                                  lang::IndexValues& indices, const BodyFacts& facts, const VariableSet& tileResults) {
+  return Planner(statements, roots, indices, facts, tileResults).run();
 }
 
 }  // namespace vortex::irgen

@@ -3,6 +3,7 @@
 
 #include "irgen/facts.h"
 
+#include "lang/sema/index_values.h"
 #include "lang/sema/kernel/roots.h"
 
 #include <vector>
@@ -25,6 +26,6 @@ struct PhasePlan {
 /// A loop is spread when its iterations can be seen not to meet: each tensor it stores to has a dimension that every store and every load
 /// of it in the loop subscripts with exactly the loop's variable, and no variable from outside is assigned.
 std::vector<PhasePlan> planPhases(llvm::ArrayRef<const lang::Expr*> statements, const lang::Roots& roots,
-                                  const BodyFacts& facts, const VariableSet& tileResults);
+                                  lang::IndexValues& indices, const BodyFacts& facts, const VariableSet& tileResults);
 
 }  // namespace vortex::irgen

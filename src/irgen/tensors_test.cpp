@@ -152,5 +152,36 @@ kernel prefix(x: Tensor<i32, [N]>) -> Tensor<i32, [N]> {
   EXPECT_EQ(kernel.result<int32_t>(), (std::vector<int32_t>{3, 4, 8, 9, 14, 23, 25, 31}));
 }
 
+TEST(Tensors, LoopsAreSpreadOnlyWhereNoCastOrRemainderJoinsIterations) {
+  const auto grids = [](const std::string& range, const std::string& subscript) {
+    return TestKernel("kernel last(x: &Tensor<i32, [N]>, out: &mut Tensor<i32, [M]>) {\n  for i in " + range +
+                      " { out[" + subscript + "] = i as i32 }\n}\n")
+        .count("vx.threads");
+  };
+  for (const char* joined : {"(i as u8) as usize", "(i as u16) as usize", "(i as u32) as usize", "(i as i8) as usize",
+                             "i % M", "i / 2", "i & 255", "(i * 2) as u32"})
+    EXPECT_EQ(grids("0..N", joined), 0u) << joined;
+  EXPECT_EQ(grids("0..257", "(i as u8) as usize"), 0u);
+  for (const char* apart : {"i", "(i as u64) as usize", "(i as i64) as usize", "i + 0", "i % 281474976710656"})
+    EXPECT_EQ(grids("0..N", apart), 1u) << apart;
+  EXPECT_EQ(grids("0..256", "(i as u8) as usize"), 1u);
+  EXPECT_EQ(grids("0..128", "(i as i8) as usize"), 1u);
+}
+
+TEST(Tensors, IterationsThatMeetInAnElementKeepTheirOrder) {
+  TestKernel kernel(R"(
+kernel last(x: &Tensor<i32, [N]>) -> Tensor<i32, [256]> {
+  var out: Tensor<i32, [256]>
+  for i in 0..N { out[(i as u8) as usize] = x[i] }
+  return out
+}
+)");
+  std::vector<int32_t> x(1000), expected(256);
+  for (int32_t i = 0; i < 1000; ++i)
+    expected[i % 256] = x[i] = 3 * i + 1;
+  kernel.tensor(x, {1000}).run();
+  EXPECT_EQ(kernel.result<int32_t>(), expected);
+}
+
 }  // namespace
 }  // namespace vortex::irgen

@@ -5,9 +5,8 @@
 
 namespace vortex::lang {
 
-/// Sets Expr::guard of every Element and Slice in an inlined kernel to Proven where each index is below its extent for every launch, by symbolic
-/// upper bounds: loop ranges, thread ids against a constant block, remainders, and enclosing conditions `i < n` on unassigned variables.
-/// Indices are usize, so only the upper bound matters (a negative index is a huge one).
+/// Sets Expr::guard of every Element and Slice in an inlined kernel to Proven where each index, as the machine computes it, is below its extent for
+/// every launch: by types, loop ranges, thread ids against a constant block, remainders, and enclosing conditions `i < n` on unassigned variables.
 void proveBounds(Function& kernel, const Roots& roots);
 
 }  // namespace vortex::lang

@@ -25,7 +25,7 @@ bool isSharedTensor(Type type) {
 class Simulation {
 public:
   Simulation(Function& kernel, const Roots& roots, diag::DiagnosticSink& sink)
-      : kernel_(kernel), roots_(roots), sink_(sink), values_(roots) {}
+      : kernel_(kernel), roots_(roots), sink_(sink), values_(kernel, roots) {}
 
   void run() {
     findStaged(*kernel_.body, nullptr);

@@ -10,6 +10,8 @@ std::optional<int64_t> Values::valueOf(const Expr* expr, int depth) const {
   switch (expr->kind) {
   case ExprKind::Int: return static_cast<int64_t>(expr->intValue);
   case ExprKind::Cast:
+    // The simulated iterations stand for all: what wraps in a later one is not followed.
+    return indices_.isExact(*expr) ? valueOf(expr->args[0], depth + 1) : std::nullopt;
   case ExprKind::Deref:
   case ExprKind::Ref: return valueOf(expr->args[0], depth + 1);
   case ExprKind::DimValue: return expr->dim.asConstant();
@@ -20,7 +22,7 @@ std::optional<int64_t> Values::valueOf(const Expr* expr, int depth) const {
   }
   case ExprKind::Binary: {
     auto a = valueOf(expr->args[0], depth + 1), b = valueOf(expr->args[1], depth + 1);
-    if (!a || !b)
+    if (!a || !b || !indices_.isExact(*expr))
       return std::nullopt;
     switch (expr->binaryOp) {
     case BinaryOp::Add: return *a + *b;
@@ -57,7 +59,7 @@ std::optional<int64_t> Values::distanceFrom(const Expr& expr, const Variable* va
   const Expr* at = stripIntegerCasts(&expr, roots_);
   if (at->kind == ExprKind::Var)
     return at->variable == variable ? std::optional<int64_t>(0) : std::nullopt;
-  if (at->kind != ExprKind::Binary || at->binaryOp != BinaryOp::Add)
+  if (at->kind != ExprKind::Binary || at->binaryOp != BinaryOp::Add || !indices_.isExact(*at))
     return std::nullopt;
   for (size_t side : {0, 1}) {
     auto inner = distanceFrom(*at->args[side], variable);

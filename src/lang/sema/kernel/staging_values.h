@@ -1,5 +1,6 @@
 #pragma once
 
+#include "lang/sema/index_values.h"
 #include "lang/sema/kernel/roots.h"
 
 #include <map>
@@ -16,7 +17,7 @@ struct Run {
 /// The integers a simulation of loops knows: constants, loop variables, indices of `.enumerate()`, and what is computed from them.
 class Values {
 public:
-  explicit Values(const Roots& roots) : roots_(roots) {}
+  Values(const Function& kernel, const Roots& roots) : roots_(roots), indices_(kernel, roots) {}
 
   /// Divisors up to this are followed; results of larger ones, and quotients, repeat too late.
   int64_t buffers = 1;
@@ -38,6 +39,7 @@ private:
   bool mentions(const Expr& expr, const Variable* variable, int depth = 0) const;
 
   const Roots& roots_;
+  mutable IndexValues indices_;  ///< remembers what it answers
   std::map<const Variable*, int64_t> known_;
 };
 

@@ -2,10 +2,12 @@
 // by something used later.
 #include "base/text.h"
 #include "lang/sema/ownership/analysis.h"
+#include "lang/sema/ownership/indices.h"
 #include "lang/sema/ownership/liveness.h"
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <set>
 
 namespace vortex::lang::ownership {
@@ -180,7 +182,11 @@ private:
     return true;
   }
 
-  Indices& indices() { return const_cast<Indices&>(graph_.indices); }
+  Indices& indices() {
+    if (!indices_)
+      indices_ = std::make_unique<Indices>(*graph_.function);
+    return *indices_;
+  }
 
   void checkReturn(const Statement& statement, const State& state) {
     for (LocalId source : statement.sources) {
@@ -221,6 +227,7 @@ private:
   const Graph& graph_;
   diag::DiagnosticSink& sink_;
   Liveness live_;
+  std::unique_ptr<Indices> indices_;  ///< made when two places of one root are indexed
   std::map<const Variable*, uint32_t> loopOf_;
   std::set<std::pair<uint32_t, uint32_t>> reported_;  ///< borrow and access
   std::set<uint32_t> ended_;                          ///< borrows reported to outlive their owner

@@ -87,7 +87,6 @@ struct Graph {
   std::vector<Loan> loans;
   std::vector<BasicBlock> blocks;     ///< 0 is the entry
   std::vector<uint32_t> loopParents;  ///< by loop; 0 is the function
-  Indices indices;
 
   bool isInside(uint32_t loop, uint32_t outer) const {
     for (; loop != outer; loop = loopParents[loop])

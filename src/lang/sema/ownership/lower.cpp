@@ -187,8 +187,6 @@ void Lowering::let(Expr& expr) {
     if (auto written = views_.written.find(variable); written != views_.written.end())
       purpose.writer = written->second;
     held = value(*init, purpose);
-    if (!variable->isVar && variable->type->kind == TypeKind::Scalar && isInteger(variable->type->scalar))
-      graph_.indices.define(variable, init);
   }
   const LocalId local = localOf(variable);
   emit(Op::Declare, variable->range).place = Place{local, {}};

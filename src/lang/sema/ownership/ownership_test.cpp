@@ -93,6 +93,28 @@ TEST(Ownership, PartsAreBorrowedApart) {
                  "  a[thread.global_id] = b[thread.global_id]\n}\n");
 }
 
+TEST(Ownership, IndicesThatTypesRangesOrTestsKeepApartAreApart) {
+  const auto accept = [](const std::string& params, const std::string& body) {
+    expectAccepted("", std::string(kPair) + "fn f(" + params + ") {\nvar v = vec![1, 2, 3, 4]\n" +
+                           "var rows = vec![vec![1], vec![2], vec![3]]\n" + body + "\n}\n");
+  };
+  const std::string thirds = "both(&mut rows[s % 3], &mut rows[(s + 1) % 3])";
+  for (const char* type : {"u8", "u16", "i8", "i32", "u64", "usize"}) {
+    SCOPED_TRACE(type);
+    accept(std::string("n: ") + type, "for s in 0..n { " + thirds + " }");
+    accept(std::string("s: ") + type, "if s >= 0 && s < 100 { " + thirds + " }");
+    accept(std::string("s: ") + type, "if s < 0 || s > 100 { return }\n" + thirds);
+    accept(std::string("s: ") + type, "both(&mut rows[(s % 2) as usize], &mut rows[((s + 1) % 2) as usize])");
+    accept(std::string("i: ") + type, "both(&mut v[i as usize..+1], &mut v[i as usize + 1..+1])");
+  }
+  accept("s: u8", "both(&mut rows[s as usize % 3], &mut rows[(s as usize + 1) % 3])");
+  accept("i: usize", "both(&mut rows[(i as u8) as usize], &mut rows[((i + 255) as u8) as usize])");
+  accept("i: usize, n: usize", "if n > 0 { both(&mut v[i % n..+1], &mut v[n..+1]) }");
+  accept("i: usize", "both(&mut v[2 * i..2 * i + 2], &mut v[2 * i + 2..2 * i + 4])");
+  accept("i: usize, j: usize", "if i != j { both(&mut rows[i], &mut rows[j]) }");
+  accept("i: usize, j: usize", "if i < j { both(&mut v[0..i], &mut v[j..4]) }");
+}
+
 TEST(Ownership, ReborrowsLastAsLongAsTheyAreUsed) {
   expectAccepted(
       "var v = vec![1]\nlet r = &mut v\ngrow(r, &vec![2])\ngrow(r, &vec![3])\nlet s = &r[0]\nprint(s)\nr.push(4)",
