@@ -118,5 +118,21 @@ kernel k(x: &mut Tensor<u32, [32]>, n: u32) {
   EXPECT_EQ(branches, 2u) << made.dump();
 }
 
+TEST(Graph, AVariableLentToACallStaysAValue) {
+  GraphOf made(R"(
+fn next(state: &mut u32, rounds: u32) -> u32 {
+  for i in 0u32..rounds { *state ^= *state << 13 }
+  return *state
+}
+@launch(grid = [1], block = 32)
+kernel k(x: &mut Tensor<u32, [32]>, n: u32) {
+  var state = n
+  for i in 0..4 { x[thread.local_id] += next(&mut state, n) }
+})");
+  for (uint32_t i = 0; i < made.graph.stepCount(); ++i)
+    for (const Access& access : made.graph.accessesOf(made.graph[StepId{i}]))
+      EXPECT_EQ(made.graph[access.place].storage, Storage::Global) << made.dump();
+}
+
 }  // namespace
 }  // namespace vortex::lang::flow

@@ -12,23 +12,6 @@ constexpr size_t kMostLeaves = 64;
 
 namespace {
 
-/// The variable whose own value the place is a part of; null behind references and for elements of tensors.
-const Variable* ownedBy(const Expr& place) {
-  switch (place.kind) {
-  case ExprKind::Var: return place.variable;
-  case ExprKind::Field: return ownedBy(asField(place).base);
-  case ExprKind::Element: {
-    const Expr& base = asElement(place).base;
-    return base.type->kind == TypeKind::Array || base.type->kind == TypeKind::Vec ? ownedBy(base) : nullptr;
-  }
-  case ExprKind::Deref: {
-    const Expr& reference = operandOf(place);
-    return reference.kind == ExprKind::Ref ? ownedBy(operandOf(reference)) : nullptr;
-  }
-  default: return nullptr;
-  }
-}
-
 class UseFinder {
 public:
   explicit UseFinder(VariableUses& out) : out_(out) {}
@@ -40,8 +23,8 @@ public:
     if (expr.kind == ExprKind::Assign)
       assign(asAssign(expr));
     if (expr.kind == ExprKind::Let && asLet(expr).value)
-      bind(*expr.variable, *asLet(expr).value);
-    if (expr.kind == ExprKind::Ref && expr.type->isMutable)
+      let(*expr.variable, *asLet(expr).value);
+    if (expr.kind == ExprKind::Ref && expr.type->isMutable && &expr != named_)
       if (const Variable* variable = ownedBy(operandOf(expr)))
         out_.lentMutably.insert(variable);
     forEachChild(expr, [&](const Expr& child) { visit(child); });
@@ -50,6 +33,44 @@ public:
   }
 
 private:
+  /// The variable whose own value the place is a part of; null behind references that are not known and for elements of tensors.
+  const Variable* ownedBy(const Expr& place) const {
+    switch (place.kind) {
+    case ExprKind::Var: return place.variable;
+    case ExprKind::Field: return ownedBy(asField(place).base);
+    case ExprKind::Element: {
+      const Expr& base = asElement(place).base;
+      return base.type->kind == TypeKind::Array || base.type->kind == TypeKind::Vec ? ownedBy(base) : nullptr;
+    }
+    case ExprKind::Deref: {
+      const Expr& reference = operandOf(place);
+      if (reference.kind == ExprKind::Ref)
+        return ownedBy(operandOf(reference));
+      auto known = reference.kind == ExprKind::Var ? referred_.find(reference.variable) : referred_.end();
+      return known == referred_.end() ? nullptr : known->second;
+    }
+    default: return nullptr;
+    }
+  }
+
+  /// `let p = &mut x`, or a parameter of an inlined call: another name for x, which stays a value.
+  void let(const Variable& variable, const Expr& value) {
+    bind(variable, value);
+    if (variable.isVar || variable.type->kind != TypeKind::Ref)
+      return;
+    const Variable* owner = nullptr;
+    if (value.kind == ExprKind::Ref)
+      owner = ownedBy(operandOf(value));
+    else if (auto known = value.kind == ExprKind::Var ? referred_.find(value.variable) : referred_.end();
+             known != referred_.end())
+      owner = known->second;
+    if (!owner)
+      return;
+    referred_[&variable] = owner;
+    if (value.kind == ExprKind::Ref)
+      named_ = &value;
+  }
+
   void assign(const AssignParts& parts) {
     const Variable* variable = ownedBy(parts.place);
     if (!variable || variable->type->isTensor())  // a view stays what it is: its elements are assigned
@@ -67,6 +88,8 @@ private:
   VariableUses& out_;
   std::vector<const Expr*> loops_;
   std::set<std::pair<const Expr*, const Variable*>> assigned_;
+  std::unordered_map<const Variable*, const Variable*> referred_;  ///< by references that are never bound anew
+  const Expr* named_ = nullptr;                                    ///< the `&mut` of the last such binding
 };
 
 }  // namespace

@@ -126,28 +126,43 @@ private:
     return pick(6) == 0 ? "!" + compared() : compared();
   }
 
-  /// A function of its own, with loops and early returns.
-  std::string call() {
-    const std::string name = fresh("f"), a = type(), result = type();
-    std::vector<Declared> outer;
-    std::swap(outer, variables_);
-    const int indent = indent_, size = size_;
+  /// The body of a function with these variables, with loops and early returns.
+  std::string bodyOf(std::vector<Declared> own, const std::string& result) {
+    std::swap(own, variables_);
+    const int indent = std::exchange(indent_, 1), size = std::exchange(size_, 5);
     const auto loops = std::exchange(loops_, {});
     const std::string returned = std::exchange(returns_, result);
-    variables_ = {{"a", a, false, false}, {"w", result, false, true}};
-    indent_ = 1;
-    size_ = 5;
     const bool had = std::exchange(isFunction_, true);
     std::string body = statements(2, false);
     isFunction_ = had;
+    returns_ = returned;
+    loops_ = loops;
+    size_ = size;
+    indent_ = indent;
+    std::swap(own, variables_);
+    return body;
+  }
+
+  std::string call() {
+    const std::string name = fresh("f"), a = type(), result = type();
+    const std::string body = bodyOf({{"a", a, false, false}, {"w", result, false, true}}, result);
     functions_ +=
         "fn " + name + "(a: " + a + ") -> " + result + " {\n  var w = a as " + result + "\n" + body + "  return w\n}\n";
-    std::swap(outer, variables_);
-    indent_ = indent;
-    size_ = size;
-    loops_ = loops;
-    returns_ = returned;
     return name + "(" + leaf(a, false) + ")";
+  }
+
+  /// Changes a variable, or an element, through a reference.
+  std::string callByReference() {
+    std::string target = "few[(" + expression("usize", false, 1) + ") % 4]", type = "u32";
+    const Declared* variable = variableFor(false);
+    if (variable && variable->isAssignable && !variable->isUniform && pick(4)) {
+      target = variable->name;
+      type = variable->type;
+    }
+    const std::string name = fresh("g"), other = this->type();
+    const std::string body = bodyOf({{"*a", type, false, true}, {"b", other, false, false}}, "");
+    functions_ += "fn " + name + "(a: &mut " + type + ", b: " + other + ") {\n" + body + "}\n";
+    return pad() + name + "(&mut " + target + ", " + leaf(other, false) + ")\n";
   }
 
   //===-- statements ----------------------------------------------------------------------------------------------===//
@@ -248,13 +263,13 @@ private:
     const bool mayDiffer = !loops_.empty() && !loops_.back();
     std::string what = !mayDiffer ? "" : pick(2) ? "break" : "continue";
     if (isFunction_ && (!mayDiffer || pick(3) == 0))
-      what = "return " + expression(returns_, false, 1);
+      what = returns_.empty() ? "return" : "return " + expression(returns_, false, 1);
     return what.empty() ? "" : pad() + "if " + condition(false, 1) + " { " + what + " }\n";
   }
 
   std::string statement(int depth, bool isUniform) {
     --size_;
-    switch (pick(12)) {
+    switch (pick(13)) {
     case 0: return isUniform && !isFunction_ ? exchange() : assignment(isUniform);
     case 1:
     case 2:
@@ -277,6 +292,10 @@ private:
       if (isFunction_)
         return assignment(isUniform);
       return pad() + "own[(" + expression("usize", false, 1) + ") % 4] = " + expression("i32", false, 1) + "\n";
+    case 10:
+      if (!isFunction_ && names_ < kMostNames)
+        return callByReference();
+      return assignment(isUniform);
     case 9: return !isUniform ? jump() : assignment(isUniform);
     default: return assignment(isUniform);
     }
