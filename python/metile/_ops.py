@@ -6,7 +6,7 @@ import math
 
 from ._trace import LoweringError, current, word
 from .compiler.schedules import validate_schedule
-from ._values import Pointer, Value, is_number, make, operand, unwrap
+from ._values import Pointer, Value, constexpr, is_number, make, operand, unwrap
 
 _STORED = ("f32", "f16", "bf16", "i32", "u32", "u8")
 
@@ -323,13 +323,13 @@ def static_print(*values) -> None:
 
 def cdiv(a, b):
     """a / b, rounded up."""
+    if isinstance(a, constexpr) and isinstance(b, constexpr):
+        return constexpr(cdiv(a.value, b.value))
     return (a + b - 1) // b
 
 
 def next_power_of_2(n):
     """The smallest power of two that is not below n; 1 for n <= 0."""
-    from ._values import constexpr
-
     value = unwrap(n)
     power = 1 if value <= 1 else 1 << math.ceil(math.log2(value)) if value < 1 << 48 else 1 << (int(value) - 1).bit_length()
     return constexpr(power) if isinstance(n, constexpr) else power

@@ -54,11 +54,14 @@ build_targets() { # targets…: quiet when it succeeds, the errors when it fails
   fi || { echo "vortex: the build failed" >&2; return 1; }
 }
 
-build_python() { # interpreter: the binding for it, beside those for others
-  local cache=$root/build/CMakeCache.txt
+build_python() { # interpreter: the binding for it, beside those for others; nothing to do while the sources are older
+  local cache=$root/build/CMakeCache.txt stamp=$root/build/python.stamp
+  [ "$(cat "$stamp" 2>/dev/null)" != "$1" ] ||
+    [ -n "$(find "$root"/{CMakeLists.txt,cmake,include,src} -newer "$stamp" -print -quit 2>/dev/null)" ] || return 0
+  echo "$1" >"$stamp.new" # before the build: what changes during it is out of date again
   if [ ! -e "$root/build/build.ninja" ] || ! grep -qxF "VORTEX_PYTHON:FILEPATH=$1" "$cache"; then
     "$root/tools/dev/configure" build -DVORTEX_PYTHON="$1" >"$root/build/last-build.log" 2>&1 ||
       { tail -n 30 "$root/build/last-build.log" >&2; return 1; }
   fi
-  build_targets vortex_python
+  build_targets vortex_python && mv "$stamp.new" "$stamp"
 }
