@@ -124,15 +124,21 @@ private:
     }
   }
 
-  /// All of a group together, so that x[i, 0], x[i, 1], x[i, 2] count as what they are; then the ones that are not neighbours of the first.
+  /// Each is judged alone, and with its neighbours where that is better: x[i, 0], x[i, 1], x[i, 2] count as what they are, and a strided access
+  /// is not excused by another one that is none.
   void checkGroup(const std::vector<const Access*>& group) {
-    auto together = sectorUse(trace_, group);
-    if (!together || !together->isPoor())
-      return;
     for (const Access* access : group) {
-      auto use = group.size() > 1 ? sectorUse(trace_, {access}) : together;
-      if (use && use->isPoor())
-        warn(*access, together->usedBytes * use->sectors > use->usedBytes * together->sectors ? *together : *use);
+      auto use = sectorUse(trace_, {access});
+      if (!use || !use->isPoor())
+        continue;
+      std::vector<const Access*> joined{access};
+      std::copy_if(group.begin(), group.end(), std::back_inserter(joined),
+                   [&](const Access* other) { return other != access; });
+      const auto together = joined.size() > 1 ? sectorUse(trace_, joined) : std::nullopt;
+      if (together && together->usedBytes * use->sectors > use->usedBytes * together->sectors)
+        use = together;
+      if (use->isPoor())
+        warn(*access, *use);
     }
   }
 

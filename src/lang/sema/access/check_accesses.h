@@ -28,7 +28,8 @@ struct SectorUse {
   uint32_t structBytes = 0;  ///< of the elements, if they are structs that are stored whole
   bool isPoor() const { return sectors > 2 * ((usedBytes + 31) / 32); }
 };
-/// Nothing when it is not known. The accesses are of one storage, under the same conditions and loops.
+/// Of the first access together with those of the others that are a constant distance of less than a sector away. Nothing when it is not known.
+/// The accesses are of one storage, under the same conditions and loops.
 std::optional<SectorUse> sectorUse(Trace& trace, const std::vector<const Access*>& accesses);
 
 /// `shapes`: blocks with which the kernel may be launched, at least one.

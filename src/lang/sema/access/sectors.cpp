@@ -92,16 +92,31 @@ private:
         addIterations(evaluation.graph.symbols[monomial[0]], access, monomial[0], *shared, shifts);
       }
     }
-    // Another unknown distance than that of the first access: not a neighbour.
-    const LaneValue distance = value - first;
-    for (const auto& [monomial, lanes] : distance.terms())
-      if (!monomial.empty())
-        return std::nullopt;
+    if (&access != accesses_[0] && !isNeighbour(access, value - first, active))
+      return std::nullopt;
     for (unsigned lane = 0; lane < kLanes; ++lane)
       if (active[lane])
         for (int64_t shift : shifts)
           addElement(places[lane] + shift, access);
     return std::nullopt;
+  }
+
+  /// For every lane the same number of bytes from the first access, and in its sector if the alignment allows.
+  bool isNeighbour(const Access& access, const LaneValue& distance, const std::array<bool, kLanes>& active) const {
+    for (const auto& [monomial, lanes] : distance.terms())
+      if (!monomial.empty())
+        return false;
+    std::optional<int64_t> elements;
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      if (active[lane] && distance.fixed()[lane] != elements.value_or(distance.fixed()[lane]))
+        return false;
+      if (active[lane])
+        elements = distance.fixed()[lane];
+    }
+    const ElementLeaf &leaf = layout_.leaves[access.firstLeaf], &firstLeaf = layout_.leaves[accesses_[0]->firstLeaf];
+    const int64_t bytes = layout_.isInterleaved ? elements.value_or(0) * layout_.bytes + leaf.offset - firstLeaf.offset
+                                                : elements.value_or(0) * bytesOf(leaf);
+    return std::abs(bytes) < layout::kSectorBytes && (layout_.isInterleaved || &leaf == &firstLeaf);
   }
 
   /// The scalars that the access takes of one element: in a plane each, or side by side.

@@ -23,9 +23,10 @@ std::optional<__int128> threadCount(const std::vector<Expr*>& block) {
   for (const Expr* size : block) {
     while (size->kind == ExprKind::Cast)
       size = size->args[0];
-    if (size->kind != ExprKind::Int)
+    const auto dim = size->kind == ExprKind::DimValue ? size->dim.asConstant() : std::nullopt;
+    if (size->kind != ExprKind::Int && !dim)
       return std::nullopt;
-    count *= size->intValue;
+    count *= dim ? static_cast<__int128>(*dim) : size->intValue;
   }
   return count;
 }
@@ -62,7 +63,7 @@ void collectLaunched(const Expr& expr, std::set<const Function*>& withGrid, diag
       collectLaunched(*arg, withGrid, sink);
 }
 
-/// Blocks that a kernel may be launched with: its own, and those of launches in the program; an axis that is not constant is unknown.
+/// Blocks that a kernel may be launched with: its own first, and those of launches in the program; an axis that is not constant is unknown.
 using BlockShapes = std::map<const Function*, std::vector<access::BlockShape>>;
 
 access::BlockShape blockShape(const std::vector<Expr*>& sizes) {
@@ -96,9 +97,7 @@ void checkKernelAccesses(Function& kernel, const Roots& roots, std::vector<acces
           .primary("no thread of this kernel accesses elements of shared memory");
     return;
   }
-  if (!spec.block.empty()) {
-    shapes.insert(shapes.begin(), blockShape(spec.block));
-  } else if (shapes.empty() || spec.gridKind == GridKind::Domain) {
+  if (spec.block.empty() && (shapes.empty() || spec.gridKind == GridKind::Domain)) {
     std::array<int64_t, 3> usual = defaultBlock(spec.domain);
     shapes.insert(shapes.begin(), {usual[0], usual[1], usual[2]});
   }
@@ -133,7 +132,9 @@ void analyzeKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids la
     const bool isGiven = launchGrids == LaunchGrids::Always || withGrid.contains(kernel);
     inferGrid(*kernel, roots, isGiven ? LaunchGrids::Always : launchGrids, sink);
     const std::set<const Variable*> blockTiles = distributeLocals(program, *kernel, roots);
-    inferUniformity(*kernel, roots, sink);
+    if (!kernel->kernel->block.empty())
+      blocks[kernel].insert(blocks[kernel].begin(), blockShape(kernel->kernel->block));
+    inferUniformity(*kernel, roots, blocks[kernel], sink);
     checkBlockTiles(*kernel, roots, blockTiles, sink);
     checkStaging(*kernel, roots, sink);
     checkInitialisation(*kernel, roots, sink);

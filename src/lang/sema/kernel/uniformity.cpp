@@ -34,8 +34,8 @@ std::optional<__int128> constantOf(const Expr* expr, const Roots& roots) {
 
 class Analysis {
 public:
-  Analysis(Function& kernel, const Roots& roots, diag::DiagnosticSink& sink)
-      : kernel_(kernel), roots_(roots), sink_(sink) {}
+  Analysis(Function& kernel, const Roots& roots, std::span<const ThreadsPerAxis> blocks, diag::DiagnosticSink& sink)
+      : kernel_(kernel), roots_(roots), blocks_(blocks), sink_(sink) {}
 
   void run() {
     if (!kernel_.body)
@@ -168,12 +168,24 @@ private:
     }
   }
 
+  /// `thread.id.y` of blocks [32, n]: a warp lies within one row.
+  bool isRowOfWarps(const Expr& position) const {
+    const auto axis = position.ints.empty() ? 0 : static_cast<size_t>(position.ints[0]);
+    return axis > 0 && !blocks_.empty() &&
+           std::all_of(blocks_.begin(), blocks_.end(), [&](const ThreadsPerAxis& block) {
+             int64_t row = 1;
+             for (size_t i = 0; i < axis; ++i)
+               row = row * (block[i].value_or(1) % kWarpThreads) % kWarpThreads;
+             return row == 0;
+           });
+  }
+
   Level visitBuiltin(Expr* expr, Control control) {
     Level args = visitArgs(expr, control);
     switch (expr->builtin) {
     case Builtin::ThreadId:
+    case Builtin::ThreadGlobalId: return isRowOfWarps(*expr) ? Level::Warp : Level::Lane;
     case Builtin::ThreadLocalId:
-    case Builtin::ThreadGlobalId:
     case Builtin::LaneId: return Level::Lane;
     case Builtin::WarpId: return Level::Warp;
     case Builtin::ShuffleXor:
@@ -340,19 +352,31 @@ private:
     return Level::Block;
   }
 
+  bool hasSeveralWarps() const {
+    return std::any_of(blocks_.begin(), blocks_.end(), [](const ThreadsPerAxis& block) {
+      int64_t threads = 1;
+      for (const auto& axis : block)
+        threads = std::min(threads * axis.value_or(1), kWarpThreads + 1);
+      return threads > kWarpThreads;
+    });
+  }
+
   /// A scalar result is one value of each block.
   void checkBlockValue(const Expr& value, Type result) {
     if (value.kind == ExprKind::MakeTuple && result->kind == TypeKind::Tuple)
       for (size_t i = 0; i < value.args.size() && i < result->elems.size(); ++i)
         checkBlockValue(*value.args[i], result->elems[i]);
-    const bool differsByLane = value.uniformity == Uniformity::PerThread && !ofWarps_.contains(&value);
-    if (result->kind != TypeKind::Scalar || !differsByLane)
+    const Expr* origin = originOf(&value, 0);
+    const bool differsByRow =
+        origin && origin->builtin != Builtin::WarpId && isRowOfWarps(*origin) && hasSeveralWarps();
+    const bool differs = value.uniformity == Uniformity::PerThread && (!ofWarps_.contains(&value) || differsByRow);
+    if (result->kind != TypeKind::Scalar || !differs)
       return;  // the warps of a block of 32 threads agree
     auto diagnostic = sink_.error("E0469", value.range,
                                   "the value returned for a scalar result differs between the threads of a block");
     diagnostic.primary("each block gives one value");
     diagnostic.label(kernel_.resultRange, "the result is one scalar");
-    if (const Expr* origin = originOf(&value, 0); origin && origin->range != value.range)
+    if (origin && origin->range != value.range)
       diagnostic.label(origin->range, "because of this per-thread value");
     diagnostic.help("combine the values of the threads first, in shared memory or with `warp.sum`; or return a tensor");
   }
@@ -516,6 +540,7 @@ private:
 
   Function& kernel_;
   const Roots& roots_;
+  std::span<const ThreadsPerAxis> blocks_;
   diag::DiagnosticSink& sink_;
   std::map<const void*, Control> levels_;       // by Variable
   std::map<const void*, Control> loopControl_;  // by loop: some threads left an iteration early
@@ -532,8 +557,9 @@ private:
 
 }  // namespace
 
-void inferUniformity(Function& kernel, const Roots& roots, diag::DiagnosticSink& sink) {
-  Analysis(kernel, roots, sink).run();
+void inferUniformity(Function& kernel, const Roots& roots, std::span<const ThreadsPerAxis> blocks,
+                     diag::DiagnosticSink& sink) {
+  Analysis(kernel, roots, blocks, sink).run();
 }
 
 }  // namespace vortex::lang
