@@ -1,0 +1,49 @@
+"""The command line of `vortex hvm`: options, statistics, and what is refused."""
+import re
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "sum.hvm4"
+    path.write_text("@main = &a{1 + 2, 4}\n", encoding="utf-8")
+    return path
+
+
+def test_run_and_the_small_program_do_the_same(file, program):
+    expected = subprocess.run([program, "hvm", file, "-C"], capture_output=True, text=True, check=True).stdout
+    assert expected == "3\n4\n"
+    assert subprocess.run([program, "run", file, "-C"], capture_output=True, text=True, check=True).stdout == expected
+    small = program.parent / "hvm"
+    if small.exists():
+        assert subprocess.run([small, file, "-C"], capture_output=True, text=True, check=True).stdout == expected
+
+
+def test_statistics_have_their_form(file, hvm):
+    lines = hvm(file, "-s")[1].splitlines()
+    forms = [r"&a\{3,4\}", r"- Itrs: 1 interactions", r"- Heap: \d+ nodes", r"- Time: \d+\.\d{3} seconds", r"- Perf: \d+\.\d\d M interactions/s"]
+    assert len(lines) == len(forms) and all(re.fullmatch(form, line) for form, line in zip(forms, lines)), lines
+    assert hvm(file, "-S")[1] == "- Itrs: 1 interactions\n"
+    assert [line.split(":")[0] for line in hvm(file, "-S", "-s", "-T", "2")[1].splitlines()[:3]] == ["- Itrs", "- Itrs[0]", "- Itrs[1]"]
+    assert [line.split(" #")[0] for line in hvm(file, "-s", "-C")[1].splitlines()[:2]] == ["3", "4"]
+
+
+@pytest.mark.parametrize("spelling", [["-C1"], ["--collapse=1"], ["-C1", "-T3"], ["-C1", "--threads=3"], ["-C1", "--memory", "64M"], ["-C1", "--seed=9"],
+                                      ["-C1", "--device", "cpu"]], ids=" ".join)
+def test_options_have_several_spellings(spelling, file, hvm):
+    assert hvm(file, *spelling) == (0, "3\n", "")
+
+
+@pytest.mark.parametrize("words, named", [(["--device", "cuda:0"], "cuda:0"), (["--trace"], "--trace"), (["-Cx"], "-Cx"), (["-T", "0"], "0"), (["-T"], "-T"),
+                                          (["--memory", "much"], "much"), (["--memory", "0"], "0"), (["--to-c"], "--to-c"), (["second.hvm4"], "second.hvm4"),
+                                          (["--threads=x"], "x"), (["-C18446744073709551616"], "-C18446744073709551616")], ids=lambda value: " ".join(value))
+def test_wrong_options_are_named(words, named, file, hvm):
+    status, out, err = hvm(file, *words)
+    assert (status, out) == (1, "") and err.startswith("Error: ") and named in err
+
+
+def test_no_file_is_an_error(program):
+    done = subprocess.run([program, "hvm", "-C"], capture_output=True, text=True)
+    assert done.returncode == 1 and "no file" in done.stderr
