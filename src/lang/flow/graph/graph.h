@@ -125,14 +125,14 @@ enum class StepKind : uint8_t {
   Assert,  ///< uses[0] holds from here on, or the thread ends
   Print,
   Output,  ///< the kernel's results are written: accesses
-  // functions as written
+  // of functions as written, whose graph ownership still makes for itself: no lowering gives these yet
   Call,    ///< origin->function, or a launch or a closure: value, uses, accesses
-  Borrow,  ///< place.root … see `loans[index]`
+  Borrow,  ///< place.root holds a loan
   Copy,
-  Move,    ///< see `moves[index]`
+  Move,
   Mutate,  ///< part of place changes, or a method changes it
-  Flow,    ///< place.root holds what `sources` hold
-  Keep,    ///< `sources` are used here
+  Flow,    ///< place.root holds what others hold
+  Keep,    ///< what holds loans is used here
   // terminators
   Jump,
   Branch,  ///< value: the condition; targets: then, else
