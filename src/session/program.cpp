@@ -3,7 +3,7 @@
 #include "artifact/artifact.h"
 #include "base/text.h"
 #include "lang/build/verify.h"
-#include "lang/sema/analyze.h"
+#include "lang/flow/front.h"
 #include "lang/sema/element.h"
 #include "metile/lower.h"
 #include "session/program_state.h"
@@ -111,7 +111,7 @@ Program Program::compile(std::string name, std::string text, const CompileOption
   analysis.importPaths = options.importPaths;
   analysis.fixedDims = options.dims;
   analysis.launchGrids = options.isGridGiven ? lang::LaunchGrids::Always : lang::LaunchGrids::Possible;
-  state->program = lang::analyze(root, state->sources, state->sink, analysis);
+  state->program = lang::flow::analyze(root, state->sources, state->sink, analysis);
   state->publish();
   return Program(std::move(state));
 }

@@ -4,7 +4,7 @@
 #include "diag/diagnostic.h"
 #include "lang/syntax/parser.h"
 #ifdef VORTEX_WITH_SEMA
-#include "lang/sema/analyze.h"
+#include "lang/flow/front.h"
 #endif
 
 #include <gtest/gtest.h>
@@ -103,7 +103,7 @@ void compare(const std::filesystem::path& path) {
   if (source.text().starts_with("//!"))
     return;  // runs in the driver
 #ifdef VORTEX_WITH_SEMA
-  lang::analyze(file.value(), sources, sink);
+  lang::flow::analyze(file.value(), sources, sink);
 #else
   if (!id.starts_with("E01"))
     return;

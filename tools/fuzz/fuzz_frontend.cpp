@@ -1,7 +1,7 @@
 // Any bytes through parser and analysis: no crash, no hang, and every diagnostic can be rendered and lies inside its file.
 #include "base/check.h"
 #include "diag/diagnostic.h"
-#include "lang/sema/analyze.h"
+#include "lang/flow/front.h"
 #include "source/source.h"
 
 #include <cstddef>
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   source::SourceManager sources;
   diag::DiagnosticSink sink;
   source::FileId file = sources.addText("fuzz.vx", std::string(reinterpret_cast<const char*>(bytes), size));
-  auto program = lang::analyze(file, sources, sink);
+  auto program = lang::flow::analyze(file, sources, sink);
   VORTEX_CHECK(program != nullptr);
   for (const diag::Diagnostic& diagnostic : sink.all())
     for (const diag::Label& label : diagnostic.labels)

@@ -12,9 +12,18 @@
 using namespace vortex::tools;
 
 static void addFiles(CLI::App* command, Settings& settings, bool many) {
+  using vortex::lang::flow::RacePolicy;
+  const auto races = [command, &settings](const char* name, RacePolicy policy, const char* help) {
+    command
+        ->add_option_function<std::string>(
+            name, [&settings, policy](const std::string&) { settings.races = policy; }, help)
+        ->check(CLI::IsMember({"races"}));
+  };
   auto* option = command->add_option("file", settings.files, many ? "source files" : "source file")->required();
   if (!many)
     option->expected(1);
+  races("--deny", RacePolicy::Deny, "races: an error where a race cannot be ruled out");
+  races("--allow", RacePolicy::Allow, "races: do not look for races");
 }
 
 static void addCompilerOptions(CLI::App* command, Settings& settings) {

@@ -1,5 +1,7 @@
 #include "tools/vortex/session.h"
 
+#include "lang/flow/front.h"
+
 #include "base/text.h"
 #include "chip/chip.h"
 #include "host/evaluator.h"
@@ -83,7 +85,10 @@ bool Session::load(const std::string& path) {
         options.isSharedAdvice = true;
       }
   }
-  program_ = lang::analyze(*file, sources_, sink_, options);
+  lang::flow::CheckOptions checks{.races = settings_.races};
+  if (settings_.check && checks.races == lang::flow::RacePolicy::Report)
+    checks.races = lang::flow::RacePolicy::Warn;
+  program_ = lang::flow::analyze(*file, sources_, sink_, options, checks);
   frontMs_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return flush() && checkDims();
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "lang/flow/race/policy.h"
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -21,6 +23,7 @@ struct Settings {
   std::string reproducer;
   std::vector<std::string> dumpAfter;
   std::vector<std::pair<std::string, int64_t>> dims;
+  lang::flow::RacePolicy races = lang::flow::RacePolicy::Report;
   uint64_t seed = 0;
   uint64_t maxSteps = 100'000'000;  ///< a few seconds of one warp
   int samples = 15;

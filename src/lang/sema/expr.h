@@ -152,6 +152,8 @@ struct Expr {
   source::SourceRange verifyBanks;
   /// The root of a statement marked `@unchecked(coalescing)`.
   bool uncheckedCoalescing = false;
+  /// The root of a statement marked `@unchecked(races)`.
+  bool uncheckedRaces = false;
 };
 
 }  // namespace vortex::lang

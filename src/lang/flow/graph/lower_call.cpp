@@ -4,7 +4,9 @@
 
 namespace vortex::lang::flow {
 
-static bool isAtomic(Builtin builtin) { return builtin >= Builtin::AtomicAdd && builtin <= Builtin::AtomicStore; }
+static bool isAtomicBuiltin(Builtin builtin) {
+  return builtin >= Builtin::AtomicAdd && builtin <= Builtin::AtomicStore;
+}
 
 /// Where a thread stands, as the number the machine computes.
 std::optional<ValueId> Lowering::position(const Expr& expr) {
@@ -70,7 +72,7 @@ Lowering::Operand Lowering::builtin(const Expr& expr) {
   const auto scalarIs = [](ValueId value) { return Operand{value, kNoPlace, {}}; };
   if (const auto at = position(expr))
     return scalarIs(values().convert(machineType(expr.type), *at));
-  if (isAtomic(expr.builtin))
+  if (isAtomicBuiltin(expr.builtin))
     return scalarIs(atomic(expr));
   std::vector<ValueId> uses;
   const auto evaluate = [&] {

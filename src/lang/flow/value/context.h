@@ -25,7 +25,7 @@ struct Values::Context {
 
 /// How much one proof may cost. Counts of steps, so that an answer never depends on the machine.
 struct Values::Search {
-  unsigned budget = 96;
+  unsigned budget = 400;
 };
 
 inline std::optional<Polynomial> difference(const Polynomial& a, const Polynomial& b) {

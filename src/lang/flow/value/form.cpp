@@ -62,6 +62,8 @@ Form Values::settle(Context& context, ValueId value, const std::optional<Polynom
 }
 
 Form Values::computeForm(Context& context, ValueId value) {
+  if (auto defined = defined_.find(indexOf(value)); defined != defined_.end())
+    return {defined->second, true};
   const Node node = nodes_[value];
   switch (node.kind) {
   case NodeKind::Constant: return {Polynomial::constant(node.constant()), true};

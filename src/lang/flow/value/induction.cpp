@@ -133,12 +133,20 @@ Interval Values::rangeOfPhi(Context& context, ValueId phi) {
   // Operands of back edges are of an earlier iteration, of which this point's conditions say nothing.
   const std::vector<ValueId> operands(nodes_.phiOperands(phi).begin(), nodes_.phiOperands(phi).end());
   std::optional<Interval> hull;
+  bool shrinks = false;
   for (ValueId operand : operands) {
+    const Node node = nodes_[operand];
+    if (node.kind == NodeKind::Op && (node.op == Op::Div || node.op == Op::Shr) && nodes_.operand(operand, 0) == phi) {
+      shrinks = true;  // towards 0
+      continue;
+    }
     // A range's counter has left its range where its loop is left.
     const Interval next = counterOf(nodes_.resolved(operand)) ? Interval() : range(contextAt(kNoPoint), operand);
     hull = hull ? hull->hull(next) : next;
   }
   inProgress_.erase(phi);
+  if (hull && shrinks)
+    return hull->hull({0, 0});
   return hull.value_or(Interval());
 }
 

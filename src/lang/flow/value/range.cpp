@@ -107,6 +107,11 @@ Interval Values::rangeOfOp(Context& context, ValueId leaf) {
   case Op::Or:
   case Op::Xor: return rangeOfBits(node.op, a, b);
   case Op::Shr: return rangeOfShift(a, b, node.type);
+  case Op::Shl:
+    if (a.low >= 0 && b.low >= 0 && b.high < node.type.width &&
+        a.high <= node.type.highest() >> static_cast<unsigned>(b.high))
+      return {a.low << static_cast<unsigned>(b.low), a.high << static_cast<unsigned>(b.high)};
+    return {};
   case Op::Min: return {std::min(a.low, b.low), std::min(a.high, b.high)};
   case Op::Max: return {std::max(a.low, b.low), std::max(a.high, b.high)};
   case Op::Select: return b.hull(operand(2));
@@ -178,28 +183,33 @@ bool Values::prove(Context& context, const Polynomial& polynomial, Search& searc
     return true;
   if (depth > kMostDepth)
     return false;
-  // What can only be negative first; then what might be larger than its interval says.
-  for (const bool isNegative : {true, false})
-    for (auto term = polynomial.terms().rbegin(); term != polynomial.terms().rend(); ++term) {
-      const auto& [monomial, coefficient] = *term;
-      if (monomial.empty() || (coefficient < 0) != isNegative)
+  // All steps that prove it at once come first, then those that leave fewest terms: one wrong turn would use up the budget.
+  std::vector<Polynomial> rests;
+  for (const auto& term : polynomial.terms()) {
+    const Monomial& monomial = term.first;
+    for (size_t i = 0; i < monomial.size(); ++i) {
+      if (i > 0 && monomial[i] == monomial[i - 1])
         continue;
-      for (size_t i = 0; i < monomial.size(); ++i) {
-        if (i > 0 && monomial[i] == monomial[i - 1])
+      const std::vector<Polynomial> bounds = inequalitiesOf(context, monomial[i]);
+      for (const Polynomial& bound : bounds) {
+        auto rest = eliminate(context, polynomial, term, bound, monomial[i]);
+        if (!rest)
           continue;
-        const std::vector<Polynomial> bounds = inequalitiesOf(context, monomial[i]);
-        for (const Polynomial& bound : bounds) {
-          const auto rest = eliminate(context, polynomial, *term, bound, monomial[i]);
-          if (!rest)
-            continue;
-          if (search.budget == 0)
-            return false;
-          --search.budget;
-          if (prove(context, *rest, search, depth + 1))
-            return true;
-        }
+        if (search.budget == 0)
+          return false;
+        --search.budget;
+        if (interval(context, *rest).low >= 0)
+          return true;
+        rests.push_back(std::move(*rest));
       }
     }
+  }
+  std::sort(rests.begin(), rests.end(), [](const Polynomial& a, const Polynomial& b) {
+    return a.terms().size() != b.terms().size() ? a.terms().size() < b.terms().size() : a.terms() < b.terms();
+  });
+  for (const Polynomial& rest : rests)
+    if (prove(context, rest, search, depth + 1))
+      return true;
   return proveBySplitting(context, polynomial, search, depth);
 }
 

@@ -71,6 +71,8 @@ public:
   NodeTable& nodes() { return nodes_; }
   /// A point like `base` at which these hold too: what an access that happens says about its indices.
   PointId assume(PointId base, std::vector<Condition> conditions);
+  /// The leaf is this number everywhere, as an integer. Before anything is asked.
+  void define(ValueId leaf, Polynomial polynomial) { defined_[indexOf(leaf)] = std::move(polynomial); }
 
   /// value ≡ polynomial modulo 2^width of its type.
   Form form(ValueId value, PointId point);
@@ -182,6 +184,7 @@ private:
   std::vector<Assumption> assumptions_;  ///< of points from kFirstAssumed on
   std::unordered_map<uint32_t, std::optional<Induction>> inductions_;
   std::unordered_map<uint32_t, std::vector<__int128>> lists_;
+  std::unordered_map<uint32_t, Polynomial> defined_;
   std::unordered_map<uint32_t, ValueId> counted_;  ///< the phi of a leaf that counts its iterations
   std::set<ValueId> inProgress_;                   ///< phis whose induction is being looked for: leaves meanwhile
 };

@@ -96,7 +96,7 @@ void Checker::checkBlockSizes(const std::vector<Expr*>& sizes) {
     while (size->kind == ExprKind::Cast)
       size = size->args[0];
     if (size->kind == ExprKind::Int && size->intValue <= 0)
-      error("E0410", size->range, "a block has at least one thread along each axis")
+      error("E0712", size->range, "a block has at least one thread along each axis")
           .primary(base::concat(static_cast<long long>(size->intValue), " threads"));
   }
 }
@@ -149,14 +149,15 @@ void Checker::uncheckedAttribute(const syn::Attribute& attribute, bool isStateme
   if (isStatement) {
     uncheckedBounds = uncheckedBounds || bounds;
     uncheckedCoalescing = uncheckedCoalescing || coalescing;
+    uncheckedRaces = uncheckedRaces || races;
   }
   if (!function->kernel)
     return;
-  if (!isStatement)
+  if (!isStatement) {
     function->kernel->uncheckedBounds |= bounds;
-  if (!isStatement)
     function->kernel->uncheckedCoalescing |= coalescing;
-  function->kernel->uncheckedRaces |= races;
+    function->kernel->uncheckedRaces |= races;
+  }
   function->kernel->uncheckedInit |= init;
 }
 

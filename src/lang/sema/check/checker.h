@@ -537,7 +537,7 @@ public:
   std::set<std::string_view> returnedNames;  ///< names in `return x`: candidates for result storage
   bool uncheckedBounds = false, uncheckedOverflow = false;
   /// What the attributes of the statement being checked say; its expressions are marked when they are done.
-  bool uncheckedCoalescing = false;
+  bool uncheckedCoalescing = false, uncheckedRaces = false;
   SourceRange verifyBanks;
 
 private:

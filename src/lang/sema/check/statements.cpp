@@ -44,10 +44,11 @@ void Checker::checkTail(const syn::ExprStmt* stmt, Type expected, std::vector<Ex
   const bool bounds = uncheckedBounds, overflow = uncheckedOverflow;
   const size_t first = out.size();
   statementAttributes(stmt);
-  const bool coalescing = std::exchange(uncheckedCoalescing, false);
+  const bool coalescing = std::exchange(uncheckedCoalescing, false), races = std::exchange(uncheckedRaces, false);
   const SourceRange banks = std::exchange(verifyBanks, {});
   out.push_back(check(stmt->expr, expected));
   uncheckedCoalescing = coalescing;
+  uncheckedRaces = races;
   verifyBanks = banks;
   markAccesses(out, first);
   uncheckedBounds = bounds;
@@ -59,7 +60,7 @@ void Checker::checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out) {
   const size_t first = out.size();
   statementAttributes(stmt);
   // Statements inside have attributes of their own.
-  const bool coalescing = std::exchange(uncheckedCoalescing, false);
+  const bool coalescing = std::exchange(uncheckedCoalescing, false), races = std::exchange(uncheckedRaces, false);
   const SourceRange banks = std::exchange(verifyBanks, {});
   if (auto* let = stmt->tryAs<syn::LetStmt>())
     checkLet(let, out);
@@ -69,6 +70,7 @@ void Checker::checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out) {
     if (attribute.name.text == "parallel" && out.size() > first && out.back()->kind == ExprKind::For)
       out.back()->isClaimedParallel = true;
   uncheckedCoalescing = coalescing;
+  uncheckedRaces = races;
   verifyBanks = banks;
   markAccesses(out, first);
   uncheckedBounds = bounds;
@@ -78,10 +80,11 @@ void Checker::checkStmt(const syn::Stmt* stmt, std::vector<Expr*>& out) {
 void Checker::markAccesses(std::vector<Expr*>& statement, size_t first) {
   for (size_t i = first; i < statement.size(); ++i) {
     statement[i]->uncheckedCoalescing |= uncheckedCoalescing;
+    statement[i]->uncheckedRaces |= uncheckedRaces;
     if (verifyBanks.isValid())
       statement[i]->verifyBanks = verifyBanks;
   }
-  uncheckedCoalescing = false;
+  uncheckedCoalescing = uncheckedRaces = false;
   verifyBanks = {};
 }
 

@@ -1,0 +1,168 @@
+#include "lang/flow/race/deciders.h"
+
+#include <algorithm>
+
+namespace vortex::lang::flow {
+namespace {
+
+bool contradict(const std::vector<Condition>& conditions) {
+  for (size_t i = 0; i < conditions.size(); ++i)
+    for (size_t j = i + 1; j < conditions.size(); ++j)
+      if (conditions[i].value == conditions[j].value && conditions[i].holds != conditions[j].holds)
+        return true;
+  return false;
+}
+
+/// Splits on how the positions of the two threads are ordered until a subscript differs in every case.
+class Digits {
+public:
+  explicit Digits(Pair& pair)
+      : pair_(pair), values_(pair.nodes(), surroundingsOf(pair.view().graph, pair.view().structure, pair.nodes()),
+                             pair.view().launch) {
+    for (const auto& [leaf, polynomial] : pair.definitions())
+      values_.define(leaf, polynomial);
+  }
+
+  bool run(size_t axis, std::vector<Condition>& conditions) {
+    const PointId point = values_.assume(kNoPoint, conditions);
+    for (const Pair::Coordinate& coordinate : pair_.coordinates()) {
+      if (coordinate.divisor != kNoValue &&
+          values_.less(pair_.nodes().constant(kUsize, 0), coordinate.divisor, point) != Truth::Yes)
+        continue;
+      const bool isForm = values_.differ(coordinate.first, coordinate.second, point) == Truth::Yes;
+      if (!isForm && !differByDigits(coordinate, point))
+        continue;
+      wasSplit = wasSplit || axis > 0 || !isForm;
+      return true;
+    }
+    if (budget_-- == 0 || axis >= pair_.axes().size())
+      return axis >= pair_.axes().size() && isSameThread_ && !pair_.mayBeSame();
+    const ValueId a = pair_.axes()[axis].first, b = pair_.axes()[axis].second;
+    NodeTable& nodes = pair_.nodes();
+    const bool wasSame = isSameThread_;
+    for (const auto& [lesser, greater] : {std::pair(a, b), std::pair(b, a)}) {
+      if (values_.less(lesser, greater, point) == Truth::No)
+        continue;
+      isSameThread_ = wasSame && axis >= pair_.decisiveAxes();
+      if (!with(conditions, nodes.op(Op::Lt, kBool, lesser, greater), axis + 1))
+        return false;
+    }
+    isSameThread_ = wasSame;
+    if (values_.equal(a, b, point) == Truth::No)
+      return true;
+    // Blocks that agree in every axis are one block, which other intervals answer for; threads are one thread.
+    if (isSameThread_ && axis + 1 == pair_.decisiveAxes() && !pair_.mayBeSame())
+      return true;
+    return with(conditions, nodes.op(Op::Eq, kBool, a, b), axis + 1);
+  }
+
+  bool wasSplit = false;
+
+private:
+  bool differByDigits(const Pair::Coordinate& coordinate, PointId point) {
+    const auto difference =
+        Polynomial::sum(values_.integer(coordinate.first, point), values_.integer(coordinate.second, point), -1);
+    unsigned budget = 24;
+    return difference && isNeverZero(*difference, point, budget);
+  }
+
+  bool isPositive(const Polynomial& polynomial, PointId point) {
+    const auto less = Polynomial::sum(polynomial, Polynomial::constant(-1));
+    return less && values_.isAtLeastZero(*less, point);
+  }
+
+  /// Strictly between -unit and unit.
+  bool isBelow(const Polynomial& polynomial, const Polynomial& unit, PointId point) {
+    const auto below = Polynomial::sum(unit, polynomial, -1), above = Polynomial::sum(unit, polynomial);
+    return below && above && isPositive(*below, point) && isPositive(*above, point);
+  }
+
+  /// high · unit + low, where low is smaller than the unit, is 0 only if both are: `row * N + column`.
+  bool isNeverZero(const Polynomial& polynomial, PointId point, unsigned& budget) {
+    if (budget == 0)
+      return false;
+    --budget;
+    const auto negated = Polynomial::sum(Polynomial(), polynomial, -1);
+    if (isPositive(polynomial, point) || (negated && isPositive(*negated, point)))
+      return true;
+    std::vector<std::pair<Monomial, __int128>> units;
+    for (const auto& [monomial, coefficient] : polynomial.terms()) {
+      const __int128 size = coefficient < 0 ? -coefficient : coefficient;
+      if (!monomial.empty() && size > 1)
+        units.push_back({{}, size});
+      for (ValueId leaf : monomial)
+        if (monomial.size() > 1 || size > 1)
+          units.push_back({{leaf}, 1});
+    }
+    std::sort(units.begin(), units.end());
+    units.erase(std::unique(units.begin(), units.end()), units.end());
+    return std::any_of(units.begin(), units.end(), [&](const auto& unit) {
+      return differsAtUnit(polynomial, unit.first, unit.second, point, budget);
+    });
+  }
+
+  bool differsAtUnit(const Polynomial& polynomial, const Monomial& leaf, __int128 number, PointId point,
+                     unsigned& budget) {
+    Polynomial high, low;
+    for (const auto& [monomial, coefficient] : polynomial.terms()) {
+      Monomial rest = monomial;
+      bool isMultiple = coefficient % number == 0;
+      for (ValueId factor : leaf)
+        if (auto at = std::find(rest.begin(), rest.end(), factor); at != rest.end())
+          rest.erase(at);
+        else
+          isMultiple = false;
+      const auto sum = isMultiple ? Polynomial::sum(high, Polynomial::of(rest, coefficient / number))
+                                  : Polynomial::sum(low, Polynomial::of(monomial, coefficient));
+      if (!sum)
+        return false;
+      (isMultiple ? high : low) = *sum;
+    }
+    if (high.isZero() || low.isZero() || !isBelow(low, Polynomial::of(leaf, number), point))
+      return false;
+    return isNeverZero(low, point, budget) || isNeverZero(high, point, budget);
+  }
+
+  bool with(std::vector<Condition>& conditions, ValueId condition, size_t axis) {
+    conditions.push_back({condition, true});
+    const bool done = run(axis, conditions);
+    conditions.pop_back();
+    return done;
+  }
+
+  Pair& pair_;
+  Values values_;
+  bool isSameThread_ = true;  ///< all decisive axes so far are equal
+  unsigned budget_ = 160;
+};
+
+}  // namespace
+
+std::string_view name(Decider decider) {
+  switch (decider) {
+  case Decider::None: return "unknown";
+  case Decider::Field: return "field";
+  case Decider::Control: return "control";
+  case Decider::Form: return "form";
+  case Decider::Digits: return "digits";
+  case Decider::Enumeration: return "enumeration";
+  case Decider::Tickets: return "tickets";
+  case Decider::Atomic: return "atomic";
+  case Decider::Witness: return "witness";
+  }
+  VORTEX_UNREACHABLE();
+}
+
+Decider decide(Pair& pair, const BlockShape& shape, uint64_t& budget) {
+  if (pair.areApart())
+    return Decider::Field;
+  if (contradict(pair.conditions()))
+    return Decider::Control;
+  Digits digits(pair);
+  std::vector<Condition> conditions = pair.conditions();
+  if (digits.run(0, conditions))
+    return digits.wasSplit ? Decider::Digits : Decider::Form;
+  return differInEveryCase(pair, shape, budget) ? Decider::Enumeration : Decider::None;
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,29 @@
+// Reasons why two accesses of a pair never meet, tried in this order. Each is a proof for every launch.
+#pragma once
+
+#include <string_view>
+
+#include "lang/flow/race/pair.h"
+
+namespace vortex::lang::flow {
+
+enum class Decider : uint8_t {
+  None,         ///< not decided
+  Field,        ///< different fields or parts
+  Control,      ///< the conditions of both sides contradict each other
+  Form,         ///< a subscript differs whatever the threads are
+  Digits,       ///< a subscript differs in every order of the threads' positions
+  Enumeration,  ///< a subscript differs for all threads of the block and all values of everything else
+  Tickets,      ///< subscripts are results of atomic additions that start disjoint ranges
+  Atomic,       ///< both are atomic, of a scope that covers both threads
+  Witness,      ///< they do meet
+};
+std::string_view name(Decider decider);
+
+/// `budget`: table entries that all enumerations of a kernel may take.
+Decider decide(Pair& pair, const BlockShape& shape, uint64_t& budget);
+
+/// enumeration.cpp. False: not proven.
+bool differInEveryCase(Pair& pair, const BlockShape& shape, uint64_t& budget);
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,108 @@
+#include "lang/flow/race/intervals.h"
+
+#include <algorithm>
+
+namespace vortex::lang::flow {
+namespace {
+
+class IntervalFinder {
+public:
+  IntervalFinder(const Graph& graph, bool warps, const std::function<bool(LoopId)>& certainlyRuns)
+      : graph_(graph), warps_(warps), certainlyRuns_(certainlyRuns) {}
+
+  AccessInterval from(BlockId block, uint32_t step, StepId start) {
+    AccessInterval interval;
+    interval.start = start;
+    interval.block = block;
+    origin_ = block;
+    seen_.clear();
+    found_.clear();
+    walk(block, step, {});
+    while (!pending_.empty()) {
+      const auto [at, reach] = *pending_.begin();
+      pending_.erase(pending_.begin());
+      walk(at, indexOf(graph_[at].begin), reach);
+    }
+    interval.steps.assign(found_.begin(), found_.end());
+    return interval;
+  }
+
+  bool isBarrier(StepKind kind) const { return kind == StepKind::Barrier || (warps_ && kind == StepKind::WarpBarrier); }
+
+private:
+  void walk(BlockId at, uint32_t step, const Reach& reach) {
+    for (; step < indexOf(graph_[at].end); ++step) {
+      const Step& here = graph_[StepId{step}];
+      if (here.accessCount > 0)
+        found_.insert({StepId{step}, reach});
+      if (isBarrier(here.kind))
+        return;
+    }
+    for (BlockId to : graph_[at].successors)
+      if (skipsLoop(at, to, reach))
+        continue;
+      else if (const auto next = std::pair(to, after(at, to, reach)); seen_.insert(next).second)
+        pending_.insert(next);
+  }
+
+  /// A loop that certainly runs is not left before its first iteration.
+  bool skipsLoop(BlockId from, BlockId to, const Reach& reach) const {
+    const LoopId loop = graph_[from].loop;
+    if (loop == kNoLoop || graph_[loop].header != from || graph_.isInside(to, loop) || !isAnew(loop, reach) ||
+        std::find(reach.later.begin(), reach.later.end(), loop) != reach.later.end())
+      return false;
+    return certainlyRuns_(loop);
+  }
+
+  /// The loop was entered after the start.
+  bool isAnew(LoopId loop, const Reach& reach) const {
+    return !graph_.isInside(origin_, loop) ||
+           (reach.passed != kNoLoop && reach.passed != loop && graph_.isInside(loop, reach.passed));
+  }
+
+  /// Passing a back edge of a loop around the start begins its next iteration, and loops inside it anew.
+  Reach after(BlockId from, BlockId to, const Reach& reach) const {
+    Reach next = reach;
+    std::erase_if(next.later, [&](LoopId loop) { return !graph_.isInside(to, loop); });
+    const LoopId loop = graph_[to].loop;
+    if (loop == kNoLoop || graph_[loop].header != to)
+      return next;
+    const bool isBack = graph_.isInside(from, loop);
+    if (isAnew(loop, reach)) {
+      const auto found = std::find(next.later.begin(), next.later.end(), loop);
+      if (!isBack && found != next.later.end())
+        next.later.erase(found);
+      else if (isBack && found == next.later.end())
+        next.later.insert(std::lower_bound(next.later.begin(), next.later.end(), loop), loop);
+      return next;
+    }
+    if (!isBack)
+      return next;
+    next.isRepeated = reach.passed == loop;
+    next.passed = loop;
+    return next;
+  }
+
+  const Graph& graph_;
+  bool warps_;
+  const std::function<bool(LoopId)>& certainlyRuns_;
+  BlockId origin_{0};
+  std::set<std::pair<BlockId, Reach>> seen_, pending_;
+  std::set<std::pair<StepId, Reach>> found_;
+};
+
+}  // namespace
+
+std::vector<AccessInterval> findIntervals(const Graph& graph, bool warps,
+                                          const std::function<bool(LoopId)>& certainlyRuns) {
+  IntervalFinder finder(graph, warps, certainlyRuns);
+  std::vector<AccessInterval> intervals;
+  intervals.push_back(finder.from(BlockId{0}, indexOf(graph[BlockId{0}].begin), kNoStep));
+  for (uint32_t b = 0; b < graph.blocks.size(); ++b)
+    for (uint32_t s = indexOf(graph.blocks[b].begin); s < indexOf(graph.blocks[b].end); ++s)
+      if (finder.isBarrier(graph[StepId{s}].kind))
+        intervals.push_back(finder.from(BlockId{b}, s + 1, StepId{s}));
+  return intervals;
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,34 @@
+// Which accesses of a block no barrier orders. From the entry and from every barrier, an interval holds what is reached without crossing a barrier. All
+// threads leave the barrier in the same iteration of the loops around it, so what an interval holds knows how its iteration follows from the barrier's.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <vector>
+
+#include "lang/flow/graph/graph.h"
+
+namespace vortex::lang::flow {
+
+/// How a step is reached from the start of its interval.
+struct Reach {
+  LoopId passed =
+      kNoLoop;  ///< the outermost loop around the start whose next iteration this is; kNoLoop: the same iterations as the start
+  bool isRepeated = false;  ///< it was passed more than once, so how often is not known
+  /// Loops around the step that were entered after the start and are in a later iteration than their first.
+  std::vector<LoopId> later;
+  auto operator<=>(const Reach&) const = default;
+};
+
+/// The steps with accesses of one interval.
+struct AccessInterval {
+  StepId start = kNoStep;  ///< the barrier; kNoStep: the entry of the kernel
+  BlockId block{0};        ///< of the start
+  std::vector<std::pair<StepId, Reach>> steps;
+};
+
+/// `warps`: barriers of warps end an interval and start one, too. `certainlyRuns`: a loop is never left before its first iteration.
+std::vector<AccessInterval> findIntervals(const Graph& graph, bool warps,
+                                          const std::function<bool(LoopId)>& certainlyRuns);
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,182 @@
+#include "lang/flow/race/launches.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/text.h"
+#include "lang/sema/kernel/grid.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+using Dims = std::vector<std::optional<int64_t>>;
+
+std::optional<int64_t> combine(DimAtom::Kind kind, int64_t a, int64_t b) {
+  switch (kind) {
+  case DimAtom::Kind::FloorDiv: return b == 0 ? 0 : a / b;
+  case DimAtom::Kind::CeilDiv: return b == 0 ? 0 : (a + b - 1) / b;
+  case DimAtom::Kind::Mod: return b == 0 ? 0 : a % b;
+  case DimAtom::Kind::Min: return std::min(a, b);
+  case DimAtom::Kind::Max: return std::max(a, b);
+  case DimAtom::Kind::Variable:
+  case DimAtom::Kind::Opaque: break;
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> evaluateAtom(const DimAtom& atom, const Dims& dims) {
+  if (atom.kind == DimAtom::Kind::Variable)
+    return atom.id < dims.size() ? dims[atom.id] : std::nullopt;
+  if (atom.kind == DimAtom::Kind::Opaque)
+    return std::nullopt;
+  const auto a = evaluateDim(atom.operands[0], dims), b = evaluateDim(atom.operands[1], dims);
+  return a && b ? combine(atom.kind, *a, *b) : std::nullopt;
+}
+
+bool satisfies(const Function& kernel, const Dims& dims) {
+  for (const LaunchCheck& check : kernel.checks) {
+    const auto value = evaluateDim(check.expected, dims);
+    if (check.kind == LaunchCheck::Kind::ExtentEquals)
+      continue;  // the tensor is made with the expected extent
+    if (!value || *value == 0 || (check.kind == LaunchCheck::Kind::PowerOfTwo && (*value & (*value - 1)) != 0))
+      return false;
+  }
+  return true;
+}
+
+/// Grid and block of the launch; false where one is unknown, too large or zero.
+bool place(const Function& kernel, const BlockShape& shape, SampleLaunch& launch) {
+  const KernelSpec& spec = *kernel.kernel;
+  std::vector<DimExpr> fixed;
+  for (const DimExpr& extent : spec.domain)
+    fixed.push_back(extent);
+  const std::array<int64_t, 3> usual =
+      spec.gridKind == GridKind::Domain ? defaultBlock(fixed) : std::array<int64_t, 3>{1, 1, 1};
+  for (size_t axis = 0; axis < 3; ++axis) {
+    std::optional<int64_t> size = usual[axis];
+    if (!spec.block.empty())
+      size = axis < spec.block.size() ? evaluateSize(*spec.block[axis], launch.dims) : 1;
+    else if (shape[axis])
+      size = shape[axis];
+    if (!size || *size < 1 || *size > 1024)
+      return false;
+    launch.block[axis] = *size;
+  }
+  for (size_t axis = 0; axis < 3; ++axis) {
+    std::optional<int64_t> size = 1;
+    if (!spec.grid.empty())
+      size = axis < spec.grid.size() ? evaluateSize(*spec.grid[axis], launch.dims) : 1;
+    else if (spec.gridKind == GridKind::Domain && axis < spec.domain.size()) {
+      const auto extent = evaluateDim(spec.domain[axis], launch.dims);
+      size = extent ? combine(DimAtom::Kind::CeilDiv, *extent, launch.block[axis]) : std::nullopt;
+    } else if (spec.gridKind == GridKind::Explicit && axis == 0)
+      size = 2;  // given at the call
+    if (!size || *size < 1 || *size > 64)
+      return false;
+    launch.grid[axis] = *size;
+  }
+  return launch.threads() <= 1024;
+}
+
+}  // namespace
+
+std::optional<int64_t> evaluateSize(const Expr& expr, const Dims& dims) {
+  if (expr.kind == ExprKind::Int)
+    return static_cast<int64_t>(expr.intValue);
+  if (expr.kind == ExprKind::DimValue)
+    return evaluateDim(expr.dim, dims);
+  if (expr.kind == ExprKind::Builtin && expr.builtin == Builtin::Extent) {
+    return evaluateDim(stripRef(expr.args.front()->type)->shape[static_cast<size_t>(expr.ints.front())], dims);
+  }
+  if (expr.kind == ExprKind::Cast || (expr.kind == ExprKind::Block && expr.args.size() == 1))
+    return evaluateSize(*expr.args.front(), dims);
+  if (expr.args.size() != 2 || !expr.args.front() || !expr.args.back())
+    return std::nullopt;
+  const auto a = evaluateSize(*expr.args.front(), dims), b = evaluateSize(*expr.args.back(), dims);
+  if (!a || !b)
+    return std::nullopt;
+  if (expr.kind == ExprKind::Builtin)
+    switch (expr.builtin) {
+    case Builtin::CeilDiv: return combine(DimAtom::Kind::CeilDiv, *a, *b);
+    case Builtin::Min: return std::min(*a, *b);
+    case Builtin::Max: return std::max(*a, *b);
+    default: return std::nullopt;
+    }
+  if (expr.kind == ExprKind::Binary)
+    switch (expr.binaryOp) {
+    case BinaryOp::Add: return *a + *b;
+    case BinaryOp::Sub: return *a - *b;
+    case BinaryOp::Mul: return *a * *b;
+    case BinaryOp::Div: return combine(DimAtom::Kind::FloorDiv, *a, *b);
+    case BinaryOp::Rem: return combine(DimAtom::Kind::Mod, *a, *b);
+    default: return std::nullopt;
+    }
+  return std::nullopt;
+}
+
+std::optional<int64_t> evaluateDim(const DimExpr& expr, const Dims& dims) {
+  __int128 sum = 0;
+  for (const auto& [monomial, coefficient] : expr.terms()) {
+    __int128 product = coefficient;
+    for (const DimAtom& atom : monomial) {
+      const auto value = evaluateAtom(atom, dims);
+      if (!value)
+        return std::nullopt;
+      product *= *value;
+    }
+    sum += product;
+    if (sum > (__int128(1) << 47) || sum < -(__int128(1) << 47))
+      return std::nullopt;
+  }
+  return static_cast<int64_t>(sum);
+}
+
+std::string SampleLaunch::describe(const Function& kernel) const {
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < kernel.dims.size() && i < dims.size(); ++i)
+    if (dims[i] && !kernel.dims[i].constant)
+      parts.push_back(base::concat(kernel.dims[i].name, " = ", *dims[i]));
+  return parts.empty() ? "" : "with " + base::join(parts, ", ");
+}
+
+std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vector<BlockShape>& shapes, size_t limit) {
+  std::vector<SampleLaunch> result;
+  if (!kernel.kernel || kernel.kernel->gridKind == GridKind::WholeTensor)
+    return result;
+  static constexpr std::array<int64_t, 11> kSizes = {1, 2, 3, 5, 8, 32, 33, 64, 130, 257, 600};
+  SampleLaunch base;
+  base.dims.resize(kernel.dims.size());
+  std::vector<size_t> free;
+  for (size_t i = 0; i < kernel.dims.size(); ++i) {
+    const DimBinding& binding = kernel.dims[i];
+    if (binding.constant)
+      base.dims[i] = *binding.constant;
+    else if (binding.param)
+      free.push_back(i);
+  }
+  std::vector<BlockShape> blocks = shapes;
+  if (blocks.empty() || !kernel.kernel->block.empty())
+    blocks = {BlockShape{}};
+  // Equal sizes for all first, then sizes that differ: 7 rows of 33 tell rows from columns, and so do 33 of 7.
+  static constexpr std::array<std::array<int64_t, 2>, 8> kPairs = {
+      {{2, 3}, {3, 2}, {1, 8}, {8, 1}, {7, 33}, {33, 7}, {5, 64}, {64, 5}}};
+  std::vector<std::array<int64_t, 2>> sizes;
+  for (int64_t size : kSizes)
+    sizes.push_back({size, size});
+  if (free.size() > 1)
+    sizes.insert(sizes.end(), kPairs.begin(), kPairs.end());
+  for (const auto& size : sizes)
+    for (const BlockShape& shape : blocks) {
+      SampleLaunch launch = base;
+      for (size_t i = 0; i < free.size(); ++i)
+        launch.dims[free[i]] = size[i % 2];
+      if (result.size() < limit && satisfies(kernel, launch.dims) && place(kernel, shape, launch))
+        result.push_back(std::move(launch));
+    }
+  std::sort(result.begin(), result.end(), [](const SampleLaunch& a, const SampleLaunch& b) {
+    return std::tuple(a.threads() * a.blocks(), a.dims) < std::tuple(b.threads() * b.blocks(), b.dims);
+  });
+  return result;
+}
+
+}  // namespace vortex::lang::flow

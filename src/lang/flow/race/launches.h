@@ -1,0 +1,37 @@
+// Launches of a kernel in small sizes, for walks of its threads.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lang/sema/program.h"
+
+namespace vortex::lang::flow {
+
+/// Threads of a block per axis; nothing where only the launch knows.
+using BlockShape = std::array<std::optional<int64_t>, 3>;
+
+/// One launch: sizes that satisfy the kernel's launch checks.
+struct SampleLaunch {
+  std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
+  /// By DimVarId; nothing for dimension variables that a `let` binds.
+  std::vector<std::optional<int64_t>> dims;
+
+  int64_t threads() const { return block[0] * block[1] * block[2]; }
+  int64_t blocks() const { return grid[0] * grid[1] * grid[2]; }
+  /// "with N = 64": the dimension variables of parameters; empty if there are none.
+  std::string describe(const Function& kernel) const;
+};
+
+/// Launches with extents from a few small numbers, smaller ones first, at most `limit`. `shapes`: blocks that the kernel is launched with where it
+/// has none of its own. None of a whole-tensor kernel, or where sizes follow from what only a run knows.
+std::vector<SampleLaunch> sampleLaunches(const Function& kernel, const std::vector<BlockShape>& shapes, size_t limit);
+
+/// A size of a launch as written: numbers, extents and arithmetic of them; nothing where it depends on anything else.
+std::optional<int64_t> evaluateSize(const Expr& expr, const std::vector<std::optional<int64_t>>& dims);
+/// The extent; nothing where it depends on what is not known.
+std::optional<int64_t> evaluateDim(const DimExpr& expr, const std::vector<std::optional<int64_t>>& dims);
+
+}  // namespace vortex::lang::flow

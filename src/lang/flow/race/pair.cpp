@@ -1,0 +1,469 @@
+#include "lang/flow/race/pair.h"
+
+#include <algorithm>
+
+namespace vortex::lang::flow {
+namespace {
+
+/// Numbers of Argument nodes that stand for leaves of pairs; those of the program are smaller.
+constexpr uint32_t kFirstOwn = 1u << 24;
+
+}  // namespace
+
+Pair::Pair(KernelView& view, Scope scope, const AccessInterval* interval)
+    : view_(view), scope_(scope), interval_(interval) {}
+
+ValueId Pair::fresh(MachineType type, ValueId origin) {
+  const ValueId made = view_.nodes.argument(kFirstOwn + next_++, type);
+  origins_[indexOf(made)] = origin;
+  return made;
+}
+
+ValueId Pair::blockDim(uint32_t axis) {
+  if (view_.shape[axis])
+    return view_.nodes.constant(kUsize, *view_.shape[axis]);
+  return view_.nodes.position(PositionKind::BlockDim, axis);
+}
+
+void Pair::makeAxes() {
+  NodeTable& nodes = view_.nodes;
+  for (uint32_t axis = 3; axis-- > 0;)
+    if (view_.grid[axis] == 1) {
+      first_.block[axis] = second_.block[axis] = nodes.constant(kUsize, 0);
+    } else if (scope_ == Scope::Grid) {
+      for (Env* env : {&first_, &second_}) {
+        env->block[axis] = fresh(kUsize, nodes.position(PositionKind::BlockId, axis));
+        assume(nodes.op(Op::Lt, kBool, env->block[axis], nodes.position(PositionKind::GridDim, axis)));
+      }
+      axes_.push_back({first_.block[axis], second_.block[axis]});
+    } else {
+      first_.block[axis] = second_.block[axis] = nodes.position(PositionKind::BlockId, axis);
+    }
+  decisive_ = axes_.size();
+  for (uint32_t axis = 3; axis-- > 0;) {
+    if (view_.shape[axis] == 1) {
+      first_.thread[axis] = second_.thread[axis] = nodes.constant(kUsize, 0);
+      continue;
+    }
+    for (Env* env : {&first_, &second_}) {
+      env->thread[axis] = fresh(kUsize, nodes.position(PositionKind::ThreadId, axis));
+      assume(nodes.op(Op::Lt, kBool, env->thread[axis], blockDim(axis)));
+    }
+    axes_.push_back({first_.thread[axis], second_.thread[axis]});
+  }
+  if (scope_ != Scope::Grid)
+    decisive_ = axes_.size();
+}
+
+void Pair::set(const Side& first, const Side& second) {
+  conditions_.clear();
+  coordinates_.clear();
+  axes_.clear();
+  origins_.clear();
+  shared_.clear();
+  lists_.clear();
+  definitions_.clear();
+  first_ = {};
+  second_ = {};
+  next_ = 0;
+  areApart_ = false;
+  first_.reach = first.reach;
+  second_.reach = second.reach;
+  mayBeSame_ = scope_ != Scope::Grid && (first.isBlockCode || second.isBlockCode);
+  makeAxes();
+  if (scope_ == Scope::SameWarp || scope_ == Scope::OtherWarps) {
+    const Node warp = view_.nodes[view_.nodes.position(PositionKind::WarpId)];
+    assume(view_.nodes.op(Op::Eq, kBool, clonePosition(first_, warp), clonePosition(second_, warp)),
+           scope_ == Scope::SameWarp);
+  }
+  addConditions(first_, first.access.step);
+  addConditions(second_, second.access.step);
+  if (interval_) {
+    addExits(first.reach, first.access.step);
+    addExits(second.reach, second.access.step);
+  }
+  addCoordinates(first, second);
+}
+
+//===-- values ----------------------------------------------------------------------------------------------------===//
+
+ValueId Pair::clone(Env& env, ValueId value, unsigned depth) {
+  value = view_.nodes.resolved(value);
+  if (auto found = env.known.find(indexOf(value)); found != env.known.end())
+    return found->second;
+  NodeTable& nodes = view_.nodes;
+  const Node node = nodes[value];
+  ValueId made = value;
+  if (depth > 500) {
+    made = fresh(node.type, value);
+  } else {
+    switch (node.kind) {
+    case NodeKind::Constant:
+    case NodeKind::Extent:
+    case NodeKind::Argument: break;
+    case NodeKind::Position: made = clonePosition(env, node); break;
+    case NodeKind::Phi: made = clonePhi(env, value, depth + 1); break;
+    case NodeKind::Convert: made = nodes.convert(node.type, clone(env, nodes.operand(value, 0), depth + 1)); break;
+    case NodeKind::Op: {
+      std::array<ValueId, 3> args{kNoValue, kNoValue, kNoValue};
+      for (size_t i = 0; i < operandCount(node.op); ++i)
+        args[i] = clone(env, nodes.operand(value, i), depth + 1);
+      made = nodes.op(node.op, node.type, args[0], args[1], args[2]);
+      break;
+    }
+    case NodeKind::Load:
+    case NodeKind::Ticket:
+    case NodeKind::Unknown: {
+      const StepId step = view_.graph.definition(value);
+      made = cloneLeaf(env, value, step == kNoStep ? kNoLoop : view_.graph[view_.graph.blockOf(step)].loop, depth + 1);
+      break;
+    }
+    }
+  }
+  env.known[indexOf(value)] = made;
+  return made;
+}
+
+ValueId Pair::clonePosition(Env& env, const Node& node) {
+  NodeTable& nodes = view_.nodes;
+  const auto op = [&](Op kind, ValueId a, ValueId b) { return nodes.op(kind, kUsize, a, b); };
+  const auto linear = [&] {
+    ValueId sum = env.thread[2];
+    for (const uint32_t axis : {1u, 0u})
+      sum = op(Op::Add, op(Op::Mul, sum, blockDim(axis)), env.thread[axis]);
+    return sum;
+  };
+  const uint32_t axis = node.axis();
+  switch (node.position()) {
+  case PositionKind::ThreadId: return env.thread[axis];
+  case PositionKind::ThreadLocalId: return linear();
+  case PositionKind::ThreadGlobalId: return op(Op::Add, op(Op::Mul, env.block[axis], blockDim(axis)), env.thread[axis]);
+  case PositionKind::BlockId: return env.block[axis];
+  case PositionKind::BlockDim: return blockDim(axis);
+  case PositionKind::GridDim: return nodes.position(PositionKind::GridDim, axis);
+  case PositionKind::WarpId: return op(Op::Div, linear(), nodes.constant(kUsize, 32));
+  case PositionKind::LaneId: return op(Op::Rem, linear(), nodes.constant(kUsize, 32));
+  }
+  VORTEX_UNREACHABLE();
+}
+
+/// Which iteration of the loop the step is in, as seen from the start of the interval.
+Pair::Instance Pair::iterationOf(const Reach& reach, LoopId loop) const {
+  const bool isPassed = reach.passed != kNoLoop && view_.graph.isInside(loop, reach.passed);
+  if (view_.graph.isInside(interval_->block, loop) && !isPassed)
+    return Instance::Same;
+  if (loop == reach.passed)
+    return reach.isRepeated ? Instance::Own : Instance::Next;
+  return std::find(reach.later.begin(), reach.later.end(), loop) == reach.later.end() ? Instance::First : Instance::Own;
+}
+
+/// Which run of a value defined directly in the loop is meant: its own if any loop around it is in an iteration of its own.
+Pair::Instance Pair::instanceOf(const Reach& reach, LoopId loop) const {
+  if (!interval_)
+    return Instance::Own;
+  if (loop == kNoLoop)
+    return Instance::Same;
+  for (LoopId around = view_.graph[loop].parent; around != kNoLoop; around = view_.graph[around].parent)
+    if (iterationOf(reach, around) == Instance::Own)
+      return Instance::Own;
+  return iterationOf(reach, loop);
+}
+
+/// One value for both sides.
+ValueId Pair::shared(ValueId leaf, const Reach& reach) {
+  auto [found, isNew] = shared_.try_emplace({indexOf(leaf), reach}, kNoValue);
+  if (isNew)
+    found->second = reach == Reach{} ? leaf : fresh(view_.nodes.type(leaf), leaf);
+  return found->second;
+}
+
+ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop, unsigned) {
+  const Graph& graph = view_.graph;
+  bool isOne = view_.uniformity.ofValue(leaf) == Level::Block && interval_;
+  if (const StepId step = graph.definition(leaf); isOne && step != kNoStep)
+    for (const Access& access : graph.accessesOf(graph[step]))
+      isOne &= !view_.writtenRoots[indexOf(graph[access.place].root)];
+  const Instance instance = instanceOf(env.reach, loop);
+  const ValueId made = !isOne || instance == Instance::Own ? fresh(view_.nodes.type(leaf), leaf)
+                       : instance == Instance::Same        ? shared(leaf, {})
+                                                           : shared(leaf, env.reach);
+  if (made != leaf) {
+    NodeTable& nodes = view_.nodes;
+    const MachineType type = nodes.type(leaf);
+    const Interval range = view_.values.range(leaf, kNoPoint);
+    if (range.low > type.lowest())
+      assume(nodes.op(Op::Le, kBool, nodes.constant(type, range.low), made));
+    if (range.high < type.highest())
+      assume(nodes.op(Op::Le, kBool, made, nodes.constant(type, range.high)));
+  }
+  return made;
+}
+
+/// A counter in an iteration of its own: any that the loop has.
+ValueId Pair::ownCounter(Env& env, ValueId phi, unsigned depth) {
+  const Graph& graph = view_.graph;
+  NodeTable& nodes = view_.nodes;
+  const Loop& loop = graph[graph[nodes.phiBlock(phi)].loop];
+  const Counter& counter = *loop.counter;
+  const MachineType type = nodes.type(phi);
+  const ValueId made = fresh(type, phi);
+  env.known[indexOf(phi)] = made;
+  if (counter.isPosition) {
+    assume(nodes.op(Op::Lt, kBool, made, clone(env, counter.trips, depth)));
+    return made;
+  }
+  const bool isDown = nodes.isConstant(counter.step) && nodes[counter.step].constant() < 0;
+  const ValueId begin = clone(env, counter.begin, depth), end = clone(env, counter.end, depth);
+  assume(nodes.op(Op::Le, kBool, isDown ? made : begin, isDown ? begin : made));
+  assume(nodes.op(Op::Lt, kBool, isDown ? end : made, isDown ? made : end));
+  return made;
+}
+
+/// begin + step · count, where the values of the graph say so: the count is the side's own.
+ValueId Pair::ownInduction(Env& env, ValueId phi, unsigned depth) {
+  NodeTable& nodes = view_.nodes;
+  const Form form = view_.values.form(phi, kNoPoint);
+  if (!form.isExact || form.polynomial.mentions(phi) || nodes.type(phi).width < 64)
+    return kNoValue;
+  Polynomial sum = Polynomial::constant(form.polynomial.constantPart());
+  for (const auto& [monomial, coefficient] : form.polynomial.terms()) {
+    std::optional<Polynomial> product = Polynomial::constant(coefficient);
+    for (ValueId leaf : monomial) {
+      const ValueId made = nodes[leaf].kind == NodeKind::Phi ? kNoValue : clone(env, leaf, depth);
+      if (made == kNoValue || nodes[made].kind == NodeKind::Op || nodes[made].kind == NodeKind::Convert)
+        return kNoValue;
+      product = Polynomial::product(*product, nodes.isConstant(made) ? Polynomial::constant(nodes[made].constant())
+                                                                     : Polynomial::leaf(made));
+      if (!product)
+        return kNoValue;
+    }
+    const auto next = monomial.empty() ? sum : Polynomial::sum(sum, *product);
+    if (!next)
+      return kNoValue;
+    sum = *next;
+  }
+  const ValueId made = fresh(nodes.type(phi), phi);
+  definitions_.push_back({made, sum});
+  return made;
+}
+
+/// What the iteration of the start leaves to the next one, or what the loop is entered with. kNoValue: it depends on the way.
+ValueId Pair::cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth) {
+  const Graph& graph = view_.graph;
+  const BlockId block = view_.nodes.phiBlock(phi);
+  Env before;
+  if (isNext) {
+    before.thread = env.thread;
+    before.block = env.block;
+  }
+  ValueId made = kNoValue;
+  for (size_t i = 0; i < graph[block].predecessors.size(); ++i) {
+    if (graph.isInside(graph[block].predecessors[i], graph[block].loop) != isNext)
+      continue;
+    const ValueId next = clone(isNext ? before : env, view_.nodes.phiOperands(phi)[i], depth);
+    if (made != kNoValue && made != next)
+      return kNoValue;
+    made = next;
+  }
+  return made == phi ? kNoValue : made;
+}
+
+ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
+  const Graph& graph = view_.graph;
+  NodeTable& nodes = view_.nodes;
+  const BlockId block = nodes.phiBlock(phi);
+  const LoopId loop = graph[block].loop;
+  const bool isHeader = loop != kNoLoop && graph[loop].header == block;
+  const Instance instance = instanceOf(env.reach, loop);
+  const bool isCounter = isHeader && graph[loop].counter && nodes.resolved(graph[loop].counter->phi) == phi;
+  const bool isBlock = view_.uniformity.ofValue(phi) == Level::Block;
+  if (isHeader && (instance == Instance::First || (instance == Instance::Next && isBlock)))
+    if (const ValueId made = cloneCarried(env, phi, instance == Instance::Next, depth); made != kNoValue)
+      return made;
+  if (isCounter && (instance == Instance::Own || !isBlock))
+    return ownCounter(env, phi, depth);
+  if (isHeader && (instance == Instance::Own || !isBlock))
+    if (const ValueId made = ownInduction(env, phi, depth); made != kNoValue)
+      return made;
+  const ValueId made = cloneLeaf(env, phi, loop, depth);
+  if (made != phi) {
+    if (const std::vector<__int128>& list = view_.values.listOf(phi); !list.empty())
+      lists_[indexOf(made)] = list;
+  }
+  return made;
+}
+
+//===-- conditions and subscripts -----------------------------------------------------------------------------------===//
+
+void Pair::addConditions(Env& env, StepId step) {
+  for (const Condition& condition : conditionsAt(view_.graph, view_.structure, step))
+    assume(clone(env, condition.value), condition.holds);
+}
+
+/// A loop around the start that was left by its header was left because its condition did not hold for the next iteration.
+void Pair::addExits(const Reach& reach, StepId step) {
+  const Graph& graph = view_.graph;
+  if (reach.passed == kNoLoop)
+    return;
+  for (LoopId loop = graph[interval_->block].loop; loop != kNoLoop; loop = graph[loop].parent) {
+    const bool isLast = loop == reach.passed;
+    if (isLast && (reach.isRepeated || graph.isInside(graph.blockOf(step), loop)))
+      return;
+    const Loop& left = graph[loop];
+    const Step& branch = graph.terminator(left.header);
+    const auto& sides = graph[left.header].successors;
+    if (left.exits.size() == 1 && branch.kind == StepKind::Branch && sides[0] != sides[1]) {
+      Env next;
+      next.thread = first_.thread;
+      next.block = first_.block;
+      next.reach.passed = loop;
+      const bool staysIfTrue = graph.isInside(sides[0], loop);
+      if (staysIfTrue != graph.isInside(sides[1], loop) && view_.uniformity.ofValue(branch.value) == Level::Block)
+        assume(clone(next, branch.value), !staysIfTrue);
+    }
+    if (isLast)
+      return;
+  }
+}
+
+/// Fields and slots on the way to the tensor. False: they lead to different ones, or cannot be followed.
+bool Pair::addStorage(const Place& a, const Place& b, size_t& at, Type& type) {
+  for (; at < a.path.size() && at < b.path.size() && !type->isTensor(); ++at) {
+    const Projection &x = a.path[at], &y = b.path[at];
+    if (x.kind != y.kind)
+      return false;
+    if (x.kind == ProjectionKind::Field) {
+      if (x.field != y.field) {
+        areApart_ = true;
+        return false;
+      }
+      type = stripRef(type->elems[x.field]);
+    } else if (x.kind == ProjectionKind::Slot) {
+      coordinates_.push_back({clone(first_, x.index), clone(second_, y.index)});
+      type = stripRef(type->elem);
+    } else {
+      return false;
+    }
+  }
+  return type->isTensor();
+}
+
+void Pair::addDims(const Place& place, Env& env, Type tensor, std::vector<ValueId>& out) {
+  NodeTable& nodes = view_.nodes;
+  for (size_t d = 0; d < place.dims.size(); ++d) {
+    const DimRange& range = place.dims[d];
+    ValueId at = clone(env, range.begin);
+    if (!range.isIndex()) {
+      const ValueId offset = fresh(kUsize, kNoValue);
+      at = nodes.op(Op::Add, kUsize, at, offset);
+      const ValueId length = nodes.op(Op::Sub, kUsize, clone(env, range.end), clone(env, range.begin));
+      assume(nodes.op(Op::Lt, kBool, offset, length));
+    }
+    if (const ValueId extent =
+            d < tensor->shape.size() ? dimensionValue(tensor->shape[d], *view_.graph.function, nodes) : kNoValue;
+        extent != kNoValue)
+      assume(nodes.op(Op::Lt, kBool, at, extent));
+    out.push_back(at);
+  }
+}
+
+/// Fields of elements, and slots of arrays in them.
+void Pair::addElementPath(const Place& a, const Place& b) {
+  const auto tail = [](const Place& place) {
+    size_t at = place.path.size();
+    while (at > 0 &&
+           (place.path[at - 1].kind == ProjectionKind::Field || place.path[at - 1].kind == ProjectionKind::Slot))
+      --at;
+    return at == 0 ? place.path.size() : at;
+  };
+  size_t i = tail(a), j = tail(b);
+  for (; i < a.path.size() && j < b.path.size(); ++i, ++j) {
+    if (a.path[i].kind != b.path[j].kind)
+      return;
+    if (a.path[i].kind == ProjectionKind::Slot)
+      coordinates_.push_back({clone(first_, a.path[i].index), clone(second_, b.path[j].index)});
+    else if (a.path[i].field != b.path[j].field) {
+      areApart_ = true;
+      return;
+    }
+  }
+}
+
+/// Two numbers with equal quotients and equal remainders are equal: x / W and x % W together are x.
+void Pair::joinDigits() {
+  NodeTable& nodes = view_.nodes;
+  const auto is = [&](ValueId value, Op op) { return nodes[value].kind == NodeKind::Op && nodes[value].op == op; };
+  const auto divisor = [&](ValueId value) { return nodes.operand(value, 1); };
+  for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i)
+    for (size_t j = 0; j < coordinates_.size(); ++j) {
+      const Coordinate high = coordinates_[i], low = coordinates_[j];
+      if (!is(high.first, Op::Div) || !is(high.second, Op::Div) || !is(low.first, Op::Rem) || !is(low.second, Op::Rem))
+        continue;
+      const ValueId by = divisor(high.first);
+      const Coordinate joined{nodes.operand(high.first, 0), nodes.operand(high.second, 0), by};
+      if (divisor(high.second) == by && divisor(low.first) == by && divisor(low.second) == by &&
+          nodes.operand(low.first, 0) == joined.first && nodes.operand(low.second, 0) == joined.second &&
+          high.divisor == kNoValue && low.divisor == kNoValue)
+        coordinates_.push_back(joined);
+    }
+}
+
+void Pair::addCoordinates(const Side& first, const Side& second) {
+  const Place &a = view_.graph[first.access.place], &b = view_.graph[second.access.place];
+  size_t at = 0;
+  Type type = stripRef(view_.graph[a.root].type);
+  if (!addStorage(a, b, at, type) || areApart_)
+    return;
+  std::vector<ValueId> x, y;
+  addDims(a, first_, type, x);
+  addDims(b, second_, type, y);
+  for (size_t d = 0; d < x.size() && d < y.size(); ++d)
+    coordinates_.push_back({x[d], y[d]});
+  addElementPath(a, b);
+  joinDigits();
+}
+
+//===-- leaves ------------------------------------------------------------------------------------------------------===//
+
+void Pair::leavesOf(ValueId value, std::vector<ValueId>& out) const {
+  std::vector<ValueId> pending{view_.nodes.resolved(value)}, seen;
+  while (!pending.empty()) {
+    const ValueId at = pending.back();
+    pending.pop_back();
+    if (std::find(seen.begin(), seen.end(), at) != seen.end())
+      continue;
+    seen.push_back(at);
+    const Node& node = view_.nodes[at];
+    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
+      const size_t count = node.kind == NodeKind::Op ? operandCount(node.op) : 1;
+      for (size_t i = 0; i < count; ++i)
+        pending.push_back(view_.nodes.operand(at, i));
+    } else if (node.kind != NodeKind::Constant && std::find(out.begin(), out.end(), at) == out.end()) {
+      out.push_back(at);
+    }
+  }
+}
+
+std::vector<__int128> Pair::domain(ValueId leaf, size_t limit) const {
+  if (auto known = lists_.find(indexOf(leaf)); known != lists_.end() && known->second.size() <= limit)
+    return known->second;
+  auto origin = origins_.find(indexOf(leaf));
+  const ValueId asked = origin != origins_.end() && origin->second != kNoValue ? origin->second : leaf;
+  std::vector<__int128> numbers;
+  if (const StepId step = view_.graph.definition(asked); step != kNoStep && view_.graph[step].kind == StepKind::Item)
+    for (LoopId loop = view_.graph[view_.graph.blockOf(step)].loop; loop != kNoLoop; loop = view_.graph[loop].parent)
+      if (const auto& counter = view_.graph[loop].counter;
+          counter && counter->list && counter->value == asked && counter->list->intList.size() <= limit)
+        return {counter->list->intList.begin(), counter->list->intList.end()};
+  if (view_.nodes[asked].kind == NodeKind::Phi)
+    if (const std::vector<__int128>& list = view_.values.listOf(asked); !list.empty() && list.size() <= limit)
+      return list;
+  const Interval range = view_.values.range(asked, kNoPoint);
+  if (range.high - range.low >= static_cast<__int128>(limit))
+    return {};
+  for (__int128 number = range.low; number <= range.high; ++number)
+    numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,118 @@
+// Two threads at two accesses, as values: everything that may differ between them has a value of its own for each side, everything the launch, the
+// block or the iteration fixes is one value. A question about the pair is then one about ordinary values under the conditions of both sides.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "lang/flow/check/surroundings.h"
+#include "lang/flow/check/uniform.h"
+#include "lang/flow/race/intervals.h"
+#include "lang/flow/value/value.h"
+
+namespace vortex::lang::flow {
+
+/// What a pair is asked of.
+struct KernelView {
+  const Graph& graph;
+  const LaunchFacts& launch;
+  NodeTable& nodes;
+  Values& values;  ///< of the graph: ranges of leaves
+  const Structure& structure;
+  const Uniformity& uniformity;
+  BlockShape shape;
+  const std::vector<bool>& writtenRoots;  ///< by local: some step writes it
+  BlockShape grid;
+};
+
+enum class Scope : uint8_t { Block, SameWarp, OtherWarps, Grid };
+
+class Pair {
+public:
+  /// `scope`: of one block (any threads, of one warp, of different warps), or of different blocks.
+  Pair(KernelView& view, Scope scope, const AccessInterval* interval);
+
+  /// One side of the pair. `isBlockCode`: done once by the block, as one more thread.
+  struct Side {
+    Access access;
+    Reach reach;
+    bool isBlockCode = false;
+  };
+  void set(const Side& first, const Side& second);
+
+  /// Subscripts of both sides, outermost first; slots of arrays come before dimensions of tensors.
+  struct Coordinate {
+    ValueId first = kNoValue, second = kNoValue;
+    ValueId divisor = kNoValue;  ///< made of a quotient and a remainder by this, which must not be 0
+  };
+  const std::vector<Coordinate>& coordinates() const { return coordinates_; }
+  /// Different fields, or different parts of a struct of tensors.
+  bool areApart() const { return areApart_; }
+  const std::vector<Condition>& conditions() const { return conditions_; }
+  /// The axes in which two threads differ at least once: blocks first.
+  const std::vector<Coordinate>& axes() const { return axes_; }
+  /// What leaves of the pair are as integers.
+  const std::vector<std::pair<ValueId, Polynomial>>& definitions() const { return definitions_; }
+  const KernelView& view() const { return view_; }
+  /// Axes after these tell the pair apart no more: threads of different blocks may have equal thread ids.
+  size_t decisiveAxes() const { return decisive_; }
+  /// Both accesses may be one thread's: one side is code of the block.
+  bool mayBeSame() const { return mayBeSame_; }
+  /// What stands for a value of the program that is not known, for messages: the value.
+  const std::unordered_map<uint32_t, ValueId>& leaves() const { return origins_; }
+  /// Numbers that a leaf of the pair may have; empty: unbounded or too many.
+  std::vector<__int128> domain(ValueId leaf, size_t limit) const;
+  /// The leaves that `value` depends on.
+  void leavesOf(ValueId value, std::vector<ValueId>& out) const;
+  NodeTable& nodes() { return view_.nodes; }
+
+private:
+  struct Env {
+    Reach reach;
+    std::array<ValueId, 3> thread{kNoValue, kNoValue, kNoValue}, block{kNoValue, kNoValue, kNoValue};
+    std::unordered_map<uint32_t, ValueId> known;
+  };
+  ValueId clone(Env& env, ValueId value, unsigned depth = 0);
+  ValueId clonePosition(Env& env, const Node& node);
+  ValueId cloneLeaf(Env& env, ValueId leaf, LoopId loop, unsigned depth);
+  ValueId cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth);
+  ValueId clonePhi(Env& env, ValueId phi, unsigned depth);
+  ValueId ownInduction(Env& env, ValueId phi, unsigned depth);
+  ValueId ownCounter(Env& env, ValueId phi, unsigned depth);
+  ValueId fresh(MachineType type, ValueId origin);
+  ValueId shared(ValueId leaf, const Reach& reach);
+  ValueId blockDim(uint32_t axis);
+  enum class Instance : uint8_t {
+    Same,   ///< the iteration that the start of the interval is in
+    Next,   ///< the one after it
+    First,  ///< of a loop entered after the start
+    Own,    ///< any
+  };
+  Instance iterationOf(const Reach& reach, LoopId loop) const;
+  Instance instanceOf(const Reach& reach, LoopId loop) const;
+  void addExits(const Reach& reach, StepId step);
+  void makeAxes();
+  void addConditions(Env& env, StepId step);
+  void addCoordinates(const Side& first, const Side& second);
+  bool addStorage(const Place& a, const Place& b, size_t& at, Type& type);
+  void addDims(const Place& place, Env& env, Type tensor, std::vector<ValueId>& out);
+  void joinDigits();
+  void addElementPath(const Place& a, const Place& b);
+  void assume(ValueId condition, bool holds = true) { conditions_.push_back({condition, holds}); }
+
+  KernelView& view_;
+  Scope scope_;
+  const AccessInterval* interval_;
+  Env first_, second_;
+  std::vector<Coordinate> coordinates_, axes_;
+  size_t decisive_ = 0;
+  bool areApart_ = false, mayBeSame_ = false;
+  std::vector<Condition> conditions_;
+  std::unordered_map<uint32_t, ValueId> origins_;
+  std::map<std::pair<uint32_t, Reach>, ValueId> shared_;
+  std::unordered_map<uint32_t, std::vector<__int128>> lists_;
+  std::vector<std::pair<ValueId, Polynomial>> definitions_;
+  uint32_t next_ = 0;
+};
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,238 @@
+#include "lang/flow/race/races.h"
+
+#include <algorithm>
+
+namespace vortex::lang::flow {
+namespace {
+
+constexpr size_t kMostPairs = 4096;
+constexpr uint64_t kMostTableEntries = 1u << 22;
+constexpr uint64_t kMostWalkedSteps = 1u << 19;
+constexpr size_t kMostLaunches = 24;
+
+class RaceFinder {
+public:
+  RaceFinder(Graph& graph, const Structure& structure, const LaunchShapes& shapes)
+      : graph_(graph), structure_(structure), shapes_(shapes), shape_(shapes.blocks.empty() ? BlockShape{} : common()),
+        uniformity_(graph, structure, shape_),
+        launch_(launchFacts(*graph.function, {shape_, shapes.grid, shapes.usesOwnGrid}, graph.values)),
+        values_(graph.values, surroundingsOf(graph, structure, graph.values), launch_) {
+    written_.resize(graph.locals.size());
+    for (const Access& access : graph.accesses)
+      if (access.mode != AccessMode::Read)
+        written_[indexOf(graph[access.place].root)] = true;
+    for (uint32_t s = 0; s < graph.stepCount(); ++s)
+      graph_[StepId{s}].level = uniformity_.ofStep(StepId{s});
+  }
+
+  RaceReport run() {
+    const bool hasWarpBarriers = hasStep(StepKind::WarpBarrier);
+    if (hasWarpBarriers) {
+      askIntervals(intervals(true), Scope::SameWarp);
+      askIntervals(intervals(false), Scope::OtherWarps);
+    } else {
+      askIntervals(intervals(false), Scope::Block);
+    }
+    askGrid();
+    walkUndecided();
+    for (const auto& [steps, verdict] : report_.pairs)
+      ++report_.counts[verdict.decider];
+    return std::move(report_);
+  }
+
+private:
+  /// What all blocks that the kernel is launched with have in common.
+  BlockShape common() const {
+    BlockShape shape = shapes_.blocks.front();
+    for (const BlockShape& other : shapes_.blocks)
+      for (size_t axis = 0; axis < 3; ++axis)
+        if (shape[axis] != other[axis])
+          shape[axis] = std::nullopt;
+    return shape;
+  }
+
+  bool hasStep(StepKind kind) const {
+    for (uint32_t s = 0; s < graph_.stepCount(); ++s)
+      if (graph_[StepId{s}].kind == kind)
+        return true;
+    return false;
+  }
+
+  std::vector<AccessInterval> intervals(bool warps) {
+    return findIntervals(graph_, warps, [&](LoopId loop) { return certainlyRuns(loop); });
+  }
+
+  /// The header's condition holds for what the loop is entered with.
+  bool certainlyRuns(LoopId id) {
+    const Loop& loop = graph_[id];
+    const Step& branch = graph_.terminator(loop.header);
+    if (branch.kind != StepKind::Branch || !graph_.isInside(graph_[loop.header].successors[0], id))
+      return false;
+    const PointId entry = pointOf(StepId{indexOf(graph_[loop.before].end) - 1});
+    const ValueId condition = graph_.values.resolved(branch.value);
+    const Node node = graph_.values[condition];
+    if (node.kind != NodeKind::Op || (node.op != Op::Lt && node.op != Op::Le))
+      return false;
+    const ValueId a = entered(loop, graph_.values.operand(condition, 0)),
+                  b = entered(loop, graph_.values.operand(condition, 1));
+    return node.op == Op::Lt ? values_.less(a, b, entry) == Truth::Yes : values_.less(b, a, entry) == Truth::No;
+  }
+
+  /// A phi of the header as the loop is entered; other values are their own.
+  ValueId entered(const Loop& loop, ValueId value) const {
+    if (graph_.values[value].kind == NodeKind::Phi && graph_.values.phiBlock(value) == loop.header)
+      for (size_t i = 0; i < graph_[loop.header].predecessors.size(); ++i)
+        if (graph_[loop.header].predecessors[i] == loop.before)
+          return graph_.values.phiOperands(value)[i];
+    return value;
+  }
+
+  //===-- pairs ---------------------------------------------------------------------------------------------------===//
+  struct Candidate {
+    Access access;
+    Reach reach;
+    bool writes = false, isAtomic = false, isBlockCode = false;
+  };
+
+  void add(StepId id, const Reach& reach, std::map<uint32_t, std::vector<Candidate>>& byRoot) const {
+    const Step& step = graph_[id];
+    for (const Access& access : graph_.accessesOf(step)) {
+      const Place& place = graph_[access.place];
+      const Storage storage = place.storage;
+      if (!isSharedStorage(storage) || storage == Storage::Constant || !written_[indexOf(place.root)])
+        continue;
+      // The compiler gives each block its tile of the output.
+      if (step.kind == StepKind::Output && graph_.function->kernel->tile)
+        continue;
+      // Copies wait for earlier accesses of their destination; early reads of it are told by the check of copies.
+      if (step.kind == StepKind::Stage && access.mode == AccessMode::Write)
+        continue;
+      Candidate made{access, reach, access.mode != AccessMode::Read && !isAtomicLoad(step),
+                     step.kind == StepKind::Atomic, false};
+      made.isBlockCode = step.kind == StepKind::Stage || step.kind == StepKind::Tile || step.kind == StepKind::Output ||
+                         step.level == Level::Block;
+      byRoot[indexOf(place.root)].push_back(made);
+    }
+  }
+
+  static bool isWaiting(const Candidate& a, const Candidate& b) { return a.writes || b.writes; }
+
+  void askIntervals(const std::vector<AccessInterval>& intervals, Scope scope) {
+    KernelView view{graph_, launch_, graph_.values, values_, structure_, uniformity_, shape_, written_, shapes_.grid};
+    for (const AccessInterval& interval : intervals) {
+      std::map<uint32_t, std::vector<Candidate>> byRoot;
+      for (const auto& [step, reach] : interval.steps)
+        add(step, reach, byRoot);
+      Pair pair(view, scope, &interval);
+      for (const auto& [root, candidates] : byRoot)
+        askRoot(pair, candidates, false);
+    }
+  }
+
+  void askGrid() {
+    std::map<uint32_t, std::vector<Candidate>> byRoot;
+    for (uint32_t s = 0; s < graph_.stepCount(); ++s)
+      if (graph_[StepId{s}].accessCount > 0)
+        add(StepId{s}, {}, byRoot);
+    KernelView view{graph_, launch_, graph_.values, values_, structure_, uniformity_, shape_, written_, shapes_.grid};
+    Pair pair(view, Scope::Grid, nullptr);
+    for (const auto& [root, candidates] : byRoot)
+      if (graph_[candidates.front().access.place].storage != Storage::Shared)
+        askRoot(pair, candidates, true);
+  }
+
+  void askRoot(Pair& pair, const std::vector<Candidate>& candidates, bool acrossBlocks) {
+    for (size_t i = 0; i < candidates.size(); ++i)
+      for (size_t j = i; j < candidates.size(); ++j)
+        if (isWaiting(candidates[i], candidates[j]))
+          ask(pair, candidates[i], candidates[j], acrossBlocks);
+  }
+
+  void ask(Pair& pair, const Candidate& a, const Candidate& b, bool acrossBlocks) {
+    const bool swap = indexOf(a.access.step) > indexOf(b.access.step);
+    const auto steps = swap ? std::pair(b.access.step, a.access.step) : std::pair(a.access.step, b.access.step);
+    // Code of the block runs in order.
+    if (!acrossBlocks && a.isBlockCode && b.isBlockCode)
+      return;
+    RaceVerdict& verdict = report_.pairs.try_emplace(steps, RaceVerdict{Decider::Field, nullptr, {}}).first->second;
+    if (verdict.decider == Decider::None)
+      return;
+    if (a.isAtomic && b.isAtomic &&
+        !(acrossBlocks && (isOfBlockScope(graph_[a.access.step]) || isOfBlockScope(graph_[b.access.step])))) {
+      verdict.decider = std::max(verdict.decider, Decider::Atomic);
+      return;
+    }
+    if (++asked_ > kMostPairs) {
+      report_.isCut = true;
+      verdict.decider = Decider::None;
+      return;
+    }
+    // A read by the block is a read by every thread; a store by the block is one more thread.
+    pair.set({a.access, a.reach, a.isBlockCode && a.writes}, {b.access, b.reach, b.isBlockCode && b.writes});
+    const Decider decider = decide(pair, shape_, entries_);
+    verdict.decider = decider == Decider::None ? decider : std::max(verdict.decider, decider);
+    if (decider == Decider::None)
+      verdict.cause = causeOf(pair);
+  }
+
+  /// The first value that is not known, of the subscripts, then of the conditions.
+  const Expr* causeOf(const Pair& pair) const {
+    std::vector<ValueId> leaves;
+    for (const Pair::Coordinate& coordinate : pair.coordinates())
+      for (ValueId side : {coordinate.first, coordinate.second})
+        pair.leavesOf(side, leaves);
+    for (ValueId leaf : leaves) {
+      auto origin = pair.leaves().find(indexOf(leaf));
+      const ValueId value = origin == pair.leaves().end() ? leaf : origin->second;
+      if (value == kNoValue)
+        continue;
+      if (const StepId step = graph_.definition(value); step != kNoStep && graph_[step].origin)
+        return graph_[step].origin;
+      if (graph_.values[value].kind == NodeKind::Unknown && graph_.values.cause(value))
+        return graph_.values.cause(value);
+    }
+    return nullptr;
+  }
+
+  //===-- witnesses -----------------------------------------------------------------------------------------------===//
+  void walkUndecided() {
+    const bool isDecided = std::none_of(report_.pairs.begin(), report_.pairs.end(),
+                                        [](const auto& entry) { return entry.second.decider == Decider::None; });
+    if (isDecided)
+      return;
+    Meetings meetings;
+    uint64_t budget = kMostWalkedSteps;
+    for (const SampleLaunch& launch : sampleLaunches(*graph_.function, shapes_.blocks, kMostLaunches)) {
+      walkLaunch(graph_, launch, budget, meetings);
+      if (budget == 0)
+        break;
+    }
+    for (const auto& [steps, meeting] : meetings) {
+      auto found = report_.pairs.find(steps);
+      if (found == report_.pairs.end() || found->second.decider != Decider::None)
+        continue;
+      found->second.decider = Decider::Witness;
+      found->second.meeting = meeting;
+    }
+  }
+
+  Graph& graph_;
+  const Structure& structure_;
+  const LaunchShapes& shapes_;
+  BlockShape shape_;
+  Uniformity uniformity_;
+  LaunchFacts launch_;
+  Values values_;
+  std::vector<bool> written_;
+  RaceReport report_;
+  uint64_t entries_ = kMostTableEntries;
+  size_t asked_ = 0;
+};
+
+}  // namespace
+
+RaceReport findRaces(Graph& graph, const Structure& structure, const LaunchShapes& shapes) {
+  return RaceFinder(graph, structure, shapes).run();
+}
+
+}  // namespace vortex::lang::flow

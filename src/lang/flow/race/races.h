@@ -1,0 +1,41 @@
+// Races of a kernel, decided while compiling: every two accesses that no barrier orders are proven apart, or shown to meet in a launch (E0630), or
+// stay unknown (W0631).
+#pragma once
+
+#include <map>
+
+#include "diag/diagnostic.h"
+#include "lang/flow/race/deciders.h"
+#include "lang/flow/race/policy.h"
+#include "lang/flow/race/walk.h"
+
+namespace vortex::lang::flow {
+
+/// How a kernel is launched, as far as its own text and the launches of the program say.
+struct LaunchShapes {
+  std::vector<BlockShape> blocks;  ///< the first is the kernel's own, where it has one
+  BlockShape grid;                 ///< blocks per axis, where they are constant
+  bool usesOwnGrid = false;        ///< no launch of the program gives another grid
+};
+
+struct RaceVerdict {
+  Decider decider = Decider::None;
+  /// None: what stands in the way of a proof; an expression of the program, or null.
+  const Expr* cause = nullptr;
+  std::optional<Meeting> meeting;  ///< Witness
+};
+
+struct RaceReport {
+  /// By the steps of two accesses that no barrier orders.
+  std::map<std::pair<StepId, StepId>, RaceVerdict> pairs;
+  std::map<Decider, uint32_t> counts;
+  bool isCut = false;  ///< there are too many pairs to ask for all
+};
+
+/// Of a kernel that is not a whole-tensor kernel. `graph` gains values.
+RaceReport findRaces(Graph& graph, const Structure& structure, const LaunchShapes& shapes);
+
+/// Reports what is found, a finding per pair of source places.
+void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink);
+
+}  // namespace vortex::lang::flow

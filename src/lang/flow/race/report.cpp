@@ -1,0 +1,116 @@
+#include <set>
+
+#include "base/text.h"
+#include "lang/flow/race/races.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+using source::SourceRange;
+
+SourceRange rangeOf(const Graph& graph, StepId step) {
+  const Expr* origin = graph[step].origin;
+  return origin ? origin->range : SourceRange{};
+}
+
+std::string thread(const std::array<int64_t, 3>& axes) {
+  if (axes[1] == 0 && axes[2] == 0)
+    return std::to_string(axes[0]);
+  return base::concat("(", axes[0], ", ", axes[1], ", ", axes[2], ")");
+}
+
+/// "threads 3 and 7 of block 0 touch `t[4]`".
+std::string describe(const Meeting& meeting) {
+  std::string text = meeting.sizes.empty() ? "" : meeting.sizes + ", ";
+  if (meeting.acrossBlocks)
+    return text + base::concat("thread ", thread(meeting.firstThread), " of block ", thread(meeting.firstBlock),
+                               " and thread ", thread(meeting.secondThread), " of block ", thread(meeting.secondBlock),
+                               " touch ", meeting.element);
+  return text + base::concat("threads ", thread(meeting.firstThread), " and ", thread(meeting.secondThread),
+                             " of block ", thread(meeting.firstBlock), " touch ", meeting.element);
+}
+
+std::string storageName(const Graph& graph, StepId step) {
+  for (const Access& access : graph.accessesOf(graph[step])) {
+    const Local& root = graph[graph[access.place].root];
+    if (isSharedStorage(root.storage))
+      return root.variable ? "`" + root.variable->name + "`" : "the result";
+  }
+  return "memory";
+}
+
+bool writes(const Graph& graph, StepId step) {
+  for (const Access& access : graph.accessesOf(graph[step]))
+    if (access.mode != AccessMode::Read)
+      return true;
+  return false;
+}
+
+void reportMeeting(const Graph& graph, StepId first, StepId second, const Meeting& meeting, bool isError,
+                   diag::DiagnosticSink& sink) {
+  const StepId writer = meeting.firstWrites ? first : second, other = meeting.firstWrites ? second : first;
+  const bool otherWrites = meeting.firstWrites ? meeting.secondWrites : meeting.firstWrites;
+  const std::string message = "race on " + storageName(graph, first) + ": " + describe(meeting);
+  const SourceRange at = rangeOf(graph, writer);
+  auto builder = isError ? sink.error("E0630", at, message) : sink.warning("E0630", at, message);
+  const SourceRange a = rangeOf(graph, writer), b = rangeOf(graph, other);
+  if (a == b) {
+    builder.primary("several threads write here");
+  } else {
+    builder.primary("written here");
+    builder.label(b, otherWrites ? "and written here" : "and read here");
+  }
+  if (meeting.acrossBlocks)
+    builder.help("blocks run in any order: let each write elements of its own, use an atomic, or launch twice");
+  else
+    builder.help(
+        "separate the accesses by `sync_block()`, let each thread write elements of its own, or use an atomic");
+}
+
+void reportUnknown(const Graph& graph, StepId first, StepId second, const RaceVerdict& verdict, bool isError,
+                   diag::DiagnosticSink& sink) {
+  const StepId writer = writes(graph, first) ? first : second, other = writer == first ? second : first;
+  const std::string message = "threads may race on " + storageName(graph, first);
+  const SourceRange a = rangeOf(graph, writer), b = rangeOf(graph, other);
+  auto builder = isError ? sink.error("W0631", a, message) : sink.warning("W0631", a, message);
+  builder.primary(a == b ? "may be one element for several threads" : "this write");
+  if (!(a == b))
+    builder.label(b, "may meet this access");
+  if (verdict.cause && !(verdict.cause->range == a) && !(verdict.cause->range == b))
+    builder.label(verdict.cause->range, "depends on this value");
+  builder.help("`@unchecked(races)` on the statement says that they never meet; `--check` finds races while running");
+}
+
+void collect(const Expr& expr, bool isQuiet, std::set<const Expr*>& quiet) {
+  isQuiet = isQuiet || expr.uncheckedRaces;
+  if (isQuiet)
+    quiet.insert(&expr);
+  for (const Expr* arg : expr.args)
+    if (arg)
+      collect(*arg, isQuiet, quiet);
+}
+
+}  // namespace
+
+void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink) {
+  std::set<const Expr*> quiet;
+  collect(*graph.function->body, graph.function->kernel->uncheckedRaces, quiet);
+  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
+  std::set<Key> reported;
+  for (const auto& [steps, verdict] : report.pairs) {
+    if (verdict.decider != Decider::None && verdict.decider != Decider::Witness)
+      continue;
+    const auto& [first, second] = steps;
+    if (quiet.contains(graph[first].origin) || quiet.contains(graph[second].origin))
+      continue;
+    const SourceRange a = rangeOf(graph, first), b = rangeOf(graph, second);
+    if (!reported.insert(Key{a.begin, a.end, b.begin, b.end}).second)
+      continue;
+    if (verdict.decider == Decider::Witness)
+      reportMeeting(graph, first, second, *verdict.meeting, policy != RacePolicy::Warn, sink);
+    else
+      reportUnknown(graph, first, second, verdict, policy == RacePolicy::Deny, sink);
+  }
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,445 @@
+#include "lang/flow/race/walk.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+using Number = std::optional<__int128>;
+using Axes = std::array<int64_t, 3>;
+
+/// Where a thread is and what it knows.
+class Evaluator {
+public:
+  Evaluator(const Graph& graph, const SampleLaunch& launch) : graph_(graph), launch_(launch) {
+    known_.resize(graph.values.size());
+  }
+
+  void start(const Axes& block, const Axes& thread) {
+    block_ = block;
+    thread_ = thread;
+    std::fill(known_.begin(), known_.end(), Cell{});
+    age_ = 1;
+  }
+
+  /// Of a phi, or of what a step made.
+  void set(ValueId value, Number number) {
+    known_[indexOf(value)] = {number, age_, true};
+    ++age_;
+  }
+
+  Number operator()(ValueId value) { return evaluate(graph_.values.resolved(value), 0); }
+  const Axes& thread() const { return thread_; }
+  const Axes& block() const { return block_; }
+
+private:
+  struct Cell {
+    Number number;
+    uint64_t age = 0;
+    bool isSet = false;  ///< by set: stays until it is set again
+  };
+
+  Number evaluate(ValueId value, unsigned depth) {
+    if (indexOf(value) >= known_.size())
+      return std::nullopt;
+    Cell& cell = known_[indexOf(value)];
+    if (cell.isSet || cell.age == age_)
+      return cell.number;
+    const Number number = depth < 2000 ? compute(value, depth + 1) : std::nullopt;
+    known_[indexOf(value)].number = number;
+    known_[indexOf(value)].age = age_;
+    return number;
+  }
+
+  Number compute(ValueId value, unsigned depth) {
+    const Node& node = graph_.values[value];
+    switch (node.kind) {
+    case NodeKind::Constant: return node.constant();
+    case NodeKind::Extent:
+      if (node.number() < launch_.dims.size() && launch_.dims[node.number()])
+        return *launch_.dims[node.number()];
+      return std::nullopt;
+    case NodeKind::Position: return position(node);
+    case NodeKind::Convert:
+      if (const Number of = evaluate(graph_.values.operand(value, 0), depth))
+        return node.type.wrap(*of);
+      return std::nullopt;
+    case NodeKind::Op: return operation(node, value, depth);
+    case NodeKind::Argument:
+    case NodeKind::Phi:
+    case NodeKind::Load:
+    case NodeKind::Ticket:
+    case NodeKind::Unknown: return std::nullopt;
+    }
+    VORTEX_UNREACHABLE();
+  }
+
+  Number operation(const Node& node, ValueId value, unsigned depth) {
+    const Number a = evaluate(graph_.values.operand(value, 0), depth);
+    if (node.op == Op::Select)
+      return a ? evaluate(graph_.values.operand(value, *a != 0 ? 1 : 2), depth) : std::nullopt;
+    const Number b = evaluate(graph_.values.operand(value, 1), depth);
+    if (node.type == kBool && (node.op == Op::And || node.op == Op::Or)) {
+      const __int128 decides = node.op == Op::Or;
+      if ((a && *a == decides) || (b && *b == decides))
+        return decides;
+    }
+    return a && b ? Number(applyOp(node.op, node.type, *a, *b)) : std::nullopt;
+  }
+
+  Number position(const Node& node) const {
+    const uint32_t axis = node.axis();
+    const int64_t linear = thread_[0] + launch_.block[0] * (thread_[1] + launch_.block[1] * thread_[2]);
+    switch (node.position()) {
+    case PositionKind::ThreadId: return thread_[axis];
+    case PositionKind::ThreadLocalId: return linear;
+    case PositionKind::ThreadGlobalId: return block_[axis] * launch_.block[axis] + thread_[axis];
+    case PositionKind::BlockId: return block_[axis];
+    case PositionKind::BlockDim: return launch_.block[axis];
+    case PositionKind::GridDim: return launch_.grid[axis];
+    case PositionKind::WarpId: return linear / 32;
+    case PositionKind::LaneId: return linear % 32;
+    }
+    VORTEX_UNREACHABLE();
+  }
+
+  const Graph& graph_;
+  const SampleLaunch& launch_;
+  Axes block_{}, thread_{};
+  std::vector<Cell> known_;
+  uint64_t age_ = 0;
+};
+
+/// One access of an element that happened.
+struct Touch {
+  StepId step = kNoStep;
+  Axes thread{}, block{};
+  int64_t linear = 0, linearBlock = 0;
+  uint32_t epoch = 0, warpEpoch = 0;
+  bool writes = false, isAtomic = false, isBlockCode = false;
+  std::vector<uint32_t> fields;
+};
+
+bool startsWith(const std::vector<uint32_t>& longer, const std::vector<uint32_t>& shorter) {
+  return shorter.size() <= longer.size() && std::equal(shorter.begin(), shorter.end(), longer.begin());
+}
+
+class Walk {
+public:
+  Walk(const Graph& graph, const SampleLaunch& launch, uint64_t& budget, Meetings& meetings)
+      : graph_(graph), launch_(launch), evaluate_(graph, launch), budget_(budget), meetings_(meetings) {}
+
+  void run() {
+    for (int64_t b = 0; b < launch_.blocks(); ++b) {
+      std::erase_if(touched_, [&](const auto& entry) { return isOfBlock_[entry.first[0]]; });
+      for (int64_t t = 0; t < launch_.threads() && budget_ > 0; ++t)
+        walkThread(b, t);
+    }
+  }
+
+private:
+  static Axes axes(int64_t linear, const Axes& sizes) {
+    return {linear % sizes[0], linear / sizes[0] % sizes[1], linear / sizes[0] / sizes[1]};
+  }
+
+  void walkThread(int64_t linearBlock, int64_t linear) {
+    evaluate_.start(axes(linearBlock, launch_.grid), axes(linear, launch_.block));
+    linear_ = linear;
+    linearBlock_ = linearBlock;
+    epoch_ = warpEpoch_ = 0;
+    BlockId at{0};
+    while (budget_ > 0) {
+      const std::optional<size_t> next = walkBlock(at);
+      if (!next)
+        return;
+      const BlockId to = graph_[at].successors[*next];
+      enter(at, to);
+      at = to;
+    }
+  }
+
+  void enter(BlockId from, BlockId to) {
+    const Block& block = graph_[to];
+    const auto edge = static_cast<size_t>(std::find(block.predecessors.begin(), block.predecessors.end(), from) -
+                                          block.predecessors.begin());
+    std::vector<Number> numbers;
+    for (ValueId phi : block.phis)
+      numbers.push_back(evaluate_(graph_.values.phiOperands(phi)[edge]));
+    for (size_t i = 0; i < numbers.size(); ++i)
+      evaluate_.set(block.phis[i], numbers[i]);
+  }
+
+  /// The successor to go on with; nothing where the thread ends.
+  std::optional<size_t> walkBlock(BlockId id) {
+    for (uint32_t s = indexOf(graph_[id].begin); s < indexOf(graph_[id].end); ++s) {
+      const StepId stepId{s};
+      const Step& step = graph_[stepId];
+      if (--budget_ == 0)
+        return std::nullopt;
+      for (const Access& access : graph_.accessesOf(step))
+        touch(step, access);
+      switch (step.kind) {
+      case StepKind::Barrier: ++epoch_; break;
+      case StepKind::WarpBarrier: ++warpEpoch_; break;
+      case StepKind::Item: item(step, id); break;
+      case StepKind::Assert:
+        if (const Number holds = evaluate_(graph_.uses(step).front()); !holds || *holds == 0)
+          return std::nullopt;
+        break;
+      case StepKind::Jump: return 0;
+      case StepKind::Branch:
+        if (const Number condition = evaluate_(step.value))
+          return *condition != 0 ? 0 : 1;
+        return std::nullopt;
+      case StepKind::Return: return std::nullopt;
+      default: forget(step); break;
+      }
+    }
+    return std::nullopt;
+  }
+
+  void item(const Step& step, BlockId block) {
+    const Number at = evaluate_(graph_.uses(step).front());
+    const Expr* list = nullptr;
+    for (LoopId loop = graph_[block].loop; loop != kNoLoop && !list; loop = graph_[loop].parent)
+      if (const auto& counter = graph_[loop].counter; counter && counter->value == step.value)
+        list = counter->list;
+    const bool isInside = list && at && *at >= 0 && *at < static_cast<__int128>(list->intList.size());
+    evaluate_.set(graph_.values.resolved(step.value),
+                  isInside ? Number(list->intList[static_cast<size_t>(*at)]) : std::nullopt);
+  }
+
+  /// What a step makes is another number each time it runs, and never known.
+  void forget(const Step& step) {
+    if (step.value != kNoValue && graph_.definition(step.value) != kNoStep)
+      evaluate_.set(graph_.values.resolved(step.value), std::nullopt);
+  }
+
+  //===-- accesses ------------------------------------------------------------------------------------------------===//
+  void touch(const Step& step, const Access& access) {
+    const Place& place = graph_[access.place];
+    const Storage storage = place.storage;
+    if (place.isUnknown() || !isSharedStorage(storage) || (storage == Storage::Constant))
+      return;
+    // A copy waits for earlier accesses of its destination by itself; who reads it too early is told by the check of copies.
+    if (step.kind == StepKind::Stage && access.mode == AccessMode::Write)
+      return;
+    Touch touch;
+    touch.step = access.step;
+    touch.thread = evaluate_.thread();
+    touch.block = evaluate_.block();
+    touch.linear = linear_;
+    touch.linearBlock = linearBlock_;
+    touch.epoch = epoch_;
+    touch.warpEpoch = warpEpoch_;
+    touch.writes = access.mode != AccessMode::Read && !isAtomicLoad(step);
+    touch.isAtomic = access.mode == AccessMode::Update;
+    touch.isBlockCode = step.level == Level::Block || step.kind == StepKind::Stage || step.kind == StepKind::Tile;
+    visit(place, storage == Storage::Shared, touch);
+  }
+
+  /// Records the touch for every element of the place.
+  void visit(const Place& place, bool isOfBlock, Touch& touch) {
+    std::vector<int64_t> key = {static_cast<int64_t>(indexOf(place.root))};
+    isOfBlock_[key[0]] = isOfBlock;
+    Type type = stripRef(graph_[place.root].type);
+    size_t at = 0;
+    for (; at < place.path.size() && !type->isTensor(); ++at) {
+      const Projection& projection = place.path[at];
+      if (projection.kind == ProjectionKind::Field) {
+        key.push_back(projection.field);
+        type = stripRef(type->elems[projection.field]);
+      } else if (projection.kind == ProjectionKind::Slot && type->kind == TypeKind::Array) {
+        const Number slot = evaluate_(projection.index);
+        if (!slot || *slot < 0 || *slot >= static_cast<__int128>(type->count))
+          return;
+        key.push_back(static_cast<int64_t>(*slot));
+        type = stripRef(type->elem);
+      } else {
+        return;
+      }
+    }
+    if (!type->isTensor())
+      return;
+    key.push_back(-1);
+    std::vector<Window> windows;
+    for (const DimExpr& extent : type->shape) {
+      const auto number = evaluateDim(extent, launch_.dims);
+      if (!number)
+        return;
+      windows.push_back({0, *number, false});
+    }
+    if (!narrow(place, at, windows, touch))
+      return;
+    expand(windows, key, touch);
+  }
+
+  struct Window {
+    int64_t begin = 0, end = 0;
+    bool isIndex = false;
+  };
+
+  /// False: nothing is touched, or it is not known what.
+  bool narrow(const Place& place, size_t at, std::vector<Window>& windows, Touch& touch) {
+    for (; at < place.path.size(); ++at) {
+      const Projection& projection = place.path[at];
+      if (projection.kind == ProjectionKind::Field) {
+        touch.fields.push_back(projection.field);
+        continue;
+      }
+      if (projection.kind == ProjectionKind::Slot) {
+        const Number slot = evaluate_(projection.index);
+        if (!slot)
+          return false;
+        touch.fields.push_back(static_cast<uint32_t>(*slot));
+        continue;
+      }
+      size_t dim = 0;
+      for (const DimRange& range : projection.dims) {
+        while (dim < windows.size() && windows[dim].isIndex)
+          ++dim;
+        if (dim == windows.size())
+          return false;
+        Window& window = windows[dim++];
+        const Number begin = evaluate_(range.begin);
+        const __int128 size = window.end - window.begin;
+        if (!begin || *begin < 0 || *begin > size)
+          return false;
+        if (range.isIndex()) {
+          if (*begin >= size)
+            return false;
+          window = {window.begin + static_cast<int64_t>(*begin), window.begin + static_cast<int64_t>(*begin) + 1, true};
+          continue;
+        }
+        const Number end = evaluate_(range.end);
+        if (!end)
+          return false;
+        const auto last = static_cast<int64_t>(std::min(*end, size));
+        window = {window.begin + static_cast<int64_t>(*begin), std::max(window.begin + last, window.begin), false};
+      }
+    }
+    return true;
+  }
+
+  void expand(const std::vector<Window>& windows, std::vector<int64_t> key, const Touch& touch) {
+    const size_t first = key.size();
+    int64_t count = 1;
+    for (const Window& window : windows) {
+      count *= std::max<int64_t>(window.end - window.begin, 0);
+      if (count > 4096)
+        return;
+      key.push_back(window.begin);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t rest = i;
+      for (size_t d = windows.size(); d-- > 0;) {
+        const int64_t size = windows[d].end - windows[d].begin;
+        key[first + d] = windows[d].begin + rest % size;
+        rest /= size;
+      }
+      record(key, first, touch);
+    }
+  }
+
+  void record(const std::vector<int64_t>& key, size_t firstIndex, const Touch& touch) {
+    std::vector<Touch>& touches = touched_[key];
+    size_t same = 0;
+    for (const Touch& earlier : touches) {
+      if (conflict(earlier, touch))
+        report(earlier, touch, key, firstIndex);
+      same += earlier.step == touch.step && earlier.epoch == touch.epoch && earlier.linearBlock == touch.linearBlock &&
+              earlier.writes == touch.writes;
+    }
+    if (same < 3)
+      touches.push_back(touch);
+  }
+
+  static bool conflict(const Touch& a, const Touch& b) {
+    if ((!a.writes && !b.writes) || !(startsWith(a.fields, b.fields) || startsWith(b.fields, a.fields)))
+      return false;
+    return a.linearBlock != b.linearBlock || areUnordered(a, b);
+  }
+
+  /// Of one block.
+  static bool areUnordered(const Touch& a, const Touch& b) {
+    if (a.linear == b.linear || a.epoch != b.epoch || (a.isBlockCode && b.isBlockCode))
+      return false;
+    return a.linear / 32 != b.linear / 32 || a.warpEpoch == b.warpEpoch;
+  }
+
+  void report(const Touch& a, const Touch& b, const std::vector<int64_t>& key, size_t firstIndex) {
+    const bool acrossBlocks = a.linearBlock != b.linearBlock;
+    if (a.isAtomic && b.isAtomic &&
+        !(acrossBlocks && (isOfBlockScope(graph_[a.step]) || isOfBlockScope(graph_[b.step]))))
+      return;
+    const bool swap = indexOf(a.step) > indexOf(b.step);
+    const Touch &first = swap ? b : a, &second = swap ? a : b;
+    auto [found, isNew] = meetings_.try_emplace({first.step, second.step});
+    if (!isNew)
+      return;
+    Meeting& meeting = found->second;
+    meeting = {first.step,
+               second.step,
+               first.writes,
+               second.writes,
+               first.thread,
+               second.thread,
+               first.block,
+               second.block,
+               acrossBlocks,
+               element(first, key, firstIndex),
+               launch_.describe(*graph_.function)};
+  }
+
+  std::string element(const Touch& touch, const std::vector<int64_t>& key, size_t firstIndex) const {
+    const Local& root = graph_.locals[static_cast<size_t>(key[0])];
+    std::vector<std::string> indices;
+    for (size_t i = firstIndex; i < key.size(); ++i)
+      indices.push_back(std::to_string(key[i]));
+    std::string name = root.variable ? root.variable->name : "the result";
+    for (const Access& access : graph_.accessesOf(graph_[touch.step]))
+      if (graph_[access.place].root == LocalId{static_cast<uint32_t>(key[0])})
+        for (const Projection& projection : graph_[access.place].path) {
+          if (projection.kind != ProjectionKind::Field || !root.variable)
+            break;
+          const Type type = stripRef(root.type);
+          if (type->kind == TypeKind::Struct && projection.field < type->decl->fields.size())
+            name += "." + type->decl->fields[projection.field];
+          break;
+        }
+    return "`" + name + "[" + base::join(indices, ", ") + "]`";
+  }
+
+  const Graph& graph_;
+  const SampleLaunch& launch_;
+  Evaluator evaluate_;
+  uint64_t& budget_;
+  Meetings& meetings_;
+  std::map<std::vector<int64_t>, std::vector<Touch>> touched_;
+  std::map<int64_t, bool> isOfBlock_;
+  int64_t linear_ = 0, linearBlock_ = 0;
+  uint32_t epoch_ = 0, warpEpoch_ = 0;
+};
+
+}  // namespace
+
+bool isSharedStorage(Storage storage) {
+  return storage == Storage::Shared || storage == Storage::Global || storage == Storage::Constant ||
+         storage == Storage::Result;
+}
+
+bool isAtomicLoad(const Step& step) {
+  return step.kind == StepKind::Atomic && step.origin && step.origin->builtin == Builtin::AtomicLoad;
+}
+
+bool isOfBlockScope(const Step& step) {
+  return step.kind == StepKind::Atomic && step.origin && step.origin->ints.size() > 1 && step.origin->ints[1] == 0;
+}
+
+void walkLaunch(const Graph& graph, const SampleLaunch& launch, uint64_t& budget, Meetings& meetings) {
+  Walk(graph, launch, budget, meetings).run();
+}
+
+}  // namespace vortex::lang::flow

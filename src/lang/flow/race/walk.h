@@ -1,0 +1,34 @@
+// Threads of one small launch, walked one after the other over the graph with machine integers. What memory holds is not known: a thread ends where
+// it would branch on it, and an access whose element depends on it is left out. Two accesses that meet are therefore a race of every such launch.
+#pragma once
+
+#include <map>
+
+#include "lang/flow/graph/graph.h"
+#include "lang/flow/race/launches.h"
+
+namespace vortex::lang::flow {
+
+/// Two threads that touch one element with nothing between that orders them.
+struct Meeting {
+  StepId first = kNoStep, second = kNoStep;  ///< in the order of their numbers
+  bool firstWrites = false, secondWrites = false;
+  std::array<int64_t, 3> firstThread{}, secondThread{}, firstBlock{}, secondBlock{};
+  bool acrossBlocks = false;
+  std::string element;  ///< "`t[4]`"
+  std::string sizes;    ///< "with N = 64"; may be empty
+};
+
+/// By the two steps, the first one found.
+using Meetings = std::map<std::pair<StepId, StepId>, Meeting>;
+
+/// Adds what meets in the launch. `budget`: steps that all walks together may take; a walk ends when it is used up.
+void walkLaunch(const Graph& graph, const SampleLaunch& launch, uint64_t& budget, Meetings& meetings);
+
+bool isAtomicLoad(const Step& step);
+/// The scope of an atomic access covers the threads of one block only.
+bool isOfBlockScope(const Step& step);
+/// Storage that other threads see.
+bool isSharedStorage(Storage storage);
+
+}  // namespace vortex::lang::flow
