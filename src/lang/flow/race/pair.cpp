@@ -105,10 +105,10 @@ ValueId Pair::clone(Env& env, ValueId value, unsigned depth) {
     case NodeKind::Phi: made = clonePhi(env, value, depth + 1); break;
     case NodeKind::Convert: made = nodes.convert(node.type, clone(env, nodes.operand(value, 0), depth + 1)); break;
     case NodeKind::Op: {
-      std::array<ValueId, 3> args{kNoValue, kNoValue, kNoValue};
+      std::array<ValueId, 3> parts{kNoValue, kNoValue, kNoValue};
       for (size_t i = 0; i < operandCount(node.op); ++i)
-        args[i] = clone(env, nodes.operand(value, i), depth + 1);
-      made = nodes.op(node.op, node.type, args[0], args[1], args[2]);
+        parts[i] = clone(env, nodes.operand(value, i), depth + 1);
+      made = nodes.op(node.op, node.type, parts[0], parts[1], parts[2]);
       break;
     }
     case NodeKind::Load:
