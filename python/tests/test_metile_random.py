@@ -166,7 +166,11 @@ class Program:
     def _statement(self, machine, values):
         kind = self.random.random()
         if kind < 0.2:
-            return machine.total(("sum", "max", "min")[int(self.random.integers(3))], self._pick(values))
+            value = self._pick(values)
+            if self.random.random() < 0.5:  # of what some lanes have not loaded
+                loaded = machine.load(value, int(self.random.integers(0, self.lanes + 1)))
+                value = machine.binary("add", loaded, self._pick(values))
+            return machine.total(("sum", "max", "min")[int(self.random.integers(3))], value)
         if kind < 0.3:
             return machine.exchange(self._pick(values), int(self.random.integers(0, self.lanes)))
         if kind < 0.6:
