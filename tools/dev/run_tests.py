@@ -60,7 +60,7 @@ def build(totals, folder, options, targets, jobs):
     """Configures and builds; what cannot be built is one failure and its tests do not run."""
     start = time.monotonic()
     rules = ROOT / folder / "build.ninja"
-    if not rules.exists() or "vortex_python" not in rules.read_text():  # configured before .venv was there
+    if not rules.exists() or (not options and "vortex_python" not in rules.read_text()):  # configured before .venv was there
         status, output, seconds = command("tools/dev/configure", folder, *options)
         if status:
             totals.add(f"configure {folder}", 0, 1, seconds, output)
@@ -127,6 +127,8 @@ def run_lit(totals, folder, pattern, jobs, env=None):
 
 def run_pytest(totals, folder, pattern, device, jobs, env=None, tops=("tests", "tools", "bench", "examples", "python")):
     """Files in parallel processes, so that what the tests of a file share is made once; the folders with the longest tests first."""
+    if env:  # Python itself is not sanitized and cannot load a binding that is
+        tops = [top for top in tops if top != "python"]
     files = [path for top in tops for path in sorted((ROOT / top).rglob("test_*.py"))]
     files.sort(key=lambda path: path.parent.name not in SLOW_FOLDERS)
     with tempfile.NamedTemporaryFile(suffix=".xml") as report:
@@ -187,7 +189,7 @@ def run_fuzzers(totals, seconds, jobs):
 def compile_commands(folder):
     """{file: command} of every translation unit that the folder's build compiles."""
     database = json.loads((ROOT / folder / "compile_commands.json").read_text())
-    return {entry["file"]: entry["command"] for entry in database if entry["file"].endswith(".cpp")}
+    return {entry["file"]: entry["command"] for entry in database if entry["file"].endswith(".cpp") and "/.venv/" not in entry["file"]}
 
 
 def run_over(totals, name, jobs, files, make):
