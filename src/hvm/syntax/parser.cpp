@@ -7,7 +7,6 @@
 
 namespace vortex::hvm {
 
-static constexpr int kMaxDepth = 4000;                // of nested terms: each takes some stack
 static constexpr uint32_t kMaxNatural = 1 << 20;      // a numeral 5n becomes that many nodes
 static constexpr uint32_t kMaxConstructors = 0xffff;  // their numbers have 16 bits
 

@@ -17,6 +17,8 @@ public:
   std::string parseText(const std::string& text, const std::string& path);
 
 private:
+  static constexpr int kMaxDepth = 4000;  // of nested terms: each takes some stack
+
   void include(const std::string& path);
   void definition();
 
