@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/flow/check/initialised.h"
+#include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/sema/children.h"
 #include "lang/sema/kernel/grid.h"
@@ -42,10 +44,14 @@ void namedAxes(const Expr& expr, uint32_t& rank) {
 
 void checkKernel(const Function& kernel, const Program& program, const CheckOptions& checks,
                  diag::DiagnosticSink& sink) {
-  if (kernel.kernel->gridKind == GridKind::WholeTensor || checks.races == RacePolicy::Allow)
-    return;
+  const uint32_t errorsBefore = sink.errorCount();
   Graph graph = lowerKernel(kernel);
   const Structure structure(graph);
+  checkInitialised(graph, structure, Uniformity(graph, structure, BlockShape()), sink);
+  checkWaiting(graph, structure, sink);
+  const bool isScheduled = kernel.kernel->gridKind == GridKind::WholeTensor;
+  if (isScheduled || checks.races == RacePolicy::Allow || sink.errorCount() != errorsBefore)
+    return;
   reportRaces(graph, findRaces(graph, structure, launchShapes(kernel, program)), checks.races, sink);
 }
 

@@ -3,7 +3,6 @@
 #include "lang/sema/kernel/bounds.h"
 #include "lang/sema/kernel/distribute.h"
 #include "lang/sema/kernel/grid.h"
-#include "lang/sema/kernel/initialisation.h"
 #include "lang/sema/kernel/inline_calls.h"
 #include "lang/sema/kernel/roots.h"
 #include "lang/sema/kernel/staging.h"
@@ -137,7 +136,6 @@ void analyzeKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids la
     inferUniformity(*kernel, roots, blocks[kernel], sink);
     checkBlockTiles(*kernel, roots, blockTiles, sink);
     checkStaging(*kernel, roots, sink);
-    checkInitialisation(*kernel, roots, sink);
     if (kernel->kernel->uncheckedBounds)
       setUnchecked(*kernel->body);
     proveBounds(*kernel, roots);

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "lang/flow/graph/structure.h"
+
+namespace vortex::lang::flow {
+
+/// Loops that end only when another thread writes memory, locks taken by spinning among them: E0455.
+void checkWaiting(const Graph& graph, const Structure& structure, diag::DiagnosticSink& sink);
+
+}  // namespace vortex::lang::flow
