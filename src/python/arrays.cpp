@@ -174,11 +174,11 @@ void bindArrays(nb::module_& module) {
                                      : nb::cast(nb::ndarray<nb::numpy>(view));
            })
       .def("_read",
-           [](const Array& self, Stream& stream, nb::ndarray<nb::c_contig> into) {
+           [](const Array& self, Stream& stream, const nb::ndarray<nb::c_contig>& into) {
              nb::gil_scoped_release release;
              check(stream.read(self.tensor, into.data(), into.nbytes()));
            })
-      .def("_write", [](const Array& self, Stream& stream, nb::ndarray<nb::ro, nb::c_contig> from) {
+      .def("_write", [](const Array& self, Stream& stream, const nb::ndarray<nb::ro, nb::c_contig>& from) {
         check(stream.write(self.tensor, from.data(), from.nbytes()));
       });
 }
