@@ -5,6 +5,9 @@
 namespace vortex::lang::flow {
 namespace {
 
+constexpr unsigned kMostCasesOfPair = 96;
+constexpr uint64_t kMostProofSteps = 30'000;  ///< of one pair
+
 bool contradict(const std::vector<Condition>& conditions) {
   for (size_t i = 0; i < conditions.size(); ++i)
     for (size_t j = i + 1; j < conditions.size(); ++j)
@@ -16,9 +19,11 @@ bool contradict(const std::vector<Condition>& conditions) {
 /// Splits on how the positions of the two threads are ordered until a subscript differs in every case.
 class Digits {
 public:
-  explicit Digits(Pair& pair)
-      : pair_(pair), values_(pair.nodes(), surroundingsOf(pair.view().graph, pair.view().structure, pair.nodes()),
-                             pair.view().launch) {
+  Digits(Pair& pair, uint64_t limit, unsigned cases)
+      : pair_(pair), limit_(limit),
+        values_(pair.nodes(), surroundingsOf(pair.view().graph, pair.view().structure, pair.nodes()),
+                pair.view().launch) {
+    budget_ = cases;
     for (const auto& [leaf, polynomial] : pair.definitions())
       values_.define(leaf, polynomial);
   }
@@ -35,7 +40,12 @@ public:
       wasSplit = wasSplit || axis > 0 || !isForm;
       return true;
     }
-    if (budget_-- == 0 || axis >= pair_.axes().size())
+    if (values_.proofSteps() > limit_)
+      return false;
+    if (budget_ == 0)
+      return false;
+    --budget_;
+    if (axis >= pair_.axes().size())
       return axis >= pair_.axes().size() && isSameThread_ && !pair_.mayBeSame();
     const ValueId a = pair_.axes()[axis].first, b = pair_.axes()[axis].second;
     NodeTable& nodes = pair_.nodes();
@@ -57,6 +67,8 @@ public:
   }
 
   bool wasSplit = false;
+  unsigned casesLeft() const { return budget_; }
+  uint64_t steps() const { return values_.proofSteps(); }
 
 private:
   bool differByDigits(const Pair::Coordinate& coordinate, PointId point) {
@@ -131,9 +143,10 @@ private:
   }
 
   Pair& pair_;
+  uint64_t limit_;
   Values values_;
   bool isSameThread_ = true;  ///< all decisive axes so far are equal
-  unsigned budget_ = 160;
+  unsigned budget_;
 };
 
 }  // namespace
@@ -153,16 +166,20 @@ std::string_view name(Decider decider) {
   VORTEX_UNREACHABLE();
 }
 
-Decider decide(Pair& pair, const BlockShape& shape, uint64_t& budget) {
+Decider decide(Pair& pair, const BlockShape& shape, DecisionBudget& budget) {
   if (pair.areApart())
     return Decider::Field;
   if (contradict(pair.conditions()))
     return Decider::Control;
-  Digits digits(pair);
+  const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
+  Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases);
   std::vector<Condition> conditions = pair.conditions();
-  if (digits.run(0, conditions))
+  const bool isProven = digits.run(0, conditions);
+  budget.cases -= cases - digits.casesLeft();
+  budget.proofSteps -= std::min(budget.proofSteps, digits.steps());
+  if (isProven)
     return digits.wasSplit ? Decider::Digits : Decider::Form;
-  return differInEveryCase(pair, shape, budget) ? Decider::Enumeration : Decider::None;
+  return differInEveryCase(pair, shape, budget.tableEntries) ? Decider::Enumeration : Decider::None;
 }
 
 }  // namespace vortex::lang::flow

@@ -20,8 +20,13 @@ enum class Decider : uint8_t {
 };
 std::string_view name(Decider decider);
 
-/// `budget`: table entries that all enumerations of a kernel may take.
-Decider decide(Pair& pair, const BlockShape& shape, uint64_t& budget);
+/// What all questions about one kernel may take together. Counts, not times: a verdict never depends on the machine.
+struct DecisionBudget {
+  uint64_t proofSteps = 60'000;
+  unsigned cases = 1200;  ///< of how positions are ordered
+  uint64_t tableEntries = 1u << 21;
+};
+Decider decide(Pair& pair, const BlockShape& shape, DecisionBudget& budget);
 
 /// enumeration.cpp. False: not proven.
 bool differInEveryCase(Pair& pair, const BlockShape& shape, uint64_t& budget);

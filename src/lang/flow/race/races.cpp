@@ -6,7 +6,6 @@ namespace vortex::lang::flow {
 namespace {
 
 constexpr size_t kMostPairs = 4096;
-constexpr uint64_t kMostTableEntries = 1u << 22;
 constexpr uint64_t kMostWalkedSteps = 1u << 19;
 constexpr size_t kMostLaunches = 24;
 
@@ -169,7 +168,7 @@ private:
     }
     // A read by the block is a read by every thread; a store by the block is one more thread.
     pair.set({a.access, a.reach, a.isBlockCode && a.writes}, {b.access, b.reach, b.isBlockCode && b.writes});
-    const Decider decider = decide(pair, shape_, entries_);
+    const Decider decider = decide(pair, shape_, budget_);
     verdict.decider = decider == Decider::None ? decider : std::max(verdict.decider, decider);
     if (decider == Decider::None)
       verdict.cause = causeOf(pair);
@@ -225,7 +224,7 @@ private:
   Values values_;
   std::vector<bool> written_;
   RaceReport report_;
-  uint64_t entries_ = kMostTableEntries;
+  DecisionBudget budget_;
   size_t asked_ = 0;
 };
 

@@ -198,6 +198,7 @@ bool Values::prove(Context& context, const Polynomial& polynomial, Search& searc
         if (search.budget == 0)
           return false;
         --search.budget;
+        ++proofSteps_;
         if (interval(context, *rest).low >= 0)
           return true;
         rests.push_back(std::move(*rest));

@@ -86,6 +86,8 @@ public:
   Truth less(ValueId a, ValueId b, PointId point);
   /// Is the polynomial of integers at least 0 whatever the leaves are? False: not proven.
   bool isAtLeastZero(const Polynomial& polynomial, PointId point);
+  /// Steps of all proofs so far: what a caller with a budget watches.
+  uint64_t proofSteps() const { return proofSteps_; }
   /// All that a phi of a list or of repeated doubling or halving can be.
   const std::vector<__int128>& listOf(ValueId phi);
 
@@ -184,6 +186,7 @@ private:
   std::vector<Assumption> assumptions_;  ///< of points from kFirstAssumed on
   std::unordered_map<uint32_t, std::optional<Induction>> inductions_;
   std::unordered_map<uint32_t, std::vector<__int128>> lists_;
+  uint64_t proofSteps_ = 0;
   std::unordered_map<uint32_t, Polynomial> defined_;
   std::unordered_map<uint32_t, ValueId> counted_;  ///< the phi of a leaf that counts its iterations
   std::set<ValueId> inProgress_;                   ///< phis whose induction is being looked for: leaves meanwhile
