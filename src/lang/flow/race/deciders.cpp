@@ -28,25 +28,31 @@ public:
       values_.define(leaf, polynomial);
   }
 
-  bool run(size_t axis, std::vector<Condition>& conditions) {
+  /// `isStrict`: the last condition says which of two positions is smaller.
+  bool run(size_t axis, std::vector<Condition>& conditions, bool isStrict = false) {
     const PointId point = values_.assume(kNoPoint, conditions);
-    for (const Pair::Coordinate& coordinate : pair_.coordinates()) {
-      if (coordinate.divisor != kNoValue &&
-          values_.less(pair_.nodes().constant(kUsize, 0), coordinate.divisor, point) != Truth::Yes)
-        continue;
-      const bool isForm = values_.differ(coordinate.first, coordinate.second, point) == Truth::Yes;
-      if (!isForm && !differByDigits(coordinate, point))
-        continue;
-      wasSplit = wasSplit || axis > 0 || !isForm;
-      return true;
+    const bool isLast = axis >= pair_.axes().size();
+    // Taking a subscript apart costs most: only where the positions have been ordered.
+    for (const bool byDigits : {false, true}) {
+      if (byDigits && !isStrict && !isLast)
+        break;
+      for (size_t i = pair_.coordinates().size(); i-- > 0;) {
+        const Pair::Coordinate& coordinate = pair_.coordinates()[i];
+        if (coordinate.divisor != kNoValue &&
+            values_.less(pair_.nodes().constant(kUsize, 0), coordinate.divisor, point) != Truth::Yes)
+          continue;
+        if (byDigits ? !differByDigits(coordinate, point)
+                     : values_.differ(coordinate.first, coordinate.second, point) != Truth::Yes)
+          continue;
+        wasSplit = wasSplit || axis > 0 || byDigits;
+        return true;
+      }
     }
-    if (values_.proofSteps() > limit_)
-      return false;
-    if (budget_ == 0)
+    if (values_.proofSteps() > limit_ || budget_ == 0)
       return false;
     --budget_;
-    if (axis >= pair_.axes().size())
-      return axis >= pair_.axes().size() && isSameThread_ && !pair_.mayBeSame();
+    if (isLast)
+      return isSameThread_ && !pair_.mayBeSame();
     const ValueId a = pair_.axes()[axis].first, b = pair_.axes()[axis].second;
     NodeTable& nodes = pair_.nodes();
     const bool wasSame = isSameThread_;
@@ -54,7 +60,7 @@ public:
       if (values_.less(lesser, greater, point) == Truth::No)
         continue;
       isSameThread_ = wasSame && axis >= pair_.decisiveAxes();
-      if (!with(conditions, nodes.op(Op::Lt, kBool, lesser, greater), axis + 1))
+      if (!with(conditions, nodes.op(Op::Lt, kBool, lesser, greater), axis + 1, true))
         return false;
     }
     isSameThread_ = wasSame;
@@ -63,7 +69,7 @@ public:
     // Blocks that agree in every axis are one block, which other intervals answer for; threads are one thread.
     if (isSameThread_ && axis + 1 == pair_.decisiveAxes() && !pair_.mayBeSame())
       return true;
-    return with(conditions, nodes.op(Op::Eq, kBool, a, b), axis + 1);
+    return with(conditions, nodes.op(Op::Eq, kBool, a, b), axis + 1, false);
   }
 
   bool wasSplit = false;
@@ -135,9 +141,9 @@ private:
     return isNeverZero(low, point, budget) || isNeverZero(high, point, budget);
   }
 
-  bool with(std::vector<Condition>& conditions, ValueId condition, size_t axis) {
+  bool with(std::vector<Condition>& conditions, ValueId condition, size_t axis, bool isStrict) {
     conditions.push_back({condition, true});
-    const bool done = run(axis, conditions);
+    const bool done = run(axis, conditions, isStrict);
     conditions.pop_back();
     return done;
   }

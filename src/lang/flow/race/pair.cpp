@@ -423,6 +423,32 @@ void Pair::addCoordinates(const Side& first, const Side& second) {
   joinDigits();
 }
 
+std::vector<__int128> Pair::key() const {
+  std::vector<__int128> key = {static_cast<int>(scope_), areApart_, mayBeSame_};
+  for (const Coordinate& coordinate : coordinates_)
+    for (ValueId value : {coordinate.first, coordinate.second, coordinate.divisor})
+      key.push_back(indexOf(value));
+  key.push_back(-1);
+  for (const Condition& condition : conditions_)
+    key.push_back(__int128(indexOf(condition.value)) * 2 + condition.holds);
+  for (const auto& [leaf, polynomial] : definitions_) {
+    key.push_back(-2 - __int128(indexOf(leaf)));
+    for (const auto& [monomial, coefficient] : polynomial.terms()) {
+      key.push_back(coefficient);
+      for (ValueId factor : monomial)
+        key.push_back(indexOf(factor));
+      key.push_back(-1);
+    }
+  }
+  for (const auto& [leaf, list] : lists_)
+    key.push_back(indexOf(leaf));
+  // What a leaf stands for gives it its numbers.
+  for (uint32_t i = 0; i < next_; ++i)
+    if (auto origin = origins_.find(indexOf(view_.nodes.argument(kFirstOwn + i, kUsize))); origin != origins_.end())
+      key.push_back(indexOf(origin->second));
+  return key;
+}
+
 //===-- leaves ------------------------------------------------------------------------------------------------------===//
 
 void Pair::leavesOf(ValueId value, std::vector<ValueId>& out) const {

@@ -49,6 +49,8 @@ public:
   /// Different fields, or different parts of a struct of tensors.
   bool areApart() const { return areApart_; }
   const std::vector<Condition>& conditions() const { return conditions_; }
+  /// Everything that `decide` looks at: pairs with equal keys get equal answers.
+  std::vector<__int128> key() const;
   /// The axes in which two threads differ at least once: blocks first.
   const std::vector<Coordinate>& axes() const { return axes_; }
   /// What leaves of the pair are as integers.

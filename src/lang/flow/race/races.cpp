@@ -168,7 +168,10 @@ private:
     }
     // A read by the block is a read by every thread; a store by the block is one more thread.
     pair.set({a.access, a.reach, a.isBlockCode && a.writes}, {b.access, b.reach, b.isBlockCode && b.writes});
-    const Decider decider = decide(pair, shape_, budget_);
+    const auto [known, isNew] = decided_.try_emplace(pair.key(), Decider::None);
+    if (isNew)
+      known->second = decide(pair, shape_, budget_);
+    const Decider decider = known->second;
     verdict.decider = decider == Decider::None ? decider : std::max(verdict.decider, decider);
     if (decider == Decider::None)
       verdict.cause = causeOf(pair);
@@ -225,6 +228,7 @@ private:
   std::vector<bool> written_;
   RaceReport report_;
   DecisionBudget budget_;
+  std::map<std::vector<__int128>, Decider> decided_;
   size_t asked_ = 0;
 };
 
