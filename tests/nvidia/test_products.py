@@ -1,5 +1,6 @@
 """Without a GPU: matrix products of every type assemble, and the large ones use what they are meant to use."""
 import json
+import re
 import shutil
 
 import pytest
@@ -65,3 +66,15 @@ def test_staged_operands_are_read_where_they_are(vortex):
     fast = code[:code.index("_general(")]
     # A warp multiplies 64 × 64 by 32 steps: eight fragments for each half of them, and the sums leave the registers after the loop.
     assert fast.count("ldmatrix") == 16 and fast.count("mma.sync") == 64
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16", "i32"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_no_copy_is_under_way_when_the_stages_are_used_again(vortex, tmp_path, kind, target):
+    """Copies past the end write zeros; the result may lie where they do."""
+    build(vortex, tmp_path, kind, target)
+    entries = next(tmp_path.glob("*.ptx")).read_text().split(".entry")[1:]
+    copying = [re.findall(r"cp\.async\.\w+(?:_group)?(?: \d)?", entry) for entry in entries if "cp.async.commit_group" in entry]
+    assert copying
+    for found in copying:
+        assert found[-1] == "cp.async.wait_group 0"

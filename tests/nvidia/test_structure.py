@@ -194,3 +194,20 @@ def test_products_on_matrix_units_read_and_fill_their_tiles_without_conflicts(vo
     assert {access.bytes for access in copies} == {16}
     for access in moved(accesses):
         assert access.used_bytes() == access.sectors() * 32, access.text
+
+
+#---- rows of tiles that are gone over twice ------------------------------------------------------------------------
+
+TILE_ROWS = """@launch(grid = [ceil_div(M, {1})], block = {3})
+kernel k(x: &Tensor<{0}, [M, N]>, y: &mut Tensor<{0}, [M, N]>) {{
+    let first = block.id.x * {1}
+    let rows = x[first..+{1}, 0..+{2}] as f32
+    y[first..+{1}, 0..+{2}] = (rows * rows.sum(dim = -1, keepdim = true)) as {0}
+}}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("shape", [("f32", 4, 512, 128), ("bf16", 4, 512, 128), ("f16", 2, 64, 32), ("f32", 8, 256, 256)])
+def test_tiles_are_scaled_by_the_sums_of_their_rows(vortex, tmp_path, shape, target):
+    assert entries(assembly(vortex, write(tmp_path, TILE_ROWS.format(*shape)), "k", target))

@@ -18,10 +18,15 @@ Value Lowering::constant(int64_t value) { return b.create<arith::ConstantIndexOp
 Value Lowering::i32(int64_t value) { return b.create<arith::ConstantIntOp>(loc, value, 32); }
 Value Lowering::zero(mlir::Type type) { return b.create<arith::ConstantOp>(loc, b.getZeroAttr(type)); }
 
+/// Of x's type: what is folded may be narrower than an index.
+static Value constantLike(Lowering& l, Value x, int64_t value) {
+  return l.b.create<arith::ConstantOp>(l.loc, l.b.getIntegerAttr(x.getType(), value));
+}
+
 Value Lowering::add(Value x, Value y) {
   auto a = constantOf(x), c = constantOf(y);
   if (a && c)
-    return constant(*a + *c);
+    return constantLike(*this, x, *a + *c);
   if (a && *a == 0)
     return y;
   return c && *c == 0 ? x : b.create<arith::AddIOp>(loc, x, y);
@@ -30,14 +35,14 @@ Value Lowering::add(Value x, Value y) {
 Value Lowering::sub(Value x, Value y) {
   auto a = constantOf(x), c = constantOf(y);
   if (a && c)
-    return constant(*a - *c);
+    return constantLike(*this, x, *a - *c);
   return c && *c == 0 ? x : b.create<arith::SubIOp>(loc, x, y);
 }
 
 Value Lowering::mul(Value x, Value y) {
   auto a = constantOf(x), c = constantOf(y);
   if (a && c)
-    return constant(*a * *c);
+    return constantLike(*this, x, *a * *c);
   if ((a && *a == 0) || (c && *c == 1))
     return x;
   return (c && *c == 0) || (a && *a == 1) ? y : b.create<arith::MulIOp>(loc, x, y);
@@ -46,21 +51,21 @@ Value Lowering::mul(Value x, Value y) {
 Value Lowering::div(Value x, Value y) {
   auto a = constantOf(x), c = constantOf(y);
   if (a && c && *a >= 0 && *c > 0)
-    return constant(*a / *c);
+    return constantLike(*this, x, *a / *c);
   return c && *c == 1 ? x : b.create<arith::DivUIOp>(loc, x, y);
 }
 
 Value Lowering::rem(Value x, Value y) {
   auto a = constantOf(x), c = constantOf(y);
   if (a && c && *a >= 0 && *c > 0)
-    return constant(*a % *c);
-  return c && *c == 1 ? constant(0) : b.create<arith::RemUIOp>(loc, x, y);
+    return constantLike(*this, x, *a % *c);
+  return c && *c == 1 ? constantLike(*this, x, 0) : b.create<arith::RemUIOp>(loc, x, y);
 }
 
 Value Lowering::min(Value x, Value y) {
   auto a = constantOf(x), c = constantOf(y);
   if (a && c)
-    return constant(std::min(*a, *c));
+    return constantLike(*this, x, std::min(*a, *c));
   return b.create<arith::MinSIOp>(loc, x, y);
 }
 

@@ -279,6 +279,7 @@ private:
       result.push_back(writing);
       return result;
     });
+    l.b.create<vxt::AsyncWaitOp>(l.loc, 0);  // copies past the end of straight operands also write stages, whose memory is used again
     last.resize(sums);
     return last;
   }
