@@ -279,7 +279,8 @@ private:
       result.push_back(writing);
       return result;
     });
-    l.b.create<vxt::AsyncWaitOp>(l.loc, 0);  // copies past the end of straight operands also write stages, whose memory is used again
+    // Copies past the end of the depth write zeros into stages whose memory is used again.
+    l.b.create<vxt::AsyncWaitOp>(l.loc, 0);
     last.resize(sums);
     return last;
   }
