@@ -18,10 +18,15 @@ void* Buffer::host() const { return buffer_ ? buffer_->host() : nullptr; }
 uint64_t Buffer::address() const { return buffer_ ? buffer_->address() : 0; }
 
 int64_t Tensor::elements() const {
+  // Saturates: extents of a view may be anything until something asks for their bytes.
   int64_t count = 1;
-  for (int64_t extent : extents)
-    count *= extent;
-  return count;
+  bool isTooLarge = false;
+  for (int64_t extent : extents) {
+    if (extent == 0)
+      return 0;
+    isTooLarge = __builtin_mul_overflow(count, extent, &count) || isTooLarge;
+  }
+  return isTooLarge ? INT64_MAX : count;
 }
 
 bool Tensor::isContiguous() const {
