@@ -115,7 +115,7 @@ ValueId Pair::clone(Env& env, ValueId value, unsigned depth) {
     case NodeKind::Ticket:
     case NodeKind::Unknown: {
       const StepId step = view_.graph.definition(value);
-      made = cloneLeaf(env, value, step == kNoStep ? kNoLoop : view_.graph[view_.graph.blockOf(step)].loop, depth + 1);
+      made = cloneLeaf(env, value, step == kNoStep ? kNoLoop : view_.graph[view_.graph.blockOf(step)].loop);
       break;
     }
     }
@@ -177,7 +177,7 @@ ValueId Pair::shared(ValueId leaf, const Reach& reach) {
   return found->second;
 }
 
-ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop, unsigned) {
+ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
   const Graph& graph = view_.graph;
   bool isOne = view_.uniformity.ofValue(leaf) == Level::Block && interval_;
   if (const StepId step = graph.definition(leaf); isOne && step != kNoStep)
@@ -285,7 +285,7 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
   if (isHeader && (instance == Instance::Own || !isBlock))
     if (const ValueId made = ownInduction(env, phi, depth); made != kNoValue)
       return made;
-  const ValueId made = cloneLeaf(env, phi, loop, depth);
+  const ValueId made = cloneLeaf(env, phi, loop);
   if (made != phi) {
     if (const std::vector<__int128>& list = view_.values.listOf(phi); !list.empty())
       lists_[indexOf(made)] = list;
@@ -440,12 +440,11 @@ std::vector<__int128> Pair::key() const {
       key.push_back(-1);
     }
   }
-  for (const auto& [leaf, list] : lists_)
-    key.push_back(indexOf(leaf));
   // What a leaf stands for gives it its numbers.
-  for (uint32_t i = 0; i < next_; ++i)
-    if (auto origin = origins_.find(indexOf(view_.nodes.argument(kFirstOwn + i, kUsize))); origin != origins_.end())
-      key.push_back(indexOf(origin->second));
+  for (const auto& [leaf, origin] : std::map<uint32_t, ValueId>(origins_.begin(), origins_.end())) {
+    key.push_back(leaf);
+    key.push_back(indexOf(origin));
+  }
   return key;
 }
 

@@ -76,7 +76,7 @@ private:
   };
   ValueId clone(Env& env, ValueId value, unsigned depth = 0);
   ValueId clonePosition(Env& env, const Node& node);
-  ValueId cloneLeaf(Env& env, ValueId leaf, LoopId loop, unsigned depth);
+  ValueId cloneLeaf(Env& env, ValueId leaf, LoopId loop);
   ValueId cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth);
   ValueId clonePhi(Env& env, ValueId phi, unsigned depth);
   ValueId ownInduction(Env& env, ValueId phi, unsigned depth);

@@ -114,8 +114,6 @@ private:
     }
   }
 
-  static bool isWaiting(const Candidate& a, const Candidate& b) { return a.writes || b.writes; }
-
   void askIntervals(const std::vector<AccessInterval>& intervals, Scope scope) {
     KernelView view{graph_, launch_, graph_.values, values_, structure_, uniformity_, shape_, written_, shapes_.grid};
     for (const AccessInterval& interval : intervals) {
@@ -143,7 +141,7 @@ private:
   void askRoot(Pair& pair, const std::vector<Candidate>& candidates, bool acrossBlocks) {
     for (size_t i = 0; i < candidates.size(); ++i)
       for (size_t j = i; j < candidates.size(); ++j)
-        if (isWaiting(candidates[i], candidates[j]))
+        if (candidates[i].writes || candidates[j].writes)
           ask(pair, candidates[i], candidates[j], acrossBlocks);
   }
 
