@@ -24,7 +24,7 @@ ADDRESS_ENV = {"ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:allow
                  "UBSAN_OPTIONS": "print_stacktrace=1", "VORTEX_SANITIZED": "1"}
 THREAD_ENV = {"TSAN_OPTIONS": "halt_on_error=0", "VORTEX_SANITIZED": "1"}
 # What has threads of its own; the compiler has none, and LLVM is not instrumented.
-THREADED_SUITES = [f"vortex_{name}_test" for name in ("runtime_hal", "runtime_null", "runtime_cpu", "runtime_cuda", "api_runtime")]
+THREADED_SUITES = [f"vortex_{name}_test" for name in ("runtime_hal", "runtime_null", "runtime_cpu", "runtime_cuda", "api_runtime", "hvm")]
 
 
 class Totals:

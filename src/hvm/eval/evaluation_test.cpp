@@ -107,6 +107,27 @@ TEST(HvmEvaluation, CollectionsAndThreadsChangeNeitherResultsNorCounts) {
   }
 }
 
+// Passes follow each other while threads of the one before may have stood at a safe point when it ended.
+TEST(HvmEvaluation, CollectionsStayCompleteOverPassesOfSeveralThreads) {
+  const std::string texts[] = {
+      "@at = λ&n. ! f = λ v; #P{v, @sum(n), f(n, n + 1)}\n@main = [@at(90), @at(80), @at(70), @at(60)]",
+      "@main = ! f = λ v; ! g = λ w; #P{v + @sum(50), w, g(@sum(40), f(@sum(30), @sum(20)))}",
+      "@in = λ{0: #E; λ&n. ! f = λ v; #N{v, @in(n - 1), f(n, @sum(n))}}\n@main = @in(30)",
+  };
+  for (const std::string& text : texts) {
+    auto program = parseText("@sum = λ{0: 0; λ&n. n + @sum(n - 1)}\n" + text, "test");
+    Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 26}, ~0ull);
+    ASSERT_EQ(plain.error, "");
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      EvaluationOptions options{.memoryBytes = 1 << 26, .threads = 2 + seed % 5, .seed = seed};
+      options.collectsAtEverySafePoint = true;
+      Outcome stressed = evaluate(program, false, options, ~0ull);
+      EXPECT_EQ(plain.lines, stressed.lines) << text << ", seed " << seed;
+      EXPECT_EQ(plain.interactions, stressed.interactions) << text << ", seed " << seed;
+    }
+  }
+}
+
 TEST(HvmEvaluation, CyclicGarbageIsReclaimed) {
   Outcome outcome = evaluate("@cycle = λn. ! f = λ v; (λx.n)(f(v))\n"
                              "@loop = λ{0: 0; λ&n. @cycle(n) + @loop(n - 1)}\n@main = @loop(1000)",

@@ -135,6 +135,8 @@ bool Evaluation::park(Worker& worker, Term* current) {
   } else {
     uint64_t before = collection_;
     resumed_.wait(lock, [&] { return collection_ != before || stopped_ || running_ == 0; });
+    if (collection_ == before)  // a later pass counts anew
+      --parked_;
   }
   worker.current = nullptr;
   return !stopped_;
