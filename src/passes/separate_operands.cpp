@@ -71,8 +71,13 @@ Value copyApart(Value tile, IRMapping& copies) {
     copies.map(tile, reshape.getResult());
     return reshape;
   }
+  // What stands apart reads memory that holds the original: it has no copy.
+  if (op->hasAttr(kApartAttribute)) {
+    copies.map(tile, builder.clone(*op)->getResult(0));
+    return copies.lookup(tile);
+  }
   for (Value operand : op->getOperands())
-    if (!op->hasAttr(kApartAttribute) && isa<RankedTensorType>(operand.getType()) && !copyApart(operand, copies))
+    if (isa<RankedTensorType>(operand.getType()) && !copyApart(operand, copies))
       return {};
   builder.setInsertionPointAfter(op);
   builder.clone(*op, copies);

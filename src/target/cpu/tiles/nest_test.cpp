@@ -70,6 +70,34 @@ TEST(Nest, SoftmaxOfStridedRows) {
   expectNear(out, softmax(x, m, n, n * 4, 3), 1e-6, "an input with gaps");
 }
 
+/// d[i, j] = s[i] - s[j] needs s twice, d - transpose(d) four times; each copy reads the one scan.
+TEST(Nest, DifferencesOfAScan) {
+  TensorKernel kernel({{"x", "?xf32"}, {"o", "?x?xf32", true}}, R"(
+  %c0 = arith.constant 0 : index
+  %m = vx.dim %x, 0 : !vx.view<?xf32, global>
+  %v = vx.tile_load %x[%c0] sizes(%m) inbounds : !vx.view<?xf32, global> -> tensor<?xf32>
+  %s = vx.scan maxf %v dim 0 : tensor<?xf32>
+  %a = vx.broadcast %s dims [0] sizes(%m, %m) : tensor<?xf32> -> tensor<?x?xf32>
+  %b = vx.broadcast %s dims [1] sizes(%m, %m) : tensor<?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %a, %b : tensor<?x?xf32>
+  %t = vx.transpose %d [1, 0] : tensor<?x?xf32> -> tensor<?x?xf32>
+  %e = arith.subf %d, %t : tensor<?x?xf32>
+  %u = vx.transpose %e [1, 0] : tensor<?x?xf32> -> tensor<?x?xf32>
+  %r = arith.subf %e, %u : tensor<?x?xf32>
+  vx.tile_store %r, %o[%c0, %c0] inbounds : tensor<?x?xf32>, !vx.view<?x?xf32, global>
+)");
+  for (int64_t m : {1, 7, 40}) {
+    std::vector<float> x = randomFloats(m), out(m * m, kPoison), scan(x);
+    for (int64_t i = 1; i < m; ++i)
+      scan[i] = std::max(scan[i - 1], scan[i]);
+    ASSERT_EQ(kernel.run({Arg::tensor(x, {m}), Arg::tensor(out, {m, m})}), 0u);
+    std::vector<double> expected(m * m);
+    for (int64_t i = 0; i < m * m; ++i)
+      expected[i] = 4 * (static_cast<double>(scan[i / m]) - scan[i % m]);
+    expectNear(out, expected, 1e-5, "m = " + std::to_string(m));
+  }
+}
+
 TEST(Nest, SoftmaxInPlace) {
   TensorKernel kernel({{"x", "?x?xf32", true}},
                       kSoftmax +
