@@ -299,11 +299,12 @@ int cuEventRecord(EventRef* event, Stream* stream) {
   const EventRef recorded = *event;
   std::unique_lock lock(recorded->mutex);
   const uint64_t number = ++recorded->recorded;
+  recorded->pending.insert(number);
   lock.unlock();
   stream->add(
       [=] {
         const std::lock_guard guard(recorded->mutex);
-        recorded->completed = std::max(recorded->completed, number);
+        recorded->pending.erase(number);
         recorded->nanoseconds = std::chrono::steady_clock::now().time_since_epoch().count();
         recorded->changed.notify_all();
       },
@@ -313,7 +314,7 @@ int cuEventRecord(EventRef* event, Stream* stream) {
 int cuEventQuery(EventRef* event) {
   CALL(cuEventQuery);
   const std::lock_guard lock((*event)->mutex);
-  return (*event)->completed < (*event)->recorded ? kNotReady : kSuccess;
+  return (*event)->pending.contains((*event)->recorded) ? kNotReady : kSuccess;
 }
 int cuEventSynchronize(EventRef* event) {
   CALL(cuEventSynchronize);

@@ -138,7 +138,7 @@ void synchronizeAll() {
 
 void Event::waitFor(uint64_t number) {
   std::unique_lock lock(mutex);
-  while (completed < number && state().sticky == 0)
+  while (pending.contains(number) && state().sticky == 0)
     changed.wait_for(lock, std::chrono::milliseconds(1));
 }
 

@@ -96,7 +96,8 @@ void synchronizeAll();
 struct Event {
   std::mutex mutex;
   std::condition_variable changed;
-  uint64_t recorded = 0, completed = 0;
+  uint64_t recorded = 0;       ///< the number of the last recording
+  std::set<uint64_t> pending;  ///< recordings in streams that have not come to them: each is waited for by itself
   int64_t nanoseconds = 0;
   void waitFor(uint64_t number);
 };
