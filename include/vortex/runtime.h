@@ -260,7 +260,16 @@ public:
   Result<Tensor> wrapBytes(DType type, std::vector<int64_t> extents, void* memory, uint64_t bytes,
                            bool readOnly = false) const;
 
+  /// Memory of this GPU that another library allocated, without a copy; `owner` is let go of with the last handle, after the work of streams
+  /// made here that uses it. Errors: memory of the host or of another device; a device without memory of its own.
+  Result<Buffer> wrapDevice(uint64_t address, uint64_t bytes, std::shared_ptr<void> owner = nullptr,
+                            bool readOnly = false) const;
+
   Result<Stream> createStream() const;
+  /// The queue of another library (CUDA: a CUstream of the primary context; 0: the default stream): work goes there in its order, so that it
+  /// needs no waiting before and after. The queue must outlive the Stream, which never destroys it. Faults of kernels are told by the next
+  /// launch or synchronize(). Error: a device without such queues.
+  Result<Stream> wrapStream(uint64_t handle) const;
   Result<Event> createEvent() const;
   /// A kernel artifact as `vortex build` writes it. Errors: damaged, another format version, another target, a processor feature
   /// that is missing.

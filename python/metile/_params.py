@@ -86,6 +86,13 @@ def pointer(trace, memory: Memory) -> Pointer:
     return Pointer(trace, memory)
 
 
+def dtype_named(known: str, name: str) -> str:
+    """The same name, if kernels take such elements."""
+    if known not in {*DTYPES.values(), "bf16"}:
+        raise TypeError(f"'{name}' has elements of type {known}; kernels take {', '.join(DTYPES.values())}, bf16")
+    return known
+
+
 def dtype_of(array: Any, name: str) -> str:
     """The language's name for the elements of an array."""
     known = DTYPES.get(array.dtype)

@@ -9,6 +9,8 @@ import numpy as np
 import _vortex
 from _vortex import Array, Device
 
+from . import _foreign
+
 _NUMPY = {"bool": np.bool_, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "i8": np.int8, "i16": np.int16,
           "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
 _NAMES = {np.dtype(kind): name for name, kind in _NUMPY.items()}
@@ -63,12 +65,12 @@ def empty(shape, dtype="f32", device: str | Device = "") -> Array:  # noqa: A002
 
 
 def asarray(source, device: str | Device = "") -> Array:  # noqa: A002
-    """An array on the device: the same memory where the device can use it, a copy on a GPU."""
+    """An array on the device: the same memory where the device can use it (on a GPU that of arrays of other libraries there), else a copy."""
     target = globals()["device"](name_of(device))
     if isinstance(source, Array) and source.device.name == target.name:
         return source
     if target.name == "cpu" or not isinstance(source, np.ndarray):
-        return target.wrap(source)
+        return _foreign.wrap(target, source)
     values = np.ascontiguousarray(source)
     copy = target.empty(dtype_name(values.dtype), list(values.shape))
     copy._write(default_stream(target.name), values)
@@ -87,8 +89,13 @@ def _numpy(self: Array) -> np.ndarray:
     return values
 
 
-def _dlpack(self: Array, **options):
-    synchronize(self.device)
+def _dlpack(self: Array, stream=None, **options):
+    """A consumer on a GPU names its stream, which then waits for our work; -1: it needs no waiting."""
+    if self.device.name == "cpu":
+        synchronize(self.device)
+    elif stream != -1:
+        legacy_default = 1
+        _foreign.order(self.device, default_stream(self.device.name), _foreign.wrap_stream(self.device, stream or legacy_default))
     return self._export().__dlpack__(**options)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import _vortex
 
-from . import _devices, _errors
+from . import _devices, _errors, _foreign
 from ._devices import Array, Device
 
 
@@ -80,8 +80,10 @@ class Kernel:
             return self._interpret(args, out)
         device = _devices.device(self._program.device)
         args = self._bind(args)
+        theirs = _foreign.stream_for(device, args)
         copied, args = self._upload(device, args)
-        results = self._load(device, args).launch(device, _devices.default_stream(device.name), args, _wrapped(device, out), _print)
+        outputs = _wrapped(device, out)
+        results = _in_stream(theirs, device, args, outputs, lambda stream: self._load(device, args).launch(device, stream, args, outputs, _print))
         for host, array in copied:
             host[...] = array.numpy()
         return self._finish(args, results, out, copied)
@@ -90,7 +92,7 @@ class Kernel:
         """Checks the launch once; the object returned repeats it without checks."""
         device = _devices.device(self._program.device)
         args = self._bind(args)
-        stream = _devices.default_stream(device.name)
+        stream = _foreign.stream_for(device, args) or _devices.default_stream(device.name)
         launch = self._load(device, args).prepare(device, stream, args, _wrapped(device, out))
         results = launch.results()
         return Prepared(self, launch, stream, out if out is not None else _several(results))
@@ -117,7 +119,9 @@ class Kernel:
             return [], args
         copied, out = [], []
         for param, value in zip(self._info["params"], args):
-            if isinstance(value, np.ndarray):
+            if not hasattr(value, "__dlpack__") and _foreign.gpu_of(value):
+                value = _foreign.wrap(device, value)
+            elif isinstance(value, np.ndarray):
                 array = _devices.asarray(value, device)
                 if param["is_written"]:
                     if not value.flags.writeable:
@@ -151,11 +155,9 @@ class Kernel:
         if out is not None:
             return out
         first = next((value for value in args if not np.isscalar(value)), None)
-        if any(_is_torch(value) for value in args):
-            import torch
-
-            return _several([torch.from_dlpack(result) for result in results])
-        if isinstance(first, Array) and not copied:
+        if (made := _foreign.like(args, results)) is not None:
+            return _several(made)
+        if _foreign.gpu_of(first) or isinstance(first, Array) and not copied:
             return _several(results)
         return _several([result.numpy() for result in results])
 
@@ -216,8 +218,14 @@ class LoadedProgram:
         self.name: str = self._kernel.name
 
     def __call__(self, *args, out=None):
-        results = self._kernel.launch(self._device, _devices.default_stream(self._device.name), args, _wrapped(self._device, out), _print)
-        return out if out is not None else _several([result.numpy() for result in results])
+        outputs = _wrapped(self._device, out)
+        results = _in_stream(_foreign.stream_for(self._device, args), self._device, args, outputs, lambda stream: self._kernel.launch(self._device, stream, args, outputs, _print))
+        if out is not None:
+            return out
+        made = _foreign.like(args, results)
+        if made is None:
+            made = results if any(_foreign.gpu_of(value) for value in args) else [result.numpy() for result in results]
+        return _several(made)
 
 
 def compile(path=None, *, source: str | None = None, name: str = "<source>", device: str = "", dims: dict[str, int] | None = None,
@@ -247,9 +255,16 @@ def _wrapped(device: Device, out) -> list:
     return [_devices.asarray(array, device) for array in (out if isinstance(out, tuple) else (out,))]
 
 
-def _is_torch(value) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
+def _in_stream(stream, device: Device, args, outputs, launch) -> list:
+    """Launches in the stream of another library, in order with our own arrays; without one in the device's default stream."""
+    own = _devices.default_stream(device.name)
+    if stream is None:
+        return launch(own)
+    if outputs or any(isinstance(value, Array) for value in args):
+        _foreign.order(device, own, stream)
+    results = launch(stream)
+    _foreign.order(device, stream, own)
+    return results
 
 
 def _target(device: str) -> str:

@@ -147,6 +147,20 @@ Result<Tensor> Device::wrapBytes(DType type, std::vector<int64_t> extents, void*
   return tensor;
 }
 
+Result<Buffer> Device::wrapDevice(uint64_t address, uint64_t bytes, std::shared_ptr<void> owner, bool readOnly) const {
+  Result<hal::BufferRef> buffer = device_->wrapDevice(address, bytes, std::move(owner), readOnly);
+  if (!buffer)
+    return buffer.takeError();
+  return RuntimeAccess::wrap(*std::move(buffer));
+}
+
+Result<Stream> Device::wrapStream(uint64_t handle) const {
+  Result<hal::StreamRef> stream = device_->wrapStream(handle);
+  if (!stream)
+    return stream.takeError();
+  return RuntimeAccess::wrap(device_, *std::move(stream));
+}
+
 Result<Stream> Device::createStream() const {
   Result<hal::StreamRef> stream = device_->createStream();
   if (!stream)

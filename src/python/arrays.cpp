@@ -46,29 +46,48 @@ std::optional<DType> fromDlpack(nb::dlpack::dtype wanted) {
 
 bool isCuda(const Device& device) { return std::string_view(device.name()).starts_with("cuda"); }
 
-Tensor tensorOver(const Device& device, DType type, const nb::ndarray<nb::ro>& from, bool isReadOnly,
-                  const std::function<std::string()>& what) {
+/// Keeps a Python object for code that does not hold the interpreter's lock.
+std::shared_ptr<void> keep(nb::handle object) {
+  return {new nb::object(nb::borrow(object)), [](void* kept) {
+            const nb::gil_scoped_acquire acquire;
+            delete static_cast<nb::object*>(kept);
+          }};
+}
+
+/// Memory of another library: where its first element lies, and how its elements do.
+struct Foreign {
+  uint64_t address;
+  DType type;
+  std::vector<int64_t> extents, strides;
+  bool isReadOnly;
+  nb::handle owner;
+};
+
+Tensor tensorOver(const Device& device, const Foreign& from, const std::function<std::string()>& what) {
   Tensor tensor;
-  tensor.type = type;
+  tensor.type = from.type;
+  tensor.extents = from.extents;
+  tensor.strides = from.strides;
   // The memory that the strides reach: from the lowest to the highest element.
   int64_t lowest = 0, highest = 0;
   bool isEmpty = false;
-  for (size_t i = 0; i < from.ndim(); ++i) {
-    const auto extent = static_cast<int64_t>(from.shape(i));
-    const int64_t stride = from.stride(i);
-    tensor.extents.push_back(extent);
-    tensor.strides.push_back(stride);
-    isEmpty = isEmpty || extent == 0;
-    (stride < 0 ? lowest : highest) += stride * (extent - 1);
+  for (size_t i = 0; i < from.extents.size(); ++i) {
+    isEmpty = isEmpty || from.extents[i] == 0;
+    (from.strides[i] < 0 ? lowest : highest) += from.strides[i] * (from.extents[i] - 1);
   }
-  const int64_t size = byteSize(type);
-  const int64_t elements = isEmpty ? 0 : highest - lowest + 1;
-  auto* first = static_cast<uint8_t*>(const_cast<void*>(from.data())) + (isEmpty ? 0 : lowest * size);
-  if (reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(size) != 0)
+  const int64_t size = byteSize(from.type);
+  const auto bytes = isEmpty ? 0 : static_cast<uint64_t>((highest - lowest + 1) * size);
+  const uint64_t first = isEmpty ? 0 : from.address + static_cast<uint64_t>(lowest * size);
+  if (first % static_cast<uint64_t>(size) != 0)
     throw nb::value_error((what() + " is not aligned to its elements").c_str());
-  const Tensor whole = valueOf(device.wrapBytes(type, {elements}, elements ? first : nullptr,
-                                                static_cast<uint64_t>(elements * size), isReadOnly));
-  tensor.buffer = whole.buffer;
+  if (isCuda(device)) {
+    tensor.buffer = valueOf(device.wrapDevice(first, bytes, keep(from.owner), from.isReadOnly));
+  } else {
+    const Tensor whole =
+        valueOf(device.wrapBytes(from.type, {static_cast<int64_t>(bytes) / size},
+                                 reinterpret_cast<void*>(static_cast<uintptr_t>(first)), bytes, from.isReadOnly));
+    tensor.buffer = whole.buffer;
+  }
   tensor.byteOffset = isEmpty ? 0 : static_cast<uint64_t>(-lowest * size);
   return tensor;
 }
@@ -121,14 +140,33 @@ Array wrapObject(const Device& device, nb::handle object, const std::function<st
     throw nb::type_error((what() + " has elements of a type that kernels do not take").c_str());
   const bool onHost =
       view.device_type() == nb::device::cpu::value || view.device_type() == nb::device::cuda_host::value;
-  if (!onHost || isCuda(device))
+  const bool onGpu = view.device_type() == nb::device::cuda::value;
+  if (isCuda(device) ? !onGpu : !onHost)
     throw nb::value_error(
         (what() +
          (onHost ? " is in host memory, the kernel runs on '" : " is in the memory of a GPU, the kernel runs on '") +
          device.name() + "'")
             .c_str());
-  array.tensor = tensorOver(device, *type, view, array.isReadOnly, what);
+  Foreign from{reinterpret_cast<uintptr_t>(view.data()), *type, {}, {}, array.isReadOnly, object};
+  for (size_t i = 0; i < view.ndim(); ++i) {
+    from.extents.push_back(static_cast<int64_t>(view.shape(i)));
+    from.strides.push_back(view.stride(i));
+  }
+  array.tensor = tensorOver(device, from, what);
   return array;
+}
+
+Array wrapMemory(const Device& device, uint64_t address, const std::string& dtype, std::vector<int64_t> extents,
+                 std::optional<std::vector<int64_t>> strides, bool isReadOnly, nb::handle owner) {
+  if (strides && strides->size() != extents.size())
+    throw nb::value_error("the array has as many strides as extents");
+  if (!strides) {
+    strides.emplace(extents.size(), 1);
+    for (size_t i = extents.size(); i-- > 1;)
+      (*strides)[i - 1] = (*strides)[i] * extents[i];
+  }
+  const Foreign from{address, dtypeNamed(dtype), std::move(extents), *std::move(strides), isReadOnly, owner};
+  return {device, tensorOver(device, from, [] { return std::string("the array"); }), nb::borrow(owner), isReadOnly};
 }
 
 nb::ndarray<> exportArray(Array& array, nb::handle self) {

@@ -7,7 +7,9 @@
 #include <nanobind/ndarray.h>
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace vortex::python {
 
@@ -36,9 +38,13 @@ inline void check(const Result<void>& result) {
 /// Spelling in messages and in Python: "f32".
 DType dtypeNamed(std::string_view name);
 
-/// NumPy arrays, DLPack producers and CUDA array interfaces as tensors over the same memory. Raises TypeError for objects that are none of
+/// NumPy arrays and DLPack producers as tensors over the same memory. Raises TypeError for objects that are none of
 /// these or hold unsupported elements, ValueError for memory of another device; `what` names the object in messages.
 Array wrapObject(const Device& device, nb::handle object, const std::function<std::string()>& what);
+
+/// The memory at an address of the device, as the CUDA array interface tells it. Strides in elements; none: row-major. Raises as wrapObject.
+Array wrapMemory(const Device& device, uint64_t address, const std::string& dtype, std::vector<int64_t> extents,
+                 std::optional<std::vector<int64_t>> strides, bool isReadOnly, nb::handle owner);
 
 /// For exporting: a view of the array's memory that keeps `self` alive.
 nb::ndarray<> exportArray(Array& array, nb::handle self);

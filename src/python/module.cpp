@@ -42,6 +42,15 @@ void bindDevices(nb::module_& module) {
            })
       .def("wrap", [](const Device& self,
                       nb::handle object) { return wrapObject(self, object, [] { return std::string("the object"); }); })
+      .def(
+          "wrap_memory",
+          [](const Device& self, uint64_t address, const std::string& dtype, std::vector<int64_t> shape,
+             std::optional<std::vector<int64_t>> strides, bool isReadOnly, nb::handle owner) {
+            return wrapMemory(self, address, dtype, std::move(shape), std::move(strides), isReadOnly, owner);
+          },
+          nb::arg("address"), nb::arg("dtype"), nb::arg("shape"), nb::arg("strides").none(), nb::arg("read_only"),
+          nb::arg("owner"))
+      .def("wrap_stream", [](const Device& self, uint64_t handle) { return valueOf(self.wrapStream(handle)); })
       .def("create_stream", [](const Device& self) { return valueOf(self.createStream()); })
       .def("create_event", [](const Device& self) { return valueOf(self.createEvent()); })
       .def("__repr__",

@@ -10,6 +10,7 @@ import numpy as np
 
 import _vortex
 import vortex
+from vortex import _foreign
 
 from .. import _params
 from .._trace import LoweringError, OutOfResources, Trace, recording
@@ -152,6 +153,45 @@ class _BufferArgument:
         return self._buffer._flat
 
 
+class _GpuArray:
+    """An array of another library in GPU memory (torch, CuPy, vortex): the kernel works in it, in that library's stream."""
+
+    def __init__(self, value, gpu: str, name: str):
+        self.value, self.gpu, self._name = value, gpu, name
+        array = _foreign.wrap(vortex.device(gpu), value) if not isinstance(value, vortex.Array) else value
+        if not array.contiguous:
+            raise ValueError(f"'{name}' is not contiguous: kernels work in place in GPU memory")
+        self._array = array.reshape([int(np.prod(array.shape))])
+        self.dtype, self.address, self.nbytes, self.size = array.dtype, array.address, array.nbytes, self._array.shape[0]
+        self._host = None
+
+    def on(self, device: Device, is_written: bool):
+        if device.id != self.gpu:
+            raise ValueError(f"'{self._name}' is in the memory of '{self.gpu}', the kernel runs on '{device.id}'")
+        if is_written and self._array.read_only:
+            raise ValueError(f"'{self._name}' is written by the kernel, but the array is read-only")
+        return self._array
+
+    def host(self) -> np.ndarray:
+        """For the interpreter: a copy that finish() writes back."""
+        if self._host is None:
+            stream = Device.of(self.gpu).stream
+            theirs = _foreign.stream_for(self._array.device, [self.value])
+            if theirs is not None:
+                _foreign.order(self._array.device, theirs, stream)
+            self._host = np.empty(self.size, vortex._devices.numpy_dtype(self.dtype))
+            if self.size:
+                self._array._read(stream, self._host)
+        return self._host
+
+    def finish(self) -> None:
+        if self._host is not None and self.size and not self._array.read_only:
+            stream = Device.of(self.gpu).stream
+            self._array._write(stream, self._host)
+            stream.synchronize()
+        self._host = None
+
+
 class Kernel:
     """A kernel; `kernel[grid](arguments)` launches it."""
 
@@ -225,13 +265,15 @@ class Kernel:
                 if kinds[-1] == "int":
                     numbers[name] = values[-1]
                 continue
+            elif (gpu := _foreign.gpu_of(value)) is not None:
+                value = array = _GpuArray(value, gpu, name)
             else:
-                array = _foreign(value)
+                array = _host_array(value)
                 if array is None:
                     raise TypeError(f"'{name}' of kernel '{self.name}' is a {type(value).__name__}; arguments are buffers, arrays and numbers")
                 _params.dtype_of(array, name)
                 value = _Array(array, name)
-            dtype = _params.dtype_of(array, name)
+            dtype = _params.dtype_named(array.dtype, name) if isinstance(array, _GpuArray) else _params.dtype_of(array, name)
             same = (value.address, array.nbytes, dtype)
             first = seen.setdefault(same, index) if array.nbytes else index
             values.append(value)
@@ -306,7 +348,7 @@ def _is_filled(cell) -> bool:
     return True
 
 
-def _foreign(value):
+def _host_array(value):
     """Arrays of other libraries in host memory, without a copy."""
     if isinstance(value, vortex.Array):
         return value.numpy()
@@ -362,18 +404,44 @@ class Launcher:
         if interprets():
             specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
         else:
-            device = Device.get()
+            device = _device_for(values)
             code = specialised.loaded(device)
             try:
-                code.launch(device.native, device.stream, specialised.arguments(device, values, numbers, grid), [], _print)
+                arguments = specialised.arguments(device, values, numbers, grid)
+                _in_stream(device, values, lambda stream: code.launch(device.native, stream, arguments, [], _print))
             except vortex.Error as error:
                 if "share memory" in str(error) or "overlap" in str(error):
                     raise ValueError(str(error)) from None
                 raise
-        for value in values:
-            if isinstance(value, _Array):
-                value.finish()
+        _finish(values)
         return specialised, values, numbers, grid
+
+
+def _device_for(values: list) -> Device:
+    """The GPU that holds arguments, else the chosen device."""
+    gpu = next((value.gpu for value in values if isinstance(value, _GpuArray)), None)
+    return Device.of(gpu) if gpu else Device.get()
+
+
+def _in_stream(device: Device, values: list, launch) -> None:
+    """Launches in the stream of the library that owns arguments, in order with the device's own where both are used."""
+    given = [value.value for value in values if isinstance(value, _GpuArray)]
+    stream = _foreign.stream_for(device.native, given) if given else None
+    if stream is None:
+        launch(device.stream)
+        return
+    mixed = len(given) < len(values) or any(isinstance(value, vortex.Array) for value in given)
+    if mixed:
+        _foreign.order(device.native, device.stream, stream)
+    launch(stream)
+    if mixed:
+        _foreign.order(device.native, stream, device.stream)
+
+
+def _finish(values: list) -> None:
+    for value in values:
+        if isinstance(value, (_Array, _GpuArray)):
+            value.finish()
 
 
 def interprets() -> bool:
@@ -389,7 +457,7 @@ class Dispatcher:
 
     def __init__(self, specialised: Specialised, values: list, numbers: dict, grid: tuple):
         self._specialised, self._values, self._numbers, self._grid = specialised, values, numbers, grid
-        self._device = None if interprets() else Device.get()
+        self._device = None if interprets() else _device_for(values)
         if self._device is not None:
             self._launch = specialised.loaded(self._device).prepare(self._device.native, self._device.stream,
                                                                     specialised.arguments(self._device, values, numbers, grid), [])
@@ -401,10 +469,8 @@ class Dispatcher:
             for slot in self._specialised.slots:
                 if slot.rank and not self._device.is_cpu:
                     self._values[slot.argument].on(self._device, slot.is_written)
-            self._launch.submit(self._device.stream)
-        for value in self._values:
-            if isinstance(value, _Array):
-                value.finish()
+            _in_stream(self._device, self._values, self._launch.submit)
+        _finish(self._values)
 
     def repeat(self, times: int) -> None:
         """Runs it `times` times in order."""

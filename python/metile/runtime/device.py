@@ -37,7 +37,10 @@ class Device:
 
     @classmethod
     def get(cls) -> Device:
-        name = device_name()
+        return cls.of(device_name())
+
+    @classmethod
+    def of(cls, name: str) -> Device:
         if name not in _devices:
             _devices[name] = cls(name)
         return _devices[name]

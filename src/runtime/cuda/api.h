@@ -81,6 +81,10 @@ enum JitOption : int {
   kJitOptimizationLevel = 7,
   kJitLineInfo = 13,
 };
+/// CUpointer_attribute, CUmemorytype
+inline constexpr int kPointerMemoryType = 2, kPointerDevice = 9;
+inline constexpr unsigned kMemoryOfDevice = 2;
+
 inline constexpr int kJitInputPtx = 1;
 inline constexpr int kCaptureRelaxed = 2;  ///< CU_STREAM_CAPTURE_MODE_RELAXED
 
@@ -131,6 +135,7 @@ static_assert(sizeof(PoolProperties) == 88);
   X(hostRegister, cuMemHostRegister_v2, (void*, size_t, unsigned))                                                     \
   X(hostUnregister, cuMemHostUnregister, (void*))                                                                      \
   X(hostDevicePointer, cuMemHostGetDevicePointer_v2, (DevicePointer*, void*, unsigned))                                \
+  X(pointerAttribute, cuPointerGetAttribute, (void*, int, DevicePointer))                                              \
   X(fill, cuMemsetD8Async, (DevicePointer, unsigned char, size_t, StreamHandle))                                       \
   X(copyToDevice, cuMemcpyHtoDAsync_v2, (DevicePointer, const void*, size_t, StreamHandle))                            \
   X(copyToHost, cuMemcpyDtoHAsync_v2, (void*, DevicePointer, size_t, StreamHandle))                                    \

@@ -41,7 +41,14 @@ public:
   Result<hal::BufferRef> wrap(void*, uint64_t bytes, bool) override {
     return Error{concat("device '", info_.name, "' cannot work in ", bytes, " bytes of host memory; upload a copy")};
   }
+  Result<hal::BufferRef> wrapDevice(uint64_t address, uint64_t bytes, std::shared_ptr<void> owner,
+                                    bool readOnly) override {
+    return cuda::wrapDevice(this, *resources_->gpu, address, bytes, std::move(owner), readOnly);
+  }
   Result<hal::StreamRef> createStream() override { return CudaStream::create(this, resources_); }
+  Result<hal::StreamRef> wrapStream(uint64_t handle) override {
+    return CudaStream::create(this, resources_, reinterpret_cast<StreamHandle>(handle));
+  }
   Result<hal::EventRef> createEvent() override {
     return hal::EventRef(std::make_shared<CudaEvent>(this, resources_->gpu));
   }

@@ -13,7 +13,37 @@ StreamCore::~StreamCore() {
   if (context->isLost())
     return;
   const Enter enter(*context);
-  context->api().streamDestroy(handle);  // what is pending still runs
+  if (end_)
+    context->giveEvent(end_);
+  if (!isBorrowed)
+    context->api().streamDestroy(handle);  // what is pending still runs
+}
+
+Result<void> StreamCore::holdUp(StreamHandle other) {
+  const std::lock_guard lock(mutex_);
+  const char* what = "cannot order two streams";
+  if (isGivenBack_)
+    return end_ ? context->check(what, context->api().streamWait(other, end_, 0)) : Result<void>();
+  Result<EventHandle> event = context->takeEvent();
+  if (!event)
+    return event.takeError();
+  Result<void> done = context->check(what, context->api().eventRecord(*event, handle));
+  if (done)
+    done = context->check(what, context->api().streamWait(other, *event, 0));
+  context->giveEvent(*event);
+  return done;
+}
+
+void StreamCore::giveBack() {
+  const std::lock_guard lock(mutex_);
+  isGivenBack_ = true;
+  Result<EventHandle> event = context->takeEvent();
+  if (!event)
+    return;
+  if (context->check("", context->api().eventRecord(*event, handle)))
+    end_ = *event;
+  else
+    context->giveEvent(*event);
 }
 
 bool waitUntilIdle(const StreamCore& stream) {
@@ -29,6 +59,11 @@ void CudaBuffer::addUser(const StreamCoreRef& stream) {
 }
 
 CudaBuffer::~CudaBuffer() {
+  if (!accounting_) {
+    if (!context_->isLost())
+      waitForUsers();
+    return;
+  }
   if (!context_->isLost())
     free();
   accounting_->liveBytes.fetch_sub(bytes(), std::memory_order_relaxed);
@@ -42,19 +77,21 @@ void CudaBuffer::free() {
     api.free(address());  // waits for the device
     return;
   }
-  if (users_.size() == 1) {
+  if (users_.size() == 1 && !users_.front()->isBorrowed) {
     api.freeAsync(address(), users_.front()->handle);
     return;
   }
-  for (const StreamCoreRef& user : users_) {
-    Result<EventHandle> event = context_->takeEvent();
-    if (!event)
+  for (const StreamCoreRef& user : users_)
+    if (!user->holdUp(context_->memoryStream()))
       return;
-    api.eventRecord(*event, user->handle);
-    api.streamWait(context_->memoryStream(), *event, 0);
-    context_->giveEvent(*event);
-  }
   api.freeAsync(address(), context_->memoryStream());
+}
+
+void CudaBuffer::waitForUsers() {
+  const Enter enter(*context_);
+  for (const StreamCoreRef& user : users_)
+    if (!user->isBorrowed)
+      waitUntilIdle(*user);
 }
 
 namespace {
@@ -117,6 +154,30 @@ Result<hal::BufferRef> allocate(const hal::Device* device, Gpu& gpu, const std::
   if (code == kOutOfMemory)
     return fail();
   return (*context)->check("allocation failed", code).takeError();
+}
+
+Result<hal::BufferRef> wrapDevice(const hal::Device* device, Gpu& gpu, DevicePointer address, uint64_t bytes,
+                                  std::shared_ptr<void> owner, bool readOnly) {
+  Result<ContextRef> context = gpu.context();
+  if (!context)
+    return context.takeError();
+  const Enter enter(**context);
+  // Both ends are asked about: an allocation may consist of several mappings, each with a range of its own.
+  for (const DevicePointer byte : {address, address + (bytes ? bytes - 1 : 0)}) {
+    if (bytes == 0)
+      break;
+    unsigned type = 0;
+    int ordinal = -1;
+    const bool known = gpu.api().pointerAttribute(&type, kPointerMemoryType, byte) == kSuccess &&
+                       gpu.api().pointerAttribute(&ordinal, kPointerDevice, byte) == kSuccess;
+    if (!known || type != kMemoryOfDevice)
+      return Error{concat("the ", bytes, " bytes at ", address, " are not memory of 'cuda:", gpu.index(), "'")};
+    if (ordinal != gpu.index())
+      return Error{concat("the ", bytes, " bytes at ", address, " are memory of 'cuda:", ordinal,
+                          "', not of 'cuda:", gpu.index(), "'")};
+  }
+  return hal::BufferRef(
+      std::make_shared<CudaBuffer>(device, *std::move(context), address, bytes, std::move(owner), readOnly));
 }
 
 Result<uint64_t> availableBytes(Gpu& gpu, const Accounting& accounting) {

@@ -12,13 +12,27 @@
 namespace vortex::cuda {
 
 /// A stream of one context; shared by the hal stream, which replaces it after a loss, and by the buffers that its work uses.
-struct StreamCore {
-  StreamCore(ContextRef context, StreamHandle handle) : context(std::move(context)), handle(handle) {}
+class StreamCore {
+public:
+  StreamCore(ContextRef context, StreamHandle handle, bool borrowed = false)
+      : context(std::move(context)), handle(handle), isBorrowed(borrowed) {}
   ~StreamCore();
   StreamCore(const StreamCore&) = delete;
   StreamCore& operator=(const StreamCore&) = delete;
   const ContextRef context;
   const StreamHandle handle;
+  const bool isBorrowed;  ///< of another library: not destroyed
+
+  /// Later work of `other` waits for all work so far. The context is current. Errors: as the driver says.
+  Result<void> holdUp(StreamHandle other);
+  /// A borrowed stream may be destroyed from now on: others wait for the work it has had.
+  void giveBack();
+
+private:
+  std::mutex mutex_;
+  bool isGivenBack_ = false;
+  EventHandle end_ =
+      nullptr;  ///< behind the last work of a stream that was given back; null if that could not be recorded
 };
 using StreamCoreRef = std::shared_ptr<StreamCore>;
 /// Waits for all work of the stream; false if that cannot be seen. The context is current.
@@ -31,12 +45,17 @@ struct Accounting {
   std::atomic<uint64_t> liveBytes{0};
 };
 
-/// Its end does not wait: the storage is freed behind the last work of every stream that used it.
+/// The end of one that was allocated here does not wait: the storage is freed behind the last work of every stream that used it. The end of a
+/// wrapped one waits for the work of streams made here.
 class CudaBuffer : public hal::Buffer {
 public:
   CudaBuffer(const hal::Device* device, ContextRef context, DevicePointer pointer, uint64_t bytes,
              std::shared_ptr<Accounting> accounting)
       : Buffer(device, bytes, pointer, nullptr), context_(std::move(context)), accounting_(std::move(accounting)) {}
+  /// Memory of another library.
+  CudaBuffer(const hal::Device* device, ContextRef context, DevicePointer pointer, uint64_t bytes,
+             std::shared_ptr<void> owner, bool readOnly)
+      : Buffer(device, bytes, pointer, nullptr, readOnly), context_(std::move(context)), owner_(std::move(owner)) {}
   ~CudaBuffer() override;
 
   const ContextRef& context() const { return context_; }
@@ -49,9 +68,11 @@ public:
 private:
   void addUser(const StreamCoreRef& stream);
   void free();
+  void waitForUsers();
 
   ContextRef context_;
-  std::shared_ptr<Accounting> accounting_;
+  std::shared_ptr<Accounting> accounting_;  ///< null: not allocated here
+  std::shared_ptr<void> owner_;
   std::atomic<const StreamCore*> lastUser_{nullptr};
   std::mutex mutex_;
   std::vector<StreamCoreRef> users_;
@@ -60,6 +81,10 @@ private:
 /// Usable by every stream when it returns. When the device is full, waits for pending frees once and tries again. Error: requested, available.
 Result<hal::BufferRef> allocate(const hal::Device* device, Gpu& gpu, const std::shared_ptr<Accounting>& accounting,
                                 uint64_t bytes);
+
+/// A buffer over memory that another library allocated. Error: the driver does not know the whole range as memory of this device.
+Result<hal::BufferRef> wrapDevice(const hal::Device* device, Gpu& gpu, DevicePointer address, uint64_t bytes,
+                                  std::shared_ptr<void> owner, bool readOnly);
 
 /// Bytes an allocation could get: what the device has left plus what the pool keeps, within the limit.
 Result<uint64_t> availableBytes(Gpu& gpu, const Accounting& accounting);

@@ -19,8 +19,9 @@ bool overlap(uint64_t first, uint64_t second, uint64_t bytes) {
 
 }  // namespace
 
-Result<hal::StreamRef> CudaStream::create(const hal::Device* device, std::shared_ptr<Resources> resources) {
-  std::shared_ptr<CudaStream> stream(new CudaStream(device, std::move(resources)));
+Result<hal::StreamRef> CudaStream::create(const hal::Device* device, std::shared_ptr<Resources> resources,
+                                          std::optional<StreamHandle> borrowed) {
+  std::shared_ptr<CudaStream> stream(new CudaStream(device, std::move(resources), borrowed));
   if (Result<void> ready = stream->renew(); !ready)
     return ready.takeError();
   return hal::StreamRef(std::move(stream));
@@ -33,21 +34,37 @@ CudaStream::~CudaStream() {
   // Reports and staging memory go back to the pool below, and prints are owed.
   if ((!log_->isEmpty() || !replays_.empty()) && waitUntilIdle(*core_))
     drainLog();
+  if (borrowed_) {
+    log_.reset();
+    staging_.reset();
+    core_->giveBack();
+  }
+}
+
+Result<StreamHandle> CudaStream::makeHandle(Context& context) const {
+  if (borrowed_)
+    return *borrowed_;
+  StreamHandle handle = nullptr;
+  if (Result<void> made =
+          context.check("cannot create a stream", context.api().streamCreate(&handle, kStreamNonBlocking));
+      !made)
+    return made.takeError();
+  return handle;
 }
 
 Result<void> CudaStream::renew() {
   if (core_ && !core_->context->isLost())
     return {};
+  if (!loss_.empty())
+    return Error{concat("the stream of another library was lost when the device stopped (", loss_, ")")};
   Result<ContextRef> context = resources_->gpu->context();
   if (!context)
     return context.takeError();
   const Enter enter(**context);
-  StreamHandle handle = nullptr;
-  if (Result<void> made =
-          (*context)->check("cannot create a stream", (*context)->api().streamCreate(&handle, kStreamNonBlocking));
-      !made)
-    return made;
-  auto core = std::make_shared<StreamCore>(*context, handle);
+  Result<StreamHandle> handle = makeHandle(**context);
+  if (!handle)
+    return handle.takeError();
+  auto core = std::make_shared<StreamCore>(*context, *handle, borrowed_.has_value());
   Result<std::unique_ptr<LaunchLog>> log = LaunchLog::create(core, resources_->pinned);
   if (!log)
     return log.takeError();
@@ -318,6 +335,8 @@ Result<void> CudaStream::reportFault() {
     return {};
   reported_ = std::exchange(pending_, std::nullopt);
   if (core_->context->isLost()) {  // told now: what follows starts over in a new context
+    if (borrowed_)
+      loss_ = core_->context->lossReason();
     log_.reset();
     replays_.clear();
     staging_.reset();

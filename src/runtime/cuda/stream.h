@@ -13,7 +13,9 @@ namespace vortex::cuda {
 /// copies and fills wait for what can fault before they are queued, and are skipped after a fault.
 class CudaStream : public hal::Stream {
 public:
-  static Result<hal::StreamRef> create(const hal::Device* device, std::shared_ptr<Resources> resources);
+  /// `borrowed`: the stream of another library to work in; none: one of its own.
+  static Result<hal::StreamRef> create(const hal::Device* device, std::shared_ptr<Resources> resources,
+                                       std::optional<StreamHandle> borrowed = std::nullopt);
   ~CudaStream() override;
   Result<void> fill(const hal::BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) override;
   Result<void> copy(const hal::BufferRef& target, uint64_t targetOffset, const hal::BufferRef& source,
@@ -30,8 +32,8 @@ public:
   std::optional<hal::RunFault> lastFault() const override;
 
 private:
-  CudaStream(const hal::Device* device, std::shared_ptr<Resources> resources)
-      : device_(device), resources_(std::move(resources)) {}
+  CudaStream(const hal::Device* device, std::shared_ptr<Resources> resources, std::optional<StreamHandle> borrowed)
+      : device_(device), resources_(std::move(resources)), borrowed_(borrowed) {}
 
   /// Records the operation if the stream records; else false.
   template <typename Make> bool recorded(const Make& make);
@@ -42,6 +44,7 @@ private:
   Result<void> checkBuffer(const char* operation, const hal::BufferRef& buffer) const;
   /// Makes the stream usable, in a new context after a loss that has been reported.
   Result<void> renew();
+  Result<StreamHandle> makeHandle(Context& context) const;
   /// Runs `work` in a usable stream's context unless a fault is pending; a loss of the context on the way becomes the pending fault.
   template <typename Work> Result<void> perform(bool afterFaults, const Work& work);
   Result<void> checkContexts(std::span<const hal::BufferRef> buffers) const;
@@ -54,6 +57,8 @@ private:
 
   const hal::Device* device_;
   std::shared_ptr<Resources> resources_;
+  const std::optional<StreamHandle> borrowed_;
+  std::string loss_;  ///< why a borrowed stream is gone
   mutable std::mutex mutex_;
   StreamCoreRef core_;
   std::unique_ptr<LaunchLog> log_;

@@ -13,6 +13,15 @@ Graph::~Graph() = default;
 Stream::~Stream() = default;
 Device::~Device() = default;
 
+Result<BufferRef> Device::wrapDevice(uint64_t, uint64_t bytes, std::shared_ptr<void>, bool) {
+  return Error{concat("device '", info().name, "' has no memory of its own that ", bytes,
+                      " bytes could lie in; wrap memory of the host")};
+}
+
+Result<StreamRef> Device::wrapStream(uint64_t) {
+  return Error{concat("device '", info().name, "' has no streams of other libraries")};
+}
+
 Result<void> checkRange(const char* operation, const Buffer& buffer, uint64_t offset, uint64_t bytes, bool writes) {
   if (writes && buffer.isReadOnly())
     return Error{concat(operation, ": the buffer of ", buffer.bytes(), " bytes wraps constant memory")};

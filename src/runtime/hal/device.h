@@ -160,7 +160,15 @@ public:
   /// A buffer over memory of the caller, who keeps it alive and mapped until the last reference is gone.
   /// Errors: null pointer with bytes > 0; the device cannot access host memory.
   virtual Result<BufferRef> wrap(void* memory, uint64_t bytes, bool readOnly = false) = 0;
+  /// A buffer over memory of this device that another library allocated. `owner` is let go of once no work of streams made here uses the
+  /// memory, which its end waits for; work of wrapped streams is ordered with the memory's end by whoever lends both.
+  /// Errors: memory of the host or of another device; a device without memory of its own.
+  virtual Result<BufferRef> wrapDevice(uint64_t address, uint64_t bytes, std::shared_ptr<void> owner,
+                                       bool readOnly = false);
   virtual Result<StreamRef> createStream() = 0;
+  /// The queue of another library (CUDA: a CUstream of the primary context, 0 is the default stream): used in its order, never destroyed. It
+  /// must live as long as the stream returned; buffers may outlive both. Error: a device without such queues.
+  virtual Result<StreamRef> wrapStream(uint64_t handle);
   virtual Result<EventRef> createEvent() = 0;
   /// Errors: made for another target; code that cannot be loaded; a phase's symbol that is missing.
   virtual Result<KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) = 0;

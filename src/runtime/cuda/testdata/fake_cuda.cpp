@@ -193,6 +193,19 @@ int cuMemFreeAsync(uint64_t pointer, Stream* stream) {
   stream->add([=] { freeBytes(pointer); });
   return kSuccess;
 }
+int cuPointerGetAttribute(void* value, int attribute, uint64_t pointer) {
+  CALL(cuPointerGetAttribute);
+  const std::lock_guard lock(state().mutex);
+  auto after = state().allocations.upper_bound(pointer);
+  if (after == state().allocations.begin())
+    return kInvalidValue;
+  const auto& [start, allocation] = *--after;
+  if (pointer - start >= allocation.first)
+    return kInvalidValue;
+  const int type = 2;  // memory of a device
+  std::memcpy(value, attribute == 2 ? &type : &allocation.second, sizeof type);
+  return kSuccess;
+}
 int cuMemHostRegister_v2(void* memory, size_t bytes, unsigned) {
   CALL(cuMemHostRegister_v2);
   const std::lock_guard lock(state().mutex);

@@ -42,8 +42,9 @@ int64_t setting(const std::string& key) {
 }
 
 std::vector<Context*>& contextStack() {
-  thread_local std::vector<Context*> stack;
-  return stack;
+  thread_local auto* stack =
+      new std::vector<Context*>;  // a process may close its devices after its threads' objects are gone
+  return *stack;
 }
 
 int enter(const char* symbol, bool needsContext) {
@@ -156,6 +157,8 @@ int allocateBytes(uint64_t* pointer, size_t bytes) {
   std::memset(storage + kAlignment, 0xcd, bytes);
   state().liveBytes += static_cast<int64_t>(bytes);
   *pointer = reinterpret_cast<uint64_t>(storage + kAlignment);
+  const std::lock_guard lock(state().mutex);
+  state().allocations[*pointer] = {bytes, contextStack().back()->device};
   return kSuccess;
 }
 
@@ -163,6 +166,10 @@ void freeBytes(uint64_t pointer) {
   size_t bytes;
   std::memcpy(&bytes, memory(pointer) - kAlignment, sizeof bytes);
   state().liveBytes -= static_cast<int64_t>(bytes);
+  {
+    const std::lock_guard lock(state().mutex);
+    state().allocations.erase(pointer);
+  }
   std::free(memory(pointer) - kAlignment);
 }
 

@@ -47,7 +47,8 @@ struct State {
   std::map<const uint8_t*, size_t> registered;  ///< page-locked ranges
   std::map<const uint8_t*, int> copying;        ///< queued copies that use a page-locked range, by its start
   std::set<Stream*> streams;
-  std::atomic<int> ending{0};  ///< destroyed streams that still run what was queued
+  std::map<uint64_t, std::pair<size_t, int>> allocations;  ///< bytes and device by address
+  std::atomic<int> ending{0};                              ///< destroyed streams that still run what was queued
   std::atomic<int64_t> liveBytes{0};
   std::atomic<int> sticky{0};  ///< the code that ended the context; 0: it lives
   std::atomic<uint64_t> generation{1};

@@ -1,0 +1,106 @@
+"""Arrays of other libraries in GPU memory, and the streams those libraries work in. Libraries are recognised when present, never imported."""
+from __future__ import annotations
+
+import functools
+import sys
+
+import numpy as np
+
+from _vortex import Array
+
+_CUDA = 2  # DLPack's kDLCUDA
+_PLAIN = (int, float, bool, np.ndarray, np.generic)
+
+
+def _is_of(value, library: str, name: str) -> bool:
+    module = sys.modules.get(library)
+    return module is not None and isinstance(value, getattr(module, name, ()))
+
+
+def is_torch(value) -> bool:
+    return _is_of(value, "torch", "Tensor")
+
+
+def is_cupy(value) -> bool:
+    return _is_of(value, "cupy", "ndarray")
+
+
+def gpu_of(value) -> str | None:
+    """"cuda:1" for an array in that GPU's memory, of any library; None for everything else."""
+    if isinstance(value, _PLAIN):
+        return None
+    if isinstance(value, Array):
+        return value.device.name if value.device.name.startswith("cuda") else None
+    if is_torch(value):
+        return f"cuda:{value.get_device()}" if value.is_cuda else None
+    if hasattr(value, "__dlpack_device__"):
+        kind, index = value.__dlpack_device__()
+        return f"cuda:{int(index)}" if int(kind) == _CUDA else None
+    return "cuda:0" if hasattr(value, "__cuda_array_interface__") else None
+
+
+def stream_handle(value) -> int | None:
+    """The CUDA stream in which the array's library works now; None: the library has no such thing."""
+    if isinstance(value, (*_PLAIN, Array)):
+        return None
+    if is_torch(value):
+        return int(sys.modules["torch"].cuda.current_stream(value.device).cuda_stream) if value.is_cuda else None
+    if is_cupy(value):
+        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+    interface = getattr(value, "__cuda_array_interface__", None)
+    stream = interface.get("stream") if interface else None
+    return int(stream) if stream else None
+
+
+@functools.lru_cache(maxsize=64)
+def _wrapped(device, name: str, handle: int):
+    return device.wrap_stream(handle)
+
+
+def wrap_stream(device, handle: int):
+    return _wrapped(device, device.name, handle)
+
+
+def stream_for(device, values):
+    """The stream that work on these values belongs to: that of the first library that has one; None: one of ours."""
+    if device.name == "cpu":
+        return None
+    for value in values:
+        handle = stream_handle(value)
+        if handle is not None:
+            return wrap_stream(device, handle)
+    return None
+
+
+def order(device, first, then) -> None:
+    """What is queued in `then` from now on waits for what is in `first`."""
+    event = device.create_event()
+    first.record(event)
+    then.wait(event)
+
+
+def wrap(device, value):
+    """An Array over the value's memory: by DLPack or the buffer protocol, else by the CUDA array interface."""
+    if not hasattr(value, "__dlpack__") and hasattr(value, "__cuda_array_interface__"):
+        interface = value.__cuda_array_interface__
+        if interface.get("mask") is not None:
+            raise TypeError("masked arrays are not supported")
+        dtype = np.dtype(interface["typestr"])
+        strides = interface.get("strides")
+        if strides is not None and any(stride % dtype.itemsize for stride in strides):
+            raise ValueError("the array's strides are no multiples of its elements")
+        from ._devices import dtype_name
+
+        address, is_read_only = interface["data"]
+        return device.wrap_memory(address, dtype_name(dtype), list(interface["shape"]),
+                                  None if strides is None else [stride // dtype.itemsize for stride in strides], is_read_only, value)
+    return device.wrap(value)
+
+
+def like(values, results: list) -> list | None:
+    """The results as arrays of the first library among the values, in the same memory; None: there is no other library."""
+    for value in values:
+        library = "torch" if is_torch(value) else "cupy" if is_cupy(value) else None
+        if library:
+            return [sys.modules[library].from_dlpack(result) for result in results]
+    return None
