@@ -8,11 +8,11 @@
 
     scale[(metile.cdiv(n, 256),)](x, out, n, BLOCK=256)
 """
-from . import compile
+from . import _ops, compile
 from ._loops import persistent_range, tile_range
-from ._ops import (abs, arange, barrier, cast, cdiv, device_assert, dot, exp, fast_exp, load, log, max, maximum, min, minimum, next_power_of_2,
+from ._ops import (abs, arange, barrier, cast, cdiv, device_assert, dot, fast_exp, load, max, maximum, min, minimum, next_power_of_2,
                    print, program_id, reverse_bits, scalar, shared, simd_broadcast, simd_lane_id, simd_max, simd_shuffle_xor, simd_sum,
-                   simdgroup_role, sqrt, static_assert, static_print, store, sum, tanh, thread_id, tile_load, tile_store, tile_swizzle, where, zeros)
+                   simdgroup_role, static_assert, static_print, store, sum, thread_id, tile_load, tile_store, tile_swizzle, where, zeros)
 from ._trace import LoweringError, OutOfResources
 from ._values import constexpr
 from .compiler.graph_fusion import FusionPlan, FusionTarget, plan_graph_fusion
@@ -24,9 +24,11 @@ from .runtime.address_space import GlobalAddressSpace, KernelPipeline, TensorVie
 from .runtime.buffer import Buffer
 from .runtime.device import Device, set_device
 
+globals().update({name: getattr(_ops, name) for name in _ops.FLOAT_FUNCTIONS})
+
 __version__ = "0.1.0"
 __all__ = ["Buffer", "Config", "Device", "Kernel", "LoweringError", "OutOfResources", "abs", "arange", "autotune", "barrier", "cast", "cdiv",
-           "constexpr", "device_assert", "dot", "exp", "fast_exp", "kernel", "load", "log", "max", "maximum", "min", "minimum",
+           "constexpr", "device_assert", "dot", "fast_exp", "kernel", "load", "max", "maximum", "min", "minimum",
            "next_power_of_2", "persistent_range", "print", "program_id", "reverse_bits", "scalar", "set_device", "shared", "simd_broadcast", "simd_lane_id",
-           "simd_max", "simd_shuffle_xor", "simd_sum", "simdgroup_role", "sqrt", "static_assert", "static_print", "store", "sum", "tanh",
-           "thread_id", "tile_load", "tile_range", "tile_store", "tile_swizzle", "where", "zeros"]
+           "simd_max", "simd_shuffle_xor", "simd_sum", "simdgroup_role", "static_assert", "static_print", "store", "sum",
+           "thread_id", "tile_load", "tile_range", "tile_store", "tile_swizzle", "where", "zeros", *_ops.FLOAT_FUNCTIONS]

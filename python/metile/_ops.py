@@ -84,10 +84,17 @@ def _elementwise(name: str, doc: str):
     return function
 
 
-exp = _elementwise("exp", "e to the power of each element.")
-log = _elementwise("log", "The natural logarithm of each element.")
-sqrt = _elementwise("sqrt", "The square root of each element.")
-tanh = _elementwise("tanh", "The hyperbolic tangent of each element.")
+FLOAT_FUNCTIONS = {
+    "exp": "e to the power of each element.", "exp2": "2 to the power of each element.", "expm1": "exp(x) - 1, exact near 0.",
+    "log": "The natural logarithm of each element.", "log2": "The logarithm to the base 2.", "log10": "The logarithm to the base 10.",
+    "log1p": "log(1 + x), exact near 0.", "sin": "The sine of each element.", "cos": "The cosine of each element.", "tan": "The tangent of each element.",
+    "asin": "The inverse sine.", "acos": "The inverse cosine.", "atan": "The inverse tangent.", "sinh": "The hyperbolic sine.",
+    "cosh": "The hyperbolic cosine.", "tanh": "The hyperbolic tangent of each element.", "sigmoid": "1 / (1 + exp(-x)).",
+    "erf": "The error function.", "erfc": "1 - erf(x), accurate where that is small.", "sqrt": "The square root of each element.",
+    "rsqrt": "1 / sqrt(x).", "cbrt": "The cube root.", "floor": "Each element rounded down.", "ceil": "Each element rounded up.",
+    "round": "The nearest whole number, halves away from zero.", "trunc": "Each element rounded toward zero.",
+}
+globals().update({name: _elementwise(name, doc) for name, doc in FLOAT_FUNCTIONS.items()})
 abs = _elementwise("abs", "The absolute value of each element.")  # noqa: A001 - the language's name
 reverse_bits = _elementwise("reverse_bits", "The 32 bits of each element in reverse order.")
 

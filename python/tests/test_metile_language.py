@@ -1,4 +1,6 @@
 """The language of kernels: ids, operators, masks, loops, reductions, threads, tiles; each against NumPy on fresh data."""
+import math
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,11 @@ def elementwise(body, *, n=100, inputs=1):
     return call
 
 
+DOUBLE_FUNCTIONS = {
+    **{name: getattr(np, name) for name in "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh sqrt cbrt floor ceil trunc round".split()},
+    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc),
+    "rsqrt": lambda x: x**-0.5, "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
 FLOAT_CASES = {
     "add": (lambda a, b: a + b, lambda a, b: a + b), "sub": (lambda a, b: a - b, lambda a, b: a - b), "mul": (lambda a, b: a * b, lambda a, b: a * b),
     "div": (lambda a, b: a / b, lambda a, b: a / b), "floordiv is exact": (lambda a, b: a // b, lambda a, b: a / b),
@@ -71,6 +78,8 @@ FLOAT_CASES = {
     "eq": (lambda a, b: metile.where(a == a, a, b), lambda a, b: a), "ne": (lambda a, b: metile.where(a != a, a, b), lambda a, b: b),
     "cast": (lambda a, b: metile.cast(metile.cast(a * 10, "i32"), "f32"), lambda a, b: np.trunc(a * 10)),
     "half": (lambda a, b: metile.cast(metile.cast(a, "f16"), "f32"), lambda a, b: a.astype(np.float16)),
+    **{name: (lambda a, b, name=name: getattr(metile, name)(abs(a) * 0.2), lambda a, b, name=name: DOUBLE_FUNCTIONS[name](np.abs(a) * 0.2))
+       for name in metile._ops.FLOAT_FUNCTIONS},
     "scalar": (lambda a, b: a + metile.scalar(3), lambda a, b: a + 3), "mask counts": (lambda a, b: a + (b > 0), lambda a, b: a + (b > 0)),
 }
 

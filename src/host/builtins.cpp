@@ -11,7 +11,7 @@ namespace vortex::host {
 using namespace lang;
 
 Value Evaluator::evalBuiltin(const Expr& expr) {
-  if (expr.builtin <= Builtin::Sigmoid) {
+  if (isElementwise(expr.builtin)) {
     auto args = evalArgs(expr);
     if (interrupted())
       return {};

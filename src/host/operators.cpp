@@ -153,39 +153,18 @@ static std::optional<double> floatMath(Builtin builtin, std::span<const Value> a
   double x = args[0].asFloat();
   auto at = [&](size_t i) { return args[i].asFloat(); };
   switch (builtin) {
-  case Builtin::Exp: return std::exp(x);
-  case Builtin::Exp2: return std::exp2(x);
-  case Builtin::Log: return std::log(x);
-  case Builtin::Log2: return std::log2(x);
-  case Builtin::Log10: return std::log10(x);
-  case Builtin::Expm1: return std::expm1(x);
-  case Builtin::Log1p: return std::log1p(x);
-  case Builtin::Sin: return std::sin(x);
-  case Builtin::Cos: return std::cos(x);
-  case Builtin::Tan: return std::tan(x);
-  case Builtin::Asin: return std::asin(x);
-  case Builtin::Acos: return std::acos(x);
-  case Builtin::Atan: return std::atan(x);
+#define VORTEX_FLOAT_CASE(id, name, op, function, ...)                                                                 \
+  case Builtin::id: return function(x);
+    VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_CASE)
+#undef VORTEX_FLOAT_CASE
   case Builtin::Atan2: return std::atan2(x, at(1));
-  case Builtin::Sinh: return std::sinh(x);
-  case Builtin::Cosh: return std::cosh(x);
-  case Builtin::Tanh: return std::tanh(x);
-  case Builtin::Erf: return std::erf(x);
-  case Builtin::Sqrt: return std::sqrt(x);
-  case Builtin::Rsqrt: return 1 / std::sqrt(x);
-  case Builtin::Cbrt: return std::cbrt(x);
   case Builtin::Abs: return std::fabs(x);
   case Builtin::Sign: return x > 0 ? 1 : x < 0 ? -1 : x;
-  case Builtin::Floor: return std::floor(x);
-  case Builtin::Ceil: return std::ceil(x);
-  case Builtin::Round: return std::round(x);
-  case Builtin::Trunc: return std::trunc(x);
   case Builtin::Fma: return std::fma(x, at(1), at(2));
   case Builtin::Pow: return std::pow(x, at(1));
   case Builtin::Min: return smaller(x, at(1));
   case Builtin::Max: return larger(x, at(1));
   case Builtin::Clamp: return smaller(larger(x, at(1)), at(2));
-  case Builtin::Sigmoid: return 1 / (1 + std::exp(-x));
   default: return std::nullopt;
   }
 }

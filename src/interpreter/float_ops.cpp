@@ -1,5 +1,6 @@
 // Float operations of arith and math on cells. All are evaluated in double and rounded once to the type: for + - * / and sqrt of formats of
 // up to 24 bits this equals the correctly rounded operation (53 >= 2 * 24 + 2), for math functions it is far below half an ulp off.
+#include "base/float_functions.h"
 #include "interpreter/elementwise.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -99,44 +100,25 @@ void integerPower(const ElementCall& call) {
 }
 
 ElementFunction findMath(mlir::Operation* op) {
-  using std::nullptr_t;
   return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
-      .Case<math::CeilOp>([](auto) { return floatUnary<[](double x) { return std::ceil(x); }>; })
-      .Case<math::FloorOp>([](auto) { return floatUnary<[](double x) { return std::floor(x); }>; })
-      .Case<math::RoundOp>([](auto) { return floatUnary<[](double x) { return std::round(x); }>; })
-      .Case<math::RoundEvenOp>([](auto) { return floatUnary<roundHalfEven>; })
-      .Case<math::TruncOp>([](auto) { return floatUnary<[](double x) { return std::trunc(x); }>; })
-      .Case<math::ExpOp>([](auto) { return floatUnary<[](double x) { return std::exp(x); }>; })
-      .Case<math::Exp2Op>([](auto) { return floatUnary<[](double x) { return std::exp2(x); }>; })
-      .Case<math::ExpM1Op>([](auto) { return floatUnary<[](double x) { return std::expm1(x); }>; })
-      .Case<math::LogOp>([](auto) { return floatUnary<[](double x) { return std::log(x); }>; })
-      .Case<math::Log2Op>([](auto) { return floatUnary<[](double x) { return std::log2(x); }>; })
-      .Case<math::Log10Op>([](auto) { return floatUnary<[](double x) { return std::log10(x); }>; })
-      .Case<math::Log1pOp>([](auto) { return floatUnary<[](double x) { return std::log1p(x); }>; })
-      .Case<math::SqrtOp>([](auto) { return floatUnary<[](double x) { return std::sqrt(x); }>; })
-      .Case<math::RsqrtOp>([](auto) { return floatUnary<[](double x) { return 1.0 / std::sqrt(x); }>; })
-      .Case<math::CbrtOp>([](auto) { return floatUnary<[](double x) { return std::cbrt(x); }>; })
-      .Case<math::ErfOp>([](auto) { return floatUnary<[](double x) { return std::erf(x); }>; })
-      .Case<math::PowFOp>([](auto) { return floatBinary<[](double a, double b) { return std::pow(a, b); }>; })
-      .Case<math::FPowIOp>([](auto) { return integerPower; })
-      .Case<math::FmaOp>([](auto) { return fused; })
-      .Case<math::AbsFOp>([](auto) { return onSign<[](uint64_t a, uint64_t, uint64_t sign) { return a & ~sign; }>; })
-      .Case<math::CopySignOp>(
-          [](auto) { return onSign<[](uint64_t a, uint64_t b, uint64_t sign) { return (a & ~sign) | (b & sign); }>; })
-      .Default([](auto) { return nullptr; });
+#define VORTEX_FLOAT_CASE(id, name, op, function, ...)                                                                 \
+  .Case<op>([](auto) { return floatUnary<[](double x) { return function(x); }>; })
+      VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_CASE)
+#undef VORTEX_FLOAT_CASE
+          .Case<math::RoundEvenOp>([](auto) { return floatUnary<roundHalfEven>; })
+          .Case<math::PowFOp>([](auto) { return floatBinary<[](double a, double b) { return std::pow(a, b); }>; })
+          .Case<math::FPowIOp>([](auto) { return integerPower; })
+          .Case<math::FmaOp>([](auto) { return fused; })
+          .Case<math::AbsFOp>(
+              [](auto) { return onSign<[](uint64_t a, uint64_t, uint64_t sign) { return a & ~sign; }>; })
+          .Case<math::CopySignOp>([](auto) {
+            return onSign<[](uint64_t a, uint64_t b, uint64_t sign) { return (a & ~sign) | (b & sign); }>;
+          })
+          .Default([](auto) { return nullptr; });
 }
 
 ElementFunction findTrigonometry(mlir::Operation* op) {
   return llvm::TypeSwitch<mlir::Operation*, ElementFunction>(op)
-      .Case<math::SinOp>([](auto) { return floatUnary<[](double x) { return std::sin(x); }>; })
-      .Case<math::CosOp>([](auto) { return floatUnary<[](double x) { return std::cos(x); }>; })
-      .Case<math::TanOp>([](auto) { return floatUnary<[](double x) { return std::tan(x); }>; })
-      .Case<math::SinhOp>([](auto) { return floatUnary<[](double x) { return std::sinh(x); }>; })
-      .Case<math::CoshOp>([](auto) { return floatUnary<[](double x) { return std::cosh(x); }>; })
-      .Case<math::TanhOp>([](auto) { return floatUnary<[](double x) { return std::tanh(x); }>; })
-      .Case<math::AsinOp>([](auto) { return floatUnary<[](double x) { return std::asin(x); }>; })
-      .Case<math::AcosOp>([](auto) { return floatUnary<[](double x) { return std::acos(x); }>; })
-      .Case<math::AtanOp>([](auto) { return floatUnary<[](double x) { return std::atan(x); }>; })
       .Case<math::AsinhOp>([](auto) { return floatUnary<[](double x) { return std::asinh(x); }>; })
       .Case<math::AcoshOp>([](auto) { return floatUnary<[](double x) { return std::acosh(x); }>; })
       .Case<math::AtanhOp>([](auto) { return floatUnary<[](double x) { return std::atanh(x); }>; })

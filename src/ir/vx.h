@@ -41,6 +41,9 @@ mlir::Attribute viewLayout(mlir::MLIRContext* context, bool colMajor, SwizzleAtt
 /// A pointwise operation of arith, math or vx: its tensor operands and results all have the same extents.
 bool isElementwise(mlir::Operation* op);
 
+/// A function of floats that takes more than one instruction: math's, vx.sigmoid, vx.erfc.
+bool isFloatFunction(mlir::Operation* op);
+
 /// True for the kinds whose operands are floats (`addf`, `mulf`, `maxf`, `minf`).
 bool isFloatCombine(Combine kind);
 

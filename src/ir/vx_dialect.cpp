@@ -30,6 +30,10 @@ bool isElementwise(mlir::Operation* op) {
   return mlir::OpTrait::hasElementwiseMappableTraits(op) || llvm::isa<mlir::arith::SelectOp>(op);
 }
 
+bool isFloatFunction(mlir::Operation* op) {
+  return llvm::isa<mlir::math::MathDialect>(op->getDialect()) || llvm::isa<SigmoidOp, ErfcOp>(op);
+}
+
 bool isFloatCombine(Combine kind) {
   return kind == Combine::AddF || kind == Combine::MulF || kind == Combine::MaxF || kind == Combine::MinF;
 }

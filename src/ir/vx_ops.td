@@ -2,6 +2,7 @@
 #ifndef VORTEX_IR_VX_OPS
 #define VORTEX_IR_VX_OPS
 include "ir/vx_dialect.td"
+include "mlir/Dialect/Arith/IR/ArithOpsInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
@@ -393,6 +394,31 @@ def Vx_FloatToIntOp : Vx_Op<"float_to_int", [Pure, Elementwise, Scalarizable, Ve
   let assemblyFormat = "$value (`unsigned` $isUnsigned^)? attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+}
+
+// arith's own definition would define its enums here again.
+def Vx_FastMathAttr : Attr<CPred<"::llvm::isa<::mlir::arith::FastMathFlagsAttr>($_self)">, "fast-math flags"> {
+  let storageType = "::mlir::arith::FastMathFlagsAttr";
+  let returnType = "::mlir::arith::FastMathFlags";
+  let convertFromStorage = "$_self.getValue()";
+  let constBuilderCall = "::mlir::arith::FastMathFlagsAttr::get($_builder.getContext(), $0)";
+}
+
+class Vx_FloatFunction<string name> : Vx_Op<name, [Pure, SameOperandsAndResultType, Elementwise, Scalarizable, Vectorizable, Tensorizable,
+                                                   DeclareOpInterfaceMethods<ArithFastMathInterface>]> {
+  let arguments = (ins FloatLike:$operand, DefaultValuedAttr<Vx_FastMathAttr, "::mlir::arith::FastMathFlags::none">:$fastmath);
+  let results = (outs FloatLike:$result);
+  let assemblyFormat = "$operand (`fastmath` $fastmath^)? attr-dict `:` type($result)";
+}
+
+def Vx_SigmoidOp : Vx_FloatFunction<"sigmoid"> {
+  let summary = "1 / (1 + exp(-x)), without the cancellations and overflows of that expression";
+  let description = "`%y = vx.sigmoid %x fastmath #arith.fastmath<contract> : tensor<?xf32>`";
+}
+
+def Vx_ErfcOp : Vx_FloatFunction<"erfc"> {
+  let summary = "1 - erf(x), accurate where erf(x) is close to 1";
+  let description = "`%y = vx.erfc %x : f32`";
 }
 
 //===-- debugging ---------------------------------------------------------------------------------------------===//

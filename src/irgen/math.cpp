@@ -16,31 +16,11 @@ namespace math = mlir::math;
 Value Arithmetic::elementaryFunction(Location loc, Builtin builtin, mlir::ValueRange args) const {
   Value x = args[0];
   switch (builtin) {
-  case Builtin::Exp: return b_.create<math::ExpOp>(loc, x, flags_);
-  case Builtin::Exp2: return b_.create<math::Exp2Op>(loc, x, flags_);
-  case Builtin::Log: return b_.create<math::LogOp>(loc, x, flags_);
-  case Builtin::Log2: return b_.create<math::Log2Op>(loc, x, flags_);
-  case Builtin::Log10: return b_.create<math::Log10Op>(loc, x, flags_);
-  case Builtin::Expm1: return b_.create<math::ExpM1Op>(loc, x, flags_);
-  case Builtin::Log1p: return b_.create<math::Log1pOp>(loc, x, flags_);
-  case Builtin::Sin: return b_.create<math::SinOp>(loc, x, flags_);
-  case Builtin::Cos: return b_.create<math::CosOp>(loc, x, flags_);
-  case Builtin::Tan: return b_.create<math::TanOp>(loc, x, flags_);
-  case Builtin::Asin: return b_.create<math::AsinOp>(loc, x, flags_);
-  case Builtin::Acos: return b_.create<math::AcosOp>(loc, x, flags_);
-  case Builtin::Atan: return b_.create<math::AtanOp>(loc, x, flags_);
+#define VORTEX_FLOAT_CASE(id, name, op, ...)                                                                           \
+  case Builtin::id: return b_.create<op>(loc, x, flags_);
+    VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_CASE)
+#undef VORTEX_FLOAT_CASE
   case Builtin::Atan2: return b_.create<math::Atan2Op>(loc, x, args[1], flags_);
-  case Builtin::Sinh: return b_.create<math::SinhOp>(loc, x, flags_);
-  case Builtin::Cosh: return b_.create<math::CoshOp>(loc, x, flags_);
-  case Builtin::Tanh: return b_.create<math::TanhOp>(loc, x, flags_);
-  case Builtin::Erf: return b_.create<math::ErfOp>(loc, x, flags_);
-  case Builtin::Sqrt: return b_.create<math::SqrtOp>(loc, x, flags_);
-  case Builtin::Rsqrt: return b_.create<math::RsqrtOp>(loc, x, flags_);
-  case Builtin::Cbrt: return b_.create<math::CbrtOp>(loc, x, flags_);
-  case Builtin::Floor: return b_.create<math::FloorOp>(loc, x, flags_);
-  case Builtin::Ceil: return b_.create<math::CeilOp>(loc, x, flags_);
-  case Builtin::Round: return b_.create<math::RoundOp>(loc, x, flags_);
-  case Builtin::Trunc: return b_.create<math::TruncOp>(loc, x, flags_);
   default: return {};
   }
 }
@@ -106,11 +86,6 @@ Value Arithmetic::composedFunction(Location loc, Builtin builtin, Scalar kind, m
   case Builtin::IsInf: {
     Value magnitude = b_.create<math::AbsFOp>(loc, x);
     return binary(loc, BinaryOp::Eq, kind, magnitude, constantLike(loc, x, std::numeric_limits<double>::infinity()));
-  }
-  case Builtin::Sigmoid: {
-    Value one = constantLike(loc, x, 1);
-    Value decay = b_.create<math::ExpOp>(loc, b_.create<arith::NegFOp>(loc, x, flags_), flags_);
-    return b_.create<arith::DivFOp>(loc, one, b_.create<arith::AddFOp>(loc, one, decay, flags_), flags_);
   }
   case Builtin::CeilDiv: {
     if (isUnsigned(kind))

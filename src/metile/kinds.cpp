@@ -1,6 +1,7 @@
 #include "metile/kinds.h"
 
 #include "base/check.h"
+#include "base/float_functions.h"
 
 #include <algorithm>
 
@@ -66,6 +67,12 @@ bool isOneOf(std::string_view name, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+bool isFloatFunction(std::string_view name) {
+#define VORTEX_FLOAT_NAME(id, text, ...) text,
+  return isOneOf(name, {VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_NAME)});
+#undef VORTEX_FLOAT_NAME
+}
+
 /// Arithmetic on masks counts them.
 Dtype arithmetic(Dtype dtype) { return dtype == Dtype::Bool ? Dtype::I32 : dtype; }
 
@@ -129,7 +136,7 @@ private:
     }
     if (isOneOf(op.name, {"eq", "ne", "lt", "le", "gt", "ge"}))
       out.dtype = Dtype::Bool;
-    else if (isOneOf(op.name, {"exp", "log", "sqrt", "tanh"}))
+    else if (isFloatFunction(op.name))
       out.dtype = isFloat(out.dtype) ? strong(out.dtype) : Dtype::F32;
     else if (op.name == "reverse_bits")
       out.dtype = Dtype::U32;

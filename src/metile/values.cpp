@@ -61,8 +61,12 @@ Emitter::Expr* Emitter::function(const Op& op) {
     return b_.elementwise(builtin, std::move(args));
   };
   constexpr std::pair<std::string_view, Builtin> kFunctions[] = {
-      {"exp", Builtin::Exp},   {"log", Builtin::Log},     {"sqrt", Builtin::Sqrt},  {"abs", Builtin::Abs},
-      {"tanh", Builtin::Tanh}, {"maximum", Builtin::Max}, {"minimum", Builtin::Min}};
+#define VORTEX_FLOAT_NAME(id, name, ...) {name, Builtin::id},
+      VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_NAME)
+#undef VORTEX_FLOAT_NAME
+          {"abs", Builtin::Abs},
+      {"maximum", Builtin::Max},
+      {"minimum", Builtin::Min}};
   for (const auto& [known, builtin] : kFunctions)
     if (known == name)
       return call(builtin);

@@ -8,7 +8,7 @@ R, P, U = (-4.0, 4.0), (0.05, 9.0), (-0.98, 0.98)
 UNARY = {
     "exp": (numpy.exp, R), "exp2": (numpy.exp2, R), "log": (numpy.log, P), "log2": (numpy.log2, P), "log10": (numpy.log10, P), "expm1": (numpy.expm1, R), "log1p": (numpy.log1p, U), "sin": (numpy.sin, R),
     "cos": (numpy.cos, R), "tan": (numpy.tan, U), "asin": (numpy.arcsin, U), "acos": (numpy.arccos, U), "atan": (numpy.arctan, R), "sinh": (numpy.sinh, R),
-    "cosh": (numpy.cosh, R), "tanh": (numpy.tanh, R), "erf": (numpy.vectorize(math.erf), R), "sqrt": (numpy.sqrt, P), "rsqrt": (lambda x: x**-0.5, P),
+    "cosh": (numpy.cosh, R), "tanh": (numpy.tanh, R), "erf": (numpy.vectorize(math.erf), R), "erfc": (numpy.vectorize(math.erfc), R), "sqrt": (numpy.sqrt, P), "rsqrt": (lambda x: x**-0.5, P),
     "cbrt": (numpy.cbrt, R), "sigmoid": (lambda x: 1 / (1 + numpy.exp(-x)), R), "floor": (numpy.floor, R), "ceil": (numpy.ceil, R),
     "round": (numpy.round, R), "trunc": (numpy.trunc, R), "abs": (numpy.abs, R), "sign": (numpy.sign, R),
 }

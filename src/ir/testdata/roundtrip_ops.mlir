@@ -125,5 +125,9 @@ vx.kernel @tiles(%a: !vx.view<?x?xf32, global>, %n: index) whole_tensor {
   %fi = vx.float_to_int %e unsigned : f32 -> i8
   // CHECK: vx.float_to_int %{{.*}} : tensor<?x32xf32> -> tensor<?x32xi32>
   %ft = vx.float_to_int %t : tensor<?x32xf32> -> tensor<?x32xi32>
+  // CHECK: vx.sigmoid %{{.*}} : tensor<?x32xf32>
+  %sg = vx.sigmoid %t : tensor<?x32xf32>
+  // CHECK: vx.erfc %{{.*}} fastmath <contract> : f32
+  %ec = vx.erfc %e fastmath <contract> : f32
   vx.return
 }

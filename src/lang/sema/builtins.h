@@ -1,6 +1,8 @@
 // Names of everything the language provides without a body: intrinsics, math, tensor operations, host library.
 #pragma once
 
+#include "base/float_functions.h"
+
 #include <cstdint>
 #include <string_view>
 
@@ -18,17 +20,14 @@ namespace vortex::lang {
 //   Push: &mut Vec, value     Pop: &mut Vec     VecFill: count, value     VecRange: begin, end     Map: Vec, closure
 //   Fold: Vec, initial, closure     SortVec: &mut Vec     ParseInt, ParseFloat: String     Time: closure; result f64 seconds
 //   Extent: tensor; ints: dim
-// VORTEX_BUILTIN(Name, "spelling in diagnostics")
+// X(Name, "spelling in diagnostics", …)
 // clang-format off
 #define VORTEX_BUILTINS(X) \
   /* elementwise on scalars and tensors; operands already have one type and shape */ \
-  X(Exp, "exp") X(Exp2, "exp2") X(Log, "log") X(Log2, "log2") X(Log10, "log10") X(Sin, "sin") X(Cos, "cos") \
-  X(Tan, "tan") X(Asin, "asin") X(Acos, "acos") X(Atan, "atan") X(Atan2, "atan2") X(Sinh, "sinh") \
-  X(Cosh, "cosh") X(Tanh, "tanh") X(Erf, "erf") X(Sqrt, "sqrt") X(Rsqrt, "rsqrt") X(Cbrt, "cbrt") X(Abs, "abs") \
-  X(Sign, "sign") X(Floor, "floor") X(Ceil, "ceil") X(Round, "round") X(Trunc, "trunc") X(Fma, "fma") \
+  VORTEX_FLOAT_FUNCTIONS(X) X(Atan2, "atan2") X(Abs, "abs") X(Sign, "sign") X(Fma, "fma") \
   X(Pow, "pow") X(Min, "min") X(Max, "max") X(Clamp, "clamp") X(Select, "select") X(IsNan, "is_nan") \
   X(IsInf, "is_inf") X(Popcount, "popcount") X(Clz, "clz") X(Ctz, "ctz") X(MulHi, "mul_hi") \
-  X(CeilDiv, "ceil_div") X(Expm1, "expm1") X(Log1p, "log1p") X(ToBits, "to_bits") X(FromBits, "from_bits") X(Sigmoid, "sigmoid") \
+  X(CeilDiv, "ceil_div") X(ToBits, "to_bits") X(FromBits, "from_bits") \
   /* tensors; integer attributes in Expr::ints */ \
   X(Zeros, "zeros") X(Full, "full") X(Arange, "arange") X(Transpose, "transpose") \
   /* ints: permutation */ \
@@ -71,10 +70,12 @@ namespace vortex::lang {
 // clang-format on
 
 enum class Builtin : uint16_t {
-#define VORTEX_BUILTIN_ENUM(name, spelling) name,
+#define VORTEX_BUILTIN_ENUM(name, ...) name,
   VORTEX_BUILTINS(VORTEX_BUILTIN_ENUM)
 #undef VORTEX_BUILTIN_ENUM
 };
 std::string_view spelling(Builtin builtin);
+/// Of the first group.
+constexpr bool isElementwise(Builtin builtin) { return builtin <= Builtin::FromBits; }
 
 }  // namespace vortex::lang

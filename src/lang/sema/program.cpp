@@ -4,7 +4,7 @@ namespace vortex::lang {
 
 std::string_view spelling(Builtin builtin) {
   constexpr std::string_view kSpellings[] = {
-#define VORTEX_BUILTIN_SPELLING(name, spelling) spelling,
+#define VORTEX_BUILTIN_SPELLING(name, spelling, ...) spelling,
       VORTEX_BUILTINS(VORTEX_BUILTIN_SPELLING)
 #undef VORTEX_BUILTIN_SPELLING
   };

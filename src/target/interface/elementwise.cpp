@@ -222,33 +222,12 @@ Value* Lowering::emitCasts() {
 
 std::optional<Unary> unaryFunction(mlir::Operation* op) {
   return llvm::TypeSwitch<mlir::Operation*, std::optional<Unary>>(op)
-      .Case([](mm::ExpOp) { return Unary::Exp; })
-      .Case([](mm::Exp2Op) { return Unary::Exp2; })
-      .Case([](mm::ExpM1Op) { return Unary::Expm1; })
-      .Case([](mm::LogOp) { return Unary::Log; })
-      .Case([](mm::Log2Op) { return Unary::Log2; })
-      .Case([](mm::Log10Op) { return Unary::Log10; })
-      .Case([](mm::Log1pOp) { return Unary::Log1p; })
-      .Case([](mm::SinOp) { return Unary::Sin; })
-      .Case([](mm::CosOp) { return Unary::Cos; })
-      .Case([](mm::TanOp) { return Unary::Tan; })
-      .Case([](mm::AsinOp) { return Unary::Asin; })
-      .Case([](mm::AcosOp) { return Unary::Acos; })
-      .Case([](mm::AtanOp) { return Unary::Atan; })
-      .Case([](mm::SinhOp) { return Unary::Sinh; })
-      .Case([](mm::CoshOp) { return Unary::Cosh; })
-      .Case([](mm::TanhOp) { return Unary::Tanh; })
-      .Case([](mm::ErfOp) { return Unary::Erf; })
-      .Case([](mm::CbrtOp) { return Unary::Cbrt; })
-      .Case([](mm::SqrtOp) { return Unary::Sqrt; })
-      .Case([](mm::RsqrtOp) { return Unary::Rsqrt; })
-      .Case([](mm::FloorOp) { return Unary::Floor; })
-      .Case([](mm::CeilOp) { return Unary::Ceil; })
-      .Case([](mm::TruncOp) { return Unary::Trunc; })
-      .Case([](mm::RoundOp) { return Unary::Round; })
-      .Case([](mm::RoundEvenOp) { return Unary::RoundEven; })
-      .Case([](mm::AbsFOp) { return Unary::Abs; })
-      .Default([](mlir::Operation*) { return std::nullopt; });
+#define VORTEX_FLOAT_CASE(id, name, op, ...) .Case([](op) { return Unary::id; })
+      VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_CASE)
+#undef VORTEX_FLOAT_CASE
+          .Case([](mm::RoundEvenOp) { return Unary::RoundEven; })
+          .Case([](mm::AbsFOp) { return Unary::Abs; })
+          .Default([](mlir::Operation*) { return std::nullopt; });
 }
 
 Value* Lowering::emitMath() {
@@ -325,7 +304,7 @@ bool isElementwise(mlir::Operation* op) {
     return !mlir::isa<mlir::ElementsAttr>(constant.getValue()) ||
            mlir::isa<mlir::SplatElementsAttr>(constant.getValue());
   mlir::StringRef dialect = op->getDialect() ? op->getDialect()->getNamespace() : "";
-  return dialect == "arith" || dialect == "math" || mlir::isa<ir::IntOp, ir::FloatToIntOp>(op);
+  return dialect == "arith" || dialect == "math" || ir::isElementwise(op);
 }
 
 Value* emitElementwise(llvm::IRBuilder<>& ir, const ScalarModel& model, mlir::Operation* op,

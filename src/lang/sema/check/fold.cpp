@@ -96,13 +96,11 @@ Expr* foldBuiltin(Checker& checker, Expr* expr, const std::vector<Expr*>& args) 
     const double x = args[0]->floatValue;
     double value = 0;
     switch (expr->builtin) {
-    case Builtin::Sqrt: value = std::sqrt(x); break;
+#define VORTEX_FLOAT_CASE(id, name, op, function, ...)                                                                 \
+  case Builtin::id: value = function(x); break;
+      VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_CASE)
+#undef VORTEX_FLOAT_CASE
     case Builtin::Abs: value = std::fabs(x); break;
-    case Builtin::Floor: value = std::floor(x); break;
-    case Builtin::Ceil: value = std::ceil(x); break;
-    case Builtin::Exp: value = std::exp(x); break;
-    case Builtin::Log: value = std::log(x); break;
-    case Builtin::Log2: value = std::log2(x); break;
     default: return nullptr;
     }
     Expr* out = checker.make(ExprKind::Float, expr->type, expr->range);

@@ -23,6 +23,7 @@ const std::vector<std::string>& allowedExternalSymbols() {
       "tanh",
       "cbrt",
       "erf",
+      "erfc",
       "pow",
       "fmod",
       "atan2",

@@ -18,11 +18,11 @@ struct Named {
   const char* name;
   Unary function;
 };
-constexpr Named kFunctions[] = {{"exp", Unary::Exp},     {"exp2", Unary::Exp2},      {"expm1", Unary::Expm1},
-                                {"log", Unary::Log},     {"log2", Unary::Log2},      {"log10", Unary::Log10},
-                                {"log1p", Unary::Log1p}, {"sin", Unary::Sin},        {"cos", Unary::Cos},
-                                {"tan", Unary::Tan},     {"tanh", Unary::Tanh},      {"erf", Unary::Erf},
-                                {"rsqrt", Unary::Rsqrt}, {"sigmoid", Unary::Sigmoid}};
+constexpr Named kFunctions[] = {
+#define VORTEX_NAMED(id, name, ...) {name, Unary::id},
+    VORTEX_FLOAT_FUNCTIONS(VORTEX_NAMED)
+#undef VORTEX_NAMED
+};
 
 struct Worst {
   double ulp = 0;

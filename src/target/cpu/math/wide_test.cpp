@@ -107,6 +107,7 @@ TEST(WideFunctions, ExponentialsKeepTheirBounds) {
     expectUnary(Unary::Log1p, std::log1p, at, 4);
     expectUnary(Unary::Cbrt, std::cbrt, at, 4);
     expectUnary(Unary::Erf, std::erf, at, 16);
+    expectUnary(Unary::Erfc, std::erfc, at, 64);
   }
 }
 

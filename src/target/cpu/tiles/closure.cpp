@@ -114,7 +114,7 @@ static unsigned costOfOp(mlir::Operation* op) {
           .Case<mm::PowFOp, mm::Atan2Op, mm::SinOp, mm::CosOp, mm::TanOp, mm::ErfOp, mm::AsinOp, mm::AcosOp, mm::AtanOp,
                 mm::SinhOp, mm::CoshOp, mm::CbrtOp>([](auto) { return 40; })
           .Case<ir::ReduceOp, ir::ScanOp, ir::DotOp>([](auto) { return 1000; })
-          .Default([](mlir::Operation* other) { return mlir::isa<mm::MathDialect>(other->getDialect()) ? 20 : 1; });
+          .Default([](mlir::Operation* other) { return ir::isFloatFunction(other) ? 20 : 1; });
   mlir::Type type = mlir::getElementTypeOrSelf(op->getResult(0).getType());
   if (auto real = mlir::dyn_cast<mlir::FloatType>(type);
       real && real.getWidth() < 32 && cost > 0 && !mlir::isa<ir::TileLoadOp>(op))

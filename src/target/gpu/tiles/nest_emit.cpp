@@ -156,7 +156,7 @@ static bool isCheap(mlir::Value tile, unsigned depth = 3) {
   mlir::Operation* op = tile.getDefiningOp();
   if (!op || llvm::isa<ir::TileLoadOp, ir::BroadcastOp, ir::ReduceOp>(op))
     return true;
-  if (depth == 0 || !ir::isElementwise(op) || llvm::isa<mlir::math::MathDialect>(op->getDialect()) ||
+  if (depth == 0 || !ir::isElementwise(op) || ir::isFloatFunction(op) ||
       llvm::isa<arith::DivFOp, arith::DivSIOp, arith::DivUIOp, arith::RemFOp, arith::RemSIOp, arith::RemUIOp>(op))
     return false;
   return llvm::all_of(op->getOperands(),

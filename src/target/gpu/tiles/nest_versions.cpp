@@ -384,7 +384,7 @@ unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
         loads.insert(inner);
       mlir::Operation* op = inner.getDefiningOp();
       if (op && !leaf && ir::isElementwise(op) && usesLoop(use, static_cast<int>(pass.loops) - 1))
-        work += llvm::isa<mlir::math::MathDialect>(op->getDialect()) ? 10 : 1;
+        work += ir::isFloatFunction(op) ? 10 : 1;
       return !leaf;
     });
   if (!pass.scans.empty() || (stores && loops))

@@ -192,6 +192,9 @@ def main():
     erf_ratio = series(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 2 / mp.sqrt(mp.pi) - 1)
     fit("kErfRatio32", erf_ratio, one, range(8), 0, e_max, to_f32)
     fit("kErfcLog32", lambda x: mp.log(mp.erfc(x)), lambda x: mp.erfc(x) / mp.erf(x), range(9), 0.9 * 0.999, 4, to_f32)
+    # erfc(x) = exp(−x²) · t · P(t), t = 1 / (1 + 0.4 x), from 0.5 to where the result vanishes
+    scaled_erfc = lambda t: mp.exp(((1 / t - 1) / mpf("0.4")) ** 2) * mp.erfc((1 / t - 1) / mpf("0.4")) / t
+    fit("kErfcTail32", scaled_erfc, lambda t: 1 / scaled_erfc(t), range(10), 1 / (1 + mpf("0.4") * mpf("10.2")), 1 / (1 + mpf("0.4") * mpf("0.499")), to_f32)
     # expm1(r) = r + r² P(r) uses kExpTail; log1p uses kLogTail.
     print()
     print("/// All bits in the high part: for fused products.")

@@ -24,6 +24,7 @@ enum class Trigonometric { Sin, Cos, Tan };
 llvm::Value* emitTrigonometric(const FloatCode& code, Trigonometric function, llvm::Value* x);  ///< f32 only
 
 llvm::Value* emitErf(const FloatCode& code, llvm::Value* x);                  ///< f32 only
+llvm::Value* emitErfc(const FloatCode& code, llvm::Value* x);                 ///< f32 only
 llvm::Value* emitPow(const FloatCode& code, llvm::Value* x, llvm::Value* y);  ///< f32 only
 
 /// Calls the C math library's f64 function lane by lane; f32 goes through f64.

@@ -37,6 +37,7 @@ Value* emitLibm(const FloatCode& code, const char* name, std::initializer_list<V
 
 namespace {
 
+/// Null: by the C library's f64 function.
 Value* emitSinglePrecision(const FloatCode& code, Unary function, Value* x) {
   switch (function) {
   case Unary::Expm1: return emitExpm1(code, x);
@@ -46,21 +47,19 @@ Value* emitSinglePrecision(const FloatCode& code, Unary function, Value* x) {
   case Unary::Tan: return emitTrigonometric(code, Trigonometric::Tan, x);
   case Unary::Tanh: return emitTanh(code, x);
   case Unary::Erf: return emitErf(code, x);
-  default: VORTEX_UNREACHABLE("no such function");
+  case Unary::Erfc: return emitErfc(code, x);
+  default: return nullptr;
   }
 }
 
-Value* emitDoublePrecision(const FloatCode& code, Unary function, Value* x) {
-  switch (function) {
-  case Unary::Expm1: return emitLibm(code, "expm1", {x});
-  case Unary::Log1p: return emitLibm(code, "log1p", {x});
-  case Unary::Sin: return emitLibm(code, "sin", {x});
-  case Unary::Cos: return emitLibm(code, "cos", {x});
-  case Unary::Tan: return emitLibm(code, "tan", {x});
-  case Unary::Tanh: return emitLibm(code, "tanh", {x});
-  case Unary::Erf: return emitLibm(code, "erf", {x});
-  default: VORTEX_UNREACHABLE("no such function");
-  }
+const char* nameOf(Unary function) {
+  constexpr const char* kNames[] = {
+#define VORTEX_FLOAT_NAME(id, name, ...) name,
+      VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_NAME)
+#undef VORTEX_FLOAT_NAME
+  };
+  VORTEX_CHECK(static_cast<size_t>(function) < std::size(kNames), "not a function of the C library");
+  return kNames[static_cast<size_t>(function)];
 }
 
 void checkType(const Value* x) {
@@ -90,14 +89,10 @@ Value* emitUnary(llvm::IRBuilderBase& b, const VectorFeatures& features, Unary f
   case Unary::Round: return b.CreateUnaryIntrinsic(llvm::Intrinsic::round, x);
   case Unary::RoundEven: return b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x);
   case Unary::Abs: return code.abs(x);
-  case Unary::Asin: return emitLibm(code, "asin", {x});
-  case Unary::Acos: return emitLibm(code, "acos", {x});
-  case Unary::Atan: return emitLibm(code, "atan", {x});
-  case Unary::Sinh: return emitLibm(code, "sinh", {x});
-  case Unary::Cosh: return emitLibm(code, "cosh", {x});
-  case Unary::Cbrt: return emitLibm(code, "cbrt", {x});
-  default: return code.isDouble ? emitDoublePrecision(code, function, x) : emitSinglePrecision(code, function, x);
+  default: break;
   }
+  Value* single = code.isDouble ? nullptr : emitSinglePrecision(code, function, x);
+  return single ? single : emitLibm(code, nameOf(function), {x});
 }
 
 Value* emitBinary(llvm::IRBuilderBase& b, const VectorFeatures&, Binary function, Value* x, Value* y) {

@@ -10,6 +10,7 @@
 // the rest libm's.
 #pragma once
 
+#include "base/float_functions.h"
 #include "target/interface/vector_features.h"
 
 namespace llvm {
@@ -20,35 +21,13 @@ class Value;
 namespace vortex::target::math {
 
 enum class Unary {
-  Exp,
+#define VORTEX_FLOAT_ENUM(id, ...) id,
+  VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_ENUM)  // round takes halves away from zero
+#undef VORTEX_FLOAT_ENUM
   ExpLimited,  ///< exp of arguments that do not exceed kExpLimit: fewer instructions
   ExpNotTiny,  ///< exp, but 2^-125 or a little less in place of what is smaller: fewer instructions
-  Exp2,
-  Expm1,
-  Log,
-  Log2,
-  Log10,
-  Log1p,
-  Sin,
-  Cos,
-  Tan,
-  Asin,
-  Acos,
-  Atan,
-  Sinh,
-  Cosh,
-  Tanh,
-  Erf,
-  Cbrt,
-  Sqrt,   ///< correctly rounded
-  Rsqrt,  ///< 1 / sqrt(x), two roundings
-  Floor,
-  Ceil,
-  Trunc,
-  Round,      ///< halves away from zero
-  RoundEven,  ///< halves to even
+  RoundEven,   ///< halves to even
   Abs,
-  Sigmoid,  ///< 1 / (1 + exp(-x)), ≤ 4 ULP in f32
 };
 
 /// ExpLimited is wrong beyond it, not undefined.

@@ -1,4 +1,5 @@
-// erf: |x| < 0.9: x + x·P(x²); beyond: 1 − exp(Q(|x|)), Q fitted to log(erfc). pow: 2^(y·log2|x|) in f64, whose 53 bits
+// erf: |x| < 0.9: x + x·P(x²); beyond: 1 − exp(Q(|x|)), Q fitted to log(erfc). erfc: 1 − erf below 0.5, from there exp(−x²)·t·P(t) with
+// t = 1 / (1 + 0.4 x) and the square in two parts. pow: 2^(y·log2|x|) in f64, whose 53 bits
 // make the f32 result almost correctly rounded and its subnormals and overflow right by conversion; then C's special
 // cases.
 #include "target/interface/math/coefficients.h"
@@ -17,6 +18,29 @@ Value* emitErf(const FloatCode& code, Value* x) {
   Value* erfc = emitExpLimited(code, code.polynomial(limited, k::kErfcLog32));
   Value* large = code.copysign(code.sub(code.c(1), erfc), x);
   return code.b.CreateSelect(code.b.CreateFCmpOLT(magnitude, code.c(0.9)), small, large);
+}
+
+/// What rounding x² lost.
+static Value* lostBySquare(const FloatCode& code, Value* x, Value* square) {
+  if (code.fused)
+    return code.fma(x, x, code.neg(square));
+  Value* high = code.fromBits(code.b.CreateAnd(code.bits(x), code.ci(~int64_t(0xfff))));
+  Value* low = code.sub(x, high);
+  Value* rest = code.add(code.sub(code.mul(high, high), square), code.mul(code.add(high, high), low));
+  return code.add(rest, code.mul(low, low));
+}
+
+Value* emitErfc(const FloatCode& code, Value* x) {
+  llvm::IRBuilderBase& b = code.b;
+  Value* small = code.sub(code.c(1), code.fma(x, code.polynomial(code.mul(x, x), k::kErfRatio32), x));
+  Value* magnitude = code.atMost(code.abs(x), 10.2);
+  Value* square = code.mul(magnitude, magnitude);
+  Value* lost = lostBySquare(code, magnitude, square);
+  Value* t = code.div(code.c(1), code.fma(magnitude, code.c(0.4), code.c(1)));
+  Value* scaled = code.mul(t, code.polynomial(t, k::kErfcTail32));
+  Value* tail = code.mul(emitExpLimited(code, code.neg(square)), code.sub(scaled, code.mul(lost, scaled)));
+  Value* large = b.CreateSelect(b.CreateFCmpOLT(x, code.c(0)), code.sub(code.c(2), tail), tail);
+  return b.CreateSelect(b.CreateFCmpOLT(magnitude, code.c(0.5)), small, large);
 }
 
 Value* emitPow(const FloatCode& code, Value* x, Value* y) {

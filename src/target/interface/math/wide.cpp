@@ -135,6 +135,7 @@ Value* emitWideUnary(llvm::IRBuilderBase& builder, Unary function, Value* x) {
   case Unary::Cosh: return hyperbolic(code, x, false);
   case Unary::Tanh: return hyperbolicTangent(code, x);
   case Unary::Erf: return emitWideErf(code, x);
+  case Unary::Erfc: return emitWideErfc(code, x);
   case Unary::Cbrt: return cubeRoot(code, x);
   default: return nullptr;
   }

@@ -1,5 +1,5 @@
 // erf: below 2 the series 2/√π · exp(−x²) · Σ 2ⁿ x²ⁿ⁺¹ / (1·3·…·(2n+1)), whose terms are all positive; from there 1 − erfc by Laplace's continued
-// fraction. pow: exp(y · log x) with the logarithm as a sum of two doubles. fmod: long division of the mantissas, exact.
+// fraction, which erfc uses from 1 on. pow: exp(y · log x) with the logarithm as a sum of two doubles. fmod: long division of the mantissas, exact.
 #include "target/interface/math/wide_parts.h"
 
 #include <llvm/IR/Module.h>
@@ -58,28 +58,51 @@ Value* exactFma(const FloatCode& code, Value* x, Value* y, Value* z) {
   return code.b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
 }
 
-Value* errorFunction(llvm::IRBuilder<>& b, Value* x) {
-  FloatCode code(b, x->getType());
-  Value* magnitude = code.atMost(code.abs(x), 6.5);
-  Value* square = code.mul(magnitude, magnitude);
-  Value* lost = exactFma(code, magnitude, magnitude, code.neg(square));
-  Value* gauss = code.mul(emitExp(code, code.neg(square)), code.sub(code.c(1), lost));
+/// exp(−x²): the square has two parts.
+Value* gauss(const FloatCode& code, Value* x) {
+  Value* square = code.mul(x, x);
+  Value* lost = exactFma(code, x, x, code.neg(square));
+  return code.mul(emitExp(code, code.neg(square)), code.sub(code.c(1), lost));
+}
+
+/// erf of x in [0, 2].
+Value* erfSeries(const FloatCode& code, llvm::IRBuilder<>& b, Value* x) {
+  Value* square = code.mul(x, x);
   // At 2 the terms fall below 2^-56 of the sum within 40.
-  auto series = emitLoop(b, b.getInt64(44), {magnitude, magnitude}, [&](Value* i, llvm::ArrayRef<Value*> current) {
+  auto series = emitLoop(b, b.getInt64(44), {x, x}, [&](Value* i, llvm::ArrayRef<Value*> current) {
     Value* odd = code.add(code.mul(b.CreateUIToFP(i, code.type), code.c(2)), code.c(3));
     Value* term = code.div(code.mul(current[0], code.mul(code.c(2), square)), odd);
     return llvm::SmallVector<Value*>{term, code.add(current[1], term)};
   });
-  Value* small = code.mul(code.c(0x1.20dd750429b6dp+0), code.mul(gauss, series[1]));
-  // erfc(x) = exp(−x²)/√π · 1/(x + (1/2)/(x + 1/(x + (3/2)/(x + …))))
-  constexpr int kDepth = 60;
-  auto fraction = emitLoop(b, b.getInt64(kDepth), {magnitude}, [&](Value* i, llvm::ArrayRef<Value*> current) {
-    Value* half = code.mul(b.CreateUIToFP(b.CreateSub(b.getInt64(kDepth), i), code.type), code.c(0.5));
-    return llvm::SmallVector<Value*>{code.add(magnitude, code.div(half, current[0]))};
+  return code.mul(code.c(0x1.20dd750429b6dp+0), code.mul(gauss(code, x), series[1]));
+}
+
+/// erfc(x) = exp(−x²)/√π · 1/(x + (1/2)/(x + 1/(x + (3/2)/(x + …)))), `depth` fractions: 60 from x = 2 on, 220 from 1.
+Value* erfcFraction(const FloatCode& code, llvm::IRBuilder<>& b, Value* x, int depth) {
+  auto fraction = emitLoop(b, b.getInt64(depth), {x}, [&](Value* i, llvm::ArrayRef<Value*> current) {
+    Value* half = code.mul(b.CreateUIToFP(b.CreateSub(b.getInt64(depth), i), code.type), code.c(0.5));
+    return llvm::SmallVector<Value*>{code.add(x, code.div(half, current[0]))};
   });
-  Value* large = code.sub(code.c(1), code.div(code.mul(gauss, code.c(0x1.20dd750429b6dp-1)), fraction[0]));
-  Value* result = b.CreateSelect(b.CreateFCmpOLT(magnitude, code.c(2)), small, large);
+  return code.div(code.mul(gauss(code, x), code.c(0x1.20dd750429b6dp-1)), fraction[0]);
+}
+
+Value* errorFunction(llvm::IRBuilder<>& b, Value* x) {
+  FloatCode code(b, x->getType());
+  Value* magnitude = code.atMost(code.abs(x), 6.5);
+  Value* large = code.sub(code.c(1), erfcFraction(code, b, magnitude, 60));
+  Value* result = b.CreateSelect(b.CreateFCmpOLT(magnitude, code.c(2)), erfSeries(code, b, magnitude), large);
   result = code.copysign(result, x);
+  return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
+}
+
+/// Below 1 the difference from 1 loses two bits at most.
+Value* complement(llvm::IRBuilder<>& b, Value* x) {
+  FloatCode code(b, x->getType());
+  Value* magnitude = code.atMost(code.abs(x), 28.0);
+  Value* small = code.sub(code.c(1), code.copysign(erfSeries(code, b, code.atMost(magnitude, 1.0)), x));
+  Value* tail = erfcFraction(code, b, code.atLeast(magnitude, 1.0), 220);
+  Value* large = b.CreateSelect(b.CreateFCmpOLT(x, code.c(0)), code.sub(code.c(2), tail), tail);
+  Value* result = b.CreateSelect(b.CreateFCmpOLT(magnitude, code.c(1)), small, large);
   return b.CreateSelect(b.CreateFCmpUNO(x, x), x, result);
 }
 
@@ -215,6 +238,11 @@ Value* remainder(llvm::IRBuilder<>& b, Value* x, Value* y) {
 Value* emitWideErf(const FloatCode& code, Value* x) {
   return callFunction(code, "vortex.math.erf_f64", {x},
                       [](llvm::IRBuilder<>& b, llvm::Function* f) { return errorFunction(b, f->getArg(0)); });
+}
+
+Value* emitWideErfc(const FloatCode& code, Value* x) {
+  return callFunction(code, "vortex.math.erfc_f64", {x},
+                      [](llvm::IRBuilder<>& b, llvm::Function* f) { return complement(b, f->getArg(0)); });
 }
 
 Value* emitWidePow(const FloatCode& code, Value* x, Value* y) {

@@ -13,35 +13,14 @@ using namespace target::math;
 
 inline double reference(Unary function, double x) {
   switch (function) {
-  case Unary::Exp:
+#define VORTEX_FLOAT_CASE(id, name, op, f, ...)                                                                        \
+  case Unary::id: return f(x);
+    VORTEX_FLOAT_FUNCTIONS(VORTEX_FLOAT_CASE)
+#undef VORTEX_FLOAT_CASE
   case Unary::ExpLimited:
   case Unary::ExpNotTiny: return std::exp(x);
-  case Unary::Exp2: return std::exp2(x);
-  case Unary::Expm1: return std::expm1(x);
-  case Unary::Log: return std::log(x);
-  case Unary::Log2: return std::log2(x);
-  case Unary::Log10: return std::log10(x);
-  case Unary::Log1p: return std::log1p(x);
-  case Unary::Sin: return std::sin(x);
-  case Unary::Cos: return std::cos(x);
-  case Unary::Tan: return std::tan(x);
-  case Unary::Asin: return std::asin(x);
-  case Unary::Acos: return std::acos(x);
-  case Unary::Atan: return std::atan(x);
-  case Unary::Sinh: return std::sinh(x);
-  case Unary::Cosh: return std::cosh(x);
-  case Unary::Cbrt: return std::cbrt(x);
-  case Unary::Tanh: return std::tanh(x);
-  case Unary::Erf: return std::erf(x);
-  case Unary::Sqrt: return std::sqrt(x);
-  case Unary::Rsqrt: return 1 / std::sqrt(x);
-  case Unary::Floor: return std::floor(x);
-  case Unary::Ceil: return std::ceil(x);
-  case Unary::Trunc: return std::trunc(x);
-  case Unary::Round: return std::round(x);
   case Unary::RoundEven: return std::nearbyint(x);
   case Unary::Abs: return std::fabs(x);
-  case Unary::Sigmoid: return 1 / (1 + std::exp(-x));
   }
   return 0;
 }
