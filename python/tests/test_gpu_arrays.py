@@ -140,8 +140,8 @@ def test_kernels_work_in_tensors_of_torch_in_its_stream(cuda_torch, device):
     import vortex
 
     program = vortex.compile(source="""
-        kernel scale<M: dim, N: dim>(x: &Tensor<f32, [M, N]>, factor: f32) -> Tensor<f32, [M, N]> { return x * factor }
-        kernel add<N: dim>(x: &mut Tensor<f32, [N]>, step: f32) { x += step }
+        kernel scale(x: &Tensor<f32, [M, N]>, factor: f32) -> Tensor<f32, [M, N]> { return x * factor }
+        kernel add(x: &mut Tensor<f32, [N]>, step: f32) { x += step }
         """, device=device)
     stream = cuda_torch.cuda.Stream()
     with cuda_torch.cuda.stream(stream):
