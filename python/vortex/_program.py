@@ -79,14 +79,14 @@ class Kernel:
         if self._program.device == "interpreter":
             return self._interpret(args, out)
         device = _devices.device(self._program.device)
-        args = self._bind(args)
-        theirs = _foreign.stream_for(device, args)
-        copied, args = self._upload(device, args)
+        given = self._bind(args)
+        theirs = _foreign.stream_for(device, given)
+        copied, args = self._upload(device, given)
         outputs = _wrapped(device, out)
         results = _in_stream(theirs, device, args, outputs, lambda stream: self._load(device, args).launch(device, stream, args, outputs, _print))
         for host, array in copied:
             host[...] = array.numpy()
-        return self._finish(args, results, out, copied)
+        return out if out is not None else _of_the_kind_of(given, results)
 
     def prepare(self, *args, out=None) -> Prepared:
         """Checks the launch once; the object returned repeats it without checks."""
@@ -151,16 +151,6 @@ class Kernel:
             loaded = self._loaded[key] = _vortex.load(device, artifact)
         return loaded
 
-    def _finish(self, args: tuple, results: list[Array], out, copied):
-        if out is not None:
-            return out
-        first = next((value for value in args if not np.isscalar(value)), None)
-        if (made := _foreign.like(args, results)) is not None:
-            return _several(made)
-        if _foreign.gpu_of(first) or isinstance(first, Array) and not copied:
-            return _several(results)
-        return _several([result.numpy() for result in results])
-
     def _interpret(self, args: tuple, out):
         """In the reference interpreter, on the arrays' own memory."""
         args = self._bind(args)
@@ -220,12 +210,7 @@ class LoadedProgram:
     def __call__(self, *args, out=None):
         outputs = _wrapped(self._device, out)
         results = _in_stream(_foreign.stream_for(self._device, args), self._device, args, outputs, lambda stream: self._kernel.launch(self._device, stream, args, outputs, _print))
-        if out is not None:
-            return out
-        made = _foreign.like(args, results)
-        if made is None:
-            made = results if any(_foreign.gpu_of(value) for value in args) else [result.numpy() for result in results]
-        return _several(made)
+        return out if out is not None else _of_the_kind_of(args, results)
 
 
 def compile(path=None, *, source: str | None = None, name: str = "<source>", device: str = "", dims: dict[str, int] | None = None,
@@ -247,6 +232,16 @@ def load(path, device: str = "") -> LoadedProgram:
 def _several(results: list):
     """None, the result, or a tuple of them."""
     return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+
+def _of_the_kind_of(args: tuple, results: list[Array]):
+    """The results in the same memory as arrays of the library whose arrays are given; as our own where those are, as NumPy's otherwise."""
+    made = _foreign.like(args, results)
+    if made is None:
+        first = next((value for value in args if not np.isscalar(value)), None)
+        ours = isinstance(first, Array) or _foreign.gpu_of(first)
+        made = results if ours else [result.numpy() for result in results]
+    return _several(made)
 
 
 def _wrapped(device: Device, out) -> list:
