@@ -1,7 +1,7 @@
 // When device memory is freed: a backend that counts what is alive, looked at by every `print`.
 
 #include "host/evaluator.h"
-#include "lang/sema/analyze.h"
+#include "lang/flow/front.h"
 
 #include "gtest/gtest.h"
 
@@ -71,7 +71,8 @@ constexpr const char* kItems = "struct Two {\n  a: Tensor<f32, [4]>,\n  b: Tenso
 std::vector<int> liveAt(const std::string& body) {
   source::SourceManager sources;
   diag::DiagnosticSink sink;
-  auto program = lang::analyze(sources.addText("test.vx", kItems + ("fn main() {\n" + body + "\n}\n")), sources, sink);
+  auto program =
+      lang::flow::analyze(sources.addText("test.vx", kItems + ("fn main() {\n" + body + "\n}\n")), sources, sink);
   EXPECT_EQ(sink.errorCount(), 0u) << diag::renderText(sink.all(), sources);
   if (sink.hasErrors() || !program->main)
     return {};

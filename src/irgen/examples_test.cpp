@@ -17,7 +17,7 @@ TEST(Examples, EveryKernelGivesAValidModule) {
     ASSERT_TRUE(root) << file.path();
     lang::AnalyzeOptions analyzeOptions;
     analyzeOptions.importPaths = {"std"};
-    auto program = lang::analyze(*root, sources, sink, analyzeOptions);
+    auto program = lang::flow::analyze(*root, sources, sink, analyzeOptions);
     ASSERT_FALSE(sink.hasErrors()) << file.path() << ": " << sink.all().front().message;
     for (const lang::Function* kernel : program->kernels) {
       mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);

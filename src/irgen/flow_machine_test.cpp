@@ -2,12 +2,12 @@
 // form or this generator shows as two different numbers. VORTEX_RANDOM_KERNELS sets how many random kernels are compared.
 #include "interpreter/interpreter.h"
 #include "irgen/irgen.h"
+#include "lang/flow/front.h"
 #include "lang/flow/graph/dump.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/flow/graph/verify.h"
 #include "lang/flow/testing/random_kernel.h"
 #include "lang/flow/testing/thread_machine.h"
-#include "lang/sema/analyze.h"
 #include "lang/sema/kernel/grid.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -288,7 +288,8 @@ TEST_P(FlowMachine, ComputesWhatTheInterpreterDoesForRandomKernels) {
     const auto made = lang::flow::testing::randomKernel(seed);
     source::SourceManager sources;
     diag::DiagnosticSink sink;
-    const auto program = lang::analyze(sources.addText("random.vx", made.text), sources, sink);
+    const auto program = lang::flow::analyze(sources.addText("random.vx", made.text), sources, sink, {},
+                                             {.races = lang::flow::RacePolicy::Allow});
     ASSERT_FALSE(sink.hasErrors()) << "seed " << seed << "\n" << diag::renderText(sink.all(), sources) << made.text;
     const Function* kernel = nullptr;
     for (const Function* each : program->kernels)
@@ -318,7 +319,7 @@ TEST(FlowMachineOnFiles, ComputesWhatTheInterpreterDoesForKernelsOfTheRepository
       ASSERT_TRUE(root) << file.path();
       lang::AnalyzeOptions options;
       options.importPaths = {"std"};
-      const auto program = lang::analyze(*root, sources, sink, options);
+      const auto program = lang::flow::analyze(*root, sources, sink, options, {.races = lang::flow::RacePolicy::Allow});
       if (sink.hasErrors())
         continue;
       for (const Function* kernel : program->kernels) {

@@ -4,7 +4,7 @@
 #include "interpreter/interpreter.h"
 #include "ir/vx.h"
 #include "irgen/irgen.h"
-#include "lang/sema/analyze.h"
+#include "lang/flow/front.h"
 
 #include "mlir/IR/Diagnostics.h"
 
@@ -24,7 +24,8 @@ public:
     loadDialects(context_);
     mlir::ScopedDiagnosticHandler handler(&context_,
                                           [&](mlir::Diagnostic& diagnostic) { error += diagnostic.str() + "\n"; });
-    program_ = lang::analyze(sources_.addText("test.vx", std::move(text)), sources_, sink_);
+    program_ = lang::flow::analyze(sources_.addText("test.vx", std::move(text)), sources_, sink_, {},
+                                   {.races = lang::flow::RacePolicy::Allow});
     for (const diag::Diagnostic& diagnostic : sink_.all())
       if (diagnostic.severity == diag::Severity::Error)
         ADD_FAILURE() << diagnostic.id << " " << diagnostic.message << " at "

@@ -1,7 +1,7 @@
 #include "metile/lower.h"
 
 #include "lang/build/verify.h"
-#include "lang/sema/analyze.h"
+#include "lang/flow/front.h"
 #include "lang/sema/dump.h"
 #include "metile/kinds.h"
 
@@ -27,7 +27,7 @@ struct Lowered {
     if (!sink.hasErrors()) {
       for (const lang::Violation& violation : lang::verify(*program.kernels[0]))
         error += violation.message + "\n";
-      lang::analyzeKernels(program, sink);
+      lang::flow::checkKernels(program, sink, lang::LaunchGrids::OfProgram, {.races = lang::flow::RacePolicy::Allow});
     }
     error += diag::renderText(sink.all(), sources);
     dump = lang::dump(*program.kernels[0], {.types = false, .uniformity = false});

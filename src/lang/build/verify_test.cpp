@@ -1,7 +1,7 @@
 #include "lang/build/verify.h"
 
 #include "lang/build/kernel_builder.h"
-#include "lang/sema/analyze.h"
+#include "lang/flow/front.h"
 
 #include <filesystem>
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ TEST(VerifyTest, KernelsOfTheExamplesKeepTheRules) {
     ASSERT_TRUE(file.ok());
     AnalyzeOptions options;
     options.importPaths = {"std"};
-    const auto program = analyze(*file, sources, sink, options);
+    const auto program = flow::analyze(*file, sources, sink, options, {.races = flow::RacePolicy::Allow});
     for (const Function* kernel : program->kernels) {
       EXPECT_EQ(messages(*kernel), "") << entry.path() << ": " << kernel->uniqueName;
       ++kernels;

@@ -1,88 +1,111 @@
 #include "lang/flow/front.h"
 
-#include <algorithm>
+#include <deque>
 
+#include "lang/flow/annotate.h"
+#include "lang/flow/check/barriers.h"
 #include "lang/flow/check/initialised.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
-#include "lang/sema/children.h"
+#include "lang/sema/access/check_accesses.h"
+#include "lang/sema/byte_sizes.h"
+#include "lang/sema/kernel/bounds.h"
+#include "lang/sema/kernel/distribute.h"
 #include "lang/sema/kernel/grid.h"
+#include "lang/sema/kernel/inline_calls.h"
+#include "lang/sema/kernel/shared_budget.h"
+#include "lang/sema/kernel/staging.h"
+#include "lang/sema/ownership/ownership.h"
 
 namespace vortex::lang::flow {
 namespace {
 
-std::optional<int64_t> constantSize(const Expr& expr) {
-  const auto size = evaluateSize(expr, {});
-  return size && *size > 0 && *size <= INT32_MAX ? size : std::nullopt;
+/// A kernel with what several checks ask for.
+struct CheckedKernel {
+  explicit CheckedKernel(Function& kernel, const Program& program)
+      : kernel(kernel), shapes(launchShapes(kernel, program)), graph(lowerKernel(kernel)), structure(graph),
+        uniformity(graph, structure, shapes.writtenBlocks()) {}
+
+  Function& kernel;
+  LaunchShapes shapes;
+  Graph graph;
+  Structure structure;
+  Uniformity uniformity;
+};
+
+void setUnchecked(Expr& expr) {
+  if (expr.kind == ExprKind::Element || expr.kind == ExprKind::Slice)
+    expr.guard = Guard::Unchecked;
+  for (Expr* arg : expr.args)
+    if (arg)
+      setUnchecked(*arg);
 }
 
-BlockShape shapeOf(const std::vector<Expr*>& sizes) {
-  BlockShape shape = {1, 1, 1};
-  for (size_t axis = 0; axis < sizes.size() && axis < 3; ++axis)
-    shape[axis] = constantSize(*sizes[axis]);
-  return shape;
+void checkAccesses(Function& kernel, const Roots& roots, const LaunchShapes& shapes, diag::DiagnosticSink& sink) {
+  const KernelSpec& spec = *kernel.kernel;
+  if (spec.gridKind != GridKind::WholeTensor)
+    return access::checkAccesses(kernel, roots, shapes.blocks, sink);
+  if (spec.verifyBanks.isValid())
+    sink.error("E0622", spec.verifyBanks, "there is nothing to verify: the compiler schedules this kernel")
+        .primary("no thread of this kernel accesses elements of shared memory");
 }
 
-void collectLaunches(const Expr& expr, const Function& kernel, LaunchShapes& shapes, uint32_t& rank) {
-  if (expr.kind == ExprKind::Launch && expr.function == &kernel) {
-    if (!expr.launch.block.empty()) {
-      const BlockShape shape = shapeOf(expr.launch.block);
-      if (std::find(shapes.blocks.begin(), shapes.blocks.end(), shape) == shapes.blocks.end())
-        shapes.blocks.push_back(shape);
-    }
-    rank = std::max(rank, static_cast<uint32_t>(expr.launch.grid.size()));
-  }
-  forEachChild(expr, [&](const Expr& child) { collectLaunches(child, kernel, shapes, rank); });
+/// What code generation needs, and what stands in the way of it.
+void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Variable*>& blockTiles,
+             diag::DiagnosticSink& sink) {
+  Function& kernel = checked.kernel;
+  const ExprLevels levels(checked.graph, checked.structure, checked.uniformity, roots);
+  annotate(kernel, levels, roots);
+  checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
+  checkBlockTiles(kernel, roots, blockTiles, sink);
+  checkStaging(kernel, roots, sink);
+  if (kernel.kernel->uncheckedBounds)
+    setUnchecked(*kernel.body);
+  proveBounds(kernel, roots);
 }
 
-void namedAxes(const Expr& expr, uint32_t& rank) {
-  if (expr.kind == ExprKind::Builtin && !expr.ints.empty() &&
-      (expr.builtin == Builtin::BlockId || expr.builtin == Builtin::ThreadGlobalId))
-    rank = std::max(rank, static_cast<uint32_t>(expr.ints.front()) + 1);
-  forEachChild(expr, [&](const Expr& child) { namedAxes(child, rank); });
-}
-
-void checkKernel(const Function& kernel, const Program& program, const CheckOptions& checks,
-                 diag::DiagnosticSink& sink) {
+void checkGraph(CheckedKernel& checked, const CheckOptions& checks, diag::DiagnosticSink& sink) {
   const uint32_t errorsBefore = sink.errorCount();
-  Graph graph = lowerKernel(kernel);
-  const Structure structure(graph);
-  checkInitialised(graph, structure, Uniformity(graph, structure, BlockShape()), sink);
-  checkWaiting(graph, structure, sink);
-  const bool isScheduled = kernel.kernel->gridKind == GridKind::WholeTensor;
+  checkInitialised(checked.graph, checked.structure, checked.uniformity, sink);
+  checkWaiting(checked.graph, checked.structure, sink);
+  const bool isScheduled = checked.kernel.kernel->gridKind == GridKind::WholeTensor;
   if (isScheduled || checks.races == RacePolicy::Allow || sink.errorCount() != errorsBefore)
     return;
-  reportRaces(graph, findRaces(graph, structure, launchShapes(kernel, program)), checks.races, sink);
+  reportRaces(checked.graph, findRaces(checked.graph, checked.structure, checked.shapes), checks.races, sink);
+}
+
+/// References to a kernel's checks stay valid.
+using CheckedKernels = std::deque<CheckedKernel>;
+
+CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, diag::DiagnosticSink& sink) {
+  const std::set<const Function*> withGrid = checkLaunches(program, sink);
+  CheckedKernels kernels;
+  for (Function* kernel : program.kernels) {
+    if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
+      continue;
+    const uint32_t errorsBefore = sink.errorCount();
+    const Roots roots(*kernel);
+    inferGrid(*kernel, roots, withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids, sink);
+    const std::set<const Variable*> blockTiles = distributeLocals(program, *kernel, roots);
+    CheckedKernel& checked = kernels.emplace_back(*kernel, program);
+    prepare(checked, roots, blockTiles, sink);
+    if (sink.errorCount() == errorsBefore)
+      checkAccesses(*kernel, roots, checked.shapes, sink);
+  }
+  return kernels;
+}
+
+void checkGraphs(CheckedKernels& kernels, const CheckOptions& checks, diag::DiagnosticSink& sink) {
+  if (!sink.hasErrors())
+    for (CheckedKernel& checked : kernels)
+      checkGraph(checked, checks, sink);
 }
 
 }  // namespace
 
-LaunchShapes launchShapes(const Function& kernel, const Program& program) {
-  const KernelSpec& spec = *kernel.kernel;
-  LaunchShapes shapes;
-  uint32_t rank = 0;
-  for (const auto& function : program.functions)
-    if (!function->isKernel && function->body)
-      collectLaunches(*function->body, kernel, shapes, rank);
-  shapes.usesOwnGrid = rank == 0;
-  rank = std::max(rank, 1u);
-  if (spec.gridKind == GridKind::Domain)
-    rank = static_cast<uint32_t>(spec.domain.size());
-  else if (!spec.grid.empty())
-    rank = std::max(rank, static_cast<uint32_t>(spec.grid.size()));
-  else
-    namedAxes(*kernel.body, rank);
-  for (uint32_t axis = rank; axis < 3; ++axis)
-    shapes.grid[axis] = 1;
-  for (uint32_t axis = 0; shapes.usesOwnGrid && axis < spec.grid.size() && axis < 3; ++axis)
-    shapes.grid[axis] = constantSize(*spec.grid[axis]);
-  if (!spec.block.empty()) {
-    shapes.blocks.insert(shapes.blocks.begin(), shapeOf(spec.block));
-  } else if (shapes.blocks.empty() || spec.gridKind == GridKind::Domain) {
-    const std::array<int64_t, 3> usual = defaultBlock(spec.domain);
-    shapes.blocks.insert(shapes.blocks.begin(), {usual[0], usual[1], usual[2]});
-  }
-  return shapes;
+void checkKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids launchGrids, const CheckOptions& checks) {
+  CheckedKernels kernels = prepareKernels(program, launchGrids, sink);
+  checkGraphs(kernels, checks, sink);
 }
 
 std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sources, diag::DiagnosticSink& sink,
@@ -90,9 +113,14 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   auto program = lang::analyze(root, sources, sink, options);
   if (sink.hasErrors())
     return program;
-  for (const Function* kernel : program->kernels)
-    if (kernel->kernel && kernel->body)
-      checkKernel(*kernel, *program, checks, sink);
+  checkOwnership(*program, sink);
+  CheckedKernels kernels = prepareKernels(*program, options.launchGrids, sink);
+  if (!sink.hasErrors())
+    checkByteSizes(*program, sink);
+  if (!sink.hasErrors() && options.sharedBytes != 0)
+    for (const Function* kernel : program->kernels)
+      checkSharedBudget(*kernel, options.sharedBytes, options.target, options.isSharedAdvice, sink);
+  checkGraphs(kernels, checks, sink);
   return program;
 }
 

@@ -11,11 +11,13 @@ struct CheckOptions {
   RacePolicy races = RacePolicy::Report;
 };
 
-/// As lang::analyze; then each kernel is checked, if it has no errors so far. Never null.
+/// As lang::analyze; then checks kernels, if there are no errors so far. Never null.
 std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sources, diag::DiagnosticSink& sink,
                                  const AnalyzeOptions& options = {}, const CheckOptions& checks = {});
 
-/// Blocks and grids that the kernel is launched with: its own, else those of launches in the program.
-LaunchShapes launchShapes(const Function& kernel, const Program& program);
+/// Kernel analysis on a type-checked program, in place: inlines calls in kernels (recursion is an error), infers grids, finds who agrees on what and
+/// which accesses are inside, and reports what is wrong; then, without errors so far, what the graphs say. Called by `analyze`.
+void checkKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids launchGrids = LaunchGrids::OfProgram,
+                  const CheckOptions& checks = {});
 
 }  // namespace vortex::lang::flow

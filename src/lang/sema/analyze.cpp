@@ -2,12 +2,9 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "lang/sema/byte_sizes.h"
 #include "lang/sema/check/checker.h"
 #include "lang/sema/check/kernel_code.h"
 #include "lang/sema/check/names.h"
-#include "lang/sema/kernel/shared_budget.h"
-#include "lang/sema/ownership/ownership.h"
 
 #include <algorithm>
 #include <cctype>
@@ -276,15 +273,6 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
            std::tuple(b->range.file.value, b->range.begin, b->uniqueName);
   });
   nameArtifacts(*program);
-  if (!sink.hasErrors()) {
-    checkOwnership(*program, sink);
-    analyzeKernels(*program, sink, options.launchGrids);
-  }
-  if (!sink.hasErrors())
-    checkByteSizes(*program, sink);
-  if (!sink.hasErrors() && options.sharedBytes != 0)
-    for (const Function* kernel : program->kernels)
-      checkSharedBudget(*kernel, options.sharedBytes, options.target, options.isSharedAdvice, sink);
   return program;
 }
 

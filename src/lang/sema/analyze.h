@@ -34,14 +34,9 @@ struct AnalyzeOptions {
   LaunchGrids launchGrids = LaunchGrids::OfProgram;
 };
 
-/// Parses the root file and its imports, resolves, type-checks, instantiates, then analyses kernels (inlining, uniformity, launch
-/// rules). Never null; use it for code only when the sink has no errors. `sources` must outlive the program.
+/// Parses the root file and its imports, resolves, type-checks and instantiates; lang/flow checks what comes of it. Never null; use it further only
+/// when the sink has no errors. `sources` must outlive the program.
 std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sources, diag::DiagnosticSink& sink,
                                  const AnalyzeOptions& options = {});
-
-/// Kernel analysis on a type-checked program, in place: inlines calls in kernels (recursion is an error), infers uniformity by a
-/// fixpoint over data and control dependence, marks needsBlock/hasPerThread/guard, infers the grid, checks barriers and results.
-/// Called by analyze.
-void analyzeKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids launchGrids = LaunchGrids::OfProgram);
 
 }  // namespace vortex::lang

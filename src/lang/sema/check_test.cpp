@@ -205,57 +205,6 @@ TEST(Check, ArmsStartingWithADotEndTheFormerArm) {
   EXPECT_DUMP(a, "max(a, 3: i32)");
 }
 
-TEST(Check, TypesOfIndicesProveBounds) {
-  Analyzed a("@launch(grid = [1], block = 256)\nkernel k(data: &Tensor<u8, [N]>, wide: &Tensor<u16, [N]>) {\n"
-             "let own: Tensor<u32, [256]> @shared\nown[data[0]] = 1\nown[wide[0]] = 1\n}");
-  EXPECT_EQ(a.ids(), "") << a.messages();
-  const std::string text = dump(*a.program, {.types = false, .uniformity = true});
-  EXPECT_NE(text.find("own[cast<usize>(*data[0: usize]?)] ="), std::string::npos) << text;
-  EXPECT_NE(text.find("own[cast<usize>(*wide[0: usize]?)]? ="), std::string::npos) << text;
-}
-
-/// The guards of `t[index] = 1` in a kernel of 64 threads with `let`s before it: "?" where it is not proven.
-std::string guardOf(const std::string& index, const std::string& shape = "N", const std::string& before = "",
-                    const std::string& where = "") {
-  Analyzed a("@launch(grid = [2], block = 64)\nkernel k(t: &mut Tensor<i32, [" + shape +
-             "]>, data: &Tensor<u8, [N]>, n: u32, s: i32) " + where + " {\n" + before + "\n" +
-             (before.ends_with("{") ? "t[" + index + "] = 1 }" : "t[" + index + "] = 1") + "\n}");
-  EXPECT_EQ(a.ids(), "") << a.messages();
-  const std::string text = dump(*a.program, {.types = false, .uniformity = true});
-  const size_t end = text.find(" = 1");
-  if (end == std::string::npos)
-    return text;
-  return text[end - 1] == '?' ? "?" : "";
-}
-
-TEST(Check, MachineIntegersProveBounds) {
-  EXPECT_EQ(guardOf("(thread.local_id as u8) as usize", "256"), "");
-  EXPECT_EQ(guardOf("(thread.global_id as u8) as usize", "256"), "");
-  EXPECT_EQ(guardOf("thread.local_id % N", "N", "", "where N: NonZero"), "");
-  EXPECT_EQ(guardOf("data[thread.local_id] % 7", "7"), "");
-  EXPECT_EQ(guardOf("data[0] / 2", "128"), "");
-  EXPECT_EQ(guardOf("data[0] >> 3", "32"), "");
-  EXPECT_EQ(guardOf("data[0] as usize + data[1] as usize", "511"), "");
-  EXPECT_EQ(guardOf("thread.global_id - 1", "N", "if thread.global_id > 0 && thread.global_id <= N {"), "");
-  EXPECT_EQ(guardOf("s as usize", "N", "if s >= 0 && (s as usize) < N {"), "");
-  EXPECT_EQ(guardOf("thread.local_id % N", "N", "if thread.local_id < N {"), "");
-  EXPECT_EQ(guardOf("thread.local_id, thread.global_id % M", "64, M", "if thread.global_id < M {"), "");
-  EXPECT_EQ(guardOf("min(thread.global_id, N - 1)", "N", "if N > 0 {"), "");
-}
-
-TEST(Check, WhatMayWrapOrDivideByZeroIsGuarded) {
-  EXPECT_EQ(guardOf("(thread.local_id as u8) as usize", "60"), "?");
-  EXPECT_EQ(guardOf("(thread.global_id as i8) as usize", "128"), "?") << "negative numbers are huge";
-  EXPECT_EQ(guardOf("thread.local_id % N"), "?") << "t[i % 0] of an empty tensor";
-  EXPECT_EQ(guardOf("thread.local_id % (n as usize)", "N", "if n as usize <= N {"), "?");
-  EXPECT_EQ(guardOf("thread.local_id / (n as usize)", "N"), "?");
-  EXPECT_EQ(guardOf("(data[0] + data[1]) as usize", "200"), "?");
-  EXPECT_EQ(guardOf("thread.global_id - 1", "N", "if thread.global_id <= N {"), "?");
-  EXPECT_EQ(guardOf("s as usize", "N", "if s < 100 && N >= 100 {"), "?");
-  EXPECT_EQ(guardOf("n + 1", "N", "if n < 4294967295 && (n as usize) < N {"), "?");
-  EXPECT_EQ(guardOf("(n - 1) as usize", "4294967295"), "?");
-}
-
 TEST(Check, ManyFunctionsAreCheckedFast) {
   std::string source;
   for (int i = 0; i < 200; ++i)

@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
+#include "lang/flow/check/surroundings.h"
+
 namespace vortex::lang::flow {
 namespace {
-
-Level most(Level a, Level b) { return std::max(a, b); }
-
-/// Read-only memory of the launch: reading it early or late makes no difference.
-bool isConstantStorage(Storage storage) { return storage == Storage::Constant; }
 
 /// Every lane gets the same result.
 bool isWarpWide(Builtin builtin) {
@@ -23,15 +20,56 @@ bool isWarpWide(Builtin builtin) {
   }
 }
 
+/// Something asks whether the lanes of a warp agree.
+bool asksForWarps(const Graph& graph) {
+  for (StepId step{0}; indexOf(step) < graph.stepCount(); step = StepId{indexOf(step) + 1})
+    if (const StepKind kind = graph[step].kind;
+        kind == StepKind::Warp || kind == StepKind::WarpBarrier || kind == StepKind::Output)
+      return true;
+  return false;
+}
+
 }  // namespace
 
-Uniformity::Uniformity(const Graph& graph, const Structure& structure, const BlockShape& shape)
-    : graph_(graph), structure_(structure), shape_(shape), valueLevels_(graph.values.size(), Level::Block),
-      blockLevels_(graph.blocks.size(), Level::Block), joined_(graph.blocks.size()) {
+Uniformity::Uniformity(Graph& graph, const Structure& structure, std::span<const BlockShape> shapes)
+    : graph_(graph), structure_(structure), shapes_(shapes.begin(), shapes.end()),
+      valueLevels_(graph.values.size(), Level::Block), blockLevels_(graph.blocks.size(), Level::Block),
+      branchLevels_(graph.blocks.size(), Level::Block), localLevels_(graph.locals.size(), Level::Block),
+      isAssigned_(graph.locals.size()), isWritten_(graph.locals.size()), joined_(graph.blocks.size()) {
+  if (shapes_.empty())
+    shapes_.emplace_back();
+  if (asksForWarps(graph)) {
+    values_ = std::make_unique<Values>(graph.values, surroundingsOf(graph, structure, graph.values));
+    for (const BlockShape& shape : shapes_)
+      lanes_.emplace_back(*values_, shape, [this](ValueId leaf) { return ofValue(leaf) != Level::Lane; });
+  }
+  findWrites();
   findJoins();
+  settle();
+}
+
+/// Variables apart from the memory that is reached through them.
+void Uniformity::findWrites() {
+  for (const Access& access : graph_.accesses) {
+    if (access.mode == AccessMode::Read)
+      continue;
+    const Place& place = graph_[access.place];
+    std::vector<bool>& written = place.storage == Storage::Variable ? isAssigned_ : isWritten_;
+    if (place.root != kNoLocal)
+      written[indexOf(place.root)] = true;
+    for (LocalId each : place.candidates)
+      isAssigned_[indexOf(each)] = isWritten_[indexOf(each)] = true;
+  }
+}
+
+void Uniformity::raise(BlockId branch, Level level) {
+  branchLevels_[indexOf(branch)] = most(branchLevels_[indexOf(branch)], level);
+}
+
+void Uniformity::settle() {
   while (true) {
-    const bool blocks = updateBlocks(), values = updateValues();
-    if (!blocks && !values)
+    const bool blocks = updateBlocks(), locals = updateLocals(), values = updateValues();
+    if (!blocks && !locals && !values)
       return;
   }
 }
@@ -74,9 +112,33 @@ bool Uniformity::updateBlocks() {
   for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
     Level level = blockLevels_[b];
     for (const ControlEdge& edge : structure_.controls(BlockId{b}))
-      level = most(level, most(ofBlock(edge.branch), ofValue(graph_.terminator(edge.branch).value)));
+      level = most(level, most(ofBlock(edge.branch), ofBranch(edge.branch)));
+    // What is written in a loop is done in its iterations, even where it leads out: threads that left before are not there.
+    if (const LoopId loop = graph_.blocks[b].loop; loop != kNoLoop)
+      level = most(level, ofBlock(graph_[loop].header));
     changed |= level != blockLevels_[b];
     blockLevels_[b] = level;
+  }
+  return changed;
+}
+
+/// Variables in places hold what is ever stored there, wherever that is.
+bool Uniformity::updateLocals() {
+  bool changed = false;
+  const auto raise = [&](LocalId local, Level level) {
+    Level& known = localLevels_[indexOf(local)];
+    changed |= known < level;
+    known = most(known, level);
+  };
+  for (const Access& access : graph_.accesses) {
+    if (access.mode == AccessMode::Read)
+      continue;
+    const Place& place = graph_[access.place];
+    const Level level = ofStep(access.step);
+    if (place.root != kNoLocal && place.storage == Storage::Variable)
+      raise(place.root, level);
+    for (LocalId each : place.candidates)
+      raise(each, level);
   }
   return changed;
 }
@@ -102,12 +164,7 @@ Level Uniformity::levelOf(ValueId value) const {
   case NodeKind::Position: return ofPosition(node);
   case NodeKind::Phi: return levelOfPhi(value);
   case NodeKind::Convert: return ofValue(graph_.values.operand(value, 0));
-  case NodeKind::Op: {
-    Level level = Level::Block;
-    for (size_t i = 0; i < operandCount(node.op); ++i)
-      level = most(level, ofValue(graph_.values.operand(value, i)));
-    return level;
-  }
+  case NodeKind::Op: return levelOfOperation(value);
   case NodeKind::Load:
   case NodeKind::Ticket:
   case NodeKind::Unknown: {
@@ -118,7 +175,33 @@ Level Uniformity::levelOf(ValueId value) const {
   VORTEX_UNREACHABLE();
 }
 
+Level Uniformity::levelOfOperation(ValueId value) const {
+  Level level = Level::Block;
+  for (size_t i = 0; i < operandCount(graph_.values[value].op); ++i)
+    level = most(level, ofValue(graph_.values.operand(value, i)));
+  return level == Level::Lane && isOneInWarp(value) ? Level::Warp : level;
+}
+
+/// `thread.local_id / 32 == 0`, `thread.local_id < 64`: asked again while levels grow, until it is not so.
+bool Uniformity::isOneInWarp(ValueId value) const {
+  const Op op = graph_.values[value].op;
+  const bool mayBe = op == Op::Div || op == Op::Shr || op == Op::And || op == Op::Sub || op == Op::Lt || op == Op::Le;
+  if (lanes_.empty() || !mayBe)
+    return false;
+  const auto [known, isNew] = oneInWarp_.try_emplace(indexOf(value), true);
+  for (LaneValues& lanes : lanes_)
+    known->second = known->second && lanes.isSameInWarp(value);
+  return known->second;
+}
+
 Level Uniformity::ofPosition(const Node& node) const {
+  Level level = Level::Block;
+  for (const BlockShape& shape : shapes_)
+    level = most(level, ofPosition(node, shape));
+  return level;
+}
+
+Level Uniformity::ofPosition(const Node& node, const BlockShape& shape) {
   switch (node.position()) {
   case PositionKind::BlockId:
   case PositionKind::BlockDim:
@@ -129,15 +212,12 @@ Level Uniformity::ofPosition(const Node& node) const {
   case PositionKind::ThreadId:
   case PositionKind::ThreadGlobalId: break;
   }
-  int64_t before = 1;
-  for (uint32_t axis = 0; axis < node.axis(); ++axis) {
-    if (!shape_[axis])
-      return Level::Lane;
-    before *= *shape_[axis];
-  }
-  if (shape_[node.axis()] == 1 && node.position() == PositionKind::ThreadId)
+  if (shape[node.axis()] == 1 && node.position() == PositionKind::ThreadId)
     return Level::Block;
-  return node.axis() > 0 && before % 32 == 0 ? Level::Warp : Level::Lane;
+  int64_t row = 1;  // threads before the next one of this axis, modulo 32
+  for (uint32_t axis = 0; axis < node.axis(); ++axis)
+    row = row * (shape[axis].value_or(1) % kLanes) % kLanes;
+  return node.axis() > 0 && row == 0 ? Level::Warp : Level::Lane;
 }
 
 Level Uniformity::levelOfPhi(ValueId phi) const {
@@ -145,7 +225,7 @@ Level Uniformity::levelOfPhi(ValueId phi) const {
   for (ValueId operand : graph_.values.phiOperands(phi))
     level = most(level, ofValue(operand));
   for (BlockId branch : joined_[indexOf(graph_.values.phiBlock(phi))])
-    level = most(level, most(ofBlock(branch), ofValue(graph_.terminator(branch).value)));
+    level = most(level, most(ofBlock(branch), ofBranch(branch)));
   return level;
 }
 
@@ -164,25 +244,33 @@ Level Uniformity::ofPlace(PlaceId id) const {
   return level;
 }
 
+/// What is read there.
+Level Uniformity::ofMemory(PlaceId id, BlockId at) const {
+  const Place& place = graph_[id];
+  if (place.isUnknown() || place.storage == Storage::Local)
+    return Level::Lane;
+  if (place.storage == Storage::Constant || place.root == kNoLocal)
+    return Level::Block;
+  if (place.storage == Storage::Variable)
+    return isAssigned_[indexOf(place.root)] ? most(ofLocal(place.root), ofBlock(at)) : Level::Block;
+  return isWritten_[indexOf(place.root)] ? ofBlock(at) : Level::Block;
+}
+
 Level Uniformity::levelOfDefinition(StepId id) const {
   const Step& step = graph_[id];
   if (step.kind == StepKind::Atomic)
     return Level::Lane;
-  if (step.kind == StepKind::Warp)
-    return step.origin && isWarpWide(step.origin->builtin) ? Level::Warp : Level::Lane;
+  const bool isWarp = step.kind == StepKind::Warp;
+  if (isWarp && step.origin->builtin == Builtin::ShuffleIndex)  // the value of one lane
+    return ofValue(graph_.uses(step)[1]) == Level::Lane ? Level::Lane : Level::Warp;
+  if (isWarp)
+    return isWarpWide(step.origin->builtin) ? Level::Warp : Level::Lane;
   Level level = Level::Block;
   for (ValueId use : graph_.uses(step))
     level = most(level, ofValue(use));
-  bool isMemory = false;
-  for (const Access& access : graph_.accessesOf(step)) {
-    level = most(level, ofPlace(access.place));
-    const Storage storage = graph_[access.place].storage;
-    isMemory |= !isConstantStorage(storage);
-    // A thread's own memory may hold another value in each thread.
-    if (storage == Storage::Local || (storage == Storage::Variable && graph_[access.place].root != kNoLocal))
-      level = Level::Lane;
-  }
-  return isMemory ? most(level, ofBlock(graph_.blockOf(id))) : level;
+  for (const Access& access : graph_.accessesOf(step))
+    level = most(level, most(ofPlace(access.place), ofMemory(access.place, graph_.blockOf(id))));
+  return level;
 }
 
 Level Uniformity::ofStep(StepId id) const {

@@ -31,6 +31,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "lang/flow/value/node.h"
@@ -46,6 +47,7 @@ inline constexpr LocalId kNoLocal{UINT32_MAX};
 
 /// Who agrees on a value, or gets to a point together: the block, each warp, nobody.
 enum class Level : uint8_t { Block, Warp, Lane };
+constexpr Level most(Level a, Level b) { return a < b ? b : a; }
 
 enum class Storage : uint8_t {
   Variable,  ///< a thread's own variable, or a variable of the host
@@ -224,6 +226,10 @@ public:
   std::vector<LocalId> params;  ///< by position
   std::vector<Access> accesses;
   std::vector<Argument> arguments;  ///< by the number of Argument nodes
+  /// Where the evaluation of an expression begins, of a Let or Assign where it is done; none of what nothing reaches.
+  std::unordered_map<const Expr*, BlockId> entered;
+  /// The scalars of an expression that was wanted as a value.
+  std::unordered_multimap<const Expr*, ValueId> evaluated;
 
   const Step& operator[](StepId step) const { return steps_[indexOf(step)]; }
   Step& operator[](StepId step) { return steps_[indexOf(step)]; }
@@ -257,6 +263,8 @@ private:
 
 /// The machine's view of a scalar or enum; of a float its bits.
 MachineType machineType(Type type);
+/// A tensor that is a value of the whole block.
+inline bool isTile(Type type) { return type && type->isTensor() && type->isValue; }
 /// Where a variable of the type is, or what a reference to it refers to.
 Storage storageOf(Type type);
 

@@ -16,7 +16,7 @@ size_t verifyKernelsOf(const std::filesystem::path& path) {
     return 0;
   AnalyzeOptions options;
   options.importPaths = {"std"};
-  const auto program = analyze(*file, sources, sink, options);
+  const auto program = flow::analyze(*file, sources, sink, options);
   if (sink.hasErrors())
     return 0;
   for (const Function* kernel : program->kernels) {

@@ -39,6 +39,7 @@ void Lowering::run() {
 void Lowering::execute(const Expr& expr, const Holder* into) {
   if (!isReachable())
     return;
+  enter(expr);
   switch (expr.kind) {
   case ExprKind::Block: return block(expr, into);
   case ExprKind::If: return branches(expr, into);
@@ -46,8 +47,12 @@ void Lowering::execute(const Expr& expr, const Holder* into) {
   case ExprKind::Loop: return loop(expr, into);
   case ExprKind::For: return forLoop(expr);
   case ExprKind::Inline: return inlined(expr, into);
-  case ExprKind::Let: return let(expr);
-  case ExprKind::Assign: return assign(expr);
+  case ExprKind::Let:
+  case ExprKind::Assign:
+    expr.kind == ExprKind::Let ? let(expr) : assign(expr);
+    if (isReachable())
+      graph_.entered[&expr] = b_.block();
+    return;
   case ExprKind::Break:
   case ExprKind::Continue: return leaveLoop(expr);
   case ExprKind::Return: return leaveFrame(expr);
@@ -128,6 +133,7 @@ void Lowering::branches(const Expr& expr, const Holder* into) {
 
 /// Ends the block; `a && b` reaches the branch only by way of both.
 void Lowering::condition(const Expr& expr, Label& whenTrue, Label& whenFalse) {
+  enter(expr);
   const bool isAnd = expr.kind == ExprKind::Binary && expr.binaryOp == BinaryOp::And;
   const bool isOr = expr.kind == ExprKind::Binary && expr.binaryOp == BinaryOp::Or;
   if (isAnd || isOr) {

@@ -103,6 +103,7 @@ private:
 
   // lower_value.cpp
   Operand value(const Expr& expr);
+  Operand evaluate(const Expr& expr);
   ValueId scalar(const Expr& expr);
   ValueId index(const Expr& expr) { return values().convert(kUsize, scalar(expr)); }
   Operand control(const Expr& expr);
@@ -176,6 +177,10 @@ private:
 
   NodeTable& values() { return graph_.values; }
   bool isReachable() const { return b_.isReachable(); }
+  void enter(const Expr& expr) {
+    if (isReachable())
+      graph_.entered.try_emplace(&expr, b_.block());
+  }
 
   const Function& function_;
   Graph& graph_;
@@ -194,7 +199,6 @@ private:
 
 /// A value that is not memory: scalars, and structs and tuples of them.
 inline bool hasValue(Type type) { return type && type->kind != TypeKind::Unit && type->kind != TypeKind::Never; }
-inline bool isTile(Type type) { return type && type->isTensor() && type->isValue; }
 /// A tensor with a memory space, or a view of one.
 inline bool isMemory(Type type) { return type && type->isTensor() && !type->isValue; }
 

@@ -106,6 +106,7 @@ Lowering::Operand Lowering::placeOfBase(const Expr& expr) {
 }
 
 Lowering::Operand Lowering::place(const Expr& expr) {
+  enter(expr);
   switch (expr.kind) {
   case ExprKind::Var: {
     const Holder& holder = holderOf(*expr.variable);

@@ -8,6 +8,7 @@ namespace vortex::lang::flow {
 void Lowering::gather(const Expr& expr, TileParts& out) {
   if (!isReachable() || !expr.type)
     return;
+  enter(expr);
   const Type type = stripRef(expr.type);
   const bool isTensor = type->isTensor() || (type->kind == TypeKind::Array && type->elem->isTensor());
   switch (expr.kind) {

@@ -49,6 +49,17 @@ ValueId Lowering::compute(const Expr& expr, Type type, std::span<const ValueId> 
 Lowering::Operand Lowering::value(const Expr& expr) {
   if (!isReachable())
     return expr.type ? undefined(expr.type) : Operand();
+  enter(expr);
+  Operand out = evaluate(expr);
+  std::vector<ValueId> scalars;
+  flatten(out, scalars);
+  if (isReachable())
+    for (ValueId each : scalars)
+      graph_.evaluated.emplace(&expr, each);
+  return out;
+}
+
+Lowering::Operand Lowering::evaluate(const Expr& expr) {
   const auto scalarIs = [](ValueId value) {
     Operand out;
     out.value = value;

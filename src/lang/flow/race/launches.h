@@ -6,12 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "lang/flow/value/lanes.h"
 #include "lang/sema/program.h"
 
 namespace vortex::lang::flow {
-
-/// Threads of a block per axis; nothing where only the launch knows.
-using BlockShape = std::array<std::optional<int64_t>, 3>;
 
 /// One launch: sizes that satisfy the kernel's launch checks.
 struct SampleLaunch {

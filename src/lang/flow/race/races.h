@@ -5,18 +5,12 @@
 #include <map>
 
 #include "diag/diagnostic.h"
+#include "lang/flow/launch_shapes.h"
 #include "lang/flow/race/deciders.h"
 #include "lang/flow/race/policy.h"
 #include "lang/flow/race/walk.h"
 
 namespace vortex::lang::flow {
-
-/// How a kernel is launched, as far as its own text and the launches of the program say.
-struct LaunchShapes {
-  std::vector<BlockShape> blocks;  ///< the first is the kernel's own, where it has one
-  BlockShape grid;                 ///< blocks per axis, where they are constant
-  bool usesOwnGrid = false;        ///< no launch of the program gives another grid
-};
 
 struct RaceVerdict {
   Decider decider = Decider::None;

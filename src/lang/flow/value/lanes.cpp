@@ -137,7 +137,35 @@ std::optional<Lanes> LaneValues::of(ValueId value, Undecided& undecided) {
   return result;
 }
 
+/// `32 * warp + lane < 64`: what the lanes add to a multiple of 32 does not lead past the next one.
+bool LaneValues::isSameComparison(ValueId value) {
+  Undecided undecided;
+  const auto lhs = of(nodes_.operand(value, 0), undecided), rhs = of(nodes_.operand(value, 1), undecided);
+  const __int128 least = nodes_[value].op == Op::Lt ? 1 : 0;
+  std::optional<Polynomial> common;
+  std::optional<__int128> multiple;
+  for (unsigned lane = 0; lhs && rhs && lane < kLanes; ++lane) {
+    const auto apart = Polynomial::sum(rhs->polynomials[lane], lhs->polynomials[lane], -1);
+    if (!apart)
+      return false;
+    const __int128 constant = apart->constantPart() - least;
+    const Polynomial rest = *Polynomial::sum(*apart, Polynomial::constant(-apart->constantPart()));
+    __int128 divisor = 0;
+    for (const auto& [monomial, coefficient] : rest.terms())
+      divisor = greatestDivisor(divisor, coefficient);
+    const __int128 here = divisor == 0 ? (constant >= 0 ? 0 : -1) : floorDivide(constant, divisor);
+    if (common && (rest != *common || here != *multiple))
+      return false;
+    common = rest;
+    multiple = here;
+  }
+  return lhs && rhs;
+}
+
 bool LaneValues::isSameInWarp(ValueId value) {
+  const Node node = nodes_[value];
+  if (node.kind == NodeKind::Op && (node.op == Op::Lt || node.op == Op::Le) && isSameComparison(value))
+    return true;
   Undecided undecided;
   const auto lanes = of(value, undecided);
   return lanes && lanes->isSame();

@@ -52,6 +52,7 @@ public:
   ValueId warp() const { return warp_; }
 
 private:
+  bool isSameComparison(ValueId value);
   ValueId replaced(ValueId value, unsigned lane);
   ValueId computeReplaced(ValueId value, unsigned lane);
   ValueId position(const Node& node, ValueId value, unsigned lane);

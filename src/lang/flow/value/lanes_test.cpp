@@ -140,6 +140,16 @@ TEST(Lanes, RowsOfABlockAreOfAWarp) {
   EXPECT_FALSE(LaneValues(values, {std::nullopt, 8, 1}, never).isSameInWarp(y));
   const ValueId third = nodes.op(Op::Div, kUsize, x, nodes.constant(kUsize, 32));
   EXPECT_TRUE(LaneValues(values, {std::nullopt, 1, 1}, never).isSameInWarp(third));
+  const auto isSameBelow = [&](Op op, __int128 bound) {
+    const ValueId local = nodes.position(PositionKind::ThreadLocalId);
+    return LaneValues(values, {256, 1, 1}, never)
+        .isSameInWarp(nodes.op(op, kBool, local, nodes.constant(kUsize, bound)));
+  };
+  EXPECT_TRUE(isSameBelow(Op::Lt, 64));
+  EXPECT_TRUE(isSameBelow(Op::Le, 63));
+  EXPECT_FALSE(isSameBelow(Op::Lt, 63));
+  EXPECT_FALSE(isSameBelow(Op::Lt, 65));
+  EXPECT_FALSE(isSameBelow(Op::Le, 64));
   EXPECT_FALSE(LaneValues(values, {256, 1, 1}, never).isSameInWarp(nodes.load(StepId{0}, kUsize)));
   EXPECT_TRUE(
       LaneValues(values, {256, 1, 1}, [](ValueId) { return true; }).isSameInWarp(nodes.load(StepId{0}, kUsize)));

@@ -14,6 +14,7 @@ struct Analyzed {
   diag::DiagnosticSink sink;
   std::unique_ptr<Program> program;
 
+  Analyzed() = default;
   explicit Analyzed(std::string source, const AnalyzeOptions& options = {}) {
     program = analyze(sources.addText("test.vx", std::move(source)), sources, sink, options);
   }

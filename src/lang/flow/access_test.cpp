@@ -7,8 +7,8 @@
 #include <random>
 #include <set>
 
+#include "lang/flow/testing/analyzed.h"
 #include "lang/sema/access/check_accesses.h"
-#include "lang/sema/testing/analyzed.h"
 #include "layout/swizzle.h"
 
 namespace vortex::lang::access {
@@ -128,7 +128,7 @@ TEST(Accesses, BankDegreesAreThoseThatCountingFinds) {
   for (unsigned seed = 0; seed < 120; ++seed) {
     const Case& each = kCases[seed % std::size(kCases)];
     const RandomIndex index = Generator(seed, seed % 2).index(3);
-    testing::Analyzed analyzed(kernelText(each, index.text, "tile"));
+    flow::testing::Analyzed analyzed(kernelText(each, index.text, "tile"));
     ASSERT_EQ(analyzed.ids(), "") << analyzed.messages();
     const Function& kernel = *analyzed.program->kernels[0];
     Trace trace = traceKernel(kernel, Roots(kernel), {each.blockX, each.blockY, 1});
@@ -170,7 +170,7 @@ TEST(Accesses, SectorsAreThoseThatCountingFinds) {
   for (unsigned seed = 1000; seed < 1150; ++seed) {
     const Case& each = kCases[seed % std::size(kCases)];
     const RandomIndex index = Generator(seed, false).index(3);
-    testing::Analyzed analyzed(kernelText(each, index.text, "x"));
+    flow::testing::Analyzed analyzed(kernelText(each, index.text, "x"));
     ASSERT_EQ(analyzed.ids(), "") << analyzed.messages();
     const Function& kernel = *analyzed.program->kernels[0];
     Trace trace = traceKernel(kernel, Roots(kernel), {each.blockX, each.blockY, 1});
@@ -189,10 +189,11 @@ TEST(Accesses, SectorsAreThoseThatCountingFinds) {
 }
 
 std::string idsOf(const std::string& body, const std::string& attributes = "") {
-  testing::Analyzed analyzed("@launch(grid = [4], block = 256)\n" + attributes +
-                             "kernel f(x: &Tensor<f32, [N]>, m: &Tensor<f32, [R, C]>, i: &Tensor<u32, [N]>, s: usize, "
-                             "y: &mut Tensor<f32, [N]>) {\n" +
-                             body + "\n}\n");
+  flow::testing::Analyzed analyzed(
+      "@launch(grid = [4], block = 256)\n" + attributes +
+      "kernel f(x: &Tensor<f32, [N]>, m: &Tensor<f32, [R, C]>, i: &Tensor<u32, [N]>, s: usize, "
+      "y: &mut Tensor<f32, [N]>) {\n" +
+      body + "\n}\n");
   return analyzed.ids();
 }
 

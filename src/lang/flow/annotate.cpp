@@ -1,0 +1,88 @@
+#include "lang/flow/annotate.h"
+
+#include "lang/sema/expr_parts.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+lang::Uniformity uniformityOf(Level level) {
+  return level == Level::Block ? lang::Uniformity::Uniform : lang::Uniformity::PerThread;
+}
+
+class Annotation {
+public:
+  Annotation(const ExprLevels& levels, const Roots& roots) : levels_(levels), roots_(roots) {}
+
+  void visit(Expr& expr) const {
+    const Level level = levels_.of(expr), control = levels_.controlOf(expr).level;
+    expr.uniformity = uniformityOf(level);
+    expr.needsBlock = needsBlock(expr, level, control);
+    expr.hasPerThread = isPerThread(expr, level, control);
+    const auto include = [&](Expr* part) {
+      if (!part)
+        return;
+      visit(*part);
+      expr.needsBlock |= part->needsBlock;
+      expr.hasPerThread |= part->hasPerThread;
+    };
+    for (Expr* arg : expr.args)
+      include(arg);
+    for (const SliceDim& slice : expr.slices)
+      for (Expr* part : {slice.begin, slice.end})
+        include(part);
+  }
+
+private:
+  bool needsBlock(const Expr& expr, Level level, Level control) const {
+    if (isTile(expr.type) && expr.kind != ExprKind::Var && expr.kind != ExprKind::Block)
+      return true;
+    if (isTileWork(expr))
+      return true;
+    const bool isOfBlock = level == Level::Block && control == Level::Block;
+    switch (expr.kind) {
+    case ExprKind::Let: {
+      const auto [variable, value] = asLet(expr);
+      return variable->type->isTensor() && variable->type->space == Space::Shared && !value;
+    }
+    case ExprKind::Assign: return !levels_.valueRoot(asAssign(expr).place) && level == Level::Block;
+    case ExprKind::Element: return isOfBlock && roots_.isWritten(roots_.rootOf(expr));
+    case ExprKind::Builtin:
+      if (expr.builtin == Builtin::SyncBlock)
+        return true;
+      if (expr.builtin == Builtin::Print || expr.builtin == Builtin::Assert)
+        return isOfBlock;
+      return !expr.args.empty() && isTile(subjectOf(expr).type);
+    default: return false;
+    }
+  }
+
+  bool isPerThread(const Expr& expr, Level level, Level control) const {
+    if (level != Level::Block)
+      return true;
+    switch (expr.kind) {
+    case ExprKind::Let: return levels_.of(expr.variable) != Level::Block;
+    case ExprKind::Assign: {
+      const Variable* root = levels_.valueRoot(asAssign(expr).place);
+      return root && levels_.of(root) != Level::Block;
+    }
+    case ExprKind::Break:
+    case ExprKind::Continue:
+    case ExprKind::Return: return control != Level::Block;
+    case ExprKind::Builtin: return isWarpOperation(expr.builtin);
+    default: return false;
+    }
+  }
+
+  const ExprLevels& levels_;
+  const Roots& roots_;
+};
+
+}  // namespace
+
+void annotate(Function& kernel, const ExprLevels& levels, const Roots& roots) {
+  Annotation(levels, roots).visit(*kernel.body);
+  for (const auto& variable : kernel.variables)
+    variable->uniformity = uniformityOf(levels.of(variable.get()));
+}
+
+}  // namespace vortex::lang::flow

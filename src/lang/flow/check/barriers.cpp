@@ -1,0 +1,153 @@
+#include "lang/flow/check/barriers.h"
+
+#include <algorithm>
+
+#include "lang/sema/expr_parts.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+using Control = ExprLevels::Control;
+
+class Barriers {
+public:
+  Barriers(const Function& kernel, const ExprLevels& levels, std::span<const BlockShape> shapes,
+           diag::DiagnosticSink& sink)
+      : kernel_(kernel), levels_(levels), shapes_(shapes), sink_(sink) {}
+
+  void check(const Expr& expr) {
+    if (expr.kind == ExprKind::Assign) {
+      check(asAssign(expr).value);
+      check(asAssign(expr).place);
+    } else {
+      noteUnused(expr);
+      calls_ += expr.kind == ExprKind::Inline;
+      forEachChild(expr, [&](const Expr& child) { check(child); });
+      calls_ -= expr.kind == ExprKind::Inline;
+    }
+    checkOne(expr, levels_.controlOf(expr));
+  }
+
+private:
+  /// Statements whose values nothing takes.
+  void noteUnused(const Expr& block) {
+    if (block.kind != ExprKind::Block)
+      return;
+    for (const Expr* each : block.args)
+      if (each != block.args.back() || block.type->kind == TypeKind::Unit)
+        unused_.insert(each);
+  }
+
+  void checkOne(const Expr& expr, Control control) {
+    if (expr.kind == ExprKind::Builtin)
+      checkBuiltin(expr, control);
+    if (expr.kind == ExprKind::Return && calls_ == 0 && jumpValueOf(expr))
+      checkResult(*jumpValueOf(expr), kernel_.resultType);
+    if (!reportedTile_ && isTileWork(expr))
+      checkTileWork(expr, control);
+    const bool isShared = expr.kind == ExprKind::Let && expr.variable->type->isTensor() &&
+                          expr.variable->type->space == Space::Shared && !asLet(expr).value;
+    if (!reportedShared_ && isShared && control.level != Level::Block) {
+      reportedShared_ = true;
+      reportDivergence("E0452", expr, control,
+                       "shared memory belongs to the whole block, but only some threads get here",
+                       "declared under control that differs between threads");
+    }
+  }
+
+  void checkBuiltin(const Expr& expr, Control control) {
+    if (expr.builtin == Builtin::SyncBlock && control.level != Level::Block)
+      reportDivergence("E0450", expr, control, "`sync_block()` is not reached by every thread of the block",
+                       "some threads of the block do not get here");
+    if (isWarpOperation(expr.builtin) && control.level == Level::Lane)
+      reportDivergence("E0451", expr, control,
+                       "`" + std::string(spelling(expr.builtin)) + "` is not reached by every lane of the warp",
+                       "some lanes of the warp do not get here");
+    if (!isAtomic(expr.builtin) || control.level != Level::Block)
+      return;
+    Level operands = Level::Block;
+    for (const Expr* arg : expr.args)
+      operands = std::max(operands, levels_.of(*arg));
+    // Where the result is used, each thread draws a number of its own.
+    if (operands == Level::Block && (expr.type->kind == TypeKind::Unit || unused_.contains(&expr)))
+      sink_.error("E0453", expr.range, "every thread of the block would do this atomic operation on the same element")
+          .primary("neither the operands nor the control around it depend on the thread, and its result is not used")
+          .help("write `if thread.local_id == 0 { … }` to do it once per block");
+  }
+
+  void checkTileWork(const Expr& expr, Control control) {
+    if (control.level != Level::Block) {
+      reportedTile_ = true;
+      return reportDivergence("E0467", expr, control, "the whole block works on a tile, but only some threads get here",
+                              "a tile operation under control that differs between threads");
+    }
+    const Expr* origin = levels_.of(expr) == Level::Block ? nullptr : levels_.originOf(expr);
+    if (!origin)
+      return;
+    reportedTile_ = true;
+    sink_.error("E0467", expr.range, "the whole block works on a tile, but this one differs between threads")
+        .primary("a tile operation")
+        .label(origin->range, "because of this per-thread value")
+        .help("read the elements one by one: `t[thread.local_id]`");
+  }
+
+  bool hasSeveralWarps() const {
+    return std::any_of(shapes_.begin(), shapes_.end(), [](const BlockShape& block) {
+      int64_t threads = 1;
+      for (const auto& axis : block)
+        threads = std::min<int64_t>(threads * axis.value_or(1), kLanes + 1);
+      return threads > kLanes;
+    });
+  }
+
+  /// A scalar result is one value of each block.
+  void checkResult(const Expr& value, Type result) {
+    if (value.kind == ExprKind::MakeTuple && result->kind == TypeKind::Tuple)
+      for (size_t i = 0; i < value.args.size() && i < result->elems.size(); ++i)
+        checkResult(*value.args[i], result->elems[i]);
+    const Level level = levels_.of(value);
+    const Expr* origin = levels_.originOf(value);
+    const bool isRow = origin && origin->builtin != Builtin::WarpId && levels_.of(*origin) == Level::Warp;
+    const bool differs = level == Level::Lane || (level == Level::Warp && isRow && hasSeveralWarps());
+    if (result->kind != TypeKind::Scalar || !differs)
+      return;  // the warps of a block of 32 threads agree
+    auto diagnostic = sink_.error("E0469", value.range,
+                                  "the value returned for a scalar result differs between the threads of a block");
+    diagnostic.primary("each block gives one value");
+    diagnostic.label(kernel_.resultRange, "the result is one scalar");
+    if (origin && origin->range != value.range)
+      diagnostic.label(origin->range, "because of this per-thread value");
+    diagnostic.help("combine the values of the threads first, in shared memory or with `warp.sum`; or return a tensor");
+  }
+
+  void reportDivergence(std::string_view id, const Expr& at, Control control, std::string message, std::string label) {
+    auto diagnostic = sink_.error(id, at.range, std::move(message));
+    diagnostic.primary(std::move(label));
+    if (control.cause) {
+      diagnostic.label(control.cause->range, "this differs between threads");
+      if (const Expr* origin = levels_.originOf(*control.cause); origin && origin->range != control.cause->range)
+        diagnostic.label(origin->range, "because of this per-thread value");
+    }
+    if (id == "E0450")
+      diagnostic.help("move `sync_block()` out of the conditional code so that all threads reach it, and keep only the "
+                      "work inside");
+  }
+
+  const Function& kernel_;
+  const ExprLevels& levels_;
+  std::span<const BlockShape> shapes_;
+  diag::DiagnosticSink& sink_;
+  std::set<const Expr*> unused_;
+  unsigned calls_ = 0;  ///< inlined ones around
+  bool reportedShared_ = false;
+  bool reportedTile_ = false;
+};
+
+}  // namespace
+
+void checkBarriers(const Function& kernel, const ExprLevels& levels, std::span<const BlockShape> shapes,
+                   diag::DiagnosticSink& sink) {
+  Barriers(kernel, levels, shapes, sink).check(*kernel.body);
+}
+
+}  // namespace vortex::lang::flow

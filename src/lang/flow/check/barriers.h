@@ -1,0 +1,13 @@
+// What the threads of a block or warp must do together: barriers, warp operations, work on tiles, shared memory, scalar results.
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "lang/flow/check/expr_levels.h"
+
+namespace vortex::lang::flow {
+
+/// E0450–E0453, E0467, E0469. `shapes`: blocks that the kernel may be launched with.
+void checkBarriers(const Function& kernel, const ExprLevels& levels, std::span<const BlockShape> shapes,
+                   diag::DiagnosticSink& sink);
+
+}  // namespace vortex::lang::flow

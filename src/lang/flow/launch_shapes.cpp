@@ -1,0 +1,123 @@
+#include "lang/flow/launch_shapes.h"
+
+#include <algorithm>
+
+#include "lang/flow/race/launches.h"
+#include "lang/sema/children.h"
+#include "lang/sema/kernel/grid.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+std::optional<int64_t> constantSize(const Expr& expr) {
+  const auto size = evaluateSize(expr, {});
+  return size && *size > 0 && *size <= INT32_MAX ? size : std::nullopt;
+}
+
+BlockShape shapeOf(const std::vector<Expr*>& sizes) {
+  BlockShape shape = {1, 1, 1};
+  for (size_t axis = 0; axis < sizes.size() && axis < 3; ++axis)
+    shape[axis] = constantSize(*sizes[axis]);
+  return shape;
+}
+
+void collectLaunches(const Expr& expr, const Function& kernel, LaunchShapes& shapes, uint32_t& rank) {
+  if (expr.kind == ExprKind::Launch && expr.function == &kernel) {
+    if (!expr.launch.block.empty()) {
+      const BlockShape shape = shapeOf(expr.launch.block);
+      if (std::find(shapes.blocks.begin(), shapes.blocks.end(), shape) == shapes.blocks.end())
+        shapes.blocks.push_back(shape);
+    }
+    rank = std::max(rank, static_cast<uint32_t>(expr.launch.grid.size()));
+  }
+  forEachChild(expr, [&](const Expr& child) { collectLaunches(child, kernel, shapes, rank); });
+}
+
+void namedAxes(const Expr& expr, uint32_t& rank) {
+  if (expr.kind == ExprKind::Builtin && !expr.ints.empty() &&
+      (expr.builtin == Builtin::BlockId || expr.builtin == Builtin::ThreadGlobalId))
+    rank = std::max(rank, static_cast<uint32_t>(expr.ints.front()) + 1);
+  forEachChild(expr, [&](const Expr& child) { namedAxes(child, rank); });
+}
+
+/// The threads of a block; nothing where they are not constant.
+std::optional<__int128> threadCount(const std::vector<Expr*>& block) {
+  __int128 count = 1;
+  for (const auto& axis : shapeOf(block)) {
+    if (!axis)
+      return std::nullopt;
+    count *= *axis;
+  }
+  return count;
+}
+
+/// An accumulator written as the part of one thread fixes the number of threads.
+void checkFragments(const Expr& launch, diag::DiagnosticSink& sink) {
+  const Function& kernel = *launch.function;
+  for (const auto& variable : kernel.variables) {
+    if (variable->fragment.empty() || !kernel.kernel ||
+        threadCount(launch.launch.block) == threadCount(kernel.kernel->block))
+      continue;
+    sink.error("E0465", launch.launch.block[0]->range,
+               "the number of threads of `" + kernel.name + "` follows from its accumulator `" + variable->name + "`")
+        .primary("another number of threads")
+        .label(variable->range, "written as the part of one thread")
+        .help("launch it without `block = …`, or declare the accumulator with the product's shape");
+    return;
+  }
+}
+
+void checkLaunchesIn(const Expr& expr, std::set<const Function*>& withGrid, diag::DiagnosticSink& sink) {
+  if (expr.kind == ExprKind::Launch && expr.function && !expr.launch.grid.empty()) {
+    withGrid.insert(expr.function);
+    if (expr.function->kernel && expr.function->kernel->tile)
+      sink.error("E0462", expr.launch.grid[0]->range, "`" + expr.function->name + "` has its grid from `@tile`")
+          .primary("a second grid")
+          .label(expr.function->kernel->tile->range, "the tiles of the output give the grid")
+          .help("launch it without `grid = …`");
+  }
+  if (expr.kind == ExprKind::Launch && expr.function && !expr.launch.block.empty())
+    checkFragments(expr, sink);
+  forEachChild(expr, [&](const Expr& child) { checkLaunchesIn(child, withGrid, sink); });
+}
+
+}  // namespace
+
+std::set<const Function*> checkLaunches(const Program& program, diag::DiagnosticSink& sink) {
+  std::set<const Function*> withGrid;
+  for (const auto& function : program.functions)
+    if (!function->isKernel && function->body)
+      checkLaunchesIn(*function->body, withGrid, sink);
+  return withGrid;
+}
+
+LaunchShapes launchShapes(const Function& kernel, const Program& program) {
+  const KernelSpec& spec = *kernel.kernel;
+  LaunchShapes shapes;
+  uint32_t rank = 0;
+  for (const auto& function : program.functions)
+    if (!function->isKernel && function->body)
+      collectLaunches(*function->body, kernel, shapes, rank);
+  shapes.usesOwnGrid = rank == 0;
+  rank = std::max(rank, 1u);
+  if (spec.gridKind == GridKind::Domain)
+    rank = static_cast<uint32_t>(spec.domain.size());
+  else if (!spec.grid.empty())
+    rank = std::max(rank, static_cast<uint32_t>(spec.grid.size()));
+  else
+    namedAxes(*kernel.body, rank);
+  for (uint32_t axis = rank; axis < 3; ++axis)
+    shapes.grid[axis] = 1;
+  for (uint32_t axis = 0; shapes.usesOwnGrid && axis < spec.grid.size() && axis < 3; ++axis)
+    shapes.grid[axis] = constantSize(*spec.grid[axis]);
+  if (!spec.block.empty()) {
+    shapes.blocks.insert(shapes.blocks.begin(), shapeOf(spec.block));
+  } else if (shapes.blocks.empty() || spec.gridKind == GridKind::Domain) {
+    shapes.hasUsualBlock = true;
+    const std::array<int64_t, 3> usual = defaultBlock(spec.domain);
+    shapes.blocks.insert(shapes.blocks.begin(), {usual[0], usual[1], usual[2]});
+  }
+  return shapes;
+}
+
+}  // namespace vortex::lang::flow
