@@ -1,0 +1,118 @@
+#include "size/evaluate.h"
+
+#include "base/check.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace vortex::size {
+
+int64_t evaluate(Expr expr, const std::function<int64_t(const Node&)>& argument) {
+  return fold<int64_t>(expr, [&](const Node& node, const std::array<int64_t, 3>& operands) {
+    if (node.op == Op::Constant)
+      return node.value;
+    return isArgument(node.op) ? argument(node) : apply(node.op, operands[0], operands[1], operands[2]);
+  });
+}
+
+//===-- Table -------------------------------------------------------------------------------------------------===//
+
+Id Table::add(const Row& row) {
+  auto [place, isNew] = known_.try_emplace(row, static_cast<uint32_t>(rows_.size()));
+  if (isNew)
+    rows_.push_back(row);
+  return {place->second};
+}
+
+Id Table::add(Expr expr) {
+  return fold<Id>(expr, [&](const Node& node, const std::array<Id, 3>& operands) {
+    Row row{.op = node.op, .operands = {node.argument, node.dim, 0}, .value = node.value};
+    for (uint32_t i = 0; i < arity(node.op); ++i)
+      row.operands[i] = operands[i].index;
+    return add(row);
+  });
+}
+
+std::optional<int64_t> Table::constantOf(Id id) const {
+  const Row& row = rows_[id.index];
+  return row.op == Op::Constant ? std::optional(row.value) : std::nullopt;
+}
+
+std::optional<size_t> Table::firstBadRow() const {
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    const Row& row = rows_[i];
+    if (row.op > kLastOp || (row.op != Op::Constant && row.value != 0) || (i == 0 && row != Row{}))
+      return i;
+    const bool hasDim = row.op == Op::Dim || row.op == Op::Stride;
+    const uint32_t used = isArgument(row.op) ? 1 + hasDim : arity(row.op);
+    for (uint32_t k = 0; k < 3; ++k)
+      if (k >= used ? row.operands[k] != 0 : !isArgument(row.op) && row.operands[k] >= i)
+        return i;
+  }
+  return rows_.empty() ? std::optional<size_t>(0) : std::nullopt;
+}
+
+//===-- Program -----------------------------------------------------------------------------------------------===//
+
+Program::Program(const Table& table, const std::function<uint32_t(const Row&)>& slotOf) {
+  struct Placed {
+    uint32_t slots;
+    Step step;
+  };
+  std::vector<Placed> placed;
+  std::vector<uint32_t> needed;  // slots, per row
+  for (const Row& row : table.rows()) {
+    const auto number = static_cast<uint32_t>(needed.size());
+    initial_.push_back(row.value);
+    uint32_t slots = 0;
+    if (isArgument(row.op)) {
+      const uint32_t slot = slotOf(row);
+      slots = slot + 1;
+      placed.push_back({slots, {Op::Constant, number, {slot, 0, 0}}});
+    } else if (row.op != Op::Constant) {
+      for (uint32_t k = 0; k < arity(row.op); ++k)
+        slots = std::max(slots, needed[row.operands[k]]);
+      placed.push_back({slots, {row.op, number, row.operands}});
+    }
+    needed.push_back(slots);
+  }
+  // An operand never needs more slots than its user, so this order is one of evaluation too.
+  std::ranges::sort(placed, {}, [](const Placed& each) { return std::pair(each.slots, each.step.row); });
+  for (const Placed& each : placed) {
+    steps_.push_back(each.step);
+    slots_.push_back(each.slots);
+  }
+}
+
+//===-- Values ------------------------------------------------------------------------------------------------===//
+
+void Values::advance(std::span<const uint64_t> slots) {
+  int64_t* values = values_.data();
+  for (; next_ < program_.steps_.size() && program_.slots_[next_] <= slots.size(); ++next_) {
+    const Program::Step& step = program_.steps_[next_];
+    if (step.op == Op::Constant) {
+      values[step.row] = static_cast<int64_t>(slots[step.operands[0]]);
+      continue;
+    }
+    const int64_t a = values[step.operands[0]], b = values[step.operands[1]], c = values[step.operands[2]];
+    wrapped_ |= wraps(step.op, a, b);
+    values[step.row] = apply(step.op, a, b, c);
+  }
+}
+
+std::optional<int64_t> Values::exactly(Id id) const {
+  const int64_t value = values_[id.index];
+  if (!wrapped_)
+    return value;
+  std::vector<bool> wrapped(values_.size());  // rare: find what led here
+  for (size_t i = 0; i < next_; ++i) {
+    const Program::Step& step = program_.steps_[i];
+    if (step.op == Op::Constant)
+      continue;
+    const auto [a, b, c] = step.operands;
+    wrapped[step.row] = wraps(step.op, values_[a], values_[b]) || wrapped[a] || wrapped[b] || wrapped[c];
+  }
+  return wrapped[id.index] ? std::nullopt : std::optional(value);
+}
+
+}  // namespace vortex::size
