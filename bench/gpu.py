@@ -33,24 +33,20 @@ def check(code, what):
         raise RuntimeError(f"{what}: {text.value.decode() if text.value else code}")
 
 
-def evaluate(expr, slots):
-    """A size expression of an artifact over launch slots; see src/artifact/size_expr.h."""
-    stack = []
-    for op, value in expr:
-        if op == 0:
-            stack.append(value)
-        elif op == 1:
-            stack.append(slots[value])
-        elif op in (14, 15):
-            x = stack.pop()
-            stack.append(int(x == 0) if op == 14 else int(x > 0 and x & (x - 1) == 0))
-        else:
-            y, x = stack.pop(), stack.pop()
-            stack.append([lambda: x + y, lambda: x - y, lambda: x * y, lambda: x // y if y else 0, lambda: -(-x // y) if y else 0,
-                          lambda: x % y if y else 0, lambda: min(x, y), lambda: max(x, y), lambda: int(x == y), lambda: int(x < y),
-                          lambda: int(bool(x and y)), lambda: int(bool(x or y))][op - 2]())
-        stack[-1] = (stack[-1] + 2**63) % 2**64 - 2**63  # wraps as in the runtime
-    return stack[-1] if stack else 0
+def evaluate(sizes, number, slots):
+    """A size of an artifact over launch slots; operators as in src/size/expr.h."""
+    op, value, *operands = sizes[number]
+    if op == 0:
+        return value
+    if op < 5:
+        result = slots[value]
+    else:
+        x, y, z = ([evaluate(sizes, operand, slots) for operand in operands] + [0, 0])[:3]
+        result = [lambda: x + y, lambda: x - y, lambda: x * y, lambda: x // y if y else 0, lambda: -(-x // y) if y else 0,
+                  lambda: x % y if y else 0, lambda: min(x, y), lambda: max(x, y), lambda: int(x == y), lambda: int(x < y),
+                  lambda: int(bool(x and y)), lambda: int(bool(x or y)), lambda: int(x == 0), lambda: int(x > 0 and x & (x - 1) == 0),
+                  lambda: y if x else z][op - 5]()
+    return (result + 2**63) % 2**64 - 2**63  # wraps as in the runtime
 
 
 class Kernel:
@@ -71,6 +67,9 @@ class Kernel:
         self.functions = {}
         self.report = torch.zeros(4, dtype=torch.int64, device="cuda")
 
+    def size(self, number, slots):
+        return evaluate(self.plan["sizes"], number, slots)
+
     def function(self, symbol, shared):
         if symbol not in self.functions:
             handle = ctypes.c_void_p()
@@ -87,7 +86,7 @@ class Kernel:
             self.add(slots, argument)
         results = []
         for param in self.plan["results"] + self.plan["temporaries"]:
-            shape = [evaluate(extent, slots) for extent in param["extents"]]
+            shape = [self.size(extent, slots) for extent in param["extents"]]
             tensor = torch.zeros(shape, dtype=DTYPES[param["type"]], device="cuda")
             keep.append(tensor)
             self.add(slots, tensor)
@@ -97,11 +96,11 @@ class Kernel:
         pointer = (ctypes.c_void_p * 1)(ctypes.addressof(block))
         launches = []
         for phase in self.plan["phases"]:
-            symbol = next((symbol for when, symbol in phase["versions"] if evaluate(when, slots)), phase["symbol"])
-            grid = [evaluate(size, slots) for size in phase["grid"]]
-            shared = evaluate(phase["shared"], slots)
+            symbol = next((symbol for when, symbol in phase["versions"] if self.size(when, slots)), phase["symbol"])
+            grid = [self.size(size, slots) for size in phase["grid"]]
+            shared = self.size(phase["shared"], slots)
             if 0 not in grid:
-                launches.append((self.function(symbol, shared), *grid, evaluate(phase["threads"], slots), 1, 1, shared))
+                launches.append((self.function(symbol, shared), *grid, self.size(phase["threads"], slots), 1, 1, shared))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
 
         def run():

@@ -1,5 +1,5 @@
-// gpu_plan FOLDER FILE.vxk…: what bench/gpu.py needs of GPU artifacts: FOLDER/NAME.ptx and FOLDER/NAME.json with the launch plan, size
-// expressions as lists of [operation, value].
+// gpu_plan FOLDER FILE.vxk…: what bench/gpu.py needs of GPU artifacts: FOLDER/NAME.ptx and FOLDER/NAME.json with the launch plan: "sizes" are
+// rows [operator, value or slot, operands…], elsewhere a size is the number of its row.
 #include "artifact/artifact.h"
 
 #include <fstream>
@@ -15,11 +15,19 @@ static std::string list(size_t count, const std::function<std::string(size_t)>& 
   return text + "]";
 }
 
-static std::string expression(const SizeExpr& size) {
-  return list(size.steps.size(), [&](size_t i) {
-    return "[" + std::to_string(static_cast<int>(size.steps[i].op)) + "," + std::to_string(size.steps[i].value) + "]";
+static std::string sizes(const Kernel& kernel) {
+  return list(kernel.sizes.rows().size(), [&](size_t i) {
+    const vortex::size::Row& row = kernel.sizes.rows()[i];
+    bool isArgument = vortex::size::isArgument(row.op);
+    std::string text = "[" + std::to_string(static_cast<int>(row.op)) + "," +
+                       std::to_string(isArgument ? static_cast<int64_t>(slotOf(kernel, row)) : row.value);
+    for (uint32_t k = 0; k < vortex::size::arity(row.op); ++k)
+      text += "," + std::to_string(row.operands[k]);
+    return text + "]";
   });
 }
+
+static std::string expression(vortex::size::Id size) { return std::to_string(size.index); }
 
 static std::string params(const std::vector<Param>& all) {
   return list(all.size(), [&](size_t i) {
@@ -31,7 +39,7 @@ static std::string params(const std::vector<Param>& all) {
 }
 
 static std::string plan(const Kernel& kernel) {
-  return "{\"name\":\"" + kernel.name + "\",\"params\":" + params(kernel.params) +
+  return "{\"name\":\"" + kernel.name + "\",\"sizes\":" + sizes(kernel) + ",\"params\":" + params(kernel.params) +
          ",\"results\":" + params(kernel.results) + ",\"temporaries\":" + params(kernel.temporaries) + ",\"phases\":" +
          list(kernel.phases.size(),
               [&](size_t i) {

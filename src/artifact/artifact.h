@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "artifact/size_expr.h"
 #include "base/result.h"
+#include "size/evaluate.h"
 
 namespace vortex::artifact {
 
@@ -29,7 +29,7 @@ struct Param {
   Access access = Access::Read;
   uint32_t firstSlot = 0;
   /// Results and temporaries only: extents, allocated (row-major, contiguous) by the launch.
-  std::vector<SizeExpr> extents{};
+  std::vector<size::Id> extents{};
   /// Results: storage must be zero before phase 0 (elements a kernel does not write are zero).
   bool zeroFill = false;
   /// One field of an array of structs (`@layout(aos)`): the structs have `structBytes` bytes and the field begins at `fieldOffset` of them. The
@@ -41,27 +41,27 @@ struct Param {
 /// Must evaluate to non-zero before anything is launched; otherwise the launch fails with `message`, where
 /// "{0}", "{1}", … are replaced by the values of `operands`.
 struct Constraint {
-  SizeExpr condition;
+  size::Id condition;
   std::string message;
-  std::vector<SizeExpr> operands;
+  std::vector<size::Id> operands;
 };
 
 /// An entry point for launches whose tensors lie in a certain way, or have rows of certain lengths.
 struct Version {
-  SizeExpr when{};  ///< not zero for those launches; pointers count as integers
+  size::Id when{};  ///< not zero for those launches; pointers count as integers
   std::string symbol;
 };
 
 /// One grid launch. Phases of a kernel run in order; each sees all effects of the earlier ones.
 struct Phase {
   std::string symbol;   ///< entry point in `code`, for launches that no version is for
-  SizeExpr grid[3]{};   ///< number of blocks in x, y, z; a zero skips the phase
-  SizeExpr block[3]{};  ///< logical threads of a block (1,1,1 for tile code)
-  SizeExpr
+  size::Id grid[3]{};   ///< number of blocks in x, y, z; a zero skips the phase
+  size::Id block[3]{};  ///< logical threads of a block (1,1,1 for tile code)
+  size::Id
       scratchBytes{};  ///< CPU: block-local memory (shared, local, spilled values) one worker provides, 64-byte aligned
-  SizeExpr sharedBytes{};  ///< shared memory per block; GPU: dynamic shared memory of the launch, everything included
+  size::Id sharedBytes{};  ///< shared memory per block; GPU: dynamic shared memory of the launch, everything included
   /// GPU: hardware threads of a block, launched as (hardwareThreads, 1, 1); the code derives logical ids from the linear one. Empty on CPUs.
-  SizeExpr hardwareThreads{};
+  size::Id hardwareThreads{};
   /// GPU: the first of these whose condition holds is launched instead, the same way.
   std::vector<Version> versions{};
   std::string name;  ///< for profiles: "softmax", "softmax.pack_b"
@@ -103,6 +103,7 @@ struct Fault {
 struct Kernel {
   std::string name;
   std::string target;         ///< "cpu-x86_64-<cpu>", "sm_90", …
+  size::Table sizes;          ///< what all ids below stand for; arguments: parameters, results, temporaries
   std::vector<Param> params;  ///< user's parameters
   std::vector<Param> results;
   std::vector<Param> temporaries;
@@ -116,6 +117,13 @@ struct Kernel {
   std::vector<uint8_t> code;  ///< CPU: ELF relocatable object; NVIDIA: PTX text; entry points: see device_report.h
   uint32_t slotCount = 0;
 };
+
+/// The argument of that number; null if there is none.
+const Param* findArgument(const Kernel& kernel, uint32_t number);
+/// Of a valid row that is an argument.
+uint32_t slotOf(const Kernel& kernel, const size::Row& row);
+/// The sizes of a valid kernel over its launch slots.
+size::Program sizeProgram(const Kernel& kernel);
 
 /// Serialised form: versioned, length-checked, ends with a content hash; a truncated or altered file is an error, never a crash.
 std::vector<uint8_t> serialize(const Kernel& kernel);

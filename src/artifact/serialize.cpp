@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 5;
+constexpr uint32_t kVersion = 6;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -84,14 +84,22 @@ void visit(A& archive, T& value) {
   archive.scalar(value);
 }
 
-/// Enumerations outside their range are left to validate() and isWellFormed(), which name the culprit.
-template <typename A> void visit(A& archive, SizeExpr::Step& step) {
-  visit(archive, step.op);
-  visit(archive, step.value);
+/// Enumerations outside their range are left to validate(), which names the culprit.
+template <typename A> void visit(A& archive, size::Row& row) {
+  visit(archive, row.op);
+  if (row.op == size::Op::Constant)
+    visit(archive, row.value);
+  for (uint32_t i = 0; i < size::operandCount(row.op); ++i)
+    visit(archive, row.operands[i]);
 }
 
 template <typename A, typename T> void visit(A& archive, std::vector<T>& elements);
-template <typename A> void visit(A& archive, SizeExpr& expr) { visit(archive, expr.steps); }
+template <typename A> void visit(A& archive, size::Id& id) { visit(archive, id.index); }
+template <typename A> void visit(A& archive, size::Table& table) {
+  std::vector<size::Row> rows = table.rows();
+  visit(archive, rows);
+  table = size::Table(std::move(rows));
+}
 
 template <typename A> void visit(A& archive, Param& param) {
   visit(archive, param.name);
@@ -168,6 +176,7 @@ template <typename A, typename T> void visit(A& archive, std::vector<T>& element
 template <typename A> void visit(A& archive, Kernel& kernel) {
   visit(archive, kernel.name);
   visit(archive, kernel.target);
+  visit(archive, kernel.sizes);
   visit(archive, kernel.params);
   visit(archive, kernel.results);
   visit(archive, kernel.temporaries);
@@ -208,7 +217,8 @@ Result<Kernel> deserialize(const std::vector<uint8_t>& bytes) {
   std::memcpy(&version, bytes.data() + sizeof kMagic, sizeof version);
   std::memcpy(&payload, bytes.data() + sizeof kMagic + sizeof version, sizeof payload);
   if (version != kVersion)
-    return Error{concat("the kernel has format version ", version, ", this build reads version ", kVersion)};
+    return Error{
+        concat("the kernel has format version ", version, ", this build reads version ", kVersion, ": build it again")};
   const uint64_t present = bytes.size() - kHeaderBytes;
   if (present < sizeof(Checksum) || payload != present - sizeof(Checksum))
     return Error{concat("the kernel file is incomplete: it announces ", payload, " bytes and holds ",

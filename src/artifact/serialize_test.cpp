@@ -8,10 +8,15 @@
 namespace {
 
 using namespace vortex::artifact;
-using Op = SizeExpr::Op;
+using vortex::size::Id;
+using vortex::size::Op;
+namespace size = vortex::size;
 
 Kernel sample() {
   Kernel kernel;
+  size::Arena arena;
+  size::Table& sizes = kernel.sizes;
+  const Id rows = sizes.add(arena.dim(0, 0)), columns = sizes.add(arena.dim(0, 1)), one = sizes.constant(1);
   kernel.name = "softmax";
   kernel.target = "cpu-x86_64-znver3";
   kernel.params = {{.name = "x", .type = ScalarType::BF16, .isTensor = true, .rank = 2, .firstSlot = 0},
@@ -23,7 +28,7 @@ Kernel sample() {
        .rank = 2,
        .access = Access::Write,
        .firstSlot = 6,
-       .extents = {SizeExpr::slot(1), SizeExpr::slot(2)},
+       .extents = {rows, columns},
        .zeroFill = true},
       {.name = "sum", .type = ScalarType::F32, .isTensor = true, .rank = 0, .access = Access::Write, .firstSlot = 11}};
   kernel.temporaries = {{.name = "t",
@@ -32,20 +37,18 @@ Kernel sample() {
                          .rank = 1,
                          .access = Access::ReadWrite,
                          .firstSlot = 12,
-                         .extents = {SizeExpr::binary(Op::Mul, SizeExpr::slot(1), SizeExpr::constant(64))}}};
+                         .extents = {sizes.add(make(Op::Mul, arena.dim(0, 0), 64))}}};
   kernel.slotCount = 15;
-  kernel.constraints = {{SizeExpr::binary(Op::Equal, SizeExpr::slot(1), SizeExpr::slot(2)),
-                         "{0} is not {1}",
-                         {SizeExpr::slot(1), SizeExpr::slot(2)}}};
-  kernel.phases = {
-      {.symbol = "softmax.0",
-       .grid = {SizeExpr::slot(1), SizeExpr::constant(1), SizeExpr::constant(1)},
-       .block = {},
-       .scratchBytes = SizeExpr::constant(4096),
-       .sharedBytes = {},
-       .hardwareThreads = SizeExpr::constant(256),
-       .versions = {{SizeExpr::binary(Op::Equal, SizeExpr::slot(3), SizeExpr::constant(1)), "softmax.0_fast"}},
-       .name = "softmax"}};
+  kernel.constraints = {
+      {sizes.add(make(Op::Equal, arena.dim(0, 0), arena.dim(0, 1))), "{0} is not {1}", {rows, columns}}};
+  kernel.phases = {{.symbol = "softmax.0",
+                    .grid = {rows, one, one},
+                    .block = {},
+                    .scratchBytes = sizes.constant(4096),
+                    .sharedBytes = {},
+                    .hardwareThreads = sizes.constant(256),
+                    .versions = {{sizes.add(make(Op::Equal, arena.stride(0, 0), 1)), "softmax.0_fast"}},
+                    .name = "softmax"}};
   kernel.scalarResults = {1};
   kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};
   kernel.notes = {"guard inserted", ""};
@@ -65,7 +68,8 @@ TEST(Artifact, SerialisedFormReadsBackUnchanged) {
   const auto again = deserialize(bytes);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(serialize(*again), bytes);
-  EXPECT_EQ(again->results[0].extents[1], SizeExpr::slot(2));
+  EXPECT_EQ(again->sizes.rows(), sample().sizes.rows());
+  EXPECT_EQ(again->results[0].extents[1], sample().results[0].extents[1]);
   EXPECT_TRUE(again->results[0].zeroFill);
   EXPECT_EQ(again->faults[0].line, 3u);
   EXPECT_EQ(again->sharedTensors[0].offset, 128u);
@@ -106,8 +110,11 @@ TEST(Artifact, RandomPayloadsWithValidChecksumsDoNotCrash) {
 
 TEST(Artifact, AnotherVersionIsNamed) {
   std::vector<uint8_t> bytes = serialize(sample());
-  bytes[8] = 99;
-  EXPECT_NE(deserialize(bytes).error().message.find("version 99"), std::string::npos);
+  for (uint8_t version : {5, 7, 99}) {
+    bytes[8] = version;
+    EXPECT_EQ(deserialize(bytes).error().message, "the kernel has format version " + std::to_string(version) +
+                                                      ", this build reads version 6: build it again");
+  }
 }
 
 TEST(Artifact, ValidationNamesTheCulprit) {
@@ -120,12 +127,23 @@ TEST(Artifact, ValidationNamesTheCulprit) {
   EXPECT_NE(message([](Kernel& k) { k.params[1].firstSlot = 4; }).find("'eps'"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.slotCount = 16; }).find("slotCount is 16"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.results[0].extents.pop_back(); }).find("'y'"), std::string::npos);
-  EXPECT_NE(message([](Kernel& k) { k.results[0].extents[0] = SizeExpr::slot(12); }).find("slot 12"),
-            std::string::npos);
   EXPECT_NE(message([](Kernel& k) {
-              k.phases[0].grid[0].steps.clear(), k.phases[0].grid[0].steps.push_back({Op::Add, 0});
-            }).find("grid"),
+              size::Arena arena;
+              k.results[0].extents[0] = k.sizes.add(arena.address(4));
+            }).find("slot 12"),
             std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.phases[0].grid[0].index = 1000; }).find("grid of phase 'softmax' is row 1000"),
+            std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.sizes = size::Table({size::Row{.op = Op::Not}}); }).find("row 0 of its 1 sizes"),
+            std::string::npos);
+  for (size::Expr (*reads)(size::Arena&) :
+       {+[](size::Arena& arena) { return arena.dim(5, 0); }, +[](size::Arena& arena) { return arena.dim(1, 0); },
+        +[](size::Arena& arena) { return arena.stride(0, 2); }, +[](size::Arena& arena) { return arena.scalar(0); }})
+    EXPECT_NE(message([&](Kernel& k) {
+                size::Arena arena;
+                k.sizes.add(reads(arena));
+              }).find("which it does not have"),
+              std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.scalarResults = {2}; }).find("scalar result 2"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.temporaries[0].rank = UINT32_MAX; }).find("'t'"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.phases[0].symbol.clear(); }).find("no entry symbol"), std::string::npos);

@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 
+#include <algorithm>
+
 namespace vortex::artifact {
 
 namespace {
@@ -19,17 +21,10 @@ public:
     checkParams(kernel_.temporaries, "temporary", true);
     if (nextSlot_ != kernel_.slotCount)
       fail(concat("its parameters take ", nextSlot_, " slots, but slotCount is ", kernel_.slotCount));
-    for (const Constraint& constraint : kernel_.constraints) {
-      checkExpr(constraint.condition, argumentSlots, "a launch constraint");
-      for (const SizeExpr& operand : constraint.operands)
-        checkExpr(operand, argumentSlots, "a constraint's operand");
-    }
-    for (const Phase& phase : kernel_.phases)
-      checkPhase(phase);
-    for (const SharedTensor& tensor : kernel_.sharedTensors)
-      if (tensor.phase >= kernel_.phases.size())
-        fail(concat("the tensor '", tensor.name, "' is of phase ", tensor.phase, " of ", kernel_.phases.size()));
-    checkScalarResults();
+    if (message_.empty())
+      checkSizes();
+    if (message_.empty())
+      checkUses(argumentSlots);
     if (message_.empty())
       return {};
     return Error{concat("kernel '", kernel_.name, "' is not a valid artifact: ", message_)};
@@ -41,12 +36,50 @@ private:
       message_ = std::move(message);
   }
 
-  void checkExpr(const SizeExpr& expr, uint32_t slotLimit, const std::string& what) {
-    if (!expr.isWellFormed())
-      return fail(concat(what, " is not a well-formed expression"));
-    for (const SizeExpr::Step& step : expr.steps)
-      if (step.op == SizeExpr::Op::Slot && (step.value < 0 || step.value >= slotLimit))
-        fail(concat(what, " reads slot ", step.value, ", but only ", slotLimit, " are known there"));
+  void checkUses(uint32_t argumentSlots) {
+    for (const auto* list : {&kernel_.results, &kernel_.temporaries})
+      for (const Param& param : *list)
+        for (size::Id extent : param.extents)
+          checkId(extent, param.firstSlot, "an extent of '" + param.name + "'");
+    for (const Constraint& constraint : kernel_.constraints) {
+      checkId(constraint.condition, argumentSlots, "a launch constraint");
+      for (size::Id operand : constraint.operands)
+        checkId(operand, argumentSlots, "a constraint's operand");
+    }
+    for (const Phase& phase : kernel_.phases)
+      checkPhase(phase);
+    for (const SharedTensor& tensor : kernel_.sharedTensors)
+      if (tensor.phase >= kernel_.phases.size())
+        fail(concat("the tensor '", tensor.name, "' is of phase ", tensor.phase, " of ", kernel_.phases.size()));
+    checkScalarResults();
+  }
+
+  /// Fills needed_.
+  void checkSizes() {
+    if (auto bad = kernel_.sizes.firstBadRow())
+      return fail(concat("row ", *bad, " of its ", kernel_.sizes.rows().size(), " sizes is damaged"));
+    for (const size::Row& row : kernel_.sizes.rows()) {
+      uint32_t needed = 0;
+      if (size::isArgument(row.op)) {
+        const Param* param = findArgument(kernel_, row.operands[0]);
+        const bool hasDim = size::operandCount(row.op) == 2;
+        if (!param || (row.op != size::Op::Scalar) != param->isTensor || (hasDim && row.operands[1] >= param->rank))
+          return fail(concat("row ", needed_.size(), " of its sizes reads argument ", row.operands[0], ", dimension ",
+                             row.operands[1], ", which it does not have"));
+        needed = slotOf(kernel_, row) + 1;
+      } else {
+        for (uint32_t i = 0; i < size::arity(row.op); ++i)
+          needed = std::max(needed, needed_[row.operands[i]]);
+      }
+      needed_.push_back(needed);
+    }
+  }
+
+  void checkId(size::Id id, uint32_t slotLimit, const std::string& what) {
+    if (id.index >= needed_.size())
+      return fail(concat(what, " is row ", id.index, " of ", needed_.size(), " sizes"));
+    if (needed_[id.index] > slotLimit)
+      fail(concat(what, " reads slot ", needed_[id.index] - 1, ", but only ", slotLimit, " are known there"));
   }
 
   void checkParams(const std::vector<Param>& params, const char* kind, bool allocated) {
@@ -64,8 +97,6 @@ private:
         fail(concat(what, " is a scalar of rank ", param.rank));
       if (param.extents.size() != (allocated && param.isTensor ? param.rank : 0))
         fail(concat(what, " has rank ", param.rank, " and ", param.extents.size(), " extents"));
-      for (const SizeExpr& extent : param.extents)
-        checkExpr(extent, nextSlot_, "an extent of " + what);
       const uint64_t next = nextSlot_ + (param.isTensor ? 1 + 2 * uint64_t{param.rank} : 1);
       if (next > UINT32_MAX)
         return fail(concat(what, " has rank ", param.rank));
@@ -94,14 +125,14 @@ private:
     if (phase.symbol.empty())
       fail(what + " has no entry symbol");
     for (int axis = 0; axis < 3; ++axis) {
-      checkExpr(phase.grid[axis], kernel_.slotCount, "the grid of " + what);
-      checkExpr(phase.block[axis], kernel_.slotCount, "the block of " + what);
+      checkId(phase.grid[axis], kernel_.slotCount, "the grid of " + what);
+      checkId(phase.block[axis], kernel_.slotCount, "the block of " + what);
     }
-    checkExpr(phase.scratchBytes, kernel_.slotCount, "the scratch size of " + what);
-    checkExpr(phase.sharedBytes, kernel_.slotCount, "the shared memory size of " + what);
-    checkExpr(phase.hardwareThreads, kernel_.slotCount, "the hardware threads of " + what);
+    checkId(phase.scratchBytes, kernel_.slotCount, "the scratch size of " + what);
+    checkId(phase.sharedBytes, kernel_.slotCount, "the shared memory size of " + what);
+    checkId(phase.hardwareThreads, kernel_.slotCount, "the hardware threads of " + what);
     for (const Version& version : phase.versions) {
-      checkExpr(version.when, kernel_.slotCount, "the condition of a version of " + what);
+      checkId(version.when, kernel_.slotCount, "the condition of a version of " + what);
       if (version.symbol.empty())
         fail("a version of " + what + " has no entry symbol");
     }
@@ -115,6 +146,7 @@ private:
 
   const Kernel& kernel_;
   uint32_t nextSlot_ = 0;
+  std::vector<uint32_t> needed_;  ///< per size: slots that must be known
   std::string message_;
 };
 

@@ -1,5 +1,6 @@
 // What checked runs report.
 #include "interpreter/test_program.h"
+#include "ir/size_attr.h"
 
 namespace vortex::interpreter {
 namespace {
@@ -39,13 +40,13 @@ TEST(Check, SurplusThreadsOfAnInferredGridMayGoOutside) {
     %v = vx.load %a[%i] guarded : !vx.view<?xi32, global> -> i32
     vx.store %v, %r[%i] guarded : i32, !vx.view<?xi32, global>)");
   TestProgram program({input("a", "?xi32"), result("r", "?xi32", {"dim(0,0)"})},
-                      {{{"dim(0,0) 64 ceildiv", "1", "1"}, kThreads64, body}});
+                      {{{"ceildiv(dim(0,0), 64)", "1", "1"}, kThreads64, body}});
   std::vector<int32_t> a(70, 1);
   std::vector<Argument> arguments{tensorOf(a)};
   EXPECT_TRUE(contains(program.runText(arguments, {.check = true}), "index 70 is outside"));
   mlir::MLIRContext* context = program.module().getContext();
   (*program.module().getOps<ir::KernelOp>().begin())
-      ->setAttr("vx.domain", mlir::ArrayAttr::get(context, ir::SizeAttr::get(context, "dim(0,0)")));
+      ->setAttr("vx.domain", mlir::ArrayAttr::get(context, ir::sizeDim(context, 0, 0)));
   arguments = {tensorOf(a)};
   EXPECT_EQ(program.runText(arguments, {.check = true}), "");
 }
@@ -229,7 +230,7 @@ TEST(Check, AConstraintNamesItsOperands) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>(R"MLIR(
 vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> () args [
   {name = "a", role = #vx.role<param>, access = #vx.access<read>}, {name = "b", role = #vx.role<param>, access = #vx.access<read>}]
-  constraints [#vx.constraint<#vx.size<"dim(0,0) dim(1,0) eq">, "lengths {0} and {1} differ ({0})", #vx.size<"dim(0,0)">, #vx.size<"dim(1,0)">>])MLIR",
+  constraints [#vx.constraint<#vx.size<"dim(0,0) == dim(1,0)">, "lengths {0} and {1} differ ({0})", #vx.size<"dim(0,0)">, #vx.size<"dim(1,0)">>])MLIR",
                                                         mlir::ParserConfig(&context), "test.vx");
   ASSERT_TRUE(module);
   auto interpreter = Interpreter::create(*module);

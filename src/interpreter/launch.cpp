@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/tensor_bytes.h"
 #include "ir/size_attr.h"
+#include "size/evaluate.h"
 
 #include <algorithm>
 #include <numeric>
@@ -18,19 +19,12 @@ struct ArgumentFacts {
   Element element;
   ir::Role role = ir::Role::Param;
   std::string name;
-  std::vector<artifact::SizeExpr> extents;  ///< results and temporaries
+  std::vector<size::Expr> extents;  ///< results and temporaries
   bool zero = false;
   int64_t structBytes = 0, fieldOffset = 0;  ///< a field of an array of structs (artifact.h)
 };
 
-/// Verified modules only: every size expression fits the types.
-artifact::SizeExpr sizeExpr(ir::SizeAttr size, mlir::TypeRange types) {
-  auto expr = ir::toSizeExpr(size, types,
-                             [&]() -> mlir::InFlightDiagnostic { VORTEX_UNREACHABLE("unverified size expression"); });
-  return *expr;
-}
-
-ArgumentFacts factsOf(mlir::Type type, mlir::DictionaryAttr dictionary, mlir::TypeRange types) {
+ArgumentFacts factsOf(mlir::Type type, mlir::DictionaryAttr dictionary) {
   ArgumentFacts facts;
   facts.view = llvm::dyn_cast<ir::ViewType>(type);
   facts.element = *elementOf(facts.view ? facts.view.getElementType() : type);
@@ -45,7 +39,7 @@ ArgumentFacts factsOf(mlir::Type type, mlir::DictionaryAttr dictionary, mlir::Ty
     facts.name = facts.role == ir::Role::Result ? "result" : "temporary";
   if (facts.role != ir::Role::Param && facts.view)
     for (auto size : dictionary.getAs<mlir::ArrayAttr>("extents").getAsRange<ir::SizeAttr>())
-      facts.extents.push_back(sizeExpr(size, types));
+      facts.extents.push_back(size.getExpr());
   return facts;
 }
 
@@ -96,8 +90,8 @@ private:
     for (size_t i = 0; i < facts_.size(); ++i) {
       if (i == arguments.size()) {
         Argument& added = arguments.emplace_back();
-        for (const artifact::SizeExpr& extent : facts_[i].extents) {
-          const std::optional<int64_t> exact = extent.evaluateExactly(slots_);
+        for (size::Expr extent : facts_[i].extents) {
+          const std::optional<int64_t> exact = evaluateExactly(extent);
           if (!exact)
             return base::Error{"an extent of `" + facts_[i].name + "` does not fit 63 bits"};
           added.extents.push_back(*exact);
@@ -171,14 +165,12 @@ private:
   }
 
   bool checkConstraints() {
-    mlir::TypeRange types = program_.entry.getFunctionType().getInputs();
     for (auto constraint : program_.entry.getConstraints().getAsRange<ir::ConstraintAttr>()) {
-      if (sizeExpr(constraint.getCondition(), types).evaluate(slots_))
+      if (evaluate(constraint.getCondition()))
         continue;
       std::string message = constraint.getMessage().getValue().str();
       for (auto [i, operand] : llvm::enumerate(constraint.getOperands())) {
-        std::string hole = "{" + std::to_string(i) + "}",
-                    value = std::to_string(sizeExpr(operand, types).evaluate(slots_));
+        std::string hole = "{" + std::to_string(i) + "}", value = std::to_string(evaluate(operand));
         for (size_t at = message.find(hole); at != std::string::npos; at = message.find(hole, at + value.size()))
           message.replace(at, hole.size(), value);
       }
@@ -230,10 +222,37 @@ private:
     view.strides.assign(argument.strides.begin(), argument.strides.end());
   }
 
+  int64_t argumentOf(const size::Node& node) const {
+    return static_cast<int64_t>(slots_[ir::slotOf(node, program_.entry.getFunctionType().getInputs())]);
+  }
+
+  int64_t evaluate(mlir::Attribute size) const {
+    return size::evaluate(llvm::cast<ir::SizeAttr>(size).getExpr(),
+                          [&](const size::Node& node) { return argumentOf(node); });
+  }
+
+  /// Nothing if a step wraps.
+  std::optional<int64_t> evaluateExactly(size::Expr expr) const {
+    using Exact = std::optional<int64_t>;
+    return size::fold<Exact>(expr, [&](const size::Node& node, const std::array<Exact, 3>& operands) -> Exact {
+      if (node.op == size::Op::Constant)
+        return node.value;
+      if (size::isArgument(node.op))
+        return argumentOf(node);
+      int64_t values[3] = {};
+      for (uint32_t i = 0; i < size::arity(node.op); ++i) {
+        if (!operands[i])
+          return std::nullopt;
+        values[i] = *operands[i];
+      }
+      return size::wraps(node.op, values[0], values[1]) ? Exact()
+                                                        : size::apply(node.op, values[0], values[1], values[2]);
+    });
+  }
+
   void evaluate(std::optional<mlir::ArrayAttr> sizes, int64_t (&values)[3]) {
-    mlir::TypeRange types = program_.entry.getFunctionType().getInputs();
     for (size_t axis = 0; axis < 3; ++axis)
-      values[axis] = sizes ? sizeExpr(llvm::cast<ir::SizeAttr>((*sizes)[axis]), types).evaluate(slots_) : 1;
+      values[axis] = sizes ? evaluate((*sizes)[axis]) : 1;
   }
 
   bool runPhase(Function& phase) {
@@ -252,9 +271,7 @@ private:
     std::fill_n(machine_.domain, 3, INT64_MAX);
     if (auto domain = kernel->getAttrOfType<mlir::ArrayAttr>("vx.domain"))
       for (size_t axis = 0; axis < std::min<size_t>(domain.size(), 3); ++axis)
-        machine_.domain[axis] =
-            sizeExpr(llvm::cast<ir::SizeAttr>(domain[axis]), program_.entry.getFunctionType().getInputs())
-                .evaluate(slots_);
+        machine_.domain[axis] = evaluate(domain[axis]);
     std::vector<uint32_t> order(static_cast<size_t>(blocks));
     std::iota(order.begin(), order.end(), 0);
     if (options_.seed)
@@ -321,7 +338,7 @@ base::Result<Interpreter> Interpreter::create(mlir::ModuleOp module) {
   ir::EntryOp entry = state->program.entry;
   mlir::TypeRange types = entry.getFunctionType().getInputs();
   for (auto [type, attribute] : llvm::zip_equal(types, entry.getArgs()))
-    state->facts.push_back(factsOf(type, llvm::cast<mlir::DictionaryAttr>(attribute), types));
+    state->facts.push_back(factsOf(type, llvm::cast<mlir::DictionaryAttr>(attribute)));
   return Interpreter(std::move(state));
 }
 

@@ -17,7 +17,7 @@ std::vector<float> randomFloats(size_t count, unsigned seed) {
   return values;
 }
 
-const std::vector<std::string> kBlocksOf64 = {"dim(0,0) 64 ceildiv", "1", "1"}, k64 = {"64", "1", "1"};
+const std::vector<std::string> kBlocksOf64 = {"ceildiv(dim(0,0), 64)", "1", "1"}, k64 = {"64", "1", "1"};
 
 TEST(Threads, SaxpyWithARaggedLastBlock) {
   TestProgram program(
@@ -167,7 +167,7 @@ TEST(Threads, TreeReductionInTwoPhasesThroughATemporary) {
   }
   vx.store %s, %r[%c0] : f32, !vx.view<1xf32, global>)";
   TestProgram program(
-      {input("a", "?xf32"), result("r", "1xf32", {"1"}), temporary("p", "?xf32", {"dim(0,0) 64 ceildiv"})},
+      {input("a", "?xf32"), result("r", "1xf32", {"1"}), temporary("p", "?xf32", {"ceildiv(dim(0,0), 64)"})},
       {{kBlocksOf64, k64, tree("vx.barrier")}, {{"1", "1", "1"}, {"1", "1", "1"}, total}});
   std::vector<float> a = randomFloats(1000, 3);
   double sum = std::accumulate(a.begin(), a.end(), 0.0);
@@ -179,7 +179,7 @@ TEST(Threads, TreeReductionInTwoPhasesThroughATemporary) {
 }
 
 TEST(Threads, AMissingBarrierIsARaceNamingBothPlaces) {
-  TestProgram program({input("a", "?xf32"), result("p", "?xf32", {"dim(0,0) 64 ceildiv"})},
+  TestProgram program({input("a", "?xf32"), result("p", "?xf32", {"ceildiv(dim(0,0), 64)"})},
                       {{kBlocksOf64, k64, tree("")}});
   std::vector<float> a(64, 1);
   std::vector<Argument> arguments{tensorOf(a)};
@@ -374,7 +374,7 @@ TEST(Threads, StridedViewsAndLaunchSlots) {
 
 TEST(Threads, APerThreadMatrixProductIsFast) {
   TestProgram program({input("a", "?x?xf32"), input("b", "?x?xf32"), result("r", "?x?xf32", {"dim(0,0)", "dim(1,1)"})},
-                      {{{"dim(1,1) 16 ceildiv", "dim(0,0) 16 ceildiv", "1"}, {"16", "16", "1"}, R"(
+                      {{{"ceildiv(dim(1,1), 16)", "ceildiv(dim(0,0), 16)", "1"}, {"16", "16", "1"}, R"(
   %one = arith.constant 1 : index
   %zero = arith.constant 0 : index
   %f0 = arith.constant 0.0 : f32

@@ -19,7 +19,7 @@ std::vector<float> uniformFloats(size_t count, unsigned seed) {
 
 TEST(Tiles, SoftmaxByRowsInBlocks) {
   TestProgram program({input("a", "?x?xf32"), result("r", "?x?xf32", {"dim(0,0)", "dim(0,1)"})},
-                      {{{"dim(0,0) 4 ceildiv", "1", "1"}, {"1", "1", "1"}, R"(
+                      {{{"ceildiv(dim(0,0), 4)", "1", "1"}, {"1", "1", "1"}, R"(
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
   %low = arith.constant 0xFF800000 : f32
@@ -50,7 +50,7 @@ TEST(Tiles, SoftmaxByRowsInBlocks) {
 
 TEST(Tiles, HalfPrecisionProductAccumulatesInF32WithTiledLoop) {
   TestProgram program({input("a", "?x?xf16"), input("b", "?x?xf16"), result("r", "?x?xf32", {"dim(0,0)", "dim(1,1)"})},
-                      {{{"dim(1,1) 8 ceildiv", "dim(0,0) 8 ceildiv", "1"}, {"1", "1", "1"}, R"(
+                      {{{"ceildiv(dim(1,1), 8)", "ceildiv(dim(0,0), 8)", "1"}, {"1", "1", "1"}, R"(
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   %zero = arith.constant dense<0.0> : tensor<8x8xf32>

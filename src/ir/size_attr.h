@@ -1,46 +1,30 @@
-// #vx.size: integer expressions over the entry's arguments, and their form over launch slots.
+// #vx.size: integer expressions over the entry's arguments (src/size). Those of one context share an arena.
 #pragma once
 
-#include "artifact/size_expr.h"
 #include "ir/vx.h"
 
 #include <optional>
 
 namespace vortex::ir {
 
-/// One token of a #vx.size program.
-struct SizeToken {
-  enum class Kind : uint8_t { Constant, Dim, Stride, Scalar, Operator };
-  Kind kind = Kind::Constant;
-  int64_t value = 0;                                        ///< Constant
-  uint32_t argument = 0;                                    ///< Dim, Stride, Scalar: argument number of the entry
-  uint32_t dim = 0;                                         ///< Dim, Stride
-  artifact::SizeExpr::Op op = artifact::SizeExpr::Op::Add;  ///< Operator
-};
-
-/// Tokens of a well-formed program (every operator has its operands, one value remains); the empty program is the constant 0.
-mlir::FailureOr<llvm::SmallVector<SizeToken>>
-parseSizeProgram(llvm::StringRef program, llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
-
-// Building. Operands that are constants fold.
+size::Arena& sizeArena(mlir::MLIRContext* context);
 SizeAttr sizeConstant(mlir::MLIRContext* context, int64_t value);
 SizeAttr sizeDim(mlir::MLIRContext* context, unsigned argument, unsigned dim);
-SizeAttr sizeStride(mlir::MLIRContext* context, unsigned argument, unsigned dim);
 SizeAttr sizeScalar(mlir::MLIRContext* context, unsigned argument);
-SizeAttr sizeBinary(artifact::SizeExpr::Op op, SizeAttr lhs, SizeAttr rhs);
-SizeAttr sizeUnary(artifact::SizeExpr::Op op, SizeAttr operand);
-/// The value of an expression that reads no argument.
+SizeAttr sizeBinary(size::Op op, SizeAttr lhs, SizeAttr rhs);
+SizeAttr sizeUnary(size::Op op, SizeAttr operand);
 std::optional<int64_t> constantSize(SizeAttr size);
 
 /// First launch slot of every argument, and the total as last element: a view of rank r takes 1 + 2r slots
 /// (pointer, extents, strides), a scalar one.
 llvm::SmallVector<uint32_t> argumentSlots(mlir::TypeRange argumentTypes);
+/// Of Dim, Stride, Address and Scalar of a verified expression.
+uint32_t slotOf(const size::Node& argument, mlir::TypeRange argumentTypes);
+/// What a launch slot holds.
+size::Expr argumentOfSlot(mlir::MLIRContext* context, mlir::TypeRange argumentTypes, uint32_t slot);
 
 /// Fails with a diagnostic when the expression names an argument or dimension the types do not have.
-mlir::FailureOr<artifact::SizeExpr> toSizeExpr(SizeAttr size, mlir::TypeRange argumentTypes,
-                                               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
-/// Fails when the expression reads a slot that is a data pointer or beyond the arguments.
-mlir::FailureOr<SizeAttr> fromSizeExpr(mlir::MLIRContext* context, const artifact::SizeExpr& expr,
-                                       mlir::TypeRange argumentTypes);
+mlir::LogicalResult verifySize(SizeAttr size, mlir::TypeRange argumentTypes,
+                               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 }  // namespace vortex::ir

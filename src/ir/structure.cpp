@@ -22,7 +22,7 @@ static bool isSizeList(ArrayAttr list) {
 }
 
 static LogicalResult verifySize(Operation* op, SizeAttr size, mlir::TypeRange argumentTypes) {
-  return mlir::LogicalResult(toSizeExpr(size, argumentTypes, [&] { return op->emitOpError(); }));
+  return verifySize(size, argumentTypes, [&] { return op->emitOpError(); });
 }
 
 //===-- entry -------------------------------------------------------------------------------------------------===//

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/check.h"
+#include "size/expr.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -21,7 +21,16 @@ def Vx_Dialect : Dialect {
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
-  let extraClassDeclaration = "void registerAttributesAndTypes();";
+  let extraClassDeclaration = [{
+    void registerAttributesAndTypes();
+    /// The expressions of all #vx.size.
+    ::vortex::size::Arena& sizes() { return sizes_; }
+
+  private:
+    ::vortex::size::Arena sizes_;
+
+  public:
+  }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
@@ -90,13 +99,11 @@ class Vx_Attr<string name, string mnemonic_> : AttrDef<Vx_Dialect, name> { let m
 def Vx_SizeAttr : Vx_Attr<"Size", "size"> {
   let summary = "integer expression over the entry's arguments";
   let description = [{
-    Postfix text, tokens separated by one space: integer constants, `dim(a,d)` (extent d of tensor argument a),
-    `stride(a,d)`, `scalar(a)` (scalar argument a as i64), and the operators of artifact::SizeExpr in lower case:
-    `add sub mul floordiv ceildiv mod min max eq lt and or not pow2`. Example: `#vx.size<"dim(0,0) 256 ceildiv">`.
+    Of the context's arena of expressions (src/size), so equal ones are one attribute. The text is described in size/text.h:
+    `#vx.size<"ceildiv(dim(0,0), 256) * (dim(1,1) + 1)">`.
   }];
-  let parameters = (ins StringRefParameter<"postfix program">:$program);
-  let assemblyFormat = "`<` $program `>`";
-  let genVerifyDecl = 1;
+  let parameters = (ins "::vortex::size::Expr":$expr);
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Vx_ConstraintAttr : Vx_Attr<"Constraint", "constraint"> {

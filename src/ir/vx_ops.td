@@ -23,7 +23,7 @@ def Vx_EntryOp : Vx_Op<"entry", [Symbol]> {
     ```
     vx.entry @scale : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
         args [{name = "data", role = #vx.role<param>, access = #vx.access<read>}, {name = "", role = #vx.role<result>, …} ]
-        constraints [#vx.constraint<#vx.size<"dim(0,0) dim(1,0) eq">, "…">]
+        constraints [#vx.constraint<#vx.size<"dim(0,0) == dim(1,0)">, "…">]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type, ArrayAttr:$args,

@@ -151,8 +151,4 @@ LogicalResult SwizzleAttr::verify(function_ref<InFlightDiagnostic()> emitError, 
   return success();
 }
 
-LogicalResult SizeAttr::verify(function_ref<InFlightDiagnostic()> emitError, llvm::StringRef program) {
-  return mlir::LogicalResult(parseSizeProgram(program, emitError));
-}
-
 }  // namespace vortex::ir

@@ -4,7 +4,6 @@
 
 namespace vortex::irgen {
 
-using artifact::SizeExpr;
 using lang::DimAtom;
 using lang::TypeKind;
 
@@ -189,13 +188,13 @@ ir::SizeAttr Entry::variable(lang::DimVarId dim) const {
   return ir::sizeScalar(types_.context(), argument);
 }
 
-static std::optional<SizeExpr::Op> sizeOperator(DimAtom::Kind kind) {
+static std::optional<size::Op> sizeOperator(DimAtom::Kind kind) {
   switch (kind) {
-  case DimAtom::Kind::FloorDiv: return SizeExpr::Op::FloorDiv;
-  case DimAtom::Kind::CeilDiv: return SizeExpr::Op::CeilDiv;
-  case DimAtom::Kind::Mod: return SizeExpr::Op::Mod;
-  case DimAtom::Kind::Min: return SizeExpr::Op::Min;
-  case DimAtom::Kind::Max: return SizeExpr::Op::Max;
+  case DimAtom::Kind::FloorDiv: return size::Op::FloorDiv;
+  case DimAtom::Kind::CeilDiv: return size::Op::CeilDiv;
+  case DimAtom::Kind::Mod: return size::Op::Mod;
+  case DimAtom::Kind::Min: return size::Op::Min;
+  case DimAtom::Kind::Max: return size::Op::Max;
   case DimAtom::Kind::Variable:
   case DimAtom::Kind::Opaque: return std::nullopt;
   }
@@ -205,7 +204,7 @@ static std::optional<SizeExpr::Op> sizeOperator(DimAtom::Kind kind) {
 ir::SizeAttr Entry::atom(const DimAtom& atom) const {
   if (atom.kind == DimAtom::Kind::Variable)
     return variable(atom.id);
-  std::optional<SizeExpr::Op> op = sizeOperator(atom.kind);
+  std::optional<size::Op> op = sizeOperator(atom.kind);
   if (!op)
     return {};
   ir::SizeAttr lhs = size(atom.operands[0]), rhs = size(atom.operands[1]);
@@ -221,13 +220,13 @@ ir::SizeAttr Entry::size(const lang::DimExpr& unfixed) const {
       ir::SizeAttr value = atom(factor);
       if (!value)
         return {};
-      product = product ? ir::sizeBinary(SizeExpr::Op::Mul, product, value) : value;
+      product = product ? ir::sizeBinary(size::Op::Mul, product, value) : value;
     }
     if (!product)
       product = constant(coefficient);
     else if (coefficient != 1)
-      product = ir::sizeBinary(SizeExpr::Op::Mul, product, constant(coefficient));
-    sum = sum ? ir::sizeBinary(SizeExpr::Op::Add, sum, product) : product;
+      product = ir::sizeBinary(size::Op::Mul, product, constant(coefficient));
+    sum = sum ? ir::sizeBinary(size::Op::Add, sum, product) : product;
   }
   return sum ? sum : constant(0);
 }
@@ -242,19 +241,19 @@ llvm::SmallVector<ir::SizeAttr> Entry::sizes(llvm::ArrayRef<lang::DimExpr> shape
   return result;
 }
 
-static std::optional<SizeExpr::Op> sizeOperator(lang::BinaryOp op) {
+static std::optional<size::Op> sizeOperator(lang::BinaryOp op) {
   switch (op) {
-  case lang::BinaryOp::Add: return SizeExpr::Op::Add;
-  case lang::BinaryOp::Sub: return SizeExpr::Op::Sub;
-  case lang::BinaryOp::Mul: return SizeExpr::Op::Mul;
-  case lang::BinaryOp::Div: return SizeExpr::Op::FloorDiv;
-  case lang::BinaryOp::Rem: return SizeExpr::Op::Mod;
+  case lang::BinaryOp::Add: return size::Op::Add;
+  case lang::BinaryOp::Sub: return size::Op::Sub;
+  case lang::BinaryOp::Mul: return size::Op::Mul;
+  case lang::BinaryOp::Div: return size::Op::FloorDiv;
+  case lang::BinaryOp::Rem: return size::Op::Mod;
   default: return std::nullopt;
   }
 }
 
 ir::SizeAttr Entry::size(const lang::Expr& expr) const {
-  auto binary = [&](SizeExpr::Op op) -> ir::SizeAttr {
+  auto binary = [&](size::Op op) -> ir::SizeAttr {
     ir::SizeAttr lhs = size(*expr.args[0]), rhs = size(*expr.args[1]);
     return lhs && rhs ? ir::sizeBinary(op, lhs, rhs) : ir::SizeAttr();
   };
@@ -264,14 +263,14 @@ ir::SizeAttr Entry::size(const lang::Expr& expr) const {
   case lang::ExprKind::Cast: return size(*expr.args[0]);
   case lang::ExprKind::Block: return expr.args.size() == 1 ? size(*expr.args[0]) : ir::SizeAttr();
   case lang::ExprKind::Binary:
-    if (std::optional<SizeExpr::Op> op = sizeOperator(expr.binaryOp))
+    if (std::optional<size::Op> op = sizeOperator(expr.binaryOp))
       return binary(*op);
     return {};
   case lang::ExprKind::Builtin:
     switch (expr.builtin) {
-    case lang::Builtin::CeilDiv: return binary(SizeExpr::Op::CeilDiv);
-    case lang::Builtin::Min: return binary(SizeExpr::Op::Min);
-    case lang::Builtin::Max: return binary(SizeExpr::Op::Max);
+    case lang::Builtin::CeilDiv: return binary(size::Op::CeilDiv);
+    case lang::Builtin::Min: return binary(size::Op::Min);
+    case lang::Builtin::Max: return binary(size::Op::Max);
     case lang::Builtin::Extent: return size(stripRef(expr.args[0]->type)->shape[expr.ints[0]]);
     default: return {};
     }

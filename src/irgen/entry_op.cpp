@@ -7,7 +7,6 @@
 
 namespace vortex::irgen {
 
-using artifact::SizeExpr;
 using lang::LaunchCheck;
 
 namespace {
@@ -43,8 +42,8 @@ public:
       return;
     bool power = check.kind == LaunchCheck::Kind::PowerOfTwo;
     ir::SizeAttr condition =
-        power ? ir::sizeUnary(SizeExpr::Op::IsPowerOfTwo, value)
-              : ir::sizeUnary(SizeExpr::Op::Not, ir::sizeBinary(SizeExpr::Op::Equal, value, entry_.constant(0)));
+        power ? ir::sizeUnary(size::Op::IsPowerOfTwo, value)
+              : ir::sizeUnary(size::Op::Not, ir::sizeBinary(size::Op::Equal, value, entry_.constant(0)));
     push(condition, check.expected.text(names_) + (power ? " must be a power of two, but is {0}" : " must not be zero"),
          {value});
   }
@@ -58,7 +57,7 @@ public:
     bool isView = llvm::isa<ir::ViewType>(entry_.arguments()[argument].type);
     ir::SizeAttr actual = isView ? ir::sizeDim(entry_.types().context(), argument, binding.dim)
                                  : ir::sizeScalar(entry_.types().context(), argument);
-    push(ir::sizeBinary(SizeExpr::Op::Equal, actual, entry_.constant(value)),
+    push(ir::sizeBinary(size::Op::Equal, actual, entry_.constant(value)),
          "the kernel was compiled for " + binding.name + " = " + std::to_string(value) + ", but it is {0}", {actual});
   }
 
@@ -68,7 +67,7 @@ public:
       for (uint32_t dim = 0; dim < planes.rank; ++dim) {
         ir::SizeAttr actual = ir::sizeDim(entry_.types().context(), planes.first + plane, dim);
         ir::SizeAttr expected = ir::sizeDim(entry_.types().context(), planes.first, dim);
-        push(ir::sizeBinary(SizeExpr::Op::Equal, actual, expected),
+        push(ir::sizeBinary(size::Op::Equal, actual, expected),
              quoted(entry_.arguments()[planes.first + plane].name) + " has extent {0} in dimension " +
                  std::to_string(dim) + ", but " + quoted(entry_.arguments()[planes.first].name) +
                  " has {1}: they are fields of one tensor of structs",
@@ -103,7 +102,7 @@ private:
     } else {
       message += ", but " + check.expected.text(names_) + " is {1}";
     }
-    push(ir::sizeBinary(SizeExpr::Op::Equal, actual, expected), message, {actual, expected});
+    push(ir::sizeBinary(size::Op::Equal, actual, expected), message, {actual, expected});
   }
 
   void push(ir::SizeAttr condition, const std::string& message, llvm::ArrayRef<ir::SizeAttr> operands) {

@@ -212,7 +212,7 @@ private:
   void addPartials() {
     ir::SizeAttr blocks = shape_->grid[0];
     for (unsigned axis = 1; axis < 3; ++axis)
-      blocks = ir::sizeBinary(artifact::SizeExpr::Op::Mul, blocks, shape_->grid[axis]);
+      blocks = ir::sizeBinary(size::Op::Mul, blocks, shape_->grid[axis]);
     mlir::Type element = types_.scalar(scalarOf(kernel_.resultType));
     auto type = ir::ViewType::get(types_.context(), {mlir::ShapedType::kDynamic}, element, ir::Space::Global, {});
     context_.partials = entry_.addTemporary("partials", type, {blocks});
@@ -270,8 +270,7 @@ private:
     ir::SizeAttr begin = entry_.size(*loop.args[0]->args[0]), end = entry_.size(*loop.args[0]->args[1]);
     if (!begin || !end)
       return {};
-    return ir::sizeBinary(artifact::SizeExpr::Op::Max, ir::sizeBinary(artifact::SizeExpr::Op::Sub, end, begin),
-                          entry_.constant(0));
+    return ir::sizeBinary(size::Op::Max, ir::sizeBinary(size::Op::Sub, end, begin), entry_.constant(0));
   }
 
   void emitLoops(llvm::StringRef name, const PhasePlan& phase) {
@@ -282,9 +281,9 @@ private:
       int64_t threads = kBlocks[count - 1][axis];
       context_.block[axis] = threads;
       block.push_back(entry_.constant(threads));
-      grid.push_back(axis < count ? ir::sizeBinary(artifact::SizeExpr::Op::CeilDiv,
-                                                   loopExtent(*phase.loops[count - 1 - axis]), block[axis])
-                                  : entry_.constant(1));
+      grid.push_back(axis < count
+                         ? ir::sizeBinary(size::Op::CeilDiv, loopExtent(*phase.loops[count - 1 - axis]), block[axis])
+                         : entry_.constant(1));
     }
     context_.hasThreads = true;
     Emitter(context_, createKernel(name, grid, block)).emitParallelLoops(phase.setup, phase.loops);

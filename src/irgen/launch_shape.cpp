@@ -4,7 +4,6 @@
 
 namespace vortex::irgen {
 
-using artifact::SizeExpr;
 using lang::GridKind;
 
 /// The block's default shape, with the specialised dimensions known.
@@ -67,7 +66,7 @@ private:
       return entry_.constant(1);
     ir::SizeAttr extent = entry_.size(spec_.domain[axis]);
     VORTEX_CHECK(extent, "the domain of `%s` is not determined by its parameters", entry_.kernel().name.c_str());
-    return ir::sizeBinary(SizeExpr::Op::CeilDiv, extent, block);
+    return ir::sizeBinary(size::Op::CeilDiv, extent, block);
   }
 
   const Entry& entry_;

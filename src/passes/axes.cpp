@@ -7,7 +7,7 @@
 namespace vortex::passes {
 
 using namespace mlir;
-using Op = artifact::SizeExpr::Op;
+using Op = size::Op;
 
 static ir::SizeAttr binarySize(Op op, Value lhs, Value rhs) {
   ir::SizeAttr a = sizeExpression(lhs), b = sizeExpression(rhs);

@@ -3,7 +3,7 @@
 namespace vortex::passes {
 
 using namespace mlir;
-using SizeOp = artifact::SizeExpr::Op;
+using SizeOp = size::Op;
 
 /// Pieces of a tensor start at multiples of so many elements where they can, which every vector access divides.
 static constexpr int64_t kAligned = 1024;

@@ -8,7 +8,16 @@
 namespace vortex::passes {
 
 using namespace mlir;
-using SizeOp = artifact::SizeExpr::Op;
+using SizeOp = size::Op;
+
+static Value emitArgument(OpBuilder& builder, Location loc, const size::Node& node, Value argument) {
+  if (node.op == SizeOp::Dim)
+    return builder.create<ir::DimOp>(loc, builder.getIndexType(), argument, builder.getI64IntegerAttr(node.dim));
+  VORTEX_CHECK(node.op == SizeOp::Scalar, "argument %d in a schedule's size", static_cast<int>(node.op));
+  if (argument.getType().isIndex())
+    return argument;
+  return builder.create<arith::IndexCastOp>(loc, builder.getIndexType(), argument);
+}
 
 static Value emitOperator(OpBuilder& builder, Location loc, SizeOp op, Value lhs, Value rhs) {
   auto total = [&](ir::IntKind kind) -> Value { return builder.create<ir::IntOp>(loc, lhs.getType(), kind, lhs, rhs); };
@@ -27,40 +36,19 @@ static Value emitOperator(OpBuilder& builder, Location loc, SizeOp op, Value lhs
   case SizeOp::Max: return builder.create<arith::MaxUIOp>(loc, lhs, rhs);
   case SizeOp::Equal: return compare(arith::CmpIPredicate::eq);
   case SizeOp::Less: return compare(arith::CmpIPredicate::slt);
+  case SizeOp::Not: rhs = builder.create<arith::ConstantIndexOp>(loc, 0); return compare(arith::CmpIPredicate::eq);
   default: VORTEX_UNREACHABLE("operator %d in a schedule's size", static_cast<int>(op));
   }
 }
 
 Value emitSize(OpBuilder& builder, Location loc, ir::SizeAttr size, Block::BlockArgListType arguments) {
-  auto tokens = ir::parseSizeProgram(size.getProgram(), [&] { return emitError(loc); });
-  VORTEX_CHECK(succeeded(tokens));
-  SmallVector<Value> stack;
-  for (const ir::SizeToken& token : *tokens) {
-    switch (token.kind) {
-    case ir::SizeToken::Kind::Constant:
-      stack.push_back(builder.create<arith::ConstantIndexOp>(loc, token.value));
-      break;
-    case ir::SizeToken::Kind::Dim:
-      stack.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), arguments[token.argument],
-                                                builder.getI64IntegerAttr(token.dim)));
-      break;
-    case ir::SizeToken::Kind::Scalar: {
-      Value scalar = arguments[token.argument];
-      if (!scalar.getType().isIndex())
-        scalar = builder.create<arith::IndexCastOp>(loc, builder.getIndexType(), scalar);
-      stack.push_back(scalar);
-      break;
-    }
-    case ir::SizeToken::Kind::Operator: {
-      Value rhs = stack.pop_back_val();
-      Value lhs = stack.pop_back_val();
-      stack.push_back(emitOperator(builder, loc, token.op, lhs, rhs));
-      break;
-    }
-    case ir::SizeToken::Kind::Stride: VORTEX_UNREACHABLE("stride in a schedule's size");
-    }
-  }
-  return stack.empty() ? Value(builder.create<arith::ConstantIndexOp>(loc, 0)) : stack.back();
+  return size::fold<Value>(size.getExpr(), [&](const size::Node& node, const std::array<Value, 3>& operands) -> Value {
+    if (node.op == SizeOp::Constant)
+      return builder.create<arith::ConstantIndexOp>(loc, node.value);
+    if (size::isArgument(node.op))
+      return emitArgument(builder, loc, node, arguments[node.argument]);
+    return emitOperator(builder, loc, node.op, operands[0], operands[1]);
+  });
 }
 
 PhaseBuilder::PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters,

@@ -9,7 +9,7 @@ namespace vortex::passes {
 namespace {
 
 using namespace mlir;
-using SizeOp = artifact::SizeExpr::Op;
+using SizeOp = size::Op;
 
 class Scheduler {
 public:

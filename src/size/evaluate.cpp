@@ -18,6 +18,9 @@ int64_t evaluate(Expr expr, const std::function<int64_t(const Node&)>& argument)
 //===-- Table -------------------------------------------------------------------------------------------------===//
 
 Id Table::add(const Row& row) {
+  if (known_.empty())
+    for (const Row& each : rows_)
+      known_.emplace(each, static_cast<uint32_t>(known_.size()));
   auto [place, isNew] = known_.try_emplace(row, static_cast<uint32_t>(rows_.size()));
   if (isNew)
     rows_.push_back(row);
@@ -43,10 +46,8 @@ std::optional<size_t> Table::firstBadRow() const {
     const Row& row = rows_[i];
     if (row.op > kLastOp || (row.op != Op::Constant && row.value != 0) || (i == 0 && row != Row{}))
       return i;
-    const bool hasDim = row.op == Op::Dim || row.op == Op::Stride;
-    const uint32_t used = isArgument(row.op) ? 1 + hasDim : arity(row.op);
     for (uint32_t k = 0; k < 3; ++k)
-      if (k >= used ? row.operands[k] != 0 : !isArgument(row.op) && row.operands[k] >= i)
+      if (k >= operandCount(row.op) ? row.operands[k] != 0 : !isArgument(row.op) && row.operands[k] >= i)
         return i;
   }
   return rows_.empty() ? std::optional<size_t>(0) : std::nullopt;
@@ -76,6 +77,7 @@ Program::Program(const Table& table, const std::function<uint32_t(const Row&)>& 
     }
     needed.push_back(slots);
   }
+  rows_ = table.rows();
   // An operand never needs more slots than its user, so this order is one of evaluation too.
   std::ranges::sort(placed, {}, [](const Placed& each) { return std::pair(each.slots, each.step.row); });
   for (const Placed& each : placed) {
@@ -88,8 +90,8 @@ Program::Program(const Table& table, const std::function<uint32_t(const Row&)>& 
 
 void Values::advance(std::span<const uint64_t> slots) {
   int64_t* values = values_.data();
-  for (; next_ < program_.steps_.size() && program_.slots_[next_] <= slots.size(); ++next_) {
-    const Program::Step& step = program_.steps_[next_];
+  for (; next_ < program_->steps_.size() && program_->slots_[next_] <= slots.size(); ++next_) {
+    const Program::Step& step = program_->steps_[next_];
     if (step.op == Op::Constant) {
       values[step.row] = static_cast<int64_t>(slots[step.operands[0]]);
       continue;
@@ -104,13 +106,13 @@ std::optional<int64_t> Values::exactly(Id id) const {
   const int64_t value = values_[id.index];
   if (!wrapped_)
     return value;
-  std::vector<bool> wrapped(values_.size());  // rare: find what led here
-  for (size_t i = 0; i < next_; ++i) {
-    const Program::Step& step = program_.steps_[i];
-    if (step.op == Op::Constant)
-      continue;
-    const auto [a, b, c] = step.operands;
-    wrapped[step.row] = wraps(step.op, values_[a], values_[b]) || wrapped[a] || wrapped[b] || wrapped[c];
+  // Rare, and rows that sizes of memory use are among the first: look at all that may be below this one.
+  std::vector<bool> wrapped(id.index + 1);
+  for (size_t i = 0; i <= id.index; ++i) {
+    const Row& row = program_->rows_[i];
+    const auto [a, b, c] = row.operands;
+    if (arity(row.op) != 0)
+      wrapped[i] = wraps(row.op, values_[a], values_[b]) || wrapped[a] || wrapped[b] || wrapped[c];
   }
   return wrapped[id.index] ? std::nullopt : std::optional(value);
 }

@@ -19,11 +19,15 @@ struct Id {
   bool operator==(const Id&) const = default;
 };
 
+/// Of a row: those of the operator, or an argument's number and, for Dim and Stride, the dimension.
+constexpr uint32_t operandCount(Op op) {
+  return !isArgument(op) ? arity(op) : op == Op::Dim || op == Op::Stride ? 2 : 1;
+}
+
 struct Row {
   Op op = Op::Constant;
-  std::array<uint32_t, 3>
-      operands{};     ///< rows before this one; of an argument: its number and, for Dim and Stride, the dimension
-  int64_t value = 0;  ///< Constant
+  std::array<uint32_t, 3> operands{};  ///< rows before this one, unless this is an argument
+  int64_t value = 0;                   ///< Constant
   auto operator<=>(const Row&) const = default;
 };
 
@@ -31,7 +35,7 @@ struct Row {
 class Table {
 public:
   Table() = default;
-  /// Of rows read from a file: check() them before anything else.
+  /// Of rows read from a file; firstBadRow() before anything else.
   explicit Table(std::vector<Row> rows) : rows_(std::move(rows)) {}
 
   Id add(Expr expr);
@@ -45,7 +49,7 @@ public:
 private:
   Id add(const Row& row);
   std::vector<Row> rows_{Row{}};
-  std::map<Row, uint32_t> known_{{Row{}, 0}};
+  std::map<Row, uint32_t> known_;  ///< of rows_, once something was added
 };
 
 /// A table whose arguments are slots of a launch, in an order in which the known slots may grow.
@@ -63,6 +67,7 @@ private:
     std::array<uint32_t, 3> operands;
   };
   std::vector<Step> steps_;
+  std::vector<Row> rows_;
   std::vector<uint32_t> slots_;   ///< per step: how many slots must be known
   std::vector<int64_t> initial_;  ///< values of the constants, at their rows
 };
@@ -70,7 +75,7 @@ private:
 /// What the expressions of a program are for one launch.
 class Values {
 public:
-  explicit Values(const Program& program) : program_(program), values_(program.initial_) {}
+  explicit Values(const Program& program) : program_(&program), values_(program.initial_) {}
 
   /// Computes what depends on these slots only and was not computed yet. Slots given before keep their values.
   void advance(std::span<const uint64_t> slots);
@@ -79,7 +84,7 @@ public:
   std::optional<int64_t> exactly(Id id) const;
 
 private:
-  const Program& program_;
+  const Program* program_;
   std::vector<int64_t> values_;
   size_t next_ = 0;
   bool wrapped_ = false;

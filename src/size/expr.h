@@ -114,9 +114,8 @@ private:
 inline Expr make(Op op, Expr a, Expr b = {}, Expr c = {}) { return a.arena().make(op, a, b, c); }
 inline Expr make(Op op, Expr a, int64_t b) { return make(op, a, a.arena().constant(b)); }
 
-/// Makes a T of every node of `expr` once, operands first, by `make(node, operands)`, and returns that of `expr`.
-template <typename T, typename F> T fold(Expr expr, F&& make) {
-  std::unordered_map<const Node*, T> known;
+/// Makes a T of every node of `expr` that `known` lacks, operands first, by `make(node, operands)`, and returns that of `expr`.
+template <typename T, typename F> T fold(Expr expr, std::unordered_map<const Node*, T>& known, F&& make) {
   auto visit = [&](auto& self, const Node& node) -> T {
     if (auto found = known.find(&node); found != known.end())
       return found->second;
@@ -126,6 +125,12 @@ template <typename T, typename F> T fold(Expr expr, F&& make) {
     return known.emplace(&node, make(node, operands)).first->second;
   };
   return visit(visit, expr.node());
+}
+
+/// The same from nothing: each node once.
+template <typename T, typename F> T fold(Expr expr, F&& make) {
+  std::unordered_map<const Node*, T> known;
+  return fold(expr, known, make);
 }
 
 }  // namespace vortex::size

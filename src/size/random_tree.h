@@ -3,6 +3,7 @@
 
 #include "size/expr.h"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -110,8 +111,11 @@ public:
     for (uint32_t argument : {0, 1})
       for (uint32_t dim : {0, 1}) {
         static constexpr uint64_t kExtents[] = {0, 1, 2, 3, 7, 16, 64, 127, 128, 129, 4096, uint64_t{1} << 47};
+        const uint64_t most = dim == 0
+                                  ? uint64_t{1} << 47
+                                  : (uint64_t{1} << 47) / std::max<uint64_t>(result[slotOf(Op::Dim, argument, 0)], 1);
         result[slotOf(Op::Dim, argument, dim)] =
-            below(3) == 0 ? below((uint64_t{1} << 47) + 1) : kExtents[below(std::size(kExtents))];
+            std::min(below(3) == 0 ? below(most + 1) : kExtents[below(std::size(kExtents))], most);
       }
     return result;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <vector>
 
 namespace vortex::size {
 
@@ -22,6 +23,40 @@ Range join(Range a, Range b) { return {std::min(a.low, b.low), std::max(a.high, 
 Range ofProduct(Range a, Range b) {
   const Wide corners[] = {Wide{a.low} * b.low, Wide{a.low} * b.high, Wide{a.high} * b.low, Wide{a.high} * b.high};
   return ofWide(*std::ranges::min_element(corners), *std::ranges::max_element(corners));
+}
+
+/// Multiplies what is not negative; 2^64 where it is more.
+Wide timesAtMost(Wide a, Wide b) { return std::min(a * b, Wide{1} << 64); }
+
+void collectFactors(const Node& node, std::vector<const Node*>& factors) {
+  if (node.op != Op::Mul)
+    return factors.push_back(&node);
+  collectFactors(*node.operands[0], factors);
+  collectFactors(*node.operands[1], factors);
+}
+
+/// The extents of one tensor have a product of at most 2^47 too (base/tensor_bytes.h), whatever the order of the multiplications. Nothing if
+/// a factor may be negative.
+std::optional<Range> ofExtents(const Node& a, const Node& b) {
+  std::vector<const Node*> factors, seen;
+  collectFactors(a, factors);
+  collectFactors(b, factors);
+  if (factors.size() > 8)
+    return std::nullopt;
+  Wide low = 1, high = 1;
+  for (const Node* factor : factors) {
+    if (factor->range.low < 0)
+      return std::nullopt;
+    // Another dimension of a tensor whose extents are counted already.
+    const bool isCounted =
+        factor->op == Op::Dim && std::ranges::find(seen, factor) == seen.end() &&
+        std::ranges::any_of(seen, [&](const Node* other) { return other->argument == factor->argument; });
+    if (factor->op == Op::Dim)
+      seen.push_back(factor);
+    low = timesAtMost(low, factor->range.low);
+    high = isCounted ? high : timesAtMost(high, factor->range.high);
+  }
+  return ofWide(low, high);
 }
 
 /// Of FloorDiv and CeilDiv. Divisors below 0 are too rare to be worth their cases.
@@ -222,7 +257,7 @@ Range rangeOf(Op op, const std::array<const Node*, 3>& operands) {
   switch (op) {
   case Op::Add: return ofWide(Wide{a.low} + b.low, Wide{a.high} + b.high);
   case Op::Sub: return ofWide(Wide{a.low} - b.high, Wide{a.high} - b.low);
-  case Op::Mul: return ofProduct(a, b);
+  case Op::Mul: return ofExtents(*operands[0], *operands[1]).value_or(ofProduct(a, b));
   case Op::FloorDiv:
   case Op::CeilDiv: return ofQuotient(op, a, b);
   case Op::Mod: return ofRemainder(a, b);

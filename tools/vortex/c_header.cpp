@@ -2,7 +2,9 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "size/text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <span>
 #include <vector>
@@ -47,10 +49,7 @@ namespace {
 
 class CHeaderWriter {
 public:
-  explicit CHeaderWriter(const Kernel& kernel) : kernel_(kernel), name_(cIdentifier(kernel.name)) {
-    for (uint32_t slot = 0; slot < kernel.slotCount; ++slot)
-      slots_.push_back(base::concat("vx_slots[", slot, "]"));
-  }
+  explicit CHeaderWriter(const Kernel& kernel) : kernel_(kernel), name_(cIdentifier(kernel.name)) {}
 
   std::string write() {
     std::string guard = "VORTEX_" + name_ + "_H";
@@ -183,7 +182,34 @@ private:
     }
   }
 
+  /// A size as C, after the statements that compute it: at the level of a function's statements only, not inside of their blocks.
+  std::string size(size::Id id) {
+    const size::Row& row = kernel_.sizes.rows()[id.index];
+    if (row.op == size::Op::Constant)
+      return size::toC(row, {});
+    if (size::isArgument(row.op))
+      return base::concat("((int64_t)vx_slots[", artifact::slotOf(kernel_, row), "])");
+    std::string name = base::concat("vx_sizes[", id.index, "]");
+    if (isComputed_[id.index])
+      return name;
+    std::array<std::string, 3> operands;
+    for (uint32_t i = 0; i < size::arity(row.op); ++i)
+      operands[i] = size({row.operands[i]});
+    out_ += base::concat("  ", name, " = ", size::toC(row, operands), ";\n");
+    isComputed_[id.index] = true;
+    return name;
+  }
+
+  /// Ends a function: declares what its sizes are kept in.
+  void endFunction() {
+    if (std::ranges::find(isComputed_, true) != isComputed_.end())
+      out_.insert(sizesAt_, base::concat("  int64_t vx_sizes[", isComputed_.size(), "];\n"));
+    out_ += "}\n";
+  }
+
   void parameterSlots() {
+    sizesAt_ = out_.size();
+    isComputed_.assign(kernel_.sizes.rows().size(), false);
     out_ += base::concat("  uint64_t vx_slots[", kernel_.slotCount ? kernel_.slotCount : 1, "] = {0};\n");
     for (const Param& param : kernel_.params) {
       std::string name = nameOf(param);
@@ -200,10 +226,10 @@ private:
     }
   }
 
-  std::vector<std::string> extentsOf(const Param& param) const {
+  std::vector<std::string> extentsOf(const Param& param) {
     std::vector<std::string> extents;
-    for (const artifact::SizeExpr& extent : param.extents)
-      extents.push_back(extent.toC(slots_));
+    for (size::Id extent : param.extents)
+      extents.push_back(size(extent));
     return extents;
   }
 
@@ -212,7 +238,8 @@ private:
       out_ += base::concat("static inline int64_t ", name_, "_result", result, "_extent", dim, "(", parameters(false),
                            ") {\n");
       parameterSlots();
-      out_ += base::concat("  return ", kernel_.results[result].extents[dim].toC(slots_), ";\n}\n");
+      out_ += base::concat("  return ", size(kernel_.results[result].extents[dim]), ";\n");
+      endFunction();
     }
   }
 
@@ -223,8 +250,8 @@ private:
                          name_, "(", parameters(true), ") {\n");
     parameterSlots();
     for (const artifact::Constraint& constraint : kernel_.constraints)
-      out_ += base::concat("  if (!", constraint.condition.toC(slots_), ") return -1; /* ",
-                           commentText(constraint.message), " */\n");
+      out_ += base::concat("  if (!", size(constraint.condition), ") return -1; /* ", commentText(constraint.message),
+                           " */\n");
     for (size_t i = 0; i < kernel_.results.size(); ++i) {
       const Param& result = kernel_.results[i];
       size_t storage = i;
@@ -242,7 +269,9 @@ private:
     for (const artifact::Phase& phase : kernel_.phases)
       writePhase(phase);
     out_ += base::concat("vx_done:\n  for (int vx_i = 0; vx_i < ", kernel_.temporaries.size(),
-                         "; ++vx_i) free(vx_temporaries[vx_i]);\n  return vx_status;\n}\n\n");
+                         "; ++vx_i) free(vx_temporaries[vx_i]);\n  return vx_status;\n");
+    endFunction();
+    out_ += "\n";
   }
 
   static std::string commentText(std::string text) {
@@ -251,7 +280,7 @@ private:
     return text;
   }
 
-  std::string elements(const Param& param) const {
+  std::string elements(const Param& param) {
     std::string product = "(int64_t)1";
     for (const std::string& extent : extentsOf(param))
       product += " * " + extent;
@@ -276,13 +305,17 @@ private:
   }
 
   void writePhase(const artifact::Phase& phase) {
-    auto size = [&](const artifact::SizeExpr& expr) { return expr.toC(slots_); };
+    std::string grid[3], block[3];
+    for (int axis = 0; axis < 3; ++axis) {
+      grid[axis] = size(phase.grid[axis]);
+      block[axis] = size(phase.block[axis]);
+    }
+    const std::string scratch = size(phase.scratchBytes);
     out_ += base::concat(
-        "  {\n    const int64_t vx_grid[3] = {", size(phase.grid[0]), ", ", size(phase.grid[1]), ", ",
-        size(phase.grid[2]),
+        "  {\n    const int64_t vx_grid[3] = {", grid[0], ", ", grid[1], ", ", grid[2],
         "};\n    const int64_t vx_blocks = vx_grid[0] * vx_grid[1] * vx_grid[2];\n"
         "    const size_t vx_scratch = ((size_t)(",
-        size(phase.scratchBytes),
+        scratch,
         ") + 127) & ~(size_t)63;\n"
         "    int32_t vx_failed = 0;\n#ifdef _OPENMP\n#pragma omp parallel\n#endif\n    {\n"
         "      void *vx_memory = aligned_alloc(64, vx_scratch);\n      int64_t vx_b;\n"
@@ -294,7 +327,7 @@ private:
         "        vx_block.id[2] = (uint32_t)(vx_b / vx_grid[0] / vx_grid[1]);\n");
     for (int axis = 0; axis < 3; ++axis)
       out_ += base::concat("        vx_block.grid[", axis, "] = (uint32_t)vx_grid[", axis, "]; vx_block.block[", axis,
-                           "] = (uint32_t)(", size(phase.block[axis]), ");\n");
+                           "] = (uint32_t)(", block[axis], ");\n");
     out_ += base::concat(
         "        vx_block.scratch = vx_memory;\n        vx_result = ", entry(phase),
         "(vx_slots, &vx_block);\n        if (vx_result) vx_failed = (int32_t)vx_result;\n      }\n    "
@@ -304,7 +337,8 @@ private:
 
   const Kernel& kernel_;
   std::string name_;
-  std::vector<std::string> slots_;
+  std::vector<bool> isComputed_;  ///< sizes, in the function being written
+  size_t sizesAt_ = 0;            ///< where out_ declares them
   std::string out_;
 };
 

@@ -8,7 +8,6 @@
 
 namespace vortex::tools {
 
-using artifact::SizeExpr;
 using base::concat;
 
 constexpr uint32_t kWarpQuarters = 4, kSystemSharedBytes = 1024, kSharedUnit = 128;
@@ -34,12 +33,6 @@ Residency residencyOf(const chip::Gpu& chip, uint32_t threads, uint32_t register
 }
 
 namespace {
-
-std::optional<int64_t> constantSize(const SizeExpr& size) {
-  if (size.steps.size() == 1 && size.steps[0].op == SizeExpr::Op::Constant)
-    return size.steps[0].value;
-  return std::nullopt;
-}
 
 std::optional<int64_t> factOf(const artifact::Kernel& kernel, const std::string& key) {
   for (const artifact::Fact& fact : kernel.facts)
@@ -89,9 +82,9 @@ Use useOf(const artifact::Kernel& kernel, size_t index) {
   const artifact::Phase& phase = kernel.phases[index];
   Use use{phase,
           chip::findGpu(kernel.target),
-          constantSize(phase.sharedBytes),
-          constantSize(phase.scratchBytes),
-          constantSize(phase.hardwareThreads),
+          kernel.sizes.constantOf(phase.sharedBytes),
+          kernel.sizes.constantOf(phase.scratchBytes),
+          kernel.sizes.constantOf(phase.hardwareThreads),
           highestFact(kernel, phase, "registers."),
           highestFact(kernel, phase, "spill_bytes."),
           highestFact(kernel, phase, "stack_bytes."),

@@ -30,21 +30,21 @@ func.func private @f(!vx.view<4xf32, shared, swizzle<63, 3, 0>>)
 
 // -----
 
-// expected-error@+1 {{unknown token 'frob' in size expression "1 2 frob"}}
-module attributes {vx.s = #vx.size<"1 2 frob">} {}
+// expected-error@+1 {{expected a number, an argument or a function at character 5 of the size expression "1 + frob(2)"}}
+module attributes {vx.s = #vx.size<"1 + frob(2)">} {}
 
 // -----
 
-// expected-error@+1 {{'add' lacks operands in size expression "1 add"}}
-module attributes {vx.s = #vx.size<"1 add">} {}
+// expected-error@+1 {{expected a number, an argument or a function at character 4 of the size expression "1 +"}}
+module attributes {vx.s = #vx.size<"1 +">} {}
 
 // -----
 
-// expected-error@+1 {{size expression "1 2" leaves 2 values instead of one}}
+// expected-error@+1 {{expected an operator or the end at character 3 of the size expression "1 2"}}
 module attributes {vx.s = #vx.size<"1 2">} {}
 
 // -----
 
-// expected-error@+1 {{unknown token 'dim(0)'}}
+// expected-error@+1 {{expected `(argument,dimension)` at character 6 of the size expression "dim(0)"}}
 module attributes {vx.s = #vx.size<"dim(0)">} {}
 

@@ -4,12 +4,12 @@
 // CHECK-LABEL: vx.entry @scale : (!vx.view<?x32xf32, global>, f32, !vx.view<?x?xf32, global>) -> () args
 // CHECK-SAME: {access = #vx.access<read>, name = "data", role = #vx.role<param>}
 // CHECK-SAME: extents = [#vx.size<"dim(0,0)">, #vx.size<"32">]
-// CHECK-SAME: constraints [#vx.constraint<<"dim(0,0) 0 eq not">, "\22data\22 has {0} rows", <"dim(0,0)">>]
+// CHECK-SAME: constraints [#vx.constraint<<"!(dim(0,0) == 0)">, "\22data\22 has {0} rows", <"dim(0,0)">>]
 vx.entry @scale : (!vx.view<?x32xf32, global>, f32, !vx.view<?x?xf32, global>) -> () args [
     {name = "data", role = #vx.role<param>, access = #vx.access<read>},
     {name = "factor", role = #vx.role<param>},
     {name = "", role = #vx.role<result>, access = #vx.access<write>, extents = [#vx.size<"dim(0,0)">, #vx.size<"32">], zero}]
-    constraints [#vx.constraint<#vx.size<"dim(0,0) 0 eq not">, "\"data\" has {0} rows", #vx.size<"dim(0,0)">>]
+    constraints [#vx.constraint<#vx.size<"!(dim(0,0) == 0)">, "\"data\" has {0} rows", #vx.size<"dim(0,0)">>]
 
 // CHECK-LABEL: vx.kernel @scale.rows(%arg0: !vx.view<?x32xf32, global>, %arg1: f32, %arg2: !vx.view<?x?xf32, global>)
 // CHECK-SAME: grid [#vx.size<"dim(0,0)">, #vx.size<"1">, #vx.size<"1">] block [#vx.size<"32">, #vx.size<"1">, #vx.size<"1">]

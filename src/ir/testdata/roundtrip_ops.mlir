@@ -52,7 +52,7 @@ vx.kernel @memory(%a: !vx.view<?x?xf32, global>, %b: !vx.view<?xi32, global>, %k
 }
 
 // CHECK-LABEL: vx.kernel @threads
-vx.kernel @threads(%a: !vx.view<?xf32, global>, %m: i32) grid [#vx.size<"dim(0,0) 64 ceildiv">, #vx.size<"1">, #vx.size<"1">]
+vx.kernel @threads(%a: !vx.view<?xf32, global>, %m: i32) grid [#vx.size<"ceildiv(dim(0,0), 64)">, #vx.size<"1">, #vx.size<"1">]
     block [#vx.size<"scalar(1)">, #vx.size<"1">, #vx.size<"1">] {
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index

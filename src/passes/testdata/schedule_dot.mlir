@@ -2,7 +2,7 @@
 
 // A product with a bias and an activation is one phase over output tiles.
 // CHECK: vx.kernel @linear.tensors.0
-// CHECK-SAME: #vx.size<"dim(0,0)
+// CHECK-SAME: #vx.size<"ceildiv(dim(0,0), 
 // CHECK: vx.dot
 // CHECK: arith.addf
 // CHECK: math.tanh

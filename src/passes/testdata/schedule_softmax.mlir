@@ -2,7 +2,7 @@
 
 // Softmax over rows stays one phase that splits the rows.
 // CHECK: vx.kernel @softmax.tensors.0
-// CHECK-SAME: grid [#vx.size<"dim(0,0)
+// CHECK-SAME: grid [#vx.size<"ceildiv(dim(0,0), 
 // CHECK: arith.minui
 // CHECK: vx.tile_load {{.*}} sizes(%{{.*}}, %{{.*}}) inbounds : <?x?xf32, global> -> tensor<?x?xf32>
 // CHECK: vx.reduce maxf

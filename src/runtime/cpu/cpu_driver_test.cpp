@@ -71,7 +71,7 @@ TEST(CpuDevice, TheThreadCountFollowsOptionAndEnvironment) {
 TEST(CpuDevice, ScratchThatDoesNotFitIsAnErrorBeforeAnyBlockRuns) {
   const DeviceRef device = cpu::createDevice({.threads = 4, .memoryBytes = 64 << 20}).value();
   auto greedy = kernel("total");
-  greedy->phases[1].scratchBytes = artifact::SizeExpr::constant(20 << 20);
+  greedy->phases[1].scratchBytes = greedy->sizes.constant(20 << 20);
   const KernelRef loaded = device->load(greedy).value();
   const StreamRef stream = device->createStream().value();
   const BufferRef x = device->allocate(400).value(), sum = device->allocate(8).value();

@@ -200,25 +200,27 @@ TEST_F(CudaDriver, LargeCopiesGoThroughPinnedMemoryInOrder) {
 TEST_F(CudaDriver, LimitsAreCheckedBeforeAnythingIsLaunched) {
   const DeviceRef device = cuda::testing::openDevice(false).value();
   const StreamRef stream = device->createStream().value();
-  const auto launchError = [&](const std::function<void(artifact::Phase&)>& change) {
+  const auto launchError = [&](const std::function<void(artifact::Phase&, size::Table&)>& change) {
     auto kernel = cuda::testing::bareKernel("sparse");
-    change(kernel->phases[0]);
+    change(kernel->phases[0], kernel->sizes);
     const auto result = launch(*device, *stream, device->load(kernel).value(), {});
     return result ? "no error" : result.error().message;
   };
-  const auto number = [](int64_t value) { return artifact::SizeExpr::constant(value); };
-  const auto expect = [&](const std::function<void(artifact::Phase&)>& change, const char* part) {
+  const auto expect = [&](const std::function<void(artifact::Phase&, size::Table&)>& change, const char* part) {
     const std::string message = launchError(change);
     EXPECT_NE(message.find(part), std::string::npos) << message;
   };
-  expect([&](auto& phase) { phase.hardwareThreads = number(1056); },
+  expect([&](auto& phase, auto& sizes) { phase.hardwareThreads = sizes.constant(1056); },
          "1056 hardware threads per block, the device allows 1024");
-  expect([&](auto& phase) { phase.block[0] = number(2048); }, "2048 threads per block, the device allows 1024");
-  expect([&](auto& phase) { phase.hardwareThreads = number(0); }, "has no hardware threads");
-  expect([&](auto& phase) { phase.sharedBytes = number(300000); }, "the device has 232448 of shared memory");
-  expect([&](auto& phase) { phase.grid[1] = number(70000); }, "70000 blocks in y, the device allows 65535");
+  expect([&](auto& phase, auto& sizes) { phase.block[0] = sizes.constant(2048); },
+         "2048 threads per block, the device allows 1024");
+  expect([&](auto& phase, auto& sizes) { phase.sharedBytes = sizes.constant(300000); },
+         "the device has 232448 of shared memory");
+  expect([&](auto& phase, auto& sizes) { phase.grid[1] = sizes.constant(70000); },
+         "70000 blocks in y, the device allows 65535");
   EXPECT_EQ(standIn_.count("cuLaunchKernel"), 0);
-  EXPECT_EQ(launchError([&](auto& phase) { phase.sharedBytes = number(200000); }), "no error");  // asked for, once
+  EXPECT_EQ(launchError([&](auto& phase, auto& sizes) { phase.sharedBytes = sizes.constant(200000); }),
+            "no error");  // asked for, once
   EXPECT_EQ(standIn_.count("cuFuncSetAttribute"), 1);
 }
 
@@ -282,7 +284,7 @@ TEST(CudaGpu, LaunchesOfTinyKernelsAreCheap) {
   const StreamRef stream = device->createStream().value();
   auto artifact = cuda::testing::kernelNamed("scale");
   artifact->constraints.clear();
-  artifact->phases[0].grid[0] = artifact::SizeExpr::constant(1);
+  artifact->phases[0].grid[0] = artifact->sizes.constant(1);
   const KernelRef loaded = device->load(artifact).value();
   const BufferRef x = device->allocate(4096).value(), y = device->allocate(4096).value();
   const std::vector<Argument> arguments = {Tensor{x, 0, artifact::ScalarType::F32, {0}, {}}, scalarF32(1)};

@@ -97,10 +97,10 @@ TEST_F(CudaJit, KeptCodeThatTheDriverRefusesIsAssembledAgain) {
 TEST_F(CudaJit, OnlyTheEntryPointsOfALaunchAreAssembled) {
   const hal::DeviceRef device = this->device();
   auto kernel = testing::kernelNamed("update");
-  const artifact::SizeExpr isOne = artifact::SizeExpr::binary(
-      artifact::SizeExpr::Op::Equal, artifact::SizeExpr::slot(1), artifact::SizeExpr::constant(1));
+  size::Arena arena;
+  const size::Id isOne = kernel->sizes.add(size::make(size::Op::Equal, arena.dim(0, 0), 1));
   kernel->phases[0].versions = {{isOne, "sparse"}};  // the entry point of another kernel: runs nothing here
-  kernel->phases[0].grid[0] = artifact::SizeExpr::constant(1);
+  kernel->phases[0].grid[0] = kernel->sizes.constant(1);
   const hal::KernelRef loaded = device->load(kernel).value();
   EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 0);
   const hal::StreamRef stream = device->createStream().value();

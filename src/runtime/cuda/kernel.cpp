@@ -22,7 +22,7 @@ Result<void> checkArtifact(const artifact::Kernel& kernel) {
     return Error{
         concat("its arguments take ", parameterBytes, " bytes, a launch can carry ", artifact::kMaxParameterBytes)};
   for (const artifact::Phase& phase : kernel.phases)
-    if (phase.hardwareThreads.steps.empty())
+    if (kernel.sizes.constantOf(phase.hardwareThreads) == 0)
       return Error{concat("phase '", phase.name, "' does not say how many hardware threads a block has")};
   return {};
 }

@@ -5,15 +5,12 @@
 namespace vortex::hal::conformance {
 
 using namespace artifact;
-using Op = SizeExpr::Op;
+using size::Expr;
+using size::Op;
 
 namespace {
 
-SizeExpr slot(int64_t index) { return SizeExpr::slot(index); }
-SizeExpr number(int64_t value) { return SizeExpr::constant(value); }
-SizeExpr ceilDiv(const SizeExpr& value, int64_t divisor) {
-  return SizeExpr::binary(Op::CeilDiv, value, number(divisor));
-}
+Expr ceilDiv(Expr value, int64_t divisor) { return size::make(Op::CeilDiv, value, divisor); }
 
 /// Assigns slots in order.
 class Builder {
@@ -32,23 +29,28 @@ public:
     kernel_.params.push_back({.name = std::move(name), .type = type, .firstSlot = take(1)});
     return *this;
   }
-  Builder& result(std::string name, ScalarType type, std::vector<SizeExpr> extents, bool zeroFill = false) {
-    kernel_.results.push_back(storage(std::move(name), type, std::move(extents), zeroFill, Access::Write));
+  Builder& result(std::string name, ScalarType type, const std::vector<Expr>& extents, bool zeroFill = false) {
+    kernel_.results.push_back(storage(std::move(name), type, extents, zeroFill, Access::Write));
     return *this;
   }
-  Builder& temporary(std::string name, ScalarType type, std::vector<SizeExpr> extents) {
-    kernel_.temporaries.push_back(storage(std::move(name), type, std::move(extents), false, Access::ReadWrite));
+  Builder& temporary(std::string name, ScalarType type, const std::vector<Expr>& extents) {
+    kernel_.temporaries.push_back(storage(std::move(name), type, extents, false, Access::ReadWrite));
     return *this;
   }
-  Builder& phase(const std::string& symbol, const SizeExpr& x, const SizeExpr& y = number(1),
-                 const SizeExpr& z = number(1), const SizeExpr& scratch = {}) {
+  Builder& phase(const std::string& symbol, std::vector<Expr> grid, int64_t scratchBytes = 0) {
+    grid.resize(3, number(1));
+    const size::Id one = sizes().constant(1);
     kernel_.phases.push_back({.symbol = symbol,
-                              .grid = {x, y, z},
-                              .block = {number(1), number(1), number(1)},
-                              .scratchBytes = scratch,
+                              .grid = {sizes().add(grid[0]), sizes().add(grid[1]), sizes().add(grid[2])},
+                              .block = {one, one, one},
+                              .scratchBytes = sizes().constant(scratchBytes),
                               .name = symbol});
     return *this;
   }
+  size::Table& sizes() { return kernel_.sizes; }
+  Expr number(int64_t value) { return arena_.constant(value); }
+  Expr extent(uint32_t dim = 0) { return arena_.dim(0, dim); }  ///< of the first argument
+  Expr scalar(uint32_t argument) { return arena_.scalar(argument); }
   Kernel take() {
     kernel_.slotCount = slots_;
     return std::move(kernel_);
@@ -57,27 +59,33 @@ public:
 
 private:
   uint32_t take(uint32_t count) { return std::exchange(slots_, slots_ + count); }
-  Param storage(std::string name, ScalarType type, std::vector<SizeExpr> extents, bool zeroFill, Access access) {
+  Param storage(std::string name, ScalarType type, const std::vector<Expr>& extents, bool zeroFill, Access access) {
     const auto rank = static_cast<uint32_t>(extents.size());
+    std::vector<size::Id> ids;
+    for (Expr extent : extents)
+      ids.push_back(sizes().add(extent));
     return {.name = std::move(name),
             .type = type,
             .isTensor = true,
             .rank = rank,
             .access = access,
             .firstSlot = take(1 + 2 * rank),
-            .extents = std::move(extents),
+            .extents = std::move(ids),
             .zeroFill = zeroFill};
   }
   uint32_t slots_ = 0;
+  size::Arena arena_;
 };
 
 Kernel scale() {
   Builder builder("scale");
-  builder.tensor("x", ScalarType::F32, 1).scalar("factor", ScalarType::F32).result("y", ScalarType::F32, {slot(1)});
-  builder.kernel_.constraints = {{SizeExpr::unary(Op::Not, SizeExpr::binary(Op::Less, slot(1), number(1))),
+  builder.tensor("x", ScalarType::F32, 1).scalar("factor", ScalarType::F32);
+  const Expr n = builder.extent();
+  builder.result("y", ScalarType::F32, {n});
+  builder.kernel_.constraints = {{builder.sizes().add(size::make(Op::Less, builder.number(0), n)),
                                   "x needs at least one element, it has {0}",
-                                  {slot(1)}}};
-  return builder.phase("scale", ceilDiv(slot(1), 256)).take();
+                                  {builder.sizes().add(n)}}};
+  return builder.phase("scale", {ceilDiv(n, 256)}).take();
 }
 
 Kernel update() {
@@ -85,50 +93,51 @@ Kernel update() {
   builder.tensor("a", ScalarType::I64, 1, Access::ReadWrite)
       .scalar("factor", ScalarType::I64)
       .scalar("addend", ScalarType::I64);
-  return builder.phase("update", ceilDiv(slot(1), 64)).take();
+  return builder.phase("update", {ceilDiv(builder.extent(), 64)}).take();
 }
 
 Kernel total() {
   Builder builder("total");
   builder.tensor("x", ScalarType::I32, 1).result("sum", ScalarType::I64, {}, true);
-  builder.temporary("partial", ScalarType::I64, {ceilDiv(slot(1), 128)});
+  builder.temporary("partial", ScalarType::I64, {ceilDiv(builder.extent(), 128)});
   builder.kernel_.scalarResults = {0};
   builder.kernel_.faults = {{"E0999", "scratch is not aligned to 64 bytes", "", 0, 0}};
-  return builder.phase("total_partial", ceilDiv(slot(1), 128), number(1), number(1), number(128 * 8))
-      .phase("total_final", number(1))
-      .take();
+  return builder.phase("total_partial", {ceilDiv(builder.extent(), 128)}, 128 * 8).phase("total_final", {}).take();
 }
 
 Kernel check() {
   Builder builder("check");
-  builder.tensor("x", ScalarType::I32, 1).result("seen", ScalarType::I32, {slot(1)}, true);
+  builder.tensor("x", ScalarType::I32, 1);
+  builder.result("seen", ScalarType::I32, {builder.extent()}, true);
   builder.kernel_.faults = {{"E0701", "value below zero", "check.vx", 12, 5},
                             {"E0702", "value above 100", "check.vx", 13, 9}};
-  return builder.phase("check", slot(1)).take();
+  return builder.phase("check", {builder.extent()}).take();
 }
 
 Kernel coordinates() {
   Builder builder("coordinates");
   builder.scalar("z", ScalarType::I32).scalar("y", ScalarType::I32).scalar("x", ScalarType::I32);
-  builder.result("out", ScalarType::U32, {slot(0), slot(1), slot(2)}, true);
-  return builder.phase("coordinates", slot(2), slot(1), slot(0)).take();
+  builder.result("out", ScalarType::U32, {builder.scalar(0), builder.scalar(1), builder.scalar(2)}, true);
+  return builder.phase("coordinates", {builder.scalar(2), builder.scalar(1), builder.scalar(0)}).take();
 }
 
 Kernel transpose() {
   Builder builder("transpose");
-  builder.tensor("x", ScalarType::F32, 2).result("y", ScalarType::F32, {slot(2), slot(1)});
-  return builder.phase("transpose", slot(2)).take();
+  builder.tensor("x", ScalarType::F32, 2);
+  builder.result("y", ScalarType::F32, {builder.extent(1), builder.extent(0)});
+  return builder.phase("transpose", {builder.extent(1)}).take();
 }
 
 Kernel talk() {
   Builder builder("talk");
   builder.scalar("n", ScalarType::I32);
   builder.kernel_.faults = {{"E0700", "never", "", 0, 0}, {"print", "block {} and {}", "talk.vx", 4, 1}};
-  return builder.phase("talk", slot(0)).take();
+  return builder.phase("talk", {builder.scalar(0)}).take();
 }
 
 Kernel sparse() {
-  return Builder("sparse").result("y", ScalarType::F32, {number(1000)}, true).phase("sparse", number(1)).take();
+  Builder builder("sparse");
+  return builder.result("y", ScalarType::F32, {builder.number(1000)}, true).phase("sparse", {}).take();
 }
 
 }  // namespace

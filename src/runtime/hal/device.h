@@ -66,18 +66,20 @@ class LoadedKernel {
 public:
   virtual ~LoadedKernel();
   const artifact::Kernel& artifact() const { return *artifact_; }
+  const size::Program& sizes() const { return sizes_; }  ///< of artifact()
   const Device* device() const { return device_; }
   /// Spent so far on machine code that was not there when the kernel was loaded or a launch first needed it; 0 where code comes ready.
   int64_t loadNanoseconds() const { return loadNanoseconds_.load(std::memory_order_relaxed); }
 
 protected:
   LoadedKernel(const Device* device, std::shared_ptr<const artifact::Kernel> artifact)
-      : device_(device), artifact_(std::move(artifact)) {}
+      : device_(device), artifact_(std::move(artifact)), sizes_(sizeProgram(*artifact_)) {}
   void addLoadTime(int64_t nanoseconds) { loadNanoseconds_.fetch_add(nanoseconds, std::memory_order_relaxed); }
 
 private:
   const Device* device_;
   std::shared_ptr<const artifact::Kernel> artifact_;
+  size::Program sizes_;
   std::atomic<int64_t> loadNanoseconds_{0};
 };
 using KernelRef = std::shared_ptr<LoadedKernel>;

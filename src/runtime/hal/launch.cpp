@@ -8,7 +8,6 @@ namespace vortex::hal {
 
 using artifact::Access;
 using artifact::Param;
-using artifact::SizeExpr;
 using base::concat;
 
 namespace {
@@ -42,7 +41,8 @@ std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start
 class Preparation {
 public:
   Preparation(Device& device, const KernelRef& kernel, std::span<const Argument> arguments, LaunchOptions& options)
-      : device_(device), kernel_(kernel->artifact()), arguments_(arguments), options_(options) {
+      : device_(device), kernel_(kernel->artifact()), sizes_(kernel->sizes()), arguments_(arguments),
+        options_(options) {
     launch_.kernel = kernel;
     launch_.print = std::move(options.print);
     launch_.slots.reserve(kernel_.slotCount);
@@ -150,13 +150,13 @@ private:
   }
 
   Result<void> checkConstraints() {
+    sizes_.advance(launch_.slots);
     for (const artifact::Constraint& constraint : kernel_.constraints) {
-      if (constraint.condition.evaluate(launch_.slots) != 0)
+      if (sizes_[constraint.condition] != 0)
         continue;
       std::string message = constraint.message;
       for (size_t i = 0; i < constraint.operands.size(); ++i) {
-        const std::string place = "{" + std::to_string(i) + "}",
-                          value = std::to_string(constraint.operands[i].evaluate(launch_.slots));
+        const std::string place = "{" + std::to_string(i) + "}", value = std::to_string(sizes_[constraint.operands[i]]);
         for (size_t at = message.find(place); at != std::string::npos; at = message.find(place, at + value.size()))
           message.replace(at, place.size(), value);
       }
@@ -200,10 +200,11 @@ private:
     return std::min(product(result.extents, pitch(param)).value_or(0), result.buffer->bytes() - result.byteOffset);
   }
 
-  Result<std::vector<int64_t>> extentsOf(const std::string& what, const Param& param) const {
+  Result<std::vector<int64_t>> extentsOf(const std::string& what, const Param& param) {
+    sizes_.advance(launch_.slots);
     std::vector<int64_t> extents;
-    for (const SizeExpr& expr : param.extents) {
-      const std::optional<int64_t> extent = expr.evaluateExactly(launch_.slots);
+    for (size::Id id : param.extents) {
+      const std::optional<int64_t> extent = sizes_.exactly(id);
       if (!extent)
         return fail(concat("extent ", extents.size(), " of ", what, " does not fit 63 bits"));
       extents.push_back(*extent);
@@ -211,7 +212,7 @@ private:
     return extents;
   }
 
-  Result<Tensor> checkResult(const Param& param, const Tensor& given) const {
+  Result<Tensor> checkResult(const Param& param, const Tensor& given) {
     const Result<std::vector<int64_t>> extents = extentsOf("result '" + param.name + "'", param);
     if (!extents)
       return extents.error();
@@ -286,6 +287,7 @@ private:
   }
 
   Result<void> addPhases() {
+    sizes_.advance(launch_.slots);
     for (const artifact::Phase& phase : kernel_.phases) {
       LaunchPhase added;
       added.phase = &phase;
@@ -306,15 +308,14 @@ private:
       if (*threads == 0 || (threadLimit != 0 && *threads > threadLimit))
         return fail(concat("phase '", phase.name, "' has ", *threads, " threads per block",
                            *threads == 0 ? "" : concat(", the device allows ", threadLimit)));
-      const int64_t hardware = phase.hardwareThreads.evaluate(launch_.slots);
+      const int64_t hardware = sizes_[phase.hardwareThreads];
       if (hardware < 0 || hardware > INT32_MAX || (threadLimit != 0 && hardware > threadLimit))
         return fail(concat("phase '", phase.name, "' has ", hardware, " hardware threads per block, the device allows ",
                            threadLimit));
       added.hardwareThreads = static_cast<uint32_t>(hardware);
-      while (added.version < phase.versions.size() && phase.versions[added.version].when.evaluate(launch_.slots) == 0)
+      while (added.version < phase.versions.size() && sizes_[phase.versions[added.version].when] == 0)
         ++added.version;
-      const int64_t scratch = phase.scratchBytes.evaluate(launch_.slots),
-                    shared = phase.sharedBytes.evaluate(launch_.slots);
+      const int64_t scratch = sizes_[phase.scratchBytes], shared = sizes_[phase.sharedBytes];
       const uint64_t sharedLimit = device_.info().maxSharedBytes;
       if (scratch < 0 || shared < 0 || (sharedLimit != 0 && static_cast<uint64_t>(shared) > sharedLimit))
         return fail(concat(
@@ -327,11 +328,11 @@ private:
     return {};
   }
 
-  Result<uint64_t> evaluateDims(const artifact::Phase& phase, const char* what, const SizeExpr (&exprs)[3],
+  Result<uint64_t> evaluateDims(const artifact::Phase& phase, const char* what, const size::Id (&ids)[3],
                                 uint32_t (&dims)[3]) const {
     int64_t values[3];
     for (int axis = 0; axis < 3; ++axis)
-      values[axis] = exprs[axis].evaluate(launch_.slots);
+      values[axis] = sizes_[ids[axis]];
     const auto outside = [](int64_t value) { return value < 0 || value > UINT32_MAX; };
     std::optional<uint64_t> total;
     if (!outside(values[0]) && !outside(values[1]) && !outside(values[2]))
@@ -346,6 +347,7 @@ private:
 
   Device& device_;
   const artifact::Kernel& kernel_;
+  size::Values sizes_;  ///< of the slots so far
   std::span<const Argument> arguments_;
   LaunchOptions& options_;
   Launch launch_;

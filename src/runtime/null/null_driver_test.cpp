@@ -32,8 +32,8 @@ TEST(NullDevice, RecordsWhatWasLaunched) {
 
 TEST(NullDevice, LimitsOfBlocksHold) {
   artifact::Kernel kernel = kernelNamed("sparse");
-  kernel.phases[0].block[0] = artifact::SizeExpr::constant(2048);
-  kernel.phases[0].sharedBytes = artifact::SizeExpr::constant(1000);
+  kernel.phases[0].block[0] = kernel.sizes.constant(2048);
+  kernel.phases[0].sharedBytes = kernel.sizes.constant(1000);
   const auto message = [&](const null_device::Options& options) {
     const auto device = null_device::createDevice(options);
     const auto launched = launch(*device, *device->createStream().value(),

@@ -72,8 +72,8 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   describeInterface(entry, kernel);
   emit::ModuleState state{*code, target, entry, kernel, {}, tiles::makeTileEmitter};
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
-    artifact::Phase described = describePhase(phase);
-    described.scratchBytes = emit::emitKernelFunctions(state, phase, described.symbol);
+    artifact::Phase described = describePhase(phase, kernel.sizes);
+    described.scratchBytes = kernel.sizes.add(emit::emitKernelFunctions(state, phase, described.symbol));
     kernel.phases.push_back(std::move(described));
     describeGuards(phase, kernel);
   }

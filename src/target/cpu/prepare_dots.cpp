@@ -11,7 +11,7 @@
 
 namespace vortex::target::cpu {
 
-using SizeOp = artifact::SizeExpr::Op;
+using SizeOp = size::Op;
 namespace arith = mlir::arith;
 
 gemm::Plan dotPlan(const VectorFeatures& features, uint32_t elementBytes) {

@@ -19,7 +19,7 @@ namespace arith = mlir::arith;
 static ir::SizeAttr product(ir::KernelOp phase) {
   ir::SizeAttr total = ir::sizeConstant(phase.getContext(), 1);
   for (ir::SizeAttr extent : phase.getBlock()->getAsRange<ir::SizeAttr>())
-    total = ir::sizeBinary(artifact::SizeExpr::Op::Mul, total, extent);
+    total = ir::sizeBinary(size::Op::Mul, total, extent);
   return total;
 }
 
@@ -63,7 +63,7 @@ void Lowering::chooseThreads() {
                     state.chip.name + ")");
   if (hasTiles && hasRegions && !known)
     fail(phase, "tiles in a kernel whose block size is not known before the launch");
-  using Op = artifact::SizeExpr::Op;
+  using Op = size::Op;
   mlir::MLIRContext* context = phase.getContext();
   if (threads_) {
     threadsAttr_ = ir::sizeConstant(context, threads_);
@@ -72,12 +72,11 @@ void Lowering::chooseThreads() {
   ir::SizeAttr warps = ir::sizeBinary(Op::CeilDiv, logical, ir::sizeConstant(context, warp));
   threadsAttr_ = ir::sizeBinary(Op::Max, ir::sizeBinary(Op::Mul, warps, ir::sizeConstant(context, warp)),
                                 ir::sizeConstant(context, warp));
-  auto count = ir::toSizeExpr(logical, phase.getArgumentTypes(), [&] { return phase.emitError(); });
-  VORTEX_CHECK(mlir::succeeded(count));
+  size::Table& sizes = state.kernel.sizes;
   artifact::Constraint fits;
-  fits.condition = artifact::SizeExpr::binary(Op::Less, *count, artifact::SizeExpr::constant(most + 1));
+  fits.condition = sizes.add(size::make(Op::Less, logical.getExpr(), most + 1));
   fits.message = "a block of {0} threads is too large: the device runs at most " + std::to_string(most);
-  fits.operands.push_back(*count);
+  fits.operands.push_back(sizes.add(logical.getExpr()));
   state.kernel.constraints.push_back(std::move(fits));
 }
 
@@ -128,34 +127,15 @@ static bool isWritten(ir::KernelOp phase, Value argument) {
   return written;
 }
 
-/// A number that divides the expression for all launches, from its last operations.
-static int64_t knownFactor(const artifact::SizeExpr& size) {
-  using Op = artifact::SizeExpr::Op;
-  constexpr int64_t kMost = 1 << 16;
-  llvm::SmallVector<int64_t> factors;  // 0: zero, which every number divides
-  for (const artifact::SizeExpr::Step& step : size.steps) {
-    uint32_t taken = artifact::arity(step.op);
-    int64_t b = taken == 2 ? factors.pop_back_val() : 1, a = taken >= 1 ? factors.pop_back_val() : 1;
-    switch (step.op) {
-    case Op::Constant: factors.push_back(std::abs(step.value)); break;
-    case Op::Mul: factors.push_back(std::gcd(a, kMost) * std::gcd(b, kMost)); break;
-    case Op::Add:
-    case Op::Sub:
-    case Op::Min:
-    case Op::Max: factors.push_back(std::gcd(a, b)); break;
-    default: factors.push_back(1);
-    }
-  }
-  return size.steps.empty() ? 0 : factors.back();
-}
-
 /// Temporaries whose rows the schedule made a multiple of 16 bytes; the launch allocates them aligned.
-bool hasAlignedRows(const artifact::Kernel& kernel, unsigned argument) {
-  size_t before = kernel.params.size() + kernel.results.size();
-  if (argument < before)
+bool hasAlignedRows(ir::KernelOp phase, unsigned argument) {
+  auto entry = *phase->getParentOfType<mlir::ModuleOp>().getOps<ir::EntryOp>().begin();
+  auto facts = mlir::cast<mlir::DictionaryAttr>(entry.getArgs()[argument]);
+  auto view = mlir::dyn_cast<ir::ViewType>(phase.getArgumentTypes()[argument]);
+  if (facts.getAs<ir::RoleAttr>("role").getValue() != ir::Role::Temp || !view || view.getRank() < 2)
     return false;
-  const artifact::Param& temporary = kernel.temporaries[argument - before];
-  return temporary.rank > 1 && knownFactor(temporary.extents.back()) * artifact::byteSize(temporary.type) % 16 == 0;
+  auto row = mlir::cast<ir::SizeAttr>(facts.getAs<mlir::ArrayAttr>("extents").getValue().back());
+  return (view.elementBytes() << std::min(row.getExpr().node().zeros, 4u)) % 16 == 0;
 }
 
 void Lowering::lowerArguments() {
@@ -183,8 +163,7 @@ void Lowering::lowerArguments() {
       view.strides.push_back(body.getArgument(slot + 1 + rank + dim));
     if (rank > 0 && (!isParam || assumptions_.unitStrides))
       view.strides[rank - 1] = constant(pitch);
-    view.alignedRows =
-        pitch == 1 && (assumptions_.alignedRows || hasAlignedRows(state.kernel, argument.getArgNumber()));
+    view.alignedRows = pitch == 1 && (assumptions_.alignedRows || hasAlignedRows(phase, argument.getArgNumber()));
     view.alignment = view.alignedRows ? 16 : 0;
     slot += 1 + 2 * rank;
     setView(argument, std::move(view));
@@ -219,57 +198,38 @@ Value Lowering::sharedPointer(const SharedMemory::Piece& piece) {
 }
 
 Value Lowering::sharedTail(ir::SizeAttr bytes) {
-  tailBytes_ = tailBytes_ ? ir::sizeBinary(artifact::SizeExpr::Op::Max, tailBytes_, bytes) : bytes;
+  tailBytes_ = tailBytes_ ? ir::sizeBinary(size::Op::Max, tailBytes_, bytes) : bytes;
   tails_.push_back(b.create<vxt::SharedOp>(loc, vxt::PtrType::get(b.getContext(), ir::Space::Shared), 0));
   return tails_.back();
 }
 
 Value Lowering::blockDim(unsigned axis) { return size(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis])); }
 
-/// The postfix program over the launch slots.
 Value Lowering::size(ir::SizeAttr attribute) {
-  auto tokens = ir::parseSizeProgram(attribute.getProgram(), [&] { return phase.emitError(); });
-  VORTEX_CHECK(mlir::succeeded(tokens));
-  if (auto known = ir::constantSize(attribute))
-    return constant(*known);
+  using Op = size::Op;
   mlir::Block& body = kernel_.getBody().front();
-  llvm::SmallVector<uint32_t> first = ir::argumentSlots(phase.getArgumentTypes());
-  using Kind = ir::SizeToken::Kind;
-  using Op = artifact::SizeExpr::Op;
-  Values stack;
-  for (const ir::SizeToken& token : *tokens) {
-    auto type = token.kind == Kind::Operator || token.kind == Kind::Constant
-                    ? ir::ViewType()
-                    : mlir::dyn_cast<ir::ViewType>(phase.getArgumentTypes()[token.argument]);
-    switch (token.kind) {
-    case Kind::Constant: stack.push_back(constant(token.value)); continue;
-    case Kind::Dim: stack.push_back(body.getArgument(first[token.argument] + 1 + token.dim)); continue;
-    case Kind::Stride:
-      stack.push_back(body.getArgument(first[token.argument] + 1 + type.getRank() + token.dim));
-      continue;
-    case Kind::Scalar: {
-      Value argument = body.getArgument(first[token.argument]);
-      stack.push_back(argument.getType().isIndex() ? argument
-                                                   : b.create<arith::IndexCastOp>(loc, b.getIndexType(), argument));
-      continue;
+  return size::fold<Value>(attribute.getExpr(), [&](const size::Node& node, const std::array<Value, 3>& operands) {
+    auto [x, y, _] = operands;
+    switch (node.op) {
+    case Op::Constant: return constant(node.value);
+    case Op::Dim:
+    case Op::Stride: return Value(body.getArgument(ir::slotOf(node, phase.getArgumentTypes())));
+    case Op::Scalar: {
+      Value argument = body.getArgument(ir::slotOf(node, phase.getArgumentTypes()));
+      bool isIndex = argument.getType().isIndex();
+      return isIndex ? argument : b.create<arith::IndexCastOp>(loc, b.getIndexType(), argument).getResult();
     }
-    case Kind::Operator: break;
+    case Op::Add: return add(x, y);
+    case Op::Sub: return sub(x, y);
+    case Op::Mul: return mul(x, y);
+    case Op::FloorDiv: return div(x, y);  // sizes are not negative
+    case Op::CeilDiv: return div(add(x, sub(y, constant(1))), y);
+    case Op::Mod: return rem(x, y);
+    case Op::Min: return min(x, y);
+    case Op::Max: return b.create<arith::MaxSIOp>(loc, x, y).getResult();
+    default: fail(phase, "a block size that compares arguments"); return constant(0);
     }
-    Value y = stack.pop_back_val();
-    Value x = artifact::arity(token.op) == 2 ? stack.pop_back_val() : Value();
-    switch (token.op) {
-    case Op::Add: stack.push_back(add(x, y)); break;
-    case Op::Sub: stack.push_back(sub(x, y)); break;
-    case Op::Mul: stack.push_back(mul(x, y)); break;
-    case Op::FloorDiv: stack.push_back(div(x, y)); break;  // sizes are not negative
-    case Op::CeilDiv: stack.push_back(div(add(x, sub(y, constant(1))), y)); break;
-    case Op::Mod: stack.push_back(rem(x, y)); break;
-    case Op::Min: stack.push_back(min(x, y)); break;
-    case Op::Max: stack.push_back(b.create<arith::MaxSIOp>(loc, x, y)); break;
-    default: fail(phase, "a block size that compares arguments"); stack.push_back(constant(0));
-    }
-  }
-  return stack.empty() ? constant(0) : stack.back();
+  });
 }
 
 //===-- ops ---------------------------------------------------------------------------------------------------===//

@@ -46,7 +46,7 @@ struct Assumptions {
 mlir::FileLineColLoc fileLocation(mlir::Location location);
 
 /// Temporaries with rows of whole 16 bytes, whatever the launch.
-bool hasAlignedRows(const artifact::Kernel& kernel, unsigned argument);
+bool hasAlignedRows(ir::KernelOp phase, unsigned argument);
 
 /// Lowers one phase. Used once.
 class Lowering {

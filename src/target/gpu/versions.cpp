@@ -9,14 +9,13 @@
 namespace vortex::target::gpu {
 
 namespace vxt = ir::vxt;
-using artifact::SizeExpr;
 
 namespace {
 
 /// Shorter sides cost less to assemble than the choice costs each launch.
 constexpr unsigned kLongSide = 100;  // operations
 constexpr size_t kMostVersions = 8;
-/// A launch evaluates the conditions: a nanosecond or two per step.
+/// A launch evaluates the conditions: about a nanosecond per step.
 constexpr size_t kMostSteps = 160;
 
 bool isLong(mlir::Region& region) {
@@ -40,18 +39,18 @@ void take(mlir::scf::IfOp branch, bool condition) {
 
 struct Split {
   mlir::scf::IfOp branch;
-  SizeExpr when;
+  size::Expr when;
 };
 
-std::optional<Split> findSplit(vxt::KernelOp kernel, llvm::function_ref<bool(unsigned)> isExtent) {
+std::optional<Split> findSplit(vxt::KernelOp kernel, llvm::function_ref<size::Expr(unsigned)> argumentOf) {
   std::optional<Split> found;
   kernel.walk<mlir::WalkOrder::PreOrder>([&](mlir::scf::IfOp branch) {
     if (branch.getElseRegion().empty() || !isLong(branch.getThenRegion()) || !isLong(branch.getElseRegion()))
       return mlir::WalkResult::advance();
-    std::optional<SizeExpr> when = launchCondition(branch.getCondition(), isExtent, kMostSteps);
+    size::Expr when = launchCondition(branch.getCondition(), argumentOf, kMostSteps);
     if (!when)
       return mlir::WalkResult::advance();
-    found = Split{branch, std::move(*when)};
+    found = Split{branch, when};
     return mlir::WalkResult::interrupt();
   });
   return found;
@@ -72,10 +71,11 @@ void setBlocks(vxt::KernelOp kernel) {
 
 }  // namespace
 
-llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel, llvm::function_ref<bool(unsigned)> isExtent) {
+llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel,
+                                               llvm::function_ref<size::Expr(unsigned)> argumentOf) {
   llvm::SmallVector<KernelVersion> versions{{kernel, {}}};
   for (size_t at = 0; at < versions.size();) {
-    auto split = versions.size() < kMostVersions ? findSplit(versions[at].kernel, isExtent) : std::nullopt;
+    auto split = versions.size() < kMostVersions ? findSplit(versions[at].kernel, argumentOf) : std::nullopt;
     if (!split) {
       ++at;
       continue;
@@ -88,9 +88,9 @@ llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel, llvm::funct
     auto copy = mlir::cast<vxt::KernelOp>(builder.clone(*whole, mapping));
     take(mlir::cast<mlir::scf::IfOp>(mapping.lookup(split->branch.getOperation())), false);
     take(split->branch, true);
-    SizeExpr outer = versions[at].when;
-    versions[at].when = outer.steps.empty() ? split->when : SizeExpr::binary(SizeExpr::Op::And, outer, split->when);
-    versions.insert(versions.begin() + at + 1, {copy, std::move(outer)});
+    size::Expr outer = versions[at].when;
+    versions[at].when = outer ? size::make(size::Op::And, outer, split->when) : split->when;
+    versions.insert(versions.begin() + at + 1, {copy, outer});
   }
   for (size_t i = 1; i < versions.size(); ++i)
     versions[i].kernel.setSymName((kernel.getSymName() + "_v" + llvm::Twine(i + 1)).str());

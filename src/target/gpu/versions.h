@@ -2,8 +2,8 @@
 // all of them before the first launch, and would take the registers of the hungriest; apart, a launch assembles and runs the one it needs.
 #pragma once
 
-#include "artifact/size_expr.h"
 #include "ir/vxt.h"
+#include "size/expr.h"
 
 #include <llvm/ADT/SmallVector.h>
 
@@ -11,8 +11,7 @@ namespace vortex::target::gpu {
 
 struct KernelVersion {
   ir::vxt::KernelOp kernel;
-  artifact::SizeExpr
-      when;  ///< over launch slots; the version serves launches for which no earlier one's holds; empty: always
+  size::Expr when;  ///< the version serves launches for which no earlier one's holds; null: always
 };
 
 /// On an operation: blocks that should share a core's registers where it is part of the entry point.
@@ -22,8 +21,8 @@ inline constexpr llvm::StringLiteral kBlocksMark = "vxt.blocks";
 inline constexpr llvm::StringLiteral kBranchesMark = "vxt.branches";
 
 /// Splits `kernel` at its long `scf.if`s whose condition is a function of extents and other integer arguments. The versions stand behind one
-/// another in the kernel's module; the first keeps its name, and each is given the blocks that are marked in it (the fewest). `isExtent` tells the launch slots that are never negative.
+/// another in the kernel's module; the first keeps its name, and each is given the blocks that are marked in it (the fewest). `argumentOf` tells what a launch slot is.
 llvm::SmallVector<KernelVersion> splitVersions(ir::vxt::KernelOp kernel,
-                                               llvm::function_ref<bool(unsigned slot)> isExtent);
+                                               llvm::function_ref<size::Expr(unsigned slot)> argumentOf);
 
 }  // namespace vortex::target::gpu

@@ -10,7 +10,6 @@
 namespace vortex::target {
 
 using artifact::ScalarType;
-using artifact::SizeExpr;
 
 static ScalarType scalarType(mlir::Type type, mlir::DictionaryAttr facts) {
   if (auto spelled = facts.getAs<mlir::StringAttr>("type"))
@@ -35,13 +34,7 @@ static ScalarType scalarType(mlir::Type type, mlir::DictionaryAttr facts) {
   VORTEX_UNREACHABLE("argument of %u bits", type.getIntOrFloatBitWidth());
 }
 
-static SizeExpr sizeOf(ir::SizeAttr size, mlir::TypeRange types) {
-  auto expr = ir::toSizeExpr(size, types, [&] { return mlir::emitError(mlir::UnknownLoc::get(size.getContext())); });
-  VORTEX_CHECK(mlir::succeeded(expr));  // the verifier has seen it
-  return *expr;
-}
-
-static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint32_t slot) {
+static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint32_t slot, size::Table& sizes) {
   mlir::TypeRange types = entry.getFunctionType().getInputs();
   auto facts = mlir::cast<mlir::DictionaryAttr>(entry.getArgs()[number]);
   artifact::Param param;
@@ -55,7 +48,7 @@ static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint
     param.access = artifact::Access(unsigned(access.getValue()));
   if (auto extents = facts.getAs<mlir::ArrayAttr>("extents"))
     for (ir::SizeAttr size : extents.getAsRange<ir::SizeAttr>())
-      param.extents.push_back(sizeOf(size, types));
+      param.extents.push_back(sizes.add(size.getExpr()));
   param.zeroFill = bool(facts.get("zero"));
   if (auto bytes = facts.getAs<mlir::IntegerAttr>("struct_bytes")) {
     param.structBytes = static_cast<uint32_t>(bytes.getInt());
@@ -69,7 +62,7 @@ void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel) {
   llvm::SmallVector<uint32_t> slots = ir::argumentSlots(types);
   kernel.slotCount = slots.back();
   for (unsigned i = 0; i < types.size(); ++i) {
-    artifact::Param param = describeArgument(entry, i, slots[i]);
+    artifact::Param param = describeArgument(entry, i, slots[i], kernel.sizes);
     switch (mlir::cast<mlir::DictionaryAttr>(entry.getArgs()[i]).getAs<ir::RoleAttr>("role").getValue()) {
     case ir::Role::Param: kernel.params.push_back(std::move(param)); break;
     case ir::Role::Result: kernel.results.push_back(std::move(param)); break;
@@ -79,9 +72,10 @@ void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel) {
   for (int64_t number : entry.getScalarResults())
     kernel.scalarResults.push_back(number - kernel.params.size());
   for (auto constraint : entry.getConstraints().getAsRange<ir::ConstraintAttr>()) {
-    artifact::Constraint described{sizeOf(constraint.getCondition(), types), constraint.getMessage().str(), {}};
+    artifact::Constraint described{
+        kernel.sizes.add(constraint.getCondition().getExpr()), constraint.getMessage().str(), {}};
     for (ir::SizeAttr operand : constraint.getOperands())
-      described.operands.push_back(sizeOf(operand, types));
+      described.operands.push_back(kernel.sizes.add(operand.getExpr()));
     kernel.constraints.push_back(std::move(described));
   }
 }
@@ -153,7 +147,7 @@ artifact::SharedTensor describeSharedTensor(ir::AllocOp alloc) {
   return tensor;
 }
 
-artifact::Phase describePhase(ir::KernelOp phase) {
+artifact::Phase describePhase(ir::KernelOp phase, size::Table& sizes) {
   artifact::Phase described;
   described.name = phase.getSymName().str();
   described.symbol = "vx_" + described.name;
@@ -161,12 +155,12 @@ artifact::Phase describePhase(ir::KernelOp phase) {
     if (!llvm::isAlnum(c))
       c = '_';
   for (unsigned axis = 0; axis < 3; ++axis) {
-    described.grid[axis] = sizeOf(mlir::cast<ir::SizeAttr>((*phase.getGrid())[axis]), phase.getArgumentTypes());
-    described.block[axis] = sizeOf(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis]), phase.getArgumentTypes());
+    described.grid[axis] = sizes.add(mlir::cast<ir::SizeAttr>((*phase.getGrid())[axis]).getExpr());
+    described.block[axis] = sizes.add(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis]).getExpr());
   }
   analysis::ByteRanges shared;
   placeShared(phase.getBody().front(), analysis::SharedLifetimes(phase), shared);
-  described.sharedBytes = SizeExpr::constant(shared.peak());
+  described.sharedBytes = sizes.constant(shared.peak());
   return described;
 }
 

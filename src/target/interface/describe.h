@@ -11,7 +11,7 @@ namespace vortex::target {
 void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel);
 
 /// Everything but scratchBytes. The symbol is a C identifier.
-artifact::Phase describePhase(ir::KernelOp phase);
+artifact::Phase describePhase(ir::KernelOp phase, size::Table& sizes);
 
 /// Name, type (the user's spelling where irgen left it) and declaration of a shared allocation.
 artifact::SharedTensor describeSharedTensor(ir::AllocOp alloc);

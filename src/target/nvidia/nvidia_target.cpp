@@ -19,7 +19,6 @@
 
 namespace vortex::target::nvidia {
 
-using artifact::SizeExpr;
 using base::concat;
 
 static const chip::Gpu& chipOf(const Target& target) {
@@ -41,73 +40,46 @@ static bool hasTiles(ir::KernelOp phase) {
       .wasInterrupted();
 }
 
-static SizeExpr multipleOf16(const SizeExpr& value) {
-  using Op = SizeExpr::Op;
-  return SizeExpr::binary(Op::Equal, SizeExpr::binary(Op::Mod, value, SizeExpr::constant(16)), SizeExpr::constant(0));
+static size::Expr both(size::Expr a, size::Expr b) { return a && b ? size::make(size::Op::And, a, b) : a ? a : b; }
+
+static size::Expr isMultipleOf16(size::Expr value) {
+  return size::make(size::Op::Equal, size::make(size::Op::Mod, value, 16), 0);
 }
 
-/// Where the launch's tensors are as `assumptions` says; empty: always.
-static SizeExpr conditionFor(ir::KernelOp phase, const artifact::Kernel& kernel, gpu::Assumptions assumptions) {
-  using Op = SizeExpr::Op;
-  SizeExpr all;
-  auto require = [&](const SizeExpr& condition) {
-    all = all.steps.empty() ? condition : SizeExpr::binary(Op::And, all, condition);
-  };
-  llvm::SmallVector<uint32_t> first = ir::argumentSlots(phase.getArgumentTypes());
+/// Where the launch's tensors are as `assumptions` says; null: always.
+static size::Expr conditionFor(ir::KernelOp phase, const artifact::Kernel& kernel, gpu::Assumptions assumptions) {
+  size::Arena& arena = ir::sizeArena(phase.getContext());
+  size::Expr all;
   for (auto [i, type] : llvm::enumerate(phase.getArgumentTypes())) {
+    auto number = static_cast<unsigned>(i);
     auto view = mlir::dyn_cast<ir::ViewType>(type);
-    bool isRead = llvm::any_of(phase.getBody().getArgument(static_cast<unsigned>(i)).getUsers(),
+    bool isRead = llvm::any_of(phase.getBody().getArgument(number).getUsers(),
                                [](mlir::Operation* user) { return !mlir::isa<ir::DimOp>(user); });
-    if (!view || view.getRank() == 0 || !isRead || gpu::hasAlignedRows(kernel, static_cast<unsigned>(i)))
+    if (!view || view.getRank() == 0 || !isRead || gpu::hasAlignedRows(phase, number))
       continue;
-    unsigned rank = view.getRank();
-    auto stride = [&](unsigned dim) { return SizeExpr::slot(first[i] + 1 + rank + dim); };
-    int64_t pitch = innermostStride(kernel, i);
+    auto rank = static_cast<unsigned>(view.getRank());
+    int64_t pitch = innermostStride(kernel, number);
     if (i < kernel.params.size())  // the launch allocates the others
-      require(SizeExpr::binary(Op::Equal, stride(rank - 1), SizeExpr::constant(pitch)));
+      all = both(all, size::make(size::Op::Equal, arena.stride(number, rank - 1), pitch));
     if (!assumptions.alignedRows || pitch != 1)
       continue;
-    require(multipleOf16(SizeExpr::slot(first[i])));
+    all = both(all, isMultipleOf16(arena.address(number)));
     for (unsigned dim = 0; dim + 1 < rank; ++dim)
-      require(multipleOf16(SizeExpr::binary(Op::Mul, stride(dim), SizeExpr::constant(view.elementBytes()))));
+      all = both(all, isMultipleOf16(size::make(size::Op::Mul, arena.stride(number, dim), view.elementBytes())));
   }
   return all;
 }
 
-/// Which launch slots are extents.
-static llvm::SmallVector<bool> extentSlots(ir::KernelOp phase) {
-  llvm::SmallVector<bool> extents;
-  for (mlir::Type type : phase.getArgumentTypes()) {
-    extents.push_back(false);
-    if (auto view = mlir::dyn_cast<ir::ViewType>(type)) {
-      extents.append(view.getRank(), true);
-      extents.append(view.getRank(), false);
-    }
-  }
-  return extents;
-}
-
-static SizeExpr sharedBytesOf(ir::KernelOp phase, ir::vxt::KernelOp kernel) {
-  SizeExpr fixed = SizeExpr::constant(kernel.getSharedBytes());
+static size::Expr sharedBytesOf(ir::vxt::KernelOp kernel) {
+  size::Expr fixed = ir::sizeArena(kernel.getContext()).constant(kernel.getSharedBytes());
   auto tail = kernel->getAttrOfType<ir::SizeAttr>(gpu::Lowering::kSharedTail);
-  if (!tail)
-    return fixed;
-  auto more = ir::toSizeExpr(tail, phase.getArgumentTypes(), [&] { return phase.emitError(); });
-  VORTEX_CHECK(mlir::succeeded(more));
-  return SizeExpr::binary(SizeExpr::Op::Add, fixed, *more);
-}
-
-static void raise(SizeExpr& to, const SizeExpr& value) {
-  bool known = to.steps.size() == 1 && value.steps.size() == 1;
-  to = known ? SizeExpr::constant(std::max(value.evaluate({}), to.evaluate({})))
-             : SizeExpr::binary(SizeExpr::Op::Max, to, value);
+  return tail ? size::make(size::Op::Add, fixed, tail.getExpr()) : fixed;
 }
 
 /// The phase's versions: for tensors that lie well, split by what a launch's extents decide, and for tensors that lie anyhow.
 static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
   gpu::Assumptions fast{.unitStrides = true, .alignedRows = hasTiles(phase)};
-  SizeExpr fastWhen = conditionFor(phase, state.kernel, fast);
-  described.sharedBytes = SizeExpr::constant(0);
+  size::Expr fastWhen = conditionFor(phase, state.kernel, fast), sharedBytes;
   auto lower = [&](const std::string& symbol, gpu::Assumptions assumptions) -> ir::vxt::KernelOp {
     gpu::Lowering lowering(state, phase, symbol, assumptions);
     ir::vxt::KernelOp kernel = lowering.run();
@@ -118,28 +90,27 @@ static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Ph
         tensor.phase = static_cast<uint32_t>(state.kernel.phases.size());
         state.kernel.sharedTensors.push_back(std::move(tensor));
       }
-    raise(described.sharedBytes, sharedBytesOf(phase, kernel));
-    auto threads = ir::toSizeExpr(kernel.getThreads(), phase.getArgumentTypes(), [&] { return phase.emitError(); });
-    VORTEX_CHECK(mlir::succeeded(threads));
-    described.hardwareThreads = *threads;
+    size::Expr bytes = sharedBytesOf(kernel);
+    sharedBytes = sharedBytes ? size::make(size::Op::Max, sharedBytes, bytes) : bytes;
+    described.sharedBytes = state.kernel.sizes.add(sharedBytes);
+    described.hardwareThreads = state.kernel.sizes.add(kernel.getThreads().getExpr());
     return kernel;
   };
   ir::vxt::KernelOp kernel = lower(described.symbol, fast);
   if (!kernel)
     return;
-  llvm::SmallVector<bool> extents = extentSlots(phase);
-  auto describe = [&](ir::vxt::KernelOp lowered, const SizeExpr& when) {
-    for (gpu::KernelVersion& version : gpu::splitVersions(lowered, [&](unsigned slot) { return extents[slot]; })) {
-      SizeExpr both = when.steps.empty()           ? std::move(version.when)
-                      : version.when.steps.empty() ? when
-                                                   : SizeExpr::binary(SizeExpr::Op::And, when, version.when);
+  auto argumentOf = [&](unsigned slot) {
+    return ir::argumentOfSlot(phase.getContext(), phase.getArgumentTypes(), slot);
+  };
+  auto describe = [&](ir::vxt::KernelOp lowered, size::Expr when) {
+    for (gpu::KernelVersion& version : gpu::splitVersions(lowered, argumentOf)) {
       described.symbol = version.kernel.getSymName().str();
-      if (!both.steps.empty())
-        described.versions.push_back({std::move(both), described.symbol});
+      if (size::Expr holds = both(when, version.when))
+        described.versions.push_back({state.kernel.sizes.add(holds), described.symbol});
     }
   };
   ir::vxt::KernelOp general;
-  if (!fastWhen.steps.empty() && !(general = lower(described.symbol + "_general", {})))
+  if (fastWhen && !(general = lower(described.symbol + "_general", {})))
     return;
   describe(kernel, fastWhen);
   if (general)
@@ -174,7 +145,7 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
   mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
   gpu::ModuleState state{*lowered, chipOf(target), kernel, gpu::tiles::makeTileLowering};
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
-    artifact::Phase described = describePhase(phase);
+    artifact::Phase described = describePhase(phase, kernel.sizes);
     lowerPhase(state, phase, described);
     if (!state.error.empty())
       return base::Error{state.error};

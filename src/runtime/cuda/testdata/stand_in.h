@@ -66,7 +66,7 @@ inline void addCode(artifact::Kernel& kernel) {
   kernel.target = "sm_80";
   kernel.code.assign(ptx.begin(), ptx.end());
   for (artifact::Phase& phase : kernel.phases) {
-    phase.hardwareThreads = artifact::SizeExpr::constant(1);
+    phase.hardwareThreads = kernel.sizes.constant(1);
     phase.sharedBytes = std::exchange(phase.scratchBytes, {});
   }
 }
@@ -81,7 +81,7 @@ inline std::shared_ptr<artifact::Kernel> kernelNamed(const std::string& name) {
 inline std::shared_ptr<artifact::Kernel> bareKernel(const std::string& symbol) {
   auto kernel = std::make_shared<artifact::Kernel>();
   kernel->name = symbol;
-  const artifact::SizeExpr one = artifact::SizeExpr::constant(1);
+  const size::Id one = kernel->sizes.constant(1);
   kernel->phases = {{.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .name = symbol}};
   kernel->faults = {{artifact::kDeviceStopped, "", symbol + ".vx", 3, 8}};
   addCode(*kernel);

@@ -427,24 +427,24 @@ int main(int argc, char** argv) {
   }
   for (size_t n : {size_t(8) << 10, size_t(16) << 20}) {
     std::vector<float> a(n, 1.f), c(n, 2.f), out(n);
-    report("add", module(vectors, "dim(2,0) 256 ceildiv;1;1", "256;1;1", kAdd),
+    report("add", module(vectors, "ceildiv(dim(2,0), 256);1;1", "256;1;1", kAdd),
            {Arg::tensor(a), Arg::tensor(c), Arg::tensor(out)}, 12.0 * n);
     for (auto [type, bytes] : {std::pair("bf16", 2), {"f16", 2}}) {
       std::string view = std::string("!vx.view<?x") + type + ", global>";
-      report(
-          (std::string("silu_") + type).c_str(),
-          module("%a: " + view + ", %o: " + view, "dim(1,0) 256 ceildiv;1;1", "256;1;1", replaced(kSilu, "TYPE", type)),
-          {Arg::tensor(a), Arg::tensor(out)}, 2.0 * bytes * n);
+      report((std::string("silu_") + type).c_str(),
+             module("%a: " + view + ", %o: " + view, "ceildiv(dim(1,0), 256);1;1", "256;1;1",
+                    replaced(kSilu, "TYPE", type)),
+             {Arg::tensor(a), Arg::tensor(out)}, 2.0 * bytes * n);
     }
     std::vector<int32_t> table(4096), indices(n), picked(n);
     for (size_t i = 0; i < n; ++i)
       indices[i] = (i * 2654435761u >> 8) % 4096;
     report("gather",
            module("%a: !vx.view<?xi32, global>, %t: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>",
-                  "dim(2,0) 256 ceildiv;1;1", "256;1;1", kGather),
+                  "ceildiv(dim(2,0), 256);1;1", "256;1;1", kGather),
            {Arg::tensor(indices), Arg::tensor(table), Arg::tensor(picked)}, 12.0 * n);
     report("block_scan",
-           module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "dim(1,0) 256 ceildiv;1;1", "256;1;1",
+           module("%a: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>", "ceildiv(dim(1,0), 256);1;1", "256;1;1",
                   kScan),
            {Arg::tensor(a), Arg::tensor(out)}, 8.0 * n);
     std::vector<float> sums(n / 256);
@@ -457,7 +457,7 @@ int main(int argc, char** argv) {
     for (auto [size, tile] : {std::pair("16", "16x17"), {"32", "32x33"}, {"16", "16x16"}})
       report("transpose",
              module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
-                    std::string("dim(0,1) ") + size + " ceildiv;dim(0,0) " + size + " ceildiv;1",
+                    std::string("ceildiv(dim(0,1), ") + size + ");ceildiv(dim(0,0), " + size + ");1",
                     std::string(size) + ";" + size + ";1", replaced(kTranspose, "TILE", tile)),
              {Arg::strided(a.data, {n, n}, {n, 1}), Arg::strided(out.data, {n, n}, {n, 1})}, 8.0 * n * n);
   }
@@ -465,7 +465,7 @@ int main(int argc, char** argv) {
     Pages<float> a(n * n), out(n * n);
     report("jacobi",
            module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
-                  "dim(0,1) 32 ceildiv;dim(0,0) 8 ceildiv;1", "32;8;1", kJacobi),
+                  "ceildiv(dim(0,1), 32);ceildiv(dim(0,0), 8);1", "32;8;1", kJacobi),
            {Arg::strided(a.data, {n, n}, {n, 1}), Arg::strided(out.data, {n, n}, {n, 1})}, 8.0 * n * n);
   }
   {
@@ -474,7 +474,7 @@ int main(int argc, char** argv) {
     for (size_t i = 0; i < n; ++i)
       a[i] = (i * 2654435761u >> 8) % 256;
     report("histogram",
-           module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "dim(0,0) 4096 ceildiv;1;1", "256;1;1",
+           module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "ceildiv(dim(0,0), 4096);1;1", "256;1;1",
                   kHistogram),
            {Arg::tensor(a), Arg::tensor(bins)}, 4.0 * n);
   }
@@ -483,14 +483,15 @@ int main(int argc, char** argv) {
     std::vector<float> a(n * n, 1.f), b(n * n, 2.f), out(n * n);
     report("naive_matmul",
            module("%a: !vx.view<?x?xf32, global>, %b: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
-                  "dim(1,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMatmul),
+                  "ceildiv(dim(1,1), 16);ceildiv(dim(0,0), 16);1", "16;16;1", kMatmul),
            {Arg::tensor(a, {n, n}), Arg::tensor(b, {n, n}), Arg::tensor(out, {n, n})}, 2.0 * n * n * n);
   }
   {
     int64_t n = 800;
     std::vector<int32_t> out(n * n), expected(n * n);
     report("mandelbrot",
-           module("%o: !vx.view<?x?xi32, global>", "dim(0,1) 16 ceildiv;dim(0,0) 16 ceildiv;1", "16;16;1", kMandelbrot),
+           module("%o: !vx.view<?x?xi32, global>", "ceildiv(dim(0,1), 16);ceildiv(dim(0,0), 16);1", "16;16;1",
+                  kMandelbrot),
            {Arg::tensor(out, {n, n})}, 4.0 * n * n);
     double seconds = bestSeconds([&] { mandelbrotInCpp(expected, n); });
     printf("mandelbrot in C++ %.3f ms\n", seconds * 1e3);

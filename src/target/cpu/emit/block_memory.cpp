@@ -3,14 +3,13 @@
 #include "target/cpu/emit/emitter.h"
 
 #include "analysis/shared_lifetimes.h"
-#include "ir/vx.h"
+#include "ir/size_attr.h"
 #include "target/interface/describe.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 
 namespace vortex::target::cpu::emit {
 
-using artifact::SizeExpr;
 using llvm::Value;
 
 void Emitter::emitAlloc(mlir::Operation* op) {
@@ -29,10 +28,10 @@ void Emitter::emitAlloc(mlir::Operation* op) {
   }
   for (int64_t extent : type.getShape())
     view.extents.push_back(ir.getInt64(extent));
-  SizeExpr bytes = SizeExpr::constant(count * elementBytes(view.elementType));
+  size::Expr bytes = ir::sizeArena(op->getContext()).constant(count * elementBytes(view.elementType));
   if (view.perThread)
     for (unsigned axis = 0; axis < 3; ++axis)
-      bytes = SizeExpr::binary(SizeExpr::Op::Mul, bytes, blockSize(axis));
+      bytes = size::make(size::Op::Mul, bytes, blockSize(axis));
   if (view.perThread)
     view.pointer = scratch->allocate(bytes);
   else

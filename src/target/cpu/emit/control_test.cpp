@@ -30,8 +30,8 @@ const std::string kIntArrays = "%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32,
 void check(const std::string& body, const std::function<int32_t(const std::vector<int32_t>&, int64_t)>& expected,
            int32_t low = 0, int32_t high = 50) {
   for (const char* block : {"64", "23", "128"}) {
-    TestKernel kernel(module(kIntArrays, std::string("dim(1,0) ") + block + " ceildiv;1;1", std::string(block) + ";1;1",
-                             region(body)));
+    TestKernel kernel(module(kIntArrays, std::string("ceildiv(dim(1,0), ") + block + ");1;1",
+                             std::string(block) + ";1;1", region(body)));
     ASSERT_EQ(kernel.error(), "");
     for (int64_t n : {1, 30, 64, 129, 400}) {
       std::mt19937 engine(n);

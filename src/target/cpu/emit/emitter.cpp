@@ -12,27 +12,11 @@
 namespace vortex::target::cpu::emit {
 
 namespace scf = mlir::scf;
-using artifact::SizeExpr;
 using llvm::Value;
 
 static_assert(offsetof(artifact::CpuBlock, grid) == 12 && offsetof(artifact::CpuBlock, block) == 24);
 static constexpr uint64_t kPrintOffset = offsetof(artifact::CpuBlock, print);
 static constexpr uint64_t kPrintContextOffset = offsetof(artifact::CpuBlock, printContext);
-
-static SizeExpr kernelSize(ir::KernelOp& kernel, mlir::ArrayAttr list, unsigned axis) {
-  auto size = ir::toSizeExpr(mlir::cast<ir::SizeAttr>(list[axis]), kernel.getArgumentTypes(),
-                             [&] { return kernel.emitOpError(); });
-  VORTEX_CHECK(mlir::succeeded(size));
-  return *size;
-}
-
-static std::optional<int64_t> constantOf(const SizeExpr& size) {
-  if (size.steps.empty())
-    return 0;
-  if (size.steps.size() == 1 && size.steps[0].op == SizeExpr::Op::Constant)
-    return size.steps[0].value;
-  return std::nullopt;
-}
 
 Emitter::Emitter(ModuleState& state, ir::KernelOp& kernel, llvm::Function* function, bool unitStrides)
     : ir(state.module.getContext()), state(state), kernel(kernel), function(function), features(state.target.vector),
@@ -43,10 +27,11 @@ Emitter::Emitter(ModuleState& state, ir::KernelOp& kernel, llvm::Function* funct
   entryEnd_ = ir.CreateBr(body);
   ir.SetInsertPoint(entryEnd_);
   for (unsigned axis = 0; axis < 3; ++axis)
-    blockSize_[axis] = kernelSize(kernel, *kernel.getBlock(), axis);
+    blockSize_[axis] = mlir::cast<ir::SizeAttr>((*kernel.getBlock())[axis]).getExpr();
   emitEntry();
   ir.SetInsertPoint(body);
-  scratch = std::make_unique<Scratch>(ir, function->getArg(2), [this](const SizeExpr& expr) { return size(expr); });
+  scratch = std::make_unique<Scratch>(ir, ir::sizeArena(kernel.getContext()), function->getArg(2),
+                                      [this](size::Expr expr) { return size(expr); });
   tiles = state.makeTiles(*this);
 }
 
@@ -67,7 +52,7 @@ void Emitter::emitEntry() {
   for (unsigned axis = 0; axis < 3; ++axis) {
     blockId[axis] = blockWord(axis);
     gridDim[axis] = blockWord(3 + axis);
-    auto known = constantOf(blockSize_[axis]);
+    auto known = blockSize_[axis].constant();
     blockDim[axis] = known ? ir.getInt64(*known) : blockWord(6 + axis);
   }
   auto slot = [&](uint32_t index, llvm::Type* type) -> Value* {
@@ -118,17 +103,12 @@ const View& Emitter::view(mlir::Value value) {
   return found->second;
 }
 
-Value* Emitter::size(const SizeExpr& expr) {
-  if (auto known = constantOf(expr))
-    return ir.getInt64(*known);
-  for (auto& [seen, value] : sizes_)
-    if (seen == expr)
-      return value;
+Value* Emitter::size(size::Expr expr) {
   llvm::IRBuilder<>::InsertPointGuard guard(ir);
   ir.SetInsertPoint(entryEnd_);
-  Value* value = emitSize(expr);
-  sizes_.push_back({expr, value});
-  return value;
+  return size::fold(expr, sizes_, [&](const size::Node& node, const std::array<Value*, 3>& operands) {
+    return emitSize(node, operands);
+  });
 }
 
 Value* Emitter::pointerOrZeros(Value* condition, Value* pointer) {

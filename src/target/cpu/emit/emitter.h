@@ -74,19 +74,19 @@ public:
   void emitOp(mlir::Operation* op);
 
   /// Run-time value of a size over the launch slots, computed once in the entry block (dominates everything).
-  llvm::Value* size(const artifact::SizeExpr& expr);
+  llvm::Value* size(size::Expr expr);
   /// A size over the launch slots that `index` never exceeds: exact when it is computed from extents, scalar arguments, constants and block
-  /// sizes; one side of a minimum. Nothing when no such bound is visible.
-  std::optional<artifact::SizeExpr> upperBound(mlir::Value index);
+  /// sizes; one side of a minimum. Null when no such bound is visible.
+  size::Expr upperBound(mlir::Value index);
   /// Logical threads of the block along an axis.
-  const artifact::SizeExpr& blockSize(unsigned axis) const { return blockSize_[axis]; }
+  size::Expr blockSize(unsigned axis) const { return blockSize_[axis]; }
 
   /// Uninitialised memory for a tile in the current scratch scope. `dynamicExtents`: the index values of the `?` extents, in order; each must
   /// have an upper bound, else fail(op).
   TileBuffer allocateTile(mlir::Operation* op, mlir::RankedTensorType type, llvm::ArrayRef<mlir::Value> dynamicExtents);
   /// The same with given bounds.
   TileBuffer allocateTile(mlir::Type elementType, llvm::ArrayRef<llvm::Value*> extents,
-                          llvm::ArrayRef<artifact::SizeExpr> bounds);
+                          llvm::ArrayRef<size::Expr> bounds);
 
   /// Memory for `tile` itself, with the extents found on its producers.
   TileBuffer allocateFor(mlir::Operation* op, mlir::Value tile);
@@ -121,7 +121,7 @@ public:
   llvm::Value* blockDim[3] = {};
 
 private:
-  llvm::Value* emitSize(const artifact::SizeExpr& expr);
+  llvm::Value* emitSize(const size::Node& node, const std::array<llvm::Value*, 3>& operands);
   void emitEntry();
   void emitScfFor(mlir::Operation* op);
   void emitScfIf(mlir::Operation* op);
@@ -134,11 +134,11 @@ private:
 
   llvm::DenseMap<mlir::Value, llvm::Value*> scalars_;
   llvm::DenseMap<mlir::Value, View> views_;
-  std::vector<std::pair<artifact::SizeExpr, llvm::Value*>> sizes_;
+  std::unordered_map<const size::Node*, llvm::Value*> sizes_;
   std::unique_ptr<analysis::SharedLifetimes> lifetimes_;
   llvm::DenseMap<mlir::Operation*, Scratch::Piece> sharedPieces_;
   llvm::Instruction* entryEnd_ = nullptr;  ///< sizes are emitted before it
-  artifact::SizeExpr blockSize_[3];
+  size::Expr blockSize_[3];
 };
 
 /// "file:line:column" of the op, or nothing.

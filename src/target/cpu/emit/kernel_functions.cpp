@@ -7,7 +7,6 @@
 
 namespace vortex::target::cpu::emit {
 
-using artifact::SizeExpr;
 using llvm::Value;
 
 namespace {
@@ -54,7 +53,7 @@ llvm::Function* createBody(ModuleState& state, const std::string& name, unsigned
   return body;
 }
 
-SizeExpr emitBody(ModuleState& state, ir::KernelOp kernel, llvm::Function* function, bool unitStrides) {
+size::Expr emitBody(ModuleState& state, ir::KernelOp kernel, llvm::Function* function, bool unitStrides) {
   Emitter emitter(state, kernel, function, unitStrides);
   emitter.run();
   return emitter.scratch->peak();
@@ -62,7 +61,7 @@ SizeExpr emitBody(ModuleState& state, ir::KernelOp kernel, llvm::Function* funct
 
 }  // namespace
 
-SizeExpr emitKernelFunctions(ModuleState& state, ir::KernelOp kernel, const std::string& symbol) {
+size::Expr emitKernelFunctions(ModuleState& state, ir::KernelOp kernel, const std::string& symbol) {
   Tensors tensors = tensorsOf(state, kernel);
   llvm::LLVMContext& context = state.module.getContext();
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
@@ -81,14 +80,14 @@ SizeExpr emitKernelFunctions(ModuleState& state, ir::KernelOp kernel, const std:
   auto call = [&](llvm::Function* body) { ir.CreateRet(ir.CreateCall(body, arguments)); };
 
   llvm::Function* fast = createBody(state, symbol + ".body", tensors.pointerSlots.size());
-  SizeExpr scratch = emitBody(state, kernel, fast, true);
+  size::Expr scratch = emitBody(state, kernel, fast, true);
   if (tensors.innerStrides.empty()) {
     call(fast);
     return scratch;
   }
   llvm::Function* general = createBody(state, symbol + ".strided", tensors.pointerSlots.size());
   general->addFnAttr(llvm::Attribute::Cold);
-  scratch = SizeExpr::binary(SizeExpr::Op::Max, scratch, emitBody(state, kernel, general, false));
+  scratch = size::make(size::Op::Max, scratch, emitBody(state, kernel, general, false));
   Value* isUsual = ir.getTrue();
   for (auto [index, usual] : tensors.innerStrides)
     isUsual = ir.CreateAnd(isUsual, ir.CreateICmpEQ(slot(index, ir.getInt64Ty()), ir.getInt64(usual)));

@@ -44,7 +44,7 @@ TEST(Memory, TransposesThroughSharedMemory) {
     vx.yield
   })";
   TestKernel kernel(module("%a: !vx.view<?x?xf32, global>, %o: !vx.view<?x?xf32, global>",
-                           "dim(0,1) 32 ceildiv;dim(0,0) 32 ceildiv;1", "32;8;1", body));
+                           "ceildiv(dim(0,1), 32);ceildiv(dim(0,0), 32);1", "32;8;1", body));
   ASSERT_EQ(kernel.error(), "");
   for (auto [rows, columns] : {std::pair<int64_t, int64_t>(64, 96), {33, 70}, {1, 5}}) {
     std::vector<float> a(rows * columns), out(rows * columns, -1.f);
@@ -104,7 +104,7 @@ TEST(Memory, CountsHistograms) {
   for (const char* where : {"shared", "global"})
     for (int block : {256, 40}) {
       TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>",
-                               "dim(0,0) " + std::to_string(block) + " ceildiv;1;1", std::to_string(block) + ";1;1",
+                               "ceildiv(dim(0,0), " + std::to_string(block) + ");1;1", std::to_string(block) + ";1;1",
                                histogram(where)));
       ASSERT_EQ(kernel.error(), "");
       std::vector<int32_t> a(1003), out(16, 0), expected(16, 0);
@@ -171,7 +171,7 @@ TEST(Memory, SumsFloatsAtomically) {
     vx.yield
   })";
   TestKernel kernel(
-      module("%a: !vx.view<?xf64, global>, %o: !vx.view<?xf64, global>", "dim(0,0) 64 ceildiv;1;1", "64;1;1", body));
+      module("%a: !vx.view<?xf64, global>, %o: !vx.view<?xf64, global>", "ceildiv(dim(0,0), 64);1;1", "64;1;1", body));
   ASSERT_EQ(kernel.error(), "");
   std::vector<double> a(500), out{0, -1e9};
   std::iota(a.begin(), a.end(), 1.0);
@@ -219,7 +219,7 @@ TEST(Memory, KeepsLocalArraysPerThread) {
     }
     vx.yield
   })";
-  for (const char* block : {"64;1;1", "37;1;1", "dim(0,0) 5 floordiv;1;1"}) {
+  for (const char* block : {"64;1;1", "37;1;1", "floordiv(dim(0,0), 5);1;1"}) {
     TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "1;1;1", block, body));
     ASSERT_EQ(kernel.error(), "");
     int threads = 37;

@@ -286,7 +286,7 @@ void checkProgram(unsigned seed) {
   auto [bx, by] = shapes[seed % 6];
   std::string area = std::to_string(bx * by);
   TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>",
-                           "dim(1,0) " + area + " ceildiv;1;1", std::to_string(bx) + ";" + std::to_string(by) + ";1",
+                           "ceildiv(dim(1,0), " + area + ");1;1", std::to_string(bx) + ";" + std::to_string(by) + ";1",
                            body));
   ASSERT_EQ(kernel.error(), "");
   int64_t n = 100 + seed % 60;

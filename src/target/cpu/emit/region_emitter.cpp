@@ -27,13 +27,12 @@ void RegionEmitter::run() {
   for (mlir::Value input : region_.getInputs())
     inputs_.push_back(e_.tiles->materialize(input));
   e_.tiles->flushReads(region_);
-  using artifact::SizeExpr;
-  SizeExpr bound = SizeExpr::constant(1);
+  size::Expr bound = ir::sizeArena(region_.getContext()).constant(1);
   for (mlir::Value dim : {region_.getNx(), region_.getNy(), region_.getNz()}) {
-    auto size = e_.upperBound(dim);
+    size::Expr size = e_.upperBound(dim);
     if (!size)
       return e_.fail(region_, "a thread count that is not known before the launch");
-    bound = SizeExpr::binary(SizeExpr::Op::Mul, bound, *size);
+    bound = size::make(size::Op::Mul, bound, size);
   }
   for (mlir::Value output : region_.getOutputs())
     outputs_.push_back(

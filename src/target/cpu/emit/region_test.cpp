@@ -39,7 +39,7 @@ TEST(Region, AddsVectorsOfAnyLength) {
     std::string width = std::string(block).substr(0, std::string(block).find(';'));
     TestKernel kernel(
         module("%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>, %n: index",
-               "dim(2,0) " + width + " ceildiv;1;1", block, kVectorAdd));
+               "ceildiv(dim(2,0), " + width + ");1;1", block, kVectorAdd));
     ASSERT_EQ(kernel.error(), "");
     for (int64_t n : {1, 5, 32, 255, 256, 257, 1000}) {
       auto a = randoms<float>(n, 1), c = randoms<float>(n, 2);
@@ -58,7 +58,7 @@ TEST(Region, AddsVectorsOfAnyLength) {
 TEST(Region, ReadsAndWritesStridedViews) {
   TestKernel kernel(
       module("%a: !vx.view<?xf32, global>, %c: !vx.view<?xf32, global>, %o: !vx.view<?xf32, global>, %n: index",
-             "dim(2,0) 256 ceildiv;1;1", "256;1;1", kVectorAdd));
+             "ceildiv(dim(2,0), 256);1;1", "256;1;1", kVectorAdd));
   int64_t n = 300;
   auto a = randoms<float>(3 * n, 1), c = randoms<float>(n, 2);
   std::vector<float> out(2 * n, 77.f);
@@ -103,7 +103,7 @@ TEST(Region, CoversTwoAndThreeDimensionalBlocks) {
     std::string sizes = std::to_string(bx) + ";" + std::to_string(by) + ";" + std::to_string(bz);
     TestKernel kernel(module(
         "%o: !vx.view<?x?x?xi32, global>",
-        "dim(0,2) " + std::to_string(bx) + " ceildiv;dim(0,1) " + std::to_string(by) + " ceildiv;1", sizes, body));
+        "ceildiv(dim(0,2), " + std::to_string(bx) + ");ceildiv(dim(0,1), " + std::to_string(by) + ");1", sizes, body));
     ASSERT_EQ(kernel.error(), "");
     int64_t nx = 45, ny = 37, nz = bz;
     std::vector<int32_t> out(nx * ny * nz, -1);
@@ -175,7 +175,7 @@ template <typename T, typename F> void checkType(const std::string& type, const 
   replace("TYPE", type);
   replace("OP", op);
   TestKernel kernel(
-      module("%a: " + view + ", %c: " + view + ", %o: " + view, "dim(2,0) 64 ceildiv;1;1", "64;1;1", body));
+      module("%a: " + view + ", %c: " + view + ", %o: " + view, "ceildiv(dim(2,0), 64);1;1", "64;1;1", body));
   ASSERT_EQ(kernel.error(), "");
   for (int64_t n : {3, 64, 100}) {
     std::mt19937 engine(n);

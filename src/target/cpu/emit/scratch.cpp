@@ -4,29 +4,23 @@
 
 namespace vortex::target::cpu::emit {
 
-using artifact::SizeExpr;
+static constexpr int64_t kAlign = 64;
 
-static constexpr uint64_t kAlign = 64;
+Scratch::Scratch(llvm::IRBuilder<>& ir, size::Arena& arena, llvm::Value* base,
+                 std::function<llvm::Value*(size::Expr)> emitSize)
+    : ir_(ir), arena_(arena), base_(base), emitSize_(std::move(emitSize)) {}
 
-Scratch::Scratch(llvm::IRBuilder<>& ir, llvm::Value* base, std::function<llvm::Value*(const SizeExpr&)> emitSize)
-    : ir_(ir), base_(base), emitSize_(std::move(emitSize)) {}
-
-static SizeExpr startOf(const SizeExpr& dynamic, uint64_t constant) {
-  return dynamic.steps.empty() ? SizeExpr::constant(constant)
-                               : SizeExpr::binary(SizeExpr::Op::Add, dynamic, SizeExpr::constant(constant));
+llvm::Value* Scratch::pointerTo(size::Expr dynamic, uint64_t constant) {
+  size::Expr start = arena_.constant(static_cast<int64_t>(constant));
+  return ir_.CreateGEP(ir_.getInt8Ty(), base_, emitSize_(dynamic ? size::make(size::Op::Add, dynamic, start) : start));
 }
 
-llvm::Value* Scratch::pointerTo(const SizeExpr& start) {
-  return ir_.CreateGEP(ir_.getInt8Ty(), base_, emitSize_(start));
-}
-
-llvm::Value* Scratch::allocate(const SizeExpr& bytes) {
-  if (bytes.steps.size() == 1 && bytes.steps[0].op == SizeExpr::Op::Constant)
-    return reserve(std::max<int64_t>(bytes.steps[0].value, 0)).pointer;
-  llvm::Value* pointer = pointerTo(startOf(top_.dynamic, top_.constant));
-  SizeExpr align = SizeExpr::constant(kAlign);
-  SizeExpr rounded = SizeExpr::binary(SizeExpr::Op::Mul, SizeExpr::binary(SizeExpr::Op::CeilDiv, bytes, align), align);
-  top_.dynamic = top_.dynamic.steps.empty() ? rounded : SizeExpr::binary(SizeExpr::Op::Add, top_.dynamic, rounded);
+llvm::Value* Scratch::allocate(size::Expr bytes) {
+  if (auto known = bytes.constant())
+    return reserve(static_cast<uint64_t>(std::max<int64_t>(*known, 0))).pointer;
+  llvm::Value* pointer = pointerTo(top_.dynamic, top_.constant);
+  size::Expr rounded = size::make(size::Op::Mul, size::make(size::Op::CeilDiv, bytes, kAlign), kAlign);
+  top_.dynamic = top_.dynamic ? size::make(size::Op::Add, top_.dynamic, rounded) : rounded;
   notePeak();
   return pointer;
 }
@@ -39,14 +33,14 @@ Scratch::Piece Scratch::reserve(uint64_t bytes) {
       continue;
     Piece piece = gap;
     piece.bytes = bytes;
-    piece.pointer = pointerTo(startOf(piece.dynamic, piece.constant));
+    piece.pointer = pointerTo(piece.dynamic, piece.constant);
     gap.constant += bytes;
     gap.bytes -= bytes;
     if (gap.bytes == 0)
       top_.gaps.erase(top_.gaps.begin() + static_cast<ptrdiff_t>(i));
     return piece;
   }
-  Piece piece{pointerTo(startOf(top_.dynamic, top_.constant)), top_.dynamic, top_.constant, bytes};
+  Piece piece{pointerTo(top_.dynamic, top_.constant), top_.dynamic, top_.constant, bytes};
   top_.constant += bytes;
   notePeak();
   return piece;
@@ -79,19 +73,19 @@ void Scratch::free(const Piece& piece) {
 }
 
 void Scratch::notePeak() {
-  if (top_.dynamic.steps.empty()) {
+  if (!top_.dynamic) {
     constantPeak_ = std::max(constantPeak_, top_.constant);
     return;
   }
-  SizeExpr total = SizeExpr::binary(SizeExpr::Op::Add, top_.dynamic, SizeExpr::constant(top_.constant));
+  size::Expr total = size::make(size::Op::Add, top_.dynamic, static_cast<int64_t>(top_.constant));
   if (std::find(dynamicPeaks_.begin(), dynamicPeaks_.end(), total) == dynamicPeaks_.end())
-    dynamicPeaks_.push_back(std::move(total));
+    dynamicPeaks_.push_back(total);
 }
 
-SizeExpr Scratch::peak() const {
-  SizeExpr result = SizeExpr::constant(constantPeak_);
-  for (const SizeExpr& total : dynamicPeaks_)
-    result = SizeExpr::binary(SizeExpr::Op::Max, result, total);
+size::Expr Scratch::peak() const {
+  size::Expr result = arena_.constant(static_cast<int64_t>(constantPeak_));
+  for (size::Expr total : dynamicPeaks_)
+    result = size::make(size::Op::Max, result, total);
   return result;
 }
 

@@ -2,7 +2,7 @@
 // before its scope.
 #pragma once
 
-#include "artifact/size_expr.h"
+#include "size/expr.h"
 
 #include <functional>
 #include <llvm/IR/IRBuilder.h>
@@ -12,16 +12,17 @@ namespace vortex::target::cpu::emit {
 class Scratch {
 public:
   /// `base`: the block's scratch pointer, 64-byte aligned. `emitSize` gives the run-time value (i64) of a size in the function's entry block.
-  Scratch(llvm::IRBuilder<>& ir, llvm::Value* base, std::function<llvm::Value*(const artifact::SizeExpr&)> emitSize);
+  Scratch(llvm::IRBuilder<>& ir, size::Arena& arena, llvm::Value* base,
+          std::function<llvm::Value*(size::Expr)> emitSize);
 
   /// A 64-byte aligned piece that lives until the enclosing scope ends. The pointer dominates all code emitted later.
-  llvm::Value* allocate(const artifact::SizeExpr& bytes);
-  llvm::Value* allocate(uint64_t bytes) { return allocate(artifact::SizeExpr::constant(bytes)); }
+  llvm::Value* allocate(size::Expr bytes);
+  llvm::Value* allocate(uint64_t bytes) { return reserve(bytes).pointer; }
 
   /// A piece of constant size that may end before its scope does.
   struct Piece {
     llvm::Value* pointer = nullptr;
-    artifact::SizeExpr dynamic;  ///< it starts at dynamic + constant
+    size::Expr dynamic;  ///< it starts at dynamic + constant; null: 0
     uint64_t constant = 0, bytes = 0;
   };
   Piece reserve(uint64_t bytes);
@@ -31,25 +32,26 @@ public:
   /// Lexical lifetimes: everything allocated between mark() and release(mark) is free again.
   struct Mark {
     uint64_t constant;
-    artifact::SizeExpr dynamic;
+    size::Expr dynamic;
     std::vector<Piece> gaps;
   };
   Mark mark() const { return top_; }
   void release(Mark mark) { top_ = std::move(mark); }
 
   /// Largest number of bytes in use at once.
-  artifact::SizeExpr peak() const;
+  size::Expr peak() const;
 
 private:
   void notePeak();
-  llvm::Value* pointerTo(const artifact::SizeExpr& start);
+  llvm::Value* pointerTo(size::Expr dynamic, uint64_t constant);
 
   llvm::IRBuilder<>& ir_;
+  size::Arena& arena_;
   llvm::Value* base_;
-  std::function<llvm::Value*(const artifact::SizeExpr&)> emitSize_;
+  std::function<llvm::Value*(size::Expr)> emitSize_;
   Mark top_{0, {}, {}};
   uint64_t constantPeak_ = 0;
-  std::vector<artifact::SizeExpr> dynamicPeaks_;
+  std::vector<size::Expr> dynamicPeaks_;
 };
 
 /// Scope guard.

@@ -4,6 +4,7 @@
 #include "interpreter/number.h"
 #include "ir/size_attr.h"
 #include "irgen/test_kernel.h"
+#include "size/evaluate.h"
 #include "target/gpu/tiles/machine_test.h"
 #include "target/gpu/tiles/testing/lower.h"
 
@@ -94,34 +95,10 @@ void pushSlots(tiles::testing::Launch& launch, Matrix& matrix) {
 }
 
 int64_t evaluate(ir::SizeAttr size, const std::vector<Matrix*>& arguments) {
-  auto tokens = ir::parseSizeProgram(size.getProgram(), [] { return mlir::InFlightDiagnostic(); });
-  std::vector<int64_t> stack;
-  for (const ir::SizeToken& token : *tokens) {
-    using Kind = ir::SizeToken::Kind;
-    using Op = artifact::SizeExpr::Op;
-    if (token.kind == Kind::Constant) {
-      stack.push_back(token.value);
-    } else if (token.kind == Kind::Dim) {
-      stack.push_back(arguments[token.argument]->extents[token.dim]);
-    } else {
-      int64_t y = stack.back();
-      stack.pop_back();
-      int64_t& x = stack.back();
-      switch (token.op) {
-      case Op::Add: x += y; break;
-      case Op::Mul: x *= y; break;
-      case Op::CeilDiv: x = (x + y - 1) / y; break;
-      case Op::FloorDiv: x /= y; break;
-      case Op::Max: x = std::max(x, y); break;
-      case Op::Min: x = std::min(x, y); break;
-      case Op::Less: x = x < y; break;
-      case Op::Sub: x -= y; break;
-      case Op::Mod: x %= y; break;
-      default: ADD_FAILURE() << "operator in a grid"; return 1;
-      }
-    }
-  }
-  return stack.back();
+  return size::evaluate(size.getExpr(), [&](const size::Node& argument) {
+    EXPECT_EQ(argument.op, size::Op::Dim);
+    return arguments[argument.argument]->extents[argument.dim];
+  });
 }
 
 /// Runs the kernel of `test` and compares with reference(i-th result element, params).

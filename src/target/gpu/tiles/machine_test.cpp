@@ -53,7 +53,6 @@ public:
   }
 
   std::string run() {
-    artifact::SizeExpr threads;
     auto size = ir::constantSize(kernel_.getThreads());
     if (!size)
       return "dynamic thread count";

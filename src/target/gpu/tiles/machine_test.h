@@ -2,7 +2,6 @@
 // after another in a random order, so that a missing barrier shows. Every access is checked against the memory of the launch.
 #pragma once
 
-#include "artifact/size_expr.h"
 #include "ir/vxt.h"
 
 #include <mlir/IR/BuiltinOps.h>

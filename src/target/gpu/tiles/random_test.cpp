@@ -2,6 +2,7 @@
 #include "interpreter/interpreter.h"
 #include "ir/size_attr.h"
 #include "passes/testing/random_program.h"
+#include "size/evaluate.h"
 #include "target/gpu/tiles/machine_test.h"
 #include "target/gpu/tiles/testing/lower.h"
 
@@ -68,8 +69,9 @@ void addTensor(std::vector<uint64_t>& slots, const void* data, llvm::ArrayRef<in
 }
 
 int64_t evaluate(ir::SizeAttr size, mlir::TypeRange types, const std::vector<uint64_t>& slots) {
-  auto expr = ir::toSizeExpr(size, types, [&] { return mlir::emitError(mlir::UnknownLoc::get(size.getContext())); });
-  return expr->evaluate(slots);
+  return size::evaluate(size.getExpr(), [&](const size::Node& argument) {
+    return static_cast<int64_t>(slots[ir::slotOf(argument, types)]);
+  });
 }
 
 /// Data and rows start at multiples of 16 bytes.

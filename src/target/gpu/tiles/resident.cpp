@@ -8,7 +8,7 @@
 
 namespace vortex::target::gpu::tiles {
 
-using SizeOp = artifact::SizeExpr::Op;
+using SizeOp = size::Op;
 
 static constexpr int64_t kAccess = 16;  // bytes
 

@@ -88,13 +88,13 @@ struct PhaseRun {
   size_t scratchBytes = 0;
   std::unique_ptr<unsigned char, void (*)(void*)> scratch{nullptr, std::free};
 
-  PhaseRun(const artifact::Phase& phase, artifact::CpuEntry entry, std::span<const uint64_t> slots) : entry(entry) {
+  PhaseRun(const artifact::Phase& phase, artifact::CpuEntry entry, const size::Values& sizes) : entry(entry) {
     for (int axis = 0; axis < 3; ++axis) {
-      block.grid[axis] = phase.grid[axis].evaluate(slots);
-      block.block[axis] = phase.block[axis].evaluate(slots);
+      block.grid[axis] = static_cast<uint32_t>(sizes[phase.grid[axis]]);
+      block.block[axis] = static_cast<uint32_t>(sizes[phase.block[axis]]);
       blocks *= block.grid[axis];
     }
-    scratchBytes = phase.scratchBytes.evaluate(slots);
+    scratchBytes = static_cast<size_t>(sizes[phase.scratchBytes]);
     scratch.reset(static_cast<unsigned char*>(std::aligned_alloc(64, (scratchBytes + kRedZone + 63) / 64 * 64)));
     block.scratch = scratch.get();
   }
@@ -113,8 +113,11 @@ uint32_t TestKernel::run(const std::vector<Arg>& args, unsigned seed) {
   VORTEX_CHECK(loaded_, "%s", error_.c_str());
   std::vector<uint64_t> slots = slotsOf(args);
   prints_.clear();
+  const size::Program program = sizeProgram(kernel_);
+  size::Values sizes(program);
+  sizes.advance(slots);
   for (size_t i = 0; i < kernel_.phases.size(); ++i) {
-    PhaseRun phase(kernel_.phases[i], loaded_->entries[i], slots);
+    PhaseRun phase(kernel_.phases[i], loaded_->entries[i], sizes);
     phase.block.printContext = this;
     phase.block.print = [](void* context, uint32_t fault, const uint64_t* values, uint32_t count) {
       static_cast<TestKernel*>(context)->prints_.push_back({fault, {values, values + count}});
@@ -138,8 +141,11 @@ uint32_t TestKernel::run(const std::vector<Arg>& args, unsigned seed) {
 std::function<void()> TestKernel::prepare(const std::vector<Arg>& args) {
   auto slots = std::make_shared<std::vector<uint64_t>>(slotsOf(args));
   auto phases = std::make_shared<std::vector<PhaseRun>>();
+  const size::Program program = sizeProgram(kernel_);
+  size::Values sizes(program);
+  sizes.advance(*slots);
   for (size_t i = 0; i < kernel_.phases.size(); ++i)
-    phases->emplace_back(kernel_.phases[i], loaded_->entries[i], *slots);
+    phases->emplace_back(kernel_.phases[i], loaded_->entries[i], sizes);
   return [slots, phases] {
     for (PhaseRun& phase : *phases)
       for (uint64_t b = 0; b < phase.blocks; ++b)

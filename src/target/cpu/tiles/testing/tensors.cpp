@@ -61,6 +61,8 @@ std::vector<Arg> TensorKernel::withTemporaries(const std::vector<Arg>& args) {
     slots.insert(slots.end(), arg.strides.begin(), arg.strides.end());
   }
   std::vector<Arg> all = args;
+  const size::Program program = sizeProgram(kernel_.kernel());
+  size::Values values(program);
   memory_.clear();
   for (const artifact::Param& temporary : kernel_.kernel().temporaries) {
     if (!temporary.isTensor) {
@@ -70,8 +72,9 @@ std::vector<Arg> TensorKernel::withTemporaries(const std::vector<Arg>& args) {
     }
     std::vector<int64_t> extents;
     size_t count = 1;
-    for (const artifact::SizeExpr& extent : temporary.extents)
-      count *= extents.emplace_back(extent.evaluate(slots));
+    values.advance(slots);
+    for (size::Id extent : temporary.extents)
+      count *= extents.emplace_back(values[extent]);
     memory_.emplace_back(count * byteSize(temporary.type) / 8 + 16, 0xCDCDCDCDCDCDCDCDull);
     std::vector<int64_t> strides(extents.size(), 1);
     for (size_t i = extents.size(); i-- > 1;)
