@@ -9,8 +9,8 @@ namespace vortex::lang::access {
 namespace {
 
 struct Word {
-  int64_t number;
-  std::vector<int64_t> symbols;  ///< coefficients that differ between lanes
+  Wide number;
+  std::vector<Wide> symbols;  ///< coefficients that differ between lanes
   unsigned lane;
   bool isSameAs(const Word& other) const { return number == other.number && symbols == other.symbols; }
 };
@@ -35,8 +35,9 @@ std::optional<NodeId> placeOf(Trace& trace, const Access& access) {
   const layout::XorSwizzle swizzle = found->second;
   if (swizzle.mask == 0)
     return access.offset;
-  NodeId moved = graph.make(Op::Shr, access.offset, graph.constant(swizzle.shift));
-  moved = graph.make(Op::And, moved, graph.constant(static_cast<int64_t>(swizzle.mask)));
+  const Wide mask = Wide(swizzle.mask) << swizzle.shift;
+  NodeId moved = graph.make(Op::And, access.offset, graph.constant(mask));
+  moved = graph.make(Op::Shr, moved, graph.constant(swizzle.shift));
   moved = graph.make(Op::Shl, moved, graph.constant(swizzle.base));
   return graph.make(Op::Xor, access.offset, moved);
 }
@@ -54,14 +55,19 @@ public:
     if (auto open = needsCases(*place))
       return open;
     const unsigned phase = bytes_ <= 4 ? kLanes : static_cast<unsigned>(kLanes * 4 / bytes_);
+    const BankUse before = worst_;
     for (unsigned first = 0; first < kLanes; first += phase)
       countPhase(evaluation, *place, first, first + phase);
-    return std::nullopt;
+    if (!bound_ || worst_.degree == before.degree)
+      return std::nullopt;
+    worst_ = before;
+    return bound_;
   }
 
 private:
   void findActive(Evaluation& evaluation) {
     isExact_ = true;
+    bound_.reset();
     active_.fill(true);
     for (const Condition& condition : access_.conditions) {
       std::array<Truth, kLanes> truth = evaluation.truth(condition.node);
@@ -72,6 +78,26 @@ private:
           active_[lane] = false;
       }
     }
+    for (const auto& [index, extent] : access_.bounds)
+      if (auto value = evaluation.value(index))
+        for (unsigned lane = 0; lane < kLanes; ++lane) {
+          const Evaluation::Range at = evaluation.rangeOfLane(*value, lane);
+          if ((at.lowest && *at.lowest >= extent) || (at.highest && *at.highest < 0))
+            active_[lane] = false;
+          else if (at.highest && *at.highest >= extent)
+            tellApart(evaluation, *value);
+        }
+  }
+
+  /// Whether a lane lies inside its tensor depends on these symbols: a conflict is asked for once more for each of their numbers.
+  void tellApart(const Evaluation& evaluation, const LaneValue& index) {
+    for (const auto& [monomial, lanes] : index.terms()) {
+      if (monomial.empty() || bound_)
+        continue;
+      const Symbol& symbol = evaluation.graph.symbols[monomial[0]];
+      if (symbol.lowest && symbol.highest && *symbol.highest - *symbol.lowest < kLanes)
+        bound_ = Undecided{monomial[0], 0, nullptr};
+    }
   }
 
   /// Symbols that move lanes apart, or elements within a word, must be known as far as banks go.
@@ -81,7 +107,7 @@ private:
     for (const auto& [monomial, lanes] : place.terms()) {
       if (monomial.empty())
         continue;
-      std::optional<int64_t> first;
+      std::optional<Wide> first;
       bool isSame = true, isWhole = true;
       for (unsigned lane = 0; lane < kLanes; ++lane) {
         if (!active_[lane])
@@ -124,7 +150,7 @@ private:
       worst_.degree = static_cast<unsigned>(bank.size());
       for (unsigned i = 0; i < 2; ++i) {
         worst_.lanes[i] = bank[i].lane;
-        worst_.bytes[i] = bank[i].number * layout::kBankBytes;
+        worst_.bytes[i] = static_cast<int64_t>(bank[i].number) * layout::kBankBytes;
       }
       worst_.isExact = isExact;
       worst_.when = evaluation.describeCase();
@@ -137,6 +163,7 @@ private:
   BankUse& worst_;
   std::array<bool, kLanes> active_{};
   bool isExact_ = true;
+  std::optional<Undecided> bound_;
   std::vector<const Lanes*> varying_;
 };
 

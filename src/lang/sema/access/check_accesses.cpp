@@ -72,7 +72,7 @@ private:
       return;
     const std::string lanes =
         concat("lanes ", worst.lanes[0], " and ", worst.lanes[1], " access bytes ", worst.bytes[0], " and ",
-               worst.bytes[1], " of bank ", floorModulo(worst.bytes[0] / 4, 32), when(worst));
+               worst.bytes[1], " of bank ", static_cast<int64_t>(floorModulo(worst.bytes[0] / 4, 32)), when(worst));
     if (!worst.isExact)
       return undecided(access, concat("if they take part, ", lanes), nullptr);
     sink_
@@ -80,7 +80,9 @@ private:
                concat("`", nameOf(access), "` has a ", worst.degree, "-way bank conflict here"))
         .primary(lanes)
         .label(access.verify, "to be verified because of this")
-        .help(concat("add a column of padding to its shape, or declare it `@shared(layout = .bank_conflict_free)`"));
+        .help(access.tensor->shape.size() > 1
+                  ? "add a column of padding to its shape, or declare it `@shared(layout = .bank_conflict_free)`"
+                  : "let neighbouring threads access neighbouring words, or all of them the same");
   }
 
   void undecided(const Access& access, std::string why, const Expr* cause) {

@@ -5,7 +5,7 @@
 
 namespace vortex::lang::access {
 
-constexpr int64_t kMostResidues = 1024, kFewValues = 64;
+constexpr Wide kMostResidues = 1024, kFewValues = 64;
 
 NodeId Graph::intern(Node node) {
   auto [found, isNew] = known_.try_emplace(node.key(), static_cast<NodeId>(nodes_.size()));
@@ -16,10 +16,10 @@ NodeId Graph::intern(Node node) {
 
 NodeId Graph::symbol(Symbol symbol) {
   symbols.push_back(std::move(symbol));
-  return intern({Op::Symbol, {}, static_cast<int64_t>(symbols.size() - 1), nullptr});
+  return intern({Op::Symbol, {}, static_cast<Wide>(symbols.size() - 1), nullptr});
 }
 
-std::optional<int64_t> Graph::asConstant(NodeId id) const {
+std::optional<Wide> Graph::asConstant(NodeId id) const {
   return nodes_[id].op == Op::Constant ? std::optional(nodes_[id].value) : std::nullopt;
 }
 
@@ -32,7 +32,11 @@ bool Graph::hasUnknown(NodeId id) const {
     if (node.op == Op::Unknown)
       return true;
     const bool isLeaf = node.op == Op::Constant || node.op == Op::Symbol || node.op == Op::Lane;
-    const size_t count = isLeaf ? 0 : node.op == Op::Select ? 3 : node.op == Op::Not || node.op == Op::Within ? 1 : 2;
+    const size_t count = isLeaf                  ? 0
+                         : node.op == Op::Select ? 3
+                         : node.op == Op::Not || node.op == Op::Within || node.op == Op::Fit || node.op == Op::Index
+                             ? 1
+                             : 2;
     for (size_t i = 0; i < count; ++i)
       if (seen.insert(node.args[i]).second)
         pending.push_back(node.args[i]);
@@ -40,7 +44,7 @@ bool Graph::hasUnknown(NodeId id) const {
   return false;
 }
 
-NodeId Graph::make(Op op, NodeId a, NodeId b, NodeId c, int64_t value) {
+NodeId Graph::make(Op op, NodeId a, NodeId b, NodeId c, Wide value) {
   auto x = asConstant(a), y = asConstant(b);
   if (op == Op::Add && x == 0)
     return b;
@@ -55,12 +59,23 @@ NodeId Graph::make(Op op, NodeId a, NodeId b, NodeId c, int64_t value) {
   return intern({op, {a, b, c}, value, nullptr});
 }
 
+NodeId Graph::fit(NodeId a, Machine type, Op op) {
+  if (auto constant = asConstant(a))
+    return this->constant(type.wrapped(*constant));
+  if (nodes_[a].op == Op::Lane || (nodes_[a].op == Op::Fit && nodes_[a].value == type.code()))
+    return a;
+  return make(op, a, 0, 0, type.code());
+}
+
 //===-- values ----------------------------------------------------------------------------------------------------===//
 
 LaneValue Evaluation::resolve(SymbolId symbol) const {
   auto found = cases_.find(symbol);
-  if (found == cases_.end())
-    return LaneValue::symbol(symbol);
+  if (found == cases_.end()) {
+    const Symbol& known = graph.symbols[symbol];
+    return known.lowest && known.lowest == known.highest ? LaneValue::constant(*known.lowest)
+                                                         : LaneValue::symbol(symbol);
+  }
   const Residue& residue = found->second;
   LaneValue rest = LaneValue::constant(residue.rest);
   if (residue.factor == 0)
@@ -69,7 +84,7 @@ LaneValue Evaluation::resolve(SymbolId symbol) const {
 }
 
 /// A value that all lanes agree on; only its bounds are known.
-LaneValue Evaluation::opaque(NodeId id, std::optional<int64_t> lowest, std::optional<int64_t> highest) {
+LaneValue Evaluation::opaque(NodeId id, std::optional<Wide> lowest, std::optional<Wide> highest) {
   auto [found, isNew] = graph.opaque_.try_emplace(id, static_cast<SymbolId>(graph.symbols.size()));
   if (isNew)
     graph.symbols.push_back({"", lowest, highest, {}, false, false});
@@ -77,11 +92,11 @@ LaneValue Evaluation::opaque(NodeId id, std::optional<int64_t> lowest, std::opti
 }
 
 /// Records that a symbol of `culprit` stands in the way.
-std::optional<LaneValue> Evaluation::give(const LaneValue& culprit, int64_t modulus, const Expr* cause) {
+std::optional<LaneValue> Evaluation::give(const LaneValue& culprit, Wide modulus, const Expr* cause) {
   undecided = {std::nullopt, modulus, cause};
   for (const auto& [monomial, lanes] : culprit.terms())
     if (!monomial.empty() &&
-        (modulus == 0 || std::any_of(lanes.begin(), lanes.end(), [&](int64_t lane) { return lane % modulus != 0; }))) {
+        (modulus == 0 || std::any_of(lanes.begin(), lanes.end(), [&](Wide lane) { return lane % modulus != 0; }))) {
       undecided.symbol = monomial[0];
       break;
     }
@@ -132,6 +147,8 @@ std::optional<LaneValue> Evaluation::compute(const Node& known, NodeId id) {
   case Op::Shr: return bits(node, id);
   case Op::Min:
   case Op::Max: return extremum(node, id);
+  case Op::Fit:
+  case Op::Index: return fit(node, id);
   case Op::Select: return select(node, id);
   case Op::Lt:
   case Op::Le:
@@ -162,7 +179,28 @@ std::optional<LaneValue> Evaluation::compute(const Node& known, NodeId id) {
   return std::nullopt;
 }
 
-std::optional<LaneValue> Evaluation::remainderOf(const LaneValue& value, int64_t modulus, NodeId id) {
+std::optional<LaneValue> Evaluation::fit(const Node& node, NodeId id) {
+  auto number = value(node.args[0]);
+  if (!number)
+    return std::nullopt;
+  const Machine type = Machine::of(node.value);
+  if (number->isFixed()) {
+    Lanes lanes = number->fixed();
+    for (Wide& lane : lanes)
+      lane = type.wrapped(lane);
+    return LaneValue::ofLanes(lanes);
+  }
+  Range bounds = range(*number);
+  if (node.op == Op::Index ||
+      (bounds.lowest && *bounds.lowest >= type.lowest() && bounds.highest && *bounds.highest <= type.highest()))
+    return number;
+  if (!number->isUniform())
+    return give(*number, 0);
+  isApproximate = true;
+  return opaque(id, type.lowest(), type.highest());
+}
+
+std::optional<LaneValue> Evaluation::remainderOf(const LaneValue& value, Wide modulus, NodeId id) {
   Range bounds = range(value);
   if (bounds.lowest.value_or(-1) >= 0 && bounds.highest && *bounds.highest < modulus)
     return value;
@@ -185,23 +223,34 @@ std::optional<LaneValue> Evaluation::divide(const Node& node, NodeId id) {
   if (!divisor || *divisor <= 0) {
     if (divisor == 0)
       return LaneValue::constant(0);
+    const bool isNatural = range(*a).lowest.value_or(-1) >= 0 && range(*b).lowest.value_or(-1) >= 0;
     if (a->isUniform() && b->isUniform())
-      return opaque(id, range(*a).lowest.value_or(-1) >= 0 ? std::optional<int64_t>(0) : std::nullopt, std::nullopt);
+      return opaque(id, isNatural ? std::optional<Wide>(0) : std::nullopt,
+                    isNatural ? range(*a).highest : std::nullopt);
     return give(*b, 0);
   }
-  if (a->isFixed() && std::any_of(a->fixed().begin(), a->fixed().end(), [](int64_t lane) { return lane < 0; })) {
-    undecided = {};  // the type's width would matter
-    return std::nullopt;
+  const bool isArithmeticShift = node.value != 0;
+  if (a->isFixed()) {
+    Lanes lanes = a->fixed();
+    for (Wide& lane : lanes)
+      lane = node.op == Op::Rem ? lane % *divisor : isArithmeticShift ? floorDivide(lane, *divisor) : lane / *divisor;
+    return LaneValue::ofLanes(lanes);
+  }
+  Range bounds = range(*a);
+  if (bounds.lowest.value_or(-1) < 0 && !isArithmeticShift) {
+    if (!a->isUniform())
+      return give(*a, 0);
+    return opaque(id, node.op == Op::Rem ? std::optional(1 - *divisor) : std::nullopt,
+                  node.op == Op::Rem ? std::optional(*divisor - 1) : std::nullopt);
   }
   if (node.op == Op::Rem)
     return remainderOf(*a, *divisor, id);
-  Range bounds = range(*a);
   if (bounds.lowest.value_or(-1) >= 0 && bounds.highest && *bounds.highest < *divisor)
     return LaneValue::constant(0);
   if (a->symbolsAreMultiplesOf(*divisor))
     return a->dividedBy(*divisor);
   if (a->isUniform()) {
-    auto over = [&](std::optional<int64_t> bound) {
+    auto over = [&](std::optional<Wide> bound) {
       return bound ? std::optional(floorDivide(*bound, *divisor)) : std::nullopt;
     };
     return opaque(id, over(bounds.lowest), over(bounds.highest));
@@ -209,9 +258,8 @@ std::optional<LaneValue> Evaluation::divide(const Node& node, NodeId id) {
   return give(*a, *divisor);
 }
 
-static int64_t bitOperation(Op op, int64_t a, int64_t b) {
-  return op == Op::And ? a & b : op == Op::Or ? a | b : a ^ b;
-}
+/// Of two's complement, however wide.
+static Wide bitOperation(Op op, Wide a, Wide b) { return op == Op::And ? a & b : op == Op::Or ? a | b : a ^ b; }
 
 std::optional<LaneValue> Evaluation::bits(const Node& node, NodeId id) {
   auto a = value(node.args[0]), b = a ? value(node.args[1]) : std::nullopt;
@@ -219,19 +267,25 @@ std::optional<LaneValue> Evaluation::bits(const Node& node, NodeId id) {
     return std::nullopt;
   if (node.op == Op::Shl || node.op == Op::Shr) {
     auto count = b->asNumber();
-    if (!count || *count < 0 || *count > 40) {
+    if (!count || *count < 0 || *count > 63) {
       if (a->isUniform() && b->isUniform())
         return opaque(id, std::nullopt, std::nullopt);
       return give(*b, 0);
     }
-    const int64_t factor = int64_t(1) << *count;
+    const Wide factor = Wide(1) << *count;
     if (node.op == Op::Shl)
       return LaneValue::product(*a, LaneValue::constant(factor));
-    Node division{Op::Div, {node.args[0], graph.constant(factor), 0}, 0, nullptr};
+    Node division{Op::Div, {node.args[0], graph.constant(factor), 0}, 1, nullptr};
     return divide(division, id);
   }
+  if (a->isFixed() && b->isFixed()) {
+    Lanes lanes;
+    for (unsigned i = 0; i < kLanes; ++i)
+      lanes[i] = bitOperation(node.op, a->fixed()[i], b->fixed()[i]);
+    return LaneValue::ofLanes(lanes);
+  }
   auto anyNegative = [](const LaneValue& value) {
-    return std::any_of(value.fixed().begin(), value.fixed().end(), [](int64_t lane) { return lane < 0; });
+    return std::any_of(value.fixed().begin(), value.fixed().end(), [](Wide lane) { return lane < 0; });
   };
   if (!b->isFixed())
     std::swap(a, b);
@@ -241,14 +295,20 @@ std::optional<LaneValue> Evaluation::bits(const Node& node, NodeId id) {
     return give(b->isFixed() ? *a : *b, 0);
   }
   // b has only the low bits: the rest of a passes (or, xor) or vanishes (and).
-  int64_t most = 0;
-  for (int64_t lane : b->fixed())
+  Wide most = 0;
+  for (Wide lane : b->fixed())
     most = std::max(most, lane);
-  const auto period = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most) + 1));
+  if (most >= Wide(1) << 62)
+    return give(*a, 0);
+  const auto period = Wide(std::bit_ceil(static_cast<uint64_t>(most) + 1));
+  const Range bounds = range(*a);
+  if (node.op == Op::And && b->asNumber() == period - 1 && bounds.lowest.value_or(-1) >= 0 && bounds.highest &&
+      *bounds.highest < period)
+    return a;
   if (!a->symbolsAreMultiplesOf(period)) {
     if (a->isUniform() && b->isUniform() && node.op == Op::And)
       return opaque(id, 0, most);
-    Range bounds = range(*a);  // symbols within the low bits must be told apart one by one
+    // Symbols within the low bits must be told apart one by one.
     return give(*a, bounds.highest && *bounds.highest < kFewValues ? 0 : period);
   }
   Lanes low;
@@ -364,7 +424,7 @@ std::array<Truth, kLanes> Evaluation::truth(NodeId id) {
   LaneValue difference = *b - *a;
   for (unsigned i = 0; i < kLanes; ++i) {
     Range range = rangeOfLane(difference, i);
-    const int64_t least = node.op == Op::Lt ? 1 : 0;
+    const Wide least = node.op == Op::Lt ? 1 : 0;
     if (node.op == Op::Eq) {
       if ((range.lowest && *range.lowest > 0) || (range.highest && *range.highest < 0))
         result[i] = Truth::No;
@@ -382,30 +442,43 @@ std::array<Truth, kLanes> Evaluation::truth(NodeId id) {
 }
 
 /// Unknown when a number is, or when it does not fit.
-static std::optional<int64_t> productOf(std::optional<int64_t> a, std::optional<int64_t> b) {
-  int64_t result;
+static std::optional<Wide> productOf(std::optional<Wide> a, std::optional<Wide> b) {
+  Wide result;
   return a && b && !__builtin_mul_overflow(*a, *b, &result) ? std::optional(result) : std::nullopt;
 }
 
-static std::optional<int64_t> sumOf(std::optional<int64_t> a, std::optional<int64_t> b) {
-  int64_t result;
+static std::optional<Wide> sumOf(std::optional<Wide> a, std::optional<Wide> b) {
+  Wide result;
   return a && b && !__builtin_add_overflow(*a, *b, &result) ? std::optional(result) : std::nullopt;
+}
+
+/// Of numbers in both ranges; a bound is nothing where the range has none or it fits no Wide.
+static Evaluation::Range productOf(const Evaluation::Range& a, const Evaluation::Range& b) {
+  if (a.lowest.value_or(-1) >= 0 && b.lowest.value_or(-1) >= 0)
+    return {productOf(a.lowest, b.lowest), productOf(a.highest, b.highest)};
+  if (!a.lowest || !a.highest || !b.lowest || !b.highest)
+    return {};
+  Evaluation::Range result;
+  for (auto x : {a.lowest, a.highest})
+    for (auto y : {b.lowest, b.highest}) {
+      const auto corner = productOf(x, y);
+      if (!corner)
+        return {};
+      result.lowest = std::min(result.lowest.value_or(*corner), *corner);
+      result.highest = std::max(result.highest.value_or(*corner), *corner);
+    }
+  return result;
 }
 
 Evaluation::Range Evaluation::rangeOfLane(const LaneValue& value, unsigned lane) const {
   Range result{0, 0};
   for (const auto& [monomial, lanes] : value.terms()) {
-    Range product{1, 1};
-    for (SymbolId id : monomial) {
-      const Symbol& symbol = graph.symbols[id];
-      if (symbol.lowest.value_or(-1) < 0)
-        return {};
-      product.lowest = productOf(product.lowest, symbol.lowest);
-      product.highest = productOf(product.highest, symbol.highest);
-    }
-    const int64_t factor = lanes[lane];
+    const Wide factor = lanes[lane];
     if (factor == 0)
       continue;
+    Range product{1, 1};
+    for (SymbolId id : monomial)
+      product = productOf(product, {graph.symbols[id].lowest, graph.symbols[id].highest});
     const auto low = factor > 0 ? product.lowest : product.highest,
                high = factor > 0 ? product.highest : product.lowest;
     result.lowest = sumOf(result.lowest, productOf(low, factor));
@@ -429,9 +502,15 @@ Evaluation::Range Evaluation::range(const LaneValue& value) const {
 
 std::string Evaluation::describeCase() const {
   std::string text;
-  for (const auto& [id, residue] : cases_)
-    if (residue.factor == 0 && graph.symbols[id].isUsers && !graph.symbols[id].name.empty())
-      text += (text.empty() ? "`" : ", `") + graph.symbols[id].name + "` = " + std::to_string(residue.rest);
+  for (const auto& [id, residue] : cases_) {
+    const Symbol& symbol = graph.symbols[id];
+    if (!symbol.isUsers || symbol.name.empty())
+      continue;
+    text += (text.empty() ? "`" : ", `") + symbol.name;
+    if (residue.factor != 0)
+      text += " % " + std::to_string(static_cast<int64_t>(residue.factor));
+    text += "` = " + std::to_string(static_cast<int64_t>(residue.rest));
+  }
   return text;
 }
 
@@ -451,20 +530,20 @@ std::optional<Undecided> Evaluation::split(const Evaluation& from, const Undecid
   const Symbol symbol = from.graph.symbols[id];
   std::vector<Residue> cases;
   const bool isBounded = symbol.lowest && symbol.highest;
-  const int64_t count = isBounded ? *symbol.highest - *symbol.lowest + 1 : 0;
+  const Wide count = isBounded ? *symbol.highest - *symbol.lowest + 1 : 0;
   if (!symbol.values.empty()) {
-    for (int64_t value : symbol.values)
+    for (Wide value : symbol.values)
       cases.push_back({0, value, 0});
   } else if (isBounded && (count <= kFewValues || (on.modulus == 0 && count <= kMostResidues))) {
-    for (int64_t value = *symbol.lowest; value <= *symbol.highest; ++value)
+    for (Wide value = *symbol.lowest; value <= *symbol.highest; ++value)
       cases.push_back({0, value, 0});
   } else if (on.modulus > 1 && on.modulus <= kMostResidues) {
-    auto over = [&](std::optional<int64_t> bound) {
+    auto over = [&](std::optional<Wide> bound) {
       return bound ? std::optional(floorDivide(*bound, on.modulus)) : std::nullopt;
     };
     const auto next = static_cast<SymbolId>(from.graph.symbols.size());
     from.graph.symbols.push_back({symbol.name, over(symbol.lowest), over(symbol.highest), {}, symbol.isExtent, false});
-    for (int64_t rest = 0; rest < on.modulus; ++rest)
+    for (Wide rest = 0; rest < on.modulus; ++rest)
       cases.push_back({on.modulus, rest, next});
   } else {
     Undecided stuck = on;

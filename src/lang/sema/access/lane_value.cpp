@@ -4,16 +4,17 @@
 
 namespace vortex::lang::access {
 
+using UnsignedWide = unsigned __int128;
 constexpr size_t kMaxTerms = 24, kMaxDegree = 4;
 
-int64_t floorDivide(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-int64_t floorModulo(int64_t a, int64_t b) { return a - floorDivide(a, b) * b; }
+Wide floorDivide(Wide a, Wide b) { return a / b - (a % b < 0); }
+Wide floorModulo(Wide a, Wide b) { return a - floorDivide(a, b) * b; }
 
 bool allEqual(const Lanes& lanes) {
-  return std::all_of(lanes.begin(), lanes.end(), [&](int64_t lane) { return lane == lanes[0]; });
+  return std::all_of(lanes.begin(), lanes.end(), [&](Wide lane) { return lane == lanes[0]; });
 }
 
-LaneValue LaneValue::constant(int64_t value) {
+LaneValue LaneValue::constant(Wide value) {
   Lanes lanes;
   lanes.fill(value);
   return ofLanes(lanes);
@@ -43,16 +44,16 @@ bool LaneValue::isUniform() const {
   return std::all_of(terms_.begin(), terms_.end(), [](const auto& term) { return allEqual(term.second); });
 }
 
-std::optional<int64_t> LaneValue::asNumber() const {
+std::optional<Wide> LaneValue::asNumber() const {
   if (!isFixed() || !isUniform())
     return std::nullopt;
   return fixed()[0];
 }
 
-bool LaneValue::symbolsAreMultiplesOf(int64_t divisor) const {
+bool LaneValue::symbolsAreMultiplesOf(Wide divisor) const {
   return std::all_of(terms_.begin(), terms_.end(), [&](const auto& term) {
     return term.first.empty() ||
-           std::all_of(term.second.begin(), term.second.end(), [&](int64_t lane) { return lane % divisor == 0; });
+           std::all_of(term.second.begin(), term.second.end(), [&](Wide lane) { return lane % divisor == 0; });
   });
 }
 
@@ -69,13 +70,13 @@ LaneValue LaneValue::merge(const std::array<bool, kLanes>& chosen, const LaneVal
   return result;
 }
 
-/// Overflow wraps: what it would be in the kernel too, and no index of a real tensor comes near.
-void LaneValue::add(const Monomial& monomial, const Lanes& lanes, int64_t factor) {
+/// Overflow wraps: a value is known modulo the numbers of its type, which divide those of this one.
+void LaneValue::add(const Monomial& monomial, const Lanes& lanes, Wide factor) {
   Lanes& sum = terms_[monomial];
   bool isZero = true;
   for (unsigned i = 0; i < kLanes; ++i) {
-    sum[i] = static_cast<int64_t>(static_cast<uint64_t>(sum[i]) +
-                                  static_cast<uint64_t>(lanes[i]) * static_cast<uint64_t>(factor));
+    sum[i] = static_cast<Wide>(static_cast<UnsignedWide>(sum[i]) +
+                               static_cast<UnsignedWide>(lanes[i]) * static_cast<UnsignedWide>(factor));
     isZero = isZero && sum[i] == 0;
   }
   if (isZero)
@@ -104,7 +105,7 @@ std::optional<LaneValue> LaneValue::product(const LaneValue& a, const LaneValue&
       std::merge(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(both));
       Lanes lanes;
       for (unsigned i = 0; i < kLanes; ++i)
-        lanes[i] = static_cast<int64_t>(static_cast<uint64_t>(xs[i]) * static_cast<uint64_t>(ys[i]));
+        lanes[i] = static_cast<Wide>(static_cast<UnsignedWide>(xs[i]) * static_cast<UnsignedWide>(ys[i]));
       if (both.size() > kMaxDegree)
         return std::nullopt;
       result.add(both, lanes, 1);
@@ -114,7 +115,7 @@ std::optional<LaneValue> LaneValue::product(const LaneValue& a, const LaneValue&
   return result;
 }
 
-LaneValue LaneValue::dividedBy(int64_t divisor) const {
+LaneValue LaneValue::dividedBy(Wide divisor) const {
   LaneValue result;
   for (const auto& [monomial, lanes] : terms_) {
     Lanes quotient;

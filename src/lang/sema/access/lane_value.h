@@ -12,17 +12,19 @@
 namespace vortex::lang::access {
 
 inline constexpr unsigned kLanes = 32;
-using Lanes = std::array<int64_t, kLanes>;
+/// Holds every number of 64 bits, with and without sign.
+using Wide = __int128;
+using Lanes = std::array<Wide, kLanes>;
 using SymbolId = uint32_t;
 using Monomial = std::vector<SymbolId>;  ///< sorted; {} is the constant part
 
 /// What is known of an unknown number. Inclusive bounds.
 struct Symbol {
   std::string name;  ///< in the user's words
-  std::optional<int64_t> lowest, highest;
-  std::vector<int64_t> values;  ///< all it can be, if they are few
-  bool isExtent = false;        ///< of a tensor; taken as large where only that matters
-  bool isUsers = true;          ///< stands in the source under this name
+  std::optional<Wide> lowest, highest;
+  std::vector<Wide> values;  ///< all it can be, if they are few
+  bool isExtent = false;     ///< of a tensor; taken as large where only that matters
+  bool isUsers = true;       ///< stands in the source under this name
 };
 
 bool allEqual(const Lanes& lanes);
@@ -30,7 +32,7 @@ bool allEqual(const Lanes& lanes);
 class LaneValue {
 public:
   LaneValue() = default;
-  static LaneValue constant(int64_t value);
+  static LaneValue constant(Wide value);
   static LaneValue ofLanes(const Lanes& lanes);
   static LaneValue symbol(SymbolId id);
 
@@ -41,9 +43,9 @@ public:
   bool isFixed() const { return terms_.empty() || (terms_.size() == 1 && terms_.begin()->first.empty()); }
   /// All lanes agree.
   bool isUniform() const;
-  std::optional<int64_t> asNumber() const;
+  std::optional<Wide> asNumber() const;
   /// Every coefficient of a symbol is a multiple.
-  bool symbolsAreMultiplesOf(int64_t divisor) const;
+  bool symbolsAreMultiplesOf(Wide divisor) const;
   /// Lane by lane from `a` where chosen, else from `b`.
   static LaneValue merge(const std::array<bool, kLanes>& chosen, const LaneValue& a, const LaneValue& b);
 
@@ -52,17 +54,17 @@ public:
   /// Nothing if the product has too many terms to be of use.
   static std::optional<LaneValue> product(const LaneValue& a, const LaneValue& b);
   /// Symbols' coefficients divided exactly, the fixed part rounded down. Requires symbolsAreMultiplesOf(divisor).
-  LaneValue dividedBy(int64_t divisor) const;
+  LaneValue dividedBy(Wide divisor) const;
   /// Without the terms of symbols.
   LaneValue fixedPart() const { return ofLanes(fixed()); }
 
 private:
-  void add(const Monomial& monomial, const Lanes& lanes, int64_t factor);
+  void add(const Monomial& monomial, const Lanes& lanes, Wide factor);
 
   std::map<Monomial, Lanes> terms_;  // no zero vectors
 };
 
-int64_t floorDivide(int64_t a, int64_t b);  ///< b > 0
-int64_t floorModulo(int64_t a, int64_t b);
+Wide floorDivide(Wide a, Wide b);  ///< b > 0
+Wide floorModulo(Wide a, Wide b);
 
 }  // namespace vortex::lang::access

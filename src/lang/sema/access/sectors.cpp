@@ -10,10 +10,10 @@ namespace vortex::lang::access {
 namespace {
 
 /// Rows of an extent that is not known are taken to lie far apart, at places that share no sector.
-constexpr int64_t kFarApart = int64_t(1) << 14;
+constexpr Wide kFarApart = Wide(1) << 14;
 constexpr size_t kNeighbours = 8;  ///< values of a loop counter that count as one access: a sector has 8 words
 
-int64_t bytesOf(const ElementLeaf& leaf) { return (bitWidth(leaf.scalar) + 7) / 8; }
+Wide bytesOf(const ElementLeaf& leaf) { return (bitWidth(leaf.scalar) + 7) / 8; }
 
 class SectorVisit {
 public:
@@ -58,8 +58,8 @@ private:
   }
 
   /// The number that stands for a monomial of extents; nothing for other unknowns.
-  static std::optional<int64_t> numberFor(const Graph& graph, const Monomial& monomial) {
-    int64_t number = 1;
+  static std::optional<Wide> numberFor(const Graph& graph, const Monomial& monomial) {
+    Wide number = 1;
     for (SymbolId id : monomial) {
       if (!graph.symbols[id].isExtent)
         return std::nullopt;
@@ -71,11 +71,11 @@ private:
   std::optional<Undecided> addPlaces(Evaluation& evaluation, const Access& access, const LaneValue& value,
                                      const LaneValue& first, const std::array<bool, kLanes>& active) {
     Lanes places = value.fixed();
-    std::vector<int64_t> shifts{0};
+    std::vector<Wide> shifts{0};
     for (const auto& [monomial, lanes] : value.terms()) {
       if (monomial.empty())
         continue;
-      std::optional<int64_t> shared;
+      std::optional<Wide> shared;
       bool isSame = true;
       for (unsigned lane = 0; lane < kLanes; ++lane)
         if (active[lane]) {
@@ -96,7 +96,7 @@ private:
       return std::nullopt;
     for (unsigned lane = 0; lane < kLanes; ++lane)
       if (active[lane])
-        for (int64_t shift : shifts)
+        for (Wide shift : shifts)
           addElement(places[lane] + shift, access);
     return std::nullopt;
   }
@@ -106,7 +106,7 @@ private:
     for (const auto& [monomial, lanes] : distance.terms())
       if (!monomial.empty())
         return false;
-    std::optional<int64_t> elements;
+    std::optional<Wide> elements;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       if (active[lane] && distance.fixed()[lane] != elements.value_or(distance.fixed()[lane]))
         return false;
@@ -114,13 +114,14 @@ private:
         elements = distance.fixed()[lane];
     }
     const ElementLeaf &leaf = layout_.leaves[access.firstLeaf], &firstLeaf = layout_.leaves[accesses_[0]->firstLeaf];
-    const int64_t bytes = layout_.isInterleaved ? elements.value_or(0) * layout_.bytes + leaf.offset - firstLeaf.offset
-                                                : elements.value_or(0) * bytesOf(leaf);
-    return std::abs(bytes) < layout::kSectorBytes && (layout_.isInterleaved || &leaf == &firstLeaf);
+    const Wide bytes = layout_.isInterleaved ? elements.value_or(0) * layout_.bytes + leaf.offset - firstLeaf.offset
+                                             : elements.value_or(0) * bytesOf(leaf);
+    return bytes < layout::kSectorBytes && bytes > -Wide(layout::kSectorBytes) &&
+           (layout_.isInterleaved || &leaf == &firstLeaf);
   }
 
   /// The scalars that the access takes of one element: in a plane each, or side by side.
-  void addElement(int64_t element, const Access& access) {
+  void addElement(Wide element, const Access& access) {
     const size_t end = std::min<size_t>(access.firstLeaf + access.leafCount, layout_.leaves.size());
     for (size_t i = access.firstLeaf; i < end; ++i) {
       const ElementLeaf& leaf = layout_.leaves[i];
@@ -132,19 +133,19 @@ private:
   }
 
   /// Short loops of constant length: `for c in 0..3 { … x[i, c] … }` uses what lies side by side.
-  static void addIterations(const Symbol& symbol, const Access& access, SymbolId id, int64_t factor,
-                            std::vector<int64_t>& shifts) {
-    std::vector<int64_t> values = symbol.values;
+  static void addIterations(const Symbol& symbol, const Access& access, SymbolId id, Wide factor,
+                            std::vector<Wide>& shifts) {
+    std::vector<Wide> values = symbol.values;
     if (values.empty() && symbol.lowest && symbol.highest &&
-        *symbol.highest - *symbol.lowest < static_cast<int64_t>(kNeighbours))
-      for (int64_t value = *symbol.lowest; value <= *symbol.highest; ++value)
+        *symbol.highest - *symbol.lowest < static_cast<Wide>(kNeighbours))
+      for (Wide value = *symbol.lowest; value <= *symbol.highest; ++value)
         values.push_back(value);
     if (values.empty() || values.size() > kNeighbours ||
         std::find(access.counters.begin(), access.counters.end(), id) == access.counters.end())
       return;
-    std::vector<int64_t> all;
-    for (int64_t shift : shifts)
-      for (int64_t value : values)
+    std::vector<Wide> all;
+    for (Wide shift : shifts)
+      for (Wide value : values)
         all.push_back(shift + value * factor);
     shifts = std::move(all);
   }
@@ -155,10 +156,10 @@ private:
     SectorUse use;
     use.structBytes = layout_.isInterleaved ? layout_.bytes : 0;
     for (const auto& [plane, bytes] : places_) {
-      const int64_t step = layout_.isInterleaved ? alignment_ : bytes.begin()->second;
+      const Wide step = layout_.isInterleaved ? alignment_ : bytes.begin()->second;
       size_t least = SIZE_MAX;
-      for (int64_t start = 0; start < layout::kSectorBytes; start += step) {
-        std::set<int64_t> sectors;
+      for (Wide start = 0; start < layout::kSectorBytes; start += step) {
+        std::set<Wide> sectors;
         for (const auto& [place, size] : bytes)
           sectors.insert(floorDivide(place + start, layout::kSectorBytes));
         least = std::min(least, sectors.size());
@@ -178,7 +179,7 @@ private:
                               const Evaluation& evaluation) {
     std::string text;
     for (const auto& [monomial, lanes] : value.terms()) {
-      std::optional<int64_t> step;
+      std::optional<Wide> step;
       for (unsigned lane = 0; lane + 1 < kLanes; ++lane) {
         if (!active[lane] || !active[lane + 1])
           continue;
@@ -188,7 +189,7 @@ private:
       }
       if (step.value_or(0) == 0)
         continue;
-      std::string term = *step == 1 && !monomial.empty() ? "" : std::to_string(*step);
+      std::string term = *step == 1 && !monomial.empty() ? "" : std::to_string(static_cast<int64_t>(*step));
       for (SymbolId id : monomial) {
         if (evaluation.graph.symbols[id].name.empty())
           return "";
@@ -201,9 +202,9 @@ private:
 
   const std::vector<const Access*>& accesses_;
   ElementLayout layout_;
-  int64_t alignment_ = 1;
+  Wide alignment_ = 1;
   std::optional<SectorUse>& best_;
-  std::map<size_t, std::map<int64_t, int64_t>> places_;  ///< per plane: where, and how many bytes
+  std::map<size_t, std::map<Wide, Wide>> places_;  ///< per plane: where, and how many bytes
 };
 
 }  // namespace

@@ -195,11 +195,16 @@ private:
   }
 
   void assume(const Expr& condition, bool sense) {
-    if (condition.uniformity == Uniformity::Uniform)
-      return;  // the same for all lanes
     const NodeId node = values_.of(condition);
+    if (condition.uniformity == Uniformity::Uniform && !isKnown(node))
+      return;  // the same for all lanes
     const bool isBound = comparesByOrder(resolved(condition)) && !trace_.graph.hasUnknown(node);
     conditions_.push_back({node, sense, isBound, &condition});
+  }
+
+  bool isKnown(NodeId condition) {
+    const auto truth = Evaluation(trace_.graph).truth(condition);
+    return std::none_of(truth.begin(), truth.end(), [](Truth lane) { return lane == Truth::Unknown; });
   }
 
   const Expr& resolved(const Expr& condition) const {
@@ -218,9 +223,8 @@ private:
     if (isMemory(stripRef(place.type), Space::Shared))
       noteTiles(assign);
     if (isIntegerType(place.type))
-      values_.set(*place.variable,
-                  assign.hasOp ? values_.binary(assign.binaryOp, values_.of(place), values_.of(*assign.args[1]), assign)
-                               : values_.of(*assign.args[1]));
+      values_.set(*place.variable, assign.hasOp ? values_.binary(assign.binaryOp, place, *assign.args[1], assign)
+                                                : values_.of(*assign.args[1]));
   }
 
   void visitIf(const Expr& expr) {
@@ -340,6 +344,7 @@ private:
                   .offset = 0,
                   .firstLeaf = view ? view->firstLeaf : 0,
                   .conditions = conditions_,
+                  .bounds = {},
                   .loops = loops_,
                   .counters = counters_,
                   .verify = verify_,
@@ -352,8 +357,10 @@ private:
       Graph& graph = trace_.graph;
       access.offset = view->base;
       for (size_t dim = 0; dim < view->strides.size(); ++dim) {
-        NodeId index = values_.of(*element.args[dim + 1]);
+        NodeId index = values_.index(*element.args[dim + 1]);
         auto extent = view->extents[dim].asConstant();
+        if (extent)
+          access.bounds.push_back({index, *extent});
         if (isShared && extent && base->layout == SharedLayout::BankConflictFree)
           index = graph.make(Op::Within, index, 0, 0, *extent);
         access.offset = graph.make(Op::Add, access.offset, graph.make(Op::Mul, index, view->strides[dim]));

@@ -26,10 +26,11 @@ struct Access {
   uint32_t firstLeaf = 0;          ///< of a struct's scalars (elementLayout), the ones that are accessed: from here on
   uint32_t leafCount = 1;
   std::vector<Condition> conditions;
-  std::vector<const Expr*> loops;  ///< enclosing ones, outermost first
-  std::vector<SymbolId> counters;  ///< of these loops; ones without a plain counter are left out
-  source::SourceRange verify;      ///< of the `@verify_no_bank_conflicts` that covers it; invalid: none
-  bool isQuiet = false;            ///< `@unchecked(coalescing)`
+  std::vector<std::pair<NodeId, Wide>> bounds;  ///< indices and constant extents: lanes outside do not take part
+  std::vector<const Expr*> loops;               ///< enclosing ones, outermost first
+  std::vector<SymbolId> counters;               ///< of these loops; ones without a plain counter are left out
+  source::SourceRange verify;                   ///< of the `@verify_no_bank_conflicts` that covers it; invalid: none
+  bool isQuiet = false;                         ///< `@unchecked(coalescing)`
 };
 
 /// Threads of a block per axis; nothing where only the launch knows.
@@ -37,7 +38,6 @@ using BlockShape = std::array<std::optional<int64_t>, 3>;
 
 struct Trace {
   Graph graph;
-  SymbolId warp = 0;
   std::vector<Access> accesses;
   /// Whole tensors in shared memory that a verified statement reads or writes: by which threads, the compiler decides.
   std::vector<std::pair<source::SourceRange, const Expr*>> verifiedTiles;

@@ -2,20 +2,21 @@
 
 #include "lang/sema/element.h"
 
-#include <numeric>
+#include <utility>
 
 namespace vortex::lang::access {
 
-constexpr int64_t kWarp = kLanes;
+constexpr Wide kWarp = kLanes;
 constexpr size_t kMostValues = 256;
+// What a launch can have and a tensor can hold.
+constexpr Wide kMostThreadsOfBlock = 65536, kMostBlocks = INT32_MAX, kLargestExtent = Wide(1) << 47;
 
 Values::Values(const Function& kernel, const Roots& roots, const BlockShape& block, Trace& trace)
     : kernel_(kernel), roots_(roots), block_(block), graph_(trace.graph) {
-  std::optional<int64_t> warps;
+  Wide warps = kMostThreadsOfBlock / kWarp - 1;
   if (block_[0] && block_[1] && block_[2])
     warps = (*block_[0] * *block_[1] * *block_[2] + kWarp - 1) / kWarp - 1;
   warp_ = graph_.symbol({"warp.id", 0, warps, {}, false, true});
-  trace.warp = static_cast<SymbolId>(graph_.node(warp_).value);
   linear_ = graph_.make(Op::Add, graph_.make(Op::Mul, warp_, graph_.constant(kWarp)), graph_.lane());
 }
 
@@ -26,19 +27,32 @@ NodeId Values::named(const std::string& name, Symbol symbol) {
   return found->second;
 }
 
-static bool isUnsignedInteger(Type type) {
-  return type && type->kind == TypeKind::Scalar && (isUnsigned(type->scalar) || type->scalar == Scalar::Bool);
+static std::optional<Machine> machineOf(Type type) {
+  type = stripRef(type);
+  if (!type || type->kind != TypeKind::Scalar || (!isInteger(type->scalar) && type->scalar != Scalar::Bool))
+    return std::nullopt;
+  const bool isBool = type->scalar == Scalar::Bool;
+  return Machine{isBool ? 1 : bitWidth(type->scalar), !isBool && !isUnsigned(type->scalar)};
 }
 
 /// Something all lanes agree on.
-NodeId Values::uniform(const Expr& expr, std::string name) {
+NodeId Values::uniform(Type type, std::string name) {
   Symbol symbol{std::move(name), std::nullopt, std::nullopt, {}, false, true};
-  if (isUnsignedInteger(expr.type)) {
-    symbol.lowest = 0;
-    if (bitWidth(expr.type->scalar) <= 32)
-      symbol.highest = (int64_t(1) << bitWidth(expr.type->scalar)) - 1;
+  if (const auto machine = machineOf(type)) {
+    symbol.lowest = machine->lowest();
+    symbol.highest = machine->highest();
   }
   return graph_.symbol(std::move(symbol));
+}
+
+NodeId Values::exact(const Expr& expr) {
+  const auto machine = machineOf(expr.type);
+  return machine ? graph_.fit(of(expr), *machine) : of(expr);
+}
+
+NodeId Values::index(const Expr& expr) {
+  const auto machine = machineOf(expr.type);
+  return machine ? graph_.fit(of(expr), *machine, Op::Index) : of(expr);
 }
 
 //===-- positions -------------------------------------------------------------------------------------------------===//
@@ -62,24 +76,29 @@ NodeId Values::threadAxis(size_t axis, const Expr& expr) {
 static constexpr const char* kAxes[] = {"x", "y", "z"};
 
 NodeId Values::position(Builtin builtin, size_t axis, const Expr& expr) {
-  auto sized = [&](const char* name) {
+  auto sized = [&](const char* name, Wide highest = kMostBlocks) {
     const std::string full = std::string(name) + "." + kAxes[axis];
-    return named(full, {full, 0, std::nullopt, {}, false, true});
+    return named(full, {full, 0, highest, {}, false, true});
   };
   switch (builtin) {
   case Builtin::ThreadId: return threadAxis(axis, expr);
   case Builtin::ThreadLocalId: return linear_;
-  case Builtin::BlockId: return sized("block.id");
+  case Builtin::BlockId: return sized("block.id", kMostBlocks - 1);
   case Builtin::GridDim: return sized("grid.dim");
-  case Builtin::BlockDim: return block_[axis] ? graph_.constant(*block_[axis]) : sized("block.dim");
+  case Builtin::BlockDim:
+    return block_[axis] ? graph_.constant(*block_[axis]) : sized("block.dim", kMostThreadsOfBlock);
   case Builtin::ThreadGlobalId: {
-    NodeId dim = block_[axis] ? graph_.constant(*block_[axis]) : sized("block.dim");
+    NodeId dim = block_[axis] ? graph_.constant(*block_[axis]) : sized("block.dim", kMostThreadsOfBlock);
     return graph_.make(Op::Add, graph_.make(Op::Mul, sized("block.id"), dim), threadAxis(axis, expr));
   }
   case Builtin::WarpId: return warp_;
   case Builtin::LaneId: return graph_.lane();
   default: return graph_.constant(kWarp);
   }
+}
+
+NodeId Values::ceilDiv(NodeId a, NodeId b) {
+  return graph_.make(Op::Div, graph_.make(Op::Sub, graph_.make(Op::Add, a, b), graph_.constant(1)), b);
 }
 
 NodeId Values::ofBuiltin(const Expr& expr) {
@@ -94,15 +113,11 @@ NodeId Values::ofBuiltin(const Expr& expr) {
   case Builtin::WarpId:
   case Builtin::LaneId:
   case Builtin::WarpSize: return position(expr.builtin, axis, expr);
-  case Builtin::CeilDiv: {
-    NodeId b = of(*expr.args[1]);
-    NodeId above = graph_.make(Op::Sub, graph_.make(Op::Add, of(*expr.args[0]), b), graph_.constant(1));
-    return graph_.make(Op::Div, above, b);
-  }
-  case Builtin::Min: return graph_.make(Op::Min, of(*expr.args[0]), of(*expr.args[1]));
-  case Builtin::Max: return graph_.make(Op::Max, of(*expr.args[0]), of(*expr.args[1]));
+  case Builtin::CeilDiv: return ceilDiv(exact(*expr.args[0]), exact(*expr.args[1]));
+  case Builtin::Min: return graph_.make(Op::Min, exact(*expr.args[0]), exact(*expr.args[1]));
+  case Builtin::Max: return graph_.make(Op::Max, exact(*expr.args[0]), exact(*expr.args[1]));
   case Builtin::Clamp:
-    return graph_.make(Op::Min, graph_.make(Op::Max, of(*expr.args[0]), of(*expr.args[1])), of(*expr.args[2]));
+    return graph_.make(Op::Min, graph_.make(Op::Max, exact(*expr.args[0]), exact(*expr.args[1])), exact(*expr.args[2]));
   case Builtin::Select: return graph_.make(Op::Select, of(*expr.args[0]), of(*expr.args[1]), of(*expr.args[2]));
   case Builtin::Extent: {
     Type type = stripRef(expr.args[0]->type);
@@ -116,10 +131,11 @@ NodeId Values::ofBuiltin(const Expr& expr) {
   case Builtin::WarpBallot:
   case Builtin::WarpAny:
   case Builtin::WarpAll:
-  case Builtin::ShuffleIndex: return uniform(expr, std::string(spelling(expr.builtin)));  // the same in the whole warp
+  case Builtin::ShuffleIndex:
+    return uniform(expr.type, std::string(spelling(expr.builtin)));  // the same in the whole warp
   default: break;
   }
-  return expr.uniformity == Uniformity::Uniform ? uniform(expr, std::string(spelling(expr.builtin)))
+  return expr.uniformity == Uniformity::Uniform ? uniform(expr.type, std::string(spelling(expr.builtin)))
                                                 : graph_.unknown(&expr);
 }
 
@@ -130,15 +146,12 @@ NodeId Values::ofAtom(const DimAtom& atom) {
   switch (atom.kind) {
   case DimAtom::Kind::Variable: {
     const std::string name = atom.id < kernel_.dims.size() ? kernel_.dims[atom.id].name : "";
-    return named("extent " + std::to_string(atom.id), {name, 0, std::nullopt, {}, true, true});
+    return named("extent " + std::to_string(atom.id), {name, 0, kLargestExtent, {}, true, true});
   }
-  case DimAtom::Kind::Opaque: return named("opaque " + std::to_string(atom.id), {"", 0, std::nullopt, {}, true, false});
+  case DimAtom::Kind::Opaque:
+    return named("opaque " + std::to_string(atom.id), {"", 0, kLargestExtent, {}, true, false});
   case DimAtom::Kind::FloorDiv: return binaryAtom(Op::Div);
-  case DimAtom::Kind::CeilDiv: {
-    NodeId b = ofDim(atom.operands[1]);
-    NodeId above = graph_.make(Op::Sub, graph_.make(Op::Add, ofDim(atom.operands[0]), b), graph_.constant(1));
-    return graph_.make(Op::Div, above, b);
-  }
+  case DimAtom::Kind::CeilDiv: return ceilDiv(ofDim(atom.operands[0]), ofDim(atom.operands[1]));
   case DimAtom::Kind::Mod: return binaryAtom(Op::Rem);
   case DimAtom::Kind::Min: return binaryAtom(Op::Min);
   case DimAtom::Kind::Max: return binaryAtom(Op::Max);
@@ -161,6 +174,41 @@ NodeId Values::ofDim(const DimExpr& dim) {
 
 //===-- expressions -----------------------------------------------------------------------------------------------===//
 
+/// Whether operands are needed within their type, not only modulo its numbers.
+static bool needsNumbers(BinaryOp op) {
+  switch (op) {
+  case BinaryOp::Div:
+  case BinaryOp::Rem:
+  case BinaryOp::Shr:
+  case BinaryOp::Eq:
+  case BinaryOp::Ne:
+  case BinaryOp::Lt:
+  case BinaryOp::Le:
+  case BinaryOp::Gt:
+  case BinaryOp::Ge: return true;
+  default: return false;
+  }
+}
+
+NodeId Values::binary(BinaryOp op, const Expr& left, const Expr& right, const Expr& cause) {
+  const auto machine = machineOf(left.type);
+  if (op == BinaryOp::Rem && machine && !machine->isSigned) {
+    const auto divisor = graph_.asConstant(of(right));
+    if (divisor && *divisor > 0 && (*divisor & (*divisor - 1)) == 0)
+      return graph_.make(Op::And, of(left), graph_.constant(*divisor - 1));  // a wrap does not change it
+  }
+  NodeId a = needsNumbers(op) ? exact(left) : of(left);
+  if (op == BinaryOp::Shl || op == BinaryOp::Shr) {
+    const NodeId count = exact(right);
+    const auto constant = graph_.asConstant(count);
+    const Wide width = machine ? machine->width : 64;
+    return graph_.make(op == BinaryOp::Shl ? Op::Shl : Op::Shr, a,
+                       constant ? graph_.constant(floorModulo(*constant, width))
+                                : graph_.make(Op::And, count, graph_.constant(width - 1)));
+  }
+  return binary(op, a, needsNumbers(op) ? exact(right) : of(right), cause);
+}
+
 NodeId Values::binary(BinaryOp op, NodeId a, NodeId b, const Expr& cause) {
   switch (op) {
   case BinaryOp::Add: return graph_.make(Op::Add, a, b);
@@ -168,8 +216,6 @@ NodeId Values::binary(BinaryOp op, NodeId a, NodeId b, const Expr& cause) {
   case BinaryOp::Mul: return graph_.make(Op::Mul, a, b);
   case BinaryOp::Div: return graph_.make(Op::Div, a, b);
   case BinaryOp::Rem: return graph_.make(Op::Rem, a, b);
-  case BinaryOp::Shl: return graph_.make(Op::Shl, a, b);
-  case BinaryOp::Shr: return graph_.make(Op::Shr, a, b);
   case BinaryOp::BitAnd: return graph_.make(Op::And, a, b);
   case BinaryOp::BitOr: return graph_.make(Op::Or, a, b);
   case BinaryOp::BitXor: return graph_.make(Op::Xor, a, b);
@@ -181,7 +227,7 @@ NodeId Values::binary(BinaryOp op, NodeId a, NodeId b, const Expr& cause) {
   case BinaryOp::Le: return graph_.make(Op::Le, a, b);
   case BinaryOp::Gt: return graph_.make(Op::Lt, b, a);
   case BinaryOp::Ge: return graph_.make(Op::Le, b, a);
-  case BinaryOp::Pow: break;
+  default: break;
   }
   return graph_.unknown(&cause);
 }
@@ -192,28 +238,15 @@ NodeId Values::ofVariable(const Variable& variable) {
   if (variable.uniformity == Uniformity::PerThread) {
     return graph_.unknown(nullptr);
   }
-  Symbol symbol{variable.name, std::nullopt, std::nullopt, {}, false, true};
-  if (isUnsignedInteger(variable.type)) {
-    symbol.lowest = 0;
-    if (bitWidth(variable.type->scalar) <= 32)
-      symbol.highest = (int64_t(1) << bitWidth(variable.type->scalar)) - 1;
-  }
-  NodeId node = graph_.symbol(std::move(symbol));
+  NodeId node = uniform(variable.type, variable.name);
   if (!roots_.isAssigned(&variable))
     state_[&variable] = node;
   return node;
 }
 
-static bool isInteger32OrMore(Type type) {
-  return type && type->kind == TypeKind::Scalar && isInteger(type->scalar) && bitWidth(type->scalar) >= 32;
-}
-
 NodeId Values::of(const Expr& expr) {
   switch (expr.kind) {
-  case ExprKind::Int:
-    if (expr.intValue >= INT64_MIN && expr.intValue <= INT64_MAX)
-      return graph_.constant(static_cast<int64_t>(expr.intValue));
-    break;
+  case ExprKind::Int: return graph_.constant(expr.intValue);
   case ExprKind::DimValue: return ofDim(expr.dim);
   case ExprKind::Var: {
     Type type = stripRef(expr.type);
@@ -227,12 +260,8 @@ NodeId Values::of(const Expr& expr) {
     Type from = expr.args[0]->type, to = expr.type;
     if (!from || from->kind != TypeKind::Scalar || (!isInteger(from->scalar) && from->scalar != Scalar::Bool))
       break;
-    NodeId inner = of(*expr.args[0]);
-    if (isInteger32OrMore(to) || bitWidth(from->scalar) <= bitWidth(to->scalar))
-      return inner;  // indices fit, see graph.h
-    if (isUnsigned(to->scalar))
-      return graph_.make(Op::Rem, inner, graph_.constant(int64_t(1) << bitWidth(to->scalar)));
-    break;
+    const auto narrow = machineOf(from), wide = machineOf(to);
+    return wide && wide->width > narrow->width ? exact(*expr.args[0]) : of(*expr.args[0]);
   }
   case ExprKind::Unary:
     if (expr.type && expr.type->kind == TypeKind::Scalar) {
@@ -245,7 +274,7 @@ NodeId Values::of(const Expr& expr) {
   case ExprKind::Binary: {
     Type operand = expr.args[0]->type;
     if (operand && operand->kind == TypeKind::Scalar && (isInteger(operand->scalar) || operand->scalar == Scalar::Bool))
-      return binary(expr.binaryOp, of(*expr.args[0]), of(*expr.args[1]), expr);
+      return binary(expr.binaryOp, *expr.args[0], *expr.args[1], expr);
     break;
   }
   case ExprKind::Builtin: return ofBuiltin(expr);
@@ -279,7 +308,7 @@ NodeId Values::of(const Expr& expr) {
   }
   default: break;
   }
-  return expr.uniformity == Uniformity::Uniform ? uniform(expr, "") : graph_.unknown(&expr);
+  return expr.uniformity == Uniformity::Uniform ? uniform(expr.type, "") : graph_.unknown(&expr);
 }
 
 //===-- memory ----------------------------------------------------------------------------------------------------===//
@@ -321,7 +350,7 @@ std::optional<View> Values::viewOf(const Expr& place) {
     NodeId size = graph_.constant(1);
     for (const DimExpr& extent : view->extents)
       size = graph_.make(Op::Mul, size, ofDim(extent));
-    view->base = graph_.make(Op::Add, view->base, graph_.make(Op::Mul, of(*place.args[1]), size));
+    view->base = graph_.make(Op::Add, view->base, graph_.make(Op::Mul, index(*place.args[1]), size));
     return view;
   }
   case ExprKind::Slice: {
@@ -338,7 +367,7 @@ std::optional<View> Values::viewOf(const Expr& place) {
     for (size_t dim = 0; dim < place.slices.size(); ++dim) {
       const SliceDim& part = place.slices[dim];
       if (part.begin)
-        result.base = graph_.make(Op::Add, result.base, graph_.make(Op::Mul, of(*part.begin), view->strides[dim]));
+        result.base = graph_.make(Op::Add, result.base, graph_.make(Op::Mul, index(*part.begin), view->strides[dim]));
       if (part.kind == SliceDim::Kind::Index)
         continue;
       result.strides.push_back(view->strides[dim]);
@@ -395,6 +424,12 @@ Values::State Values::start(const State& before, const Growths& growths) {
   return started;
 }
 
+static Wide commonDivisor(Wide a, Wide b) {
+  while (b != 0)
+    a = std::exchange(b, a % b);
+  return a < 0 ? -a : a;
+}
+
 bool Values::refine(const Variable& variable, NodeId started, Growth& growth) {
   if (!growth.isKnown)
     return false;
@@ -405,9 +440,9 @@ bool Values::refine(const Variable& variable, NodeId started, Growth& growth) {
     growth.isKnown = false;
     return true;
   }
-  int64_t step = growth.step;
+  Wide step = growth.step;
   for (const auto& [monomial, lanes] : change->terms())
-    step = std::gcd(step, lanes[0]);
+    step = commonDivisor(step, lanes[0]);
   const bool changed = step != growth.step;
   growth.step = step;
   return changed;
@@ -421,7 +456,7 @@ std::optional<SymbolId> Values::enterLoop(const Expr& loop, const Expr& range) {
     if (range.intList.size() > kMostValues)
       return std::nullopt;
     for (__int128 each : range.intList)
-      counter.values.push_back(static_cast<int64_t>(each));
+      counter.values.push_back(each);
     counter.lowest.reset();
     if (!counter.values.empty()) {
       counter.lowest = *std::min_element(counter.values.begin(), counter.values.end());
@@ -429,22 +464,25 @@ std::optional<SymbolId> Values::enterLoop(const Expr& loop, const Expr& range) {
     }
     count = value = graph_.symbol(counter);
   } else if (range.kind == ExprKind::Range) {
-    NodeId begin = of(*range.args[0]), end = of(*range.args[1]);
-    NodeId step = range.args.size() > 2 && range.args[2] ? of(*range.args[2]) : graph_.constant(1);
-    auto to = graph_.asConstant(end), by = graph_.asConstant(step);
-    if (to && by && *by > 0) {
+    NodeId begin = exact(*range.args[0]), end = exact(*range.args[1]);
+    NodeId step = range.args.size() > 2 && range.args[2] ? exact(*range.args[2]) : graph_.constant(1);
+    auto by = graph_.asConstant(step);
+    if (by && *by > 0) {
       Evaluation evaluation(graph_);
-      auto first = evaluation.value(begin);
-      if (auto lowest = first ? evaluation.range(*first).lowest : std::nullopt)
-        counter.highest = std::max<int64_t>((*to - *lowest + *by - 1) / *by - 1, 0);
+      auto first = evaluation.value(begin), last = evaluation.value(end);
+      auto lowest = first ? evaluation.range(*first).lowest : std::nullopt;
+      auto to = last ? evaluation.range(*last).highest : std::nullopt;
+      if (lowest && to)
+        counter.highest = std::max<Wide>((*to - *lowest + *by - 1) / *by - 1, 0);
     }
     counter.isUsers = begin == graph_.constant(0) && by == 1;
     count = graph_.symbol(counter);
     value = graph_.make(Op::Add, begin, graph_.make(Op::Mul, *count, step));
   } else {
     if (loop.variable)
-      state_[loop.variable] = loop.variable->uniformity == Uniformity::Uniform ? uniform(range, loop.variable->name)
-                                                                               : graph_.unknown(nullptr);
+      state_[loop.variable] = loop.variable->uniformity == Uniformity::Uniform
+                                  ? uniform(loop.variable->type, loop.variable->name)
+                                  : graph_.unknown(nullptr);
     return std::nullopt;
   }
   if (loop.variable)
@@ -454,7 +492,7 @@ std::optional<SymbolId> Values::enterLoop(const Expr& loop, const Expr& range) {
         range.kind == ExprKind::Range
             ? *count
             : graph_.symbol(
-                  {loop.indexVariable->name, 0, static_cast<int64_t>(range.intList.size()) - 1, {}, false, true});
+                  {loop.indexVariable->name, 0, static_cast<Wide>(range.intList.size()) - 1, {}, false, true});
   return static_cast<SymbolId>(graph_.node(*count).value);
 }
 

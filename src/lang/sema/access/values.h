@@ -22,7 +22,10 @@ public:
 
   const Roots& roots() const { return roots_; }
   NodeId of(const Expr& expr);
-  NodeId binary(BinaryOp op, NodeId a, NodeId b, const Expr& cause);
+  /// The number within its type, see `Fit`; what an access is at, see `Index`.
+  NodeId exact(const Expr& expr);
+  NodeId index(const Expr& expr);
+  NodeId binary(BinaryOp op, const Expr& left, const Expr& right, const Expr& cause);
   NodeId ofVariable(const Variable& variable);
   std::optional<View> viewOf(const Expr& place);
 
@@ -52,10 +55,12 @@ public:
   std::optional<SymbolId> enterLoop(const Expr& loop, const Expr& range);
 
 private:
+  NodeId ceilDiv(NodeId a, NodeId b);
   NodeId ofBuiltin(const Expr& expr);
   NodeId ofDim(const DimExpr& dim);
   NodeId ofAtom(const DimAtom& atom);
-  NodeId uniform(const Expr& expr, std::string name);
+  NodeId binary(BinaryOp op, NodeId a, NodeId b, const Expr& cause);
+  NodeId uniform(Type type, std::string name);
   NodeId position(Builtin builtin, size_t axis, const Expr& expr);
   NodeId threadAxis(size_t axis, const Expr& expr);
   NodeId named(const std::string& name, Symbol symbol);
