@@ -233,8 +233,7 @@ private:
 
   /// Whole-tensor phases, and grids of threads for loops with independent iterations.
   void emitSequentialProgram() {
-    lang::IndexValues indices(kernel_, roots_);
-    std::vector<PhasePlan> phases = planPhases(statements_, roots_, indices, facts_, context_.tileResults);
+    std::vector<PhasePlan> phases = planPhases(statements_, roots_, facts_, context_.tileResults);
     bool known = llvm::all_of(phases, [&](const PhasePlan& phase) {
       return llvm::all_of(phase.loops, [&](const Expr* loop) { return bool(loopExtent(*loop)); });
     });

@@ -18,130 +18,17 @@ template <typename Visit> void walk(const Expr& expr, Visit visit) {
     walk(*child, visit);
 }
 
-/// The variable a tensor expression names without slicing; null otherwise.
-const Variable* wholeTensor(const Expr& expr, const lang::Roots& roots) {
-  const Expr* at = &expr;
-  while (at->kind == ExprKind::Deref || at->kind == ExprKind::Ref || lang::isFieldOfElements(*at))
-    at = at->args[0];
-  if (at->kind != ExprKind::Var)
-    return nullptr;
-  const Variable* root = roots.rootOf(*at);
-  return root == at->variable ? root : nullptr;
+/// Each iteration can be generated as the work of one thread.
+bool isIndependent(const Expr& loop, const BodyFacts& facts) {
+  const JumpFlags& flags = facts.flags(&loop);
+  return loop.isIndependent && facts.escapes(loop).empty() && !flags.broke && !flags.continued;
 }
-
-class LoopCheck {
-public:
-  LoopCheck(const Expr& loop, const lang::Roots& roots, lang::IndexValues& indices, const BodyFacts& facts)
-      : loop_(loop), roots_(roots), indices_(indices), facts_(facts) {}
-
-  bool isIndependent() {
-    if (loop_.kind != ExprKind::For || loop_.args[0]->kind != ExprKind::Range || loop_.indexVariable ||
-        !facts_.escapes(loop_).empty())
-      return false;
-    if (facts_.flags(&loop_).broke || facts_.flags(&loop_).continued)
-      return false;
-    const Expr& range = *loop_.args[0];
-    if (range.args.size() > 2 && range.args[2] &&
-        !(range.args[2]->kind == ExprKind::Int && range.args[2]->intValue == 1))
-      return false;
-    bool fits = true;
-    walk(*loop_.args[1], [&](const Expr& expr) { fits &= visit(expr); });
-    return fits && assignsOnlyInside() && storesStayApart();
-  }
-
-private:
-  struct Access {
-    const Expr* element;
-    bool isStore;
-  };
-
-  bool visit(const Expr& expr) {
-    if (expr.kind == ExprKind::Let)
-      inside_.insert(expr.variable);
-    if (expr.kind == ExprKind::For)
-      for (const Variable* variable : {expr.variable, expr.indexVariable})
-        if (variable)
-          inside_.insert(variable);
-    if (expr.kind == ExprKind::Element && stripRef(expr.args[0]->type)->isTensor()) {
-      if (isTileType(stripRef(expr.args[0]->type)))
-        return false;
-      loads_.push_back(&expr);
-    }
-    if (expr.kind == ExprKind::Assign)
-      if (const Expr* element = lang::tensorElement(*expr.args[0]); element && isMemoryTensor(element->args[0]->type))
-        stores_.push_back(element);
-    if (expr.kind == ExprKind::Assign && stripRef(expr.args[0]->type)->isTensor())
-      return false;
-    if (expr.type && isTileType(expr.type))
-      return false;
-    if (expr.kind == ExprKind::Builtin)
-      return expr.builtin != Builtin::Print && !lang::isAtomic(expr.builtin);
-    return expr.kind != ExprKind::Slice || lang::isFieldOfElements(expr);
-  }
-
-  bool assignsOnlyInside() const {
-    VariableSet assigned;
-    facts_.collectAssigned(*loop_.args[1], assigned);
-    return llvm::all_of(assigned, [&](const Variable* variable) {
-      return inside_.contains(variable) || variable->name == "returned";  // flags of calls inlined in the loop
-    });
-  }
-
-  /// As machine integers: in no iteration is the subscript another number than the loop's variable.
-  bool subscriptIsLoop(const Expr& element, size_t dim) const {
-    if (dim + 1 >= element.args.size() || roots_.isAssigned(loop_.variable) || roots_.isWritten(loop_.variable))
-      return false;
-    const lang::flow::ValueId subscript = indices_.index(*element.args[dim + 1]),
-                              counter = indices_.index(*loop_.variable);
-    return indices_.values().equal(subscript, counter, indices_.pointOf(element)) == lang::flow::Truth::Yes;
-  }
-
-  bool storesStayApart() const {
-    std::map<const Variable*, std::set<size_t>> dims;  // by stored tensor: dimensions that tell iterations apart
-    for (const Expr* store : stores_) {
-      const Variable* root = wholeTensor(*store->args[0], roots_);
-      if (!root)
-        return false;
-      std::set<size_t> here;
-      for (size_t dim = 0; dim + 1 < store->args.size(); ++dim)
-        if (subscriptIsLoop(*store, dim))
-          here.insert(dim);
-      auto [entry, isNew] = dims.try_emplace(root, here);
-      if (!isNew)
-        std::erase_if(entry->second, [&](size_t dim) { return !here.contains(dim); });
-      if (entry->second.empty())
-        return false;
-    }
-    for (const Expr* load : loads_) {
-      const Variable* root = roots_.rootOf(*load);
-      auto entry = dims.find(root);
-      if (entry == dims.end()) {
-        if (!root)
-          return false;
-        continue;
-      }
-      if (!wholeTensor(*load->args[0], roots_))
-        return false;
-      std::erase_if(entry->second, [&](size_t dim) { return !subscriptIsLoop(*load, dim); });
-      if (entry->second.empty())
-        return false;
-    }
-    return !stores_.empty();
-  }
-
-  const Expr& loop_;
-  const lang::Roots& roots_;
-  lang::IndexValues& indices_;
-  const BodyFacts& facts_;
-  std::set<const Variable*> inside_;
-  std::vector<const Expr*> loads_, stores_;
-};
 
 class Planner {
 public:
-  Planner(llvm::ArrayRef<const Expr*> statements, const lang::Roots& roots, lang::IndexValues& indices,
-          const BodyFacts& facts, const VariableSet& tileResults)
-      : statements_(statements), roots_(roots), indices_(indices), facts_(facts), tileResults_(tileResults) {}
+  Planner(llvm::ArrayRef<const Expr*> statements, const lang::Roots& roots, const BodyFacts& facts,
+          const VariableSet& tileResults)
+      : statements_(statements), roots_(roots), facts_(facts), tileResults_(tileResults) {}
 
   std::vector<PhasePlan> run() {
     for (size_t i = 0; i < statements_.size(); ++i)
@@ -206,8 +93,7 @@ private:
     std::vector<const Expr*> loops;
     const Expr* at = &statement;
     std::set<const Variable*> outer;
-    while (loops.size() < 3 && LoopCheck(*at, roots_, indices_, facts_).isIndependent() &&
-           boundsAreFree(*at->args[0], outer)) {
+    while (loops.size() < 3 && isIndependent(*at, facts_) && boundsAreFree(*at->args[0], outer)) {
       loops.push_back(at);
       outer.insert(at->variable);
       const Expr* body = at->args[1];
@@ -255,7 +141,6 @@ private:
 
   llvm::ArrayRef<const Expr*> statements_;
   const lang::Roots& roots_;
-  lang::IndexValues& indices_;
   const BodyFacts& facts_;
   const VariableSet& tileResults_;
   std::vector<const Expr*> setup_;
@@ -266,8 +151,8 @@ private:
 }  // namespace
 
 std::vector<PhasePlan> planPhases(llvm::ArrayRef<const Expr*> statements, const lang::Roots& roots,
-                                  lang::IndexValues& indices, const BodyFacts& facts, const VariableSet& tileResults) {
-  return Planner(statements, roots, indices, facts, tileResults).run();
+                                  const BodyFacts& facts, const VariableSet& tileResults) {
+  return Planner(statements, roots, facts, tileResults).run();
 }
 
 }  // namespace vortex::irgen

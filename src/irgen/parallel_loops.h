@@ -1,9 +1,8 @@
-// Sequential programs over whole tensors: which outermost loops have independent iterations.
+// Sequential programs over whole tensors: what is a launch of its own.
 #pragma once
 
 #include "irgen/facts.h"
 
-#include "lang/sema/index_values.h"
 #include "lang/sema/kernel/roots.h"
 
 #include <vector>
@@ -23,9 +22,8 @@ struct PhasePlan {
 ///
 /// `tileResults`: named results that are values, so returning them stores.
 ///
-/// A loop is spread when its iterations can be seen not to meet: each tensor it stores to has a dimension that every store and every load
-/// of it in the loop subscripts with exactly the loop's variable, and no variable from outside is assigned.
+/// A loop is spread when its iterations do not meet (Expr::isIndependent) and each ends by itself.
 std::vector<PhasePlan> planPhases(llvm::ArrayRef<const lang::Expr*> statements, const lang::Roots& roots,
-                                  lang::IndexValues& indices, const BodyFacts& facts, const VariableSet& tileResults);
+                                  const BodyFacts& facts, const VariableSet& tileResults);
 
 }  // namespace vortex::irgen

@@ -11,13 +11,15 @@ lang::Uniformity uniformityOf(Level level) {
 
 class Annotation {
 public:
-  Annotation(const ExprLevels& levels, const Roots& roots) : levels_(levels), roots_(roots) {}
+  Annotation(const Findings& findings, const Roots& roots)
+      : findings_(findings), levels_(findings.levels), roots_(roots) {}
 
   void visit(Expr& expr) const {
     const Level level = levels_.of(expr), control = levels_.controlOf(expr).level;
     expr.uniformity = uniformityOf(level);
     expr.needsBlock = needsBlock(expr, level, control);
     expr.hasPerThread = isPerThread(expr, level, control);
+    expr.isIndependent = findings_.independentLoops.contains(&expr);
     const auto include = [&](Expr* part) {
       if (!part)
         return;
@@ -73,16 +75,17 @@ private:
     }
   }
 
+  const Findings& findings_;
   const ExprLevels& levels_;
   const Roots& roots_;
 };
 
 }  // namespace
 
-void annotate(Function& kernel, const ExprLevels& levels, const Roots& roots) {
-  Annotation(levels, roots).visit(*kernel.body);
+void annotate(Function& kernel, const Findings& findings, const Roots& roots) {
+  Annotation(findings, roots).visit(*kernel.body);
   for (const auto& variable : kernel.variables)
-    variable->uniformity = uniformityOf(levels.of(variable.get()));
+    variable->uniformity = uniformityOf(findings.levels.of(variable.get()));
 }
 
 }  // namespace vortex::lang::flow

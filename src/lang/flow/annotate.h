@@ -5,7 +5,13 @@
 
 namespace vortex::lang::flow {
 
-/// Fills Expr::{uniformity, needsBlock, hasPerThread} and Variable::uniformity.
-void annotate(Function& kernel, const ExprLevels& levels, const Roots& roots);
+/// What the checks of `check/` found out about expressions.
+struct Findings {
+  const ExprLevels& levels;
+  std::set<const Expr*> independentLoops;
+};
+
+/// Fills Expr::{uniformity, needsBlock, hasPerThread, isIndependent} and Variable::uniformity.
+void annotate(Function& kernel, const Findings& findings, const Roots& roots);
 
 }  // namespace vortex::lang::flow

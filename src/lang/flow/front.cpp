@@ -4,6 +4,7 @@
 
 #include "lang/flow/annotate.h"
 #include "lang/flow/check/barriers.h"
+#include "lang/flow/check/independent.h"
 #include "lang/flow/check/initialised.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
@@ -55,7 +56,10 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
              diag::DiagnosticSink& sink) {
   Function& kernel = checked.kernel;
   const ExprLevels levels(checked.graph, checked.structure, checked.uniformity, roots);
-  annotate(kernel, levels, roots);
+  Findings findings{levels, {}};
+  if (kernel.kernel->gridKind == GridKind::WholeTensor)
+    findings.independentLoops = independentLoops(checked.graph, checked.structure);
+  annotate(kernel, findings, roots);
   checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
   checkBlockTiles(kernel, roots, blockTiles, sink);
   checkStaging(kernel, roots, sink);
