@@ -59,7 +59,9 @@ struct Code {
   std::vector<uint32_t> roots;  // by definition: the op, 0 if it has none
   uint32_t slotCount = 0;       // the largest number in use at once
   std::vector<std::string> definitions, constructors;
-  bool hasEffects = false;  // %log occurs
+  bool hasEffects = false;     // %log occurs
+  bool hasUnscoped = false;    // unscoped pairs occur
+  bool dropsOperands = false;  // erasures or wildcards occur: operators may drop operands
 };
 
 /// Errors: more entries than ext can number.

@@ -349,7 +349,7 @@ void Compiler::lower(NodeId id, uint32_t depth) {
   case NodeKind::Or: lowerPush(op, OnOr, {children[1]}, children[0], depth); break;
   case NodeKind::DynamicSup: lowerPush(op, OnDsu, {children[1], children[2]}, children[0], depth); break;
   case NodeKind::DynamicDup: lowerPush(op, OnDdu, {children[1], children[2]}, children[0], depth); break;
-  case NodeKind::Unscoped: op.kind = OpKind::Unscoped, op.a = opOf(children[0], depth); break;
+  case NodeKind::Unscoped: code_.hasUnscoped = true, op.kind = OpKind::Unscoped, op.a = opOf(children[0], depth); break;
   case NodeKind::Native:
     lowerPush(op, kNatives[one.value].kind == NativeKind::Log ? OnLog : OnNf, {}, children[0], depth);
     op.word = makeTerm(tagOf(op.word), one.value);
@@ -371,6 +371,9 @@ Result<Code> Compiler::run() {
     code_.definitions.push_back(one.name);
   }
   code_.constructors = program_.constructors;
+  code_.dropsOperands = std::any_of(program_.nodes.begin() + 1, program_.nodes.end(), [](const Node& one) {
+    return one.kind == NodeKind::Erasure || one.kind == NodeKind::Wildcard;
+  });
   while (!pending_.empty()) {
     Pending next = pending_.back();
     pending_.pop_back();

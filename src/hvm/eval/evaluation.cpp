@@ -6,21 +6,44 @@ namespace vortex::hvm {
 
 Result<std::unique_ptr<Evaluation>> Evaluation::create(const Code& code, const EvaluationOptions& options) {
   std::unique_ptr<Evaluation> evaluation(new Evaluation(code, options));
-  auto heap = Heap::create(options.memoryBytes);
+  if (Result<void> begun = evaluation->begin(); !begun)
+    return begun.takeError();
+  return evaluation;
+}
+
+Result<void> Evaluation::begin() {
+  workers_.clear();
+  heap_.reset();
+  // What %log prints must not depend on the schedule.
+  unsigned threads = code_.hasEffects ? 1 : std::max(1u, options_.threads);
+  auto heap = Heap::create(options_.memoryBytes, threads);
   if (!heap)
     return heap.takeError();
-  evaluation->heap_ = std::move(*heap);
-  // What %log prints must not depend on the schedule.
-  unsigned threads = code.hasEffects ? 1 : std::max(1u, options.threads);
+  heap_ = std::move(*heap);
   for (uint32_t id = 0; id < threads; ++id) {
-    auto machine = Machine::create(*evaluation, *evaluation->heap_, code, id, threads > 1);
+    auto machine = Machine::create(*this, *heap_, code_, id);
     if (!machine)
       return machine.takeError();
-    evaluation->workers_.push_back(std::make_unique<Worker>());
-    evaluation->workers_.back()->machine = std::move(*machine);
+    workers_.push_back(std::make_unique<Worker>());
+    workers_.back()->machine = std::move(*machine);
   }
-  evaluation->heap_->attention() = options.collectsAtEverySafePoint;
-  return evaluation;
+  heap_->attention() = standingAttention();
+  running_ = 1, parked_ = waiting_ = leaving_ = 0;
+  stopped_ = hasForked_ = isShared_ = false;
+  error_.clear();
+  return {};
+}
+
+/// After a failure or doubt. True: everything is as at the start, except that operands are not forked.
+bool Evaluation::beginAgain() {
+  if (!hasForked_)
+    return false;
+  options_.forksOperands = false;
+  if (Result<void> begun = begin(); !begun) {
+    error_ = begun.error().message;
+    return false;
+  }
+  return true;
 }
 
 uint64_t Evaluation::interactions() const {
@@ -38,6 +61,13 @@ std::vector<uint64_t> Evaluation::interactionsByThread() const {
 }
 
 Result<Term> Evaluation::normalizeMain(uint32_t definition) {
+  Result<Term> normal = normalizeRoot(definition);
+  if (normal || !beginAgain())
+    return normal;
+  return normalizeRoot(definition);
+}
+
+Result<Term> Evaluation::normalizeRoot(uint32_t definition) {
   Worker& worker = *workers_[0];
   Loc root = first().allocate(1);
   heap_->words()[root] = makeTerm(Ref, definition);
@@ -141,7 +171,7 @@ bool Evaluation::freezeStuckCell(Worker& worker, Term& value, Loc& position) {
       return false;
     if (tagOf(cell) == Busy) {
       std::this_thread::yield();
-      if (heap_->attention())  // its thread may stand at a safe point: look again later
+      if (heap_->wantsEverybody())  // its thread may stand at a safe point: look again later
         return worker.positions.insert(worker.positions.begin(), position), false;
       continue;
     }

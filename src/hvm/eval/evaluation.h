@@ -15,7 +15,9 @@ struct EvaluationOptions {
   uint64_t memoryBytes = 0;
   unsigned threads = 1;
   uint64_t seed = 0;                      // whom idle threads take work from first
+  bool forksOperands = true;              // with several threads: both operands of an operator at once
   bool collectsAtEverySafePoint = false;  // to test the collector
+  bool forksAtEverySafePoint = false;     // to test forks
 };
 
 class Evaluation : public World {
@@ -33,12 +35,18 @@ public:
 
   bool safePoint(Machine& machine, Term& current) override;
   bool normalize(Machine& machine, Term& value) override;
-  Wait awaitCell(Machine& machine, Term& projection) override;
+  Wait awaitCell(Machine& machine, Term& awaited) override;
+  bool doubt() override;
+  void detachOperand(Machine& machine, Loc cell) override;
 
 private:
   struct StuckCell {
     Loc cell, value;
     unsigned nested;  // by which call of normalizeAlone
+  };
+  struct Operand {
+    Loc cell;
+    uint64_t frame;  // its place on the stack: of the operator that offered it (0: none any more), or of its reduction
   };
   /// What belongs to one thread.
   struct Worker {
@@ -47,16 +55,21 @@ private:
     std::vector<Loc> positions;  // to be normalized; they lie in nodes that a root reaches
     std::vector<StuckCell> stuckCells;
     unsigned nested = 0;
-    Term* current = nullptr;  // while the thread stands at a safe point
-    Loc awaited = 0;          // the dup cell it waits for
-    std::mutex mutex;         // for `shared`
-    std::deque<Loc> shared;   // positions that others may take, oldest first
-    std::atomic<size_t> sharedCount{0};
+    Term* current = nullptr;       // while the thread stands at a safe point
+    Loc awaited = 0;               // the dup cell it waits for
+    std::mutex mutex;              // for all below
+    std::deque<Loc> shared;        // positions that others may take, oldest first
+    std::deque<Operand> operands;  // that others may reduce, oldest first
+    std::vector<Operand> reduced;  // operands that this thread reduces
+    std::atomic<size_t> sharedCount{0}, operandCount{0};
   };
 
   explicit Evaluation(const Code& code, const EvaluationOptions& options) : code_(code), options_(options) {}
+  Result<void> begin();
+  bool beginAgain();
 
   // Strong normal form.
+  Result<Term> normalizeRoot(uint32_t definition);
   bool normalizePasses(Worker& worker, Loc root, const std::function<bool()>& pass);
   bool drainAlone(Worker& worker, size_t floor);
   bool normalizePosition(Worker& worker, Loc position);
@@ -67,9 +80,21 @@ private:
   // Threads.
   bool drainTogether(Loc root);
   void work(Worker& worker);
-  bool takeWork(Worker& worker);
+  bool takeWork(Worker& worker, Loc& operand);
+  bool takePositions(Worker& worker, Worker& victim);
+  void beginSharing();
   void shareWork(Worker& worker);
+  void askForWork();
+  void offerOperands(Worker& worker);
+  Loc takeOperand(Worker& victim, Loc purpose);
+  bool reduceOperand(Worker& worker, Loc cell);
+  bool helpReduce(Worker& worker, Term& awaited, bool& goesOn);
+  bool isCyclic(const Worker& worker) const;
+  void markOperands(Worker& worker);
+  void enterIdleness();
+  void leaveIdleness();
   bool park(Worker& worker, Term* current);
+  void collectAndResume();
   void collect();
   void stop(std::string error);
 
@@ -84,6 +109,10 @@ private:
   bool ascend(Term& term);
   Term lift(const Level& level);
 
+  uint64_t standingAttention() const {
+    return (options_.collectsAtEverySafePoint ? Heap::kEverybody : 0) |
+           (options_.forksAtEverySafePoint ? ~Heap::kEverybody : 0);
+  }
   Machine& first() const { return *workers_[0]->machine; }
   Error failure() const { return Error{error_}; }
 
@@ -94,12 +123,15 @@ private:
 
   std::mutex mutex_;  // for all below up to the collapse part
   std::condition_variable resumed_;
-  unsigned running_ = 1, parked_ = 0;  // threads that take part in collections, and those that stand
+  unsigned running_ = 1, parked_ = 0;   // threads that take part in collections, and those that stand
+  unsigned waiting_ = 0, leaving_ = 0;  // of those that stand: for a collection, and after one
   uint64_t collection_ = 0;
   std::string error_;
   std::atomic<bool> stopped_{false};
   std::atomic<unsigned> idle_{0};
-  std::mutex waitMutex_;  // for Worker::awaited
+  std::atomic<bool> hasForked_{false};
+  std::atomic<bool> isShared_{false};  // some work was given away
+  std::mutex waitMutex_;               // for Worker::awaited
 
   std::vector<Level> levels_;
   uint32_t depth_ = 0;  // lambdas among them

@@ -88,15 +88,16 @@ TEST(HvmEvaluation, CollectionsAndThreadsChangeNeitherResultsNorCounts) {
       continue;
     Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 28}, ~0ull);
     for (unsigned threads : {1, 2, 3, 8}) {
-      EvaluationOptions options{.memoryBytes = 1 << 28,
-                                .threads = threads,
-                                .seed = threads,
-                                .collectsAtEverySafePoint = plain.interactions < 20000};
-      Outcome stressed = evaluate(program, false, options, ~0ull);
-      EXPECT_EQ(plain.lines, stressed.lines) << name << ", threads: " << threads;
-      EXPECT_EQ(plain.error, stressed.error) << name;
-      if (plain.error.empty())
-        EXPECT_EQ(plain.interactions, stressed.interactions) << name << ", threads: " << threads;
+      EvaluationOptions options{.memoryBytes = 1 << 28, .threads = threads, .seed = threads};
+      options.collectsAtEverySafePoint = plain.interactions < (threads == 1 ? 20000 : 1000);
+      for (bool forks : {false, true}) {
+        options.forksAtEverySafePoint = forks && threads > 1;
+        Outcome stressed = evaluate(program, false, options, ~0ull);
+        EXPECT_EQ(plain.lines, stressed.lines) << name << ", threads: " << threads << ", forks: " << forks;
+        EXPECT_EQ(plain.error, stressed.error) << name;
+        if (plain.error.empty())
+          EXPECT_EQ(plain.interactions, stressed.interactions) << name << ", threads: " << threads;
+      }
     }
     if (plain.interactions > 20000)
       continue;
@@ -126,6 +127,51 @@ TEST(HvmEvaluation, CollectionsStayCompleteOverPassesOfSeveralThreads) {
       EXPECT_EQ(plain.interactions, stressed.interactions) << text << ", seed " << seed;
     }
   }
+}
+
+// The right operand is reduced ahead of need, and then the left one does not need it.
+TEST(HvmEvaluation, OperandsThatAreNotNeededChangeNothing) {
+  const std::string library = "@loop = λ&n. @loop(n + 1)\n@fail = λ{0: 1(2); λn. @fail(n - 1)}\n"
+                              "@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n"
+                              "@lost = λ{0: &{}; λn. @lost(n - 1)}\n@any = λ{0: *; λn. @any(n - 1)}\n";
+  const char* terms[] = {
+      "[@lost(300) + @loop(0), @fib(9)]",
+      "[@lost(300) === @fail(100), @fib(9)]",
+      "[@any(300) === @loop(0), @fib(9)]",
+      "[@fib(9) + (@lost(200) * @fib(12)), 1]",
+      "[&L{@lost(200), @fib(8)} + @fib(9)]",
+      "[(@fib(8) === @fib(9)) + (@fib(7) * @fib(6))]",
+      "[@fail(200) + @fib(12)]",
+      "[@fib(12) + @fail(200)]",
+      "λx. (@fib(9) + x) === (x + @fib(9))",
+      "[λ{λx. 5}(&K{@fib(9) + ^a, 1} + @fib(5))]",
+      "!&x = &L{@fib(7), @fib(8)}; x * x + @fib(9)",
+      "λx. !&y = @fib(9) + x; [y, y + @fib(5)]",
+  };
+  for (const char* term : terms) {
+    auto program = parseText(library + "@main = " + term, "test");
+    Outcome plain = evaluate(program, false, {.memoryBytes = 1 << 26}, ~0ull);
+    for (unsigned seed = 0; seed < 6; ++seed) {
+      EvaluationOptions options{.memoryBytes = 1 << 26, .threads = 2 + seed % 3, .seed = seed};
+      options.forksAtEverySafePoint = true;
+      Outcome forked = evaluate(program, false, options, ~0ull);
+      EXPECT_EQ(plain.lines, forked.lines) << term;
+      EXPECT_EQ(plain.error, forked.error) << term;
+      if (plain.error.empty())
+        EXPECT_EQ(plain.interactions, forked.interactions) << term;
+    }
+  }
+}
+
+TEST(HvmEvaluation, BothOperandsAreReducedAtOnce) {
+  auto program = parseText("@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n@main = @fib(24)", "test");
+  auto code = compile(*program);
+  auto evaluation = Evaluation::create(*code, {.memoryBytes = 1 << 26, .threads = 2, .forksAtEverySafePoint = true});
+  auto normal = (*evaluation)->normalizeMain(program->definitionIndex.at("main"));
+  EXPECT_EQ(numberOf(*normal), 46368u);
+  EXPECT_EQ((*evaluation)->interactions(), evaluate(program, false, {.memoryBytes = 1 << 26}, 1).interactions);
+  for (uint64_t each : (*evaluation)->interactionsByThread())
+    EXPECT_GT(each, 100u);
 }
 
 TEST(HvmEvaluation, CyclicGarbageIsReclaimed) {

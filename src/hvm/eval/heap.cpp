@@ -8,16 +8,17 @@
 
 namespace vortex::hvm {
 
-static constexpr uint64_t kReserveWords = uint64_t(1) << 27;  // beyond the limit, until the next safe point
-static constexpr uint64_t kNurseryWords = uint64_t(1) << 17;  // 1 MiB: stays in the second-level cache
-static constexpr uint64_t kMaxWords = uint64_t(1) << 35;      // locations have 36 bits
+static constexpr uint64_t kReserveWords = uint64_t(1) << 27;        // beyond the limit, until the next safe point
+static constexpr uint64_t kNurseryWords = uint64_t(1) << 17;        // 1 MiB: stays in the second-level cache
+static constexpr uint64_t kSharedNurseryWords = uint64_t(1) << 19;  // for each of several threads, which must meet
+static constexpr uint64_t kMaxWords = uint64_t(1) << 35;            // locations have 36 bits
 
 static void* reserve(uint64_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 
-Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes) {
+Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes, unsigned threads) {
   std::unique_ptr<Heap> heap(new Heap);
   heap->limitWords_ = std::clamp<uint64_t>(limitBytes / sizeof(Term), 8 * kBlockWords, kMaxWords);
   heap->reservedWords_ = (heap->limitWords_ + kReserveWords) / kBlockWords * kBlockWords;
@@ -31,7 +32,8 @@ Result<std::unique_ptr<Heap>> Heap::create(uint64_t limitBytes) {
   heap->visited_ = static_cast<uint64_t*>(maps);
   heap->lines_ = {static_cast<uint8_t*>(maps) + bitBytes, [](uint8_t*) {}};
   heap->lines_[0] = 1;  // location 0 is unused
-  heap->budget_ = std::min(kNurseryWords, heap->limitWords_ / 4);
+  heap->nurseryWords_ = threads == 1 ? kNurseryWords : threads * kSharedNurseryWords;
+  heap->budget_ = std::min(heap->nurseryWords_, heap->limitWords_ / 4);
   return heap;
 }
 
@@ -47,7 +49,7 @@ void Heap::refill(Region& region, uint64_t count) {
     takeFresh(region, count);
   uint64_t taken = region.end - region.next;
   if (taken_.fetch_add(taken, std::memory_order_relaxed) + taken >= budget_)
-    attention_.store(true, std::memory_order_relaxed);
+    attention_.fetch_or(kEverybody, std::memory_order_relaxed);
 }
 
 /// The next run of unmarked lines in the blocks that existed at the last collection.
@@ -86,7 +88,7 @@ void Heap::takeFresh(Region& region, uint64_t count) {
   if (isFirst && region.end - region.next < count)
     return takeFresh(region, count);
   if ((block + wanted) * kBlockWords > limitWords_)
-    taken_.store(budget_, std::memory_order_relaxed), attention_.store(true, std::memory_order_relaxed);
+    taken_.store(budget_, std::memory_order_relaxed), attention_.fetch_or(kEverybody, std::memory_order_relaxed);
 }
 
 void Heap::beginMarking() {
@@ -113,15 +115,17 @@ inline void Heap::visitCell(Loc loc) {
 
 /// Marks the node that *word refers to and notes its fields.
 inline void Heap::visit(Term* word, const Code& code) {
-  Term term = *word;
+  Term term = *word & ~kSub;
+  const Term sub = *word & kSub;
   uint64_t count = 0;
   for (;;) {
     Tag tag = tagOf(term);
     Loc loc = locOf(term);
-    if (tag == Var || tag == Dp0 || tag == Dp1) {
+    if (tag == Var || tag == Dp0 || tag == Dp1 || tag == Fut) {
       Term cell = words_[loc];
       if (isSub(cell)) {
-        *word = term = cell & ~kSub;
+        term = cell & ~kSub;
+        *word = term | sub;
         continue;
       }
       if (tag == Var)
@@ -184,7 +188,7 @@ bool Heap::endMarking(uint64_t otherBytes) {
     marked += lines_[line];
   uint64_t live = marked * kLineWords + otherBytes / sizeof(Term);
   // A quarter of the heap at least: clearing and reading its maps must not dominate.
-  budget_ = std::max({kNurseryWords, live + live / 2, blocks_.load() * kBlockWords / 4});
+  budget_ = std::max({nurseryWords_, live + live / 2, blocks_.load() * kBlockWords / 4});
   uint64_t room = limitWords_ > live ? limitWords_ - live : 0;
   budget_ = std::min(budget_, room);
   taken_ = 0;

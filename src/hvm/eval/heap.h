@@ -25,14 +25,17 @@ struct Region {
 class Heap {
 public:
   /// Reserves address space for `limitBytes` of heap and stacks; memory is taken as it is used.
-  static Result<std::unique_ptr<Heap>> create(uint64_t limitBytes);
+  static Result<std::unique_ptr<Heap>> create(uint64_t limitBytes, unsigned threads);
   ~Heap();
 
   Term* words() const { return words_; }
   /// Gives the region a free run of at least `count` words. Never fails: beyond the limit it uses a reserve and requests a collection.
   void refill(Region& region, uint64_t count);
-  /// Set when threads should come to a safe point: a collection is due, or someone stops the run.
-  std::atomic<bool>& attention() { return attention_; }
+  /// Bits of the threads that should come to a safe point. kEverybody: a collection is due, or someone stops the run.
+  std::atomic<uint64_t>& attention() { return attention_; }
+  static constexpr uint64_t kEverybody = uint64_t(1) << 63;
+  static constexpr uint64_t attentionBit(uint32_t thread) { return uint64_t(1) << thread % 63; }
+  bool wantsEverybody() const { return attention_.load(std::memory_order_relaxed) & kEverybody; }
   bool wantsCollection() const { return taken_.load(std::memory_order_relaxed) >= budget_; }
 
   /// Marks what the roots reach: begin(), mark() for each root, end(). All threads stand still, and their regions are empty afterwards.
@@ -65,12 +68,14 @@ private:
   uint64_t reservedWords_ = 0, limitWords_ = 0;
   std::unique_ptr<uint8_t[], void (*)(uint8_t*)> lines_{nullptr, nullptr};  // by line: 1 if something on it is alive
   uint64_t* visited_ = nullptr;                                             // by word: dup cells that are marked
-  std::atomic<uint64_t> blocks_{0};                                         // in use: [0, blocks_)
+  uint64_t nurseryWords_ = 0;                                               // allocated between collections, at least
+  // Every safe point reads `attention_`, so what is written often lies on other cache lines.
+  alignas(64) std::atomic<uint64_t> attention_{0};
+  alignas(64) std::atomic<uint64_t> blocks_{0};  // in use: [0, blocks_)
   std::atomic<uint64_t> sweepBlock_{0};
   uint64_t sweepEnd_ = 0;
   std::atomic<uint64_t> taken_{0};  // words given out since the last collection
   uint64_t budget_;
-  std::atomic<bool> attention_{false};
   uint64_t collections_ = 0;
   std::atomic<uint64_t> freshNames_{0};
   struct Range {

@@ -84,6 +84,9 @@ static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 
     RESOLVE(sides.zero, sides.one)                                                                                     \
     goto value;                                                                                                        \
   }
+#define DOUBT_STUCK(x)                                                                                                 \
+  if (isWaiting(tagOf(x)) && doubts())                                                                                 \
+    return Machine::Outcome::Stopped;
 // A stuck node's copy is reduced again: its head is a projection now.
 #define DUP_FIELDS_REDUCE(count, dups)                                                                                 \
   {                                                                                                                    \
@@ -226,7 +229,8 @@ void Machine::markStack(Heap& heap) const {
       Term argument = *word & ~kSub;
       heap.mark(&argument, code_);
       *word = argument | kSub;
-    } else if (tagOf(*word) == OnDp0 || tagOf(*word) == OnDp1) {
+    } else if (tagOf(*word) == OnDp0 || tagOf(*word) == OnDp1 || tagOf(*word) == OnOp2Forked ||
+               tagOf(*word) == OnEqlForked) {
       heap.markCell(locOf(*word), code_);
     } else if (tagOf(*word) < kFrames) {
       heap.mark(word, code_);
@@ -234,11 +238,10 @@ void Machine::markStack(Heap& heap) const {
   }
 }
 
-Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const Code& code, uint32_t id,
-                                                 bool isShared) {
-  std::unique_ptr<Machine> machine(new Machine(world, heap, code, id, isShared));
-  machine->stackWords_ = heap.limitBytes() / sizeof(Term) + (1 << 24);
-  void* stack = mmap(nullptr, machine->stackWords_ * sizeof(Term), PROT_READ | PROT_WRITE,
+Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const Code& code, uint32_t id) {
+  std::unique_ptr<Machine> machine(new Machine(world, heap, code, id));
+  machine->stackLimit_ = heap.limitBytes() / sizeof(Term) + (1 << 24);
+  void* stack = mmap(nullptr, machine->stackLimit_ * sizeof(Term), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stack == MAP_FAILED)
     return Error{"Error: cannot reserve address space for the stack"};
@@ -248,7 +251,7 @@ Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const
 
 Machine::~Machine() {
   if (stack_)
-    munmap(stack_, stackWords_ * sizeof(Term));
+    munmap(stack_, stackLimit_ * sizeof(Term));
 }
 
 }  // namespace vortex::hvm

@@ -21,8 +21,13 @@ public:
   /// Turns the value into strong normal form, for %nf and %gnf. False: the machine has an error or the run stops.
   virtual bool normalize(Machine& machine, Term& value) = 0;
   enum class Wait : uint8_t { Retry, Stuck, Stop };
-  /// Another thread reduces what this dup cell holds. Waits until it has done so, or says that it waits for this thread in turn.
-  virtual Wait awaitCell(Machine& machine, Term& projection) = 0;
+  /// Another thread reduces what the cell of this projection or operand holds. Waits until it has done so, or says of a projection that it waits
+  /// for this thread in turn.
+  virtual Wait awaitCell(Machine& machine, Term& awaited) = 0;
+  /// Something was done that other orders of reduction might do otherwise. True: the run stops, to begin again in the plain order.
+  virtual bool doubt() = 0;
+  /// The operand that this machine offered is no longer what an operator on its stack waits for.
+  virtual void detachOperand(Machine& machine, Loc cell) = 0;
 };
 
 class Machine {
@@ -33,9 +38,7 @@ public:
     Stopped,  // the world said so
   };
 
-  /// `isShared`: other machines work on the same heap at the same time.
-  static Result<std::unique_ptr<Machine>> create(World& world, Heap& heap, const Code& code, uint32_t id,
-                                                 bool isShared);
+  static Result<std::unique_ptr<Machine>> create(World& world, Heap& heap, const Code& code, uint32_t id);
   ~Machine();
 
   /// Reduces the term in place. The stack below stays as it is.
@@ -48,6 +51,11 @@ public:
   Loc allocate(uint64_t count);
   Term node(uint32_t tag, uint32_t ext, std::initializer_list<Term> fields);
 
+  /// Turns the right operand of the oldest operator on the stack that still has one into a cell that any thread may reduce, for a term `Fut`.
+  /// 0: there is none. `frame` becomes the operator's place on the stack.
+  Loc forkOldest(uint64_t& frame);
+  uint64_t stackWords() const { return static_cast<uint64_t>(sp_ - stack_); }
+
   /// Marks what the stack refers to.
   void markStack(Heap& heap) const;
   Term* stackTop() const { return sp_; }
@@ -57,6 +65,9 @@ public:
     region_ = {};
     recycled_ = {};
   }
+
+  /// From the next safe point on, other machines work on the same heap at the same time.
+  void beginSharing() { isShared_ = true; }
 
   uint32_t id() const { return id_; }
   World& world() const { return world_; }
@@ -73,19 +84,23 @@ public:
 
 private:
   friend struct Reducer;
-  Machine(World& world, Heap& heap, const Code& code, uint32_t id, bool isShared)
-      : world_(world), heap_(heap), code_(code), id_(id), isShared_(isShared), env_(code.slotCount + 2) {}
+  Machine(World& world, Heap& heap, const Code& code, uint32_t id)
+      : world_(world), heap_(heap), code_(code), id_(id), attentionMask_(Heap::kEverybody | Heap::attentionBit(id)),
+        env_(code.slotCount + 2) {}
+  bool forkAt(Term* header, Loc& cell);
 
   World& world_;
   Heap& heap_;
   const Code& code_;
   uint32_t id_;
-  bool isShared_;
+  bool isShared_ = false;
+  uint64_t attentionMask_;
   Region region_;
   std::array<Loc, kRecycled + 1> recycled_{};  // lists of released nodes by size, linked through their first word
   Term* stack_ = nullptr;
   Term* sp_ = nullptr;
-  uint64_t stackWords_ = 0;
+  uint64_t stackLimit_ = 0;
+  uint64_t forkedWords_ = 0;  // operators below have no operand to give
   std::vector<Term> env_;
   uint64_t interactions_ = 0;
   bool hasUnscoped_ = false;

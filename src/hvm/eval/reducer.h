@@ -26,8 +26,11 @@ struct Reducer {
   }
   VORTEX_HVM_INLINE void load() {
     sp = machine.sp_, next = machine.region_.next, end = machine.region_.end, interactions = machine.interactions_;
+    isShared = machine.isShared_;
   }
-  VORTEX_HVM_INLINE bool needsAttention() const { return machine.heap_.attention().load(std::memory_order_relaxed); }
+  VORTEX_HVM_INLINE bool needsAttention() const {
+    return machine.heap_.attention().load(std::memory_order_relaxed) & machine.attentionMask_;
+  }
 
   VORTEX_HVM_INLINE void push(Term term) { *sp++ = term; }
   /// Words that nothing refers to any more; nodes have one reference, so whoever consumes one may give it back.
@@ -219,6 +222,25 @@ struct Reducer {
     current = term;
     load();
     return goesOn;
+  }
+
+  /// A rule takes a stuck term for final, or drops an operand. Operands that are reduced ahead of need may make that wrong. True: stop.
+  VORTEX_HVM_INLINE bool doubts() {
+    if (__builtin_expect(!isShared, 1))
+      return false;
+    save();
+    return machine.world_.doubt();
+  }
+  /// The operator's right operand was given to the others.
+  VORTEX_HVM_INLINE Term takeForked(Term header) {
+    sp -= extOf(header) >> 5;
+    machine.forkedWords_ = static_cast<uint64_t>(sp - machine.stack_);
+    return makeTerm(Fut, 0, locOf(header));
+  }
+
+  VORTEX_HVM_INLINE void detach(Term operand) {
+    save();
+    machine.world_.detachOperand(machine, locOf(operand));
   }
 
   VORTEX_HVM_INLINE World::Wait awaitCell(Term& projection) {

@@ -43,6 +43,7 @@ enum Tag : uint32_t {
   Stk,   // in a dup cell: value points at the final stuck value
   Busy,  // in a dup cell: somebody reduces the value
   Slot,  // only in templates: the variable in that slot
+  Fut,  // an operand that any thread may reduce; value: its cell, which holds the term, Busy or, with SUB set, its value
   kFrames = 64,
   OnArg = kFrames,  // only in rules: an argument is a term with SUB set, without header
   OnMat,            // match as a term
@@ -53,8 +54,10 @@ enum Tag : uint32_t {
   OnOp2Code,  // ext: entry of the right operand; value: operator; captured terms below
   OnOp2Num,   // ext: operator; value: left operand
   OnDp0,
-  OnDp1,  // ext: label; value: cell
+  OnDp1,        // ext: label; value: cell
+  OnOp2Forked,  // ext: operator and, from bit 5 on, number of dead words below; value: cell of the right operand
   OnEqlLeft,
+  OnEqlForked,  // as OnOp2Forked
   OnEqlRight,
   OnAnd,
   OnOr,  // the other operand below
@@ -80,6 +83,10 @@ constexpr uint32_t numberOf(Term term) { return static_cast<uint32_t>(term); }
 constexpr bool isSub(Term term) { return static_cast<int64_t>(term) < 0; }
 constexpr Term number(uint32_t value) { return makeTerm(Num, 0, value); }
 constexpr bool isConstructor(Tag tag) { return tag >= C00 && tag <= C16; }
+/// Values with these tags are stuck: they wait for a variable or a duplication, and might go on later.
+constexpr bool isWaiting(Tag tag) {
+  return tag == App || tag == Var || tag == Dp0 || tag == Dp1 || (tag >= Op2 && tag <= Or);
+}
 
 // Lambdas: the low bits of ext are the level of a quoted variable, in collapse mode.
 inline constexpr uint32_t kErasing = 1u << (kExtBits - 1);

@@ -3,16 +3,47 @@
 #include "base/text.h"
 #include "hvm/eval/evaluation.h"
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace vortex::hvm {
 
 static constexpr size_t kKept = 8;  // positions that a thread keeps for itself before it offers the oldest
 
+namespace {
+
+/// Between two looks at what other threads do. Some systems sleep for milliseconds when asked for 20 µs, so the first one is spent awake.
+class Pause {
+public:
+  void wait() {
+    spent_ = Clock::now() - begin_;
+    if (spent_ < std::chrono::milliseconds(1))
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  /// Seldom enough that whoever is asked in vain loses little.
+  bool isTimeToAsk() {
+    if (spent_ < nextQuestion_)
+      return false;
+    nextQuestion_ =
+        spent_ + std::min<Clock::duration>(spent_ + std::chrono::microseconds(2), std::chrono::milliseconds(1));
+    return true;
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin_ = Clock::now();
+  Clock::duration spent_{0}, nextQuestion_{0};
+};
+
+}  // namespace
+
 bool Evaluation::drainTogether(Loc root) {
   workers_[0]->positions.push_back(root);
   running_ = static_cast<unsigned>(workers_.size());
-  idle_ = 0;
+  idle_ = parked_ = 0;
   std::vector<std::thread> threads;
   for (size_t i = 1; i < workers_.size(); ++i)
     threads.emplace_back([this, i] { work(*workers_[i]); });
@@ -32,14 +63,25 @@ void Evaluation::work(Worker& worker) {
         return;
       shareWork(worker);
     }
-    if (!takeWork(worker))
+    Loc operand = 0;
+    if (!takeWork(worker, operand) || (operand && !reduceOperand(worker, operand)))
       return;
   }
+}
+
+/// Until the first work is given away a single thread reduces, without the cost of exchanges.
+void Evaluation::beginSharing() {
+  if (isShared_)
+    return;
+  for (const auto& worker : workers_)
+    worker->machine->beginSharing();
+  isShared_ = true;
 }
 
 void Evaluation::shareWork(Worker& worker) {
   if (worker.positions.size() <= kKept || worker.sharedCount.load(std::memory_order_relaxed) > 0)
     return;
+  beginSharing();
   std::lock_guard lock(worker.mutex);
   size_t count = worker.positions.size() / 2;
   worker.shared.insert(worker.shared.end(), worker.positions.begin(),
@@ -48,98 +90,147 @@ void Evaluation::shareWork(Worker& worker) {
   worker.sharedCount = worker.shared.size();
 }
 
-/// Waits for positions. False: the pass is complete, or the run stops. A thread counts as idle until it has taken something, so when all are idle
-/// nothing is left.
-bool Evaluation::takeWork(Worker& worker) {
+/// Half of what the victim shares.
+bool Evaluation::takePositions(Worker& worker, Worker& victim) {
+  if (victim.sharedCount.load(std::memory_order_relaxed) == 0)
+    return false;
+  std::lock_guard lock(victim.mutex);
+  size_t taken = (victim.shared.size() + 1) / 2;
+  if (taken == 0)
+    return false;
+  auto end = victim.shared.begin() + static_cast<ptrdiff_t>(taken);
+  worker.positions.assign(victim.shared.begin(), end);
+  victim.shared.erase(victim.shared.begin(), end);
+  victim.sharedCount = victim.shared.size();
+  return true;
+}
+
+/// Waits for positions or an operand. False: the pass is complete, or the run stops. A thread counts as idle until it has taken something, so when
+/// all are idle nothing is left.
+bool Evaluation::takeWork(Worker& worker, Loc& operand) {
   size_t count = workers_.size(), offset = worker.machine->id() + options_.seed % count;
-  ++idle_;
-  for (unsigned round = 0;; ++round) {
+  bool isIdle = false;
+  for (Pause pause;; pause.wait()) {
     for (size_t i = 0; i < count; ++i) {
       Worker& victim = *workers_[(offset + i) % count];
-      if (victim.sharedCount.load(std::memory_order_relaxed) == 0)
+      if (victim.sharedCount.load(std::memory_order_relaxed) + victim.operandCount == 0)
         continue;
-      std::lock_guard lock(victim.mutex);
-      size_t taken = (victim.shared.size() + 1) / 2;
-      if (taken == 0)
-        continue;
-      --idle_;
-      auto end = victim.shared.begin() + static_cast<ptrdiff_t>(taken);
-      worker.positions.assign(victim.shared.begin(), end);
-      victim.shared.erase(victim.shared.begin(), end);
-      victim.sharedCount = victim.shared.size();
-      return true;
+      if (isIdle)
+        leaveIdleness(), isIdle = false;
+      if (takePositions(worker, victim) || (operand = takeOperand(victim, 0)))
+        return true;
     }
-    if (stopped_)
+    if (!isIdle)
+      enterIdleness(), isIdle = true;
+    if (stopped_ || idle_ == count)
       return false;
-    if (idle_ == count) {
-      std::lock_guard lock(mutex_);
-      running_ = 0;
-      resumed_.notify_all();
-      return false;
-    }
-    if (heap_->attention() && !park(worker, nullptr))
-      return false;
-    if (round < 64)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    if (pause.isTimeToAsk())
+      askForWork();
   }
 }
 
-World::Wait Evaluation::awaitCell(Machine& machine, Term& projection) {
+/// From here on the thread holds nothing, and collections need not wait for it.
+void Evaluation::enterIdleness() {
+  std::lock_guard lock(mutex_);
+  ++idle_;
+  if (++parked_ == running_ && heap_->wantsEverybody())
+    collectAndResume();
+}
+
+void Evaluation::leaveIdleness() {
+  std::lock_guard lock(mutex_);
+  --idle_, --parked_;
+}
+
+/// Does this thread wait for a cell that in the end waits for itself? Each thread of the chain stands still while the cell it waits for is busy.
+bool Evaluation::isCyclic(const Worker& worker) const {
+  Loc cell = worker.awaited;
+  for (size_t steps = 0; cell != 0 && steps < workers_.size(); ++steps) {
+    Term holder = __atomic_load_n(heap_->words() + cell, __ATOMIC_ACQUIRE);
+    if (isSub(holder) || tagOf(holder) != Busy)
+      return false;
+    if (extOf(holder) == worker.machine->id())
+      return true;
+    cell = workers_[extOf(holder)]->awaited;
+  }
+  return false;
+}
+
+World::Wait Evaluation::awaitCell(Machine& machine, Term& awaited) {
   Worker& worker = *workers_[machine.id()];
-  Term* heap = heap_->words();
-  auto isBusy = [&](Loc cell, Term& seen) {
-    seen = __atomic_load_n(&heap[cell], __ATOMIC_ACQUIRE);
+  bool isOperand = tagOf(awaited) == Fut, isStuck = false;
+  auto isBusy = [&] {
+    Term seen = __atomic_load_n(heap_->words() + locOf(awaited), __ATOMIC_ACQUIRE);
     return !isSub(seen) && tagOf(seen) == Busy;
   };
-  Term seen;
-  bool hasParked = false;  // then the projection may have been replaced
-  for (unsigned round = 0; !hasParked && isBusy(locOf(projection), seen); ++round) {
-    std::unique_lock lock(waitMutex_);
-    worker.awaited = locOf(projection);
-    // Who holds the cell, whom that thread waits for, and so on. Each stands still while the cell it waits for is busy.
-    for (Loc cell = worker.awaited; cell != 0 && isBusy(cell, seen); cell = workers_[extOf(seen)]->awaited)
-      if (extOf(seen) == machine.id()) {
-        worker.awaited = 0;
-        return Wait::Stuck;
-      }
-    lock.unlock();
-    hasParked = heap_->attention();
-    if (hasParked && !park(worker, &projection))
-      return Wait::Stop;
-    if (round < 64)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  auto await = [&](Loc cell) {
+    std::lock_guard lock(waitMutex_);
+    worker.awaited = cell;
+    isStuck = cell != 0 && !isOperand && isCyclic(worker);
+    if (isStuck)
+      worker.awaited = 0;
+  };
+  for (Pause pause; isBusy(); pause.wait()) {
+    await(locOf(awaited));
+    if (isStuck)
+      return doubt() ? Wait::Stop : Wait::Stuck;
+    bool hasMoved = false, goesOn = true;  // after a collection the term may have been replaced
+    if (isOperand && !heap_->wantsEverybody()) {
+      await(0);
+      hasMoved = helpReduce(worker, awaited, goesOn);
+      if (!hasMoved && pause.isTimeToAsk())
+        askForWork();
+    } else if (heap_->wantsEverybody()) {
+      hasMoved = true, goesOn = park(worker, &awaited);
+    }
+    if (hasMoved || !goesOn) {
+      await(0);
+      return goesOn ? Wait::Retry : Wait::Stop;
+    }
   }
-  std::lock_guard lock(waitMutex_);
-  worker.awaited = 0;
+  await(0);
   return Wait::Retry;
 }
 
-bool Evaluation::safePoint(Machine& machine, Term& current) { return park(*workers_[machine.id()], &current); }
+bool Evaluation::safePoint(Machine& machine, Term& current) {
+  Worker& worker = *workers_[machine.id()];
+  if (heap_->attention() & Heap::attentionBit(machine.id())) {
+    if (!options_.forksAtEverySafePoint)
+      heap_->attention().fetch_and(~Heap::attentionBit(machine.id()), std::memory_order_relaxed);
+    offerOperands(worker);
+  }
+  return park(worker, &current);
+}
 
-/// Stands at a safe point; the last thread to come collects. False: the run stops, or every thread is idle.
+/// Stands at a safe point; the last thread to come collects. False: the run stops.
 bool Evaluation::park(Worker& worker, Term* current) {
   std::unique_lock lock(mutex_);
-  if (!heap_->attention() || running_ == 0)
+  resumed_.wait(lock, [&] { return leaving_ == 0 || stopped_; });  // else a fast thread could keep the others standing
+  if (!heap_->wantsEverybody())
     return !stopped_;
   worker.current = current;
-  if (++parked_ == running_ || stopped_) {
-    if (!stopped_)
-      collect();
-    parked_ = 0;
-    ++collection_;
-    resumed_.notify_all();
+  if (++parked_ == running_) {
+    collectAndResume();
   } else {
     uint64_t before = collection_;
-    resumed_.wait(lock, [&] { return collection_ != before || stopped_ || running_ == 0; });
-    if (collection_ == before)  // a later pass counts anew
-      --parked_;
+    ++waiting_;
+    resumed_.wait(lock, [&] { return collection_ != before || stopped_; });
+    if (collection_ == before)
+      --waiting_;
+    else if (--leaving_ == 0)
+      resumed_.notify_all();
   }
+  --parked_;
   worker.current = nullptr;
   return !stopped_;
+}
+
+void Evaluation::collectAndResume() {
+  if (!stopped_)
+    collect();
+  ++collection_;
+  leaving_ += std::exchange(waiting_, 0);
+  resumed_.notify_all();
 }
 
 void Evaluation::stop(std::string error) {
@@ -148,12 +239,12 @@ void Evaluation::stop(std::string error) {
   if (!stopped_ || error < error_)
     error_ = std::move(error);
   stopped_ = true;
-  heap_->attention() = true;
+  heap_->attention().fetch_or(Heap::kEverybody);
   resumed_.notify_all();
 }
 
 void Evaluation::collect() {
-  heap_->attention() = options_.collectsAtEverySafePoint;
+  heap_->attention() = standingAttention();
   if (!heap_->wantsCollection() && !options_.collectsAtEverySafePoint)
     return;
   heap_->beginMarking();
@@ -166,6 +257,7 @@ void Evaluation::collect() {
     stackBytes += worker->machine->stackBytes();
     for (Loc root : worker->roots)
       heap_->markCell(root, code_);
+    markOperands(*worker);
   }
   for (Level& level : levels_)
     heap_->mark(&level.node, code_);
@@ -177,7 +269,7 @@ void Evaluation::collect() {
   if (!heap_->endMarking(stackBytes)) {
     error_ = base::concat("Error: out of memory: the limit is ", heap_->limitBytes(), " bytes (--memory)");
     stopped_ = true;
-    heap_->attention() = true;
+    heap_->attention() = Heap::kEverybody;
   }
 }
 
