@@ -1,21 +1,13 @@
 #include "analysis/shared_lifetimes.h"
 
 #include "base/check.h"
+#include "ir/location.h"
 
 #include <llvm/ADT/SetVector.h>
 
 namespace vortex::analysis {
 
 namespace {
-
-mlir::FileLineColLoc fileLocationOf(mlir::Operation* op) {
-  mlir::FileLineColLoc found;
-  op->getLoc()->walk([&](mlir::Location inner) {
-    found = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
-    return found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
-  });
-  return found;
-}
 
 /// Memory is reached through these: windows, and tiles that are read where they are used.
 bool carriesMemory(mlir::Value value) { return mlir::isa<ir::ViewType, mlir::RankedTensorType>(value.getType()); }
@@ -33,7 +25,7 @@ void SharedLifetimes::add(ir::AllocOp alloc) {
   mlir::Block* block = alloc->getBlock();
   mlir::Operation *last = alloc, *lastCopy = nullptr;
   Lifetime lifetime;
-  mlir::FileLineColLoc declared = fileLocationOf(alloc);
+  mlir::FileLineColLoc declared = ir::fileLocation(alloc.getLoc());
   if (declared)
     lifetime.firstLine = lifetime.lastLine = declared.getLine();
   llvm::SetVector<mlir::Value> reached;
@@ -47,7 +39,8 @@ void SharedLifetimes::add(ir::AllocOp alloc) {
       if (auto copy = mlir::dyn_cast<ir::StageCopyOp>(user); copy && copy.getDestination() == reached[i])
         if (!lastCopy || lastCopy->isBeforeInBlock(here))
           lastCopy = here;
-      if (mlir::FileLineColLoc at = fileLocationOf(user); at && declared && at.getFilename() == declared.getFilename())
+      if (mlir::FileLineColLoc at = ir::fileLocation(user->getLoc());
+          at && declared && at.getFilename() == declared.getFilename())
         lifetime.lastLine = std::max<uint32_t>(lifetime.lastLine, at.getLine());
       if (user->getNumRegions() == 0)
         for (mlir::Value result : user->getResults())

@@ -7,32 +7,13 @@
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles.h"
 #include "target/interface/describe.h"
+#include "target/interface/llvm_module.h"
+#include "target/interface/stopwatch.h"
 
-#include <ctime>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
 namespace vortex::target::cpu {
-
-namespace {
-class Stopwatch {
-public:
-  /// Milliseconds since construction or the last lap.
-  double lap() {
-    double time = now(), elapsed = time - start_;
-    start_ = time;
-    return elapsed;
-  }
-
-private:
-  static double now() {
-    timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return double(time.tv_sec) * 1e3 + double(time.tv_nsec) * 1e-6;
-  }
-  double start_ = now();
-};
-}  // namespace
 
 passes::TensorSchedule tensorSchedule(const codegen::Target& target) {
   gemm::Plan plan = dotPlan(target.vector, 4);
@@ -79,14 +60,14 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   }
   if (!state.error.empty())
     return base::Error{state.error};
-  std::string complaint = codegen::verify(*code);
+  std::string complaint = verify(*code);
   VORTEX_CHECK(complaint.empty(), "%s", complaint.c_str());
   if (texts.llvm)
-    *texts.llvm = codegen::printModule(*code);
+    *texts.llvm = printModule(*code);
   spent.emit = watch.lap();
   codegen::optimize(*code, target);
   if (texts.optimizedLlvm)
-    *texts.optimizedLlvm = codegen::printModule(*code);
+    *texts.optimizedLlvm = printModule(*code);
   spent.optimize = watch.lap();
   if (texts.assembly)
     *texts.assembly = codegen::emitAssembly(*code, target);

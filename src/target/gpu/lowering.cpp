@@ -1,10 +1,12 @@
 #include "target/gpu/lowering.h"
 
 #include "base/check.h"
+#include "ir/location.h"
 #include "ir/size_attr.h"
 #include "target/gpu/access.h"
 #include "target/gpu/thread_tiles.h"
 #include "target/interface/describe.h"
+#include "target/interface/faults.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/IR/Matchers.h>
@@ -112,9 +114,9 @@ vxt::KernelOp Lowering::run() {
       tail.setOffset(fixed);
   }
   if (shared_.peak() > int64_t(state.chip.sharedBytesPerBlock) && state.error.empty())
-    state.error = describeLocation(phase) + ": `" + state.kernel.name + "` needs " + std::to_string(shared_.peak()) +
-                  " bytes of shared memory per block, " + std::string(state.chip.name) + " has " +
-                  std::to_string(state.chip.sharedBytesPerBlock);
+    state.error = ir::describeLocation(phase) + ": `" + state.kernel.name + "` needs " +
+                  std::to_string(shared_.peak()) + " bytes of shared memory per block, " +
+                  std::string(state.chip.name) + " has " + std::to_string(state.chip.sharedBytesPerBlock);
   return state.error.empty() ? kernel_ : nullptr;
 }
 
@@ -308,46 +310,16 @@ void Lowering::once(llvm::function_ref<void()> body) {
 
 //===-- faults and prints -------------------------------------------------------------------------------------===//
 
-mlir::FileLineColLoc fileLocation(mlir::Location location) {
-  mlir::FileLineColLoc found;
-  location->walk([&](mlir::Location inner) {
-    found = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
-    return found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
-  });
-  return found;
-}
-
-std::string describeLocation(mlir::Operation* op) {
-  mlir::FileLineColLoc location = fileLocation(op->getLoc());
-  if (!location)
-    return "";
-  return (location.getFilename().getValue() + ":" + llvm::Twine(location.getLine()) + ":" +
-          llvm::Twine(location.getColumn()))
-      .str();
-}
-
 void Lowering::fail(mlir::Operation* op, const llvm::Twine& message) {
   if (!state.error.empty())
     return;
-  std::string location = describeLocation(op);
+  std::string location = ir::describeLocation(op);
   state.error = (location.empty() ? "" : location + ": ") + "the GPU back end does not support " + message.str() +
                 " (" + op->getName().getStringRef().str() + ")";
 }
 
 uint32_t Lowering::addFault(mlir::Operation* op, llvm::StringRef id, llvm::StringRef message) {
-  artifact::Fault fault{id.str(), message.str(), "", 0, 0};
-  if (mlir::FileLineColLoc location = fileLocation(op->getLoc())) {
-    fault.file = location.getFilename().str();
-    fault.line = location.getLine();
-    fault.column = location.getColumn();
-  }
-  std::vector<artifact::Fault>& faults = state.kernel.faults;
-  for (auto [i, known] : llvm::enumerate(faults))  // versions of one phase share their faults
-    if (known.id == fault.id && known.message == fault.message && known.file == fault.file &&
-        known.line == fault.line && known.column == fault.column)
-      return i;
-  faults.push_back(std::move(fault));
-  return faults.size() - 1;
+  return target::addFault(state.kernel.faults, op, id, message);
 }
 
 /// Floats as f64 bits, integers extended to 64 bits.

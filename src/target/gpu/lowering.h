@@ -42,9 +42,6 @@ struct Assumptions {
   bool alignedRows = false;  ///< data pointers and all other strides are multiples of 16 bytes; implies unitStrides
 };
 
-/// The place in a source file; null: there is none.
-mlir::FileLineColLoc fileLocation(mlir::Location location);
-
 /// Temporaries with rows of whole 16 bytes, whatever the launch.
 bool hasAlignedRows(ir::KernelOp phase, unsigned argument);
 
@@ -207,8 +204,5 @@ private:
   std::vector<artifact::SharedTensor> sharedTensors_;
   std::unique_ptr<TileLowering> tiles_;
 };
-
-/// "file:line:column" of the op, or nothing.
-std::string describeLocation(mlir::Operation* op);
 
 }  // namespace vortex::target::gpu

@@ -3,6 +3,7 @@
 #include "analysis/byte_ranges.h"
 #include "analysis/shared_lifetimes.h"
 #include "base/check.h"
+#include "ir/location.h"
 #include "ir/size_attr.h"
 
 #include <llvm/ADT/TypeSwitch.h>
@@ -91,23 +92,6 @@ int64_t innermostStride(const artifact::Kernel& kernel, unsigned number) {
   return 1;
 }
 
-static mlir::FileLineColLoc fileLocation(mlir::Operation* op) {
-  mlir::FileLineColLoc found;
-  op->getLoc()->walk([&](mlir::Location inner) {
-    found = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
-    return found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
-  });
-  return found;
-}
-
-static std::string describeLocation(mlir::Operation* op) {
-  mlir::FileLineColLoc found = fileLocation(op);
-  if (!found)
-    return "";
-  return (found.getFilename().getValue() + ":" + llvm::Twine(found.getLine()) + ":" + llvm::Twine(found.getColumn()))
-      .str();
-}
-
 static bool isShared(ir::AllocOp alloc) { return alloc.getResult().getType().getSpace() == ir::Space::Shared; }
 
 /// Gives the block's shared allocations their places; those that outlive it are free again at its end.
@@ -140,7 +124,7 @@ artifact::SharedTensor describeSharedTensor(ir::AllocOp alloc) {
     llvm::raw_string_ostream out(tensor.type);
     out << type;
   }
-  if (mlir::FileLineColLoc at = fileLocation(alloc)) {
+  if (mlir::FileLineColLoc at = ir::fileLocation(alloc.getLoc())) {
     tensor.file = at.getFilename().str();
     tensor.line = at.getLine();
   }
@@ -184,7 +168,7 @@ void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel) {
     } else if (auto alloc = view.getDefiningOp<ir::AllocOp>()) {
       name = alloc.getName().value_or("").str();
     }
-    std::string note = (op->hasAttr("vx.unchecked") ? "unchecked " : "guard ") + describeLocation(op) + ": " +
+    std::string note = (op->hasAttr("vx.unchecked") ? "unchecked " : "guard ") + ir::describeLocation(op) + ": " +
                        what.str() + " of `" + name + "`";
     if (!llvm::is_contained(kernel.notes, note))
       kernel.notes.push_back(std::move(note));

@@ -3,19 +3,17 @@
 #include "target/nvidia/codegen.h"
 
 #include "base/check.h"
+#include "target/interface/llvm_module.h"
 
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/LegacyPassManager.h>
-#include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
-#include <llvm/Transforms/IPO/AlwaysInliner.h>
-#include <llvm/Transforms/IPO/GlobalDCE.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/CorrelatedValuePropagation.h>
@@ -135,23 +133,7 @@ static llvm::FunctionPassManager functionPasses() {
   return passes;
 }
 
-void optimize(llvm::Module& module, const Target& target) {
-  llvm::LoopAnalysisManager loopAnalyses;
-  llvm::FunctionAnalysisManager functionAnalyses;
-  llvm::CGSCCAnalysisManager callGraphAnalyses;
-  llvm::ModuleAnalysisManager moduleAnalyses;
-  llvm::PassBuilder builder(target.machine.get());
-  builder.registerModuleAnalyses(moduleAnalyses);
-  builder.registerCGSCCAnalyses(callGraphAnalyses);
-  builder.registerFunctionAnalyses(functionAnalyses);
-  builder.registerLoopAnalyses(loopAnalyses);
-  builder.crossRegisterProxies(loopAnalyses, functionAnalyses, callGraphAnalyses, moduleAnalyses);
-  llvm::ModulePassManager passes;
-  passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetimeIntrinsics=*/false));
-  passes.addPass(llvm::GlobalDCEPass());
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(functionPasses()));
-  passes.run(module, moduleAnalyses);
-}
+void optimize(llvm::Module& module, const Target& target) { runPasses(module, *target.machine, functionPasses()); }
 
 /// The back end's own passes, as addPassesToEmitFile has them, but for those of `without`.
 static void addBackEnd(llvm::legacy::PassManager& passes, llvm::LLVMTargetMachine& machine,
@@ -182,19 +164,6 @@ std::string emitPtx(llvm::Module& module, const Target& target) {
   addBackEnd(passes, static_cast<llvm::LLVMTargetMachine&>(*target.machine), stream, without);
   passes.run(module);
   return std::string(text.begin(), text.end());
-}
-
-std::string printModule(const llvm::Module& module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream, nullptr);
-  return text;
-}
-
-std::string verify(const llvm::Module& module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  return llvm::verifyModule(module, &stream) ? text : std::string();
 }
 
 }  // namespace vortex::target::nvidia

@@ -30,8 +30,5 @@ void optimize(llvm::Module& module, const Target& target);
 /// Attribute of functions whose branches compute cheap things again that earlier ones have computed: the back end would keep those in registers.
 inline constexpr llvm::StringLiteral kKeepsRegisters = "vortex-keeps-registers";
 std::string emitPtx(llvm::Module& module, const Target& target);
-std::string printModule(const llvm::Module& module);
-/// Empty if the module is well-formed.
-std::string verify(const llvm::Module& module);
 
 }  // namespace vortex::target::nvidia

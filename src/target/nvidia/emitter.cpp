@@ -1,5 +1,6 @@
 #include "target/nvidia/emitter.h"
 
+#include "ir/location.h"
 #include "target/gpu/versions.h"
 #include "target/nvidia/codegen.h"
 
@@ -108,17 +109,9 @@ void Emitter::fail(mlir::Operation* op) {
                       : llvm::PoisonValue::get(type(result.getType())));
   if (!state_.error.empty())
     return;
-  std::string where;
-  op->getLoc()->walk([&](mlir::Location inner) {
-    auto file = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
-    if (!file)
-      return mlir::WalkResult::advance();
-    where =
-        file.getFilename().str() + ":" + std::to_string(file.getLine()) + ":" + std::to_string(file.getColumn()) + ": ";
-    return mlir::WalkResult::interrupt();
-  });
-  state_.error =
-      where + "the NVIDIA back end does not support this operation (" + op->getName().getStringRef().str() + ")";
+  std::string where = ir::describeLocation(op);
+  state_.error = (where.empty() ? "" : where + ": ") + "the NVIDIA back end does not support this operation (" +
+                 op->getName().getStringRef().str() + ")";
 }
 
 //===-- ops ---------------------------------------------------------------------------------------------------===//

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "chip/chip.h"
+#include "ir/location.h"
 #include "ir/size_attr.h"
 #include "ir/vx.h"
 #include "target/gpu/lowering.h"
@@ -11,8 +12,8 @@
 #include "target/gpu/tiles/tiles.h"
 #include "target/gpu/versions.h"
 #include "target/interface/describe.h"
+#include "target/interface/stopwatch.h"
 #include "target/nvidia/assemble.h"
-#include "target/nvidia/stopwatch.h"
 #include "target/nvidia/units.h"
 
 #include <mlir/IR/Verifier.h>
@@ -152,7 +153,7 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
     kernel.phases.push_back(std::move(described));
     describeGuards(phase, kernel);
   }
-  if (auto place = gpu::fileLocation(entry.getLoc()))
+  if (auto place = ir::fileLocation(entry.getLoc()))
     kernel.faults.push_back({artifact::kDeviceStopped, "the device stopped", place.getFilename().str(), place.getLine(),
                              place.getColumn()});
   VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the lowered module is not well-formed");

@@ -1,8 +1,9 @@
 #include "target/nvidia/units.h"
 
 #include "base/check.h"
+#include "target/interface/llvm_module.h"
+#include "target/interface/stopwatch.h"
 #include "target/nvidia/emitter.h"
-#include "target/nvidia/stopwatch.h"
 
 #include <atomic>
 #include <thread>

@@ -2,7 +2,6 @@
 
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
-#include <llvm/IR/Verifier.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -83,19 +82,6 @@ std::string emitAssembly(const llvm::Module& module, const Target& target) {
   llvm::SmallVector<char, 0> text;
   emit(*copy, target, llvm::CodeGenFileType::AssemblyFile, text);
   return std::string(text.begin(), text.end());
-}
-
-std::string printModule(const llvm::Module& module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module.print(stream, nullptr);
-  return text;
-}
-
-std::string verify(const llvm::Module& module) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  return llvm::verifyModule(module, &stream) ? text : std::string();
 }
 
 }  // namespace vortex::target::cpu::codegen

@@ -29,12 +29,6 @@ std::vector<uint8_t> emitObject(llvm::Module& module, const Target& target);
 /// Assembly text of a copy of `module`.
 std::string emitAssembly(const llvm::Module& module, const Target& target);
 
-/// Textual LLVM IR.
-std::string printModule(const llvm::Module& module);
-
-/// Verifies and returns the first complaint, empty when the module is well formed.
-std::string verify(const llvm::Module& module);
-
 /// Names the loader must be able to resolve: memcpy, memmove, memset and f64 functions of the C math library.
 const std::vector<std::string>& allowedExternalSymbols();
 

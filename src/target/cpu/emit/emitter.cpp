@@ -2,9 +2,11 @@
 
 #include "analysis/shared_lifetimes.h"
 #include "base/check.h"
+#include "ir/location.h"
 #include "ir/size_attr.h"
 #include "target/cpu/emit/region_emitter.h"
 #include "target/interface/describe.h"
+#include "target/interface/faults.h"
 
 #include <cstddef>
 #include <llvm/ADT/TypeSwitch.h>
@@ -178,46 +180,16 @@ void Emitter::emitOp(mlir::Operation* op) {
 
 //===-- faults and prints -------------------------------------------------------------------------------------===//
 
-static mlir::FileLineColLoc fileLocation(mlir::Location location) {
-  mlir::FileLineColLoc found;
-  location->walk([&](mlir::Location inner) {
-    found = mlir::dyn_cast<mlir::FileLineColLoc>(inner);
-    return found ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
-  });
-  return found;
-}
-
-std::string describeLocation(mlir::Operation* op) {
-  mlir::FileLineColLoc location = fileLocation(op->getLoc());
-  if (!location)
-    return "";
-  return (location.getFilename().getValue() + ":" + llvm::Twine(location.getLine()) + ":" +
-          llvm::Twine(location.getColumn()))
-      .str();
-}
-
 void Emitter::fail(mlir::Operation* op, const llvm::Twine& message) {
   if (!state.error.empty())
     return;
-  std::string location = describeLocation(op);
+  std::string location = ir::describeLocation(op);
   state.error = (location.empty() ? "" : location + ": ") + "the CPU back end does not support " + message.str() +
                 " (" + op->getName().getStringRef().str() + ")";
 }
 
 uint32_t Emitter::addFault(mlir::Operation* op, llvm::StringRef id, llvm::StringRef message) {
-  artifact::Fault fault{id.str(), message.str(), "", 0, 0};
-  if (mlir::FileLineColLoc location = fileLocation(op->getLoc())) {
-    fault.file = location.getFilename().str();
-    fault.line = location.getLine();
-    fault.column = location.getColumn();
-  }
-  std::vector<artifact::Fault>& faults = state.kernel.faults;
-  for (auto [i, known] : llvm::enumerate(faults))  // versions of one body share their faults
-    if (known.id == fault.id && known.message == fault.message && known.file == fault.file &&
-        known.line == fault.line && known.column == fault.column)
-      return i;
-  faults.push_back(std::move(fault));
-  return faults.size() - 1;
+  return target::addFault(state.kernel.faults, op, id, message);
 }
 
 void Emitter::returnFaultIf(Value* condition, uint32_t fault) {

@@ -141,7 +141,4 @@ private:
   size::Expr blockSize_[3];
 };
 
-/// "file:line:column" of the op, or nothing.
-std::string describeLocation(mlir::Operation* op);
-
 }  // namespace vortex::target::cpu::emit

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "target/cpu/codegen/emit_object.h"
+#include "target/interface/llvm_module.h"
 
 namespace vortex::target::cpu::codegen {
 

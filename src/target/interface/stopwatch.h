@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-namespace vortex::target::nvidia {
+namespace vortex::target {
 
 /// Processor time of the calling thread.
 class Stopwatch {
@@ -23,4 +23,4 @@ private:
   double start_ = now();
 };
 
-}  // namespace vortex::target::nvidia
+}  // namespace vortex::target
