@@ -23,6 +23,7 @@ constexpr const char* kHelp =
   -T N, --threads N       threads (default 1)
       --device D          cpu
       --memory SIZE       limit of heap and stacks, such as 500M or 8G (default: three quarters of the machine's memory)
+      --fuel N            at most N interactions
       --seed N            order in which threads take work
       --version, --help
 )";
@@ -85,7 +86,7 @@ private:
       return numberInto(settings.collapse, word, word.substr(word.starts_with("-C") ? 2 : 11));
     if (word.starts_with("-T") && word.size() > 2)
       return threadsFrom(settings, word.substr(2));
-    static constexpr std::string_view kWithValue[] = {"-T", "--threads", "--device", "--memory", "--seed"};
+    static constexpr std::string_view kWithValue[] = {"-T", "--threads", "--device", "--memory", "--fuel", "--seed"};
     for (std::string_view option : kWithValue)
       if (word == option || word.starts_with(std::string(option) + "="))
         return readValue(settings, option, word);
@@ -113,9 +114,9 @@ private:
       settings.evaluation.memoryBytes = bytes.value_or(0);
       return bytes ? "" : base::concat("--memory ", value, ": not a size such as 500M or 8G");
     }
-    std::optional<uint64_t> seed = parseNumber(value);
-    settings.evaluation.seed = seed.value_or(0);
-    return seed ? "" : base::concat("--seed ", value, ": not a number");
+    std::optional<uint64_t> count = parseNumber(value);
+    (option == "--fuel" ? settings.evaluation.fuel : settings.evaluation.seed) = count.value_or(0);
+    return count ? "" : base::concat(option, " ", value, ": not a number");
   }
 
   static std::string numberInto(std::optional<uint64_t>& place, const std::string& word, std::string_view digits) {

@@ -1,5 +1,6 @@
 """`vortex hvm` prints what the programs expect and what the Python evaluator prints, and counts the same interactions, with 1, 2 and 4 threads.
 VORTEX_HVM_TERMS=10000 runs that many random terms, VORTEX_HVM_SEED=7 starts at that seed."""
+import random
 import subprocess
 
 import generator
@@ -186,3 +187,60 @@ def test_exhausted_memory_is_an_error_without_a_result(text, hvm, tmp_path):
     path.write_text(text + "\n", encoding="utf-8")
     status, out, err = hvm(path, "--memory", "64M", *(["-C"] if "&A" in text else []), timeout=60)
     assert (status, out) == (1, "") and err
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_fuel_is_the_number_of_interactions_that_a_run_may_need(threads, hvm, tmp_path):
+    path = tmp_path / "fuel.hvm4"
+    path.write_text("@f = λ{0:0;1:1;λ&n.@f(n-1)+@f(n-2)}\n@main = [@f(9),@f(10)]\n", encoding="utf-8")
+    needed = normal(hvm, path)[1]
+    assert hvm(path, "--fuel", needed, "-T", threads)[:2] == (0, "[34,55]\n")
+    for fuel in (0, 1, needed // 2, needed - 1):
+        status, out, err = hvm(path, "--fuel", fuel, "-T", threads)
+        assert (status, out, err) == (1, "", f"Error: more than {fuel} interactions (--fuel)\n")
+    for text in ("@f = λn.@f(n)\n@main = @f(0)", "@f = λ&n.!!m = n+1; @f(m)\n@main = @f(0)", "@f = λ&n.&A{&{},@f(n)}\n@main = @f(0)", "@f = λ&n.1+@f(n)\n@main = @f(0)"):
+        path.write_text(text + "\n", encoding="utf-8")
+        for flags in ([], ["-C"]):
+            assert hvm(path, "--fuel", 100000, "-T", threads, *flags) == (1, "", "Error: more than 100000 interactions (--fuel)\n"), (text, flags)
+    path.write_text("@nat = λ&n.&N{n,@nat(n+1)}\n@main = @nat(0)\n", encoding="utf-8")
+    status, out, err = hvm(path, "-C", "--fuel", 1000, "-T", threads)
+    assert status == 1 and "--fuel" in err and out == "".join(f"{k}\n" for k in range(out.count("\n"))) and out
+    assert hvm(path, "-C", "--fuel", 1000)[1] == out
+
+
+def damaged(source, chance):
+    """The bytes with some of them removed, repeated, exchanged or made random."""
+    text = bytearray(source)
+    for _ in range(chance.randint(1, 6)):
+        at = chance.randrange(len(text))
+        end = min(len(text), at + chance.choice((1, 1, 2, 8, 40)))
+        kind = chance.randrange(5)
+        if kind == 0:
+            del text[at:end]
+        elif kind == 1:
+            text[at:at] = text[at:end] * chance.choice((1, 3, 200))
+        elif kind == 2:
+            text[at:end] = bytes(chance.randrange(256) for _ in range(end - at))
+        elif kind == 3:
+            text[at:at] = chance.choice((b"(", b"\xce\xbb", b"&", b"!&x=", b"{", b"#", b"99999999999999999999", b"\"", b"'", b"%log(", b"\xe2\x86\x91", b"\0"))
+        else:
+            other = chance.randrange(len(text))
+            text[at:end] = text[other : other + end - at]
+        if not text:
+            return b"@"
+    return bytes(text)
+
+
+def test_damaged_programs_end_with_a_result_or_an_error(hvm, tmp_path):
+    sources, path, wrong = [case.path.read_bytes() for case in CASES], tmp_path / "damaged.hvm4", []
+    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 2):
+        chance = random.Random(seed)
+        path.write_bytes(damaged(chance.choice(sources), chance))
+        flags = chance.choice(([], ["-C"], ["-C5"], ["-T", "3"]))
+        try:
+            status, _, err = hvm(path, "--fuel", 200000, "--memory", "64M", *flags)
+        except subprocess.TimeoutExpired:
+            status, err = "no end", ""
+        if status not in (0, 1) or (status == 1 and not err):
+            wrong.append(f"seed {seed} {flags}: status {status} {err[-300:]}")
+    assert not wrong, "\n".join(wrong)

@@ -25,6 +25,8 @@ Result<void> Evaluation::collapseMain(uint32_t definition, uint64_t limit, const
         std::deque<Term>& next = queue_[std::min(key + 1, queue_.size() - 1)];
         next.push_back(heap_->words()[at]);
         next.push_back(heap_->words()[at + 1]);
+      } else if (isOutOfFuel(interactions())) {
+        return failure();
       } else if (tagOf(term) != Era) {
         print(term);
         ++printed;

@@ -21,7 +21,7 @@ Result<void> Evaluation::begin() {
     return heap.takeError();
   heap_ = std::move(*heap);
   for (uint32_t id = 0; id < threads; ++id) {
-    auto machine = Machine::create(*this, *heap_, code_, id);
+    auto machine = Machine::create(*this, *heap_, code_, id, options_.fuel);
     if (!machine)
       return machine.takeError();
     workers_.push_back(std::make_unique<Worker>());
@@ -79,7 +79,16 @@ Result<Term> Evaluation::normalizeRoot(uint32_t definition) {
   };
   if (!normalizePasses(worker, root, pass))
     return failure();
+  if (isOutOfFuel(interactions()))
+    return failure();
   return heap_->words()[root];
+}
+
+/// Each thread looks at its own count; their sum counts at the end, so that the outcome is the same for every number of threads.
+bool Evaluation::isOutOfFuel(uint64_t count) {
+  if (count > options_.fuel)
+    stop(base::concat("Error: more than ", options_.fuel, " interactions (--fuel)"));
+  return count > options_.fuel;
 }
 
 bool Evaluation::normalize(Machine& machine, Term& value) {

@@ -14,6 +14,7 @@ namespace vortex::hvm {
 struct EvaluationOptions {
   uint64_t memoryBytes = 0;
   unsigned threads = 1;
+  uint64_t fuel = ~uint64_t(0);           // a run with more interactions fails
   uint64_t seed = 0;                      // whom idle threads take work from first
   bool forksOperands = true;              // with several threads: both operands of an operator at once
   bool collectsAtEverySafePoint = false;  // to test the collector
@@ -113,6 +114,7 @@ private:
     return (options_.collectsAtEverySafePoint ? Heap::kEverybody : 0) |
            (options_.forksAtEverySafePoint ? ~Heap::kEverybody : 0);
   }
+  bool isOutOfFuel(uint64_t count);
   Machine& first() const { return *workers_[0]->machine; }
   Error failure() const { return Error{error_}; }
 

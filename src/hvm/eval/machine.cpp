@@ -238,8 +238,9 @@ void Machine::markStack(Heap& heap) const {
   }
 }
 
-Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const Code& code, uint32_t id) {
-  std::unique_ptr<Machine> machine(new Machine(world, heap, code, id));
+Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const Code& code, uint32_t id,
+                                                 uint64_t fuel) {
+  std::unique_ptr<Machine> machine(new Machine(world, heap, code, id, fuel));
   machine->stackLimit_ = heap.limitBytes() / sizeof(Term) + (1 << 24);
   void* stack = mmap(nullptr, machine->stackLimit_ * sizeof(Term), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

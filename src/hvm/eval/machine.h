@@ -38,7 +38,9 @@ public:
     Stopped,  // the world said so
   };
 
-  static Result<std::unique_ptr<Machine>> create(World& world, Heap& heap, const Code& code, uint32_t id);
+  /// After more than `fuel` interactions every safe point calls the world.
+  static Result<std::unique_ptr<Machine>> create(World& world, Heap& heap, const Code& code, uint32_t id,
+                                                 uint64_t fuel);
   ~Machine();
 
   /// Reduces the term in place. The stack below stays as it is.
@@ -84,9 +86,9 @@ public:
 
 private:
   friend struct Reducer;
-  Machine(World& world, Heap& heap, const Code& code, uint32_t id)
+  Machine(World& world, Heap& heap, const Code& code, uint32_t id, uint64_t fuel)
       : world_(world), heap_(heap), code_(code), id_(id), attentionMask_(Heap::kEverybody | Heap::attentionBit(id)),
-        env_(code.slotCount + 2) {}
+        fuel_(fuel), env_(code.slotCount + 2) {}
   bool forkAt(Term* header, Loc& cell);
 
   World& world_;
@@ -94,7 +96,7 @@ private:
   const Code& code_;
   uint32_t id_;
   bool isShared_ = false;
-  uint64_t attentionMask_;
+  uint64_t attentionMask_, fuel_;
   Region region_;
   std::array<Loc, kRecycled + 1> recycled_{};  // lists of released nodes by size, linked through their first word
   Term* stack_ = nullptr;

@@ -29,7 +29,8 @@ struct Reducer {
     isShared = machine.isShared_;
   }
   VORTEX_HVM_INLINE bool needsAttention() const {
-    return machine.heap_.attention().load(std::memory_order_relaxed) & machine.attentionMask_;
+    return machine.heap_.attention().load(std::memory_order_relaxed) & machine.attentionMask_ ||
+           interactions > machine.fuel_;
   }
 
   VORTEX_HVM_INLINE void push(Term term) { *sp++ = term; }

@@ -199,7 +199,7 @@ bool Evaluation::safePoint(Machine& machine, Term& current) {
       heap_->attention().fetch_and(~Heap::attentionBit(machine.id()), std::memory_order_relaxed);
     offerOperands(worker);
   }
-  return park(worker, &current);
+  return !isOutOfFuel(machine.interactions()) && park(worker, &current);
 }
 
 /// Stands at a safe point; the last thread to come collects. False: the run stops.
