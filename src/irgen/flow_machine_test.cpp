@@ -2,6 +2,7 @@
 // form or this generator shows as two different numbers. VORTEX_RANDOM_KERNELS sets how many random kernels are compared.
 #include "interpreter/interpreter.h"
 #include "irgen/irgen.h"
+#include "lang/flow/check/uniform.h"
 #include "lang/flow/front.h"
 #include "lang/flow/graph/dump.h"
 #include "lang/flow/graph/lower_function.h"
@@ -28,6 +29,7 @@ using lang::Function;
 using lang::Type;
 using lang::TypeKind;
 using lang::flow::Graph;
+using lang::flow::Level;
 using lang::flow::LocalId;
 using lang::flow::testing::Launch;
 using lang::flow::testing::Number;
@@ -89,12 +91,18 @@ public:
     auto interpreter = interpreter::Interpreter::create(*module);
     if (!interpreter)
       return std::nullopt;
-    const Graph graph = lang::flow::lowerKernel(kernel_);
+    Graph graph = lang::flow::lowerKernel(kernel_);
+    const lang::flow::Structure structure(graph);
+    const lang::flow::BlockShape shape = {launch_.block[0], launch_.block[1], launch_.block[2]};
+    const lang::flow::Uniformity levels(graph, structure, {&shape, 1});
     EXPECT_EQ(lang::flow::verify(graph), "") << lang::flow::dump(graph, sources_);
     ThreadMachine machine(graph, launch_);
     for (size_t i = 0; i < tensors_.size(); ++i)
       if (tensors_[i])
         fill(machine, graph.params[i], *tensors_[i]);
+    machine.watch([&](lang::flow::StepId step, const std::vector<ThreadMachine::Thread*>& together) {
+      checkLevels(graph, levels, machine, step, together);
+    });
     outcome = machine.run();
     interpreter::Options run;
     run.maxSteps = 100'000'000;
@@ -107,6 +115,40 @@ public:
   Outcome outcome = Outcome::Done;
 
 private:
+  /// Who gets to a step together, and who agrees on what it reads, is at least who the graph says.
+  static void checkLevels(const Graph& graph, const lang::flow::Uniformity& levels, ThreadMachine& machine,
+                          lang::flow::StepId id, const std::vector<ThreadMachine::Thread*>& together) {
+    if (testing::Test::HasFailure())
+      return;
+    const auto warpOf = [](const ThreadMachine::Thread* thread) { return thread->linear / 32; };
+    const Level here = levels.ofBlock(graph.blockOf(id));
+    std::map<int64_t, size_t> threadsOfWarp;
+    for (const ThreadMachine::Thread* thread : together)
+      ++threadsOfWarp[warpOf(thread)];
+    if (here == Level::Block)
+      EXPECT_EQ(together.size(), machine.threadCount()) << "step " << lang::flow::indexOf(id);
+    for (const auto& [warp, threads] : threadsOfWarp)
+      if (here == Level::Warp)
+        EXPECT_EQ(threads, std::min<size_t>(32, machine.threadCount() - static_cast<size_t>(warp) * 32));
+    const lang::flow::Step& step = graph[id];
+    std::vector<lang::flow::ValueId> values(graph.uses(step).begin(), graph.uses(step).end());
+    if (step.kind == lang::flow::StepKind::Branch)
+      values.push_back(step.value);
+    for (lang::flow::ValueId value : values) {
+      const Level level = levels.ofValue(value);
+      std::map<int64_t, Number> numbers;
+      for (ThreadMachine::Thread* thread : together) {
+        const Number number = machine.value(*thread, value);
+        if (level == Level::Lane || !number)
+          continue;
+        Number& known = numbers[level == Level::Block ? 0 : warpOf(thread)];
+        if (known && *known != *number)
+          ADD_FAILURE() << "step " << lang::flow::indexOf(id) << ": value " << lang::flow::indexOf(value) << " differs";
+        known = number;
+      }
+    }
+  }
+
   std::optional<int64_t> sizeOf(const Expr& expr) const {
     switch (expr.kind) {
     case ExprKind::Int: return static_cast<int64_t>(expr.intValue);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -42,17 +43,11 @@ public:
   std::optional<std::vector<int64_t>> extents(Type tensor) const;
   Outcome run();
 
-private:
-  struct Region {
-    std::vector<std::pair<Key, Number>> fills;  ///< everything below the prefix, the latest last
-    std::map<Key, Number> cells;
-  };
   struct Known {
     Number number;
     uint64_t epoch =
         0;  ///< in which it was computed; kDefined: a phi or a step's result, which stands until it is defined anew
   };
-  static constexpr uint64_t kDefined = UINT64_MAX;
   struct Thread {
     std::array<int64_t, 3> id = {};
     int64_t linear = 0;
@@ -62,6 +57,19 @@ private:
     std::vector<Known> known;  ///< by value
     uint64_t epoch = 1;
   };
+  /// Is called before each step with the threads that do it together.
+  using Watch = std::function<void(StepId, const std::vector<Thread*>&)>;
+  void watch(Watch watch) { watch_ = std::move(watch); }
+  size_t threadCount() const { return threads_.size(); }
+  /// What the value is for the thread now.
+  Number value(Thread& thread, ValueId value);
+
+private:
+  struct Region {
+    std::vector<std::pair<Key, Number>> fills;  ///< everything below the prefix, the latest last
+    std::map<Key, Number> cells;
+  };
+  static constexpr uint64_t kDefined = UINT64_MAX;
   struct Cell {
     Region* region = nullptr;  ///< null: outside
     Key key;
@@ -77,7 +85,6 @@ private:
   void follow(Thread& thread, uint32_t successor);
   void define(Thread& thread, ValueId value, Number number);
 
-  Number value(Thread& thread, ValueId value);
   Number evaluate(Thread& thread, const Node& node);
   Number position(const Thread& thread, const Node& node) const;
   std::optional<int64_t> dimension(const DimExpr& expr) const;
@@ -94,6 +101,7 @@ private:
   std::array<int64_t, 3> block_ = {};
   std::vector<Thread> threads_;
   uint64_t steps_ = 0;
+  Watch watch_;
 };
 
 /// Integer operations as the language defines them.
