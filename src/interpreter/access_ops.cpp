@@ -29,8 +29,13 @@ bool reportOutside(Machine& machine, const Node& node, const View& view, size_t 
   return machine.find(Finding::Kind::Bounds, node, message, {who});
 }
 
-static std::string accessName(bool isWrite, bool isAtomic) {
-  return std::string(isAtomic ? "atomic " : "") + (isWrite ? "write" : "read");
+static std::string accessName(bool isWrite, Atomicity atomicity) {
+  return std::string(atomicity == Atomicity::None ? "" : "atomic ") + (isWrite ? "write" : "read") +
+         (atomicity == Atomicity::Block ? " of block scope" : "");
+}
+
+static Atomicity atomicityOf(ir::Scope scope) {
+  return scope == ir::Scope::Block ? Atomicity::Block : Atomicity::Device;
 }
 
 static bool reportRace(Machine& machine, const Node& node, const View& view, int64_t element,
@@ -40,39 +45,39 @@ static bool reportRace(Machine& machine, const Node& node, const View& view, int
 }
 
 static bool checkIterations(Machine& machine, const Node& node, const View& view, int64_t element, bool isWrite,
-                            bool isAtomic) {
+                            Atomicity atomicity) {
   for (IterationRaces* loop : machine.claimed)
-    if (auto earlier = loop->access(view.buffer->address(element), node.op, isWrite, isAtomic))
+    if (auto earlier = loop->access(view.buffer->address(element), node.op, isWrite, atomicity))
       return reportRace(machine, node, view, element,
-                        accessName(isWrite, isAtomic) + " in iteration " + std::to_string(loop->iteration()) + " and " +
-                            accessName(earlier->isWrite, earlier->isAtomic) + " in iteration " +
+                        accessName(isWrite, atomicity) + " in iteration " + std::to_string(loop->iteration()) +
+                            " and " + accessName(earlier->isWrite, earlier->atomicity) + " in iteration " +
                             std::to_string(earlier->thread) + " of a `@parallel` loop",
                         "the other access; iterations are unordered", earlier->op);
   return true;
 }
 
 static bool checkRace(Machine& machine, const Node& node, const View& view, int64_t element, size_t lane, bool isWrite,
-                      bool isAtomic) {
+                      Atomicity atomicity) {
   ir::Space space = view.buffer->space;
   if (space == ir::Space::Local || space == ir::Space::Constant)
     return true;
   if (!machine.checkRaces)
-    return checkIterations(machine, node, view, element, isWrite, isAtomic);
+    return checkIterations(machine, node, view, element, isWrite, atomicity);
   if (!isWrite && space == ir::Space::Global && machine.isSurplus(lane))
     return true;  // no result depends on it, or the threads of the domain race as well
   int32_t thread = machine.threadOf(lane);
-  auto own = [&] { return accessName(isWrite, isAtomic) + " by " + machine.describe(thread, machine.linearBlock); };
+  auto own = [&] { return accessName(isWrite, atomicity) + " by " + machine.describe(thread, machine.linearBlock); };
   if (const CopiesInFlight::Use* copy = machine.copies.find(view.buffer->address(element), isWrite))
     return reportRace(machine, node, view, element,
                       own() + " and a copy in flight that " + (copy->isWrite ? "writes" : "reads") + " it",
                       "the copy; the `sync_block()` that completes it is not between", copy->op);
-  auto conflict = machine.races.access(view.buffer->address(element), thread, node.op, isWrite, isAtomic,
+  auto conflict = machine.races.access(view.buffer->address(element), thread, node.op, isWrite, atomicity,
                                        space == ir::Space::Global);
   if (!conflict)
     return true;
   const Access& earlier = conflict->earlier;
   return reportRace(machine, node, view, element,
-                    own() + " and " + accessName(earlier.isWrite, earlier.isAtomic) + " by " +
+                    own() + " and " + accessName(earlier.isWrite, earlier.atomicity) + " by " +
                         machine.describe(earlier.thread, earlier.block),
                     conflict->acrossBlocks ? "the other access; blocks are unordered"
                                            : "the other access; no barrier is between them",
@@ -80,7 +85,7 @@ static bool checkRace(Machine& machine, const Node& node, const View& view, int6
 }
 
 bool checkElement(Machine& machine, const Node& node, const View& view, int64_t element, size_t lane, bool isWrite,
-                  bool isAtomic) {
+                  Atomicity atomicity) {
   if (!machine.options.check)
     return true;
   Buffer& buffer = *view.buffer;
@@ -89,7 +94,7 @@ bool checkElement(Machine& machine, const Node& node, const View& view, int64_t 
     return machine.find(Finding::Kind::Uninitialised, node,
                         describeElement(buffer, element) + " is read before anything was written to it",
                         {{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock), {}}});
-  return checkRace(machine, node, view, element, lane, isWrite, isAtomic);
+  return checkRace(machine, node, view, element, lane, isWrite, atomicity);
 }
 
 namespace {
@@ -127,7 +132,7 @@ Target resolve(Machine& machine, const Node& node, size_t lane) {
 }
 
 /// Runs f(lane, buffer, element, result) on every lane whose access happens; others get 0.
-template <typename F> bool accessAll(Machine& machine, const Node& node, bool isWrite, bool isAtomic, F f) {
+template <typename F> bool accessAll(Machine& machine, const Node& node, bool isWrite, Atomicity atomicity, F f) {
   uint64_t* out = node.results.empty() ? nullptr : machine.scalarResult(node.results[0]);
   return machine.forActive([&](size_t lane) {
     uint64_t unused = 0, &result = out ? out[lane] : unused;
@@ -135,7 +140,7 @@ template <typename F> bool accessAll(Machine& machine, const Node& node, bool is
     Target target = resolve(machine, node, lane);
     if (target.state != Target::State::Inside)
       return target.state == Target::State::Skipped;
-    if (!checkElement(machine, node, *target.view, target.element, lane, isWrite, isAtomic))
+    if (!checkElement(machine, node, *target.view, target.element, lane, isWrite, atomicity))
       return false;
     f(lane, *target.view->buffer, target.element, result);
     return true;
@@ -143,12 +148,12 @@ template <typename F> bool accessAll(Machine& machine, const Node& node, bool is
 }
 
 bool load(Machine& machine, const Node& node) {
-  return accessAll(machine, node, false, false,
+  return accessAll(machine, node, false, Atomicity::None,
                    [](size_t, Buffer& buffer, int64_t element, uint64_t& result) { result = buffer.load(element); });
 }
 
 bool store(Machine& machine, const Node& node) {
-  return accessAll(machine, node, true, false, [&](size_t lane, Buffer& buffer, int64_t element, uint64_t&) {
+  return accessAll(machine, node, true, Atomicity::None, [&](size_t lane, Buffer& buffer, int64_t element, uint64_t&) {
     buffer.store(element, machine.cell(node.valueRegister, lane));
   });
 }
@@ -170,28 +175,30 @@ bool atomicRmw(Machine& machine, const Node& node) {
   Element type = *elementOf(op.getValue().getType());
   ir::Combine kind = op.getKind();
   return ordered(machine, op.getOrder(), op.getScope(), [&] {
-    return accessAll(machine, node, true, true, [&](size_t lane, Buffer& buffer, int64_t element, uint64_t& result) {
-      result = buffer.load(element);
-      buffer.store(element, combine(kind, type, result, machine.cell(node.valueRegister, lane), true));
-    });
+    return accessAll(machine, node, true, atomicityOf(op.getScope()),
+                     [&](size_t lane, Buffer& buffer, int64_t element, uint64_t& result) {
+                       result = buffer.load(element);
+                       buffer.store(element, combine(kind, type, result, machine.cell(node.valueRegister, lane), true));
+                     });
   });
 }
 
 bool atomicCas(Machine& machine, const Node& node) {
   auto op = llvm::cast<ir::AtomicCasOp>(node.op);
   return ordered(machine, op.getOrder(), op.getScope(), [&] {
-    return accessAll(machine, node, true, true, [&](size_t lane, Buffer& buffer, int64_t element, uint64_t& result) {
-      result = buffer.load(element);
-      if (result == machine.cell(node.operands[0], lane))
-        buffer.store(element, machine.cell(node.operands[1], lane));
-    });
+    return accessAll(machine, node, true, atomicityOf(op.getScope()),
+                     [&](size_t lane, Buffer& buffer, int64_t element, uint64_t& result) {
+                       result = buffer.load(element);
+                       if (result == machine.cell(node.operands[0], lane))
+                         buffer.store(element, machine.cell(node.operands[1], lane));
+                     });
   });
 }
 
 bool atomicLoad(Machine& machine, const Node& node) {
   auto op = llvm::cast<ir::AtomicLoadOp>(node.op);
   return ordered(machine, op.getOrder(), op.getScope(), [&] {
-    return accessAll(machine, node, false, true,
+    return accessAll(machine, node, false, atomicityOf(op.getScope()),
                      [](size_t, Buffer& buffer, int64_t element, uint64_t& result) { result = buffer.load(element); });
   });
 }
@@ -199,9 +206,10 @@ bool atomicLoad(Machine& machine, const Node& node) {
 bool atomicStore(Machine& machine, const Node& node) {
   auto op = llvm::cast<ir::AtomicStoreOp>(node.op);
   return ordered(machine, op.getOrder(), op.getScope(), [&] {
-    return accessAll(machine, node, true, true, [&](size_t lane, Buffer& buffer, int64_t element, uint64_t&) {
-      buffer.store(element, machine.cell(node.valueRegister, lane));
-    });
+    return accessAll(machine, node, true, atomicityOf(op.getScope()),
+                     [&](size_t lane, Buffer& buffer, int64_t element, uint64_t&) {
+                       buffer.store(element, machine.cell(node.valueRegister, lane));
+                     });
   });
 }
 

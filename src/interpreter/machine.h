@@ -110,6 +110,6 @@ bool reportOutside(Machine& machine, const Node& node, const View& view, size_t 
                    bool guarded);
 /// Checks initialisation and races of one element, in check mode; false when something was found.
 bool checkElement(Machine& machine, const Node& node, const View& view, int64_t element, size_t lane, bool isWrite,
-                  bool isAtomic);
+                  Atomicity atomicity);
 
 }  // namespace vortex::interpreter

@@ -30,10 +30,12 @@ void RaceDetector::acquire(int32_t thread, bool acrossBlocks) {
     blocks_[block_].acquired = time_;
 }
 
+/// `least`: the scope that covers both actors.
 template <typename Same>
-static const Access* findConflict(const AccessRecord& record, const Access& access, Same inOrder) {
+static const Access* findConflict(const AccessRecord& record, const Access& access, Atomicity least, Same inOrder) {
   for (const Access& earlier : record) {
-    bool touches = (earlier.isWrite || access.isWrite) && !(earlier.isAtomic && access.isAtomic);
+    bool areAtomic = earlier.atomicity >= least && access.atomicity >= least;
+    bool touches = (earlier.isWrite || access.isWrite) && !areAtomic;
     if (touches && !inOrder(earlier))
       return &earlier;
   }
@@ -44,7 +46,7 @@ template <typename Actor> static void remember(AccessRecord& record, const Acces
   Access* oldest = nullptr;
   unsigned ofKind = 0;
   for (Access& entry : record) {
-    if (entry.isWrite != access.isWrite || entry.isAtomic != access.isAtomic)
+    if (entry.isWrite != access.isWrite || entry.atomicity != access.atomicity)
       continue;
     if (actor(entry) == actor(access)) {
       entry = access;
@@ -77,19 +79,19 @@ bool RaceDetector::isOrderedInBlock(const Access& earlier, const Access& later) 
 }
 
 std::optional<Conflict> RaceDetector::access(const void* address, int32_t thread, mlir::Operation* op, bool isWrite,
-                                             bool isAtomic, bool isGlobal) {
-  Access access{thread, block_, ++time_, op, isWrite, isAtomic};
+                                             Atomicity atomicity, bool isGlobal) {
+  Access access{thread, block_, ++time_, op, isWrite, atomicity};
   auto key = uint64_t(reinterpret_cast<uintptr_t>(address));
   AccessRecord& here = interval_[key];
-  const Access* earlier =
-      findConflict(here, access, [&](const Access& other) { return isOrderedInBlock(other, access); });
+  const Access* earlier = findConflict(here, access, Atomicity::Block,
+                                       [&](const Access& other) { return isOrderedInBlock(other, access); });
   if (earlier)
     return Conflict{*earlier, false};
   remember(here, access, [](const Access& entry) { return entry.thread; });
   if (!isGlobal)
     return {};
   AccessRecord& everywhere = phase_[key];
-  earlier = findConflict(everywhere, access, [&](const Access& other) {
+  earlier = findConflict(everywhere, access, Atomicity::Device, [&](const Access& other) {
     return other.block == block_ ||
            (blocks_[other.block].released > other.time && blocks_[block_].acquired > other.time);
   });
@@ -132,10 +134,13 @@ const CopiesInFlight::Use* CopiesInFlight::find(const void* address, bool isWrit
 
 //===-- iterations --------------------------------------------------------------------------------------------===//
 
-std::optional<Access> IterationRaces::access(const void* address, mlir::Operation* op, bool isWrite, bool isAtomic) {
-  Access access{iteration_, 0, ++time_, op, isWrite, isAtomic};
+std::optional<Access> IterationRaces::access(const void* address, mlir::Operation* op, bool isWrite,
+                                             Atomicity atomicity) {
+  Access access{iteration_, 0, ++time_, op, isWrite, atomicity};
   AccessRecord& record = records_[uint64_t(reinterpret_cast<uintptr_t>(address))];
-  const Access* earlier = findConflict(record, access, [&](const Access& other) { return other.thread == iteration_; });
+  // Iterations may run in different blocks.
+  const Access* earlier =
+      findConflict(record, access, Atomicity::Device, [&](const Access& other) { return other.thread == iteration_; });
   if (earlier)
     return *earlier;
   remember(record, access, [](const Access& entry) { return entry.thread; });

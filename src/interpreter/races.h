@@ -1,6 +1,6 @@
 // Race detection: who touched which element since the last barrier (threads of a block) or since the phase began (blocks of a grid).
 //
-// Two accesses conflict when they come from different threads, one writes, and not both are atomic. They are in order when they belong to
+// Two accesses conflict when they come from different threads, one writes, and not both are atomic of a scope that covers both threads. They are in order when they belong to
 // one warp with a sync_warp() between them, or when the first's thread released after it and the second's acquired after it.
 // Block-level accesses are one more thread (kBlockThread): they happen in program order among themselves, not with thread regions. A read is
 // one by every warp: in a block of one warp sync_warp() orders it.
@@ -20,12 +20,16 @@ namespace vortex::interpreter {
 
 inline constexpr int32_t kBlockThread = -1;
 
+/// Whom an access is one indivisible step for.
+enum class Atomicity : uint8_t { None, Block, Device };
+
 struct Access {
   int32_t thread = kBlockThread;  ///< linear id in the block
   uint32_t block = 0;             ///< linear id
   uint32_t time = 0;
   mlir::Operation* op = nullptr;
-  bool isWrite = false, isAtomic = false;
+  bool isWrite = false;
+  Atomicity atomicity = Atomicity::None;
 };
 
 /// The access that the reported one races with.
@@ -34,7 +38,7 @@ struct Conflict {
   bool acrossBlocks = false;
 };
 
-/// Of every kind (write or not, atomic or not) the last accesses by two different threads (blocks, iterations): if any earlier one conflicts
+/// Of every kind (write or not, atomicity) the last accesses by two different threads (blocks, iterations): if any earlier one conflicts
 /// with a new access, one of these does. Nearly all elements have one.
 using AccessRecord = llvm::SmallVector<Access, 1>;
 
@@ -48,8 +52,8 @@ public:
   void acquire(int32_t thread, bool acrossBlocks);
 
   /// `address`: of the element in host memory. `isGlobal`: other blocks can see it.
-  std::optional<Conflict> access(const void* address, int32_t thread, mlir::Operation* op, bool isWrite, bool isAtomic,
-                                 bool isGlobal);
+  std::optional<Conflict> access(const void* address, int32_t thread, mlir::Operation* op, bool isWrite,
+                                 Atomicity atomicity, bool isGlobal);
 
 private:
   struct SyncTimes {
@@ -93,7 +97,7 @@ private:
 class IterationRaces {
 public:
   void next() { ++iteration_; }
-  std::optional<Access> access(const void* address, mlir::Operation* op, bool isWrite, bool isAtomic);
+  std::optional<Access> access(const void* address, mlir::Operation* op, bool isWrite, Atomicity atomicity);
   int32_t iteration() const { return iteration_; }
 
 private:

@@ -140,7 +140,7 @@ bool tileLoad(Machine& machine, const Node& node) {
   return walkView(machine, node, view, shape, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
     if (element < 0)
       return result.cells[number] = other, true;
-    if (!checkElement(machine, node, view, element, 0, false, false))
+    if (!checkElement(machine, node, view, element, 0, false, Atomicity::None))
       return false;
     result.cells[number] = view.buffer->load(element);
     return true;
@@ -155,7 +155,7 @@ bool tileStore(Machine& machine, const Node& node) {
   return walkView(machine, node, view, tile.shape, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
     if (element < 0)
       return true;
-    if (!checkElement(machine, node, view, element, 0, true, false))
+    if (!checkElement(machine, node, view, element, 0, true, Atomicity::None))
       return false;
     view.buffer->store(element, tile.cells[number]);
     return true;
@@ -173,7 +173,7 @@ bool stageCopy(Machine& machine, const Node& node) {
   std::vector<uint64_t> values(elementCount(window));
   std::vector<std::pair<const void*, bool>> touched;
   if (!walkView(machine, node, source, window, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
-        if (element >= 0 && !checkElement(machine, node, source, element, 0, false, false))
+        if (element >= 0 && !checkElement(machine, node, source, element, 0, false, Atomicity::None))
           return false;
         values[number] = element < 0 ? 0 : source.buffer->load(element);
         if (element >= 0)
@@ -183,7 +183,7 @@ bool stageCopy(Machine& machine, const Node& node) {
     return false;
   Shape shape(destination.extents.begin(), destination.extents.end()), origin(shape.size(), 0);
   if (!walkView(machine, node, destination, shape, origin, true, [&](size_t number, int64_t element) {
-        if (!checkElement(machine, node, destination, element, 0, true, false))
+        if (!checkElement(machine, node, destination, element, 0, true, Atomicity::None))
           return false;
         destination.buffer->store(element, values[number]);
         touched.push_back({destination.buffer->address(element), true});
