@@ -24,6 +24,7 @@ def program_id(axis: int = 0) -> Value:
     number = _int(trace, axis, "the axis of program_id")
     if number not in (0, 1, 2):
         trace.fail(f"a grid has the axes 0, 1 and 2, not {number}", ValueError)
+    trace.axes.add(number)
     return Value(trace, trace.add("pid", f"i{number}"))
 
 

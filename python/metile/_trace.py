@@ -129,6 +129,7 @@ class Trace:
         self.extent = None  # of arange, with its frame
         self.block = None
         self.uses_threads = False
+        self.axes: set[int] = set()  # that program_id was asked for
         self.has_tiles = False
         self.shared_bytes = 0
         self.open_loops: list = []
@@ -144,8 +145,8 @@ class Trace:
         self.lines.append(" ".join((head, *operands)) + self.sources.position(user_frame()))
         return number
 
-    def text(self, params: list[str], threads: int) -> str:
-        return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", *params, *self.lines]) + "\n"
+    def text(self, params: list[str], threads: int, axes: tuple[int, ...]) -> str:
+        return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", " ".join(["axes", *(f"i{axis}" for axis in axes)]), *params, *self.lines]) + "\n"
 
     def fail(self, message: str, kind=LoweringError):
         """Raises with the place of the statement that is being traced."""

@@ -30,6 +30,8 @@ private:
   void declareParams();
   void declareShared();
 
+  Expr* param(Variable* variable);
+
   // operands
   Kind kind(const Op& op, size_t index) const { return kindOf(op.operands[index], kinds_); }
   const Kind& resultKind(const Op& op) const { return kinds_[static_cast<size_t>(op.result)]; }

@@ -66,13 +66,15 @@ void Emitter::declareParams() {
     case Param::Kind::Pointer:
       params_.push_back(b_.tensorParam(param.name, scalarOf(*dtypeNamed(param.element)), param.rank, param.isWritten));
       break;
-    case Param::Kind::Int: params_.push_back(b_.scalarParam(param.name, Scalar::I64)); break;
+    case Param::Kind::Int: params_.push_back(b_.scalarParam(param.name, Scalar::I32)); break;
     case Param::Kind::Float: params_.push_back(b_.scalarParam(param.name, Scalar::F32)); break;
     }
   }
   std::vector<Expr*> grid;
-  for (const char* name : {"grid_x", "grid_y", "grid_z"})
-    grid.push_back(b_.cast(b_.read(b_.scalarParam(name, Scalar::I64)), Scalar::Usize));
+  for (const char* name : {"grid_x", "grid_y", "grid_z"}) {
+    Variable* size = b_.scalarParam(name, Scalar::I32);
+    grid.push_back(trace_.axes[grid.size()] ? b_.cast(b_.read(size), Scalar::Usize) : b_.integer(Scalar::Usize, 1));
+  }
   b_.setLaunch(std::move(grid), trace_.threads);
 }
 
@@ -86,6 +88,12 @@ void Emitter::declareShared() {
     }
 }
 
+/// Integers come as i32, so that products of two of them are exact, and count as indices from then on.
+Emitter::Expr* Emitter::param(Variable* variable) {
+  Expr* value = b_.read(variable);
+  return lang::scalarOf(variable->type) == Scalar::I32 ? b_.cast(value, Scalar::I64) : value;
+}
+
 void Emitter::visit(const Op& op) {
   if (visitStatement(op))
     return;
@@ -96,7 +104,7 @@ void Emitter::visit(const Op& op) {
   if (op.name == "lane")
     return define(op, position(lang::Builtin::LaneId));
   if (op.name == "param")
-    return define(op, b_.read(params_[static_cast<size_t>(op.operands[0].number)]));
+    return define(op, param(params_[static_cast<size_t>(op.operands[0].number)]));
   if (op.name == "cast" || op.name == "scalar")
     return define(op, operand(op, 0, resultKind(op)));
   if (op.name == "zeros")

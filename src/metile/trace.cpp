@@ -89,6 +89,10 @@ private:
       trace_.range = range;
     } else if (head == "threads" && parts.size() == 2) {
       trace_.threads = integer(parts[1]);
+    } else if (head == "axes") {
+      trace_.axes = {};
+      for (size_t i = 1; i < parts.size(); ++i)
+        trace_.axes[static_cast<size_t>(operandOf(parts[i]).number) % 3] = true;
     } else if (head == "ptr" && parts.size() == 5) {
       trace_.params.push_back({Param::Kind::Pointer, std::string(parts[1]), std::string(parts[2]),
                                static_cast<uint32_t>(integer(parts[3])), parts[4] == "w"});

@@ -3,6 +3,7 @@
 //   file gelu.py                         text of the file follows in the request; ids count from 0
 //   kernel gelu @ 0 3 0 3 20             name, then file and position (line from 1, byte column from 0, end line, end column)
 //   threads 256
+//   axes i0 i1                           of the grid, which is 1 in the others; all if the line is missing
 //   ptr X f32 1 r                        name, element type, rank, r or w
 //   int N / float scale                  numbers
 //   %0 pid i0 @ …                        result, operation, operands: %id, i… integer, f… float, s… word
@@ -14,6 +15,7 @@
 #include "base/result.h"
 #include "source/source.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -46,6 +48,7 @@ struct Trace {
   std::string kernel;
   source::SourceRange range;
   int64_t threads = 1;
+  std::array<bool, 3> axes{true, true, true};
   std::vector<Param> params;
   std::vector<Op> ops;
   int32_t values = 0;  ///< ids are below this

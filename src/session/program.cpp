@@ -129,8 +129,7 @@ Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<s
   if (!state->sink.hasErrors()) {
     for (const lang::Violation& violation : lang::verify(*state->program->kernels[0]))
       VORTEX_CHECK(false, "%s: %s", state->sources.describe(violation.range).c_str(), violation.message.c_str());
-    lang::flow::checkKernels(*state->program, state->sink, lang::LaunchGrids::OfProgram,
-                             {.races = lang::flow::RacePolicy::Allow});
+    lang::flow::checkKernels(*state->program, state->sink);
   }
   state->publish();
   return Program(std::move(state));

@@ -85,7 +85,7 @@ bool Session::load(const std::string& path) {
         options.isSharedAdvice = true;
       }
   }
-  lang::flow::CheckOptions checks{.races = settings_.races};
+  lang::flow::CheckOptions checks{.races = settings_.races, .times = settings_.time ? &checkTimes_ : nullptr};
   if (settings_.check && checks.races == lang::flow::RacePolicy::Report)
     checks.races = lang::flow::RacePolicy::Warn;
   program_ = lang::flow::analyze(*file, sources_, sink_, options, checks);
@@ -187,6 +187,12 @@ int Session::run(const lang::Function& function) {
 
 void Session::printTimes() const {
   writeError(base::concat("parse and check      ", frontMs_, " ms\n"));
+  for (const lang::flow::CheckTime& time : checkTimes_) {
+    char line[160];
+    std::snprintf(line, sizeof line, "%-20s %-26s %8.3f ms  ", time.kernel.c_str(), std::string(time.check).c_str(),
+                  time.milliseconds);
+    writeError(base::concat("  ", line, time.counts, "\n"));
+  }
   if (!compiler_)
     return;
   double total = frontMs_;

@@ -3,7 +3,7 @@
 
 #include "diag/diagnostic.h"
 #include "host/backend.h"
-#include "lang/sema/analyze.h"
+#include "lang/flow/front.h"
 #include "pipeline/compiler.h"
 #include "runtime/hal/driver.h"
 #include "tools/vortex/settings.h"
@@ -45,6 +45,7 @@ private:
   std::unique_ptr<pipeline::Compiler> compiler_;
   std::unique_ptr<host::Backend> backend_;
   double frontMs_ = 0;
+  std::vector<lang::flow::CheckTime> checkTimes_;
 };
 
 /// "error: …" on stderr, or a JSON array with one diagnostic; returns 1.

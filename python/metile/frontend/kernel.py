@@ -23,6 +23,7 @@ __all__ = ["Kernel", "LoweringError", "OutOfResources", "kernel"]
 HINTS = {"WM", "WN", "NUM_SG", "COOPERATIVE", "SEPARATED", "RELAXED_PRECISION", "K_UNROLL", "SWIZZLE", "SWIZZLE_SMEM", "SCHEDULE_ENCODING",
          "num_stages", "num_simdgroups"}
 _TILE_THREADS = 128
+_ABOUT_RESULTS = {"W0525", "W0631"}  # other warnings are about speed
 
 
 def _is_hint(name: str) -> bool:
@@ -30,12 +31,12 @@ def _is_hint(name: str) -> bool:
 
 
 class Specialised:
-    """A kernel for one choice of constexprs and argument types."""
+    """A kernel for one choice of constexprs and argument types. The grid has instances along `axes`."""
 
-    def __init__(self, kernel: Kernel, trace: Trace, threads: int):
+    def __init__(self, kernel: Kernel, trace: Trace, threads: int, axes: tuple[int, ...]):
         self.kernel, self.slots, self.shared_bytes = kernel, trace.params, trace.shared_bytes
         self.name = trace.name
-        self.text = trace.text([_params.header(slot) for slot in trace.params], threads)
+        self.text = trace.text([_params.header(slot) for slot in trace.params], threads, axes)
         self._files = trace.sources.texts()
         self._loaded: dict = {}
 
@@ -49,8 +50,8 @@ class Specialised:
             error = LoweringError(program.report)
             error.diagnostics = found
             raise error
-        if os.environ.get("METILE_WARNINGS") == "1":
-            for diagnostic in found:
+        for diagnostic in found:
+            if diagnostic.id in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
                 warnings.warn(diagnostic.rendered, stacklevel=5)
         return program
 
@@ -206,6 +207,7 @@ class Kernel:
                 raise TypeError(f"kernel '{self.name}': parameters are named one by one, there is no *{parameter.name}")
         self.constexprs = [name for name, parameter in self.signature.parameters.items() if self._is_constexpr(parameter.annotation)]
         self.runtime = [name for name in self.signature.parameters if name not in self.constexprs]
+        self._traced: dict = {}
         self._specialised: dict = {}
 
     def _is_constexpr(self, annotation) -> bool:
@@ -287,15 +289,21 @@ class Kernel:
             raise OverflowError(f"'{name}' of kernel '{self.name}' is {int(value)}: integers are i32")
         return int(value)
 
-    def specialise(self, kinds: list, constants: dict) -> Specialised:
+    def specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int] = (1, 1, 1)) -> Specialised:
+        """Axes that the kernel asks no position of are 1 unless `grid` has more, which is another kernel: its instances do the same work."""
         try:
             key = (tuple(kinds), tuple((name, type(value), repr(value) if isinstance(value, float) else value) for name, value in constants.items()),
                    self._outer())
-            known = self._specialised.get(key)
+            traced = self._traced.get(key)
         except TypeError:
             raise TypeError(f"kernel '{self.name}': constexprs are hashable values") from None
+        if traced is None:
+            traced = self._traced[key] = self._trace(kinds, constants)
+        trace, threads = traced
+        axes = tuple(axis for axis in range(3) if axis in trace.axes or grid[axis] > 1)
+        known = self._specialised.get((key, axes))
         if known is None:
-            known = self._specialised[key] = self._trace(kinds, constants)
+            known = self._specialised[key, axes] = Specialised(self, trace, threads, axes)
             _dump(known)
         return known
 
@@ -306,7 +314,7 @@ class Kernel:
         used += [cell.cell_contents for cell in self.fn.__closure__ or () if _is_filled(cell)]
         return tuple(unwrap(value) for value in used if is_number(value))
 
-    def _trace(self, kinds: list, constants: dict) -> Specialised:
+    def _trace(self, kinds: list, constants: dict) -> tuple[Trace, int]:
         trace = Trace(self.name, self.fn.__code__)
         given = dict(constants)
         memories: dict = {}
@@ -333,7 +341,7 @@ class Kernel:
             threads = _TILE_THREADS if trace.has_tiles and not trace.uses_threads else 1
         if threads <= 0:
             raise ValueError(f"kernel '{self.name}': BLOCK is {threads}")
-        return Specialised(self, trace, threads)
+        return trace, threads
 
 
 def _excerpt(trace: Trace) -> str:
@@ -400,7 +408,7 @@ class Launcher:
         runtime, constants = kernel.bind(args, kwargs)
         grid = grid_of(self.grid(constants) if callable(self.grid) else self.grid, kernel.name)
         values, kinds, numbers = kernel.arguments(runtime)
-        specialised = kernel.specialise(kinds, constants)
+        specialised = kernel.specialise(kinds, constants, grid)
         if interprets():
             specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
         else:

@@ -1,7 +1,9 @@
 #include "lang/flow/front.h"
 
+#include <chrono>
 #include <deque>
 
+#include "base/text.h"
 #include "lang/flow/annotate.h"
 #include "lang/flow/check/barriers.h"
 #include "lang/flow/check/independent.h"
@@ -68,25 +70,67 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
   proveBounds(kernel, roots);
 }
 
+/// Adds how long it lives.
+class Timed {
+public:
+  Timed(const Function& kernel, std::string_view check, std::vector<CheckTime>* times) : times_(times) {
+    if (times_)
+      times_->push_back({kernel.uniqueName, check, 0, {}});
+  }
+  ~Timed() {
+    if (times_)
+      times_->back().milliseconds =
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+  void count(const RaceReport& report) {
+    for (const auto& [decider, number] : report.counts)
+      if (times_)
+        times_->back().counts += base::concat(times_->back().counts.empty() ? "" : ", ", name(decider), " ", number);
+  }
+
+private:
+  std::vector<CheckTime>* times_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Of a kernel without errors.
+void checkRaces(CheckedKernel& checked, const CheckOptions& checks, diag::DiagnosticSink& sink) {
+  if (checked.kernel.kernel->gridKind == GridKind::WholeTensor || checks.races == RacePolicy::Allow)
+    return;
+  Timed timed(checked.kernel, "races", checks.times);
+  const RaceReport report = findRaces(checked.graph, checked.structure, checked.shapes);
+  timed.count(report);
+  reportRaces(checked.graph, report, checks.races, sink);
+}
+
 void checkGraph(CheckedKernel& checked, const CheckOptions& checks, diag::DiagnosticSink& sink) {
   const uint32_t errorsBefore = sink.errorCount();
-  checkInitialised(checked.graph, checked.structure, checked.uniformity, sink);
-  checkWaiting(checked.graph, checked.structure, sink);
-  const bool isScheduled = checked.kernel.kernel->gridKind == GridKind::WholeTensor;
-  if (isScheduled || checks.races == RacePolicy::Allow || sink.errorCount() != errorsBefore)
-    return;
-  reportRaces(checked.graph, findRaces(checked.graph, checked.structure, checked.shapes), checks.races, sink);
+  {
+    const Timed timed(checked.kernel, "initialised", checks.times);
+    checkInitialised(checked.graph, checked.structure, checked.uniformity, sink);
+  }
+  {
+    const Timed timed(checked.kernel, "waiting", checks.times);
+    checkWaiting(checked.graph, checked.structure, sink);
+  }
+  if (sink.errorCount() == errorsBefore)
+    checkRaces(checked, checks, sink);
 }
 
 /// References to a kernel's checks stay valid.
 using CheckedKernels = std::deque<CheckedKernel>;
 
-CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, diag::DiagnosticSink& sink) {
+CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const CheckOptions& checks,
+                              diag::DiagnosticSink& sink) {
   const std::set<const Function*> withGrid = checkLaunches(program, sink);
   CheckedKernels kernels;
   for (Function* kernel : program.kernels) {
     if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
       continue;
+    const Timed timed(*kernel, "graph, barriers, accesses", checks.times);
     const uint32_t errorsBefore = sink.errorCount();
     const Roots roots(*kernel);
     inferGrid(*kernel, roots, withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids, sink);
@@ -108,7 +152,7 @@ void checkGraphs(CheckedKernels& kernels, const CheckOptions& checks, diag::Diag
 }  // namespace
 
 void checkKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids launchGrids, const CheckOptions& checks) {
-  CheckedKernels kernels = prepareKernels(program, launchGrids, sink);
+  CheckedKernels kernels = prepareKernels(program, launchGrids, checks, sink);
   checkGraphs(kernels, checks, sink);
 }
 
@@ -118,7 +162,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   if (sink.hasErrors())
     return program;
   checkOwnership(*program, sink);
-  CheckedKernels kernels = prepareKernels(*program, options.launchGrids, sink);
+  CheckedKernels kernels = prepareKernels(*program, options.launchGrids, checks, sink);
   if (!sink.hasErrors())
     checkByteSizes(*program, sink);
   if (!sink.hasErrors() && options.sharedBytes != 0)

@@ -7,8 +7,17 @@
 
 namespace vortex::lang::flow {
 
+/// What one check of one kernel took.
+struct CheckTime {
+  std::string kernel;
+  std::string_view check;
+  double milliseconds = 0;
+  std::string counts;  ///< of races: pairs of accesses by what decided them
+};
+
 struct CheckOptions {
   RacePolicy races = RacePolicy::Report;
+  std::vector<CheckTime>* times = nullptr;  ///< filled if given
 };
 
 /// As lang::analyze; then checks kernels, if there are no errors so far. Never null.

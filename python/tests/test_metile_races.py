@@ -1,0 +1,122 @@
+"""Races, waiting and memory that is read before it is written, in traced kernels: found while compiling, at lines of the Python source."""
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import metile
+
+
+def line_of(kernel, text: str) -> int:
+    lines, first = inspect.getsourcelines(kernel.fn)
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def compiled(kernel, kinds, grid=(2, 1, 1), **constants):
+    """Warnings of the checks, as text."""
+    specialised = kernel.specialise(kinds, constants, grid)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        assert specialised.native.ok
+    return [str(warning.message) for warning in found]
+
+
+@metile.kernel
+def add(X, Out, N, BLOCK: metile.constexpr):
+    offs = metile.program_id(0) * BLOCK + metile.arange(0, BLOCK)
+    metile.store(Out + offs, metile.load(X + offs, mask=offs < N) + 1.0, mask=offs < N)
+
+
+@metile.kernel
+def rows(X, Out, N, BLOCK: metile.constexpr):
+    row = metile.program_id(0)
+    for start in metile.tile_range(0, N, BLOCK):
+        cols = start + metile.arange(0, BLOCK)
+        metile.store(Out + row * N + cols, metile.load(X + row * N + cols, mask=cols < N), mask=cols < N)
+
+
+@metile.kernel
+def plane(Out, N, BLOCK: metile.constexpr):
+    row, cols = metile.program_id(1), metile.program_id(0) * BLOCK + metile.arange(0, BLOCK)
+    metile.store(Out + row * N + cols, 1.0, mask=cols < N)
+
+
+@metile.kernel
+def one_instance(Out, BLOCK: metile.constexpr):
+    metile.store(Out + metile.arange(0, BLOCK), 1.0)
+
+
+@metile.kernel
+def reverse(X, Out, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    cells = metile.shared(BLOCK)
+    metile.store(cells + lane, metile.load(X + lane))
+    metile.barrier()
+    metile.store(Out + metile.program_id(0) * BLOCK + lane, metile.load(cells + (BLOCK - 1 - lane)))
+
+
+@metile.kernel
+def reverse_without_barrier(X, Out, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    cells = metile.shared(BLOCK)
+    metile.store(cells + lane, metile.load(X + lane))
+    metile.store(Out + metile.program_id(0) * BLOCK + lane, metile.load(cells + (BLOCK - 1 - lane)))
+
+
+@metile.kernel
+def one_element(X, Out, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    metile.store(Out + lane // 2, metile.load(X + lane))
+
+
+@metile.kernel
+def instance_forgotten(X, Out, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    metile.store(Out + lane, metile.load(X + metile.program_id(0) * BLOCK + lane))
+
+
+@metile.kernel
+def scatter(X, Place, Out, BLOCK: metile.constexpr):
+    offs = metile.program_id(0) * BLOCK + metile.arange(0, BLOCK)
+    metile.store(Out + metile.load(Place + offs), metile.load(X + offs))
+
+
+F, G, I = ("f32", 0), ("f32", 1), ("i32", 2)
+
+
+@pytest.mark.parametrize("kernel, kinds, grid", [(add, [F, G, "int"], (2, 1, 1)), (rows, [F, G, "int"], (2, 1, 1)), (plane, [G, "int"], (2, 2, 1)),
+                                                 (reverse, [F, G], (2, 1, 1)), (one_instance, [G], (1, 1, 1))],
+                         ids=lambda value: getattr(value, "name", None))
+def test_kernels_without_races_compile_silently(kernel, kinds, grid):
+    assert compiled(kernel, kinds, grid, BLOCK=64) == []
+
+
+@pytest.mark.parametrize("kernel, place", [(reverse_without_barrier, "store(cells"), (one_element, "store(Out"), (instance_forgotten, "store(Out")],
+                         ids=lambda value: getattr(value, "name", None))
+def test_a_race_is_an_error_at_its_line(kernel, place):
+    with pytest.raises(metile.LoweringError, match="E0630") as raised:
+        compiled(kernel, [F, G], BLOCK=64)
+    [found] = [each for each in raised.value.diagnostics if each.id == "E0630"]
+    primary = next(label for label in found.labels if label.is_primary)
+    assert primary.file == __file__ and primary.line == line_of(kernel, place)
+
+
+def test_what_is_not_known_is_one_warning_for_each_kernel():
+    [text] = compiled(scatter, [F, I, G], BLOCK=64)
+    assert "W0631" in text and f"{__file__}:{line_of(scatter, 'store(Out')}" in text
+    assert compiled(scatter, [F, I, G], BLOCK=64) == []
+
+
+def test_a_grid_of_more_axes_than_the_kernel_tells_apart_is_not_proven():
+    assert any("W0631" in text for text in compiled(add, [F, G, "int"], (2, 2, 1), BLOCK=64))
+    assert any("W0631" in text for text in compiled(one_instance, [G], (2, 1, 1), BLOCK=64))
+
+
+def test_free_kernels_run_and_agree(random):
+    x = random.standard_normal(300, dtype=np.float32)
+    out = np.zeros_like(x)
+    add[(5,)](x, out, 300, BLOCK=64)
+    np.testing.assert_array_equal(out, x + 1)
+    add[(5, 1)](out, x, 300, BLOCK=64)
+    np.testing.assert_array_equal(x, out + 1)
