@@ -9,8 +9,8 @@ import pytest
 
 FOLDER = pathlib.Path(__file__).parent
 # What the compiler cannot prove though it is so: a counter of 32 bits hands out fewer tickets than a launch may have threads, and quotients of
-# even numbers. Three axes on flat memory take more steps than a proof may.
-UNDECIDED = {"tickets", "tickets_of_two", "grid_quotient_of_first_threads", "grid_of_three_axes_on_flat_memory"}
+# even numbers.
+UNDECIDED = {"tickets", "tickets_of_two", "grid_quotient_of_first_threads"}
 
 
 def programs(verdict):
@@ -43,8 +43,6 @@ def test_what_is_racy_is_refused_with_a_launch_where_it_is(vortex, path):
     done = vortex("check", path, status=1)
     races = findings(done)["E0630"]
     assert re.search(r"threads? [\d(]", done.stderr)
-    if path.stem == "grid_atomics_of_block_scope":
-        return  # the run does not watch scopes
     run = vortex("run", "--check", "--allow", "races", path, status=1)
     # The run stops at the first race, which is one of those that were told.
     [seen] = findings(run)["E0603"]

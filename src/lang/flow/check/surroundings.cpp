@@ -127,7 +127,7 @@ static void addProducts(Type type, const Function& kernel, NodeTable& nodes, Lau
       addProducts(stripRef(part), kernel, nodes, facts);
     return;
   }
-  Monomial factors;
+  std::vector<ValueId> factors;
   for (const DimExpr& extent : type->shape) {
     if (extent.terms().size() != 1 || extent.terms().begin()->second < 1)
       continue;

@@ -8,14 +8,6 @@ namespace {
 constexpr unsigned kMostCasesOfPair = 96;
 constexpr uint64_t kMostProofSteps = 30'000;  ///< of one pair
 
-bool contradict(const std::vector<Condition>& conditions) {
-  for (size_t i = 0; i < conditions.size(); ++i)
-    for (size_t j = i + 1; j < conditions.size(); ++j)
-      if (conditions[i].value == conditions[j].value && conditions[i].holds != conditions[j].holds)
-        return true;
-  return false;
-}
-
 /// Splits on how the positions of the two threads are ordered until a subscript differs in every case.
 class Digits {
 public:
@@ -28,9 +20,15 @@ public:
       values_.define(leaf, polynomial);
   }
 
-  /// `isStrict`: the last condition says which of two positions is smaller.
-  bool run(size_t axis, std::vector<Condition>& conditions, bool isStrict = false) {
-    const PointId point = values_.assume(kNoPoint, conditions);
+  bool run() { return run(0, values_.assume(kNoPoint, pair_.conditions()), false); }
+
+  bool wasSplit = false;
+  unsigned casesLeft() const { return budget_; }
+  uint64_t steps() const { return values_.proofSteps(); }
+
+private:
+  /// `isStrict`: the last condition of the point says which of two positions is smaller.
+  bool run(size_t axis, PointId point, bool isStrict) {
     const bool isLast = axis >= pair_.axes().size();
     // Taking a subscript apart costs most: only where the positions have been ordered.
     for (const bool byDigits : {false, true}) {
@@ -42,7 +40,7 @@ public:
             values_.less(pair_.nodes().constant(kUsize, 0), coordinate.divisor, point) != Truth::Yes)
           continue;
         if (byDigits ? !differByDigits(coordinate, point)
-                     : values_.differ(coordinate.first, coordinate.second, point) != Truth::Yes)
+                     : !values_.areNeverEqual(coordinate.first, coordinate.second, point))
           continue;
         wasSplit = wasSplit || axis > 0 || byDigits;
         return true;
@@ -57,26 +55,21 @@ public:
     NodeTable& nodes = pair_.nodes();
     const bool wasSame = isSameThread_;
     for (const auto& [lesser, greater] : {std::pair(a, b), std::pair(b, a)}) {
-      if (values_.less(lesser, greater, point) == Truth::No)
+      if (values_.isNotLess(lesser, greater, point))
         continue;
       isSameThread_ = wasSame && axis >= pair_.decisiveAxes();
-      if (!with(conditions, nodes.op(Op::Lt, kBool, lesser, greater), axis + 1, true))
+      if (!with(point, nodes.op(Op::Lt, kBool, lesser, greater), axis + 1, true))
         return false;
     }
     isSameThread_ = wasSame;
-    if (values_.equal(a, b, point) == Truth::No)
+    if (values_.areNeverEqual(a, b, point))
       return true;
     // Blocks that agree in every axis are one block, which other intervals answer for; threads are one thread.
     if (isSameThread_ && axis + 1 == pair_.decisiveAxes() && !pair_.mayBeSame())
       return true;
-    return with(conditions, nodes.op(Op::Eq, kBool, a, b), axis + 1, false);
+    return with(point, nodes.op(Op::Eq, kBool, a, b), axis + 1, false);
   }
 
-  bool wasSplit = false;
-  unsigned casesLeft() const { return budget_; }
-  uint64_t steps() const { return values_.proofSteps(); }
-
-private:
   bool differByDigits(const Pair::Coordinate& coordinate, PointId point) {
     const auto difference =
         Polynomial::sum(values_.integer(coordinate.first, point), values_.integer(coordinate.second, point), -1);
@@ -126,10 +119,7 @@ private:
       Monomial rest = monomial;
       bool isMultiple = coefficient % number == 0;
       for (ValueId factor : leaf)
-        if (auto at = std::find(rest.begin(), rest.end(), factor); at != rest.end())
-          rest.erase(at);
-        else
-          isMultiple = false;
+        isMultiple = rest.remove(factor) && isMultiple;
       const auto sum = isMultiple ? Polynomial::sum(high, Polynomial::of(rest, coefficient / number))
                                   : Polynomial::sum(low, Polynomial::of(monomial, coefficient));
       if (!sum)
@@ -141,11 +131,8 @@ private:
     return isNeverZero(low, point, budget) || isNeverZero(high, point, budget);
   }
 
-  bool with(std::vector<Condition>& conditions, ValueId condition, size_t axis, bool isStrict) {
-    conditions.push_back({condition, true});
-    const bool done = run(axis, conditions, isStrict);
-    conditions.pop_back();
-    return done;
+  bool with(PointId point, ValueId condition, size_t axis, bool isStrict) {
+    return run(axis, values_.assume(point, {{condition, true}}), isStrict);
   }
 
   Pair& pair_;
@@ -175,12 +162,11 @@ std::string_view name(Decider decider) {
 Decider decide(Pair& pair, const BlockShape& shape, DecisionBudget& budget) {
   if (pair.areApart())
     return Decider::Field;
-  if (contradict(pair.conditions()))
+  if (pair.contradicts())
     return Decider::Control;
   const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
   Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases);
-  std::vector<Condition> conditions = pair.conditions();
-  const bool isProven = digits.run(0, conditions);
+  const bool isProven = digits.run();
   budget.cases -= cases - digits.casesLeft();
   budget.proofSteps -= std::min(budget.proofSteps, digits.steps());
   if (isProven)

@@ -22,7 +22,7 @@ std::string_view name(Decider decider);
 
 /// What all questions about one kernel may take together. Counts, not times: a verdict never depends on the machine.
 struct DecisionBudget {
-  uint64_t proofSteps = 200'000;
+  uint64_t proofSteps = 120'000;
   unsigned cases = 1200;  ///< of how positions are ordered
   uint64_t tableEntries = 1u << 21;
 };

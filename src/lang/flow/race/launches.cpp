@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "lang/sema/children.h"
 #include "lang/sema/kernel/grid.h"
 
 namespace vortex::lang::flow {
@@ -44,6 +45,17 @@ bool satisfies(const Function& kernel, const Dims& dims) {
   return true;
 }
 
+/// Blocks along an axis that only the launch knows: more than one only if the kernel tells them apart.
+int64_t blocksGivenAtLaunch(const Expr& expr, size_t axis) {
+  int64_t most = expr.kind == ExprKind::Builtin && !expr.ints.empty() &&
+                         (expr.builtin == Builtin::BlockId || expr.builtin == Builtin::ThreadGlobalId) &&
+                         expr.ints.front() == static_cast<int64_t>(axis)
+                     ? 2
+                     : 1;
+  forEachChild(expr, [&](const Expr& child) { most = std::max(most, blocksGivenAtLaunch(child, axis)); });
+  return most;
+}
+
 /// Grid and block of the launch; false where one is unknown, too large or zero.
 bool place(const Function& kernel, const BlockShape& shape, SampleLaunch& launch) {
   const KernelSpec& spec = *kernel.kernel;
@@ -65,7 +77,9 @@ bool place(const Function& kernel, const BlockShape& shape, SampleLaunch& launch
   for (size_t axis = 0; axis < 3; ++axis) {
     std::optional<int64_t> size = 1;
     if (!spec.grid.empty())
-      size = axis < spec.grid.size() ? evaluateSize(*spec.grid[axis], launch.dims) : 1;
+      size = axis < spec.grid.size()
+                 ? evaluateSize(*spec.grid[axis], launch.dims).value_or(blocksGivenAtLaunch(*kernel.body, axis))
+                 : 1;
     else if (spec.gridKind == GridKind::Domain && axis < spec.domain.size()) {
       const auto extent = evaluateDim(spec.domain[axis], launch.dims);
       size = extent ? combine(DimAtom::Kind::CeilDiv, *extent, launch.block[axis]) : std::nullopt;

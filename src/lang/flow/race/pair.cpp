@@ -8,6 +8,14 @@ namespace {
 /// Numbers of Argument nodes that stand for leaves of pairs; those of the program are smaller.
 constexpr uint32_t kFirstOwn = 1u << 24;
 
+bool areContrary(const std::vector<Condition>& conditions) {
+  for (size_t i = 0; i < conditions.size(); ++i)
+    for (size_t j = i + 1; j < conditions.size(); ++j)
+      if (conditions[i].value == conditions[j].value && conditions[i].holds != conditions[j].holds)
+        return true;
+  return false;
+}
+
 }  // namespace
 
 Pair::Pair(KernelView& view, Scope scope, const AccessInterval* interval)
@@ -69,6 +77,8 @@ void Pair::set(const Side& first, const Side& second) {
   areApart_ = false;
   first_.reach = first.reach;
   second_.reach = second.reach;
+  first_.at = view_.graph.blockOf(first.access.step);
+  second_.at = view_.graph.blockOf(second.access.step);
   mayBeSame_ = scope_ != Scope::Grid && (first.isBlockCode || second.isBlockCode);
   makeAxes();
   if (scope_ == Scope::SameWarp || scope_ == Scope::OtherWarps) {
@@ -76,13 +86,15 @@ void Pair::set(const Side& first, const Side& second) {
     assume(view_.nodes.op(Op::Eq, kBool, clonePosition(first_, warp), clonePosition(second_, warp)),
            scope_ == Scope::SameWarp);
   }
+  addCoordinates(first, second);
   addConditions(first_, first.access.step);
   addConditions(second_, second.access.step);
   if (interval_) {
     addExits(first.reach, first.access.step);
     addExits(second.reach, second.access.step);
   }
-  addCoordinates(first, second);
+  contradicts_ = areContrary(conditions_);
+  dropUnrelated();
 }
 
 //===-- values ----------------------------------------------------------------------------------------------------===//
@@ -147,26 +159,28 @@ ValueId Pair::clonePosition(Env& env, const Node& node) {
   VORTEX_UNREACHABLE();
 }
 
-/// Which iteration of the loop the step is in, as seen from the start of the interval.
-Pair::Instance Pair::iterationOf(const Reach& reach, LoopId loop) const {
+/// Which iteration of the loop the step is in, as seen from the start of the interval. Of a loop that was left before, its last one: any.
+Pair::Instance Pair::iterationOf(const Env& env, LoopId loop) const {
+  const Reach& reach = env.reach;
   const bool isPassed = reach.passed != kNoLoop && view_.graph.isInside(loop, reach.passed);
   if (view_.graph.isInside(interval_->block, loop) && !isPassed)
     return Instance::Same;
   if (loop == reach.passed)
     return reach.isRepeated ? Instance::Own : Instance::Next;
-  return std::find(reach.later.begin(), reach.later.end(), loop) == reach.later.end() ? Instance::First : Instance::Own;
+  const bool isLater = std::find(reach.later.begin(), reach.later.end(), loop) != reach.later.end();
+  return isLater || !view_.graph.isInside(env.at, loop) ? Instance::Own : Instance::First;
 }
 
 /// Which run of a value defined directly in the loop is meant: its own if any loop around it is in an iteration of its own.
-Pair::Instance Pair::instanceOf(const Reach& reach, LoopId loop) const {
+Pair::Instance Pair::instanceOf(const Env& env, LoopId loop) const {
   if (!interval_)
     return Instance::Own;
   if (loop == kNoLoop)
     return Instance::Same;
   for (LoopId around = view_.graph[loop].parent; around != kNoLoop; around = view_.graph[around].parent)
-    if (iterationOf(reach, around) == Instance::Own)
+    if (iterationOf(env, around) == Instance::Own)
       return Instance::Own;
-  return iterationOf(reach, loop);
+  return iterationOf(env, loop);
 }
 
 /// One value for both sides.
@@ -180,10 +194,13 @@ ValueId Pair::shared(ValueId leaf, const Reach& reach) {
 ValueId Pair::cloneLeaf(Env& env, ValueId leaf, LoopId loop) {
   const Graph& graph = view_.graph;
   bool isOne = view_.uniformity.ofValue(leaf) == Level::Block && interval_;
-  if (const StepId step = graph.definition(leaf); isOne && step != kNoStep)
+  const StepId step = graph.definition(leaf);
+  if (step == kNoStep && view_.nodes[leaf].kind == NodeKind::Unknown)
+    isOne = false;  // counts the iterations of a loop, which are the side's own
+  if (isOne && step != kNoStep)
     for (const Access& access : graph.accessesOf(graph[step]))
       isOne &= !view_.writtenRoots[indexOf(graph[access.place].root)];
-  const Instance instance = instanceOf(env.reach, loop);
+  const Instance instance = instanceOf(env, loop);
   const ValueId made = !isOne || instance == Instance::Own ? fresh(view_.nodes.type(leaf), leaf)
                        : instance == Instance::Same        ? shared(leaf, {})
                                                            : shared(leaf, env.reach);
@@ -210,13 +227,22 @@ ValueId Pair::ownCounter(Env& env, ValueId phi, unsigned depth) {
   env.known[indexOf(phi)] = made;
   if (counter.isPosition) {
     assume(nodes.op(Op::Lt, kBool, made, clone(env, counter.trips, depth)));
+    // The variable stays in its range, which the product of a position and the step does not tell.
+    if (counter.kind == Counter::Kind::Range && nodes.isConstant(counter.step))
+      assumeInRange(env, counter, clone(env, counter.value, depth), depth);
     return made;
   }
+  assumeInRange(env, counter, made, depth);
+  return made;
+}
+
+/// From begin on, and before end.
+void Pair::assumeInRange(Env& env, const Counter& counter, ValueId value, unsigned depth) {
+  NodeTable& nodes = view_.nodes;
   const bool isDown = nodes.isConstant(counter.step) && nodes[counter.step].constant() < 0;
   const ValueId begin = clone(env, counter.begin, depth), end = clone(env, counter.end, depth);
-  assume(nodes.op(Op::Le, kBool, isDown ? made : begin, isDown ? begin : made));
-  assume(nodes.op(Op::Lt, kBool, isDown ? end : made, isDown ? made : end));
-  return made;
+  assume(nodes.op(Op::Le, kBool, isDown ? value : begin, isDown ? begin : value));
+  assume(nodes.op(Op::Lt, kBool, isDown ? end : value, isDown ? value : end));
 }
 
 /// begin + step · count, where the values of the graph say so: the count is the side's own.
@@ -251,15 +277,14 @@ ValueId Pair::ownInduction(Env& env, ValueId phi, unsigned depth) {
 ValueId Pair::cloneCarried(Env& env, ValueId phi, bool isNext, unsigned depth) {
   const Graph& graph = view_.graph;
   const BlockId block = view_.nodes.phiBlock(phi);
-  Env before;
-  if (isNext) {
-    before.thread = env.thread;
-    before.block = env.block;
-  }
   ValueId made = kNoValue;
   for (size_t i = 0; i < graph[block].predecessors.size(); ++i) {
     if (graph.isInside(graph[block].predecessors[i], graph[block].loop) != isNext)
       continue;
+    Env before;
+    before.thread = env.thread;
+    before.block = env.block;
+    before.at = graph[block].predecessors[i];
     const ValueId next = clone(isNext ? before : env, view_.nodes.phiOperands(phi)[i], depth);
     if (made != kNoValue && made != next)
       return kNoValue;
@@ -274,7 +299,7 @@ ValueId Pair::clonePhi(Env& env, ValueId phi, unsigned depth) {
   const BlockId block = nodes.phiBlock(phi);
   const LoopId loop = graph[block].loop;
   const bool isHeader = loop != kNoLoop && graph[loop].header == block;
-  const Instance instance = instanceOf(env.reach, loop);
+  const Instance instance = instanceOf(env, loop);
   const bool isCounter = isHeader && graph[loop].counter && nodes.resolved(graph[loop].counter->phi) == phi;
   const bool isBlock = view_.uniformity.ofValue(phi) == Level::Block;
   if (isHeader && (instance == Instance::First || (instance == Instance::Next && isBlock)))
@@ -317,6 +342,7 @@ void Pair::addExits(const Reach& reach, StepId step) {
       next.thread = first_.thread;
       next.block = first_.block;
       next.reach.passed = loop;
+      next.at = left.header;
       const bool staysIfTrue = graph.isInside(sides[0], loop);
       if (staysIfTrue != graph.isInside(sides[1], loop) && view_.uniformity.ofValue(branch.value) == Level::Block)
         assume(clone(next, branch.value), !staysIfTrue);
@@ -421,74 +447,6 @@ void Pair::addCoordinates(const Side& first, const Side& second) {
     coordinates_.push_back({x[d], y[d]});
   addElementPath(a, b);
   joinDigits();
-}
-
-std::vector<__int128> Pair::key() const {
-  std::vector<__int128> key = {static_cast<int>(scope_), areApart_, mayBeSame_};
-  for (const Coordinate& coordinate : coordinates_)
-    for (ValueId value : {coordinate.first, coordinate.second, coordinate.divisor})
-      key.push_back(indexOf(value));
-  key.push_back(-1);
-  for (const Condition& condition : conditions_)
-    key.push_back(__int128(indexOf(condition.value)) * 2 + condition.holds);
-  for (const auto& [leaf, polynomial] : definitions_) {
-    key.push_back(-2 - __int128(indexOf(leaf)));
-    for (const auto& [monomial, coefficient] : polynomial.terms()) {
-      key.push_back(coefficient);
-      for (ValueId factor : monomial)
-        key.push_back(indexOf(factor));
-      key.push_back(-1);
-    }
-  }
-  // What a leaf stands for gives it its numbers.
-  for (const auto& [leaf, origin] : std::map<uint32_t, ValueId>(origins_.begin(), origins_.end())) {
-    key.push_back(leaf);
-    key.push_back(indexOf(origin));
-  }
-  return key;
-}
-
-//===-- leaves ------------------------------------------------------------------------------------------------------===//
-
-void Pair::leavesOf(ValueId value, std::vector<ValueId>& out) const {
-  std::vector<ValueId> pending{view_.nodes.resolved(value)}, seen;
-  while (!pending.empty()) {
-    const ValueId at = pending.back();
-    pending.pop_back();
-    if (std::find(seen.begin(), seen.end(), at) != seen.end())
-      continue;
-    seen.push_back(at);
-    const Node& node = view_.nodes[at];
-    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
-      const size_t count = node.kind == NodeKind::Op ? operandCount(node.op) : 1;
-      for (size_t i = 0; i < count; ++i)
-        pending.push_back(view_.nodes.operand(at, i));
-    } else if (node.kind != NodeKind::Constant && std::find(out.begin(), out.end(), at) == out.end()) {
-      out.push_back(at);
-    }
-  }
-}
-
-std::vector<__int128> Pair::domain(ValueId leaf, size_t limit) const {
-  if (auto known = lists_.find(indexOf(leaf)); known != lists_.end() && known->second.size() <= limit)
-    return known->second;
-  auto origin = origins_.find(indexOf(leaf));
-  const ValueId asked = origin != origins_.end() && origin->second != kNoValue ? origin->second : leaf;
-  std::vector<__int128> numbers;
-  if (const StepId step = view_.graph.definition(asked); step != kNoStep && view_.graph[step].kind == StepKind::Item)
-    for (LoopId loop = view_.graph[view_.graph.blockOf(step)].loop; loop != kNoLoop; loop = view_.graph[loop].parent)
-      if (const auto& counter = view_.graph[loop].counter;
-          counter && counter->list && counter->value == asked && counter->list->intList.size() <= limit)
-        return {counter->list->intList.begin(), counter->list->intList.end()};
-  if (view_.nodes[asked].kind == NodeKind::Phi)
-    if (const std::vector<__int128>& list = view_.values.listOf(asked); !list.empty() && list.size() <= limit)
-      return list;
-  const Interval range = view_.values.range(asked, kNoPoint);
-  if (range.high - range.low >= static_cast<__int128>(limit))
-    return {};
-  for (__int128 number = range.low; number <= range.high; ++number)
-    numbers.push_back(number);
-  return numbers;
 }
 
 }  // namespace vortex::lang::flow

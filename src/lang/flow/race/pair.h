@@ -48,7 +48,10 @@ public:
   const std::vector<Coordinate>& coordinates() const { return coordinates_; }
   /// Different fields, or different parts of a struct of tensors.
   bool areApart() const { return areApart_; }
+  /// Conditions of both sides, those that say nothing of the subscripts and positions left out.
   const std::vector<Condition>& conditions() const { return conditions_; }
+  /// The conditions of both sides exclude each other.
+  bool contradicts() const { return contradicts_; }
   /// Everything that `decide` looks at: pairs with equal keys get equal answers.
   std::vector<__int128> key() const;
   /// The axes in which two threads differ at least once: blocks first.
@@ -71,6 +74,7 @@ public:
 private:
   struct Env {
     Reach reach;
+    BlockId at{0};  ///< of the access
     std::array<ValueId, 3> thread{kNoValue, kNoValue, kNoValue}, block{kNoValue, kNoValue, kNoValue};
     std::unordered_map<uint32_t, ValueId> known;
   };
@@ -81,6 +85,7 @@ private:
   ValueId clonePhi(Env& env, ValueId phi, unsigned depth);
   ValueId ownInduction(Env& env, ValueId phi, unsigned depth);
   ValueId ownCounter(Env& env, ValueId phi, unsigned depth);
+  void assumeInRange(Env& env, const Counter& counter, ValueId value, unsigned depth);
   ValueId fresh(MachineType type, ValueId origin);
   ValueId shared(ValueId leaf, const Reach& reach);
   ValueId blockDim(uint32_t axis);
@@ -90,8 +95,8 @@ private:
     First,  ///< of a loop entered after the start
     Own,    ///< any
   };
-  Instance iterationOf(const Reach& reach, LoopId loop) const;
-  Instance instanceOf(const Reach& reach, LoopId loop) const;
+  Instance iterationOf(const Env& env, LoopId loop) const;
+  Instance instanceOf(const Env& env, LoopId loop) const;
   void addExits(const Reach& reach, StepId step);
   void makeAxes();
   void addConditions(Env& env, StepId step);
@@ -100,6 +105,7 @@ private:
   void addDims(const Place& place, Env& env, Type tensor, std::vector<ValueId>& out);
   void joinDigits();
   void addElementPath(const Place& a, const Place& b);
+  void dropUnrelated();
   void assume(ValueId condition, bool holds = true) { conditions_.push_back({condition, holds}); }
 
   KernelView& view_;
@@ -108,7 +114,7 @@ private:
   Env first_, second_;
   std::vector<Coordinate> coordinates_, axes_;
   size_t decisive_ = 0;
-  bool areApart_ = false, mayBeSame_ = false;
+  bool areApart_ = false, mayBeSame_ = false, contradicts_ = false;
   std::vector<Condition> conditions_;
   std::unordered_map<uint32_t, ValueId> origins_;
   std::map<std::pair<uint32_t, Reach>, ValueId> shared_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/flow/race/thread_code.h"
+
 namespace vortex::lang::flow {
 namespace {
 
@@ -20,8 +22,10 @@ public:
     for (const Access& access : graph.accesses)
       if (access.mode != AccessMode::Read)
         written_[indexOf(graph[access.place].root)] = true;
+    const std::unordered_set<const Expr*> ofThreads = threadCode(*graph.function);
     for (uint32_t s = 0; s < graph.stepCount(); ++s)
-      graph_[StepId{s}].level = uniformity_.ofStep(StepId{s});
+      graph_[StepId{s}].level =
+          ofThreads.contains(graph[StepId{s}].origin) ? Level::Lane : uniformity_.ofStep(StepId{s});
   }
 
   RaceReport run() {
@@ -195,17 +199,23 @@ private:
   }
 
   //===-- witnesses -----------------------------------------------------------------------------------------------===//
+  /// Of pairs that no proof and no launch so far has decided.
+  std::vector<bool> undecidedSteps(const Meetings& meetings) const {
+    std::vector<bool> steps(graph_.stepCount());
+    for (const auto& [pair, verdict] : report_.pairs)
+      if (verdict.decider == Decider::None && !meetings.contains(pair))
+        steps[indexOf(pair.first)] = steps[indexOf(pair.second)] = true;
+    return steps;
+  }
+
   void walkUndecided() {
-    const bool isDecided = std::none_of(report_.pairs.begin(), report_.pairs.end(),
-                                        [](const auto& entry) { return entry.second.decider == Decider::None; });
-    if (isDecided)
-      return;
     Meetings meetings;
     uint64_t budget = kMostWalkedSteps;
     for (const SampleLaunch& launch : sampleLaunches(*graph_.function, shapes_.blocks, kMostLaunches)) {
-      walkLaunch(graph_, launch, budget, meetings);
-      if (budget == 0)
+      const std::vector<bool> wanted = undecidedSteps(meetings);
+      if (budget == 0 || std::find(wanted.begin(), wanted.end(), true) == wanted.end())
         break;
+      walkLaunch(graph_, launch, wanted, budget, meetings);
     }
     for (const auto& [steps, meeting] : meetings) {
       auto found = report_.pairs.find(steps);

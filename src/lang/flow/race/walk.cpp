@@ -1,6 +1,7 @@
 #include "lang/flow/race/walk.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/text.h"
 
@@ -122,18 +123,31 @@ struct Touch {
   std::vector<uint32_t> fields;
 };
 
+struct ElementHash {
+  size_t operator()(const std::vector<int64_t>& key) const {
+    uint64_t hash = 0;
+    for (int64_t part : key)
+      hash = (hash ^ static_cast<uint64_t>(part)) * 0x9E3779B97F4A7C15u;
+    return hash ^ (hash >> 32);
+  }
+};
+/// By element.
+using TouchMap = std::unordered_map<std::vector<int64_t>, std::vector<Touch>, ElementHash>;
+
 bool startsWith(const std::vector<uint32_t>& longer, const std::vector<uint32_t>& shorter) {
   return shorter.size() <= longer.size() && std::equal(shorter.begin(), shorter.end(), longer.begin());
 }
 
 class Walk {
 public:
-  Walk(const Graph& graph, const SampleLaunch& launch, uint64_t& budget, Meetings& meetings)
-      : graph_(graph), launch_(launch), evaluate_(graph, launch), budget_(budget), meetings_(meetings) {}
+  Walk(const Graph& graph, const SampleLaunch& launch, const std::vector<bool>& wanted, uint64_t& budget,
+       Meetings& meetings)
+      : graph_(graph), launch_(launch), wanted_(wanted), evaluate_(graph, launch), budget_(budget),
+        meetings_(meetings) {}
 
   void run() {
     for (int64_t b = 0; b < launch_.blocks(); ++b) {
-      std::erase_if(touched_, [&](const auto& entry) { return isOfBlock_[entry.first[0]]; });
+      touchedInBlock_.clear();
       for (int64_t t = 0; t < launch_.threads() && budget_ > 0; ++t)
         walkThread(b, t);
     }
@@ -178,8 +192,9 @@ private:
       const Step& step = graph_[stepId];
       if (--budget_ == 0)
         return std::nullopt;
-      for (const Access& access : graph_.accessesOf(step))
-        touch(step, access);
+      if (wanted_[s])
+        for (const Access& access : graph_.accessesOf(step))
+          touch(step, access);
       switch (step.kind) {
       case StepKind::Barrier: ++epoch_; break;
       case StepKind::WarpBarrier: ++warpEpoch_; break;
@@ -237,13 +252,12 @@ private:
     touch.writes = access.mode != AccessMode::Read && !isAtomicLoad(step);
     touch.isAtomic = access.mode == AccessMode::Update;
     touch.isBlockCode = step.level == Level::Block || step.kind == StepKind::Stage || step.kind == StepKind::Tile;
-    visit(place, storage == Storage::Shared, touch);
+    visit(place, storage == Storage::Shared ? touchedInBlock_ : touched_, touch);
   }
 
   /// Records the touch for every element of the place.
-  void visit(const Place& place, bool isOfBlock, Touch& touch) {
+  void visit(const Place& place, TouchMap& touched, Touch& touch) {
     std::vector<int64_t> key = {static_cast<int64_t>(indexOf(place.root))};
-    isOfBlock_[key[0]] = isOfBlock;
     Type type = stripRef(graph_[place.root].type);
     size_t at = 0;
     for (; at < place.path.size() && !type->isTensor(); ++at) {
@@ -273,7 +287,7 @@ private:
     }
     if (!narrow(place, at, windows, touch))
       return;
-    expand(windows, key, touch);
+    expand(windows, key, touched, touch);
   }
 
   struct Window {
@@ -323,7 +337,7 @@ private:
     return true;
   }
 
-  void expand(const std::vector<Window>& windows, std::vector<int64_t> key, const Touch& touch) {
+  void expand(const std::vector<Window>& windows, std::vector<int64_t> key, TouchMap& touched, const Touch& touch) {
     const size_t first = key.size();
     int64_t count = 1;
     for (const Window& window : windows) {
@@ -339,12 +353,11 @@ private:
         key[first + d] = windows[d].begin + rest % size;
         rest /= size;
       }
-      record(key, first, touch);
+      record(touched[key], key, first, touch);
     }
   }
 
-  void record(const std::vector<int64_t>& key, size_t firstIndex, const Touch& touch) {
-    std::vector<Touch>& touches = touched_[key];
+  void record(std::vector<Touch>& touches, const std::vector<int64_t>& key, size_t firstIndex, const Touch& touch) {
     size_t same = 0;
     for (const Touch& earlier : touches) {
       if (conflict(earlier, touch))
@@ -414,11 +427,11 @@ private:
 
   const Graph& graph_;
   const SampleLaunch& launch_;
+  const std::vector<bool>& wanted_;
   Evaluator evaluate_;
   uint64_t& budget_;
   Meetings& meetings_;
-  std::map<std::vector<int64_t>, std::vector<Touch>> touched_;
-  std::map<int64_t, bool> isOfBlock_;
+  TouchMap touched_, touchedInBlock_;
   int64_t linear_ = 0, linearBlock_ = 0;
   uint32_t epoch_ = 0, warpEpoch_ = 0;
 };
@@ -438,8 +451,9 @@ bool isOfBlockScope(const Step& step) {
   return step.kind == StepKind::Atomic && step.origin && step.origin->ints.size() > 1 && step.origin->ints[1] == 0;
 }
 
-void walkLaunch(const Graph& graph, const SampleLaunch& launch, uint64_t& budget, Meetings& meetings) {
-  Walk(graph, launch, budget, meetings).run();
+void walkLaunch(const Graph& graph, const SampleLaunch& launch, const std::vector<bool>& wanted, uint64_t& budget,
+                Meetings& meetings) {
+  Walk(graph, launch, wanted, budget, meetings).run();
 }
 
 }  // namespace vortex::lang::flow

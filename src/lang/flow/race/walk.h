@@ -22,8 +22,10 @@ struct Meeting {
 /// By the two steps, the first one found.
 using Meetings = std::map<std::pair<StepId, StepId>, Meeting>;
 
-/// Adds what meets in the launch. `budget`: steps that all walks together may take; a walk ends when it is used up.
-void walkLaunch(const Graph& graph, const SampleLaunch& launch, uint64_t& budget, Meetings& meetings);
+/// Adds what meets in the launch. `wanted`: by step, whose accesses are looked at. `budget`: steps that all walks together may take; a walk ends when
+/// it is used up.
+void walkLaunch(const Graph& graph, const SampleLaunch& launch, const std::vector<bool>& wanted, uint64_t& budget,
+                Meetings& meetings);
 
 bool isAtomicLoad(const Step& step);
 /// The scope of an atomic access covers the threads of one block only.

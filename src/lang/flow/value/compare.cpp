@@ -18,9 +18,11 @@ bool Values::isNeverZero(Context& context, const Polynomial& difference, __int12
   const __int128 constant = reduced.constantPart();
   if (divisor == 0 ? constant != 0 : divisor > 1 && constant % divisor != 0)
     return true;
-  for (const Polynomial& candidate : {reduced, difference}) {
-    const Polynomial negated = *flow::difference(Polynomial(), candidate);
-    for (const Polynomial* side : {&candidate, &negated}) {
+  for (const Polynomial* candidate : {&reduced, &difference}) {
+    if (candidate == &difference && difference == reduced)
+      break;
+    const Polynomial negated = *flow::difference(Polynomial(), *candidate);
+    for (const Polynomial* side : {candidate, &negated}) {
       const auto above = plus(*side, -1);
       if (!above || !isAtLeastZero(context, *above))
         continue;
@@ -109,15 +111,24 @@ Truth Values::differ(ValueId a, ValueId b, PointId point) {
   return Truth::Unknown;
 }
 
+bool Values::areNeverEqual(ValueId a, ValueId b, PointId point) {
+  a = nodes_.resolved(a);
+  b = nodes_.resolved(b);
+  return a != b && differ(contextAt(point), a, b);
+}
+
 Truth Values::less(ValueId a, ValueId b, PointId point) {
   Context& context = contextAt(point);
-  const auto room = difference(integer(context, b), integer(context, a));
-  if (!room)
-    return Truth::Unknown;
-  const auto below = plus(room, -1), above = difference(Polynomial(), *room);
+  const auto below = plus(difference(integer(context, b), integer(context, a)), -1);
   if (below && isAtLeastZero(context, *below))
     return Truth::Yes;
-  return above && isAtLeastZero(context, *above) ? Truth::No : Truth::Unknown;
+  return isNotLess(a, b, point) ? Truth::No : Truth::Unknown;
+}
+
+bool Values::isNotLess(ValueId a, ValueId b, PointId point) {
+  Context& context = contextAt(point);
+  const auto above = difference(integer(context, a), integer(context, b));
+  return above && isAtLeastZero(context, *above);
 }
 
 }  // namespace vortex::lang::flow

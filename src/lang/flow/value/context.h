@@ -1,6 +1,8 @@
 // What Values remembers of one point: private to its sources.
 #pragma once
 
+#include <unordered_set>
+
 #include "lang/flow/value/value.h"
 
 namespace vortex::lang::flow {
@@ -13,6 +15,10 @@ struct Values::Context {
   std::unordered_map<uint32_t, Form> forms;
   std::unordered_map<uint32_t, Interval> ranges;
   std::unordered_map<uint32_t, std::vector<Polynomial>> inequalities;
+  struct Hash {
+    size_t operator()(const Polynomial& polynomial) const { return polynomial.hash(); }
+  };
+  std::unordered_map<Polynomial, bool, Hash> isAtLeastZero;
 
   std::set<ValueId> computing;  ///< their forms: whoever asks meanwhile gets a leaf
 
@@ -20,12 +26,14 @@ struct Values::Context {
     forms.clear();
     ranges.clear();
     inequalities.clear();
+    isAtLeastZero.clear();
   }
 };
 
 /// How much one proof may cost. Counts of steps, so that an answer never depends on the machine.
 struct Values::Search {
   unsigned budget = 400;
+  std::unordered_set<uint64_t> seen;  ///< hashes of what was tried: another order of the same steps proves no more
 };
 
 inline std::optional<Polynomial> difference(const Polynomial& a, const Polynomial& b) {

@@ -14,38 +14,46 @@ PointId Values::assume(PointId base, std::vector<Condition> conditions) {
 }
 
 std::vector<Condition> Values::conditionsAt(PointId point) const {
-  std::vector<Condition> result;
-  PointId at = point;
-  for (; at != kNoPoint && indexOf(at) >= kFirstAssumed; at = assumptions_[indexOf(at) - kFirstAssumed].base) {
-    const std::vector<Condition>& assumed = assumptions_[indexOf(at) - kFirstAssumed].conditions;
-    result.insert(result.end(), assumed.begin(), assumed.end());
-  }
-  if (at != kNoPoint && surroundings_.conditions) {
-    const std::vector<Condition> known = surroundings_.conditions(at);
-    result.insert(result.end(), known.begin(), known.end());
-  }
-  return result;
+  return point != kNoPoint && surroundings_.conditions ? surroundings_.conditions(point) : std::vector<Condition>();
 }
 
 Values::Context& Values::contextAt(PointId point) {
-  auto [found, isNew] = contexts_.try_emplace(indexOf(point));
-  if (!isNew)
+  if (auto found = contexts_.find(indexOf(point)); found != contexts_.end())
     return *found->second;
-  found->second = std::make_unique<Context>();
-  Context& context = *found->second;
-  context.conditions = conditionsAt(point);
-  build(context);
-  return context;
+  auto context = std::make_unique<Context>();
+  if (point == kNoPoint || indexOf(point) < kFirstAssumed) {
+    context->conditions = conditionsAt(point);
+    build(*context);
+  } else {
+    const Assumption& assumption = assumptions_[indexOf(point) - kFirstAssumed];
+    extend(*context, contextAt(assumption.base), assumption.conditions);
+  }
+  return *contexts_.insert_or_assign(indexOf(point), std::move(context)).first->second;
 }
 
 /// Twice, as what a condition says of a value may make the operands of an earlier one exact.
 void Values::build(Context& context) {
-  for (int round = 0; round < 2 && !context.conditions.empty(); ++round)
-    for (const Condition& condition : context.conditions) {
-      learn(context, condition);
-      for (int refinements = 0; refinements < 3 && refine(context); ++refinements)
-        context.forget();
-    }
+  for (int round = 0; round < 2; ++round)
+    learnAll(context, context.conditions);
+}
+
+/// What the base knows is not learnt anew.
+void Values::extend(Context& context, const Context& base, const std::vector<Condition>& conditions) {
+  context.conditions = base.conditions;
+  context.conditions.insert(context.conditions.end(), conditions.begin(), conditions.end());
+  context.atLeastZero = base.atLeastZero;
+  context.notZero = base.notZero;
+  context.refined = base.refined;
+  for (int round = 0; round < (conditions.size() > 1 ? 2 : 1); ++round)
+    learnAll(context, conditions);
+}
+
+void Values::learnAll(Context& context, const std::vector<Condition>& conditions) {
+  for (const Condition& condition : conditions) {
+    learn(context, condition);
+    for (int refinements = 0; refinements < 3 && refine(context); ++refinements)
+      context.forget();
+  }
   context.forget();
 }
 

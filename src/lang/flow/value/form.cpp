@@ -158,7 +158,7 @@ Form Values::ofDivision(Context& context, ValueId value) {
     return {Polynomial(), true};
   if (const auto x = a.asConstant(), y = b.asConstant(); x && y)
     return {Polynomial::constant(applyOp(op, nodes_.type(value), *x, *y)), true};
-  if (op == Op::CeilDiv || !isAtLeastZero(context, a))
+  if (op == Op::CeilDiv || !isAtLeastZero(context, nodes_.operand(value, 0)))
     return leaf(context, value);
   std::vector<std::pair<Polynomial, Polynomial>> digits{{Polynomial(), a}};
   if (b.terms().size() == 1 && b.terms().begin()->second > 0)
@@ -227,7 +227,7 @@ Form Values::ofBits(Context& context, ValueId value) {
   const auto exponent = node.op == Op::Shr   ? std::optional(static_cast<unsigned>(*number) % type.width)
                         : node.op == Op::And ? exponentOf(*number + 1)
                                              : std::nullopt;
-  if (!exponent || !type.contains(__int128(1) << *exponent) || !isAtLeastZero(context, integer(context, a)))
+  if (!exponent || !type.contains(__int128(1) << *exponent) || !isAtLeastZero(context, a))
     return leaf(context, value);
   const ValueId power = nodes_.constant(type, __int128(1) << *exponent);
   return form(context, nodes_.op(node.op == Op::Shr ? Op::Div : Op::Rem, type, a, power));

@@ -6,7 +6,7 @@
 namespace vortex::lang::flow {
 
 constexpr __int128 kMostCoefficient = __int128(1) << 100;
-constexpr size_t kMostTerms = 32, kMostFactors = 6;
+constexpr size_t kMostTerms = 32;
 
 Polynomial Polynomial::constant(__int128 value) { return of({}, value); }
 
@@ -15,51 +15,75 @@ Polynomial Polynomial::leaf(ValueId value) { return of({value}, 1); }
 Polynomial Polynomial::of(const Monomial& monomial, __int128 coefficient) {
   Polynomial result;
   if (coefficient != 0)
-    result.terms_.emplace(monomial, coefficient);
+    result.terms_.emplace_back(monomial, coefficient);
   return result;
 }
 
-bool Polynomial::add(const Monomial& monomial, __int128 coefficient) {
-  __int128& sum = terms_[monomial];
-  sum += coefficient;
-  const bool isSmall = -kMostCoefficient <= sum && sum <= kMostCoefficient;
-  if (sum == 0)
-    terms_.erase(monomial);
-  return isSmall;
+static bool isSmall(__int128 coefficient) {
+  return -kMostCoefficient <= coefficient && coefficient <= kMostCoefficient;
 }
 
 /// Nothing where the product leaves ±kMostCoefficient.
 static std::optional<__int128> times(__int128 a, __int128 b) {
   __int128 product = 0;
-  if (__builtin_mul_overflow(a, b, &product) || product > kMostCoefficient || product < -kMostCoefficient)
+  if (__builtin_mul_overflow(a, b, &product) || !isSmall(product))
     return std::nullopt;
   return product;
 }
 
 std::optional<Polynomial> Polynomial::sum(const Polynomial& a, const Polynomial& b, __int128 factor) {
-  Polynomial result = a;
+  Polynomial result;
+  result.terms_.reserve(a.terms_.size() + b.terms_.size());
+  auto x = a.terms_.begin();
   for (const auto& [monomial, coefficient] : b.terms_) {
     const auto scaled = times(coefficient, factor);
-    if (!scaled || !result.add(monomial, *scaled))
+    if (!scaled)
       return std::nullopt;
+    for (; x != a.terms_.end() && x->first < monomial; ++x)
+      result.terms_.push_back(*x);
+    __int128 sum = *scaled;
+    if (x != a.terms_.end() && x->first == monomial)
+      sum += (x++)->second;
+    if (!isSmall(sum))
+      return std::nullopt;
+    if (sum != 0)
+      result.terms_.emplace_back(monomial, sum);
   }
+  result.terms_.insert(result.terms_.end(), x, a.terms_.end());
   return result.terms_.size() <= kMostTerms ? std::optional(std::move(result)) : std::nullopt;
 }
 
 std::optional<Polynomial> Polynomial::product(const Polynomial& a, const Polynomial& b) {
   Polynomial result;
+  result.terms_.reserve(a.terms_.size() * b.terms_.size());
   for (const auto& [x, xs] : a.terms_)
     for (const auto& [y, ys] : b.terms_) {
       const auto coefficient = times(xs, ys);
-      if (!coefficient || x.size() + y.size() > kMostFactors)
+      if (!coefficient || x.size() + y.size() > Monomial::kMostFactors)
         return std::nullopt;
       Monomial both;
-      both.reserve(x.size() + y.size());
       std::merge(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(both));
-      if (!result.add(both, *coefficient))
-        return std::nullopt;
+      result.terms_.emplace_back(both, *coefficient);
     }
-  return result.terms_.size() <= kMostTerms ? std::optional(std::move(result)) : std::nullopt;
+  return result.normalize() ? std::optional(std::move(result)) : std::nullopt;
+}
+
+/// Sorts and joins terms. False: there are too many, or a coefficient is too large.
+bool Polynomial::normalize() {
+  std::sort(terms_.begin(), terms_.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  size_t kept = 0;
+  for (size_t i = 0; i < terms_.size();) {
+    auto [monomial, sum] = terms_[i];
+    for (++i; i < terms_.size() && terms_[i].first == monomial; ++i) {
+      sum += terms_[i].second;
+      if (!isSmall(sum))
+        return false;
+    }
+    if (sum != 0)
+      terms_[kept++] = {monomial, sum};
+  }
+  terms_.resize(kept);
+  return terms_.size() <= kMostTerms;
 }
 
 std::optional<__int128> Polynomial::asConstant() const {
@@ -69,8 +93,7 @@ std::optional<__int128> Polynomial::asConstant() const {
 }
 
 __int128 Polynomial::constantPart() const {
-  const auto found = terms_.find({});
-  return found == terms_.end() ? 0 : found->second;
+  return terms_.empty() || !terms_.front().first.empty() ? 0 : terms_.front().second;
 }
 
 bool Polynomial::mentions(ValueId value) const {
@@ -86,9 +109,24 @@ Polynomial Polynomial::reduced(__int128 modulus) const {
     if (rest > modulus / 2)
       rest -= modulus;
     if (rest != 0)
-      result.terms_.emplace(monomial, rest);
+      result.terms_.emplace_back(monomial, rest);
   }
   return result;
+}
+
+uint64_t Polynomial::hash() const {
+  uint64_t hash = terms_.size();
+  const auto mix = [&](uint64_t number) {
+    hash = (hash ^ number) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 29;
+  };
+  for (const auto& [monomial, coefficient] : terms_) {
+    for (ValueId leaf : monomial)
+      mix(indexOf(leaf) + uint64_t(1));
+    mix(static_cast<uint64_t>(coefficient));
+    mix(static_cast<uint64_t>(coefficient >> 64));
+  }
+  return hash;
 }
 
 __int128 floorDivide(__int128 a, __int128 b) { return a / b - (a % b < 0 ? 1 : 0); }
@@ -136,6 +174,13 @@ static __int128 multiplyBounds(__int128 a, __int128 b) {
 Interval operator+(const Interval& a, const Interval& b) { return {addLow(a.low, b.low), addHigh(a.high, b.high)}; }
 
 Interval operator*(const Interval& a, const Interval& b) {
+  constexpr __int128 kSmall = __int128(1) << 59;  // products of two stay bounded
+  if (a.isWithin(-kSmall, kSmall) && b.isWithin(-kSmall, kSmall)) {
+    if (a.low >= 0 && b.low >= 0)
+      return {a.low * b.low, a.high * b.high};
+    const auto [low, high] = std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+    return {low, high};
+  }
   const auto [low, high] = std::minmax({multiplyBounds(a.low, b.low), multiplyBounds(a.low, b.high),
                                         multiplyBounds(a.high, b.low), multiplyBounds(a.high, b.high)});
   return {low, high};

@@ -1,19 +1,61 @@
 // Polynomials with 128-bit coefficients over integer values, in a normal form that makes equality structural.
 #pragma once
 
-#include <map>
+#include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "base/check.h"
 #include "lang/flow/value/ids.h"
 
 namespace vortex::lang::flow {
 
-using Monomial = std::vector<ValueId>;  ///< sorted; a value twice is its square, {} is the constant
+/// A product of values, sorted; a value twice is its square, {} is the constant. In place: proofs make millions of them.
+class Monomial {
+public:
+  static constexpr size_t kMostFactors = 6;
+  using value_type = ValueId;  // for std::back_inserter
+
+  Monomial() = default;
+  Monomial(std::initializer_list<ValueId> factors) {
+    for (ValueId factor : factors)
+      push_back(factor);
+  }
+  size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  const ValueId* begin() const { return factors_.data(); }
+  const ValueId* end() const { return factors_.data() + count_; }
+  ValueId operator[](size_t index) const { return factors_[index]; }
+  void push_back(ValueId factor) {
+    VORTEX_CHECK(count_ < kMostFactors, "a product of more than %zu values", kMostFactors);
+    factors_[count_++] = factor;
+  }
+  /// Takes the factor away once. False: it is none.
+  bool remove(ValueId factor) {
+    const auto last = factors_.begin() + count_, at = std::find(factors_.begin(), last, factor);
+    if (at == last)
+      return false;
+    std::copy(at + 1, last, at);
+    factors_[--count_] = ValueId{};
+    return true;
+  }
+  bool operator==(const Monomial&) const = default;
+  /// As words: {} comes first.
+  auto operator<=>(const Monomial& other) const {
+    return std::lexicographical_compare_three_way(begin(), end(), other.begin(), other.end());
+  }
+
+private:
+  std::array<ValueId, kMostFactors> factors_{};  // what lies behind the last is 0
+  uint32_t count_ = 0;
+};
 
 class Polynomial {
 public:
-  using Terms = std::map<Monomial, __int128>;  // no zero coefficients
+  using Terms = std::vector<std::pair<Monomial, __int128>>;  // sorted, no zero coefficients
 
   Polynomial() = default;
   static Polynomial constant(__int128 value);
@@ -31,9 +73,10 @@ public:
   /// Coefficients replaced by the number nearest to 0 that is equal modulo `modulus`.
   Polynomial reduced(__int128 modulus) const;
   bool operator==(const Polynomial&) const = default;
+  uint64_t hash() const;
 
 private:
-  bool add(const Monomial& monomial, __int128 coefficient);
+  bool normalize();
 
   Terms terms_;
 };

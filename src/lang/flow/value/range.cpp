@@ -125,6 +125,8 @@ Interval Values::interval(Context& context, const Monomial& monomial) {
   Interval product{1, 1};
   for (ValueId leaf : monomial)
     product = product * leafRange(context, leaf);
+  if (monomial.size() < 2)
+    return product;
   for (const auto& [factors, limit] : launch_.products) {
     Monomial common, others;
     std::set_intersection(monomial.begin(), monomial.end(), factors.begin(), factors.end(), std::back_inserter(common));
@@ -151,8 +153,18 @@ bool Values::isAtLeastZero(const Polynomial& polynomial, PointId point) {
 }
 
 bool Values::isAtLeastZero(Context& context, const Polynomial& polynomial) {
+  if (interval(context, polynomial).low >= 0)
+    return true;
+  if (auto known = context.isAtLeastZero.find(polynomial); known != context.isAtLeastZero.end())
+    return known->second;
   Search search;
-  return prove(context, polynomial, search, 0);
+  const bool isProven = prove(context, polynomial, search, 0);
+  context.isAtLeastZero.insert_or_assign(polynomial, isProven);
+  return isProven;
+}
+
+bool Values::isAtLeastZero(Context& context, ValueId value) {
+  return !nodes_.type(value).isSigned || isAtLeastZero(context, integer(context, value));
 }
 
 /// `polynomial` >= 0 follows from the result >= 0 and `inequality` >= 0: the latter, times what removes the term, is taken away. A scale of
@@ -181,7 +193,7 @@ std::optional<Polynomial> Values::eliminate(Context& context, const Polynomial& 
 bool Values::prove(Context& context, const Polynomial& polynomial, Search& search, unsigned depth) {
   if (interval(context, polynomial).low >= 0)
     return true;
-  if (depth > kMostDepth)
+  if (depth > kMostDepth || !search.seen.insert(polynomial.hash()).second)
     return false;
   // All steps that prove it at once come first, then those that leave fewest terms: one wrong turn would use up the budget.
   std::vector<Polynomial> rests;
@@ -284,7 +296,8 @@ void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polyno
       out.push_back(*polynomial);
   };
   const Polynomial self = Polynomial::leaf(leaf);
-  const Polynomial a = integer(context, nodes_.operand(leaf, 0)), b = integer(context, nodes_.operand(leaf, 1));
+  const ValueId left = nodes_.operand(leaf, 0), right = nodes_.operand(leaf, 1);
+  const Polynomial a = integer(context, left), b = integer(context, right);
   const auto isPositive = [&](const Polynomial& polynomial) {
     const auto less = plus(polynomial, -1);
     return less && isAtLeastZero(context, *less);
@@ -292,7 +305,7 @@ void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polyno
   switch (node.op) {
   case Op::Div: {
     const auto product = Polynomial::product(b, self);
-    if (!product || !isAtLeastZero(context, a) || !isAtLeastZero(context, b))
+    if (!product || !isAtLeastZero(context, left) || !isAtLeastZero(context, right))
       return;
     add(difference(a, *product));
     if (isPositive(b))
@@ -302,19 +315,18 @@ void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polyno
   }
   case Op::CeilDiv: {
     const auto product = Polynomial::product(b, self), sum = Polynomial::sum(a, b);
-    if (!product || !sum || !isAtLeastZero(context, a) || !isPositive(b))
+    if (!product || !sum || !isAtLeastZero(context, left) || !isPositive(b))
       return;
     add(difference(*product, a));
     add(plus(difference(*sum, *product), -1));
     return;
   }
   case Op::Rem: {
-    if (!isAtLeastZero(context, a) || !isAtLeastZero(context, b))
+    if (!isAtLeastZero(context, left) || !isAtLeastZero(context, right))
       return;
     add(plus(difference(b, self), isPositive(b) ? -1 : 0));
     add(difference(a, self));
-    const Polynomial quotient =
-        integer(context, nodes_.op(Op::Div, node.type, nodes_.operand(leaf, 0), nodes_.operand(leaf, 1)));
+    const Polynomial quotient = integer(context, nodes_.op(Op::Div, node.type, left, right));
     const auto product = Polynomial::product(b, quotient);
     const auto rest = product ? difference(a, *product) : std::nullopt;
     if (rest && isPositive(b)) {
@@ -324,9 +336,9 @@ void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polyno
     return;
   }
   case Op::And:
-    if (isAtLeastZero(context, a))
+    if (isAtLeastZero(context, left))
       add(difference(a, self));
-    if (isAtLeastZero(context, b))
+    if (isAtLeastZero(context, right))
       add(difference(b, self));
     return;
   case Op::Min:

@@ -47,7 +47,7 @@ struct LaunchFacts {
   std::array<ValueId, 3> gridDim{kNoValue, kNoValue, kNoValue};
   /// Extents (one may stand several times) whose product, and that of each part of them, is at most the limit: the shape of a tensor.
   struct Product {
-    Monomial factors;  ///< sorted
+    std::vector<ValueId> factors;  ///< sorted
     __int128 limit = 0;
   };
   std::vector<Product> products;
@@ -83,7 +83,9 @@ public:
   /// As integers. No: they differ.
   Truth equal(ValueId a, ValueId b, PointId point);
   Truth differ(ValueId a, ValueId b, PointId point);
+  bool areNeverEqual(ValueId a, ValueId b, PointId point);  ///< differ says Yes, without a proof of the contrary
   Truth less(ValueId a, ValueId b, PointId point);
+  bool isNotLess(ValueId a, ValueId b, PointId point);  ///< less says No
   /// Is the polynomial of integers at least 0 whatever the leaves are? False: not proven.
   bool isAtLeastZero(const Polynomial& polynomial, PointId point);
   /// Steps of all proofs so far: what a caller with a budget watches.
@@ -135,6 +137,7 @@ private:
   Interval interval(Context&, const Polynomial&);
   Interval interval(Context&, const Monomial&);
   bool isAtLeastZero(Context&, const Polynomial&);
+  bool isAtLeastZero(Context&, ValueId);
   bool prove(Context&, const Polynomial&, Search&, unsigned depth);
   bool proveBySplitting(Context&, const Polynomial&, Search&, unsigned depth);
   /// Polynomials that are at least 0 and say something of the leaf.
@@ -146,9 +149,11 @@ private:
                                       ValueId leaf);
 
   //===-- facts.cpp -----------------------------------------------------------------------------------------------===//
-  std::vector<Condition> conditionsAt(PointId) const;
+  std::vector<Condition> conditionsAt(PointId) const;  ///< of a point of the program
   Context& contextAt(PointId);
   void build(Context&);
+  void extend(Context&, const Context& base, const std::vector<Condition>&);
+  void learnAll(Context&, const std::vector<Condition>&);
   void learn(Context&, Condition);
   void learnComparison(Context&, const Node&, ValueId, bool holds);
   void addAtLeastZero(Context&, const std::optional<Polynomial>&);

@@ -1,0 +1,109 @@
+// What the subscripts and conditions of a pair depend on: which conditions matter, which numbers a leaf may have, and when two pairs ask the same.
+#include <algorithm>
+
+#include "lang/flow/race/pair.h"
+
+namespace vortex::lang::flow {
+
+/// What shares no value with the subscripts and positions, nor with what does, only makes proofs longer and equal questions look different.
+void Pair::dropUnrelated() {
+  std::set<ValueId> related;
+  std::vector<ValueId> leaves;
+  for (const Coordinate& coordinate : axes_)
+    related.insert({coordinate.first, coordinate.second});
+  for (const Coordinate& coordinate : coordinates_)
+    for (ValueId value : {coordinate.first, coordinate.second})
+      leavesOf(value, leaves);
+  related.insert(leaves.begin(), leaves.end());
+  std::vector<std::vector<ValueId>> groups;
+  for (const Condition& condition : conditions_)
+    leavesOf(condition.value, groups.emplace_back());
+  for (const auto& [leaf, polynomial] : definitions_) {
+    groups.push_back({leaf});
+    for (const auto& [monomial, coefficient] : polynomial.terms())
+      groups.back().insert(groups.back().end(), monomial.begin(), monomial.end());
+  }
+  const auto isRelated = [&](ValueId leaf) { return related.contains(leaf); };
+  std::vector<bool> isKept(groups.size());
+  for (bool isDone = false; !isDone;) {
+    isDone = true;
+    for (size_t i = 0; i < groups.size(); ++i)
+      if (!isKept[i] && std::any_of(groups[i].begin(), groups[i].end(), isRelated)) {
+        isKept[i] = true;
+        isDone = false;
+        related.insert(groups[i].begin(), groups[i].end());
+      }
+  }
+  size_t next = 0;
+  std::erase_if(conditions_, [&](const Condition&) { return !isKept[next++]; });
+  std::erase_if(definitions_, [&](const auto&) { return !isKept[next++]; });
+  std::erase_if(origins_, [&](const auto& entry) { return !related.contains(ValueId{entry.first}); });
+}
+
+std::vector<__int128> Pair::key() const {
+  std::vector<__int128> key = {static_cast<int>(scope_), areApart_, mayBeSame_};
+  for (const Coordinate& coordinate : coordinates_)
+    for (ValueId value : {coordinate.first, coordinate.second, coordinate.divisor})
+      key.push_back(indexOf(value));
+  key.push_back(-1);
+  for (const Condition& condition : conditions_)
+    key.push_back(__int128(indexOf(condition.value)) * 2 + condition.holds);
+  for (const auto& [leaf, polynomial] : definitions_) {
+    key.push_back(-2 - __int128(indexOf(leaf)));
+    for (const auto& [monomial, coefficient] : polynomial.terms()) {
+      key.push_back(coefficient);
+      for (ValueId factor : monomial)
+        key.push_back(indexOf(factor));
+      key.push_back(-1);
+    }
+  }
+  // What a leaf stands for gives it its numbers.
+  for (const auto& [leaf, origin] : std::map<uint32_t, ValueId>(origins_.begin(), origins_.end())) {
+    key.push_back(leaf);
+    key.push_back(indexOf(origin));
+  }
+  return key;
+}
+
+void Pair::leavesOf(ValueId value, std::vector<ValueId>& out) const {
+  std::vector<ValueId> pending{view_.nodes.resolved(value)};
+  std::set<ValueId> seen;
+  while (!pending.empty()) {
+    const ValueId at = pending.back();
+    pending.pop_back();
+    if (!seen.insert(at).second)
+      continue;
+    const Node& node = view_.nodes[at];
+    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
+      const size_t count = node.kind == NodeKind::Op ? operandCount(node.op) : 1;
+      for (size_t i = 0; i < count; ++i)
+        pending.push_back(view_.nodes.operand(at, i));
+    } else if (node.kind != NodeKind::Constant && std::find(out.begin(), out.end(), at) == out.end()) {
+      out.push_back(at);
+    }
+  }
+}
+
+std::vector<__int128> Pair::domain(ValueId leaf, size_t limit) const {
+  if (auto known = lists_.find(indexOf(leaf)); known != lists_.end() && known->second.size() <= limit)
+    return known->second;
+  auto origin = origins_.find(indexOf(leaf));
+  const ValueId asked = origin != origins_.end() && origin->second != kNoValue ? origin->second : leaf;
+  std::vector<__int128> numbers;
+  if (const StepId step = view_.graph.definition(asked); step != kNoStep && view_.graph[step].kind == StepKind::Item)
+    for (LoopId loop = view_.graph[view_.graph.blockOf(step)].loop; loop != kNoLoop; loop = view_.graph[loop].parent)
+      if (const auto& counter = view_.graph[loop].counter;
+          counter && counter->list && counter->value == asked && counter->list->intList.size() <= limit)
+        return {counter->list->intList.begin(), counter->list->intList.end()};
+  if (view_.nodes[asked].kind == NodeKind::Phi)
+    if (const std::vector<__int128>& list = view_.values.listOf(asked); !list.empty() && list.size() <= limit)
+      return list;
+  const Interval range = view_.values.range(asked, kNoPoint);
+  if (range.high - range.low >= static_cast<__int128>(limit))
+    return {};
+  for (__int128 number = range.low; number <= range.high; ++number)
+    numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace vortex::lang::flow
