@@ -18,6 +18,7 @@ constexpr auto kUnsorted = std::to_array<IdEntry>({
 #include "diag/ids/e06_memory.def"
 #include "diag/ids/e07_runtime.def"
 #include "diag/ids/e08_driver.def"
+#include "diag/ids/e09_metal.def"
 #include "diag/ids/w_warnings.def"
 #undef VORTEX_ID
 });

@@ -9,8 +9,8 @@
 #include "passes/simplify.h"
 #include "pipeline/back_end.h"
 #include "pipeline/build_id.h"
+#include "pipeline/error_collector.h"
 
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -74,26 +74,6 @@ template <class Work> auto Compiler::timed(const lang::Function& kernel, std::st
   times_.push_back({kernel.name, std::string(stage), spent.count()});
   return result;
 }
-
-/// Keeps the first error of MLIR's diagnostics while it lives.
-class ErrorCollector {
-public:
-  ErrorCollector(mlir::MLIRContext& context, Failure& failure)
-      : handler_(&context, [&failure](mlir::Diagnostic& diagnostic) {
-          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error || !failure.message.empty())
-            return mlir::success();
-          failure.message = diagnostic.str();
-          if (auto at = diagnostic.getLocation()->findInstanceOf<mlir::FileLineColLoc>()) {
-            failure.file = at.getFilename().str();
-            failure.line = at.getLine();
-            failure.column = at.getColumn();
-          }
-          return mlir::success();
-        }) {}
-
-private:
-  mlir::ScopedDiagnosticHandler handler_;
-};
 
 bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure) {
   if (!prepareTarget(failure))  // tile sizes are the target's

@@ -39,20 +39,6 @@ void reportFailure(Session& session, const lang::Function& kernel, const pipelin
   session.flush();
 }
 
-/// `lastLine`: the kernel's; 0: without the memory report.
-std::string report(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine) {
-  std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files,
-                                  "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
-                                  kernel.phases.size() == 1 ? " phase\n" : " phases\n");
-  if (lastLine)
-    text += memoryReport(kernel, lastLine);
-  for (const artifact::Fact& fact : kernel.facts)
-    text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
-  for (const std::string& note : kernel.notes)
-    text += "  - " + note + "\n";
-  return text;
-}
-
 std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::string>& files, uint32_t lastLine) {
   std::vector<std::string> names, facts, notes;
   for (const std::string& file : files)
@@ -69,8 +55,21 @@ std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::st
                       lastLine ? ", " + memoryReportJson(kernel, lastLine) : "", "}");
 }
 
-/// Code (for the CPU with its header; for GPUs PTX, and machine code where the assembler is installed) and artifact; nothing is left behind
-/// unless all are written.
+}  // namespace
+
+std::string buildReport(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine) {
+  std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files,
+                                  "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
+                                  kernel.phases.size() == 1 ? " phase\n" : " phases\n");
+  if (lastLine)
+    text += memoryReport(kernel, lastLine);
+  for (const artifact::Fact& fact : kernel.facts)
+    text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
+  for (const std::string& note : kernel.notes)
+    text += "  - " + note + "\n";
+  return text;
+}
+
 bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const std::vector<uint8_t>& machineCode,
                 const std::string& stem, std::vector<std::string>& files) {
   std::string base = (std::filesystem::path(settings.output) / (stem + "." + kernel.name)).string();
@@ -93,8 +92,6 @@ bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const 
   }
   return true;
 }
-
-}  // namespace
 
 std::vector<const lang::Function*> chosenKernels(Session& session) {
   const Settings& settings = session.settings();
@@ -190,7 +187,7 @@ static int buildKernel(Session& session, const lang::Function& kernel, const std
   end.begin = end.end;
   const uint32_t lastLine = settings.memory ? session.sources().lineColumn(end).line : 0;
   reports.push_back(settings.json ? jsonReport(built, files, lastLine)
-                                  : report(built, base::join(files, " "), lastLine));
+                                  : buildReport(built, base::join(files, " "), lastLine));
   return 0;
 }
 

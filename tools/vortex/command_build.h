@@ -20,6 +20,13 @@ std::shared_ptr<const artifact::Kernel> buildArtifact(Session& session, const la
 /// False after an error message: the target does not exist.
 bool checkTarget(const Settings& settings, const std::string& target);
 
+/// Code (for the CPU with its header; for GPUs PTX, and machine code where the assembler is installed) and artifact; nothing is left behind
+/// unless all are written. False after an error message.
+bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const std::vector<uint8_t>& machineCode,
+                const std::string& stem, std::vector<std::string>& files);
+/// `lastLine`: the kernel's; 0: without the memory report.
+std::string buildReport(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine);
+
 /// `vortex build --header`: one C++ launcher per kernel with its artifacts for every target of the settings, "cpu,sm_90".
 int buildHeaders(const Settings& settings);
 

@@ -5,6 +5,7 @@
 #include "lang/flow/graph/lower_function.h"
 #include "lang/flow/graph/verify.h"
 #include "lang/syntax/format.h"
+#include "tools/vortex/command_metal.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
 
@@ -26,6 +27,10 @@ static void writeGraphs(Session& session) {
 int commandCheck(const Settings& settings) {
   int status = 0;
   for (const std::string& file : settings.files) {
+    if (isMetalFile(file)) {
+      status |= checkMetal(settings, file);
+      continue;
+    }
     Session session(settings);
     if (!session.load(file))
       status = 1;

@@ -1,6 +1,7 @@
 // The vortex command: parses the command line and hands over to one command_*.cpp.
 #include "hvm/command.h"
 #include "pipeline/build_id.h"
+#include "tools/vortex/command_metal.h"
 #include "tools/vortex/settings.h"
 
 #include <CLI/CLI.hpp>
@@ -46,6 +47,28 @@ static void addRunOptions(CLI::App* command, Settings& settings) {
   command->add_option("--max-steps", settings.maxSteps,
                       "with --check: operations of one warp after which a kernel counts as endless; 0: no limit");
   addCompilerOptions(command, settings);
+}
+
+/// What only files of Metal source take.
+static void addMetalOptions(CLI::App* command, MetalOptions& metal) {
+  constexpr const char* kGroup = "Metal source (FILE.metal)";
+  auto text = [&](const char* name, std::string& into, const char* help) {
+    command->add_option(name, into, help)->group(kGroup);
+  };
+  auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
+    command->add_option(name, into, help)->group(kGroup)->allow_extra_args(false);
+  };
+  text("--launch", metal.json, "JSON file with these options as keys");
+  text("--grid", metal.grid, "threads of the grid: X,Y,Z");
+  text("--groups", metal.groups, "instead of --grid: threadgroups of the grid");
+  text("--block", metal.block, "threads of a threadgroup: X,Y,Z");
+  list("--buffer", metal.buffers, "INDEX=TYPE:VALUES, INDEX=TYPE[COUNT] or INDEX=FILE.npy");
+  list("--threadgroup", metal.threadgroup, "INDEX=BYTES: length of threadgroup memory");
+  list("--constant", metal.constants, "INDEX=VALUE: a function constant");
+  list("--print", metal.prints, "INDEX of a buffer to print after the launch");
+  list("--save", metal.saves, "INDEX=FILE.npy: write a buffer after the launch");
+  list("-I", metal.includes, "folder of included files");
+  list("-D", metal.definitions, "NAME or NAME=VALUE: a macro");
 }
 
 static void addDims(CLI::App* command, std::vector<std::string>& dims) {
@@ -101,6 +124,8 @@ int main(int argc, char** argv) {
   auto* run = app.add_subcommand("run", "compile a file and run its main; arguments for it follow `--`");
   addFiles(run, settings, false);
   addRunOptions(run, settings);
+  run->add_option("--kernel", settings.kernel, "Metal source: the kernel to launch");
+  addMetalOptions(run, settings.metal);
   auto* build = app.add_subcommand("build", "compile kernels ahead of time and report what they use");
   addFiles(build, settings, false);
   build->add_option("--target", settings.target, "cpu, or a GPU: sm_90, sm_80; several with --header: cpu,sm_90");
@@ -114,12 +139,14 @@ int main(int argc, char** argv) {
   build->add_option("--kernel", settings.kernel, "only this kernel");
   addDims(build, dims);
   addCompilerOptions(build, settings);
+  addMetalOptions(build, settings.metal);
   auto* check = app.add_subcommand("check", "all diagnostics, no code");
   addFiles(check, settings, true);
   check->add_option("--target", settings.target, "also check the limits of this target");
   check->add_flag("--time", settings.time, "print how long it took");
   check->add_option("--emit", settings.emit, "print flow: the graph of each kernel that the checks read")
       ->check(CLI::IsMember({"flow"}));
+  addMetalOptions(check, settings.metal);
   auto* test = app.add_subcommand("test", "run the functions marked @test");
   addFiles(test, settings, true);
   test->add_option("--filter", settings.filter, "only tests whose name contains this");
@@ -165,9 +192,9 @@ int main(int argc, char** argv) {
     settings.dims.emplace_back(dim.substr(0, equals), std::stoll(dim.substr(equals + 1)));
   }
   if (*run)
-    return commandRun(settings);
+    return isMetalFile(settings.files[0]) ? runMetal(settings) : commandRun(settings);
   if (*build)
-    return commandBuild(settings);
+    return isMetalFile(settings.files[0]) ? buildMetal(settings) : commandBuild(settings);
   if (*check)
     return commandCheck(settings);
   if (*test)

@@ -9,6 +9,12 @@
 
 namespace vortex::tools {
 
+/// How a kernel of Metal source is launched, as written: see metal_launch.cpp.
+struct MetalOptions {
+  std::string json, kernel, grid, groups, block;
+  std::vector<std::string> buffers, threadgroup, constants, saves, prints, includes, definitions;
+};
+
 /// What the command line said, for every command.
 struct Settings {
   std::vector<std::string> files;
@@ -21,6 +27,7 @@ struct Settings {
   std::string kernel;
   std::string filter;
   std::string reproducer;
+  MetalOptions metal;
   std::vector<std::string> dumpAfter;
   std::vector<std::pair<std::string, int64_t>> dims;
   lang::flow::RacePolicy races = lang::flow::RacePolicy::Report;

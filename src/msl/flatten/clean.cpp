@@ -1,0 +1,238 @@
+#include "msl/flatten/clean.h"
+
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/IPO/AlwaysInliner.h>
+#include <llvm/Transforms/IPO/GlobalDCE.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
+#include <llvm/Transforms/Scalar/DCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SCCP.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/Scalarizer.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/LowerMemIntrinsics.h>
+#include <llvm/Transforms/Utils/LowerSwitch.h>
+#include <llvm/Transforms/Utils/UnifyFunctionExitNodes.h>
+
+namespace vortex::msl::flatten {
+
+Problem problemAt(const front::Unit& unit, const llvm::Instruction* at, std::string message) {
+  Problem problem{"E0902", std::move(message), {}, 0, 0, {}};
+  for (const llvm::DILocation* loc = at ? at->getDebugLoc().get() : nullptr; loc; loc = loc->getInlinedAt()) {
+    llvm::SmallString<256> path(loc->getFilename());
+    const front::Rewritten* source = unit.files->find(path);
+    if (!source)
+      continue;
+    problem.file = std::string(path);
+    problem.begin = problem.end = source->sourceOffset(source->offsetOf(loc->getLine(), loc->getColumn()));
+    break;
+  }
+  return problem;
+}
+
+namespace {
+
+/// Pass managers with all analyses registered.
+class Passes {
+public:
+  Passes() {
+    builder_.registerModuleAnalyses(modules_);
+    builder_.registerCGSCCAnalyses(groups_);
+    builder_.registerFunctionAnalyses(functions_);
+    builder_.registerLoopAnalyses(loops_);
+    builder_.crossRegisterProxies(loops_, functions_, groups_, modules_);
+  }
+  void run(llvm::Module& module, llvm::FunctionPassManager passes) {
+    llvm::ModulePassManager all;
+    all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+    all.run(module, modules_);
+  }
+  void run(llvm::Module& module, llvm::ModulePassManager passes) { passes.run(module, modules_); }
+
+private:
+  llvm::LoopAnalysisManager loops_;
+  llvm::FunctionAnalysisManager functions_;
+  llvm::CGSCCAnalysisManager groups_;
+  llvm::ModuleAnalysisManager modules_;
+  llvm::PassBuilder builder_;
+};
+
+llvm::InstCombinePass combine() {
+  // Some kernels take more rounds than its check allows, which would abort.
+  return llvm::InstCombinePass(llvm::InstCombineOptions().setVerifyFixpoint(false));
+}
+
+llvm::FunctionPassManager simplify(bool unrolls) {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(true));
+  passes.addPass(combine());
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::SCCPPass());
+  if (unrolls) {
+    llvm::LoopPassManager loops;
+    loops.addPass(llvm::LoopRotatePass());
+    loops.addPass(llvm::LoopFullUnrollPass(3));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), false));
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(combine());
+  }
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::ADCEPass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  return passes;
+}
+
+bool isHook(const llvm::Function& function) {
+  return function.getName().starts_with("__vx_") && function.isDeclaration();
+}
+
+void setConstants(front::Unit& unit, const Request& request) {
+  for (const front::FunctionConstant& constant : unit.constants) {
+    auto* global = unit.module->getNamedGlobal(constant.symbol);
+    auto given = request.constants.find(constant.index);
+    if (!global)
+      continue;
+    llvm::Type* type = global->getValueType();
+    double value = given == request.constants.end() ? 0.0 : given->second;
+    llvm::Constant* initial = llvm::Constant::getNullValue(type);
+    if (type->isIntegerTy())
+      initial = llvm::ConstantInt::get(type, static_cast<uint64_t>(static_cast<int64_t>(value)));
+    else if (type->isFloatingPointTy())
+      initial = llvm::ConstantFP::get(type, value);
+    global->setInitializer(initial);
+    global->setConstant(true);
+    global->setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+}
+
+/// Attributes of parameters become calls that keep the parameter in memory.
+void dropMarkers(llvm::Function& function) {
+  for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function)))
+    if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&each);
+        call && call->isAssumeLikeIntrinsic() && call->use_empty())
+      call->eraseFromParent();
+}
+
+/// Makes the entry the only thing that is kept, and everything it calls part of it.
+void inlineAll(front::Unit& unit) {
+  llvm::Module& module = *unit.module;
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration())
+      continue;
+    dropMarkers(function);
+    function.removeFnAttr(llvm::Attribute::NoInline);
+    function.removeFnAttr(llvm::Attribute::OptimizeNone);
+    if (&function == unit.entry)
+      continue;
+    function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    function.addFnAttr(llvm::Attribute::AlwaysInline);
+  }
+  // Globals with constructors of their own (`llvm.global_ctors`) are not run: Metal has none.
+  for (llvm::GlobalVariable& global : llvm::make_early_inc_range(module.globals())) {
+    if (global.getName().starts_with("llvm.") && global.use_empty())
+      global.eraseFromParent();
+    else if (!global.isDeclaration() && !global.getName().starts_with("llvm."))
+      global.setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+  Passes passes;
+  llvm::ModulePassManager dead;
+  dead.addPass(llvm::GlobalDCEPass());
+  passes.run(module, std::move(dead));
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) {
+      llvm::FunctionPassManager early;  // small functions inline into small ones
+      early.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+      early.addPass(llvm::EarlyCSEPass());
+      early.addPass(llvm::SimplifyCFGPass());
+      Passes own;
+      own.run(module, std::move(early));
+      break;
+    }
+  llvm::ModulePassManager inliner;
+  inliner.addPass(llvm::AlwaysInlinerPass(false));
+  inliner.addPass(llvm::GlobalDCEPass());
+  passes.run(module, std::move(inliner));
+}
+
+bool refuseCalls(front::Unit& unit) {
+  for (llvm::Instruction& each : llvm::instructions(*unit.entry)) {
+    auto* call = llvm::dyn_cast<llvm::CallBase>(&each);
+    if (!call || llvm::isa<llvm::IntrinsicInst>(call))
+      continue;
+    llvm::Function* callee = call->getCalledFunction();
+    if (callee && isHook(*callee))
+      continue;
+    std::string message = !callee                   ? "a call through a pointer to a function is not supported"
+                          : callee->isDeclaration() ? "`" + callee->getName().str() + "` is declared but not defined"
+                                                    : "recursion is not supported";
+    unit.problems.push_back(problemAt(unit, call, message));
+    return true;
+  }
+  return false;
+}
+
+void expandMemoryIntrinsics(llvm::Function& function) {
+  llvm::TargetTransformInfo costs(function.getDataLayout());
+  for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function))) {
+    if (auto* copy = llvm::dyn_cast<llvm::MemCpyInst>(&each)) {
+      llvm::expandMemCpyAsLoop(copy, costs);
+      copy->eraseFromParent();
+    } else if (auto* move = llvm::dyn_cast<llvm::MemMoveInst>(&each)) {
+      llvm::expandMemMoveAsLoop(move, costs);
+      move->eraseFromParent();
+    } else if (auto* set = llvm::dyn_cast<llvm::MemSetInst>(&each)) {
+      llvm::expandMemSetAsLoop(set);
+      set->eraseFromParent();
+    }
+  }
+}
+
+}  // namespace
+
+void cleanModule(front::Unit& unit, const Request& request) {
+  llvm::Module& module = *unit.module;
+  setConstants(unit, request);
+  inlineAll(unit);
+  if (refuseCalls(unit))
+    return;
+  Passes passes;
+  passes.run(module, simplify(false));
+  passes.run(module, simplify(true));
+  passes.run(module, simplify(false));
+  dropMarkers(*unit.entry);
+  expandMemoryIntrinsics(*unit.entry);
+  llvm::ModulePassManager dead;
+  dead.addPass(llvm::GlobalDCEPass());
+  Passes last;
+  last.run(module, std::move(dead));
+}
+
+void tidyModule(llvm::Module& module) {
+  Passes passes;
+  llvm::FunctionPassManager scalars;
+  llvm::ScalarizerPassOptions options;
+  options.ScalarizeLoadStore = false;
+  options.ScalarizeVariableInsertExtract = true;
+  scalars.addPass(llvm::ScalarizerPass(options));
+  scalars.addPass(combine());
+  scalars.addPass(llvm::EarlyCSEPass());
+  scalars.addPass(llvm::ScalarizerPass(options));
+  scalars.addPass(llvm::DCEPass());
+  scalars.addPass(llvm::SimplifyCFGPass());
+  scalars.addPass(llvm::ADCEPass());
+  scalars.addPass(llvm::LowerSwitchPass());
+  scalars.addPass(llvm::UnifyFunctionExitNodesPass());
+  passes.run(module, std::move(scalars));
+}
+
+}  // namespace vortex::msl::flatten

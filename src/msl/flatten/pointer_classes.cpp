@@ -1,0 +1,183 @@
+#include "msl/flatten/pointer_classes.h"
+
+#include "msl/flatten/clean.h"
+
+#include <llvm/ADT/MapVector.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Operator.h>
+
+#include <numeric>
+
+namespace vortex::msl::flatten {
+
+using llvm::Value;
+
+PointerClasses::PointerClasses(front::Unit& unit, const Kernel& kernel) : unit_(unit), kernel_(kernel) {}
+
+bool PointerClasses::refuse(const llvm::Instruction* at, const std::string& message) {
+  unit_.problems.push_back(problemAt(unit_, at, message));
+  return false;
+}
+
+const Value* PointerClasses::root(const Value* pointer) const {
+  for (auto found = parent_.find(pointer); found != parent_.end() && found->second != pointer;
+       found = parent_.find(pointer))
+    pointer = found->second;
+  return pointer;
+}
+
+void PointerClasses::join(const Value* a, const Value* b) {
+  if (llvm::isa<llvm::ConstantPointerNull, llvm::UndefValue>(a) ||
+      llvm::isa<llvm::ConstantPointerNull, llvm::UndefValue>(b))
+    return;
+  a = root(a);
+  b = root(b);
+  if (a != b)
+    parent_[a] = b;
+}
+
+void PointerClasses::addMemories() {
+  unsigned pointer = 0;
+  auto add = [&](const Value* value, Memory memory) {
+    memoryIndex_[value] = static_cast<unsigned>(memories.size());
+    memories.push_back(std::move(memory));
+    values.push_back(value);
+  };
+  for (const Parameter& parameter : kernel_.parameters) {
+    if (parameter.kind == ParameterKind::Input)
+      continue;
+    auto kind = parameter.kind == ParameterKind::Buffer ? Memory::Kind::Buffer : Memory::Kind::Threadgroup;
+    add(unit_.entry->getArg(pointer++), {kind, parameter.name, parameter.index});
+  }
+  const llvm::DataLayout& layout = unit_.module->getDataLayout();
+  for (llvm::GlobalVariable& global : unit_.module->globals()) {
+    bool isShared = global.getAddressSpace() == 3;
+    if (!global.use_empty() && !global.getName().starts_with("llvm."))
+      add(&global, {isShared ? Memory::Kind::Shared : Memory::Kind::Local, global.getName().str(), 0,
+                    layout.getTypeAllocSize(global.getValueType())});
+  }
+  for (llvm::Instruction& each : llvm::instructions(*unit_.entry))
+    if (auto* slot = llvm::dyn_cast<llvm::AllocaInst>(&each))
+      if (auto bytes = slot->getAllocationSize(layout))
+        add(slot, {Memory::Kind::Local, slot->getName().str(), 0, bytes->getFixedValue()});
+}
+
+void PointerClasses::addAccess(const Value* pointer, llvm::Type* type, bool writes, bool isAtomic) {
+  PointerClass& of = this->of(pointer);
+  llvm::Type* scalar = scalarOf(type);
+  of.unitBytes = std::gcd(of.unitBytes, unit_.module->getDataLayout().getTypeStoreSize(scalar).getFixedValue());
+  of.uses[scalar] += 1;
+  of.isWritten |= writes;
+  if (isAtomic)
+    of.atomic = scalar;
+}
+
+void PointerClasses::addStep(llvm::GetElementPtrInst& step) {
+  const llvm::DataLayout& layout = unit_.module->getDataLayout();
+  unsigned width = layout.getIndexTypeSizeInBits(step.getType());
+  llvm::MapVector<Value*, llvm::APInt> factors;
+  llvm::APInt constant(width, 0);
+  PointerClass& of = this->of(&step);
+  if (!llvm::cast<llvm::GEPOperator>(step).collectOffset(layout, width, factors, constant))
+    return;
+  of.unitBytes = std::gcd(of.unitBytes, constant.abs().getZExtValue());
+  for (const auto& [index, factor] : factors)
+    of.unitBytes = std::gcd(of.unitBytes, factor.abs().getZExtValue());
+}
+
+/// First round: which pointers meet.
+bool PointerClasses::visit(llvm::Instruction& at) {
+  bool isPointer = at.getType()->isPtrOrPtrVectorTy();
+  if (at.getType()->isVectorTy() && isPointer)
+    return refuse(&at, "vectors of pointers are not supported");
+  if (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(&at))
+    join(step, step->getPointerOperand());
+  else if (auto* cast = llvm::dyn_cast<llvm::AddrSpaceCastInst>(&at))
+    join(cast, cast->getPointerOperand());
+  else if (auto* phi = llvm::dyn_cast<llvm::PHINode>(&at); phi && isPointer)
+    for (Value* incoming : phi->incoming_values())
+      join(phi, incoming);
+  else if (auto* select = llvm::dyn_cast<llvm::SelectInst>(&at); select && isPointer) {
+    join(select, select->getTrueValue());
+    join(select, select->getFalseValue());
+  } else if (auto* frozen = llvm::dyn_cast<llvm::FreezeInst>(&at); frozen && isPointer)
+    join(frozen, frozen->getOperand(0));
+  else if (auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&at);
+           compare && compare->getOperand(0)->getType()->isPointerTy())
+    join(compare->getOperand(0), compare->getOperand(1));
+  else if (isPointer && llvm::isa<llvm::LoadInst>(at))
+    return refuse(&at,
+                  "a pointer that comes from memory (an argument buffer or an array of pointers) is not supported");
+  else if (isPointer && llvm::isa<llvm::IntToPtrInst>(at))
+    return refuse(&at, "a pointer made from an integer is not supported");
+  else if (isPointer && !llvm::isa<llvm::AllocaInst>(at))
+    return refuse(&at, "what this pointer points to is not known");
+  if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&at); store && store->getValueOperand()->getType()->isPointerTy())
+    return refuse(&at, "a pointer kept in memory is not supported");
+  return true;
+}
+
+void PointerClasses::chooseElements() {
+  llvm::LLVMContext& context = unit_.context;
+  for (PointerClass& each : classes_) {
+    if (each.unitBytes == 0)
+      each.unitBytes = 1;
+    while (each.unitBytes > 8)  // steps of whole structs, of which nothing is accessed
+      each.unitBytes /= 2;
+    unsigned best = 0;
+    for (auto [type, count] : each.uses)
+      if (type->getPrimitiveSizeInBits() == each.unitBytes * 8 && count > best) {
+        best = count;
+        each.elem = type;
+      }
+    if (each.atomic && each.atomic->getPrimitiveSizeInBits() == each.unitBytes * 8)
+      each.elem = each.atomic;
+    if (!each.elem)
+      each.elem = llvm::IntegerType::get(context, static_cast<unsigned>(each.unitBytes * 8));
+    for (unsigned memory : each.memories) {
+      memories[memory].unitBytes = static_cast<unsigned>(each.unitBytes);
+      memories[memory].elem = each.elem;
+      memories[memory].isWritten = each.isWritten;
+    }
+  }
+}
+
+bool PointerClasses::build() {
+  addMemories();
+  for (llvm::Instruction& each : llvm::instructions(*unit_.entry))
+    if (!visit(each))
+      return false;
+  auto classOf = [&](const Value* pointer) -> PointerClass& {
+    auto [found, isNew] = classIndex_.try_emplace(root(pointer), static_cast<int>(classes_.size()));
+    if (isNew)
+      classes_.emplace_back();
+    return classes_[static_cast<unsigned>(found->second)];
+  };
+  for (unsigned i = 0; i < values.size(); ++i)
+    classOf(values[i]).memories.push_back(i);
+  for (llvm::Instruction& each : llvm::instructions(*unit_.entry)) {
+    if (each.getType()->isPointerTy())
+      classOf(&each);
+    for (const llvm::Use& use : each.operands())
+      if (use->getType()->isPointerTy())
+        classOf(use);
+  }
+  for (llvm::Instruction& each : llvm::instructions(*unit_.entry)) {
+    if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&each))
+      addAccess(load->getPointerOperand(), load->getType(), false, load->isAtomic());
+    else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&each))
+      addAccess(store->getPointerOperand(), store->getValueOperand()->getType(), true, store->isAtomic());
+    else if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&each))
+      addAccess(update->getPointerOperand(), update->getType(), true, true);
+    else if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&each))
+      addAccess(exchange->getPointerOperand(), exchange->getCompareOperand()->getType(), true, true);
+    else if (auto* step = llvm::dyn_cast<llvm::GetElementPtrInst>(&each))
+      addStep(*step);
+  }
+  chooseElements();
+  return true;
+}
+
+}  // namespace vortex::msl::flatten

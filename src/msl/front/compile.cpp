@@ -1,0 +1,164 @@
+#include "msl/front/compile.h"
+
+#include "msl/front/bridge.h"
+#include "msl/front/problems.h"
+
+#include <clang/AST/ASTConsumer.h>
+#include <clang/AST/Mangle.h>
+#include <clang/CodeGen/ModuleBuilder.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/FrontendActions.h>
+#include <clang/Frontend/MultiplexConsumer.h>
+
+namespace vortex::msl::front {
+namespace {
+
+std::vector<std::string> arguments(const Request& request) {
+  std::vector<std::string> words = {
+      // SYCL's address spaces make distinct overloads, while the default one accepts pointers of all.
+      "-x",
+      "c++",
+      "-std=c++17",
+      "-fsycl-is-device",
+      "-faddress-space-map-mangling=no",
+      "-triple",
+      "nvptx64-nvidia-cuda",
+      "-aux-triple",
+      "x86_64-pc-linux-gnu",  // without it, mangling __bf16 crashes
+      "-target-feature",
+      "+ptx80",
+      "-target-cpu",
+      "sm_90",
+      "-fdeclspec",
+      "-nostdsysteminc",
+      "-nobuiltininc",
+      "-O3",
+      "-disable-llvm-passes",
+      "-fno-threadsafe-statics",
+      "-cl-single-precision-constant",
+      "-ffp-contract=fast",
+      "-debug-info-kind=line-tables-only",
+      "-w",
+      "-Wno-c++11-narrowing",
+      "-ferror-limit",
+      "30"};
+  auto add = [&](std::string option, std::string value) {
+    words.push_back(std::move(option));
+    words.push_back(std::move(value));
+  };
+  for (const std::string& folder : request.includeFolders)
+    add("-I", folder);
+  add("-I", kShimFolder);
+  for (const std::string& definition : request.definitions)
+    add("-D", definition);
+  add("-include", kPrelude);
+  words.push_back(request.file);
+  return words;
+}
+
+/// Ends code generation with the entry of the requested kernel.
+class EntryMaker : public clang::ASTConsumer {
+public:
+  EntryMaker(clang::CompilerInstance& instance, clang::CodeGenerator& generator, const Request& request, Unit& unit)
+      : instance_(instance), generator_(generator), request_(request), unit_(unit) {}
+
+  void HandleTranslationUnit(clang::ASTContext& context) override {
+    if (instance_.getDiagnostics().hasErrorOccurred())
+      return;
+    std::vector<FoundKernel> found = findKernels(context, unit_);
+    generator_.HandleTranslationUnit(context);
+    if (instance_.getDiagnostics().hasErrorOccurred() || !generator_.GetModule())
+      return;
+    for (const FoundKernel& each : found) {
+      unit_.kernels.push_back(each.kernel);
+      bool isOnly = request_.kernel.empty() && request_.lowersOnlyKernel && found.size() == 1;
+      if ((each.kernel.name != request_.kernel && !isOnly) || unit_.entry || !unit_.problems.empty())
+        continue;
+      auto* constant = generator_.GetAddrOfGlobal(clang::GlobalDecl(each.decl), false);
+      auto* function = llvm::dyn_cast_or_null<llvm::Function>(constant);
+      if (function && !function->isDeclaration())
+        unit_.entry = makeEntry(generator_.CGM(), context, each, function);
+      if (!unit_.entry)
+        unit_.problems.push_back(
+            {"E0902", "`" + each.kernel.name + "` has a parameter that cannot be passed", {}, 0, 0, {}});
+    }
+  }
+
+private:
+  clang::CompilerInstance& instance_;
+  clang::CodeGenerator& generator_;
+  const Request& request_;
+  Unit& unit_;
+};
+
+/// Hands everything but the end of the translation unit to the code generator.
+class Forwarder : public clang::ASTConsumer {
+public:
+  explicit Forwarder(clang::CodeGenerator& generator) : generator_(generator) {}
+  void Initialize(clang::ASTContext& context) override { generator_.Initialize(context); }
+  bool HandleTopLevelDecl(clang::DeclGroupRef group) override { return generator_.HandleTopLevelDecl(group); }
+  void HandleInlineFunctionDefinition(clang::FunctionDecl* decl) override {
+    generator_.HandleInlineFunctionDefinition(decl);
+  }
+  void HandleTagDeclDefinition(clang::TagDecl* decl) override { generator_.HandleTagDeclDefinition(decl); }
+  void HandleTagDeclRequiredDefinition(const clang::TagDecl* decl) override {
+    generator_.HandleTagDeclRequiredDefinition(decl);
+  }
+  void HandleCXXStaticMemberVarInstantiation(clang::VarDecl* decl) override {
+    generator_.HandleCXXStaticMemberVarInstantiation(decl);
+  }
+  void CompleteTentativeDefinition(clang::VarDecl* decl) override { generator_.CompleteTentativeDefinition(decl); }
+
+private:
+  clang::CodeGenerator& generator_;
+};
+
+class ReadAction : public clang::ASTFrontendAction {
+public:
+  ReadAction(const Request& request, Unit& unit) : request_(request), unit_(unit) {}
+
+  std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& instance, llvm::StringRef) override {
+    generator_.reset(clang::CreateLLVMCodeGen(instance.getDiagnostics(), "metal", &instance.getVirtualFileSystem(),
+                                              instance.getHeaderSearchOpts(), instance.getPreprocessorOpts(),
+                                              instance.getCodeGenOpts(), unit_.context));
+    std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
+    consumers.push_back(std::make_unique<Forwarder>(*generator_));
+    consumers.push_back(std::make_unique<EntryMaker>(instance, *generator_, request_, unit_));
+    return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
+  }
+
+  std::unique_ptr<llvm::Module> takeModule() {
+    return std::unique_ptr<llvm::Module>(generator_ ? generator_->ReleaseModule() : nullptr);
+  }
+
+private:
+  const Request& request_;
+  Unit& unit_;
+  std::unique_ptr<clang::CodeGenerator> generator_;
+};
+
+}  // namespace
+
+std::unique_ptr<Unit> compile(const Request& request) {
+  auto unit = std::make_unique<Unit>();
+  unit->files = llvm::makeIntrusiveRefCnt<SourceFiles>(request.file, request.text);
+  clang::CompilerInstance instance;
+  instance.createDiagnostics(new ProblemCollector(*unit->files, unit->problems));
+  std::vector<std::string> words = arguments(request);
+  std::vector<const char*> pointers;
+  for (const std::string& word : words)
+    pointers.push_back(word.c_str());
+  if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, instance.getDiagnostics()))
+    return unit;
+  instance.getDiagnostics().setIgnoreAllWarnings(true);
+  instance.createFileManager(unit->files);
+  ReadAction action(request, *unit);
+  bool isGood = instance.ExecuteAction(action);
+  unit->module = action.takeModule();
+  if (!isGood && unit->problems.empty())
+    unit->problems.push_back({"E0901", "Clang refuses the source", {}, 0, 0, {}});
+  return unit;
+}
+
+}  // namespace vortex::msl::front

@@ -1,0 +1,34 @@
+// Metal source to LLVM IR, by Clang.
+#pragma once
+
+#include "msl/front/files.h"
+#include "msl/reader.h"
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <memory>
+
+namespace vortex::msl::front {
+
+struct FunctionConstant {
+  std::string symbol;
+  std::string name;
+  uint32_t index = 0;
+};
+
+/// LLVM IR for nvptx64, whose address spaces tell device memory (1) from threadgroup memory (3).
+struct Unit {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module;
+  llvm::IntrusiveRefCntPtr<SourceFiles> files;
+  std::vector<Kernel> kernels;
+  std::vector<FunctionConstant> constants;
+  std::vector<Problem> problems;
+  /// void(pointer parameters of the requested kernel), which calls it with the rest from hooks. Null without a request.
+  llvm::Function* entry = nullptr;
+};
+
+std::unique_ptr<Unit> compile(const Request& request);
+
+}  // namespace vortex::msl::front

@@ -1,0 +1,93 @@
+#include "msl/front/files.h"
+
+#include "msl/front/shim.h"
+
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Path.h>
+
+namespace vortex::msl::front {
+
+using llvm::Twine;
+
+static std::string absolute(const Twine& path) {
+  llvm::SmallString<256> text;
+  path.toVector(text);
+  llvm::sys::fs::make_absolute(text);
+  llvm::sys::path::remove_dots(text, true);
+  return std::string(text);
+}
+
+namespace {
+
+class MemoryFile : public llvm::vfs::File {
+public:
+  MemoryFile(const std::string& text, llvm::vfs::Status status) : text_(text), status_(std::move(status)) {}
+  llvm::ErrorOr<llvm::vfs::Status> status() override { return status_; }
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> getBuffer(const Twine& name, int64_t, bool, bool) override {
+    return llvm::MemoryBuffer::getMemBufferCopy(text_, name);
+  }
+  std::error_code close() override { return {}; }
+
+private:
+  const std::string& text_;
+  llvm::vfs::Status status_;
+};
+
+llvm::vfs::Status describe(const Twine& path, const std::string& text) {
+  llvm::vfs::Status status(path, {1, llvm::hash_value(absolute(path))}, {}, 0, 0, text.size(),
+                           llvm::sys::fs::file_type::regular_file, llvm::sys::fs::all_read);
+  return status;
+}
+
+}  // namespace
+
+SourceFiles::SourceFiles(const std::string& name, std::string text)
+    : ProxyFileSystem(llvm::vfs::getRealFileSystem()), shim_(shimFiles()) {
+  sources_[absolute(name)] = prelex(text);
+}
+
+const std::string* SourceFiles::text(const Twine& path) {
+  std::string key = absolute(path);
+  if (auto found = shim_.find(key); found != shim_.end())
+    return &found->second;
+  auto known = sources_.find(key);
+  if (known == sources_.end()) {
+    auto status = getUnderlyingFS().status(path);
+    if (!status || !status->isRegularFile())
+      return nullptr;
+    auto read = getUnderlyingFS().getBufferForFile(path);
+    if (!read)
+      return nullptr;
+    known = sources_.emplace(key, prelex((*read)->getBuffer())).first;
+  }
+  return &known->second.text();
+}
+
+llvm::ErrorOr<llvm::vfs::Status> SourceFiles::status(const Twine& path) {
+  if (const std::string* known = text(path))
+    return describe(path, *known);
+  if (llvm::StringRef(absolute(path)) == kShimFolder)
+    return llvm::vfs::Status(path, {1, 1}, {}, 0, 0, 0, llvm::sys::fs::file_type::directory_file,
+                             llvm::sys::fs::all_read);
+  return ProxyFileSystem::status(path);
+}
+
+llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> SourceFiles::openFileForRead(const Twine& path) {
+  if (const std::string* known = text(path))
+    return std::unique_ptr<llvm::vfs::File>(std::make_unique<MemoryFile>(*known, describe(path, *known)));
+  return std::make_error_code(std::errc::no_such_file_or_directory);
+}
+
+const Rewritten* SourceFiles::find(llvm::StringRef path) const {
+  auto known = sources_.find(absolute(path));
+  return known == sources_.end() ? nullptr : &known->second;
+}
+
+std::vector<std::string> SourceFiles::names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : sources_)
+    names.push_back(name);
+  return names;
+}
+
+}  // namespace vortex::msl::front

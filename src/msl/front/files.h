@@ -1,0 +1,34 @@
+// The files that Clang sees: sources from disk after the pre-lexer, and the shim, which it leaves alone.
+#pragma once
+
+#include "msl/front/prelexer.h"
+
+#include <llvm/Support/VirtualFileSystem.h>
+
+#include <map>
+#include <string>
+
+namespace vortex::msl::front {
+
+/// Where the shim's files seem to lie; no file on disk has such a name.
+inline constexpr const char* kShimFolder = "/vortex-msl-shim";
+inline constexpr const char* kPrelude = "/vortex-msl-shim/prelude.metal";
+
+class SourceFiles : public llvm::vfs::ProxyFileSystem {
+public:
+  /// `text`: what stands for the file `name`, whatever lies on disk.
+  SourceFiles(const std::string& name, std::string text);
+  llvm::ErrorOr<llvm::vfs::Status> status(const llvm::Twine& path) override;
+  llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(const llvm::Twine& path) override;
+
+  /// Null: the shim's, or never read.
+  const Rewritten* find(llvm::StringRef path) const;
+  std::vector<std::string> names() const;
+
+private:
+  const std::string* text(const llvm::Twine& path);
+  std::map<std::string, std::string> shim_;   ///< by absolute path
+  std::map<std::string, Rewritten> sources_;  ///< likewise
+};
+
+}  // namespace vortex::msl::front

@@ -1,0 +1,203 @@
+#include "msl/front/kernels.h"
+
+#include <clang/AST/Attr.h>
+#include <clang/AST/DeclTemplate.h>
+#include <clang/AST/Mangle.h>
+#include <clang/AST/RecursiveASTVisitor.h>
+
+#include <algorithm>
+
+namespace vortex::msl::front {
+
+using llvm::StringRef;
+
+void setPlace(Problem& problem, clang::SourceLocation location, const clang::SourceManager& sources,
+              const SourceFiles& files) {
+  auto [file, offset] = sources.getDecomposedLoc(sources.getFileLoc(location));
+  auto name = sources.getNonBuiltinFilenameForID(file);
+  if (const Rewritten* source = name ? files.find(*name) : nullptr) {
+    problem.file = name->str();
+    problem.begin = problem.end = source->sourceOffset(offset);
+  }
+}
+
+namespace {
+
+/// "buffer" of `msl.buffer`; empty for other annotations.
+StringRef metalName(const clang::AnnotateAttr* attribute) {
+  StringRef text = attribute->getAnnotation();
+  return text.consume_front("msl.") ? text : StringRef();
+}
+
+class Finder : public clang::RecursiveASTVisitor<Finder> {
+public:
+  Finder(clang::ASTContext& context, Unit& unit)
+      : context_(context), unit_(unit), mangler_(context.createMangleContext()) {}
+
+  bool shouldVisitTemplateInstantiations() const { return true; }
+
+  bool VisitVarDecl(clang::VarDecl* variable) {
+    if (llvm::isa<clang::ParmVarDecl>(variable))
+      return true;
+    for (auto* attribute : variable->specific_attrs<clang::AnnotateAttr>())
+      if (metalName(attribute) == "function_constant")
+        unit_.constants.push_back({mangled(variable), variable->getNameAsString(), number(attribute)});
+    return true;
+  }
+
+  bool VisitFunctionDecl(clang::FunctionDecl* function) {
+    const clang::FunctionDecl* definition = nullptr;
+    if (function->isDependentContext() || !function->hasBody(definition))
+      return true;
+    bool isKernel = false;
+    FoundKernel found;
+    found.decl = function;
+    for (const clang::FunctionDecl* each : function->redecls())
+      for (auto* attribute : each->specific_attrs<clang::AnnotateAttr>()) {
+        StringRef name = metalName(attribute);
+        isKernel |= name == "kernel";
+        if (name.consume_front("host_name:"))
+          found.kernel.name = name.str();
+        else if (name == "max_total_threads_per_threadgroup")
+          found.kernel.maxThreads = number(attribute);
+      }
+    bool isInstance = function->isTemplateInstantiation();
+    if (!isKernel || (isInstance && found.kernel.name.empty()) || !seen_.insert(function->getCanonicalDecl()).second)
+      return true;
+    if (found.kernel.name.empty())
+      found.kernel.name = function->getNameAsString();
+    if (!function->getReturnType()->isVoidType())
+      refuse(function->getLocation(), "a kernel returns nothing, `" + found.kernel.name + "` returns `" +
+                                          function->getReturnType().getAsString() + "`");
+    readParameters(function, found.kernel);
+    kernels.push_back(std::move(found));
+    return true;
+  }
+
+  std::vector<FoundKernel> kernels;
+
+private:
+  std::string mangled(const clang::VarDecl* decl) const {
+    if (!mangler_->shouldMangleDeclName(decl))
+      return decl->getNameAsString();
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    mangler_->mangleName(clang::GlobalDecl(decl), out);
+    return text;
+  }
+
+  uint32_t number(const clang::AnnotateAttr* attribute) const {
+    clang::Expr::EvalResult result;
+    if (attribute->args_size() == 0)
+      return 0;
+    const clang::Expr* value = *attribute->args_begin();
+    return value->EvaluateAsInt(result, context_) ? static_cast<uint32_t>(result.Val.getInt().getZExtValue()) : 0;
+  }
+
+  void refuse(clang::SourceLocation at, std::string message) {
+    Problem problem{"E0902", std::move(message), {}, 0, 0, {}};
+    setPlace(problem, at, context_.getSourceManager(), *unit_.files);
+    unit_.problems.push_back(std::move(problem));
+  }
+
+  void readParameters(const clang::FunctionDecl* function, Kernel& kernel) {
+    uint32_t next = 0;  // buffers without an index are numbered in order
+    for (const clang::ParmVarDecl* decl : function->parameters()) {
+      Parameter parameter;
+      parameter.name = decl->getNameAsString();
+      parameter.type = decl->getType().getAsString();
+      clang::QualType type = decl->getType();
+      bool isMemory = type->isPointerType() || type->isReferenceType();
+      bool isThreadgroup = isMemory && type->getPointeeType().getAddressSpace() == clang::LangAS::sycl_local;
+      std::optional<uint32_t> index;
+      for (auto* attribute : decl->specific_attrs<clang::AnnotateAttr>()) {
+        StringRef name = metalName(attribute);
+        if (name == "buffer" || name == "threadgroup")
+          index = number(attribute);
+        else if (name.consume_front("function_constant:"))
+          parameter.constant = name.trim().str();
+        else if (!name.empty())
+          parameter.input = name.str();
+      }
+      if (isMemory) {
+        parameter.kind = isThreadgroup ? ParameterKind::Threadgroup : ParameterKind::Buffer;
+        if (type->getPointeeType().getAddressSpace() == clang::LangAS::Default)
+          refuse(decl->getLocation(),
+                 "`" + parameter.name + "` needs an address space: device, constant or threadgroup");
+        parameter.index = index.value_or(isThreadgroup ? 0 : next);
+        if (!isThreadgroup)
+          next = parameter.index + 1;
+      } else {
+        parameter.kind = ParameterKind::Input;
+        checkInput(decl, parameter);
+      }
+      kernel.parameters.push_back(std::move(parameter));
+    }
+    checkIndices(function, kernel);
+  }
+
+  void checkIndices(const clang::FunctionDecl* function, const Kernel& kernel) {
+    for (size_t i = 0; i < kernel.parameters.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        const Parameter &a = kernel.parameters[j], &b = kernel.parameters[i];
+        if (a.kind == b.kind && a.kind != ParameterKind::Input && a.index == b.index && a.constant.empty() &&
+            b.constant.empty())
+          refuse(function->getParamDecl(static_cast<unsigned>(i))->getLocation(),
+                 "`" + b.name + "` has the index " + std::to_string(b.index) + " of `" + a.name + "`");
+      }
+  }
+
+  void checkInput(const clang::ParmVarDecl* decl, const Parameter& parameter) {
+    static constexpr StringRef kInputs[] = {"thread_position_in_grid",
+                                            "thread_position_in_threadgroup",
+                                            "thread_index_in_threadgroup",
+                                            "threadgroup_position_in_grid",
+                                            "threadgroups_per_grid",
+                                            "threads_per_grid",
+                                            "threads_per_threadgroup",
+                                            "thread_index_in_simdgroup",
+                                            "simdgroup_index_in_threadgroup",
+                                            "simdgroups_per_threadgroup",
+                                            "threads_per_simdgroup",
+                                            "thread_execution_width",
+                                            "dispatch_threads_per_threadgroup",
+                                            "dispatch_simdgroups_per_threadgroup",
+                                            "dispatch_quadgroups_per_threadgroup",
+                                            "thread_index_in_quadgroup",
+                                            "quadgroup_index_in_threadgroup",
+                                            "quadgroups_per_threadgroup",
+                                            "grid_origin",
+                                            "grid_size"};
+    if (parameter.input.empty())
+      return refuse(decl->getLocation(),
+                    "`" + parameter.name + "` is neither memory nor has an attribute that says what it is");
+    if (std::find(std::begin(kInputs), std::end(kInputs), StringRef(parameter.input)) == std::end(kInputs))
+      return refuse(decl->getLocation(),
+                    "[[" + parameter.input + "]] is no input of a compute kernel that is supported");
+    clang::QualType elem = decl->getType();
+    if (auto* record = elem->getAsCXXRecordDecl())
+      if (auto* instance = llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+          instance && instance->getName() == "vec")
+        elem = instance->getTemplateArgs()[0].getAsType();
+    auto* builtin = elem->getAs<clang::BuiltinType>();
+    if (!builtin ||
+        (builtin->getKind() != clang::BuiltinType::UInt && builtin->getKind() != clang::BuiltinType::UShort))
+      refuse(decl->getLocation(),
+             "[[" + parameter.input + "]] is a uint or ushort, or a vector of them, not `" + parameter.type + "`");
+  }
+
+  clang::ASTContext& context_;
+  Unit& unit_;
+  std::unique_ptr<clang::MangleContext> mangler_;
+  llvm::DenseSet<const clang::FunctionDecl*> seen_;
+};
+
+}  // namespace
+
+std::vector<FoundKernel> findKernels(clang::ASTContext& context, Unit& unit) {
+  Finder finder(context, unit);
+  finder.TraverseDecl(context.getTranslationUnitDecl());
+  return std::move(finder.kernels);
+}
+
+}  // namespace vortex::msl::front

@@ -1,0 +1,392 @@
+// Rules, each a member of Prelexer:
+//  - `[[buffer(0)]]` becomes `__attribute__((annotate("msl.buffer", 0)))`; attributes that are not Metal's stay.
+//  - `1.0h`, `1.0bf` become casts.
+//  - a member function's trailing address space (`const device`) goes: `this` accepts all spaces. Of twins that differ in it, the first stays.
+//  - `constant float x[N]` as a parameter becomes a pointer: an array parameter would lose its address space.
+//  - `static_cast<T>(x)` of values, and operands of `?:` that are plain lvalues, go through functions of the shim (00_language.metal).
+#include "msl/front/prelexer.h"
+
+#include <clang/Basic/LangOptions.h>
+#include <clang/Lex/Lexer.h>
+
+#include <algorithm>
+#include <array>
+
+namespace vortex::msl::front {
+
+namespace tok = clang::tok;
+
+Rewritten::Rewritten(std::string_view source, std::vector<Edit> edits) {
+  uint32_t at = 0;
+  auto add = [&](uint32_t from, bool isReplaced) {
+    pieces_.push_back({static_cast<uint32_t>(text_.size()), from, isReplaced});
+  };
+  for (const Edit& edit : edits) {
+    add(at, false);
+    text_.append(source.substr(at, edit.begin - at));
+    add(edit.begin, true);
+    std::string_view replaced = source.substr(edit.begin, edit.end - edit.begin);
+    text_ += edit.text;
+    // Lines stay: also those that a macro definition continues.
+    for (size_t i = 0; i < replaced.size(); ++i)
+      if (replaced[i] == '\n')
+        text_ += i > 0 && replaced[i - 1] == '\\' ? "\\\n" : "\n";
+    at = edit.end;
+  }
+  add(at, false);
+  text_.append(source.substr(at));
+  for (uint32_t i = 0; i < text_.size(); ++i)
+    if (text_[i] == '\n')
+      lineStarts_.push_back(i + 1);
+}
+
+uint32_t Rewritten::offsetOf(uint32_t line, uint32_t column) const {
+  size_t index = std::clamp<size_t>(line, 1, lineStarts_.size()) - 1;
+  return std::min(lineStarts_[index] + (column == 0 ? 0 : column - 1), static_cast<uint32_t>(text_.size()));
+}
+
+uint32_t Rewritten::sourceColumn(uint32_t line, uint32_t column) const {
+  return sourceOffset(offsetOf(line, column)) - sourceOffset(offsetOf(line, 1)) + 1;
+}
+
+uint32_t Rewritten::sourceOffset(uint32_t offset) const {
+  auto after = std::upper_bound(pieces_.begin(), pieces_.end(), offset,
+                                [](uint32_t at, const Piece& piece) { return at < piece.from; });
+  if (after == pieces_.begin())
+    return offset;
+  const Piece& piece = *std::prev(after);
+  return piece.isReplaced ? piece.to : piece.to + (offset - piece.from);
+}
+
+namespace {
+
+constexpr std::string_view kAttributes[] = {"kernel",
+                                            "buffer",
+                                            "threadgroup",
+                                            "texture",
+                                            "sampler",
+                                            "id",
+                                            "function_constant",
+                                            "host_name",
+                                            "stage_in",
+                                            "max_total_threads_per_threadgroup",
+                                            "visible",
+                                            "vertex",
+                                            "fragment",
+                                            "intersection",
+                                            "mesh",
+                                            "object",
+                                            "thread_position_in_grid",
+                                            "thread_position_in_threadgroup",
+                                            "thread_index_in_threadgroup",
+                                            "threadgroup_position_in_grid",
+                                            "threadgroups_per_grid",
+                                            "threads_per_grid",
+                                            "threads_per_threadgroup",
+                                            "thread_index_in_simdgroup",
+                                            "simdgroup_index_in_threadgroup",
+                                            "simdgroups_per_threadgroup",
+                                            "threads_per_simdgroup",
+                                            "thread_execution_width",
+                                            "dispatch_threads_per_threadgroup",
+                                            "dispatch_simdgroups_per_threadgroup",
+                                            "dispatch_quadgroups_per_threadgroup",
+                                            "thread_index_in_quadgroup",
+                                            "quadgroup_index_in_threadgroup",
+                                            "quadgroups_per_threadgroup",
+                                            "grid_origin",
+                                            "grid_size"};
+constexpr std::string_view kSpaces[] = {"device", "constant", "threadgroup", "thread"};
+
+template <class List> bool contains(const List& list, std::string_view word) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+struct Word {
+  uint32_t begin, end;
+  tok::TokenKind kind;
+  std::string_view text;
+};
+
+class Prelexer {
+public:
+  explicit Prelexer(std::string_view source) : source_(source) {
+    lex();
+    findBrackets();
+  }
+
+  std::vector<Edit> run() {
+    for (size_t i = 0; i + 1 < words_.size();)
+      i = rule(i);
+    std::vector<std::pair<uint32_t, size_t>> order;  // edits at one place stay in the order of their rules
+    for (const Edit& edit : edits_)
+      order.emplace_back(edit.begin, order.size());
+    std::sort(order.begin(), order.end());
+    std::vector<Edit> kept;
+    for (auto [begin, number] : order)
+      if (kept.empty() || begin >= kept.back().end)
+        kept.push_back(std::move(edits_[number]));
+    return kept;
+  }
+
+private:
+  void lex() {
+    clang::LangOptions options;
+    options.CPlusPlus = options.CPlusPlus11 = options.CPlusPlus14 = options.CPlusPlus17 = options.LineComment = true;
+    buffer_ = std::string(source_);
+    clang::Lexer lexer(clang::SourceLocation(), options, buffer_.data(), buffer_.data(),
+                       buffer_.data() + buffer_.size());
+    clang::Token token;
+    while (true) {
+      lexer.LexFromRawLexer(token);
+      if (token.is(tok::eof))
+        return;
+      auto end = static_cast<uint32_t>(lexer.getBufferLocation() - buffer_.data());
+      uint32_t begin = end - token.getLength();
+      words_.push_back({begin, end, token.getKind(), std::string_view(buffer_).substr(begin, end - begin)});
+    }
+  }
+
+  /// The innermost open bracket around each word, and which `:` belong to a `?`.
+  void findBrackets() {
+    around_.resize(words_.size());
+    closesQuestion_.resize(words_.size());
+    std::vector<std::pair<char, int>> open{{0, 0}};
+    for (size_t i = 0; i < words_.size(); ++i) {
+      std::string_view t = words_[i].text;
+      if (t == "(" || t == "{" || t == "[")
+        open.push_back({t[0], 0});
+      around_[i] = open.back().first;
+      if ((t == ")" || t == "}" || t == "]") && open.size() > 1)
+        open.pop_back();
+      int& questions = open.back().second;
+      if (t == ";")
+        questions = 0;
+      if (t == "?")
+        ++questions;
+      if (t == ":" && questions > 0) {
+        --questions;
+        closesQuestion_[i] = true;
+      }
+    }
+  }
+
+  std::string_view at(size_t i) const { return i < words_.size() ? words_[i].text : std::string_view(); }
+  bool isName(size_t i) const { return i < words_.size() && words_[i].kind == tok::raw_identifier; }
+  /// One past the bracket that closes the one at `i`; the end if there is none.
+  size_t afterBracket(size_t i) const {
+    std::string_view open = at(i), close = open == "(" ? ")" : open == "[" ? "]" : "}";
+    int depth = 0;
+    for (; i < words_.size(); ++i) {
+      depth += at(i) == open ? 1 : at(i) == close ? -1 : 0;
+      if (depth == 0)
+        return i + 1;
+    }
+    return i;
+  }
+  /// One past the `>` that closes the `<` at `i`.
+  size_t afterAngles(size_t i) const {
+    int depth = 0;
+    for (; i < words_.size(); ++i) {
+      depth += at(i) == "<" ? 1 : at(i) == ">" ? -1 : at(i) == ">>" ? -2 : 0;
+      if (depth <= 0)
+        return i + 1;
+      if (at(i) == ";" || at(i) == "{")
+        break;
+    }
+    return i;
+  }
+  void replace(uint32_t begin, uint32_t end, std::string text) { edits_.push_back({begin, end, std::move(text)}); }
+  void insert(uint32_t where, std::string text) { replace(where, where, std::move(text)); }
+  void erase(size_t i) { replace(words_[i].begin, words_[i].end, ""); }
+
+  /// Returns the next word to look at.
+  size_t rule(size_t i) {
+    std::string_view t = at(i);
+    if (words_[i].kind == tok::numeric_constant)
+      return literal(i);
+    if (t == "[" && at(i + 1) == "[" && words_[i].end == words_[i + 1].begin)
+      return attribute(i);
+    if (t == "static_cast" && at(i + 1) == "<")
+      return cast(i);
+    if (t == "?" || (t == ":" && closesQuestion_[i]))
+      return choice(i);
+    if (isName(i) && contains(kSpaces, t)) {
+      if (around_[i] == '(' && t != "thread")
+        if (size_t next = arrayParameter(i))
+          return next;
+      return memberSpace(i);
+    }
+    return i + 1;
+  }
+
+  size_t literal(size_t i) {
+    std::string_view number = at(i);
+    auto endsWith = [&](std::string_view a, std::string_view b) { return number.ends_with(a) || number.ends_with(b); };
+    if (number.starts_with("0x") || number.starts_with("0X"))
+      return i + 1;
+    size_t cut = endsWith("bf", "BF") ? 2 : endsWith("h", "H") ? 1 : 0;
+    if (cut == 0 || number.size() <= cut)
+      return i + 1;
+    std::string digits(number.substr(0, number.size() - cut));
+    if (digits.find_first_of(".eE") != std::string::npos)
+      digits += 'f';
+    replace(words_[i].begin, words_[i].end, (cut == 2 ? "((bfloat)" : "((half)") + digits + ")");
+    return i + 1;
+  }
+
+  size_t attribute(size_t i) {
+    std::string text;
+    size_t j = i + 2;
+    while (j < words_.size() && at(j) != "]") {
+      std::string_view name = at(j);
+      if (!contains(kAttributes, name))
+        return i + 1;
+      std::string_view argument;
+      if (at(++j) == "(") {
+        size_t close = afterBracket(j);
+        argument = std::string_view(buffer_).substr(words_[j].end, words_[close - 1].begin - words_[j].end);
+        j = close;
+      }
+      if (at(j) == ",")
+        ++j;
+      text += annotation(name, argument, i > 0 && around_[i - 1] == '(');
+    }
+    if (at(j + 1) != "]")
+      return i + 1;
+    replace(words_[i].begin, words_[j + 1].end, text);
+    return j + 2;
+  }
+
+  static std::string annotation(std::string_view name, std::string_view argument, bool isParameter) {
+    std::string text;
+    if (name == "function_constant" && !isParameter)
+      text += "__attribute__((msl_function_constant)) ";
+    text += "__attribute__((annotate(\"msl." + std::string(name);
+    if (name == "host_name")
+      return text + ":\" " + std::string(argument) + "))) ";
+    if (name == "function_constant" && isParameter)
+      return text + ":" + std::string(argument) + "\"))) ";
+    return text + "\"" + (argument.empty() ? "" : ", ") + std::string(argument) + "))) ";
+  }
+
+  size_t cast(size_t i) {
+    size_t end = afterAngles(i + 1);
+    bool isPlain = at(end) == "(" && at(end + 1) != "{";
+    for (size_t j = i + 2; j < end && j < words_.size(); ++j)
+      isPlain &= at(j) != "*" && at(j) != "&";
+    if (isPlain)
+      replace(words_[i].begin, words_[i].end, "__msl_cast");
+    return i + 1;
+  }
+
+  size_t choice(size_t i) {
+    static constexpr std::array kNot = {"static_cast", "true", "false", "this", "sizeof", "as_type", "nullptr"};
+    size_t j = i + 1;
+    while (isName(j) && !contains(kNot, at(j))) {
+      ++j;
+      while (at(j) == "[")
+        j = afterBracket(j);
+      if (at(j) != "." && at(j) != "->" && at(j) != "::")
+        break;
+      ++j;
+    }
+    bool isWhole = at(i) == "?" ? at(j) == ":" : at(j) == ";" || at(j) == ")" || at(j) == "," || at(j) == "}";
+    if (j == i + 1 || contains(kNot, at(i + 1)) || !isWhole)
+      return i + 1;
+    insert(words_[i + 1].begin, "__msl_value(");
+    insert(words_[j - 1].end, ")");
+    return i + 1;
+  }
+
+  /// `constant float x[N]` in a parameter list; 0 if it is none.
+  size_t arrayParameter(size_t i) {
+    size_t j = i + 1;
+    for (; j < words_.size() && at(j) != "["; ++j) {
+      if (at(j) == "<")
+        j = afterAngles(j) - 1;
+      else if (at(j) == "," || at(j) == ")" || at(j) == "(" || at(j) == ";" || at(j) == "*" || at(j) == "&")
+        return 0;
+    }
+    if (at(j) != "[" || at(j + 1) == "[" || !isName(j - 1))
+      return 0;
+    size_t after = afterBracket(j);
+    bool isNested = at(after) == "[" && at(after + 1) != "[";
+    insert(words_[j - 1].begin, isNested ? "(*" : "*");
+    replace(words_[j].begin, words_[after - 1].end, isNested ? ")" : "");
+    return after;
+  }
+
+  /// `) const device {`
+  size_t memberSpace(size_t i) {
+    size_t close = i == 0 ? 0 : i - 1;
+    if (at(close) == "const" && close > 0)
+      --close;
+    std::string_view next = at(i + 1);
+    if (i == 0 || at(close) != ")" ||
+        !(next == "{" || next == ":" || next == ";" || next == "noexcept" || next == "=" || next == "const"))
+      return i + 1;
+    size_t first = memberBegin(close);
+    if (at(i) == "thread" || !hasTwin(first, i)) {
+      erase(i);
+      return i + 1;
+    }
+    size_t end = i + 1;
+    while (end < words_.size() && at(end) != "{" && at(end) != ";")
+      ++end;
+    end = at(end) == "{" ? afterBracket(end) : end + 1;
+    if (at(end) == ";")
+      ++end;
+    while (!edits_.empty() && edits_.back().begin >= words_[first].begin)
+      edits_.pop_back();
+    end = std::min(end, words_.size());
+    replace(words_[first].begin, words_[end - 1].end, "");
+    return end;
+  }
+
+  size_t memberBegin(size_t i) const {
+    int depth = 0;
+    for (; i > 0; --i) {
+      std::string_view t = at(i);
+      if (t == ")" || t == "}") {
+        if (t == "}" && depth == 0)
+          break;
+        ++depth;
+      } else if (t == "(" || t == "{") {
+        if (depth-- == 0)
+          break;
+      } else if (depth == 0 && (t == ";" || (t == ":" && (at(i - 1) == "public" || at(i - 1) == "private")))) {
+        break;
+      }
+    }
+    return i + 1;
+  }
+
+  /// The same member with another space stands earlier in the file.
+  bool hasTwin(size_t first, size_t end) const {
+    size_t count = end - first;
+    for (size_t i = 0; i + count < first; ++i) {
+      std::string_view after = at(i + count);
+      bool isMember = contains(kSpaces, after) || after == "{" || after == ":";
+      size_t k = 0;
+      while (isMember && k < count && at(i + k) == at(first + k))
+        ++k;
+      if (k == count && isMember)
+        return true;
+    }
+    return false;
+  }
+
+  std::string_view source_;
+  std::string buffer_;
+  std::vector<Word> words_;
+  std::vector<char> around_;
+  std::vector<bool> closesQuestion_;
+  std::vector<Edit> edits_;
+};
+
+}  // namespace
+
+Rewritten prelex(std::string_view source) { return Rewritten(source, Prelexer(source).run()); }
+
+}  // namespace vortex::msl::front

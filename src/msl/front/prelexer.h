@@ -1,0 +1,42 @@
+// Metal source to what Clang takes: a pass over raw tokens that rewrites what no macro can. It changes columns only, never lines, and remembers
+// how, so that positions in its output are positions in the source.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vortex::msl::front {
+
+struct Edit {
+  uint32_t begin = 0, end = 0;  ///< bytes of the source that are replaced
+  std::string text;
+};
+
+class Rewritten {
+public:
+  Rewritten() = default;
+  /// `edits` in order and disjoint.
+  Rewritten(std::string_view source, std::vector<Edit> edits);
+  const std::string& text() const { return text_; }
+  /// The byte of the source that stands at, or became, this byte of the text.
+  uint32_t sourceOffset(uint32_t offset) const;
+  /// Byte of the text at a 1-based line and column of it.
+  uint32_t offsetOf(uint32_t line, uint32_t column) const;
+  /// Column in the source of a place in the text; lines are the same.
+  uint32_t sourceColumn(uint32_t line, uint32_t column) const;
+
+private:
+  struct Piece {
+    uint32_t from, to;  ///< first byte in the text, in the source
+    bool isReplaced;
+  };
+  std::string text_;
+  std::vector<Piece> pieces_;
+  std::vector<uint32_t> lineStarts_{0};
+};
+
+Rewritten prelex(std::string_view source);
+
+}  // namespace vortex::msl::front

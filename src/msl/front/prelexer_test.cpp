@@ -1,0 +1,59 @@
+#include "msl/front/prelexer.h"
+
+#include <gtest/gtest.h>
+
+namespace vortex::msl::front {
+namespace {
+
+TEST(Prelexer, LeavesPlainSourceAlone) {
+  const char* source = "int f(int a) {\n  return a[0] ? 1 : 2;\n}\n";
+  EXPECT_EQ(prelex(source).text(), source);
+}
+
+TEST(Prelexer, MakesAnnotationsOfMetalsAttributesOnly) {
+  EXPECT_EQ(prelex("f(int a [[buffer(3)]])").text(), "f(int a __attribute__((annotate(\"msl.buffer\", 3))) )");
+  EXPECT_EQ(prelex("[[nodiscard]] int f();").text(), "[[nodiscard]] int f();");
+  EXPECT_EQ(prelex("x = a[b[0]];").text(), "x = a[b[0]];");
+}
+
+TEST(Prelexer, WritesShortFloatsAsCasts) {
+  EXPECT_EQ(prelex("x = 1.5h; ").text(), "x = ((half)1.5f); ");
+  EXPECT_EQ(prelex("x = 2bf; ").text(), "x = ((bfloat)2); ");
+  EXPECT_EQ(prelex("x = 0x1h; ").text(), "x = 0x1h; ");
+}
+
+TEST(Prelexer, DropsTheSpaceOfMembersAndTheirTwins) {
+  EXPECT_EQ(prelex("struct S { int f() const device { return 1; } };").text(),
+            "struct S { int f() const  { return 1; } };");
+  EXPECT_EQ(prelex("struct S { int f() const device { return 1; } int f() const threadgroup { return 1; } };").text(),
+            "struct S { int f() const  { return 1; }  };");
+}
+
+TEST(Prelexer, KeepsTheAddressSpaceOfArrayParameters) {
+  EXPECT_EQ(prelex("void f(constant float a[4], int b);").text(), "void f(constant float *a, int b);");
+}
+
+TEST(Prelexer, PositionsBehindEditsAreThoseOfTheSource) {
+  std::string source = "kernel void k(device int* a [[buffer(0)]],\n              uint i [[thread_position_in_grid]]) "
+                       "{ a[i] = here; }\n";
+  Rewritten made = prelex(source);
+  auto at = static_cast<uint32_t>(made.text().find("here"));
+  EXPECT_EQ(made.sourceOffset(at), source.find("here"));
+  EXPECT_EQ(made.sourceColumn(2, at - made.offsetOf(2, 1) + 1), source.find("here") - source.find('\n'));
+}
+
+TEST(Prelexer, LinesStayWhereAnEditSpansThem) {
+  std::string source = "int f(int a [[\n  buffer(0)\n]]);\nint g;\n";
+  Rewritten made = prelex(source);
+  EXPECT_EQ(std::count(made.text().begin(), made.text().end(), '\n'), 4);
+  EXPECT_EQ(made.sourceOffset(static_cast<uint32_t>(made.text().find("int g"))), source.find("int g"));
+}
+
+TEST(Prelexer, EndsOnSourceThatIsCutOff) {
+  for (const char* source :
+       {"[[", "[[buffer(", "static_cast<", "a ? b", "f(constant float a[", "struct S { int f() const device {", "1h"})
+    EXPECT_GE(prelex(source).text().size(), 0u);
+}
+
+}  // namespace
+}  // namespace vortex::msl::front

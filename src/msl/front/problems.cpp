@@ -1,0 +1,45 @@
+#include "msl/front/problems.h"
+
+#include <clang/Basic/SourceManager.h>
+#include <clang/Lex/Lexer.h>
+
+namespace vortex::msl::front {
+
+ProblemCollector::Place ProblemCollector::place(const clang::Diagnostic& diagnostic) const {
+  if (!diagnostic.hasSourceManager() || diagnostic.getLocation().isInvalid())
+    return {};
+  const clang::SourceManager& sources = diagnostic.getSourceManager();
+  clang::SourceLocation location = sources.getFileLoc(diagnostic.getLocation());
+  auto [file, offset] = sources.getDecomposedLoc(location);
+  auto name = sources.getNonBuiltinFilenameForID(file);
+  const Rewritten* source = name ? files_.find(*name) : nullptr;
+  if (!source)
+    return {};
+  unsigned length = clang::Lexer::MeasureTokenLength(location, sources, {});
+  Place found{name->str(), source->sourceOffset(offset), source->sourceOffset(offset + length)};
+  found.end = std::max(found.end, found.begin);
+  return found;
+}
+
+void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) {
+  DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
+  llvm::SmallString<256> message;
+  diagnostic.FormatDiagnostic(message);
+  Place at = place(diagnostic);
+  if (level >= clang::DiagnosticsEngine::Error) {
+    problems_.push_back({"E0901", std::string(message), at.file, at.begin, at.end, {}});
+    return;
+  }
+  if (level != clang::DiagnosticsEngine::Note || problems_.empty() || at.file.empty())
+    return;
+  Problem& last = problems_.back();
+  if (last.file.empty()) {
+    last.file = at.file;
+    last.begin = at.begin;
+    last.end = at.end;
+  } else if (last.notes.size() < 4) {
+    last.notes.push_back({std::string(message), at.file, at.begin});
+  }
+}
+
+}  // namespace vortex::msl::front

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "msl/front/files.h"
+#include "msl/reader.h"
+
+#include <clang/Basic/Diagnostic.h>
+
+namespace vortex::msl::front {
+
+/// Clang's errors in terms of the sources as they are on disk. What is reported inside the shim points at the user's code that led there.
+class ProblemCollector : public clang::DiagnosticConsumer {
+public:
+  ProblemCollector(const SourceFiles& files, std::vector<Problem>& problems) : files_(files), problems_(problems) {}
+  void HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) override;
+
+private:
+  struct Place {
+    std::string file;
+    uint32_t begin = 0, end = 0;
+  };
+  Place place(const clang::Diagnostic& diagnostic) const;
+
+  const SourceFiles& files_;
+  std::vector<Problem>& problems_;
+};
+
+}  // namespace vortex::msl::front

@@ -1,0 +1,211 @@
+#include "msl/lift/kernel.h"
+
+#include "ir/size_attr.h"
+#include "msl/flatten/clean.h"
+#include "msl/lift/distribute.h"
+#include "msl/lift/import.h"
+#include "msl/lift/structure.h"
+
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+namespace vortex::msl::lift {
+
+namespace arith = mlir::arith;
+using mlir::Value;
+
+namespace {
+
+/// The entry, the kernel around the thread's code, and what its arguments stand for.
+class KernelBuilder {
+public:
+  KernelBuilder(mlir::ModuleOp module, mlir::func::FuncOp thread, const std::vector<Memory>& memories,
+                const Request& request)
+      : b_(module.getContext()), loc_(thread.getLoc()), thread_(thread), memories_(memories), request_(request) {
+    b_.setInsertionPointToStart(module.getBody());
+  }
+
+  bool build(Response& response) {
+    llvm::SmallVector<mlir::Type> types;
+    llvm::SmallVector<mlir::Attribute> arguments;
+    for (auto [i, memory] : llvm::enumerate(memories_))
+      if (memory.kind == Memory::Kind::Buffer) {
+        types.push_back(thread_.getArgument(static_cast<unsigned>(i)).getType());
+        arguments.push_back(describe(memory.name, memory.isWritten ? ir::AccessMode::ReadWrite : ir::AccessMode::Read));
+        addUse(memory, types.back(), response);
+      }
+    auto firstScalar = static_cast<unsigned>(types.size());
+    for (const char* name : {"grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"}) {
+      types.push_back(b_.getIndexType());
+      arguments.push_back(describe(name, std::nullopt));
+    }
+    auto signature = b_.getFunctionType(types, {});
+    b_.create<ir::EntryOp>(loc_, request_.kernel, signature, b_.getArrayAttr(arguments), b_.getArrayAttr({}),
+                           b_.getDenseI64ArrayAttr({}));
+    llvm::SmallVector<mlir::Attribute> grid, block;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      auto threads = ir::sizeScalar(b_.getContext(), firstScalar + axis);
+      auto size = request_.block ? ir::sizeConstant(b_.getContext(), (*request_.block)[axis])
+                                 : ir::sizeScalar(b_.getContext(), firstScalar + 3 + axis);
+      block.push_back(size);
+      grid.push_back(ir::sizeBinary(size::Op::CeilDiv, threads, size));
+    }
+    auto kernel = b_.create<ir::KernelOp>(loc_, request_.kernel + ".main", signature, mlir::ArrayAttr(),
+                                          mlir::ArrayAttr(), b_.getArrayAttr(grid), b_.getArrayAttr(block), false);
+    mlir::Block* body = b_.createBlock(&kernel.getBody());
+    for (mlir::Type type : types)
+      body->addArgument(type, loc_);
+    fill(*body, firstScalar);
+    thread_.erase();
+    return mlir::succeeded(mlir::verify(kernel->getParentOp()));
+  }
+
+private:
+  mlir::Attribute describe(llvm::StringRef name, std::optional<ir::AccessMode> access) {
+    mlir::NamedAttrList list;
+    list.append("name", b_.getStringAttr(name));
+    list.append("role", ir::RoleAttr::get(b_.getContext(), ir::Role::Param));
+    if (access)
+      list.append("access", ir::AccessModeAttr::get(b_.getContext(), *access));
+    return list.getDictionary(b_.getContext());
+  }
+
+  static void addUse(const Memory& memory, mlir::Type type, Response& response) {
+    mlir::Type elem = llvm::cast<ir::ViewType>(type).getElementType();
+    std::string name;
+    llvm::raw_string_ostream out(name);
+    elem.print(out);
+    response.buffers.push_back({memory.index, name, memory.unitBytes, memory.isWritten});
+  }
+
+  /// Block-level values of the thread function's arguments, then its code.
+  void fill(mlir::Block& body, unsigned firstScalar) {
+    std::array<Value, static_cast<size_t>(ThreadValue::Count)> values;
+    auto set = [&](ThreadValue first, unsigned axis, Value value) {
+      values[static_cast<unsigned>(first) + axis] = value;
+    };
+    std::array<Value, 3> widths;
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      auto which = static_cast<ir::Axis>(axis);
+      Value group = b_.create<ir::BlockIdOp>(loc_, b_.getIndexType(), which);
+      Value grid = body.getArgument(firstScalar + axis);
+      Value size = request_.block ? b_.create<arith::ConstantIndexOp>(loc_, (*request_.block)[axis]).getResult()
+                                  : body.getArgument(firstScalar + 3 + axis);
+      Value width = size;
+      if (!request_.block || (*request_.block)[axis] != 1) {
+        Value rest = b_.create<arith::SubIOp>(loc_, grid, b_.create<arith::MulIOp>(loc_, group, size));
+        width = b_.create<arith::MinUIOp>(loc_, size, rest);
+      }
+      set(ThreadValue::GroupX, axis, group);
+      set(ThreadValue::GroupsX, axis, b_.create<ir::GridDimOp>(loc_, b_.getIndexType(), which));
+      set(ThreadValue::GridX, axis, grid);
+      set(ThreadValue::WidthX, axis, width);
+      set(ThreadValue::BlockX, axis, size);
+      widths[axis] = width;
+    }
+    llvm::SmallVector<Value> ids, readOnly;
+    auto first = static_cast<unsigned>(memories_.size());
+    for (unsigned i = 0; i < 4; ++i)
+      ids.push_back(thread_.getArgument(first + i));
+    for (auto [i, memory] : llvm::enumerate(memories_))
+      if (memory.kind == Memory::Kind::Buffer && !memory.isWritten)
+        readOnly.push_back(thread_.getArgument(static_cast<unsigned>(i)));
+    Uniformity uniformity(thread_, ids, readOnly);
+    Distributor distributor(thread_, uniformity, ids, widths, b_);
+    unsigned nextBuffer = 0;
+    for (auto [i, memory] : llvm::enumerate(memories_)) {
+      Value argument = thread_.getArgument(static_cast<unsigned>(i));
+      if (memory.kind == Memory::Kind::Buffer)
+        distributor.bind(argument, body.getArgument(nextBuffer++));
+      else if (!argument.use_empty())
+        distributor.bind(argument, b_.create<ir::AllocOp>(loc_, argument.getType(), b_.getStringAttr(memory.name)));
+    }
+    for (unsigned i = 4; i < values.size(); ++i)
+      distributor.bind(thread_.getArgument(first + i), values[i]);
+    distributor.run();
+    b_.create<ir::ReturnOp>(loc_);
+  }
+
+  mlir::OpBuilder b_;
+  mlir::Location loc_;
+  mlir::func::FuncOp thread_;
+  const std::vector<Memory>& memories_;
+  const Request& request_;
+};
+
+/// Threadgroup memory that a parameter points to gets its length from the request.
+bool sizeThreadgroupMemory(front::Unit& unit, std::vector<Memory>& memories, const Request& request) {
+  for (Memory& memory : memories) {
+    if (memory.kind != Memory::Kind::Threadgroup)
+      continue;
+    auto given = request.threadgroupBytes.find(memory.index);
+    if (given == request.threadgroupBytes.end()) {
+      unit.problems.push_back({"E0904",
+                               "`" + memory.name + "` needs the length of [[threadgroup(" +
+                                   std::to_string(memory.index) + ")]], which is given at dispatch: --threadgroup " +
+                                   std::to_string(memory.index) + "=BYTES",
+                               {},
+                               0,
+                               0,
+                               {}});
+      return false;
+    }
+    memory.bytes = given->second;
+  }
+  return true;
+}
+
+std::string print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module.print(out, mlir::OpPrintingFlags().enableDebugInfo());
+  return text;
+}
+
+}  // namespace
+
+bool lowerEntry(front::Unit& unit, const Request& request, Response& response) {
+  auto kernel = std::find_if(unit.kernels.begin(), unit.kernels.end(),
+                             [&](const Kernel& each) { return each.name == request.kernel; });
+  flatten::cleanModule(unit, request);
+  if (!unit.problems.empty())
+    return false;
+  std::vector<Memory> memories = flatten::lowerPointers(unit, *kernel);
+  if (!unit.problems.empty() || !sizeThreadgroupMemory(unit, memories, request))
+    return false;
+  flatten::tidyModule(*unit.module);
+  mlir::DialectRegistry registry;
+  ir::registerVxDialects(registry);
+  registry.insert<mlir::cf::ControlFlowDialect, mlir::func::FuncDialect, mlir::ub::UBDialect>();
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(mlir::UnknownLoc::get(&context));
+  std::string trouble;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic& diagnostic) {
+    if (trouble.empty())
+      trouble = diagnostic.str();
+    return mlir::success();
+  });
+  mlir::func::FuncOp thread = importThread(unit, memories, *module);
+  if (!thread)
+    return false;
+  if (!structureControl(thread) || !KernelBuilder(*module, thread, memories, request).build(response)) {
+    unit.problems.push_back({"E0902", "`" + request.kernel + "` cannot be lowered: " + trouble, {}, 0, 0, {}});
+    return false;
+  }
+  mlir::PassManager passes(&context);
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+  if (mlir::failed(passes.run(*module))) {
+    unit.problems.push_back({"E0902", "`" + request.kernel + "` cannot be lowered: " + trouble, {}, 0, 0, {}});
+    return false;
+  }
+  response.module = print(*module);
+  return true;
+}
+
+}  // namespace vortex::msl::lift

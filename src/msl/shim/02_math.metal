@@ -1,0 +1,340 @@
+// Functions of numbers: scalars by hooks or builtins, vectors element by element.
+extern "C" {
+#define __PURE __attribute__((const, nothrow))
+#define __HOOKED1(X)                                                                                                   \
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)        \
+  X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(rsqrt) X(erf)
+#define __HOOKED2(X) X(atan2) X(pow) X(fmod)
+#define __DECLARE1(name) __PURE float __vx_##name(float);
+#define __DECLARE2(name) __PURE float __vx_##name(float, float);
+__HOOKED1(__DECLARE1)
+__HOOKED2(__DECLARE2)
+}
+
+namespace metal {
+
+#define __BUILT1(X) X(sqrt) X(floor) X(ceil) X(trunc) X(round) X(rint) X(fabs)
+#define __COMPOSED1(X) X(exp10) X(sinpi) X(cospi) X(tanpi) X(fract) X(sign) X(saturate)
+#define __MATH1(X) __HOOKED1(X) __BUILT1(X) __COMPOSED1(X)
+#define __MATH2(X) __HOOKED2(X) X(copysign) X(nextafter) X(fdim) X(fmin) X(fmax) X(powr) X(divide)
+namespace __scalar {
+#define __FROM_HOOK1(name) __VX float name(float x) { return __vx_##name(x); }
+#define __FROM_HOOK2(name) __VX float name(float x, float y) { return __vx_##name(x, y); }
+#define __FROM_BUILTIN1(name) __VX float name(float x) { return __builtin_##name##f(x); }
+__HOOKED1(__FROM_HOOK1)
+__HOOKED2(__FROM_HOOK2)
+__BUILT1(__FROM_BUILTIN1)
+__VX float exp10(float x) { return __vx_pow(10.0f, x); }
+/// The argument is reduced before it is multiplied: x can be large.
+__VX float __half_turns(float x) { return x - 2.0f * __builtin_rintf(x * 0.5f); }
+__VX float sinpi(float x) { return __vx_sin(__half_turns(x) * M_PI_F); }
+__VX float cospi(float x) { return __vx_cos(__half_turns(x) * M_PI_F); }
+__VX float tanpi(float x) { return __vx_tan((x - __builtin_rintf(x)) * M_PI_F); }
+__VX float fract(float x) { return __builtin_fminf(x - __builtin_floorf(x), 0x1.fffffep-1f); }
+__VX float sign(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x == 0 ? x : 0.0f; }
+__VX float saturate(float x) { return __builtin_fminf(__builtin_fmaxf(x, 0.0f), 1.0f); }
+__VX float copysign(float x, float y) { return __builtin_copysignf(x, y); }
+__VX float fmin(float x, float y) { return __builtin_fminf(x, y); }
+__VX float fmax(float x, float y) { return __builtin_fmaxf(x, y); }
+__VX float fdim(float x, float y) { return x != x || y != y ? NAN : x > y ? x - y : 0.0f; }
+__VX float powr(float x, float y) { return x < 0 ? NAN : __vx_pow(x, y); }
+__VX float divide(float x, float y) { return x / y; }
+__VX float nextafter(float x, float y) {
+  if (x != x || y != y)
+    return NAN;
+  if (x == y)
+    return y;
+  int bits = __builtin_bit_cast(int, x);
+  if (x == 0)
+    return __builtin_copysignf(0x1p-149f, y);
+  return __builtin_bit_cast(float, (x < y) == (x > 0) ? bits + 1 : bits - 1);
+}
+__VX float __power_of_two(int e) { return __builtin_bit_cast(float, (e + 127) << 23); }
+__VX float ldexp(float x, int e) {
+  // Three factors reach from the largest number to the smallest subnormal one.
+  e = e < -378 ? -378 : e > 381 ? 381 : e;
+  int a = e / 3, b = (e - a) / 2;
+  return x * __power_of_two(a) * __power_of_two(b) * __power_of_two(e - a - b);
+}
+}  // namespace __scalar
+
+template <class T> inline constexpr bool __is_narrow = __is_same(T, bfloat) || __is_integral(T);
+#define __DEFINE1(name)                                                                                                \
+  __VX float name(float x) { return __scalar::name(x); }                                                               \
+  __VX half name(half x) { return (half)__scalar::name((float)x); }                                                    \
+  template <class T, enable_if_t<__is_same(T, bfloat), int> = 0> __VX T name(T x) {                                    \
+    return (T)__scalar::name((float)x);                                                                                \
+  }                                                                                                                    \
+  template <class T, enable_if_t<__is_integral(T), int> = 0> __VX float name(T x) { return __scalar::name((float)x); } \
+  template <class T, int N> __VX vec<T, N> name(vec<T, N> x) {                                                         \
+    vec<T, N> r;                                                                                                       \
+    __UNROLL for (int i = 0; i < N; ++i) r.v[i] = (T)__scalar::name((float)x.v[i]);                                    \
+    return r;                                                                                                          \
+  }
+#define __DEFINE2(name)                                                                                                \
+  __VX float name(float x, float y) { return __scalar::name(x, y); }                                                   \
+  __VX half name(half x, half y) { return (half)__scalar::name((float)x, (float)y); }                                  \
+  template <class T, enable_if_t<__is_same(T, bfloat), int> = 0> __VX T name(T x, T y) {                               \
+    return (T)__scalar::name((float)x, (float)y);                                                                      \
+  }                                                                                                                    \
+  template <class T, enable_if_t<__is_integral(T), int> = 0> __VX float name(T x, T y) {                               \
+    return __scalar::name((float)x, (float)y);                                                                         \
+  }                                                                                                                    \
+  template <class T, int N> __VX vec<T, N> name(vec<T, N> x, vec<T, N> y) {                                            \
+    vec<T, N> r;                                                                                                       \
+    __UNROLL for (int i = 0; i < N; ++i) r.v[i] = (T)__scalar::name((float)x.v[i], (float)y.v[i]);                     \
+    return r;                                                                                                          \
+  }                                                                                                                    \
+  template <class T, int N, class U, __scalar_for<U, T> = 0> __VX vec<T, N> name(vec<T, N> x, U y) {                   \
+    return name(x, vec<T, N>(y));                                                                                      \
+  }
+#define __MATH_FUNCTIONS                                                                                               \
+  __MATH1(__DEFINE1)                                                                                                   \
+  __MATH2(__DEFINE2)                                                                                                   \
+  __VX float ldexp(float x, int e) { return __scalar::ldexp(x, e); }                                                   \
+  __VX half ldexp(half x, int e) { return (half)__scalar::ldexp((float)x, e); }                                        \
+  template <class T> __VX T sincos(T x, thread T& c) {                                                                 \
+    c = cos(x);                                                                                                        \
+    return sin(x);                                                                                                     \
+  }
+__MATH_FUNCTIONS
+namespace precise { __MATH_FUNCTIONS }
+namespace fast { __MATH_FUNCTIONS }
+
+__VX float frexp(float x, thread int& e) {
+  if (x == 0 || x != x || __builtin_fabsf(x) == INFINITY) {
+    e = 0;
+    return x;
+  }
+  float scaled = __builtin_fabsf(x) < FLT_MIN ? x * 0x1p24f : x;
+  int bits = __builtin_bit_cast(int, scaled);
+  e = ((bits >> 23) & 255) - 126 - (__builtin_fabsf(x) < FLT_MIN ? 24 : 0);
+  return __builtin_bit_cast(float, (bits & 0x807fffff) | 0x3f000000);
+}
+__VX float modf(float x, thread float& whole) {
+  whole = __builtin_truncf(x);
+  return __builtin_copysignf(__builtin_fabsf(x) == INFINITY ? 0.0f : x - whole, x);
+}
+__VX int ilogb(float x) {
+  int e;
+  frexp(x, e);
+  return e - 1;
+}
+__VX float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+__VX half fma(half a, half b, half c) { return __builtin_fmaf16(a, b, c); }
+template <class T, enable_if_t<__is_same(T, bfloat), int> = 0> __VX T fma(T a, T b, T c) {
+  return (T)__builtin_fmaf(a, b, c);
+}
+template <class T, int N> __VX vec<T, N> fma(vec<T, N> a, vec<T, N> b, vec<T, N> c) {
+  vec<T, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) r.v[i] = fma(a.v[i], b.v[i], c.v[i]);
+  return r;
+}
+namespace fast { using metal::fma; }
+namespace precise { using metal::fma; }
+
+#define __CLASSIFY(name, test)                                                                                         \
+  template <class T, enable_if_t<is_floating_point_v<T>, int> = 0> __VX bool name(T number) {                          \
+    float x = (float)number;                                                                                           \
+    return test;                                                                                                       \
+  }                                                                                                                    \
+  template <class T, int N> __VX vec<bool, N> name(vec<T, N> number) {                                                 \
+    vec<bool, N> r;                                                                                                    \
+    __UNROLL for (int i = 0; i < N; ++i) {                                                                             \
+      float x = (float)number.v[i];                                                                                    \
+      r.v[i] = test;                                                                                                   \
+    }                                                                                                                  \
+    return r;                                                                                                          \
+  }
+__CLASSIFY(isnan, x != x)
+__CLASSIFY(isinf, __builtin_fabsf(x) == INFINITY)
+__CLASSIFY(isfinite, __builtin_fabsf(x) < INFINITY)
+__CLASSIFY(isnormal, __builtin_fabsf(x) < INFINITY && __builtin_fabsf(x) >= FLT_MIN)
+__CLASSIFY(signbit, __builtin_bit_cast(int, x) < 0)
+__VX bool isunordered(float x, float y) { return x != x || y != y; }
+__VX bool isordered(float x, float y) { return x == x && y == y; }
+
+#define __ARITHMETIC(T) enable_if_t<is_arithmetic_v<T>, int> = 0
+template <class T, __ARITHMETIC(T)> __VX constexpr T abs(T x) {
+  if constexpr (is_floating_point_v<T>)
+    return (T)__builtin_fabsf((float)x);
+  else
+    return x < T(0) ? T(-x) : x;
+}
+template <class T, __ARITHMETIC(T)> __VX constexpr T min(T a, T b) {
+  if constexpr (is_floating_point_v<T>)
+    return (T)__builtin_fminf((float)a, (float)b);
+  else
+    return b < a ? b : a;
+}
+template <class T, __ARITHMETIC(T)> __VX constexpr T max(T a, T b) {
+  if constexpr (is_floating_point_v<T>)
+    return (T)__builtin_fmaxf((float)a, (float)b);
+  else
+    return a < b ? b : a;
+}
+#define __MIXED(name)                                                                                                  \
+  template <class A, class B, enable_if_t<is_arithmetic_v<A> && is_arithmetic_v<B> && !__is_same(A, B), int> = 0>      \
+  __VX constexpr auto name(A a, B b)->decltype(a + b) {                                                                \
+    typedef decltype(a + b) R;                                                                                         \
+    return metal::name((R)a, (R)b);                                                                                    \
+  }
+__MIXED(min) __MIXED(max)
+template <class T, __ARITHMETIC(T)> __VX constexpr T clamp(T x, __same_t<T> a, __same_t<T> b) {
+  return metal::min(metal::max(x, a), b);
+}
+#define __VECTOR2(name)                                                                                                \
+  template <class T, int N> __VX vec<T, N> name(vec<T, N> a, vec<T, N> b) {                                            \
+    vec<T, N> r;                                                                                                       \
+    __UNROLL for (int i = 0; i < N; ++i) r.v[i] = metal::name((T)a.v[i], (T)b.v[i]);                                   \
+    return r;                                                                                                          \
+  }                                                                                                                    \
+  template <class T, int N, class U, __scalar_for<U, T> = 0> __VX vec<T, N> name(vec<T, N> a, U b) {                   \
+    return name(a, vec<T, N>(b));                                                                                      \
+  }
+__VECTOR2(min) __VECTOR2(max)
+#define __VECTOR1(name)                                                                                                \
+  template <class T, int N> __VX vec<T, N> name(vec<T, N> a) {                                                         \
+    vec<T, N> r;                                                                                                       \
+    __UNROLL for (int i = 0; i < N; ++i) r.v[i] = metal::name((T)a.v[i]);                                              \
+    return r;                                                                                                          \
+  }
+__VECTOR1(abs)
+template <class T, int N> __VX vec<T, N> clamp(vec<T, N> x, __same_t<vec<T, N>> a, __same_t<vec<T, N>> b) {
+  return min(max(x, a), b);
+}
+template <class T> __VX T min3(T a, T b, T c) { return min(min(a, b), c); }
+template <class T> __VX T max3(T a, T b, T c) { return max(max(a, b), c); }
+template <class T> __VX T median3(T a, T b, T c) { return max(min(a, b), min(max(a, b), c)); }
+template <class T> __VX T fmin3(T a, T b, T c) { return min(min(a, b), c); }
+template <class T> __VX T fmax3(T a, T b, T c) { return max(max(a, b), c); }
+template <class T> __VX T fmedian3(T a, T b, T c) { return median3(a, b, c); }
+template <class T> __VX T mix(T a, T b, __same_t<T> t) { return a + (b - a) * t; }
+template <class T, int N> __VX vec<T, N> mix(vec<T, N> a, vec<T, N> b, T t) { return a + (b - a) * t; }
+template <class T, __ARITHMETIC(T)> __VX T step(T edge, T x) { return x < edge ? T(0) : T(1); }
+template <class T, int N> __VX vec<T, N> step(vec<T, N> edge, vec<T, N> x) {
+  vec<T, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) r.v[i] = x.v[i] < edge.v[i] ? T(0) : T(1);
+  return r;
+}
+template <class T> __VX T smoothstep(T a, T b, T x) {
+  T t = clamp((x - a) / (b - a), T(0), T(1));
+  return t * t * (T(3) - T(2) * t);
+}
+template <class T> __VX constexpr T select(T a, T b, bool c) { return c ? b : a; }
+template <class T, int N> __VX vec<T, N> select(vec<T, N> a, vec<T, N> b, vec<bool, N> c) {
+  vec<T, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) r.v[i] = c.v[i] ? b.v[i] : a.v[i];
+  return r;
+}
+__VX constexpr bool any(bool a) { return a; }
+__VX constexpr bool all(bool a) { return a; }
+template <int N> __VX bool any(vec<bool, N> a) {
+  bool r = false;
+  __UNROLL for (int i = 0; i < N; ++i) r |= a.v[i] != 0;
+  return r;
+}
+template <int N> __VX bool all(vec<bool, N> a) {
+  bool r = true;
+  __UNROLL for (int i = 0; i < N; ++i) r &= a.v[i] != 0;
+  return r;
+}
+
+//===-- geometry --------------------------------------------------------------===//
+
+template <class T, int N> __VX T dot(vec<T, N> a, vec<T, N> b) {
+  T sum = (T)(a.v[0] * b.v[0]);
+  __UNROLL for (int i = 1; i < N; ++i) sum += (T)(a.v[i] * b.v[i]);
+  return sum;
+}
+template <class T> __VX vec<T, 3> cross(vec<T, 3> a, vec<T, 3> b) { return a.yzx * b.zxy - a.zxy * b.yzx; }
+template <class T, int N> __VX T length_squared(vec<T, N> a) { return dot(a, a); }
+template <class T, int N> __VX T length(vec<T, N> a) { return sqrt(dot(a, a)); }
+template <class T, int N> __VX T distance_squared(vec<T, N> a, vec<T, N> b) { return length_squared(a - b); }
+template <class T, int N> __VX T distance(vec<T, N> a, vec<T, N> b) { return length(a - b); }
+template <class T, int N> __VX vec<T, N> normalize(vec<T, N> a) { return a * rsqrt(dot(a, a)); }
+template <class T, int N> __VX vec<T, N> reflect(vec<T, N> i, vec<T, N> n) { return i - T(2) * dot(n, i) * n; }
+template <class T, int N> __VX vec<T, N> faceforward(vec<T, N> n, vec<T, N> i, vec<T, N> r) {
+  return dot(r, i) < T(0) ? n : -n;
+}
+
+//===-- integers --------------------------------------------------------------===//
+
+#define __INTEGRAL(T) enable_if_t<__is_integral(T), int> = 0
+template <class T> inline constexpr uint __bits = sizeof(T) * 8;
+template <class T, __INTEGRAL(T)> __VX constexpr T popcount(T x) {
+  return (T)__builtin_popcountl((ulong)(make_unsigned_t<T>)x);
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T clz(T x) {
+  ulong wide = (ulong)(make_unsigned_t<T>)x;
+  return (T)(wide ? (uint)__builtin_clzl(wide) - (64 - __bits<T>) : __bits<T>);
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T ctz(T x) {
+  ulong wide = (ulong)(make_unsigned_t<T>)x;
+  return (T)(wide ? (uint)__builtin_ctzl(wide) : __bits<T>);
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T reverse_bits(T x) {
+  return (T)(__builtin_bitreverse64((ulong)(make_unsigned_t<T>)x) >> (64 - __bits<T>));
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T rotate(T x, T n) {
+  typedef make_unsigned_t<T> U;
+  uint by = (uint)n & (__bits<T> - 1);
+  return (T)(U)(((U)x << by) | ((U)x >> ((__bits<T> - by) & (__bits<T> - 1))));
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T mulhi(T a, T b) {
+  if constexpr (sizeof(T) == 8) {
+    ulong x = (ulong)a, y = (ulong)b, low = (x & UINT_MAX) * (y & UINT_MAX);
+    ulong one = (x >> 32) * (y & UINT_MAX) + (low >> 32), two = (x & UINT_MAX) * (y >> 32) + (one & UINT_MAX);
+    ulong high = (x >> 32) * (y >> 32) + (one >> 32) + (two >> 32);
+    if constexpr (__is_signed(T))
+      high -= (a < 0 ? y : 0) + (b < 0 ? x : 0);
+    return (T)high;
+  } else {
+    typedef conditional_t<__is_signed(T), long, ulong> W;
+    return (T)(((W)a * (W)b) >> __bits<T>);
+  }
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T madhi(T a, T b, T c) { return mulhi(a, b) + c; }
+__VX constexpr int mul24(int a, int b) { return a * b; }
+__VX constexpr uint mul24(uint a, uint b) { return a * b; }
+__VX constexpr int mad24(int a, int b, int c) { return a * b + c; }
+__VX constexpr uint mad24(uint a, uint b, uint c) { return a * b + c; }
+template <class T, __INTEGRAL(T)> __VX constexpr T hadd(T a, T b) { return (a & b) + ((a ^ b) >> 1); }
+template <class T, __INTEGRAL(T)> __VX constexpr T rhadd(T a, T b) { return (a | b) - ((a ^ b) >> 1); }
+template <class T, __INTEGRAL(T)> __VX constexpr make_unsigned_t<T> absdiff(T a, T b) {
+  typedef make_unsigned_t<T> U;
+  return a < b ? (U)b - (U)a : (U)a - (U)b;
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T addsat(T a, T b) {
+  typedef numeric_limits<T> L;
+  T sum = (T)((make_unsigned_t<T>)a + (make_unsigned_t<T>)b);
+  if constexpr (__is_signed(T))
+    return ((a ^ sum) & (b ^ sum)) < 0 ? (a < 0 ? L::min() : L::max()) : sum;
+  else
+    return sum < a ? L::max() : sum;
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T subsat(T a, T b) {
+  typedef numeric_limits<T> L;
+  T rest = (T)((make_unsigned_t<T>)a - (make_unsigned_t<T>)b);
+  if constexpr (__is_signed(T))
+    return ((a ^ b) & (a ^ rest)) < 0 ? (a < 0 ? L::min() : L::max()) : rest;
+  else
+    return a < b ? T(0) : rest;
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T madsat(T a, T b, T c) {
+  T high = mulhi(a, b), low = (T)((make_unsigned_t<T>)a * (make_unsigned_t<T>)b);
+  bool fits = __is_signed(T) ? high == (low < 0 ? T(-1) : T(0)) : high == T(0);
+  typedef numeric_limits<T> L;
+  return fits ? addsat(low, c) : (__is_signed(T) && high < 0) ? L::min() : L::max();
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T extract_bits(T x, uint offset, uint bits) {
+  return bits == 0 ? T(0) : (T)((T)(x << (__bits<T> - offset - bits)) >> (__bits<T> - bits));
+}
+template <class T, __INTEGRAL(T)> __VX constexpr T insert_bits(T base, T insert, uint offset, uint bits) {
+  ulong mask = (bits >= 64 ? ~0ul : ((1ul << bits) - 1)) << offset;
+  return (T)(((ulong)base & ~mask) | (((ulong)insert << offset) & mask));
+}
+__VECTOR1(popcount) __VECTOR1(clz) __VECTOR1(ctz) __VECTOR1(reverse_bits)
+__VECTOR2(rotate) __VECTOR2(mulhi) __VECTOR2(hadd) __VECTOR2(rhadd) __VECTOR2(addsat) __VECTOR2(subsat)
+
+}  // namespace metal

@@ -1,0 +1,26 @@
+// From the text of a vx module, whoever wrote it, to an artifact.
+#pragma once
+
+#include "pipeline/compiler.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace vortex::pipeline {
+
+/// Compiles modules of one text format for one target. Not thread-safe.
+class ModuleCompiler {
+public:
+  ModuleCompiler(std::string target, std::string cpu);
+  ~ModuleCompiler();
+  /// The module as written. Null and `failure` set: it does not parse.
+  mlir::OwningOpRef<mlir::ModuleOp> parse(std::string_view text, Failure& failure);
+  /// Null and `failure` set: a stage does not support it. `stage`: also its text ("irgen" … "assembly") in `stageText`.
+  std::shared_ptr<const artifact::Kernel> compile(std::string_view text, Failure& failure, std::string_view stage = {},
+                                                  std::string* stageText = nullptr);
+
+private:
+  std::string target_, cpu_;
+  std::unique_ptr<mlir::MLIRContext> context_;
+};
+
+}  // namespace vortex::pipeline

@@ -1,0 +1,100 @@
+"""Launches of Metal kernels from the command line and from JSON, and what is wrong with them."""
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+SAXPY = """#include <metal_stdlib>
+using namespace metal;
+kernel void saxpy(device const float* x [[buffer(0)]], device float* y [[buffer(1)]], constant float& a [[buffer(2)]],
+                  uint i [[thread_position_in_grid]]) {
+  y[i] = a * x[i] + y[i];
+}
+"""
+
+
+@pytest.fixture
+def saxpy(tmp_path):
+    path = tmp_path / "saxpy.metal"
+    path.write_text(SAXPY)
+    return path
+
+
+def test_npy_files_go_in_and_out(vortex, device, saxpy, tmp_path):
+    n = 1003
+    rng = np.random.default_rng()
+    x, y = rng.standard_normal((2, n)).astype("f4")
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "y.npy", y)
+    vortex("run", saxpy, "--grid", n, "--block", 64, "--buffer", "0=x.npy", "--buffer", "1=y.npy", "--buffer", "2=f32:3",
+           "--save", "1=out.npy", "--device", device, cwd=tmp_path)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), 3 * x + y, rtol=1e-5, atol=1e-6)
+
+
+def test_a_launch_can_be_a_json_file(vortex, device, saxpy, tmp_path):
+    (tmp_path / "launch.json").write_text(json.dumps({
+        "kernel": "saxpy", "groups": [2, 1, 1], "block": [2], "buffers": {"0": "f32:1,2,3,4", "1": "f32[4]", "2": "f32:2"}, "print": [1]}))
+    done = vortex("run", saxpy, "--launch", tmp_path / "launch.json", "--device", device)
+    assert done.stdout == "2 4 6 8\n"
+
+
+def test_the_command_line_wins_over_the_file(vortex, saxpy, tmp_path):
+    (tmp_path / "launch.json").write_text(json.dumps({"grid": 4, "block": 2, "buffers": {"0": "f32:1,2,3,4", "1": "f32[4]", "2": "f32:2"}}))
+    done = vortex("run", saxpy, "--launch", tmp_path / "launch.json", "--grid", 2, "--print", 1)
+    assert done.stdout == "2 4 0 0\n"
+
+
+GOOD = ["--grid", "4", "--block", "2", "--buffer", "0=f32:1,2,3,4", "--buffer", "1=f32[4]", "--buffer", "2=f32:2"]
+WRONG = [
+    ("no_buffer", ["--grid", "4", "--buffer", "0=f32[4]"], "[[buffer(1)]] is not given"),
+    ("bad_number", [*GOOD, "--buffer", "2=f32:x"], "`x` is no f32"),
+    ("bad_type", [*GOOD, "--buffer", "2=float:1"], "neither TYPE:VALUES"),
+    ("bad_index", [*GOOD, "--buffer", "two=f32:1"], "is not INDEX=VALUE"),
+    ("grid_and_groups", [*GOOD, "--groups", "2"], "give one of them"),
+    ("empty_grid", [*GOOD, "--grid", "0"], "the grid is empty"),
+    ("four_extents", [*GOOD, "--grid", "1,1,1,1"], "at most three"),
+    ("large_group", [*GOOD, "--block", "32,33"], "does not fit"),
+    ("odd_threadgroup_memory", [*GOOD, "--threadgroup", "0=20"], "multiple of 16"),
+    ("bad_constant", [*GOOD, "--constant", "0=yes"], "is a number, true or false"),
+    ("print_of_nothing", [*GOOD, "--print", "7"], "no such buffer"),
+]
+
+
+@pytest.mark.parametrize("name, options, message", WRONG, ids=[each[0] for each in WRONG])
+def test_wrong_launch_is_refused(vortex, saxpy, name, options, message):
+    done = vortex("run", saxpy, *options, status=1)
+    assert "error[E0904]" in done.stderr and message in done.stderr
+
+
+def test_an_unknown_kernel_is_named_with_those_there_are(vortex, saxpy):
+    done = vortex("run", saxpy, *GOOD, "--kernel", "daxpy", status=1)
+    assert "error[E0807]" in done.stderr and "`saxpy`" in done.stderr
+
+
+def test_access_past_the_end_of_a_buffer_is_found(vortex, saxpy):
+    done = vortex("run", saxpy, *GOOD, "--grid", "5", "--check", status=1)
+    assert "error[E0601]" in done.stderr and "saxpy.metal:5" in done.stderr
+
+
+def test_races_of_threadgroup_memory_are_found(vortex, tmp_path):
+    path = tmp_path / "race.metal"
+    path.write_text("kernel void k(device int* out [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
+                    "  threadgroup int t[4];\n  t[i] = i;\n  out[i] = t[3 - i];\n}\n")
+    done = vortex("run", path, "--grid", 4, "--block", 4, "--buffer", "0=i32[4]", "--check", status=1)
+    assert "error[E06" in done.stderr and "race.metal" in done.stderr
+
+
+def test_a_program_without_its_reader_says_so(program, tmp_path, saxpy):
+    import subprocess
+    (tmp_path / "bin").mkdir()
+    shutil.copy(program, tmp_path / "bin/vortex")
+    done = subprocess.run([tmp_path / "bin/vortex", "check", saxpy], capture_output=True, text=True)
+    assert done.returncode == 1 and "error[E0903]" in done.stderr and "libvortex_msl.so" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_90"])
+def test_build_writes_code_and_artifact(vortex, saxpy, tmp_path, target):
+    vortex("build", saxpy, "--target", target, "-o", tmp_path / "out")
+    files = {path.suffix for path in (tmp_path / "out").iterdir()}
+    assert {".vxk", ".o" if target == "cpu" else ".ptx"} <= files

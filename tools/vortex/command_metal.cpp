@@ -1,0 +1,180 @@
+#include "tools/vortex/command_metal.h"
+
+#include "base/text.h"
+#include "msl/loader.h"
+#include "pipeline/module_compiler.h"
+#include "tools/vortex/command_build.h"
+#include "tools/vortex/metal_run.h"
+
+#include <filesystem>
+
+namespace vortex::tools {
+
+bool isMetalFile(const std::string& path) { return path.ends_with(".metal"); }
+
+/// True if there are none.
+static bool report(const Settings& settings, const std::vector<msl::Problem>& problems) {
+  source::SourceManager sources;
+  diag::DiagnosticSink sink;
+  auto range = [&](const std::string& file, uint32_t begin, uint32_t end) -> source::SourceRange {
+    auto id = file.empty() ? base::Result<source::FileId>(base::Error{""}) : sources.addFile(file);
+    return id ? source::SourceRange{*id, begin, end} : source::SourceRange{};
+  };
+  for (const msl::Problem& problem : problems) {
+    diag::Diagnostic diagnostic;
+    diagnostic.id = problem.id;
+    diagnostic.message = problem.message;
+    if (source::SourceRange place = range(problem.file, problem.begin, problem.end); place.isValid())
+      diagnostic.labels.push_back({place, "", true});
+    for (const msl::Note& note : problem.notes)
+      if (source::SourceRange place = range(note.file, note.offset, note.offset); place.isValid())
+        diagnostic.labels.push_back({place, note.message, false});
+    sink.report(std::move(diagnostic));
+  }
+  if (settings.json && !problems.empty())
+    writeError(diag::renderJson(sink.all(), sources));
+  else
+    writeError(diag::renderText(sink.all(), sources, {}));
+  return problems.empty();
+}
+
+/// Nothing after messages.
+static std::optional<msl::Response> read(const Settings& settings, const msl::Request& request) {
+  auto reader = msl::openReader();
+  if (!reader) {
+    failWith(settings, "E0903", reader.error().message);
+    return std::nullopt;
+  }
+  msl::Response response;
+  (*reader)(request, response);
+  if (!report(settings, response.problems))
+    return std::nullopt;
+  return response;
+}
+
+/// Nothing after a message: several kernels and no name.
+static std::optional<msl::Response> readOne(const Settings& settings, msl::Request& request) {
+  request.lowersOnlyKernel = true;
+  auto response = read(settings, request);
+  if (!response || !response->module.empty()) {
+    if (response && request.kernel.empty())
+      request.kernel = response->kernels[0].name;
+    return response;
+  }
+  std::vector<std::string> names;
+  for (const msl::Kernel& kernel : response->kernels)
+    names.push_back("`" + kernel.name + "`");
+  failWith(settings, "E0807",
+           names.empty() ? "`" + request.file + "` has no kernel"
+                         : "choose one with --kernel; there are " + base::join(names, ", "));
+  return std::nullopt;
+}
+
+int runMetal(const Settings& settings) {
+  auto launch = readMetalLaunch(settings);
+  if (!launch)
+    return failWith(settings, "E0904", launch.error().message);
+  if (!launch->request.block)
+    launch->request.block = {std::min<int64_t>(launch->grid[0], 256), 1, 1};
+  auto response = readOne(settings, launch->request);
+  if (!response)
+    return 1;
+  auto arguments = metalArguments(*launch, *response);
+  if (!arguments)
+    return failWith(settings, "E0904", arguments.error().message);
+  if (int status = launchMetal(settings, *response, *arguments))
+    return status;
+  for (uint32_t index : launch->prints)
+    writeOutput(printBuffer(launch->buffers[index]) + "\n");
+  for (const auto& [index, path] : launch->saves)
+    if (auto saved = saveBuffer(launch->buffers[index], path); !saved)
+      return failWith(settings, "E0801", saved.error().message);
+  return 0;
+}
+
+static int buildKernel(const Settings& settings, const msl::Request& request, std::string& reports) {
+  auto response = read(settings, request);
+  if (!response)
+    return 1;
+  if (settings.emit == "vx")
+    return writeOutput(response->module), 0;
+  pipeline::ModuleCompiler compiler(settings.target, settings.cpu);
+  pipeline::Failure failure;
+  std::string stage = settings.emit == "ir"     ? "schedule"
+                      : settings.emit == "llvm" ? "optimized-llvm"
+                      : settings.emit == "asm"  ? "assembly"
+                                                : settings.emit;
+  std::string text;
+  auto compiled = compiler.compile(response->module, failure, stage, &text);
+  if (!compiled)
+    return failWith(settings, "E0713", base::concat("`", request.kernel, "`: ", failure.message));
+  if (!stage.empty())
+    return writeOutput(text), 0;
+  artifact::Kernel built = *compiled;
+  std::vector<uint8_t> machineCode;
+  if (settings.target != "cpu") {
+    auto assembled = pipeline::assemble(built);
+    if (!assembled)
+      return failWith(settings, "E0809", assembled.error().message);
+    machineCode = std::move(assembled).value();
+  }
+  std::vector<std::string> files;
+  if (!writeFiles(settings, built, machineCode, std::filesystem::path(request.file).stem().string(), files))
+    return 1;
+  reports += (reports.empty() ? "" : "\n") + buildReport(built, base::join(files, " "), 0);
+  return 0;
+}
+
+int buildMetal(const Settings& settings) {
+  if (!checkTarget(settings, settings.target))
+    return 1;
+  auto launch = readMetalLaunch(settings);
+  if (!launch)
+    return failWith(settings, "E0904", launch.error().message);
+  std::error_code unmade;
+  std::filesystem::create_directories(settings.output, unmade);
+  std::vector<std::string> kernels{launch->request.kernel};
+  if (launch->request.kernel.empty()) {
+    auto response = read(settings, launch->request);
+    if (!response)
+      return 1;
+    kernels.clear();
+    for (const msl::Kernel& kernel : response->kernels)
+      kernels.push_back(kernel.name);
+    if (kernels.empty())
+      return failWith(settings, "E0807", "`" + launch->request.file + "` has no kernel");
+  }
+  std::string reports;
+  int status = 0;
+  for (const std::string& kernel : kernels) {
+    launch->request.kernel = kernel;
+    status |= buildKernel(settings, launch->request, reports);
+  }
+  writeOutput(reports);
+  return status;
+}
+
+int checkMetal(const Settings& settings, const std::string& path) {
+  Settings one = settings;
+  one.files = {path};
+  auto launch = readMetalLaunch(one);
+  if (!launch)
+    return failWith(settings, "E0801", launch.error().message);
+  auto response = read(settings, launch->request);
+  if (!response)
+    return 1;
+  constexpr size_t kMost = 64;  // a library may have thousands of instances of few templates
+  int status = 0;
+  for (size_t i = 0; i < std::min(response->kernels.size(), kMost); ++i) {
+    const msl::Kernel& kernel = response->kernels[i];
+    msl::Request request = launch->request;
+    request.kernel = kernel.name;
+    for (const msl::Parameter& parameter : kernel.parameters)
+      if (parameter.kind == msl::ParameterKind::Threadgroup)
+        request.threadgroupBytes.try_emplace(parameter.index, 16384);
+    status |= read(settings, request) ? 0 : 1;
+  }
+  return status;
+}
+
+}  // namespace vortex::tools
