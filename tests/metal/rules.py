@@ -1,6 +1,6 @@
 """One rule of Metal Shading Language each: a body for thread i of eight, the type of `out`, and what the specification says comes out.
 
-Every rule is a kernel of its own: `kernel void NAME(device T* out, device const float* x, device const int* n, uint i …)`, with
+Every rule is a kernel of its own: `kernel void rule_NAME(device T* out, device const float* x, device const int* n, uint i …)`, with
 x = 0.5 i - 1 and n = 3 i - 4."""
 import math
 

@@ -11,7 +11,7 @@ def source():
     text = "#include <metal_stdlib>\nusing namespace metal;\n"
     for name, kind, declarations, body, _ in RULES:
         text += f"""{declarations}
-kernel void {name}(device {kind}* out [[buffer(0)]], device const float* x [[buffer(1)]], device const int* n [[buffer(2)]],
+kernel void rule_{name}(device {kind}* out [[buffer(0)]], device const float* x [[buffer(1)]], device const int* n [[buffer(2)]],
                    uint i [[thread_position_in_grid]], uint local [[thread_position_in_threadgroup]],
                    uint group [[threadgroup_position_in_grid]], uint groups [[threadgroups_per_grid]],
                    uint width [[threads_per_threadgroup]], uint total [[threads_per_grid]]) {{
@@ -29,7 +29,7 @@ def rules_file(tmp_path_factory):
 
 
 def launch(vortex, rules_file, name, kind, *options):
-    done = vortex("run", rules_file, "--kernel", name, "--grid", 8, "--block", 4, "--buffer", f"0={TYPES[kind]}[8]",
+    done = vortex("run", rules_file, "--kernel", "rule_" + name, "--grid", 8, "--block", 4, "--buffer", f"0={TYPES[kind]}[8]",
                   "--buffer", "1=f32:" + ",".join(map(str, X)), "--buffer", "2=i32:" + ",".join(map(str, N)), "--print", 0, *options)
     return [float(word) for word in done.stdout.split()]
 

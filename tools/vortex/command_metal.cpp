@@ -163,7 +163,7 @@ int checkMetal(const Settings& settings, const std::string& path) {
   auto response = read(settings, launch->request);
   if (!response)
     return 1;
-  constexpr size_t kMost = 64;  // a library may have thousands of instances of few templates
+  constexpr size_t kMost = 8;  // a library may have thousands of instances of few templates
   int status = 0;
   for (size_t i = 0; i < std::min(response->kernels.size(), kMost); ++i) {
     const msl::Kernel& kernel = response->kernels[i];

@@ -53,7 +53,7 @@ static void addRunOptions(CLI::App* command, Settings& settings) {
 static void addMetalOptions(CLI::App* command, MetalOptions& metal) {
   constexpr const char* kGroup = "Metal source (FILE.metal)";
   auto text = [&](const char* name, std::string& into, const char* help) {
-    command->add_option(name, into, help)->group(kGroup);
+    command->add_option(name, into, help)->group(kGroup)->take_last();
   };
   auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
     command->add_option(name, into, help)->group(kGroup)->allow_extra_args(false);

@@ -4,6 +4,7 @@
 #include "msl/front/problems.h"
 
 #include <clang/AST/ASTConsumer.h>
+#include <clang/AST/Attr.h>
 #include <clang/AST/Mangle.h>
 #include <clang/CodeGen/ModuleBuilder.h>
 #include <clang/Frontend/CompilerInstance.h>
@@ -92,12 +93,17 @@ private:
   Unit& unit_;
 };
 
-/// Hands everything but the end of the translation unit to the code generator.
+/// Hands everything but the end of the translation unit and kernels that nobody asked for to the code generator: a library may have thousands.
 class Forwarder : public clang::ASTConsumer {
 public:
-  explicit Forwarder(clang::CodeGenerator& generator) : generator_(generator) {}
+  Forwarder(clang::CodeGenerator& generator, const Request& request) : generator_(generator), request_(request) {}
   void Initialize(clang::ASTContext& context) override { generator_.Initialize(context); }
-  bool HandleTopLevelDecl(clang::DeclGroupRef group) override { return generator_.HandleTopLevelDecl(group); }
+  bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
+    if (group.isSingleDecl())
+      if (auto* function = llvm::dyn_cast<clang::FunctionDecl>(group.getSingleDecl()); function && !isWanted(*function))
+        return true;
+    return generator_.HandleTopLevelDecl(group);
+  }
   void HandleInlineFunctionDefinition(clang::FunctionDecl* decl) override {
     generator_.HandleInlineFunctionDefinition(decl);
   }
@@ -111,7 +117,18 @@ public:
   void CompleteTentativeDefinition(clang::VarDecl* decl) override { generator_.CompleteTentativeDefinition(decl); }
 
 private:
+  bool isWanted(const clang::FunctionDecl& function) const {
+    bool isKernel = false, isNamed = function.getNameAsString() == request_.kernel;
+    for (const clang::FunctionDecl* each : function.redecls())
+      for (auto* attribute : each->specific_attrs<clang::AnnotateAttr>()) {
+        isKernel |= attribute->getAnnotation() == "msl.kernel";
+        isNamed |= attribute->getAnnotation() == "msl.host_name:" + request_.kernel;
+      }
+    return !isKernel || isNamed || request_.lowersOnlyKernel;
+  }
+
   clang::CodeGenerator& generator_;
+  const Request& request_;
 };
 
 class ReadAction : public clang::ASTFrontendAction {
@@ -123,7 +140,7 @@ public:
                                               instance.getHeaderSearchOpts(), instance.getPreprocessorOpts(),
                                               instance.getCodeGenOpts(), unit_.context));
     std::vector<std::unique_ptr<clang::ASTConsumer>> consumers;
-    consumers.push_back(std::make_unique<Forwarder>(*generator_));
+    consumers.push_back(std::make_unique<Forwarder>(*generator_, request_));
     consumers.push_back(std::make_unique<EntryMaker>(instance, *generator_, request_, unit_));
     return std::make_unique<clang::MultiplexConsumer>(std::move(consumers));
   }
@@ -152,6 +169,7 @@ std::unique_ptr<Unit> compile(const Request& request) {
   if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, instance.getDiagnostics()))
     return unit;
   instance.getDiagnostics().setIgnoreAllWarnings(true);
+  instance.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());  // "1 error generated."
   instance.createFileManager(unit->files);
   ReadAction action(request, *unit);
   bool isGood = instance.ExecuteAction(action);

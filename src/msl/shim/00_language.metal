@@ -12,10 +12,11 @@
 
 #define METAL_FUNC inline __attribute__((always_inline))
 #define METAL_CONST const
+#define coherent(scope)
 #define METAL_ASM(...)
 #define METAL_VALID_ARGS(...)
 #define __METAL__ 1
-#define __METAL_VERSION__ 310
+#define __METAL_VERSION__ 320
 #define __HAVE_BFLOAT__ 1
 #define __METAL_MEMORY_SCOPE_SYSTEM__ 3
 #define __METAL_MAYBE_FAST_MATH__ 0
@@ -152,7 +153,6 @@ __TRAIT(is_const, __is_const(T))
 __TRAIT(is_enum, __is_enum(T))
 __TRAIT(is_class, __is_class(T))
 __TRAIT(is_void, __is_same(remove_cv_t<T>, void))
-__TRAIT(is_empty, __is_empty(T))
 __TRAIT(is_array, __is_array(T))
 __TRAIT(is_reference, __is_reference(T))
 __TRAIT(is_trivially_copyable, __is_trivially_copyable(T))

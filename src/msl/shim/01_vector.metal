@@ -17,6 +17,9 @@ template <class T, int N> struct __shape<vec<T, N>> {
 template <class A> inline constexpr bool __isvec = __shape<remove_cv_t<A>>::isVector;
 template <class U, class T> using __scalar_for = enable_if_t<__is_convertible(U, T) && !__isvec<U>, int>;
 
+/// Three numbers in braces make a vector of four with a zero.
+constexpr bool __fills(int given, int wanted) { return given == wanted || (given == 3 && wanted == 4); }
+
 #define __VECTOR_MEMBERS(N, NAMES, SWIZZLES)                                                                           \
   typedef typename __lane<T>::type S;                                                                                  \
   typedef S V __attribute__((ext_vector_type(N)));                                                                     \
@@ -34,7 +37,7 @@ template <class U, class T> using __scalar_for = enable_if_t<__is_convertible(U,
   __VX constexpr vec(U s) : v((V)(S)(T)s) {}                                                                           \
   template <class U, class = enable_if_t<!__is_same(U, T)>> explicit __VX vec(vec<U, N> o) : v(__convert(o)) {}        \
   template <class A, class B, class... R,                                                                              \
-            class = enable_if_t<sizeof...(R) + 2 == N && !__isvec<A> && !__isvec<B> && (true && ... && !__isvec<R>)>>  \
+            class = enable_if_t<__fills(sizeof...(R) + 2, N) && !__isvec<A> && !__isvec<B> && (true && ... && !__isvec<R>)>>  \
   __VX constexpr vec(A a, B b, R... r) : v{(S)(T)a, (S)(T)b, (S)(T)r...} {}                                            \
   template <class A, class B, class... R,                                                                              \
             class = enable_if_t<(__isvec<A> || __isvec<B> || (false || ... || __isvec<R>)) &&                          \
