@@ -183,17 +183,18 @@ bool refuseCalls(front::Unit& unit) {
 
 void expandMemoryIntrinsics(llvm::Function& function) {
   llvm::TargetTransformInfo costs(function.getDataLayout());
-  for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function))) {
-    if (auto* copy = llvm::dyn_cast<llvm::MemCpyInst>(&each)) {
+  std::vector<llvm::MemIntrinsic*> calls;  // expansion splits blocks
+  for (llvm::Instruction& each : llvm::instructions(function))
+    if (auto* call = llvm::dyn_cast<llvm::MemIntrinsic>(&each))
+      calls.push_back(call);
+  for (llvm::MemIntrinsic* call : calls) {
+    if (auto* copy = llvm::dyn_cast<llvm::MemCpyInst>(call))
       llvm::expandMemCpyAsLoop(copy, costs);
-      copy->eraseFromParent();
-    } else if (auto* move = llvm::dyn_cast<llvm::MemMoveInst>(&each)) {
+    else if (auto* move = llvm::dyn_cast<llvm::MemMoveInst>(call))
       llvm::expandMemMoveAsLoop(move, costs);
-      move->eraseFromParent();
-    } else if (auto* set = llvm::dyn_cast<llvm::MemSetInst>(&each)) {
+    else if (auto* set = llvm::dyn_cast<llvm::MemSetInst>(call))
       llvm::expandMemSetAsLoop(set);
-      set->eraseFromParent();
-    }
+    call->eraseFromParent();
   }
 }
 
