@@ -38,14 +38,14 @@ def evaluate(sizes, number, slots):
     op, value, *operands = sizes[number]
     if op == 0:
         return value
-    if op < 5:
+    if op < 6:
         result = slots[value]
     else:
         x, y, z = ([evaluate(sizes, operand, slots) for operand in operands] + [0, 0])[:3]
         result = [lambda: x + y, lambda: x - y, lambda: x * y, lambda: x // y if y else 0, lambda: -(-x // y) if y else 0,
                   lambda: x % y if y else 0, lambda: min(x, y), lambda: max(x, y), lambda: int(x == y), lambda: int(x < y),
                   lambda: int(bool(x and y)), lambda: int(bool(x or y)), lambda: int(x == 0), lambda: int(x > 0 and x & (x - 1) == 0),
-                  lambda: y if x else z][op - 5]()
+                  lambda: y if x else z][op - 6]()
     return (result + 2**63) % 2**64 - 2**63  # wraps as in the runtime
 
 

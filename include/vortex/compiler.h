@@ -69,7 +69,8 @@ struct KernelInfo {
 /// What a launch fixes at compile time. Every distinct value is another artifact.
 struct BuildRequest {
   std::string target = "cpu";  ///< Device::target()
-  std::optional<std::array<int64_t, 3>> grid{}, block{};
+  bool isGridGiven = false;    ///< every launch gives the numbers of blocks (LaunchOptions::grid)
+  std::optional<std::array<int64_t, 3>> block{};
   /// By parameter: extents of tensors (missing: not known), from which shared and local tensors take their sizes; {value} of integers.
   std::vector<std::optional<std::vector<int64_t>>> extents{};
   bool useCache = true;  ///< the on-disk cache of compiled kernels
@@ -86,6 +87,7 @@ struct InterpretOptions {
   bool check = false;  ///< bounds, races, uninitialised reads, divergence, integers that wrap
   uint64_t seed = 0;   ///< order of blocks and warps; 0 is ascending
   std::function<void(std::string_view)> print{};
+  std::optional<std::array<int64_t, 3>> grid{};  ///< numbers of blocks, for kernels that are given them
 };
 
 /// A result that interpret() allocated: row-major unless strides are given.

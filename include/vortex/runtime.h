@@ -86,6 +86,8 @@ struct LaunchOptions {
   std::vector<std::optional<Tensor>> results{};
   /// Called for each print, never by two threads at once.
   std::function<void(const Print&)> print{};
+  /// Numbers of blocks, for kernels whose launches give them.
+  std::optional<std::array<int64_t, 3>> grid{};
 };
 
 /// A parameter or result of a kernel. The parts of structs, tuples and arrays are parameters of their own, in order and depth first, named after

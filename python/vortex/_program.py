@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import copy
 import functools
 import os
 import pathlib
@@ -57,10 +58,10 @@ class Prepared:
 class Kernel:
     """A kernel of a program, called with its arguments. It is compiled for a device at the first call."""
 
-    def __init__(self, program: Program, info: dict, grid=None, block=None):
+    def __init__(self, program: Program, info: dict, grid=None, block=None, loaded: dict[tuple, Any] | None = None):
         self._program, self._info, self._grid, self._block = program, info, grid, block
         self.name: str = info["name"]
-        self._loaded: dict[tuple, Any] = {}
+        self._loaded: dict[tuple, Any] = {} if loaded is None else loaded  # by what the code depends on: not by the grid
 
     def __repr__(self):
         params = ", ".join(f"{param['name']}: {param['type']}" for param in self._info["params"])
@@ -68,7 +69,7 @@ class Kernel:
 
     def launch(self, *, grid=None, block=None) -> Kernel:
         """The same kernel with explicit numbers of blocks and threads per axis."""
-        return Kernel(self._program, self._info, _three(grid, "grid"), _three(block, "block"))
+        return Kernel(self._program, self._info, _three(grid, "grid"), _three(block, "block"), self._loaded)
 
     @property
     def _native(self):
@@ -83,7 +84,7 @@ class Kernel:
         theirs = _foreign.stream_for(device, given)
         copied, args = self._upload(device, given)
         outputs = _wrapped(device, out)
-        results = _in_stream(theirs, device, args, outputs, lambda stream: self._load(device, args).launch(device, stream, args, outputs, _print))
+        results = _in_stream(theirs, device, args, outputs, lambda stream: self._load(device, args).launch(device, stream, args, outputs, _print, self._grid))
         for host, array in copied:
             host[...] = array.numpy()
         return out if out is not None else _of_the_kind_of(given, results)
@@ -93,7 +94,7 @@ class Kernel:
         device = _devices.device(self._program.device)
         args = self._bind(args)
         stream = _foreign.stream_for(device, args) or _devices.default_stream(device.name)
-        launch = self._load(device, args).prepare(device, stream, args, _wrapped(device, out))
+        launch = self._load(device, args).prepare(device, stream, args, _wrapped(device, out), self._grid)
         results = launch.results()
         return Prepared(self, launch, stream, out if out is not None else _several(results))
 
@@ -144,7 +145,8 @@ class Kernel:
         return _compiler().request(target, self._grid, self._block, self._extents(args), use_cache)
 
     def _load(self, device: Device, args: tuple):
-        key = (device.name, *((tuple(extent) if extent else None) for extent in self._extents(args))) if self._info["fixed_extents"] else device.name
+        extents = tuple(tuple(extent) if extent else None for extent in self._extents(args)) if self._info["fixed_extents"] else ()
+        key = (device.name, self._grid is not None, tuple(self._block or ()), extents)
         loaded = self._loaded.get(key)
         if loaded is None:
             artifact = self._native.build(self._info["unique_name"], self._request(device.target, args))
@@ -163,7 +165,7 @@ class Kernel:
             if array.dtype != _devices.numpy_dtype(param["dtype"]):
                 raise TypeError(f"'{param['name']}' of kernel '{self.name}' has elements of type {param['dtype']}; an array of {array.dtype} was given")
             arguments.append((array.ctypes.data, list(array.shape), [stride // array.itemsize for stride in array.strides], 0))
-        made = self._native.interpret(self._info["unique_name"], arguments, self._request("cpu", args), self._program.check, 0, _write_line)
+        made = self._native.interpret(self._info["unique_name"], arguments, self._request("cpu", args), self._program.check, 0, _write_line, self._grid)
         results = [np.frombuffer(bytearray(data), _devices.numpy_dtype(dtype)).reshape(extents) for dtype, extents, data in made]
         for target, result in zip(() if out is None else out if isinstance(out, tuple) else (out,), results):
             target[...] = result
@@ -206,10 +208,17 @@ class LoadedProgram:
         self._device = _devices.device(device)
         self._kernel = _vortex.load_file(self._device, str(path))
         self.name: str = self._kernel.name
+        self._grid = None
+
+    def launch(self, *, grid) -> LoadedProgram:
+        """The same kernel with these numbers of blocks, for kernels whose launches give them."""
+        given = copy.copy(self)
+        given._grid = _three(grid, "grid")
+        return given
 
     def __call__(self, *args, out=None):
         outputs = _wrapped(self._device, out)
-        results = _in_stream(_foreign.stream_for(self._device, args), self._device, args, outputs, lambda stream: self._kernel.launch(self._device, stream, args, outputs, _print))
+        results = _in_stream(_foreign.stream_for(self._device, args), self._device, args, outputs, lambda stream: self._kernel.launch(self._device, stream, args, outputs, _print, self._grid))
         return out if out is not None else _of_the_kind_of(args, results)
 
 

@@ -258,6 +258,7 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
   }
   for (const std::optional<Tensor>& result : options.results)
     prepared.options.results.push_back(result ? std::optional(RuntimeAccess::toHal(*result)) : std::nullopt);
+  prepared.options.grid = options.grid;
   if (options.print)
     prepared.options.print = [print = options.print](const artifact::Fault& format, std::span<const uint64_t> values) {
       print({format.message, format.file, format.line, values});

@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 6;
+constexpr uint32_t kVersion = 7;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {

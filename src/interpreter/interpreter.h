@@ -46,6 +46,7 @@ struct Options {
   /// Blocks and warps run one after another, so one that waits for another does so for ever.
   uint64_t maxSteps = 0;
   std::function<void(std::string_view)> print = {};  ///< one call per executed vx.print; default: dropped
+  std::optional<std::array<int64_t, 3>> grid = {};   ///< what `launch_grid` stands for
 };
 
 struct Location {

@@ -58,6 +58,8 @@ public:
       : program_(program), facts_(facts), options_(options), machine_(options, findings_) {}
 
   base::Result<std::vector<Finding>> run(std::vector<Argument>& arguments) {
+    if (takesGrid() && !options_.grid)
+      return base::Error{"the launch must give the numbers of blocks: `.launch(grid = …)`"};
     if (base::Result<void> added = addMissing(arguments); !added)
       return added.takeError();
     for (size_t i = 0; i < arguments.size(); ++i)
@@ -80,6 +82,14 @@ public:
   }
 
 private:
+  bool takesGrid() const {
+    return llvm::any_of(program_.phases, [](const Function* phase) {
+      auto grid = llvm::cast<ir::KernelOp>(phase->op).getGrid();
+      return grid && llvm::any_of(grid->getAsRange<ir::SizeAttr>(),
+                                  [](ir::SizeAttr size) { return size.getExpr().op() == size::Op::LaunchGrid; });
+    });
+  }
+
   /// Appends results and temporaries that the caller left out, without storage yet, and fills the launch slots.
   base::Result<void> addMissing(std::vector<Argument>& arguments) {
     size_t params = size_t(llvm::count_if(facts_, [](const auto& facts) { return facts.role == ir::Role::Param; }));
@@ -223,6 +233,8 @@ private:
   }
 
   int64_t argumentOf(const size::Node& node) const {
+    if (node.op == size::Op::LaunchGrid)
+      return options_.grid.value_or(std::array<int64_t, 3>{})[node.argument];
     return static_cast<int64_t>(slots_[ir::slotOf(node, program_.entry.getFunctionType().getInputs())]);
   }
 
@@ -237,7 +249,7 @@ private:
     return size::fold<Exact>(expr, [&](const size::Node& node, const std::array<Exact, 3>& operands) -> Exact {
       if (node.op == size::Op::Constant)
         return node.value;
-      if (size::isArgument(node.op))
+      if (size::arity(node.op) == 0)
         return argumentOf(node);
       int64_t values[3] = {};
       for (uint32_t i = 0; i < size::arity(node.op); ++i) {

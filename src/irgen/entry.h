@@ -60,6 +60,9 @@ public:
   ir::SizeAttr size(const lang::Expr& expr) const;
   llvm::SmallVector<ir::SizeAttr> sizes(llvm::ArrayRef<lang::DimExpr> shape) const;
   ir::SizeAttr constant(int64_t value) const { return ir::sizeConstant(types_.context(), value); }
+  ir::SizeAttr launchGrid(unsigned axis) const {
+    return ir::SizeAttr::get(types_.context(), ir::sizeArena(types_.context()).launchGrid(axis));
+  }
 
 private:
   void addLeaves(lang::Type type, std::string name, source::SourceRange range);

@@ -30,8 +30,6 @@ TEST(Examples, EveryKernelGivesAValidModule) {
         options.dims.resize(std::max<size_t>(options.dims.size(), dim + 1));
         options.dims[dim] = 64;
       }
-      if (kernel->kernel->gridKind == lang::GridKind::Explicit && kernel->kernel->grid.empty())
-        options.grid = {{1, 1, 1}};
       auto module = generateKernel(*kernel, *program, sources, context, options);
       EXPECT_TRUE(module) << file.path() << " " << kernel->name << ": " << error;
       ++kernels;

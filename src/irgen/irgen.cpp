@@ -85,7 +85,7 @@ public:
     context_.hasThreads = kernel_.kernel->gridKind != GridKind::WholeTensor;
     for (unsigned axis = 0; axis < 3; ++axis)
       context_.block[axis] = shape_->blockSize(axis);
-    if (kernel_.kernel->gridKind == GridKind::Domain && !options_.grid)
+    if (kernel_.kernel->gridKind == GridKind::Domain && !options_.isGridGiven)
       context_.domain = kernel_.kernel->domain;
     context_.forChecks = options_.forChecks;
     lang::ownership::eachExpr(*kernel_.body, [&](const Expr& expr) {

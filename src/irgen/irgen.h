@@ -15,8 +15,9 @@ namespace vortex::irgen {
 
 /// What a launch fixes beyond the kernel itself. Every distinct value is a different module.
 struct Options {
-  /// `.launch(grid = …, block = …)`: overrides the kernel's own. Unused axes are 1.
-  std::optional<std::array<int64_t, 3>> grid;
+  /// Launches are given the numbers of blocks (`.launch(grid = …)`), whatever the kernel says. Kernels without a grid of their own always take it.
+  bool isGridGiven = false;
+  /// `.launch(block = …)`: overrides the kernel's own. Unused axes are 1.
   std::optional<std::array<int64_t, 3>> block;
   /// Values of dimension variables by DimVarId (missing: decided at launch). The module checks them as launch constraints.
   std::vector<std::optional<int64_t>> dims;

@@ -23,40 +23,36 @@ public:
 
   std::optional<LaunchShape> run() {
     LaunchShape shape;
-    if (spec_.gridKind == GridKind::WholeTensor && !options_.grid)
+    if (spec_.gridKind == GridKind::WholeTensor && !options_.isGridGiven)
       return shape;
     std::array<int64_t, 3> fallback = usualBlock(entry_.types(), spec_.domain);
-    for (unsigned axis = 0; axis < 3; ++axis)
-      shape.block[axis] = given(options_.block, spec_.block, axis, fallback[axis]);
+    const bool isExplicit = spec_.gridKind == GridKind::Explicit;
+    const bool isGiven = options_.isGridGiven || (isExplicit && spec_.grid.empty());
     for (unsigned axis = 0; axis < 3; ++axis) {
-      bool isDomain = spec_.gridKind == GridKind::Domain && !options_.grid && spec_.grid.empty();
-      if (isDomain)
+      if (options_.block)
+        shape.block[axis] = entry_.constant((*options_.block)[axis]);
+      else
+        shape.block[axis] = written(spec_.block, axis, fallback[axis]);
+      if (isGiven)
+        shape.grid[axis] = entry_.launchGrid(axis);
+      else if (spec_.gridKind == GridKind::Domain && spec_.grid.empty())
         shape.grid[axis] = cover(axis, shape.block[axis]);
       else
-        shape.grid[axis] = given(options_.grid, spec_.grid, axis, 1);
-    }
-    if (spec_.gridKind == GridKind::Explicit && !options_.grid && spec_.grid.empty()) {
-      failed_ = true;
-      mlir::emitError(locations_(entry_.kernel().nameRange))
-          << "`" << entry_.kernel().name
-          << "` has no grid of its own: it needs `@launch(grid = …)`; `.launch(grid = …)` counts for that call only";
+        shape.grid[axis] = written(spec_.grid, axis, 1);
     }
     return failed_ ? std::nullopt : std::optional(shape);
   }
 
 private:
-  ir::SizeAttr given(const std::optional<std::array<int64_t, 3>>& launch, const std::vector<lang::Expr*>& written,
-                     unsigned axis, int64_t fallback) {
-    if (launch)
-      return entry_.constant((*launch)[axis]);
-    if (written.empty())
+  ir::SizeAttr written(const std::vector<lang::Expr*>& sizes, unsigned axis, int64_t fallback) {
+    if (sizes.empty())
       return entry_.constant(fallback);
-    if (axis >= written.size())
+    if (axis >= sizes.size())
       return entry_.constant(1);
-    if (ir::SizeAttr size = entry_.size(*written[axis]))
+    if (ir::SizeAttr size = entry_.size(*sizes[axis]))
       return size;
     failed_ = true;
-    mlir::emitError(locations_(written[axis]->range))
+    mlir::emitError(locations_(sizes[axis]->range))
         << "launch sizes may use constants, dimensions and scalar parameters only";
     return entry_.constant(1);
   }

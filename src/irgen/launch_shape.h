@@ -14,7 +14,7 @@ struct LaunchShape {
   }
 };
 
-/// Explicit sizes from the launch, then from the kernel; a domain is covered by blocks of the default shape. Nothing after an error.
+/// Sizes from the launch (a grid as what it will be given), then from the kernel; a domain is covered by blocks of the default shape. Nothing after an error.
 /// Whole-tensor kernels have an empty shape.
 std::optional<LaunchShape> launchShape(const Entry& entry, const Options& options, const Locations& locations);
 

@@ -47,7 +47,7 @@ kernel k(x: Tensor<f32, [N]>, w: Tensor<f32, [T]>) -> Tensor<f32, [N]> {
 
 TEST(Launch, ExplicitLaunchesOverrideTheGrid) {
   Options options;
-  options.grid = {{3, 1, 1}};
+  options.isGridGiven = true;
   options.block = {{32, 1, 1}};
   std::vector<int32_t> y(96);
   TestKernel kernel(R"(
@@ -60,9 +60,15 @@ fn main() {
 }
 )",
                     options);
+  kernel.grid = {{3, 1, 1}};
   kernel.tensor(y, {96}).run();
   for (int i = 0; i < 96; ++i)
     ASSERT_EQ(y[i], i / 32 * 100 + i % 32);
+  kernel.grid = {{1, 1, 1}};  // the same module
+  y.assign(96, -1);
+  kernel.run();
+  for (int i = 0; i < 96; ++i)
+    ASSERT_EQ(y[i], i < 32 ? i : -1);
 }
 
 TEST(Launch, SeveralResultsAreATuple) {

@@ -75,6 +75,7 @@ public:
     interpreter::Options options;
     options.check = check;
     options.seed = seed;
+    options.grid = grid;
     options.maxSteps = 100'000'000;
     options.print = [&](std::string_view line) { printed += std::string(line) + "\n"; };
     auto findings = machine->run(arguments, options);
@@ -115,6 +116,7 @@ public:
   std::vector<interpreter::Argument> arguments;
   std::vector<interpreter::Finding> found;
   bool check = true, expectFindings = false;
+  std::optional<std::array<int64_t, 3>> grid;  ///< that the launch gives
 
 private:
   source::SourceManager sources_;

@@ -141,7 +141,7 @@ std::string Compiler::cacheKey(const lang::Function& kernel, const irgen::Option
   hasher.addField(lang::dump(kernel, {.types = true, .uniformity = false}));
   for (const lang::DimBinding& dim : kernel.dims)
     hasher.addNumber(dim.constant.has_value()).addNumber(static_cast<uint64_t>(dim.constant.value_or(0)));
-  addSizes(hasher, request.grid);
+  hasher.addNumber(request.isGridGiven);
   addSizes(hasher, request.block);
   hasher.addNumber(request.dims.size());
   for (const std::optional<int64_t>& dim : request.dims)

@@ -82,7 +82,7 @@ using Sizes = std::optional<std::array<int64_t, 3>>;
 using Extents = std::vector<std::optional<std::vector<int64_t>>>;
 
 BuildRequest requestOf(const std::string& target, Sizes grid, Sizes block, Extents extents, bool useCache) {
-  return {target, grid, block, std::move(extents), useCache};
+  return {target, grid.has_value(), block, std::move(extents), useCache};
 }
 
 /// (address or None, extents, strides, bits) per argument.
@@ -101,9 +101,9 @@ std::vector<HostArgument> hostArguments(nb::list given) {
 }
 
 nb::list interpret(const Program& program, const std::string& kernel, nb::list given, const BuildRequest& request,
-                   bool check, uint64_t seed, std::function<void(std::string)> print) {
+                   bool check, uint64_t seed, std::function<void(std::string)> print, Sizes grid) {
   const std::vector<HostArgument> arguments = hostArguments(std::move(given));
-  InterpretOptions options{check, seed, [&](std::string_view text) { print(std::string(text)); }};
+  InterpretOptions options{check, seed, [&](std::string_view text) { print(std::string(text)); }, grid};
   nb::list out;
   for (const HostResult& result : valueOf(program.interpret(kernel, arguments, request, options)))
     out.append(nb::make_tuple(name(result.dtype), result.extents, nb::bytes(result.bytes.data(), result.bytes.size())));
@@ -132,7 +132,8 @@ NB_MODULE(_vortex_compiler, module) {
            })
       .def("text", [](const Program& self, const std::string& kernel, const std::string& stage,
                       const BuildRequest& request) { return valueOf(self.text(kernel, stage, request)); })
-      .def("interpret", &interpret);
+      .def("interpret", &interpret, nb::arg("kernel"), nb::arg("arguments"), nb::arg("request"), nb::arg("check"),
+           nb::arg("seed"), nb::arg("print"), nb::arg("grid") = nb::none());
   module.def("from_trace", [](const std::string& trace, const std::vector<std::pair<std::string, std::string>>& files) {
     nb::gil_scoped_release release;
     return Program::fromTrace(trace, files);

@@ -1,5 +1,6 @@
 #include "python/launch.h"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -96,8 +97,11 @@ Arguments convert(const Device& device, const BoundKernel& kernel, nb::tuple giv
   return out;
 }
 
-LaunchOptions optionsOf(const std::vector<std::optional<Array>>& results, nb::object print) {
+using Grid = std::optional<std::array<int64_t, 3>>;
+
+LaunchOptions optionsOf(const std::vector<std::optional<Array>>& results, nb::object print, const Grid& grid) {
   LaunchOptions options;
+  options.grid = grid;
   for (const std::optional<Array>& result : results)
     options.results.push_back(result ? std::optional(result->tensor) : std::nullopt);
   if (print.is_none())
@@ -166,23 +170,30 @@ void bindLaunches(nb::module_& module) {
       .def_prop_ro("params", [](const BoundKernel& self) { return describeAll(self.params); })
       .def_prop_ro("results", [](const BoundKernel& self) { return describeAll(self.kernel.results()); })
       .def("fact", [](const BoundKernel& self, const std::string& key) { return self.kernel.fact(key); })
-      .def("launch",
-           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
-              const std::vector<std::optional<Array>>& results, nb::object print) {
-             const Arguments arguments = convert(device, self, given);
-             const LaunchOptions options = optionsOf(results, std::move(print));
-             const auto run = [&] {
-               const nb::gil_scoped_release release;
-               return stream.launch(self.kernel, arguments.values, options);
-             };
-             return wrapResults(device, valueOf(run()));
-           })
-      .def("prepare", [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
-                         const std::vector<std::optional<Array>>& results) {
-        Arguments arguments = convert(device, self, given);
-        return BoundLaunch{valueOf(stream.prepare(self.kernel, arguments.values, optionsOf(results, nb::none()))),
-                           device, std::move(arguments.owners)};
-      });
+      .def(
+          "launch",
+          [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
+             const std::vector<std::optional<Array>>& results, nb::object print, const Grid& grid) {
+            const Arguments arguments = convert(device, self, given);
+            const LaunchOptions options = optionsOf(results, std::move(print), grid);
+            const auto run = [&] {
+              const nb::gil_scoped_release release;
+              return stream.launch(self.kernel, arguments.values, options);
+            };
+            return wrapResults(device, valueOf(run()));
+          },
+          nb::arg("device"), nb::arg("stream"), nb::arg("arguments"), nb::arg("results"), nb::arg("print").none(),
+          nb::arg("grid") = nb::none())
+      .def(
+          "prepare",
+          [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
+             const std::vector<std::optional<Array>>& results, const Grid& grid) {
+            Arguments arguments = convert(device, self, given);
+            const LaunchOptions options = optionsOf(results, nb::none(), grid);
+            return BoundLaunch{valueOf(stream.prepare(self.kernel, arguments.values, options)), device,
+                               std::move(arguments.owners)};
+          },
+          nb::arg("device"), nb::arg("stream"), nb::arg("arguments"), nb::arg("results"), nb::arg("grid") = nb::none());
   module.def("load", [](const Device& device, nb::bytes artifact) {
     return BoundKernel(valueOf(device.load({static_cast<const uint8_t*>(artifact.data()), artifact.size()})));
   });

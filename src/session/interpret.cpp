@@ -57,6 +57,7 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
   run.check = run.overflow = options.check;
   run.seed = options.seed;
   run.print = options.print;
+  run.grid = options.grid;
   auto findings = interpreter->run(values, run);
   if (!findings)
     return findings.takeError();

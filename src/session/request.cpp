@@ -43,7 +43,7 @@ std::vector<std::pair<uint32_t, uint32_t>> fixedExtents(const lang::Function& ke
 
 Result<irgen::Options> toIrgen(const lang::Function& kernel, const BuildRequest& request) {
   irgen::Options options;
-  options.grid = request.grid;
+  options.isGridGiven = request.isGridGiven;
   options.block = request.block;
   options.dims.resize(kernel.dims.size());
   for (const lang::DimVarId id : irgen::dimsToSpecialise(kernel)) {

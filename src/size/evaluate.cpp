@@ -11,7 +11,7 @@ int64_t evaluate(Expr expr, const std::function<int64_t(const Node&)>& argument)
   return fold<int64_t>(expr, [&](const Node& node, const std::array<int64_t, 3>& operands) {
     if (node.op == Op::Constant)
       return node.value;
-    return isArgument(node.op) ? argument(node) : apply(node.op, operands[0], operands[1], operands[2]);
+    return arity(node.op) == 0 ? argument(node) : apply(node.op, operands[0], operands[1], operands[2]);
   });
 }
 
@@ -44,10 +44,12 @@ std::optional<int64_t> Table::constantOf(Id id) const {
 std::optional<size_t> Table::firstBadRow() const {
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
+    if (row.op == Op::LaunchGrid && row.operands[0] > 2)
+      return i;
     if (row.op > kLastOp || (row.op != Op::Constant && row.value != 0) || (i == 0 && row != Row{}))
       return i;
     for (uint32_t k = 0; k < 3; ++k)
-      if (k >= operandCount(row.op) ? row.operands[k] != 0 : !isArgument(row.op) && row.operands[k] >= i)
+      if (k >= operandCount(row.op) ? row.operands[k] != 0 : arity(row.op) != 0 && row.operands[k] >= i)
         return i;
   }
   return rows_.empty() ? std::optional<size_t>(0) : std::nullopt;
@@ -70,6 +72,8 @@ Program::Program(const Table& table, const std::function<uint32_t(const Row&)>& 
       const uint32_t slot = slotOf(row);
       slots = slot + 1;
       placed.push_back({slots, {Op::Constant, number, {slot, 0, 0}}});
+    } else if (row.op == Op::LaunchGrid) {
+      grid_.emplace_back(number, row.operands[0]);
     } else if (row.op != Op::Constant) {
       for (uint32_t k = 0; k < arity(row.op); ++k)
         slots = std::max(slots, needed[row.operands[k]]);
@@ -87,6 +91,12 @@ Program::Program(const Table& table, const std::function<uint32_t(const Row&)>& 
 }
 
 //===-- Values ------------------------------------------------------------------------------------------------===//
+
+Values::Values(const Program& program, const std::array<int64_t, 3>& grid)
+    : program_(&program), values_(program.initial_) {
+  for (auto [row, axis] : program.grid_)
+    values_[row] = grid[axis];
+}
 
 void Values::advance(std::span<const uint64_t> slots) {
   int64_t* values = values_.data();

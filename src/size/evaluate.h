@@ -10,7 +10,7 @@
 
 namespace vortex::size {
 
-/// The value of one expression, by recursion: for the interpreter and for tests. `argument` gives those of Dim, Stride, Address and Scalar.
+/// The value of one expression, by recursion: for the interpreter and for tests. `argument` gives those of Dim, Stride, Address, Scalar and LaunchGrid.
 int64_t evaluate(Expr expr, const std::function<int64_t(const Node&)>& argument);
 
 /// An expression in a table. 0 is the constant 0 in every table.
@@ -19,8 +19,10 @@ struct Id {
   bool operator==(const Id&) const = default;
 };
 
-/// Of a row: those of the operator, or an argument's number and, for Dim and Stride, the dimension.
+/// Of a row: those of the operator, or an argument's number and, for Dim and Stride, the dimension; of LaunchGrid the axis.
 constexpr uint32_t operandCount(Op op) {
+  if (op == Op::LaunchGrid)
+    return 1;
   return !isArgument(op) ? arity(op) : op == Op::Dim || op == Op::Stride ? 2 : 1;
 }
 
@@ -59,6 +61,9 @@ public:
   /// `slotOf` places arguments.
   Program(const Table& table, const std::function<uint32_t(const Row&)>& slotOf);
 
+  /// Its launches must be given a grid.
+  bool takesGrid() const { return !grid_.empty(); }
+
 private:
   friend class Values;
   struct Step {
@@ -68,14 +73,16 @@ private:
   };
   std::vector<Step> steps_;
   std::vector<Row> rows_;
-  std::vector<uint32_t> slots_;   ///< per step: how many slots must be known
-  std::vector<int64_t> initial_;  ///< values of the constants, at their rows
+  std::vector<uint32_t> slots_;                      ///< per step: how many slots must be known
+  std::vector<int64_t> initial_;                     ///< values of the constants, at their rows
+  std::vector<std::pair<uint32_t, uint32_t>> grid_;  ///< rows of LaunchGrid and their axes
 };
 
 /// What the expressions of a program are for one launch.
 class Values {
 public:
-  explicit Values(const Program& program) : program_(&program), values_(program.initial_) {}
+  /// `grid`: numbers of blocks that the launch was given.
+  explicit Values(const Program& program, const std::array<int64_t, 3>& grid = {});
 
   /// Computes what depends on these slots only and was not computed yet. Slots given before keep their values.
   void advance(std::span<const uint64_t> slots);

@@ -89,7 +89,7 @@ TEST(Evaluate, SlotsMayBecomeKnownInPieces) {
       ids.push_back(table.add(random.tree(3).build(arena)));
     const Program program(table, slotOfRow);
     const std::vector<uint64_t> slots = random.slots();
-    Values whole(program), pieces(program);
+    Values whole(program, test::gridOf(slots)), pieces(program, test::gridOf(slots));
     whole.advance(slots);
     for (size_t known = 0; known <= slots.size(); known += 1 + random.below(4))
       pieces.advance(std::span(slots).first(known));

@@ -92,7 +92,8 @@ int64_t apply(Op op, int64_t a, int64_t b, int64_t c) {
   case Op::Dim:
   case Op::Stride:
   case Op::Address:
-  case Op::Scalar: break;
+  case Op::Scalar:
+  case Op::LaunchGrid: break;
   }
   VORTEX_UNREACHABLE("operator %d of a size has no operands", static_cast<int>(op));
 }
@@ -139,10 +140,12 @@ Expr Arena::constant(int64_t value) {
 }
 
 Expr Arena::leaf(Op op, uint32_t argument, uint32_t dim) {
-  VORTEX_CHECK(isArgument(op));
+  VORTEX_CHECK(isArgument(op) || (op == Op::LaunchGrid && argument < 3));
   Node node{.op = op, .argument = argument, .dim = dim};
   if (op == Op::Dim)
     node.range = {0, static_cast<int64_t>(base::kMostTensorBytes)};
+  if (op == Op::LaunchGrid)
+    node.range = {0, UINT32_MAX};
   return intern(node);
 }
 

@@ -15,10 +15,11 @@ namespace vortex::size {
 /// Arithmetic is that of signed 64-bit integers and wraps; floorDiv, ceilDiv and mod by zero yield 0 (the language's rule).
 enum class Op : uint8_t {
   Constant,
-  Dim,      ///< extent `dim` of tensor argument `argument`: 0 to 2^47, as launches refuse others
-  Stride,   ///< in elements
-  Address,  ///< of a tensor argument's first element
-  Scalar,   ///< scalar argument as i64
+  Dim,         ///< extent `dim` of tensor argument `argument`: 0 to 2^47, as launches refuse others
+  Stride,      ///< in elements
+  Address,     ///< of a tensor argument's first element
+  Scalar,      ///< scalar argument as i64
+  LaunchGrid,  ///< blocks along axis `argument` that the launch was given: 0 to 2^32 - 1
   Add,
   Sub,
   Mul,
@@ -37,8 +38,9 @@ enum class Op : uint8_t {
 };
 constexpr Op kLastOp = Op::Select;
 
-/// How many operands an operator takes: 0 (constants and arguments) to 3.
+/// How many operands an operator takes: 0 (constants and what a launch gives) to 3.
 constexpr uint32_t arity(Op op) { return op < Op::Add ? 0 : op < Op::Not ? 2 : op < Op::Select ? 1 : 3; }
+/// A leaf whose value is in a launch slot.
 constexpr bool isArgument(Op op) { return op >= Op::Dim && op <= Op::Scalar; }
 
 /// The value of an operator; operands that it does not take are ignored.
@@ -57,7 +59,7 @@ class Expr;
 
 struct Node {
   Op op = Op::Constant;
-  uint32_t argument = 0, dim = 0;  ///< Dim, Stride, Address, Scalar
+  uint32_t argument = 0, dim = 0;  ///< Dim, Stride, Address, Scalar, LaunchGrid
   int64_t value = 0;               ///< Constant
   std::array<const Node*, 3> operands{};
   Range range{};
@@ -101,6 +103,7 @@ public:
   Expr stride(uint32_t argument, uint32_t dim) { return leaf(Op::Stride, argument, dim); }
   Expr address(uint32_t argument) { return leaf(Op::Address, argument, 0); }
   Expr scalar(uint32_t argument) { return leaf(Op::Scalar, argument, 0); }
+  Expr launchGrid(uint32_t axis) { return leaf(Op::LaunchGrid, axis, 0); }
   Expr leaf(Op op, uint32_t argument, uint32_t dim);
   /// Of operands of this arena, simplified.
   Expr make(Op op, Expr a, Expr b = {}, Expr c = {});

@@ -9,12 +9,14 @@
 
 namespace vortex::size::test {
 
-/// Arguments 0 and 1 are tensors of rank 2, argument 2 is a scalar.
-constexpr uint32_t kSlots = 11;
+/// Arguments 0 and 1 are tensors of rank 2, argument 2 is a scalar. The launch's grid stands behind them.
+constexpr uint32_t kSlots = 14, kGrid = 11;
 
 inline uint32_t slotOf(Op op, uint32_t argument, uint32_t dim) {
   if (op == Op::Scalar)
     return 10;
+  if (op == Op::LaunchGrid)
+    return kGrid + argument;
   return argument * 5 + (op == Op::Address ? 0 : op == Op::Dim ? 1 + dim : 3 + dim);
 }
 
@@ -27,7 +29,7 @@ struct Tree {
   Expr build(Arena& arena) const {
     if (op == Op::Constant)
       return arena.constant(value);
-    if (isArgument(op))
+    if (arity(op) == 0)
       return arena.leaf(op, argument, dim);
     std::array<Expr, 3> made;
     for (size_t i = 0; i < operands.size(); ++i)
@@ -38,7 +40,7 @@ struct Tree {
   int64_t evaluate(const std::vector<uint64_t>& slots) const {
     if (op == Op::Constant)
       return value;
-    if (isArgument(op))
+    if (arity(op) == 0)
       return static_cast<int64_t>(slots[slotOf(op, argument, dim)]);
     int64_t values[3] = {};
     for (size_t i = 0; i < operands.size(); ++i)
@@ -89,8 +91,9 @@ public:
     if (depth == 0 || below(6) == 0) {
       if (below(3) == 0)
         return {.op = Op::Constant, .value = number()};
-      static constexpr Op kArguments[] = {Op::Dim, Op::Dim, Op::Dim, Op::Stride, Op::Address, Op::Scalar};
-      const Op op = kArguments[below(6)];
+      static constexpr Op kArguments[] = {Op::Dim,     Op::Dim,    Op::Dim,       Op::Stride,
+                                          Op::Address, Op::Scalar, Op::LaunchGrid};
+      const Op op = kArguments[below(std::size(kArguments))];
       const bool hasDim = op == Op::Dim || op == Op::Stride;
       return {.op = op,
               .argument = op == Op::Scalar ? 2 : static_cast<uint32_t>(below(2)),
@@ -108,6 +111,8 @@ public:
     std::vector<uint64_t> result;
     for (uint32_t slot = 0; slot < kSlots; ++slot)
       result.push_back(static_cast<uint64_t>(number()));
+    for (uint32_t axis = 0; axis < 3; ++axis)
+      result[kGrid + axis] = below(4) == 0 ? UINT32_MAX : below(1000);
     for (uint32_t argument : {0, 1})
       for (uint32_t dim : {0, 1}) {
         static constexpr uint64_t kExtents[] = {0, 1, 2, 3, 7, 16, 64, 127, 128, 129, 4096, uint64_t{1} << 47};
@@ -127,5 +132,10 @@ private:
 
   std::mt19937_64 random_;
 };
+
+inline std::array<int64_t, 3> gridOf(const std::vector<uint64_t>& slots) {
+  return {static_cast<int64_t>(slots[kGrid]), static_cast<int64_t>(slots[kGrid + 1]),
+          static_cast<int64_t>(slots[kGrid + 2])};
+}
 
 }  // namespace vortex::size::test

@@ -73,7 +73,7 @@ TEST(Simplify, NoRuleChangesAValueOrAnExactOne) {
                          }),
                 wanted)
           << print(expr);
-      Values values(program);
+      Values values(program, test::gridOf(slots));
       values.advance(slots);
       ASSERT_EQ(values[id], wanted) << print(expr);
       if (tree.isExact(slots))

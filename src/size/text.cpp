@@ -22,6 +22,7 @@ constexpr Spelling kSpellings[] = {
     {Op::Stride, "stride", 0},
     {Op::Address, "address", 0},
     {Op::Scalar, "scalar", 0},
+    {Op::LaunchGrid, "launch_grid", 0},
     {Op::FloorDiv, "floordiv", 0},
     {Op::CeilDiv, "ceildiv", 0},
     {Op::Mod, "mod", 0},
@@ -62,7 +63,7 @@ Printed printNode(const Node& node, const std::array<Printed, 3>& operands) {
   if (node.op == Op::Constant)
     return {std::to_string(node.value), kAtom};
   const auto& [op, name, precedence] = spelling(node.op);
-  if (isArgument(op)) {
+  if (arity(op) == 0) {
     const bool hasDim = op == Op::Dim || op == Op::Stride;
     return {concat(name, "(", node.argument, hasDim ? concat(",", node.dim) : std::string(), ")"), kAtom};
   }
@@ -161,13 +162,14 @@ private:
     if (int64_t value = 0; consumeNumber(value))
       return arena_.constant(value);
     size_t length = 0;
-    while (length < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[length])) != 0))
+    while (length < rest_.size() &&
+           (std::isalnum(static_cast<unsigned char>(rest_[length])) != 0 || rest_[length] == '_'))
       ++length;
     for (const Spelling& each : kSpellings)
       if (each.precedence == 0 && each.text == rest_.substr(0, length)) {
         rest_.remove_prefix(length);
         skipSpace();
-        return isArgument(each.op) ? parseArgument(each.op) : parseFunction(each.op);
+        return arity(each.op) == 0 ? parseArgument(each.op) : parseFunction(each.op);
       }
     return expected("a number, an argument or a function");
   }
@@ -178,6 +180,8 @@ private:
     if (!consume("(") || !consumeNumber(argument) || (hasDim && (!consume(",") || !consumeNumber(dim))) ||
         !consume(")"))
       return expected(hasDim ? "`(argument,dimension)`" : "`(argument)`");
+    if (op == Op::LaunchGrid && argument > 2)
+      return expected("an axis below 3 before");
     return arena_.leaf(op, argument, dim);
   }
 
@@ -247,7 +251,8 @@ std::string toC(const Row& row, const std::array<std::string, 3>& operands) {
   case Op::Dim:
   case Op::Stride:
   case Op::Address:
-  case Op::Scalar: return l;
+  case Op::Scalar:
+  case Op::LaunchGrid: return l;
   case Op::Add: return wrapping(" + ");
   case Op::Sub: return wrapping(" - ");
   case Op::Mul: return wrapping(" * ");

@@ -70,7 +70,7 @@ TEST(SizeText, CExpressionsHaveTheSameValues) {
     std::array<std::string, 3> operands;
     for (size_t k = 0; k < 3; ++k)
       operands[k] = "v[" + std::to_string(row.operands[k]) + "]";
-    if (isArgument(row.op))
+    if (row.op != Op::Constant && arity(row.op) == 0)
       operands[0] = "((int64_t)s[" + std::to_string(test::slotOf(row.op, row.operands[0], row.operands[1])) + "])";
     source << "  v[" << i << "] = " << toC(row, operands) << ";\n";
   }

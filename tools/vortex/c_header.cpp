@@ -49,7 +49,8 @@ namespace {
 
 class CHeaderWriter {
 public:
-  explicit CHeaderWriter(const Kernel& kernel) : kernel_(kernel), name_(cIdentifier(kernel.name)) {}
+  explicit CHeaderWriter(const Kernel& kernel)
+      : kernel_(kernel), name_(cIdentifier(kernel.name)), takesGrid_(sizeProgram(kernel).takesGrid()) {}
 
   std::string write() {
     std::string guard = "VORTEX_" + name_ + "_H";
@@ -147,6 +148,9 @@ private:
       for (uint32_t dim = 0; dim < param.rank; ++dim)
         list.push_back(base::concat("int64_t ", name, "_", dim));
     }
+    if (takesGrid_)
+      for (char axis : {'x', 'y', 'z'})
+        list.push_back(base::concat("int64_t launch_grid_", axis));
     if (withResults)
       for (size_t i = 0; i < kernel_.results.size(); ++i)
         if (!isLaterField(kernel_.results[i]))
@@ -187,6 +191,8 @@ private:
     const size::Row& row = kernel_.sizes.rows()[id.index];
     if (row.op == size::Op::Constant)
       return size::toC(row, {});
+    if (row.op == size::Op::LaunchGrid)
+      return base::concat("launch_grid_", "xyz"[row.operands[0]]);
     if (size::isArgument(row.op))
       return base::concat("((int64_t)vx_slots[", artifact::slotOf(kernel_, row), "])");
     std::string name = base::concat("vx_sizes[", id.index, "]");
@@ -337,6 +343,7 @@ private:
 
   const Kernel& kernel_;
   std::string name_;
+  bool takesGrid_;
   std::vector<bool> isComputed_;  ///< sizes, in the function being written
   size_t sizesAt_ = 0;            ///< where out_ declares them
   std::string out_;

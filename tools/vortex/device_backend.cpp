@@ -25,7 +25,7 @@ Scalar toLanguage(ScalarType type) {
 irgen::Options launchRequest(const lang::Function& kernel, std::span<const host::LaunchArgument> arguments,
                              const host::LaunchSize& size) {
   irgen::Options request;
-  request.grid = size.grid;
+  request.isGridGiven = size.grid.has_value();
   request.block = size.block;
   request.dims.resize(kernel.dims.size());
   for (lang::DimVarId id : irgen::dimsToSpecialise(kernel)) {
@@ -115,9 +115,9 @@ Result<void> DeviceBackend::synchronize() { return stream_->synchronize(); }
 hal::KernelRef DeviceBackend::loaded(const lang::Function& kernel, const irgen::Options& request,
                                      host::LaunchFailure& failure) {
   std::vector<int64_t> sizes;
-  for (const auto& size : {request.grid, request.block})
-    for (int64_t extent : size.value_or(std::array<int64_t, 3>{-1, -1, -1}))
-      sizes.push_back(extent);
+  sizes.push_back(request.isGridGiven);
+  for (int64_t extent : request.block.value_or(std::array<int64_t, 3>{-1, -1, -1}))
+    sizes.push_back(extent);
   for (const auto& dim : request.dims)
     sizes.push_back(dim.value_or(-1));
   Key key{&kernel, std::move(sizes)};
@@ -168,6 +168,7 @@ host::LaunchOutcome DeviceBackend::launch(const lang::Function& kernel, std::spa
   for (size_t i = 0; i < arguments.size(); ++i)
     converted.push_back(toHal(arguments[i], i < artifact.params.size() ? artifact.params[i].type : ScalarType::I64));
   hal::LaunchOptions options;
+  options.grid = size.grid;
   options.print = [this](const artifact::Fault& format, std::span<const uint64_t> values) {
     std::string_view kinds =
         std::string_view(format.id).starts_with("print:") ? std::string_view(format.id).substr(6) : "";

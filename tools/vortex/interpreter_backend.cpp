@@ -100,6 +100,7 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function& kernel,
   interpreter::Options options;
   options.check = options.overflow = options_.check;
   options.seed = options_.seed;
+  options.grid = size.grid;
   options.maxSteps = options_.check ? options_.maxSteps : 0;
   options.print = [this](std::string_view text) {
     if (options_.output)

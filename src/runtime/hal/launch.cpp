@@ -41,7 +41,8 @@ std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start
 class Preparation {
 public:
   Preparation(Device& device, const KernelRef& kernel, std::span<const Argument> arguments, LaunchOptions& options)
-      : device_(device), kernel_(kernel->artifact()), sizes_(kernel->sizes()), arguments_(arguments),
+      : device_(device), kernel_(kernel->artifact()),
+        sizes_(kernel->sizes(), options.grid.value_or(std::array<int64_t, 3>{})), arguments_(arguments),
         options_(options) {
     launch_.kernel = kernel;
     launch_.print = std::move(options.print);
@@ -51,8 +52,9 @@ public:
   Result<Launch> run() {
     if (launch_.kernel->device() != &device_)
       return fail(concat("it was loaded on another device than '", device_.info().name, "'"));
-    for (auto step : {&Preparation::addArguments, &Preparation::checkConstraints, &Preparation::addResults,
-                      &Preparation::checkAliasing, &Preparation::addTemporaries, &Preparation::addPhases})
+    for (auto step :
+         {&Preparation::checkGrid, &Preparation::addArguments, &Preparation::checkConstraints, &Preparation::addResults,
+          &Preparation::checkAliasing, &Preparation::addTemporaries, &Preparation::addPhases})
       if (Result<void> done = (this->*step)(); !done)
         return done.takeError();
     return std::move(launch_);
@@ -61,6 +63,17 @@ public:
 private:
   Error fail(const std::string& reason) const {
     return {concat("cannot launch kernel '", kernel_.name, "': ", reason)};
+  }
+
+  Result<void> checkGrid() {
+    const std::optional<std::array<int64_t, 3>>& grid = options_.grid;
+    if (launch_.kernel->sizes().takesGrid() != grid.has_value())
+      return fail(grid ? "it has a grid of its own, and its launch gives another"
+                       : "its launch must give the numbers of blocks: `.launch(grid = …)`");
+    for (int64_t blocks : grid.value_or(std::array<int64_t, 3>{}))
+      if (blocks < 0 || blocks > UINT32_MAX)
+        return fail(concat("it has an impossible grid of ", base::join(*grid, " x ")));
+    return {};
   }
 
   Result<void> addArguments() {

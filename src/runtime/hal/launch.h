@@ -31,6 +31,7 @@ struct LaunchOptions {
   /// Storage for results, by index: the launch then allocates nothing for them. Absent entries are allocated.
   std::vector<std::optional<Tensor>> results{};
   PrintSink print{};
+  std::optional<std::array<int64_t, 3>> grid{};  ///< numbers of blocks, for kernels whose launches give them
 };
 
 struct LaunchPhase {

@@ -30,6 +30,34 @@ TEST(NullDevice, RecordsWhatWasLaunched) {
   EXPECT_TRUE(device->records().empty());
 }
 
+TEST(NullDevice, OneKernelTakesEveryGridThatALaunchGives) {
+  artifact::Kernel kernel = kernelNamed("sparse");
+  size::Arena arena;
+  const size::Id x = kernel.sizes.add(arena.launchGrid(0));
+  kernel.phases[0].grid[0] = x;
+  kernel.phases[0].grid[1] = kernel.sizes.add(size::make(size::Op::Mul, arena.launchGrid(2), 2));
+  kernel.phases[0].scratchBytes = kernel.sizes.add(size::make(size::Op::Mul, arena.launchGrid(0), 8));
+  const auto device = null_device::createDevice();
+  const KernelRef loaded = device->load(std::make_shared<artifact::Kernel>(kernel)).value();
+  for (int64_t blocks : {1, 5, 70000}) {
+    const Launch launch = prepare(*device, loaded, {}, {.grid = {{blocks, 1, 3}}}).value();
+    ASSERT_EQ(launch.phases.size(), 1u);
+    EXPECT_EQ(launch.phases[0].grid[0], blocks);
+    EXPECT_EQ(launch.phases[0].grid[1], 6u);
+    EXPECT_EQ(launch.phases[0].scratchBytes, static_cast<uint64_t>(blocks) * 8);
+  }
+  EXPECT_TRUE(prepare(*device, loaded, {}, {.grid = {{0, 1, 1}}}).value().phases.empty());
+  const auto message = [&](const KernelRef& of, LaunchOptions options) {
+    const auto launch = prepare(*device, of, {}, std::move(options));
+    return launch ? "no error" : launch.error().message;
+  };
+  EXPECT_NE(message(loaded, {}).find("must give the numbers of blocks"), std::string::npos);
+  EXPECT_NE(message(loaded, {.grid = {{-1, 1, 1}}}).find("impossible grid of -1 x 1 x 1"), std::string::npos);
+  EXPECT_NE(message(loaded, {.grid = {{1, int64_t{1} << 32, 1}}}).find("impossible grid"), std::string::npos);
+  const KernelRef own = device->load(std::make_shared<artifact::Kernel>(kernelNamed("sparse"))).value();
+  EXPECT_NE(message(own, {.grid = {{1, 1, 1}}}).find("a grid of its own"), std::string::npos);
+}
+
 TEST(NullDevice, LimitsOfBlocksHold) {
   artifact::Kernel kernel = kernelNamed("sparse");
   kernel.phases[0].block[0] = kernel.sizes.constant(2048);
