@@ -180,8 +180,10 @@ def test_lines_before_a_failure_stay(hvm, tmp_path):
         assert (status, out) == (1, "1\n2\n") and err.startswith("RUNTIME_ERROR: cannot apply a number")
 
 
-@pytest.mark.parametrize("text", ["@f = λ&n.n<>@f(n+1)\n@main = @f(0)", "@f = λ&n.1+@f(n+1)\n@main = @f(0)", "@f = λ&n.&A{&{},@f(n+1)}\n@main = @f(0)"],
-                         ids=["heap", "stack", "queue"])
+@pytest.mark.parametrize("text", ["@f = λ&n.n<>@f(n+1)\n@main = @f(0)", "@f = λ&n.1+@f(n+1)\n@main = @f(0)", "@f = λ&n.&A{&{},@f(n+1)}\n@main = @f(0)",
+                                  "@f = λn.1+@f(n)\n@main = @f(0)", "@main = @main(1)", "@f = λn.%nf(@f(n))\n@main = @f(0)",
+                                  "@f = λn.(@f(n) === 1) + 1\n@main = @f(0)"],
+                         ids=["heap", "stack", "queue", "stack without heap", "arguments", "natives", "equalities"])
 def test_exhausted_memory_is_an_error_without_a_result(text, hvm, tmp_path):
     path = tmp_path / "endless.hvm4"
     path.write_text(text + "\n", encoding="utf-8")

@@ -36,6 +36,10 @@ public:
   static constexpr uint64_t kEverybody = uint64_t(1) << 63;
   static constexpr uint64_t attentionBit(uint32_t thread) { return uint64_t(1) << thread % 63; }
   bool wantsEverybody() const { return attention_.load(std::memory_order_relaxed) & kEverybody; }
+  void requestCollection() {
+    taken_ = budget_;
+    attention_.fetch_or(kEverybody, std::memory_order_relaxed);
+  }
   bool wantsCollection() const { return taken_.load(std::memory_order_relaxed) >= budget_; }
 
   /// Marks what the roots reach: begin(), mark() for each root, end(). All threads stand still, and their regions are empty afterwards.

@@ -247,6 +247,7 @@ Result<std::unique_ptr<Machine>> Machine::create(World& world, Heap& heap, const
   if (stack == MAP_FAILED)
     return Error{"Error: cannot reserve address space for the stack"};
   machine->stack_ = machine->sp_ = static_cast<Term*>(stack);
+  machine->stackEnd_ = machine->stack_ + machine->stackStep();
   return machine;
 }
 

@@ -56,6 +56,13 @@ public:
   /// Turns the right operand of the oldest operator on the stack that still has one into a cell that any thread may reduce, for a term `Fut`.
   /// 0: there is none. `frame` becomes the operator's place on the stack.
   Loc forkOldest(uint64_t& frame);
+  /// Has the stack grown by a sixteenth of the memory since this said so? It may do that without taking anything from the heap.
+  bool hasLongStack() {
+    if (sp_ < stackEnd_)
+      return false;
+    stackEnd_ = sp_ + stackStep();
+    return true;
+  }
   uint64_t stackWords() const { return static_cast<uint64_t>(sp_ - stack_); }
 
   /// Marks what the stack refers to.
@@ -90,6 +97,7 @@ private:
       : world_(world), heap_(heap), code_(code), id_(id), attentionMask_(Heap::kEverybody | Heap::attentionBit(id)),
         fuel_(fuel), env_(code.slotCount + 2) {}
   bool forkAt(Term* header, Loc& cell);
+  uint64_t stackStep() const { return heap_.limitBytes() / sizeof(Term) / 16; }
 
   World& world_;
   Heap& heap_;
@@ -102,6 +110,7 @@ private:
   Term* stack_ = nullptr;
   Term* sp_ = nullptr;
   uint64_t stackLimit_ = 0;
+  Term* stackEnd_ = nullptr;  // from here on safe points call the world
   uint64_t forkedWords_ = 0;  // operators below have no operand to give
   std::vector<Term> env_;
   uint64_t interactions_ = 0;

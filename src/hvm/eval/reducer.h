@@ -30,7 +30,7 @@ struct Reducer {
   }
   VORTEX_HVM_INLINE bool needsAttention() const {
     return machine.heap_.attention().load(std::memory_order_relaxed) & machine.attentionMask_ ||
-           interactions > machine.fuel_;
+           interactions > machine.fuel_ || sp >= machine.stackEnd_;
   }
 
   VORTEX_HVM_INLINE void push(Term term) { *sp++ = term; }

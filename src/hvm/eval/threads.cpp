@@ -199,6 +199,8 @@ bool Evaluation::safePoint(Machine& machine, Term& current) {
       heap_->attention().fetch_and(~Heap::attentionBit(machine.id()), std::memory_order_relaxed);
     offerOperands(worker);
   }
+  if (machine.hasLongStack())
+    heap_->requestCollection();
   return !isOutOfFuel(machine.interactions()) && park(worker, &current);
 }
 
