@@ -8,7 +8,8 @@ FOLDER holds one NAME.json and NAME.ptx per kernel of bench/kernels/gpu.vx, made
   ./vortex build bench/kernels/gpu.vx --target sm_90 -o artifacts; ninja -C build vortex_bench_gpu_plan
   mkdir FOLDER; build/bin/bench/gpu_plan FOLDER artifacts/*.vxk
 
-Every row is checked on fresh random data in the same run. `--rows` measures softmax and RMSNorm on rows of many lengths instead. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
+Every row is checked on fresh random data in the same run. `--rows` measures softmax and RMSNorm on rows of many lengths instead, `--activations`
+the kernels of bench/kernels/activations.vx. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
 import argparse
 import ctypes
 import json
@@ -236,6 +237,13 @@ def rows_of_lengths(folder, quick, peers=True):
     return table
 
 
+def rows_of_activations(folder, quick, peers=True):
+    """As `rows`: 2^28 bytes per tensor."""
+    import gpu_activations
+    from gpu_peers import compiled
+    return gpu_activations.rows(lambda name, *tensors: Kernel(folder, name).prepare(*tensors), quick, compiled if peers else lambda *_: None)
+
+
 def copy_side(moved):
     source = torch.empty(moved // 2, dtype=torch.uint8, device="cuda").random_()
     target = torch.empty_like(source)
@@ -251,6 +259,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small tensors, for checking")
     parser.add_argument("--no-peers", action="store_true", help="only ours and the copy")
     parser.add_argument("--rows", action="store_true", help="softmax and RMSNorm on rows of many lengths")
+    parser.add_argument("--activations", action="store_true", help="functions and SwiGLU in f32, f16 and bf16")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no row after so many seconds")
     options = parser.parse_args()
     torch.cuda.init()
@@ -262,7 +271,7 @@ def main():
     print(f"{'':24} {'GB/s':>6} {'copy':>6} {'of copy':>8}  {'target':>6}  right  peers (GB/s)")
     start = time.perf_counter()
     wrong = 0
-    for name, (make, target) in (rows_of_lengths if options.rows else rows)(options.folder, options.quick, not options.no_peers).items():
+    for name, (make, target) in (rows_of_lengths if options.rows else rows_of_activations if options.activations else rows)(options.folder, options.quick, not options.no_peers).items():
         if options.filter not in name or time.perf_counter() - start > options.seconds:
             continue
         try:

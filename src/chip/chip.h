@@ -37,6 +37,8 @@ struct Gpu {
   double memoryBytesPerSecond = 0;
   double clockHz = 0;  ///< boost
   PeakRates peak;
+  /// Largest relative error of the hyperbolic tangent unit: measured over all arguments, or what the vendor guarantees. 1: there is none.
+  double tanhError = 1;
   bool estimated = false;  ///< some numbers are measured by third parties, not published by the vendor
 };
 

@@ -45,6 +45,10 @@ bool isElementwise(mlir::Operation* op);
 /// A function of floats that takes more than one instruction: math's, vx.sigmoid, vx.erfc.
 bool isFloatFunction(mlir::Operation* op);
 
+// What passes/narrow_math finds out about an operation, on it: significant bits that its result is rounded to (i64), and what math::Form says.
+inline constexpr llvm::StringLiteral kNarrowAttr = "vx.narrow", kMayFlushAttr = "vx.may_flush",
+                                     kNormalAttr = "vx.normal", kFarFromOneAttr = "vx.far_from_one";
+
 /// True for the kinds whose operands are floats (`addf`, `mulf`, `maxf`, `minf`).
 bool isFloatCombine(Combine kind);
 

@@ -1,12 +1,14 @@
 #include "passes/register.h"
 
 #include "passes/expand_staging.h"
+#include "passes/narrow_math.h"
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
 
 namespace vortex::passes {
 
 void registerVxPasses() {
+  mlir::registerPass([] { return createNarrowMathPass(); });
   mlir::registerPass([] { return createScheduleTensorsPass(); });
   mlir::registerPass([] { return createSimplifyPass(); });
   mlir::registerPass([] { return createExpandStagingPass(); });

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "ir/vx.h"
 #include "lang/sema/dump.h"
+#include "passes/narrow_math.h"
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
 #include "pipeline/back_end.h"
@@ -103,6 +104,11 @@ mlir::OwningOpRef<mlir::ModuleOp> Compiler::module(const lang::Function& kernel,
     return nullptr;
   }
   dump(kernel, "irgen", *module);
+  mlir::PassManager passes(&context());
+  passes.addPass(
+      passes::createNarrowMathPass());  // before the schedule, and for the interpreter too: one program for all
+  if (mlir::failed(passes.run(*module)))
+    return nullptr;
   if (!scheduled)
     return module;
   return schedule(kernel, *module, failure) ? std::move(module) : nullptr;

@@ -1,5 +1,6 @@
 """The functions of docs/library.md against NumPy: host scalars in f64, kernels in f32, by element and as whole tensors."""
 import math
+import re
 
 import numpy
 import pytest
@@ -207,3 +208,14 @@ def test_shared_memory_in_a_whole_tensor_kernel(vortex, tmp_path, backends):
                        "fn main() {\n    assert_eq(f(&full(3.0, [70])).to_host(), vec![4.0; 70])\n}\n")
     for device in backends:
         vortex("run", program, "--device", device)
+
+
+def test_accuracy_is_stated_as_tests_enforce_it(root):
+    """src/base/float_functions.h holds the bounds that the tests of the back ends use."""
+    rows = re.findall(r'X\(\w+, "(\w+)", .*?, ([\d.]+)\) *\\?\n', (root / "src/base/float_functions.h").read_text() + "\n")
+    enforced = {name: float(bound) for name, bound in rows}
+    stated = {}
+    table = (root / "docs/library.md").read_text().split("### Accuracy in kernels")[1].split("f64:")[0]
+    for functions, bound in re.findall(r"^\| (`.*`) \| ([\d.]+)", table, re.M):
+        stated.update({name: float(bound) for name in re.findall(r"`(\w+)`", functions)})
+    assert len(enforced) > 20 and {name: stated.get(name) for name in enforced} == enforced

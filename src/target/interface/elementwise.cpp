@@ -1,7 +1,7 @@
 #include "target/interface/elementwise.h"
 
+#include "analysis/float_bounds.h"
 #include "ir/vx.h"
-#include "target/interface/float_bounds.h"
 #include "target/interface/math/convert.h"
 #include "target/interface/math/math.h"
 
@@ -16,6 +16,17 @@ namespace mm = mlir::math;
 using llvm::Value;
 using math::Binary;
 using math::Unary;
+
+/// As passes/narrow_math has marked it.
+math::Form formOf(mlir::Operation* op) {
+  auto bits = op->getAttrOfType<mlir::IntegerAttr>(ir::kNarrowAttr);
+  if (!bits)
+    return {};
+  return {.narrowBits = static_cast<unsigned>(bits.getInt()),
+          .mayFlush = op->hasAttr(ir::kMayFlushAttr),
+          .isNormal = op->hasAttr(ir::kNormalAttr),
+          .isFarFromOne = op->hasAttr(ir::kFarFromOneAttr)};
+}
 
 struct Lowering {
   llvm::IRBuilder<>& ir;
@@ -41,7 +52,7 @@ struct Lowering {
   }
 
   Value* unary(Unary function) {
-    Value* value = model.unary(ir, function, wide(0));
+    Value* value = model.unary(ir, function, wide(0), formOf(op));
     return value ? narrow(value, resultType()) : nullptr;
   }
   Value* binary(Binary function) {
@@ -195,7 +206,7 @@ Value* Lowering::emitFloats() {
       .Case([&](arith::AddFOp) { return rounded(ir.CreateFAdd(wide(0), wide(1))); })
       .Case([&](arith::SubFOp) { return rounded(ir.CreateFSub(wide(0), wide(1))); })
       .Case([&](arith::MulFOp) { return rounded(ir.CreateFMul(wide(0), wide(1))); })
-      .Case([&](arith::DivFOp) { return rounded(ir.CreateFDiv(wide(0), wide(1))); })
+      .Case([&](arith::DivFOp) { return rounded(model.divide(ir, wide(0), wide(1), formOf(op))); })
       .Case([&](arith::RemFOp) { return binary(Binary::Mod); })
       .Case([&](arith::NegFOp) { return rounded(ir.CreateFNeg(wide(0))); })
       .Case([&](arith::MaximumFOp) { return binary(Binary::MaxNan); })
@@ -232,9 +243,9 @@ std::optional<Unary> unaryFunction(mlir::Operation* op) {
 
 Value* Lowering::emitMath() {
   if (mlir::isa<mm::ExpOp>(op))
-    return unary(upperBound(op->getOperand(0)) <= math::kExpLimit ? Unary::ExpLimited
-                 : isLostBelow(op->getResult(0), 0x1p-120)        ? Unary::ExpNotTiny
-                                                                  : Unary::Exp);
+    return unary(analysis::upperBound(op->getOperand(0)) <= math::kExpLimit ? Unary::ExpLimited
+                 : analysis::isLostBelow(op->getResult(0), 0x1p-120)        ? Unary::ExpNotTiny
+                                                                            : Unary::Exp);
   if (auto function = unaryFunction(op))
     return unary(*function);
   return llvm::TypeSwitch<mlir::Operation*, Value*>(op)

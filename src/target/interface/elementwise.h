@@ -23,8 +23,12 @@ public:
   /// f32 or f64 to a narrow format, rounded once.
   virtual llvm::Value* narrow(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* value) const = 0;
   /// On f32 or f64. Null: the back end does not have the function.
-  virtual llvm::Value* unary(llvm::IRBuilder<>& ir, math::Unary function, llvm::Value* x) const = 0;
+  virtual llvm::Value* unary(llvm::IRBuilder<>& ir, math::Unary function, llvm::Value* x,
+                             const math::Form& form) const = 0;
   virtual llvm::Value* binary(llvm::IRBuilder<>& ir, math::Binary function, llvm::Value* x, llvm::Value* y) const = 0;
+  virtual llvm::Value* divide(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y, const math::Form&) const {
+    return ir.CreateFDiv(x, y);
+  }
   /// The back end's own code for an op; null: the common way.
   virtual llvm::Value* emitSpecial(llvm::IRBuilder<>&, mlir::Operation*, llvm::ArrayRef<llvm::Value*>) const {
     return nullptr;

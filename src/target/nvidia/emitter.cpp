@@ -15,7 +15,7 @@ namespace vortex::target::nvidia {
 namespace scf = mlir::scf;
 
 Emitter::Emitter(ModuleState& state, vxt::KernelOp kernel)
-    : state_(state), kernel_(kernel), ir_(state.module.getContext()) {}
+    : state_(state), kernel_(kernel), ir_(state.module.getContext()), scalars_(state.tanhError) {}
 
 void Emitter::run() {
   llvm::LLVMContext& context = ir_.getContext();

@@ -25,6 +25,7 @@ struct ModuleState {
   llvm::Module& module;
   uint32_t slotCount;
   unsigned architecture = 80;  ///< compute capability times ten
+  double tanhError = 1;        ///< chip::Gpu's
   std::string error = {};      ///< first op that could not be emitted, with its location
 };
 

@@ -7,8 +7,10 @@
 
 namespace vortex::target::nvidia {
 
-/// Null: not available on this back end.
-llvm::Value* emitUnary(llvm::IRBuilder<>& ir, math::Unary function, llvm::Value* x);
+/// Null: not available on this back end. `tanhError`: relative, of tanh.approx (chip::Gpu).
+llvm::Value* emitUnary(llvm::IRBuilder<>& ir, math::Unary function, llvm::Value* x, const math::Form& form,
+                       double tanhError);
+llvm::Value* emitDivision(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y, const math::Form& form);
 llvm::Value* emitBinary(llvm::IRBuilder<>& ir, math::Binary function, llvm::Value* x, llvm::Value* y);
 
 }  // namespace vortex::target::nvidia

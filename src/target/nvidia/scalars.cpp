@@ -170,8 +170,13 @@ static Value* forEachLane(llvm::IRBuilder<>& ir, llvm::ArrayRef<Value*> inputs,
   return result;
 }
 
-Value* NvidiaScalars::unary(llvm::IRBuilder<>& ir, math::Unary function, Value* x) const {
-  return forEachLane(ir, {x}, [&](llvm::ArrayRef<Value*> in) { return emitUnary(ir, function, in[0]); });
+Value* NvidiaScalars::unary(llvm::IRBuilder<>& ir, math::Unary function, Value* x, const math::Form& form) const {
+  return forEachLane(ir, {x},
+                     [&](llvm::ArrayRef<Value*> in) { return emitUnary(ir, function, in[0], form, tanhError_); });
+}
+
+Value* NvidiaScalars::divide(llvm::IRBuilder<>& ir, Value* x, Value* y, const math::Form& form) const {
+  return forEachLane(ir, {x, y}, [&](llvm::ArrayRef<Value*> in) { return emitDivision(ir, in[0], in[1], form); });
 }
 
 Value* NvidiaScalars::binary(llvm::IRBuilder<>& ir, math::Binary function, Value* x, Value* y) const {

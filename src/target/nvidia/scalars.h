@@ -22,6 +22,8 @@ llvm::Value* fromMemory(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* sto
 /// target/interface/math.
 class NvidiaScalars : public ScalarModel {
 public:
+  explicit NvidiaScalars(double tanhError) : tanhError_(tanhError) {}
+
   llvm::Type* type(llvm::LLVMContext& context, mlir::Type type, unsigned lanes) const override {
     return valueType(context, type, lanes);
   }
@@ -31,8 +33,13 @@ public:
   bool isNarrow(mlir::Type type) const override;
   llvm::Value* widen(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* value) const override;
   llvm::Value* narrow(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* value) const override;
-  llvm::Value* unary(llvm::IRBuilder<>& ir, math::Unary function, llvm::Value* x) const override;
+  llvm::Value* unary(llvm::IRBuilder<>& ir, math::Unary function, llvm::Value* x,
+                     const math::Form& form) const override;
+  llvm::Value* divide(llvm::IRBuilder<>& ir, llvm::Value* x, llvm::Value* y, const math::Form& form) const override;
   llvm::Value* binary(llvm::IRBuilder<>& ir, math::Binary function, llvm::Value* x, llvm::Value* y) const override;
+
+private:
+  double tanhError_;  ///< relative, of tanh.approx
 };
 
 }  // namespace vortex::target::nvidia

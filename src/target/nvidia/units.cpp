@@ -1,6 +1,7 @@
 #include "target/nvidia/units.h"
 
 #include "base/check.h"
+#include "chip/chip.h"
 #include "target/interface/llvm_module.h"
 #include "target/interface/stopwatch.h"
 #include "target/nvidia/emitter.h"
@@ -84,7 +85,8 @@ Result<std::string> generatePtx(mlir::ModuleOp lowered, uint32_t slotCount, cons
     units.push_back(std::make_unique<Unit>());
     Unit& unit = *units.back();
     unit.code = createModule(unit.context, each.getSymName(), target);
-    ModuleState state{*unit.code, slotCount, target.number};
+    const chip::Gpu* chip = chip::findGpu(target.chip);
+    ModuleState state{*unit.code, slotCount, target.number, chip ? chip->tanhError : 1};
     Emitter(state, each).run();
     if (!state.error.empty())
       return base::Error{state.error};

@@ -26,8 +26,8 @@ public:
   Value* narrow(llvm::IRBuilder<>& ir, mlir::Type type, Value* value) const override {
     return math::emitNarrow(ir, features_, *narrowFormat(type), value);
   }
-  Value* unary(llvm::IRBuilder<>& ir, math::Unary function, Value* x) const override {
-    return math::emitUnary(ir, features_, function, x);
+  Value* unary(llvm::IRBuilder<>& ir, math::Unary function, Value* x, const math::Form& form) const override {
+    return math::emitUnary(ir, features_, function, x, form);
   }
   Value* binary(llvm::IRBuilder<>& ir, math::Binary function, Value* x, Value* y) const override {
     return math::emitBinary(ir, features_, function, x, y);

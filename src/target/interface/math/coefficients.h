@@ -57,6 +57,24 @@ inline constexpr float kErfcTail32[] = {0x1.ce360e0000000p-3f, 0x1.cd839e0000000
                                         0x1.3332ae0000000p-3f, 0x1.a229e20000000p-3f,  -0x1.1a93da0000000p-3f,
                                         0x1.5f9cd20000000p-2f, -0x1.48e7060000000p-2f, 0x1.c3a02a0000000p-4f,
                                         -0x1.6237ee0000000p-7f};
+/// |error| ≤ 4.04e-7 on [0.221533, 1.0]
+inline constexpr float kErfcNarrow32[] = {0x1.aac3120000000p-3f, 0x1.b814680000000p-3f,  0x1.38a3c20000000p-3f,
+                                          0x1.4505da0000000p-2f, -0x1.7dcfb20000000p-3f, 0x1.be1d9c0000000p-2f,
+                                          -0x1.23f2140000000p-3f};
+/// |error| ≤ 6.3e-11 on [0.8991, 4.05]; below −25.9 beyond
+inline constexpr float kErfcLog2_32[] = {0x1.ff2c400000000p-13f, -0x1.a127460000000p+0f, -0x1.d3dea60000000p-1f,
+                                         -0x1.3fbe4c0000000p-3f, 0x1.28648a0000000p-5f,  -0x1.88e41c0000000p-8f,
+                                         0x1.462b080000000p-11f, -0x1.f7c2280000000p-16f};
+/// |error| ≤ 2.62e-8 on [-0.333333, 0.333333]
+inline constexpr float kLogThirds32[] = {-0x1.ffffd60000000p-2f, 0x1.5554fc0000000p-2f,  -0x1.0014500000000p-2f,
+                                         0x1.99d3a80000000p-3f,  -0x1.5038840000000p-3f, 0x1.1ea94e0000000p-3f,
+                                         -0x1.3b0e5c0000000p-3f, 0x1.1f24260000000p-3f};
+/// |error| ≤ 4.9e-8 on [0.0, 1.0001]
+inline constexpr float kTanhUnit32[] = {-0x1.555484p-2f, 0x1.10ef4p-3f,   -0x1.b66fc8p-5f,
+                                        0x1.4e44aep-6f,  -0x1.9cb762p-8f, 0x1.18c986p-10f};
+/// |error| ≤ 2.62e-6 on [-0.347, 0.347]
+inline constexpr float kExpNarrow32[] = {0x1.ffffe80000000p-1f, 0x1.fffb320000000p-1f, 0x1.0005a60000000p-1f,
+                                         0x1.57e19c0000000p-3f, 0x1.53a7dc0000000p-5f};
 
 /// All bits in the high part: for fused products.
 inline constexpr float kLn2Fused32[] = {0x1.62e4300000000p-1f, -0x1.05c6100000000p-29f};

@@ -47,6 +47,8 @@ Value* expPolynomial32(const FloatCode& code, Value* r, Value* early, double sca
       sum = code.fma(sum, i < 2 ? r : early, code.c(scale * coefficients[i]));
     return sum;
   };
+  if (code.narrow)
+    return horner(k::kExpNarrow32);
   // One coefficient less would be 2.6 ULP with the additional roundings of separate multiplications.
   return code.fused ? horner(k::kExp32) : code.fma(code.fma(horner(k::kExpTail32), r, code.c(scale)), r, code.c(scale));
 }
@@ -64,9 +66,9 @@ Value* emitExp32(const FloatCode& code, Value* x, Exponents exponents) {
   const FloatCode::WholeFactors n =
       shift ? code.roundQuotientToPower(x, kLog2E, shift) : code.roundQuotientToFactors(x, kLog2E);
   // A fused product is exact before the addition: the high part can have all bits, and the low one is late but small.
-  const float* ln2 = code.fused ? k::kLn2Fused32 : k::kLn2Split32;
+  const float* ln2 = code.fused || code.narrow ? k::kLn2Fused32 : k::kLn2Split32;
   Value* early = code.fma(n.whole, code.c(-ln2[0]), x);
-  Value* r = code.fma(n.whole, code.c(-ln2[1]), early);
+  Value* r = code.narrow ? early : code.fma(n.whole, code.c(-ln2[1]), early);
   Value* mantissa = expPolynomial32(code, r, code.fused ? early : r, std::ldexp(1.0, -int(shift)));
   Value* scaled = code.mul(mantissa, n.power);
   return n.rest ? code.mul(scaled, n.rest) : scaled;

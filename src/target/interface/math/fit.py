@@ -195,6 +195,15 @@ def main():
     # erfc(x) = exp(−x²) · t · P(t), t = 1 / (1 + 0.4 x), from 0.5 to where the result vanishes
     scaled_erfc = lambda t: mp.exp(((1 / t - 1) / mpf("0.4")) ** 2) * mp.erfc((1 / t - 1) / mpf("0.4")) / t
     fit("kErfcTail32", scaled_erfc, lambda t: 1 / scaled_erfc(t), range(10), 1 / (1 + mpf("0.4") * mpf("10.2")), 1 / (1 + mpf("0.4") * mpf("0.499")), to_f32)
+    # Narrow results and special function units.
+    far = lambda t: (1 / t - 1) / mpf("0.37")
+    narrow_erfc = series(lambda t: mp.exp(far(t) ** 2) * mp.erfc(far(t)) / t, mpf(1))
+    fit("kErfcNarrow32", narrow_erfc, lambda t: 1 / narrow_erfc(t), range(7), 1 / (1 + mpf("0.37") * mpf("9.5")), 1, to_f32)
+    fit("kErfcLog2_32", lambda x: mp.log(mp.erfc(x)) / ln2, lambda x: ln2 * mp.erfc(x) / mp.erf(x), range(8), 0.9 * 0.999, 4.05, to_f32)
+    log_thirds = series(lambda f: (mp.log1p(f) - f) / f**2, mpf(-1) / 2)
+    fit("kLogThirds32", log_thirds, lambda f: abs(f) + mpf("0.003"), range(8), mpf(-1) / 3, mpf(1) / 3, to_f32)
+    fit("kTanhUnit32", tanh_tail, lambda z: z / tanh_tail(0) + mpf("0.001"), range(6), 0, mpf("1.0001"), to_f32)
+    fit("kExpNarrow32", mp.exp, lambda r: mp.exp(-r), range(5), -half_ln2, half_ln2, to_f32)
     # expm1(r) = r + r² P(r) uses kExpTail; log1p uses kLogTail.
     print()
     print("/// All bits in the high part: for fused products.")

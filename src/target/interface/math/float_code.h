@@ -111,6 +111,7 @@ public:
   llvm::IRBuilderBase& b;
   llvm::Type* type;
   bool fused;
+  bool narrow = false;  ///< results are rounded to 16 bits: a relative error of 2^-18 will do
   bool isDouble;
   llvm::Type* intType;
 

@@ -69,9 +69,10 @@ void checkType(const Value* x) {
 
 }  // namespace
 
-Value* emitUnary(llvm::IRBuilderBase& b, const VectorFeatures& features, Unary function, Value* x) {
+Value* emitUnary(llvm::IRBuilderBase& b, const VectorFeatures& features, Unary function, Value* x, const Form& form) {
   checkType(x);
-  const FloatCode code(b, x->getType(), features.fma);
+  FloatCode code(b, x->getType(), features.fma);
+  code.narrow = form.narrowBits != 0 && !code.isDouble;
   switch (function) {
   case Unary::Exp: return emitExp(code, x);
   case Unary::ExpLimited: return emitExpLimited(code, x);

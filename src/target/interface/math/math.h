@@ -5,9 +5,8 @@
 // internal functions of the module, created on first use). Fast-math flags of the builder are ignored. No NaN or
 // infinity is treated as undefined.
 //
-// Largest errors measured against correctly rounded results are in accuracy.md beside this file; bounds tests check:
-// f32 exp exp2 log log2 log10 sin cos tanh ≤ 2 ULP; tan erf pow expm1 log1p ≤ 4 ULP; f64 exp and log families ≤ 2 ULP,
-// the rest libm's.
+// Largest errors measured against correctly rounded results are in accuracy.md beside this file. Tests check the bounds of
+// base/float_functions.h in f32; f64 exp and log families ≤ 2 ULP, the rest libm's.
 #pragma once
 
 #include "base/float_functions.h"
@@ -30,6 +29,16 @@ enum class Unary {
   Abs,
 };
 
+/// How an operation may be computed. By default: as accurately as docs/library.md promises for its type.
+struct Form {
+  /// Not 0: an f32 result reaches memory only through a rounding to so many significant bits (at most 11), and is within 2^-5 of their last place.
+  unsigned narrowBits = 0;
+  bool mayFlush = false;  ///< results below 2^-126 may become 0
+  bool isNormal = false;  ///< the argument (the divisor) is 0, infinite, NaN or of a size in 2^-100 … 2^100
+  bool isFarFromOne =
+      false;  ///< the argument of a logarithm is so far from 1 that an absolute error of 2^-22 does not matter
+};
+
 /// ExpLimited is wrong beyond it, not undefined.
 inline constexpr double kExpLimit = 43;
 
@@ -44,7 +53,8 @@ enum class Binary {
 };
 
 /// sin, cos, tan are accurate for every finite argument.
-llvm::Value* emitUnary(llvm::IRBuilderBase& builder, const VectorFeatures& features, Unary function, llvm::Value* x);
+llvm::Value* emitUnary(llvm::IRBuilderBase& builder, const VectorFeatures& features, Unary function, llvm::Value* x,
+                       const Form& form = {});
 llvm::Value* emitBinary(llvm::IRBuilderBase& builder, const VectorFeatures& features, Binary function, llvm::Value* x,
                         llvm::Value* y);
 

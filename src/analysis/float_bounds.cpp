@@ -1,4 +1,4 @@
-#include "target/interface/float_bounds.h"
+#include "analysis/float_bounds.h"
 
 #include "ir/vx.h"
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <llvm/ADT/TypeSwitch.h>
 
-namespace vortex::target {
+namespace vortex::analysis {
 namespace {
 
 namespace arith = mlir::arith;
@@ -30,7 +30,11 @@ Bounds rounded(double low, double high) {
           std::isnan(high) ? kInfinity : high + kRounding * std::fabs(high)};
 }
 
-std::optional<double> constantOf(mlir::Value value) {
+}  // namespace
+
+std::optional<double> floatConstant(mlir::Value value) {
+  while (auto broadcast = value.getDefiningOp<ir::BroadcastOp>())
+    value = broadcast.getValue();
   auto constant = value.getDefiningOp<arith::ConstantOp>();
   if (!constant)
     return std::nullopt;
@@ -45,6 +49,8 @@ std::optional<double> constantOf(mlir::Value value) {
   wide.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven, &lost);
   return wide.convertToDouble();
 }
+
+namespace {
 
 unsigned rankOf(mlir::Value value) {
   auto type = mlir::dyn_cast<mlir::RankedTensorType>(value.getType());
@@ -107,7 +113,7 @@ Bounds difference(arith::SubFOp op, unsigned depth) {
 /// Where one operand is NaN the other is the result: only constants are known not to be.
 Bounds limited(mlir::Operation* op, bool isMinimum, bool passesNan, unsigned depth) {
   Bounds a = boundsOf(op->getOperand(0), depth), b = boundsOf(op->getOperand(1), depth);
-  bool both = passesNan || constantOf(op->getOperand(0)) || constantOf(op->getOperand(1));
+  bool both = passesNan || floatConstant(op->getOperand(0)) || floatConstant(op->getOperand(1));
   Bounds result{std::min(a.low, b.low), std::max(a.high, b.high)};
   if (both && isMinimum)
     result.high = std::min(a.high, b.high);
@@ -116,17 +122,54 @@ Bounds limited(mlir::Operation* op, bool isMinimum, bool passesNan, unsigned dep
   return result;
 }
 
+/// The exponent of a softmax's weight: x − max(x), maybe scaled by a positive constant; 0 where x is largest.
+ir::BroadcastOp shiftOfSoftmax(mlir::Value exponent) {
+  if (auto mul = exponent.getDefiningOp<arith::MulFOp>())
+    if (auto factor = floatConstant(mul.getRhs()); factor && *factor > 0 && std::isfinite(*factor))
+      exponent = mul.getLhs();
+  auto sub = exponent.getDefiningOp<arith::SubFOp>();
+  return sub && maximumRepeated(sub.getRhs()) == sub.getLhs() ? sub.getRhs().getDefiningOp<ir::BroadcastOp>() : nullptr;
+}
+
+/// Σ exp(x − max(x)) over the dimensions of the maximum: one term is 1, all are at most 1, unless the sum is NaN.
+bool isSumOfSoftmax(ir::ReduceOp op) {
+  auto exp = op.getValue().getDefiningOp();
+  if (!mlir::isa_and_present<mm::ExpOp, mm::Exp2Op>(exp))
+    return false;
+  ir::BroadcastOp shift = shiftOfSoftmax(exp->getOperand(0));
+  return shift && shift.getValue().getDefiningOp<ir::ReduceOp>().getDims() == op.getDims();
+}
+
+Bounds quotient(arith::DivFOp op, unsigned depth) {
+  Bounds a = boundsOf(op.getLhs(), depth), b = boundsOf(op.getRhs(), depth);
+  if (a.low >= 0 && b.low >= 0)
+    return rounded(b.high < kInfinity ? a.low / b.high : 0, b.low > 0 ? a.high / b.low : kInfinity);
+  return {};
+}
+
+Bounds exponential(mlir::Operation* op, unsigned depth) {
+  Bounds source = boundsOf(op->getOperand(0), depth);
+  auto power = [&](double x) { return mlir::isa<mm::ExpOp>(op) ? std::exp(x) : std::exp2(x); };
+  Bounds result = rounded(power(source.low), power(source.high));
+  return {std::max(0.0, result.low), result.high};
+}
+
 Bounds ofReduce(ir::ReduceOp op, unsigned depth) {
   Bounds source = boundsOf(op.getValue(), depth);
   if (op.getKind() == ir::Combine::MaxF)
     return {-kInfinity, source.high};  // without elements −∞
   if (op.getKind() == ir::Combine::MinF)
     return {source.low, kInfinity};
-  return {};
+  if (op.getKind() != ir::Combine::AddF)
+    return {};
+  if (isSumOfSoftmax(op))
+    return {1, 0x1p64};
+  // Fewer than 2^63 elements, each sum rounded.
+  return {source.low >= 0 ? 0 : -kInfinity, source.high <= 0 ? 0 : std::max(source.high, 0.0) * 0x1p64};
 }
 
 Bounds boundsOf(mlir::Value value, unsigned depth) {
-  if (auto constant = constantOf(value))
+  if (auto constant = floatConstant(value))
     return {*constant, *constant};
   mlir::Operation* op = value.getDefiningOp();
   if (!op || depth-- == 0 || !mlir::isa<mlir::FloatType>(mlir::getElementTypeOrSelf(value.getType())))
@@ -158,7 +201,11 @@ Bounds boundsOf(mlir::Value value, unsigned depth) {
         Bounds source = boundsOf(op->getOperand(0), depth);
         return rounded(source.low, source.high);
       })
-      .Case<mm::ExpOp, mm::Exp2Op, mm::SqrtOp>([](auto) { return Bounds{0, kInfinity}; })
+      .Case([&](arith::DivFOp div) { return quotient(div, depth); })
+      .Case<mm::ExpOp, mm::Exp2Op>([&](auto) { return exponential(op, depth); })
+      .Case<mm::SqrtOp, mm::RsqrtOp, arith::UIToFPOp>([](auto) { return Bounds{0, kInfinity}; })
+      .Case<ir::SigmoidOp>([](auto) { return Bounds{0, 1}; })
+      .Case<ir::ErfcOp>([](auto) { return Bounds{0, 2.01}; })
       .Case<mm::TanhOp, mm::ErfOp, mm::SinOp, mm::CosOp>([](auto) { return Bounds{-1.01, 1.01}; })
       .Case<ir::BroadcastOp, ir::TransposeOp, ir::ReshapeOp>([&](auto) { return boundsOf(op->getOperand(0), depth); })
       .Case([&](ir::ReduceOp reduce) { return ofReduce(reduce, depth); })
@@ -176,13 +223,27 @@ bool isLostBelow(mlir::Value value, double threshold) {
            if (!add || add.getLhs() == add.getRhs())
              return false;
            mlir::Value other = add.getLhs() == value ? add.getRhs() : add.getLhs();
-           if (auto broadcast = other.getDefiningOp<ir::BroadcastOp>())
-             other = broadcast.getValue();
-           auto constant = constantOf(other);
+           auto constant = floatConstant(other);
            return constant && std::fabs(*constant) * kVanishes > threshold;
          });
 }
 
 double upperBound(mlir::Value value) { return boundsOf(value, kDepth).high; }
+double lowerBound(mlir::Value value) { return boundsOf(value, kDepth).low; }
 
-}  // namespace vortex::target
+bool isNormal(mlir::Value value) {
+  constexpr double kSmall = 0x1p-100, kLarge = 0x1p100;
+  mlir::Operation* op = value.getDefiningOp();
+  if (mlir::isa_and_present<ir::BroadcastOp, ir::TransposeOp, ir::ReshapeOp, arith::NegFOp, mm::AbsFOp>(op))
+    return isNormal(op->getOperand(0));
+  if (mlir::getElementTypeOrSelf(value.getType()).isF16())
+    return true;
+  if (mlir::isa_and_present<arith::ExtFOp>(op))
+    return mlir::getElementTypeOrSelf(op->getOperand(0).getType()).isF16();
+  if (auto constant = floatConstant(value))
+    return *constant == 0 || (std::fabs(*constant) >= kSmall && std::fabs(*constant) <= kLarge);
+  Bounds bounds = boundsOf(value, kDepth);
+  return (bounds.low >= kSmall && bounds.high <= kLarge) || (bounds.high <= -kSmall && bounds.low >= -kLarge);
+}
+
+}  // namespace vortex::analysis
