@@ -73,12 +73,16 @@ struct Fault {
   uint32_t line = 0, column = 0;
 };
 
-/// A print in kernel code. `values`: 64-bit slots (floats by bit pattern) for the places of `format`.
+/// A print in kernel code: `{}` in `format` stands for the next value.
 struct Print {
   std::string_view format;
   std::string_view file;
   uint32_t line = 0;
-  std::span<const uint64_t> values;
+  std::span<const uint64_t> values;  ///< 64-bit slots
+  /// A letter per value: d (an f64), f (a shorter float, in the slot as the f64 it equals), i, u or b (integers extended to 64 bits).
+  std::string_view kinds;
+  std::string
+  text() const;  ///< the line with its values: floats as the shortest text of their type ("3.0"), bool as true or false
 };
 
 struct LaunchOptions {

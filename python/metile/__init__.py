@@ -8,6 +8,9 @@
 
     scale[(metile.cdiv(n, 256),)](x, out, n, BLOCK=256)
 """
+import importlib
+from typing import TYPE_CHECKING
+
 from . import _ops, compile
 from ._loops import persistent_range, tile_range
 from ._ops import (abs, arange, barrier, cast, cdiv, device_assert, dot, fast_exp, load, max, maximum, min, minimum, next_power_of_2,
@@ -15,14 +18,36 @@ from ._ops import (abs, arange, barrier, cast, cdiv, device_assert, dot, fast_ex
                    simdgroup_role, static_assert, static_print, store, sum, thread_id, tile_load, tile_store, tile_swizzle, where, zeros)
 from ._trace import LoweringError, OutOfResources
 from ._values import constexpr
-from .compiler.graph_fusion import FusionPlan, FusionTarget, plan_graph_fusion
-from .frontend.autotune import Config, autotune
 from .frontend.kernel import Kernel, kernel
-from .ir.graph_ir import ComputeGraph, GraphBuilder, TensorSpec
-from .ir.layout import Layout, col_major, make_identity, make_layout, print_layout, row_major, simdgroup_layout_8x8
-from .runtime.address_space import GlobalAddressSpace, KernelPipeline, TensorView, TiledView
 from .runtime.buffer import Buffer
 from .runtime.device import Device, set_device
+
+if TYPE_CHECKING:
+    from .compiler.graph_fusion import FusionPlan, FusionTarget, plan_graph_fusion
+    from .frontend.autotune import Config, autotune
+    from .ir.graph_ir import ComputeGraph, GraphBuilder, TensorSpec
+    from .ir.layout import Layout, col_major, make_identity, make_layout, print_layout, row_major, simdgroup_layout_8x8
+    from .runtime.address_space import GlobalAddressSpace, KernelPipeline, TensorView, TiledView
+
+_LATER = {"compiler.graph_fusion": ("FusionPlan", "FusionTarget", "plan_graph_fusion"), "frontend.autotune": ("Config", "autotune"),
+          "ir.graph_ir": ("ComputeGraph", "GraphBuilder", "TensorSpec"),
+          "ir.layout": ("Layout", "col_major", "make_identity", "make_layout", "print_layout", "row_major", "simdgroup_layout_8x8"),
+          "runtime.address_space": ("GlobalAddressSpace", "KernelPipeline", "TensorView", "TiledView")}
+
+
+def __getattr__(name: str):
+    """What few programs use is imported when it is used."""
+    for module, names in _LATER.items():
+        if name in names:
+            value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'metile' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *(name for names in _LATER.values() for name in names)})
+
 
 globals().update({name: getattr(_ops, name) for name in _ops.FLOAT_FUNCTIONS})
 

@@ -4,73 +4,37 @@ The first pass runs the body on the values before the loop, only to see which na
 values that stand for "whatever the last iteration left", and the body is traced again; should that find more names, once more."""
 from __future__ import annotations
 
-import ctypes
-import sys
+import dis
+import functools
 
+import numpy as np
+
+from ._state import State, bind, described, is_state, places_of, locals_of, spelled, write_locals
 from ._trace import LoweringError, current, user_frame
 from ._values import Pointer, Value, is_number, operand, unwrap
 
-
-def _write_locals(frame, names: dict) -> None:
-    frame.f_locals.update(names)
-    if sys.version_info < (3, 13):
-        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+_COLLECTS = {"LIST_APPEND", "SET_ADD", "MAP_ADD", "YIELD_VALUE"}
 
 
-def _is_state(value) -> bool:
-    return isinstance(value, Value) or is_number(value)
+@functools.lru_cache(maxsize=64)
+def _instructions(code) -> dict:
+    return {instruction.offset: instruction for instruction in dis.get_instructions(code)}
 
 
-class _State:
-    """Places in a frame that hold values: names, and elements of the lists and tuples that names hold, by path."""
-
-    def __init__(self, frame):
-        self.names = {name: value for name, value in frame.f_locals.items() if not name.startswith(".")}
-        self.lists = {id(value): (value, list(value)) for value in _containers(self.names.values()) if isinstance(value, list)}
-        self.places = _places(self.names)
-
-    def restore(self) -> None:
-        for target, elements in self.lists.values():
-            target[:] = elements
+def _is_for(frame) -> bool:
+    """The frame is at the head of a loop: no function like enumerate() asks for the iterator."""
+    return getattr(_instructions(frame.f_code).get(frame.f_lasti), "opname", "") == "GET_ITER"
 
 
-def _containers(values):
-    for value in values:
-        if isinstance(value, (list, tuple)):
-            yield value
-            yield from _containers(value)
-
-
-def _places(names: dict) -> dict:
-    out = {}
-
-    def walk(path, value):
-        if isinstance(value, (list, tuple)):
-            for index, element in enumerate(value):
-                walk((*path, index), element)
-        else:
-            out[path] = value
-
-    for name, value in names.items():
-        if not name.startswith("."):
-            walk((name,), value)
-    return out
-
-
-def _replaced(value, path: tuple, symbol):
-    """The value with another element at the path: lists change in place, tuples are made anew."""
-    if not path:
-        return symbol
-    element = _replaced(value[path[0]], path[1:], symbol)
-    if isinstance(value, list):
-        value[path[0]] = element
-        return value
-    return (*value[: path[0]], element, *value[path[0] + 1 :])
-
-
-def _bind(names: dict, symbols: dict) -> None:
-    for key, symbol in symbols.items():
-        names[key[0]] = _replaced(names[key[0]], key[1:], symbol)
+@functools.lru_cache(maxsize=1024)
+def _collector(code, offset: int) -> str | None:
+    """What gathers the values of the loop whose next element the instruction asks for; None: it is a for statement."""
+    known = _instructions(code)
+    head = known.get(offset)
+    if head is None or not head.opname.startswith("FOR_ITER"):
+        return "a function"
+    inside = {instruction.opname for at, instruction in known.items() if offset <= at < head.argval} & _COLLECTS
+    return "a generator" if "YIELD_VALUE" in inside else "a comprehension" if inside else None
 
 
 def _differ(before, after) -> bool:
@@ -87,38 +51,54 @@ class tile_range:
         if end is None:
             start, end = 0, start
         step = unwrap(step)
-        if not is_number(step) or int(step) != step:
-            trace.fail("the step of tile_range is a number known at compile time", TypeError)
+        if not is_number(step) or isinstance(step, (float, np.floating)):
+            trace.fail("the step of tile_range is an integer known at compile time", TypeError)
         if step <= 0:
             trace.fail(f"the step of tile_range is {step}: it counts upwards", ValueError)
         self.trace, self.step = trace, int(step)
+        for bound in (start, end):
+            if isinstance(unwrap(bound), (float, np.floating)):
+                trace.fail(f"the bounds of tile_range are integers, not {unwrap(bound)!r}", TypeError)
         self.bounds = [operand(trace, bound, "tile_range") for bound in (start, end)]
         self.frame = None
 
     def __iter__(self):
+        if not _is_for(user_frame()):
+            self._refuse("a function")
+        return self._passes()
+
+    def _refuse(self, who: str):
+        self.trace.fail(f"{who} takes the elements of tile_range, which has one body for all of them: write `for i in metile.tile_range(…):`")
+
+    def _passes(self):
         trace = self.trace
         frame = user_frame()
+        if (collector := _collector(frame.f_code, frame.f_lasti)) is not None:
+            self._refuse(collector)
         place = trace.sources.position(frame)
-        before = _State(frame)
+        before = State(frame)
         mark = len(trace.lines)
         carried: dict = {}
+        rebound: set = set()
         trace.open_loops.append(place)
         while True:
             del trace.lines[mark:]
             before.restore()
+            names = before.detach(rebound)
             symbols = {key: self._carry(before.places[key], shape, place) for key, shape in carried.items()}
-            names = dict(before.names)
-            _bind(names, symbols)
-            _write_locals(frame, names)
+            bind(names, symbols)
+            write_locals(frame, names)
             counter = Value(trace, trace.new_id())
             head = len(trace.lines)
             trace.lines.append(f"{self._head(counter)}{place}")
             yield counter
-            after = _places(frame.f_locals)
-            found = self._changed(before, after, symbols)
-            if not found.keys() - carried.keys():
+            after = places_of(locals_of(frame))
+            found = self._changed(before, after, symbols, place)
+            again = before.rebound(frame) - rebound
+            if not found.keys() - carried.keys() and not (again and found):
                 break
             carried.update(found)
+            rebound |= again
         trace.open_loops.pop()
         results = {key: (symbol, after[key]) for key, symbol in symbols.items()}
         results.update(self._escaping(before, after, counter, head, place))
@@ -126,7 +106,7 @@ class tile_range:
             symbol.tile_shape = symbol.tile_shape or getattr(value, "tile_shape", None)
             trace.lines.append(f"yield %{symbol.id} {operand(trace, value, 'a loop')}{place}")
         trace.lines.append(f"end{place}")
-        self._leave(frame, before, {key: symbol for key, (symbol, _) in results.items()})
+        self._leave(frame, names, before, {key: symbol for key, (symbol, _) in results.items()})
 
     def _head(self, counter: Value) -> str:
         return f"loop %{counter.id} {self.bounds[0]} {self.bounds[1]} i{self.step}"
@@ -136,29 +116,36 @@ class tile_range:
         self.trace.lines.append(f"carry %{symbol.id} {operand(self.trace, initial, 'a loop')}{place}")
         return symbol
 
-    def _changed(self, before: _State, after: dict, symbols: dict) -> dict:
+    def _changed(self, before: State, after: dict, symbols: dict, place: str) -> dict:
         """Places that were there before the loop and hold something else after an iteration, with the shapes of tiles."""
         found = {}
         for key, previous in before.places.items():
             if key not in after:
-                if isinstance(previous, (Value, Pointer)) or is_number(previous):
-                    self.trace.fail(f"the list or tuple `{key[0]}` has another length after an iteration", LoweringError)
+                if isinstance(previous, Pointer) or is_state(previous):
+                    self._fail(f"`{key[0]}` has other parts after an iteration than before the loop: `{spelled(key)}` is gone", place)
                 continue
             value = after[key]
             if not _differ(symbols.get(key, previous), value):
                 continue
-            if _is_state(previous) and _is_state(value):
+            if is_state(previous) and is_state(value):
                 found[key] = getattr(value, "tile_shape", None)
             elif isinstance(previous, Pointer) or isinstance(value, Pointer):
-                self.trace.fail(f"the pointer `{key[0]}` is rebound in the loop: carry the offset instead", LoweringError)
-            elif isinstance(previous, Value) or isinstance(value, Value):
-                self.trace.fail(f"`{key[0]}` is {_described(previous)} before the loop and {_described(value)} after an iteration", LoweringError)
-        for value, elements in before.lists.values():
-            if len(value) != len(elements):
-                self.trace.fail("a list changes its length in the loop", LoweringError)
+                self._fail(f"the pointer `{spelled(key)}` is rebound in the loop: carry the offset instead", place)
+            elif is_state(previous) or is_state(value):
+                self._fail(f"`{spelled(key)}` is {described(previous)} before the loop and {described(value)} after an iteration", place)
+        roots = {key[0] for key in before.places}
+        for key, value in after.items():
+            if len(key) > 1 and key[0] in roots and key not in before.places and key[0] in before.names and is_state(value):
+                self._fail(f"`{key[0]}` has other parts after an iteration than before the loop: `{spelled(key)}` is new", place)
+        if (what := before.unlike(after)) is not None:
+            self._fail(f"{what} in the loop. Numbers and traced values are carried from one iteration to the next, in names, lists, tuples, dicts and "
+                       "attributes of objects; everything else must stay as it is", place)
         return found
 
-    def _escaping(self, before: _State, after: dict, counter: Value, head: int, place: str) -> dict:
+    def _fail(self, message: str, place: str):
+        raise LoweringError(message + self.trace.sources.excerpt(place))
+
+    def _escaping(self, before: State, after: dict, counter: Value, head: int, place: str) -> dict:
         """Names that the body introduced: after the loop they hold what the last iteration left, 0 where there was none."""
         out = {}
         for key, value in after.items():
@@ -169,13 +156,11 @@ class tile_range:
             out[key] = symbol, value
         return out
 
-    def _leave(self, frame, before: _State, results: dict) -> None:
-        names = {name: value for name, value in frame.f_locals.items() if not name.startswith(".")}
-        for name in {key[0] for key in results if key in before.places}:
-            if isinstance(before.names[name], (list, tuple)):
-                names[name] = before.names[name]
-        _bind(names, results)
-        _write_locals(frame, names)
+    def _leave(self, frame, bound: dict, before: State, results: dict) -> None:
+        names = locals_of(frame)
+        names.update({key[0]: bound[key[0]] for key in results if key in before.places})
+        bind(names, results)
+        write_locals(frame, names)
 
 
 class persistent_range(tile_range):
@@ -195,6 +180,3 @@ class persistent_range(tile_range):
     def _head(self, counter: Value) -> str:
         return f"draw %{counter.id} {self.source[0]} {self.source[1]} {self.total}"
 
-
-def _described(value) -> str:
-    return "a traced value" if isinstance(value, Value) else f"a {type(value).__name__}"

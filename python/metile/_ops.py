@@ -63,9 +63,9 @@ def _dtype(trace, dtype, known=_STORED) -> str:
 
 
 def cast(value, dtype: str) -> Value:
-    """The value converted: "f16", "bf16", "f32", "i32" or "u32"."""
+    """The value converted: "f16", "bf16", "f32", "i32", "u32" or "u8"."""
     trace = current("cast")
-    _dtype(trace, dtype, ("f16", "bf16", "f32", "i32", "u32"))
+    _dtype(trace, dtype)
     return Value(trace, trace.add("cast", operand(trace, value, "cast"), word(dtype)), getattr(value, "tile_shape", None))
 
 

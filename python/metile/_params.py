@@ -98,6 +98,8 @@ def dtype_of(array: Any, name: str) -> str:
     known = DTYPES.get(array.dtype)
     if known is None and array.dtype.name == "bfloat16":
         known = "bf16"
+    if not array.dtype.isnative:
+        raise TypeError(f"'{name}' has elements in the other byte order: array.astype(array.dtype.newbyteorder('=')) has not")
     if known is None:
         raise TypeError(f"'{name}' has elements of type {array.dtype}; kernels take {', '.join(str(dtype) for dtype in DTYPES)}")
     return known

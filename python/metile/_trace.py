@@ -5,10 +5,9 @@ import contextlib
 import linecache
 import os
 import sys
-import urllib.parse
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_MACHINERY = {os.path.join(_HERE, name) for name in ("_trace.py", "_values.py", "_ops.py", "_loops.py", "_params.py", os.path.join("frontend", "kernel.py"))}
+_MACHINERY = {os.path.join(_HERE, name) for name in ("_trace.py", "_values.py", "_ops.py", "_loops.py", "_state.py", "_outside.py", "_params.py", os.path.join("frontend", "kernel.py"))}
 _MACHINERY.add(contextlib.__file__)
 
 
@@ -38,10 +37,15 @@ def recording(trace: Trace):
         _active.pop()
 
 
+def is_machinery(code) -> bool:
+    """Code of this package that kernels run through."""
+    return code.co_filename in _MACHINERY
+
+
 def user_frame():
     """The innermost frame of kernel code."""
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename in _MACHINERY:
+    while frame is not None and is_machinery(frame.f_code):
         frame = frame.f_back
     return frame
 
@@ -153,5 +157,9 @@ class Trace:
         raise kind(message + self.sources.excerpt(self.sources.position(user_frame())))
 
 
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789{}.,:;!?()[]<>=+-*/_'~")
+
+
 def word(text: str) -> str:
-    return "s" + urllib.parse.quote(text, safe="{}.,:;!?()[]<>=+-*/_'")
+    """A string as a word of the trace: other bytes than plain ones as %XX."""
+    return "s" + "".join(letter if letter in _PLAIN else "".join(f"%{byte:02X}" for byte in letter.encode()) for letter in text)

@@ -182,9 +182,15 @@ def make(operation: str, *operands) -> Value:
     trace = current(operation)
     words = [operand(trace, value, operation) for value in operands]
     shapes = {value.tile_shape for value in operands if isinstance(value, Value) and value.tile_shape}
-    if len(shapes) > 1:
+    return Value(trace, trace.add(operation, *words), _common(trace, operation, shapes) if len(shapes) > 1 else next(iter(shapes), None))
+
+
+def _common(trace: Trace, operation: str, shapes: set) -> tuple:
+    """Where tiles meet, one of extent 1 is repeated."""
+    extents = tuple(max(shape[dim] for shape in shapes) for dim in (0, 1))
+    if any(shape[dim] not in (1, extents[dim]) for shape in shapes for dim in (0, 1)):
         trace.fail(f"`{operation}` of 2-D tiles of shapes {' and '.join(str(shape) for shape in sorted(shapes))}", ValueError)
-    return Value(trace, trace.add(operation, *words), next(iter(shapes), None))
+    return extents
 
 
 _HOST = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: int(a / b) if b else 0,

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 
 import numpy as np
 
@@ -14,11 +15,15 @@ from . import _foreign
 _NUMPY = {"bool": np.bool_, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "i8": np.int8, "i16": np.int16,
           "i32": np.int32, "i64": np.int64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
 _NAMES = {np.dtype(kind): name for name, kind in _NUMPY.items()}
+_ML = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}  # types of the package ml_dtypes, when it is imported
+DTYPES = (*_NUMPY, *_ML)
 
 
 @functools.lru_cache(maxsize=None)
 def device(name: str = "") -> Device:
     """The device of that name ("cpu", "cuda:0"); without one $VORTEX_DEVICE, else the CPU. An Error lists the names there are."""
+    if not isinstance(name, str):
+        raise TypeError(f"a device is named by a string, not a {type(name).__name__}")
     return _vortex.open_device(name or os.environ.get("VORTEX_DEVICE", "cpu"))
 
 
@@ -43,24 +48,42 @@ def name_of(on: str | Device) -> str:
 
 def dtype_name(dtype) -> str:
     """The language's name of a NumPy type ("f32") or of such a name."""
-    if isinstance(dtype, str) and dtype in {*_NUMPY, "bf16", "f8e4m3", "f8e5m2"}:
+    if isinstance(dtype, str) and dtype in DTYPES:
         return dtype
-    found = _NAMES.get(np.dtype(dtype))
+    kind = np.dtype(dtype)
+    found = _NAMES.get(kind) or next((name for name, theirs in _ML.items() if kind.name == theirs), None)
     if found is None:
-        raise TypeError(f"kernels have no element type for {np.dtype(dtype)}")
+        raise TypeError(f"kernels have no element type for {kind}")
     return found
+
+
+def is_dtype(dtype, name: str) -> bool:
+    """The type of elements of an array of any library is the language's type of that name."""
+    try:
+        return dtype_name(dtype) == name
+    except TypeError:  # torch.float32
+        return str(dtype).rpartition(".")[2] in (_ML.get(name), np.dtype(_NUMPY[name]).name if name in _NUMPY else None)
+
+
+def has_numpy_dtype(name: str) -> bool:
+    return name in _NUMPY or "ml_dtypes" in sys.modules
 
 
 def numpy_dtype(name: str) -> np.dtype:
     kind = _NUMPY.get(name)
     if kind is None:
-        raise TypeError(f"NumPy has no element type for {name}")
+        if "ml_dtypes" not in sys.modules:
+            raise TypeError(f"NumPy has no element type for {name}; the package ml_dtypes has one, import it first")
+        kind = getattr(sys.modules["ml_dtypes"], _ML[name])
     return np.dtype(kind)
 
 
 def empty(shape, dtype="f32", device: str | Device = "") -> Array:  # noqa: A002 - named as everywhere
     """An uninitialised row-major array on a device."""
-    extents = [shape] if isinstance(shape, int) else list(shape)
+    extents = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
+    if not all(isinstance(extent, (int, np.integer)) and extent >= 0 for extent in extents):
+        raise ValueError(f"a shape is made of integers that are not negative, not {shape!r}")
+    extents = [int(extent) for extent in extents]
     return globals()["device"](name_of(device)).empty(dtype_name(dtype), extents)
 
 
@@ -82,6 +105,10 @@ def _numpy(self: Array) -> np.ndarray:
     stream = default_stream(self.device.name)
     stream.synchronize()
     if self.device.name == "cpu":
+        if self.dtype in _ML:
+            kind = numpy_dtype(self.dtype)
+            words = f"u{8 * kind.itemsize}"
+            return self.device.wrap_memory(self.address, words, list(self.shape), list(self.strides), self.read_only, self)._view().view(kind)
         return self._view()
     values = np.empty(self.shape, numpy_dtype(self.dtype))
     if values.size:
@@ -91,6 +118,8 @@ def _numpy(self: Array) -> np.ndarray:
 
 def _dlpack(self: Array, stream=None, **options):
     """A consumer on a GPU names its stream, which then waits for our work; -1: it needs no waiting."""
+    if self.read_only and (options.get("max_version") or (0,))[0] < 1:
+        raise BufferError("the array is read-only, and the consumer asks for a form of DLPack that cannot say so: pass a copy")
     if self.device.name == "cpu":
         synchronize(self.device)
     elif stream != -1:

@@ -4,8 +4,22 @@ from __future__ import annotations
 import dataclasses
 
 
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    """What a kernel reported while it ran: the id of the diagnostic and the place in the kernel's source (line 0: unknown)."""
+
+    kernel: str
+    id: str
+    message: str
+    file: str
+    line: int
+    column: int
+
+
 class Error(RuntimeError):
     """A device, a launch or a file said no; the message carries the numbers that decided it."""
+
+    fault: Fault | None = None
 
 
 class RuntimeFailure(Error):

@@ -79,8 +79,10 @@ def order(device, first, then) -> None:
     then.wait(event)
 
 
-def wrap(device, value):
+def wrap(device, value, what: str = "the array"):
     """An Array over the value's memory: by DLPack or the buffer protocol, else by the CUDA array interface."""
+    if isinstance(value, np.ndarray):
+        return _wrap_numpy(device, value, what)
     if not hasattr(value, "__dlpack__") and hasattr(value, "__cuda_array_interface__"):
         interface = value.__cuda_array_interface__
         if interface.get("mask") is not None:
@@ -94,7 +96,21 @@ def wrap(device, value):
         address, is_read_only = interface["data"]
         return device.wrap_memory(address, dtype_name(dtype), list(interface["shape"]),
                                   None if strides is None else [stride // dtype.itemsize for stride in strides], is_read_only, value)
-    return device.wrap(value)
+    return device.wrap(value, what)
+
+
+def _wrap_numpy(device, array: np.ndarray, what: str):
+    if not array.dtype.isnative:
+        raise TypeError(f"{what} has elements in the other byte order: array.astype(array.dtype.newbyteorder('=')) has not")
+    if array.dtype.kind != "V" or array.dtype.names:
+        return device.wrap(array, what)
+    from ._devices import dtype_name  # a type of ml_dtypes, which knows no DLPack
+
+    size = array.itemsize
+    if device.name != "cpu" or any(stride % size for stride in array.strides):
+        raise ValueError("an array of ml_dtypes is used in host memory, with strides that are multiples of its elements")
+    return device.wrap_memory(array.ctypes.data, dtype_name(array.dtype), list(array.shape), [stride // size for stride in array.strides],
+                              not array.flags.writeable, array)
 
 
 def like(values, results: list) -> list | None:

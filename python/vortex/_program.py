@@ -1,20 +1,18 @@
 """Programs and their kernels as callables."""
 from __future__ import annotations
 
-import ctypes
 import copy
 import functools
 import os
 import pathlib
-import sys
 from typing import Any
 
 import numpy as np
 
 import _vortex
 
-from . import _devices, _errors, _foreign
-from ._devices import Array, Device
+from . import _devices, _errors, _foreign, _launch, _parts
+from ._devices import Device
 
 
 def _compiler():
@@ -40,7 +38,7 @@ def _three(sizes, what: str) -> list[int] | None:
 
 
 class Prepared:
-    """A checked launch: calling it runs the kernel on the same arrays again and returns the same results."""
+    """A checked launch: calling it runs the kernel on the same arrays again and returns the same results, which the next run overwrites."""
 
     def __init__(self, kernel: Kernel, launch, stream, results):
         self._launch, self._stream, self._kernel = launch, stream, kernel
@@ -51,92 +49,120 @@ class Prepared:
         return self.results
 
     def repeat(self, times: int) -> None:
-        """Runs it `times` times in order."""
-        self._launch.repeat(self._stream, times)
+        """Runs it `times` times in order. Ctrl-C ends it between two runs."""
+        if isinstance(times, bool) or not isinstance(times, (int, np.integer)) or times < 0:
+            raise ValueError(f"repeat takes a number of times, not {times!r}")
+        self._launch.repeat(self._stream, int(times))
 
 
 class Kernel:
-    """A kernel of a program, called with its arguments. It is compiled for a device at the first call."""
+    """A kernel of a program, called with its arguments. It is compiled for a device at the first call. Of a generic kernel it stands for all
+    instances: a call takes the one that fits the arguments, `kernel["f64"]` is one of them."""
 
-    def __init__(self, program: Program, info: dict, grid=None, block=None, loaded: dict[tuple, Any] | None = None):
-        self._program, self._info, self._grid, self._block = program, info, grid, block
-        self.name: str = info["name"]
+    def __init__(self, program: Program, instances: list[dict], grid=None, block=None, loaded: dict[tuple, Any] | None = None):
+        self._program, self._instances, self._grid, self._block = program, instances, grid, block
+        self._info = instances[0]
+        self.name: str = self._info["name"]
         self._loaded: dict[tuple, Any] = {} if loaded is None else loaded  # by what the code depends on: not by the grid
+        self._chosen: dict[str, Kernel] = {}
 
     def __repr__(self):
         params = ", ".join(f"{param['name']}: {param['type']}" for param in self._info["params"])
         return f"<vortex.Kernel {self.name}({params})>"
 
+    def __reduce__(self):
+        raise TypeError(f"kernel '{self.name}' cannot be pickled: compile the program where it is used")
+
     def launch(self, *, grid=None, block=None) -> Kernel:
         """The same kernel with explicit numbers of blocks and threads per axis."""
-        return Kernel(self._program, self._info, _three(grid, "grid"), _three(block, "block"), self._loaded)
+        return Kernel(self._program, self._instances, _three(grid, "grid"), _three(block, "block"), self._loaded)
+
+    def __getitem__(self, types) -> Kernel:
+        """The instance of a generic kernel for types ("f64", a NumPy type) and constants."""
+        wanted = ", ".join(_spelled(given) for given in (types if isinstance(types, tuple) else (types,)))
+        for info in self._instances:
+            if info["unique_name"].endswith(f"{self.name}<{wanted}>"):
+                return self._of(info)
+        raise KeyError(f"kernel '{self.name}' has no instance <{wanted}>; the program makes {_instances(self._instances)}")
+
+    def _of(self, info: dict) -> Kernel:
+        if len(self._instances) == 1:
+            return self
+        return self._chosen.setdefault(info["unique_name"], Kernel(self._program, [info], self._grid, self._block))
+
+    def _fitting(self, args: tuple) -> Kernel:
+        """The instance for the element types of the arguments."""
+        if len(self._instances) == 1:
+            return self
+        for info in self._instances:
+            if all(_fits(param, value) for param, value in zip(info["params"], args)):
+                return self._of(info)
+        raise TypeError(f"kernel '{self.name}' has no instance for these arguments; the program makes {_instances(self._instances)}")
 
     @property
     def _native(self):
         return self._program._native if self._grid is None else self._program._with_grid
 
-    def __call__(self, *args, out=None):
+    def __call__(self, *args, out=None, **named):
         """Runs the kernel; results are of the kind of the first array argument, `out` (an array or a tuple of them) receives them instead."""
+        args = self._bind(args, named)
+        kernel = self._fitting(args)
         if self._program.device == "interpreter":
-            return self._interpret(args, out)
+            return kernel._interpret(args, out)
         device = _devices.device(self._program.device)
-        given = self._bind(args)
-        theirs = _foreign.stream_for(device, given)
-        copied, args = self._upload(device, given)
-        outputs = _wrapped(device, out)
-        results = _in_stream(theirs, device, args, outputs, lambda stream: self._load(device, args).launch(device, stream, args, outputs, _print, self._grid))
-        for host, array in copied:
-            host[...] = array.numpy()
-        return out if out is not None else _of_the_kind_of(given, results)
+        return _launch.call(device, kernel._load(device, args), args, out, self._grid)
 
-    def prepare(self, *args, out=None) -> Prepared:
+    def prepare(self, *args, out=None, **named) -> Prepared:
         """Checks the launch once; the object returned repeats it without checks."""
+        if self._program.device == "interpreter":
+            raise TypeError("launches in the interpreter cannot be prepared")
         device = _devices.device(self._program.device)
-        args = self._bind(args)
-        stream = _foreign.stream_for(device, args) or _devices.default_stream(device.name)
-        launch = self._load(device, args).prepare(device, stream, args, _wrapped(device, out), self._grid)
-        results = launch.results()
-        return Prepared(self, launch, stream, out if out is not None else _several(results))
+        args = self._bind(args, named)
+        loaded = self._fitting(args)._load(device, args)
+        leaves = loaded.leaves(args)
+        outputs = [array for array, _ in _launch.outputs_of(device, loaded, out)]
+        stream = _foreign.stream_for(device, leaves) or _devices.default_stream(device.name)
+        launch = loaded.native.prepare(device, stream, tuple(leaves), outputs, self._grid)
+        return Prepared(self, launch, stream, out if out is not None else _launch.several(loaded.shaped(launch.results())))
 
     def source(self, stage: str = "schedule", *args) -> str:
         """Text after a stage of the compiler: irgen, schedule, vxt, llvm, optimized-llvm, assembly."""
-        return self._native.text(self._info["unique_name"], stage, self._request(_target(self._program.device), self._bind(args) if args else ()))
+        args = self._bind(args, {}) if args else ()
+        return self._native.text(self._info["unique_name"], stage, self._request(_target(self._program.device), args))
 
     def facts(self, *args) -> dict[str, int]:
         """Resources of the code for these arguments: registers, spilled bytes, operations."""
-        loaded = self._load(_devices.device(self._program.device), self._bind(args) if args else ())
+        loaded = self._load(_devices.device(self._program.device), self._bind(args, {}) if args else ()).native
         keys = ("registers", "spill_bytes", "shared_bytes", "flops", "bytes_read", "bytes_written")
         return {key: value for key in keys if (value := loaded.fact(key)) is not None}
 
-    def _bind(self, args: tuple) -> tuple:
-        params = self._info["params"]
-        if len(args) != len(params):
-            raise TypeError(f"kernel '{self.name}' takes {len(params)} arguments ({', '.join(param['name'] for param in params)}), {len(args)} given")
+    def _bind(self, args: tuple, named: dict) -> tuple:
+        names = [param["name"] for param in self._info["params"]]
+        if named:
+            given = dict(zip(names, args))
+            for name, value in named.items():
+                if name not in names:
+                    raise TypeError(f"kernel '{self.name}' has no parameter '{name}'; it has {', '.join(names) or 'none'}")
+                if name in given:
+                    raise TypeError(f"kernel '{self.name}' got two values for '{name}'")
+                given[name] = value
+            missing = [repr(name) for name in names if name not in given]
+            if missing:
+                raise TypeError(f"kernel '{self.name}' misses {', '.join(missing)}")
+            if len(args) <= len(names):
+                return tuple(given[name] for name in names)
+        if len(args) != len(names):
+            raise TypeError(f"kernel '{self.name}' takes {len(names)} arguments ({', '.join(names)}), {len(args)} given")
         return args
 
-    def _upload(self, device: Device, args: tuple):
-        """Host arrays for a GPU: copies, and those to copy back."""
-        if device.name == "cpu":
-            return [], args
-        copied, out = [], []
-        for param, value in zip(self._info["params"], args):
-            if not hasattr(value, "__dlpack__") and _foreign.gpu_of(value):
-                value = _foreign.wrap(device, value)
-            elif isinstance(value, np.ndarray):
-                array = _devices.asarray(value, device)
-                if param["is_written"]:
-                    if not value.flags.writeable:
-                        raise ValueError(f"'{param['name']}' of kernel '{self.name}' is written by the kernel, but the array is read-only")
-                    copied.append((value, array))
-                value = array
-            out.append(value)
-        return copied, tuple(out)
-
     def _extents(self, args: tuple) -> list:
-        extents: list = [None] * len(args)
+        if not self._info["fixed_extents"]:
+            return []
+        leaves = [leaf for value in args for leaf in _parts.natural(value)]
+        extents: list = [None] * len(leaves)
         for argument, _ in self._info["fixed_extents"]:
-            value = args[argument] if argument < len(args) else None
-            if value is not None:
+            if argument < len(leaves):
+                value = leaves[argument]
                 extents[argument] = [int(value)] if np.isscalar(value) else [int(extent) for extent in value.shape]
         return extents
 
@@ -144,32 +170,39 @@ class Kernel:
         use_cache = not os.environ.get("VORTEX_NO_CACHE")
         return _compiler().request(target, self._grid, self._block, self._extents(args), use_cache)
 
-    def _load(self, device: Device, args: tuple):
+    def _load(self, device: Device, args: tuple) -> _launch.Loaded:
         extents = tuple(tuple(extent) if extent else None for extent in self._extents(args)) if self._info["fixed_extents"] else ()
-        key = (device.name, self._grid is not None, tuple(self._block or ()), extents)
+        key = (self._info["unique_name"], device.name, self._grid is not None, tuple(self._block or ()), extents)
         loaded = self._loaded.get(key)
         if loaded is None:
             artifact = self._native.build(self._info["unique_name"], self._request(device.target, args))
-            loaded = self._loaded[key] = _vortex.load(device, artifact)
+            loaded = self._loaded[key] = _launch.Loaded(_vortex.load(device, artifact))
         return loaded
 
     def _interpret(self, args: tuple, out):
         """In the reference interpreter, on the arrays' own memory."""
-        args = self._bind(args)
-        arguments = []
-        for param, value in zip(self._info["params"], args):
+        params, leaves = self._info["params"], list(args)
+        loaded = None
+        if not all(_is_plain(param) for param in params):
+            loaded = self._load(_devices.device("cpu"), args)
+            params, leaves = loaded.params, loaded.leaves(args)
+        arguments, arrays = [], []
+        for param, value in zip(params, leaves):
             if not param["is_tensor"]:
-                arguments.append((0, [], [], _bits(param["dtype"], value)))
+                arguments.append((0, [], [], _bits(self.name, param, value)))
                 continue
             array = np.asarray(value)
+            arrays.append(array)
             if array.dtype != _devices.numpy_dtype(param["dtype"]):
                 raise TypeError(f"'{param['name']}' of kernel '{self.name}' has elements of type {param['dtype']}; an array of {array.dtype} was given")
+            if param["is_written"] and not array.flags.writeable:
+                raise ValueError(f"'{param['name']}' of kernel '{self.name}' is written by the kernel, but the array is read-only")
             arguments.append((array.ctypes.data, list(array.shape), [stride // array.itemsize for stride in array.strides], 0))
-        made = self._native.interpret(self._info["unique_name"], arguments, self._request("cpu", args), self._program.check, 0, _write_line, self._grid)
-        results = [np.frombuffer(bytearray(data), _devices.numpy_dtype(dtype)).reshape(extents) for dtype, extents, data in made]
+        made = self._native.interpret(self._info["unique_name"], arguments, self._request("cpu", args), self._program.check, 0, _launch.write_line, self._grid)
+        results = [np.frombuffer(bytearray(data), _devices.numpy_dtype(dtype)).reshape(extents)[()] for dtype, extents, data in made]
         for target, result in zip(() if out is None else out if isinstance(out, tuple) else (out,), results):
             target[...] = result
-        return out if out is not None else _several(results)
+        return out if out is not None else _launch.several(loaded.shaped(results) if loaded else results)
 
 
 class Program:
@@ -182,9 +215,10 @@ class Program:
         self.diagnostics = _errors.diagnostics(self._native.diagnostics())
         if not self._native.ok:
             raise _errors.CompileError(self._native.report, self.diagnostics)
-        self.kernels: dict[str, Kernel] = {}
+        instances: dict[str, list[dict]] = {}
         for info in self._native.kernels():
-            self.kernels.setdefault(info["name"], Kernel(self, info))
+            instances.setdefault(info["name"], []).append(info)
+        self.kernels = {name: Kernel(self, of) for name, of in instances.items()}
 
     @functools.cached_property
     def _with_grid(self):
@@ -204,9 +238,9 @@ class Program:
 class LoadedProgram:
     """A kernel artifact (.vxk), loaded without the compiler."""
 
-    def __init__(self, path: str, device: str):
+    def __init__(self, path, device: str):
         self._device = _devices.device(device)
-        self._kernel = _vortex.load_file(self._device, str(path))
+        self._kernel = _launch.Loaded(_vortex.load_file(self._device, os.fspath(path)))
         self.name: str = self._kernel.name
         self._grid = None
 
@@ -216,10 +250,11 @@ class LoadedProgram:
         given._grid = _three(grid, "grid")
         return given
 
+    def __repr__(self):
+        return f"<vortex.LoadedProgram {self.name}({', '.join(self._kernel.tree)})>"
+
     def __call__(self, *args, out=None):
-        outputs = _wrapped(self._device, out)
-        results = _in_stream(_foreign.stream_for(self._device, args), self._device, args, outputs, lambda stream: self._kernel.launch(self._device, stream, args, outputs, _print, self._grid))
-        return out if out is not None else _of_the_kind_of(args, results)
+        return _launch.call(self._device, self._kernel, args, out, self._grid)
 
 
 def compile(path=None, *, source: str | None = None, name: str = "<source>", device: str = "", dims: dict[str, int] | None = None,
@@ -229,7 +264,15 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
     if (path is None) == (source is None):
         raise TypeError("compile() takes a path or source=, one of them")
     if source is None:
-        source, name = pathlib.Path(path).read_text(encoding="utf-8"), str(path)
+        try:
+            source, name = pathlib.Path(path).read_text(encoding="utf-8"), str(path)
+        except UnicodeDecodeError as error:
+            raise _errors.CompileError(f"{path} is not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}") from None
+    elif not isinstance(source, str):
+        raise TypeError(f"source= is the text of a program, not a {type(source).__name__}")
+    for dim, value in (dims or {}).items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+            raise ValueError(f"dims: {dim} is a size, not {value!r}")
     return Program(name, source, "interpreter" if check else device, dims or {}, check)
 
 
@@ -238,57 +281,42 @@ def load(path, device: str = "") -> LoadedProgram:
     return LoadedProgram(path, device)
 
 
-def _several(results: list):
-    """None, the result, or a tuple of them."""
-    return None if not results else results[0] if len(results) == 1 else tuple(results)
-
-
-def _of_the_kind_of(args: tuple, results: list[Array]):
-    """The results in the same memory as arrays of the library whose arrays are given; as our own where those are, as NumPy's otherwise."""
-    made = _foreign.like(args, results)
-    if made is None:
-        first = next((value for value in args if not np.isscalar(value)), None)
-        ours = isinstance(first, Array) or _foreign.gpu_of(first)
-        made = results if ours else [result.numpy() for result in results]
-    return _several(made)
-
-
-def _wrapped(device: Device, out) -> list:
-    if out is None:
-        return []
-    return [_devices.asarray(array, device) for array in (out if isinstance(out, tuple) else (out,))]
-
-
-def _in_stream(stream, device: Device, args, outputs, launch) -> list:
-    """Launches in the stream of another library, in order with our own arrays; without one in the device's default stream."""
-    own = _devices.default_stream(device.name)
-    if stream is None:
-        return launch(own)
-    if outputs or any(isinstance(value, Array) for value in args):
-        _foreign.order(device, own, stream)
-    results = launch(stream)
-    _foreign.order(device, stream, own)
-    return results
-
-
 def _target(device: str) -> str:
     return "cpu" if device == "interpreter" else _devices.device(device).target
 
 
-def _bits(dtype: str, value) -> int:
-    kind = _devices.numpy_dtype(dtype)
-    if kind.kind in "iu":
-        return int(value) & (1 << 64) - 1
-    return int.from_bytes(kind.type(value).tobytes(), "little")
+_SCALARS = {*_devices.DTYPES, "usize"}
 
 
-def _write_line(text: str) -> None:
-    sys.stdout.write(text + "\n")
+def _is_plain(param: dict) -> bool:
+    """The parameter is one number or one tensor of numbers: it has no parts."""
+    spelled = param["type"].removeprefix("&").removeprefix("mut ")
+    return spelled in _SCALARS or param["is_tensor"] and spelled.removeprefix("Tensor<").split(",")[0] in _SCALARS
 
 
-def _print(text: str, values: list[int]) -> None:
-    parts = text.split("{}")
-    line = parts[0]
-    for i, part in enumerate(parts[1:]):
-        line += (str(ctypes.c_int64(values[i]).value) if i < len(values) else "{}") + part
-    _write_line(line)
+def _fits(param: dict, value) -> bool:
+    if not _is_plain(param):
+        return True
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        is_float = param["dtype"].startswith(("f", "bf"))
+        return not param["is_tensor"] and (is_float or not isinstance(value, float))
+    return _devices.is_dtype(dtype, param["dtype"])
+
+
+def _spelled(given) -> str:
+    return str(given) if isinstance(given, (int, str)) else _devices.dtype_name(given)
+
+
+def _instances(infos: list[dict]) -> str:
+    return ", ".join(info["unique_name"] for info in infos)
+
+
+def _bits(kernel: str, param: dict, value) -> int:
+    kind = _devices.numpy_dtype(param["dtype"])
+    if isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating)):
+        if kind.kind not in "iub":
+            return int.from_bytes(kind.type(value).tobytes(), "little")
+        if int(value) == value:
+            return int(value) & (1 << 64) - 1
+    raise TypeError(f"'{param['name']}' of kernel '{kernel}' is a {param['dtype']}, not {value!r}")

@@ -1,6 +1,7 @@
 #include "vortex/runtime.h"
 
 #include "api/runtime_access.h"
+#include "artifact/print_text.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "runtime/cpu/cpu_driver.h"
@@ -8,6 +9,7 @@
 #include "runtime/hal/driver.h"
 #include "runtime/null/null_driver.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace vortex {
@@ -15,6 +17,11 @@ namespace vortex {
 using base::concat;
 
 namespace {
+
+/// A result that is a number: one element of some rank in the artifact, a tensor of rank 0 for users.
+bool isNumber(const artifact::Kernel& kernel, size_t result) {
+  return std::find(kernel.scalarResults.begin(), kernel.scalarResults.end(), result) != kernel.scalarResults.end();
+}
 
 std::vector<ParamInfo> describe(const std::vector<artifact::Param>& params) {
   std::vector<ParamInfo> infos;
@@ -221,7 +228,12 @@ Result<Kernel> Device::load(std::span<const EmbeddedArtifact> artifacts) const {
 const std::string& Kernel::name() const { return kernel_->artifact().name; }
 const std::string& Kernel::target() const { return kernel_->artifact().target; }
 std::vector<ParamInfo> Kernel::params() const { return describe(kernel_->artifact().params); }
-std::vector<ParamInfo> Kernel::results() const { return describe(kernel_->artifact().results); }
+std::vector<ParamInfo> Kernel::results() const {
+  std::vector<ParamInfo> infos = describe(kernel_->artifact().results);
+  for (const uint32_t number : kernel_->artifact().scalarResults)
+    infos[number].rank = 0;
+  return infos;
+}
 
 std::optional<int64_t> Kernel::fact(std::string_view key) const {
   for (const artifact::Fact& fact : kernel_->artifact().facts)
@@ -256,23 +268,31 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
       return Error{concat("cannot launch kernel '", artifact.name, "': ", argument.error().message)};
     prepared.arguments.push_back(*std::move(argument));
   }
-  for (const std::optional<Tensor>& result : options.results)
-    prepared.options.results.push_back(result ? std::optional(RuntimeAccess::toHal(*result)) : std::nullopt);
+  for (const std::optional<Tensor>& result : options.results) {
+    std::optional<hal::Tensor>& storage =
+        prepared.options.results.emplace_back(result ? std::optional(RuntimeAccess::toHal(*result)) : std::nullopt);
+    const size_t number = prepared.options.results.size() - 1;
+    if (storage && storage->extents.empty() && isNumber(artifact, number))
+      storage->extents = storage->strides = std::vector<int64_t>(artifact.results[number].rank, 1);
+  }
   prepared.options.grid = options.grid;
   if (options.print)
     prepared.options.print = [print = options.print](const artifact::Fault& format, std::span<const uint64_t> values) {
-      print({format.message, format.file, format.line, values});
+      print({format.message, format.file, format.line, values, artifact::printKinds(format)});
     };
   return prepared;
 }
 
-static std::vector<Tensor> fromHal(const std::vector<hal::Tensor>& results) {
+static std::vector<Tensor> fromHal(const artifact::Kernel& kernel, const std::vector<hal::Tensor>& results) {
   std::vector<Tensor> tensors;
   tensors.reserve(results.size());
   for (const hal::Tensor& result : results)
-    tensors.push_back(RuntimeAccess::fromHal(result));
+    if (Tensor& tensor = tensors.emplace_back(RuntimeAccess::fromHal(result)); isNumber(kernel, tensors.size() - 1))
+      tensor.extents = tensor.strides = {};
   return tensors;
 }
+
+std::string Print::text() const { return artifact::printText(format, kinds, values); }
 
 // Graph
 
@@ -290,7 +310,7 @@ Result<std::vector<Tensor>> Graph::update(uint32_t launch, const Kernel& kernel,
     return replacement.takeError();
   if (Result<void> updated = graph_->update(launch, *replacement); !updated)
     return updated.takeError();
-  return fromHal(replacement->results);
+  return fromHal(RuntimeAccess::kernel(kernel)->artifact(), replacement->results);
 }
 
 // Stream
@@ -315,7 +335,7 @@ Result<std::vector<Tensor>> Stream::launch(const Kernel& kernel, std::span<const
       hal::launch(*device_, *stream_, RuntimeAccess::kernel(kernel), prepared->arguments, std::move(prepared->options));
   if (!results)
     return results.takeError();
-  return fromHal(*results);
+  return fromHal(RuntimeAccess::kernel(kernel)->artifact(), *results);
 }
 
 Result<PreparedLaunch> Stream::prepare(const Kernel& kernel, std::span<const Argument> arguments,
@@ -338,7 +358,7 @@ Result<void> Stream::submit(const PreparedLaunch& launch) {
   return stream_->submit(work);
 }
 
-std::vector<Tensor> PreparedLaunch::results() const { return fromHal(launch_->results); }
+std::vector<Tensor> PreparedLaunch::results() const { return fromHal(launch_->kernel->artifact(), launch_->results); }
 
 Result<void> Stream::write(const Tensor& target, const void* from, uint64_t bytes) {
   if (Result<void> whole = checkWhole("write", target, bytes); !whole)

@@ -1,10 +1,11 @@
 // Thread regions, warps, barriers, grid values, assertions and printing.
 #include "interpreter/machine.h"
 
+#include "base/number_text.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <utility>
 
@@ -187,15 +188,13 @@ bool assertion(Machine& machine, const Node& node) {
 }
 
 std::string showCell(Element element, uint64_t bits, bool isUnsigned) {
-  char text[64];
-  auto show = [&](auto value) { return std::string(text, std::to_chars(text, std::end(text), value).ptr); };
   if (element.format == Format::F64)
-    return show(std::bit_cast<double>(bits));
+    return base::floatText(std::bit_cast<double>(bits));
   if (element.isFloat())  // narrower formats print as the float they equal
-    return show(float(decode(element.format, bits)));
+    return base::floatText(float(decode(element.format, bits)));
   if (element.width == 1)
     return bits ? "true" : "false";
-  return isUnsigned ? show(bits) : show(signExtend(bits, element.width));
+  return isUnsigned ? std::to_string(bits) : std::to_string(signExtend(bits, element.width));
 }
 
 bool print(Machine& machine, const Node& node) {

@@ -191,7 +191,8 @@ Emitter::Expr* Emitter::operand(const Op& op, size_t index, const Kind& like) {
       value = b_.cast(value, scalarOf(like.dtype));
     }
   }
-  if (like.isTile() && !value->type->isTensor())
+  const Kind& own = kind(op, index);
+  if (like.isTile() && (own.rows != like.rows || own.columns != like.columns))
     value = b_.broadcast(value, like.rows, like.columns);
   return value;
 }

@@ -46,14 +46,6 @@ std::optional<DType> fromDlpack(nb::dlpack::dtype wanted) {
 
 bool isCuda(const Device& device) { return std::string_view(device.name()).starts_with("cuda"); }
 
-/// Keeps a Python object for code that does not hold the interpreter's lock.
-std::shared_ptr<void> keep(nb::handle object) {
-  return {new nb::object(nb::borrow(object)), [](void* kept) {
-            const nb::gil_scoped_acquire acquire;
-            delete static_cast<nb::object*>(kept);
-          }};
-}
-
 /// Memory of another library: where its first element lies, and how its elements do.
 struct Foreign {
   uint64_t address;
@@ -113,13 +105,24 @@ DType dtypeNamed(std::string_view wanted) {
   throw nb::type_error(("there is no element type '" + std::string(wanted) + "'").c_str());
 }
 
-void raise(const Error& error) {
+std::shared_ptr<nb::object> keep(nb::handle object) {
+  return {new nb::object(nb::borrow(object)), [](nb::object* kept) {
+            if (Py_IsInitialized() && !Leaving::isOver())  // else Python frees nothing any more
+              locked([&] { delete kept; });
+          }};
+}
+
+void raise(const Error& error, const std::optional<Fault>& fault) {
   if (error.message.find("out of memory") != std::string::npos) {
     PyErr_SetString(PyExc_MemoryError, error.message.c_str());
     throw nb::python_error();
   }
-  const nb::object type = nb::module_::import_("vortex._errors").attr("RuntimeFailure");
-  PyErr_SetString(type.ptr(), error.message.c_str());
+  const nb::module_ errors = nb::module_::import_("vortex._errors");
+  nb::object raised = errors.attr("RuntimeFailure")(error.message);
+  if (fault && error.message.find(fault->id + ": " + fault->message) != std::string::npos)
+    raised.attr("fault") =
+        errors.attr("Fault")(fault->kernel, fault->id, fault->message, fault->file, fault->line, fault->column);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
   throw nb::python_error();
 }
 
@@ -169,7 +172,9 @@ Array wrapMemory(const Device& device, uint64_t address, const std::string& dtyp
   return {device, tensorOver(device, from, [] { return std::string("the array"); }), nb::borrow(owner), isReadOnly};
 }
 
-nb::ndarray<> exportArray(Array& array, nb::handle self) {
+/// A view of the array's memory that keeps `self` alive, as the library of `Kind` sees it.
+template <typename... Kind> static nb::object exportArray(nb::handle self) {
+  const Array& array = nb::cast<Array&>(self);
   const std::optional<nb::dlpack::dtype> type = toDlpack(array.tensor.type);
   if (!type)
     throw nb::type_error("f8 elements have no type in other libraries");
@@ -177,8 +182,12 @@ nb::ndarray<> exportArray(Array& array, nb::handle self) {
   auto* data = reinterpret_cast<uint8_t*>(array.tensor.buffer.address()) + array.tensor.byteOffset;
   const bool cuda = isCuda(array.device);
   const int index = cuda ? std::atoi(array.device.name().c_str() + 5) : 0;
-  return nb::ndarray<>(data, shape.size(), shape.data(), self, array.tensor.strides.data(), *type,
-                       cuda ? nb::device::cuda::value : nb::device::cpu::value, index);
+  const int device = cuda ? nb::device::cuda::value : nb::device::cpu::value;
+  if (array.isReadOnly)
+    return nb::cast(nb::ndarray<Kind..., nb::ro>(data, shape.size(), shape.data(), self, array.tensor.strides.data(),
+                                                 *type, device, index));
+  return nb::cast(
+      nb::ndarray<Kind...>(data, shape.size(), shape.data(), self, array.tensor.strides.data(), *type, device, index));
 }
 
 void bindArrays(nb::module_& module) {
@@ -198,26 +207,20 @@ void bindArrays(nb::module_& module) {
            })
       .def("matrix", &matrixOf,
            "rows of `stride` elements over the memory of a one-dimensional array, from element `offset` on")
-      .def("_export",
-           [](nb::handle self) {
-             return nb::cast(nb::ndarray<nb::array_api>(exportArray(nb::cast<Array&>(self), self)));
-           })
+      .def("_export", [](nb::handle self) { return exportArray<nb::array_api>(self); })
       .def("_view",
            [](nb::handle self) {
-             Array& array = nb::cast<Array&>(self);
+             const Array& array = nb::cast<Array&>(self);
              if (!array.tensor.buffer.host() && array.tensor.elements())
                throw nb::value_error("the array is not in host memory");
-             const nb::ndarray<> view = exportArray(array, self);
-             return array.isReadOnly ? nb::cast(nb::ndarray<nb::numpy, nb::ro>(view))
-                                     : nb::cast(nb::ndarray<nb::numpy>(view));
+             return exportArray<nb::numpy>(self);
            })
       .def("_read",
            [](const Array& self, Stream& stream, const nb::ndarray<nb::c_contig>& into) {
-             nb::gil_scoped_release release;
-             check(stream.read(self.tensor, into.data(), into.nbytes()));
+             check(unlocked([&] { return stream.read(self.tensor, into.data(), into.nbytes()); }), stream);
            })
       .def("_write", [](const Array& self, Stream& stream, const nb::ndarray<nb::ro, nb::c_contig>& from) {
-        check(stream.write(self.tensor, from.data(), from.nbytes()));
+        check(unlocked([&] { return stream.write(self.tensor, from.data(), from.nbytes()); }), stream);
       });
 }
 

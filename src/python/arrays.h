@@ -1,6 +1,7 @@
 // Arrays that cross between Python and the runtime.
 #pragma once
 
+#include "python/threads.h"
 #include "vortex/runtime.h"
 
 #include <nanobind/nanobind.h>
@@ -23,8 +24,8 @@ struct Array {
   bool isReadOnly = false;
 };
 
-/// Raises the Python exception for an error of the runtime.
-[[noreturn]] void raise(const Error& error);
+/// Raises the Python exception for an error of the runtime; `fault`, of the kernel that stopped, becomes its attribute.
+[[noreturn]] void raise(const Error& error, const std::optional<Fault>& fault = std::nullopt);
 template <typename T> T valueOf(Result<T> result) {
   if (!result)
     raise(result.error());
@@ -33,6 +34,11 @@ template <typename T> T valueOf(Result<T> result) {
 inline void check(const Result<void>& result) {
   if (!result)
     raise(result.error());
+}
+/// For results of operations that tell of faults of kernels.
+inline void check(const Result<void>& result, const Stream& stream) {
+  if (!result)
+    raise(result.error(), stream.lastFault());
 }
 
 /// Spelling in messages and in Python: "f32".
@@ -46,8 +52,8 @@ Array wrapObject(const Device& device, nb::handle object, const std::function<st
 Array wrapMemory(const Device& device, uint64_t address, const std::string& dtype, std::vector<int64_t> extents,
                  std::optional<std::vector<int64_t>> strides, bool isReadOnly, nb::handle owner);
 
-/// For exporting: a view of the array's memory that keeps `self` alive.
-nb::ndarray<> exportArray(Array& array, nb::handle self);
+/// Keeps a Python object for code that does not hold the interpreter's lock.
+std::shared_ptr<nb::object> keep(nb::handle object);
 
 void bindArrays(nb::module_& module);
 

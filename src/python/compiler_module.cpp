@@ -1,15 +1,13 @@
 // The extension `_vortex_compiler`: programs. Importing it loads LLVM.
+#include "python/threads.h"
 #include "vortex/compiler.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/array.h>
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-
-namespace nb = nanobind;
 
 namespace vortex::python {
 namespace {
@@ -101,11 +99,26 @@ std::vector<HostArgument> hostArguments(nb::list given) {
 }
 
 nb::list interpret(const Program& program, const std::string& kernel, nb::list given, const BuildRequest& request,
-                   bool check, uint64_t seed, std::function<void(std::string)> print, Sizes grid) {
+                   bool check, uint64_t seed, nb::callable print, Sizes grid) {
   const std::vector<HostArgument> arguments = hostArguments(std::move(given));
-  InterpretOptions options{check, seed, [&](std::string_view text) { print(std::string(text)); }, grid};
+  std::optional<nb::python_error> failure;  // of the first print that raised
+  InterpretOptions options{check, seed,
+                           [&](std::string_view text) {
+                             locked([&] {
+                               try {
+                                 if (!failure)
+                                   print(std::string(text));
+                               } catch (nb::python_error& error) {
+                                 failure.emplace(std::move(error));
+                               }
+                             });
+                           },
+                           grid};
+  const auto results = unlocked([&] { return program.interpret(kernel, arguments, request, options); });
+  if (failure)
+    throw nb::python_error(std::move(*failure));
   nb::list out;
-  for (const HostResult& result : valueOf(program.interpret(kernel, arguments, request, options)))
+  for (const HostResult& result : valueOf(results))
     out.append(nb::make_tuple(name(result.dtype), result.extents, nb::bytes(result.bytes.data(), result.bytes.size())));
   return out;
 }
@@ -117,6 +130,7 @@ NB_MODULE(_vortex_compiler, module) {
   using namespace vortex;
   using namespace vortex::python;
   nb::set_leak_warnings(false);
+  bindThreads();
   nb::class_<BuildRequest>(module, "BuildRequest");
   module.def("request", &requestOf, nb::arg("target"), nb::arg("grid").none(), nb::arg("block").none(),
              nb::arg("extents"), nb::arg("use_cache"));
@@ -127,20 +141,20 @@ NB_MODULE(_vortex_compiler, module) {
       .def("kernels", &kernelsOf)
       .def("build",
            [](const Program& self, const std::string& kernel, const BuildRequest& request) {
-             const auto bytes = valueOf(self.build(kernel, request));
+             const auto bytes = valueOf(interruptible([=] { return self.build(kernel, request); }));
              return nb::bytes(bytes.data(), bytes.size());
            })
-      .def("text", [](const Program& self, const std::string& kernel, const std::string& stage,
-                      const BuildRequest& request) { return valueOf(self.text(kernel, stage, request)); })
+      .def("text",
+           [](const Program& self, const std::string& kernel, const std::string& stage, const BuildRequest& request) {
+             return valueOf(interruptible([=] { return self.text(kernel, stage, request); }));
+           })
       .def("interpret", &interpret, nb::arg("kernel"), nb::arg("arguments"), nb::arg("request"), nb::arg("check"),
            nb::arg("seed"), nb::arg("print"), nb::arg("grid") = nb::none());
   module.def("from_trace", [](const std::string& trace, const std::vector<std::pair<std::string, std::string>>& files) {
-    nb::gil_scoped_release release;
-    return Program::fromTrace(trace, files);
+    return interruptible([=] { return Program::fromTrace(trace, files); });
   });
   module.def("compile", [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,
                            std::vector<std::string> paths, bool isGridGiven) {
-    nb::gil_scoped_release release;
-    return Program::compile(std::move(name), std::move(text), {std::move(dims), std::move(paths), isGridGiven});
+    return interruptible([=] { return Program::compile(name, text, {dims, paths, isGridGiven}); });
   });
 }

@@ -17,13 +17,6 @@ struct Arguments {
   std::vector<nb::object> owners;
 };
 
-/// A kernel with what every launch looks at.
-struct BoundKernel {
-  explicit BoundKernel(Kernel loaded) : kernel(std::move(loaded)), params(kernel.params()) {}
-  Kernel kernel;
-  std::vector<ParamInfo> params;
-};
-
 /// Which argument a message is about; made into text only for messages.
 struct Place {
   const BoundKernel& kernel;
@@ -99,22 +92,57 @@ Arguments convert(const Device& device, const BoundKernel& kernel, nb::tuple giv
 
 using Grid = std::optional<std::array<int64_t, 3>>;
 
-LaunchOptions optionsOf(const std::vector<std::optional<Array>>& results, nb::object print, const Grid& grid) {
+/// What a launch prints goes to a Python function. That may raise: on the CPU the launch raises it when the kernel has ended, GPUs print
+/// when nobody can be told.
+class PrintSink {
+public:
+  explicit PrintSink(nb::handle function) : shared_(std::make_shared<Shared>(keep(function))) {}
+
+  void operator()(const Print& line) const {
+    if (Leaving::isOver())
+      return;
+    const std::string text = line.text();
+    locked([&] {
+      if (shared_->failure)
+        return;
+      try {
+        (*shared_->function)(text);
+      } catch (nb::python_error& error) {
+        if (shared_->isOver)
+          error.discard_as_unraisable("print of a kernel");
+        else
+          shared_->failure.emplace(std::move(error));
+      }
+    });
+  }
+  /// At the end of the launch.
+  void raise() const {
+    shared_->isOver = true;
+    if (shared_->failure) {
+      nb::python_error failure = std::move(*shared_->failure);
+      shared_->failure.reset();
+      throw failure;
+    }
+  }
+
+private:
+  struct Shared {
+    explicit Shared(std::shared_ptr<nb::object> given) : function(std::move(given)) {}
+    std::shared_ptr<nb::object> function;
+    std::optional<nb::python_error> failure;
+    bool isOver = false;
+  };
+  std::shared_ptr<Shared> shared_;
+};
+
+LaunchOptions optionsOf(const std::vector<std::optional<Array>>& results, const std::optional<PrintSink>& print,
+                        const Grid& grid) {
   LaunchOptions options;
   options.grid = grid;
   for (const std::optional<Array>& result : results)
     options.results.push_back(result ? std::optional(result->tensor) : std::nullopt);
-  if (print.is_none())
-    return options;
-  // Copied and freed by code that does not hold the interpreter's lock.
-  const std::shared_ptr<nb::object> sink(new nb::object(std::move(print)), [](nb::object* object) {
-    const nb::gil_scoped_acquire acquire;
-    delete object;
-  });
-  options.print = [sink](const Print& line) {
-    const nb::gil_scoped_acquire acquire;
-    (*sink)(std::string(line.format), std::vector<uint64_t>(line.values.begin(), line.values.end()));
-  };
+  if (print)
+    options.print = *print;
   return options;
 }
 
@@ -131,6 +159,25 @@ struct BoundLaunch {
   Device device;
   std::vector<nb::object> owners;
 };
+
+void repeat(const BoundLaunch& self, Stream& stream, uint64_t times) {
+  constexpr auto kPoll = std::chrono::milliseconds(50);  // how soon Ctrl-C is obeyed
+  for (uint64_t at = 0; at < times;) {
+    check(unlocked([&] {
+            const auto end = std::chrono::steady_clock::now() + kPoll;
+            return run(self.device, stream, [&]() -> Result<void> {
+              Result<void> done;
+              do
+                done = stream.submit(self.launch);
+              while (done && ++at < times && std::chrono::steady_clock::now() < end);
+              return done;
+            });
+          }),
+          stream);
+    if (PyErr_CheckSignals() != 0)
+      throw nb::python_error();
+  }
+}
 
 nb::dict describe(const ParamInfo& param) {
   nb::dict out;
@@ -156,14 +203,10 @@ void bindLaunches(nb::module_& module) {
       .def("results", [](const BoundLaunch& self) { return wrapResults(self.device, self.launch.results()); })
       .def("submit",
            [](const BoundLaunch& self, Stream& stream) {
-             nb::gil_scoped_release release;
-             check(stream.submit(self.launch));
+             check(unlocked([&] { return run(self.device, stream, [&] { return stream.submit(self.launch); }); }),
+                   stream);
            })
-      .def("repeat", [](const BoundLaunch& self, Stream& stream, uint64_t times) {
-        nb::gil_scoped_release release;
-        for (uint64_t i = 0; i < times; ++i)
-          check(stream.submit(self.launch));
-      });
+      .def("repeat", &repeat);
   nb::class_<BoundKernel>(module, "LoadedKernel")
       .def_prop_ro("name", [](const BoundKernel& self) { return self.kernel.name(); })
       .def_prop_ro("target", [](const BoundKernel& self) { return self.kernel.target(); })
@@ -175,12 +218,22 @@ void bindLaunches(nb::module_& module) {
           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
              const std::vector<std::optional<Array>>& results, nb::object print, const Grid& grid) {
             const Arguments arguments = convert(device, self, given);
-            const LaunchOptions options = optionsOf(results, std::move(print), grid);
-            const auto run = [&] {
-              const nb::gil_scoped_release release;
-              return stream.launch(self.kernel, arguments.values, options);
-            };
-            return wrapResults(device, valueOf(run()));
+            const std::optional<PrintSink> sink = print.is_none() ? std::nullopt : std::optional<PrintSink>(print);
+            const LaunchOptions options = optionsOf(results, sink, grid);
+            std::vector<Tensor> made;
+            const Result<void> done = unlocked([&] {
+              return run(device, stream, [&]() -> Result<void> {
+                Result<std::vector<Tensor>> launched = stream.launch(self.kernel, arguments.values, options);
+                if (!launched)
+                  return launched.takeError();
+                made = *std::move(launched);
+                return {};
+              });
+            });
+            if (sink)
+              sink->raise();
+            check(done, stream);
+            return wrapResults(device, std::move(made));
           },
           nb::arg("device"), nb::arg("stream"), nb::arg("arguments"), nb::arg("results"), nb::arg("print").none(),
           nb::arg("grid") = nb::none())
@@ -189,9 +242,9 @@ void bindLaunches(nb::module_& module) {
           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
              const std::vector<std::optional<Array>>& results, const Grid& grid) {
             Arguments arguments = convert(device, self, given);
-            const LaunchOptions options = optionsOf(results, nb::none(), grid);
-            return BoundLaunch{valueOf(stream.prepare(self.kernel, arguments.values, options)), device,
-                               std::move(arguments.owners)};
+            return BoundLaunch{
+                valueOf(stream.prepare(self.kernel, arguments.values, optionsOf(results, std::nullopt, grid))), device,
+                std::move(arguments.owners)};
           },
           nb::arg("device"), nb::arg("stream"), nb::arg("arguments"), nb::arg("results"), nb::arg("grid") = nb::none());
   module.def("load", [](const Device& device, nb::bytes artifact) {

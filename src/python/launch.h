@@ -1,4 +1,4 @@
-// Arguments of launches.
+// Launches of loaded kernels.
 #pragma once
 
 #include "python/arrays.h"
@@ -7,6 +7,23 @@
 
 namespace vortex::python {
 
+/// A kernel with what every launch looks at.
+struct BoundKernel {
+  explicit BoundKernel(Kernel loaded) : kernel(std::move(loaded)), params(kernel.params()) {}
+  Kernel kernel;
+  std::vector<ParamInfo> params;
+};
+
+/// On the CPU the kernel has run when this returns, and its faults are told.
+template <typename Work> Result<void> run(const Device& device, Stream& stream, const Work& work) {
+  Result<void> done = work();
+  if (device.target() != "cpu")
+    return done;
+  Result<void> ended = stream.synchronize();
+  return done ? ended : done;
+}
+
 void bindLaunches(nb::module_& module);
+void bindHostLaunches(nb::module_& module);
 
 }  // namespace vortex::python

@@ -10,7 +10,7 @@ namespace vortex::python {
 namespace {
 
 Runtime& runtime() {
-  static Runtime instance;
+  static Runtime& instance = *new Runtime;  // never destroyed: daemon threads may work until the process is gone
   return instance;
 }
 
@@ -19,13 +19,6 @@ std::vector<std::string> deviceNames() {
   for (const Device& device : runtime().devices())
     names.push_back(device.name());
   return names;
-}
-
-nb::object faultOf(const Stream& stream) {
-  const std::optional<Fault> fault = stream.lastFault();
-  if (!fault)
-    return nb::none();
-  return nb::make_tuple(fault->kernel, fault->id, fault->message, fault->file, fault->line, fault->column);
 }
 
 void bindDevices(nb::module_& module) {
@@ -40,8 +33,12 @@ void bindDevices(nb::module_& module) {
            [](const Device& self, const std::string& dtype, std::vector<int64_t> shape) {
              return Array{self, valueOf(self.empty(dtypeNamed(dtype), std::move(shape))), nb::none(), false};
            })
-      .def("wrap", [](const Device& self,
-                      nb::handle object) { return wrapObject(self, object, [] { return std::string("the object"); }); })
+      .def(
+          "wrap",
+          [](const Device& self, nb::handle object, const std::string& what) {
+            return wrapObject(self, object, [&] { return what; });
+          },
+          nb::arg("object"), nb::arg("what") = "the object")
       .def(
           "wrap_memory",
           [](const Device& self, uint64_t address, const std::string& dtype, std::vector<int64_t> shape,
@@ -57,21 +54,12 @@ void bindDevices(nb::module_& module) {
            [](const Device& self) { return "<vortex.Device '" + self.name() + "': " + self.product() + ">"; });
   nb::class_<Event>(module, "Event")
       .def("is_complete", &Event::isComplete)
-      .def("wait",
-           [](Event& self) {
-             nb::gil_scoped_release release;
-             check(self.wait());
-           })
+      .def("wait", [](Event& self) { check(unlocked([&] { return self.wait(); })); })
       .def("nanoseconds_since", [](Event& self, const Event& start) { return valueOf(self.nanosecondsSince(start)); });
   nb::class_<Stream>(module, "Stream")
       .def("record", [](Stream& self, const Event& event) { check(self.record(event)); })
       .def("wait", [](Stream& self, const Event& event) { check(self.wait(event)); })
-      .def("synchronize",
-           [](Stream& self) {
-             nb::gil_scoped_release release;
-             check(self.synchronize());
-           })
-      .def("last_fault", &faultOf);
+      .def("synchronize", [](Stream& self) { check(unlocked([&] { return self.synchronize(); }), self); });
 }
 
 }  // namespace
@@ -80,9 +68,11 @@ void bindDevices(nb::module_& module) {
 NB_MODULE(_vortex, module) {
   using namespace vortex::python;
   nb::set_leak_warnings(false);
+  bindThreads();
   bindArrays(module);
   bindDevices(module);
   bindLaunches(module);
+  bindHostLaunches(module);
   module.def("device_names", &deviceNames);
   module.def("open_device", [](const std::string& name) { return valueOf(runtime().open(name)); });
 }

@@ -1,9 +1,9 @@
 #include "tools/vortex/device_backend.h"
 
 #include "artifact/device_report.h"
+#include "artifact/print_text.h"
 #include "base/text.h"
 #include "diag/diagnostic.h"
-#include "host/format_number.h"
 #include "session/request.h"
 
 #include <algorithm>
@@ -39,29 +39,6 @@ irgen::Options launchRequest(const lang::Function& kernel, std::span<const host:
       request.dims[id] = static_cast<int64_t>(*bits);
   }
   return request;
-}
-
-std::string formatPrint(std::string_view format, std::string_view kinds, std::span<const uint64_t> values) {
-  std::string text;
-  size_t next = 0;
-  for (size_t i = 0; i < format.size(); ++i) {
-    if (format.substr(i, 2) != "{}" || next >= values.size()) {
-      text += format[i];
-      continue;
-    }
-    uint64_t bits = values[next];
-    char kind = next < kinds.size() ? kinds[next] : 'i';
-    ++next;
-    ++i;
-    if (kind == 'f') {
-      double number;
-      std::memcpy(&number, &bits, sizeof number);
-      text += host::formatNumber(Scalar::F32, host::Value(number));
-    } else {
-      text += host::formatNumber(kind == 'u' ? Scalar::U64 : Scalar::I64, host::Value(static_cast<int64_t>(bits)));
-    }
-  }
-  return text;
 }
 
 namespace {
@@ -170,10 +147,8 @@ host::LaunchOutcome DeviceBackend::launch(const lang::Function& kernel, std::spa
   hal::LaunchOptions options;
   options.grid = size.grid;
   options.print = [this](const artifact::Fault& format, std::span<const uint64_t> values) {
-    std::string_view kinds =
-        std::string_view(format.id).starts_with("print:") ? std::string_view(format.id).substr(6) : "";
     if (output_)
-      output_(formatPrint(format.message, kinds, values) + "\n");
+      output_(artifact::printText(format.message, artifact::printKinds(format), values) + "\n");
   };
   auto prepared = hal::prepare(*device_, code, converted, std::move(options));
   if (!prepared)

@@ -17,9 +17,6 @@ lang::Scalar toLanguage(artifact::ScalarType type);
 irgen::Options launchRequest(const lang::Function& kernel, std::span<const host::LaunchArgument> arguments,
                              const host::LaunchSize& size);
 
-/// Text of a kernel's `print`: `{}` in the format takes the next value; `kinds` holds f, i or u per value.
-std::string formatPrint(std::string_view format, std::string_view kinds, std::span<const uint64_t> values);
-
 class DeviceBackend : public host::Backend {
 public:
   /// Error: the device cannot make a stream.

@@ -4,7 +4,9 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import types
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,17 +15,20 @@ import vortex
 from vortex import _foreign
 
 from .. import _params
-from .._trace import LoweringError, OutOfResources, Trace, recording
+from .._arguments import BufferArgument, GpuArray, HostArray, host_array
+from .._outside import Outside
+from .._trace import LoweringError, OutOfResources, Trace, is_machinery, recording
 from .._values import constexpr, is_number, unwrap
 from ..runtime.buffer import Buffer
-from ..runtime.device import Device
+from ..runtime.device import Device, launch_mode
 
 __all__ = ["Kernel", "LoweringError", "OutOfResources", "kernel"]
 
 HINTS = {"WM", "WN", "NUM_SG", "COOPERATIVE", "SEPARATED", "RELAXED_PRECISION", "K_UNROLL", "SWIZZLE", "SWIZZLE_SMEM", "SCHEDULE_ENCODING",
-         "num_stages", "num_simdgroups"}
+         "num_stages", "num_simdgroups", "num_warps"}
 _TILE_THREADS = 128
 _ABOUT_RESULTS = {"W0525", "W0631"}  # other warnings are about speed
+_KEPT = 16  # traces per specialisation, for different values of what they read from outside
 
 
 def _is_hint(name: str) -> bool:
@@ -38,6 +43,9 @@ class Specialised:
         self.name = trace.name
         self.text = trace.text([_params.header(slot) for slot in trace.params], threads, axes)
         self._files = trace.sources.texts()
+        self.outside: Outside | None = None
+        self.kinds: list = []
+        self.prints = any(line.startswith("print ") for line in trace.lines)
         self._loaded: dict = {}
 
     @functools.cached_property
@@ -108,89 +116,13 @@ class Specialised:
             raise RuntimeError(f"kernel '{self.name}': {error}") from None
 
 
-class _Array:
-    """A NumPy array as an argument: the launch is synchronous, and what could not be used in place is copied back."""
+class _Traced(NamedTuple):
+    """What one run of the function recorded, and the kernels made of it by axes of the grid."""
 
-    def __init__(self, array: np.ndarray, name: str):
-        self._array, self._name = array, name
-        self._buffer = Buffer(data=array)
-        self.address = array.ctypes.data
-        self._is_written = False
-
-    @property
-    def size(self) -> int:
-        return self._array.size
-
-    def on(self, device: Device, is_written: bool):
-        self._is_written = self._is_written or is_written
-        if is_written and not self._array.flags.writeable:
-            raise ValueError(f"'{self._name}' is written by the kernel, but the array is read-only")
-        return self._buffer.on(device, is_written)
-
-    def host(self) -> np.ndarray:
-        self._is_written = self._array.flags.writeable
-        return self._buffer._flat
-
-    def finish(self) -> None:
-        if not self._is_written:
-            return
-        result = self._buffer.numpy()
-        if result is not self._array:
-            self._array[...] = result
-
-
-class _BufferArgument:
-    def __init__(self, buffer: Buffer, name: str):
-        self._buffer, self._name = buffer, name
-        self.address = buffer._flat.ctypes.data
-
-    def on(self, device: Device, is_written: bool):
-        if is_written and not self._buffer._flat.flags.writeable:
-            raise ValueError(f"'{self._name}' is written by the kernel, but the buffer is read-only")
-        return self._buffer.on(device, is_written)
-
-    def host(self) -> np.ndarray:
-        self._buffer.download()
-        return self._buffer._flat
-
-
-class _GpuArray:
-    """An array of another library in GPU memory (torch, CuPy, vortex): the kernel works in it, in that library's stream."""
-
-    def __init__(self, value, gpu: str, name: str):
-        self.value, self.gpu, self._name = value, gpu, name
-        array = _foreign.wrap(vortex.device(gpu), value) if not isinstance(value, vortex.Array) else value
-        if not array.contiguous:
-            raise ValueError(f"'{name}' is not contiguous: kernels work in place in GPU memory")
-        self._array = array.reshape([int(np.prod(array.shape))])
-        self.dtype, self.address, self.nbytes, self.size = array.dtype, array.address, array.nbytes, self._array.shape[0]
-        self._host = None
-
-    def on(self, device: Device, is_written: bool):
-        if device.id != self.gpu:
-            raise ValueError(f"'{self._name}' is in the memory of '{self.gpu}', the kernel runs on '{device.id}'")
-        if is_written and self._array.read_only:
-            raise ValueError(f"'{self._name}' is written by the kernel, but the array is read-only")
-        return self._array
-
-    def host(self) -> np.ndarray:
-        """For the interpreter: a copy that finish() writes back."""
-        if self._host is None:
-            stream = Device.of(self.gpu).stream
-            theirs = _foreign.stream_for(self._array.device, [self.value])
-            if theirs is not None:
-                _foreign.order(self._array.device, theirs, stream)
-            self._host = np.empty(self.size, vortex._devices.numpy_dtype(self.dtype))
-            if self.size:
-                self._array._read(stream, self._host)
-        return self._host
-
-    def finish(self) -> None:
-        if self._host is not None and self.size and not self._array.read_only:
-            stream = Device.of(self.gpu).stream
-            self._array._write(stream, self._host)
-            stream.synchronize()
-        self._host = None
+    trace: Trace
+    threads: int
+    outside: Outside
+    specialised: dict
 
 
 class Kernel:
@@ -199,6 +131,8 @@ class Kernel:
     def __init__(self, fn):
         if isinstance(fn, Kernel):
             fn = fn.fn
+        if not isinstance(fn, types.FunctionType):
+            raise TypeError(f"metile.kernel takes a function, not a {type(fn).__name__}: bind arguments in a function of your own, or pass them at launch")
         functools.update_wrapper(self, fn)
         self.fn, self.name = fn, fn.__name__ if fn.__name__.isidentifier() else "kernel"
         self.signature = inspect.signature(fn)
@@ -207,8 +141,11 @@ class Kernel:
                 raise TypeError(f"kernel '{self.name}': parameters are named one by one, there is no *{parameter.name}")
         self.constexprs = [name for name, parameter in self.signature.parameters.items() if self._is_constexpr(parameter.annotation)]
         self.runtime = [name for name in self.signature.parameters if name not in self.constexprs]
-        self._traced: dict = {}
         self._specialised: dict = {}
+        self._host_launches: dict = {}
+
+    def __reduce__(self):
+        return self.fn.__qualname__  # pickled by name, as functions are
 
     def _is_constexpr(self, annotation) -> bool:
         if isinstance(annotation, str):
@@ -255,11 +192,11 @@ class Kernel:
         values, kinds, numbers, seen = [], [], {}, {}
         for index, (name, value) in enumerate(runtime.items()):
             if isinstance(value, Buffer):
-                value = _BufferArgument(value, name)
+                value = BufferArgument(value, name)
                 array = value._buffer._flat
             elif isinstance(value, np.ndarray):
                 _params.dtype_of(value, name)
-                value = _Array(value, name)
+                value = HostArray(value, name)
                 array = value._buffer._flat
             elif is_number(value):
                 values.append(self._number(name, value))
@@ -268,14 +205,14 @@ class Kernel:
                     numbers[name] = values[-1]
                 continue
             elif (gpu := _foreign.gpu_of(value)) is not None:
-                value = array = _GpuArray(value, gpu, name)
+                value = array = GpuArray(value, gpu, name)
             else:
-                array = _host_array(value)
+                array = host_array(value)
                 if array is None:
                     raise TypeError(f"'{name}' of kernel '{self.name}' is a {type(value).__name__}; arguments are buffers, arrays and numbers")
                 _params.dtype_of(array, name)
-                value = _Array(array, name)
-            dtype = _params.dtype_named(array.dtype, name) if isinstance(array, _GpuArray) else _params.dtype_of(array, name)
+                value = HostArray(array, name)
+            dtype = _params.dtype_named(array.dtype, name) if isinstance(array, GpuArray) else _params.dtype_of(array, name)
             same = (value.address, array.nbytes, dtype)
             first = seen.setdefault(same, index) if array.nbytes else index
             values.append(value)
@@ -292,27 +229,22 @@ class Kernel:
     def specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int] = (1, 1, 1)) -> Specialised:
         """Axes that the kernel asks no position of are 1 unless `grid` has more, which is another kernel: its instances do the same work."""
         try:
-            key = (tuple(kinds), tuple((name, type(value), repr(value) if isinstance(value, float) else value) for name, value in constants.items()),
-                   self._outer())
-            traced = self._traced.get(key)
+            key = (tuple(kinds), tuple((name, type(value), repr(value) if isinstance(value, float) else value) for name, value in constants.items()))
+            known = self._specialised.setdefault(key, [])
         except TypeError:
             raise TypeError(f"kernel '{self.name}': constexprs are hashable values") from None
+        traced = next((made for made in known if made.outside.is_current()), None)
         if traced is None:
-            traced = self._traced[key] = self._trace(kinds, constants)
-        trace, threads = traced
-        axes = tuple(axis for axis in range(3) if axis in trace.axes or grid[axis] > 1)
-        known = self._specialised.get((key, axes))
-        if known is None:
-            known = self._specialised[key, axes] = Specialised(self, trace, threads, axes)
-            _dump(known)
-        return known
-
-    def _outer(self) -> tuple:
-        """Numbers outside the function that it uses: another value is another kernel."""
-        names = self.fn.__globals__
-        used = [names.get(name) for name in self.fn.__code__.co_names]
-        used += [cell.cell_contents for cell in self.fn.__closure__ or () if _is_filled(cell)]
-        return tuple(unwrap(value) for value in used if is_number(value))
+            trace, threads = self._trace(kinds, constants)
+            traced = _Traced(trace, threads, Outside(self.fn.__code__, self.fn.__globals__, self.fn.__closure__), {})
+            known[:] = [traced, *known[: _KEPT - 1]]
+        axes = tuple(axis for axis in range(3) if axis in traced.trace.axes or grid[axis] > 1)
+        made = traced.specialised.get(axes)
+        if made is None:
+            made = traced.specialised[axes] = Specialised(self, traced.trace, traced.threads, axes)
+            made.kinds, made.outside = kinds, traced.outside
+            _dump(made)
+        return made
 
     def _trace(self, kinds: list, constants: dict) -> tuple[Trace, int]:
         trace = Trace(self.name, self.fn.__code__)
@@ -325,16 +257,17 @@ class Kernel:
                 else:
                     memory = memories.setdefault(kind[1], _params.Memory(index, name, kind[0]))
                     given[name] = _params.pointer(trace, memory)
+            here = trace.sources.excerpt(trace.place)
+            if self.fn.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+                raise LoweringError(f"kernel '{self.name}' has `yield` or `await`{here}")
             try:
                 result = self.fn(**given)
-            except RecursionError:
-                raise LoweringError(f"kernel '{self.name}': helpers call each other without end") from None
-            if inspect.isgenerator(result) or inspect.iscoroutine(result):
-                raise LoweringError(f"kernel '{self.name}' has `yield` or `await`")
+            except RecursionError as error:
+                raise LoweringError(f"kernel '{self.name}': helpers call each other without end{_last_place(trace, error)}") from None
             if trace.open_loops:
-                raise LoweringError(f"kernel '{self.name}': a tile_range loop is left by `break` or `return`{_excerpt(trace)}")
+                raise LoweringError(f"kernel '{self.name}': a tile_range loop is left by `break`, `return` or an exception{_excerpt(trace)}")
             if result is not None:
-                raise LoweringError(f"kernel '{self.name}' returns a value: results are stored through pointers")
+                raise LoweringError(f"kernel '{self.name}' returns a value: results are stored through pointers{here}")
         block = constants.get("BLOCK")
         threads = trace.extent or (int(block) if block is not None and is_number(block) else None)
         if threads is None:
@@ -344,25 +277,18 @@ class Kernel:
         return trace, threads
 
 
+def _last_place(trace: Trace, error: BaseException) -> str:
+    """The innermost statement of a kernel's own code that an error went through."""
+    place, at = "", error.__traceback__
+    while at is not None:
+        if not is_machinery(at.tb_frame.f_code):
+            place = trace.sources.excerpt(trace.sources.position(at.tb_frame))
+        at = at.tb_next
+    return place
+
+
 def _excerpt(trace: Trace) -> str:
     return trace.sources.excerpt(trace.open_loops[-1])
-
-
-def _is_filled(cell) -> bool:
-    try:
-        cell.cell_contents
-    except ValueError:
-        return False
-    return True
-
-
-def _host_array(value):
-    """Arrays of other libraries in host memory, without a copy."""
-    if isinstance(value, vortex.Array):
-        return value.numpy()
-    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == 1:
-        return value.numpy() if hasattr(value, "numpy") else np.from_dlpack(value)
-    return None
 
 
 def _dump(specialised: Specialised) -> None:
@@ -384,9 +310,16 @@ def grid_of(grid, name: str) -> tuple[int, int, int]:
     if not all(is_number(value) and not isinstance(value, (float, np.floating)) for value in values):
         raise TypeError(f"kernel '{name}': a grid is made of integers, not {grid!r}")
     numbers = [int(unwrap(value)) for value in values]
-    if any(not 0 < number < 1 << 31 for number in numbers):
-        raise ValueError(f"kernel '{name}': a grid has 1 to 2147483647 instances per axis, not {tuple(numbers)}")
+    if any(not 0 <= number < 1 << 31 for number in numbers):
+        raise ValueError(f"kernel '{name}': a grid has 0 to 2147483647 instances per axis, not {tuple(numbers)}")
     return (*numbers, *[1] * (3 - len(numbers)))
+
+
+class _HostLaunch(NamedTuple):
+    launch: _vortex.HostLaunch
+    stream: _vortex.Stream
+    outside: Outside
+    mode: tuple
 
 
 class Launcher:
@@ -396,7 +329,35 @@ class Launcher:
         self.kernel, self.grid = kernel, grid
 
     def __call__(self, *args, **kwargs) -> None:
-        self._run(args, kwargs)
+        try:
+            known = self.kernel._host_launches.get(self._key(args, kwargs))
+        except TypeError:  # an array by keyword, a grid that is none
+            known = None
+        if known is not None and known.mode == launch_mode() and known.outside.is_current() and known.launch(known.stream, args, self.grid):
+            return
+        specialised, values, _, _ = self._run(args, kwargs)
+        self._remember(args, kwargs, specialised, values)
+
+    def _key(self, args: tuple, kwargs: dict) -> tuple:
+        """Of direct launches: constexprs, and the axes on which there are several instances."""
+        grid = self.grid if isinstance(self.grid, tuple) else (self.grid,)
+        return len(args), *[extent > 1 for extent in grid], *kwargs.items(), *map(type, kwargs.values())
+
+    def _remember(self, args: tuple, kwargs: dict, specialised: Specialised, values: list) -> None:
+        """The next launch like this one goes straight to the runtime, if it is of a kind that can."""
+        kernel, runtime = self.kernel, self.kernel.runtime
+        is_simple = not callable(self.grid) and len(args) == len(runtime) and list(kernel.signature.parameters)[: len(args)] == runtime and not specialised.prints
+        if not is_simple or interprets() or not Device.get().is_cpu or any(slot.rank > 1 for slot in specialised.slots):
+            return
+        if any(type(value) not in (int, float, np.ndarray) for value in args):
+            return
+        device = Device.get()
+        code = specialised.loaded(device)
+        launch = _vortex.HostLaunch(code, device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
+                                    [(slot.argument, slot.is_written) for slot in specialised.slots])
+        if len(kernel._host_launches) >= _KEPT * 4:
+            kernel._host_launches.clear()
+        kernel._host_launches[self._key(args, kwargs)] = _HostLaunch(launch, device.stream, specialised.outside, launch_mode())
 
     def prepare(self, *args, **kwargs) -> Dispatcher:
         """Runs the kernel once; the object returned runs it again on the same arguments."""
@@ -409,6 +370,8 @@ class Launcher:
         grid = grid_of(self.grid(constants) if callable(self.grid) else self.grid, kernel.name)
         values, kinds, numbers = kernel.arguments(runtime)
         specialised = kernel.specialise(kinds, constants, grid)
+        if 0 in grid:
+            return specialised, values, numbers, grid
         if interprets():
             specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
         else:
@@ -416,7 +379,7 @@ class Launcher:
             code = specialised.loaded(device)
             try:
                 arguments = specialised.arguments(device, values, numbers, grid)
-                _in_stream(device, values, lambda stream: code.launch(device.native, stream, arguments, [], _print))
+                _in_stream(device, values, lambda stream: code.launch(device.native, stream, arguments, [], vortex._launch.write_line))
             except vortex.Error as error:
                 if "share memory" in str(error) or "overlap" in str(error):
                     raise ValueError(str(error)) from None
@@ -427,13 +390,13 @@ class Launcher:
 
 def _device_for(values: list) -> Device:
     """The GPU that holds arguments, else the chosen device."""
-    gpu = next((value.gpu for value in values if isinstance(value, _GpuArray)), None)
+    gpu = next((value.gpu for value in values if isinstance(value, GpuArray)), None)
     return Device.of(gpu) if gpu else Device.get()
 
 
 def _in_stream(device: Device, values: list, launch) -> None:
     """Launches in the stream of the library that owns arguments, in order with the device's own where both are used."""
-    given = [value.value for value in values if isinstance(value, _GpuArray)]
+    given = [value.value for value in values if isinstance(value, GpuArray)]
     stream = _foreign.stream_for(device.native, given) if given else None
     if stream is None:
         launch(device.stream)
@@ -448,7 +411,7 @@ def _in_stream(device: Device, values: list, launch) -> None:
 
 def _finish(values: list) -> None:
     for value in values:
-        if isinstance(value, (_Array, _GpuArray)):
+        if isinstance(value, (HostArray, GpuArray)):
             value.finish()
 
 
@@ -456,21 +419,19 @@ def interprets() -> bool:
     return os.environ.get("METILE_INTERPRET") == "1" or os.environ.get("METILE_CHECK") == "1"
 
 
-def _print(text: str, values: list) -> None:
-    vortex._program._print(text, values)
-
-
 class Dispatcher:
     """A launch that can be repeated without checks. What it uses stays alive with it."""
 
     def __init__(self, specialised: Specialised, values: list, numbers: dict, grid: tuple):
         self._specialised, self._values, self._numbers, self._grid = specialised, values, numbers, grid
-        self._device = None if interprets() else _device_for(values)
+        self._device = None if interprets() or 0 in grid else _device_for(values)
         if self._device is not None:
             self._launch = specialised.loaded(self._device).prepare(self._device.native, self._device.stream,
                                                                     specialised.arguments(self._device, values, numbers, grid), [])
 
     def __call__(self) -> None:
+        if 0 in self._grid:
+            return
         if self._device is None:
             self._specialised.interpret(self._values, self._numbers, self._grid, os.environ.get("METILE_CHECK") == "1")
         else:

@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 import vortex
+from vortex import _foreign
 
 from .._params import dtype_of
 from .device import Device
@@ -90,12 +91,12 @@ class Buffer:
             self._mirrors[device.id]._read(device.stream, self._flat)
             device.pending.discard(self)
 
-    def on(self, device: Device, is_written: bool):
+    def on(self, device: Device, is_written: bool, what: str = "the buffer"):
         """The memory for a launch there."""
         if device.is_cpu:
             self.download()
             if self._wrapped is None:
-                self._wrapped = device.native.wrap(self._flat)
+                self._wrapped = _foreign.wrap(device.native, self._flat, what)
             return self._wrapped
         if device.id not in self._mirrors:
             self._mirrors[device.id] = device.native.empty(vortex._devices.dtype_name(self._flat.dtype), [self.size])

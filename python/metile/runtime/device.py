@@ -21,6 +21,16 @@ def device_name() -> str:
     return _chosen[0] if _chosen else os.environ.get("METILE_DEVICE", "cpu")
 
 
+_environment = getattr(os.environ, "_data", None)  # getenv through os.environ costs a microsecond per name
+
+
+def launch_mode() -> tuple:
+    """What the settings say about where and how kernels run, to be compared."""
+    if _environment is None:
+        return tuple(os.environ.get(name) for name in ("METILE_DEVICE", "METILE_INTERPRET", "METILE_CHECK")), *_chosen
+    return _environment.get(b"METILE_DEVICE"), _environment.get(b"METILE_INTERPRET"), _environment.get(b"METILE_CHECK"), *_chosen
+
+
 class Device:
     """A device; `get()` gives the one that launches use now."""
 

@@ -15,7 +15,7 @@ KernelBuilder::KernelBuilder(Program& program, std::string name, source::SourceR
   program.functions.push_back(std::make_unique<Function>());
   function_ = program.functions.back().get();
   program.kernels.push_back(function_);
-  function_->uniqueName = name;
+  function_->uniqueName = function_->artifactName = name;
   function_->name = std::move(name);
   function_->isKernel = function_->inKernel = true;
   function_->range = function_->nameRange = function_->resultRange = range;
@@ -129,10 +129,16 @@ Expr* KernelBuilder::cast(Expr* value, Scalar to) {
   return make(ExprKind::Cast, withElement(value->type, to), {value});
 }
 
-Expr* KernelBuilder::broadcast(Expr* scalar, int64_t rows, int64_t columns) {
-  VORTEX_CHECK(!scalar->type->isTensor(), "a tile is broadcast");
-  const Type tile = types().tensorValue(scalar->type, {DimExpr::constant(rows), DimExpr::constant(columns)});
-  return make(ExprKind::Broadcast, tile, {scalar});
+Expr* KernelBuilder::broadcast(Expr* value, int64_t rows, int64_t columns) {
+  const std::vector<DimExpr> extents = {DimExpr::constant(rows), DimExpr::constant(columns)};
+  if (!value->type->isTensor())
+    return make(ExprKind::Broadcast, types().tensorValue(value->type, extents), {value});
+  for (size_t dim = 0; dim < extents.size(); ++dim)
+    VORTEX_CHECK(value->type->shape[dim] == extents[dim] || value->type->shape[dim].asConstant() == 1,
+                 "a tile is repeated along a dimension that has extent");
+  Expr* repeated = make(ExprKind::Broadcast, types().tensorValue(value->type->elem, extents), {value});
+  repeated->ints = {0, 1};
+  return repeated;
 }
 
 Expr* KernelBuilder::select(Expr* condition, Expr* then, Expr* otherwise) {

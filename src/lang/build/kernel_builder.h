@@ -38,8 +38,8 @@ public:
   Expr* binary(BinaryOp op, Expr* lhs, Expr* rhs);
   /// Nothing to do gives the value itself. Of a tile: its elements.
   Expr* cast(Expr* value, Scalar to);
-  /// A number as a tile of these extents.
-  Expr* broadcast(Expr* scalar, int64_t rows, int64_t columns);
+  /// A number, or a tile along its dimensions of extent 1, repeated to a tile of these extents.
+  Expr* broadcast(Expr* value, int64_t rows, int64_t columns);
   Expr* select(Expr* condition, Expr* then, Expr* otherwise);
   Expr* dot(Expr* lhs, Expr* rhs, Scalar element);
   Expr* zeros(Scalar element, int64_t rows, int64_t columns);

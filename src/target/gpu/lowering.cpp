@@ -345,7 +345,11 @@ void Lowering::lowerPrint(ir::PrintOp print) {
   for (auto [i, value] : llvm::enumerate(print.getValues())) {
     mlir::Type type = value.getType();
     bool isUnsigned = i < print.getIsUnsigned().size() && print.getIsUnsigned()[i];
-    id += mlir::isa<mlir::FloatType>(type) ? 'f' : type.isInteger(1) ? 'b' : type.isIndex() || isUnsigned ? 'u' : 'i';
+    id += type.isF64()                       ? 'd'
+          : mlir::isa<mlir::FloatType>(type) ? 'f'
+          : type.isInteger(1)                ? 'b'
+          : type.isIndex() || isUnsigned     ? 'u'
+                                             : 'i';
     bits.push_back(printBits(b, loc, scalar(value), isUnsigned));
   }
   b.create<vxt::PrintOp>(loc, addFault(print, id, print.getFormat()), bits);

@@ -209,7 +209,8 @@ uint32_t Emitter::addPrint(mlir::Operation* op) {
   std::string id = "print:";
   for (auto [i, value] : llvm::enumerate(print.getValues())) {
     mlir::Type type = value.getType();
-    id += mlir::isa<mlir::FloatType>(type)      ? 'f'
+    id += type.isF64()                          ? 'd'
+          : mlir::isa<mlir::FloatType>(type)    ? 'f'
           : type.isInteger(1)                   ? 'b'
           : type.isIndex() || isUnsigned(op, i) ? 'u'
                                                 : 'i';

@@ -1,0 +1,104 @@
+"""Arrays as arguments of launches: of NumPy, of other libraries, and buffers."""
+from __future__ import annotations
+
+import numpy as np
+
+import vortex
+from vortex import _foreign
+
+from .runtime.buffer import Buffer
+from .runtime.device import Device
+
+
+class HostArray:
+    """A NumPy array as an argument: the launch is synchronous, and what could not be used in place is copied back."""
+
+    def __init__(self, array: np.ndarray, name: str):
+        self._array, self._name = array, name
+        self._buffer = Buffer(data=array)
+        self.address = array.ctypes.data
+        self._is_written = False
+
+    @property
+    def size(self) -> int:
+        return self._array.size
+
+    def on(self, device: Device, is_written: bool):
+        self._is_written = self._is_written or is_written
+        if is_written and not self._array.flags.writeable:
+            raise ValueError(f"'{self._name}' is written by the kernel, but the array is read-only")
+        return self._buffer.on(device, is_written, f"'{self._name}'")
+
+    def host(self) -> np.ndarray:
+        self._is_written = self._array.flags.writeable
+        return self._buffer._flat
+
+    def finish(self) -> None:
+        if not self._is_written:
+            return
+        result = self._buffer.numpy()
+        if result is not self._array:
+            self._array[...] = result
+
+
+class BufferArgument:
+    def __init__(self, buffer: Buffer, name: str):
+        self._buffer, self._name = buffer, name
+        self.address = buffer._flat.ctypes.data
+
+    def on(self, device: Device, is_written: bool):
+        if is_written and not self._buffer._flat.flags.writeable:
+            raise ValueError(f"'{self._name}' is written by the kernel, but the buffer is read-only")
+        return self._buffer.on(device, is_written, f"'{self._name}'")
+
+    def host(self) -> np.ndarray:
+        self._buffer.download()
+        return self._buffer._flat
+
+
+class GpuArray:
+    """An array of another library in GPU memory (torch, CuPy, vortex): the kernel works in it, in that library's stream."""
+
+    def __init__(self, value, gpu: str, name: str):
+        self.value, self.gpu, self._name = value, gpu, name
+        array = _foreign.wrap(vortex.device(gpu), value) if not isinstance(value, vortex.Array) else value
+        if not array.contiguous:
+            raise ValueError(f"'{name}' is not contiguous: kernels work in place in GPU memory")
+        self._array = array.reshape([int(np.prod(array.shape))])
+        self.dtype, self.address, self.nbytes, self.size = array.dtype, array.address, array.nbytes, self._array.shape[0]
+        self._host = None
+
+    def on(self, device: Device, is_written: bool):
+        if device.id != self.gpu:
+            raise ValueError(f"'{self._name}' is in the memory of '{self.gpu}', the kernel runs on '{device.id}'")
+        if is_written and self._array.read_only:
+            raise ValueError(f"'{self._name}' is written by the kernel, but the array is read-only")
+        return self._array
+
+    def host(self) -> np.ndarray:
+        """For the interpreter: a copy that finish() writes back."""
+        if self._host is None:
+            stream = Device.of(self.gpu).stream
+            theirs = _foreign.stream_for(self._array.device, [self.value])
+            if theirs is not None:
+                _foreign.order(self._array.device, theirs, stream)
+            self._host = np.empty(self.size, vortex._devices.numpy_dtype(self.dtype))
+            if self.size:
+                self._array._read(stream, self._host)
+        return self._host
+
+    def finish(self) -> None:
+        if self._host is not None and self.size and not self._array.read_only:
+            stream = Device.of(self.gpu).stream
+            self._array._write(stream, self._host)
+            stream.synchronize()
+        self._host = None
+
+
+def host_array(value):
+    """Arrays of other libraries in host memory, without a copy."""
+    if isinstance(value, vortex.Array):
+        return value.numpy()
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == 1:
+        return value.numpy() if hasattr(value, "numpy") else np.from_dlpack(value)
+    return None

@@ -1,0 +1,332 @@
+"""What loops carry, what they refuse, and what outside a kernel makes it another kernel."""
+import collections
+import dataclasses
+import itertools
+import types
+
+import numpy as np
+import pytest
+
+import metile
+
+N = 5
+
+
+class Acc:
+    v = 0.0
+
+    def add(self, value):
+        self.v = self.v + value
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    n: float
+    tag: str = "x"
+
+
+class Slots:
+    __slots__ = ("n",)
+
+
+Pair = collections.namedtuple("Pair", "a b")
+
+
+def run(body, size=10):
+    kernel = metile.kernel(body)
+    out = np.full(size, np.nan, np.float32)
+    kernel[(1,)](np.arange(1, size + 1, dtype=np.float32), out)
+    return out
+
+
+def _object(X, O):
+    a = Acc()
+    for i in metile.tile_range(0, N):
+        a.add(metile.load(X + i))
+    metile.store(O + 0, a.v)
+
+
+def _dict(X, O):
+    d = {"n": 0, "inner": {"v": [0.0]}}
+    for i in metile.tile_range(0, N):
+        d["n"] += 1
+        d["inner"]["v"][0] += metile.load(X + i)
+    metile.store(O + 0, d["inner"]["v"][0] + d["n"] - N)
+
+
+def _rebound(X, O):
+    first = a = Frozen(0.0)
+    for i in metile.tile_range(0, N):
+        a = Frozen(a.n + metile.load(X + i))
+    metile.store(O + 0, a.n)
+    metile.store(O + 1, first.n)
+
+
+def _rebound_list(X, O):
+    first = a = [0.0]
+    for i in metile.tile_range(0, N):
+        a = [a[0] + metile.load(X + i)]
+    metile.store(O + 0, a[0])
+    metile.store(O + 1, first[0])
+
+
+def _named_tuple(X, O):
+    p = Pair(0.0, 1.0)
+    for i in metile.tile_range(0, N):
+        p = Pair(p.a + metile.load(X + i), p.b)
+    metile.store(O + 0, p.a * p.b)
+
+
+def _slots(X, O):
+    a = Slots()
+    a.n = 0.0
+    for i in metile.tile_range(0, N):
+        a.n += metile.load(X + i)
+    metile.store(O + 0, a.n)
+
+
+def _namespace(X, O):
+    a = types.SimpleNamespace(n=0.0)
+    for i in metile.tile_range(0, N):
+        a.n += metile.load(X + i)
+    metile.store(O + 0, a.n)
+
+
+def _nonlocal(X, O):
+    n = 0.0
+
+    def add(value):
+        nonlocal n
+        n = n + value
+
+    for i in metile.tile_range(0, N):
+        add(metile.load(X + i))
+    metile.store(O + 0, n)
+
+
+def _list_of_helper(X, O):
+    a = [0.0]
+
+    def add(i):
+        a[0] = a[0] + metile.load(X + i)
+
+    for i in metile.tile_range(0, N):
+        add(i)
+    metile.store(O + 0, a[0])
+
+
+def _nested(X, O):
+    a = Acc()
+    for i in metile.tile_range(0, N):
+        for j in metile.tile_range(0, 2):
+            a.add(metile.load(X + i) * 0.5)
+    metile.store(O + 0, a.v)
+
+
+@pytest.mark.parametrize("body", [_object, _dict, _rebound, _rebound_list, _named_tuple, _slots, _namespace, _nonlocal, _list_of_helper, _nested],
+                         ids=lambda body: body.__name__)
+def test_a_loop_carries_numbers_wherever_they_are(body):
+    out = run(body)
+    assert out[0] == 15
+    if body.__name__.startswith("_rebound"):
+        assert out[1] == 0  # another name for the old object
+
+
+TABLE = [0.0]
+COUNT = 0
+
+
+def _loop_of(statement):
+    def body(X, O):
+        state = {"c": itertools.count(), "s": set(), "l": [], "d": {}, "a": np.zeros(2), "t": "", "o": Frozen(1.0), "q": collections.deque(), "none": None,
+                 "x": X}
+        for i in metile.tile_range(0, N):
+            statement(state, i)
+            metile.store(O + i, 1.0)
+
+    return body
+
+
+def _set_global(state, i):
+    global COUNT
+    COUNT += 1
+
+
+def _set_tag(state, i):
+    state["o"] = Frozen(1.0, state["o"].tag + "y")
+
+
+@pytest.mark.parametrize("statement, text", [
+    (lambda s, i: next(s["c"]), "count"),
+    (lambda s, i: s["s"].add(len(s["s"])), "set"),
+    (lambda s, i: s["l"].append(i), "length|parts"),
+    (lambda s, i: s["d"].update({len(s["d"]): 1}), "keys|parts"),
+    (lambda s, i: s["a"].__setitem__(0, s["a"][0] + 1), "ndarray"),
+    (lambda s, i: s.update(t=s["t"] + "x"), "another str"),
+    (lambda s, i: s.update(none=3), "NoneType before the loop and a int"),
+    (lambda s, i: s.update(x=s["x"] + 1), "pointer"),
+    (lambda s, i: s["q"].append(1), "deque"),
+    (lambda s, i: TABLE.__setitem__(0, TABLE[0] + 1), "TABLE"),
+    (_set_global, "COUNT"),
+    (_set_tag, "another str"),
+])
+def test_a_loop_that_changes_anything_else_is_refused_at_its_line(statement, text):
+    if statement is _set_global or "TABLE" in text:
+        def body(X, O, statement=statement):
+            for i in metile.tile_range(0, N):
+                TABLE[0] += 1 if "TABLE" in text else 0
+                if "COUNT" in text:
+                    _set_global(None, i)
+                metile.store(O + i, 1.0)
+
+        def kernel(X, O):
+            body(X, O)
+    else:
+        kernel = _loop_of(statement)
+    with pytest.raises(metile.LoweringError, match=text) as caught:
+        run(kernel)
+    assert "for i in metile.tile_range(0, N):" in str(caught.value) and f"{__file__}:" in str(caught.value)
+
+
+def _comprehension(X, O):
+    metile.store(O + 0, sum([metile.load(X + i) for i in metile.tile_range(0, N)]))
+
+
+def _generator(X, O):
+    def numbers():
+        for i in metile.tile_range(0, N):
+            yield i
+
+    for i in numbers():
+        metile.store(O + i, 1.0)
+
+
+def _enumerate(X, O):
+    for n, i in enumerate(metile.tile_range(0, N)):
+        metile.store(O + i, n * 1.0)
+
+
+def _zip(X, O):
+    for n, i in zip(range(3), metile.tile_range(0, N)):
+        metile.store(O + i, n * 1.0)
+
+
+def _islice(X, O):
+    for i in itertools.islice(metile.tile_range(0, N), 2):
+        metile.store(O + i, 1.0)
+
+
+def _map(X, O):
+    for i in map(lambda i: i + 1, metile.tile_range(0, N)):
+        metile.store(O + i, 1.0)
+
+
+def _unpacked(X, O):
+    a, b = metile.tile_range(0, 2)
+    metile.store(O + a, 1.0)
+
+
+def _starred(X, O):
+    metile.store(O + 0, max(*metile.tile_range(0, 2)))
+
+
+def _contained(X, O):
+    metile.store(O + 0, 1.0 if 3 in metile.tile_range(0, 2) else 2.0)
+
+
+def _next(X, O):
+    metile.store(O + next(iter(metile.tile_range(0, 2))), 1.0)
+
+
+@pytest.mark.parametrize("body", [_comprehension, _generator, _enumerate, _zip, _islice, _map, _unpacked, _starred, _contained, _next], ids=lambda body: body.__name__)
+def test_only_a_for_statement_goes_over_tile_range(body):
+    with pytest.raises(metile.LoweringError, match="takes the elements of tile_range") as caught:
+        run(body)
+    assert f"{__file__}:" in str(caught.value)
+
+
+@pytest.mark.parametrize("bounds, step", [((0, 2.5), 1), ((0.0, 4), 1), ((0, np.float32(3)), 1), ((0, 4), 1.0), ((0, 4), 0.5)])
+def test_bounds_and_steps_of_loops_are_integers(bounds, step):
+    def body(X, O):
+        for i in metile.tile_range(*bounds, step):
+            metile.store(O + i, 1.0)
+
+    with pytest.raises(TypeError, match="integer"):
+        run(body)
+
+
+def _scaled(value):
+    return value * 2.0
+
+
+FACTOR = 1.0
+FACTORS = [1.0]
+SETTINGS = {"factor": 1.0}
+
+
+class Config:
+    factor = 1.0
+
+
+config = Config()
+array = np.ones(1, np.float32)
+
+
+def _times_global(value):
+    return value * FACTOR
+
+
+KERNELS = {
+    "a helper": lambda X, O: metile.store(O + metile.arange(0, 8), _scaled(metile.load(X + metile.arange(0, 8)))),
+    "a global": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * FACTOR),
+    "a global of a helper": lambda X, O: metile.store(O + metile.arange(0, 8), _times_global(metile.load(X + metile.arange(0, 8)))),
+    "an element": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * FACTORS[0]),
+    "a value of a dict": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * SETTINGS["factor"]),
+    "an attribute": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * config.factor),
+    "an attribute of a class": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * Config.factor),
+    "an element of an array": lambda X, O: metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * float(array[0])),
+}
+
+
+@pytest.mark.parametrize("what", KERNELS)
+def test_a_kernel_follows_what_it_reads_from_outside(what, monkeypatch):
+    here = globals()
+    kernel = metile.kernel(KERNELS[what])
+
+    def value():
+        out = np.zeros(8, np.float32)
+        kernel[(1,)](np.ones(8, np.float32), out)
+        return out[0]
+
+    before = value()
+    traces = len(next(iter(kernel._specialised.values())))
+    assert value() == before and len(next(iter(kernel._specialised.values()))) == traces  # nothing changed: the same trace
+    changes = {"a helper": lambda: monkeypatch.setitem(here, "_scaled", lambda value: value * 7.0),
+               "a global": lambda: monkeypatch.setitem(here, "FACTOR", 7.0), "a global of a helper": lambda: monkeypatch.setitem(here, "FACTOR", 7.0),
+               "an element": lambda: FACTORS.__setitem__(0, 7.0), "a value of a dict": lambda: monkeypatch.setitem(SETTINGS, "factor", 7.0),
+               "an attribute": lambda: monkeypatch.setattr(config, "factor", 7.0), "an attribute of a class": lambda: monkeypatch.setattr(Config, "factor", 7.0),
+               "an element of an array": lambda: array.__setitem__(0, 7.0)}
+    changes[what]()
+    assert value() == 7
+    FACTORS[0] = array[0] = 1
+    monkeypatch.undo()
+    assert value() == before
+
+
+def test_variables_of_closures_are_followed():
+    factor, table = 1.0, [1.0]
+
+    @metile.kernel
+    def kernel(X, O):
+        metile.store(O + metile.arange(0, 8), metile.load(X + metile.arange(0, 8)) * factor * table[0])
+
+    def value():
+        out = np.zeros(8, np.float32)
+        kernel[(1,)](np.ones(8, np.float32), out)
+        return out[0]
+
+    assert value() == 1
+    factor = 3.0
+    assert value() == 3
+    table[0] = 2.0
+    assert value() == 6

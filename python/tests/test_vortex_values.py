@@ -1,0 +1,219 @@
+"""What crosses between Python and kernels: structs, tuples, scalars, prints, faults, read-only memory."""
+import dataclasses
+import io
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import vortex
+
+PARTS = """
+struct P { x: Tensor<f32, [N]>, s: f32 }
+struct V { a: f32, b: f32 }
+struct Body { at: V, hits: [i32; 2] }
+kernel scaled(p: &P) -> Tensor<f32, [N]> { return p.x * p.s }
+kernel grow(p: &mut P) { p.x[thread.global_id] += p.s }
+kernel blend(parts: &[Tensor<f32, [N]>; 2], w: [f32; 2]) -> Tensor<f32, [N]> { return parts[0] * w[0] + parts[1] * w[1] }
+kernel pair(t: (f32, i32), x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {
+    let (a, b) = t
+    return x * a + b as f32
+}
+kernel sums(x: &Tensor<V, [N]>) -> Tensor<f32, [N]> { return x.a + x.b }
+kernel same(x: &Tensor<Body, [N]>) -> Tensor<Body, [N]> { return x }
+kernel total(x: &Tensor<f32, [N]>) -> f32 { return x.sum() }
+kernel both(x: &Tensor<f32, [N]>) -> (f32, Tensor<f32, [N]>) { return (x.sum(), x * 2.0) }
+kernel halved(x: &Tensor<f32, [N]>) -> Tensor<bf16, [N]> { return x as bf16 }
+kernel scale<T: Float>(x: &Tensor<T, [N]>, s: T) -> Tensor<T, [N]> { return x * s }
+"""
+
+
+@dataclasses.dataclass
+class Scaled:
+    x: np.ndarray
+    s: float
+
+
+class Loose:
+    def __init__(self, x, s):
+        self.x, self.s = x, s
+
+
+@pytest.fixture(scope="module")
+def program(device):
+    return vortex.compile(source=PARTS, device=device)
+
+
+@pytest.mark.parametrize("make", [lambda x, s: {"s": s, "x": x}, lambda x, s: (x, s), lambda x, s: [x, s], Scaled, Loose])
+def test_a_struct_is_a_dict_a_tuple_or_an_object_with_its_fields(program, random, make):
+    x = random.standard_normal(33, dtype=np.float32)
+    np.testing.assert_array_equal(program.scaled(make(x, 2.5)), x * np.float32(2.5))
+    y = x.copy()
+    program.grow(make(y, 1.5))
+    np.testing.assert_array_equal(y, x + np.float32(1.5))
+    np.testing.assert_array_equal(program.scaled.prepare(make(x, 2.5))(), x * np.float32(2.5))
+    np.testing.assert_array_equal(program.scaled(p=make(x, 2.5)), x * np.float32(2.5))
+
+
+def test_arrays_of_tensors_and_tuples_are_sequences(program, random):
+    a, b = random.standard_normal((2, 17), dtype=np.float32)
+    np.testing.assert_allclose(program.blend([a, b], (0.5, 2.0)), a * 0.5 + b * 2, rtol=1e-6)
+    np.testing.assert_allclose(program.blend((a, b), np.array([0.5, 2.0])), a * 0.5 + b * 2, rtol=1e-6)
+    np.testing.assert_allclose(program.pair((1.5, 3), a), a * np.float32(1.5) + 3, rtol=1e-6)
+
+
+def test_tensors_of_structs_are_structured_arrays_and_dicts(program, random):
+    x = np.zeros(9, [("a", "f4"), ("b", "f4")])
+    x["a"], x["b"] = random.standard_normal((2, 9))
+    np.testing.assert_array_equal(program.sums(x), x["a"] + x["b"])
+    np.testing.assert_array_equal(program.sums({"a": x["a"].copy(), "b": x["b"].copy()}), x["a"] + x["b"])
+    body = np.zeros(5, [("at", [("a", "f4"), ("b", "f4")]), ("hits", "i4", 2)])
+    body["at"]["a"], body["hits"] = random.standard_normal(5), random.integers(-9, 9, (5, 2))
+    made = program.same(body)
+    np.testing.assert_array_equal(made["at"]["a"], body["at"]["a"])
+    np.testing.assert_array_equal(made["hits"][1], body["hits"][:, 1])
+
+
+@pytest.mark.parametrize("wrong", [(np.ones(3, np.float32),), {"x": 1}, 5, np.ones(3, np.float32)])
+def test_other_parts_are_a_type_error_with_the_names(program, wrong):
+    with pytest.raises(TypeError, match=r"'p' of kernel 'scaled' has the parts x, s"):
+        program.scaled(wrong)
+
+
+def test_parameters_have_names(program, random):
+    x = random.standard_normal(5, dtype=np.float32)
+    np.testing.assert_array_equal(program.scale(x, s=2), x * 2)
+    for arguments, named, text in (((x,), {"q": 1}, "no parameter 'q'"), ((x, 2), {"s": 2}, "two values for 's'"), ((), {"s": 2}, "misses 'x'")):
+        with pytest.raises(TypeError, match=text):
+            program.scale(*arguments, **named)
+
+
+def test_results_of_rank_0_are_numbers(program, random, device):
+    x = random.integers(-9, 9, 50).astype(np.float32)
+    assert isinstance(program.total(x), np.float32) and program.total(x) == x.sum()
+    total, doubled = program.both(x)
+    assert isinstance(total, np.float32) and total == x.sum() and doubled.shape == (50,)
+    out = np.full((), np.nan, np.float32)
+    assert program.total(x, out=out) is out and out == x.sum()
+    out, rest = np.full((), np.nan, np.float32), np.empty(50, np.float32)
+    given = out, rest
+    assert program.both(x, out=given) is given and out == x.sum()
+    assert program.both(x, out=(None, rest))[0] == x.sum()
+    np.testing.assert_array_equal(rest, 2 * x)
+
+
+def test_out_is_as_many_writable_arrays_as_results(program):
+    x, fixed = np.ones(3, np.float32), np.ones(3, np.float32)
+    fixed.flags.writeable = False
+    for out, error, text in ((np.ones(3, np.float32), TypeError, "2 results, out= has 1"), ((np.empty((), np.float32), fixed), ValueError, "read-only"),
+                             ((1.0, fixed), TypeError, "not a float")):
+        with pytest.raises(error, match=text):
+            program.both(x, out=out)
+    np.testing.assert_array_equal(fixed, 1)
+
+
+def test_bf16_results_are_arrays_of_a_type_that_exists(program, random):
+    x = random.standard_normal(7, dtype=np.float32)
+    made = program.halved(x)
+    if "ml_dtypes" in sys.modules:
+        assert made.dtype.name == "bfloat16"
+    else:
+        assert isinstance(made, vortex.Array) and made.dtype == "bf16" and made.shape == (7,)
+        with pytest.raises(TypeError, match="ml_dtypes"):
+            np.asarray(made)
+        assert vortex.asarray(made, made.device) is made
+
+
+def test_generic_kernels_say_which_instances_there_are(program):
+    np.testing.assert_array_equal(program.scale["f32"](np.ones(3, np.float32), 2), [2, 2, 2])
+    np.testing.assert_array_equal(program.scale[np.float32](np.ones(3, np.float32), 2), [2, 2, 2])
+    with pytest.raises(KeyError, match="no instance <i32>"):
+        program.scale[np.int32]
+
+
+def test_prints_show_values_of_their_types(device, capsys):
+    source = """kernel show(x: &Tensor<T, [N]>) { print("{} {}", x[thread.global_id], x[thread.global_id] > (1 as T)) }"""
+    for name, kind, value, text in (("f32", np.float32, 0.1, "0.1"), ("f64", np.float64, 0.1, "0.1"), ("f16", np.float16, 1.5, "1.5"), ("i8", np.int8, -3, "-3"),
+                                    ("u64", np.uint64, 2**64 - 1, str(2**64 - 1)), ("f32", np.float32, 3, "3.0"), ("f64", np.float64, np.inf, "inf")):
+        for where in (device, "interpreter"):
+            program = vortex.compile(source=source.replace("T>", name + ">").replace("<T", "<" + name).replace("as T", "as " + name), device=where)
+            program.show(np.array([value], kind))
+            if where == device:
+                vortex.synchronize(where)
+            assert capsys.readouterr().out == f"{text} {'true' if value > 1 else 'false'}\n"
+
+
+class _Broken(io.StringIO):
+    def write(self, text):
+        raise BrokenPipeError("nobody reads")
+
+
+@pytest.mark.parametrize("where", ["cpu", "interpreter"])
+def test_a_print_that_raises_ends_the_call(monkeypatch, where):
+    program = vortex.compile(source="kernel show(x: &Tensor<f32, [N]>) { print(x[thread.global_id]) }", device=where)
+    monkeypatch.setattr(sys, "stdout", _Broken())
+    with pytest.raises(BrokenPipeError, match="nobody reads"):
+        program.show(np.ones(100, np.float32))
+
+
+ASSERTS = """kernel k(x: &Tensor<f32, [N]>, o: &mut Tensor<f32, [N]>) {
+    assert(x[thread.global_id] < 10.0, "too big")
+    o[thread.global_id] = 1.0
+}
+kernel r(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {
+    assert(x[thread.global_id] < 10.0, "too big")
+    return x[thread.global_id]
+}"""
+
+
+@pytest.mark.parametrize("how", ["call", "result", "prepared", "repeated", "arrays"])
+def test_the_call_whose_kernel_stops_raises_with_id_and_place(how):
+    program = vortex.compile(source=ASSERTS, name="asserts.vx", device="cpu")
+    x, o = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    small = np.ones(64, np.float32)
+    prepared = program.r.prepare(x)
+    calls = {"call": lambda: program.k(x, o), "result": lambda: program.r(x), "prepared": prepared, "repeated": lambda: prepared.repeat(3),
+             "arrays": lambda: program.k(vortex.asarray(x), vortex.empty(64))}
+    with pytest.raises(vortex.Error, match=r"too big \(asserts.vx:\d:5\)") as caught:
+        calls[how]()
+    fault = caught.value.fault
+    assert (fault.id, fault.message, fault.file, fault.column) == ("E0704", "too big", "asserts.vx", 5)
+    assert fault.line == (2 if how in ("call", "arrays") else 6)
+    np.testing.assert_array_equal(program.r(small), small)  # later calls are none the worse
+    vortex.synchronize("cpu")
+
+
+def test_views_of_read_only_memory_are_read_only(tmp_path):
+    fixed = np.ones(4, np.float32)
+    fixed.flags.writeable = False
+    (tmp_path / "data").write_bytes(bytes(4096))
+    for source in (fixed, np.memmap(tmp_path / "data", np.float32, "r"), np.frombuffer(bytes(16), np.float32), np.broadcast_to(np.float32(1), (4,))):
+        array = vortex.asarray(source, "cpu")
+        assert array.read_only and array.matrix(0, 2).read_only if array.contiguous else array.read_only
+        assert not np.asarray(array).flags.writeable and not array.numpy().flags.writeable
+        assert not np.from_dlpack(array).flags.writeable
+        with pytest.raises(BufferError):
+            array.__dlpack__()  # a consumer that knows no read-only memory
+    assert np.from_dlpack(vortex.asarray(np.ones(4, np.float32), "cpu")).flags.writeable
+
+
+def _run(text: str) -> subprocess.CompletedProcess:
+    import _vortex
+
+    path = [str(pathlib.Path(vortex.__file__).parents[1]), str(pathlib.Path(_vortex.__file__).parent)]
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=120, env={"PYTHONPATH": ":".join(path), "PATH": ""})
+
+
+def test_python_ends_while_a_daemon_thread_runs_kernels():
+    done = _run("""
+        import numpy as np, vortex, threading, time
+        p = vortex.compile(source="kernel s(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return exp(x) * 2.0 }")
+        p.s(np.ones(5, np.float32))
+        for _ in range(3):
+            threading.Thread(target=lambda: [p.s(np.ones(100000, np.float32)) for _ in range(10**6)], daemon=True).start()
+        time.sleep(0.2)
+        """)
+    assert (done.returncode, done.stderr) == (0, "")

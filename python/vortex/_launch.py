@@ -1,0 +1,130 @@
+"""Launches of loaded kernels: arguments in, results out."""
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from _vortex import Array, Device
+
+from . import _devices, _foreign, _parts
+
+
+class Loaded:
+    """A kernel on a device, with the parts of its parameters and results."""
+
+    def __init__(self, native):
+        self.native, self.name = native, native.name
+        self.params, results = native.params, native.results
+        self.tree = _parts.tree([param["name"] for param in self.params])
+        self._has_parts = any("." in param["name"] for param in self.params)
+        self._results = _parts.tree([result["name"] for result in results])
+        self.result_names = [result["name"] for result in results]
+
+    def leaves(self, args) -> list:
+        """The arguments as the kernel takes them: numbers and tensors."""
+        if len(args) != len(self.tree):
+            raise TypeError(f"kernel '{self.name}' takes {len(self.tree)} arguments ({', '.join(self.tree)}), {len(args)} given")
+        if not self._has_parts:
+            return list(args)
+        out: list = []
+        for (name, node), value in zip(self.tree.items(), args):
+            _parts.flatten(node, value, f"'{name}' of kernel '{self.name}'", out)
+        return out
+
+    def shaped(self, results: list) -> list:
+        """Results as the kernel declares them: a dict for a struct, a tuple for a tuple or an array."""
+        return [_parts.gather(node, results) for node in self._results.values()]
+
+
+def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
+    """One launch. `out`: None, an array or a tuple of them."""
+    given = leaves = loaded.leaves(args)
+    back: list = []
+    if device.name == "cpu":
+        leaves = [_foreign.wrap(device, value) if isinstance(value, np.ndarray) and value.dtype.kind == "V" else value for value in given]
+    else:
+        leaves = [_uploaded(device, loaded, param, value, back) for param, value in zip(loaded.params, given)]
+    outputs = outputs_of(device, loaded, out)
+    back += [(array, host) for array, host in outputs if host is not None]
+    results = in_stream(device, leaves, [array for array, _ in outputs],
+                        lambda stream: loaded.native.launch(device, stream, tuple(leaves), [array for array, _ in outputs], write_line, grid))
+    for array, host in back:
+        host[...] = array.numpy()
+    if out is None:
+        return several(loaded.shaped(_like(device, given, results)))
+    if isinstance(out, tuple) and any(wanted is None for wanted in out):
+        return tuple(made if wanted is None else wanted for wanted, made in zip(out, _like(device, given, results)))
+    return out
+
+
+def _uploaded(device: Device, loaded: Loaded, param: dict, value, back: list):
+    """A host array as a copy on the GPU, to be copied back if the kernel writes it."""
+    if not isinstance(value, np.ndarray):
+        return _foreign.wrap(device, value) if not hasattr(value, "__dlpack__") and _foreign.gpu_of(value) else value
+    array = _devices.asarray(value, device)
+    if param["is_written"]:
+        if not value.flags.writeable:
+            raise ValueError(f"'{param['name']}' of kernel '{loaded.name}' is written by the kernel, but the array is read-only")
+        back.append((array, value))
+    return array
+
+
+def outputs_of(device: Device, loaded: Loaded, out) -> list:
+    """(storage, host array to copy back to) per result; nothing without `out`."""
+    if out is None:
+        return []
+    wanted = out if isinstance(out, tuple) else (out,)
+    if len(wanted) != len(loaded.result_names):
+        raise TypeError(f"kernel '{loaded.name}' has {len(loaded.result_names)} results, out= has {len(wanted)}")
+    pairs = []
+    for name, array in zip(loaded.result_names, wanted):
+        is_host = isinstance(array, np.ndarray)
+        if is_host and not array.flags.writeable:
+            raise ValueError(f"out= for '{name}' of kernel '{loaded.name}' is read-only")
+        if array is not None and not hasattr(array, "shape"):
+            raise TypeError(f"out= for '{name}' of kernel '{loaded.name}' is an array, not a {type(array).__name__}")
+        pairs.append((None if array is None else _devices.asarray(array, device), array if is_host and device.name != "cpu" else None))
+    return pairs
+
+
+def _like(device: Device, given: list, results: list[Array]) -> list:
+    """The results as arrays of the kind of the first array argument."""
+    made = _foreign.like(given, results)
+    if made is not None:
+        return made
+    first = next((value for value in given if not np.isscalar(value)), None)
+    if isinstance(first, Array) or _foreign.gpu_of(first):
+        return results
+    return [_host(result) for result in results]
+
+
+def _host(result: Array):
+    """A NumPy array, of rank 0 a number; an Array stays one when NumPy has no type for its elements."""
+    if not _devices.has_numpy_dtype(result.dtype):
+        return result
+    values = result.numpy()
+    return values if values.ndim else values[()]
+
+
+def several(results: list):
+    """None, the result, or a tuple of them."""
+    return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+
+def in_stream(device: Device, args, outputs, launch) -> list:
+    """Launches in the stream of another library, in order with our own arrays; without one in the device's default stream."""
+    own = _devices.default_stream(device.name)
+    stream = _foreign.stream_for(device, args)
+    if stream is None:
+        return launch(own)
+    if outputs or any(isinstance(value, Array) for value in args):
+        _foreign.order(device, own, stream)
+    results = launch(stream)
+    _foreign.order(device, stream, own)
+    return results
+
+
+def write_line(text: str) -> None:
+    """Where kernels print."""
+    sys.stdout.write(text + "\n")

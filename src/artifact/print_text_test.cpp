@@ -1,0 +1,35 @@
+#include "artifact/print_text.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <vector>
+
+namespace vortex::artifact {
+namespace {
+
+std::string lineOf(std::string_view format, std::string_view kinds, std::vector<uint64_t> values) {
+  return printText(format, kinds, values);
+}
+
+TEST(PrintText, EveryKindShowsItsValue) {
+  EXPECT_EQ(
+      lineOf("{} {} {} {} {}!", "fdiub",
+             {std::bit_cast<uint64_t>(double(0.1f)), std::bit_cast<uint64_t>(0.1), ~uint64_t{0}, ~uint64_t{0}, 1}),
+      "0.1 0.1 -1 18446744073709551615 true!");
+  EXPECT_EQ(lineOf("{}{}", "bf", {0, std::bit_cast<uint64_t>(2.0)}), "false2.0");
+}
+
+TEST(PrintText, PlacesWithoutAValueStayAndValuesWithoutAPlaceAreLeftOut) {
+  EXPECT_EQ(lineOf("a {} {}", "i", {7}), "a 7 {}");
+  EXPECT_EQ(lineOf("a", "i", {7}), "a");
+  EXPECT_EQ(lineOf("", "", {}), "");
+}
+
+TEST(PrintText, KindsAreThoseOfTheFormat) {
+  EXPECT_EQ(printKinds({"print:fd", "{}", "", 0, 0}), "fd");
+  EXPECT_EQ(printKinds({"E0701", "no print", "", 0, 0}), "");
+}
+
+}  // namespace
+}  // namespace vortex::artifact
