@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -53,7 +54,7 @@ int writeAll(Descriptor& file, std::string_view content) {
 
 }  // namespace
 
-Result<std::string> readFile(const std::string& path) {
+Result<std::string> readFile(const std::string& path, size_t most) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0)
     return fileError("open", path, errno);
@@ -65,10 +66,12 @@ Result<std::string> readFile(const std::string& path) {
   std::string content;
   // The size is a hint only: pipes and /proc report 0.
   size_t used = 0;
-  content.resize(static_cast<size_t>(status.st_size) + 1);
+  content.resize(std::min(static_cast<size_t>(status.st_size), most) + 1);
   for (;;) {
+    if (used == most + 1)
+      break;
     if (used == content.size())
-      content.resize(content.size() * 2);
+      content.resize(std::min(content.size() * 2, most + 1));
     ssize_t got = ::read(file.get(), content.data() + used, content.size() - used);
     if (got < 0 && errno == EINTR)
       continue;

@@ -37,6 +37,15 @@ TEST_F(File, WhatWasWrittenIsReadBackWithAnyBytes) {
   EXPECT_EQ(filesInFolder(), 1u);
 }
 
+TEST_F(File, NoMoreIsReadThanWasAskedFor) {
+  ASSERT_TRUE(writeFileAtomic(folder_ + "/a", "0123456789").ok());
+  EXPECT_EQ(readFile(folder_ + "/a", 10).value(), "0123456789");
+  EXPECT_EQ(readFile(folder_ + "/a", 9).value(), "0123456789");
+  EXPECT_EQ(readFile(folder_ + "/a", 4).value(), "01234");
+  EXPECT_EQ(readFile("/dev/zero", 1000).value(), std::string(1001, '\0'));
+  EXPECT_EQ(readFile("/dev/null", 1000).value(), "");
+}
+
 TEST_F(File, ErrorsNameThePathAndTheReason) {
   EXPECT_NE(readFile(folder_ + "/none").error().message.find("none: No such file"), std::string::npos);
   EXPECT_NE(readFile(folder_).error().message.find("Is a directory"), std::string::npos);

@@ -1,6 +1,7 @@
 #include "base/text.h"
 #include "host/evaluator_state.h"
 #include "host/place_named.h"
+#include "lang/sema/byte_sizes.h"
 
 #include <cstring>
 #include <pthread.h>
@@ -108,6 +109,8 @@ Value Evaluator::evalInPlace(const Expr& expr) {
   case ExprKind::MakeVec:
   case ExprKind::RepeatArray:
   case ExprKind::RepeatVec: {
+    if (!fits(bytesOf(expr.type), expr))  // of nested arrays in full, before the first of them is made
+      return {};
     auto values = evalArgs(expr);
     if (interrupted())
       return {};
@@ -116,8 +119,11 @@ Value Evaluator::evalInPlace(const Expr& expr) {
     if (!storage)
       return {};
     if (repeats) {
-      for (size_t i = 0; i < storage->size(); ++i)
-        storage->set(i, i == 0 ? values[0] : duplicate(values[0], expr));
+      if (storage->packed)
+        storage->fill(values[0]);
+      else
+        for (size_t i = 0; i < storage->size(); ++i)
+          storage->set(i, i == 0 ? values[0] : duplicate(values[0], expr));
     } else {
       for (const Value& value : values)
         storage->push(value);

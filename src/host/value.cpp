@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/narrow_float.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace vortex::host {
@@ -102,6 +103,14 @@ void VecStorage::push(const Value& value) {
   } else {
     values.push_back(value);
   }
+}
+
+void VecStorage::fill(const Value& value) {
+  if (bytes.empty())
+    return;
+  set(0, value);
+  for (size_t done = byteSize(type); done < bytes.size(); done *= 2)
+    std::memcpy(bytes.data() + done, bytes.data(), std::min(done, bytes.size() - done));
 }
 
 void VecStorage::resize(size_t size) {

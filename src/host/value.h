@@ -42,6 +42,8 @@ struct VecStorage {
   Value at(size_t index) const;
   void set(size_t index, const Value& value);
   void push(const Value& value);
+  /// Sets all elements. Requires packed ones.
+  void fill(const Value& value);
   void resize(size_t size);
 };
 

@@ -84,6 +84,9 @@ std::optional<Flat> Emitter::evalWarp(const Expr& expr) {
   auto shuffle = [&](ir::ShuffleKind kind) -> Flat {
     Value value = evalScalar(*expr.args[0]);
     Value lane = math_.cast(at, evalScalar(*expr.args[1]), scalarOf(expr.args[1]->type), lang::Scalar::I32);
+    // Modulo 32, as PTX does by itself: one meaning of `-1` and 33 on every target.
+    Value last = b_.create<arith::ConstantIntOp>(at, kWarpSize - 1, 32);
+    lane = b_.create<arith::AndIOp>(at, lane, last);
     return Value(b_.create<ir::WarpShuffleOp>(at, kind, value, lane));
   };
   auto reduce = [&](ir::Combine kind) -> Flat {

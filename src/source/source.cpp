@@ -61,12 +61,11 @@ SourceManager::~SourceManager() = default;
 base::Result<FileId> SourceManager::addFile(const std::string& path) {
   if (auto known = byPath_.find(path); known != byPath_.end())
     return known->second;
-  base::Result<std::string> content = base::readFile(path);
+  base::Result<std::string> content = base::readFile(path, kMaxFileBytes);
   if (!content)
     return content.takeError();
   if (content.value().size() > kMaxFileBytes)
-    return base::Error{"cannot compile " + path + ": it has " + std::to_string(content.value().size()) +
-                       " bytes, the limit is " + std::to_string(kMaxFileBytes)};
+    return base::Error{"cannot compile " + path + ": it has more than " + std::to_string(kMaxFileBytes) + " bytes"};
   const FileId id = addText(path, std::move(content).value());
   byPath_.emplace(path, id);
   return id;

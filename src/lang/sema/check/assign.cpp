@@ -136,6 +136,8 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
   value = expr->isCompound ? compoundValue(expr, target, value) : value;
   if (isError(value))
     return errorExpr(expr->range);
+  if (!expr->isCompound && !intoTensor && learnFromStore(target, value))
+    return errorExpr(expr->range);
   const bool shift = expr->isCompound && (expr->op == syn::BinaryOp::Shl || expr->op == syn::BinaryOp::Shr);
   assignedTo_ = assignedRoot(target);
   if (!shift || value->type->isTensor() != target->type->isTensor())

@@ -264,6 +264,8 @@ public:
   bool unify(Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range);
   std::optional<Interval> literalInterval(const Expr* expr, uint32_t depth = 0);
   bool learnType(Expr* expr, Type to, uint32_t depth = 0);  ///< true: noted, the body will be checked again
+  /// `var best = 0` … `best = k`: the variable gets the type of k.
+  bool learnFromStore(Expr* target, const Expr* value);
   DimEqual dimEqual(const DimExpr& a, const DimExpr& b) const;
   /// The value of an integer expression as an extent; opaque terms where it is not known.
   DimExpr dimOf(const Expr* expr);
@@ -318,6 +320,7 @@ public:
   bool checkWritable(Expr* place, SourceRange range, std::string_view what);
   /// Binds the names of an irrefutable pattern to a value.
   void bindPattern(const syn::Pattern* pattern, Expr* value, bool isVar, std::vector<Expr*>& out);
+  void noteLiterals(const syn::Pattern* pattern, const syn::Expr* written, const Expr& value);
   /// Condition under which the pattern matches (null: always) and the bindings it makes.
   Expr* patternTest(const syn::Pattern* pattern, Expr* subject, std::vector<Expr*>& bindings);
   Type join(Type a, Type b);  ///< type of two branches; null if they differ

@@ -97,6 +97,16 @@ bool Checker::learnType(Expr* expr, Type to, uint32_t depth) {
   return restart = true;
 }
 
+bool Checker::learnFromStore(Expr* target, const Expr* value) {
+  const Type from = value->type, to = target->type;
+  if (from == to || from->kind != TypeKind::Scalar || to->kind != TypeKind::Scalar || value->kind == ExprKind::Int)
+    return false;
+  const auto interval = isInt(to) ? literalInterval(value) : std::nullopt;
+  if ((interval && holds(to, *interval)) || (isInt(from) && isInt(to) && widens(from, to)))
+    return false;
+  return learnType(target, from);
+}
+
 /// The elements of a list of plain numbers get another type.
 bool Checker::learnElement(const Variable* variable, Type to) {
   const Type list = variable->type;

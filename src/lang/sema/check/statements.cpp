@@ -290,7 +290,9 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
       init->variable->type = init->type = type;
       markDeclared(*out.back());
     }
-    return bindPattern(stmt->pattern, init, stmt->isVar, out);
+    const Expr* whole = init;
+    bindPattern(stmt->pattern, init, stmt->isVar, out);
+    return stmt->type || stmt->isVar ? void() : noteLiterals(stmt->pattern, stmt->init, *whole);
   }
   Variable* variable = newVariable(namePattern->name.text, type, namePattern->name.range, stmt->isVar);
   variable->isResultStorage = isResult;
@@ -324,6 +326,24 @@ void Checker::finishLet(const syn::LetStmt* stmt, Type type, Expr* init, bool is
   if (stmt->type && !inKernel())
     markDeclared(*let);
   out.push_back(let);
+}
+
+/// `let (m, n) = (4, 200)`: plain numbers adapt to their uses as `let m = 4` does.
+void Checker::noteLiterals(const syn::Pattern* pattern, const syn::Expr* written, const Expr& value) {
+  auto* names = pattern->tryAs<syn::TuplePattern>();
+  auto* parts = written ? written->tryAs<syn::TupleExpr>() : nullptr;
+  if (!names || !parts || value.kind != ExprKind::MakeTuple || names->elems.size() != value.args.size() ||
+      parts->elems.size() != value.args.size())
+    return;
+  for (size_t i = 0; i < value.args.size(); ++i) {
+    const Expr& part = *value.args[i];
+    noteLiterals(names->elems[i], parts->elems[i], part);
+    auto* name = names->elems[i]->tryAs<syn::NamePattern>();
+    const Local* local = name ? findLocal(name->name.text) : nullptr;
+    if (local && local->variable && part.kind == ExprKind::Int && isUntyped(parts->elems[i]) &&
+        part.type->isScalar(Scalar::I32))
+      flexible[local->variable] = {part.intValue, part.intValue};
+  }
 }
 
 /// The statement compares the value's extents with the written ones, and gives new dimension variables their values.

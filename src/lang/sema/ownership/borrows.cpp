@@ -242,8 +242,8 @@ void Borrows::labelLoan(diag::DiagnosticBuilder& builder, const Loan& loan) cons
                 : loan.isCapture
                     ? (loan.kind == LoanKind::Mutable ? "a closure changes it here" : "a closure uses it here")
                 : loan.isView ? (loan.kind == LoanKind::Mutable ? "viewed here, to be written" : "viewed here")
-                : loan.kind == LoanKind::Mutable ? "mutably borrowed here"
-                                                 : "borrowed here");
+                : loan.kind == LoanKind::Mutable || loan.isReserved ? "mutably borrowed here"
+                                                                    : "borrowed here");
 }
 
 void Borrows::reportDeath(const Statement& statement, const Loan& loan, SourceRange use) {
@@ -261,18 +261,38 @@ void Borrows::reportDeath(const Statement& statement, const Loan& loan, SourceRa
   builder.help(base::concat("declare `", owner.variable->name, "` outside this block"));
 }
 
+/// What lets the launch compile: the text is that of an argument.
+static std::string helpForLaunch(const Graph& graph, Access how, const Loan& read) {
+  const std::string what = graph.describe(read.place);
+  if (how == Access::Move)
+    return base::concat("lend it to both: `&", std::string_view(what).substr(1));
+  const bool isCopied = read.lent && (read.lent->isTensor() || read.lent->kind == TypeKind::Vec);
+  if (read.kind == LoanKind::Mutable || read.isReserved || !isCopied)
+    return "write to a tensor of its own";
+  if (read.place.hasIndex())
+    return "give the kernel a copy of the slice that it reads, `.copy()` behind it, or write to a tensor of its own";
+  return base::concat("give the kernel a copy of what it reads: `&", std::string_view(what).substr(1, what.size() - 2),
+                      ".copy()`, or write to a tensor of its own");
+}
+
+/// Of two arguments the later one is the culprit, whichever of them the conflict was found at.
 void Borrows::reportLaunch(const Statement& statement, Access how, const Loan& loan) {
   const bool sameStart = statement.place.path.size() == loan.place.path.size();
   const std::string what = graph_.describe(Place{loan.place.root, {}});
+  const Loan* here = statement.op == Op::Borrow ? &graph_.loans[statement.index] : nullptr;
+  const bool isLater = !here || loan.range.begin < here->range.begin;
   auto builder = sink_.error(
-      "E0522", statement.range,
+      "E0522", isLater ? statement.range : loan.range,
       base::concat(sameStart && !statement.place.hasIndex() ? "two arguments of this launch name "
                                                             : "two arguments of this launch may overlap in ",
                    what, how == Access::Move ? ", and one takes it" : ", and one of them is written"));
-  builder.primary(how == Access::Lend ? "mutably borrowed here" : how == Access::Move ? "moved here" : "borrowed here");
-  labelLoan(builder, loan);
-  builder.help(base::concat("give the kernel a copy of one: `&", std::string_view(what).substr(1, what.size() - 2),
-                            ".copy()`, or write to a tensor of its own"));
+  const auto wordFor = [](const Loan& of) {
+    return of.kind == LoanKind::Mutable || of.isReserved ? "mutably borrowed here" : "borrowed here";
+  };
+  builder.primary(!here ? "moved here" : wordFor(isLater ? *here : loan));
+  builder.label(isLater ? loan.range : here->range, wordFor(isLater ? loan : *here));
+  const bool readsHere = here && here->kind == LoanKind::Shared;
+  builder.help(helpForLaunch(graph_, how, readsHere ? *here : loan));
 }
 
 void Borrows::report(const Statement& statement, Access how, const Loan& loan, LocalId holder) {

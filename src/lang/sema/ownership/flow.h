@@ -37,6 +37,9 @@ struct Loan {
   Place place;
   SourceRange range;
   LoanKind kind = LoanKind::Shared;
+  Type lent = nullptr;            ///< what `&` refers to
+  bool isReserved = false;        ///< of a `&mut` argument, until the call
+  bool wasReserved = false;       ///< by the launch: that it was there then is known
   const Expr* launch = nullptr;   ///< an argument of this launch
   const Expr* call = nullptr;     ///< an argument of this call or launch
   bool isView = false;            ///< a slice or loop element rather than `&`

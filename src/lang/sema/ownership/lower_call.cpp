@@ -29,15 +29,18 @@ LocalId Lowering::reference(Expr& expr, const Expr* call) {
 /// What a call borrows mutably is only reserved while the other arguments are evaluated, which may still read it: `v.push(v.len())`,
 /// `p.set(p.get() + 1)` with `p: &mut P`. The call itself makes the borrow mutable. Nothing for other arguments.
 LocalId Lowering::reserve(Expr& arg, const Type wanted, const Expr& call) {
-  const bool isMutable = arg.type->kind == TypeKind::Ref && arg.type->isMutable && wanted->isMutable;
+  const bool isMutable =
+      arg.type->kind == TypeKind::Ref && arg.type->isMutable && wanted->kind == TypeKind::Ref && wanted->isMutable;
   if (!isMutable || (arg.kind != ExprKind::Ref && !isPlace(arg)))
     return kNoLocal;
   const bool isReborrow = arg.kind != ExprKind::Ref;
   Place of = isReborrow ? place(arg) : placeOfBase(*arg.args[0]);
   if (isReborrow)
     of.path.push_back({Projection::Kind::Deref, 0, nullptr});
-  return lend(arg, std::move(of), LoanKind::Shared, Purpose{Want::Lend, MoveReason::Argument, nullptr, &call, nullptr},
-              false);
+  const LocalId local = lend(arg, std::move(of), LoanKind::Shared,
+                             Purpose{Want::Lend, MoveReason::Argument, nullptr, &call, nullptr}, false);
+  graph_.loans.back().isReserved = true;
+  return local;
 }
 
 LocalId Lowering::call(Expr& expr) {
@@ -47,7 +50,7 @@ LocalId Lowering::call(Expr& expr) {
   std::vector<std::pair<LocalId, size_t>> reserved;  // with the number of the loan
   for (size_t i = 0; i < expr.args.size(); ++i) {
     Expr& arg = *expr.args[i];
-    if (const LocalId local = isLaunch ? kNoLocal : reserve(arg, callee.params[i]->type, expr); local != kNoLocal) {
+    if (const LocalId local = reserve(arg, callee.params[i]->type, expr); local != kNoLocal) {
       reserved.emplace_back(local, graph_.loans.size() - 1);
       held.push_back(local);
       continue;
@@ -72,13 +75,15 @@ LocalId Lowering::call(Expr& expr) {
   // A part is found before the other arguments run, which must leave what it is a part of where it is.
   for (const auto& [local, reservation] : reserved) {
     const std::vector<Projection>& path = graph_.loans[reservation].place.path;
-    if (std::any_of(path.begin(), path.end(),
-                    [](const Projection& step) { return step.kind != Projection::Kind::Deref; }))
+    if (isLaunch || std::any_of(path.begin(), path.end(),
+                                [](const Projection& step) { return step.kind != Projection::Kind::Deref; }))
       emit(Op::Keep, graph_.loans[reservation].range).sources = {local};
   }
   for (const auto& [local, reservation] : reserved) {
     Loan loan = graph_.loans[reservation];
     loan.kind = LoanKind::Mutable;
+    loan.isReserved = false;
+    loan.wasReserved = isLaunch;
     borrow(local, std::move(loan));
   }
   std::vector<LocalId> kept = held;

@@ -63,6 +63,7 @@ LocalId Lowering::lend(Expr& expr, Place from, LoanKind kind, const Purpose& pur
   loan.place = std::move(from);
   loan.range = expr.range;
   loan.kind = kind;
+  loan.lent = stripRef(expr.type);
   loan.isView = isView;
   loan.writer = purpose.writer;
   loan.call = purpose.call;

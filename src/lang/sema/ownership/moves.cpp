@@ -100,7 +100,8 @@ private:
         statement.place.root == kNoLocal)
       return;
     const auto* known = movesOf(statement.place.root);
-    if (!known || (statement.op == Op::Borrow && graph_.loans[statement.index].param))
+    const Loan* loan = statement.op == Op::Borrow ? &graph_.loans[statement.index] : nullptr;
+    if (!known || (loan && (loan->param || loan->wasReserved)))
       return;
     const std::vector<uint32_t> path = statement.place.fields();
     const bool fills = statement.op == Op::Assign && statement.place.isMovePath();
