@@ -100,6 +100,14 @@ def test_forms_appear_where_they_may_and_only_there(vortex, tmp_path):
             assert ("vx.narrow" in part) == (isNarrow and not attribute), expression
 
 
+def around(noise):
+    """The largest noise among the 127 nearest numbers: a single one may be right by chance."""
+    wide = np.where(np.isfinite(noise), noise, 0)
+    for step in (1, 2, 4, 8, 16, 32):
+        wide = np.maximum(wide, np.maximum(np.roll(wide, step), np.roll(wide, -step)))
+    return wide
+
+
 def random_tree(rng, depth):
     if depth == 0:
         return rng.choice(["v", "v", "(v * 0.75)", "abs(v)", "exp(-v * v)", "sigmoid(v)"])
@@ -130,6 +138,6 @@ def test_random_expressions_are_near_their_f32_evaluation(vortex, tmp_path, devi
             noise = errors(single.astype(np.float64), exact, name)
             wrong = errors(result, exact, name)
         inside = (np.abs(x) < 60) & np.isfinite(exact) & (np.abs(exact) < 6e4)
-        excess = np.where(inside, wrong - 40 * noise, 0)
+        excess = np.where(inside, wrong - 40 * around(noise), 0)
         worst = int(np.argmax(excess))
         assert excess[worst] <= 0.56, f"{expression} of {x[worst]} is {result[worst]}, not {exact[worst]}"

@@ -246,7 +246,7 @@ Number ThreadMachine::warp(Thread& self, const std::vector<Thread*>& group, cons
     const Number lane = operand(own, 1);
     if (!lane)
       return std::nullopt;
-    const int64_t here = self.linear % kWarp, by = static_cast<int64_t>(wrapped({32, true}, *lane));
+    const int64_t here = self.linear % kWarp, by = static_cast<int64_t>(wrapped({32, true}, *lane)) & (kWarp - 1);
     const int64_t from = builtin == Builtin::ShuffleXor    ? here ^ by
                          : builtin == Builtin::ShuffleUp   ? here - by
                          : builtin == Builtin::ShuffleDown ? here + by
