@@ -58,5 +58,14 @@ def test_program_is_refused_where_it_is_wrong(vortex, tmp_path, name, id, messag
     assert [(label["line"], label["column"]) for label in labels] == [(line, column)], found
 
 
+@pytest.mark.parametrize("way", ["absolute", "relative"])
+def test_places_are_found_from_a_folder_beside_the_file(vortex, tmp_path, way):
+    (tmp_path / "elsewhere").mkdir()
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + "float f(float x) { return x > 1 ? f(x / 2) : x; }\nkernel void k(device float* x, uint i [[thread_position_in_grid]]) {\n  x[i] = f(x[i]);\n}\n")
+    done = vortex("check", path if way == "absolute" else "../k.metal", cwd=tmp_path / "elsewhere", status=1)
+    assert f"k.metal:{HEAD.count(chr(10)) + 3}:10" in done.stderr, done.stderr
+
+
 def test_thirty_programs_are_refused():
     assert len(REFUSED) >= 30

@@ -28,11 +28,11 @@ namespace vortex::msl::flatten {
 Problem problemAt(const front::Unit& unit, const llvm::Instruction* at, std::string message) {
   Problem problem{"E0902", std::move(message), {}, 0, 0, {}};
   for (const llvm::DILocation* loc = at ? at->getDebugLoc().get() : nullptr; loc; loc = loc->getInlinedAt()) {
-    llvm::SmallString<256> path(loc->getFilename());
+    std::string path = front::pathOf(*loc);
     const front::Rewritten* source = unit.files->find(path);
     if (!source)
       continue;
-    problem.file = std::string(path);
+    problem.file = std::move(path);
     problem.begin = problem.end = source->sourceOffset(source->offsetOf(loc->getLine(), loc->getColumn()));
     break;
   }

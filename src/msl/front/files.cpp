@@ -17,6 +17,15 @@ static std::string absolute(const Twine& path) {
   return std::string(text);
 }
 
+std::string pathOf(const llvm::DILocation& at) {
+  llvm::SmallString<256> here, path(at.getDirectory());
+  const llvm::StringRef name = at.getFilename();
+  if (llvm::sys::path::is_absolute(name) || path.empty() || llvm::sys::fs::current_path(here) || path == here)
+    return name.str();
+  llvm::sys::path::append(path, name);
+  return std::string(path);
+}
+
 namespace {
 
 class MemoryFile : public llvm::vfs::File {

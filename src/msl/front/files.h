@@ -3,6 +3,7 @@
 
 #include "msl/front/prelexer.h"
 
+#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/Support/VirtualFileSystem.h>
 
 #include <map>
@@ -13,6 +14,9 @@ namespace vortex::msl::front {
 /// Where the shim's files seem to lie; no file on disk has such a name.
 inline constexpr const char* kShimFolder = "/vortex-msl-shim";
 inline constexpr const char* kPrelude = "/vortex-msl-shim/prelude.metal";
+
+/// The path of a place's file as `find` takes it: Clang cuts off what it has in common with the current folder.
+std::string pathOf(const llvm::DILocation& at);
 
 class SourceFiles : public llvm::vfs::ProxyFileSystem {
 public:

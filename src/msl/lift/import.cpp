@@ -35,10 +35,12 @@ void Importer::refuse(const llvm::Instruction* at, const std::string& message) {
 }
 
 mlir::Location Importer::location(const llvm::Instruction& at) {
-  for (const llvm::DILocation* loc = at.getDebugLoc().get(); loc; loc = loc->getInlinedAt())
-    if (const front::Rewritten* source = unit_.files->find(loc->getFilename()))
-      return mlir::FileLineColLoc::get(b_.getContext(), loc->getFilename(), loc->getLine(),
+  for (const llvm::DILocation* loc = at.getDebugLoc().get(); loc; loc = loc->getInlinedAt()) {
+    const std::string path = front::pathOf(*loc);
+    if (const front::Rewritten* source = unit_.files->find(path))
+      return mlir::FileLineColLoc::get(b_.getContext(), path, loc->getLine(),
                                        source->sourceColumn(loc->getLine(), loc->getColumn()));
+  }
   return b_.getUnknownLoc();
 }
 

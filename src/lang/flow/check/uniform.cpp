@@ -194,6 +194,24 @@ bool Uniformity::isOneInWarp(ValueId value) const {
   return known->second;
 }
 
+/// Where a warp lacks the lane, as the last one of a block may, each of its lanes keeps its own value.
+bool Uniformity::everyWarpHas(ValueId lane) const {
+  ValueId value = graph_.values.resolved(lane);
+  while (graph_.values[value].kind == NodeKind::Convert)
+    value = graph_.values.resolved(graph_.values.operand(value, 0));
+  const Node& node = graph_.values[value];
+  const auto number = node.kind == NodeKind::Constant ? static_cast<int64_t>(node.constant() & (kLanes - 1)) : kLanes;
+  return std::all_of(shapes_.begin(), shapes_.end(), [&](const BlockShape& shape) {
+    int64_t rest = 1;  // threads of the last warp, 0: all; where an axis is not known, of the smallest one there may be
+    bool isKnown = true;
+    for (const auto& threads : shape) {
+      rest = rest * (threads.value_or(1) % kLanes) % kLanes;
+      isKnown &= threads.has_value();
+    }
+    return rest == 0 || number < (isKnown ? rest : 1);
+  });
+}
+
 Level Uniformity::ofPosition(const Node& node) const {
   Level level = Level::Block;
   for (const BlockShape& shape : shapes_)
@@ -261,8 +279,10 @@ Level Uniformity::levelOfDefinition(StepId id) const {
   if (step.kind == StepKind::Atomic)
     return Level::Lane;
   const bool isWarp = step.kind == StepKind::Warp;
-  if (isWarp && step.origin->builtin == Builtin::ShuffleIndex)  // the value of one lane
-    return ofValue(graph_.uses(step)[1]) == Level::Lane ? Level::Lane : Level::Warp;
+  if (isWarp && step.origin->builtin == Builtin::ShuffleIndex) {  // the value of one lane
+    const ValueId lane = graph_.uses(step)[1];
+    return ofValue(lane) == Level::Lane || !everyWarpHas(lane) ? Level::Lane : Level::Warp;
+  }
   if (isWarp)
     return isWarpWide(step.origin->builtin) ? Level::Warp : Level::Lane;
   Level level = Level::Block;

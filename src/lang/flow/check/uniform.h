@@ -52,6 +52,7 @@ private:
   Level ofPosition(const Node& node) const;
   static Level ofPosition(const Node& node, const BlockShape& shape);
   bool isOneInWarp(ValueId value) const;
+  bool everyWarpHas(ValueId lane) const;
 
   Graph& graph_;
   const Structure& structure_;
