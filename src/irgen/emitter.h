@@ -24,6 +24,8 @@ struct KernelContext {
   const Locations& locations;
   BodyFacts& facts;
   const lang::Roots& roots;
+  /// No launch has replaced the kernel's own block.
+  bool hasOwnBlock = true;
   /// Threads per axis; null where only the launch knows. Whole-tensor kernels: 1.
   std::array<std::optional<int64_t>, 3> block = {};
   bool hasThreads = false;
@@ -38,6 +40,13 @@ struct KernelContext {
   bool forChecks = false;  ///< Options::forChecks
   bool padsTiles = false;  ///< slices may reach over an edge: their elements there are zeros that nobody wrote
   bool failed = false;     ///< an error was emitted
+
+  /// What is known of an Element or Slice in this launch.
+  lang::Guard guardOf(const lang::Expr& access) const {
+    if (access.guard != lang::Guard::ProvenForBlock)
+      return access.guard;
+    return hasOwnBlock ? lang::Guard::Proven : lang::Guard::Guarded;
+  }
 };
 
 /// The vx.threads being filled.

@@ -88,8 +88,9 @@ public:
     if (kernel_.kernel->gridKind == GridKind::Domain && !options_.isGridGiven)
       context_.domain = kernel_.kernel->domain;
     context_.forChecks = options_.forChecks;
+    context_.hasOwnBlock = !options_.block;
     lang::ownership::eachExpr(*kernel_.body, [&](const Expr& expr) {
-      context_.padsTiles |= expr.kind == ExprKind::Slice && expr.guard != lang::Guard::Proven;
+      context_.padsTiles |= expr.kind == ExprKind::Slice && context_.guardOf(expr) != lang::Guard::Proven;
     });
     prepareBody();
     facts_.addBody(*kernel_.body, nullptr);

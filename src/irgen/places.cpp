@@ -98,8 +98,8 @@ Place Emitter::elementPlace(const Expr& expr) {
   for (const Expr* index : llvm::ArrayRef(expr.args).drop_front())
     result.indices.push_back(evalIndex(*index));
   bool clamped = llvm::any_of(result.views, [&](Value view) { return clampedViews_.contains(view); });
-  result.guarded = expr.guard == lang::Guard::Guarded || clamped;
-  result.unchecked = expr.guard == lang::Guard::Unchecked;
+  result.guarded = context_.guardOf(expr) == lang::Guard::Guarded || clamped;
+  result.unchecked = context_.guardOf(expr) == lang::Guard::Unchecked;
   restrictToDomain(expr, result);
   return result;
 }
@@ -115,7 +115,7 @@ Place Emitter::tileElement(const Expr& expr, const Flat& tiles) {
   for (Value leaf : tiles.leaves) {
     mlir::Type stored = llvm::cast<mlir::RankedTensorType>(leaf.getType()).getElementType();
     Value element = inThreads_ ? Value(b_.create<ir::LoadOp>(at, stored, spillTile(at, leaf), result.indices, Value(),
-                                                             expr.guard == lang::Guard::Guarded))
+                                                             context_.guardOf(expr) == lang::Guard::Guarded))
                                : Value(b_.create<ir::ElementOp>(at, stored, leaf, result.indices));
     bool isWidened = !lang::isStructTensor(type) && isNarrowFloat(scalarOf(type)) && stored.isF32();
     result.value.leaves.push_back(isWidened ? math_.cast(at, element, lang::Scalar::F32, scalarOf(type)) : element);
@@ -237,8 +237,8 @@ void Emitter::noteUnchecked(mlir::Operation* access, bool unchecked) {
 
 /// Likewise for a slice of the source, whose tile access is told apart from those that a schedule makes.
 void Emitter::noteSlice(mlir::Operation* access, const Expr& slice) {
-  noteUnchecked(access, slice.guard == lang::Guard::Unchecked);
-  if (slice.guard == lang::Guard::Guarded)
+  noteUnchecked(access, context_.guardOf(slice) == lang::Guard::Unchecked);
+  if (context_.guardOf(slice) == lang::Guard::Guarded)
     access->setAttr("vx.guarded", b_.getUnitAttr());
 }
 
@@ -325,7 +325,7 @@ Flat Emitter::evalSlice(const Expr& slice) {
 Value Emitter::windowOn(const Expr& slice, Value source, SliceWindow parts) {
   Location at = loc(slice);
   auto sourceType = llvm::cast<ir::ViewType>(source.getType());
-  bool clamp = slice.guard == lang::Guard::Guarded || clampedViews_.contains(source);
+  bool clamp = context_.guardOf(slice) == lang::Guard::Guarded || clampedViews_.contains(source);
   llvm::SmallVector<Value> sizes;
   llvm::SmallVector<int64_t> shape;
   for (auto [dim, offset, size, known] : llvm::enumerate(parts.offsets, parts.sizes, parts.staticSizes)) {

@@ -248,7 +248,7 @@ Value Emitter::loadSlice(const Expr& slice) {
     if (mlir::ShapedType::isDynamic(parts.staticSizes[dim]))
       sizes.push_back(size);
   mlir::Type element = llvm::cast<ir::ViewType>(view.getType()).getElementType();
-  bool inside = slice.guard != lang::Guard::Guarded && !clampedViews_.contains(view);
+  bool inside = context_.guardOf(slice) != lang::Guard::Guarded && !clampedViews_.contains(view);
   auto load = b_.create<ir::TileLoadOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), view,
                                         parts.offsets, sizes, Value(), inside);
   noteSlice(load, slice);
@@ -281,7 +281,7 @@ void Emitter::storeSlice(const Expr& slice, Value tile, Scalar kind) {
         sizes.push_back(size);
     tile = b_.create<ir::ReshapeOp>(at, mlir::RankedTensorType::get(parts.staticSizes, element), tile, sizes);
   }
-  bool inside = slice.guard != lang::Guard::Guarded && !clampedViews_.contains(view);
+  bool inside = context_.guardOf(slice) != lang::Guard::Guarded && !clampedViews_.contains(view);
   auto store = b_.create<ir::TileStoreOp>(at, tile, view, parts.offsets, inside);
   noteSlice(store, slice);
 }

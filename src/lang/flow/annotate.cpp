@@ -20,6 +20,9 @@ public:
     expr.needsBlock = needsBlock(expr, level, control);
     expr.hasPerThread = isPerThread(expr, level, control);
     expr.isIndependent = findings_.independentLoops.contains(&expr);
+    if (auto found = findings_.guards.find(&expr);
+        found != findings_.guards.end() && expr.guard == lang::Guard::Guarded)
+      expr.guard = found->second;
     const auto include = [&](Expr* part) {
       if (!part)
         return;

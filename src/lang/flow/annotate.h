@@ -9,9 +9,10 @@ namespace vortex::lang::flow {
 struct Findings {
   const ExprLevels& levels;
   std::set<const Expr*> independentLoops;
+  std::map<const Expr*, lang::Guard> guards;
 };
 
-/// Fills Expr::{uniformity, needsBlock, hasPerThread, isIndependent} and Variable::uniformity.
+/// Fills Expr::{uniformity, needsBlock, hasPerThread, isIndependent, guard} and Variable::uniformity.
 void annotate(Function& kernel, const Findings& findings, const Roots& roots);
 
 }  // namespace vortex::lang::flow

@@ -6,13 +6,13 @@
 #include "base/text.h"
 #include "lang/flow/annotate.h"
 #include "lang/flow/check/barriers.h"
+#include "lang/flow/check/bounds.h"
 #include "lang/flow/check/independent.h"
 #include "lang/flow/check/initialised.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/sema/access/check_accesses.h"
 #include "lang/sema/byte_sizes.h"
-#include "lang/sema/kernel/bounds.h"
 #include "lang/sema/kernel/distribute.h"
 #include "lang/sema/kernel/grid.h"
 #include "lang/sema/kernel/inline_calls.h"
@@ -25,11 +25,12 @@ namespace {
 
 /// A kernel with what several checks ask for.
 struct CheckedKernel {
-  explicit CheckedKernel(Function& kernel, const Program& program)
-      : kernel(kernel), shapes(launchShapes(kernel, program)), graph(lowerKernel(kernel)), structure(graph),
-        uniformity(graph, structure, shapes.writtenBlocks()) {}
+  CheckedKernel(Function& kernel, const Program& program, bool hasOwnGrid)
+      : kernel(kernel), hasOwnGrid(hasOwnGrid), shapes(launchShapes(kernel, program)), graph(lowerKernel(kernel)),
+        structure(graph), uniformity(graph, structure, shapes.writtenBlocks()) {}
 
   Function& kernel;
+  bool hasOwnGrid;  ///< which no launch can replace
   LaunchShapes shapes;
   Graph graph;
   Structure structure;
@@ -58,16 +59,16 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
              diag::DiagnosticSink& sink) {
   Function& kernel = checked.kernel;
   const ExprLevels levels(checked.graph, checked.structure, checked.uniformity, roots);
-  Findings findings{levels, {}};
+  Findings findings{levels, {}, {}};
+  if (kernel.kernel->uncheckedBounds)
+    setUnchecked(*kernel.body);
+  findings.guards = proveBounds(checked.graph, checked.structure, checked.hasOwnGrid);
   if (kernel.kernel->gridKind == GridKind::WholeTensor)
     findings.independentLoops = independentLoops(checked.graph, checked.structure);
   annotate(kernel, findings, roots);
   checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
   checkBlockTiles(kernel, roots, blockTiles, sink);
   checkStaging(kernel, roots, sink);
-  if (kernel.kernel->uncheckedBounds)
-    setUnchecked(*kernel.body);
-  proveBounds(kernel, roots);
 }
 
 /// Adds how long it lives.
@@ -133,9 +134,11 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const C
     const Timed timed(*kernel, "graph, barriers, accesses", checks.times);
     const uint32_t errorsBefore = sink.errorCount();
     const Roots roots(*kernel);
-    inferGrid(*kernel, roots, withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids, sink);
+    const LaunchGrids grids = withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids;
+    inferGrid(*kernel, roots, grids, sink);
     const std::set<const Variable*> blockTiles = distributeLocals(program, *kernel, roots);
-    CheckedKernel& checked = kernels.emplace_back(*kernel, program);
+    CheckedKernel& checked =
+        kernels.emplace_back(*kernel, program, kernel->kernel->tile && grids != LaunchGrids::Always);
     prepare(checked, roots, blockTiles, sink);
     if (sink.errorCount() == errorsBefore)
       checkAccesses(*kernel, roots, checked.shapes, sink);

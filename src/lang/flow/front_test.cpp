@@ -46,6 +46,15 @@ TEST(Front, MachineIntegersProveBounds) {
   EXPECT_EQ(guardOf("min(thread.global_id, N - 1)", "N", "if N > 0 {"), "");
 }
 
+TEST(Front, ControlFlowProvesBounds) {
+  EXPECT_EQ(guardOf("i", "N", "var i = 0usize\nwhile i < N {\nif i == 7 { break }\ni += 1\n}\nif i < N {"), "");
+  EXPECT_EQ(guardOf("i", "64", "for i in range(thread.local_id, 64, 32) {"), "");
+  EXPECT_EQ(guardOf("p.0", "N", "let p = (thread.global_id, 1)\nif p.0 >= N { return }"), "");
+  EXPECT_EQ(guardOf("i", "N", "let i = if n == 0 { thread.local_id } else { 5 }\nif i < N {"), "");
+  EXPECT_EQ(guardOf("c", "N", "for (i, c) in (5..N).enumerate() {"), "");
+  EXPECT_EQ(guardOf("thread.global_id / 2 + N", "2 * N", "if thread.global_id < 2 * N {"), "");
+}
+
 TEST(Front, WhatMayWrapOrDivideByZeroIsGuarded) {
   EXPECT_EQ(guardOf("(thread.local_id as u8) as usize", "60"), "?");
   EXPECT_EQ(guardOf("(thread.global_id as i8) as usize", "128"), "?") << "negative numbers are huge";
@@ -57,6 +66,10 @@ TEST(Front, WhatMayWrapOrDivideByZeroIsGuarded) {
   EXPECT_EQ(guardOf("s as usize", "N", "if s < 100 && N >= 100 {"), "?");
   EXPECT_EQ(guardOf("n + 1", "N", "if n < 4294967295 && (n as usize) < N {"), "?");
   EXPECT_EQ(guardOf("(n - 1) as usize", "4294967295"), "?");
+  EXPECT_EQ(guardOf("i", "N", "var i = 0usize\nwhile i < N {\nif i == 7 { break }\ni += 1\n}"), "?")
+      << "N behind the loop";
+  EXPECT_EQ(guardOf("i + 1", "64", "for i in range(thread.local_id, 64, 32) {"), "?");
+  EXPECT_EQ(guardOf("(c + 1) as usize", "9", "for (i, c) in (0..9i32).enumerate() {"), "?");
 }
 
 }  // namespace

@@ -96,9 +96,10 @@ enum class Transfer : uint8_t {
 
 /// What is known about an Element or Slice access in a kernel.
 enum class Guard : uint8_t {
-  Guarded,    ///< not proven: loads outside give 0, stores outside are dropped
-  Proven,     ///< inside for every launch
-  Unchecked,  ///< the user wrote @unchecked(bounds)
+  Guarded,         ///< not proven: loads outside give 0, stores outside are dropped
+  Proven,          ///< inside for every launch
+  ProvenForBlock,  ///< … that does not give another block than the kernel's own
+  Unchecked,       ///< the user wrote @unchecked(bounds)
 };
 
 /// One dimension of a Slice.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lang/flow/race/launches.h"
+
 namespace vortex::lang::flow {
 
 std::vector<Condition> conditionsAt(const Graph& graph, const Structure& structure, StepId step) {
@@ -20,46 +22,10 @@ std::vector<Condition> conditionsAt(const Graph& graph, const Structure& structu
       if (graph[to].predecessors.size() == 1 && structure.dominates(to, block))
         result.push_back({branch.value, side == 0});
     }
+    if (const LoopId loop = graph[at].loop; loop != kNoLoop && graph[loop].header == at && graph[loop].counter)
+      if (const ValueId isWithin = graph[loop].counter->isWithin; isWithin != kNoValue)
+        result.push_back({isWithin, true});
   }
-  return result;
-}
-
-static std::optional<LoopCounter> counterOf(const Graph& graph, ValueId phi, ValueId zero, ValueId one) {
-  if (graph.values[phi].kind != NodeKind::Phi)
-    return std::nullopt;
-  const BlockId block = graph.values.phiBlock(phi);
-  const LoopId loop = graph[block].loop;
-  if (loop == kNoLoop || graph[loop].header != block || !graph[loop].counter)
-    return std::nullopt;
-  const Counter& counter = *graph[loop].counter;
-  if (graph.values.resolved(counter.phi) != phi)
-    return std::nullopt;
-  LoopCounter result;
-  if (counter.isPosition) {
-    result.begin = zero;
-    result.end = counter.trips;
-    result.step = one;
-    return result;
-  }
-  result.begin = counter.begin;
-  result.end = counter.end;
-  result.step = counter.step;
-  return result;
-}
-
-Surroundings surroundingsOf(const Graph& graph, const Structure& structure, NodeTable& nodes) {
-  const ValueId zero = nodes.constant(kUsize, 0), one = nodes.constant(kUsize, 1);
-  Surroundings result;
-  result.conditions = [&graph, &structure](PointId point) { return conditionsAt(graph, structure, stepAt(point)); };
-  result.counter = [&graph, zero, one](ValueId phi) { return counterOf(graph, phi, zero, one); };
-  result.backEdge = [&graph](ValueId phi, size_t operand) -> std::optional<PointId> {
-    const BlockId block = graph.values.phiBlock(phi);
-    const BlockId from = graph[block].predecessors[operand];
-    const LoopId loop = graph[block].loop;
-    if (loop == kNoLoop || graph[loop].header != block || !graph.isInside(from, loop))
-      return std::nullopt;
-    return PointId{indexOf(graph[from].end) - 1};
-  };
   return result;
 }
 
@@ -106,10 +72,64 @@ ValueId dimensionValue(const DimExpr& expr, const Function& function, NodeTable&
   return sum;
 }
 
+/// What launches are refused without.
+static std::vector<Condition> launchConditions(const Function& function, NodeTable& nodes) {
+  std::vector<Condition> conditions;
+  for (const LaunchCheck& check : function.checks)
+    if (check.kind != LaunchCheck::Kind::ExtentEquals)
+      if (const ValueId value = dimensionValue(check.expected, function, nodes); value != kNoValue)
+        conditions.push_back({nodes.op(Op::Lt, kBool, nodes.constant(kUsize, 0), value), true});
+  return conditions;
+}
+
+static std::optional<LoopCounter> counterOf(const Graph& graph, ValueId phi, ValueId zero, ValueId one) {
+  if (graph.values[phi].kind != NodeKind::Phi)
+    return std::nullopt;
+  const BlockId block = graph.values.phiBlock(phi);
+  const LoopId loop = graph[block].loop;
+  if (loop == kNoLoop || graph[loop].header != block || !graph[loop].counter)
+    return std::nullopt;
+  const Counter& counter = *graph[loop].counter;
+  if (graph.values.resolved(counter.phi) != phi)
+    return std::nullopt;
+  LoopCounter result;
+  if (counter.isPosition) {
+    result.begin = zero;
+    result.end = counter.trips;
+    result.step = one;
+    return result;
+  }
+  result.begin = counter.begin;
+  result.end = counter.end;
+  result.step = counter.step;
+  return result;
+}
+
+Surroundings surroundingsOf(const Graph& graph, const Structure& structure, NodeTable& nodes) {
+  const ValueId zero = nodes.constant(kUsize, 0), one = nodes.constant(kUsize, 1);
+  Surroundings result;
+  result.conditions = [&graph, &structure, launched = launchConditions(*graph.function, nodes)](PointId point) {
+    std::vector<Condition> conditions = launched;
+    const std::vector<Condition> local = conditionsAt(graph, structure, stepAt(point));
+    conditions.insert(conditions.end(), local.begin(), local.end());
+    return conditions;
+  };
+  result.counter = [&graph, zero, one](ValueId phi) { return counterOf(graph, phi, zero, one); };
+  result.backEdge = [&graph](ValueId phi, size_t operand) -> std::optional<PointId> {
+    const BlockId block = graph.values.phiBlock(phi);
+    const BlockId from = graph[block].predecessors[operand];
+    const LoopId loop = graph[block].loop;
+    if (loop == kNoLoop || graph[loop].header != block || !graph.isInside(from, loop))
+      return std::nullopt;
+    return PointId{indexOf(graph[from].end) - 1};
+  };
+  return result;
+}
+
 /// A size of the launch as written.
 static ValueId sizeValue(const Expr& expr, const Function& kernel, NodeTable& nodes) {
-  if (expr.kind == ExprKind::Int)
-    return nodes.constant(kUsize, expr.intValue);
+  if (const auto number = evaluateSize(expr, {}))
+    return nodes.constant(kUsize, *number);
   if (expr.kind == ExprKind::DimValue)
     return dimensionValue(expr.dim, kernel, nodes);
   if (expr.kind == ExprKind::Cast)
@@ -127,25 +147,29 @@ static void addProducts(Type type, const Function& kernel, NodeTable& nodes, Lau
       addProducts(stripRef(part), kernel, nodes, facts);
     return;
   }
-  std::vector<ValueId> factors;
+  LaunchFacts::Product product{{}, kMostElements};
   for (const DimExpr& extent : type->shape) {
     if (extent.terms().size() != 1 || extent.terms().begin()->second < 1)
       continue;
-    for (const DimAtom& atom : extent.terms().begin()->first)
-      if (atom.kind == DimAtom::Kind::Variable)
-        if (const ValueId value = atomValue(atom, kernel, nodes); value != kNoValue && !nodes.isConstant(value))
-          factors.push_back(value);
+    const auto& [monomial, coefficient] = *extent.terms().begin();
+    product.limit /= coefficient;
+    for (const DimAtom& atom : monomial)
+      if (const ValueId value = atomValue(atom, kernel, nodes); value != kNoValue && !nodes.isConstant(value))
+        product.factors.push_back(value);
   }
-  std::sort(factors.begin(), factors.end());
-  if (factors.size() > 1)
-    facts.products.push_back({factors, kMostElements});
+  std::sort(product.factors.begin(), product.factors.end());
+  if (product.factors.size() > 1)
+    facts.products.push_back(std::move(product));
 }
 
 LaunchFacts launchFacts(const Function& kernel, const LaunchSizes& sizes, NodeTable& nodes) {
   LaunchFacts facts;
+  const std::vector<Expr*>& block = kernel.kernel->block;
   for (uint32_t axis = 0; axis < 3; ++axis) {
     if (sizes.block[axis])
       facts.blockDim[axis] = nodes.constant(kUsize, *sizes.block[axis]);
+    else if (sizes.usesOwnBlock && !block.empty())
+      facts.blockDim[axis] = axis < block.size() ? sizeValue(*block[axis], kernel, nodes) : nodes.constant(kUsize, 1);
     if (sizes.grid[axis])
       facts.gridDim[axis] = nodes.constant(kUsize, *sizes.grid[axis]);
     else if (sizes.usesOwnGrid && axis < kernel.kernel->grid.size())

@@ -15,11 +15,11 @@ Surroundings surroundingsOf(const Graph& graph, const Structure& structure, Node
 /// The extent as a value; kNoValue where it depends on what only the run of the kernel knows.
 ValueId dimensionValue(const DimExpr& expr, const Function& function, NodeTable& nodes);
 
-/// What is fixed when the kernel is launched with these numbers of threads and blocks, where they are constant. `usesOwnGrid`: no launch of the program
-/// gives another grid than the kernel's own.
+/// What is fixed when the kernel is launched with these numbers of threads and blocks, where they are constant. `usesOwnBlock`, `usesOwnGrid`: those that
+/// the kernel itself gives, if it does, are not replaced.
 struct LaunchSizes {
   std::array<std::optional<int64_t>, 3> block, grid;
-  bool usesOwnGrid = false;
+  bool usesOwnBlock = false, usesOwnGrid = false;
 };
 LaunchFacts launchFacts(const Function& kernel, const LaunchSizes& sizes, NodeTable& nodes);
 

@@ -182,9 +182,10 @@ struct Counter {
   bool isPosition = false;
   ValueId value = kNoValue;
   ValueId begin = kNoValue, end = kNoValue,
-          step = kNoValue;     ///< Range: of the variable's type; values lie in [begin, end) or (end, begin]
-  ValueId trips = kNoValue;    ///< usize, where isPosition
-  const Expr* list = nullptr;  ///< List: its intList; Array: the array
+          step = kNoValue;      ///< Range: of the variable's type; values lie in [begin, end) or (end, begin]
+  ValueId trips = kNoValue;     ///< usize, where isPosition
+  ValueId isWithin = kNoValue;  ///< Range, where isPosition: a condition that holds in every iteration
+  const Expr* list = nullptr;   ///< List: its intList; Array: the array
 };
 
 struct Loop {
@@ -198,6 +199,17 @@ struct Loop {
   uint32_t depth = 1;
   const Expr* origin = nullptr;  ///< While, Loop or For
   std::optional<Counter> counter;
+};
+
+/// An Element or Slice of a tensor, where it is evaluated.
+struct Subscript {
+  /// Of one dimension: begin, begin + 1, … below begin + length must lie below the extent. Length, begin: usize, as the machine computes them.
+  struct Part {
+    ValueId begin = kNoValue, length = kNoValue, extent = kNoValue;
+  };
+  const Expr* origin = nullptr;
+  StepId before = kNoStep;  ///< it is evaluated just before this step
+  std::vector<Part> parts;  ///< none of dimensions that are taken whole
 };
 
 /// The function itself (frame 0), or a call that was inlined.
@@ -225,6 +237,7 @@ public:
   std::vector<Frame> frames;
   std::vector<LocalId> params;  ///< by position
   std::vector<Access> accesses;
+  std::vector<Subscript> subscripts;
   std::vector<Argument> arguments;  ///< by the number of Argument nodes
   /// Where the evaluation of an expression begins, of a Let or Assign where it is done; none of what nothing reaches.
   std::unordered_map<const Expr*, BlockId> entered;

@@ -83,8 +83,7 @@ private:
   // lower_loop.cpp
   struct Trips {
     Counter counter;
-    SlotId slot = 0;          ///< of the phi
-    SlotId positionSlot = 0;  ///< of 0, 1, 2, …; may be the same
+    SlotId slot = 0;  ///< of the phi
     std::optional<PlaceId> array;
   };
   void loop(const Expr& expr, const Holder* into);
@@ -98,6 +97,8 @@ private:
   Trips rangeTrips(const Expr& list);
   Trips positionTrips(uint64_t count);
   void nextTrip(const Trips& trips);
+  ValueId tripNumber(const Trips& trips);
+  ValueId isWithin(const Counter& counter);
   ValueId listValue(const Expr& list, ValueId position, MachineType type);
   ValueId tripCount(MachineType type, ValueId begin, ValueId end, ValueId step);
 
@@ -107,6 +108,7 @@ private:
   ValueId scalar(const Expr& expr);
   ValueId index(const Expr& expr) { return values().convert(kUsize, scalar(expr)); }
   Operand control(const Expr& expr);
+  std::optional<ValueId> chosen(const Expr& expr);
   ValueId unary(const Expr& expr);
   ValueId binary(const Expr& expr);
   ValueId arithmetic(const Expr& expr, BinaryOp op, Type type, ValueId lhs, ValueId rhs);

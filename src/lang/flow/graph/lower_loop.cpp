@@ -116,6 +116,18 @@ void Lowering::loopBody(const Expr& expr, OpenLoop& open, Label& broke, const Ho
   b_.closeLoop(open);
 }
 
+/// 0, 1, 2, …
+ValueId Lowering::tripNumber(const Trips& trips) {
+  const ValueId at = b_.value(trips.slot);
+  if (trips.counter.isPosition)
+    return at;
+  const MachineType type = b_.type(trips.slot);
+  const bool isUp = values()[trips.counter.step].constant() > 0;
+  const ValueId begin = trips.counter.begin;
+  const ValueId passed = values().op(Op::Sub, type, isUp ? at : begin, isUp ? begin : at);
+  return values().convert(kUsize, values().convert({type.width, false}, passed));
+}
+
 void Lowering::bindLoopVariables(const Expr& expr, OpenLoop& open, const Trips& trips) {
   const auto [list, body, variable, position] = asFor(expr);
   Operand element{trips.counter.value, kNoPlace, {}};
@@ -133,7 +145,7 @@ void Lowering::bindLoopVariables(const Expr& expr, OpenLoop& open, const Trips& 
   const Holder counted = declare(*position, false);
   if (!counted.slot)
     begin(counted.local, expr, StepKind::Declare);
-  const ValueId count = values().convert(machineType(position->type), b_.value(trips.positionSlot));
+  const ValueId count = values().convert(machineType(position->type), tripNumber(trips));
   store(b_.root(counted.local), position->type, Operand{count, kNoPlace, {}}, expr, nullptr);
 }
 
@@ -143,9 +155,6 @@ void Lowering::nextTrip(const Trips& trips) {
   const MachineType type = b_.type(trips.slot);
   const ValueId step = trips.counter.isPosition ? values().constant(kUsize, 1) : trips.counter.step;
   b_.write(trips.slot, values().op(Op::Add, type, b_.value(trips.slot), step));
-  if (trips.positionSlot != trips.slot)
-    b_.write(trips.positionSlot,
-             values().op(Op::Add, kUsize, b_.value(trips.positionSlot), values().constant(kUsize, 1)));
 }
 
 /// How often begin, begin + step, … stays before the end; 0 for a step of 0.
@@ -216,6 +225,18 @@ ValueId Lowering::listValue(const Expr& list, ValueId position, MachineType type
   return b_.loaded(item, type);
 }
 
+/// In every iteration; what the number of iterations says of the variable only where no wrap stands in the way.
+ValueId Lowering::isWithin(const Counter& counter) {
+  const auto both = [&](ValueId low, ValueId middle, ValueId high, Op first, Op second) {
+    return values().op(Op::And, kBool, values().op(first, kBool, low, middle),
+                       values().op(second, kBool, middle, high));
+  };
+  const bool isConstant = values().isConstant(counter.step);
+  if (!values().type(counter.step).isSigned || (isConstant && values()[counter.step].constant() > 0))
+    return both(counter.begin, counter.value, counter.end, Op::Le, Op::Lt);
+  return isConstant ? both(counter.end, counter.value, counter.begin, Op::Lt, Op::Le) : kNoValue;
+}
+
 void Lowering::forLoop(const Expr& expr) {
   const auto [list, body, variable, position] = asFor(expr);
   const Type type = stripRef(list.type);
@@ -238,16 +259,9 @@ void Lowering::forLoop(const Expr& expr) {
   }
   if (!isReachable())
     return;
-  trips.positionSlot = trips.slot;
-  if (position && !trips.counter.isPosition) {
-    trips.positionSlot = b_.newSlot(kUsize);
-    b_.write(trips.positionSlot, values().constant(kUsize, 0));
-  }
   Label exit = b_.label(), broke = b_.label(), after = b_.label();
   std::vector<SlotId> assigned = assignedSlots(expr);
   assigned.push_back(trips.slot);
-  if (trips.positionSlot != trips.slot)
-    assigned.push_back(trips.positionSlot);
   OpenLoop open = b_.openLoop(&expr, assigned);
   exit.exitOf = broke.exitOf = open.loop;
   Counter& counter = trips.counter;
@@ -266,6 +280,8 @@ void Lowering::forLoop(const Expr& expr) {
     counter.value = values().op(Op::Add, machineType(variable->type), counter.begin,
                                 values().op(Op::Mul, machineType(variable->type),
                                             values().convert(machineType(variable->type), counter.phi), counter.step));
+  if (counter.kind == Counter::Kind::Range && counter.isPosition)
+    counter.isWithin = isWithin(counter);
   b_.loopOf(open).counter = counter;
   loopBody(expr, open, broke, nullptr, &trips);
   leaveAt(exit, broke, after, expr);

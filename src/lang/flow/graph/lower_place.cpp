@@ -152,8 +152,16 @@ Lowering::Operand Lowering::element(const Expr& expr) {
       projection.dims.push_back({index(*at), kNoValue});
   }
   Operand out;
-  if (isReachable())
-    out.place = b_.extend(of, std::move(projection), expr.type);
+  if (!isReachable())
+    return out;
+  if (projection.kind == ProjectionKind::At) {
+    Subscript subscript{&expr, b_.nextStep(), {}};
+    for (size_t i = 0; i < projection.dims.size(); ++i)
+      subscript.parts.push_back(
+          {projection.dims[i].begin, values().constant(kUsize, 1), dimension(stripRef(base.type)->shape[i])});
+    graph_.subscripts.push_back(std::move(subscript));
+  }
+  out.place = b_.extend(of, std::move(projection), expr.type);
   return out;
 }
 
@@ -162,17 +170,19 @@ Lowering::Operand Lowering::slice(const Expr& expr) {
   const Type sliced = stripRef(base.type);
   PlaceId of = materialised(base, placeOfBase(base));
   Projection window{.kind = ProjectionKind::Window};
+  Subscript subscript{&expr, kNoStep, {}};
   bool isWhole = true;
   size_t kept = 0;
   for (size_t i = 0; i < dims.size(); ++i) {
     const SliceDim& dim = dims[i];
+    const bool isTensor = sliced->isTensor();
+    const auto extent = [&] { return isTensor ? dimension(sliced->shape[i]) : b_.undefined(kUsize); };
     isWhole = isWhole && dim.kind == SliceDim::Kind::Full;
     if (dim.kind == SliceDim::Kind::Index) {
       window.dims.push_back({index(*dim.begin), kNoValue});
+      subscript.parts.push_back({window.dims.back().begin, values().constant(kUsize, 1), extent()});
       continue;
     }
-    const bool isTensor = sliced->isTensor();
-    const auto extent = [&] { return isTensor ? dimension(sliced->shape[i]) : b_.undefined(kUsize); };
     const ValueId begin = dim.begin ? index(*dim.begin) : values().constant(kUsize, 0);
     ValueId end = dim.end ? index(*dim.end) : extent();
     const ValueId length = dim.endIsLength ? end : values().op(Op::Sub, kUsize, end, begin);
@@ -184,11 +194,17 @@ Lowering::Operand Lowering::slice(const Expr& expr) {
       if (const auto& terms = result->shape[kept].terms(); terms.size() == 1 && terms.begin()->first.size() == 1)
         if (const DimAtom& atom = terms.begin()->first[0]; atom.kind == DimAtom::Kind::Opaque)
           opaqueDims_[atom.id] = length;
+    if (dim.kind != SliceDim::Kind::Full)
+      subscript.parts.push_back(
+          {begin, isTensor && kept < result->shape.size() ? dimension(result->shape[kept]) : length, extent()});
     ++kept;
   }
   Operand out;
   if (!isReachable())
     return out;
+  subscript.before = b_.nextStep();
+  if (sliced->isTensor() && dims.size() == sliced->shape.size())
+    graph_.subscripts.push_back(std::move(subscript));
   const Type viewed = fieldOfElements.empty() ? expr.type : stripRef(base.type);
   if (!isWhole) {
     of = b_.extend(of, std::move(window), viewed);

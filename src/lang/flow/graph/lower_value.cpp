@@ -131,11 +131,55 @@ Lowering::Operand Lowering::evaluate(const Expr& expr) {
   return read(holder);
 }
 
+static bool isNumber(Type type) {
+  return type->kind == TypeKind::Enum || (type->kind == TypeKind::Scalar && !isFloat(type->scalar));
+}
+
+/// Neither memory nor effects: evaluating it needlessly changes nothing.
+static bool isPure(const Expr& expr) {
+  switch (expr.kind) {
+  case ExprKind::Int:
+  case ExprKind::Float:
+  case ExprKind::DimValue: return true;
+  case ExprKind::Var: return expr.variable->type->kind == TypeKind::Scalar;
+  case ExprKind::Builtin:
+    if (expr.builtin < Builtin::ThreadId || expr.builtin > Builtin::WarpSize)
+      return false;
+    break;
+  case ExprKind::Unary:
+  case ExprKind::Binary:
+  case ExprKind::Cast: break;
+  default: return false;
+  }
+  bool all = true;
+  forEachChild(expr, [&](const Expr& child) { all = all && isPure(child); });
+  return all;
+}
+
+/// `if c { a } else { b }` of numbers alone is one node.
+std::optional<ValueId> Lowering::chosen(const Expr& expr) {
+  if (expr.kind != ExprKind::If || !isNumber(expr.type))
+    return std::nullopt;
+  const auto sole = [](const Expr* arm) {
+    while (arm && arm->kind == ExprKind::Block && arm->args.size() == 1)
+      arm = arm->args[0];
+    return arm;
+  };
+  const auto [decides, then, otherwise] = asIf(expr);
+  const Expr *first = sole(&then), *second = sole(otherwise);
+  if (!second || !isPure(*first) || !isPure(*second))
+    return std::nullopt;
+  const ValueId condition = scalar(decides), a = scalar(*first), b = scalar(*second);
+  return values().op(Op::Select, machineType(expr.type), condition, a, b);
+}
+
 Lowering::Operand Lowering::control(const Expr& expr) {
   if (!hasValue(expr.type)) {
     execute(expr, nullptr);
     return {};
   }
+  if (const auto value = chosen(expr))
+    return {*value, kNoPlace, {}};
   const Holder holder = temporary(expr.type, expr);
   execute(expr, &holder);
   return isReachable() ? read(holder) : undefined(expr.type);
@@ -162,10 +206,6 @@ Lowering::Operand Lowering::aggregate(const Expr& expr) {
 }
 
 //===-- arithmetic ------------------------------------------------------------------------------------------------===//
-
-static bool isNumber(Type type) {
-  return type->kind == TypeKind::Enum || (type->kind == TypeKind::Scalar && !isFloat(type->scalar));
-}
 
 ValueId Lowering::unary(const Expr& expr) {
   const ValueId operand = scalar(operandOf(expr));
@@ -226,27 +266,6 @@ ValueId Lowering::cast(const Expr& expr) {
   if (target == kBool && source != kBool)
     return values().complement(values().op(Op::Eq, kBool, operand, values().constant(source, 0)));
   return values().convert(target, operand);
-}
-
-/// Neither memory nor effects: evaluating it needlessly changes nothing.
-static bool isPure(const Expr& expr) {
-  switch (expr.kind) {
-  case ExprKind::Int:
-  case ExprKind::Float:
-  case ExprKind::DimValue: return true;
-  case ExprKind::Var: return expr.variable->type->kind == TypeKind::Scalar;
-  case ExprKind::Builtin:
-    if (expr.builtin < Builtin::ThreadId || expr.builtin > Builtin::WarpSize)
-      return false;
-    break;
-  case ExprKind::Unary:
-  case ExprKind::Binary:
-  case ExprKind::Cast: break;
-  default: return false;
-  }
-  bool all = true;
-  forEachChild(expr, [&](const Expr& child) { all = all && isPure(child); });
-  return all;
 }
 
 /// As a value. `a && b` of numbers alone is one node; else `b` is evaluated where `a` leads to it.

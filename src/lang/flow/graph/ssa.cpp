@@ -344,10 +344,14 @@ void GraphBuilder::resolveAll() {
       resolveDims(each.dims);
     }
   }
+  for (Subscript& subscript : graph_.subscripts)
+    for (Subscript::Part& part : subscript.parts)
+      for (ValueId* value : {&part.begin, &part.length, &part.extent})
+        resolve(*value);
   for (Loop& loop : graph_.loops)
     if (loop.counter)
       for (ValueId* value : {&loop.counter->phi, &loop.counter->value, &loop.counter->begin, &loop.counter->end,
-                             &loop.counter->step, &loop.counter->trips})
+                             &loop.counter->step, &loop.counter->trips, &loop.counter->isWithin})
         resolve(*value);
   for (const Block& block : graph_.blocks)
     for (ValueId phi : block.phis) {

@@ -16,7 +16,7 @@ public:
   RaceFinder(Graph& graph, const Structure& structure, const LaunchShapes& shapes)
       : graph_(graph), structure_(structure), shapes_(shapes), shape_(shapes.blocks.empty() ? BlockShape{} : common()),
         uniformity_(graph, structure, {&shape_, 1}),
-        launch_(launchFacts(*graph.function, {shape_, shapes.grid, shapes.usesOwnGrid}, graph.values)),
+        launch_(launchFacts(*graph.function, {shape_, shapes.grid, false, shapes.usesOwnGrid}, graph.values)),
         values_(graph.values, surroundingsOf(graph, structure, graph.values), launch_) {
     written_.resize(graph.locals.size());
     for (const Access& access : graph.accesses)

@@ -42,7 +42,8 @@ public:
         out.outputs.push_back(variable.type);
       }
     out.text =
-        functions_ + "@launch(grid = [1], block = 64)\nkernel k(x: &Tensor<" + out.input + ", [64]>, n: u32" + params +
+        functions_ + "@launch(grid = [1], block = 64)\nkernel k(x: &Tensor<" + out.input +
+        ", [64]>, sized: &Tensor<u8, [N]>, table: &Tensor<i16, [N, M]>, n: u32" + params +
         ") {\n  let t = thread.local_id\n  let shared: Tensor<u32, [64]> @shared\n  let own: Tensor<i32, [4]> @local = "
         "zeros()\n  var few = [1u32, 5, 9, 2]\n" +
         body + stores + "}\n";
@@ -87,7 +88,7 @@ private:
       return leaf(type, isUniform);
     const auto part = [&] { return expression(type, isUniform, depth - 1); };
     // Functions see neither memory nor the other threads.
-    switch (pick(isUniform ? 13 : isFunction_ ? 14 : 18)) {
+    switch (pick(isUniform ? 13 : isFunction_ ? 14 : 20)) {
     case 0:
     case 1:
     case 2: {
@@ -107,10 +108,27 @@ private:
     case 14: return "(few[(" + expression("usize", false, depth - 1) + ") % 4] as " + type + ")";
     case 15: return "(own[(" + expression("usize", false, depth - 1) + ") % 4] as " + type + ")";
     case 16: return names_ < kMostNames ? "(" + call() + " as " + type + ")" : part();
+    case 17: return "(sized[" + index("N", depth - 1) + "] as " + type + ")";
+    case 18: return "(table[" + index("N", depth - 1) + ", " + index("M", depth - 1) + "] as " + type + ")";
     default: break;
     }
     static constexpr std::array<const char*, 8> kOperators = {"+", "-", "*", "/", "%", "^", "&", "|"};
     return "(" + part() + " " + kOperators[pick(kOperators.size())] + " " + part() + ")";
+  }
+
+  /// Inside or not; sometimes it can be seen.
+  std::string index(const std::string& extent, int depth) {
+    const std::string narrow = kTypes[pick(8)], any = expression("usize", false, depth);
+    switch (pick(8)) {
+    case 0: return any + " % " + extent;
+    case 1: return "min(" + any + ", " + extent + " - 1)";
+    case 2: return "t % max(" + extent + ", 1)";
+    case 3: return "(" + expression(narrow, false, depth) + " % 5" + narrow + ") as usize";
+    case 4: return "(if " + any + " < " + extent + " { " + any + " } else { 0 })";
+    case 5: return extent + " - 1 - (" + any + " % " + extent + ")";
+    case 6: return extent + " / 2 + " + any + " % 2";
+    default: return any;
+    }
   }
 
   std::string condition(bool isUniform, int depth) {
@@ -228,7 +246,7 @@ private:
   std::string loop(int depth, bool isUniform) {
     const std::string counter = fresh("i"), type = this->type();
     std::string head;
-    switch (pick(4)) {
+    switch (pick(5)) {
     case 0: head = "for " + counter + " in 0" + type + ".." + std::to_string(1 + pick(5)) + type + " "; break;
     case 1:
       head = "for " + counter + " in range(" + std::to_string(pick(4)) + type + ", " + std::to_string(pick(12)) + type +
@@ -237,6 +255,21 @@ private:
     case 2:
       head = "for " + counter + " in [" + literal(type) + ", " + literal(type) + ", " + literal(type) + "] ";
       break;
+    case 3:
+      if (!isFunction_) {
+        head = "for " + counter + " in " + (pick(2) ? "0usize..N " : "range(1usize, N, 2) ");
+        variables_.push_back({counter, "usize", isUniform, false});
+        loops_.push_back(isUniform);
+        const std::string read = "sized[" + counter + "]";
+        const Declared target = *variableFor(isUniform);
+        std::string body = nested(depth - 1, isUniform);
+        if (target.isAssignable && !target.isUniform)
+          body.insert(2, pad() + "  " + target.name + " += " + read + " as " + target.type + "\n");
+        loops_.pop_back();
+        variables_.pop_back();
+        return pad() + head + body + "\n";
+      }
+      [[fallthrough]];
     default: {
       // A loop of a `var`, with its bound inside.
       const std::string start = pad() + "var " + counter + " = " + std::to_string(pick(3)) + type + "\n";

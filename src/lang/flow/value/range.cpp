@@ -88,6 +88,8 @@ static Interval rangeOfBits(Op op, const Interval& a, const Interval& b) {
 
 static Interval rangeOfShift(const Interval& a, const Interval& count, MachineType type) {
   const auto number = count.asConstant();
+  if (a.low >= 0 && count.low >= 0 && count.high < type.width)
+    return {a.low >> static_cast<unsigned>(count.high), a.high >> static_cast<unsigned>(count.low)};
   if (!number)
     return {std::min<__int128>(a.low, 0), std::max<__int128>(a.high, a.low < 0 ? -1 : 0)};
   const __int128 power = __int128(1) << (static_cast<uint64_t>(*number) % type.width);
