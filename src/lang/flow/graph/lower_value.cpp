@@ -162,7 +162,7 @@ std::optional<ValueId> Lowering::chosen(const Expr& expr) {
     return std::nullopt;
   const auto sole = [](const Expr* arm) {
     while (arm && arm->kind == ExprKind::Block && arm->args.size() == 1)
-      arm = arm->args[0];
+      arm = arm->args.front();
     return arm;
   };
   const auto [decides, then, otherwise] = asIf(expr);
