@@ -5,13 +5,13 @@
 
 #include "base/text.h"
 #include "lang/flow/annotate.h"
+#include "lang/flow/check/accesses.h"
 #include "lang/flow/check/barriers.h"
 #include "lang/flow/check/bounds.h"
 #include "lang/flow/check/independent.h"
 #include "lang/flow/check/initialised.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
-#include "lang/sema/access/check_accesses.h"
 #include "lang/sema/byte_sizes.h"
 #include "lang/sema/kernel/distribute.h"
 #include "lang/sema/kernel/grid.h"
@@ -43,15 +43,6 @@ void setUnchecked(Expr& expr) {
   for (Expr* arg : expr.args)
     if (arg)
       setUnchecked(*arg);
-}
-
-void checkAccesses(Function& kernel, const Roots& roots, const LaunchShapes& shapes, diag::DiagnosticSink& sink) {
-  const KernelSpec& spec = *kernel.kernel;
-  if (spec.gridKind != GridKind::WholeTensor)
-    return access::checkAccesses(kernel, roots, shapes.blocks, sink);
-  if (spec.verifyBanks.isValid())
-    sink.error("E0622", spec.verifyBanks, "there is nothing to verify: the compiler schedules this kernel")
-        .primary("no thread of this kernel accesses elements of shared memory");
 }
 
 /// What code generation needs, and what stands in the way of it.
@@ -141,7 +132,7 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const C
         kernels.emplace_back(*kernel, program, kernel->kernel->tile && grids != LaunchGrids::Always);
     prepare(checked, roots, blockTiles, sink);
     if (sink.errorCount() == errorsBefore)
-      checkAccesses(*kernel, roots, checked.shapes, sink);
+      checkAccesses(*kernel, checked.graph, checked.structure, checked.uniformity, checked.shapes, sink);
   }
   return kernels;
 }

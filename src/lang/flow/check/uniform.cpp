@@ -41,7 +41,8 @@ Uniformity::Uniformity(Graph& graph, const Structure& structure, std::span<const
   if (asksForWarps(graph)) {
     values_ = std::make_unique<Values>(graph.values, surroundingsOf(graph, structure, graph.values));
     for (const BlockShape& shape : shapes_)
-      lanes_.emplace_back(*values_, shape, [this](ValueId leaf) { return ofValue(leaf) != Level::Lane; });
+      lanes_.emplace_back(*values_, shape,
+                          LaneSurroundings{[this](ValueId leaf) { return ofValue(leaf) != Level::Lane; }});
   }
   findWrites();
   findJoins();

@@ -1,174 +1,326 @@
-// A lane's value is the value with the thread's position written in terms of its warp and lane: 32 · warp + lane, whose digits the forms see. Leaves
-// that lanes agree on stay; an operation that is a leaf in every lane (a remainder of an unknown counter) takes a distinction of cases.
 #include "lang/flow/value/lanes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vortex::lang::flow {
 
 constexpr __int128 kFewValues = 64, kMostResidues = 1024;
 
-bool Lanes::isSame() const {
-  return std::all_of(polynomials.begin(), polynomials.end(),
-                     [&](const Polynomial& each) { return each == polynomials.front(); });
-}
-
-std::optional<std::array<int64_t, kLanes>> Lanes::asNumbers() const {
-  std::array<int64_t, kLanes> numbers{};
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const auto number = polynomials[lane].asConstant();
-    if (!number)
-      return std::nullopt;
-    numbers[lane] = static_cast<int64_t>(*number);
-  }
-  return numbers;
-}
-
-LaneValues::LaneValues(Values& values, const BlockShape& block, std::function<bool(ValueId)> isUniform)
-    : values_(values), nodes_(values.nodes()), block_(block), isUniform_(std::move(isUniform)),
+LaneValues::LaneValues(Values& values, const BlockShape& block, LaneSurroundings surroundings)
+    : values_(values), nodes_(values.nodes()), block_(block), surroundings_(std::move(surroundings)),
       warp_(nodes_.unknown(nullptr, kUsize)) {
   __int128 threads = kMostThreadsOfBlock;
   if (block[0] && block[1] && block[2])
     threads = std::min(threads, __int128(*block[0]) * *block[1] * *block[2]);
-  const ValueId most = nodes_.constant(kUsize, (threads + kLanes - 1) / kLanes);
-  agreed_.insert(warp_);
-  point_ = values_.assume(kNoPoint, {{nodes_.op(Op::Lt, kBool, warp_, most), true}});
+  laneCount_ = static_cast<unsigned>(std::min<__int128>(threads, kLanes));
+  const __int128 warps = (threads + kLanes - 1) / kLanes;
+  ranges_[indexOf(warp_)] = {0, warps - 1};
+  point_ = values_.assume(kNoPoint, {{nodes_.op(Op::Lt, kBool, warp_, nodes_.constant(kUsize, warps)), true}});
+}
+
+ValueId LaneValues::index(ValueId value, std::optional<int64_t> extent) {
+  value = nodes_.resolved(value);
+  auto [found, isNew] = knownIndices_.try_emplace({value, extent.value_or(-1)}, kNoValue);
+  if (!isNew)
+    return found->second;
+  const ValueId made = nodes_.unknown(nullptr, kUsize);
+  indices_[indexOf(made)] = {value, extent};
+  if (extent)
+    ranges_[indexOf(made)] = {0, *extent - 1};
+  return found->second = made;
+}
+
+//===-- leaves ----------------------------------------------------------------------------------------------------===//
+
+/// A number that the lanes agree on, as far as this case knows it.
+Lanes LaneValues::leaf(ValueId leaf) const {
+  for (const Case& each : cases_)
+    if (each.leaf == leaf) {
+      const Lanes rest = Lanes::constant(each.rest);
+      return each.factor == 0 ? rest : *Lanes::product(Lanes::constant(each.factor), this->leaf(each.quotient)) + rest;
+    }
+  const auto range = ranges_.find(indexOf(leaf));
+  const auto number = range == ranges_.end() ? std::nullopt : range->second.asConstant();
+  return number ? Lanes::constant(*number) : Lanes::leaf(leaf);
+}
+
+/// What lanes agree on and nothing but its bounds is known of.
+Lanes LaneValues::opaque(ValueId value) {
+  rangeOfLeaf(value);
+  return leaf(value);
+}
+
+/// All that the leaf can be, if that is a list.
+const std::vector<__int128>* LaneValues::listOf(ValueId leaf) {
+  const NodeKind kind = nodes_[leaf].kind;
+  const std::vector<__int128>* list = nullptr;
+  if (kind == NodeKind::Phi)
+    list = &values_.listOf(leaf);
+  else if (kind == NodeKind::Load && surroundings_.list)
+    list = surroundings_.list(leaf);
+  return list && !list->empty() ? list : nullptr;
+}
+
+Interval LaneValues::rangeOfLeaf(ValueId leaf) {
+  auto [found, isNew] = ranges_.try_emplace(indexOf(leaf));
+  if (!isNew)
+    return found->second;
+  Interval range;
+  if (const auto* list = listOf(leaf)) {
+    const auto [low, high] = std::minmax_element(list->begin(), list->end());
+    range = {*low, *high};
+  } else {
+    range = values_.range(leaf, point_);
+  }
+  return ranges_[indexOf(leaf)] = range;
+}
+
+std::vector<__int128> LaneValues::fewValues(ValueId leaf, __int128 limit) {
+  std::vector<__int128> values;
+  if (const auto* list = listOf(leaf))
+    values = *list;
+  else if (const Interval range = rangeOfLeaf(leaf); range.high - range.low < limit)
+    for (__int128 number = range.low; number <= range.high; ++number)
+      values.push_back(number);
+  return static_cast<__int128>(values.size()) <= limit ? values : std::vector<__int128>();
+}
+
+Interval LaneValues::rangeOfLane(const Lanes& value, unsigned lane) {
+  Interval sum{0, 0};
+  for (const auto& [monomial, numbers] : value.terms()) {
+    if (numbers[lane] == 0)
+      continue;
+    Interval product{1, 1};
+    for (ValueId leaf : monomial)
+      product = product * rangeOfLeaf(leaf);
+    const bool isLarge = numbers[lane] > Interval::kUnbounded || numbers[lane] < -Interval::kUnbounded;
+    sum = isLarge ? Interval{} : sum + Interval{numbers[lane], numbers[lane]} * product;
+  }
+  return sum;
+}
+
+Interval LaneValues::range(const Lanes& value) {
+  Interval hull = rangeOfLane(value, 0);
+  for (unsigned lane = 1; lane < kLanes; ++lane)
+    hull = hull.hull(rangeOfLane(value, lane));
+  return hull;
+}
+
+/// Records that a leaf of `culprit` stands in the way.
+std::optional<Lanes> LaneValues::give(const Lanes& culprit, __int128 modulus) {
+  undecided = {kNoValue, modulus};
+  for (const auto& [monomial, numbers] : culprit.terms())
+    if (!monomial.empty() && (modulus == 0 || std::any_of(numbers.begin(), numbers.end(),
+                                                          [&](__int128 lane) { return lane % modulus != 0; }))) {
+      undecided.leaf = monomial[0];
+      break;
+    }
+  return std::nullopt;
+}
+
+//===-- values ----------------------------------------------------------------------------------------------------===//
+
+std::optional<Lanes> LaneValues::remembered(Memo Answers::* memo, ValueId value, Compute compute) {
+  value = nodes_.resolved(value);
+  if (auto found = (answers_.*memo).find(indexOf(value)); found != (answers_.*memo).end()) {
+    undecided = found->second.undecided;
+    isApproximate = isApproximate || found->second.isApproximate;
+    return found->second.lanes;
+  }
+  const bool wasApproximate = std::exchange(isApproximate, false);
+  const auto lanes = (this->*compute)(value);
+  (answers_.*memo)[indexOf(value)] = {lanes, undecided, isApproximate};
+  isApproximate = isApproximate || wasApproximate;
+  return lanes;
+}
+
+std::optional<Lanes> LaneValues::modular(ValueId value) {
+  return remembered(&Answers::modular, value, &LaneValues::compute);
+}
+
+std::optional<Lanes> LaneValues::integer(ValueId value) {
+  return remembered(&Answers::integers, value, &LaneValues::computeInteger);
+}
+
+std::optional<Lanes> LaneValues::compute(ValueId value) {
+  const Node node = nodes_[value];
+  switch (node.kind) {
+  case NodeKind::Constant: return Lanes::constant(node.constant());
+  case NodeKind::Extent:
+  case NodeKind::Argument: return opaque(value);
+  case NodeKind::Position: return ofPosition(node, value);
+  case NodeKind::Phi: return ofPhi(value);
+  case NodeKind::Op: return ofOperation(node, value);
+  case NodeKind::Convert: {
+    const ValueId operand = nodes_.operand(value, 0);
+    return node.type.width > nodes_.type(operand).width ? integer(operand) : modular(operand);
+  }
+  case NodeKind::Load:
+  case NodeKind::Ticket:
+  case NodeKind::Unknown: break;
+  }
+  if (auto index = indices_.find(indexOf(value)); index != indices_.end())
+    return ofIndex(value, index->second);
+  if (value == warp_ || surroundings_.isUniform(value))
+    return opaque(value);
+  undecided = {value, 0, true};
+  return std::nullopt;
+}
+
+std::optional<Lanes> LaneValues::computeInteger(ValueId value) {
+  const auto lanes = modular(value);
+  if (!lanes)
+    return std::nullopt;
+  const MachineType type = nodes_.type(value);
+  if (lanes->isNumbers()) {
+    LaneNumbers numbers = lanes->numbers();
+    for (__int128& lane : numbers)
+      lane = type.wrap(lane);
+    return Lanes::of(numbers);
+  }
+  if (range(*lanes).isWithin(type.lowest(), type.highest()))
+    return lanes;
+  // Of what a case fixes the forms know nothing, but they know other bounds.
+  if (const Form form = values_.form(value, point_); form.isExact && !form.polynomial.mentions(value))
+    return ofPolynomial(form.polynomial);
+  if (!lanes->isSame())
+    return give(*lanes, 0);
+  isApproximate = true;
+  return opaque(value);
+}
+
+/// The polynomial of integers.
+std::optional<Lanes> LaneValues::ofPolynomial(const Polynomial& polynomial) {
+  Lanes sum;
+  for (const auto& [monomial, coefficient] : polynomial.terms()) {
+    std::optional<Lanes> product = Lanes::constant(coefficient);
+    for (ValueId factor : monomial) {
+      const auto lanes = integer(factor);
+      if (!lanes)
+        return std::nullopt;
+      product = product ? Lanes::product(*product, *lanes) : std::nullopt;
+    }
+    if (!product) {
+      undecided = {};
+      return std::nullopt;
+    }
+    sum = sum + *product;
+  }
+  return sum;
+}
+
+std::optional<Lanes> LaneValues::ofIndex(ValueId value, const Index& index) {
+  auto lanes = modular(index.value);
+  if (!lanes)
+    return std::nullopt;
+  if (lanes->isNumbers()) {
+    LaneNumbers numbers = lanes->numbers();
+    for (__int128& lane : numbers)
+      lane = nodes_.type(index.value).wrap(lane);
+    return Lanes::of(numbers);
+  }
+  if (!index.extent || !lanes->isSame() || range(*lanes).isWithin(0, *index.extent - 1))
+    return lanes;
+  isApproximate = true;
+  return opaque(value);
 }
 
 //===-- positions -------------------------------------------------------------------------------------------------===//
 
-ValueId LaneValues::threadAxis(uint32_t axis, ValueId linear, ValueId value) {
+std::optional<Lanes> LaneValues::ofThreadAxis(uint32_t axis, ValueId value) {
+  ValueId linear = nodes_.position(PositionKind::ThreadLocalId);
   const auto size = [&](uint32_t of) { return nodes_.constant(kUsize, *block_[of]); };
   const bool isLast =
       std::all_of(block_.begin() + axis + 1, block_.end(), [](const auto& extent) { return extent == 1; });
   for (uint32_t before = 0; before < axis; ++before) {
-    if (!block_[before])
-      return value;
+    if (!block_[before]) {
+      undecided = {value, 0, true};
+      return std::nullopt;
+    }
     linear = nodes_.op(Op::Div, kUsize, linear, size(before));
   }
   if (isLast || axis == 2)
-    return linear;
-  return block_[axis] ? nodes_.op(Op::Rem, kUsize, linear, size(axis)) : value;
+    return modular(linear);
+  if (block_[axis])
+    return modular(nodes_.op(Op::Rem, kUsize, linear, size(axis)));
+  undecided = {value, 0, true};
+  return std::nullopt;
 }
 
-ValueId LaneValues::position(const Node& node, ValueId value, unsigned lane) {
-  const ValueId warp = replaced(warp_, lane);
-  const ValueId first = nodes_.op(Op::Mul, kUsize, warp, nodes_.constant(kUsize, kLanes));
-  const ValueId linear = nodes_.op(Op::Add, kUsize, first, nodes_.constant(kUsize, lane));
+std::optional<Lanes> LaneValues::ofPosition(const Node& node, ValueId value) {
+  LaneNumbers lanes;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    lanes[lane] = lane;
+  const uint32_t axis = node.axis();
   switch (node.position()) {
-  case PositionKind::ThreadId: return threadAxis(node.axis(), linear, value);
-  case PositionKind::ThreadLocalId: return linear;
-  case PositionKind::WarpId: return warp;
-  case PositionKind::LaneId: return nodes_.constant(kUsize, lane);
-  case PositionKind::BlockDim: return block_[node.axis()] ? nodes_.constant(kUsize, *block_[node.axis()]) : value;
+  case PositionKind::ThreadId: return block_[axis] == 1 ? Lanes() : ofThreadAxis(axis, value);
+  case PositionKind::ThreadLocalId: return *Lanes::product(opaque(warp_), Lanes::constant(kLanes)) + Lanes::of(lanes);
+  case PositionKind::WarpId: return opaque(warp_);
+  case PositionKind::LaneId: return Lanes::of(lanes);
+  case PositionKind::BlockDim: return block_[axis] ? Lanes::constant(*block_[axis]) : opaque(value);
   case PositionKind::ThreadGlobalId: {
-    const ValueId size = replaced(nodes_.position(PositionKind::BlockDim, node.axis()), lane);
-    const ValueId before = nodes_.op(Op::Mul, kUsize, nodes_.position(PositionKind::BlockId, node.axis()), size);
-    return nodes_.op(Op::Add, kUsize, before, replaced(nodes_.position(PositionKind::ThreadId, node.axis()), lane));
+    const auto size = modular(nodes_.position(PositionKind::BlockDim, axis));
+    const auto thread = modular(nodes_.position(PositionKind::ThreadId, axis));
+    if (!thread)
+      return std::nullopt;
+    return *Lanes::product(*modular(nodes_.position(PositionKind::BlockId, axis)), *size) + *thread;
   }
-  default: return value;
+  case PositionKind::BlockId:
+  case PositionKind::GridDim: return opaque(value);
   }
+  VORTEX_UNREACHABLE();
 }
 
-ValueId LaneValues::replaced(ValueId value, unsigned lane) {
-  value = nodes_.resolved(value);
-  const std::pair key{value, lane};
-  if (auto found = replaced_.find(key); found != replaced_.end())
-    return found->second;
-  const ValueId result = computeReplaced(value, lane);
-  replaced_.emplace(key, result);
-  return result;
+//===-- phis ------------------------------------------------------------------------------------------------------===//
+
+std::optional<Lanes> LaneValues::ofPhi(ValueId phi) {
+  if (const Form form = values_.form(phi, point_); !form.polynomial.mentions(phi))
+    return ofPolynomial(form.polynomial);
+  const auto like = surroundings_.likeness ? surroundings_.likeness(phi) : LaneSurroundings::Likeness();
+  const bool isKnown = like.isCounter || listOf(phi);
+  undecided = {phi, 0, true};
+  if (!isKnown && surroundings_.selection)
+    if (const ValueId selected = surroundings_.selection(phi); selected != kNoValue)
+      if (const auto lanes = modular(selected))
+        return lanes;
+  const Undecided reason = undecided;
+  isApproximate = isApproximate || !isKnown;
+  if (like.value != kNoValue)
+    return likeOther(phi, like.value);
+  if (surroundings_.isUniform(phi))
+    return opaque(phi);
+  undecided = reason;
+  return std::nullopt;
 }
 
-ValueId LaneValues::computeReplaced(ValueId value, unsigned lane) {
-  for (const Case& each : cases_)
-    if (each.leaf == value)
-      return replaced(each.replacement, lane);
-  const Node node = nodes_[value];
-  if (node.kind == NodeKind::Position)
-    return position(node, value, lane);
-  if (node.kind == NodeKind::Convert)
-    return nodes_.convert(node.type, replaced(nodes_.operand(value, 0), lane));
-  if (node.kind != NodeKind::Op)
-    return value;
-  std::array<ValueId, 3> operands{kNoValue, kNoValue, kNoValue};
-  for (size_t i = 0; i < operandCount(node.op); ++i)
-    operands[i] = replaced(nodes_.operand(value, i), lane);
-  return nodes_.op(node.op, node.type, operands[0], operands[1], operands[2]);
-}
-
-//===-- answers ---------------------------------------------------------------------------------------------------===//
-
-/// Is the leaf of a lane's polynomial the same number in all lanes?
-bool LaneValues::isAgreed(ValueId leaf, Undecided& undecided) {
-  const Node node = nodes_[leaf];
-  switch (node.kind) {
-  case NodeKind::Constant:
-  case NodeKind::Extent:
-  case NodeKind::Argument: return true;
-  case NodeKind::Position:
-    if (node.position() == PositionKind::ThreadId)
-      undecided = {leaf, 0};
-    return node.position() != PositionKind::ThreadId;
-  case NodeKind::Op:
-  case NodeKind::Convert:
-    for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
-      if (!isAgreed(nodes_.operand(leaf, i), undecided))
-        return false;
-    return true;
-  default:
-    if (agreed_.contains(leaf) || isUniform_(leaf))
-      return true;
-    undecided = {leaf, 0};
-    return false;
-  }
-}
-
-std::optional<Lanes> LaneValues::of(ValueId value, Undecided& undecided) {
-  Lanes result;
-  for (unsigned lane = 0; lane < kLanes; ++lane) {
-    const ValueId here = replaced(value, lane);
-    result.polynomials[lane] = values_.integer(here, point_);
-    for (const auto& [monomial, coefficient] : result.polynomials[lane].terms())
-      for (ValueId leaf : monomial)
-        if (!isAgreed(leaf, undecided))
-          return std::nullopt;
-  }
-  return result;
-}
-
-/// `32 * warp + lane < 64`: what the lanes add to a multiple of 32 does not lead past the next one.
-bool LaneValues::isSameComparison(ValueId value) {
-  Undecided undecided;
-  const auto lhs = of(nodes_.operand(value, 0), undecided), rhs = of(nodes_.operand(value, 1), undecided);
-  const __int128 least = nodes_[value].op == Op::Lt ? 1 : 0;
-  std::optional<Polynomial> common;
-  std::optional<__int128> multiple;
-  for (unsigned lane = 0; lhs && rhs && lane < kLanes; ++lane) {
-    const auto apart = Polynomial::sum(rhs->polynomials[lane], lhs->polynomials[lane], -1);
-    if (!apart)
-      return false;
-    const __int128 constant = apart->constantPart() - least;
-    const Polynomial rest = *Polynomial::sum(*apart, Polynomial::constant(-apart->constantPart()));
-    __int128 divisor = 0;
-    for (const auto& [monomial, coefficient] : rest.terms())
-      divisor = greatestDivisor(divisor, coefficient);
-    const __int128 here = divisor == 0 ? (constant >= 0 ? 0 : -1) : floorDivide(constant, divisor);
-    if (common && (rest != *common || here != *multiple))
-      return false;
-    common = rest;
-    multiple = here;
-  }
-  return lhs && rhs;
+/// The phi's number in lane 0, and what the others differ from it by.
+std::optional<Lanes> LaneValues::likeOther(ValueId phi, ValueId other) {
+  const auto lanes = modular(other);
+  if (!lanes)
+    return std::nullopt;
+  const auto isFixed = [&](ValueId leaf) {
+    const NodeKind kind = nodes_[leaf].kind;
+    return kind == NodeKind::Extent || kind == NodeKind::Argument || kind == NodeKind::Position || leaf == warp_;
+  };
+  const Lanes apart = lanes->fromFirst();
+  for (const auto& [monomial, numbers] : apart.terms())
+    if (!std::all_of(monomial.begin(), monomial.end(), isFixed)) {
+      undecided = {phi, 0, true};
+      return std::nullopt;
+    }
+  return opaque(phi) + apart;
 }
 
 bool LaneValues::isSameInWarp(ValueId value) {
   const Node node = nodes_[value];
-  if (node.kind == NodeKind::Op && (node.op == Op::Lt || node.op == Op::Le) && isSameComparison(value))
+  if (node.kind == NodeKind::Op && (node.op == Op::Lt || node.op == Op::Le) && isSameComparison(node, value))
     return true;
-  Undecided undecided;
-  const auto lanes = of(value, undecided);
-  return lanes && lanes->isSame();
+  const auto lanes = modular(value);
+  if (lanes && lanes->isSame())
+    return true;
+  const auto integers = integer(value);
+  return integers && integers->isSame();
 }
 
 //===-- cases -----------------------------------------------------------------------------------------------------===//
@@ -177,26 +329,60 @@ std::optional<Undecided> LaneValues::forEachCase(const Visit& visit, unsigned bu
   return visitCase(visit, budget);
 }
 
-/// All numbers of the leaf, or modulus · quotient + rest for every rest.
+ValueId LaneValues::quotientOf(ValueId leaf, __int128 factor) {
+  auto [found, isNew] = quotients_.try_emplace({leaf, factor}, kNoValue);
+  if (!isNew)
+    return found->second;
+  const Interval range = rangeOfLeaf(leaf);
+  const auto over = [&](__int128 bound) {
+    return bound <= -Interval::kUnbounded || bound >= Interval::kUnbounded ? bound : floorDivide(bound, factor);
+  };
+  const ValueId made = nodes_.unknown(nullptr, kUsize);
+  ranges_[indexOf(made)] = {over(range.low), over(range.high)};
+  return found->second = made;
+}
+
+/// What an operation depends on, if all of that has few values; else the leaf itself, which then stands for any number in its range.
+ValueId LaneValues::splittable(ValueId leaf) {
+  std::vector<ValueId> pending{leaf};
+  ValueId found = kNoValue;
+  while (!pending.empty()) {
+    const ValueId value = pending.back();
+    pending.pop_back();
+    const Node node = nodes_[value];
+    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert) {
+      for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
+        pending.push_back(nodes_.operand(value, i));
+      continue;
+    }
+    const auto known = modular(value);
+    if (!known)
+      return leaf;
+    for (const auto& [monomial, numbers] : known->terms())
+      for (ValueId factor : monomial) {
+        if (nodes_[factor].kind == NodeKind::Op || nodes_[factor].kind == NodeKind::Convert) {
+          pending.push_back(factor);
+          continue;
+        }
+        const Interval range = rangeOfLeaf(factor);
+        if (range.high - range.low >= kMostResidues)
+          return leaf;
+        found = factor;
+      }
+  }
+  return found == kNoValue ? leaf : found;
+}
+
+/// All numbers of the leaf, or factor · quotient + rest for every rest.
 std::vector<LaneValues::Case> LaneValues::split(const Undecided& open) {
-  const Interval range = values_.range(open.leaf, point_);
-  const MachineType type = nodes_.type(open.leaf);
+  const ValueId leaf = splittable(open.leaf);
+  const __int128 modulus = leaf == open.leaf ? open.modulus : 0;
   std::vector<Case> result;
-  if (range.high - range.low < (open.modulus == 0 ? kMostResidues : kFewValues)) {
-    for (__int128 number = range.low; number <= range.high; ++number)
-      result.push_back({open.leaf, nodes_.constant(type, number), point_});
-    return result;
-  }
-  if (open.modulus < 2 || open.modulus > kMostResidues || range.low < 0)
-    return result;
-  const ValueId quotient = nodes_.unknown(nullptr, type);
-  agreed_.insert(quotient);
-  const ValueId multiple = nodes_.op(Op::Mul, type, quotient, nodes_.constant(type, open.modulus));
-  for (__int128 rest = 0; rest < open.modulus; ++rest) {
-    const ValueId most = nodes_.constant(type, (range.high - rest) / open.modulus);
-    const PointId point = values_.assume(point_, {{nodes_.op(Op::Le, kBool, quotient, most), true}});
-    result.push_back({open.leaf, nodes_.op(Op::Add, type, multiple, nodes_.constant(type, rest)), point});
-  }
+  for (__int128 number : fewValues(leaf, modulus == 0 || listOf(leaf) ? kMostResidues : kFewValues))
+    result.push_back({leaf, 0, number, kNoValue});
+  if (result.empty() && modulus > 1 && modulus <= kMostResidues)
+    for (__int128 rest = 0; rest < modulus; ++rest)
+      result.push_back({leaf, modulus, rest, quotientOf(leaf, modulus)});
   return result;
 }
 
@@ -204,23 +390,19 @@ std::optional<Undecided> LaneValues::visitCase(const Visit& visit, unsigned& bud
   if (budget == 0)
     return Undecided{};
   --budget;
+  isApproximate = false;
   const auto open = visit(*this);
-  Undecided differing;
-  if (!open || open->leaf == kNoValue || !isAgreed(open->leaf, differing))
+  if (!open || open->leaf == kNoValue || open->isOfLanes)
     return open;
   const std::vector<Case> cases = split(*open);
   if (cases.empty())
     return open;
-  const PointId outer = point_;
   for (const Case& each : cases) {
-    std::map<std::pair<ValueId, unsigned>, ValueId> before;
-    before.swap(replaced_);
+    Answers answers = std::exchange(answers_, {});
     cases_.push_back(each);
-    point_ = each.point;
     const auto stuck = visitCase(visit, budget);
-    point_ = outer;
     cases_.pop_back();
-    replaced_.swap(before);
+    answers_ = std::move(answers);
     if (stuck)
       return stuck;
   }

@@ -60,7 +60,7 @@ TEST(Lanes, AreWhatEachThreadComputes) {
     const std::array<int64_t, 3>& block = kBlocks[random() % std::size(kBlocks)];
     const ValueId value = expressions.make(expressions.anyType(), 2);
     Values values(nodes);
-    LaneValues lanes(values, {block[0], block[1], block[2]}, [](ValueId) { return false; });
+    LaneValues lanes(values, {block[0], block[1], block[2]}, {[](ValueId) { return false; }});
     const int64_t threads = block[0] * block[1] * block[2];
     std::vector<bool> isSameIn(static_cast<size_t>(threads / 32), true);
     for (int64_t linear = 0; linear < threads; ++linear)
@@ -73,30 +73,27 @@ TEST(Lanes, AreWhatEachThreadComputes) {
     found += lanes.isSameInWarp(value);
     // Every number of the counter and the warp: all lanes are numbers then.
     const auto open = lanes.forEachCase([&](LaneValues& chosen) -> std::optional<Undecided> {
-      Undecided undecided;
-      const auto known = chosen.of(value, undecided);
+      const auto known = chosen.integer(value);
       if (!known)
-        return undecided;
-      if (const auto plain = known->asNumbers()) {
+        return chosen.undecided;
+      if (known->isNumbers()) {
         int64_t warp = -1, count = -1;
-        for (const LaneValues::Case& each : chosen.cases())
-          (each.leaf == position.counter ? count : warp) = static_cast<int64_t>(nodes[each.replacement].constant());
+        for (const LaneValues::Case& each : chosen.cases()) {
+          if (each.leaf != position.counter && each.leaf != chosen.warp())
+            return std::nullopt;  // any number of an operation's range, more than there are
+          (each.leaf == position.counter ? count : warp) = static_cast<int64_t>(each.rest);
+        }
         ++numbers;
         for (int64_t w = 0; w < threads / 32; ++w)
           for (int64_t c = 0; c < 16; ++c)
             for (unsigned lane = 0; lane < kLanes && (warp < 0 || w == warp) && (count < 0 || c == count); ++lane)
-              EXPECT_TRUE(position.of(value, block, 32 * w + lane, c) == (*plain)[lane]) << trial;
+              EXPECT_TRUE(position.of(value, block, 32 * w + lane, c) == known->numbers()[lane]) << trial;
         return std::nullopt;
       }
-      for (const Polynomial& each : known->polynomials)
-        for (const auto& [monomial, coefficient] : each.terms())
-          for (ValueId leaf : monomial)
-            if (leaf == chosen.warp() || leaf == position.counter)
-              return Undecided{leaf, 0};
-      if (std::none_of(chosen.cases().begin(), chosen.cases().end(),
-                       [&](const auto& c) { return c.leaf == chosen.warp(); }))
-        return Undecided{chosen.warp(), 0};
-      return Undecided{position.counter, 0};
+      for (const auto& [monomial, numbers] : known->terms())
+        for (ValueId leaf : monomial)
+          return Undecided{leaf, 0};
+      return Undecided{};
     });
     EXPECT_FALSE(open.has_value()) << trial;
     if (::testing::Test::HasFailure())
@@ -111,16 +108,15 @@ TEST(Lanes, ResiduesOfACounterAreEnoughForItsRemainders) {
   const ValueId size = nodes.extent(0), lane = nodes.position(PositionKind::LaneId);
   const ValueId value = nodes.op(Op::Rem, kUsize, nodes.op(Op::Add, kUsize, size, lane), nodes.constant(kUsize, 8));
   Values values(nodes);
-  LaneValues lanes(values, {64, 1, 1}, [](ValueId) { return false; });
+  LaneValues lanes(values, {64, 1, 1}, {[](ValueId) { return false; }});
   unsigned decided = 0;
   const auto open = lanes.forEachCase([&](LaneValues& chosen) -> std::optional<Undecided> {
-    Undecided undecided;
-    const auto known = chosen.of(value, undecided);
-    const auto numbers = known ? known->asNumbers() : std::nullopt;
-    if (!numbers)
-      return Undecided{size, 8};
+    const auto known = chosen.integer(value);
+    if (!known)
+      return chosen.undecided;
+    EXPECT_TRUE(known->isNumbers());
     for (unsigned i = 0; i < kLanes; ++i)
-      EXPECT_EQ((*numbers)[i], (decided + i) % 8);
+      EXPECT_TRUE(known->numbers()[i] == (decided + i) % 8);
     ++decided;
     return std::nullopt;
   });
@@ -131,7 +127,7 @@ TEST(Lanes, ResiduesOfACounterAreEnoughForItsRemainders) {
 TEST(Lanes, RowsOfABlockAreOfAWarp) {
   NodeTable nodes;
   Values values(nodes);
-  const auto never = [](ValueId) { return false; };
+  const LaneSurroundings never{[](ValueId) { return false; }}, always{[](ValueId) { return true; }};
   const ValueId y = nodes.position(PositionKind::ThreadId, 1), x = nodes.position(PositionKind::ThreadId, 0);
   EXPECT_TRUE(LaneValues(values, {32, 8, 1}, never).isSameInWarp(y));
   EXPECT_TRUE(LaneValues(values, {64, 8, 1}, never).isSameInWarp(y));
@@ -151,8 +147,7 @@ TEST(Lanes, RowsOfABlockAreOfAWarp) {
   EXPECT_FALSE(isSameBelow(Op::Lt, 65));
   EXPECT_FALSE(isSameBelow(Op::Le, 64));
   EXPECT_FALSE(LaneValues(values, {256, 1, 1}, never).isSameInWarp(nodes.load(StepId{0}, kUsize)));
-  EXPECT_TRUE(
-      LaneValues(values, {256, 1, 1}, [](ValueId) { return true; }).isSameInWarp(nodes.load(StepId{0}, kUsize)));
+  EXPECT_TRUE(LaneValues(values, {256, 1, 1}, always).isSameInWarp(nodes.load(StepId{0}, kUsize)));
 }
 
 }  // namespace

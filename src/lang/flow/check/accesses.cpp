@@ -1,11 +1,13 @@
-#include "lang/sema/access/check_accesses.h"
-
-#include "base/text.h"
+#include "lang/flow/check/accesses.h"
 
 #include <algorithm>
+#include <tuple>
 
-namespace vortex::lang::access {
+#include "base/text.h"
+#include "lang/flow/check/banks.h"
+#include "lang/flow/check/sectors.h"
 
+namespace vortex::lang::flow {
 namespace {
 
 using base::concat;
@@ -18,29 +20,30 @@ std::string percent(unsigned part, unsigned whole) {
 
 class Checks {
 public:
-  Checks(Function& kernel, Trace& trace, diag::DiagnosticSink& sink) : kernel_(kernel), trace_(trace), sink_(sink) {}
+  Checks(Function& kernel, AccessMap& map, diag::DiagnosticSink& sink) : kernel_(kernel), map_(map), sink_(sink) {}
 
   void run() {
     std::set<std::tuple<uint32_t, uint32_t, uint32_t>> verified;
-    for (const Access& access : trace_.accesses) {
+    for (const ElementAccess& access : map_.accesses) {
       if (access.tensor->space != Space::Shared)
         continue;
-      const BankAnswer answer = bankUse(trace_, access);
+      const BankAnswer answer = bankUse(map_, access);
       if (access.verify.isValid()) {
         verified.insert(key(access.verify));
         verify(access, answer);
       } else if (!answer.open && answer.worst.degree > 1 && answer.worst.isExact) {
-        note(access, concat(answer.worst.degree, "-way bank conflict of `", nameOf(access), "`", when(answer.worst)));
+        note(access,
+             concat(answer.worst.degree, "-way bank conflict of `", map_.nameOf(access), "`", when(answer.worst)));
       }
     }
-    for (const auto& [range, tile] : trace_.verifiedTiles) {
+    for (const auto& [range, tile] : map_.verifiedTiles) {
       verified.insert(key(range));
       sink_.error("E0621", tile->range, "bank conflicts cannot be ruled out for a whole tensor")
           .primary("which threads access which of its elements is for the compiler to choose")
           .label(range, "to be verified because of this")
           .help("verify statements that access single elements");
     }
-    for (const source::SourceRange& range : trace_.verifications)
+    for (const source::SourceRange& range : map_.verifications)
       if (!verified.contains(key(range)))
         sink_.error("E0622", range, "there is nothing to verify: no element of a shared tensor is accessed here")
             .primary("covers no access of shared memory")
@@ -52,10 +55,9 @@ private:
   static std::tuple<uint32_t, uint32_t, uint32_t> key(source::SourceRange range) {
     return {range.file.value, range.begin, range.end};
   }
-  static std::string nameOf(const Access& access) { return access.root ? access.root->name : "this tensor"; }
   static std::string when(const BankUse& use) { return use.when.empty() ? "" : " when " + use.when; }
 
-  void note(const Access& access, std::string text) {
+  void note(const ElementAccess& access, std::string text) {
     auto& notes = kernel_.accessNotes;
     if (std::none_of(notes.begin(), notes.end(),
                      [&](const AccessNote& other) { return other.range == access.element->range; }))
@@ -64,10 +66,10 @@ private:
 
   //===-- banks ---------------------------------------------------------------------------------------------------===//
 
-  void verify(const Access& access, const BankAnswer& answer) {
+  void verify(const ElementAccess& access, const BankAnswer& answer) {
     const BankUse& worst = answer.worst;
     if (answer.open)
-      return undecided(access, reason(*answer.open), answer.open->cause);
+      return undecided(access, reason(*answer.open), causeOf(*answer.open));
     if (worst.degree < 2)
       return;
     const std::string lanes =
@@ -77,7 +79,7 @@ private:
       return undecided(access, concat("if they take part, ", lanes), nullptr);
     sink_
         .error("E0620", access.element->range,
-               concat("`", nameOf(access), "` has a ", worst.degree, "-way bank conflict here"))
+               concat("`", map_.nameOf(access), "` has a ", worst.degree, "-way bank conflict here"))
         .primary(lanes)
         .label(access.verify, "to be verified because of this")
         .help(access.tensor->shape.size() > 1
@@ -85,9 +87,9 @@ private:
                   : "let neighbouring threads access neighbouring words, or all of them the same");
   }
 
-  void undecided(const Access& access, std::string why, const Expr* cause) {
+  void undecided(const ElementAccess& access, std::string why, const Expr* cause) {
     auto builder = sink_.error("E0621", access.element->range,
-                               concat("bank conflicts of `", nameOf(access), "` cannot be ruled out here"));
+                               concat("bank conflicts of `", map_.nameOf(access), "` cannot be ruled out here"));
     builder.primary(std::move(why));
     if (cause && !(cause->range == access.element->range))
       builder.label(cause->range, "this differs between threads in an unknown way");
@@ -96,28 +98,31 @@ private:
                  "lists known conflicts");
   }
 
+  const Expr* causeOf(const Undecided& open) const {
+    return open.isOfLanes && open.leaf != kNoValue ? map_.causeOf(open.leaf) : nullptr;
+  }
+
   std::string reason(const Undecided& open) const {
-    if (open.cause)
+    if (open.isOfLanes)
       return "the lanes' elements are not known when the kernel is compiled";
-    if (open.symbol && !trace_.graph.symbols[*open.symbol].name.empty())
-      return concat("the lanes' banks depend on `", trace_.graph.symbols[*open.symbol].name,
-                    "`, which may be any number");
+    if (const std::string name = open.leaf == kNoValue ? "" : map_.nameOf(open.leaf); !name.empty())
+      return concat("the lanes' banks depend on `", name, "`, which may be any number");
     return "the index is too complicated to be followed";
   }
 
   //===-- coalescing ----------------------------------------------------------------------------------------------===//
 
   void checkGlobal() {
-    std::vector<bool> done(trace_.accesses.size());
-    for (size_t i = 0; i < trace_.accesses.size(); ++i) {
-      const Access& access = trace_.accesses[i];
+    std::vector<bool> done(map_.accesses.size());
+    for (size_t i = 0; i < map_.accesses.size(); ++i) {
+      const ElementAccess& access = map_.accesses[i];
       if (done[i] || access.tensor->space == Space::Shared)
         continue;
-      std::vector<const Access*> group;
-      for (size_t j = i; j < trace_.accesses.size(); ++j) {
-        const Access& other = trace_.accesses[j];
-        if (other.root == access.root && other.tensor == access.tensor && other.loops == access.loops &&
-            other.conditions == access.conditions && (j == i || access.root)) {
+      std::vector<const ElementAccess*> group;
+      for (size_t j = i; j < map_.accesses.size(); ++j) {
+        const ElementAccess& other = map_.accesses[j];
+        if (other.root == access.root && other.tensor == access.tensor && other.loop == access.loop &&
+            other.conditions == access.conditions && (j == i || access.root != kNoLocal)) {
           group.push_back(&other);
           done[j] = true;
         }
@@ -128,15 +133,15 @@ private:
 
   /// Each is judged alone, and with its neighbours where that is better: x[i, 0], x[i, 1], x[i, 2] count as what they are, and a strided access
   /// is not excused by another one that is none.
-  void checkGroup(const std::vector<const Access*>& group) {
-    for (const Access* access : group) {
-      auto use = sectorUse(trace_, {access});
+  void checkGroup(const std::vector<const ElementAccess*>& group) {
+    for (const ElementAccess* access : group) {
+      auto use = sectorUse(map_, {access});
       if (!use || !use->isPoor())
         continue;
-      std::vector<const Access*> joined{access};
+      std::vector<const ElementAccess*> joined{access};
       std::copy_if(group.begin(), group.end(), std::back_inserter(joined),
-                   [&](const Access* other) { return other != access; });
-      const auto together = joined.size() > 1 ? sectorUse(trace_, joined) : std::nullopt;
+                   [&](const ElementAccess* other) { return other != access; });
+      const auto together = joined.size() > 1 ? sectorUse(map_, joined) : std::nullopt;
       if (together && together->usedBytes * use->sectors > use->usedBytes * together->sectors)
         use = together;
       if (use->isPoor())
@@ -144,7 +149,7 @@ private:
     }
   }
 
-  void warn(const Access& access, const SectorUse& use) {
+  void warn(const ElementAccess& access, const SectorUse& use) {
     const std::string share = percent(use.usedBytes, use.sectors * 32);
     if (access.isQuiet)
       return note(access, concat("uses ", share, "% of the bytes it moves, as `@unchecked(coalescing)` allows"));
@@ -156,9 +161,10 @@ private:
         : use.stride.empty()
             ? concat("the lanes of a warp touch ", use.sectors, " sectors of 32 bytes for ", use.usedBytes, " bytes")
             : concat("neighbouring threads access elements ", use.stride, " apart"));
-    if (access.root && access.root->range.isValid() && !access.root->name.empty())
-      builder.label(access.root->range, concat("`", access.root->name, "` is stored ",
-                                               use.structBytes ? "struct by struct" : "row by row"));
+    const Variable* root = access.root == kNoLocal ? nullptr : map_.graph[access.root].variable;
+    if (root && root->range.isValid() && !root->name.empty())
+      builder.label(root->range,
+                    concat("`", root->name, "` is stored ", use.structBytes ? "struct by struct" : "row by row"));
     const bool isExtent = use.stride.find('`') != std::string::npos;
     builder.help(
         isNext     ? "without `@layout(aos)` each field is stored by itself, next to the same field of the neighbours"
@@ -169,18 +175,25 @@ private:
   }
 
   Function& kernel_;
-  Trace& trace_;
+  AccessMap& map_;
   diag::DiagnosticSink& sink_;
 };
 
 }  // namespace
 
-void checkAccesses(Function& kernel, const Roots& roots, const std::vector<BlockShape>& shapes,
-                   diag::DiagnosticSink& sink) {
-  for (const BlockShape& shape : shapes) {
-    Trace trace = traceKernel(kernel, roots, shape);
-    Checks(kernel, trace, sink).run();
+void checkAccesses(Function& kernel, Graph& graph, const Structure& structure, const Uniformity& uniformity,
+                   const LaunchShapes& shapes, diag::DiagnosticSink& sink) {
+  const KernelSpec& spec = *kernel.kernel;
+  if (spec.gridKind == GridKind::WholeTensor) {
+    if (spec.verifyBanks.isValid())
+      sink.error("E0622", spec.verifyBanks, "there is nothing to verify: the compiler schedules this kernel")
+          .primary("no thread of this kernel accesses elements of shared memory");
+    return;
+  }
+  for (const BlockShape& shape : shapes.blocks) {
+    AccessMap map(graph, structure, uniformity, shapes, shape);
+    Checks(kernel, map, sink).run();
   }
 }
 
-}  // namespace vortex::lang::access
+}  // namespace vortex::lang::flow
