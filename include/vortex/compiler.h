@@ -47,6 +47,11 @@ struct CompileOptions {
   bool isGridGiven = false;  ///< every launch gives the numbers of blocks: none is inferred from subscripts
 };
 
+struct TraceOptions {
+  bool onlineSoftmax =
+      true;  ///< sums of exponentials are collected in the loop that finds the maximum, where that is the same sum
+};
+
 struct KernelParam {
   std::string name;
   std::string type;  ///< the source's spelling: "&mut Tensor<f32, [M, N]>"
@@ -103,11 +108,14 @@ public:
   static Program compile(std::string name, std::string text, const CompileOptions& options = {});
 
   /// A kernel that `metile` traced (src/metile/trace.h says how) with the source files, name and text, that its positions are in.
-  static Program fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files);
+  static Program fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files,
+                           const TraceOptions& options = {});
 
   bool ok() const;                                     ///< no errors
   const std::vector<Diagnostic>& diagnostics() const;  ///< by position, warnings included
   std::string report() const;                          ///< all diagnostics as the command line prints them
+  const std::vector<Diagnostic>&
+  remarks() const;  ///< notes without ids: what of a trace was rewritten, what was not and why
   std::vector<KernelInfo> kernels() const;
 
   /// The artifact of a kernel, by name or unique name. Errors: no such kernel; an extent that is needed and missing; a target that is not

@@ -104,7 +104,8 @@ private:
 
   void header() {
     static constexpr std::string_view kNames[] = {"error", "warning", "note"};
-    const std::string title = std::string(kNames[static_cast<int>(diagnostic_.severity)]) + "[" + diagnostic_.id + "]";
+    const std::string title = std::string(kNames[static_cast<int>(diagnostic_.severity)]) +
+                              (diagnostic_.id.empty() ? "" : "[" + diagnostic_.id + "]");
     out_ += paint(severityColor(), title) + paint(kBold, ": " + diagnostic_.message) + "\n";
   }
 

@@ -138,6 +138,7 @@ NB_MODULE(_vortex_compiler, module) {
       .def_prop_ro("ok", &Program::ok)
       .def_prop_ro("report", &Program::report)
       .def("diagnostics", [](const Program& self) { return describe(self.diagnostics()); })
+      .def("remarks", [](const Program& self) { return describe(self.remarks()); })
       .def("kernels", &kernelsOf)
       .def("build",
            [](const Program& self, const std::string& kernel, const BuildRequest& request) {
@@ -150,9 +151,10 @@ NB_MODULE(_vortex_compiler, module) {
            })
       .def("interpret", &interpret, nb::arg("kernel"), nb::arg("arguments"), nb::arg("request"), nb::arg("check"),
            nb::arg("seed"), nb::arg("print"), nb::arg("grid") = nb::none());
-  module.def("from_trace", [](const std::string& trace, const std::vector<std::pair<std::string, std::string>>& files) {
-    return interruptible([=] { return Program::fromTrace(trace, files); });
-  });
+  module.def("from_trace",
+             [](std::string trace, std::vector<std::pair<std::string, std::string>> files, bool onlineSoftmax) {
+               return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax}); });
+             });
   module.def("compile", [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,
                            std::vector<std::string> paths, bool isGridGiven) {
     return interruptible([=] { return Program::compile(name, text, {dims, paths, isGridGiven}); });

@@ -6,6 +6,7 @@
 #include "lang/flow/front.h"
 #include "lang/sema/element.h"
 #include "metile/lower.h"
+#include "metile/online_softmax.h"
 #include "session/program_state.h"
 #include "session/request.h"
 
@@ -116,7 +117,16 @@ Program Program::compile(std::string name, std::string text, const CompileOption
   return Program(std::move(state));
 }
 
-Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files) {
+static Diagnostic toPublic(const metile::Remark& remark, const source::SourceManager& sources) {
+  diag::Diagnostic note;
+  note.severity = diag::Severity::Note;
+  note.message = remark.message;
+  note.labels = {{remark.sum, "", true}, {remark.maximum, "the maximum is found here", false}};
+  return toPublic(note, sources);
+}
+
+Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files,
+                           const TraceOptions& options) {
   auto state = std::make_shared<State>();
   std::vector<source::FileId> ids;
   for (const auto& [name, text] : files)
@@ -125,6 +135,9 @@ Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<s
   Result<metile::Trace> parsed = metile::parseTrace(trace, ids, state->sources);
   VORTEX_CHECK(parsed, "%s", parsed ? "" : parsed.error().message.c_str());
   metile::prune(*parsed);
+  if (options.onlineSoftmax)
+    for (const metile::Remark& remark : metile::collectSumsWithMaxima(*parsed))
+      state->remarks.push_back(toPublic(remark, state->sources));
   metile::lower(*parsed, *state->program, state->sink);
   if (!state->sink.hasErrors()) {
     for (const lang::Violation& violation : lang::verify(*state->program->kernels[0]))
@@ -137,6 +150,7 @@ Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<s
 
 bool Program::ok() const { return !state_->sink.hasErrors(); }
 const std::vector<Diagnostic>& Program::diagnostics() const { return state_->diagnostics; }
+const std::vector<Diagnostic>& Program::remarks() const { return state_->remarks; }
 std::string Program::report() const { return state_->report; }
 
 std::vector<KernelInfo> Program::kernels() const {

@@ -17,7 +17,7 @@ struct Program::State {
   source::SourceManager sources;
   diag::DiagnosticSink sink;
   std::unique_ptr<lang::Program> program;
-  std::vector<Diagnostic> diagnostics;
+  std::vector<Diagnostic> diagnostics, remarks;
   std::string report;
   std::map<std::pair<std::string, bool>, std::unique_ptr<pipeline::Compiler>>
       compilers;  ///< by target and use of the cache

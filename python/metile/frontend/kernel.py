@@ -45,6 +45,7 @@ class Specialised:
         self._files = trace.sources.texts()
         self.outside: Outside | None = None
         self.kinds: list = []
+        self.constants: dict = {}
         self.prints = any(line.startswith("print ") for line in trace.lines)
         self._loaded: dict = {}
 
@@ -52,7 +53,7 @@ class Specialised:
     def native(self):
         import _vortex_compiler
 
-        program = _vortex_compiler.from_trace(self.text, self._files)
+        program = _vortex_compiler.from_trace(self.text, self._files, os.environ.get("METILE_ONLINE_SOFTMAX") != "0")
         found = vortex._errors.diagnostics(program.diagnostics())
         if not program.ok:
             error = LoweringError(program.report)
@@ -62,6 +63,13 @@ class Specialised:
             if diagnostic.id in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
                 warnings.warn(diagnostic.rendered, stacklevel=5)
         return program
+
+    def explain(self) -> str:
+        """What was rewritten and what was not, with the reasons."""
+        types = [f"{name}: {kind if isinstance(kind, str) else kind[0]}" for name, kind in zip(self.kernel.runtime, self.kinds)]
+        head = f"{self.name}({', '.join((*types, *(f'{name}={value!r}' for name, value in self.constants.items())))})"
+        remarks = vortex._errors.diagnostics(self.native.remarks())
+        return head + (": runs as written\n" if not remarks else ":\n" + "".join(remark.rendered for remark in remarks))
 
     def request(self, target: str):
         import _vortex_compiler
@@ -165,6 +173,15 @@ class Kernel:
         """Launches once on a grid of one instance; the compiled kernel."""
         return self[(1,)]._run(args, kwargs)[0]
 
+    def explain(self, *args, **kwargs) -> str:
+        """What the compiler rewrote, what it did not, and why: for a launch with these arguments, which is not made; without arguments for each
+        kind of launch so far."""
+        if args or kwargs:
+            runtime, constants = self.bind(args, kwargs)
+            return self.specialise(self.arguments(runtime)[1], constants).explain()
+        made = [specialised for known in self._specialised.values() for traced in known for specialised in traced.specialised.values()]
+        return "".join(dict.fromkeys(specialised.explain() for specialised in made)) or f"{self.name}: not launched yet\n"
+
     def bind(self, args: tuple, kwargs: dict) -> tuple[dict, dict]:
         """(runtime arguments, constexprs) by name."""
         names = list(self.signature.parameters)
@@ -229,7 +246,7 @@ class Kernel:
     def specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int] = (1, 1, 1)) -> Specialised:
         """Axes that the kernel asks no position of are 1 unless `grid` has more, which is another kernel: its instances do the same work."""
         try:
-            key = (tuple(kinds), tuple((name, type(value), repr(value) if isinstance(value, float) else value) for name, value in constants.items()))
+            key = (tuple(kinds), os.environ.get("METILE_ONLINE_SOFTMAX"), tuple((name, type(value), repr(value) if isinstance(value, float) else value) for name, value in constants.items()))
             known = self._specialised.setdefault(key, [])
         except TypeError:
             raise TypeError(f"kernel '{self.name}': constexprs are hashable values") from None
@@ -242,7 +259,7 @@ class Kernel:
         made = traced.specialised.get(axes)
         if made is None:
             made = traced.specialised[axes] = Specialised(self, traced.trace, traced.threads, axes)
-            made.kinds, made.outside = kinds, traced.outside
+            made.kinds, made.constants, made.outside = kinds, constants, traced.outside
             _dump(made)
         return made
 

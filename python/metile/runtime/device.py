@@ -24,11 +24,15 @@ def device_name() -> str:
 _environment = getattr(os.environ, "_data", None)  # getenv through os.environ costs a microsecond per name
 
 
+_SETTINGS = ("METILE_DEVICE", "METILE_INTERPRET", "METILE_CHECK", "METILE_ONLINE_SOFTMAX")
+_ENCODED = tuple(os.fsencode(name) for name in _SETTINGS)
+
+
 def launch_mode() -> tuple:
     """What the settings say about where and how kernels run, to be compared."""
     if _environment is None:
-        return tuple(os.environ.get(name) for name in ("METILE_DEVICE", "METILE_INTERPRET", "METILE_CHECK")), *_chosen
-    return _environment.get(b"METILE_DEVICE"), _environment.get(b"METILE_INTERPRET"), _environment.get(b"METILE_CHECK"), *_chosen
+        return *map(os.environ.get, _SETTINGS), *_chosen
+    return *map(_environment.get, _ENCODED), *_chosen
 
 
 class Device:
