@@ -157,7 +157,8 @@ TEST_F(CudaDriver, BuffersMayOutliveTheirDeviceAndNothingLeaks) {
     StreamRef stream = device->createStream().value();
     BufferRef first = device->allocate(1000).value(), second = device->allocate(2000).value();
     ASSERT_TRUE(stream->copy(second, 0, first, 0, 1000));
-    ASSERT_TRUE(device->createStream().value()->fill(first, 0, 1000, 1));  // a second user
+    ASSERT_TRUE(
+        device->createStream().value()->copy(device->allocate(1000).value(), 0, first, 0, 1000));  // a second user
     device.reset();
     first.reset();
     ASSERT_TRUE(stream->fill(second, 0, 2000, 3));

@@ -163,9 +163,7 @@ Result<hal::BufferRef> wrapDevice(const hal::Device* device, Gpu& gpu, DevicePoi
     return context.takeError();
   const Enter enter(**context);
   // Both ends are asked about: an allocation may consist of several mappings, each with a range of its own.
-  for (const DevicePointer byte : {address, address + (bytes ? bytes - 1 : 0)}) {
-    if (bytes == 0)
-      break;
+  const auto check = [&](DevicePointer byte) -> Result<void> {
     unsigned type = 0;
     int ordinal = -1;
     const bool known = gpu.api().pointerAttribute(&type, kPointerMemoryType, byte) == kSuccess &&
@@ -175,7 +173,12 @@ Result<hal::BufferRef> wrapDevice(const hal::Device* device, Gpu& gpu, DevicePoi
     if (ordinal != gpu.index())
       return Error{concat("the ", bytes, " bytes at ", address, " are memory of 'cuda:", ordinal,
                           "', not of 'cuda:", gpu.index(), "'")};
-  }
+    return {};
+  };
+  if (bytes > 0)
+    for (const DevicePointer byte : {address, address + bytes - 1})
+      if (Result<void> known = check(byte); !known)
+        return known.takeError();
   return hal::BufferRef(
       std::make_shared<CudaBuffer>(device, *std::move(context), address, bytes, std::move(owner), readOnly));
 }
