@@ -111,6 +111,8 @@ private:
 }  // namespace
 
 std::set<const Expr*> independentLoops(Graph& graph, const Structure& structure) {
+  if (graph.loops.empty())
+    return {};
   Values values(graph.values, surroundingsOf(graph, structure, graph.values));
   std::set<const Expr*> out;
   for (uint32_t i = 0; i < graph.loops.size(); ++i)

@@ -231,8 +231,6 @@ Level Uniformity::ofPosition(const Node& node, const BlockShape& shape) {
   case PositionKind::ThreadId:
   case PositionKind::ThreadGlobalId: break;
   }
-  if (node.axis() >= shape.size())  // of a launch that is not well-formed
-    return Level::Lane;
   if (shape[node.axis()] == 1 && node.position() == PositionKind::ThreadId)
     return Level::Block;
   int64_t row = 1;  // threads before the next one of this axis, modulo 32

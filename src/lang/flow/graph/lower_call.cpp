@@ -224,7 +224,9 @@ void Lowering::outputOne(const Expr& expr, uint32_t number, Type type) {
   if (type->isTensor() && !stripRef(expr.type)->isTensor()) {
     Projection at{.kind = ProjectionKind::At};
     for (uint32_t axis = type->rank(); axis-- > 0;)
-      at.dims.push_back({values().position(PositionKind::ThreadGlobalId, axis), kNoValue});
+      at.dims.push_back({axis < kAxes ? values().position(PositionKind::ThreadGlobalId, axis)
+                                      : values().unknown(nullptr, kUsize),  // E0460
+                         kNoValue});
     to = b_.extend(to, std::move(at), type->elem);
   } else if (const auto& tile = function_.kernel->tile; tile && type->isTensor() && !tile->offsets.empty()) {
     Projection window{.kind = ProjectionKind::Window};

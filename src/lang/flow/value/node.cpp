@@ -72,6 +72,7 @@ ValueId NodeTable::argument(uint32_t number, MachineType type) {
 }
 
 ValueId NodeTable::position(PositionKind kind, uint32_t axis) {
+  VORTEX_CHECK(axis < kAxes, "axis %u of a position", axis);
   return intern({.kind = NodeKind::Position, .type = kUsize, .payload = static_cast<int>(kind) * 4 + axis});
 }
 

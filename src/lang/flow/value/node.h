@@ -79,6 +79,9 @@ enum class PositionKind : uint8_t {
   LaneId,  ///< axis 0
 };
 
+/// Of blocks and grids.
+inline constexpr uint32_t kAxes = 3;
+
 struct Node {
   NodeKind kind = NodeKind::Constant;
   Op op = Op::Add;                                            ///< Op
@@ -107,7 +110,7 @@ public:
   ValueId constant(MachineType type, __int128 value);  ///< wrapped to the type
   ValueId extent(uint32_t dimension);
   ValueId argument(uint32_t number, MachineType type);
-  ValueId position(PositionKind kind, uint32_t axis = 0);
+  ValueId position(PositionKind kind, uint32_t axis = 0);  ///< axis < kAxes
   ValueId load(StepId step, MachineType type);
   ValueId ticket(StepId step, MachineType type);
   /// Equal expressions give one value: ask again only where the expression is evaluated once, or pass null for a fresh one.
