@@ -27,14 +27,9 @@ namespace vortex::msl::flatten {
 
 Problem problemAt(const front::Unit& unit, const llvm::Instruction* at, std::string message) {
   Problem problem{"E0902", std::move(message), {}, 0, 0, {}};
-  for (const llvm::DILocation* loc = at ? at->getDebugLoc().get() : nullptr; loc; loc = loc->getInlinedAt()) {
-    std::string path = front::pathOf(*loc);
-    const front::Rewritten* source = unit.files->find(path);
-    if (!source)
-      continue;
-    problem.file = std::move(path);
-    problem.begin = problem.end = source->sourceOffset(source->offsetOf(loc->getLine(), loc->getColumn()));
-    break;
+  if (auto place = unit.files->placeOf(at ? at->getDebugLoc().get() : nullptr)) {
+    problem.begin = problem.end = place->source->sourceOffset(place->source->offsetOf(place->line, place->column));
+    problem.file = std::move(place->path);
   }
   return problem;
 }

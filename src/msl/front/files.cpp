@@ -17,15 +17,6 @@ static std::string absolute(const Twine& path) {
   return std::string(text);
 }
 
-std::string pathOf(const llvm::DILocation& at) {
-  llvm::SmallString<256> here, path(at.getDirectory());
-  const llvm::StringRef name = at.getFilename();
-  if (llvm::sys::path::is_absolute(name) || path.empty() || llvm::sys::fs::current_path(here) || path == here)
-    return name.str();
-  llvm::sys::path::append(path, name);
-  return std::string(path);
-}
-
 namespace {
 
 class MemoryFile : public llvm::vfs::File {
@@ -90,6 +81,25 @@ llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> SourceFiles::openFileForRead(con
 const Rewritten* SourceFiles::find(llvm::StringRef path) const {
   auto known = sources_.find(absolute(path));
   return known == sources_.end() ? nullptr : &known->second;
+}
+
+/// As `find` takes it: Clang cuts off what a path has in common with the current folder.
+static std::string pathOf(const llvm::DILocation& at) {
+  llvm::SmallString<256> here, path(at.getDirectory());
+  const llvm::StringRef name = at.getFilename();
+  if (llvm::sys::path::is_absolute(name) || path.empty() || llvm::sys::fs::current_path(here) || path == here)
+    return name.str();
+  llvm::sys::path::append(path, name);
+  return std::string(path);
+}
+
+std::optional<SourceFiles::Place> SourceFiles::placeOf(const llvm::DILocation* at) const {
+  for (; at; at = at->getInlinedAt()) {
+    std::string path = pathOf(*at);
+    if (const Rewritten* source = find(path))
+      return Place{std::move(path), source, at->getLine(), at->getColumn()};
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> SourceFiles::names() const {

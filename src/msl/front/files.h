@@ -7,6 +7,7 @@
 #include <llvm/Support/VirtualFileSystem.h>
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace vortex::msl::front {
@@ -15,9 +16,6 @@ namespace vortex::msl::front {
 inline constexpr const char* kShimFolder = "/vortex-msl-shim";
 inline constexpr const char* kPrelude = "/vortex-msl-shim/prelude.metal";
 
-/// The path of a place's file as `find` takes it: Clang cuts off what it has in common with the current folder.
-std::string pathOf(const llvm::DILocation& at);
-
 class SourceFiles : public llvm::vfs::ProxyFileSystem {
 public:
   /// `text`: what stands for the file `name`, whatever lies on disk.
@@ -25,6 +23,13 @@ public:
   llvm::ErrorOr<llvm::vfs::Status> status(const llvm::Twine& path) override;
   llvm::ErrorOr<std::unique_ptr<llvm::vfs::File>> openFileForRead(const llvm::Twine& path) override;
 
+  struct Place {
+    std::string path;
+    const Rewritten* source;
+    uint32_t line, column;  ///< in the rewritten text
+  };
+  /// The innermost call's place that lies in a source; nothing: all of it is the shim's, or `at` is null.
+  std::optional<Place> placeOf(const llvm::DILocation* at) const;
   /// Null: the shim's, or never read.
   const Rewritten* find(llvm::StringRef path) const;
   std::vector<std::string> names() const;

@@ -1,5 +1,7 @@
 #include "msl/front/kernels.h"
 
+#include "msl/front/inputs.h"
+
 #include <clang/AST/Attr.h>
 #include <clang/AST/DeclTemplate.h>
 #include <clang/AST/Mangle.h>
@@ -148,30 +150,10 @@ private:
   }
 
   void checkInput(const clang::ParmVarDecl* decl, const Parameter& parameter) {
-    static constexpr StringRef kInputs[] = {"thread_position_in_grid",
-                                            "thread_position_in_threadgroup",
-                                            "thread_index_in_threadgroup",
-                                            "threadgroup_position_in_grid",
-                                            "threadgroups_per_grid",
-                                            "threads_per_grid",
-                                            "threads_per_threadgroup",
-                                            "thread_index_in_simdgroup",
-                                            "simdgroup_index_in_threadgroup",
-                                            "simdgroups_per_threadgroup",
-                                            "threads_per_simdgroup",
-                                            "thread_execution_width",
-                                            "dispatch_threads_per_threadgroup",
-                                            "dispatch_simdgroups_per_threadgroup",
-                                            "dispatch_quadgroups_per_threadgroup",
-                                            "thread_index_in_quadgroup",
-                                            "quadgroup_index_in_threadgroup",
-                                            "quadgroups_per_threadgroup",
-                                            "grid_origin",
-                                            "grid_size"};
     if (parameter.input.empty())
       return refuse(decl->getLocation(),
                     "`" + parameter.name + "` is neither memory nor has an attribute that says what it is");
-    if (std::find(std::begin(kInputs), std::end(kInputs), StringRef(parameter.input)) == std::end(kInputs))
+    if (!isKernelInput(parameter.input))
       return refuse(decl->getLocation(),
                     "[[" + parameter.input + "]] is no input of a compute kernel that is supported");
     clang::QualType elem = decl->getType();

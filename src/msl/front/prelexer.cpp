@@ -6,6 +6,8 @@
 //  - `static_cast<T>(x)` of values, and operands of `?:` that are plain lvalues, go through functions of the shim (00_language.metal).
 #include "msl/front/prelexer.h"
 
+#include "msl/front/inputs.h"
+
 #include <clang/Basic/LangOptions.h>
 #include <clang/Lex/Lexer.h>
 
@@ -60,6 +62,7 @@ uint32_t Rewritten::sourceOffset(uint32_t offset) const {
 
 namespace {
 
+/// Metal's beside the inputs of kernels.
 constexpr std::string_view kAttributes[] = {"kernel",
                                             "buffer",
                                             "threadgroup",
@@ -75,27 +78,7 @@ constexpr std::string_view kAttributes[] = {"kernel",
                                             "fragment",
                                             "intersection",
                                             "mesh",
-                                            "object",
-                                            "thread_position_in_grid",
-                                            "thread_position_in_threadgroup",
-                                            "thread_index_in_threadgroup",
-                                            "threadgroup_position_in_grid",
-                                            "threadgroups_per_grid",
-                                            "threads_per_grid",
-                                            "threads_per_threadgroup",
-                                            "thread_index_in_simdgroup",
-                                            "simdgroup_index_in_threadgroup",
-                                            "simdgroups_per_threadgroup",
-                                            "threads_per_simdgroup",
-                                            "thread_execution_width",
-                                            "dispatch_threads_per_threadgroup",
-                                            "dispatch_simdgroups_per_threadgroup",
-                                            "dispatch_quadgroups_per_threadgroup",
-                                            "thread_index_in_quadgroup",
-                                            "quadgroup_index_in_threadgroup",
-                                            "quadgroups_per_threadgroup",
-                                            "grid_origin",
-                                            "grid_size"};
+                                            "object"};
 constexpr std::string_view kSpaces[] = {"device", "constant", "threadgroup", "thread"};
 
 template <class List> bool contains(const List& list, std::string_view word) {
@@ -240,7 +223,7 @@ private:
     size_t j = i + 2;
     while (j < words_.size() && at(j) != "]") {
       std::string_view name = at(j);
-      if (!contains(kAttributes, name))
+      if (!contains(kAttributes, name) && !isKernelInput(name))
         return i + 1;
       std::string_view argument;
       if (at(++j) == "(") {

@@ -35,13 +35,10 @@ void Importer::refuse(const llvm::Instruction* at, const std::string& message) {
 }
 
 mlir::Location Importer::location(const llvm::Instruction& at) {
-  for (const llvm::DILocation* loc = at.getDebugLoc().get(); loc; loc = loc->getInlinedAt()) {
-    const std::string path = front::pathOf(*loc);
-    if (const front::Rewritten* source = unit_.files->find(path))
-      return mlir::FileLineColLoc::get(b_.getContext(), path, loc->getLine(),
-                                       source->sourceColumn(loc->getLine(), loc->getColumn()));
-  }
-  return b_.getUnknownLoc();
+  const auto place = unit_.files->placeOf(at.getDebugLoc().get());
+  return place ? mlir::FileLineColLoc::get(b_.getContext(), place->path, place->line,
+                                           place->source->sourceColumn(place->line, place->column))
+               : mlir::Location(b_.getUnknownLoc());
 }
 
 mlir::Type Importer::type(llvm::Type* type, const llvm::Instruction* at) {

@@ -1,0 +1,38 @@
+// The attributes of parameters that say where a thread is (Metal Shading Language Specification, "Attributes for Kernel Function Input
+// Arguments").
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace vortex::msl::front {
+
+inline constexpr std::string_view kKernelInputs[] = {
+    "thread_position_in_grid",
+    "thread_position_in_threadgroup",
+    "thread_index_in_threadgroup",
+    "threadgroup_position_in_grid",
+    "threadgroups_per_grid",
+    "threads_per_grid",
+    "threads_per_threadgroup",
+    "thread_index_in_simdgroup",
+    "simdgroup_index_in_threadgroup",
+    "simdgroups_per_threadgroup",
+    "threads_per_simdgroup",
+    "thread_execution_width",
+    "dispatch_threads_per_threadgroup",
+    "dispatch_simdgroups_per_threadgroup",
+    "dispatch_quadgroups_per_threadgroup",
+    "thread_index_in_quadgroup",
+    "quadgroup_index_in_threadgroup",
+    "quadgroups_per_threadgroup",
+    "grid_origin",
+    "grid_size",
+};
+
+inline bool isKernelInput(std::string_view name) {
+  return std::ranges::find(kKernelInputs, name) != std::end(kKernelInputs);
+}
+
+}  // namespace vortex::msl::front
