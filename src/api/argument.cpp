@@ -1,5 +1,4 @@
 #include "api/runtime_access.h"
-#include "base/narrow_float.h"
 #include "base/text.h"
 
 #include <bit>
@@ -11,19 +10,7 @@ using base::concat;
 
 namespace {
 
-bool isFloat(ScalarType type) { return type >= ScalarType::F8E4M3; }
 bool isSigned(ScalarType type) { return type >= ScalarType::I8 && type <= ScalarType::I64; }
-
-uint64_t floatBits(ScalarType type, double value) {
-  switch (type) {
-  case ScalarType::F8E4M3: return base::encodeNarrow(base::kF8E4M3, value);
-  case ScalarType::F8E5M2: return base::encodeNarrow(base::kF8E5M2, value);
-  case ScalarType::F16: return base::encodeNarrow(base::kF16, value);
-  case ScalarType::BF16: return base::encodeNarrow(base::kBF16, value);
-  case ScalarType::F32: return std::bit_cast<uint32_t>(static_cast<float>(value));
-  default: return std::bit_cast<uint64_t>(value);
-  }
-}
 
 /// The value in `bits` (signed or not) as an integer type's slot, if it fits.
 std::optional<uint64_t> integerBits(ScalarType type, uint64_t bits, bool negative) {

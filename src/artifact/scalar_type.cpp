@@ -1,6 +1,9 @@
 #include "artifact/artifact.h"
 
 #include "base/check.h"
+#include "base/narrow_float.h"
+
+#include <bit>
 
 namespace vortex::artifact {
 
@@ -28,6 +31,16 @@ constexpr bool tableFollowsTheEnumeration() {
 }
 static_assert(tableFollowsTheEnumeration());
 
+std::optional<base::NarrowFormat> narrowFormat(ScalarType type) {
+  switch (type) {
+  case ScalarType::F8E4M3: return base::kF8E4M3;
+  case ScalarType::F8E5M2: return base::kF8E5M2;
+  case ScalarType::F16: return base::kF16;
+  case ScalarType::BF16: return base::kBF16;
+  default: return std::nullopt;
+  }
+}
+
 const ScalarFact& fact(ScalarType type) {
   VORTEX_CHECK(type <= ScalarType::F64, "scalar type %u", static_cast<unsigned>(type));
   return kScalars[static_cast<size_t>(type)];
@@ -37,5 +50,24 @@ const ScalarFact& fact(ScalarType type) {
 
 uint32_t byteSize(ScalarType type) { return fact(type).bytes; }
 const char* name(ScalarType type) { return fact(type).name; }
+
+std::optional<ScalarType> scalarTypeNamed(std::string_view name) {
+  for (const ScalarFact& fact : kScalars)
+    if (name == fact.name)
+      return fact.type;
+  return std::nullopt;
+}
+
+uint64_t floatBits(ScalarType type, double value) {
+  if (const auto format = narrowFormat(type))
+    return base::encodeNarrow(*format, value);
+  return type == ScalarType::F32 ? std::bit_cast<uint32_t>(static_cast<float>(value)) : std::bit_cast<uint64_t>(value);
+}
+
+double floatValue(ScalarType type, uint64_t bits) {
+  if (const auto format = narrowFormat(type))
+    return base::decodeNarrow(*format, static_cast<uint16_t>(bits));
+  return type == ScalarType::F32 ? std::bit_cast<float>(static_cast<uint32_t>(bits)) : std::bit_cast<double>(bits);
+}
 
 }  // namespace vortex::artifact

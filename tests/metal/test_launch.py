@@ -98,3 +98,14 @@ def test_build_writes_code_and_artifact(vortex, saxpy, tmp_path, target):
     vortex("build", saxpy, "--target", target, "-o", tmp_path / "out")
     files = {path.suffix for path in (tmp_path / "out").iterdir()}
     assert {".vxk", ".o" if target == "cpu" else ".ptx"} <= files
+
+
+def test_buffers_of_eight_bit_floats_are_written_and_printed_as_numbers(vortex, device, tmp_path):
+    path = tmp_path / "copy.metal"
+    path.write_text("#include <metal_stdlib>\nusing namespace metal;\n"
+                    "kernel void copy(device const uchar* x [[buffer(0)]], device uchar* y [[buffer(1)]],"
+                    " uint i [[thread_position_in_grid]]) { y[i] = x[i]; }\n")
+    for kind in ("f8e4m3", "f8e5m2"):
+        done = vortex("run", path, "--grid", 4, "--buffer", f"0={kind}:1,-2.5,0.25,96", "--buffer", f"1={kind}[4]", "--print", 1,
+                      "--device", device)
+        assert done.stdout == "1 -2.5 0.25 96\n"

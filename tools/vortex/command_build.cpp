@@ -15,15 +15,6 @@
 namespace vortex::tools {
 namespace {
 
-/// `--emit` names to pipeline stages.
-std::string stageOf(const std::string& emit) {
-  return emit == "vx"     ? "irgen"
-         : emit == "ir"   ? "schedule"
-         : emit == "vxt"  ? "vxt"
-         : emit == "llvm" ? "optimized-llvm"
-                          : "assembly";
-}
-
 void reportFailure(Session& session, const lang::Function& kernel, const pipeline::Failure& failure) {
   diag::Diagnostic diagnostic;
   diagnostic.id = "E0713";
@@ -57,6 +48,14 @@ std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::st
 
 }  // namespace
 
+std::string stageOf(const std::string& emit) {
+  return emit == "vx"     ? "irgen"
+         : emit == "ir"   ? "schedule"
+         : emit == "vxt"  ? "vxt"
+         : emit == "llvm" ? "optimized-llvm"
+                          : "assembly";
+}
+
 std::string buildReport(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine) {
   std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files,
                                   "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
@@ -70,9 +69,18 @@ std::string buildReport(const artifact::Kernel& kernel, const std::string& files
   return text;
 }
 
-bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const std::vector<uint8_t>& machineCode,
-                const std::string& stem, std::vector<std::string>& files) {
-  std::string base = (std::filesystem::path(settings.output) / (stem + "." + kernel.name)).string();
+std::optional<std::vector<std::string>> writeFiles(const Settings& settings, artifact::Kernel& kernel,
+                                                   const std::string& stem) {
+  std::vector<uint8_t> machineCode;
+  if (settings.target != "cpu") {
+    auto assembled = pipeline::assemble(kernel);
+    if (!assembled) {
+      failWith(settings, "E0809", assembled.error().message);
+      return std::nullopt;
+    }
+    machineCode = *std::move(assembled);
+  }
+  const std::string base = (std::filesystem::path(settings.output) / (stem + "." + kernel.name)).string();
   auto text = [](const std::vector<uint8_t>& bytes) { return std::string(bytes.begin(), bytes.end()); };
   std::vector<std::pair<std::string, std::string>> outputs;
   outputs.push_back({base + (settings.target == "cpu" ? ".o" : ".ptx"), text(kernel.code)});
@@ -81,16 +89,17 @@ bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const 
   if (!machineCode.empty())
     outputs.push_back({base + ".cubin", text(machineCode)});
   outputs.push_back({base + ".vxk", text(artifact::serialize(kernel))});
+  std::vector<std::string> files;
   for (const auto& [path, content] : outputs) {
     if (auto written = base::writeFileAtomic(path, content); !written) {
       for (const std::string& done : files)
         std::filesystem::remove(done);
       failWith(settings, "E0801", written.error().message);
-      return false;
+      return std::nullopt;
     }
     files.push_back(path);
   }
-  return true;
+  return files;
 }
 
 std::vector<const lang::Function*> chosenKernels(Session& session) {
@@ -171,23 +180,16 @@ static int buildKernel(Session& session, const lang::Function& kernel, const std
   if (!compiled)
     return 1;
   artifact::Kernel built = *compiled;
-  std::vector<uint8_t> machineCode;
-  if (settings.target != "cpu") {
-    auto assembled = pipeline::assemble(built);
-    if (!assembled)
-      return failWith(settings, "E0809", assembled.error().message);
-    machineCode = std::move(assembled).value();
-  }
   for (const lang::AccessNote& note : kernel.accessNotes)
     built.notes.push_back(base::concat("access ", placeOf(session, note.range), ": ", note.text));
-  std::vector<std::string> files;
-  if (!writeFiles(settings, built, machineCode, stem, files))
+  const auto files = writeFiles(settings, built, stem);
+  if (!files)
     return 1;
   source::SourceRange end = kernel.range;
   end.begin = end.end;
   const uint32_t lastLine = settings.memory ? session.sources().lineColumn(end).line : 0;
-  reports.push_back(settings.json ? jsonReport(built, files, lastLine)
-                                  : buildReport(built, base::join(files, " "), lastLine));
+  reports.push_back(settings.json ? jsonReport(built, *files, lastLine)
+                                  : buildReport(built, base::join(*files, " "), lastLine));
   return 0;
 }
 

@@ -20,10 +20,12 @@ std::shared_ptr<const artifact::Kernel> buildArtifact(Session& session, const la
 /// False after an error message: the target does not exist.
 bool checkTarget(const Settings& settings, const std::string& target);
 
-/// Code (for the CPU with its header; for GPUs PTX, and machine code where the assembler is installed) and artifact; nothing is left behind
-/// unless all are written. False after an error message.
-bool writeFiles(const Settings& settings, const artifact::Kernel& kernel, const std::vector<uint8_t>& machineCode,
-                const std::string& stem, std::vector<std::string>& files);
+/// The pipeline's stage that `--emit` names.
+std::string stageOf(const std::string& emit);
+/// Code (for the CPU with its header; for GPUs PTX, and machine code where the assembler is installed, whose facts `kernel` gets) and
+/// artifact; nothing is left behind unless all are written. The files' names; nothing after an error message.
+std::optional<std::vector<std::string>> writeFiles(const Settings& settings, artifact::Kernel& kernel,
+                                                   const std::string& stem);
 /// `lastLine`: the kernel's; 0: without the memory report.
 std::string buildReport(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine);
 

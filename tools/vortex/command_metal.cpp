@@ -100,10 +100,7 @@ static int buildKernel(const Settings& settings, const msl::Request& request, st
     return writeOutput(response->module), 0;
   pipeline::ModuleCompiler compiler(settings.target, settings.cpu);
   pipeline::Failure failure;
-  std::string stage = settings.emit == "ir"     ? "schedule"
-                      : settings.emit == "llvm" ? "optimized-llvm"
-                      : settings.emit == "asm"  ? "assembly"
-                                                : settings.emit;
+  const std::string stage = settings.emit.empty() ? "" : stageOf(settings.emit);
   std::string text;
   auto compiled = compiler.compile(response->module, failure, stage, &text);
   if (!compiled)
@@ -111,17 +108,10 @@ static int buildKernel(const Settings& settings, const msl::Request& request, st
   if (!stage.empty())
     return writeOutput(text), 0;
   artifact::Kernel built = *compiled;
-  std::vector<uint8_t> machineCode;
-  if (settings.target != "cpu") {
-    auto assembled = pipeline::assemble(built);
-    if (!assembled)
-      return failWith(settings, "E0809", assembled.error().message);
-    machineCode = std::move(assembled).value();
-  }
-  std::vector<std::string> files;
-  if (!writeFiles(settings, built, machineCode, std::filesystem::path(request.file).stem().string(), files))
+  const auto files = writeFiles(settings, built, std::filesystem::path(request.file).stem().string());
+  if (!files)
     return 1;
-  reports += (reports.empty() ? "" : "\n") + buildReport(built, base::join(files, " "), 0);
+  reports += (reports.empty() ? "" : "\n") + buildReport(built, base::join(*files, " "), 0);
   return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "tools/vortex/metal_launch.h"
 
 #include "base/file.h"
-#include "base/narrow_float.h"
 #include "base/text.h"
 #include "host/npy.h"
 #include "msl/launch_file.h"
@@ -61,36 +60,12 @@ Result<std::array<int64_t, 3>> extents(const std::string& text, const char* what
   return values;
 }
 
-std::optional<ScalarType> typeNamed(std::string_view name) {
-  for (int i = 0; i <= static_cast<int>(ScalarType::F64); ++i)
-    if (name == artifact::name(static_cast<ScalarType>(i)))
-      return static_cast<ScalarType>(i);
-  return std::nullopt;
-}
-
-bool isFloat(ScalarType type) { return type >= ScalarType::F8E4M3; }
-
-std::optional<base::NarrowFormat> narrowFormat(ScalarType type) {
-  if (type == ScalarType::F16)
-    return base::kF16;
-  if (type == ScalarType::BF16)
-    return base::kBF16;
-  return std::nullopt;
-}
-
 /// False: no number of that type.
 bool append(std::vector<uint8_t>& bytes, ScalarType type, const std::string& text) {
   char* end = nullptr;
   uint64_t bits = 0;
-  if (isFloat(type)) {
-    double value = std::strtod(text.c_str(), &end);
-    auto single = static_cast<float>(value);
-    if (auto format = narrowFormat(type))
-      bits = base::encodeNarrow(*format, value);
-    else if (type == ScalarType::F32)
-      std::memcpy(&bits, &single, sizeof single);
-    else
-      std::memcpy(&bits, &value, sizeof value);
+  if (artifact::isFloat(type)) {
+    bits = artifact::floatBits(type, std::strtod(text.c_str(), &end));
   } else {
     bits = text.starts_with('-') ? static_cast<uint64_t>(std::strtoll(text.c_str(), &end, 0))
                                  : std::strtoull(text.c_str(), &end, 0);
@@ -112,7 +87,7 @@ Result<MetalBuffer> readBuffer(const std::string& text) {
     return MetalBuffer{session::toArtifact(array->type), array->extents, std::move(array->bytes)};
   }
   size_t end = text.find_first_of(":[");
-  auto type = typeNamed(text.substr(0, end));
+  auto type = artifact::scalarTypeNamed(text.substr(0, end));
   if (!type || end == std::string::npos)
     return Error{"`" + text + "` is neither TYPE:VALUES, TYPE[COUNT] nor a .npy file"};
   buffer.type = *type;
@@ -285,16 +260,8 @@ std::string printBuffer(const MetalBuffer& buffer) {
     uint64_t bits = 0;
     std::memcpy(&bits, buffer.bytes.data() + at, size);
     char text[40];
-    if (isFloat(buffer.type)) {
-      double value;
-      float single;
-      std::memcpy(&single, &bits, sizeof single);
-      std::memcpy(&value, &bits, sizeof value);
-      auto format = narrowFormat(buffer.type);
-      std::snprintf(text, sizeof text, "%.9g",
-                    format      ? base::decodeNarrow(*format, static_cast<uint16_t>(bits))
-                    : size == 4 ? single
-                                : value);
+    if (artifact::isFloat(buffer.type)) {
+      std::snprintf(text, sizeof text, "%.9g", artifact::floatValue(buffer.type, bits));
     } else if (buffer.type >= ScalarType::I8) {
       int64_t shifted = static_cast<int64_t>(bits << (64 - 8 * size)) >> (64 - 8 * size);
       std::snprintf(text, sizeof text, "%lld", static_cast<long long>(shifted));
