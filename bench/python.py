@@ -7,7 +7,10 @@ Peers: a copy of the same bytes, NumPy on the CPU (its product is OpenBLAS), PyT
 the same function as a whole-tensor `.vx` kernel. Results are checked against float64 on fresh random data in the same run. `x of` columns are time
 of the peer divided by ours: above 1 we are faster."""
 import argparse
+import functools
+import importlib.util
 import json
+import math
 import os
 import pathlib
 import platform
@@ -127,26 +130,9 @@ def row_gelu(machine, program, scale):
         tensor = torch.as_tensor(x)
         sides["torch"] = lambda: torch.nn.functional.gelu(tensor)
     sides["ours"]()
-    import math
-
     sample = np.random.default_rng().integers(0, n, 2000)
     close(machine.host(out)[sample], [0.5 * v * (1 + math.erf(v / math.sqrt(2))) for v in values[sample].astype(np.float64)], 2e-6)
     return f"gelu {n * 4 >> 20} MB", sides
-
-
-def triton_softmax(x):
-    """The tutorial's kernel: one row per program, kept in registers."""
-    import triton
-    import triton.language as tl
-
-    global _triton_kernel  # noqa: PLW0603 - triton reads the source of module functions
-    from triton_softmax_peer import kernel as _triton_kernel
-
-    out = torch.empty_like(x)
-    rows, columns = x.shape
-    block = triton.next_power_of_2(columns)
-    assert tl
-    return lambda: _triton_kernel[(rows,)](out, x, x.stride(0), out.stride(0), columns, BLOCK_SIZE=block, num_warps=8 if block <= 4096 else 16)
 
 
 TRITON_PEER = '''
@@ -164,6 +150,22 @@ def kernel(out, x, x_stride, out_stride, columns, BLOCK_SIZE: tl.constexpr):
 '''
 
 
+def triton_softmax(x):
+    """The tutorial's kernel: one row per program, kept in registers. Triton reads the source of its kernels from a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "triton_softmax_peer.py")
+        path.write_text(TRITON_PEER)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        peer = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(peer)
+        out = torch.empty_like(x)
+        rows, columns = x.shape
+        block = metile.next_power_of_2(columns)
+        run = lambda: peer.kernel[(rows,)](out, x, x.stride(0), out.stride(0), columns, BLOCK_SIZE=block, num_warps=8 if block <= 4096 else 16)  # noqa: E731
+        run()  # compiled while the file is there
+    return run
+
+
 def row_softmax(machine, program, scale):
     rows, columns = 8192 // scale, 4096
     values = np.random.default_rng().standard_normal((rows, columns), dtype=np.float32) * 5
@@ -174,12 +176,7 @@ def row_softmax(machine, program, scale):
         tensor = torch.as_tensor(x)
         sides["torch"] = lambda: torch.softmax(tensor, 1)
     if machine.gpu:
-        with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, "triton_softmax_peer.py").write_text(TRITON_PEER)
-            sys.path.insert(0, folder)
-            sides["triton"] = triton_softmax(x)
-            sides["triton"]()
-            sys.path.remove(folder)
+        sides["triton"] = triton_softmax(x)
     sides["ours"]()
     e = np.exp(values[:64].astype(np.float64) - values[:64].max(axis=1, keepdims=True))
     close(machine.host(out)[:64], e / e.sum(axis=1, keepdims=True), 2e-5)
@@ -203,25 +200,22 @@ def row_layer_norm(machine, program, scale):
     return f"layer_norm {rows}x{columns}, three passes", sides
 
 
-def row_matmul(size, block):
-    def row(machine, program, scale):
-        n = size // scale
-        dtype = np.float16 if machine.gpu else np.float32
-        a, b = np.random.default_rng().standard_normal((2, n, n)).astype(dtype)
-        x, y, out, none = machine.array(a), machine.array(b), machine.empty(n, n), machine.empty(1)
-        launch = matmul_example.matmul[(metile.cdiv(n, block), metile.cdiv(n, block))]
-        sides = {"ours": lambda: launch(x, y, out, none, n, n, n, 1.0, EPILOGUE="none", BLOCK_M=block, BLOCK_N=block, BLOCK_K=32)}
-        if machine.gpu:
-            sides["torch"] = lambda: x @ y
-        else:
-            sides["vx"] = lambda: program.matmul(x, y)
-            sides["numpy"] = lambda: a @ b
-        sides["ours"]()
-        expected = a.astype(np.float64)[:64] @ b.astype(np.float64)
-        close(machine.host(out)[:64], expected, 1e-2 if machine.gpu else 1e-3)
-        return f"matmul {'f16' if machine.gpu else 'f32'} {n}, blocks of {block}", sides
-
-    return row
+def row_matmul(size, block, machine, program, scale):
+    n = size // scale
+    dtype = np.float16 if machine.gpu else np.float32
+    a, b = np.random.default_rng().standard_normal((2, n, n)).astype(dtype)
+    x, y, out, none = machine.array(a), machine.array(b), machine.empty(n, n), machine.empty(1)
+    launch = matmul_example.matmul[(metile.cdiv(n, block), metile.cdiv(n, block))]
+    sides = {"ours": lambda: launch(x, y, out, none, n, n, n, 1.0, EPILOGUE="none", BLOCK_M=block, BLOCK_N=block, BLOCK_K=32)}
+    if machine.gpu:
+        sides["torch"] = lambda: x @ y
+    else:
+        sides["vx"] = lambda: program.matmul(x, y)
+        sides["numpy"] = lambda: a @ b
+    sides["ours"]()
+    expected = a.astype(np.float64)[:64] @ b.astype(np.float64)
+    close(machine.host(out)[:64], expected, 1e-2 if machine.gpu else 1e-3)
+    return f"matmul {'f16' if machine.gpu else 'f32'} {n}, blocks of {block}", sides
 
 
 def launches(machine):
@@ -280,7 +274,7 @@ print((imported - start) * 1e3, (time.perf_counter() - begin) * 1e3)
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("filter", nargs="?", default="")
+    parser.add_argument("filter", nargs="?", default="", help="part of: gelu, softmax, layer_norm, matmul 1024 blocks of 64, …, launch, process")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--samples", type=int, default=9)
     parser.add_argument("--json", type=pathlib.Path)
@@ -289,22 +283,20 @@ def main():
     machine = Machine(options.device)
     program = vortex.compile(source=VX, device=options.device)
     scale = 8 if options.quick else 1
-    rows = [row_gelu, row_softmax, row_layer_norm, *(row_matmul(size, block) for size in (1024, 2048) for block in (64, 128))]
+    rows = {"gelu": row_gelu, "softmax": row_softmax, "layer_norm": row_layer_norm,
+            **{f"matmul {size} blocks of {block}": functools.partial(row_matmul, size, block) for size in (1024, 2048) for block in (64, 128)}}
     report = {"device": options.device, "machine": platform.processor() or platform.machine(), "kernels": {}}
-    for row in rows:
-        name = row.__name__
-        if options.filter and options.filter not in name and name != "row":
+    for name, row in rows.items():
+        if options.filter not in name:
             continue
         title, sides = row(machine, program, scale)
-        if options.filter not in title:
-            continue
         times = interleaved(machine, sides, options.samples, 20 if machine.gpu else 1)
         report["kernels"][title] = times
         print(f"{title}: {times['ours'] / 1e3:.1f} us; " + ", ".join(f"{value / times['ours']:.2f} of {peer}" for peer, value in times.items() if peer != "ours"), flush=True)
-    if not options.filter or options.filter == "launch":
+    if options.filter in "launch":
         report["launch_us"] = launches(machine)
         print("; ".join(f"{name} {value:.2f} us" for name, value in report["launch_us"].items()), flush=True)
-    if not options.filter or options.filter == "process":
+    if options.filter in "process":
         report["process_ms"] = processes(machine, 3 if options.quick else 5)
         print("; ".join(f"{name} {value:.0f} ms" for name, value in report["process_ms"].items()), flush=True)
     if options.json:

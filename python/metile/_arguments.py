@@ -6,6 +6,7 @@ import numpy as np
 import vortex
 from vortex import _foreign
 
+from .runtime import copies
 from .runtime.buffer import Buffer
 from .runtime.device import Device
 
@@ -16,6 +17,8 @@ class HostArray:
     def __init__(self, array: np.ndarray, name: str):
         self._array, self._name = array, name
         self._buffer = Buffer(data=array)
+        if not array.flags.c_contiguous:
+            copies.tell(f"'{name}'", array.nbytes, "made contiguous")
         self.address = array.ctypes.data
         self._is_written = False
 
@@ -38,6 +41,7 @@ class HostArray:
             return
         result = self._buffer.numpy()
         if result is not self._array:
+            copies.tell(f"'{self._name}'", self._array.nbytes, "back into its strides")
             self._array[...] = result
 
 
@@ -82,6 +86,7 @@ class GpuArray:
             theirs = _foreign.stream_for(self._array.device, [self.value])
             if theirs is not None:
                 _foreign.order(self._array.device, theirs, stream)
+            copies.tell(f"'{self._name}'", self.nbytes, f"{self.gpu} to host")
             self._host = np.empty(self.size, vortex._devices.numpy_dtype(self.dtype))
             if self.size:
                 self._array._read(stream, self._host)
@@ -90,6 +95,7 @@ class GpuArray:
     def finish(self) -> None:
         if self._host is not None and self.size and not self._array.read_only:
             stream = Device.of(self.gpu).stream
+            copies.tell(f"'{self._name}'", self.nbytes, f"host to {self.gpu}")
             self._array._write(stream, self._host)
             stream.synchronize()
         self._host = None

@@ -125,6 +125,98 @@ def test_consumers_wait_by_event(monkeypatch):
     """)
 
 
+CALL = """
+from vortex import _launch
+orders, launched = [], []
+_foreign.order = lambda device, first, then: orders.append((first, then))
+_foreign._wrapped = lambda device, name, handle: handle
+device = vortex.device("cuda:0")
+own = vortex._devices.default_stream("cuda:0")
+
+class Native:
+    '''A kernel of two parameters that notes its launches.'''
+    name, results = "k", []
+    params = [{"name": "x", "is_written": False}, {"name": "y", "is_written": True}]
+    def launch(self, device, stream, leaves, storage, print, grid):
+        launched.append((stream, [type(leaf).__name__ for leaf in leaves]))
+        return []
+
+kernel = _launch.Loaded(Native())
+ours = on_gpu(values)
+"""
+
+
+def test_a_launch_goes_into_the_stream_that_the_array_interface_tells():
+    run(CALL + textwrap.dedent("""
+        _launch.call(device, kernel, (Interface(ours, stream=77), 2.0), None)
+        assert launched == [(77, ["Array", "float"])], launched
+        assert orders == [(own, 77), (77, own)], orders
+    """))
+
+
+@pytest.mark.parametrize("given, stream", [
+    ("(Interface(ours, stream=77), Interface(ours, stream=88))", "77"), ("(ours, Interface(ours, stream=88))", "88"),
+    ("(values, Interface(ours, stream=99))", "99"), ("(Interface(ours, stream=1), ours)", "1"), ("(Interface(ours), ours)", "own"),
+    ("(ours, ours)", "own"), ("(values, 1.0)", "own")])
+def test_the_first_argument_with_a_stream_decides(given, stream):
+    run(CALL + textwrap.dedent(f"""
+        _launch.call(device, kernel, {given}, None)
+        assert launched[0][0] == {stream}, launched
+        assert bool(orders) == ({stream} is not own), orders
+    """))
+
+
+def test_metile_launches_in_the_stream_that_the_array_interface_tells():
+    run(CALL + textwrap.dedent("""
+        import metile
+        from metile._arguments import BufferArgument, GpuArray
+        from metile.frontend.kernel import _in_stream
+        from metile.runtime.device import Device
+        gpu = Device.of("cuda:0")
+        lent = GpuArray(Interface(ours, stream=77), "cuda:0", "x")
+        _in_stream(gpu, [lent], launched.append)
+        assert launched == [77] and not orders, (launched, orders)
+        _in_stream(gpu, [lent, BufferArgument(metile.Buffer(4), "y")], launched.append)
+        assert launched == [77, 77] and orders == [(gpu.stream, 77), (77, gpu.stream)], orders
+    """))
+
+
+def test_copies_are_told_with_their_bytes():
+    run("""
+        import contextlib, io
+        import metile
+        from metile.runtime.device import Device
+        gpu = Device.of("cuda:0")
+        buffer = metile.Buffer(data=values)
+        text = io.StringIO()
+        with contextlib.redirect_stderr(text):
+            buffer.on(gpu, True, "'x'")
+            buffer.on(gpu, True, "'x'")
+            buffer.numpy()
+        assert text.getvalue().splitlines() == ["// ---- copy: 'x', 140 bytes, host to cuda:0", "// ---- copy: 'x', 140 bytes, cuda:0 to host"], text.getvalue()
+    """, METILE_DEBUG="copies")
+
+
+def test_copies_of_strided_arrays_are_told(capsys, monkeypatch):
+    import numpy as np
+
+    import metile
+
+    @metile.kernel
+    def double(X, N, BLOCK: metile.constexpr):
+        i = metile.arange(0, BLOCK)
+        metile.store(X + i, metile.load(X + i, mask=i < N) * 2.0, mask=i < N)
+
+    metile.set_device("cpu")
+    x = np.ones((8, 2), np.float32)
+    for value, lines in (("", 0), ("copies", 2), ("copies,other", 2)):
+        monkeypatch.setenv("METILE_DEBUG", value)
+        double[(1,)](x[:, 0], 8, BLOCK=8)
+        double[(1,)](x[0], 2, BLOCK=8)  # in place
+        told = [line for line in capsys.readouterr().err.splitlines() if "copy" in line]
+        assert told == ["// ---- copy: 'X', 32 bytes, made contiguous", "// ---- copy: 'X', 32 bytes, back into its strides"][:lines], told
+    np.testing.assert_array_equal(x[:, 0], [64] + [8] * 7)
+
 
 @pytest.fixture
 def cuda_torch(device):

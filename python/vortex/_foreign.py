@@ -79,6 +79,25 @@ def order(device, first, then) -> None:
     then.wait(event)
 
 
+def in_stream(device, own, values, launch, *, takes_ours: bool, leaves_ours: bool):
+    """Launches in the stream that the caller's `values` belong to, else in `own`. The stream of another library is ordered with ours where the
+    launch takes arrays of ours, and where it leaves some."""
+    stream = stream_for(device, values)
+    if stream is None:
+        return launch(own)
+    if takes_ours:
+        order(device, own, stream)
+    result = launch(stream)
+    if leaves_ours:
+        order(device, stream, own)
+    return result
+
+
+def adopted(device, value):
+    """The value as the runtime takes it: what shows nothing but the CUDA array interface as an Array."""
+    return wrap(device, value) if not hasattr(value, "__dlpack__") and gpu_of(value) else value
+
+
 def wrap(device, value, what: str = "the array"):
     """An Array over the value's memory: by DLPack or the buffer protocol, else by the CUDA array interface."""
     if isinstance(value, np.ndarray):

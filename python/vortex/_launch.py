@@ -47,8 +47,11 @@ def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
         leaves = [_uploaded(device, loaded, param, value, back) for param, value in zip(loaded.params, given)]
     outputs = outputs_of(device, loaded, out)
     back += [(array, host) for array, host in outputs if host is not None]
-    results = in_stream(device, leaves, [array for array, _ in outputs],
-                        lambda stream: loaded.native.launch(device, stream, tuple(leaves), [array for array, _ in outputs], write_line, grid))
+    storage = [array for array, _ in outputs]
+    # The stream is that of the caller's objects: what is wrapped or uploaded here tells none.
+    results = _foreign.in_stream(device, _devices.default_stream(device.name), given,
+                                 lambda stream: loaded.native.launch(device, stream, tuple(leaves), storage, write_line, grid),
+                                 takes_ours=bool(outputs) or any(isinstance(value, Array) for value in leaves), leaves_ours=True)
     for array, host in back:
         host[...] = array.numpy()
     if out is None:
@@ -61,7 +64,7 @@ def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
 def _uploaded(device: Device, loaded: Loaded, param: dict, value, back: list):
     """A host array as a copy on the GPU, to be copied back if the kernel writes it."""
     if not isinstance(value, np.ndarray):
-        return _foreign.wrap(device, value) if not hasattr(value, "__dlpack__") and _foreign.gpu_of(value) else value
+        return _foreign.adopted(device, value)
     array = _devices.asarray(value, device)
     if param["is_written"]:
         if not value.flags.writeable:
@@ -110,19 +113,6 @@ def _host(result: Array):
 def several(results: list):
     """None, the result, or a tuple of them."""
     return None if not results else results[0] if len(results) == 1 else tuple(results)
-
-
-def in_stream(device: Device, args, outputs, launch) -> list:
-    """Launches in the stream of another library, in order with our own arrays; without one in the device's default stream."""
-    own = _devices.default_stream(device.name)
-    stream = _foreign.stream_for(device, args)
-    if stream is None:
-        return launch(own)
-    if outputs or any(isinstance(value, Array) for value in args):
-        _foreign.order(device, own, stream)
-    results = launch(stream)
-    _foreign.order(device, stream, own)
-    return results
 
 
 def write_line(text: str) -> None:

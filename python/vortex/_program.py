@@ -122,7 +122,7 @@ class Kernel:
         leaves = loaded.leaves(args)
         outputs = [array for array, _ in _launch.outputs_of(device, loaded, out)]
         stream = _foreign.stream_for(device, leaves) or _devices.default_stream(device.name)
-        launch = loaded.native.prepare(device, stream, tuple(leaves), outputs, self._grid)
+        launch = loaded.native.prepare(device, stream, tuple(_foreign.adopted(device, leaf) for leaf in leaves), outputs, self._grid)
         return Prepared(self, launch, stream, out if out is not None else _launch.several(loaded.shaped(launch.results())))
 
     def source(self, stage: str = "schedule", *args) -> str:

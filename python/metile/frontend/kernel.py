@@ -412,18 +412,10 @@ def _device_for(values: list) -> Device:
 
 
 def _in_stream(device: Device, values: list, launch) -> None:
-    """Launches in the stream of the library that owns arguments, in order with the device's own where both are used."""
+    """In order with the device's own stream where arrays of both are used."""
     given = [value.value for value in values if isinstance(value, GpuArray)]
-    stream = _foreign.stream_for(device.native, given) if given else None
-    if stream is None:
-        launch(device.stream)
-        return
-    mixed = len(given) < len(values) or any(isinstance(value, vortex.Array) for value in given)
-    if mixed:
-        _foreign.order(device.native, device.stream, stream)
-    launch(stream)
-    if mixed:
-        _foreign.order(device.native, stream, device.stream)
+    is_mixed = len(given) < len(values) or any(isinstance(value, vortex.Array) for value in given)
+    _foreign.in_stream(device.native, device.stream, given, launch, takes_ours=is_mixed, leaves_ours=is_mixed)
 
 
 def _finish(values: list) -> None:

@@ -9,6 +9,7 @@ import vortex
 from vortex import _foreign
 
 from .._params import dtype_of
+from . import copies
 from .device import Device
 
 
@@ -32,6 +33,7 @@ class Buffer:
         self._mirrors: dict = {}
         self._newer: Device | None = None
         self._wrapped = None
+        self._name = "the buffer"  # for messages: the parameter that it was given for last
 
     @classmethod
     def zeros(cls, shape, dtype=np.float32) -> Buffer:
@@ -88,6 +90,7 @@ class Buffer:
     def download(self) -> None:
         device, self._newer = self._newer, None
         if device is not None and self.size:
+            copies.tell(self._name, self.nbytes, f"{device.id} to host")
             self._mirrors[device.id]._read(device.stream, self._flat)
             device.pending.discard(self)
 
@@ -98,10 +101,12 @@ class Buffer:
             if self._wrapped is None:
                 self._wrapped = _foreign.wrap(device.native, self._flat, what)
             return self._wrapped
+        self._name = what
         if device.id not in self._mirrors:
             self._mirrors[device.id] = device.native.empty(vortex._devices.dtype_name(self._flat.dtype), [self.size])
         if self._newer is not device:
             self.download()
+            copies.tell(what, self.nbytes, f"host to {device.id}")
             self._mirrors[device.id]._write(device.stream, self._flat)
         if is_written:
             self._newer = device
