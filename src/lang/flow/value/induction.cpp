@@ -8,8 +8,14 @@ namespace vortex::lang::flow {
 
 constexpr size_t kMostListed = 64;
 
-std::optional<LoopCounter> Values::counterOf(ValueId phi) const {
-  return surroundings_.counter ? surroundings_.counter(phi) : std::nullopt;
+/// Nothing where it is not known whether it grows.
+std::optional<LoopCounter> Values::counterOf(ValueId phi) {
+  auto counter = surroundings_.counter ? surroundings_.counter(phi) : std::nullopt;
+  if (!counter || !counter->list.empty())
+    return counter;
+  const Interval step = range(contextAt(kNoPoint), counter->step);
+  counter->isFalling = step.high < 0;
+  return step.low > 0 || step.high < 0 ? counter : std::nullopt;
 }
 
 Form Values::ofPhi(Context& context, ValueId phi) {
@@ -45,8 +51,7 @@ std::optional<Values::Induction> Values::findInduction(ValueId phi) {
       return std::nullopt;
     const Polynomial step = integer(counter->step, kNoPoint);
     Induction result{step, counter->begin, counter->end, kNoValue, type, true};
-    const bool isGrowing = interval(contextAt(kNoPoint), step).low >= 1;
-    if (isGrowing && step != Polynomial::constant(1))
+    if (!counter->isFalling && step != Polynomial::constant(1))
       result.count = nodes_.unknown(nullptr, kUsize);
     return result;
   }
@@ -126,8 +131,10 @@ Interval Values::rangeOfPhi(Context& context, ValueId phi) {
     const auto [low, high] = std::minmax_element(list.begin(), list.end());
     return {*low, *high};
   }
-  if (const auto counter = counterOf(phi))
-    return {range(context, counter->begin).low, range(context, counter->end).high - 1};
+  if (const auto counter = counterOf(phi)) {
+    const Interval begin = range(context, counter->begin), end = range(context, counter->end);
+    return counter->isFalling ? Interval{end.low + 1, begin.high} : Interval{begin.low, end.high - 1};
+  }
   if (!inProgress_.insert(phi).second)
     return {};
   // Operands of back edges are of an earlier iteration, of which this point's conditions say nothing.
@@ -155,8 +162,10 @@ void Values::inequalitiesOfPhi(Context& context, ValueId phi, std::vector<Polyno
   if (!counter || !counter->list.empty())
     return;
   const Polynomial self = Polynomial::leaf(phi);
-  for (const auto& bound :
-       {difference(self, integer(context, counter->begin)), plus(difference(integer(context, counter->end), self), -1)})
+  const Polynomial begin = integer(context, counter->begin), end = integer(context, counter->end);
+  const auto fromBegin = counter->isFalling ? difference(begin, self) : difference(self, begin);
+  const auto toEnd = counter->isFalling ? difference(self, end) : difference(end, self);
+  for (const auto& bound : {fromBegin, plus(toEnd, -1)})
     if (bound)
       out.push_back(*bound);
 }

@@ -26,10 +26,12 @@ struct Condition {
   bool operator==(const Condition&) const = default;
 };
 
-/// The counter of a loop over a range or a list: begin, begin + step, … below end, never wrapping. Its phi is asked about only inside the loop.
+/// The counter of a loop over a range or a list: begin, begin + step, … below end (above it, where the step is negative), never wrapping. Its phi is
+/// asked about only inside the loop.
 struct LoopCounter {
   ValueId begin = kNoValue, end = kNoValue, step = kNoValue;
   std::vector<__int128> list;  ///< instead of a range: all values
+  bool isFalling = false;      ///< found out by Values
 };
 
 /// What Values asks of the program around it. Each may be empty: then nothing is known.
@@ -166,7 +168,7 @@ private:
   std::optional<Induction> findInduction(ValueId phi);
   std::vector<__int128> findList(ValueId phi);
   std::optional<__int128> evaluate(ValueId, ValueId phi, __int128 number) const;
-  std::optional<LoopCounter> counterOf(ValueId phi) const;
+  std::optional<LoopCounter> counterOf(ValueId phi);
   bool isSameInEveryIteration(const Polynomial&) const;
   bool isSameInEveryIteration(ValueId) const;
   Interval rangeOfPhi(Context&, ValueId);

@@ -43,7 +43,7 @@ protected:
   Truth less(ValueId a, ValueId b) { return values().less(a, b, kPoint); }
   ValueId counter(ValueId begin, ValueId end, __int128 step = 1) {
     const ValueId phi = nodes.phi(nodes.type(begin), kNoBlock);
-    counters[phi] = {begin, end, number(step, nodes.type(begin)), {}};
+    counters[phi] = {.begin = begin, .end = end, .step = number(step, nodes.type(begin)), .list = {}};
     return phi;
   }
 
@@ -169,6 +169,23 @@ TEST_F(ValuesTest, CountersStayInTheirRange) {
   const ValueId k = counter(number(0, kU8), argument(kU8));
   EXPECT_EQ(differ(remainder(k, 3), remainder(add(k, 1), 3)), Truth::Yes) << "below an end of its type";
   EXPECT_EQ(differ(remainder(k, 3), remainder(add(k, 2), 3)), Truth::Unknown);
+}
+
+TEST_F(ValuesTest, CountersThatFallStayInTheirRange) {
+  constexpr MachineType kI32{32, true};
+  const ValueId n = argument(kI32), step = argument(kI32);
+  const ValueId k = counter(number(100, kI32), number(-1, kI32), -1), j = counter(n, number(0, kI32), -3);
+  EXPECT_EQ(less(k, number(101, kI32)), Truth::Yes);
+  EXPECT_EQ(less(k, number(100, kI32)), Truth::Unknown);
+  EXPECT_EQ(less(number(-1, kI32), k), Truth::Yes);
+  EXPECT_EQ(less(number(0, kI32), k), Truth::Unknown);
+  EXPECT_EQ(less(n, j), Truth::No);
+  EXPECT_EQ(less(number(0, kI32), j), Truth::Yes);
+  EXPECT_EQ(differ(k, number(100, kI32)), Truth::Unknown);
+  const ValueId either = counter(number(100, kI32), number(0, kI32), 1);
+  counters[either].step = step;
+  EXPECT_EQ(less(either, number(0, kI32)), Truth::Unknown);
+  EXPECT_EQ(less(number(100, kI32), either), Truth::Unknown);
 }
 
 TEST_F(ValuesTest, AStrideThatMayJumpOverTheEndWraps) {
