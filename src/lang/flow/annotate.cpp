@@ -23,6 +23,8 @@ public:
     if (auto found = findings_.guards.find(&expr);
         found != findings_.guards.end() && expr.guard == lang::Guard::Guarded)
       expr.guard = found->second;
+    if (auto found = findings_.staging.find(&expr); found != findings_.staging.end())
+      expr.ints = found->second;
     const auto include = [&](Expr* part) {
       if (!part)
         return;

@@ -10,9 +10,10 @@ struct Findings {
   const ExprLevels& levels;
   std::set<const Expr*> independentLoops;
   std::map<const Expr*, lang::Guard> guards;
+  std::map<const Expr*, std::vector<int64_t>> staging;  ///< Expr::ints of copies, barriers and loops
 };
 
-/// Fills Expr::{uniformity, needsBlock, hasPerThread, isIndependent, guard} and Variable::uniformity.
+/// Fills Expr::{uniformity, needsBlock, hasPerThread, isIndependent, guard, ints} and Variable::uniformity.
 void annotate(Function& kernel, const Findings& findings, const Roots& roots);
 
 }  // namespace vortex::lang::flow

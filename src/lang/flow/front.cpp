@@ -10,6 +10,7 @@
 #include "lang/flow/check/bounds.h"
 #include "lang/flow/check/independent.h"
 #include "lang/flow/check/initialised.h"
+#include "lang/flow/check/staging.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/sema/byte_sizes.h"
@@ -17,7 +18,6 @@
 #include "lang/sema/kernel/grid.h"
 #include "lang/sema/kernel/inline_calls.h"
 #include "lang/sema/kernel/shared_budget.h"
-#include "lang/sema/kernel/staging.h"
 #include "lang/sema/ownership/ownership.h"
 
 namespace vortex::lang::flow {
@@ -50,16 +50,16 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
              diag::DiagnosticSink& sink) {
   Function& kernel = checked.kernel;
   const ExprLevels levels(checked.graph, checked.structure, checked.uniformity, roots);
-  Findings findings{levels, {}, {}};
+  Findings findings{levels, {}, {}, {}};
   if (kernel.kernel->uncheckedBounds)
     setUnchecked(*kernel.body);
   findings.guards = proveBounds(checked.graph, checked.structure, checked.hasOwnGrid);
   if (kernel.kernel->gridKind == GridKind::WholeTensor)
     findings.independentLoops = independentLoops(checked.graph, checked.structure);
-  annotate(kernel, findings, roots);
   checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
+  findings.staging = checkStaging(checked.graph, checked.structure, sink);
+  annotate(kernel, findings, roots);
   checkBlockTiles(kernel, roots, blockTiles, sink);
-  checkStaging(kernel, roots, sink);
 }
 
 /// Adds how long it lives.

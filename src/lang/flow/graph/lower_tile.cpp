@@ -64,7 +64,7 @@ void Lowering::tileInto(const Expr& expr, PlaceId destination, const Expr& origi
 
 void Lowering::assignTile(const Expr& expr) {
   const auto [target, source] = asAssign(expr);
-  const bool isStaged = source.kind == ExprKind::Builtin && source.builtin == Builtin::Stage;
+  const bool isStaged = source.kind == ExprKind::Builtin && source.builtin == Builtin::Stage && !expr.hasOp;
   TileParts parts;
   if (!isStaged)
     gather(source, parts);

@@ -8,10 +8,11 @@ namespace vortex::lang::flow {
 constexpr size_t kMostNested = 2;
 /// Steps this small take longer than any launch to wrap 64 bits.
 constexpr __int128 kSmallStep = 1 << 16;
+constexpr __int128 kNeverReached = static_cast<__int128>(1) << 62;
 
-Contexts::Contexts(const Graph& graph, uint32_t prologue, uint32_t modulus, bool follows)
-    : graph_(graph), prologue_(prologue), modulus_(modulus), counters_(graph.loops.size()),
-      followed_(graph.blocks.size()), counts_(graph.blocks.size(), 1) {
+Contexts::Contexts(const Graph& graph, uint32_t prologue, uint32_t modulus, bool follows, LoopFacts facts)
+    : graph_(graph), prologue_(prologue), modulus_(modulus), facts_(std::move(facts)), carried_(graph.loops.size()),
+      lefts_(graph.loops.size(), 1), followed_(graph.blocks.size()), counts_(graph.blocks.size(), 1) {
   std::vector<size_t> depth(graph.loops.size());  // followed loops around it, itself included
   for (size_t i = 0; follows && i < graph.loops.size(); ++i) {
     const Loop& loop = graph.loops[i];
@@ -19,49 +20,59 @@ Contexts::Contexts(const Graph& graph, uint32_t prologue, uint32_t modulus, bool
     depth[i] = around;
     if (around >= kMostNested)
       continue;
-    counters_[i] = exactCounter(loop);
-    if (!counters_[i])
-      continue;
-    ++depth[i];
-    loopOfPhi_[indexOf(counters_[i]->phi)] = LoopId{static_cast<uint32_t>(i)};
+    carried_[i] = carriedBy(loop);
+    depth[i] += carried_[i].empty() ? 0 : 1;
+    for (const Carried& each : carried_[i])
+      loopOfPhi_[indexOf(each.phi)] = LoopId{static_cast<uint32_t>(i)};
   }
+  for (const auto& [block, ahead] : facts_.ahead)
+    if (isFollowed(ahead.loop))
+      lefts_[indexOf(ahead.loop)] = std::max(lefts_[indexOf(ahead.loop)], ahead.distance + 2);
   for (size_t i = 0; i < graph.blocks.size(); ++i) {
     for (LoopId loop = graph.blocks[i].loop; loop != kNoLoop; loop = graph[loop].parent)
       if (isFollowed(loop))
         followed_[i].insert(followed_[i].begin(), loop);
-    for (size_t k = 0; k < followed_[i].size(); ++k)
-      counts_[i] *= classes();
+    for (LoopId loop : followed_[i])
+      counts_[i] *= classes() * lefts_[indexOf(loop)];
   }
 }
 
-//===-- counters --------------------------------------------------------------------------------------------------===//
+//===-- what loops carry --------------------------------------------------------------------------------------------===//
 
-std::optional<Contexts::Exact> Contexts::exactCounter(const Loop& loop) const {
+std::vector<Contexts::Carried> Contexts::carriedBy(const Loop& loop) const {
   const LoopId id{static_cast<uint32_t>(&loop - graph_.loops.data())};
-  if (loop.counter) {
-    const Counter& counter = *loop.counter;
-    Exact out{counter.phi, counter.begin, 1, std::nullopt};
-    if (counter.isPosition) {
-      out.begin = graph_.values.phiOperands(counter.phi)[0];
-      if (graph_.values.isConstant(counter.trips))
-        out.trips = graph_.values[counter.trips].constant();
-    } else {
-      out.step = graph_.values[counter.step].constant();
-    }
-    return isUsed(id, out.phi) ? std::optional(out) : std::nullopt;
+  std::vector<Carried> out;
+  const auto add = [&](std::optional<Carried> found) {
+    if (found && isUsed(id, found->phi))
+      out.push_back(std::move(*found));
+  };
+  if (loop.counter)
+    add(counterOf(loop));
+  for (ValueId phi : graph_[loop.header].phis) {
+    if (loop.counter && phi == loop.counter->phi)
+      continue;
+    auto exact = exactPhi(loop, phi);
+    add(exact ? std::move(exact) : repeatedPhi(phi));
   }
-  for (ValueId phi : graph_[loop.header].phis)
-    if (auto found = exactPhi(loop, phi); found && isUsed(id, phi))
-      return found;
-  return std::nullopt;
+  return out;
+}
+
+std::optional<Contexts::Carried> Contexts::counterOf(const Loop& loop) const {
+  const Counter& counter = *loop.counter;
+  Carried out{counter.phi, counter.begin, 1};
+  if (counter.isPosition)
+    out.begin = graph_.values.phiOperands(counter.phi)[0];
+  else
+    out.step = graph_.values[counter.step].constant();
+  return out;
 }
 
 /// A variable that goes up by a constant in every iteration and cannot wrap: of 64 bits, or below what the header compares it with.
-std::optional<Contexts::Exact> Contexts::exactPhi(const Loop& loop, ValueId phi) const {
+std::optional<Contexts::Carried> Contexts::exactPhi(const Loop& loop, ValueId phi) const {
   const auto operands = graph_.values.phiOperands(phi);
   if (operands.size() < 2)
     return std::nullopt;
-  Exact out{phi, operands[0], 0, std::nullopt};
+  Carried out{phi, operands[0], 0};
   for (ValueId operand : operands.subspan(1)) {
     const Node& node = graph_.values[operand];
     if (node.kind != NodeKind::Op || (node.op != Op::Add && node.op != Op::Sub))
@@ -88,6 +99,50 @@ std::optional<Contexts::Exact> Contexts::exactPhi(const Loop& loop, ValueId phi)
   const bool isUp = out.step > 0 && out.step <= kSmallStep;
   const bool beginsSmall = graph_.values.isConstant(out.begin) && graph_.values[out.begin].constant() <= kSmallStep;
   return type.width == 64 && isUp && beginsSmall ? std::optional(out) : std::nullopt;
+}
+
+/// What a value made of constants and the phi is where the phi is this number.
+static std::optional<__int128> evaluate(const NodeTable& values, ValueId value, ValueId phi, __int128 number,
+                                        int depth = 0) {
+  value = values.resolved(value);
+  const Node& node = values[value];
+  if (value == phi)
+    return number;
+  if (node.kind == NodeKind::Constant)
+    return node.constant();
+  if ((node.kind != NodeKind::Op && node.kind != NodeKind::Convert) || depth > 16)
+    return std::nullopt;
+  const auto operand = [&](size_t index) {
+    return evaluate(values, values.operand(value, index), phi, number, depth + 1);
+  };
+  const auto a = operand(0);
+  if (!a)
+    return std::nullopt;
+  if (node.kind == NodeKind::Convert)
+    return node.type.wrap(*a);
+  const auto b = operand(1), c = operandCount(node.op) == 3 ? operand(2) : 0;
+  return b && c ? std::optional(applyOp(node.op, node.type, *a, *b, *c)) : std::nullopt;
+}
+
+/// `s = (s + 1) % 3`, `s = 1 - s`: after the prologue it repeats as the classes of iterations do.
+std::optional<Contexts::Carried> Contexts::repeatedPhi(ValueId phi) const {
+  const auto operands = graph_.values.phiOperands(phi);
+  if (operands.size() < 2 || !graph_.values.isConstant(operands[0]))
+    return std::nullopt;
+  Carried out{phi, operands[0], 0};
+  __int128 number = graph_.values[operands[0]].constant();
+  for (uint32_t i = 0; i <= classes(); ++i) {
+    out.numbers.push_back(number);
+    std::optional<__int128> next;
+    for (ValueId operand : operands.subspan(1)) {
+      const auto found = evaluate(graph_.values, operand, phi, number);
+      if (!found || (next && *next != *found))
+        return std::nullopt;
+      next = found;
+    }
+    number = *next;
+  }
+  return out.numbers[classes()] == out.numbers[prologue_] ? std::optional(out) : std::nullopt;
 }
 
 /// The counter decides a branch in the loop, other than whether the loop goes on, or which of an array is meant.
@@ -151,42 +206,83 @@ uint32_t Contexts::nextClass(uint32_t number) const {
   return prologue_ + iteration % modulus_;
 }
 
-uint32_t Contexts::iteration(LoopId loop, BlockId at, Context context) const {
+std::vector<Contexts::Visit> Contexts::visitsOf(BlockId block, Context context) const {
+  std::vector<Visit> out;
   uint32_t rest = static_cast<uint32_t>(context);
-  for (LoopId each : followed_[indexOf(at)]) {
-    if (each == loop)
-      return rest % classes();
-    rest /= classes();
+  for (LoopId loop : followed_[indexOf(block)]) {
+    const uint32_t lefts = lefts_[indexOf(loop)];
+    out.push_back({loop, rest / lefts % classes(), rest % lefts});
+    rest /= classes() * lefts;
   }
+  return out;
+}
+
+uint32_t Contexts::iteration(LoopId loop, BlockId at, Context context) const {
+  for (const Visit& visit : visitsOf(at, context))
+    if (visit.loop == loop)
+      return visit.number;
   return 0;
 }
 
-Context Contexts::contextIn(BlockId block, const std::vector<std::pair<LoopId, uint32_t>>& classes) const {
-  uint32_t out = 0, factor = 1;
-  for (LoopId loop : followed_[indexOf(block)]) {
-    auto found = std::find_if(classes.begin(), classes.end(), [&](const auto& each) { return each.first == loop; });
-    // A loop that is entered begins with its first iteration.
-    const uint32_t first = prologue_ > 0 ? 0 : prologue_;
-    out += factor * (found == classes.end() ? first : found->second);
-    factor *= this->classes();
-  }
-  return Context{out};
+/// How many iterations may be left where the edge leads.
+std::vector<uint32_t> Contexts::leftsOf(LoopId loop, const Visit* before, bool isAgain) const {
+  const uint32_t most = lefts_[indexOf(loop)] - 1;
+  if (most == 0)
+    return {0};
+  if (before && !isAgain)
+    return {before->left};
+  if (before)
+    return before->left < most ? std::vector<uint32_t>{before->left - 1} : std::vector<uint32_t>{most - 1, most};
+  const auto known = facts_.mostTrips.find(indexOf(loop));
+  const bool isFew = known != facts_.mostTrips.end() && known->second < most;
+  std::vector<uint32_t> all(isFew ? static_cast<uint32_t>(std::max<__int128>(known->second, 0)) + 1 : most + 1);
+  std::iota(all.begin(), all.end(), 0);
+  return all;
 }
 
-std::optional<Context> Contexts::follow(BlockId from, Context context, uint32_t successor) const {
-  const Block& block = graph_[from];
-  const BlockId to = block.successors[successor];
-  if (!followed_[indexOf(from)].empty())
-    if (const Step& last = graph_.terminator(from); last.kind == StepKind::Branch)
-      if (const auto decided = known(last.value, from, context).number();
-          decided && (*decided != 0) != (successor == 0))
-        return std::nullopt;
-  std::vector<std::pair<LoopId, uint32_t>> classes;
-  for (LoopId loop : followed_[indexOf(from)]) {
-    const uint32_t now = iteration(loop, from, context);
-    classes.emplace_back(loop, graph_[loop].header == to ? nextClass(now) : now);
+bool Contexts::isClosed(BlockId from, Context context, const std::vector<Visit>& visits, uint32_t successor) const {
+  const Step& last = graph_.terminator(from);
+  if (last.kind != StepKind::Branch)
+    return false;
+  const auto ahead = facts_.ahead.find(indexOf(from));
+  for (const Visit& visit : visits) {
+    if (lefts_[indexOf(visit.loop)] == 1)
+      continue;
+    const bool goesIn = graph_.isInside(graph_[from].successors[successor], visit.loop);
+    if (graph_[visit.loop].header == from && goesIn == (visit.left == 0))
+      return true;
+    if (ahead != facts_.ahead.end() && ahead->second.loop == visit.loop &&
+        (visit.left > ahead->second.distance) != ((successor == 0) == ahead->second.holds))
+      return true;
   }
-  return contextIn(to, classes);
+  const auto decided = known(last.value, from, context).number();
+  return decided && (*decided != 0) != (successor == 0);
+}
+
+std::vector<Context> Contexts::follow(BlockId from, Context context, uint32_t successor) const {
+  const BlockId to = graph_[from].successors[successor];
+  const std::vector<Visit> visits = visitsOf(from, context);
+  if (!visits.empty() && isClosed(from, context, visits, successor))
+    return {};
+  std::vector<uint32_t> out{0};
+  uint32_t factor = 1;
+  for (LoopId loop : followed_[indexOf(to)]) {
+    const auto found = std::find_if(visits.begin(), visits.end(), [&](const Visit& each) { return each.loop == loop; });
+    const Visit* before = found == visits.end() ? nullptr : &*found;
+    const bool isAgain = before && graph_[loop].header == to;
+    // A loop that is entered begins with its first iteration.
+    const uint32_t number = !before ? 0 : isAgain ? nextClass(before->number) : before->number;
+    std::vector<uint32_t> next;
+    for (uint32_t left : leftsOf(loop, before, isAgain))
+      for (uint32_t each : out)
+        next.push_back(each + factor * (number * lefts_[indexOf(loop)] + left));
+    out = std::move(next);
+    factor *= classes() * lefts_[indexOf(loop)];
+  }
+  std::vector<Context> contexts;
+  for (uint32_t each : out)
+    contexts.push_back(Context{each});
+  return contexts;
 }
 
 //===-- values ----------------------------------------------------------------------------------------------------===//
@@ -215,28 +311,45 @@ static Known made(__int128 low, __int128 high, __int128 modulus, __int128 residu
   return {low, high, std::max<__int128>(modulus, 1), modulus > 0 ? residueOf(residue, modulus) : 0};
 }
 
-/// Of a counter in this visit.
-std::optional<Known> Contexts::counterValue(ValueId phi, const Asked& asked) const {
+/// The loop around the place asked about that carries the phi.
+const Contexts::Carried* Contexts::find(ValueId phi, const Asked& asked, LoopId& loop) const {
   auto found = loopOfPhi_.find(indexOf(phi));
   if (found == loopOfPhi_.end() || !graph_.isInside(asked.at, found->second))
+    return nullptr;
+  loop = found->second;
+  for (const Carried& each : carried_[indexOf(loop)])
+    if (each.phi == phi)
+      return &each;
+  return nullptr;
+}
+
+std::optional<Known> Contexts::carriedValue(ValueId phi, const Asked& asked) const {
+  LoopId loop = kNoLoop;
+  const Carried* carried = find(phi, asked, loop);
+  if (!carried || !graph_.values.isConstant(carried->begin))
     return std::nullopt;
-  const Exact& exact = *counters_[indexOf(found->second)];
-  if (!graph_.values.isConstant(exact.begin))
-    return std::nullopt;
-  const __int128 begin = graph_.values[exact.begin].constant();
-  const uint32_t iterations = iteration(found->second, asked.at, asked.context);
+  const __int128 begin = graph_.values[carried->begin].constant();
+  const uint32_t iterations = iteration(loop, asked.at, asked.context);
+  const uint32_t first = iterations < prologue_
+                             ? iterations
+                             : prologue_ + (iterations - prologue_ + modulus_ - prologue_ % modulus_) % modulus_;
+  if (!carried->numbers.empty())
+    return number(carried->numbers[first]);
   if (iterations < prologue_)
-    return number(begin + exact.step * iterations);
-  const uint32_t residue = iterations - prologue_;
-  const uint32_t first =
-      prologue_ + static_cast<uint32_t>(residueOf(static_cast<__int128>(residue) - prologue_, modulus_));
+    return number(begin + carried->step * iterations);
   const MachineType type = graph_.values.type(phi);
-  __int128 low = begin + exact.step * first;
-  __int128 high = exact.trips ? begin + exact.step * *exact.trips : exact.step > 0 ? type.highest() : type.lowest();
-  if (low > high)
-    std::swap(low, high);
-  const __int128 modulus = (exact.step < 0 ? -exact.step : exact.step) * modulus_;
-  return made(low, std::max(low, high), modulus, begin + exact.step * first, type);
+  const bool isUp = carried->step > 0;
+  const __int128 low = begin + carried->step * first;
+  __int128 high = isUp ? std::min(type.highest(), kNeverReached) : type.lowest();
+  if (auto most = facts_.mostTrips.find(indexOf(loop)); most != facts_.mostTrips.end()) {
+    // The last iteration of this class; at the header the counter has one value more.
+    const __int128 last = most->second - (graph_[loop].header == asked.at ? 0 : 1);
+    const __int128 more = last > first ? (last - first) / modulus_ * modulus_ : 0;
+    const __int128 reached = begin + carried->step * (first + more);
+    high = isUp ? std::min(high, reached) : std::max(high, reached);
+  }
+  const __int128 modulus = (isUp ? carried->step : -carried->step) * modulus_;
+  return made(std::min(low, high), std::max(low, high), modulus, low, type);
 }
 
 /// Comparisons with what the counter began with, where that is no number.
@@ -245,16 +358,14 @@ std::optional<bool> Contexts::againstBegin(const Node& node, const Asked& asked)
     return std::nullopt;
   for (size_t side = 0; side < 2; ++side) {
     const ValueId phi = graph_.values.resolved(node.args[side]), other = graph_.values.resolved(node.args[1 - side]);
-    auto found = loopOfPhi_.find(indexOf(phi));
-    if (found == loopOfPhi_.end() || !graph_.isInside(asked.at, found->second))
+    LoopId loop = kNoLoop;
+    const Carried* carried = find(phi, asked, loop);
+    if (!carried || !carried->numbers.empty() || graph_.values.resolved(carried->begin) != other || prologue_ == 0)
       continue;
-    const Exact& exact = *counters_[indexOf(found->second)];
-    if (graph_.values.resolved(exact.begin) != other || prologue_ == 0)
-      continue;
-    const bool isFirst = iteration(found->second, asked.at, asked.context) == 0;
+    const bool isFirst = iteration(loop, asked.at, asked.context) == 0;
     if (isFirst)
       return node.op != Op::Lt;
-    const bool isAbove = exact.step > 0;
+    const bool isAbove = carried->step > 0;
     return node.op != Op::Eq && isAbove == (side == 1);
   }
   return std::nullopt;
@@ -284,6 +395,14 @@ static Known remainder(const Known& a, __int128 by, MachineType type) {
   return made(0, by - 1, commonDivisor(a.modulus, by), a.residue, type);
 }
 
+/// Of a = m·q + r with r < m it is m / c · q + r / c where c divides m.
+static Known quotient(const Known& a, __int128 by, MachineType type) {
+  if (a.low < 0 || by <= 0)
+    return anyOf(type);
+  const bool divides = a.modulus % by == 0;
+  return made(a.low / by, a.high / by, divides ? a.modulus / by : 1, divides ? a.residue / by : 0, type);
+}
+
 static Known compared(Op op, const Known& a, const Known& b) {
   if (op == Op::Lt || op == Op::Le) {
     const bool isStrict = op == Op::Lt;
@@ -306,7 +425,7 @@ Known Contexts::compute(ValueId value, Asked& asked) const {
   if (node.kind == NodeKind::Constant)
     return number(node.constant());
   if (node.kind == NodeKind::Phi)
-    return counterValue(value, asked).value_or(anyOf(type));
+    return carriedValue(value, asked).value_or(anyOf(type));
   if (node.kind == NodeKind::Convert) {
     const Known a = ask(node.args[0], asked);
     if (const auto known = a.number())
@@ -338,6 +457,11 @@ Known Contexts::compute(ValueId value, Asked& asked) const {
       return anyOf(type);
     return made(other.low * *by, other.high * *by, other.modulus * *by, other.residue * *by, type);
   }
+  case Op::Div: return b.number() ? quotient(a, *b.number(), type) : anyOf(type);
+  case Op::Shr:
+    return b.number() && *b.number() >= 0 && *b.number() < type.width
+               ? quotient(a, static_cast<__int128>(1) << static_cast<unsigned>(*b.number()), type)
+               : anyOf(type);
   case Op::Rem: return b.number() ? remainder(a, *b.number(), type) : anyOf(type);
   case Op::And:
     if (isBool)

@@ -2,7 +2,7 @@
 //   using State = …;                                         copied, compared by ==
 //   static constexpr Direction kDirection = …;
 //   State start() const;                                     at the entry; backward: at the ends (an endless loop ends at its header)
-//   void step(StepId, const Step&, State&) const;            phis are read on edges
+//   void step(StepId, const Step&, State&) const;            phis are read on edges; a further parameter is the Context
 //   bool edge(BlockId from, uint32_t successor, State&) const;   false: nothing takes this edge
 //   void join(State& into, const State& other, bool isDivergent) const;
 // A join is computed anew from all its edges, so it need not be a union. It is divergent where the sides of a branch meet whose condition
@@ -45,9 +45,9 @@ private:
   void run();
   bool visit(BlockId block, Context context);
   void findEdges();
-  template <typename Each> void walk(BlockId block, State& state, Each&& each) const;
-  State leaving(BlockId block, State state) const {
-    walk(block, state, [](StepId, const State&) { return true; });
+  template <typename Each> void walk(BlockId block, Context context, State& state, Each&& each) const;
+  State leaving(BlockId block, Context context, State state) const {
+    walk(block, context, state, [](StepId, const State&) { return true; });
     return state;
   }
 
@@ -98,18 +98,17 @@ template <typename Domain> void Solution<Domain>::findEdges() {
     if (!kIsForward && successors == 0)
       begins_[node] = true;
     for (uint32_t i = 0; i < successors; ++i) {
-      const std::optional<Context> next = contexts_.follow(block, context, i);
-      if (!next)
-        continue;
       const BlockId to = graph_[block].successors[i];
-      const size_t target = nodeOf(to, *next);
-      if (kIsForward)
-        incoming_[target].push_back({block, context, block, i});
-      else
-        incoming_[node].push_back({to, *next, block, i});
-      if (!seen[target]) {
-        seen[target] = true;
-        pending.emplace_back(to, *next);
+      for (const Context next : contexts_.follow(block, context, i)) {
+        const size_t target = nodeOf(to, next);
+        if (kIsForward)
+          incoming_[target].push_back({block, context, block, i});
+        else
+          incoming_[node].push_back({to, next, block, i});
+        if (!seen[target]) {
+          seen[target] = true;
+          pending.emplace_back(to, next);
+        }
       }
     }
   }
@@ -122,13 +121,16 @@ template <typename Domain> void Solution<Domain>::findEdges() {
 
 template <typename Domain>
 template <typename Each>
-void Solution<Domain>::walk(BlockId block, State& state, Each&& each) const {
+void Solution<Domain>::walk(BlockId block, Context context, State& state, Each&& each) const {
   const uint32_t begin = indexOf(graph_[block].begin), end = indexOf(graph_[block].end);
   for (uint32_t i = 0; i < end - begin; ++i) {
     const StepId step{kIsForward ? begin + i : end - 1 - i};
     if (!each(step, std::as_const(state)))
       return;
-    domain_.step(step, graph_[step], state);
+    if constexpr (requires { domain_.step(step, graph_[step], state, context); })
+      domain_.step(step, graph_[step], state, context);
+    else
+      domain_.step(step, graph_[step], state);
   }
 }
 
@@ -144,7 +146,7 @@ template <typename Domain> bool Solution<Domain>::visit(BlockId block, Context c
     const auto& before = states_[nodeOf(edge.from, edge.context)];
     if (!before)
       continue;
-    State leaving = this->leaving(edge.from, *before);
+    State leaving = this->leaving(edge.from, edge.context, *before);
     if (!domain_.edge(edge.branch, edge.successor, leaving))
       continue;
     const std::pair key(edge.branch, edge.successor);
@@ -204,7 +206,8 @@ template <typename Domain> std::optional<typename Domain::State> Solution<Domain
     if (!known)
       continue;
     State state = *known;
-    walk(block, state, [&](StepId step, const State&) { return kIsForward ? step != wanted : step >= wanted; });
+    walk(block, Context{c}, state,
+         [&](StepId step, const State&) { return kIsForward ? step != wanted : step >= wanted; });
     if (out)
       domain_.join(*out, state, false);
     else
@@ -218,7 +221,7 @@ template <typename Domain> template <typename Visit> void Solution<Domain>::forE
     for (uint32_t c = 0; c < contexts_.count(BlockId{i}); ++c)
       if (const State* known = at(BlockId{i}, Context{c})) {
         State state = *known;
-        walk(BlockId{i}, state, [&](StepId step, const State& now) {
+        walk(BlockId{i}, Context{c}, state, [&](StepId step, const State& now) {
           visit(step, now, Context{c});
           return true;
         });

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "lang/flow/check/iterations.h"
 #include "lang/flow/testing/graph_of.h"
 
 namespace vortex::lang::flow {
@@ -80,6 +81,35 @@ TEST(Solve, ValuesAreKnownModuloTheRing) {
   for (uint32_t context = 0; context < 4; ++context)
     EXPECT_EQ(ring.known(decided, branch, Context{context}).number(), std::optional<__int128>(context == 3 ? 1 : 0))
         << context;
+}
+
+TEST(Solve, NumbersThatGoRoundAreKnown) {
+  GraphOf made(kernelOf("var r = 0\n for k in 0..n { if r == 1 { s[t] = k; sync_block() }\n if k > 1 { x[t] = s[t] }\n "
+                        "r = (r + 1) % 3 }"));
+  EXPECT_FALSE(mayReadUnwritten(made, Contexts::ring(made.graph, 3, 2)));
+  GraphOf other(kernelOf("var r = 0\n for k in 0..n { if r == 3 { s[t] = k; sync_block() }\n if k > 1 { x[t] = s[t] "
+                         "}\n r = (r + 1) % 5 }"));
+  EXPECT_TRUE(mayReadUnwritten(other, Contexts::ring(other.graph, 3, 2)));
+}
+
+TEST(Solve, ABranchThatAsksForALaterIterationDecidesIt) {
+  GraphOf made(kernelOf("for k in 0..n { if k > 0 { x[t] = s[t] }\n if k + 1 < n { s[t] = k; sync_block() } }"));
+  const Structure structure(made.graph);
+  const LoopFacts facts = loopFacts(made.graph, structure);
+  ASSERT_EQ(facts.ahead.size(), 1u) << made.dump();
+  EXPECT_EQ(facts.ahead.begin()->second.distance, 1u);
+  EXPECT_TRUE(facts.ahead.begin()->second.holds);
+  EXPECT_TRUE(mayReadUnwritten(made, Contexts::ring(made.graph, 1, 1)));
+  EXPECT_FALSE(mayReadUnwritten(made, Contexts::ring(made.graph, 1, 1, facts)));
+  GraphOf two(kernelOf("var k = 0usize\n while k < 40 { if k > 4 { x[t] = s[t] }\n if !(40 <= k + 8) { s[t] = n; "
+                       "sync_block() }\n k += 4 }"));
+  const Structure ofTwo(two.graph);
+  const LoopFacts ahead = loopFacts(two.graph, ofTwo);
+  ASSERT_EQ(ahead.ahead.size(), 1u) << two.dump();
+  EXPECT_EQ(ahead.ahead.begin()->second.distance, 2u);
+  GraphOf wraps(kernelOf("for k in 0..n { if k > 0 { x[t] = s[t] }\n if k + 2 < n { s[t] = k; sync_block() } }"));
+  const Structure ofWraps(wraps.graph);
+  EXPECT_TRUE(loopFacts(wraps.graph, ofWraps).ahead.empty()) << "k + 2 may be 0 where n is the largest u32";
 }
 
 TEST(Solve, AtADivergentJoinBothSidesHaveRun) {
