@@ -244,7 +244,8 @@ def launches(machine):
 
 
 def processes(machine, samples):
-    """Milliseconds in new processes: the import beside NumPy's, the first call with nothing cached and with a warm cache."""
+    """Milliseconds in new processes: the import beside NumPy's, with bytecode as any second run has it; the first call with nothing cached and with
+    a warm cache."""
     script = f"""
 import sys, time
 sys.path[:0] = {[str(ROOT / "python/examples"), *sys.path[1:]]!r}
@@ -260,14 +261,21 @@ softmax.softmax[(4,)](x, out, 100, BLOCK=128)
 print((imported - start) * 1e3, (time.perf_counter() - begin) * 1e3)
 """
     imports, cold, warm = [], [], []
-    for _ in range(samples):
-        with tempfile.TemporaryDirectory() as cache:
-            for times in (cold, warm):
-                env = {**os.environ, "XDG_CACHE_HOME": cache, "METILE_CACHE_DIR": cache}
-                done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
-                first, second = map(float, done.stdout.split())
-                imports.append(first)
-                times.append(second)
+
+    def measure(times, env):
+        done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
+        first, second = map(float, done.stdout.split())
+        imports.append(first)
+        times.append(second)
+
+    with tempfile.TemporaryDirectory() as bytecode:
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {"PYTHONPYCACHEPREFIX": bytecode}
+        measure([], inherited)
+        imports.clear()
+        for _ in range(samples):
+            with tempfile.TemporaryDirectory() as cache:
+                for times in (cold, warm):
+                    measure(times, {**inherited, "XDG_CACHE_HOME": cache, "METILE_CACHE_DIR": cache})
     return {"import metile": statistics.median(imports), "first call, nothing cached": statistics.median(cold),
             "first call, cached": statistics.median(warm)}
 

@@ -23,6 +23,8 @@ from .runtime.buffer import Buffer
 from .runtime.device import Device, set_device
 
 if TYPE_CHECKING:
+    from ._ops import (exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, sigmoid, erf,
+                       erfc, sqrt, rsqrt, cbrt, floor, ceil, round, trunc)
     from .compiler.graph_fusion import FusionPlan, FusionTarget, plan_graph_fusion
     from .frontend.autotune import Config, autotune
     from .ir.graph_ir import ComputeGraph, GraphBuilder, TensorSpec

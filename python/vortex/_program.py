@@ -4,7 +4,6 @@ from __future__ import annotations
 import copy
 import functools
 import os
-import pathlib
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,8 @@ def _compiler():
 
 def _library_paths() -> list[str]:
     """Where `import std…` of programs looks: beside this package when installed, in the checkout otherwise."""
-    here = pathlib.Path(__file__).resolve().parent
-    return [str(path) for path in (here / "std", here.parents[1] / "std") if path.is_dir()]
+    here = os.path.dirname(os.path.realpath(__file__))
+    return [path for path in (os.path.join(here, "std"), os.path.join(os.path.dirname(os.path.dirname(here)), "std")) if os.path.isdir(path)]
 
 
 def _three(sizes, what: str) -> list[int] | None:
@@ -265,7 +264,8 @@ def compile(path=None, *, source: str | None = None, name: str = "<source>", dev
         raise TypeError("compile() takes a path or source=, one of them")
     if source is None:
         try:
-            source, name = pathlib.Path(path).read_text(encoding="utf-8"), str(path)
+            with open(path, encoding="utf-8") as file:
+                source, name = file.read(), os.fsdecode(path)
         except UnicodeDecodeError as error:
             raise _errors.CompileError(f"{path} is not UTF-8: byte {error.object[error.start]:#04x} at offset {error.start}") from None
     elif not isinstance(source, str):

@@ -45,7 +45,7 @@ def package_files(build, folder):
     files[f"vortex/lib/{soname}"] = files.pop(compiler)
     for name, content in bundle.library_files(files[f"vortex/lib/{soname}"], folder).items():
         files["vortex/" + name] = content
-    runtime = next(path for name, path in files.items() if name.startswith("_vortex."))
+    runtime = next(path for name, path in files.items() if name.startswith("_vortex.") and name.endswith(".so"))
     for name, library in bundle.closure(runtime).items():
         files.setdefault(f"vortex/lib/{name}", library)
     # A process has one C++ library; it must be the newest that any of its parts needs, so a wheel brings none.
