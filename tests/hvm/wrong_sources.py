@@ -55,6 +55,10 @@ WRONG = [
 # Expected message on standard error; no result is printed.
 FAILING = [
     ("@main = 1(2)", "RUNTIME_ERROR: cannot apply a number"),
+    ("@main = @main", "RUNTIME_ERROR: @main stands for itself"),
+    ("@a = @b\n@b = @c\n@c = @a\n@main = [1,@b(2)]", "RUNTIME_ERROR: @"),
+    ("@a = @a\n@b = @a\n@main = @b + 1", "RUNTIME_ERROR: @a stands for itself"),
+    ("@a = @b\n@b = @a\n@main = λ{#A:1;λx.@a}(#B{})", "RUNTIME_ERROR: @"),
     ("@main = #A{}(2)", "RUNTIME_ERROR: cannot apply a constructor"),
     ("@main = [1,[2,3(4)]]", "RUNTIME_ERROR: cannot apply a number"),
     ("@main = λ{#A:1}(#B{})", "RUNTIME_ERROR: cannot apply a number"),

@@ -12,10 +12,11 @@
 namespace vortex::hvm {
 
 enum class OpKind : uint8_t {
-  Slot,  // go on with the term in `slot`
-  Word,  // the value `word`
-  Make,  // build the template; its first root is the value
-  Call,  // definition `ext`
+  Slot,     // go on with the term in `slot`
+  Word,     // the value `word`
+  Make,     // build the template; its first root is the value
+  Call,     // definition `ext`
+  Endless,  // definition `ext`, whose name stands for itself
   Lam,  // take an argument into `slot`, go on at `a`; the template is the body, for readers that need the lambda itself
   Match,  // constructor or literal `ext`: hit `a`, miss `b`; the template is the match node
   Use,    // function `a`; the template is the use node

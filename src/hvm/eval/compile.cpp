@@ -33,6 +33,7 @@ private:
 
   const Node& node(NodeId id) const { return program_.nodes[id]; }
   void findFree();
+  void findEndless();
   void lower(NodeId id, uint32_t depth);
   void lowerLambda(Op& op, const Node& node, uint32_t depth);
   void lowerApply(Op& op, NodeId id, uint32_t depth);
@@ -55,6 +56,7 @@ private:
   std::vector<uint32_t> slotOf_;        // by key
   std::vector<uint32_t> opOf_;          // by node
   std::vector<uint32_t> entryOf_;       // by node, plus 1
+  std::vector<bool> isEndless_;         // by definition
   std::vector<Pending> pending_;
 };
 
@@ -302,7 +304,9 @@ void Compiler::lower(NodeId id, uint32_t depth) {
   case NodeKind::Erasure:
   case NodeKind::Wildcard:
   case NodeKind::Name: op.word = atom(id); break;
-  case NodeKind::Reference: op.kind = OpKind::Call, op.ext = one.value, op.word = atom(id); break;
+  case NodeKind::Reference:
+    op.kind = isEndless_[one.value] ? OpKind::Endless : OpKind::Call, op.ext = one.value, op.word = atom(id);
+    break;
   case NodeKind::Constructor:
   case NodeKind::Sup:
   case NodeKind::Priority:
@@ -361,8 +365,24 @@ void Compiler::lower(NodeId id, uint32_t depth) {
   code_.ops[opOf_[id]] = op;
 }
 
+/// Names that lead from one to the next and back take no interactions, so nothing would end them.
+void Compiler::findEndless() {
+  const std::vector<Definition>& definitions = program_.definitions;
+  isEndless_.resize(definitions.size());
+  std::vector<uint32_t> walkOf(definitions.size());  // the last walk that came by
+  for (uint32_t walk = 1; walk <= definitions.size(); ++walk) {
+    uint32_t at = walk - 1;
+    const auto next = [&] { return static_cast<uint32_t>(node(definitions[at].root).value); };
+    while (walkOf[at] == 0 && definitions[at].root && node(definitions[at].root).kind == NodeKind::Reference)
+      walkOf[at] = walk, at = next();
+    for (; walkOf[at] == walk && !isEndless_[at]; at = next())
+      isEndless_[at] = true;
+  }
+}
+
 Result<Code> Compiler::run() {
   findFree();
+  findEndless();
   slotOf_.resize(program_.binders.size() * 2);
   opOf_.resize(program_.nodes.size());
   entryOf_.resize(program_.nodes.size());
