@@ -5,9 +5,9 @@
 #include "irgen/launch_shape.h"
 #include "irgen/parallel_loops.h"
 #include "irgen/prune.h"
+#include "lang/flow/graph/views.h"
 #include "lang/sema/element.h"
 
-#include "lang/sema/ownership/views.h"
 #include "mlir/IR/Verifier.h"
 
 namespace vortex::irgen {
@@ -89,7 +89,7 @@ public:
       context_.domain = kernel_.kernel->domain;
     context_.forChecks = options_.forChecks;
     context_.hasOwnBlock = !options_.block;
-    lang::ownership::eachExpr(*kernel_.body, [&](const Expr& expr) {
+    lang::flow::eachExpr(*kernel_.body, [&](const Expr& expr) {
       context_.padsTiles |= expr.kind == ExprKind::Slice && context_.guardOf(expr) != lang::Guard::Proven;
     });
     prepareBody();

@@ -10,6 +10,7 @@
 #include "lang/flow/check/bounds.h"
 #include "lang/flow/check/independent.h"
 #include "lang/flow/check/initialised.h"
+#include "lang/flow/check/ownership.h"
 #include "lang/flow/check/staging.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
@@ -18,7 +19,6 @@
 #include "lang/sema/kernel/grid.h"
 #include "lang/sema/kernel/inline_calls.h"
 #include "lang/sema/kernel/shared_budget.h"
-#include "lang/sema/ownership/ownership.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -152,7 +152,9 @@ void checkKernels(Program& program, diag::DiagnosticSink& sink, LaunchGrids laun
 
 std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sources, diag::DiagnosticSink& sink,
                                  const AnalyzeOptions& options, const CheckOptions& checks) {
-  auto program = lang::analyze(root, sources, sink, options);
+  AnalyzeOptions typing = options;
+  typing.checkDefinition = checkDefinitionOwnership;
+  auto program = lang::analyze(root, sources, sink, typing);
   if (sink.hasErrors())
     return program;
   checkOwnership(*program, sink);

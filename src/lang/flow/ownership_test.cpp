@@ -115,6 +115,22 @@ TEST(Ownership, IndicesThatTypesRangesOrTestsKeepApartAreApart) {
   accept("i: usize, j: usize", "if i < j { both(&mut v[0..i], &mut v[j..4]) }");
 }
 
+TEST(Ownership, ImmutableIndicesKeepTheirValuesHoweverTheyGetThem) {
+  const auto accept = [](const std::string& body) {
+    expectAccepted("let n = args().len()\nvar rows = vec![vec![1], vec![2], vec![3]]\n" + body, kPair);
+  };
+  accept("let k: usize\nif n > 3 { k = 0 } else { k = 1 }\nboth(&mut rows[k], &mut rows[k + 1])");
+  accept("let k = if n > 3 { n } else { 1 }\nboth(&mut rows[k], &mut rows[k + 1])");
+  accept("for i in 0..2 {\n  let k = keep(rows[0].copy())\n  both(&mut rows[k + i], &mut rows[k + i + 1])\n}");
+  accept("let swap = |k: usize| { both(&mut rows[k], &mut rows[k + 1]) }\nswap(0)\nswap(1)");
+  accept("for (row, i) in rows.copy().enumerate() {\n  both(&mut rows[i], &mut rows[i + 1])\n  print(row)\n}");
+}
+
+TEST(Ownership, WhatNothingReachesIsNotChecked) {
+  expectAccepted("let v = vec![vec![1]]\nprint(v)\nreturn\nlet w = v[0]\nprint(keep(w))", kPair);
+  expectAccepted("let v = vec![1]\nloop {\n  print(keep(v))\n  break\n  print(v)\n}", kPair);
+}
+
 TEST(Ownership, ReborrowsLastAsLongAsTheyAreUsed) {
   expectAccepted(
       "var v = vec![1]\nlet r = &mut v\ngrow(r, &vec![2])\ngrow(r, &vec![3])\nlet s = &r[0]\nprint(s)\nr.push(4)",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct AnalyzeOptions {
   /// Kernels to instantiate without a caller (`vortex build`): every non-generic kernel always is.
   uint32_t maxInstanceDepth = 64;
   LaunchGrids launchGrids = LaunchGrids::OfProgram;
+  /// What lang/flow asks of generic functions as they are written, while they are there: what it reports is wrong with all of their instances.
+  std::function<void(Function& definition, diag::DiagnosticSink&)> checkDefinition = {};
 };
 
 /// Parses the root file and its imports, resolves, type-checks and instantiates; lang/flow checks what comes of it. Never null; use it further only

@@ -87,7 +87,7 @@ enum class BinaryOp : uint8_t {
 /// Kernel analysis fills this; host expressions stay Uniform. A value every thread of the block agrees on, or not.
 enum class Uniformity : uint8_t { Uniform, PerThread };
 
-/// How a place is used where a value is wanted; filled by ownership analysis (lang/sema/ownership).
+/// How a place is used where a value is wanted; filled by lang/flow/check/ownership.
 enum class Transfer : uint8_t {
   Read,  ///< looked at; also every expression that is not a place
   Copy,  ///< the value is duplicated

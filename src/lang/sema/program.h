@@ -23,7 +23,6 @@ struct Variable {
   bool isVar = false;  ///< reassignable (also `let` of tensor type)
   bool isParam = false;
   uint32_t index = 0;            ///< dense per Function
-  bool isView = false;           ///< names (part of) the storage of another variable: a slice, an element walked over
   bool isResultStorage = false;  ///< `var out: <result type>` that is returned: names the kernel's result
   bool isDeferred = false;  ///< declared without a value; ownership analysis proves that it has one where it is used
   Uniformity uniformity = Uniformity::Uniform;  ///< kernel analysis

@@ -38,7 +38,7 @@ struct OpenLoop {
 
 class GraphBuilder {
 public:
-  explicit GraphBuilder(Graph& graph) : graph_(graph) {}
+  explicit GraphBuilder(Graph& graph);
 
   // slots
   SlotId newSlot(MachineType type);
@@ -130,6 +130,7 @@ private:
   std::vector<uint32_t> column_;
   uint32_t stamp_ = 0;
   std::unordered_multimap<size_t, PlaceId> placesByHash_;
+  std::vector<PlaceId> roots_;  ///< by local; kNoPlace where not asked
 };
 
 }  // namespace vortex::lang::flow

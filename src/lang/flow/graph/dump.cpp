@@ -7,10 +7,10 @@
 namespace vortex::lang::flow {
 namespace {
 
-constexpr std::array<std::string_view, 27> kSteps = {
-    "declare", "empty",   "end",          "bind", "load",   "store", "atomic", "item",  "view",
-    "compute", "barrier", "warp_barrier", "warp", "stage",  "tile",  "assert", "print", "output",
-    "call",    "borrow",  "copy",         "move", "mutate", "flow",  "keep",   "jump",  "branch"};
+constexpr std::array<std::string_view, 30> kSteps = {
+    "declare", "empty",        "end",    "bind",   "load", "store",     "atomic", "item",   "view", "compute",
+    "barrier", "warp_barrier", "warp",   "stage",  "tile", "assert",    "print",  "output", "use",  "copy",
+    "move",    "move_out",     "mutate", "borrow", "flow", "flow_more", "keep",   "result", "jump", "branch"};
 constexpr std::array<std::string_view, 17> kOps = {"+", "-", "*",   "/",   "%",  "ceil_div", "<<", ">>",    "&",
                                                    "|", "^", "min", "max", "==", "<",        "<=", "select"};
 constexpr std::array<std::string_view, 8> kPositions = {
@@ -99,7 +99,7 @@ private:
       text = value(step.value) + " = ";
     text += step.kind == StepKind::Return ? "return" : kSteps[static_cast<size_t>(step.kind)];
     if (step.kind == StepKind::Compute || step.kind == StepKind::Warp || step.kind == StepKind::Atomic)
-      if (step.origin->kind == ExprKind::Builtin)
+      if (step.origin && step.origin->kind == ExprKind::Builtin)
         text += base::concat(" ", spelling(step.origin->builtin));
     if (step.kind == StepKind::Bind)
       text += base::concat(" ", graph_.function->dims[step.index].name);
@@ -113,8 +113,7 @@ private:
         uses.push_back(value(use));
       text += base::concat("(", base::join(uses, ", "), ")");
     }
-    if (step.kind == StepKind::Tile || step.kind == StepKind::Stage || step.kind == StepKind::Output ||
-        step.kind == StepKind::Call)
+    if (step.kind == StepKind::Tile || step.kind == StepKind::Stage || step.kind == StepKind::Output)
       for (const Access& access : graph_.accessesOf(step))
         if (access.mode == AccessMode::Read)
           text += " reads " + place(access.place);

@@ -41,11 +41,18 @@ bool Graph::isInside(LoopId loop, LoopId outer) const {
   return loop == outer;
 }
 
+std::string Graph::describe(LocalId local) const {
+  const Local& root = (*this)[local];
+  if (!root.variable || root.variable->name.empty())
+    return root.storage == Storage::Result ? "the result" : "this value";
+  return "`" + root.variable->name + "`";
+}
+
 std::string Graph::describe(PlaceId id) const {
   const Place& place = (*this)[id];
   const Local& root = (*this)[place.root];
   if (!root.variable || root.variable->name.empty())
-    return root.storage == Storage::Result ? "the result" : "this value";
+    return describe(place.root);
   std::string out = root.variable->name;
   Type type = root.type;
   for (const Projection& each : place.path) {
@@ -66,7 +73,11 @@ std::string Graph::describe(PlaceId id) const {
       out += "[…]";
       type = type ? type->elem : nullptr;
       break;
-    case ProjectionKind::Window: out += "[…]"; break;
+    case ProjectionKind::Window: {
+      const bool isOfElements = !isKernel && &each != &place.path.back() && (&each)[1].kind == ProjectionKind::Field;
+      out += isOfElements ? "" : "[…]";  // `p.mass`: of all of them
+      break;
+    }
     }
   }
   return "`" + out + "`";

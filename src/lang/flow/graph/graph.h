@@ -25,6 +25,8 @@
 //   its own on the edge (Loop::exits), and that block has only predecessors inside the loop.
 // * A `for` has a Counter: the phi at the header, and begin, step, end or the list. The condition is the header's Branch.
 // * Code that nothing reaches is not in the graph.
+// * The graph of a function as written is what ownership asks: places keep their Derefs, every use of a variable is a step, and locals (temporaries
+//   too) are told which loans their values may hold. Calls are what they do to their arguments; a closure's body is a loop where it is written.
 #pragma once
 
 #include <optional>
@@ -68,6 +70,11 @@ struct Local {
   uint32_t index = 0;                   ///< Result: its number
   LoopId loop = kNoLoop;                ///< the innermost loop it is declared in
   FrameId frame = kNoFrame;
+  // of functions as written
+  bool holdsBorrows = false;  ///< its values may hold borrows
+  bool isView = false;        ///< names storage of another local; its parts are reached through a Deref
+  bool isElement = false;     ///< a view: an element that a `for`, `map` or `fold` walks over
+  uint32_t closure = 0;       ///< depth of closures it is declared in
 };
 
 enum class ProjectionKind : uint8_t {
@@ -105,6 +112,12 @@ struct Place {
   /// It is not known which: one of these. `root` is then their first and the path leads from any of them.
   std::vector<LocalId> candidates = {};
   bool isUnknown() const { return !candidates.empty(); }
+  bool hasDeref() const;
+  bool isIndexed() const;
+  /// Only fields: what a move or an assignment can empty or fill as a whole.
+  bool isMovePath() const;
+  /// The leading fields.
+  std::vector<uint32_t> fields() const;
   bool operator==(const Place&) const = default;
 };
 
@@ -127,14 +140,17 @@ enum class StepKind : uint8_t {
   Assert,  ///< uses[0] holds from here on, or the thread ends
   Print,
   Output,  ///< the kernel's results are written: accesses
-  // of functions as written, whose graph ownership still makes for itself: no lowering gives these yet
-  Call,    ///< origin->function, or a launch or a closure: value, uses, accesses
-  Borrow,  ///< place.root holds a loan
-  Copy,
-  Move,
-  Mutate,  ///< part of place changes, or a method changes it
-  Flow,    ///< place.root holds what others hold
-  Keep,    ///< what holds loans is used here
+  // of functions as written, which have no loads, stores and work of kernels but Store: place gets a new value
+  Use,       ///< place is looked at; value: what is read, of a scalar in memory
+  Copy,      ///< … and duplicated
+  Move,      ///< moves[index]
+  MoveOut,   ///< a Move of what cannot be moved: it is borrowed, in a list or outside the closure
+  Mutate,    ///< part of place changes, or a method changes it
+  Borrow,    ///< place is lent: loans[index]; its holder then holds this and what place was reached through holds
+  Flow,      ///< the local place.root holds what local `index` holds (kNoLocal: nothing), no longer what it held
+  FlowMore,  ///< … and what it held
+  Keep,      ///< what the local place.root holds is used here
+  Result,    ///< … is returned
   // terminators
   Jump,
   Branch,  ///< value: the condition; targets: then, else
@@ -225,10 +241,49 @@ struct Argument {
   uint32_t leaf = 0;  ///< of a struct or tuple: which of its scalars
 };
 
+enum class MoveReason : uint8_t { Binding, Argument, Launch, ToDevice, Part, Result };
+
+/// Of a Move step.
+struct Move {
+  PlaceId place = kNoPlace;
+  const Expr* origin = nullptr;
+  MoveReason reason = MoveReason::Binding;
+  const Function* callee = nullptr;  ///< Argument, Launch
+  const Expr* launch = nullptr;      ///< an argument of this launch
+};
+
+enum class LoanKind : uint8_t { Shared, Mutable };
+
+/// Of a Borrow step.
+struct Loan {
+  PlaceId place = kNoPlace;
+  LocalId holder = kNoLocal;
+  source::SourceRange range;
+  LoanKind kind = LoanKind::Shared;
+  Type lent = nullptr;                 ///< what `&` refers to
+  bool isReserved = false;             ///< of a `&mut` argument, until the call
+  bool wasReserved = false;            ///< by the launch: that it was there then is known
+  const Expr* call = nullptr;          ///< an argument of this call or launch
+  bool isView = false;                 ///< a slice or loop element rather than `&`
+  bool isLoop = false;                 ///< held by a `for` while it walks
+  bool isCapture = false;              ///< by a closure
+  const Expr* writer = nullptr;        ///< of a view: what writes through it
+  std::optional<uint32_t> param = {};  ///< stands for what the caller lent as this parameter; conflicts with nothing
+
+  const Expr* launch() const { return call && call->kind == ExprKind::Launch ? call : nullptr; }
+};
+
+/// What it takes to get to a block: a condition, a branch, a loop's list; and what that means for a variable that is not assigned on the way.
+struct Choice {
+  const Expr* by = nullptr;
+  std::string_view label;
+  BlockId loopEntry = kNoBlock;  ///< the choice is to go on after a loop that was entered from this block
+};
+
 class Graph {
 public:
   const Function* function = nullptr;
-  bool isKernel = false;  ///< calls are inlined and places resolved
+  bool isKernel = false;  ///< calls are inlined and places resolved; else the function is as it was written
   NodeTable values;
   std::vector<Block> blocks;  ///< BlockId{0} is the entry
   std::vector<Local> locals;
@@ -243,6 +298,10 @@ public:
   std::unordered_map<const Expr*, BlockId> entered;
   /// The scalars of an expression that was wanted as a value.
   std::unordered_multimap<const Expr*, ValueId> evaluated;
+  // of functions as written
+  std::vector<Move> moves;
+  std::vector<Loan> loans;
+  std::unordered_map<uint32_t, Choice> choices;  ///< by block
 
   const Step& operator[](StepId step) const { return steps_[indexOf(step)]; }
   Step& operator[](StepId step) { return steps_[indexOf(step)]; }
@@ -265,6 +324,7 @@ public:
   bool isInside(BlockId block, LoopId loop) const { return isInside((*this)[block].loop, loop); }
   /// "`p.pixels`", or "this value".
   std::string describe(PlaceId place) const;
+  std::string describe(LocalId local) const;
 
 private:
   friend class GraphBuilder;

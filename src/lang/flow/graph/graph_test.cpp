@@ -8,6 +8,7 @@ namespace {
 
 using testing::GraphOf;
 
+/// Its functions as written have whole ones too.
 size_t verifyKernelsOf(const std::filesystem::path& path) {
   source::SourceManager sources;
   diag::DiagnosticSink sink;
@@ -19,6 +20,12 @@ size_t verifyKernelsOf(const std::filesystem::path& path) {
   const auto program = flow::analyze(*file, sources, sink, options);
   if (sink.hasErrors())
     return 0;
+  for (const auto& function : program->functions)
+    if (!function->inKernel && function->body) {
+      const Graph graph =
+          lowerWritten(*function, [](const Function& callee) { return Summary(callee.params.size(), true); });
+      EXPECT_EQ(verify(graph), "") << path << "\n" << dump(graph, sources);
+    }
   for (const Function* kernel : program->kernels) {
     const Graph graph = lowerKernel(*kernel);
     EXPECT_EQ(verify(graph), "") << path << "\n" << dump(graph, sources);

@@ -12,9 +12,19 @@ Graph lowerKernel(const Function& kernel) {
   return graph;
 }
 
-Lowering::Lowering(const Function& function, Graph& graph)
-    : function_(function), graph_(graph), b_(graph), uses_(findVariableUses(*function.body)) {
+Graph lowerWritten(const Function& function, const SummaryOf& summaryOf) {
+  Graph graph;
+  Lowering(function, graph, &summaryOf).run();
+  return graph;
+}
+
+Lowering::Lowering(const Function& function, Graph& graph, const SummaryOf* summaryOf)
+    : function_(function), graph_(graph), b_(graph), summaryOf_(summaryOf) {
   graph.function = &function;
+  if (graph.isKernel)
+    uses_ = findVariableUses(*function.body);
+  else
+    views_ = findViews(function);
 }
 
 void Lowering::run() {
@@ -22,7 +32,7 @@ void Lowering::run() {
   graph_.frames.push_back({nullptr, function_.name, kNoFrame});
   b_.startEntry();
   pushScope();
-  lowerParams();
+  graph_.isKernel ? lowerParams() : writtenParams();
   Label end = b_.label();
   frames_.push_back({&end, nullptr, scopes_.size(), 0, true});
   if (hasValue(body.type))
@@ -40,6 +50,11 @@ void Lowering::execute(const Expr& expr, const Holder* into) {
   if (!isReachable())
     return;
   enter(expr);
+  const bool isDropped = !graph_.isKernel && !into && hasValue(expr.type);
+  if (isDropped && (expr.kind == ExprKind::If || expr.kind == ExprKind::Block || expr.kind == ExprKind::Loop)) {
+    control(expr, {});  // it is moved out all the same
+    return;
+  }
   switch (expr.kind) {
   case ExprKind::Block: return block(expr, into);
   case ExprKind::If: return branches(expr, into);
@@ -50,7 +65,7 @@ void Lowering::execute(const Expr& expr, const Holder* into) {
   case ExprKind::Let:
   case ExprKind::Assign:
     expr.kind == ExprKind::Let ? let(expr) : assign(expr);
-    if (isReachable())
+    if (graph_.isKernel && isReachable())
       graph_.entered[&expr] = b_.block();
     return;
   case ExprKind::Break:
@@ -89,6 +104,8 @@ void Lowering::block(const Expr& expr, const Holder* into) {
 //===-- assignments -----------------------------------------------------------------------------------------------===//
 
 void Lowering::assign(const Expr& expr) {
+  if (!graph_.isKernel)
+    return writtenAssign(expr);
   const auto [target, source] = asAssign(expr);
   if (target.kind == ExprKind::Slice || stripRef(target.type)->isTensor())
     return assignTile(expr);
@@ -120,10 +137,12 @@ void Lowering::branches(const Expr& expr, const Holder* into) {
   Label whenTrue = b_.label(), whenFalse = b_.label(), join = b_.label();
   condition(decides, whenTrue, whenFalse);
   if (b_.start(whenTrue)) {
+    choose(then, "not assigned on this path");
     execute(then, into);
     b_.jump(join, &expr);
   }
   if (b_.start(whenFalse)) {
+    otherwise ? choose(*otherwise, "not assigned on this path") : choose(decides, "not assigned where this is false");
     if (otherwise)
       execute(*otherwise, into);
     b_.jump(join, &expr);
@@ -187,12 +206,15 @@ void Lowering::leaveLoop(const Expr& expr) {
 void Lowering::leaveFrame(const Expr& expr) {
   const FrameContext frame = frames_.back();
   if (const Expr* handed = jumpValueOf(expr)) {
-    if (frame.isKernel)
+    if (frame.isFunction)
       output(*handed);
-    else
+    else if (graph_.isKernel)
       execute(*handed, frame.into);
+    else
+      value(*handed, handOver());
   }
-  endScopes(frame.scopes, expr);
+  if (graph_.isKernel)
+    endScopes(frame.scopes, expr);
   b_.jump(*frame.end, &expr);
 }
 

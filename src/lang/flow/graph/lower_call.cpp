@@ -197,6 +197,8 @@ LocalId Lowering::result(uint32_t number, Type type) {
 
 /// What a kernel returns is stored here, not handed over.
 void Lowering::output(const Expr& expr) {
+  if (!graph_.isKernel)
+    return handOut(expr);
   const Type type = function_.resultType;
   if (!function_.isKernel || !type || !hasValue(type)) {
     execute(expr, nullptr);

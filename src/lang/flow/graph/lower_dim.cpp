@@ -1,4 +1,6 @@
 // Extents as values.
+#include <algorithm>
+
 #include "lang/flow/graph/lower.h"
 
 namespace vortex::lang::flow {
@@ -20,13 +22,23 @@ ValueId Lowering::dimensionVariable(DimVarId id) {
   return values().extent(id);
 }
 
+/// In host code the value of a variable.
+ValueId Lowering::opaqueDimension(uint32_t id) {
+  const auto named = function_.extentVariables.find(id);
+  if (named == function_.extentVariables.end())
+    return unknown(kUsize);
+  const Holder& holder = holderOf(*named->second);
+  const bool isValue = holder.slot && holder.type->kind == TypeKind::Scalar && b_.value(*holder.slot) != kNoValue;
+  return isValue ? values().convert(kUsize, b_.value(*holder.slot)) : unknown(kUsize);
+}
+
 ValueId Lowering::dimensionAtom(const DimAtom& atom) {
   if (atom.kind == DimAtom::Kind::Variable)
     return dimensionVariable(atom.id);
   if (atom.kind == DimAtom::Kind::Opaque) {
     auto [found, isNew] = opaqueDims_.try_emplace(atom.id, kNoValue);
     if (isNew)
-      found->second = b_.undefined(kUsize);
+      found->second = opaqueDimension(atom.id);
     return found->second;
   }
   const ValueId lhs = dimension(atom.operands[0]), rhs = dimension(atom.operands[1]);
@@ -63,6 +75,9 @@ void Lowering::bindDimensions(const Expr& expr) {
   for (size_t i = 0; i < variable->type->shape.size(); ++i) {
     const std::optional<DimVarId> id = variable->type->shape[i].asVariable();
     if (!id || *id >= function_.dims.size() || function_.dims[*id].param || function_.dims[*id].constant)
+      continue;
+    // In host code a type may also name one that has its value.
+    if (!graph_.isKernel && std::find(expr.ints.begin(), expr.ints.end(), *id) == expr.ints.end())
       continue;
     const bool isKnown = from->isTensor() && i < from->shape.size() && !(from->shape[i] == variable->type->shape[i]);
     const ValueId extent = isKnown ? dimension(from->shape[i]) : b_.undefined(kUsize);

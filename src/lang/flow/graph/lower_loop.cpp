@@ -73,11 +73,16 @@ void Lowering::candidates(const Expr& expr, std::set<LocalId>& out, std::set<con
 
 /// Behind the loop: its own end and `break` lead there by different blocks.
 void Lowering::leaveAt(Label& exit, Label& broke, Label& after, const Expr& expr) {
-  if (exit.edges.empty() || broke.edges.empty()) {
-    b_.start(broke.edges.empty() ? exit : broke);
+  if (exit.edges.empty()) {
+    b_.start(broke);
     return;
   }
   b_.start(exit);
+  const BlockId before = graph_[exit.exitOf].before;
+  expr.kind == ExprKind::For ? choose(asFor(expr).list, "not assigned if this is empty", before)
+                             : choose(*asLoop(expr).condition, "not assigned if this is false at once", before);
+  if (broke.edges.empty())
+    return;
   b_.jump(after, &expr);
   b_.start(broke);
   b_.jump(after, &expr);
@@ -131,22 +136,35 @@ ValueId Lowering::tripNumber(const Trips& trips) {
 void Lowering::bindLoopVariables(const Expr& expr, OpenLoop& open, const Trips& trips) {
   const auto [list, body, variable, position] = asFor(expr);
   Operand element{trips.counter.value, kNoPlace, {}};
+  if (!graph_.isKernel && trips.counter.kind == Counter::Kind::Array) {
+    element = undefined(variable->type);
+    b_.loopOf(open).counter->value = element.value;
+  }
   if (trips.array) {
     const Projection slot{.kind = ProjectionKind::Slot, .index = b_.value(trips.slot)};
     element = load(b_.extend(*trips.array, slot, variable->type), variable->type, list);
     b_.loopOf(open).counter->value = element.value;
   }
   const Holder holder = declare(*variable, true);
-  if (!holder.slot)
-    begin(holder.local, expr, StepKind::Declare);
-  store(b_.root(holder.local), variable->type, element, expr, nullptr);
+  bindLoopVariable(holder, element, expr);
+  if (graph_[holder.local].holdsBorrows && isReachable()) {
+    const bool holdsNone = trips.held == kNoLocal || (trips.ownsElements && !mayHoldBorrows(variable->type));
+    flow(holder.local, std::span(&trips.held, holdsNone ? 0 : 1), expr);
+  }
   if (!position)
     return;
   const Holder counted = declare(*position, false);
-  if (!counted.slot)
-    begin(counted.local, expr, StepKind::Declare);
   const ValueId count = values().convert(machineType(position->type), tripNumber(trips));
-  store(b_.root(counted.local), position->type, Operand{count, kNoPlace, {}}, expr, nullptr);
+  bindLoopVariable(counted, Operand{count, kNoPlace, {}}, expr);
+}
+
+void Lowering::bindLoopVariable(const Holder& holder, const Operand& element, const Expr& loop) {
+  if (!holder.slot || !graph_.isKernel)
+    begin(holder.local, loop, StepKind::Declare);
+  if (graph_.isKernel || holder.slot)
+    store(b_.root(holder.local), holder.type, element, loop, nullptr);
+  if (graph_[holder.local].isView)
+    graph_.locals[indexOf(holder.local)].isElement = true;
 }
 
 //===-- for -------------------------------------------------------------------------------------------------------===//
@@ -175,12 +193,12 @@ ValueId Lowering::tripCount(MachineType type, ValueId begin, ValueId end, ValueI
 }
 
 Lowering::Trips Lowering::rangeTrips(const Expr& list) {
-  const Operand range = value(list);
+  const Operand range = value(list, own(MoveReason::Binding));
   Trips out;
   out.counter.kind = Counter::Kind::Range;
   const MachineType type = machineType(stripRef(list.type)->elem);
   const auto part = [&](size_t i) {
-    return i < range.parts.size() && range.parts[i].value != kNoValue ? range.parts[i].value : b_.undefined(type);
+    return i < range.parts.size() && range.parts[i].value != kNoValue ? range.parts[i].value : unknown(type);
   };
   out.counter.begin = part(0), out.counter.end = part(1), out.counter.step = part(2);
   const ValueId step = out.counter.step;
@@ -241,7 +259,9 @@ void Lowering::forLoop(const Expr& expr) {
   const auto [list, body, variable, position] = asFor(expr);
   const Type type = stripRef(list.type);
   Trips trips;
-  if (list.kind == ExprKind::IntList) {
+  if (!graph_.isKernel) {
+    trips = listTrips(list);
+  } else if (list.kind == ExprKind::IntList) {
     trips = positionTrips(list.intList.size());
     trips.counter.kind = Counter::Kind::List;
     trips.counter.list = &list;
@@ -264,6 +284,8 @@ void Lowering::forLoop(const Expr& expr) {
   assigned.push_back(trips.slot);
   OpenLoop open = b_.openLoop(&expr, assigned);
   exit.exitOf = broke.exitOf = open.loop;
+  if (trips.held != kNoLocal)
+    keep({&trips.held, 1}, list);
   Counter& counter = trips.counter;
   counter.phi = b_.value(trips.slot);
   ValueId low = counter.phi, high = counter.isPosition ? counter.trips : counter.end;

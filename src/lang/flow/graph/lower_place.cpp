@@ -40,7 +40,7 @@ void Lowering::writeLeaf(SlotId& next, Type type, const Operand& operand) {
     b_.write(next++, operand.value == kNoValue ? b_.undefined(machineType(type)) : operand.value);
     break;
   case TypeKind::Ref:
-  case TypeKind::Tensor: b_.writeAlias(next++, operand.place); break;
+  case TypeKind::Tensor: b_.writeAlias(next++, graph_.isKernel ? operand.place : kNoPlace); break;
   case TypeKind::Range:
     for (size_t i = 0; i < 3; ++i)
       writeLeaf(next, type->elem, i < operand.parts.size() ? operand.parts[i] : Operand());
@@ -101,6 +101,8 @@ PlaceId Lowering::materialised(const Expr& expr, const Operand& operand) {
 }
 
 Lowering::Operand Lowering::placeOfBase(const Expr& expr) {
+  if (!graph_.isKernel)
+    return Operand{kNoValue, writtenBase(expr), {}};
   const Operand base = expr.type->kind == TypeKind::Ref ? value(expr) : place(expr);
   return base;
 }
@@ -109,6 +111,8 @@ Lowering::Operand Lowering::place(const Expr& expr) {
   enter(expr);
   switch (expr.kind) {
   case ExprKind::Var: {
+    if (!graph_.isKernel)
+      return Operand{kNoValue, variablePlace(*expr.variable), {}};
     const Holder& holder = holderOf(*expr.variable);
     Operand out;
     const bool isView = holder.slot && expr.variable->type->isTensor();
@@ -123,9 +127,13 @@ Lowering::Operand Lowering::place(const Expr& expr) {
   case ExprKind::Slice: return slice(expr);
   case ExprKind::Deref: {
     const Expr& reference = operandOf(expr);
+    if (!graph_.isKernel && reference.kind == ExprKind::Ref)
+      return placeOfBase(operandOf(reference));
+    if (!graph_.isKernel)
+      return Operand{kNoValue, deref(writtenBase(reference)), {}};
     return reference.kind == ExprKind::Ref ? place(operandOf(reference)) : value(reference);
   }
-  default: return value(expr);
+  default: return graph_.isKernel ? value(expr) : placeOfBase(expr);
   }
 }
 
@@ -134,7 +142,7 @@ Lowering::Operand Lowering::field(const Operand& base, uint32_t number, Type typ
     return number < base.parts.size() ? base.parts[number] : undefined(type);
   Operand out;
   out.place = b_.extend(base.place, {.kind = ProjectionKind::Field, .field = number}, type);
-  if (type->isTensor())
+  if (graph_.isKernel && type->isTensor())
     if (const auto slot = slotOf(out.place); slot && b_.isAlias(*slot))
       out.place = b_.alias(*slot);
   return out;
@@ -152,9 +160,9 @@ Lowering::Operand Lowering::element(const Expr& expr) {
       projection.dims.push_back({index(*at), kNoValue});
   }
   Operand out;
-  if (!isReachable())
+  if (graph_.isKernel && !isReachable())
     return out;
-  if (projection.kind == ProjectionKind::At) {
+  if (graph_.isKernel && projection.kind == ProjectionKind::At) {
     Subscript subscript{&expr, b_.nextStep(), {}};
     for (size_t i = 0; i < projection.dims.size(); ++i)
       subscript.parts.push_back(
@@ -176,11 +184,12 @@ Lowering::Operand Lowering::slice(const Expr& expr) {
   for (size_t i = 0; i < dims.size(); ++i) {
     const SliceDim& dim = dims[i];
     const bool isTensor = sliced->isTensor();
-    const auto extent = [&] { return isTensor ? dimension(sliced->shape[i]) : b_.undefined(kUsize); };
+    const auto extent = [&] { return isTensor ? dimension(sliced->shape[i]) : unknown(kUsize); };
     isWhole = isWhole && dim.kind == SliceDim::Kind::Full;
     if (dim.kind == SliceDim::Kind::Index) {
       window.dims.push_back({index(*dim.begin), kNoValue});
-      subscript.parts.push_back({window.dims.back().begin, values().constant(kUsize, 1), extent()});
+      if (graph_.isKernel)
+        subscript.parts.push_back({window.dims.back().begin, values().constant(kUsize, 1), extent()});
       continue;
     }
     const ValueId begin = dim.begin ? index(*dim.begin) : values().constant(kUsize, 0);
@@ -194,22 +203,22 @@ Lowering::Operand Lowering::slice(const Expr& expr) {
       if (const auto& terms = result->shape[kept].terms(); terms.size() == 1 && terms.begin()->first.size() == 1)
         if (const DimAtom& atom = terms.begin()->first[0]; atom.kind == DimAtom::Kind::Opaque)
           opaqueDims_[atom.id] = length;
-    if (dim.kind != SliceDim::Kind::Full)
+    if (graph_.isKernel && dim.kind != SliceDim::Kind::Full)
       subscript.parts.push_back(
           {begin, isTensor && kept < result->shape.size() ? dimension(result->shape[kept]) : length, extent()});
     ++kept;
   }
   Operand out;
-  if (!isReachable())
+  if (graph_.isKernel && !isReachable())
     return out;
   subscript.before = b_.nextStep();
-  if (sliced->isTensor() && dims.size() == sliced->shape.size())
+  if (graph_.isKernel && sliced->isTensor() && dims.size() == sliced->shape.size())
     graph_.subscripts.push_back(std::move(subscript));
   const Type viewed = fieldOfElements.empty() ? expr.type : stripRef(base.type);
-  if (!isWhole) {
+  if (!isWhole || !graph_.isKernel)
     of = b_.extend(of, std::move(window), viewed);
+  if (!isWhole && graph_.isKernel)
     b_.emit(StepKind::View, &expr).place = of;
-  }
   for (int64_t number : fieldOfElements)
     of = b_.extend(of, {.kind = ProjectionKind::Field, .field = static_cast<uint32_t>(number)}, expr.type);
   out.place = of;

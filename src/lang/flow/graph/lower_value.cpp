@@ -4,11 +4,16 @@
 
 namespace vortex::lang::flow {
 
+ValueId Lowering::unknown(MachineType type) {
+  const bool isStep = !graph_.isKernel && isReachable();
+  return isStep ? b_.computed(b_.emit(StepKind::Compute, nullptr), type) : b_.undefined(type);
+}
+
 Lowering::Operand Lowering::undefined(Type type) {
   Operand out;
   switch (type->kind) {
   case TypeKind::Scalar:
-  case TypeKind::Enum: out.value = b_.undefined(machineType(type)); break;
+  case TypeKind::Enum: out.value = unknown(machineType(type)); break;
   case TypeKind::Range:
     for (int i = 0; i < 3; ++i)
       out.parts.push_back(undefined(type->elem));
@@ -27,7 +32,7 @@ ValueId Lowering::scalar(const Expr& expr) {
   const Operand operand = value(expr);
   if (operand.value != kNoValue)
     return operand.value;
-  return b_.undefined(machineType(expr.type));
+  return unknown(machineType(expr.type));
 }
 
 void Lowering::flatten(const Operand& operand, std::vector<ValueId>& out) const {
@@ -46,11 +51,13 @@ ValueId Lowering::compute(const Expr& expr, Type type, std::span<const ValueId> 
   return b_.computed(step, machine);
 }
 
-Lowering::Operand Lowering::value(const Expr& expr) {
+Lowering::Operand Lowering::value(const Expr& expr, const Purpose& purpose) {
   if (!isReachable())
     return expr.type ? undefined(expr.type) : Operand();
+  if (!graph_.isKernel)
+    return evaluate(expr, purpose);
   enter(expr);
-  Operand out = evaluate(expr);
+  Operand out = evaluate(expr, purpose);
   std::vector<ValueId> scalars;
   flatten(out, scalars);
   if (isReachable())
@@ -59,7 +66,10 @@ Lowering::Operand Lowering::value(const Expr& expr) {
   return out;
 }
 
-Lowering::Operand Lowering::evaluate(const Expr& expr) {
+Lowering::Operand Lowering::evaluate(const Expr& expr, const Purpose& purpose) {
+  if (!graph_.isKernel)
+    if (auto made = written(expr, purpose))
+      return *std::move(made);
   const auto scalarIs = [](ValueId value) {
     Operand out;
     out.value = value;
@@ -121,7 +131,7 @@ Lowering::Operand Lowering::evaluate(const Expr& expr) {
   case ExprKind::For:
   case ExprKind::Break:
   case ExprKind::Continue:
-  case ExprKind::Return: return control(expr);
+  case ExprKind::Return: return control(expr, purpose);
   default: break;
   }
   if (!isTensorWork)
@@ -173,14 +183,15 @@ std::optional<ValueId> Lowering::chosen(const Expr& expr) {
   return values().op(Op::Select, machineType(expr.type), condition, a, b);
 }
 
-Lowering::Operand Lowering::control(const Expr& expr) {
+Lowering::Operand Lowering::control(const Expr& expr, const Purpose& purpose) {
   if (!hasValue(expr.type)) {
     execute(expr, nullptr);
     return {};
   }
   if (const auto value = chosen(expr))
-    return {*value, kNoPlace, {}};
-  const Holder holder = temporary(expr.type, expr);
+    return Operand{*value, kNoPlace, {}};
+  Holder holder = temporary(expr.type, expr);
+  holder.purpose = tailOf(expr, purpose);
   execute(expr, &holder);
   return isReachable() ? read(holder) : undefined(expr.type);
 }

@@ -154,6 +154,11 @@ LocalId Lowering::newLocal(Type type, source::SourceRange range, const Variable*
   local.storage = storage;
   local.loop = b_.loop();
   local.frame = b_.frame;
+  if (!graph_.isKernel) {
+    local.isView = variable && views_.views.contains(variable);
+    local.holdsBorrows = local.isView || mayHoldBorrows(type) || (!variable && type->kind != TypeKind::Scalar);
+    local.closure = closures_;
+  }
   graph_.locals.push_back(local);
   slots_.emplace_back();
   return LocalId{static_cast<uint32_t>(graph_.locals.size() - 1)};
@@ -165,8 +170,9 @@ const Lowering::Holder& Lowering::declare(const Variable& variable, bool isAlias
   const Storage storage = variable.isResultStorage && !isAlias ? Storage::Result : storageOf(variable.type);
   holder.local = newLocal(variable.type, variable.range, &variable, storage);
   const bool ownsMemory = variable.type->isTensor() && !isAlias;
-  const auto* leaves = ownsMemory || uses_.lentMutably.contains(&variable) ? nullptr : leaves_.of(variable.type);
-  if (leaves) {
+  const bool isUnknown = !graph_.isKernel && (variable.isVar || graph_[holder.local].isView);
+  const bool isPlace = ownsMemory || isUnknown || uses_.lentMutably.contains(&variable);
+  if (const auto* leaves = isPlace ? nullptr : leaves_.of(variable.type)) {
     for (const Leaves::Leaf& leaf : *leaves) {
       const SlotId slot = leaf.isAlias ? b_.newAliasSlot() : b_.newSlot(leaf.type);
       if (!holder.slot)
@@ -188,6 +194,8 @@ const Lowering::Holder& Lowering::holderOf(const Variable& variable) {
 Lowering::Holder Lowering::temporary(Type type, const Expr& at) {
   Holder holder;
   holder.type = type;
+  if (!graph_.isKernel)
+    holder.local = newLocal(type, at.range, nullptr, storageOf(type));
   if (const auto* leaves = leaves_.of(type)) {
     holder.slot = 0;
     bool isFirst = true;
@@ -199,8 +207,10 @@ Lowering::Holder Lowering::temporary(Type type, const Expr& at) {
     }
     return holder;
   }
-  holder.local = newLocal(type, at.range, nullptr, storageOf(type));
-  begin(holder.local, at, StepKind::Declare);
+  if (graph_.isKernel) {
+    holder.local = newLocal(type, at.range, nullptr, storageOf(type));
+    begin(holder.local, at, StepKind::Declare);
+  }
   return holder;
 }
 
@@ -215,19 +225,24 @@ void Lowering::begin(LocalId local, const Expr& at, StepKind kind) {
 }
 
 Lowering::Operand Lowering::read(const Holder& holder) {
-  if (holder.slot)
-    return readSlots(*holder.slot, holder.type);
   Operand out;
-  out.place = b_.root(holder.local);
+  if (holder.slot)
+    out = readSlots(*holder.slot, holder.type);
+  else
+    out.place = b_.root(holder.local);
+  if (!graph_.isKernel && graph_[holder.local].holdsBorrows)
+    out.holds = holder.local;
   return out;
 }
 
 /// Evaluates the expression and leaves its value in the holder.
 void Lowering::put(const Holder& holder, const Expr& expr) {
-  if (holder.slot) {
-    const Operand operand = value(expr);
-    if (isReachable())
+  if (holder.slot || !graph_.isKernel) {
+    const Operand operand = value(expr, holder.purpose);
+    if (holder.slot && isReachable())
       writeSlots(*holder.slot, holder.type, operand);
+    if (!graph_.isKernel && graph_[holder.local].holdsBorrows)
+      flow(holder.local, {&operand.holds, 1}, expr);
     return;
   }
   const PlaceId to = b_.root(holder.local);
@@ -243,6 +258,8 @@ void Lowering::put(const Holder& holder, const Expr& expr) {
 //===-- let -------------------------------------------------------------------------------------------------------===//
 
 void Lowering::let(const Expr& expr) {
+  if (!graph_.isKernel)
+    return writtenLet(expr);
   const auto [variable, init] = asLet(expr);
   if (variable->type->isTensor())
     return letTensor(expr);

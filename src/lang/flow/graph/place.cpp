@@ -5,6 +5,32 @@
 
 namespace vortex::lang::flow {
 
+constexpr bool isSubscript(ProjectionKind kind) {
+  return kind == ProjectionKind::Slot || kind == ProjectionKind::At || kind == ProjectionKind::Window;
+}
+
+bool Place::hasDeref() const {
+  return std::any_of(path.begin(), path.end(), [](const auto& each) { return each.kind == ProjectionKind::Deref; });
+}
+
+bool Place::isIndexed() const {
+  return std::any_of(path.begin(), path.end(), [](const auto& each) { return isSubscript(each.kind); });
+}
+
+bool Place::isMovePath() const {
+  return std::all_of(path.begin(), path.end(), [](const auto& each) { return each.kind == ProjectionKind::Field; });
+}
+
+std::vector<uint32_t> Place::fields() const {
+  std::vector<uint32_t> out;
+  for (const Projection& each : path) {
+    if (each.kind != ProjectionKind::Field)
+      break;
+    out.push_back(each.field);
+  }
+  return out;
+}
+
 static size_t hashOf(const Place& place) {
   size_t hash = indexOf(place.root);
   const auto mix = [&](size_t next) { hash = (hash ^ next) * 0x9E3779B97F4A7C15u + (hash >> 29); };
@@ -34,7 +60,12 @@ PlaceId GraphBuilder::intern(Place place) {
 }
 
 PlaceId GraphBuilder::root(LocalId local) {
-  return intern({.root = local, .type = graph_[local].type, .storage = graph_[local].storage});
+  if (indexOf(local) >= roots_.size())
+    roots_.resize(graph_.locals.size(), kNoPlace);
+  PlaceId& known = roots_[indexOf(local)];
+  if (known == kNoPlace)
+    known = intern({.root = local, .type = graph_[local].type, .storage = graph_[local].storage});
+  return known;
 }
 
 /// What is taken of a window, as part of what the window is taken of.
@@ -56,14 +87,14 @@ std::vector<DimRange> GraphBuilder::inRootCoordinates(const Place& parent, const
 
 PlaceId GraphBuilder::extend(PlaceId parentId, Projection projection, Type type) {
   Place place = graph_[parentId];
-  const bool isSubscript = projection.kind == ProjectionKind::At || projection.kind == ProjectionKind::Window;
+  const bool isOfTensor = projection.kind == ProjectionKind::At || projection.kind == ProjectionKind::Window;
   const bool isOfStorage = place.storagePath == place.path.size() && place.dims.empty();
-  if (isSubscript)
+  if (isOfTensor)
     place.dims = inRootCoordinates(place, projection.dims);
   else if (isOfStorage)
     ++place.storagePath;
   place.type = type;
-  if (stripRef(type)->isTensor() && !isSubscript)
+  if (stripRef(type)->isTensor() && !isOfTensor)
     place.storage = storageOf(type);
   place.path.push_back(std::move(projection));
   return intern(std::move(place));

@@ -9,6 +9,19 @@ namespace vortex::lang::flow {
 
 constexpr LoopId kUnasked{UINT32_MAX - 1};
 
+/// Room for a function of average size: without it a fifth of the time goes into growing.
+GraphBuilder::GraphBuilder(Graph& graph) : graph_(graph) {
+  graph_.steps_.reserve(128);
+  graph_.stepBlocks_.reserve(128);
+  graph_.blocks.reserve(16);
+  graph_.locals.reserve(32);
+  graph_.places.reserve(32);
+  roots_.reserve(32);
+  slots_.reserve(32);
+  seen_.reserve(32);
+  column_.reserve(32);
+}
+
 SlotId GraphBuilder::newSlot(MachineType type) {
   slots_.push_back({.type = type});
   seen_.push_back(0);

@@ -114,7 +114,7 @@ template <typename Domain> void Solution<Domain>::findEdges() {
   }
   if (!kIsForward)
     for (const Loop& loop : graph_.loops)
-      if (loop.exits.empty() && loop.parent == kNoLoop)
+      if (loop.exits.empty())
         for (uint32_t i = 0; i < contexts_.count(loop.header); ++i)
           begins_[nodeOf(loop.header, Context{i})] = seen[nodeOf(loop.header, Context{i})];
 }

@@ -122,7 +122,7 @@ Expr* Checker::checkAssign(const syn::AssignExpr* expr) {
   Expr* value = expr->isCompound ? this->value(expr->value, hint) : check(expr->value, hint);
   if (expr->isCompound && !isError(value) && isField(target->type))
     return fieldAssign(expr, lowerOp(expr->op), target, value);
-  // The value that a `let` without one waits for; whether it is the first one shows the control flow (lang/sema/ownership).
+  // The value that a `let` without one waits for; whether it is the first one shows the control flow (lang/flow).
   const bool isAwaited = target->kind == ExprKind::Var && target->variable->isDeferred && !expr->isCompound;
   if (isError(value) || (!isAwaited && !checkWritable(target, expr->target->range, "assigned")))
     return errorExpr(expr->range);

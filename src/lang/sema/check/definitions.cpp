@@ -7,7 +7,6 @@
 #include "lang/sema/check/checker.h"
 
 #include "base/text.h"
-#include "lang/sema/ownership/ownership.h"
 
 namespace vortex::lang {
 namespace {
@@ -248,8 +247,8 @@ void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& i
     if (made)
       made->checker->checkBody();
     const bool typesFit = made && !quiet.hasErrors();
-    if (typesFit)
-      checkDefinitionOwnership(*made->function, quiet);
+    if (typesFit && options.checkDefinition)
+      options.checkDefinition(*made->function, quiet);
     sink_ = outer;
     dropInstancesFrom(before);
     if (!quiet.hasErrors())

@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
-#include "lang/sema/program.h"
+#include "lang/sema/children.h"
 
-namespace vortex::lang::ownership {
+namespace vortex::lang::flow {
 
 struct Views {
   std::set<const Variable*> views;
@@ -20,11 +20,19 @@ Views findViews(const Function& function);
 /// Calls `found` for every place in the tree that is written, borrowed mutably or changed by a built-in method.
 void eachWrittenPlace(const Expr& expr, const std::function<void(const Expr& place, const Expr& by)>& found);
 /// Calls `found` for every expression below and including this one.
-void eachExpr(const Expr& expr, const std::function<void(const Expr&)>& found);
+template <typename Found> void eachExpr(const Expr& expr, const Found& found) {
+  found(expr);
+  forEachChild(expr, [&](const Expr& child) { eachExpr(child, found); });
+  if (expr.kind != ExprKind::Launch)
+    return;
+  for (const auto* sizes : {&expr.launch.grid, &expr.launch.block})
+    for (const Expr* size : *sizes)
+      eachExpr(*size, found);
+}
 /// The variable a place is a part of or reached through; null for other expressions.
 const Variable* rootOf(const Expr& place);
 bool isPlace(const Expr& expr);
 /// A slice of storage (not of a value that the compiler places).
 bool isStorageSlice(const Expr& expr);
 
-}  // namespace vortex::lang::ownership
+}  // namespace vortex::lang::flow

@@ -1,10 +1,10 @@
-#include "lang/sema/ownership/flow.h"
-
-#include "lang/sema/check/traits.h"
+#include "lang/flow/graph/owned_types.h"
 
 #include <algorithm>
 
-namespace vortex::lang::ownership {
+#include "lang/sema/check/traits.h"
+
+namespace vortex::lang::flow {
 
 bool isCopy(Type type) {
   if (type->param && !type->isTensor())  // in a generic definition: what its bounds say
@@ -41,27 +41,4 @@ bool mayHoldBorrows(Type type) {
   }
 }
 
-std::string Graph::describe(const Place& place) const {
-  const Local& root = locals[place.root];
-  if (!root.variable || root.variable->name.empty())
-    return "this value";
-  std::string out = root.variable->name;
-  Type type = root.type;
-  for (const Projection& each : place.path) {
-    if (each.kind == Projection::Kind::Deref) {
-      type = type && type->kind == TypeKind::Ref ? type->elem : type;
-    } else if (each.kind == Projection::Kind::Index) {
-      out += each.expr->ints.empty() ? "[…]" : "";
-      if (type && each.expr->kind == ExprKind::Element)
-        type = type->elem;
-    } else {
-      type = type && type->isTensor() ? type->elem : type;
-      const bool named = type && type->kind == TypeKind::Struct && each.field < type->decl->fields.size();
-      out += "." + (named ? type->decl->fields[each.field] : std::to_string(each.field));
-      type = type && each.field < type->elems.size() ? type->elems[each.field] : nullptr;
-    }
-  }
-  return "`" + out + "`";
-}
-
-}  // namespace vortex::lang::ownership
+}  // namespace vortex::lang::flow

@@ -1,0 +1,239 @@
+// Reaching moves: which moves may have emptied a place since it was last given a value. Forward, union at joins.
+#include <set>
+
+#include "base/text.h"
+#include "lang/flow/check/written.h"
+#include "lang/flow/graph/owned_types.h"
+#include "lang/flow/graph/views.h"
+#include "lang/flow/solve/bits.h"
+#include "lang/flow/solve/solve.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+enum class Relation : uint8_t { Apart, Same, Inside, Around };
+
+/// Where `a` lies seen from `b`.
+Relation relate(const std::vector<uint32_t>& a, const std::vector<uint32_t>& b) {
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i)
+    if (a[i] != b[i])
+      return Relation::Apart;
+  return a.size() == b.size() ? Relation::Same : a.size() > b.size() ? Relation::Inside : Relation::Around;
+}
+
+/// The moves of a function, by what they empty.
+struct Moved {
+  explicit Moved(const Graph& graph) : graph(graph), byLocal(graph.locals.size()) {
+    for (uint32_t i = 0; i < graph.moves.size(); ++i) {
+      fields.push_back(graph[graph.moves[i].place].fields());
+      byLocal[indexOf(graph[graph.moves[i].place].root)].push_back(i);
+    }
+  }
+
+  const Graph& graph;
+  std::vector<std::vector<uint32_t>> fields;   ///< by move: the part
+  std::vector<std::vector<uint32_t>> byLocal;  ///< moves of it or a part
+};
+
+struct MoveDomain {
+  struct State {
+    Bits moved;
+    Bits kept;  ///< on some path here the move's place still has its value
+    bool operator==(const State&) const = default;
+  };
+  static constexpr Direction kDirection = Direction::Forward;
+
+  State start() const { return {Bits(all->fields.size()), Bits(all->fields.size())}; }
+  bool edge(BlockId, uint32_t, State&) const { return true; }
+  void join(State& into, const State& other, bool) const {
+    into.moved.add(other.moved);
+    into.kept.add(other.kept);
+  }
+
+  void step(StepId, const Step& step, State& state) const {
+    const bool fills = step.kind == StepKind::Declare || step.kind == StepKind::Store;
+    if (step.kind != StepKind::Move && !fills)
+      return;
+    const Place& place = all->graph[step.place];
+    const std::vector<uint32_t>& known = all->byLocal[indexOf(place.root)];
+    if (known.empty() || !place.isMovePath())
+      return;
+    const std::vector<uint32_t> path = place.fields();
+    if (!fills)
+      state.moved.set(step.index);
+    for (uint32_t other : known) {
+      const Relation at = relate(all->fields[other], path);
+      if (!fills && at != Relation::Apart)
+        state.kept.reset(other);
+      if (!fills || (at != Relation::Same && at != Relation::Inside))
+        continue;
+      state.moved.reset(other);
+      state.kept.set(other);
+    }
+  }
+
+  const Moved* all;
+};
+
+class Moves {
+public:
+  Moves(const Graph& graph, diag::DiagnosticSink& sink) : graph_(graph), sink_(sink), all_(graph) {}
+
+  void run() {
+    for (uint32_t i = 0; i < graph_.stepCount(); ++i)
+      if (graph_[StepId{i}].kind == StepKind::MoveOut)
+        reportMoveOut(graph_[StepId{i}]);
+    if (!mayUseMoved())
+      return;
+    solve(graph_, MoveDomain{&all_}, Contexts::plain(graph_))
+        .forEach([&](StepId step, const MoveDomain::State& state, Context) { check(graph_[step], state); });
+  }
+
+private:
+  /// Is anything touched behind a move of it? Steps stand in the order of the program but for loops.
+  bool mayUseMoved() const {
+    if (graph_.moves.empty())
+      return false;
+    std::vector<uint32_t> lastTouch(graph_.locals.size());
+    for (uint32_t i = 0; i < graph_.stepCount(); ++i)
+      if (const Step& step = graph_[StepId{i}]; touchesPlace(graph_, step))
+        lastTouch[indexOf(graph_[step.place].root)] = i;
+    for (uint32_t i = 0; i < graph_.stepCount(); ++i) {
+      if (graph_[StepId{i}].kind != StepKind::Move)
+        continue;
+      const LocalId root = graph_[graph_[StepId{i}].place].root;
+      if (lastTouch[indexOf(root)] > i || graph_[graph_.blockOf(StepId{i})].loop != graph_[root].loop)
+        return true;
+    }
+    return false;
+  }
+
+  void check(const Step& step, const MoveDomain::State& state) {
+    if (!touchesPlace(graph_, step))
+      return;
+    const Place& place = graph_[step.place];
+    const std::vector<uint32_t>& known = all_.byLocal[indexOf(place.root)];
+    if (known.empty() || (step.kind == StepKind::Borrow && graph_.loans[step.index].wasReserved))
+      return;
+    const std::vector<uint32_t> path = place.fields();
+    for (uint32_t index : known) {
+      if (!state.moved.test(index))
+        continue;
+      const Relation at = relate(all_.fields[index], path);
+      const bool usesIt = fillsPlace(graph_, step) ? at == Relation::Around : at != Relation::Apart;
+      // A whole that lost a part may still be used for its other parts.
+      const bool isOtherPart = at == Relation::Inside && path.size() < place.path.size();
+      if (usesIt && !isOtherPart)
+        return report(step, index, state.kept.test(index));
+    }
+  }
+
+  void report(const Step& step, uint32_t index, bool onSomePaths) {
+    const Move& move = graph_.moves[index];
+    if (!reported_.insert({move.origin->range.begin, all_.fields[index].size()}).second)
+      return;  // one report per move
+    const std::string what = graph_.describe(move.place);
+    const bool isLoop = step.kind == StepKind::Move && step.index == index;
+    auto builder = sink_.error("E0512", rangeOf(step),
+                               isLoop        ? base::concat(what, " is moved in every iteration of this loop")
+                               : onSomePaths ? base::concat(what, " may have been moved and cannot be used here")
+                                             : base::concat(what, verb(move)));
+    if (isLoop) {
+      builder.primary("moved here, and again in the next iteration");
+      builder.label(graph_[graph_[move.place].root].range, "declared outside the loop");
+    } else {
+      builder.primary(usage(step));
+      builder.label(move.origin->range, "moved here");
+    }
+    help(builder, move);
+  }
+
+  static std::string verb(const Move& move) {
+    return move.reason == MoveReason::ToDevice ? " was moved to the device and is no longer available"
+                                               : " was moved and is no longer available";
+  }
+
+  static std::string usage(const Step& step) {
+    switch (step.kind) {
+    case StepKind::Move: return "moved again after the move";
+    case StepKind::Borrow: return "borrowed after the move";
+    case StepKind::Store: return "a part is assigned after the move";
+    case StepKind::Mutate: return "changed after the move";
+    default: return "used after the move";
+    }
+  }
+
+  void help(diag::DiagnosticBuilder& builder, const Move& move) const {
+    const source::SourceRange range = move.origin->range;
+    const source::SourceRange before{range.file, range.begin, range.begin}, after{range.file, range.end, range.end};
+    const Type type = graph_[move.place].type;
+    const bool isKnown = move.callee || move.reason != MoveReason::Launch;
+    const bool copies = isKnown && (type->kind == TypeKind::Vec || type->isTensor()) && !graph_.function->inKernel;
+    if (const std::string bound = copyBound(type); !bound.empty()) {
+      builder.help(base::concat("borrow it with `&`, or let values of this type be copied: `", bound, "`"));
+    } else if (move.reason == MoveReason::Launch && isKnown && type->isTensor()) {
+      builder.fix(before, "&", "lend it to the kernel");
+    } else if (copies) {
+      builder.fix(after, ".copy()", "move a copy");
+    } else if (move.reason == MoveReason::Argument) {
+      builder.help("let the function take a reference, or move a copy");
+    } else {
+      builder.help("borrow it with `&` where it is moved, or give it a new value before it is used again");
+    }
+  }
+
+  void reportMoveOut(const Step& step);
+
+  const Graph& graph_;
+  diag::DiagnosticSink& sink_;
+  Moved all_;
+  std::set<std::pair<uint32_t, size_t>> reported_;
+};
+
+void Moves::reportMoveOut(const Step& step) {
+  const Expr& expr = *step.origin;
+  const Place& from = graph_[step.place];
+  const Local& root = graph_[from.root];
+  const bool isCaptured = from.isMovePath();
+  const std::string what = graph_.describe(step.place);
+  std::string message, label;
+  if (isCaptured) {
+    message = base::concat(what, " cannot be moved out of a closure: closures capture by reference");
+    label = "declared outside the closure";
+  } else if (isStorageSlice(expr)) {
+    message = "a slice is a borrowed view and cannot be moved";
+    label = "the owner";
+  } else if (root.isElement) {
+    message = base::concat(what, " cannot be moved: it is an element of the list that the loop walks over");
+    label = "borrowed from the list here";
+  } else if (root.isView) {
+    message = base::concat(what, " cannot be moved: it is a view of another tensor or list");
+    label = "the view is made here";
+  } else if (from.hasDeref()) {
+    message = base::concat(what, " cannot be moved: it is borrowed");
+    label = "the reference";
+  } else {
+    message = base::concat(what, " cannot be moved out of a list");
+    label = "the list owns its elements";
+  }
+  auto builder = sink_.error("E0514", expr.range, std::move(message));
+  builder.primary("moved here");
+  if (root.variable)
+    builder.label(root.range, std::move(label));
+  const bool copies = expr.type->kind == TypeKind::Vec || expr.type->isTensor();
+  if (copies && !graph_.function->inKernel) {
+    builder.fix(source::SourceRange{expr.range.file, expr.range.end, expr.range.end}, ".copy()", "move a copy");
+  } else if (const std::string bound = copyBound(expr.type); !bound.empty()) {
+    builder.help(base::concat("borrow it with `&`, or let values of this type be copied: `", bound, "`"));
+  } else if (isCaptured) {
+    builder.help("pass it to the closure as an argument");
+  } else {
+    builder.help("borrow it with `&`, or take what it belongs to by value");
+  }
+}
+
+}  // namespace
+
+void checkMoves(const Graph& graph, diag::DiagnosticSink& sink) { Moves(graph, sink).run(); }
+
+}  // namespace vortex::lang::flow
