@@ -95,7 +95,7 @@ struct InterpretOptions {
   std::optional<std::array<int64_t, 3>> grid{};  ///< numbers of blocks, for kernels that are given them
 };
 
-/// A result that interpret() allocated: row-major unless strides are given.
+/// A result that interpret() allocated, row-major. A tensor of structs is one result for each scalar in them.
 struct HostResult {
   DType dtype = DType::F32;
   std::vector<int64_t> extents;

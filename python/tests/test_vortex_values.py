@@ -217,3 +217,52 @@ def test_python_ends_while_a_daemon_thread_runs_kernels():
         time.sleep(0.2)
         """)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+STRUCTS = """
+struct V { a: f32, b: i64 }
+@layout(aos)
+struct W { flag: u8, at: V, hits: [i32; 2] }
+kernel turned(x: &Tensor<V, [M, N]>) -> Tensor<V, [N, M]> { return x.transpose() }
+kernel kept(x: &Tensor<W, [N]>) -> Tensor<W, [N]> { return x }
+kernel made(n: &Tensor<f32, [N]>) -> Tensor<V, [N]> {
+    let i = thread.global_id
+    return V { a: n[i], b: i as i64 }
+}
+kernel two(x: &Tensor<V, [N]>, f: f32) -> (f32, Tensor<V, [N]>, Tensor<f32, [N]>) { return (f * 2.0, x, x.a * f) }
+"""
+
+
+_V = np.dtype([("a", np.float32), ("b", np.int64)], align=True)
+_W = np.dtype([("flag", np.uint8), ("at", _V), ("hits", np.int32, 2)], align=True)
+
+
+def _rows(random, *shape):
+    rows = np.zeros(shape, _V)
+    rows["a"], rows["b"] = random.standard_normal(shape), random.integers(-1 << 40, 1 << 40, shape)
+    return rows
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_results_of_structs_come_from_the_interpreter_as_from_the_device(random, check, device):
+    programs = [vortex.compile(source=STRUCTS, device=device), vortex.compile(source=STRUCTS, device="interpreter", check=check)]
+    rows, flat = _rows(random, 5, 3), _rows(random, 7)
+    packed = np.zeros(6, _W)
+    packed["flag"], packed["at"], packed["hits"] = random.integers(0, 255, 6), _rows(random, 6), random.integers(-9, 9, (6, 2))
+    for program in programs:
+        turned = program.turned(rows)
+        assert sorted(turned) == ["a", "b"]
+        np.testing.assert_array_equal(turned["a"], rows["a"].T)
+        np.testing.assert_array_equal(turned["b"], rows["b"].T)
+        kept = program.kept(packed)
+        np.testing.assert_array_equal(kept["flag"], packed["flag"])
+        np.testing.assert_array_equal(kept["at"]["b"], packed["at"]["b"])
+        for part in range(2):
+            np.testing.assert_array_equal(kept["hits"][part], packed["hits"][:, part])
+        number, same, scaled = program.two(flat, 1.5)
+        assert number == 3
+        np.testing.assert_array_equal(same["b"], flat["b"])
+        np.testing.assert_array_equal(scaled, flat["a"] * np.float32(1.5))
+        made = program.made(flat["a"].copy())
+        np.testing.assert_array_equal(made["a"], flat["a"])
+        np.testing.assert_array_equal(made["b"], np.arange(7))

@@ -199,9 +199,13 @@ class Kernel:
             arguments.append((array.ctypes.data, list(array.shape), [stride // array.itemsize for stride in array.strides], 0))
         made = self._native.interpret(self._info["unique_name"], arguments, self._request("cpu", args), self._program.check, 0, _launch.write_line, self._grid)
         results = [np.frombuffer(bytearray(data), _devices.numpy_dtype(dtype)).reshape(extents)[()] for dtype, extents, data in made]
-        for target, result in zip(() if out is None else out if isinstance(out, tuple) else (out,), results):
+        if len(results) != self._info["results"] and loaded is None:
+            loaded = self._load(_devices.device("cpu"), args)  # which knows the parts of structs
+        if out is None:
+            return _launch.several(loaded.shaped(results) if loaded else results)
+        for target, result in zip(out if isinstance(out, tuple) else (out,), results):
             target[...] = result
-        return out if out is not None else _launch.several(loaded.shaped(results) if loaded else results)
+        return out
 
 
 class Program:

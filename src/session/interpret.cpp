@@ -1,9 +1,11 @@
 #include "base/text.h"
 #include "interpreter/interpreter.h"
+#include "lang/sema/element.h"
 #include "session/program_state.h"
 #include "session/request.h"
 
 #include <cstring>
+#include <span>
 
 namespace vortex {
 
@@ -18,15 +20,46 @@ std::vector<lang::Type> resultTypes(const lang::Function& kernel) {
   return type->kind == lang::TypeKind::Tuple ? type->elems : std::vector{type};
 }
 
-Result<HostResult> takeResult(lang::Type type, interpreter::Argument& made) {
-  const lang::Type element = type->isTensor() ? type->elem : type;
-  if (element->kind != lang::TypeKind::Scalar)
-    return Error{"results of structs are not available from the interpreter here"};
+/// The elements in row-major order: one scalar of a struct lies apart from that of the next.
+std::vector<uint8_t> gather(const interpreter::Argument& from, size_t size) {
+  size_t count = 1;
+  for (const int64_t extent : from.extents)
+    count *= static_cast<size_t>(extent);
+  std::vector<uint8_t> bytes(count * size);
+  for (size_t i = 0; i < count; ++i) {
+    int64_t at = 0;
+    size_t rest = i;
+    for (size_t dim = from.extents.size(); dim-- > 0;) {
+      const auto extent = static_cast<size_t>(from.extents[dim]);
+      at += static_cast<int64_t>(rest % extent) * from.strides[dim];
+      rest /= extent;
+    }
+    std::memcpy(bytes.data() + i * size, static_cast<const uint8_t*>(from.data) + at * static_cast<int64_t>(size),
+                size);
+  }
+  return bytes;
+}
+
+HostResult takeResult(lang::Scalar type, interpreter::Argument& made) {
   HostResult result;
-  result.dtype = static_cast<DType>(session::toArtifact(element->scalar));
+  result.dtype = static_cast<DType>(session::toArtifact(type));
   result.extents = made.extents;
-  result.bytes = std::move(made.storage);
+  result.bytes = made.strides.empty() ? std::move(made.storage)
+                                      : gather(made, (static_cast<size_t>(lang::bitWidth(type)) + 7) / 8);
   return result;
+}
+
+/// A tensor of structs comes as one result for each scalar in them. With `@layout(aos)` the first owns the memory of all.
+void takeResults(lang::Type type, std::span<interpreter::Argument>& made, std::vector<HostResult>& results) {
+  std::vector<lang::Scalar> scalars;
+  if (type->isTensor())
+    for (const lang::ElementLeaf& leaf : lang::elementLayout(type->elem).leaves)
+      scalars.push_back(leaf.scalar);
+  else
+    scalars = {type->kind == lang::TypeKind::Enum ? lang::Scalar::I32 : type->scalar};
+  for (size_t i = 0; i < scalars.size(); ++i)
+    results.push_back(takeResult(scalars[i], made[i]));
+  made = made.subspan(scalars.size());
 }
 
 }  // namespace
@@ -64,13 +97,9 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
   if (!findings->empty())
     return Error{concat(interpreter::idOf(findings->front().kind), ": ", interpreter::toText(findings->front()))};
   std::vector<HostResult> results;
-  size_t next = arguments.size();
-  for (const lang::Type type : resultTypes(**found)) {
-    Result<HostResult> result = takeResult(type, values[next++]);
-    if (!result)
-      return result.takeError();
-    results.push_back(*std::move(result));
-  }
+  std::span<interpreter::Argument> made = std::span(values).subspan(arguments.size());
+  for (const lang::Type type : resultTypes(**found))
+    takeResults(type, made, results);
   return results;
 }
 
