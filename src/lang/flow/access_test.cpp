@@ -11,6 +11,7 @@
 #include "lang/flow/check/sectors.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/flow/testing/analyzed.h"
+#include "layout/memory_access.h"
 #include "layout/swizzle.h"
 
 namespace vortex::lang::flow {
@@ -206,6 +207,77 @@ TEST(Accesses, NoConflictOfNumbersThatWrapIsMissed) {
   for (unsigned seed = 2000; seed < 2300; ++seed)
     expectCountedDegree(seed, Generator(seed, seed % 3 == 0, true), seed % 3 == 0, decided);
   EXPECT_GT(decided.some * 10, decided.all * 7) << decided.some << " of " << decided.all;
+}
+
+struct Element {
+  const char* type;
+  unsigned bytes;
+};
+constexpr Element kElements[] = {{"u8", 1}, {"f16", 2}, {"f32", 4}, {"f64", 8}};
+
+/// Of lanes at these elements.
+unsigned degreeOf(unsigned bytes, const std::function<uint64_t(uint64_t)>& element) {
+  std::vector<uint64_t> offsets;
+  for (uint64_t lane = 0; lane < kLanes; ++lane)
+    offsets.push_back(element(lane) * bytes);
+  return layout::countBanks(offsets, bytes).degree;
+}
+
+std::string tileKernel(const std::string& tile, const std::string& body) {
+  return "@launch(grid = [1], block = 64)\nkernel f(y: &mut Tensor<u32, [64]>) {\n    let t: Tensor<" + tile + "\n" +
+         body + "}\n";
+}
+
+TEST(Accesses, EveryStrideHasTheDegreeThatCountingFinds) {
+  for (const Element& each : kElements) {
+    std::string body;
+    for (int stride = 0; stride <= 64; ++stride)
+      body += "    t[warp.lane_id * " + std::to_string(stride) + "] = 0\n";
+    Mapped mapped(tileKernel(std::string(each.type) + ", [2048]> @shared", body));
+    ASSERT_EQ(mapped.analyzed.ids(), "") << mapped.analyzed.messages();
+    ASSERT_EQ(mapped.map.accesses.size(), 65u);
+    for (uint64_t stride = 0; stride <= 64; ++stride) {
+      const BankAnswer answer = bankUse(mapped.map, mapped.map.accesses[stride]);
+      EXPECT_FALSE(answer.open.has_value());
+      EXPECT_EQ(answer.worst.degree, degreeOf(each.bytes, [&](uint64_t lane) { return lane * stride; }))
+          << each.type << " at stride " << stride;
+    }
+  }
+}
+
+TEST(Accesses, EveryTileHasTheDegreesThatCountingFinds) {
+  for (const Element& each : kElements)
+    for (const bool isSwizzled : {false, true})
+      for (uint64_t rows : {8, 16, 32, 48, 64})
+        for (uint64_t columns : {8, 24, 32, 33, 64}) {
+          const std::string lane = "warp.lane_id % " + std::to_string(rows);
+          const std::string text = tileKernel(
+              std::string(each.type) + ", [" + std::to_string(rows) + ", " + std::to_string(columns) + "]> @shared" +
+                  (isSwizzled ? "(layout = .bank_conflict_free)" : ""),
+              "    for k in 0.." + std::to_string(columns) + "usize {\n        t[" + lane + ", k] = 0\n        t[" +
+                  lane + ", (k ^ warp.lane_id) % " + std::to_string(columns) + "] = 0\n    }\n");
+          Mapped mapped(text);
+          if (!mapped.analyzed.ids().empty())
+            continue;  // no such layout
+          const int64_t shape[] = {static_cast<int64_t>(rows), static_cast<int64_t>(columns)};
+          const layout::XorSwizzle swizzle =
+              isSwizzled ? layout::solveTileSwizzle(shape, each.bytes) : layout::XorSwizzle();
+          unsigned byColumn = 1, byXor = 1;
+          for (uint64_t k = 0; k < columns; ++k) {
+            const auto place = [&](uint64_t lane, uint64_t column) {
+              return swizzle.apply(lane % rows * columns + column);
+            };
+            byColumn = std::max(byColumn, degreeOf(each.bytes, [&](uint64_t lane) { return place(lane, k); }));
+            byXor =
+                std::max(byXor, degreeOf(each.bytes, [&](uint64_t lane) { return place(lane, (k ^ lane) % columns); }));
+          }
+          ASSERT_EQ(mapped.map.accesses.size(), 2u);
+          const BankAnswer column = bankUse(mapped.map, mapped.map.accesses[0]),
+                           exclusive = bankUse(mapped.map, mapped.map.accesses[1]);
+          EXPECT_FALSE(column.open || exclusive.open) << text;
+          EXPECT_EQ(column.worst.degree, byColumn) << text;
+          EXPECT_EQ(exclusive.worst.degree, byXor) << text;
+        }
 }
 
 /// Sectors of the warp and alignment that use most of what they move.
