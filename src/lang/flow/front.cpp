@@ -11,6 +11,7 @@
 #include "lang/flow/check/independent.h"
 #include "lang/flow/check/initialised.h"
 #include "lang/flow/check/ownership.h"
+#include "lang/flow/check/shared_bytes.h"
 #include "lang/flow/check/staging.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
@@ -18,7 +19,6 @@
 #include "lang/sema/kernel/distribute.h"
 #include "lang/sema/kernel/grid.h"
 #include "lang/sema/kernel/inline_calls.h"
-#include "lang/sema/kernel/shared_budget.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -162,8 +162,8 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   if (!sink.hasErrors())
     checkByteSizes(*program, sink);
   if (!sink.hasErrors() && options.sharedBytes != 0)
-    for (const Function* kernel : program->kernels)
-      checkSharedBudget(*kernel, options.sharedBytes, options.target, options.isSharedAdvice, sink);
+    for (const CheckedKernel& checked : kernels)
+      checkSharedBytes(checked.graph, options.sharedBytes, options.target, options.isSharedAdvice, sink);
   checkGraphs(kernels, checks, sink);
   return program;
 }
