@@ -65,8 +65,21 @@ def test_prints_its_version(vortex):
     assert vortex("--version").stdout.startswith("vortex 0.")
 
 
-def test_an_unknown_command_after_an_option_is_named(vortex):
-    assert "no command `frobnicate`" in vortex("--json", "frobnicate", status=2).stderr
+@pytest.mark.parametrize("words, message", [
+    (["frobnicate"], "no command `frobnicate`; there are run, build"),
+    (["check", "--frobnicate", "x.vx"], "--frobnicate"),
+    (["run"], "file is required"),
+    ([], "subcommand is required"),
+    (["run", "x.vx", "--seed", "-1"], "--seed"),
+    (["run", "x.vx", "--max-steps", "-1"], "--max-steps"),
+    (["bench", "x.vx", "--samples", "0"], "--samples"),
+    (["bench", "x.vx", "--dim", "N"], "--dim"),
+])
+def test_wrong_command_lines_are_errors_also_as_json(vortex, words, message):
+    told = vortex(*words, status=2)
+    assert told.stdout == "" and told.stderr.startswith("error[E0810]: ") and message in told.stderr, told.stderr
+    [error] = json.loads(vortex(*words, "--json", status=2).stderr)
+    assert error["id"] == "E0810" and message in error["message"]
 
 
 COUNTS = """

@@ -1,7 +1,9 @@
 // The vortex command: parses the command line and hands over to one command_*.cpp.
+#include "base/text.h"
 #include "hvm/command.h"
 #include "pipeline/build_id.h"
 #include "tools/vortex/command_metal.h"
+#include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
 
 #include <CLI/CLI.hpp>
@@ -43,9 +45,12 @@ static void addRunOptions(CLI::App* command, Settings& settings) {
   command->add_option("--device", settings.device, "cpu, cuda:0, interpreter, null, … (vortex targets lists them)");
   command->add_flag("--check", settings.check,
                     "run kernels in the interpreter with bounds, race, initialisation and divergence checks");
-  command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter");
-  command->add_option("--max-steps", settings.maxSteps,
-                      "with --check: operations of one warp after which a kernel counts as endless; 0: no limit");
+  command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--max-steps", settings.maxSteps,
+                   "with --check: operations of one warp after which a kernel counts as endless; 0: no limit")
+      ->check(CLI::NonNegativeNumber);
   addCompilerOptions(command, settings);
 }
 
@@ -166,6 +171,7 @@ int main(int argc, char** argv) {
   auto* explain = app.add_subcommand("explain", "what a diagnostic means: vortex explain E0312");
   explain->add_option("id", explained)->required();
 
+  const bool wantsJson = std::ranges::find(arguments, "--json") != arguments.end();
   const auto command = std::find_if(arguments.begin(), arguments.end(),
                                     [](const std::string& word) { return !word.empty() && word[0] != '-'; });
   if (command != arguments.end()) {
@@ -176,7 +182,8 @@ int main(int argc, char** argv) {
       known += (known.empty() ? "" : ", ") + one->get_name();
     }
     if (!isKnown) {
-      std::fprintf(stderr, "there is no command `%s`; there are %s\n", command->c_str(), known.c_str());
+      settings.json = wantsJson;
+      failWith(settings, "E0810", vortex::base::concat("there is no command `", *command, "`; there are ", known));
       return 2;
     }
   }
@@ -184,8 +191,11 @@ int main(int argc, char** argv) {
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    int status = app.exit(error);
-    return status == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0)  // --help, --version
+      return app.exit(error);
+    settings.json = wantsJson;  // what stands behind the mistake was not read
+    failWith(settings, "E0810", vortex::base::concat(error.what(), "; --help lists what there is"));
+    return 2;
   }
   for (const std::string& dim : dims) {
     size_t equals = dim.find('=');
