@@ -87,8 +87,10 @@ struct Planes {
 };
 llvm::SmallVector<Planes> planesOfParams(const Entry& entry);
 
+struct LaunchShape;
+
 /// Conditions the launch checks first.
-mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options);
+mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options, const LaunchShape& shape);
 
 /// The vx.entry; access modes are read off the module's kernels.
 void createEntry(const Entry& entry, mlir::ModuleOp module, mlir::ArrayAttr constraints, const Locations& locations);

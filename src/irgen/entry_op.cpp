@@ -1,5 +1,5 @@
 // Building vx.entry: constraints with the user's words, access modes from the kernels' bodies.
-#include "irgen/entry.h"
+#include "irgen/launch_shape.h"
 
 #include "lang/sema/element.h"
 
@@ -73,6 +73,19 @@ public:
                  " has {1}: they are fields of one tensor of structs",
              {actual, expected});
       }
+  }
+
+  /// Factor by factor, so that no product of a refused launch is large.
+  void addThreads(const LaunchShape& shape, int64_t most) {
+    ir::SizeAttr threads = entry_.constant(1);
+    for (unsigned axis = 0; axis < 3; ++axis)
+      for (ir::SizeAttr size : {shape.block[axis], shape.grid[axis]})
+        threads =
+            ir::sizeBinary(size::Op::Min, ir::sizeBinary(size::Op::Mul, threads, size), entry_.constant(most + 1));
+    push(ir::sizeBinary(size::Op::Less, threads, entry_.constant(most + 1)),
+         "more than " + std::to_string(most) + " threads draw the same number twice from a counter of " +
+             quoted(kernel_.name) + ": count in u64, or allow it by `@unchecked(races)`",
+         {});
   }
 
   mlir::ArrayAttr get() const { return mlir::ArrayAttr::get(entry_.types().context(), constraints_); }
@@ -159,7 +172,7 @@ llvm::SmallVector<Access> accesses(mlir::ModuleOp module, size_t count) {
 
 }  // namespace
 
-mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options) {
+mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options, const LaunchShape& shape) {
   Constraints constraints(entry);
   for (const LaunchCheck& check : entry.kernel().checks)
     constraints.add(check);
@@ -168,6 +181,8 @@ mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options) {
   for (size_t dim = 0; dim < options.dims.size(); ++dim)
     if (options.dims[dim])
       constraints.addSpecialised(dim, *options.dims[dim]);
+  if (const int64_t most = entry.kernel().kernel->mostThreads; most > 0 && shape.grid[0])
+    constraints.addThreads(shape, most);
   return constraints.get();
 }
 

@@ -2,11 +2,11 @@
 // form or this generator shows as two different numbers. VORTEX_RANDOM_KERNELS sets how many random kernels are compared.
 #include "interpreter/interpreter.h"
 #include "irgen/irgen.h"
-#include "lang/flow/check/uniform.h"
 #include "lang/flow/front.h"
 #include "lang/flow/graph/dump.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/flow/graph/verify.h"
+#include "lang/flow/testing/level_judge.h"
 #include "lang/flow/testing/random_kernel.h"
 #include "lang/flow/testing/thread_machine.h"
 #include "lang/sema/kernel/grid.h"
@@ -29,7 +29,6 @@ using lang::Function;
 using lang::Type;
 using lang::TypeKind;
 using lang::flow::Graph;
-using lang::flow::Level;
 using lang::flow::LocalId;
 using lang::flow::testing::Launch;
 using lang::flow::testing::Number;
@@ -118,38 +117,10 @@ public:
   Outcome outcome = Outcome::Done;
 
 private:
-  /// Who gets to a step together, and who agrees on what it reads, is at least who the graph says.
   static void checkLevels(const Graph& graph, const lang::flow::Uniformity& levels, ThreadMachine& machine,
-                          lang::flow::StepId id, const std::vector<ThreadMachine::Thread*>& together) {
-    if (testing::Test::HasFailure())
-      return;
-    const auto warpOf = [](const ThreadMachine::Thread* thread) { return thread->linear / 32; };
-    const Level here = levels.ofBlock(graph.blockOf(id));
-    std::map<int64_t, size_t> threadsOfWarp;
-    for (const ThreadMachine::Thread* thread : together)
-      ++threadsOfWarp[warpOf(thread)];
-    if (here == Level::Block)
-      EXPECT_EQ(together.size(), machine.threadCount()) << "step " << lang::flow::indexOf(id);
-    for (const auto& [warp, threads] : threadsOfWarp)
-      if (here == Level::Warp)
-        EXPECT_EQ(threads, std::min<size_t>(32, machine.threadCount() - static_cast<size_t>(warp) * 32));
-    const lang::flow::Step& step = graph[id];
-    std::vector<lang::flow::ValueId> values(graph.uses(step).begin(), graph.uses(step).end());
-    if (step.kind == lang::flow::StepKind::Branch)
-      values.push_back(step.value);
-    for (lang::flow::ValueId value : values) {
-      const Level level = levels.ofValue(value);
-      std::map<int64_t, Number> numbers;
-      for (ThreadMachine::Thread* thread : together) {
-        const Number number = machine.value(*thread, value);
-        if (level == Level::Lane || !number)
-          continue;
-        Number& known = numbers[level == Level::Block ? 0 : warpOf(thread)];
-        if (known && *known != *number)
-          ADD_FAILURE() << "step " << lang::flow::indexOf(id) << ": value " << lang::flow::indexOf(value) << " differs";
-        known = number;
-      }
-    }
+                          lang::flow::StepId step, const std::vector<ThreadMachine::Thread*>& together) {
+    if (!testing::Test::HasFailure())
+      EXPECT_EQ(lang::flow::testing::excessOfLevels(graph, levels, machine, step, together), "");
   }
 
   /// What is proven to be inside is.

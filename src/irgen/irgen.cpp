@@ -101,7 +101,7 @@ public:
     emitPhases();
     if (reduces)
       emitReduction();
-    createEntry(entry_, *module_, launchConstraints(entry_, options_), locations_);
+    createEntry(entry_, *module_, launchConstraints(entry_, options_, *shape_), locations_);
     if (context_.failed)
       return {};
     prune(*module_);

@@ -257,6 +257,7 @@ def main():
         run_alone(totals, jobs)
     if options.fuzz:
         run_fuzzers(totals, options.fuzz, jobs)
+        check(totals, "mutants", "tools/dev/mutants", "--jobs", jobs)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"took {(time.monotonic() - start) / 60:.1f} minutes, {(used.ru_utime + used.ru_stime) / 60:.1f} of processor time")
     print(f"{totals.passed} passed, {totals.failed} failed")

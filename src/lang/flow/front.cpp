@@ -95,6 +95,7 @@ void checkRaces(CheckedKernel& checked, const CheckOptions& checks, diag::Diagno
   Timed timed(checked.kernel, "races", checks.times);
   const RaceReport report = findRaces(checked.graph, checked.structure, checked.shapes);
   timed.count(report);
+  checked.kernel.kernel->mostThreads = threadLimit(checked.graph, report).value_or(0);
   reportRaces(checked.graph, report, checks.races, sink);
 }
 

@@ -78,6 +78,8 @@ struct KernelSpec {
   bool strict = false, fastMath = false;
   bool allowsTf32 = false;  ///< f32 products may round their operands to tf32
   bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false, uncheckedCoalescing = false;
+  /// A proof about races counts on it: the launch refuses more threads. 0: any number.
+  int64_t mostThreads = 0;
   source::SourceRange verifyBanks;  ///< `@verify_no_bank_conflicts` on the kernel; invalid without it
 };
 

@@ -20,7 +20,12 @@ public:
       values_.define(leaf, polynomial);
   }
 
-  bool run() { return run(0, values_.assume(kNoPoint, pair_.conditions()), false); }
+  bool run(const std::vector<Condition>& others = {}) {
+    std::vector<Condition> conditions = pair_.conditions();
+    conditions.insert(conditions.end(), others.begin(), others.end());
+    isSameThread_ = true;
+    return run(0, values_.assume(kNoPoint, conditions), false);
+  }
 
   bool wasSplit = false;
   unsigned casesLeft() const { return budget_; }
@@ -159,19 +164,68 @@ std::string_view name(Decider decider) {
   VORTEX_UNREACHABLE();
 }
 
-Decider decide(Pair& pair, const BlockShape& shape, DecisionBudget& budget) {
+/// Two tickets of one counter, as values of both sides.
+struct DrawnPair {
+  ValueId first = kNoValue, second = kNoValue;
+  Ticket firstTicket, secondTicket;
+};
+
+static std::optional<DrawnPair> ticketsOf(const Pair& pair, Tickets& tickets) {
+  const auto ticketsIn = [&](ValueId side) {
+    std::vector<ValueId> leaves;
+    std::vector<std::pair<ValueId, Ticket>> found;
+    pair.leavesOf(side, leaves);
+    for (ValueId leaf : leaves)
+      if (const auto origin = pair.leaves().find(indexOf(leaf));
+          origin != pair.leaves().end() && origin->second != kNoValue)
+        if (auto ticket = tickets.ofValue(origin->second, pair.scope()))
+          found.emplace_back(leaf, *ticket);
+    return found;
+  };
+  for (const Pair::Coordinate& coordinate : pair.coordinates())
+    for (const auto& [first, ticket] : ticketsIn(coordinate.first))
+      for (const auto& [second, other] : ticketsIn(coordinate.second))
+        if (first != second && ticket.counter == other.counter)
+          return DrawnPair{first, second, ticket, other};
+  return std::nullopt;
+}
+
+/// Whichever is the lower number, the ranges that start there do not meet, not even where the counter comes round.
+static bool differByTickets(Pair& pair, const DrawnPair& drawn, Digits& digits) {
+  NodeTable& nodes = pair.nodes();
+  const MachineType type = nodes.type(drawn.first);
+  const auto areApart = [&](ValueId low, const Ticket& lowest, ValueId high, const Ticket& highest) {
+    std::vector<Condition> conditions{{nodes.op(Op::Lt, kBool, low, high), true}};
+    if (!type.isSigned) {
+      const ValueId distance = nodes.op(Op::Sub, type, high, low);
+      conditions.push_back({nodes.op(Op::Le, kBool, nodes.constant(type, lowest.least), distance), true});
+      conditions.push_back(
+          {nodes.op(Op::Le, kBool, distance, nodes.constant(type, type.highest() + 1 - highest.least)), true});
+    }
+    return digits.run(conditions);
+  };
+  return areApart(drawn.first, drawn.firstTicket, drawn.second, drawn.secondTicket) &&
+         areApart(drawn.second, drawn.secondTicket, drawn.first, drawn.firstTicket);
+}
+
+Decision decide(Pair& pair, Tickets& tickets, const BlockShape& shape, DecisionBudget& budget) {
   if (pair.areApart())
-    return Decider::Field;
+    return {Decider::Field};
   if (pair.contradicts())
-    return Decider::Control;
+    return {Decider::Control};
   const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
   Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases);
   const bool isProven = digits.run();
+  const bool wasSplit = digits.wasSplit;
+  const auto drawn = isProven || pair.mayBeSame() ? std::nullopt : ticketsOf(pair, tickets);
+  const bool areDrawn = drawn && differByTickets(pair, *drawn, digits);
   budget.cases -= cases - digits.casesLeft();
   budget.proofSteps -= std::min(budget.proofSteps, digits.steps());
   if (isProven)
-    return digits.wasSplit ? Decider::Digits : Decider::Form;
-  return differInEveryCase(pair, shape, budget.tableEntries) ? Decider::Enumeration : Decider::None;
+    return {wasSplit ? Decider::Digits : Decider::Form};
+  if (areDrawn)
+    return {Decider::Tickets, drawn->firstTicket.counter};
+  return {differInEveryCase(pair, shape, budget.tableEntries) ? Decider::Enumeration : Decider::None};
 }
 
 }  // namespace vortex::lang::flow

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "lang/flow/race/pair.h"
+#include "lang/flow/race/tickets.h"
 
 namespace vortex::lang::flow {
 
@@ -26,7 +26,11 @@ struct DecisionBudget {
   unsigned cases = 1200;  ///< of how positions are ordered
   uint64_t tableEntries = 1u << 21;
 };
-Decider decide(Pair& pair, const BlockShape& shape, DecisionBudget& budget);
+struct Decision {
+  Decider decider = Decider::None;
+  LocalId counter = kNoLocal;  ///< Tickets: what they are counted in
+};
+Decision decide(Pair& pair, Tickets& tickets, const BlockShape& shape, DecisionBudget& budget);
 
 /// enumeration.cpp. False: not proven.
 bool differInEveryCase(Pair& pair, const BlockShape& shape, uint64_t& budget);

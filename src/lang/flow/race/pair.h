@@ -61,6 +61,7 @@ public:
   const KernelView& view() const { return view_; }
   /// Axes after these tell the pair apart no more: threads of different blocks may have equal thread ids.
   size_t decisiveAxes() const { return decisive_; }
+  Scope scope() const { return scope_; }
   /// Both accesses may be one thread's: one side is code of the block.
   bool mayBeSame() const { return mayBeSame_; }
   /// What stands for a value of the program that is not known, for messages: the value.

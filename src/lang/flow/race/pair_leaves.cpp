@@ -41,7 +41,7 @@ void Pair::dropUnrelated() {
 }
 
 std::vector<__int128> Pair::key() const {
-  std::vector<__int128> key = {static_cast<int>(scope_), areApart_, mayBeSame_};
+  std::vector<__int128> key = {static_cast<int>(scope_), areApart_, contradicts_, mayBeSame_};
   for (const Coordinate& coordinate : coordinates_)
     for (ValueId value : {coordinate.first, coordinate.second, coordinate.divisor})
       key.push_back(indexOf(value));

@@ -10,6 +10,8 @@ namespace {
 constexpr size_t kMostPairs = 4096;
 constexpr uint64_t kMostWalkedSteps = 1u << 19;
 constexpr size_t kMostLaunches = 24;
+/// Proofs that hold for launches of fewer threads than this are none.
+constexpr __int128 kFewThreads = 1 << 20;
 
 class RaceFinder {
 public:
@@ -17,7 +19,8 @@ public:
       : graph_(graph), structure_(structure), shapes_(shapes), shape_(shapes.blocks.empty() ? BlockShape{} : common()),
         uniformity_(graph, structure, {&shape_, 1}),
         launch_(launchFacts(*graph.function, {shape_, shapes.grid, false, shapes.usesOwnGrid}, graph.values)),
-        values_(graph.values, surroundingsOf(graph, structure, graph.values), launch_) {
+        values_(graph.values, surroundingsOf(graph, structure, graph.values), launch_),
+        tickets_(graph, values_, intervals_) {
     written_.resize(graph.locals.size());
     for (const Access& access : graph.accesses)
       if (access.mode != AccessMode::Read)
@@ -30,12 +33,10 @@ public:
 
   RaceReport run() {
     const bool hasWarpBarriers = hasStep(StepKind::WarpBarrier);
-    if (hasWarpBarriers) {
+    intervals_ = intervals(false);
+    if (hasWarpBarriers)
       askIntervals(intervals(true), Scope::SameWarp);
-      askIntervals(intervals(false), Scope::OtherWarps);
-    } else {
-      askIntervals(intervals(false), Scope::Block);
-    }
+    askIntervals(intervals_, hasWarpBarriers ? Scope::OtherWarps : Scope::Block);
     askGrid();
     walkUndecided();
     for (const auto& [steps, verdict] : report_.pairs)
@@ -170,13 +171,36 @@ private:
     }
     // A read by the block is a read by every thread; a store by the block is one more thread.
     pair.set({a.access, a.reach, a.isBlockCode && a.writes}, {b.access, b.reach, b.isBlockCode && b.writes});
-    const auto [known, isNew] = decided_.try_emplace(pair.key(), Decider::None);
+    const auto [known, isNew] = decided_.try_emplace(pair.key());
     if (isNew)
-      known->second = decide(pair, shape_, budget_);
-    const Decider decider = known->second;
+      known->second = withoutTooMany(decide(pair, tickets_, shape_, budget_));
+    const Decider decider = known->second.decider;
+    if (decider == Decider::Tickets)
+      verdict.counter = known->second.counter;
     verdict.decider = decider == Decider::None ? decider : std::max(verdict.decider, decider);
     if (decider == Decider::None)
       verdict.cause = causeOf(pair);
+  }
+
+  /// A counter that comes round is none where it must, or remembered for the launch.
+  Decision withoutTooMany(Decision decision) {
+    const auto most = decision.decider == Decider::Tickets ? tickets_.mostThreads(decision.counter) : std::nullopt;
+    if (!most)
+      return decision;
+    const bool isOfBlocks = graph_[decision.counter].storage == Storage::Shared;
+    __int128 threads = 1;
+    bool isKnown = true;
+    for (size_t axis = 0; axis < 3; ++axis) {
+      isKnown = isKnown && shape_[axis] && (isOfBlocks || shapes_.grid[axis]);
+      threads *= shape_[axis].value_or(1) * (isOfBlocks ? 1 : shapes_.grid[axis].value_or(1));
+    }
+    if (isKnown ? threads <= *most : isOfBlocks && *most >= kMostThreadsOfBlock)
+      return decision;
+    // Where the launch is written down, or must be absurdly small, that is no proof.
+    if (isKnown || isOfBlocks || *most < kFewThreads)
+      return {};
+    report_.mostThreads[decision.counter] = static_cast<int64_t>(*most);
+    return decision;
   }
 
   /// The first value that is not known, of the subscripts, then of the conditions.
@@ -236,7 +260,9 @@ private:
   std::vector<bool> written_;
   RaceReport report_;
   DecisionBudget budget_;
-  std::map<std::vector<__int128>, Decider> decided_;
+  std::map<std::vector<__int128>, Decision> decided_;
+  std::vector<AccessInterval> intervals_;
+  Tickets tickets_;
   size_t asked_ = 0;
 };
 

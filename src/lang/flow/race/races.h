@@ -17,6 +17,7 @@ struct RaceVerdict {
   /// None: what stands in the way of a proof; an expression of the program, or null.
   const Expr* cause = nullptr;
   std::optional<Meeting> meeting;  ///< Witness
+  LocalId counter = kNoLocal;      ///< Tickets
 };
 
 struct RaceReport {
@@ -24,10 +25,15 @@ struct RaceReport {
   std::map<std::pair<StepId, StepId>, RaceVerdict> pairs;
   std::map<Decider, uint32_t> counts;
   bool isCut = false;  ///< there are too many pairs to ask for all
+  std::map<LocalId, int64_t>
+      mostThreads;  ///< by counter: what is proven by its tickets holds for launches of so many threads
 };
 
 /// Of a kernel that is not a whole-tensor kernel. `graph` gains values.
 RaceReport findRaces(Graph& graph, const Structure& structure, const LaunchShapes& shapes);
+
+/// How many threads a launch may have for what is proven to hold; nothing: any number.
+std::optional<int64_t> threadLimit(const Graph& graph, const RaceReport& report);
 
 /// Reports what is found, a finding per pair of source places.
 void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink);

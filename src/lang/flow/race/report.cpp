@@ -90,11 +90,29 @@ void collect(const Expr& expr, bool isQuiet, std::set<const Expr*>& quiet) {
       collect(*arg, isQuiet, quiet);
 }
 
-}  // namespace
-
-void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink) {
+std::set<const Expr*> quietParts(const Graph& graph) {
   std::set<const Expr*> quiet;
   collect(*graph.function->body, graph.function->kernel->uncheckedRaces, quiet);
+  return quiet;
+}
+
+}  // namespace
+
+std::optional<int64_t> threadLimit(const Graph& graph, const RaceReport& report) {
+  std::optional<int64_t> limit;
+  const std::set<const Expr*> quiet = quietParts(graph);
+  for (const auto& [steps, verdict] : report.pairs) {
+    const auto most = report.mostThreads.find(verdict.counter);
+    if (verdict.decider != Decider::Tickets || most == report.mostThreads.end() ||
+        quiet.contains(graph[steps.first].origin) || quiet.contains(graph[steps.second].origin))
+      continue;
+    limit = std::min(limit.value_or(most->second), most->second);
+  }
+  return limit;
+}
+
+void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink) {
+  const std::set<const Expr*> quiet = quietParts(graph);
   using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
   std::set<Key> reported;
   for (const auto& [steps, verdict] : report.pairs) {

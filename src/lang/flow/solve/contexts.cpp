@@ -88,11 +88,14 @@ std::optional<Contexts::Carried> Contexts::exactPhi(const Loop& loop, ValueId ph
       return std::nullopt;
     out.step = step;
   }
+  // Of `loop` the header may end in an `if` of its body: only where the loop is left does the phi reach its bound.
   const Step& test = graph_.terminator(loop.header);
   if (test.kind == StepKind::Branch && out.step == 1) {
+    const LoopId id{static_cast<uint32_t>(&loop - graph_.loops.data())};
+    const std::vector<BlockId>& sides = graph_[loop.header].successors;
     const Node& node = graph_.values[test.value];
     if (node.kind == NodeKind::Op && node.op == Op::Lt && graph_.values.operand(test.value, 0) == phi &&
-        graph_.isInside(graph_[loop.header].successors[0], LoopId{static_cast<uint32_t>(&loop - graph_.loops.data())}))
+        graph_.isInside(sides[0], id) && !graph_.isInside(sides[1], id))
       return out;
   }
   const MachineType type = graph_.values.type(phi);

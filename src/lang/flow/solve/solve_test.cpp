@@ -62,6 +62,16 @@ TEST(Solve, ACounterThatWrapsIsNotFollowed) {
   EXPECT_FALSE(Contexts::peel(made.graph).isFollowed(LoopId{0})) << made.dump();
 }
 
+TEST(Solve, AConditionThatDoesNotLeaveTheLoopKeepsNoCounterFromWrapping) {
+  for (const char* body :
+       {"if k < 2 { x[t] = s[t] } else { s[t] = n }", "if k < 200 { s[t] = n }\n if k == 0 { x[t] = s[t] }"}) {
+    GraphOf made(kernelOf("var k = 250u8\n loop { " + std::string(body) + "\n k += 1\n if k == 9 { break } }"));
+    EXPECT_FALSE(Contexts::peel(made.graph).isFollowed(LoopId{0})) << body;
+  }
+  GraphOf bounded(kernelOf("var k = 0u8\n while k < 200 { if k == 0 { s[t] = n }\n x[t] = s[t]\n k += 1 }"));
+  EXPECT_TRUE(Contexts::peel(bounded.graph).isFollowed(LoopId{0}));
+}
+
 TEST(Solve, IterationsBeginAnewWhereTheLoopIsEntered) {
   // Written in the second iteration only, read in the third: the outer loop's second round is no third iteration.
   GraphOf made(
@@ -144,6 +154,13 @@ TEST(Solve, BackwardProblemsRunAgainstTheEdges) {
   EXPECT_TRUE(solution.before(pointOf(branch))->contains(loaded));
   EXPECT_FALSE(solution.before(pointOf(load))->contains(loaded));
   EXPECT_FALSE(solution.before(pointOf(made.first(StepKind::Store, 1)))->contains(loaded));
+}
+
+TEST(Solve, BeforeAPointAllVisitsAreJoined) {
+  GraphOf made(kernelOf("for k in 0..4 { x[t] = 1\n s[t] = n\n if k == 0 { x[t] = 2 } }"));
+  const auto solution = solve(made.graph, Unwritten{made.graph}, Contexts::peel(made.graph));
+  EXPECT_EQ(solution.before(pointOf(made.first(StepKind::Store))), std::optional(true)) << "in the first iteration";
+  EXPECT_EQ(solution.before(pointOf(made.first(StepKind::Store, 2))), std::optional(false));
 }
 
 TEST(Solve, AnEdgeThatTheDomainRefusesIsNotTaken) {

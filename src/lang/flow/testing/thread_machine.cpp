@@ -178,6 +178,8 @@ void ThreadMachine::atomic(Thread& thread, StepId, const Step& step) {
           : builtin == Builtin::AtomicOr  ? applyNode(Op::Or, type, *old, *operand)
           : builtin == Builtin::AtomicXor ? applyNode(Op::Xor, type, *old, *operand)
                                           : std::nullopt;
+  if (launch_.givesTickets && builtin == Builtin::AtomicAdd && step.value != kNoValue)
+    define(thread, step.value, old);
   at->region->cells[at->key] = out;
 }
 

@@ -21,6 +21,7 @@ struct Launch {
   std::map<DimVarId, int64_t> dims;
   std::map<const Variable*, __int128> scalars;  ///< parameters
   uint64_t maxSteps = 1'000'000;
+  bool givesTickets = false;  ///< what `atomic_add` gives back is known, in the machine's own order of threads
 };
 
 enum class Outcome : uint8_t {

@@ -310,9 +310,16 @@ void Values::inequalitiesOfOp(Context& context, ValueId leaf, std::vector<Polyno
     if (!product || !isAtLeastZero(context, left) || !isAtLeastZero(context, right))
       return;
     add(difference(a, *product));
-    if (isPositive(b))
-      if (const auto above = Polynomial::sum(*product, b))
-        add(plus(difference(*above, a), -1));
+    if (!isPositive(b))
+      return;
+    if (const auto above = Polynomial::sum(*product, b))
+      add(plus(difference(*above, a), -1));
+    // Where the remainder is known, the quotient times the divisor is exact: quotients of even numbers differ.
+    if (const auto rest = integer(context, nodes_.op(Op::Rem, node.type, left, right)).asConstant())
+      if (const auto exact = plus(difference(a, *product), -*rest)) {
+        add(*exact);
+        add(difference(Polynomial(), *exact));
+      }
     return;
   }
   case Op::CeilDiv: {

@@ -106,6 +106,17 @@ TEST_F(ValuesTest, DivisionByWhatIsNotZeroBounds) {
             Truth::No);
 }
 
+TEST_F(ValuesTest, QuotientsOfNumbersWithOneRemainderKeepTheirOrder) {
+  const ValueId a = argument(kU8), b = argument(kU8), c = argument(kU8);
+  for (ValueId each : {a, b})
+    where(compare(Op::Eq, remainder(each, 3), number(1, kU8)));
+  where(compare(Op::Lt, a, b));
+  where(compare(Op::Lt, b, c));
+  const auto third = [&](ValueId value) { return op(Op::Div, value, number(3, kU8)); };
+  EXPECT_EQ(less(third(a), third(b)), Truth::Yes);
+  EXPECT_EQ(less(third(b), third(c)), Truth::Unknown) << "4 and 5 both have 1";
+}
+
 TEST_F(ValuesTest, QuotientsOfNegativeNumbersAreNotDigits) {
   const ValueId x = argument(kI8);
   where(compare(Op::Lt, x, number(31, kI8)));

@@ -1,0 +1,93 @@
+// The kernels of tests/races: their folder is the compiler's verdict or, in `free`, the truth; the second line names everything that decides their pairs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include "lang/flow/front.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+struct Judged {
+  std::string found;              ///< the verdict
+  std::set<std::string> written;  ///< deciders of the second line
+  std::set<std::string> deciders;
+};
+
+std::set<std::string> words(std::string text) {
+  std::replace(text.begin(), text.end(), ',', ' ');
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+/// "form 3, digits 1".
+void addDeciders(std::string_view counts, std::set<std::string>& out) {
+  for (const std::string& word : words(std::string(counts)))
+    if (!isdigit(static_cast<unsigned char>(word[0])))
+      out.insert(word);
+}
+
+Judged judgeFile(const std::filesystem::path& path) {
+  Judged out;
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  std::getline(file, line);
+  out.written = words(line.substr(line.find(": ") + 1));
+  source::SourceManager sources;
+  diag::DiagnosticSink sink;
+  const auto id = sources.addFile(path.string());
+  if (!id)
+    return out;
+  std::vector<CheckTime> times;
+  AnalyzeOptions options;
+  options.importPaths = {"std"};
+  const auto program = flow::analyze(*id, sources, sink, options, {.times = &times});
+  for (const CheckTime& time : times)
+    addDeciders(time.counts, out.deciders);
+  const auto has = [&](std::string_view wanted) {
+    return std::any_of(sink.all().begin(), sink.all().end(), [&](const auto& each) { return each.id == wanted; });
+  };
+  out.found = has("E0630") ? "racy" : has("W0631") ? "unknown" : sink.hasErrors() ? "refused" : "free";
+  return out;
+}
+
+/// Arithmetic proofs, from the cheapest on: a better one may take the place of one that is written.
+constexpr const char* kArithmetic[] = {"form", "digits", "enumeration"};
+
+std::set<std::string> withoutArithmetic(std::set<std::string> deciders) {
+  for (const char* each : kArithmetic)
+    deciders.erase(each);
+  return deciders;
+}
+
+size_t effort(const std::set<std::string>& deciders) {
+  size_t most = 0;
+  for (size_t i = 0; i < std::size(kArithmetic); ++i)
+    most = deciders.contains(kArithmetic[i]) ? i + 1 : most;
+  return most;
+}
+
+TEST(Races, VerdictsAndDecidersAreThoseThatTheKernelsName) {
+  size_t count = 0;
+  for (const char* folder : {"free", "racy", "unknown"})
+    for (const auto& file : std::filesystem::directory_iterator(std::filesystem::path("tests/races") / folder)) {
+      if (file.path().extension() != ".vx")
+        continue;
+      ++count;
+      const Judged judged = judgeFile(file.path());
+      const bool isOpen = judged.written.contains("unknown") && judged.found == "unknown";
+      EXPECT_TRUE(judged.found == folder || (isOpen && std::string_view(folder) != "racy")) << file.path();
+      EXPECT_EQ(withoutArithmetic(judged.deciders), withoutArithmetic(judged.written)) << file.path();
+      EXPECT_LE(effort(judged.deciders), effort(judged.written)) << file.path();
+    }
+  EXPECT_GT(count, 200u);
+}
+
+}  // namespace
+}  // namespace vortex::lang::flow

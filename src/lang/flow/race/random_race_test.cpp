@@ -1,0 +1,314 @@
+// Random kernels whose threads meet or not, against the thread machine: it runs every thread of a launch and knows which accesses of one element no
+// barrier orders. What is proven free never meets, in no launch; what a witness says meets in that launch.
+// VORTEX_RACE_KERNELS and VORTEX_RACE_SEED lengthen or repeat a run.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+#include <set>
+
+#include "lang/flow/race/races.h"
+#include "lang/flow/testing/graph_of.h"
+#include "lang/flow/testing/thread_machine.h"
+
+namespace vortex::lang::flow {
+namespace {
+
+using testing::GraphOf;
+using testing::Launch;
+using testing::Number;
+using testing::Outcome;
+using testing::ThreadMachine;
+
+class RaceKernels {
+public:
+  explicit RaceKernels(uint64_t seed) : random_(seed) {}
+
+  std::string next() {
+    isFlat_ = pick(4) != 0;
+    hasExtent = pick(3) == 0;
+    const std::string block = isFlat_ ? (pick(3) ? "64" : "40") : pick(2) ? "[8, 8]" : "[32, 2]";
+    const std::string extent = hasExtent ? "N" : "200";
+    names_ = 0;
+    hasTickets_ = pick(3) == 0;
+    std::string body = block_(2 + static_cast<int>(pick(3)), 2, true, {});
+    return "@launch(grid = [" +
+           std::string(hasExtent ? "ceil_div(N, 64)"
+                       : pick(2) ? "2"
+                                 : "1") +
+           "], block = " + block + ")\nkernel k(x: &mut Tensor<u32, [" + extent +
+           "]>, y: &mut Tensor<u32, [1000]>, c: &mut Tensor<u32, [6]>, n: usize) {\n" +
+           "let t = thread.local_id\nlet g = block.id.x * 64 + t\nlet s: Tensor<u32, [70]> @shared\n" +
+           "let p: Tensor<u32, [9, 40]> @shared\nlet q: Tensor<u32, [2]> @shared\nif t < 2 { q[t] = 0 }\ns[t] = 0\np[t "
+           "/ 40, t % 40] = 0\nsync_block()\n" +
+           body + "}\n";
+  }
+  bool hasExtent = false;
+
+private:
+  uint32_t pick(uint32_t count) { return static_cast<uint32_t>(random_() % count); }
+  std::string number(uint32_t count) { return std::to_string(pick(count)); }
+
+  std::string leaf(const std::vector<std::string>& counters) {
+    switch (pick(8)) {
+    case 0: return isFlat_ ? "t" : "thread.id.x";
+    case 1: return isFlat_ ? "warp.id" : "thread.id.y";
+    case 2: return pick(2) ? "g" : "warp.lane_id";
+    case 3: return pick(3) ? "block.id.x" : "n";
+    case 4:
+    case 5: return counters.empty() ? "t" : counters[pick(static_cast<uint32_t>(counters.size()))];
+    default: return "t";
+    }
+  }
+
+  std::string index(const std::vector<std::string>& counters, int depth) {
+    if (depth == 0 || pick(5) == 0)
+      return leaf(counters);
+    const std::string a = index(counters, depth - 1);
+    static constexpr int kMasks[] = {1, 2, 3, 7, 15, 16, 31, 32, 63};
+    const std::string few = std::to_string(1 + pick(5)), mask = std::to_string(kMasks[pick(9)]);
+    switch (pick(14)) {
+    case 0: return "(" + a + " + " + number(70) + ")";
+    case 1: return "(" + a + " * " + few + ")";
+    case 2: return "(" + a + " / " + few + ")";
+    case 3: return "(" + a + " % " + std::to_string(1 + pick(70)) + ")";
+    case 4: return "(" + a + " ^ " + mask + ")";
+    case 5: return "(" + a + " & " + mask + ")";
+    case 6: return "(" + std::to_string(pick(70)) + " - " + a + ")";
+    case 7: return "((" + a + " * " + few + ") as u8 as usize)";
+    case 8: return "(" + a + " >> " + number(4) + ")";
+    case 9: return "min(" + a + ", " + number(64) + ")";
+    case 10: return "select(" + condition(counters) + ", " + a + ", " + index(counters, depth - 1) + ")";
+    default: return "(" + a + (pick(3) ? " + " : " - ") + index(counters, depth - 1) + ")";
+    }
+  }
+
+  std::string condition(const std::vector<std::string>& counters) {
+    static constexpr const char* kComparisons[] = {"<", ">=", "==", "!=", "<="};
+    const std::string compared = leaf(counters) + (pick(3) ? " " : " % 2 ") + kComparisons[pick(5)] + " " +
+                                 (pick(3) ? number(66) : leaf(counters));
+    return pick(5) ? compared : compared + (pick(2) ? " && " : " || ") + condition(counters);
+  }
+
+  std::string subscript(const std::vector<std::string>& counters) {
+    return index(counters, 1 + static_cast<int>(pick(2)));
+  }
+
+  std::string access(const std::vector<std::string>& counters) {
+    const std::string place = pick(4) == 0   ? "p[" + index(counters, 1) + ", " + subscript(counters) + "]"
+                              : pick(3) == 0 ? "x[" + subscript(counters) + "]"
+                                             : "s[" + subscript(counters) + "]";
+    switch (pick(7)) {
+    case 0: return "atomic_add(&mut " + place + ", t as u32)\n";
+    case 1:
+    case 2:
+    case 3: return place + " = t as u32\n";
+    default: return "y[g] += " + place + "\n";
+    }
+  }
+
+  /// A number drawn from one of the counters, and what is made of it.
+  std::string ticket() {
+    static constexpr const char* kAmounts[] = {"1", "1", "2", "4", "t as u32", "n as u32 + 1"};
+    const std::string counter = pick(4) ? "c[1]" : pick(2) ? "c[n]" : "q[" + number(2) + "]";
+    const std::string drawn = "atomic_add(&mut " + counter + ", " + kAmounts[pick(6)] + ")",
+                      name = "a" + std::to_string(names_++);
+    static constexpr const char* kMade[] = {"", "", " + 1", " + 3", " / 2", " * 2", " % 64", " as u8"};
+    const std::string index = "(" + name + kMade[pick(8)] + ") as usize";
+    return "let " + name + " = " + drawn + "\n" + (pick(3) ? "x" : "s") + "[" + index + "] = t as u32\n" +
+           (pick(3) ? "" : "y[g] += x[(" + name + kMade[pick(8)] + ") as usize]\n");
+  }
+
+  std::string block_(int statements, int depth, bool isUniform, const std::vector<std::string>& counters) {
+    std::string out;
+    for (int i = 0; i < statements; ++i)
+      out += statement(depth, isUniform, counters);
+    return out;
+  }
+
+  std::string statement(int depth, bool isUniform, std::vector<std::string> counters) {
+    if (hasTickets_ && pick(3) == 0)
+      return ticket();
+    const uint32_t kind = depth > 0 ? pick(12) : pick(7);
+    if (kind < 5 || (kind < 7 && !isUniform))
+      return access(counters);
+    if (kind == 5)
+      return "sync_block()\n";
+    if (kind == 6)
+      return pick(3) ? "sync_block()\n" : "sync_warp()\n";
+    if (kind < 9)
+      return "if " + condition(counters) + " {\n" + block_(1 + static_cast<int>(pick(2)), depth - 1, false, counters) +
+             "}\n";
+    const std::string name = "k" + std::to_string(names_++);
+    counters.push_back(name);
+    const auto body = [&] { return block_(1 + static_cast<int>(pick(3)), depth - 1, isUniform, counters); };
+    switch (pick(5)) {
+    case 0: return "for " + name + " in [16usize, 8, ..., 1] {\n" + body() + "}\n";
+    case 1: return "for " + name + " in 1..n {\n" + body() + "}\n";
+    case 2: return "var " + name + " = 4usize\nwhile " + name + " > 0 {\n" + body() + name + " /= 2\n}\n";
+    case 3: return "for " + name + " in range(0usize, 12, " + std::to_string(2 + pick(4)) + ") {\n" + body() + "}\n";
+    default: return "for " + name + " in 0.." + std::to_string(1 + pick(4)) + "usize {\n" + body() + "}\n";
+    }
+  }
+
+  std::mt19937_64 random_;
+  bool isFlat_ = true, hasTickets_ = false;
+  int names_ = 0;
+};
+
+/// One access of an element that happened.
+struct Touch {
+  StepId step = kNoStep;
+  int64_t block = 0, thread = 0;
+  uint32_t epoch = 0, warpEpoch = 0;
+  bool writes = false, isAtomic = false;
+};
+
+using StepPair = std::pair<StepId, StepId>;
+
+/// The accesses of one launch that nothing orders.
+class Meetings {
+public:
+  Meetings(Graph& graph, Launch launch)
+      : graph_(graph), blockId_(graph.values.position(PositionKind::BlockId)), machine_(graph, std::move(launch)) {}
+
+  /// Counters begin with small numbers, or so that they come round.
+  Outcome run() {
+    const LocalId counters = graph_.params[graph_.params.size() - 2];
+    for (int64_t i = 0; i < 6; ++i)
+      machine_.setElement(counters, {i}, i == 2 ? (__int128(1) << 32) - 40 : i);
+    for (LocalId tensor : {graph_.params[0], graph_.params[1]})
+      for (int64_t i = 0; i < 1000; ++i)
+        machine_.setElement(tensor, {i}, 0);
+    machine_.watch([&](StepId step, const std::vector<ThreadMachine::Thread*>& together) {
+      for (ThreadMachine::Thread* thread : together)
+        visit(*thread, step);
+    });
+    return machine_.run();
+  }
+  std::set<StepPair> found;
+
+private:
+  void visit(ThreadMachine::Thread& thread, StepId id) {
+    const Step& step = graph_[id];
+    const auto block = static_cast<int64_t>(*machine_.value(thread, blockId_));
+    auto& [epoch, warpEpoch] = epochs_[{block, thread.linear}];
+    epoch += step.kind == StepKind::Barrier;
+    warpEpoch += step.kind == StepKind::WarpBarrier;
+    for (const Access& access : graph_.accessesOf(step)) {
+      const Place& place = graph_[access.place];
+      if (place.storage != Storage::Shared && place.storage != Storage::Global)
+        continue;
+      const auto extents = machine_.extents(place.path.empty() ? place.type : graph_[place.root].type);
+      std::vector<int64_t> key{static_cast<int64_t>(indexOf(place.root)),
+                               place.storage == Storage::Shared ? block : -1};
+      bool isInside = extents.has_value();
+      for (size_t dim = 0; isInside && dim < place.dims.size(); ++dim) {
+        const Number at = machine_.value(thread, place.dims[dim].begin);
+        if (!at)
+          return;
+        isInside = *at < (*extents)[dim];
+        key.push_back(static_cast<int64_t>(*at));
+      }
+      if (isInside)
+        add(key, {id, block, thread.linear, epoch, warpEpoch, access.mode != AccessMode::Read,
+                  step.kind == StepKind::Atomic});
+    }
+  }
+
+  void add(const std::vector<int64_t>& key, const Touch& now) {
+    std::vector<Touch>& touches = touches_[key];
+    for (const Touch& other : touches)
+      if ((now.writes || other.writes) && !(now.isAtomic && other.isAtomic) && areUnordered(now, other))
+        found.insert(std::minmax(now.step, other.step));
+    touches.push_back(now);
+  }
+
+  static bool areUnordered(const Touch& a, const Touch& b) {
+    if (a.block != b.block)
+      return true;
+    const bool isOneWarp = a.thread / 32 == b.thread / 32;
+    return a.thread != b.thread && a.epoch == b.epoch && (!isOneWarp || a.warpEpoch == b.warpEpoch);
+  }
+
+  Graph& graph_;
+  ValueId blockId_;
+  ThreadMachine machine_;
+  std::map<std::pair<int64_t, int64_t>, std::pair<uint32_t, uint32_t>> epochs_;
+  std::map<std::vector<int64_t>, std::vector<Touch>> touches_;
+};
+
+struct Tally {
+  size_t pairs = 0, undecided = 0, witnesses = 0;
+};
+
+Launch raceLaunch(const Graph& graph, const LaunchShapes& shapes, int64_t extent, int64_t argument) {
+  Launch launch;
+  launch.givesTickets = true;
+  for (size_t axis = 0; axis < 3; ++axis)
+    launch.block[axis] = *shapes.blocks.front()[axis];
+  launch.grid[0] = shapes.grid[0] ? *shapes.grid[0] : (extent + 63) / 64;
+  for (uint32_t dim = 0; dim < graph.function->dims.size(); ++dim)
+    launch.dims[dim] = extent;
+  launch.scalars[graph.function->params.back()] = argument;
+  return launch;
+}
+
+void compareRaces(const RaceReport& report, const std::set<StepPair>& meet, bool isThatLaunch) {
+  for (const auto& [steps, verdict] : report.pairs) {
+    const bool isFree = verdict.decider != Decider::None && verdict.decider != Decider::Witness;
+    ASSERT_FALSE(isFree && meet.contains(steps))
+        << "steps " << indexOf(steps.first) << " and " << indexOf(steps.second) << " meet: " << name(verdict.decider);
+    ASSERT_FALSE(verdict.decider == Decider::Witness && isThatLaunch && !meet.contains(steps))
+        << "steps " << indexOf(steps.first) << " and " << indexOf(steps.second) << " do not meet";
+  }
+  for (const StepPair& steps : meet)
+    ASSERT_TRUE(report.pairs.contains(steps))
+        << "steps " << indexOf(steps.first) << " and " << indexOf(steps.second) << " meet and were not asked for";
+}
+
+void judgeRaces(RaceKernels& kernels, Tally& tally) {
+  GraphOf made(kernels.next());
+  SCOPED_TRACE(made.dump());
+  Graph& graph = made.graph;
+  ASSERT_FALSE(graph.blocks.empty());
+  const LaunchShapes shapes = launchShapes(*graph.function, *made.analyzed.program);
+  const Structure structure(graph);
+  const RaceReport report = findRaces(graph, structure, shapes);
+  for (const auto& [steps, verdict] : report.pairs) {
+    ++tally.pairs;
+    tally.undecided += verdict.decider == Decider::None;
+    tally.witnesses += verdict.decider == Decider::Witness;
+  }
+  const std::vector<int64_t> extents = kernels.hasExtent ? std::vector<int64_t>{1, 63, 130} : std::vector<int64_t>{200};
+  for (int64_t extent : extents)
+    for (int64_t argument : {0, 2, 5}) {
+      Meetings meetings(graph, raceLaunch(graph, shapes, extent, argument));
+      ASSERT_EQ(meetings.run(), Outcome::Done);
+      SCOPED_TRACE("N = " + std::to_string(extent) + ", n = " + std::to_string(argument));
+      compareRaces(report, meetings.found, !kernels.hasExtent);
+      if (::testing::Test::HasFatalFailure())
+        return;
+    }
+}
+
+uint64_t fromEnvironment(const char* name, uint64_t usual) {
+  const char* given = std::getenv(name);
+  return given ? std::strtoull(given, nullptr, 10) : usual;
+}
+
+TEST(RandomRaces, WhatIsProvenFreeNeverMeetsAndWitnessesDo) {
+  const uint64_t first = fromEnvironment("VORTEX_RACE_SEED", std::random_device{}());
+  const uint64_t count = fromEnvironment("VORTEX_RACE_KERNELS", 150);
+  Tally tally;
+  for (uint64_t i = 0; i < count && !HasFatalFailure(); ++i) {
+    SCOPED_TRACE("VORTEX_RACE_SEED=" + std::to_string(first + i));
+    RaceKernels kernels(first + i);
+    judgeRaces(kernels, tally);
+  }
+  std::printf("%zu pairs, %zu of them undecided, %zu meet\n", tally.pairs, tally.undecided, tally.witnesses);
+  EXPECT_LT(tally.undecided * 6, tally.pairs);
+}
+
+}  // namespace
+}  // namespace vortex::lang::flow

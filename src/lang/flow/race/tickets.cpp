@@ -1,0 +1,163 @@
+#include "lang/flow/race/tickets.h"
+
+#include <algorithm>
+
+#include "lang/flow/race/walk.h"
+
+namespace vortex::lang::flow {
+
+/// No launch adds so much in so many steps to 64 bits: 2^47 threads, or years of them where a loop's trips are not known.
+constexpr __int128 kMostAdded = 256;
+
+std::optional<Ticket> Tickets::ofValue(ValueId value, Scope scope) {
+  Ticket out;
+  std::set<ValueId> seen;
+  if (!collect(graph_.values.resolved(value), out, seen) || out.drawn.empty())
+    return std::nullopt;
+  const Counter& counter = counterOf(out.counter);
+  if (!counter.isValid || (scope == Scope::Grid && counter.isOfBlocks))
+    return std::nullopt;
+  out.least = values_.range(graph_.uses(graph_[out.drawn.front()])[0], kNoPoint).low;
+  for (StepId step : out.drawn)
+    out.least = std::min(out.least, values_.range(graph_.uses(graph_[step])[0], kNoPoint).low);
+  return out;
+}
+
+std::optional<__int128> Tickets::mostThreads(LocalId counter) { return counterOf(counter).mostThreads; }
+
+/// A phi of tickets is one of them.
+bool Tickets::collect(ValueId value, Ticket& into, std::set<ValueId>& seen) const {
+  if (!seen.insert(value).second)
+    return true;
+  const Node& node = graph_.values[value];
+  if (node.kind == NodeKind::Phi) {
+    for (ValueId operand : graph_.values.phiOperands(value))
+      if (!collect(graph_.values.resolved(operand), into, seen))
+        return false;
+    return true;
+  }
+  if (node.kind != NodeKind::Ticket)
+    return false;
+  const StepId step = graph_.definition(value);
+  const LocalId root = graph_[graph_[step].place].root;
+  if (into.counter != kNoLocal && into.counter != root)
+    return false;
+  into.counter = root;
+  into.drawn.push_back(step);
+  return true;
+}
+
+const Tickets::Counter& Tickets::counterOf(LocalId root) {
+  auto [found, isNew] = counters_.try_emplace(root);
+  if (isNew)
+    found->second = findCounter(root);
+  return found->second;
+}
+
+/// The same element for all threads, whenever it is asked.
+bool Tickets::isFixed(const Place& place) const {
+  const auto isConstant = [&](ValueId value) {
+    const NodeKind kind = graph_.values[graph_.values.resolved(value)].kind;
+    return kind == NodeKind::Constant || kind == NodeKind::Extent || kind == NodeKind::Argument;
+  };
+  for (const Projection& each : place.path) {
+    if (each.kind == ProjectionKind::Slot && !isConstant(each.index))
+      return false;
+    for (const DimRange& dim : each.dims)
+      if (!dim.isIndex() || !isConstant(dim.begin))
+        return false;
+  }
+  return !place.isUnknown();
+}
+
+Tickets::Counter Tickets::findCounter(LocalId root) {
+  Counter out;
+  const Storage storage = graph_[root].storage;
+  if (storage != Storage::Global && storage != Storage::Shared)
+    return out;
+  out.isOfBlocks = storage == Storage::Shared;
+  std::vector<StepId> writes;
+  PlaceId place = kNoPlace;
+  for (const Access& access : graph_.accesses) {
+    const Place& here = graph_[access.place];
+    const bool mayBeHere =
+        here.root == root || std::find(here.candidates.begin(), here.candidates.end(), root) != here.candidates.end();
+    if (!mayBeHere || access.mode == AccessMode::Read)
+      continue;
+    if (access.mode == AccessMode::Write && storage == Storage::Shared) {
+      writes.push_back(access.step);
+      continue;
+    }
+    if (!isFixed(here) || (place != kNoPlace && !(graph_[place] == here)) || !addStep(access.step, out))
+      return {};
+    place = access.place;
+  }
+  out.isValid = std::all_of(writes.begin(), writes.end(), [&](StepId write) { return isReset(write, out.steps); });
+  return out;
+}
+
+/// Adds to what all threads of a launch add; false where numbers may come twice.
+bool Tickets::addStep(StepId id, Counter& counter) {
+  const Step& step = graph_[id];
+  const Type type = graph_[step.place].type;
+  if (step.kind != StepKind::Atomic || step.origin->builtin != Builtin::AtomicAdd || step.value == kNoValue ||
+      type->kind != TypeKind::Scalar || isFloat(type->scalar) || (!counter.isOfBlocks && isOfBlockScope(step)))
+    return false;
+  counter.steps.push_back(id);
+  const Interval amount = values_.range(graph_.uses(step)[0], kNoPoint);
+  if (amount.low < 1)
+    return false;
+  const MachineType machine = machineType(type);
+  if (machine.width >= 64)
+    return amount.high <= kMostAdded;
+  const auto rounds = trips(id);
+  if (!rounds || *rounds > (__int128(1) << 40) || amount.high > (__int128(1) << machine.width))
+    return false;
+  // Shares of the counter's numbers: each step has the same.
+  const __int128 most = (__int128(1) << machine.width) / std::max<__int128>(*rounds * amount.high, 1);
+  counter.mostThreads =
+      counter.mostThreads ? *counter.mostThreads * most / std::max<__int128>(*counter.mostThreads + most, 1) : most;
+  return true;
+}
+
+/// The product of the trips of the loops around it; nothing where one's are no number.
+std::optional<__int128> Tickets::trips(StepId step) const {
+  __int128 product = 1;
+  const NodeTable& nodes = graph_.values;
+  for (LoopId loop = graph_[graph_.blockOf(step)].loop; loop != kNoLoop; loop = graph_[loop].parent) {
+    const auto& counter = graph_[loop].counter;
+    if (!counter || product > (__int128(1) << 40))
+      return std::nullopt;
+    if (counter->isPosition) {
+      if (!nodes.isConstant(counter->trips))
+        return std::nullopt;
+      product *= nodes[counter->trips].constant();
+    } else {
+      if (!nodes.isConstant(counter->begin) || !nodes.isConstant(counter->end))
+        return std::nullopt;
+      const __int128 length = nodes[counter->end].constant() - nodes[counter->begin].constant();
+      product *= length < 0 ? -length : length;
+    }
+  }
+  return product;
+}
+
+/// Shared memory begins as it was left: a store before all tickets, outside of loops, and a barrier between.
+bool Tickets::isReset(StepId write, const std::vector<StepId>& draws) const {
+  if (graph_[write].kind != StepKind::Store || graph_[graph_.blockOf(write)].loop != kNoLoop)
+    return false;
+  return std::none_of(draws.begin(), draws.end(), [&](StepId draw) {
+    return indexOf(draw) < indexOf(write) ||
+           std::any_of(
+               intervals_.begin(), intervals_.end(),
+               [&](const AccessInterval& interval) {
+                 const auto holds = [&](StepId step) {
+                   return std::any_of(interval.steps.begin(), interval.steps.end(),
+                                      [&](const auto& each) { return each.first == step; });
+                 };
+                 return holds(write) && holds(draw);
+               });
+  });
+}
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,48 @@
+// Tickets: results of `atomic_add` of positive amounts at one place that nothing else writes. Each starts a range of its own of as many numbers as were
+// added, as long as the counter does not come round: its width, or the number of threads that a launch may have, sees to that.
+#pragma once
+
+#include <optional>
+
+#include "lang/flow/race/pair.h"
+
+namespace vortex::lang::flow {
+
+/// A value that is a ticket, by the steps that may have drawn it.
+struct Ticket {
+  LocalId counter = kNoLocal;
+  std::vector<StepId> drawn;
+  __int128 least = 0;  ///< of the amounts added there
+};
+
+class Tickets {
+public:
+  Tickets(const Graph& graph, Values& values, const std::vector<AccessInterval>& intervals)
+      : graph_(graph), values_(values), intervals_(intervals) {}
+
+  /// Nothing: it is none, or threads may have drawn the same.
+  std::optional<Ticket> ofValue(ValueId value, Scope scope);
+  /// Of the counter: more threads may draw a number twice. Nothing: no launch has so many.
+  std::optional<__int128> mostThreads(LocalId counter);
+
+private:
+  struct Counter {
+    bool isValid = false, isOfBlocks = false;  ///< each number is drawn once; … by the threads of a block
+    std::optional<__int128> mostThreads;
+    std::vector<StepId> steps;
+  };
+  const Counter& counterOf(LocalId root);
+  Counter findCounter(LocalId root);
+  bool addStep(StepId step, Counter& counter);
+  bool isFixed(const Place& place) const;
+  bool isReset(StepId write, const std::vector<StepId>& draws) const;
+  std::optional<__int128> trips(StepId step) const;
+  bool collect(ValueId value, Ticket& into, std::set<ValueId>& seen) const;
+
+  const Graph& graph_;
+  Values& values_;
+  const std::vector<AccessInterval>& intervals_;
+  std::map<LocalId, Counter> counters_;
+};
+
+}  // namespace vortex::lang::flow
