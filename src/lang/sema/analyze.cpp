@@ -2,9 +2,18 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "lang/sema/check/checker.h"
-#include "lang/sema/check/kernel_code.h"
-#include "lang/sema/check/names.h"
+#include "lang/sema/check/declarations/attributes.h"
+#include "lang/sema/check/declarations/impls.h"
+#include "lang/sema/check/declarations/kernel_code.h"
+#include "lang/sema/check/make.h"
+#include "lang/sema/check/names/names.h"
+#include "lang/sema/check/names/scope.h"
+#include "lang/sema/check/session.h"
+#include "lang/sema/check/traits/definitions.h"
+#include "lang/sema/check/traits/generics.h"
+#include "lang/sema/check/traits/traits.h"
+#include "lang/sema/check/types/generic_args.h"
+#include "lang/sema/check/types/resolve_type.h"
 
 #include <algorithm>
 #include <cctype>
@@ -64,19 +73,19 @@ bool allBound(const GenericEnv& env) {
 
 /// A generic function that nothing instantiated, with stand-in arguments.
 void checkGeneric(Session& session, const Session::DeclaredFunction& declared) {
-  Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
+  BodyState body(session, nullptr, session.scratchFunction(), declared.scope);
   GenericEnv env;
   Type selfType = nullptr;
   if (declared.impl) {
-    env = checker.representative(declared.impl->generics, {}, declared.scope);
+    env = representative(body, declared.impl->generics, {}, declared.scope);
     if (!allBound(env))
       return;  // no type satisfies the bounds yet
-    checker.generics = env;
-    selfType = checker.resolveType(declared.impl->selfType, DimPolicy::Fresh);
-    if (Checker::isError(selfType))
+    body.generics = env;
+    selfType = resolveType(body, declared.impl->selfType, DimPolicy::Fresh);
+    if (isError(selfType))
       return;
   }
-  env = checker.representative(declared.item->generics, std::move(env), declared.scope);
+  env = representative(body, declared.item->generics, std::move(env), declared.scope);
   if (allBound(env))
     checkUncalled(session, declared, env, selfType);
 }
@@ -141,25 +150,25 @@ void checkDefinitions(Session& session) {
     if (!seen.insert(declared.item).second)
       continue;
     checkGenericParams(session, declared.item->generics, true);
-    Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
+    BodyState body(session, nullptr, session.scratchFunction(), declared.scope);
     TraitRef trait{declared.item, declared.scope, std::nullopt};
-    checker.generics = checker.standIns(declared.item->generics, {}, declared.scope, nullptr);
-    for (const GenericBinding& binding : checker.generics)
+    body.generics = standIns(body, declared.item->generics, {}, declared.scope, nullptr);
+    for (const GenericBinding& binding : body.generics)
       trait.args.push_back(binding.value);
-    checker.selfType = checker.standInSelf(trait);
-    checker.checkTrait(declared.item, declared.scope);
+    body.selfType = standInSelf(body, trait);
+    checkTrait(body, declared.item, declared.scope);
     for (const syn::Item* member : declared.item->members)
       if (auto* function = member->tryAs<syn::FunctionItem>(); function && function->body)
         checkDefinition(session, {function, declared.scope, nullptr},
-                        checker.standIns(function->generics, checker.generics, declared.scope, function),
-                        checker.selfType);
+                        standIns(body, function->generics, body.generics, declared.scope, function), body.selfType);
   }
   for (size_t i = 0; i < session.impls().size(); ++i) {
     const ImplBlock impl = session.impls()[i];
     if (!seen.insert(impl.item).second)
       continue;
     checkGenericParams(session, impl.item->generics, false);
-    Checker(session, nullptr, session.scratchFunction(), impl.scope).checkImpl(impl);
+    BodyState body(session, nullptr, session.scratchFunction(), impl.scope);
+    checkImpl(body, impl);
   }
   for (size_t i = 0; i < session.functions().size(); ++i) {
     const Session::DeclaredFunction declared = session.functions()[i];
@@ -168,17 +177,17 @@ void checkDefinitions(Session& session) {
         hasTypeParams(declared.item->generics) || (declared.impl && hasTypeParams(declared.impl->generics));
     if (!isGeneric || !declared.item->body || !seen.insert(declared.item).second)
       continue;
-    Checker checker(session, nullptr, session.scratchFunction(), declared.scope);
+    BodyState body(session, nullptr, session.scratchFunction(), declared.scope);
     GenericEnv env;
     Type selfType = nullptr;
     if (declared.impl) {
-      checker.generics = env =
-          checker.standIns(declared.impl->generics, {}, declared.scope, nullptr, declared.item->generics.where);
-      selfType = checker.resolveType(declared.impl->selfType, DimPolicy::Fresh);
-      if (Checker::isError(selfType))
+      body.generics = env =
+          standIns(body, declared.impl->generics, {}, declared.scope, nullptr, declared.item->generics.where);
+      selfType = resolveType(body, declared.impl->selfType, DimPolicy::Fresh);
+      if (isError(selfType))
         continue;
     }
-    env = checker.standIns(declared.item->generics, std::move(env), declared.scope, declared.item);
+    env = standIns(body, declared.item->generics, std::move(env), declared.scope, declared.item);
     checkDefinition(session, declared, env, selfType);
   }
 }
@@ -187,21 +196,21 @@ void checkTypes(Session& session, ItemScope* root) {
   for (const auto& [name, symbol] : root->symbols) {
     if (symbol.scope != root)
       continue;
-    Checker checker(session, nullptr, session.scratchFunction(), root);
+    BodyState body(session, nullptr, session.scratchFunction(), root);
     if (symbol.kind == SymbolKind::Const) {
       session.constValue(symbol.item->as<syn::ConstItem>(), root);
     } else if (symbol.kind == SymbolKind::Enum) {
       session.structInstance(symbol.item, root, {});
     } else if (symbol.kind == SymbolKind::Struct) {
       checkGenericParams(session, symbol.item->as<syn::StructItem>()->generics, false);
-      checker.structAttributes(symbol.item);
-      checker.checkStructTraits(symbol.item->as<syn::StructItem>(), symbol.scope);
+      structAttributes(body, symbol.item);
+      checkStructTraits(body, symbol.item->as<syn::StructItem>(), symbol.scope);
       if (symbol.item->as<syn::StructItem>()->generics.params.empty())
-        checker.structType(session.structInstance(symbol.item, root, {}), DimPolicy::Fresh);
+        structType(body, session.structInstance(symbol.item, root, {}), DimPolicy::Fresh);
     } else if (symbol.kind == SymbolKind::Alias) {
       auto* alias = symbol.item->as<syn::TypeAliasItem>();
       if (alias->generics.params.empty() && alias->aliased)
-        checker.resolveType(alias->aliased, DimPolicy::Fresh);
+        resolveType(body, alias->aliased, DimPolicy::Fresh);
     }
   }
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "lang/sema/check/traits.h"
+#include "lang/sema/check/traits/traits.h"
 
 namespace vortex::lang::flow {
 

@@ -81,7 +81,7 @@ private:
     const Step& step = graph_[id];
     for (ValueId use : graph_.uses(step))
       reaches(use, id);
-    const bool isResult = graph_.definition(step.value == kNoValue ? ValueId{0} : step.value) == id;
+    const bool isResult = step.value != kNoValue && graph_.definition(step.value) == id;
     if (step.value != kNoValue && !isResult)
       reaches(step.value, id);
     if (step.place != kNoPlace)

@@ -1,67 +1,76 @@
 // Barriers, warp operations, atomics.
-#include "lang/sema/builtin/table.h"
+#include "lang/sema/builtin/device.h"
+#include "lang/sema/builtin/call.h"
+#include "lang/sema/check/exprs/assign.h"
+#include "lang/sema/check/exprs/convert.h"
+#include "lang/sema/check/exprs/expr.h"
+#include "lang/sema/check/make.h"
+#include "lang/sema/check/session.h"
+#include "lang/sema/check/tiles/stage.h"
 #include "lang/sema/kernel/roots.h"
 
 #include "base/text.h"
 
 namespace vortex::lang {
 
-Expr* checkBarrier(BuiltinCall& call) { return call.c.makeBuiltin(call.row.id, call.c.types.unit(), call.range(), {}); }
+Expr* checkBarrier(BuiltinCall& call) {
+  return makeBuiltin(call.body, call.row.id, call.body.types.unit(), call.range(), {});
+}
 
 /// A value of the view's shape; it exists only to be assigned to a shared tensor.
 Expr* checkStage(BuiltinCall& call) {
   Expr* view = call.arg(0);
-  if (Checker::isError(view) || !call.c.isStageable(view, call.row.name))
+  if (isError(view) || !isStageable(call.body, view, call.row.name))
     return call.failed();
-  return call.c.makeBuiltin(call.row.id, call.c.types.tensorValue(view->type->elem, view->type->shape), call.range(),
-                            {view});
+  return makeBuiltin(call.body, call.row.id, call.body.types.tensorValue(view->type->elem, view->type->shape),
+                     call.range(), {view});
 }
 
 Expr* checkAsyncStage(BuiltinCall& call) {
   Expr* view = call.arg(0);
   Expr* buffer = call.rawArg(1);
-  if (Checker::isError(view) || Checker::isError(buffer) || !call.c.isStageable(view, call.row.name))
+  if (isError(view) || isError(buffer) || !isStageable(call.body, view, call.row.name))
     return call.failed();
   if (buffer->type->kind != TypeKind::Ref || !buffer->type->isMutable || !buffer->type->elem->isTensor()) {
-    call.c.error("E0470", buffer->range, "`async_stage` fills a buffer that it borrows")
-        .primary("`" + call.c.text(buffer->type) + "`")
-        .help(base::concat("lend it: `&mut ", call.c.session.sources.text(buffer->range), "`"));
+    error(call.body, "E0470", buffer->range, "`async_stage` fills a buffer that it borrows")
+        .primary("`" + text(call.body, buffer->type) + "`")
+        .help(base::concat("lend it: `&mut ", call.body.session.sources.text(buffer->range), "`"));
     return call.failed();
   }
-  Expr* place = call.c.deref(buffer);
+  Expr* place = deref(call.body, buffer);
   if (place->kind == ExprKind::Deref && place->args[0]->kind == ExprKind::Ref)
     place = place->args[0]->args[0];
-  if (!call.c.mayStageInto(place, view, buffer->range))
+  if (!mayStageInto(call.body, place, view, buffer->range))
     return call.failed();
-  return call.c.makeBuiltin(call.row.id, call.c.types.unit(), call.range(), {view, place});
+  return makeBuiltin(call.body, call.row.id, call.body.types.unit(), call.range(), {view, place});
 }
 
 Expr* checkShuffle(BuiltinCall& call) {
   Expr* value = call.arg(0, call.expected);
-  Expr* lane = call.arg(1, call.c.types.scalar(Scalar::U32));
-  if (Checker::isError(value) || Checker::isError(lane))
+  Expr* lane = call.arg(1, call.body.types.scalar(Scalar::U32));
+  if (isError(value) || isError(lane))
     return call.failed();
   if (value->type->kind != TypeKind::Scalar)
     return call.wrongArg(value, "a number");
   if (lane->type->kind != TypeKind::Scalar || !isInteger(lane->type->scalar))
     return call.wrongArg(lane, "an integer lane");
-  lane = call.c.cast(lane, call.c.types.scalar(Scalar::U32));
-  return call.c.makeBuiltin(call.row.id, value->type, call.range(), {value, lane});
+  lane = cast(call.body, lane, call.body.types.scalar(Scalar::U32));
+  return makeBuiltin(call.body, call.row.id, value->type, call.range(), {value, lane});
 }
 
 Expr* checkWarpReduce(BuiltinCall& call) {
   Expr* value = call.arg(0, call.expected);
-  if (Checker::isError(value) || value->type->kind != TypeKind::Scalar || value->type->scalar == Scalar::Bool)
+  if (isError(value) || value->type->kind != TypeKind::Scalar || value->type->scalar == Scalar::Bool)
     return call.wrongArg(value, "a number");
-  return call.c.makeBuiltin(call.row.id, value->type, call.range(), {value});
+  return makeBuiltin(call.body, call.row.id, value->type, call.range(), {value});
 }
 
 Expr* checkWarpVote(BuiltinCall& call) {
   Expr* value = call.arg(0);
-  if (Checker::isError(value) || !value->type->isScalar(Scalar::Bool))
+  if (isError(value) || !value->type->isScalar(Scalar::Bool))
     return call.wrongArg(value, "a condition");
-  Type type = call.row.id == Builtin::WarpBallot ? call.c.types.scalar(Scalar::U32) : call.c.types.boolean();
-  return call.c.makeBuiltin(call.row.id, type, call.range(), {value});
+  Type type = call.row.id == Builtin::WarpBallot ? call.body.types.scalar(Scalar::U32) : call.body.types.boolean();
+  return makeBuiltin(call.body, call.row.id, type, call.range(), {value});
 }
 
 namespace {
@@ -79,7 +88,7 @@ std::optional<int64_t> option(BuiltinCall& call, size_t at, std::initializer_lis
     known += (known.empty() ? "." : ", .") + std::string(candidate);
     ++index;
   }
-  call.c.error("E0309", call.placed[at]->range, base::concat("this is not ", what)).help("write one of " + known);
+  error(call.body, "E0309", call.placed[at]->range, base::concat("this is not ", what)).help("write one of " + known);
   return std::nullopt;
 }
 
@@ -94,38 +103,40 @@ bool atomicAllowed(Builtin id, Scalar scalar) {
 }  // namespace
 
 Expr* checkAtomic(BuiltinCall& call) {
-  Checker& c = call.c;
+  BodyState& body = call.body;
   const bool isLoad = call.row.id == Builtin::AtomicLoad, isCompare = call.row.id == Builtin::AtomicCompareExchange;
   const size_t values = isLoad ? 0 : isCompare ? 2 : 1;
   Expr* place = call.rawArg(0);
-  if (Checker::isError(place))
+  if (isError(place))
     return call.failed();
   if (place->kind == ExprKind::Ref)
     place = place->args[0];
   else {
-    c.error("E0303", place->range, base::concat("`", call.row.name, "` needs a place"))
-        .help(base::concat("lend the element: `", call.row.name, "(&mut ", c.session.sources.text(place->range),
+    error(body, "E0303", place->range, base::concat("`", call.row.name, "` needs a place"))
+        .help(base::concat("lend the element: `", call.row.name, "(&mut ", body.session.sources.text(place->range),
                            ", …)`"));
     return call.failed();
   }
   if (!tensorElement(*place) || place->type->kind != TypeKind::Scalar) {
-    c.error("E0303", place->range,
-            base::concat("`", call.row.name, "` works on an element of a tensor, not on `", c.text(place->type), "`"));
+    error(
+        body, "E0303", place->range,
+        base::concat("`", call.row.name, "` works on an element of a tensor, not on `", text(body, place->type), "`"));
     return call.failed();
   }
-  if (!isLoad && !c.checkWritable(place, place->range, "changed"))
+  if (!isLoad && !checkWritable(body, place, place->range, "changed"))
     return call.failed();
   if (!atomicAllowed(call.row.id, place->type->scalar)) {
-    c.error("E0303", place->range, base::concat("`", call.row.name, "` does not exist for `", c.text(place->type), "`"))
+    error(body, "E0303", place->range,
+          base::concat("`", call.row.name, "` does not exist for `", text(body, place->type), "`"))
         .primary("atomics work on 32- and 64-bit elements");
     return call.failed();
   }
   std::vector<Expr*> args{place};
   for (size_t i = 1; i <= values; ++i) {
     Expr* value = call.arg(i, place->type);
-    if (!Checker::isError(value))
-      value = c.convert(value, place->type, Site::Argument, place->range, "`" + c.text(place->type) + "`");
-    if (Checker::isError(value))
+    if (!isError(value))
+      value = convert(body, value, place->type, Site::Argument, place->range, "`" + text(body, place->type) + "`");
+    if (isError(value))
       return call.failed();
     args.push_back(value);
   }
@@ -133,8 +144,8 @@ Expr* checkAtomic(BuiltinCall& call) {
   auto scope = option(call, values + 2, {"block", "device", "system"}, 1, "a scope");
   if (!order || !scope)
     return call.failed();
-  Type result = call.row.id == Builtin::AtomicStore ? c.types.unit() : place->type;
-  return c.makeBuiltin(call.row.id, result, call.range(), std::move(args), {*order, *scope});
+  Type result = call.row.id == Builtin::AtomicStore ? body.types.unit() : place->type;
+  return makeBuiltin(body, call.row.id, result, call.range(), std::move(args), {*order, *scope});
 }
 
 }  // namespace vortex::lang

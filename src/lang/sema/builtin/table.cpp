@@ -1,4 +1,9 @@
 #include "lang/sema/builtin/table.h"
+#include "lang/sema/builtin/collections.h"
+#include "lang/sema/builtin/device.h"
+#include "lang/sema/builtin/host.h"
+#include "lang/sema/builtin/math.h"
+#include "lang/sema/builtin/tensor.h"
 
 #include "base/text.h"
 
@@ -126,31 +131,6 @@ uint8_t receiverBit(Type type) {
   }
 }
 
-struct ParamList {
-  std::vector<std::string_view> names;
-  size_t required = 0;
-  bool isVariadic = false;
-};
-
-ParamList parseParams(std::string_view text) {
-  ParamList out;
-  while (!text.empty()) {
-    const size_t comma = text.find(',');
-    std::string_view name = text.substr(0, comma);
-    text = comma == std::string_view::npos ? std::string_view() : text.substr(comma + 2);
-    if (name == "*") {
-      out.isVariadic = true;
-      break;
-    }
-    if (name.back() == '?')
-      name.remove_suffix(1);
-    else
-      ++out.required;
-    out.names.push_back(name);
-  }
-  return out;
-}
-
 }  // namespace
 
 const BuiltinRow* findBuiltin(std::string_view name) {
@@ -202,42 +182,6 @@ void addBuiltinNames(std::vector<std::string>& names) {
   for (const BuiltinRow& row : kRows)
     if (row.name.find('.') == std::string_view::npos && !onlyMethod(row.name))
       names.emplace_back(row.name);
-}
-
-Expr* BuiltinCall::wrongArg(const Expr* arg, std::string_view needs) {
-  const bool isFloat = row.check == checkFloatMath || row.check == checkFloatTest;
-  const BuiltinTrait trait = isFloat                         ? BuiltinTrait::Float
-                             : row.check == checkIntegerMath ? BuiltinTrait::Integer
-                                                             : BuiltinTrait::Numeric;
-  if (!c.grants(arg->type, {trait}, arg->range, base::concat("`", row.name, "`")))
-    return failed();
-  if (Checker::isError(arg))
-    return failed();
-  auto builder =
-      c.error("E0303", arg->range, base::concat("`", row.name, "` needs ", needs, ", not `", c.text(arg->type), "`"));
-  if (const Type type = stripRef(arg->type); type->isTensor() && type->elem->isScalar(Scalar::Bool))
-    builder.help("count with numbers: `select(condition, 1, 0)`, or `(condition) as i32`");
-  return failed();
-}
-
-Expr* Checker::callBuiltin(const BuiltinRow& row, const syn::CallExpr* call, const syn::Name& name, Expr* receiver,
-                           syn::List<syn::GenericArg> genericArgs, Type expected) {
-  if (row.place == BuiltinPlace::Kernel && instance && !inKernel()) {
-    auto builder = error("E0406", name.range, base::concat("`", row.name, "` exists only in kernels"));
-    if ((row.receivers & kTensor) != 0)
-      builder.help("move the expression into a `kernel`, or read the data back with `.to_host()`");
-    builder.emit();
-    return failedCall(call);
-  }
-  if (row.place == BuiltinPlace::Host && inKernel()) {
-    error("E0407", name.range, base::concat("`", row.name, "` exists only in host code, not in kernels"));
-    return failedCall(call);
-  }
-  const ParamList params = parseParams(row.params);
-  BuiltinCall made{*this, row, call, name.range, receiver, genericArgs, expected, {}};
-  if (!placeArgs(call, params.names, receiver ? 1 : 0, params.required, made.placed, row.name, params.isVariadic))
-    return failedCall(call);
-  return row.check(made);
 }
 
 }  // namespace vortex::lang

@@ -1,5 +1,16 @@
 // Tensors: creation, shape changes, reductions.
-#include "lang/sema/builtin/table.h"
+#include "lang/sema/builtin/tensor.h"
+#include "lang/sema/builtin/call.h"
+#include "lang/sema/check/constants/constants.h"
+#include "lang/sema/check/exprs/convert.h"
+#include "lang/sema/check/exprs/expr.h"
+#include "lang/sema/check/exprs/index.h"
+#include "lang/sema/check/exprs/operators.h"
+#include "lang/sema/check/make.h"
+#include "lang/sema/check/traits/bounds.h"
+#include "lang/sema/check/traits/traits.h"
+#include "lang/sema/check/types/resolve_type.h"
+#include "lang/sema/check/types/shapes.h"
 
 #include "base/text.h"
 
@@ -9,12 +20,12 @@ namespace {
 /// The element type from `::<T>`, the context or the default; null after an error.
 Type elementType(BuiltinCall& call, Type fallback) {
   if (call.generics.size() > 1 || (call.generics.size() == 1 && !call.generics[0].type)) {
-    call.c.error("E0329", call.nameRange, base::concat("`", call.row.name, "` takes one type argument"));
+    error(call.body, "E0329", call.nameRange, base::concat("`", call.row.name, "` takes one type argument"));
     return nullptr;
   }
   if (call.generics.size() == 1) {
-    Type type = call.c.resolveType(call.generics[0].type, DimPolicy::Known);
-    return Checker::isError(type) ? nullptr : type;
+    Type type = resolveType(call.body, call.generics[0].type, DimPolicy::Known);
+    return isError(type) ? nullptr : type;
   }
   if (call.expected && call.expected->isTensor())
     return call.expected->elem;
@@ -23,9 +34,9 @@ Type elementType(BuiltinCall& call, Type fallback) {
 
 /// A tensor that the call makes: global (or constant) memory on the host, a value in kernels.
 Type madeType(BuiltinCall& call, Type elem, std::vector<DimExpr> shape) {
-  Checker& c = call.c;
-  return c.inKernel() ? c.types.tensorValue(elem, std::move(shape))
-                      : c.types.tensor(elem, std::move(shape), madeSpace(c, call.expected));
+  BodyState& body = call.body;
+  return inKernel(body) ? body.types.tensorValue(elem, std::move(shape))
+                        : body.types.tensor(elem, std::move(shape), madeSpace(body, call.expected));
 }
 
 struct WrittenShape {
@@ -35,16 +46,17 @@ struct WrittenShape {
 };
 
 WrittenShape shapeOf(BuiltinCall& call, const syn::Expr* written) {
-  Checker& c = call.c;
+  BodyState& body = call.body;
   WrittenShape out;
   if (written) {
-    std::vector<Expr*> extents = c.extents(written, false, "a shape");
+    std::vector<Expr*> extents = lang::extents(body, written, false, "a shape");
     if (extents.empty() && !(written->is<syn::ArrayExpr>() && written->as<syn::ArrayExpr>()->elems.empty()))
       return out;
     for (const Expr* extent : extents)
-      out.dims.push_back(c.dimOf(extent));
+      out.dims.push_back(dimOf(body, extent));
     const size_t count = extents.size();
-    out.list = c.make(ExprKind::MakeArray, c.types.array(c.usize(), count), written->range, std::move(extents));
+    out.list =
+        make(body, ExprKind::MakeArray, body.types.array(usize(body), count), written->range, std::move(extents));
     out.ok = true;
     return out;
   }
@@ -52,15 +64,15 @@ WrittenShape shapeOf(BuiltinCall& call, const syn::Expr* written) {
   if (expected && expected->kind == TypeKind::Ref)
     expected = expected->elem;
   if (!expected || !expected->isTensor()) {
-    c.error("E0327", call.range(), base::concat("the shape of `", call.row.name, "` is not known here"))
+    error(body, "E0327", call.range(), base::concat("the shape of `", call.row.name, "` is not known here"))
         .help(base::concat("write it: `", call.row.name, "([M, N])`, or declare the variable's type"));
     return out;
   }
   for (const DimExpr& extent : expected->shape) {
     auto variable = extent.asVariable();
-    if (!c.isCounted(extent) || (variable && c.pendingDims.count(*variable))) {
-      c.error("E0327", call.range(),
-              base::concat("the extent `", c.text(extent), "` of `", call.row.name, "` is not known here"))
+    if (!isCounted(body, extent) || (variable && body.pendingDims.count(*variable))) {
+      error(body, "E0327", call.range(),
+            base::concat("the extent `", text(body, extent), "` of `", call.row.name, "` is not known here"))
           .help(base::concat("write the shape: `", call.row.name, "([…])`"));
       return out;
     }
@@ -72,27 +84,27 @@ WrittenShape shapeOf(BuiltinCall& call, const syn::Expr* written) {
 
 Expr* tensorArg(BuiltinCall& call) {
   Expr* x = call.arg(0);
-  if (Checker::isError(x))
+  if (isError(x))
     return nullptr;
   if (!x->type->isTensor()) {
     call.wrongArg(x, "a tensor");
     return nullptr;
   }
-  if (!call.c.inKernel()) {
-    call.c.hostTensorArithmetic(call.range());
+  if (!inKernel(call.body)) {
+    hostTensorArithmetic(call.body, call.range());
     return nullptr;
   }
   return x;
 }
 
 std::optional<int64_t> oneDim(BuiltinCall& call, const syn::Expr* expr, uint32_t rank) {
-  Checker& c = call.c;
-  auto value = c.constantInt(expr, c.types.scalar(Scalar::I32), "a dimension number");
+  BodyState& body = call.body;
+  auto value = constantInt(body, expr, body.types.scalar(Scalar::I32), "a dimension number");
   if (!value)
     return std::nullopt;
   if (*value < -static_cast<__int128>(rank) || *value >= rank) {
-    c.error("E0313", expr->range,
-            base::concat("there is no dimension ", static_cast<long long>(*value), ": the tensor has rank ", rank))
+    error(body, "E0313", expr->range,
+          base::concat("there is no dimension ", static_cast<long long>(*value), ": the tensor has rank ", rank))
         .help("dimensions count from 0, or backwards from -1");
     return std::nullopt;
   }
@@ -101,21 +113,21 @@ std::optional<int64_t> oneDim(BuiltinCall& call, const syn::Expr* expr, uint32_t
 
 }  // namespace
 
-Space madeSpace(const Checker& c, Type expected) {
+Space madeSpace(const BodyState& body, Type expected) {
   expected = stripRef(expected);
   const bool isConstant = expected && expected->isTensor() && !expected->isValue && expected->space == Space::Constant;
-  return isConstant && !c.inKernel() ? Space::Constant : Space::Global;
+  return isConstant && !inKernel(body) ? Space::Constant : Space::Global;
 }
 
 Expr* checkZeros(BuiltinCall& call) {
-  Type elem = elementType(call, call.c.types.scalar(Scalar::F32));
+  Type elem = elementType(call, call.body.types.scalar(Scalar::F32));
   WrittenShape shape = elem ? shapeOf(call, call.has(0) ? call.placed[0] : nullptr) : WrittenShape{};
   if (!shape.ok)
     return call.failed();
   std::vector<Expr*> args;
-  if (shape.list && !call.c.inKernel())
+  if (shape.list && !inKernel(call.body))
     args.push_back(shape.list);
-  return call.c.makeBuiltin(Builtin::Zeros, madeType(call, elem, shape.dims), call.range(), std::move(args));
+  return makeBuiltin(call.body, Builtin::Zeros, madeType(call, elem, shape.dims), call.range(), std::move(args));
 }
 
 Expr* checkFull(BuiltinCall& call) {
@@ -124,40 +136,41 @@ Expr* checkFull(BuiltinCall& call) {
   if (written && value->is<syn::ArrayExpr>())
     std::swap(value, written);
   Type elem = elementType(call, nullptr);
-  Expr* scalar = call.c.value(value, elem ? elem : call.expected);
-  if (Checker::isError(scalar))
+  Expr* scalar = lang::value(call.body, value, elem ? elem : call.expected);
+  if (isError(scalar))
     return call.failed();
-  scalar = scalar->type->kind == TypeKind::Ref ? call.c.deref(scalar) : scalar;
-  if (scalar->type->kind == TypeKind::Struct ? !call.c.checkElement(scalar->type, scalar->range)
+  scalar = scalar->type->kind == TypeKind::Ref ? deref(call.body, scalar) : scalar;
+  if (scalar->type->kind == TypeKind::Struct ? !checkElement(call.body, scalar->type, scalar->range)
                                              : scalar->type->kind != TypeKind::Scalar)
     return scalar->type->kind == TypeKind::Struct ? call.failed() : call.wrongArg(scalar, "a number or a struct");
   if (elem && scalar->type != elem) {
     if (elem->kind == TypeKind::Scalar && isFloat(elem->scalar) && isFloat(scalar->type->scalar))
-      scalar = call.c.cast(scalar, elem);
+      scalar = cast(call.body, scalar, elem);
     else
-      scalar = call.c.convert(scalar, elem, Site::Argument);
-    if (Checker::isError(scalar))
+      scalar = convert(call.body, scalar, elem, Site::Argument);
+    if (isError(scalar))
       return call.failed();
   }
   WrittenShape shape = shapeOf(call, written);
   if (!shape.ok)
     return call.failed();
   std::vector<Expr*> args{scalar};
-  if (shape.list && !call.c.inKernel())
+  if (shape.list && !inKernel(call.body))
     args.push_back(shape.list);
-  return call.c.makeBuiltin(Builtin::Full, madeType(call, scalar->type, shape.dims), call.range(), std::move(args));
+  return makeBuiltin(call.body, Builtin::Full, madeType(call, scalar->type, shape.dims), call.range(), std::move(args));
 }
 
 Expr* checkArange(BuiltinCall& call) {
-  Expr* count = call.c.index(call.placed[0], nullptr);
-  Type elem = elementType(call, call.c.types.scalar(Scalar::I32));
-  if (Checker::isError(count) || !elem)
+  Expr* count = index(call.body, call.placed[0], nullptr);
+  Type elem = elementType(call, call.body.types.scalar(Scalar::I32));
+  if (isError(count) || !elem)
     return call.failed();
   if (elem->kind != TypeKind::Scalar || elem->scalar == Scalar::Bool) {
-    call.c.error("E0303", call.range(), "`arange` makes numbers, not `" + call.c.text(elem) + "`");
+    error(call.body, "E0303", call.range(), "`arange` makes numbers, not `" + text(call.body, elem) + "`");
     return call.failed();
   }
-  return call.c.makeBuiltin(Builtin::Arange, call.c.types.tensorValue(elem, {call.c.dimOf(count)}), call.range(), {});
+  return makeBuiltin(call.body, Builtin::Arange, call.body.types.tensorValue(elem, {dimOf(call.body, count)}),
+                     call.range(), {});
 }
 
 Expr* checkTranspose(BuiltinCall& call) {
@@ -177,14 +190,14 @@ Expr* checkTranspose(BuiltinCall& call) {
       seen.insert(*dim);
     }
     if (permutation.size() != rank || seen.size() != rank) {
-      call.c.error("E0313", call.placed[1]->range,
-                   base::concat("a permutation of ", rank, " dimensions names each once"));
+      error(call.body, "E0313", call.placed[1]->range,
+            base::concat("a permutation of ", rank, " dimensions names each once"));
       return call.failed();
     }
   } else {
     if (rank < 2) {
-      call.c.error("E0313", call.range(),
-                   base::concat("`transpose` swaps the last two dimensions, but the tensor has rank ", rank));
+      error(call.body, "E0313", call.range(),
+            base::concat("`transpose` swaps the last two dimensions, but the tensor has rank ", rank));
       return call.failed();
     }
     for (uint32_t i = 0; i < rank; ++i)
@@ -194,8 +207,8 @@ Expr* checkTranspose(BuiltinCall& call) {
   std::vector<DimExpr> shape;
   for (int64_t from : permutation)
     shape.push_back(x->type->shape[static_cast<size_t>(from)]);
-  Type type = call.c.types.tensorValue(x->type->elem, std::move(shape));
-  return call.c.makeBuiltin(Builtin::Transpose, type, call.range(), {x}, std::move(permutation));
+  Type type = call.body.types.tensorValue(x->type->elem, std::move(shape));
+  return makeBuiltin(call.body, Builtin::Transpose, type, call.range(), {x}, std::move(permutation));
 }
 
 Expr* checkReshape(BuiltinCall& call) {
@@ -208,15 +221,15 @@ Expr* checkReshape(BuiltinCall& call) {
     before = DimExpr::mul(before, extent);
   for (const DimExpr& extent : shape.dims)
     after = DimExpr::mul(after, extent);
-  if (call.c.dimEqual(before, after) != DimEqual::Yes) {
-    call.c
-        .error("E0304", call.range(),
-               base::concat("`reshape` keeps the number of elements, but `", call.c.text(before), "` is not `",
-                            call.c.text(after), "`"))
-        .label(x->range, "`" + call.c.shapeText(x->type) + "`");
+  if (dimEqual(call.body, before, after) != DimEqual::Yes) {
+    error(call.body, "E0304", call.range(),
+          base::concat("`reshape` keeps the number of elements, but `", text(call.body, before), "` is not `",
+                       text(call.body, after), "`"))
+        .label(x->range, "`" + shapeText(call.body, x->type) + "`");
     return call.failed();
   }
-  return call.c.makeBuiltin(Builtin::Reshape, call.c.types.tensorValue(x->type->elem, shape.dims), call.range(), {x});
+  return makeBuiltin(call.body, Builtin::Reshape, call.body.types.tensorValue(x->type->elem, shape.dims), call.range(),
+                     {x});
 }
 
 Expr* checkBroadcastTo(BuiltinCall& call) {
@@ -225,16 +238,16 @@ Expr* checkBroadcastTo(BuiltinCall& call) {
   if (!shape.ok)
     return call.failed();
   std::vector<DimExpr> joined;
-  if (!call.c.broadcastShapes({x->type->shape, shape.dims}, joined) || joined != shape.dims) {
-    call.c.error("E0304", call.range(), "the tensor cannot be stretched to this shape")
-        .label(x->range, "`" + call.c.shapeText(x->type) + "`");
+  if (!broadcastShapes(call.body, {x->type->shape, shape.dims}, joined) || joined != shape.dims) {
+    error(call.body, "E0304", call.range(), "the tensor cannot be stretched to this shape")
+        .label(x->range, "`" + shapeText(call.body, x->type) + "`");
     return call.failed();
   }
-  return call.c.broadcastTo(x, shape.dims);
+  return broadcastTo(call.body, x, shape.dims);
 }
 
 Expr* checkReduction(BuiltinCall& call) {
-  Checker& c = call.c;
+  BodyState& body = call.body;
   const bool isMinMax = call.row.id == Builtin::Min || call.row.id == Builtin::Max;
   const size_t dimAt = isMinMax ? 2 : 1;
   Expr* x = tensorArg(call);
@@ -242,8 +255,8 @@ Expr* checkReduction(BuiltinCall& call) {
     return call.failed();
   Type elem = x->type->elem;
   const bool isMean = call.row.id == Builtin::ReduceMean;
-  if (!c.grants(elem, {isMean ? BuiltinTrait::Float : BuiltinTrait::Numeric}, call.nameRange,
-                base::concat("`", call.row.name, "`")))
+  if (!grants(body, elem, {isMean ? BuiltinTrait::Float : BuiltinTrait::Numeric}, call.nameRange,
+              base::concat("`", call.row.name, "`")))
     return call.failed();
   if (elem->kind != TypeKind::Scalar || elem->scalar == Scalar::Bool)
     return call.wrongArg(x, "a tensor of numbers");
@@ -265,14 +278,14 @@ Expr* checkReduction(BuiltinCall& call) {
   }
   bool keep = false;
   if (call.has(dimAt + 1)) {
-    auto value = c.constantInt(call.placed[dimAt + 1], c.types.boolean(), "`keepdim`");
+    auto value = constantInt(body, call.placed[dimAt + 1], body.types.boolean(), "`keepdim`");
     if (!value)
       return call.failed();
     keep = *value != 0;
   }
   if (call.row.id == Builtin::ReduceMean && !isFloat(elem->scalar)) {
-    elem = c.types.scalar(Scalar::F32);
-    x = c.cast(x, c.withElem(x->type, elem));
+    elem = body.types.scalar(Scalar::F32);
+    x = cast(body, x, withElem(body, x->type, elem));
   }
   std::vector<DimExpr> shape;
   for (uint32_t i = 0; i < rank; ++i)
@@ -283,18 +296,18 @@ Expr* checkReduction(BuiltinCall& call) {
   Builtin id = call.row.id == Builtin::Min   ? Builtin::ReduceMin
                : call.row.id == Builtin::Max ? Builtin::ReduceMax
                                              : call.row.id;
-  Type type = shape.empty() ? elem : c.types.tensorValue(elem, std::move(shape));
-  return c.makeBuiltin(id, type, call.range(), {x}, {dims.begin(), dims.end()});
+  Type type = shape.empty() ? elem : body.types.tensorValue(elem, std::move(shape));
+  return makeBuiltin(body, id, type, call.range(), {x}, {dims.begin(), dims.end()});
 }
 
 Expr* checkAlongDim(BuiltinCall& call) {
-  Checker& c = call.c;
+  BodyState& body = call.body;
   Expr* x = tensorArg(call);
   if (!x)
     return call.failed();
   Type elem = x->type->elem;
-  if (!c.grants(elem, {call.row.id == Builtin::Softmax ? BuiltinTrait::Float : BuiltinTrait::Numeric}, call.nameRange,
-                base::concat("`", call.row.name, "`")))
+  if (!grants(body, elem, {call.row.id == Builtin::Softmax ? BuiltinTrait::Float : BuiltinTrait::Numeric},
+              call.nameRange, base::concat("`", call.row.name, "`")))
     return call.failed();
   if (elem->kind != TypeKind::Scalar || elem->scalar == Scalar::Bool ||
       (call.row.id == Builtin::Softmax && !isFloat(elem->scalar)))
@@ -308,7 +321,7 @@ Expr* checkAlongDim(BuiltinCall& call) {
   }
   if (dim < 0)
     return call.wrongArg(x, "a tensor with a dimension");
-  return c.makeBuiltin(call.row.id, c.valueOf(x->type), call.range(), {x}, {dim});
+  return makeBuiltin(body, call.row.id, valueOf(body, x->type), call.range(), {x}, {dim});
 }
 
 Expr* checkMaskUpperTriangle(BuiltinCall& call) {
@@ -318,15 +331,15 @@ Expr* checkMaskUpperTriangle(BuiltinCall& call) {
   if (x->type->rank() < 2)
     return call.wrongArg(x, "a tensor of rank 2 or more");
   Expr* value = call.arg(1, x->type->elem);
-  if (Checker::isError(value))
+  if (isError(value))
     return call.failed();
   if (value->type->kind == TypeKind::Scalar && x->type->elem->kind == TypeKind::Scalar &&
       isFloat(value->type->scalar) && isFloat(x->type->elem->scalar))
-    value = call.c.cast(value, x->type->elem);
-  value = call.c.convert(value, x->type->elem, Site::Argument);
-  return Checker::isError(value)
-             ? call.failed()
-             : call.c.makeBuiltin(Builtin::MaskUpperTriangle, call.c.valueOf(x->type), call.range(), {x, value});
+    value = cast(call.body, value, x->type->elem);
+  value = convert(call.body, value, x->type->elem, Site::Argument);
+  return isError(value) ? call.failed()
+                        : makeBuiltin(call.body, Builtin::MaskUpperTriangle, valueOf(call.body, x->type), call.range(),
+                                      {x, value});
 }
 
 }  // namespace vortex::lang

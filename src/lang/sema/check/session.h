@@ -10,12 +10,12 @@
 #include <tuple>
 
 #include "lang/sema/analyze.h"
-#include "lang/sema/check/scope.h"
-#include "lang/sema/check/traits.h"
+#include "lang/sema/check/names/scope.h"
+#include "lang/sema/check/traits/traits.h"
 
 namespace vortex::lang {
 
-class Checker;
+struct BodyState;
 
 /// Where the argument of a tensor parameter without a written space lives; only `fn`s called in kernels have these.
 struct Placement {
@@ -43,7 +43,7 @@ struct Instance {
   uint32_t depth = 0;
   Function* function = nullptr;
   bool signatureOk = false;
-  std::unique_ptr<Checker> checker;
+  std::unique_ptr<BodyState> body;
 };
 
 /// One struct or enum with its generic arguments chosen.

@@ -1,0 +1,265 @@
+// Struct and function instances: one per choice of generic arguments (and, for functions, host or kernel code).
+#include "lang/sema/check/constants/constants.h"
+#include "lang/sema/check/declarations/body.h"
+#include "lang/sema/check/declarations/signature.h"
+#include "lang/sema/check/names/scope.h"
+#include "lang/sema/check/session.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace vortex::lang {
+namespace {
+
+std::string address(const void* pointer) { return std::to_string(reinterpret_cast<uintptr_t>(pointer)); }
+
+std::string keyOf(const GenericEnv& env) {
+  std::string key;
+  for (const GenericBinding& binding : env) {
+    const GenericValue& value = binding.value;
+    key += "|" + std::to_string(static_cast<int>(value.kind)) + ":";
+    switch (value.kind) {
+    case GenericValue::Kind::Type: key += address(value.type); break;  // interned
+    case GenericValue::Kind::Shape: key += std::to_string(value.shape.size()); break;
+    default: key += text(value);
+    }
+  }
+  return key;
+}
+
+std::string argumentsText(const GenericEnv& env) {
+  std::string out;
+  for (const GenericBinding& binding : env)
+    out += (out.empty() ? "<" : ", ") + text(binding.value);
+  return out.empty() ? out : out + ">";
+}
+
+/// Is the function wanted as a part of itself? Others on a long chain are not what makes it long.
+bool growsItself(const Instance& request) {
+  for (const Instance* at = request.parent; at; at = at->parent)
+    if (at->item == request.item)
+      return true;
+  return false;
+}
+
+}  // namespace
+
+DimExpr Session::canonicalExtent(size_t i) {
+  while (canonicalExtents_.size() <= i)
+    canonicalExtents_.push_back(DimExpr::opaque(newOpaque()));
+  return canonicalExtents_[i];
+}
+
+Function* Session::newFunction() {
+  program.functions.push_back(std::make_unique<Function>());
+  return program.functions.back().get();
+}
+Function* Session::scratchFunction() {
+  if (!scratch_)
+    scratch_ = std::make_unique<Function>();
+  return scratch_.get();
+}
+
+StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope, GenericEnv generics) {
+  const std::string key = address(item) + keyOf(generics);
+  if (auto found = structsByKey_.find(key); found != structsByKey_.end())
+    return found->second;
+  program.structs.push_back(std::make_unique<StructDecl>());
+  StructDecl* decl = program.structs.back().get();
+  decl->name = std::string(item->name.text) + argumentsText(generics);
+  decl->range = item->name.range;
+  if (auto* structure = item->tryAs<syn::StructItem>()) {
+    for (const syn::Field& field : structure->fields)
+      decl->fields.emplace_back(field.name.text);
+    for (const syn::Attribute& attribute : item->attributes)
+      if (attribute.name.text == "layout" && attribute.args.size() == 1)
+        if (auto* name = attribute.args[0].value ? attribute.args[0].value->tryAs<syn::NameExpr>() : nullptr)
+          decl->arrayOfStructs = name->name.text == "aos";
+  }
+  auto instance = std::make_unique<StructInstance>(StructInstance{item, scope, std::move(generics), decl});
+  structs_.push_back(std::move(instance));
+  StructInstance* made = structs_.back().get();
+  structsByKey_[key] = made;
+  structsByDecl_[decl] = made;
+  if (auto* enumeration = item->tryAs<syn::EnumItem>()) {
+    decl->isEnum = true;
+    BodyState body(*this, nullptr, scratchFunction(), scope);
+    int64_t next = 0;
+    std::set<std::string_view> names;
+    for (const syn::EnumVariant& variant : enumeration->variants) {
+      if (variant.value)
+        if (auto value = constantInt(body, variant.value, types.scalar(Scalar::I32), "an enum value"))
+          next = static_cast<int64_t>(*value);
+      if (!names.insert(variant.name.text).second)
+        sink()
+            .error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice"))
+            .primary("second definition");
+      decl->fields.emplace_back(variant.name.text);
+      decl->enumValues.push_back(next++);
+    }
+  } else if (auto* structure = item->tryAs<syn::StructItem>()) {
+    std::map<std::string_view, SourceRange> names;
+    for (const syn::Field& field : structure->fields)
+      if (auto [first, isNew] = names.emplace(field.name.text, field.name.range); !isNew)
+        sink()
+            .error("E0202", field.name.range, base::concat("`", field.name.text, "` is defined twice"))
+            .primary("second definition")
+            .label(first->second, "first defined here");
+  }
+  return made;
+}
+
+const StructInstance* Session::findStruct(const StructDecl* decl) const {
+  auto found = structsByDecl_.find(decl);
+  return found == structsByDecl_.end() ? nullptr : found->second;
+}
+
+Instance* Session::instantiate(Instance request) {
+  std::string key = address(request.item) + (request.inKernel ? "k" : "h") + keyOf(request.generics) + "|" +
+                    address(request.selfType);
+  for (const Placement& placement : request.placements)
+    key += placement.isSet ? base::concat("|", static_cast<int>(placement.space), static_cast<int>(placement.layout),
+                                          placement.isValue)
+                           : "|-";
+  key += request.isDefinition ? "|d" : "";
+  if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
+    return found->second->signatureOk ? found->second : nullptr;
+  if (request.depth > options.maxInstanceDepth &&
+      (growsItself(request) || request.depth > 4 * options.maxInstanceDepth)) {
+    auto builder =
+        sink().error("E0325", request.callSite,
+                     base::concat("`", request.item->name.text, "` needs more than ", options.maxInstanceDepth,
+                                  " instances of generic functions inside each other"));
+    uint32_t shown = 0;
+    for (const Instance* at = request.parent; at && shown < 4; at = at->parent, ++shown)
+      builder.note(base::concat("needed by `", at->function->uniqueName.substr(0, 60),
+                                at->function->uniqueName.size() > 60 ? "…`" : "`",
+                                at->callSite.isValid() ? " at " + sources.describe(at->callSite) : ""));
+    const Instance* first = request.parent;
+    while (first && first->parent)
+      first = first->parent;
+    if (first && shown == 4)
+      builder.note(base::concat("and so on, beginning in `", first->function->uniqueName.substr(0, 60), "`"));
+    builder.help("a generic function that calls itself with ever larger arguments never ends; stop the recursion");
+    return nullptr;
+  }
+  if (!request.isDefinition)
+    instantiated_.insert(request.item);
+  instances_.push_back(std::make_unique<Instance>(std::move(request)));
+  Instance* made = instances_.back().get();
+  instancesByKey_[key] = made;
+  Function* function = newFunction();
+  made->function = function;
+  const std::string& module = made->scope->moduleName;
+  function->name = std::string(made->item->name.text);
+  function->uniqueName = (module.empty() ? "" : module + ".") + (made->selfType ? text(made->selfType, {}) + "." : "") +
+                         function->name + argumentsText(made->generics);
+  function->isKernel = made->item->isKernel;
+  function->inKernel = made->inKernel;
+  if (function->isKernel && !made->isDefinition)
+    if (const uint32_t uses = kernelNames_[function->uniqueName]++; uses > 0)  // types of one name from two modules
+      function->uniqueName += base::concat("#", uses + 1);
+  function->range = made->item->range;
+  function->nameRange = made->item->name.range;
+  made->body = std::make_unique<BodyState>(*this, made, function, made->scope);
+  made->signatureOk = declareSignature(*made->body);
+  if (!made->signatureOk)
+    return nullptr;
+  if (made->isDefinition || broken_.count(made->item) != 0)
+    return made;
+  if (function->isKernel)
+    program.kernels.push_back(function);
+  queue_.push_back(made);
+  return made;
+}
+
+void Session::dropInstancesFrom(size_t count) {
+  while (instances_.size() > count) {
+    Instance* last = instances_.back().get();
+    if (last->function->isKernel && !last->isDefinition)
+      --kernelNames_[last->function->uniqueName.substr(0, last->function->uniqueName.find('#'))];
+    std::erase(queue_, last);
+    std::erase(program.kernels, last->function);
+    std::erase_if(instancesByKey_, [&](const auto& entry) { return entry.second == last; });
+    std::erase_if(program.functions, [&](const auto& function) { return function.get() == last->function; });
+    instances_.pop_back();
+  }
+}
+
+void Session::retry(const std::function<bool()>& attempt, SourceRange range) {
+  diag::DiagnosticSink* outer = sink_;
+  for (bool done = false; !done;) {
+    diag::DiagnosticSink attemptSink(UINT32_MAX);
+    sink_ = &attemptSink;
+    const size_t before = instances_.size();
+    done = attempt();
+    sink_ = outer;
+    if (!done)
+      dropInstancesFrom(before);
+    for (const diag::Diagnostic& found : attemptSink.all()) {
+      const SourceRange at = found.position();
+      const bool inside = at.file == range.file && at.begin >= range.begin && at.end <= range.end;
+      if (done || !inside)
+        outer->report(found);
+    }
+  }
+}
+
+namespace {
+
+/// The same request, which instantiating consumes.
+Instance again(const Instance& request) {
+  Instance out;
+  out.item = request.item;
+  out.scope = request.scope;
+  out.selfType = request.selfType;
+  out.impl = request.impl;
+  out.generics = request.generics;
+  out.inKernel = request.inKernel;
+  out.isRepresentative = request.isRepresentative;
+  out.callSite = request.callSite;
+  return out;
+}
+
+}  // namespace
+
+/// Keeps the instance only if it has no errors. Errors elsewhere (a constant, say) are reported only once, so they are passed on.
+bool Session::checkQuietly(const Instance& request) {
+  diag::DiagnosticSink* outer = sink_;
+  diag::DiagnosticSink quiet(UINT32_MAX);
+  sink_ = &quiet;
+  const size_t before = instances_.size();
+  instantiate(again(request));
+  checkQueuedBodies();
+  sink_ = outer;
+  if (quiet.hasErrors())
+    dropInstancesFrom(before);
+  const SourceRange range = request.item->range;
+  for (const diag::Diagnostic& found : quiet.all()) {
+    const SourceRange at = found.position();
+    if (!quiet.hasErrors() || at.file != range.file || at.begin < range.begin || at.end > range.end)
+      sink_->report(found);
+  }
+  return !quiet.hasErrors();
+}
+
+void Session::checkEither(const Instance& first, const Instance& second) {
+  const uint32_t errors = sink_->errorCount();
+  if (checkQuietly(first) || checkQuietly(second) || sink_->errorCount() != errors)
+    return;
+  instantiate(again(first));
+  checkQueuedBodies();
+}
+
+void Session::checkQueuedBodies() {
+  while (!queue_.empty()) {
+    Instance* next = queue_.front();
+    queue_.pop_front();
+    checkBody(*next->body);
+    next->body.reset();
+  }
+}
+
+}  // namespace vortex::lang

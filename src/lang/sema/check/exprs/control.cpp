@@ -1,0 +1,456 @@
+// if, while, loop, for, break, continue, closures.
+#include "lang/sema/check/exprs/control.h"
+#include "lang/sema/check/exprs/convert.h"
+#include "lang/sema/check/exprs/expr.h"
+#include "lang/sema/check/exprs/literals.h"
+#include "lang/sema/check/exprs/statements.h"
+#include "lang/sema/check/make.h"
+#include "lang/sema/check/names/locals.h"
+#include "lang/sema/check/session.h"
+#include "lang/sema/check/traits/implements.h"
+#include "lang/sema/check/types/resolve_type.h"
+#include "lang/sema/check/types/shapes.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+
+namespace vortex::lang {
+
+static Expr* tailOf(Expr* expr);
+static bool isAdaptable(const Expr* expr);
+static bool canAdapt(const Expr* expr, Type type);
+static void adaptTail(BodyState& body, Expr* expr, Type type);
+static Expr* forByIndex(BodyState& body, Expr* loop);
+static Variable* loopVariable(BodyState& body, const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings);
+
+Expr* condition(BodyState& body, const syn::Expr* expr) {
+  Expr* out = value(body, expr, body.types.boolean());
+  if (isError(out) || out->type->isScalar(Scalar::Bool) || out->type->kind == TypeKind::Never)
+    return out;
+  auto builder = error(body, "E0319", expr->range, "a condition is a `bool`, not `" + text(body, out->type) + "`");
+  if (out->type->kind == TypeKind::Scalar)
+    builder.help(base::concat("compare it: `", body.session.sources.text(expr->range).substr(0, 40), " != 0`"));
+  else if (out->type->isTensor())
+    builder.help("to choose element by element, use `select(condition, a, b)`");
+  return errorExpr(body, expr->range);
+}
+
+/// type of two branches; null if they differ
+static Type join(BodyState& body, Type a, Type b) {
+  if (a == b || b->kind == TypeKind::Never || isError(a))
+    return a;
+  if (a->kind == TypeKind::Never || isError(b))
+    return b;
+  if (!a->isTensor() || !b->isTensor() || a->elem != b->elem || a->rank() != b->rank() ||
+      (inKernel(body) && !sameShape(body, a, b)))
+    return nullptr;
+  // In host code the extents of a tensor are part of its value: which one it is, is known when the branch is taken.
+  std::vector<DimExpr> shape = a->shape;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (dimEqual(body, a->shape[i], b->shape[i]) != DimEqual::Yes)
+      shape[i] = DimExpr::opaque(body.session.newOpaque());
+  return body.types.tensorValue(a->elem, std::move(shape));
+}
+
+/// Gives the branches of an `if` or `match` one type. A value is wanted unless `expected` is unit.
+Type joinBranches(BodyState& body, std::vector<Expr**>& branches, Type expected, SourceRange range) {
+  if (expected && expected->kind == TypeKind::Unit) {
+    bool allNever = true;
+    for (Expr** branch : branches)
+      allNever = allNever && (*branch)->type->kind == TypeKind::Never;
+    return allNever ? body.types.never() : body.types.unit();
+  }
+  Type type = nullptr;
+  Expr* first = nullptr;
+  for (Expr** branch : branches) {
+    if (isError(*branch))
+      return body.types.error();
+    if ((*branch)->type->kind == TypeKind::Never)
+      continue;
+    if (!type) {
+      type = (*branch)->type;
+      first = *branch;
+      continue;
+    }
+    Type joined = join(body, type, (*branch)->type);
+    if (!joined && type->kind == TypeKind::Scalar && (*branch)->type->kind == TypeKind::Scalar) {
+      Expr *a = tailOf(first), *b = tailOf(*branch);
+      if (isAdaptable(b) && canAdapt(b, type)) {
+        adaptTail(body, *branch, type);
+        continue;
+      }
+      if (isAdaptable(a) && canAdapt(a, (*branch)->type)) {
+        adaptTail(body, first, (*branch)->type);
+        type = (*branch)->type;
+        continue;
+      }
+    }
+    if (!joined) {
+      if (type->kind == TypeKind::Unit || (*branch)->type->kind == TypeKind::Unit)
+        return body.types.unit();  // one branch has no value: the statement form
+      auto builder = error(body, "E0301", range,
+                           "the branches have different types: `" + text(body, type) + "` and `" +
+                               text(body, (*branch)->type) + "`");
+      builder.label(tailOf(first)->range, "`" + text(body, type) + "`")
+          .label(tailOf(*branch)->range, "`" + text(body, (*branch)->type) + "`");
+      return body.types.error();
+    }
+    type = joined;
+  }
+  return type ? type : body.types.never();
+}
+
+static Expr* tailOf(Expr* expr) {
+  while (expr->kind == ExprKind::Block && !expr->args.empty())
+    expr = expr->args.back();
+  return expr;
+}
+/// a number that took its default type
+static bool isAdaptable(const Expr* expr) {
+  return (expr->kind == ExprKind::Int && expr->type->isScalar(Scalar::I32)) ||
+         (expr->kind == ExprKind::Float && expr->type->isScalar(Scalar::F32));
+}
+static bool canAdapt(const Expr* expr, Type type) {
+  if (type->scalar == Scalar::Bool)
+    return false;
+  if (expr->kind == ExprKind::Float)
+    return isFloat(type->scalar);
+  return isFloat(type->scalar) || expr->intValue >= 0 || !isUnsigned(type->scalar);
+}
+static void adaptTail(BodyState& body, Expr* expr, Type type) {
+  while (expr->kind == ExprKind::Block && !expr->args.empty()) {
+    expr->type = type;
+    expr = expr->args.back();
+  }
+  adaptLiteral(body, expr, type);
+}
+
+/// Branches nest in the typed program; passes over it recurse.
+bool checkBranchCount(BodyState& body, size_t count, SourceRange range) {
+  constexpr size_t kMaxBranches = 500;
+  if (count <= kMaxBranches)
+    return true;
+  error(body, "E0341", range, base::concat("more than ", kMaxBranches, " branches: this has ", count))
+      .help("look the value up in an array, or split the code into functions");
+  return false;
+}
+
+Expr* checkIf(BodyState& body, const syn::IfExpr* expr, Type expected) {
+  if (!checkBranchCount(body, expr->branches.size(), expr->range))
+    return errorExpr(body, expr->range);
+  const bool wantsValue = expr->elseBody && !(expected && expected->kind == TypeKind::Unit);
+  Type hint = wantsValue ? expected : body.types.unit();
+  std::vector<Expr*> conditions, bodies;
+  bool failed = false;
+  for (const syn::IfBranch& branch : expr->branches) {
+    conditions.push_back(condition(body, branch.condition));
+    bodies.push_back(checkBlock(body, branch.body, hint));
+    const Type made = bodies.back()->type;
+    const bool tells = (made->kind == TypeKind::Scalar && !isAdaptable(tailOf(bodies.back()))) ||
+                       (made->kind == TypeKind::Vec && !isError(made->elem));
+    if (wantsValue && !hint && tells)
+      hint = made;
+    failed = failed || isError(conditions.back());
+  }
+  Expr* otherwise = expr->elseBody ? checkBlock(body, expr->elseBody, hint) : nullptr;
+  Type type = body.types.unit();
+  if (otherwise) {
+    std::vector<Expr**> branches;
+    for (Expr*& inner : bodies)
+      branches.push_back(&inner);
+    branches.push_back(&otherwise);
+    type = joinBranches(body, branches, wantsValue ? expected : body.types.unit(), expr->range);
+  }
+  if (failed || isError(type))
+    return errorExpr(body, expr->range);
+  Expr* out = otherwise;
+  for (size_t i = expr->branches.size(); i-- > 0;) {
+    std::vector<Expr*> args{conditions[i], bodies[i]};
+    if (out)
+      args.push_back(out);
+    out = make(body, ExprKind::If, type, expr->branches[i].range, std::move(args));
+  }
+  out->range = expr->range;
+  return out;
+}
+
+Expr* checkWhile(BodyState& body, const syn::WhileExpr* expr) {
+  Expr* test = condition(body, expr->condition);
+  body.loops.push_back({});
+  Expr* inner = checkBlock(body, expr->body, body.types.unit());
+  body.loops.pop_back();
+  return isError(test) ? errorExpr(body, expr->range)
+                       : make(body, ExprKind::While, body.types.unit(), expr->range, {test, inner});
+}
+
+Expr* checkLoop(BodyState& body, const syn::LoopExpr* expr, Type expected) {
+  BodyState::Loop loop;
+  loop.hasValue = true;
+  loop.expected = expected && expected->kind == TypeKind::Unit ? nullptr : expected;
+  loop.firstLocal = body.locals.size();
+  body.loops.push_back(loop);
+  Expr* inner = checkBlock(body, expr->body, body.types.unit());
+  loop = body.loops.back();
+  body.loops.pop_back();
+  Type type = loop.result ? loop.result : loop.broken ? body.types.unit() : body.types.never();
+  if (isError(type))
+    return errorExpr(body, expr->range);
+  return make(body, ExprKind::Loop, type, expr->range, {inner});
+}
+
+Expr* checkBreak(BodyState& body, const syn::BreakExpr* expr) {
+  if (body.loops.size() <= (body.returns.empty() ? 0 : body.returns.back().loopDepth)) {
+    error(body, "E0323", expr->range, "`break` is only possible inside a loop");
+    return errorExpr(body, expr->range);
+  }
+  Expr* out = make(body, ExprKind::Break, body.types.never(), expr->range);
+  BodyState::Loop& loop = body.loops.back();
+  loop.broken = true;
+  if (!expr->value) {
+    if (loop.result && !isError(loop.result) && loop.result->kind != TypeKind::Unit)
+      error(body, "E0323", expr->range, "this `break` needs a value: another one in the loop has one");
+    return out;
+  }
+  if (!loop.hasValue) {
+    error(body, "E0323", expr->range, "only a `loop` can give a value with `break`")
+        .help("assign to a `var` declared before the loop");
+    return errorExpr(body, expr->range);
+  }
+  Type hint = loop.result ? loop.result : loop.expected;
+  Expr* value = check(body, expr->value, hint);
+  if (body.loops.back().result)
+    value = convert(body, value, body.loops.back().result, Site::Return);
+  body.loops.back().result =
+      body.loops.back().result ? body.loops.back().result : leaveScope(body, value->type, body.loops.back().firstLocal);
+  if (isError(value))
+    return errorExpr(body, expr->range);
+  out->args = {value};
+  return out;
+}
+
+Expr* checkContinue(BodyState& body, const syn::ContinueExpr* expr) {
+  if (body.loops.size() <= (body.returns.empty() ? 0 : body.returns.back().loopDepth)) {
+    error(body, "E0323", expr->range, "`continue` is only possible inside a loop");
+    return errorExpr(body, expr->range);
+  }
+  return make(body, ExprKind::Continue, body.types.never(), expr->range);
+}
+
+/// What a `for` walks over; `enumerated` is set for `x.enumerate()`.
+/// The list of `list.enumerate()`; null for everything else.
+static const syn::Expr* enumeratedList(const syn::Expr* expr) {
+  auto* call = expr->tryAs<syn::CallExpr>();
+  auto* member = call ? call->callee->tryAs<syn::MemberExpr>() : nullptr;
+  return member && member->name.text == "enumerate" && call->args.empty() ? member->base : nullptr;
+}
+
+/// `elem`: what the elements of a list or range of plain numbers shall be, if a use has said so.
+static Expr* iterable(BodyState& body, const syn::Expr* expr, Type elem) {
+  const bool isList = expr->is<syn::ArrayExpr>();
+  Expr* out = value(body, expr, !elem ? nullptr : isList ? body.types.array(elem, 0) : body.types.range(elem));
+  if (elem && out->kind == ExprKind::Range && out->type->elem != elem) {
+    for (Expr*& bound : out->args) {
+      bound =
+          bound->kind == ExprKind::Int ? adaptLiteral(body, bound, elem) : convert(body, bound, elem, Site::Operand);
+      if (isError(bound))
+        return errorExpr(body, expr->range);
+    }
+    out->type = body.types.range(elem);
+  }
+  if (isError(out))
+    return out;
+  if (out->kind == ExprKind::MakeArray && out->type->elem->kind == TypeKind::Scalar &&
+      isInteger(out->type->elem->scalar)) {
+    bool allLiteral = true;
+    for (const Expr* elem : out->args)
+      allLiteral = allLiteral && elem->kind == ExprKind::Int;
+    if (allLiteral) {
+      Expr* list = make(body, ExprKind::IntList, out->type, out->range);
+      for (const Expr* elem : out->args)
+        list->intList.push_back(elem->intValue);
+      return list;
+    }
+  }
+  switch (out->type->kind) {
+  case TypeKind::Range:
+  case TypeKind::Array: return out;
+  case TypeKind::Vec:
+    if (!inKernel(body))
+      return out;
+    break;
+  default: break;
+  }
+  auto builder = error(body, "E0330", expr->range, "`for` cannot walk over `" + text(body, out->type) + "`");
+  if (out->type->kind == TypeKind::Scalar && isInteger(out->type->scalar))
+    builder.help(base::concat("write a range: `0..", body.session.sources.text(expr->range), "`"));
+  else if (out->type->isTensor())
+    builder.help("walk over its indices: `for i in 0..N`");
+  return errorExpr(body, expr->range);
+}
+
+/// A bound of a range whose type may still change: a plain number, or a variable that had one.
+static bool isLearnable(BodyState& body, const syn::Expr* written) {
+  if (isUntyped(body, written))
+    return true;
+  auto* name = written->tryAs<syn::NameExpr>();
+  const BodyState::Local* local = name ? findLocal(body, name->name.text) : nullptr;
+  return local && local->variable &&
+         (body.flexible.contains(local->variable) || body.defaulted.contains(local->variable) ||
+          body.walked.contains(local->variable));
+}
+
+static void learnLoopVariable(BodyState& body, Variable* variable, const Expr* over, const syn::Expr* written) {
+  auto* range = written->tryAs<syn::RangeExpr>();
+  const bool isNumbers =
+      isUntypedList(body, written) || (range && isLearnable(body, range->begin) && isLearnable(body, range->end));
+  const bool isKnown = body.inferred.contains(variable->range.begin);
+  if (!isKnown && (isNumbers || (over->kind == ExprKind::Var && body.defaulted.contains(over->variable))))
+    body.walked[variable] = over;
+  const bool isI32 = variable->type->isScalar(Scalar::I32);
+  if (over->kind == ExprKind::Range && isI32 && over->args[0]->kind == ExprKind::Int &&
+      over->args[1]->kind == ExprKind::Int && over->args.size() == 2)
+    body.flexible[variable] = {over->args[0]->intValue, over->args[1]->intValue};
+  if (over->kind == ExprKind::IntList && isI32 && !over->intList.empty())
+    body.flexible[variable] = {*std::min_element(over->intList.begin(), over->intList.end()),
+                               *std::max_element(over->intList.begin(), over->intList.end())};
+}
+
+Expr* checkFor(BodyState& body, const syn::ForExpr* expr) {
+  const syn::Expr* counted = enumeratedList(expr->iterable);
+  const bool enumerated = counted != nullptr;
+  const syn::Expr* walkedOver = enumerated ? counted : expr->iterable;
+  const syn::Pattern* pattern = expr->pattern;
+  auto* pair = pattern->tryAs<syn::TuplePattern>();
+  const bool isPair = pair && pair->elems.size() == 2;
+  const syn::Pattern* valuePattern = enumerated && isPair ? pair->elems[0] : pattern;
+  auto* valueName = valuePattern->tryAs<syn::NamePattern>();
+  auto known = valueName ? body.inferred.find(valueName->name.range.begin) : body.inferred.end();
+  Expr* over = iterable(body, walkedOver, known == body.inferred.end() ? nullptr : known->second);
+  LocalScope scope(body);
+  Expr* out = make(body, ExprKind::For, body.types.unit(), expr->range);
+  std::vector<Expr*> bindings;
+  if (isError(over)) {
+    bindNothing(body, expr->pattern);
+  } else {
+    Type elem = over->type->elem;
+    if (enumerated && !isPair) {
+      error(body, "E0331", pattern->range, "`.enumerate()` gives pairs").help("write `for (value, index) in …`");
+      bindNothing(body, pattern);
+    } else {
+      out->variable = loopVariable(body, valuePattern, elem, bindings);
+      learnLoopVariable(body, out->variable, over, walkedOver);
+      if (enumerated)
+        out->indexVariable = loopVariable(body, pair->elems[1], usize(body), bindings);
+    }
+  }
+  body.loops.push_back({});
+  Expr* inner = checkBlock(body, expr->body, body.types.unit());
+  body.loops.pop_back();
+  if (isError(over) || !out->variable)
+    return errorExpr(body, expr->range);
+  if (!bindings.empty()) {
+    bindings.push_back(inner);
+    Type type = inner->type;
+    inner = make(body, ExprKind::Block, type, inner->range, std::move(bindings));
+  }
+  out->args = {over, inner};
+  const Type list = stripRef(over->type);
+  const bool isAggregate = list->kind == TypeKind::Array && list->elem->kind != TypeKind::Scalar &&
+                           list->elem->kind != TypeKind::Enum && isCopy(list->elem);
+  return inKernel(body) && isAggregate ? forByIndex(body, out) : out;
+}
+
+/// `for x in a` of structs, tuples and arrays in a kernel walks over the positions: `for i in 0..N { let x = a[i] … }`.
+static Expr* forByIndex(BodyState& body, Expr* loop) {
+  Expr *over = deref(body, loop->args[0]), *inner = loop->args[1];
+  std::vector<Expr*> all;
+  if (over->kind != ExprKind::Var)
+    over = temporary(body, over, all);
+  Variable* position =
+      loop->indexVariable ? loop->indexVariable : newVariable(body, "", usize(body), loop->range, false);
+  Expr* element =
+      make(body, ExprKind::Element, over->type->elem, over->range, {over, makeVar(body, position, over->range)});
+  Expr* let = make(body, ExprKind::Let, body.types.unit(), over->range, {element});
+  let->variable = loop->variable;
+  const Type type = inner->type;
+  inner = make(body, ExprKind::Block, type, inner->range, {let, inner});
+  Expr* range = make(body, ExprKind::Range, body.types.range(usize(body)), over->range,
+                     {makeInt(body, 0, usize(body), over->range),
+                      makeInt(body, static_cast<__int128>(over->type->count), usize(body), over->range)});
+  Expr* out = make(body, ExprKind::For, body.types.unit(), loop->range, {range, inner});
+  out->variable = position;
+  if (all.empty())
+    return out;
+  all.push_back(out);
+  return make(body, ExprKind::Block, body.types.unit(), loop->range, std::move(all));
+}
+
+static Variable* loopVariable(BodyState& body, const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings) {
+  auto* name = pattern->tryAs<syn::NamePattern>();
+  Variable* variable = newVariable(body, name ? name->name.text : std::string_view(), type, pattern->range, false);
+  if (name)
+    declareLocal(body, variable);
+  else if (!pattern->is<syn::WildcardPattern>())
+    bindPattern(body, pattern, makeVar(body, variable, pattern->range), false, bindings);
+  return variable;
+}
+
+Expr* checkClosure(BodyState& body, const syn::ClosureExpr* expr, Type expected) {
+  const bool hasHint = expected && expected->kind == TypeKind::Closure;
+  if (hasHint && expected->elems.size() != expr->params.size()) {
+    error(body, "E0308", expr->range,
+          base::concat("this closure must take ", expected->elems.size(), " argument",
+                       expected->elems.size() == 1 ? "" : "s", ", not ", expr->params.size()));
+    return errorExpr(body, expr->range);
+  }
+  LocalScope scope(body);
+  Expr* out = make(body, ExprKind::Closure, body.types.error(), expr->range);
+  std::vector<Type> params;
+  std::vector<Expr*> bindings;
+  for (size_t i = 0; i < expr->params.size(); ++i) {
+    const syn::ClosureParam& param = expr->params[i];
+    Type type = param.type ? resolveType(body, param.type, DimPolicy::Known) : hasHint ? expected->elems[i] : nullptr;
+    if (!type) {
+      error(body, "E0306", param.pattern->range, "the type of this parameter cannot be inferred")
+          .help("declare it: `|x: f32| …`");
+      type = body.types.error();
+    }
+    if (isError(type)) {
+      bindNothing(body, param.pattern);
+      check(body, expr->body);
+      return errorExpr(body, expr->range);
+    }
+    params.push_back(type);
+    out->variables.push_back(loopVariable(body, param.pattern, type, bindings));
+    if (body.totals.contains(out->variables.back()->range.begin))
+      body.defaulted.insert(out->variables.back());
+  }
+  Type result = expr->resultType ? resolveType(body, expr->resultType, DimPolicy::Known)
+                : hasHint && expected->elem->kind != TypeKind::Error ? expected->elem
+                                                                     : nullptr;
+  body.returns.push_back(
+      {result, expr->resultType ? expr->resultType->range : expr->range, true, body.loops.size(), body.locals.size()});
+  Expr* inner = check(body, expr->body, result);
+  const bool isTotal = !out->variables.empty() && body.defaulted.contains(out->variables[0]);
+  if (isTotal && result && inner->type != result && inner->type->kind == TypeKind::Scalar)
+    learnType(body, makeVar(body, out->variables[0], expr->range), inner->type);
+  if (result && result->kind != TypeKind::Unit && !isError(inner))
+    inner = convert(body, inner, result, Site::Return, expr->resultType ? expr->resultType->range : SourceRange{},
+                    "the closure's result");
+  if (!result)
+    result = body.returns.back().result ? body.returns.back().result : inner->type;
+  body.returns.pop_back();
+  if (isError(inner) || isError(result))
+    return errorExpr(body, expr->range);
+  if (!bindings.empty()) {
+    bindings.push_back(inner);
+    Type type = inner->type;
+    inner = make(body, ExprKind::Block, type, inner->range, std::move(bindings));
+  }
+  out->args = {inner};
+  out->type = body.types.closure(std::move(params), result);
+  return out;
+}
+
+}  // namespace vortex::lang

@@ -1,0 +1,25 @@
+// Implicit conversions and casts; types that literals and defaults take from their uses.
+#pragma once
+
+#include "lang/sema/check/body_state.h"
+
+namespace vortex::lang {
+
+/// Why a value is converted: decides which implicit conversions exist and what the error says.
+enum class Site : uint8_t { Let, Assign, Return, Argument, Element, Operand };
+
+Expr* convert(BodyState& body, Expr* expr, Type to, Site site, SourceRange because = {},
+              std::string_view becauseText = {});
+Expr* mismatch(BodyState& body, Expr* expr, Type to, SourceRange because, std::string_view becauseText);
+/// A product of such elements may be summed up in a wider type, which holds all of their values.
+bool mayAccumulateIn(Type elem, Type sum);
+Expr* cast(BodyState& body, Expr* expr, Type to);  ///< elementwise, no checks; the same expression when nothing changes
+/// Makes two numeric operands one scalar type; false after an error.
+bool unify(BodyState& body, Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range);
+std::optional<Interval> literalInterval(BodyState& body, const Expr* expr, uint32_t depth = 0);
+bool learnType(BodyState& body, Expr* expr, Type to,
+               uint32_t depth = 0);  ///< true: noted, the body will be checked again
+/// `var best = 0` … `best = k`: the variable gets the type of k.
+bool learnFromStore(BodyState& body, Expr* target, const Expr* value);
+
+}  // namespace vortex::lang

@@ -1,0 +1,278 @@
+// Numbers, arrays and progressions.
+#include "lang/sema/check/exprs/literals.h"
+#include "lang/sema/check/constants/constants.h"
+#include "lang/sema/check/exprs/convert.h"
+#include "lang/sema/check/exprs/expr.h"
+#include "lang/sema/check/exprs/index.h"
+#include "lang/sema/check/make.h"
+#include "lang/sema/check/names/locals.h"
+#include "lang/sema/check/names/scope.h"
+#include "lang/sema/check/session.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+namespace vortex::lang {
+
+static void literalTooLarge(BodyState& body, SourceRange range, Type type, bool negative = false);
+static Expr* checkRepeat(BodyState& body, const syn::ArrayExpr* expr, Type expected);
+
+namespace {
+
+double largest(Scalar scalar) {
+  switch (scalar) {
+  case Scalar::F8E4M3: return 448;
+  case Scalar::F8E5M2: return 57344;
+  case Scalar::F16: return 65504;
+  case Scalar::BF16: return 3.3895313892515355e38;
+  case Scalar::F32: return 3.4028234663852886e38;
+  default: return HUGE_VAL;
+  }
+}
+
+Type scalarIn(Type expected) {
+  if (!expected)
+    return nullptr;
+  if (expected->kind == TypeKind::Ref)
+    return scalarIn(expected->elem);
+  if (expected->isTensor())
+    return scalarIn(expected->elem);
+  return expected->kind == TypeKind::Scalar && expected->scalar != Scalar::Bool ? expected : nullptr;
+}
+
+bool fits(__int128 value, Scalar scalar) {
+  const uint32_t width = bitWidth(scalar);
+  const __int128 one = 1;
+  return isUnsigned(scalar) ? value >= 0 && value < (one << width)
+                            : value >= -(one << (width - 1)) && value < (one << (width - 1));
+}
+
+std::string decimal(unsigned __int128 value) {
+  std::string digits;
+  do
+    digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(value % 10)));
+  while (value /= 10);
+  return digits;
+}
+
+}  // namespace
+
+Expr* checkInt(BodyState& body, const syn::IntExpr* expr, Type expected, bool negative) {
+  Type type = nullptr;
+  if (expr->suffix.isPresent()) {
+    for (uint32_t i = 0; i <= static_cast<uint32_t>(Scalar::F64); ++i)
+      if (name(static_cast<Scalar>(i)) == expr->suffix.text)
+        type = body.types.scalar(static_cast<Scalar>(i));
+    if (!type)
+      return errorExpr(body, expr->range);
+  } else {
+    type = scalarIn(expected);
+  }
+  if (!type)
+    type = body.types.scalar(Scalar::I32);
+  if (isFloat(type->scalar)) {
+    Expr* out = make(body, ExprKind::Float, type, expr->range);
+    out->floatValue =
+        expr->fits128 ? static_cast<double>(expr->value) : std::strtod(std::string(expr->digits).c_str(), nullptr);
+    if (negative)
+      out->floatValue = -out->floatValue;
+    if (std::fabs(out->floatValue) > largest(type->scalar))
+      literalTooLarge(body, expr->range, type);
+    return out;
+  }
+  const bool inRange = expr->fits128 && expr->value < (static_cast<unsigned __int128>(1) << 100);
+  const __int128 value =
+      inRange ? (negative ? -static_cast<__int128>(expr->value) : static_cast<__int128>(expr->value)) : 0;
+  if (!inRange || !fits(value, type->scalar)) {
+    literalTooLarge(body, expr->range, type, negative);
+    return errorExpr(body, expr->range);
+  }
+  return makeInt(body, value, type, expr->range);
+}
+
+static void literalTooLarge(BodyState& body, SourceRange range, Type type, bool negative) {
+  if (isFloat(type->scalar)) {
+    error(body, "E0302", range, base::concat("this number is too large for `", name(type->scalar), "`"));
+    return;
+  }
+  const Scalar scalar = type->scalar;
+  const uint32_t width = bitWidth(scalar);
+  const unsigned __int128 high = (static_cast<unsigned __int128>(1) << (width - (isUnsigned(scalar) ? 0 : 1))) - 1;
+  auto builder = error(body, "E0302", range, base::concat("this number does not fit `", name(scalar), "`"));
+  builder.primary(base::concat("`", name(scalar), "` holds ", isUnsigned(scalar) ? "0" : "-" + decimal(high + 1),
+                               " to ", decimal(high)));
+  if (scalar == Scalar::I32 && !negative)
+    builder.help("give it a wider type, for example `i64` or `u64`, by a suffix or a declared type");
+}
+
+Expr* checkFloat(BodyState& body, const syn::FloatExpr* expr, Type expected, bool negative) {
+  Type type = nullptr;
+  if (expr->suffix.isPresent()) {
+    for (uint32_t i = 0; i <= static_cast<uint32_t>(Scalar::F64); ++i)
+      if (name(static_cast<Scalar>(i)) == expr->suffix.text)
+        type = body.types.scalar(static_cast<Scalar>(i));
+  } else {
+    type = scalarIn(expected);
+  }
+  if (!type || !isFloat(type->scalar))
+    type = body.types.scalar(Scalar::F32);
+  Expr* out = make(body, ExprKind::Float, type, expr->range);
+  out->floatValue = expr->value;
+  if (std::isfinite(expr->value)) {
+    if (type->scalar == Scalar::F32)  // from the digits: rounding through double would round twice
+      out->floatValue = static_cast<double>(std::strtof(std::string(expr->digits).c_str(), nullptr));
+    if (std::fabs(out->floatValue) > largest(type->scalar))
+      literalTooLarge(body, expr->range, type);
+  } else if (expr->digits != "inf") {
+    literalTooLarge(body, expr->range, type);
+  }
+  if (negative)
+    out->floatValue = -out->floatValue;
+  return out;
+}
+
+Expr* adaptLiteral(BodyState& body, Expr* literal, Type expected) {
+  Type type = scalarIn(expected);
+  if (!type || literal->type == type || literal->type->kind != TypeKind::Scalar)
+    return literal;
+  if (literal->kind == ExprKind::Int && isInteger(type->scalar)) {
+    if (!fits(literal->intValue, type->scalar)) {
+      literalTooLarge(body, literal->range, type, literal->intValue < 0);
+      return errorExpr(body, literal->range);
+    }
+    literal->type = type;
+  } else if (isFloat(type->scalar) && (literal->kind == ExprKind::Int || literal->kind == ExprKind::Float)) {
+    if (literal->kind == ExprKind::Int)
+      literal->floatValue = static_cast<double>(literal->intValue);
+    literal->kind = ExprKind::Float;
+    literal->type = type;
+    if (type->scalar == Scalar::F32)
+      literal->floatValue = static_cast<double>(static_cast<float>(literal->floatValue));
+  }
+  return literal;
+}
+
+bool isUntyped(BodyState& body, const syn::Expr* expr) {
+  switch (expr->kind) {
+  case syn::ExprKind::Int: return !expr->as<syn::IntExpr>()->suffix.isPresent();
+  case syn::ExprKind::Float: return !expr->as<syn::FloatExpr>()->suffix.isPresent();
+  case syn::ExprKind::Unary:
+    return expr->as<syn::UnaryExpr>()->op == syn::UnaryOp::Neg && isUntyped(body, expr->as<syn::UnaryExpr>()->operand);
+  case syn::ExprKind::Binary: {
+    // Along the left spine only: a long chain stays cheap because the right side is looked at first.
+    auto* binary = expr->as<syn::BinaryExpr>();
+    if (binary->op == syn::BinaryOp::Shl || binary->op == syn::BinaryOp::Shr)
+      return isUntyped(body, binary->lhs);  // the count has a type of its own
+    const bool isNumber = binary->op <= syn::BinaryOp::Pow || binary->op == syn::BinaryOp::BitAnd ||
+                          binary->op == syn::BinaryOp::BitOr || binary->op == syn::BinaryOp::BitXor;
+    return isNumber && isUntyped(body, binary->rhs) && isUntyped(body, binary->lhs);
+  }
+  case syn::ExprKind::Name: {
+    const std::string_view name = expr->as<syn::NameExpr>()->name.text;
+    if (findLocal(body, name) || findGeneric(body.generics, name))
+      return false;
+    const Symbol* symbol = body.items->find(name);
+    if (!symbol || symbol->kind != SymbolKind::Const)
+      return false;
+    const ConstItemValue* value = body.session.constValue(symbol->item->as<syn::ConstItem>(), symbol->scope);
+    return value && value->isUntyped;
+  }
+  default: return false;
+  }
+}
+
+bool isUntypedFloat(BodyState& body, const syn::Expr* expr) {
+  switch (expr->kind) {
+  case syn::ExprKind::Float: return true;
+  case syn::ExprKind::Unary: return isUntypedFloat(body, expr->as<syn::UnaryExpr>()->operand);
+  case syn::ExprKind::Binary:
+    return isUntypedFloat(body, expr->as<syn::BinaryExpr>()->rhs) ||
+           isUntypedFloat(body, expr->as<syn::BinaryExpr>()->lhs);
+  case syn::ExprKind::Name: {
+    const Symbol* symbol = body.items->find(expr->as<syn::NameExpr>()->name.text);
+    const ConstItemValue* value = symbol && symbol->kind == SymbolKind::Const
+                                      ? body.session.constValue(symbol->item->as<syn::ConstItem>(), symbol->scope)
+                                      : nullptr;
+    return value && value->expr && value->expr->kind == ExprKind::Float;
+  }
+  default: return false;
+  }
+}
+
+bool isUntypedList(BodyState& body, const syn::Expr* expr) {
+  auto* list = expr->tryAs<syn::ArrayExpr>();
+  if (!list || list->elems.empty())
+    return false;
+  const size_t numbers = list->form == syn::ArrayForm::Repeat ? 1 : list->elems.size();
+  return std::all_of(list->elems.begin(), list->elems.begin() + static_cast<ptrdiff_t>(numbers),
+                     [&](const syn::Expr* elem) { return isUntyped(body, elem); });
+}
+
+Expr* checkArray(BodyState& body, const syn::ArrayExpr* expr, Type expected) {
+  if (expr->isVec && inKernel(body)) {
+    error(body, "E0407", expr->range, "a `Vec` lives in host memory and cannot be made in a kernel")
+        .help("use an array: `[a, b]`");
+    return errorExpr(body, expr->range);
+  }
+  if (expr->form == syn::ArrayForm::Progression)
+    return checkProgression(body, expr, expected);
+  if (expr->form == syn::ArrayForm::Repeat)
+    return checkRepeat(body, expr, expected);
+  Type elemType =
+      expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
+  std::vector<Expr*> elems(expr->elems.size());
+  // The first element with a type of its own decides for the numbers around it.
+  if (!elemType)
+    for (size_t i = 0; i < elems.size() && !elemType; ++i)
+      if (!isUntyped(body, expr->elems[i])) {
+        elems[i] = check(body, expr->elems[i]);
+        elemType = elems[i]->type;
+      }
+  if (!elemType)
+    for (const syn::Expr* elem : expr->elems)
+      if (isUntypedFloat(body, elem))
+        elemType = body.types.scalar(Scalar::F32);
+  for (size_t i = 0; i < elems.size(); ++i) {
+    if (!elems[i])
+      elems[i] = check(body, expr->elems[i], elemType);
+    if (!elemType)
+      elemType = elems[i]->type;
+    if (!isError(elemType))
+      elems[i] = convert(body, elems[i], elemType, Site::Element);
+    if (isError(elems[i]))
+      elemType = body.types.error();
+  }
+  if (!elemType) {
+    error(body, "E0306", expr->range, "the element type of an empty list cannot be inferred")
+        .help("declare it: `let v: Vec<f32> = vec![]`");
+    return errorExpr(body, expr->range);
+  }
+  if (isError(elemType))
+    return errorExpr(body, expr->range);
+  Type type = expr->isVec ? body.types.vec(elemType) : body.types.array(elemType, elems.size());
+  return make(body, expr->isVec ? ExprKind::MakeVec : ExprKind::MakeArray, type, expr->range, std::move(elems));
+}
+
+static Expr* checkRepeat(BodyState& body, const syn::ArrayExpr* expr, Type expected) {
+  Type hint =
+      expected && (expected->kind == TypeKind::Array || expected->kind == TypeKind::Vec) ? expected->elem : nullptr;
+  Expr* elem = check(body, expr->elems[0], hint);
+  if (hint && !isError(elem))
+    elem = convert(body, elem, hint, Site::Element);
+  if (expr->isVec) {
+    Expr* count = index(body, expr->count, nullptr);
+    if (isError(elem) || isError(count))
+      return errorExpr(body, expr->range);
+    return make(body, ExprKind::RepeatVec, body.types.vec(elem->type), expr->range, {elem, count});
+  }
+  auto count = constantInt(body, expr->count, usize(body), "an array's length");
+  if (isError(elem) || !count)
+    return errorExpr(body, expr->range);
+  return make(body, ExprKind::RepeatArray, body.types.array(elem->type, static_cast<uint64_t>(*count)), expr->range,
+              {elem, makeInt(body, *count, usize(body), expr->count->range)});
+}
+
+}  // namespace vortex::lang

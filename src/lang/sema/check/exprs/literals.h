@@ -1,0 +1,17 @@
+// Numbers and lists without a type of their own.
+#pragma once
+
+#include "lang/sema/check/body_state.h"
+
+namespace vortex::lang {
+
+Expr* adaptLiteral(BodyState& body, Expr* literal, Type expected);  ///< an untyped constant in its context
+Expr* checkInt(BodyState& body, const syn::IntExpr* expr, Type expected, bool negative);
+Expr* checkFloat(BodyState& body, const syn::FloatExpr* expr, Type expected, bool negative);
+Expr* checkArray(BodyState& body, const syn::ArrayExpr* expr, Type expected);
+bool isUntyped(BodyState& body,
+               const syn::Expr* expr);  ///< a number (or arithmetic on numbers) without a type of its own
+bool isUntypedFloat(BodyState& body, const syn::Expr* expr);
+bool isUntypedList(BodyState& body, const syn::Expr* expr);  ///< a list or progression of such numbers
+
+}  // namespace vortex::lang

@@ -1,0 +1,110 @@
+#include "lang/sema/check/names/lookup.h"
+#include "lang/sema/builtin/table.h"
+#include "lang/sema/check/make.h"
+#include "lang/sema/check/names/locals.h"
+#include "lang/sema/check/names/scope.h"
+
+#include "base/text.h"
+
+namespace vortex::lang {
+
+static std::vector<std::string> visibleNames(const BodyState& body) {
+  std::vector<std::string> names;
+  for (const BodyState::Local& local : body.locals)
+    names.emplace_back(local.name);
+  for (const GenericBinding& binding : body.generics)
+    names.emplace_back(binding.name);
+  for (const ItemScope* scope = body.items; scope; scope = scope->parent)
+    for (const auto& [name, symbol] : scope->symbols)
+      names.emplace_back(name);
+  for (const char* name : {"thread", "block", "warp", "grid"})
+    names.emplace_back(name);
+  addBuiltinNames(names);
+  return names;
+}
+
+/// What a name of CUDA C++, C or Rust is here; null if it is none that we know.
+static const char* knownElsewhere(std::string_view name) {
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"threadIdx", "`thread.id`, over the whole grid `thread.global_id`"},
+      {"blockIdx", "`block.id`"},
+      {"blockDim", "`block.dim`"},
+      {"gridDim", "`grid.dim`"},
+      {"warpSize", "`warp.size`"},
+      {"__syncthreads", "`sync_block()`"},
+      {"syncthreads", "`sync_block()`"},
+      {"__syncwarp", "`sync_warp()`"},
+      {"__shfl_xor_sync", "`warp.shuffle_xor(value, mask)`"},
+      {"__shfl_down_sync", "`warp.shuffle_down(value, distance)`"},
+      {"__shfl_up_sync", "`warp.shuffle_up(value, distance)`"},
+      {"__shfl_sync", "`warp.broadcast(value, lane)`"},
+      {"__ballot_sync", "`warp.ballot(condition)`"},
+      {"atomicAdd", "`atomic_add(&mut t[i], value)`"},
+      {"atomicMin", "`atomic_min(&mut t[i], value)`"},
+      {"atomicMax", "`atomic_max(&mut t[i], value)`"},
+      {"atomicExch", "`atomic_exchange(&mut t[i], value)`"},
+      {"atomicCAS", "`atomic_compare_exchange(&mut t[i], expected, value)`"},
+      {"expf", "`exp`, for floats of every width"},
+      {"sqrtf", "`sqrt`, for floats of every width"},
+      {"fabs", "`abs`"},
+      {"fabsf", "`abs`"},
+      {"fmaxf", "`max`"},
+      {"fminf", "`min`"},
+      {"println", "`print`"},
+      {"printf", "`print`"},
+      {"True", "`true`"},
+      {"False", "`false`"},
+      {"INFINITY", "`inf`"},
+  };
+  for (const auto& [other, ours] : kNames)
+    if (other == name)
+      return ours;
+  return nullptr;
+}
+
+void unknownName(BodyState& body, const syn::Name& name) {
+  auto builder = error(body, "E0201", name.range, base::concat("there is no `", name.text, "` in scope"));
+  if (const char* ours = knownElsewhere(name.text))
+    builder.help(base::concat("here this is ", ours));
+  else if (std::string close = nearest(name.text, visibleNames(body)); !close.empty())
+    builder.help("did you mean `" + close + "`?");
+  else if (name.text == "block_m" || name.text == "block_n")
+    builder.help("`block_m` and `block_n` exist in kernels with `@tile`");
+}
+
+const Symbol* findSymbol(BodyState& body, const syn::Expr* expr) {
+  if (auto* name = expr->tryAs<syn::NameExpr>())
+    return findLocal(body, name->name.text) || findGeneric(body.generics, name->name.text)
+               ? nullptr
+               : body.items->find(name->name.text);
+  auto* member = expr->tryAs<syn::MemberExpr>();
+  const Symbol* base = member ? findSymbol(body, member->base) : nullptr;
+  if (!base || base->kind != SymbolKind::Module)
+    return nullptr;
+  auto found = base->scope->symbols.find(member->name.text);
+  return found == base->scope->symbols.end() ? nullptr : &found->second;
+}
+
+bool checkPublic(BodyState& body, const Symbol& symbol, const syn::Name& name) {
+  const ItemScope* here = body.items;
+  while (here->parent)
+    here = here->parent;
+  if (symbol.isPublic || symbol.scope == here || symbol.kind == SymbolKind::Module)
+    return true;
+  error(body, "E0205", name.range, base::concat("`", name.text, "` is not public"))
+      .primary("used here")
+      .label(symbol.nameRange, "defined here without `pub`");
+  return false;
+}
+
+void unknownInModule(BodyState& body, const Symbol& module, const syn::Name& name) {
+  std::vector<std::string> names;
+  for (const auto& [known, symbol] : module.scope->symbols)
+    names.emplace_back(known);
+  auto builder =
+      error(body, "E0204", name.range, base::concat("`", name.text, "` is not in `", module.scope->moduleName, "`"));
+  if (std::string close = nearest(name.text, names); !close.empty())
+    builder.help("did you mean `" + close + "`?");
+}
+
+}  // namespace vortex::lang

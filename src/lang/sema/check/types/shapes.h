@@ -1,0 +1,30 @@
+// Extents of expressions and types: equality, broadcasting, and what a call or `let` learns of dimension variables.
+#pragma once
+
+#include "lang/sema/check/body_state.h"
+
+namespace vortex::lang {
+
+DimEqual dimEqual(const BodyState& body, const DimExpr& a, const DimExpr& b);
+/// The value of an integer expression as an extent; opaque terms where it is not known.
+DimExpr dimOf(BodyState& body, const Expr* expr);
+/// The running host program can compute the extent from its variables.
+bool isCounted(const BodyState& body, const DimExpr& extent);
+DimExpr ownExtent(BodyState& body, const Variable* variable);  ///< a term of its own for the value of a host variable
+/// The type of a value that leaves a scope: dimension variables declared since get extents of their own. Host code only.
+Type leaveScope(BodyState& body, Type type, size_t firstLocal);
+/// Broadcasts the operands to one shape (NumPy rules); false after an error.
+bool broadcast(BodyState& body, std::vector<Expr*>& operands, std::string_view what, SourceRange range);
+Expr* broadcastTo(BodyState& body, Expr* expr, const std::vector<DimExpr>& shape);
+bool broadcastShapes(BodyState& body, const std::vector<std::vector<DimExpr>>& shapes, std::vector<DimExpr>& out);
+bool sameShape(const BodyState& body, Type a, Type b);  ///< ranks equal and no extent known to differ
+bool isConstantShape(Type type);
+std::string shapeText(const BodyState& body, Type type);
+Type substitute(BodyState& body, Type type, const std::vector<std::optional<DimExpr>>& values);
+Type withElem(BodyState& body, Type type, Type elem);  ///< scalar or tensor value with another element type
+Type valueOf(BodyState& body, Type type);              ///< tensors become tensor values
+void learnDims(Type param, Type arg, std::vector<std::optional<DimExpr>>& values);
+bool checkDims(BodyState& body, Type param, Type arg, const std::vector<std::optional<DimExpr>>& values,
+               const Function& callee, SourceRange argRange, std::string_view paramName);
+
+}  // namespace vortex::lang
