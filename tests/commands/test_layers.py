@@ -53,3 +53,11 @@ def test_the_graph_names_operands_of_expressions(tmp_path):
     assert status == 1 and "a.cpp:1: name the operand" in output
     status, output = check(tmp_path / "2", {"src/lang/flow/graph/a.cpp": "auto x = node.args[0];\nauto y = expr.args[i];\n"})
     assert status == 0, output
+
+
+def test_headers_of_ordered_subfolders_include_earlier_ones_only(tmp_path):
+    include = '#include "lang/sema/check/traits/bounds.h"\n'
+    status, output = check(tmp_path, {"src/lang/sema/check/types/shapes.h": include})
+    assert status == 1 and "shapes.h:1: this header stands before those of lang/sema/check/traits" in output
+    status, output = check(tmp_path / "2", {"src/lang/sema/check/types/shapes.cpp": include, "src/lang/sema/check/calls/calls.h": include})
+    assert status == 0, output

@@ -12,6 +12,7 @@ SUFFIXES = {".h", ".cpp", ".inc", ".def"}
 class Layers:
     def __init__(self, text):
         self.external, self.allowed, self.rank, self.problems = [], {}, {}, []
+        self.headers = {}  # folder: its subfolders in the order in which their headers may include each other
         for number, line in enumerate(text.splitlines(), 1):
             line = line.split("#")[0].strip()
             if not line:
@@ -20,6 +21,9 @@ class Layers:
             names = rest.split()
             if name == "external":
                 self.external = names
+                continue
+            if name.startswith("headers "):
+                self.headers[name.split()[1]] = names
                 continue
             for dep in names:
                 if dep not in self.rank and dep not in self.external:
@@ -59,6 +63,15 @@ class Layers:
         return self.rank[target] < self.rank[folder] and not siblings
 
 
+    def header_may_include(self, path, include):
+        """Headers of subfolders that are listed in an order include those of earlier ones; the `.cpp` files may call back."""
+        for folder, order in self.headers.items():
+            own, other = (p.removeprefix(folder + "/").split("/")[0] if p.startswith(folder + "/") else "" for p in (path, include))
+            if own in order and other in order and order.index(other) > order.index(own):
+                return False
+        return True
+
+
 def check_file(layers, root, path):
     folder = layers.folder_of_file(path)
     if folder is None:
@@ -77,6 +90,8 @@ def check_file(layers, root, path):
                 yield f'{path}:{number}: "{include}" names no folder: write the path from src/ or include/'
         elif not layers.may_include(folder, target, path.stem.endswith("_test") or path.stem.startswith("test_") or path.parent.name == "testing"):
             yield f"{path}:{number}: {folder} must not include {target}"
+        elif path.suffix == ".h" and not layers.header_may_include("/".join(path.parts[1:]), include):
+            yield f"{path}:{number}: this header stands before those of {'/'.join(include.split('/')[:-1])}"
 
 
 def main():
