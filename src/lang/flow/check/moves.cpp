@@ -90,42 +90,44 @@ public:
   }
 
 private:
-  /// Is anything touched behind a move of it? Steps stand in the order of the program but for loops.
-  bool mayUseMoved() const {
-    if (graph_.moves.empty())
+  /// Would the step use what the move has emptied, if it came behind it?
+  bool usesMoved(const Step& step, uint32_t move) const {
+    if (!touchesPlace(graph_, step) || (step.kind == StepKind::Borrow && graph_.loans[step.index].wasReserved))
       return false;
-    std::vector<uint32_t> lastTouch(graph_.locals.size());
-    for (uint32_t i = 0; i < graph_.stepCount(); ++i)
-      if (const Step& step = graph_[StepId{i}]; touchesPlace(graph_, step))
-        lastTouch[indexOf(graph_[step.place].root)] = i;
+    const Place& place = graph_[step.place];
+    if (place.root != graph_[graph_.moves[move].place].root)
+      return false;
+    const std::vector<uint32_t> path = place.fields();
+    const Relation at = relate(all_.fields[move], path);
+    // A whole that lost a part may still be used for its other parts.
+    const bool isOtherPart = at == Relation::Inside && path.size() < place.path.size();
+    return !isOtherPart && (fillsPlace(graph_, step) ? at == Relation::Around : at != Relation::Apart);
+  }
+
+  /// Steps stand in the order of the program but for loops: what is moved last, as most is, asks for no dataflow problem.
+  bool mayUseMoved() const {
+    constexpr size_t kMostMoves = 16;
+    if (graph_.moves.empty() || graph_.moves.size() > kMostMoves)
+      return !graph_.moves.empty();
     for (uint32_t i = 0; i < graph_.stepCount(); ++i) {
-      if (graph_[StepId{i}].kind != StepKind::Move)
+      const Step& move = graph_[StepId{i}];
+      if (move.kind != StepKind::Move)
         continue;
-      const LocalId root = graph_[graph_[StepId{i}].place].root;
-      if (lastTouch[indexOf(root)] > i || graph_[graph_.blockOf(StepId{i})].loop != graph_[root].loop)
+      if (graph_[graph_.blockOf(StepId{i})].loop != graph_[graph_[move.place].root].loop)
         return true;
+      for (uint32_t later = i + 1; later < graph_.stepCount(); ++later)
+        if (usesMoved(graph_[StepId{later}], move.index))
+          return true;
     }
     return false;
   }
 
   void check(const Step& step, const MoveDomain::State& state) {
-    if (!touchesPlace(graph_, step))
+    if (step.place == kNoPlace)
       return;
-    const Place& place = graph_[step.place];
-    const std::vector<uint32_t>& known = all_.byLocal[indexOf(place.root)];
-    if (known.empty() || (step.kind == StepKind::Borrow && graph_.loans[step.index].wasReserved))
-      return;
-    const std::vector<uint32_t> path = place.fields();
-    for (uint32_t index : known) {
-      if (!state.moved.test(index))
-        continue;
-      const Relation at = relate(all_.fields[index], path);
-      const bool usesIt = fillsPlace(graph_, step) ? at == Relation::Around : at != Relation::Apart;
-      // A whole that lost a part may still be used for its other parts.
-      const bool isOtherPart = at == Relation::Inside && path.size() < place.path.size();
-      if (usesIt && !isOtherPart)
+    for (uint32_t index : all_.byLocal[indexOf(graph_[step.place].root)])
+      if (state.moved.test(index) && usesMoved(step, index))
         return report(step, index, state.kept.test(index));
-    }
   }
 
   void report(const Step& step, uint32_t index, bool onSomePaths) {

@@ -264,6 +264,8 @@ bool Contexts::isClosed(BlockId from, Context context, const std::vector<Visit>&
 
 std::vector<Context> Contexts::follow(BlockId from, Context context, uint32_t successor) const {
   const BlockId to = graph_[from].successors[successor];
+  if (followed_[indexOf(from)].empty() && followed_[indexOf(to)].empty())
+    return {Context{0}};
   const std::vector<Visit> visits = visitsOf(from, context);
   if (!visits.empty() && isClosed(from, context, visits, successor))
     return {};

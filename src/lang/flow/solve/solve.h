@@ -142,6 +142,7 @@ template <typename Domain> bool Solution<Domain>::visit(BlockId block, Context c
     state = domain_.start();
   // The visits of one edge first, as any of them may have happened; then the edges, which at a divergent join all have.
   std::vector<std::pair<std::pair<BlockId, uint32_t>, State>> edges;
+  edges.reserve(incoming_[node].size());
   for (const Edge& edge : incoming_[node]) {
     const auto& before = states_[nodeOf(edge.from, edge.context)];
     if (!before)
