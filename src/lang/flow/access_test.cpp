@@ -352,6 +352,8 @@ TEST(Accesses, WhatIsFineIsNotWarnedAbout) {
         "if thread.local_id == 0 || thread.local_id == 255 { y[thread.global_id] = x[thread.global_id * 64] }",
         "if thread.local_id > 3 { if thread.local_id < 250 { return } }\ny[thread.global_id] = 1.0",
         "if x[thread.global_id] > 0.0 || thread.local_id == 9 { y[thread.global_id * 32] = 1.0 }",
+        "var k = 0\nloop {\n k += 1\n if x[thread.global_id] > k as f32 { continue }\n y[thread.global_id * 32] = 1.0\n"
+        "if k > 3 { break }\n}",
         "let (i, j) = (thread.global_id, 3usize)\ny[i] = x[i + j]",
         "var i = thread.global_id\nif s > 3 { i += s }\ny[i] = 1.0",
         "var i = thread.local_id * 64\nif x[thread.local_id] > 0.0 { i = thread.local_id }\ny[i] = 1.0",
@@ -393,6 +395,16 @@ TEST(Accesses, WhatWastesBandwidthIsWarnedAbout) {
     EXPECT_EQ(idsOf(body, "@unchecked(coalescing)\n"), "") << body;
     EXPECT_EQ(idsOf("@unchecked(coalescing)\n{\n" + std::string(body) + "\n}"), "") << body;
   }
+}
+
+/// Every way through would be too many.
+TEST(Accesses, ManyBranchesBeforeAnAccessAreNotFollowedOneByOne) {
+  std::string body = "let i = thread.global_id\nvar n = 0usize\nif s > 7 {\n";
+  for (int k = 0; k < 40; ++k)
+    body += "if i % " + std::to_string(k + 2) + " < 1 { n += i } else { n += 1 }\n";
+  body += "if i > s { return }\n}\ny[i * 32] = 1.0";
+  EXPECT_EQ(idsOf(body), "W0623");
+  EXPECT_EQ(idsOf("let i = thread.global_id\nif s > 7 {\nif i > s { return }\n}\ny[i * 32] = 1.0"), "W0623");
 }
 
 TEST(Accesses, LanesThatABlockDoesNotHaveTakeNoPart) {

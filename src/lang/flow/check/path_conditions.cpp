@@ -1,6 +1,6 @@
 #include "lang/flow/check/path_conditions.h"
 
-#include <algorithm>
+#include <set>
 
 namespace vortex::lang::flow {
 
@@ -16,6 +16,15 @@ ValueId PathConditions::computeReaching(BlockId from, BlockId to) {
   NodeTable& nodes = graph_.values;
   if (from == to)
     return nodes.constant(kBool, 1);
+  // Every way passes the dominator: what it takes to get there is said once.
+  const BlockId between = structure_.dominator(to);
+  if (between != from && graph_.isInside(to, graph_[between].loop)) {
+    const ValueId way = reaching(from, between);
+    if (way == kNoValue || isCertain(between, to))
+      return way;
+    const ValueId rest = reaching(between, to);
+    return rest == kNoValue ? rest : nodes.op(Op::And, kBool, way, rest);
+  }
   ValueId any = nodes.constant(kBool, 0);
   const LoopId loop = graph_[to].loop;
   for (BlockId predecessor : graph_[to].predecessors) {
@@ -27,6 +36,27 @@ ValueId PathConditions::computeReaching(BlockId from, BlockId to) {
     any = nodes.op(Op::Or, kBool, any, way);
   }
   return any;
+}
+
+/// Every way from `from`, which dominates `to`, leads there in the same iteration. A post-dominator may be reached in a later one.
+bool PathConditions::isCertain(BlockId from, BlockId to) {
+  auto [found, isNew] = certain_.try_emplace({from, to}, false);
+  if (!isNew)
+    return found->second;
+  const LoopId loop = graph_[from].loop;
+  std::vector<BlockId> pending(graph_[from].successors);
+  std::set<BlockId> seen{to};
+  while (!pending.empty()) {
+    const BlockId at = pending.back();
+    pending.pop_back();
+    if (!seen.insert(at).second)
+      continue;
+    const Block& block = graph_[at];
+    if (block.successors.empty() || !graph_.isInside(at, loop) || (loop != kNoLoop && graph_[loop].header == at))
+      return false;
+    pending.insert(pending.end(), block.successors.begin(), block.successors.end());
+  }
+  return found->second = true;
 }
 
 /// By the edge from the predecessor. A loop that is left in one place is left in the end.
@@ -54,7 +84,7 @@ const std::vector<ValueId>& PathConditions::at(BlockId block) {
   for (BlockId at = block, above = structure_.dominator(at); above != kNoBlock;
        at = above, above = structure_.dominator(at)) {
     const LoopId loop = graph_[above].loop;
-    if ((loop != kNoLoop && !graph_.isInside(block, loop)) || structure_.postDominates(at, above))
+    if ((loop != kNoLoop && !graph_.isInside(block, loop)) || isCertain(above, at))
       continue;
     const ValueId condition = reaching(above, at);
     if (condition == kNoValue || !graph_.values.isConstant(condition))

@@ -22,12 +22,14 @@ public:
 private:
   ValueId reaching(BlockId from, BlockId to);
   ValueId computeReaching(BlockId from, BlockId to);
+  bool isCertain(BlockId from, BlockId to);
   ValueId along(BlockId from, BlockId predecessor, BlockId to);
 
   Graph& graph_;
   const Structure& structure_;
   const Uniformity& uniformity_;
   std::map<std::pair<BlockId, BlockId>, ValueId> reaching_;
+  std::map<std::pair<BlockId, BlockId>, bool> certain_;
   std::map<BlockId, std::vector<ValueId>> at_;
   std::map<ValueId, ValueId> selections_;
 };
