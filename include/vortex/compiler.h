@@ -41,10 +41,17 @@ struct Diagnostic {
   std::string rendered;  ///< as the command line prints it, without colours
 };
 
+/// An instance of a generic kernel: scalar types by name ("f64"), constants as numbers.
+struct KernelInstance {
+  std::string kernel;
+  std::vector<std::string> arguments;
+};
+
 struct CompileOptions {
   std::vector<std::pair<std::string, int64_t>> dims;  ///< dimension variables fixed for kernels, as --dim
   std::vector<std::string> importPaths;               ///< searched after the importing file's own folder
   bool isGridGiven = false;  ///< every launch gives the numbers of blocks: none is inferred from subscripts
+  std::vector<KernelInstance> instances;  ///< made beside those that the program uses; an error if one cannot be
 };
 
 struct TraceOptions {

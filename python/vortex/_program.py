@@ -78,11 +78,22 @@ class Kernel:
 
     def __getitem__(self, types) -> Kernel:
         """The instance of a generic kernel for types ("f64", a NumPy type) and constants."""
-        wanted = ", ".join(_spelled(given) for given in (types if isinstance(types, tuple) else (types,)))
+        return self._instance(tuple(_spelled(given) for given in (types if isinstance(types, tuple) else (types,))))
+
+    def _instance(self, arguments: tuple[str, ...]) -> Kernel:
+        """One that the program uses, else one made now."""
+        ending = f"{self.name}<{', '.join(arguments)}>"
         for info in self._instances:
-            if info["unique_name"].endswith(f"{self.name}<{wanted}>"):
+            if info["unique_name"].endswith(ending):
                 return self._of(info)
-        raise KeyError(f"kernel '{self.name}' has no instance <{wanted}>; the program makes {_instances(self._instances)}")
+        if not _is_generic(self._info):
+            raise KeyError(f"kernel '{self.name}' is not generic: it has no instance <{', '.join(arguments)}>")
+        made = self._chosen.get(ending)
+        if made is None:
+            program = self._program.with_instance(self.name, arguments)
+            info = next(info for info in program.kernels[self.name]._instances if info["unique_name"].endswith(ending))
+            made = self._chosen[ending] = Kernel(program, [info], self._grid, self._block)
+        return made
 
     def _of(self, info: dict) -> Kernel:
         if len(self._instances) == 1:
@@ -90,12 +101,19 @@ class Kernel:
         return self._chosen.setdefault(info["unique_name"], Kernel(self._program, [info], self._grid, self._block))
 
     def _fitting(self, args: tuple) -> Kernel:
-        """The instance for the element types of the arguments."""
-        if len(self._instances) == 1:
+        """The instance for the element types of the arguments: one that the program uses, else one made now."""
+        if len(self._instances) == 1 and not _is_generic(self._info):
             return self
         for info in self._instances:
             if all(_fits(param, value) for param, value in zip(info["params"], args)):
                 return self._of(info)
+        wanted = _inferred(self._info, args)
+        if wanted is not None:
+            kernel = self._instance((wanted,))
+            if all(_fits(param, value) for param, value in zip(kernel._info["params"], args)):
+                return kernel
+        if len(self._instances) == 1:
+            return self
         raise TypeError(f"kernel '{self.name}' has no instance for these arguments; the program makes {_instances(self._instances)}")
 
     @property
@@ -211,9 +229,10 @@ class Kernel:
 class Program:
     """A compiled program; its kernels are attributes."""
 
-    def __init__(self, name: str, text: str, device: str, dims: dict[str, int], check: bool):
+    def __init__(self, name: str, text: str, device: str, dims: dict[str, int], check: bool, wanted: tuple = ()):
         self.device, self.check = device, check
-        self._compile = lambda with_grid: _compiler().compile(name, text, list(dims.items()), _library_paths(), with_grid)
+        self._compile = lambda with_grid: _compiler().compile(name, text, list(dims.items()), _library_paths(), with_grid, wanted)
+        self.with_instance = functools.lru_cache(maxsize=None)(lambda kernel, arguments: Program(name, text, device, dims, check, ((kernel, arguments),)))
         self._native = self._compile(False)
         self.diagnostics = _errors.diagnostics(self._native.diagnostics())
         if not self._native.ok:
@@ -306,6 +325,19 @@ def _fits(param: dict, value) -> bool:
         is_float = param["dtype"].startswith(("f", "bf"))
         return not param["is_tensor"] and (is_float or not isinstance(value, float))
     return _devices.is_dtype(dtype, param["dtype"])
+
+
+def _is_generic(info: dict) -> bool:
+    return info["unique_name"].endswith(">")
+
+
+def _inferred(info: dict, args: tuple) -> str | None:
+    """The argument of a kernel with one type parameter: the type of the elements of the first array in its place."""
+    known = info["unique_name"].rpartition("<")[2].removesuffix(">")
+    for param, value in zip(info["params"], args):
+        if param["is_tensor"] and param["dtype"] == known and hasattr(value, "dtype"):
+            return next((name for name in _devices.DTYPES if _devices.is_dtype(value.dtype, name)), None)
+    return None
 
 
 def _spelled(given) -> str:

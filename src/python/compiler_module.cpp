@@ -156,7 +156,11 @@ NB_MODULE(_vortex_compiler, module) {
                return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax}); });
              });
   module.def("compile", [](std::string name, std::string text, std::vector<std::pair<std::string, int64_t>> dims,
-                           std::vector<std::string> paths, bool isGridGiven) {
-    return interruptible([=] { return Program::compile(name, text, {dims, paths, isGridGiven}); });
+                           std::vector<std::string> paths, bool isGridGiven,
+                           const std::vector<std::pair<std::string, std::vector<std::string>>>& wanted) {
+    CompileOptions options{std::move(dims), std::move(paths), isGridGiven, {}};
+    for (const auto& [kernel, arguments] : wanted)
+      options.instances.push_back({kernel, arguments});
+    return interruptible([=] { return Program::compile(name, text, options); });
   });
 }

@@ -112,6 +112,8 @@ Program Program::compile(std::string name, std::string text, const CompileOption
   analysis.importPaths = options.importPaths;
   analysis.fixedDims = options.dims;
   analysis.launchGrids = options.isGridGiven ? lang::LaunchGrids::Always : lang::LaunchGrids::Possible;
+  for (const KernelInstance& instance : options.instances)
+    analysis.instances.push_back({instance.kernel, instance.arguments});
   state->program = lang::flow::analyze(root, state->sources, state->sink, analysis);
   state->publish();
   return Program(std::move(state));

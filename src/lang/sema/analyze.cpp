@@ -9,6 +9,7 @@
 #include "lang/sema/check/names/names.h"
 #include "lang/sema/check/names/scope.h"
 #include "lang/sema/check/session.h"
+#include "lang/sema/check/traits/bounds.h"
 #include "lang/sema/check/traits/definitions.h"
 #include "lang/sema/check/traits/generics.h"
 #include "lang/sema/check/traits/traits.h"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <map>
 
 namespace vortex::lang {
@@ -215,6 +217,66 @@ void checkTypes(Session& session, ItemScope* root) {
   }
 }
 
+/// The argument of a parameter: a scalar type, or a constant. Nothing: it is none.
+std::optional<GenericValue> valueNamed(BodyState& body, const syn::GenericParam& param, const std::string& text) {
+  GenericValue value;
+  if (!param.isConst) {
+    const std::optional<Scalar> scalar = scalarNamed(text);
+    if (!scalar)
+      return std::nullopt;
+    value.kind = GenericValue::Kind::Type;
+    value.type = body.types.scalar(*scalar);
+    return value;
+  }
+  int64_t number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure != std::errc() || end != text.data() + text.size())
+    return std::nullopt;
+  value.kind = GenericValue::Kind::Const;
+  value.type =
+      param.constType ? resolveType(body, param.constType, DimPolicy::Known) : body.types.scalar(Scalar::Usize);
+  value.value = number;
+  return value;
+}
+
+void makeInstance(Session& session, const Session::DeclaredFunction& declared,
+                  const std::vector<std::string>& arguments) {
+  const SourceRange name = declared.item->name.range;
+  BodyState body(session, nullptr, session.scratchFunction(), declared.scope);
+  GenericEnv env = genericEnv(declared.item->generics);
+  if (arguments.size() != env.size()) {
+    session.sink()
+        .error("E0329", name, base::concat("expected ", env.size(), " generic arguments, found ", arguments.size()))
+        .primary("for an instance of this kernel");
+    return;
+  }
+  for (size_t i = 0; i < env.size(); ++i) {
+    const std::optional<GenericValue> value = valueNamed(body, *env[i].param, arguments[i]);
+    if (!value) {
+      session.sink()
+          .error("E0329", name, base::concat("`", arguments[i], "` is no argument for `", env[i].name, "`"))
+          .primary("for an instance of this kernel")
+          .help("instances are made for scalar types and whole numbers");
+      return;
+    }
+    env[i].value = *value;
+  }
+  if (!checkBounds(body, declared.item->generics, env, name, declared.scope))
+    return;
+  Instance wanted = request(declared, true);
+  wanted.generics = std::move(env);
+  session.instantiate(std::move(wanted));
+}
+
+void makeWantedInstances(Session& session, const AnalyzeOptions& options) {
+  for (const WantedInstance& wanted : options.instances)
+    for (size_t i = 0; i < session.functions().size(); ++i) {
+      const Session::DeclaredFunction declared = session.functions()[i];
+      if (declared.item->isKernel && !declared.impl && declared.item->name.text == wanted.kernel)
+        makeInstance(session, declared, wanted.arguments);
+    }
+}
+
 }  // namespace
 
 /// "my_kernel-f32-256": letters, digits and '_' of the name and the instance's arguments, everything else a '-'.
@@ -261,6 +323,7 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
   checkTypes(session, scope);
   checkDefinitions(session);
   checkMain(session, *program, scope);
+  makeWantedInstances(session, options);
   session.checkQueuedBodies();
   // In source order; the list grows while bodies declare items of their own.
   for (size_t i = 0; i < session.functions().size(); ++i) {

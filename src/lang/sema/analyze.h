@@ -18,6 +18,12 @@ enum class LaunchGrids : uint8_t {
   Always,     ///< every launch gives one: none is inferred
 };
 
+/// An instance of a generic kernel that callers outside the program want: scalar types by name, constants as numbers.
+struct WantedInstance {
+  std::string kernel;
+  std::vector<std::string> arguments;
+};
+
 struct AnalyzeOptions {
   /// Directories searched for imports after the importing file's own (the standard library's place).
   std::vector<std::string> importPaths;
@@ -33,6 +39,8 @@ struct AnalyzeOptions {
   /// Kernels to instantiate without a caller (`vortex build`): every non-generic kernel always is.
   uint32_t maxInstanceDepth = 64;
   LaunchGrids launchGrids = LaunchGrids::OfProgram;
+  /// Beside those that the program uses. What cannot be made is an error at the kernel's name.
+  std::vector<WantedInstance> instances;
   /// What lang/flow asks of generic functions as they are written, while they are there: what it reports is wrong with all of their instances.
   std::function<void(Function& definition, diag::DiagnosticSink&)> checkDefinition = {};
 };
