@@ -146,6 +146,8 @@ bool Uniformity::updateLocals() {
 
 bool Uniformity::updateValues() {
   bool changed = false;
+  for (LaneValues& lanes : lanes_)  // what they found was so as long as these levels were
+    lanes.forget();
   for (uint32_t v = 0; v < valueLevels_.size(); ++v) {
     const Level level = most(valueLevels_[v], levelOf(ValueId{v}));
     changed |= level != valueLevels_[v];

@@ -89,5 +89,34 @@ TEST(Races, VerdictsAndDecidersAreThoseThatTheKernelsName) {
   EXPECT_GT(count, 200u);
 }
 
+std::string messagesOf(const std::string& text) {
+  source::SourceManager sources;
+  diag::DiagnosticSink sink;
+  flow::analyze(sources.addText("test.vx", text), sources, sink);
+  return diag::renderText(sink.all(), sources);
+}
+
+TEST(Races, MessagesNameTheTensorThatBothTouch) {
+  const std::string text = messagesOf(
+      "@launch(grid = [1], block = 64)\nkernel k(x: &mut Tensor<f32, [64]>, y: &mut Tensor<f32, [64]>) {\n"
+      "let s: Tensor<f32, [64]> @shared\nasync_stage(&x[0..64], &mut s)\nx[thread.local_id] = 1.0\nsync_block()\n"
+      "y[thread.local_id] = s[thread.local_id]\n}\n");
+  EXPECT_NE(text.find("race on `x`"), std::string::npos) << text;
+  EXPECT_EQ(text.find("race on `s`"), std::string::npos) << text;
+}
+
+TEST(Races, AtomicOperationsOfTooSmallAScopeAreToldToWidenIt) {
+  const auto withScopes = [](const std::string& first, const std::string& second) {
+    return messagesOf("@launch(grid = [2], block = 64)\nkernel k(x: &mut Tensor<i32, [64]>) {\nif thread.local_id > 3 "
+                      "{ atomic_add(&mut x[0], 1, .relaxed, " +
+                      first + ") } else { atomic_add(&mut x[0], 2, .relaxed, " + second + ") }\n}\n");
+  };
+  EXPECT_EQ(withScopes(".device", ".device"), "");
+  for (const std::string& text : {withScopes(".block", ".block"), withScopes(".block", ".device")}) {
+    EXPECT_NE(text.find("write `.device`"), std::string::npos) << text;
+    EXPECT_EQ(text.find("use an atomic"), std::string::npos) << text;
+  }
+}
+
 }  // namespace
 }  // namespace vortex::lang::flow

@@ -30,12 +30,15 @@ std::string describe(const Meeting& meeting) {
                              " of block ", thread(meeting.firstBlock), " touch ", meeting.element);
 }
 
-std::string storageName(const Graph& graph, StepId step) {
-  for (const Access& access : graph.accessesOf(graph[step])) {
-    const Local& root = graph[graph[access.place].root];
-    if (isSharedStorage(root.storage))
-      return root.variable ? "`" + root.variable->name + "`" : "the result";
-  }
+/// The tensor that both steps touch and one of them writes: a step may touch others besides.
+std::string storageName(const Graph& graph, StepId first, StepId second) {
+  for (const Access& a : graph.accessesOf(graph[first]))
+    for (const Access& b : graph.accessesOf(graph[second])) {
+      const LocalId root = graph[a.place].root;
+      const bool isWritten = a.mode != AccessMode::Read || b.mode != AccessMode::Read;
+      if (root == graph[b.place].root && isWritten && isSharedStorage(graph[root].storage))
+        return graph[root].variable ? "`" + graph[root].variable->name + "`" : "the result";
+    }
   return "memory";
 }
 
@@ -50,7 +53,7 @@ void reportMeeting(const Graph& graph, StepId first, StepId second, const Meetin
                    diag::DiagnosticSink& sink) {
   const StepId writer = meeting.firstWrites ? first : second, other = meeting.firstWrites ? second : first;
   const bool otherWrites = meeting.firstWrites ? meeting.secondWrites : meeting.firstWrites;
-  const std::string message = "race on " + storageName(graph, first) + ": " + describe(meeting);
+  const std::string message = "race on " + storageName(graph, first, second) + ": " + describe(meeting);
   const SourceRange at = rangeOf(graph, writer);
   auto builder = isError ? sink.error("E0630", at, message) : sink.warning("E0630", at, message);
   const SourceRange a = rangeOf(graph, writer), b = rangeOf(graph, other);
@@ -60,7 +63,9 @@ void reportMeeting(const Graph& graph, StepId first, StepId second, const Meetin
     builder.primary("written here");
     builder.label(b, otherWrites ? "and written here" : "and read here");
   }
-  if (meeting.acrossBlocks)
+  if (meeting.acrossBlocks && graph[first].kind == StepKind::Atomic && graph[second].kind == StepKind::Atomic)
+    builder.help("atomic operations of scope `.block` are atomic for the threads of one block only: write `.device`");
+  else if (meeting.acrossBlocks)
     builder.help("blocks run in any order: let each write elements of its own, use an atomic, or launch twice");
   else
     builder.help(
@@ -70,7 +75,7 @@ void reportMeeting(const Graph& graph, StepId first, StepId second, const Meetin
 void reportUnknown(const Graph& graph, StepId first, StepId second, const RaceVerdict& verdict, bool isError,
                    diag::DiagnosticSink& sink) {
   const StepId writer = writes(graph, first) ? first : second, other = writer == first ? second : first;
-  const std::string message = "threads may race on " + storageName(graph, first);
+  const std::string message = "threads may race on " + storageName(graph, first, second);
   const SourceRange a = rangeOf(graph, writer), b = rangeOf(graph, other);
   auto builder = isError ? sink.error("W0631", a, message) : sink.warning("W0631", a, message);
   builder.primary(a == b ? "may be one element for several threads" : "this write");

@@ -54,6 +54,9 @@ public:
   /// A number that lanes agree on stands for more than it really can be.
   bool isApproximate = false;
 
+  /// `isUniform` may answer otherwise from now on.
+  void forget() { answers_ = {}; }
+
   /// Is it seen that all lanes of each warp have one value?
   bool isSameInWarp(ValueId value);
   /// Are all lanes on one side of the condition, whichever that is?
