@@ -9,7 +9,7 @@
 #include "lang/flow/testing/level_judge.h"
 #include "lang/flow/testing/random_kernel.h"
 #include "lang/flow/testing/thread_machine.h"
-#include "lang/sema/kernel/grid.h"
+#include "lang/sema/kernel/default_block.h"
 
 #include "mlir/IR/Diagnostics.h"
 

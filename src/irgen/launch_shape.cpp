@@ -1,6 +1,6 @@
 #include "irgen/launch_shape.h"
 
-#include "lang/sema/kernel/grid.h"
+#include "lang/sema/kernel/default_block.h"
 
 namespace vortex::irgen {
 

@@ -8,6 +8,7 @@
 #include "lang/flow/check/accesses.h"
 #include "lang/flow/check/barriers.h"
 #include "lang/flow/check/bounds.h"
+#include "lang/flow/check/grid.h"
 #include "lang/flow/check/independent.h"
 #include "lang/flow/check/initialised.h"
 #include "lang/flow/check/ownership.h"
@@ -17,7 +18,6 @@
 #include "lang/flow/graph/lower_function.h"
 #include "lang/sema/byte_sizes.h"
 #include "lang/sema/kernel/distribute.h"
-#include "lang/sema/kernel/grid.h"
 #include "lang/sema/kernel/inline_calls.h"
 
 namespace vortex::lang::flow {
@@ -125,9 +125,9 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const C
       continue;
     const Timed timed(*kernel, "graph, barriers, accesses", checks.times);
     const uint32_t errorsBefore = sink.errorCount();
-    const Roots roots(*kernel);
     const LaunchGrids grids = withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids;
-    inferGrid(*kernel, roots, grids, sink);
+    inferGrid(*kernel, lowerKernel(*kernel), grids, sink);  // the graph of a kernel without a grid
+    const Roots roots(*kernel);
     const std::set<const Variable*> blockTiles = distributeLocals(program, *kernel, roots);
     CheckedKernel& checked =
         kernels.emplace_back(*kernel, program, kernel->kernel->tile && grids != LaunchGrids::Always);

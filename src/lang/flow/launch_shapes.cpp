@@ -4,7 +4,7 @@
 
 #include "lang/flow/race/launches.h"
 #include "lang/sema/children.h"
-#include "lang/sema/kernel/grid.h"
+#include "lang/sema/kernel/default_block.h"
 
 namespace vortex::lang::flow {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "lang/sema/children.h"
-#include "lang/sema/kernel/grid.h"
+#include "lang/sema/kernel/default_block.h"
 
 namespace vortex::lang::flow {
 namespace {

@@ -1,27 +1,34 @@
-#include "lang/sema/kernel/grid.h"
-
-#include "lang/sema/children.h"
+#include "lang/flow/check/grid.h"
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <set>
+#include <unordered_map>
 
-namespace vortex::lang {
+#include "lang/flow/race/launches.h"
+#include "lang/sema/children.h"
+#include "lang/sema/kernel/roots.h"
+
+namespace vortex::lang::flow {
 namespace {
 
-/// A subscript `t[…, thread.global_id, …]` of a global tensor.
-struct Subscript {
+/// `t[…, thread.global_id, …]` of a global tensor.
+struct OwnElement {
   const Expr* element;
-  const Expr* index;
   DimExpr extent;
-  size_t dim;
 };
 
 class GridInference {
 public:
-  GridInference(Function& kernel, const Roots& roots, LaunchGrids launchGrids, diag::DiagnosticSink& sink)
-      : kernel_(kernel), roots_(roots), launchGrids_(launchGrids), sink_(sink) {}
+  GridInference(Function& kernel, const Graph& graph, LaunchGrids launchGrids, diag::DiagnosticSink& sink)
+      : kernel_(kernel), graph_(graph), launchGrids_(launchGrids), sink_(sink) {
+    for (const Subscript& subscript : graph.subscripts)
+      evaluated_.try_emplace(subscript.origin, &subscript);
+    for (uint32_t i = 0; i < graph.stepCount(); ++i)
+      if (const Step& step = graph[StepId{i}]; step.kind == StepKind::Store || step.kind == StepKind::Warp)
+        if (step.useCount > 0)
+          operands_.try_emplace(step.origin, StepId{i});
+  }
 
   void run() {
     KernelSpec& spec = *kernel_.kernel;
@@ -76,16 +83,52 @@ private:
     return position.ints.empty() ? 0 : static_cast<size_t>(position.ints[0]);
   }
 
+  /// By value: the position may have come by way of variables, aggregates and calls.
   void recordSubscripts(const Expr& element) {
-    Type base = stripRef(element.args[0]->type);
-    if (!base || !base->isTensor() || base->space != Space::Global || base->shape.size() + 1 != element.args.size())
+    const Type base = stripRef(asElement(element).base.type);
+    const auto found = evaluated_.find(&element);
+    if (found == evaluated_.end() || base->space != Space::Global)
       return;
-    for (size_t dim = 0; dim < base->shape.size(); ++dim) {
-      const Expr* index = definingValue(element.args[dim + 1], roots_);
-      if (index->kind != ExprKind::Builtin || index->builtin != Builtin::ThreadGlobalId)
+    const auto& parts = found->second->parts;
+    for (size_t dim = 0; dim < parts.size(); ++dim)
+      if (const auto axis = globalAxis(parts[dim].begin))
+        subscripts_[*axis].push_back({&element, base->shape[dim]});
+  }
+
+  std::optional<uint32_t> globalAxis(ValueId value, unsigned depth = 0) const {
+    const Node* node = &graph_.values[value];
+    while (node->kind == NodeKind::Convert && node->type.width == 64 && graph_.values.type(node->args[0]).width == 64)
+      node = &graph_.values[node->args[0]];
+    if (node->kind == NodeKind::Load && depth < 8)
+      if (const ValueId stored = soleStored(graph_[graph_[node->step()].place]); stored != kNoValue)
+        return globalAxis(stored, depth + 1);
+    const bool isGlobal = node->kind == NodeKind::Position && node->position() == PositionKind::ThreadGlobalId;
+    return isGlobal ? std::optional(node->axis()) : std::nullopt;
+  }
+
+  bool isConstantSlot(const Place& place) const {
+    return place.path.size() == 1 && place.path.front().kind == ProjectionKind::Slot &&
+           graph_.values.isConstant(place.path.front().index);
+  }
+
+  /// What an array holds at a constant place, if that is written once and nothing is written at a place that is not known.
+  ValueId soleStored(const Place& place) const {
+    if (place.isUnknown() || !isConstantSlot(place))
+      return kNoValue;
+    ValueId stored = kNoValue;
+    for (const Access& access : graph_.accesses) {
+      const Place& other = graph_[access.place];
+      const bool mayBe = other.isUnknown()
+                             ? std::count(other.candidates.begin(), other.candidates.end(), place.root) > 0
+                             : other.root == place.root;
+      if (access.mode == AccessMode::Read || !mayBe)
         continue;
-      subscripts_[axisOf(*index)].push_back({&element, index, base->shape[dim], dim});
+      if (other.isUnknown() || !isConstantSlot(other) || (other == place && stored != kNoValue))
+        return kNoValue;
+      if (other == place)
+        stored = graph_[access.step].kind == StepKind::Store ? graph_.uses(graph_[access.step])[0] : kNoValue;
     }
+    return stored;
   }
 
   //===-- @tile ---------------------------------------------------------------------------------------------------===//
@@ -245,8 +288,8 @@ private:
   }
 
   DimExpr agreedExtent(size_t axis) {
-    const Subscript& first = subscripts_[axis].front();
-    for (const Subscript& other : subscripts_[axis]) {
+    const OwnElement& first = subscripts_[axis].front();
+    for (const OwnElement& other : subscripts_[axis]) {
       if (other.extent == first.extent)
         continue;
       auto names = kernel_.dimNames();
@@ -314,12 +357,8 @@ private:
   bool isOneBlock(const KernelSpec& spec) const {
     if (spec.grid.empty())
       return false;
-    for (const Expr* size : spec.grid) {
-      const Expr* value = stripIntegerCasts(size, roots_);
-      if (value->kind != ExprKind::Int || value->intValue != 1)
-        return false;
-    }
-    return true;
+    return std::all_of(spec.grid.begin(), spec.grid.end(),
+                       [](const Expr* size) { return evaluateSize(*size, {}) == 1; });
   }
 
   /// Surplus threads of the last block read 0. Warn where that 0 enters shared memory and the source does not test the bound.
@@ -336,11 +375,11 @@ private:
       return;
     }
     if (expr.kind == ExprKind::Assign && !bounded && isSharedPlace(*expr.args[0]))
-      if (const Expr* load = surplusLoad(*expr.args[1], 0))
+      if (const Expr* load = surplusLoad(expr))
         warn(expr, *load, "stored to shared memory");
     if (expr.kind == ExprKind::Builtin && !bounded && expr.builtin >= Builtin::ShuffleXor &&
         expr.builtin <= Builtin::WarpMin && !expr.args.empty())
-      if (const Expr* load = surplusLoad(*expr.args[0], 0))
+      if (const Expr* load = surplusLoad(expr))
         warn(expr, *load, "exchanged between lanes");
     for (const Expr* arg : expr.args)
       if (arg)
@@ -378,34 +417,71 @@ private:
     return element && stripRef(element->args[0]->type)->space == Space::Shared;
   }
 
-  const Expr* surplusLoad(const Expr& expr, int depth) const {
-    if (depth > 32)
+  /// What the value that is stored or exchanged is computed from, up to choices.
+  const Expr* surplusLoad(const Expr& use) const {
+    const auto operand = operands_.find(&use);
+    if (operand == operands_.end())
       return nullptr;
-    if (expr.kind == ExprKind::Element) {
-      for (const auto& axis : subscripts_)
-        for (const Subscript& subscript : axis)
-          if (subscript.element == &expr)
-            return &expr;
-      return nullptr;
+    const FrameId frame = graph_[operand->second].frame;
+    std::vector<ValueId> pending{graph_.uses(graph_[operand->second])[0]};
+    std::set<ValueId> seen;
+    while (!pending.empty()) {
+      const ValueId value = graph_.values.resolved(pending.back());
+      pending.pop_back();
+      if (!seen.insert(value).second)
+        continue;
+      const StepId step = graph_.definition(value);
+      if (step != kNoStep && graph_.values[value].kind == NodeKind::Load)
+        if (const Expr* own = ownElement(graph_.accessesOf(graph_[step]).front().origin))
+          return own;
+      addOperands(value, frame, pending);
     }
-    if (expr.kind == ExprKind::Var) {
-      const Expr* value = roots_.soleValue(expr.variable);
-      return value ? surplusLoad(*value, depth + 1) : nullptr;
+    return nullptr;
+  }
+
+  /// A choice or a load of the kernel itself ends the search; what calls make of their arguments does not.
+  void addOperands(ValueId value, FrameId frame, std::vector<ValueId>& out) const {
+    const Node& node = graph_.values[value];
+    const size_t count = node.kind == NodeKind::Op ? operandCount(node.op) : node.kind == NodeKind::Convert ? 1 : 0;
+    for (size_t i = count; i-- > 0;)
+      out.push_back(graph_.values.operand(value, i));
+    if (node.kind == NodeKind::Phi) {
+      const BlockId from = graph_[graph_.values.phiBlock(value)].predecessors.front();
+      if (graph_.terminator(from).frame != frame)
+        out.insert(out.end(), graph_.values.phiOperands(value).begin(), graph_.values.phiOperands(value).end());
     }
-    if (expr.kind == ExprKind::If)
-      return nullptr;
-    for (const Expr* arg : expr.args)
-      if (arg)
-        if (const Expr* load = surplusLoad(*arg, depth + 1))
-          return load;
+    const StepId step = graph_.definition(value);
+    if (step == kNoStep)
+      return;
+    const auto uses = graph_.uses(graph_[step]);
+    out.insert(out.end(), uses.rbegin(), uses.rend());
+    if (node.kind != NodeKind::Load || graph_[step].frame == frame)
+      return;
+    for (const Projection& each : graph_[graph_[step].place].path) {
+      if (each.index != kNoValue)
+        out.push_back(each.index);
+      for (const DimRange& dim : each.dims)
+        out.push_back(dim.begin);
+    }
+  }
+
+  const Expr* ownElement(const Expr* place) const {
+    while (place && place->kind == ExprKind::Field)
+      place = &asField(*place).base;
+    for (const auto& axis : subscripts_)
+      for (const OwnElement& own : axis)
+        if (own.element == place)
+          return place;
     return nullptr;
   }
 
   Function& kernel_;
-  const Roots& roots_;
+  const Graph& graph_;
   LaunchGrids launchGrids_;
   diag::DiagnosticSink& sink_;
-  std::array<std::vector<Subscript>, 3> subscripts_;
+  std::unordered_map<const Expr*, const Subscript*> evaluated_;
+  std::unordered_map<const Expr*, StepId> operands_;  ///< what stores and warp operations take
+  std::array<std::vector<OwnElement>, 3> subscripts_;
   std::array<const Expr*, 3> axisUses_{};  ///< the first position along each axis
   std::array<bool, 3> missing_{};          ///< axes of the domain that no subscript gives
   std::vector<const Expr*> returns_;       ///< of the kernel itself
@@ -417,25 +493,8 @@ private:
 
 }  // namespace
 
-std::array<int64_t, 3> defaultBlock(const std::vector<DimExpr>& domain) {
-  std::array<int64_t, 3> block = {256, 1, 1};
-  if (domain.size() == 2)
-    block = {32, 8, 1};
-  if (domain.size() == 3)
-    block = {32, 4, 2};
-  if (domain.size() < 2)
-    return block;
-  std::optional<int64_t> row = domain[0].asConstant();
-  if (row && *row > 0 && *row < block[0]) {
-    auto shorter = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(*row)));
-    block[1] *= block[0] / shorter;
-    block[0] = shorter;
-  }
-  return block;
+void inferGrid(Function& kernel, const Graph& graph, LaunchGrids launchGrids, diag::DiagnosticSink& sink) {
+  GridInference(kernel, graph, launchGrids, sink).run();
 }
 
-void inferGrid(Function& kernel, const Roots& roots, LaunchGrids launchGrids, diag::DiagnosticSink& sink) {
-  GridInference(kernel, roots, launchGrids, sink).run();
-}
-
-}  // namespace vortex::lang
+}  // namespace vortex::lang::flow

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "lang/sema/dim.h"
+
+namespace vortex::lang {
+
+/// Threads of a block where neither kernel nor launch says: rows of x are whole warps, so that neighbouring threads touch neighbouring elements;
+/// a short constant last extent takes a shorter row. `domain` in x, y, z order, as far as it is known.
+std::array<int64_t, 3> defaultBlock(const std::vector<DimExpr>& domain);
+
+}  // namespace vortex::lang
