@@ -89,16 +89,16 @@ private:
     const auto found = evaluated_.find(&element);
     if (found == evaluated_.end() || base->space != Space::Global)
       return;
-    const auto& parts = found->second->parts;
-    for (size_t dim = 0; dim < parts.size(); ++dim)
-      if (const auto axis = globalAxis(parts[dim].begin))
+    for (size_t dim = 0; dim < found->second->parts.size(); ++dim)
+      if (const auto axis = globalAxis(found->second->parts[dim].begin))
         subscripts_[*axis].push_back({&element, base->shape[dim]});
   }
 
   std::optional<uint32_t> globalAxis(ValueId value, unsigned depth = 0) const {
     const Node* node = &graph_.values[value];
-    while (node->kind == NodeKind::Convert && node->type.width == 64 && graph_.values.type(node->args[0]).width == 64)
-      node = &graph_.values[node->args[0]];
+    while (node->kind == NodeKind::Convert && node->type.width == 64 &&
+           graph_.values.type(node->args.front()).width == 64)
+      node = &graph_.values[node->args.front()];
     if (node->kind == NodeKind::Load && depth < 8)
       if (const ValueId stored = soleStored(graph_[graph_[node->step()].place]); stored != kNoValue)
         return globalAxis(stored, depth + 1);
@@ -146,7 +146,7 @@ private:
       return true;
     if (expr.kind == ExprKind::Let && isBlockMemory(expr.variable->type))
       return true;
-    if (expr.kind == ExprKind::Return && !expr.args.empty() && isReturnedTile(*expr.args[0]))
+    if (expr.kind == ExprKind::Return && !expr.args.empty() && isReturnedTile(*expr.args.front()))
       return true;
     for (const Expr* arg : expr.args)
       if (arg && isTileCode(*arg))
@@ -190,7 +190,7 @@ private:
     if (expr.kind == ExprKind::Inline)
       return;
     if (expr.kind == ExprKind::Return && !expr.args.empty()) {
-      const Expr& value = *expr.args[0];
+      const Expr& value = *expr.args.front();
       const bool isTuple = value.kind == ExprKind::MakeTuple;
       for (size_t i = 0; i < (isTuple ? value.args.size() : 1); ++i)
         checkReturnedPart(isTuple ? *value.args[i] : value);
@@ -278,7 +278,7 @@ private:
 
   bool resultIsDomain(KernelSpec& spec) {
     Type result = kernel_.resultType;
-    if (!result || !result->isTensor() || !firstReturn_ || stripRef(firstReturn_->args[0]->type)->isTensor() ||
+    if (!result || !result->isTensor() || !firstReturn_ || stripRef(firstReturn_->args.front()->type)->isTensor() ||
         result->rank() > 3)
       return false;
     spec.gridKind = GridKind::Domain;
@@ -309,7 +309,7 @@ private:
     if (spec.gridKind != GridKind::WholeTensor && !isOneBlock(spec) && kernel_.body)
       checkReturned(*kernel_.body);
     for (const Expr* each : returns_)
-      checkFilled(*each->args[0], result, spec);
+      checkFilled(*each->args.front(), result, spec);
     bool scalar = result->kind == TypeKind::Scalar;
     if (scalar && spec.reduce == ReduceKind::None && spec.gridKind != GridKind::WholeTensor && !isOneBlock(spec))
       sink_
@@ -319,7 +319,7 @@ private:
           .help("write `-> " + text(result, kernel_.dimNames()) + " reduce(add)` (or mul, min, max, and, or)");
     if (!result->isTensor() || spec.gridKind != GridKind::Domain || !firstReturn_)
       return;
-    Type returned = stripRef(firstReturn_->args[0]->type);
+    Type returned = stripRef(firstReturn_->args.front()->type);
     if (!returned || returned->isTensor())
       return;
     std::vector<DimExpr> domain(spec.domain.rbegin(), spec.domain.rend());
@@ -368,13 +368,13 @@ private:
   }
 
   void findShared(const Expr& expr, bool bounded) {
-    if (expr.kind == ExprKind::If && !expr.args.empty() && mentionsGlobalId(*expr.args[0])) {
-      findShared(*expr.args[1], true);
-      if (expr.args.size() > 2)
-        findShared(*expr.args[2], true);
+    if (expr.kind == ExprKind::If && mentionsGlobalId(asIf(expr).condition)) {
+      findShared(asIf(expr).then, true);
+      if (const Expr* otherwise = asIf(expr).otherwise)
+        findShared(*otherwise, true);
       return;
     }
-    if (expr.kind == ExprKind::Assign && !bounded && isSharedPlace(*expr.args[0]))
+    if (expr.kind == ExprKind::Assign && !bounded && isSharedPlace(asAssign(expr).place))
       if (const Expr* load = surplusLoad(expr))
         warn(expr, *load, "stored to shared memory");
     if (expr.kind == ExprKind::Builtin && !bounded && expr.builtin >= Builtin::ShuffleXor &&
@@ -414,7 +414,7 @@ private:
 
   static bool isSharedPlace(const Expr& place) {
     const Expr* element = tensorElement(place);
-    return element && stripRef(element->args[0]->type)->space == Space::Shared;
+    return element && stripRef(asElement(*element).base.type)->space == Space::Shared;
   }
 
   /// What the value that is stored or exchanged is computed from, up to choices.
