@@ -74,14 +74,12 @@ private:
     isExact_ = !found.isUnknown;
     bound_.reset();
     for (const auto& [index, extent] : access_.indices)
-      if (const auto at = lanes.modular(index))
-        for (unsigned lane = 0; lane < kLanes; ++lane) {
-          const Interval range = lanes.rangeOfLane(*at, lane);
-          if (range.low >= extent || range.high < 0)
-            active_[lane] = false;
-          else if (range.high >= extent)
-            tellApart(lanes, *at);
-        }
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        const Truth isInside = lanes.isBelow(index, extent, lane);
+        active_[lane] = active_[lane] && isInside != Truth::No;
+        if (const auto at = lanes.modular(index); at && isInside == Truth::Unknown)
+          tellApart(lanes, *at);
+      }
   }
 
   /// Whether a lane lies inside its tensor depends on these leaves: a conflict is asked for once more for each of their numbers.

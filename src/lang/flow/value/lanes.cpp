@@ -31,6 +31,19 @@ ValueId LaneValues::index(ValueId value, std::optional<int64_t> extent) {
   return found->second = made;
 }
 
+Truth LaneValues::isBelow(ValueId index, int64_t extent, unsigned lane) {
+  const auto lanes = modular(index);
+  const Interval range = lanes ? rangeOfLane(*lanes, lane) : Interval{};
+  if (range.low <= -Interval::kUnbounded || range.high >= Interval::kUnbounded)
+    return Truth::Unknown;
+  // The answer is known modulo 2^width: what seems far outside may wrap to the inside.
+  const __int128 wrap = __int128(1) << nodes_.type(indices_.at(indexOf(index)).value).width;
+  const __int128 turns = floorDivide(range.low, wrap) * wrap;
+  if (range.high - turns < extent)
+    return Truth::Yes;
+  return range.low - turns >= extent && range.high - turns < wrap ? Truth::No : Truth::Unknown;
+}
+
 //===-- leaves ----------------------------------------------------------------------------------------------------===//
 
 /// A number that the lanes agree on, as far as this case knows it.
