@@ -100,7 +100,7 @@ private:
            graph_.values.type(node->args.front()).width == 64)
       node = &graph_.values[node->args.front()];
     if (node->kind == NodeKind::Load && depth < 8)
-      if (const ValueId stored = soleStored(graph_[graph_[node->step()].place]); stored != kNoValue)
+      if (const ValueId stored = soleStored(graph_[node->step()].place); stored != kNoValue)
         return globalAxis(stored, depth + 1);
     const bool isGlobal = node->kind == NodeKind::Position && node->position() == PositionKind::ThreadGlobalId;
     return isGlobal ? std::optional(node->axis()) : std::nullopt;
@@ -112,20 +112,20 @@ private:
   }
 
   /// What an array holds at a constant place, if that is written once and nothing is written at a place that is not known.
-  ValueId soleStored(const Place& place) const {
-    if (place.isUnknown() || !isConstantSlot(place))
+  ValueId soleStored(PlaceId at) const {
+    if (at == kNoPlace || graph_[at].isUnknown() || !isConstantSlot(graph_[at]))
       return kNoValue;
     ValueId stored = kNoValue;
     for (const Access& access : graph_.accesses) {
       const Place& other = graph_[access.place];
       const bool mayBe = other.isUnknown()
-                             ? std::count(other.candidates.begin(), other.candidates.end(), place.root) > 0
-                             : other.root == place.root;
+                             ? std::count(other.candidates.begin(), other.candidates.end(), graph_[at].root) > 0
+                             : other.root == graph_[at].root;
       if (access.mode == AccessMode::Read || !mayBe)
         continue;
-      if (other.isUnknown() || !isConstantSlot(other) || (other == place && stored != kNoValue))
+      if (other.isUnknown() || !isConstantSlot(other) || (access.place == at && stored != kNoValue))
         return kNoValue;
-      if (other == place)
+      if (access.place == at)
         stored = graph_[access.step].kind == StepKind::Store ? graph_.uses(graph_[access.step])[0] : kNoValue;
     }
     return stored;
