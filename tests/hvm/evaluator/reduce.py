@@ -72,6 +72,8 @@ class Machine:
                 term = cell.term
             elif tag == "REF" and term.ext in self.book:
                 term = unfold(None, self.book[term.ext])
+                if term.tag == "REF" and self.stands_for_itself(term.ext):
+                    raise RuntimeFailure(f"@{term.ext} stands for itself")
             elif tag == "UNS":
                 term = self.unscoped(term)
             elif tag == "PRI":
@@ -80,6 +82,13 @@ class Machine:
                 return term
             if self.fuel is not None and max(self.unfoldings, len(stack)) > 10 * self.fuel:
                 raise OutOfFuel
+
+    def stands_for_itself(self, name):
+        seen, at = set(), name
+        while at in self.book and at not in seen and self.book[at].tag == "REF":
+            seen.add(at)
+            at = self.book[at].ext
+        return at == name and name in seen
 
     def unscoped(self, term):
         self.fire("WNF-UNS")
