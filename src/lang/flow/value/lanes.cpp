@@ -32,12 +32,21 @@ ValueId LaneValues::index(ValueId value, std::optional<int64_t> extent) {
 }
 
 Truth LaneValues::isBelow(ValueId index, int64_t extent, unsigned lane) {
+  const ValueId value = indices_.at(indexOf(index)).value;
+  const Undecided reason = undecided;
+  const bool wasApproximate = isApproximate;
+  const auto exact = integer(value);
+  undecided = reason;
+  isApproximate = wasApproximate;
+  if (exact)
+    if (const Interval range = rangeOfLane(*exact, lane); range.low >= extent || range.high < 0)
+      return Truth::No;
   const auto lanes = modular(index);
   const Interval range = lanes ? rangeOfLane(*lanes, lane) : Interval{};
   if (range.low <= -Interval::kUnbounded || range.high >= Interval::kUnbounded)
     return Truth::Unknown;
   // The answer is known modulo 2^width: what seems far outside may wrap to the inside.
-  const __int128 wrap = __int128(1) << nodes_.type(indices_.at(indexOf(index)).value).width;
+  const __int128 wrap = __int128(1) << nodes_.type(value).width;
   const __int128 turns = floorDivide(range.low, wrap) * wrap;
   if (range.high - turns < extent)
     return Truth::Yes;
@@ -127,6 +136,11 @@ std::optional<Lanes> LaneValues::give(const Lanes& culprit, __int128 modulus) {
     if (!monomial.empty() && (modulus == 0 || std::any_of(numbers.begin(), numbers.end(),
                                                           [&](__int128 lane) { return lane % modulus != 0; }))) {
       undecided.leaf = monomial[0];
+      __int128 common = modulus;
+      for (const __int128 lane : numbers)
+        common = greatestDivisor(common, lane);
+      if (modulus != 0 && monomial.size() == 1)
+        undecided.modulus = modulus / common;  // 32 · leaf modulo 256 asks for the leaf modulo 8
       break;
     }
   return std::nullopt;
