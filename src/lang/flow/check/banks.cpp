@@ -144,7 +144,8 @@ private:
     worst_.degree = static_cast<unsigned>(bank.size());
     for (unsigned i = 0; i < 2; ++i) {
       worst_.lanes[i] = bank[i].lane;
-      worst_.bytes[i] = static_cast<int64_t>(bank[i].number) * layout::kBankBytes;
+      // Modulo 2^64, as indices are.
+      worst_.bytes[i] = static_cast<int64_t>(static_cast<uint64_t>(bank[i].number) * layout::kBankBytes);
     }
     worst_.isExact = isExact_;
     worst_.when = map_.describeCase();
