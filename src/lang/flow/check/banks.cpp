@@ -73,13 +73,14 @@ private:
     active_ = found.isActive;
     isExact_ = !found.isUnknown;
     bound_.reset();
-    for (const auto& [index, extent] : access_.indices)
-      for (unsigned lane = 0; lane < kLanes; ++lane) {
-        const Truth isInside = lanes.isBelow(index, extent, lane);
-        active_[lane] = active_[lane] && isInside != Truth::No;
-        if (const auto at = lanes.modular(index); at && isInside == Truth::Unknown)
+    for (const auto& [index, extent] : access_.indices) {
+      const std::array<Truth, kLanes> isInside = lanes.isBelow(index, extent);
+      for (unsigned lane = 0; lane < kLanes; ++lane)
+        active_[lane] = active_[lane] && isInside[lane] != Truth::No;
+      if (std::ranges::find(isInside, Truth::Unknown) != isInside.end())
+        if (const auto at = lanes.modular(index))
           tellApart(lanes, *at);
-      }
+    }
   }
 
   /// Whether a lane lies inside its tensor depends on these leaves: a conflict is asked for once more for each of their numbers.

@@ -31,26 +31,32 @@ ValueId LaneValues::index(ValueId value, std::optional<int64_t> extent) {
   return found->second = made;
 }
 
-Truth LaneValues::isBelow(ValueId index, int64_t extent, unsigned lane) {
+std::array<Truth, kLanes> LaneValues::isBelow(ValueId index, int64_t extent) {
   const ValueId value = indices_.at(indexOf(index)).value;
   const Undecided reason = undecided;
   const bool wasApproximate = isApproximate;
   const auto exact = integer(value);
   undecided = reason;
   isApproximate = wasApproximate;
-  if (exact)
-    if (const Interval range = rangeOfLane(*exact, lane); range.low >= extent || range.high < 0)
-      return Truth::No;
   const auto lanes = modular(index);
-  const Interval range = lanes ? rangeOfLane(*lanes, lane) : Interval{};
-  if (range.low <= -Interval::kUnbounded || range.high >= Interval::kUnbounded)
-    return Truth::Unknown;
-  // The answer is known modulo 2^width: what seems far outside may wrap to the inside.
   const __int128 wrap = __int128(1) << nodes_.type(value).width;
-  const __int128 turns = floorDivide(range.low, wrap) * wrap;
-  if (range.high - turns < extent)
-    return Truth::Yes;
-  return range.low - turns >= extent && range.high - turns < wrap ? Truth::No : Truth::Unknown;
+  const auto ofLane = [&](unsigned lane) {
+    if (exact)
+      if (const Interval range = rangeOfLane(*exact, lane); range.low >= extent || range.high < 0)
+        return Truth::No;
+    const Interval range = lanes ? rangeOfLane(*lanes, lane) : Interval{};
+    if (range.low <= -Interval::kUnbounded || range.high >= Interval::kUnbounded)
+      return Truth::Unknown;
+    // The answer is known modulo 2^width: what seems far outside may wrap to the inside.
+    const __int128 turns = floorDivide(range.low, wrap) * wrap;
+    if (range.high - turns < extent)
+      return Truth::Yes;
+    return range.low - turns >= extent && range.high - turns < wrap ? Truth::No : Truth::Unknown;
+  };
+  std::array<Truth, kLanes> result;
+  for (unsigned lane = 0; lane < kLanes; ++lane)
+    result[lane] = ofLane(lane);
+  return result;
 }
 
 //===-- leaves ----------------------------------------------------------------------------------------------------===//

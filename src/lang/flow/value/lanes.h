@@ -68,8 +68,8 @@ public:
   /// Stands for an index of an access that happens: right modulo 2^width is enough, and where an extent is given, what all lanes agree on is some
   /// number below it. A value of type usize, for this object only.
   ValueId index(ValueId value, std::optional<int64_t> extent);
-  /// Of a value that `index` made: is the lane's index below the extent?
-  Truth isBelow(ValueId index, int64_t extent, unsigned lane);
+  /// Of a value that `index` made: is each lane's index below the extent?
+  std::array<Truth, kLanes> isBelow(ValueId index, int64_t extent);
 
   /// Calls `visit` for cases that cover all numbers of the leaves it could not see through: where it returns a leaf, the case is split by that
   /// leaf's values, if few, or residues, and visited again. Returns what stayed undecided, after at most `budget` visits.
