@@ -22,22 +22,6 @@ static Expr* compoundValue(BodyState& body, const syn::AssignExpr* expr, Expr*& 
 
 namespace {
 
-BinaryOp lowerOp(syn::BinaryOp op) {
-  switch (op) {
-  case syn::BinaryOp::Sub: return BinaryOp::Sub;
-  case syn::BinaryOp::Mul: return BinaryOp::Mul;
-  case syn::BinaryOp::Div: return BinaryOp::Div;
-  case syn::BinaryOp::Rem: return BinaryOp::Rem;
-  case syn::BinaryOp::Pow: return BinaryOp::Pow;
-  case syn::BinaryOp::Shl: return BinaryOp::Shl;
-  case syn::BinaryOp::Shr: return BinaryOp::Shr;
-  case syn::BinaryOp::BitAnd: return BinaryOp::BitAnd;
-  case syn::BinaryOp::BitOr: return BinaryOp::BitOr;
-  case syn::BinaryOp::BitXor: return BinaryOp::BitXor;
-  default: return BinaryOp::Add;
-  }
-}
-
 bool holdsTensor(Type type) { return type->isTensor() || (type->kind == TypeKind::Array && holdsTensor(type->elem)); }
 
 }  // namespace
@@ -140,7 +124,7 @@ Expr* checkAssign(BodyState& body, const syn::AssignExpr* expr) {
   }
   Expr* value = expr->isCompound ? lang::value(body, expr->value, hint) : check(body, expr->value, hint);
   if (expr->isCompound && !isError(value) && isField(body, target->type))
-    return fieldAssign(body, expr, lowerOp(expr->op), target, value);
+    return fieldAssign(body, expr, scalarOperator(expr->op), target, value);
   // The value that a `let` without one waits for; whether it is the first one shows the control flow (lang/flow).
   const bool isAwaited = target->kind == ExprKind::Var && target->variable->isDeferred && !expr->isCompound;
   if (isError(value) || (!isAwaited && !checkWritable(body, target, expr->target->range, "assigned")))
@@ -176,7 +160,7 @@ Expr* checkAssign(BodyState& body, const syn::AssignExpr* expr) {
   if (!expr->isCompound && !inKernel(body) && !shareExtents(body, out))
     return errorExpr(body, expr->range);
   out->hasOp = expr->isCompound;
-  out->binaryOp = lowerOp(expr->op);
+  out->binaryOp = scalarOperator(expr->op);
   if (target->kind == ExprKind::Var)
     body.variableDims.erase(target->variable);
   return out;
@@ -184,7 +168,7 @@ Expr* checkAssign(BodyState& body, const syn::AssignExpr* expr) {
 
 /// The right side of `op=` in the target's type: checked as the operation would be, then converted.
 static Expr* compoundValue(BodyState& body, const syn::AssignExpr* expr, Expr*& target, Expr* value) {
-  const BinaryOp op = lowerOp(expr->op);
+  const BinaryOp op = scalarOperator(expr->op);
   Expr* lhs = target;
   // Only for its checks: the operation is evaluated once, on the place itself.
   const size_t before = body.session.sink().errorCount();

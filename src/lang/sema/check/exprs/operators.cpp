@@ -17,9 +17,7 @@ namespace vortex::lang {
 
 static Expr* matmul(BodyState& body, Expr* lhs, Expr* rhs, SourceRange range, SourceRange opRange, Type expected);
 
-namespace {
-
-BinaryOp lower(syn::BinaryOp op) {
+BinaryOp scalarOperator(syn::BinaryOp op) {
   switch (op) {
   case syn::BinaryOp::Add: return BinaryOp::Add;
   case syn::BinaryOp::Sub: return BinaryOp::Sub;
@@ -44,6 +42,8 @@ BinaryOp lower(syn::BinaryOp op) {
   }
   return BinaryOp::Add;
 }
+
+namespace {
 
 bool isComparison(BinaryOp op) { return op >= BinaryOp::Eq; }
 bool isLogical(BinaryOp op) { return op == BinaryOp::And || op == BinaryOp::Or; }
@@ -155,7 +155,7 @@ Expr* checkBinary(BodyState& body, const syn::BinaryExpr* expr, Type expected) {
       return errorExpr(body, expr->range);
     return matmul(body, lhs, rhs, expr->range, expr->opRange, expected);
   }
-  const BinaryOp lowered = lower(op);
+  const BinaryOp lowered = scalarOperator(op);
   Type hint = isComparison(lowered) || isLogical(lowered) ? nullptr : expected;
   const bool leftFree = isUntyped(body, expr->lhs), rightFree = isUntyped(body, expr->rhs);
   Expr *lhs = nullptr, *rhs = nullptr;

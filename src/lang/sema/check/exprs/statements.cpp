@@ -54,30 +54,49 @@ Expr* checkBlock(BodyState& body, const syn::BlockExpr* block, Type expected) {
   return make(body, ExprKind::Block, failed ? body.types.error() : type, block->range, std::move(out));
 }
 
+namespace {
+
+/// The attributes of a statement while it is checked; what it adds to `out` is marked in the end.
+class Attributed {
+public:
+  Attributed(BodyState& body, const syn::Stmt* stmt, std::vector<Expr*>& out)
+      : body_(body), out_(out), first_(out.size()), bounds_(body.uncheckedBounds), overflow_(body.uncheckedOverflow) {
+    statementAttributes(body, stmt);
+    // Statements inside have attributes of their own.
+    coalescing_ = std::exchange(body.uncheckedCoalescing, false);
+    races_ = std::exchange(body.uncheckedRaces, false);
+    banks_ = std::exchange(body.verifyBanks, {});
+  }
+  ~Attributed() {
+    body_.uncheckedCoalescing = coalescing_;
+    body_.uncheckedRaces = races_;
+    body_.verifyBanks = banks_;
+    markAccesses(body_, out_, first_);
+    body_.uncheckedBounds = bounds_;
+    body_.uncheckedOverflow = overflow_;
+  }
+  Attributed(const Attributed&) = delete;
+  Attributed& operator=(const Attributed&) = delete;
+
+private:
+  BodyState& body_;
+  std::vector<Expr*>& out_;
+  const size_t first_;
+  const bool bounds_, overflow_;
+  bool coalescing_ = false, races_ = false;
+  SourceRange banks_;
+};
+
+}  // namespace
+
 static void checkTail(BodyState& body, const syn::ExprStmt* stmt, Type expected, std::vector<Expr*>& out) {
-  const bool bounds = body.uncheckedBounds, overflow = body.uncheckedOverflow;
-  const size_t first = out.size();
-  statementAttributes(body, stmt);
-  const bool coalescing = std::exchange(body.uncheckedCoalescing, false),
-             races = std::exchange(body.uncheckedRaces, false);
-  const SourceRange banks = std::exchange(body.verifyBanks, {});
+  const Attributed attributed(body, stmt, out);
   out.push_back(check(body, stmt->expr, expected));
-  body.uncheckedCoalescing = coalescing;
-  body.uncheckedRaces = races;
-  body.verifyBanks = banks;
-  markAccesses(body, out, first);
-  body.uncheckedBounds = bounds;
-  body.uncheckedOverflow = overflow;
 }
 
 static void checkStmt(BodyState& body, const syn::Stmt* stmt, std::vector<Expr*>& out) {
-  const bool bounds = body.uncheckedBounds, overflow = body.uncheckedOverflow;
   const size_t first = out.size();
-  statementAttributes(body, stmt);
-  // Statements inside have attributes of their own.
-  const bool coalescing = std::exchange(body.uncheckedCoalescing, false),
-             races = std::exchange(body.uncheckedRaces, false);
-  const SourceRange banks = std::exchange(body.verifyBanks, {});
+  const Attributed attributed(body, stmt, out);
   if (auto* let = stmt->tryAs<syn::LetStmt>())
     checkLet(body, let, out);
   else if (auto* expr = stmt->tryAs<syn::ExprStmt>())
@@ -85,12 +104,6 @@ static void checkStmt(BodyState& body, const syn::Stmt* stmt, std::vector<Expr*>
   for (const syn::Attribute& attribute : stmt->attributes)
     if (attribute.name.text == "parallel" && out.size() > first && out.back()->kind == ExprKind::For)
       out.back()->isClaimedParallel = true;
-  body.uncheckedCoalescing = coalescing;
-  body.uncheckedRaces = races;
-  body.verifyBanks = banks;
-  markAccesses(body, out, first);
-  body.uncheckedBounds = bounds;
-  body.uncheckedOverflow = overflow;
 }
 
 static void markAccesses(BodyState& body, std::vector<Expr*>& statement, size_t first) {
