@@ -2,23 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "artifact/scalar_type.h"
+#include "artifact/tensor_map.h"
 #include "base/result.h"
 #include "size/evaluate.h"
 
 namespace vortex::artifact {
-
-enum class ScalarType : uint8_t { Bool, U8, U16, U32, U64, I8, I16, I32, I64, F8E4M3, F8E5M2, F16, BF16, F32, F64 };
-uint32_t byteSize(ScalarType type);
-const char* name(ScalarType type);  ///< the language's spelling: "f32", "bf16", "bool", …
-std::optional<ScalarType> scalarTypeNamed(std::string_view name);
-inline bool isFloat(ScalarType type) { return type >= ScalarType::F8E4M3; }
-/// The value rounded to a type that isFloat, in the low bits.
-uint64_t floatBits(ScalarType type, double value);
-double floatValue(ScalarType type, uint64_t bits);  ///< what floatBits wrote
 
 enum class Access : uint8_t { Read, Write, ReadWrite };
 
@@ -57,6 +49,9 @@ struct Version {
   std::string symbol;
 };
 
+/// What every GPU that has clusters can run together (PTX ISA, "Cluster of Cooperative Thread Arrays").
+inline constexpr uint32_t kMaxClusterBlocks = 8;
+
 /// One grid launch. Phases of a kernel run in order; each sees all effects of the earlier ones.
 struct Phase {
   std::string symbol;   ///< entry point in `code`, for launches that no version is for
@@ -69,6 +64,10 @@ struct Phase {
   size::Id hardwareThreads{};
   /// GPU: the first of these whose condition holds is launched instead, the same way.
   std::vector<Version> versions{};
+  /// GPU: what the code's bulk copies read and write; every entry point of the phase finds them in its parameter (device_report.h).
+  std::vector<TensorMap> maps{};
+  /// GPU: this many neighbouring blocks of the grid run together, at most kMaxClusterBlocks; the grid is a multiple of them. 1,1,1: none.
+  uint32_t cluster[3] = {1, 1, 1};
   std::string name;  ///< for profiles: "softmax", "softmax.pack_b"
 };
 

@@ -2,7 +2,10 @@
 //
 // Every entry point of a GPU artifact takes one parameter, an array of Kernel::slotCount + 1 64-bit words by value: the launch slots, then
 // the device address of a DeviceReport. The host zeroes report and print area, sets printCapacity, and reads them back after the launch.
+// Where the phase has tensor maps, the parameter is 64-byte aligned and goes on: zeros up to a multiple of 64 bytes, then the maps in order.
 #pragma once
+
+#include "artifact/artifact.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +30,17 @@ inline constexpr const char* kDeviceStopped = "E0708";
 
 /// Parameter space of an entry point: 4096 bytes is what every driver takes (CUDA C++ Programming Guide, "Function Parameters").
 inline constexpr uint64_t kMaxParameterBytes = 4096;
+
+inline constexpr uint64_t kTensorMapBytes = 128, kTensorMapAlignment = 64;
+/// Where the tensor maps begin in the parameter.
+constexpr uint64_t tensorMapOffset(uint32_t slotCount) {
+  const uint64_t words = (uint64_t{slotCount} + 1) * sizeof(uint64_t);
+  return (words + kTensorMapAlignment - 1) / kTensorMapAlignment * kTensorMapAlignment;
+}
+/// Of an entry point of the phase.
+inline uint64_t parameterBytes(uint32_t slotCount, const Phase& phase) {
+  return phase.maps.empty() ? (uint64_t{slotCount} + 1) * sizeof(uint64_t)
+                            : tensorMapOffset(slotCount) + phase.maps.size() * kTensorMapBytes;
+}
 
 }  // namespace vortex::artifact

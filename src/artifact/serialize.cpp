@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 7;
+constexpr uint32_t kVersion = 8;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -125,6 +125,20 @@ template <typename A> void visit(A& archive, Version& version) {
   visit(archive, version.symbol);
 }
 
+template <typename A> void visit(A& archive, TensorMap& map) {
+  visit(archive, map.type);
+  visit(archive, map.roundToTf32);
+  visit(archive, map.rank);
+  visit(archive, map.address);
+  for (size::Id& extent : map.extents)
+    visit(archive, extent);
+  for (size::Id& stride : map.byteStrides)
+    visit(archive, stride);
+  for (uint32_t& box : map.box)
+    visit(archive, box);
+  visit(archive, map.swizzleBytes);
+}
+
 template <typename A> void visit(A& archive, Phase& phase) {
   visit(archive, phase.symbol);
   for (int axis = 0; axis < 3; ++axis) {
@@ -135,6 +149,9 @@ template <typename A> void visit(A& archive, Phase& phase) {
   visit(archive, phase.sharedBytes);
   visit(archive, phase.hardwareThreads);
   visit(archive, phase.versions);
+  visit(archive, phase.maps);
+  for (uint32_t& blocks : phase.cluster)
+    visit(archive, blocks);
   visit(archive, phase.name);
 }
 

@@ -49,6 +49,12 @@ Kernel sample() {
                     .hardwareThreads = sizes.constant(256),
                     .versions = {{sizes.add(make(Op::Equal, arena.stride(0, 0), 1)), "softmax.0_fast"}},
                     .name = "softmax"}};
+  TensorMap map{.type = ScalarType::BF16, .rank = 2, .box = {64, 128}, .swizzleBytes = 128};
+  map.address = sizes.add(arena.address(0));
+  map.extents[0] = columns, map.extents[1] = rows;
+  map.byteStrides[0] = sizes.add(make(Op::Mul, arena.stride(0, 0), 2));
+  kernel.phases[0].maps = {map};
+  kernel.phases[0].cluster[0] = 2;
   kernel.scalarResults = {1};
   kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};
   kernel.notes = {"guard inserted", ""};
@@ -71,6 +77,9 @@ TEST(Artifact, SerialisedFormReadsBackUnchanged) {
   EXPECT_EQ(again->sizes.rows(), sample().sizes.rows());
   EXPECT_EQ(again->results[0].extents[1], sample().results[0].extents[1]);
   EXPECT_TRUE(again->results[0].zeroFill);
+  EXPECT_EQ(again->phases[0].maps[0].box[1], 128u);
+  EXPECT_EQ(again->phases[0].maps[0].byteStrides[0], sample().phases[0].maps[0].byteStrides[0]);
+  EXPECT_EQ(again->phases[0].cluster[0], 2u);
   EXPECT_EQ(again->faults[0].line, 3u);
   EXPECT_EQ(again->sharedTensors[0].offset, 128u);
   EXPECT_EQ(again->code, sample().code);
@@ -110,10 +119,10 @@ TEST(Artifact, RandomPayloadsWithValidChecksumsDoNotCrash) {
 
 TEST(Artifact, AnotherVersionIsNamed) {
   std::vector<uint8_t> bytes = serialize(sample());
-  for (uint8_t version : {5, 6, 99}) {
+  for (uint8_t version : {5, 6, 7, 99}) {
     bytes[8] = version;
     EXPECT_EQ(deserialize(bytes).error().message, "the kernel has format version " + std::to_string(version) +
-                                                      ", this build reads version 7: build it again");
+                                                      ", this build reads version 8: build it again");
   }
 }
 
@@ -147,6 +156,31 @@ TEST(Artifact, ValidationNamesTheCulprit) {
   EXPECT_NE(message([](Kernel& k) { k.scalarResults = {2}; }).find("scalar result 2"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.temporaries[0].rank = UINT32_MAX; }).find("'t'"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.phases[0].symbol.clear(); }).find("no entry symbol"), std::string::npos);
+  const auto mapMessage = [&](auto edit) { return message([&](Kernel& k) { edit(k.phases[0].maps[0]); }); };
+  const std::string map = "tensor map 0 of phase 'softmax'";
+  for (const auto& [text, part] : std::initializer_list<std::pair<std::string, std::string>>{
+           {mapMessage([](TensorMap& m) { m.rank = 0; }), "it has 0 dimensions"},
+           {mapMessage([](TensorMap& m) { m.rank = 6; }), "it has 6 dimensions"},
+           {mapMessage([](TensorMap& m) { m.box[1] = 0; }), "0 elements in dimension 1"},
+           {mapMessage([](TensorMap& m) { m.box[1] = 257; }), "257 elements in dimension 1"},
+           {mapMessage([](TensorMap& m) { m.box[0] = 4; }), "8 bytes, no multiple of 16"},
+           {mapMessage([](TensorMap& m) { m.box[0] = 72; }), "144 bytes, its swizzle 128"},
+           {mapMessage([](TensorMap& m) { m.swizzleBytes = 16; }), "a swizzle of 16 bytes"},
+           {mapMessage([](TensorMap& m) { m.type = static_cast<ScalarType>(77); }), "no known type"},
+           {mapMessage([](TensorMap& m) { m.roundToTf32 = true; }), "it rounds bf16 to tf32"},
+           {mapMessage([](TensorMap& m) { m.address.index = 500; }), "the address of tensor map 0"},
+           {mapMessage([](TensorMap& m) { m.extents[1].index = 500; }), "an extent of tensor map 0"},
+           {mapMessage([](TensorMap& m) { m.byteStrides[0].index = 500; }), "a stride of tensor map 0"}}) {
+    EXPECT_NE(text.find(map), std::string::npos) << text;
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
+  for (auto [x, y] : {std::pair<uint32_t, uint32_t>{0, 1}, {9, 1}, {4, 4}, {1u << 31, 2}})
+    EXPECT_NE(
+        message([&](Kernel& k) { k.phases[0].cluster[0] = x, k.phases[0].cluster[1] = y; }).find("has clusters of"),
+        std::string::npos);
+  for (auto edit : {+[](Kernel& k) { k.phases[0].maps.clear(); }, +[](Kernel& k) { k.phases[0].cluster[0] = 1; }})
+    EXPECT_NE(message([&](Kernel& k) { edit(k), k.phases[0].hardwareThreads = {}; }).find("no hardware threads"),
+              std::string::npos);
 }
 
 TEST(Artifact, ScalarTypesHaveTheLanguagesNames) {

@@ -136,6 +136,34 @@ private:
       if (version.symbol.empty())
         fail("a version of " + what + " has no entry symbol");
     }
+    for (size_t i = 0; i < phase.maps.size(); ++i)
+      checkMap(phase.maps[i], concat("tensor map ", i, " of ", what));
+    checkCluster(phase, what);
+  }
+
+  void checkMap(const TensorMap& map, const std::string& what) {
+    if (const std::string error = shapeError(map); !error.empty())
+      return fail(concat(what, " is impossible: ", error));
+    checkId(map.address, kernel_.slotCount, "the address of " + what);
+    for (uint32_t i = 0; i < kMaxMapRank; ++i) {
+      checkId(map.extents[i], kernel_.slotCount, "an extent of " + what);
+      if (i > 0)
+        checkId(map.byteStrides[i - 1], kernel_.slotCount, "a stride of " + what);
+    }
+  }
+
+  void checkCluster(const Phase& phase, const std::string& what) {
+    uint64_t blocks = 1;
+    for (uint32_t axis : phase.cluster)
+      blocks *= std::min(axis, kMaxClusterBlocks + 1);
+    if (blocks == 0 || blocks > kMaxClusterBlocks)
+      fail(concat(what, " has clusters of ", base::join(phase.cluster, " x "), " blocks instead of 1 to ",
+                  kMaxClusterBlocks));
+    if (!message_.empty())
+      return;
+    const bool isOfGpu = kernel_.sizes.constantOf(phase.hardwareThreads) != 0;
+    if (!isOfGpu && (blocks != 1 || !phase.maps.empty()))
+      fail(what + " has clusters or tensor maps and no hardware threads");
   }
 
   void checkScalarResults() {
