@@ -118,6 +118,9 @@ public:
   static Program fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files,
                            const TraceOptions& options = {});
 
+  /// libraryId() of the library that holds the compiler.
+  static const std::string& compilerId();
+
   bool ok() const;                                     ///< no errors
   const std::vector<Diagnostic>& diagnostics() const;  ///< by position, warnings included
   std::string report() const;                          ///< all diagnostics as the command line prints them

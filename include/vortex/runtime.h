@@ -240,6 +240,8 @@ public:
   const std::string& product() const;  ///< "AMD EPYC 7763"
   const std::string&
   target() const;  ///< what kernels for it are compiled for: "cpu", "sm_90"; empty: it executes nothing
+  /// With target() all that code compiled on this machine depends on: of a CPU a hash of its model and features, of a GPU empty.
+  const std::string& model() const;
   uint64_t memoryBytes() const;
   uint32_t workers() const;  ///< blocks that run at the same time
   Result<uint64_t> availableBytes() const;

@@ -4,7 +4,7 @@
     program = vortex.compile("scale.vx")
     y = program.scale(x, 2.0)
 
-Importing needs no GPU and loads no compiler; LLVM is loaded when the first program is compiled.
+Importing needs no GPU and loads no compiler; LLVM is loaded when something must be compiled that is not on disk.
 """
 from ._devices import Array, Device, asarray, device, devices, empty, synchronize
 from ._errors import CompileError, Diagnostic, Error, Label

@@ -10,7 +10,7 @@ import numpy as np
 
 import _vortex
 
-from . import _devices, _errors, _foreign, _launch, _parts
+from . import _devices, _errors, _foreign, _kept, _launch, _parts
 from ._devices import Device
 
 
@@ -19,6 +19,10 @@ def _compiler():
     import _vortex_compiler
 
     return _vortex_compiler
+
+
+def _uses_disk() -> bool:
+    return not os.environ.get("VORTEX_NO_CACHE")
 
 
 def _library_paths() -> list[str]:
@@ -184,15 +188,14 @@ class Kernel:
         return extents
 
     def _request(self, target: str, args: tuple):
-        use_cache = not os.environ.get("VORTEX_NO_CACHE")
-        return _compiler().request(target, self._grid, self._block, self._extents(args), use_cache)
+        return _compiler().request(target, self._grid, self._block, self._extents(args), _uses_disk())
 
     def _load(self, device: Device, args: tuple) -> _launch.Loaded:
         extents = tuple(tuple(extent) if extent else None for extent in self._extents(args)) if self._info["fixed_extents"] else ()
         key = (self._info["unique_name"], device.name, self._grid is not None, tuple(self._block or ()), extents)
         loaded = self._loaded.get(key)
         if loaded is None:
-            artifact = self._native.build(self._info["unique_name"], self._request(device.target, args))
+            artifact = self._program.artifact(self._info["unique_name"], self._grid is not None, device, self._block, self._extents(args))
             loaded = self._loaded[key] = _launch.Loaded(_vortex.load(device, artifact))
         return loaded
 
@@ -226,6 +229,9 @@ class Kernel:
         return out
 
 
+_ANY_GRID = [1, 1, 1]  # a kernel whose launches give the grid serves every one
+
+
 class Program:
     """A compiled program; its kernels are attributes."""
 
@@ -233,14 +239,41 @@ class Program:
         self.device, self.check = device, check
         self._compile = lambda with_grid: _compiler().compile(name, text, list(dims.items()), _library_paths(), with_grid, wanted)
         self.with_instance = functools.lru_cache(maxsize=None)(lambda kernel, arguments: Program(name, text, device, dims, check, ((kernel, arguments),)))
-        self._native = self._compile(False)
-        self.diagnostics = _errors.diagnostics(self._native.diagnostics())
-        if not self._native.ok:
-            raise _errors.CompileError(self._native.report, self.diagnostics)
+        # What a program of several files depends on only the compiler knows: it keeps the kernels of those itself.
+        self._key = ("vx", name, text, tuple(dims.items()), wanted) if "import" not in text and _uses_disk() else None
+        kernels, found = self._described()
+        self.diagnostics = _errors.diagnostics(found)
         instances: dict[str, list[dict]] = {}
-        for info in self._native.kernels():
+        for info in kernels:
             instances.setdefault(info["name"], []).append(info)
         self.kernels = {name: Kernel(self, of) for name, of in instances.items()}
+
+    def _described(self) -> tuple[list[dict], list[dict]]:
+        """Kernels and warnings, without the compiler if they are known. A CompileError where there are errors."""
+        known = _kept.find(self._key) if self._key else None
+        if known is None:
+            native = self._native
+            known = native.kernels(), native.diagnostics()
+            if not native.ok:
+                raise _errors.CompileError(native.report, _errors.diagnostics(known[1]))
+            if self._key:
+                _kept.keep(self._key, known)
+        return known
+
+    def artifact(self, kernel: str, with_grid: bool, device: Device, block, extents: list) -> bytes:
+        """The kernel compiled for a device, from disk if it is there."""
+        key = self._key and (*self._key, kernel, with_grid, device.target, device.model, block, extents)
+        made = _kept.find(key) if key else None
+        if made is None:
+            request = _compiler().request(device.target, _ANY_GRID if with_grid else None, block, extents, not key and _uses_disk())
+            made = (self._with_grid if with_grid else self._native).build(kernel, request)
+            if key:
+                _kept.keep(key, made)
+        return made
+
+    @functools.cached_property
+    def _native(self):
+        return self._compile(False)
 
     @functools.cached_property
     def _with_grid(self):

@@ -95,6 +95,7 @@ Result<Device> Runtime::open(std::string_view name) const {
 const std::string& Device::name() const { return device_->info().name; }
 const std::string& Device::product() const { return device_->info().product; }
 const std::string& Device::target() const { return device_->info().target; }
+const std::string& Device::model() const { return device_->info().model; }
 uint64_t Device::memoryBytes() const { return device_->info().memoryBytes; }
 uint32_t Device::workers() const { return device_->info().workers; }
 Result<uint64_t> Device::availableBytes() const { return device_->availableBytes(); }

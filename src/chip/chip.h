@@ -63,6 +63,8 @@ struct Host {
   uint32_t vectorBytes = 16;  ///< widest registers that the processor and the kernel support: 16, 32 or 64
   bool hasFma = false;
   bool hasF16Conversion = false;  ///< F16C, or native half floats
+  std::string
+      model;  ///< hash of what the kernel reports of family, model and features: code for one runs on all that are equal
 };
 
 /// Reads cpuid, /sys and /proc: about a millisecond; keep the result. `root` is put before the paths, for tests.

@@ -95,6 +95,19 @@ TEST_F(FakeHost, CachesAndNameAreRead) {
   EXPECT_EQ(host.cacheLineBytes, 128u);
 }
 
+TEST_F(FakeHost, ModelsDifferByFamilyAndFeatures) {
+  const std::string path = root_ + "/proc/cpuinfo";
+  const auto modelOf = [&](const std::string& text) {
+    write(path, text);
+    return detectHost(root_).model;
+  };
+  const std::string model = modelOf("processor\t: 0\nmodel\t\t: 85\nmodel name\t: A\nflags\t\t: fma avx2\n");
+  EXPECT_EQ(modelOf("processor\t: 1\nmodel\t\t: 85\nmodel name\t: B\ncpu MHz\t: 3\nflags\t\t: fma avx2\n"), model);
+  EXPECT_NE(modelOf("processor\t: 0\nmodel\t\t: 85\nmodel name\t: A\nflags\t\t: fma avx2 avx512f\n"), model);
+  EXPECT_NE(modelOf("processor\t: 0\nmodel\t\t: 106\nmodel name\t: A\nflags\t\t: fma avx2\n"), model);
+  EXPECT_NE(modelOf(""), model);
+}
+
 TEST_F(FakeHost, QuotasOfTheControlGroupAndItsAncestorsHold) {
   write(root_ + "/proc/self/cgroup", "0::/a/b\n");
   write(root_ + "/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");

@@ -1,6 +1,7 @@
 #include "chip/chip.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 
 #include <algorithm>
 #include <charconv>
@@ -133,15 +134,23 @@ void readCaches(Host& host, const std::string& cpuFolder) {
   }
 }
 
-std::string processorName(const std::string& root) {
-  Result<std::string> text = base::readFile(root + "/proc/cpuinfo");
+void readProcessor(Host& host, const std::string& root) {
+  constexpr size_t kOneProcessor = 1 << 14;  // they are alike, and there may be hundreds
+  Result<std::string> text = base::readFile(root + "/proc/cpuinfo", kOneProcessor);
   if (!text)
-    return "unknown";
-  const size_t at = text->find("model name");
-  const size_t colon = at == std::string::npos ? at : text->find(": ", at);
-  if (colon == std::string::npos)
-    return "unknown";
-  return text->substr(colon + 2, text->find('\n', colon) - colon - 2);
+    text = std::string();
+  const auto field = [&](std::string_view name) -> std::string {
+    const size_t at = text->find(std::string(name) + "\t");
+    const size_t colon = at == std::string::npos ? at : text->find(": ", at);
+    return colon == std::string::npos ? "" : text->substr(colon + 2, text->find('\n', colon) - colon - 2);
+  };
+  host.name = field("model name");
+  if (host.name.empty())
+    host.name = "unknown";
+  base::Hasher hasher;
+  for (const char* name : {"vendor_id", "cpu family", "model", "stepping", "flags", "CPU part", "Features"})
+    hasher.addField(field(name));
+  host.model = hasher.finishHex();
 }
 
 void readInstructionSet(Host& host) {
@@ -165,7 +174,7 @@ void readInstructionSet(Host& host) {
 
 Host detectHost(const std::string& root) {
   Host host;
-  host.name = processorName(root);
+  readProcessor(host, root);
   const std::string cpus = root + "/sys/devices/system/cpu/cpu";
   const std::vector<uint32_t> usable = usableProcessors();
   std::set<std::string> cores;

@@ -151,6 +151,7 @@ NB_MODULE(_vortex_compiler, module) {
            })
       .def("interpret", &interpret, nb::arg("kernel"), nb::arg("arguments"), nb::arg("request"), nb::arg("check"),
            nb::arg("seed"), nb::arg("print"), nb::arg("grid") = nb::none());
+  module.def("library_id", &Program::compilerId);
   module.def("from_trace",
              [](std::string trace, std::vector<std::pair<std::string, std::string>> files, bool onlineSoftmax) {
                return interruptible([=] { return Program::fromTrace(trace, files, {onlineSoftmax}); });

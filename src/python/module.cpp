@@ -2,6 +2,8 @@
 #include "python/arrays.h"
 #include "python/launch.h"
 
+#include "vortex/kernel_cache.h"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -26,6 +28,7 @@ void bindDevices(nb::module_& module) {
       .def_prop_ro("name", &Device::name)
       .def_prop_ro("product", &Device::product)
       .def_prop_ro("target", &Device::target)
+      .def_prop_ro("model", &Device::model)
       .def_prop_ro("memory_bytes", &Device::memoryBytes)
       .def_prop_ro("workers", &Device::workers)
       .def("available_bytes", [](const Device& self) { return valueOf(self.availableBytes()); })
@@ -52,6 +55,16 @@ void bindDevices(nb::module_& module) {
       .def("create_event", [](const Device& self) { return valueOf(self.createEvent()); })
       .def("__repr__",
            [](const Device& self) { return "<vortex.Device '" + self.name() + "': " + self.product() + ">"; });
+  nb::class_<KernelCache>(module, "KernelCache")
+      .def(nb::init<std::string>(), nb::arg("folder") = "")
+      .def("get",
+           [](const KernelCache& self, nb::bytes key) -> std::optional<nb::bytes> {
+             const auto found = self.get({key.c_str(), key.size()});
+             return found ? std::optional(nb::bytes(found->data(), found->size())) : std::nullopt;
+           })
+      .def("put", [](const KernelCache& self, nb::bytes key, nb::bytes value) {
+        check(self.put({key.c_str(), key.size()}, {static_cast<const uint8_t*>(value.data()), value.size()}));
+      });
   nb::class_<Event>(module, "Event")
       .def("is_complete", &Event::isComplete)
       .def("wait", [](Event& self) { check(unlocked([&] { return self.wait(); })); })
@@ -73,6 +86,7 @@ NB_MODULE(_vortex, module) {
   bindDevices(module);
   bindLaunches(module);
   bindHostLaunches(module);
+  module.def("library_id", [](const std::string& path) { return valueOf(vortex::libraryId(path)); });
   module.def("device_names", &deviceNames);
   module.def("open_device", [](const std::string& name) { return valueOf(runtime().open(name)); });
 }

@@ -7,6 +7,7 @@
 #include "lang/sema/element.h"
 #include "metile/lower.h"
 #include "metile/online_softmax.h"
+#include "pipeline/build_id.h"
 #include "session/program_state.h"
 #include "session/request.h"
 
@@ -150,6 +151,7 @@ Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<s
   return Program(std::move(state));
 }
 
+const std::string& Program::compilerId() { return pipeline::buildId(); }
 bool Program::ok() const { return !state_->sink.hasErrors(); }
 const std::vector<Diagnostic>& Program::diagnostics() const { return state_->diagnostics; }
 const std::vector<Diagnostic>& Program::remarks() const { return state_->remarks; }

@@ -12,7 +12,7 @@ import numpy as np
 
 import _vortex
 import vortex
-from vortex import _foreign
+from vortex import _foreign, _kept
 
 from .. import _params
 from .._arguments import BufferArgument, GpuArray, HostArray, host_array
@@ -48,21 +48,31 @@ class Specialised:
         self.constants: dict = {}
         self.prints = any(line.startswith("print ") for line in trace.lines)
         self._loaded: dict = {}
+        self._has_warned = False
+        self._online_softmax = os.environ.get("METILE_ONLINE_SOFTMAX") != "0"
 
     @functools.cached_property
     def native(self):
         import _vortex_compiler
 
-        program = _vortex_compiler.from_trace(self.text, self._files, os.environ.get("METILE_ONLINE_SOFTMAX") != "0")
+        program = _vortex_compiler.from_trace(self.text, self._files, self._online_softmax)
         found = vortex._errors.diagnostics(program.diagnostics())
         if not program.ok:
             error = LoweringError(program.report)
             error.diagnostics = found
             raise error
-        for diagnostic in found:
-            if diagnostic.id in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
-                warnings.warn(diagnostic.rendered, stacklevel=5)
+        self._findings = tuple((diagnostic.id, diagnostic.rendered) for diagnostic in found)
+        self._warn(self._findings)
         return program
+
+    def _warn(self, findings: tuple) -> None:
+        """Once for each kernel."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        for name, rendered in findings:
+            if name in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
+                warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
 
     def explain(self) -> str:
         """What was rewritten and what was not, with the reasons."""
@@ -74,16 +84,30 @@ class Specialised:
     def request(self, target: str):
         import _vortex_compiler
 
-        return _vortex_compiler.request(target, None, None, [], os.environ.get("METILE_DISABLE_DISK_CACHE") != "1")
+        return _vortex_compiler.request(target, None, None, [], False)  # what is made of a trace is kept here
 
     def loaded(self, device: Device):
         code = self._loaded.get(device.id)
         if code is None:
             if not device.is_cpu and self.shared_bytes > device.max_threadgroup_memory:
                 raise OutOfResources(f"kernel '{self.name}' needs {self.shared_bytes} bytes of threadgroup memory, the device has {device.max_threadgroup_memory}")
-            artifact = self.native.build(self.name, self.request(device.native.target))
-            code = self._loaded[device.id] = _vortex.load(device.native, artifact)
+            code = self._loaded[device.id] = self._load(device.native)
         return code
+
+    def _load(self, device: _vortex.Device):
+        """From disk, else compiled."""
+        key = ("metile", self.text, self._files, self._online_softmax, device.target, device.model)
+        folder = os.environ.get("METILE_CACHE_DIR", "")
+        is_kept = os.environ.get("METILE_DISABLE_DISK_CACHE") != "1" and not os.environ.get("VORTEX_NO_CACHE")
+        kept = _kept.find(key, folder) if is_kept else None
+        if kept is not None:
+            findings, artifact = kept
+            self._warn(findings)
+            return _vortex.load(device, artifact)
+        artifact = self.native.build(self.name, self.request(device.target))
+        if is_kept:
+            _kept.keep(key, (self._findings, artifact), folder)
+        return _vortex.load(device, artifact)
 
     def arguments(self, device: Device, values: list, numbers: dict, grid: tuple) -> tuple:
         out = []

@@ -106,6 +106,7 @@ public:
     info_.name = options.name;
     info_.product = host.name;
     info_.target = "cpu";
+    info_.model = host.model;
     info_.memoryBytes = memoryBytes;
     info_.workers = threads;
     info_.hostMemory = true;

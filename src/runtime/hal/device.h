@@ -26,6 +26,7 @@ struct DeviceInfo {
   std::string name;              ///< "cpu", "null", "cuda:1": unique among the devices of a process
   std::string product;           ///< "AMD EPYC 7763"
   std::string target;            ///< what to compile for it: "cpu", "sm_90"; empty: it executes nothing
+  std::string model;             ///< of a CPU, whose code depends on more than the target: chip::Host::model
   uint64_t memoryBytes = 0;      ///< of the device
   uint32_t workers = 1;          ///< blocks that execute at the same time: threads of a CPU, cores of a GPU
   uint64_t maxSharedBytes = 0;   ///< shared memory of a block; 0: no limit but the memory

@@ -1,0 +1,160 @@
+"""Kernels on disk: a later process finds them without the compiler, whatever else there is compiles anew."""
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+
+import pytest
+from conftest import BUILD, ROOT
+
+PATHS = f"import sys; sys.path[:0] = {[str(ROOT / 'python'), str(BUILD / 'python')]!r}\n"
+TELL = "\nprint('compiler' if 'libLLVM' in open('/proc/self/maps').read() else 'disk')\n"
+KERNEL = """
+import numpy as np
+import metile
+
+FACTOR = 3.0
+
+@metile.kernel
+def scale(X, Out, N, BLOCK: metile.constexpr):
+    i = metile.program_id(0) * BLOCK + metile.arange(0, BLOCK)
+    metile.store(Out + i, metile.load(X + i, mask=i < N) * FACTOR, mask=i < N)
+
+x = np.random.default_rng().random(100, dtype=np.float32)
+out = np.full(100, np.nan, np.float32)
+scale[(2,)](x, out, 100, BLOCK=64)
+assert np.array_equal(out, x * np.float32(FACTOR))
+"""
+PROGRAM = """
+import numpy as np
+import vortex
+
+program = vortex.compile(source='''
+kernel scale(x: &Tensor<f32, [N]>, factor: f32) -> Tensor<f32, [N]> { return x * factor }
+kernel unused(x: &mut Tensor<f32, [N]>) { x[thread.global_id] = 1.0 }
+''')
+x = np.random.default_rng().random(100, dtype=np.float32)
+assert np.array_equal(program.scale(x, 3.0), x * np.float32(3))
+print(sorted(program.kernels), len(program.diagnostics))
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a script, written to a file, in a process of its own with a cache of its own."""
+
+    def run_script(text, *options, check=True, **env):
+        script = tmp_path / "script.py"
+        script.write_text(PATHS + text + TELL)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("METILE", "VORTEX", "XDG"))}
+        done = subprocess.run([sys.executable, *options, script], capture_output=True, text=True,
+                              env=inherited | {"XDG_CACHE_HOME": str(tmp_path / "cache"), **env})
+        assert done.returncode == 0 or not check, done.stderr
+        return done
+
+    run_script.folder = tmp_path / "cache/vortex"
+    return run_script
+
+
+def origin(done):
+    return done.stdout.split()[-1]
+
+
+@pytest.mark.parametrize("script", [KERNEL, PROGRAM], ids=["metile", "vortex"])
+def test_a_second_process_needs_no_compiler(run, script):
+    first, second = run(script), run(script)
+    assert (origin(first), origin(second)) == ("compiler", "disk")
+    assert first.stdout.split()[:-1] == second.stdout.split()[:-1]
+    assert origin(run(script, VORTEX_NO_CACHE="1")) == "compiler"
+
+
+@pytest.mark.parametrize("old,new", [("FACTOR = 3.0", "FACTOR = 4.0"), ("* FACTOR", "* 5.0 / 5.0 * FACTOR"), ("BLOCK=64", "BLOCK=128"), ("(2,)", "(2, 2)")])
+def test_what_a_kernel_depends_on_is_part_of_its_key(run, old, new):
+    run(KERNEL)
+    changed = KERNEL.replace(old, new).replace("assert np.array_equal", "assert np.allclose")
+    assert changed != KERNEL
+    assert [origin(run(changed)), origin(run(changed))] == ["compiler", "disk"]
+
+
+@pytest.mark.parametrize("old,new", [("x * factor", "x * factor * 1.0"), ("scale(x, 3.0)", "scale.launch(block=32)(x, 3.0)"), ("compile(source", "compile(dims={'N': 100}, source")])
+def test_what_a_program_depends_on_is_part_of_its_key(run, old, new):
+    run(PROGRAM)
+    changed = PROGRAM.replace(old, new)
+    assert changed != PROGRAM
+    assert [origin(run(changed)), origin(run(changed))] == ["compiler", "disk"]
+
+
+def test_settings_of_the_environment_are_part_of_the_key(run):
+    run(KERNEL)
+    assert origin(run(KERNEL, METILE_ONLINE_SOFTMAX="0")) == "compiler"
+    assert origin(run(KERNEL, METILE_DISABLE_DISK_CACHE="1")) == "compiler"
+    assert origin(run(KERNEL, METILE_CACHE_DIR=str(run.folder / "other"))) == "compiler"
+    assert origin(run(KERNEL)) == "disk"
+
+
+def test_code_elsewhere_in_the_file_is_no_part_of_the_key(run):
+    run(KERNEL)
+    assert origin(run(KERNEL + "\nprint('more')\n")) == "disk"
+
+
+def test_programs_of_several_files_see_changes_of_each(run, tmp_path):
+    (tmp_path / "other.vx").write_text("pub fn factor() -> f32 { return 2.0 }\n")
+    (tmp_path / "main.vx").write_text("import other\nkernel scale(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * other.factor() }\n")
+    script = f"""
+import numpy as np
+import vortex
+print(vortex.compile({str(tmp_path / 'main.vx')!r}).scale(np.ones(3, np.float32))[0])
+"""
+    assert run(script).stdout.split()[0] == "2.0"
+    (tmp_path / "other.vx").write_text("pub fn factor() -> f32 { return 7.0 }\n")
+    assert run(script).stdout.split()[0] == "7.0"
+
+
+def test_errors_are_found_by_every_process(run):
+    wrong = PROGRAM.replace("return x * factor", "return y * factor")
+    for _ in range(2):
+        done = run(wrong, check=False)
+        assert done.returncode != 0 and "vortex._errors.CompileError" in done.stderr and "`y`" in done.stderr, done.stderr
+
+
+def test_warnings_are_told_by_every_process_at_the_launch(run):
+    not_proven = KERNEL.replace("(2,)", "(2, 2)")  # instances of one store the same elements
+    line = next(number for number, text in enumerate((PATHS + not_proven).splitlines(), 1) if text.startswith("scale[(2, 2)]"))
+    texts = [run(not_proven).stderr for _ in range(2)]
+    assert f"script.py:{line}: UserWarning: warning[W0631]" in texts[0], texts[0]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("script", [KERNEL, PROGRAM], ids=["metile", "vortex"])
+@pytest.mark.parametrize("damage", [lambda content: b"", lambda content: content[: len(content) // 2], lambda content: content[:-1] + bytes([content[-1] ^ 1]),
+                                    lambda content: b"x" * len(content)], ids=["empty", "cut off", "one bit", "other bytes"])
+def test_damaged_entries_are_compiled_anew(run, script, damage):
+    run(script)
+    for entry in run.folder.glob("??/*"):
+        entry.write_bytes(damage(entry.read_bytes()))
+    assert [origin(run(script)), origin(run(script))] == ["compiler", "disk"]
+
+
+@pytest.mark.parametrize("script", [KERNEL, PROGRAM], ids=["metile", "vortex"])
+def test_a_cache_that_cannot_be_written_is_a_warning_and_the_kernel_runs(run, script, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(script, XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert done.stderr.count("RuntimeWarning: kernels are not cached: ") == 1, done.stderr
+    assert str(tmp_path / "file") in done.stderr
+
+
+def test_a_full_disk_is_a_warning_and_leaves_no_half_entry(run):
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (512, resource.RLIM_INFINITY))\n"
+    done = run(limit + KERNEL, "-B")
+    assert "RuntimeWarning: kernels are not cached: cannot write" in done.stderr and "File too large" in done.stderr, done.stderr
+    assert [path for path in pathlib.Path(run.folder).rglob("*") if path.is_file() and path.name != "lock"] == []
+    assert origin(run(KERNEL)) == "compiler"
+
+
+@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_CPU)[0] == 0, reason="no processor time")
+def test_the_first_call_from_disk_takes_less_than_15_ms(run, tmp_path):
+    timed = KERNEL.replace("scale[(2,)]", "import time\nstart = time.process_time()\nscale[(2,)]").replace("assert", "print((time.process_time() - start) * 1e3)\nassert")
+    times = [float(run(timed, PYTHONPYCACHEPREFIX=str(tmp_path / "bytecode")).stdout.split()[0]) for _ in range(8)]
+    assert statistics.median(times[1:]) < 15, times
