@@ -21,19 +21,26 @@ def _instructions(code) -> dict:
     return {instruction.offset: instruction for instruction in dis.get_instructions(code)}
 
 
+def _instruction(code, offset: int):
+    """What runs at a frame's f_lasti: from Python 3.12 on it may point at the caches behind an instruction (FOR_ITER over a generator)."""
+    known = _instructions(code)
+    while offset >= 0 and offset not in known:
+        offset -= 2
+    return known.get(offset)
+
+
 def _is_for(frame) -> bool:
     """The frame is at the head of a loop: no function like enumerate() asks for the iterator."""
-    return getattr(_instructions(frame.f_code).get(frame.f_lasti), "opname", "") == "GET_ITER"
+    return getattr(_instruction(frame.f_code, frame.f_lasti), "opname", "") == "GET_ITER"
 
 
 @functools.lru_cache(maxsize=1024)
 def _collector(code, offset: int) -> str | None:
     """What gathers the values of the loop whose next element the instruction asks for; None: it is a for statement."""
-    known = _instructions(code)
-    head = known.get(offset)
+    head = _instruction(code, offset)
     if head is None or not head.opname.startswith("FOR_ITER"):
         return "a function"
-    inside = {instruction.opname for at, instruction in known.items() if offset <= at < head.argval} & _COLLECTS
+    inside = {instruction.opname for at, instruction in _instructions(code).items() if offset <= at < head.argval} & _COLLECTS
     return "a generator" if "YIELD_VALUE" in inside else "a comprehension" if inside else None
 
 
