@@ -146,8 +146,9 @@ def measure(sides, samples):
 
 def agree(ours, expected, tolerance):
     """Largest error relative to tolerance; at most 1 is right."""
-    difference = (ours.double() - expected.double()).abs()
-    return float((difference / (tolerance[0] + tolerance[1] * expected.double().abs())).max())
+    ours, expected = ours.double(), expected.double()
+    difference = torch.where(ours == expected, 0.0, (ours - expected).abs())  # infinities too
+    return float((difference / (tolerance[0] + tolerance[1] * expected.abs())).max())
 
 
 def rows(folder, quick, peers=True):

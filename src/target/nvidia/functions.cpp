@@ -170,12 +170,7 @@ static Value* emitSinglePrecision(llvm::IRBuilder<>& ir, Unary function, Value* 
   case Unary::Erf: return emitErf(code, x);
   case Unary::Log: return emitLog(code, x);
   case Unary::Rsqrt: return unit(code, in::nvvm_rsqrt_approx_f, x);
-  case Unary::Round: {  // halves away from zero: no instruction rounds so
-    Value* whole = ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, x);
-    Value* rest = code.abs(code.sub(x, whole));
-    Value* up = ir.CreateSelect(ir.CreateFCmpOGE(rest, code.c(0.5)), code.c(1), code.c(0));
-    return code.copysign(code.add(code.abs(whole), up), x);
-  }
+  case Unary::Round: return math::emitWideUnary(ir, function, x);  // no instruction rounds halves away from zero
   case Unary::Asin:
   case Unary::Acos:
   case Unary::Atan:

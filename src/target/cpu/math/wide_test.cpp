@@ -133,6 +133,17 @@ TEST(WideFunctions, PowersKeepTheirBound) {
     expectBinary(Binary::Pow, std::pow, at, 16);
 }
 
+TEST(WideFunctions, HalvesRoundAwayFromZero) {
+  Inputs halves;
+  for (int64_t whole : {int64_t(0), int64_t(1), int64_t(2), int64_t(3), int64_t(1) << 31, (int64_t(1) << 51) + 1,
+                        (int64_t(1) << 52) - 1, int64_t(1) << 52, (int64_t(1) << 53) - 1})
+    for (double half : {whole + 0.5, std::nextafter(whole + 0.5, 0.0), std::nextafter(whole + 0.5, 1e300)})
+      for (double x : {half, -half})
+        halves.push_back({x, 0.0});
+  for (const Inputs& at : {halves, inputs(-40, 60, true), inputs(-1074, 1023, true), inputs(-4, 4, false)})
+    expectUnary(Unary::Round, std::round, at, 0);
+}
+
 TEST(WideFunctions, RemaindersAreExact) {
   for (const Inputs& at : {inputs(-20, 20, true), inputs(-1074, 1023, true)})
     expectBinary(Binary::Mod, std::fmod, at, 0);

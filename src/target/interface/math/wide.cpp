@@ -116,6 +116,14 @@ Value* cubeRoot(const FloatCode& code, Value* x) {
   return b.CreateSelect(isPlain, code.copysign(root, x), x);
 }
 
+/// Halves away from zero. What trunc() takes off is exact, and so is the sum: beyond 2^52 nothing is taken off.
+Value* roundHalvesAway(const FloatCode& code, Value* x) {
+  llvm::IRBuilderBase& b = code.b;
+  Value* whole = b.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, x);
+  Value* isUp = b.CreateFCmpOGE(code.abs(code.sub(x, whole)), code.c(0.5));
+  return code.copysign(code.add(code.abs(whole), b.CreateSelect(isUp, code.c(1), code.c(0))), x);
+}
+
 }  // namespace
 
 Value* emitWideUnary(llvm::IRBuilderBase& builder, Unary function, Value* x) {
@@ -137,6 +145,7 @@ Value* emitWideUnary(llvm::IRBuilderBase& builder, Unary function, Value* x) {
   case Unary::Erf: return emitWideErf(code, x);
   case Unary::Erfc: return emitWideErfc(code, x);
   case Unary::Cbrt: return cubeRoot(code, x);
+  case Unary::Round: return roundHalvesAway(code, x);
   default: return nullptr;
   }
 }

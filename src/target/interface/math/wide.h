@@ -2,7 +2,7 @@
 //
 // Largest errors, bounds that tests check: expm1 log1p sin cos tan asin acos atan sinh cosh tanh cbrt atan2 ≤ 4 ULP, erf and pow ≤ 16 ULP,
 // erfc ≤ 64 ULP;
-// fmod is exact. sin, cos and tan are accurate for every finite argument.
+// fmod and round are exact. sin, cos and tan are accurate for every finite argument.
 #pragma once
 
 #include "target/interface/math/math.h"
@@ -11,7 +11,7 @@
 
 namespace vortex::target::math {
 
-/// x: f64. Null: not among the functions above.
+/// x: f64, for Round f32 too. Null: not among the functions above.
 llvm::Value* emitWideUnary(llvm::IRBuilderBase& builder, Unary function, llvm::Value* x);
 llvm::Value* emitWideBinary(llvm::IRBuilderBase& builder, Binary function, llvm::Value* x, llvm::Value* y);
 
