@@ -252,6 +252,8 @@ def main():
             run_pytest(totals, "build", options.filter, options.device, jobs)
     if options.sanitize or options.full:
         run_sanitized(totals, options)
+        if not options.filter:
+            check(totals, "diagnostic sites", "tools/dev/diagnostic_sites", "--jobs", jobs)
     if options.full and not options.filter:
         run_tidy(totals, jobs)
         run_alone(totals, jobs)

@@ -3,6 +3,8 @@
 #include "lang/syntax/literal.h"
 #include "lang/syntax/parser_state.h"
 
+#include "base/check.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -100,10 +102,7 @@ Expr* Parser::parseNumber() {
   const uint32_t first = at_;
   const SourceRange range = here();
   const std::string_view written = textOf(current());
-  if (const std::string problem = numberProblem(written); !problem.empty()) {  // `t.0x1` is lexed leniently
-    fail("E0109", range, "malformed number: " + problem);
-    return errorExpr();
-  }
+  VORTEX_CHECK(numberProblem(written).empty());  // only behind a dot, `t.0x1`, are numbers lexed leniently
   const NumberParts parts = splitNumber(written);
   Name suffix;
   if (!parts.suffix.empty())

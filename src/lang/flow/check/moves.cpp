@@ -7,9 +7,20 @@
 #include "lang/flow/graph/views.h"
 #include "lang/flow/solve/bits.h"
 #include "lang/flow/solve/solve.h"
+#include "lang/sema/expr_parts.h"
 
 namespace vortex::lang::flow {
 namespace {
+
+constexpr const char* kCopyPart = "bind the whole by one name, and move a copy of this part from it";
+
+/// What a pattern takes out of a value stands in the pattern, apart from the value: nothing can be written behind it.
+bool isPatternPart(const Expr& expr) {
+  if (expr.kind != ExprKind::Field)
+    return false;
+  const source::SourceRange part = expr.range, whole = asField(expr).base.range;
+  return whole.begin < part.begin || whole.end > part.end;
+}
 
 enum class Relation : uint8_t { Apart, Same, Inside, Around };
 
@@ -175,6 +186,8 @@ private:
       builder.help(base::concat("borrow it with `&`, or let values of this type be copied: `", bound, "`"));
     } else if (move.reason == MoveReason::Launch && isKnown && type->isTensor()) {
       builder.fix(before, "&", "lend it to the kernel");
+    } else if (copies && isPatternPart(*move.origin)) {
+      builder.help(kCopyPart);
     } else if (copies) {
       builder.fix(after, ".copy()", "move a copy");
     } else if (move.reason == MoveReason::Argument) {
@@ -223,7 +236,9 @@ void Moves::reportMoveOut(const Step& step) {
   if (root.variable)
     builder.label(root.range, std::move(label));
   const bool copies = expr.type->kind == TypeKind::Vec || expr.type->isTensor();
-  if (copies && !graph_.function->inKernel) {
+  if (copies && !graph_.function->inKernel && isPatternPart(expr)) {
+    builder.help(kCopyPart);
+  } else if (copies && !graph_.function->inKernel) {
     builder.fix(source::SourceRange{expr.range.file, expr.range.end, expr.range.end}, ".copy()", "move a copy");
   } else if (const std::string bound = copyBound(expr.type); !bound.empty()) {
     builder.help(base::concat("borrow it with `&`, or let values of this type be copied: `", bound, "`"));

@@ -199,6 +199,8 @@ Expr* checkLoadNpy(BuiltinCall& call) {
   Type expected = call.expected;
   if (expected && expected->kind == TypeKind::Ref)
     expected = expected->elem;
+  if (expected && isError(expected))
+    return call.failed();
   if (!expected || !expected->isTensor()) {
     error(body, "E0327", call.range(), "the rank of the array in the file is not known here")
         .help("declare it: `let x: Tensor<f32, [M, N]> = load_npy(path)`");

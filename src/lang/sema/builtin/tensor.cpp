@@ -63,6 +63,8 @@ WrittenShape shapeOf(BuiltinCall& call, const syn::Expr* written) {
   Type expected = call.expected;
   if (expected && expected->kind == TypeKind::Ref)
     expected = expected->elem;
+  if (expected && isError(expected))
+    return out;
   if (!expected || !expected->isTensor()) {
     error(body, "E0327", call.range(), base::concat("the shape of `", call.row.name, "` is not known here"))
         .help(base::concat("write it: `", call.row.name, "([M, N])`, or declare the variable's type"));

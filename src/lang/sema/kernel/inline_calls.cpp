@@ -2,6 +2,8 @@
 
 #include "lang/sema/element.h"
 
+#include "base/check.h"
+
 #include <algorithm>
 #include <set>
 
@@ -116,15 +118,13 @@ private:
   void visit(Expr* expr) {
     if (!expr || !ok_)
       return;
-    if (expr->kind == ExprKind::Launch)
-      return fail("E0408", *expr, "a kernel cannot launch a kernel", "launched inside `" + kernel_.name + "`");
+    // The checker has refused both where they are written.
+    VORTEX_CHECK(expr->kind != ExprKind::Launch);
+    VORTEX_CHECK(expr->kind != ExprKind::Builtin || !isHostOnly(expr->builtin));
     if (expr->kind == ExprKind::Closure)
       return failClosure(*expr);
     if (expr->kind == ExprKind::Let && isClosure(expr->variable->type))
       return nameClosure(*expr);
-    if (expr->kind == ExprKind::Builtin && isHostOnly(expr->builtin))
-      return fail("E0407", *expr, "`" + std::string(spelling(expr->builtin)) + "` can only be called on the host",
-                  "inside kernel `" + kernel_.name + "`");
     const bool mayTakeClosures = expr->kind == ExprKind::Call || expr->kind == ExprKind::CallClosure;
     for (Expr* arg : expr->args)
       if (arg && !(mayTakeClosures && isClosure(arg->type)))
@@ -214,7 +214,7 @@ private:
     const Expr* closure = known->expr;
     constexpr size_t kMaxDepth = 100;
     if (closureDepth_ >= kMaxDepth || program_.exprs.size() > kMaxExprs)
-      return fail("E0454", *call, "the calls in this kernel expand to too much code", "while expanding this call");
+      return failTooLong(*call);
     std::set<const Variable*> own;
     collectOwn(*closure, own);
     CloneMap map{program_, kernel_, {}, {}};
@@ -252,9 +252,10 @@ private:
     parts.push_back(let);
   }
 
-  void fail(std::string_view id, const Expr& at, std::string message, std::string label) {
+  void failTooLong(const Expr& call) {
     ok_ = false;
-    sink_.error(id, at.range, std::move(message)).primary(std::move(label));
+    sink_.error("E0454", call.range, "the calls in this kernel expand to too much code")
+        .primary("while expanding this call");
   }
 
   void expand(Expr* call) {
@@ -272,7 +273,7 @@ private:
       return;
     }
     if (program_.exprs.size() > kMaxExprs)
-      return fail("E0454", *call, "the calls in this kernel expand to too much code", "while expanding this call");
+      return failTooLong(*call);
 
     CloneMap map{program_, kernel_, {}, bindDims(*callee, *call)};
     std::vector<Expr*> parts;

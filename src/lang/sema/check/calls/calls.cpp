@@ -35,7 +35,8 @@ static Expr* adjustReceiver(BodyState& body, Expr* receiver, Type type, SourceRa
 static Expr* callLaunched(BodyState& body, const syn::CallExpr* call, const syn::CallExpr* launch, const Symbol& symbol,
                           Type expected);
 
-Expr* checkCall(BodyState& body, const syn::CallExpr* call, Type expected) {
+Expr* checkCall(BodyState& body, const syn::CallExpr* call, Type wanted) {
+  const Type expected = wanted && isError(wanted) ? nullptr : wanted;
   if (auto* name = call->callee->tryAs<syn::NameExpr>()) {
     if (const BodyState::Local* local = findLocal(body, name->name.text)) {
       if (!local->variable) {
@@ -47,7 +48,7 @@ Expr* checkCall(BodyState& body, const syn::CallExpr* call, Type expected) {
     if (const Symbol* symbol = body.items->find(name->name.text))
       return callSymbol(body, *symbol, call, name->name, name->hasGenericArgs, name->genericArgs, expected);
     if (const BuiltinRow* row = findBuiltin(name->name.text))
-      return callBuiltin(body, *row, call, name->name, nullptr, name->genericArgs, expected);
+      return callBuiltin(body, *row, call, name->name, nullptr, name->genericArgs, wanted);
     if (!findGeneric(body.generics, name->name.text))
       unknownName(body, name->name);
     else
@@ -55,7 +56,7 @@ Expr* checkCall(BodyState& body, const syn::CallExpr* call, Type expected) {
     return failedCall(body, call);
   }
   if (auto* member = call->callee->tryAs<syn::MemberExpr>())
-    return callMember(body, call, member, expected);
+    return callMember(body, call, member, wanted);
   if (auto* inner = call->callee->tryAs<syn::CallExpr>())
     if (auto* member = inner->callee->tryAs<syn::MemberExpr>(); member && member->name.text == "launch")
       if (const Symbol* symbol = findSymbol(body, member->base); symbol && symbol->kind == SymbolKind::Function)

@@ -28,7 +28,8 @@ static Expr* callAssociated(BodyState& body, const syn::CallExpr* call, const sy
 static Expr* callOfGenericStruct(BodyState& body, const syn::CallExpr* call, const syn::MemberExpr* callee,
                                  const Symbol& symbol, Type expected);
 
-Expr* callMember(BodyState& body, const syn::CallExpr* call, const syn::MemberExpr* callee, Type expected) {
+Expr* callMember(BodyState& body, const syn::CallExpr* call, const syn::MemberExpr* callee, Type wanted) {
+  const Type expected = wanted && isError(wanted) ? nullptr : wanted;
   if (const Symbol* symbol = findSymbol(body, callee)) {
     if (!checkPublic(body, *symbol, callee->name))
       return failedCall(body, call);
@@ -56,7 +57,7 @@ Expr* callMember(BodyState& body, const syn::CallExpr* call, const syn::MemberEx
     const std::string full = std::string(name->name.text) + "." + std::string(callee->name.text);
     if (const BuiltinRow* row = findBuiltin(full)) {
       syn::List<syn::GenericArg> args = callee->hasGenericArgs ? callee->genericArgs : name->genericArgs;
-      return callBuiltin(body, *row, call, callee->name, nullptr, args, expected);
+      return callBuiltin(body, *row, call, callee->name, nullptr, args, wanted);
     }
     if (isBuiltinNamespace(name->name.text)) {
       auto builder = error(body, "E0321", callee->name.range,

@@ -6,7 +6,7 @@
 
 namespace vortex::lang {
 
-Expr* callMember(BodyState& body, const syn::CallExpr* call, const syn::MemberExpr* callee, Type expected);
+Expr* callMember(BodyState& body, const syn::CallExpr* call, const syn::MemberExpr* callee, Type wanted);
 Expr* callMemberFound(BodyState& body, Member member, Type self, const syn::CallExpr* call,
                       const syn::MemberExpr* callee, Expr* receiver, Type expected);
 

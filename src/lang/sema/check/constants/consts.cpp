@@ -8,6 +8,7 @@
 #include "lang/sema/check/session.h"
 #include "lang/sema/check/types/resolve_type.h"
 
+#include "base/check.h"
 #include "base/text.h"
 
 namespace vortex::lang {
@@ -74,14 +75,7 @@ std::optional<__int128> constantInt(BodyState& body, const syn::Expr* expr, Type
   Expr* folded = constant(body, expr, expected, what);
   if (!folded)
     return std::nullopt;
-  if (folded->kind != ExprKind::Int) {
-    error(body, "E0310", expr->range, base::concat(what, " is an integer, not `", text(body, folded->type), "`"));
-    return std::nullopt;
-  }
-  if (expected && expected->isScalar(Scalar::Usize) && folded->intValue < 0) {
-    error(body, "E0302", expr->range, base::concat(what, " cannot be negative"));
-    return std::nullopt;
-  }
+  VORTEX_CHECK(folded->kind == ExprKind::Int && (!isUnsigned(expected->scalar) || folded->intValue >= 0));
   return folded->intValue;
 }
 

@@ -125,7 +125,7 @@ Expr* checkProgression(BodyState& body, const syn::ArrayExpr* expr, Type expecte
     Expr* literal = constant(body, elem, elemType, kProgressionElement);
     if (!literal)
       return errorExpr(body, expr->range);
-    if (literal->kind != ExprKind::Int && literal->kind != ExprKind::Float) {
+    if (literal->type->kind != TypeKind::Scalar || literal->type->scalar == Scalar::Bool) {
       error(body, "E0312", elem->range, "a progression is made of numbers, not of `" + text(body, literal->type) + "`");
       return errorExpr(body, expr->range);
     }

@@ -87,26 +87,19 @@ StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope,
     decl->isEnum = true;
     BodyState body(*this, nullptr, scratchFunction(), scope);
     int64_t next = 0;
-    std::set<std::string_view> names;
+    std::map<std::string_view, SourceRange> names;
     for (const syn::EnumVariant& variant : enumeration->variants) {
       if (variant.value)
         if (auto value = constantInt(body, variant.value, types.scalar(Scalar::I32), "an enum value"))
           next = static_cast<int64_t>(*value);
-      if (!names.insert(variant.name.text).second)
+      if (auto [first, isNew] = names.emplace(variant.name.text, variant.name.range); !isNew)
         sink()
             .error("E0202", variant.name.range, base::concat("`", variant.name.text, "` is defined twice"))
-            .primary("second definition");
+            .primary("second definition")
+            .label(first->second, "first defined here");
       decl->fields.emplace_back(variant.name.text);
       decl->enumValues.push_back(next++);
     }
-  } else if (auto* structure = item->tryAs<syn::StructItem>()) {
-    std::map<std::string_view, SourceRange> names;
-    for (const syn::Field& field : structure->fields)
-      if (auto [first, isNew] = names.emplace(field.name.text, field.name.range); !isNew)
-        sink()
-            .error("E0202", field.name.range, base::concat("`", field.name.text, "` is defined twice"))
-            .primary("second definition")
-            .label(first->second, "first defined here");
   }
   return made;
 }

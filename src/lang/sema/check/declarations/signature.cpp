@@ -203,9 +203,7 @@ static bool declareParams(BodyState& body, std::vector<SourceRange>& ranges) {
     const syn::Param& param = item->params[i];
     Type type = body.types.error();
     if (param.self != syn::SelfKind::None) {
-      if (!body.selfType) {
-        error(body, "E0329", param.range, "`self` exists only in methods");
-      } else {
+      if (body.selfType) {
         // The extents of its tensors are dimensions of this function.
         Type self = selfParameter(body);
         if (!isError(self) && i < body.instance->placements.size() && body.instance->placements[i].isSet &&

@@ -25,7 +25,6 @@
 
 namespace vortex::lang {
 
-static Expr* misplaced(BodyState& body, SourceRange range, std::string_view what);
 static Expr* checkString(BodyState& body, const syn::StringExpr* expr);
 static Expr* checkTuple(BodyState& body, const syn::TupleExpr* expr, Type expected);
 static Expr* checkTupleMember(BodyState& body, const syn::TupleMemberExpr* expr);
@@ -41,6 +40,10 @@ Expr* check(BodyState& body, const syn::Expr* expr, Type expected) {
     case syn::ExprKind::If:
     case syn::ExprKind::Match:
     case syn::ExprKind::Loop: break;  // their parts must know that the value is not wanted
+    case syn::ExprKind::Call:
+      if (isStatement)
+        expected = nullptr;
+      break;  // what makes a value of the wanted type must know that it was wrong
     default: expected = nullptr;
     }
   switch (expr->kind) {
@@ -51,7 +54,7 @@ Expr* check(BodyState& body, const syn::Expr* expr, Type expected) {
   case syn::ExprKind::String: return checkString(body, expr->as<syn::StringExpr>());
   case syn::ExprKind::Name: return checkName(body, expr->as<syn::NameExpr>(), expected);
   case syn::ExprKind::DotName: return checkDotName(body, expr->as<syn::DotNameExpr>(), expected);
-  case syn::ExprKind::FullSlice: return misplaced(body, expr->range, "a lone `:`");
+  case syn::ExprKind::FullSlice: break;  // stands in an index only
   case syn::ExprKind::Array: return checkArray(body, expr->as<syn::ArrayExpr>(), expected);
   case syn::ExprKind::Tuple: return checkTuple(body, expr->as<syn::TupleExpr>(), expected);
   case syn::ExprKind::Struct: return checkStruct(body, expr->as<syn::StructExpr>(), expected);
@@ -77,11 +80,6 @@ Expr* check(BodyState& body, const syn::Expr* expr, Type expected) {
   case syn::ExprKind::Closure: return checkClosure(body, expr->as<syn::ClosureExpr>(), expected);
   }
   return errorExpr(body, expr->range);
-}
-
-static Expr* misplaced(BodyState& body, SourceRange range, std::string_view what) {
-  error(body, "E0316", range, std::string(what) + " has no meaning here");
-  return errorExpr(body, range);
 }
 
 static Expr* checkString(BodyState& body, const syn::StringExpr* expr) {
@@ -153,7 +151,7 @@ static Expr* checkRef(BodyState& body, const syn::RefExpr* expr, Type expected) 
 
 static Expr* checkRange(BodyState& body, const syn::RangeExpr* expr, Type expected) {
   if (!expr->begin || !expr->end)
-    return misplaced(body, expr->range, "a range without both ends");
+    return errorExpr(body, expr->range);  // the parser has said so
   Type hint = expected && expected->kind == TypeKind::Range ? expected->elem : nullptr;
   Expr *begin = nullptr, *end = nullptr;
   if (isUntyped(body, expr->begin) && !isUntyped(body, expr->end)) {

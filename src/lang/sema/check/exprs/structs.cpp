@@ -191,10 +191,6 @@ static bool placeFields(BodyState& body, const syn::StructExpr* expr, const syn:
       ok = false;
       continue;
     }
-    if (values[at]) {
-      error(body, "E0322", init.name.range, base::concat("the field `", init.name.text, "` is given twice"));
-      ok = false;
-    }
     FunctionCall target;
     target.scope = scope;
     values[at] = check(body, init.value, hintFor(body, item->fields[at].type, env, target));
