@@ -14,10 +14,13 @@ namespace vortex::artifact {
 
 enum class Access : uint8_t { Read, Write, ReadWrite };
 
+/// What every GPU that has clusters can run together (PTX ISA, "Cluster of Cooperative Thread Arrays").
+inline constexpr uint32_t kMaxClusterBlocks = 8;
+
 /// One launch parameter and its slots. Every launch argument list is a flat array of 64-bit slots:
 /// a tensor of rank r takes 1 + 2r slots (data pointer; extents[r]; strides[r] in elements), a scalar one slot
 /// (bits in the low end, floats as their bit pattern, integers sign- or zero-extended, bool 0/1).
-/// Order: the user's parameters, then results, then temporaries. A scalar temporary (u64) is the number of the device's workers.
+/// Order: the user's parameters, then results, then temporaries. A scalar temporary (u64) is a number of the device: see clusterBlocks.
 struct Param {
   std::string name;
   ScalarType type = ScalarType::F32;
@@ -33,6 +36,8 @@ struct Param {
   /// fields of one tensor follow each other in the parameter list, the first one at offset 0. Results are allocated so; parameters are
   /// strided views, for which this is what callers are told. 0: a tensor of its own.
   uint32_t structBytes = 0, fieldOffset = 0;
+  /// Scalar temporaries: how many clusters of so many blocks the device runs at the same time, a block to a core. 1: its workers.
+  uint32_t clusterBlocks = 1;
 };
 
 /// Must evaluate to non-zero before anything is launched; otherwise the launch fails with `message`, where
@@ -48,9 +53,6 @@ struct Version {
   size::Id when{};  ///< not zero for those launches; pointers count as integers
   std::string symbol;
 };
-
-/// What every GPU that has clusters can run together (PTX ISA, "Cluster of Cooperative Thread Arrays").
-inline constexpr uint32_t kMaxClusterBlocks = 8;
 
 /// One grid launch. Phases of a kernel run in order; each sees all effects of the earlier ones.
 struct Phase {

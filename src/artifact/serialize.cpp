@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 8;
+constexpr uint32_t kVersion = 9;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -112,6 +112,7 @@ template <typename A> void visit(A& archive, Param& param) {
   visit(archive, param.zeroFill);
   visit(archive, param.structBytes);
   visit(archive, param.fieldOffset);
+  visit(archive, param.clusterBlocks);
 }
 
 template <typename A> void visit(A& archive, Constraint& constraint) {

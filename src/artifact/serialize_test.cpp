@@ -37,8 +37,9 @@ Kernel sample() {
                          .rank = 1,
                          .access = Access::ReadWrite,
                          .firstSlot = 12,
-                         .extents = {sizes.add(make(Op::Mul, arena.dim(0, 0), 64))}}};
-  kernel.slotCount = 15;
+                         .extents = {sizes.add(make(Op::Mul, arena.dim(0, 0), 64))}},
+                        {.name = "clusters", .type = ScalarType::U64, .firstSlot = 15, .clusterBlocks = 4}};
+  kernel.slotCount = 16;
   kernel.constraints = {
       {sizes.add(make(Op::Equal, arena.dim(0, 0), arena.dim(0, 1))), "{0} is not {1}", {rows, columns}}};
   kernel.phases = {{.symbol = "softmax.0",
@@ -119,10 +120,10 @@ TEST(Artifact, RandomPayloadsWithValidChecksumsDoNotCrash) {
 
 TEST(Artifact, AnotherVersionIsNamed) {
   std::vector<uint8_t> bytes = serialize(sample());
-  for (uint8_t version : {5, 6, 7, 99}) {
+  for (uint8_t version : {5, 6, 7, 8, 99}) {
     bytes[8] = version;
     EXPECT_EQ(deserialize(bytes).error().message, "the kernel has format version " + std::to_string(version) +
-                                                      ", this build reads version 8: build it again");
+                                                      ", this build reads version 9: build it again");
   }
 }
 
@@ -134,7 +135,7 @@ TEST(Artifact, ValidationNamesTheCulprit) {
     return valid ? std::string("valid") : valid.error().message;
   };
   EXPECT_NE(message([](Kernel& k) { k.params[1].firstSlot = 4; }).find("'eps'"), std::string::npos);
-  EXPECT_NE(message([](Kernel& k) { k.slotCount = 16; }).find("slotCount is 16"), std::string::npos);
+  EXPECT_NE(message([](Kernel& k) { k.slotCount = 17; }).find("slotCount is 17"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.results[0].extents.pop_back(); }).find("'y'"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) {
               size::Arena arena;
@@ -155,6 +156,10 @@ TEST(Artifact, ValidationNamesTheCulprit) {
               std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.scalarResults = {2}; }).find("scalar result 2"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.temporaries[0].rank = UINT32_MAX; }).find("'t'"), std::string::npos);
+  for (auto edit :
+       {+[](Kernel& k) { k.temporaries[1].clusterBlocks = 0; }, +[](Kernel& k) { k.temporaries[1].clusterBlocks = 9; },
+        +[](Kernel& k) { k.params[1].clusterBlocks = 2; }, +[](Kernel& k) { k.results[0].clusterBlocks = 2; }})
+    EXPECT_NE(message(edit).find("counts clusters of"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.phases[0].symbol.clear(); }).find("no entry symbol"), std::string::npos);
   const auto mapMessage = [&](auto edit) { return message([&](Kernel& k) { edit(k.phases[0].maps[0]); }); };
   const std::string map = "tensor map 0 of phase 'softmax'";

@@ -93,6 +93,9 @@ private:
       const bool isWorkers = &params == &kernel_.temporaries && !param.isTensor && param.type == ScalarType::U64;
       if (allocated && !param.isTensor && !isWorkers)
         fail(concat(what, " is not a tensor"));
+      if (param.clusterBlocks != 1 &&
+          (!isWorkers || param.clusterBlocks == 0 || param.clusterBlocks > kMaxClusterBlocks))
+        fail(concat(what, " counts clusters of ", param.clusterBlocks, " blocks"));
       if (!param.isTensor && param.rank != 0)
         fail(concat(what, " is a scalar of rank ", param.rank));
       if (param.extents.size() != (allocated && param.isTensor ? param.rank : 0))

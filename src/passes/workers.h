@@ -1,4 +1,4 @@
-// How many blocks a device runs at the same time, known at the launch: an index among the temporaries of an entry.
+// How many blocks, or clusters of blocks, a device runs at the same time, known at the launch: an index among the temporaries of an entry.
 #pragma once
 
 #include "ir/size_attr.h"
@@ -6,10 +6,10 @@
 
 namespace vortex::passes {
 
-/// What an entry says about that argument.
-mlir::DictionaryAttr workersFacts(mlir::MLIRContext* context);
+/// What an entry says about that argument. `clusterBlocks`: blocks of a cluster; 1: blocks are counted.
+mlir::DictionaryAttr workersFacts(mlir::MLIRContext* context, unsigned clusterBlocks = 1);
 
 /// The argument of an entry that has one; else null.
-ir::SizeAttr workersOf(ir::EntryOp entry);
+ir::SizeAttr workersOf(ir::EntryOp entry, unsigned clusterBlocks = 1);
 
 }  // namespace vortex::passes

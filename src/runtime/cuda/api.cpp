@@ -25,6 +25,10 @@ std::string findFunctions(void* library, Api& api) {
     return #symbol;
   VORTEX_CUDA_FUNCTIONS(VORTEX_CUDA_FIND)
 #undef VORTEX_CUDA_FIND
+#define VORTEX_CUDA_LOOK(member, symbol, parameters, since)                                                            \
+  api.member = reinterpret_cast<decltype(api.member)>(::dlsym(library, #symbol));
+  VORTEX_CUDA_OPTIONAL_FUNCTIONS(VORTEX_CUDA_LOOK)
+#undef VORTEX_CUDA_LOOK
   return {};
 }
 
@@ -36,6 +40,17 @@ Error Api::error(const std::string& what, Code code) const {
   errorName(code, &name);
   errorText(code, &text);
   return {concat(what, ": ", name ? name : concat("CUDA error ", int{code}), text ? concat(" (", text, ")") : "")};
+}
+
+Error Api::absentError(const char* symbol) const {
+  int needed = 0;
+#define VORTEX_CUDA_SINCE(member, name, parameters, since)                                                             \
+  if (std::string_view(symbol) == #name)                                                                               \
+    needed = since;
+  VORTEX_CUDA_OPTIONAL_FUNCTIONS(VORTEX_CUDA_SINCE)
+#undef VORTEX_CUDA_SINCE
+  return {concat(library, " has no function ", symbol, ": the NVIDIA driver is for CUDA ", versionText(version),
+                 ", one for CUDA ", versionText(needed), " or later is needed")};
 }
 
 std::string versionText(int version) { return concat(version / 1000, ".", version % 1000 / 10); }

@@ -105,6 +105,23 @@ struct PoolProperties {
 };
 static_assert(sizeof(PoolProperties) == 88);
 
+/// CUlaunchAttribute
+struct LaunchAttribute {
+  int id = 0;
+  uint8_t padding[4] = {};
+  uint32_t value[16] = {};
+};
+inline constexpr int kClusterDimension = 4;  ///< CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: x, y, z
+
+/// CUlaunchConfig
+struct LaunchConfig {
+  unsigned grid[3] = {}, block[3] = {}, sharedBytes = 0;
+  StreamHandle stream = nullptr;
+  LaunchAttribute* attributes = nullptr;
+  unsigned attributeCount = 0;
+};
+static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
+
 // member, symbol, parameters
 #define VORTEX_CUDA_FUNCTIONS(X)                                                                                       \
   X(init, cuInit, (unsigned))                                                                                          \
@@ -170,10 +187,22 @@ static_assert(sizeof(PoolProperties) == 88);
     (FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle, void**,       \
      void**))
 
+// The same, of functions that came after CUDA 11.4, with the version that brought them; null in a driver without them.
+#define VORTEX_CUDA_OPTIONAL_FUNCTIONS(X)                                                                              \
+  X(launchEx, cuLaunchKernelEx, (const LaunchConfig*, FunctionHandle, void**, void**), 11080)                          \
+  X(activeClusters, cuOccupancyMaxActiveClusters, (int*, FunctionHandle, const LaunchConfig*), 11080)                  \
+  X(tensorMapEncode, cuTensorMapEncodeTiled,                                                                           \
+    (void*, int, uint32_t, DevicePointer, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*, int,     \
+     int, int, int),                                                                                                   \
+    12000)
+
 /// The functions, and the library they came from, which stays loaded for the life of the process: drivers do not survive dlclose.
 struct Api {
 #define VORTEX_CUDA_MEMBER(member, symbol, parameters) Code(*member) parameters = nullptr;
   VORTEX_CUDA_FUNCTIONS(VORTEX_CUDA_MEMBER)
+#define VORTEX_CUDA_OPTIONAL_MEMBER(member, symbol, parameters, since) VORTEX_CUDA_MEMBER(member, symbol, parameters)
+  VORTEX_CUDA_OPTIONAL_FUNCTIONS(VORTEX_CUDA_OPTIONAL_MEMBER)
+#undef VORTEX_CUDA_OPTIONAL_MEMBER
 #undef VORTEX_CUDA_MEMBER
   std::string library;
   int version = 0;    ///< CUDA version the driver supports: 12040 is 12.4
@@ -181,6 +210,8 @@ struct Api {
 
   /// "what: CUDA_ERROR_X (the driver's sentence)"
   Error error(const std::string& what, Code code) const;
+  /// "libcuda.so.1 has no function cuLaunchKernelEx: …": the error of using an optional function that is null.
+  Error absentError(const char* symbol) const;
 };
 
 /// What opening the library came to: the functions, or why there are none.

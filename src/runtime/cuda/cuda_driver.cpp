@@ -1,6 +1,7 @@
 #include "runtime/cuda/cuda_driver.h"
 
 #include "base/text.h"
+#include "runtime/cuda/cluster_count.h"
 #include "runtime/cuda/stream.h"
 
 #include <mutex>
@@ -13,7 +14,8 @@ namespace {
 
 class CudaDevice : public hal::Device {
 public:
-  CudaDevice(std::shared_ptr<Gpu> gpu, const Options& options) : resources_(std::make_shared<Resources>()) {
+  CudaDevice(std::shared_ptr<Gpu> gpu, const Options& options)
+      : resources_(std::make_shared<Resources>()), clusters_(gpu) {
     const GpuFacts& facts = gpu->facts();
     info_.name = concat("cuda:", gpu->index());
     info_.product = facts.product;
@@ -52,12 +54,14 @@ public:
   Result<hal::EventRef> createEvent() override {
     return hal::EventRef(std::make_shared<CudaEvent>(this, resources_->gpu));
   }
+  Result<uint32_t> residentClusters(uint32_t blocks) override { return clusters_.of(blocks); }
   Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
     return CudaKernel::load(this, resources_->gpu, resources_->cache, std::move(kernel));
   }
 
 private:
   std::shared_ptr<Resources> resources_;
+  ClusterCount clusters_;
   hal::DeviceInfo info_;
 };
 

@@ -4,6 +4,7 @@
 #include "artifact/validate.h"
 #include "base/text.h"
 #include "runtime/cuda/jit.h"
+#include "runtime/cuda/tensor_map.h"
 
 #include <algorithm>
 #include <chrono>
@@ -17,13 +18,15 @@ namespace {
 Result<void> checkArtifact(const artifact::Kernel& kernel) {
   if (Result<void> valid = artifact::validate(kernel); !valid)
     return valid;
-  const uint64_t parameterBytes = (uint64_t{kernel.slotCount} + 1) * sizeof(uint64_t);
+  uint64_t parameterBytes = artifact::parameterBytes(kernel.slotCount, {});
+  for (const artifact::Phase& phase : kernel.phases) {
+    if (kernel.sizes.constantOf(phase.hardwareThreads) == 0)
+      return Error{concat("phase '", phase.name, "' does not say how many hardware threads a block has")};
+    parameterBytes = std::max(parameterBytes, artifact::parameterBytes(kernel.slotCount, phase));
+  }
   if (parameterBytes > artifact::kMaxParameterBytes)
     return Error{
         concat("its arguments take ", parameterBytes, " bytes, a launch can carry ", artifact::kMaxParameterBytes)};
-  for (const artifact::Phase& phase : kernel.phases)
-    if (kernel.sizes.constantOf(phase.hardwareThreads) == 0)
-      return Error{concat("phase '", phase.name, "' does not say how many hardware threads a block has")};
   return {};
 }
 
@@ -104,6 +107,24 @@ Result<void> CudaKernel::listEntries() {
   for (std::string_view symbol : symbols_)
     if (ptx_.partOf(symbol) == ptx_.count())
       return Error{concat("its code has no entry point '", symbol, "'")};
+  return {};
+}
+
+Result<void> CudaKernel::bind(hal::Launch& launch) const {
+  if (std::ranges::all_of(launch.phases, [](const hal::LaunchPhase& phase) { return phase.maps.empty(); }))
+    return {};
+  Result<ContextRef> context = gpu_->context();
+  if (!context)
+    return context.takeError();
+  const Enter enter(**context);
+  for (hal::LaunchPhase& phase : launch.phases)
+    for (const artifact::TensorMapOf<int64_t>& map : phase.maps) {
+      Result<hal::EncodedMap> encoded = encode(**context, map);
+      if (!encoded)
+        return Error{concat("phase '", phase.phase->name, "', tensor map ", phase.encodedMaps.size(), ": ",
+                            encoded.error().message)};
+      phase.encodedMaps.push_back(*encoded);
+    }
   return {};
 }
 

@@ -56,6 +56,9 @@ public:
   /// use there. Error: what the driver refuses, with its log, the kernel and the entry point.
   Result<const LoadedEntry*> entryIn(const ContextRef& context, const artifact::Phase& phase, uint32_t version);
 
+  /// Encodes the tensor maps of the launch's phases. Error: a driver that cannot, or that refuses one.
+  Result<void> bind(hal::Launch& launch) const override;
+
   bool mayPrint() const { return mayPrint_; }
   /// Whether a launch can leave something in its report.
   bool reports() const { return reports_; }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace vortex::cuda {
 
@@ -21,6 +22,27 @@ Result<const LoadedEntry*> entryOf(const hal::Launch& launch, const hal::LaunchP
   return static_cast<CudaKernel&>(*launch.kernel).entryIn(context, *phase.phase, phase.version);
 }
 
+bool isClustered(const hal::LaunchPhase& phase) {
+  return std::ranges::any_of(phase.phase->cluster, [](uint32_t blocks) { return blocks != 1; });
+}
+
+Code queue(const Api& api, StreamHandle stream, const hal::LaunchPhase& phase, const LoadedEntry& code,
+           void** parameters) {
+  const auto sharedBytes = static_cast<unsigned>(phase.sharedBytes);
+  if (!isClustered(phase))
+    return api.launch(code.function, phase.grid[0], phase.grid[1], phase.grid[2], phase.hardwareThreads, 1, 1,
+                      sharedBytes, stream, parameters, nullptr);
+  LaunchAttribute cluster{.id = kClusterDimension};
+  std::ranges::copy(phase.phase->cluster, cluster.value);
+  LaunchConfig config{.block = {phase.hardwareThreads, 1, 1},
+                      .sharedBytes = sharedBytes,
+                      .stream = stream,
+                      .attributes = &cluster,
+                      .attributeCount = 1};
+  std::ranges::copy(phase.grid, config.grid);
+  return api.launchEx(&config, code.function, parameters, nullptr);
+}
+
 Result<void> checkPhase(const Gpu& gpu, const hal::Launch& launch, const hal::LaunchPhase& phase,
                         const LoadedEntry& code) {
   const auto fail = [&](const std::string& reason) {
@@ -34,6 +56,8 @@ Result<void> checkPhase(const Gpu& gpu, const hal::Launch& launch, const hal::La
   if (shared > static_cast<uint64_t>(gpu.facts().sharedOptInBytes))
     return fail(
         concat("needs ", shared, " bytes of shared memory per block; the device has ", gpu.facts().sharedOptInBytes));
+  if (isClustered(phase) && !gpu.api().launchEx)
+    return fail(concat("runs in clusters: ", gpu.api().absentError("cuLaunchKernelEx").message));
   return {};
 }
 
@@ -51,15 +75,15 @@ Result<void> startPhase(Context& context, StreamHandle stream, const hal::Launch
   if (phase.sharedBytes > code.dynamicSharedBytes.load(std::memory_order_relaxed))
     if (Result<void> allowed = allowShared(context, phase, code); !allowed)
       return allowed;
-  const Code started =
-      context.api().launch(code.function, phase.grid[0], phase.grid[1], phase.grid[2], phase.hardwareThreads, 1, 1,
-                           static_cast<unsigned>(phase.sharedBytes), stream, parameters, nullptr);
+  const Code started = queue(context.api(), stream, phase, code, parameters);
   if (started == kSuccess)
     return {};
   const Error error = context.check("the driver refuses it", started).takeError();
   return Error{concat("cannot launch kernel '", launch.kernel->artifact().name, "', phase '", phase.phase->name, "', ",
                       phase.grid[0], " x ", phase.grid[1], " x ", phase.grid[2], " blocks of ", phase.hardwareThreads,
-                      " threads and ", phase.sharedBytes, " bytes of shared memory: ", error.message)};
+                      " threads",
+                      isClustered(phase) ? concat(" in clusters of ", base::join(phase.phase->cluster, " x ")) : "",
+                      " and ", phase.sharedBytes, " bytes of shared memory: ", error.message)};
 }
 
 }  // namespace
@@ -77,15 +101,20 @@ Result<void> checkPhases(const Gpu& gpu, const ContextRef& context, const hal::L
 
 Result<void> startPhases(const ContextRef& context, StreamHandle stream, const hal::Launch& launch,
                          DevicePointer report) {
-  uint64_t slots[artifact::kMaxParameterBytes / sizeof(uint64_t)];
-  VORTEX_CHECK(launch.slots.size() == launch.kernel->artifact().slotCount);
-  std::copy(launch.slots.begin(), launch.slots.end(), slots);
-  slots[launch.slots.size()] = report;
-  void* parameters[] = {slots};
+  const uint32_t slotCount = launch.kernel->artifact().slotCount;
+  VORTEX_CHECK(launch.slots.size() == slotCount);
+  uint64_t parameter[artifact::kMaxParameterBytes / sizeof(uint64_t)];
+  std::ranges::copy(launch.slots, parameter);
+  parameter[slotCount] = report;
+  uint64_t* maps = parameter + artifact::tensorMapOffset(slotCount) / sizeof(uint64_t);
+  std::fill(parameter + slotCount + 1, std::max(maps, parameter + slotCount + 1), 0);
+  void* parameters[] = {parameter};
   for (const hal::LaunchPhase& phase : launch.phases) {
     Result<const LoadedEntry*> entry = entryOf(launch, phase, context);
     if (!entry)
       return entry.takeError();
+    if (!phase.encodedMaps.empty())
+      std::memcpy(maps, phase.encodedMaps.data(), phase.encodedMaps.size() * sizeof(hal::EncodedMap));
     if (Result<void> started = startPhase(*context, stream, launch, phase, **entry, parameters); !started)
       return started;
   }

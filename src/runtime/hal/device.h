@@ -71,6 +71,8 @@ public:
   const Device* device() const { return device_; }
   /// Spent so far on machine code that was not there when the kernel was loaded or a launch first needed it; 0 where code comes ready.
   int64_t loadNanoseconds() const { return loadNanoseconds_.load(std::memory_order_relaxed); }
+  /// Makes what the device wants of a launch besides its slots, once: the end of prepare(). Error: what the driver refuses.
+  virtual Result<void> bind(Launch& launch) const;
 
 protected:
   LoadedKernel(const Device* device, std::shared_ptr<const artifact::Kernel> artifact)
@@ -173,6 +175,9 @@ public:
   /// must live as long as the stream returned; buffers may outlive both. Error: a device without such queues.
   virtual Result<StreamRef> wrapStream(uint64_t handle);
   virtual Result<EventRef> createEvent() = 0;
+  /// How many clusters of this many blocks the device runs at the same time, when one block fills a core: of one block, its workers. 0: it has no
+  /// such clusters. Error: the device failed.
+  virtual Result<uint32_t> residentClusters(uint32_t blocks);
   /// Errors: made for another target; code that cannot be loaded; a phase's symbol that is missing.
   virtual Result<KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) = 0;
 };

@@ -57,6 +57,8 @@ public:
           &Preparation::checkAliasing, &Preparation::addTemporaries, &Preparation::addPhases})
       if (Result<void> done = (this->*step)(); !done)
         return done.takeError();
+    if (Result<void> bound = launch_.kernel->bind(launch_); !bound)
+      return fail(bound.error().message);
     return std::move(launch_);
   }
 
@@ -285,7 +287,10 @@ private:
   Result<void> addTemporaries() {
     for (const Param& param : kernel_.temporaries) {
       if (!param.isTensor) {
-        launch_.slots.push_back(device_.info().workers);
+        Result<uint32_t> clusters = device_.residentClusters(param.clusterBlocks);
+        if (!clusters)
+          return fail(clusters.error().message);
+        launch_.slots.push_back(*clusters);
         continue;
       }
       Result<Tensor> tensor = allocate("temporary", param);
@@ -336,7 +341,23 @@ private:
             sharedLimit == 0 ? std::string() : concat("; the device has ", sharedLimit, " of shared memory")));
       added.scratchBytes = static_cast<uint64_t>(scratch);
       added.sharedBytes = static_cast<uint64_t>(shared);
-      launch_.phases.push_back(added);
+      if (Result<void> mapped = addMaps(added); !mapped)
+        return mapped;
+      launch_.phases.push_back(std::move(added));
+    }
+    return {};
+  }
+
+  Result<void> addMaps(LaunchPhase& added) const {
+    const artifact::Phase& phase = *added.phase;
+    for (int axis = 0; axis < 3; ++axis)
+      if (added.grid[axis] % phase.cluster[axis] != 0)
+        return fail(concat("phase '", phase.name, "' has ", base::join(added.grid, " x "),
+                           " blocks, no multiple of its clusters of ", base::join(phase.cluster, " x ")));
+    for (const artifact::TensorMap& map : phase.maps) {
+      added.maps.push_back(artifact::convertMap<int64_t>(map, [&](size::Id id) { return sizes_[id]; }));
+      if (const std::string error = encodingError(added.maps.back()); !error.empty())
+        return fail(concat("phase '", phase.name, "' cannot use its tensor map ", added.maps.size() - 1, ": ", error));
     }
     return {};
   }

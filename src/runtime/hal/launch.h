@@ -2,8 +2,10 @@
 // every driver.
 #pragma once
 
+#include "artifact/device_report.h"
 #include "runtime/hal/device.h"
 
+#include <array>
 #include <variant>
 
 namespace vortex::hal {
@@ -34,6 +36,11 @@ struct LaunchOptions {
   std::optional<std::array<int64_t, 3>> grid{};  ///< numbers of blocks, for kernels whose launches give them
 };
 
+/// A tensor map as the device reads it.
+struct alignas(artifact::kTensorMapAlignment) EncodedMap {
+  std::array<uint8_t, artifact::kTensorMapBytes> bytes{};
+};
+
 struct LaunchPhase {
   const artifact::Phase* phase = nullptr;  ///< in the kernel's artifact
   uint32_t grid[3] = {0, 0, 0};
@@ -43,6 +50,8 @@ struct LaunchPhase {
   uint64_t blocks = 0;           ///< product of grid; never 0, such phases are left out
   uint64_t scratchBytes = 0;
   uint64_t sharedBytes = 0;
+  std::vector<artifact::TensorMapOf<int64_t>> maps{};  ///< Phase::maps
+  std::vector<EncodedMap> encodedMaps{};               ///< the same, made by LoadedKernel::bind
 };
 
 /// A checked launch with its memory. Hold it as long as the work may run.

@@ -55,6 +55,8 @@ static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint
     param.structBytes = static_cast<uint32_t>(bytes.getInt());
     param.fieldOffset = static_cast<uint32_t>(facts.getAs<mlir::IntegerAttr>("field_offset").getInt());
   }
+  if (auto blocks = facts.getAs<mlir::IntegerAttr>("cluster_blocks"))
+    param.clusterBlocks = static_cast<uint32_t>(blocks.getInt());
   return param;
 }
 

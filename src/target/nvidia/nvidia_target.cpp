@@ -119,7 +119,9 @@ static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Ph
 }
 
 static Result<void> checkParameters(const artifact::Kernel& kernel) {
-  uint64_t bytes = (uint64_t{kernel.slotCount} + 1) * 8;
+  uint64_t bytes = artifact::parameterBytes(kernel.slotCount, {});
+  for (const artifact::Phase& phase : kernel.phases)
+    bytes = std::max(bytes, artifact::parameterBytes(kernel.slotCount, phase));
   if (bytes > artifact::kMaxParameterBytes)
     return base::Error{concat("`", kernel.name, "` takes ", bytes, " bytes of launch parameters, GPUs take ",
                               artifact::kMaxParameterBytes)};

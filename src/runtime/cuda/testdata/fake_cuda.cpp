@@ -2,6 +2,7 @@
 // really freed, so that AddressSanitizer sees late accesses. "Kernels" are C functions with the CPU's calling convention, found by the name of
 // the entry point in the PTX.
 #include "runtime/cuda/testdata/fake_cuda.h"
+#include "runtime/cuda/testdata/fake_maps.h"
 #include "runtime/cuda/testdata/fake_state.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ namespace {
 struct Function {
   std::string name;
   size_t parameterBytes = 0;
+  bool isAlignedForMaps = false;
   unsigned dynamicShared = 48 << 10;
 };
 
@@ -33,13 +35,60 @@ struct Link {
 
 using Graph = std::vector<std::function<void()>>;
 
+int queueBlocks(const Function& function, const unsigned (&grid)[3], unsigned sharedBytes, Stream& stream,
+                void** parameters) {
+  if (sharedBytes > function.dynamicShared)
+    return kOutOfResources;
+  std::vector<uint64_t> parameter(function.parameterBytes / sizeof(uint64_t));
+  std::memcpy(parameter.data(), parameters[0], function.parameterBytes);
+  if (!mapsIn(parameter).empty() && !function.isAlignedForMaps)
+    return kInvalidValue;  // the real one notices when a copy reads the map
+  stream.add([=, name = function.name, x = grid[0], y = grid[1], z = grid[2]] {
+    runBlocks(name, parameter, {x, y, z}, sharedBytes);
+  });
+  return kSuccess;
+}
+
+#ifndef FAKE_CUDA_11_4
+/// CUlaunchAttribute and CUlaunchConfig.
+struct Attribute {
+  int id;
+  unsigned padding, value[16];
+};
+struct Config {
+  unsigned grid[3], block[3], sharedBytes;
+  Stream* stream;
+  const Attribute* attributes;
+  unsigned attributeCount;
+};
+constexpr int kClusterAttribute = 4;
+constexpr unsigned kMostClusterBlocks = 8;
+
+/// Blocks of the cluster; 0: a shape that the launch cannot have.
+unsigned clusterBlocks(const Config& config) {
+  unsigned blocks = 1;
+  for (unsigned i = 0; i < config.attributeCount; ++i) {
+    const Attribute& attribute = config.attributes[i];
+    if (attribute.id != kClusterAttribute)
+      return 0;
+    for (int axis = 0; axis < 3; ++axis) {
+      if (attribute.value[axis] == 0 || config.grid[axis] % attribute.value[axis] != 0)
+        return 0;
+      blocks *= attribute.value[axis];
+    }
+  }
+  return blocks <= kMostClusterBlocks ? blocks : 0;
+}
+#endif
+
 /// Entry points and the size of their one parameter: ".entry name(… .b8 name_param_0[136]".
 Module* parse(const std::string& text) {
   auto* module = new Module;
   for (size_t at = text.find(".entry "); at != std::string::npos; at = text.find(".entry ", at + 1)) {
     const size_t begin = at + 7, open = text.find('(', begin), bracket = text.find('[', open);
     const std::string name = text.substr(begin, open - begin);
-    module->functions[name] = {name, static_cast<size_t>(std::atoi(text.c_str() + bracket + 1))};
+    const bool isAligned = text.substr(open, bracket - open).find(".align 64") != std::string::npos;
+    module->functions[name] = {name, static_cast<size_t>(std::atoi(text.c_str() + bracket + 1)), isAligned};
   }
   return module;
 }
@@ -69,8 +118,9 @@ int cuDriverGetVersion(int* version) {
 }
 int cuGetErrorName(int code, const char** name) {
   static const std::map<int, const char*> names = {
-      {1, "CUDA_ERROR_INVALID_VALUE"},     {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {100, "CUDA_ERROR_NO_DEVICE"},
-      {201, "CUDA_ERROR_INVALID_CONTEXT"}, {218, "CUDA_ERROR_INVALID_PTX"}, {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}};
+      {1, "CUDA_ERROR_INVALID_VALUE"},     {2, "CUDA_ERROR_OUT_OF_MEMORY"},          {100, "CUDA_ERROR_NO_DEVICE"},
+      {201, "CUDA_ERROR_INVALID_CONTEXT"}, {912, "CUDA_ERROR_INVALID_CLUSTER_SIZE"}, {218, "CUDA_ERROR_INVALID_PTX"},
+      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}};
   const auto found = names.find(code);
   *name = found == names.end() ? "CUDA_ERROR_OTHER" : found->second;
   return kSuccess;
@@ -101,7 +151,7 @@ int cuDeviceGetAttribute(int* value, int attribute, int) {
                                      {5, 2147483647},
                                      {6, 65535},
                                      {7, 65535},
-                                     {16, 4},
+                                     {16, static_cast<int>(setting("cores"))},
                                      {97, 232448},
                                      {75, capability / 10},
                                      {76, capability % 10},
@@ -454,13 +504,28 @@ int cuFuncSetAttribute(Function* function, int attribute, int value) {
 int cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned, unsigned, unsigned,
                    unsigned sharedBytes, Stream* stream, void** parameters, void**) {
   CALL_IN(cuLaunchKernel, stream);
-  if (sharedBytes > function->dynamicShared)
+  return queueBlocks(*function, {gridX, gridY, gridZ}, sharedBytes, *stream, parameters);
+}
+
+#ifndef FAKE_CUDA_11_4
+int cuLaunchKernelEx(const Config* config, Function* function, void** parameters, void**) {
+  CALL_IN(cuLaunchKernelEx, config->stream);
+  const unsigned blocks = clusterBlocks(*config);
+  if (blocks == 0)
+    return kInvalidClusterSize;
+  if (blocks > setting("cores"))
     return kOutOfResources;
-  std::vector<uint64_t> slots(function->parameterBytes / sizeof(uint64_t));
-  std::memcpy(slots.data(), parameters[0], function->parameterBytes);
-  stream->add([=, name = function->name] { runBlocks(name, slots, {gridX, gridY, gridZ}, sharedBytes); });
+  return queueBlocks(*function, config->grid, config->sharedBytes, *config->stream, parameters);
+}
+int cuOccupancyMaxActiveClusters(int* count, Function* function, const Config* config) {
+  CALL(cuOccupancyMaxActiveClusters);
+  const unsigned blocks = clusterBlocks(*config);
+  if (blocks == 0 || config->sharedBytes > function->dynamicShared)
+    return kInvalidValue;
+  *count = static_cast<int>(setting("cores")) / static_cast<int>(blocks);
   return kSuccess;
 }
+#endif
 
 }  // extern "C"
 // NOLINTEND(readability-identifier-naming)

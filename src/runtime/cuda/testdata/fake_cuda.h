@@ -4,7 +4,7 @@
 #include <cstdint>
 
 extern "C" {
-/// "devices", "capability" (90), "version" (12040), "memory" (bytes), "pools" (0 or 1), "delay" (microseconds before each queued operation),
+/// "devices", "capability" (90), "version" (12040), "memory" (bytes), "pools" (0 or 1), "cores" (4), "delay" (microseconds before each queued operation),
 /// Programs that cannot call this set FAKE_CUDA_<key> in the environment.
 /// "fail:<symbol>": the code that the next call of a function returns.
 void fakeCudaSet(const char* key, int64_t value);

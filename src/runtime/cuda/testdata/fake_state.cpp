@@ -3,6 +3,7 @@
 #include "artifact/artifact.h"
 #include "artifact/device_report.h"
 #include "runtime/cuda/testdata/fake_cuda.h"
+#include "runtime/cuda/testdata/fake_maps.h"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +32,7 @@ State& state() {
 
 int64_t setting(const std::string& key) {
   static const std::map<std::string, int64_t> defaults = {
-      {"devices", 1}, {"capability", 90}, {"version", 12040}, {"memory", int64_t{1} << 30}, {"pools", 1}};
+      {"devices", 1}, {"capability", 90}, {"version", 12040}, {"memory", int64_t{1} << 30}, {"pools", 1}, {"cores", 4}};
   const std::lock_guard lock(state().mutex);
   if (const auto found = state().settings.find(key); found != state().settings.end())
     return found->second;
@@ -222,14 +223,19 @@ static void printInto(void* context, uint32_t fault, const uint64_t* values, uin
   std::copy_n(values, count, area + at + 1);
 }
 
-void runBlocks(const std::string& name, const std::vector<uint64_t>& slots, const unsigned (&grid)[3],
+void runBlocks(const std::string& name, const std::vector<uint64_t>& parameter, const unsigned (&grid)[3],
                unsigned sharedBytes) {
+  const std::span<const TensorMap> maps = mapsIn(parameter);
+  if (!std::ranges::all_of(maps, isAllocated))
+    state().sticky = kIllegalAddress;
+  else if (name == "copy_boxes")
+    copyBoxes(maps, grid);
   if (name == "crash" || name.starts_with("vx_crash_"))
     state().sticky = kIllegalAddress;
   const CpuEntry entry = entryNamed(name);
   if (!entry)
     return;
-  auto* report = reinterpret_cast<DeviceReport*>(slots.back());
+  auto* report = reinterpret_cast<DeviceReport*>(parameter.back());
   std::vector<uint64_t> scratch(sharedBytes / 8 + 16);
   CpuBlock block = {};
   std::copy_n(grid, 3, block.grid);
@@ -240,7 +246,7 @@ void runBlocks(const std::string& name, const std::vector<uint64_t>& slots, cons
   for (block.id[2] = 0; block.id[2] < grid[2]; ++block.id[2])
     for (block.id[1] = 0; block.id[1] < grid[1]; ++block.id[1])
       for (block.id[0] = 0; block.id[0] < grid[0]; ++block.id[0])
-        if (const uint32_t fault = entry(slots.data(), &block); fault != 0 && report->fault == 0)
+        if (const uint32_t fault = entry(parameter.data(), &block); fault != 0 && report->fault == 0)
           report->fault = fault;
 }
 

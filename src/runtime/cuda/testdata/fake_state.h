@@ -30,6 +30,8 @@ enum Code : int {
   kNotReady = 600,
   kIllegalAddress = 700,
   kOutOfResources = 701,
+  kNotSupported = 801,
+  kInvalidClusterSize = 912,
   kCaptureUnsupported = 900,
   kGraphUpdateFailed = 910,
 };
@@ -111,8 +113,9 @@ bool isRegistered(const void* pointer);
 void addPinnedCopy(Stream& stream, const void* pinned, std::function<void()> copy);
 inline uint8_t* memory(uint64_t pointer) { return reinterpret_cast<uint8_t*>(pointer); }
 
-/// Runs the C function of this name for every block and writes the report. "crash", and what is compiled from a kernel of this name, ends the context.
-void runBlocks(const std::string& name, const std::vector<uint64_t>& slots, const unsigned (&grid)[3],
+/// Runs the C function of this name for every block and writes the report. `parameter`: slots and report, or with maps. "crash", what is
+/// compiled from a kernel of this name, and maps of memory that nobody allocated end the context.
+void runBlocks(const std::string& name, const std::vector<uint64_t>& parameter, const unsigned (&grid)[3],
                unsigned sharedBytes);
 
 }  // namespace fake_cuda

@@ -20,15 +20,16 @@ struct StandIn {
   decltype(&fakeCudaReset) reset;
 
   static const StandIn& get() {
-    static const StandIn instance = [] {
-      void* library = ::dlopen(path().c_str(), RTLD_NOW);
-      if (!library)
-        std::fprintf(stderr, "%s\n", ::dlerror()), std::abort();
-      return StandIn{reinterpret_cast<decltype(&fakeCudaSet)>(::dlsym(library, "fakeCudaSet")),
-                     reinterpret_cast<decltype(&fakeCudaCount)>(::dlsym(library, "fakeCudaCount")),
-                     reinterpret_cast<decltype(&fakeCudaReset)>(::dlsym(library, "fakeCudaReset"))};
-    }();
+    static const StandIn instance = load(path());
     return instance;
+  }
+  static StandIn load(const std::string& path) {
+    void* library = ::dlopen(path.c_str(), RTLD_NOW);
+    if (!library)
+      std::fprintf(stderr, "%s\n", ::dlerror()), std::abort();
+    return {reinterpret_cast<decltype(&fakeCudaSet)>(::dlsym(library, "fakeCudaSet")),
+            reinterpret_cast<decltype(&fakeCudaCount)>(::dlsym(library, "fakeCudaCount")),
+            reinterpret_cast<decltype(&fakeCudaReset)>(::dlsym(library, "fakeCudaReset"))};
   }
   /// Where the tests' files are when they run on another machine than the one that built them.
   static std::string folder() {
@@ -36,6 +37,10 @@ struct StandIn {
     return folder ? std::string(folder) + "/" : std::string();
   }
   static std::string path() { return folder().empty() ? VORTEX_FAKE_CUDA : folder() + "libvortex_fake_cuda.so"; }
+  /// Of one without the functions that came after CUDA 11.4, with settings of its own.
+  static std::string oldPath() {
+    return folder().empty() ? VORTEX_FAKE_CUDA_11_4 : folder() + "libvortex_fake_cuda_11_4.so";
+  }
 };
 
 inline std::string conformancePtx() {
@@ -44,11 +49,12 @@ inline std::string conformancePtx() {
 }
 
 /// A device of the stand-in (or of the real library: number $VORTEX_CUDA_TEST_DEVICE), made by a driver of its own.
-inline Result<hal::DeviceRef> openDevice(bool real, const Options& options = {.useCache = false}) {
+inline Result<hal::DeviceRef> openDevice(bool real, const Options& options = {.useCache = false},
+                                         const std::string& library = StandIn::path()) {
   if (real)
     ::unsetenv("VORTEX_LIBCUDA");
   else
-    ::setenv("VORTEX_LIBCUDA", StandIn::path().c_str(), 1);
+    ::setenv("VORTEX_LIBCUDA", library.c_str(), 1);
   Result<std::vector<hal::DeviceRef>> devices = createDriver(options)->devices();
   if (!devices)
     return devices.takeError();
