@@ -4,10 +4,11 @@ from __future__ import annotations
 import contextlib
 import math
 
-from ._trace import LoweringError, current, word
+from ._trace import LoweringError, OutOfResources, current, word
 from .compiler.schedules import validate_schedule
 from ._values import Pointer, Value, constexpr, is_number, make, operand, unwrap
 
+_MOST_SHARED = 1 << 20  # of one array, on any device
 _STORED = ("f32", "f16", "bf16", "i32", "u32", "u8")
 
 
@@ -183,7 +184,10 @@ def shared(size, dtype: str = "f32") -> Pointer:
     count = _int(trace, size, "the size of shared memory")
     if count <= 0:
         trace.fail(f"shared memory of {count} elements", ValueError)
-    trace.shared_bytes += count * {"u8": 1, "f16": 2, "bf16": 2}.get(_dtype(trace, dtype), 4)
+    nbytes = count * {"u8": 1, "f16": 2, "bf16": 2}.get(_dtype(trace, dtype), 4)
+    if nbytes > _MOST_SHARED:
+        trace.fail(f"{nbytes} bytes of threadgroup memory; an array of it has at most {_MOST_SHARED}", OutOfResources)
+    trace.shared_bytes += nbytes
     return Pointer(trace, Shared(trace.add("shared", f"i{count}", word(dtype)), dtype))
 
 

@@ -5,6 +5,7 @@ import contextlib
 import linecache
 import os
 import sys
+import threading
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _MACHINERY = {os.path.join(_HERE, name) for name in ("_trace.py", "_values.py", "_ops.py", "_loops.py", "_state.py", "_outside.py", "_params.py", os.path.join("frontend", "kernel.py"))}
@@ -19,22 +20,43 @@ class OutOfResources(RuntimeError):
     """More shared memory than a block of the device has."""
 
 
-_active: list[Trace] = []
+class _Active(threading.local):
+    """Traces that are being made by a thread, innermost last."""
+
+    def __init__(self):
+        self.traces: list[Trace] = []
+
+
+_active = _Active()
 
 
 def current(what: str) -> Trace:
-    if not _active:
+    if not _active.traces:
         raise RuntimeError(f"metile.{what} is used outside a kernel")
-    return _active[-1]
+    return _active.traces[-1]
 
 
 @contextlib.contextmanager
 def recording(trace: Trace):
-    _active.append(trace)
+    _active.traces.append(trace)
     try:
         yield trace
     finally:
-        _active.pop()
+        _active.traces.pop()
+
+
+_texts: dict[str, list[str]] = {}
+
+
+def remember_source(filename: str) -> None:
+    """Called when a kernel is defined: a file that is changed later still shows what runs."""
+    linecache.checkcache(filename)
+    _texts[filename] = linecache.getlines(filename)
+
+
+def _lines_of(filename: str) -> list[str]:
+    """Empty where there is no source, as of `exec`."""
+    return _texts.get(filename) or linecache.getlines(filename)
 
 
 def is_machinery(code) -> bool:
@@ -66,9 +88,9 @@ class Sources:
         if code not in self._known:
             self._known.add(code)
             last = max((line for _, _, line in code.co_lines() if line), default=code.co_firstlineno)
-            text = linecache.getlines(code.co_filename)
-            for line in range(code.co_firstlineno, min(last, len(text)) + 1):
-                self._lines[index][line] = text[line - 1].rstrip("\r\n")
+            text = _lines_of(code.co_filename)
+            for line in range(code.co_firstlineno, last + 1):
+                self._lines[index][line] = text[line - 1].rstrip("\r\n") if line <= len(text) else ""
         return index
 
     def position(self, frame) -> str:
@@ -105,11 +127,19 @@ class Sources:
         where = position.split()
         if not where:
             return ""
-        file, line, column = int(where[1]), int(where[2]), int(where[3])
+        file, line, begin, last, end = map(int, where[1:])
         name = list(self._files)[file]
         text = self._lines[file].get(line, "")
-        width = int(where[5]) - column if where[4] == where[2] else 1
-        return f"\n  --> {name}:{line}:{column + 1}\n   {text}\n   {' ' * column}{'^' * max(1, min(width, len(text) - column))}"
+        if not text:
+            return f"\n  --> {name}:{line}"
+        before, marked = (_decoded(text, begin), _decoded(text, end if last == line else None)[len(_decoded(text, begin)):])
+        margin = "".join("\t" if letter == "\t" else " " for letter in before)  # under the expression, however wide a tabulator is
+        return f"\n  --> {name}:{line}:{len(before) + 1}\n   {text}\n   {margin}{'^' * max(1, len(marked.rstrip()))}"
+
+
+def _decoded(text: str, end: int | None) -> str:
+    """The beginning of a line up to a byte, which is how Python counts columns."""
+    return text.encode(errors="surrogatepass")[:end].decode(errors="replace")
 
 
 class Trace:
@@ -119,9 +149,9 @@ class Trace:
         self.name = name
         self.sources = Sources()
         file = self.sources.add(code)
-        text = linecache.getlines(code.co_filename)
+        text = _lines_of(code.co_filename)
         line = code.co_firstlineno
-        while line < len(text) and "def " not in text[line - 1]:
+        while line < len(text) and "def " not in text[line - 1] and "lambda" not in text[line - 1]:
             line += 1
         self.sources._lines[file].setdefault(line, text[line - 1].rstrip("\r\n") if line <= len(text) else "")
         column = text[line - 1].find(f"{name}") if line <= len(text) else 0

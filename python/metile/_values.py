@@ -134,6 +134,38 @@ class Traced:
     def __contains__(self, item):
         self._refuse("what a traced value contains", "compare with ==")
 
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        self.trace.fail(f"a traced value has no `{name}`", AttributeError)
+
+    def __format__(self, spec):
+        if spec:
+            self._refuse("the text of a traced value", 'use metile.print("{}", x)')
+        return object.__repr__(self)
+
+    def __round__(self, digits=None):
+        self._refuse("the number in a traced value", "use metile.round(x)")
+
+    def __floor__(self):
+        self._refuse("the number in a traced value", "use metile.floor(x)")
+
+    def __ceil__(self):
+        self._refuse("the number in a traced value", "use metile.ceil(x)")
+
+    def __trunc__(self):
+        self._refuse("the number in a traced value", "use metile.trunc(x)")
+
+    def __divmod__(self, other):
+        self.trace.fail("divmod of traced values: use // and %", TypeError)
+
+    __rdivmod__ = __divmod__
+
+    def __matmul__(self, other):
+        self.trace.fail("a product of tiles is metile.dot(a, b, acc)", TypeError)
+
+    __rmatmul__ = __matmul__
+    __array_ufunc__ = None  # NumPy leaves `array + x` to us, which refuses it at its line
     __hash__ = object.__hash__
 
 
@@ -160,6 +192,8 @@ class Value(Traced):
 class Pointer(Traced):
     """An address of elements: a parameter or shared memory, and an offset counted in elements (None: none yet)."""
 
+    tile_shape = None
+
     def __init__(self, trace: Trace, base, offset=None):
         super().__init__(trace)
         self.base, self.offset = base, offset
@@ -167,6 +201,8 @@ class Pointer(Traced):
     def __add__(self, other):
         if isinstance(other, Pointer):
             self.trace.fail("two pointers cannot be added", TypeError)
+        if not isinstance(other, Value) and not (is_number(other) and not isinstance(unwrap(other), (float, np.floating))):
+            self.trace.fail(f"an offset is an integer or a traced value, not a {type(unwrap(other)).__name__}", TypeError)
         return Pointer(self.trace, self.base, other if self.offset is None else self.offset + other)
 
     __radd__ = __add__
@@ -174,7 +210,7 @@ class Pointer(Traced):
     def __sub__(self, other):
         if isinstance(other, Pointer):
             self.trace.fail("two pointers cannot be subtracted", TypeError)
-        return self + (0 - other)
+        return self + (0 - other if isinstance(other, Value) or is_number(other) else other)
 
 
 def make(operation: str, *operands) -> Value:
@@ -207,12 +243,16 @@ def _host_of(operation: str, left, right):
     return lambda numbers: function(first(numbers), second(numbers))
 
 
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "pow": "**", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+            "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
 def _binary(operation: str, reflected: bool):
     def method(self, other):
         if isinstance(other, Pointer):
             return NotImplemented if operation == "add" else make(operation, self, other)
         if not isinstance(other, Value) and not is_number(other):
-            return NotImplemented
+            self.trace.fail(f"`{_SYMBOLS[operation]}` of a traced value and a {type(other).__name__}", TypeError)
         left, right = (other, self) if reflected else (self, other)
         value = make(operation, left, right)
         value.host = _host_of(operation, left, right)

@@ -158,3 +158,13 @@ def test_the_first_call_from_disk_takes_less_than_15_ms(run, tmp_path):
     timed = KERNEL.replace("scale[(2,)]", "import time\nstart = time.process_time()\nscale[(2,)]").replace("assert", "print((time.process_time() - start) * 1e3)\nassert")
     times = [float(run(timed, PYTHONPYCACHEPREFIX=str(tmp_path / "bytecode")).stdout.split()[0]) for _ in range(8)]
     assert statistics.median(times[1:]) < 15, times
+
+
+@pytest.mark.parametrize("folder", ["file/cache", "dev"])
+def test_winners_that_cannot_be_kept_are_found_again(run, tmp_path, folder):
+    (tmp_path / "file").write_text("")
+    tuned = KERNEL.replace("@metile.kernel", "@metile.autotune(configs=[metile.Config(BLOCK=32), metile.Config(BLOCK=64)], key=['N'], rep=1, warmup=1)\n@metile.kernel")
+    tuned = tuned.replace("(x, out, 100, BLOCK=64)", "(x, out, 100)").replace("(2,)", "lambda chosen: metile.cdiv(100, chosen['BLOCK'])")
+    for _ in range(2):
+        done = run(tuned, METILE_CACHE_DIR=str(tmp_path / folder) if folder != "dev" else "/dev/null/cache")
+        assert "autotune scale" in done.stdout and "Traceback" not in done.stderr, done.stderr

@@ -24,6 +24,10 @@ def works():
     np.testing.assert_array_equal(out, x)
 
 
+def misaligned():
+    return np.frombuffer(bytearray(45), np.uint8)[1:41].view(np.float32)
+
+
 X, OUT = arrays()
 LAUNCHES = {
     "too many arguments": (lambda: copy[1](X, OUT, 10, 32, 5), TypeError, "takes 3 arguments"),
@@ -35,9 +39,29 @@ LAUNCHES = {
     "none": (lambda: copy[1](X, None, 10, BLOCK=32), TypeError, "'Out' of kernel 'copy' is a NoneType"),
     "f64": (lambda: copy[1](X.astype(np.float64), OUT, 10, BLOCK=32), TypeError, "'X' has elements of type float64"),
     "complex": (lambda: copy[1](X.astype(np.complex64), OUT, 10, BLOCK=32), TypeError, "complex64"),
+    "i64": (lambda: copy[1](X, np.zeros(10, np.int64), 10, BLOCK=32), TypeError, "'Out' has elements of type int64"),
+    "objects": (lambda: copy[1](X.astype(object), OUT, 10, BLOCK=32), TypeError, "'X' has elements of type object"),
+    "text": (lambda: copy[1](np.array(["a"]), OUT, 10, BLOCK=32), TypeError, "'X' has elements of type <U1"),
+    "structs": (lambda: copy[1](np.zeros(3, "f4,f4"), OUT, 10, BLOCK=32), TypeError, "'X' has elements of type"),
+    "byte order": (lambda: copy[1](X.astype(">f4"), OUT, 10, BLOCK=32), TypeError, "'X' has elements in the other byte order"),
+    "misaligned": (lambda: copy[1](misaligned(), OUT, 10, BLOCK=32), ValueError, "'X' is not aligned to its elements"),
+    "misaligned result": (lambda: copy[1](X, misaligned(), 10, BLOCK=32), ValueError, "'Out' is not aligned to its elements"),
+    "list": (lambda: copy[1]([1.0], OUT, 10, BLOCK=32), TypeError, "'X' of kernel 'copy' is a list"),
+    "complex number": (lambda: copy[1](X, OUT, 1j, BLOCK=32), TypeError, "'N' of kernel 'copy' is a complex"),
+    "i32 underflow": (lambda: copy[1](X, OUT, -(1 << 31) - 1, BLOCK=32), OverflowError, "'N' of kernel 'copy' is -2147483649"),
+    "i32 overflow by NumPy": (lambda: copy[1](X, OUT, np.int64(1 << 40), BLOCK=32), OverflowError, "'N' of kernel 'copy' is 1099511627776"),
     "i32 overflow": (lambda: copy[1](X, OUT, 1 << 31, BLOCK=32), OverflowError, "'N' of kernel 'copy' is 2147483648"),
     "unhashable constexpr": (lambda: copy[1](X, OUT, 10, BLOCK=[32]), TypeError, "constexprs are hashable"),
     "negative grid": (lambda: copy[(1, -2)](X, OUT, 10, BLOCK=32), ValueError, "0 to 2147483647"),
+    "empty grid": (lambda: copy[()](X, OUT, 10, BLOCK=32), ValueError, "one to three axes, not 0"),
+    "grid of none": (lambda: copy[None](X, OUT, 10, BLOCK=32), TypeError, "made of integers, not None"),
+    "grid by a function": (lambda: copy[lambda constants: "1"](X, OUT, 10, BLOCK=32), TypeError, "made of integers, not '1'"),
+    "grid of 2**31": (lambda: copy[(1, 1, 1 << 31)](X, OUT, 10, BLOCK=32), ValueError, "0 to 2147483647"),
+    "array as constexpr": (lambda: copy[1](X, OUT, 10, BLOCK=X), TypeError, "constexprs are hashable"),
+    "text as block": (lambda: copy[1](X, OUT, 10, BLOCK="a"), TypeError, "`*` of a traced value and a str"),
+    "block of 2**40": (lambda: copy[1](X, OUT, 10, BLOCK=1 << 40), ValueError, "BLOCK is 1099511627776"),
+    "half a lane": (lambda: copy[1](X, OUT, 10, BLOCK=32.5), TypeError, "arange's end is a number known at compile time, not 32.5"),
+    "block as a float": (lambda: copy[1](X, OUT, 10, BLOCK=32.0), metile.LoweringError, "an offset is an integer"),
     "huge grid": (lambda: copy[1 << 32](X, OUT, 10, BLOCK=32), ValueError, "0 to 2147483647"),
     "four axes": (lambda: copy[(1, 1, 1, 1)](X, OUT, 10, BLOCK=32), ValueError, "one to three axes"),
     "float grid": (lambda: copy[1.5](X, OUT, 10, BLOCK=32), TypeError, "made of integers"),
@@ -91,6 +115,28 @@ def test_zero_sized_arrays_are_never_touched():
     works()
 
 
+@pytest.mark.parametrize("block", [48, 1, 31, 10**6])
+def test_blocks_of_any_size_work(random, block):
+    x, out = random.random(1000, dtype=np.float32), np.full(1000, np.nan, np.float32)
+    copy[metile.cdiv(1000, block)](x, out, 1000, BLOCK=block)
+    np.testing.assert_array_equal(out, x)
+
+
+def test_a_constexpr_that_is_not_a_number_is_one_kernel():
+    @metile.kernel
+    def fill(Out, VALUE: metile.constexpr, BLOCK: metile.constexpr):
+        metile.store(Out + metile.arange(0, BLOCK), VALUE)
+
+    for value in (float("nan"), float("nan"), -0.0, 0.0):
+        out = np.ones(8, np.float32)
+        fill[1](out, VALUE=value, BLOCK=8)
+        np.testing.assert_array_equal(out.view(np.uint32) & 0xffc00000, np.full(8, value, np.float32).view(np.uint32) & 0xffc00000)
+    assert len(fill._specialised) == 3
+    for value, kind in (("x", TypeError), (None, TypeError), (1j, TypeError), (1 << 70, OverflowError)):
+        with pytest.raises(kind, match=f"--> {__file__}:"):
+            fill[1](out, VALUE=value, BLOCK=8)
+
+
 def body(statement):
     """A kernel with one statement on x, a loaded tile; the statement is in this file."""
 
@@ -121,6 +167,40 @@ def chained(x, X, lanes, N):
 def loops_to_a_traced_bound(x, X, lanes, N):
     for _ in range(N):
         x = x + 1
+
+
+def continues(x, X, lanes, N):
+    for i in metile.tile_range(0, N):
+        if i > 2:
+            continue
+        x = x + 1
+
+
+def breaks_inside(x, X, lanes, N):
+    for i in metile.tile_range(0, N):
+        for j in metile.tile_range(0, i):
+            break
+
+
+def caught_outside(x, X, lanes, N):
+    try:
+        for i in metile.tile_range(0, N):
+            raise KeyError(3)
+    except KeyError:
+        return x
+
+
+def yields(x, X, lanes, N):
+    def numbers():
+        for i in metile.tile_range(0, N):
+            yield i
+
+    for i in numbers():
+        x = x + i
+
+
+def asserts(x, X, lanes, N):
+    assert x > 0
 
 
 def breaks(x, X, lanes, N):
@@ -159,6 +239,12 @@ def escapes(x, X, lanes, N):
     return Holder.value
 
 
+def float_bound(x):
+    for i in metile.tile_range(0, x):
+        x = x + 1
+    return x
+
+
 BODIES = {
     "if": (if_on_value, TypeError, "metile.where"), "while": (while_on_value, TypeError, "metile.where"),
     "and": (lambda x, X, lanes, N: (x > 0) and (x < 1), TypeError, "`&`"), "not": (lambda x, X, lanes, N: not x, TypeError, "`~`"),
@@ -166,6 +252,32 @@ BODIES = {
     "int()": (lambda x, X, lanes, N: int(x), TypeError, "metile.cast"), "float()": (lambda x, X, lanes, N: float(x), TypeError, "metile.cast"),
     "index": (lambda x, X, lanes, N: x[0], TypeError, "metile.load"), "index by": (lambda x, X, lanes, N: [1, 2][x], TypeError, "tile_range"),
     "len": (lambda x, X, lanes, N: len(x), TypeError, "length"), "iteration": (lambda x, X, lanes, N: list(x), TypeError, "tile_range"),
+    "mask of a tile": (lambda x, X, lanes, N: metile.load(X + lanes, mask=metile.zeros((4, 4)) > 0), TypeError, "the mask is a 2-D tile"),
+    "mask of text": (lambda x, X, lanes, N: metile.load(X + lanes, mask="a"), TypeError, "not a str"),
+    "mask of a pointer": (lambda x, X, lanes, N: metile.load(X + lanes, mask=X), TypeError, "not a pointer"),
+    "mask of another extent": (lambda x, X, lanes, N: metile.load(X + lanes, mask=metile.arange(0, 7) < 5), metile.LoweringError, "tiles of 32 and of 7"),
+    "float offset": (lambda x, X, lanes, N: metile.load(X + 1.5), TypeError, "an offset is an integer or a traced value, not a float"),
+    "offset by text": (lambda x, X, lanes, N: metile.load(X + "a"), TypeError, "not a str"),
+    "offset by floats": (lambda x, X, lanes, N: metile.load(X + x), metile.LoweringError, "an offset is an integer, not `f32`"),
+    "bounds of floats": (lambda x, X, lanes, N: float_bound(x), metile.LoweringError, "the bounds of tile_range are integers, not `f32`"),
+    "& of floats": (lambda x, X, lanes, N: x & 1, metile.LoweringError, "`&` takes integers and masks, not `f32`"),
+    "~ of floats": (lambda x, X, lanes, N: ~x, metile.LoweringError, "`~` takes integers and masks, not `f32`"),
+    "<< of floats": (lambda x, X, lanes, N: lanes << x, metile.LoweringError, "`<<` takes integers, not `f32`"),
+    "bits of floats": (lambda x, X, lanes, N: metile.reverse_bits(x), metile.LoweringError, "`reverse_bits` takes integers"),
+    "text added": (lambda x, X, lanes, N: x + "a", TypeError, "`+` of a traced value and a str"),
+    "added to an array": (lambda x, X, lanes, N: np.ones(32, np.float32) + x, TypeError, "`+` of a traced value and a ndarray"),
+    "matrix product": (lambda x, X, lanes, N: x @ x, TypeError, "metile.dot"), "round": (lambda x, X, lanes, N: round(x), TypeError, "metile.round"),
+    "divmod": (lambda x, X, lanes, N: divmod(lanes, 3), TypeError, "use // and %"), "format": (lambda x, X, lanes, N: f"{x:.2f}", TypeError, "metile.print"),
+    "shape": (lambda x, X, lanes, N: x.shape, AttributeError, "no `shape`"), "to": (lambda x, X, lanes, N: x.to("f16"), AttributeError, "no `to`"),
+    "element of a pointer": (lambda x, X, lanes, N: X[0], TypeError, "metile.load"), "pointers compared": (lambda x, X, lanes, N: X == X, TypeError, "cannot be compared"),
+    "element assigned": (lambda x, X, lanes, N: X.__setitem__(0, x), TypeError, "metile.store"), "assert": (asserts, TypeError, "metile.where"),
+    "conditional expression": (lambda x, X, lanes, N: x if N > 3 else 1.0, TypeError, "metile.where"), "max()": (lambda x, X, lanes, N: max(x, 1.0), TypeError, "metile.where"),
+    "elif": (lambda x, X, lanes, N: 1.0 if False else 2.0 if x > 0 else 3.0, TypeError, "metile.where"),
+    "continue": (continues, TypeError, "metile.where"), "break of an inner loop": (breaks_inside, metile.LoweringError, "left by `break`, `return`"),
+    "exception caught outside": (caught_outside, metile.LoweringError, "or an exception"), "yield": (yields, metile.LoweringError, "a generator takes the elements"),
+    "shared memory of nothing": (lambda x, X, lanes, N: metile.shared(0), ValueError, "0 elements"),
+    "too much shared memory": (lambda x, X, lanes, N: metile.shared(10**12), metile.OutOfResources, "threadgroup memory"),
+    "shared f64": (lambda x, X, lanes, N: metile.shared(4, "f64"), ValueError, "'f64' is not one of"),
     "range": (loops_to_a_traced_bound, TypeError, "tile_range"),
     "bare pointer": (lambda x, X, lanes, N: metile.load(X), TypeError, "pointer + offsets"),
     "load of a value": (lambda x, X, lanes, N: metile.load(x), TypeError, "takes a pointer"),
@@ -263,6 +375,31 @@ def test_kernels_without_source_and_with_string_annotations_work():
     names["copy"][4](x, out, 100, BLOCK=32)
     np.testing.assert_array_equal(out, x)
     metile.kernel(copy)[4](x, out * 0, 100, BLOCK=32)
+
+
+def carries_two_dtypes(first, second):
+    def statement(x, X, lanes, N):
+        value = first(x, lanes)
+        for _ in metile.tile_range(0, 3):
+            value = second(x, lanes) + value
+        return value
+
+    return statement
+
+
+
+
+FIRST_AND_SECOND = {"a literal": (lambda x, lanes: 0, lambda x, lanes: x, 0), "f16 and f32": (lambda x, lanes: metile.cast(x, "f16"), lambda x, lanes: x, 1),
+                    "numbers of lanes and f32": (lambda x, lanes: lanes, lambda x, lanes: x, 1), "f32 and numbers of lanes": (lambda x, lanes: x, lambda x, lanes: lanes, 1),
+                    "i32 and f16": (lambda x, lanes: metile.cast(x, "i32"), lambda x, lanes: metile.cast(x, "f16"), 1)}
+
+
+@pytest.mark.parametrize("name", FIRST_AND_SECOND)
+def test_a_carried_name_has_the_later_of_its_dtypes(name):
+    first, second, start = FIRST_AND_SECOND[name]
+    x, out = arrays(32)
+    body(carries_two_dtypes(first, second))[1](x, out, 32, BLOCK=32)
+    np.testing.assert_array_equal(out, (start + 3) * np.arange(32, dtype=np.float32))
 
 
 def test_numbers_around_the_function_are_part_of_the_kernel():

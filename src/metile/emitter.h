@@ -27,6 +27,7 @@ private:
   void visit(const Op& op);
   bool visitStatement(const Op& op);
   bool checkScopes();
+  bool checkIntegers();
   void declareParams();
   void declareShared();
 

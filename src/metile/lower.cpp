@@ -17,6 +17,31 @@ Emitter::Emitter(const Trace& trace, lang::Program& program, diag::DiagnosticSin
     : trace_(trace), sink_(sink), kinds_(inferKinds(trace)), b_(program, trace.kernel, trace.range),
       values_(static_cast<size_t>(trace.values)) {}
 
+/// Operands [first, end) of an operation are integers or masks.
+struct OperandsOfIntegers {
+  std::string_view name;
+  size_t first, end;
+  const char* what;
+};
+
+static constexpr OperandsOfIntegers kIntegers[] = {
+    {"and", 0, 2, "`&` takes integers and masks"},
+    {"or", 0, 2, "`|` takes integers and masks"},
+    {"xor", 0, 2, "`^` takes integers and masks"},
+    {"not", 0, 1, "`~` takes integers and masks"},
+    {"shl", 0, 2, "`<<` takes integers"},
+    {"shr", 0, 2, "`>>` takes integers"},
+    {"reverse_bits", 0, 1, "`reverse_bits` takes integers"},
+    {"load", 1, 2, "an offset is an integer"},
+    {"store", 1, 2, "an offset is an integer"},
+    {"tile_load", 1, 3, "the row and the column of a tile are integers"},
+    {"tile_store", 1, 3, "the row and the column of a tile are integers"},
+    {"loop", 1, 3, "the bounds of tile_range are integers"},
+    {"draw", 2, 4, "offset and total of persistent_range are integers"},
+    {"simd_shuffle_xor", 1, 2, "the mask of simd_shuffle_xor is an integer"},
+    {"simd_broadcast", 1, 2, "the lane of simd_broadcast is an integer"},
+};
+
 /// A value that was made in an iteration is gone after the loop: Python could have kept it in an object or a variable of another function.
 bool Emitter::checkScopes() {
   std::vector<std::vector<int64_t>> open(1);
@@ -49,8 +74,35 @@ bool Emitter::checkScopes() {
   return true;
 }
 
+/// The trace is made without types: what is wrong only for floats is found here.
+bool Emitter::checkIntegers() {
+  bool isRight = true;
+  const auto refuse = [&](const Op& op, const std::string& what, Dtype dtype) {
+    sink_
+        .error("E0303", op.range,
+               what + ", not `" + std::string(lang::name(scalarOf(dtype == Dtype::FloatLiteral ? Dtype::F32 : dtype))) +
+                   "`")
+        .primary("")
+        .help("`metile.cast(x, \"i32\")` gives integers");
+    isRight = false;
+  };
+  for (const Op& op : trace_.ops) {
+    const OperandsOfIntegers* row =
+        std::find_if(std::begin(kIntegers), std::end(kIntegers),
+                     [&](const OperandsOfIntegers& known) { return known.name == op.name; });
+    if (row == std::end(kIntegers))
+      continue;
+    for (size_t i = row->first; i < std::min<size_t>(row->end, op.operands.size()); ++i)
+      if (const Dtype dtype = kind(op, i).dtype; isFloat(dtype)) {
+        refuse(op, row->what, dtype);
+        break;
+      }
+  }
+  return isRight;
+}
+
 void Emitter::run() {
-  if (!checkScopes())
+  if (!checkScopes() || !checkIntegers())
     return;
   declareParams();
   declareShared();

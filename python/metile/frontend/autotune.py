@@ -86,21 +86,23 @@ class Autotuned:
             return None
         try:
             wanted = json.loads(self._file(key).read_text())["config"]
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, TypeError):
             return None
         return next((config for config in self.configs if repr(config) == wanted), None)
 
     def _store(self, key: tuple, config: Config) -> None:
         if os.environ.get("METILE_DISABLE_DISK_CACHE") == "1":
             return
-        path = self._file(key)
+        path, written = self._file(key), None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+                written = file.name
                 file.write(json.dumps({"kernel": self.name, "config": repr(config)}))
-            os.replace(file.name, path)
-        except OSError:
-            pass  # a cache that cannot be written costs time only
+            os.replace(written, path)
+        except OSError:  # a cache that cannot be written costs time only
+            if written is not None:
+                os.unlink(written)
 
     def _measure(self, grid, args: tuple, kwargs: dict, key: tuple) -> Config:
         """All configurations in turns, so that a slow moment hits each; those close to the best again."""

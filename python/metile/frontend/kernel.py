@@ -4,20 +4,21 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import threading
 import types
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 
 import _vortex
 import vortex
-from vortex import _foreign, _kept
+from vortex import _foreign
 
 from .. import _params
 from .._arguments import BufferArgument, GpuArray, HostArray, host_array
 from .._outside import Outside
-from .._trace import LoweringError, OutOfResources, Trace, is_machinery, recording
+from .._specialised import Specialised, dump
+from .._trace import LoweringError, OutOfResources, Trace, is_machinery, recording, remember_source
 from .._values import constexpr, is_number, unwrap
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device, launch_mode
@@ -27,125 +28,12 @@ __all__ = ["Kernel", "LoweringError", "OutOfResources", "kernel"]
 HINTS = {"WM", "WN", "NUM_SG", "COOPERATIVE", "SEPARATED", "RELAXED_PRECISION", "K_UNROLL", "SWIZZLE", "SWIZZLE_SMEM", "SCHEDULE_ENCODING",
          "num_stages", "num_simdgroups", "num_warps"}
 _TILE_THREADS = 128
-_ABOUT_RESULTS = {"W0525", "W0631"}  # other warnings are about speed
+_MOST_LANES = (1 << 31) - 1  # more does not fit the numbers of lanes
 _KEPT = 16  # traces per specialisation, for different values of what they read from outside
 
 
 def _is_hint(name: str) -> bool:
     return name in HINTS or name.startswith("NAX_")
-
-
-class Specialised:
-    """A kernel for one choice of constexprs and argument types. The grid has instances along `axes`."""
-
-    def __init__(self, kernel: Kernel, trace: Trace, threads: int, axes: tuple[int, ...]):
-        self.kernel, self.slots, self.shared_bytes = kernel, trace.params, trace.shared_bytes
-        self.name = trace.name
-        self.text = trace.text([_params.header(slot) for slot in trace.params], threads, axes)
-        self._files = trace.sources.texts()
-        self.outside: Outside | None = None
-        self.kinds: list = []
-        self.constants: dict = {}
-        self.prints = any(line.startswith("print ") for line in trace.lines)
-        self._loaded: dict = {}
-        self._has_warned = False
-        self._online_softmax = os.environ.get("METILE_ONLINE_SOFTMAX") != "0"
-
-    @functools.cached_property
-    def native(self):
-        import _vortex_compiler
-
-        program = _vortex_compiler.from_trace(self.text, self._files, self._online_softmax)
-        found = vortex._errors.diagnostics(program.diagnostics())
-        if not program.ok:
-            error = LoweringError(program.report)
-            error.diagnostics = found
-            raise error
-        self._findings = tuple((diagnostic.id, diagnostic.rendered) for diagnostic in found)
-        self._warn(self._findings)
-        return program
-
-    def _warn(self, findings: tuple) -> None:
-        """Once for each kernel."""
-        if self._has_warned:
-            return
-        self._has_warned = True
-        for name, rendered in findings:
-            if name in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
-                warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
-
-    def explain(self) -> str:
-        """What was rewritten and what was not, with the reasons."""
-        types = [f"{name}: {kind if isinstance(kind, str) else kind[0]}" for name, kind in zip(self.kernel.runtime, self.kinds)]
-        head = f"{self.name}({', '.join((*types, *(f'{name}={value!r}' for name, value in self.constants.items())))})"
-        remarks = vortex._errors.diagnostics(self.native.remarks())
-        return head + (": runs as written\n" if not remarks else ":\n" + "".join(remark.rendered for remark in remarks))
-
-    def request(self, target: str):
-        import _vortex_compiler
-
-        return _vortex_compiler.request(target, None, None, [], False)  # what is made of a trace is kept here
-
-    def loaded(self, device: Device):
-        code = self._loaded.get(device.id)
-        if code is None:
-            if not device.is_cpu and self.shared_bytes > device.max_threadgroup_memory:
-                raise OutOfResources(f"kernel '{self.name}' needs {self.shared_bytes} bytes of threadgroup memory, the device has {device.max_threadgroup_memory}")
-            code = self._loaded[device.id] = self._load(device.native)
-        return code
-
-    def _load(self, device: _vortex.Device):
-        """From disk, else compiled."""
-        key = ("metile", self.text, self._files, self._online_softmax, device.target, device.model)
-        folder = os.environ.get("METILE_CACHE_DIR", "")
-        is_kept = os.environ.get("METILE_DISABLE_DISK_CACHE") != "1" and not os.environ.get("VORTEX_NO_CACHE")
-        kept = _kept.find(key, folder) if is_kept else None
-        if kept is not None:
-            findings, artifact = kept
-            self._warn(findings)
-            return _vortex.load(device, artifact)
-        artifact = self.native.build(self.name, self.request(device.target))
-        if is_kept:
-            _kept.keep(key, (self._findings, artifact), folder)
-        return _vortex.load(device, artifact)
-
-    def arguments(self, device: Device, values: list, numbers: dict, grid: tuple) -> tuple:
-        out = []
-        for slot in self.slots:
-            value = values[slot.argument]
-            if slot.rank == 0:
-                out.append(value)
-            elif slot.rank == 1:
-                out.append(value.on(device, slot.is_written))
-            else:
-                out.append(value.on(device, slot.is_written).matrix(*self._window(slot, value, numbers)))
-        return (*out, *grid)
-
-    def _window(self, slot, value, numbers: dict) -> tuple[int, int]:
-        stride, offset = (part(numbers) if callable(part) else part for part in (slot.stride, slot.offset))
-        if stride <= 0 or offset < 0:
-            raise ValueError(f"kernel '{self.name}': a tile has rows of {stride} elements from element {offset} on")
-        return offset, stride
-
-    def interpret(self, values: list, numbers: dict, grid: tuple, check: bool) -> None:
-        arguments = []
-        for slot in self.slots:
-            value = values[slot.argument]
-            if slot.rank == 0:
-                bits = np.float32(value).view(np.uint32) if slot.header.startswith("float") else value & (1 << 64) - 1
-                arguments.append((0, [], [], int(bits)))
-                continue
-            array = value.host()
-            address, extents = array.ctypes.data, [array.size]
-            if slot.rank == 2:
-                offset, stride = self._window(slot, value, numbers)
-                address, extents = address + offset * array.itemsize, [max(array.size - offset, 0) // stride, stride]
-            arguments.append((address, extents, [], 0))
-        arguments += [(0, [], [], extent) for extent in grid]
-        try:
-            self.native.interpret(self.name, arguments, self.request("cpu"), check, 0, print)
-        except vortex.Error as error:
-            raise RuntimeError(f"kernel '{self.name}': {error}") from None
 
 
 class _Traced(NamedTuple):
@@ -174,6 +62,8 @@ class Kernel:
         self.constexprs = [name for name, parameter in self.signature.parameters.items() if self._is_constexpr(parameter.annotation)]
         self.runtime = [name for name in self.signature.parameters if name not in self.constexprs]
         self._specialised: dict = {}
+        self._compiling = threading.RLock()
+        remember_source(fn.__code__.co_filename)
         self._host_launches: dict = {}
 
     def __reduce__(self):
@@ -269,8 +159,12 @@ class Kernel:
 
     def specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int] = (1, 1, 1)) -> Specialised:
         """Axes that the kernel asks no position of are 1 unless `grid` has more, which is another kernel: its instances do the same work."""
+        with self._compiling:
+            return self._specialise(kinds, constants, grid)
+
+    def _specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int]) -> Specialised:
         try:
-            key = (tuple(kinds), os.environ.get("METILE_ONLINE_SOFTMAX"), tuple((name, type(value), repr(value) if isinstance(value, float) else value) for name, value in constants.items()))
+            key = (tuple(kinds), os.environ.get("METILE_ONLINE_SOFTMAX"), tuple(map(_constant, constants.items())))
             known = self._specialised.setdefault(key, [])
         except TypeError:
             raise TypeError(f"kernel '{self.name}': constexprs are hashable values") from None
@@ -284,7 +178,7 @@ class Kernel:
         if made is None:
             made = traced.specialised[axes] = Specialised(self, traced.trace, traced.threads, axes)
             made.kinds, made.constants, made.outside = kinds, constants, traced.outside
-            _dump(made)
+            dump(made)
         return made
 
     def _trace(self, kinds: list, constants: dict) -> tuple[Trace, int]:
@@ -313,8 +207,8 @@ class Kernel:
         threads = trace.extent or (int(block) if block is not None and is_number(block) else None)
         if threads is None:
             threads = _TILE_THREADS if trace.has_tiles and not trace.uses_threads else 1
-        if threads <= 0:
-            raise ValueError(f"kernel '{self.name}': BLOCK is {threads}")
+        if not 0 < threads <= _MOST_LANES:
+            raise ValueError(f"kernel '{self.name}': BLOCK is {threads}: a kernel has 1 to {_MOST_LANES} lanes{here}")
         return trace, threads
 
 
@@ -330,18 +224,6 @@ def _last_place(trace: Trace, error: BaseException) -> str:
 
 def _excerpt(trace: Trace) -> str:
     return trace.sources.excerpt(trace.open_loops[-1])
-
-
-def _dump(specialised: Specialised) -> None:
-    wanted = os.environ.get("METILE_DEBUG", "").split(",")
-    if "tile_ir" in wanted or "all" in wanted:
-        import sys
-
-        sys.stderr.write(f"// ---- {specialised.name}: trace\n{specialised.text}\n")
-        stages = {"metal_ir": "irgen", "metal_ir_opt": "schedule", "msl": "assembly"}
-        for name, stage in stages.items():
-            if name in wanted or "all" in wanted:
-                sys.stderr.write(f"// ---- {specialised.name}: {name}\n{specialised.native.text(specialised.name, stage, specialised.request('cpu'))}\n")
 
 
 def grid_of(grid, name: str) -> tuple[int, int, int]:
@@ -390,7 +272,7 @@ class Launcher:
         is_simple = not callable(self.grid) and len(args) == len(runtime) and list(kernel.signature.parameters)[: len(args)] == runtime and not specialised.prints
         if not is_simple or interprets() or not Device.get().is_cpu or any(slot.rank > 1 for slot in specialised.slots):
             return
-        if any(type(value) not in (int, float, np.ndarray) for value in args):
+        if any(type(value) not in (int, float, np.ndarray) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
             return
         device = Device.get()
         code = specialised.loaded(device)
@@ -427,6 +309,17 @@ class Launcher:
                 raise
         _finish(values)
         return specialised, values, numbers, grid
+
+
+def _constant(item: tuple) -> tuple:
+    """A constexpr as a key: 0.0 and -0.0 are two, NaN is one."""
+    name, value = item
+    return name, type(value), *((repr(value),) if isinstance(value, float) else (value, repr(value)) if isinstance(value, tuple) else (value,))
+
+
+def _is_equal_to_itself_alone(value) -> bool:
+    """Among values of its type: 0.0 equals -0.0, and tuples may hold such."""
+    return type(value) in (int, bool, str) or type(value) is float and value != 0
 
 
 def _device_for(values: list) -> Device:

@@ -55,9 +55,7 @@ class Device:
 
     @classmethod
     def of(cls, name: str) -> Device:
-        if name not in _devices:
-            _devices[name] = cls(name)
-        return _devices[name]
+        return _devices.get(name) or _devices.setdefault(name, cls(name))
 
     @property
     def native(self):

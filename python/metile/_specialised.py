@@ -1,0 +1,163 @@
+"""Kernels for one choice of constexprs and argument types: from a trace to loaded code."""
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import warnings
+
+import numpy as np
+
+import _vortex
+import vortex
+from vortex import _kept
+
+from . import _params
+from ._trace import LoweringError, OutOfResources, Trace
+from .runtime.device import Device
+
+_ABOUT_RESULTS = {"W0525", "W0631"}  # other warnings are about speed
+
+
+class Specialised:
+    """A kernel for one choice of constexprs and argument types. The grid has instances along `axes`."""
+
+    def __init__(self, kernel, trace: Trace, threads: int, axes: tuple[int, ...]):
+        self.kernel, self.slots, self.shared_bytes = kernel, trace.params, trace.shared_bytes
+        self.name = trace.name
+        self.text = trace.text([_params.header(slot) for slot in trace.params], threads, axes)
+        self._files = trace.sources.texts()
+        self._head = trace.sources.excerpt(trace.place)
+        self.outside = None  # of class Outside
+        self.kinds: list = []
+        self.constants: dict = {}
+        self.prints = any(line.startswith("print ") for line in trace.lines)
+        self._loaded: dict = {}
+        self._has_warned = False
+        self._online_softmax = os.environ.get("METILE_ONLINE_SOFTMAX") != "0"
+
+    @functools.cached_property
+    def native(self):
+        import _vortex_compiler
+
+        program = _vortex_compiler.from_trace(self.text, self._files, self._online_softmax)
+        found = vortex._errors.diagnostics(program.diagnostics())
+        if not program.ok:
+            error = LoweringError(program.report)
+            error.diagnostics = found
+            raise error
+        self._findings = tuple((diagnostic.id, diagnostic.rendered) for diagnostic in found)
+        self._warn(self._findings)
+        return program
+
+    def _warn(self, findings: tuple) -> None:
+        """Once for each kernel."""
+        if self._has_warned:
+            return
+        self._has_warned = True
+        for name, rendered in findings:
+            if name in _ABOUT_RESULTS or os.environ.get("METILE_WARNINGS") == "1":
+                warnings.warn(rendered, stacklevel=2 + _kept.depth_of_packages())
+
+    def explain(self) -> str:
+        """What was rewritten and what was not, with the reasons."""
+        types = [f"{name}: {kind if isinstance(kind, str) else kind[0]}" for name, kind in zip(self.kernel.runtime, self.kinds)]
+        head = f"{self.name}({', '.join((*types, *(f'{name}={value!r}' for name, value in self.constants.items())))})"
+        remarks = vortex._errors.diagnostics(self.native.remarks())
+        return head + (": runs as written\n" if not remarks else ":\n" + "".join(remark.rendered for remark in remarks))
+
+    def request(self, target: str):
+        import _vortex_compiler
+
+        return _vortex_compiler.request(target, None, None, [], False)  # what is made of a trace is kept here
+
+    def loaded(self, device: Device):
+        code = self._loaded.get(device.id)
+        return code if code is not None else self._load_once(device)
+
+    def _load_once(self, device: Device):
+        with self.kernel._compiling:
+            code = self._loaded.get(device.id)
+            if code is not None:
+                return code
+            if not device.is_cpu and self.shared_bytes > device.max_threadgroup_memory:
+                raise OutOfResources(f"kernel '{self.name}' needs {self.shared_bytes} bytes of threadgroup memory, the device has {device.max_threadgroup_memory}{self._head}")
+            code = self._loaded[device.id] = self._load(device.native)
+        return code
+
+    def _load(self, device: _vortex.Device):
+        """From disk, else compiled."""
+        key = ("metile", self.text, self._files, self._online_softmax, device.target, device.model)
+        folder = os.environ.get("METILE_CACHE_DIR", "")
+        is_kept = os.environ.get("METILE_DISABLE_DISK_CACHE") != "1" and not os.environ.get("VORTEX_NO_CACHE")
+        kept = _kept.find(key, folder) if is_kept else None
+        if kept is not None:
+            findings, artifact = kept
+            self._warn(findings)
+            return _vortex.load(device, artifact)
+        try:
+            artifact = self.native.build(self.name, self.request(device.target))
+        except vortex.CompileError as error:
+            raise LoweringError(f"{error}{self._excerpt_at(str(error))}") from None
+        if is_kept:
+            _kept.keep(key, (self._findings, artifact), folder)
+        return _vortex.load(device, artifact)
+
+    def _excerpt_at(self, message: str) -> str:
+        """The source line of "file:line:column: what"."""
+        for name, text in self._files:
+            line, _, rest = message.removeprefix(name + ":").partition(":")
+            column = rest.partition(":")[0]
+            lines = text.split("\n")
+            if message.startswith(name + ":") and line.isdecimal() and column.isdecimal() and 0 < int(line) <= len(lines) and lines[int(line) - 1]:
+                return f"\n  --> {name}:{line}:{column}\n   {lines[int(line) - 1]}\n   {' ' * (int(column) - 1)}^"
+        return self._head
+
+    def arguments(self, device: Device, values: list, numbers: dict, grid: tuple) -> tuple:
+        out = []
+        for slot in self.slots:
+            value = values[slot.argument]
+            if slot.rank == 0:
+                out.append(value)
+            elif slot.rank == 1:
+                out.append(value.on(device, slot.is_written))
+            else:
+                out.append(value.on(device, slot.is_written).matrix(*self._window(slot, value, numbers)))
+        return (*out, *grid)
+
+    def _window(self, slot, value, numbers: dict) -> tuple[int, int]:
+        stride, offset = (part(numbers) if callable(part) else part for part in (slot.stride, slot.offset))
+        if stride <= 0 or offset < 0:
+            raise ValueError(f"kernel '{self.name}': a tile has rows of {stride} elements from element {offset} on")
+        return offset, stride
+
+    def interpret(self, values: list, numbers: dict, grid: tuple, check: bool) -> None:
+        arguments = []
+        for slot in self.slots:
+            value = values[slot.argument]
+            if slot.rank == 0:
+                bits = np.float32(value).view(np.uint32) if slot.header.startswith("float") else value & (1 << 64) - 1
+                arguments.append((0, [], [], int(bits)))
+                continue
+            array = value.host()
+            address, extents = array.ctypes.data, [array.size]
+            if slot.rank == 2:
+                offset, stride = self._window(slot, value, numbers)
+                address, extents = address + offset * array.itemsize, [max(array.size - offset, 0) // stride, stride]
+            arguments.append((address, extents, [], 0))
+        arguments += [(0, [], [], extent) for extent in grid]
+        try:
+            self.native.interpret(self.name, arguments, self.request("cpu"), check, 0, print)
+        except vortex.Error as error:
+            raise RuntimeError(f"kernel '{self.name}': {error}") from None
+
+
+def dump(specialised: Specialised) -> None:
+    """What METILE_DEBUG asks for."""
+    wanted = os.environ.get("METILE_DEBUG", "").split(",")
+    if "tile_ir" in wanted or "all" in wanted:
+        sys.stderr.write(f"// ---- {specialised.name}: trace\n{specialised.text}\n")
+        stages = {"metal_ir": "irgen", "metal_ir_opt": "schedule", "msl": "assembly"}
+        for name, stage in stages.items():
+            if name in wanted or "all" in wanted:
+                sys.stderr.write(f"// ---- {specialised.name}: {name}\n{specialised.native.text(specialised.name, stage, specialised.request('cpu'))}\n")
