@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from _vortex import Array
+from _vortex import Array, torch_stream
 
 _CUDA = 2  # DLPack's kDLCUDA
 _PLAIN = (int, float, bool, np.ndarray, np.generic)
@@ -19,6 +19,12 @@ def _is_of(value, library: str, name: str) -> bool:
 
 def is_torch(value) -> bool:
     return _is_of(value, "torch", "Tensor")
+
+
+def torch_types() -> tuple:
+    """Those whose objects are launched on directly."""
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    return () if tensor is None else (tensor,)
 
 
 def is_cupy(value) -> bool:
@@ -44,7 +50,10 @@ def stream_handle(value) -> int | None:
     if isinstance(value, (*_PLAIN, Array)):
         return None
     if is_torch(value):
-        return int(sys.modules["torch"].cuda.current_stream(value.device).cuda_stream) if value.is_cuda else None
+        if not value.is_cuda:
+            return None
+        handle = torch_stream(value.get_device())  # a tenth of the time of current_stream()
+        return int(sys.modules["torch"].cuda.current_stream(value.device).cuda_stream) if handle is None else handle
     if is_cupy(value):
         return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
     interface = getattr(value, "__cuda_array_interface__", None)

@@ -1,5 +1,7 @@
 #include "python/arrays.h"
 
+#include "python/torch_tensors.h"
+
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -46,16 +48,7 @@ std::optional<DType> fromDlpack(nb::dlpack::dtype wanted) {
 
 bool isCuda(const Device& device) { return std::string_view(device.name()).starts_with("cuda"); }
 
-/// Memory of another library: where its first element lies, and how its elements do.
-struct Foreign {
-  uint64_t address;
-  DType type;
-  std::vector<int64_t> extents, strides;
-  bool isReadOnly;
-  nb::handle owner;
-};
-
-Tensor tensorOver(const Device& device, const Foreign& from, const std::function<std::string()>& what) {
+Tensor tensorOver(const Device& device, const ForeignArray& from, const std::function<std::string()>& what) {
   Tensor tensor;
   tensor.type = from.type;
   tensor.extents = from.extents;
@@ -126,13 +119,14 @@ void raise(const Error& error, const std::optional<Fault>& fault) {
   throw nb::python_error();
 }
 
-Array wrapObject(const Device& device, nb::handle object, const std::function<std::string()>& what) {
-  Array array{device, {}, nb::borrow(object), false};
+/// By DLPack or the buffer protocol.
+static ForeignArray exported(nb::handle object, const std::function<std::string()>& what) {
+  ForeignArray from{0, DType::F32, {}, {}, false, object};
   nb::ndarray<nb::ro> view;
   if (nb::ndarray<> writable; nb::try_cast(object, writable)) {
     view = nb::ndarray<nb::ro>(writable);
   } else if (nb::try_cast(object, view)) {
-    array.isReadOnly = true;
+    from.isReadOnly = true;
   } else {
     const std::string type =
         nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
@@ -141,22 +135,31 @@ Array wrapObject(const Device& device, nb::handle object, const std::function<st
   const std::optional<DType> type = fromDlpack(view.dtype());
   if (!type)
     throw nb::type_error((what() + " has elements of a type that kernels do not take").c_str());
-  const bool onHost =
-      view.device_type() == nb::device::cpu::value || view.device_type() == nb::device::cuda_host::value;
-  const bool onGpu = view.device_type() == nb::device::cuda::value;
-  if (isCuda(device) ? !onGpu : !onHost)
+  from.address = reinterpret_cast<uintptr_t>(view.data());
+  from.type = *type;
+  if (view.device_type() == nb::device::cuda::value)
+    from.gpu = view.device_id();
+  else if (view.device_type() != nb::device::cpu::value && view.device_type() != nb::device::cuda_host::value)
+    throw nb::value_error((what() + " is in memory that is neither the host's nor a GPU's").c_str());
+  for (size_t i = 0; i < view.ndim(); ++i) {
+    from.extents.push_back(static_cast<int64_t>(view.shape(i)));
+    from.strides.push_back(view.stride(i));
+  }
+  return from;
+}
+
+Array wrapObject(const Device& device, nb::handle object, const std::function<std::string()>& what) {
+  std::optional<ForeignArray> from = torchTensor(object);
+  if (!from)
+    from = exported(object, what);
+  const bool onHost = from->gpu < 0;
+  if (isCuda(device) == onHost)
     throw nb::value_error(
         (what() +
          (onHost ? " is in host memory, the kernel runs on '" : " is in the memory of a GPU, the kernel runs on '") +
          device.name() + "'")
             .c_str());
-  Foreign from{reinterpret_cast<uintptr_t>(view.data()), *type, {}, {}, array.isReadOnly, object};
-  for (size_t i = 0; i < view.ndim(); ++i) {
-    from.extents.push_back(static_cast<int64_t>(view.shape(i)));
-    from.strides.push_back(view.stride(i));
-  }
-  array.tensor = tensorOver(device, from, what);
-  return array;
+  return {device, tensorOver(device, *from, what), nb::borrow(object), from->isReadOnly};
 }
 
 Array wrapMemory(const Device& device, uint64_t address, const std::string& dtype, std::vector<int64_t> extents,
@@ -168,7 +171,7 @@ Array wrapMemory(const Device& device, uint64_t address, const std::string& dtyp
     for (size_t i = extents.size(); i-- > 1;)
       (*strides)[i - 1] = (*strides)[i] * extents[i];
   }
-  const Foreign from{address, dtypeNamed(dtype), std::move(extents), *std::move(strides), isReadOnly, owner};
+  const ForeignArray from{address, dtypeNamed(dtype), std::move(extents), *std::move(strides), isReadOnly, owner};
   return {device, tensorOver(device, from, [] { return std::string("the array"); }), nb::borrow(owner), isReadOnly};
 }
 

@@ -24,6 +24,6 @@ template <typename Work> Result<void> run(const Device& device, Stream& stream, 
 }
 
 void bindLaunches(nb::module_& module);
-void bindHostLaunches(nb::module_& module);
+void bindDirectLaunches(nb::module_& module);
 
 }  // namespace vortex::python

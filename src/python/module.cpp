@@ -1,6 +1,7 @@
 // The extension `_vortex`: devices, arrays, streams and launches. The compiler is another extension, loaded when something must be compiled.
 #include "python/arrays.h"
 #include "python/launch.h"
+#include "python/torch_tensors.h"
 
 #include "vortex/kernel_cache.h"
 
@@ -85,8 +86,9 @@ NB_MODULE(_vortex, module) {
   bindArrays(module);
   bindDevices(module);
   bindLaunches(module);
-  bindHostLaunches(module);
+  bindDirectLaunches(module);
   module.def("library_id", [](const std::string& path) { return valueOf(vortex::libraryId(path)); });
+  module.def("torch_stream", &torchStream, nb::arg("gpu"));
   module.def("device_names", &deviceNames);
   module.def("open_device", [](const std::string& name) { return valueOf(runtime().open(name)); });
 }

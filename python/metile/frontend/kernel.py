@@ -64,7 +64,7 @@ class Kernel:
         self._specialised: dict = {}
         self._compiling = threading.RLock()
         remember_source(fn.__code__.co_filename)
-        self._host_launches: dict = {}
+        self._direct_launches: dict = {}
 
     def __reduce__(self):
         return self.fn.__qualname__  # pickled by name, as functions are
@@ -238,8 +238,8 @@ def grid_of(grid, name: str) -> tuple[int, int, int]:
     return (*numbers, *[1] * (3 - len(numbers)))
 
 
-class _HostLaunch(NamedTuple):
-    launch: _vortex.HostLaunch
+class _DirectLaunch(NamedTuple):
+    launch: _vortex.DirectLaunch
     stream: _vortex.Stream
     outside: Outside
     mode: tuple
@@ -253,34 +253,37 @@ class Launcher:
 
     def __call__(self, *args, **kwargs) -> None:
         try:
-            known = self.kernel._host_launches.get(self._key(args, kwargs))
+            known = self.kernel._direct_launches.get(self._key(args, kwargs))
         except TypeError:  # an array by keyword, a grid that is none
             known = None
         if known is not None and known.mode == launch_mode() and known.outside.is_current() and known.launch(known.stream, args, self.grid):
             return
-        specialised, values, _, _ = self._run(args, kwargs)
-        self._remember(args, kwargs, specialised, values)
+        specialised, values, numbers, _ = self._run(args, kwargs)
+        self._remember(args, kwargs, specialised, values, numbers)
 
     def _key(self, args: tuple, kwargs: dict) -> tuple:
         """Of direct launches: constexprs, and the axes on which there are several instances."""
         grid = self.grid if isinstance(self.grid, tuple) else (self.grid,)
         return len(args), *[extent > 1 for extent in grid], *kwargs.items(), *map(type, kwargs.values())
 
-    def _remember(self, args: tuple, kwargs: dict, specialised: Specialised, values: list) -> None:
+    def _remember(self, args: tuple, kwargs: dict, specialised: Specialised, values: list, numbers: dict) -> None:
         """The next launch like this one goes straight to the runtime, if it is of a kind that can."""
         kernel, runtime = self.kernel, self.kernel.runtime
         is_simple = not callable(self.grid) and len(args) == len(runtime) and list(kernel.signature.parameters)[: len(args)] == runtime and not specialised.prints
-        if not is_simple or interprets() or not Device.get().is_cpu or any(slot.rank > 1 for slot in specialised.slots):
+        if not is_simple or interprets():
             return
-        if any(type(value) not in (int, float, np.ndarray) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
+        device = _device_for(values)
+        arrays = (np.ndarray,) if device.is_cpu else (vortex.Array, *_foreign.torch_types())
+        if any(type(value) not in (int, float, *arrays) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
             return
-        device = Device.get()
-        code = specialised.loaded(device)
-        launch = _vortex.HostLaunch(code, device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
-                                    [(slot.argument, slot.is_written) for slot in specialised.slots])
-        if len(kernel._host_launches) >= _KEPT * 4:
-            kernel._host_launches.clear()
-        kernel._host_launches[self._key(args, kwargs)] = _HostLaunch(launch, device.stream, specialised.outside, launch_mode())
+        slots = [(slot.argument, slot.is_written, specialised._window(slot, values[slot.argument], numbers) if slot.rank > 1 else None)
+                 for slot in specialised.slots]
+        fixed = [(index, value) for index, value in enumerate(args) if type(value) is int] if any(window for _, _, window in slots) else []
+        launch = _vortex.DirectLaunch(specialised.loaded(device), device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
+                                      slots, fixed)
+        if len(kernel._direct_launches) >= _KEPT * 4:
+            kernel._direct_launches.clear()
+        kernel._direct_launches[self._key(args, kwargs)] = _DirectLaunch(launch, device.stream, specialised.outside, launch_mode())
 
     def prepare(self, *args, **kwargs) -> Dispatcher:
         """Runs the kernel once; the object returned runs it again on the same arguments."""

@@ -1,0 +1,309 @@
+// The ordinary launch of a metile kernel, for callers that launch the same kernel again and again: arrays where they lie, numbers and a grid
+// straight from the call. On the CPU the arrays are NumPy's; on a GPU they are PyTorch's, and the launch goes into PyTorch's stream, or ours.
+// Whatever is not as it was when the kernel was specialised is left to the general way in Python, which is ten times slower and gives the
+// reasons.
+#include "python/launch.h"
+#include "python/torch_tensors.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+
+namespace vortex::python {
+
+namespace {
+
+/// An argument of the caller: a number, or an array whose memory begins at that of argument `first`.
+struct Given {
+  bool isArray = false, isFloat = false;
+  DType type = DType::F32;
+  size_t first = 0;
+};
+
+/// Rows of `stride` elements from an element on.
+struct Window {
+  int64_t offset, stride;
+};
+
+/// A parameter of the kernel.
+struct Slot {
+  size_t argument;
+  bool isWritten;
+  std::optional<Window> window;  ///< of a matrix
+};
+
+/// Memory of an argument.
+struct Memory {
+  uint64_t address = 0, bytes = 0;
+  friend bool operator==(const Memory&, const Memory&) = default;
+};
+
+class Views {
+public:
+  explicit Views(size_t count) { views_.reserve(count); }
+  Views(const Views&) = delete;
+  Views& operator=(const Views&) = delete;
+  ~Views() {
+    for (Py_buffer& view : views_)
+      PyBuffer_Release(&view);
+  }
+  /// Null: the object has no such memory.
+  const Py_buffer* add(nb::handle object, bool isWritten) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(object.ptr(), &view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (isWritten ? PyBUF_WRITABLE : 0))) {
+      PyErr_Clear();
+      return nullptr;
+    }
+    return &views_.emplace_back(view);
+  }
+
+private:
+  std::vector<Py_buffer> views_;
+};
+
+bool holds(const Py_buffer& view, DType type) {
+  if (!view.format || view.format[0] == 0 || view.format[1] != 0)
+    return false;
+  switch (view.format[0]) {
+  case 'f': return type == DType::F32;
+  case 'e': return type == DType::F16;
+  case 'i': return type == DType::I32;
+  case 'I': return type == DType::U32;
+  case 'B': return type == DType::U8;
+  case '?': return type == DType::Bool;
+  default: return false;
+  }
+}
+
+bool isI32(long long value, int overflow) {
+  return !overflow && value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
+}
+
+/// What one call passes.
+struct Call {
+  explicit Call(size_t count) : views(count), memory(count) { values.reserve(count); }
+  Views views;
+  std::vector<Memory> memory;
+  std::vector<Argument> values;
+  std::vector<Tensor> tensors;  ///< of the arrays, by argument
+  size_t ours = 0, torch = 0;   ///< how many arrays on a GPU are of which library
+};
+
+class DirectLaunch {
+public:
+  using Slots = std::vector<std::tuple<size_t, bool, std::optional<std::pair<int64_t, int64_t>>>>;
+
+  /// `given`: "int", "float", or the element type and the first argument over the same memory. `numbers`: the integers that windows follow
+  /// from; a call with others is not made.
+  DirectLaunch(const BoundKernel& kernel, Device device, const std::vector<std::pair<std::string, size_t>>& given,
+               const Slots& slots, std::vector<std::pair<size_t, int64_t>> numbers)
+      : kernel_(kernel.kernel), device_(std::move(device)), numpy_(nb::module_::import_("numpy").attr("ndarray")),
+        numbers_(std::move(numbers)) {
+    constexpr std::string_view kGpu = "cuda:";
+    if (const std::string& name = device_.name(); name.starts_with(kGpu))
+      gpu_ = std::atoi(name.c_str() + kGpu.size());
+    for (const auto& [kind, first] : given) {
+      const bool isNumber = kind == "int" || kind == "float";
+      given_.push_back({!isNumber, kind == "float", isNumber ? DType::F32 : dtypeNamed(kind), first});
+    }
+    for (const auto& [argument, isWritten, window] : slots) {
+      slots_.push_back({argument, isWritten, std::nullopt});
+      if (window)
+        slots_.back().window = {window->first, window->second};
+    }
+    written_.resize(given_.size());
+    for (const Slot& slot : slots_)
+      written_[slot.argument] = written_[slot.argument] || slot.isWritten;
+  }
+
+  /// False: nothing has run. `own`: the stream of kernels on arrays of ours.
+  bool call(Stream& own, nb::tuple args, nb::handle grid) {
+    if (args.size() != given_.size())
+      return false;
+    Call call(args.size());
+    call.tensors.resize(args.size());
+    for (size_t i = 0; i < args.size(); ++i)
+      if (!(given_[i].isArray ? addArray(args[i], i, call) : addNumber(args[i], i, call)))
+        return false;
+    std::vector<Argument> passed;
+    passed.reserve(slots_.size() + 3);
+    for (const Slot& slot : slots_)
+      if (!pass(slot, call, passed))
+        return false;
+    if (!addGrid(grid, passed))
+      return false;
+    std::optional<Stream> stream = streamFor(call, own);
+    if (!stream)
+      return false;
+    bool isRefused = false;
+    const Result<void> done = unlocked([&] {
+      return run(device_, *stream, [&]() -> Result<void> {
+        const Result<PreparedLaunch> prepared = stream->prepare(kernel_, passed);
+        isRefused = !prepared;
+        return prepared ? stream->submit(*prepared) : Result<void>();
+      });
+    });
+    if (isRefused)
+      return false;
+    check(done, *stream);
+    return true;
+  }
+
+private:
+  bool addNumber(nb::handle value, size_t index, Call& call) const {
+    if (given_[index].isFloat) {
+      call.values.emplace_back(PyFloat_CheckExact(value.ptr()) ? PyFloat_AS_DOUBLE(value.ptr()) : 0.0);
+      return PyFloat_CheckExact(value.ptr());
+    }
+    int overflow = 0;
+    const long long number = PyLong_CheckExact(value.ptr()) ? PyLong_AsLongLongAndOverflow(value.ptr(), &overflow) : 0;
+    call.values.emplace_back(static_cast<int64_t>(number));
+    const bool isKnown = std::all_of(numbers_.begin(), numbers_.end(),
+                                     [&](const auto& known) { return known.first != index || known.second == number; });
+    return PyLong_CheckExact(value.ptr()) && isI32(number, overflow) && isKnown;
+  }
+
+  bool addArray(nb::handle value, size_t index, Call& call) const {
+    const Given& wanted = given_[index];
+    Tensor& tensor = call.tensors[index];
+    if (!(gpu_ < 0 ? hostArray(value, index, call, tensor) : gpuArray(value, index, call, tensor)))
+      return false;
+    size_t first = 0;  // the first argument over the same memory
+    while (first < index &&
+           !(given_[first].isArray && call.memory[first] == call.memory[index] && given_[first].type == wanted.type))
+      ++first;
+    if (first != wanted.first)
+      return false;
+    call.values.emplace_back(tensor);
+    return true;
+  }
+
+  bool hostArray(nb::handle value, size_t index, Call& call, Tensor& tensor) const {
+    if (reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())) != numpy_.ptr())
+      return false;
+    const DType type = given_[index].type;
+    const Py_buffer* view = call.views.add(value, written_[index]);
+    if (!view || view->len == 0 || !holds(*view, type) ||
+        reinterpret_cast<uintptr_t>(view->buf) % static_cast<uintptr_t>(view->itemsize) != 0)
+      return false;
+    const auto bytes = static_cast<uint64_t>(view->len);
+    call.memory[index] = {reinterpret_cast<uintptr_t>(view->buf), bytes};
+    Result<Tensor> wrapped = device_.wrapBytes(type, {view->len / view->itemsize}, view->buf, bytes);
+    if (wrapped)
+      tensor = *std::move(wrapped);
+    return static_cast<bool>(wrapped);
+  }
+
+  bool gpuArray(nb::handle value, size_t index, Call& call, Tensor& tensor) const {
+    if (nb::isinstance<Array>(value)) {
+      const Array& array = nb::cast<const Array&>(value);
+      tensor = array.tensor;
+      if (array.device.name() != device_.name() || (written_[index] && array.isReadOnly))
+        return false;
+      ++call.ours;
+    } else if (const std::optional<ForeignArray> from = torchTensor(value); from && from->gpu == gpu_) {
+      tensor = {{}, 0, from->type, from->extents, from->strides};
+      const auto bytes = static_cast<uint64_t>(tensor.elements()) * byteSize(tensor.type);
+      Result<Buffer> buffer = device_.wrapDevice(bytes ? from->address : 0, bytes, keep(value), from->isReadOnly);
+      if (!buffer)
+        return false;
+      tensor.buffer = *std::move(buffer);
+      ++call.torch;
+    } else {
+      return false;
+    }
+    const int64_t elements = tensor.elements();
+    const uint64_t size = byteSize(tensor.type), address = tensor.buffer.address() + tensor.byteOffset;
+    if (tensor.type != given_[index].type || !tensor.isContiguous() || elements == 0 || address % size != 0)
+      return false;
+    tensor.extents = {elements};
+    tensor.strides = {1};
+    call.memory[index] = {address, static_cast<uint64_t>(elements) * size};
+    return true;
+  }
+
+  static bool pass(const Slot& slot, const Call& call, std::vector<Argument>& passed) {
+    if (!slot.window) {
+      passed.push_back(call.values[slot.argument]);
+      return true;
+    }
+    const auto [offset, stride] = *slot.window;
+    Tensor matrix = call.tensors[slot.argument];
+    const int64_t rest = matrix.extents[0] - offset;
+    if (offset < 0 || stride <= 0 || rest <= 0)
+      return false;
+    matrix.byteOffset += static_cast<uint64_t>(offset) * byteSize(matrix.type);
+    matrix.extents = {rest / stride, stride};
+    matrix.strides = {stride, 1};
+    passed.emplace_back(std::move(matrix));
+    return true;
+  }
+
+  /// Nothing: arrays of several libraries, whose streams must be ordered.
+  std::optional<Stream> streamFor(const Call& call, const Stream& own) {
+    if (call.torch == 0)
+      return own;
+    const std::optional<uint64_t> handle = call.ours ? std::nullopt : torchStream(gpu_);
+    if (!handle)
+      return std::nullopt;
+    if (const auto known = streams_.find(*handle); known != streams_.end())
+      return known->second;
+    constexpr size_t kStreams = 64;
+    if (streams_.size() >= kStreams)
+      streams_.clear();
+    Result<Stream> wrapped = device_.wrapStream(*handle);
+    if (!wrapped)
+      return std::nullopt;
+    return streams_.emplace(*handle, *std::move(wrapped)).first->second;
+  }
+
+  static bool addGrid(nb::handle grid, std::vector<Argument>& passed) {
+    const bool isTuple = PyTuple_CheckExact(grid.ptr());
+    const Py_ssize_t axes = isTuple ? PyTuple_GET_SIZE(grid.ptr()) : 1;
+    if (axes < 1 || axes > 3)
+      return false;
+    for (Py_ssize_t axis = 0; axis < 3; ++axis) {
+      int64_t extent = 1;
+      if (axis < axes) {
+        PyObject* value = isTuple ? PyTuple_GET_ITEM(grid.ptr(), axis) : grid.ptr();
+        int overflow = 0;
+        if (!PyLong_CheckExact(value))
+          return false;
+        extent = PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (!isI32(extent, overflow) || extent <= 0)
+          return false;
+      }
+      passed.emplace_back(extent);
+    }
+    return true;
+  }
+
+  Kernel kernel_;
+  Device device_;
+  int gpu_ = -1;  ///< index; -1: the CPU
+  nb::object numpy_;
+  std::vector<Given> given_;
+  std::vector<Slot> slots_;
+  std::vector<bool> written_;  ///< by argument
+  std::vector<std::pair<size_t, int64_t>> numbers_;
+  std::map<uint64_t, Stream> streams_;  ///< of PyTorch, by handle
+};
+
+}  // namespace
+
+void bindDirectLaunches(nb::module_& module) {
+  nb::class_<DirectLaunch>(module, "DirectLaunch")
+      .def(nb::init<const BoundKernel&, Device, const std::vector<std::pair<std::string, size_t>>&,
+                    const DirectLaunch::Slots&, std::vector<std::pair<size_t, int64_t>>>(),
+           nb::arg("kernel"), nb::arg("device"), nb::arg("given"), nb::arg("slots"), nb::arg("numbers"))
+      .def("__call__", &DirectLaunch::call);
+}
+
+}  // namespace vortex::python
