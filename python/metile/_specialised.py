@@ -122,10 +122,10 @@ class Specialised:
             elif slot.rank == 1:
                 out.append(value.on(device, slot.is_written))
             else:
-                out.append(value.on(device, slot.is_written).matrix(*self._window(slot, value, numbers)))
+                out.append(value.on(device, slot.is_written).matrix(*self.window(slot, value, numbers)))
         return (*out, *grid)
 
-    def _window(self, slot, value, numbers: dict) -> tuple[int, int]:
+    def window(self, slot, value, numbers: dict) -> tuple[int, int]:
         stride, offset = (part(numbers) if callable(part) else part for part in (slot.stride, slot.offset))
         if stride <= 0 or offset < 0:
             raise ValueError(f"kernel '{self.name}': a tile has rows of {stride} elements from element {offset} on")
@@ -142,7 +142,7 @@ class Specialised:
             array = value.host()
             address, extents = array.ctypes.data, [array.size]
             if slot.rank == 2:
-                offset, stride = self._window(slot, value, numbers)
+                offset, stride = self.window(slot, value, numbers)
                 address, extents = address + offset * array.itemsize, [max(array.size - offset, 0) // stride, stride]
             arguments.append((address, extents, [], 0))
         arguments += [(0, [], [], extent) for extent in grid]

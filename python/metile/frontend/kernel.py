@@ -276,7 +276,7 @@ class Launcher:
         arrays = (np.ndarray,) if device.is_cpu else (vortex.Array, *_foreign.torch_types())
         if any(type(value) not in (int, float, *arrays) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
             return
-        slots = [(slot.argument, slot.is_written, specialised._window(slot, values[slot.argument], numbers) if slot.rank > 1 else None)
+        slots = [(slot.argument, slot.is_written, specialised.window(slot, values[slot.argument], numbers) if slot.rank > 1 else None)
                  for slot in specialised.slots]
         fixed = [(index, value) for index, value in enumerate(args) if type(value) is int] if any(window for _, _, window in slots) else []
         launch = _vortex.DirectLaunch(specialised.loaded(device), device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
