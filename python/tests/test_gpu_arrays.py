@@ -70,6 +70,20 @@ def test_strided_views_and_read_only_memory():
     """)
 
 
+def test_strided_arrays_are_copied_to_the_host():
+    run("""
+        ours = on_gpu(values)
+        def seen(shape, strides, first=0):
+            return vortex.asarray(Interface(ours, shape=shape, strides=strides, data=(ours.address + 4 * first, False)), "cuda:0").numpy()
+        assert np.array_equal(seen((5,), (28,), 3), values[:, 3])
+        assert np.array_equal(seen((7, 5), (4, 28)), values.T)
+        assert np.array_equal(seen((35,), (-4,), 34), values.ravel()[::-1])
+        assert np.array_equal(seen((3, 4), (-56, 8), 28), values[::-2, ::2])
+        assert np.array_equal(seen((4, 7), (0, 4), 7), np.broadcast_to(values[1], (4, 7)))
+        assert seen((0, 7), (28, 4)).shape == (0, 7)
+    """)
+
+
 def test_memory_that_is_not_of_the_device_is_refused():
     run("""
         ours = on_gpu(values)
@@ -136,7 +150,7 @@ own = vortex._devices.default_stream("cuda:0")
 class Native:
     '''A kernel of two parameters that notes its launches.'''
     name, results = "k", []
-    params = [{"name": "x", "is_written": False}, {"name": "y", "is_written": True}]
+    params = [{"name": "x", "is_written": False, "is_tensor": True}, {"name": "y", "is_written": True, "is_tensor": True}]
     def launch(self, device, stream, leaves, storage, print, grid):
         launched.append((stream, [type(leaf).__name__ for leaf in leaves]))
         return []

@@ -48,14 +48,25 @@ def program(device):
 
 
 @pytest.mark.parametrize("make", [lambda x, s: {"s": s, "x": x}, lambda x, s: (x, s), lambda x, s: [x, s], Scaled, Loose])
-def test_a_struct_is_a_dict_a_tuple_or_an_object_with_its_fields(program, random, make):
+def test_a_struct_is_a_dict_a_tuple_or_an_object_with_its_fields(program, random, make, device):
     x = random.standard_normal(33, dtype=np.float32)
     np.testing.assert_array_equal(program.scaled(make(x, 2.5)), x * np.float32(2.5))
     y = x.copy()
     program.grow(make(y, 1.5))
     np.testing.assert_array_equal(y, x + np.float32(1.5))
-    np.testing.assert_array_equal(program.scaled.prepare(make(x, 2.5))(), x * np.float32(2.5))
+    there = vortex.asarray(x, device)
+    np.testing.assert_array_equal(np.asarray(program.scaled.prepare(make(there, 2.5))()), x * np.float32(2.5))
     np.testing.assert_array_equal(program.scaled(p=make(x, 2.5)), x * np.float32(2.5))
+
+
+def test_prepared_launches_on_a_gpu_take_no_host_arrays(program, device):
+    if device == "cpu":
+        pytest.skip("the CPU works in host memory")
+    x = np.ones(5, np.float32)
+    with pytest.raises(ValueError, match=r"'p.x' of kernel 'scaled' is a NumPy array.*vortex.asarray"):
+        program.scaled.prepare((x, 2.5))
+    with pytest.raises(ValueError, match="is a NumPy array"):
+        program.scaled.prepare((vortex.asarray(x, device), 2.5), out=x)
 
 
 def test_arrays_of_tensors_and_tuples_are_sequences(program, random):

@@ -111,9 +111,21 @@ def _numpy(self: Array) -> np.ndarray:
             return self.device.wrap_memory(self.address, words, list(self.shape), list(self.strides), self.read_only, self)._view().view(kind)
         return self._view()
     values = np.empty(self.shape, numpy_dtype(self.dtype))
-    if values.size:
+    if values.size and self.contiguous:
         self._read(stream, values)
+    elif values.size:
+        values[...] = _strided(self, stream, values.itemsize)
     return values
+
+
+def _strided(array: Array, stream, size: int) -> np.ndarray:
+    """The elements of an array on a GPU whose strides leave gaps: all of the memory that they reach, copied as it lies, seen with its strides."""
+    reach = [stride * (extent - 1) for stride, extent in zip(array.strides, array.shape)]
+    lowest, highest = sum(step for step in reach if step < 0), sum(step for step in reach if step > 0)
+    whole = array.device.wrap_memory(array.address + lowest * size, array.dtype, [highest - lowest + 1], None, True, array)
+    memory = np.empty(whole.shape, numpy_dtype(array.dtype))
+    whole._read(stream, memory)
+    return np.lib.stride_tricks.as_strided(memory[-lowest:], array.shape, [stride * size for stride in array.strides])
 
 
 def _dlpack(self: Array, stream=None, **options):

@@ -63,7 +63,7 @@ def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
 
 def _uploaded(device: Device, loaded: Loaded, param: dict, value, back: list):
     """A host array as a copy on the GPU, to be copied back if the kernel writes it."""
-    if not isinstance(value, np.ndarray):
+    if not param["is_tensor"] or not isinstance(value, np.ndarray):
         return _foreign.adopted(device, value)
     array = _devices.asarray(value, device)
     if param["is_written"]:
@@ -71,6 +71,18 @@ def _uploaded(device: Device, loaded: Loaded, param: dict, value, back: list):
             raise ValueError(f"'{param['name']}' of kernel '{loaded.name}' is written by the kernel, but the array is read-only")
         back.append((array, value))
     return array
+
+
+def require_on_device(device: Device, loaded: Loaded, leaves: list, out) -> None:
+    """A prepared launch on a GPU uses the same memory in every run: host arrays would have to be copied before and after each."""
+    if device.name == "cpu":
+        return
+    named = [(param["name"], value) for param, value in zip(loaded.params, leaves) if param["is_tensor"]]
+    named += zip(loaded.result_names, out if isinstance(out, tuple) else (out,))
+    for name, value in named:
+        if isinstance(value, np.ndarray):
+            raise ValueError(f"'{name}' of kernel '{loaded.name}' is a NumPy array: a prepared launch on '{device.name}' takes arrays that are there; "
+                             f"vortex.asarray(x, '{device.name}') makes one")
 
 
 def outputs_of(device: Device, loaded: Loaded, out) -> list:

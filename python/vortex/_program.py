@@ -141,6 +141,7 @@ class Kernel:
         args = self._bind(args, named)
         loaded = self._fitting(args)._load(device, args)
         leaves = loaded.leaves(args)
+        _launch.require_on_device(device, loaded, leaves, out)
         outputs = [array for array, _ in _launch.outputs_of(device, loaded, out)]
         stream = _foreign.stream_for(device, leaves) or _devices.default_stream(device.name)
         launch = loaded.native.prepare(device, stream, tuple(_foreign.adopted(device, leaf) for leaf in leaves), outputs, self._grid)
