@@ -17,6 +17,16 @@ struct PeakRates {
          matrixF8 = 0;  ///< matrix units, accumulating in f32 (f64 for f64)
 };
 
+/// What products of matrices cost on one core, in its cycles, when bulk copies feed warpgroup instructions: a tile of `rows` × `columns` takes, per
+/// 128 bytes of depth, the longer of rows · columns · (128 / bytes of an element) / multiplyAdds and the bytes moved in shared memory /
+/// sharedBytes; then tileCycles · rows · columns / tileResults; and a launch launchCycles. Zeros: no such instructions.
+struct ProductCosts {
+  uint32_t launchCycles = 0;  ///< from the start of a kernel to its first product, and from its last to its end
+  uint32_t tileCycles = 0, tileResults = 1;
+  uint32_t multiplyAdds16 = 0;  ///< of 16-bit elements, per cycle
+  uint32_t sharedBytes = 0;     ///< per cycle
+};
+
 /// A graphics processor. "Core": NVIDIA's SM, AMD's CU, Apple's GPU core, Intel's Xe-core.
 struct Gpu {
   std::string_view name;     ///< the target's name: "sm_90"
@@ -39,6 +49,10 @@ struct Gpu {
   PeakRates peak;
   /// Largest relative error of the hyperbolic tangent unit: measured over all arguments, or what the vendor guarantees. 1: there is none.
   double tanhError = 1;
+  bool hasBulkTensorCopies = false;  ///< boxes of tensors, through maps that launches encode
+  bool hasWarpgroupMatrix = false;   ///< products of 4 warps from shared memory
+  uint32_t maxClusterBlocks = 1;     ///< blocks that can be made to run together and read each other's shared memory
+  ProductCosts products{};
   bool estimated = false;  ///< some numbers are measured by third parties, not published by the vendor
 };
 

@@ -42,6 +42,29 @@ TEST(Gpus, RatesFollowFromUnitsAndClock) {
   EXPECT_NEAR(findGpu("apple_m2")->peak.f32, 3.6e12, 0.05e12);
 }
 
+/// Cycles of square products in 16-bit types, tiles of 128×256 on every core, against measurements on an H200.
+TEST(Gpus, CostsOfProductsAreThoseMeasured) {
+  const Gpu& gpu = *findGpu("sm_90");
+  const ProductCosts& costs = gpu.products;
+  EXPECT_TRUE(gpu.hasBulkTensorCopies && gpu.hasWarpgroupMatrix);
+  EXPECT_EQ(gpu.maxClusterBlocks, 8u);
+  const auto cycles = [&](uint64_t n) {
+    constexpr uint64_t rows = 128, columns = 256, depth = 64;
+    const uint64_t tiles = n / rows * (n / columns), rounds = (tiles + gpu.cores - 1) / gpu.cores;
+    const uint64_t step = rows * columns * depth / costs.multiplyAdds16;
+    EXPECT_GE(step, 2 * (rows + columns) * depth / costs.sharedBytes);
+    return costs.launchCycles +
+           rounds * (n / depth * step + uint64_t{costs.tileCycles} * rows * columns / costs.tileResults);
+  };
+  for (auto [n, measured] : {std::pair<uint64_t, double>{2048, 39960}, {4096, 274700}, {8192, 2131000}})
+    EXPECT_NEAR(static_cast<double>(cycles(n)) / measured, 1.0, 0.001) << n;
+  // The rate is the vendor's: 1.83 GHz is the clock that its f16 rate is for.
+  EXPECT_NEAR(costs.multiplyAdds16 * 2.0 * gpu.cores * 1.83e9 / gpu.peak.matrixF16, 1.0, 0.01);
+  EXPECT_EQ(costs.sharedBytes, gpu.sharedBanks * gpu.bankBytes);
+  EXPECT_FALSE(findGpu("sm_80")->hasBulkTensorCopies);
+  EXPECT_EQ(findGpu("sm_80")->maxClusterBlocks, 1u);
+}
+
 TEST(Host, ThisMachineHasPlausibleNumbers) {
   const Host host = detectHost();
   cpu_set_t mask;

@@ -46,6 +46,16 @@ constexpr Gpu kSm90 = {
              .matrixBf16 = 989.4 * kTera,
              .matrixF8 = 1978.9 * kTera},  // [H100]
     .tanhError = 0x1.8p-17,                // measured on an H200: 2^-16.46, over all arguments
+    .hasBulkTensorCopies = true,           // PTX ISA: cp.async.bulk.tensor from sm_90 on
+    .hasWarpgroupMatrix = true,            // PTX ISA: wgmma on sm_90a
+    .maxClusterBlocks = 8,                 // [CC]: portable clusters
+    // The first two fitted to 2048³, 4096³ and 8192³ in bf16 on an H200 (128×256 tiles: 39,960, 274,700 and 2,131,000 cycles); rates: [H100] f16
+    // rate / cores / clock, and 32 banks of 4 bytes.
+    .products = {.launchCycles = 5400,
+                 .tileCycles = 1780,
+                 .tileResults = 128 * 256,
+                 .multiplyAdds16 = 2048,
+                 .sharedBytes = 128},
 };
 
 constexpr Gpu kSm80 = {
@@ -178,6 +188,7 @@ constexpr Gpu kGpus[] = {
 
 constexpr bool isPlausible(const Gpu& gpu) {
   return gpu.cores > 0 && gpu.threadsPerCore % gpu.warpSize == 0 && gpu.maxThreadsPerBlock % gpu.warpSize == 0 &&
+         gpu.hasWarpgroupMatrix == (gpu.products.multiplyAdds16 != 0) && gpu.maxClusterBlocks > 0 &&
          gpu.sharedBytesPerBlock <= gpu.sharedBytesPerCore && gpu.memoryBytesPerSecond > 0 && gpu.peak.f32 > 0;
 }
 constexpr bool allPlausible() {
