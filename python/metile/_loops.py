@@ -37,11 +37,21 @@ def _is_for(frame) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _collector(code, offset: int) -> str | None:
     """What gathers the values of the loop whose next element the instruction asks for; None: it is a for statement."""
+    known = _instructions(code)
     head = _instruction(code, offset)
     if head is None or not head.opname.startswith("FOR_ITER"):
         return "a function"
-    inside = {instruction.opname for at, instruction in _instructions(code).items() if offset <= at < head.argval} & _COLLECTS
-    return "a generator" if "YIELD_VALUE" in inside else "a comprehension" if inside else None
+    loops = [loop for loop in known.values() if loop.opname.startswith("FOR_ITER")]
+    for at, instruction in known.items():
+        if not head.offset <= at < head.argval or instruction.opname not in _COLLECTS:
+            continue
+        if instruction.opname == "YIELD_VALUE":
+            return "a generator"
+        # From Python 3.12 on comprehensions are part of the code around them. The list lies below the iterators of the comprehension's own loops.
+        around = sorted((loop.offset for loop in loops if loop.offset <= at < loop.argval), reverse=True)
+        if head.offset in around[: instruction.arg - 1]:
+            return "a comprehension"
+    return None
 
 
 def _differ(before, after) -> bool:

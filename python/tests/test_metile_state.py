@@ -192,6 +192,20 @@ def _comprehension(X, O):
     metile.store(O + 0, sum([metile.load(X + i) for i in metile.tile_range(0, N)]))
 
 
+def _outer_of_two(X, O):
+    metile.store(O + 0, sum([metile.load(X + i) * j for i in metile.tile_range(0, N) for j in (1.0, 2.0)]))
+
+
+def _set_inside_of_a_loop(X, O):
+    for _ in range(2):
+        metile.store(O + 0, float(len({1 for i in metile.tile_range(0, N)})))
+
+
+def _dict_inside_of_a_loop(X, O):
+    for j in metile.tile_range(0, N):
+        metile.store(O + j, float(len({k: i for k, i in zip((1, 2), [i for i in metile.tile_range(0, N)])})))
+
+
 def _generator(X, O):
     def numbers():
         for i in metile.tile_range(0, N):
@@ -238,11 +252,24 @@ def _next(X, O):
     metile.store(O + next(iter(metile.tile_range(0, 2))), 1.0)
 
 
-@pytest.mark.parametrize("body", [_comprehension, _generator, _enumerate, _zip, _islice, _map, _unpacked, _starred, _contained, _next], ids=lambda body: body.__name__)
+@pytest.mark.parametrize("body", [_comprehension, _outer_of_two, _set_inside_of_a_loop, _dict_inside_of_a_loop, _generator, _enumerate, _zip, _islice, _map, _unpacked, _starred, _contained, _next], ids=lambda body: body.__name__)
 def test_only_a_for_statement_goes_over_tile_range(body):
     with pytest.raises(metile.LoweringError, match="takes the elements of tile_range") as caught:
         run(body)
     assert f"{__file__}:" in str(caught.value)
+
+
+def _with_comprehensions(X, O):
+    for i in metile.tile_range(0, N):
+        parts = [metile.load(X + i) * factor for factor in (1.0, 2.0)]
+        more = [*parts, sum(value for value in parts)]
+        table = {n: value for n, value in enumerate(more)}
+        kept = [value for row in [[table[n] for n in (0, 1)], [table[2]]] for value in row]
+        metile.store(O + i, sum(kept) + len({1.0 for _ in more}))
+
+
+def test_comprehensions_in_the_body_of_a_loop_are_the_bodys_own():
+    np.testing.assert_allclose(run(_with_comprehensions)[:N], np.arange(1, N + 1) * 6 + 1, rtol=1e-6)
 
 
 @pytest.mark.parametrize("bounds, step", [((0, 2.5), 1), ((0.0, 4), 1), ((0, np.float32(3)), 1), ((0, 4), 1.0), ((0, 4), 0.5)])

@@ -61,7 +61,7 @@ private:
 
 struct Members {
   Member address{"data_ptr"}, dtype{"dtype"}, shape{"shape"}, strides{"stride"}, gpu{"get_device"}, isCuda{"is_cuda"},
-      isCpu{"is_cpu"}, layout{"layout"}, needsGradient{"requires_grad"}, isNegated{"is_neg"};
+      isCpu{"is_cpu"}, layout{"layout"}, isNegated{"is_neg"};
   static const Members& get() {
     static const Members* members = nullptr;
     if (!members)
@@ -90,7 +90,7 @@ bool read(const Torch& torch, nb::handle tensor, ForeignArray& array) {
   const nb::object dtype = members.dtype.of(tensor);
   const auto type = torch.types.find(dtype.ptr());
   if (type == torch.types.end() || members.layout.of(tensor).ptr() != torch.strided ||
-      members.needsGradient.of(tensor).ptr() != Py_False || members.isNegated.call(tensor).ptr() != Py_False)
+      members.isNegated.call(tensor).ptr() != Py_False)
     return false;
   const bool onGpu = isTrue(members.isCuda.of(tensor));
   if (!onGpu && !isTrue(members.isCpu.of(tensor)))

@@ -21,7 +21,8 @@ struct ForeignArray {
   int gpu = -1;  ///< index of the GPU whose memory it is; -1: host memory
 };
 
-/// Nothing: no plain tensor of PyTorch, or one that DLPack would refuse (it needs a gradient, it is sparse, its elements are complex).
+/// Nothing: no plain tensor of PyTorch (of a subclass, sparse, complex, negated lazily). Kernels are no part of automatic differentiation:
+/// whether the tensor needs a gradient is not asked.
 std::optional<ForeignArray> torchTensor(nanobind::handle object);
 
 /// The CUDA stream that PyTorch uses now. Nothing: this PyTorch does not tell.
