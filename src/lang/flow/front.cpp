@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <optional>
 
 #include "base/text.h"
 #include "lang/flow/annotate.h"
@@ -45,24 +46,7 @@ void setUnchecked(Expr& expr) {
       setUnchecked(*arg);
 }
 
-/// What code generation needs, and what stands in the way of it.
-void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Variable*>& blockTiles,
-             diag::DiagnosticSink& sink) {
-  Function& kernel = checked.kernel;
-  const ExprLevels levels(checked.graph, checked.structure, checked.uniformity, roots);
-  Findings findings{levels, {}, {}, {}};
-  if (kernel.kernel->uncheckedBounds)
-    setUnchecked(*kernel.body);
-  findings.guards = proveBounds(checked.graph, checked.structure, checked.hasOwnGrid);
-  if (kernel.kernel->gridKind == GridKind::WholeTensor)
-    findings.independentLoops = independentLoops(checked.graph, checked.structure);
-  checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
-  findings.staging = checkStaging(checked.graph, checked.structure, sink);
-  annotate(kernel, findings, roots);
-  checkBlockTiles(kernel, roots, blockTiles, sink);
-}
-
-/// Adds how long it lives.
+/// How long each check of a kernel took, one after the other.
 class Timed {
 public:
   Timed(const Function& kernel, std::string_view check, std::vector<CheckTime>* times) : times_(times) {
@@ -87,6 +71,23 @@ private:
   std::vector<CheckTime>* times_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+/// What code generation needs, and what stands in the way of it.
+void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Variable*>& blockTiles,
+             diag::DiagnosticSink& sink) {
+  Function& kernel = checked.kernel;
+  const ExprLevels levels(checked.graph, checked.structure, checked.uniformity, roots);
+  Findings findings{levels, {}, {}, {}};
+  if (kernel.kernel->uncheckedBounds)
+    setUnchecked(*kernel.body);
+  findings.guards = proveBounds(checked.graph, checked.structure, checked.hasOwnGrid);
+  if (kernel.kernel->gridKind == GridKind::WholeTensor)
+    findings.independentLoops = independentLoops(checked.graph, checked.structure);
+  checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
+  findings.staging = checkStaging(checked.graph, checked.structure, sink);
+  annotate(kernel, findings, roots);
+  checkBlockTiles(kernel, roots, blockTiles, sink);
+}
 
 /// Of a kernel without errors.
 void checkRaces(CheckedKernel& checked, const CheckOptions& checks, diag::DiagnosticSink& sink) {
@@ -116,6 +117,19 @@ void checkGraph(CheckedKernel& checked, const CheckOptions& checks, diag::Diagno
 /// References to a kernel's checks stay valid.
 using CheckedKernels = std::deque<CheckedKernel>;
 
+CheckedKernel& makeGraph(CheckedKernels& kernels, Program& program, Function& kernel, LaunchGrids grids,
+                         const CheckOptions& checks, diag::DiagnosticSink& sink) {
+  std::optional<Timed> timed(std::in_place, kernel, "graph", checks.times);
+  inferGrid(kernel, lowerKernel(kernel), grids, sink);  // the graph of a kernel without a grid
+  const Roots roots(kernel);
+  const std::set<const Variable*> blockTiles = distributeLocals(program, kernel, roots);
+  CheckedKernel& checked = kernels.emplace_back(kernel, program, kernel.kernel->tile && grids != LaunchGrids::Always);
+  timed.reset();
+  timed.emplace(kernel, "bounds, barriers, staging", checks.times);
+  prepare(checked, roots, blockTiles, sink);
+  return checked;
+}
+
 CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const CheckOptions& checks,
                               diag::DiagnosticSink& sink) {
   const std::set<const Function*> withGrid = checkLaunches(program, sink);
@@ -123,17 +137,13 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const C
   for (Function* kernel : program.kernels) {
     if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
       continue;
-    const Timed timed(*kernel, "graph, barriers, accesses", checks.times);
     const uint32_t errorsBefore = sink.errorCount();
     const LaunchGrids grids = withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids;
-    inferGrid(*kernel, lowerKernel(*kernel), grids, sink);  // the graph of a kernel without a grid
-    const Roots roots(*kernel);
-    const std::set<const Variable*> blockTiles = distributeLocals(program, *kernel, roots);
-    CheckedKernel& checked =
-        kernels.emplace_back(*kernel, program, kernel->kernel->tile && grids != LaunchGrids::Always);
-    prepare(checked, roots, blockTiles, sink);
-    if (sink.errorCount() == errorsBefore)
-      checkAccesses(*kernel, checked.graph, checked.structure, checked.uniformity, checked.shapes, sink);
+    CheckedKernel& checked = makeGraph(kernels, program, *kernel, grids, checks, sink);
+    if (sink.errorCount() != errorsBefore)
+      continue;
+    const Timed timed(*kernel, "accesses", checks.times);
+    checkAccesses(*kernel, checked.graph, checked.structure, checked.uniformity, checked.shapes, sink);
   }
   return kernels;
 }

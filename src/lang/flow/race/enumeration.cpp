@@ -1,5 +1,7 @@
 // All threads of a block of known shape, and all values of everything else that the subscripts depend on: a table from element to thread.
 #include <algorithm>
+#include <array>
+#include <map>
 #include <unordered_map>
 
 #include "lang/flow/race/deciders.h"
@@ -12,53 +14,81 @@ constexpr uint64_t kMostCases = 4096;
 
 using Number = std::optional<__int128>;
 
-/// Nodes as machine integers under an assignment of leaves.
+/// Nodes as machine integers under an assignment of leaves. Each node becomes an instruction behind those of its operands: what is asked for is asked
+/// for every thread.
 class Assignment {
 public:
-  explicit Assignment(NodeTable& nodes) : nodes_(nodes) {}
+  using Slot = uint32_t;
 
-  void set(ValueId leaf, __int128 number) { leaves_[indexOf(leaf)] = number; }
-  void forget() { known_.clear(); }
+  explicit Assignment(const NodeTable& nodes) : nodes_(nodes) {}
 
-  Number operator()(ValueId value) {
+  /// Of a leaf, which is unknown until it is set.
+  Slot slotOf(ValueId value) {
     value = nodes_.resolved(value);
-    if (auto leaf = leaves_.find(indexOf(value)); leaf != leaves_.end())
-      return leaf->second;
-    const Node& node = nodes_[value];
-    if (node.kind == NodeKind::Constant)
-      return node.constant();
-    if (node.kind != NodeKind::Op && node.kind != NodeKind::Convert)
-      return std::nullopt;
-    auto [found, isNew] = known_.try_emplace(indexOf(value), std::nullopt);
-    if (!isNew)
-      return found->second;
-    const Number number = compute(node, value);
-    return known_[indexOf(value)] = number;
+    if (auto known = slots_.find(indexOf(value)); known != slots_.end())
+      return known->second;
+    const Node node = nodes_[value];
+    Instruction made{.kind = node.kind, .op = node.op, .type = node.type};
+    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert)
+      for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
+        made.operands[i] = slotOf(nodes_.operand(value, i));
+    const auto slot = static_cast<Slot>(code_.size());
+    code_.push_back(made);
+    numbers_.push_back(node.kind == NodeKind::Constant ? Number(node.constant()) : std::nullopt);
+    ages_.push_back(node.kind == NodeKind::Op || node.kind == NodeKind::Convert ? 0 : kIsLeaf);
+    slots_.emplace(indexOf(value), slot);
+    return slot;
+  }
+
+  void set(Slot leaf, __int128 number) {
+    numbers_[leaf] = number;
+    ages_[leaf] = kIsLeaf;
+  }
+  void forget() { ++age_; }
+
+  const Number& operator[](Slot slot) {
+    if (ages_[slot] < age_) {
+      numbers_[slot] = compute(code_[slot]);
+      ages_[slot] = age_;
+    }
+    return numbers_[slot];
   }
 
 private:
-  Number compute(const Node& node, ValueId value) {
-    const Number a = (*this)(nodes_.operand(value, 0));
-    if (node.kind == NodeKind::Convert)
-      return a ? Number(node.type.wrap(*a)) : std::nullopt;
-    if (node.op == Op::Select)
-      return a ? (*this)(nodes_.operand(value, *a != 0 ? 1 : 2)) : std::nullopt;
-    const Number b = (*this)(nodes_.operand(value, 1));
-    if (node.type == kBool && (node.op == Op::And || node.op == Op::Or)) {
-      const __int128 decides = node.op == Op::Or;
+  struct Instruction {
+    NodeKind kind = {};
+    Op op = {};
+    MachineType type;
+    std::array<Slot, 3> operands{};
+  };
+
+  Number compute(const Instruction& code) {
+    const Number a = (*this)[code.operands[0]];
+    if (code.kind == NodeKind::Convert)
+      return a ? Number(code.type.wrap(*a)) : std::nullopt;
+    if (code.op == Op::Select)
+      return a ? (*this)[code.operands[*a != 0 ? 1 : 2]] : std::nullopt;
+    const Number b = (*this)[code.operands[1]];
+    if (code.type == kBool && (code.op == Op::And || code.op == Op::Or)) {
+      const __int128 decides = code.op == Op::Or;
       if ((a && *a == decides) || (b && *b == decides))
         return decides;
     }
-    return a && b ? Number(applyOp(node.op, node.type, *a, *b)) : std::nullopt;
+    return a && b ? Number(applyOp(code.op, code.type, *a, *b)) : std::nullopt;
   }
 
-  NodeTable& nodes_;
-  std::unordered_map<uint32_t, __int128> leaves_;
-  std::unordered_map<uint32_t, Number> known_;
+  static constexpr uint64_t kIsLeaf = UINT64_MAX;
+
+  const NodeTable& nodes_;
+  std::unordered_map<uint32_t, Slot> slots_;
+  std::vector<Instruction> code_;
+  std::vector<Number> numbers_;
+  std::vector<uint64_t> ages_;  ///< of the assignment that each was computed under
+  uint64_t age_ = 1;
 };
 
 struct Choice {
-  ValueId leaf;
+  Assignment::Slot leaf = 0;
   std::vector<__int128> numbers;
 };
 
@@ -73,6 +103,14 @@ public:
   }
 
 private:
+  struct Test {
+    Assignment::Slot value = 0;
+    bool holds = true;
+  };
+  struct Sides {
+    Assignment::Slot first = 0, second = 0;
+  };
+
   /// Leaves that subscripts depend on must have few values; those that only conditions depend on may stay open.
   bool chooseLeaves() {
     std::vector<ValueId> first, second, needed;
@@ -81,6 +119,7 @@ private:
         continue;
       pair_.leavesOf(coordinate.first, first);
       pair_.leavesOf(coordinate.second, second);
+      subscripts_.push_back({assignment_.slotOf(coordinate.first), assignment_.slotOf(coordinate.second)});
     }
     needed = first;
     needed.insert(needed.end(), second.begin(), second.end());
@@ -90,15 +129,16 @@ private:
       // Which side a condition speaks of is told by its leaves; one of both sides is left out.
       const bool ofFirst = mentions(leaves, true), ofSecond = mentions(leaves, false);
       if (ofFirst && ofSecond) {
-        both_.push_back(condition);
+        both_.push_back({assignment_.slotOf(condition.value), condition.holds});
       } else {
-        (ofSecond ? secondConditions_ : firstConditions_).push_back(condition);
+        (ofSecond ? secondConditions_ : firstConditions_)
+            .push_back({assignment_.slotOf(condition.value), condition.holds});
         auto& into = ofSecond ? second : first;
         into.insert(into.end(), leaves.begin(), leaves.end());
       }
     }
-    for (size_t axis = 0; axis < pair_.axes().size(); ++axis)
-      threads_.push_back(pair_.axes()[axis]);
+    for (const Pair::Coordinate& axis : pair_.axes())
+      threads_.push_back({assignment_.slotOf(axis.first), assignment_.slotOf(axis.second)});
     uint64_t cases = 1;
     std::vector<ValueId> all = first;
     all.insert(all.end(), second.begin(), second.end());
@@ -117,7 +157,10 @@ private:
       const bool inFirst = std::find(first.begin(), first.end(), leaf) != first.end();
       const bool inSecond = std::find(second.begin(), second.end(), leaf) != second.end();
       cases *= numbers.size();
-      (inFirst && inSecond ? shared_ : inFirst ? ownFirst_ : ownSecond_).push_back({leaf, std::move(numbers)});
+      (inFirst && inSecond ? shared_
+       : inFirst           ? ownFirst_
+                           : ownSecond_)
+          .push_back({assignment_.slotOf(leaf), std::move(numbers)});
     }
     return true;
   }
@@ -174,9 +217,9 @@ private:
     return true;
   }
 
-  bool holds(const std::vector<Condition>& conditions) {
-    for (const Condition& condition : conditions)
-      if (const Number number = assignment_(condition.value); number && (*number != 0) != condition.holds)
+  bool holds(const std::vector<Test>& tests) {
+    for (const Test& condition : tests)
+      if (const Number& number = assignment_[condition.value]; number && (*number != 0) != condition.holds)
         return false;
     return true;
   }
@@ -184,10 +227,8 @@ private:
   /// Nothing: unknown.
   std::optional<std::vector<__int128>> element(bool first) {
     std::vector<__int128> key;
-    for (const Pair::Coordinate& coordinate : pair_.coordinates()) {
-      if (coordinate.divisor != kNoValue)
-        continue;
-      const Number number = assignment_(first ? coordinate.first : coordinate.second);
+    for (const Sides& subscript : subscripts_) {
+      const Number& number = assignment_[first ? subscript.first : subscript.second];
       if (!number)
         return std::nullopt;
       key.push_back(*number);
@@ -242,8 +283,8 @@ private:
   Assignment assignment_;
   uint64_t& budget_;
   std::vector<Choice> shared_, ownFirst_, ownSecond_;
-  std::vector<Condition> firstConditions_, secondConditions_, both_;
-  std::vector<Pair::Coordinate> threads_;
+  std::vector<Test> firstConditions_, secondConditions_, both_;
+  std::vector<Sides> threads_, subscripts_;
   std::map<std::vector<__int128>, std::vector<uint64_t>> table_;
 
 public:

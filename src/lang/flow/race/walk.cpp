@@ -27,8 +27,10 @@ public:
 
   /// Of a phi, or of what a step made.
   void set(ValueId value, Number number) {
-    known_[indexOf(value)] = {number, age_, true};
-    ++age_;
+    Cell& cell = known_[indexOf(value)];
+    const bool isNews = cell.isSet ? cell.number != number : number.has_value();  // else computed values stay
+    age_ += isNews;
+    cell = {number, age_, true};
   }
 
   Number operator()(ValueId value) { return evaluate(graph_.values.resolved(value), 0); }
@@ -143,7 +145,13 @@ public:
   Walk(const Graph& graph, const SampleLaunch& launch, const std::vector<bool>& wanted, uint64_t& budget,
        Meetings& meetings)
       : graph_(graph), launch_(launch), wanted_(wanted), evaluate_(graph, launch), budget_(budget),
-        meetings_(meetings) {}
+        meetings_(meetings) {
+    for (uint32_t s = 0; s < graph.stepCount(); ++s) {
+      const ValueId value = graph[StepId{s}].value;
+      const bool isMade = value != kNoValue && graph.definition(value) != kNoStep;
+      made_.push_back(isMade ? graph.values.resolved(value) : kNoValue);
+    }
+  }
 
   void run() {
     for (int64_t b = 0; b < launch_.blocks(); ++b) {
@@ -209,7 +217,11 @@ private:
           return *condition != 0 ? 0 : 1;
         return std::nullopt;
       case StepKind::Return: return std::nullopt;
-      default: forget(step); break;
+      default:
+        // What a step makes is another number each time it runs, and never known.
+        if (made_[s] != kNoValue)
+          evaluate_.set(made_[s], std::nullopt);
+        break;
       }
     }
     return std::nullopt;
@@ -224,12 +236,6 @@ private:
     const bool isInside = list && at && *at >= 0 && *at < static_cast<__int128>(list->intList.size());
     evaluate_.set(graph_.values.resolved(step.value),
                   isInside ? Number(list->intList[static_cast<size_t>(*at)]) : std::nullopt);
-  }
-
-  /// What a step makes is another number each time it runs, and never known.
-  void forget(const Step& step) {
-    if (step.value != kNoValue && graph_.definition(step.value) != kNoStep)
-      evaluate_.set(graph_.values.resolved(step.value), std::nullopt);
   }
 
   //===-- accesses ------------------------------------------------------------------------------------------------===//
@@ -257,7 +263,8 @@ private:
 
   /// Records the touch for every element of the place.
   void visit(const Place& place, TouchMap& touched, Touch& touch) {
-    std::vector<int64_t> key = {static_cast<int64_t>(indexOf(place.root))};
+    std::vector<int64_t>& key = key_;
+    key.assign(1, static_cast<int64_t>(indexOf(place.root)));
     Type type = stripRef(graph_[place.root].type);
     size_t at = 0;
     for (; at < place.path.size() && !type->isTensor(); ++at) {
@@ -278,9 +285,10 @@ private:
     if (!type->isTensor())
       return;
     key.push_back(-1);
-    std::vector<Window> windows;
+    std::vector<Window>& windows = windows_;
+    windows.clear();
     for (const DimExpr& extent : type->shape) {
-      const auto number = evaluateDim(extent, launch_.dims);
+      const std::optional<int64_t>& number = extentOf(extent);
       if (!number)
         return;
       windows.push_back({0, *number, false});
@@ -288,6 +296,14 @@ private:
     if (!narrow(place, at, windows, touch))
       return;
     expand(windows, key, touched, touch);
+  }
+
+  /// Of a shape of some type.
+  const std::optional<int64_t>& extentOf(const DimExpr& extent) {
+    const auto [known, isNew] = extents_.try_emplace(&extent);
+    if (isNew)
+      known->second = evaluateDim(extent, launch_.dims);
+    return known->second;
   }
 
   struct Window {
@@ -337,7 +353,7 @@ private:
     return true;
   }
 
-  void expand(const std::vector<Window>& windows, std::vector<int64_t> key, TouchMap& touched, const Touch& touch) {
+  void expand(const std::vector<Window>& windows, std::vector<int64_t>& key, TouchMap& touched, const Touch& touch) {
     const size_t first = key.size();
     int64_t count = 1;
     for (const Window& window : windows) {
@@ -429,9 +445,13 @@ private:
   const SampleLaunch& launch_;
   const std::vector<bool>& wanted_;
   Evaluator evaluate_;
+  std::vector<ValueId> made_;  ///< by each step
   uint64_t& budget_;
   Meetings& meetings_;
   TouchMap touched_, touchedInBlock_;
+  std::unordered_map<const DimExpr*, std::optional<int64_t>> extents_;
+  std::vector<int64_t> key_;  // of the access at hand, as are its windows: kept for their memory
+  std::vector<Window> windows_;
   int64_t linear_ = 0, linearBlock_ = 0;
   uint32_t epoch_ = 0, warpEpoch_ = 0;
 };

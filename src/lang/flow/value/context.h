@@ -13,18 +13,26 @@ struct Values::Context {
   std::unordered_map<uint32_t, Interval> refined;  ///< of leaves, by the conditions
   // memos
   std::unordered_map<uint32_t, Form> forms;
-  std::unordered_map<uint32_t, Interval> ranges;
-  std::unordered_map<uint32_t, std::vector<Polynomial>> inequalities;
   struct Hash {
+    size_t operator()(const Monomial& monomial) const { return monomial.hash(); }
     size_t operator()(const Polynomial& polynomial) const { return polynomial.hash(); }
   };
+  std::unordered_map<uint32_t, Interval> ranges;
+  std::unordered_map<Monomial, Interval, Hash> products;  ///< ranges of two and more leaves
+  std::unordered_map<uint32_t, std::vector<Polynomial>> inequalities;
   std::unordered_map<Polynomial, bool, Hash> isAtLeastZero;
 
   std::set<ValueId> computing;  ///< their forms: whoever asks meanwhile gets a leaf
 
+  void narrow(ValueId leaf, const Interval& range) {
+    refined[indexOf(leaf)] = range;
+    ranges[indexOf(leaf)] = range;
+    products.clear();
+  }
   void forget() {
     forms.clear();
     ranges.clear();
+    products.clear();
     inequalities.clear();
     isAtLeastZero.clear();
   }

@@ -170,8 +170,7 @@ bool Values::refine(Context& context) {
       if (better == known)
         continue;
       isBetter = true;
-      context.refined[indexOf(monomial[0])] = better;
-      context.ranges[indexOf(monomial[0])] = better;
+      context.narrow(monomial[0], better);
     }
   return isBetter;
 }

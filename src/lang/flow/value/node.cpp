@@ -200,14 +200,4 @@ void NodeTable::replacePhi(ValueId phi, ValueId value) {
   phis_[node.number()].replacement = value;
 }
 
-ValueId NodeTable::resolved(ValueId value) const {
-  while (nodes_[indexOf(value)].kind == NodeKind::Phi) {
-    const ValueId next = phis_[nodes_[indexOf(value)].number()].replacement;
-    if (next == kNoValue)
-      break;
-    value = next;
-  }
-  return value;
-}
-
 }  // namespace vortex::lang::flow

@@ -132,7 +132,15 @@ public:
   /// whoever reads an operand asks for `resolved`, which `args` below does.
   void replacePhi(ValueId phi, ValueId value);
   /// The value itself, or what stands for it after replacePhi.
-  ValueId resolved(ValueId value) const;
+  ValueId resolved(ValueId value) const {
+    while (nodes_[indexOf(value)].kind == NodeKind::Phi) {
+      const ValueId next = phis_[nodes_[indexOf(value)].number()].replacement;
+      if (next == kNoValue)
+        break;
+      value = next;
+    }
+    return value;
+  }
 
   /// The node of the resolved value.
   const Node& operator[](ValueId value) const { return nodes_[indexOf(resolved(value))]; }

@@ -173,8 +173,16 @@ static __int128 multiplyBounds(__int128 a, __int128 b) {
 
 Interval operator+(const Interval& a, const Interval& b) { return {addLow(a.low, b.low), addHigh(a.high, b.high)}; }
 
+constexpr __int128 kSmall = __int128(1) << 59;  // products of two stay bounded
+
+Interval operator*(__int128 factor, const Interval& a) {
+  if (-kSmall <= factor && factor <= kSmall && a.isWithin(-kSmall, kSmall))
+    return factor < 0 ? Interval{factor * a.high, factor * a.low} : Interval{factor * a.low, factor * a.high};
+  const __int128 low = multiplyBounds(factor, a.low), high = multiplyBounds(factor, a.high);
+  return factor < 0 ? Interval{high, low} : Interval{low, high};
+}
+
 Interval operator*(const Interval& a, const Interval& b) {
-  constexpr __int128 kSmall = __int128(1) << 59;  // products of two stay bounded
   if (a.isWithin(-kSmall, kSmall) && b.isWithin(-kSmall, kSmall)) {
     if (a.low >= 0 && b.low >= 0)
       return {a.low * b.low, a.high * b.high};

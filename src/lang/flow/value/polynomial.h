@@ -43,6 +43,12 @@ public:
     return true;
   }
   bool operator==(const Monomial&) const = default;
+  uint64_t hash() const {
+    uint64_t hash = count_;
+    for (ValueId factor : *this)
+      hash = (hash ^ (indexOf(factor) + uint64_t(1))) * 0x9E3779B97F4A7C15u;
+    return hash ^ (hash >> 32);
+  }
   /// As words: {} comes first.
   auto operator<=>(const Monomial& other) const {
     return std::lexicographical_compare_three_way(begin(), end(), other.begin(), other.end());
@@ -98,5 +104,6 @@ struct Interval {
 };
 Interval operator+(const Interval& a, const Interval& b);
 Interval operator*(const Interval& a, const Interval& b);
+Interval operator*(__int128 factor, const Interval& a);
 
 }  // namespace vortex::lang::flow

@@ -124,11 +124,13 @@ Interval Values::rangeOfOp(Context& context, ValueId leaf) {
 //===-- polynomials -----------------------------------------------------------------------------------------------===//
 
 Interval Values::interval(Context& context, const Monomial& monomial) {
+  if (monomial.size() < 2)
+    return monomial.empty() ? Interval{1, 1} : leafRange(context, monomial[0]);
+  if (auto known = context.products.find(monomial); known != context.products.end())
+    return known->second;
   Interval product{1, 1};
   for (ValueId leaf : monomial)
     product = product * leafRange(context, leaf);
-  if (monomial.size() < 2)
-    return product;
   for (const auto& [factors, limit] : launch_.products) {
     Monomial common, others;
     std::set_intersection(monomial.begin(), monomial.end(), factors.begin(), factors.end(), std::back_inserter(common));
@@ -140,13 +142,13 @@ Interval Values::interval(Context& context, const Monomial& monomial) {
       bounded = bounded * leafRange(context, leaf);
     product = product.meet(bounded);
   }
-  return product;
+  return context.products.insert_or_assign(monomial, product).first->second;
 }
 
 Interval Values::interval(Context& context, const Polynomial& polynomial) {
   Interval sum{0, 0};
   for (const auto& [monomial, coefficient] : polynomial.terms())
-    sum = sum + Interval{coefficient, coefficient} * interval(context, monomial);
+    sum = sum + coefficient * interval(context, monomial);
   return sum;
 }
 
@@ -184,10 +186,14 @@ std::optional<Polynomial> Values::eliminate(Context& context, const Polynomial& 
       continue;
     const __int128 divisor = greatestDivisor(coefficient, bound);
     const __int128 scale = (bound < 0 ? -bound : bound) / divisor;
-    const auto scaled = Polynomial::product(polynomial, Polynomial::constant(scale));
-    const auto taken = Polynomial::product(
-        inequality, Polynomial::of(factor, (coefficient < 0 ? -coefficient : coefficient) / divisor));
-    return scaled && taken ? plus(difference(*scaled, *taken), scale - 1) : std::nullopt;
+    const __int128 times = (coefficient < 0 ? -coefficient : coefficient) / divisor;
+    const auto taken = factor.empty() ? inequality : Polynomial::product(inequality, Polynomial::of(factor, 1));
+    if (!taken)
+      return std::nullopt;
+    if (scale == 1)
+      return Polynomial::sum(polynomial, *taken, -times);
+    const auto scaled = Polynomial::sum(Polynomial(), polynomial, scale);
+    return scaled ? plus(Polynomial::sum(*scaled, *taken, -times), scale - 1) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -204,8 +210,7 @@ bool Values::prove(Context& context, const Polynomial& polynomial, Search& searc
     for (size_t i = 0; i < monomial.size(); ++i) {
       if (i > 0 && monomial[i] == monomial[i - 1])
         continue;
-      const std::vector<Polynomial> bounds = inequalitiesOf(context, monomial[i]);
-      for (const Polynomial& bound : bounds) {
+      for (const Polynomial& bound : inequalitiesOf(context, monomial[i])) {
         auto rest = eliminate(context, polynomial, term, bound, monomial[i]);
         if (!rest)
           continue;
