@@ -45,8 +45,11 @@ void RegionEmitter::run() {
 //===-- threads → warps ---------------------------------------------------------------------------------------===//
 
 void RegionEmitter::emitWarps() {
+  const auto whole = [&] { emitBlock(region_.getBody().front()); };
+  if (const std::optional<Sweep> sweep = planSweep(region_, analysis_, shape_, threads_); sweep && emitSwept(*sweep))
+    return;
   if (!shape_.rows)
-    return emitSpan(threads_, [&](Value* base, Value* mask) { emitLinearWarp(base, mask); });
+    return emitSpan(threads_, [&](Value* base, Value* mask) { emitLinearWarp(base, mask, whole); });
   Value *zero = ir_.getInt64(0), *one = ir_.getInt64(1);
   emit::emitFor(ir_, zero, dims_[2], one, [&](Value* z) {
     emit::emitFor(ir_, zero, dims_[1], one, [&](Value* y) {
@@ -55,7 +58,7 @@ void RegionEmitter::emitWarps() {
         auto along = [&](Value* base) {
           return shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1));
         };
-        emitWarp(along(x), Lane::uniform(y), Lane::uniform(z), along(ir_.CreateAdd(row, x)), mask);
+        emitWarp(along(x), Lane::uniform(y), Lane::uniform(z), along(ir_.CreateAdd(row, x)), mask, whole);
       });
     });
   });
@@ -76,7 +79,7 @@ void RegionEmitter::emitSpan(Value* total, llvm::function_ref<void(Value* base, 
   });
 }
 
-void RegionEmitter::emitLinearWarp(Value* base, Value* mask) {
+void RegionEmitter::emitLinearWarp(Value* base, Value* mask, llvm::function_ref<void()> body) {
   Lane linear = shape_.width == 1 ? Lane::uniform(base) : Lane::affine(base, ir_.getInt64(1));
   Lane zero = Lane::uniform(ir_.getInt64(0));
   Lane ids[3] = {zero, zero, zero};
@@ -87,7 +90,7 @@ void RegionEmitter::emitLinearWarp(Value* base, Value* mask) {
   if (axes.size() <= 1) {
     if (!axes.empty())
       ids[axes[0]] = linear;
-    return emitWarp(ids[0], ids[1], ids[2], linear, mask);
+    return emitWarp(ids[0], ids[1], ids[2], linear, mask, body);
   }
   bool xAffine = shape_.width == 1 || shape_.id[0].kind != Form::Kind::Varying;
   if (xAffine) {  // a warp lies inside one row
@@ -96,7 +99,7 @@ void RegionEmitter::emitLinearWarp(Value* base, Value* mask) {
     ids[0] = shape_.width == 1 ? Lane::uniform(x) : Lane::affine(x, ir_.getInt64(1));
     ids[1] = Lane::uniform(ir_.CreateURem(row, dims_[1]));
     ids[2] = Lane::uniform(ir_.CreateUDiv(row, dims_[1]));
-    return emitWarp(ids[0], ids[1], ids[2], linear, mask);
+    return emitWarp(ids[0], ids[1], ids[2], linear, mask, body);
   }
   // 32 bits suffice for threads of a block, and vector division is dear.
   llvm::Type* i32 = ir_.getInt32Ty();
@@ -107,10 +110,10 @@ void RegionEmitter::emitLinearWarp(Value* base, Value* mask) {
   ids[0] = Lane::varying(ir_.CreateZExt(ir_.CreateURem(lanes, dim(0)), wide));
   ids[1] = Lane::varying(ir_.CreateZExt(ir_.CreateURem(row, dim(1)), wide));
   ids[2] = isOne(dims_[2]) ? zero : Lane::varying(ir_.CreateZExt(ir_.CreateUDiv(row, dim(1)), wide));
-  emitWarp(ids[0], ids[1], ids[2], linear, mask);
+  emitWarp(ids[0], ids[1], ids[2], linear, mask, body);
 }
 
-void RegionEmitter::emitWarp(Lane x, Lane y, Lane z, Lane linear, Value* mask) {
+void RegionEmitter::emitWarp(Lane x, Lane y, Lane z, Lane linear, Value* mask, llvm::function_ref<void()> body) {
   mlir::Block& block = region_.getBody().front();
   linear_ = linear;
   Lane ids[] = {x, y, z, linear};
@@ -125,7 +128,7 @@ void RegionEmitter::emitWarp(Lane x, Lane y, Lane z, Lane linear, Value* mask) {
       set(argument,
           math_.fromVector(emit::emitLoad(ir_, e_.features, buffer.elementType, pointer, shape_.width, mask)));
     }
-    emitBlock(block);
+    body();
   });
 }
 
@@ -195,6 +198,8 @@ std::optional<Lane> RegionEmitter::emitAffine(mlir::Operation* op, llvm::ArrayRe
 }
 
 void RegionEmitter::emitArith(mlir::Operation* op) {
+  if (provenTrue_.contains(op))
+    return set(op->getResult(0), Lane::uniform(ir_.getTrue()));
   llvm::SmallVector<Lane> operands;
   bool uniform = true;
   for (mlir::Value operand : op->getOperands()) {
@@ -229,8 +234,14 @@ void RegionEmitter::emitOp(mlir::Operation* op) {
     return emitArith(op);
   llvm::TypeSwitch<mlir::Operation*>(op)
       .Case([&](scf::IfOp branch) { emitIf(branch); })
-      .Case([&](scf::ForOp loop) { emitFor(loop); })
-      .Case([&](scf::WhileOp loop) { emitWhile(loop); })
+      .Case<scf::ForOp, scf::WhileOp>([&](auto loop) {
+        ++loops_;
+        if constexpr (std::is_same_v<decltype(loop), scf::ForOp>)
+          emitFor(loop);
+        else
+          emitWhile(loop);
+        --loops_;
+      })
       .Case<scf::YieldOp, scf::ConditionOp, ir::WarpBarrierOp>([](auto) {})
       .Case([&](ir::YieldOp yield) { emitYield(yield); })
       .Case([&](ir::LoadOp load) { emitLoad(load); })

@@ -7,6 +7,7 @@
 #include "target/cpu/emit/emitter.h"
 #include "target/cpu/emit/lane.h"
 #include "target/cpu/emit/region_analysis.h"
+#include "target/cpu/emit/region_sweep.h"
 
 namespace vortex::target::cpu::emit {
 
@@ -54,8 +55,8 @@ private:
   // region_emitter.cpp: threads → warps, dispatch
   void emitWarps();
   void emitSpan(llvm::Value* total, llvm::function_ref<void(llvm::Value* base, llvm::Value* mask)> body);
-  void emitWarp(Lane x, Lane y, Lane z, Lane linear, llvm::Value* mask);
-  void emitLinearWarp(llvm::Value* base, llvm::Value* mask);
+  void emitWarp(Lane x, Lane y, Lane z, Lane linear, llvm::Value* mask, llvm::function_ref<void()> body);
+  void emitLinearWarp(llvm::Value* base, llvm::Value* mask, llvm::function_ref<void()> body);
   void emitBlock(mlir::Block& block);
   void emitOp(mlir::Operation* op);
   void emitYield(ir::YieldOp op);
@@ -70,6 +71,18 @@ private:
   /// The LLVM value that stands for `lane` where values of this form merge, and back.
   llvm::Value* pack(const Lane& lane, Form form);
   Lane unpack(llvm::Value* value, Form form);
+
+  // region_sweep.cpp
+  bool emitSwept(const Sweep& sweep);
+  void emitSegment(const Segment& segment, const llvm::DenseMap<mlir::Value, llvm::AllocaInst*>& slots);
+  llvm::SmallVector<mlir::Operation*> boundsChecks(mlir::Block& block) const;
+  void emitChain(mlir::Block& block, mlir::Value value);
+  void emitBothVersions(mlir::Block& block, llvm::function_ref<void()> atEnd);
+  Form keptForm(mlir::Value value) const;
+  llvm::AllocaInst* slotFor(mlir::Value value, Form form);
+  llvm::Value* slotOfWarp(llvm::AllocaInst* slot);
+  void keep(llvm::AllocaInst* slot, llvm::Value* packed);
+  llvm::Value* kept(llvm::AllocaInst* slot);
 
   // region_control.cpp
   void emitIf(mlir::scf::IfOp op);
@@ -118,7 +131,7 @@ private:
 
   // region_streaming.cpp
   void prefetchNextBlock(const Access& access);
-  llvm::Value* wantsStreaming(const Access& access, llvm::Value* pointer);
+  llvm::Value* wantsStreaming(const Access& access);
 
   // region_atomics.cpp
   void emitAtomicRmw(ir::AtomicRmwOp op);
@@ -152,6 +165,8 @@ private:
   llvm::Value* mask_ = nullptr;  ///< active lanes, <W x i1>; null: all
   bool maskNonEmpty_ = true;
   unsigned versions_ = 0;  ///< enclosing branches emitted twice
+  unsigned loops_ = 0;     ///< enclosing loops of one warp: the next warp does not go on where this one stops
+  llvm::DenseSet<mlir::Operation*> provenTrue_;  ///< comparisons that hold in all lanes where code is emitted now
   Lane linear_;
 };
 

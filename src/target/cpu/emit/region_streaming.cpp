@@ -35,8 +35,8 @@ static bool hasAtomics(ir::KernelOp kernel) {
       .wasInterrupted();
 }
 
-/// i1: the view is too large for the caches and this store fills whole cache lines. Null: never.
-Value* RegionEmitter::wantsStreaming(const Access& access, Value* pointer) {
+/// i1: the view is too large for the caches. Null: never, or warps do not fill whole cache lines.
+Value* RegionEmitter::wantsStreaming(const Access& access) {
   uint64_t bytes = elementBytes(access.type);
   if (access.blockPrivate || !e_.unitStrides || shape_.width * bytes % 64 != 0 ||
       !mlir::isa<mlir::BlockArgument>(access.root) || mayBeRead(access.root) || hasAtomics(e_.kernel))
@@ -44,9 +44,7 @@ Value* RegionEmitter::wantsStreaming(const Access& access, Value* pointer) {
   Value* size = ir_.getInt64(int64_t(bytes));
   for (Value* extent : e_.view(access.root).extents)
     size = ir_.CreateMul(size, extent);
-  Value* isLarge = ir_.CreateICmpUGE(size, ir_.getInt64(kStreamBytes));
-  Value* within = ir_.CreateAnd(ir_.CreatePtrToInt(pointer, ir_.getInt64Ty()), ir_.getInt64(63));
-  return ir_.CreateAnd(isLarge, ir_.CreateICmpEQ(within, ir_.getInt64(0)));
+  return ir_.CreateICmpUGE(size, ir_.getInt64(kStreamBytes));
 }
 
 }  // namespace vortex::target::cpu::emit

@@ -1,0 +1,133 @@
+// Loops of thread regions that step by the number of threads.
+#include "target/cpu/emit/testing/run_kernel.h"
+
+#include <gtest/gtest.h>
+
+namespace vortex::target::cpu::emit::testing {
+namespace {
+
+constexpr const char* kSweepParams = "%x: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>, %n: index";
+
+std::vector<int32_t> randomNumbers(int64_t count) {
+  std::mt19937 engine{std::random_device{}()};
+  std::vector<int32_t> values(static_cast<size_t>(count));
+  for (int32_t& value : values)
+    value = static_cast<int32_t>(engine() % 1000);
+  return values;
+}
+
+/// The body of a kernel of one block of `threads`, with these names: %t threads, %c0, %one, %l the thread.
+std::string sweepRegion(const std::string& body) {
+  return "  %c0 = arith.constant 0 : index\n  %one = arith.constant 1 : index\n  %zero = arith.constant 0 : i32\n"
+         "  %t = vx.block_dim x\n  vx.threads (%step, %one, %one) {\n"
+         "  ^bb0(%a: index, %b: index, %c: index, %l: index):\n" +
+         body + "    vx.yield\n  }\n";
+}
+
+/// Runs the body for blocks of several sizes and rows of several lengths; `expected(x, threads)` gives the first `threads` results.
+void compareSweep(const std::string& body,
+                  const std::function<std::vector<int32_t>(const std::vector<int32_t>&, int64_t)>& expected) {
+  for (const int64_t threads : {32, 64, 100, 256, 1000}) {
+    const std::string width = std::to_string(threads);
+    TestKernel kernel(module(kSweepParams, "1;1;1", width + ";1;1",
+                             "  %step = arith.constant " + width + " : index\n" + sweepRegion(body)));
+    ASSERT_EQ(kernel.error(), "");
+    for (const int64_t n : {int64_t{0}, int64_t{1}, threads - 1, threads, threads + 1, 3 * threads, 5 * threads + 17}) {
+      std::vector<int32_t> x = randomNumbers(std::max<int64_t>(n, 1)),
+                           out(static_cast<size_t>(std::max(n, threads)) + 64, 77);
+      x.resize(static_cast<size_t>(n));
+      ASSERT_EQ(kernel.run({Arg::tensor(x), Arg::tensor(out), Arg::scalar(uint64_t(n))}), 0u);
+      std::vector<int32_t> wanted = expected(x, threads);
+      wanted.resize(out.size(), 77);
+      ASSERT_EQ(out, wanted) << threads << " threads, " << n << " elements";
+    }
+  }
+}
+
+constexpr const char* kMaskedLoad =
+    "      %p = arith.addi %i, %l : index\n      %in = arith.cmpi slt, %p, %n : index\n"
+    "      %v = scf.if %in -> (i32) {\n        %e = vx.load %x[%p] guarded : !vx.view<?xi32, global> -> i32\n"
+    "        scf.yield %e : i32\n      } else {\n        scf.yield %zero : i32\n      }\n";
+
+TEST(Sweep, SumsOfLanesAreCarried) {
+  compareSweep(std::string("    %s = scf.for %i = %c0 to %n step %step iter_args(%acc = %zero) -> (i32) {\n") +
+                   kMaskedLoad +
+                   "      %next = arith.addi %acc, %v : i32\n      scf.yield %next : i32\n    }\n"
+                   "    vx.store %s, %o[%l] : i32, !vx.view<?xi32, global>\n",
+               [](const std::vector<int32_t>& x, int64_t threads) {
+                 std::vector<int32_t> sums(static_cast<size_t>(threads));
+                 for (size_t i = 0; i < x.size(); ++i)
+                   sums[i % sums.size()] += x[i];
+                 return sums;
+               });
+}
+
+TEST(Sweep, StoresInTheLoopReachEveryElement) {
+  compareSweep(std::string("    scf.for %i = %c0 to %n step %step {\n") + kMaskedLoad +
+                   "      %w = arith.addi %v, %v : i32\n      scf.if %in {\n"
+                   "        vx.store %w, %o[%p] guarded : i32, !vx.view<?xi32, global>\n      }\n    }\n",
+               [](const std::vector<int32_t>& x, int64_t threads) {
+                 std::vector<int32_t> out(std::max(x.size(), static_cast<size_t>(threads)), 77);
+                 for (size_t i = 0; i < x.size(); ++i)
+                   out[i] = 2 * x[i];
+                 return out;
+               });
+}
+
+TEST(Sweep, WhatIsFoundBeforeAndBetweenLoopsIsThereAfterThem) {
+  // first: x[l] or 5 where there is none; a uniform and an affine value are carried too; the second loop uses the first one's result
+  compareSweep(
+      std::string(
+          "    %five = arith.constant 5 : i32\n    %has = arith.cmpi slt, %l, %n : index\n"
+          "    %first = scf.if %has -> (i32) {\n      %e = vx.load %x[%l] guarded : !vx.view<?xi32, global> -> i32\n"
+          "      scf.yield %e : i32\n    } else {\n      scf.yield %five : i32\n    }\n"
+          "    %r:3 = scf.for %i = %c0 to %n step %step iter_args(%acc = %first, %turns = %c0, %at = %l) -> (i32, "
+          "index, index) {\n") +
+          kMaskedLoad +
+          "      %next = arith.addi %acc, %v : i32\n      %turn = arith.addi %turns, %one : index\n"
+          "      %move = arith.addi %at, %one : index\n      scf.yield %next, %turn, %move : i32, index, index\n    }\n"
+          "    %twice = arith.addi %r#0, %r#0 : i32\n"
+          "    %s = scf.for %i = %c0 to %n step %step iter_args(%acc = %zero) -> (i32) {\n" +
+          kMaskedLoad +
+          "      %w = arith.xori %v, %twice : i32\n      %next = arith.addi %acc, %w : i32\n      scf.yield %next : "
+          "i32\n    }\n"
+          "    %turns64 = arith.index_cast %r#1 : index to i64\n    %turns32 = arith.trunci %turns64 : i64 to i32\n    "
+          "%at64 = arith.index_cast %r#2 : index to i64\n    %at32 = arith.trunci %at64 : i64 to i32\n"
+          "    %sum = arith.addi %s, %first : i32\n    %sum2 = arith.addi %sum, %turns32 : i32\n    %sum3 = arith.addi "
+          "%sum2, %at32 : i32\n"
+          "    vx.store %sum3, %o[%l] : i32, !vx.view<?xi32, global>\n",
+      [](const std::vector<int32_t>& x, int64_t threads) {
+        const auto n = static_cast<int64_t>(x.size());
+        const auto turns = static_cast<int32_t>((n + threads - 1) / threads);
+        std::vector<int32_t> out;
+        for (int64_t lane = 0; lane < threads; ++lane) {
+          const int32_t first = lane < n ? x[static_cast<size_t>(lane)] : 5;
+          int32_t total = first, second = 0;
+          for (int64_t i = lane; i < turns * threads; i += threads)
+            total += i < n ? x[static_cast<size_t>(i)] : 0;
+          for (int64_t i = lane; i < turns * threads; i += threads)
+            second += (i < n ? x[static_cast<size_t>(i)] : 0) ^ (2 * total);
+          out.push_back(second + first + turns + static_cast<int32_t>(lane) + turns);
+        }
+        return out;
+      });
+}
+
+TEST(Sweep, WarpOperationsSeeTheWholeWarp) {
+  compareSweep(
+      std::string("    %s = scf.for %i = %c0 to %n step %step iter_args(%acc = %zero) -> (i32) {\n") + kMaskedLoad +
+          "      %w = vx.warp_reduce addi %v : i32\n      %next = arith.addi %acc, %w : i32\n      scf.yield %next "
+          ": i32\n    }\n"
+          "    vx.store %s, %o[%l] : i32, !vx.view<?xi32, global>\n",
+      [](const std::vector<int32_t>& x, int64_t threads) {
+        std::vector<int32_t> warps(static_cast<size_t>((threads + 31) / 32)), out;
+        for (size_t i = 0; i < x.size(); ++i)
+          warps[i % static_cast<size_t>(threads) / 32] += x[i];
+        for (int64_t lane = 0; lane < threads; ++lane)
+          out.push_back(warps[static_cast<size_t>(lane / 32)]);
+        return out;
+      });
+}
+
+}  // namespace
+}  // namespace vortex::target::cpu::emit::testing
