@@ -77,6 +77,7 @@ class tile_range:
             if isinstance(unwrap(bound), (float, np.floating)):
                 trace.fail(f"the bounds of tile_range are integers, not {unwrap(bound)!r}", TypeError)
         self.bounds = [operand(trace, bound, "tile_range") for bound in (start, end)]
+        trace.ranges.append(tuple(bound.host if isinstance(bound, Value) else unwrap(bound) for bound in (start, end)))
         self.frame = None
 
     def __iter__(self):

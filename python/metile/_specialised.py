@@ -22,7 +22,7 @@ _ABOUT_RESULTS = {"W0525", "W0631"}  # other warnings are about speed
 class Specialised:
     """A kernel for one choice of constexprs and argument types. The grid has instances along `axes`."""
 
-    def __init__(self, kernel, trace: Trace, threads: int, axes: tuple[int, ...]):
+    def __init__(self, kernel, trace: Trace, threads: int, axes: tuple[int, ...], collects: bool = True):
         self.kernel, self.slots, self.shared_bytes = kernel, trace.params, trace.shared_bytes
         self.name = trace.name
         self.text = trace.text([_params.header(slot) for slot in trace.params], threads, axes)
@@ -34,7 +34,9 @@ class Specialised:
         self.prints = any(line.startswith("print ") for line in trace.lines)
         self._loaded: dict = {}
         self._has_warned = False
-        self._online_softmax = os.environ.get("METILE_ONLINE_SOFTMAX") != "0"
+        self._online_softmax = collects and os.environ.get("METILE_ONLINE_SOFTMAX") != "0"
+        self._is_withheld = not collects
+        self.depends_on_numbers = False
 
     @functools.cached_property
     def native(self):
@@ -63,8 +65,16 @@ class Specialised:
         """What was rewritten and what was not, with the reasons."""
         types = [f"{name}: {kind if isinstance(kind, str) else kind[0]}" for name, kind in zip(self.kernel.runtime, self.kinds)]
         head = f"{self.name}({', '.join((*types, *(f'{name}={value!r}' for name, value in self.constants.items())))})"
-        remarks = vortex._errors.diagnostics(self.native.remarks())
-        return head + (": runs as written\n" if not remarks else ":\n" + "".join(remark.rendered for remark in remarks))
+        remarks = vortex._errors.diagnostics(self._with_sums_collected().remarks() if self._is_withheld else self.native.remarks())
+        if not remarks:
+            return f"{head}: runs as written\n"
+        where = " runs as written, its rows are short; where a loop goes over 32768 elements or more" if self._is_withheld else ""
+        return f"{head}:{where and where + ':'}\n" + "".join(remark.rendered for remark in remarks)
+
+    def _with_sums_collected(self):
+        import _vortex_compiler
+
+        return _vortex_compiler.from_trace(self.text, self._files, True)
 
     def request(self, target: str):
         import _vortex_compiler

@@ -167,6 +167,7 @@ class Trace:
         self.has_tiles = False
         self.shared_bytes = 0
         self.open_loops: list = []
+        self.ranges: list = []  # (start, end) of loops: numbers, functions of the launch's numbers, None where only the kernel knows
         self.role_depth = 0
 
     def new_id(self) -> int:
@@ -181,6 +182,20 @@ class Trace:
 
     def text(self, params: list[str], threads: int, axes: tuple[int, ...]) -> str:
         return "\n".join([f"kernel {self.name}{self.place}", f"threads {threads}", " ".join(["axes", *(f"i{axis}" for axis in axes)]), *params, *self.lines]) + "\n"
+
+    def longest_loop(self, numbers: dict) -> int:
+        """Elements between the bounds of a loop, where the launch's numbers tell them."""
+        longest = 0
+        for bounds in self.ranges:
+            start, end = (bound(numbers) if callable(bound) else bound for bound in bounds)
+            if start is not None and end is not None:
+                longest = max(longest, end - start)
+        return longest
+
+    def may_collect_sums(self) -> bool:
+        """There is something that the rewrite of online softmax may apply to."""
+        operations = {line.partition(" ")[2].partition(" ")[0] for line in self.lines if line.startswith("%")}
+        return len(self.ranges) > 1 and {"exp", "maximum"} <= operations
 
     def fail(self, message: str, kind=LoweringError):
         """Raises with the place of the statement that is being traced."""

@@ -40,8 +40,8 @@ def scaled_sum(X, Out, N, scale, START: metile.constexpr, BLOCK: metile.constexp
 
 
 @contextlib.contextmanager
-def as_written():
-    os.environ["METILE_ONLINE_SOFTMAX"] = "0"
+def online(setting):
+    os.environ["METILE_ONLINE_SOFTMAX"] = setting
     try:
         yield
     finally:
@@ -51,9 +51,9 @@ def as_written():
 def both(kernel, grid, x, shape, *rest, **constants):
     """Results of the rewritten kernel and of the kernel as it is written, both over poisoned memory."""
     out = [np.full(shape, np.nan, np.float32) for _ in range(2)]
-    kernel[grid](x, out[0], *rest, **constants)
-    with as_written():
-        kernel[grid](x, out[1], *rest, **constants)
+    for setting, into in zip("10", out):
+        with online(setting):
+            kernel[grid](x, into, *rest, **constants)
     return out
 
 
@@ -204,6 +204,26 @@ def test_explain_names_the_loops_and_takes_arguments_instead_of_a_launch():
 
 
 def test_the_variable_turns_the_rewrite_off():
-    with as_written():
+    with online("0"):
         text = softmax.explain(np.zeros((1, 8), np.float32), np.zeros((1, 8), np.float32), 8, START=-2.0, BLOCK=32)
     assert text.endswith("runs as written\n")
+
+
+@pytest.mark.parametrize("columns, is_long", [(100, False), (32767, False), (32768, True), (70000, True)])
+def test_on_cpus_only_long_rows_are_rewritten(random, device, columns, is_long):
+    if device != "cpu":
+        pytest.skip("GPUs rewrite all")
+    x = random.standard_normal((2, columns), dtype=np.float32)
+    expected = np.exp(x.astype(np.float64) - x.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
+    for _ in range(3):  # the general way, then the direct one, with rows of other lengths in between
+        for rows, n in ((x, columns), (x[:, :50].copy(), 50)):
+            out = np.full_like(rows, np.nan)
+            softmax[(2,)](rows, out, n, START=-1e38, BLOCK=BLOCK)
+            if n == columns:
+                np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-9)
+            else:
+                np.testing.assert_allclose(out.sum(axis=1), 1, rtol=1e-4)
+    text = softmax.explain(x, x, columns, START=-1e38, BLOCK=BLOCK)
+    assert "collected while the maximum is found" in text
+    assert ("runs as written, its rows are short" not in text) == is_long

@@ -29,6 +29,7 @@ HINTS = {"WM", "WN", "NUM_SG", "COOPERATIVE", "SEPARATED", "RELAXED_PRECISION", 
          "num_stages", "num_simdgroups", "num_warps"}
 _TILE_THREADS = 128
 _MOST_LANES = (1 << 31) - 1  # more does not fit the numbers of lanes
+_LONG_ROW = 32768  # elements: shorter rows stay in the second-level cache of CPUs, where another pass costs less than collecting sums
 _KEPT = 16  # traces per specialisation, for different values of what they read from outside
 
 
@@ -43,6 +44,7 @@ class _Traced(NamedTuple):
     threads: int
     outside: Outside
     specialised: dict
+    decides: bool  # on CPUs the length of rows decides whether sums are collected with maxima
 
 
 class Kernel:
@@ -92,7 +94,8 @@ class Kernel:
         kind of launch so far."""
         if args or kwargs:
             runtime, constants = self.bind(args, kwargs)
-            return self.specialise(self.arguments(runtime)[1], constants).explain()
+            values, kinds, numbers = self.arguments(runtime)
+            return self.specialise(kinds, constants, numbers=numbers, is_gpu=not _device_for(values).is_cpu).explain()
         made = [specialised for known in self._specialised.values() for traced in known for specialised in traced.specialised.values()]
         return "".join(dict.fromkeys(specialised.explain() for specialised in made)) or f"{self.name}: not launched yet\n"
 
@@ -157,12 +160,13 @@ class Kernel:
             raise OverflowError(f"'{name}' of kernel '{self.name}' is {int(value)}: integers are i32")
         return int(value)
 
-    def specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int] = (1, 1, 1)) -> Specialised:
-        """Axes that the kernel asks no position of are 1 unless `grid` has more, which is another kernel: its instances do the same work."""
+    def specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int] = (1, 1, 1), numbers: dict | None = None, is_gpu: bool = False) -> Specialised:
+        """Axes that the kernel asks no position of are 1 unless `grid` has more, which is another kernel: its instances do the same work.
+        `numbers`: the integers of the launch, where they decide how it is done."""
         with self._compiling:
-            return self._specialise(kinds, constants, grid)
+            return self._specialise(kinds, constants, grid, numbers, is_gpu)
 
-    def _specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int]) -> Specialised:
+    def _specialise(self, kinds: list, constants: dict, grid: tuple[int, int, int], numbers: dict | None, is_gpu: bool) -> Specialised:
         try:
             key = (tuple(kinds), os.environ.get("METILE_ONLINE_SOFTMAX"), tuple(map(_constant, constants.items())))
             known = self._specialised.setdefault(key, [])
@@ -171,12 +175,15 @@ class Kernel:
         traced = next((made for made in known if made.outside.is_current()), None)
         if traced is None:
             trace, threads = self._trace(kinds, constants)
-            traced = _Traced(trace, threads, Outside(self.fn.__code__, self.fn.__globals__, self.fn.__closure__), {})
+            decides = "METILE_ONLINE_SOFTMAX" not in os.environ and trace.may_collect_sums()
+            traced = _Traced(trace, threads, Outside(self.fn.__code__, self.fn.__globals__, self.fn.__closure__), {}, decides)
             known[:] = [traced, *known[: _KEPT - 1]]
         axes = tuple(axis for axis in range(3) if axis in traced.trace.axes or grid[axis] > 1)
-        made = traced.specialised.get(axes)
+        collects = not traced.decides or numbers is None or is_gpu or traced.trace.longest_loop(numbers) >= _LONG_ROW
+        made = traced.specialised.get((axes, collects))
         if made is None:
-            made = traced.specialised[axes] = Specialised(self, traced.trace, traced.threads, axes)
+            made = traced.specialised[axes, collects] = Specialised(self, traced.trace, traced.threads, axes, collects)
+            made.depends_on_numbers = traced.decides and not is_gpu
             made.kinds, made.constants, made.outside = kinds, constants, traced.outside
             dump(made)
         return made
@@ -278,7 +285,8 @@ class Launcher:
             return
         slots = [(slot.argument, slot.is_written, specialised.window(slot, values[slot.argument], numbers) if slot.rank > 1 else None)
                  for slot in specialised.slots]
-        fixed = [(index, value) for index, value in enumerate(args) if type(value) is int] if any(window for _, _, window in slots) else []
+        is_fixed = specialised.depends_on_numbers or any(window for _, _, window in slots)
+        fixed = [(index, value) for index, value in enumerate(args) if type(value) is int] if is_fixed else []
         launch = _vortex.DirectLaunch(specialised.loaded(device), device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
                                       slots, fixed)
         if len(kernel._direct_launches) >= _KEPT * 4:
@@ -295,7 +303,7 @@ class Launcher:
         runtime, constants = kernel.bind(args, kwargs)
         grid = grid_of(self.grid(constants) if callable(self.grid) else self.grid, kernel.name)
         values, kinds, numbers = kernel.arguments(runtime)
-        specialised = kernel.specialise(kinds, constants, grid)
+        specialised = kernel.specialise(kinds, constants, grid, numbers, not interprets() and not _device_for(values).is_cpu)
         if 0 in grid:
             return specialised, values, numbers, grid
         if interprets():
