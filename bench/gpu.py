@@ -34,20 +34,35 @@ def check(code, what):
         raise RuntimeError(f"{what}: {text.value.decode() if text.value else code}")
 
 
-def evaluate(sizes, number, slots):
-    """A size of an artifact over launch slots; operators as in src/size/expr.h."""
+def evaluate(sizes, number, slots, known):
+    """A size of an artifact over launch slots; operators as in src/size/expr.h. `known`: values of sizes, which grows."""
+    if number in known:
+        return known[number]
     op, value, *operands = sizes[number]
     if op == 0:
         return value
     if op < 6:
         result = slots[value]
     else:
-        x, y, z = ([evaluate(sizes, operand, slots) for operand in operands] + [0, 0])[:3]
+        x, y, z = ([evaluate(sizes, operand, slots, known) for operand in operands] + [0, 0])[:3]
         result = [lambda: x + y, lambda: x - y, lambda: x * y, lambda: x // y if y else 0, lambda: -(-x // y) if y else 0,
                   lambda: x % y if y else 0, lambda: min(x, y), lambda: max(x, y), lambda: int(x == y), lambda: int(x < y),
                   lambda: int(bool(x and y)), lambda: int(bool(x or y)), lambda: int(x == 0), lambda: int(x > 0 and x & (x - 1) == 0),
                   lambda: y if x else z][op - 6]()
-    return (result + 2**63) % 2**64 - 2**63  # wraps as in the runtime
+    known[number] = (result + 2**63) % 2**64 - 2**63  # wraps as in the runtime
+    return known[number]
+
+
+def encode(map):
+    """The 128 bytes of a tensor map (cuTensorMapEncodeTiled), of a launch's numbers."""
+    rank, types = len(map["box"]), {"u8": 0, "u16": 1, "u32": 2, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
+    space = ctypes.create_string_buffer(192)
+    place = (ctypes.addressof(space) + 63) // 64 * 64
+    numbers = lambda kind, values: (kind * max(1, len(values)))(*values)
+    check(CUDA.cuTensorMapEncodeTiled(ctypes.c_void_p(place), types[map["type"]], rank, ctypes.c_void_p(map["address"]), numbers(ctypes.c_uint64, map["extents"]),
+                                      numbers(ctypes.c_uint64, map["strides"]), numbers(ctypes.c_uint32, map["box"]), numbers(ctypes.c_uint32, [1] * rank), 0,
+                                      {0: 0, 32: 1, 64: 2, 128: 3}[map["swizzle"]], 2, 0), f"tensor map {map}")
+    return ctypes.string_at(place, 128)
 
 
 class Kernel:
@@ -69,7 +84,18 @@ class Kernel:
         self.report = torch.zeros(4, dtype=torch.int64, device="cuda")
 
     def size(self, number, slots):
-        return evaluate(self.plan["sizes"], number, slots)
+        return evaluate(self.plan["sizes"], number, slots, {})
+
+    def parameter(self, phase, slots):
+        """What an entry point takes: slots, the report, tensor maps (src/artifact/device_report.h)."""
+        words = [slot & (2**64 - 1) for slot in slots] + [self.report.data_ptr()]
+        block = b"".join(word.to_bytes(8, "little") for word in words)
+        if phase["maps"]:
+            block += bytes(-len(block) % 64)
+        for map in phase["maps"]:
+            values = lambda name: [self.size(number, slots) for number in map[name]]
+            block += encode(map | {"address": self.size(map["address"], slots), "extents": values("extents"), "strides": values("strides")})
+        return ctypes.create_string_buffer(block, len(block))
 
     def function(self, symbol, shared):
         if symbol not in self.functions:
@@ -87,29 +113,33 @@ class Kernel:
             self.add(slots, argument)
         results = []
         for param in self.plan["results"] + self.plan["temporaries"]:
+            if not param["tensor"]:
+                self.add(slots, torch.cuda.get_device_properties(0).multi_processor_count)
+                continue
             shape = [self.size(extent, slots) for extent in param["extents"]]
             tensor = torch.zeros(shape, dtype=DTYPES[param["type"]], device="cuda")
             keep.append(tensor)
             self.add(slots, tensor)
             if len(results) < len(self.plan["results"]):
                 results.append(tensor)
-        block = (ctypes.c_uint64 * (len(slots) + 1))(*[slot & (2**64 - 1) for slot in slots], self.report.data_ptr())
-        pointer = (ctypes.c_void_p * 1)(ctypes.addressof(block))
-        launches = []
+        launches, blocks = [], []
         for phase in self.plan["phases"]:
             symbol = next((symbol for when, symbol in phase["versions"] if self.size(when, slots)), phase["symbol"])
             grid = [self.size(size, slots) for size in phase["grid"]]
             shared = self.size(phase["shared"], slots)
-            if 0 not in grid:
-                launches.append((self.function(symbol, shared), *grid, self.size(phase["threads"], slots), 1, 1, shared))
+            if 0 in grid:
+                continue
+            blocks.append(self.parameter(phase, slots))
+            pointer = (ctypes.c_void_p * 1)(ctypes.addressof(blocks[-1]))
+            launches.append(((self.function(symbol, shared), *grid, self.size(phase["threads"], slots), 1, 1, shared), pointer))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
 
         def run():
-            for launch in launches:
+            for launch, pointer in launches:
                 check(CUDA.cuLaunchKernel(*launch, stream, pointer, None), "launch")
             return results[0]
 
-        run.keep, run.block, run.results = keep, block, results
+        run.keep, run.blocks, run.results = keep, blocks, results
         return run
 
     @staticmethod

@@ -33,8 +33,20 @@ static std::string params(const std::vector<Param>& all) {
   return list(all.size(), [&](size_t i) {
     const Param& param = all[i];
     return "{\"name\":\"" + param.name + "\",\"type\":\"" + name(param.type) +
-           "\",\"extents\":" + list(param.extents.size(), [&](size_t dim) { return expression(param.extents[dim]); }) +
+           "\",\"tensor\":" + (param.isTensor ? "true" : "false") +
+           ",\"extents\":" + list(param.extents.size(), [&](size_t dim) { return expression(param.extents[dim]); }) +
            "}";
+  });
+}
+
+static std::string maps(const Phase& phase) {
+  return list(phase.maps.size(), [&](size_t i) {
+    const TensorMap& map = phase.maps[i];
+    return std::string("{\"type\":\"") + name(map.type) + "\",\"address\":" + expression(map.address) +
+           ",\"extents\":" + list(map.rank, [&](size_t dim) { return expression(map.extents[dim]); }) +
+           ",\"strides\":" + list(map.rank - 1, [&](size_t dim) { return expression(map.byteStrides[dim]); }) +
+           ",\"box\":" + list(map.rank, [&](size_t dim) { return std::to_string(map.box[dim]); }) +
+           ",\"swizzle\":" + std::to_string(map.swizzleBytes) + "}";
   });
 }
 
@@ -52,7 +64,7 @@ static std::string plan(const Kernel& kernel) {
                             }) +
                        ",\"grid\":" + list(3, [&](size_t axis) { return expression(phase.grid[axis]); }) +
                        ",\"threads\":" + expression(phase.hardwareThreads) +
-                       ",\"shared\":" + expression(phase.sharedBytes) + "}";
+                       ",\"shared\":" + expression(phase.sharedBytes) + ",\"maps\":" + maps(phase) + "}";
               }) +
          "}\n";
 }

@@ -1,5 +1,5 @@
 #include "ir/vx.h"
-#include "ir/vxt.h"
+#include "ir/vxnv.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinDialect.h"
@@ -21,7 +21,7 @@ mlir::Operation* VxDialect::materializeConstant(mlir::OpBuilder& builder, mlir::
 }
 
 void registerVxDialects(mlir::DialectRegistry& registry) {
-  registry.insert<VxDialect, vxt::VxtDialect, mlir::vector::VectorDialect, mlir::arith::ArithDialect,
+  registry.insert<VxDialect, vxt::VxtDialect, vxnv::VxnvDialect, mlir::vector::VectorDialect, mlir::arith::ArithDialect,
                   mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::func::FuncDialect, mlir::BuiltinDialect>();
 }
 

@@ -1,5 +1,6 @@
 #include "passes/schedule_tensors.h"
 
+#include "passes/bulk_products.h"
 #include "passes/chunks.h"
 #include "passes/phase_builder.h"
 #include "passes/separate_operands.h"
@@ -23,8 +24,11 @@ public:
     types_ = llvm::to_vector(kernel_.getArgumentTypes());
     for (unsigned i = 0; i < clusters_.list.size(); ++i)
       findFolded(i);
-    if (schedule_.dotLeastRows > 0 && llvm::any_of(clusters_.list, [](const Cluster& c) { return bool(findDot(c)); }))
-      sizes_.workers = ir::sizeScalar(context_, addWorkers());
+    bool hasProducts = llvm::any_of(clusters_.list, [](const Cluster& c) { return bool(findDot(c)); });
+    if (hasProducts && (schedule_.dotLeastRows > 0 || !schedule_.bulkTiles.empty()))
+      workers_ = ir::sizeScalar(context_, addWorkers());
+    if (schedule_.dotLeastRows > 0)
+      sizes_.workers = workers_;
     if (failed(collectTemporaries()))
       return failure();
     for (const Cluster& cluster : clusters_.list) {
@@ -37,6 +41,7 @@ public:
       else if (cluster.kind == Cluster::Kind::SplitScan)
         addCarries(cluster, chunks);
       else {
+        addBulkProduct(cluster);
         addDepthSplits(cluster);
         addCopies(cluster);
       }
@@ -261,6 +266,9 @@ private:
     // A quarter of the blocks wanted, or less: the second phase costs more than a few idle cores. So few are few in blocks of any size.
     ir::SizeAttr used = combine(SizeOp::Mul, combine(SizeOp::Less, smallBlocks(cluster), size(fewBlocks())),
                                 combine(SizeOp::Less, size(2 * schedule_.dotSplitDepth - 1), depth));
+    if (auto bulk = bulks_.find(dot); bulk != bulks_.end())
+      used = combine(SizeOp::Mul, used,
+                     combine(SizeOp::Sub, size(1), combine(SizeOp::Mul, bulk->second.used, bulk->second.isFull)));
     if (ir::constantSize(used) == 0)
       return;
     splitUsed_[dot] = used;
@@ -468,12 +476,16 @@ private:
       return emitSplitReduce(cluster, chunks);
     if (cluster.kind == Cluster::Kind::SplitScan)
       return emitSplitScan(cluster, chunks);
-    if (cluster.kind != Cluster::Kind::Parallel)
-      return emitPhase(cluster, {}, size(1), schedule_.dotPlan);
+    if (cluster.kind != Cluster::Kind::Parallel) {
+      emitPhase(cluster, {}, size(1), schedule_.dotPlan);
+      return;
+    }
     ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
     ir::DotOp dot = findDot(cluster);
-    if (!dot)
-      return emitPhase(cluster, chunks, blocks, "");
+    if (!dot) {
+      emitPhase(cluster, chunks, blocks, "");
+      return;
+    }
     if (auto splits = splits_.find(dot); splits != splits_.end())
       for (const DepthSplit& split : splits->second)
         emitDepthSplit(cluster, split);
@@ -482,6 +494,7 @@ private:
     auto copies = copies_.find(dot);
     if (copies != copies_.end())
       direct = combine(SizeOp::Mul, direct, combine(SizeOp::Sub, size(1), copies->second.used));
+    direct = combine(SizeOp::Mul, direct, combine(SizeOp::Sub, size(1), emitBulkProduct(cluster, dot, direct)));
     emitProduct(cluster, chunks, direct, nullptr);
     if (copies == copies_.end())
       return;
@@ -489,13 +502,34 @@ private:
     emitProduct(cluster, chunks, copies->second.used, &copies->second);
   }
 
+  void addBulkProduct(const Cluster& cluster) {
+    if (ir::DotOp dot = schedule_.bulkTiles.empty() ? nullptr : splittableProduct(cluster))
+      if (auto plan = BulkProducts(schedule_, axes_, clusters_, types_, temporaries_).plan(cluster, dot, workers_))
+        bulks_.insert({dot, std::move(*plan)});
+  }
+
+  /// The product as a persistent phase of bulk copies, for those of the launches `when` that can run it. Returns 1 for them.
+  ir::SizeAttr emitBulkProduct(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr when) {
+    auto bulk = bulks_.find(dot);
+    if (bulk == bulks_.end())
+      return size(0);
+    ir::SizeAttr used = combine(SizeOp::Mul, when, bulk->second.used);
+    for (const BulkPlan::Phase& phase : bulk->second.phases)
+      if (ir::KernelOp made =
+              emitPhase(cluster, phase.pieces, combine(SizeOp::Mul, phase.blocks, used), phase.tile->plan))
+        made->setAttr("vx.tiles", phase.tiles);
+    return bulk->second.used;
+  }
+
   /// The product in blocks of both sizes, for launches where `when` is 1.
   void emitProduct(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr when,
                    const AlignedCopies* copies) {
     ir::SizeAttr blocks = combine(SizeOp::Mul, sizes_.blockCount(cluster, chunks), when);
     ir::SizeAttr few = isSmall(cluster, chunks);
-    if (!few)
-      return emitPhase(cluster, chunks, blocks, schedule_.dotPlan, copies);
+    if (!few) {
+      emitPhase(cluster, chunks, blocks, schedule_.dotPlan, copies);
+      return;
+    }
     emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, combine(SizeOp::Sub, size(1), few)), schedule_.dotPlan,
               copies);
     TensorSchedule small = smallSchedule();
@@ -505,11 +539,11 @@ private:
     emitPhase(cluster, pieces, combine(SizeOp::Mul, smallBlocks, when), small.dotPlan, copies);
   }
 
-  /// No chunks: one block does it all. No blocks: nothing. `copies`: read instead of their originals.
-  void emitPhase(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks, StringRef dotPlan,
-                 const AlignedCopies* copies = nullptr) {
+  /// No chunks: one block does it all. No blocks: nothing, and null. `copies`: read instead of their originals.
+  ir::KernelOp emitPhase(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks, StringRef dotPlan,
+                         const AlignedCopies* copies = nullptr) {
     if (ir::constantSize(blocks) == 0)
-      return;
+      return nullptr;
     bool serial = cluster.kind != Cluster::Kind::Parallel;
     ir::KernelOp phase = createKernel(serial ? "serial" : "tensors", blocks);
     PhaseBuilder builder = buildPhase(phase);
@@ -522,6 +556,7 @@ private:
       builder.emitRoot(root);
     builder.finish();
     setPlan(phase, dotPlan);
+    return phase;
   }
 
   /// Phase one: each block reduces its piece into its number of the partial results. Phase two, unless a later one does it: combines them in
@@ -588,12 +623,14 @@ private:
   Axes axes_;
   Clusters clusters_;
   Chunks sizes_;
+  ir::SizeAttr workers_;  ///< blocks that run at once; null: not asked
   Temporaries temporaries_;
   Temporaries partials_;                                           ///< partial results of split reductions
   Temporaries carries_;                                            ///< what comes before each piece of a split scan
   llvm::DenseMap<Operation*, SmallVector<DepthSplit, 2>> splits_;  ///< per product
   llvm::DenseMap<Operation*, ir::SizeAttr> splitUsed_;             ///< per product: 1 for launches that split its depth
   llvm::DenseMap<Operation*, AlignedCopies> copies_;               ///< per product
+  llvm::DenseMap<Operation*, BulkPlan> bulks_;                     ///< per product that has one
   llvm::DenseSet<Value> folded_;                                   ///< combined where they are needed
   SmallVector<Attribute> args_;
   SmallVector<Type> types_;

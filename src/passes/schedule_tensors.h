@@ -4,7 +4,9 @@
 
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 namespace vortex::passes {
 
@@ -41,6 +43,20 @@ struct TensorSchedule {
   int64_t dotAlignment = 0, dotCopySide = 0;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
   int64_t minInner = 64;
+
+  /// For targets with bulk tensor copies: block tiles of products that run as one persistent phase of at most one block per worker. A launch takes
+  /// the one of least cost: startCycles + waves · (steps of the depth · stepCycles + tileCycles).
+  struct BulkTile {
+    int64_t rows = 0, columns = 0;
+    std::string plan;
+    int64_t stepDepth = 1;  ///< elements of the depth per step
+    int64_t stepCycles = 0, tileCycles = 0, startCycles = 0;
+  };
+  std::vector<BulkTile> bulkTiles;
+  /// Not zero for the launches in which copies can reach all of this argument.
+  std::function<ir::SizeAttr(mlir::MLIRContext* context, unsigned argument, ir::ViewType type)> bulkReach;
+  /// Products of fewer rows or columns run otherwise.
+  int64_t bulkSide = 0;
 
   // For targets that run thousands of small blocks. Zero or false: not done.
   /// Where two axes are innermost in memory (transposes), blocks take squares of this side.

@@ -46,8 +46,9 @@ public:
     return target::nvidia::tensorSchedule(target_, module);
   }
   Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
-    std::string vxt, llvm, optimized;
+    std::string vxnv, vxt, llvm, optimized;
     target::nvidia::CompileTexts texts;
+    texts.vxnv = observer.wants("vxnv") ? &vxnv : nullptr;
     texts.vxt = observer.wants("vxt") ? &vxt : nullptr;
     texts.llvm = observer.wants("llvm") ? &llvm : nullptr;
     texts.optimizedLlvm = observer.wants("optimized-llvm") ? &optimized : nullptr;
@@ -57,8 +58,10 @@ public:
     observer.time("llvm", spent.emit);
     observer.time("optimized-llvm", spent.optimize);
     observer.time("assembly", spent.codegen);
-    for (auto [stage, text] :
-         {std::pair{"vxt", texts.vxt}, {"llvm", texts.llvm}, {"optimized-llvm", texts.optimizedLlvm}})
+    for (auto [stage, text] : {std::pair{"vxnv", texts.vxnv},
+                               {"vxt", texts.vxt},
+                               {"llvm", texts.llvm},
+                               {"optimized-llvm", texts.optimizedLlvm}})
       if (text && !text->empty())
         observer.text(stage, *text);
     if (compiled && observer.wants("assembly"))

@@ -24,6 +24,7 @@ namespace vortex::pipeline {
 static constexpr Stage kStages[] = {
     {"irgen", "vx as generated from the source"},
     {"schedule", "vx as the back end gets it: phases with grids, canonical"},
+    {"vxnv", "roles and rings of phases that have them (NVIDIA)"},
     {"vxt", "per-thread code (GPUs)"},
     {"llvm", "LLVM IR as emitted"},
     {"optimized-llvm", "LLVM IR after the optimiser"},

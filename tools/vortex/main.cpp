@@ -33,9 +33,9 @@ static void addCompilerOptions(CLI::App* command, Settings& settings) {
   command->add_option("--cpu", settings.cpu, "processor to compile for (LLVM name; default: this machine)");
   command
       ->add_option("--dump-after", settings.dumpAfter,
-                   "print the program after a stage: irgen, schedule, vxt, llvm, optimized-llvm, assembly, all")
+                   "print the program after a stage: irgen, schedule, vxnv, vxt, llvm, optimized-llvm, assembly, all")
       ->delimiter(',')
-      ->check(CLI::IsMember({"irgen", "schedule", "vxt", "llvm", "optimized-llvm", "assembly", "all"}));
+      ->check(CLI::IsMember({"irgen", "schedule", "vxnv", "vxt", "llvm", "optimized-llvm", "assembly", "all"}));
   command->add_flag("--time", settings.time, "print where compile time went");
   command->add_option("--repro", settings.reproducer, "write each kernel's module to this file before compiling it");
   command->add_flag("--no-cache", settings.noCache, "neither read nor write the on-disk kernel cache");

@@ -8,6 +8,10 @@ namespace vortex::passes {
 void registerVxPasses();  // src/passes, or no_passes.cpp in a build without that folder
 }
 
+namespace vortex::target::gpu::hopper {
+void registerHopperPasses();  // src/target/gpu/hopper, as above
+}
+
 int main(int argc, char** argv) {
   mlir::DialectRegistry registry;
   vortex::ir::registerVxDialects(registry);
@@ -17,5 +21,6 @@ int main(int argc, char** argv) {
   mlir::registerSymbolDCEPass();
   mlir::registerStripDebugInfoPass();
   vortex::passes::registerVxPasses();
+  vortex::target::gpu::hopper::registerHopperPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "vx optimizer driver\n", registry));
 }

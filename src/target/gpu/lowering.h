@@ -93,6 +93,8 @@ public:
 
   // Short builders; everything is `index` unless said otherwise. Constants fold.
   Value constant(int64_t value);
+  /// Computed from the launch slots.
+  Value size(ir::SizeAttr size);
   Value i32(int64_t value);
   Value zero(mlir::Type type);  ///< also of vectors
   Value add(Value x, Value y);
@@ -139,7 +141,6 @@ private:
   void chooseThreads();
   void lowerArguments();
   Value blockDim(unsigned axis);
-  Value size(ir::SizeAttr size);
 
   // control.cpp
   void lowerFor(mlir::scf::ForOp op);

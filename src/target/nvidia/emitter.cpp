@@ -4,6 +4,7 @@
 #include "target/gpu/versions.h"
 #include "target/nvidia/codegen.h"
 
+#include "artifact/device_report.h"
 #include "base/check.h"
 
 #include <llvm/ADT/TypeSwitch.h>
@@ -17,21 +18,34 @@ namespace scf = mlir::scf;
 Emitter::Emitter(ModuleState& state, vxt::KernelOp kernel)
     : state_(state), kernel_(kernel), ir_(state.module.getContext()), scalars_(state.tanhError) {}
 
-void Emitter::run() {
+size_t Emitter::mapCount() {
+  auto maps = kernel_->getAttrOfType<mlir::ArrayAttr>(ir::vxnv::kMaps);
+  return maps ? maps.size() : 0;
+}
+
+void Emitter::createFunction() {
   llvm::LLVMContext& context = ir_.getContext();
   auto* pointer = llvm::PointerType::get(context, 0);
-  auto* parameters = llvm::ArrayType::get(ir_.getInt64Ty(), state_.slotCount + 1);
+  size_t maps = mapCount();
+  uint64_t bytes = maps ? artifact::tensorMapOffset(state_.slotCount) + maps * artifact::kTensorMapBytes
+                        : (uint64_t{state_.slotCount} + 1) * sizeof(uint64_t);
+  auto* parameters = llvm::ArrayType::get(ir_.getInt64Ty(), bytes / sizeof(uint64_t));
   function_ = llvm::Function::Create(llvm::FunctionType::get(ir_.getVoidTy(), {pointer}, false),
                                      llvm::GlobalValue::ExternalLinkage, kernel_.getSymName(), state_.module);
   function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addParamAttr(0, llvm::Attribute::getWithByValType(context, parameters));
-  function_->addParamAttr(0, llvm::Attribute::getWithAlignment(context, llvm::Align(8)));
+  function_->addParamAttr(0, llvm::Attribute::getWithAlignment(context, llvm::Align(maps ? 64 : 8)));
   function_->addParamAttr(0, llvm::Attribute::ReadOnly);
   function_->addParamAttr(0, llvm::Attribute::NoAlias);
-  function_->addParamAttr(0, llvm::Attribute::NoCapture);
+  if (!maps)  // copies take the address of maps
+    function_->addParamAttr(0, llvm::Attribute::NoCapture);
+}
+
+void Emitter::run() {
+  createFunction();
   annotate();
-  ir_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function_));
+  ir_.SetInsertPoint(llvm::BasicBlock::Create(ir_.getContext(), "entry", function_));
   emitArguments();
   emitBlock(kernel_.getBody().front());
   ir_.CreateRetVoid();
@@ -46,6 +60,13 @@ void Emitter::annotate() {
     annotations->addOperand(llvm::MDNode::get(ir_.getContext(), parts));
   };
   note("kernel", 1);
+  if (mapCount() > 0) {  // the parameter stays where it is: the first one, in a list of such
+    llvm::Metadata* first = llvm::ValueAsMetadata::get(ir_.getInt32(1));
+    llvm::Metadata* parts[] = {llvm::ValueAsMetadata::get(function_),
+                               llvm::MDString::get(ir_.getContext(), "grid_constant"),
+                               llvm::MDNode::get(ir_.getContext(), first)};
+    annotations->addOperand(llvm::MDNode::get(ir_.getContext(), parts));
+  }
   auto threads = kernel_.constantThreads();
   for (auto [axis, extent] : {std::pair{'x', threads.value_or(1024)}, {'y', 1}, {'z', 1}})
     note((threads ? "reqntid" : "maxntid") + std::string(1, axis), extent);
@@ -153,7 +174,7 @@ void Emitter::emitOp(mlir::Operation* op) {
       .Case<vxt::SharedOp, vxt::LocalOp, vxt::OffsetOp, vxt::AddressOp, vxt::LoadOp, vxt::StoreOp, vxt::AsyncCopyOp,
             vxt::AsyncCommitOp, vxt::AsyncWaitOp>([&](auto) { emitMemory(op); })
       .Default([&](mlir::Operation*) {
-        if (!emitAtomic(op) && !emitWarp(op) && !emitVector(op))
+        if (!emitAtomic(op) && !emitWarp(op) && !emitVector(op) && !emitHopper(op))
           fail(op);
       });
 }

@@ -1,10 +1,10 @@
 // vxt.kernel → one LLVM function for NVPTX.
 //
-// The function has one by-value parameter, the launch slots and the report's address (artifact/device_report.h). Everything is straight
+// The function has one by-value parameter: launch slots, the report's address, tensor maps (artifact/device_report.h). Everything is straight
 // IRBuilder code walked in order; scf becomes basic blocks.
 #pragma once
 
-#include "ir/vxt.h"
+#include "ir/vxnv.h"
 #include "target/interface/loops.h"
 #include "target/nvidia/scalars.h"
 
@@ -36,6 +36,8 @@ public:
 
 private:
   // emitter.cpp
+  size_t mapCount();
+  void createFunction();
   void emitArguments();
   void annotate();
   void emitBlock(mlir::Block& block);
@@ -99,6 +101,17 @@ private:
   llvm::CallInst* convergent(llvm::CallInst* call);
   Values words(Value* value);
   Value* fromWords(llvm::ArrayRef<Value*> words, llvm::Type* type);
+
+  // hopper.cpp
+  bool emitHopper(mlir::Operation* op);
+  Value* sharedAddress(mlir::Value pointer);
+  Value* mapAddress(int64_t map);
+  void emitBulkLoad(ir::vxnv::BulkLoadOp op);
+  void emitBulkStore(ir::vxnv::BulkStoreOp op);
+  void emitBarrierWait(ir::vxnv::BarrierWaitOp op);
+  void emitStoreMatrix(ir::vxnv::StoreMatrixOp op);
+  void emitWgmma(ir::vxnv::WgmmaOp op);
+  Values sumsAsm(const std::string& text, mlir::ValueRange sums, bool isRead, llvm::ArrayRef<Value*> others);
 
   // report.cpp
   void emitAssert(vxt::AssertOp op);

@@ -7,6 +7,10 @@
 #include "ir/location.h"
 #include "ir/size_attr.h"
 #include "ir/vx.h"
+#include "ir/vxnv.h"
+#include "target/gpu/hopper/expand_roles.h"
+#include "target/gpu/hopper/product.h"
+#include "target/gpu/hopper/schedule.h"
 #include "target/gpu/lowering.h"
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles.h"
@@ -29,7 +33,9 @@ static const chip::Gpu& chipOf(const Target& target) {
 }
 
 passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp module) {
-  return gpu::tiles::tensorSchedule(chipOf(target), module);
+  passes::TensorSchedule schedule = gpu::tiles::tensorSchedule(chipOf(target), module);
+  gpu::hopper::addBulkTiles(schedule, chipOf(target));
+  return schedule;
 }
 
 static bool hasTiles(ir::KernelOp phase) {
@@ -77,8 +83,48 @@ static size::Expr sharedBytesOf(ir::vxt::KernelOp kernel) {
   return tail ? size::make(size::Op::Add, fixed, tail.getExpr()) : fixed;
 }
 
+static artifact::ScalarType mapType(mlir::Type type) {
+  using artifact::ScalarType;
+  if (type.isBF16() || type.isF16())
+    return type.isBF16() ? ScalarType::BF16 : ScalarType::F16;
+  if (type.isF32())
+    return ScalarType::F32;
+  return type.getIntOrFloatBitWidth() == 16 ? ScalarType::U16 : ScalarType::U32;
+}
+
+static artifact::TensorMap describeMap(ir::vxnv::MapAttr map, size::Table& sizes) {
+  auto sizeOf = [&](mlir::Attribute size) { return sizes.add(mlir::cast<ir::SizeAttr>(size).getExpr()); };
+  artifact::TensorMap described;
+  described.type = mapType(map.getElement());
+  described.rank = static_cast<uint32_t>(map.getBox().size());
+  described.address = sizeOf(map.getAddress());
+  for (uint32_t dim = 0; dim < described.rank; ++dim) {
+    described.extents[dim] = sizeOf(map.getExtents()[dim]);
+    described.box[dim] = static_cast<uint32_t>(map.getBox()[dim]);
+    if (dim > 0)
+      described.byteStrides[dim - 1] = sizeOf(map.getStrides()[dim - 1]);
+  }
+  described.swizzleBytes = static_cast<uint32_t>(map.getSwizzle());
+  return described;
+}
+
+/// A product of bulk copies: its grid is zero where the launch's tensors do not lie well.
+static void lowerBulkProduct(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
+  gpu::Lowering lowering(state, phase, described.symbol, {.unitStrides = true, .alignedRows = true});
+  ir::vxt::KernelOp kernel = lowering.run();
+  if (!kernel)
+    return;
+  size::Table& sizes = state.kernel.sizes;
+  for (auto map : kernel->getAttrOfType<mlir::ArrayAttr>(ir::vxnv::kMaps).getAsRange<ir::vxnv::MapAttr>())
+    described.maps.push_back(describeMap(map, sizes));
+  described.sharedBytes = sizes.add(sharedBytesOf(kernel));
+  described.hardwareThreads = sizes.add(kernel.getThreads().getExpr());
+}
+
 /// The phase's versions: for tensors that lie well, split by what a launch's extents decide, and for tensors that lie anyhow.
 static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
+  if (gpu::hopper::isProduct(phase))
+    return lowerBulkProduct(state, phase, described);
   gpu::Assumptions fast{.unitStrides = true, .alignedRows = hasTiles(phase)};
   size::Expr fastWhen = conditionFor(phase, state.kernel, fast), sharedBytes;
   auto lower = [&](const std::string& symbol, gpu::Assumptions assumptions) -> ir::vxt::KernelOp {
@@ -128,6 +174,18 @@ static Result<void> checkParameters(const artifact::Kernel& kernel) {
   return {};
 }
 
+static void expandBulkProducts(mlir::ModuleOp lowered, std::string* text) {
+  bool hasRoles = lowered.walk([](ir::vxnv::RolesOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+  if (!hasRoles)
+    return;
+  if (text) {
+    llvm::raw_string_ostream out(*text);
+    lowered->print(out);
+  }
+  gpu::hopper::expandRoles(lowered);
+  VORTEX_CHECK(mlir::succeeded(mlir::verify(lowered)), "the expanded module is not well-formed");
+}
+
 Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts,
                                        CompileTimes* times) {
   if (!llvm::hasSingleElement(module.getOps<ir::EntryOp>()))
@@ -142,11 +200,9 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
   kernel.name = entry.getSymName().str();
   kernel.target = target.chip;
   describeInterface(entry, kernel);
-  if (auto fits = checkParameters(kernel); !fits)
-    return fits.takeError();
-  module.getContext()->getOrLoadDialect<ir::vxt::VxtDialect>();
+  module.getContext()->getOrLoadDialect<ir::vxnv::VxnvDialect>();
   mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
-  gpu::ModuleState state{*lowered, chipOf(target), kernel, gpu::tiles::makeTileLowering};
+  gpu::ModuleState state{*lowered, chipOf(target), kernel, gpu::hopper::makeTileLowering};
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
     artifact::Phase described = describePhase(phase, kernel.sizes);
     lowerPhase(state, phase, described);
@@ -155,10 +211,13 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
     kernel.phases.push_back(std::move(described));
     describeGuards(phase, kernel);
   }
+  if (auto fits = checkParameters(kernel); !fits)
+    return fits.takeError();
   if (auto place = ir::fileLocation(entry.getLoc()))
     kernel.faults.push_back({artifact::kDeviceStopped, "the device stopped", place.getFilename().str(), place.getLine(),
                              place.getColumn()});
   VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the lowered module is not well-formed");
+  expandBulkProducts(*lowered, texts.vxnv);
   if (texts.vxt) {
     llvm::raw_string_ostream out(*texts.vxt);
     lowered->print(out);

@@ -11,6 +11,7 @@ namespace vortex::target::nvidia {
 
 /// Intermediate texts, each produced only when its pointer is set.
 struct CompileTexts {
+  std::string* vxnv = nullptr;           ///< roles and rings, of modules that have them
   std::string* vxt = nullptr;            ///< per-thread code
   std::string* llvm = nullptr;           ///< LLVM IR as emitted
   std::string* optimizedLlvm = nullptr;  ///< after the optimiser

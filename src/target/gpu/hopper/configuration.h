@@ -1,0 +1,39 @@
+// Block tiles of products on warpgroup matrix units: one producer warpgroup, two consumers of 64 rows each.
+#pragma once
+
+#include "chip/chip.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace vortex::target::gpu::hopper {
+
+inline constexpr unsigned kConsumers = 2;
+inline constexpr unsigned kThreads = 128 * (1 + kConsumers);
+inline constexpr unsigned kDepthBytes = 128;    ///< of both operands per stage: a row of the 128-byte swizzle
+inline constexpr unsigned kStagedBytes = 4096;  ///< per consumer warp: two boxes of results on their way to memory
+/// Of a producer thread and of a consumer thread; together what 384 threads of 168 registers have.
+inline constexpr unsigned kProducerRegisters = 40, kConsumerRegisters = 232;
+
+struct Configuration {
+  unsigned rows = 0, columns = 0;  ///< of the block tile
+  unsigned stages = 0;             ///< in shared memory at once
+
+  /// Tiles of 64 rows are shared along their columns, others along their rows.
+  unsigned consumerColumns() const { return rows == 64 ? columns / kConsumers : columns; }
+  /// Core cycles that 128 bytes of depth take when nothing waits.
+  unsigned stepCycles = 0;
+  /// "wgmma 128x256 stages 4"
+  std::string str() const;
+  friend bool operator==(const Configuration&, const Configuration&) = default;
+};
+
+/// The configuration str() wrote; none if it is no configuration.
+std::optional<Configuration> parseConfiguration(const std::string& text);
+
+/// Those that products of 16-bit elements choose from, on a chip that has the unit; none elsewhere.
+std::span<const Configuration> configurations(const chip::Gpu& chip);
+
+}  // namespace vortex::target::gpu::hopper

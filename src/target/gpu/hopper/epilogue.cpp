@@ -1,0 +1,171 @@
+#include "target/gpu/hopper/epilogue.h"
+
+#include "base/check.h"
+#include "target/gpu/hopper/configuration.h"
+
+#include <map>
+
+namespace vortex::target::gpu::hopper {
+
+namespace vxnv = ir::vxnv;
+namespace vxt = ir::vxt;
+namespace arith = mlir::arith;
+
+namespace {
+constexpr int64_t kRows = 16;          ///< of a warp
+constexpr int64_t kSwizzledRow = 128;  ///< bytes of a staged row at most
+constexpr unsigned kBuffers = 2;
+}  // namespace
+
+/// Where one warp of a consumer stands.
+struct Epilogue::Warp {
+  Value sums, row, column, staging;
+  Value lane;
+  Values rows;       ///< of the lane's sums: two
+  Value laneColumn;  ///< of its first sum
+  Values extents;    ///< of the tile
+  /// Of the pairs that are being finished, by column and half: equal positions are the same values.
+  std::map<std::pair<int64_t, int64_t>, tiles::At> at;
+};
+
+Epilogue::Epilogue(Lowering& lowering, Maps& maps, ir::DotOp dot, llvm::ArrayRef<ir::TileStoreOp> stores,
+                   int64_t columns)
+    : l_(lowering), v_(lowering), aligned_(lowering), dot_(dot), columns_(columns), step_(columns % 64 == 0 ? 64 : 32) {
+  v_.wide = &aligned_;
+  for (ir::TileStoreOp op : stores) {
+    Store store{op, 0, vxt::scalarBytes(tiles::elementType(op.getValue())), 0};
+    store.columns = std::min(step_, kSwizzledRow / store.elementBytes);
+    unsigned rank = tiles::rankOf(op.getValue());
+    llvm::SmallVector<int64_t> box(rank, 1);
+    box[0] = store.columns;
+    box[1] = kRows;
+    store.map = maps.add(op.getView(), box, store.columns * store.elementBytes);
+    stores_.push_back(store);
+    perTile_ += static_cast<unsigned>(columns / store.columns);
+    tiles::Closure().walk(op.getValue(), tiles::identityMap(rank), [&](mlir::Value value, const tiles::DimMap&) {
+      reads_ |= value.getDefiningOp<ir::TileLoadOp>() && value != dot_.getResult();
+      return value != dot_.getResult();
+    });
+  }
+}
+
+void Epilogue::emit(Value sums, Value row, Value column, Value staging) {
+  Warp warp{sums, row, column, staging, l_.lane(), {}, {}, v_.extents(dot_.getResult()), {}};
+  Value laneRow = l_.add(row, l_.div(warp.lane, l_.constant(4)));
+  warp.rows = {laneRow, l_.add(laneRow, l_.constant(8))};
+  warp.laneColumn = l_.add(column, l_.mul(l_.rem(warp.lane, l_.constant(4)), l_.constant(2)));
+  stored_ = 0;
+  for (int64_t from = 0; from < columns_; from += step_)
+    emitColumns(warp, from);
+}
+
+void Epilogue::finish() { l_.b.create<vxnv::StoreWaitOp>(l_.loc, 0, true); }
+
+/// The pair of this thread in column group `column` / 8 of the warp's upper or lower 8 rows.
+tiles::At Epilogue::position(const Warp& warp, int64_t half, int64_t column) {
+  tiles::At at;
+  at.lanes = 2;
+  at.index.assign(warp.extents.size() - 2, tiles::Index{l_.constant(0), 0});
+  at.index.push_back({warp.rows[static_cast<size_t>(half)], 0, reads_});
+  at.index.push_back({l_.add(warp.laneColumn, l_.constant(column)), 1, reads_});
+  if (reads_)
+    at.mask = l_.both(l_.less(at.index[at.index.size() - 2].base, warp.extents[warp.extents.size() - 2]),
+                      l_.less(at.index.back().base, warp.extents.back()));
+  return at;
+}
+
+void Epilogue::remember(Warp& warp, int64_t half, int64_t column) {
+  Values pair;
+  for (int64_t i = 0; i < 2; ++i)
+    pair.push_back(l_.b.create<vxnv::SumOp>(l_.loc, l_.b.getF32Type(), warp.sums, column / 2 + 2 * half + i));
+  Value sums = tiles::gather(l_, pair);
+  mlir::Type type = tiles::valueType(tiles::elementType(dot_.getResult()), 2);
+  if (type != sums.getType())
+    sums = l_.b.create<arith::TruncFOp>(l_.loc, type, sums);
+  tiles::At at = position(warp, half, column);
+  warp.at.insert({{column, half}, at});
+  v_.remember(dot_.getResult(), at, sums);
+}
+
+void Epilogue::emitColumns(Warp& warp, int64_t from) {
+  warp.at.clear();
+  tiles::Frame frame(v_);
+  for (int64_t column = from; column < from + step_; column += 8)
+    for (int64_t half = 0; half < 2; ++half)
+      remember(warp, half, column);
+  if (reads_)  // all loads first
+    for (Store& store : stores_)
+      for (int64_t column = from; column < from + step_; column += 8)
+        for (int64_t half = 0; half < 2; ++half)
+          v_.touch(store.op.getValue(), warp.at.at({column, half}));
+  for (Store& store : stores_)
+    for (int64_t column = from; column < from + step_; column += store.columns) {
+      // The stores of a tile may be odd in number: the first buffer is then the last one of the tile before.
+      bool isShared = stored_ == 0 && perTile_ % kBuffers != 0;
+      l_.b.create<vxnv::StoreWaitOp>(l_.loc, isShared ? 0 : kBuffers - 1, false);
+      Value buffer =
+          l_.b.create<vxt::OffsetOp>(l_.loc, warp.staging.getType(), warp.staging,
+                                     l_.constant(stored_ % kBuffers * (kStagedBytes / kBuffers)), l_.b.getI8Type());
+      ++stored_;
+      stage(warp, store, column, buffer);
+      send(warp, store, column, buffer);
+    }
+}
+
+Value Epilogue::evaluate(const Warp& warp, Store& store, int64_t half, int64_t column) {
+  return v_.eval(store.op.getValue(), warp.at.at({column, half}));
+}
+
+/// Byte offset in a staged box under the swizzle of its row length.
+static Value swizzled(Lowering& l, Value offset, int64_t rowBytes) {
+  Value term = l.b.create<arith::AndIOp>(l.loc, l.div(offset, l.constant(kSwizzledRow)), l.constant(rowBytes / 16 - 1));
+  return l.b.create<arith::XOrIOp>(l.loc, offset, l.mul(term, l.constant(16)));
+}
+
+void Epilogue::stage(const Warp& warp, Store& store, int64_t from, Value buffer) {
+  int64_t rowBytes = store.columns * store.elementBytes;
+  auto pointer = [&](Value offset) {
+    return l_.b.create<vxt::OffsetOp>(l_.loc, buffer.getType(), buffer, swizzled(l_, offset, rowBytes),
+                                      l_.b.getI8Type());
+  };
+  if (store.elementBytes == 2) {
+    // Matrices: rows 0–7 and 8–15 of columns 0–7, then of 8–15.
+    Value row = l_.mul(l_.rem(warp.lane, l_.constant(kRows)), l_.constant(rowBytes));
+    Value piece = l_.add(row, l_.mul(l_.div(warp.lane, l_.constant(kRows)), l_.constant(16)));
+    auto word = mlir::VectorType::get({1}, l_.b.getI32Type());
+    for (int64_t column = 0; column < store.columns; column += 16) {
+      Values words;
+      for (int64_t right = 0; right < 2; ++right)
+        for (int64_t half = 0; half < 2; ++half) {
+          Value pair = evaluate(warp, store, half, from + column + 8 * right);
+          words.push_back(tiles::extract(l_, l_.b.create<mlir::vector::BitCastOp>(l_.loc, word, pair), 0));
+        }
+      l_.b.create<vxnv::StoreMatrixOp>(l_.loc, pointer(l_.add(piece, l_.constant(2 * column))), words);
+    }
+    return;
+  }
+  VORTEX_CHECK(store.elementBytes == 4, "results of %d bytes are not planned here", int(store.elementBytes));
+  Value lanePair = l_.mul(l_.rem(warp.lane, l_.constant(4)), l_.constant(8));
+  for (int64_t half = 0; half < 2; ++half) {
+    Value row = l_.add(l_.div(warp.lane, l_.constant(4)), l_.constant(8 * half));
+    Value start = l_.add(l_.mul(row, l_.constant(rowBytes)), lanePair);
+    for (int64_t column = 0; column < store.columns; column += 8)
+      l_.b.create<vxt::StoreOp>(l_.loc, evaluate(warp, store, half, from + column),
+                                pointer(l_.add(start, l_.constant(4 * column))), l_.constant(0), Value(), 8,
+                                vxt::Cache::Default);
+  }
+}
+
+void Epilogue::send(const Warp& warp, Store& store, int64_t from, Value buffer) {
+  Values coordinates;
+  auto rank = static_cast<unsigned>(store.op.getOffsets().size());
+  for (unsigned dim = rank; dim-- > 0;) {
+    Value start = l_.scalar(store.op.getOffsets()[dim]);
+    coordinates.push_back(dim + 1 == rank   ? l_.add(l_.add(start, warp.column), l_.constant(from))
+                          : dim + 2 == rank ? l_.add(start, warp.row)
+                                            : start);
+  }
+  l_.b.create<vxnv::StoreOp>(l_.loc, buffer, store.map, coordinates);
+}
+
+}  // namespace vortex::target::gpu::hopper

@@ -1,0 +1,45 @@
+// What follows a product, on its sums in registers: each warp finishes 16 rows, writes them to its own piece of shared memory and lets the copy
+// engine store them while the next tile is multiplied.
+#pragma once
+
+#include "target/gpu/hopper/operand.h"
+#include "target/gpu/tiles/evaluator.h"
+
+namespace vortex::target::gpu::hopper {
+
+class Epilogue {
+public:
+  /// `columns`: of a consumer. `stores`: of values that are elementwise in the product.
+  Epilogue(Lowering& lowering, Maps& maps, ir::DotOp dot, llvm::ArrayRef<ir::TileStoreOp> stores, int64_t columns);
+
+  /// `row`, `column`: of the tile, where the warp's 16 rows begin; `staging`: its kStagedBytes.
+  void emit(Value sums, Value row, Value column, Value staging);
+  /// After the last tile.
+  void finish();
+
+private:
+  struct Store {
+    ir::TileStoreOp op;
+    int64_t columns;  ///< of a box of 16 rows
+    int64_t elementBytes;
+    int64_t map;
+  };
+  struct Warp;
+  void emitColumns(Warp& warp, int64_t from);
+  void stage(const Warp& warp, Store& store, int64_t from, Value buffer);
+  void send(const Warp& warp, Store& store, int64_t from, Value buffer);
+  Value evaluate(const Warp& warp, Store& store, int64_t half, int64_t column);
+  tiles::At position(const Warp& warp, int64_t half, int64_t column);
+  void remember(Warp& warp, int64_t half, int64_t column);
+
+  Lowering& l_;
+  tiles::Evaluator v_;
+  tiles::Requirements aligned_;
+  ir::DotOp dot_;
+  int64_t columns_, step_;
+  bool reads_ = false;  ///< other tensors
+  llvm::SmallVector<Store, 2> stores_;
+  unsigned stored_ = 0, perTile_ = 0;
+};
+
+}  // namespace vortex::target::gpu::hopper

@@ -1,0 +1,70 @@
+#include "target/gpu/hopper/operand.h"
+
+#include "base/check.h"
+#include "ir/size_attr.h"
+#include "target/gpu/hopper/configuration.h"
+#include "target/gpu/tiles/closure.h"
+
+namespace vortex::target::gpu::hopper {
+
+namespace vxnv = ir::vxnv;
+
+int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle) {
+  auto argument = llvm::cast<mlir::BlockArgument>(view);
+  auto type = llvm::cast<ir::ViewType>(view.getType());
+  mlir::MLIRContext* context = view.getContext();
+  size::Arena& arena = ir::sizeArena(context);
+  unsigned number = argument.getArgNumber();
+  llvm::SmallVector<mlir::Attribute> extents, strides;
+  auto attribute = [&](size::Expr expr) { return ir::SizeAttr::get(context, expr); };
+  for (auto dim = static_cast<unsigned>(type.getRank()); dim-- > 0;) {
+    extents.push_back(attribute(type.isDynamic(dim) ? arena.dim(number, dim) : arena.constant(type.getShape()[dim])));
+    if (dim + 1 < type.getRank())
+      strides.push_back(attribute(size::make(size::Op::Mul, arena.stride(number, dim), type.elementBytes())));
+  }
+  maps_.push_back(vxnv::MapAttr::get(context, type.getElementType(), attribute(arena.address(number)),
+                                     mlir::ArrayAttr::get(context, extents), mlir::ArrayAttr::get(context, strides),
+                                     mlir::DenseI64ArrayAttr::get(context, box), swizzle));
+  return static_cast<int64_t>(maps_.size()) - 1;
+}
+
+mlir::ArrayAttr Maps::attribute() const { return l_.b.getArrayAttr(maps_); }
+
+Operand::Operand(Lowering& lowering, Maps& maps, mlir::Value tile, bool isA, int64_t extent) : l_(lowering) {
+  unsigned rank = tiles::rankOf(tile);
+  depthDim_ = isA ? rank - 1 : rank - 2;
+  acrossDim_ = isA ? rank - 2 : rank - 1;
+  while (auto turned = tile.getDefiningOp<ir::TransposeOp>()) {
+    depthDim_ = static_cast<unsigned>(turned.getPermutation()[depthDim_]);
+    acrossDim_ = static_cast<unsigned>(turned.getPermutation()[acrossDim_]);
+    tile = turned.getValue();
+  }
+  load_ = tile.getDefiningOp<ir::TileLoadOp>();
+  VORTEX_CHECK(load_, "an operand that is not loaded was planned as one");
+  element_ = tiles::elementType(tile);
+  across_ = acrossDim_ + 1 == rank;
+  int64_t row = kDepthBytes / ir::vxt::scalarBytes(element_);  // elements of a swizzled row
+  // One box with the depth inside, or boxes of one swizzled row across.
+  copies_ = across_ ? llvm::divideCeil(extent, row) : 1;
+  bytes_ = (across_ ? copies_ * row : extent) * kDepthBytes;
+  llvm::SmallVector<int64_t> box(rank, 1);
+  box[rank - 1 - depthDim_] = row;
+  box[rank - 1 - acrossDim_] = across_ ? row : extent;
+  map_ = maps.add(load_.getView(), box, kDepthBytes);
+}
+
+void Operand::copy(Value slot, Value depth, int64_t offset) {
+  int64_t row = kDepthBytes / ir::vxt::scalarBytes(element_);
+  for (int64_t i = 0; i < copies_; ++i) {
+    Values coordinates;
+    for (unsigned dim = load_.getOffsets().size(); dim-- > 0;) {
+      Value start = l_.scalar(load_.getOffsets()[dim]);
+      coordinates.push_back(dim == depthDim_    ? l_.add(start, depth)
+                            : dim == acrossDim_ ? l_.add(start, l_.constant(i * row))
+                                                : start);
+    }
+    l_.b.create<vxnv::CopyOp>(l_.loc, slot, map_, coordinates, offset + i * vxnv::kAcrossBlock);
+  }
+}
+
+}  // namespace vortex::target::gpu::hopper

@@ -1,0 +1,44 @@
+// Operands and results of a product as the copy engine sees them: a tensor map each, and the boxes of a block tile.
+#pragma once
+
+#include "ir/vxnv.h"
+#include "target/gpu/lowering.h"
+
+namespace vortex::target::gpu::hopper {
+
+/// The maps of one phase.
+class Maps {
+public:
+  explicit Maps(Lowering& lowering) : l_(lowering) {}
+  /// The number of the map of a kernel argument with boxes of so many elements, innermost first. `swizzle`: bytes.
+  int64_t add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle);
+  mlir::ArrayAttr attribute() const;
+
+private:
+  Lowering& l_;
+  llvm::SmallVector<mlir::Attribute> maps_;
+};
+
+/// Of a whole-tensor load in a phase, through transposes.
+class Operand {
+public:
+  /// `extent`: rows of A, columns of B that a block tile has.
+  Operand(Lowering& lowering, Maps& maps, mlir::Value tile, bool isA, int64_t extent);
+
+  /// The operand's rows (columns) are neighbours in memory instead of its steps of the depth.
+  bool isAcross() const { return across_; }
+  int64_t bytes() const { return bytes_; }
+  mlir::Type elementType() const { return element_; }
+  /// Producer: starts copies of the steps from `depth` on to `offset` bytes of the slot.
+  void copy(Value slot, Value depth, int64_t offset);
+
+private:
+  Lowering& l_;
+  ir::TileLoadOp load_;
+  mlir::Type element_;
+  unsigned depthDim_, acrossDim_;  ///< of the load
+  bool across_;
+  int64_t copies_, bytes_, map_;
+};
+
+}  // namespace vortex::target::gpu::hopper

@@ -1,0 +1,53 @@
+#include "target/gpu/hopper/schedule.h"
+
+#include "artifact/tensor_map.h"
+#include "ir/size_attr.h"
+#include "target/gpu/hopper/configuration.h"
+
+namespace vortex::target::gpu::hopper {
+
+namespace {
+
+/// Coordinates of copies are signed 32-bit numbers.
+constexpr int64_t kCoordinateEnd = int64_t(1) << 31;
+
+size::Expr both(size::Expr a, size::Expr b) { return size::make(size::Op::And, a, b); }
+
+/// The launches in which a tensor map of all of this argument can be made, and used.
+ir::SizeAttr reach(mlir::MLIRContext* context, unsigned argument, ir::ViewType type) {
+  size::Arena& arena = ir::sizeArena(context);
+  auto rank = static_cast<unsigned>(type.getRank());
+  if (rank == 0 || rank > artifact::kMaxMapRank)
+    return ir::sizeConstant(context, 0);
+  artifact::TensorMapOf<size::Expr> map{.rank = rank, .address = arena.address(argument)};
+  size::Expr all = size::make(size::Op::Equal, arena.stride(argument, rank - 1), 1);
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    unsigned place = rank - 1 - dim;
+    map.extents[place] = type.isDynamic(dim) ? arena.dim(argument, dim) : arena.constant(type.getShape()[dim]);
+    all = both(all, size::make(size::Op::Less, map.extents[place], kCoordinateEnd));
+    if (place > 0)
+      map.byteStrides[place - 1] = size::make(size::Op::Mul, arena.stride(argument, dim), type.elementBytes());
+  }
+  return ir::SizeAttr::get(context, both(all, artifact::isEncodable(map)));
+}
+
+}  // namespace
+
+void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
+  // Thinner products are split along the depth or run in thin blocks.
+  constexpr int64_t kSide = 64;
+  const chip::ProductCosts& costs = chip.products;
+  for (const Configuration& each : configurations(chip))
+    schedule.bulkTiles.push_back(
+        {.rows = each.rows,
+         .columns = each.columns,
+         .plan = each.str(),
+         .stepDepth = kDepthBytes / 2,
+         .stepCycles = each.stepCycles,
+         .tileCycles = int64_t(costs.tileCycles) * each.rows * each.columns / costs.tileResults,
+         .startCycles = costs.launchCycles});
+  schedule.bulkReach = reach;
+  schedule.bulkSide = kSide;
+}
+
+}  // namespace vortex::target::gpu::hopper

@@ -1,0 +1,148 @@
+#include "target/gpu/hopper/schedule.h"
+
+#include "ir/size_attr.h"
+#include "ir/vxnv.h"
+#include "passes/schedule_tensors.h"
+#include "size/evaluate.h"
+#include "target/gpu/hopper/configuration.h"
+#include "target/gpu/hopper/product.h"
+#include "target/gpu/tiles/schedule.h"
+
+#include <gtest/gtest.h>
+#include <mlir/Parser/Parser.h>
+#include <random>
+
+namespace vortex::target::gpu::hopper {
+namespace {
+
+const char* const kProduct = R"mlir(
+vx.entry @mm : (!vx.view<?x?xbf16, global>, !vx.view<?x?xbf16, global>, !vx.view<?x?xbf16, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>}, {name = "w", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<result>, access = #vx.access<write>, extents = [#vx.size<"dim(0,0)">, #vx.size<"dim(1,1)">]
+}]
+vx.kernel @mm.body(%x: !vx.view<?x?xbf16, global>, %w: !vx.view<?x?xbf16, global>, %out: !vx.view<?x?xbf16, global>) attributes {whole_tensor} {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %m = vx.dim %x, 0 : !vx.view<?x?xbf16, global>
+  %k = vx.dim %x, 1 : !vx.view<?x?xbf16, global>
+  %n = vx.dim %w, 1 : !vx.view<?x?xbf16, global>
+  %a = vx.tile_load %x[%c0, %c0] sizes(%m, %k) inbounds : !vx.view<?x?xbf16, global> -> tensor<?x?xbf16>
+  %b = vx.tile_load %w[%c0, %c0] sizes(%k, %n) inbounds : !vx.view<?x?xbf16, global> -> tensor<?x?xbf16>
+  %acc = vx.broadcast %zero dims [] sizes(%m, %n) : f32 -> tensor<?x?xf32>
+  %d = vx.dot %a, %b, %acc : tensor<?x?xbf16>, tensor<?x?xbf16> -> tensor<?x?xf32>
+  %r = arith.truncf %d : tensor<?x?xf32> to tensor<?x?xbf16>
+  vx.tile_store %r, %out[%c0, %c0] inbounds : tensor<?x?xbf16>, !vx.view<?x?xbf16, global>
+  vx.return
+})mlir";
+
+class ScheduledProduct : public testing::Test {
+protected:
+  static constexpr int64_t kWorkers = 132;
+
+  void SetUp() override {
+    mlir::DialectRegistry registry;
+    ir::registerVxDialects(registry);
+    context_.appendDialectRegistry(registry);
+    context_.loadAllAvailableDialects();
+    module_ = mlir::parseSourceString<mlir::ModuleOp>(kProduct, mlir::ParserConfig(&context_));
+    const chip::Gpu& chip = *chip::findGpu("sm_90");
+    passes::TensorSchedule schedule = tiles::tensorSchedule(chip, *module_);
+    addBulkTiles(schedule, chip);
+    ASSERT_TRUE(mlir::succeeded(passes::scheduleTensors(*module_, schedule)));
+  }
+
+  struct Launch {
+    int64_t m, n, k;
+    int64_t address = 1 << 20;
+    int64_t pitch = 0;  ///< elements from one row of x to the next; 0: k
+  };
+
+  int64_t blocks(ir::KernelOp phase, const Launch& launch) {
+    int64_t pitch = launch.pitch ? launch.pitch : launch.k;
+    auto argument = [&](const size::Node& node) -> int64_t {
+      const int64_t extents[3][2] = {{launch.m, launch.k}, {launch.k, launch.n}, {launch.m, launch.n}};
+      if (node.op == size::Op::Scalar)
+        return kWorkers;
+      EXPECT_LT(node.argument, 3u);
+      switch (node.op) {
+      case size::Op::Dim: return extents[node.argument][node.dim];
+      case size::Op::Stride: return node.dim == 1 ? 1 : node.argument == 0 ? pitch : launch.n;
+      default: return launch.address;
+      }
+    };
+    return size::evaluate(mlir::cast<ir::SizeAttr>((*phase.getGrid())[0]).getExpr(), argument);
+  }
+
+  /// The plans of the bulk phases that a launch runs, and how many phases of other products it runs.
+  std::pair<std::vector<std::string>, int> phasesOf(const Launch& launch) {
+    std::pair<std::vector<std::string>, int> found;
+    for (auto phase : module_->getOps<ir::KernelOp>())
+      if (blocks(phase, launch) > 0)
+        phase.walk([&](ir::DotOp dot) {
+          auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan").str();
+          if (isProduct(phase))
+            found.first.push_back(plan);
+          else
+            ++found.second;
+        });
+    return found;
+  }
+
+  mlir::MLIRContext context_;
+  mlir::OwningOpRef<mlir::ModuleOp> module_;
+};
+
+TEST_F(ScheduledProduct, RunsInExactlyOneWayWhateverItsSize) {
+  std::mt19937 random(1);
+  auto extent = [&] {
+    int64_t bits = static_cast<int64_t>(random() % 14),
+            value = 1 + static_cast<int64_t>(random()) % (int64_t{1} << bits);
+    return random() % 2 ? value : (value + 7) / 8 * 8;
+  };
+  for (int i = 0; i < 3000; ++i) {
+    Launch launch{extent(), extent(), extent()};
+    launch.address += random() % 4 ? 0 : 2;
+    auto [bulk, others] = phasesOf(launch);
+    EXPECT_EQ(bulk.size() + static_cast<size_t>(others), 1u) << launch.m << " " << launch.n << " " << launch.k;
+    bool isAligned = launch.n % 8 == 0 && launch.k % 8 == 0 && launch.address % 16 == 0;
+    if (!isAligned || std::min(launch.m, launch.n) < 64) {
+      EXPECT_TRUE(bulk.empty()) << launch.m << " " << launch.n << " " << launch.k;
+    }
+  }
+}
+
+TEST_F(ScheduledProduct, TakesTheTilesOfLeastCost) {
+  auto planOf = [&](const Launch& launch) { return phasesOf(launch).first; };
+  using Plans = std::vector<std::string>;
+  EXPECT_EQ(planOf({8192, 8192, 8192}), Plans{"wgmma 128x192 stages 4"});
+  EXPECT_EQ(planOf({3072, 3072, 3072}), Plans{"wgmma 128x192 stages 4"});
+  EXPECT_EQ(planOf({5120, 5120, 5120}), Plans{"wgmma 128x160 stages 4"});
+  EXPECT_EQ(planOf({4096, 11008, 4096}), Plans{"wgmma 128x128 stages 6"});
+  EXPECT_EQ(planOf({1024, 1024, 1024}), Plans{"wgmma 64x128 stages 8"});
+}
+
+TEST_F(ScheduledProduct, IsNotOfferedWhatCopiesCannotReach) {
+  EXPECT_FALSE(phasesOf({4096, 4096, 4096}).first.empty());
+  EXPECT_FALSE(phasesOf({4096, 4096, 4096, 1 << 20, 4104}).first.empty());  // rows apart
+  EXPECT_FALSE(phasesOf({4096, 4096, 0}).second == 0);                      // no depth
+  for (Launch launch : {Launch{4096, 4096, 4096, (1 << 20) + 8}, Launch{4096, 4096, 4096, 1 << 20, 4100},
+                        Launch{4096, 4096, 4096, 1 << 20, -4096}, Launch{4096, 4096, 0}, Launch{0, 4096, 64}})
+    EXPECT_TRUE(phasesOf(launch).first.empty()) << launch.m << " " << launch.k << " " << launch.pitch;
+}
+
+TEST(Configurations, FitTheChip) {
+  const chip::Gpu& chip = *chip::findGpu("sm_90");
+  for (const Configuration& each : configurations(chip)) {
+    uint64_t columns = (each.columns + 63) / 64 * 64;  // lying across
+    uint64_t ring = uint64_t(each.stages) * (each.rows + columns) * kDepthBytes;
+    uint64_t staging = kConsumers * 4 * kStagedBytes, barriers = 16 * each.stages;
+    EXPECT_LE(ring + staging + barriers, chip.sharedBytesPerBlock) << each.str();
+    EXPECT_EQ(parseConfiguration(each.str()), each);
+    EXPECT_EQ(each.consumerColumns() % 32, 0u) << each.str();
+  }
+  EXPECT_TRUE(configurations(*chip::findGpu("sm_80")).empty());
+  EXPECT_FALSE(parseConfiguration("wgmma 128x256 stages 5"));
+}
+
+}  // namespace
+}  // namespace vortex::target::gpu::hopper
