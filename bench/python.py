@@ -48,6 +48,9 @@ kernel layer_norm(x: &Tensor<f32, [M, N]>, w: &Tensor<f32, [N]>, b: &Tensor<f32,
   let centred = x - mean(x, dim = 1, keepdim = true)
   return centred * rsqrt(mean(centred * centred, dim = 1, keepdim = true) + 0.00001) * w + b
 }
+kernel rms_norm(x: &Tensor<f32, [M, N]>, w: &Tensor<f32, [N]>) -> Tensor<f32, [M, N]> {
+  return x * rsqrt(mean(x * x, dim = 1, keepdim = true) + 0.00001) * w
+}
 kernel matmul(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> { return a @ b }
 """
 
@@ -57,6 +60,21 @@ def gelu(X, Out, N, BLOCK: metile.constexpr):
     i = metile.program_id(0) * BLOCK + metile.arange(0, BLOCK)
     x = metile.load(X + i, mask=i < N)
     metile.store(Out + i, 0.5 * x * (1.0 + metile.erf(x * 0.7071067811865476)), mask=i < N)
+
+
+@metile.kernel
+def rms_norm(X, Weight, Out, N, epsilon, BLOCK: metile.constexpr):
+    row = metile.program_id(0) * N
+    lanes = metile.arange(0, BLOCK)
+    squares = 0.0
+    for start in metile.tile_range(0, N, BLOCK):
+        x = metile.load(X + row + start + lanes, mask=start + lanes < N)
+        squares = squares + x * x
+    scale = 1.0 / metile.sqrt(metile.sum(squares) / N + epsilon)
+    for start in metile.tile_range(0, N, BLOCK):
+        cols = start + lanes
+        mask = cols < N
+        metile.store(Out + row + cols, metile.load(X + row + cols, mask=mask) * scale * metile.load(Weight + cols, mask=mask), mask=mask)
 
 
 @metile.kernel
@@ -200,6 +218,19 @@ def row_layer_norm(machine, program, scale):
     return f"layer_norm {rows}x{columns}, three passes", sides
 
 
+def row_rms_norm(machine, program, scale):
+    rows, columns = 8192 // scale, 4096
+    generator = np.random.default_rng()
+    values, weight = generator.standard_normal((rows, columns), dtype=np.float32), generator.standard_normal(columns, dtype=np.float32)
+    x, w, out, kept = *map(machine.array, (values, weight)), machine.empty(rows, columns), machine.empty(rows, columns)
+    launch = rms_norm[(rows,)]
+    sides = {"ours": lambda: launch(x, w, out, columns, 1e-5, BLOCK=256), "copy": copy_of(machine, x, kept), "vx": lambda: program.rms_norm(x, w)}
+    sides["ours"]()
+    wide = values[:64].astype(np.float64)
+    close(machine.host(out)[:64], wide / np.sqrt((wide**2).mean(axis=1, keepdims=True) + 1e-5) * weight, 1e-4)
+    return f"rms_norm {rows}x{columns}, two passes", sides
+
+
 def row_matmul(size, block, machine, program, scale):
     n = size // scale
     dtype = np.float16 if machine.gpu else np.float32
@@ -282,7 +313,7 @@ print((imported - start) * 1e3, (time.perf_counter() - begin) * 1e3)
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("filter", nargs="?", default="", help="part of: gelu, softmax, layer_norm, matmul 1024 blocks of 64, …, launch, process")
+    parser.add_argument("filter", nargs="?", default="", help="part of: gelu, softmax, layer_norm, rms_norm, matmul 1024 blocks of 64, …, launch, process")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--samples", type=int, default=9)
     parser.add_argument("--json", type=pathlib.Path)
@@ -291,7 +322,7 @@ def main():
     machine = Machine(options.device)
     program = vortex.compile(source=VX, device=options.device)
     scale = 8 if options.quick else 1
-    rows = {"gelu": row_gelu, "softmax": row_softmax, "layer_norm": row_layer_norm,
+    rows = {"gelu": row_gelu, "softmax": row_softmax, "layer_norm": row_layer_norm, "rms_norm": row_rms_norm,
             **{f"matmul {size} blocks of {block}": functools.partial(row_matmul, size, block) for size in (1024, 2048) for block in (64, 128)}}
     report = {"device": options.device, "machine": platform.processor() or platform.machine(), "kernels": {}}
     for name, row in rows.items():

@@ -162,12 +162,19 @@ class Specialised:
             raise RuntimeError(f"kernel '{self.name}': {error}") from None
 
 
+_STAGES = {"tile_ir": None, "metal_ir": "irgen", "metal_ir_opt": "schedule", "msl": "assembly"}
+
+
 def dump(specialised: Specialised) -> None:
-    """What METILE_DEBUG asks for."""
+    """What METILE_DEBUG asks for: to stderr, and to files of METILE_DEBUG_DIR where that is set."""
     wanted = os.environ.get("METILE_DEBUG", "").split(",")
-    if "tile_ir" in wanted or "all" in wanted:
-        sys.stderr.write(f"// ---- {specialised.name}: trace\n{specialised.text}\n")
-        stages = {"metal_ir": "irgen", "metal_ir_opt": "schedule", "msl": "assembly"}
-        for name, stage in stages.items():
-            if name in wanted or "all" in wanted:
-                sys.stderr.write(f"// ---- {specialised.name}: {name}\n{specialised.native.text(specialised.name, stage, specialised.request('cpu'))}\n")
+    folder = os.environ.get("METILE_DEBUG_DIR")
+    for name, stage in _STAGES.items():
+        if name not in wanted and "all" not in wanted:
+            continue
+        text = specialised.text if stage is None else specialised.native.text(specialised.name, stage, specialised.request("cpu"))
+        sys.stderr.write(f"// ---- {specialised.name}: {'trace' if stage is None else name}\n{text}\n")
+        if folder:
+            os.makedirs(folder, exist_ok=True)
+            with open(os.path.join(folder, f"{specialised.name}.{name}"), "w", encoding="utf-8") as file:
+                file.write(text)

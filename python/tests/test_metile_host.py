@@ -179,3 +179,19 @@ def test_debug_output_shows_trace_and_code(monkeypatch, capfd):
     one[1](np.zeros(8, np.float32), BLOCK=8)
     text = capfd.readouterr().err
     assert "one: trace" in text and "vx.kernel" in text
+
+
+@pytest.mark.parametrize("wanted", ["tile_ir", "metal_ir", "metal_ir_opt", "msl", "tile_ir,msl", "all"])
+def test_debug_output_is_what_was_asked_for_on_stderr_and_in_files(monkeypatch, capfd, tmp_path, wanted):
+    @metile.kernel
+    def one(X, BLOCK: metile.constexpr):
+        metile.store(X + metile.arange(0, BLOCK), 1.0)
+
+    monkeypatch.setenv("METILE_DEBUG", wanted)
+    monkeypatch.setenv("METILE_DEBUG_DIR", str(tmp_path / "dumps"))
+    one[1](np.zeros(8, np.float32), BLOCK=8)
+    text = capfd.readouterr().err
+    names = {"tile_ir", "metal_ir", "metal_ir_opt", "msl"} if wanted == "all" else set(wanted.split(","))
+    assert {path.name for path in (tmp_path / "dumps").iterdir()} == {f"one.{name}" for name in names}
+    assert all(path.read_text() in text for path in (tmp_path / "dumps").iterdir())
+    assert text.count("// ---- one: ") == len(names)
