@@ -60,6 +60,16 @@ private:
            (reach.passed != kNoLoop && reach.passed != loop && graph_.isInside(loop, reach.passed));
   }
 
+  /// First and later iterations are told apart in so many loops around one another: each doubles the ways in which a step is reached. A later one
+  /// may be any, the first too.
+  bool isDeep(LoopId loop, const Reach& reach) const {
+    constexpr int kMostTracked = 4;
+    int tracked = 0;
+    for (LoopId around = graph_[loop].parent; around != kNoLoop; around = graph_[around].parent)
+      tracked += isAnew(around, reach);
+    return tracked >= kMostTracked;
+  }
+
   /// Passing a back edge of a loop around the start begins its next iteration, and loops inside it anew.
   Reach after(BlockId from, BlockId to, const Reach& reach) const {
     Reach next = reach;
@@ -69,10 +79,11 @@ private:
       return next;
     const bool isBack = graph_.isInside(from, loop);
     if (isAnew(loop, reach)) {
+      const bool isLater = isBack || isDeep(loop, reach);
       const auto found = std::find(next.later.begin(), next.later.end(), loop);
-      if (!isBack && found != next.later.end())
+      if (!isLater && found != next.later.end())
         next.later.erase(found);
-      else if (isBack && found == next.later.end())
+      else if (isLater && found == next.later.end())
         next.later.insert(std::lower_bound(next.later.begin(), next.later.end(), loop), loop);
       return next;
     }

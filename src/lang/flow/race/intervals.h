@@ -15,7 +15,7 @@ struct Reach {
   LoopId passed =
       kNoLoop;  ///< the outermost loop around the start whose next iteration this is; kNoLoop: the same iterations as the start
   bool isRepeated = false;  ///< it was passed more than once, so how often is not known
-  /// Loops around the step that were entered after the start and are in a later iteration than their first.
+  /// Loops around the step that were entered after the start and may be in a later iteration than their first.
   std::vector<LoopId> later;
   auto operator<=>(const Reach&) const = default;
 };

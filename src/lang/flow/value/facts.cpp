@@ -49,10 +49,18 @@ void Values::extend(Context& context, const Context& base, const std::vector<Con
 }
 
 void Values::learnAll(Context& context, const std::vector<Condition>& conditions) {
+  bool isSettled = false;
   for (const Condition& condition : conditions) {
+    const size_t known = context.atLeastZero.size();
     learn(context, condition);
-    for (int refinements = 0; refinements < 3 && refine(context); ++refinements)
-      context.forget();
+    if (isSettled && context.atLeastZero.size() == known)
+      continue;
+    isSettled = false;
+    for (int refinements = 0; refinements < 3 && !isSettled; ++refinements) {
+      isSettled = !refine(context);
+      if (!isSettled)
+        context.forget();
+    }
   }
   context.forget();
 }
