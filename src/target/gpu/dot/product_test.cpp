@@ -1,11 +1,11 @@
-// Products lowered to vxt and run on the host machine of tiles/machine_test.h, against a plain loop in f64.
+// Products lowered to vxt and run on the host machine of testing/machine.h, against a plain loop in f64.
 #include "target/gpu/dot/product.h"
 
 #include "interpreter/number.h"
 #include "ir/size_attr.h"
 #include "irgen/test_kernel.h"
 #include "size/evaluate.h"
-#include "target/gpu/tiles/machine_test.h"
+#include "target/gpu/testing/machine.h"
 #include "target/gpu/tiles/testing/lower.h"
 
 #include <cmath>
@@ -87,7 +87,7 @@ struct Case {
   int64_t copySide = 128;  ///< TensorSchedule::dotCopySide
 };
 
-void pushSlots(tiles::testing::Launch& launch, Matrix& matrix) {
+void pushSlots(gpu::testing::Launch& launch, Matrix& matrix) {
   launch.slots.push_back(reinterpret_cast<uint64_t>(matrix.data()));
   launch.slots.insert(launch.slots.end(), matrix.extents.begin(), matrix.extents.end());
   launch.slots.insert(launch.slots.end(), matrix.strides.begin(), matrix.strides.end());
@@ -138,7 +138,7 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
         makeMatrix(random, extents, llvm::cast<ir::ViewType>(types[i]).getElementType(), layout, isParam));
     arguments.push_back(&matrices.back());
   }
-  tiles::testing::Launch launch;
+  gpu::testing::Launch launch;
   launch.seed = seed;
   for (Matrix& matrix : matrices)
     pushSlots(launch, matrix);
@@ -148,7 +148,7 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
                 evaluate(llvm::cast<ir::SizeAttr>((*phase.getGrid())[0]), arguments) > 0;
     for (int axis = 0; axis < 3; ++axis)
       launch.grid[axis] = evaluate(llvm::cast<ir::SizeAttr>((*phase.getGrid())[axis]), arguments);
-    ASSERT_EQ(tiles::testing::run(code, launch), "") << test.source;
+    ASSERT_EQ(gpu::testing::run(code, launch), "") << test.source;
   }
   EXPECT_TRUE(sawPhase) << "no phase " << test.phase << "\n" << test.source;
   Matrix& result = matrices[test.params.size()];

@@ -3,7 +3,7 @@
 #include "ir/size_attr.h"
 #include "passes/testing/random_program.h"
 #include "size/evaluate.h"
-#include "target/gpu/tiles/machine_test.h"
+#include "target/gpu/testing/machine.h"
 #include "target/gpu/tiles/testing/lower.h"
 
 #include <cmath>
@@ -14,6 +14,8 @@
 namespace vortex::target::gpu::tiles::testing {
 namespace {
 
+using gpu::testing::Launch;
+using gpu::testing::run;
 using passes::testing::extentOf;
 using passes::testing::RandomProgram;
 using passes::testing::randomProgram;

@@ -1,5 +1,6 @@
 #include "target/gpu/tiles/testing/lower.h"
 
+#include "ir/vxnv.h"
 #include "passes/simplify.h"
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles.h"
@@ -13,10 +14,11 @@
 namespace vortex::target::gpu::tiles::testing {
 
 Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions,
-              llvm::function_ref<void(passes::TensorSchedule&)> adjust) {
+              llvm::function_ref<void(passes::TensorSchedule&)> adjust,
+              std::unique_ptr<TileLowering> (*makeTiles)(Lowering&)) {
   mlir::DialectRegistry registry;
   ir::registerVxDialects(registry);
-  registry.insert<ir::vxt::VxtDialect, mlir::vector::VectorDialect>();
+  registry.insert<ir::vxt::VxtDialect, ir::vxnv::VxnvDialect, mlir::vector::VectorDialect>();
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   Lowered result;
@@ -38,7 +40,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions a
   artifact::Kernel kernel;
   auto entry = *result.vx->getOps<ir::EntryOp>().begin();
   describeInterface(entry, kernel);
-  ModuleState state{*result.vxt, chip, kernel, makeTileLowering, {}};
+  ModuleState state{*result.vxt, chip, kernel, makeTiles ? makeTiles : makeTileLowering, {}};
   for (auto phase : result.vx->getOps<ir::KernelOp>()) {
     Lowering lowering(state, phase, phase.getSymName(), assumptions);
     if (!lowering.run()) {

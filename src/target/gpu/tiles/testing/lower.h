@@ -19,8 +19,9 @@ struct Lowered {
 };
 
 /// Aborts when the text does not parse. Dialects are loaded into `context`.
-/// `adjust` may change the schedule first.
+/// `adjust` may change the schedule first. `makeTiles`: as ModuleState's, of another folder; null: that of tiles.
 Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions = {},
-              llvm::function_ref<void(passes::TensorSchedule&)> adjust = nullptr);
+              llvm::function_ref<void(passes::TensorSchedule&)> adjust = nullptr,
+              std::unique_ptr<TileLowering> (*makeTiles)(Lowering&) = nullptr);
 
 }  // namespace vortex::target::gpu::tiles::testing

@@ -1,4 +1,4 @@
-#include "target/gpu/tiles/machine_matrix_test.h"
+#include "target/gpu/testing/matrices.h"
 
 #include "interpreter/number.h"
 #include "layout/fragments.h"
@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-namespace vortex::target::gpu::tiles::testing {
+namespace vortex::target::gpu::testing {
 
 WarpRegisters loadMatrices(const std::vector<const char*>& rows, unsigned count, bool transposed) {
   layout::Layout dealt = layout::ldmatrix(static_cast<unsigned>(std::countr_zero(count)), transposed);
@@ -61,4 +61,4 @@ WarpRegisters multiplyMatrices(ir::vxt::MmaOp op, const WarpRegisters& a, const 
   return result;
 }
 
-}  // namespace vortex::target::gpu::tiles::testing
+}  // namespace vortex::target::gpu::testing

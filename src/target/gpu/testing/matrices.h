@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace vortex::target::gpu::tiles::testing {
+namespace vortex::target::gpu::testing {
 
 /// Registers of 32 lanes, in order: one cell per element.
 using WarpRegisters = std::vector<std::vector<uint64_t>>;
@@ -17,4 +17,4 @@ WarpRegisters loadMatrices(const std::vector<const char*>& rows, unsigned count,
 WarpRegisters multiplyMatrices(ir::vxt::MmaOp op, const WarpRegisters& a, const WarpRegisters& b,
                                const WarpRegisters& c);
 
-}  // namespace vortex::target::gpu::tiles::testing
+}  // namespace vortex::target::gpu::testing

@@ -1,0 +1,247 @@
+#include "target/gpu/testing/machine.h"
+
+#include "ir/size_attr.h"
+#include "target/gpu/lowering.h"
+#include "target/gpu/testing/machine_state.h"
+
+namespace vortex::target::gpu::testing {
+
+namespace vxt = ir::vxt;
+
+namespace {
+
+constexpr size_t kStack = 128 << 10;
+constexpr size_t kMostShared = 227 << 10;  ///< of sm_90, for kernels whose launch says how much they take
+constexpr size_t kWarp = 32, kWarpgroup = 128;
+
+}  // namespace
+
+unsigned lanesOf(mlir::Type type) {
+  auto vectorType = llvm::dyn_cast<mlir::VectorType>(type);
+  return vectorType ? static_cast<unsigned>(vectorType.getNumElements()) : 1;
+}
+
+Machine::Machine(vxt::KernelOp kernel, const Launch& launch) : kernel_(kernel), launch_(launch), random_(launch.seed) {
+  kernel.walk([&](mlir::Operation* op) {
+    for (mlir::Region& region : op->getRegions())
+      for (mlir::Block& block : region)
+        for (mlir::Value argument : block.getArguments())
+          number(argument);
+    for (mlir::Value result : op->getResults())
+      number(result);
+  });
+}
+
+std::string Machine::run() {
+  auto size = ir::constantSize(kernel_.getThreads());
+  if (!size)
+    return "dynamic thread count";
+  for (int64_t z = 0; z < launch_.grid[2]; ++z)
+    for (int64_t y = 0; y < launch_.grid[1]; ++y)
+      for (int64_t x = 0; x < launch_.grid[0] && error_.empty(); ++x) {
+        block_[0] = x, block_[1] = y, block_[2] = z;
+        runBlock(static_cast<unsigned>(*size));
+      }
+  return error_;
+}
+
+void Machine::number(mlir::Value value) {
+  registers_[value] = count_;
+  count_ += lanesOf(value.getType());
+}
+
+void Machine::fail(mlir::Operation* op, const std::string& what) {
+  if (error_.empty())
+    llvm::raw_string_ostream(error_) << what << ": " << *op;
+}
+
+bool Machine::isGlobal(const char* begin, size_t bytes) const {
+  return llvm::any_of(launch_.memory, [&](const MemoryRange& range) {
+    return begin >= range.begin && begin + bytes <= range.begin + range.bytes;
+  });
+}
+
+//===-- blocks ------------------------------------------------------------------------------------------------===//
+
+void Machine::startThread(Thread& t) {
+  t.registers.assign(count_, 0xDEADBEEFDEADBEEF);
+  for (auto [argument, slot] : llvm::zip(kernel_.getBody().getArguments(), launch_.slots))
+    *cells(t, argument) = slot;
+  t.stack.resize(kStack);
+  getcontext(&t.context);
+  t.context.uc_stack.ss_sp = t.stack.data();
+  t.context.uc_stack.ss_size = kStack;
+  t.context.uc_link = &main_;
+  makecontext(&t.context, reinterpret_cast<void (*)()>(&Machine::entry), 2,
+              static_cast<unsigned>(reinterpret_cast<uintptr_t>(this)),
+              static_cast<unsigned>(reinterpret_cast<uintptr_t>(this) >> 32));
+}
+
+void Machine::runBlock(unsigned threads) {
+  sharedBytes_ = static_cast<size_t>(kernel_.getSharedBytes());
+  if (kernel_->hasAttr(Lowering::kSharedTail))
+    sharedBytes_ = kMostShared;
+  shared_.assign(sharedBytes_ + 1024, static_cast<char>(0xA5));
+  sharedBase_ = reinterpret_cast<char*>(llvm::alignTo(reinterpret_cast<uintptr_t>(shared_.data()), 1024));
+  units_.reset(threads);
+  threads_.clear();
+  threads_.resize(threads);
+  std::vector<unsigned> order(threads);
+  for (unsigned i = 0; i < threads; ++i) {
+    order[i] = i;
+    threads_[i].number = i;
+    startThread(threads_[i]);
+  }
+  while (error_.empty()) {
+    const bool ran = runReady(order);
+    const bool warpsMet = meet(kWarp, Thread::State::Warp), groupsMet = meet(kWarpgroup, Thread::State::Group);
+    const bool happened = units_.advance(false);
+    if (ran || warpsMet || groupsMet || happened)
+      continue;
+    if (llvm::all_of(threads_, [](Thread& t) { return t.state == Thread::State::Done; }))
+      return;
+    if (!units_.advance(true))
+      releaseBarrier();
+  }
+}
+
+bool Machine::runReady(std::vector<unsigned>& order) {
+  std::shuffle(order.begin(), order.end(), random_);
+  bool ran = false;
+  for (unsigned i : order) {
+    Thread& t = threads_[i];
+    if (t.state == Thread::State::Blocked && t.until())
+      t.state = Thread::State::Ready;
+    if (t.state != Thread::State::Ready || !error_.empty())
+      continue;
+    ran = true;
+    current_ = &t;
+    swapcontext(&main_, &t.context);
+  }
+  return ran;
+}
+
+void Machine::entry(unsigned low, unsigned high) {
+  auto* self = reinterpret_cast<Machine*>(static_cast<uintptr_t>(low) | static_cast<uintptr_t>(high) << 32);
+  Thread& t = *self->current_;
+  self->execute(t, self->kernel_.getBody().front());
+  self->units_.checkEnd(t);
+  t.state = Thread::State::Done;
+}
+
+void Machine::wait(Thread& t, Thread::State state, mlir::Operation* at) {
+  t.state = state;
+  t.at = at;
+  swapcontext(&t.context, &main_);
+}
+
+/// Nothing else can happen: all threads are at one barrier, or stay where they are for ever.
+void Machine::releaseBarrier() {
+  for (Thread& t : threads_)
+    if (t.state != Thread::State::Barrier || t.at != threads_[0].at)
+      return reportDeadlock();
+  for (Thread& t : threads_)
+    t.state = Thread::State::Ready;
+}
+
+void Machine::reportDeadlock() {
+  std::string text = "threads wait at different places";
+  llvm::raw_string_ostream out(text);
+  mlir::Operation* last = nullptr;
+  for (Thread& t : threads_) {
+    if (t.state == Thread::State::Done || t.at == last)
+      continue;
+    last = t.at;
+    out << "\n  thread " << t.number << " waits ";
+    if (t.state == Thread::State::Blocked)
+      out << t.missing() << ' ';
+    out << "at " << *t.at;
+  }
+  error_ = std::move(text);
+}
+
+//===-- where threads meet ------------------------------------------------------------------------------------===//
+
+/// Threads of a warp or warpgroup that have come to the same operation do it together.
+bool Machine::meet(size_t size, Thread::State state) {
+  bool any = false;
+  for (size_t first = 0; first + size <= threads_.size(); first += size) {
+    bool together = true;
+    for (size_t i = first; i < first + size; ++i)
+      together &= threads_[i].state == state && threads_[i].at == threads_[first].at;
+    if (!together)
+      continue;
+    any = true;
+    resolve(first, threads_[first].at);
+    for (size_t i = first; i < first + size; ++i)
+      threads_[i].state = Thread::State::Ready;
+  }
+  return any;
+}
+
+void Machine::resolve(size_t first, mlir::Operation* op) {
+  if (units_.multiply(first, op) || units_.storeMatrix(first, op))
+    return;
+  if (auto each = llvm::dyn_cast<vxt::ShuffleOp>(op))
+    return shuffle(first, each);
+  if (auto load = llvm::dyn_cast<vxt::LoadMatrixOp>(op))
+    return loadMatrix(first, load);
+  if (auto mma = llvm::dyn_cast<vxt::MmaOp>(op)) {
+    auto result = multiplyMatrices(mma, warpRegisters(first, mma.getA()), warpRegisters(first, mma.getB()),
+                                   warpRegisters(first, mma.getC()));
+    if (result.empty())
+      return fail(op, "unknown matrix shape");
+    for (size_t lane = 0; lane < 32; ++lane)
+      llvm::copy(result[lane], cells(threads_[first + lane], mma.getResult()));
+  }
+}
+
+void Machine::shuffle(size_t first, vxt::ShuffleOp shuffle) {
+  unsigned lanes = lanesOf(shuffle.getType());
+  std::vector<std::vector<uint64_t>> values;
+  for (size_t i = 0; i < 32; ++i) {
+    uint64_t* own = cells(threads_[first + i], shuffle.getValue());
+    values.emplace_back(own, own + lanes);
+  }
+  for (int64_t i = 0; i < 32; ++i) {
+    Thread& t = threads_[first + static_cast<size_t>(i)];
+    int64_t lane = static_cast<int32_t>(cell(t, shuffle.getLane())), source = i;
+    switch (shuffle.getKind()) {
+    case ir::ShuffleKind::Xor: source = i ^ lane; break;
+    case ir::ShuffleKind::Up: source = i - lane; break;
+    case ir::ShuffleKind::Down: source = i + lane; break;
+    case ir::ShuffleKind::Index: source = lane; break;
+    }
+    if (source < 0 || source > 31)
+      source = i;
+    llvm::copy(values[static_cast<size_t>(source)], cells(t, shuffle.getResult()));
+  }
+}
+
+WarpRegisters Machine::warpRegisters(size_t first, mlir::Value value) {
+  WarpRegisters result;
+  for (size_t lane = 0; lane < 32; ++lane) {
+    uint64_t* own = cells(threads_[first + lane], value);
+    result.emplace_back(own, own + lanesOf(value.getType()));
+  }
+  return result;
+}
+
+void Machine::loadMatrix(size_t first, vxt::LoadMatrixOp op) {
+  std::vector<const char*> rows;
+  for (size_t lane = 0; lane < 32; ++lane) {
+    Thread& t = threads_[first + lane];
+    uint64_t bytes = static_cast<uint64_t>(vxt::scalarBytes(op.getElement()));
+    rows.push_back(reinterpret_cast<const char*>(cell(t, op.getBase()) + cell(t, op.getIndex()) * bytes));
+    if (rows.back() < sharedBase_ || rows.back() + 16 > sharedBase_ + kernel_.getSharedBytes() ||
+        reinterpret_cast<uintptr_t>(rows.back()) % 16)
+      return fail(op, "bad row address");
+  }
+  WarpRegisters words = loadMatrices(rows, static_cast<unsigned>(op.getCount()), op.getTransposed());
+  for (size_t lane = 0; lane < 32; ++lane)
+    llvm::copy(words[lane], cells(threads_[first + lane], op.getResult()));
+}
+
+std::string run(vxt::KernelOp kernel, const Launch& launch) { return Machine(kernel, launch).run(); }
+
+}  // namespace vortex::target::gpu::testing
