@@ -83,12 +83,13 @@ bool BulkProducts::addTile(Value tile) {
     return requireReachable(temporary->second);
   Operation* op = tile.getDefiningOp();
   if (auto load = dyn_cast_if_present<ir::TileLoadOp>(op)) {
+    // Pairs are loaded at once, with no check of where they lie but the edges of the product.
     auto argument = dyn_cast<BlockArgument>(load.getView());
-    return argument && requireReachable(argument.getArgNumber());
+    return argument && load.getInbounds() && startsAtZero(load.getOffsets()) &&
+           requireReachable(argument.getArgNumber());
   }
-  bool isPlain =
-      op && op->getNumRegions() == 0 &&
-      (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::SliceOp, ir::IotaOp, arith::ConstantOp>(op));
+  bool isPlain = op && op->getNumRegions() == 0 &&
+                 (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op));
   return isPlain && ++operations_ <= kMostOperations &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return addTile(operand); });
 }

@@ -23,6 +23,10 @@ OTHERS = {
     "f32": "kernel mm(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> { return x @ w }",
     "i8": "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [K, N]>) -> Tensor<i8, [M, N]> { return x @ w }",
     "a computed operand": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, N]>) -> Tensor<f16, [M, N]> { return (x * 2.0) @ w }",
+    # Pairs of columns are loaded at once: an odd first column would be misaligned, a slice with other bounds may need a check.
+    "a slice beside it": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, 256]>, y: &Tensor<f16, [M, 264]>) -> Tensor<f16, [M, 256]> { return x @ w + y[.., 1..257] }",
+    "a slice of a computed tensor": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, 256]>, y: &Tensor<f16, [M, 264]>) -> Tensor<f16, [M, 256]> { return x @ w + (y + 1.0)[.., 1..257] }",
+    "rows of another tensor": "kernel mm(x: &Tensor<f16, [128, K]>, w: &Tensor<f16, [K, N]>, y: &Tensor<f16, [256, N]>) -> Tensor<f16, [128, N]> { return x @ w + y[64..192, ..] }",
     "a result of bytes": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, N]>) -> Tensor<bool, [M, N]> { return x @ w > 0.0 }"}
 
 

@@ -185,7 +185,9 @@ PRODUCT = "kernel mm(x: &Tensor<{0}, [M, K]>, w: &Tensor<{0}, [K, N]>) -> Tensor
 def test_products_on_matrix_units_read_and_fill_their_tiles_without_conflicts(vortex, tmp_path, kind, target):
     ptx = assembly(vortex, write(tmp_path, PRODUCT.format(kind)), "mm", target)
     words = tensor(X, 256, 64) + tensor(Y, 64, 256) + tensor(Z, 256, 256)
-    whole = next(i for i, name in enumerate(fast_entries(first_module(ptx))) if "_tensors_" in name)  # not cut along the depth
+    text = first_module(ptx)
+    code = lambda name: text[text.index(f".entry {name}("):].split(".entry ", 2)[1]
+    whole = next(i for i, name in enumerate(fast_entries(text)) if "_tensors_" in name and "mma.sync" in code(name))  # not cut along the depth
     accesses = run(ptx, words, entry=whole, warp=1)
     loads = [access for access in shared(accesses) if access.kind == "ldmatrix"]
     copies = [access for access in accesses if access.kind == "cp.async"]
