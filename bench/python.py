@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures metile and vortex from Python: kernels beside their peers, interleaved in one run; launches, imports and first calls by themselves.
 
-  ./vortex python bench/python.py [filter] [--device cpu|cuda:0] [--samples 9] [--json PATH] [--quick]
+  ./vortex python bench/python.py [filter] [--device cpu|cuda:0] [--samples 9] [--processor-time] [--json PATH] [--quick]
 
 Peers: a copy of the same bytes, NumPy on the CPU (its product is OpenBLAS), PyTorch where it is installed, Triton's tutorial softmax on a GPU, and
 the same function as a whole-tensor `.vx` kernel. Results are checked against float64 on fresh random data in the same run. `x of` columns are time
@@ -86,8 +86,8 @@ def small(X, Y, Out, N, BLOCK: metile.constexpr):
 class Machine:
     """Arrays and clocks of the device under test."""
 
-    def __init__(self, device):
-        self.device, self.gpu = device, device.startswith("cuda")
+    def __init__(self, device, clock=time.perf_counter_ns):
+        self.device, self.gpu, self.clock = device, device.startswith("cuda"), clock
         if self.gpu and torch is None:
             sys.exit("bench/python.py: GPU rows need PyTorch for arrays and clocks")
         metile.set_device(device)
@@ -104,10 +104,10 @@ class Machine:
 
     def nanoseconds(self, run, repeats):
         if not self.gpu:
-            start = time.perf_counter_ns()
+            start = self.clock()
             for _ in range(repeats):
                 run()
-            return (time.perf_counter_ns() - start) / repeats
+            return (self.clock() - start) / repeats
         first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         first.record()
         for _ in range(repeats):
@@ -316,10 +316,11 @@ def main():
     parser.add_argument("filter", nargs="?", default="", help="part of: gelu, softmax, layer_norm, rms_norm, matmul 1024 blocks of 64, …, launch, process")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--samples", type=int, default=9)
+    parser.add_argument("--processor-time", action="store_true", help="of all threads, for machines that others use too")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
     options = parser.parse_args()
-    machine = Machine(options.device)
+    machine = Machine(options.device, time.process_time_ns if options.processor_time else time.perf_counter_ns)
     program = vortex.compile(source=VX, device=options.device)
     scale = 8 if options.quick else 1
     rows = {"gelu": row_gelu, "softmax": row_softmax, "layer_norm": row_layer_norm, "rms_norm": row_rms_norm,
