@@ -48,10 +48,11 @@ def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
     outputs = outputs_of(device, loaded, out)
     back += [(array, host) for array, host in outputs if host is not None]
     storage = [array for array, _ in outputs]
+    has_ours = any(isinstance(value, Array) for value in leaves)
     # The stream is that of the caller's objects: what is wrapped or uploaded here tells none.
     results = _foreign.in_stream(device, _devices.default_stream(device.name), given,
                                  lambda stream: loaded.native.launch(device, stream, tuple(leaves), storage, write_line, grid),
-                                 takes_ours=bool(outputs) or any(isinstance(value, Array) for value in leaves), leaves_ours=True)
+                                 takes_ours=bool(outputs) or has_ours, leaves_ours=bool(loaded.result_names) or has_ours)
     for array, host in back:
         host[...] = array.numpy()
     if out is None:

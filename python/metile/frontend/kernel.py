@@ -365,8 +365,15 @@ class Dispatcher:
         if self._device is not None:
             self._launch = specialised.loaded(self._device).prepare(self._device.native, self._device.stream,
                                                                     specialised.arguments(self._device, values, numbers, grid), [])
+        arrays = [value for value in values if not is_number(value)]
+        self._is_in_place = self._device is not None and bool(arrays) and all(isinstance(value, GpuArray) for value in arrays)
+        libraries = {type(value.value) for value in arrays} if self._is_in_place else set()
+        self._is_ours, self._is_torch = libraries == {vortex.Array}, bool(libraries) and libraries <= set(_foreign.torch_types())
 
     def __call__(self) -> None:
+        if self._is_in_place and (stream := self._stream()) is not None:
+            self._launch.submit(stream)
+            return
         if 0 in self._grid:
             return
         if self._device is None:
@@ -377,6 +384,13 @@ class Dispatcher:
                     self._values[slot.argument].on(self._device, slot.is_written)
             _in_stream(self._device, self._values, self._launch.submit)
         _finish(self._values)
+
+    def _stream(self):
+        """Of arrays that are all of one library, whose work is in order there; None: streams must be asked for and ordered."""
+        if self._is_ours:
+            return self._device.stream
+        handle = _foreign.torch_stream(self._device.index) if self._is_torch else None
+        return None if handle is None else _foreign.wrap_stream(self._device.native, handle)
 
     def repeat(self, times: int) -> None:
         """Runs it `times` times in order."""

@@ -44,6 +44,7 @@ class Device:
         self._native = vortex.device(name)
         self.name: str = self._native.product
         self.id = name
+        self.index = int(name.partition(":")[2] or 0)
         self.stream = vortex._devices.default_stream(name)  # that of vortex: arrays of one are used by kernels of the other
         self.pending: weakref.WeakSet = weakref.WeakSet()  # buffers whose device copy is newer than the host's
         self._started = time.perf_counter()
