@@ -111,6 +111,21 @@ TEST_F(CudaBorrowed, ABufferMayOutliveTheStreamThatWasLent) {
   EXPECT_EQ(standIn_.count("live"), live);
 }
 
+TEST_F(CudaBorrowed, AllocationsDoNotWaitForFreesBehindTheWorkOfALentStream) {
+  const StreamRef stream = devices_[0]->wrapStream(reinterpret_cast<uint64_t>(stream_)).value();
+  BufferRef own = devices_[0]->allocate(800).value();
+  const EventRef behind = devices_[0]->createEvent().value();
+  standIn_.set("delay", 10000);  // us for each operation: 20 s in all, if it is waited for
+  for (int i = 0; i < 2000; ++i)
+    ASSERT_TRUE(stream->fill(own, 0, 800, 0));
+  ASSERT_TRUE(stream->record(behind));
+  own.reset();
+  EXPECT_TRUE(devices_[0]->allocate(800).ok());
+  EXPECT_FALSE(behind->isComplete());
+  standIn_.set("delay", 0);
+  EXPECT_TRUE(stream->synchronize());
+}
+
 TEST_F(CudaBorrowed, MemoryOfTheHostOfOthersAndOfNobodyIsRefused) {
   int64_t host = 0;
   EXPECT_NE(devices_[0]

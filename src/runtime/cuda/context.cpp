@@ -12,8 +12,9 @@ Result<void> Context::create() {
   if (const Code code = api_->primaryRetain(&handle_, device_); code != kSuccess)
     return api_->error(concat("cannot use device 'cuda:", index_, "'"), code);
   const Enter enter(*this);
-  if (const Code code = api_->streamCreate(&memoryStream_, kStreamNonBlocking); code != kSuccess)
-    return api_->error("cannot create a stream", code);
+  for (StreamHandle* stream : {&allocationStream_, &freeStream_})
+    if (const Code code = api_->streamCreate(stream, kStreamNonBlocking); code != kSuccess)
+      return api_->error("cannot create a stream", code);
   int hasPools = 0;
   api_->deviceAttribute(&hasPools, kMemoryPools, device_);
   if (!hasPools)
@@ -37,9 +38,11 @@ Context::~Context() {
     const Enter enter(*this);
     for (EventHandle event : events_)
       api_->eventDestroy(event);
-    if (memoryStream_) {
-      api_->streamSynchronize(memoryStream_);
-      api_->streamDestroy(memoryStream_);
+    for (StreamHandle stream : {allocationStream_, freeStream_}) {
+      if (!stream)
+        continue;
+      api_->streamSynchronize(stream);
+      api_->streamDestroy(stream);
     }
     if (pool_)
       api_->poolDestroy(pool_);

@@ -30,7 +30,10 @@ public:
   int deviceIndex() const { return index_; }
   ContextHandle handle() const { return handle_; }
   PoolHandle pool() const { return pool_; }  ///< null if the device has none: allocations then synchronise
-  StreamHandle memoryStream() const { return memoryStream_; }  ///< holds allocations and deferred frees only
+  StreamHandle allocationStream() const {
+    return allocationStream_;
+  }                                                        ///< holds allocations only, so that it is never waited for
+  StreamHandle freeStream() const { return freeStream_; }  ///< holds frees behind the work of several streams
 
   /// True once a fault has ended the context; nothing made in it may be used or freed any more.
   bool isLost() const { return lost_.load(std::memory_order_acquire); }
@@ -54,7 +57,7 @@ private:
   int index_;
   ContextHandle handle_ = nullptr;
   PoolHandle pool_ = nullptr;
-  StreamHandle memoryStream_ = nullptr;
+  StreamHandle allocationStream_ = nullptr, freeStream_ = nullptr;
   std::atomic<bool> lost_{false};
   mutable std::mutex mutex_;
   std::string lossReason_;

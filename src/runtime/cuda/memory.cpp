@@ -82,9 +82,9 @@ void CudaBuffer::free() {
     return;
   }
   for (const StreamCoreRef& user : users_)
-    if (!user->holdUp(context_->memoryStream()))
+    if (!user->holdUp(context_->freeStream()))
       return;
-  api.freeAsync(address(), context_->memoryStream());
+  api.freeAsync(address(), context_->freeStream());
 }
 
 void CudaBuffer::waitForUsers() {
@@ -100,12 +100,13 @@ Code allocateOnce(const Context& context, DevicePointer& pointer, uint64_t bytes
   const Api& api = context.api();
   if (!context.pool())
     return api.allocate(&pointer, bytes);
-  if (const Code code = api.allocateFromPool(&pointer, bytes, context.pool(), context.memoryStream()); code != kSuccess)
+  if (const Code code = api.allocateFromPool(&pointer, bytes, context.pool(), context.allocationStream());
+      code != kSuccess)
     return code;
-  // Other streams may use it at once. A deferred free in this stream can make it wait; that is rare and bounded by that work.
-  const Code ready = api.streamSynchronize(context.memoryStream());
+  // Other streams may use it at once.
+  const Code ready = api.streamSynchronize(context.allocationStream());
   if (ready != kSuccess)
-    api.freeAsync(pointer, context.memoryStream());
+    api.freeAsync(pointer, context.allocationStream());
   return ready;
 }
 
