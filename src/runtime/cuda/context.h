@@ -32,7 +32,7 @@ public:
   PoolHandle pool() const { return pool_; }  ///< null if the device has none: allocations then synchronise
   StreamHandle allocationStream() const {
     return allocationStream_;
-  }                                                        ///< holds allocations only, so that it is never waited for
+  }  ///< holds allocations only, so that it is never waited for
   StreamHandle freeStream() const { return freeStream_; }  ///< holds frees behind the work of several streams
 
   /// True once a fault has ended the context; nothing made in it may be used or freed any more.

@@ -1,5 +1,7 @@
 #include "target/gpu/lowering.h"
 
+#include "target/gpu/coarsening.h"
+
 #include "base/check.h"
 #include "ir/location.h"
 #include "ir/size_attr.h"
@@ -55,7 +57,7 @@ void Lowering::chooseThreads() {
   if (hasTiles)
     threads_ = tiles_->chooseThreads(phase, hasRegions ? known : std::nullopt);
   if (!threads_ && known) {
-    slots_ = std::max<int64_t>(llvm::divideCeil(*known, most), 1);
+    slots_ = std::max<int64_t>(llvm::divideCeil(*known, most), hasRegions ? coarsen(phase, *known) : 1);
     threads_ = std::max<int64_t>(llvm::alignTo(llvm::divideCeil(*known, slots_), warp), warp);
   }
   if (threads_ && known)
