@@ -91,8 +91,10 @@ def test_threads_side_by_side_move_whole_sectors(vortex, kernel, words):
 def test_what_the_report_calls_strided_moves_what_it_says(vortex):
     path = "examples/memory_model/coalescing.vx"
     accesses = moved(run(assembly(vortex, path, "strided"), tensor(X, 1 << 20) + tensor(Y, 1 << 15), block=(1, 0, 0)))
-    [load] = [access for access in accesses if access.kind == "ld"]
-    assert (load.used_bytes(), load.sectors()) == (128, 32)
+    loads = [access for access in accesses if access.kind == "ld"]
+    assert loads
+    for load in loads:
+        assert (load.used_bytes(), load.sectors()) == (128, 32)
 
 
 #---- banks ---------------------------------------------------------------------------------------------------------
