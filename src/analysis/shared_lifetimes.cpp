@@ -4,6 +4,7 @@
 #include "ir/location.h"
 
 #include <llvm/ADT/SetVector.h>
+#include <mlir/Dialect/SCF/IR/SCF.h>
 
 namespace vortex::analysis {
 
@@ -11,6 +12,29 @@ namespace {
 
 /// Memory is reached through these: windows, and tiles that are read where they are used.
 bool carriesMemory(mlir::Value value) { return mlir::isa<ir::ViewType, mlir::RankedTensorType>(value.getType()); }
+
+/// The last operation of the block that is one of the users or holds one; null if there is none.
+mlir::Operation* lastIn(mlir::Block& block, llvm::ArrayRef<mlir::Operation*> users) {
+  mlir::Operation* last = nullptr;
+  for (mlir::Operation* user : users)
+    if (mlir::Operation* here = block.findAncestorOpInBlock(*user); here && (!last || last->isBeforeInBlock(here)))
+      last = here;
+  return last;
+}
+
+/// Of an `scf.if`: what is last in the last branch that holds a user, the `if` where it gives that to what follows.
+mlir::Operation* lastInBranches(mlir::Operation* last, llvm::ArrayRef<mlir::Operation*> users) {
+  while (mlir::isa<mlir::scf::IfOp>(last)) {
+    mlir::Operation* inner = nullptr;
+    for (mlir::Region& branch : last->getRegions())
+      if (mlir::Operation* here = branch.empty() ? nullptr : lastIn(branch.front(), users))
+        inner = here;
+    if (!inner || inner->hasTrait<mlir::OpTrait::IsTerminator>())
+      break;
+    last = inner;
+  }
+  return last;
+}
 
 }  // namespace
 
@@ -23,7 +47,8 @@ SharedLifetimes::SharedLifetimes(ir::KernelOp phase) {
 
 void SharedLifetimes::add(ir::AllocOp alloc) {
   mlir::Block* block = alloc->getBlock();
-  mlir::Operation *last = alloc, *lastCopy = nullptr;
+  mlir::Operation* lastCopy = nullptr;
+  llvm::SmallVector<mlir::Operation*> users = {alloc};
   Lifetime lifetime;
   mlir::FileLineColLoc declared = ir::fileLocation(alloc.getLoc());
   if (declared)
@@ -34,8 +59,7 @@ void SharedLifetimes::add(ir::AllocOp alloc) {
     for (mlir::Operation* user : reached[i].getUsers()) {
       mlir::Operation* here = block->findAncestorOpInBlock(*user);
       VORTEX_CHECK(here, "memory is used outside the scope of its allocation");
-      if (last->isBeforeInBlock(here))
-        last = here;
+      users.push_back(user);
       if (auto copy = mlir::dyn_cast<ir::StageCopyOp>(user); copy && copy.getDestination() == reached[i])
         if (!lastCopy || lastCopy->isBeforeInBlock(here))
           lastCopy = here;
@@ -47,6 +71,9 @@ void SharedLifetimes::add(ir::AllocOp alloc) {
           if (carriesMemory(result))
             reached.insert(result);
     }
+  mlir::Operation* last = lastIn(*block, users);
+  if (!lastCopy)
+    last = lastInBranches(last, users);
   lifetime.last = last;
   lifetime.isStaged = lifetime.needsDrain = lastCopy != nullptr;
   for (mlir::Operation* op = lastCopy; op; op = op == last ? nullptr : op->getNextNode())

@@ -1,9 +1,10 @@
 // How long the shared allocations of a phase hold something that is still needed.
 //
-// A vx.alloc lives from its place to the last operation of its own block that needs its memory: one that accesses it or a window of it, one
-// that holds such an access inside (a loop counts as a whole: an allocation outside it lives through all iterations), and one that uses a
-// tile computed from its elements, because back ends read memory where a tile is used, not where it is loaded (tiles that leave or enter a region have registers or buffers of their own). An allocation inside a loop
-// begins anew in every iteration. A copy that a `vx.stage_copy` started may still be writing when the last use is over: `needsDrain`.
+// A vx.alloc lives from its place to the last operation that needs its memory: one that accesses it or a window of it, a loop around such an
+// access (an allocation outside it lives through all iterations), and one that uses a tile computed from its elements, because back ends read
+// memory where a tile is used, not where it is loaded (tiles that leave or enter a region have registers or buffers of their own). That
+// operation stands in the allocation's own block or in a branch there: the last branch that needs it. An allocation inside a loop begins anew in every iteration.
+// A copy that a `vx.stage_copy` started may still be writing when the last use is over, `needsDrain`; such an allocation lives to the end of branches.
 #pragma once
 
 #include "ir/vx.h"
@@ -16,7 +17,7 @@ namespace vortex::analysis {
 class SharedLifetimes {
 public:
   struct Lifetime {
-    mlir::Operation* last = nullptr;  ///< in the allocation's block; the terminator when it lives to the end
+    mlir::Operation* last = nullptr;  ///< the terminator of the allocation's block when it lives to the end
     bool isStaged = false;            ///< asynchronous copies write to it
     bool needsDrain = false;          ///< no `vx.stage_wait 0` of its block stands between its last copy and `last`
     uint32_t firstLine = 0, lastLine = 0;  ///< of the declaration and of the last use in the same file; 0: unknown

@@ -2,7 +2,7 @@
 // last read, whatever way the loops and branches go.
 #include "analysis/shared_lifetimes.h"
 
-#include "analysis/byte_ranges.h"
+#include "layout/byte_ranges.h"
 
 #include <gtest/gtest.h>
 #include <llvm/ADT/DenseSet.h>
@@ -108,24 +108,25 @@ struct Execution {
 };
 
 /// As the back ends do it.
-void place(mlir::Block& block, const SharedLifetimes& lifetimes, ByteRanges& ranges,
-           std::map<mlir::Operation*, int64_t>& offsets) {
-  std::set<mlir::Operation*> live;
+void place(mlir::Block& block, const SharedLifetimes& lifetimes, layout::ByteRanges& ranges,
+           std::map<mlir::Operation*, int64_t>& offsets, std::set<mlir::Operation*>& done) {
+  std::vector<mlir::Operation*> own;
   for (mlir::Operation& op : block) {
     if (auto alloc = mlir::dyn_cast<ir::AllocOp>(op)) {
       offsets[&op] = ranges.allocate(alloc.getResult().getType().numElements() * 4, 16);
-      live.insert(&op);
+      own.push_back(&op);
     }
     for (mlir::Region& region : op.getRegions())
       for (mlir::Block& inner : region)
-        place(inner, lifetimes, ranges, offsets);
+        place(inner, lifetimes, ranges, offsets, done);
     for (mlir::Operation* ended : lifetimes.endingAfter(&op)) {
       ranges.free(offsets.at(ended));
-      live.erase(ended);
+      done.insert(ended);
     }
   }
-  for (mlir::Operation* alloc : live)
-    ranges.free(offsets.at(alloc));
+  for (mlir::Operation* alloc : own)
+    if (done.insert(alloc).second)
+      ranges.free(offsets.at(alloc));
 }
 
 int64_t bytesOf(mlir::Operation* alloc) {
@@ -142,9 +143,10 @@ TEST(SharedLifetimes, NoByteIsNeededTwiceAtATimeOnAnyPath) {
     ASSERT_TRUE(module) << text;
     auto phase = *module->getOps<ir::KernelOp>().begin();
     SharedLifetimes lifetimes(phase);
-    ByteRanges ranges;
+    layout::ByteRanges ranges;
     std::map<mlir::Operation*, int64_t> offsets;
-    place(phase.getBody().front(), lifetimes, ranges, offsets);
+    std::set<mlir::Operation*> done;
+    place(phase.getBody().front(), lifetimes, ranges, offsets, done);
     for (unsigned path = 0; path < 8; ++path) {
       Execution run{static_cast<int>(path % 3), std::mt19937(path), {}, {}};
       run.execute(phase.getBody().front());
@@ -169,9 +171,10 @@ int64_t peakOf(mlir::MLIRContext& context, const std::string& body) {
   EXPECT_TRUE(module) << body;
   auto phase = *module->getOps<ir::KernelOp>().begin();
   SharedLifetimes lifetimes(phase);
-  ByteRanges ranges;
+  layout::ByteRanges ranges;
   std::map<mlir::Operation*, int64_t> offsets;
-  place(phase.getBody().front(), lifetimes, ranges, offsets);
+  std::set<mlir::Operation*> done;
+  place(phase.getBody().front(), lifetimes, ranges, offsets, done);
   return ranges.peak();
 }
 
@@ -189,6 +192,19 @@ TEST(SharedLifetimes, ATileThatIsStoredLaterKeepsItsSourceAlive) {
                     use = "vx.tile_store %u, %x[%c0] : tensor<64xf32>, !vx.view<?xf32, global>\n";
   EXPECT_EQ(peakOf(context, first + use + second), 256);
   EXPECT_EQ(peakOf(context, first + second + use), 512);
+}
+
+TEST(SharedLifetimes, TheLastBranchThatNeedsMemoryEndsIt) {
+  mlir::MLIRContext context;
+  context.getOrLoadDialect<ir::VxDialect>();
+  const std::string
+      first = "%a = vx.alloc : !vx.view<64xf32, shared>\n",
+      use = "vx.store %f, %a[%c0] : f32, !vx.view<64xf32, shared>\n",
+      second = "%d = vx.alloc : !vx.view<64xf32, shared>\nvx.store %f, %d[%c0] : f32, !vx.view<64xf32, shared>\n";
+  EXPECT_EQ(peakOf(context, first + "scf.if %b {\n" + use + second + "}\n"), 256);
+  EXPECT_EQ(peakOf(context, first + "scf.if %b {\n" + use + "} else {\n" + second + "}\n"), 256);
+  EXPECT_EQ(peakOf(context, first + "scf.if %b {\n" + use + second + "} else {\n" + use + "}\n"), 512);
+  EXPECT_EQ(peakOf(context, first + "scf.for %i = %c0 to %n step %c1 {\nscf.if %b {\n" + use + second + "}\n}\n"), 512);
 }
 
 TEST(SharedLifetimes, CopiesInFlightAreDrainedUnlessAWaitOfTheScopeCoversThem) {

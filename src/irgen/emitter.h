@@ -141,6 +141,7 @@ private:
   void emitGuarded(Location loc, llvm::ArrayRef<const Variable*> flags, llvm::ArrayRef<const Expr*> rest,
                    const Variable* into);
   void emitLet(const Expr& expr);
+  void meetBefore(const lang::Expr& let);
   void emitLetTensor(const Expr& expr);
   void emitArrayOfTensors(const Expr& let);
   void emitAssign(const Expr& expr);

@@ -157,10 +157,19 @@ void Emitter::emitLet(const Expr& expr) {
   declare(variable);
   if (!isMemoryArray(type))
     return expr.args.empty() ? void() : evaluate(*expr.args[0], variable);
+  meetBefore(expr);
   variables_[variable].leaves = allocate(loc(expr), type, variable->name).leaves;
   variables_[variable].inRegion = false;
   if (!expr.args.empty())
     emitArrayOfTensors(expr);
+}
+
+/// The barrier before a shared tensor that takes bytes of others.
+void Emitter::meetBefore(const Expr& let) {
+  if (!let.isAfterBarrier || !context_.hasThreads)
+    return;
+  closeRegion();
+  b_.create<ir::BarrierOp>(loc(let));
 }
 
 void Emitter::emitLetTensor(const Expr& expr) {
@@ -195,6 +204,7 @@ void Emitter::emitLetTensor(const Expr& expr) {
     return assign(loc(expr), variable, std::move(view));
   }
   variables_[variable] = {};
+  meetBefore(expr);
   llvm::SmallVector<Value, 1> views = allocate(loc(expr), variable->type, variable->name).leaves;
   variables_[variable].leaves = views;
   if (!value)

@@ -180,8 +180,8 @@ static int buildKernel(Session& session, const lang::Function& kernel, const std
   if (!compiled)
     return 1;
   artifact::Kernel built = *compiled;
-  for (const lang::AccessNote& note : kernel.accessNotes)
-    built.notes.push_back(base::concat("access ", placeOf(session, note.range), ": ", note.text));
+  for (const lang::BuildNote& note : kernel.notes)
+    built.notes.push_back(base::concat(note.what, " ", placeOf(session, note.range), ": ", note.text));
   const auto files = writeFiles(settings, built, stem);
   if (!files)
     return 1;

@@ -1,5 +1,8 @@
 #include "lang/flow/annotate.h"
 
+#include <algorithm>
+
+#include "base/text.h"
 #include "lang/sema/expr_parts.h"
 
 namespace vortex::lang::flow {
@@ -17,9 +20,10 @@ public:
   void visit(Expr& expr) const {
     const Level level = levels_.of(expr), control = levels_.controlOf(expr).level;
     expr.uniformity = uniformityOf(level);
-    expr.needsBlock = needsBlock(expr, level, control);
     expr.hasPerThread = isPerThread(expr, level, control);
     expr.isIndependent = findings_.independentLoops.contains(&expr);
+    expr.isAfterBarrier = findings_.reuse.contains(&expr);
+    expr.needsBlock = needsBlock(expr, level, control);
     if (auto found = findings_.guards.find(&expr);
         found != findings_.guards.end() && expr.guard == lang::Guard::Guarded)
       expr.guard = found->second;
@@ -49,7 +53,7 @@ private:
     switch (expr.kind) {
     case ExprKind::Let: {
       const auto [variable, value] = asLet(expr);
-      return variable->type->isTensor() && variable->type->space == Space::Shared && !value;
+      return expr.isAfterBarrier || (variable->type->isTensor() && variable->type->space == Space::Shared && !value);
     }
     case ExprKind::Assign: return !levels_.valueRoot(asAssign(expr).place) && level == Level::Block;
     case ExprKind::Element: return isOfBlock && roots_.isWritten(roots_.rootOf(expr));
@@ -85,12 +89,23 @@ private:
   const Roots& roots_;
 };
 
+std::string textOf(const Variable& tensor, const std::vector<const Variable*>& before) {
+  std::vector<std::string> names;
+  for (const Variable* other : before)
+    names.push_back(other == &tensor ? "the iteration before" : base::concat("`", other->name, "`"));
+  return base::concat("added before `", tensor.name, "`, which takes bytes of ", base::join(names, ", "));
+}
+
 }  // namespace
 
 void annotate(Function& kernel, const Findings& findings, const Roots& roots) {
   Annotation(findings, roots).visit(*kernel.body);
   for (const auto& variable : kernel.variables)
     variable->uniformity = uniformityOf(findings.levels.of(variable.get()));
+  for (const auto& [let, tensors] : findings.reuse)
+    kernel.notes.push_back({"barrier", let->range, textOf(*let->variable, tensors)});
+  std::sort(kernel.notes.begin(), kernel.notes.end(),
+            [](const BuildNote& a, const BuildNote& b) { return a.range.begin < b.range.begin; });
 }
 
 }  // namespace vortex::lang::flow

@@ -28,7 +28,7 @@ namespace {
 struct CheckedKernel {
   CheckedKernel(Function& kernel, const Program& program, bool hasOwnGrid)
       : kernel(kernel), hasOwnGrid(hasOwnGrid), shapes(launchShapes(kernel, program)), graph(lowerKernel(kernel)),
-        structure(graph), uniformity(graph, structure, shapes.writtenBlocks()) {}
+        structure(graph), uniformity(graph, structure, shapes.writtenBlocks()), shared(planShared(graph)) {}
 
   Function& kernel;
   bool hasOwnGrid;  ///< which no launch can replace
@@ -36,6 +36,7 @@ struct CheckedKernel {
   Graph graph;
   Structure structure;
   Uniformity uniformity;
+  SharedPlan shared;
 };
 
 void setUnchecked(Expr& expr) {
@@ -77,7 +78,7 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
              diag::DiagnosticSink& sink) {
   Function& kernel = checked.kernel;
   const ExprLevels levels(checked.graph, checked.structure, checked.uniformity, roots);
-  Findings findings{levels, {}, {}, {}};
+  Findings findings{levels, {}, {}, {}, {}};
   if (kernel.kernel->uncheckedBounds)
     setUnchecked(*kernel.body);
   findings.guards = proveBounds(checked.graph, checked.structure, checked.hasOwnGrid);
@@ -85,6 +86,7 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
     findings.independentLoops = independentLoops(checked.graph, checked.structure);
   checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
   findings.staging = checkStaging(checked.graph, checked.structure, sink);
+  findings.reuse = checked.shared.barriers;
   annotate(kernel, findings, roots);
   checkBlockTiles(kernel, roots, blockTiles, sink);
 }
@@ -174,7 +176,8 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
     checkByteSizes(*program, sink);
   if (!sink.hasErrors() && options.sharedBytes != 0)
     for (const CheckedKernel& checked : kernels)
-      checkSharedBytes(checked.graph, options.sharedBytes, options.target, options.isSharedAdvice, sink);
+      checkSharedBytes(checked.kernel, checked.shared, options.sharedBytes, options.target, options.isSharedAdvice,
+                       sink);
   checkGraphs(kernels, checks, sink);
   return program;
 }

@@ -156,6 +156,10 @@ struct Expr {
   bool uncheckedCoalescing = false;
   /// The root of a statement marked `@unchecked(races)`.
   bool uncheckedRaces = false;
+  /// Let of a shared tensor: the block meets before it, as the tensor takes bytes that threads may still be at.
+  bool isAfterBarrier = false;
+  /// Element, Slice: no access of another thread that is not ordered before or after this one can meet it in memory, if one of the two writes.
+  bool isRaceFree = false;
 };
 
 }  // namespace vortex::lang

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lang/sema/expr.h"
@@ -83,8 +84,9 @@ struct KernelSpec {
   source::SourceRange verifyBanks;  ///< `@verify_no_bank_conflicts` on the kernel; invalid without it
 };
 
-/// A line of the build report about one access: "4-way bank conflict …".
-struct AccessNote {
+/// A line of the build report: about an access, "4-way bank conflict …", or a barrier of the compiler's.
+struct BuildNote {
+  std::string_view what;  ///< "access", "barrier"
   source::SourceRange range;
   std::string text;
 };
@@ -108,7 +110,7 @@ struct Function {
   std::vector<std::unique_ptr<Variable>> variables;  ///< all, parameters first
   Expr* body = nullptr;
   std::optional<KernelSpec> kernel;
-  std::vector<AccessNote> accessNotes;  ///< of kernels, in source order
+  std::vector<BuildNote> notes;  ///< of kernels, those of each kind in source order
 
   std::vector<std::string> dimNames() const;
 };

@@ -1,5 +1,6 @@
 // Views and single-element accesses. In regions each thread accesses its own element. In uniform code loads are done by every thread alike,
 // stores and atomics by thread 0.
+#include "layout/shared_tensor.h"
 #include "target/gpu/lowering.h"
 #include "target/interface/describe.h"
 
@@ -29,13 +30,11 @@ void Lowering::lowerAlloc(ir::AllocOp op) {
     view.swizzle = type.getSwizzle();
     if (!view.swizzle)
       view.swizzle = llvm::cast_if_present<ir::SwizzleAttr>(tiles_->chooseSwizzle(op));
-    int64_t bytes = count * vxt::scalarBytes(view.elementType);
-    // A swizzle permutes whole aligned groups: the base must not disturb them.
-    int64_t alignment = view.swizzle ? 1024 : bytes >= 128 ? 128 : 16;
-    if (view.swizzle)  // it permutes whole groups, also the last one
-      bytes = llvm::alignTo(count, int64_t(1)
-                                       << (view.swizzle.getBase() + llvm::Log2_64_Ceil(view.swizzle.getMask() + 1))) *
-              vxt::scalarBytes(view.elementType);
+    layout::XorSwizzle swizzle;
+    if (view.swizzle)
+      swizzle = {static_cast<unsigned>(view.swizzle.getShift()), static_cast<uint64_t>(view.swizzle.getMask()),
+                 static_cast<unsigned>(view.swizzle.getBase())};
+    const auto [bytes, alignment] = layout::sharedTensor(count, vxt::scalarBytes(view.elementType), swizzle);
     SharedMemory::Piece piece = shared_.allocate(bytes, alignment, Hazards::rootOf(view.root));
     view.pointer = sharedPointer(piece);
     const auto& lifetime = lifetimes_.of(op);

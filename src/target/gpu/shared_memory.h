@@ -1,7 +1,7 @@
 // The block's shared buffer, laid out while the kernel is lowered: pieces that are not needed at the same time share bytes.
 #pragma once
 
-#include "analysis/byte_ranges.h"
+#include "layout/byte_ranges.h"
 #include "target/gpu/hazards.h"
 
 #include <cstdint>
@@ -39,7 +39,7 @@ public:
 private:
   Hazards& hazards_;
   std::deque<Piece> pieces_;
-  analysis::ByteRanges ranges_;
+  layout::ByteRanges ranges_;
 };
 
 /// Scope guard.

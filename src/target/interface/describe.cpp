@@ -1,10 +1,10 @@
 #include "target/interface/describe.h"
 
-#include "analysis/byte_ranges.h"
 #include "analysis/shared_lifetimes.h"
 #include "base/check.h"
 #include "ir/location.h"
 #include "ir/size_attr.h"
+#include "layout/byte_ranges.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 
@@ -96,24 +96,31 @@ int64_t innermostStride(const artifact::Kernel& kernel, unsigned number) {
 
 static bool isShared(ir::AllocOp alloc) { return alloc.getResult().getType().getSpace() == ir::Space::Shared; }
 
+using Places = llvm::DenseMap<mlir::Operation*, int64_t>;
+
 /// Gives the block's shared allocations their places; those that outlive it are free again at its end.
-static void placeShared(mlir::Block& block, const analysis::SharedLifetimes& lifetimes, analysis::ByteRanges& ranges) {
-  llvm::DenseMap<mlir::Operation*, int64_t> places;
+static void placeShared(mlir::Block& block, const analysis::SharedLifetimes& lifetimes, layout::ByteRanges& ranges,
+                        Places& places) {
+  llvm::SmallVector<mlir::Operation*> own;
   for (mlir::Operation& op : block) {
     if (auto alloc = mlir::dyn_cast<ir::AllocOp>(op); alloc && isShared(alloc)) {
       ir::ViewType type = alloc.getResult().getType();
       places[&op] = ranges.allocate(type.numElements() * type.elementBytes(), 16);
+      own.push_back(&op);
     }
     for (mlir::Region& nested : op.getRegions())
       for (mlir::Block& inner : nested)
-        placeShared(inner, lifetimes, ranges);
+        placeShared(inner, lifetimes, ranges, places);
     for (mlir::Operation* ended : lifetimes.endingAfter(&op)) {
       ranges.free(places.at(ended));
       places.erase(ended);
     }
   }
-  for (auto [alloc, place] : places)
-    ranges.free(place);
+  for (mlir::Operation* alloc : own)
+    if (auto place = places.find(alloc); place != places.end()) {
+      ranges.free(place->second);
+      places.erase(place);
+    }
 }
 
 artifact::SharedTensor describeSharedTensor(ir::AllocOp alloc) {
@@ -144,8 +151,9 @@ artifact::Phase describePhase(ir::KernelOp phase, size::Table& sizes) {
     described.grid[axis] = sizes.add(mlir::cast<ir::SizeAttr>((*phase.getGrid())[axis]).getExpr());
     described.block[axis] = sizes.add(mlir::cast<ir::SizeAttr>((*phase.getBlock())[axis]).getExpr());
   }
-  analysis::ByteRanges shared;
-  placeShared(phase.getBody().front(), analysis::SharedLifetimes(phase), shared);
+  layout::ByteRanges shared;
+  Places places;
+  placeShared(phase.getBody().front(), analysis::SharedLifetimes(phase), shared, places);
   described.sharedBytes = sizes.constant(shared.peak());
   return described;
 }

@@ -58,10 +58,10 @@ private:
   static std::string when(const BankUse& use) { return use.when.empty() ? "" : " when " + use.when; }
 
   void note(const ElementAccess& access, std::string text) {
-    auto& notes = kernel_.accessNotes;
+    auto& notes = kernel_.notes;
     if (std::none_of(notes.begin(), notes.end(),
-                     [&](const AccessNote& other) { return other.range == access.element->range; }))
-      notes.push_back({access.element->range, std::move(text)});
+                     [&](const BuildNote& other) { return other.range == access.element->range; }))
+      notes.push_back({"access", access.element->range, std::move(text)});
   }
 
   //===-- banks ---------------------------------------------------------------------------------------------------===//

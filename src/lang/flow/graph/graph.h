@@ -43,6 +43,8 @@ namespace vortex::lang::flow {
 
 /// Step::index of a Declare: the launch has filled it with zeros.
 inline constexpr uint32_t kBeginsAsZeros = 1;
+/// Step::index of a Declare in shared memory: a barrier of the compiler's comes first, see check/shared_bytes.
+inline constexpr uint32_t kAfterBarrier = 2;
 
 enum class LocalId : uint32_t {};
 inline constexpr LocalId kNoLocal{UINT32_MAX};
@@ -272,6 +274,11 @@ struct Loan {
 
   const Expr* launch() const { return call && call->kind == ExprKind::Launch ? call : nullptr; }
 };
+
+/// All threads of the block wait for each other here.
+inline bool isBlockBarrier(const Step& step) {
+  return step.kind == StepKind::Barrier || (step.kind == StepKind::Declare && step.index == kAfterBarrier);
+}
 
 /// What it takes to get to a block: a condition, a branch, a loop's list; and what that means for a variable that is not assigned on the way.
 struct Choice {

@@ -27,7 +27,9 @@ public:
     return interval;
   }
 
-  bool isBarrier(StepKind kind) const { return kind == StepKind::Barrier || (warps_ && kind == StepKind::WarpBarrier); }
+  bool isBarrier(const Step& step) const {
+    return isBlockBarrier(step) || (warps_ && step.kind == StepKind::WarpBarrier);
+  }
 
 private:
   void walk(BlockId at, uint32_t step, const Reach& reach) {
@@ -35,7 +37,7 @@ private:
       const Step& here = graph_[StepId{step}];
       if (here.accessCount > 0)
         found_.insert({StepId{step}, reach});
-      if (isBarrier(here.kind))
+      if (isBarrier(here))
         return;
     }
     for (BlockId to : graph_[at].successors)
@@ -111,7 +113,7 @@ std::vector<AccessInterval> findIntervals(const Graph& graph, bool warps,
   intervals.push_back(finder.from(BlockId{0}, indexOf(graph[BlockId{0}].begin), kNoStep));
   for (uint32_t b = 0; b < graph.blocks.size(); ++b)
     for (uint32_t s = indexOf(graph.blocks[b].begin); s < indexOf(graph.blocks[b].end); ++s)
-      if (finder.isBarrier(graph[StepId{s}].kind))
+      if (finder.isBarrier(graph[StepId{s}]))
         intervals.push_back(finder.from(BlockId{b}, s + 1, StepId{s}));
   return intervals;
 }

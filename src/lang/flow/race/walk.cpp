@@ -203,8 +203,9 @@ private:
       if (wanted_[s])
         for (const Access& access : graph_.accessesOf(step))
           touch(step, access);
+      if (isBlockBarrier(step))
+        ++epoch_;
       switch (step.kind) {
-      case StepKind::Barrier: ++epoch_; break;
       case StepKind::WarpBarrier: ++warpEpoch_; break;
       case StepKind::Item: item(step, id); break;
       case StepKind::Assert:

@@ -1,11 +1,11 @@
-#include "analysis/byte_ranges.h"
+#include "layout/byte_ranges.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-namespace vortex::analysis {
+namespace vortex::layout {
 namespace {
 
 struct Taken {
@@ -58,4 +58,4 @@ TEST(ByteRanges, PiecesOfOneSizeTakeNoMoreThanTheMostAliveAtOnce) {
 }
 
 }  // namespace
-}  // namespace vortex::analysis
+}  // namespace vortex::layout

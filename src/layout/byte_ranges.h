@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-namespace vortex::analysis {
+namespace vortex::layout {
 
 class ByteRanges {
 public:
@@ -22,4 +22,4 @@ private:
   int64_t peak_ = 0;
 };
 
-}  // namespace vortex::analysis
+}  // namespace vortex::layout

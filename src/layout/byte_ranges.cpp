@@ -1,10 +1,10 @@
-#include "analysis/byte_ranges.h"
+#include "layout/byte_ranges.h"
 
 #include "base/check.h"
 
 #include <algorithm>
 
-namespace vortex::analysis {
+namespace vortex::layout {
 
 int64_t ByteRanges::find(int64_t bytes, int64_t alignment) const {
   VORTEX_CHECK(alignment > 0 && bytes >= 0);
@@ -28,4 +28,4 @@ int64_t ByteRanges::allocate(int64_t bytes, int64_t alignment) {
 
 void ByteRanges::free(int64_t offset) { VORTEX_CHECK(taken_.erase(offset) == 1, "these bytes are not taken"); }
 
-}  // namespace vortex::analysis
+}  // namespace vortex::layout
