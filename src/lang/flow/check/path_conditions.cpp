@@ -87,7 +87,7 @@ const std::vector<ValueId>& PathConditions::at(BlockId block) {
     if ((loop != kNoLoop && !graph_.isInside(block, loop)) || isCertain(above, at))
       continue;
     const ValueId condition = reaching(above, at);
-    if (condition == kNoValue || !graph_.values.isConstant(condition))
+    if (condition == kNoValue || !graph_.values.isConstant(condition) || graph_.values[condition].constant() == 0)
       conditions.push_back(condition);
   }
   return found->second = std::move(conditions);

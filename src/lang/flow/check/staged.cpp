@@ -145,6 +145,8 @@ void StagingFlow::step(StepId id, const Step& step, State& state, Context contex
 }
 
 bool StagingFlow::edge(BlockId from, uint32_t successor, State& state) const {
+  if (closed.contains({from, successor}))
+    return false;
   const BlockId to = graph_[from].successors[successor];
   const LoopId loop = graph_[to].loop;
   if (loop == kNoLoop || graph_[loop].header != to)

@@ -87,7 +87,8 @@ public:
   /// Like StagedTensors::touched, remembered.
   const std::vector<StagedUnits>& touched(PlaceId place, BlockId at, Context context) const;
 
-  LoopId firstOf = kNoLoop;  ///< only the first iteration of this loop and of those around it
+  LoopId firstOf = kNoLoop;                            ///< only the first iteration of this loop and of those around it
+  std::set<std::pair<BlockId, uint32_t>> closed = {};  ///< successors that are not taken
 
 private:
   void synchronize(StepId id, State& state) const;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "lang/flow/check/iterations.h"
 #include "lang/flow/check/staged.h"
+#include "lang/flow/check/surroundings.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -69,8 +70,8 @@ Contexts contextsFor(Graph& graph, const Structure& structure, const StagedTenso
 class Checker {
 public:
   Checker(Graph& graph, const Structure& structure, const StagedTensors& tensors, diag::DiagnosticSink& sink)
-      : graph_(graph), contexts_(contextsFor(graph, structure, tensors)), flow_(graph, tensors, contexts_, plan_),
-        sink_(sink) {}
+      : graph_(graph), structure_(structure), contexts_(contextsFor(graph, structure, tensors)),
+        flow_(graph, tensors, contexts_, plan_), sink_(sink) {}
 
   std::map<const Expr*, std::vector<int64_t>> run() {
     std::optional<Solution<StagingFlow>> solution;
@@ -79,6 +80,7 @@ public:
     while (extendPlan(*solution));
     solution->forEach([&](StepId id, const StagedState& state, Context context) { collect(id, state, context); });
     findFirstReads();
+    findMixedReads();
     report();
     return annotations();
   }
@@ -245,6 +247,70 @@ private:
     flow_.firstOf = kNoLoop;
   }
 
+  LoopId outermostLoop(StepId step) const {
+    LoopId loop = graph_[graph_.blockOf(step)].loop;
+    while (loop != kNoLoop && graph_[loop].parent != kNoLoop)
+      loop = graph_[loop].parent;
+    return loop;
+  }
+
+  /// What is read in a loop is read where that has an iteration: a prologue under `if n > 0` came before `for s in 0..n`.
+  void findMixedReads() {
+    std::set<LoopId> loops;
+    for (const auto& [expr, read] : reads_)
+      if (read.isMixed && !read.isNothing)
+        loops.insert(outermostLoop(read.step));
+    for (LoopId loop : loops) {
+      flow_.closed = loop == kNoLoop ? decltype(flow_.closed)() : closedWhereRuns(loop);
+      if (flow_.closed.empty())
+        continue;
+      std::set<const Expr*> still;
+      solve(graph_, flow_, contexts_).forEach([&](StepId id, const StagedState& state, Context context) {
+        for (const Access& access : graph_.accessesOf(graph_[id]))
+          for (const StagedUnits& units : flow_.touched(access.place, graph_.blockOf(id), context))
+            for (uint32_t i = units.first; i < units.first + units.count; ++i)
+              if (state.tensors[i].content & kNothing)
+                still.insert(originOf(id, access));
+      });
+      for (auto& [expr, read] : reads_)
+        if (outermostLoop(read.step) == loop)
+          read.isMixed = read.isMixed && still.contains(expr);
+    }
+    flow_.closed.clear();
+  }
+
+  /// The ways that are not taken where the loop has an iteration.
+  std::set<std::pair<BlockId, uint32_t>> closedWhereRuns(LoopId id) {
+    const auto& counter = graph_[id].counter;
+    if (!counter)
+      return {};
+    NodeTable& nodes = graph_.values;
+    const bool isRange =
+        counter->kind == Counter::Kind::Range && !counter->isPosition && nodes.isConstant(counter->step);
+    const bool isUp = isRange && nodes[counter->step].constant() > 0;
+    const ValueId low = !isRange ? nodes.constant(kUsize, 0)
+                        : isUp   ? counter->begin
+                                 : counter->end,
+                  high = !isRange ? counter->trips
+                         : isUp   ? counter->end
+                                  : counter->begin;
+    if (high == kNoValue)
+      return {};
+    const ValueId runs = nodes.op(Op::Lt, kBool, low, high);
+    Values values(nodes, surroundingsOf(graph_, structure_, nodes));
+    std::set<std::pair<BlockId, uint32_t>> closed;
+    for (uint32_t b = 0; b < graph_.blocks.size(); ++b) {
+      const Step& branch = graph_.terminator(BlockId{b});
+      if (branch.kind != StepKind::Branch || graph_.blocks[b].loop != kNoLoop)
+        continue;
+      const PointId point = values.assume(PointId{indexOf(graph_.blocks[b].end) - 1}, {{runs, true}});
+      const Interval known = values.range(branch.value, point);
+      if (known.low == known.high)
+        closed.insert({BlockId{b}, known.low != 0 ? 1u : 0u});
+    }
+    return closed;
+  }
+
   //===-- reports ---------------------------------------------------------------------------------------------------===//
 
   std::string nameOf(const StagedUnits& units) const {
@@ -270,7 +336,7 @@ private:
         continue;
       else if (read.isNothing)
         reportNothing(*expr, read);
-      else if (warned.insert(read.units.local).second)
+      else if (read.isMixed && warned.insert(read.units.local).second)
         warn(*expr, read);
     }
   }
@@ -307,7 +373,8 @@ private:
         .label(graph_[read.units.local].variable->range, "declared here, without a value");
   }
 
-  const Graph& graph_;
+  Graph& graph_;
+  const Structure& structure_;
   Contexts contexts_;
   StagingPlan plan_;
   StagingFlow flow_;
