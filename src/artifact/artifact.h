@@ -99,7 +99,8 @@ struct SharedTensor {
 
 /// A message the code can raise at run time: entry point returns 1 + index of the fault (0 = success). The format of a kernel print is one
 /// too: its message has a `{}` per value and its id is "print:" and a letter per value: d (an f64), f (a shorter float; bits of the
-/// f64 it equals), i, u or b (integers extended to 64 bits).
+/// f64 it equals), i, u or b (integers extended to 64 bits). So is what a fault's message shows: "assert:" and the letters, with the fault's message
+/// and place. CPU code passes its values to CpuBlock::print just before it returns the fault, GPU code to DeviceReport::values.
 struct Fault {
   std::string id;       ///< diagnostic id, e.g. "E0701"
   std::string message;  ///< one sentence

@@ -12,17 +12,22 @@
 
 namespace vortex::artifact {
 
+/// Values of a fault that are kept.
+inline constexpr size_t kFaultValues = 8;
+
 struct DeviceReport {
   uint32_t
       fault;  ///< 0: none; else 1 + index into Kernel::faults, claimed by the first failing thread (compare-exchange from 0)
   uint32_t block[3];       ///< block of that thread, written after the claim
   uint32_t thread;         ///< its logical linear id in the block
   uint32_t printCapacity;  ///< words in the print area; set by the host
+  uint64_t
+      values[kFaultValues];  ///< of that thread: what the fault's message shows (see Fault); further ones are dropped
   uint64_t printWords;  ///< words reserved by prints (atomic add), may exceed the capacity: then records were dropped
   // uint64_t area[printCapacity] follows. A record is one header word, `(1 + fault index) | count << 32`, then `count` values (see Fault).
   // Records lie one after another from word 0; one that does not fit entirely is not written, and nothing follows it.
 };
-static_assert(sizeof(DeviceReport) == 32 && offsetof(DeviceReport, printWords) == 24);
+static_assert(sizeof(DeviceReport) == 96 && offsetof(DeviceReport, printWords) == 88);
 
 /// Id of the entry of Kernel::faults that says where the kernel is declared. No code raises it: the driver that sees the device stop during the
 /// kernel does, and knows no better place.

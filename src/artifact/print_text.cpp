@@ -2,6 +2,7 @@
 
 #include "base/number_text.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace vortex::artifact {
@@ -16,10 +17,25 @@ static std::string valueText(char kind, uint64_t bits) {
   }
 }
 
+constexpr std::string_view kPrintMark = "print:", kFaultMark = "assert:";
+
 std::string_view printKinds(const Fault& format) {
-  constexpr std::string_view mark = "print:";
   const std::string_view id = format.id;
-  return id.starts_with(mark) ? id.substr(mark.size()) : std::string_view();
+  for (const std::string_view mark : {kPrintMark, kFaultMark})
+    if (id.starts_with(mark))
+      return id.substr(mark.size());
+  return {};
+}
+
+bool isOfFault(const Fault& format) { return format.id.starts_with(kFaultMark); }
+
+std::string faultText(const Kernel& kernel, const Fault& fault, std::span<const uint64_t> values) {
+  for (const Fault& format : kernel.faults)
+    if (isOfFault(format) && format.message == fault.message && format.file == fault.file &&
+        format.line == fault.line && format.column == fault.column)
+      return printText(fault.message, printKinds(format),
+                       values.first(std::min(values.size(), printKinds(format).size())));
+  return fault.message;
 }
 
 std::string printText(std::string_view format, std::string_view kinds, std::span<const uint64_t> values) {

@@ -31,5 +31,19 @@ TEST(PrintText, KindsAreThoseOfTheFormat) {
   EXPECT_EQ(printKinds({"E0701", "no print", "", 0, 0}), "");
 }
 
+TEST(PrintText, AFaultShowsTheValuesThatBelongToItsMessageAndPlace) {
+  Kernel kernel;
+  kernel.faults = {{"E0704", "{} is not {}", "a.vx", 3, 5},
+                   {"assert:ub", "{} is not {}", "a.vx", 4, 5},
+                   {"print:ii", "{} is not {}", "a.vx", 3, 5},
+                   {"assert:uf", "{} is not {}", "a.vx", 3, 5}};
+  const uint64_t values[] = {7, std::bit_cast<uint64_t>(0.5), 9};
+  EXPECT_EQ(faultText(kernel, kernel.faults[0], values), "7 is not 0.5");
+  EXPECT_EQ(faultText(kernel, kernel.faults[0], std::span(values).first(1)), "7 is not {}");
+  EXPECT_EQ(faultText(kernel, {"E0704", "{} is not {}", "b.vx", 3, 5}, values), "{} is not {}");
+  EXPECT_TRUE(isOfFault(kernel.faults[3]));
+  EXPECT_FALSE(isOfFault(kernel.faults[2]));
+}
+
 }  // namespace
 }  // namespace vortex::artifact

@@ -38,10 +38,22 @@ static Atomicity atomicityOf(ir::Scope scope) {
   return scope == ir::Scope::Block ? Atomicity::Block : Atomicity::Device;
 }
 
+static bool isRaceFree(mlir::Operation* op) {
+  if (auto load = llvm::dyn_cast<ir::LoadOp>(op))
+    return load.getRaceFree();
+  auto store = llvm::dyn_cast<ir::StoreOp>(op);
+  return store && store.getRaceFree();
+}
+
 static bool reportRace(Machine& machine, const Node& node, const View& view, int64_t element,
                        const std::string& accesses, const std::string& note, mlir::Operation* other) {
+  llvm::SmallVector<Finding::Note> notes = {{note, locationOf(other->getLoc())}};
+  if (isRaceFree(node.op) || isRaceFree(other))
+    notes.push_back({"the compiler has proven that no other thread meets one of these accesses: "
+                     "either tensors of the launch overlap, or this is an error of the compiler",
+                     {}});
   return machine.find(Finding::Kind::Race, node, "race on " + describeElement(*view.buffer, element) + ": " + accesses,
-                      {{note, locationOf(other->getLoc())}});
+                      {notes.begin(), notes.end()});
 }
 
 static bool checkIterations(Machine& machine, const Node& node, const View& view, int64_t element, bool isWrite,
@@ -63,6 +75,8 @@ static bool checkRace(Machine& machine, const Node& node, const View& view, int6
     return true;
   if (!machine.checkRaces)
     return checkIterations(machine, node, view, element, isWrite, atomicity);
+  if (node.isRaceFree && machine.options.trustsProofs)
+    return true;
   if (!isWrite && space == ir::Space::Global && machine.isSurplus(lane))
     return true;  // no result depends on it, or the threads of the domain race as well
   int32_t thread = machine.threadOf(lane);

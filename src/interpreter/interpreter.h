@@ -39,6 +39,8 @@ struct Options {
   /// Report out-of-bounds guarded accesses (not those of surplus threads, see `vx.domain`), uninitialised reads, races and warp operations under divergence.
   /// Unguarded accesses outside a view end the run in any case.
   bool check = false;
+  /// With `check`: leaves out of the search for races what the compiler has proven to be free of them (`race_free`).
+  bool trustsProofs = false;
   /// With `check`: report wrapping arith.addi/subi/muli that carry a `vx.signedness` attribute ("signed" or "unsigned").
   bool overflow = false;
   uint64_t seed = 0;  ///< order of blocks and warps; 0 is ascending
@@ -80,7 +82,7 @@ struct Finding {
 };
 
 /// The diagnostic that says so: "E0601".
-const char* idOf(Finding::Kind kind);
+std::string idOf(const Finding& finding);
 /// "file:line:column: message", notes on further lines.
 std::string toText(const Finding& finding);
 

@@ -24,10 +24,10 @@ std::string toText(const Location& location) {
   return location.file + ":" + std::to_string(location.line) + ":" + std::to_string(location.column) + ": ";
 }
 
-const char* idOf(Finding::Kind kind) {
+std::string idOf(const Finding& finding) {
   using Kind = Finding::Kind;
-  switch (kind) {
-  case Kind::Assertion: return "E0704";
+  switch (finding.kind) {
+  case Kind::Assertion: return finding.id.empty() ? "E0704" : finding.id;
   case Kind::Bounds: return "E0601";
   case Kind::Uninitialised: return "E0602";
   case Kind::Race: return "E0603";

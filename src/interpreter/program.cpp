@@ -106,6 +106,8 @@ private:
     if (op.getMask())
       node.maskRegister = registerOf(op.getMask());
     node.guarded = op.getGuarded();
+    if constexpr (requires { op.getRaceFree(); })
+      node.isRaceFree = op.getRaceFree();
     if constexpr (requires { op.getValue(); })
       node.valueRegister = registerOf(op.getValue());
   }

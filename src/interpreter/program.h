@@ -37,6 +37,7 @@ struct Node {
   int viewRegister = -1, maskRegister = -1, valueRegister = -1;
   llvm::SmallVector<int, 4> indices;
   bool guarded = false;
+  bool isRaceFree = false;  ///< proven, see vx.load
 };
 
 struct Function {

@@ -177,16 +177,6 @@ bool warpVote(Machine& machine, const Node& node) {
 
 //===-- debugging ---------------------------------------------------------------------------------------------===//
 
-bool assertion(Machine& machine, const Node& node) {
-  auto op = llvm::cast<ir::AssertOp>(node.op);
-  return machine.forActive([&](size_t lane) {
-    if (machine.cell(node.operands[0], lane))
-      return true;
-    Finding::Note who{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock), {}};
-    return machine.find(Finding::Kind::Assertion, node, op.getMessage().str(), {who}, op.getId().str());
-  });
-}
-
 std::string showCell(Element element, uint64_t bits, bool isUnsigned) {
   if (element.format == Format::F64)
     return base::floatText(std::bit_cast<double>(bits));
@@ -197,21 +187,38 @@ std::string showCell(Element element, uint64_t bits, bool isUnsigned) {
   return isUnsigned ? std::to_string(bits) : std::to_string(signExtend(bits, element.width));
 }
 
+/// The text of one lane; `first`: the operand that the first value is.
+std::string formatted(Machine& machine, const Node& node, llvm::StringRef format, mlir::ValueRange values,
+                      llvm::ArrayRef<bool> isUnsigned, size_t first, size_t lane) {
+  std::string text;
+  for (auto [i, value] : llvm::enumerate(values)) {
+    size_t hole = format.find("{}");
+    text += format.substr(0, hole).str();
+    text += showCell(*elementOf(value.getType()), machine.cell(node.operands[first + i], lane),
+                     i < isUnsigned.size() ? isUnsigned[i] : value.getType().isIndex());
+    format = hole == llvm::StringRef::npos ? "" : format.substr(hole + 2);
+  }
+  return text + format.str();
+}
+
+bool assertion(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::AssertOp>(node.op);
+  return machine.forActive([&](size_t lane) {
+    if (machine.cell(node.operands[0], lane))
+      return true;
+    Finding::Note who{"in " + machine.describe(machine.threadOf(lane), machine.linearBlock), {}};
+    return machine.find(Finding::Kind::Assertion, node,
+                        formatted(machine, node, op.getMessage(), op.getValues(), op.getIsUnsigned(), 1, lane), {who},
+                        op.getId().str());
+  });
+}
+
 bool print(Machine& machine, const Node& node) {
   if (!machine.options.print)
     return true;
   auto op = llvm::cast<ir::PrintOp>(node.op);
   return machine.forActive([&](size_t lane) {
-    std::string text;
-    llvm::StringRef rest = op.getFormat();
-    for (auto [i, value] : llvm::enumerate(op.getValues())) {
-      size_t hole = rest.find("{}");
-      text += rest.substr(0, hole).str();
-      bool isUnsigned = i < op.getIsUnsigned().size() ? op.getIsUnsigned()[i] : value.getType().isIndex();
-      text += showCell(*elementOf(value.getType()), machine.cell(node.operands[i], lane), isUnsigned);
-      rest = hole == llvm::StringRef::npos ? "" : rest.substr(hole + 2);
-    }
-    machine.options.print(text + rest.str());
+    machine.options.print(formatted(machine, node, op.getFormat(), op.getValues(), op.getIsUnsigned(), 0, lane));
     return true;
   });
 }

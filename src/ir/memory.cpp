@@ -105,10 +105,22 @@ static LogicalResult verifyAccess(Operation* op, ViewType view, size_t indices, 
   return success();
 }
 
+/// Only what other threads can reach may be said to be free of races.
+static LogicalResult verifyRaceFree(Operation* op, ViewType view, bool isRaceFree) {
+  if (!isRaceFree || view.getSpace() == Space::Global || view.getSpace() == Space::Shared)
+    return success();
+  return op->emitOpError() << "is race_free on " << stringifySpace(view.getSpace())
+                           << " memory; only accesses of global and shared memory are";
+}
+
 LogicalResult LoadOp::verify() {
+  if (mlir::failed(verifyRaceFree(*this, getView().getType(), getRaceFree())))
+    return mlir::failure();
   return verifyAccess(*this, getView().getType(), getIndices().size(), getResult().getType(), false);
 }
 LogicalResult StoreOp::verify() {
+  if (mlir::failed(verifyRaceFree(*this, getView().getType(), getRaceFree())))
+    return mlir::failure();
   return verifyAccess(*this, getView().getType(), getIndices().size(), getValue().getType(), true);
 }
 

@@ -143,19 +143,22 @@ def Vx_LoadOp : Vx_Op<"load", [AttrSizedOperandSegments, DeclareOpInterfaceMetho
   let description = [{
     `guarded`: an index outside the view (indices are compared unsigned, per dimension) yields 0. Without it the access is known to be inside.
     `mask` false yields 0 and touches no memory. In a thread region each thread loads; at block level one value serves all threads.
+    `race_free`: proven, in all launches that the entry allows: another thread's access of the element that this one is not ordered with, by barriers or
+    atomics, is no write. Only global and shared memory has it.
   }];
-  let arguments = (ins Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, UnitAttr:$guarded);
+  let arguments = (ins Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask, UnitAttr:$guarded, UnitAttr:$race_free);
   let results = (outs Vx_Scalar:$result);
   let assemblyFormat =
-      "$view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` type($view) `->` type($result)";
+      "$view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? (`race_free` $race_free^)? attr-dict `:` type($view) `->` type($result)";
   let hasVerifier = 1;
 }
 
 def Vx_StoreOp : Vx_Op<"store", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "one element; outside (when guarded) or masked off: nothing. At block level it happens once per block";
+  let description = "`race_free`: no other thread's access of the element is unordered with this one, see vx.load.";
   let arguments = (ins Vx_Scalar:$value, Vx_View:$view, Variadic<Index>:$indices, Optional<I1>:$mask,
-      UnitAttr:$guarded);
-  let assemblyFormat = "$value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? attr-dict `:` "
+      UnitAttr:$guarded, UnitAttr:$race_free);
+  let assemblyFormat = "$value `,` $view `[` $indices `]` (`mask` $mask^)? (`guarded` $guarded^)? (`race_free` $race_free^)? attr-dict `:` "
                        "type($value) `,` type($view)";
   let hasVerifier = 1;
 }
@@ -424,9 +427,10 @@ def Vx_ErfcOp : Vx_FloatFunction<"erfc"> {
 //===-- debugging ---------------------------------------------------------------------------------------------===//
 
 def Vx_AssertOp : Vx_Op<"assert", [MemoryEffects<[MemWrite]>]> {
-  let summary = "a false condition ends the launch with this message and the op's location";
-  let arguments = (ins I1:$condition, StrAttr:$message, StrAttr:$id);
-  let assemblyFormat = "$condition `,` $message `id` $id attr-dict";
+  let summary = "a false condition ends the launch with this message and the op's location; values as in vx.print";
+  let arguments = (ins I1:$condition, StrAttr:$message, StrAttr:$id, Variadic<Vx_Scalar>:$values,
+      DefaultValuedAttr<DenseBoolArrayAttr, "{}">:$is_unsigned);
+  let assemblyFormat = "$condition `,` $message `id` $id (`,` $values^ `:` type($values))? attr-dict";
 }
 def Vx_PrintOp : Vx_Op<"print", [MemoryEffects<[MemWrite]>]> {
   let summary = "prints values through the launch's bounded buffer; `{}` in the format stands for the next value, "

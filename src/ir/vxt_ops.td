@@ -244,9 +244,9 @@ def Vxt_MmaOp : Vxt_Op<"mma", [AllTypesMatch<["c", "result"]>, Pure]> {
 //===-- debugging ---------------------------------------------------------------------------------------------===//
 
 def Vxt_AssertOp : Vxt_Op<"assert", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a false condition writes fault number `fault` to the launch's report and ends the thread";
-  let arguments = (ins I1:$condition, I64Attr:$fault);
-  let assemblyFormat = "$condition `,` $fault attr-dict";
+  let summary = "a false condition writes fault number `fault`, with values as 64 bits, to the launch's report and ends the thread";
+  let arguments = (ins I1:$condition, I64Attr:$fault, Variadic<I64>:$values);
+  let assemblyFormat = "$condition `,` $fault (`,` $values^ `:` type($values))? attr-dict";
 }
 def Vxt_PrintOp : Vxt_Op<"print", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "appends a record (fault number `format`, values as 64 bits) to the launch's report";

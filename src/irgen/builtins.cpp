@@ -169,27 +169,47 @@ Value Emitter::emitAtomic(const Expr& expr, const Place& element, Value view, Va
 
 //===-- output ----------------------------------------------------------------------------------------------------===//
 
-Flat Emitter::evalPrint(const Expr& expr) {
-  Location at = loc(expr);
-  std::string format = expr.text;
-  llvm::SmallVector<Value> values;
-  llvm::SmallVector<bool> isUnsigned;
-  for (const Expr* arg : expr.args) {
-    if (arg->kind == lang::ExprKind::String) {
-      if (expr.text.empty())
-        format += (format.empty() ? "" : " ") + arg->text;
+/// The arguments from `first` on, as a print shows them; nothing where kernels cannot.
+std::optional<ShownValues> Emitter::evalShown(const Expr& expr, size_t first) {
+  ShownValues out;
+  llvm::SmallVector<std::string> parts;  // texts as they stand, a hole for each number
+  for (const Expr* arg : llvm::ArrayRef(expr.args).drop_front(first)) {
+    parts.push_back(arg->kind == lang::ExprKind::String ? arg->text : "{}");
+    if (arg->kind == lang::ExprKind::String)
+      continue;
+    if (arg->type->kind != lang::TypeKind::Scalar && arg->type->kind != lang::TypeKind::Enum) {
+      unsupported(*arg, "printing anything but scalars in a kernel");
+      return std::nullopt;
+    }
+    out.values.push_back(evalScalar(*arg));
+    out.isUnsigned.push_back(lang::isUnsigned(scalarOf(arg->type)));
+  }
+  if (expr.text.empty()) {
+    out.format = llvm::join(parts, " ");
+    return out;
+  }
+  const std::string& text = expr.text;
+  for (size_t i = 0, next = 0; i < text.size(); ++i) {
+    const char following = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (text[i] == '{' && following != '{') {
+      out.format += next < parts.size() ? parts[next++] : "";
+      i = std::min(text.find('}', i), text.size());
       continue;
     }
-    if (arg->type->kind != lang::TypeKind::Scalar && arg->type->kind != lang::TypeKind::Enum)
-      return unsupported(*arg, "printing anything but scalars in a kernel");
-    if (expr.text.empty())
-      format += format.empty() ? "{}" : " {}";
-    values.push_back(evalScalar(*arg));
-    isUnsigned.push_back(lang::isUnsigned(scalarOf(arg->type)));
+    out.format += text[i];
+    i += (text[i] == '{' || text[i] == '}') && following == text[i];
   }
+  return out;
+}
+
+Flat Emitter::evalPrint(const Expr& expr) {
+  Location at = loc(expr);
+  const std::optional<ShownValues> shown = evalShown(expr, 0);
+  if (!shown)
+    return {};
   if (region_ && inThreads_)
     region_->hasOutput = true;
-  auto print = [&](mlir::OpBuilder& b) { b.create<ir::PrintOp>(at, format, values, isUnsigned); };
+  auto print = [&](mlir::OpBuilder& b) { b.create<ir::PrintOp>(at, shown->format, shown->values, shown->isUnsigned); };
   Value inside = inThreads_ && !context_.domain.empty() ? insideDomain() : Value();
   if (!inside)
     return print(b_), Flat();
@@ -202,11 +222,17 @@ Flat Emitter::evalPrint(const Expr& expr) {
 Flat Emitter::evalAssert(const Expr& expr) {
   Location at = loc(expr);
   Value condition = evalScalar(*expr.args[0]);
-  std::string message = expr.text;
-  if (expr.args.size() > 1 && expr.args[1]->kind == lang::ExprKind::String)
-    message = expr.args[1]->text;
-  if (message.empty())
-    message = "assertion failed: " + std::string(context_.locations.text(expr.args[0]->range));
+  std::optional<ShownValues> shown = evalShown(expr, 1);
+  if (!shown)
+    return {};
+  if (shown->format.empty())
+    shown->format = "assertion failed: " + std::string(context_.locations.text(expr.args[0]->range));
+  emitAssert(at, condition, "E0704", *shown);
+  return {};
+}
+
+/// Threads outside the domain have no say.
+void Emitter::emitAssert(Location at, Value condition, llvm::StringRef id, const ShownValues& shown) {
   if (inThreads_ && !context_.domain.empty())
     if (Value inside = insideDomain()) {
       Value outside = b_.create<arith::XOrIOp>(at, inside, math_.integer(at, b_.getI1Type(), 1));
@@ -214,8 +240,7 @@ Flat Emitter::evalAssert(const Expr& expr) {
     }
   if (region_ && inThreads_)
     region_->hasOutput = true;
-  b_.create<ir::AssertOp>(at, condition, message, "E0704");
-  return {};
+  b_.create<ir::AssertOp>(at, condition, shown.format, id, shown.values, shown.isUnsigned);
 }
 
 }  // namespace vortex::irgen

@@ -26,6 +26,7 @@ struct KernelContext {
   const lang::Roots& roots;
   /// No launch has replaced the kernel's own block.
   bool hasOwnBlock = true;
+  bool hasOwnLaunch = true;  ///< nor its grid
   /// Threads per axis; null where only the launch knows. Whole-tensor kernels: 1.
   std::array<std::optional<int64_t>, 3> block = {};
   bool hasThreads = false;
@@ -47,6 +48,13 @@ struct KernelContext {
       return access.guard;
     return hasOwnBlock ? lang::Guard::Proven : lang::Guard::Guarded;
   }
+};
+
+/// What a print or assert says: a `{}` in the format for each value.
+struct ShownValues {
+  std::string format;
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<bool> isUnsigned;
 };
 
 /// The vx.threads being filled.
@@ -214,6 +222,7 @@ private:
   Value both(Location loc, Value a, Value b);
   void noteWrite(Value view);
   void noteUnchecked(mlir::Operation* access, bool unchecked);
+  static bool isReachedByOthers(Value view);
   void noteSlice(mlir::Operation* access, const Expr& slice);
   const void* rootOf(Value view) const;
 
@@ -223,8 +232,10 @@ private:
   std::optional<Flat> evalWarp(const Expr& expr);
   Flat evalAtomic(const Expr& expr);
   Value emitAtomic(const Expr& expr, const Place& element, Value view, Value mask, llvm::ArrayRef<Value> operands);
+  std::optional<ShownValues> evalShown(const Expr& expr, size_t first);
   Flat evalPrint(const Expr& expr);
   Flat evalAssert(const Expr& expr);
+  void emitAssert(Location at, Value condition, llvm::StringRef id, const ShownValues& shown);
 
   // tensors.cpp, tensor_builtins.cpp: block level
   Value evalTile(const Expr& expr);  ///< narrow floats in f32

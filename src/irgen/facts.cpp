@@ -68,6 +68,8 @@ Grade BodyFacts::ownGrade(const Expr& expr) const {
   switch (expr.kind) {
   case ExprKind::Let: {
     lang::Type type = expr.variable->type;
+    if (expr.isAfterBarrier)
+      return Grade::Block;
     if (isMemoryTensor(type) && type->kind == TypeKind::Tensor && !expr.args.empty() && expr.args[0]->type->isValue)
       return isLocalTensor(type) ? Grade::Thread : Grade::Block;  // a filled shared tensor ends with a barrier
     return expr.variable->uniformity == Uniformity::PerThread && !isMemoryTensor(type) ? Grade::Thread : Grade::Uniform;

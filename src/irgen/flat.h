@@ -43,7 +43,8 @@ struct Place {
   mlir::Value mask;      ///< of stores and atomics: threads of the domain
   mlir::Value loadMask;  ///< null where the guard decides, also for surplus threads
   bool guarded = false;
-  bool unchecked = false;  ///< `@unchecked(bounds)`
+  bool unchecked = false;   ///< `@unchecked(bounds)`
+  bool isRaceFree = false;  ///< Expr::isRaceFree
   // … or a value that has no place of its own (a reference to a temporary).
   Flat value;
 };

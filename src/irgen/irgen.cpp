@@ -89,6 +89,7 @@ public:
       context_.domain = kernel_.kernel->domain;
     context_.forChecks = options_.forChecks;
     context_.hasOwnBlock = !options_.block;
+    context_.hasOwnLaunch = !options_.block && !options_.isGridGiven;
     lang::flow::eachExpr(*kernel_.body, [&](const Expr& expr) {
       context_.padsTiles |= expr.kind == ExprKind::Slice && context_.guardOf(expr) != lang::Guard::Proven;
     });

@@ -140,7 +140,9 @@ Emitter::Trip Emitter::rangeTrip(const Expr& range) {
     Value downwards = trips(end, begin, back);
     if (down) {
       trip.count = downwards;
-    } else {  // decided at run time; a step of zero makes no iteration
+    } else {  // decided at run time
+      Value isStep = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ne, step, math_.index(at, 0));
+      emitAssert(at, isStep, "E0707", {"the step of a range is 0", {}, {}});
       Value isUp = less(math_.index(at, 0), step);
       trip.count = b_.create<arith::SelectOp>(at, isUp, trips(begin, end, step), downwards);
       if (lang::isUnsigned(kind))

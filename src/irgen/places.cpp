@@ -100,6 +100,7 @@ Place Emitter::elementPlace(const Expr& expr) {
   bool clamped = llvm::any_of(result.views, [&](Value view) { return clampedViews_.contains(view); });
   result.guarded = context_.guardOf(expr) == lang::Guard::Guarded || clamped;
   result.unchecked = context_.guardOf(expr) == lang::Guard::Unchecked;
+  result.isRaceFree = expr.isRaceFree && context_.hasOwnLaunch;
   restrictToDomain(expr, result);
   return result;
 }
@@ -226,7 +227,14 @@ Value Emitter::loadElement(Location loc, const Place& place, Value view, Value c
   mlir::Type type = llvm::cast<ir::ViewType>(view.getType()).getElementType();
   auto load = b_.create<ir::LoadOp>(loc, type, view, place.indices, both(loc, place.loadMask, chosen), place.guarded);
   noteUnchecked(load, place.unchecked);
+  load.setRaceFree(place.isRaceFree && isReachedByOthers(view));
   return load;
+}
+
+/// Memory that is not of one thread.
+bool Emitter::isReachedByOthers(Value view) {
+  const ir::Space space = llvm::cast<ir::ViewType>(view.getType()).getSpace();
+  return space == ir::Space::Global || space == ir::Space::Shared;
 }
 
 /// For the report: the source gave up the guard here.

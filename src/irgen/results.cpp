@@ -50,21 +50,26 @@ void Emitter::returnValue(const Expr& value, uint32_t result) {
   parked_.erase(&value);
 }
 
-/// One value per block.
+/// One value per block: of what each warp has, the first one's.
 void Emitter::returnPerBlock(const Expr& value, Value destination) {
   Location at = loc(value);
+  const auto store = [&](Value scalar, Value mask) {
+    if (context_.partials)
+      b_.create<ir::StoreOp>(at, scalar, argument(*context_.partials), linearBlockId(at), mask, false);
+    else
+      b_.create<ir::StoreOp>(at, scalar, destination, math_.index(at, 0), mask, false);
+  };
+  closeRegion();
   if (value.uniformity == lang::Uniformity::PerThread && context_.hasThreads) {
-    context_.failed = true;
-    mlir::emitError(at) << "the value returned for the scalar result must be the same in every thread of the block";
-    return;
+    inRegion(at, {}, [&] {
+      Value scalar = evalScalar(value);
+      Value isFirst = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::eq, linearId(), math_.index(at, 0));
+      store(scalar, isFirst);
+    });
+  } else {
+    store(evalScalar(value), Value());
   }
   closeRegion();
-  Value scalar = evalScalar(value);
-  closeRegion();
-  if (context_.partials)
-    b_.create<ir::StoreOp>(at, scalar, argument(*context_.partials), linearBlockId(at), Value(), false);
-  else
-    b_.create<ir::StoreOp>(at, scalar, destination, math_.index(at, 0), Value(), false);
 }
 
 /// The block's tile at its place in the result; without `@tile` there is one block, and the tile is the result.

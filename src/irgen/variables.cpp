@@ -190,6 +190,7 @@ void Emitter::store(Location loc, const Place& place, Flat value) {
         auto store = b_.create<ir::StoreOp>(loc, stored, place.views[to], place.indices, both(loc, place.mask, chosen),
                                             place.guarded);
         noteUnchecked(store, place.unchecked);
+        store.setRaceFree(place.isRaceFree && isReachedByOthers(place.views[to]));
         return noteWrite(place.views[to]);
       }
       Value& target = whole.leaves[to];

@@ -95,7 +95,7 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
   if (!findings)
     return findings.takeError();
   if (!findings->empty())
-    return Error{concat(interpreter::idOf(findings->front().kind), ": ", interpreter::toText(findings->front()))};
+    return Error{concat(interpreter::idOf(findings->front()), ": ", interpreter::toText(findings->front()))};
   std::vector<HostResult> results;
   std::span<interpreter::Argument> made = std::span(values).subspan(arguments.size());
   for (const lang::Type type : resultTypes(**found))

@@ -27,7 +27,11 @@ class Nest:
         self.count += 1
         extent = self.random.choice([64, 96, 256, 1024]) * self.scale
         self.put(depth, f"let {name}: Tensor<u32, [{extent}]> @shared")
-        kind = self.random.choice(["threads", "threads", "copy", "in flight"])
+        kind = self.random.choice(["threads", "threads", "own", "copy", "in flight"])
+        if kind == "own":
+            self.put(depth, f"{name}[t] = v * 7 + {shift}")
+            self.put(depth, f"v = (v + {name}[t]) % 10007")
+            return lambda v, k, x: (v + v * 7 + shift) % 10007
         if kind == "threads":
             self.put(depth, f"{name}[t] = v * 3 + {shift}")
             self.put(depth, "sync_block()")
@@ -172,6 +176,7 @@ BARRIERS = {
     "behind a branch": ("    if n == 1 {\n" + scope("a") + "    }\n" + scope("b"), [15]),
     "an outer one stays": ("    let o: Tensor<u32, [64]> @shared\n    o[t] = v\n    sync_block()\n" + scope("a") + scope("b") + "    v += o[t]\n", [16]),
     "declared and never used": (scope("a") + "    let u: Tensor<u32, [64]> @shared\n" + scope("b"), [12]),
+    "own elements in a loop": ("    for i in 0..3 {\n        let a: Tensor<u32, [64]> @shared\n        a[t] = v\n        v += a[t]\n    }\n", [6]),
     "left by break": ("    for i in 0..3 {\n" + scope("a", end="if i == n { break }") + "    }\n" + scope("b"), [7, 15]),
     "a copy in flight": ("    {\n        let a: Tensor<u32, [64]> @shared\n        async_stage(&x[0..64], &mut a)\n    }\n" + scope("b"), [10]),
 }

@@ -35,6 +35,7 @@ def test_what_is_free_is_proven_and_runs_without_a_race(vortex, path):
     assert "E0630" not in found
     assert ("W0631" in found) == (path.stem in UNDECIDED), done.stderr
     vortex("run", "--check", "--allow", "races", path)
+    vortex("run", "--check=fast", path)
 
 
 @pytest.mark.parametrize("path", programs("racy"))
@@ -46,6 +47,9 @@ def test_what_is_racy_is_refused_with_a_launch_where_it_is(vortex, path):
     # The run stops at the first race, which is one of those that were told.
     [seen] = findings(run)["E0603"]
     assert any(set(race) & set(seen) for race in races), (races, seen)
+    # What is racy was not proven to be free: neither is it left out.
+    run = vortex("run", "--check=fast", path, status=1)
+    assert findings(run)["E0603"] == [seen] and "the compiler has proven" not in run.stderr
 
 
 @pytest.mark.parametrize("path", programs("unknown"))
@@ -54,6 +58,25 @@ def test_what_depends_on_data_is_a_warning(vortex, path):
     assert "W0631" in found and "E0630" not in found
     assert "W0631" in findings(vortex("check", "--deny", "races", path, status=1))
     assert not findings(vortex("check", "--allow", "races", path))
+
+
+def test_verdicts_stand_at_the_accesses_in_vx(vortex, tmp_path):
+    path = tmp_path / "scatter.vx"
+    path.write_text("""@launch(grid = [ceil_div(N, 64)], block = 64)
+kernel scatter(x: &Tensor<i32, [N]>, index: &Tensor<u32, [N]>, out: &mut Tensor<i32, [N]>) {
+    let t: Tensor<i32, [64]> @shared
+    let o: Tensor<i32, [64]> @local = zeros()
+    let g = thread.global_id
+    t[thread.local_id] = x[g]
+    o[3] = t[thread.local_id]
+    out[index[g]] = o[3]
+}
+""")
+    text = vortex("build", "--emit", "vx", path).stdout
+    accesses = [(found[1], "race_free" in found[0]) for found in re.findall(r"(vx\.(?:load|store) .*?(\w+)>(?: -> \w+)?)\n", text)]
+    # x, t, t, o, index: proven where others reach it; o, out: not.
+    assert sorted(accesses) == sorted([("global", True), ("shared", True), ("shared", True), ("local", False), ("local", False), ("local", False),
+                                       ("global", True), ("global", False)])
 
 
 def test_unchecked_races_is_about_its_statement(vortex, tmp_path):

@@ -27,8 +27,8 @@ public:
 };
 
 host::LaunchFailure toFailure(const interpreter::Finding& finding) {
-  host::LaunchFailure failure{interpreter::idOf(finding.kind), finding.message,         finding.location.file,
-                              finding.location.line,           finding.location.column, {}};
+  host::LaunchFailure failure{interpreter::idOf(finding), finding.message,         finding.location.file,
+                              finding.location.line,      finding.location.column, {}};
   for (const auto& note : finding.notes)
     failure.notes.push_back(note.location.file.empty()
                                 ? note.message
@@ -99,6 +99,7 @@ host::LaunchOutcome InterpreterBackend::launch(const lang::Function& kernel,
   }
   interpreter::Options options;
   options.check = options.overflow = options_.check;
+  options.trustsProofs = options_.trustsProofs;
   options.seed = options_.seed;
   options.grid = size.grid;
   options.maxSteps = options_.check ? options_.maxSteps : 0;

@@ -11,9 +11,10 @@
 namespace vortex::tools {
 
 struct InterpreterOptions {
-  bool check = false;     ///< bounds, uninitialised reads, races, divergence
-  uint64_t seed = 0;      ///< order of blocks and warps
-  uint64_t maxSteps = 0;  ///< with `check`: as in interpreter::Options
+  bool check = false;         ///< bounds, uninitialised reads, races, divergence
+  bool trustsProofs = false;  ///< with `check`: as in interpreter::Options
+  uint64_t seed = 0;          ///< order of blocks and warps
+  uint64_t maxSteps = 0;      ///< with `check`: as in interpreter::Options
   std::function<void(std::string_view)> output;
 };
 

@@ -43,8 +43,12 @@ static void addCompilerOptions(CLI::App* command, Settings& settings) {
 
 static void addRunOptions(CLI::App* command, Settings& settings) {
   command->add_option("--device", settings.device, "cpu, cuda:0, interpreter, null, … (vortex targets lists them)");
-  command->add_flag("--check", settings.check,
-                    "run kernels in the interpreter with bounds, race, initialisation and divergence checks");
+  command
+      ->add_flag(
+          "--check{all}", settings.checks,
+          "run kernels in the interpreter with bounds, race, initialisation and divergence checks; --check=fast: "
+          "without those of races that the compiler has ruled out")
+      ->check(CLI::IsMember({"all", "fast"}));
   command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter")
       ->check(CLI::NonNegativeNumber);
   command
@@ -197,6 +201,7 @@ int main(int argc, char** argv) {
     failWith(settings, "E0810", vortex::base::concat(error.what(), "; --help lists what there is"));
     return 2;
   }
+  settings.check = !settings.checks.empty();
   for (const std::string& dim : dims) {
     size_t equals = dim.find('=');
     settings.dims.emplace_back(dim.substr(0, equals), std::stoll(dim.substr(equals + 1)));

@@ -77,8 +77,8 @@ static int interpret(const Settings& settings, const msl::Response& response, st
   if (!findings)
     return failWith(settings, "E0712", findings.error().message);
   for (const interpreter::Finding& finding : *findings)
-    return failAt(settings, interpreter::idOf(finding.kind), finding.message, finding.location.file,
-                  finding.location.line, finding.location.column);
+    return failAt(settings, interpreter::idOf(finding), finding.message, finding.location.file, finding.location.line,
+                  finding.location.column);
   return 0;
 }
 

@@ -145,7 +145,8 @@ host::Backend* Session::backend() {
   auto output = [](std::string_view text) { writeOutput(text); };
   if (settings_.check || settings_.device == "interpreter") {
     backend_ = std::make_unique<InterpreterBackend>(
-        compiler(), InterpreterOptions{settings_.check, settings_.seed, settings_.maxSteps, output});
+        compiler(),
+        InterpreterOptions{settings_.check, settings_.checks == "fast", settings_.seed, settings_.maxSteps, output});
     return backend_.get();
   }
   hal::DriverList drivers;

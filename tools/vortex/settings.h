@@ -35,6 +35,7 @@ struct Settings {
   uint64_t maxSteps = 100'000'000;  ///< a few seconds of one warp
   int samples = 15;
   bool memory = false;
+  std::string checks;  ///< of --check: all, fast; empty: none
   bool check = false, json = false, header = false, time = false, noCache = false, fmtCheck = false;
 };
 

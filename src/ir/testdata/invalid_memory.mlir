@@ -261,3 +261,19 @@ func.func @f(%a: !vx.view<8x?xf32, global>, %b: !vx.view<4xf32, shared>, %n: ind
   vx.stage_copy %a[%n, %n] to %b : !vx.view<8x?xf32, global> to !vx.view<4xf32, shared>
   return
 }
+
+// -----
+
+func.func @f(%a: !vx.view<8xf32, local>, %n: index) {
+  // expected-error@+1 {{'vx.load' op is race_free on local memory; only accesses of global and shared memory are}}
+  %0 = vx.load %a[%n] race_free : !vx.view<8xf32, local> -> f32
+  return
+}
+
+// -----
+
+func.func @f(%a: !vx.view<8xf32, local>, %n: index, %v: f32) {
+  // expected-error@+1 {{'vx.store' op is race_free on local memory; only accesses of global and shared memory are}}
+  vx.store %v, %a[%n] race_free : f32, !vx.view<8xf32, local>
+  return
+}

@@ -24,6 +24,12 @@ vx.kernel @memory(%a: !vx.view<?x?xf32, global>, %b: !vx.view<?xi32, global>, %k
   %v = vx.load %row[%c0] mask %true guarded : !vx.view<?xf32, global> -> f32
   // CHECK: vx.load %{{.*}}[%{{.*}}] : <4xf32, constant> -> f32
   %w = vx.load %k[%c0] : !vx.view<4xf32, constant> -> f32
+  // CHECK: vx.load %{{.*}}[%{{.*}}] guarded race_free : <?xf32, global> -> f32
+  %proven = vx.load %row[%c0] guarded race_free : !vx.view<?xf32, global> -> f32
+  // CHECK: vx.store %{{.*}}, %{{.*}}[%{{.*}}] race_free : f32, <?xf32, global>
+  vx.store %proven, %row[%c0] race_free : f32, !vx.view<?xf32, global>
+  // CHECK: vx.assert %{{.*}}, "{} is wrong" id "E0704", %{{.*}} : f32
+  vx.assert %true, "{} is wrong" id "E0704", %proven : f32
   // CHECK: vx.store %{{.*}}, %{{.*}}[%{{.*}}] mask %{{.*}} : f32, <?xf32, global>
   vx.store %v, %row[%c0] mask %true : f32, !vx.view<?xf32, global>
   // CHECK: vx.barrier

@@ -91,6 +91,17 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
   checkBlockTiles(kernel, roots, blockTiles, sink);
 }
 
+void markRaceFree(Expr& expr, const std::set<const Expr*>& proven) {
+  expr.isRaceFree = proven.contains(&expr);
+  for (Expr* arg : expr.args)
+    if (arg)
+      markRaceFree(*arg, proven);
+  for (const SliceDim& slice : expr.slices)
+    for (Expr* part : {slice.begin, slice.end})
+      if (part)
+        markRaceFree(*part, proven);
+}
+
 /// Of a kernel without errors.
 void checkRaces(CheckedKernel& checked, const CheckOptions& checks, diag::DiagnosticSink& sink) {
   if (checked.kernel.kernel->gridKind == GridKind::WholeTensor || checks.races == RacePolicy::Allow)
@@ -99,6 +110,8 @@ void checkRaces(CheckedKernel& checked, const CheckOptions& checks, diag::Diagno
   const RaceReport report = findRaces(checked.graph, checked.structure, checked.shapes);
   timed.count(report);
   checked.kernel.kernel->mostThreads = threadLimit(checked.graph, report).value_or(0);
+  const std::set<const Expr*> proven = raceFreeAccesses(checked.graph, report);
+  markRaceFree(*checked.kernel.body, proven);
   reportRaces(checked.graph, report, checks.races, sink);
 }
 
@@ -132,9 +145,16 @@ CheckedKernel& makeGraph(CheckedKernels& kernels, Program& program, Function& ke
   return checked;
 }
 
+void reportGrid(const Function& kernel, const Expr& given, diag::DiagnosticSink& sink) {
+  sink.error("E0462", given.range, "the compiler chooses the grid of `" + kernel.name + "`")
+      .primary("another grid")
+      .label(kernel.nameRange, "it names no block or thread")
+      .help("launch it without `grid = …`, or say by `block.id` or `thread.global_id` what each of the threads does");
+}
+
 CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const CheckOptions& checks,
                               diag::DiagnosticSink& sink) {
-  const std::set<const Function*> withGrid = checkLaunches(program, sink);
+  const std::map<const Function*, const Expr*> withGrid = checkLaunches(program, sink);
   CheckedKernels kernels;
   for (Function* kernel : program.kernels) {
     if (!kernel->kernel || !kernel->body || !inlineCalls(program, *kernel, sink))
@@ -142,6 +162,9 @@ CheckedKernels prepareKernels(Program& program, LaunchGrids launchGrids, const C
     const uint32_t errorsBefore = sink.errorCount();
     const LaunchGrids grids = withGrid.contains(kernel) ? LaunchGrids::Always : launchGrids;
     CheckedKernel& checked = makeGraph(kernels, program, *kernel, grids, checks, sink);
+    if (const auto given = withGrid.find(kernel);
+        given != withGrid.end() && kernel->kernel->gridKind == GridKind::WholeTensor)
+      reportGrid(*kernel, *given->second, sink);
     if (sink.errorCount() != errorsBefore)
       continue;
     const Timed timed(*kernel, "accesses", checks.times);

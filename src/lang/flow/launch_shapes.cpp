@@ -67,9 +67,9 @@ void checkFragments(const Expr& launch, diag::DiagnosticSink& sink) {
   }
 }
 
-void checkLaunchesIn(const Expr& expr, std::set<const Function*>& withGrid, diag::DiagnosticSink& sink) {
+void checkLaunchesIn(const Expr& expr, std::map<const Function*, const Expr*>& withGrid, diag::DiagnosticSink& sink) {
   if (expr.kind == ExprKind::Launch && expr.function && !expr.launch.grid.empty()) {
-    withGrid.insert(expr.function);
+    withGrid.try_emplace(expr.function, expr.launch.grid[0]);
     if (expr.function->kernel && expr.function->kernel->tile)
       sink.error("E0462", expr.launch.grid[0]->range, "`" + expr.function->name + "` has its grid from `@tile`")
           .primary("a second grid")
@@ -83,8 +83,8 @@ void checkLaunchesIn(const Expr& expr, std::set<const Function*>& withGrid, diag
 
 }  // namespace
 
-std::set<const Function*> checkLaunches(const Program& program, diag::DiagnosticSink& sink) {
-  std::set<const Function*> withGrid;
+std::map<const Function*, const Expr*> checkLaunches(const Program& program, diag::DiagnosticSink& sink) {
+  std::map<const Function*, const Expr*> withGrid;
   for (const auto& function : program.functions)
     if (!function->isKernel && function->body)
       checkLaunchesIn(*function->body, withGrid, sink);

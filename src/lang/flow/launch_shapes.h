@@ -1,7 +1,7 @@
 // Blocks and grids that kernels are launched with, and what the launches of a program get wrong.
 #pragma once
 
-#include <set>
+#include <map>
 
 #include "diag/diagnostic.h"
 #include "lang/flow/value/lanes.h"
@@ -22,7 +22,7 @@ struct LaunchShapes {
 /// Of a kernel whose grid is inferred.
 LaunchShapes launchShapes(const Function& kernel, const Program& program);
 
-/// Reports E0462 and E0465; returns the kernels that launches give a grid.
-std::set<const Function*> checkLaunches(const Program& program, diag::DiagnosticSink& sink);
+/// Reports E0462 and E0465; returns the kernels that launches give a grid, with where the first one does.
+std::map<const Function*, const Expr*> checkLaunches(const Program& program, diag::DiagnosticSink& sink);
 
 }  // namespace vortex::lang::flow

@@ -3,9 +3,12 @@
 // turns out longer (other sizes, other data), the rest goes to the pool after kInlineLimitNs.
 #include "runtime/cpu/block_run.h"
 
+#include "artifact/print_text.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #endif
@@ -86,8 +89,9 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
   block.id[2] = static_cast<uint32_t>(begin / block.grid[0] / block.grid[1]);
   block.worker = worker;
   block.scratch = scratch_.base ? scratch_.base + worker * scratch_.bytesPerWorker : nullptr;
-  block.print = launch_.print ? &BlockRun::print : nullptr;
-  block.printContext = this;
+  Printing printing{this, {}};
+  block.print = &BlockRun::print;
+  block.printContext = &printing;
   const uint64_t* slots = launch_.slots.data();
   for (uint64_t index = begin; index < end; ++index) {
     if (index > firstFault_.load(std::memory_order_relaxed))
@@ -95,7 +99,7 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
     if (scratch_.poison && scratch_.base)
       std::memset(block.scratch, 0xff, phase_.scratchBytes);
     if (const uint32_t code = entry_(slots, &block); code != 0)
-      reportFault(index, code);
+      reportFault(index, code, std::exchange(printing.faultText, {}));
     if (++block.id[0] == block.grid[0]) {
       block.id[0] = 0;
       if (++block.id[1] == block.grid[1]) {
@@ -110,19 +114,29 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
   busyNanoseconds_.fetch_add(nowNs() - start, std::memory_order_relaxed);
 }
 
-void BlockRun::reportFault(uint64_t block, uint32_t code) {
+void BlockRun::reportFault(uint64_t block, uint32_t code, std::string text) {
   const std::lock_guard lock(mutex_);
   if (block < firstFault_.load(std::memory_order_relaxed)) {
     firstFault_.store(block, std::memory_order_relaxed);
     faultCode_ = code;
+    faultText_ = std::move(text);
   }
 }
 
 void BlockRun::print(void* self, uint32_t format, const uint64_t* values, uint32_t count) {
-  auto* run = static_cast<BlockRun*>(self);
+  auto* printing = static_cast<Printing*>(self);
+  BlockRun* run = printing->run;
   const std::vector<artifact::Fault>& formats = run->launch_.kernel->artifact().faults;
   if (format >= formats.size())
     return;  // compiled code is trusted with memory, not with crashing the host over a message
+  if (artifact::isOfFault(formats[format])) {
+    if (printing->faultText.empty())
+      printing->faultText =
+          artifact::printText(formats[format].message, artifact::printKinds(formats[format]), {values, count});
+    return;
+  }
+  if (!run->launch_.print)
+    return;
   const std::lock_guard lock(run->mutex_);
   run->launch_.print(formats[format], {values, count});
 }

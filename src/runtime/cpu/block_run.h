@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <string>
 
 namespace vortex::cpu {
 
@@ -26,11 +27,18 @@ public:
   /// Returns when every block has run or was skipped. If blocks fault: the code of the first in block order (x fastest), so
   /// that a program reports the same fault every time; blocks after it may be skipped. 0: none.
   uint32_t run(Workers& workers, PhaseHistory& history);
+  /// What the message of that fault says, with its values; empty: as it stands.
+  const std::string& faultText() const { return faultText_; }
 
 private:
+  /// What the code of a block is handed as CpuBlock::printContext.
+  struct Printing {
+    BlockRun* run;
+    std::string faultText;  ///< of the thread that ends the block
+  };
   void runInline(uint64_t& next, uint64_t end, uint64_t picosecondsPerBlock);
   void runPart(uint64_t begin, uint64_t end, uint32_t worker);
-  void reportFault(uint64_t block, uint32_t code);
+  void reportFault(uint64_t block, uint32_t code, std::string text);
   static void print(void* self, uint32_t format, const uint64_t* values, uint32_t count);
 
   const hal::Launch& launch_;
@@ -41,6 +49,7 @@ private:
   std::atomic<uint64_t> firstFault_{UINT64_MAX};  ///< block index
   std::mutex mutex_;                              ///< faults and prints
   uint32_t faultCode_ = 0;
+  std::string faultText_;
 };
 
 }  // namespace vortex::cpu

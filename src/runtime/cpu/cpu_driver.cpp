@@ -40,7 +40,7 @@ protected:
       const auto index = static_cast<size_t>(phase.phase - kernel.artifact().phases.data());
       BlockRun run(launch, phase, kernel.entry(index), scratchOf(phase, *scratch));
       if (const uint32_t code = run.run(resources_->workers, kernel.history(index)); code != 0)
-        return std::optional(faultOf(kernel.artifact(), code));
+        return std::optional(faultOf(kernel.artifact(), code, run.faultText()));
     }
     return std::optional<artifact::Fault>();
   }
@@ -86,9 +86,13 @@ private:
     return scratch;
   }
 
-  static artifact::Fault faultOf(const artifact::Kernel& kernel, uint32_t code) {
-    if (code <= kernel.faults.size())
-      return kernel.faults[code - 1];
+  static artifact::Fault faultOf(const artifact::Kernel& kernel, uint32_t code, const std::string& text) {
+    if (code <= kernel.faults.size()) {
+      artifact::Fault fault = kernel.faults[code - 1];
+      if (!text.empty())
+        fault.message = text;
+      return fault;
+    }
     return {"", concat("the code returned ", code, ", but it has ", kernel.faults.size(), " faults"), "", 0, 0};
   }
 

@@ -1,6 +1,7 @@
 #include "runtime/cuda/graph.h"
 
 #include "base/text.h"
+#include "runtime/cuda/launch_log.h"
 #include "runtime/cuda/launch_phases.h"
 
 #include <algorithm>
@@ -234,7 +235,7 @@ std::optional<hal::RunFault> CudaGraph::drain() {
       continue;
     const artifact::Kernel& kernel = submitted->kernel->artifact();
     if (!fault && code <= kernel.faults.size())
-      fault = hal::RunFault{kernel.name, kernel.faults[code - 1]};
+      fault = faultOf(kernel, *own);
     *own = DeviceReport{};
   }
   return fault;

@@ -1,5 +1,6 @@
 #include "runtime/cuda/launch_log.h"
 
+#include "artifact/print_text.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -15,14 +16,19 @@ namespace {
 /// The device wrote it; the compiler must not assume what it last saw.
 template <typename T> T load(const T& value) { return *const_cast<const volatile T*>(&value); }
 
-hal::RunFault faultOf(const artifact::Kernel& kernel, uint32_t code) {
-  if (code <= kernel.faults.size())
-    return {kernel.name, kernel.faults[code - 1]};
-  return {kernel.name, {"", concat("the code reported fault ", code, ", but it has ", kernel.faults.size()), "", 0, 0}};
-}
-
 }  // namespace
 
+hal::RunFault faultOf(const artifact::Kernel& kernel, const DeviceReport& report) {
+  const uint32_t code = load(report.fault);
+  if (code <= kernel.faults.size()) {
+    hal::RunFault fault{kernel.name, kernel.faults[code - 1]};
+    uint64_t values[artifact::kFaultValues];
+    std::ranges::transform(report.values, values, [](const uint64_t& value) { return load(value); });
+    fault.fault.message = artifact::faultText(kernel, fault.fault, values);
+    return fault;
+  }
+  return {kernel.name, {"", concat("the code reported fault ", code, ", but it has ", kernel.faults.size()), "", 0, 0}};
+}
 Result<std::unique_ptr<LaunchLog>> LaunchLog::create(StreamCoreRef stream, PinnedPool& pool) {
   Result<std::unique_ptr<PinnedMemory>> reports = pool.take(stream->context, kEntries * sizeof(DeviceReport));
   if (!reports)
@@ -133,9 +139,8 @@ std::optional<hal::RunFault> LaunchLog::drain() {
 void LaunchLog::drainTo(uint64_t end, std::optional<hal::RunFault>& fault) {
   for (; drained_ < end; ++drained_) {
     Entry& entry = entries_[drained_ % kEntries];
-    const uint32_t code = load(report(drained_)->fault);
-    if (code != 0 && !fault)
-      fault = faultOf(entry.kernel->artifact(), code);
+    if (load(report(drained_)->fault) != 0 && !fault)
+      fault = faultOf(entry.kernel->artifact(), *report(drained_));
     if (entry.area)
       deliverPrints(entry);
     entry.kernel.reset();
@@ -175,8 +180,8 @@ static artifact::Fault declarationOf(const artifact::Kernel& kernel) {
 hal::RunFault LaunchLog::blame(const std::string& reason, std::vector<const artifact::Kernel*> kernels) {
   for (uint64_t index = drained_; index < next_; ++index) {
     const artifact::Kernel& kernel = entries_[index % kEntries].kernel->artifact();
-    if (const uint32_t code = load(report(index)->fault); code != 0)
-      return faultOf(kernel, code);
+    if (load(report(index)->fault) != 0)
+      return faultOf(kernel, *report(index));
     kernels.push_back(&kernel);
   }
   std::vector<std::string> names, places;

@@ -1,7 +1,7 @@
 // The launches of a stream whose end has not been seen yet: what they reported, and what keeps their code loaded.
 //
 // A kernel writes its report (first fault, prints) into page-locked host memory, so reading it back costs nothing: a launch takes an entry
-// of a ring and resets 32 bytes, and only synchronisation looks at them. When the ring is full the older half is waited for.
+// of a ring and resets 96 bytes, and only synchronisation looks at them. When the ring is full the older half is waited for.
 #pragma once
 
 #include "artifact/device_report.h"
@@ -15,6 +15,9 @@
 #include <vector>
 
 namespace vortex::cuda {
+
+/// What a kernel has reported, whose `fault` is not 0.
+hal::RunFault faultOf(const artifact::Kernel& kernel, const artifact::DeviceReport& report);
 
 /// Used under its stream's lock.
 class LaunchLog {

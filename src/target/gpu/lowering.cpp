@@ -292,10 +292,7 @@ void Lowering::lowerOp(mlir::Operation* op) {
       .Case([&](ir::StageCopyOp copy) { lowerStageCopy(copy); })
       .Case([&](ir::StageCommitOp) { b.create<vxt::AsyncCommitOp>(loc); })
       .Case([&](ir::StageWaitOp wait) { b.create<vxt::AsyncWaitOp>(loc, wait.getPending()); })
-      .Case([&](ir::AssertOp check) {
-        uint32_t fault = addFault(check, check.getId(), check.getMessage());
-        b.create<vxt::AssertOp>(loc, scalar(check.getCondition()), fault);
-      })
+      .Case([&](ir::AssertOp check) { lowerAssert(check); })
       .Case([&](ir::PrintOp print) {
         if (region_)
           return lowerPrint(print);
@@ -341,20 +338,25 @@ static Value printBits(mlir::OpBuilder& b, mlir::Location loc, Value value, bool
   return b.create<arith::ExtSIOp>(loc, i64, value);
 }
 
-void Lowering::lowerPrint(ir::PrintOp print) {
-  std::string id = "print:";
+Values Lowering::printedBits(mlir::ValueRange values, llvm::ArrayRef<bool> isUnsigned) {
   Values bits;
-  for (auto [i, value] : llvm::enumerate(print.getValues())) {
-    mlir::Type type = value.getType();
-    bool isUnsigned = i < print.getIsUnsigned().size() && print.getIsUnsigned()[i];
-    id += type.isF64()                       ? 'd'
-          : mlir::isa<mlir::FloatType>(type) ? 'f'
-          : type.isInteger(1)                ? 'b'
-          : type.isIndex() || isUnsigned     ? 'u'
-                                             : 'i';
-    bits.push_back(printBits(b, loc, scalar(value), isUnsigned));
-  }
-  b.create<vxt::PrintOp>(loc, addFault(print, id, print.getFormat()), bits);
+  for (auto [i, value] : llvm::enumerate(values))
+    bits.push_back(printBits(b, loc, scalar(value), i < isUnsigned.size() && isUnsigned[i]));
+  return bits;
+}
+
+void Lowering::lowerPrint(ir::PrintOp print) {
+  uint32_t format =
+      target::addValues(state.kernel.faults, print, print.getFormat(), print.getValues(), print.getIsUnsigned());
+  b.create<vxt::PrintOp>(loc, format, printedBits(print.getValues(), print.getIsUnsigned()));
+}
+
+void Lowering::lowerAssert(ir::AssertOp check) {
+  if (!check.getValues().empty())
+    target::addValues(state.kernel.faults, check, check.getMessage(), check.getValues(), check.getIsUnsigned());
+  uint32_t fault = addFault(check, check.getId(), check.getMessage());
+  b.create<vxt::AssertOp>(loc, scalar(check.getCondition()), fault,
+                          printedBits(check.getValues(), check.getIsUnsigned()));
 }
 
 }  // namespace vortex::target::gpu

@@ -185,7 +185,9 @@ private:
   Value warpMask();
   Value sourceExists(ir::ShuffleKind kind, Value lane);
   Value warpReduce(ir::Combine kind, Value value);
+  Values printedBits(mlir::ValueRange values, llvm::ArrayRef<bool> isUnsigned);
   void lowerPrint(ir::PrintOp op);
+  void lowerAssert(ir::AssertOp op);
 
   std::string symbol_;
   Assumptions assumptions_;

@@ -14,4 +14,8 @@ namespace vortex::target {
 uint32_t addFault(std::vector<artifact::Fault>& faults, mlir::Operation* op, llvm::StringRef id,
                   llvm::StringRef message);
 
+/// Of a vx.print, or of a vx.assert with values: the entry that describes them, see artifact::Fault.
+uint32_t addValues(std::vector<artifact::Fault>& faults, mlir::Operation* op, llvm::StringRef text,
+                   mlir::ValueRange values, llvm::ArrayRef<bool> isUnsigned);
+
 }  // namespace vortex::target

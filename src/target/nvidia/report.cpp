@@ -37,6 +37,8 @@ void Emitter::emitAssert(vxt::AssertOp op) {
     for (unsigned i = 0; i < 4; ++i)
       ir_.CreateAlignedStore(ir_.CreateIntrinsic(ids[i], {}, {}), reportField(offsetof(DeviceReport, block) + 4 * i),
                              llvm::Align(4));
+    for (auto [i, each] : llvm::enumerate(op.getValues().take_front(artifact::kFaultValues)))
+      ir_.CreateAlignedStore(value(each), reportField(offsetof(DeviceReport, values) + 8 * i), llvm::Align(8));
   });
   ir_.CreateIntrinsic(in::nvvm_exit, {}, {});
   ir_.CreateUnreachable();

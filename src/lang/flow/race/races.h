@@ -35,6 +35,9 @@ RaceReport findRaces(Graph& graph, const Structure& structure, const LaunchShape
 /// How many threads a launch may have for what is proven to hold; nothing: any number.
 std::optional<int64_t> threadLimit(const Graph& graph, const RaceReport& report);
 
+/// Subscripts whose accesses were all proven free, in every launch that gives neither another block nor another grid than the program does.
+std::set<const Expr*> raceFreeAccesses(const Graph& graph, const RaceReport& report);
+
 /// Reports what is found, a finding per pair of source places.
 void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink);
 

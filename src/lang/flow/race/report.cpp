@@ -116,6 +116,29 @@ std::optional<int64_t> threadLimit(const Graph& graph, const RaceReport& report)
   return limit;
 }
 
+std::set<const Expr*> raceFreeAccesses(const Graph& graph, const RaceReport& report) {
+  if (report.isCut)
+    return {};
+  std::set<StepId> open;
+  for (const auto& [steps, verdict] : report.pairs)
+    if (verdict.decider == Decider::None || verdict.decider == Decider::Witness ||
+        report.mostThreads.contains(verdict.counter)) {
+      open.insert(steps.first);
+      open.insert(steps.second);
+    }
+  std::set<const Expr*> proven, others;
+  for (const Access& access : graph.accesses) {
+    if (!access.origin)
+      continue;
+    const StepKind kind = graph[access.step].kind;
+    const bool isElement = kind == StepKind::Load || kind == StepKind::Store;
+    (isElement && !open.contains(access.step) ? proven : others).insert(access.origin);
+  }
+  for (const Expr* expr : others)
+    proven.erase(expr);
+  return proven;
+}
+
 void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink) {
   const std::set<const Expr*> quiet = quietParts(graph);
   using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;

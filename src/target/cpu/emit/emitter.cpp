@@ -192,30 +192,18 @@ uint32_t Emitter::addFault(mlir::Operation* op, llvm::StringRef id, llvm::String
   return target::addFault(state.kernel.faults, op, id, message);
 }
 
-void Emitter::returnFaultIf(Value* condition, uint32_t fault) {
+void Emitter::returnFaultIf(Value* condition, uint32_t fault, llvm::function_ref<void()> before) {
   emitIf(ir, condition, [&] {
+    if (before)
+      before();
     ir.CreateRet(ir.getInt32(1 + fault));
     ir.SetInsertPoint(llvm::BasicBlock::Create(context(), "unreachable", function));
   });
 }
 
-bool Emitter::isUnsigned(mlir::Operation* printOp, unsigned value) {
-  auto print = mlir::cast<ir::PrintOp>(printOp);
-  return value < print.getIsUnsigned().size() && print.getIsUnsigned()[value];
-}
-
-uint32_t Emitter::addPrint(mlir::Operation* op) {
-  auto print = mlir::cast<ir::PrintOp>(op);
-  std::string id = "print:";
-  for (auto [i, value] : llvm::enumerate(print.getValues())) {
-    mlir::Type type = value.getType();
-    id += type.isF64()                          ? 'd'
-          : mlir::isa<mlir::FloatType>(type)    ? 'f'
-          : type.isInteger(1)                   ? 'b'
-          : type.isIndex() || isUnsigned(op, i) ? 'u'
-                                                : 'i';
-  }
-  return addFault(op, id, print.getFormat());
+uint32_t Emitter::addValues(mlir::Operation* op, llvm::StringRef text, mlir::ValueRange values,
+                            llvm::ArrayRef<bool> isUnsigned) {
+  return target::addValues(state.kernel.faults, op, text, values, isUnsigned);
 }
 
 /// Floats as f64 bits, integers extended to 64 bits.
@@ -249,12 +237,19 @@ void Emitter::emitPrint(uint32_t fault, llvm::ArrayRef<Value*> bits) {
 }
 
 void Emitter::emitDebug(mlir::Operation* op) {
-  if (auto check = mlir::dyn_cast<ir::AssertOp>(op))
-    return returnFaultIf(ir.CreateNot(scalar(check.getCondition())), addFault(op, check.getId(), check.getMessage()));
-  Values bits;
-  for (auto [i, value] : llvm::enumerate(mlir::cast<ir::PrintOp>(op).getValues()))
-    bits.push_back(printBits(value.getType(), scalar(value), isUnsigned(op, i)));
-  emitPrint(addPrint(op), bits);
+  auto print = [&](llvm::StringRef text, mlir::ValueRange values, llvm::ArrayRef<bool> isUnsigned) {
+    Values bits;
+    for (auto [i, value] : llvm::enumerate(values))
+      bits.push_back(printBits(value.getType(), scalar(value), i < isUnsigned.size() && isUnsigned[i]));
+    emitPrint(addValues(op, text, values, isUnsigned), bits);
+  };
+  if (auto text = mlir::dyn_cast<ir::PrintOp>(op))
+    return print(text.getFormat(), text.getValues(), text.getIsUnsigned());
+  auto check = mlir::cast<ir::AssertOp>(op);
+  returnFaultIf(ir.CreateNot(scalar(check.getCondition())), addFault(op, check.getId(), check.getMessage()), [&] {
+    if (!check.getValues().empty())
+      print(check.getMessage(), check.getValues(), check.getIsUnsigned());
+  });
 }
 
 }  // namespace vortex::target::cpu::emit

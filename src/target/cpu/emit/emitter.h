@@ -98,12 +98,12 @@ public:
 
   /// Index of a fault raised at `op`, for returnFault and prints.
   uint32_t addFault(mlir::Operation* op, llvm::StringRef id, llvm::StringRef message);
-  /// Ends the block's function with this fault where `condition` (i1) holds.
-  void returnFaultIf(llvm::Value* condition, uint32_t fault);
-  /// A fault that carries the format and value types of a print: id "print:" + one letter per value (f, i, u; all 64 bits wide).
-  uint32_t addPrint(mlir::Operation* printOp);
-  static bool isUnsigned(mlir::Operation* printOp, unsigned value);
-  /// CpuBlock::print with raw 64-bit values of a vx.print, once.
+  /// Ends the block's function with this fault where `condition` (i1) holds, after what `before` emits.
+  void returnFaultIf(llvm::Value* condition, uint32_t fault, llvm::function_ref<void()> before = {});
+  /// The entry that describes the values of a vx.print or vx.assert.
+  uint32_t addValues(mlir::Operation* op, llvm::StringRef text, mlir::ValueRange values,
+                     llvm::ArrayRef<bool> isUnsigned);
+  /// CpuBlock::print with these raw 64-bit values, once.
   void emitPrint(uint32_t fault, llvm::ArrayRef<llvm::Value*> bits);
   llvm::Value* printBits(mlir::Type type, llvm::Value* value, bool isUnsigned);
 

@@ -267,22 +267,32 @@ void RegionEmitter::emitOp(mlir::Operation* op) {
 void RegionEmitter::emitAssert(ir::AssertOp op) {
   uint32_t fault = e_.addFault(op, op.getId(), op.getMessage());
   Lane condition = lane(op.getCondition());
-  Value* failed = ir_.CreateNot(condition.value);
+  Value *failed = ir_.CreateNot(condition.value), *lanes = mask_ ? mask_ : fullMask();
   if (condition.isUniform()) {
     if (mask_ && !maskNonEmpty_)
       failed = ir_.CreateAnd(failed, anyLane(ir_, mask_));
   } else {
-    failed = anyLane(ir_, math_.andMask(failed, mask_));
+    lanes = math_.andMask(failed, mask_);
+    failed = anyLane(ir_, lanes);
   }
-  e_.returnFaultIf(failed, fault);
+  e_.returnFaultIf(failed, fault, [&] {
+    if (!op.getValues().empty())
+      emitValues(op, op.getMessage(), op.getValues(), op.getIsUnsigned(), lanes);
+  });
 }
 
 void RegionEmitter::emitPrint(ir::PrintOp op) {
+  emitValues(op, op.getFormat(), op.getValues(), op.getIsUnsigned(), mask_ ? mask_ : fullMask());
+}
+
+/// The values of each of the lanes.
+void RegionEmitter::emitValues(mlir::Operation* op, llvm::StringRef text, mlir::ValueRange values,
+                               llvm::ArrayRef<bool> isUnsigned, Value* ofLanes) {
   Values bits;
-  uint32_t fault = e_.addPrint(op);
-  for (auto [i, value] : llvm::enumerate(op.getValues())) {
+  uint32_t fault = e_.addValues(op, text, values, isUnsigned);
+  for (auto [i, value] : llvm::enumerate(values)) {
     llvm::AllocaInst* slot = nullptr;
-    Value* lanes = e_.printBits(value.getType(), vector(value), Emitter::isUnsigned(op, i));
+    Value* lanes = e_.printBits(value.getType(), vector(value), i < isUnsigned.size() && isUnsigned[i]);
     if (shape_.width > 1) {
       slot = entryAlloca(ir_, lanes->getType());
       ir_.CreateStore(lanes, slot);
@@ -291,11 +301,11 @@ void RegionEmitter::emitPrint(ir::PrintOp op) {
   }
   if (shape_.width == 1)
     return e_.emitPrint(fault, bits);
-  emitForActiveLanes(ir_, mask_ ? mask_ : fullMask(), [&](Value* lane) {
-    Values values;
+  emitForActiveLanes(ir_, ofLanes, [&](Value* lane) {
+    Values stored;
     for (Value* slot : bits)
-      values.push_back(ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), slot, lane)));
-    e_.emitPrint(fault, values);
+      stored.push_back(ir_.CreateLoad(ir_.getInt64Ty(), ir_.CreateGEP(ir_.getInt64Ty(), slot, lane)));
+    e_.emitPrint(fault, stored);
   });
 }
 

@@ -64,6 +64,8 @@ private:
   std::optional<Lane> emitAffine(mlir::Operation* op, llvm::ArrayRef<Lane> operands);
   void emitAssert(ir::AssertOp op);
   void emitPrint(ir::PrintOp op);
+  void emitValues(mlir::Operation* op, llvm::StringRef text, mlir::ValueRange values, llvm::ArrayRef<bool> isUnsigned,
+                  llvm::Value* ofLanes);
 
   Lane lane(mlir::Value value);
   void set(mlir::Value value, Lane lane) { values_[value] = lane; }
