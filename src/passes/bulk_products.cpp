@@ -153,7 +153,7 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
   // Measured on an H200: 64×4096×4096 in 32 tiles takes 15.4 µs, split along the depth 17.9.
   constexpr int64_t kBusyShare = 5;
   ir::SizeAttr needed = needs(cluster, dot);
-  if (!needed)
+  if (!needed || ir::argumentSlots(types_).back() > schedule_.bulkSlots)
     return std::nullopt;
   auto size = [&](int64_t value) { return ir::sizeConstant(dot.getContext(), value); };
   SmallVector<Axis> axes = axes_.of(dot.getResult());

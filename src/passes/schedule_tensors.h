@@ -55,8 +55,9 @@ struct TensorSchedule {
   std::vector<BulkTile> bulkTiles;
   /// Not zero for the launches in which copies can reach all of this argument.
   std::function<ir::SizeAttr(mlir::MLIRContext* context, unsigned argument, ir::ViewType type)> bulkReach;
-  /// Products of fewer rows or columns run otherwise.
+  /// Products of fewer rows or columns run otherwise, and those of kernels with more launch slots.
   int64_t bulkSide = 0;
+  uint32_t bulkSlots = 0;
 
   // For targets that run thousands of small blocks. Zero or false: not done.
   /// Where two axes are innermost in memory (transposes), blocks take squares of this side.

@@ -87,3 +87,10 @@ def test_the_assembler_keeps_sums_in_registers_and_products_in_flight(vortex, tm
 def test_roles_and_rings_are_printed(vortex, tmp_path):
     done = build(vortex, tmp_path, PROGRAMS["x @ w"].format("f16"), "--target", "sm_90", "--dump-after", "vxnv")
     assert "vxnv.roles" in done.stderr and "vxnv.ring stages 4 bytes 49152" in done.stderr
+
+
+def test_kernels_whose_parameter_leaves_no_room_for_maps_do_without(vortex, tmp_path):
+    others = ", ".join(f"p{i}: &Tensor<f32, [A, B, C]>" for i in range(64))
+    program = f"kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, N]>, {others}) -> Tensor<f16, [M, N]> {{ return x @ w }}"
+    code = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "asm").stdout
+    assert entries(code) and not bulk(code)

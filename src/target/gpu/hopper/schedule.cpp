@@ -1,5 +1,6 @@
 #include "target/gpu/hopper/schedule.h"
 
+#include "artifact/device_report.h"
 #include "artifact/tensor_map.h"
 #include "ir/size_attr.h"
 #include "target/gpu/hopper/configuration.h"
@@ -48,6 +49,10 @@ void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
          .startCycles = costs.launchCycles});
   schedule.bulkReach = reach;
   schedule.bulkSide = kSide;
+  // Maps follow the slots in the parameter; temporaries that later products add need some too.
+  constexpr uint64_t kMaps = 8, kLaterSlots = 100;
+  schedule.bulkSlots = static_cast<uint32_t>(
+      (artifact::kMaxParameterBytes - kMaps * artifact::kTensorMapBytes) / sizeof(uint64_t) - kLaterSlots);
 }
 
 }  // namespace vortex::target::gpu::hopper
