@@ -41,14 +41,18 @@ def evaluate(sizes, number, slots, known):
     op, value, *operands = sizes[number]
     if op == 0:
         return value
-    if op < 6:
+    if op == 5 or (op == 6 and value != 1):
+        raise NotImplementedError("grids that launches give, clusters that a device counts")
+    if op < 5:
         result = slots[value]
+    elif op == 6:
+        result = torch.cuda.get_device_properties(0).multi_processor_count
     else:
         x, y, z = ([evaluate(sizes, operand, slots, known) for operand in operands] + [0, 0])[:3]
         result = [lambda: x + y, lambda: x - y, lambda: x * y, lambda: x // y if y else 0, lambda: -(-x // y) if y else 0,
                   lambda: x % y if y else 0, lambda: min(x, y), lambda: max(x, y), lambda: int(x == y), lambda: int(x < y),
                   lambda: int(bool(x and y)), lambda: int(bool(x or y)), lambda: int(x == 0), lambda: int(x > 0 and x & (x - 1) == 0),
-                  lambda: y if x else z][op - 6]()
+                  lambda: y if x else z][op - 7]()
     known[number] = (result + 2**63) % 2**64 - 2**63  # wraps as in the runtime
     return known[number]
 
@@ -106,24 +110,42 @@ class Kernel:
             check(CUDA.cuFuncSetAttribute(self.functions[symbol], 8, shared), symbol)
         return self.functions[symbol]
 
+    def take(self, steps, slots, taken=True):
+        """The phases that the steps come to; appends the lets that they set, 0 where they are not taken."""
+        for step in steps:
+            if isinstance(step, int):
+                yield from [self.plan["phases"][step]] if taken else []
+            elif step[0] == "let":
+                slots.append(self.size(step[1], slots) if taken else 0)
+            else:
+                undecided = taken
+                for _, needs, when, inner in step:
+                    chosen = undecided and self.size(needs, slots) != 0 and self.size(when, slots) != 0
+                    yield from self.take(inner, slots, chosen)
+                    undecided = undecided and not chosen
+
     def prepare(self, *arguments):
-        """A callable that launches all phases on these tensors and numbers; its attribute `results` holds the results."""
+        """A callable that launches what the steps come to on these tensors and numbers; its attribute `results` holds the results."""
         slots, keep = [], list(arguments)
         for argument in arguments:
             self.add(slots, argument)
         results = []
-        for param in self.plan["results"] + self.plan["temporaries"]:
-            if not param["tensor"]:
-                self.add(slots, torch.cuda.get_device_properties(0).multi_processor_count)
+        for param in self.plan["results"]:
+            shape = [self.size(extent, slots) for extent in param["extents"]]
+            results.append(torch.zeros(shape, dtype=DTYPES[param["type"]], device="cuda"))
+            self.add(slots, results[-1])
+        phases = list(self.take(self.plan["steps"], slots))
+        written = {number for phase in phases for number in phase["written"]}
+        for number, param in enumerate(self.plan["temporaries"]):
+            if number not in written:
+                slots += [0] * (1 + 2 * len(param["extents"]))
                 continue
             shape = [self.size(extent, slots) for extent in param["extents"]]
-            tensor = torch.zeros(shape, dtype=DTYPES[param["type"]], device="cuda")
-            keep.append(tensor)
-            self.add(slots, tensor)
-            if len(results) < len(self.plan["results"]):
-                results.append(tensor)
+            keep.append(torch.zeros(shape, dtype=DTYPES[param["type"]], device="cuda"))
+            self.add(slots, keep[-1])
+        keep += results
         launches, blocks = [], []
-        for phase in self.plan["phases"]:
+        for phase in phases:
             symbol = next((symbol for when, symbol in phase["versions"] if self.size(when, slots)), phase["symbol"])
             grid = [self.size(size, slots) for size in phase["grid"]]
             shared = self.size(phase["shared"], slots)

@@ -1,5 +1,5 @@
 // gpu_plan FOLDER FILE.vxk…: what bench/gpu.py needs of GPU artifacts: FOLDER/NAME.ptx and FOLDER/NAME.json with the launch plan: "sizes" are
-// rows [operator, value or slot, operands…], elsewhere a size is the number of its row.
+// rows [operator, value, slot or blocks of a cluster, operands…], elsewhere a size is the number of its row. Steps are described at steps().
 #include "artifact/artifact.h"
 
 #include <fstream>
@@ -19,8 +19,10 @@ static std::string sizes(const Kernel& kernel) {
   return list(kernel.sizes.rows().size(), [&](size_t i) {
     const vortex::size::Row& row = kernel.sizes.rows()[i];
     bool isArgument = vortex::size::isArgument(row.op);
-    std::string text = "[" + std::to_string(static_cast<int>(row.op)) + "," +
-                       std::to_string(isArgument ? static_cast<int64_t>(slotOf(kernel, row)) : row.value);
+    const int64_t value = isArgument                           ? static_cast<int64_t>(slotOf(kernel, row))
+                          : row.op == vortex::size::Op::Device ? row.operands[0]
+                                                               : row.value;
+    std::string text = "[" + std::to_string(static_cast<int>(row.op)) + "," + std::to_string(value);
     for (uint32_t k = 0; k < vortex::size::arity(row.op); ++k)
       text += "," + std::to_string(row.operands[k]);
     return text + "]";
@@ -50,6 +52,21 @@ static std::string maps(const Phase& phase) {
   });
 }
 
+/// A phase's number, ["let", value], or [["case", needs, when, steps], …].
+static std::string steps(const std::vector<Step>& all) {
+  return list(all.size(), [&](size_t i) -> std::string {
+    if (const auto* run = std::get_if<Run>(&all[i].what))
+      return std::to_string(run->phase);
+    if (const auto* let = std::get_if<Let>(&all[i].what))
+      return "[\"let\"," + expression(let->value) + "]";
+    const std::vector<Case>& cases = std::get<Choose>(all[i].what).cases;
+    return list(cases.size(), [&](size_t c) {
+      return "[\"" + cases[c].name + "\"," + expression(cases[c].needs) + "," + expression(cases[c].when) + "," +
+             steps(cases[c].steps) + "]";
+    });
+  });
+}
+
 static std::string plan(const Kernel& kernel) {
   return "{\"name\":\"" + kernel.name + "\",\"sizes\":" + sizes(kernel) + ",\"params\":" + params(kernel.params) +
          ",\"results\":" + params(kernel.results) + ",\"temporaries\":" + params(kernel.temporaries) + ",\"phases\":" +
@@ -64,9 +81,10 @@ static std::string plan(const Kernel& kernel) {
                             }) +
                        ",\"grid\":" + list(3, [&](size_t axis) { return expression(phase.grid[axis]); }) +
                        ",\"threads\":" + expression(phase.hardwareThreads) +
-                       ",\"shared\":" + expression(phase.sharedBytes) + ",\"maps\":" + maps(phase) + "}";
+                       ",\"shared\":" + expression(phase.sharedBytes) + ",\"maps\":" + maps(phase) + ",\"written\":" +
+                       list(phase.written.size(), [&](size_t t) { return std::to_string(phase.written[t]); }) + "}";
               }) +
-         "}\n";
+         ",\"steps\":" + steps(kernel.steps) + "}\n";
 }
 
 int main(int count, char** arguments) {

@@ -3,7 +3,7 @@
 namespace vortex::artifact {
 
 const Param* findArgument(const Kernel& kernel, uint32_t number) {
-  for (const auto* list : {&kernel.params, &kernel.results, &kernel.temporaries}) {
+  for (const auto* list : {&kernel.params, &kernel.results, &kernel.lets, &kernel.temporaries}) {
     if (number < list->size())
       return &(*list)[number];
     number -= static_cast<uint32_t>(list->size());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "artifact/scalar_type.h"
@@ -14,13 +15,12 @@ namespace vortex::artifact {
 
 enum class Access : uint8_t { Read, Write, ReadWrite };
 
-/// What every GPU that has clusters can run together (PTX ISA, "Cluster of Cooperative Thread Arrays").
-inline constexpr uint32_t kMaxClusterBlocks = 8;
+using size::kMaxClusterBlocks;
 
 /// One launch parameter and its slots. Every launch argument list is a flat array of 64-bit slots:
 /// a tensor of rank r takes 1 + 2r slots (data pointer; extents[r]; strides[r] in elements), a scalar one slot
 /// (bits in the low end, floats as their bit pattern, integers sign- or zero-extended, bool 0/1).
-/// Order: the user's parameters, then results, then temporaries. A scalar temporary (u64) is a number of the device: see clusterBlocks.
+/// Order: the user's parameters, then results, then lets, then temporaries.
 struct Param {
   std::string name;
   ScalarType type = ScalarType::F32;
@@ -28,7 +28,8 @@ struct Param {
   uint32_t rank = 0;
   Access access = Access::Read;
   uint32_t firstSlot = 0;
-  /// Results and temporaries only: extents, allocated (row-major, contiguous) by the launch.
+  /// Results and temporaries only: extents, allocated (row-major, contiguous) by the launch. Temporaries that no phase of a launch writes are
+  /// not allocated: their slots are 0.
   std::vector<size::Id> extents{};
   /// Results: storage must be zero before phase 0 (elements a kernel does not write are zero).
   bool zeroFill = false;
@@ -36,8 +37,6 @@ struct Param {
   /// fields of one tensor follow each other in the parameter list, the first one at offset 0. Results are allocated so; parameters are
   /// strided views, for which this is what callers are told. 0: a tensor of its own.
   uint32_t structBytes = 0, fieldOffset = 0;
-  /// Scalar temporaries: how many clusters of so many blocks the device runs at the same time, a block to a core. 1: its workers.
-  uint32_t clusterBlocks = 1;
 };
 
 /// Must evaluate to non-zero before anything is launched; otherwise the launch fails with `message`, where
@@ -54,7 +53,7 @@ struct Version {
   std::string symbol;
 };
 
-/// One grid launch. Phases of a kernel run in order; each sees all effects of the earlier ones.
+/// One grid launch. It sees all effects of the phases that ran before it.
 struct Phase {
   std::string symbol;   ///< entry point in `code`, for launches that no version is for
   size::Id grid[3]{};   ///< number of blocks in x, y, z; a zero skips the phase
@@ -70,8 +69,40 @@ struct Phase {
   std::vector<TensorMap> maps{};
   /// GPU: this many neighbouring blocks of the grid run together, at most kMaxClusterBlocks; the grid is a multiple of them. 1,1,1: none.
   uint32_t cluster[3] = {1, 1, 1};
-  std::string name;  ///< for profiles: "softmax", "softmax.pack_b"
+  std::vector<uint32_t> written{};  ///< temporaries that it may write, by index
+  std::string name;                 ///< for profiles: "softmax", "softmax.pack_b"
 };
+
+/// What launches do, in order. One kernel serves all launches: those of few rows take other steps than those of many.
+struct Step;
+
+/// Runs a phase. Every phase of a kernel has one such step.
+struct Run {
+  uint32_t phase = 0;  ///< index into Kernel::phases
+};
+
+/// Sets the slot of a let. Lets of cases that are not taken are 0.
+struct Let {
+  uint32_t let = 0;  ///< index into Kernel::lets; steps set them in their order
+  size::Id value{};
+};
+
+/// `needs` is what the steps rely on, `when` is where they pay: any case whose needs hold computes the same.
+struct Case {
+  std::string name;  ///< "split", "small", …
+  size::Id needs{}, when{};
+  std::vector<Step> steps;
+};
+
+/// Takes the first case whose `needs` and `when` are not zero; those of the last case are a constant.
+struct Choose {
+  std::vector<Case> cases;
+};
+
+struct Step {
+  std::variant<Run, Let, Choose> what;
+};
+constexpr unsigned kMostNesting = 32;  ///< of steps in steps
 
 /// Combines per-block values of a `-> T reduce(op)` result on the host side of the launch: the last phase already leaves a
 /// single element in the result parameter, so a scalar result is simply read back from a one-element tensor.
@@ -111,12 +142,14 @@ struct Fault {
 struct Kernel {
   std::string name;
   std::string target;         ///< "cpu-x86_64-<cpu>", "sm_90", …
-  size::Table sizes;          ///< what all ids below stand for; arguments: parameters, results, temporaries
+  size::Table sizes;          ///< what all ids below stand for; arguments: parameters, results, lets, temporaries
   std::vector<Param> params;  ///< user's parameters
   std::vector<Param> results;
+  std::vector<Param> lets;  ///< scalars (u64) that steps compute
   std::vector<Param> temporaries;
   std::vector<Constraint> constraints;
   std::vector<Phase> phases;
+  std::vector<Step> steps;
   std::vector<uint32_t> scalarResults;  ///< indices of results that are one-element storage of a scalar `reduce` result
   std::vector<Fault> faults;
   std::vector<std::string> notes;  ///< guards inserted, conflicts, … for the report

@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 9;
+constexpr uint32_t kVersion = 10;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -29,6 +29,7 @@ public:
   }
   template <typename T> void scalar(const T& value) { raw(&value, sizeof value); }
   template <typename T> void count(const T& container) { scalar(static_cast<uint64_t>(container.size())); }
+  static constexpr bool kIsReader = false;
   std::vector<uint8_t>& bytes() { return bytes_; }
 
 private:
@@ -39,11 +40,8 @@ class Reader {
 public:
   explicit Reader(std::span<const uint8_t> bytes) : rest_(bytes) {}
   void raw(void* into, size_t count) {
-    if (count > rest_.size()) {
-      failed_ = true;
-      rest_ = {};
-      return;
-    }
+    if (count > rest_.size())
+      return fail();
     if (count != 0)
       std::memcpy(into, rest_.data(), count);
     rest_ = rest_.subspan(count);
@@ -59,6 +57,12 @@ public:
       container.resize(elements);
   }
   bool complete() const { return !failed_ && rest_.empty(); }
+  static constexpr bool kIsReader = true;
+  void fail() {
+    failed_ = true;
+    rest_ = {};
+  }
+  unsigned nesting = 0;  ///< of the steps being read
 
 private:
   std::span<const uint8_t> rest_;
@@ -112,7 +116,6 @@ template <typename A> void visit(A& archive, Param& param) {
   visit(archive, param.zeroFill);
   visit(archive, param.structBytes);
   visit(archive, param.fieldOffset);
-  visit(archive, param.clusterBlocks);
 }
 
 template <typename A> void visit(A& archive, Constraint& constraint) {
@@ -153,7 +156,39 @@ template <typename A> void visit(A& archive, Phase& phase) {
   visit(archive, phase.maps);
   for (uint32_t& blocks : phase.cluster)
     visit(archive, blocks);
+  visit(archive, phase.written);
   visit(archive, phase.name);
+}
+
+template <typename A> void visit(A& archive, Run& run) { visit(archive, run.phase); }
+template <typename A> void visit(A& archive, Let& let) {
+  visit(archive, let.let);
+  visit(archive, let.value);
+}
+template <typename A> void visit(A& archive, Case& each) {
+  visit(archive, each.name);
+  visit(archive, each.needs);
+  visit(archive, each.when);
+  visit(archive, each.steps);
+}
+template <typename A> void visit(A& archive, Choose& choose) { visit(archive, choose.cases); }
+
+/// The kind, then its fields. Damage may nest without end, so reading stops where no kernel goes.
+template <typename A> void visit(A& archive, Step& step) {
+  auto kind = static_cast<uint8_t>(step.what.index());
+  visit(archive, kind);
+  if constexpr (A::kIsReader) {
+    if (kind >= std::variant_size_v<decltype(step.what)> || archive.nesting == kMostNesting)
+      return archive.fail();
+    if (kind == 1)
+      step.what = Let();
+    if (kind == 2)
+      step.what = Choose();
+    ++archive.nesting;
+  }
+  std::visit([&](auto& what) { visit(archive, what); }, step.what);
+  if constexpr (A::kIsReader)
+    --archive.nesting;
 }
 
 template <typename A> void visit(A& archive, Fact& fact) {
@@ -197,9 +232,11 @@ template <typename A> void visit(A& archive, Kernel& kernel) {
   visit(archive, kernel.sizes);
   visit(archive, kernel.params);
   visit(archive, kernel.results);
+  visit(archive, kernel.lets);
   visit(archive, kernel.temporaries);
   visit(archive, kernel.constraints);
   visit(archive, kernel.phases);
+  visit(archive, kernel.steps);
   visit(archive, kernel.scalarResults);
   visit(archive, kernel.faults);
   visit(archive, kernel.notes);

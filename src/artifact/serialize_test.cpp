@@ -31,14 +31,14 @@ Kernel sample() {
        .extents = {rows, columns},
        .zeroFill = true},
       {.name = "sum", .type = ScalarType::F32, .isTensor = true, .rank = 0, .access = Access::Write, .firstSlot = 11}};
+  kernel.lets = {{.name = "few", .type = ScalarType::U64, .firstSlot = 12}};
   kernel.temporaries = {{.name = "t",
                          .type = ScalarType::U8,
                          .isTensor = true,
                          .rank = 1,
                          .access = Access::ReadWrite,
-                         .firstSlot = 12,
-                         .extents = {sizes.add(make(Op::Mul, arena.dim(0, 0), 64))}},
-                        {.name = "clusters", .type = ScalarType::U64, .firstSlot = 15, .clusterBlocks = 4}};
+                         .firstSlot = 13,
+                         .extents = {sizes.add(make(Op::Mul, arena.dim(0, 0), 64))}}};
   kernel.slotCount = 16;
   kernel.constraints = {
       {sizes.add(make(Op::Equal, arena.dim(0, 0), arena.dim(0, 1))), "{0} is not {1}", {rows, columns}}};
@@ -49,13 +49,22 @@ Kernel sample() {
                     .sharedBytes = {},
                     .hardwareThreads = sizes.constant(256),
                     .versions = {{sizes.add(make(Op::Equal, arena.stride(0, 0), 1)), "softmax.0_fast"}},
-                    .name = "softmax"}};
+                    .written = {0},
+                    .name = "softmax"},
+                   {.symbol = "softmax.1",
+                    .grid = {sizes.add(arena.dim(5, 0)), one, one},
+                    .block = {one, one, one},
+                    .name = "apply"}};
   TensorMap map{.type = ScalarType::BF16, .rank = 2, .box = {64, 128}, .swizzleBytes = 128};
   map.address = sizes.add(arena.address(0));
   map.extents[0] = columns, map.extents[1] = rows;
   map.byteStrides[0] = sizes.add(make(Op::Mul, arena.stride(0, 0), 2));
   kernel.phases[0].maps = {map};
   kernel.phases[0].cluster[0] = 2;
+  const Id few = sizes.add(make(Op::Less, arena.dim(0, 0), 4)), isFew = sizes.add(arena.scalar(4));
+  kernel.steps = {
+      {Let{0, few}},
+      {Choose{{{"small", one, isFew, {}}, {"split", few, one, {{Run{0}}, {Run{1}}}}, {"nothing", one, one, {}}}}}};
   kernel.scalarResults = {1};
   kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};
   kernel.notes = {"guard inserted", ""};
@@ -120,10 +129,10 @@ TEST(Artifact, RandomPayloadsWithValidChecksumsDoNotCrash) {
 
 TEST(Artifact, AnotherVersionIsNamed) {
   std::vector<uint8_t> bytes = serialize(sample());
-  for (uint8_t version : {5, 6, 7, 8, 99}) {
+  for (uint8_t version : {5, 7, 9, 99}) {
     bytes[8] = version;
     EXPECT_EQ(deserialize(bytes).error().message, "the kernel has format version " + std::to_string(version) +
-                                                      ", this build reads version 9: build it again");
+                                                      ", this build reads version 10: build it again");
   }
 }
 
@@ -139,15 +148,15 @@ TEST(Artifact, ValidationNamesTheCulprit) {
   EXPECT_NE(message([](Kernel& k) { k.results[0].extents.pop_back(); }).find("'y'"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) {
               size::Arena arena;
-              k.results[0].extents[0] = k.sizes.add(arena.address(4));
-            }).find("slot 12"),
+              k.results[0].extents[0] = k.sizes.add(arena.address(5));
+            }).find("slot 13"),
             std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.phases[0].grid[0].index = 1000; }).find("grid of phase 'softmax' is row 1000"),
             std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.sizes = size::Table({size::Row{.op = Op::Not}}); }).find("row 0 of its 1 sizes"),
             std::string::npos);
   for (size::Expr (*reads)(size::Arena&) :
-       {+[](size::Arena& arena) { return arena.dim(5, 0); }, +[](size::Arena& arena) { return arena.dim(1, 0); },
+       {+[](size::Arena& arena) { return arena.dim(6, 0); }, +[](size::Arena& arena) { return arena.dim(1, 0); },
         +[](size::Arena& arena) { return arena.stride(0, 2); }, +[](size::Arena& arena) { return arena.scalar(0); }})
     EXPECT_NE(message([&](Kernel& k) {
                 size::Arena arena;
@@ -156,10 +165,6 @@ TEST(Artifact, ValidationNamesTheCulprit) {
               std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.scalarResults = {2}; }).find("scalar result 2"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.temporaries[0].rank = UINT32_MAX; }).find("'t'"), std::string::npos);
-  for (auto edit :
-       {+[](Kernel& k) { k.temporaries[1].clusterBlocks = 0; }, +[](Kernel& k) { k.temporaries[1].clusterBlocks = 9; },
-        +[](Kernel& k) { k.params[1].clusterBlocks = 2; }, +[](Kernel& k) { k.results[0].clusterBlocks = 2; }})
-    EXPECT_NE(message(edit).find("counts clusters of"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.phases[0].symbol.clear(); }).find("no entry symbol"), std::string::npos);
   const auto mapMessage = [&](auto edit) { return message([&](Kernel& k) { edit(k.phases[0].maps[0]); }); };
   const std::string map = "tensor map 0 of phase 'softmax'";

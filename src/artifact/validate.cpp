@@ -18,6 +18,11 @@ public:
     checkParams(kernel_.params, "parameter", false);
     const uint32_t argumentSlots = nextSlot_;
     checkParams(kernel_.results, "result", true);
+    knownSlots_ = nextSlot_;
+    checkParams(kernel_.lets, "let", false);
+    for (const Param& let : kernel_.lets)
+      if (let.isTensor || let.type != ScalarType::U64)
+        fail(concat("let '", let.name, "' is no u64"));
     checkParams(kernel_.temporaries, "temporary", true);
     if (nextSlot_ != kernel_.slotCount)
       fail(concat("its parameters take ", nextSlot_, " slots, but slotCount is ", kernel_.slotCount));
@@ -48,6 +53,7 @@ private:
     }
     for (const Phase& phase : kernel_.phases)
       checkPhase(phase);
+    checkAllSteps();
     for (const SharedTensor& tensor : kernel_.sharedTensors)
       if (tensor.phase >= kernel_.phases.size())
         fail(concat("the tensor '", tensor.name, "' is of phase ", tensor.phase, " of ", kernel_.phases.size()));
@@ -90,15 +96,11 @@ private:
         return fail(concat(what, " has an unknown type or access"));
       if (param.firstSlot != nextSlot_)
         fail(concat(what, " starts at slot ", param.firstSlot, " instead of ", nextSlot_));
-      const bool isWorkers = &params == &kernel_.temporaries && !param.isTensor && param.type == ScalarType::U64;
-      if (allocated && !param.isTensor && !isWorkers)
+      if (allocated && !param.isTensor)
         fail(concat(what, " is not a tensor"));
-      if (param.clusterBlocks != 1 &&
-          (!isWorkers || param.clusterBlocks == 0 || param.clusterBlocks > kMaxClusterBlocks))
-        fail(concat(what, " counts clusters of ", param.clusterBlocks, " blocks"));
       if (!param.isTensor && param.rank != 0)
         fail(concat(what, " is a scalar of rank ", param.rank));
-      if (param.extents.size() != (allocated && param.isTensor ? param.rank : 0))
+      if (param.extents.size() != (allocated ? param.rank : 0))
         fail(concat(what, " has rank ", param.rank, " and ", param.extents.size(), " extents"));
       const uint64_t next = nextSlot_ + (param.isTensor ? 1 + 2 * uint64_t{param.rank} : 1);
       if (next > UINT32_MAX)
@@ -139,6 +141,9 @@ private:
       if (version.symbol.empty())
         fail("a version of " + what + " has no entry symbol");
     }
+    for (uint32_t temporary : phase.written)
+      if (temporary >= kernel_.temporaries.size())
+        fail(concat(what, " writes temporary ", temporary, " of ", kernel_.temporaries.size()));
     for (size_t i = 0; i < phase.maps.size(); ++i)
       checkMap(phase.maps[i], concat("tensor map ", i, " of ", what));
     checkCluster(phase, what);
@@ -169,6 +174,54 @@ private:
       fail(what + " has clusters or tensor maps and no hardware threads");
   }
 
+  void checkAllSteps() {
+    isRun_.resize(kernel_.phases.size());
+    checkSteps(kernel_.steps, 0);
+    for (size_t phase = 0; phase < isRun_.size(); ++phase)
+      if (!isRun_[phase])
+        fail(concat("no step runs phase '", kernel_.phases[phase].symbol, "'"));
+    if (setLets_ != kernel_.lets.size())
+      fail(concat("its steps set ", setLets_, " of ", kernel_.lets.size(), " lets"));
+  }
+
+  void checkSteps(const std::vector<Step>& steps, unsigned nesting) {
+    if (nesting == kMostNesting)
+      return fail(concat("its steps are nested more than ", kMostNesting, " deep"));
+    for (const Step& step : steps)
+      std::visit([&](const auto& what) { checkStep(what, nesting); }, step.what);
+  }
+
+  void checkStep(const Run& run, unsigned) {
+    if (run.phase >= kernel_.phases.size())
+      return fail(concat("a step runs phase ", run.phase, " of ", kernel_.phases.size()));
+    if (isRun_[run.phase])
+      fail(concat("two steps run phase '", kernel_.phases[run.phase].symbol, "'"));
+    isRun_[run.phase] = true;
+  }
+
+  void checkStep(const Let& let, unsigned) {
+    if (let.let != setLets_ || let.let >= kernel_.lets.size())
+      return fail(concat("a step sets let ", let.let, " of ", kernel_.lets.size(), " where ", setLets_, " are set"));
+    checkId(let.value, knownSlots_, "the value of let '" + kernel_.lets[let.let].name + "'");
+    ++setLets_;
+    ++knownSlots_;
+  }
+
+  void checkStep(const Choose& choose, unsigned nesting) {
+    if (choose.cases.empty())
+      return fail("a choice has no cases");
+    for (const Case& each : choose.cases) {
+      const std::string what = concat(" of case '", each.name, "'");
+      checkId(each.needs, knownSlots_, "the needs" + what);
+      checkId(each.when, knownSlots_, "the condition" + what);
+      if (message_.empty() && &each == &choose.cases.back() && (!isAlways(each.needs) || !isAlways(each.when)))
+        fail(concat("the last case '", each.name, "' of a choice depends on the launch"));
+      checkSteps(each.steps, nesting + 1);
+    }
+  }
+
+  bool isAlways(size::Id id) const { return kernel_.sizes.constantOf(id).value_or(0) != 0; }
+
   void checkScalarResults() {
     for (uint32_t index : kernel_.scalarResults)
       if (index >= kernel_.results.size())
@@ -178,6 +231,9 @@ private:
   const Kernel& kernel_;
   uint32_t nextSlot_ = 0;
   std::vector<uint32_t> needed_;  ///< per size: slots that must be known
+  std::vector<bool> isRun_;       ///< per phase, in the steps so far
+  uint32_t setLets_ = 0;          ///< in the steps so far
+  uint32_t knownSlots_ = 0;       ///< to the next step
   std::string message_;
 };
 

@@ -44,6 +44,8 @@ struct Options {
   /// With `check`: report wrapping arith.addi/subi/muli that carry a `vx.signedness` attribute ("signed" or "unsigned").
   bool overflow = false;
   uint64_t seed = 0;  ///< order of blocks and warps; 0 is ascending
+  /// Not 0: draws the cases of vx.choose by lot among those whose needs hold. All must compute the same.
+  uint64_t drawnCases = 0;
   /// Operations that a warp executes in one thread region, and the block-level code of a block, before the run ends with a finding; 0: no limit.
   /// Blocks and warps run one after another, so one that waits for another does so for ever.
   uint64_t maxSteps = 0;

@@ -4,18 +4,21 @@
 
 #include "base/memory.h"
 #include "base/tensor_bytes.h"
+#include "ir/launch.h"
 #include "ir/size_attr.h"
 #include "size/evaluate.h"
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 namespace vortex::interpreter {
 
 namespace {
 
 struct ArgumentFacts {
-  ir::ViewType view;  ///< null for a scalar
+  ir::ViewType view;      ///< null for a scalar
+  ir::SizeAttr letValue;  ///< of role let
   Element element;
   ir::Role role = ir::Role::Param;
   std::string name;
@@ -24,7 +27,9 @@ struct ArgumentFacts {
   int64_t structBytes = 0, fieldOffset = 0;  ///< a field of an array of structs (artifact.h)
 };
 
-ArgumentFacts factsOf(mlir::Type type, mlir::DictionaryAttr dictionary) {
+ArgumentFacts factsOf(ir::EntryOp entry, unsigned number) {
+  mlir::Type type = entry.getFunctionType().getInputs()[number];
+  auto dictionary = llvm::cast<mlir::DictionaryAttr>(entry.getArgs()[number]);
   ArgumentFacts facts;
   facts.view = llvm::dyn_cast<ir::ViewType>(type);
   facts.element = *elementOf(facts.view ? facts.view.getElementType() : type);
@@ -37,6 +42,8 @@ ArgumentFacts factsOf(mlir::Type type, mlir::DictionaryAttr dictionary) {
   }
   if (facts.name.empty())
     facts.name = facts.role == ir::Role::Result ? "result" : "temporary";
+  if (facts.role == ir::Role::Let)
+    facts.letValue = ir::valueOfLet(entry->getParentOfType<mlir::ModuleOp>(), number);
   if (facts.role != ir::Role::Param && facts.view)
     for (auto size : dictionary.getAs<mlir::ArrayAttr>("extents").getAsRange<ir::SizeAttr>())
       facts.extents.push_back(size.getExpr());
@@ -71,7 +78,7 @@ public:
       return findings_;
     for (size_t i = 0; i < arguments.size(); ++i)
       bind(i, arguments[i]);
-    for (Function* phase : program_.phases) {
+    for (Function* phase : takenPhases()) {
       if (runPhase(*phase))
         continue;
       if (!machine_.error.empty())
@@ -106,8 +113,8 @@ private:
             return base::Error{"an extent of `" + facts_[i].name + "` does not fit 63 bits"};
           added.extents.push_back(*exact);
         }
-        if (!facts_[i].view)
-          added.scalar = 1;  // workers: one block after another
+        if (facts_[i].letValue)
+          added.scalar = static_cast<uint64_t>(evaluate(facts_[i].letValue));
         if (facts_[i].structBytes) {
           auto strides = rowMajorStrides(added.extents);
           for (int64_t stride : strides)
@@ -232,7 +239,23 @@ private:
     view.strides.assign(argument.strides.begin(), argument.strides.end());
   }
 
+  std::vector<Function*> takenPhases() const {
+    auto module = program_.entry->getParentOfType<mlir::ModuleOp>();
+    std::vector<Function*> taken;
+    std::mt19937_64 lot(options_.drawnCases);
+    auto isTaken = [&](ir::CaseOp each) {
+      if (options_.drawnCases == 0)
+        return ir::holds(each, [&](ir::SizeAttr size) { return evaluate(size); });
+      return (!each.getNeeds() || evaluate(*each.getNeeds()) != 0) && lot() % 2 == 0;
+    };
+    for (ir::KernelOp kernel : ir::takenKernels(module, isTaken))
+      taken.push_back(*llvm::find_if(program_.phases, [&](Function* phase) { return phase->op == kernel; }));
+    return taken;
+  }
+
   int64_t argumentOf(const size::Node& node) const {
+    if (node.op == size::Op::Device)
+      return node.argument == 1;  // blocks run one after another
     if (node.op == size::Op::LaunchGrid)
       return options_.grid.value_or(std::array<int64_t, 3>{})[node.argument];
     return static_cast<int64_t>(slots_[ir::slotOf(node, program_.entry.getFunctionType().getInputs())]);
@@ -348,9 +371,8 @@ base::Result<Interpreter> Interpreter::create(mlir::ModuleOp module) {
   auto state = std::make_unique<State>();
   state->program = std::move(*program);
   ir::EntryOp entry = state->program.entry;
-  mlir::TypeRange types = entry.getFunctionType().getInputs();
-  for (auto [type, attribute] : llvm::zip_equal(types, entry.getArgs()))
-    state->facts.push_back(factsOf(type, llvm::cast<mlir::DictionaryAttr>(attribute)));
+  for (unsigned i = 0; i < entry.getArgs().size(); ++i)
+    state->facts.push_back(factsOf(entry, i));
   return Interpreter(std::move(state));
 }
 

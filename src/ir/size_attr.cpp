@@ -17,6 +17,9 @@ SizeAttr sizeDim(mlir::MLIRContext* context, unsigned argument, unsigned dim) {
 SizeAttr sizeScalar(mlir::MLIRContext* context, unsigned argument) {
   return SizeAttr::get(context, sizeArena(context).scalar(argument));
 }
+SizeAttr sizeClusters(mlir::MLIRContext* context, unsigned blocks) {
+  return SizeAttr::get(context, sizeArena(context).clusters(blocks));
+}
 SizeAttr sizeBinary(size::Op op, SizeAttr lhs, SizeAttr rhs) {
   return SizeAttr::get(lhs.getContext(), size::make(op, lhs.getExpr(), rhs.getExpr()));
 }

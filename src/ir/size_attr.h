@@ -11,6 +11,8 @@ size::Arena& sizeArena(mlir::MLIRContext* context);
 SizeAttr sizeConstant(mlir::MLIRContext* context, int64_t value);
 SizeAttr sizeDim(mlir::MLIRContext* context, unsigned argument, unsigned dim);
 SizeAttr sizeScalar(mlir::MLIRContext* context, unsigned argument);
+/// How many clusters of so many blocks the device runs at the same time; of one block, its workers.
+SizeAttr sizeClusters(mlir::MLIRContext* context, unsigned blocks = 1);
 SizeAttr sizeBinary(size::Op op, SizeAttr lhs, SizeAttr rhs);
 SizeAttr sizeUnary(size::Op op, SizeAttr operand);
 std::optional<int64_t> constantSize(SizeAttr size);

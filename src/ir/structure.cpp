@@ -52,8 +52,8 @@ static LogicalResult verifyEntryArgument(EntryOp op, unsigned number, mlir::Dict
                    << " bytes";
   if (role.getValue() == Role::Param)
     return success();
-  if (role.getValue() == Role::Temp && llvm::isa<mlir::IndexType>(types[number]))
-    return success();  // the number of the device's workers
+  if (role.getValue() == Role::Let)
+    return llvm::isa<mlir::IndexType>(types[number]) ? success() : error() << "is a let and must be an index";
   if (!view)
     return error() << "is a " << stringifyRole(role.getValue()) << " and must be a view";
   auto extents = facts.getAs<ArrayAttr>("extents");
@@ -94,7 +94,7 @@ LogicalResult EntryOp::verify() {
     Role role = facts.getAs<RoleAttr>("role").getValue();
     if (role < last)
       return emitOpError() << "argument " << i << " is a " << stringifyRole(role) << " after a " << stringifyRole(last)
-                           << "; the order is params, results, temps";
+                           << "; the order is params, results, lets, temps";
     last = role;
   }
   for (mlir::Attribute attribute : getConstraints()) {

@@ -88,7 +88,8 @@ def Vx_Scope : Vx_Enum<"Scope", "who an atomic synchronises with", [
 def Vx_ScopeAttr : Vx_EnumAttr<Vx_Scope, "scope">;
 
 def Vx_Role : Vx_Enum<"Role", "what an entry argument is", [
-  I32EnumAttrCase<"Param", 0, "param">, I32EnumAttrCase<"Result", 1, "result">, I32EnumAttrCase<"Temp", 2, "temp">]>;
+  I32EnumAttrCase<"Param", 0, "param">, I32EnumAttrCase<"Result", 1, "result">, I32EnumAttrCase<"Let", 2, "let">,
+  I32EnumAttrCase<"Temp", 3, "temp">]>;
 def Vx_RoleAttr : Vx_BracketEnumAttr<Vx_Role, "role">;
 def Vx_AccessMode : Vx_Enum<"AccessMode", "how a kernel touches a tensor argument", [
   I32EnumAttrCase<"Read", 0, "read">, I32EnumAttrCase<"Write", 1, "write">, I32EnumAttrCase<"ReadWrite", 2, "readwrite">]>;

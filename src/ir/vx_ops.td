@@ -16,7 +16,8 @@ class Vx_Op<string mnemonic, list<Trait> traits = []> : Op<Vx_Dialect, mnemonic,
 def Vx_EntryOp : Vx_Op<"entry", [Symbol]> {
   let summary = "the launch interface of a kernel";
   let description = [{
-    Argument order: the user's parameters, then results, then temporaries (global scratch between phases). `args` holds one
+    Argument order: the user's parameters, then results, then lets (numbers that the launch computes, of type index), then temporaries (global
+    scratch between phases). `args` holds one
     dictionary per argument: `name` (StringAttr), `role` (#vx.role), `access` (#vx.access), for results and temps of tensor type
     `extents` (ArrayAttr of #vx.size) and `zero` (UnitAttr, storage zeroed before phase 0), and `loc` free for tools.
     `scalar_results`: argument numbers of results that are one-element views read back as a host scalar.
@@ -31,6 +32,70 @@ def Vx_EntryOp : Vx_Op<"entry", [Symbol]> {
   let assemblyFormat = "$sym_name `:` $function_type `args` $args (`constraints` $constraints^)? attr-dict";
   let hasVerifier = 1;
 }
+
+//===-- launch ------------------------------------------------------------------------------------------------===//
+
+class Vx_LaunchRegionOp<string mnemonic, list<Trait> traits> : Vx_Op<mnemonic, traits # [SingleBlock, NoTerminator, NoRegionArguments]> {
+  let regions = (region SizedRegion<1>:$steps);
+}
+class Vx_LaunchStepOp<string mnemonic, list<Trait> traits = []>
+    : Vx_Op<mnemonic, traits # [ParentOneOf<["LaunchOp", "CaseOp"]>]>;
+
+def Vx_LaunchOp : Vx_LaunchRegionOp<"launch", [HasParent<"::mlir::ModuleOp">,
+                                              DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "what a launch of the entry does, step by step";
+  let description = [{
+    Steps run in order. Every kernel of the module is run by one `vx.phase`. Without a `vx.launch` a launch runs the kernels of its module in
+    their order. Expressions of steps read parameters, results and lets that are set before them on the way, no temporaries. Temporaries
+    exist for a launch if a phase that it runs writes them; their extents may name lets of the outermost steps.
+    ```
+    vx.launch @mm {
+      vx.let arg 3 = #vx.size<"device(workers)">
+      vx.choose first {
+        vx.case "split" when #vx.size<"1023 < dim(0,1)"> {
+          vx.phase @mm.partial
+          vx.phase @mm.combine
+        }
+        vx.case "usual" {
+          vx.phase @mm.tensors
+        }
+      }
+    }
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$entry);
+  let assemblyFormat = "$entry $steps attr-dict";
+}
+
+def Vx_PhaseOp : Vx_LaunchStepOp<"phase"> {
+  let summary = "one grid: all blocks of a kernel";
+  let arguments = (ins FlatSymbolRefAttr:$kernel);
+  let assemblyFormat = "$kernel attr-dict";
+}
+
+def Vx_LetOp : Vx_LaunchStepOp<"let"> {
+  let summary = "sets the entry's argument of that number, of role let, for later steps and their code";
+  let arguments = (ins I64Attr:$argument, Vx_SizeAttr:$value);
+  let assemblyFormat = "`arg` $argument `=` qualified($value) attr-dict";
+}
+
+def Vx_ChooseOp : Vx_LaunchRegionOp<"choose", [ParentOneOf<["LaunchOp", "CaseOp"]>]> {
+  let summary = "runs the first case whose `needs` and `when` hold";
+  let description = [{
+    The last case has neither. `needs` is what the steps of a case rely on; `when` is a preference: any case whose needs hold computes the
+    same, up to the grouping of sums.
+  }];
+  let assemblyFormat = "`first` $steps attr-dict";
+  let hasRegionVerifier = 1;
+}
+
+def Vx_CaseOp : Vx_LaunchRegionOp<"case", [HasParent<"ChooseOp">]> {
+  let summary = "one way of vx.choose, for launches where its sizes are not zero";
+  let arguments = (ins StrAttr:$name, OptionalAttr<Vx_SizeAttr>:$needs, OptionalAttr<Vx_SizeAttr>:$when);
+  let assemblyFormat = "$name (`needs` qualified($needs)^)? (`when` qualified($when)^)? $steps attr-dict";
+}
+
+//===-- kernels -----------------------------------------------------------------------------------------------===//
 
 def Vx_KernelOp : Vx_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope]> {
   let summary = "one phase: what one block does";

@@ -1,10 +1,10 @@
 #include "passes/schedule_tensors.h"
 
+#include "ir/launch.h"
 #include "passes/bulk_products.h"
 #include "passes/chunks.h"
 #include "passes/phase_builder.h"
 #include "passes/separate_operands.h"
-#include "passes/workers.h"
 
 namespace vortex::passes {
 namespace {
@@ -17,7 +17,7 @@ public:
   Scheduler(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule)
       : module_(module), entry_(entry), kernel_(kernel), schedule_(schedule), context_(module.getContext()),
         axes_(kernel, schedule.fusedOnly), clusters_(kernel, axes_, {schedule.fusedOnly, schedule.reductionBlocks > 0}),
-        sizes_(context_, schedule, axes_, clusters_) {}
+        sizes_(context_, schedule, axes_, clusters_), launch_(ir::createLaunch(entry)) {}
 
   LogicalResult run() {
     args_ = llvm::to_vector(entry_.getArgs().getValue());
@@ -26,7 +26,7 @@ public:
       findFolded(i);
     bool hasProducts = llvm::any_of(clusters_.list, [](const Cluster& c) { return bool(findDot(c)); });
     if (hasProducts && (schedule_.dotLeastRows > 0 || !schedule_.bulkTiles.empty()))
-      workers_ = ir::sizeScalar(context_, addWorkers());
+      workers_ = addLet("workers", ir::sizeClusters(context_));
     if (schedule_.dotLeastRows > 0)
       sizes_.workers = workers_;
     if (failed(collectTemporaries()))
@@ -76,11 +76,15 @@ private:
     return static_cast<unsigned>(types_.size() - 1);
   }
 
-  /// An argument that launches set to the number of the device's workers.
-  unsigned addWorkers() {
+  /// A value that launches compute and code reads. Temporaries come after all of them.
+  ir::SizeAttr addLet(StringRef name, ir::SizeAttr value) {
+    auto argument = static_cast<unsigned>(types_.size());
     types_.push_back(IndexType::get(context_));
-    args_.push_back(workersFacts(context_));
-    return static_cast<unsigned>(types_.size() - 1);
+    args_.push_back(DictionaryAttr::get(
+        context_, {NamedAttribute(StringAttr::get(context_, "name"), StringAttr::get(context_, name)),
+                   NamedAttribute(StringAttr::get(context_, "role"), ir::RoleAttr::get(context_, ir::Role::Let))}));
+    launch_.let(kernel_.getLoc(), argument, value);
+    return ir::sizeScalar(context_, argument);
   }
 
   /// Partial results that one later phase needs once are combined there, without a phase of their own.
@@ -448,7 +452,9 @@ private:
     for (Type type : types_)
       body->addArgument(type, kernel_.getLoc());
     state.addRegion()->push_back(body);
-    return cast<ir::KernelOp>(builder.create(state));
+    auto kernel = cast<ir::KernelOp>(builder.create(state));
+    launch_.phase(kernel);
+    return kernel;
   }
 
   PhaseBuilder buildPhase(ir::KernelOp phase) {
@@ -635,6 +641,7 @@ private:
   SmallVector<Attribute> args_;
   SmallVector<Type> types_;
   std::vector<SmallVector<ir::SizeAttr>> chunks_;
+  ir::LaunchBuilder launch_;
   unsigned phase_ = 0;
 };
 

@@ -44,7 +44,8 @@ std::optional<int64_t> Table::constantOf(Id id) const {
 std::optional<size_t> Table::firstBadRow() const {
   for (size_t i = 0; i < rows_.size(); ++i) {
     const Row& row = rows_[i];
-    if (row.op == Op::LaunchGrid && row.operands[0] > 2)
+    if ((row.op == Op::LaunchGrid && row.operands[0] > 2) ||
+        (row.op == Op::Device && row.operands[0] - 1 >= kMaxClusterBlocks))
       return i;
     if (row.op > kLastOp || (row.op != Op::Constant && row.value != 0) || (i == 0 && row != Row{}))
       return i;
@@ -74,6 +75,8 @@ Program::Program(const Table& table, const std::function<uint32_t(const Row&)>& 
       placed.push_back({slots, {Op::Constant, number, {slot, 0, 0}}});
     } else if (row.op == Op::LaunchGrid) {
       grid_.emplace_back(number, row.operands[0]);
+    } else if (row.op == Op::Device) {
+      clusters_.emplace_back(number, row.operands[0]);
     } else if (row.op != Op::Constant) {
       for (uint32_t k = 0; k < arity(row.op); ++k)
         slots = std::max(slots, needed[row.operands[k]]);
@@ -92,10 +95,18 @@ Program::Program(const Table& table, const std::function<uint32_t(const Row&)>& 
 
 //===-- Values ------------------------------------------------------------------------------------------------===//
 
-Values::Values(const Program& program, const std::array<int64_t, 3>& grid)
+Values::Values(const Program& program, const Surroundings& surroundings)
     : program_(&program), values_(program.initial_) {
   for (auto [row, axis] : program.grid_)
-    values_[row] = grid[axis];
+    values_[row] = surroundings.grid[axis];
+  for (auto [row, blocks] : program.clusters_)
+    values_[row] = surroundings.clusters[blocks - 1];
+}
+
+void Values::setClusters(uint32_t blocks, int64_t count) {
+  for (auto [row, each] : program_->clusters_)
+    if (each == blocks)
+      values_[row] = count;
 }
 
 void Values::advance(std::span<const uint64_t> slots) {

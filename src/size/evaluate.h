@@ -10,7 +10,7 @@
 
 namespace vortex::size {
 
-/// The value of one expression, by recursion: for the interpreter and for tests. `argument` gives those of Dim, Stride, Address, Scalar and LaunchGrid.
+/// The value of one expression, by recursion: for the interpreter and for tests. `argument` gives those of operators without operands.
 int64_t evaluate(Expr expr, const std::function<int64_t(const Node&)>& argument);
 
 /// An expression in a table. 0 is the constant 0 in every table.
@@ -19,9 +19,9 @@ struct Id {
   bool operator==(const Id&) const = default;
 };
 
-/// Of a row: those of the operator, or an argument's number and, for Dim and Stride, the dimension; of LaunchGrid the axis.
+/// Of a row: those of the operator, or an argument's number and, for Dim and Stride, the dimension; of LaunchGrid the axis, of Device the blocks of a cluster.
 constexpr uint32_t operandCount(Op op) {
-  if (op == Op::LaunchGrid)
+  if (op == Op::LaunchGrid || op == Op::Device)
     return 1;
   return !isArgument(op) ? arity(op) : op == Op::Dim || op == Op::Stride ? 2 : 1;
 }
@@ -54,6 +54,13 @@ private:
   std::map<Row, uint32_t> known_;  ///< of rows_, once something was added
 };
 
+/// What a launch knows besides its slots.
+struct Surroundings {
+  std::array<int64_t, 3> grid{};  ///< numbers of blocks that it was given
+  /// Of n + 1 blocks that the device runs at the same time.
+  std::array<int64_t, kMaxClusterBlocks> clusters{1};
+};
+
 /// A table whose arguments are slots of a launch, in an order in which the known slots may grow.
 class Program {
 public:
@@ -63,6 +70,8 @@ public:
 
   /// Its launches must be given a grid.
   bool takesGrid() const { return !grid_.empty(); }
+  /// Rows that count clusters of a device and the blocks of those.
+  const std::vector<std::pair<uint32_t, uint32_t>>& clusters() const { return clusters_; }
 
 private:
   friend class Values;
@@ -73,16 +82,19 @@ private:
   };
   std::vector<Step> steps_;
   std::vector<Row> rows_;
-  std::vector<uint32_t> slots_;                      ///< per step: how many slots must be known
-  std::vector<int64_t> initial_;                     ///< values of the constants, at their rows
-  std::vector<std::pair<uint32_t, uint32_t>> grid_;  ///< rows of LaunchGrid and their axes
+  std::vector<uint32_t> slots_;                          ///< per step: how many slots must be known
+  std::vector<int64_t> initial_;                         ///< values of the constants, at their rows
+  std::vector<std::pair<uint32_t, uint32_t>> grid_;      ///< rows of LaunchGrid and their axes
+  std::vector<std::pair<uint32_t, uint32_t>> clusters_;  ///< rows of Device and their blocks
 };
 
 /// What the expressions of a program are for one launch.
 class Values {
 public:
-  /// `grid`: numbers of blocks that the launch was given.
-  explicit Values(const Program& program, const std::array<int64_t, 3>& grid = {});
+  explicit Values(const Program& program, const Surroundings& surroundings = {});
+
+  /// Before advance(): how many clusters of so many blocks there are.
+  void setClusters(uint32_t blocks, int64_t count);
 
   /// Computes what depends on these slots only and was not computed yet. Slots given before keep their values.
   void advance(std::span<const uint64_t> slots);

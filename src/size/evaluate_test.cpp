@@ -89,7 +89,7 @@ TEST(Evaluate, SlotsMayBecomeKnownInPieces) {
       ids.push_back(table.add(random.tree(3).build(arena)));
     const Program program(table, slotOfRow);
     const std::vector<uint64_t> slots = random.slots();
-    Values whole(program, test::gridOf(slots)), pieces(program, test::gridOf(slots));
+    Values whole(program, test::surroundingsOf(slots)), pieces(program, test::surroundingsOf(slots));
     whole.advance(slots);
     for (size_t known = 0; known <= slots.size(); known += 1 + random.below(4))
       pieces.advance(std::span(slots).first(known));
@@ -126,6 +126,9 @@ TEST(Evaluate, RowsThatNoTableHasAreFound) {
   EXPECT_EQ(Table({Row{}, Row{.op = Op::Add, .operands = {0, 2, 0}}}).firstBadRow(), 1u);
   EXPECT_EQ(Table({Row{}, Row{.op = Op::Not, .operands = {0, 0, 7}}}).firstBadRow(), 1u);
   EXPECT_EQ(Table({Row{}, dim, Row{.op = static_cast<Op>(200)}}).firstBadRow(), 2u);
+  EXPECT_FALSE(Table({Row{}, Row{.op = Op::Device, .operands = {8, 0, 0}}}).firstBadRow());
+  for (uint32_t blocks : {0u, 9u, UINT32_MAX})
+    EXPECT_EQ(Table({Row{}, Row{.op = Op::Device, .operands = {blocks, 0, 0}}}).firstBadRow(), 1u);
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ int64_t apply(Op op, int64_t a, int64_t b, int64_t c) {
   case Op::Stride:
   case Op::Address:
   case Op::Scalar:
-  case Op::LaunchGrid: break;
+  case Op::LaunchGrid:
+  case Op::Device: break;
   }
   VORTEX_UNREACHABLE("operator %d of a size has no operands", static_cast<int>(op));
 }
@@ -140,11 +141,12 @@ Expr Arena::constant(int64_t value) {
 }
 
 Expr Arena::leaf(Op op, uint32_t argument, uint32_t dim) {
-  VORTEX_CHECK(isArgument(op) || (op == Op::LaunchGrid && argument < 3));
+  VORTEX_CHECK(isArgument(op) || (op == Op::LaunchGrid && argument < 3) ||
+               (op == Op::Device && argument - 1 < kMaxClusterBlocks));
   Node node{.op = op, .argument = argument, .dim = dim};
   if (op == Op::Dim)
     node.range = {0, static_cast<int64_t>(base::kMostTensorBytes)};
-  if (op == Op::LaunchGrid)
+  if (op == Op::LaunchGrid || op == Op::Device)
     node.range = {0, UINT32_MAX};
   return intern(node);
 }

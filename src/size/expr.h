@@ -20,6 +20,7 @@ enum class Op : uint8_t {
   Address,     ///< of a tensor argument's first element
   Scalar,      ///< scalar argument as i64
   LaunchGrid,  ///< blocks along axis `argument` that the launch was given: 0 to 2^32 - 1
+  Device,  ///< clusters of `argument` blocks that the device runs at the same time: 0 to 2^32 - 1. Of one block: its workers
   Add,
   Sub,
   Mul,
@@ -37,6 +38,9 @@ enum class Op : uint8_t {
   Select,        ///< (condition, if it is not zero, else)
 };
 constexpr Op kLastOp = Op::Select;
+
+/// What every GPU that has clusters can run together (PTX ISA, "Cluster of Cooperative Thread Arrays").
+constexpr uint32_t kMaxClusterBlocks = 8;
 
 /// How many operands an operator takes: 0 (constants and what a launch gives) to 3.
 constexpr uint32_t arity(Op op) { return op < Op::Add ? 0 : op < Op::Not ? 2 : op < Op::Select ? 1 : 3; }
@@ -59,7 +63,7 @@ class Expr;
 
 struct Node {
   Op op = Op::Constant;
-  uint32_t argument = 0, dim = 0;  ///< Dim, Stride, Address, Scalar, LaunchGrid
+  uint32_t argument = 0, dim = 0;  ///< Dim, Stride, Address, Scalar, LaunchGrid, Device
   int64_t value = 0;               ///< Constant
   std::array<const Node*, 3> operands{};
   Range range{};
@@ -104,6 +108,7 @@ public:
   Expr address(uint32_t argument) { return leaf(Op::Address, argument, 0); }
   Expr scalar(uint32_t argument) { return leaf(Op::Scalar, argument, 0); }
   Expr launchGrid(uint32_t axis) { return leaf(Op::LaunchGrid, axis, 0); }
+  Expr clusters(uint32_t blocks) { return leaf(Op::Device, blocks, 0); }
   Expr leaf(Op op, uint32_t argument, uint32_t dim);
   /// Of operands of this arena, simplified.
   Expr make(Op op, Expr a, Expr b = {}, Expr c = {});

@@ -1,7 +1,7 @@
 // Random expressions for tests, kept as they were written beside what the arena made of them.
 #pragma once
 
-#include "size/expr.h"
+#include "size/evaluate.h"
 
 #include <algorithm>
 #include <random>
@@ -9,14 +9,16 @@
 
 namespace vortex::size::test {
 
-/// Arguments 0 and 1 are tensors of rank 2, argument 2 is a scalar. The launch's grid stands behind them.
-constexpr uint32_t kSlots = 14, kGrid = 11;
+/// Arguments 0 and 1 are tensors of rank 2, argument 2 is a scalar. The launch's grid and the device's clusters stand behind them.
+constexpr uint32_t kSlots = 22, kGrid = 11, kClusters = 14;
 
 inline uint32_t slotOf(Op op, uint32_t argument, uint32_t dim) {
   if (op == Op::Scalar)
     return 10;
   if (op == Op::LaunchGrid)
     return kGrid + argument;
+  if (op == Op::Device)
+    return kClusters + argument - 1;
   return argument * 5 + (op == Op::Address ? 0 : op == Op::Dim ? 1 + dim : 3 + dim);
 }
 
@@ -91,12 +93,14 @@ public:
     if (depth == 0 || below(6) == 0) {
       if (below(3) == 0)
         return {.op = Op::Constant, .value = number()};
-      static constexpr Op kArguments[] = {Op::Dim,     Op::Dim,    Op::Dim,       Op::Stride,
-                                          Op::Address, Op::Scalar, Op::LaunchGrid};
+      static constexpr Op kArguments[] = {Op::Dim,     Op::Dim,    Op::Dim,        Op::Stride,
+                                          Op::Address, Op::Scalar, Op::LaunchGrid, Op::Device};
       const Op op = kArguments[below(std::size(kArguments))];
       const bool hasDim = op == Op::Dim || op == Op::Stride;
       return {.op = op,
-              .argument = op == Op::Scalar ? 2 : static_cast<uint32_t>(below(2)),
+              .argument = op == Op::Scalar   ? 2
+                          : op == Op::Device ? 1 + static_cast<uint32_t>(below(kMaxClusterBlocks))
+                                             : static_cast<uint32_t>(below(2)),
               .dim = hasDim ? static_cast<uint32_t>(below(2)) : 0};
     }
     constexpr auto kFirst = static_cast<uint64_t>(Op::Add);
@@ -111,8 +115,8 @@ public:
     std::vector<uint64_t> result;
     for (uint32_t slot = 0; slot < kSlots; ++slot)
       result.push_back(static_cast<uint64_t>(number()));
-    for (uint32_t axis = 0; axis < 3; ++axis)
-      result[kGrid + axis] = below(4) == 0 ? UINT32_MAX : below(1000);
+    for (uint32_t slot = kGrid; slot < kSlots; ++slot)
+      result[slot] = below(4) == 0 ? UINT32_MAX : below(1000);
     for (uint32_t argument : {0, 1})
       for (uint32_t dim : {0, 1}) {
         static constexpr uint64_t kExtents[] = {0, 1, 2, 3, 7, 16, 64, 127, 128, 129, 4096, uint64_t{1} << 47};
@@ -133,9 +137,12 @@ private:
   std::mt19937_64 random_;
 };
 
-inline std::array<int64_t, 3> gridOf(const std::vector<uint64_t>& slots) {
-  return {static_cast<int64_t>(slots[kGrid]), static_cast<int64_t>(slots[kGrid + 1]),
-          static_cast<int64_t>(slots[kGrid + 2])};
+inline Surroundings surroundingsOf(const std::vector<uint64_t>& slots) {
+  const auto at = [&](uint32_t slot) { return static_cast<int64_t>(slots[slot]); };
+  Surroundings result{.grid = {at(kGrid), at(kGrid + 1), at(kGrid + 2)}};
+  for (uint32_t i = 0; i < kMaxClusterBlocks; ++i)
+    result.clusters[i] = at(kClusters + i);
+  return result;
 }
 
 }  // namespace vortex::size::test

@@ -73,7 +73,7 @@ TEST(Simplify, NoRuleChangesAValueOrAnExactOne) {
                          }),
                 wanted)
           << print(expr);
-      Values values(program, test::gridOf(slots));
+      Values values(program, test::surroundingsOf(slots));
       values.advance(slots);
       ASSERT_EQ(values[id], wanted) << print(expr);
       if (tree.isExact(slots))

@@ -23,6 +23,7 @@ constexpr Spelling kSpellings[] = {
     {Op::Address, "address", 0},
     {Op::Scalar, "scalar", 0},
     {Op::LaunchGrid, "launch_grid", 0},
+    {Op::Device, "device", 0},
     {Op::FloorDiv, "floordiv", 0},
     {Op::CeilDiv, "ceildiv", 0},
     {Op::Mod, "mod", 0},
@@ -39,6 +40,7 @@ constexpr Spelling kSpellings[] = {
     {Op::Mul, "*", 5},
     {Op::Not, "!", 6},
 };
+constexpr std::string_view kWorkers = "workers", kClusters = "clusters";
 constexpr int kPrefix = 6, kAtom = 7;
 /// Of nested parentheses and functions in text; what the compiler makes has a few.
 constexpr unsigned kMostDepth = 1000;
@@ -63,6 +65,9 @@ Printed printNode(const Node& node, const std::array<Printed, 3>& operands) {
   if (node.op == Op::Constant)
     return {std::to_string(node.value), kAtom};
   const auto& [op, name, precedence] = spelling(node.op);
+  if (op == Op::Device)
+    return {node.argument == 1 ? concat(name, "(", kWorkers, ")") : concat(name, "(", kClusters, node.argument, ")"),
+            kAtom};
   if (arity(op) == 0) {
     const bool hasDim = op == Op::Dim || op == Op::Stride;
     return {concat(name, "(", node.argument, hasDim ? concat(",", node.dim) : std::string(), ")"), kAtom};
@@ -176,6 +181,8 @@ private:
 
   Expr parseArgument(Op op) {
     uint32_t argument = 0, dim = 0;
+    if (op == Op::Device)
+      return parseDevice();
     const bool hasDim = op == Op::Dim || op == Op::Stride;
     if (!consume("(") || !consumeNumber(argument) || (hasDim && (!consume(",") || !consumeNumber(dim))) ||
         !consume(")"))
@@ -183,6 +190,13 @@ private:
     if (op == Op::LaunchGrid && argument > 2)
       return expected("an axis below 3 before");
     return arena_.leaf(op, argument, dim);
+  }
+
+  Expr parseDevice() {
+    uint32_t blocks = 1;
+    const bool isRead = consume("(") && (consume(kWorkers) || (consume(kClusters) && consumeNumber(blocks))) &&
+                        blocks - 1 < kMaxClusterBlocks && consume(")");
+    return isRead ? arena_.clusters(blocks) : expected("`(workers)`, or `(clusters2)` to `(clusters8)`,");
   }
 
   Expr parseFunction(Op op) {
@@ -252,7 +266,8 @@ std::string toC(const Row& row, const std::array<std::string, 3>& operands) {
   case Op::Stride:
   case Op::Address:
   case Op::Scalar:
-  case Op::LaunchGrid: return l;
+  case Op::LaunchGrid:
+  case Op::Device: return l;
   case Op::Add: return wrapping(" + ");
   case Op::Sub: return wrapping(" - ");
   case Op::Mul: return wrapping(" * ");

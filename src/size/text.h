@@ -10,7 +10,9 @@
 namespace vortex::size {
 
 /// "ceildiv(dim(0,0), 128) * (dim(1,1) + 1)". Operators by falling precedence: `!`; `*`; `+ -`; `< ==`; `&`; `|`; the others are functions
-/// floordiv, ceildiv, mod, min, max, pow2, select. Arguments: dim(a,d), stride(a,d), address(a), scalar(a), launch_grid(axis).
+/// floordiv, ceildiv, mod, min, max, pow2, select. Arguments: dim(a,d), stride(a,d), address(a), scalar(a), launch_grid(axis),
+/// device(workers),
+/// device(clusters4): of 4 blocks.
 std::string print(Expr expr);
 /// Errors quote the text and say what was expected where.
 Result<Expr> parse(Arena& arena, std::string_view text);

@@ -42,6 +42,8 @@ TEST(SizeText, WhatCannotBeReadIsNamed) {
   EXPECT_NE(message("dim(0,0) 256 ceildiv").find("expected an operator or the end at character 10"), std::string::npos);
   EXPECT_NE(message("dim(0)").find("`(argument,dimension)`"), std::string::npos);
   EXPECT_NE(message("frobnicate(1)").find("function"), std::string::npos);
+  for (const char* text : {"device(0)", "device(clusters0)", "device(clusters9)", "device(clusters)"})
+    EXPECT_NE(message(text).find("`(workers)`"), std::string::npos);
   EXPECT_NE(message("min(1)").find("`,` at character 6"), std::string::npos);
   EXPECT_NE(message("(1").find("`)`"), std::string::npos);
   EXPECT_NE(message("99999999999999999999").find("a number"), std::string::npos);

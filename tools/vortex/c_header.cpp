@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace vortex::tools {
@@ -174,25 +175,31 @@ private:
 
   void tensorSlots(const Param& param, const std::string& pointer, const std::vector<std::string>& extents) {
     uint32_t slot = param.firstSlot;
-    out_ += base::concat("  vx_slots[", slot, "] = (uint64_t)(uintptr_t)", pointer,
+    out_ += base::concat(indent_, "vx_slots[", slot, "] = (uint64_t)(uintptr_t)", pointer,
                          param.fieldOffset ? base::concat(" + ", param.fieldOffset) : std::string(), ";\n");
     for (uint32_t dim = 0; dim < param.rank; ++dim)
-      out_ += base::concat("  vx_slots[", slot + 1 + dim, "] = (uint64_t)(", extents[dim], ");\n");
+      out_ += base::concat(indent_, "vx_slots[", slot + 1 + dim, "] = (uint64_t)(", extents[dim], ");\n");
     std::string stride = std::to_string(param.structBytes ? param.structBytes / artifact::byteSize(param.type) : 1);
     for (uint32_t dim = param.rank; dim-- > 0;) {
-      out_ += base::concat("  vx_slots[", slot + 1 + param.rank + dim, "] = (uint64_t)(", stride, ");\n");
+      out_ += base::concat(indent_, "vx_slots[", slot + 1 + param.rank + dim, "] = (uint64_t)(", stride, ");\n");
       stride = base::concat("(int64_t)vx_slots[", slot + 1 + param.rank + dim, "] * (int64_t)vx_slots[", slot + 1 + dim,
                             "]");
     }
   }
 
-  /// A size as C, after the statements that compute it: at the level of a function's statements only, not inside of their blocks.
+  /// A size as C, after the statements that compute it.
   std::string size(size::Id id) {
     const size::Row& row = kernel_.sizes.rows()[id.index];
     if (row.op == size::Op::Constant)
       return size::toC(row, {});
     if (row.op == size::Op::LaunchGrid)
       return base::concat("launch_grid_", "xyz"[row.operands[0]]);
+    if (row.op == size::Op::Device) {
+      if (row.operands[0] != 1)  // no CPU has clusters
+        return "INT64_C(0)";
+      readsWorkers_ = true;
+      return "vx_workers";
+    }
     if (size::isArgument(row.op))
       return base::concat("((int64_t)vx_slots[", artifact::slotOf(kernel_, row), "])");
     std::string name = base::concat("vx_sizes[", id.index, "]");
@@ -201,21 +208,25 @@ private:
     std::array<std::string, 3> operands;
     for (uint32_t i = 0; i < size::arity(row.op); ++i)
       operands[i] = size({row.operands[i]});
-    out_ += base::concat("  ", name, " = ", size::toC(row, operands), ";\n");
+    out_ += base::concat(indent_, name, " = ", size::toC(row, operands), ";\n");
     isComputed_[id.index] = true;
     return name;
   }
 
-  /// Ends a function: declares what its sizes are kept in.
+  /// Ends a function: declares what its sizes are made of and kept in.
   void endFunction() {
-    if (std::ranges::find(isComputed_, true) != isComputed_.end())
+    if (out_.find("vx_sizes[", sizesAt_) != std::string::npos)
       out_.insert(sizesAt_, base::concat("  int64_t vx_sizes[", isComputed_.size(), "];\n"));
+    if (readsWorkers_)
+      out_.insert(sizesAt_, "#ifdef _OPENMP\n  const int64_t vx_workers = omp_get_max_threads();\n#else\n"
+                            "  const int64_t vx_workers = 1;\n#endif\n");
     out_ += "}\n";
   }
 
   void parameterSlots() {
     sizesAt_ = out_.size();
     isComputed_.assign(kernel_.sizes.rows().size(), false);
+    readsWorkers_ = false;
     out_ += base::concat("  uint64_t vx_slots[", kernel_.slotCount ? kernel_.slotCount : 1, "] = {0};\n");
     for (const Param& param : kernel_.params) {
       std::string name = nameOf(param);
@@ -270,10 +281,8 @@ private:
     }
     out_ +=
         base::concat("  void *vx_temporaries[", kernel_.temporaries.size() + 1, "] = {0};\n  int32_t vx_status = 0;\n");
-    for (size_t i = 0; i < kernel_.temporaries.size(); ++i)
-      temporary(i);
-    for (const artifact::Phase& phase : kernel_.phases)
-      writePhase(phase);
+    temporaries_.assign(kernel_.temporaries.size(), Storage::None);
+    writeSteps(kernel_.steps);
     out_ += base::concat("vx_done:\n  for (int vx_i = 0; vx_i < ", kernel_.temporaries.size(),
                          "; ++vx_i) free(vx_temporaries[vx_i]);\n  return vx_status;\n");
     endFunction();
@@ -293,21 +302,77 @@ private:
     return product;
   }
 
-  void temporary(size_t index) {
-    const Param& param = kernel_.temporaries[index];
-    if (!param.isTensor) {
-      out_ +=
-          base::concat("#ifdef _OPENMP\n  vx_slots[", param.firstSlot,
-                       "] = (uint64_t)omp_get_max_threads();\n#else\n  vx_slots[", param.firstSlot, "] = 1;\n#endif\n");
-      return;
+  void writeSteps(const std::vector<artifact::Step>& steps) {
+    for (const artifact::Step& step : steps)
+      std::visit([&](const auto& what) { writeStep(what); }, step.what);
+  }
+
+  void writeStep(const artifact::Let& let) {
+    const std::string value = size(let.value);
+    out_ += base::concat(indent_, "vx_slots[", kernel_.lets[let.let].firstSlot, "] = (uint64_t)", value, ";\n");
+  }
+
+  void writeStep(const artifact::Choose& choose) {
+    std::vector<std::string> conditions;
+    for (const artifact::Case& each : choose.cases)
+      conditions.push_back(condition(each));
+    const std::vector<bool> computed = isComputed_;
+    const std::vector<Storage> before = temporaries_;
+    std::vector<Storage> after = before;
+    for (size_t i = 0; i < choose.cases.size(); ++i) {
+      const bool isLast = i + 1 == choose.cases.size();
+      out_ += base::concat(i ? " else " : indent_, isLast ? "" : base::concat("if (", conditions[i], ") "), "{ /* ",
+                           commentText(choose.cases[i].name), " */\n");
+      indent_ += "  ";
+      writeSteps(choose.cases[i].steps);
+      indent_.resize(indent_.size() - 2);
+      out_ += indent_ + "}";
+      isComputed_ = computed;
+      for (size_t k = 0; k < before.size(); ++k)
+        if (temporaries_[k] != before[k])
+          after[k] = Storage::Maybe;
+      temporaries_ = before;
     }
-    std::string bytes =
+    temporaries_ = std::move(after);
+    out_ += "\n";
+  }
+
+  std::string condition(const artifact::Case& each) {
+    std::vector<std::string> parts;
+    for (size::Id id : {each.needs, each.when})
+      if (kernel_.sizes.constantOf(id).value_or(0) == 0)
+        parts.push_back(size(id));
+    return base::join(parts, " && ");
+  }
+
+  void writeStep(const artifact::Run& run) {
+    for (uint32_t temporary : kernel_.phases[run.phase].written)
+      allocate(temporary);
+    writePhase(kernel_.phases[run.phase]);
+  }
+
+  /// Memory of a temporary, where the steps so far may have left it without.
+  void allocate(size_t index) {
+    const Storage before = std::exchange(temporaries_[index], Storage::Always);
+    if (before == Storage::Always)
+      return;
+    const Param& param = kernel_.temporaries[index];
+    const std::string memory = base::concat("vx_temporaries[", index, "]");
+    const std::string bytes =
         base::concat("(((size_t)(", elements(param), ") * ", artifact::byteSize(param.type), " + 127) & ~(size_t)63)");
-    out_ += base::concat("  vx_temporaries[", index, "] = aligned_alloc(64, ", bytes, ");\n  if (!vx_temporaries[",
-                         index, "]) { vx_status = -2; goto vx_done; }\n");
+    if (before == Storage::Maybe) {
+      out_ += base::concat(indent_, "if (!", memory, ") {\n");
+      indent_ += "  ";
+    }
+    out_ += base::concat(indent_, memory, " = aligned_alloc(64, ", bytes, ");\n", indent_, "if (!", memory,
+                         ") { vx_status = -2; goto vx_done; }\n");
     if (param.zeroFill)
-      out_ += base::concat("  memset(vx_temporaries[", index, "], 0, ", bytes, ");\n");
-    tensorSlots(param, base::concat("vx_temporaries[", index, "]"), extentsOf(param));
+      out_ += base::concat(indent_, "memset(", memory, ", 0, ", bytes, ");\n");
+    tensorSlots(param, memory, extentsOf(param));
+    if (before == Storage::Maybe) {
+      indent_.resize(indent_.size() - 2);
+      out_ += indent_ + "}\n";
+    }
   }
 
   void writePhase(const artifact::Phase& phase) {
@@ -317,7 +382,7 @@ private:
       block[axis] = size(phase.block[axis]);
     }
     const std::string scratch = size(phase.scratchBytes);
-    out_ += base::concat(
+    std::string text = base::concat(
         "  {\n    const int64_t vx_grid[3] = {", grid[0], ", ", grid[1], ", ", grid[2],
         "};\n    const int64_t vx_blocks = vx_grid[0] * vx_grid[1] * vx_grid[2];\n"
         "    const size_t vx_scratch = ((size_t)(",
@@ -332,20 +397,35 @@ private:
         "vx_grid[0] % vx_grid[1]);\n"
         "        vx_block.id[2] = (uint32_t)(vx_b / vx_grid[0] / vx_grid[1]);\n");
     for (int axis = 0; axis < 3; ++axis)
-      out_ += base::concat("        vx_block.grid[", axis, "] = (uint32_t)vx_grid[", axis, "]; vx_block.block[", axis,
+      text += base::concat("        vx_block.grid[", axis, "] = (uint32_t)vx_grid[", axis, "]; vx_block.block[", axis,
                            "] = (uint32_t)(", block[axis], ");\n");
-    out_ += base::concat(
+    text += base::concat(
         "        vx_block.scratch = vx_memory;\n        vx_result = ", entry(phase),
         "(vx_slots, &vx_block);\n        if (vx_result) vx_failed = (int32_t)vx_result;\n      }\n    "
         "  __builtin_ia32_sfence(); /* kernels may store around the caches */\n      free(vx_memory);\n    }\n"
         "    if (vx_failed) { vx_status = vx_failed; goto vx_done; }\n  }\n");
+    writeIndented(text);
+  }
+
+  /// Text of a function's outermost level where the steps are.
+  void writeIndented(std::string_view text) {
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n') + 1);
+      out_ += base::concat(line.starts_with('#') ? std::string() : indent_.substr(2), line);
+      text.remove_prefix(line.size());
+    }
   }
 
   const Kernel& kernel_;
   std::string name_;
   bool takesGrid_;
-  std::vector<bool> isComputed_;  ///< sizes, in the function being written
-  size_t sizesAt_ = 0;            ///< where out_ declares them
+  std::vector<bool> isComputed_;  ///< sizes, where the function being written has come to
+  bool readsWorkers_ = false;     ///< in the function being written
+  /// Temporaries have memory where the function has come to.
+  enum class Storage : uint8_t { None, Maybe, Always };
+  std::vector<Storage> temporaries_;
+  std::string indent_ = "  ";
+  size_t sizesAt_ = 0;  ///< where out_ declares them
   std::string out_;
 };
 

@@ -70,7 +70,7 @@ vx.entry @k : (f32, !vx.view<?xf32, global>) -> () args [{name = "x", role = #vx
 
 // -----
 
-// expected-error@+1 {{'vx.entry' op argument 1 is a param after a result; the order is params, results, temps}}
+// expected-error@+1 {{'vx.entry' op argument 1 is a param after a result; the order is params, results, lets, temps}}
 vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> () args [{name = "r", role = #vx.role<result>, access = #vx.access<write>, extents = [#vx.size<"1">]}, {name = "a", role = #vx.role<param>, access = #vx.access<read>}]
 
 // -----

@@ -1,6 +1,9 @@
 // RUN: %vx-opt %s -vx-schedule-tensors | FileCheck %s
 
 // A product with a bias and an activation is one phase over output tiles.
+// CHECK: vx.launch @linear {
+// CHECK-NEXT: vx.phase @linear.tensors.0
+// CHECK-NEXT: }
 // CHECK: vx.kernel @linear.tensors.0
 // CHECK-SAME: #vx.size<"ceildiv(dim(0,0), 
 // CHECK: vx.dot

@@ -3,6 +3,11 @@
 // x / sum(x): partial sums, their combination, then the division.
 // CHECK: vx.entry @normalize
 // CHECK-SAME: #vx.role<temp>
+// CHECK: vx.launch @normalize {
+// CHECK-NEXT: vx.phase @normalize.partial.0
+// CHECK-NEXT: vx.phase @normalize.combine.1
+// CHECK-NEXT: vx.phase @normalize.tensors.2
+// CHECK-NEXT: }
 // CHECK: vx.kernel @normalize.partial.0
 // CHECK: %[[PIECE:.*]] = vx.reduce addf
 // CHECK: vx.store %[[PIECE]]

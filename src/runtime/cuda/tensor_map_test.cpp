@@ -54,6 +54,7 @@ std::shared_ptr<artifact::Kernel> boxKernel() {
   for (uint32_t argument : {0, 1})
     phase.maps.push_back(artifact::convertMap<size::Id>(matrixMap(arena, argument), add));
   kernel->phases = {phase};
+  kernel->steps = artifact::inOrder(1);
   kernel->faults = {{artifact::kDeviceStopped, "", "copy.vx", 1, 1}};
   kernel->target = "sm_90";
   const std::string ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n\n.visible .entry copy_boxes(\n"
@@ -295,8 +296,12 @@ TEST_F(CudaMaps, ResidentClustersAreAskedForOnceAndReachTheKernelAsASlot) {
     EXPECT_EQ(device->residentClusters(blocks).value(), count);
   EXPECT_EQ(standIn_.count("cuOccupancyMaxActiveClusters"), 3);
   auto kernel = clusterKernel(2, 2);
-  kernel->temporaries = {{.name = "workers", .type = ScalarType::U64, .firstSlot = 0},
-                         {.name = "clusters8", .type = ScalarType::U64, .firstSlot = 1, .clusterBlocks = 8}};
+  size::Arena arena;
+  kernel->lets = {{.name = "workers", .type = ScalarType::U64, .firstSlot = 0},
+                  {.name = "clusters8", .type = ScalarType::U64, .firstSlot = 1}};
+  kernel->steps = {{artifact::Let{0, kernel->sizes.add(arena.clusters(1))}},
+                   {artifact::Let{1, kernel->sizes.add(arena.clusters(8))}},
+                   {artifact::Run{0}}};
   kernel->slotCount = 2;
   EXPECT_EQ(hal::prepare(*device, device->load(kernel).value(), {}).value().slots, (std::vector<uint64_t>{132, 16}));
   EXPECT_EQ(standIn_.count("cuOccupancyMaxActiveClusters"), 3);

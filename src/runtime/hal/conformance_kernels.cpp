@@ -1,5 +1,6 @@
 #include "runtime/hal/conformance_kernels.h"
 
+#include "artifact/steps.h"
 #include "base/check.h"
 
 namespace vortex::hal::conformance {
@@ -44,7 +45,10 @@ public:
                               .grid = {sizes().add(grid[0]), sizes().add(grid[1]), sizes().add(grid[2])},
                               .block = {one, one, one},
                               .scratchBytes = sizes().constant(scratchBytes),
+                              .written = {},
                               .name = symbol});
+    for (uint32_t i = 0; i < kernel_.temporaries.size(); ++i)
+      kernel_.phases.back().written.push_back(i);
     return *this;
   }
   size::Table& sizes() { return kernel_.sizes; }
@@ -53,6 +57,8 @@ public:
   Expr scalar(uint32_t argument) { return arena_.scalar(argument); }
   Kernel take() {
     kernel_.slotCount = slots_;
+    if (kernel_.steps.empty())
+      kernel_.steps = artifact::inOrder(kernel_.phases.size());
     return std::move(kernel_);
   }
   Kernel kernel_;
@@ -94,6 +100,21 @@ Kernel update() {
       .scalar("factor", ScalarType::I64)
       .scalar("addend", ScalarType::I64);
   return builder.phase("update", {ceilDiv(builder.extent(), 64)}).take();
+}
+
+Kernel again() {
+  Builder builder("again");
+  builder.tensor("a", ScalarType::I64, 1, Access::ReadWrite)
+      .scalar("factor", ScalarType::I64)
+      .scalar("addend", ScalarType::I64);
+  for (int i = 0; i < 4; ++i)
+    builder.phase("update", {ceilDiv(builder.extent(), 64)});
+  const size::Id one = builder.sizes().constant(1),
+                 isShort = builder.sizes().add(size::make(Op::Less, builder.extent(), builder.number(100)));
+  builder.kernel_.steps = {
+      {artifact::Choose{{{"once", one, isShort, {{artifact::Run{3}}}},
+                         {"thrice", one, one, {{artifact::Run{0}}, {artifact::Run{1}}, {artifact::Run{2}}}}}}}};
+  return builder.take();
 }
 
 Kernel total() {
@@ -143,7 +164,7 @@ Kernel sparse() {
 }  // namespace
 
 Kernel kernelNamed(const std::string& name) {
-  for (auto make : {scale, update, total, check, coordinates, transpose, talk, sparse})
+  for (auto make : {scale, update, again, total, check, coordinates, transpose, talk, sparse})
     if (Kernel kernel = make(); kernel.name == name)
       return kernel;
   VORTEX_UNREACHABLE("no kernel %s", name.c_str());

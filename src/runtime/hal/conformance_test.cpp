@@ -209,6 +209,21 @@ TEST_P(Conformance, PhasesSeeEarlierPhasesAndScalarResultsAreOneElement) {
   }
 }
 
+TEST_P(Conformance, TheLaunchTakesTheStepsOfItsCase) {
+  const KernelRef kernel = load("again");
+  for (int64_t n : {0, 1, 99, 100, 5000}) {
+    std::vector<int64_t> a(static_cast<size_t>(n), 5);
+    const Tensor x = tensor(a, ScalarType::I64, {n});
+    const auto results = run(kernel, {x, scalarI64(3), scalarI64(1)});
+    ASSERT_TRUE(results) << results.error().message;
+    const Launch launch = prepare(*device_, kernel, std::vector<Argument>{x, scalarI64(3), scalarI64(1)}).value();
+    EXPECT_EQ(launch.phases.size(), n == 0 ? 0u : n < 100 ? 1u : 3u) << n;
+    if (executes())
+      for (int64_t value : download<int64_t>(x.buffer))
+        ASSERT_EQ(value, n < 100 ? 16 : ((5 * 3 + 1) * 3 + 1) * 3 + 1) << n;
+  }
+}
+
 TEST_P(Conformance, BlocksKnowTheirPositionInThreeDimensions) {
   const auto results = run(load("coordinates"), {scalarI32(5), scalarI32(7), scalarI32(11)});
   ASSERT_TRUE(results) << results.error().message;
@@ -467,6 +482,28 @@ TEST_P(Conformance, AnUpdatedLaunchServesTheReplaysThatFollow) {
   if (executes()) {
     EXPECT_EQ(download<int64_t>(a.buffer), std::vector<int64_t>(100, 1033));
     EXPECT_EQ(download<int64_t>(b.buffer), std::vector<int64_t>(50, 7));
+  }
+}
+
+TEST_P(Conformance, AnUpdateMayTakeOtherSteps) {
+  const KernelRef kernel = load("again");
+  const Tensor a = tensor(std::vector<int64_t>(50, 1), ScalarType::I64, {50}),
+               b = tensor(std::vector<int64_t>(200, 1), ScalarType::I64, {200});
+  ASSERT_TRUE(stream_->beginRecording());
+  ASSERT_TRUE(launch(*device_, *stream_, kernel, std::vector<Argument>{a, scalarI64(2), scalarI64(1)}));
+  const GraphRef graph = stream_->endRecording().value();
+  ASSERT_TRUE(stream_->replay(graph));
+  const auto update = [&](const Tensor& x) {
+    return graph->update(0, prepare(*device_, kernel, std::vector<Argument>{x, scalarI64(2), scalarI64(1)}).value());
+  };
+  ASSERT_TRUE(update(b));
+  ASSERT_TRUE(stream_->replay(graph));
+  ASSERT_TRUE(update(a));
+  ASSERT_TRUE(stream_->replay(graph));
+  ASSERT_TRUE(stream_->synchronize());
+  if (executes()) {
+    EXPECT_EQ(download<int64_t>(a.buffer), std::vector<int64_t>(50, 7));
+    EXPECT_EQ(download<int64_t>(b.buffer), std::vector<int64_t>(200, 15));
   }
 }
 

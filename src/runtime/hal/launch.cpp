@@ -1,5 +1,6 @@
 #include "runtime/hal/launch.h"
 
+#include "artifact/steps.h"
 #include "base/tensor_bytes.h"
 #include "base/text.h"
 #include "runtime/hal/overlap.h"
@@ -42,8 +43,9 @@ class Preparation {
 public:
   Preparation(Device& device, const KernelRef& kernel, std::span<const Argument> arguments, LaunchOptions& options)
       : device_(device), kernel_(kernel->artifact()),
-        sizes_(kernel->sizes(), options.grid.value_or(std::array<int64_t, 3>{})), arguments_(arguments),
-        options_(options) {
+        sizes_(kernel->sizes(),
+               {.grid = options.grid.value_or(std::array<int64_t, 3>{}), .clusters = {device.info().workers}}),
+        arguments_(arguments), options_(options) {
     launch_.kernel = kernel;
     launch_.print = std::move(options.print);
     launch_.slots.reserve(kernel_.slotCount);
@@ -52,9 +54,9 @@ public:
   Result<Launch> run() {
     if (launch_.kernel->device() != &device_)
       return fail(concat("it was loaded on another device than '", device_.info().name, "'"));
-    for (auto step :
-         {&Preparation::checkGrid, &Preparation::addArguments, &Preparation::checkConstraints, &Preparation::addResults,
-          &Preparation::checkAliasing, &Preparation::addTemporaries, &Preparation::addPhases})
+    for (auto step : {&Preparation::checkGrid, &Preparation::countClusters, &Preparation::addArguments,
+                      &Preparation::checkConstraints, &Preparation::addResults, &Preparation::checkAliasing,
+                      &Preparation::takeSteps, &Preparation::addTemporaries, &Preparation::addPhases})
       if (Result<void> done = (this->*step)(); !done)
         return done.takeError();
     if (Result<void> bound = launch_.kernel->bind(launch_); !bound)
@@ -75,6 +77,19 @@ private:
     for (int64_t blocks : grid.value_or(std::array<int64_t, 3>{}))
       if (blocks < 0 || blocks > UINT32_MAX)
         return fail(concat("it has an impossible grid of ", base::join(*grid, " x ")));
+    return {};
+  }
+
+  /// The device counts them only for kernels that want to know.
+  Result<void> countClusters() {
+    for (auto [row, blocks] : launch_.kernel->sizes().clusters()) {
+      if (blocks == 1)
+        continue;
+      const Result<uint32_t> clusters = device_.residentClusters(blocks);
+      if (!clusters)
+        return fail(clusters.error().message);
+      sizes_.setClusters(blocks, *clusters);
+    }
     return {};
   }
 
@@ -284,13 +299,17 @@ private:
     return {};
   }
 
+  Result<void> takeSteps() {
+    phases_ = artifact::takeSteps(kernel_, sizes_, launch_.slots);
+    return {};
+  }
+
   Result<void> addTemporaries() {
-    for (const Param& param : kernel_.temporaries) {
-      if (!param.isTensor) {
-        Result<uint32_t> clusters = device_.residentClusters(param.clusterBlocks);
-        if (!clusters)
-          return fail(clusters.error().message);
-        launch_.slots.push_back(*clusters);
+    const std::vector<bool> written = writtenTemporaries(kernel_, phases_);
+    for (size_t i = 0; i < kernel_.temporaries.size(); ++i) {
+      const Param& param = kernel_.temporaries[i];
+      if (!written[i]) {  // only code that this launch does not reach reads it
+        launch_.slots.insert(launch_.slots.end(), 1 + 2 * size_t{param.rank}, 0);
         continue;
       }
       Result<Tensor> tensor = allocate("temporary", param);
@@ -306,7 +325,8 @@ private:
 
   Result<void> addPhases() {
     sizes_.advance(launch_.slots);
-    for (const artifact::Phase& phase : kernel_.phases) {
+    for (const uint32_t number : phases_) {
+      const artifact::Phase& phase = kernel_.phases[number];
       LaunchPhase added;
       added.phase = &phase;
       Result<uint64_t> blocks = evaluateDims(phase, "grid", phase.grid, added.grid);
@@ -386,7 +406,8 @@ private:
   LaunchOptions& options_;
   Launch launch_;
   std::vector<View> views_;
-  uint64_t structsBegin_ = 0;  ///< byte offset of the structs whose fields are being added
+  std::vector<uint32_t> phases_;  ///< that the launch's steps take
+  uint64_t structsBegin_ = 0;     ///< byte offset of the structs whose fields are being added
 };
 
 }  // namespace

@@ -54,7 +54,8 @@ struct LaunchPhase {
   std::vector<EncodedMap> encodedMaps{};               ///< the same, made by LoadedKernel::bind
 };
 
-/// A checked launch with its memory. Hold it as long as the work may run.
+/// A checked launch with its memory: the phases that the kernel's steps come to, one after another, so that drivers know nothing of steps.
+/// Hold it as long as the work may run.
 struct Launch {
   KernelRef kernel;
   std::vector<uint64_t> slots;

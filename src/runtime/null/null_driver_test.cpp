@@ -30,6 +30,77 @@ TEST(NullDevice, RecordsWhatWasLaunched) {
   EXPECT_TRUE(device->records().empty());
 }
 
+/// Slots: x 0..2, the let 3, the temporaries 4..6 and 7..9.
+artifact::Kernel kernelWithALet() {
+  artifact::Kernel kernel = kernelNamed("total");
+  size::Arena arena;
+  const auto id = [&](size::Expr expr) { return kernel.sizes.add(expr); };
+  const size::Id one = kernel.sizes.constant(1);
+  kernel.results.clear();
+  kernel.scalarResults.clear();
+  kernel.lets = {{.name = "blocks", .type = artifact::ScalarType::U64, .firstSlot = 3}};
+  kernel.temporaries.assign(2, {.name = "t",
+                                .isTensor = true,
+                                .rank = 1,
+                                .access = artifact::Access::ReadWrite,
+                                .firstSlot = 4,
+                                .extents = {id(size::make(size::Op::Mul, arena.scalar(1), arena.dim(0, 0)))}});
+  kernel.temporaries[1].firstSlot = 7;
+  kernel.slotCount = 10;
+  kernel.phases[0].grid[0] = id(arena.scalar(1));
+  kernel.phases[0].written = {0};
+  kernel.phases[1].written = {1};
+  const size::Expr each = size::make(size::Op::CeilDiv, arena.dim(0, 0), arena.clusters(1));
+  kernel.steps = {
+      {artifact::Let{0, id(each)}},
+      {artifact::Choose{{{"few", one, id(size::make(size::Op::Less, arena.scalar(1), 10)), {{artifact::Run{0}}}},
+                         {"many", one, one, {{artifact::Run{1}}}}}}}};
+  return kernel;
+}
+
+TEST(NullDevice, StepsDecideAboutPhasesAndTemporaries) {
+  const auto device = null_device::createDevice();
+  const KernelRef kernel = device->load(std::make_shared<artifact::Kernel>(kernelWithALet())).value();
+  const auto launchOf = [&](int64_t n) {
+    const BufferRef buffer = device->allocate(static_cast<uint64_t>(n) * 4).value();
+    return prepare(*device, kernel, std::vector<Argument>{Tensor{buffer, 0, artifact::ScalarType::I32, {n}, {}}});
+  };
+  const uint64_t workers = device->info().workers;
+  const auto few = launchOf(static_cast<int64_t>(workers) * 9), many = launchOf(static_cast<int64_t>(workers) * 10);
+  ASSERT_TRUE(few && many);
+  ASSERT_EQ(few->phases.size(), 1u);
+  EXPECT_EQ(few->phases[0].phase->name, "total_partial");
+  EXPECT_EQ(few->phases[0].grid[0], 9u);
+  EXPECT_EQ(few->slots[3], 9u);
+  EXPECT_NE(few->slots[4], 0u);
+  EXPECT_EQ(few->slots[5], workers * 81);
+  EXPECT_EQ(std::vector(few->slots.begin() + 7, few->slots.end()), (std::vector<uint64_t>{0, 0, 0}));
+  ASSERT_EQ(many->phases.size(), 1u);
+  EXPECT_EQ(many->phases[0].phase->name, "total_final");
+  EXPECT_EQ(many->slots[3], 10u);
+  EXPECT_EQ(std::vector(many->slots.begin() + 4, many->slots.begin() + 7), (std::vector<uint64_t>{0, 0, 0}));
+  EXPECT_NE(many->slots[7], 0u);
+}
+
+TEST(NullDevice, MemoryThatNoTakenPhaseWritesMayBeImpossible) {
+  artifact::Kernel kernel = kernelWithALet();
+  size::Arena arena;
+  const size::Expr cube =
+      size::make(size::Op::Mul, arena.dim(0, 0), size::make(size::Op::Mul, arena.dim(0, 0), int64_t{1} << 62));
+  kernel.temporaries[1].extents = {kernel.sizes.add(cube)};
+  const auto device = null_device::createDevice();
+  const KernelRef loaded = device->load(std::make_shared<artifact::Kernel>(kernel)).value();
+  const auto message = [&](int64_t n) {
+    const BufferRef buffer = device->allocate(static_cast<uint64_t>(n) * 4).value();
+    const auto launch =
+        prepare(*device, loaded, std::vector<Argument>{Tensor{buffer, 0, artifact::ScalarType::I32, {n}, {}}});
+    return launch ? "no error" : launch.error().message;
+  };
+  EXPECT_EQ(message(5), "no error");
+  EXPECT_NE(message(int64_t{100} * device->info().workers).find("extent 0 of temporary 't' does not fit"),
+            std::string::npos);
+}
+
 TEST(NullDevice, OneKernelTakesEveryGridThatALaunchGives) {
   artifact::Kernel kernel = kernelNamed("sparse");
   size::Arena arena;

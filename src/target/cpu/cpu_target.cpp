@@ -53,11 +53,12 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp scheduled, const codegen::
   describeInterface(entry, kernel);
   emit::ModuleState state{*code, target, entry, kernel, {}, tiles::makeTileEmitter};
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
-    artifact::Phase described = describePhase(phase, kernel.sizes);
+    artifact::Phase described = describePhase(phase, kernel);
     described.scratchBytes = kernel.sizes.add(emit::emitKernelFunctions(state, phase, described.symbol));
     kernel.phases.push_back(std::move(described));
     describeGuards(phase, kernel);
   }
+  describeSteps(module, kernel);
   if (!state.error.empty())
     return base::Error{state.error};
   std::string complaint = verify(*code);

@@ -1,10 +1,10 @@
 #include "target/cpu/prepare_dots.h"
 
+#include "ir/launch.h"
 #include "ir/size_attr.h"
 #include "ir/tile_sizes.h"
 #include "passes/axes.h"
 #include "passes/phase_builder.h"
-#include "passes/workers.h"
 
 #include <mlir/IR/IRMapping.h>
 #include <mlir/Interfaces/SideEffectInterfaces.h>
@@ -52,9 +52,11 @@ public:
   void run() {
     if (!findSizes() || isAlwaysDirect())
       return;
+    ir::LaunchOp launch = ir::launchOf(entry_);
     createPackPhase();
     if (!pack_)
       return;
+    addPackStep(launch);
     unsigned temporary = addTemporary();
     finishPackPhase(temporary);
     usePacked(temporary);
@@ -91,7 +93,6 @@ private:
     ir::SizeAttr work = combine(SizeOp::Mul, combine(SizeOp::Mul, m_, n_), k_);
     direct_ = combine(SizeOp::Max, combine(SizeOp::Max, atMost(m_, plan_.directRows), atMost(n_, plan_.directColumns)),
                       atMost(work, plan_.directWork));
-    packed_ = combine(SizeOp::Sub, size(1), direct_);
     return true;
   }
 
@@ -170,6 +171,12 @@ private:
     pack_ = pack;
   }
 
+  /// In front of the product, for launches that use it.
+  void addPackStep(ir::LaunchOp launch) {
+    ir::LaunchBuilder steps{mlir::OpBuilder(ir::phaseOf(launch, kernel_))};
+    steps.choose(dot_.getLoc(), {{"direct", direct_, [] {}}, {"packed", {}, [&] { steps.phase(pack_); }}});
+  }
+
   ir::SizeAttr panels() { return combine(SizeOp::CeilDiv, n_, size(plan_.nr())); }
 
   ir::SizeAttr batch() {
@@ -184,7 +191,6 @@ private:
     llvm::SmallVector<mlir::Attribute> sizes(extents_.begin(), extents_.end());
     size_t rank = sizes.size();
     sizes[rank - 1] = combine(SizeOp::Mul, panels(), size(plan_.nr()));
-    sizes[rank - 2] = combine(SizeOp::Mul, k_, packed_);
     auto type = ir::ViewType::get(llvm::SmallVector<int64_t>(rank, mlir::ShapedType::kDynamic), compute_);
     auto facts = builder_.getDictionaryAttr(
         {builder_.getNamedAttr("name", builder_.getStringAttr("")),
@@ -221,13 +227,11 @@ private:
         builder_.create<ir::TileStoreOp>(loc, widened(whole_), pack_.getBody().getArgument(temporary), offsets, false);
     store->setAttr(kPanelsAttribute, builder_.getUnitAttr());
     builder_.create<ir::ReturnOp>(loc);
-    ir::SizeAttr blocks = combine(SizeOp::Mul, combine(SizeOp::CeilDiv, panels(), size(kPanelsPerBlock)), packed_);
-    ir::SizeAttr pieces = size(1);
-    if (ir::SizeAttr workers = passes::workersOf(entry_)) {  // a narrow B has too few panels for them
-      ir::SizeAttr each = combine(SizeOp::CeilDiv, workers, combine(SizeOp::Mul, blocks, batch()));
-      pieces =
-          combine(SizeOp::Max, size(1), combine(SizeOp::Min, each, combine(SizeOp::FloorDiv, k_, size(kPackedSteps))));
-    }
+    ir::SizeAttr blocks = combine(SizeOp::CeilDiv, panels(), size(kPanelsPerBlock));
+    // A narrow B has too few panels for the workers.
+    ir::SizeAttr each = combine(SizeOp::CeilDiv, ir::sizeClusters(context_), combine(SizeOp::Mul, blocks, batch()));
+    ir::SizeAttr pieces =
+        combine(SizeOp::Max, size(1), combine(SizeOp::Min, each, combine(SizeOp::FloorDiv, k_, size(kPackedSteps))));
     pack_->setAttr("grid", builder_.getArrayAttr({blocks, batch(), pieces}));
     pack_->setAttr("block", builder_.getArrayAttr({size(1), size(1), size(1)}));
   }
@@ -273,7 +277,7 @@ private:
   llvm::SmallVector<std::pair<mlir::Value, Piece>> pieces_;  ///< of B's dimensions
   llvm::SmallVector<ir::SizeAttr> extents_;                  ///< of B in the launch
   ir::SizeAttr m_, n_, k_;
-  ir::SizeAttr direct_, packed_;  ///< 0 or 1
+  ir::SizeAttr direct_;  ///< 0 or 1
   ir::KernelOp pack_;
   mlir::Value whole_;
 };

@@ -1,7 +1,9 @@
 #include "target/interface/describe.h"
 
 #include "analysis/shared_lifetimes.h"
+#include "artifact/steps.h"
 #include "base/check.h"
+#include "ir/launch.h"
 #include "ir/location.h"
 #include "ir/size_attr.h"
 #include "layout/byte_ranges.h"
@@ -55,8 +57,6 @@ static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint
     param.structBytes = static_cast<uint32_t>(bytes.getInt());
     param.fieldOffset = static_cast<uint32_t>(facts.getAs<mlir::IntegerAttr>("field_offset").getInt());
   }
-  if (auto blocks = facts.getAs<mlir::IntegerAttr>("cluster_blocks"))
-    param.clusterBlocks = static_cast<uint32_t>(blocks.getInt());
   return param;
 }
 
@@ -69,6 +69,7 @@ void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel) {
     switch (mlir::cast<mlir::DictionaryAttr>(entry.getArgs()[i]).getAs<ir::RoleAttr>("role").getValue()) {
     case ir::Role::Param: kernel.params.push_back(std::move(param)); break;
     case ir::Role::Result: kernel.results.push_back(std::move(param)); break;
+    case ir::Role::Let: kernel.lets.push_back(std::move(param)); break;
     case ir::Role::Temp: kernel.temporaries.push_back(std::move(param)); break;
     }
   }
@@ -140,8 +141,20 @@ artifact::SharedTensor describeSharedTensor(ir::AllocOp alloc) {
   return tensor;
 }
 
-artifact::Phase describePhase(ir::KernelOp phase, size::Table& sizes) {
+/// Everything but reading counts as writing.
+static bool mayWrite(mlir::Value view) {
+  return llvm::any_of(view.getUsers(), [&](mlir::Operation* user) {
+    if (auto subview = mlir::dyn_cast<ir::SubviewOp>(user))
+      return mayWrite(subview.getResult());
+    if (auto store = mlir::dyn_cast<ir::StoreOp>(user))
+      return store.getView() == view;
+    return !mlir::isa<ir::DimOp, ir::LoadOp, ir::TileLoadOp>(user);
+  });
+}
+
+artifact::Phase describePhase(ir::KernelOp phase, artifact::Kernel& kernel) {
   artifact::Phase described;
+  size::Table& sizes = kernel.sizes;
   described.name = phase.getSymName().str();
   described.symbol = "vx_" + described.name;
   for (char& c : described.symbol)  // the C header declares it
@@ -155,7 +168,49 @@ artifact::Phase describePhase(ir::KernelOp phase, size::Table& sizes) {
   Places places;
   placeShared(phase.getBody().front(), analysis::SharedLifetimes(phase), shared, places);
   described.sharedBytes = sizes.constant(shared.peak());
+  size_t first = kernel.params.size() + kernel.results.size() + kernel.lets.size();
+  for (uint32_t i = 0; i < kernel.temporaries.size(); ++i)
+    if (mayWrite(phase.getBody().getArgument(static_cast<unsigned>(first + i))))
+      described.written.push_back(i);
   return described;
+}
+
+static std::vector<artifact::Step> stepsOf(mlir::Block* block, const llvm::StringMap<uint32_t>& phases,
+                                           artifact::Kernel& kernel) {
+  auto sizeOf = [&](std::optional<ir::SizeAttr> size) {
+    return size ? kernel.sizes.add(size->getExpr()) : kernel.sizes.constant(1);
+  };
+  std::vector<artifact::Step> steps;
+  for (mlir::Operation& op : *block)
+    llvm::TypeSwitch<mlir::Operation*>(&op)
+        .Case([&](ir::PhaseOp phase) { steps.push_back({artifact::Run{phases.lookup(phase.getKernel())}}); })
+        .Case([&](ir::LetOp let) {
+          auto number = static_cast<uint32_t>(let.getArgument() - kernel.params.size() - kernel.results.size());
+          steps.push_back({artifact::Let{number, sizeOf(let.getValue())}});
+        })
+        .Case([&](ir::ChooseOp choose) {
+          artifact::Choose described;
+          for (auto each : choose.getBody()->getOps<ir::CaseOp>())
+            described.cases.push_back({each.getName().str(), sizeOf(each.getNeeds()), sizeOf(each.getWhen()),
+                                       stepsOf(each.getBody(), phases, kernel)});
+          steps.push_back({std::move(described)});
+        })
+        .Default([](mlir::Operation* other) {
+          VORTEX_UNREACHABLE("%s in a launch", other->getName().getStringRef().str().c_str());
+        });
+  return steps;
+}
+
+void describeSteps(mlir::ModuleOp module, artifact::Kernel& kernel) {
+  ir::LaunchOp launch = ir::findLaunch(module);
+  if (!launch) {
+    kernel.steps = artifact::inOrder(kernel.phases.size());
+    return;
+  }
+  llvm::StringMap<uint32_t> phases;
+  for (ir::KernelOp phase : module.getOps<ir::KernelOp>())
+    phases.try_emplace(phase.getSymName(), static_cast<uint32_t>(phases.size()));
+  kernel.steps = stepsOf(launch.getBody(), phases, kernel);
 }
 
 void describeGuards(ir::KernelOp phase, artifact::Kernel& kernel) {

@@ -6,12 +6,15 @@
 
 namespace vortex::target {
 
-/// Parameters, results, temporaries, constraints, scalar results and slot count. An argument's dictionary may say its exact type in `type` (the
+/// Parameters, results, lets, temporaries, constraints, scalar results and slot count. An argument's dictionary may say its exact type in `type` (the
 /// language's spelling, "u32"); otherwise integers are signed and index is u64.
 void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel);
 
-/// Everything but scratchBytes. The symbol is a C identifier.
-artifact::Phase describePhase(ir::KernelOp phase, size::Table& sizes);
+/// Everything but scratchBytes, for the kernel whose interface is described. The symbol is a C identifier.
+artifact::Phase describePhase(ir::KernelOp phase, artifact::Kernel& kernel);
+
+/// The module's vx.launch, once the kernel has a phase for each of its vx.kernels, in their order.
+void describeSteps(mlir::ModuleOp module, artifact::Kernel& kernel);
 
 /// Name, type (the user's spelling where irgen left it) and declaration of a shared allocation.
 artifact::SharedTensor describeSharedTensor(ir::AllocOp alloc);

@@ -204,13 +204,14 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
   mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
   gpu::ModuleState state{*lowered, chipOf(target), kernel, gpu::hopper::makeTileLowering};
   for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
-    artifact::Phase described = describePhase(phase, kernel.sizes);
+    artifact::Phase described = describePhase(phase, kernel);
     lowerPhase(state, phase, described);
     if (!state.error.empty())
       return base::Error{state.error};
     kernel.phases.push_back(std::move(described));
     describeGuards(phase, kernel);
   }
+  describeSteps(module, kernel);
   if (auto fits = checkParameters(kernel); !fits)
     return fits.takeError();
   if (auto place = ir::fileLocation(entry.getLoc()))

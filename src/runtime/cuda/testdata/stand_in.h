@@ -2,6 +2,7 @@
 #pragma once
 
 #include "artifact/device_report.h"
+#include "artifact/steps.h"
 #include "base/file.h"
 #include "runtime/cuda/cuda_driver.h"
 #include "runtime/cuda/testdata/fake_cuda.h"
@@ -89,6 +90,7 @@ inline std::shared_ptr<artifact::Kernel> bareKernel(const std::string& symbol) {
   kernel->name = symbol;
   const size::Id one = kernel->sizes.constant(1);
   kernel->phases = {{.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .name = symbol}};
+  kernel->steps = artifact::inOrder(1);
   kernel->faults = {{artifact::kDeviceStopped, "", symbol + ".vx", 3, 8}};
   addCode(*kernel);
   return kernel;

@@ -30,6 +30,7 @@ Value* Emitter::emitSize(const size::Node& node, const std::array<Value*, 3>& op
     return ir.CreateLoad(ir.getInt64Ty(), ir.CreateConstGEP1_32(ir.getInt64Ty(), slotsArgument(),
                                                                 ir::slotOf(node, kernel.getArgumentTypes())));
   case Op::LaunchGrid: return gridDim[node.argument];  // of a kernel whose own grid it is
+  case Op::Device: break;                              // code reads lets
   case Op::Add: return ir.CreateAdd(a, b);
   case Op::Sub: return ir.CreateSub(a, b);
   case Op::Mul: return ir.CreateMul(a, b);

@@ -91,7 +91,7 @@ void runOne(unsigned seed) {
     int64_t m = sizes[random() % 11], n = sizes[random() % 11], p = sizes[random() % 9], b = 1 + random() % 3;
     SCOPED_TRACE("m n p b " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(p) + " " +
                  std::to_string(b));
-    kernel.workers = 1 + random() % 20;
+    kernel.kernel().workers = 1 + random() % 20;
     std::vector<Storage> storages(program.tensors.size());
     std::vector<Arg> args;
     for (auto [tensor, storage] : llvm::zip(program.tensors, storages)) {

@@ -1,5 +1,6 @@
 #include "target/cpu/emit/testing/run_kernel.h"
 
+#include "artifact/steps.h"
 #include "base/check.h"
 #include "ir/vx.h"
 
@@ -68,6 +69,15 @@ TestKernel::TestKernel(const std::string& text, const codegen::TargetOptions& op
 
 TestKernel::~TestKernel() = default;
 
+/// Of the steps of one launch, which computes the lets that the arguments give.
+std::vector<uint32_t> TestKernel::phasesTaken(const std::vector<uint64_t>& slots) const {
+  const uint32_t known = kernel_.lets.empty() ? static_cast<uint32_t>(slots.size()) : kernel_.lets[0].firstSlot;
+  std::vector<uint64_t> arguments(slots.begin(), slots.begin() + known);
+  const size::Program program = sizeProgram(kernel_);
+  size::Values sizes(program, {.clusters = {workers}});
+  return takeSteps(kernel_, sizes, arguments);
+}
+
 std::vector<uint64_t> TestKernel::slotsOf(const std::vector<Arg>& args) const {
   std::vector<uint64_t> slots;
   for (const Arg& arg : args) {
@@ -114,9 +124,9 @@ uint32_t TestKernel::run(const std::vector<Arg>& args, unsigned seed) {
   std::vector<uint64_t> slots = slotsOf(args);
   prints_.clear();
   const size::Program program = sizeProgram(kernel_);
-  size::Values sizes(program);
+  size::Values sizes(program, {.clusters = {workers}});
   sizes.advance(slots);
-  for (size_t i = 0; i < kernel_.phases.size(); ++i) {
+  for (uint32_t i : phasesTaken(slots)) {
     PhaseRun phase(kernel_.phases[i], loaded_->entries[i], sizes);
     phase.block.printContext = this;
     phase.block.print = [](void* context, uint32_t fault, const uint64_t* values, uint32_t count) {
@@ -142,9 +152,9 @@ std::function<void()> TestKernel::prepare(const std::vector<Arg>& args) {
   auto slots = std::make_shared<std::vector<uint64_t>>(slotsOf(args));
   auto phases = std::make_shared<std::vector<PhaseRun>>();
   const size::Program program = sizeProgram(kernel_);
-  size::Values sizes(program);
+  size::Values sizes(program, {.clusters = {workers}});
   sizes.advance(*slots);
-  for (size_t i = 0; i < kernel_.phases.size(); ++i)
+  for (uint32_t i : phasesTaken(*slots))
     phases->emplace_back(kernel_.phases[i], loaded_->entries[i], sizes);
   return [slots, phases] {
     for (PhaseRun& phase : *phases)

@@ -60,10 +60,13 @@ public:
 
   /// For timing: a callable that runs all blocks of all phases in order on this thread.
   std::function<void()> prepare(const std::vector<Arg>& args);
+  /// What launches are told of the device.
+  int64_t workers = 1;
 
 private:
   struct Loaded;
   std::vector<uint64_t> slotsOf(const std::vector<Arg>& args) const;
+  std::vector<uint32_t> phasesTaken(const std::vector<uint64_t>& slots) const;
 
   artifact::Kernel kernel_;
   std::string error_, llvm_, assembly_;

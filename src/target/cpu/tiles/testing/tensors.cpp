@@ -1,5 +1,6 @@
 #include "target/cpu/tiles/testing/tensors.h"
 
+#include "artifact/steps.h"
 #include "base/check.h"
 #include "ir/vx.h"
 #include "passes/schedule_tensors.h"
@@ -62,14 +63,13 @@ std::vector<Arg> TensorKernel::withTemporaries(const std::vector<Arg>& args) {
   }
   std::vector<Arg> all = args;
   const size::Program program = sizeProgram(kernel_.kernel());
-  size::Values values(program);
+  size::Values values(program, {.clusters = {kernel_.workers}});
+  const size_t given = slots.size();
+  takeSteps(kernel_.kernel(), values, slots);
+  for (size_t let = given; let < slots.size(); ++let)
+    all.push_back(Arg::scalar(slots[let]));
   memory_.clear();
   for (const artifact::Param& temporary : kernel_.kernel().temporaries) {
-    if (!temporary.isTensor) {
-      slots.push_back(workers);
-      all.push_back(Arg::scalar(workers));
-      continue;
-    }
     std::vector<int64_t> extents;
     size_t count = 1;
     values.advance(slots);

@@ -27,8 +27,6 @@ public:
   uint32_t run(const std::vector<Arg>& args, unsigned seed = 1);
   std::function<void()> prepare(const std::vector<Arg>& args);
   TestKernel& kernel() { return kernel_; }
-  /// What launches are told of the device.
-  uint64_t workers = 1;
   const std::string& text() const { return text_; }
 
 private:

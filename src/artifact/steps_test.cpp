@@ -1,0 +1,188 @@
+#include "artifact/steps.h"
+
+#include "artifact/validate.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace vortex::artifact;
+using vortex::size::Id;
+using vortex::size::Op;
+namespace size = vortex::size;
+using RunStep = Run;  // fixtures have a Run of their own
+
+/// One scalar parameter n, the lets `double` and `inner`, two temporaries of `double` elements, phases 0 to 4.
+class Steps : public ::testing::Test {
+protected:
+  Steps() {
+    kernel.name = "k";
+    kernel.params = {{.name = "n", .type = ScalarType::I64, .firstSlot = 0}};
+    kernel.lets = {{.name = "double", .type = ScalarType::U64, .firstSlot = 1},
+                   {.name = "inner", .type = ScalarType::U64, .firstSlot = 2}};
+    for (uint32_t i = 0; i < 2; ++i)
+      kernel.temporaries.push_back({.name = "t",
+                                    .isTensor = true,
+                                    .rank = 1,
+                                    .firstSlot = 3 + 3 * i,
+                                    .extents = {kernel.sizes.add(arena.scalar(1))}});
+    kernel.slotCount = 9;
+    one = kernel.sizes.constant(1);
+    for (const char* symbol : {"p0", "p1", "p2", "p3", "p4"})
+      kernel.phases.push_back({.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .name = symbol});
+    kernel.phases[1].written = {0};
+    kernel.phases[3].written = {0, 1};
+    kernel.steps = {
+        {Let{0, id(make(Op::Mul, arena.scalar(0), 2))}},
+        {RunStep{0}},
+        {Choose{{{"few", one, less(arena.scalar(1), 10), {{RunStep{1}}}},
+                 {"some",
+                  less(arena.scalar(0), 50),
+                  less(arena.scalar(0), 100),
+                  {{Let{1, id(make(Op::Add, arena.scalar(1), 1))}},
+                   {Choose{{{"odd", one, less(arena.scalar(2), 30), {{RunStep{2}}}}, {"even", one, one, {}}}}}}},
+                 {"many", one, one, {{RunStep{3}}}}}}},
+        {RunStep{4}}};
+  }
+
+  Id id(size::Expr expr) { return kernel.sizes.add(expr); }
+  Id less(size::Expr a, int64_t b) { return id(make(Op::Less, a, b)); }
+
+  struct Taken {
+    std::vector<uint32_t> phases;
+    std::vector<uint64_t> slots;
+    std::vector<bool> written;
+  };
+  Taken take(uint64_t n) {
+    const size::Program program = sizeProgram(kernel);
+    size::Values values(program);
+    Taken taken{{}, {n}, {}};
+    taken.phases = takeSteps(kernel, values, taken.slots);
+    taken.written = writtenTemporaries(kernel, taken.phases);
+    return taken;
+  }
+
+  std::string complaint() {
+    const auto valid = validate(kernel);
+    return valid ? "" : valid.error().message;
+  }
+  Choose& choice() { return std::get<Choose>(kernel.steps[2].what); }
+
+  size::Arena arena;
+  Kernel kernel;
+  Id one;
+};
+
+using Phases = std::vector<uint32_t>;
+using Slots = std::vector<uint64_t>;
+
+TEST_F(Steps, TheFirstCaseThatHoldsIsTaken) {
+  EXPECT_EQ(complaint(), "");
+  EXPECT_EQ(take(4).phases, (Phases{0, 1, 4}));
+  EXPECT_EQ(take(5).phases, (Phases{0, 2, 4}));
+  EXPECT_EQ(take(14).phases, (Phases{0, 2, 4}));
+  EXPECT_EQ(take(15).phases, (Phases{0, 4}));
+}
+
+TEST_F(Steps, ACaseIsNotTakenWithoutWhatItNeeds) {
+  EXPECT_EQ(take(49).phases, (Phases{0, 4}));
+  EXPECT_EQ(take(50).phases, (Phases{0, 3, 4}));
+  EXPECT_EQ(take(100).phases, (Phases{0, 3, 4}));
+}
+
+TEST_F(Steps, LetsOfCasesThatAreNotTakenAreZero) {
+  EXPECT_EQ(take(4).slots, (Slots{4, 8, 0}));
+  EXPECT_EQ(take(20).slots, (Slots{20, 40, 41}));
+  EXPECT_EQ(take(60).slots, (Slots{60, 120, 0}));
+}
+
+TEST_F(Steps, OnlyWhatATakenPhaseWritesNeedsMemory) {
+  EXPECT_EQ(take(4).written, (std::vector<bool>{true, false}));
+  EXPECT_EQ(take(20).written, (std::vector<bool>{false, false}));
+  EXPECT_EQ(take(60).written, (std::vector<bool>{true, true}));
+}
+
+TEST_F(Steps, EveryPhaseIsRunByOneStep) {
+  kernel.steps.push_back({RunStep{3}});
+  EXPECT_NE(complaint().find("two steps run phase 'p3'"), std::string::npos) << complaint();
+  kernel.steps.resize(3);
+  EXPECT_NE(complaint().find("no step runs phase 'p4'"), std::string::npos) << complaint();
+  kernel.steps.push_back({RunStep{5}});
+  EXPECT_NE(complaint().find("runs phase 5 of 5"), std::string::npos) << complaint();
+}
+
+TEST_F(Steps, ALetIsSetBeforeItIsUsed) {
+  choice().cases[0].when = less(arena.scalar(2), 1);
+  EXPECT_NE(complaint().find("the condition of case 'few' reads slot 2, but only 2 are known"), std::string::npos)
+      << complaint();
+}
+
+TEST_F(Steps, ALetIsNotItsOwnValue) {
+  kernel.steps[0] = {Let{0, id(arena.scalar(1))}};
+  EXPECT_NE(complaint().find("the value of let 'double' reads slot 1"), std::string::npos) << complaint();
+}
+
+TEST_F(Steps, LetsAreSetOnceAndInOrder) {
+  kernel.steps.push_back({Let{0, one}});
+  EXPECT_NE(complaint().find("sets let 0 of 2 where 2 are set"), std::string::npos) << complaint();
+  kernel.steps.pop_back();
+  kernel.steps[0] = {Let{1, one}};
+  EXPECT_NE(complaint().find("sets let 1 of 2 where 0 are set"), std::string::npos) << complaint();
+  kernel.steps[0] = {Let{0, one}};
+  std::vector<Step>& some = choice().cases[1].steps;
+  std::get<Choose>(some[1].what).cases[0].when = one;
+  some.erase(some.begin());
+  EXPECT_NE(complaint().find("its steps set 1 of 2 lets"), std::string::npos) << complaint();
+}
+
+TEST_F(Steps, ALetIsANumber) {
+  kernel.lets[0].type = ScalarType::F32;
+  EXPECT_NE(complaint().find("let 'double' is no u64"), std::string::npos) << complaint();
+}
+
+TEST_F(Steps, ConditionsReadNoTemporaries) {
+  choice().cases[0].needs = id(arena.dim(3, 0));
+  EXPECT_NE(complaint().find("the needs of case 'few' reads slot 4"), std::string::npos) << complaint();
+}
+
+TEST_F(Steps, TheLastCaseAlwaysHolds) {
+  choice().cases.back().needs = less(arena.scalar(0), 5);
+  EXPECT_NE(complaint().find("the last case 'many' of a choice depends on the launch"), std::string::npos);
+  choice().cases.back() = {"never", one, Id{}, {{RunStep{3}}}};
+  EXPECT_NE(complaint().find("the last case 'never'"), std::string::npos) << complaint();
+  choice().cases.clear();
+  EXPECT_NE(complaint().find("a choice has no cases"), std::string::npos) << complaint();
+}
+
+TEST_F(Steps, PhasesWriteTemporariesThatExist) {
+  kernel.phases[2].written = {2};
+  EXPECT_NE(complaint().find("phase 'p2' writes temporary 2 of 2"), std::string::npos) << complaint();
+}
+
+TEST_F(Steps, NestingEnds) {
+  for (const unsigned depth : {1u, kMostNesting - 1, kMostNesting, kMostNesting + 1, 3 * kMostNesting}) {
+    Step step{Choose{{{"end", one, one, {}}}}};
+    for (unsigned i = 1; i < depth; ++i)
+      step = {Choose{{{"level", one, one, {step}}}}};
+    Kernel deep = kernel;
+    deep.steps.push_back(std::move(step));
+    EXPECT_EQ(static_cast<bool>(validate(deep)), depth < kMostNesting) << depth;
+    EXPECT_EQ(static_cast<bool>(deserialize(serialize(deep))), depth < kMostNesting) << depth;
+  }
+}
+
+TEST_F(Steps, StepsReadBackUnchanged) {
+  const std::vector<uint8_t> bytes = serialize(kernel);
+  const auto again = deserialize(bytes);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(serialize(*again), bytes);
+  const auto& cases = std::get<Choose>(again->steps[2].what).cases;
+  ASSERT_EQ(cases.size(), 3u);
+  EXPECT_EQ(cases[1].name, "some");
+  EXPECT_EQ(cases[1].needs, choice().cases[1].needs);
+  EXPECT_EQ(std::get<Let>(cases[1].steps[0].what).let, 1u);
+  EXPECT_EQ(std::get<RunStep>(cases[2].steps[0].what).phase, 3u);
+  EXPECT_EQ(again->phases[3].written, (std::vector<uint32_t>{0, 1}));
+}
+
+}  // namespace

@@ -1,0 +1,277 @@
+#include "ir/launch.h"
+
+#include "ir/size_attr.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace vortex::ir {
+
+using mlir::LogicalResult;
+using mlir::Operation;
+using mlir::success;
+
+//===-- verification ------------------------------------------------------------------------------------------===//
+
+LogicalResult ChooseOp::verifyRegions() {
+  for (Operation& op : *getBody())
+    if (!llvm::isa<CaseOp>(op))
+      return emitOpError() << "holds " << op.getName() << "; it holds cases";
+  if (getBody()->empty())
+    return emitOpError() << "has no cases";
+  for (CaseOp each : getBody()->getOps<CaseOp>()) {
+    const bool isLast = each == &getBody()->back(), isAlways = !each.getNeeds() && !each.getWhen();
+    if (isLast && !isAlways)
+      return each.emitOpError() << "is the last one and depends on the launch";
+    if (!isLast && isAlways)
+      return each.emitOpError() << "always runs; those after it never do";
+  }
+  return success();
+}
+
+namespace {
+
+/// Walks the steps as a launch does, with what is set on the way.
+class LaunchVerifier {
+public:
+  LaunchVerifier(LaunchOp launch, EntryOp entry)
+      : launch_(launch), entry_(entry), types_(entry.getFunctionType().getInputs()) {}
+
+  LogicalResult run() {
+    if (mlir::failed(verifySteps(launch_.getBody())) || mlir::failed(verifyTemporaries()))
+      return mlir::failure();
+    for (unsigned i = 0; i < types_.size(); ++i)
+      if (roleOf(i) == Role::Let && !valueOfLet(launch_->getParentOfType<mlir::ModuleOp>(), i))
+        return launch_.emitOpError() << "does not set argument " << i << ", a let";
+    for (auto kernel : launch_->getParentOfType<mlir::ModuleOp>().getOps<KernelOp>())
+      if (!run_.contains(kernel))
+        return launch_.emitOpError() << "does not run @" << kernel.getSymName();
+    return success();
+  }
+
+private:
+  Role roleOf(unsigned argument) {
+    return llvm::cast<mlir::DictionaryAttr>(entry_.getArgs()[argument]).getAs<RoleAttr>("role").getValue();
+  }
+
+  LogicalResult verifySteps(mlir::Block* block) {
+    for (Operation& op : *block) {
+      LogicalResult result =
+          llvm::TypeSwitch<Operation*, LogicalResult>(&op)
+              .Case<PhaseOp, LetOp, ChooseOp>([&](auto step) { return verifyStep(step); })
+              .Default([](Operation* other) { return other->emitOpError() << "is no step of a launch"; });
+      if (mlir::failed(result))
+        return result;
+    }
+    return success();
+  }
+
+  LogicalResult verifyStep(PhaseOp phase) {
+    auto kernel = mlir::SymbolTable::lookupNearestSymbolFrom<KernelOp>(phase, phase.getKernelAttr());
+    if (!kernel)
+      return phase.emitOpError() << "runs @" << phase.getKernel() << ", which is no kernel of the module";
+    if (!run_.insert(kernel).second)
+      return phase.emitOpError() << "runs @" << phase.getKernel() << ", as another step does";
+    for (auto list : {kernel.getGrid(), kernel.getBlock()})
+      for (mlir::Attribute size : list.value_or(mlir::ArrayAttr::get(phase.getContext(), {})))
+        if (mlir::failed(verifyLets(phase, llvm::cast<SizeAttr>(size))))
+          return mlir::failure();
+    for (mlir::BlockArgument argument : kernel.getBody().getArguments())
+      if (!argument.use_empty() && roleOf(argument.getArgNumber()) == Role::Let &&
+          !set_.contains(argument.getArgNumber()))
+        return phase.emitOpError() << "reads argument " << argument.getArgNumber() << ", which is not set there";
+    return success();
+  }
+
+  LogicalResult verifyStep(LetOp let) {
+    const auto argument = int64_t(let.getArgument());
+    if (argument < 0 || argument >= int64_t(types_.size()) || roleOf(unsigned(argument)) != Role::Let)
+      return let.emitOpError() << "sets argument " << argument << ", which is no let";
+    if (mlir::failed(verifyValue(let, let.getValue())))
+      return mlir::failure();
+    if (argument <= lastSet_)
+      return let.emitOpError() << "sets argument " << argument << " after argument " << lastSet_
+                               << "; lets are set once, in their order";
+    lastSet_ = argument;
+    set_.insert(unsigned(argument));
+    return success();
+  }
+
+  LogicalResult verifyStep(ChooseOp choose) {
+    for (CaseOp each : choose.getBody()->getOps<CaseOp>()) {
+      for (std::optional<SizeAttr> condition : {each.getNeeds(), each.getWhen()})
+        if (condition && mlir::failed(verifyValue(each, *condition)))
+          return mlir::failure();
+      llvm::DenseSet<unsigned> before = set_;
+      if (mlir::failed(verifySteps(each.getBody())))
+        return mlir::failure();
+      set_ = std::move(before);
+    }
+    return success();
+  }
+
+  /// An expression that decides before there are temporaries.
+  LogicalResult verifyValue(Operation* op, SizeAttr size) {
+    if (mlir::failed(verifySize(size, types_, [&] { return op->emitOpError(); })))
+      return mlir::failure();
+    for (unsigned argument : argumentsOf(size))
+      if (roleOf(argument) == Role::Temp)
+        return op->emitOpError() << "reads argument " << argument << ", a temporary";
+    return verifyLets(op, size);
+  }
+
+  LogicalResult verifyLets(Operation* op, SizeAttr size) {
+    for (unsigned argument : argumentsOf(size))
+      if (roleOf(argument) == Role::Let && !set_.contains(argument))
+        return op->emitOpError() << "reads argument " << argument << ", which is not set there";
+    return success();
+  }
+
+  /// They are allocated when all steps are known.
+  LogicalResult verifyTemporaries() {
+    for (unsigned i = 0; i < types_.size(); ++i)
+      if (auto extents = llvm::cast<mlir::DictionaryAttr>(entry_.getArgs()[i]).getAs<mlir::ArrayAttr>("extents"))
+        for (mlir::Attribute size : extents)
+          if (mlir::failed(verifyLets(launch_, llvm::cast<SizeAttr>(size))))
+            return mlir::failure();
+    return success();
+  }
+
+  llvm::SmallVector<unsigned> argumentsOf(SizeAttr size) {
+    llvm::SmallVector<unsigned> arguments;
+    size::fold<bool>(size.getExpr(), [&](const size::Node& node, const std::array<bool, 3>&) {
+      if (size::isArgument(node.op))
+        arguments.push_back(node.argument);
+      return true;
+    });
+    return arguments;
+  }
+
+  LaunchOp launch_;
+  EntryOp entry_;
+  mlir::TypeRange types_;
+  llvm::DenseSet<Operation*> run_;
+  llvm::DenseSet<unsigned> set_;  ///< lets, on the way
+  int64_t lastSet_ = -1;          ///< anywhere
+};
+
+}  // namespace
+
+LogicalResult LaunchOp::verifySymbolUses(mlir::SymbolTableCollection&) {
+  auto module = llvm::cast<mlir::ModuleOp>((*this)->getParentOp());
+  if (*module.getOps<LaunchOp>().begin() != *this)
+    return emitOpError() << "is not the only one of its module";
+  auto entry = mlir::SymbolTable::lookupNearestSymbolFrom<EntryOp>(*this, getEntryAttr());
+  if (!entry)
+    return emitOpError() << "is of @" << getEntry() << ", which is no entry of the module";
+  return LaunchVerifier(*this, entry).run();
+}
+
+//===-- walking -----------------------------------------------------------------------------------------------===//
+
+LaunchOp findLaunch(mlir::ModuleOp module) {
+  auto launches = module.getOps<LaunchOp>();
+  return launches.empty() ? LaunchOp() : *launches.begin();
+}
+
+LaunchOp createLaunch(EntryOp entry) {
+  mlir::OpBuilder builder(entry.getContext());
+  builder.setInsertionPointAfter(entry);
+  mlir::OperationState state(entry.getLoc(), LaunchOp::getOperationName());
+  state.addAttribute("entry", mlir::FlatSymbolRefAttr::get(entry.getSymNameAttr()));
+  state.addRegion()->emplaceBlock();
+  return llvm::cast<LaunchOp>(builder.create(state));
+}
+
+LaunchOp launchOf(EntryOp entry) {
+  auto module = entry->getParentOfType<mlir::ModuleOp>();
+  if (LaunchOp known = findLaunch(module))
+    return known;
+  LaunchOp launch = createLaunch(entry);
+  LaunchBuilder steps(launch);
+  for (KernelOp kernel : module.getOps<KernelOp>())
+    steps.phase(kernel);
+  return launch;
+}
+
+PhaseOp phaseOf(LaunchOp launch, KernelOp kernel) {
+  PhaseOp found;
+  launch.walk([&](PhaseOp phase) {
+    if (phase.getKernel() == kernel.getSymName())
+      found = phase;
+  });
+  return found;
+}
+
+bool holds(CaseOp each, llvm::function_ref<int64_t(SizeAttr)> valueOf) {
+  return (!each.getNeeds() || valueOf(*each.getNeeds()) != 0) && (!each.getWhen() || valueOf(*each.getWhen()) != 0);
+}
+
+static void takeSteps(mlir::Block* steps, llvm::function_ref<bool(CaseOp)> isTaken,
+                      llvm::SmallVectorImpl<KernelOp>& taken) {
+  for (Operation& op : *steps) {
+    if (auto phase = llvm::dyn_cast<PhaseOp>(op))
+      taken.push_back(mlir::SymbolTable::lookupNearestSymbolFrom<KernelOp>(phase, phase.getKernelAttr()));
+    if (auto choose = llvm::dyn_cast<ChooseOp>(op))
+      for (CaseOp each : choose.getBody()->getOps<CaseOp>())
+        if (each == &choose.getBody()->back() || isTaken(each)) {
+          takeSteps(each.getBody(), isTaken, taken);
+          break;
+        }
+  }
+}
+
+llvm::SmallVector<KernelOp> takenKernels(mlir::ModuleOp module, llvm::function_ref<bool(CaseOp)> isTaken) {
+  LaunchOp launch = findLaunch(module);
+  if (!launch)
+    return llvm::to_vector(module.getOps<KernelOp>());
+  llvm::SmallVector<KernelOp> taken;
+  takeSteps(launch.getBody(), isTaken, taken);
+  return taken;
+}
+
+SizeAttr valueOfLet(mlir::ModuleOp module, unsigned argument) {
+  SizeAttr value;
+  if (LaunchOp launch = findLaunch(module))
+    launch.walk([&](LetOp let) {
+      if (let.getArgument() == argument)
+        value = let.getValue();
+    });
+  return value;
+}
+
+//===-- building ----------------------------------------------------------------------------------------------===//
+
+void LaunchBuilder::phase(KernelOp kernel) {
+  builder_.create<PhaseOp>(kernel.getLoc(), mlir::FlatSymbolRefAttr::get(kernel.getSymNameAttr()));
+}
+
+void LaunchBuilder::let(mlir::Location loc, unsigned argument, SizeAttr value) {
+  builder_.create<LetOp>(loc, builder_.getI64IntegerAttr(argument), value);
+}
+
+void LaunchBuilder::choose(mlir::Location loc, llvm::ArrayRef<Way> ways) {
+  llvm::SmallVector<Way> possible;
+  for (const Way& way : ways) {
+    std::optional<int64_t> known = way.when ? constantSize(way.when) : 1;
+    if (known == 0)
+      continue;
+    possible.push_back(way);
+    if (known)
+      break;
+  }
+  VORTEX_CHECK(!possible.empty() && (!ways.back().when || constantSize(ways.back().when)),
+               "a choice without a last way");
+  if (possible.size() == 1)
+    return possible[0].emit();
+  mlir::OpBuilder::InsertionGuard guard(builder_);
+  auto inside = [&](Operation* op) { builder_.setInsertionPointToEnd(&op->getRegion(0).emplaceBlock()); };
+  inside(builder_.create<ChooseOp>(loc));
+  for (const Way& way : possible) {
+    mlir::OpBuilder::InsertionGuard here(builder_);
+    const bool isLast = &way == &possible.back();
+    inside(builder_.create<CaseOp>(loc, builder_.getStringAttr(way.name), SizeAttr(), isLast ? SizeAttr() : way.when));
+    way.emit();
+  }
+}
+
+}  // namespace vortex::ir

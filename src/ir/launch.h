@@ -1,0 +1,50 @@
+// vx.launch: building it, and walking it for the values of one launch.
+#pragma once
+
+#include "ir/vx.h"
+
+#include <functional>
+
+namespace vortex::ir {
+
+/// An empty one, behind the entry.
+LaunchOp createLaunch(EntryOp entry);
+/// The module's; null if a launch runs its kernels in their order.
+LaunchOp findLaunch(mlir::ModuleOp module);
+/// The same, made of the kernels in their order if there is none.
+LaunchOp launchOf(EntryOp entry);
+/// The step that runs a kernel.
+PhaseOp phaseOf(LaunchOp launch, KernelOp kernel);
+
+/// The kernels that a launch runs, in order. `isTaken` decides about cases in their order; the last of a choice is not asked.
+llvm::SmallVector<KernelOp> takenKernels(mlir::ModuleOp module, llvm::function_ref<bool(CaseOp)> isTaken);
+/// The case's conditions hold; `valueOf` gives the values of expressions.
+bool holds(CaseOp each, llvm::function_ref<int64_t(SizeAttr)> valueOf);
+
+/// The value of a let; null: nothing sets that argument.
+SizeAttr valueOfLet(mlir::ModuleOp module, unsigned argument);
+
+/// Appends steps to vx.launch.
+class LaunchBuilder {
+public:
+  /// Steps that `emit` appends, for launches where `when` is not zero. Null: for all.
+  struct Way {
+    llvm::StringRef name;
+    SizeAttr when;
+    std::function<void()> emit;
+  };
+
+  explicit LaunchBuilder(LaunchOp launch) : builder_(mlir::OpBuilder::atBlockEnd(launch.getBody())) {}
+  explicit LaunchBuilder(mlir::OpBuilder builder) : builder_(builder) {}
+
+  void phase(KernelOp kernel);
+  void let(mlir::Location loc, unsigned argument, SizeAttr value);
+  /// The first way whose condition holds; the last one is for all other launches. Ways that no launch takes are not emitted, and a way that all
+  /// take stands without a choice.
+  void choose(mlir::Location loc, llvm::ArrayRef<Way> ways);
+
+private:
+  mlir::OpBuilder builder_;
+};
+
+}  // namespace vortex::ir
