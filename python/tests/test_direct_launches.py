@@ -171,3 +171,37 @@ def test_arrays_of_vortex_kernels_are_used_in_order(device, random):
         made = program.twice(x)
         axpy[(n // 256,)](made, out, 3.0, n, BLOCK=256)
         np.testing.assert_array_equal(program.twice(out).numpy(), values * 12)
+
+
+def test_faults_in_the_streams_of_torch_are_told(cuda_torch, device):  # noqa: F811
+    torch = cuda_torch
+    program = vortex.compile(source="""
+        kernel checked(x: &Tensor<f32, [N]>, out: &mut Tensor<f32, [N]>) {
+            let i = thread.global_id
+            assert(x[i] < 5.0, "element {} is too large", i)
+            out[i] = x[i]
+        }
+        """, device=device)
+
+    @metile.kernel
+    def asserts(X, N, BLOCK: metile.constexpr):
+        i = metile.program_id(0) * BLOCK + metile.arange(0, BLOCK)
+        metile.device_assert(metile.load(X + i, mask=i < N) < 5.0, "too large")
+
+    good, out = torch.zeros(64, device=device), torch.zeros(64, device=device)
+    bad = torch.full((64,), 9.0, device=device)
+    side = torch.cuda.Stream()
+    metile.set_device(device)
+    for stream in (torch.cuda.current_stream(), side):
+        with torch.cuda.stream(stream):
+            program.checked(bad, out)
+            with pytest.raises(vortex.Error, match="too large"):
+                vortex.synchronize(device)
+            program.checked(good, out)
+            vortex.synchronize(device)
+            for _ in range(3):  # the last ones go straight to the runtime
+                asserts[(1,)](good, 64, BLOCK=64)
+            asserts[(1,)](bad, 64, BLOCK=64)
+            with pytest.raises(vortex.Error, match="too large"):
+                metile.Device.get().sync()
+            metile.Device.get().sync()

@@ -38,8 +38,11 @@ def default_stream(name: str):
 
 
 def synchronize(on: str | Device = "") -> None:
-    """Waits for the work that kernels were launched for on the device's default stream; raises what a kernel reported."""
-    default_stream(name_of(on)).synchronize()
+    """Waits for the work that kernels were launched for on the device, in its default stream and in those of other libraries; raises what a
+    kernel reported."""
+    name = name_of(on)
+    for stream in (default_stream(name), *device(name).lent_streams()):
+        stream.synchronize()
 
 
 def name_of(on: str | Device) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from _vortex import Array, torch_stream
 
 _CUDA = 2  # DLPack's kDLCUDA
+_kept: dict = {}  # CuPy's streams that work was launched in, by handle: CuPy destroys those that nobody holds
 _PLAIN = (int, float, bool, np.ndarray, np.generic)
 
 
@@ -55,7 +56,8 @@ def stream_handle(value) -> int | None:
         handle = torch_stream(value.get_device())  # a tenth of the time of current_stream()
         return int(sys.modules["torch"].cuda.current_stream(value.device).cuda_stream) if handle is None else handle
     if is_cupy(value):
-        return int(sys.modules["cupy"].cuda.get_current_stream().ptr)
+        stream = sys.modules["cupy"].cuda.get_current_stream()
+        return int(_kept.setdefault(int(stream.ptr), stream).ptr)
     interface = getattr(value, "__cuda_array_interface__", None)
     stream = interface.get("stream") if interface else None
     return int(stream) if stream else None
@@ -76,8 +78,8 @@ def stream_for(device, values):
         return None
     for value in values:
         handle = stream_handle(value)
-        if handle is not None:
-            return wrap_stream(device, handle)
+        if handle is not None:  # PyTorch's streams stay, CuPy's are kept: vortex.synchronize waits for them
+            return device.lent_stream(handle) if is_torch(value) or is_cupy(value) else wrap_stream(device, handle)
     return None
 
 

@@ -3,6 +3,7 @@
 // Whatever is not as it was when the kernel was specialised is left to the general way in Python, which is ten times slower and gives the
 // reasons.
 #include "python/launch.h"
+#include "python/lent_streams.h"
 #include "python/torch_tensors.h"
 
 #include <nanobind/stl/optional.h>
@@ -14,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
 
 namespace vortex::python {
 
@@ -253,15 +253,8 @@ private:
     const std::optional<uint64_t> handle = call.ours ? std::nullopt : torchStream(gpu_);
     if (!handle)
       return std::nullopt;
-    if (const auto known = streams_.find(*handle); known != streams_.end())
-      return known->second;
-    constexpr size_t kStreams = 64;
-    if (streams_.size() >= kStreams)
-      streams_.clear();
-    Result<Stream> wrapped = device_.wrapStream(*handle);
-    if (!wrapped)
-      return std::nullopt;
-    return streams_.emplace(*handle, *std::move(wrapped)).first->second;
+    Result<Stream> stream = lentStream(device_, *handle);
+    return stream ? std::optional<Stream>(*std::move(stream)) : std::nullopt;
   }
 
   static bool addGrid(nb::handle grid, std::vector<Argument>& passed) {
@@ -293,7 +286,6 @@ private:
   std::vector<Slot> slots_;
   std::vector<bool> written_;  ///< by argument
   std::vector<std::pair<size_t, int64_t>> numbers_;
-  std::map<uint64_t, Stream> streams_;  ///< of PyTorch, by handle
 };
 
 }  // namespace

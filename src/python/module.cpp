@@ -1,6 +1,7 @@
 // The extension `_vortex`: devices, arrays, streams and launches. The compiler is another extension, loaded when something must be compiled.
 #include "python/arrays.h"
 #include "python/launch.h"
+#include "python/lent_streams.h"
 #include "python/torch_tensors.h"
 
 #include "vortex/kernel_cache.h"
@@ -52,6 +53,8 @@ void bindDevices(nb::module_& module) {
           nb::arg("address"), nb::arg("dtype"), nb::arg("shape"), nb::arg("strides").none(), nb::arg("read_only"),
           nb::arg("owner"))
       .def("wrap_stream", [](const Device& self, uint64_t handle) { return valueOf(self.wrapStream(handle)); })
+      .def("lent_stream", [](const Device& self, uint64_t handle) { return valueOf(lentStream(self, handle)); })
+      .def("lent_streams", &lentStreams)
       .def("create_stream", [](const Device& self) { return valueOf(self.createStream()); })
       .def("create_event", [](const Device& self) { return valueOf(self.createEvent()); })
       .def("__repr__",

@@ -390,7 +390,7 @@ class Dispatcher:
         if self._is_ours:
             return self._device.stream
         handle = _foreign.torch_stream(self._device.index) if self._is_torch else None
-        return None if handle is None else _foreign.wrap_stream(self._device.native, handle)
+        return None if handle is None else self._device.native.lent_stream(handle)
 
     def repeat(self, times: int) -> None:
         """Runs it `times` times in order."""

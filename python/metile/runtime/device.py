@@ -77,7 +77,7 @@ class Device:
 
     def sync(self) -> None:
         """Waits for the launches; views that Buffer.numpy() gave hold the results then."""
-        self.stream.synchronize()
+        vortex.synchronize(self._native)
         for buffer in list(self.pending):
             buffer.download()
         now = time.perf_counter()

@@ -85,10 +85,12 @@ unsigned clusterBlocks(const Config& config) {
 Module* parse(const std::string& text) {
   auto* module = new Module;
   for (size_t at = text.find(".entry "); at != std::string::npos; at = text.find(".entry ", at + 1)) {
-    const size_t begin = at + 7, open = text.find('(', begin), bracket = text.find('[', open);
-    const std::string name = text.substr(begin, open - begin);
-    const bool isAligned = text.substr(open, bracket - open).find(".align 64") != std::string::npos;
-    module->functions[name] = {name, static_cast<size_t>(std::atoi(text.c_str() + bracket + 1)), isAligned};
+    const size_t begin = at + 7, open = text.find('(', begin);
+    const std::string name = text.substr(begin, open - begin),
+                      parameter = text.substr(open, text.find(')', open) - open);
+    const size_t bracket = parameter.find('[');  // none: an entry without parameters
+    const int bytes = bracket == std::string::npos ? 0 : std::atoi(parameter.c_str() + bracket + 1);
+    module->functions[name] = {name, static_cast<size_t>(bytes), parameter.find(".align 64") != std::string::npos};
   }
   return module;
 }

@@ -8,11 +8,12 @@ namespace vortex::target::gpu::hopper {
 namespace {
 
 /// Of equal cost the first is taken. Stages fill what staging and barriers leave of 227 KiB, with columns that lie across, which are copied in blocks of 64.
-/// Cycles: what the matrix unit takes, rows · columns · 64 / 2048, and what is lost where a step is short or copies more than it multiplies; they order
-/// the measured times of an H200 from 1024³ to 8192³.
+/// Cycles of a step: what the matrix unit takes, rows · columns · 64 / 2048, and what is lost where a step is short or copies more than it multiplies. The
+/// losses are those of whole launches through the runtime on three H200, 2048³ to 8192³ (docs/performance.md), relative to 128×256; those of 64×128 follow
+/// 64×256.
 constexpr std::array kConfigurations = {
-    Configuration{128, 256, 4, 1024}, Configuration{128, 192, 4, 768}, Configuration{128, 160, 4, 660},
-    Configuration{128, 128, 6, 510},  Configuration{64, 256, 4, 530},  Configuration{64, 128, 8, 280},
+    Configuration{128, 256, 4, 1024}, Configuration{128, 192, 4, 814}, Configuration{128, 160, 4, 708},
+    Configuration{128, 128, 6, 594},  Configuration{64, 256, 4, 608},  Configuration{64, 128, 8, 330},
 };
 
 }  // namespace

@@ -114,10 +114,10 @@ TEST_F(ScheduledProduct, RunsInExactlyOneWayWhateverItsSize) {
 TEST_F(ScheduledProduct, TakesTheTilesOfLeastCost) {
   auto planOf = [&](const Launch& launch) { return phasesOf(launch).first; };
   using Plans = std::vector<std::string>;
-  EXPECT_EQ(planOf({8192, 8192, 8192}), Plans{"wgmma 128x192 stages 4"});
+  EXPECT_EQ(planOf({8192, 8192, 8192}), Plans{"wgmma 128x256 stages 4"});
   EXPECT_EQ(planOf({3072, 3072, 3072}), Plans{"wgmma 128x192 stages 4"});
   EXPECT_EQ(planOf({5120, 5120, 5120}), Plans{"wgmma 128x160 stages 4"});
-  EXPECT_EQ(planOf({4096, 11008, 4096}), Plans{"wgmma 128x128 stages 6"});
+  EXPECT_EQ(planOf({4096, 11008, 4096}), Plans{"wgmma 128x256 stages 4"});
   EXPECT_EQ(planOf({1024, 1024, 1024}), Plans{"wgmma 64x128 stages 8"});
 }
 
