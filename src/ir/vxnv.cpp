@@ -143,24 +143,49 @@ LogicalResult CopyOp::verify() {
 
 LogicalResult StoreOp::verify() { return verifyBox(*this, getMap(), getCoordinates().size()); }
 
-LogicalResult DotStartOp::verify() {
-  int64_t columns = getSums().getType().getColumns();
+/// Of both kinds of starts.
+template <typename Start> static LogicalResult verifyStart(Start start) {
+  int64_t columns = start.getSums().getType().getColumns();
   if (columns < 8 || columns > 256 || columns % 8 != 0)
-    return emitOpError("has ") << columns << " columns; multiples of 8 up to 256 exist";
-  if (!getElement().isF16() && !getElement().isBF16())
-    return emitOpError("multiplies f16 or bf16, not ") << getElement();
-  for (mlir::Operation* user : getResult().getUsers())
-    if (!llvm::isa<DotStartOp, DotWaitOp, mlir::scf::ForOp, mlir::scf::YieldOp>(user))
-      return emitOpError("is still running where ") << user->getName() << " uses its sums";
+    return start.emitOpError("has ") << columns << " columns; multiples of 8 up to 256 exist";
+  if (!start.getElement().isF16() && !start.getElement().isBF16())
+    return start.emitOpError("multiplies f16 or bf16, not ") << start.getElement();
+  for (mlir::Operation* user : start.getResult().getUsers())
+    if (!llvm::isa<DotStartOp, DotStartRegistersOp, DotWaitOp, mlir::scf::ForOp, mlir::scf::YieldOp>(user))
+      return start.emitOpError("is still running where ") << user->getName() << " uses its sums";
   return success();
 }
 
+LogicalResult DotStartOp::verify() {
+  if (getSteps() < 1)
+    return emitOpError("has no steps");
+  return verifyStart(*this);
+}
+
+LogicalResult DotStartRegistersOp::verify() {
+  if (getWords().empty() || getWords().size() % kStepWords != 0)
+    return emitOpError("has ") << getWords().size() << " words of A; a step takes " << kStepWords;
+  return verifyStart(*this);
+}
+
 LogicalResult SumOp::verify() {
-  auto wait = getSums().getDefiningOp<DotWaitOp>();
-  if (!wait || wait.getPending() != 0)
-    return emitOpError("reads sums that no `dot_wait pending 0` has waited for");
+  if (!getSums().getDefiningOp<DotWaitOp>())
+    return emitOpError("reads sums that are not those of a `dot_wait`");
   if (static_cast<int64_t>(getNumber()) >= getSums().getType().perThread())
     return emitOpError("reads number ") << getNumber() << " of " << getSums().getType().perThread();
+  return success();
+}
+
+LogicalResult SumsOfOp::verify() {
+  int64_t held = getResult().getType().perThread();
+  if (static_cast<int64_t>(getValues().size()) != held)
+    return emitOpError("has ") << getValues().size() << " values, a thread holds " << held;
+  return success();
+}
+
+LogicalResult NamedBarrierOp::verify() {
+  if (getThreads() < vxt::kWarpThreads || getThreads() % vxt::kWarpThreads != 0)
+    return emitOpError("opens for ") << getThreads() << " threads, which are no whole warps";
   return success();
 }
 
@@ -168,12 +193,15 @@ LogicalResult StoreMatrixOp::verify() {
   return getWords().size() == 4 ? success() : emitOpError("writes 4 words per thread");
 }
 
-LogicalResult WgmmaOp::verify() {
-  size_t count = getSums().size();
-  if (count != getResults().size() || count == 0 || count % 4 != 0 || count > 128)
-    return emitOpError("has ") << count << " sums and " << getResults().size() << " results";
+template <typename Product> static LogicalResult verifyWgmma(Product product) {
+  size_t count = product.getSums().size();
+  if (count != product.getResults().size() || count == 0 || count % 4 != 0 || count > 128)
+    return product.emitOpError("has ") << count << " sums and " << product.getResults().size() << " results";
   return success();
 }
+
+LogicalResult WgmmaOp::verify() { return verifyWgmma(*this); }
+LogicalResult WgmmaRegistersOp::verify() { return verifyWgmma(*this); }
 
 LogicalResult WgmmaWaitOp::verify() {
   return getSums().size() == getResults().size() ? success() : emitOpError("passes its operands on");

@@ -22,6 +22,7 @@ inline constexpr llvm::StringLiteral kMaps = "vxnv.maps";
 inline constexpr int64_t kGroupThreads = 128;  ///< of a warpgroup
 inline constexpr int64_t kGroupWarps = 4;
 inline constexpr int64_t kDepthBytes = 128;  ///< that a dot_start multiplies
+inline constexpr int64_t kStepWords = 16;    ///< of A in registers, for that depth
 inline constexpr int64_t kAcrossBlock =
     8192;  ///< bytes of a block of an operand that lies across: 64 steps of 128 bytes
 

@@ -122,17 +122,34 @@ def Vxnv_SumsOp : Vxnv_Op<"sums", [Pure]> {
   let results = (outs Vxnv_Sums:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def Vxnv_DotStartOp : Vxnv_Effect<"dot_start", [AllTypesMatch<["sums", "result"]>]> {
-  let summary = "starts sums + A · B on 128 bytes of depth of a slot; `first`: A · B instead";
-  let description = [{
-    A: 64 rows, B: as many columns as the sums, both in `slot` from these byte offsets. Along the depth (the default): rows (columns) of 128 bytes, one
-    after the other. `across`: blocks of 64 rows (columns) of 8192 bytes, each 64 steps of 128 bytes. All under the swizzle of 128 bytes.
-    Until a `dot_wait` covers it the result may only go to further starts and waits, and the slot may not be released.
-  }];
-  let arguments = (ins Vxnv_Sums:$sums, Vxnv_Slot:$slot, Index:$a, Index:$b, TypeAttr:$element, UnitAttr:$a_across, UnitAttr:$b_across, UnitAttr:$first);
+class Vxnv_StartOp<string mnemonic> : Vxnv_Effect<mnemonic, [AllTypesMatch<["sums", "result"]>]> {
   let results = (outs Vxnv_Sums:$result);
-  let assemblyFormat = "$sums `,` $slot `a` (`across` $a_across^)? `+` $a `b` (`across` $b_across^)? `+` $b `of` $element (`first` $first^)? attr-dict `:` type($sums)";
   let hasVerifier = 1;
+}
+def Vxnv_DotStartOp : Vxnv_StartOp<"dot_start"> {
+  let summary = "starts sums + A · B on `steps` times 128 bytes of depth of two slots; `first`: A · B instead";
+  let description = [{
+    A: 64 rows, B: as many columns as the sums, in their slots from these byte offsets, further steps of the depth `a_step` and `b_step` bytes apart. Along
+    the depth (the default): rows (columns) of 128 bytes, one after the other. `across`: blocks of 64 rows (columns) of 8192 bytes, each 64 steps of
+    128 bytes. All under the swizzle of 128 bytes.
+    Until a `dot_wait` covers it the result may only go to further starts and waits, and the slots may not be released.
+  }];
+  let arguments = (ins Vxnv_Sums:$sums, Vxnv_Slot:$a_slot, Index:$a, Vxnv_Slot:$b_slot, Index:$b, TypeAttr:$element, UnitAttr:$a_across, UnitAttr:$b_across,
+                       UnitAttr:$first, DefaultValuedAttr<I64Attr, "1">:$steps, DefaultValuedAttr<I64Attr, "0">:$a_step, DefaultValuedAttr<I64Attr, "0">:$b_step);
+  let assemblyFormat = [{
+    $sums `a` $a_slot (`across` $a_across^)? `+` $a `b` $b_slot (`across` $b_across^)? `+` $b `of` $element (`first` $first^)? attr-dict `:` type($sums)
+  }];
+}
+def Vxnv_DotStartRegistersOp : Vxnv_StartOp<"dot_start_registers"> {
+  let summary = "as `dot_start`, with A in registers: 16 words per thread for each 128 bytes of depth";
+  let description = [{
+    Thread t holds, as word 4k + 2r + h, elements 16k + 8r + 2 (t mod 4) and the next of row 16 (t / 32) + 8h + t / 4 mod 8: sums of this warpgroup, rounded and
+    packed two by two, lie like this.
+  }];
+  let arguments = (ins Vxnv_Sums:$sums, Variadic<I32>:$words, Vxnv_Slot:$b_slot, Index:$b, TypeAttr:$element, UnitAttr:$b_across, UnitAttr:$first,
+                       DefaultValuedAttr<I64Attr, "0">:$b_step);
+  let assemblyFormat = "$sums `a` `(` $words `)` `b` $b_slot (`across` $b_across^)? `+` $b `of` $element (`first` $first^)? attr-dict `:` type($sums)";
+  let extraClassDeclaration = "int64_t steps() { return static_cast<int64_t>(getWords().size()) / 16; }";
 }
 def Vxnv_DotWaitOp : Vxnv_Effect<"dot_wait", [AllTypesMatch<["sums", "result"]>]> {
   let summary = "waits until at most the `pending` latest starts of this warpgroup run";
@@ -141,11 +158,29 @@ def Vxnv_DotWaitOp : Vxnv_Effect<"dot_wait", [AllTypesMatch<["sums", "result"]>]
   let assemblyFormat = "$sums `pending` $pending attr-dict `:` type($sums)";
 }
 def Vxnv_SumOp : Vxnv_Op<"sum", [Pure]> {
-  let summary = "one of the sums this thread holds, of a `dot_wait pending 0`";
+  let summary = "one of the sums this thread holds, of a `dot_wait` for the products that make them";
   let arguments = (ins Vxnv_Sums:$sums, I64Attr:$number);
   let results = (outs F32:$result);
   let assemblyFormat = "$sums `[` $number `]` attr-dict `:` type($sums)";
   let hasVerifier = 1;
+}
+
+def Vxnv_SumsOfOp : Vxnv_Op<"sums_of", [Pure]> {
+  let summary = "sums that this thread's values are, for products to add to";
+  let arguments = (ins Variadic<F32>:$values);
+  let results = (outs Vxnv_Sums:$result);
+  let assemblyFormat = "`(` $values `)` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Vxnv_TurnBeginOp : Vxnv_Effect<"turn_begin"> {
+  let summary = "consumer: waits for its turn; consumers take turns by number, from the first";
+  let description = "All consumers take as many turns.";
+  let assemblyFormat = "attr-dict";
+}
+def Vxnv_TurnEndOp : Vxnv_Effect<"turn_end"> {
+  let summary = "consumer: the next one's turn begins";
+  let assemblyFormat = "attr-dict";
 }
 
 def Vxnv_StoreOp : Vxnv_Effect<"store"> {
@@ -197,6 +232,13 @@ def Vxnv_BarrierWaitOp : Vxnv_Effect<"barrier_wait"> {
   let arguments = (ins Vxnv_Pointer:$barrier, I32:$parity);
   let assemblyFormat = "$barrier `parity` $parity attr-dict `:` type($barrier)";
 }
+def Vxnv_NamedBarrierOp : Vxnv_Effect<"named_barrier"> {
+  let summary = "arrives at barrier `number` of the block, which opens for every `threads` arrivals, and waits for that unless `arrives` only";
+  let description = "Numbers 1 … 15; all lanes of a warp execute it.";
+  let arguments = (ins I32:$number, I64Attr:$threads, UnitAttr:$arrives);
+  let assemblyFormat = "$number `threads` $threads (`arrives` $arrives^)? attr-dict";
+  let hasVerifier = 1;
+}
 def Vxnv_BulkLoadOp : Vxnv_Effect<"bulk_load", [AllTypesMatch<["destination", "barrier"]>]> {
   let summary = "one thread starts copying a box to shared memory; its bytes (whole boxes) arrive at the barrier";
   let arguments = (ins Vxnv_Pointer:$destination, Vxnv_Pointer:$barrier, I64Attr:$map, Variadic<I32>:$coordinates);
@@ -235,6 +277,15 @@ def Vxnv_WgmmaOp : Vxnv_Effect<"wgmma"> {
   let arguments = (ins Variadic<F32>:$sums, I64:$a, I64:$b, TypeAttr:$element, UnitAttr:$a_across, UnitAttr:$b_across, UnitAttr:$first);
   let results = (outs Variadic<F32>:$results);
   let assemblyFormat = "`(` $sums `)` `a` (`across` $a_across^)? $a `b` (`across` $b_across^)? $b `of` $element (`first` $first^)? attr-dict `:` type($results)";
+  let hasVerifier = 1;
+}
+def Vxnv_WgmmaRegistersOp : Vxnv_Effect<"wgmma_registers"> {
+  let summary = "as `wgmma`, with A in four registers: the warpgroup's rows, 32 bytes of depth";
+  let arguments = (ins Variadic<F32>:$sums, I32:$a0, I32:$a1, I32:$a2, I32:$a3, I64:$b, TypeAttr:$element, UnitAttr:$b_across, UnitAttr:$first);
+  let results = (outs Variadic<F32>:$results);
+  let assemblyFormat = [{
+    `(` $sums `)` `a` `(` $a0 `,` $a1 `,` $a2 `,` $a3 `)` `b` (`across` $b_across^)? $b `of` $element (`first` $first^)? attr-dict `:` type($results)
+  }];
   let hasVerifier = 1;
 }
 def Vxnv_WgmmaCommitOp : Vxnv_Effect<"wgmma_commit"> {

@@ -1,7 +1,8 @@
 // What the verifier of vxnv.roles proves about rings, by running each role once with sets of slots instead of data:
 //
 // - how many slots a role goes through is a polynomial over the bounds of its loops; producer and consumers must have the same one;
-// - a loop leaves what it found: as many slots held, and the same ones of them read by products that run.
+// - a loop leaves what it found: as many slots held, the same ones of them read by products that run, and no turn begun or ended;
+// - sums are read when no product that makes them runs.
 #include "ir/vxnv.h"
 
 #include "mlir/IR/Matchers.h"
@@ -69,7 +70,7 @@ public:
       if (!state.held.empty())
         return roles.emitOpError(isProducer_ ? "has a producer that does not publish a slot"
                                              : "has consumers that do not release a slot");
-    return success();
+    return hasTurn_ ? roles.emitOpError("has consumers that do not end a turn") : success();
   }
 
   const Polynomial& slots(Value ring) { return rings_[ring.getAsOpaquePointer()].slots; }
@@ -86,12 +87,13 @@ private:
         .Case([&](CopyOp copy) {
           return isHeld(copy.getSlot()) ? success() : copy.emitOpError("fills a published slot");
         })
-        .Case([&](DotStartOp dot) { return start(dot); })
-        .Case([&](DotWaitOp wait) {
-          while (reading_.size() > wait.getPending())
-            reading_.erase(reading_.begin());
-          return success();
+        .Case([&](DotStartOp dot) { return start(op, {dot.getASlot(), dot.getBSlot()}, dot.getResult()); })
+        .Case([&](DotStartRegistersOp dot) { return start(op, dot.getBSlot(), dot.getResult()); })
+        .Case([&](DotWaitOp wait) { return finish(wait); })
+        .Case([&](SumOp sum) {
+          return isRunning(sum.getSums()) ? sum.emitOpError("reads sums of a product that may run") : success();
         })
+        .Case<TurnBeginOp, TurnEndOp>([&](auto) { return turn(op, llvm::isa<TurnBeginOp>(op)); })
         .Default([&](mlir::Operation*) {
           bool hidden = false;
           for (mlir::Region& region : op->getRegions())
@@ -101,7 +103,8 @@ private:
   }
 
   static bool isRingOp(mlir::Operation* op) {
-    return llvm::isa<AcquireOp, AwaitOp, PublishOp, ReleaseOp, DotStartOp, DotWaitOp, CopyOp>(op);
+    return llvm::isa<AcquireOp, AwaitOp, PublishOp, ReleaseOp, DotStartOp, DotStartRegistersOp, DotWaitOp, CopyOp,
+                     TurnBeginOp, TurnEndOp>(op);
   }
 
   static Polynomial tripCount(mlir::scf::ForOp loop) {
@@ -113,7 +116,8 @@ private:
 
   LogicalResult runLoop(mlir::Operation* op, mlir::Block& body, const Polynomial& trips) {
     auto before = rings_;
-    std::vector<unsigned> readBefore = relative(reading_);
+    std::vector<std::vector<unsigned>> readBefore = relativeReads();
+    const bool hadTurn = hasTurn_;
     for (auto& [ring, state] : rings_)
       state.slots.clear();
     if (failed(run(body)))
@@ -126,16 +130,31 @@ private:
       state.slots = times(state.slots, trips);
       add(state.slots, old.slots);
     }
-    if (relative(reading_) != readBefore)
+    if (relativeReads() != readBefore)
       return op->emitOpError("has other products running at the end of its body than at the start");
+    if (hasTurn_ != hadTurn)
+      return op->emitOpError("begins a turn that it does not end");
     return success();
   }
 
-  /// How many slots ago each was taken.
-  std::vector<unsigned> relative(std::vector<unsigned> numbers) const {
-    for (unsigned& number : numbers)
-      number = next_ - number;
-    return numbers;
+  /// How many slots ago those that products read were taken.
+  std::vector<std::vector<unsigned>> relativeReads() const {
+    std::vector<std::vector<unsigned>> all;
+    for (const Product& product : running_) {
+      all.emplace_back();
+      for (unsigned slot : product.slots)
+        all.back().push_back(next_ - slot);
+    }
+    return all;
+  }
+
+  LogicalResult turn(mlir::Operation* op, bool begins) {
+    if (isProducer_)
+      return op->emitOpError("stands in the other role");
+    if (hasTurn_ == begins)
+      return op->emitOpError(begins ? "begins a turn inside a turn" : "ends a turn that has not begun");
+    hasTurn_ = begins;
+    return success();
   }
 
   LogicalResult take(mlir::Operation* op, Value ring, Value slot, bool asProducer) {
@@ -158,7 +177,8 @@ private:
     Ring& state = rings_[ring.getAsOpaquePointer()];
     if (state.held.empty())
       return op->emitOpError("gives back a slot that was not taken");
-    if (llvm::is_contained(reading_, state.held.front()))
+    if (llvm::any_of(running_,
+                     [&](const Product& product) { return llvm::is_contained(product.slots, state.held.front()); }))
       return op->emitOpError("gives back a slot that a running product reads");
     state.held.erase(state.held.begin());
     return success();
@@ -170,18 +190,50 @@ private:
            llvm::any_of(rings_, [&](auto& ring) { return llvm::is_contained(ring.second.held, number->second); });
   }
 
-  LogicalResult start(DotStartOp dot) {
-    if (!isHeld(dot.getSlot()))
-      return dot.emitOpError("reads a slot that is not held");
-    reading_.push_back(numbers_[dot.getSlot().getAsOpaquePointer()]);
+  LogicalResult start(mlir::Operation* op, mlir::ValueRange slots, Value sums) {
+    if (isProducer_)
+      return op->emitOpError("stands in the other role");
+    Product product{{}, ++started_};
+    for (Value slot : slots) {
+      if (!isHeld(slot))
+        return op->emitOpError("reads a slot that is not held");
+      product.slots.push_back(numbers_[slot.getAsOpaquePointer()]);
+    }
+    running_.push_back(product);
+    makers_[sums.getAsOpaquePointer()] = product.number;
     return success();
   }
+
+  LogicalResult finish(DotWaitOp wait) {
+    while (running_.size() > wait.getPending())
+      running_.erase(running_.begin());
+    auto maker = makers_.find(wait.getSums().getAsOpaquePointer());
+    // What a loop carries may be of any product.
+    makers_[wait.getResult().getAsOpaquePointer()] = maker != makers_.end() ? maker->second
+                                                     : running_.empty()     ? 0
+                                                                            : running_.back().number;
+    return success();
+  }
+
+  bool isRunning(Value sums) {
+    auto maker = makers_.find(sums.getAsOpaquePointer());
+    return maker != makers_.end() &&
+           llvm::any_of(running_, [&](const Product& product) { return product.number == maker->second; });
+  }
+
+  struct Product {
+    std::vector<unsigned> slots;  ///< that it reads
+    unsigned number;
+  };
 
   bool isProducer_;
   unsigned next_ = 0;
   std::map<void*, Ring> rings_;
   std::map<void*, unsigned> numbers_;  ///< of the slot a value stands for at this point
-  std::vector<unsigned> reading_;      ///< slots of products that may run, oldest first
+  std::vector<Product> running_;       ///< products that may run, oldest first
+  unsigned started_ = 0;
+  std::map<void*, unsigned> makers_;  ///< the last product that adds to a value of sums
+  bool hasTurn_ = false;
 };
 
 }  // namespace

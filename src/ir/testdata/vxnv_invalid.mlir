@@ -17,7 +17,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -46,7 +46,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -75,7 +75,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -104,7 +104,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"256">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -133,7 +133,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -162,7 +162,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -191,7 +191,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -220,7 +220,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -248,7 +248,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -277,7 +277,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     // expected-error @+1 {{holds 1 slots at the end of its body and 0 at the start}}
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       scf.yield %waited : !vxnv.sums<64>
     }
@@ -304,7 +304,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 1 : <64>
       // expected-error @+1 {{gives back a slot that a running product reads}}
       vxnv.release %ring
@@ -333,7 +333,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       // expected-error @+1 {{gives back a slot that was not taken}}
@@ -364,7 +364,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %c1 step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -393,7 +393,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
       // expected-error @+1 {{multiplies f16 or bf16, not 'f32'}}
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f32 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f32 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -421,37 +421,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
-      %waited = vxnv.dot_wait %next pending 0 : <64>
-      vxnv.release %ring
-      scf.yield %waited : !vxnv.sums<64>
-    }
-    %done = vxnv.dot_wait %sums pending 1 : <64>
-    // expected-error @+1 {{reads sums that no `dot_wait pending 0` has waited for}}
-    %sum = vxnv.sum %done[0] : <64>
-  }
-  vxt.return
-}
-
-// -----
-
-vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
-    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
-  vxnv.roles registers [40, 232] producer {
-    scf.for %i = %c0 to %n step %c1 {
-      %slot = vxnv.acquire %ring
-      vxnv.copy 0[%i, %i] to %slot + 0
-      vxnv.publish %ring
-    }
-  } consumers 2 {
-  ^bb0(%group: index):
-    %none = vxnv.sums : <64>
-    %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
-      %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -481,7 +451,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
@@ -512,13 +482,312 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <64>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<64>
     }
     %done = vxnv.dot_wait %sums pending 0 : <64>
     vxt.barrier
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      vxnv.release %ring
+    }
+    // expected-error @+1 {{ends a turn that has not begun}}
+    vxnv.turn_end
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      vxnv.release %ring
+    }
+    vxnv.turn_begin
+    // expected-error @+1 {{begins a turn inside a turn}}
+    vxnv.turn_begin
+    vxnv.turn_end
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  // expected-error @+1 {{has consumers that do not end a turn}}
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      vxnv.release %ring
+    }
+    vxnv.turn_begin
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    // expected-error @+1 {{begins a turn that it does not end}}
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      vxnv.turn_begin
+      vxnv.release %ring
+    }
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    %word = arith.constant 0 : i32
+    %none = vxnv.sums : <64>
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      // expected-error @+1 {{has 15 words of A; a step takes 16}}
+      %next = vxnv.dot_start_registers %none a (%word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word) b %slot + %c0 of f16 first : <64>
+      %waited = vxnv.dot_wait %next pending 0 : <64>
+      vxnv.release %ring
+    }
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    %word = arith.constant 0 : i32
+    %none = vxnv.sums : <64>
+    %slot0 = vxnv.await %ring
+    vxnv.release %ring
+    // expected-error @+1 {{reads a slot that is not held}}
+    %next = vxnv.dot_start_registers %none a (%word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word) b %slot0 + %c0 of f16 first : <64>
+    %waited = vxnv.dot_wait %next pending 0 : <64>
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    %word = arith.constant 0 : i32
+    %none = vxnv.sums : <64>
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      %a = vxnv.dot_start %none a %slot + %c0 b %slot + %c0 of f16 first : <64>
+      %b = vxnv.dot_start_registers %none a (%word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word) b %slot + %c0 of f16 first : <64>
+      %early = vxnv.dot_wait %b pending 1 : <64>
+      // expected-error @+1 {{reads sums of a product that may run}}
+      %sum = vxnv.sum %early[0] : <64>
+      %waited = vxnv.dot_wait %a pending 0 : <64>
+      vxnv.release %ring
+    }
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    %word = arith.constant 0 : i32
+    %none = vxnv.sums : <64>
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      %a = vxnv.dot_start %none a %slot + %c0 b %slot + %c0 of f16 first : <64>
+      %b = vxnv.dot_start_registers %none a (%word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word, %word) b %slot + %c0 of f16 first : <64>
+      %early = vxnv.dot_wait %a pending 1 : <64>
+      %sum = vxnv.sum %early[0] : <64>
+      // expected-error @+1 {{gives back a slot that a running product reads}}
+      vxnv.release %ring
+    }
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    %word = arith.constant 0 : i32
+    %none = vxnv.sums : <64>
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      vxnv.release %ring
+    }
+    %value = arith.constant 0.0 : f32
+    // expected-error @+1 {{has 2 values, a thread holds 4}}
+    %made = vxnv.sums_of (%value, %value) : <8>
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    %word = arith.constant 0 : i32
+    %none = vxnv.sums : <64>
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      vxnv.release %ring
+    }
+    // expected-error @+1 {{opens for 40 threads, which are no whole warps}}
+    vxnv.named_barrier %word threads 40
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64,
+    vxnv.maps = [#vxnv.map<f16 at <"scalar(0)"> extents [#vx.size<"scalar(0)">, #vx.size<"scalar(0)">] strides [#vx.size<"scalar(0)">] box [64, 64] swizzle 128>]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.acquire %ring
+      vxnv.copy 0[%i, %i] to %slot + 0
+      vxnv.publish %ring
+    }
+  } consumers 2 {
+  ^bb0(%group: index):
+    %word = arith.constant 0 : i32
+    %none = vxnv.sums : <64>
+    scf.for %i = %c0 to %n step %c1 {
+      %slot = vxnv.await %ring
+      vxnv.release %ring
+    }
+    // expected-error @+1 {{reads sums that are not those of a `dot_wait`}}
+    %sum = vxnv.sum %none[0] : <64>
   }
   vxt.return
 }

@@ -110,7 +110,10 @@ private:
   void emitBulkStore(ir::vxnv::BulkStoreOp op);
   void emitBarrierWait(ir::vxnv::BarrierWaitOp op);
   void emitStoreMatrix(ir::vxnv::StoreMatrixOp op);
+  void emitNamedBarrier(ir::vxnv::NamedBarrierOp op);
   void emitWgmma(ir::vxnv::WgmmaOp op);
+  void emitWgmma(ir::vxnv::WgmmaRegistersOp op);
+  template <typename Product> void emitProduct(Product op, llvm::ArrayRef<Value*> a, const std::string& across);
   Values sumsAsm(const std::string& text, mlir::ValueRange sums, bool isRead, llvm::ArrayRef<Value*> others);
 
   // report.cpp

@@ -100,6 +100,8 @@ static std::string sumList(unsigned count) {
   return list + "}";
 }
 
+static std::string flag(bool isSet) { return isSet ? ", 1" : ", 0"; }
+
 /// Inline assembly whose results are the sums; `text` numbers further operands from the count of the sums on. `isRead`: the sums are operands
 /// too, in the same registers.
 Values Emitter::sumsAsm(const std::string& text, mlir::ValueRange sums, bool isRead, llvm::ArrayRef<Value*> others) {
@@ -128,18 +130,35 @@ Values Emitter::sumsAsm(const std::string& text, mlir::ValueRange sums, bool isR
   return results;
 }
 
-void Emitter::emitWgmma(vxnv::WgmmaOp op) {
-  auto count = static_cast<unsigned>(op.getSums().size());
-  std::string type = op.getElement().isBF16() ? "bf16" : "f16", list = sumList(count);
-  auto number = [&](unsigned i) { return "$" + std::to_string(count + i); };
-  auto flag = [](bool isSet) { return isSet ? ", 1" : ", 0"; };
-  // Sums start as the product where the predicate is false; 1, 1: nothing is negated; then which operands lie across.
-  std::string text = "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, " + number(2) +
+/// `a`: a descriptor or four registers of A. Sums start as the product where the predicate is false; 1, 1: nothing is negated; then which operands lie across.
+template <typename Product> void Emitter::emitProduct(Product op, llvm::ArrayRef<Value*> a, const std::string& across) {
+  auto count = static_cast<unsigned>(op.getSums().size()), b = count + static_cast<unsigned>(a.size());
+  std::string type = op.getElement().isBF16() ? "bf16" : "f16";
+  auto number = [](unsigned i) { return "$" + std::to_string(i); };
+  std::string left = number(count);
+  for (unsigned i = count + 1; i < b; ++i)
+    left += ", " + number(i);
+  std::string text = "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, " + number(b + 1) +
                      ", 0;\n\twgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." +
-                     type + " " + list + ", " + number(0) + ", " + number(1) + ", adds, 1, 1" + flag(op.getAAcross()) +
-                     flag(op.getBAcross()) + ";\n\t}";
-  setAll(op.getResults(), sumsAsm(text, op.getSums(), !op.getFirst(),
-                                  {value(op.getA()), value(op.getB()), ir_.getInt32(op.getFirst() ? 0 : 1)}));
+                     type + " " + sumList(count) + ", " + (a.size() > 1 ? "{" + left + "}" : left) + ", " + number(b) +
+                     ", adds, 1, 1" + across + ";\n\t}";
+  Values others(a);
+  others.append({value(op.getB()), ir_.getInt32(op.getFirst() ? 0 : 1)});
+  setAll(op.getResults(), sumsAsm(text, op.getSums(), !op.getFirst(), others));
+}
+
+void Emitter::emitWgmma(vxnv::WgmmaOp op) {
+  emitProduct(op, value(op.getA()), flag(op.getAAcross()) + flag(op.getBAcross()));
+}
+
+void Emitter::emitWgmma(vxnv::WgmmaRegistersOp op) {
+  emitProduct(op, {value(op.getA0()), value(op.getA1()), value(op.getA2()), value(op.getA3())}, flag(op.getBAcross()));
+}
+
+void Emitter::emitNamedBarrier(vxnv::NamedBarrierOp op) {
+  AsmText code(op.getArrives() ? "bar.arrive " : "bar.sync ");
+  code.operand(value(op.getNumber()), "r") << ", " + std::to_string(op.getThreads()) + ";";
+  emitAsm(ir_, code);
 }
 
 void Emitter::emitStoreMatrix(vxnv::StoreMatrixOp op) {
@@ -192,7 +211,8 @@ bool Emitter::emitHopper(mlir::Operation* op) {
               std::to_string(registers.getCount()) + ";");
       })
       .Case([&](vxnv::WgmmaFenceOp) { plain("wgmma.fence.sync.aligned;"); })
-      .Case([&](vxnv::WgmmaOp product) { emitWgmma(product); })
+      .Case<vxnv::WgmmaOp, vxnv::WgmmaRegistersOp>([&](auto product) { emitWgmma(product); })
+      .Case([&](vxnv::NamedBarrierOp barrier) { emitNamedBarrier(barrier); })
       .Case([&](vxnv::WgmmaCommitOp) { plain("wgmma.commit_group.sync.aligned;"); })
       .Case([&](vxnv::WgmmaWaitOp wait) {
         std::string text = "wgmma.wait_group.sync.aligned " + std::to_string(wait.getPending()) + ";";

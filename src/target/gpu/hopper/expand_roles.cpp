@@ -53,6 +53,7 @@ public:
     b_.create<vxnv::SetRegistersOp>(loc_, roles_.getRegisters()[1], true);
     Value number = b_.create<arith::SubIOp>(loc_, group, constant(1));
     map_.map(roles_.getConsumer().getArgument(0), b_.create<arith::IndexCastUIOp>(loc_, b_.getIndexType(), number));
+    prepareTurns(number);
     expandRole(roles_.getConsumer().front(), 0);
     roles_.erase();
     for (vxnv::RingOp ring : rings_)
@@ -102,6 +103,18 @@ private:
     b_.create<vxnv::BarrierInitFenceOp>(loc_);
   }
 
+  /// A barrier per consumer, for its threads and those of the one before it, who end their turn there.
+  void prepareTurns(Value number) {
+    if (roles_.getConsumer().walk([](vxnv::TurnBeginOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted()) {
+      auto consumers = static_cast<int64_t>(roles_.getConsumers());
+      Value isLast = equal(number, constant(consumers - 1));
+      turn_ = add(number, constant(1));
+      next_ = b_.create<arith::SelectOp>(loc_, isLast, constant(1), add(number, constant(2)));
+      // Before the first one's first turn.
+      when(isLast, [&] { b_.create<vxnv::NamedBarrierOp>(loc_, next_, 2 * vxnv::kGroupThreads, true); });
+    }
+  }
+
   /// `parity`: of the phase before the first wait of the role; that before the first of a barrier is 1.
   void expandRole(mlir::Block& body, int64_t parity) {
     for (vxnv::RingOp ring : rings_)
@@ -127,7 +140,15 @@ private:
         .Case([&](vxnv::ReleaseOp release) { expandRelease(release); })
         .Case([&](vxnv::SumsOp sums) { expandSums(sums); })
         .Case([&](vxnv::DotStartOp dot) { expandStart(dot); })
+        .Case([&](vxnv::DotStartRegistersOp dot) { expandStart(dot); })
+        .Case([&](vxnv::SumsOfOp made) {
+          isFenced_ = false;
+          sums_[made.getResult()] = lookup(made.getValues());
+        })
+        .Case([&](vxnv::TurnBeginOp) { b_.create<vxnv::NamedBarrierOp>(loc_, turn_, 2 * vxnv::kGroupThreads, false); })
+        .Case([&](vxnv::TurnEndOp) { b_.create<vxnv::NamedBarrierOp>(loc_, next_, 2 * vxnv::kGroupThreads, true); })
         .Case([&](vxnv::DotWaitOp wait) {
+          isFenced_ = false;
           Values sums = sums_.lookup(wait.getSums());
           auto waited = b_.create<vxnv::WgmmaWaitOp>(loc_, mlir::ValueRange(sums).getTypes(), sums, wait.getPending());
           sums_[wait.getResult()] = Values(waited.getResults());
@@ -214,18 +235,55 @@ private:
     return words;
   }
 
+  /// Of all steps of the depth.
+  Values descriptors(Value slot, Value offset, int64_t across, bool isAcross, int64_t steps, int64_t apart) {
+    Values words;
+    for (int64_t step = 0; step < steps; ++step) {
+      Value pointer = move(slots_.lookup(slot).first, constant(step * apart));
+      words.append(descriptors(pointer, map_.lookupOrDefault(offset), static_cast<uint32_t>(across), isAcross));
+    }
+    return words;
+  }
+
+  template <typename Start> Values descriptorsOfB(Start dot, int64_t steps) {
+    int64_t columns = llvm::alignTo(dot.getSums().getType().getColumns(), dot.getBAcross() ? 64 : 8);
+    return descriptors(dot.getBSlot(), dot.getB(), columns, dot.getBAcross(), steps,
+                       static_cast<int64_t>(dot.getBStep()));
+  }
+
+  /// Registers are as written for all products that start before the next wait.
+  void fence() {
+    if (!isFenced_)
+      b_.create<vxnv::WgmmaFenceOp>(loc_);
+    isFenced_ = true;
+  }
+
   void expandStart(vxnv::DotStartOp dot) {
-    Value pointer = slots_.lookup(dot.getSlot()).first;
-    auto columns =
-        static_cast<uint32_t>(llvm::alignTo(dot.getSums().getType().getColumns(), dot.getBAcross() ? 64 : 8));
-    Values a = descriptors(pointer, map_.lookupOrDefault(dot.getA()), layout::kWarpgroupRows, dot.getAAcross());
-    Values b = descriptors(pointer, map_.lookupOrDefault(dot.getB()), columns, dot.getBAcross());
+    auto steps = static_cast<int64_t>(dot.getSteps());
+    Values a = descriptors(dot.getASlot(), dot.getA(), layout::kWarpgroupRows, dot.getAAcross(), steps,
+                           static_cast<int64_t>(dot.getAStep()));
+    Values b = descriptorsOfB(dot, steps);
     Values sums = sums_.lookup(dot.getSums());
-    b_.create<vxnv::WgmmaFenceOp>(loc_);
+    fence();
     for (auto [step, left, right] : llvm::enumerate(a, b)) {
       auto product =
           b_.create<vxnv::WgmmaOp>(loc_, mlir::ValueRange(sums).getTypes(), sums, left, right, dot.getElement(),
                                    dot.getAAcross(), dot.getBAcross(), dot.getFirst() && step == 0);
+      sums = Values(product.getResults());
+    }
+    b_.create<vxnv::WgmmaCommitOp>(loc_);
+    sums_[dot.getResult()] = sums;
+  }
+
+  void expandStart(vxnv::DotStartRegistersOp dot) {
+    Values words = lookup(dot.getWords()), b = descriptorsOfB(dot, dot.steps());
+    Values sums = sums_.lookup(dot.getSums());
+    fence();
+    for (auto [step, right] : llvm::enumerate(b)) {
+      auto a = llvm::ArrayRef<Value>(words).slice(4 * step, 4);
+      auto product =
+          b_.create<vxnv::WgmmaRegistersOp>(loc_, mlir::ValueRange(sums).getTypes(), sums, a[0], a[1], a[2], a[3],
+                                            right, dot.getElement(), dot.getBAcross(), dot.getFirst() && step == 0);
       sums = Values(product.getResults());
     }
     b_.create<vxnv::WgmmaCommitOp>(loc_);
@@ -296,6 +354,7 @@ private:
       b_.setInsertionPointToStart(loop.getBody());
       map_.map(body.getArgument(0), loop.getInductionVar());
       setState(bind(body.getArguments().drop_front(), loop.getRegionIterArgs()));
+      isFenced_ = false;
       expandBlock(body);
       Values yielded;
       if (!body.empty() && body.back().hasTrait<mlir::OpTrait::IsTerminator>())
@@ -303,6 +362,7 @@ private:
       yielded.append(state());
       b_.create<scf::YieldOp>(loc_, yielded);
     }
+    isFenced_ = false;
     setState(bind(results, loop.getResults()));
   }
 
@@ -323,7 +383,9 @@ private:
   mlir::OpBuilder b_;
   mlir::Location loc_;
   llvm::SmallVector<vxnv::RingOp> rings_;
-  Value isLeader_;  ///< the warp's first lane
+  Value isLeader_;         ///< the warp's first lane
+  Value turn_, next_;      ///< named barriers of this consumer and of the one whose turn follows
+  bool isFenced_ = false;  ///< no sums have been written since the last wgmma_fence
   mlir::IRMapping map_;
   llvm::DenseMap<Value, Values> sums_;
   llvm::DenseMap<Value, std::pair<Value, Value>> slots_;  ///< address and full barrier

@@ -137,8 +137,8 @@ private:
       right = l.add(l.mul(group_, l.constant(int64_t(plan_.consumerColumns()) * kDepthBytes)), right);
     auto start = [&](Value sums, bool isFirst) -> Value {
       Value slot = l.b.create<vxnv::AwaitOp>(l.loc, vxnv::SlotType::get(l.b.getContext()), ring_);
-      sums = l.b.create<vxnv::DotStartOp>(l.loc, sums.getType(), sums, slot, left, right, a.elementType(), a.isAcross(),
-                                          b.isAcross(), isFirst);
+      sums = l.b.create<vxnv::DotStartOp>(l.loc, sums.getType(), sums, slot, left, slot, right, a.elementType(),
+                                          a.isAcross(), b.isAcross(), isFirst);
       return l.b.create<vxnv::DotWaitOp>(l.loc, sums.getType(), sums, 1);
     };
     auto type = vxnv::SumsType::get(l.b.getContext(), plan_.consumerColumns());

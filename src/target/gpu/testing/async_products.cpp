@@ -49,71 +49,99 @@ bool AsyncUnits::multiply(size_t first, mlir::Operation* op) {
   else if (llvm::isa<vxnv::WgmmaCommitOp>(op))
     ++group.open;
   else if (auto product = llvm::dyn_cast<vxnv::WgmmaOp>(op))
-    return startProduct(first, product);
+    startProduct(first, product);
+  else if (auto fromRegisters = llvm::dyn_cast<vxnv::WgmmaRegistersOp>(op))
+    startProduct(first, fromRegisters);
   else
     return false;
   return true;
 }
 
-bool AsyncUnits::startProduct(size_t first, vxnv::WgmmaOp op) {
-  Warpgroup& group = groups_[first / kGroup];
-  const uint64_t a = machine_.cell(machine_.thread(first), op.getA()),
-                 b = machine_.cell(machine_.thread(first), op.getB());
-  Product product{op, layout::MatrixDescriptor::decode(a), layout::MatrixDescriptor::decode(b),
-                  {}, static_cast<uint32_t>(sums_.size()), group.open,
-                  {}};
-  if (!group.isFenced)
-    machine_.fail(op, "no wgmma_fence since the registers were used");
-  if (product.a.encode() != a || product.b.encode() != b)
+/// The word that all threads of the warpgroup have for an operand.
+uint64_t AsyncUnits::descriptor(size_t first, mlir::Operation* op, mlir::Value operand) {
+  const uint64_t word = machine_.cell(machine_.thread(first), operand);
+  if (layout::MatrixDescriptor::decode(word).encode() != word)
     machine_.fail(op, "bits in a descriptor that mean nothing");
-  const size_t count = op.getSums().size();
-  sums_.push_back({std::vector<float>(kGroup * count), false});
+  for (size_t thread = first; thread < first + kGroup; ++thread)
+    if (machine_.cell(machine_.thread(thread), operand) != word)
+      machine_.fail(op, "the threads of a warpgroup disagree on the operands");
+  return word;
+}
+
+template <typename Op> AsyncUnits::Product AsyncUnits::describe(size_t first, Op op) {
+  Product product{.op = op, .element = op.getElement(), .isFirst = op.getFirst()};
+  product.result = static_cast<uint32_t>(sums_.size());
+  sums_.push_back({std::vector<float>(kGroup * op.getSums().size()), false});
   for (size_t thread = first; thread < first + kGroup; ++thread) {
     Thread& t = machine_.thread(thread);
-    if (machine_.cell(t, op.getA()) != a || machine_.cell(t, op.getB()) != b)
-      machine_.fail(op, "the threads of a warpgroup disagree on the operands");
     for (mlir::Value sum : op.getSums())
       product.initial.push_back(machine_.cell(t, sum));
     for (mlir::Value result : op.getResults())
       *machine_.cells(t, result) = tagged(product.result);
   }
-  collectReads(product);
-  group.pending.push_back(std::move(product));
-  return true;
+  return product;
 }
 
-/// Marks what the product reads, and looks whether it is there.
-void AsyncUnits::collectReads(Product& product) {
-  const uint32_t bytes = static_cast<uint32_t>(ir::vxt::scalarBytes(product.op.getElement())),
-                 depth = layout::kMatrixDepthBytes / bytes,
-                 columns = static_cast<uint32_t>(product.op.getSums().size() * 2);
-  const auto collect = [&](const layout::MatrixDescriptor& operand, bool isAcross, uint32_t across) {
-    for (uint32_t i = 0; i < across; ++i)
-      for (uint32_t k = 0; k < depth; ++k)
-        product.reads.push_back(addressRead(operand, isAcross ? Major::Across : Major::Depth, bytes, i, k));
-  };
-  collect(product.a, product.op.getAAcross(), layout::kWarpgroupRows);
-  collect(product.b, product.op.getBAcross(), columns);
-  for (size_t place : product.reads) {
-    if (!isInside(product.op, place, bytes))
-      return product.reads.clear();
-    for (size_t byte = place; byte < place + bytes; ++byte) {
-      if (writes_[byte])
-        machine_.fail(product.op, concat("byte ", byte, " of shared memory has not arrived"));
-      if (unfenced_[byte])
-        machine_.fail(product.op, concat("thread ", unfenced_[byte] - 1, " wrote byte ", byte, " without a fence"));
-      ++reads_[byte];
+void AsyncUnits::startProduct(size_t first, vxnv::WgmmaOp op) {
+  Product product = describe(first, op);
+  const auto columns = static_cast<uint32_t>(op.getSums().size() * 2);
+  collectReads(product, descriptor(first, op, op.getA()), op.getAAcross(), layout::kWarpgroupRows);
+  collectReads(product, descriptor(first, op, op.getB()), op.getBAcross(), columns);
+  start(first, std::move(product));
+}
+
+void AsyncUnits::startProduct(size_t first, vxnv::WgmmaRegistersOp op) {
+  Product product = describe(first, op);
+  const interpreter::Element element = *interpreter::elementOf(op.getElement());
+  const mlir::Value words[] = {op.getA0(), op.getA1(), op.getA2(), op.getA3()};
+  constexpr size_t kDepth = 16, kElements = 8;  // of a thread
+  product.a.resize(layout::kWarpgroupRows * kDepth);
+  for (size_t thread = 0; thread < kGroup; ++thread)
+    for (size_t number = 0; number < kElements; ++number) {
+      const auto [row, depth] = rows_[thread * kElements + number];
+      const uint64_t word = machine_.cell(machine_.thread(first + thread), words[number / 2]);
+      product.a[row * kDepth + depth] = interpreter::decode(element.format, word >> number % 2 * 16 & 0xffff);
     }
-  }
+  collectReads(product, descriptor(first, op, op.getB()), op.getBAcross(),
+               static_cast<uint32_t>(op.getSums().size() * 2));
+  start(first, std::move(product));
+}
+
+void AsyncUnits::start(size_t first, Product product) {
+  Warpgroup& group = groups_[first / kGroup];
+  if (!group.isFenced)
+    machine_.fail(product.op, "no wgmma_fence since the registers were used");
+  product.group = group.open;
+  group.pending.push_back(std::move(product));
+}
+
+/// Marks what the product reads of an operand, and looks whether it is there.
+void AsyncUnits::collectReads(Product& product, uint64_t descriptor, bool isAcross, uint32_t across) {
+  const layout::MatrixDescriptor operand = layout::MatrixDescriptor::decode(descriptor);
+  const auto bytes = static_cast<uint32_t>(ir::vxt::scalarBytes(product.element));
+  for (uint32_t i = 0; i < across; ++i)
+    for (uint32_t k = 0; k < layout::kMatrixDepthBytes / bytes; ++k) {
+      const size_t place = addressRead(operand, isAcross ? Major::Across : Major::Depth, bytes, i, k);
+      if (!isInside(product.op, place, bytes))
+        return;
+      for (size_t byte = place; byte < place + bytes; ++byte) {
+        if (writes_[byte])
+          machine_.fail(product.op, concat("byte ", byte, " of shared memory has not arrived"));
+        if (unfenced_[byte])
+          machine_.fail(product.op, concat("thread ", unfenced_[byte] - 1, " wrote byte ", byte, " without a fence"));
+        ++reads_[byte];
+      }
+      product.reads.push_back(place);
+    }
 }
 
 void AsyncUnits::finish(Warpgroup& group) {
   Product product = std::move(group.pending.front());
   group.pending.pop_front();
-  mlir::Type type = product.op.getElement();
-  const interpreter::Element element = *interpreter::elementOf(type);
-  const size_t bytes = element.bytes(), depth = layout::kMatrixDepthBytes / bytes, count = product.op.getSums().size();
-  std::vector<double> operands;
+  const interpreter::Element element = *interpreter::elementOf(product.element);
+  Sums& sums = sums_[product.result];
+  const size_t bytes = element.bytes(), depth = layout::kMatrixDepthBytes / bytes, count = sums.values.size() / kGroup;
+  std::vector<double> operands = std::move(product.a);
   for (size_t place : product.reads) {
     uint64_t bits = 0;
     std::memcpy(&bits, machine_.sharedBase() + place, bytes);
@@ -121,19 +149,20 @@ void AsyncUnits::finish(Warpgroup& group) {
     for (size_t byte = place; byte < place + bytes; ++byte)
       --reads_[byte];
   }
-  Sums& sums = sums_[product.result];
-  for (size_t thread = 0; thread < kGroup && !operands.empty(); ++thread)
+  sums.isReady = true;
+  if (machine_.hasFailed())
+    return;
+  for (size_t thread = 0; thread < kGroup; ++thread)
     for (size_t number = 0; number < count; ++number) {
       // Registers of eight columns follow one another.
       const auto [rowNumber, columnNumber] = accumulators_[thread * 4 + number % 4];
       const double* row = &operands[rowNumber * depth];
       const double* column = &operands[(layout::kWarpgroupRows + columnNumber + number / 4 * 8) * depth];
-      double sum = product.op.getFirst() ? 0 : *valueOf(product.initial[thread * count + number], thread, number);
+      double sum = product.isFirst ? 0 : *valueOf(product.initial[thread * count + number], thread, number);
       for (size_t k = 0; k < depth; ++k)
         sum += row[k] * column[k];
       sums.values[thread * count + number] = static_cast<float>(sum);
     }
-  sums.isReady = true;
 }
 
 void AsyncUnits::waitForProducts(Thread& t, vxnv::WgmmaWaitOp op) {

@@ -31,12 +31,15 @@ artifact::ScalarType typeOf(mlir::Type type) {
 }  // namespace
 
 AsyncUnits::AsyncUnits(Machine& machine) : machine_(machine) {
-  const layout::Layout dealt = layout::warpgroupAccumulators();
-  for (size_t thread = 0; thread < 128; ++thread)
-    for (size_t number = 0; number < 4; ++number) {
-      const std::vector<layout::Bits> place = dealt.apply({.reg = number, .lane = thread % 32, .warp = thread / 32});
-      accumulators_.emplace_back(place[0], place[1]);
-    }
+  const auto deal = [](const layout::Layout& dealt, size_t count, std::vector<std::pair<size_t, size_t>>& to) {
+    for (size_t thread = 0; thread < 128; ++thread)
+      for (size_t number = 0; number < count; ++number) {
+        const std::vector<layout::Bits> place = dealt.apply({.reg = number, .lane = thread % 32, .warp = thread / 32});
+        to.emplace_back(place[0], place[1]);
+      }
+  };
+  deal(layout::warpgroupAccumulators(), 4, accumulators_);
+  deal(layout::warpgroupA(16), 8, rows_);
 }
 
 void AsyncUnits::reset(unsigned threads) {
@@ -47,6 +50,7 @@ void AsyncUnits::reset(unsigned threads) {
                 })
                 .wasInterrupted();
   barriers_.clear();
+  namedBarriers_.clear();
   loads_.clear();
   stores_.clear();
   sums_.clear();
@@ -98,13 +102,14 @@ bool AsyncUnits::execute(Thread& t, mlir::Operation* op) {
           arrive(op, *barrier);
       })
       .Case([&](vxnv::BarrierWaitOp barrier) { waitFor(t, barrier); })
+      .Case([&](vxnv::NamedBarrierOp barrier) { meet(t, barrier); })
       .Case([&](vxnv::BulkLoadOp load) { startLoad(t, load); })
       .Case([&](vxnv::BulkStoreOp store) { startStore(t, store); })
       .Case([&](vxnv::BulkCommitOp) { ++storeGroups_[t.number].open; })
       .Case([&](vxnv::BulkWaitOp stores) { waitForStores(t, stores); })
       .Case([&](vxnv::AsyncFenceOp) { fence(t); })
       .Case([&](vxnv::WgmmaWaitOp products) { waitForProducts(t, products); })
-      .Case<vxnv::WgmmaOp, vxnv::WgmmaFenceOp, vxnv::WgmmaCommitOp>(
+      .Case<vxnv::WgmmaOp, vxnv::WgmmaRegistersOp, vxnv::WgmmaFenceOp, vxnv::WgmmaCommitOp>(
           [&](auto) { machine_.wait(t, Thread::State::Group, op); })
       .Case([&](vxnv::StoreMatrixOp) { machine_.wait(t, Thread::State::Warp, op); })
       .Default([&](mlir::Operation*) { isKnown = false; });
@@ -177,6 +182,30 @@ void AsyncUnits::endPhase(Barrier& barrier) {
     return;
   ++barrier.phase;
   barrier.arrivals = barrier.count;
+}
+
+void AsyncUnits::meet(Thread& t, vxnv::NamedBarrierOp op) {
+  const uint64_t number = machine_.cell(t, op.getNumber()) & 0xffffffff;
+  if (number == 0 || number > 15)
+    return machine_.fail(op, concat("there is no barrier ", number, " for parts of a block"));
+  NamedBarrier& barrier = namedBarriers_[number];
+  const auto threads = static_cast<unsigned>(op.getThreads());
+  if (!barrier.arrived.empty() && barrier.threads != threads)
+    return machine_.fail(op, "arrivals disagree on how many there are");
+  if (!barrier.arrived.insert(t.number).second)
+    return machine_.fail(op, concat("thread ", t.number, " arrives again at barrier ", number, ", which is closed"));
+  barrier.threads = threads;
+  const unsigned opened = barrier.opened;
+  if (barrier.arrived.size() == threads) {
+    barrier.arrived.clear();
+    ++barrier.opened;
+  }
+  if (!op.getArrives())
+    block(
+        t, op, [&barrier, opened] { return barrier.opened != opened; },
+        [&barrier, number] {
+          return concat("for ", barrier.threads - barrier.arrived.size(), " arrivals at barrier ", number);
+        });
 }
 
 void AsyncUnits::waitFor(Thread& t, vxnv::BarrierWaitOp op) {

@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace vortex::target::gpu::testing {
 
@@ -73,12 +74,20 @@ private:
     bool isReady = false;
   };
   struct Product {
-    ir::vxnv::WgmmaOp op;
-    layout::MatrixDescriptor a, b;
-    std::vector<uint64_t> initial;  ///< cells of the operands, by thread
-    uint32_t result;                ///< in sums_
-    uint64_t group;
-    std::vector<size_t> reads;  ///< places of two bytes
+    mlir::Operation* op;
+    mlir::Type element;
+    bool isFirst;
+    std::vector<uint64_t> initial{};  ///< cells of the operands, by thread
+    std::vector<double> a{};          ///< in registers: 64 rows, one after another
+    uint32_t result = 0;              ///< in sums_
+    uint64_t group = 0;
+    std::vector<size_t>
+        reads{};  ///< places of elements: of A's rows, if they lie in shared memory, then of B's columns
+  };
+  /// A barrier of the block with a number: which threads have arrived since it opened last.
+  struct NamedBarrier {
+    std::set<unsigned> arrived{};
+    unsigned threads = 0, opened = 0;
   };
   struct StoreGroups {
     uint64_t open = 0;  ///< number of the group that is not committed
@@ -98,6 +107,7 @@ private:
   void arrive(mlir::Operation* op, Barrier& barrier);
   void endPhase(Barrier& barrier);
   void waitFor(Thread& t, ir::vxnv::BarrierWaitOp op);
+  void meet(Thread& t, ir::vxnv::NamedBarrierOp op);
   void startLoad(Thread& t, ir::vxnv::BulkLoadOp op);
   void startStore(Thread& t, ir::vxnv::BulkStoreOp op);
   void waitForStores(Thread& t, ir::vxnv::BulkWaitOp op);
@@ -116,8 +126,12 @@ private:
   void forEachInBox(const artifact::TensorMapOf<int64_t>& map, const std::vector<int64_t>& first, const Visit& visit);
   static size_t boxBytes(const artifact::TensorMapOf<int64_t>& map);
   // async_products.cpp
-  bool startProduct(size_t first, ir::vxnv::WgmmaOp op);
-  void collectReads(Product& product);
+  uint64_t descriptor(size_t first, mlir::Operation* op, mlir::Value operand);
+  template <typename Op> Product describe(size_t first, Op op);
+  void startProduct(size_t first, ir::vxnv::WgmmaOp op);
+  void startProduct(size_t first, ir::vxnv::WgmmaRegistersOp op);
+  void start(size_t first, Product product);
+  void collectReads(Product& product, uint64_t descriptor, bool isAcross, uint32_t across);
   void finish(Warpgroup& group);
   void waitForProducts(Thread& t, ir::vxnv::WgmmaWaitOp op);
   std::optional<float> valueOf(uint64_t cell, size_t thread, size_t number) const;
@@ -125,6 +139,7 @@ private:
   Machine& machine_;
   bool isUsed_ = false;
   std::map<size_t, Barrier> barriers_;
+  std::map<uint64_t, NamedBarrier> namedBarriers_;
   std::vector<Load> loads_;
   std::vector<Store> stores_;
   std::vector<StoreGroups> storeGroups_;  ///< by thread
@@ -133,8 +148,8 @@ private:
   // Per byte of shared memory: pending operations that write or read it, and the thread (+ 1) whose write they do not see.
   std::vector<uint16_t> writes_, reads_, unfenced_;
   std::vector<std::vector<Range>> written_;  ///< by thread: what unfenced_ says of it
-  /// Row and column of a warpgroup's first four accumulators, by thread.
-  std::vector<std::pair<size_t, size_t>> accumulators_;
+  /// Row and column of a warpgroup's first four accumulators, by thread, and of its eight elements of A.
+  std::vector<std::pair<size_t, size_t>> accumulators_, rows_;
 };
 
 }  // namespace vortex::target::gpu::testing

@@ -45,7 +45,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <16>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<16>) {
       %slot = vxnv.await %ring
-      %next = vxnv.dot_start %carried, %slot a + %c0 b + %c0 of f16 : <16>
+      %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f16 : <16>
       %waited = vxnv.dot_wait %next pending 0 : <16>
       vxnv.release %ring
       scf.yield %waited : !vxnv.sums<16>
