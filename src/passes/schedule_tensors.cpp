@@ -3,6 +3,7 @@
 #include "ir/launch.h"
 #include "passes/bulk_products.h"
 #include "passes/chunks.h"
+#include "passes/element_control.h"
 #include "passes/phase_builder.h"
 #include "passes/separate_operands.h"
 
@@ -699,6 +700,7 @@ LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
     runAsOneBlock(kernels[0]);
     return success();
   }
+  prepareElementControl(*entries.begin(), kernels[0]);
   if (!schedule.fusedOnly)
     flattenBetween(kernels[0]);
   separateOperands(kernels[0]);

@@ -251,6 +251,8 @@ void Lowering::lowerBlock(mlir::Block& block) {
 
 void Lowering::lowerOp(mlir::Operation* op) {
   loc = op->getLoc();
+  if (op->getNumRegions() != 0 && tiles_->defers(op))
+    return;
   if (auto loop = mlir::dyn_cast<mlir::scf::ForOp>(op))
     return lowerFor(loop);
   if (auto branch = mlir::dyn_cast<mlir::scf::IfOp>(op))

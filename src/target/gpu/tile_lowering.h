@@ -44,6 +44,9 @@ public:
   /// An #vx.swizzle for a shared allocation whose layout the program leaves open; null: row-major.
   virtual mlir::Attribute chooseSwizzle(mlir::Operation*) { return {}; }
 
+  /// Control flow whose tiles are going to be evaluated where they are used: nothing to lower at its place.
+  virtual bool defers(mlir::Operation*) { return false; }
+
   /// Around the regions of block-level scf ops: tiles made inside are not used after leave, except through registersFor before it.
   virtual void enterScope() = 0;
   virtual void leaveScope() = 0;

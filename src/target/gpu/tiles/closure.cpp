@@ -1,5 +1,6 @@
 #include "target/gpu/tiles/closure.h"
 
+#include "analysis/element_control.h"
 #include "ir/tile_sizes.h"
 
 #include <llvm/ADT/TypeSwitch.h>
@@ -89,9 +90,16 @@ static DimMap sourceOfReshape(ir::ReshapeOp reshape, const DimMap& map) {
   return from;
 }
 
+bool isPerElement(mlir::Value tile) {
+  mlir::Operation* op = tile.getDefiningOp();
+  return op && op->hasAttr(kPerElement);
+}
+
 llvm::SmallVector<std::pair<mlir::Value, DimMap>> operandUses(mlir::Value tile, const DimMap& map) {
   llvm::SmallVector<std::pair<mlir::Value, DimMap>> result;
   mlir::Operation* op = tile.getDefiningOp();
+  if (isPerElement(tile))
+    analysis::forEachOuterTile(op, [&](mlir::Value outer) { result.push_back({outer, map}); });
   if (!op || op->getNumRegions() != 0 || llvm::isa<ir::TileLoadOp, ir::IotaOp>(op))
     return result;
   llvm::TypeSwitch<mlir::Operation*>(op)

@@ -30,6 +30,11 @@ mlir::Type elementType(mlir::Value tile);
 /// Combines along the last dimension (among others).
 bool reducesInnermost(ir::ReduceOp op);
 
+/// On control flow around tiles: every element runs it by itself, inside the loops over elements (analysis::isElementControl).
+inline constexpr llvm::StringLiteral kPerElement = "vx.per_element";
+/// `tile` is a result of such control flow.
+bool isPerElement(mlir::Value tile);
+
 /// Tiles that are in memory or at hand are leaves.
 using IsLeaf = llvm::function_ref<bool(mlir::Value)>;
 

@@ -1,5 +1,6 @@
 #include "target/gpu/tiles/evaluator.h"
 
+#include "analysis/element_control.h"
 #include "ir/index_cast.h"
 #include "ir/tile_sizes.h"
 #include "target/gpu/tiles/reduction.h"
@@ -154,9 +155,13 @@ At Evaluator::sourceOfSlice(ir::SliceOp op, const At& at) {
 std::optional<llvm::SmallVector<std::pair<mlir::Value, At>, 3>> Evaluator::operandsAt(mlir::Value tile, const At& at) {
   llvm::SmallVector<std::pair<mlir::Value, At>, 3> result;
   mlir::Operation* op = tile.getDefiningOp();
-  if (!op || op->getNumRegions() != 0)
+  if (!op || (op->getNumRegions() != 0 && !isPerElement(tile)))
     return std::nullopt;
-  if (auto broadcast = llvm::dyn_cast<ir::BroadcastOp>(op)) {
+  if (auto loop = llvm::dyn_cast<mlir::scf::ForOp>(op)) {
+    analysis::forEachOuterTile(loop, [&](mlir::Value outer) { result.push_back({outer, at}); });
+  } else if (op->getNumRegions() != 0) {
+    return std::nullopt;  // what a branch reads is read in it
+  } else if (auto broadcast = llvm::dyn_cast<ir::BroadcastOp>(op)) {
     mlir::Value source = broadcast.getValue();
     if (!isTile(source))
       return result;
@@ -201,6 +206,8 @@ Value Evaluator::compute(mlir::Value tile, const At& at) {
     return failed("this tile");
   return llvm::TypeSwitch<mlir::Operation*, Value>(op)
       .Case([&](ir::TileLoadOp load) { return loadElements(l, placeOfLoad(load), at, wide); })
+      .Case<mlir::scf::ForOp, mlir::scf::IfOp, mlir::scf::WhileOp>(
+          [&](auto) { return evalControl(llvm::cast<mlir::OpResult>(tile), at); })
       .Case([&](ir::IotaOp iota) { return evalIota(iota, at); })
       .Case([&](ir::ReduceOp reduce) { return evalReduce(reduce, at); })
       .Case([&](arith::ConstantOp constant) { return evalConstant(constant, at); })

@@ -5,6 +5,7 @@
 #include "target/gpu/tiles/place.h"
 
 #include <llvm/ADT/MapVector.h>
+#include <mlir/Dialect/SCF/IR/SCF.h>
 
 namespace vortex::target::gpu::tiles {
 
@@ -61,6 +62,16 @@ private:
   Value evalConstant(mlir::arith::ConstantOp op, const At& at);
   Value evalIota(ir::IotaOp op, const At& at);
   Value evalElementwise(mlir::Operation* op, const At& at);
+
+  // per_element.cpp
+  Value evalControl(mlir::OpResult tile, const At& at);
+  Values emitControl(mlir::Operation* op, const At& at);
+  Values emitFor(mlir::scf::ForOp op, const At& at);
+  Values emitIf(mlir::scf::IfOp op, const At& at);
+  Values emitWhile(mlir::scf::WhileOp op, const At& at);
+  Values emitBody(mlir::Block& block, mlir::ValueRange given, mlir::ValueRange results, const At& at);
+  void give(mlir::ValueRange targets, mlir::ValueRange values, const At& at);
+  Values valuesAt(mlir::ValueRange sources, const At& at);
 
   llvm::SmallVector<llvm::DenseMap<mlir::Value, Place>> places_{1};
   llvm::SmallVector<llvm::MapVector<mlir::Value, llvm::SmallVector<std::pair<At, Value>, 2>>> frames_{1};

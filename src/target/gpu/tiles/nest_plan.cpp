@@ -97,7 +97,7 @@ mlir::Value Nest::findMust(mlir::Value tile, const DimMap& map, unsigned loops) 
       return false;
     mlir::Operation* op = value.getDefiningOp();
     bool canStay = stubborn_.contains(value);
-    if (!op || op->getNumRegions() != 0 || llvm::isa<ir::DotOp>(op)) {
+    if (!op || (op->getNumRegions() != 0 && !isPerElement(value)) || llvm::isa<ir::DotOp>(op)) {
       must = value;
     } else if (auto scan = llvm::dyn_cast<ir::ScanOp>(op)) {
       if (isFused(scan, use))

@@ -378,7 +378,7 @@ unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
       auto reduce = inner.getDefiningOp<ir::ReduceOp>();
       if (reduce && fused_.contains(reduce))
         return false;
-      loops |= reduce && !v_.place(inner);
+      loops |= (reduce || isPerElement(inner)) && !v_.place(inner);
       bool leaf = v_.place(inner) || inner.getDefiningOp<ir::TileLoadOp>();
       if (leaf && usesLoop(use, static_cast<int>(pass.loops) - 1))
         loads.insert(inner);

@@ -310,6 +310,41 @@ TEST(Rows, ThatStartAnywhereAreSummed) {
            {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 70001, 1, 1}});
 }
 
+/// Every kind of control flow that elements run by themselves, some inside others.
+const char* const kLoopPerElement = R"(
+  %two = arith.constant 2.0 : f32
+  %twos = vx.broadcast %two dims [] sizes(%m, %n) : f32 -> tensor<?x?xf32>
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c5 = arith.constant 5 : index
+  %a, %b = scf.for %i = %c0 to %c5 step %c1 iter_args(%y = %t, %z = %twos) -> (tensor<?x?xf32>, tensor<?x?xf32>) {
+    %odd = vx.int remu %i, %c2 : index
+    %isOdd = arith.cmpi eq, %odd, %c1 : index
+    %next = scf.if %isOdd -> (tensor<?x?xf32>) {
+      %u = arith.addf %y, %z : tensor<?x?xf32>
+      scf.yield %u : tensor<?x?xf32>
+    } else {
+      %left, %v = scf.while (%k = %i, %w = %y) : (index, tensor<?x?xf32>) -> (index, tensor<?x?xf32>) {
+        %more = arith.cmpi ugt, %k, %c0 : index
+        scf.condition(%more) %k, %w : index, tensor<?x?xf32>
+      } do {
+      ^bb0(%k: index, %w: tensor<?x?xf32>):
+        %s = arith.subf %w, %t : tensor<?x?xf32>
+        %half = vx.int divu %k, %c2 : index
+        scf.yield %half, %s : index, tensor<?x?xf32>
+      }
+      scf.yield %v : tensor<?x?xf32>
+    }
+    scf.yield %next, %y : tensor<?x?xf32>, tensor<?x?xf32>
+  }
+  %r = arith.addf %a, %b : tensor<?x?xf32>
+)";
+
+TEST(Control, IsRunByEveryElement) {
+  runSizes(rowProgram({"m", "n"}, kLoopPerElement),
+           {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 4099, 1, 1}, {3, 64, 1, 1}, {300, 300, 1, 1}});
+}
+
 TEST(Columns, AreSummedInPieces) {
   runSizes(rowProgram({"n"}, "  %r = vx.reduce addf %t dims [0] : tensor<?x?xf32> -> tensor<?xf32>\n"),
            {{700, 130, 1, 1}, {512, 64, 1, 1}, {1, 5, 1, 1}, {1500, 3, 1, 1}});

@@ -38,6 +38,7 @@ static std::optional<int64_t> threadsForRows(mlir::Operation* phase) {
 /// What the schedule says, else the program's own threads, else a number that fills a core with a few blocks.
 int64_t Tiles::chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) {
   constexpr int64_t kDefault = 256, kMost = 1024;
+  markPerElement(phase);
   reserveCarried(phase);
   if (auto threads = dot::threadsFor(l.state.chip, phase))
     return *threads;
@@ -122,8 +123,8 @@ bool Tiles::isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const {
       mlir::Operation* here = op->getBlock()->findAncestorOpInBlock(*user);
       if (!here || (here != op && op->isBeforeInBlock(here)) || (here == op && op->getNumRegions() != 0))
         return true;
-      if (here != op && user->getNumRegions() == 0)
-        for (mlir::Value result : user->getResults())
+      if (here != op && (user->getNumRegions() == 0 || here->hasAttr(kPerElement)))
+        for (mlir::Value result : (here->hasAttr(kPerElement) ? here : user)->getResults())
           if (isTile(result))
             pending.push_back(result);
     }
@@ -270,7 +271,7 @@ void Tiles::reserveCarried(mlir::Operation* phase) {
     else if (auto loop = llvm::dyn_cast<mlir::scf::WhileOp>(op))
       targets = loop.getAfterArguments();
     for (mlir::Value target : targets)
-      if (isTile(target) && !perThread_.contains(target))
+      if (isTile(target) && !perThread_.contains(target) && !op->hasAttr(kPerElement))
         if (auto piece = reserve(target))
           reserved_.insert({target, *piece});
   });
@@ -332,7 +333,7 @@ void Tiles::copy(mlir::Value tile, const Place& from, const Place& to) {
 
 void Tiles::evaluateInto(mlir::Value tile, const Place& destination) {
   mlir::Operation* op = tile.getDefiningOp();
-  if (!v_.place(tile) && (!op || op->getNumRegions() != 0))
+  if (!v_.place(tile) && (!op || (op->getNumRegions() != 0 && !isPerElement(tile))))
     return l.fail(op ? op : tile.getParentBlock()->getParentOp(), "this tile");
   emitRoots(Root{tile, destination, nullptr});
 }

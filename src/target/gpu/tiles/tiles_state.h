@@ -24,6 +24,7 @@ public:
   void flushReads(mlir::Operation* effect) override;
   void flushStores() override;
   mlir::Attribute chooseSwizzle(mlir::Operation* alloc) override;
+  bool defers(mlir::Operation* op) override { return op->hasAttr(kPerElement); }
   void enterScope() override;
   void leaveScope() override;
 
@@ -55,6 +56,9 @@ private:
   void copy(mlir::Value tile, const Place& from, const Place& to);
   void spillThreadValues(mlir::Value tile, const Place& to);
   bool isThreadwise(mlir::Value tile);
+
+  // per_element.cpp
+  void markPerElement(mlir::Operation* phase);
 
   // per_thread.cpp
   void findPerThread(ir::KernelOp phase);
