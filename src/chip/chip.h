@@ -27,6 +27,15 @@ struct ProductCosts {
   uint32_t sharedBytes = 0;     ///< per cycle
 };
 
+/// The instructions that multiply matrices.
+enum class MatrixUnit : uint8_t {
+  None,
+  MmaSync,    ///< NVIDIA: mma.sync on registers of a warp, from sm_80 on
+  Mfma,       ///< AMD CDNA
+  Simdgroup,  ///< Apple: simdgroup_matrix of 8 by 8
+  Xmx,        ///< Intel
+};
+
 /// A graphics processor. "Core": NVIDIA's SM, AMD's CU, Apple's GPU core, Intel's Xe-core.
 struct Gpu {
   std::string_view name;     ///< the target's name: "sm_90"
@@ -47,6 +56,7 @@ struct Gpu {
   double memoryBytesPerSecond = 0;
   double clockHz = 0;  ///< boost
   PeakRates peak;
+  MatrixUnit matrixUnit = MatrixUnit::None;
   /// Largest relative error of the hyperbolic tangent unit: measured over all arguments, or what the vendor guarantees. 1: there is none.
   double tanhError = 1;
   bool hasBulkTensorCopies = false;  ///< boxes of tensors, through maps that launches encode

@@ -45,10 +45,11 @@ constexpr Gpu kSm90 = {
              .matrixF16 = 989.4 * kTera,
              .matrixBf16 = 989.4 * kTera,
              .matrixF8 = 1978.9 * kTera},  // [H100]
-    .tanhError = 0x1.8p-17,                // measured on an H200: 2^-16.46, over all arguments
-    .hasBulkTensorCopies = true,           // PTX ISA: cp.async.bulk.tensor from sm_90 on
-    .hasWarpgroupMatrix = true,            // PTX ISA: wgmma on sm_90a
-    .maxClusterBlocks = 8,                 // [CC]: portable clusters
+    .matrixUnit = MatrixUnit::MmaSync,
+    .tanhError = 0x1.8p-17,       // measured on an H200: 2^-16.46, over all arguments
+    .hasBulkTensorCopies = true,  // PTX ISA: cp.async.bulk.tensor from sm_90 on
+    .hasWarpgroupMatrix = true,   // PTX ISA: wgmma on sm_90a
+    .maxClusterBlocks = 8,        // [CC]: portable clusters
     // The first two fitted to 2048³, 4096³ and 8192³ in bf16 on an H200 (128×256 tiles: 39,960, 274,700 and 2,131,000 cycles); rates: [H100] f16
     // rate / cores / clock, and 32 banks of 4 bytes.
     .products = {.launchCycles = 5400,
@@ -84,7 +85,8 @@ constexpr Gpu kSm80 = {
              .matrixF16 = 312 * kTera,
              .matrixBf16 = 312 * kTera,
              .matrixF8 = 0},  // [A100]
-    .tanhError = 0x1p-11,     // PTX ISA, tanh.approx
+    .matrixUnit = MatrixUnit::MmaSync,
+    .tanhError = 0x1p-11,  // PTX ISA, tanh.approx
 };
 
 constexpr Gpu kGfx942 = {
@@ -113,6 +115,7 @@ constexpr Gpu kGfx942 = {
              .matrixF16 = 1307.4 * kTera,
              .matrixBf16 = 1307.4 * kTera,
              .matrixF8 = 2614.9 * kTera},  // [CD3]
+    .matrixUnit = MatrixUnit::Mfma,
 };
 
 /// Apple's cores differ between generations only in what nobody publishes; the shared part is stated once.
@@ -144,6 +147,7 @@ constexpr Gpu apple(std::string_view name, std::string_view product, uint32_t co
                .matrixF16 = f32,
                .matrixBf16 = f32,
                .matrixF8 = 0},  // [AMB]: simdgroup_matrix runs on the ordinary lanes; no f64
+      .matrixUnit = MatrixUnit::Simdgroup,
       .estimated = true,
   };
 }
@@ -173,6 +177,7 @@ constexpr Gpu kPvc = {
              .matrixF16 = 838.9 * kTera,
              .matrixBf16 = 838.9 * kTera,
              .matrixF8 = 0},  // [XEO]: operations per cycle and Xe-core x cores x clock
+    .matrixUnit = MatrixUnit::Xmx,
 };
 
 constexpr Gpu kGpus[] = {

@@ -4,18 +4,13 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "chip/chip.h"
-#include "ir/location.h"
 #include "ir/size_attr.h"
-#include "ir/vx.h"
 #include "ir/vxnv.h"
 #include "target/gpu/hopper/expand_roles.h"
 #include "target/gpu/hopper/product.h"
 #include "target/gpu/hopper/schedule.h"
-#include "target/gpu/lowering.h"
+#include "target/gpu/phases.h"
 #include "target/gpu/tiles/schedule.h"
-#include "target/gpu/tiles/tiles.h"
-#include "target/gpu/versions.h"
-#include "target/interface/describe.h"
 #include "target/interface/stopwatch.h"
 #include "target/nvidia/assemble.h"
 #include "target/nvidia/units.h"
@@ -36,51 +31,6 @@ passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp modul
   passes::TensorSchedule schedule = gpu::tiles::tensorSchedule(chipOf(target), module);
   gpu::hopper::addBulkTiles(schedule, chipOf(target));
   return schedule;
-}
-
-static bool hasTiles(ir::KernelOp phase) {
-  return phase
-      .walk([](mlir::Operation* op) {
-        return mlir::isa<ir::TileLoadOp, ir::TileStoreOp>(op) ? mlir::WalkResult::interrupt()
-                                                              : mlir::WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-static size::Expr both(size::Expr a, size::Expr b) { return a && b ? size::make(size::Op::And, a, b) : a ? a : b; }
-
-static size::Expr isMultipleOf16(size::Expr value) {
-  return size::make(size::Op::Equal, size::make(size::Op::Mod, value, 16), 0);
-}
-
-/// Where the launch's tensors are as `assumptions` says; null: always.
-static size::Expr conditionFor(ir::KernelOp phase, const artifact::Kernel& kernel, gpu::Assumptions assumptions) {
-  size::Arena& arena = ir::sizeArena(phase.getContext());
-  size::Expr all;
-  for (auto [i, type] : llvm::enumerate(phase.getArgumentTypes())) {
-    auto number = static_cast<unsigned>(i);
-    auto view = mlir::dyn_cast<ir::ViewType>(type);
-    bool isRead = llvm::any_of(phase.getBody().getArgument(number).getUsers(),
-                               [](mlir::Operation* user) { return !mlir::isa<ir::DimOp>(user); });
-    if (!view || view.getRank() == 0 || !isRead || gpu::hasAlignedRows(phase, number))
-      continue;
-    auto rank = static_cast<unsigned>(view.getRank());
-    int64_t pitch = innermostStride(kernel, number);
-    if (i < kernel.params.size())  // the launch allocates the others
-      all = both(all, size::make(size::Op::Equal, arena.stride(number, rank - 1), pitch));
-    if (!assumptions.alignedRows || pitch != 1)
-      continue;
-    all = both(all, isMultipleOf16(arena.address(number)));
-    for (unsigned dim = 0; dim + 1 < rank; ++dim)
-      all = both(all, isMultipleOf16(size::make(size::Op::Mul, arena.stride(number, dim), view.elementBytes())));
-  }
-  return all;
-}
-
-static size::Expr sharedBytesOf(ir::vxt::KernelOp kernel) {
-  size::Expr fixed = ir::sizeArena(kernel.getContext()).constant(kernel.getSharedBytes());
-  auto tail = kernel->getAttrOfType<ir::SizeAttr>(gpu::Lowering::kSharedTail);
-  return tail ? size::make(size::Op::Add, fixed, tail.getExpr()) : fixed;
 }
 
 static artifact::ScalarType mapType(mlir::Type type) {
@@ -108,60 +58,20 @@ static artifact::TensorMap describeMap(ir::vxnv::MapAttr map, size::Table& sizes
   return described;
 }
 
-/// A product of bulk copies: its grid is zero where the launch's tensors do not lie well.
-static void lowerBulkProduct(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
+/// A product of bulk copies: its grid is zero where the launch's tensors do not lie well. False: another phase.
+static bool lowerBulkProduct(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
+  if (!gpu::hopper::isProduct(phase))
+    return false;
   gpu::Lowering lowering(state, phase, described.symbol, {.unitStrides = true, .alignedRows = true});
   ir::vxt::KernelOp kernel = lowering.run();
   if (!kernel)
-    return;
+    return true;
   size::Table& sizes = state.kernel.sizes;
   for (auto map : kernel->getAttrOfType<mlir::ArrayAttr>(ir::vxnv::kMaps).getAsRange<ir::vxnv::MapAttr>())
     described.maps.push_back(describeMap(map, sizes));
-  described.sharedBytes = sizes.add(sharedBytesOf(kernel));
+  described.sharedBytes = sizes.add(gpu::sharedBytesOf(kernel));
   described.hardwareThreads = sizes.add(kernel.getThreads().getExpr());
-}
-
-/// The phase's versions: for tensors that lie well, split by what a launch's extents decide, and for tensors that lie anyhow.
-static void lowerPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
-  if (gpu::hopper::isProduct(phase))
-    return lowerBulkProduct(state, phase, described);
-  gpu::Assumptions fast{.unitStrides = true, .alignedRows = hasTiles(phase)};
-  size::Expr fastWhen = conditionFor(phase, state.kernel, fast), sharedBytes;
-  auto lower = [&](const std::string& symbol, gpu::Assumptions assumptions) -> ir::vxt::KernelOp {
-    gpu::Lowering lowering(state, phase, symbol, assumptions);
-    ir::vxt::KernelOp kernel = lowering.run();
-    if (!kernel)
-      return nullptr;
-    if (assumptions.unitStrides)
-      for (artifact::SharedTensor tensor : lowering.sharedTensors()) {
-        tensor.phase = static_cast<uint32_t>(state.kernel.phases.size());
-        state.kernel.sharedTensors.push_back(std::move(tensor));
-      }
-    size::Expr bytes = sharedBytesOf(kernel);
-    sharedBytes = sharedBytes ? size::make(size::Op::Max, sharedBytes, bytes) : bytes;
-    described.sharedBytes = state.kernel.sizes.add(sharedBytes);
-    described.hardwareThreads = state.kernel.sizes.add(kernel.getThreads().getExpr());
-    return kernel;
-  };
-  ir::vxt::KernelOp kernel = lower(described.symbol, fast);
-  if (!kernel)
-    return;
-  auto argumentOf = [&](unsigned slot) {
-    return ir::argumentOfSlot(phase.getContext(), phase.getArgumentTypes(), slot);
-  };
-  auto describe = [&](ir::vxt::KernelOp lowered, size::Expr when) {
-    for (gpu::KernelVersion& version : gpu::splitVersions(lowered, argumentOf)) {
-      described.symbol = version.kernel.getSymName().str();
-      if (size::Expr holds = both(when, version.when))
-        described.versions.push_back({state.kernel.sizes.add(holds), described.symbol});
-    }
-  };
-  ir::vxt::KernelOp general;
-  if (fastWhen && !(general = lower(described.symbol + "_general", {})))
-    return;
-  describe(kernel, fastWhen);
-  if (general)
-    describe(general, {});
+  return true;
 }
 
 static Result<void> checkParameters(const artifact::Kernel& kernel) {
@@ -188,36 +98,17 @@ static void expandBulkProducts(mlir::ModuleOp lowered, std::string* text) {
 
 Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts,
                                        CompileTimes* times) {
-  if (!llvm::hasSingleElement(module.getOps<ir::EntryOp>()))
-    return base::Error{"the module has no single vx.entry"};
-  for (ir::KernelOp kernel : module.getOps<ir::KernelOp>())
-    if (kernel.getWholeTensor())
-      return base::Error{"kernel '" + kernel.getSymName().str() + "' is not scheduled yet"};
   Stopwatch watch;
   CompileTimes spent;
-  ir::EntryOp entry = *module.getOps<ir::EntryOp>().begin();
   artifact::Kernel kernel;
-  kernel.name = entry.getSymName().str();
   kernel.target = target.chip;
-  describeInterface(entry, kernel);
   module.getContext()->getOrLoadDialect<ir::vxnv::VxnvDialect>();
   mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
   gpu::ModuleState state{*lowered, chipOf(target), kernel, gpu::hopper::makeTileLowering};
-  for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
-    artifact::Phase described = describePhase(phase, kernel);
-    lowerPhase(state, phase, described);
-    if (!state.error.empty())
-      return base::Error{state.error};
-    kernel.phases.push_back(std::move(described));
-    describeGuards(phase, kernel);
-  }
-  describeSteps(module, kernel);
+  if (auto done = gpu::lowerPhases(state, module, lowerBulkProduct); !done)
+    return done.takeError();
   if (auto fits = checkParameters(kernel); !fits)
     return fits.takeError();
-  if (auto place = ir::fileLocation(entry.getLoc()))
-    kernel.faults.push_back({artifact::kDeviceStopped, "the device stopped", place.getFilename().str(), place.getLine(),
-                             place.getColumn()});
-  VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the lowered module is not well-formed");
   expandBulkProducts(*lowered, texts.vxnv);
   if (texts.vxt) {
     llvm::raw_string_ostream out(*texts.vxt);

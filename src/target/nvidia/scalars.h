@@ -1,22 +1,17 @@
-// How scalars and vectors of vxt look as LLVM values for NVPTX, and their arithmetic.
-//
-// Values: i1 as i1, index as i64, f16 as half, bf16 as bfloat, f8 as i8 bits. Memory: the same, except that bool is one byte.
+// The arithmetic of vxt's scalars and vectors for NVPTX.
 #pragma once
 
+#include "target/gpu/llvm_values.h"
 #include "target/interface/elementwise.h"
-
-#include <mlir/IR/BuiltinTypes.h>
 
 namespace vortex::target::nvidia {
 
-llvm::Type* valueType(llvm::LLVMContext& context, mlir::Type type, unsigned lanes = 1);
-llvm::Type* memoryType(llvm::LLVMContext& context, mlir::Type type, unsigned lanes = 1);
-/// Lanes of a vector type, 1 for scalars.
-unsigned lanesOf(mlir::Type type);
-/// Bits of a constant, splat over `lanes`; dense vectors element by element.
-llvm::Constant* constantValue(llvm::LLVMContext& context, mlir::Attribute attribute, unsigned lanes = 1);
-llvm::Value* toMemory(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* value);
-llvm::Value* fromMemory(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* stored);
+using gpu::constantValue;
+using gpu::fromMemory;
+using gpu::lanesOf;
+using gpu::memoryType;
+using gpu::toMemory;
+using gpu::valueType;
 
 /// Arithmetic: f16 and bf16 through f32 with the hardware's conversions; exp by the special function unit with an error below 2 ULP, the rest by
 /// target/interface/math.

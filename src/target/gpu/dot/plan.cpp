@@ -64,8 +64,10 @@ bool fits(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
   return registers(plan, problem) <= available + 1;
 }
 
-/// Operations per second of the matrix unit on such operands; 0: it takes none.
+/// Operations per second of mma.sync on such operands; 0: it takes none.
 double matrixRate(const chip::Gpu& chip, const Problem& problem) {
+  if (chip.matrixUnit != chip::MatrixUnit::MmaSync)
+    return 0;
   const chip::PeakRates& peak = chip.peak;
   if (!problem.isFloat) {
     // Integers run at the rate of 8-bit floats, or twice that of f16 on chips without those.

@@ -1,0 +1,129 @@
+#include "target/gpu/phases.h"
+
+#include "base/check.h"
+#include "base/text.h"
+#include "ir/location.h"
+#include "ir/size_attr.h"
+#include "target/gpu/versions.h"
+#include "target/interface/describe.h"
+
+#include "artifact/device_report.h"
+
+#include <mlir/IR/Verifier.h>
+
+namespace vortex::target::gpu {
+
+static bool hasTiles(ir::KernelOp phase) {
+  return phase
+      .walk([](mlir::Operation* op) {
+        return mlir::isa<ir::TileLoadOp, ir::TileStoreOp>(op) ? mlir::WalkResult::interrupt()
+                                                              : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static size::Expr both(size::Expr a, size::Expr b) { return a && b ? size::make(size::Op::And, a, b) : a ? a : b; }
+
+static size::Expr isMultipleOf16(size::Expr value) {
+  return size::make(size::Op::Equal, size::make(size::Op::Mod, value, 16), 0);
+}
+
+/// Where the launch's tensors are as `assumptions` says; null: always.
+static size::Expr conditionFor(ir::KernelOp phase, const artifact::Kernel& kernel, Assumptions assumptions) {
+  size::Arena& arena = ir::sizeArena(phase.getContext());
+  size::Expr all;
+  for (auto [i, type] : llvm::enumerate(phase.getArgumentTypes())) {
+    auto number = static_cast<unsigned>(i);
+    auto view = mlir::dyn_cast<ir::ViewType>(type);
+    bool isRead = llvm::any_of(phase.getBody().getArgument(number).getUsers(),
+                               [](mlir::Operation* user) { return !mlir::isa<ir::DimOp>(user); });
+    if (!view || view.getRank() == 0 || !isRead || hasAlignedRows(phase, number))
+      continue;
+    auto rank = static_cast<unsigned>(view.getRank());
+    int64_t pitch = innermostStride(kernel, number);
+    if (i < kernel.params.size())  // the launch allocates the others
+      all = both(all, size::make(size::Op::Equal, arena.stride(number, rank - 1), pitch));
+    if (!assumptions.alignedRows || pitch != 1)
+      continue;
+    all = both(all, isMultipleOf16(arena.address(number)));
+    for (unsigned dim = 0; dim + 1 < rank; ++dim)
+      all = both(all, isMultipleOf16(size::make(size::Op::Mul, arena.stride(number, dim), view.elementBytes())));
+  }
+  return all;
+}
+
+size::Expr sharedBytesOf(ir::vxt::KernelOp kernel) {
+  size::Expr fixed = ir::sizeArena(kernel.getContext()).constant(kernel.getSharedBytes());
+  auto tail = kernel->getAttrOfType<ir::SizeAttr>(Lowering::kSharedTail);
+  return tail ? size::make(size::Op::Add, fixed, tail.getExpr()) : fixed;
+}
+
+/// The phase's versions: for tensors that lie well, split by what a launch's extents decide, and for tensors that lie anyhow.
+static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
+  Assumptions fast{.unitStrides = true, .alignedRows = hasTiles(phase)};
+  size::Expr fastWhen = conditionFor(phase, state.kernel, fast), sharedBytes;
+  auto lower = [&](const std::string& symbol, Assumptions assumptions) -> ir::vxt::KernelOp {
+    Lowering lowering(state, phase, symbol, assumptions);
+    ir::vxt::KernelOp kernel = lowering.run();
+    if (!kernel)
+      return nullptr;
+    if (assumptions.unitStrides)
+      for (artifact::SharedTensor tensor : lowering.sharedTensors()) {
+        tensor.phase = static_cast<uint32_t>(state.kernel.phases.size());
+        state.kernel.sharedTensors.push_back(std::move(tensor));
+      }
+    size::Expr bytes = sharedBytesOf(kernel);
+    sharedBytes = sharedBytes ? size::make(size::Op::Max, sharedBytes, bytes) : bytes;
+    described.sharedBytes = state.kernel.sizes.add(sharedBytes);
+    described.hardwareThreads = state.kernel.sizes.add(kernel.getThreads().getExpr());
+    return kernel;
+  };
+  ir::vxt::KernelOp kernel = lower(described.symbol, fast);
+  if (!kernel)
+    return;
+  auto argumentOf = [&](unsigned slot) {
+    return ir::argumentOfSlot(phase.getContext(), phase.getArgumentTypes(), slot);
+  };
+  auto describe = [&](ir::vxt::KernelOp lowered, size::Expr when) {
+    for (KernelVersion& version : splitVersions(lowered, argumentOf)) {
+      described.symbol = version.kernel.getSymName().str();
+      if (size::Expr holds = both(when, version.when))
+        described.versions.push_back({state.kernel.sizes.add(holds), described.symbol});
+    }
+  };
+  ir::vxt::KernelOp general;
+  if (fastWhen && !(general = lower(described.symbol + "_general", {})))
+    return;
+  describe(kernel, fastWhen);
+  if (general)
+    describe(general, {});
+}
+
+Result<void> lowerPhases(ModuleState& state, mlir::ModuleOp module, SpecialPhase special) {
+  if (!llvm::hasSingleElement(module.getOps<ir::EntryOp>()))
+    return base::Error{"the module has no single vx.entry"};
+  for (ir::KernelOp kernel : module.getOps<ir::KernelOp>())
+    if (kernel.getWholeTensor())
+      return base::Error{"kernel '" + kernel.getSymName().str() + "' is not scheduled yet"};
+  ir::EntryOp entry = *module.getOps<ir::EntryOp>().begin();
+  artifact::Kernel& kernel = state.kernel;
+  kernel.name = entry.getSymName().str();
+  describeInterface(entry, kernel);
+  for (ir::KernelOp phase : module.getOps<ir::KernelOp>()) {
+    artifact::Phase described = describePhase(phase, kernel);
+    if (!special(state, phase, described))
+      lowerPhase(state, phase, described);
+    if (!state.error.empty())
+      return base::Error{state.error};
+    kernel.phases.push_back(std::move(described));
+    describeGuards(phase, kernel);
+  }
+  describeSteps(module, kernel);
+  if (auto place = ir::fileLocation(entry.getLoc()))
+    kernel.faults.push_back({artifact::kDeviceStopped, "the device stopped", place.getFilename().str(), place.getLine(),
+                             place.getColumn()});
+  VORTEX_CHECK(mlir::succeeded(mlir::verify(state.module)), "the lowered module is not well-formed");
+  return {};
+}
+
+}  // namespace vortex::target::gpu
