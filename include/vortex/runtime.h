@@ -88,6 +88,9 @@ struct Print {
 struct LaunchOptions {
   /// Storage for results by index (row-major, contiguous, of the result's shape); absent ones are allocated by the launch.
   std::vector<std::optional<Tensor>> results{};
+  /// Makes storage for the absent ones: with the allocator of another library, say. Called once for each but fields of structs, before
+  /// anything runs; of a scalar result the extents are empty. Its error is the launch's.
+  std::function<Result<Tensor>(size_t result, DType type, std::span<const int64_t> extents)> allocate{};
   /// Called for each print, never by two threads at once.
   std::function<void(const Print&)> print{};
   /// Numbers of blocks, for kernels whose launches give them.

@@ -130,7 +130,7 @@ def test_consumers_wait_by_event(monkeypatch):
         orders = []
         real = _foreign.order
         _foreign.order = lambda device, first, then: orders.append((first, then))
-        _foreign._wrapped = lambda device, name, handle: handle
+        _foreign._wrapped = lambda name, handle: handle
         ours.__dlpack__(stream=77)
         ours.__dlpack__(stream=None)
         ours.__dlpack__(stream=-1)
@@ -143,7 +143,7 @@ CALL = """
 from vortex import _launch
 orders, launched = [], []
 _foreign.order = lambda device, first, then: orders.append((first, then))
-_foreign._wrapped = lambda device, name, handle: handle
+_foreign._wrapped = lambda name, handle: handle
 device = vortex.device("cuda:0")
 own = vortex._devices.default_stream("cuda:0")
 
@@ -151,7 +151,7 @@ class Native:
     '''A kernel of two parameters that notes its launches.'''
     name, results = "k", []
     params = [{"name": "x", "is_written": False, "is_tensor": True}, {"name": "y", "is_written": True, "is_tensor": True}]
-    def launch(self, device, stream, leaves, storage, print, grid):
+    def launch(self, device, stream, leaves, storage, print, grid, make):
         launched.append((stream, [type(leaf).__name__ for leaf in leaves]))
         return []
 

@@ -3,6 +3,7 @@ import ast
 import importlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 import types
@@ -31,7 +32,7 @@ def shape_of(arguments: ast.arguments) -> list:
 
 def actual(function) -> list:
     if hasattr(function, "__nb_signature__"):
-        text = function.__nb_signature__[0][0].replace("def (", "def getter(").replace("\\0", "...") + ": ..."
+        text = re.sub(r"\\\d+", "...", function.__nb_signature__[0][0].replace("def (", "def getter(")) + ": ..."  # \0, \1: defaults
         return shape_of(ast.parse(text).body[0].args)
     kinds = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**", inspect.Parameter.KEYWORD_ONLY: "keyword"}
     return [(name, kinds.get(parameter.kind, "plain"), parameter.default is not parameter.empty)

@@ -64,22 +64,60 @@ def stream_handle(value) -> int | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _wrapped(device, name: str, handle: int):
-    return device.wrap_stream(handle)
+def _wrapped(name: str, handle: int):  # by name: an Array makes a new object for its device whenever it is asked
+    from ._devices import device
+
+    return device(name).wrap_stream(handle)
 
 
 def wrap_stream(device, handle: int):
-    return _wrapped(device, device.name, handle)
+    return _wrapped(device.name, handle)
 
 
 def stream_for(device, values):
     """The stream that work on these values belongs to: that of the first library that has one; None: one of ours."""
-    if device.name == "cpu":
-        return None
+    return leader(device, values)[1]
+
+
+def leader(device, values):
+    """The value whose library has the stream that work on these values belongs to, and the stream; on the CPU, which has none, the first of PyTorch
+    or CuPy. (None, None): there is no such library."""
     for value in values:
-        handle = stream_handle(value)
-        if handle is not None:  # PyTorch's streams stay, CuPy's are kept: vortex.synchronize waits for them
-            return device.lent_stream(handle) if is_torch(value) or is_cupy(value) else wrap_stream(device, handle)
+        if isinstance(value, _PLAIN):
+            continue
+        is_theirs = is_torch(value) or is_cupy(value)
+        if device.name == "cpu":
+            if is_theirs:
+                return value, None
+        elif (handle := stream_handle(value)) is not None:  # PyTorch's streams stay, CuPy's are kept: vortex.synchronize waits for them
+            return value, device.lent_stream(handle) if is_theirs else wrap_stream(device, handle)
+    return None, None
+
+
+@functools.lru_cache(maxsize=None)
+def _torch_dtypes() -> dict:
+    torch = sys.modules["torch"]
+    names = {"bool": "bool", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "f16": "float16", "bf16": "bfloat16", "f32": "float32",
+             "f64": "float64", **{f"{sign}{bits}": f"{kind}{bits}" for sign, kind in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)}}
+    return {name: getattr(torch, theirs) for name, theirs in names.items() if hasattr(torch, theirs)}
+
+
+def maker(value):
+    """A function of element type and shape that makes results as arrays of the value's library, in the order of its current stream and from the
+    memory that it keeps at hand; None: the value's library makes none."""
+    if is_torch(value):
+        empty, where, dtypes = sys.modules["torch"].empty, value.device, _torch_dtypes()
+
+        def make(dtype: str, shape: tuple):
+            if dtype not in dtypes:
+                raise TypeError(f"this PyTorch has no element type for {dtype}")
+            return empty(shape, dtype=dtypes[dtype], device=where)
+
+        return make
+    if is_cupy(value):
+        from ._devices import numpy_dtype
+
+        return lambda dtype, shape: sys.modules["cupy"].empty(shape, numpy_dtype(dtype))
     return None
 
 
@@ -90,10 +128,9 @@ def order(device, first, then) -> None:
     then.wait(event)
 
 
-def in_stream(device, own, values, launch, *, takes_ours: bool, leaves_ours: bool):
-    """Launches in the stream that the caller's `values` belong to, else in `own`. The stream of another library is ordered with ours where the
-    launch takes arrays of ours, and where it leaves some."""
-    stream = stream_for(device, values)
+def in_stream(device, own, stream, launch, *, takes_ours: bool, leaves_ours: bool):
+    """Launches in the `stream` of another library, which is ordered with `own` where the launch takes arrays of ours, and where it leaves some.
+    None: in `own`."""
     if stream is None:
         return launch(own)
     if takes_ours:

@@ -20,6 +20,7 @@ class Loaded:
         self._has_parts = any("." in param["name"] for param in self.params)
         self._results = _parts.tree([result["name"] for result in results])
         self.result_names = [result["name"] for result in results]
+        self._has_fields = any(result.get("is_field") for result in results)  # whose memory they share: ours
 
     def leaves(self, args) -> list:
         """The arguments as the kernel takes them: numbers and tensors."""
@@ -31,6 +32,10 @@ class Loaded:
         for (name, node), value in zip(self.tree.items(), args):
             _parts.flatten(node, value, f"'{name}' of kernel '{self.name}'", out)
         return out
+
+    def maker(self, value):
+        """Of results of the kind of `value`, as the launch takes it; None: they are ours."""
+        return _foreign.maker(value) if self.result_names and not self._has_fields else None
 
     def shaped(self, results: list) -> list:
         """Results as the kernel declares them: a dict for a struct, a tuple for a tuple or an array."""
@@ -48,18 +53,24 @@ def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
     outputs = outputs_of(device, loaded, out)
     back += [(array, host) for array, host in outputs if host is not None]
     storage = [array for array, _ in outputs]
-    has_ours = any(isinstance(value, Array) for value in leaves)
     # The stream is that of the caller's objects: what is wrapped or uploaded here tells none.
-    results = _foreign.in_stream(device, _devices.default_stream(device.name), given,
-                                 lambda stream: loaded.native.launch(device, stream, tuple(leaves), storage, write_line, grid),
-                                 takes_ours=bool(outputs) or has_ours, leaves_ours=bool(loaded.result_names) or has_ours)
+    first, theirs = _foreign.leader(device, given)
+    make = loaded.maker(first)
+    wanted = out if isinstance(out, tuple) else (out,)
+    has_ours = any(isinstance(value, Array) for value in leaves) or any(isinstance(value, (Array, np.ndarray)) for value in wanted)
+    makes_ours = make is None and bool(loaded.result_names) and any(value is None for value in wanted)
+    results = _foreign.in_stream(device, _devices.default_stream(device.name), theirs,
+                                 lambda stream: loaded.native.launch(device, stream, tuple(leaves), storage, write_line, grid, make),
+                                 takes_ours=has_ours, leaves_ours=has_ours or makes_ours)
     for array, host in back:
         host[...] = array.numpy()
+    if out is not None and all(value is not None for value in wanted):
+        return out
+    if make is None:
+        results = _like(device, given, results)
     if out is None:
-        return several(loaded.shaped(_like(device, given, results)))
-    if isinstance(out, tuple) and any(wanted is None for wanted in out):
-        return tuple(made if wanted is None else wanted for wanted, made in zip(out, _like(device, given, results)))
-    return out
+        return several(loaded.shaped(results))
+    return tuple(made if value is None else value for value, made in zip(out, results))
 
 
 def _uploaded(device: Device, loaded: Loaded, param: dict, value, back: list):

@@ -23,6 +23,14 @@ bool isNumber(const artifact::Kernel& kernel, size_t result) {
   return std::find(kernel.scalarResults.begin(), kernel.scalarResults.end(), result) != kernel.scalarResults.end();
 }
 
+/// Memory that a caller gives for a result.
+hal::Tensor storageOf(const artifact::Kernel& kernel, size_t result, const Tensor& given) {
+  hal::Tensor storage = RuntimeAccess::toHal(given);
+  if (storage.extents.empty() && isNumber(kernel, result))
+    storage.extents = storage.strides = std::vector<int64_t>(kernel.results[result].rank, 1);
+  return storage;
+}
+
 std::vector<ParamInfo> describe(const std::vector<artifact::Param>& params) {
   std::vector<ParamInfo> infos;
   for (const artifact::Param& param : params)
@@ -269,13 +277,17 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
       return Error{concat("cannot launch kernel '", artifact.name, "': ", argument.error().message)};
     prepared.arguments.push_back(*std::move(argument));
   }
-  for (const std::optional<Tensor>& result : options.results) {
-    std::optional<hal::Tensor>& storage =
-        prepared.options.results.emplace_back(result ? std::optional(RuntimeAccess::toHal(*result)) : std::nullopt);
-    const size_t number = prepared.options.results.size() - 1;
-    if (storage && storage->extents.empty() && isNumber(artifact, number))
-      storage->extents = storage->strides = std::vector<int64_t>(artifact.results[number].rank, 1);
-  }
+  for (const std::optional<Tensor>& result : options.results)
+    prepared.options.results.push_back(
+        result ? std::optional(storageOf(artifact, prepared.options.results.size(), *result)) : std::nullopt);
+  if (options.allocate)
+    prepared.options.allocate = [&artifact,
+                                 make = options.allocate](size_t number, artifact::ScalarType type,
+                                                          std::span<const int64_t> extents) -> Result<hal::Tensor> {
+      Result<Tensor> made =
+          make(number, fromArtifact(type), isNumber(artifact, number) ? std::span<const int64_t>() : extents);
+      return made ? Result<hal::Tensor>(storageOf(artifact, number, *made)) : made.takeError();
+    };
   prepared.options.grid = options.grid;
   if (options.print)
     prepared.options.print = [print = options.print](const artifact::Fault& format, std::span<const uint64_t> values) {

@@ -135,6 +135,47 @@ private:
   std::shared_ptr<Shared> shared_;
 };
 
+/// Results that another library makes: a Python function of element type and extents. What it raises, the launch raises.
+class ResultMaker {
+public:
+  ResultMaker(nb::handle function, const Device& device) : function_(function), device_(device) {}
+
+  Result<Tensor> operator()(size_t result, DType type, std::span<const int64_t> extents) {
+    Result<Tensor> tensor = Error{"its allocator failed"};
+    locked([&] {
+      try {
+        const nb::object shape = nb::tuple(nb::cast(std::vector<int64_t>(extents.begin(), extents.end())));
+        nb::object made = function_(name(type), shape);
+        tensor = wrapObject(device_, made, [] { return std::string("a new result"); }).tensor;
+        made_.resize(std::max(made_.size(), result + 1));
+        made_[result] = std::move(made);
+      } catch (nb::python_error& error) {
+        failure_.emplace(std::move(error));
+      } catch (const std::exception& error) {
+        tensor = Error{error.what()};
+      }
+    });
+    return tensor;
+  }
+  void raise() {
+    if (failure_)
+      throw nb::python_error(std::move(*failure_));
+  }
+  /// The results in the caller's kind.
+  nb::list collect(std::vector<Array> arrays) {
+    nb::list out;
+    for (size_t i = 0; i < arrays.size(); ++i)
+      out.append(i < made_.size() && made_[i].is_valid() ? made_[i] : nb::cast(std::move(arrays[i])));
+    return out;
+  }
+
+private:
+  nb::handle function_;
+  const Device& device_;
+  std::vector<nb::object> made_;
+  std::optional<nb::python_error> failure_;
+};
+
 LaunchOptions optionsOf(const std::vector<std::optional<Array>>& results, const std::optional<PrintSink>& print,
                         const Grid& grid) {
   LaunchOptions options;
@@ -186,6 +227,7 @@ nb::dict describe(const ParamInfo& param) {
   out["is_tensor"] = param.isTensor;
   out["rank"] = param.rank;
   out["is_written"] = param.isWritten;
+  out["is_field"] = param.structBytes != 0;  // of an array of structs
   return out;
 }
 
@@ -216,10 +258,13 @@ void bindLaunches(nb::module_& module) {
       .def(
           "launch",
           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,
-             const std::vector<std::optional<Array>>& results, nb::object print, const Grid& grid) {
+             const std::vector<std::optional<Array>>& results, nb::object print, const Grid& grid, nb::object make) {
             const Arguments arguments = convert(device, self, given);
             const std::optional<PrintSink> sink = print.is_none() ? std::nullopt : std::optional<PrintSink>(print);
-            const LaunchOptions options = optionsOf(results, sink, grid);
+            LaunchOptions options = optionsOf(results, sink, grid);
+            ResultMaker maker(make, device);
+            if (!make.is_none())
+              options.allocate = std::ref(maker);
             std::vector<Tensor> made;
             const Result<void> done = unlocked([&] {
               return run(device, stream, [&]() -> Result<void> {
@@ -232,11 +277,12 @@ void bindLaunches(nb::module_& module) {
             });
             if (sink)
               sink->raise();
+            maker.raise();
             check(done, stream);
-            return wrapResults(device, std::move(made));
+            return maker.collect(wrapResults(device, std::move(made)));
           },
           nb::arg("device"), nb::arg("stream"), nb::arg("arguments"), nb::arg("results"), nb::arg("print").none(),
-          nb::arg("grid") = nb::none())
+          nb::arg("grid") = nb::none(), nb::arg("make") = nb::none())
       .def(
           "prepare",
           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,

@@ -343,7 +343,7 @@ def _in_stream(device: Device, values: list, launch) -> None:
     """In order with the device's own stream where arrays of both are used."""
     given = [value.value for value in values if isinstance(value, GpuArray)]
     is_mixed = len(given) < len(values) or any(isinstance(value, vortex.Array) for value in given)
-    _foreign.in_stream(device.native, device.stream, given, launch, takes_ours=is_mixed, leaves_ours=is_mixed)
+    _foreign.in_stream(device.native, device.stream, _foreign.stream_for(device.native, given), launch, takes_ours=is_mixed, leaves_ours=is_mixed)
 
 
 def _finish(values: list) -> None:

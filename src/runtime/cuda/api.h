@@ -160,6 +160,7 @@ static_assert(sizeof(LaunchAttribute) == 72 && sizeof(LaunchConfig) == 56);
   X(streamCreate, cuStreamCreate, (StreamHandle*, unsigned))                                                           \
   X(streamDestroy, cuStreamDestroy_v2, (StreamHandle))                                                                 \
   X(streamSynchronize, cuStreamSynchronize, (StreamHandle))                                                            \
+  X(streamIsCapturing, cuStreamIsCapturing, (StreamHandle, int*))                                                      \
   X(streamWait, cuStreamWaitEvent, (StreamHandle, EventHandle, unsigned))                                              \
   X(captureBegin, cuStreamBeginCapture_v2, (StreamHandle, int))                                                        \
   X(captureEnd, cuStreamEndCapture, (StreamHandle, GraphHandle*))                                                      \

@@ -61,6 +61,31 @@ protected:
   DevicePointer memory_ = 0;
 };
 
+TEST_F(CudaBorrowed, MemoryOfALentStreamIsFreedInItsOrderUntilItIsGivenBack) {
+  StreamRef stream = devices_[0]->wrapStream(reinterpret_cast<uint64_t>(stream_)).value();
+  BufferRef early = stream->allocate(*devices_[0], 800).value(), late = stream->allocate(*devices_[0], 800).value();
+  EXPECT_EQ(standIn_.count("cuStreamSynchronize"), 0);
+  for (const BufferRef& buffer : {early, late})
+    update(*stream, buffer, 1);
+  const int64_t events = standIn_.count("cuEventRecord");
+  early.reset();
+  EXPECT_EQ(standIn_.count("cuMemFreeAsync"), 1);
+  EXPECT_EQ(standIn_.count("cuEventRecord"), events);
+  stream.reset();
+  api_->streamDestroy(std::exchange(stream_, nullptr));
+  late.reset();
+  EXPECT_EQ(standIn_.count("cuMemFreeAsync"), 2);
+}
+
+TEST_F(CudaBorrowed, MemoryForACapturedStreamIsNotItsGraphs) {
+  const StreamRef stream = devices_[0]->wrapStream(reinterpret_cast<uint64_t>(stream_)).value();
+  ASSERT_EQ(api_->captureBegin(stream_, cuda::kCaptureRelaxed), cuda::kSuccess);
+  EXPECT_TRUE(stream->allocate(*devices_[0], 800));  // the stand-in refuses memory in the stream itself
+  cuda::GraphHandle graph = nullptr;
+  ASSERT_EQ(api_->captureEnd(stream_, &graph), cuda::kSuccess);
+  api_->graphDestroy(graph);
+}
+
 TEST_F(CudaBorrowed, KernelsWorkInMemoryAndStreamOfAnotherLibraryInItsOrder) {
   standIn_.set("delay", 300);
   bool isOwned = true;

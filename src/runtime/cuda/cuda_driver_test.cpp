@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 namespace vortex::hal::conformance {
@@ -242,6 +243,78 @@ TEST_F(CudaDriver, ALaunchNeitherAllocatesNorWaits) {
     ASSERT_TRUE(stream->submit(prepared));
   EXPECT_EQ(calls(), before);
   EXPECT_EQ(standIn_.count("cuLaunchKernel"), 100);
+}
+
+TEST_F(CudaDriver, ResultsOfLaunchesComeFromTheStreamsMemoryWithoutWaiting) {
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const StreamRef stream = device->createStream().value();
+  const KernelRef kernel = device->load(cuda::testing::kernelNamed("scale")).value();
+  const std::vector<float> values(100, 3);
+  const BufferRef x = device->allocate(400).value();
+  ASSERT_TRUE(stream->write(x, 0, values.data(), 400));
+  const std::vector<Argument> arguments = {Tensor{x, 0, artifact::ScalarType::F32, {100}, {}}, scalarF32(2)};
+  ASSERT_TRUE(launch(*device, *stream, kernel, arguments));
+  const std::map<std::string, int64_t> perLaunch = {
+      {"cuMemAllocFromPoolAsync", 1}, {"cuMemFreeAsync", 1}, {"cuLaunchKernel", 1},   {"cuStreamSynchronize", 0},
+      {"cuEventRecord", 0},           {"cuEventCreate", 0},  {"cuStreamWaitEvent", 0}};
+  std::map<std::string, int64_t> before;
+  for (const auto& [symbol, calls] : perLaunch)
+    before[symbol] = standIn_.count(symbol.c_str());
+  for (int i = 0; i < 99; ++i)
+    ASSERT_TRUE(launch(*device, *stream, kernel, arguments));
+  const std::vector<Tensor> last = launch(*device, *stream, kernel, arguments).value();
+  for (const auto& [symbol, calls] : perLaunch)
+    EXPECT_EQ(standIn_.count(symbol.c_str()) - before[symbol], symbol == "cuMemFreeAsync" ? 99 : 100 * calls) << symbol;
+  std::vector<float> out(100);
+  ASSERT_TRUE(stream->read(out.data(), last[0].buffer, 0, 400));
+  EXPECT_EQ(out, std::vector<float>(100, 6));
+}
+
+TEST_F(CudaDriver, ResultsOfAStreamAreReadByOthersBehindItAndOutliveIt) {
+  standIn_.set("delay", 200);
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const KernelRef kernel = device->load(cuda::testing::kernelNamed("scale")).value();
+  const std::vector<float> values(100, 3);
+  for (int round = 0; round < 10; ++round) {
+    StreamRef first = device->createStream().value();
+    const StreamRef second = device->createStream().value();
+    const EventRef event = device->createEvent().value();
+    BufferRef x = device->allocate(400).value();
+    ASSERT_TRUE(first->write(x, 0, values.data(), 400));
+    std::vector<Tensor> doubled =
+        launch(*device, *first, kernel,
+               std::vector<Argument>{Tensor{std::exchange(x, nullptr), 0, artifact::ScalarType::F32, {100}, {}},
+                                     scalarF32(2)})
+            .value();
+    ASSERT_TRUE(first->record(event) && second->wait(event));
+    if (round % 2 == 0)
+      first.reset();
+    doubled = launch(*device, *second, kernel, std::vector<Argument>{doubled[0], scalarF32(5)}).value();
+    std::vector<float> out(100);
+    ASSERT_TRUE(second->read(out.data(), doubled[0].buffer, 0, 400));
+    EXPECT_EQ(out, std::vector<float>(100, 30));
+  }
+  EXPECT_EQ(standIn_.count("live"), 0);
+}
+
+TEST_F(CudaDriver, MemoryOfRecordedLaunchesIsNotTheStreams) {
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const StreamRef stream = device->createStream().value();
+  const int64_t before = standIn_.count("cuStreamSynchronize");
+  const BufferRef own = stream->allocate(*device, 400).value();
+  EXPECT_EQ(standIn_.count("cuStreamSynchronize"), before);
+  ASSERT_TRUE(stream->beginRecording());
+  const BufferRef recorded = stream->allocate(*device, 400).value();
+  EXPECT_EQ(standIn_.count("cuStreamSynchronize"), before + 1);  // every stream's when it is there
+  ASSERT_TRUE(stream->endRecording());
+}
+
+TEST_F(CudaDriver, AFullDeviceWaitsForFreesOfStreamsToo) {
+  const DeviceRef device = cuda::testing::openDevice(false).value();
+  const StreamRef stream = device->createStream().value();
+  standIn_.set("fail:cuMemAllocFromPoolAsync", 2);  // out of memory, once
+  EXPECT_TRUE(stream->allocate(*device, 400));
+  EXPECT_EQ(standIn_.count("cuMemPoolTrimTo"), 1);
 }
 
 /// The driver's own launch of the same code, without anything of ours: microseconds each.

@@ -34,6 +34,11 @@ Result<void> StreamCore::holdUp(StreamHandle other) {
   return done;
 }
 
+bool StreamCore::freeBehind(DevicePointer pointer) {
+  const std::lock_guard lock(mutex_);
+  return !isGivenBack_ && context->api().freeAsync(pointer, handle) == kSuccess;
+}
+
 void StreamCore::giveBack() {
   const std::lock_guard lock(mutex_);
   isGivenBack_ = true;
@@ -77,10 +82,8 @@ void CudaBuffer::free() {
     api.free(address());  // waits for the device
     return;
   }
-  if (users_.size() == 1 && !users_.front()->isBorrowed) {
-    api.freeAsync(address(), users_.front()->handle);
+  if (users_.size() == 1 && users_.front()->freeBehind(address()))
     return;
-  }
   for (const StreamCoreRef& user : users_)
     if (!user->holdUp(context_->freeStream()))
       return;
@@ -96,10 +99,12 @@ void CudaBuffer::waitForUsers() {
 
 namespace {
 
-Code allocateOnce(const Context& context, DevicePointer& pointer, uint64_t bytes) {
+Code allocateOnce(const Context& context, DevicePointer& pointer, uint64_t bytes, const StreamCore* stream) {
   const Api& api = context.api();
   if (!context.pool())
     return api.allocate(&pointer, bytes);
+  if (stream)
+    return api.allocateFromPool(&pointer, bytes, context.pool(), stream->handle);
   if (const Code code = api.allocateFromPool(&pointer, bytes, context.pool(), context.allocationStream());
       code != kSuccess)
     return code;
@@ -128,10 +133,12 @@ bool reserve(Accounting& accounting, uint64_t bytes) {
 }  // namespace
 
 Result<hal::BufferRef> allocate(const hal::Device* device, Gpu& gpu, const std::shared_ptr<Accounting>& accounting,
-                                uint64_t bytes) {
+                                uint64_t bytes, const StreamCoreRef& stream) {
   Result<ContextRef> context = gpu.context();
   if (!context)
     return context.takeError();
+  if (stream && stream->context != *context)
+    return allocate(device, gpu, accounting, bytes);
   const auto fail = [&] {
     return outOfMemory(gpu, bytes, availableBytes(gpu, *accounting).ok() ? *availableBytes(gpu, *accounting) : 0);
   };
@@ -141,16 +148,20 @@ Result<hal::BufferRef> allocate(const hal::Device* device, Gpu& gpu, const std::
   const Api& api = gpu.api();
   DevicePointer pointer = 0;
   const uint64_t storageBytes = std::max<uint64_t>(bytes, 1);  // an address of its own even for nothing
-  Code code = allocateOnce(**context, pointer, storageBytes);
+  Code code = allocateOnce(**context, pointer, storageBytes, stream.get());
   if (code == kOutOfMemory) {
     code = api.contextSynchronize();  // pending frees
     if (code == kSuccess && (*context)->pool())
       code = api.poolTrim((*context)->pool(), 0);
     if (code == kSuccess)
-      code = allocateOnce(**context, pointer, storageBytes);
+      code = allocateOnce(**context, pointer, storageBytes, stream.get());
   }
-  if (code == kSuccess)
-    return hal::BufferRef(std::make_shared<CudaBuffer>(device, *context, pointer, bytes, accounting));
+  if (code == kSuccess) {
+    auto buffer = std::make_shared<CudaBuffer>(device, *context, pointer, bytes, accounting);
+    if (stream)
+      buffer->usedBy(stream);
+    return hal::BufferRef(std::move(buffer));
+  }
   accounting->liveBytes.fetch_sub(bytes, std::memory_order_relaxed);
   if (code == kOutOfMemory)
     return fail();

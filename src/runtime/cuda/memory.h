@@ -25,6 +25,8 @@ public:
 
   /// Later work of `other` waits for all work so far. The context is current. Errors: as the driver says.
   Result<void> holdUp(StreamHandle other);
+  /// Frees the memory behind all work so far. False: the stream was given back, or the driver refuses. The context is current.
+  bool freeBehind(DevicePointer pointer);
   /// A borrowed stream may be destroyed from now on: others wait for the work it has had.
   void giveBack();
 
@@ -78,9 +80,11 @@ private:
   std::vector<StreamCoreRef> users_;
 };
 
-/// Usable by every stream when it returns. When the device is full, waits for pending frees once and tries again. Error: requested, available.
+/// Usable by every stream when it returns, or by `stream` and what is ordered behind it: memory that was freed in a stream is then there for it at
+/// once, where others would have to wait or get new memory. When the device is full, waits for pending frees once and tries again. Error:
+/// requested, available.
 Result<hal::BufferRef> allocate(const hal::Device* device, Gpu& gpu, const std::shared_ptr<Accounting>& accounting,
-                                uint64_t bytes);
+                                uint64_t bytes, const StreamCoreRef& stream = nullptr);
 
 /// A buffer over memory that another library allocated. Error: the driver does not know the whole range as memory of this device.
 Result<hal::BufferRef> wrapDevice(const hal::Device* device, Gpu& gpu, DevicePointer address, uint64_t bytes,

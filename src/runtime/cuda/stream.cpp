@@ -146,6 +146,24 @@ void CudaStream::drainLog() {
     pending_ = std::move(fault);
 }
 
+bool CudaStream::isCaptured() const {
+  if (!borrowed_)
+    return false;
+  const Enter enter(*core_->context);
+  int status = 0;
+  return core_->context->api().streamIsCapturing(core_->handle, &status) != kSuccess || status != 0;
+}
+
+Result<hal::BufferRef> CudaStream::allocate(hal::Device& device, uint64_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    // A recording's memory is used by every replay, and what a capture allocates belongs to its graph: both are no place in the stream's order.
+    if (core_ && !core_->context->isLost() && !recording_ && !isCaptured())
+      return cuda::allocate(device_, *resources_->gpu, resources_->accounting, bytes, core_);
+  }
+  return device.allocate(bytes);
+}
+
 Result<void> CudaStream::fill(const hal::BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) {
   if (Result<void> owned = checkBuffer("fill", target); !owned)
     return owned;
@@ -186,7 +204,7 @@ Result<void> CudaStream::copy(const hal::BufferRef& target, uint64_t targetOffse
     };
     if (!overlap(to, from, bytes))
       return move(to, from);
-    Result<hal::BufferRef> between = allocate(device_, *resources_->gpu, resources_->accounting, bytes);
+    Result<hal::BufferRef> between = cuda::allocate(device_, *resources_->gpu, resources_->accounting, bytes);
     if (!between)
       return between.takeError();
     own(*between).usedBy(core_);

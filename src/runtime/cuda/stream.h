@@ -17,6 +17,7 @@ public:
   static Result<hal::StreamRef> create(const hal::Device* device, std::shared_ptr<Resources> resources,
                                        std::optional<StreamHandle> borrowed = std::nullopt);
   ~CudaStream() override;
+  Result<hal::BufferRef> allocate(hal::Device& device, uint64_t bytes) override;
   Result<void> fill(const hal::BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) override;
   Result<void> copy(const hal::BufferRef& target, uint64_t targetOffset, const hal::BufferRef& source,
                     uint64_t sourceOffset, uint64_t bytes) override;
@@ -41,6 +42,8 @@ private:
   Result<void> checkNotRecording(const char* operation) const;
 
   // All under mutex_:
+  /// What is queued now becomes part of a graph of the lender's.
+  bool isCaptured() const;
   Result<void> checkBuffer(const char* operation, const hal::BufferRef& buffer) const;
   /// Makes the stream usable, in a new context after a loss that has been reported.
   Result<void> renew();

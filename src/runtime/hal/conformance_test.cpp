@@ -43,6 +43,35 @@ std::string Conformance::launchError(const KernelRef& kernel, const std::vector<
 
 #define EXPECT_MENTIONS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
+TEST_P(Conformance, AnAllocatorOfTheCallersMakesResults) {
+  const int64_t n = 100;
+  const BufferRef x = device_->allocate(400).value();
+  ASSERT_TRUE(stream_->fill(x, 0, 400, 0));
+  const std::vector<Argument> arguments = {Tensor{x, 0, ScalarType::F32, {n}, {}}, scalarF32(2)};
+  BufferRef made;
+  int64_t tooMany = 0;
+  LaunchOptions options;
+  options.allocate = [&](size_t result, ScalarType type, std::span<const int64_t> extents) -> Result<Tensor> {
+    EXPECT_EQ(result, 0u);
+    EXPECT_EQ(type, ScalarType::F32);
+    EXPECT_EQ(std::vector<int64_t>(extents.begin(), extents.end()), std::vector<int64_t>{n});
+    made = device_->allocate(480).value();
+    return Tensor{made, 80, type, {n + tooMany}, {}};
+  };
+  const std::vector<Tensor> results = run(load("scale"), arguments, options).value();
+  EXPECT_EQ(results.at(0).buffer, made);
+  EXPECT_EQ(results.at(0).byteOffset, 80u);
+  made.reset();
+  options.results = {results[0]};
+  ASSERT_TRUE(run(load("scale"), arguments, options));
+  EXPECT_EQ(made, nullptr) << "storage was given";
+  options.results.clear();
+  tooMany = 1;
+  EXPECT_MENTIONS(launchError(load("scale"), arguments, options), "needed is f32[100]");
+  options.allocate = [](size_t, ScalarType, std::span<const int64_t>) -> Result<Tensor> { return Error{"no room"}; };
+  EXPECT_MENTIONS(launchError(load("scale"), arguments, options), "result 'y' of shape [100]: no room");
+}
+
 // Buffers and copies ------------------------------------------------------------------------------------------------------
 
 TEST_P(Conformance, BuffersAreAlignedAndZeroBytesAreAllowed) {

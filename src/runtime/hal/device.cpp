@@ -17,6 +17,8 @@ Result<void> LoadedKernel::bind(Launch&) const { return {}; }
 
 Result<uint32_t> Device::residentClusters(uint32_t blocks) { return blocks == 1 ? info().workers : 0; }
 
+Result<BufferRef> Stream::allocate(Device& device, uint64_t bytes) { return device.allocate(bytes); }
+
 Result<BufferRef> Device::wrapDevice(uint64_t, uint64_t bytes, std::shared_ptr<void>, bool) {
   return Error{concat("device '", info().name, "' has no memory of its own that ", bytes,
                       " bytes could lie in; wrap memory of the host")};

@@ -125,6 +125,9 @@ using GraphRef = std::shared_ptr<Graph>;
 class Stream {
 public:
   virtual ~Stream();
+  /// Uninitialised memory for work that this stream is given from now on; other streams may use it behind that work. `device` is the stream's.
+  /// Errors: as Device::allocate.
+  virtual Result<BufferRef> allocate(Device& device, uint64_t bytes);
   /// All ranges are in bytes and checked against the buffers; the error carries offset, length and size.
   virtual Result<void> fill(const BufferRef& target, uint64_t offset, uint64_t bytes, uint8_t value) = 0;
   virtual Result<void> copy(const BufferRef& target, uint64_t targetOffset, const BufferRef& source,

@@ -41,8 +41,9 @@ std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start
 /// One launch being prepared. `check…` members return the first error; slots fill up in the order of the kernel's parameters.
 class Preparation {
 public:
-  Preparation(Device& device, const KernelRef& kernel, std::span<const Argument> arguments, LaunchOptions& options)
-      : device_(device), kernel_(kernel->artifact()),
+  Preparation(Device& device, const KernelRef& kernel, std::span<const Argument> arguments, LaunchOptions& options,
+              Stream* stream)
+      : device_(device), stream_(stream), kernel_(kernel->artifact()),
         sizes_(kernel->sizes(),
                {.grid = options.grid.value_or(std::array<int64_t, 3>{}), .clusters = {device.info().workers}}),
         arguments_(arguments), options_(options) {
@@ -201,7 +202,9 @@ private:
     for (size_t i = 0; i < kernel_.results.size(); ++i) {
       const Param& param = kernel_.results[i];
       const std::optional<Tensor> given = i < options_.results.size() ? options_.results[i] : std::nullopt;
-      Result<Tensor> result = given ? checkResult(param, *given) : allocate("result", param);
+      Result<Tensor> result = given                                     ? checkResult(param, *given)
+                              : options_.allocate && !param.structBytes ? makeResult(i, param)
+                                                                        : allocate("result", param);
       if (!result)
         return result.takeError();
       if (param.fieldOffset == 0)
@@ -259,6 +262,17 @@ private:
     return tensor;
   }
 
+  Result<Tensor> makeResult(size_t number, const Param& param) {
+    const Result<std::vector<int64_t>> extents = extentsOf("result '" + param.name + "'", param);
+    if (!extents)
+      return extents.error();
+    const Result<Tensor> made = options_.allocate(number, param.type, *extents);
+    if (!made)
+      return fail(
+          concat("result '", param.name, "' of shape [", base::join(*extents, ", "), "]: ", made.error().message));
+    return checkResult(param, *made);
+  }
+
   Result<Tensor> allocate(const char* kind, const Param& param) {
     const std::string what =
         std::string(kind) + " '" + param.name + "'";  // no stream: this is on the way of every launch
@@ -277,7 +291,7 @@ private:
       bytes = base::tensorBytes(what, tensor.extents, param.structBytes);
     if (!bytes)
       return fail(bytes.error().message);
-    Result<BufferRef> buffer = device_.allocate(*bytes);
+    Result<BufferRef> buffer = stream_ ? stream_->allocate(device_, *bytes) : device_.allocate(*bytes);
     if (!buffer)
       return fail(concat(what, " of shape [", base::join(tensor.extents, ", "), "]: ", buffer.error().message));
     tensor.buffer = *std::move(buffer);
@@ -400,6 +414,7 @@ private:
   }
 
   Device& device_;
+  Stream* stream_;
   const artifact::Kernel& kernel_;
   size::Values sizes_;  ///< of the slots so far
   std::span<const Argument> arguments_;
@@ -427,13 +442,13 @@ Result<uint64_t> tensorBytes(const std::string& what, artifact::ScalarType type,
 }
 
 Result<Launch> prepare(Device& device, const KernelRef& kernel, std::span<const Argument> arguments,
-                       LaunchOptions options) {
-  return Preparation(device, kernel, arguments, options).run();
+                       LaunchOptions options, Stream* stream) {
+  return Preparation(device, kernel, arguments, options, stream).run();
 }
 
 Result<std::vector<Tensor>> launch(Device& device, Stream& stream, const KernelRef& kernel,
                                    std::span<const Argument> arguments, LaunchOptions options) {
-  Result<Launch> prepared = prepare(device, kernel, arguments, std::move(options));
+  Result<Launch> prepared = prepare(device, kernel, arguments, std::move(options), &stream);
   if (!prepared)
     return prepared.takeError();
   if (Result<void> submitted = stream.submit(*prepared); !submitted)

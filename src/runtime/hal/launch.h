@@ -32,6 +32,8 @@ using PrintSink = std::function<void(const artifact::Fault& format, std::span<co
 struct LaunchOptions {
   /// Storage for results, by index: the launch then allocates nothing for them. Absent entries are allocated.
   std::vector<std::optional<Tensor>> results{};
+  /// Makes the absent ones instead of the device; fields of structs (Param::structBytes) are the device's all the same.
+  std::function<Result<Tensor>(size_t result, artifact::ScalarType type, std::span<const int64_t> extents)> allocate{};
   PrintSink print{};
   std::optional<std::array<int64_t, 3>> grid{};  ///< numbers of blocks, for kernels whose launches give them
 };
@@ -72,9 +74,10 @@ struct Launch {
 
 /// Checks count, types, ranks, bounds, alignment and aliasing of the arguments, then the kernel's constraints, allocates results
 /// and temporaries, and evaluates the phases. Nothing has run when it fails, and every error names the kernel and the parameter
-/// and carries the numbers. Two tensors that share bytes are an error if the kernel writes one of them.
+/// and carries the numbers. Two tensors that share bytes are an error if the kernel writes one of them. `stream`: the only one that the launch
+/// is for, which then gives its memory.
 Result<Launch> prepare(Device& device, const KernelRef& kernel, std::span<const Argument> arguments,
-                       LaunchOptions options = {});
+                       LaunchOptions options = {}, Stream* stream = nullptr);
 
 /// prepare and submit. The results are complete after the stream's synchronize().
 Result<std::vector<Tensor>> launch(Device& device, Stream& stream, const KernelRef& kernel,

@@ -236,8 +236,10 @@ int cuMemPoolTrimTo(int*, size_t) {
   CALL(cuMemPoolTrimTo);
   return kSuccess;
 }
-int cuMemAllocFromPoolAsync(uint64_t* pointer, size_t bytes, int*, Stream*) {
-  CALL(cuMemAllocFromPoolAsync);
+int cuMemAllocFromPoolAsync(uint64_t* pointer, size_t bytes, int*, Stream* stream) {
+  CALL_IN(cuMemAllocFromPoolAsync, stream);
+  if (stream->isCapturing())
+    return kCaptureUnsupported;  // the real one makes it the graph's
   return allocateBytes(pointer, bytes);
 }
 int cuMemFreeAsync(uint64_t pointer, Stream* stream) {
@@ -339,6 +341,11 @@ int cuStreamSynchronize(Stream* stream) {
     return kCaptureUnsupported;
   stream->synchronize();
   return state().sticky;
+}
+int cuStreamIsCapturing(Stream* stream, int* status) {
+  CALL_IN(cuStreamIsCapturing, stream);
+  *status = stream->isCapturing();
+  return kSuccess;
 }
 int cuStreamWaitEvent(Stream* stream, EventRef* event, unsigned) {
   CALL_IN(cuStreamWaitEvent, stream);
