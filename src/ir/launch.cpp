@@ -19,8 +19,13 @@ LogicalResult ChooseOp::verifyRegions() {
   if (getBody()->empty())
     return emitOpError() << "has no cases";
   for (CaseOp each : getBody()->getOps<CaseOp>()) {
-    const bool isLast = each == &getBody()->back(), isAlways = !each.getNeeds() && !each.getWhen();
-    if (isLast && !isAlways)
+    if (getLeast() != each.getCost().has_value())
+      return each.emitOpError() << (getLeast() ? "has no cost; the least is taken" : "has a cost; the first is taken");
+    if (getLeast() && each.getWhen())
+      return each.emitOpError() << "is preferred by its cost and by a condition";
+    const bool isLast = each == &getBody()->back();
+    const bool isAlways = !each.getNeeds() && !each.getWhen() && !getLeast();
+    if (isLast && (each.getNeeds() || each.getWhen()))
       return each.emitOpError() << "is the last one and depends on the launch";
     if (!isLast && isAlways)
       return each.emitOpError() << "always runs; those after it never do";
@@ -98,7 +103,7 @@ private:
 
   LogicalResult verifyStep(ChooseOp choose) {
     for (CaseOp each : choose.getBody()->getOps<CaseOp>()) {
-      for (std::optional<SizeAttr> condition : {each.getNeeds(), each.getWhen()})
+      for (std::optional<SizeAttr> condition : {each.getNeeds(), each.getWhen(), each.getCost()})
         if (condition && mlir::failed(verifyValue(each, *condition)))
           return mlir::failure();
       llvm::DenseSet<unsigned> before = set_;
@@ -202,8 +207,25 @@ PhaseOp phaseOf(LaunchOp launch, KernelOp kernel) {
   return found;
 }
 
+/// Of the cases before it none costs as little: they would have been taken. So it is enough that none behind it costs less.
+SizeAttr preferenceOf(CaseOp each) {
+  if (!each.getCost())
+    return each.getWhen().value_or(SizeAttr());
+  SizeAttr least;
+  for (Operation* next = each->getNextNode(); next; next = next->getNextNode()) {
+    auto other = llvm::cast<CaseOp>(next);
+    SizeAttr cost = *other.getCost();
+    if (other.getNeeds())
+      cost = SizeAttr::get(each.getContext(), size::make(size::Op::Select, other.getNeeds()->getExpr(), cost.getExpr(),
+                                                         sizeConstant(each.getContext(), INT64_MAX).getExpr()));
+    least = least ? sizeBinary(size::Op::Min, least, cost) : cost;
+  }
+  return least ? sizeUnary(size::Op::Not, sizeBinary(size::Op::Less, least, *each.getCost())) : SizeAttr();
+}
+
 bool holds(CaseOp each, llvm::function_ref<int64_t(SizeAttr)> valueOf) {
-  return (!each.getNeeds() || valueOf(*each.getNeeds()) != 0) && (!each.getWhen() || valueOf(*each.getWhen()) != 0);
+  SizeAttr preference = preferenceOf(each);
+  return (!each.getNeeds() || valueOf(*each.getNeeds()) != 0) && (!preference || valueOf(preference) != 0);
 }
 
 static void takeSteps(mlir::Block* steps, llvm::function_ref<bool(CaseOp)> isTaken,
@@ -250,26 +272,32 @@ void LaunchBuilder::let(mlir::Location loc, unsigned argument, SizeAttr value) {
 }
 
 void LaunchBuilder::choose(mlir::Location loc, llvm::ArrayRef<Way> ways) {
+  auto known = [](SizeAttr condition) { return condition ? constantSize(condition) : 1; };
+  auto isAlways = [&](const Way& way) { return known(way.needs).value_or(0) && known(way.when).value_or(0); };
+  VORTEX_CHECK(isAlways(ways.back()), "a choice without a last way");
   llvm::SmallVector<Way> possible;
   for (const Way& way : ways) {
-    std::optional<int64_t> known = way.when ? constantSize(way.when) : 1;
-    if (known == 0)
+    if (known(way.needs) == 0 || known(way.when) == 0)
       continue;
     possible.push_back(way);
-    if (known)
+    if (isAlways(way))
       break;
   }
-  VORTEX_CHECK(!possible.empty() && (!ways.back().when || constantSize(ways.back().when)),
-               "a choice without a last way");
-  if (possible.size() == 1)
-    return possible[0].emit();
+  possible.back().needs = possible.back().when = {};
+  emitCases(loc, possible, false);
+}
+
+void LaunchBuilder::chooseLeast(mlir::Location loc, llvm::ArrayRef<Way> ways) { emitCases(loc, ways, true); }
+
+void LaunchBuilder::emitCases(mlir::Location loc, llvm::ArrayRef<Way> ways, bool isLeast) {
+  if (ways.size() == 1)
+    return ways[0].emit();
   mlir::OpBuilder::InsertionGuard guard(builder_);
   auto inside = [&](Operation* op) { builder_.setInsertionPointToEnd(&op->getRegion(0).emplaceBlock()); };
-  inside(builder_.create<ChooseOp>(loc));
-  for (const Way& way : possible) {
+  inside(builder_.create<ChooseOp>(loc, isLeast));
+  for (const Way& way : ways) {
     mlir::OpBuilder::InsertionGuard here(builder_);
-    const bool isLast = &way == &possible.back();
-    inside(builder_.create<CaseOp>(loc, builder_.getStringAttr(way.name), SizeAttr(), isLast ? SizeAttr() : way.when));
+    inside(builder_.create<CaseOp>(loc, builder_.getStringAttr(way.name), way.needs, way.when, way.cost));
     way.emit();
   }
 }

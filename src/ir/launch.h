@@ -18,6 +18,8 @@ PhaseOp phaseOf(LaunchOp launch, KernelOp kernel);
 
 /// The kernels that a launch runs, in order. `isTaken` decides about cases in their order; the last of a choice is not asked.
 llvm::SmallVector<KernelOp> takenKernels(mlir::ModuleOp module, llvm::function_ref<bool(CaseOp)> isTaken);
+/// Not zero for launches that should take the case if its needs hold and they took none before; null: for all.
+SizeAttr preferenceOf(CaseOp each);
 /// The case's conditions hold; `valueOf` gives the values of expressions.
 bool holds(CaseOp each, llvm::function_ref<int64_t(SizeAttr)> valueOf);
 
@@ -27,11 +29,12 @@ SizeAttr valueOfLet(mlir::ModuleOp module, unsigned argument);
 /// Appends steps to vx.launch.
 class LaunchBuilder {
 public:
-  /// Steps that `emit` appends, for launches where `when` is not zero. Null: for all.
+  /// Steps that `emit` appends, for launches where `needs` and `when` are not zero. Null: for all.
   struct Way {
     llvm::StringRef name;
-    SizeAttr when;
+    SizeAttr needs = {}, when = {};
     std::function<void()> emit;
+    SizeAttr cost = {};  ///< of chooseLeast
   };
 
   explicit LaunchBuilder(LaunchOp launch) : builder_(mlir::OpBuilder::atBlockEnd(launch.getBody())) {}
@@ -42,8 +45,11 @@ public:
   /// The first way whose condition holds; the last one is for all other launches. Ways that no launch takes are not emitted, and a way that all
   /// take stands without a choice.
   void choose(mlir::Location loc, llvm::ArrayRef<Way> ways);
+  /// The way of least cost. They need nothing.
+  void chooseLeast(mlir::Location loc, llvm::ArrayRef<Way> ways);
 
 private:
+  void emitCases(mlir::Location loc, llvm::ArrayRef<Way> ways, bool isLeast);
   mlir::OpBuilder builder_;
 };
 

@@ -80,19 +80,30 @@ def Vx_LetOp : Vx_LaunchStepOp<"let"> {
 }
 
 def Vx_ChooseOp : Vx_LaunchRegionOp<"choose", [ParentOneOf<["LaunchOp", "CaseOp"]>]> {
-  let summary = "runs the first case whose `needs` and `when` hold";
+  let summary = "runs one of its cases";
   let description = [{
-    The last case has neither. `needs` is what the steps of a case rely on; `when` is a preference: any case whose needs hold computes the
-    same, up to the grouping of sums.
+    `first`: the first case whose `needs` and `when` hold. `least`: of the cases whose `needs` hold the one of least `cost`, the first of
+    several. The last case has neither needs nor when. `needs` is what the steps of a case rely on; `when` and costs are preferences: any case
+    whose needs hold computes the same, up to the grouping of sums.
+    ```
+    vx.choose least {
+      vx.case "large" cost #vx.size<"ceildiv(dim(0,0), 128) * 90"> { vx.phase @mm.large }
+      vx.case "small" cost #vx.size<"ceildiv(dim(0,0), 64) * 50"> { vx.phase @mm.small }
+    }
+    ```
   }];
-  let assemblyFormat = "`first` $steps attr-dict";
+  let arguments = (ins UnitAttr:$least);
+  let assemblyFormat = "(`least` $least^) : (`first`)? $steps attr-dict";
   let hasRegionVerifier = 1;
 }
 
 def Vx_CaseOp : Vx_LaunchRegionOp<"case", [HasParent<"ChooseOp">]> {
   let summary = "one way of vx.choose, for launches where its sizes are not zero";
-  let arguments = (ins StrAttr:$name, OptionalAttr<Vx_SizeAttr>:$needs, OptionalAttr<Vx_SizeAttr>:$when);
-  let assemblyFormat = "$name (`needs` qualified($needs)^)? (`when` qualified($when)^)? $steps attr-dict";
+  let arguments = (ins StrAttr:$name, OptionalAttr<Vx_SizeAttr>:$needs, OptionalAttr<Vx_SizeAttr>:$when,
+      OptionalAttr<Vx_SizeAttr>:$cost);
+  let assemblyFormat = [{
+    $name (`needs` qualified($needs)^)? (`when` qualified($when)^)? (`cost` qualified($cost)^)? $steps attr-dict
+  }];
 }
 
 //===-- kernels -----------------------------------------------------------------------------------------------===//

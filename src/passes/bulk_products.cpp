@@ -21,20 +21,17 @@ bool BulkProducts::require(ir::SizeAttr condition) {
 }
 
 bool BulkProducts::requireReachable(unsigned argument) {
-  return require(schedule_.bulkReach(dot_.getContext(), argument, cast<ir::ViewType>(types_[argument])));
+  return require(ir::SizeAttr::get(dot_.getContext(), schedule_.bulkReach(arguments_.placementOf(argument))));
 }
 
 /// The tile is all of the argument: copies end with the tensor, not with the tile.
 bool BulkProducts::requireWhole(unsigned argument, ArrayRef<Axis> axes) {
-  auto type = cast<ir::ViewType>(types_[argument]);
-  if (type.getRank() != static_cast<int64_t>(axes.size()))
+  Placement placement = arguments_.placementOf(argument);
+  if (placement.extents.size() != axes.size())
     return false;
-  for (auto [dim, axis] : llvm::enumerate(axes)) {
-    auto number = static_cast<unsigned>(dim);
+  for (auto [own, axis] : llvm::zip(placement.extents, axes)) {
     ir::SizeAttr extent = axes_.extent(axis);
-    ir::SizeAttr own = type.isDynamic(number) ? ir::sizeDim(dot_.getContext(), argument, number)
-                                              : ir::sizeConstant(dot_.getContext(), type.getShape()[number]);
-    if (!extent || !require(ir::sizeBinary(SizeOp::Equal, own, extent)))
+    if (!extent || !require(ir::sizeBinary(SizeOp::Equal, ir::SizeAttr::get(dot_.getContext(), own), extent)))
       return false;
   }
   return true;
@@ -127,52 +124,43 @@ ir::SizeAttr BulkProducts::needs(const Cluster& cluster, ir::DotOp dot) {
   return fits ? needs_ : ir::SizeAttr();
 }
 
-//===-- choice ------------------------------------------------------------------------------------------------===//
+//===-- costs -------------------------------------------------------------------------------------------------===//
 
-BulkPlan::Phase BulkProducts::planPhase(const Cluster& cluster, const TensorSchedule::BulkTile& tile,
-                                        ir::SizeAttr workers) {
+BulkPlan::Tile BulkProducts::planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile,
+                                      ir::SizeAttr workers) {
   MLIRContext* context = dot_.getContext();
   auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
   TensorSchedule bulk = schedule_;
   bulk.dotRows = bulk.dotRowStep = tile.rows;
   bulk.dotColumns = tile.columns;
   Chunks sizes(context, bulk, axes_, clusters_);
-  BulkPlan::Phase phase{&tile, sizes.choose(cluster), {}, {}, {}};
-  phase.tiles = sizes.blockCount(cluster, phase.pieces);
-  phase.blocks = ir::sizeBinary(SizeOp::Min, phase.tiles, workers);
+  BulkPlan::Tile planned{tile.plan, sizes.choose(cluster), {}, {}, {}};
+  planned.count = sizes.blockCount(cluster, planned.pieces);
+  planned.blocks = ir::sizeBinary(SizeOp::Min, planned.count, workers);
   ir::SizeAttr depth = axes_.extent(axes_.of(dot_.getA()).back());
   ir::SizeAttr steps = ir::sizeBinary(SizeOp::CeilDiv, depth, size(tile.stepDepth));
   ir::SizeAttr perTile =
       ir::sizeBinary(SizeOp::Add, ir::sizeBinary(SizeOp::Mul, steps, size(tile.stepCycles)), size(tile.tileCycles));
-  ir::SizeAttr waves = ir::sizeBinary(SizeOp::CeilDiv, phase.tiles, workers);
-  phase.cost = ir::sizeBinary(SizeOp::Add, size(tile.startCycles), ir::sizeBinary(SizeOp::Mul, waves, perTile));
-  return phase;
+  ir::SizeAttr waves = ir::sizeBinary(SizeOp::CeilDiv, planned.count, workers);
+  planned.cost = ir::sizeBinary(SizeOp::Add, size(tile.startCycles), ir::sizeBinary(SizeOp::Mul, waves, perTile));
+  return planned;
 }
 
 std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr workers) {
   // Measured on an H200: 64×4096×4096 in 32 tiles takes 15.4 µs, split along the depth 17.9.
   constexpr int64_t kBusyShare = 5;
-  ir::SizeAttr needed = needs(cluster, dot);
-  if (!needed || ir::argumentSlots(types_).back() > schedule_.bulkSlots)
+  BulkPlan plan;
+  plan.needs = needs(cluster, dot);
+  if (!plan.needs || ir::argumentSlots(arguments_.types()).back() > schedule_.bulkSlots)
     return std::nullopt;
   auto size = [&](int64_t value) { return ir::sizeConstant(dot.getContext(), value); };
   SmallVector<Axis> axes = axes_.of(dot.getResult());
   ir::SizeAttr side = ir::sizeBinary(SizeOp::Min, axes_.extent(axes.back()), axes_.extent(axes[axes.size() - 2]));
-  BulkPlan plan;
-  plan.used = ir::sizeBinary(SizeOp::And, needed, ir::sizeBinary(SizeOp::Less, size(schedule_.bulkSide - 1), side));
-  ir::SizeAttr least;
-  for (const TensorSchedule::BulkTile& tile : schedule_.bulkTiles) {
-    plan.phases.push_back(planPhase(cluster, tile, workers));
-    least = least ? ir::sizeBinary(SizeOp::Min, least, plan.phases.back().cost) : plan.phases.back().cost;
-  }
-  ir::SizeAttr mostTiles = plan.phases.back().tiles;
+  plan.pays = ir::sizeBinary(SizeOp::Less, size(schedule_.bulkSide - 1), side);
+  for (const TensorSchedule::BulkTile& tile : schedule_.bulkTiles)
+    plan.tiles.push_back(planTile(cluster, tile, workers));
+  ir::SizeAttr mostTiles = plan.tiles.back().count;
   plan.isFull = ir::sizeBinary(SizeOp::Less, workers, ir::sizeBinary(SizeOp::Mul, mostTiles, size(kBusyShare)));
-  ir::SizeAttr isFree = size(1);  // no earlier phase has the least cost
-  for (BulkPlan::Phase& phase : plan.phases) {
-    ir::SizeAttr isLeast = ir::sizeBinary(SizeOp::Equal, phase.cost, least);
-    phase.blocks = ir::sizeBinary(SizeOp::Mul, phase.blocks, ir::sizeBinary(SizeOp::Mul, isFree, isLeast));
-    isFree = ir::sizeBinary(SizeOp::Mul, isFree, ir::sizeBinary(SizeOp::Sub, size(1), isLeast));
-  }
   return plan;
 }
 

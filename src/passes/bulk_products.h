@@ -2,29 +2,32 @@
 #pragma once
 
 #include "passes/chunks.h"
+#include "passes/entry_arguments.h"
 #include "passes/phase_builder.h"
+
+#include <optional>
 
 namespace vortex::passes {
 
-/// A product in persistent phases, of which a launch takes one.
+/// A product in a persistent phase, in tiles of one of several sizes.
 struct BulkPlan {
-  struct Phase {
-    const TensorSchedule::BulkTile* tile;
+  struct Tile {
+    llvm::StringRef plan;
     llvm::SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
-    ir::SizeAttr tiles, cost;
-    ir::SizeAttr blocks;  ///< 0 in launches for which another phase costs less
+    ir::SizeAttr count, blocks, cost;
   };
-  llvm::SmallVector<Phase> phases;
-  ir::SizeAttr used;    ///< 1 for launches that can and should run one of them, else 0
-  ir::SizeAttr isFull;  ///< 1 for launches with tiles for so many workers that splitting the depth does not pay
+  llvm::SmallVector<Tile> tiles;  ///< a launch takes the one of least cost
+  ir::SizeAttr needs;             ///< not zero for launches that can run it
+  ir::SizeAttr pays;              ///< not zero for launches that are large enough
+  ir::SizeAttr isFull;  ///< not zero for launches with tiles for so many workers that splitting the depth does not pay
 };
 
 class BulkProducts {
 public:
-  /// `types`: of all arguments, temporaries included. `temporaries`: values that cross phases.
+  /// `temporaries`: values that cross phases.
   BulkProducts(const TensorSchedule& schedule, const Axes& axes, const Clusters& clusters,
-               llvm::ArrayRef<mlir::Type> types, const Temporaries& temporaries)
-      : schedule_(schedule), axes_(axes), clusters_(clusters), types_(types), temporaries_(temporaries) {}
+               const EntryArguments& arguments, const Temporaries& temporaries)
+      : schedule_(schedule), axes_(axes), clusters_(clusters), arguments_(arguments), temporaries_(temporaries) {}
 
   /// `workers`: blocks that the device runs at once. Nothing where no launch can run the product so.
   std::optional<BulkPlan> plan(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr workers);
@@ -35,7 +38,7 @@ private:
   /// The operands are whole tensors in memory (also transposed) of one 16-bit float type; what is stored has the product's axes and follows from
   /// it, other tensors and scalars of the launch, element by element.
   ir::SizeAttr needs(const Cluster& cluster, ir::DotOp dot);
-  BulkPlan::Phase planPhase(const Cluster& cluster, const TensorSchedule::BulkTile& tile, ir::SizeAttr workers);
+  BulkPlan::Tile planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, ir::SizeAttr workers);
   bool require(ir::SizeAttr condition);
   bool requireReachable(unsigned argument);
   bool requireWhole(unsigned argument, llvm::ArrayRef<Axis> axes);
@@ -48,7 +51,7 @@ private:
   const TensorSchedule& schedule_;
   const Axes& axes_;
   const Clusters& clusters_;
-  llvm::ArrayRef<mlir::Type> types_;
+  const EntryArguments& arguments_;
   const Temporaries& temporaries_;
   ir::DotOp dot_;
   ir::SizeAttr needs_;

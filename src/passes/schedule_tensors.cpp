@@ -1,10 +1,10 @@
 #include "passes/schedule_tensors.h"
 
 #include "ir/launch.h"
-#include "passes/bulk_products.h"
 #include "passes/chunks.h"
 #include "passes/element_control.h"
 #include "passes/phase_builder.h"
+#include "passes/products.h"
 #include "passes/separate_operands.h"
 
 namespace vortex::passes {
@@ -18,11 +18,10 @@ public:
   Scheduler(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule)
       : module_(module), entry_(entry), kernel_(kernel), schedule_(schedule), context_(module.getContext()),
         axes_(kernel, schedule.fusedOnly), clusters_(kernel, axes_, {schedule.fusedOnly, schedule.reductionBlocks > 0}),
-        sizes_(context_, schedule, axes_, clusters_), launch_(ir::createLaunch(entry)) {}
+        sizes_(context_, schedule, axes_, clusters_), arguments_(entry),
+        products_(schedule, axes_, clusters_, arguments_, temporaries_), launch_(ir::createLaunch(entry)) {}
 
   LogicalResult run() {
-    args_ = llvm::to_vector(entry_.getArgs().getValue());
-    types_ = llvm::to_vector(kernel_.getArgumentTypes());
     for (unsigned i = 0; i < clusters_.list.size(); ++i)
       findFolded(i);
     bool hasProducts = llvm::any_of(clusters_.list, [](const Cluster& c) { return bool(findDot(c)); });
@@ -41,14 +40,9 @@ public:
         addPartials(cluster, chunks);
       else if (cluster.kind == Cluster::Kind::SplitScan)
         addCarries(cluster, chunks);
-      else {
-        addBulkProduct(cluster);
-        addDepthSplits(cluster);
-        addCopies(cluster);
-      }
-    auto type = FunctionType::get(context_, types_, {});
-    entry_.setFunctionType(type);
-    entry_.setArgsAttr(ArrayAttr::get(context_, args_));
+      else if (ir::DotOp dot = findDot(cluster))
+        ways_[dot] = products_.plan(cluster, workers_);
+    arguments_.assign();
     for (size_t i = 0; i < clusters_.list.size(); ++i)
       emitCluster(clusters_.list[i], chunks_[i]);
     kernel_.erase();
@@ -59,31 +53,9 @@ private:
   ir::SizeAttr size(int64_t value) { return ir::sizeConstant(context_, value); }
   ir::SizeAttr combine(SizeOp op, ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(op, a, b); }
 
-  unsigned addTemporary(StringRef name, ArrayRef<ir::SizeAttr> extents, Type element) {
-    SmallVector<int64_t> shape;
-    SmallVector<Attribute> sizes;
-    for (ir::SizeAttr extent : extents) {
-      auto constant = ir::constantSize(extent);
-      shape.push_back(constant ? *constant : ShapedType::kDynamic);
-      sizes.push_back(extent);
-    }
-    types_.push_back(ir::ViewType::get(shape, element));
-    args_.push_back(DictionaryAttr::get(
-        context_, {NamedAttribute(StringAttr::get(context_, "name"), StringAttr::get(context_, name)),
-                   NamedAttribute(StringAttr::get(context_, "role"), ir::RoleAttr::get(context_, ir::Role::Temp)),
-                   NamedAttribute(StringAttr::get(context_, "access"),
-                                  ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
-                   NamedAttribute(StringAttr::get(context_, "extents"), ArrayAttr::get(context_, sizes))}));
-    return static_cast<unsigned>(types_.size() - 1);
-  }
-
   /// A value that launches compute and code reads. Temporaries come after all of them.
   ir::SizeAttr addLet(StringRef name, ir::SizeAttr value) {
-    auto argument = static_cast<unsigned>(types_.size());
-    types_.push_back(IndexType::get(context_));
-    args_.push_back(DictionaryAttr::get(
-        context_, {NamedAttribute(StringAttr::get(context_, "name"), StringAttr::get(context_, name)),
-                   NamedAttribute(StringAttr::get(context_, "role"), ir::RoleAttr::get(context_, ir::Role::Let))}));
+    unsigned argument = arguments_.addLet(name);
     launch_.let(kernel_.getLoc(), argument, value);
     return ir::sizeScalar(context_, argument);
   }
@@ -184,7 +156,7 @@ private:
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type)
       extents.push_back(size(1));
-    temporaries_[value] = addTemporary("", extents, type ? type.getElementType() : value.getType());
+    temporaries_[value] = arguments_.addTemporary(extents, type ? type.getElementType() : value.getType());
     return success();
   }
 
@@ -198,198 +170,15 @@ private:
       for (Axis axis : axes_.of(reduce.getResult()))
         extents.push_back(axes_.extent(axis));
     }
-    partials_[reduce.getResult()] = addTemporary("", extents, accumulatorType(reduce.getType()));
+    partials_[reduce.getResult()] = arguments_.addTemporary(extents, accumulatorType(reduce.getType()));
   }
 
   /// What the pieces of a scan combine to, and what comes before each.
   void addCarries(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     Value result = cluster.roots[0]->getResult(0);
     ir::SizeAttr count = sizes_.blockCount(cluster, chunks);
-    partials_[result] = addTemporary("", {count}, accumulatorType(result.getType()));
-    carries_[result] = addTemporary("", {count}, accumulatorType(result.getType()));
-  }
-
-  /// A product whose depth may be split over blocks.
-  struct DepthSplit {
-    ir::DotOp dot;
-    Axis depth{};
-    SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
-    ir::SizeAttr step, count;          ///< elements per piece of the depth, number of pieces
-    ir::SizeAttr used;                 ///< 1 for launches that split, else 0
-    unsigned partials = 0;             ///< the temporary's argument
-    TensorSchedule schedule;           ///< of the pieces
-  };
-
-  /// 1 when launches have too few blocks of the usual size, else 0; null: there is one size only.
-  ir::SizeAttr isSmall(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
-    if (schedule_.smallDotRows == 0)
-      return {};
-    return combine(SizeOp::Less, sizes_.blockCount(cluster, chunks), size(schedule_.smallDotBelow));
-  }
-
-  TensorSchedule smallSchedule() const {
-    TensorSchedule small = schedule_;
-    if (schedule_.smallDotRows == 0)
-      return small;
-    small.dotRows = small.dotRowStep = schedule_.smallDotRows;
-    small.dotColumns = schedule_.smallDotColumns;
-    small.dotPlan = schedule_.smallDotPlan;
-    return small;
-  }
-
-  TensorSchedule thinSchedule() const {
-    TensorSchedule thin = schedule_;
-    thin.dotRows = thin.dotRowStep = schedule_.thinDotRows;
-    thin.dotColumns = schedule_.thinDotColumns;
-    thin.dotPlan = schedule_.thinDotPlan;
-    return thin;
-  }
-
-  /// Rows and columns are split already, and what follows the product is elementwise: a later phase can do it to the added partial sums.
-  ir::DotOp splittableProduct(const Cluster& cluster) {
-    ir::DotOp dot;
-    for (Operation* root : cluster.roots) {
-      auto product = dyn_cast<ir::DotOp>(root);
-      if ((product && dot) || (!product && !isa<ir::TileStoreOp>(root)))
-        return nullptr;
-      dot = product ? product : dot;
-    }
-    if (cluster.kind != Cluster::Kind::Parallel || !dot)
-      return nullptr;
-    Axis depth = axes_.of(dot.getA()).back();
-    bool isSplit = llvm::is_contained(cluster.parallel, depth) || !axes_.extent(depth);
-    for (Axis axis : axes_.of(dot.getResult()))
-      isSplit |= !llvm::is_contained(cluster.parallel, axis);
-    return isSplit ? nullptr : dot;
-  }
-
-  void addDepthSplits(const Cluster& cluster) {
-    ir::DotOp dot = schedule_.dotSplitBlocks > 0 ? splittableProduct(cluster) : nullptr;
-    if (!dot)
-      return;
-    ir::SizeAttr depth = axes_.extent(axes_.of(dot.getA()).back());
-    // A quarter of the blocks wanted, or less: the second phase costs more than a few idle cores. So few are few in blocks of any size.
-    ir::SizeAttr used = combine(SizeOp::Mul, combine(SizeOp::Less, smallBlocks(cluster), size(fewBlocks())),
-                                combine(SizeOp::Less, size(2 * schedule_.dotSplitDepth - 1), depth));
-    if (auto bulk = bulks_.find(dot); bulk != bulks_.end())
-      used = combine(SizeOp::Mul, used,
-                     combine(SizeOp::Sub, size(1), combine(SizeOp::Mul, bulk->second.used, bulk->second.isFull)));
-    if (ir::constantSize(used) == 0)
-      return;
-    splitUsed_[dot] = used;
-    SmallVector<Axis> axes = axes_.of(dot.getResult());
-    if (ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]); rows && schedule_.thinDotRows > 0) {
-      ir::SizeAttr isThin = combine(SizeOp::Less, rows, size(schedule_.thinDotRows + 1));
-      addDepthSplit(cluster, dot, thinSchedule(), combine(SizeOp::Mul, used, isThin));
-      used = combine(SizeOp::Mul, used, combine(SizeOp::Sub, size(1), isThin));
-    }
-    addDepthSplit(cluster, dot, smallSchedule(), used);
-  }
-
-  int64_t fewBlocks() const { return schedule_.dotSplitBlocks / 4 + 1; }
-
-  ir::SizeAttr smallBlocks(const Cluster& cluster) {
-    TensorSchedule small = smallSchedule();
-    Chunks sizes(context_, small, axes_, clusters_);
-    return sizes.blockCount(cluster, sizes.choose(cluster));
-  }
-
-  /// `used`: 1 for launches that split this way.
-  void addDepthSplit(const Cluster& cluster, ir::DotOp dot, TensorSchedule schedule, ir::SizeAttr used) {
-    constexpr int64_t kStep = 128;  // pieces start at aligned elements
-    if (ir::constantSize(used) == 0)
-      return;
-    DepthSplit split;
-    split.dot = dot;
-    split.depth = axes_.of(dot.getA()).back();
-    split.used = used;
-    split.schedule = std::move(schedule);
-    Chunks sizes(context_, split.schedule, axes_, clusters_);
-    split.pieces = sizes.choose(cluster);
-    ir::SizeAttr blocks = combine(SizeOp::Max, size(1), sizes.blockCount(cluster, split.pieces));
-    ir::SizeAttr depth = axes_.extent(split.depth);
-    ir::SizeAttr wanted = combine(SizeOp::Min, combine(SizeOp::FloorDiv, size(schedule_.dotSplitBlocks), blocks),
-                                  combine(SizeOp::FloorDiv, depth, size(schedule_.dotSplitDepth)));
-    ir::SizeAttr even = combine(SizeOp::CeilDiv, depth, combine(SizeOp::Max, size(1), wanted));
-    split.step = combine(SizeOp::Max, size(kStep),
-                         combine(SizeOp::Mul, combine(SizeOp::CeilDiv, even, size(kStep)), size(kStep)));
-    split.count = combine(SizeOp::CeilDiv, depth, split.step);
-    SmallVector<ir::SizeAttr> extents{combine(SizeOp::Mul, split.count, split.used)};
-    for (Axis axis : axes_.of(dot.getResult()))
-      extents.push_back(axes_.extent(axis));
-    split.partials = addTemporary("", extents, accumulatorType(dot.getType()));
-    splits_[dot].push_back(std::move(split));
-  }
-
-  /// Copies of a product's operands in aligned rows.
-  struct AlignedCopies {
-    SmallVector<std::pair<ir::TileLoadOp, unsigned>> loads;  ///< with the argument of the temporary
-    ir::SizeAttr used;                                       ///< 1 for launches that copy, else 0
-  };
-
-  /// The load at the other end of transposes, which widen narrow floats and round them again; null if there is none, two of its dimensions are
-  /// one axis, or a phase of its own makes it.
-  ir::TileLoadOp copyableLoad(Value operand) {
-    Type element = getElementTypeOrSelf(operand.getType());
-    for (Operation* op = operand.getDefiningOp();
-         isa_and_nonnull<ir::TransposeOp, arith::ExtFOp, arith::TruncFOp>(op) &&
-         isa<RankedTensorType>(operand.getType());
-         op = operand.getDefiningOp())
-      operand = op->getOperand(0);
-    auto load = operand.getDefiningOp<ir::TileLoadOp>();
-    if (!load || clusters_.isRoot(load) || getElementTypeOrSelf(operand.getType()) != element)
-      return nullptr;
-    SmallVector<Axis> axes = axes_.of(load.getResult());
-    AxisSet different(axes.begin(), axes.end());
-    bool isPlain = axes.size() >= 2 && different.size() == axes.size();
-    return isPlain && llvm::all_of(axes, [&](Axis axis) { return bool(axes_.extent(axis)); }) ? load : nullptr;
-  }
-
-  void addCopies(const Cluster& cluster) {
-    constexpr int64_t kRow = 64;  // elements that rows of copies are a multiple of
-    ir::DotOp dot = schedule_.dotAlignment > 0 && cluster.kind == Cluster::Kind::Parallel ? findDot(cluster) : nullptr;
-    if (!dot || !llvm::is_contained(cluster.roots, dot.getOperation()))
-      return;
-    AlignedCopies copies;
-    ir::SizeAttr anyRow = size(0);
-    SmallVector<ir::TileLoadOp> loads;
-    for (Value operand : {dot.getA(), dot.getB()}) {
-      ir::TileLoadOp load = copyableLoad(operand);
-      if (!load)
-        continue;
-      auto type = cast<RankedTensorType>(load.getResult().getType());
-      int64_t bits = type.getElementTypeBitWidth();
-      if (bits * 4 > schedule_.dotAlignment * 8 || llvm::is_contained(loads, load))
-        continue;
-      ir::SizeAttr row = axes_.extent(axes_.of(load.getResult()).back());
-      ir::SizeAttr rest = combine(SizeOp::Mod, row, size(schedule_.dotAlignment * 8 / bits));
-      ir::SizeAttr misaligned = combine(SizeOp::Less, size(0), rest);
-      if (ir::constantSize(misaligned) == 0)
-        continue;
-      anyRow = combine(SizeOp::Max, anyRow, misaligned);
-      loads.push_back(load);
-    }
-    SmallVector<Axis> axes = axes_.of(dot.getResult());
-    ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]), columns = axes_.extent(axes.back());
-    if (loads.empty() || !rows || !columns)
-      return;
-    ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.dotCopySide - 1), combine(SizeOp::Min, rows, columns));
-    copies.used = combine(SizeOp::Mul, isLarge, anyRow);
-    if (splitUsed_.contains(dot))  // never both
-      copies.used =
-          combine(SizeOp::Mul, copies.used, combine(SizeOp::Less, size(fewBlocks() - 1), smallBlocks(cluster)));
-    if (ir::constantSize(copies.used) == 0)
-      return;
-    for (ir::TileLoadOp load : loads) {
-      SmallVector<ir::SizeAttr> extents;
-      for (Axis axis : axes_.of(load.getResult()))
-        extents.push_back(axes_.extent(axis));
-      extents.front() = combine(SizeOp::Mul, extents.front(), copies.used);
-      extents.back() = combine(SizeOp::Mul, combine(SizeOp::CeilDiv, extents.back(), size(kRow)), size(kRow));
-      Type element = cast<RankedTensorType>(load.getResult().getType()).getElementType();
-      copies.loads.push_back({load, addTemporary("", extents, element)});
-    }
-    copies_.insert({dot, std::move(copies)});
+    partials_[result] = arguments_.addTemporary({count}, accumulatorType(result.getType()));
+    carries_[result] = arguments_.addTemporary({count}, accumulatorType(result.getType()));
   }
 
   void emitCopies(const AlignedCopies& copies) {
@@ -397,8 +186,7 @@ private:
       Cluster copy;
       copy.parallel = axes_.of(load.getResult());
       SmallVector<ir::SizeAttr> pieces = sizes_.choose(copy);
-      ir::SizeAttr blocks = combine(SizeOp::Mul, sizes_.blockCount(copy, pieces), copies.used);
-      PhaseBuilder builder = buildPhase(createKernel("align", blocks));
+      PhaseBuilder builder = buildPhase(createKernel("align", sizes_.blockCount(copy, pieces)));
       builder.split(copy.parallel, pieces);
       builder.emitCopy(load, argument);
       builder.finish();
@@ -406,11 +194,10 @@ private:
   }
 
   /// Phase one: blocks multiply pieces of the depth. Phase two: adds those in order and does what follows the product.
-  void emitDepthSplit(const Cluster& cluster, const DepthSplit& split) {
-    ir::DotOp dot = split.dot;
+  void emitDepthSplit(const Cluster& cluster, ir::DotOp dot, const DepthSplit& split) {
     Chunks sizes(context_, split.schedule, axes_, clusters_);
     ir::SizeAttr blocks = combine(SizeOp::Mul, sizes.blockCount(cluster, split.pieces), split.count);
-    ir::KernelOp first = createKernel("partial", combine(SizeOp::Mul, blocks, split.used));
+    ir::KernelOp first = createKernel("partial", blocks);
     PhaseBuilder pieces = buildPhase(first);
     SmallVector<Axis> axes{split.depth};
     SmallVector<ir::SizeAttr> steps{split.step};
@@ -424,8 +211,7 @@ private:
     rest.parallel = cluster.parallel;
     llvm::copy_if(cluster.roots, std::back_inserter(rest.roots), [&](Operation* root) { return root != dot; });
     SmallVector<ir::SizeAttr> restPieces = sizes_.choose(rest);
-    PhaseBuilder combiner =
-        buildPhase(createKernel("combine", combine(SizeOp::Mul, sizes_.blockCount(rest, restPieces), split.used)));
+    PhaseBuilder combiner = buildPhase(createKernel("combine", sizes_.blockCount(rest, restPieces)));
     combiner.partials[dot.getResult()] = split.partials;
     combiner.split(rest.parallel, restPieces);
     combiner.get(dot.getResult());
@@ -445,12 +231,12 @@ private:
     std::string name = (entry_.getSymName() + "." + suffix + "." + Twine(phase_++)).str();
     OperationState state(kernel_.getLoc(), ir::KernelOp::getOperationName());
     state.addAttribute("sym_name", builder.getStringAttr(name));
-    state.addAttribute("function_type", TypeAttr::get(FunctionType::get(context_, types_, {})));
+    state.addAttribute("function_type", TypeAttr::get(FunctionType::get(context_, arguments_.types(), {})));
     Attribute one = size(1);
     state.addAttribute("grid", builder.getArrayAttr({blocks, one, one}));
     state.addAttribute("block", builder.getArrayAttr({one, one, one}));
     Block* body = new Block();
-    for (Type type : types_)
+    for (Type type : arguments_.types())
       body->addArgument(type, kernel_.getLoc());
     state.addRegion()->push_back(body);
     auto kernel = cast<ir::KernelOp>(builder.create(state));
@@ -483,67 +269,59 @@ private:
       return emitSplitReduce(cluster, chunks);
     if (cluster.kind == Cluster::Kind::SplitScan)
       return emitSplitScan(cluster, chunks);
-    if (cluster.kind != Cluster::Kind::Parallel) {
+    if (cluster.kind != Cluster::Kind::Parallel)
       emitPhase(cluster, {}, size(1), schedule_.dotPlan);
-      return;
+    else if (ir::DotOp dot = findDot(cluster))
+      emitProductCluster(cluster, dot, chunks);
+    else
+      emitPhase(cluster, chunks, sizes_.blockCount(cluster, chunks), "");
+  }
+
+  void emitProductCluster(const Cluster& cluster, ir::DotOp dot, ArrayRef<ir::SizeAttr> chunks) {
+    const ProductWays& planned = ways_[dot];
+    SmallVector<ir::LaunchBuilder::Way> ways;
+    if (planned.bulk)
+      ways.push_back({.name = "bulk", .needs = planned.bulk->needs, .when = planned.bulkWhen, .emit = [&] {
+                        emitBulkProduct(cluster, *planned.bulk);
+                      }});
+    for (const DepthSplit& split : planned.splits)
+      ways.push_back({.name = split.name, .when = split.when, .emit = [&] { emitDepthSplit(cluster, dot, split); }});
+    if (planned.copies)
+      ways.push_back({.name = "copied", .when = planned.copies->when, .emit = [&] {
+                        emitCopies(*planned.copies);
+                        emitProduct(cluster, chunks, &*planned.copies);
+                      }});
+    ways.push_back({.name = "in place", .emit = [&] { emitProduct(cluster, chunks, nullptr); }});
+    launch_.choose(kernel_.getLoc(), ways);
+  }
+
+  /// The product as a persistent phase of bulk copies.
+  void emitBulkProduct(const Cluster& cluster, const BulkPlan& bulk) {
+    SmallVector<ir::LaunchBuilder::Way> ways;
+    for (const BulkPlan::Tile& tile : bulk.tiles) {
+      auto emit = [&] {
+        if (ir::KernelOp phase = emitPhase(cluster, tile.pieces, tile.blocks, tile.plan))
+          phase->setAttr("vx.tiles", tile.count);
+      };
+      ways.push_back({.name = tile.plan, .emit = emit, .cost = tile.cost});
     }
+    launch_.chooseLeast(kernel_.getLoc(), ways);
+  }
+
+  /// The product in blocks of both sizes.
+  void emitProduct(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, const AlignedCopies* copies) {
     ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
-    ir::DotOp dot = findDot(cluster);
-    if (!dot) {
-      emitPhase(cluster, chunks, blocks, "");
-      return;
-    }
-    if (auto splits = splits_.find(dot); splits != splits_.end())
-      for (const DepthSplit& split : splits->second)
-        emitDepthSplit(cluster, split);
-    auto split = splitUsed_.find(dot);
-    ir::SizeAttr direct = split == splitUsed_.end() ? size(1) : combine(SizeOp::Sub, size(1), split->second);
-    auto copies = copies_.find(dot);
-    if (copies != copies_.end())
-      direct = combine(SizeOp::Mul, direct, combine(SizeOp::Sub, size(1), copies->second.used));
-    direct = combine(SizeOp::Mul, direct, combine(SizeOp::Sub, size(1), emitBulkProduct(cluster, dot, direct)));
-    emitProduct(cluster, chunks, direct, nullptr);
-    if (copies == copies_.end())
-      return;
-    emitCopies(copies->second);
-    emitProduct(cluster, chunks, copies->second.used, &copies->second);
-  }
-
-  void addBulkProduct(const Cluster& cluster) {
-    if (ir::DotOp dot = schedule_.bulkTiles.empty() ? nullptr : splittableProduct(cluster))
-      if (auto plan = BulkProducts(schedule_, axes_, clusters_, types_, temporaries_).plan(cluster, dot, workers_))
-        bulks_.insert({dot, std::move(*plan)});
-  }
-
-  /// The product as a persistent phase of bulk copies, for those of the launches `when` that can run it. Returns 1 for them.
-  ir::SizeAttr emitBulkProduct(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr when) {
-    auto bulk = bulks_.find(dot);
-    if (bulk == bulks_.end())
-      return size(0);
-    ir::SizeAttr used = combine(SizeOp::Mul, when, bulk->second.used);
-    for (const BulkPlan::Phase& phase : bulk->second.phases)
-      if (ir::KernelOp made =
-              emitPhase(cluster, phase.pieces, combine(SizeOp::Mul, phase.blocks, used), phase.tile->plan))
-        made->setAttr("vx.tiles", phase.tiles);
-    return bulk->second.used;
-  }
-
-  /// The product in blocks of both sizes, for launches where `when` is 1.
-  void emitProduct(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr when,
-                   const AlignedCopies* copies) {
-    ir::SizeAttr blocks = combine(SizeOp::Mul, sizes_.blockCount(cluster, chunks), when);
-    ir::SizeAttr few = isSmall(cluster, chunks);
-    if (!few) {
-      emitPhase(cluster, chunks, blocks, schedule_.dotPlan, copies);
-      return;
-    }
-    emitPhase(cluster, chunks, combine(SizeOp::Mul, blocks, combine(SizeOp::Sub, size(1), few)), schedule_.dotPlan,
-              copies);
-    TensorSchedule small = smallSchedule();
-    Chunks sizes(context_, small, axes_, clusters_);
-    SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
-    ir::SizeAttr smallBlocks = combine(SizeOp::Mul, sizes.blockCount(cluster, pieces), few);
-    emitPhase(cluster, pieces, combine(SizeOp::Mul, smallBlocks, when), small.dotPlan, copies);
+    auto usual = [&] { emitPhase(cluster, chunks, blocks, schedule_.dotPlan, copies); };
+    ir::SizeAttr few = products_.isSmall(blocks);
+    if (!few)
+      return usual();
+    auto small = [&] {
+      TensorSchedule schedule = products_.small();
+      Chunks sizes(context_, schedule, axes_, clusters_);
+      SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
+      emitPhase(cluster, pieces, sizes.blockCount(cluster, pieces), schedule.dotPlan, copies);
+    };
+    launch_.choose(kernel_.getLoc(), {{.name = "small", .when = few, .emit = small}, {.name = "usual", .emit = usual}});
   }
 
   /// No chunks: one block does it all. No blocks: nothing, and null. `copies`: read instead of their originals.
@@ -630,17 +408,14 @@ private:
   Axes axes_;
   Clusters clusters_;
   Chunks sizes_;
-  ir::SizeAttr workers_;  ///< blocks that run at once; null: not asked
+  EntryArguments arguments_;
   Temporaries temporaries_;
-  Temporaries partials_;                                           ///< partial results of split reductions
-  Temporaries carries_;                                            ///< what comes before each piece of a split scan
-  llvm::DenseMap<Operation*, SmallVector<DepthSplit, 2>> splits_;  ///< per product
-  llvm::DenseMap<Operation*, ir::SizeAttr> splitUsed_;             ///< per product: 1 for launches that split its depth
-  llvm::DenseMap<Operation*, AlignedCopies> copies_;               ///< per product
-  llvm::DenseMap<Operation*, BulkPlan> bulks_;                     ///< per product that has one
-  llvm::DenseSet<Value> folded_;                                   ///< combined where they are needed
-  SmallVector<Attribute> args_;
-  SmallVector<Type> types_;
+  Products products_;
+  ir::SizeAttr workers_;                          ///< blocks that run at once; null: not asked
+  Temporaries partials_;                          ///< partial results of split reductions
+  Temporaries carries_;                           ///< what comes before each piece of a split scan
+  llvm::DenseMap<Operation*, ProductWays> ways_;  ///< per product
+  llvm::DenseSet<Value> folded_;                  ///< combined where they are needed
   std::vector<SmallVector<ir::SizeAttr>> chunks_;
   ir::LaunchBuilder launch_;
   unsigned phase_ = 0;

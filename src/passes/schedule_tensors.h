@@ -10,6 +10,13 @@
 
 namespace vortex::passes {
 
+/// How a tensor of a launch lies in memory.
+struct Placement {
+  size::Expr address;
+  llvm::SmallVector<size::Expr> extents, strides;  ///< strides in elements
+  int64_t elementBytes = 0;
+};
+
 /// Sizes a target chooses for whole-tensor work. Elements unless said.
 struct TensorSchedule {
   /// What one block of elementwise or row work touches: large enough to hide the launch of a block, small enough for a core's cache.
@@ -53,8 +60,8 @@ struct TensorSchedule {
     int64_t stepCycles = 0, tileCycles = 0, startCycles = 0;
   };
   std::vector<BulkTile> bulkTiles;
-  /// Not zero for the launches in which copies can reach all of this argument.
-  std::function<ir::SizeAttr(mlir::MLIRContext* context, unsigned argument, ir::ViewType type)> bulkReach;
+  /// Not zero for the launches in which copies can reach all of such a tensor.
+  std::function<size::Expr(const Placement&)> bulkReach;
   /// Products of fewer rows or columns run otherwise, and those of kernels with more launch slots.
   int64_t bulkSide = 0;
   uint32_t bulkSlots = 0;

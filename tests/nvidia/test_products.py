@@ -57,8 +57,9 @@ def test_rows_that_are_not_aligned_are_copied_before_large_products(vortex, tmp_
     code = build(vortex, tmp_path, "bf16", "sm_90", "--emit", "asm").stdout
     assert code.count(".visible .entry vx_mm_align_") == 4  # two operands, aligned and not
     # What multiplies the copies needs no other way to read its operands, even where the result is not aligned.
-    last = code[code.rindex(".visible .entry vx_mm_tensors_"):]
-    assert "_general(" in last.split("\n")[0] and "cp.async.cg.shared.global" in last and "ld.global.v4" not in last
+    copied = code[code.rindex(".visible .entry vx_mm_align_"):]
+    behind = re.search(r"\.visible \.entry vx_mm_tensors_\d+_general\(.*?(?=\.visible \.entry)", copied, re.S)[0]
+    assert "cp.async.cg.shared.global" in behind and "ld.global.v4" not in behind
 
 
 def test_staged_operands_are_read_where_they_are(vortex):

@@ -343,3 +343,67 @@ vx.launch @k {
   vx.case "c" {}
 }
 
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"1">]}]
+vx.launch @k {
+  vx.choose first {
+    // expected-error@+1 {{'vx.case' op has a cost; the first is taken}}
+    vx.case "c" cost #vx.size<"dim(0,0)"> {}
+    vx.case "d" {}
+  }
+}
+
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"1">]}]
+vx.launch @k {
+  vx.choose least {
+    vx.case "c" cost #vx.size<"dim(0,0)"> {}
+    // expected-error@+1 {{'vx.case' op has no cost; the least is taken}}
+    vx.case "d" {}
+  }
+}
+
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"1">]}]
+vx.launch @k {
+  vx.choose least {
+    // expected-error@+1 {{'vx.case' op is preferred by its cost and by a condition}}
+    vx.case "c" when #vx.size<"dim(0,0)"> cost #vx.size<"2"> {}
+    vx.case "d" cost #vx.size<"1"> {}
+  }
+}
+
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"1">]}]
+vx.launch @k {
+  vx.choose least {
+    vx.case "c" cost #vx.size<"2"> {}
+    // expected-error@+1 {{'vx.case' op is the last one and depends on the launch}}
+    vx.case "d" needs #vx.size<"dim(0,0)"> cost #vx.size<"1"> {}
+  }
+}
+
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"1">]}]
+vx.launch @k {
+  vx.choose least {
+    // expected-error@+1 {{'vx.case' op reads argument 1, a temporary}}
+    vx.case "c" cost #vx.size<"dim(1,0)"> {}
+    vx.case "d" cost #vx.size<"1"> {}
+  }
+}

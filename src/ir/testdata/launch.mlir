@@ -23,7 +23,11 @@ vx.entry @k : (!vx.view<?xf32, global>, index, index, !vx.view<?xf32, global>) -
 // CHECK-NEXT:    vx.case "small" when #vx.size<"dim(0,0) < 9"> {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    vx.case "usual" {
-// CHECK-NEXT:      vx.phase @k.d
+// CHECK-NEXT:      vx.choose least {
+// CHECK-NEXT:        vx.case "dear" needs #vx.size<"pow2(dim(0,0))"> cost #vx.size<"dim(0,0) * 3"> {
+// CHECK-NEXT:        }
+// CHECK-NEXT:        vx.case "cheap" cost #vx.size<"dim(0,0)"> {
+// CHECK-NEXT:          vx.phase @k.d
 vx.launch @k {
   vx.let arg 1 = #vx.size<"ceildiv(dim(0,0), device(workers))">
   vx.phase @k.a
@@ -34,7 +38,12 @@ vx.launch @k {
       vx.choose first { vx.case "always" { vx.phase @k.c } }
     }
     vx.case "small" when #vx.size<"dim(0,0) < 9"> {}
-    vx.case "usual" { vx.phase @k.d }
+    vx.case "usual" {
+      vx.choose least {
+        vx.case "dear" needs #vx.size<"pow2(dim(0,0))"> cost #vx.size<"dim(0,0) * 3"> {}
+        vx.case "cheap" cost #vx.size<"dim(0,0)"> { vx.phase @k.d }
+      }
+    }
   }
 }
 vx.kernel @k.a(%x: !vx.view<?xf32, global>, %few: index, %each: index, %t: !vx.view<?xf32, global>)

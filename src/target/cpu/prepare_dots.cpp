@@ -174,7 +174,8 @@ private:
   /// In front of the product, for launches that use it.
   void addPackStep(ir::LaunchOp launch) {
     ir::LaunchBuilder steps{mlir::OpBuilder(ir::phaseOf(launch, kernel_))};
-    steps.choose(dot_.getLoc(), {{"direct", direct_, [] {}}, {"packed", {}, [&] { steps.phase(pack_); }}});
+    steps.choose(dot_.getLoc(), {{.name = "direct", .when = direct_, .emit = [] {}},
+                                 {.name = "packed", .emit = [&] { steps.phase(pack_); }}});
   }
 
   ir::SizeAttr panels() { return combine(SizeOp::CeilDiv, n_, size(plan_.nr())); }

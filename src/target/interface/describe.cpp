@@ -177,9 +177,7 @@ artifact::Phase describePhase(ir::KernelOp phase, artifact::Kernel& kernel) {
 
 static std::vector<artifact::Step> stepsOf(mlir::Block* block, const llvm::StringMap<uint32_t>& phases,
                                            artifact::Kernel& kernel) {
-  auto sizeOf = [&](std::optional<ir::SizeAttr> size) {
-    return size ? kernel.sizes.add(size->getExpr()) : kernel.sizes.constant(1);
-  };
+  auto sizeOf = [&](ir::SizeAttr size) { return size ? kernel.sizes.add(size.getExpr()) : kernel.sizes.constant(1); };
   std::vector<artifact::Step> steps;
   for (mlir::Operation& op : *block)
     llvm::TypeSwitch<mlir::Operation*>(&op)
@@ -191,8 +189,8 @@ static std::vector<artifact::Step> stepsOf(mlir::Block* block, const llvm::Strin
         .Case([&](ir::ChooseOp choose) {
           artifact::Choose described;
           for (auto each : choose.getBody()->getOps<ir::CaseOp>())
-            described.cases.push_back({each.getName().str(), sizeOf(each.getNeeds()), sizeOf(each.getWhen()),
-                                       stepsOf(each.getBody(), phases, kernel)});
+            described.cases.push_back({each.getName().str(), sizeOf(each.getNeeds().value_or(ir::SizeAttr())),
+                                       sizeOf(ir::preferenceOf(each)), stepsOf(each.getBody(), phases, kernel)});
           steps.push_back({std::move(described)});
         })
         .Default([](mlir::Operation* other) {

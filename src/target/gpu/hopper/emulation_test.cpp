@@ -2,6 +2,7 @@
 // with one of its waits, arrivals or fences left out, which must not pass.
 #include "artifact/tensor_map.h"
 #include "interpreter/number.h"
+#include "ir/launch.h"
 #include "ir/size_attr.h"
 #include "ir/vxnv.h"
 #include "irgen/test_kernel.h"
@@ -128,8 +129,10 @@ public:
                           view ? 0 : kWorkers);
     }
     launch.grid[0] = size::evaluate(llvm::cast<ir::SizeAttr>((*phase_.getGrid())[0]).getExpr(), launch.argument);
-    if (launch.grid[0] == 0)
-      return "the phase has no blocks";
+    for (auto each = ir::phaseOf(ir::findLaunch(*lowered_.vx), phase_)->getParentOfType<ir::CaseOp>(); each;
+         each = each->getParentOfType<ir::CaseOp>())
+      if (each.getNeeds() && size::evaluate(each.getNeeds()->getExpr(), launch.argument) == 0)
+        return "the launch lacks what case '" + each.getName().str() + "' needs";
     if (std::string failed = gpu::testing::run(code, launch); !failed.empty())
       return failed;
     return compare(x, w, y, format);

@@ -2,7 +2,6 @@
 
 #include "artifact/device_report.h"
 #include "artifact/tensor_map.h"
-#include "ir/size_attr.h"
 #include "target/gpu/hopper/configuration.h"
 
 namespace vortex::target::gpu::hopper {
@@ -14,22 +13,22 @@ constexpr int64_t kCoordinateEnd = int64_t(1) << 31;
 
 size::Expr both(size::Expr a, size::Expr b) { return size::make(size::Op::And, a, b); }
 
-/// The launches in which a tensor map of all of this argument can be made, and used.
-ir::SizeAttr reach(mlir::MLIRContext* context, unsigned argument, ir::ViewType type) {
-  size::Arena& arena = ir::sizeArena(context);
-  auto rank = static_cast<unsigned>(type.getRank());
+/// The launches in which a tensor map of all of a tensor can be made, and used.
+size::Expr reach(const passes::Placement& tensor) {
+  size::Arena& arena = tensor.address.arena();
+  auto rank = static_cast<uint32_t>(tensor.extents.size());
   if (rank == 0 || rank > artifact::kMaxMapRank)
-    return ir::sizeConstant(context, 0);
-  artifact::TensorMapOf<size::Expr> map{.rank = rank, .address = arena.address(argument)};
-  size::Expr all = size::make(size::Op::Equal, arena.stride(argument, rank - 1), 1);
+    return arena.constant(0);
+  artifact::TensorMapOf<size::Expr> map{.rank = rank, .address = tensor.address};
+  size::Expr all = size::make(size::Op::Equal, tensor.strides.back(), 1);
   for (unsigned dim = 0; dim < rank; ++dim) {
     unsigned place = rank - 1 - dim;
-    map.extents[place] = type.isDynamic(dim) ? arena.dim(argument, dim) : arena.constant(type.getShape()[dim]);
+    map.extents[place] = tensor.extents[dim];
     all = both(all, size::make(size::Op::Less, map.extents[place], kCoordinateEnd));
     if (place > 0)
-      map.byteStrides[place - 1] = size::make(size::Op::Mul, arena.stride(argument, dim), type.elementBytes());
+      map.byteStrides[place - 1] = size::make(size::Op::Mul, tensor.strides[dim], tensor.elementBytes);
   }
-  return ir::SizeAttr::get(context, both(all, artifact::isEncodable(map)));
+  return both(all, artifact::isEncodable(map));
 }
 
 }  // namespace

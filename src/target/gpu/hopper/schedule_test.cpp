@@ -1,5 +1,6 @@
 #include "target/gpu/hopper/schedule.h"
 
+#include "ir/launch.h"
 #include "ir/size_attr.h"
 #include "ir/vxnv.h"
 #include "passes/schedule_tensors.h"
@@ -57,7 +58,7 @@ protected:
     int64_t pitch = 0;  ///< elements from one row of x to the next; 0: k
   };
 
-  int64_t blocks(ir::KernelOp phase, const Launch& launch) {
+  int64_t valueOf(ir::SizeAttr size, const Launch& launch) {
     int64_t pitch = launch.pitch ? launch.pitch : launch.k;
     auto argument = [&](const size::Node& node) -> int64_t {
       const int64_t extents[3][2] = {{launch.m, launch.k}, {launch.k, launch.n}, {launch.m, launch.n}};
@@ -70,21 +71,23 @@ protected:
       default: return launch.address;
       }
     };
-    return size::evaluate(mlir::cast<ir::SizeAttr>((*phase.getGrid())[0]).getExpr(), argument);
+    return size::evaluate(size.getExpr(), argument);
   }
 
   /// The plans of the bulk phases that a launch runs, and how many phases of other products it runs.
   std::pair<std::vector<std::string>, int> phasesOf(const Launch& launch) {
     std::pair<std::vector<std::string>, int> found;
-    for (auto phase : module_->getOps<ir::KernelOp>())
-      if (blocks(phase, launch) > 0)
-        phase.walk([&](ir::DotOp dot) {
-          auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan").str();
-          if (isProduct(phase))
-            found.first.push_back(plan);
-          else
-            ++found.second;
-        });
+    auto isTaken = [&](ir::CaseOp each) {
+      return ir::holds(each, [&](ir::SizeAttr size) { return valueOf(size, launch); });
+    };
+    for (ir::KernelOp phase : ir::takenKernels(*module_, isTaken))
+      phase.walk([&](ir::DotOp dot) {
+        auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan").str();
+        if (isProduct(phase))
+          found.first.push_back(plan);
+        else
+          ++found.second;
+      });
     return found;
   }
 

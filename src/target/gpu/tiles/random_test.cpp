@@ -1,5 +1,6 @@
 // Random programs: vxt run on the host against the reference interpreter, which runs the program before it is scheduled.
 #include "interpreter/interpreter.h"
+#include "ir/launch.h"
 #include "ir/size_attr.h"
 #include "passes/testing/random_program.h"
 #include "size/evaluate.h"
@@ -92,7 +93,7 @@ bool isAligned(const std::vector<uint64_t>& slots, mlir::TypeRange types) {
   return true;
 }
 
-/// Runs all phases with temporaries full of garbage, in the version that the tensors allow.
+/// Runs the phases that a launch takes, or of cases drawn by lot, with temporaries full of garbage, in the version that the tensors allow.
 void launch(Lowered& lowered, Lowered& fast, std::vector<Storage>& storages, unsigned seed) {
   Launch base;
   base.seed = seed;
@@ -117,8 +118,14 @@ void launch(Lowered& lowered, Lowered& fast, std::vector<Storage>& storages, uns
     base.memory.push_back({reinterpret_cast<char*>(temporaries.back().data()), count * static_cast<size_t>(element)});
   }
   auto phases = lowered.vx->getOps<ir::KernelOp>();
+  std::mt19937_64 lot(seed);
+  auto valueOf = [&](ir::SizeAttr size) { return evaluate(size, types, base.slots); };
+  auto taken = ir::takenKernels(*lowered.vx,
+                                [&](ir::CaseOp each) { return seed % 2 ? lot() % 2 == 0 : ir::holds(each, valueOf); });
   Lowered& picked = isAligned(base.slots, types) ? fast : lowered;
   for (auto [phase, kernel] : llvm::zip(phases, picked.vxt->getOps<ir::vxt::KernelOp>())) {
+    if (!llvm::is_contained(taken, phase))
+      continue;
     Launch own = base;
     for (auto [axis, size] : llvm::enumerate(phase.getGrid()->getAsRange<ir::SizeAttr>()))
       own.grid[axis] = evaluate(size, types, base.slots);

@@ -1,0 +1,32 @@
+// The arguments of an entry while its phases are planned: temporaries and lets come behind those that callers give.
+#pragma once
+
+#include "passes/schedule_tensors.h"
+
+namespace vortex::passes {
+
+class EntryArguments {
+public:
+  explicit EntryArguments(ir::EntryOp entry);
+
+  /// Returns their numbers. Lets come before all temporaries.
+  unsigned addTemporary(llvm::ArrayRef<ir::SizeAttr> extents, mlir::Type element);
+  unsigned addLet(llvm::StringRef name);
+  /// Writes them to the entry.
+  void assign();
+
+  mlir::MLIRContext* context() const { return context_; }
+  llvm::ArrayRef<mlir::Type> types() const { return types_; }
+  /// Of a tensor. That of a temporary follows from its extents: it is decided before there are any which steps run.
+  Placement placementOf(unsigned argument) const;
+
+private:
+  void add(mlir::Type type, llvm::StringRef name, ir::Role role, llvm::ArrayRef<mlir::NamedAttribute> more);
+
+  ir::EntryOp entry_;
+  mlir::MLIRContext* context_;
+  llvm::SmallVector<mlir::Attribute> args_;
+  llvm::SmallVector<mlir::Type> types_;
+};
+
+}  // namespace vortex::passes
