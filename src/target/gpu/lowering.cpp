@@ -103,8 +103,10 @@ vxt::KernelOp Lowering::run() {
   for (mlir::Type type : slotTypes)
     body->addArgument(type, loc);
   lowerArguments();
-  lowerBlock(phase.getBody().front());
-  tiles_->leaveScope();
+  if (!tiles_->lowerPhase()) {
+    lowerBlock(phase.getBody().front());
+    tiles_->leaveScope();
+  }
   b.create<vxt::ReturnOp>(loc);
   kernel_.setSharedBytes(shared_.peak());
   if (tailBytes_) {

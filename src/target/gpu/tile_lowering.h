@@ -20,6 +20,9 @@ public:
   /// and if known. Called before anything is lowered.
   virtual int64_t chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) = 0;
 
+  /// Lowers all of the phase in its own way; false: it is lowered op by op.
+  virtual bool lowerPhase() { return false; }
+
   /// Called for each op with tiles, in program order. Results that are scalars (element, full reductions) are set with
   /// Lowering::setScalar, the same value in every thread. What it cannot do goes to Lowering::fail.
   virtual void lower(mlir::Operation* op) = 0;

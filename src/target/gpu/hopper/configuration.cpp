@@ -16,6 +16,14 @@ constexpr std::array kConfigurations = {
     Configuration{128, 128, 6, 594},  Configuration{64, 256, 4, 608},  Configuration{64, 128, 8, 330},
 };
 
+/// Registers for the scores, the weights as operand and the results: (keys + keys / 2 + width) / 2 per thread; what is left of 64 K per core goes to addresses
+/// and the functions of the scores.
+constexpr std::array kStreamConfigurations = {
+    StreamConfiguration{64, 3, 128, 32, 160},
+    StreamConfiguration{128, 2, 128, 24, 240},
+    StreamConfiguration{256, 2, 64, 24, 240},
+};
+
 }  // namespace
 
 std::string Configuration::str() const {
@@ -33,6 +41,22 @@ std::optional<Configuration> parseConfiguration(const std::string& text) {
 
 std::span<const Configuration> configurations(const chip::Gpu& chip) {
   return chip.hasWarpgroupMatrix ? std::span<const Configuration>(kConfigurations) : std::span<const Configuration>();
+}
+
+std::string StreamConfiguration::str() const {
+  return "wgmma stream " + std::to_string(rows()) + "x" + std::to_string(keys) + " width " + std::to_string(width);
+}
+
+std::optional<StreamConfiguration> parseStreamConfiguration(const std::string& text) {
+  for (const StreamConfiguration& known : kStreamConfigurations)
+    if (known.str() == text)
+      return known;
+  return std::nullopt;
+}
+
+std::span<const StreamConfiguration> streamConfigurations(const chip::Gpu& chip) {
+  return chip.hasWarpgroupMatrix ? std::span<const StreamConfiguration>(kStreamConfigurations)
+                                 : std::span<const StreamConfiguration>();
 }
 
 }  // namespace vortex::target::gpu::hopper

@@ -36,4 +36,23 @@ std::optional<Configuration> parseConfiguration(const std::string& text);
 /// Those that products of 16-bit elements choose from, on a chip that has the unit; none elsewhere.
 std::span<const Configuration> configurations(const chip::Gpu& chip);
 
+/// Block tiles of online softmax between two products, as many consumers of 64 rows as fit.
+struct StreamConfiguration {
+  unsigned width = 0;  ///< of both products' other operands at most: the depth of the first, columns of the second
+  unsigned consumers = 0;
+  unsigned keys = 0;  ///< of the streamed axis, per chunk
+  unsigned producerRegisters = 0, consumerRegisters = 0;
+
+  unsigned rows() const { return 64 * consumers; }
+  unsigned threads() const { return 128 * (1 + consumers); }
+  /// "wgmma stream 128x128 width 128"
+  std::string str() const;
+  friend bool operator==(const StreamConfiguration&, const StreamConfiguration&) = default;
+};
+
+std::optional<StreamConfiguration> parseStreamConfiguration(const std::string& text);
+
+/// Narrowest first; none on chips without the unit.
+std::span<const StreamConfiguration> streamConfigurations(const chip::Gpu& chip);
+
 }  // namespace vortex::target::gpu::hopper

@@ -9,6 +9,7 @@
 #include "size/evaluate.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/expand_roles.h"
+#include "target/gpu/hopper/mutants.h"
 #include "target/gpu/hopper/product.h"
 #include "target/gpu/hopper/schedule.h"
 #include "target/gpu/testing/machine.h"
@@ -203,43 +204,6 @@ INSTANTIATE_TEST_SUITE_P(Hopper, Products, ::testing::ValuesIn(cases()), [](cons
          std::to_string(test.configuration.columns) + "_" + std::to_string(info.index);
 });
 
-/// A wait that lets the latest group run, after a tile's first one: there is no other.
-bool isForNothing(vxnv::WgmmaWaitOp wait) {
-  for (mlir::Operation* op = wait->getPrevNode(); op && wait.getPending() > 0 && !llvm::isa<vxnv::WgmmaWaitOp>(op);
-       op = op->getPrevNode())
-    if (auto product = llvm::dyn_cast<vxnv::WgmmaOp>(op); product && product.getFirst())
-      return true;
-  return false;
-}
-
-bool isOrdering(mlir::Operation* op) {
-  if (auto wait = llvm::dyn_cast<vxnv::WgmmaWaitOp>(op))
-    return !isForNothing(wait);
-  return llvm::isa<vxnv::BarrierInitFenceOp, vxnv::BarrierExpectOp, vxnv::BarrierArriveOp, vxnv::BarrierWaitOp,
-                   vxnv::BulkCommitOp, vxnv::BulkWaitOp, vxnv::AsyncFenceOp, vxnv::WgmmaFenceOp, vxnv::WgmmaCommitOp,
-                   vxnv::WgmmaWaitOp, vxt::BarrierOp>(op);
-}
-
-/// What comes of the code without its `number`th such operation, of which `left` is the text. Empty: nobody notices.
-std::string runWithout(Product& product, size_t number, std::string& left) {
-  auto mutant = product.code().clone();
-  mlir::OwningOpRef<mlir::Operation*> owner(mutant);
-  mlir::Operation* op = nullptr;
-  size_t next = 0;
-  mutant.walk([&](mlir::Operation* each) {
-    if (isOrdering(each) && next++ == number)
-      op = each;
-  });
-  llvm::raw_string_ostream(left) << *op;
-  for (unsigned i = 0; i < op->getNumResults(); ++i)
-    op->getResult(i).replaceAllUsesWith(op->getOperand(i));
-  op->erase();
-  std::string failure;
-  for (unsigned seed = 0; seed < 6 && failure.empty(); ++seed)  // each kind of operation is the last one in two of them
-    failure = product.run(mutant, seed, Timing::Late);
-  return failure;
-}
-
 /// Each one alone, in code with a ring that goes round and several tiles per block; where one thing can go wrong only, the report says what.
 TEST(Mutants, CodeWithoutOneWaitArrivalOrFenceFails) {
   const Case test{
@@ -248,8 +212,7 @@ TEST(Mutants, CodeWithoutOneWaitArrivalOrFenceFails) {
   Product product(test);
   ASSERT_EQ(product.error, "");
   ASSERT_EQ(product.run(product.code(), 1, Timing::Late), "");
-  size_t count = 0;
-  product.code().walk([&](mlir::Operation* op) { count += isOrdering(op); });
+  const size_t count = countOrdering(product.code());
   EXPECT_GT(count, 15u);
   const std::pair<std::string, std::string> reports[] = {
       {"vxnv.barrier_init_fence", "copies do not see the barrier"},

@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "target/gpu/hopper/configuration.h"
 
+#include <mlir/Dialect/SCF/IR/SCF.h>
+
 #include <map>
 
 namespace vortex::target::gpu::hopper {
@@ -28,9 +30,10 @@ struct Epilogue::Warp {
   std::map<std::pair<int64_t, int64_t>, tiles::At> at;
 };
 
-Epilogue::Epilogue(Lowering& lowering, Maps& maps, ir::DotOp dot, llvm::ArrayRef<ir::TileStoreOp> stores,
+Epilogue::Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, llvm::ArrayRef<ir::TileStoreOp> stores,
                    int64_t columns)
-    : l_(lowering), v_(lowering), aligned_(lowering), dot_(dot), columns_(columns), step_(columns % 64 == 0 ? 64 : 32) {
+    : l_(lowering), v_(lowering), aligned_(lowering), product_(product), columns_(columns),
+      step_(columns % 64 == 0 ? 64 : 32) {
   v_.wide = &aligned_;
   for (ir::TileStoreOp op : stores) {
     Store store{op, 0, vxt::scalarBytes(tiles::elementType(op.getValue())), 0};
@@ -43,18 +46,22 @@ Epilogue::Epilogue(Lowering& lowering, Maps& maps, ir::DotOp dot, llvm::ArrayRef
     stores_.push_back(store);
     perTile_ += static_cast<unsigned>(columns / store.columns);
     tiles::Closure().walk(op.getValue(), tiles::identityMap(rank), [&](mlir::Value value, const tiles::DimMap&) {
-      reads_ |= value.getDefiningOp<ir::TileLoadOp>() && value != dot_.getResult();
-      return value != dot_.getResult();
+      bool isKnown = value == product_ || value.getDefiningOp<mlir::scf::ForOp>();
+      reads_ |= value.getDefiningOp<ir::TileLoadOp>() && !isKnown;
+      return !isKnown;
     });
   }
 }
 
-void Epilogue::emit(Value sums, Value row, Value column, Value staging) {
-  Warp warp{sums, row, column, staging, l_.lane(), {}, {}, v_.extents(dot_.getResult()), {}};
+void Epilogue::emit(Value sums, Value row, Value column, Value staging, llvm::ArrayRef<RowValue> rows) {
+  Warp warp{sums, row, column, staging, l_.lane(), {}, {}, v_.extents(product_), {}};
   Value laneRow = l_.add(row, l_.div(warp.lane, l_.constant(4)));
   warp.rows = {laneRow, l_.add(laneRow, l_.constant(8))};
   warp.laneColumn = l_.add(column, l_.mul(l_.rem(warp.lane, l_.constant(4)), l_.constant(2)));
   stored_ = 0;
+  tiles::Frame frame(v_);
+  for (const RowValue& value : rows)
+    remember(warp, value);
   for (int64_t from = 0; from < columns_; from += step_)
     emitColumns(warp, from);
 }
@@ -79,12 +86,21 @@ void Epilogue::remember(Warp& warp, int64_t half, int64_t column) {
   for (int64_t i = 0; i < 2; ++i)
     pair.push_back(l_.b.create<vxnv::SumOp>(l_.loc, l_.b.getF32Type(), warp.sums, column / 2 + 2 * half + i));
   Value sums = tiles::gather(l_, pair);
-  mlir::Type type = tiles::valueType(tiles::elementType(dot_.getResult()), 2);
+  mlir::Type type = tiles::valueType(tiles::elementType(product_), 2);
   if (type != sums.getType())
     sums = l_.b.create<arith::TruncFOp>(l_.loc, type, sums);
   tiles::At at = position(warp, half, column);
   warp.at.insert({{column, half}, at});
-  v_.remember(dot_.getResult(), at, sums);
+  v_.remember(product_, at, sums);
+}
+
+void Epilogue::remember(const Warp& warp, const RowValue& value) {
+  for (int64_t half = 0; half < 2; ++half) {
+    tiles::At at = position(warp, half, 0);
+    at.lanes = 1;
+    at.index.pop_back();
+    v_.remember(value.tile, at, value.halves[static_cast<size_t>(half)]);
+  }
 }
 
 void Epilogue::emitColumns(Warp& warp, int64_t from) {

@@ -9,11 +9,17 @@ namespace vortex::target::gpu::hopper {
 
 class Epilogue {
 public:
-  /// `columns`: of a consumer. `stores`: of values that are elementwise in the product.
-  Epilogue(Lowering& lowering, Maps& maps, ir::DotOp dot, llvm::ArrayRef<ir::TileStoreOp> stores, int64_t columns);
+  /// What is known per row beside the product: a tile of its leading dimensions.
+  struct RowValue {
+    mlir::Value tile;
+    Values halves;  ///< of this thread's upper and lower row
+  };
+  /// `columns`: of a consumer. `stores`: of values that are elementwise in the product, and in tiles known per row.
+  Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, llvm::ArrayRef<ir::TileStoreOp> stores,
+           int64_t columns);
 
   /// `row`, `column`: of the tile, where the warp's 16 rows begin; `staging`: its kStagedBytes.
-  void emit(Value sums, Value row, Value column, Value staging);
+  void emit(Value sums, Value row, Value column, Value staging, llvm::ArrayRef<RowValue> rows = {});
   /// After the last tile.
   void finish();
 
@@ -31,11 +37,12 @@ private:
   Value evaluate(const Warp& warp, Store& store, int64_t half, int64_t column);
   tiles::At position(const Warp& warp, int64_t half, int64_t column);
   void remember(Warp& warp, int64_t half, int64_t column);
+  void remember(const Warp& warp, const RowValue& value);
 
   Lowering& l_;
   tiles::Evaluator v_;
   tiles::Requirements aligned_;
-  ir::DotOp dot_;
+  mlir::Value product_;
   int64_t columns_, step_;
   bool reads_ = false;  ///< other tensors
   llvm::SmallVector<Store, 2> stores_;

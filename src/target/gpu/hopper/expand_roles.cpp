@@ -89,6 +89,15 @@ private:
     return move(base, b_.create<arith::MulIOp>(loc_, slot, constant(kBytes)));
   }
 
+  /// Whether a slot is taken twice; else nobody waits for empty ones.
+  bool isRefilled(vxnv::RingOp ring) {
+    uint64_t taken = 0;
+    for (mlir::Operation* user : ring->getUsers())
+      if (llvm::isa<vxnv::AcquireOp>(user))
+        taken += user->getParentRegion() == &roles_.getProducer() ? 1 : ring.getStages() + 1;
+    return taken > ring.getStages();
+  }
+
   void initialize() {
     auto kernel = roles_->getParentOfType<vxt::KernelOp>();
     if (auto maps = kernel->getAttrOfType<mlir::ArrayAttr>(vxnv::kMaps))
@@ -98,7 +107,8 @@ private:
     for (vxnv::RingOp ring : rings_)
       for (unsigned slot = 0; slot < ring.getStages(); ++slot) {
         b_.create<vxnv::BarrierInitOp>(loc_, barrier(ring, constant(slot), false), 1);
-        b_.create<vxnv::BarrierInitOp>(loc_, barrier(ring, constant(slot), true), releases);
+        if (isRefilled(ring))
+          b_.create<vxnv::BarrierInitOp>(loc_, barrier(ring, constant(slot), true), releases);
       }
     b_.create<vxnv::BarrierInitFenceOp>(loc_);
   }
@@ -175,7 +185,8 @@ private:
   void take(Value ringValue, Value slot, bool isProducer) {
     auto ring = ringValue.getDefiningOp<vxnv::RingOp>();
     Position& at = positions_[ringValue];
-    b_.create<vxnv::BarrierWaitOp>(loc_, barrier(ring, at.slot, isProducer), at.parity);
+    if (!isProducer || isRefilled(ring))
+      b_.create<vxnv::BarrierWaitOp>(loc_, barrier(ring, at.slot, isProducer), at.parity);
     slots_[slot] = {slotPointer(ring, at.slot), barrier(ring, at.slot, false)};
     Value wraps;
     if (isProducer)
@@ -205,7 +216,8 @@ private:
   void expandRelease(vxnv::ReleaseOp release) {
     Position& at = positions_[release.getRing()];
     auto ring = release.getRing().getDefiningOp<vxnv::RingOp>();
-    when(isLeader_, [&] { b_.create<vxnv::BarrierArriveOp>(loc_, barrier(ring, at.oldest, true)); });
+    if (isRefilled(ring))
+      when(isLeader_, [&] { b_.create<vxnv::BarrierArriveOp>(loc_, barrier(ring, at.oldest, true)); });
     Value wraps;
     at.oldest = next(at.oldest, ring, &wraps);
   }

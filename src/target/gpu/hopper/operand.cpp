@@ -22,10 +22,13 @@ int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle
     if (dim + 1 < type.getRank())
       strides.push_back(attribute(size::make(size::Op::Mul, arena.stride(number, dim), type.elementBytes())));
   }
-  maps_.push_back(vxnv::MapAttr::get(context, type.getElementType(), attribute(arena.address(number)),
-                                     mlir::ArrayAttr::get(context, extents), mlir::ArrayAttr::get(context, strides),
-                                     mlir::DenseI64ArrayAttr::get(context, box), swizzle));
-  return static_cast<int64_t>(maps_.size()) - 1;
+  mlir::Attribute map = vxnv::MapAttr::get(
+      context, type.getElementType(), attribute(arena.address(number)), mlir::ArrayAttr::get(context, extents),
+      mlir::ArrayAttr::get(context, strides), mlir::DenseI64ArrayAttr::get(context, box), swizzle);
+  auto known = llvm::find(maps_, map);
+  if (known == maps_.end())
+    known = maps_.insert(known, map);
+  return known - maps_.begin();
 }
 
 mlir::ArrayAttr Maps::attribute() const { return l_.b.getArrayAttr(maps_); }
@@ -65,6 +68,39 @@ void Operand::copy(Value slot, Value depth, int64_t offset) {
     }
     l_.b.create<vxnv::CopyOp>(l_.loc, slot, map_, coordinates, offset + i * vxnv::kAcrossBlock);
   }
+}
+
+RowOperand::RowOperand(Lowering& lowering, Maps& maps, mlir::Value tile, unsigned rowDim, int64_t boxRows)
+    : l_(lowering), element_(tiles::elementType(tile)), rowDim_(rowDim), boxRows_(boxRows) {
+  for (mlir::Operation* op = tile.getDefiningOp(); llvm::isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp>(op);
+       op = tile.getDefiningOp()) {
+    if (auto turned = llvm::dyn_cast<ir::TransposeOp>(op))
+      rowDim_ = static_cast<unsigned>(turned.getPermutation()[rowDim_]);
+    else
+      rowDim_ = static_cast<unsigned>(llvm::find(llvm::cast<ir::BroadcastOp>(op).getDims(), rowDim_) -
+                                      llvm::cast<ir::BroadcastOp>(op).getDims().begin());
+    tile = op->getOperand(0);
+  }
+  load_ = tile.getDefiningOp<ir::TileLoadOp>();
+  VORTEX_CHECK(load_, "an operand that is not loaded was planned as one");
+  unsigned rank = tiles::rankOf(tile);
+  VORTEX_CHECK(rowDim_ + 1 < rank, "rows of an operand that lie across were planned to lie one after another");
+  llvm::SmallVector<int64_t> box(rank, 1);
+  box[0] = kDepthBytes / ir::vxt::scalarBytes(element_);
+  box[rank - 1 - rowDim_] = boxRows;
+  map_ = maps.add(load_.getView(), box, kDepthBytes);
+}
+
+int64_t RowOperand::boxBytes() const { return boxRows_ * kDepthBytes; }
+
+void RowOperand::copy(Value slot, int64_t row, int64_t column, int64_t offset) {
+  Values coordinates;
+  for (unsigned dim = load_.getOffsets().size(); dim-- > 0;) {
+    Value start = l_.scalar(load_.getOffsets()[dim]);
+    int64_t shift = dim == rowDim_ ? row : coordinates.empty() ? column : 0;
+    coordinates.push_back(l_.add(start, l_.constant(shift)));
+  }
+  l_.b.create<vxnv::CopyOp>(l_.loc, slot, map_, coordinates, offset);
 }
 
 }  // namespace vortex::target::gpu::hopper

@@ -10,7 +10,7 @@ namespace vortex::target::gpu::hopper {
 class Maps {
 public:
   explicit Maps(Lowering& lowering) : l_(lowering) {}
-  /// The number of the map of a kernel argument with boxes of so many elements, innermost first. `swizzle`: bytes.
+  /// The number of the map, which may be one that is there, of a kernel argument with boxes of so many elements, innermost first. `swizzle`: bytes.
   int64_t add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle);
   mlir::ArrayAttr attribute() const;
 
@@ -39,6 +39,26 @@ private:
   unsigned depthDim_, acrossDim_;  ///< of the load
   bool across_;
   int64_t copies_, bytes_, map_;
+};
+
+/// Rows of an operand that lie one after another in memory, all of one depth or width: of a whole-tensor load in a phase, through transposes and
+/// repetitions.
+class RowOperand {
+public:
+  /// `rowDim`: the other of the last two dimensions is the innermost in memory. `boxRows`: that a copy takes.
+  RowOperand(Lowering& lowering, Maps& maps, mlir::Value tile, unsigned rowDim, int64_t boxRows);
+
+  mlir::Type elementType() const { return element_; }
+  int64_t boxBytes() const;
+  /// Producer: starts copying a box of rows from `row` of the load on and 128 bytes from element `column` on.
+  void copy(Value slot, int64_t row, int64_t column, int64_t offset);
+
+private:
+  Lowering& l_;
+  ir::TileLoadOp load_;
+  mlir::Type element_;
+  unsigned rowDim_;  ///< of the load
+  int64_t boxRows_, map_;
 };
 
 }  // namespace vortex::target::gpu::hopper

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "ir/size_attr.h"
+#include "target/gpu/hopper/attention.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/epilogue.h"
 #include "target/gpu/tiles/tiles.h"
@@ -67,7 +68,7 @@ private:
     auto kernel = llvm::cast<ir::vxt::KernelOp>(l.b.getInsertionBlock()->getParentOp());
     kernel.setMinBlocks(1);
     Operand a(l, maps_, dot_.getA(), true, plan_.rows), b(l, maps_, dot_.getB(), false, plan_.columns);
-    Epilogue epilogue(l, maps_, dot_, stores_, plan_.consumerColumns());
+    Epilogue epilogue(l, maps_, dot_.getResult(), stores_, plan_.consumerColumns());
     allocate(a.bytes() + b.bytes());
     count_ = l.size(l.phase->getAttrOfType<ir::SizeAttr>("vx.tiles"));
     Value depth = tiles::Evaluator(l).extents(dot_.getA()).back();
@@ -193,6 +194,8 @@ bool isProduct(ir::KernelOp phase) { return bool(findProduct(phase)); }
 std::unique_ptr<TileLowering> makeTileLowering(Lowering& lowering) {
   if (ir::DotOp dot = findProduct(lowering.phase))
     return std::make_unique<Product>(lowering, dot);
+  if (auto attention = makeAttention(lowering))
+    return attention;
   return tiles::makeTileLowering(lowering);
 }
 

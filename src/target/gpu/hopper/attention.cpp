@@ -1,0 +1,359 @@
+// producer (one thread):            consumers (64 rows each), which take turns:
+//   copy Q                            wait for Q, K₀; S = Q·K₀; P = softmax(S)
+//   for each chunk j                  for each further chunk j
+//     copy K_j                          wait for K_j, start S = Q·K_j
+//     copy V_j                          wait for V_{j-1}, start O += P·V_{j-1}; end of the turn
+//                                       wait for S; P, r = softmax(S), beside the second product and those of the other consumer
+//                                       wait for O; O = O · r
+//                                     O += P·V of the last chunk; finish, store
+//
+// A turn is from the start of the first product to that of the second: while one consumer computes its softmax, the matrix unit works for the others.
+// Weights go from sums to operand in the registers they are in. Several loops that follow each other (chunks that a mask cuts, others) are one
+// loop here, in which a uniform branch chooses the body that makes the weights.
+#include "target/gpu/hopper/attention.h"
+
+#include "base/check.h"
+#include "target/gpu/hopper/configuration.h"
+#include "target/gpu/hopper/epilogue.h"
+#include "target/gpu/hopper/online_softmax.h"
+
+namespace vortex::target::gpu::hopper {
+
+namespace vxnv = ir::vxnv;
+namespace arith = mlir::arith;
+namespace scf = mlir::scf;
+
+namespace {
+
+std::optional<StreamConfiguration> configurationOf(ir::KernelOp phase) {
+  std::optional<StreamConfiguration> found;
+  phase.walk([&](ir::DotOp dot) {
+    if (auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan"))
+      found = parseStreamConfiguration(plan.str());
+  });
+  return found;
+}
+
+class Attention : public TileLowering {
+public:
+  Attention(Lowering& lowering, const StreamConfiguration& plan) : l(lowering), plan_(plan), maps_(lowering) {}
+
+  int64_t chooseThreads(mlir::Operation*, std::optional<int64_t>) override { return plan_.threads(); }
+  bool lowerPhase() override;
+
+  void lower(mlir::Operation*) override { unplanned(); }
+  void leaveScope() override { unplanned(); }
+  Values threadValues(mlir::Value) override { return unplanned(); }
+  void bindThreadValues(mlir::Value, llvm::ArrayRef<Value>) override { unplanned(); }
+  Values registersFor(mlir::Value, mlir::Value) override { return unplanned(); }
+  void bindRegisters(mlir::Value, mlir::Value, llvm::ArrayRef<Value>) override { unplanned(); }
+  void flushReads(mlir::Operation*) override { unplanned(); }
+  void flushStores() override {}
+  void enterScope() override { unplanned(); }
+
+private:
+  static Values unplanned() { VORTEX_UNREACHABLE("a phase of online softmax is lowered as a whole"); }
+
+  void collect();
+  void countChunks();
+  void makeRings();
+  void emitProducer();
+  void emitConsumer(Epilogue& epilogue);
+  void finishRows(Epilogue& epilogue, Value sums, RowState& state);
+  Value firstOf(Value chunk);
+  void lowerBody(StreamLoop stream, Value first);
+  OnlineSoftmax::Result softmax(Value chunk, Value scores, const RowState& before);
+  OnlineSoftmax::Result softmaxOf(size_t loop, Value first, mlir::ValueRange scores, const RowState& before);
+  Value startScores(Value queries, Value keys);
+  Value startResults(Value sums, mlir::ValueRange words, Value values);
+  Values valuesOf(Value sums);
+  Value take(Value ring, bool isProducer);
+  void release(Value ring) { l.b.create<vxnv::ReleaseOp>(l.loc, ring); }
+  Value wait(Value sums, int64_t pending) { return l.b.create<vxnv::DotWaitOp>(l.loc, sums.getType(), sums, pending); }
+
+  int64_t steps() const { return plan_.width / kRowElements; }
+  int64_t queryBytes() const { return int64_t(plan_.rows()) * plan_.width * 2; }
+  int64_t chunkBytes() const { return int64_t(plan_.keys) * plan_.width * 2; }
+
+  static constexpr int64_t kRowElements = 64;  ///< of 16 bits in a swizzled row
+  static constexpr int64_t kStages = 2;
+
+  Lowering& l;
+  StreamConfiguration plan_;
+  Maps maps_;
+  llvm::SmallVector<StreamLoop, 2> loops_;
+  llvm::SmallVector<OnlineSoftmax, 2> softmaxes_;
+  llvm::SmallVector<ir::TileStoreOp> stores_;
+  mlir::Type element_;
+  Values begins_, ends_, counts_;  ///< per loop: elements of the streamed axis, chunks
+  Value total_;                    ///< chunks, at least one
+  Value queries_, keys_, values_;  ///< rings
+  int64_t staging_ = 0;            ///< in shared memory
+  Value group_;
+};
+
+/// Scalars are computed before the roles begin.
+void Attention::collect() {
+  for (mlir::Operation& op : l.phase.getBody().front()) {
+    bool hasTiles = llvm::any_of(op.getResultTypes(), llvm::IsaPred<mlir::RankedTensorType>);
+    if (auto loop = llvm::dyn_cast<scf::ForOp>(op)) {
+      auto stream = matchStream(loop);
+      VORTEX_CHECK(stream, "a loop that was planned as online softmax has another form");
+      loops_.push_back(*stream);
+    } else if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op)) {
+      stores_.push_back(store);
+    } else if (auto id = llvm::dyn_cast<ir::BlockIdOp>(op)) {
+      // The last rows first: masks leave them the most work.
+      Value number = l.b.create<ir::vxt::BlockIdOp>(l.loc, l.b.getIndexType(), id.getAxisAttr());
+      Value blocks = l.b.create<ir::vxt::GridDimOp>(l.loc, l.b.getIndexType(), id.getAxisAttr());
+      l.setScalar(id, l.sub(l.sub(blocks, l.constant(1)), number));
+    } else if (!hasTiles && !op.hasTrait<mlir::OpTrait::IsTerminator>()) {
+      l.lowerOp(&op);
+    }
+  }
+}
+
+/// Chunks are those of this kernel, not of the loops; each loop still ends where its own last chunk does.
+void Attention::countChunks() {
+  Value keys = l.constant(plan_.keys);
+  Value sum = l.constant(0);
+  for (const StreamLoop& stream : loops_) {
+    scf::ForOp loop = stream.loop;
+    Value begin = l.scalar(loop.getLowerBound()), end = l.scalar(loop.getUpperBound()), step = l.scalar(loop.getStep());
+    Value length = l.b.create<arith::MaxSIOp>(l.loc, l.sub(end, begin), l.constant(0));
+    Value whole = l.mul(l.div(l.add(length, l.sub(step, l.constant(1))), step), step);
+    begins_.push_back(begin);
+    ends_.push_back(l.min(l.add(begin, whole), l.scalar(stream.extent)));
+    counts_.push_back(l.div(l.add(length, l.sub(keys, l.constant(1))), keys));
+    sum = l.add(sum, counts_.back());
+  }
+  // A chunk of nothing leaves everything as it was.
+  total_ = l.b.create<arith::MaxSIOp>(l.loc, sum, l.constant(1));
+}
+
+void Attention::makeRings() {
+  constexpr int64_t kBarriers = 16;
+  int64_t chunks = kStages * chunkBytes(), staging = int64_t(plan_.consumers) * vxnv::kGroupWarps * kStagedBytes;
+  int64_t bytes = queryBytes() + 2 * chunks + staging;
+  SharedMemory::Piece all = l.shared().allocate(bytes + kBarriers * (1 + 2 * kStages), 1024);
+  int64_t barriers = all.offset + bytes;
+  auto type = vxnv::RingType::get(l.b.getContext());
+  auto ring = [&](int64_t stages, int64_t slot, int64_t at) -> Value {
+    Value made = l.b.create<vxnv::RingOp>(l.loc, type, stages, slot, all.offset + at, barriers);
+    barriers += stages * kBarriers;
+    return made;
+  };
+  queries_ = ring(1, queryBytes(), 0);
+  keys_ = ring(kStages, chunkBytes(), queryBytes());
+  values_ = ring(kStages, chunkBytes(), queryBytes() + chunks);
+  staging_ = all.offset + queryBytes() + 2 * chunks;
+}
+
+bool Attention::lowerPhase() {
+  collect();
+  countChunks();
+  auto kernel = llvm::cast<ir::vxt::KernelOp>(l.b.getInsertionBlock()->getParentOp());
+  kernel.setMinBlocks(1);
+  element_ = tiles::elementType(loops_[0].product.getA());
+  mlir::Value results = loops_.back().loop.getResult(loops_.back().accumulator);
+  for (const StreamLoop& stream : loops_)
+    softmaxes_.emplace_back(l, stream, plan_.keys);
+  makeRings();
+  Epilogue epilogue(l, maps_, results, stores_, plan_.width);
+  auto roles = l.b.create<vxnv::RolesOp>(l.loc, plan_.consumers,
+                                         llvm::ArrayRef<int64_t>{plan_.producerRegisters, plan_.consumerRegisters});
+  {
+    mlir::OpBuilder::InsertionGuard guard(l.b);
+    l.b.createBlock(&roles.getProducer());
+    emitProducer();
+    mlir::Block* consumer = l.b.createBlock(&roles.getConsumer());
+    group_ = consumer->addArgument(l.b.getIndexType(), l.loc);
+    emitConsumer(epilogue);
+  }
+  kernel->setAttr(vxnv::kMaps, maps_.attribute());
+  return true;
+}
+
+//===-- chunks ------------------------------------------------------------------------------------------------===//
+
+Value Attention::take(Value ring, bool isProducer) {
+  auto type = vxnv::SlotType::get(l.b.getContext());
+  return isProducer ? Value(l.b.create<vxnv::AcquireOp>(l.loc, type, ring))
+                    : Value(l.b.create<vxnv::AwaitOp>(l.loc, type, ring));
+}
+
+/// Where a chunk begins on the streamed axis.
+Value Attention::firstOf(Value chunk) {
+  Value keys = l.constant(plan_.keys), first = l.add(begins_[0], l.mul(chunk, keys)), passed = counts_[0];
+  for (size_t i = 1; i < loops_.size(); ++i) {
+    Value here = l.add(begins_[i], l.mul(l.sub(chunk, passed), keys));
+    first = l.select(l.less(chunk, passed), first, here);
+    passed = l.add(passed, counts_[i]);
+  }
+  return first;
+}
+
+void Attention::lowerBody(StreamLoop stream, Value first) {
+  l.setScalar(stream.loop.getInductionVar(), first);
+  for (mlir::Operation& op : *stream.loop.getBody())
+    if (!op.hasTrait<mlir::OpTrait::IsTerminator>() &&
+        llvm::none_of(op.getResultTypes(), llvm::IsaPred<mlir::RankedTensorType>))
+      l.lowerOp(&op);
+}
+
+void Attention::emitProducer() {
+  StreamLoop& stream = loops_[0];
+  unsigned rank = tiles::rankOf(stream.product.getResult());
+  RowOperand q(l, maps_, stream.scoresProduct.getA(), rank - 2, plan_.rows());
+  RowOperand k(l, maps_, stream.scoresProduct.getB(), rank - 1, plan_.keys);
+  RowOperand v(l, maps_, stream.product.getB(), rank - 2, kRowElements);
+  Value slot = take(queries_, true);
+  for (int64_t i = 0; i < steps(); ++i)
+    q.copy(slot, 0, i * kRowElements, i * q.boxBytes());
+  l.b.create<vxnv::PublishOp>(l.loc, queries_);
+  l.emitFor(l.constant(0), total_, l.constant(1), {}, [&](Value chunk, mlir::ValueRange) {
+    lowerBody(stream, firstOf(chunk));
+    Value keys = take(keys_, true);
+    for (int64_t i = 0; i < steps(); ++i)
+      k.copy(keys, 0, i * kRowElements, i * k.boxBytes());
+    l.b.create<vxnv::PublishOp>(l.loc, keys_);
+    Value values = take(values_, true);
+    for (int64_t row = 0, offset = 0; row < plan_.keys; row += kRowElements)
+      for (int64_t i = 0; i < steps(); ++i, offset += v.boxBytes())
+        v.copy(values, row, i * kRowElements, offset);
+    l.b.create<vxnv::PublishOp>(l.loc, values_);
+    return Values{};
+  });
+}
+
+//===-- consumers ---------------------------------------------------------------------------------------------===//
+
+Value Attention::startScores(Value queries, Value keys) {
+  auto type = vxnv::SumsType::get(l.b.getContext(), plan_.keys);
+  Value none = l.b.create<vxnv::SumsOp>(l.loc, type);
+  Value rows = l.mul(group_, l.constant(64 * int64_t(kDepthBytes)));
+  return l.b.create<vxnv::DotStartOp>(l.loc, type, none, queries, rows, keys, l.constant(0), element_, false, false,
+                                      true, steps(), int64_t(plan_.rows()) * kDepthBytes,
+                                      int64_t(plan_.keys) * kDepthBytes);
+}
+
+Value Attention::startResults(Value sums, mlir::ValueRange words, Value values) {
+  return l.b.create<vxnv::DotStartRegistersOp>(l.loc, sums.getType(), sums, words, values, l.constant(0), element_,
+                                               true, false, steps() * vxnv::kAcrossBlock);
+}
+
+Values Attention::valuesOf(Value sums) {
+  Values values;
+  for (int64_t i = 0; i < llvm::cast<vxnv::SumsType>(sums.getType()).perThread(); ++i)
+    values.push_back(l.b.create<vxnv::SumOp>(l.loc, l.b.getF32Type(), sums, i));
+  return values;
+}
+
+OnlineSoftmax::Result Attention::softmaxOf(size_t loop, Value first, mlir::ValueRange scores, const RowState& before) {
+  lowerBody(loops_[loop], first);
+  Value warp = l.rem(l.warp(), l.constant(vxnv::kGroupWarps));
+  Value row = l.add(l.mul(group_, l.constant(64)), l.mul(warp, l.constant(16)));
+  Value count = l.b.create<arith::MaxSIOp>(l.loc, l.sub(ends_[loop], first), l.constant(0));
+  return softmaxes_[loop].emit(scores, row, count, before);
+}
+
+OnlineSoftmax::Result Attention::softmax(Value chunk, Value scores, const RowState& before) {
+  Values sums = valuesOf(scores);
+  Value first = firstOf(chunk);
+  if (loops_.size() == 1)
+    return softmaxOf(0, first, sums, before);
+  VORTEX_CHECK(loops_.size() == 2, "%d loops of chunks", int(loops_.size()));
+  OnlineSoftmax::Result result{before, {}, {}};
+  auto flat = [&](size_t loop) {
+    OnlineSoftmax::Result one = softmaxOf(loop, first, sums, before);
+    Values all = one.state.all();
+    all.append(one.rescales);
+    all.append(one.words);
+    return all;
+  };
+  Values all = l.emitIf(l.less(chunk, counts_[0]), [&] { return flat(0); }, [&] { return flat(1); });
+  result.state.set(all);
+  mlir::ValueRange rest = mlir::ValueRange(all).drop_front(before.all().size());
+  result.rescales = Values(rest.take_front(RowState::kHalves));
+  result.words = Values(rest.drop_front(RowState::kHalves));
+  return result;
+}
+
+void Attention::emitConsumer(Epilogue& epilogue) {
+  auto turn = [&](bool begins) {
+    begins ? void(l.b.create<vxnv::TurnBeginOp>(l.loc)) : void(l.b.create<vxnv::TurnEndOp>(l.loc));
+  };
+  Value queries = take(queries_, false), keys = take(keys_, false);
+  turn(true);
+  Value scores = startScores(queries, keys);
+  turn(false);
+  scores = wait(scores, 0);
+  release(keys_);
+  OnlineSoftmax::Result made = softmax(l.constant(0), scores, softmaxes_[0].initial());
+  auto type = vxnv::SumsType::get(l.b.getContext(), plan_.width);
+  Value zero = l.b.create<arith::ConstantOp>(l.loc, l.b.getF32FloatAttr(0));
+  Value none = l.b.create<vxnv::SumsOfOp>(l.loc, type, Values(static_cast<size_t>(type.perThread()), zero));
+  Values carried{none};
+  RowState state = made.state;
+  size_t stateSize = state.all().size();
+  carried.append(state.all());
+  carried.append(made.words);
+  carried = l.emitFor(l.constant(1), total_, l.constant(1), carried, [&](Value chunk, mlir::ValueRange before) {
+    Value next = take(keys_, false);
+    turn(true);
+    Value running = startScores(queries, next), values = take(values_, false);
+    Value results = startResults(before[0], before.drop_front(1 + stateSize), values);
+    turn(false);
+    running = wait(running, 1);
+    release(keys_);
+    state.set(before.drop_front(1));
+    OnlineSoftmax::Result weights = softmax(chunk, running, state);
+    results = wait(results, 0);
+    release(values_);
+    Values rescaled;
+    for (auto [number, value] : llvm::enumerate(valuesOf(results)))
+      rescaled.push_back(l.b.create<arith::MulFOp>(l.loc, value, weights.rescales[number / 2 % RowState::kHalves]));
+    Values after{l.b.create<vxnv::SumsOfOp>(l.loc, type, rescaled)};
+    after.append(weights.state.all());
+    after.append(weights.words);
+    return after;
+  });
+  mlir::ValueRange last(carried);
+  Value results = wait(startResults(last[0], last.drop_front(1 + stateSize), take(values_, false)), 0);
+  release(values_);
+  release(queries_);
+  state.set(last.drop_front(1));
+  finishRows(epilogue, results, state);
+}
+
+void Attention::finishRows(Epilogue& epilogue, Value sums, RowState& state) {
+  StreamLoop& stream = loops_.back();
+  OnlineSoftmax& softmax = softmaxes_.back();
+  softmax.finish(state);
+  llvm::SmallVector<Epilogue::RowValue> rows;
+  rows.push_back({stream.loop.getResult(stream.maximum), {}});
+  for (Value maximum : state.maxima)
+    rows.back().halves.push_back(softmax.maximum(maximum));
+  for (auto [number, sum] : llvm::enumerate(stream.sums)) {
+    auto halves = llvm::ArrayRef<Value>(state.sums).slice(number * RowState::kHalves, RowState::kHalves);
+    rows.push_back({stream.loop.getResult(sum.number), Values(halves)});
+  }
+  Value warp = l.rem(l.warp(), l.constant(vxnv::kGroupWarps));
+  Value number = l.add(l.mul(group_, l.constant(vxnv::kGroupWarps)), warp);
+  Value base =
+      l.b.create<ir::vxt::SharedOp>(l.loc, ir::vxt::PtrType::get(l.b.getContext(), ir::Space::Shared), staging_);
+  Value staging = l.b.create<ir::vxt::OffsetOp>(l.loc, base.getType(), base, l.mul(number, l.constant(kStagedBytes)),
+                                                l.b.getI8Type());
+  epilogue.emit(sums, l.mul(number, l.constant(16)), l.constant(0), staging, rows);
+  epilogue.finish();
+}
+
+}  // namespace
+
+std::unique_ptr<TileLowering> makeAttention(Lowering& lowering) {
+  if (auto plan = configurationOf(lowering.phase))
+    return std::make_unique<Attention>(lowering, *plan);
+  return nullptr;
+}
+
+}  // namespace vortex::target::gpu::hopper

@@ -1,0 +1,32 @@
+// Loops of online softmax in the normal form of passes/stream_reductions.h, taken apart for kernels of warpgroups.
+#pragma once
+
+#include "ir/vx.h"
+
+#include <mlir/Dialect/SCF/IR/SCF.h>
+
+#include <optional>
+
+namespace vortex::target::gpu::hopper {
+
+/// Per chunk of the streamed axis: scores from one product, their running maximum, sums of exponentials, and a second product that adds to carried sums
+/// what the exponentials weigh. Numbers are those of the loop's carried values.
+struct StreamLoop {
+  struct Sum {
+    unsigned number;
+    mlir::Value terms;  ///< along the rows and the chunk
+  };
+
+  mlir::scf::ForOp loop;
+  ir::DotOp scoresProduct, product;
+  mlir::Value scores, exponentials;  ///< exp(scores − maximum), or exp2
+  bool isBase2 = false;
+  unsigned maximum = 0, accumulator = 0;
+  llvm::SmallVector<Sum, 1> sums;
+  mlir::Value extent;  ///< of the streamed axis
+};
+
+/// Nothing: the loop has another form.
+std::optional<StreamLoop> matchStream(mlir::scf::ForOp loop);
+
+}  // namespace vortex::target::gpu::hopper
