@@ -56,8 +56,7 @@ class BufferArgument:
         return self._buffer.on(device, is_written, f"'{self._name}'")
 
     def host(self) -> np.ndarray:
-        self._buffer.download()
-        return self._buffer._flat
+        return self._buffer.host()
 
 
 class GpuArray:
@@ -70,12 +69,13 @@ class GpuArray:
             raise ValueError(f"'{name}' is not contiguous: kernels work in place in GPU memory")
         self._array = array.reshape([int(np.prod(array.shape))])
         self.dtype, self.address, self.nbytes, self.size = array.dtype, array.address, array.nbytes, self._array.shape[0]
+        self.is_read_only = array.read_only
         self._host = None
 
     def on(self, device: Device, is_written: bool):
         if device.id != self.gpu:
             raise ValueError(f"'{self._name}' is in the memory of '{self.gpu}', the kernel runs on '{device.id}'")
-        if is_written and self._array.read_only:
+        if is_written and self.is_read_only:
             raise ValueError(f"'{self._name}' is written by the kernel, but the array is read-only")
         return self._array
 
@@ -93,7 +93,7 @@ class GpuArray:
         return self._host
 
     def finish(self) -> None:
-        if self._host is not None and self.size and not self._array.read_only:
+        if self._host is not None and self.size and not self.is_read_only:
             stream = Device.of(self.gpu).stream
             copies.tell(f"'{self._name}'", self.nbytes, f"host to {self.gpu}")
             self._array._write(stream, self._host)

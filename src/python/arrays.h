@@ -56,5 +56,6 @@ Array wrapMemory(const Device& device, uint64_t address, const std::string& dtyp
 std::shared_ptr<nb::object> keep(nb::handle object);
 
 void bindArrays(nb::module_& module);
+void bindMirrors(nb::module_& module);
 
 }  // namespace vortex::python

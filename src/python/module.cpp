@@ -87,6 +87,7 @@ NB_MODULE(_vortex, module) {
   nb::set_leak_warnings(false);
   bindThreads();
   bindArrays(module);
+  bindMirrors(module);
   bindDevices(module);
   bindLaunches(module);
   bindDirectLaunches(module);

@@ -10,6 +10,10 @@ import time
 
 import numpy as np
 
+import vortex
+from vortex import _foreign
+
+from .._arguments import GpuArray, host_array
 from .._values import is_number, unwrap
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device
@@ -106,7 +110,8 @@ class Autotuned:
 
     def _measure(self, grid, args: tuple, kwargs: dict, key: tuple) -> Config:
         """All configurations in turns, so that a slow moment hits each; those close to the best again."""
-        saved = _contents(args, kwargs)
+        saved = _contents({**dict(zip(self.kernel_fn.signature.parameters, args)), **kwargs})
+        where = next((place.gpu for place, _ in saved if isinstance(place, GpuArray)), None) or Device.get().id
         ready, failures = {}, {}
         for config in self.configs:
             try:
@@ -117,11 +122,11 @@ class Autotuned:
         if not ready:
             first = next(iter(failures.values()))
             raise RuntimeError(f"autotune of '{self.name}': every configuration fails; the first: {first}") from first
-        times = self._times(ready, 1 if interprets() or len(ready) == 1 else self.rep, saved)
+        times = self._times(ready, 1 if interprets() or len(ready) == 1 else self.rep, saved, where)
         best = min(times.values())
         finalists = {config: ready[config] for config in ready if times[config] <= best * (1 + _FINAL)}
         if len(finalists) > 1 and not interprets():
-            times.update(self._times(finalists, self.rep, saved))
+            times.update(self._times(finalists, self.rep, saved, where))
             best = min(times[config] for config in finalists)
         chosen = next(config for config in finalists if times[config] <= best * (1 + _TIE))
         _restore(saved)
@@ -136,17 +141,16 @@ class Autotuned:
     def _values(self, config: Config, kwargs: dict) -> dict:
         return {name: value for name, value in config.kwargs.items() if name not in kwargs}
 
-    def _times(self, ready: dict, rounds: int, saved: list) -> dict:
+    def _times(self, ready: dict, rounds: int, saved: list, where: str) -> dict:
         """The shortest of the rounds for each."""
         best = {config: float("inf") for config in ready}
-        device = Device.get()
         for _ in range(max(1, min(rounds, self.rep))):
             for config, dispatch in ready.items():
                 _restore(saved)
-                device.stream.synchronize()
+                vortex.synchronize(where)
                 start = time.perf_counter()
                 dispatch()
-                device.stream.synchronize()
+                vortex.synchronize(where)  # with the streams of other libraries
                 best[config] = min(best[config], time.perf_counter() - start)
             if sum(best.values()) > 1.0:  # long kernels need no many rounds
                 break
@@ -185,19 +189,28 @@ def _describe(value):
     return value if is_number(value) else tuple(getattr(value, "shape", ())) if hasattr(value, "shape") else repr(value)
 
 
-def _contents(args: tuple, kwargs: dict) -> list:
-    """Copies of what the launches may write."""
-    out = []
-    for value in (*args, *kwargs.values()):
-        array = value.numpy() if isinstance(value, Buffer) else value if isinstance(value, np.ndarray) else None
-        if array is not None and array.flags.writeable:
+def _contents(given: dict) -> list:
+    """(where, elements) of what the launches may write."""
+    out: list = []
+    for name, value in given.items():
+        gpu = _foreign.gpu_of(value)
+        array = value if isinstance(value, np.ndarray) else None if is_number(value) or isinstance(value, Buffer) or gpu else host_array(value)
+        if gpu is not None:
+            place = GpuArray(value, gpu, name)
+            if not place.is_read_only:
+                out.append((place, place.host().copy()))
+        elif isinstance(value, Buffer) and value._flat.flags.writeable:
+            out.append((value, value.host().copy()))
+        elif array is not None and array.flags.writeable:
             out.append((array, array.copy()))
     return out
 
 
 def _restore(saved: list) -> None:
-    for array, before in saved:
-        array[...] = before
+    for place, before in saved:
+        (place if isinstance(place, np.ndarray) else place.host())[...] = before
+        if isinstance(place, GpuArray):
+            place.finish()
 
 
 def autotune(configs, key, warmup: int = 5, rep: int = 20, verbose: bool = True):

@@ -1,12 +1,15 @@
 """Buffers: arrays that kernels and NumPy share."""
 from __future__ import annotations
 
+import contextlib
 import math
+import sys
+import threading
 
 import numpy as np
 
+import _vortex
 import vortex
-from vortex import _foreign
 
 from .._params import dtype_of
 from . import copies
@@ -14,8 +17,9 @@ from .device import Device
 
 
 class Buffer:
-    """Memory of a shape and dtype. Made from a C-contiguous array it shares the array's memory. `numpy()` is always the same view; on a GPU a
-    copy there is updated at launches that use the buffer, and the view by `numpy()` and `Device.sync()`."""
+    """Memory of a shape and dtype. Made from a C-contiguous array it shares the array's memory. `numpy()` is always the same view. On a GPU it is a
+    pair with a copy there, made equal at three points: a launch copies there what the host may have changed (since `numpy()`, or while
+    someone holds the view or the array), `numpy()` copies back what launches wrote, and so does `Device.sync()` for views that someone holds."""
 
     def __init__(self, shape=None, dtype=np.float32, data=None):
         if data is not None:
@@ -30,8 +34,8 @@ class Buffer:
             dtype_of(self._array, "dtype")
         self._flat = self._array.reshape(-1)
         self._flat.flags.writeable = self._array.flags.writeable
-        self._mirrors: dict = {}
-        self._newer: Device | None = None
+        self._mirrors: dict[str, _vortex.Mirror] = {}  # by device
+        self._lock = threading.Lock()  # of mirrors that copy
         self._wrapped = None
         self._name = "the buffer"  # for messages: the parameter that it was given for last
 
@@ -68,13 +72,13 @@ class Buffer:
     @property
     def metal_buffer(self):
         """The memory, as programs for Apple GPUs ask for it."""
-        return self._array
+        return self.numpy()
 
     def numpy(self) -> np.ndarray:
         """The elements; waits for the device."""
-        device = self._newer or Device.get()
-        device.stream.synchronize()
-        self.download()
+        if not self._bring():
+            Device.get().stream.synchronize()
+        self._lend()
         return self._array
 
     def __array__(self, dtype=None, copy=None):
@@ -87,34 +91,83 @@ class Buffer:
     def sync_from_source(self) -> None:
         """Nothing to do: the buffer is the array's memory."""
 
-    def download(self) -> None:
-        device, self._newer = self._newer, None
-        if device is not None and self.size:
-            copies.tell(self._name, self.nbytes, f"{device.id} to host")
-            self._mirrors[device.id]._read(device.stream, self._flat)
-            device.pending.discard(self)
+    def _bring(self, to: Device | None = None) -> bool:
+        """The newest elements into the array, if a device other than `to` has them."""
+        with self._lock:
+            for name, mirror in self._mirrors.items():
+                if mirror.is_device_newer and (to is None or name != to.id):
+                    device = Device.of(name)
+                    with self._told(mirror, name):
+                        mirror.for_host(device.stream)
+                    device.pending.discard(self)
+                    self._lend()
+                    return True
+        return False
+
+    def host(self) -> np.ndarray:
+        """The elements in one dimension, for work on the host."""
+        self._bring()
+        self._lend()
+        return self._flat
+
+    def _lend(self) -> None:
+        """From now on the array may change."""
+        for mirror in tuple(self._mirrors.values()):
+            mirror.host_changed()
+
+    def settle(self, device: Device) -> None:
+        """After a wait for the device: its elements into the array, if someone holds that."""
+        with self._lock:
+            mirror = self._mirrors[device.id]
+            with self._told(mirror, device.id):
+                mirror.settle(device.stream, self._is_held())
+            if not mirror.is_device_newer:
+                device.pending.discard(self)
 
     def on(self, device: Device, is_written: bool, what: str = "the buffer"):
         """The memory for a launch there."""
-        if device.is_cpu:
-            self.download()
-            if self._wrapped is None:
-                self._wrapped = _foreign.wrap(device.native, self._flat, what)
-            return self._wrapped
         self._name = what
-        if device.id not in self._mirrors:
-            self._mirrors[device.id] = device.native.empty(vortex._devices.dtype_name(self._flat.dtype), [self.size])
-        if self._newer is not device:
-            self.download()
-            copies.tell(what, self.nbytes, f"host to {device.id}")
-            self._mirrors[device.id]._write(device.stream, self._flat)
+        self._bring(to=device)
+        if device.is_cpu:
+            if self._wrapped is None:
+                if self._flat.ctypes.data % self._flat.itemsize:
+                    raise ValueError(f"{what} is not aligned to its elements")
+                self._wrapped = self._mirror(device).for_device(device.stream, False, False)
+            return self._wrapped
+        with self._lock:
+            mirror = self._mirror(device)
+            with self._told(mirror, device.id):
+                array = mirror.for_device(device.stream, is_written, self._is_held())
         if is_written:
-            self._newer = device
             device.pending.add(self)
-        return self._mirrors[device.id]
+        return array
+
+    def _mirror(self, device: Device) -> _vortex.Mirror:
+        mirror = self._mirrors.get(device.id)
+        if mirror is None:
+            flat = self._flat
+            mirror = self._mirrors[device.id] = _vortex.Mirror(device.native, flat.ctypes.data, vortex._devices.dtype_name(flat.dtype), flat.size,
+                                                               not flat.flags.writeable, flat)
+        return mirror
+
+    def _is_held(self) -> bool:
+        """Someone else may read and write the array: by a reference to it, or as the owner of the memory that it is a view of."""
+        return self._array.base is not None or self._references() > _ALONE
+
+    def _references(self) -> int:
+        return sys.getrefcount(self._array)
+
+    @contextlib.contextmanager
+    def _told(self, mirror: _vortex.Mirror, device: str):
+        before = mirror.copies
+        yield
+        for made, had, way in zip(mirror.copies, before, (f"host to {device}", f"{device} to host")):
+            if made > had:
+                copies.tell(self._name, self.nbytes, way)
 
     def __repr__(self):
         return f"Buffer(shape={self.shape}, dtype={self.dtype})"
 
 
 MtileBuffer = Buffer
+_ALONE = Buffer(1)._references()  # to an array that nobody else holds

@@ -79,7 +79,7 @@ class Device:
         """Waits for the launches; views that Buffer.numpy() gave hold the results then."""
         vortex.synchronize(self._native)
         for buffer in list(self.pending):
-            buffer.download()
+            buffer.settle(self)
         now = time.perf_counter()
         self._elapsed, self._started = now - self._started, now
 
