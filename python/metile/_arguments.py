@@ -36,6 +36,11 @@ class HostArray:
         self._is_written = self._array.flags.writeable
         return self._buffer._flat
 
+    def refresh(self) -> None:
+        """What has changed since a strided array was made contiguous, before the launch runs again."""
+        if self._buffer._array is not self._array:
+            self._buffer.numpy()[...] = self._array
+
     def finish(self) -> None:
         if not self._is_written:
             return

@@ -6,7 +6,7 @@ import math
 
 from ._trace import LoweringError, OutOfResources, current, word
 from .compiler.schedules import validate_schedule
-from ._values import Pointer, Value, constexpr, is_number, make, operand, unwrap
+from ._values import Pointer, Value, constexpr, is_number, make, operand, quotient, terms_of, unwrap
 
 _MOST_SHARED = 1 << 20  # of one array, on any device
 _STORED = ("f32", "f16", "bf16", "i32", "u32", "u8")
@@ -259,18 +259,32 @@ def zeros(shape, dtype: str = "f32") -> Value:
     return Value(trace, trace.add("zeros", f"i{rows}", f"i{columns}", word(_dtype(trace, dtype))), (rows, columns))
 
 
-def _matrix(trace, pointer, stride, what: str, is_written: bool) -> str:
+def _matrix(trace, pointer, row, stride, what: str, is_written: bool) -> tuple:
+    """The parameter, and the row in it: an offset by whole rows that only the program instance knows is one of rows."""
     if not isinstance(pointer, Pointer) or isinstance(pointer.base, Shared):
         trace.fail(f"{what} takes a pointer that is a parameter of the kernel", TypeError)
     pointer.check(trace)
-    return pointer.base.matrix(trace, pointer.offset, stride, is_written)
+    stride = unwrap(stride)
+    start, terms = terms_of(0 if pointer.offset is None else unwrap(pointer.offset))
+    for factor, rest in terms:
+        rows = quotient(factor, stride)
+        if rows is None and not isinstance(factor, Value) and not isinstance(stride, Value):
+            trace.fail(f"the offset of the pointer of a tile follows from the arguments of the launch by + - * // %, or consists of whole rows: "
+                       f"here it moves in steps of {factor} elements, and rows have {stride}")
+        row = rest * (factor // stride if rows is None else rows) + row
+    steps = [factor for factor, _ in terms if quotient(factor, stride) is None]
+    if terms and (rows := quotient(start, stride)) is not None:
+        start, row = 0, row + rows
+    elif terms:  # so that steps back from the start stay in the matrix
+        start, row = start % stride, row + start // stride
+    return pointer.base.matrix(trace, start, stride, is_written, steps), row
 
 
 def tile_load(pointer, row, col, stride, shape) -> Value:
     """The tile whose element (i, j) is pointer[(row + i) * stride + col + j]; 0 outside the matrix."""
     trace = current("tile_load")
     rows, columns = _extents(trace, shape)
-    base = _matrix(trace, pointer, stride, "tile_load", False)
+    base, row = _matrix(trace, pointer, row, stride, "tile_load", False)
     return Value(trace, trace.add("tile_load", base, operand(trace, row, "tile_load"), operand(trace, col, "tile_load"), f"i{rows}", f"i{columns}"),
                  (rows, columns))
 
@@ -281,7 +295,7 @@ def tile_store(pointer, row, col, stride, value, shape) -> None:
     rows, columns = _extents(trace, shape)
     if isinstance(value, Value) and value.tile_shape not in (None, (rows, columns)):
         trace.fail(f"a tile of {value.tile_shape} is stored as {(rows, columns)}", ValueError)
-    base = _matrix(trace, pointer, stride, "tile_store", True)
+    base, row = _matrix(trace, pointer, row, stride, "tile_store", True)
     trace.add("tile_store", base, operand(trace, row, "tile_store"), operand(trace, col, "tile_store"), operand(trace, value, "tile_store"),
               f"i{rows}", f"i{columns}", result=False)
 

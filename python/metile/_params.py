@@ -22,6 +22,7 @@ class Slot:
     stride: Callable | int = 0
     offset: Callable | int = 0
     is_written: bool = False
+    steps: list = dataclasses.field(default_factory=list)  # by multiples of these the rows of tiles are moved: they are whole rows
 
 
 class Memory:
@@ -34,22 +35,27 @@ class Memory:
 
     def word(self, trace) -> str:
         if self._flat is None:
-            self._flat = self._add(trace, Slot(self.argument, f"ptr {self.name} {self.dtype}", 1))
+            self._flat = self._add(trace, Slot(self.argument, f"ptr {self._unique(trace)} {self.dtype}", 1))
         return f"p{self._flat}"
 
     def mark_written(self, trace) -> None:
         self.word(trace)
         trace.params[self._flat].is_written = True
 
-    def matrix(self, trace, offset, stride, is_written: bool) -> str:
-        """The memory as rows of `stride` elements from `offset` on; both must follow from the launch's arguments."""
+    def matrix(self, trace, offset, stride, is_written: bool, steps: list) -> str:
+        """The memory as rows of `stride` elements from `offset` on; all three must follow from the launch's arguments."""
         key = tuple(value.id if isinstance(value, Value) else value for value in (offset, unwrap(stride)))
         if key not in self._views:
             parts = [self._known(trace, stride, "the stride"), 0 if offset is None else self._known(trace, offset, "the offset of the pointer")]
-            self._views[key] = self._add(trace, Slot(self.argument, f"ptr {self.name}{len(trace.params)} {self.dtype}", 2, *parts))
+            self._views[key] = self._add(trace, Slot(self.argument, f"ptr {self._unique(trace)} {self.dtype}", 2, *parts))
         slot = trace.params[self._views[key]]
         slot.is_written = slot.is_written or is_written
+        slot.steps += [self._known(trace, step, "the step of the pointer") for step in steps]
         return f"p{self._views[key]}"
+
+    def _unique(self, trace) -> str:
+        """The argument's own name for its first parameter, for messages."""
+        return f"{self.name}{len(trace.params)}" if self._views or self._flat is not None else self.name
 
     def _known(self, trace, value, what: str):
         value = unwrap(value)

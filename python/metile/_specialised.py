@@ -139,6 +139,10 @@ class Specialised:
         stride, offset = (part(numbers) if callable(part) else part for part in (slot.stride, slot.offset))
         if stride <= 0 or offset < 0:
             raise ValueError(f"kernel '{self.name}': a tile has rows of {stride} elements from element {offset} on")
+        for step in slot.steps:
+            elements = step(numbers) if callable(step) else step
+            if elements % stride:
+                raise ValueError(f"kernel '{self.name}': the pointer of a tile moves in steps of {elements} elements, which are no whole rows of {stride}")
         return offset, stride
 
     def interpret(self, values: list, numbers: dict, grid: tuple, check: bool) -> None:

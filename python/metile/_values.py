@@ -170,11 +170,14 @@ class Traced:
 
 
 class Value(Traced):
-    """A number per program instance or per lane, or a 2-D tile. `host` computes it from the launch's arguments where that is possible."""
+    """A number per program instance or per lane, or a 2-D tile. `host` computes it from the launch's arguments where that is possible; `parts` are
+    the operation and the operands of a sum or product, which offsets of tiles are taken apart by."""
 
     def __init__(self, trace: Trace, number: int, shape: tuple | None = None, host=None):
         super().__init__(trace)
         self.id, self.tile_shape, self.host = number, shape, host
+        self.parts: tuple | None = None
+        self.terms: tuple | None = None  # see terms_of
 
     def __neg__(self):
         return make("neg", self)
@@ -243,6 +246,67 @@ def _host_of(operation: str, left, right):
     return lambda numbers: function(first(numbers), second(numbers))
 
 
+def is_known(value) -> bool:
+    """The value follows from the launch's arguments."""
+    return not isinstance(value, Value) or value.host is not None
+
+
+def terms_of(value) -> tuple:
+    """(start, terms) of a number or value, which is start plus the sum of factor * rest for each (factor, rest) of the terms: start and factors
+    follow from the launch's arguments, the rests do not."""
+    if is_known(value):
+        return value, ()
+    if value.terms is None:
+        value.terms = _terms(value)
+    return value.terms
+
+
+def _terms(value: Value) -> tuple:
+    if value.parts is None:
+        return 0, ((1, value),)
+    operation, (left, right) = value.parts[0], map(unwrap, value.parts[1:])
+    if operation == "mul":
+        factor, rest = (left, right) if is_known(left) else (right, left)
+        if not is_known(factor) or isinstance(factor, (float, np.floating)):
+            return 0, ((1, value),)
+        start, terms = terms_of(rest)
+        return times(start, factor), tuple((times(known, factor), other) for known, other in terms)
+    (start, terms), (other_start, others) = terms_of(left), terms_of(right)
+    if operation == "sub":
+        other_start, others = times(other_start, -1), tuple((times(factor, -1), rest) for factor, rest in others)
+    return (other_start if _is_zero(start) else start if _is_zero(other_start) else start + other_start), (*terms, *others)
+
+
+def _is_zero(value) -> bool:
+    return not isinstance(value, Value) and value == 0
+
+
+def times(left, right):
+    if _is_zero(left) or _is_zero(right):
+        return 0
+    for one, other in ((left, right), (right, left)):
+        if not isinstance(one, Value) and one == 1:
+            return other
+    return left * right
+
+
+def quotient(value, by):
+    """value // by without a division where `by` is a factor of the value; None: that cannot be seen."""
+    if value is by:
+        return 1
+    if _is_zero(value):
+        return 0
+    if not isinstance(value, Value):
+        return value // by if not isinstance(by, Value) and by != 0 and value % by == 0 else None
+    if value.parts is None or value.parts[0] != "mul":
+        return None
+    left, right = map(unwrap, value.parts[1:])
+    for one, other in ((left, right), (right, left)):
+        if (part := quotient(one, by)) is not None:
+            return times(part, other)
+    return None
+
+
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "pow": "**", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
             "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
@@ -256,6 +320,7 @@ def _binary(operation: str, reflected: bool):
         left, right = (other, self) if reflected else (self, other)
         value = make(operation, left, right)
         value.host = _host_of(operation, left, right)
+        value.parts = (operation, left, right) if operation in ("add", "sub", "mul") else None
         return value
 
     return method

@@ -376,6 +376,9 @@ class Dispatcher:
             return
         if 0 in self._grid:
             return
+        for value in self._values:
+            if isinstance(value, HostArray):
+                value.refresh()
         if self._device is None:
             self._specialised.interpret(self._values, self._numbers, self._grid, os.environ.get("METILE_CHECK") == "1")
         else:
