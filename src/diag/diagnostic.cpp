@@ -104,7 +104,7 @@ void DiagnosticSink::report(Diagnostic diagnostic) {
   // Without a position two findings with one id (two missing files) are different findings.
   if (at.isValid() && !seen_.emplace(diagnostic.id, at.file.value, at.begin).second)
     return;
-  const bool wasFull = isFull();
+  const bool wasFull = errorCount_ >= maxErrors_;
   if (diagnostic.severity == Severity::Error)
     ++errorCount_;
   else if (diagnostic.severity == Severity::Warning && !wasFull)

@@ -91,8 +91,8 @@ public:
   bool hasErrors() const { return errorCount_ != 0; }
   uint32_t errorCount() const { return errorCount_; }
   uint32_t warningCount() const { return warningCount_; }
-  /// True once the cap is reached; long analyses may stop early.
-  bool isFull() const { return errorCount_ >= maxErrors_; }
+  /// There are more errors than are shown: analyses stop, as nothing that they find is seen.
+  bool isCut() const { return capNoted_; }
   std::span<const Diagnostic> all() const { return diagnostics_; }
   /// Orders by file and position, keeping the order of reports at one position; positionless ones go last.
   void sortByPosition();

@@ -24,7 +24,7 @@ TEST(DiagnosticSink, StopsAtTheCapWithOneNote) {
   ASSERT_EQ(sink.all().size(), 6u);
   EXPECT_EQ(sink.all()[5].severity, Severity::Note);
   EXPECT_EQ(sink.errorCount(), 20u);
-  EXPECT_TRUE(sink.isFull());
+  EXPECT_TRUE(sink.isCut());
 }
 
 TEST(DiagnosticSink, PositionlessDiagnosticsAreAllKept) {

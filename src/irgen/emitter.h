@@ -202,7 +202,8 @@ private:
   Flat evalBlockLevel(const Expr& expr);
   const Variable* park(const Expr& expr);
   Value scalarOrFail(Location loc, const Flat& flat);
-  static bool mayShortCircuitFreely(const Expr& expr);
+  bool mayShortCircuitFreely(const Expr& expr) const;
+  bool reportsWrapping(const Expr& expr, lang::Scalar kind) const;
 
   // places.cpp
   Place place(const Expr& expr);

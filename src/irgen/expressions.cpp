@@ -140,6 +140,15 @@ Flat Emitter::evalControl(const Expr& expr) {
   return read(loc(expr), result);
 }
 
+/// Is this an operator of integers of the type that must not wrap when the program is checked?
+bool Emitter::reportsWrapping(const Expr& expr, lang::Scalar kind) const {
+  if (!context_.forChecks || expr.mayWrap || !lang::isInteger(kind))
+    return false;
+  if (expr.kind == ExprKind::Unary)
+    return expr.unaryOp == lang::UnaryOp::Neg;
+  return expr.binaryOp == BinaryOp::Add || expr.binaryOp == BinaryOp::Sub || expr.binaryOp == BinaryOp::Mul;
+}
+
 Flat Emitter::evalUnary(const Expr& expr) {
   return userUnary(expr, scalarOf(expr.args[0]->type), evalScalar(*expr.args[0]));
 }
@@ -149,8 +158,7 @@ Flat Emitter::evalUnary(const Expr& expr) {
 Value Emitter::userBinary(const Expr& expr, BinaryOp op, lang::Scalar kind, Value lhs, Value rhs) {
   Location at = loc(expr);
   const bool isTile = llvm::isa<mlir::RankedTensorType>(lhs.getType());
-  const bool isChecked = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul;
-  if (!context_.forChecks || expr.mayWrap || !isChecked || !lang::isInteger(kind) || (isTile && context_.padsTiles))
+  if (!reportsWrapping(expr, kind) || (isTile && context_.padsTiles))
     return math_.binary(at, op, kind, lhs, rhs);
   Value inside = inThreads_ && !context_.domain.empty() ? insideDomain() : Value();
   const auto masked = [&](Value value) -> Value {
@@ -177,8 +185,8 @@ Flat Emitter::evalBinary(const Expr& expr) {
   return userBinary(expr, expr.binaryOp, scalarOf(expr.args[0]->type), lhs, rhs);
 }
 
-/// Code without memory accesses, effects or loops may run although the left operand already decides.
-bool Emitter::mayShortCircuitFreely(const Expr& expr) {
+/// Code without memory accesses, effects, loops or wrapping that is reported may run although the left operand already decides.
+bool Emitter::mayShortCircuitFreely(const Expr& expr) const {
   switch (expr.kind) {
   case ExprKind::Int:
   case ExprKind::Float:
@@ -191,11 +199,14 @@ bool Emitter::mayShortCircuitFreely(const Expr& expr) {
     break;
   case ExprKind::Unary:
   case ExprKind::Binary:
+    if (reportsWrapping(expr, scalarOf(expr.type)))
+      return false;
+    break;
   case ExprKind::Cast:
   case ExprKind::Field: break;
   default: return false;
   }
-  return llvm::all_of(expr.args, [](const Expr* arg) { return mayShortCircuitFreely(*arg); });
+  return llvm::all_of(expr.args, [&](const Expr* arg) { return mayShortCircuitFreely(*arg); });
 }
 
 Flat Emitter::evalShortCircuit(const Expr& expr) {

@@ -12,6 +12,16 @@ CASES = {
     "exchange": ("fn main() {\n    var a = 1\n    var b = 2\n    (a, b) = (b, a)\n}", "assign one by one"),
     "format": ('fn main() { print("{:.2}", 1.5) }', "a place for a value is `{}`"),
     "texts": ('fn main() { print("a" + "b") }', "`format("),
+    "buffer of a copy": ("@launch(grid = [1], block = 64)\nkernel k(x: &Tensor<f32, [64]>) {\n    let t: Tensor<f32, [64]> @shared\n"
+                         "    async_stage(&x[0..64], &t)\n}", "lend it: `&mut t`"),
+    "negative": ("fn f(a: u32) -> i64 { return -(a + 1) }", "`-((a + 1) as i64)`"),
+    "negative name": ("fn f(a: u32) -> i64 { return -a }", "`-(a as i64)`"),
+    "long condition": ("fn f(number_of_rows: u32, number_of_columns: u32) {\n    if number_of_rows * number_of_columns + 1 {}\n}",
+                       "`(number_of_rows * number_of_columns + 1) != 0`"),
+    "long list": ("fn g(t: &Tensor<f32, [N]>) {}\nfn main() { g(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]) }",
+                  "`Tensor.from_host(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])`"),
+    "extent of an argument": ("kernel k(x: &mut Tensor<f32, [N]>, y: &Tensor<f32, [N]>) { x[thread.global_id] = y[0] }\n"
+                              "fn main() {\n    var x: Tensor<f32, [7]> = zeros()\n    k(&mut x, &full(1.0))\n}", "error[E0327]: an extent of `full` is"),
     "progression": ("fn main() {\n    let n = args().len()\n    for s in [n / 2, n / 4, ..., 1] {}\n}", "while s > 0"),
 }
 

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "lang/sema/children.h"
 
+#include <algorithm>
 #include <set>
 
 namespace vortex::lang {
@@ -61,14 +62,15 @@ public:
 
 private:
   void visit(const Expr& expr) {
-    if (expr.kind == ExprKind::Let && expr.variable)
-      check(expr.variable->type, expr.variable->range);
+    if (expr.kind == ExprKind::Let && expr.variable && !check(expr.variable->type, expr.variable->range))
+      return;  // its value has parts of the same kind
     forEachChild(expr, [&](const Expr& child) { visit(child); });
     if (expr.type)
       check(expr.type, expr.range);
   }
 
-  /// Tensors inside of other types by themselves; arrays of a kernel's own tensors and numbers as a whole.
+  /// Tensors inside of other types by themselves; arrays, structs and tuples of a kernel's own tensors and numbers as a whole, and
+  /// in host code those that lie in one piece of memory.
   Excess find(Type type) const {
     if (type->kind == TypeKind::Tensor) {
       const bool isLocal = !type->isValue && type->space == Space::Local,
@@ -91,13 +93,26 @@ private:
       if (!elem->isTensor() || (!elem->isValue && elem->space == Space::Local))
         return limited(type, base::kMostLocalBytes, "the arrays of a thread have");
     }
-    if (type->kind == TypeKind::Array || type->kind == TypeKind::Vec || type->kind == TypeKind::Ref)
-      return find(type->elem);
-    if (type->kind == TypeKind::Struct || type->kind == TypeKind::Tuple)
-      for (Type elem : type->elems)
-        if (Excess found = find(elem); found.type)
-          return found;
-    return {};
+    if (type->kind == TypeKind::Array || type->kind == TypeKind::Vec || type->kind == TypeKind::Ref) {
+      const Excess found = find(type->elem);
+      return found.type || type->kind != TypeKind::Array || hasTensor(type)
+                 ? found
+                 : limited(type, base::kMostTensorBytes, "a value has");
+    }
+    if (type->kind != TypeKind::Struct && type->kind != TypeKind::Tuple)
+      return {};
+    for (Type elem : type->elems)
+      if (Excess found = find(elem); found.type)
+        return found;
+    if (hasTensor(type))
+      return {};
+    return function_.inKernel ? limited(type, base::kMostLocalBytes, "the variables of a thread have")
+                              : limited(type, base::kMostTensorBytes, "a value has");
+  }
+
+  static bool hasTensor(Type type) {
+    return type->isTensor() || (type->kind == TypeKind::Array && hasTensor(type->elem)) ||
+           std::any_of(type->elems.begin(), type->elems.end(), hasTensor);
   }
 
   static Excess limited(Type type, uint64_t most, const char* what) {
@@ -105,17 +120,23 @@ private:
     return bytes > most ? Excess{type, bytes, most, what} : Excess{};
   }
 
-  void check(Type type, source::SourceRange range) {
+  /// False where the type is too large.
+  bool check(Type type, source::SourceRange range) {
     if (!seen_.insert(type).second)
-      return;
+      return true;
     const Excess excess = find(type);
-    if (!excess.type || !reported_.insert(excess.type).second)
-      return;
+    if (!excess.type)
+      return true;
+    if (!reported_.insert(excess.type).second)
+      return false;
+    for (Type part = excess.type->elem; part; part = part->elem)
+      reported_.insert(part);
     sink_
         .error("E0553", range,
                base::concat("`", text(excess.type, function_.dimNames()), "` takes ", base::showBytes(excess.bytes),
                             " bytes, ", excess.what, " at most ", excess.most))
         .primary("this has too many elements");
+    return false;
   }
 
   const Function& function_;

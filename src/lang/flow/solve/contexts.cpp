@@ -46,7 +46,7 @@ std::vector<Contexts::Carried> Contexts::carriedBy(const Loop& loop) const {
     if (found && isUsed(id, found->phi))
       out.push_back(std::move(*found));
   };
-  if (loop.counter)
+  if (loop.counter && !loop.latches.empty())  // without a second iteration the counter is its begin, no phi
     add(counterOf(loop));
   for (ValueId phi : graph_[loop.header].phis) {
     if (loop.counter && phi == loop.counter->phi)

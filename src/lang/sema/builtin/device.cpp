@@ -32,9 +32,10 @@ Expr* checkAsyncStage(BuiltinCall& call) {
   if (isError(view) || isError(buffer) || !isStageable(call.body, view, call.row.name))
     return call.failed();
   if (buffer->type->kind != TypeKind::Ref || !buffer->type->isMutable || !buffer->type->elem->isTensor()) {
+    const Expr* lent = buffer->kind == ExprKind::Ref ? buffer->args[0] : buffer;
     error(call.body, "E0470", buffer->range, "`async_stage` fills a buffer that it borrows")
         .primary("`" + text(call.body, buffer->type) + "`")
-        .help(base::concat("lend it: `&mut ", call.body.session.sources.text(buffer->range), "`"));
+        .help(base::concat("lend it: `&mut ", call.body.session.sources.text(lent->range), "`"));
     return call.failed();
   }
   Expr* place = deref(call.body, buffer);

@@ -73,8 +73,10 @@ WrittenShape shapeOf(BuiltinCall& call, const syn::Expr* written) {
   for (const DimExpr& extent : expected->shape) {
     auto variable = extent.asVariable();
     if (!isCounted(body, extent) || (variable && body.pendingDims.count(*variable))) {
+      const std::string shown = text(body, extent);
       error(body, "E0327", call.range(),
-            base::concat("the extent `", text(body, extent), "` of `", call.row.name, "` is not known here"))
+            base::concat(shown == "_" ? "an extent" : "the extent `" + shown + "`", " of `", call.row.name,
+                         "` is not known here"))
           .help(base::concat("write the shape: `", call.row.name, "([…])`"));
       return out;
     }

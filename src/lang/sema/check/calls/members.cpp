@@ -61,13 +61,26 @@ std::vector<Member> traitMembers(BodyState& body, Type type, const TraitRef& tra
     }
   if (!out.empty())
     return out;
-  for (FoundImpl& found : findImpls(body, type, trait)) {
-    if (!trait.args.empty() && !found.trait.isOpen() && !(found.trait == trait))
-      continue;
+  const auto addFound = [&](FoundImpl& found) {
     if (const syn::Item* own = memberNamed(found.impl->item->members, name, kind))
       out.push_back({own, found.impl->scope, std::move(found.env), found.trait, found.impl->item});
     else
       add(found.trait);
+  };
+  const std::vector<TraitRef> written =
+      trait.item->generics.params.empty() ? std::vector<TraitRef>() : writtenTraits(body, type, trait.item);
+  for (FoundImpl& found : findImpls(body, type, trait)) {
+    if (!trait.args.empty() && !found.trait.isOpen() && !(found.trait == trait))
+      continue;
+    const bool isOpen = found.trait.isOpen();
+    const bool isWritten = std::find(written.begin(), written.end(), found.trait) != written.end();
+    addFound(found);
+    out.back().isWritten = isWritten;
+    for (const TraitRef& each : written)
+      if (auto closed = isOpen ? findImpl(body, type, each) : std::nullopt; closed && closed->impl == found.impl) {
+        addFound(*closed);
+        out.back().isWritten = true;
+      }
   }
   for (const TraitRef& listed : listedTraits(body, type, trait.item))
     if (trait.args.empty() || listed == trait)
@@ -103,6 +116,8 @@ static std::optional<Member> findMember(BodyState& body, Type type, std::string_
           found.size() > 1 && body.selfType && canonicalSelf(body, body.selfType) == type ? ownTrait(body) : nullptr)
     if (std::any_of(found.begin(), found.end(), [&](const Member& each) { return each.trait && *each.trait == *own; }))
       std::erase_if(found, [&](const Member& each) { return !each.trait || !(*each.trait == *own); });
+  if (std::any_of(found.begin(), found.end(), [](const Member& each) { return each.isWritten; }))
+    std::erase_if(found, [](const Member& each) { return !each.isWritten; });
   isAmbiguous = found.size() > 1;
   if (isAmbiguous)
     reportAmbiguous(body, type, found, name, kind, use);

@@ -12,6 +12,7 @@ struct Member {
   GenericEnv env;
   std::optional<TraitRef> trait;        ///< none: a member of the type's own
   const syn::ImplItem* impl = nullptr;  ///< none: the trait's default, or what a bound promises
+  bool isWritten = false;  ///< in an instance: of the trait that the bounds name, with the arguments that they give it
 };
 
 Expr* associatedConst(BodyState& body, Type type, const syn::Name& name, SourceRange range);

@@ -60,16 +60,16 @@ static std::optional<int> fitOf(BodyState& body, const Member& candidate, Type s
              !isUnsigned(want->scalar) || bitWidth(have->scalar) > bitWidth(want->scalar))
       return std::nullopt;  // only unsigned integers widen by themselves
   }
+  // Of a parameter's type the bounds have decided when the definition was checked, before it was known that the type has more.
+  constexpr int kWritten = 1 << 20;
+  const int base = candidate.isWritten ? kWritten : 0;
   if (expected && function->resultType && expected->kind != TypeKind::Unit && !isError(expected)) {
     infer(body, function->resultType, expected, env, candidate.scope);
-    if (Type result = hintFor(body, function->resultType, env, target); result && !isError(result)) {
-      if (!agree(canonicalSelf(body, stripRef(result)), canonicalSelf(body, stripRef(expected))))
-        fit -= 1;
-      else
-        fit += 2;
-    }
+    if (Type result = hintFor(body, function->resultType, env, target); result && !isError(result))
+      return agree(canonicalSelf(body, stripRef(result)), canonicalSelf(body, stripRef(expected))) ? base + fit + 2
+                                                                                                   : fit - 1;
   }
-  return fit;
+  return base + fit;
 }
 
 std::optional<Member> selectMember(BodyState& body, std::vector<Member> found, Type self, const syn::CallExpr* call,

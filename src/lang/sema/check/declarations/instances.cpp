@@ -239,6 +239,8 @@ bool Session::checkQuietly(const Instance& request) {
 }
 
 void Session::checkEither(const Instance& first, const Instance& second) {
+  if (sink_->isCut())
+    return;
   const uint32_t errors = sink_->errorCount();
   if (checkQuietly(first) || checkQuietly(second) || sink_->errorCount() != errors)
     return;
@@ -250,7 +252,8 @@ void Session::checkQueuedBodies() {
   while (!queue_.empty()) {
     Instance* next = queue_.front();
     queue_.pop_front();
-    checkBody(*next->body);
+    if (!sink_->isCut())
+      checkBody(*next->body);
     next->body.reset();
   }
 }

@@ -30,7 +30,7 @@ Expr* condition(BodyState& body, const syn::Expr* expr) {
     return out;
   auto builder = error(body, "E0319", expr->range, "a condition is a `bool`, not `" + text(body, out->type) + "`");
   if (out->type->kind == TypeKind::Scalar)
-    builder.help(base::concat("compare it: `", body.session.sources.text(expr->range).substr(0, 40), " != 0`"));
+    builder.help(base::concat("compare it: `", operandText(body, out), " != 0`"));
   else if (out->type->isTensor())
     builder.help("to choose element by element, use `select(condition, a, b)`");
   return errorExpr(body, expr->range);

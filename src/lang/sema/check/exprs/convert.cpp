@@ -164,13 +164,28 @@ Expr* cast(BodyState& body, Expr* expr, Type to) {
   return make(body, ExprKind::Cast, to, expr->range, {expr});
 }
 
-/// `x as f32`, in parentheses where the operator around it or those inside would be read first.
-static std::string castText(const BodyState& body, const Expr* expr, Type to, std::string_view within) {
+/// `(a + b)`, but not `(a) + (b)`.
+static bool isInParentheses(std::string_view source) {
+  int depth = 0;
+  for (size_t i = 0; i < source.size(); ++i) {
+    depth += source[i] == '(' ? 1 : source[i] == ')' ? -1 : 0;
+    if (depth == 0 && i + 1 < source.size())
+      return false;
+  }
+  return !source.empty();
+}
+
+std::string operandText(const BodyState& body, const Expr* expr) {
   const std::string_view source = body.session.sources.text(expr->range);
-  const bool isOne = expr->kind != ExprKind::Binary && expr->kind != ExprKind::Unary && expr->kind != ExprKind::Cast &&
-                     expr->kind != ExprKind::If && expr->kind != ExprKind::Broadcast && expr->kind != ExprKind::Dot;
-  const std::string operand = source.size() > 80 ? "(…)" : isOne ? std::string(source) : base::concat("(", source, ")");
-  const std::string cast = base::concat(operand, " as ", text(body, to));
+  const bool isOne = isInParentheses(source) ||
+                     (expr->kind != ExprKind::Binary && expr->kind != ExprKind::Unary && expr->kind != ExprKind::Cast &&
+                      expr->kind != ExprKind::If && expr->kind != ExprKind::Broadcast && expr->kind != ExprKind::Dot);
+  return source.size() > 80 ? "(…)" : isOne ? std::string(source) : base::concat("(", source, ")");
+}
+
+/// `x as f32`, in parentheses where the operator around it would be read first.
+std::string castText(const BodyState& body, const Expr* expr, Type to, std::string_view within) {
+  const std::string cast = base::concat(operandText(body, expr), " as ", text(body, to));
   return within == "**" || within == "@" ? "(" + cast + ")" : cast;
 }
 
@@ -339,15 +354,14 @@ Expr* mismatch(BodyState& body, Expr* expr, Type to, SourceRange because, std::s
   if (because.isValid() && because.file == expr->range.file)
     builder.label(because, std::string(becauseText));
   const auto isNumber = [](Type type) { return type->kind == TypeKind::Scalar && type->scalar != Scalar::Bool; };
-  const std::string_view source = body.session.sources.text(expr->range);
   if (isNumber(from) && isNumber(to))
     builder.help(base::concat("convert it: `", castText(body, expr, to, ""), "`"));
   else if (to->kind == TypeKind::Ref && from == to->elem)
-    builder.help(base::concat("lend it: `", to->isMutable ? "&mut " : "&", source.substr(0, 40), "`"));
+    builder.help(base::concat("lend it: `", to->isMutable ? "&mut " : "&", operandText(body, expr), "`"));
   else if (from->kind == TypeKind::Vec && (to->isTensor() || (to->kind == TypeKind::Ref && to->elem->isTensor())))
-    builder.help(base::concat("copy it to the device: `Tensor.from_host(", source.substr(0, 40), ")`"));
+    builder.help(base::concat("copy it to the device: `Tensor.from_host(", operandText(body, expr), ")`"));
   else if (from->isTensor() && to->kind == TypeKind::Vec)
-    builder.help(base::concat("copy it to the host: `", source.substr(0, 40), ".to_host()`"));
+    builder.help(base::concat("copy it to the host: `", operandText(body, expr), ".to_host()`"));
   return errorExpr(body, expr->range);
 }
 

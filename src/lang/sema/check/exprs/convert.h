@@ -14,6 +14,9 @@ Expr* mismatch(BodyState& body, Expr* expr, Type to, SourceRange because, std::s
 /// A product of such elements may be summed up in a wider type, which holds all of their values.
 bool mayAccumulateIn(Type elem, Type sum);
 Expr* cast(BodyState& body, Expr* expr, Type to);  ///< elementwise, no checks; the same expression when nothing changes
+/// What is written, as code in a help: with parentheses where an operator behind or before it would bind tighter, `(…)` if it is long.
+std::string operandText(const BodyState& body, const Expr* expr);
+std::string castText(const BodyState& body, const Expr* expr, Type to, std::string_view within);
 /// Makes two numeric operands one scalar type; false after an error.
 bool unify(BodyState& body, Expr*& lhs, Expr*& rhs, std::string_view what, SourceRange range);
 std::optional<Interval> literalInterval(BodyState& body, const Expr* expr, uint32_t depth = 0);

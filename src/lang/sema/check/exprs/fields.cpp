@@ -204,7 +204,7 @@ Expr* fieldBinary(BodyState& body, BinaryOp op, Expr* lhs, Expr* rhs, SourceRang
     const Type field = isLeft ? lhs->type : rhs->type;
     if (const Expr* other = isLeft ? rhs : lhs; isInt(other))
       builder.help(base::concat("make it an element: `", text(body, field), ".from_int(",
-                                body.session.sources.text(other->range).substr(0, 40), " as u64)`"));
+                                castText(body, other, body.types.scalar(Scalar::U64), ""), ")`"));
     return errorExpr(body, range);
   }
   Expr* out = fieldCall(body, lhs->type, function, {lhs, rhs}, range);

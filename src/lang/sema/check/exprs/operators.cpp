@@ -134,7 +134,9 @@ Expr* checkUnary(BodyState& body, const syn::UnaryExpr* expr, Type expected) {
   }
   if (isNeg && isUnsigned(elem->scalar)) {
     error(body, "E0303", expr->range, base::concat("`-` does not apply to the unsigned type `", text(body, elem), "`"))
-        .help("convert it first: `-(x as i64)`");
+        .help(base::concat("convert it first: `-(",
+                           castText(body, operand, withElem(body, operand->type, body.types.scalar(Scalar::I64)), ""),
+                           ")`"));
     return errorExpr(body, expr->range);
   }
   if (operand->type->isTensor() && !inKernel(body) && body.instance) {

@@ -75,6 +75,25 @@ void assume(BodyState& body, const syn::Generics& params) {
   }
 }
 
+std::vector<TraitRef> writtenTraits(BodyState& body, Type type, const syn::TraitItem* trait) {
+  TraitSet builtins;
+  std::vector<TraitRef> out;
+  for (const syn::Generics* list : std::vector(body.boundLists))
+    for (const WrittenBound& each : boundsOf(*list)) {
+      const GenericValue* value = each.subject ? nullptr : findGeneric(body.generics, each.name);
+      const auto made = each.subject
+                            ? conditionSubject(body, each.subject, *list, body.generics, body.items, body.selfType)
+                            : std::nullopt;
+      value = made ? &*made : value;
+      if (!value || value->kind != GenericValue::Kind::Type || !agree(value->type, type))
+        continue;
+      if (auto bound = boundTrait(body, each.bound, body.generics, body.items, body.selfType, type, false))
+        withSupertraits(body, *bound, builtins, out, type);
+    }
+  std::erase_if(out, [&](const TraitRef& each) { return each.item != trait || each.isOpen(); });
+  return out;
+}
+
 bool assumes(BodyState& body, Type type, const TraitRef& trait) {
   for (const auto& [known, has] : body.assumed) {
     if (!agree(known, type))

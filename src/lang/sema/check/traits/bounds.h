@@ -9,6 +9,8 @@ namespace vortex::lang {
 bool checkBounds(BodyState& body, const syn::Generics& generics, const GenericEnv& env, SourceRange use,
                  ItemScope* scope = nullptr, Type self = nullptr);
 void assume(BodyState& body, const syn::Generics& generics);
+/// In an instance: this trait with the arguments that the bounds of its parameters and their supertraits give it for the type.
+std::vector<TraitRef> writtenTraits(BodyState& body, Type type, const syn::TraitItem* trait);
 bool assumes(BodyState& body, Type type, const TraitRef& trait);
 bool checkBoundsQuietly(BodyState& body, const syn::Generics& generics, const GenericEnv& env, ItemScope* scope);
 std::optional<TraitRef> boundTrait(BodyState& body, const syn::Type* bound, const GenericEnv& env, ItemScope* scope,

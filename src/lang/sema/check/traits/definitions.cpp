@@ -236,6 +236,8 @@ Type standInSelf(BodyState& body, const TraitRef& trait) {
 /// Attempts the body as one kind of code, then as the other. Nothing made for it stays; what is wrong is reported once (of the attempt
 /// that got further), and instances of the item are not looked into any more.
 void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel) {
+  if (sink_->isCut())
+    return;
   std::vector<diag::Diagnostic> found;
   bool isTyped = false;
   for (const bool kernel : inKernel) {
