@@ -205,7 +205,8 @@ def _reduction(name: str, doc: str, is_of_block: bool = True):
         trace.uses_threads = True
         return Value(trace, trace.add(name, operand(trace, x, name)))
 
-    function.__name__, function.__doc__ = name, doc
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
     return function
 
 

@@ -114,7 +114,7 @@ class Traced:
         self._refuse("the number in a traced value", 'use metile.cast(x, "i32")')
 
     def __float__(self):
-        self._refuse("the number in a traced value", 'use metile.cast(x, "f32")')
+        self._refuse("the number in a traced value", 'use metile.cast(x, "f32"), and the functions of metile instead of those of math')
 
     def __index__(self):
         self._refuse("the number in a traced value", "loops over traced bounds are metile.tile_range")
@@ -142,7 +142,10 @@ class Traced:
     def __format__(self, spec):
         if spec:
             self._refuse("the text of a traced value", 'use metile.print("{}", x)')
-        return object.__repr__(self)
+        return repr(self)
+
+    def __repr__(self):
+        return "<pointer>" if isinstance(self, Pointer) else "<traced value>"
 
     def __round__(self, digits=None):
         self._refuse("the number in a traced value", "use metile.round(x)")

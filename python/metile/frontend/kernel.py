@@ -1,6 +1,7 @@
 """Kernels: Python functions that are traced, compiled and launched."""
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import os
@@ -28,6 +29,7 @@ __all__ = ["Kernel", "LoweringError", "OutOfResources", "kernel"]
 HINTS = {"WM", "WN", "NUM_SG", "COOPERATIVE", "SEPARATED", "RELAXED_PRECISION", "K_UNROLL", "SWIZZLE", "SWIZZLE_SMEM", "SCHEDULE_ENCODING",
          "num_stages", "num_simdgroups", "num_warps"}
 _TILE_THREADS = 128
+_RAISE = dis.opmap["RAISE_VARARGS"]
 _MOST_LANES = (1 << 31) - 1  # more does not fit the numbers of lanes
 _LONG_ROW = 32768  # elements: shorter rows stay in the second-level cache of CPUs, where another pass costs less than collecting sums
 _KEPT = 16  # traces per specialisation, for different values of what they read from outside
@@ -205,7 +207,10 @@ class Kernel:
             try:
                 result = self.fn(**given)
             except RecursionError as error:
-                raise LoweringError(f"kernel '{self.name}': helpers call each other without end{_last_place(trace, error)}") from None
+                raise LoweringError(f"kernel '{self.name}': helpers call each other without end{_last_place(trace, error)[0]}") from None
+            except (TypeError, AttributeError, NameError, ValueError, IndexError, ArithmeticError) as error:
+                _tell_place(trace, error)
+                raise
             if trace.open_loops:
                 raise LoweringError(f"kernel '{self.name}': a tile_range loop is left by `break`, `return` or an exception{_excerpt(trace)}")
             if result is not None:
@@ -219,14 +224,22 @@ class Kernel:
         return trace, threads
 
 
-def _last_place(trace: Trace, error: BaseException) -> str:
-    """The innermost statement of a kernel's own code that an error went through."""
-    place, at = "", error.__traceback__
+def _last_place(trace: Trace, error: BaseException) -> tuple[str, bool]:
+    """The innermost statement of a kernel's own code that an error went through, and whether it is a `raise`."""
+    place, is_raise, at = "", False, error.__traceback__
     while at is not None:
-        if not is_machinery(at.tb_frame.f_code):
-            place = trace.sources.excerpt(trace.sources.position(at.tb_frame))
+        code = at.tb_frame.f_code
+        if not is_machinery(code):
+            place, is_raise = trace.sources.excerpt(trace.sources.position(at.tb_frame)), code.co_code[at.tb_lasti] == _RAISE
         at = at.tb_next
-    return place
+    return place, is_raise
+
+
+def _tell_place(trace: Trace, error: Exception) -> None:
+    """Python's own errors name the statement as ours do; those that a kernel raises are its own."""
+    place, is_raise = _last_place(trace, error)
+    if not is_raise and len(error.args) == 1 and isinstance(error.args[0], str) and "\n  --> " not in error.args[0]:
+        error.args = (error.args[0] + place,)
 
 
 def _excerpt(trace: Trace) -> str:
