@@ -127,6 +127,8 @@ public:
   const std::vector<Diagnostic>&
   remarks() const;  ///< notes without ids: what of a trace was rewritten, what was not and why
   std::vector<KernelInfo> kernels() const;
+  /// Name and text of all that was read: the program's own file first, then its imports and theirs.
+  std::vector<std::pair<std::string, std::string>> files() const;
 
   /// The artifact of a kernel, by name or unique name. Errors: no such kernel; an extent that is needed and missing; a target that is not
   /// known; what a stage of the compiler does not support, with its place in the source.

@@ -112,6 +112,60 @@ print(vortex.compile({str(tmp_path / 'main.vx')!r}).scale(np.ones(3, np.float32)
     assert run(script).stdout.split()[0] == "7.0"
 
 
+def many_files(folder) -> str:
+    for name, text in {"main.vx": "import shapes.area\nimport other\nkernel scale(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * other.factor() * area.one() }\n",
+                       "other.vx": "import deep.inner\npub fn factor() -> f32 { return inner.two() }\n", "deep/inner.vx": "pub fn two() -> f32 { return 2.0 }\n",
+                       "shapes/area.vx": "pub fn one() -> f32 { return 1.0 }\n"}.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_text(text)
+    return f"import numpy as np\nimport vortex\nprint(vortex.compile({str(folder / 'main.vx')!r}).scale(np.ones(3, np.float32))[0])\n"
+
+
+def test_a_program_of_several_files_needs_no_compiler_the_second_time(run, tmp_path):
+    script = many_files(tmp_path / "program")
+    for where in ("compiler", "disk", "disk"):
+        assert run(script).stdout.split() == ["2.0", where]
+
+
+@pytest.mark.parametrize("file, text, result", [
+    ("other.vx", "pub fn factor() -> f32 { return 7.0 }\n", "7.0"), ("deep/inner.vx", "pub fn two() -> f32 { return 5.0 }\n", "5.0"),
+    ("shapes/area.vx", "pub fn one() -> f32 { return 3.0 }\n", "6.0"), ("unrelated.vx", "pub fn one() -> f32 { return 3.0 }\n", "2.0")])
+def test_a_program_depends_on_each_of_its_files(run, tmp_path, file, text, result):
+    script = many_files(tmp_path / "program")
+    run(script)
+    (tmp_path / "program" / file).write_text(text)
+    assert run(script).stdout.split() == [result, "disk" if result == "2.0" else "compiler"]
+    assert run(script).stdout.split() == [result, "disk"]
+
+
+def test_a_file_that_is_imported_instead_of_another_is_seen(run, tmp_path):
+    folder = tmp_path / "program"
+    script = many_files(folder)
+    (folder / "other.vx").write_text("import deep.value\npub fn factor() -> f32 { return value() }\n")
+    (folder / "deep.vx").write_text("pub fn value() -> f32 { return 4.0 }\n")
+    for where in ("compiler", "disk"):
+        assert run(script).stdout.split() == ["4.0", where]
+    (folder / "deep/value.vx").write_text("pub fn value() -> f32 { return 9.0 }\n")
+    (folder / "other.vx").write_text("import deep.value\npub fn factor() -> f32 { return value() }\n")
+    done = run(script, check=False)  # `value` is the module deep/value.vx now
+    assert done.returncode != 0 and "CompileError" in done.stderr, (done.stdout, done.stderr)
+    (folder / "deep/value.vx").unlink()
+    assert run(script).stdout.split()[0] == "4.0"
+    for name in ("deep.vx", "deep"):
+        (folder / name).rename(folder / f"gone_{name}")
+    assert run(script, check=False).returncode != 0
+
+
+def test_the_standard_library_is_a_part_of_the_key(run, tmp_path):
+    script = """
+import numpy as np
+import vortex
+program = vortex.compile(source="import image.pgm\\nkernel scale(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> { return x * 2.0 }")
+print(program.scale(np.ones(3, np.float32))[0])
+"""
+    assert [run(script).stdout.split() for _ in range(2)] == [["2.0", "compiler"], ["2.0", "disk"]]
+
+
 def test_errors_are_found_by_every_process(run):
     wrong = PROGRAM.replace("return x * factor", "return y * factor")
     for _ in range(2):

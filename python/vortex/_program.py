@@ -10,7 +10,7 @@ import numpy as np
 
 import _vortex
 
-from . import _devices, _errors, _foreign, _kept, _launch, _parts
+from . import _devices, _errors, _foreign, _imports, _kept, _launch, _parts
 from ._devices import Device
 
 
@@ -240,8 +240,8 @@ class Program:
         self.device, self.check = device, check
         self._compile = lambda with_grid: _compiler().compile(name, text, list(dims.items()), _library_paths(), with_grid, wanted)
         self.with_instance = functools.lru_cache(maxsize=None)(lambda kernel, arguments: Program(name, text, device, dims, check, ((kernel, arguments),)))
-        # What a program of several files depends on only the compiler knows: it keeps the kernels of those itself.
-        self._key = ("vx", name, text, tuple(dims.items()), wanted) if "import" not in text and _uses_disk() else None
+        self._key = ("vx", name, text, tuple(dims.items()), wanted) if _uses_disk() else None
+        self._imports = _imports.Imports(self._key, _library_paths()) if self._key and "import" in text else None
         kernels, found = self._described()
         self.diagnostics = _errors.diagnostics(found)
         instances: dict[str, list[dict]] = {}
@@ -251,12 +251,16 @@ class Program:
 
     def _described(self) -> tuple[list[dict], list[dict]]:
         """Kernels and warnings, without the compiler if they are known. A CompileError where there are errors."""
+        if self._imports is not None:
+            self._key = self._imports.key()
         known = _kept.find(self._key) if self._key else None
         if known is None:
             native = self._native
             known = native.kernels(), native.diagnostics()
             if not native.ok:
                 raise _errors.CompileError(native.report, _errors.diagnostics(known[1]))
+            if self._imports is not None:
+                self._key = self._imports.found(native.files())
             if self._key:
                 _kept.keep(self._key, known)
         return known

@@ -140,6 +140,13 @@ NB_MODULE(_vortex_compiler, module) {
       .def("diagnostics", [](const Program& self) { return describe(self.diagnostics()); })
       .def("remarks", [](const Program& self) { return describe(self.remarks()); })
       .def("kernels", &kernelsOf)
+      .def("files",
+           [](const Program& self) {
+             nb::list out;
+             for (const auto& [name, text] : self.files())
+               out.append(nb::make_tuple(name, nb::bytes(text.data(), text.size())));
+             return out;
+           })
       .def("build",
            [](const Program& self, const std::string& kernel, const BuildRequest& request) {
              const auto bytes = valueOf(interruptible([=] { return self.build(kernel, request); }));

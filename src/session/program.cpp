@@ -171,6 +171,15 @@ std::vector<KernelInfo> Program::kernels() const {
   return infos;
 }
 
+std::vector<std::pair<std::string, std::string>> Program::files() const {
+  std::vector<std::pair<std::string, std::string>> files;
+  for (size_t i = 0; i < state_->sources.fileCount(); ++i) {
+    const source::SourceFile& file = state_->sources.file(source::FileId{static_cast<uint32_t>(i)});
+    files.emplace_back(file.name(), file.text());
+  }
+  return files;
+}
+
 Result<std::vector<uint8_t>> Program::build(std::string_view kernel, const BuildRequest& request) const {
   const std::scoped_lock lock(state_->mutex);
   const Result<const lang::Function*> found = state_->require(kernel);
