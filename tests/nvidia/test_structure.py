@@ -189,7 +189,8 @@ def test_products_on_matrix_units_read_and_fill_their_tiles_without_conflicts(vo
     words = tensor(X, 256, 64) + tensor(Y, 64, 256) + tensor(Z, 256, 256)
     text = first_module(ptx)
     code = lambda name: text[text.index(f".entry {name}("):].split(".entry ", 2)[1]
-    whole = next(i for i, name in enumerate(fast_entries(text)) if "_tensors_" in name and "mma.sync" in code(name))  # not cut along the depth
+    # Neither cut along the depth nor of copies.
+    whole = [i for i, name in enumerate(fast_entries(text)) if "_tensors_" in name and "mma.sync" in code(name)][-1]
     accesses = run(ptx, words, entry=whole, warp=1)
     loads = [access for access in shared(accesses) if access.kind == "ldmatrix"]
     copies = [access for access in accesses if access.kind == "cp.async"]
