@@ -213,7 +213,12 @@ LogicalResult StageCopyOp::verify() {
 static void addRead(SmallVectorImpl<EffectInstance>& effects) { effects.emplace_back(MemoryEffects::Read::get()); }
 static void addWrite(SmallVectorImpl<EffectInstance>& effects) { effects.emplace_back(MemoryEffects::Write::get()); }
 
-void LoadOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addRead(effects); }
+void LoadOp::getEffects(SmallVectorImpl<EffectInstance>& effects) {
+  addRead(effects);
+  if ((*this)->hasAttr("vx.watched"))  // it stays though nothing uses its value
+    addWrite(effects);
+}
+
 void TileLoadOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addRead(effects); }
 void StoreOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addWrite(effects); }
 void TileStoreOp::getEffects(SmallVectorImpl<EffectInstance>& effects) { addWrite(effects); }

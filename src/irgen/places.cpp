@@ -227,6 +227,8 @@ Value Emitter::loadElement(Location loc, const Place& place, Value view, Value c
   mlir::Type type = llvm::cast<ir::ViewType>(view.getType()).getElementType();
   auto load = b_.create<ir::LoadOp>(loc, type, view, place.indices, both(loc, place.loadMask, chosen), place.guarded);
   noteUnchecked(load, place.unchecked);
+  if (context_.forChecks && place.leafCount == 1)  // of structs those fields count that are used
+    load->setAttr("vx.watched", b_.getUnitAttr());
   load.setRaceFree(place.isRaceFree && isReachedByOthers(view));
   return load;
 }
