@@ -9,6 +9,8 @@
 
 namespace vortex::target::gpu::tiles {
 
+class Reduction;
+
 class Evaluator {
 public:
   explicit Evaluator(Lowering& lowering) : l(lowering) {}
@@ -50,6 +52,14 @@ public:
   /// Not null while code is emitted that relies on what is collected here.
   Requirements* wide = nullptr;
 
+  /// Several threads share one position: each combines its slice of what is reduced inside the expression. Thread `number · items + item` of the
+  /// block has slice `number` of position `item`; threads of numbers from `count` on have none. Reached by all threads of the block together.
+  struct Slices {
+    Value number, count;  ///< index
+    Value item, items;
+  };
+  std::optional<Slices> slices;
+
 private:
   Value find(mlir::Value tile, const At& at) const;
   Value compute(mlir::Value tile, const At& at);
@@ -59,6 +69,7 @@ private:
   std::optional<At> sourceOfReshape(ir::ReshapeOp op, const At& at);
   At sourceOfSlice(ir::SliceOp op, const At& at);
   Value evalReduce(ir::ReduceOp op, const At& at);
+  Value combineSlices(Reduction& reduction, const Slices& shared, Value own, unsigned lanes);
   Value evalConstant(mlir::arith::ConstantOp op, const At& at);
   Value evalIota(ir::IotaOp op, const At& at);
   Value evalElementwise(mlir::Operation* op, const At& at);

@@ -123,6 +123,10 @@ private:
   void emitReducePass(const Pass& pass, Version version);
   void emitStorePass(const Pass& pass, Version version);
   void emitSingles(const Pass& pass);
+  void emitSwept(const Pass& pass, Version version, const Values& carries);
+  // columns.cpp
+  bool reducesInside(const Pass& pass);
+  void emitColumns(const Pass& pass, Version version);
   llvm::ArrayRef<Position> keptPositions(const Pass& pass, Version version);
   void addPredicated(Kept& kept, const Pass& pass, Version version);
   using SweepBody = llvm::function_ref<void(llvm::ArrayRef<Position>, Values& carried)>;

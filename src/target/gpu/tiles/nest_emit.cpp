@@ -578,6 +578,16 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
     }
     return;
   }
+  if (rowRank_ < 0 && !version.peeled && reducesInside(pass))
+    return emitColumns(pass, version);
+  emitSwept(pass, version, carries);
+}
+
+void Nest::emitSwept(const Pass& pass, Version version, const Values& carries) {
+  auto store = [&](const Position& here) {
+    storeRoots(pass, here);
+    return Values{};
+  };
   primeInvariants(pass);
   unsigned unroll = unrollOf(pass, version.lanes, true);
   sweep(pass, version, unroll, carries, [&](llvm::ArrayRef<Position> positions, Values& next) {

@@ -357,6 +357,39 @@ TEST(Columns, AreSummedInPieces) {
            {{700, 130, 1, 1}, {512, 64, 1, 1}, {1, 5, 1, 1}, {1500, 3, 1, 1}});
 }
 
+TEST(Columns, FewerThanThreadsAreSharedByThem) {
+  runSizes(rowProgram({"n"}, R"(
+  %s = vx.reduce addf %t dims [0] : tensor<?x?xf32> -> tensor<?xf32>
+  %sq = arith.mulf %t, %t : tensor<?x?xf32>
+  %q = vx.reduce addf %sq dims [0] : tensor<?x?xf32> -> tensor<?xf32>
+  %top = vx.reduce maxf %t dims [0] : tensor<?x?xf32> -> tensor<?xf32>
+  %p = arith.mulf %s, %q : tensor<?xf32>
+  %r = arith.addf %p, %top : tensor<?xf32>
+)"),
+           {{300, 64, 1, 1},
+            {77, 67, 1, 1},
+            {257, 1, 1, 1},
+            {40, 128, 1, 1},
+            {9, 129, 1, 1},
+            {1, 512, 1, 1},
+            {31, 516, 1, 1},
+            {7, 1030, 1, 1},
+            {5000, 12, 1, 1},
+            {9, 4, 1, 1}});
+}
+
+TEST(Columns, OfThreeDimensionsAreSharedByThreads) {
+  runSizes(rowProgram({"n"}, R"(
+  %c3 = arith.constant 3 : index
+  %k = vx.int divu %m, %c3 : index
+  %k3 = arith.muli %k, %c3 : index
+  %head = vx.tile_load %x[%c0, %c0] sizes(%k3, %n) inbounds : !vx.view<?x?xf32, global> -> tensor<?x?xf32>
+  %cube = vx.reshape %head sizes(%k, %n) : tensor<?x?xf32> -> tensor<?x3x?xf32>
+  %r = vx.reduce addf %cube dims [0, 1] : tensor<?x3x?xf32> -> tensor<?xf32>
+)"),
+           {{300, 64, 1, 1}, {30, 65, 1, 1}, {3, 5, 1, 1}, {600, 4, 1, 1}});
+}
+
 TEST(Transposes, GoThroughSharedMemory) {
   RandomProgram program =
       rowProgram({"n", "m"}, "  %r = vx.transpose %t [1, 0] : tensor<?x?xf32> -> tensor<?x?xf32>\n");
