@@ -111,22 +111,40 @@ int64_t Chunks::narrowBytes(const Cluster& cluster) {
   return bytes < 4 ? bytes : 0;
 }
 
-ir::SizeAttr Chunks::elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner) {
+/// Of a large tensor.
+int64_t Chunks::mostPerBlock(const Cluster& cluster) {
   if (schedule_.smallTensor == 0)
-    return size(schedule_.elementsPerBlock);
+    return schedule_.elementsPerBlock;
   if (int64_t bytes = streamedElementBytes(cluster))
-    return size(schedule_.streamedBytesPerBlock / bytes);
+    return schedule_.streamedBytesPerBlock / bytes;
+  if (int64_t narrow = narrowBytes(cluster))
+    return schedule_.elementsPerBlock * 4 / narrow;
+  return writesOnlyRows(cluster) ? schedule_.sweptElementsPerBlock : schedule_.elementsPerBlock;
+}
+
+ir::SizeAttr Chunks::elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner) {
+  int64_t most = mostPerBlock(cluster);
+  if (schedule_.smallTensor == 0 || streamedElementBytes(cluster))
+    return size(most);
   ir::SizeAttr total = inner;
   for (Axis axis : cluster.parallel)
     total = combine(SizeOp::Mul, total, axes_.extent(axis));
   ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.smallTensor - 1), total);
-  if (int64_t narrow = narrowBytes(cluster))
-    return combine(
-        SizeOp::Add, size(schedule_.smallElementsPerBlock),
-        combine(SizeOp::Mul, isLarge, size(schedule_.elementsPerBlock * 4 / narrow - schedule_.smallElementsPerBlock)));
-  int64_t most = writesOnlyRows(cluster) ? schedule_.sweptElementsPerBlock : schedule_.elementsPerBlock;
   int64_t more = most - schedule_.smallElementsPerBlock;
   return combine(SizeOp::Add, size(schedule_.smallElementsPerBlock), combine(SizeOp::Mul, isLarge, size(more)));
+}
+
+std::optional<int64_t> Chunks::mostElements(const Cluster& cluster) {
+  if (findDot(cluster) || isSplit(cluster))
+    return std::nullopt;
+  AxisSet squares = clusters_.flattened(cluster) ? AxisSet() : squareAxes(cluster);
+  int64_t most = std::max(mostPerBlock(cluster), schedule_.smallElementsPerBlock);
+  if (squares.size() > 1) {
+    most = 1;
+    for (size_t i = 0; i < squares.size(); ++i)
+      most *= squareSide(cluster);
+  }
+  return std::max(most, schedule_.minInner);
 }
 
 /// Twice as long for narrow elements: as many bytes in flight.

@@ -103,6 +103,15 @@ private:
     return combine(SizeOp::CeilDiv, axes_.extent(split.parallel[0]), chunks[0]);
   }
 
+  /// All that the cluster writes is cut along all of its axes.
+  bool writesOnlyPieces(const Cluster& cluster) {
+    return llvm::all_of(cluster.roots, [&](Operation* root) {
+      auto store = dyn_cast<ir::TileStoreOp>(root);
+      Value written = store ? Value(store.getValue()) : Value(root->getResult(0));
+      return llvm::all_of(axes_.of(written), [&](Axis axis) { return llvm::is_contained(cluster.parallel, axis); });
+    });
+  }
+
   /// Every element the cluster writes belongs to one of `value`.
   bool needsOnce(const Cluster& cluster, Value value) {
     SmallVector<Axis> own = axes_.of(value);
@@ -274,7 +283,13 @@ private:
     else if (ir::DotOp dot = findDot(cluster))
       emitProductCluster(cluster, dot, chunks);
     else
-      emitPhase(cluster, chunks, sizes_.blockCount(cluster, chunks), "");
+      emitPieces(cluster, chunks);
+  }
+
+  void emitPieces(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+    ir::KernelOp phase = emitPhase(cluster, chunks, sizes_.blockCount(cluster, chunks), "");
+    if (auto most = sizes_.mostElements(cluster); most && phase && writesOnlyPieces(cluster))
+      phase->setAttr(kBlockElements, IntegerAttr::get(IndexType::get(context_), *most));
   }
 
   void emitProductCluster(const Cluster& cluster, ir::DotOp dot, ArrayRef<ir::SizeAttr> chunks) {

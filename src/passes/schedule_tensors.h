@@ -81,6 +81,9 @@ struct TensorSchedule {
   bool fusedOnly = false;
 };
 
+/// On a phase: elements along all axes that blocks split, of one block at most.
+inline constexpr llvm::StringLiteral kBlockElements = "vx.block_elements";
+
 /// Before: `vx.kernel` marked `whole_tensor`. After: one or more block-level phases with grids; values that cross phases are
 /// temporaries of the entry. Block-level kernels stay as they are. Fails (with a diagnostic) only where a temporary's extents are not an
 /// expression over the arguments.

@@ -167,7 +167,7 @@ private:
   std::optional<unsigned> along_;  ///< how the tile that findMust found is read
   llvm::ArrayRef<Root> roots_;
   ir::ReduceOp scalar_;
-  bool small_ = false;                             ///< positions fit 32 bits
+  int64_t most_ = INT64_MAX;                       ///< elements of a root
   int rowRank_ = -1;                               ///< -1: nothing fused
   Values rows_;                                    ///< extents
   llvm::MapVector<ir::ReduceOp, unsigned> fused_;  ///< with level

@@ -1,4 +1,5 @@
 // What is fused into the nest, what must be in memory first.
+#include "passes/schedule_tensors.h"
 #include "target/gpu/tiles/nest.h"
 
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
@@ -158,8 +159,12 @@ void Nest::plan(llvm::ArrayRef<Root> roots, ir::ReduceOp scalar) {
   }
   if (fused_.empty() && fusedScans_.empty())
     rowRank_ = -1;
-  small_ =
-      llvm::all_of(roots, [](const Root& root) { return elementBound(root.value).value_or(INT64_MAX) < INT32_MAX; });
+  most_ = 0;
+  for (const Root& root : roots)
+    most_ = std::max(most_, elementBound(root.value).value_or(INT64_MAX));
+  auto most = l.phase->getAttrOfType<mlir::IntegerAttr>(passes::kBlockElements);
+  if (most && llvm::all_of(roots, [](const Root& root) { return root.store != nullptr; }))
+    most_ = std::min(most_, most.getInt());
   rows_.clear();
   if (rowRank_ > 0)
     for (unsigned dim = 0; dim < static_cast<unsigned>(rowRank_); ++dim)

@@ -117,7 +117,8 @@ Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
     possible &= root.sink.view.space == ir::Space::Global && (!elementwise || rankOf(root.value) > 0) &&
                 (!elementwise || rankOf(root.value) == rankOf(roots_[0].value));
   for (const Pass& pass : passes_)
-    possible &= pass.scans.empty() && (elementwise ? passes_.size() == 1 : pass.inner.size() <= 1);
+    possible &=
+        pass.scans.empty() && (elementwise ? passes_.size() == 1 && !reducesInside(pass) : pass.inner.size() <= 1);
   if (!possible)
     return singles();
   Value elements = elements_;

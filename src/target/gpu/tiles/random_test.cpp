@@ -396,6 +396,31 @@ TEST(Transposes, GoThroughSharedMemory) {
   runSizes(program, {{128, 192, 1, 1}, {100, 70, 1, 1}, {1, 300, 1, 1}, {65, 64, 1, 1}});
 }
 
+/// x [b, m, p, n] with other dimensions than the last in another order.
+RandomProgram permutation(const std::vector<std::string>& result, const std::string& order) {
+  RandomProgram program;
+  program.tensors = {{"x", {"b", "m", "p", "n"}, true, false}, {"o", result, true, true}};
+  program.body = R"(
+  %c0 = arith.constant 0 : index
+  %b = vx.dim %x, 0 : !vx.view<?x?x?x?xf32, global>
+  %m = vx.dim %x, 1 : !vx.view<?x?x?x?xf32, global>
+  %p = vx.dim %x, 2 : !vx.view<?x?x?x?xf32, global>
+  %n = vx.dim %x, 3 : !vx.view<?x?x?x?xf32, global>
+  %t = vx.tile_load %x[%c0, %c0, %c0, %c0] sizes(%b, %m, %p, %n) inbounds : !vx.view<?x?x?x?xf32, global> -> tensor<?x?x?x?xf32>
+  %r = vx.transpose %t )" +
+                 order +
+                 R"( : tensor<?x?x?x?xf32> -> tensor<?x?x?x?xf32>
+  vx.tile_store %r, %o[%c0, %c0, %c0, %c0] inbounds : tensor<?x?x?x?xf32>, !vx.view<?x?x?x?xf32, global>
+)";
+  return program;
+}
+
+TEST(Permutations, MoveEveryElementToItsPlace) {
+  std::initializer_list<Sizes> sizes = {{7, 24, 5, 3}, {1, 20, 1, 2}, {31, 1, 17, 1}, {2, 12, 67, 1}};
+  runSizes(permutation({"b", "p", "m", "n"}, "[0, 2, 1, 3]"), sizes);
+  runSizes(permutation({"m", "p", "b", "n"}, "[1, 2, 0, 3]"), sizes);
+}
+
 TEST(Scans, ContinueFromBlockToBlock) {
   RandomProgram program = rowProgram({"m*n"}, R"(
   %mn = arith.muli %m, %n : index
