@@ -1,6 +1,7 @@
 #include "target/gpu/lowering.h"
 
 #include "target/gpu/coarsening.h"
+#include "target/gpu/unrolling.h"
 
 #include "base/check.h"
 #include "ir/location.h"
@@ -85,6 +86,7 @@ void Lowering::chooseThreads() {
 }
 
 vxt::KernelOp Lowering::run() {
+  unrollStreams(phase);
   chooseThreads();
   if (!state.error.empty())
     return nullptr;

@@ -1,0 +1,12 @@
+// Loops of threads over memory, several iterations at a time.
+#pragma once
+
+#include "ir/vx.h"
+
+namespace vortex::target::gpu {
+
+/// Unrolls the loops of thread regions that load little per iteration and wait for nothing: the loads of several iterations are in flight together,
+/// ahead of the first use. Conditions of such a loop become masks of its accesses. Done once for a phase, however often it is asked.
+void unrollStreams(ir::KernelOp phase);
+
+}  // namespace vortex::target::gpu
