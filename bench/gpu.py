@@ -9,7 +9,7 @@ FOLDER holds one NAME.json and NAME.ptx per kernel of bench/kernels/gpu.vx, made
   mkdir FOLDER; build/bin/bench/gpu_plan FOLDER artifacts/*.vxk
 
 Every row is checked on fresh random data in the same run. `--rows` measures softmax and RMSNorm on rows of many lengths instead, `--activations`
-the kernels of bench/kernels/activations.vx. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
+the kernels of bench/kernels/activations.vx, `--shapes` those of shapes.vx. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
 import argparse
 import ctypes
 import json
@@ -297,6 +297,13 @@ def rows_of_activations(folder, quick, peers=True):
     return gpu_activations.rows(lambda name, *tensors: Kernel(folder, name).prepare(*tensors), quick, compiled if peers else lambda *_: None)
 
 
+def rows_of_shapes(folder, quick, peers=True):
+    """As `rows`: columns and permutations."""
+    import gpu_shapes
+    from gpu_peers import compiled
+    return gpu_shapes.rows(lambda name, *tensors: Kernel(folder, name).prepare(*tensors), quick, compiled if peers else lambda *_: None)
+
+
 def copy_side(moved):
     source = torch.empty(moved // 2, dtype=torch.uint8, device="cuda").random_()
     target = torch.empty_like(source)
@@ -313,6 +320,7 @@ def main():
     parser.add_argument("--no-peers", action="store_true", help="only ours and the copy")
     parser.add_argument("--rows", action="store_true", help="softmax and RMSNorm on rows of many lengths")
     parser.add_argument("--activations", action="store_true", help="functions and SwiGLU in f32, f16 and bf16")
+    parser.add_argument("--shapes", action="store_true", help="column sums and permutations")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no row after so many seconds")
     options = parser.parse_args()
     torch.cuda.init()
@@ -324,7 +332,7 @@ def main():
     print(f"{'':24} {'GB/s':>6} {'copy':>6} {'of copy':>8}  {'target':>6}  right  peers (GB/s)")
     start = time.perf_counter()
     wrong = 0
-    for name, (make, target) in (rows_of_lengths if options.rows else rows_of_activations if options.activations else rows)(options.folder, options.quick, not options.no_peers).items():
+    for name, (make, target) in (rows_of_lengths if options.rows else rows_of_activations if options.activations else rows_of_shapes if options.shapes else rows)(options.folder, options.quick, not options.no_peers).items():
         if options.filter not in name or time.perf_counter() - start > options.seconds:
             continue
         try:
