@@ -14,9 +14,15 @@
 // Against the sum in two passes the error grows by four roundings per element: |s' - s| <= 4·n·ε·s + n·(smallest normal number) for n
 // elements of a lane.
 //
+// A chunk of elements at once keeps its scale in one number per chunk: with h = max(m, max x), (h, s·exp(m - h) + Σ exp(x - h)), where an h
+// of -∞ counts as 0 in the differences (shift): elements of -∞ then add nothing. A product Σ exp(x - M)·v of each element with something is
+// carried like the sum, and rescaled with it. The error: two roundings per chunk beside those of the chunk's own sum.
+//
 // Infinities: equal ones have the difference 0 here (exp(-∞ - -∞) would be NaN, and elements of -∞ come before larger ones). total() leaves
 // that out, so that sums in which M itself is infinite are what two passes make of them: NaN.
 #pragma once
+
+#include <limits>
 
 namespace vortex::base {
 
@@ -42,6 +48,14 @@ public:
     const Value scaled = ops_.mul(sum, ops_.exp(ops_.sub(maximum, bound)));
     return ops_.select(ops_.equal(sum, ops_.number(0)), sum, scaled);
   }
+  /// What elements and maxima are compared with in chunks, for a bound of them.
+  Value shift(Value bound) {
+    return ops_.select(ops_.equal(bound, ops_.number(-std::numeric_limits<double>::infinity())), ops_.number(0), bound);
+  }
+  /// exp(x - bound) in chunks, of an element or a maximum so far.
+  Value shifted(Value x, Value shift) { return ops_.exp(ops_.sub(x, shift)); }
+  /// Σ exp(x - maximum) of all chunks: NaN where two passes make that of an infinite maximum.
+  Value closed(Value maximum, Value sum) { return ops_.add(sum, ops_.sub(maximum, maximum)); }
 
 private:
   Ops& ops_;

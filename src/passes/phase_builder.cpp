@@ -1,6 +1,5 @@
 #include "passes/phase_builder.h"
 
-#include "ir/index_cast.h"
 #include "ir/tile_sizes.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -10,56 +9,35 @@ namespace vortex::passes {
 using namespace mlir;
 using SizeOp = size::Op;
 
-static Value emitArgument(OpBuilder& builder, Location loc, const size::Node& node, Value argument) {
-  if (node.op == SizeOp::Dim)
-    return builder.create<ir::DimOp>(loc, builder.getIndexType(), argument, builder.getI64IntegerAttr(node.dim));
-  VORTEX_CHECK(node.op == SizeOp::Scalar, "argument %d in a schedule's size", static_cast<int>(node.op));
-  if (argument.getType().isIndex())
-    return argument;
-  return builder.create<arith::IndexCastOp>(loc, builder.getIndexType(), argument);
-}
-
-static Value emitOperator(OpBuilder& builder, Location loc, SizeOp op, Value lhs, Value rhs) {
-  auto total = [&](ir::IntKind kind) -> Value { return builder.create<ir::IntOp>(loc, lhs.getType(), kind, lhs, rhs); };
-  auto compare = [&](arith::CmpIPredicate predicate) -> Value {
-    Value bit = builder.create<arith::CmpIOp>(loc, predicate, lhs, rhs);
-    return builder.create<arith::IndexCastUIOp>(loc, builder.getIndexType(), bit);
-  };
-  switch (op) {
-  case SizeOp::Add: return builder.create<arith::AddIOp>(loc, lhs, rhs);
-  case SizeOp::Sub: return builder.create<arith::SubIOp>(loc, lhs, rhs);
-  case SizeOp::Mul: return builder.create<arith::MulIOp>(loc, lhs, rhs);
-  case SizeOp::FloorDiv: return total(ir::IntKind::DivU);
-  case SizeOp::CeilDiv: return total(ir::IntKind::CeilDivU);
-  case SizeOp::Mod: return total(ir::IntKind::RemU);
-  case SizeOp::Min: return builder.create<arith::MinUIOp>(loc, lhs, rhs);
-  case SizeOp::Max: return builder.create<arith::MaxUIOp>(loc, lhs, rhs);
-  case SizeOp::Equal: return compare(arith::CmpIPredicate::eq);
-  case SizeOp::Less: return compare(arith::CmpIPredicate::slt);
-  case SizeOp::Not: rhs = builder.create<arith::ConstantIndexOp>(loc, 0); return compare(arith::CmpIPredicate::eq);
-  default: VORTEX_UNREACHABLE("operator %d in a schedule's size", static_cast<int>(op));
-  }
-}
-
-Value emitSize(OpBuilder& builder, Location loc, ir::SizeAttr size, Block::BlockArgListType arguments) {
-  return size::fold<Value>(size.getExpr(), [&](const size::Node& node, const std::array<Value, 3>& operands) -> Value {
-    if (node.op == SizeOp::Constant)
-      return builder.create<arith::ConstantIndexOp>(loc, node.value);
-    if (size::isArgument(node.op))
-      return emitArgument(builder, loc, node, arguments[node.argument]);
-    return emitOperator(builder, loc, node.op, operands[0], operands[1]);
-  });
-}
-
 PhaseBuilder::PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters,
                            const Temporaries& temporaries)
-    : builder(kernel.getContext()), kernel_(kernel), axes_(axes), clusters_(clusters), temporaries_(temporaries) {
+    : PieceCloner(kernel, axes), clusters_(clusters), temporaries_(temporaries) {
   builder.setInsertionPointToEnd(&kernel.getBody().front());
   for (auto [from, to] : llvm::zip(source.getBody().getArguments(), kernel.getBody().getArguments()))
     mapping_.map(from, to);
 }
 
-Value PhaseBuilder::constant(Location loc, int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
+/// What is in memory is read from there.
+Value PhaseBuilder::provide(Value value) {
+  auto temporary = temporaries_.find(value);
+  if (auto partial = partials.find(value); partial != partials.end())
+    return combinePartials(value, partial->second);
+  if (auto copy = copies.find(value); copy != copies.end())
+    return loadTemporary(value, copy->second, value);
+  if (clusters_.isRoot(value.getDefiningOp()) && temporary != temporaries_.end())
+    return loadTemporary(value, temporary->second, value);
+  return {};
+}
+
+Operation* PhaseBuilder::clone(Operation* op) {
+  if (auto store = dyn_cast<ir::TileStoreOp>(op))
+    if (Operation* value = store.getValue().getDefiningOp(); axes_.flattens(value) && !clusters_.isRoot(value))
+      return storeFlattened(cast<ir::ReshapeOp>(value), get(store.getView()), get(store.getOffsets()[0]),
+                            store.getInbounds());
+  if (auto reshape = dyn_cast<ir::ReshapeOp>(op); reshape && op->hasAttr(kApartAttribute))
+    return loadTemporary(reshape.getValue(), temporaries_.at(reshape.getValue()), reshape.getResult()).getDefiningOp();
+  return PieceCloner::clone(op);
+}
 
 std::pair<Value, Value> PhaseBuilder::groupedPieces(Value number, Value rows, Value columns, int64_t group) {
   Location loc = kernel_.getLoc();
@@ -116,50 +94,6 @@ void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks,
   }
 }
 
-RankedTensorType PhaseBuilder::slicedType(Value value) const {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  for (auto [dim, axis] : llvm::enumerate(axes_.of(value)))
-    if (size_.contains(axis))
-      shape[dim] = ShapedType::kDynamic;
-  return RankedTensorType::get(shape, type.getElementType());
-}
-
-Type PhaseBuilder::typeOf(Value value) const {
-  return isa<RankedTensorType>(value.getType()) ? Type(slicedType(value)) : value.getType();
-}
-
-SmallVector<Value> PhaseBuilder::shift(OperandRange offsets, Value tile) {
-  SmallVector<Value> result;
-  SmallVector<Axis> axes = axes_.of(tile);
-  for (auto [dim, offset] : llvm::enumerate(offsets)) {
-    Value shifted = get(offset);
-    if (dim < axes.size())
-      if (Value own = offset_.lookup(axes[dim]))
-        shifted =
-            getConstantIntValue(shifted) == 0 ? own : Value(builder.create<arith::AddIOp>(tile.getLoc(), shifted, own));
-    result.push_back(shifted);
-  }
-  return result;
-}
-
-SmallVector<Value> PhaseBuilder::sizes(Value tile) {
-  SmallVector<Value> result;
-  auto type = slicedType(tile);
-  SmallVector<OpFoldResult> original = ir::tileSizes(tile);
-  for (auto [dim, axis] : llvm::enumerate(axes_.of(tile))) {
-    if (!type.isDynamicDim(static_cast<unsigned>(dim)))
-      continue;
-    if (Value own = size_.lookup(axis))
-      result.push_back(own);
-    else if (auto value = dyn_cast_if_present<Value>(original[dim]))
-      result.push_back(get(value));
-    else
-      result.push_back(emitSize(builder, tile.getLoc(), axes_.extent(axis), kernel_.getBody().getArguments()));
-  }
-  return result;
-}
-
 Value PhaseBuilder::loadTemporary(Value value, unsigned argument, Value like) {
   Location loc = value.getLoc();
   Value view = kernel_.getBody().getArgument(argument);
@@ -170,169 +104,10 @@ Value PhaseBuilder::loadTemporary(Value value, unsigned argument, Value like) {
   return builder.create<ir::TileLoadOp>(loc, slicedType(like), view, offsets(like), sizes(like), Value(), true);
 }
 
-SmallVector<Value> PhaseBuilder::offsets(Value tile) {
-  SmallVector<Value> result;
-  for (Axis axis : axes_.of(tile)) {
-    Value own = offset_.lookup(axis);
-    result.push_back(own ? own : constant(tile.getLoc(), 0));
-  }
-  return result;
-}
-
 void PhaseBuilder::emitCopy(ir::TileLoadOp load, unsigned argument) {
   Value piece = get(load.getResult());
   builder.create<ir::TileStoreOp>(load.getLoc(), piece, kernel_.getBody().getArgument(argument),
                                   offsets(load.getResult()), true);
-}
-
-Value PhaseBuilder::get(Value value) {
-  if (Value known = mapping_.lookupOrNull(value))
-    return known;
-  Operation* producer = value.getDefiningOp();
-  VORTEX_CHECK(producer, "a block argument is used before its region is cloned");
-  Value result;
-  auto temporary = temporaries_.find(value);
-  if (auto partial = partials.find(value); partial != partials.end())
-    result = combinePartials(value, partial->second);
-  else if (auto copy = copies.find(value); copy != copies.end())
-    result = loadTemporary(value, copy->second, value);
-  else if (clusters_.isRoot(producer) && temporary != temporaries_.end())
-    result = loadTemporary(value, temporary->second, value);
-  else
-    result = clone(producer)->getResult(cast<OpResult>(value).getResultNumber());
-  mapping_.map(value, result);
-  return result;
-}
-
-Operation* PhaseBuilder::clone(Operation* op) {
-  Location loc = op->getLoc();
-  if (op->getNumRegions() != 0)
-    return cloneRegions(op);
-  if (auto load = dyn_cast<ir::TileLoadOp>(op))
-    return builder.create<ir::TileLoadOp>(loc, slicedType(load.getResult()), get(load.getView()),
-                                          shift(load.getOffsets(), load.getResult()), sizes(load.getResult()),
-                                          load.getOther() ? get(load.getOther()) : Value(), load.getInbounds());
-  if (auto store = dyn_cast<ir::TileStoreOp>(op)) {
-    if (Operation* value = store.getValue().getDefiningOp(); axes_.flattens(value) && !clusters_.isRoot(value))
-      return storeFlattened(cast<ir::ReshapeOp>(value), get(store.getView()), get(store.getOffsets()[0]),
-                            store.getInbounds());
-    return builder.create<ir::TileStoreOp>(loc, get(store.getValue()), get(store.getView()),
-                                           shift(store.getOffsets(), store.getValue()), store.getInbounds());
-  }
-  if (auto broadcast = dyn_cast<ir::BroadcastOp>(op))
-    return builder.create<ir::BroadcastOp>(loc, slicedType(broadcast.getResult()), get(broadcast.getValue()),
-                                           broadcast.getDimsAttr(), sizes(broadcast.getResult()));
-  if (auto reshape = dyn_cast<ir::ReshapeOp>(op))
-    return cloneReshape(reshape);
-  if (auto slice = dyn_cast<ir::SliceOp>(op)) {
-    // Offsets count source dimensions; only kept ones have an axis in the result.
-    SmallVector<Value> offsets;
-    SmallVector<Axis> from = axes_.of(slice.getValue()), to = axes_.of(slice.getResult());
-    unsigned kept = 0;
-    for (auto [dim, offset] : llvm::enumerate(slice.getOffsets())) {
-      Value shifted = get(offset);
-      if (!llvm::is_contained(slice.getDropped(), static_cast<int64_t>(dim))) {
-        Axis axis = to[kept++];
-        if (Value own = axis == from[dim] ? Value() : offset_.lookup(axis))
-          shifted = builder.create<arith::AddIOp>(loc, shifted, own);
-      }
-      offsets.push_back(shifted);
-    }
-    return builder.create<ir::SliceOp>(loc, slicedType(slice.getResult()), get(slice.getValue()), offsets,
-                                       sizes(slice.getResult()), slice.getDroppedAttr());
-  }
-  if (auto iota = dyn_cast<ir::IotaOp>(op)) {
-    auto type = slicedType(iota.getResult());
-    Operation* result = builder.create<ir::IotaOp>(loc, type, iota.getDim(), sizes(iota.getResult()));
-    Value own = offset_.lookup(axes_.of(iota.getResult())[static_cast<unsigned>(iota.getDim())]);
-    if (!own)
-      return result;
-    Type element = type.getElementType();
-    Value offset = element.isIndex() ? own : ir::fromIndex(builder, loc, element, own);
-    Value wide =
-        builder.create<ir::BroadcastOp>(loc, type, offset, builder.getDenseI64ArrayAttr({}), sizes(iota.getResult()));
-    return builder.create<arith::AddIOp>(loc, result->getResult(0), wide);
-  }
-  if (auto constantOp = dyn_cast<arith::ConstantOp>(op); constantOp && isa<RankedTensorType>(constantOp.getType())) {
-    auto splat = dyn_cast<SplatElementsAttr>(constantOp.getValue());
-    auto type = slicedType(constantOp.getResult());
-    if (splat && type != constantOp.getType()) {
-      Value scalar = builder.create<arith::ConstantOp>(loc, cast<TypedAttr>(splat.getSplatValue<Attribute>()));
-      return builder.create<ir::BroadcastOp>(loc, type, scalar, builder.getDenseI64ArrayAttr({}),
-                                             sizes(constantOp.getResult()));
-    }
-  }
-  OperationState state(loc, op->getName());
-  for (Value operand : op->getOperands())
-    state.operands.push_back(get(operand));
-  for (Value result : op->getResults())
-    state.types.push_back(typeOf(result));
-  state.attributes = llvm::to_vector(op->getAttrs());
-  state.propertiesAttr = op->getPropertiesAsAttribute();
-  return builder.create(state);
-}
-
-/// Axes that only the result has are cut out of the whole reshaped tile.
-Operation* PhaseBuilder::cloneReshape(ir::ReshapeOp op) {
-  if (op->hasAttr(kApartAttribute))
-    return loadTemporary(op.getValue(), temporaries_.at(op.getValue()), op.getResult()).getDefiningOp();
-  Location loc = op.getLoc();
-  Value result = op.getResult();
-  SmallVector<Axis> from = axes_.of(op.getValue()), to = axes_.of(result);
-  auto isCut = [&](Axis axis) { return size_.contains(axis) && !llvm::is_contained(from, axis); };
-  if (llvm::none_of(to, isCut))
-    return builder.create<ir::ReshapeOp>(loc, slicedType(result), get(op.getValue()), sizes(result));
-  RankedTensorType piece = slicedType(result);
-  SmallVector<int64_t> shape(piece.getShape());
-  SmallVector<Value> whole, offsets, cut = sizes(result);
-  SmallVector<OpFoldResult> original = ir::tileSizes(result);
-  auto next = cut.begin();
-  for (auto [dim, axis] : llvm::enumerate(to)) {
-    Value own = ShapedType::isDynamic(shape[dim]) ? *next++ : Value();
-    offsets.push_back(isCut(axis) ? offset_.lookup(axis) : constant(loc, 0));
-    if (isCut(axis))
-      shape[dim] = cast<RankedTensorType>(result.getType()).getDimSize(static_cast<unsigned>(dim));
-    if (!ShapedType::isDynamic(shape[dim]))
-      continue;
-    auto value = dyn_cast_if_present<Value>(original[dim]);
-    whole.push_back(!isCut(axis) ? own
-                    : value      ? get(value)
-                                 : emitSize(builder, loc, axes_.extent(axis), kernel_.getBody().getArguments()));
-  }
-  Value all = builder.create<ir::ReshapeOp>(loc, RankedTensorType::get(shape, piece.getElementType()),
-                                            get(op.getValue()), whole);
-  return builder.create<ir::SliceOp>(loc, piece, all, offsets, cut, builder.getDenseI64ArrayAttr({}));
-}
-
-Operation* PhaseBuilder::cloneRegions(Operation* op) {
-  // Values from outside are made before the loop, so that they dominate every use.
-  Clusters::forEachOperand(op, [&](Value value) { get(value); });
-  OperationState state(op->getLoc(), op->getName());
-  for (Value operand : op->getOperands())
-    state.operands.push_back(get(operand));
-  for (Value result : op->getResults())
-    state.types.push_back(typeOf(result));
-  state.attributes = llvm::to_vector(op->getAttrs());
-  state.propertiesAttr = op->getPropertiesAsAttribute();
-  for (unsigned i = 0; i < op->getNumRegions(); ++i)
-    state.addRegion();
-  Operation* copy = builder.create(state);
-  for (auto [from, to] : llvm::zip(op->getRegions(), copy->getRegions())) {
-    if (from.empty())
-      continue;
-    Block* block = new Block();
-    to.push_back(block);
-    for (BlockArgument argument : from.front().getArguments())
-      mapping_.map(argument, block->addArgument(typeOf(argument), argument.getLoc()));
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(block);
-    for (Operation& inner : from.front()) {
-      Operation* made = clone(&inner);
-      for (auto [before, after] : llvm::zip(inner.getResults(), made->getResults()))
-        mapping_.map(before, after);
-    }
-  }
-  return copy;
 }
 
 Operation* PhaseBuilder::storeFlattened(ir::ReshapeOp reshape, Value view, Value offset, bool inbounds) {

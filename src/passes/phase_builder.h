@@ -2,23 +2,18 @@
 #pragma once
 
 #include "passes/clusters.h"
+#include "passes/piece_cloner.h"
 #include "passes/schedule_tensors.h"
-
-#include "mlir/IR/IRMapping.h"
 
 namespace vortex::passes {
 
 /// A value that crosses phases: its global temporary, as an argument number of every kernel.
 using Temporaries = llvm::DenseMap<mlir::Value, unsigned>;
 
-/// Values of an index expression at the builder's insertion point; `arguments` are the kernel's.
-mlir::Value emitSize(mlir::OpBuilder& builder, mlir::Location loc, ir::SizeAttr size,
-                     mlir::Block::BlockArgListType arguments);
-
 /// Partial results of narrow floats are kept in f32.
 mlir::Type accumulatorType(mlir::Type type);
 
-class PhaseBuilder {
+class PhaseBuilder : public PieceCloner {
 public:
   /// `kernel`: the new phase, with an empty entry block that has the arguments of the entry.
   PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters,
@@ -33,8 +28,6 @@ public:
   void storeTemporaries(mlir::Operation* op);
   /// Writes the block's piece of a load to its copy in memory.
   void emitCopy(ir::TileLoadOp load, unsigned argument);
-  /// The phase's version of a value of the source kernel.
-  mlir::Value get(mlir::Value value);
   void finish();
 
   /// The block's piece of a reduction goes to partials[number, …].
@@ -52,39 +45,24 @@ public:
   /// Loads that an earlier phase has copied: the copies are read instead.
   Temporaries copies;
 
-  mlir::OpBuilder builder;
-
 private:
+  mlir::Value provide(mlir::Value value) override;
+  mlir::Operation* clone(mlir::Operation* op) override;
   /// (piece of the first axis, piece of the second) of block `number` in grouped order.
   std::pair<mlir::Value, mlir::Value> groupedPieces(mlir::Value number, mlir::Value rows, mlir::Value columns,
                                                     int64_t group);
-  mlir::RankedTensorType slicedType(mlir::Value value) const;
-  mlir::Type typeOf(mlir::Value value) const;
   /// The block's piece of a value in memory, along the axes of `like`.
   mlir::Value loadTemporary(mlir::Value value, unsigned argument, mlir::Value like);
-  /// Where the block's piece of a tile starts.
-  llvm::SmallVector<mlir::Value> offsets(mlir::Value tile);
-  mlir::Operation* clone(mlir::Operation* op);
-  mlir::Operation* cloneRegions(mlir::Operation* op);
-  mlir::Operation* cloneReshape(ir::ReshapeOp op);
   /// Stores the block's piece of what `reshape` flattens, at `offset` and its place in the result.
   mlir::Operation* storeFlattened(ir::ReshapeOp reshape, mlir::Value view, mlir::Value offset, bool inbounds);
   mlir::Value combinePartials(mlir::Value value, unsigned argument);
   void storePartial(mlir::Value piece, mlir::Value whole, mlir::Value number, unsigned argument);
   mlir::Value widen(mlir::Value value);
   mlir::Value narrow(mlir::Value value, mlir::Type type);
-  /// Offsets moved to the block's piece of `tile`.
-  llvm::SmallVector<mlir::Value> shift(mlir::OperandRange offsets, mlir::Value tile);
-  /// Dynamic extents of the phase's version of `tile`, in order.
-  llvm::SmallVector<mlir::Value> sizes(mlir::Value tile);
-  mlir::Value constant(mlir::Location loc, int64_t value);
 
-  ir::KernelOp kernel_;
-  const Axes& axes_;
   const Clusters& clusters_;
   const Temporaries& temporaries_;
-  mlir::IRMapping mapping_;
-  llvm::DenseMap<Axis, mlir::Value> offset_, size_, number_;
+  llvm::DenseMap<Axis, mlir::Value> number_;
 };
 
 }  // namespace vortex::passes

@@ -4,6 +4,7 @@
 #include "passes/narrow_math.h"
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
+#include "passes/stream_reductions.h"
 
 namespace vortex::passes {
 
@@ -11,6 +12,7 @@ void registerVxPasses() {
   mlir::registerPass([] { return createNarrowMathPass(); });
   mlir::registerPass([] { return createScheduleTensorsPass(); });
   mlir::registerPass([] { return createSimplifyPass(); });
+  mlir::registerPass([] { return createStreamReductionsPass(); });
   mlir::registerPass([] { return createExpandStagingPass(); });
 }
 

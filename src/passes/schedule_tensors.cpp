@@ -6,6 +6,7 @@
 #include "passes/phase_builder.h"
 #include "passes/products.h"
 #include "passes/separate_operands.h"
+#include "passes/stream_reductions.h"
 
 namespace vortex::passes {
 namespace {
@@ -491,6 +492,8 @@ LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
     return success();
   }
   prepareElementControl(*entries.begin(), kernels[0]);
+  if (schedule.streamedStep > 0)
+    streamReductions(module, schedule.streamedStep);
   if (!schedule.fusedOnly)
     flattenBetween(kernels[0]);
   separateOperands(kernels[0]);

@@ -48,6 +48,8 @@ struct TensorSchedule {
   /// Operands whose rows in memory are no multiples of this many bytes are copied into rows that are before products of at least `dotCopySide`
   /// rows and columns: so many blocks read them that the copy costs less than slow reads. 0: never.
   int64_t dotAlignment = 0, dotCopySide = 0;
+  /// Elements per iteration where softmax and product are computed together (stream_reductions.h). 0: never.
+  int64_t streamedStep = 0;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
   int64_t minInner = 64;
 

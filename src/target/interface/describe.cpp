@@ -7,6 +7,7 @@
 #include "ir/location.h"
 #include "ir/size_attr.h"
 #include "layout/byte_ranges.h"
+#include "passes/stream_reductions.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 
@@ -64,6 +65,9 @@ void describeInterface(ir::EntryOp entry, artifact::Kernel& kernel) {
   mlir::TypeRange types = entry.getFunctionType().getInputs();
   llvm::SmallVector<uint32_t> slots = ir::argumentSlots(types);
   kernel.slotCount = slots.back();
+  if (auto notes = entry->getAttrOfType<mlir::ArrayAttr>(passes::kNotesAttr))
+    for (auto note : notes.getAsRange<mlir::StringAttr>())
+      kernel.notes.push_back(note.str());
   for (unsigned i = 0; i < types.size(); ++i) {
     artifact::Param param = describeArgument(entry, i, slots[i], kernel.sizes);
     switch (mlir::cast<mlir::DictionaryAttr>(entry.getArgs()[i]).getAs<ir::RoleAttr>("role").getValue()) {
