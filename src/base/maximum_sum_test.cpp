@@ -105,6 +105,49 @@ TEST(MaximumSumTest, ElementsOfMinusInfinityBeforeOthersAddNothing) {
   }
 }
 
+/// Chunks of `group` elements, with a product by 2 carried along.
+std::pair<float, float> inChunks(const std::vector<float>& elements, size_t group) {
+  Floats floats;
+  MaximumSum<Floats> algebra(floats);
+  Pair pair{-kInf};
+  float product = 0;
+  for (size_t i = 0; i < elements.size(); i += group) {
+    const size_t end = std::min(i + group, elements.size());
+    float high = pair.maximum;
+    for (size_t k = i; k < end; ++k)
+      high = std::isnan(elements[k]) || std::isnan(high) ? NAN : std::max(high, elements[k]);
+    const float shift = algebra.shift(high), scale = algebra.shifted(pair.maximum, shift);
+    float sum = 0;
+    for (size_t k = i; k < end; ++k)
+      sum += algebra.shifted(elements[k], shift);
+    product = product * scale + sum * 2;
+    pair = {high, pair.sum * scale + sum};
+  }
+  return {algebra.closed(pair.maximum, pair.sum), product};
+}
+
+TEST(MaximumSumTest, ChunksGiveTheSumOfTwoPassesAndProductsKeepItsScale) {
+  std::mt19937_64 random(std::random_device{}());
+  for (int round = 0; round < 300; ++round) {
+    std::vector<float> elements(1 + random() % 300);
+    std::normal_distribution<float> normal(static_cast<float>(random() % 200) - 100,
+                                           std::ldexp(1.0f, int(random() % 9) - 3));
+    for (float& x : elements)
+      x = random() % 5 == 0 ? -kInf : normal(random);
+    elements[random() % elements.size()] = normal(random);
+    const double expected = inTwoPasses(elements, *std::max_element(elements.begin(), elements.end()));
+    for (const size_t group : {1, 3, 64}) {
+      const auto [sum, product] = inChunks(elements, group);
+      EXPECT_NEAR(sum, expected, 1e-6 * static_cast<double>(elements.size() + 1) * expected);
+      EXPECT_NEAR(product, 2 * sum, 1e-6 * static_cast<double>(elements.size() + 1) * expected);
+    }
+  }
+  for (const std::vector<float>& elements :
+       {std::vector{-kInf, -kInf}, {1.0f, kInf, 2.0f}, {1.0f, NAN, 2.0f}, {kInf, 1.0f, 1.0f}})
+    for (const size_t group : {1, 2, 3})
+      EXPECT_TRUE(std::isnan(inChunks(elements, group).first));
+}
+
 TEST(MaximumSumTest, WhatIsNaNInTwoPassesIsNaNInOne) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const size_t group : {1, 2}) {

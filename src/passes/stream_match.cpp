@@ -288,9 +288,8 @@ std::string StreamMatcher::checkOrder(Stream& stream) {
     bool depends = false;
     Clusters::forEachOperand(op, [&](Value value) { depends |= dependsOn(value, own); });
     auto store = dyn_cast<ir::TileStoreOp>(op);
-    bool isPlain = store && llvm::all_of(store.getView().getUsers(), [&](Operation* user) {
-      return user == op || isa<ir::DimOp>(user);
-    });
+    bool isPlain = store && llvm::all_of(store.getView().getUsers(),
+                                         [&](Operation* user) { return user == op || isa<ir::DimOp>(user); });
     if (depends && !isPlain && !isa<ir::TileLoadOp>(op))
       return "a result is stored or checked before the product";
   }

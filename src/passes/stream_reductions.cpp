@@ -178,7 +178,8 @@ private:
   /// What is summed, without the factors that come after the sum.
   Value linearPiece(ChunkCloner& chunk, Value value, bool isProduct) {
     Value piece = chunk.get(stream_.exponentials.front()->getResult(0));
-    for (const Linear::Step& step : matcher_.linear(stream_, value, isProduct)->steps) {
+    const Linear chain = *matcher_.linear(stream_, value, isProduct);
+    for (const Linear::Step& step : chain.steps) {
       Value before = step.op->getOperand(step.through), after = step.op->getResult(0);
       chunk.set(before, piece);
       if (!step.isOutside)
@@ -203,6 +204,7 @@ private:
       if (isEmpty_)
         closed = b_.create<arith::SelectOp>(loc_, isEmpty_, total, closed);
       replace(sum.getResult(), closed);
+      closed_.insert(closed);
     }
     replace(stream_.maximum.getResult(), maximum);
   }
@@ -217,7 +219,13 @@ private:
   void finishProducts() {
     for (auto [number, dot] : llvm::enumerate(stream_.dots)) {
       Value acc = loop_.getResult(1 + static_cast<unsigned>(stream_.sums.size() + number)), result = acc;
-      for (const Linear::Step& step : matcher_.linear(stream_, dot.getA(), true)->steps)
+      const Linear chain = *matcher_.linear(stream_, dot.getA(), true);
+      bool isClosed = llvm::any_of(chain.steps, [&](const Linear::Step& step) {
+        return step.isOutside && StreamMatcher::dependsOn(step.op->getOperand(1 - step.through), closed_);
+      });
+      if (!isClosed)
+        result = closedProduct(acc);
+      for (const Linear::Step& step : chain.steps)
         if (step.isOutside) {
           Value factor = step.op->getOperand(1 - step.through);
           makeAvailable(factor);
@@ -236,6 +244,17 @@ private:
       dot.getResult().replaceAllUsesWith(result);
       final_.insert(result);
     }
+  }
+
+  /// NaN in rows whose maximum is infinite, as a factor would give that is computed from their sums.
+  Value closedProduct(Value acc) {
+    b_.setInsertionPointAfter(end_);
+    RowOps ops = rowOps(b_);
+    Value maximum = loop_.getResult(0), nothing = ops.sub(maximum, maximum);
+    Value wide = repeat(b_, nothing, acc, dynamicSizes(b_, acc));
+    Value closed = b_.create<arith::AddFOp>(loc_, acc, wide, arith::FastMathFlags::contract);
+    end_ = closed.getDefiningOp();
+    return closed;
   }
 
   /// Moves what the value is computed from behind the loop where that depends on its results.
@@ -309,8 +328,8 @@ private:
   Value extent_, isEmpty_;
   SmallVector<Value> rowSizes_;
   scf::ForOp loop_;
-  Operation* end_ = nullptr;  ///< of what follows from the loop
-  llvm::DenseSet<Value> final_;
+  Operation* end_ = nullptr;              ///< of what follows from the loop
+  llvm::DenseSet<Value> final_, closed_;  ///< values after the loop; sums among them
 };
 
 void addNote(ir::EntryOp entry, StringRef note) {

@@ -18,7 +18,8 @@
 //     acc' = vx.dot(cast(x·f), v, acc·broadcast r)        v: the chunk's rows of V, any elementwise expression of loads; cast: to V's element type
 //     yield h, l', …, acc', …
 //   Between the two dots stand elementwise operations, broadcasts of rows, the reductions along t, and nothing else.
-// After the loop l + (m - m) is L (NaN where the maximum is infinite, as written), m is M, and acc·g (or acc / L) is O; where T may be 0,
+// After the loop l + (m - m) is L (NaN where the maximum is infinite, as written), m is M, and acc·g (or acc / L; acc + (m - m) where
+// nothing is divided by a sum) is O; where T may be 0,
 // select(T == 0, acc, …). All of that, and what is computed from it, is elementwise and in the same block.
 //
 // Several such loops may follow each other and pass on what they carry: those of chunks that a mask cuts, which apply it, and then one of

@@ -26,7 +26,7 @@ passes::TensorSchedule tensorSchedule(const codegen::Target& target) {
   schedule.dotLeastColumns = 4 * plan.nr();  // the columns pay for packing the rows of A
   schedule.dotLeastWork = int64_t{1} << 20;  // 10 to 20 µs
   schedule.streamedStep =
-      static_cast<int64_t>(llvm::alignTo(256, plan.nr()));  // scores of a block's rows stay in the second-level cache
+      static_cast<int64_t>(llvm::alignTo(512, plan.nr()));  // scores of a block's rows stay in the second-level cache
   schedule.squareSide = 32;        // rows and columns of a transpose: lines of both sides stay in the first-level cache
   schedule.reductionBlocks = 256;  // enough pieces for many cores, few enough to combine at once
   return schedule;

@@ -5,6 +5,7 @@
 #include "ir/tile_sizes.h"
 #include "passes/axes.h"
 #include "passes/phase_builder.h"
+#include "passes/stream_reductions.h"
 
 #include <mlir/IR/IRMapping.h>
 #include <mlir/Interfaces/SideEffectInterfaces.h>
@@ -20,7 +21,7 @@ gemm::Plan dotPlan(const VectorFeatures& features, uint32_t elementBytes) {
 
 namespace {
 
-/// A block's part of a dimension, as the schedule writes it: size = min(extent - offset, chunk).
+/// A block's or an iteration's part of a dimension, as the schedule and loops over chunks write it: size = min(extent - offset, chunk).
 struct Piece {
   mlir::Value offset, extent;
 };
@@ -135,7 +136,7 @@ private:
     if (mlir::Value known = mapping_.lookupOrNull(value))
       return known;
     mlir::Operation* op = value.getDefiningOp();
-    if (!op || op->getBlock() != dot_->getBlock() || !mayClone(op))
+    if (!op || !op->getParentRegion()->isAncestor(dot_->getParentRegion()) || !mayClone(op))
       return {};
     for (mlir::Value operand : op->getOperands())
       if (!clone(operand))
@@ -305,7 +306,12 @@ void prepareDots(mlir::ModuleOp module, const VectorFeatures& features) {
     if (kernel.getWholeTensor())
       continue;
     unsigned number = 0;
-    for (ir::DotOp dot : llvm::to_vector(kernel.getBody().front().getOps<ir::DotOp>())) {
+    llvm::SmallVector<ir::DotOp> dots(kernel.getBody().front().getOps<ir::DotOp>());
+    kernel.walk([&](mlir::scf::ForOp loop) {
+      if (loop->hasAttr(passes::kStreamedAttr))
+        llvm::append_range(dots, loop.getBody()->getOps<ir::DotOp>());
+    });
+    for (ir::DotOp dot : dots) {
       auto type = mlir::dyn_cast<mlir::FloatType>(mlir::getElementTypeOrSelf(dot.getType()));
       auto packed = dot.getB().getDefiningOp();
       if (!type || dot.use_empty() || (packed && mlir::isa<arith::SelectOp>(packed)) ||

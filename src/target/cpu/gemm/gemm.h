@@ -45,6 +45,8 @@ struct Problem {
   llvm::Value* m = nullptr;    ///< i64; constants are exploited
   llvm::Value* n = nullptr;
   llvm::Value* k = nullptr;  ///< 0 gives the initial values, or zeros
+  /// Steps that the packed B has where this product takes a part of them; null: k.
+  llvm::Value* packedSteps = nullptr;
   Operand a;
   Operand b;
   /// Value C starts from, along columns; empty: zero.

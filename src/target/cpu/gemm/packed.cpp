@@ -144,6 +144,7 @@ void emitPackedBlock(llvm::IRBuilderBase& b, const VectorFeatures&, const Plan& 
   Value *mr = b.getInt64(plan.mr), *nr = b.getInt64(plan.nr());
   const ScratchLayout layout = packedLayout(plan);
   const PartialSums partial{scratchAt(b, scratch, layout.partialSums), plan.nc, range.rowBegin, range.columnBegin};
+  Value* packedSteps = problem.packedSteps ? problem.packedSteps : problem.k;
   emitSlices(b, problem.k, plan.kc, [&](Value* kBegin, Value* kEnd, const Slice& slice) {
     Value* depth = b.CreateNUWSub(kEnd, kBegin);
     const PackedRows rows{b, plan, problem, range, scratchAt(b, scratch, layout.operands), depth};
@@ -151,9 +152,9 @@ void emitPackedBlock(llvm::IRBuilderBase& b, const VectorFeatures&, const Plan& 
     const Finish finish{b, problem, partial, slice};
     const PackedBlock block{b, plan, problem, range, kernel, scratch, slice, finish};
     emitLoop(b, range.columnBegin, range.columnEnd, nr, [&](Value* column) {
-      Value* offset = b.CreateNUWAdd(b.CreateNUWMul(column, problem.k), b.CreateNUWMul(kBegin, nr));
+      Value* offset = b.CreateNUWAdd(b.CreateNUWMul(column, packedSteps), b.CreateNUWMul(kBegin, nr));
       Value* panelOfB = b.CreateInBoundsGEP(problem.type, packed, offset);
-      Value* nextPanelOfB = b.CreateGEP(problem.type, panelOfB, b.CreateNUWMul(problem.k, nr));
+      Value* nextPanelOfB = b.CreateGEP(problem.type, panelOfB, b.CreateNUWMul(packedSteps, nr));
       emitLoop(b, range.rowBegin, range.rowEnd, mr,
                [&](Value* row) { block.emitTile(row, column, rows.panel(row), panelOfB, nextPanelOfB, depth); });
     });

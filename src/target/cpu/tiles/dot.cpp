@@ -18,7 +18,8 @@ static bool isConsumedBy(ir::DotOp dot, llvm::ArrayRef<Root> roots) {
   };
   while (!pending.empty()) {
     mlir::Value value = pending.pop_back_val();
-    if (!seen.insert(value).second)
+    bool isStored = llvm::any_of(roots, [&](const Root& root) { return !root.store && root.value == value; });
+    if (!seen.insert(value).second || isStored)
       continue;
     for (mlir::Operation* user : value.getUsers()) {
       if (isRoot(user))
@@ -266,8 +267,8 @@ void emitBlocks(Evaluator& v, const gemm::Problem& problem, uint64_t rows, uint6
   });
 }
 
-/// Panels of the matrix at `batch` (indices in the view), from the column the load starts at: a whole panel's first.
-Value* panelsAt(Emitter& e, const Place& place, const Values& batch, llvm::Type* type) {
+/// Panels of the matrix at `batch` (indices in the view), from the column the load starts at, a whole panel's first, and the step.
+Value* panelsAt(Emitter& e, const Place& place, const Values& batch, llvm::Type* type, uint64_t panelColumns) {
   size_t rank = place.view.rank();
   Value* matrix = e.i64(0);
   for (size_t dim = 0; dim + 2 < rank; ++dim)
@@ -275,7 +276,8 @@ Value* panelsAt(Emitter& e, const Place& place, const Values& batch, llvm::Type*
         e.ir.CreateAdd(e.ir.CreateMul(matrix, place.view.extents[dim]), e.ir.CreateAdd(place.offsets[dim], batch[dim]));
   Value* k = place.view.extents[rank - 2];
   Value* columns = e.ir.CreateAdd(e.ir.CreateMul(matrix, place.view.extents[rank - 1]), place.offsets[rank - 1]);
-  return e.ir.CreateGEP(type, place.view.pointer, e.ir.CreateMul(columns, k));
+  Value* steps = e.ir.CreateMul(place.offsets[rank - 2], e.i64(static_cast<int64_t>(panelColumns)));
+  return e.ir.CreateGEP(type, place.view.pointer, e.ir.CreateAdd(e.ir.CreateMul(columns, k), steps));
 }
 
 }  // namespace
@@ -320,7 +322,8 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
     Place place = v_.placeOfLoad(right.packed);
     emitBatch(v_, extents, 0, product.batch, [&] {
       gemm::Problem problem = product.problem({}, extents, k);
-      Value* panels = panelsAt(e_, place, product.batch, product.compute);
+      problem.packedSteps = place.view.extents[place.view.rank() - 2];
+      Value* panels = panelsAt(e_, place, product.batch, product.compute, plan.nr());
       emitBlocks(v_, problem, plan.mc, plan.nc, [&](const gemm::BlockRange& range) {
         gemm::emitPackedBlock(e_.ir, e_.features, plan, problem, panels, scratch, range);
       });
@@ -372,7 +375,7 @@ void Tiles::emitPack(ir::TileStoreOp op) {
   auto limit = [&](Value* k) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, k, problem.k); };
   Value* kBegin = ir.CreateMul(e_.blockId[2], step);
   Frame frame(v_);
-  gemm::emitPackB(ir, e_.features, plan, problem, panelsAt(e_, place, product.batch, compute), begin, end,
+  gemm::emitPackB(ir, e_.features, plan, problem, panelsAt(e_, place, product.batch, compute, plan.nr()), begin, end,
                   limit(kBegin), limit(ir.CreateAdd(kBegin, step)));
 }
 

@@ -1,3 +1,4 @@
+#include "passes/stream_reductions.h"
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles_state.h"
 
@@ -28,13 +29,37 @@ void Tiles::emit(mlir::Operation* op) {
       flushStores();
     scopes_.back().loads.push_back(load);
   }
-  if (auto reduce = mlir::dyn_cast<ir::ReduceOp>(op); reduce && !isTile(reduce.getResult()))
-    return e_.setScalar(reduce.getResult(), group().emitScalar(reduce));
+  if (auto reduce = mlir::dyn_cast<ir::ReduceOp>(op)) {
+    if (!isTile(reduce.getResult()))
+      return e_.setScalar(reduce.getResult(), group().emitScalar(reduce));
+    if (op->getParentOp()->hasAttr(passes::kStreamedAttr))
+      return emitStreamed(reduce);
+  }
   if (op->getNumResults() != 1 || !isTile(op->getResult(0)))
     return e_.fail(op, "this operation on tiles");
   // Before the loop that needs it, while its operands are what they are.
   if (isUsedInRegions(op) && costOf(v_, op->getResult(0)) >= kExpensive)
     toMemory(op->getResult(0));
+}
+
+/// In a loop over chunks (passes/stream_reductions.h): scores are written by their product, maximum, weights and sum row by row together.
+void Tiles::emitStreamed(ir::ReduceOp reduce) {
+  mlir::Value weights = reduce.getValue();
+  if (reduce.getKind() == ir::Combine::MaxF)
+    return toMemory(weights);
+  if (v_.place(weights) || weights.hasOneUse())
+    return;
+  std::vector<Root> roots;
+  auto add = [&](mlir::Value tile) {
+    if (!v_.place(tile))
+      roots.push_back({tile, placeOf(e_, e_.allocateFor(reduce, tile)), nullptr});
+  };
+  mlir::Value maximum = reduce->getBlock()->getTerminator()->getOperand(0);
+  for (mlir::Value tile : {maximum, weights, mlir::Value(reduce.getResult())})
+    add(tile);
+  emitRoots(roots);
+  for (const Root& root : roots)
+    v_.setPlace(root.value, root.sink);
 }
 
 void Tiles::emitElement(ir::ElementOp op) {

@@ -28,6 +28,7 @@ private:
 
   void emitStore(ir::TileStoreOp op);
   void emitElement(ir::ElementOp op);
+  void emitStreamed(ir::ReduceOp reduce);
   /// Something at or after `op` in its block evaluates the load.
   bool isReadAfter(ir::TileLoadOp load, mlir::Operation* op) const;
   void emitRoots(llvm::ArrayRef<Root> roots);
