@@ -22,9 +22,6 @@
 // nothing is divided by a sum) is O; where T may be 0,
 // select(T == 0, acc, …). All of that, and what is computed from it, is elementwise and in the same block.
 //
-// Several such loops may follow each other and pass on what they carry: those of chunks that a mask cuts, which apply it, and then one of
-// chunks that no mask touches, which does not (passes/bound_streams.h).
-//
 // m, l, r and acc are f32 (f64 where the scores are); the algebra and its error: base/maximum_sum.h. Weights are rounded to V's type before
 // they are divided by their sum.
 #pragma once
