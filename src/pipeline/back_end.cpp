@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "target/cpu/cpu_target.h"
+#include "target/metal/metal_target.h"
 #include "target/nvidia/nvidia_target.h"
 
 namespace vortex::pipeline {
@@ -73,6 +74,28 @@ private:
   target::nvidia::Target target_;
 };
 
+class MetalBackEnd : public BackEnd {
+public:
+  explicit MetalBackEnd(std::string target) : target_(std::move(target)) {}
+
+  std::string name() const override { return target_; }
+  passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const override {
+    return target::metal::tensorSchedule(module);
+  }
+  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
+    std::string vxt;
+    auto compiled = target::metal::compileKernel(scheduled, target_, observer.wants("vxt") ? &vxt : nullptr);
+    if (!vxt.empty())
+      observer.text("vxt", vxt);
+    if (compiled && observer.wants("assembly"))
+      observer.text("assembly", std::string(compiled->code.begin(), compiled->code.end()));
+    return compiled;
+  }
+
+private:
+  std::string target_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& name, const std::string& cpu) {
@@ -82,6 +105,8 @@ Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& name, const st
       return target.takeError();
     return std::unique_ptr<BackEnd>(new CpuBackEnd(std::move(target).value()));
   }
+  if (target::metal::isTarget(name))
+    return std::unique_ptr<BackEnd>(new MetalBackEnd(name));
   auto target = target::nvidia::createTarget(name);
   if (!target)
     return target.takeError();
@@ -91,10 +116,14 @@ Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& name, const st
 std::vector<std::string> targetNames() {
   std::vector<std::string> names = target::nvidia::targetNames();
   names.insert(names.begin(), "cpu");
+  for (std::string& name : target::metal::targetNames())
+    names.push_back(std::move(name));
   return names;
 }
 
 Result<std::vector<uint8_t>> assemble(artifact::Kernel& kernel) {
+  if (target::metal::isTarget(kernel.target))
+    return std::vector<uint8_t>();
   auto target = target::nvidia::createTarget(kernel.target);
   if (!target)
     return target.takeError();

@@ -62,6 +62,8 @@ Result<irgen::Options> toIrgen(const lang::Function& kernel, const BuildRequest&
 }
 
 Result<std::string> compileTarget(std::string_view deviceTarget, std::string_view device) {
+  if (deviceTarget.starts_with("metal"))
+    return std::string(deviceTarget);
   if (!deviceTarget.starts_with("sm_"))
     return std::string("cpu");
   const auto number = [](std::string_view target) { return std::atoi(std::string(target.substr(3)).c_str()); };

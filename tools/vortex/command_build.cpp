@@ -69,6 +69,10 @@ std::string buildReport(const artifact::Kernel& kernel, const std::string& files
   return text;
 }
 
+static const char* extensionOf(const std::string& target) {
+  return target == "cpu" ? ".o" : target.starts_with("metal") ? ".metal" : ".ptx";
+}
+
 std::optional<std::vector<std::string>> writeFiles(const Settings& settings, artifact::Kernel& kernel,
                                                    const std::string& stem) {
   std::vector<uint8_t> machineCode;
@@ -83,7 +87,7 @@ std::optional<std::vector<std::string>> writeFiles(const Settings& settings, art
   const std::string base = (std::filesystem::path(settings.output) / (stem + "." + kernel.name)).string();
   auto text = [](const std::vector<uint8_t>& bytes) { return std::string(bytes.begin(), bytes.end()); };
   std::vector<std::pair<std::string, std::string>> outputs;
-  outputs.push_back({base + (settings.target == "cpu" ? ".o" : ".ptx"), text(kernel.code)});
+  outputs.push_back({base + extensionOf(settings.target), text(kernel.code)});
   if (settings.target == "cpu")
     outputs.push_back({base + ".h", cHeader(kernel)});
   if (!machineCode.empty())

@@ -48,7 +48,10 @@ int commandTargets(const Settings& settings) {
               "targets (vortex build --target):\n"
               "  cpu         object file, C header and artifact for this machine or --cpu=<LLVM processor name>\n");
   for (const std::string& name : pipeline::targetNames())
-    if (const chip::Gpu* gpu = chip::findGpu(name))
+    if (name.starts_with("metal"))
+      writeOutput(base::concat("  ", name, "    Metal source and artifact; --device ", name,
+                               " reads it back and runs it on the CPU\n"));
+    else if (const chip::Gpu* gpu = chip::findGpu(name))
       writeOutput(base::concat("  ", name, std::string(12 - std::min<size_t>(11, name.size()), ' '),
                                "PTX and artifact for ", gpu->product,
                                " and later; .cubin and register counts where ptxas is found\n"));

@@ -137,7 +137,8 @@ int main(int argc, char** argv) {
   addMetalOptions(run, settings.metal);
   auto* build = app.add_subcommand("build", "compile kernels ahead of time and report what they use");
   addFiles(build, settings, false);
-  build->add_option("--target", settings.target, "cpu, or a GPU: sm_90, sm_80; several with --header: cpu,sm_90");
+  build->add_option("--target", settings.target,
+                    "cpu, or a GPU: sm_90, sm_80, metal3.1; several with --header: cpu,sm_90");
   build->add_flag("--header", settings.header, "write a C++ launcher per kernel, with its artifacts inside");
   build
       ->add_option("--emit", settings.emit,

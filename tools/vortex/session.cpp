@@ -11,6 +11,7 @@
 #include "session/request.h"
 #include "tools/vortex/device_backend.h"
 #include "tools/vortex/interpreter_backend.h"
+#include "tools/vortex/metal_model.h"
 
 #include <cerrno>
 #include <chrono>
@@ -61,6 +62,7 @@ void addDrivers(hal::DriverList& drivers) {
   // Opening the NVIDIA driver takes up to a second: it comes last, and only names that the others do not know reach it.
   drivers.add(cpu::createDriver());
   drivers.add(null_device::createDriver());
+  drivers.add(createMetalModel());
   drivers.add(cuda::createDriver());
 }
 

@@ -1,5 +1,7 @@
 #include "msl/flatten/clean.h"
 
+#include "msl/flatten/integers.h"
+
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/InstIterator.h>
@@ -229,6 +231,9 @@ void tidyModule(llvm::Module& module) {
   scalars.addPass(llvm::LowerSwitchPass());
   scalars.addPass(llvm::UnifyFunctionExitNodesPass());
   passes.run(module, std::move(scalars));
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration())
+      widenIntegers(function);
 }
 
 }  // namespace vortex::msl::flatten

@@ -3,6 +3,7 @@
 #include "msl/flatten/clean.h"
 
 #include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
@@ -83,8 +84,12 @@ void PointerClasses::addStep(llvm::GetElementPtrInst& step) {
   if (!llvm::cast<llvm::GEPOperator>(step).collectOffset(layout, width, factors, constant))
     return;
   of.unitBytes = std::gcd(of.unitBytes, constant.abs().getZExtValue());
-  for (const auto& [index, factor] : factors)
-    of.unitBytes = std::gcd(of.unitBytes, factor.abs().getZExtValue());
+  // Byte addresses are multiples of what their index is shifted or multiplied by.
+  constexpr unsigned kLargest = 3;  // elements have 8 bytes at most
+  for (const auto& [index, factor] : factors) {
+    unsigned zeros = llvm::computeKnownBits(index, layout).countMinTrailingZeros();
+    of.unitBytes = std::gcd(of.unitBytes, factor.abs().getZExtValue() << std::min(zeros, kLargest));
+  }
 }
 
 /// First round: which pointers meet.

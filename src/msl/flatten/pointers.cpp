@@ -166,8 +166,12 @@ private:
     Value* offset = base.offset;
     for (const auto& [index, factor] : factors) {
       Value* wide = b_.CreateSExtOrTrunc(index, b_.getInt64Ty());
-      offset =
-          b_.CreateAdd(offset, b_.CreateMul(wide, b_.getInt64(static_cast<uint64_t>(factor.getSExtValue() / unit))));
+      int64_t bytes = factor.getSExtValue();
+      Value* units = bytes % unit == 0
+                         ? b_.CreateMul(wide, b_.getInt64(static_cast<uint64_t>(bytes / unit)))
+                         : b_.CreateExactSDiv(b_.CreateMul(wide, b_.getInt64(static_cast<uint64_t>(bytes))),
+                                              b_.getInt64(static_cast<uint64_t>(unit)));
+      offset = b_.CreateAdd(offset, units);
     }
     if (!constant.isZero())
       offset = b_.CreateAdd(offset, b_.getInt64(static_cast<uint64_t>(constant.getSExtValue() / unit)));

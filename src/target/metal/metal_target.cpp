@@ -1,0 +1,60 @@
+#include "target/metal/metal_target.h"
+
+#include "artifact/device_report.h"
+#include "base/check.h"
+#include "base/text.h"
+#include "chip/chip.h"
+#include "target/gpu/async_copies.h"
+#include "target/gpu/end_threads.h"
+#include "target/gpu/phases.h"
+#include "target/gpu/tiles/schedule.h"
+#include "target/gpu/tiles/tiles.h"
+#include "target/metal/writer.h"
+
+#include <mlir/IR/Verifier.h>
+
+namespace vortex::target::metal {
+
+static const char* const kTarget = "metal3.1";
+
+std::vector<std::string> targetNames() { return {kTarget}; }
+bool isTarget(const std::string& name) { return name == kTarget; }
+
+static const chip::Gpu& smallest() {
+  const chip::Gpu* chip = chip::findGpu("apple_m1");
+  VORTEX_CHECK(chip, "no table for Apple's GPUs");
+  return *chip;
+}
+
+passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) { return gpu::tiles::tensorSchedule(smallest(), module); }
+
+Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string& target, std::string* vxt) {
+  artifact::Kernel kernel;
+  kernel.target = target;
+  mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
+  gpu::ModuleState state{*lowered, smallest(), kernel, gpu::tiles::makeTileLowering};
+  auto none = [](gpu::ModuleState&, ir::KernelOp, artifact::Phase&) { return false; };
+  if (auto done = gpu::lowerPhases(state, module, none); !done)
+    return done.takeError();
+  for (ir::vxt::KernelOp each : lowered->getOps<ir::vxt::KernelOp>()) {
+    gpu::expandAsyncCopies(each);
+    gpu::endThreads(each);
+  }
+  VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the module without asynchronous copies is not well-formed");
+  if (vxt) {
+    llvm::raw_string_ostream out(*vxt);
+    lowered->print(out);
+  }
+  // The slots are one buffer of constants.
+  if (uint64_t bytes = uint64_t{kernel.slotCount} * sizeof(uint64_t); bytes > artifact::kMaxParameterBytes)
+    return base::Error{base::concat("`", kernel.name, "` takes ", bytes, " bytes of launch parameters, Metal takes ",
+                                    artifact::kMaxParameterBytes, " bytes of constants")};
+  auto text = writeMetal(*lowered);
+  if (!text)
+    return text.takeError();
+  kernel.code.assign(text->begin(), text->end());
+  kernel.facts.push_back({"metal_bytes", static_cast<int64_t>(kernel.code.size()), false});
+  return kernel;
+}
+
+}  // namespace vortex::target::metal

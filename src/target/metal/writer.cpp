@@ -1,0 +1,358 @@
+#include "target/metal/writer.h"
+
+#include "base/text.h"
+#include "ir/location.h"
+#include "target/metal/kernel_writer.h"
+
+#include <llvm/ADT/TypeSwitch.h>
+#include <mlir/IR/TypeUtilities.h>
+
+namespace vortex::target::metal {
+
+namespace scf = mlir::scf;
+using base::concat;
+
+KernelWriter::KernelWriter(vxt::KernelOp kernel) : kernel_(kernel), module_("metal", context_) {}
+
+void KernelWriter::fail(mlir::Operation* op, const std::string& why) {
+  for (mlir::Value result : op->getResults())
+    if (!values_.contains(result))
+      set(result, Texts(gpu::lanesOf(result.getType()), "0"));
+  if (!error.empty())
+    return;
+  std::string where = ir::describeLocation(op);
+  error = concat(where.empty() ? "" : where + ": ", "Metal has no ",
+                 why.empty() ? op->getName().getStringRef().str() : why);
+}
+
+//===-- names -------------------------------------------------------------------------------------------------===//
+
+std::string KernelWriter::typeOf(mlir::Type type) {
+  if (auto pointer = mlir::dyn_cast<vxt::PtrType>(type)) {
+    switch (pointer.getSpace()) {
+    case ir::Space::Shared: return "threadgroup uchar*";
+    case ir::Space::Local: return "thread uchar*";
+    default: return "device uchar*";
+    }
+  }
+  return typeName(llvmType(type));
+}
+
+std::string KernelWriter::declare(const std::string& type, const std::string& text) {
+  std::string name = freshName();
+  line(concat(type, " ", name, " = ", text, ";"));
+  return name;
+}
+
+Texts KernelWriter::declareAll(mlir::Type type) {
+  Texts names;
+  for (unsigned i = 0; i < gpu::lanesOf(type); ++i) {
+    names.push_back(freshName());
+    line(concat(typeOf(type), " ", names.back(), ";"));
+  }
+  return names;
+}
+
+const Texts& KernelWriter::lanes(mlir::Value value) {
+  auto found = values_.find(value);
+  if (found == values_.end())  // after an error
+    found = values_.insert({value, Texts(gpu::lanesOf(value.getType()), "0")}).first;
+  return found->second;
+}
+
+std::string KernelWriter::text(mlir::Value value, unsigned lane) {
+  const Texts& all = lanes(value);
+  return all[std::min<size_t>(lane, all.size() - 1)];
+}
+
+std::string KernelWriter::asSigned(mlir::Value value) {
+  return concat(signedName(llvmType(value.getType())), "(", text(value), ")");
+}
+
+void KernelWriter::assign(const std::vector<Texts>& variables, mlir::ValueRange values) {
+  std::vector<Texts> from;
+  for (mlir::Value each : values)
+    from.push_back(lanes(each));
+  // A variable that another one takes its value from is read before it is written.
+  auto isVariable = [&](const std::string& text, const std::string& own) {
+    return text != own && llvm::any_of(variables, [&](const Texts& each) { return llvm::is_contained(each, text); });
+  };
+  for (auto [i, each] : llvm::enumerate(from))
+    for (auto [lane, text] : llvm::enumerate(each))
+      if (isVariable(text, variables[i][lane]))
+        text = declare(typeOf(values[i].getType()), text);
+  for (auto [i, each] : llvm::enumerate(from))
+    for (auto [lane, text] : llvm::enumerate(each))
+      if (text != variables[i][lane])
+        line(concat(variables[i][lane], " = ", text, ";"));
+}
+
+//===-- ops ---------------------------------------------------------------------------------------------------===//
+
+void KernelWriter::nested(llvm::function_ref<void()> body) {
+  ++depth_;
+  body();
+  --depth_;
+}
+
+void KernelWriter::writeBlock(mlir::Block& block) {
+  for (mlir::Operation& op : block)
+    if (!op.hasTrait<mlir::OpTrait::IsTerminator>())
+      writeOp(&op);
+}
+
+/// f64 exists only as the bits that reports show: a shorter float is widened by integer arithmetic.
+bool KernelWriter::writeWideBits(mlir::Operation* op) {
+  auto isNumberOfReports = [](mlir::arith::ExtFOp widen) {
+    mlir::Type from = widen.getIn().getType();
+    return widen.getType().isF64() && (from.isF32() || from.isF16() || from.isBF16()) &&
+           llvm::all_of(widen->getUsers(),
+                        [](mlir::Operation* user) { return mlir::isa<mlir::arith::BitcastOp>(user); });
+  };
+  if (auto widen = mlir::dyn_cast<mlir::arith::ExtFOp>(op); widen && isNumberOfReports(widen)) {
+    set(widen, concat("float(", text(widen.getIn()), ")"));
+    return true;
+  }
+  auto bits = mlir::dyn_cast<mlir::arith::BitcastOp>(op);
+  auto widen = bits ? bits.getIn().getDefiningOp<mlir::arith::ExtFOp>() : nullptr;
+  if (!widen || !isNumberOfReports(widen))
+    return false;
+  set(bits, declare("ulong", concat("vx_f64_bits(", text(widen), ")")));
+  usesWideBits = true;
+  return true;
+}
+
+static const char* const kWideBits = R"(
+/// The bits of the f64 that equals x.
+inline ulong vx_f64_bits(float x) {
+  uint bits = as_type<uint>(x), magnitude = bits & 0x7fffffffu;
+  ulong sign = ulong(bits >> 31) << 63;
+  if (magnitude == 0u)
+    return sign;
+  if (magnitude >= 0x7f800000u)
+    return sign | 0x7ff0000000000000ul | ulong(magnitude & 0x7fffffu) << 29;
+  bool subnormal = magnitude < 0x800000u;
+  uint zeros = subnormal ? clz(magnitude) - 8u : 0u;
+  ulong exponent = ulong(magnitude >> 23) + (subnormal ? 897ul : 896ul) - ulong(zeros);
+  return sign | exponent << 52 | ((ulong(magnitude) << (29u + zeros)) & 0xffffffffffffful);
+}
+)";
+
+void KernelWriter::writeOp(mlir::Operation* op) {
+  if (writeWideBits(op))
+    return;
+  for (mlir::Type type : op->getResultTypes())
+    if (mlir::getElementTypeOrSelf(type).isF64())
+      return fail(op, "f64");
+  if (isElementwise(op))
+    return writeElementwise(op);
+  llvm::TypeSwitch<mlir::Operation*>(op)
+      .Case([&](scf::ForOp loop) { writeFor(loop); })
+      .Case([&](scf::IfOp branch) { writeIf(branch); })
+      .Case([&](scf::WhileOp loop) { writeWhile(loop); })
+      .Case([&](vxt::ThreadIdOp id) { set(id, concat(typeOf(id.getType()), "(vx_thread)")); })
+      .Case([&](vxt::BlockIdOp id) {
+        set(id, concat(typeOf(id.getType()), "(vx_block.", "xyz"[static_cast<int>(id.getAxis())], ")"));
+      })
+      .Case([&](vxt::GridDimOp id) {
+        set(id, concat(typeOf(id.getType()), "(vx_grid.", "xyz"[static_cast<int>(id.getAxis())], ")"));
+      })
+      .Default([&](mlir::Operation*) {
+        if (!writeMemory(op) && !writeAtomic(op) && !writeWarp(op) && !writeVector(op))
+          fail(op);
+      });
+}
+
+void KernelWriter::writeElementwise(mlir::Operation* op) {
+  mlir::Value result = op->getResult(0);
+  if (auto constant = mlir::dyn_cast<mlir::arith::ConstantOp>(op)) {
+    llvm::Constant* value = gpu::constantValue(context_, constant.getValue());
+    constants_[result] = value;
+    return set(result, Texts(gpu::lanesOf(result.getType()), constantText(value)));
+  }
+  // As a function of one element, which is printed for every lane. Constants are part of it: they make simpler code.
+  llvm::SmallVector<llvm::Type*> types;
+  for (mlir::Value operand : op->getOperands())
+    types.push_back(llvmType(operand.getType()));
+  auto* function = llvm::Function::Create(llvm::FunctionType::get(llvmType(result.getType()), types, false),
+                                          llvm::GlobalValue::InternalLinkage, "element", module_);
+  llvm::IRBuilder<> ir(llvm::BasicBlock::Create(context_, "", function));
+  llvm::SmallVector<llvm::Value*> operands;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    llvm::Constant* known = constants_.lookup(operand);
+    operands.push_back(known ? known : static_cast<llvm::Value*>(function->getArg(static_cast<unsigned>(i))));
+  }
+  llvm::Value* value = emitElementwise(ir, scalars_, op, operands, 1);
+  if (!value) {
+    function->eraseFromParent();
+    return fail(op);
+  }
+  ir.CreateRet(value);
+  Texts texts;
+  bool isScalar = gpu::lanesOf(result.getType()) == 1;
+  for (unsigned lane = 0; lane < gpu::lanesOf(result.getType()); ++lane) {
+    llvm::SmallVector<std::string> arguments;
+    for (mlir::Value operand : op->getOperands())
+      arguments.push_back(text(operand, lane));
+    Instructions instructions;
+    std::string written = instructions.print(
+        *function, arguments, [&](const std::string& type, const std::string& from) { return declare(type, from); });
+    if (written.empty()) {
+      fail(op, concat(op->getName().getStringRef().str(), " (", instructions.unsupported, ")"));
+      break;
+    }
+    bool isName = llvm::all_of(written, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    texts.push_back(isName ? written : declare(typeOf(result.getType()), written));
+  }
+  if (auto* constant = llvm::dyn_cast<llvm::Constant>(value); constant && isScalar)
+    constants_[result] = constant;
+  function->eraseFromParent();
+  if (error.empty())
+    set(result, texts);
+}
+
+void KernelWriter::writeFor(scf::ForOp op) {
+  std::vector<Texts> carried;
+  for (auto [init, argument] : llvm::zip(op.getInitArgs(), op.getRegionIterArgs())) {
+    Texts names;
+    for (unsigned lane = 0; lane < gpu::lanesOf(init.getType()); ++lane)
+      names.push_back(declare(typeOf(init.getType()), text(init, lane)));
+    carried.push_back(names);
+    set(argument, names);
+  }
+  std::string i = freshName(), type = typeOf(op.getInductionVar().getType());
+  set(op.getInductionVar(), i);
+  line(concat("for (", type, " ", i, " = ", text(op.getLowerBound()), "; ",
+              signedName(llvmType(op.getStep().getType())), "(", i, ") < ", asSigned(op.getUpperBound()), "; ", i,
+              " += ", text(op.getStep()), ") {"));
+  nested([&] {
+    writeBlock(*op.getBody());
+    assign(carried, op.getYieldedValues());
+  });
+  line("}");
+  for (auto [result, names] : llvm::zip(op.getResults(), carried))
+    set(result, names);
+}
+
+void KernelWriter::writeIf(scf::IfOp op) {
+  std::vector<Texts> results;
+  for (mlir::Value result : op.getResults()) {
+    results.push_back(declareAll(result.getType()));
+    set(result, results.back());
+  }
+  auto side = [&](mlir::Block* block) {
+    nested([&] {
+      writeBlock(*block);
+      assign(results, block->getTerminator()->getOperands());
+    });
+  };
+  line(concat("if (", text(op.getCondition()), ") {"));
+  side(op.thenBlock());
+  if (op.elseBlock() && (!op.getResults().empty() || op.elseBlock()->getOperations().size() > 1)) {
+    line("} else {");
+    side(op.elseBlock());
+  }
+  line("}");
+}
+
+void KernelWriter::writeWhile(scf::WhileOp op) {
+  auto declared = [&](mlir::ValueRange inits) {
+    std::vector<Texts> all;
+    for (mlir::Value init : inits) {
+      Texts names;
+      for (unsigned lane = 0; lane < gpu::lanesOf(init.getType()); ++lane)
+        names.push_back(declare(typeOf(init.getType()), text(init, lane)));
+      all.push_back(names);
+    }
+    return all;
+  };
+  std::vector<Texts> arguments = declared(op.getInits()), forwarded;
+  for (mlir::Value result : op.getResults())
+    forwarded.push_back(declareAll(result.getType()));
+  auto setAll = [&](mlir::ValueRange values, const std::vector<Texts>& names) {
+    for (auto [value, each] : llvm::zip(values, names))
+      set(value, each);
+  };
+  setAll(op.getBeforeArguments(), arguments);
+  setAll(op.getAfterArguments(), forwarded);
+  setAll(op.getResults(), forwarded);
+  scf::ConditionOp condition = op.getConditionOp();
+  line("while (true) {");
+  nested([&] {
+    writeBlock(*op.getBeforeBody());
+    assign(forwarded, condition.getArgs());
+    line(concat("if (!", text(condition.getCondition()), ")"));
+    nested([&] { line("break;"); });
+    writeBlock(*op.getAfterBody());
+    assign(arguments, op.getYieldOp().getOperands());
+  });
+  line("}");
+}
+
+//===-- kernels -----------------------------------------------------------------------------------------------===//
+
+std::string KernelWriter::signature() {
+  std::string text = concat("kernel void ", kernel_.getSymName().str(), "(");
+  unsigned tensors = 0;
+  for (mlir::Value argument : kernel_.getBody().getArguments())
+    if (mlir::isa<vxt::PtrType>(argument.getType())) {
+      text += concat("device uchar* ", lanes(argument)[0], " [[buffer(", tensors, ")]],\n    ");
+      ++tensors;
+    }
+  text += concat("constant ulong* vx_slots [[buffer(", kSlotsBuffer, ")]],\n    ");
+  if (usesReport_)
+    text += concat("device uchar* vx_report [[buffer(", kReportBuffer, ")]],\n    ");
+  if (usesShared_)
+    text += "threadgroup uchar* vx_shared [[threadgroup(0)]],\n    ";
+  return text + "uint vx_thread [[thread_index_in_threadgroup]],\n    "
+                "uint3 vx_block [[threadgroup_position_in_grid]],\n    uint3 vx_grid [[threadgroups_per_grid]]) {\n";
+}
+
+std::string KernelWriter::write() {
+  unsigned tensors = 0;
+  for (auto [slot, argument] : llvm::enumerate(kernel_.getBody().getArguments())) {
+    mlir::Type type = argument.getType();
+    if (mlir::isa<vxt::PtrType>(type)) {
+      if (tensors == kSlotsBuffer) {
+        error = concat("`", kernel_.getSymName().str(), "` takes more than ", kSlotsBuffer,
+                       " tensors, Metal kernels take 31 buffers, two of them the compiler's");
+        return "";
+      }
+      set(argument, concat("a", tensors++));
+      continue;
+    }
+    if (argument.use_empty() || type.isF64()) {
+      if (type.isF64() && !argument.use_empty())
+        fail(kernel_, "f64");
+      continue;
+    }
+    std::string word = concat("vx_slots[", slot, "]");
+    llvm::Type* own = llvmType(type);
+    unsigned bits = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+    set(argument,
+        declare(typeName(own), bits == 1            ? concat("(", word, " & 1) != 0")
+                               : own->isIntegerTy() ? concat(typeName(own), "(", word, ")")
+                                                    : concat("as_type<", typeName(own), ">(",
+                                                             bits == 32 ? "uint" : "ushort", "(", word, "))")));
+  }
+  writeBlock(kernel_.getBody().front());
+  return signature() + body_ + "}\n";
+}
+
+Result<std::string> writeMetal(mlir::ModuleOp lowered) {
+  std::string text =
+      "// Metal Shading Language 3.1. Compile with -fno-fast-math (fastMathEnabled = false, mathMode = safe).\n"
+      "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n";
+  std::string kernels;
+  bool usesWideBits = false;
+  for (vxt::KernelOp kernel : lowered.getOps<vxt::KernelOp>()) {
+    KernelWriter writer(kernel);
+    kernels += "\n" + writer.write();
+    usesWideBits |= writer.usesWideBits;
+    if (!writer.error.empty())
+      return base::Error{writer.error};
+  }
+  return text + (usesWideBits ? kWideBits : "") + kernels;
+}
+
+}  // namespace vortex::target::metal

@@ -1,0 +1,221 @@
+"""Kernels printed as Metal source, read back and run on the CPU (`--device metal3.1`), against NumPy, the interpreter and what they say of
+themselves."""
+import json
+import math
+
+import numpy as np
+import pytest
+
+MODEL = "metal3.1"
+EXAMPLES = ["fft", "histogram", "prefix_sum", "radix_sort", "saxpy", "transpose", "warp", "memory_model/layouts"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples(vortex, root, name):
+    done = vortex("run", root / "examples" / f"{name}.vx", "--device", MODEL)
+    assert done.stdout.startswith(name.split("/")[-1]), done.stdout
+
+
+def run(vortex, tmp_path, kernel, call, inputs, outputs, device=MODEL, status=0):
+    """Runs `call` on tensors loaded from `inputs` {name: (type, array)}; gives the tensors named in `outputs`."""
+    lines = []
+    for name, (kind, array) in inputs.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        lines.append(f'var {name}: Tensor<{kind}, [{", ".join(f"{name.upper()}{d}" for d in range(array.ndim))}]> = load_npy("{tmp_path}/{name}.npy")')
+    lines.append(call)
+    lines += [f'save_npy("{tmp_path}/{name}.{device}.npy", {name})' for name in outputs]
+    path = tmp_path / "program.vx"
+    path.write_text(kernel + "\nfn main() {\n    " + "\n    ".join(lines) + "\n}\n")
+    done = vortex("run", path, "--device", device, status=status)
+    return done if status else [np.load(tmp_path / f"{name}.{device}.npy") for name in outputs]
+
+
+def both(vortex, tmp_path, kernel, call, inputs, outputs):
+    """The same by the printed source and by the interpreter."""
+    got = run(vortex, tmp_path, kernel, call, inputs, outputs)
+    wanted = run(vortex, tmp_path, kernel, call, inputs, outputs, device="interpreter")
+    return list(zip(got, wanted))
+
+
+def adversarial(rng, count):
+    """Numbers of all sizes, limits, zeros with signs, infinities and NaN."""
+    bits = rng.integers(0, 2**32, count, dtype=np.uint32).view(np.float32)
+    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, 2**31, -(2**31), 2**32, 2**63, 65504, 65520, 3e38], np.float32)
+    return np.concatenate([bits, special, rng.normal(0, 3, count).astype(np.float32)])
+
+
+FUNCTIONS = {"exp": 2, "exp2": 2, "expm1": 4, "log": 2, "log2": 2, "log10": 2, "log1p": 4, "sin": 4, "cos": 4, "tan": 6, "asin": 4, "acos": 4,
+             "atan": 5, "sinh": 4, "cosh": 4, "tanh": 5, "sigmoid": 4, "erf": 4, "sqrt": 0.5, "rsqrt": 2, "floor": 0, "ceil": 0, "round": 0, "trunc": 0}
+
+
+def test_functions_of_f32(vortex, tmp_path):
+    """ULP as Metal's or as docs/library.md promises, whichever the writer uses."""
+    rng = np.random.default_rng()
+    x = np.concatenate([rng.uniform(-1, 1, 300), rng.normal(0, 10, 300), rng.uniform(0, 50, 300)]).astype(np.float32)
+    kernel = "\n".join(f"kernel k_{name}(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {{ return {name}(x) }}" for name in FUNCTIONS)
+    call = "\n    ".join(f"let y_{name} = k_{name}(&x)" for name in FUNCTIONS)
+    found = run(vortex, tmp_path, kernel, call, {"x": ("f32", x)}, [f"y_{name}" for name in FUNCTIONS])
+    wide = x.astype(np.float64)
+    exact = {"rsqrt": lambda v: 1 / np.sqrt(v), "sigmoid": lambda v: 1 / (1 + np.exp(-v)), "erf": np.vectorize(math.erf), "asin": np.arcsin, "acos": np.arccos,
+             "atan": np.arctan, "round": lambda v: np.copysign(np.floor(np.abs(v) + 0.5), v)}
+    with np.errstate(all="ignore"):
+        for (name, ulp), y in zip(FUNCTIONS.items(), found):
+            wanted = exact.get(name, getattr(np, name, None))(wide)
+            rounded = wanted.astype(np.float32)
+            assert (np.isnan(y) == np.isnan(rounded)).all(), name
+            finite = np.isfinite(rounded) & (np.abs(rounded) > 1e-37)
+            error = np.abs(y[finite].astype(np.float64) - wanted[finite]) / np.spacing(np.abs(rounded[finite])).astype(np.float64)
+            assert error.size == 0 or error.max() <= ulp + 0.5, (name, error.max())
+
+
+@pytest.mark.parametrize("kind", ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"])
+def test_integers_are_total(vortex, tmp_path, kind):
+    """Every operation on limits, zeros and random bits equals the interpreter's, division by zero and shifts by too much included."""
+    rng = np.random.default_rng()
+    dtype = np.dtype({"i": "int", "u": "uint"}[kind[0]] + kind[1:])
+    info = np.iinfo(dtype)
+    edge = np.array([info.min, info.min + 1, 0, 1, 2, 7, info.max - 1, info.max], dtype)
+    a = np.concatenate([np.repeat(edge, len(edge)), rng.integers(info.min, info.max, 500, dtype=dtype, endpoint=True)])
+    b = np.concatenate([np.tile(edge, len(edge)), rng.integers(info.min, info.max, 500, dtype=dtype, endpoint=True)])
+    operators = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>"}
+    kernel = "\n".join(f"kernel k_{name}(a: &Tensor<{kind}, [N]>, b: &Tensor<{kind}, [N]>, out: &mut Tensor<{kind}, [N]>) {{\n"
+                       f"    let i = thread.global_id\n    if i < N {{ out[i] = a[i] {sign} b[i] }}\n}}" for name, sign in operators.items())
+    kernel += (f"\nkernel k_less(a: &Tensor<{kind}, [N]>, b: &Tensor<{kind}, [N]>, out: &mut Tensor<{kind}, [N]>) {{\n"
+               f"    let i = thread.global_id\n    if i < N {{ out[i] = if a[i] < b[i] {{ max(a[i], b[i]) }} else {{ min(a[i], b[i]) }} }}\n}}")
+    names = [*operators, "less"]
+    call = "\n    ".join(f"k_{name}(&a, &b, &mut o_{name})" for name in names)
+    inputs = {"a": (kind, a), "b": (kind, b), **{f"o_{name}": (kind, np.full_like(a, 77)) for name in names}}
+    for name, (got, wanted) in zip(names, both(vortex, tmp_path, kernel, call, inputs, [f"o_{name}" for name in names])):
+        assert (got == wanted).all(), (name, a[got != wanted][:5], b[got != wanted][:5])
+
+
+def test_conversions(vortex, tmp_path):
+    """Floats to integers saturate, NaN is 0; integers and floats to narrow floats round once. Bit for bit the interpreter's."""
+    rng = np.random.default_rng()
+    x = adversarial(rng, 3000)
+    n = np.concatenate([rng.integers(-(2**31), 2**31, 2000), 2**24 + rng.integers(-300, 300, 500), (1 << rng.integers(0, 31, 500)) + 1]).astype(np.int32)
+    wide = np.concatenate([rng.integers(-(2**63), 2**63 - 1, 2000), (1 << rng.integers(0, 62, 500)) + (1 << rng.integers(0, 40, 500))]).astype(np.int64)
+    kernel, call, inputs = "", [], {"x": ("f32", x), "n": ("i32", n), "w": ("i64", wide)}
+    for to, store in {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u32": np.uint32, "i32": np.int32, "i64": np.int64, "u64": np.uint64, "f16": np.float16}.items():
+        kernel += f"kernel x_{to}(x: &Tensor<f32, [N]>) -> Tensor<{to}, [N]> {{ return x as {to} }}\n"
+        call.append(f"let rx_{to} = x_{to}(&x)")
+    for source in ("n", "w"):
+        kind = inputs[source][0]
+        for to in ("f16", "bf16", "f32"):
+            kernel += f"kernel {source}_{to}(x: &Tensor<{kind}, [N]>) -> Tensor<f32, [N]> {{ return (x as {to}) as f32 }}\n"
+            call.append(f"let r{source}_{to} = {source}_{to}(&{source})")
+    outputs = [line.split()[1] for line in call]
+    for name, (got, wanted) in zip(outputs, both(vortex, tmp_path, kernel, "\n    ".join(call), inputs, outputs)):
+        assert got.dtype == wanted.dtype and np.array_equal(got, wanted, equal_nan=got.dtype.kind == "f"), name
+
+
+ATOMICS = """
+kernel counts(x: &Tensor<u32, [N]>, total: &mut Tensor<u32, [8]>) {
+    let i = thread.global_id
+    if i < N {
+        atomic_add(&mut total[0], x[i])
+        atomic_max(&mut total[1], x[i])
+        atomic_min(&mut total[2], x[i])
+        atomic_or(&mut total[3], x[i])
+        atomic_and(&mut total[4], x[i])
+        atomic_xor(&mut total[5], x[i])
+    }
+}
+kernel extremes(x: &Tensor<f32, [N]>, total: &mut Tensor<f32, [3]>) {
+    let i = thread.global_id
+    if i < N {
+        atomic_max(&mut total[0], x[i])
+        atomic_min(&mut total[1], x[i])
+        atomic_add(&mut total[2], 1.0)
+    }
+}
+"""
+
+
+def test_atomics(vortex, tmp_path):
+    rng = np.random.default_rng()
+    x, y = rng.integers(0, 2**32, 1003, dtype=np.uint32), rng.normal(0, 5, 777).astype(np.float32)
+    start = np.array([5, 0, 2**32 - 1, 0, 2**32 - 1, 0, 0, 0], np.uint32)
+    total, extreme = run(vortex, tmp_path, ATOMICS, "counts(&x, &mut t)\n    extremes(&y, &mut e)",
+                         {"x": ("u32", x), "y": ("f32", y), "t": ("u32", start), "e": ("f32", np.zeros(3, np.float32))}, ["t", "e"])
+    reduce = np.bitwise_or.reduce, np.bitwise_and.reduce, np.bitwise_xor.reduce
+    assert list(total[:6]) == [(5 + int(x.astype(np.uint64).sum())) % 2**32, x.max(), x.min(), *(f(x) for f in reduce)]
+    assert list(extreme) == [max(0, y.max()), min(0, y.min()), 777]
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+def test_products(vortex, tmp_path, kind):
+    rng = np.random.default_rng()
+    m, n, k = (int(extent) for extent in rng.integers(1, 90, 3))
+    a, b = rng.integers(-4, 5, (m, k)).astype(np.float32), rng.integers(-4, 5, (k, n)).astype(np.float32)
+    kernel = f"kernel product(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {{ return ((a as {kind}) @ (b as {kind})) as f32 }}"
+    (c,) = run(vortex, tmp_path, kernel, "let c = product(&a, &b)", {"a": ("f32", a), "b": ("f32", b)}, ["c"])
+    wanted = a @ b
+    tolerance = {"f32": 0, "bf16": 2**-8}[kind]
+    assert (np.abs(c - wanted) <= tolerance * np.abs(wanted)).all()
+
+
+FAULT = """
+@launch(block = 64)
+kernel late(x: &Tensor<f32, [N]>, out: &mut Tensor<f32, [N]>) {
+    var s: Tensor<f32, [64]> @shared
+    let i = thread.global_id
+    let value = if i < N { x[i] } else { 0.0 }
+    assert(value < 100.0, "value {} of {}", value, i)
+    s[thread.local_id] = value
+    sync_block()
+    if i < N { out[i] = s[63 - thread.local_id] }
+}
+"""
+
+
+def test_a_failed_assert_before_a_barrier_is_reported(vortex, tmp_path):
+    x = np.arange(128, dtype=np.float32)
+    done = run(vortex, tmp_path, FAULT, "late(&x, &mut out)", {"x": ("f32", x), "out": ("f32", x)}, [], status=1)
+    assert "E0704" in done.stderr and " 7 |     assert(" in done.stderr and "value 1" in done.stderr, done.stderr
+    (out,) = run(vortex, tmp_path, FAULT, "late(&x, &mut out)", {"x": ("f32", x[:64]), "out": ("f32", x[:64] * 0 - 1)}, ["out"])
+    assert (out == x[:64][::-1]).all()
+
+
+def test_prints_arrive(vortex, tmp_path):
+    kernel = """
+kernel tell(x: &Tensor<f32, [N]>) {
+    let i = thread.global_id
+    if i < N { print("{} has {}", i, x[i]) }
+}
+"""
+    path = tmp_path / "program.vx"
+    np.save(tmp_path / "x.npy", np.array([1.5, -2.25, 4], np.float32))
+    path.write_text(kernel + f'fn main() {{\n    let x: Tensor<f32, [L]> = load_npy("{tmp_path}/x.npy")\n    tell(&x)\n}}\n')
+    lines = vortex("run", path, "--device", MODEL).stdout.split("\n")
+    assert sorted(lines[:3]) == ["0 has 1.5", "1 has -2.25", "2 has 4.0"] or sorted(lines[:3]) == ["0 has 1.5", "1 has -2.25", "2 has 4"], lines
+
+
+REFUSED = [
+    ("f64", "kernel k(x: &Tensor<f64, [N]>) -> Tensor<f64, [N]> { return §x * 2.0 }", "f64"),
+    ("wide atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u64, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1) } }", "atomics on 64-bit elements"),
+    ("ordered atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u32, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1, order = .release) } }", "before version 3.2"),
+    ("many tensors", "kernel §k(" + ", ".join(f"x{i}: &Tensor<f32, [N]>" for i in range(30)) + ", out: &mut Tensor<f32, [N]>) {\n    let i = thread.global_id\n"
+     "    if i < N { out[i] = " + " + ".join(f"x{i}[i]" for i in range(30)) + " }\n}", "more than 29 tensors"),
+]
+
+
+@pytest.mark.parametrize("name, source, message", REFUSED, ids=[each[0] for each in REFUSED])
+def test_what_metal_has_not_is_refused_at_its_line(vortex, tmp_path, name, source, message):
+    at = source.index("§")
+    line = source[:at].count("\n") + 1
+    path = tmp_path / "k.vx"
+    path.write_text(source.replace("§", ""))
+    (found,) = json.loads(vortex("build", path, "--target", MODEL, "-o", tmp_path / "out", "--json", status=1).stderr)
+    assert found["id"] == "E0713" and message in found["message"], found
+    assert name == "many tensors" or f"k.vx:{line}:" in found["message"], found
+    assert all(label["line"] == line for label in found["labels"]), found
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def test_build_writes_source_and_artifact(vortex, root, tmp_path):
+    vortex("build", root / "examples/saxpy.vx", "--target", MODEL, "-o", tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir() if each.is_file()) == ["saxpy.saxpy.metal", "saxpy.saxpy.vxk"]
+    text = (tmp_path / "saxpy.saxpy.metal").read_text()
+    assert "#include <metal_stdlib>" in text and "kernel void vx_saxpy_main(" in text
+    assert vortex("check", tmp_path / "saxpy.saxpy.metal").returncode == 0
