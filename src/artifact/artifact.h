@@ -76,7 +76,7 @@ struct Phase {
 /// What launches do, in order. One kernel serves all launches: those of few rows take other steps than those of many.
 struct Step;
 
-/// Runs a phase. Every phase of a kernel has one such step.
+/// Runs a phase. Every phase of a kernel has one such step, which runs as often as the loops around it say.
 struct Run {
   uint32_t phase = 0;  ///< index into Kernel::phases
 };
@@ -99,8 +99,22 @@ struct Choose {
   std::vector<Case> cases;
 };
 
+/// Sets lets to `first`, then takes the steps while `condition` is not zero; after each round the lets are `next`, all at once.
+struct Loop {
+  std::string name;       ///< for errors: "the loop at power.vx:3:5"
+  uint32_t firstLet = 0;  ///< index into Kernel::lets; these and those of Let are numbered in the order of steps
+  std::vector<size::Id> first{}, next{};
+  size::Id condition{};
+  std::vector<Step> steps;
+};
+
+/// From here on each of two temporaries, equal in type and extents, is where the other was.
+struct Exchange {
+  uint32_t a = 0, b = 0;  ///< indices into Kernel::temporaries
+};
+
 struct Step {
-  std::variant<Run, Let, Choose> what;
+  std::variant<Run, Let, Choose, Loop, Exchange> what;
 };
 constexpr unsigned kMostNesting = 32;  ///< of steps in steps
 

@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 10;
+constexpr uint32_t kVersion = 11;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -172,6 +172,18 @@ template <typename A> void visit(A& archive, Case& each) {
   visit(archive, each.steps);
 }
 template <typename A> void visit(A& archive, Choose& choose) { visit(archive, choose.cases); }
+template <typename A> void visit(A& archive, Loop& loop) {
+  visit(archive, loop.name);
+  visit(archive, loop.firstLet);
+  visit(archive, loop.first);
+  visit(archive, loop.next);
+  visit(archive, loop.condition);
+  visit(archive, loop.steps);
+}
+template <typename A> void visit(A& archive, Exchange& exchange) {
+  visit(archive, exchange.a);
+  visit(archive, exchange.b);
+}
 
 /// The kind, then its fields. Damage may nest without end, so reading stops where no kernel goes.
 template <typename A> void visit(A& archive, Step& step) {
@@ -184,6 +196,10 @@ template <typename A> void visit(A& archive, Step& step) {
       step.what = Let();
     if (kind == 2)
       step.what = Choose();
+    if (kind == 3)
+      step.what = Loop();
+    if (kind == 4)
+      step.what = Exchange();
     ++archive.nesting;
   }
   std::visit([&](auto& what) { visit(archive, what); }, step.what);

@@ -5,9 +5,29 @@
 
 namespace vortex::artifact {
 
-/// Walks the steps of a valid kernel: appends the value of every let to `slots`, which end before them, and to `values`. Returns the phases
-/// taken, in order.
-std::vector<uint32_t> takeSteps(const Kernel& kernel, size::Values& values, std::vector<uint64_t>& slots);
+/// Of one launch; recordings have less room (hal::Recording).
+constexpr uint32_t kMostPhases = 1u << 20;
+
+/// What the slots of lets and temporaries hold while some phases run.
+struct Setting {
+  std::vector<uint64_t> lets;
+  std::vector<uint32_t> temporaries;  ///< whose memory each has
+};
+
+/// The phases that a launch runs, in order.
+struct TakenSteps {
+  std::vector<uint32_t> phases;      ///< indices into Kernel::phases
+  std::vector<uint32_t> settings;    ///< of each: index into allSettings
+  std::vector<Setting> allSettings;  ///< at least one
+};
+
+/// Walks the steps of a valid kernel: appends a value of every let to `slots`, which end before them, and to `values`. Error: loops come to more
+/// than kMostPhases rounds or phases, with their name.
+Result<TakenSteps> takeSteps(const Kernel& kernel, size::Values& values, std::vector<uint64_t>& slots);
+
+/// Puts lets and temporaries of a launch, whose slots are all known, where a setting has them. `own`: its slots with every temporary in its own memory.
+void applySetting(const Kernel& kernel, const Setting& setting, std::span<const uint64_t> own,
+                  std::vector<uint64_t>& slots);
 
 /// Per temporary: one of these phases writes it.
 std::vector<bool> writtenTemporaries(const Kernel& kernel, const std::vector<uint32_t>& phases);

@@ -57,7 +57,7 @@ protected:
     const size::Program program = sizeProgram(kernel);
     size::Values values(program);
     Taken taken{{}, {n}, {}};
-    taken.phases = takeSteps(kernel, values, taken.slots);
+    taken.phases = takeSteps(kernel, values, taken.slots)->phases;
     taken.written = writtenTemporaries(kernel, taken.phases);
     return taken;
   }
@@ -73,7 +73,119 @@ protected:
   Id one;
 };
 
+/// Phase 0, a loop that counts the let `round` from 0 to n around phase 1 and an exchange, phase 2.
+class Loops : public ::testing::Test {
+protected:
+  Loops() {
+    kernel.name = "k";
+    kernel.params = {{.name = "n", .type = ScalarType::I64, .firstSlot = 0}};
+    kernel.lets = {{.name = "round", .type = ScalarType::U64, .firstSlot = 1}};
+    Id one = kernel.sizes.constant(1);
+    for (uint32_t i = 0; i < 2; ++i)
+      kernel.temporaries.push_back(
+          {.name = "t", .isTensor = true, .rank = 1, .firstSlot = 2 + 3 * i, .extents = {one}});
+    kernel.slotCount = 8;
+    for (const char* symbol : {"p0", "p1", "p2"})
+      kernel.phases.push_back({.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .name = symbol});
+    Loop loop{.name = "the loop at k.vx:3:5",
+              .firstLet = 0,
+              .first = {kernel.sizes.constant(0)},
+              .next = {kernel.sizes.add(make(Op::Add, arena.scalar(1), 1))},
+              .condition = kernel.sizes.add(arena.make(Op::Less, arena.scalar(1), arena.scalar(0))),
+              .steps = {{RunStep{1}}, {Exchange{0, 1}}}};
+    kernel.steps = {{RunStep{0}}, {loop}, {RunStep{2}}};
+  }
+
+  vortex::Result<TakenSteps> take(uint64_t n) {
+    const size::Program program = sizeProgram(kernel);
+    size::Values values(program);
+    std::vector<uint64_t> slots{n};
+    return takeSteps(kernel, values, slots);
+  }
+  std::string complaint() {
+    const auto valid = validate(kernel);
+    return valid ? "" : valid.error().message;
+  }
+  Loop& loop() { return std::get<Loop>(kernel.steps[1].what); }
+
+  size::Arena arena;
+  Kernel kernel;
+};
+
 using Phases = std::vector<uint32_t>;
+
+TEST_F(Loops, RunTheirStepsAndExchangeTemporaries) {
+  EXPECT_EQ(complaint(), "");
+  const auto taken = take(3);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->phases, (Phases{0, 1, 1, 1, 2}));
+  for (uint64_t round = 0; round < 3; ++round) {
+    const Setting& setting = taken->allSettings[taken->settings[1 + round]];
+    EXPECT_EQ(setting.lets, (std::vector<uint64_t>{round}));
+    EXPECT_EQ(setting.temporaries[0], round % 2);
+    EXPECT_EQ(setting.temporaries[1], 1 - round % 2);
+  }
+  EXPECT_EQ(taken->allSettings[taken->settings[4]].temporaries[0], 1u);
+  EXPECT_EQ(taken->allSettings[taken->settings[4]].lets[0], 3u);
+}
+
+TEST_F(Loops, OfOneRoundLeaveItsLetsToTheLaunch) {
+  Step only = kernel.steps[1];
+  std::get<Loop>(only.what).steps.pop_back();
+  kernel.steps = {only};
+  const size::Program program = sizeProgram(kernel);
+  size::Values values(program);
+  std::vector<uint64_t> slots{1};
+  const auto taken = takeSteps(kernel, values, slots);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->allSettings.size(), 1u);
+  EXPECT_EQ(slots, (std::vector<uint64_t>{1, 0}));
+}
+
+TEST_F(Loops, MayRunZeroTimes) {
+  for (int64_t n : {int64_t{0}, int64_t{-1}, INT64_MIN}) {
+    const auto taken = take(static_cast<uint64_t>(n));
+    ASSERT_TRUE(taken);
+    EXPECT_EQ(taken->phases, (Phases{0, 2})) << n;
+  }
+}
+
+TEST_F(Loops, OfTooManyPhasesAreErrorsThatNameThem) {
+  for (uint64_t n : {uint64_t{kMostPhases}, uint64_t{INT64_MAX}}) {
+    const auto taken = take(n);
+    ASSERT_FALSE(taken);
+    EXPECT_NE(taken.error().message.find("the loop at k.vx:3:5 comes to more than 1048576 grids"), std::string::npos)
+        << taken.error().message;
+  }
+  loop().steps.clear();  // rounds without phases end, too
+  kernel.steps.insert(kernel.steps.begin(), {RunStep{1}});
+  EXPECT_FALSE(take(uint64_t{1} << 40));
+  EXPECT_TRUE(take(1000));
+}
+
+TEST_F(Loops, SurviveAFile) {
+  const auto read = deserialize(serialize(kernel));
+  ASSERT_TRUE(read) << read.error().message;
+  kernel = *read;
+  EXPECT_EQ(take(2)->phases, (Phases{0, 1, 1, 2}));
+}
+
+TEST_F(Loops, ThatMakeNoSenseAreRefused) {
+  const Kernel sound = kernel;
+  auto isRefused = [&](auto change, const char* why) {
+    kernel = sound;
+    change();
+    EXPECT_NE(complaint().find(why), std::string::npos) << complaint();
+  };
+  isRefused([&] { loop().next.clear(); }, "sets 1 lets first and 0 next");
+  isRefused([&] { loop().firstLet = 7; }, "from let 7 of 1 where 0 are set");
+  isRefused([&] { loop().first[0] = kernel.sizes.add(arena.scalar(1)); }, "a first value of the loop at k.vx:3:5");
+  isRefused([&] { loop().steps[1] = {Exchange{0, 0}}; }, "exchanges temporaries 0 and 0");
+  isRefused([&] { loop().steps[1] = {Exchange{0, 9}}; }, "exchanges temporaries 0 and 9 of 2");
+  isRefused([&] { kernel.temporaries[1].type = ScalarType::F64; }, "which differ in type or extents");
+  isRefused([&] { loop().steps.clear(); }, "no step runs phase 'p1'");
+}
+
 using Slots = std::vector<uint64_t>;
 
 TEST_F(Steps, TheFirstCaseThatHoldsIsTaken) {

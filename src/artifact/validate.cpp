@@ -220,6 +220,33 @@ private:
     }
   }
 
+  void checkStep(const Loop& loop, unsigned nesting) {
+    const std::string what = concat(" of ", loop.name);
+    if (loop.first.size() != loop.next.size() || loop.firstLet != setLets_ ||
+        loop.first.size() > kernel_.lets.size() - setLets_)
+      return fail(concat(loop.name, " sets ", loop.first.size(), " lets first and ", loop.next.size(),
+                         " next, from let ", loop.firstLet, " of ", kernel_.lets.size(), " where ", setLets_,
+                         " are set"));
+    for (size::Id id : loop.first)
+      checkId(id, knownSlots_, "a first value" + what);
+    setLets_ += static_cast<uint32_t>(loop.first.size());
+    knownSlots_ += static_cast<uint32_t>(loop.first.size());
+    checkId(loop.condition, knownSlots_, "the condition" + what);
+    for (size::Id id : loop.next)
+      checkId(id, knownSlots_, "a next value" + what);
+    checkSteps(loop.steps, nesting + 1);
+  }
+
+  void checkStep(const Exchange& exchange, unsigned) {
+    const size_t count = kernel_.temporaries.size();
+    if (exchange.a >= count || exchange.b >= count || exchange.a == exchange.b)
+      return fail(concat("a step exchanges temporaries ", exchange.a, " and ", exchange.b, " of ", count));
+    const Param &a = kernel_.temporaries[exchange.a], &b = kernel_.temporaries[exchange.b];
+    if (a.type != b.type || a.extents != b.extents)
+      fail(concat("a step exchanges temporaries ", exchange.a, " and ", exchange.b,
+                  ", which differ in type or extents"));
+  }
+
   bool isAlways(size::Id id) const { return kernel_.sizes.constantOf(id).value_or(0) != 0; }
 
   void checkScalarResults() {

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/tensor_bytes.h"
 #include "ir/launch.h"
+#include "ir/location.h"
 #include "ir/size_attr.h"
 #include "size/evaluate.h"
 
@@ -78,13 +79,10 @@ public:
       return findings_;
     for (size_t i = 0; i < arguments.size(); ++i)
       bind(i, arguments[i]);
-    for (Function* phase : takenPhases()) {
-      if (runPhase(*phase))
-        continue;
-      if (!machine_.error.empty())
-        return base::Error{machine_.error};
-      break;
-    }
+    Steps steps(*this);
+    ir::walkLaunch(program_.entry->getParentOfType<mlir::ModuleOp>(), steps);
+    if (!machine_.error.empty())
+      return base::Error{machine_.error};
     return findings_;
   }
 
@@ -239,18 +237,39 @@ private:
     view.strides.assign(argument.strides.begin(), argument.strides.end());
   }
 
-  std::vector<Function*> takenPhases() const {
-    auto module = program_.entry->getParentOfType<mlir::ModuleOp>();
-    std::vector<Function*> taken;
-    std::mt19937_64 lot(options_.drawnCases);
-    auto isTaken = [&](ir::CaseOp each) {
-      if (options_.drawnCases == 0)
-        return ir::holds(each, [&](ir::SizeAttr size) { return evaluate(size); });
-      return (!each.getNeeds() || evaluate(*each.getNeeds()) != 0) && lot() % 2 == 0;
-    };
-    for (ir::KernelOp kernel : ir::takenKernels(module, isTaken))
-      taken.push_back(*llvm::find_if(program_.phases, [&](Function* phase) { return phase->op == kernel; }));
-    return taken;
+  class Steps : public ir::LaunchActions {
+  public:
+    explicit Steps(Launch& launch) : launch_(launch), lot_(launch.options_.drawnCases) {}
+
+    bool run(ir::KernelOp kernel) override {
+      return launch_.runPhase(
+          **llvm::find_if(launch_.program_.phases, [&](Function* phase) { return phase->op == kernel; }));
+    }
+    bool round(ir::LoopOp loop) override {
+      constexpr uint64_t kMostRounds = 1u << 20;
+      return ++rounds_ <= kMostRounds ||
+             launch_.report(Finding::Kind::Shape,
+                            "the loop at " + ir::describeLocation(loop) + " runs more than 2^20 times");
+    }
+    void set(unsigned argument, int64_t value) override { launch_.setLet(argument, value); }
+    void exchange(unsigned a, unsigned b) override { std::swap(launch_.values_[a], launch_.values_[b]); }
+    int64_t valueOf(ir::SizeAttr size) override { return launch_.evaluate(size); }
+    bool isTaken(ir::CaseOp each) override {
+      if (launch_.options_.drawnCases == 0)
+        return LaunchActions::isTaken(each);
+      return (!each.getNeeds() || valueOf(*each.getNeeds()) != 0) && lot_() % 2 == 0;
+    }
+
+  private:
+    Launch& launch_;
+    std::mt19937_64 lot_;
+    uint64_t rounds_ = 0;
+  };
+
+  void setLet(unsigned argument, int64_t value) {
+    const size::Node slot{.op = size::Op::Scalar, .argument = argument};
+    slots_[ir::slotOf(slot, program_.entry.getFunctionType().getInputs())] = static_cast<uint64_t>(value);
+    values_[argument].cells[0] = static_cast<uint64_t>(value) & facts_[argument].element.mask();
   }
 
   int64_t argumentOf(const size::Node& node) const {

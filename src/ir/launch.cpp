@@ -45,7 +45,7 @@ public:
     if (mlir::failed(verifySteps(launch_.getBody())) || mlir::failed(verifyTemporaries()))
       return mlir::failure();
     for (unsigned i = 0; i < types_.size(); ++i)
-      if (roleOf(i) == Role::Let && !valueOfLet(launch_->getParentOfType<mlir::ModuleOp>(), i))
+      if (roleOf(i) == Role::Let && !everSet_.contains(i))
         return launch_.emitOpError() << "does not set argument " << i << ", a let";
     for (auto kernel : launch_->getParentOfType<mlir::ModuleOp>().getOps<KernelOp>())
       if (!run_.contains(kernel))
@@ -62,7 +62,7 @@ private:
     for (Operation& op : *block) {
       LogicalResult result =
           llvm::TypeSwitch<Operation*, LogicalResult>(&op)
-              .Case<PhaseOp, LetOp, ChooseOp>([&](auto step) { return verifyStep(step); })
+              .Case<PhaseOp, LetOp, ChooseOp, LoopOp, ExchangeOp>([&](auto step) { return verifyStep(step); })
               .Default([](Operation* other) { return other->emitOpError() << "is no step of a launch"; });
       if (mlir::failed(result))
         return result;
@@ -88,16 +88,62 @@ private:
   }
 
   LogicalResult verifyStep(LetOp let) {
-    const auto argument = int64_t(let.getArgument());
-    if (argument < 0 || argument >= int64_t(types_.size()) || roleOf(unsigned(argument)) != Role::Let)
-      return let.emitOpError() << "sets argument " << argument << ", which is no let";
-    if (mlir::failed(verifyValue(let, let.getValue())))
+    if (mlir::failed(verifyRole(let, let.getArgument(), Role::Let)) || mlir::failed(verifyValue(let, let.getValue())))
       return mlir::failure();
+    return set(let, let.getArgument());
+  }
+
+  LogicalResult verifyRole(Operation* op, int64_t argument, Role role) {
+    if (argument < 0 || argument >= int64_t(types_.size()) || roleOf(unsigned(argument)) != role)
+      return op->emitOpError() << (role == Role::Let ? "sets" : "exchanges") << " argument " << argument
+                               << ", which is no " << (role == Role::Let ? "let" : "temporary");
+    return success();
+  }
+
+  LogicalResult set(Operation* op, int64_t argument) {
     if (argument <= lastSet_)
-      return let.emitOpError() << "sets argument " << argument << " after argument " << lastSet_
+      return op->emitOpError() << "sets argument " << argument << " after argument " << lastSet_
                                << "; lets are set once, in their order";
     lastSet_ = argument;
     set_.insert(unsigned(argument));
+    everSet_.insert(unsigned(argument));
+    return success();
+  }
+
+  LogicalResult verifyStep(LoopOp loop) {
+    const size_t count = loop.getArguments().size();
+    if (loop.getFirst().size() != count || loop.getNext().size() != count)
+      return loop.emitOpError() << "sets " << count << " arguments to " << loop.getFirst().size()
+                                << " values first and " << loop.getNext().size() << " next";
+    for (auto [argument, first] : llvm::zip(loop.getArguments(), loop.getFirst().getAsRange<SizeAttr>()))
+      if (mlir::failed(verifyRole(loop, argument, Role::Let)) || mlir::failed(verifyValue(loop, first)))
+        return mlir::failure();
+    for (int64_t argument : loop.getArguments())
+      if (mlir::failed(set(loop, argument)))
+        return mlir::failure();
+    if (mlir::failed(verifyValue(loop, loop.getCondition())))
+      return mlir::failure();
+    for (SizeAttr next : loop.getNext().getAsRange<SizeAttr>())
+      if (mlir::failed(verifyValue(loop, next)))
+        return mlir::failure();
+    const llvm::DenseSet<unsigned> before = set_;  // what a round sets may never be
+    if (mlir::failed(verifySteps(loop.getBody())))
+      return mlir::failure();
+    set_ = before;
+    return success();
+  }
+
+  LogicalResult verifyStep(ExchangeOp exchange) {
+    const int64_t a = exchange.getA(), b = exchange.getB();
+    for (int64_t argument : {a, b})
+      if (mlir::failed(verifyRole(exchange, argument, Role::Temp)))
+        return mlir::failure();
+    auto extents = [&](int64_t argument) {
+      return llvm::cast<mlir::DictionaryAttr>(entry_.getArgs()[unsigned(argument)]).get("extents");
+    };
+    if (a == b || types_[unsigned(a)] != types_[unsigned(b)] || extents(a) != extents(b))
+      return exchange.emitOpError() << "exchanges arguments " << a << " and " << b
+                                    << ", which are not two of one type and equal extents";
     return success();
   }
 
@@ -155,8 +201,9 @@ private:
   EntryOp entry_;
   mlir::TypeRange types_;
   llvm::DenseSet<Operation*> run_;
-  llvm::DenseSet<unsigned> set_;  ///< lets, on the way
-  int64_t lastSet_ = -1;          ///< anywhere
+  llvm::DenseSet<unsigned> set_;      ///< lets, on the way
+  llvm::DenseSet<unsigned> everSet_;  ///< lets, anywhere
+  int64_t lastSet_ = -1;              ///< anywhere
 };
 
 }  // namespace
@@ -228,27 +275,101 @@ bool holds(CaseOp each, llvm::function_ref<int64_t(SizeAttr)> valueOf) {
   return (!each.getNeeds() || valueOf(*each.getNeeds()) != 0) && (!preference || valueOf(preference) != 0);
 }
 
-static void takeSteps(mlir::Block* steps, llvm::function_ref<bool(CaseOp)> isTaken,
-                      llvm::SmallVectorImpl<KernelOp>& taken) {
-  for (Operation& op : *steps) {
-    if (auto phase = llvm::dyn_cast<PhaseOp>(op))
-      taken.push_back(mlir::SymbolTable::lookupNearestSymbolFrom<KernelOp>(phase, phase.getKernelAttr()));
-    if (auto choose = llvm::dyn_cast<ChooseOp>(op))
-      for (CaseOp each : choose.getBody()->getOps<CaseOp>())
-        if (each == &choose.getBody()->back() || isTaken(each)) {
-          takeSteps(each.getBody(), isTaken, taken);
-          break;
-        }
+namespace {
+
+class LaunchWalk {
+public:
+  explicit LaunchWalk(LaunchActions& actions) : actions_(actions) {}
+
+  bool walk(mlir::Block* steps) {
+    for (Operation& op : *steps) {
+      const bool goesOn = llvm::TypeSwitch<Operation*, bool>(&op)
+                              .Case<PhaseOp, LetOp, ChooseOp, LoopOp, ExchangeOp>([&](auto step) { return take(step); })
+                              .Default([](Operation*) { return true; });
+      if (!goesOn)
+        return false;
+    }
+    return true;
   }
+
+private:
+  bool take(PhaseOp phase) {
+    return actions_.run(mlir::SymbolTable::lookupNearestSymbolFrom<KernelOp>(phase, phase.getKernelAttr()));
+  }
+
+  bool take(LetOp let) {
+    actions_.set(unsigned(let.getArgument()), actions_.valueOf(let.getValue()));
+    return true;
+  }
+
+  bool take(ChooseOp choose) {
+    for (CaseOp each : choose.getBody()->getOps<CaseOp>()) {
+      auto valueOf = [&](SizeAttr size) { return actions_.valueOf(size); };
+      if (each == &choose.getBody()->back() || (choose.getDecides() ? holds(each, valueOf) : actions_.isTaken(each)))
+        return walk(each.getBody());
+    }
+    return true;
+  }
+
+  bool take(LoopOp loop) {
+    setAll(loop, loop.getFirst());
+    while (actions_.valueOf(loop.getCondition()) != 0) {
+      if (!actions_.round(loop) || !walk(loop.getBody()))
+        return false;
+      setAll(loop, loop.getNext());
+    }
+    return true;
+  }
+
+  void setAll(LoopOp loop, mlir::ArrayAttr values) {
+    llvm::SmallVector<int64_t> known;
+    for (SizeAttr value : values.getAsRange<SizeAttr>())
+      known.push_back(actions_.valueOf(value));
+    for (auto [argument, value] : llvm::zip(loop.getArguments(), known))
+      actions_.set(unsigned(argument), value);
+  }
+
+  bool take(ExchangeOp exchange) {
+    actions_.exchange(unsigned(exchange.getA()), unsigned(exchange.getB()));
+    return true;
+  }
+
+  LaunchActions& actions_;
+};
+
+}  // namespace
+
+void walkLaunch(mlir::ModuleOp module, LaunchActions& actions) {
+  if (LaunchOp launch = findLaunch(module)) {
+    LaunchWalk(actions).walk(launch.getBody());
+    return;
+  }
+  for (KernelOp kernel : module.getOps<KernelOp>())
+    if (!actions.run(kernel))
+      return;
 }
 
 llvm::SmallVector<KernelOp> takenKernels(mlir::ModuleOp module, llvm::function_ref<bool(CaseOp)> isTaken) {
-  LaunchOp launch = findLaunch(module);
-  if (!launch)
-    return llvm::to_vector(module.getOps<KernelOp>());
-  llvm::SmallVector<KernelOp> taken;
-  takeSteps(launch.getBody(), isTaken, taken);
-  return taken;
+  class Taken : public LaunchActions {
+  public:
+    explicit Taken(llvm::function_ref<bool(CaseOp)> taken) : isTaken_(taken) {}
+    bool run(KernelOp kernel) override {
+      kernels.push_back(kernel);
+      return true;
+    }
+    void set(unsigned, int64_t) override {}
+    void exchange(unsigned, unsigned) override {}
+    int64_t valueOf(SizeAttr) override { return 0; }
+    bool isTaken(CaseOp each) override { return isTaken_(each); }
+
+    llvm::SmallVector<KernelOp> kernels;
+
+  private:
+    llvm::function_ref<bool(CaseOp)> isTaken_;
+  };
+  Taken taken(isTaken);
+  walkLaunch(module, taken);
+  return std::move(taken.kernels);
 }
 
 SizeAttr valueOfLet(mlir::ModuleOp module, unsigned argument) {
@@ -269,6 +390,33 @@ void LaunchBuilder::phase(KernelOp kernel) {
 
 void LaunchBuilder::let(mlir::Location loc, unsigned argument, SizeAttr value) {
   builder_.create<LetOp>(loc, builder_.getI64IntegerAttr(argument), value);
+}
+
+void LaunchBuilder::branch(mlir::Location loc, SizeAttr condition, llvm::function_ref<void()> then,
+                           llvm::function_ref<void()> otherwise) {
+  mlir::OpBuilder::InsertionGuard guard(builder_);
+  auto inside = [&](Operation* op) { builder_.setInsertionPointToEnd(&op->getRegion(0).emplaceBlock()); };
+  inside(builder_.create<ChooseOp>(loc, false, true));
+  for (bool isThen : {true, false}) {
+    mlir::OpBuilder::InsertionGuard here(builder_);
+    inside(builder_.create<CaseOp>(loc, builder_.getStringAttr(isThen ? "then" : "else"),
+                                   isThen ? condition : SizeAttr(), SizeAttr(), SizeAttr()));
+    isThen ? then() : otherwise();
+  }
+}
+
+void LaunchBuilder::loop(mlir::Location loc, const Round& round, llvm::function_ref<void()> steps) {
+  auto list = [&](llvm::ArrayRef<SizeAttr> sizes) {
+    return builder_.getArrayAttr(llvm::SmallVector<mlir::Attribute>(sizes.begin(), sizes.end()));
+  };
+  mlir::OpBuilder::InsertionGuard guard(builder_);
+  auto loop = builder_.create<LoopOp>(loc, round.arguments, list(round.first), round.condition, list(round.next));
+  builder_.setInsertionPointToEnd(&loop.getSteps().emplaceBlock());
+  steps();
+}
+
+void LaunchBuilder::exchange(mlir::Location loc, unsigned a, unsigned b) {
+  builder_.create<ExchangeOp>(loc, builder_.getI64IntegerAttr(a), builder_.getI64IntegerAttr(b));
 }
 
 void LaunchBuilder::choose(mlir::Location loc, llvm::ArrayRef<Way> ways) {
@@ -294,7 +442,7 @@ void LaunchBuilder::emitCases(mlir::Location loc, llvm::ArrayRef<Way> ways, bool
     return ways[0].emit();
   mlir::OpBuilder::InsertionGuard guard(builder_);
   auto inside = [&](Operation* op) { builder_.setInsertionPointToEnd(&op->getRegion(0).emplaceBlock()); };
-  inside(builder_.create<ChooseOp>(loc, isLeast));
+  inside(builder_.create<ChooseOp>(loc, isLeast, false));
   for (const Way& way : ways) {
     mlir::OpBuilder::InsertionGuard here(builder_);
     inside(builder_.create<CaseOp>(loc, builder_.getStringAttr(way.name), way.needs, way.when, way.cost));

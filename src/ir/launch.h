@@ -16,14 +16,37 @@ LaunchOp launchOf(EntryOp entry);
 /// The step that runs a kernel.
 PhaseOp phaseOf(LaunchOp launch, KernelOp kernel);
 
-/// The kernels that a launch runs, in order. `isTaken` decides about cases in their order; the last of a choice is not asked.
-llvm::SmallVector<KernelOp> takenKernels(mlir::ModuleOp module, llvm::function_ref<bool(CaseOp)> isTaken);
 /// Not zero for launches that should take the case if its needs hold and they took none before; null: for all.
 SizeAttr preferenceOf(CaseOp each);
 /// The case's conditions hold; `valueOf` gives the values of expressions.
 bool holds(CaseOp each, llvm::function_ref<int64_t(SizeAttr)> valueOf);
 
-/// The value of a let; null: nothing sets that argument.
+/// What a launch does while its steps are walked.
+class LaunchActions {
+public:
+  virtual ~LaunchActions() = default;
+  /// False: the launch ends here.
+  virtual bool run(KernelOp kernel) = 0;
+  /// Before each round of a loop. False: the launch ends here.
+  virtual bool round(LoopOp) { return true; }
+  /// Sets a let.
+  virtual void set(unsigned argument, int64_t value) = 0;
+  virtual void exchange(unsigned a, unsigned b) = 0;
+  /// Of an expression, for what is set now.
+  virtual int64_t valueOf(SizeAttr size) = 0;
+  /// Decides about the cases of a choice in their order; the last one is not asked.
+  virtual bool isTaken(CaseOp each) {
+    return holds(each, [this](SizeAttr size) { return valueOf(size); });
+  }
+};
+
+/// Takes the steps of a launch, in order.
+void walkLaunch(mlir::ModuleOp module, LaunchActions& actions);
+
+/// The kernels that a launch without loops runs, in order. `isTaken` decides about cases in their order; the last of a choice is not asked.
+llvm::SmallVector<KernelOp> takenKernels(mlir::ModuleOp module, llvm::function_ref<bool(CaseOp)> isTaken);
+
+/// The value of a let; null: no vx.let sets that argument.
 SizeAttr valueOfLet(mlir::ModuleOp module, unsigned argument);
 
 /// Appends steps to vx.launch.
@@ -47,6 +70,17 @@ public:
   void choose(mlir::Location loc, llvm::ArrayRef<Way> ways);
   /// The way of least cost. They need nothing.
   void chooseLeast(mlir::Location loc, llvm::ArrayRef<Way> ways);
+  /// A choice of the program.
+  void branch(mlir::Location loc, SizeAttr condition, llvm::function_ref<void()> then,
+              llvm::function_ref<void()> otherwise);
+  /// The operands of a vx.loop.
+  struct Round {
+    llvm::SmallVector<int64_t> arguments;
+    llvm::SmallVector<SizeAttr> first, next;
+    SizeAttr condition;
+  };
+  void loop(mlir::Location loc, const Round& round, llvm::function_ref<void()> steps);
+  void exchange(mlir::Location loc, unsigned a, unsigned b);
 
 private:
   void emitCases(mlir::Location loc, llvm::ArrayRef<Way> ways, bool isLeast);

@@ -39,7 +39,7 @@ class Vx_LaunchRegionOp<string mnemonic, list<Trait> traits> : Vx_Op<mnemonic, t
   let regions = (region SizedRegion<1>:$steps);
 }
 class Vx_LaunchStepOp<string mnemonic, list<Trait> traits = []>
-    : Vx_Op<mnemonic, traits # [ParentOneOf<["LaunchOp", "CaseOp"]>]>;
+    : Vx_Op<mnemonic, traits # [ParentOneOf<["LaunchOp", "CaseOp", "LoopOp"]>]>;
 
 def Vx_LaunchOp : Vx_LaunchRegionOp<"launch", [HasParent<"::mlir::ModuleOp">,
                                               DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -79,12 +79,13 @@ def Vx_LetOp : Vx_LaunchStepOp<"let"> {
   let assemblyFormat = "`arg` $argument `=` qualified($value) attr-dict";
 }
 
-def Vx_ChooseOp : Vx_LaunchRegionOp<"choose", [ParentOneOf<["LaunchOp", "CaseOp"]>]> {
+def Vx_ChooseOp : Vx_LaunchRegionOp<"choose", [ParentOneOf<["LaunchOp", "CaseOp", "LoopOp"]>]> {
   let summary = "runs one of its cases";
   let description = [{
     `first`: the first case whose `needs` and `when` hold. `least`: of the cases whose `needs` hold the one of least `cost`, the first of
     several. The last case has neither needs nor when. `needs` is what the steps of a case rely on; `when` and costs are preferences: any case
-    whose needs hold computes the same, up to the grouping of sums.
+    whose needs hold computes the same, up to the grouping of sums. `decides`: the program says which case runs, and others compute something
+    else.
     ```
     vx.choose least {
       vx.case "large" cost #vx.size<"ceildiv(dim(0,0), 128) * 90"> { vx.phase @mm.large }
@@ -92,8 +93,8 @@ def Vx_ChooseOp : Vx_LaunchRegionOp<"choose", [ParentOneOf<["LaunchOp", "CaseOp"
     }
     ```
   }];
-  let arguments = (ins UnitAttr:$least);
-  let assemblyFormat = "(`least` $least^) : (`first`)? $steps attr-dict";
+  let arguments = (ins UnitAttr:$least, UnitAttr:$decides);
+  let assemblyFormat = "(`least` $least^) : (`first`)? (`decides` $decides^)? $steps attr-dict";
   let hasRegionVerifier = 1;
 }
 
@@ -104,6 +105,28 @@ def Vx_CaseOp : Vx_LaunchRegionOp<"case", [HasParent<"ChooseOp">]> {
   let assemblyFormat = [{
     $name (`needs` qualified($needs)^)? (`when` qualified($when)^)? (`cost` qualified($cost)^)? $steps attr-dict
   }];
+}
+
+def Vx_LoopOp : Vx_LaunchRegionOp<"loop", [ParentOneOf<["LaunchOp", "CaseOp", "LoopOp"]>]> {
+  let summary = "runs its steps again and again, while the condition is not zero";
+  let description = [{
+    Sets the arguments of these numbers, of role let, to `first`; after each round to `next`, all at once. The condition is asked before each
+    round, and it and `next` may read them, as may the steps. Temporaries keep what a round wrote.
+    ```
+    vx.loop [3] = [#vx.size<"0">] while #vx.size<"scalar(3) < scalar(1)"> next [#vx.size<"scalar(3) + 1">] {
+      vx.phase @power.tensors.1
+      vx.exchange 4, 5
+    }
+    ```
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$arguments, ArrayAttr:$first, Vx_SizeAttr:$condition, ArrayAttr:$next);
+  let assemblyFormat = "$arguments `=` $first `while` qualified($condition) `next` $next $steps attr-dict";
+}
+
+def Vx_ExchangeOp : Vx_LaunchStepOp<"exchange"> {
+  let summary = "from here on each of two temporaries of equal type and extents is in the memory of the other";
+  let arguments = (ins I64Attr:$a, I64Attr:$b);
+  let assemblyFormat = "$a `,` $b attr-dict";
 }
 
 //===-- kernels -----------------------------------------------------------------------------------------------===//

@@ -15,8 +15,12 @@ inline constexpr llvm::StringLiteral kApartAttribute = "vx.apart";
 using Axis = unsigned;
 using AxisSet = llvm::DenseSet<Axis>;
 
+inline bool isTile(mlir::Value value) { return llvm::isa<mlir::RankedTensorType>(value.getType()); }
+
+/// What is known of a value besides; null: nothing.
+using SizeLeaf = llvm::function_ref<ir::SizeAttr(mlir::Value)>;
 /// The extent as an expression over the entry's arguments; null when it is computed from anything else.
-ir::SizeAttr sizeExpression(mlir::OpFoldResult size);
+ir::SizeAttr sizeExpression(mlir::OpFoldResult size, SizeLeaf leaf = nullptr);
 
 /// Computed once for a whole-tensor kernel, through its loops and branches.
 class Axes {

@@ -14,8 +14,6 @@ using namespace mlir;
 
 namespace {
 
-bool isTile(Value value) { return isa<RankedTensorType>(value.getType()); }
-
 class ElementControl {
 public:
   ElementControl(ir::EntryOp entry, ir::KernelOp kernel) : entry_(entry), kernel_(kernel) {
@@ -102,6 +100,7 @@ private:
     control->walk<WalkOrder::PreOrder>([&](Operation* op) {
       auto load = dyn_cast<ir::TileLoadOp>(op);
       const bool mayMove = op != control && op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+                           !isa<ir::ReduceOp, ir::ScanOp, ir::DotOp>(op) &&
                            (load ? !written_.contains(load.getView()) : isPure(op));
       if (mayMove && llvm::all_of(op->getOperands(), isOutside)) {
         moved.push_back(op);

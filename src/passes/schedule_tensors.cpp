@@ -3,6 +3,7 @@
 #include "ir/launch.h"
 #include "passes/chunks.h"
 #include "passes/element_control.h"
+#include "passes/launch_control.h"
 #include "passes/phase_builder.h"
 #include "passes/products.h"
 #include "passes/separate_operands.h"
@@ -16,18 +17,25 @@ using SizeOp = size::Op;
 
 class Scheduler {
 public:
-  Scheduler(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule)
+  /// Of all pieces of one kernel.
+  struct Shared {
+    ir::LaunchBuilder launch;
+    ir::SizeAttr workers{};  ///< blocks that run at once; null: not asked yet
+    unsigned phase = 0;
+  };
+
+  Scheduler(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule, Shared& shared)
       : module_(module), entry_(entry), kernel_(kernel), schedule_(schedule), context_(module.getContext()),
         axes_(kernel, schedule.fusedOnly), clusters_(kernel, axes_, {schedule.fusedOnly, schedule.reductionBlocks > 0}),
         sizes_(context_, schedule, axes_, clusters_), arguments_(entry),
-        products_(schedule, axes_, clusters_, arguments_, temporaries_), launch_(ir::createLaunch(entry)) {}
+        products_(schedule, axes_, clusters_, arguments_, temporaries_), shared_(shared) {}
 
   LogicalResult run() {
     for (unsigned i = 0; i < clusters_.list.size(); ++i)
       findFolded(i);
     bool hasProducts = llvm::any_of(clusters_.list, [](const Cluster& c) { return bool(findDot(c)); });
     if (hasProducts && (schedule_.dotLeastRows > 0 || !schedule_.bulkTiles.empty()))
-      workers_ = addLet("workers", ir::sizeClusters(context_));
+      workers_ = shared_.workers ? shared_.workers : addLet("workers", ir::sizeClusters(context_));
     if (schedule_.dotLeastRows > 0)
       sizes_.workers = workers_;
     if (failed(collectTemporaries()))
@@ -57,7 +65,7 @@ private:
   /// A value that launches compute and code reads. Temporaries come after all of them.
   ir::SizeAttr addLet(StringRef name, ir::SizeAttr value) {
     unsigned argument = arguments_.addLet(name);
-    launch_.let(kernel_.getLoc(), argument, value);
+    shared_.launch.let(kernel_.getLoc(), argument, value);
     return ir::sizeScalar(context_, argument);
   }
 
@@ -238,7 +246,7 @@ private:
 
   ir::KernelOp createKernel(StringRef suffix, ir::SizeAttr blocks) {
     OpBuilder builder(kernel_);
-    std::string name = (entry_.getSymName() + "." + suffix + "." + Twine(phase_++)).str();
+    std::string name = (entry_.getSymName() + "." + suffix + "." + Twine(shared_.phase++)).str();
     OperationState state(kernel_.getLoc(), ir::KernelOp::getOperationName());
     state.addAttribute("sym_name", builder.getStringAttr(name));
     state.addAttribute("function_type", TypeAttr::get(FunctionType::get(context_, arguments_.types(), {})));
@@ -250,7 +258,7 @@ private:
       body->addArgument(type, kernel_.getLoc());
     state.addRegion()->push_back(body);
     auto kernel = cast<ir::KernelOp>(builder.create(state));
-    launch_.phase(kernel);
+    shared_.launch.phase(kernel);
     return kernel;
   }
 
@@ -308,7 +316,7 @@ private:
                         emitProduct(cluster, chunks, &*planned.copies);
                       }});
     ways.push_back({.name = "in place", .emit = [&] { emitProduct(cluster, chunks, nullptr); }});
-    launch_.choose(kernel_.getLoc(), ways);
+    shared_.launch.choose(kernel_.getLoc(), ways);
   }
 
   /// The product as a persistent phase of bulk copies.
@@ -321,7 +329,7 @@ private:
       };
       ways.push_back({.name = tile.plan, .emit = emit, .cost = tile.cost});
     }
-    launch_.chooseLeast(kernel_.getLoc(), ways);
+    shared_.launch.chooseLeast(kernel_.getLoc(), ways);
   }
 
   /// The product in blocks of both sizes.
@@ -337,7 +345,8 @@ private:
       SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
       emitPhase(cluster, pieces, sizes.blockCount(cluster, pieces), schedule.dotPlan, copies);
     };
-    launch_.choose(kernel_.getLoc(), {{.name = "small", .when = few, .emit = small}, {.name = "usual", .emit = usual}});
+    shared_.launch.choose(kernel_.getLoc(),
+                          {{.name = "small", .when = few, .emit = small}, {.name = "usual", .emit = usual}});
   }
 
   /// No chunks: one block does it all. No blocks: nothing, and null. `copies`: read instead of their originals.
@@ -433,8 +442,7 @@ private:
   llvm::DenseMap<Operation*, ProductWays> ways_;  ///< per product
   llvm::DenseSet<Value> folded_;                  ///< combined where they are needed
   std::vector<SmallVector<ir::SizeAttr>> chunks_;
-  ir::LaunchBuilder launch_;
-  unsigned phase_ = 0;
+  Shared& shared_;
 };
 
 struct ScheduleTensorsPass : PassWrapper<ScheduleTensorsPass, OperationPass<ModuleOp>> {
@@ -475,6 +483,75 @@ void runAsOneBlock(ir::KernelOp kernel) {
   kernel.setBlockAttr(ones);
 }
 
+class StepScheduler {
+public:
+  StepScheduler(ModuleOp module, ir::EntryOp entry, const TensorSchedule& schedule, ir::LaunchOp launch)
+      : module_(module), entry_(entry), schedule_(schedule), shared_{ir::LaunchBuilder(launch)} {}
+
+  LogicalResult run(const std::vector<ControlStep>& steps, std::optional<unsigned> workers) {
+    if (workers) {
+      shared_.launch.let(entry_.getLoc(), *workers, ir::sizeClusters(entry_.getContext()));
+      shared_.workers = ir::sizeScalar(entry_.getContext(), *workers);
+    }
+    if (failed(schedule(steps)))
+      return failure();
+    for (auto kernel : module_.getOps<ir::KernelOp>())
+      addArguments(kernel);
+    return success();
+  }
+
+private:
+  /// Of the entry, where pieces that were scheduled later brought some.
+  void addArguments(ir::KernelOp kernel) {
+    ArrayRef<Type> types = entry_.getFunctionType().getInputs();
+    for (unsigned i = kernel.getNumArguments(); i < types.size(); ++i)
+      kernel.insertArgument(i, types[i], {}, kernel.getLoc());
+  }
+
+  LogicalResult schedule(const std::vector<ControlStep>& steps) {
+    return success(llvm::all_of(steps, [&](const ControlStep& step) { return succeeded(schedule(step)); }));
+  }
+
+  LogicalResult schedule(const ControlStep& step) {
+    bool isFine = true;
+    auto all = [&](const std::vector<ControlStep>& steps) { isFine &= succeeded(schedule(steps)); };
+    if (step.piece)
+      return schedule(step.piece);
+    if (step.round)
+      shared_.launch.loop(step.origin.value_or(entry_.getLoc()), *step.round, [&] {
+        all(step.steps);
+        for (auto [a, b] : step.exchanges)
+          shared_.launch.exchange(entry_.getLoc(), a, b);
+      });
+    else
+      shared_.launch.branch(
+          step.origin.value_or(entry_.getLoc()), step.condition, [&] { all(step.steps); },
+          [&] { all(step.otherwise); });
+    return success(isFine);
+  }
+
+  LogicalResult schedule(ir::KernelOp piece) {
+    addArguments(piece);
+    if (!schedule_.fusedOnly)
+      flattenBetween(piece);
+    separateOperands(piece);
+    return Scheduler(module_, entry_, piece, schedule_, shared_).run();
+  }
+
+  ModuleOp module_;
+  ir::EntryOp entry_;
+  const TensorSchedule& schedule_;
+  Scheduler::Shared shared_;
+};
+
+LogicalResult scheduleSteps(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule) {
+  std::optional<unsigned> workers;
+  auto steps = cutAtControl(entry, kernel, schedule, workers);
+  if (failed(steps))
+    return failure();
+  return StepScheduler(module, entry, schedule, ir::createLaunch(entry)).run(*steps, workers);
+}
+
 }  // namespace
 
 LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
@@ -494,10 +571,7 @@ LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
   prepareElementControl(*entries.begin(), kernels[0]);
   if (schedule.streamedStep > 0)
     streamReductions(module, schedule.streamedStep);
-  if (!schedule.fusedOnly)
-    flattenBetween(kernels[0]);
-  separateOperands(kernels[0]);
-  return Scheduler(module, *entries.begin(), kernels[0], schedule).run();
+  return scheduleSteps(module, *entries.begin(), kernels[0], schedule);
 }
 
 std::unique_ptr<Pass> createScheduleTensorsPass(TensorSchedule schedule) {

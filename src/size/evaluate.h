@@ -98,6 +98,8 @@ public:
 
   /// Computes what depends on these slots only and was not computed yet. Slots given before keep their values.
   void advance(std::span<const uint64_t> slots);
+  /// The slots from here on may be others than those given before.
+  void restart() { next_ = 0; }
   int64_t operator[](Id id) const { return values_[id.index]; }
   /// Nothing if a sum, difference or product on the way did not fit 64 bits: for extents, which must not wrap.
   std::optional<int64_t> exactly(Id id) const;

@@ -337,6 +337,52 @@ private:
     out_ += "\n";
   }
 
+  /// Sizes are computed in every round, and after the loop again.
+  void writeStep(const artifact::Loop& loop) {
+    auto setAll = [&](const std::vector<size::Id>& values) {
+      std::vector<std::string> known;
+      for (size::Id value : values)
+        known.push_back(size(value));
+      for (size_t i = 0; i < known.size(); ++i)
+        out_ += base::concat(indent_, "const int64_t vx_next", i, " = ", known[i], ";\n");
+      for (size_t i = 0; i < known.size(); ++i)
+        out_ += base::concat(indent_, "vx_slots[", kernel_.lets[loop.firstLet + i].firstSlot, "] = (uint64_t)vx_next",
+                             i, ";\n");
+    };
+    auto open = [&](const char* text) {
+      out_ += base::concat(indent_, text, "{\n");
+      indent_ += "  ";
+    };
+    auto close = [&] {
+      indent_.resize(indent_.size() - 2);
+      out_ += indent_ + "}\n";
+    };
+    const std::vector<bool> computed = isComputed_;
+    const std::vector<Storage> before = temporaries_;
+    for (Storage& storage : temporaries_)
+      storage = storage == Storage::None ? Storage::Maybe : storage;
+    open("");
+    setAll(loop.first);
+    close();
+    isComputed_ = computed;
+    open("for (;;) ");
+    out_ += base::concat(indent_, "if (!", size(loop.condition), ") break;\n");
+    writeSteps(loop.steps);
+    setAll(loop.next);
+    close();
+    isComputed_ = computed;
+    for (size_t i = 0; i < before.size(); ++i)
+      temporaries_[i] = before[i] == Storage::Always ? Storage::Always : Storage::Maybe;
+  }
+
+  void writeStep(const artifact::Exchange& exchange) {
+    const Param& a = kernel_.temporaries[exchange.a];
+    const std::string one = base::concat("vx_slots[", a.firstSlot, "]"),
+                      other = base::concat("vx_slots[", kernel_.temporaries[exchange.b].firstSlot, "]");
+    out_ += base::concat(indent_, "{ const uint64_t vx_other = ", other, "; ", other, " = ", one, "; ", one,
+                         " = vx_other; }\n");
+  }
+
   std::string condition(const artifact::Case& each) {
     std::vector<std::string> parts;
     for (size::Id id : {each.needs, each.when})

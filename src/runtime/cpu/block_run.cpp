@@ -92,7 +92,7 @@ void BlockRun::runPart(uint64_t begin, uint64_t end, uint32_t worker) {
   Printing printing{this, {}};
   block.print = &BlockRun::print;
   block.printContext = &printing;
-  const uint64_t* slots = launch_.slots.data();
+  const uint64_t* slots = launch_.slotsOf(phase_).data();
   for (uint64_t index = begin; index < end; ++index) {
     if (index > firstFault_.load(std::memory_order_relaxed))
       break;

@@ -104,7 +104,6 @@ Result<void> startPhases(const ContextRef& context, StreamHandle stream, const h
   const uint32_t slotCount = launch.kernel->artifact().slotCount;
   VORTEX_CHECK(launch.slots.size() == slotCount);
   uint64_t parameter[artifact::kMaxParameterBytes / sizeof(uint64_t)];
-  std::ranges::copy(launch.slots, parameter);
   parameter[slotCount] = report;
   uint64_t* maps = parameter + artifact::tensorMapOffset(slotCount) / sizeof(uint64_t);
   std::fill(parameter + slotCount + 1, std::max(maps, parameter + slotCount + 1), 0);
@@ -113,6 +112,7 @@ Result<void> startPhases(const ContextRef& context, StreamHandle stream, const h
     Result<const LoadedEntry*> entry = entryOf(launch, phase, context);
     if (!entry)
       return entry.takeError();
+    std::ranges::copy(launch.slotsOf(phase), parameter);
     if (!phase.encodedMaps.empty())
       std::memcpy(maps, phase.encodedMaps.data(), phase.encodedMaps.size() * sizeof(hal::EncodedMap));
     if (Result<void> started = startPhase(*context, stream, launch, phase, **entry, parameters); !started)

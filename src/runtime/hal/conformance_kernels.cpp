@@ -34,6 +34,10 @@ public:
     kernel_.results.push_back(storage(std::move(name), type, extents, zeroFill, Access::Write));
     return *this;
   }
+  Builder& let(std::string name) {
+    kernel_.lets.push_back({.name = std::move(name), .type = ScalarType::U64, .firstSlot = take(1)});
+    return *this;
+  }
   Builder& temporary(std::string name, ScalarType type, const std::vector<Expr>& extents) {
     kernel_.temporaries.push_back(storage(std::move(name), type, extents, false, Access::ReadWrite));
     return *this;
@@ -117,6 +121,19 @@ Kernel again() {
   return builder.take();
 }
 
+Kernel rounds() {
+  Builder builder("rounds");
+  builder.tensor("a", ScalarType::I64, 1, Access::ReadWrite).scalar("factor", ScalarType::I64).let("round");
+  builder.phase("update", {ceilDiv(builder.extent(), 64)});
+  const Expr factor = builder.scalar(1), round = builder.scalar(2);
+  builder.kernel_.steps = {{artifact::Loop{.name = "the loop at rounds.vx:1:1",
+                                           .first = {builder.sizes().constant(0)},
+                                           .next = {builder.sizes().add(size::make(Op::Add, round, 1))},
+                                           .condition = builder.sizes().add(size::make(Op::Less, round, factor)),
+                                           .steps = {{artifact::Run{0}}}}}};
+  return builder.take();
+}
+
 Kernel total() {
   Builder builder("total");
   builder.tensor("x", ScalarType::I32, 1).result("sum", ScalarType::I64, {}, true);
@@ -164,7 +181,7 @@ Kernel sparse() {
 }  // namespace
 
 Kernel kernelNamed(const std::string& name) {
-  for (auto make : {scale, update, again, total, check, coordinates, transpose, talk, sparse})
+  for (auto make : {scale, update, again, rounds, total, check, coordinates, transpose, talk, sparse})
     if (Kernel kernel = make(); kernel.name == name)
       return kernel;
   VORTEX_UNREACHABLE("no kernel %s", name.c_str());

@@ -8,7 +8,8 @@
 
 namespace vortex::hal::conformance {
 
-/// "scale", "update", "again" (update once below 100 elements, else three times), "total", "check", "coordinates", "transpose", "talk", "sparse": see testdata/conformance_kernels.c. `code` and
+/// "scale", "update", "again" (update once below 100 elements, else three times), "rounds" (updates
+/// `factor` times, with the number of the round as addend), "total", "check", "coordinates", "transpose", "talk", "sparse": see testdata/conformance_kernels.c. `code` and
 /// `target` are the driver's to fill.
 artifact::Kernel kernelNamed(const std::string& name);
 

@@ -253,6 +253,30 @@ TEST_P(Conformance, TheLaunchTakesTheStepsOfItsCase) {
   }
 }
 
+TEST_P(Conformance, RoundsOfALoopHaveSlotsOfTheirOwn) {
+  const KernelRef kernel = load("rounds");
+  for (int64_t factor : {int64_t{0}, int64_t{-4}, int64_t{1}, int64_t{3}, int64_t{17}, INT64_MIN}) {
+    std::vector<int64_t> a(100, 5);
+    const Tensor x = tensor(a, ScalarType::I64, {100});
+    const auto results = run(kernel, {x, scalarI64(factor)});
+    ASSERT_TRUE(results) << results.error().message;
+    uint64_t expected = 5;
+    for (int64_t round = 0; round < factor; ++round)
+      expected = expected * static_cast<uint64_t>(factor) + static_cast<uint64_t>(round);
+    const Launch launch = prepare(*device_, kernel, std::vector<Argument>{x, scalarI64(factor)}).value();
+    EXPECT_EQ(launch.phases.size(), static_cast<size_t>(std::max<int64_t>(factor, 0)));
+    if (executes())
+      for (int64_t value : download<int64_t>(x.buffer))
+        ASSERT_EQ(value, static_cast<int64_t>(expected)) << factor;
+  }
+  std::vector<int64_t> a(1, 5);
+  const auto endless = run(kernel, {tensor(a, ScalarType::I64, {1}), scalarI64(INT64_MAX)});
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().message,
+            "cannot launch kernel 'rounds': the loop at rounds.vx:1:1 comes to more than 1048576 "
+            "grids in one launch; call the kernel from a loop of the host");
+}
+
 TEST_P(Conformance, BlocksKnowTheirPositionInThreeDimensions) {
   const auto results = run(load("coordinates"), {scalarI32(5), scalarI32(7), scalarI32(11)});
   ASSERT_TRUE(results) << results.error().message;

@@ -314,12 +314,15 @@ private:
   }
 
   Result<void> takeSteps() {
-    phases_ = artifact::takeSteps(kernel_, sizes_, launch_.slots);
+    Result<artifact::TakenSteps> taken = artifact::takeSteps(kernel_, sizes_, launch_.slots);
+    if (!taken)
+      return fail(taken.error().message);
+    taken_ = *std::move(taken);
     return {};
   }
 
   Result<void> addTemporaries() {
-    const std::vector<bool> written = writtenTemporaries(kernel_, phases_);
+    const std::vector<bool> written = writtenTemporaries(kernel_, taken_.phases);
     for (size_t i = 0; i < kernel_.temporaries.size(); ++i) {
       const Param& param = kernel_.temporaries[i];
       if (!written[i]) {  // only code that this launch does not reach reads it
@@ -339,46 +342,62 @@ private:
 
   Result<void> addPhases() {
     sizes_.advance(launch_.slots);
-    for (const uint32_t number : phases_) {
-      const artifact::Phase& phase = kernel_.phases[number];
-      LaunchPhase added;
-      added.phase = &phase;
-      Result<uint64_t> blocks = evaluateDims(phase, "grid", phase.grid, added.grid);
-      if (!blocks)
-        return blocks.takeError();
-      added.blocks = *blocks;
-      if (added.blocks == 0)
-        continue;
-      for (int axis = 0; axis < 3; ++axis)
-        if (const uint32_t limit = device_.info().maxGrid[axis]; limit != 0 && added.grid[axis] > limit)
-          return fail(concat("phase '", phase.name, "' has ", added.grid[axis], " blocks in ", "xyz"[axis],
-                             ", the device allows ", limit));
-      const Result<uint64_t> threads = evaluateDims(phase, "block", phase.block, added.block);
-      if (!threads)
-        return Error{threads.error()};
-      const uint32_t threadLimit = device_.info().maxBlockThreads;
-      if (*threads == 0 || (threadLimit != 0 && *threads > threadLimit))
-        return fail(concat("phase '", phase.name, "' has ", *threads, " threads per block",
-                           *threads == 0 ? "" : concat(", the device allows ", threadLimit)));
-      const int64_t hardware = sizes_[phase.hardwareThreads];
-      if (hardware < 0 || hardware > INT32_MAX || (threadLimit != 0 && hardware > threadLimit))
-        return fail(concat("phase '", phase.name, "' has ", hardware, " hardware threads per block, the device allows ",
-                           threadLimit));
-      added.hardwareThreads = static_cast<uint32_t>(hardware);
-      while (added.version < phase.versions.size() && sizes_[phase.versions[added.version].when] == 0)
-        ++added.version;
-      const int64_t scratch = sizes_[phase.scratchBytes], shared = sizes_[phase.sharedBytes];
-      const uint64_t sharedLimit = device_.info().maxSharedBytes;
-      if (scratch < 0 || shared < 0 || (sharedLimit != 0 && static_cast<uint64_t>(shared) > sharedLimit))
-        return fail(concat(
-            "phase '", phase.name, "' needs ", shared, " bytes of shared memory and ", scratch, " of scratch per block",
-            sharedLimit == 0 ? std::string() : concat("; the device has ", sharedLimit, " of shared memory")));
-      added.scratchBytes = static_cast<uint64_t>(scratch);
-      added.sharedBytes = static_cast<uint64_t>(shared);
-      if (Result<void> mapped = addMaps(added); !mapped)
-        return mapped;
-      launch_.phases.push_back(std::move(added));
+    for (size_t i = 0; i < taken_.phases.size(); ++i) {
+      if (taken_.allSettings.size() > 1 && (i == 0 || taken_.settings[i] != taken_.settings[i - 1]))
+        enterSetting(taken_.allSettings[taken_.settings[i]]);
+      if (Result<void> added = addPhase(kernel_.phases[taken_.phases[i]]); !added)
+        return added;
     }
+    return {};
+  }
+
+  void enterSetting(const artifact::Setting& setting) {
+    auto slots = std::make_shared<std::vector<uint64_t>>(launch_.slots);
+    applySetting(kernel_, setting, launch_.slots, *slots);
+    sizes_.restart();
+    sizes_.advance(*slots);
+    phaseSlots_ = std::move(slots);
+  }
+
+  Result<void> addPhase(const artifact::Phase& phase) {
+    LaunchPhase added;
+    added.phase = &phase;
+    added.slots = phaseSlots_;
+    Result<uint64_t> blocks = evaluateDims(phase, "grid", phase.grid, added.grid);
+    if (!blocks)
+      return blocks.takeError();
+    added.blocks = *blocks;
+    if (added.blocks == 0)
+      return {};
+    for (int axis = 0; axis < 3; ++axis)
+      if (const uint32_t limit = device_.info().maxGrid[axis]; limit != 0 && added.grid[axis] > limit)
+        return fail(concat("phase '", phase.name, "' has ", added.grid[axis], " blocks in ", "xyz"[axis],
+                           ", the device allows ", limit));
+    const Result<uint64_t> threads = evaluateDims(phase, "block", phase.block, added.block);
+    if (!threads)
+      return Error{threads.error()};
+    const uint32_t threadLimit = device_.info().maxBlockThreads;
+    if (*threads == 0 || (threadLimit != 0 && *threads > threadLimit))
+      return fail(concat("phase '", phase.name, "' has ", *threads, " threads per block",
+                         *threads == 0 ? "" : concat(", the device allows ", threadLimit)));
+    const int64_t hardware = sizes_[phase.hardwareThreads];
+    if (hardware < 0 || hardware > INT32_MAX || (threadLimit != 0 && hardware > threadLimit))
+      return fail(concat("phase '", phase.name, "' has ", hardware, " hardware threads per block, the device allows ",
+                         threadLimit));
+    added.hardwareThreads = static_cast<uint32_t>(hardware);
+    while (added.version < phase.versions.size() && sizes_[phase.versions[added.version].when] == 0)
+      ++added.version;
+    const int64_t scratch = sizes_[phase.scratchBytes], shared = sizes_[phase.sharedBytes];
+    const uint64_t sharedLimit = device_.info().maxSharedBytes;
+    if (scratch < 0 || shared < 0 || (sharedLimit != 0 && static_cast<uint64_t>(shared) > sharedLimit))
+      return fail(concat(
+          "phase '", phase.name, "' needs ", shared, " bytes of shared memory and ", scratch, " of scratch per block",
+          sharedLimit == 0 ? std::string() : concat("; the device has ", sharedLimit, " of shared memory")));
+    added.scratchBytes = static_cast<uint64_t>(scratch);
+    added.sharedBytes = static_cast<uint64_t>(shared);
+    if (Result<void> mapped = addMaps(added); !mapped)
+      return mapped;
+    launch_.phases.push_back(std::move(added));
     return {};
   }
 
@@ -421,8 +440,9 @@ private:
   LaunchOptions& options_;
   Launch launch_;
   std::vector<View> views_;
-  std::vector<uint32_t> phases_;  ///< that the launch's steps take
-  uint64_t structsBegin_ = 0;     ///< byte offset of the structs whose fields are being added
+  artifact::TakenSteps taken_;
+  std::shared_ptr<const std::vector<uint64_t>> phaseSlots_;  ///< of the phases being added; null: the launch's
+  uint64_t structsBegin_ = 0;  ///< byte offset of the structs whose fields are being added
 };
 
 }  // namespace

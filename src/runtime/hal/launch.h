@@ -6,6 +6,7 @@
 #include "runtime/hal/device.h"
 
 #include <array>
+#include <memory>
 #include <variant>
 
 namespace vortex::hal {
@@ -54,6 +55,7 @@ struct LaunchPhase {
   uint64_t sharedBytes = 0;
   std::vector<artifact::TensorMapOf<int64_t>> maps{};  ///< Phase::maps
   std::vector<EncodedMap> encodedMaps{};               ///< the same, made by LoadedKernel::bind
+  std::shared_ptr<const std::vector<uint64_t>> slots;  ///< for the code of phases in loops; null: the launch's
 };
 
 /// A checked launch with its memory: the phases that the kernel's steps come to, one after another, so that drivers know nothing of steps.
@@ -70,6 +72,8 @@ struct Launch {
   };
   std::vector<ZeroFill> zeroFills;  ///< before phase 0
   PrintSink print;
+
+  const std::vector<uint64_t>& slotsOf(const LaunchPhase& phase) const { return phase.slots ? *phase.slots : slots; }
 };
 
 /// Checks count, types, ranks, bounds, alignment and aliasing of the arguments, then the kernel's constraints, allocates results

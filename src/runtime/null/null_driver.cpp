@@ -21,13 +21,8 @@ public:
       return;
     const std::lock_guard lock(mutex_);
     for (const hal::LaunchPhase& phase : launch.phases) {
-      Record record{launch.kernel->artifact().name,
-                    phase.phase->name,
-                    {},
-                    {},
-                    phase.scratchBytes,
-                    phase.sharedBytes,
-                    launch.slots};
+      Record record{launch.kernel->artifact().name, phase.phase->name, {}, {}, phase.scratchBytes, phase.sharedBytes,
+                    launch.slotsOf(phase)};
       std::copy_n(phase.grid, 3, record.grid);
       std::copy_n(phase.block, 3, record.block);
       records_.push_back(std::move(record));

@@ -182,13 +182,13 @@ artifact::Phase describePhase(ir::KernelOp phase, artifact::Kernel& kernel) {
 static std::vector<artifact::Step> stepsOf(mlir::Block* block, const llvm::StringMap<uint32_t>& phases,
                                            artifact::Kernel& kernel) {
   auto sizeOf = [&](ir::SizeAttr size) { return size ? kernel.sizes.add(size.getExpr()) : kernel.sizes.constant(1); };
+  const auto firstLet = static_cast<uint32_t>(kernel.params.size() + kernel.results.size());
   std::vector<artifact::Step> steps;
   for (mlir::Operation& op : *block)
     llvm::TypeSwitch<mlir::Operation*>(&op)
         .Case([&](ir::PhaseOp phase) { steps.push_back({artifact::Run{phases.lookup(phase.getKernel())}}); })
         .Case([&](ir::LetOp let) {
-          auto number = static_cast<uint32_t>(let.getArgument() - kernel.params.size() - kernel.results.size());
-          steps.push_back({artifact::Let{number, sizeOf(let.getValue())}});
+          steps.push_back({artifact::Let{static_cast<uint32_t>(let.getArgument()) - firstLet, sizeOf(let.getValue())}});
         })
         .Case([&](ir::ChooseOp choose) {
           artifact::Choose described;
@@ -196,6 +196,24 @@ static std::vector<artifact::Step> stepsOf(mlir::Block* block, const llvm::Strin
             described.cases.push_back({each.getName().str(), sizeOf(each.getNeeds().value_or(ir::SizeAttr())),
                                        sizeOf(ir::preferenceOf(each)), stepsOf(each.getBody(), phases, kernel)});
           steps.push_back({std::move(described)});
+        })
+        .Case([&](ir::LoopOp loop) {
+          artifact::Loop described{.name = "the loop at " + ir::describeLocation(loop),
+                                   .condition = sizeOf(loop.getCondition()),
+                                   .steps = stepsOf(loop.getBody(), phases, kernel)};
+          described.firstLet = kernel.lets.empty() || loop.getArguments().empty()
+                                   ? 0
+                                   : static_cast<uint32_t>(loop.getArguments()[0]) - firstLet;
+          for (auto first : loop.getFirst().getAsRange<ir::SizeAttr>())
+            described.first.push_back(sizeOf(first));
+          for (auto next : loop.getNext().getAsRange<ir::SizeAttr>())
+            described.next.push_back(sizeOf(next));
+          steps.push_back({std::move(described)});
+        })
+        .Case([&](ir::ExchangeOp exchange) {
+          const auto first = firstLet + static_cast<uint32_t>(kernel.lets.size());
+          steps.push_back({artifact::Exchange{static_cast<uint32_t>(exchange.getA()) - first,
+                                              static_cast<uint32_t>(exchange.getB()) - first}});
         })
         .Default([](mlir::Operation* other) {
           VORTEX_UNREACHABLE("%s in a launch", other->getName().getStringRef().str().c_str());

@@ -81,7 +81,11 @@ int64_t evaluate(ir::SizeAttr size, mlir::TypeRange types, const std::vector<uin
 bool isAligned(const std::vector<uint64_t>& slots, mlir::TypeRange types) {
   size_t slot = 0;
   for (mlir::Type type : types) {
-    auto view = llvm::cast<ir::ViewType>(type);
+    auto view = llvm::dyn_cast<ir::ViewType>(type);
+    if (!view) {
+      ++slot;
+      continue;
+    }
     auto rank = static_cast<size_t>(view.getRank());
     if (slots[slot] % 16 != 0)
       return false;
@@ -92,6 +96,47 @@ bool isAligned(const std::vector<uint64_t>& slots, mlir::TypeRange types) {
   }
   return true;
 }
+
+/// Runs the phases of one launch on the machine.
+class Steps : public ir::LaunchActions {
+public:
+  /// `seed`: even: the launch's own cases.
+  Steps(Lowered& lowered, Lowered& picked, mlir::TypeRange types, Launch& launch, unsigned seed)
+      : lowered_(lowered), picked_(picked), types_(types), launch_(launch), drawsCases_(seed % 2 != 0), lot_(seed) {}
+
+  bool run(ir::KernelOp phase) override {
+    auto phases = lowered_.vx->getOps<ir::KernelOp>();
+    auto kernels = picked_.vxt->getOps<ir::vxt::KernelOp>();
+    ir::vxt::KernelOp kernel = *std::next(kernels.begin(), std::distance(phases.begin(), llvm::find(phases, phase)));
+    for (auto [axis, size] : llvm::enumerate(phase.getGrid()->getAsRange<ir::SizeAttr>()))
+      launch_.grid[axis] = valueOf(size);
+    std::string error = gpu::testing::run(kernel, launch_);
+    if (!error.empty()) {
+      lowered_.vx->dump();
+      kernel.dump();
+    }
+    EXPECT_EQ(error, "") << phase.getSymName().str();
+    return error.empty();
+  }
+  void set(unsigned argument, int64_t value) override {
+    launch_.slots[slotOf(argument)] = static_cast<uint64_t>(value);
+  }
+  void exchange(unsigned a, unsigned b) override { std::swap(launch_.slots[slotOf(a)], launch_.slots[slotOf(b)]); }
+  int64_t valueOf(ir::SizeAttr size) override { return evaluate(size, types_, launch_.slots); }
+  bool isTaken(ir::CaseOp each) override { return drawsCases_ ? lot_() % 2 == 0 : LaunchActions::isTaken(each); }
+
+private:
+  size_t slotOf(unsigned argument) {
+    const auto op = types_[argument].isIndex() ? size::Op::Scalar : size::Op::Address;
+    return ir::slotOf(size::Node{.op = op, .argument = argument}, types_);
+  }
+
+  Lowered &lowered_, &picked_;
+  mlir::TypeRange types_;
+  Launch& launch_;
+  const bool drawsCases_;
+  std::mt19937_64 lot_;
+};
 
 /// Runs the phases that a launch takes, or of cases drawn by lot, with temporaries full of garbage, in the version that the tensors allow.
 void launch(Lowered& lowered, Lowered& fast, std::vector<Storage>& storages, unsigned seed) {
@@ -106,6 +151,10 @@ void launch(Lowered& lowered, Lowered& fast, std::vector<Storage>& storages, uns
   std::vector<std::vector<uint64_t>> temporaries;
   for (size_t i = storages.size(); i < types.size(); ++i) {
     auto extents = llvm::cast<mlir::DictionaryAttr>(entry.getArgs()[i]).getAs<mlir::ArrayAttr>("extents");
+    if (!extents) {  // a let
+      base.slots.push_back(0);
+      continue;
+    }
     std::vector<int64_t> sizes;
     size_t count = 1;
     for (auto size : extents.getAsRange<ir::SizeAttr>()) {
@@ -117,25 +166,8 @@ void launch(Lowered& lowered, Lowered& fast, std::vector<Storage>& storages, uns
     auto element = llvm::cast<ir::ViewType>(types[i]).elementBytes();
     base.memory.push_back({reinterpret_cast<char*>(temporaries.back().data()), count * static_cast<size_t>(element)});
   }
-  auto phases = lowered.vx->getOps<ir::KernelOp>();
-  std::mt19937_64 lot(seed);
-  auto valueOf = [&](ir::SizeAttr size) { return evaluate(size, types, base.slots); };
-  auto taken = ir::takenKernels(*lowered.vx,
-                                [&](ir::CaseOp each) { return seed % 2 ? lot() % 2 == 0 : ir::holds(each, valueOf); });
-  Lowered& picked = isAligned(base.slots, types) ? fast : lowered;
-  for (auto [phase, kernel] : llvm::zip(phases, picked.vxt->getOps<ir::vxt::KernelOp>())) {
-    if (!llvm::is_contained(taken, phase))
-      continue;
-    Launch own = base;
-    for (auto [axis, size] : llvm::enumerate(phase.getGrid()->getAsRange<ir::SizeAttr>()))
-      own.grid[axis] = evaluate(size, types, base.slots);
-    std::string error = run(kernel, own);
-    if (!error.empty()) {
-      lowered.vx->dump();
-      kernel.dump();
-    }
-    ASSERT_EQ(error, "") << phase.getSymName().str();
-  }
+  Steps steps(lowered, isAligned(base.slots, types) ? fast : lowered, types, base, seed);
+  ir::walkLaunch(*lowered.vx, steps);
 }
 
 void interpret(const std::string& text, std::vector<Storage>& storages) {
@@ -181,6 +213,11 @@ public:
         fast_(lower(context_, text_, {.unitStrides = true, .alignedRows = true})) {}
 
   const std::string& text() const { return text_; }
+  std::string scheduled() {
+    std::string text;
+    llvm::raw_string_ostream(text) << *general_.vx;
+    return text;
+  }
   const std::string& error() const { return general_.error.empty() ? fast_.error : general_.error; }
 
   void check(Sizes sizes, std::mt19937& random) {
@@ -350,6 +387,54 @@ const char* const kLoopPerElement = R"(
 TEST(Control, IsRunByEveryElement) {
   runSizes(rowProgram({"m", "n"}, kLoopPerElement),
            {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 4099, 1, 1}, {3, 64, 1, 1}, {300, 300, 1, 1}});
+}
+
+/// Every row needs all of itself: rounds are phases.
+const char* const kLoopOfLaunches = R"(
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c3 = arith.constant 3 : index
+  %a, %k = scf.for %i = %c0 to %c3 step %c1 iter_args(%y = %t, %h = %c2) -> (tensor<?x?xf32>, index) {
+    %max = vx.reduce maxf %y dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+    %maxb = vx.broadcast %max dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+    %d = arith.subf %t, %maxb : tensor<?x?xf32>
+    %left, %e = scf.while (%l = %h, %w = %d) : (index, tensor<?x?xf32>) -> (index, tensor<?x?xf32>) {
+      %more = arith.cmpi ugt, %l, %i : index
+      scf.condition(%more) %l, %w : index, tensor<?x?xf32>
+    } do {
+    ^bb0(%l: index, %w: tensor<?x?xf32>):
+      %col = vx.reduce addf %w dims [0] : tensor<?x?xf32> -> tensor<?xf32>
+      %colb = vx.broadcast %col dims [1] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+      %z = math.tanh %colb : tensor<?x?xf32>
+      %s = arith.subf %w, %z : tensor<?x?xf32>
+      %less = arith.subi %l, %c1 : index
+      scf.yield %less, %s : index, tensor<?x?xf32>
+    }
+    %two = arith.cmpi eq, %h, %c2 : index
+    %f = scf.if %two -> (tensor<?x?xf32>) {
+      %low = vx.reduce minf %e dims [0, 1] : tensor<?x?xf32> -> f32
+      %lows = vx.broadcast %low dims [] sizes(%m, %n) : f32 -> tensor<?x?xf32>
+      %g = arith.addf %e, %lows : tensor<?x?xf32>
+      scf.yield %g : tensor<?x?xf32>
+    } else {
+      scf.yield %e : tensor<?x?xf32>
+    }
+    %next = arith.addi %h, %i : index
+    scf.yield %f, %next : tensor<?x?xf32>, index
+  }
+  %r = arith.addf %a, %t : tensor<?x?xf32>
+)";
+
+TEST(Control, IsRunByTheLaunch) {
+  RandomProgram program = rowProgram({"m", "n"}, kLoopOfLaunches);
+  const std::string text = [&] {
+    Compiled compiled(program);
+    return compiled.scheduled();
+  }();
+  EXPECT_NE(text.find("vx.loop"), std::string::npos) << text;
+  EXPECT_NE(text.find("decides"), std::string::npos) << text;
+  EXPECT_NE(text.find("vx.exchange"), std::string::npos) << text;
+  runSizes(program, {{7, 101, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {3, 64, 1, 1}, {100, 300, 1, 1}});
 }
 
 TEST(Columns, AreSummedInPieces) {

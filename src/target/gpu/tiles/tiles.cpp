@@ -2,6 +2,7 @@
 
 #include "ir/size_attr.h"
 #include "ir/tile_sizes.h"
+#include "passes/launch_places.h"
 #include "target/gpu/dot/product.h"
 #include "target/gpu/tiles/tiles_state.h"
 
@@ -410,6 +411,14 @@ mlir::Attribute Tiles::chooseSwizzle(mlir::Operation* alloc) {
   return dot::chooseSwizzle(l, llvm::cast<ir::AllocOp>(alloc));
 }
 
+void Tiles::failCarried(mlir::Value tile, mlir::Value target) {
+  mlir::Operation* control = target.getDefiningOp() ? target.getDefiningOp() : target.getParentBlock()->getParentOp();
+  std::string message = "a tile of this size that flows through control flow";
+  if (auto why = control->getAttrOfType<mlir::StringAttr>(passes::kStaysAttribute))
+    message += "; " + why.str();
+  l.fail(tile.getDefiningOp() ? tile.getDefiningOp() : control, message);
+}
+
 /// Sums of products and values of threads flow in registers; other tiles that flow through control flow live in shared memory.
 Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
   if (perThread_.contains(target))
@@ -422,8 +431,7 @@ Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
   if (isFirst) {
     auto place = allocate(tile, target);
     if (!place) {
-      l.fail(tile.getDefiningOp() ? tile.getDefiningOp() : target.getParentBlock()->getParentOp(),
-             "a tile of this size that flows through control flow");
+      failCarried(tile, target);
       return {};
     }
     found = carried_.insert({target, *place}).first;
@@ -443,8 +451,7 @@ Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
   }
   // The new value may be computed from the old one, and from those of other carried tiles.
   if (!toMemory(tile)) {
-    l.fail(tile.getDefiningOp() ? tile.getDefiningOp() : target.getParentBlock()->getParentOp(),
-           "a tile of this size that flows through control flow");
+    failCarried(tile, target);
     return {};
   }
   scopes_.back().copies.push_back({*v_.place(tile), found->second});

@@ -52,6 +52,7 @@ private:
   /// Memory for a tile, or for what flows to `target`.
   std::optional<Place> allocate(mlir::Value tile, mlir::Value target);
   std::optional<Place> reservedPlace(mlir::Value tile, mlir::Value target);
+  void failCarried(mlir::Value tile, mlir::Value target);
   void evaluateInto(mlir::Value tile, const Place& destination);
   void copy(mlir::Value tile, const Place& from, const Place& to);
   void spillThreadValues(mlir::Value tile, const Place& to);

@@ -70,12 +70,12 @@ TestKernel::TestKernel(const std::string& text, const codegen::TargetOptions& op
 TestKernel::~TestKernel() = default;
 
 /// Of the steps of one launch, which computes the lets that the arguments give.
-std::vector<uint32_t> TestKernel::phasesTaken(const std::vector<uint64_t>& slots) const {
+artifact::TakenSteps TestKernel::stepsTaken(const std::vector<uint64_t>& slots) const {
   const uint32_t known = kernel_.lets.empty() ? static_cast<uint32_t>(slots.size()) : kernel_.lets[0].firstSlot;
   std::vector<uint64_t> arguments(slots.begin(), slots.begin() + known);
   const size::Program program = sizeProgram(kernel_);
   size::Values sizes(program, {.clusters = {workers}});
-  return takeSteps(kernel_, sizes, arguments);
+  return *takeSteps(kernel_, sizes, arguments);
 }
 
 std::vector<uint64_t> TestKernel::slotsOf(const std::vector<Arg>& args) const {
@@ -125,8 +125,13 @@ uint32_t TestKernel::run(const std::vector<Arg>& args, unsigned seed) {
   prints_.clear();
   const size::Program program = sizeProgram(kernel_);
   size::Values sizes(program, {.clusters = {workers}});
-  sizes.advance(slots);
-  for (uint32_t i : phasesTaken(slots)) {
+  const artifact::TakenSteps taken = stepsTaken(slots);
+  std::vector<uint64_t> own = slots;
+  for (size_t step = 0; step < taken.phases.size(); ++step) {
+    const uint32_t i = taken.phases[step];
+    applySetting(kernel_, taken.allSettings[taken.settings[step]], slots, own);
+    sizes.restart();
+    sizes.advance(own);
     PhaseRun phase(kernel_.phases[i], loaded_->entries[i], sizes);
     phase.block.printContext = this;
     phase.block.print = [](void* context, uint32_t fault, const uint64_t* values, uint32_t count) {
@@ -138,7 +143,7 @@ uint32_t TestKernel::run(const std::vector<Arg>& args, unsigned seed) {
     std::shuffle(order.begin(), order.end(), std::mt19937(seed));
     for (uint64_t number : order) {
       std::memset(phase.scratch.get(), kPoison, phase.scratchBytes + kRedZone);
-      if (uint32_t fault = phase.run(slots, number))
+      if (uint32_t fault = phase.run(own, number))
         return fault;
       for (size_t b = 0; b < kRedZone; ++b)
         VORTEX_CHECK(phase.scratch.get()[phase.scratchBytes + b] == kPoison, "scratch of %zu bytes overrun at +%zu",
@@ -154,7 +159,7 @@ std::function<void()> TestKernel::prepare(const std::vector<Arg>& args) {
   const size::Program program = sizeProgram(kernel_);
   size::Values sizes(program, {.clusters = {workers}});
   sizes.advance(*slots);
-  for (uint32_t i : phasesTaken(*slots))
+  for (uint32_t i : stepsTaken(*slots).phases)
     phases->emplace_back(kernel_.phases[i], loaded_->entries[i], sizes);
   return [slots, phases] {
     for (PhaseRun& phase : *phases)

@@ -1,6 +1,7 @@
 // For tests: compiles vx text for the host and runs its grid block by block, in a seeded order, with poisoned scratch memory.
 #pragma once
 
+#include "artifact/steps.h"
 #include "target/cpu/cpu_target.h"
 
 #include <functional>
@@ -66,7 +67,7 @@ public:
 private:
   struct Loaded;
   std::vector<uint64_t> slotsOf(const std::vector<Arg>& args) const;
-  std::vector<uint32_t> phasesTaken(const std::vector<uint64_t>& slots) const;
+  artifact::TakenSteps stepsTaken(const std::vector<uint64_t>& slots) const;
 
   artifact::Kernel kernel_;
   std::string error_, llvm_, assembly_;

@@ -65,7 +65,7 @@ std::vector<Arg> TensorKernel::withTemporaries(const std::vector<Arg>& args) {
   const size::Program program = sizeProgram(kernel_.kernel());
   size::Values values(program, {.clusters = {kernel_.workers}});
   const size_t given = slots.size();
-  takeSteps(kernel_.kernel(), values, slots);
+  VORTEX_CHECK(bool(takeSteps(kernel_.kernel(), values, slots)), "endless loops");
   for (size_t let = given; let < slots.size(); ++let)
     all.push_back(Arg::scalar(slots[let]));
   memory_.clear();

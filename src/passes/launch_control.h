@@ -1,0 +1,30 @@
+// Control flow around whole tensors that the launch runs: the steps of vx.launch, with pieces of the kernel between.
+#pragma once
+
+#include "ir/launch.h"
+#include "passes/schedule_tensors.h"
+
+#include <vector>
+
+namespace vortex::passes {
+
+/// A part of a whole-tensor kernel that is scheduled by itself, or a loop or branch around such parts.
+struct ControlStep {
+  std::optional<mlir::Location> origin{};                      ///< of the loop or branch
+  ir::KernelOp piece;                                          ///< whole-tensor; null: a loop or branch
+  std::optional<ir::LaunchBuilder::Round> round;               ///< of a loop
+  ir::SizeAttr condition;                                      ///< of a branch
+  std::vector<ControlStep> steps, otherwise;                   ///< of a loop or of a branch's sides
+  llvm::SmallVector<std::pair<unsigned, unsigned>> exchanges;  ///< of temporaries, after each round
+};
+
+/// Cuts a whole-tensor kernel at the loops and branches that the launch is to run: those whose conditions and bounds are expressions over its
+/// arguments, and around tiles that blocks could not carry (every block would need the whole tile, or more of it than it has room for).
+/// Values that cross pieces are temporaries of the entry; a loop writes what it carries beside what it reads, and exchanges the two. Before: the kernel.
+/// Fails, with a diagnostic, where the extents of such
+/// a temporary are not known before the launch. After, unless the kernel is returned alone: pieces in its place, whose arguments are those of the entry so far. `workers`: set to an argument of role let, if
+/// a piece has products and the schedule asks for the number of workers.
+mlir::FailureOr<std::vector<ControlStep>>
+cutAtControl(ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule, std::optional<unsigned>& workers);
+
+}  // namespace vortex::passes

@@ -1,0 +1,228 @@
+#include "passes/launch_places.h"
+
+#include "analysis/element_control.h"
+#include "ir/tile_sizes.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace vortex::passes {
+
+using namespace mlir;
+using SizeOp = size::Op;
+
+/// Sizes are computed in 64 bits: narrower arithmetic would wrap elsewhere.
+static bool isWide(Value value, SizeLeaf leaf) {
+  Operation* op = value.getDefiningOp();
+  if (!op || leaf(value) || isa<arith::ConstantOp, ir::DimOp>(op))
+    return true;
+  const bool isCast =
+      op->getNumOperands() == 1 && isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtUIOp, arith::ExtSIOp>(op);
+  return (isCast || value.getType().isIndex() || value.getType().isInteger(64)) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isWide(operand, leaf); });
+}
+
+static ir::SizeAttr wideExpression(Value value, SizeLeaf leaf) {
+  return value.getType().isIntOrIndex() && isWide(value, leaf) ? sizeExpression(value, leaf) : nullptr;
+}
+
+static ir::SizeAttr comparison(arith::CmpIOp op, SizeLeaf leaf) {
+  ir::SizeAttr a = wideExpression(op.getLhs(), leaf), b = wideExpression(op.getRhs(), leaf);
+  if (!a || !b)
+    return nullptr;
+  auto less = [&](ir::SizeAttr x, ir::SizeAttr y, bool isUnsigned) {
+    if (isUnsigned && !(x.getExpr().isNotNegative() && y.getExpr().isNotNegative())) {
+      const ir::SizeAttr half = ir::sizeConstant(op.getContext(), INT64_MIN);
+      x = ir::sizeBinary(SizeOp::Add, x, half);
+      y = ir::sizeBinary(SizeOp::Add, y, half);
+    }
+    return ir::sizeBinary(SizeOp::Less, x, y);
+  };
+  auto isNot = [&](ir::SizeAttr x) { return ir::sizeBinary(SizeOp::Equal, x, ir::sizeConstant(op.getContext(), 0)); };
+  switch (op.getPredicate()) {
+  case arith::CmpIPredicate::eq: return ir::sizeBinary(SizeOp::Equal, a, b);
+  case arith::CmpIPredicate::ne: return isNot(ir::sizeBinary(SizeOp::Equal, a, b));
+  case arith::CmpIPredicate::slt: return less(a, b, false);
+  case arith::CmpIPredicate::sgt: return less(b, a, false);
+  case arith::CmpIPredicate::sge: return isNot(less(a, b, false));
+  case arith::CmpIPredicate::sle: return isNot(less(b, a, false));
+  case arith::CmpIPredicate::ult: return less(a, b, true);
+  case arith::CmpIPredicate::ugt: return less(b, a, true);
+  case arith::CmpIPredicate::uge: return isNot(less(a, b, true));
+  case arith::CmpIPredicate::ule: return isNot(less(b, a, true));
+  }
+  VORTEX_UNREACHABLE();
+}
+
+/// 0 or 1, as the i1 is; null: not known before the launch.
+static ir::SizeAttr conditionExpression(Value value, SizeLeaf leaf) {
+  if (auto compare = value.getDefiningOp<arith::CmpIOp>())
+    return comparison(compare, leaf);
+  Operation* op = value.getDefiningOp();
+  if (op && isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) {
+    ir::SizeAttr a = conditionExpression(op->getOperand(0), leaf), b = conditionExpression(op->getOperand(1), leaf);
+    if (!a || !b)
+      return nullptr;
+    if (isa<arith::XOrIOp>(op)) {
+      ir::SizeAttr equal = ir::sizeBinary(SizeOp::Equal, a, b);
+      return ir::sizeBinary(SizeOp::Equal, equal, ir::sizeConstant(value.getContext(), 0));
+    }
+    return ir::sizeBinary(isa<arith::AndIOp>(op) ? SizeOp::And : SizeOp::Or, a, b);
+  }
+  if (auto constant = getConstantIntValue(value))
+    return ir::sizeConstant(value.getContext(), *constant != 0);
+  return isa<BlockArgument>(value) ? sizeExpression(value, leaf) : nullptr;
+}
+
+Block* LaunchPlaces::bodyOf(Operation* loop) {
+  if (auto counted = dyn_cast<scf::ForOp>(loop))
+    return counted.getBody();
+  return cast<scf::WhileOp>(loop).getAfterBody();
+}
+
+LaunchPlaces::Carried LaunchPlaces::carriedBy(Operation* op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return {loop.getInitArgs(), loop.getRegionIterArgs(), loop.getYieldedValues(), loop.getResults()};
+  auto loop = cast<scf::WhileOp>(op);
+  return {loop.getInits(), loop.getAfterArguments(), loop.getYieldOp().getOperands(), loop.getResults()};
+}
+
+/// Blocks can carry their pieces of the tiles: some axis is left that nothing inside needs whole. GPUs have so much room and no more.
+bool LaunchPlaces::fitsBlock(Operation* op) const {
+  constexpr int64_t kMostBytes = 32768;
+  const AxisSet whole = axes_.wholeAxes(op);
+  for (Value result : op->getResults()) {
+    if (!isTile(result))
+      continue;
+    const SmallVector<Axis> axes = axes_.of(result);
+    bool isSplit = false, isBounded = true;
+    int64_t bytes = 8, elements = 1;
+    for (auto [dim, axis] : llvm::enumerate(axes)) {
+      const ir::SizeAttr extent = axes_.extent(axis);
+      const std::optional<int64_t> known = extent ? ir::constantSize(extent) : std::nullopt;
+      const bool mayBeSplit = extent && !whole.contains(axis);
+      isSplit |= mayBeSplit;
+      isBounded &= known || (mayBeSplit && dim + 1 != axes.size());
+      elements *= std::min<int64_t>(known.value_or(1), kMostBytes);
+      if (!mayBeSplit || dim + 1 == axes.size())
+        bytes *= std::min<int64_t>(known.value_or(1), kMostBytes);
+      bytes = std::min(bytes, 2 * kMostBytes), elements = std::min(elements, 2 * kMostBytes);
+    }
+    const bool isSmall = isBounded && !isSplit && elements * 8 <= kMostBytes;
+    if (!isSmall && (!isSplit || (schedule_.fusedOnly && (!isBounded || bytes > kMostBytes))))
+      return false;
+  }
+  return true;
+}
+
+/// The extents of all tiles inside, and of those that become temporaries, are the same in every round.
+bool LaunchPlaces::hasPlainExtents(Operation* op) const {
+  auto isOuter = [&](Value value) { return !op->isAncestor(value.getParentRegion()->getParentOp()); };
+  bool isPlain = true;
+  auto visit = [&](auto& self, Value size) -> void {
+    if (isOuter(size))
+      return;
+    Operation* producer = size.getDefiningOp();
+    isPlain &= producer && producer->getNumRegions() == 0 && !isa<ir::LoadOp, ir::ElementOp>(producer);
+    if (isPlain)
+      for (Value operand : producer->getOperands())
+        self(self, operand);
+  };
+  op->walk([&](Operation* inner) {
+    for (Value result : inner->getResults())
+      if (isTile(result))
+        for (OpFoldResult size : ir::tileSizes(result))
+          if (auto value = dyn_cast_if_present<Value>(size))
+            visit(visit, value);
+  });
+  for (Value result : op->getResults())
+    if (isTile(result))
+      for (OpFoldResult size : ir::tileSizes(result))
+        isPlain &= bool(sizeExpression(size));
+  return isPlain;
+}
+
+std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firstLet) const {
+  auto counted = dyn_cast<scf::ForOp>(op);
+  const Carried carried = carriedBy(op);
+  LaunchControl control;
+  for (auto [i, initial] : llvm::enumerate(carried.initial))
+    if (initial.getType().isIndex() && wideExpression(initial, [](Value) { return ir::SizeAttr(); }))
+      control.lets.push_back(static_cast<unsigned>(i));
+  ValueRange asked = counted ? ValueRange() : ValueRange(cast<scf::WhileOp>(op).getBeforeArguments());
+  while (true) {
+    llvm::DenseMap<Value, ir::SizeAttr> known;
+    ir::LaunchBuilder::Round round;
+    auto leaf = [&](Value value) { return known.lookup(value); };
+    unsigned next = firstLet;
+    auto let = [&](Value value) { known[value] = ir::sizeScalar(op->getContext(), next); };
+    if (counted) {
+      if (!counted.getInductionVar().getType().isIndex())
+        return std::nullopt;
+      let(counted.getInductionVar());
+      round.arguments.push_back(next++);
+    }
+    for (unsigned i : control.lets) {
+      let(carried.arguments[i]);
+      if (!asked.empty())
+        let(asked[i]);
+      round.arguments.push_back(next++);
+    }
+    if (counted) {
+      ir::SizeAttr lower = wideExpression(counted.getLowerBound(), leaf),
+                   step = wideExpression(counted.getStep(), leaf),
+                   upper = wideExpression(counted.getUpperBound(), leaf), i = known.lookup(counted.getInductionVar());
+      if (!lower || !step || !upper)
+        return std::nullopt;
+      round.first.push_back(lower);
+      round.condition = ir::sizeBinary(SizeOp::Less, i, upper);
+      round.next.push_back(ir::sizeBinary(SizeOp::Add, i, step));
+    } else {
+      round.condition = conditionExpression(cast<scf::WhileOp>(op).getConditionOp().getCondition(), leaf);
+    }
+    SmallVector<unsigned> computed;
+    for (unsigned i : control.lets)
+      if (ir::SizeAttr value = wideExpression(carried.yields[i], leaf)) {
+        computed.push_back(i);
+        round.first.push_back(wideExpression(carried.initial[i], leaf));
+        round.next.push_back(value);
+      }
+    if (computed.size() == control.lets.size()) {
+      control.round = std::move(round);
+      return control.round->condition ? std::optional(control) : std::nullopt;
+    }
+    control.lets = std::move(computed);
+  }
+}
+
+/// Its condition is made of what is passed on, and nothing else happens there.
+static bool isPlainWhile(scf::WhileOp loop) {
+  return llvm::equal(loop.getConditionOp().getArgs(), loop.getBeforeArguments()) &&
+         llvm::all_of(loop.getBeforeBody()->without_terminator(), [](Operation& op) {
+           return op.getNumRegions() == 0 && isPure(&op) && llvm::none_of(op.getOperands(), isTile);
+         });
+}
+
+std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet) const {
+  if (!isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op) || llvm::none_of(op->getResults(), isTile) ||
+      analysis::isElementControl(op) || fitsBlock(op))
+    return std::nullopt;
+  op->setAttr(kStaysAttribute,
+              StringAttr::get(op->getContext(), "the launch cannot run it, as its condition, bounds or "
+                                                "extents are computed from tensors or floats"));
+  std::optional<LaunchControl> control;
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    control.emplace();
+    control->condition = conditionExpression(branch.getCondition(), [](Value) { return ir::SizeAttr(); });
+    if (!control->condition)
+      return std::nullopt;
+  } else {
+    auto loop = dyn_cast<scf::WhileOp>(op);
+    if (loop && !isPlainWhile(loop))
+      return std::nullopt;
+    control = planLoop(op, firstLet);
+  }
+  return control && hasPlainExtents(op) ? control : std::nullopt;
+}
+
+}  // namespace vortex::passes
