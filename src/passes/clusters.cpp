@@ -4,6 +4,8 @@
 // attention over [B, H, S, D] stays one phase over b, h, s.
 #include "passes/clusters.h"
 
+#include "passes/stream_reductions.h"
+
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace vortex::passes {
@@ -182,7 +184,9 @@ bool Clusters::isFusable(Operation* op, const Cluster& cluster) const {
       bool direct = isa<ir::TileStoreOp>(op) && swept == value;
       fusable &= scansAcross(producer) ? direct : swept && axes_.of(value) == axes_.of(swept);
     } else if (producer->getNumRegions() != 0) {
-      fusable &= isa<ir::TileStoreOp>(op) && axes_.of(value) == axes_.of(swept);
+      bool fits = producer->hasAttr(kStreamedAttr) ? swept && isPrefix(axes_.of(value), axes_.of(swept))
+                                                   : swept && axes_.of(value) == axes_.of(swept);
+      fusable &= isa<ir::TileStoreOp>(op) && fits;
     }
   });
   return fusable;

@@ -1,6 +1,7 @@
 #include "passes/schedule_tensors.h"
 
 #include "ir/launch.h"
+#include "passes/bulk_streams.h"
 #include "passes/chunks.h"
 #include "passes/element_control.h"
 #include "passes/launch_control.h"
@@ -28,7 +29,10 @@ public:
       : module_(module), entry_(entry), kernel_(kernel), schedule_(schedule), context_(module.getContext()),
         axes_(kernel, schedule.fusedOnly), clusters_(kernel, axes_, {schedule.fusedOnly, schedule.reductionBlocks > 0}),
         sizes_(context_, schedule, axes_, clusters_), arguments_(entry),
-        products_(schedule, axes_, clusters_, arguments_, temporaries_), shared_(shared) {}
+        products_(schedule, axes_, clusters_, arguments_, temporaries_), shared_(shared) {
+    if (llvm::hasSingleElement(module.getOps<ir::KernelOp>()))
+      streams_ = BulkStreams::find(module, schedule, arguments_);
+  }
 
   LogicalResult run() {
     for (unsigned i = 0; i < clusters_.list.size(); ++i)
@@ -52,8 +56,10 @@ public:
       else if (ir::DotOp dot = findDot(cluster))
         ways_[dot] = products_.plan(cluster, workers_);
     arguments_.assign();
-    for (size_t i = 0; i < clusters_.list.size(); ++i)
-      emitCluster(clusters_.list[i], chunks_[i]);
+    if (streams_)
+      emitStreams(*streams_);
+    else
+      emitClusters();
     kernel_.erase();
     return success();
   }
@@ -279,6 +285,30 @@ private:
     return ArrayRef(cluster.parallel).take_back(2) == ArrayRef(axes).take_back(2) ? schedule_.dotGroup : 1;
   }
 
+  void emitClusters() {
+    for (size_t i = 0; i < clusters_.list.size(); ++i)
+      emitCluster(clusters_.list[i], chunks_[i]);
+  }
+
+  /// All of the kernel in one phase, or as it is.
+  void emitStreams(const BulkStreams& streams) {
+    const Temporaries none;
+    SmallVector<ir::LaunchBuilder::Way> ways;
+    for (const BulkStreams::Way& way : streams.ways())
+      ways.push_back(
+          {.name = way.plan, .needs = streams.needs(), .when = way.when, .emit = [this, &streams, &way, &none] {
+             ir::KernelOp phase = createKernel("stream", way.blocks);
+             PhaseBuilder builder(streams.kernel(), phase, streams.axes(), streams.clusters(), none);
+             builder.split(streams.cluster().parallel, way.pieces);
+             for (Operation* root : streams.cluster().roots)
+               builder.emitRoot(root);
+             builder.finish();
+             setPlan(phase, way.plan);
+           }});
+    ways.push_back({.name = "in phases", .emit = [this] { emitClusters(); }});
+    shared_.launch.choose(kernel_.getLoc(), ways);
+  }
+
   void emitCluster(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     if (cluster.kind == Cluster::Kind::ScalarReduce && !isSplit(cluster) &&
         !temporaries_.contains(cluster.roots[0]->getResult(0)))
@@ -436,6 +466,7 @@ private:
   EntryArguments arguments_;
   Temporaries temporaries_;
   Products products_;
+  std::unique_ptr<BulkStreams> streams_;          ///< null: launches compute all clusters one after the other
   ir::SizeAttr workers_;                          ///< blocks that run at once; null: not asked
   Temporaries partials_;                          ///< partial results of split reductions
   Temporaries carries_;                           ///< what comes before each piece of a split scan

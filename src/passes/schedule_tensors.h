@@ -62,6 +62,12 @@ struct TensorSchedule {
     int64_t stepCycles = 0, tileCycles = 0, startCycles = 0;
   };
   std::vector<BulkTile> bulkTiles;
+  /// For the same targets: rows of block tiles of online softmax between two products, whose operands have rows of at most so many elements. Narrowest first.
+  struct StreamTile {
+    int64_t rows = 0, width = 0;
+    std::string plan;
+  };
+  std::vector<StreamTile> streamTiles;
   /// Not zero for the launches in which copies can reach all of such a tensor.
   std::function<size::Expr(const Placement&)> bulkReach;
   /// Products of fewer rows or columns run otherwise, and those of kernels with more launch slots.

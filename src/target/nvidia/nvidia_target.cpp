@@ -58,9 +58,9 @@ static artifact::TensorMap describeMap(ir::vxnv::MapAttr map, size::Table& sizes
   return described;
 }
 
-/// A product of bulk copies: its grid is zero where the launch's tensors do not lie well. False: another phase.
-static bool lowerBulkProduct(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
-  if (!gpu::hopper::isProduct(phase))
+/// One for launches whose tensors lie well. False: another phase.
+static bool lowerBulkPhase(gpu::ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
+  if (!gpu::hopper::usesBulkCopies(phase))
     return false;
   gpu::Lowering lowering(state, phase, described.symbol, {.unitStrides = true, .alignedRows = true});
   ir::vxt::KernelOp kernel = lowering.run();
@@ -105,7 +105,7 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& targ
   module.getContext()->getOrLoadDialect<ir::vxnv::VxnvDialect>();
   mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
   gpu::ModuleState state{*lowered, chipOf(target), kernel, gpu::hopper::makeTileLowering};
-  if (auto done = gpu::lowerPhases(state, module, lowerBulkProduct); !done)
+  if (auto done = gpu::lowerPhases(state, module, lowerBulkPhase); !done)
     return done.takeError();
   if (auto fits = checkParameters(kernel); !fits)
     return fits.takeError();

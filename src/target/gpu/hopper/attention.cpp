@@ -4,7 +4,7 @@
 //     copy K_j                          wait for K_j, start S = Q·K_j
 //     copy V_j                          wait for V_{j-1}, start O += P·V_{j-1}; end of the turn
 //                                       wait for S; P, r = softmax(S), beside the second product and those of the other consumer
-//                                       wait for O; O = O · r
+//                                       wait for O; O = O · r, round P
 //                                     O += P·V of the last chunk; finish, store
 //
 // A turn is from the start of the first product to that of the second: while one consumer computes its softmax, the matrix unit works for the others.
@@ -28,8 +28,9 @@ namespace {
 std::optional<StreamConfiguration> configurationOf(ir::KernelOp phase) {
   std::optional<StreamConfiguration> found;
   phase.walk([&](ir::DotOp dot) {
-    if (auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan"))
-      found = parseStreamConfiguration(plan.str());
+    auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan");
+    if (auto parsed = plan ? parseStreamConfiguration(plan.str()) : std::nullopt)
+      found = parsed;
   });
   return found;
 }
@@ -61,7 +62,7 @@ private:
   void emitConsumer(Epilogue& epilogue);
   void finishRows(Epilogue& epilogue, Value sums, RowState& state);
   Value firstOf(Value chunk);
-  void lowerBody(StreamLoop stream, Value first);
+  void lowerBody(passes::StreamLoop stream, Value first);
   OnlineSoftmax::Result softmax(Value chunk, Value scores, const RowState& before);
   OnlineSoftmax::Result softmaxOf(size_t loop, Value first, mlir::ValueRange scores, const RowState& before);
   Value startScores(Value queries, Value keys);
@@ -81,7 +82,7 @@ private:
   Lowering& l;
   StreamConfiguration plan_;
   Maps maps_;
-  llvm::SmallVector<StreamLoop, 2> loops_;
+  llvm::SmallVector<passes::StreamLoop, 2> loops_;
   llvm::SmallVector<OnlineSoftmax, 2> softmaxes_;
   llvm::SmallVector<ir::TileStoreOp> stores_;
   mlir::Type element_;
@@ -97,7 +98,7 @@ void Attention::collect() {
   for (mlir::Operation& op : l.phase.getBody().front()) {
     bool hasTiles = llvm::any_of(op.getResultTypes(), llvm::IsaPred<mlir::RankedTensorType>);
     if (auto loop = llvm::dyn_cast<scf::ForOp>(op)) {
-      auto stream = matchStream(loop);
+      auto stream = passes::matchStream(loop);
       VORTEX_CHECK(stream, "a loop that was planned as online softmax has another form");
       loops_.push_back(*stream);
     } else if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op)) {
@@ -117,7 +118,7 @@ void Attention::collect() {
 void Attention::countChunks() {
   Value keys = l.constant(plan_.keys);
   Value sum = l.constant(0);
-  for (const StreamLoop& stream : loops_) {
+  for (const passes::StreamLoop& stream : loops_) {
     scf::ForOp loop = stream.loop;
     Value begin = l.scalar(loop.getLowerBound()), end = l.scalar(loop.getUpperBound()), step = l.scalar(loop.getStep());
     Value length = l.b.create<arith::MaxSIOp>(l.loc, l.sub(end, begin), l.constant(0));
@@ -156,7 +157,7 @@ bool Attention::lowerPhase() {
   kernel.setMinBlocks(1);
   element_ = tiles::elementType(loops_[0].product.getA());
   mlir::Value results = loops_.back().loop.getResult(loops_.back().accumulator);
-  for (const StreamLoop& stream : loops_)
+  for (const passes::StreamLoop& stream : loops_)
     softmaxes_.emplace_back(l, stream, plan_.keys);
   makeRings();
   Epilogue epilogue(l, maps_, results, stores_, plan_.width);
@@ -193,7 +194,7 @@ Value Attention::firstOf(Value chunk) {
   return first;
 }
 
-void Attention::lowerBody(StreamLoop stream, Value first) {
+void Attention::lowerBody(passes::StreamLoop stream, Value first) {
   l.setScalar(stream.loop.getInductionVar(), first);
   for (mlir::Operation& op : *stream.loop.getBody())
     if (!op.hasTrait<mlir::OpTrait::IsTerminator>() &&
@@ -202,7 +203,7 @@ void Attention::lowerBody(StreamLoop stream, Value first) {
 }
 
 void Attention::emitProducer() {
-  StreamLoop& stream = loops_[0];
+  passes::StreamLoop& stream = loops_[0];
   unsigned rank = tiles::rankOf(stream.product.getResult());
   RowOperand q(l, maps_, stream.scoresProduct.getA(), rank - 2, plan_.rows());
   RowOperand k(l, maps_, stream.scoresProduct.getB(), rank - 1, plan_.keys);
@@ -268,14 +269,14 @@ OnlineSoftmax::Result Attention::softmax(Value chunk, Value scores, const RowSta
     OnlineSoftmax::Result one = softmaxOf(loop, first, sums, before);
     Values all = one.state.all();
     all.append(one.rescales);
-    all.append(one.words);
+    all.append(one.weights);
     return all;
   };
   Values all = l.emitIf(l.less(chunk, counts_[0]), [&] { return flat(0); }, [&] { return flat(1); });
   result.state.set(all);
   mlir::ValueRange rest = mlir::ValueRange(all).drop_front(before.all().size());
   result.rescales = Values(rest.take_front(RowState::kHalves));
-  result.words = Values(rest.drop_front(RowState::kHalves));
+  result.weights = Values(rest.drop_front(RowState::kHalves));
   return result;
 }
 
@@ -297,7 +298,7 @@ void Attention::emitConsumer(Epilogue& epilogue) {
   RowState state = made.state;
   size_t stateSize = state.all().size();
   carried.append(state.all());
-  carried.append(made.words);
+  carried.append(softmaxes_[0].pack(made.weights));
   carried = l.emitFor(l.constant(1), total_, l.constant(1), carried, [&](Value chunk, mlir::ValueRange before) {
     Value next = take(keys_, false);
     turn(true);
@@ -315,7 +316,7 @@ void Attention::emitConsumer(Epilogue& epilogue) {
       rescaled.push_back(l.b.create<arith::MulFOp>(l.loc, value, weights.rescales[number / 2 % RowState::kHalves]));
     Values after{l.b.create<vxnv::SumsOfOp>(l.loc, type, rescaled)};
     after.append(weights.state.all());
-    after.append(weights.words);
+    after.append(softmaxes_[0].pack(weights.weights));
     return after;
   });
   mlir::ValueRange last(carried);
@@ -327,7 +328,7 @@ void Attention::emitConsumer(Epilogue& epilogue) {
 }
 
 void Attention::finishRows(Epilogue& epilogue, Value sums, RowState& state) {
-  StreamLoop& stream = loops_.back();
+  passes::StreamLoop& stream = loops_.back();
   OnlineSoftmax& softmax = softmaxes_.back();
   softmax.finish(state);
   llvm::SmallVector<Epilogue::RowValue> rows;
@@ -349,6 +350,8 @@ void Attention::finishRows(Epilogue& epilogue, Value sums, RowState& state) {
 }
 
 }  // namespace
+
+bool isAttention(ir::KernelOp phase) { return configurationOf(phase).has_value(); }
 
 std::unique_ptr<TileLowering> makeAttention(Lowering& lowering) {
   if (auto plan = configurationOf(lowering.phase))

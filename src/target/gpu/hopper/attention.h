@@ -5,8 +5,14 @@
 
 #include <memory>
 
+namespace vortex::ir {
+class KernelOp;
+}
+
 namespace vortex::target::gpu::hopper {
 
+/// Whether the phase was planned so: its products have the word of a StreamConfiguration.
+bool isAttention(ir::KernelOp phase);
 /// Tile code of a phase whose products have the word of a StreamConfiguration; null: they have not.
 std::unique_ptr<TileLowering> makeAttention(Lowering& lowering);
 

@@ -322,9 +322,9 @@ TEST_P(Attentions, AreRightWheneverWhatIsAsynchronousHappens) {
 INSTANTIATE_TEST_SUITE_P(Hopper, Attentions, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
-/// Chunks enough for rings to go round, three consumers in turn. Of the waits for staged results each has nothing to wait for here but the last.
+/// Chunks enough for rings to go round, consumers in turn. Of the waits for staged results each has nothing to wait for here but the last.
 TEST(AttentionMutants, CodeWithoutOneWaitArrivalOrFenceFails) {
-  Attention attention({"mutants", 0, Mask::None, false, false, 1, 192, 128 * 5, 64, 64});
+  Attention attention({"mutants", 0, Mask::None, false, false, 1, 128, 128 * 5, 64, 64});
   ASSERT_EQ(attention.error, "");
   ASSERT_EQ(attention.run(attention.code(), 1, Timing::Late), "");
   const size_t count = countOrdering(attention.code());

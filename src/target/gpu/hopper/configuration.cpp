@@ -19,7 +19,7 @@ constexpr std::array kConfigurations = {
 /// Registers for the scores, the weights as operand and the results: (keys + keys / 2 + width) / 2 per thread; what is left of 64 K per core goes to addresses
 /// and the functions of the scores.
 constexpr std::array kStreamConfigurations = {
-    StreamConfiguration{64, 3, 128, 32, 160},
+    StreamConfiguration{64, 2, 128, 24, 240},
     StreamConfiguration{128, 2, 128, 24, 240},
     StreamConfiguration{256, 2, 64, 24, 240},
 };

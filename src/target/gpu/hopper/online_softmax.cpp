@@ -56,13 +56,13 @@ void RowState::set(mlir::ValueRange values) {
   sums = Values(values.drop_front(maxima.size()).take_front(sums.size()));
 }
 
-OnlineSoftmax::OnlineSoftmax(Lowering& lowering, StreamLoop stream, int64_t columns)
+OnlineSoftmax::OnlineSoftmax(Lowering& lowering, passes::StreamLoop stream, int64_t columns)
     : l_(lowering), v_(lowering), stream_(std::move(stream)), columns_(columns) {
   double factor = factorOf(stream_.scores);
   isFolded_ = factor != 1;
   factor_ = factor * (stream_.isBase2 ? 1 : std::numbers::log2e);
-  llvm::SmallVector<mlir::Value> roots{stream_.scores, stream_.product.getA()};
-  for (const StreamLoop::Sum& sum : stream_.sums)
+  llvm::SmallVector<mlir::Value> roots{stream_.scores, stream_.weights};
+  for (const passes::StreamLoop::Sum& sum : stream_.sums)
     roots.push_back(sum.terms);
   for (mlir::Value root : roots)
     tiles::Closure().walk(root, tiles::identityMap(tiles::rankOf(root)), [&](mlir::Value value, const tiles::DimMap&) {
@@ -189,11 +189,9 @@ Value OnlineSoftmax::growMaximum(llvm::ArrayRef<Value> pairs, size_t half, Resul
   return tiles::splat(l_, l_.b.create<arith::NegFOp>(l_.loc, shift), kPair);
 }
 
-/// One pair after another from score to weight, so that few are on the way.
 void OnlineSoftmax::weigh(const Chunk& chunk, llvm::ArrayRef<Value> pairs, llvm::ArrayRef<Value> shifts,
                           Result& result) {
   Value factor = tiles::splat(l_, constant(factor_), kPair);
-  auto word = mlir::VectorType::get({1}, l_.b.getI32Type());
   Values totals(result.state.sums.size());
   for (auto [number, at] : llvm::enumerate(chunk.places)) {
     size_t half = number % RowState::kHalves;
@@ -204,8 +202,7 @@ void OnlineSoftmax::weigh(const Chunk& chunk, llvm::ArrayRef<Value> pairs, llvm:
       Value term = v_.eval(terms.terms, at);
       total = total ? Value(l_.b.create<arith::AddFOp>(l_.loc, total, term)) : term;
     }
-    Value weights = v_.eval(stream_.product.getA(), at);
-    result.words.push_back(tiles::extract(l_, l_.b.create<mlir::vector::BitCastOp>(l_.loc, word, weights), 0));
+    result.weights.push_back(v_.eval(stream_.weights, at));
   }
   for (auto [number, total] : llvm::enumerate(totals)) {
     Value own = l_.b.create<arith::AddFOp>(l_.loc, tiles::extract(l_, total, 0), tiles::extract(l_, total, 1));
@@ -213,6 +210,17 @@ void OnlineSoftmax::weigh(const Chunk& chunk, llvm::ArrayRef<Value> pairs, llvm:
     Value scaled = l_.b.create<arith::MulFOp>(l_.loc, sum, result.rescales[number % RowState::kHalves]);
     sum = l_.b.create<arith::AddFOp>(l_.loc, scaled, own);
   }
+}
+
+Values OnlineSoftmax::pack(mlir::ValueRange weights) {
+  auto word = mlir::VectorType::get({1}, l_.b.getI32Type());
+  mlir::Type narrow = tiles::valueType(tiles::elementType(stream_.product.getA()), kPair);
+  Values words;
+  for (Value pair : weights) {
+    Value rounded = l_.b.create<arith::TruncFOp>(l_.loc, narrow, pair);
+    words.push_back(tiles::extract(l_, l_.b.create<mlir::vector::BitCastOp>(l_.loc, word, rounded), 0));
+  }
+  return words;
 }
 
 OnlineSoftmax::Result OnlineSoftmax::emit(mlir::ValueRange scores, Value row, Value count, const RowState& before) {

@@ -1,7 +1,7 @@
 // One chunk of online softmax on the sums of a product in registers: maximum, exponentials, their sums, and weights as operand of the next product.
 #pragma once
 
-#include "target/gpu/hopper/stream_loop.h"
+#include "passes/stream_loop.h"
 #include "target/gpu/tiles/evaluator.h"
 
 namespace vortex::target::gpu::hopper {
@@ -19,17 +19,20 @@ struct RowState {
 class OnlineSoftmax {
 public:
   /// `columns`: of a chunk.
-  OnlineSoftmax(Lowering& lowering, StreamLoop stream, int64_t columns);
+  OnlineSoftmax(Lowering& lowering, passes::StreamLoop stream, int64_t columns);
 
   RowState initial() const;
   struct Result {
     RowState state;
     Values rescales;  ///< of what was summed before, per half
-    Values words;     ///< the weights, as vxnv.dot_start_registers takes them
+    Values weights;   ///< pairs, not rounded yet
   };
   /// `scores`: this thread's sums of the first product. `row`: of the tile, where the warp's 16 rows begin. `count`: columns that exist.
   /// Scalars of the loop's body are those of the chunk.
   Result emit(mlir::ValueRange scores, Value row, Value count, const RowState& before);
+
+  /// Weights as vxnv.dot_start_registers takes them. Not while such a product runs: the assembler lets nothing write registers that products read.
+  Values pack(mlir::ValueRange weights);
 
   /// Of all columns: after the last chunk.
   void finish(RowState& state);
@@ -57,7 +60,7 @@ private:
 
   Lowering& l_;
   tiles::Evaluator v_;
-  StreamLoop stream_;
+  passes::StreamLoop stream_;
   int64_t columns_;
   double factor_ = 1;      ///< scores as computed here times this are exponents of 2
   bool isFolded_ = false;  ///< a factor of the scores is in there

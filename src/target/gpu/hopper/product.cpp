@@ -190,6 +190,7 @@ private:
 }  // namespace
 
 bool isProduct(ir::KernelOp phase) { return bool(findProduct(phase)); }
+bool usesBulkCopies(ir::KernelOp phase) { return isProduct(phase) || isAttention(phase); }
 
 std::unique_ptr<TileLowering> makeTileLowering(Lowering& lowering) {
   if (ir::DotOp dot = findProduct(lowering.phase))

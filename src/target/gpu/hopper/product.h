@@ -15,6 +15,9 @@ namespace vortex::target::gpu::hopper {
 /// Whether the phase was planned as such a product: its `vx.dot` has the word of a configuration.
 bool isProduct(ir::KernelOp phase);
 
+/// Whether the phase was planned as such a product or as online softmax between two: it has tensor maps, and no other version.
+bool usesBulkCopies(ir::KernelOp phase);
+
 /// Tile code of any phase: such products here, everything else in target/gpu/tiles.
 std::unique_ptr<TileLowering> makeTileLowering(Lowering& lowering);
 

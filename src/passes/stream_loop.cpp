@@ -1,10 +1,6 @@
-#include "target/gpu/hopper/stream_loop.h"
+#include "passes/stream_loop.h"
 
-#include "target/gpu/tiles/closure.h"
-
-#include <llvm/ADT/TypeSwitch.h>
-
-namespace vortex::target::gpu::hopper {
+namespace vortex::passes {
 
 namespace arith = mlir::arith;
 namespace scf = mlir::scf;
@@ -33,10 +29,9 @@ bool isMaximum(mlir::Value yielded, mlir::Value carried) {
 
 /// The exponential of everything along the chunk, which is that of a difference.
 void findExponentials(StreamLoop& stream) {
-  unsigned rank = tiles::rankOf(stream.scoresProduct.getResult());
+  mlir::Type scores = stream.scoresProduct.getType();
   for (mlir::Operation& op : *stream.loop.getBody()) {
-    if (!llvm::isa<mlir::math::ExpOp, mlir::math::Exp2Op>(op) || !tiles::isTile(op.getResult(0)) ||
-        tiles::rankOf(op.getResult(0)) != rank)
+    if (!llvm::isa<mlir::math::ExpOp, mlir::math::Exp2Op>(op) || op.getResult(0).getType() != scores)
       continue;
     auto difference = op.getOperand(0).getDefiningOp<arith::SubFOp>();
     if (!difference)
@@ -86,9 +81,13 @@ std::optional<StreamLoop> matchStream(scf::ForOp loop) {
     return std::nullopt;
   stream.maximum = *maximum;
   stream.accumulator = *accumulator;
+  auto rounded = stream.product.getA().getDefiningOp<arith::TruncFOp>();
+  if (!rounded)
+    return std::nullopt;
+  stream.weights = rounded.getIn();
   findExponentials(stream);
   findExtent(stream);
   return stream.exponentials && stream.extent ? std::optional(stream) : std::nullopt;
 }
 
-}  // namespace vortex::target::gpu::hopper
+}  // namespace vortex::passes

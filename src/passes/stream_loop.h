@@ -1,4 +1,4 @@
-// Loops of online softmax in the normal form of passes/stream_reductions.h, taken apart for kernels of warpgroups.
+// Loops of online softmax in the normal form of stream_reductions.h, taken apart again.
 #pragma once
 
 #include "ir/vx.h"
@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace vortex::target::gpu::hopper {
+namespace vortex::passes {
 
 /// Per chunk of the streamed axis: scores from one product, their running maximum, sums of exponentials, and a second product that adds to carried sums
 /// what the exponentials weigh. Numbers are those of the loop's carried values.
@@ -20,13 +20,14 @@ struct StreamLoop {
   mlir::scf::ForOp loop;
   ir::DotOp scoresProduct, product;
   mlir::Value scores, exponentials;  ///< exp(scores − maximum), or exp2
+  mlir::Value weights;               ///< the left operand of the second product, before it is rounded
   bool isBase2 = false;
   unsigned maximum = 0, accumulator = 0;
   llvm::SmallVector<Sum, 1> sums;
-  mlir::Value extent;  ///< of the streamed axis
+  mlir::Value extent;  ///< of the streamed axis, which loads are at the loop's variable
 };
 
 /// Nothing: the loop has another form.
 std::optional<StreamLoop> matchStream(mlir::scf::ForOp loop);
 
-}  // namespace vortex::target::gpu::hopper
+}  // namespace vortex::passes

@@ -1,0 +1,210 @@
+#include "passes/bulk_streams.h"
+
+#include "ir/tile_sizes.h"
+#include "passes/stream_reductions.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace vortex::passes {
+
+using namespace mlir;
+using SizeOp = size::Op;
+
+/// Of what makes a pair of weights from a pair of products, and of what finishes a pair of results: unrolled 64 times.
+static constexpr unsigned kMostPairOperations = 62;
+/// Of a streamed loop in the copy. The phase takes chunks of its own size.
+static constexpr int64_t kStep = 64;
+
+BulkStreams::BulkStreams(ModuleOp copy, const TensorSchedule& schedule, const EntryArguments& arguments)
+    : copy_(copy), schedule_(schedule), arguments_(arguments) {
+  streamReductions(copy, kStep);
+  kernel_ = *copy.getOps<ir::KernelOp>().begin();
+  axes_ = std::make_unique<Axes>(kernel_, schedule.fusedOnly);
+  clusters_ =
+      std::make_unique<Clusters>(kernel_, *axes_, ClusterRules{schedule.fusedOnly, schedule.reductionBlocks > 0});
+}
+
+std::unique_ptr<BulkStreams> BulkStreams::find(ModuleOp module, const TensorSchedule& schedule,
+                                               const EntryArguments& arguments) {
+  if (schedule.streamTiles.empty() || ir::argumentSlots(arguments.types()).back() > schedule.bulkSlots)
+    return nullptr;
+  std::unique_ptr<BulkStreams> found(new BulkStreams(module.clone(), schedule, arguments));
+  if (!found->addCluster())
+    return nullptr;
+  for (const TensorSchedule::StreamTile& tile : schedule.streamTiles)
+    found->addWay(tile);
+  auto rewritten = *found->copy_->getOps<ir::EntryOp>().begin();
+  if (Attribute notes = rewritten->getAttr(kNotesAttr))
+    (*module.getOps<ir::EntryOp>().begin())->setAttr(kNotesAttr, notes);
+  return found;
+}
+
+bool BulkStreams::addCluster() {
+  if (clusters_->list.size() != 1 || cluster().kind != Cluster::Kind::Parallel)
+    return false;
+  width_ = ir::sizeConstant(kernel_.getContext(), 1);
+  for (Operation* root : cluster().roots)
+    if (auto loop = dyn_cast<scf::ForOp>(root); loop && !addLoop(loop))
+      return false;
+  // A kernel may pick between two loops.
+  if (loops_.empty() || loops_.size() > 2)
+    return false;
+  for (Operation* root : cluster().roots)
+    if (!isa<scf::ForOp>(root) && !(isa<ir::TileStoreOp>(root) && addStore(cast<ir::TileStoreOp>(root))))
+      return false;
+  return true;
+}
+
+bool BulkStreams::require(ir::SizeAttr condition) {
+  needs_ = needs_ ? ir::sizeBinary(SizeOp::And, needs_, condition) : condition;
+  return ir::constantSize(needs_) != 0;
+}
+
+bool BulkStreams::requireReachable(Value view) {
+  auto argument = dyn_cast<BlockArgument>(view);
+  return argument && argument.getOwner()->getParentOp() == kernel_ &&
+         require(ir::SizeAttr::get(kernel_.getContext(),
+                                   schedule_.bulkReach(arguments_.placementOf(argument.getArgNumber()))));
+}
+
+/// Null: not known from the arguments.
+ir::SizeAttr BulkStreams::sizeOf(OpFoldResult size) {
+  if (auto known = getConstantIntValue(size))
+    return ir::sizeConstant(kernel_.getContext(), *known);
+  auto value = dyn_cast_if_present<Value>(size);
+  auto dim = value ? value.getDefiningOp<ir::DimOp>() : nullptr;
+  auto view = dim ? dyn_cast<BlockArgument>(dim.getView()) : nullptr;
+  if (!view)
+    return {};
+  return ir::sizeDim(kernel_.getContext(), view.getArgNumber(), static_cast<unsigned>(dim.getDim()));
+}
+
+bool BulkStreams::addLoop(scf::ForOp loop) {
+  std::optional<StreamLoop> stream = loop->hasAttr(kStreamedAttr) ? matchStream(loop) : std::nullopt;
+  if (!stream || stream->exponentials.getType() != stream->scores.getType() ||
+      stream->weights.getType() != stream->scores.getType())
+    return false;
+  Value results = stream->product.getResult();
+  auto rank = cast<RankedTensorType>(results.getType()).getRank();
+  Type element = getElementTypeOrSelf(stream->product.getA().getType());
+  if (!getElementTypeOrSelf(results.getType()).isF32() || !getElementTypeOrSelf(stream->scores.getType()).isF32() ||
+      (!element.isF16() && !element.isBF16()))
+    return false;
+  for (Value operand : {stream->scoresProduct.getA(), stream->scoresProduct.getB(), stream->product.getB()})
+    if (getElementTypeOrSelf(operand.getType()) != element)
+      return false;
+  loops_.push_back(*stream);
+  known_.insert(stream->scoresProduct.getResult());
+  known_.insert(loop->result_begin(), loop->result_end());
+  bool fits = addOperand(stream->scoresProduct.getA(), rank - 2) &&
+              addOperand(stream->scoresProduct.getB(), rank - 1) && addOperand(stream->product.getB(), rank - 2) &&
+              addTile(stream->scores);
+  known_.insert(stream->exponentials);
+  for (const StreamLoop::Sum& sum : stream->sums)
+    fits = fits && addTile(sum.terms);
+  return fits && addTile(stream->weights);
+}
+
+bool BulkStreams::addOperand(Value operand, int64_t rows) {
+  auto rank = cast<RankedTensorType>(operand.getType()).getRank();
+  int64_t columns = rows == rank - 1 ? rank - 2 : rank - 1;
+  Type element = getElementTypeOrSelf(operand.getType());
+  // Transposes of narrow floats widen them and round them again.
+  for (Operation* op = operand.getDefiningOp();
+       isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, arith::ExtFOp, arith::TruncFOp>(op);
+       op = operand.getDefiningOp()) {
+    if (!isa<RankedTensorType>(op->getOperand(0).getType()))
+      return false;
+    if (auto turned = dyn_cast<ir::TransposeOp>(op)) {
+      rows = turned.getPermutation()[static_cast<unsigned>(rows)];
+      columns = turned.getPermutation()[static_cast<unsigned>(columns)];
+    } else if (auto repeated = dyn_cast<ir::BroadcastOp>(op)) {
+      auto source = [&](int64_t dim) { return llvm::find(repeated.getDims(), dim) - repeated.getDims().begin(); };
+      auto type = cast<RankedTensorType>(repeated.getValue().getType());
+      rows = source(rows);
+      columns = source(columns);
+      if (rows >= type.getRank() || columns >= type.getRank() || type.getDimSize(static_cast<unsigned>(rows)) == 1)
+        return false;
+    }
+    operand = op->getOperand(0);
+  }
+  auto load = operand.getDefiningOp<ir::TileLoadOp>();
+  rank = cast<RankedTensorType>(operand.getType()).getRank();
+  if (!load || columns != rank - 1 || getElementTypeOrSelf(operand.getType()) != element ||
+      !requireReachable(load.getView()))
+    return false;
+  // The tile is all of the argument: copies end with the tensor, not with the tile.
+  Placement placement = arguments_.placementOf(cast<BlockArgument>(load.getView()).getArgNumber());
+  StreamLoop& stream = loops_.back();
+  bool isStreamed = load->getParentOp() == stream.loop;
+  for (auto [dim, size] : llvm::enumerate(ir::tileSizes(operand))) {
+    bool isRows = static_cast<int64_t>(dim) == rows;
+    Value offset = load.getOffsets()[dim];
+    if (isRows && isStreamed ? offset != stream.loop.getInductionVar() : getConstantIntValue(offset) != 0)
+      return false;
+    ir::SizeAttr extent = sizeOf(isRows && isStreamed ? OpFoldResult(stream.extent) : size);
+    ir::SizeAttr own = ir::SizeAttr::get(kernel_.getContext(), placement.extents[dim]);
+    if (!extent || !require(ir::sizeBinary(SizeOp::Equal, own, extent)))
+      return false;
+  }
+  ir::SizeAttr last = ir::SizeAttr::get(kernel_.getContext(), placement.extents.back());
+  width_ = ir::sizeBinary(SizeOp::Max, width_, last);
+  return true;
+}
+
+/// Known without reading memory.
+bool BulkStreams::isScalar(Value value) {
+  Operation* op = value.getDefiningOp();
+  if (!op || isa<ir::DimOp>(op))
+    return true;
+  return (op->hasTrait<OpTrait::ConstantLike>() || ir::isElementwise(op)) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isScalar(operand); });
+}
+
+bool BulkStreams::addTile(Value tile) {
+  if (!isa<RankedTensorType>(tile.getType()))
+    return isScalar(tile);
+  if (!known_.insert(tile).second)
+    return true;
+  Operation* op = tile.getDefiningOp();
+  if (auto load = dyn_cast_if_present<ir::TileLoadOp>(op))
+    return load.getInbounds() && requireReachable(load.getView()) &&
+           llvm::all_of(load.getOffsets(), [&](Value offset) { return isScalar(offset); });
+  bool isPlain = op && op->getNumRegions() == 0 &&
+                 (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op));
+  return isPlain && ++operations_ <= kMostPairOperations &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return addTile(operand); });
+}
+
+bool BulkStreams::addStore(ir::TileStoreOp store) {
+  StreamLoop& stream = loops_.back();
+  Value value = store.getValue();
+  Type element = getElementTypeOrSelf(value.getType());
+  bool isStorable =
+      element.isIntOrFloat() && (element.getIntOrFloatBitWidth() == 16 || element.getIntOrFloatBitWidth() == 32);
+  auto argument = dyn_cast<BlockArgument>(store.getView());
+  SmallVector<Axis> axes = axes_->of(stream.loop.getResult(stream.accumulator));
+  if (!isStorable || !argument || axes_->of(value) != axes || !requireReachable(argument) ||
+      !llvm::all_of(store.getOffsets(), [](Value offset) { return getConstantIntValue(offset) == 0; }))
+    return false;
+  for (auto [own, axis] : llvm::zip(arguments_.placementOf(argument.getArgNumber()).extents, axes)) {
+    ir::SizeAttr extent = axes_->extent(axis);
+    if (!extent || !require(ir::sizeBinary(SizeOp::Equal, ir::SizeAttr::get(kernel_.getContext(), own), extent)))
+      return false;
+  }
+  return addTile(value);
+}
+
+void BulkStreams::addWay(const TensorSchedule::StreamTile& tile) {
+  MLIRContext* context = kernel_.getContext();
+  auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
+  SmallVector<Axis> axes = axes_->of(loops_.back().loop.getResult(loops_.back().accumulator));
+  Way way{tile.plan, {}, {}, ir::sizeBinary(SizeOp::Less, width_, size(tile.width + 1))};
+  for (Axis axis : cluster().parallel)
+    way.pieces.push_back(size(axis == axes[axes.size() - 2] ? tile.rows : 1));
+  way.blocks = Chunks(context, schedule_, *axes_, *clusters_).blockCount(cluster(), way.pieces);
+  if (ir::constantSize(way.when) != 0)
+    ways_.push_back(std::move(way));
+}
+
+}  // namespace vortex::passes

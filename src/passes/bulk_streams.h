@@ -1,0 +1,63 @@
+// Online softmax between two products in one phase of bulk copies: which kernels, and in which launches. Other launches run the kernel as it was before the
+// rewrite of stream_reductions.h, so this works on a rewritten copy of it.
+#pragma once
+
+#include "passes/chunks.h"
+#include "passes/entry_arguments.h"
+#include "passes/stream_loop.h"
+
+#include <memory>
+
+namespace vortex::passes {
+
+class BulkStreams {
+public:
+  /// A phase for launches of one width of operands.
+  struct Way {
+    llvm::StringRef plan;
+    llvm::SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
+    ir::SizeAttr blocks;
+    ir::SizeAttr when;  ///< not zero for launches that are no wider
+  };
+
+  /// Null where the rewrite does not apply to all of the whole-tensor kernel of `module`, or no launch can copy what it reads. `module` gets the notes of
+  /// the rewrite.
+  static std::unique_ptr<BulkStreams> find(mlir::ModuleOp module, const TensorSchedule& schedule,
+                                           const EntryArguments& arguments);
+
+  ir::KernelOp kernel() const { return kernel_; }
+  const Axes& axes() const { return *axes_; }
+  const Clusters& clusters() const { return *clusters_; }
+  const Cluster& cluster() const { return clusters_->list.front(); }
+  llvm::ArrayRef<Way> ways() const { return ways_; }  ///< narrowest first
+  ir::SizeAttr needs() const { return needs_; }       ///< not zero for launches that can run them
+
+private:
+  BulkStreams(mlir::ModuleOp copy, const TensorSchedule& schedule, const EntryArguments& arguments);
+
+  bool addCluster();
+  bool addLoop(mlir::scf::ForOp loop);
+  bool addStore(ir::TileStoreOp store);
+  /// Rows of 16-bit floats, their elements one after another in memory, through transposes and repetitions. `rows`: which dimension counts them.
+  bool addOperand(mlir::Value operand, int64_t rows);
+  bool addTile(mlir::Value tile);
+  bool isScalar(mlir::Value value);
+  bool requireReachable(mlir::Value view);
+  bool require(ir::SizeAttr condition);
+  ir::SizeAttr sizeOf(mlir::OpFoldResult size);
+  void addWay(const TensorSchedule::StreamTile& tile);
+
+  mlir::OwningOpRef<mlir::ModuleOp> copy_;
+  const TensorSchedule& schedule_;
+  const EntryArguments& arguments_;
+  ir::KernelOp kernel_;
+  std::unique_ptr<Axes> axes_;
+  std::unique_ptr<Clusters> clusters_;
+  llvm::SmallVector<StreamLoop, 2> loops_;
+  llvm::SmallVector<Way> ways_;
+  ir::SizeAttr needs_, width_;
+  llvm::DenseSet<mlir::Value> known_;  ///< not computed from others, or seen
+  unsigned operations_ = 0;
+};
+
+}  // namespace vortex::passes
