@@ -7,6 +7,7 @@
 
 #include "lang/flow/race/launches.h"
 #include "lang/sema/children.h"
+#include "lang/sema/expr_parts.h"
 #include "lang/sema/kernel/roots.h"
 
 namespace vortex::lang::flow {
@@ -406,10 +407,8 @@ private:
       return true;
     if (expr.kind == ExprKind::Var)
       return true;  // a bound computed into a variable counts as tested
-    for (const Expr* arg : expr.args)
-      if (arg && mentionsGlobalId(*arg))
-        return true;
-    return false;
+    return std::any_of(expr.args.begin(), expr.args.end(),
+                       [](const Expr* arg) { return arg && mentionsGlobalId(*arg); });
   }
 
   static bool isSharedPlace(const Expr& place) {
