@@ -31,7 +31,7 @@ def test_kernels_are_compiled_for_the_device_and_given_to_its_driver(vortex, sta
 
 def test_an_index_beyond_the_devices_is_an_error(vortex, stand_in):
     done = vortex("run", "examples/scale.vx", "--device", "cuda:3", env=stand_in, status=1)
-    assert "error[E0802]: there is no device 'cuda:3'; this machine has: cpu, null, cuda:0" in done.stderr
+    assert "error[E0802]: there is no device 'cuda:3'; this machine has: cpu, null, metal3.1, cuda:0" in done.stderr
 
 
 PROGRAM = """kernel double(x: &mut Tensor<f32, [N]>) {
@@ -55,7 +55,7 @@ def run(vortex, tmp_path, stand_in, text, device="cuda:0", status=1, **settings)
 def test_every_gpu_can_be_chosen_and_an_index_beyond_them_lists_them(vortex, stand_in, tmp_path):
     assert run(vortex, tmp_path, stand_in, PROGRAM % 1000, device="cuda:1", status=0, devices=2).stdout == "done\n"
     done = run(vortex, tmp_path, stand_in, PROGRAM % 1000, device="cuda:2", devices=2)
-    assert "error[E0802]: there is no device 'cuda:2'; this machine has: cpu, null, cuda:0, cuda:1" in done.stderr
+    assert "error[E0802]: there is no device 'cuda:2'; this machine has: cpu, null, metal3.1, cuda:0, cuda:1" in done.stderr
 
 
 def test_a_tensor_larger_than_the_device_is_refused_with_both_sizes(vortex, stand_in, tmp_path):

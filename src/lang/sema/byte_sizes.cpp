@@ -69,8 +69,8 @@ private:
       check(expr.type, expr.range);
   }
 
-  /// Tensors inside of other types by themselves; arrays, structs and tuples of a kernel's own tensors and numbers as a whole, and
-  /// in host code those that lie in one piece of memory.
+  /// Tensors inside of other types by themselves; arrays, structs and tuples of a kernel's own tensors and numbers as a whole. What
+  /// host code makes of numbers is E0703 when it is made.
   Excess find(Type type) const {
     if (type->kind == TypeKind::Tensor) {
       const bool isLocal = !type->isValue && type->space == Space::Local,
@@ -93,21 +93,16 @@ private:
       if (!elem->isTensor() || (!elem->isValue && elem->space == Space::Local))
         return limited(type, base::kMostLocalBytes, "the arrays of a thread have");
     }
-    if (type->kind == TypeKind::Array || type->kind == TypeKind::Vec || type->kind == TypeKind::Ref) {
-      const Excess found = find(type->elem);
-      return found.type || type->kind != TypeKind::Array || hasTensor(type)
-                 ? found
-                 : limited(type, base::kMostTensorBytes, "a value has");
-    }
+    if (type->kind == TypeKind::Array || type->kind == TypeKind::Vec || type->kind == TypeKind::Ref)
+      return find(type->elem);
     if (type->kind != TypeKind::Struct && type->kind != TypeKind::Tuple)
       return {};
     for (Type elem : type->elems)
       if (Excess found = find(elem); found.type)
         return found;
-    if (hasTensor(type))
-      return {};
-    return function_.inKernel ? limited(type, base::kMostLocalBytes, "the variables of a thread have")
-                              : limited(type, base::kMostTensorBytes, "a value has");
+    return function_.inKernel && !hasTensor(type)
+               ? limited(type, base::kMostLocalBytes, "the variables of a thread have")
+               : Excess{};
   }
 
   static bool hasTensor(Type type) {

@@ -7,6 +7,7 @@
 #include <mlir/Dialect/Arith/IR/Arith.h>
 #include <mlir/IR/IRMapping.h>
 #include <mlir/IR/Matchers.h>
+#include <mlir/Interfaces/LoopLikeInterface.h>
 
 namespace vortex::target::gpu {
 
@@ -37,14 +38,19 @@ bool isCount(Value value) {
   return (known && *known >= 0) || (argument && mlir::isa<ir::ThreadsOp>(argument.getOwner()->getParentOp()));
 }
 
+/// Loops inside do not move: their bodies read what stands before them.
+bool hasInnerLoop(scf::ForOp loop) {
+  return loop.getBody()->walk([](mlir::LoopLikeOpInterface) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+}
+
 /// Iterations of the loop to be run together; 1: it stays. Loops of known length are unrolled as a whole later, where they are short.
 int64_t iterationsTogether(scf::ForOp loop) {
   auto step = constantOf(loop.getStep());
   Traffic traffic;
   if (loop->hasAttr(kUnrolled) || !loop->getParentOfType<ir::ThreadsOp>() || !step || *step <= 0 ||
       !isCount(loop.getLowerBound()) || constantOf(loop.getUpperBound()) ||
-      !loop.getInductionVar().getType().isIndex() || !addTraffic(*loop.getBody(), writtenRoots(loop), traffic) ||
-      traffic.loadedBytes == 0)
+      !loop.getInductionVar().getType().isIndex() || hasInnerLoop(loop) ||
+      !addTraffic(*loop.getBody(), writtenRoots(loop), traffic) || traffic.loadedBytes == 0)
     return 1;
   int64_t together = 1;
   while (together < kMostIterations && together * traffic.loadedBytes < kLoadedTogether &&

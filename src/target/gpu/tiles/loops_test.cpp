@@ -93,6 +93,18 @@ const char* const kChased = R"(
       %next = arith.addf %s, %v : f32
       scf.yield %next, %where : f32, index)";
 
+/// A loop inside, whose body reads what stands before it.
+const char* const kNested = R"(
+      %v = vx.load %x[%at] guarded : <?xf32, global> -> f32
+      %half = arith.addf %v, %s : f32
+      %next = scf.for %m = %c0 to %c5 step %c1 iter_args(%sum = %half) -> (f32) {
+        %again = arith.subf %half, %sum : f32
+        %twice = arith.addf %again, %sum : f32
+        scf.yield %twice : f32
+      }
+      %more = arith.addi %k, %c1 : index
+      scf.yield %next, %more : f32, index)";
+
 struct Data {
   std::vector<float> x, o;
   std::vector<int32_t> y;
@@ -135,11 +147,11 @@ size_t loopsOf(Lowered& lowered) {
   return loops;
 }
 
-void check(const std::string& text, bool isUnrolled) {
+void check(const std::string& text, bool isUnrolled, size_t written = 1) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   Lowered lowered = lower(context, text);
   ASSERT_EQ(lowered.error, "");
-  EXPECT_EQ(loopsOf(lowered), isUnrolled ? 2U : 1U);
+  EXPECT_EQ(loopsOf(lowered), isUnrolled ? 2 * written : written);
   std::mt19937 random(std::random_device{}());
   std::normal_distribution<float> normal;
   for (size_t n : {1, 2, 63, 64, 65, 192, 193, 255, 256, 257, 300, 511, 512, 640, 1000}) {
@@ -158,6 +170,7 @@ TEST(Loops, StoreInTheOrderOfIterations) { check(kernel(kRunning), true); }
 TEST(Loops, GatherSeveralIterationsAhead) { check(kernel(kGathered), true); }
 TEST(Loops, FollowWhatTheyLoad) { check(kernel(kChased), true); }
 TEST(Loops, ThatReadWhatTheyWroteStay) { check(kernel(kInPlace), false); }
+TEST(Loops, WithLoopsInsideStay) { check(kernel(kNested), false, 2); }
 TEST(Loops, MayStartAtTheThreadsOwnNumber) { check(kernel(kSum, "%t"), true); }
 TEST(Loops, MayEndBeforeTheyStart) { check(kernel(kSum, "%c0", "%less"), true); }
 
