@@ -87,6 +87,20 @@ TEST_F(CudaJit, MachineCodeIsAssembledOnceAndKept) {
   EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 2);
 }
 
+TEST_F(CudaJit, CodeWhoseWarpsTradeRegistersIsNeverLinked) {
+  auto kernel = testing::kernelNamed("scale");
+  std::string text(kernel->code.begin(), kernel->code.end());
+  for (size_t at = text.find("ret;"); at != std::string::npos; at = text.find("ret;", at + 4))
+    text.insert(at + 4, "  // setmaxnreg");
+  kernel->code.assign(text.begin(), text.end());
+  for (int round = 1; round <= 2; ++round) {
+    const auto done = runOnce(device(), kernel);
+    ASSERT_TRUE(done) << done.error().message;
+    EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 0);
+    EXPECT_EQ(StandIn::get().count("cuModuleLoadData"), round);
+  }
+}
+
 TEST_F(CudaJit, KeptCodeThatTheDriverRefusesIsAssembledAgain) {
   ASSERT_TRUE(runOnce(device(), testing::kernelNamed("scale")));
   StandIn::get().set("fail:cuModuleLoadData", 200);

@@ -169,6 +169,11 @@ Result<const LoadedEntry*> CudaKernel::place(Placement& placement, size_t entry)
   return placement.add(entry, *std::move(described));
 }
 
+/// Code whose warps trade registers is assembled when it is loaded, as a whole program, and the driver keeps what it makes of it. Its linker would
+/// take the code for a part of a program: it ignores `setmaxnreg` then, and makes each matrix instruction wait for the one before (ptxas: C7504,
+/// C7509).
+static bool isWholeProgram(std::string_view ptx) { return ptx.find("setmaxnreg") != std::string_view::npos; }
+
 /// Under the part's lock.
 Result<ModuleHandle> CudaKernel::moduleOf(Placement& placement, size_t index) {
   Part& part = parts_[index];
@@ -177,6 +182,8 @@ Result<ModuleHandle> CudaKernel::moduleOf(Placement& placement, size_t index) {
     if (where == placement.context())
       return module;
   const std::string ptx = ptx_.text(index);
+  if (isWholeProgram(ptx))
+    part.machineCode.assign(ptx.c_str(), ptx.c_str() + ptx.size() + 1);
   bool fresh = !part.machineCode.empty();  // loaded before, in another context
   for (artifact::Cache* cache = cache_.get();; cache = nullptr) {
     if (part.machineCode.empty()) {

@@ -480,7 +480,8 @@ int cuLinkDestroy(Link* link) {
 int cuModuleLoadData(Module** module, const void* image) {
   CALL(cuModuleLoadData);
   const std::string text = static_cast<const char*>(image);
-  if (!text.starts_with("MACHINE"))
+  const bool isPtx = text.find("\n.version") != std::string::npos || text.starts_with(".version");  // is assembled
+  if (!text.starts_with("MACHINE") && !isPtx)
     return kInvalidImage;
   *module = parse(text);
   return kSuccess;
