@@ -95,6 +95,8 @@ struct LaunchOptions {
   std::function<void(const Print&)> print{};
   /// Numbers of blocks, for kernels whose launches give them.
   std::optional<std::array<int64_t, 3>> grid{};
+  /// Tensors may lie between each other, even if they are written. The kernel must not reach an element that it writes through two of them.
+  bool mayOverlap = false;
 };
 
 /// A parameter or result of a kernel. The parts of structs, tuples and arrays are parameters of their own, in order and depth first, named after

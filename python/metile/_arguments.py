@@ -20,6 +20,7 @@ class HostArray:
         if not array.flags.c_contiguous:
             copies.tell(f"'{name}'", array.nbytes, "made contiguous")
         self.address = array.ctypes.data
+        self.layout = None if array.flags.c_contiguous else (array.shape, array.strides)  # with the address: which elements, in which order
         self._is_written = False
 
     @property
@@ -36,9 +37,14 @@ class HostArray:
         self._is_written = self._array.flags.writeable
         return self._buffer._flat
 
+    @property
+    def is_in_place(self) -> bool:
+        """On the CPU, kernels work in the array's own memory."""
+        return self._buffer._array is self._array
+
     def refresh(self) -> None:
         """What has changed since a strided array was made contiguous, before the launch runs again."""
-        if self._buffer._array is not self._array:
+        if not self.is_in_place:
             self._buffer.numpy()[...] = self._array
 
     def finish(self) -> None:
@@ -51,6 +57,9 @@ class HostArray:
 
 
 class BufferArgument:
+    is_in_place = True
+    layout = None
+
     def __init__(self, buffer: Buffer, name: str):
         self._buffer, self._name = buffer, name
         self.address = buffer._flat.ctypes.data
@@ -66,6 +75,9 @@ class BufferArgument:
 
 class GpuArray:
     """An array of another library in GPU memory (torch, CuPy, vortex): the kernel works in it, in that library's stream."""
+
+    is_in_place = False  # on the CPU
+    layout = None
 
     def __init__(self, value, gpu: str, name: str):
         self.value, self.gpu, self._name = value, gpu, name
@@ -113,3 +125,44 @@ def host_array(value):
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] == 1:
         return value.numpy() if hasattr(value, "numpy") else np.from_dlpack(value)
     return None
+
+
+def _memory(value):
+    """The NumPy array that an argument is; None: it is none."""
+    return value._array if isinstance(value, HostArray) else value._buffer._flat if isinstance(value, BufferArgument) else None
+
+
+def _is_shared(a: np.ndarray, b: np.ndarray) -> bool:
+    try:
+        return np.shares_memory(a, b, max_work=100_000)
+    except getattr(np, "exceptions", np).TooHardError:
+        return True
+
+
+def _has_elements_in_common(array: np.ndarray) -> bool:
+    """Windows and repeated elements. Every axis steps over all that the axes of smaller steps reach."""
+    reach = 0
+    for step, extent in sorted((abs(step), extent) for step, extent in zip(array.strides, array.shape) if extent > 1):
+        if step <= reach:
+            return True
+        reach += step * (extent - 1)
+    return False
+
+
+def refuse_overlap(specialised, values: list, in_place: bool) -> None:
+    """Of strided arrays, which the runtime sees copies of, and with `in_place` of all."""
+    if not in_place and all(getattr(value, "layout", None) is None for value in values):
+        return
+    written = {slot.argument for slot in specialised.slots if slot.is_written}
+    memories = {index: array for index in {slot.argument for slot in specialised.slots if slot.rank}
+                if (array := _memory(values[index])) is not None and array.size}
+    for index in written & memories.keys():
+        array = memories[index]
+        is_copied = values[index].layout is not None
+        if is_copied and _has_elements_in_common(array):
+            raise ValueError(f"cannot launch kernel '{specialised.name}': '{values[index]._name}' is written, and elements of the array share memory")
+        for other, read in memories.items():
+            if other != index and (in_place or is_copied or values[other].layout is not None) and _is_shared(array, read):
+                first, second = (values[number]._name for number in sorted((index, other)))
+                raise ValueError(f"cannot launch kernel '{specialised.name}': argument '{first}' and argument '{second}' share memory, "
+                                 f"and the kernel writes argument '{values[index]._name}'")

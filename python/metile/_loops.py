@@ -76,6 +76,8 @@ class tile_range:
         for bound in (start, end):
             if isinstance(unwrap(bound), (float, np.floating)):
                 trace.fail(f"the bounds of tile_range are integers, not {unwrap(bound)!r}", TypeError)
+            if getattr(bound, "tile_shape", None):
+                trace.fail("the bounds of tile_range are numbers, not 2-D tiles", TypeError)
         self.bounds = [operand(trace, bound, "tile_range") for bound in (start, end)]
         trace.ranges.append(tuple(bound.host if isinstance(bound, Value) else unwrap(bound) for bound in (start, end)))
         self.frame = None
@@ -120,8 +122,11 @@ class tile_range:
         trace.open_loops.pop()
         results = {key: (symbol, after[key]) for key, symbol in symbols.items()}
         results.update(self._escaping(before, after, counter, head, place))
-        for symbol, value in results.values():
-            symbol.tile_shape = symbol.tile_shape or getattr(value, "tile_shape", None)
+        for key, (symbol, value) in results.items():
+            shape = getattr(value, "tile_shape", None)
+            if symbol.tile_shape and shape and any(extent not in (1, whole) for extent, whole in zip(shape, symbol.tile_shape)):
+                self._fail(f"`{spelled(key)}` is a tile of {symbol.tile_shape} before the loop and of {shape} after an iteration", place)
+            symbol.tile_shape = symbol.tile_shape or shape
             trace.lines.append(f"yield %{symbol.id} {operand(trace, value, 'a loop')}{place}")
         trace.lines.append(f"end{place}")
         self._leave(frame, names, before, {key: symbol for key, (symbol, _) in results.items()})

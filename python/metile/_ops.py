@@ -135,6 +135,13 @@ def _address(trace, pointer, what: str) -> tuple[str, str]:
     return pointer.base.word(trace), operand(trace, pointer.offset, "an offset")
 
 
+def _per_lane(trace, value, what: str) -> str:
+    """An operand that each lane has one of."""
+    if getattr(value, "tile_shape", None):
+        trace.fail(f"{what} of a 2-D tile: it takes one number of each lane", LoweringError)
+    return operand(trace, value, what)
+
+
 def _kind(value) -> str:
     return "a value" if isinstance(value, Value) else f"a {type(value).__name__}"
 
@@ -221,14 +228,14 @@ def simd_shuffle_xor(value, mask) -> Value:
     """The value of the lane whose number differs in the bits of `mask`."""
     trace = current("simd_shuffle_xor")
     trace.uses_threads = True
-    return Value(trace, trace.add("simd_shuffle_xor", operand(trace, value, "simd_shuffle_xor"), operand(trace, mask, "simd_shuffle_xor")))
+    return Value(trace, trace.add("simd_shuffle_xor", *(_per_lane(trace, part, "simd_shuffle_xor") for part in (value, mask))))
 
 
 def simd_broadcast(value, lane) -> Value:
     """The value of one lane of the simdgroup."""
     trace = current("simd_broadcast")
     trace.uses_threads = True
-    return Value(trace, trace.add("simd_broadcast", operand(trace, value, "simd_broadcast"), operand(trace, lane, "simd_broadcast")))
+    return Value(trace, trace.add("simd_broadcast", *(_per_lane(trace, part, "simd_broadcast") for part in (value, lane))))
 
 
 @contextlib.contextmanager
@@ -323,15 +330,30 @@ def tile_swizzle(pid_m, pid_n, pattern: str = "morton", block_size: int = 2):
 
 
 def print(text: str, *values) -> None:  # noqa: A001
-    """Prints once per lane: each {} of the text takes the next value."""
+    """Prints once per lane: each {} of the text takes the next value; values of a text without any are put behind it."""
     trace = current("print")
-    trace.add("print", word(str(text)), *(operand(trace, value, "print") for value in values), result=False)
+    text = _text(trace, text, "print")
+    rest = text.replace("{{", "").replace("}}", "")
+    holes = rest.count("{}")
+    if holes != rest.count("{") or holes != rest.count("}"):
+        trace.fail("a place for a value in the text of print is `{}`, without a name or a form; a brace is `{{` or `}}`", ValueError)
+    if not holes:
+        text += " {}" * len(values)
+    elif holes != len(values):
+        trace.fail(f"the text of print has {holes} `{{}}`, but {len(values)} {'value is' if len(values) == 1 else 'values are'} given", ValueError)
+    trace.add("print", word(text), *(_per_lane(trace, value, "print") for value in values), result=False)
 
 
 def device_assert(condition, message: str = "assertion failed") -> None:
     """Ends the launch with the message where the condition is false."""
     trace = current("device_assert")
-    trace.add("assert", word(message), operand(trace, condition, "device_assert"), result=False)
+    trace.add("assert", word(_text(trace, message, "device_assert")), _per_lane(trace, condition, "device_assert"), result=False)
+
+
+def _text(trace, text, what: str) -> str:
+    if not isinstance(text, str):
+        trace.fail(f"the text of {what} is a str, not {'a traced value' if isinstance(text, Value) else _kind(text)}", TypeError)
+    return text
 
 
 def static_assert(condition, message: str = "static assertion failed") -> None:

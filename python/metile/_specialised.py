@@ -14,6 +14,7 @@ from vortex import _kept
 
 from . import _params
 from ._trace import LoweringError, OutOfResources, Trace
+from ._words import in_python
 from .runtime.device import Device
 
 _ABOUT_RESULTS = {"W0525", "W0631"}  # other warnings are about speed
@@ -43,9 +44,9 @@ class Specialised:
         import _vortex_compiler
 
         program = _vortex_compiler.from_trace(self.text, self._files, self._online_softmax)
-        found = vortex._errors.diagnostics(program.diagnostics())
+        found = vortex._errors.diagnostics(in_python(program.diagnostics()))
         if not program.ok:
-            error = LoweringError(program.report)
+            error = LoweringError(in_python(program.report))
             error.diagnostics = found
             raise error
         self._findings = tuple((diagnostic.id, diagnostic.rendered) for diagnostic in found)

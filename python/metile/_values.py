@@ -77,6 +77,7 @@ def is_number(value) -> bool:
 
 def operand(trace: Trace, value, what: str) -> str:
     """The value as an operand of the trace."""
+    what = f"`{_SYMBOLS[what]}`" if what in _SYMBOLS else what
     if isinstance(value, Value):
         value.check(trace)
         return f"%{value.id}"
@@ -235,8 +236,13 @@ def _common(trace: Trace, operation: str, shapes: set) -> tuple:
     return extents
 
 
-_HOST = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: int(a / b) if b else 0,
-         "rem": lambda a, b: a - b * int(a / b) if b else 0}
+def _divided(a: int, b: int) -> int:
+    """Toward zero; 0 by 0."""
+    return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_HOST = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: _divided(a, b),
+         "rem": lambda a, b: a - b * _divided(a, b) if b else 0}
 
 
 def _host_of(operation: str, left, right):

@@ -54,6 +54,21 @@ kernel by_position<T: Float>(q: &Tensor<T, [B, S, H, D]>, k: &Tensor<T, [B, N, H
 kernel itself<T: Float>(x: &Tensor<T, [B, H, S, D]>) -> Tensor<T, [B, H, S, D]> {
     return softmax((x @ x.transpose() * 0.125).mask_upper_triangle(-inf)) @ x
 }
+kernel after<T: Float>(q: &Tensor<T, [B, H, S, D]>, k: &Tensor<T, [B, H, N, D]>, v: &Tensor<T, [B, H, N, E]>) -> Tensor<T, [B, H, S, E]> {
+    return softmax((q @ k.transpose() * 0.125).mask_upper_triangle(-inf, offset = N as i64 - S as i64)) @ v
+}
+kernel choice<T: Float>(q: &Tensor<T, [B, H, S, D]>, k: &Tensor<T, [B, H, N, D]>, v: &Tensor<T, [B, H, N, E]>, causal: bool) -> Tensor<T, [B, H, S, E]> {
+    let scores = q @ k.transpose() * 0.125
+    if causal { scores = scores.mask_upper_triangle(-inf) }
+    return softmax(scores) @ v
+}
+kernel merged<T: Float>(q: &Tensor<T, [B, G * R, S, D]>, k: &Tensor<T, [B, G, N, D]>, v: &Tensor<T, [B, G, N, E]>) -> Tensor<T, [B, G * R, S, E]> {
+    let scores = q.reshape([B, G, R, S, D]) @ k.reshape([B, G, 1, N, D]).transpose() * 0.125
+    return (softmax(scores.mask_upper_triangle(-inf, offset = N as i64 - S as i64)) @ v.reshape([B, G, 1, N, E])).reshape([B, G * R, S, E])
+}
+kernel query<T: Float>(q: &Tensor<T, [B, G, R, D]>, k: &Tensor<T, [B, N, G, D]>, v: &Tensor<T, [B, N, G, E]>) -> Tensor<T, [B, G, R, E]> {
+    return softmax(q @ k.transpose([0, 2, 3, 1]) * 0.125) @ v.transpose([0, 2, 1, 3])
+}
 @strict
 kernel strictly<T: Float>(q: &Tensor<T, [B, H, S, D]>, k: &Tensor<T, [B, H, N, D]>, v: &Tensor<T, [B, H, N, E]>) -> Tensor<T, [B, H, S, E]> {
     return softmax(q @ k.transpose() * 0.125) @ v
@@ -165,6 +180,49 @@ def test_heads_share_keys_and_tensors_are_ordered_by_position(program, random, k
     close(t.result("by_position", (b, s, g, e), q, k, v), expected, kind)
     x, wx = t.make(b, g, s, d)
     close(t.result("itself", (b, g, s, d), x), attention(wx, wx, wx, masked(np.arange(s) <= np.arange(s)[:, None])), kind)
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize("s, n", [(1, 90), (33, 90), (90, 33), (600, 590), (40, 40)])
+def test_the_last_query_sees_all_keys(program, random, kind, s, n):
+    t = Tensors(program, kind, random)
+    (q, wq), (k, wk), (v, wv) = t.make(2, 2, s, 32), t.make(2, 2, n, 32), t.make(2, 2, n, 24)
+    row, column = np.arange(s)[:, None], np.arange(n)
+    seen = column <= row + n - s
+    close(t.result("after", (2, 2, s, 24), q, k, v), attention(wq, wk, wv, masked(seen)), kind)  # the first s - n see none: NaN
+    for causal in (False, True):
+        close(t.result("choice", (2, 2, s, 24), q, k, v, causal), attention(wq, wk, wv, masked((column <= row) | (not causal))), kind)
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize("s, n", [(1, 700), (37, 70)])
+def test_groups_of_queries_share_keys(program, random, kind, s, n):
+    b, g, r, d, e = 2, 2, 3, 32, 24
+    t = Tensors(program, kind, random)
+    (q, wq), (k, wk), (v, wv) = t.make(b, g * r, s, d), t.make(b, g, n, d), t.make(b, g, n, e)
+    seen = np.arange(n) <= np.arange(s)[:, None] + n - s
+    expected = attention(wq, wk.repeat(r, axis=1), wv.repeat(r, axis=1), masked(seen))
+    close(t.result("merged", (b, g * r, s, e), q, k, v), expected, kind)
+    (q, wq), (k, wk), (v, wv) = t.make(b, g, r, d), t.make(b, n, g, d), t.make(b, n, g, e)
+    close(t.result("query", (b, g, r, e), q, k, v), attention(wq, wk.swapaxes(1, 2), wv.swapaxes(1, 2)), kind)
+
+
+def test_heads_that_do_not_divide_are_refused_with_both_numbers(program, random):
+    t = Tensors(program, "f32", random)
+    (q, _), (k, _) = t.make(1, 7, 4, 8), t.make(1, 3, 4, 8)
+    with pytest.raises(vortex.Error, match="`q` has extent 7 in dimension 1, which is no multiple of G = 3"):
+        t.result("merged", (1, 7, 4, 8), q, k, k)
+
+
+def test_nan_behind_a_causal_mask_stays_there_or_shows(program, random):
+    t = Tensors(program, "f32", random)
+    (q, wq), (k, wk), (v, wv) = t.make(1, 1, 300, 16), t.make(1, 1, 1200, 16), t.make(1, 1, 1200, 8)
+    v[0, 0, 250] = np.nan
+    expected = attention(wq, wk, wv, masked(np.arange(1200) <= np.arange(300)[:, None]))
+    found = t.result("causal", (1, 1, 300, 8), q, k, v)
+    assert np.isnan(found[0, 0, 250:]).all()
+    before = found[0, 0, :250]
+    assert (np.isnan(before) | np.isclose(before, expected[0, 0, :250], rtol=3e-5, atol=3e-5)).all()
 
 
 @pytest.mark.parametrize("shape", [(1, 2, 0, 5, 8, 8), (1, 2, 5, 0, 8, 8), (1, 2, 5, 7, 0, 8), (1, 2, 5, 7, 8, 0), (0, 2, 5, 7, 8, 8)], ids=str)

@@ -1,5 +1,6 @@
 """Errors that Python itself raises in a kernel: they name file, line and column of the kernel's statement, as ours do."""
 import importlib
+import subprocess
 import sys
 
 import numpy as np
@@ -46,7 +47,7 @@ def launch(tmp_path, monkeypatch):
     ("metile.store(Out + i, metile.load(X + i, other=0.0))", TypeError, "unexpected keyword argument 'other'", "metile.load(X + i, other=0.0)"),
     ("metile.store(Out + i, metile.sum(x, axis=0))", TypeError, r"sum\(\) got an unexpected keyword argument 'axis'", "metile.sum(x, axis=0)"),
     ("metile.store(Out + i)", TypeError, "missing 1 required positional argument: 'value'", "metile.store(Out + i)"),
-    ("metile.store(Out + i, np.exp(x))", TypeError, "does not support ufuncs", "np.exp(x)"),
+    ("metile.store(Out + i, np.exp(x))", TypeError, "functions of NumPy take no traced values", "np.exp(x)"),
     ("metile.store(Out + i, math.exp(x))", TypeError, "the functions of metile", "math.exp(x)"),
     ("metile.store(Out * 2 + i, x)", TypeError, "unsupported operand", "Out * 2"),
     ("metile.store(Out + i, y)", NameError, "name 'y' is not defined", "y"),
@@ -89,3 +90,141 @@ def test_kernels_without_a_source_name_file_and_line():
     exec(compile("@metile.kernel\ndef k(X, N, BLOCK: metile.constexpr):\n    metile.store(X + y, 1.0)\n", "<made>", "exec"), scope)
     with pytest.raises(NameError, match=r"name 'y' is not defined\n  --> <made>:3"):
         scope["k"][(1,)](np.ones(8, np.float32), 8, BLOCK=8)
+
+
+def refused(body, kind, text, *arrays, **constants):
+    with pytest.raises(kind) as raised:
+        metile.kernel(body)[(1,)](*arrays, **constants)
+    assert text in str(raised.value), str(raised.value)
+    return raised.value
+
+
+PRINTS = {
+    "fewer values": (lambda n: metile.print("{} {}", n), ValueError, "2 `{}`, but 1 value is given"),
+    "more values": (lambda n: metile.print("{}", n, n), ValueError, "1 `{}`, but 2 values are given"),
+    "no values": (lambda n: metile.print("n = {}"), ValueError, "1 `{}`, but 0 values are given"),
+    "a form": (lambda n: metile.print("{:d}", n), ValueError, "without a name or a form"),
+    "a name": (lambda n: metile.print("{n}", n), ValueError, "without a name or a form"),
+    "a brace alone": (lambda n: metile.print("{", n), ValueError, "a brace is `{{`"),
+    "no text": (lambda n: metile.print(n), TypeError, "the text of print is a str, not a traced value"),
+    "a number for a text": (lambda n: metile.print(3, n), TypeError, "the text of print is a str, not a int"),
+    "a 2-D tile": (lambda n: metile.print("{}", metile.zeros((2, 2))), metile.LoweringError, "print of a 2-D tile"),
+    "an assertion of a 2-D tile": (lambda n: metile.device_assert(metile.zeros((2, 2)) > 1), metile.LoweringError, "device_assert of a 2-D tile"),
+    "an assertion that says a number": (lambda n: metile.device_assert(n > 1, n), TypeError, "the text of device_assert is a str"),
+    "a shuffle of a 2-D tile": (lambda n: metile.simd_shuffle_xor(metile.zeros((2, 2)), 1), metile.LoweringError, "simd_shuffle_xor of a 2-D tile"),
+    "a 2-D tile of lanes": (lambda n: metile.simd_broadcast(n, metile.zeros((2, 2), "i32")), metile.LoweringError, "simd_broadcast of a 2-D tile"),
+    "a 2-D tile as a bound": (lambda n: [i for i in metile.tile_range(0, metile.zeros((2, 2), "i32"))], TypeError, "the bounds of tile_range are numbers, not 2-D tiles"),
+    "a function of NumPy": (lambda n: np.exp(n), TypeError, "functions of NumPy take no traced values"),
+    "a pointer compared": (lambda n, X: n < X, TypeError, "`<` takes a value, not a pointer"),
+}
+
+
+@pytest.mark.parametrize("name", PRINTS)
+def test_what_takes_numbers_of_lanes_says_so_at_its_line(name):
+    statement, kind, text = PRINTS[name]
+
+    def kernel(X, N):
+        statement(N) if statement.__code__.co_argcount == 1 else statement(N, X)
+
+    message = str(refused(kernel, kind, text, np.zeros(4, np.float32), 3))
+    assert f"{__file__}:{statement.__code__.co_firstlineno}:" in message and "^" in message
+
+
+@pytest.mark.parametrize("text, printed", [("{} of {}", "3 of 4"), ("n", "n 3 4"), ("", " 3 4"), ("{{{}}} {}", "{3} 4")])
+def test_print_puts_values_where_the_text_says(text, printed):
+    program = (f"import sys; sys.path[:0] = {sys.path!r}\nimport metile, numpy\n@metile.kernel\ndef kernel(X, N, M):\n    metile.print({text!r}, N, M)\n"
+               "    metile.store(X + 0, 1.0)\nkernel[(1,)](numpy.zeros(4, numpy.float32), 3, 4)\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip("\n") == printed, done.stderr
+
+
+def diverges(X, N, BLOCK: metile.constexpr):
+    for _ in metile.tile_range(0, metile.thread_id()):
+        metile.barrier()
+    metile.store(X + metile.thread_id(), 1.0)
+
+
+def reads_before_writing(X, N, BLOCK: metile.constexpr):
+    lane, memory = metile.arange(0, BLOCK), metile.shared(BLOCK)
+    metile.store(X + lane, metile.load(memory + lane))
+
+
+def races(X, N, BLOCK: metile.constexpr):
+    lane = metile.arange(0, BLOCK)
+    metile.store(X + 0, metile.load(X + lane))
+
+
+def tile_of_lanes(X, N, BLOCK: metile.constexpr):
+    metile.tile_store(X, 0, 0, 8, metile.zeros((2, 8)) + metile.arange(0, BLOCK), (2, 8))
+
+
+@pytest.mark.parametrize("body, id", [(diverges, "E0450"), (reads_before_writing, "E0525"), (races, "E0630"), (tile_of_lanes, "E0467")])
+def test_what_the_compiler_finds_is_said_in_the_words_of_metile(body, id):
+    error = refused(body, metile.LoweringError, id, np.zeros(64, np.float32), 3, BLOCK=64)
+    said = [str(error), *(diagnostic.rendered for diagnostic in error.diagnostics), *(text for diagnostic in error.diagnostics for text in diagnostic.helps)]
+    for words in ("sync_block", "@unchecked", "thread.local_id", "--check", "atomic"):
+        assert not any(words in text for text in said), said
+
+
+def test_warnings_are_said_in_the_words_of_metile():
+    @metile.kernel
+    def scatters(X, Where, BLOCK: metile.constexpr):
+        lane = metile.arange(0, BLOCK)
+        metile.store(X + metile.load(Where + lane), 1.0)
+
+    with pytest.warns(UserWarning, match="W0631") as seen:
+        scatters[(1,)](np.zeros(64, np.float32), np.arange(64, dtype=np.int32), BLOCK=64)
+    assert "METILE_CHECK=1" in str(seen[0].message) and "@unchecked" not in str(seen[0].message) and "--check" not in str(seen[0].message)
+
+
+def test_keys_of_autotune_are_parameters():
+    with pytest.raises(ValueError, match="autotune of 'diverges': the kernel has no parameter 'M' to tune by"):
+        metile.autotune([metile.Config(BLOCK=64)], key=["N", "M"])(metile.kernel(diverges))
+
+
+def test_a_buffer_has_the_shape_of_its_data():
+    data = np.zeros((3, 4), np.float32)
+    assert metile.Buffer((3, 4), data=data).shape == (3, 4) and metile.Buffer(data=data).shape == (3, 4)
+    for shape in (12, (4, 3), (3, 4, 1)):
+        with pytest.raises(ValueError, match=r"the data has the shape \(3, 4\)"):
+            metile.Buffer(shape, data=data)
+
+
+def test_a_grid_may_be_a_list():
+    @metile.kernel
+    def ids(Out):
+        metile.store(Out + metile.program_id(0) * 2 + metile.program_id(1), metile.program_id(0))
+
+    out = np.full(6, -1, np.int32)
+    for grid in ([3, 2], (3, 2)):
+        ids[grid](out)
+        assert out.tolist() == [0, 0, 1, 1, 2, 2]
+    with pytest.raises(TypeError, match="made of integers"):
+        ids[["3", 2]](out)
+
+
+@pytest.mark.parametrize("first, then", [((1, 8), (4, 8)), ((4, 1), (4, 8)), ((4, 8), (8, 8)), ((1, 1), (4, 8))])
+def test_a_tile_keeps_its_extents_in_a_loop(first, then):
+    def kernel(X, N):
+        tile = metile.zeros(first)
+        for _ in metile.tile_range(0, N):
+            tile = metile.zeros(then) + 1.0
+        metile.tile_store(X, 0, 0, 8, tile, first)
+
+    error = refused(kernel, metile.LoweringError, f"`tile` is a tile of {first} before the loop and of {then} after an iteration", np.zeros(64, np.float32), 3)
+    assert f"{__file__}:{kernel.__code__.co_firstlineno + 2}:" in str(error) and "^" in str(error)
+
+
+@pytest.mark.parametrize("first, then", [((4, 8), (1, 8)), ((4, 8), (4, 1)), (None, (4, 8)), ((4, 8), None)])
+def test_what_is_repeated_along_a_tile_may_follow_it_in_a_loop(first, then):
+    @metile.kernel
+    def kernel(X, N):
+        tile = metile.zeros(first) if first else 0.0
+        for _ in metile.tile_range(0, N):
+            tile = metile.zeros(then) + 2.0 if then else 2.0
+        metile.tile_store(X, 0, 0, 8, tile, (4, 8))
+
+    for n, expected in ((0, 0), (3, 2)):
+        out = np.full(32, np.nan, np.float32)
+        kernel[(1,)](out, n)
+        np.testing.assert_array_equal(out, expected)

@@ -17,7 +17,7 @@ class Loaded:
         self.native, self.name = native, native.name
         self.params, results = native.params, native.results
         self.tree = _parts.tree([param["name"] for param in self.params])
-        self._has_parts = any("." in param["name"] for param in self.params)
+        self.has_parts = any("." in param["name"] for param in self.params)
         self._results = _parts.tree([result["name"] for result in results])
         self.result_names = [result["name"] for result in results]
         self._has_fields = any(result.get("is_field") for result in results)  # whose memory they share: ours
@@ -26,7 +26,7 @@ class Loaded:
         """The arguments as the kernel takes them: numbers and tensors."""
         if len(args) != len(self.tree):
             raise TypeError(f"kernel '{self.name}' takes {len(self.tree)} arguments ({', '.join(self.tree)}), {len(args)} given")
-        if not self._has_parts:
+        if not self.has_parts:
             return list(args)
         out: list = []
         for (name, node), value in zip(self.tree.items(), args):
@@ -42,8 +42,22 @@ class Loaded:
         return [_parts.gather(node, results) for node in self._results.values()]
 
 
+def _is_host(value) -> bool:
+    """A number, or an array of NumPy's own types: the launch takes it as it is."""
+    kind = type(value)
+    return kind is np.ndarray and value.dtype.kind != "V" or kind is int or kind is float
+
+
 def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
     """One launch. `out`: None, an array or a tuple of them."""
+    if out is None and device.name == "cpu" and not loaded.has_parts and len(args) == len(loaded.params) and all(map(_is_host, args)):
+        made = loaded.native.launch(device, _devices.default_stream("cpu"), args, [], write_line, grid, None)
+        return several(loaded.shaped([_host(result) for result in made])) if made else None
+    return _call_any(device, loaded, args, out, grid)
+
+
+def _call_any(device: Device, loaded: Loaded, args: tuple, out, grid):
+    """A launch with arguments and results of any library."""
     given = leaves = loaded.leaves(args)
     back: list = []
     if device.name == "cpu":

@@ -65,6 +65,10 @@ class Kernel:
     def __init__(self, program: Program, instances: list[dict], grid=None, block=None, loaded: dict[tuple, Any] | None = None):
         self._program, self._instances, self._grid, self._block = program, instances, grid, block
         self._info = instances[0]
+        self._is_single = len(instances) == 1 and not _is_generic(self._info)
+        self._is_same_for_all = self._is_single and not self._info["fixed_extents"]  # whatever the arguments
+        self._last: tuple[Device, _launch.Loaded] | None = None
+        self._names = [param["name"] for param in self._info["params"]]
         self.name: str = self._info["name"]
         self._loaded: dict[tuple, Any] = {} if loaded is None else loaded  # by what the code depends on: not by the grid
         self._chosen: dict[str, Kernel] = {}
@@ -106,7 +110,7 @@ class Kernel:
 
     def _fitting(self, args: tuple) -> Kernel:
         """The instance for the element types of the arguments: one that the program uses, else one made now."""
-        if len(self._instances) == 1 and not _is_generic(self._info):
+        if self._is_single:
             return self
         for info in self._instances:
             if all(_fits(param, value) for param, value in zip(info["params"], args)):
@@ -126,12 +130,17 @@ class Kernel:
 
     def __call__(self, *args, out=None, **named):
         """Runs the kernel; results are of the kind of the first array argument, `out` (an array or a tuple of them) receives them instead."""
+        if self._last is not None and not named and len(args) == len(self._names):
+            return _launch.call(*self._last, args, out, self._grid)
         args = self._bind(args, named)
         kernel = self._fitting(args)
         if self._program.device == "interpreter":
             return kernel._interpret(args, out)
         device = _devices.device(self._program.device)
-        return _launch.call(device, kernel._load(device, args), args, out, self._grid)
+        loaded = kernel._load(device, args)
+        if self._is_same_for_all:
+            self._last = device, loaded
+        return _launch.call(device, loaded, args, out, self._grid)
 
     def prepare(self, *args, out=None, **named) -> Prepared:
         """Checks the launch once; the object returned repeats it without checks."""
@@ -159,7 +168,7 @@ class Kernel:
         return {key: value for key in keys if (value := loaded.fact(key)) is not None}
 
     def _bind(self, args: tuple, named: dict) -> tuple:
-        names = [param["name"] for param in self._info["params"]]
+        names = self._names
         if named:
             given = dict(zip(names, args))
             for name, value in named.items():

@@ -1,4 +1,4 @@
-# find_package(Vortex): the runtime as Vortex::runtime, the compiler driver as ${Vortex_COMPILER}, and
+# find_package(Vortex): the runtime as Vortex::runtime, Metal kernels as Vortex::metal (in bundles made with --metal), the compiler driver as ${Vortex_COMPILER}, and
 #
 #   vortex_kernels(<target> <file.vx>… [TARGETS cpu|sm_90|…] [DIMS D=128…])
 #
@@ -13,6 +13,16 @@ if(NOT TARGET Vortex::runtime)
     IMPORTED_LOCATION "${Vortex_PREFIX}/lib/libvortex_runtime.so"
     INTERFACE_INCLUDE_DIRECTORIES "${Vortex_PREFIX}/include"
     INTERFACE_COMPILE_FEATURES cxx_std_20)
+endif()
+
+# Metal kernels with the names of metal-cpp, where the bundle was made with --metal.
+if(NOT TARGET Vortex::metal AND EXISTS "${Vortex_PREFIX}/lib/libvortex_metal.so")
+  foreach(library compiler metal)
+    add_library(Vortex::${library} SHARED IMPORTED)
+    set_target_properties(Vortex::${library} PROPERTIES IMPORTED_LOCATION "${Vortex_PREFIX}/lib/libvortex_${library}.so"
+      INTERFACE_LINK_LIBRARIES Vortex::runtime)
+  endforeach()
+  set_property(TARGET Vortex::metal APPEND PROPERTY INTERFACE_LINK_LIBRARIES Vortex::compiler)
 endif()
 
 function(vortex_kernels target)

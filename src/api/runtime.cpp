@@ -289,6 +289,7 @@ static Result<Prepared> convert(const Kernel& kernel, std::span<const Argument> 
       return made ? Result<hal::Tensor>(storageOf(artifact, number, *made)) : made.takeError();
     };
   prepared.options.grid = options.grid;
+  prepared.options.mayOverlap = options.mayOverlap;
   if (options.print)
     prepared.options.print = [print = options.print](const artifact::Fault& format, std::span<const uint64_t> values) {
       print({format.message, format.file, format.line, values, artifact::printKinds(format)});

@@ -29,7 +29,7 @@ struct Param {
   Access access = Access::Read;
   uint32_t firstSlot = 0;
   /// Results and temporaries only: extents, allocated (row-major, contiguous) by the launch. Temporaries that no phase of a launch writes are
-  /// not allocated: their slots are 0.
+  /// not allocated: their slots are 0, or their original's.
   std::vector<size::Id> extents{};
   /// Results: storage must be zero before phase 0 (elements a kernel does not write are zero).
   bool zeroFill = false;
@@ -37,6 +37,9 @@ struct Param {
   /// fields of one tensor follow each other in the parameter list, the first one at offset 0. Results are allocated so; parameters are
   /// strided views, for which this is what callers are told. 0: a tensor of its own.
   uint32_t structBytes = 0, fieldOffset = 0;
+  /// Temporaries only: index of the parameter whose slots it has in launches where no phase writes it; that one is only read.
+  uint32_t original = kNoOriginal;
+  static constexpr uint32_t kNoOriginal = UINT32_MAX;
 };
 
 /// Must evaluate to non-zero before anything is launched; otherwise the launch fails with `message`, where
@@ -87,6 +90,13 @@ struct Let {
   size::Id value{};
 };
 
+/// Waits for what the steps before it run, then sets the slot of a let to the element of a temporary (i64[1]). Nothing that is allocated
+/// depends on such a let.
+struct Read {
+  uint32_t let = 0;        ///< index into Kernel::lets, numbered as those of Let
+  uint32_t temporary = 0;  ///< index into Kernel::temporaries
+};
+
 /// `needs` is what the steps rely on, `when` is where they pay: any case whose needs hold computes the same.
 struct Case {
   std::string name;  ///< "split", "small", …
@@ -101,8 +111,9 @@ struct Choose {
 
 /// Sets lets to `first`, then takes the steps while `condition` is not zero; after each round the lets are `next`, all at once.
 struct Loop {
-  std::string name;       ///< for errors: "the loop at power.vx:3:5"
-  uint32_t firstLet = 0;  ///< index into Kernel::lets; these and those of Let are numbered in the order of steps
+  std::string name;  ///< for errors: "the loop at power.vx:3:5"
+  uint32_t firstLet =
+      0;  ///< index into Kernel::lets; these and those of Let and Read are numbered in the order of steps
   std::vector<size::Id> first{}, next{};
   size::Id condition{};
   std::vector<Step> steps;
@@ -114,7 +125,7 @@ struct Exchange {
 };
 
 struct Step {
-  std::variant<Run, Let, Choose, Loop, Exchange> what;
+  std::variant<Run, Let, Choose, Loop, Exchange, Read> what;
 };
 constexpr unsigned kMostNesting = 32;  ///< of steps in steps
 

@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 
 namespace vortex::artifact {
 
@@ -28,6 +30,17 @@ struct DeviceReport {
   // Records lie one after another from word 0; one that does not fit entirely is not written, and nothing follows it.
 };
 static_assert(sizeof(DeviceReport) == 96 && offsetof(DeviceReport, printWords) == 88);
+
+/// Whether its code can print.
+bool mayPrint(const Kernel& kernel);
+
+/// What a report whose `fault` is not 0 says, its values in the message.
+Fault reportedFault(const Kernel& kernel, const DeviceReport& report);
+
+/// Calls `print` for every record of a print area, and once more for what did not fit. `reserved`: DeviceReport::printWords; `area`: as many words as
+/// the report's capacity.
+void forEachPrint(const Kernel& kernel, std::span<const uint64_t> area, uint64_t reserved,
+                  const std::function<void(const Fault& format, std::span<const uint64_t> values)>& print);
 
 /// Id of the entry of Kernel::faults that says where the kernel is declared. No code raises it: the driver that sees the device stop during the
 /// kernel does, and knows no better place.

@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 11;
+constexpr uint32_t kVersion = 13;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -116,6 +116,7 @@ template <typename A> void visit(A& archive, Param& param) {
   visit(archive, param.zeroFill);
   visit(archive, param.structBytes);
   visit(archive, param.fieldOffset);
+  visit(archive, param.original);
 }
 
 template <typename A> void visit(A& archive, Constraint& constraint) {
@@ -165,6 +166,10 @@ template <typename A> void visit(A& archive, Let& let) {
   visit(archive, let.let);
   visit(archive, let.value);
 }
+template <typename A> void visit(A& archive, Read& read) {
+  visit(archive, read.let);
+  visit(archive, read.temporary);
+}
 template <typename A> void visit(A& archive, Case& each) {
   visit(archive, each.name);
   visit(archive, each.needs);
@@ -192,14 +197,9 @@ template <typename A> void visit(A& archive, Step& step) {
   if constexpr (A::kIsReader) {
     if (kind >= std::variant_size_v<decltype(step.what)> || archive.nesting == kMostNesting)
       return archive.fail();
-    if (kind == 1)
-      step.what = Let();
-    if (kind == 2)
-      step.what = Choose();
-    if (kind == 3)
-      step.what = Loop();
-    if (kind == 4)
-      step.what = Exchange();
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      ((kind == I ? void(step.what.emplace<I>()) : void()), ...);
+    }(std::make_index_sequence<std::variant_size_v<decltype(step.what)>>());
     ++archive.nesting;
   }
   std::visit([&](auto& what) { visit(archive, what); }, step.what);

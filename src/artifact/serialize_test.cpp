@@ -129,10 +129,10 @@ TEST(Artifact, RandomPayloadsWithValidChecksumsDoNotCrash) {
 
 TEST(Artifact, AnotherVersionIsNamed) {
   std::vector<uint8_t> bytes = serialize(sample());
-  for (uint8_t version : {5, 7, 9, 99}) {
+  for (uint8_t version : {5, 7, 9, 12, 99}) {
     bytes[8] = version;
     EXPECT_EQ(deserialize(bytes).error().message, "the kernel has format version " + std::to_string(version) +
-                                                      ", this build reads version 11: build it again");
+                                                      ", this build reads version 13: build it again");
   }
 }
 
@@ -165,6 +165,10 @@ TEST(Artifact, ValidationNamesTheCulprit) {
               std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.scalarResults = {2}; }).find("scalar result 2"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.temporaries[0].rank = UINT32_MAX; }).find("'t'"), std::string::npos);
+  for (uint32_t original : {0u, 1u, 2u})  // a tensor of another type, a scalar, no parameter
+    EXPECT_NE(message([&](Kernel& k) { k.temporaries[0].original = original; }).find("'t' cannot stand for parameter"),
+              std::string::npos);
+  EXPECT_NE(message([&](Kernel& k) { k.results[0].original = 0; }).find("'y' cannot stand for"), std::string::npos);
   EXPECT_NE(message([](Kernel& k) { k.phases[0].symbol.clear(); }).find("no entry symbol"), std::string::npos);
   const auto mapMessage = [&](auto edit) { return message([&](Kernel& k) { edit(k.phases[0].maps[0]); }); };
   const std::string map = "tensor map 0 of phase 'softmax'";

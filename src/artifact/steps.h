@@ -3,6 +3,8 @@
 
 #include "artifact/artifact.h"
 
+#include <functional>
+
 namespace vortex::artifact {
 
 /// Of one launch; recordings have less room (hal::Recording).
@@ -21,9 +23,21 @@ struct TakenSteps {
   std::vector<Setting> allSettings;  ///< at least one
 };
 
+/// Runs the phases so far and gives the element of a temporary. Nothing: the launch ends here.
+using ReadStep = std::function<Result<std::optional<uint64_t>>(const TakenSteps& soFar, uint32_t temporary)>;
+
 /// Walks the steps of a valid kernel: appends a value of every let to `slots`, which end before them, and to `values`. Error: loops come to more
-/// than kMostPhases rounds or phases, with their name.
-Result<TakenSteps> takeSteps(const Kernel& kernel, size::Values& values, std::vector<uint64_t>& slots);
+/// than kMostPhases rounds or phases, with their name. `read`: for kernels that read back what they compute; the phases that are returned are
+/// those after the last read.
+Result<TakenSteps> takeSteps(const Kernel& kernel, size::Values& values, std::vector<uint64_t>& slots,
+                             const ReadStep& read = {});
+
+/// Has a Read among its steps.
+bool readsBack(const Kernel& kernel);
+
+/// Of a kernel that reads back: the phases that some launch with these slots may run, in no order. Lets are appended as by takeSteps, but those that
+/// phases or rounds decide are 0.
+std::vector<uint32_t> possiblePhases(const Kernel& kernel, size::Values& values, std::vector<uint64_t>& slots);
 
 /// Puts lets and temporaries of a launch, whose slots are all known, where a setting has them. `own`: its slots with every temporary in its own memory.
 void applySetting(const Kernel& kernel, const Setting& setting, std::span<const uint64_t> own,

@@ -186,6 +186,117 @@ TEST_F(Loops, ThatMakeNoSenseAreRefused) {
   isRefused([&] { loop().steps.clear(); }, "no step runs phase 'p1'");
 }
 
+/// Phase 0; while what it leaves in temporary 0 is not zero: phase 1 (which writes temporary 1), phase 0 again; then phase 2.
+class Reads : public ::testing::Test {
+protected:
+  Reads() {
+    kernel.name = "k";
+    kernel.params = {{.name = "n", .type = ScalarType::I64, .firstSlot = 0}};
+    for (uint32_t i = 0; i < 2; ++i)
+      kernel.lets.push_back({.name = "let", .type = ScalarType::U64, .firstSlot = 1 + i});
+    const Id one = kernel.sizes.constant(1);
+    for (uint32_t i = 0; i < 2; ++i)
+      kernel.temporaries.push_back({.name = "t",
+                                    .type = ScalarType::I64,
+                                    .isTensor = true,
+                                    .rank = 1,
+                                    .firstSlot = 3 + 3 * i,
+                                    .extents = {one}});
+    kernel.slotCount = 9;
+    for (const char* symbol : {"p0", "p1", "p2", "p3"})
+      kernel.phases.push_back({.symbol = symbol, .grid = {one, one, one}, .block = {one, one, one}, .name = symbol});
+    const Id few = kernel.sizes.add(arena.make(Op::Less, arena.scalar(0), arena.constant(10))),
+             goesOn = kernel.sizes.add(arena.scalar(2));
+    Loop loop{.name = "the loop at k.vx:3:5",
+              .firstLet = 0,
+              .first = {one},
+              .next = {goesOn},
+              .condition = kernel.sizes.add(arena.scalar(1)),
+              .steps = {{RunStep{0}},
+                        {Read{1, 0}},
+                        {Choose{{{"then", goesOn, one, {{RunStep{1}}}}, {"else", one, one, {}}}}}}};
+    kernel.steps = {{loop}, {Choose{{{"few", one, few, {{RunStep{2}}}}, {"many", one, one, {{RunStep{3}}}}}}}};
+  }
+  Loop& loop() { return std::get<Loop>(kernel.steps[0].what); }
+  std::string complaint() {
+    const auto valid = validate(kernel);
+    return valid ? "" : valid.error().message;
+  }
+
+  size::Arena arena;
+  Kernel kernel;
+};
+
+TEST_F(Reads, DecideWhenTheStepsBeforeThemHaveRun) {
+  EXPECT_EQ(complaint(), "");
+  const size::Program program = sizeProgram(kernel);
+  for (uint32_t rounds : {0u, 1u, 5u}) {
+    size::Values values(program);
+    std::vector<uint64_t> slots{3};
+    std::vector<Phases> parts;
+    const auto rest = takeSteps(kernel, values, slots, [&](const TakenSteps& soFar, uint32_t temporary) {
+      EXPECT_EQ(temporary, 0u);
+      parts.push_back(soFar.phases);
+      EXPECT_EQ(soFar.settings.size(), soFar.phases.size());
+      return vortex::Result<std::optional<uint64_t>>(parts.size() <= rounds ? 1 : 0);
+    });
+    ASSERT_TRUE(rest);
+    EXPECT_EQ(rest->phases, (Phases{2}));
+    std::vector<Phases> expected{{0}};
+    expected.resize(rounds + 1, {1, 0});
+    EXPECT_EQ(parts, expected);
+  }
+}
+
+TEST_F(Reads, MayEndTheLaunch) {
+  const size::Program program = sizeProgram(kernel);
+  size::Values values(program);
+  std::vector<uint64_t> slots{3};
+  const auto ended = takeSteps(kernel, values, slots, [](const TakenSteps&, uint32_t) {
+    return vortex::Result<std::optional<uint64_t>>(std::nullopt);
+  });
+  ASSERT_TRUE(ended);
+  EXPECT_TRUE(ended->phases.empty());
+  size::Values others(program);
+  slots = {3};
+  const auto failed = takeSteps(kernel, others, slots, [](const TakenSteps&, uint32_t) {
+    return vortex::Result<std::optional<uint64_t>>(vortex::Error{"no"});
+  });
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "no");
+}
+
+TEST_F(Reads, LeavePossibleWhatTheyDecide) {
+  EXPECT_TRUE(readsBack(kernel));
+  const size::Program program = sizeProgram(kernel);
+  for (uint64_t n : {uint64_t{3}, uint64_t{30}}) {
+    size::Values values(program);
+    std::vector<uint64_t> slots{n};
+    EXPECT_EQ(possiblePhases(kernel, values, slots), n < 10 ? (Phases{0, 1, 2}) : (Phases{0, 1, 3}));
+    EXPECT_EQ(slots, (std::vector<uint64_t>{n, 0, 0}));
+  }
+}
+
+TEST_F(Reads, SurviveAFile) {
+  const auto read = deserialize(serialize(kernel));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(readsBack(*read));
+}
+
+TEST_F(Reads, ThatMakeNoSenseAreRefused) {
+  const Kernel sound = kernel;
+  auto isRefused = [&](auto change, const char* why) {
+    kernel = sound;
+    change();
+    EXPECT_NE(complaint().find(why), std::string::npos) << complaint();
+  };
+  isRefused([&] { loop().steps[1] = {Read{0, 0}}; }, "sets let 0 of 2 where 1 are set");
+  isRefused([&] { loop().steps[1] = {Read{1, 2}}; }, "read from temporary 2 of 2, which is not one i64");
+  isRefused([&] { kernel.temporaries[0].type = ScalarType::F64; }, "which is not one i64");
+  isRefused([&] { kernel.temporaries[0].extents = {kernel.sizes.constant(2)}; }, "which is not one i64");
+  isRefused([&] { std::swap(loop().steps[1], loop().steps[2]); }, "reads slot 2, but only 2 are known");
+}
+
 using Slots = std::vector<uint64_t>;
 
 TEST_F(Steps, TheFirstCaseThatHoldsIsTaken) {

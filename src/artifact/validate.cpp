@@ -24,6 +24,7 @@ public:
       if (let.isTensor || let.type != ScalarType::U64)
         fail(concat("let '", let.name, "' is no u64"));
     checkParams(kernel_.temporaries, "temporary", true);
+    checkOriginals();
     if (nextSlot_ != kernel_.slotCount)
       fail(concat("its parameters take ", nextSlot_, " slots, but slotCount is ", kernel_.slotCount));
     if (message_.empty())
@@ -107,6 +108,18 @@ private:
         return fail(concat(what, " has rank ", param.rank));
       nextSlot_ = static_cast<uint32_t>(next);
     }
+  }
+
+  void checkOriginals() {
+    for (const auto* list : {&kernel_.params, &kernel_.results, &kernel_.lets, &kernel_.temporaries})
+      for (const Param& param : *list) {
+        if (param.original == Param::kNoOriginal)
+          continue;
+        const Param* original = param.original < kernel_.params.size() ? &kernel_.params[param.original] : nullptr;
+        if (list != &kernel_.temporaries || !original || !original->isTensor || original->access != Access::Read ||
+            original->type != param.type || original->rank != param.rank)
+          fail(concat("'", param.name, "' cannot stand for parameter ", param.original));
+      }
   }
 
   /// Fields of structs lie inside them, aligned, and follow the field at offset 0.
@@ -207,6 +220,19 @@ private:
     ++knownSlots_;
   }
 
+  void checkStep(const Read& read, unsigned) {
+    if (read.let != setLets_ || read.let >= kernel_.lets.size())
+      return fail(concat("a step sets let ", read.let, " of ", kernel_.lets.size(), " where ", setLets_, " are set"));
+    const size_t count = kernel_.temporaries.size();
+    const Param* source = read.temporary < count ? &kernel_.temporaries[read.temporary] : nullptr;
+    if (!source || source->type != ScalarType::I64 || source->rank != 1 ||
+        kernel_.sizes.constantOf(source->extents[0]) != 1)
+      return fail(concat("let '", kernel_.lets[read.let].name, "' is read from temporary ", read.temporary, " of ",
+                         count, ", which is not one i64"));
+    ++setLets_;
+    ++knownSlots_;
+  }
+
   void checkStep(const Choose& choose, unsigned nesting) {
     if (choose.cases.empty())
       return fail("a choice has no cases");
@@ -232,9 +258,9 @@ private:
     setLets_ += static_cast<uint32_t>(loop.first.size());
     knownSlots_ += static_cast<uint32_t>(loop.first.size());
     checkId(loop.condition, knownSlots_, "the condition" + what);
+    checkSteps(loop.steps, nesting + 1);
     for (size::Id id : loop.next)
       checkId(id, knownSlots_, "a next value" + what);
-    checkSteps(loop.steps, nesting + 1);
   }
 
   void checkStep(const Exchange& exchange, unsigned) {

@@ -3,10 +3,15 @@
 #include "base/text.h"
 #include "hvm/eval/evaluation.h"
 #include "hvm/eval/print.h"
+#include "hvm/frontier/engine.h"
+#include "hvm/frontier/transfer.h"
+#include "vortex/runtime.h"
 
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <unistd.h>
 
@@ -21,10 +26,17 @@ constexpr const char* kHelp =
   -s, --stats             append interactions, heap and time
   -S, --silent            no results
   -T N, --threads N       threads (default 1)
-      --device D          cpu
+      --trace             print what each pass of the frontier engine does; this and the next six choose that engine
+      --owner             it defers duplications to the owner of their cell (the default)
+      --atomics           it lets whoever comes first take that cell
+      --one-launch        a pass is one launch instead of two, with --owner
+      --blocks N          number of its blocks (default 1)
+      --region-size N     words of a region of its heap, a power of two (default 4096)
+      --write-net FILE    write what the frontier engine starts from, and stop
+      --device D          cpu or cuda:0: what the frontier engine and %gnf run on; without it %gnf is left to the threads
       --memory SIZE       limit of heap and stacks, such as 500M or 8G (default: three quarters of the machine's memory)
       --fuel N            at most N interactions
-      --seed N            order in which threads take work
+      --seed N            order in which threads take work, and blocks begin
       --version, --help
 )";
 
@@ -33,6 +45,9 @@ struct Settings {
   std::optional<uint64_t> collapse;
   bool stats = false, silent = false;
   EvaluationOptions evaluation;
+  bool usesFrontier = false, traces = false, hasDevice = false;
+  frontier::EngineOptions frontier;
+  std::string netFile;
 };
 
 std::optional<uint64_t> parseNumber(std::string_view text) {
@@ -80,13 +95,20 @@ private:
       return settings.stats = true, "";
     if (word == "-S" || word == "--silent")
       return settings.silent = true, "";
+    if (word == "--trace")
+      return settings.usesFrontier = settings.traces = true, "";
+    if (word == "--one-launch")
+      return settings.usesFrontier = settings.frontier.oneLaunch = true, "";
+    if (word == "--owner" || word == "--atomics")
+      return settings.usesFrontier = true, settings.frontier.atomics = word == "--atomics", "";
     if (word == "--collapse" || word == "-C")
       return settings.collapse = std::numeric_limits<uint64_t>::max(), "";
     if (word.starts_with("--collapse=") || word.starts_with("-C"))
       return numberInto(settings.collapse, word, word.substr(word.starts_with("-C") ? 2 : 11));
     if (word.starts_with("-T") && word.size() > 2)
       return threadsFrom(settings, word.substr(2));
-    static constexpr std::string_view kWithValue[] = {"-T", "--threads", "--device", "--memory", "--fuel", "--seed"};
+    static constexpr std::string_view kWithValue[] = {"-T",     "--threads", "--device",      "--memory",   "--fuel",
+                                                      "--seed", "--blocks",  "--region-size", "--write-net"};
     for (std::string_view option : kWithValue)
       if (word == option || word.starts_with(std::string(option) + "="))
         return readValue(settings, option, word);
@@ -108,15 +130,34 @@ private:
     if (option == "-T" || option == "--threads")
       return threadsFrom(settings, value);
     if (option == "--device")
-      return value == "cpu" ? "" : base::concat("--device ", value, ": programs run on the device cpu only");
+      return settings.hasDevice = true, settings.frontier.device = value, "";
+    if (option == "--write-net")
+      return settings.usesFrontier = true, settings.netFile = value, "";
     if (option == "--memory") {
       std::optional<uint64_t> bytes = parseBytes(value);
       settings.evaluation.memoryBytes = bytes.value_or(0);
       return bytes ? "" : base::concat("--memory ", value, ": not a size such as 500M or 8G");
     }
     std::optional<uint64_t> count = parseNumber(value);
+    if (option == "--blocks" || option == "--region-size")
+      return shardingFrom(settings, option, value, count.value_or(0));
     (option == "--fuel" ? settings.evaluation.fuel : settings.evaluation.seed) = count.value_or(0);
     return count ? "" : base::concat(option, " ", value, ": not a number");
+  }
+
+  static std::string shardingFrom(Settings& settings, std::string_view option, const std::string& value,
+                                  uint64_t count) {
+    settings.usesFrontier = true;
+    frontier::Sharding& sharding = settings.frontier.sharding;
+    if (option == "--blocks")
+      sharding.blocks = static_cast<uint32_t>(count);
+    else
+      sharding.shift = static_cast<uint32_t>(std::countr_zero(count));
+    if (option == "--blocks" ? count < 1 || count > 4096 : !std::has_single_bit(count) || count < 8 || count > 1 << 20)
+      return base::concat(option, " ", value,
+                          option == "--blocks" ? ": not a number from 1 to 4096"
+                                               : ": not a power of two from 8 to 1048576");
+    return "";
   }
 
   static std::string numberInto(std::optional<uint64_t>& place, const std::string& word, std::string_view digits) {
@@ -147,17 +188,68 @@ uint64_t defaultMemory() {
   return pages * size / 4 * 3;
 }
 
-void printStatistics(const Settings& settings, const Evaluation& evaluation, double seconds) {
-  uint64_t count = evaluation.interactions();
+void printStatistics(const Settings& settings, const std::vector<uint64_t>& interactions, uint64_t heapWords,
+                     double seconds) {
+  if (!settings.stats && !settings.silent)
+    return;
+  const uint64_t count = std::accumulate(interactions.begin(), interactions.end(), uint64_t(0));
   std::printf("- Itrs: %llu interactions\n", static_cast<unsigned long long>(count));
   if (!settings.stats)
     return;
-  std::vector<uint64_t> each = evaluation.interactionsByThread();
-  for (size_t i = 0; each.size() > 1 && i < each.size(); ++i)
-    std::printf("- Itrs[%zu]: %llu interactions\n", i, static_cast<unsigned long long>(each[i]));
-  std::printf("- Heap: %llu nodes\n", static_cast<unsigned long long>(evaluation.heap().highWater()));
+  for (size_t i = 0; interactions.size() > 1 && i < interactions.size(); ++i)
+    std::printf("- Itrs[%zu]: %llu interactions\n", i, static_cast<unsigned long long>(interactions[i]));
+  std::printf("- Heap: %llu nodes\n", static_cast<unsigned long long>(heapWords));
   std::printf("- Time: %.3f seconds\n", seconds);
   std::printf("- Perf: %.2f M interactions/s\n", seconds > 0 ? static_cast<double>(count) / seconds / 1e6 : 0.0);
+}
+
+int finish() {
+  std::fflush(stdout);
+  return std::ferror(stdout) ? fail("Error: cannot write the results") : 0;
+}
+
+/// The exit status, or nothing if the evaluator has to reduce the program.
+std::optional<int> runFrontier(const Settings& settings, const Program& program, const Code& code, uint32_t main) {
+  auto begin = std::chrono::steady_clock::now();
+  frontier::EngineOptions options = settings.frontier;
+  options.memoryBytes = settings.evaluation.memoryBytes;
+  options.fuel = settings.evaluation.fuel;
+  options.seed = settings.evaluation.seed;
+  options.names = &program;
+  if (settings.traces)
+    options.trace = [](const std::string& line) { std::puts(line.c_str()); };
+  Result<frontier::Net> net = frontier::buildNet(program, main, options.sharding);
+  if (!net)
+    return fail("Error: " + net.error().message);
+  if (!settings.netFile.empty()) {
+    Result<void> written = frontier::writeNet(*net, options.sharding, settings.netFile);
+    return written ? 0 : fail("Error: " + written.error().message);
+  }
+  Result<frontier::NormalForm> normal = frontier::normalize(*net, options);
+  if (!normal)
+    return fail(normal.error().message);
+  if (!normal->isComplete)
+    return std::nullopt;
+  if (!settings.silent)
+    std::puts(printTerm(normal->heap.data(), code, normal->heap[0], Naming::ByAppearance).c_str());
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  printStatistics(settings, {normal->interactions}, normal->words, elapsed.count());
+  return finish();
+}
+
+/// Fewer entries of a pass than this keep a device less busy than the evaluator keeps one core.
+constexpr uint32_t kLeastWidth = 256;
+constexpr uint32_t kCpuBlocks = 4, kGpuBlocks = 132;
+
+/// What reduces a term of %gnf.
+frontier::EngineOptions engineFor(const Settings& settings, uint64_t spent) {
+  frontier::EngineOptions options = settings.frontier;
+  options.memoryBytes = settings.evaluation.memoryBytes;
+  options.fuel = settings.evaluation.fuel - std::min(spent, settings.evaluation.fuel);
+  options.seed = settings.evaluation.seed;
+  options.leastWidth = kLeastWidth;
+  options.sharding.blocks = options.device == "cpu" ? kCpuBlocks : kGpuBlocks;
+  return options;
 }
 
 int run(const Settings& settings, const Program& program) {
@@ -168,7 +260,15 @@ int run(const Settings& settings, const Program& program) {
   Result<Code> code = compile(program);
   if (!code)
     return fail(code.error().message);
-  auto evaluation = Evaluation::create(*code, settings.evaluation);
+  if (settings.usesFrontier)
+    if (std::optional<int> status = runFrontier(settings, program, *code, main->second))
+      return *status;
+  EvaluationOptions options = settings.evaluation;
+  if (settings.hasDevice)
+    options.offload = [&](Machine& machine, Term& term) {
+      return frontier::reduceOnDevice(program, engineFor(settings, machine.interactions()), machine, term);
+    };
+  auto evaluation = Evaluation::create(*code, options);
   if (!evaluation)
     return fail(evaluation.error().message);
   Evaluation& run = **evaluation;
@@ -195,10 +295,11 @@ int run(const Settings& settings, const Program& program) {
   if (!done)
     return fail(done.error().message);
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-  if (settings.stats || settings.silent)
-    printStatistics(settings, run, elapsed.count());
-  std::fflush(stdout);
-  return std::ferror(stdout) ? fail("Error: cannot write the results") : 0;
+  printStatistics(settings, run.interactionsByThread(), run.heap().highWater(), elapsed.count());
+  if (settings.stats && run.offloadedInteractions() > 0)
+    std::printf("- Itrs[%s]: %llu interactions\n", settings.frontier.device.c_str(),
+                static_cast<unsigned long long>(run.offloadedInteractions()));
+  return finish();
 }
 
 }  // namespace
@@ -218,6 +319,16 @@ int runCommand(const std::vector<std::string>& arguments) {
   Result<Program> program = parseFile(settings.file);
   if (!program)
     return fail(program.error().message);
+  const std::string& device = settings.frontier.device;
+  if (settings.frontier.atomics && device.starts_with("metal"))
+    return fail(base::concat("Error: --atomics: ", device, " has no exchange of 64-bit words; --owner needs none"));
+  if (settings.frontier.atomics && settings.frontier.oneLaunch)
+    return fail("Error: --one-launch is for --owner; --atomics takes two launches for a pass");
+  if (settings.usesFrontier && settings.collapse)
+    return fail("Error: the frontier engine computes normal forms, not -C");
+  if (settings.hasDevice)
+    if (Result<Device> opened = Runtime().open(device); !opened)
+      return fail("Error: " + opened.error().message);
   return run(settings, *program);
 }
 

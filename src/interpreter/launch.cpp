@@ -26,6 +26,7 @@ struct ArgumentFacts {
   std::vector<size::Expr> extents;  ///< results and temporaries
   bool zero = false;
   int64_t structBytes = 0, fieldOffset = 0;  ///< a field of an array of structs (artifact.h)
+  std::optional<unsigned> original;          ///< ir::kStandsFor
 };
 
 ArgumentFacts factsOf(ir::EntryOp entry, unsigned number) {
@@ -41,6 +42,8 @@ ArgumentFacts factsOf(ir::EntryOp entry, unsigned number) {
     facts.structBytes = bytes.getInt();
     facts.fieldOffset = dictionary.getAs<mlir::IntegerAttr>("field_offset").getInt();
   }
+  if (auto original = dictionary.getAs<mlir::IntegerAttr>(ir::kStandsFor))
+    facts.original = static_cast<unsigned>(original.getInt());
   if (facts.name.empty())
     facts.name = facts.role == ir::Role::Result ? "result" : "temporary";
   if (facts.role == ir::Role::Let)
@@ -79,6 +82,11 @@ public:
       return findings_;
     for (size_t i = 0; i < arguments.size(); ++i)
       bind(i, arguments[i]);
+    for (auto [number, facts] : llvm::enumerate(facts_))
+      if (facts.original) {
+        own_.emplace_back(number, values_[number]);
+        values_[number] = values_[*facts.original];
+      }
     Steps steps(*this);
     ir::walkLaunch(program_.entry->getParentOfType<mlir::ModuleOp>(), steps);
     if (!machine_.error.empty())
@@ -253,6 +261,11 @@ private:
     }
     void set(unsigned argument, int64_t value) override { launch_.setLet(argument, value); }
     void exchange(unsigned a, unsigned b) override { std::swap(launch_.values_[a], launch_.values_[b]); }
+    int64_t read(unsigned temporary) override {
+      int64_t value;
+      std::memcpy(&value, launch_.values_[temporary].views[0].buffer->base, sizeof value);
+      return value;
+    }
     int64_t valueOf(ir::SizeAttr size) override { return launch_.evaluate(size); }
     bool isTaken(ir::CaseOp each) override {
       if (launch_.options_.drawnCases == 0)
@@ -330,6 +343,10 @@ private:
     std::iota(order.begin(), order.end(), 0);
     if (options_.seed)
       std::shuffle(order.begin(), order.end(), machine_.random);
+    for (const auto& [number, value] : own_)
+      if (llvm::any_of(kernel.getBody().getArgument(number).getUsers(),
+                       [](mlir::Operation* user) { return llvm::isa<ir::TileStoreOp>(user); }))
+        values_[number] = value;
     machine_.races.startPhase();
     machine_.hasUnwritten = false;
     if (options_.check)
@@ -373,7 +390,8 @@ private:
   std::vector<uint64_t> slots_;
   std::deque<Buffer> buffers_;
   std::vector<Value> values_;
-  uint8_t* structs_ = nullptr;  ///< of the fields being bound
+  std::vector<std::pair<unsigned, Value>> own_;  ///< of temporaries that stand for parameters until they are written
+  uint8_t* structs_ = nullptr;                   ///< of the fields being bound
 };
 
 }  // namespace

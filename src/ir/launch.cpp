@@ -62,7 +62,7 @@ private:
     for (Operation& op : *block) {
       LogicalResult result =
           llvm::TypeSwitch<Operation*, LogicalResult>(&op)
-              .Case<PhaseOp, LetOp, ChooseOp, LoopOp, ExchangeOp>([&](auto step) { return verifyStep(step); })
+              .Case<PhaseOp, LetOp, ReadOp, ChooseOp, LoopOp, ExchangeOp>([&](auto step) { return verifyStep(step); })
               .Default([](Operation* other) { return other->emitOpError() << "is no step of a launch"; });
       if (mlir::failed(result))
         return result;
@@ -90,13 +90,29 @@ private:
   LogicalResult verifyStep(LetOp let) {
     if (mlir::failed(verifyRole(let, let.getArgument(), Role::Let)) || mlir::failed(verifyValue(let, let.getValue())))
       return mlir::failure();
+    if (llvm::any_of(argumentsOf(let.getValue()), [&](unsigned argument) { return computed_.contains(argument); }))
+      computed_.insert(unsigned(let.getArgument()));
     return set(let, let.getArgument());
+  }
+
+  LogicalResult verifyStep(ReadOp read) {
+    if (mlir::failed(verifyRole(read, read.getArgument(), Role::Let)) ||
+        mlir::failed(verifyRole(read, read.getTemporary(), Role::Temp)))
+      return mlir::failure();
+    auto view = llvm::cast<ViewType>(types_[unsigned(read.getTemporary())]);
+    if (view.getShape() != llvm::ArrayRef<int64_t>{1} || !view.getElementType().isInteger(64))
+      return read.emitOpError() << "reads argument " << read.getTemporary() << ", which is not one i64";
+    computed_.insert(unsigned(read.getArgument()));
+    return set(read, read.getArgument());
   }
 
   LogicalResult verifyRole(Operation* op, int64_t argument, Role role) {
     if (argument < 0 || argument >= int64_t(types_.size()) || roleOf(unsigned(argument)) != role)
-      return op->emitOpError() << (role == Role::Let ? "sets" : "exchanges") << " argument " << argument
-                               << ", which is no " << (role == Role::Let ? "let" : "temporary");
+      return op->emitOpError() << (role == Role::Let       ? "sets"
+                                   : llvm::isa<ReadOp>(op) ? "reads"
+                                                           : "exchanges")
+                               << " argument " << argument << ", which is no "
+                               << (role == Role::Let ? "let" : "temporary");
     return success();
   }
 
@@ -123,12 +139,12 @@ private:
         return mlir::failure();
     if (mlir::failed(verifyValue(loop, loop.getCondition())))
       return mlir::failure();
-    for (SizeAttr next : loop.getNext().getAsRange<SizeAttr>())
-      if (mlir::failed(verifyValue(loop, next)))
-        return mlir::failure();
     const llvm::DenseSet<unsigned> before = set_;  // what a round sets may never be
     if (mlir::failed(verifySteps(loop.getBody())))
       return mlir::failure();
+    for (SizeAttr next : loop.getNext().getAsRange<SizeAttr>())
+      if (mlir::failed(verifyValue(loop, next)))
+        return mlir::failure();
     set_ = before;
     return success();
   }
@@ -180,11 +196,45 @@ private:
   /// They are allocated when all steps are known.
   LogicalResult verifyTemporaries() {
     for (unsigned i = 0; i < types_.size(); ++i)
+      if (mlir::failed(verifyOriginal(i)))
+        return mlir::failure();
+    for (unsigned i = 0; i < types_.size(); ++i)
       if (auto extents = llvm::cast<mlir::DictionaryAttr>(entry_.getArgs()[i]).getAs<mlir::ArrayAttr>("extents"))
         for (mlir::Attribute size : extents)
-          if (mlir::failed(verifyLets(launch_, llvm::cast<SizeAttr>(size))))
+          if (mlir::failed(verifyExtent(i, llvm::cast<SizeAttr>(size))))
             return mlir::failure();
     return success();
+  }
+
+  LogicalResult verifyOriginal(unsigned temporary) {
+    auto facts = llvm::cast<mlir::DictionaryAttr>(entry_.getArgs()[temporary]);
+    auto number = facts.getAs<mlir::IntegerAttr>(kStandsFor);
+    if (!number)
+      return success();
+    const int64_t original = number.getInt();
+    auto isReadParam = [&] {
+      auto access =
+          llvm::cast<mlir::DictionaryAttr>(entry_.getArgs()[unsigned(original)]).getAs<AccessModeAttr>("access");
+      return roleOf(unsigned(original)) == Role::Param && access && access.getValue() == AccessMode::Read;
+    };
+    auto view = llvm::dyn_cast<ViewType>(types_[temporary]);
+    if (original < 0 || original >= int64_t(types_.size()) || roleOf(temporary) != Role::Temp || !view ||
+        !isReadParam())
+      return launch_.emitOpError() << "has argument " << temporary << " stand for argument " << original
+                                   << "; temporaries stand for parameters that are only read";
+    auto other = llvm::dyn_cast<ViewType>(types_[unsigned(original)]);
+    if (!other || other.getRank() != view.getRank() || other.getElementType() != view.getElementType())
+      return launch_.emitOpError() << "has argument " << temporary << " stand for argument " << original
+                                   << " of another type";
+    return success();
+  }
+
+  LogicalResult verifyExtent(unsigned temporary, SizeAttr extent) {
+    for (unsigned argument : argumentsOf(extent))
+      if (computed_.contains(argument))
+        return launch_.emitOpError() << "allocates argument " << temporary << " before argument " << argument
+                                     << ", which is read from memory";
+    return verifyLets(launch_, extent);
   }
 
   llvm::SmallVector<unsigned> argumentsOf(SizeAttr size) {
@@ -201,9 +251,10 @@ private:
   EntryOp entry_;
   mlir::TypeRange types_;
   llvm::DenseSet<Operation*> run_;
-  llvm::DenseSet<unsigned> set_;      ///< lets, on the way
-  llvm::DenseSet<unsigned> everSet_;  ///< lets, anywhere
-  int64_t lastSet_ = -1;              ///< anywhere
+  llvm::DenseSet<unsigned> set_;       ///< lets, on the way
+  llvm::DenseSet<unsigned> everSet_;   ///< lets, anywhere
+  llvm::DenseSet<unsigned> computed_;  ///< lets that depend on what phases compute
+  int64_t lastSet_ = -1;               ///< anywhere
 };
 
 }  // namespace
@@ -283,9 +334,10 @@ public:
 
   bool walk(mlir::Block* steps) {
     for (Operation& op : *steps) {
-      const bool goesOn = llvm::TypeSwitch<Operation*, bool>(&op)
-                              .Case<PhaseOp, LetOp, ChooseOp, LoopOp, ExchangeOp>([&](auto step) { return take(step); })
-                              .Default([](Operation*) { return true; });
+      const bool goesOn =
+          llvm::TypeSwitch<Operation*, bool>(&op)
+              .Case<PhaseOp, LetOp, ReadOp, ChooseOp, LoopOp, ExchangeOp>([&](auto step) { return take(step); })
+              .Default([](Operation*) { return true; });
       if (!goesOn)
         return false;
     }
@@ -299,6 +351,11 @@ private:
 
   bool take(LetOp let) {
     actions_.set(unsigned(let.getArgument()), actions_.valueOf(let.getValue()));
+    return true;
+  }
+
+  bool take(ReadOp read) {
+    actions_.set(unsigned(read.getArgument()), actions_.read(unsigned(read.getTemporary())));
     return true;
   }
 
@@ -359,6 +416,7 @@ llvm::SmallVector<KernelOp> takenKernels(mlir::ModuleOp module, llvm::function_r
     }
     void set(unsigned, int64_t) override {}
     void exchange(unsigned, unsigned) override {}
+    int64_t read(unsigned) override { return 0; }
     int64_t valueOf(SizeAttr) override { return 0; }
     bool isTaken(CaseOp each) override { return isTaken_(each); }
 
@@ -390,6 +448,10 @@ void LaunchBuilder::phase(KernelOp kernel) {
 
 void LaunchBuilder::let(mlir::Location loc, unsigned argument, SizeAttr value) {
   builder_.create<LetOp>(loc, builder_.getI64IntegerAttr(argument), value);
+}
+
+void LaunchBuilder::read(mlir::Location loc, unsigned argument, unsigned temporary) {
+  builder_.create<ReadOp>(loc, builder_.getI64IntegerAttr(argument), builder_.getI64IntegerAttr(temporary));
 }
 
 void LaunchBuilder::branch(mlir::Location loc, SizeAttr condition, llvm::function_ref<void()> then,

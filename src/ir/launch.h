@@ -13,6 +13,8 @@ LaunchOp createLaunch(EntryOp entry);
 LaunchOp findLaunch(mlir::ModuleOp module);
 /// The same, made of the kernels in their order if there is none.
 LaunchOp launchOf(EntryOp entry);
+/// On a temporary of an entry: the number of the parameter whose view it is in launches that run no kernel which writes it.
+inline constexpr llvm::StringLiteral kStandsFor = "stands_for";
 /// The step that runs a kernel.
 PhaseOp phaseOf(LaunchOp launch, KernelOp kernel);
 
@@ -32,6 +34,8 @@ public:
   /// Sets a let.
   virtual void set(unsigned argument, int64_t value) = 0;
   virtual void exchange(unsigned a, unsigned b) = 0;
+  /// The only element of a temporary.
+  virtual int64_t read(unsigned temporary) = 0;
   /// Of an expression, for what is set now.
   virtual int64_t valueOf(SizeAttr size) = 0;
   /// Decides about the cases of a choice in their order; the last one is not asked.
@@ -65,6 +69,7 @@ public:
 
   void phase(KernelOp kernel);
   void let(mlir::Location loc, unsigned argument, SizeAttr value);
+  void read(mlir::Location loc, unsigned argument, unsigned temporary);
   /// The first way whose condition holds; the last one is for all other launches. Ways that no launch takes are not emitted, and a way that all
   /// take stands without a choice.
   void choose(mlir::Location loc, llvm::ArrayRef<Way> ways);

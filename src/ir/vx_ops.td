@@ -111,7 +111,7 @@ def Vx_LoopOp : Vx_LaunchRegionOp<"loop", [ParentOneOf<["LaunchOp", "CaseOp", "L
   let summary = "runs its steps again and again, while the condition is not zero";
   let description = [{
     Sets the arguments of these numbers, of role let, to `first`; after each round to `next`, all at once. The condition is asked before each
-    round, and it and `next` may read them, as may the steps. Temporaries keep what a round wrote.
+    round, and it and `next` may read them, as may the steps; `next` may also read what the steps set. Temporaries keep what a round wrote.
     ```
     vx.loop [3] = [#vx.size<"0">] while #vx.size<"scalar(3) < scalar(1)"> next [#vx.size<"scalar(3) + 1">] {
       vx.phase @power.tensors.1
@@ -121,6 +121,20 @@ def Vx_LoopOp : Vx_LaunchRegionOp<"loop", [ParentOneOf<["LaunchOp", "CaseOp", "L
   }];
   let arguments = (ins DenseI64ArrayAttr:$arguments, ArrayAttr:$first, Vx_SizeAttr:$condition, ArrayAttr:$next);
   let assemblyFormat = "$arguments `=` $first `while` qualified($condition) `next` $next $steps attr-dict";
+}
+
+def Vx_ReadOp : Vx_LaunchStepOp<"read"> {
+  let summary = "waits for the steps before it, then sets the entry's argument of that number, of role let, to what they left in memory";
+  let description = [{
+    The temporary has one element, an i64. What comes after depends on data: expressions may read the let as any other, but no temporary's
+    extents may depend on it, as memory is allocated before the launch runs.
+    ```
+    vx.phase @converge.partial.0     // writes argument 5
+    vx.read arg 3 from 5
+    ```
+  }];
+  let arguments = (ins I64Attr:$argument, I64Attr:$temporary);
+  let assemblyFormat = "`arg` $argument `from` $temporary attr-dict";
 }
 
 def Vx_ExchangeOp : Vx_LaunchStepOp<"exchange"> {

@@ -38,6 +38,10 @@ Emitter::Emitter(KernelContext& context, ir::KernelOp kernel)
     else
       dims_[id] = math_.toIndex(at, source, scalarOf(function.params[*binding.param]->type));
   }
+  for (auto [id, binding] : llvm::enumerate(function.dims))
+    if (binding.factor && !binding.constant)
+      dims_[id] =
+          b_.create<ir::IntOp>(at, b_.getIndexType(), ir::IntKind::DivU, dims_[id], dimValue(at, *binding.factor));
   if (!context.hasThreads)
     return;
   for (unsigned axis = 0; axis < 3; ++axis) {

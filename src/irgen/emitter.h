@@ -264,6 +264,7 @@ private:
   Value keepDims(Location loc, Value reduced, mlir::RankedTensorType original, int64_t dim,
                  llvm::ArrayRef<Value> sizes);
   Value evalMask(const Expr& expr);
+  Value offsetRows(const Expr& expr, Value row);
   Value evalArange(const Expr& expr);
   Value evalReshape(const Expr& expr);
   Value wideTile(Location loc, Value tile, lang::Scalar kind);

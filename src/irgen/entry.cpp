@@ -183,8 +183,10 @@ ir::SizeAttr Entry::variable(lang::DimVarId dim) const {
   if (!binding.param)
     return {};
   uint32_t argument = argumentOf(*binding.param, binding.fieldPath);
-  if (llvm::isa<ir::ViewType>(arguments_[argument].type))
-    return ir::sizeDim(types_.context(), argument, binding.dim);
+  if (llvm::isa<ir::ViewType>(arguments_[argument].type)) {
+    ir::SizeAttr extent = ir::sizeDim(types_.context(), argument, binding.dim);
+    return binding.factor ? ir::sizeBinary(size::Op::FloorDiv, extent, size(*binding.factor)) : extent;
+  }
   return ir::sizeScalar(types_.context(), argument);
 }
 

@@ -59,6 +59,8 @@ public:
   ir::SizeAttr size(const lang::DimExpr& expr) const;
   ir::SizeAttr size(const lang::Expr& expr) const;
   llvm::SmallVector<ir::SizeAttr> sizes(llvm::ArrayRef<lang::DimExpr> shape) const;
+  /// Null for one that the body binds.
+  ir::SizeAttr variable(lang::DimVarId dim) const;
   ir::SizeAttr constant(int64_t value) const { return ir::sizeConstant(types_.context(), value); }
   ir::SizeAttr launchGrid(unsigned axis) const {
     return ir::SizeAttr::get(types_.context(), ir::sizeArena(types_.context()).launchGrid(axis));
@@ -69,7 +71,6 @@ private:
   void addPlanes(lang::Type tensor, const EntryArgument& common);
   void addResult(lang::Type type);
   ir::SizeAttr atom(const lang::DimAtom& atom) const;
-  ir::SizeAttr variable(lang::DimVarId dim) const;
 
   const lang::Function& kernel_;
   const TypeMap& types_;

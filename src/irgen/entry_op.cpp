@@ -53,10 +53,7 @@ public:
     const lang::DimBinding& binding = kernel_.dims[dim];
     if (!binding.param)
       return;
-    uint32_t argument = entry_.argumentOf(*binding.param, binding.fieldPath);
-    bool isView = llvm::isa<ir::ViewType>(entry_.arguments()[argument].type);
-    ir::SizeAttr actual = isView ? ir::sizeDim(entry_.types().context(), argument, binding.dim)
-                                 : ir::sizeScalar(entry_.types().context(), argument);
+    ir::SizeAttr actual = entry_.variable(dim);
     push(ir::sizeBinary(size::Op::Equal, actual, entry_.constant(value)),
          "the kernel was compiled for " + binding.name + " = " + std::to_string(value) + ", but it is {0}", {actual});
   }
@@ -100,12 +97,14 @@ private:
     lang::Type tensor = tensorAt(kernel_, check.param, check.fieldPath);
     std::string message = quoted(entry_.arguments()[argument].name) + " has " + describeExtent(tensor, check.dim, 0);
     std::optional<lang::DimVarId> variable = check.expected.asVariable();
+    if (addFactor(check, argument, actual, expected))
+      return;
     if (check.expected.asConstant()) {
       message += ", but {1} are required";
       if (tensor->rank() > 2)
         message = quoted(entry_.arguments()[argument].name) + " has extent {0} in dimension " +
                   std::to_string(check.dim) + ", but {1} is required";
-    } else if (variable && kernel_.dims[*variable].param) {
+    } else if (variable && kernel_.dims[*variable].param && !kernel_.dims[*variable].factor) {
       const lang::DimBinding& binding = kernel_.dims[*variable];
       uint32_t other = entry_.argumentOf(*binding.param, binding.fieldPath);
       lang::Type otherType = tensorAt(kernel_, *binding.param, binding.fieldPath);
@@ -116,6 +115,22 @@ private:
       message += ", but " + check.expected.text(names_) + " is {1}";
     }
     push(ir::sizeBinary(size::Op::Equal, actual, expected), message, {actual, expected});
+  }
+
+  /// Of the extent that gives a dimension variable its value as a quotient.
+  bool addFactor(const LaunchCheck& check, uint32_t argument, ir::SizeAttr actual, ir::SizeAttr expected) {
+    for (const lang::DimBinding& binding : kernel_.dims)
+      if (binding.factor && binding.param == check.param && binding.dim == check.dim &&
+          binding.fieldPath == check.fieldPath) {
+        ir::SizeAttr factor = entry_.size(*binding.factor);
+        push(ir::sizeBinary(size::Op::Equal, actual, expected),
+             quoted(entry_.arguments()[argument].name) + " has extent {0} in dimension " + std::to_string(check.dim) +
+                 ", which is no multiple of " + binding.factor->text(names_) +
+                 (binding.factor->asConstant() ? "" : " = {1}") + " (dimension " + binding.name + ")",
+             {actual, factor});
+        return true;
+      }
+    return false;
   }
 
   void push(ir::SizeAttr condition, const std::string& message, llvm::ArrayRef<ir::SizeAttr> operands) {
@@ -216,9 +231,12 @@ void createEntry(const Entry& entry, mlir::ModuleOp module, mlir::ArrayAttr cons
     arguments.push_back(fields.getDictionary(context));
   }
   auto type = mlir::FunctionType::get(context, entry.argumentTypes(), {});
-  builder.create<ir::EntryOp>(locations(entry.kernel().nameRange), builder.getStringAttr(entry.kernel().artifactName),
-                              mlir::TypeAttr::get(type), builder.getArrayAttr(arguments), constraints,
-                              builder.getDenseI64ArrayAttr(entry.scalarResults()));
+  auto made = builder.create<ir::EntryOp>(locations(entry.kernel().nameRange),
+                                          builder.getStringAttr(entry.kernel().artifactName), mlir::TypeAttr::get(type),
+                                          builder.getArrayAttr(arguments), constraints,
+                                          builder.getDenseI64ArrayAttr(entry.scalarResults()));
+  if (entry.kernel().kernel->fused)
+    made->setAttr("vx.fused", builder.getUnitAttr());
 }
 
 }  // namespace vortex::irgen

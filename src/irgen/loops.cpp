@@ -61,17 +61,25 @@ void Emitter::emitTrips(const Expr& expr, const Trip& trip) {
       closeRegion();
   }
   VariableSet assigned = assignedIn(&expr);
-  if (exits.empty() || divergent) {
+  if (exits.empty() || divergent || expr.isUnrolled) {
+    const bool skips = !exits.empty() && !divergent;  // iterations of an unrolled loop after the one that leaves it
     size_t before = predicates_.size();
-    predicates_.append(exits.begin(), exits.end());
+    if (!skips)
+      predicates_.append(exits.begin(), exits.end());
     bool plain = trip.lower && !expr.indexVariable;
     Value zero = plain ? trip.lower : math_.index(at, 0);
     Value one = plain ? trip.step : math_.index(at, 1);
     mlir::scf::ForOp loop = emitFor(at, zero, plain ? trip.upper : trip.count, one, assigned, [&](Value counter) {
-      emitIteration(expr, plain ? counter : trip.value(counter), counter, kind);
+      auto iteration = [&] { emitIteration(expr, plain ? counter : trip.value(counter), counter, kind); };
+      if (skips)
+        emitIf(at, noneSet(at, exits), assigned, iteration, [] {});
+      else
+        iteration();
     });
     if (expr.isClaimedParallel && context_.forChecks)
       loop->setAttr("vx.claimed", b_.getUnitAttr());
+    if (expr.isUnrolled)
+      loop->setAttr("vx.unroll", b_.getUnitAttr());
     predicates_.truncate(before);
     return;
   }

@@ -151,6 +151,18 @@ Value Emitter::evalSoftmax(const Expr& expr) {
 }
 
 /// Elements right of the diagonal of the last two dimensions become the value.
+/// Row numbers plus the mask's offset, which counts for no more than the extents: the sums are as small as these.
+Value Emitter::offsetRows(const Expr& expr, Value row) {
+  Location at = loc(expr);
+  lang::Type tensor = stripRef(expr.type);
+  Value offset = b_.create<arith::IndexCastOp>(at, b_.getIndexType(), evalScalar(*expr.args[2]));
+  Value rows = dimValue(at, tensor->shape[tensor->rank() - 2]),
+        columns = dimValue(at, tensor->shape[tensor->rank() - 1]);
+  Value least = b_.create<arith::SubIOp>(at, b_.create<arith::ConstantIndexOp>(at, 0), rows);
+  offset = b_.create<arith::MaxSIOp>(at, b_.create<arith::MinSIOp>(at, offset, columns), least);
+  return b_.create<arith::AddIOp>(at, row, broadcastScalar(at, offset, expr.type));
+}
+
 Value Emitter::evalMask(const Expr& expr) {
   Location at = loc(expr);
   Value value = evalTile(*expr.args[0]);
@@ -159,7 +171,9 @@ Value Emitter::evalMask(const Expr& expr) {
   llvm::SmallVector<Value> sizes = dynamicSizes(at, expr.type);
   Value row = b_.create<ir::IotaOp>(at, indexType, type.getRank() - 2, sizes);
   Value column = b_.create<ir::IotaOp>(at, indexType, type.getRank() - 1, sizes);
-  Value above = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ugt, column, row);
+  Value above = expr.args.size() > 2
+                    ? b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::sgt, column, offsetRows(expr, row))
+                    : b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ugt, column, row);
   const Expr& fill = *expr.args[1];
   Scalar kind = wideScalar(scalarOf(expr.type));
   Value other = stripRef(fill.type)->isTensor()

@@ -28,6 +28,7 @@ private:
   bool visitStatement(const Op& op);
   bool checkScopes();
   bool checkIntegers();
+  bool checkLiterals();
   void declareParams();
   void declareShared();
 
@@ -54,7 +55,7 @@ private:
   Expr* position(lang::Builtin builtin, std::vector<int64_t> ints = {});
   Expr* binary(const Op& op);
   Expr* function(const Op& op);
-  Expr* reverseBits(Expr* value);
+  Expr* reverseBits(Expr* value, const Kind& like);
   void where(const Op& op);
   Expr* power(Expr* base, Expr* exponent);
 

@@ -44,6 +44,8 @@ Dtype promote(Dtype a, Dtype b) {
     return a == Dtype::Unknown || a == Dtype::IntLiteral ? Dtype::FloatLiteral : Dtype::F32;
   if (b == Dtype::Bool && a == Dtype::IntLiteral)
     return Dtype::Index;
+  if (b == Dtype::U8 && a == Dtype::Index)
+    return Dtype::I32;  // ids and arguments are i32; bytes would hold no more than 255 of them
   return b;
 }
 

@@ -101,8 +101,49 @@ bool Emitter::checkIntegers() {
   return isRight;
 }
 
+/// The numbers that a literal beside this type may be: of comparisons and choices by size those that it holds, else those of its bits.
+static bool fits(int64_t number, Dtype dtype, bool isExact) {
+  const Scalar type = scalarOf(dtype);
+  const auto bits = static_cast<int>(lang::bitWidth(type));
+  const bool isUnsigned = lang::isUnsigned(type);
+  const int64_t lowest = isExact && isUnsigned ? 0 : -(int64_t(1) << (bits - 1));
+  const int64_t highest = (int64_t(1) << (isExact && !isUnsigned ? bits - 1 : bits)) - 1;
+  return lowest <= number && number <= highest;
+}
+
+/// A literal takes the type of the other side, and would lose its value where it does not fit.
+bool Emitter::checkLiterals() {
+  constexpr std::string_view kExact[] = {"eq",      "ne",      "lt",    "le",  "gt", "ge",
+                                         "maximum", "minimum", "where", "div", "rem"};
+  constexpr std::string_view kBits[] = {"add", "sub", "mul", "pow", "and", "or", "xor"};
+  bool isRight = true;
+  for (const Op& op : trace_.ops) {
+    const bool isExact = std::find(std::begin(kExact), std::end(kExact), op.name) != std::end(kExact);
+    if (!isExact && std::find(std::begin(kBits), std::end(kBits), op.name) == std::end(kBits))
+      continue;
+    const size_t first = op.name == "where" ? 1 : 0;
+    Dtype meeting = Dtype::Unknown;
+    for (size_t i = first; i < op.operands.size(); ++i)
+      meeting = promote(meeting, kind(op, i).dtype);
+    if (meeting != Dtype::U8 && meeting != Dtype::I32 && meeting != Dtype::U32)
+      continue;
+    for (size_t i = first; i < op.operands.size(); ++i)
+      if (const Operand& given = op.operands[i];
+          given.kind == Operand::Kind::Int && !fits(given.number, meeting, isExact)) {
+        sink_
+            .error("E0302", op.range,
+                   std::to_string(given.number) + " does not fit `" + std::string(lang::name(scalarOf(meeting))) +
+                       "`, the type of the other side")
+            .primary("")
+            .help("`metile.cast` of the other side to a type that holds both");
+        isRight = false;
+      }
+  }
+  return isRight;
+}
+
 void Emitter::run() {
-  if (!checkScopes() || !checkIntegers())
+  if (!checkScopes() || !checkIntegers() || !checkLiterals())
     return;
   declareParams();
   declareShared();

@@ -65,7 +65,9 @@ void Emitter::tileStore(const Op& op) {
 /// Products and sums are in f32, whatever the operands are.
 void Emitter::dot(const Op& op) {
   const Kind kind = resultKind(op);
-  const Dtype meeting = promote(this->kind(op, 0).dtype, this->kind(op, 1).dtype);
+  Dtype meeting = promote(this->kind(op, 0).dtype, this->kind(op, 1).dtype);
+  if (!isFloat(meeting))
+    meeting = Dtype::F32;
   Expr *lhs = operand(op, 0, {meeting}), *rhs = operand(op, 1, {meeting});
   Kind sum = kind;
   sum.dtype = Dtype::F32;

@@ -43,14 +43,19 @@ void Emitter::blockReduce(const Op& op) {
         .primary("of a tile");
     return define(op, operand(op, 0, result), {});
   }
-  const Dtype dtype =
-      result.dtype == Dtype::F16 || result.dtype == Dtype::BF16 ? Dtype::F32 : result.dtype;  // rounded once
+  const bool isMask = result.dtype == Dtype::Bool;
+  const Dtype dtype = isMask                                                      ? Dtype::I32
+                      : result.dtype == Dtype::F16 || result.dtype == Dtype::BF16 ? Dtype::F32  // rounded once
+                                                                                  : result.dtype;
+  const auto ofResult = [&](Expr* reduced) {
+    return isMask ? b_.binary(BinaryOp::Ne, reduced, constant(dtype, 0)) : b_.cast(reduced, scalarOf(result.dtype));
+  };
   Expr* value = operand(op, 0, {dtype});
   if (const Validity& valid = validOf(op.operands[0]); !valid.empty())
     value = b_.select(allOf(valid), value, identity(name, dtype));
   if (trace_.threads == 1)
-    return define(op, b_.cast(value, scalarOf(result.dtype)), {});
-  const bool byWarps = trace_.threads % 32 == 0 && dtype != Dtype::U8 && dtype != Dtype::Index && dtype != Dtype::Bool;
+    return define(op, ofResult(value), {});
+  const bool byWarps = trace_.threads % 32 == 0 && dtype != Dtype::U8 && dtype != Dtype::Index;
   const int64_t parts = byWarps ? trace_.threads / 32 : trace_.threads;
   const std::string suffix = std::to_string(names_++);
   Variable* memory = b_.shared("parts" + suffix, scalarOf(dtype), parts);
@@ -70,7 +75,7 @@ void Emitter::blockReduce(const Op& op) {
   b_.assign(b_.read(total), combine(name, b_.read(total), b_.element(memory, b_.read(at))));
   b_.close();
   barrier();
-  define(op, b_.cast(b_.read(total), scalarOf(result.dtype)), {});
+  define(op, ofResult(b_.read(total)), {});
 }
 
 void Emitter::warp(const Op& op) {

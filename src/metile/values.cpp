@@ -75,16 +75,19 @@ Emitter::Expr* Emitter::function(const Op& op) {
   if (name == "not")
     return b_.unary(lang::UnaryOp::Not, operand(op, 0, kind));
   if (name == "reverse_bits")
-    return reverseBits(operand(op, 0, {Dtype::U32}));
+    return reverseBits(operand(op, 0, {Dtype::U32, kind.rows, kind.columns}), kind);
   sink_.error("E0713", op.range, "`" + name + "` is no operation of metile");
   return constant(kind.dtype, 0);
 }
 
 /// Neighbouring bits, pairs, nibbles, bytes and halves change places.
-Emitter::Expr* Emitter::reverseBits(Expr* value) {
+Emitter::Expr* Emitter::reverseBits(Expr* value, const Kind& like) {
   constexpr std::array<std::pair<uint32_t, uint32_t>, 5> kSteps = {
       {{1, 0x55555555}, {2, 0x33333333}, {4, 0x0f0f0f0f}, {8, 0x00ff00ff}, {16, 0x0000ffff}}};
-  const auto number = [&](uint32_t bits) { return b_.integer(Scalar::U32, bits); };
+  const auto number = [&](uint32_t bits) {
+    Expr* constant = b_.integer(Scalar::U32, bits);
+    return like.isTile() ? b_.broadcast(constant, like.rows, like.columns) : constant;
+  };
   for (const auto& [distance, mask] : kSteps) {
     Variable* bits = b_.let("bits" + std::to_string(names_++), value);
     Expr* up = b_.binary(BinaryOp::Shl, b_.binary(BinaryOp::BitAnd, b_.read(bits), number(mask)), number(distance));

@@ -47,12 +47,20 @@ struct Parameter {
   uint32_t index = 0;    ///< of a buffer or of threadgroup memory
   std::string input;     ///< "thread_position_in_grid"
   std::string constant;  ///< name of the function constant that the parameter exists with
+  uint32_t leastBytes =
+      0;  ///< of a buffer: what it refers to, without padding at the end; 0: a pointer, or an incomplete type
 };
 
 struct Kernel {
   std::string name;  ///< the host name
   std::vector<Parameter> parameters;
   uint32_t maxThreads = 0;  ///< [[max_total_threads_per_threadgroup(n)]]; 0: none
+};
+
+/// `constant T name [[function_constant(index)]]`
+struct Constant {
+  std::string name;
+  uint32_t index = 0;
 };
 
 /// An argument of the launch interface of the lowered kernel, in order. After them come six index scalars: the threads of the grid and those of a
@@ -68,8 +76,10 @@ struct Response {
   std::vector<Problem> problems;  ///< any: nothing below is valid but `files`
   std::vector<Kernel> kernels;
   std::vector<std::string> files;  ///< all that were read, for caches
+  std::vector<Constant> constants;
   std::vector<BufferUse> buffers;
-  std::string module;  ///< text of the vx module, with locations
+  uint64_t staticThreadgroupBytes = 0;  ///< of the lowered kernel, without what launches give
+  std::string module;                   ///< text of the vx module, with locations
 };
 
 /// The one function of libvortex_msl.so.

@@ -12,7 +12,7 @@ using SizeOp = size::Op;
 
 /// Of what makes a pair of weights from a pair of products, and of what finishes a pair of results: unrolled 64 times.
 static constexpr unsigned kMostPairOperations = 62;
-/// Of a streamed loop in the copy. The phase takes chunks of its own size.
+/// Of the streamed loop in the copy, until a way gives it its own.
 static constexpr int64_t kStep = 64;
 
 BulkStreams::BulkStreams(ModuleOp copy, const TensorSchedule& schedule, const EntryArguments& arguments)
@@ -27,6 +27,10 @@ BulkStreams::BulkStreams(ModuleOp copy, const TensorSchedule& schedule, const En
 std::unique_ptr<BulkStreams> BulkStreams::find(ModuleOp module, const TensorSchedule& schedule,
                                                const EntryArguments& arguments) {
   if (schedule.streamTiles.empty() || ir::argumentSlots(arguments.types()).back() > schedule.bulkSlots)
+    return nullptr;
+  int64_t products = 0;
+  module.walk([&](ir::DotOp) { ++products; });
+  if (products < 2)
     return nullptr;
   std::unique_ptr<BulkStreams> found(new BulkStreams(module.clone(), schedule, arguments));
   if (!found->addCluster())
@@ -46,8 +50,7 @@ bool BulkStreams::addCluster() {
   for (Operation* root : cluster().roots)
     if (auto loop = dyn_cast<scf::ForOp>(root); loop && !addLoop(loop))
       return false;
-  // A kernel may pick between two loops.
-  if (loops_.empty() || loops_.size() > 2)
+  if (!stream_)
     return false;
   for (Operation* root : cluster().roots)
     if (!isa<scf::ForOp>(root) && !(isa<ir::TileStoreOp>(root) && addStore(cast<ir::TileStoreOp>(root))))
@@ -81,7 +84,7 @@ ir::SizeAttr BulkStreams::sizeOf(OpFoldResult size) {
 
 bool BulkStreams::addLoop(scf::ForOp loop) {
   std::optional<StreamLoop> stream = loop->hasAttr(kStreamedAttr) ? matchStream(loop) : std::nullopt;
-  if (!stream || stream->exponentials.getType() != stream->scores.getType() ||
+  if (!stream || stream_ || stream->exponentials.getType() != stream->scores.getType() ||
       stream->weights.getType() != stream->scores.getType())
     return false;
   Value results = stream->product.getResult();
@@ -93,7 +96,7 @@ bool BulkStreams::addLoop(scf::ForOp loop) {
   for (Value operand : {stream->scoresProduct.getA(), stream->scoresProduct.getB(), stream->product.getB()})
     if (getElementTypeOrSelf(operand.getType()) != element)
       return false;
-  loops_.push_back(*stream);
+  stream_ = stream;
   known_.insert(stream->scoresProduct.getResult());
   known_.insert(loop->result_begin(), loop->result_end());
   bool fits = addOperand(stream->scoresProduct.getA(), rank - 2) &&
@@ -135,14 +138,13 @@ bool BulkStreams::addOperand(Value operand, int64_t rows) {
     return false;
   // The tile is all of the argument: copies end with the tensor, not with the tile.
   Placement placement = arguments_.placementOf(cast<BlockArgument>(load.getView()).getArgNumber());
-  StreamLoop& stream = loops_.back();
-  bool isStreamed = load->getParentOp() == stream.loop;
+  bool isStreamed = load->getParentOp() == stream_->loop;
   for (auto [dim, size] : llvm::enumerate(ir::tileSizes(operand))) {
     bool isRows = static_cast<int64_t>(dim) == rows;
     Value offset = load.getOffsets()[dim];
-    if (isRows && isStreamed ? offset != stream.loop.getInductionVar() : getConstantIntValue(offset) != 0)
+    if (isRows && isStreamed ? offset != stream_->loop.getInductionVar() : getConstantIntValue(offset) != 0)
       return false;
-    ir::SizeAttr extent = sizeOf(isRows && isStreamed ? OpFoldResult(stream.extent) : size);
+    ir::SizeAttr extent = sizeOf(isRows && isStreamed ? OpFoldResult(stream_->extent) : size);
     ir::SizeAttr own = ir::SizeAttr::get(kernel_.getContext(), placement.extents[dim]);
     if (!extent || !require(ir::sizeBinary(SizeOp::Equal, own, extent)))
       return false;
@@ -150,6 +152,14 @@ bool BulkStreams::addOperand(Value operand, int64_t rows) {
   ir::SizeAttr last = ir::SizeAttr::get(kernel_.getContext(), placement.extents.back());
   width_ = ir::sizeBinary(SizeOp::Max, width_, last);
   return true;
+}
+
+/// Or drops them: of extent 1.
+static bool addsDimensions(Operation* op) {
+  auto others = [](Value tile) {
+    return llvm::count_if(cast<RankedTensorType>(tile.getType()).getShape(), [](int64_t size) { return size != 1; });
+  };
+  return isa<ir::ReshapeOp>(op) && others(op->getOperand(0)) == others(op->getResult(0));
 }
 
 /// Known without reading memory.
@@ -171,19 +181,19 @@ bool BulkStreams::addTile(Value tile) {
     return load.getInbounds() && requireReachable(load.getView()) &&
            llvm::all_of(load.getOffsets(), [&](Value offset) { return isScalar(offset); });
   bool isPlain = op && op->getNumRegions() == 0 &&
-                 (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op));
+                 (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op) ||
+                  addsDimensions(op));
   return isPlain && ++operations_ <= kMostPairOperations &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return addTile(operand); });
 }
 
 bool BulkStreams::addStore(ir::TileStoreOp store) {
-  StreamLoop& stream = loops_.back();
   Value value = store.getValue();
   Type element = getElementTypeOrSelf(value.getType());
   bool isStorable =
       element.isIntOrFloat() && (element.getIntOrFloatBitWidth() == 16 || element.getIntOrFloatBitWidth() == 32);
   auto argument = dyn_cast<BlockArgument>(store.getView());
-  SmallVector<Axis> axes = axes_->of(stream.loop.getResult(stream.accumulator));
+  SmallVector<Axis> axes = axes_->of(stream_->loop.getResult(stream_->accumulator));
   if (!isStorable || !argument || axes_->of(value) != axes || !requireReachable(argument) ||
       !llvm::all_of(store.getOffsets(), [](Value offset) { return getConstantIntValue(offset) == 0; }))
     return false;
@@ -198,8 +208,8 @@ bool BulkStreams::addStore(ir::TileStoreOp store) {
 void BulkStreams::addWay(const TensorSchedule::StreamTile& tile) {
   MLIRContext* context = kernel_.getContext();
   auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
-  SmallVector<Axis> axes = axes_->of(loops_.back().loop.getResult(loops_.back().accumulator));
-  Way way{tile.plan, {}, {}, ir::sizeBinary(SizeOp::Less, width_, size(tile.width + 1))};
+  SmallVector<Axis> axes = axes_->of(stream_->loop.getResult(stream_->accumulator));
+  Way way{tile.plan, tile.step, {}, {}, ir::sizeBinary(SizeOp::Less, width_, size(tile.width + 1))};
   for (Axis axis : cluster().parallel)
     way.pieces.push_back(size(axis == axes[axes.size() - 2] ? tile.rows : 1));
   way.blocks = Chunks(context, schedule_, *axes_, *clusters_).blockCount(cluster(), way.pieces);

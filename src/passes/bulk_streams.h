@@ -15,6 +15,7 @@ public:
   /// A phase for launches of one width of operands.
   struct Way {
     llvm::StringRef plan;
+    int64_t step;                            ///< elements of the streamed axis per iteration
     llvm::SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
     ir::SizeAttr blocks;
     ir::SizeAttr when;  ///< not zero for launches that are no wider
@@ -53,7 +54,7 @@ private:
   ir::KernelOp kernel_;
   std::unique_ptr<Axes> axes_;
   std::unique_ptr<Clusters> clusters_;
-  llvm::SmallVector<StreamLoop, 2> loops_;
+  std::optional<StreamLoop> stream_;
   llvm::SmallVector<Way> ways_;
   ir::SizeAttr needs_, width_;
   llvm::DenseSet<mlir::Value> known_;  ///< not computed from others, or seen

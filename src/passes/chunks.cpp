@@ -32,8 +32,10 @@ SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeA
   AxisSet squares = dot || clusters_.flattened(cluster) ? AxisSet() : squareAxes(cluster);
   ir::SizeAttr inner = innerElements(cluster);
   ir::SizeAttr left =
-      combine(SizeOp::Max, size(1),
-              combine(SizeOp::FloorDiv, elementsPerBlock(cluster, inner), combine(SizeOp::Mul, inner, depth)));
+      keepsRows(cluster)
+          ? rowsAtOnce(cluster, inner)
+          : combine(SizeOp::Max, size(1),
+                    combine(SizeOp::FloorDiv, elementsPerBlock(cluster, inner), combine(SizeOp::Mul, inner, depth)));
   for (size_t i = cluster.parallel.size(); i-- > 0;) {
     Axis axis = cluster.parallel[i];
     ir::SizeAttr extent = axes_.extent(axis);
@@ -90,6 +92,38 @@ bool Chunks::writesOnlyRows(const Cluster& cluster) {
   return reduces;
 }
 
+bool Chunks::keepsRows(const Cluster& cluster) {
+  if (schedule_.keptElementsPerBlock == 0 || cluster.parallel.empty() || findDot(cluster))
+    return false;
+  bool reduces = false, writes = false;
+  for (Operation* root : cluster.roots) {
+    if (auto store = dyn_cast<ir::TileStoreOp>(root)) {
+      SmallVector<Axis> axes = axes_.of(store.getValue());
+      writes |= !axes.empty() && !llvm::is_contained(cluster.parallel, axes.back());
+    } else if (auto reduce = dyn_cast<ir::ReduceOp>(root)) {
+      reduces |= reduce.getDims().back() + 1 == cast<RankedTensorType>(reduce.getValue().getType()).getRank();
+    } else {
+      return false;
+    }
+  }
+  return reduces && writes;
+}
+
+/// The largest power of two of rows that a block keeps: its teams have one each. A quarter where the tensor is small.
+ir::SizeAttr Chunks::rowsAtOnce(const Cluster& cluster, ir::SizeAttr inner) {
+  ir::SizeAttr rows = size(1);
+  for (int64_t more = 1; 2 * more <= schedule_.keptElementsPerBlock; more *= 2) {
+    ir::SizeAttr fits = combine(SizeOp::Less, inner, size(schedule_.keptElementsPerBlock / (2 * more) + 1));
+    rows = combine(SizeOp::Add, rows, combine(SizeOp::Mul, fits, size(more)));
+  }
+  ir::SizeAttr total = inner;
+  for (Axis axis : cluster.parallel)
+    total = combine(SizeOp::Mul, total, axes_.extent(axis));
+  ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.smallTensor - 1), total);
+  ir::SizeAttr parts = combine(SizeOp::Sub, size(4), combine(SizeOp::Mul, isLarge, size(3)));
+  return combine(SizeOp::Max, size(1), combine(SizeOp::FloorDiv, rows, parts));
+}
+
 /// Of the widest tensor of elementwise work, where that is less than four; zero: something else.
 int64_t Chunks::narrowBytes(const Cluster& cluster) {
   int64_t bytes = 1;
@@ -119,7 +153,10 @@ int64_t Chunks::mostPerBlock(const Cluster& cluster) {
     return schedule_.streamedBytesPerBlock / bytes;
   if (int64_t narrow = narrowBytes(cluster))
     return schedule_.elementsPerBlock * 4 / narrow;
-  return writesOnlyRows(cluster) ? schedule_.sweptElementsPerBlock : schedule_.elementsPerBlock;
+  if (!writesOnlyRows(cluster))
+    return schedule_.elementsPerBlock;
+  // Rows that several reductions share are kept: fewer of them take as long.
+  return cluster.roots.size() > 2 ? schedule_.sweptElementsPerBlock / 4 : schedule_.sweptElementsPerBlock;
 }
 
 ir::SizeAttr Chunks::elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner) {

@@ -25,6 +25,8 @@ public:
   /// Of a cluster that combines `depth` partial results per element.
   Sizes chooseCombining(const Cluster& cluster, ir::SizeAttr depth) { return chooseChunks(cluster, depth); }
   ir::SizeAttr blockCount(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks);
+  /// The cluster writes rows that it reduces, too: their blocks take as many rows as they keep.
+  bool keepsRows(const Cluster& cluster);
   /// Of the pieces that `choose` makes of a cluster, elements along the parallel axes together at most; nothing: not known (products, splits).
   std::optional<int64_t> mostElements(const Cluster& cluster);
 
@@ -43,6 +45,7 @@ private:
   int64_t streamedElementBytes(const Cluster& cluster);
   int64_t narrowBytes(const Cluster& cluster);
   bool writesOnlyRows(const Cluster& cluster);
+  ir::SizeAttr rowsAtOnce(const Cluster& cluster, ir::SizeAttr inner);
   int64_t mostPerBlock(const Cluster& cluster);
   ir::SizeAttr elementsPerBlock(const Cluster& cluster, ir::SizeAttr inner);
   int64_t squareSide(const Cluster& cluster);

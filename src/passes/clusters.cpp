@@ -91,8 +91,38 @@ static bool isScalarReduce(Operation* op) {
   return reduce && !isa<RankedTensorType>(reduce.getType());
 }
 
+/// Constants, and values from outside of `op`.
+static bool isSameInAllRounds(Operation* op, Value a, Value b) {
+  if (const std::optional<int64_t> constant = getConstantIntValue(a))
+    return constant == getConstantIntValue(b);
+  return a == b && !op->isAncestor(a.getParentRegion()->getParentOp());
+}
+
+bool readsWhatOthersWrite(Operation* op, const Axes& axes) {
+  if (op->getNumRegions() == 0)
+    return false;
+  llvm::DenseMap<Value, SmallVector<ir::TileStoreOp>> stores;
+  op->walk([&](ir::TileStoreOp store) { stores[store.getView()].push_back(store); });
+  const auto isOwn = [&](ir::TileLoadOp load, ir::TileStoreOp store) {
+    return axes.of(load.getResult()) == axes.of(store.getValue()) &&
+           llvm::all_of(llvm::zip(load.getOffsets(), store.getOffsets()),
+                        [&](auto pair) { return isSameInAllRounds(op, std::get<0>(pair), std::get<1>(pair)); });
+  };
+  const WalkResult walked = op->walk([&](Operation* inner) {
+    bool readsOthers = false;
+    if (auto load = dyn_cast<ir::LoadOp>(inner))
+      readsOthers = stores.contains(load.getView());
+    else if (auto load = dyn_cast<ir::TileLoadOp>(inner); load && stores.contains(load.getView()))
+      readsOthers = !llvm::all_of(stores[load.getView()], [&](ir::TileStoreOp store) { return isOwn(load, store); });
+    return readsOthers ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walked.wasInterrupted();
+}
+
 /// Effects that are not tile loads and stores happen once, so they get a block of their own.
-static bool isSerial(Operation* op) {
+static bool isSerial(Operation* op, const Axes& axes) {
+  if (readsWhatOthersWrite(op, axes))
+    return true;
   bool serial = false;
   op->walk([&](Operation* inner) {
     serial |= !isa<ir::TileLoadOp, ir::TileStoreOp, ir::LoadOp>(inner) && inner->getNumRegions() == 0 &&
@@ -250,7 +280,8 @@ bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
   if (cluster.kind == Cluster::Kind::SplitScan && isa<ir::TileStoreOp>(op))
     return axes_.of(sweptTile(op)) != axes_.of(cluster.roots[0]->getResult(0)) || !isFusable(op, cluster) ||
            storesTo(cast<ir::TileStoreOp>(op).getView(), cluster);
-  if (cluster.kind != Cluster::Kind::Parallel || isScalarReduce(op) || isSerial(op) || splits(op) || splitsScan(op))
+  if (cluster.kind != Cluster::Kind::Parallel || isScalarReduce(op) || isSerial(op, axes_) || splits(op) ||
+      splitsScan(op))
     return true;
   if (rules_.fusedOnly && !isFusable(op, cluster))
     return true;
@@ -329,7 +360,7 @@ bool Clusters::extend(Cluster& cluster, Operation* op) const {
       cluster.whole.erase(axis);
     return true;
   }
-  if (isSerial(op)) {
+  if (isSerial(op, axes_)) {
     cluster.kind = Cluster::Kind::Serial;
     return cluster.roots.empty();
   }

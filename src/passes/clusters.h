@@ -32,6 +32,9 @@ struct ClusterRules {
   bool splitReductions = false;
 };
 
+/// A loop or branch in which a tile is read from elements that other blocks may write there: each has to see all that was written before.
+bool readsWhatOthersWrite(mlir::Operation* op, const Axes& axes);
+
 class Clusters {
 public:
   Clusters(ir::KernelOp kernel, const Axes& axes, ClusterRules rules = {});

@@ -46,12 +46,58 @@ private:
     constexpr int kMostOperations = 8;
     int operations = 0;
     for (Operation& op : block->without_terminator()) {
-      const bool isPlain = isa<ir::BroadcastOp, arith::ConstantOp>(op) || ir::isElementwise(&op);
+      const bool isPlain = isa<ir::BroadcastOp, ir::IotaOp, arith::ConstantOp>(op) || ir::isElementwise(&op);
       if (!isPlain || ir::isFloatFunction(&op) || !isPure(&op))
         return false;
       operations += ir::isElementwise(&op);
     }
     return operations <= kMostOperations;
+  }
+
+  static Value narrowSource(Value value) {
+    while (auto wide = value.getDefiningOp<arith::ExtFOp>())
+      value = wide.getIn();
+    return value;
+  }
+
+  /// `condition == when ? (mask ? fill : plain) : plain` chooses once, by both: later passes know masks by that form. Null: there is no such mask.
+  static Value mergeMask(OpBuilder& builder, Location loc, Value condition, bool when, Value masked, Value plain) {
+    auto rounded = masked.getDefiningOp<arith::TruncFOp>();
+    auto mask = (rounded ? rounded.getIn() : masked).getDefiningOp<arith::SelectOp>();
+    if (!mask || !isTile(mask.getCondition()))
+      return {};
+    auto isPlain = [&](Value value) { return (rounded ? narrowSource(value) : value) == plain; };
+    const bool fillsWhere = isPlain(mask.getFalseValue());
+    if (!fillsWhere && !isPlain(mask.getTrueValue()))
+      return {};
+    auto type = cast<RankedTensorType>(mask.getCondition().getType());
+    SmallVector<Value> sizes;
+    for (auto [dim, size] : llvm::enumerate(ir::tileSizeValues(builder, loc, plain))) {
+      if (!size)
+        return {};
+      if (type.isDynamicDim(static_cast<unsigned>(dim)))
+        sizes.push_back(size);
+    }
+    if (fillsWhere != when)
+      condition = builder.create<arith::XOrIOp>(loc, condition,
+                                                builder.create<arith::ConstantOp>(loc, builder.getBoolAttr(true)));
+    Value tile = builder.create<ir::BroadcastOp>(loc, type, condition, builder.getDenseI64ArrayAttr({}), sizes);
+    Value both = fillsWhere ? builder.create<arith::AndIOp>(loc, tile, mask.getCondition()).getResult()
+                            : builder.create<arith::OrIOp>(loc, tile, mask.getCondition()).getResult();
+    Value chosen = builder.create<arith::SelectOp>(loc, both, mask.getTrueValue(), mask.getFalseValue());
+    return rounded ? builder.create<arith::TruncFOp>(loc, rounded.getType(), chosen).getResult() : chosen;
+  }
+
+  static Value choose(scf::IfOp branch, Value a, Value b) {
+    OpBuilder builder(branch);
+    Value condition = branch.getCondition();
+    if (a == b)
+      return a;
+    if (Value merged = mergeMask(builder, branch.getLoc(), condition, true, a, b))
+      return merged;
+    if (Value merged = mergeMask(builder, branch.getLoc(), condition, false, b, a))
+      return merged;
+    return builder.create<arith::SelectOp>(branch.getLoc(), condition, a, b);
   }
 
   static void select(scf::IfOp branch) {
@@ -62,10 +108,8 @@ private:
     for (Block* block : {branch.thenBlock(), branch.elseBlock()})
       for (Operation& op : llvm::make_early_inc_range(block->without_terminator()))
         op.moveBefore(branch);
-    OpBuilder builder(branch);
     for (auto [result, a, b] : llvm::zip(branch.getResults(), then, otherwise))
-      result.replaceAllUsesWith(
-          a == b ? a : Value(builder.create<arith::SelectOp>(branch.getLoc(), branch.getCondition(), a, b)));
+      result.replaceAllUsesWith(choose(branch, a, b));
     branch.erase();
   }
 

@@ -1,5 +1,6 @@
 #include "passes/entry_arguments.h"
 
+#include "ir/launch.h"
 #include "ir/size_attr.h"
 
 namespace vortex::passes {
@@ -31,9 +32,35 @@ unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> extents, Type eleme
   return static_cast<unsigned>(types_.size() - 1);
 }
 
+unsigned EntryArguments::addCopy(unsigned original, ArrayRef<ir::SizeAttr> extents) {
+  OpBuilder builder(context_);
+  auto type = cast<ir::ViewType>(types_[original]);
+  SmallVector<Attribute> sizes(extents.begin(), extents.end());
+  // Rows of the original may be of any length.
+  add(ir::ViewType::get(SmallVector<int64_t>(extents.size(), ShapedType::kDynamic), type.getElementType()), "",
+      ir::Role::Temp,
+      {builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
+       builder.getNamedAttr("extents", builder.getArrayAttr(sizes)),
+       builder.getNamedAttr(ir::kStandsFor, builder.getI64IntegerAttr(original))});
+  return static_cast<unsigned>(types_.size() - 1);
+}
+
+bool EntryArguments::isReadParam(unsigned argument) const {
+  auto described = cast<DictionaryAttr>(args_[argument]);
+  auto access = described.getAs<ir::AccessModeAttr>("access");
+  return described.getAs<ir::RoleAttr>("role").getValue() == ir::Role::Param && access &&
+         access.getValue() == ir::AccessMode::Read && !described.contains("struct_bytes");
+}
+
 unsigned EntryArguments::addLet(StringRef name) {
   add(IndexType::get(context_), name, ir::Role::Let, {});
   return static_cast<unsigned>(types_.size() - 1);
+}
+
+bool EntryArguments::hasTemporaries() const {
+  return llvm::any_of(args_, [](Attribute described) {
+    return cast<DictionaryAttr>(described).getAs<ir::RoleAttr>("role").getValue() == ir::Role::Temp;
+  });
 }
 
 void EntryArguments::assign() {

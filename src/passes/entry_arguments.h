@@ -11,12 +11,18 @@ public:
 
   /// Returns their numbers. Lets come before all temporaries.
   unsigned addTemporary(llvm::ArrayRef<ir::SizeAttr> extents, mlir::Type element);
+  /// A copy of a parameter's tensor, with room for its elements. In launches that run nothing which writes it, it is that tensor.
+  unsigned addCopy(unsigned original, llvm::ArrayRef<ir::SizeAttr> extents);
   unsigned addLet(llvm::StringRef name);
+  /// A piece of a launch before this one has left temporaries.
+  bool hasTemporaries() const;
   /// Writes them to the entry.
   void assign();
 
   mlir::MLIRContext* context() const { return context_; }
   llvm::ArrayRef<mlir::Type> types() const { return types_; }
+  /// A tensor that callers give and the kernel does not write.
+  bool isReadParam(unsigned argument) const;
   /// Of a tensor. That of a temporary follows from its extents: it is decided before there are any which steps run.
   Placement placementOf(unsigned argument) const;
 

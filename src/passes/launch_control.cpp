@@ -15,6 +15,7 @@
 namespace vortex::passes {
 
 using namespace mlir;
+using SizeOp = size::Op;
 
 namespace {
 
@@ -65,13 +66,30 @@ private:
         continue;
       if (addsWorkers)
         workers_ = addArgument(arguments_.addLet("workers"));
+      for (unsigned i = 0; i < control->read.size(); ++i)
+        reads_[&op].push_back(addArgument(arguments_.addLet("read")));
       if (control->round)
         addLets(&op, *control);
+      if (control->asks) {
+        findControls(*cast<scf::WhileOp>(op).getBeforeBody());
+        letItSay(&op, *control);
+      }
       controls_[&op] = std::move(*control);
       for (Region& region : op.getRegions())
         if (!region.empty() && (isa<scf::IfOp>(op) || &region.front() == LaunchPlaces::bodyOf(&op)))
           findControls(region.front());
     }
+  }
+
+  /// The last round only computes that there is no other.
+  void letItSay(Operation* op, LaunchControl& control) {
+    reads_[op].push_back(addArgument(arguments_.addLet("goes_on")));
+    ir::SizeAttr goesOn = ir::sizeScalar(context_, reads_[op].back());
+    auto& [arguments, first, next, condition] = *control.round;
+    next[0] = goesOn;
+    for (unsigned i = 1; i < next.size(); ++i)
+      next[i] = ir::SizeAttr::get(context_, size::make(SizeOp::Select, goesOn.getExpr(), next[i].getExpr(),
+                                                       ir::sizeScalar(context_, unsigned(arguments[i])).getExpr()));
   }
 
   void addLets(Operation* op, const LaunchControl& control) {
@@ -80,6 +98,8 @@ private:
       for (Value value : values)
         value.replaceAllUsesWith(argument);
     };
+    if (control.asks)
+      let({});
     if (auto counted = dyn_cast<scf::ForOp>(op))
       let(counted.getInductionVar());
     LaunchPlaces::Carried carried = LaunchPlaces::carriedBy(op);
@@ -125,9 +145,10 @@ private:
     if (!isNew)
       return known->second;
     auto load = dyn_cast<ir::TileLoadOp>(op);
+    const bool isScalar = !isTile(value) && (isa<ir::ElementOp>(op) || llvm::none_of(op->getOperands(), isTile));
     const bool isCheap = load ? !written_.contains(load.getView())
                               : isPure(op) && op->getNumRegions() == 0 &&
-                                    (!isTile(value) || isa<ir::BroadcastOp, ir::IotaOp, arith::ConstantOp>(op));
+                                    (isScalar || isa<ir::BroadcastOp, ir::IotaOp, arith::ConstantOp>(op));
     const bool again =
         isCheap && llvm::all_of(op->getOperands(), [&](Value operand) { return isComputedAgain(operand); });
     return computedAgain_[value] = again;
@@ -221,6 +242,36 @@ private:
       builder_.create<ir::StoreOp>(loc, made, view, ValueRange{zero}, Value(), false);
   }
 
+  /// At the end of a piece: the launch is to know a condition or bound.
+  unsigned storeForLaunch(Value value) {
+    Location loc = value.getLoc();
+    auto wide = IntegerType::get(context_, 64);
+    const unsigned number = addArgument(arguments_.addTemporary({ir::sizeConstant(context_, 1)}, wide));
+    Value made = get(value);
+    if (made.getType().isIndex())
+      made = builder_.create<arith::IndexCastOp>(loc, wide, made);
+    else
+      made = builder_.create<arith::ExtUIOp>(loc, wide, made);
+    Value zero = builder_.create<arith::ConstantIndexOp>(loc, 0);
+    builder_.create<ir::StoreOp>(loc, made, argument(number), ValueRange{zero}, Value(), false);
+    return number;
+  }
+
+  void addRead(std::vector<ControlStep>& steps, unsigned let, unsigned temporary) {
+    steps.emplace_back();
+    steps.back().read = {let, temporary};
+  }
+
+  /// Ends the piece before a loop or branch with what the launch reads of it.
+  void endPieceBefore(Operation* op, std::vector<ControlStep>& steps) {
+    SmallVector<unsigned> temporaries;
+    for (Value value : controls_[op].read)
+      temporaries.push_back(storeForLaunch(value));
+    endPiece(steps);
+    for (auto [let, temporary] : llvm::zip(ArrayRef(reads_[op]).take_front(temporaries.size()), temporaries))
+      addRead(steps, let, temporary);
+  }
+
   void addPiece(std::vector<ControlStep>& steps, ir::KernelOp piece) {
     steps.emplace_back();
     steps.back().piece = piece;
@@ -281,7 +332,7 @@ private:
   }
 
   void emitBranch(scf::IfOp op, ControlStep& step, std::vector<ControlStep>& before) {
-    endPiece(before);
+    endPieceBefore(op, before);
     step.condition = controls_[op].condition;
     SmallVector<std::optional<unsigned>> homes;
     for (Value result : op.getResults()) {
@@ -297,13 +348,14 @@ private:
       });
     };
     side(op.thenBlock(), step.steps);
-    side(op.elseBlock(), step.otherwise);
+    if (op.elseBlock())
+      side(op.elseBlock(), step.otherwise);
     for (auto [result, home] : llvm::zip(op.getResults(), homes))
       homes_[result] = *home;
   }
 
   void emitLoop(Operation* op, ControlStep& step, std::vector<ControlStep>& before) {
-    const LaunchControl& control = controls_[op];
+    const LaunchControl control = controls_[op];
     step.round = control.round;
     LaunchPlaces::Carried carried = LaunchPlaces::carriedBy(op);
     struct Buffers {
@@ -322,17 +374,36 @@ private:
       buffers.push_back({i, *current, *next});
       store(carried.initial[i], *current);
     }
-    endPiece(before);
+    endPieceBefore(op, before);
     for (const Buffers& buffer : buffers)
       homes_[carried.arguments[buffer.index]] = homes_[carried.results[buffer.index]] = buffer.current;
-    emitBlock(*LaunchPlaces::bodyOf(op), step.steps, [&] {
+    ControlStep* round = &step;
+    ControlStep rest;
+    if (control.asks) {
+      for (const Buffers& buffer : buffers)
+        homes_[cast<scf::WhileOp>(op).getBeforeArguments()[buffer.index]] = buffer.current;
+      emitQuestion(cast<scf::WhileOp>(op), step.steps);
+      rest.origin = op->getLoc();
+      rest.condition = ir::sizeScalar(context_, reads_[op].back());
+      round = &rest;
+    }
+    emitBlock(*LaunchPlaces::bodyOf(op), round->steps, [&] {
       for (const Buffers& buffer : buffers)
         if (buffer.current != buffer.next)
           store(carried.yields[buffer.index], buffer.next);
     });
     for (const Buffers& buffer : buffers)
       if (buffer.current != buffer.next)
-        step.exchanges.push_back({buffer.current, buffer.next});
+        round->exchanges.push_back({buffer.current, buffer.next});
+    if (control.asks)
+      step.steps.push_back(std::move(rest));
+  }
+
+  /// The first steps of a round, which say whether there are others.
+  void emitQuestion(scf::WhileOp op, std::vector<ControlStep>& steps) {
+    unsigned answer = 0;
+    emitBlock(*op.getBeforeBody(), steps, [&] { answer = storeForLaunch(op.getConditionOp().getCondition()); });
+    addRead(steps, reads_[op].back(), answer);
   }
 
 public:
@@ -348,6 +419,8 @@ private:
   bool asksForWorkers_ = false;
   std::optional<unsigned> workers_;
   llvm::DenseMap<Operation*, LaunchControl> controls_;
+  llvm::DenseMap<Operation*, SmallVector<unsigned>>
+      reads_;  ///< lets of LaunchControl::read; last: whether the loop goes on
   llvm::DenseMap<Operation*, unsigned> pieceOf_;
   unsigned pieces_ = 0, createdPieces_ = 0;
   llvm::DenseMap<Value, bool> computedAgain_;

@@ -15,15 +15,16 @@ struct ControlStep {
   std::optional<ir::LaunchBuilder::Round> round;               ///< of a loop
   ir::SizeAttr condition;                                      ///< of a branch
   std::vector<ControlStep> steps, otherwise;                   ///< of a loop or of a branch's sides
-  llvm::SmallVector<std::pair<unsigned, unsigned>> exchanges;  ///< of temporaries, after each round
+  llvm::SmallVector<std::pair<unsigned, unsigned>> exchanges;  ///< of temporaries, after each round or behind `steps`
+  std::optional<std::pair<unsigned, unsigned>> read{};         ///< alone: this let gets the value of this temporary
 };
 
-/// Cuts a whole-tensor kernel at the loops and branches that the launch is to run: those whose conditions and bounds are expressions over its
-/// arguments, and around tiles that blocks could not carry (every block would need the whole tile, or more of it than it has room for).
-/// Values that cross pieces are temporaries of the entry; a loop writes what it carries beside what it reads, and exchanges the two. Before: the kernel.
-/// Fails, with a diagnostic, where the extents of such
-/// a temporary are not known before the launch. After, unless the kernel is returned alone: pieces in its place, whose arguments are those of the entry so far. `workers`: set to an argument of role let, if
-/// a piece has products and the schedule asks for the number of workers.
+/// Cuts a whole-tensor kernel at the loops and branches that the launch is to run: those around tiles that blocks could not carry (every block
+/// would need the whole tile, or more of it than it has room for). Conditions and bounds that are no expressions over its arguments are
+/// computed by pieces and read back. Values that cross pieces are temporaries of the entry; a loop writes what it carries beside what it
+/// reads, and exchanges the two. Before: the kernel. After, unless the kernel is returned alone: pieces in its place, whose arguments are
+/// those of the entry so far. `workers`: set to an argument of role let, if a piece has products and the schedule asks for the number of
+/// workers. Fails, with a diagnostic, where the extents of such a temporary are not known before the launch.
 mlir::FailureOr<std::vector<ControlStep>>
 cutAtControl(ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule, std::optional<unsigned>& workers);
 

@@ -2,6 +2,7 @@
 
 #include "analysis/element_control.h"
 #include "ir/tile_sizes.h"
+#include "passes/clusters.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -142,87 +143,126 @@ bool LaunchPlaces::hasPlainExtents(Operation* op) const {
   return isPlain;
 }
 
-std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firstLet) const {
-  auto counted = dyn_cast<scf::ForOp>(op);
-  const Carried carried = carriedBy(op);
-  LaunchControl control;
-  for (auto [i, initial] : llvm::enumerate(carried.initial))
-    if (initial.getType().isIndex() && wideExpression(initial, [](Value) { return ir::SizeAttr(); }))
-      control.lets.push_back(static_cast<unsigned>(i));
-  ValueRange asked = counted ? ValueRange() : ValueRange(cast<scf::WhileOp>(op).getBeforeArguments());
-  while (true) {
-    llvm::DenseMap<Value, ir::SizeAttr> known;
-    ir::LaunchBuilder::Round round;
-    auto leaf = [&](Value value) { return known.lookup(value); };
-    unsigned next = firstLet;
-    auto let = [&](Value value) { known[value] = ir::sizeScalar(op->getContext(), next); };
-    if (counted) {
-      if (!counted.getInductionVar().getType().isIndex())
-        return std::nullopt;
-      let(counted.getInductionVar());
-      round.arguments.push_back(next++);
+/// Numbers of lets from `firstLet` on: what is read, whether the loop goes on, the counter, carried values.
+class RoundPlan {
+public:
+  RoundPlan(Operation* op, LaunchControl& control, unsigned firstLet)
+      : context_(op->getContext()), counted_(dyn_cast<scf::ForOp>(op)), while_(dyn_cast<scf::WhileOp>(op)),
+        carried_(LaunchPlaces::carriedBy(op)), control_(control), next_(firstLet) {}
+
+  /// False: some of `control.lets` cannot be computed by the launch; those that can are left.
+  bool make() {
+    for (Value value : control_.read)
+      let({value});
+    if (control_.asks)
+      addRound(let({}), ir::sizeConstant(context_, 1), nullptr);
+    if (counted_)
+      addCounter();
+    SmallVector<unsigned> numbers;
+    for (unsigned i : control_.lets) {
+      SmallVector<Value> same{carried_.arguments[i]};
+      if (while_)
+        same.push_back(while_.getBeforeArguments()[i]);
+      numbers.push_back(let(same));
     }
-    for (unsigned i : control.lets) {
-      let(carried.arguments[i]);
-      if (!asked.empty())
-        let(asked[i]);
-      round.arguments.push_back(next++);
-    }
-    if (counted) {
-      ir::SizeAttr lower = wideExpression(counted.getLowerBound(), leaf),
-                   step = wideExpression(counted.getStep(), leaf),
-                   upper = wideExpression(counted.getUpperBound(), leaf), i = known.lookup(counted.getInductionVar());
-      if (!lower || !step || !upper)
-        return std::nullopt;
-      round.first.push_back(lower);
-      round.condition = ir::sizeBinary(SizeOp::Less, i, upper);
-      round.next.push_back(ir::sizeBinary(SizeOp::Add, i, step));
-    } else {
-      round.condition = conditionExpression(cast<scf::WhileOp>(op).getConditionOp().getCondition(), leaf);
-    }
+    round_.condition = control_.asks ? ir::sizeScalar(context_, unsigned(round_.arguments[0]))
+                       : while_      ? conditionExpression(while_.getConditionOp().getCondition(), leaf_)
+                                     : round_.condition;
     SmallVector<unsigned> computed;
-    for (unsigned i : control.lets)
-      if (ir::SizeAttr value = wideExpression(carried.yields[i], leaf)) {
+    for (auto [i, number] : llvm::zip(control_.lets, numbers))
+      if (ir::SizeAttr value = wideExpression(carried_.yields[i], leaf_)) {
         computed.push_back(i);
-        round.first.push_back(wideExpression(carried.initial[i], leaf));
-        round.next.push_back(value);
+        addRound(number, wideExpression(carried_.initial[i], leaf_), value);
       }
-    if (computed.size() == control.lets.size()) {
-      control.round = std::move(round);
-      return control.round->condition ? std::optional(control) : std::nullopt;
-    }
-    control.lets = std::move(computed);
+    const bool isWhole = computed.size() == control_.lets.size();
+    control_.lets = std::move(computed);
+    control_.round = std::move(round_);
+    return isWhole;
   }
+
+private:
+  unsigned let(ValueRange values) {
+    for (Value value : values)
+      known_[value] = ir::sizeScalar(context_, next_);
+    return next_++;
+  }
+
+  void addRound(unsigned argument, ir::SizeAttr first, ir::SizeAttr next) {
+    round_.arguments.push_back(argument);
+    round_.first.push_back(first);
+    round_.next.push_back(next);
+  }
+
+  void addCounter() {
+    const unsigned number = let({counted_.getInductionVar()});
+    ir::SizeAttr counter = ir::sizeScalar(context_, number);
+    addRound(number, wideExpression(counted_.getLowerBound(), leaf_),
+             ir::sizeBinary(SizeOp::Add, counter, wideExpression(counted_.getStep(), leaf_)));
+    round_.condition = ir::sizeBinary(SizeOp::Less, counter, wideExpression(counted_.getUpperBound(), leaf_));
+  }
+
+  MLIRContext* context_;
+  scf::ForOp counted_;
+  scf::WhileOp while_;
+  LaunchPlaces::Carried carried_;
+  LaunchControl& control_;
+  unsigned next_;
+  llvm::DenseMap<Value, ir::SizeAttr> known_;
+  std::function<ir::SizeAttr(Value)> leaf_ = [this](Value value) { return known_.lookup(value); };
+  ir::LaunchBuilder::Round round_;
+};
+
+/// What is passed on is what it got.
+static bool passesOn(scf::WhileOp loop) {
+  return llvm::equal(loop.getConditionOp().getArgs(), loop.getBeforeArguments());
 }
 
 /// Its condition is made of what is passed on, and nothing else happens there.
 static bool isPlainWhile(scf::WhileOp loop) {
-  return llvm::equal(loop.getConditionOp().getArgs(), loop.getBeforeArguments()) &&
-         llvm::all_of(loop.getBeforeBody()->without_terminator(), [](Operation& op) {
-           return op.getNumRegions() == 0 && isPure(&op) && llvm::none_of(op.getOperands(), isTile);
-         });
+  return llvm::all_of(loop.getBeforeBody()->without_terminator(), [](Operation& op) {
+    return op.getNumRegions() == 0 && isPure(&op) && llvm::none_of(op.getOperands(), isTile);
+  });
+}
+
+std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firstLet) const {
+  const auto none = [](Value) { return ir::SizeAttr(); };
+  auto counted = dyn_cast<scf::ForOp>(op);
+  if (counted ? !counted.getInductionVar().getType().isIndex() : !passesOn(cast<scf::WhileOp>(op)))
+    return std::nullopt;
+  LaunchControl control;
+  if (counted)
+    for (Value bound : {counted.getLowerBound(), counted.getUpperBound(), counted.getStep()})
+      if (!wideExpression(bound, none) && !llvm::is_contained(control.read, bound))
+        control.read.push_back(bound);
+  for (auto [i, initial] : llvm::enumerate(carriedBy(op).initial))
+    if (initial.getType().isIndex() && wideExpression(initial, none))
+      control.lets.push_back(static_cast<unsigned>(i));
+  control.asks = !counted && !isPlainWhile(cast<scf::WhileOp>(op));
+  while (!RoundPlan(op, control, firstLet).make() || !control.round->condition)
+    control.asks |= !control.round->condition;
+  return control;
 }
 
 std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet) const {
-  if (!isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op) || llvm::none_of(op->getResults(), isTile) ||
-      analysis::isElementControl(op) || fitsBlock(op))
+  if (!isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op))
     return std::nullopt;
-  op->setAttr(kStaysAttribute,
-              StringAttr::get(op->getContext(), "the launch cannot run it, as its condition, bounds or "
-                                                "extents are computed from tensors or floats"));
-  std::optional<LaunchControl> control;
-  if (auto branch = dyn_cast<scf::IfOp>(op)) {
-    control.emplace();
-    control->condition = conditionExpression(branch.getCondition(), [](Value) { return ir::SizeAttr(); });
-    if (!control->condition)
-      return std::nullopt;
-  } else {
-    auto loop = dyn_cast<scf::WhileOp>(op);
-    if (loop && !isPlainWhile(loop))
-      return std::nullopt;
-    control = planLoop(op, firstLet);
+  const bool staysInPiece = llvm::none_of(op->getResults(), isTile) || analysis::isElementControl(op) || fitsBlock(op);
+  if (staysInPiece && !readsWhatOthersWrite(op, axes_))
+    return std::nullopt;
+  op->setAttr(kStaysAttribute, StringAttr::get(op->getContext(), "the launch cannot run it, as extents inside follow "
+                                                                 "from what it computes"));
+  if (!hasPlainExtents(op))
+    return std::nullopt;
+  auto branch = dyn_cast<scf::IfOp>(op);
+  if (!branch)
+    return planLoop(op, firstLet);
+  LaunchControl control;
+  control.condition = conditionExpression(branch.getCondition(), [](Value) { return ir::SizeAttr(); });
+  if (!control.condition) {
+    control.read.push_back(branch.getCondition());
+    control.condition = ir::sizeScalar(op->getContext(), firstLet);
   }
-  return control && hasPlainExtents(op) ? control : std::nullopt;
+  return control;
 }
 
 }  // namespace vortex::passes

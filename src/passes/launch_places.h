@@ -11,9 +11,13 @@ inline constexpr llvm::StringLiteral kStaysAttribute = "vx.stays_in_block";
 
 /// A loop or branch of the kernel that becomes a step.
 struct LaunchControl {
+  llvm::SmallVector<mlir::Value>
+      read;  ///< bounds or a condition that only phases know, each a let before those of the round
   llvm::SmallVector<unsigned> lets;  ///< carried values that the launch computes, by number; the others are temporaries
-  std::optional<ir::LaunchBuilder::Round> round;  ///< of a loop; without numbers of arguments yet
+  std::optional<ir::LaunchBuilder::Round> round;  ///< of a loop
   ir::SizeAttr condition;                         ///< of a branch
+  /// Of a loop: phases compute in every round whether it goes on. The first let of the round says so.
+  bool asks = false;
 };
 
 class LaunchPlaces {

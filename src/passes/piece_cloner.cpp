@@ -48,6 +48,11 @@ Value emitSize(OpBuilder& builder, Location loc, ir::SizeAttr size, Block::Block
       return builder.create<arith::ConstantIndexOp>(loc, node.value);
     if (size::isArgument(node.op))
       return emitArgument(builder, loc, node, arguments[node.argument]);
+    if (node.op == SizeOp::Select) {
+      Value zero = builder.create<arith::ConstantIndexOp>(loc, 0);
+      Value holds = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, operands[0], zero);
+      return builder.create<arith::SelectOp>(loc, holds, operands[1], operands[2]);
+    }
     return emitOperator(builder, loc, node.op, operands[0], operands[1]);
   });
 }
@@ -177,13 +182,20 @@ Operation* PieceCloner::clone(Operation* op) {
                                              sizes(constantOp.getResult()));
     }
   }
-  OperationState state(loc, op->getName());
+  return cloneGeneric(op);
+}
+
+/// Of its pieces, with empty regions.
+Operation* PieceCloner::cloneGeneric(Operation* op) {
+  OperationState state(op->getLoc(), op->getName());
   for (Value operand : op->getOperands())
     state.operands.push_back(get(operand));
   for (Value result : op->getResults())
     state.types.push_back(typeOf(result));
   state.attributes = llvm::to_vector(op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();
+  for (unsigned i = 0; i < op->getNumRegions(); ++i)
+    state.addRegion();
   return builder.create(state);
 }
 
@@ -220,16 +232,7 @@ Operation* PieceCloner::cloneReshape(ir::ReshapeOp op) {
 Operation* PieceCloner::cloneRegions(Operation* op) {
   // Values from outside are made before the loop, so that they dominate every use.
   Clusters::forEachOperand(op, [&](Value value) { get(value); });
-  OperationState state(op->getLoc(), op->getName());
-  for (Value operand : op->getOperands())
-    state.operands.push_back(get(operand));
-  for (Value result : op->getResults())
-    state.types.push_back(typeOf(result));
-  state.attributes = llvm::to_vector(op->getAttrs());
-  state.propertiesAttr = op->getPropertiesAsAttribute();
-  for (unsigned i = 0; i < op->getNumRegions(); ++i)
-    state.addRegion();
-  Operation* copy = builder.create(state);
+  Operation* copy = cloneGeneric(op);
   for (auto [from, to] : llvm::zip(op->getRegions(), copy->getRegions())) {
     if (from.empty())
       continue;

@@ -27,6 +27,7 @@ protected:
   virtual mlir::Value provide(mlir::Value value) = 0;
   virtual mlir::Operation* clone(mlir::Operation* op);
   mlir::Operation* cloneRegions(mlir::Operation* op);
+  mlir::Operation* cloneGeneric(mlir::Operation* op);
   mlir::Operation* cloneReshape(ir::ReshapeOp op);
   mlir::RankedTensorType slicedType(mlir::Value value) const;
   mlir::Type typeOf(mlir::Value value) const;

@@ -2,6 +2,8 @@
 
 #include "passes/phase_builder.h"
 
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
 namespace vortex::passes {
 
 using namespace mlir;
@@ -10,7 +12,7 @@ using SizeOp = size::Op;
 ProductWays Products::plan(const Cluster& cluster, ir::SizeAttr workers) {
   ProductWays ways;
   addBulk(cluster, workers, ways);
-  addSplits(cluster, ways);
+  addSplit(cluster, ways);
   addCopies(cluster, ways);
   return ways;
 }
@@ -51,10 +53,15 @@ TensorSchedule Products::thin() const {
   return thin;
 }
 
-ir::SizeAttr Products::smallBlocks(const Cluster& cluster) {
-  TensorSchedule schedule = small();
+ir::SizeAttr Products::blockCount(const Cluster& cluster, const TensorSchedule& schedule) {
   Chunks sizes(context_, schedule, axes_, clusters_);
   return sizes.blockCount(cluster, sizes.choose(cluster));
+}
+
+/// Elements of a temporary's row, which then starts aligned.
+ir::SizeAttr Products::alignedRow(ir::SizeAttr elements) {
+  constexpr int64_t kRow = 64;
+  return combine(SizeOp::Mul, combine(SizeOp::CeilDiv, elements, size(kRow)), size(kRow));
 }
 
 //===-- pieces of the depth -----------------------------------------------------------------------------------===//
@@ -82,58 +89,60 @@ ir::SizeAttr Products::paysToSplit(const Cluster& cluster, ir::DotOp dot) {
     return size(0);
   ir::SizeAttr depth = axes_.extent(axes_.of(dot.getA()).back());
   // A quarter of the blocks wanted, or less: the second phase costs more than a few idle cores. So few are few in blocks of any size.
-  return combine(SizeOp::And, combine(SizeOp::Less, smallBlocks(cluster), size(fewBlocks())),
+  return combine(SizeOp::And, combine(SizeOp::Less, blockCount(cluster, small()), size(fewBlocks())),
                  combine(SizeOp::Less, size(2 * schedule_.dotSplitDepth - 1), depth));
 }
 
-void Products::addSplits(const Cluster& cluster, ProductWays& ways) {
+void Products::addSplit(const Cluster& cluster, ProductWays& ways) {
+  constexpr int64_t kStep = 128;  // pieces start at aligned elements
   ir::DotOp dot = splittable(cluster);
-  if (!dot)
+  ir::SizeAttr when = dot ? paysToSplit(cluster, dot) : size(0);
+  if (ir::constantSize(when) == 0)
     return;
-  ir::SizeAttr when = paysToSplit(cluster, dot);
-  auto add = [&](const char* name, TensorSchedule schedule, ir::SizeAttr condition) {
-    if (ir::constantSize(condition) == 0)
-      return;
-    DepthSplit& added = ways.splits.emplace_back(split(cluster, dot, std::move(schedule)));
-    added.name = name;
-    added.when = condition;
+  DepthSplit& split = ways.split.emplace();
+  split.when = when;
+  split.depth = axes_.of(dot.getA()).back();
+  addBlocks(cluster, dot, split);
+  ir::SizeAttr blocks = blockCount(cluster, split.blocks.back().schedule);
+  for (const DepthSplit::Blocks& each : llvm::drop_begin(llvm::reverse(split.blocks)))
+    blocks = ir::SizeAttr::get(context_, size::make(SizeOp::Select, each.when.getExpr(),
+                                                    blockCount(cluster, each.schedule).getExpr(), blocks.getExpr()));
+  ir::SizeAttr depth = axes_.extent(split.depth);
+  ir::SizeAttr wanted = combine(
+      SizeOp::Min, combine(SizeOp::FloorDiv, size(schedule_.dotSplitBlocks), combine(SizeOp::Max, size(1), blocks)),
+      combine(SizeOp::FloorDiv, depth, size(schedule_.dotSplitDepth)));
+  ir::SizeAttr even = combine(SizeOp::CeilDiv, depth, combine(SizeOp::Max, size(1), wanted));
+  split.step =
+      combine(SizeOp::Max, size(kStep), combine(SizeOp::Mul, combine(SizeOp::CeilDiv, even, size(kStep)), size(kStep)));
+  split.count = combine(SizeOp::CeilDiv, depth, split.step);
+  SmallVector<ir::SizeAttr> extents{split.count};
+  for (Axis axis : axes_.of(dot.getResult()))
+    extents.push_back(axes_.extent(axis));
+  extents.back() = alignedRow(extents.back());
+  split.partials = arguments_.addTemporary(extents, accumulatorType(dot.getType()));
+}
+
+void Products::addBlocks(const Cluster& cluster, ir::DotOp dot, DepthSplit& split) {
+  auto add = [&](const char* name, TensorSchedule schedule, ir::SizeAttr when) {
+    Chunks sizes(context_, schedule, axes_, clusters_);
+    split.blocks.push_back({name, when, sizes.choose(cluster), schedule});
   };
   SmallVector<Axis> axes = axes_.of(dot.getResult());
   if (ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]); rows && schedule_.thinDotRows > 0) {
     ir::SizeAttr isThin = combine(SizeOp::Less, rows, size(schedule_.thinDotRows + 1));
-    add("thin", thin(), combine(SizeOp::And, when, isThin));
-    if (ir::constantSize(isThin).value_or(0) != 0)
+    std::optional<int64_t> known = ir::constantSize(isThin);
+    if (known != 0)
+      add("thin", thin(), known ? ir::SizeAttr() : isThin);
+    if (known.value_or(0) != 0)
       return;
   }
-  add("split", small(), when);
-}
-
-DepthSplit Products::split(const Cluster& cluster, ir::DotOp dot, TensorSchedule schedule) {
-  constexpr int64_t kStep = 128;  // pieces start at aligned elements
-  DepthSplit result;
-  result.depth = axes_.of(dot.getA()).back();
-  result.schedule = std::move(schedule);
-  Chunks sizes(context_, result.schedule, axes_, clusters_);
-  result.pieces = sizes.choose(cluster);
-  ir::SizeAttr blocks = combine(SizeOp::Max, size(1), sizes.blockCount(cluster, result.pieces));
-  ir::SizeAttr depth = axes_.extent(result.depth);
-  ir::SizeAttr wanted = combine(SizeOp::Min, combine(SizeOp::FloorDiv, size(schedule_.dotSplitBlocks), blocks),
-                                combine(SizeOp::FloorDiv, depth, size(schedule_.dotSplitDepth)));
-  ir::SizeAttr even = combine(SizeOp::CeilDiv, depth, combine(SizeOp::Max, size(1), wanted));
-  result.step =
-      combine(SizeOp::Max, size(kStep), combine(SizeOp::Mul, combine(SizeOp::CeilDiv, even, size(kStep)), size(kStep)));
-  result.count = combine(SizeOp::CeilDiv, depth, result.step);
-  SmallVector<ir::SizeAttr> extents{result.count};
-  for (Axis axis : axes_.of(dot.getResult()))
-    extents.push_back(axes_.extent(axis));
-  result.partials = arguments_.addTemporary(extents, accumulatorType(dot.getType()));
-  return result;
+  add("small", small(), {});
 }
 
 //===-- copies of operands ------------------------------------------------------------------------------------===//
 
 /// The load at the other end of transposes, which widen narrow floats and round them again; null if there is none, two of its dimensions are
-/// one axis, or a phase of its own makes it.
+/// one axis, or it is not all of a tensor that callers give and the kernel only reads.
 ir::TileLoadOp Products::copyableLoad(Value operand) {
   Type element = getElementTypeOrSelf(operand.getType());
   for (Operation* op = operand.getDefiningOp();
@@ -141,59 +150,63 @@ ir::TileLoadOp Products::copyableLoad(Value operand) {
        op = operand.getDefiningOp())
     operand = op->getOperand(0);
   auto load = operand.getDefiningOp<ir::TileLoadOp>();
-  if (!load || clusters_.isRoot(load) || getElementTypeOrSelf(operand.getType()) != element)
+  auto argument = load ? dyn_cast<BlockArgument>(load.getView()) : nullptr;
+  if (!argument || !arguments_.isReadParam(argument.getArgNumber()) || clusters_.isRoot(load) || !load.getInbounds() ||
+      getElementTypeOrSelf(operand.getType()) != element ||
+      !llvm::all_of(load.getOffsets(), [](Value offset) { return getConstantIntValue(offset) == 0; }))
     return nullptr;
   SmallVector<Axis> axes = axes_.of(load.getResult());
   AxisSet different(axes.begin(), axes.end());
-  bool isPlain = axes.size() >= 2 && different.size() == axes.size();
+  bool isPlain = axes.size() >= 2 && different.size() == axes.size() &&
+                 static_cast<size_t>(cast<ir::ViewType>(argument.getType()).getRank()) == axes.size() &&
+                 element.getIntOrFloatBitWidth() * 4 <= schedule_.dotAlignment * 8;
   return isPlain && llvm::all_of(axes, [&](Axis axis) { return bool(axes_.extent(axis)); }) ? load : nullptr;
 }
 
-/// Not zero where rows of the load's extents are no multiples of dotAlignment bytes; null: elements are too wide for that to matter.
-ir::SizeAttr Products::isMisaligned(ir::TileLoadOp load) {
-  auto type = cast<RankedTensorType>(load.getResult().getType());
-  int64_t bits = type.getElementTypeBitWidth();
-  if (bits * 4 > schedule_.dotAlignment * 8)
-    return {};
-  ir::SizeAttr row = axes_.extent(axes_.of(load.getResult()).back());
-  ir::SizeAttr rest = combine(SizeOp::Mod, row, size(schedule_.dotAlignment * 8 / bits));
-  return combine(SizeOp::Less, size(0), rest);
+/// Not zero where all rows of a tensor start at multiples of dotAlignment bytes.
+ir::SizeAttr Products::isAligned(unsigned argument) {
+  const Placement placement = arguments_.placementOf(argument);
+  auto isMultiple = [&](size::Expr bytes) {
+    return size::make(SizeOp::Equal, size::make(SizeOp::Mod, bytes, schedule_.dotAlignment), 0);
+  };
+  size::Expr all = isMultiple(placement.address);
+  for (size::Expr stride : ArrayRef(placement.strides).drop_back())
+    all = size::make(SizeOp::And, all, isMultiple(size::make(SizeOp::Mul, stride, placement.elementBytes)));
+  all = size::make(SizeOp::And, size::make(SizeOp::Equal, placement.strides.back(), 1), all);
+  return ir::SizeAttr::get(context_, all);
+}
+
+ir::SizeAttr Products::elements(ir::TileLoadOp load) {
+  ir::SizeAttr all = size(1);
+  for (Axis axis : axes_.of(load.getResult()))
+    all = combine(SizeOp::Mul, all, axes_.extent(axis));
+  return all;
 }
 
 void Products::addCopies(const Cluster& cluster, ProductWays& ways) {
-  constexpr int64_t kRow = 64;  // elements that rows of copies are a multiple of
   ir::DotOp dot = schedule_.dotAlignment > 0 && cluster.kind == Cluster::Kind::Parallel ? findDot(cluster) : nullptr;
   if (!dot || !llvm::is_contained(cluster.roots, dot.getOperation()))
     return;
-  ir::SizeAttr anyRow = size(0);
-  SmallVector<ir::TileLoadOp> loads;
+  ir::SizeAttr allAligned = size(1), tiny = size(1);
   for (Value operand : {dot.getA(), dot.getB()}) {
     ir::TileLoadOp load = copyableLoad(operand);
-    ir::SizeAttr misaligned = load && !llvm::is_contained(loads, load) ? isMisaligned(load) : ir::SizeAttr();
-    if (!misaligned || ir::constantSize(misaligned) == 0)
+    if (!load || llvm::any_of(ways.copies, [&](const AlignedCopy& copy) { return copy.load == load; }))
       continue;
-    anyRow = combine(SizeOp::Or, anyRow, misaligned);
-    loads.push_back(load);
-  }
-  SmallVector<Axis> axes = axes_.of(dot.getResult());
-  ir::SizeAttr rows = axes_.extent(axes[axes.size() - 2]), columns = axes_.extent(axes.back());
-  if (loads.empty() || !rows || !columns)
-    return;
-  AlignedCopies copies;
-  ir::SizeAttr isLarge = combine(SizeOp::Less, size(schedule_.dotCopySide - 1), combine(SizeOp::Min, rows, columns));
-  copies.when = combine(SizeOp::And, isLarge, anyRow);
-  if (!ways.splits.empty())  // so few blocks do not pay for copies
-    copies.when = combine(SizeOp::And, copies.when, combine(SizeOp::Less, size(fewBlocks() - 1), smallBlocks(cluster)));
-  if (ir::constantSize(copies.when) == 0)
-    return;
-  for (ir::TileLoadOp load : loads) {
     SmallVector<ir::SizeAttr> extents;
     for (Axis axis : axes_.of(load.getResult()))
       extents.push_back(axes_.extent(axis));
-    extents.back() = combine(SizeOp::Mul, combine(SizeOp::CeilDiv, extents.back(), size(kRow)), size(kRow));
-    copies.loads.push_back({load, arguments_.addTemporary(extents, getElementTypeOrSelf(load.getResult().getType()))});
+    extents.back() = alignedRow(extents.back());
+    unsigned original = cast<BlockArgument>(load.getView()).getArgNumber();
+    AlignedCopy& copy =
+        ways.copies.emplace_back(AlignedCopy{load, arguments_.addCopy(original, extents), isAligned(original)});
+    allAligned = combine(SizeOp::And, allAligned, copy.isAligned);
+    if (operand == dot.getB() && ways.split && ways.split->blocks.size() == 2)
+      ways.isThin = combine(SizeOp::And, combine(SizeOp::And, ways.split->when, ways.split->blocks[0].when),
+                            ir::sizeUnary(SizeOp::Not, copy.isAligned));
+    tiny = combine(SizeOp::And, tiny, combine(SizeOp::Less, elements(load), size(schedule_.dotCopyElements)));
   }
-  ways.copies = std::move(copies);
+  if (!ways.copies.empty() && schedule_.dotCopyElements > 0)
+    ways.isTiny = combine(SizeOp::And, tiny, ir::sizeUnary(SizeOp::Not, allAligned));
 }
 
 }  // namespace vortex::passes

@@ -7,29 +7,37 @@
 
 namespace vortex::passes {
 
-/// Blocks that multiply pieces of the depth, then a phase that adds their sums and does what follows the product.
+/// Blocks that multiply pieces of the depth, in one of several sizes, then a phase that adds their sums and does what follows the product.
 struct DepthSplit {
+  struct Blocks {
+    const char* name;
+    ir::SizeAttr when;                       ///< of launches that the sizes before are not for; null: all
+    llvm::SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
+    TensorSchedule schedule;
+  };
   Axis depth{};
-  llvm::SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
-  ir::SizeAttr step, count;                ///< elements per piece of the depth, number of pieces
-  unsigned partials = 0;                   ///< the argument of the sums
-  const char* name = "";                   ///< of the way
-  ir::SizeAttr when;                       ///< of launches that the ways before it are not for
-  TensorSchedule schedule;                 ///< of the pieces
+  ir::SizeAttr when;
+  ir::SizeAttr step, count;  ///< elements per piece of the depth, number of pieces: for blocks of all sizes
+  unsigned partials = 0;     ///< the argument of the sums
+  llvm::SmallVector<Blocks, 2> blocks;
 };
 
-/// Copies of operands in aligned rows, made before the product.
-struct AlignedCopies {
-  llvm::SmallVector<std::pair<ir::TileLoadOp, unsigned>> loads;  ///< with the arguments of the copies
-  ir::SizeAttr when;                                             ///< of launches that do not split the depth
+/// An operand that products read in aligned rows: its own, or those of a copy made before.
+struct AlignedCopy {
+  ir::TileLoadOp load;
+  unsigned argument = 0;   ///< of the copy, which stands for the load's tensor in launches that make none
+  ir::SizeAttr isAligned;  ///< not zero for those
 };
 
 /// The ways of one product beside the plain one, in the order in which launches ask.
 struct ProductWays {
   std::optional<BulkPlan> bulk;
-  ir::SizeAttr bulkWhen;                    ///< of launches that prefer it to all others
-  llvm::SmallVector<DepthSplit, 2> splits;  ///< in the order in which launches ask
-  std::optional<AlignedCopies> copies;
+  ir::SizeAttr bulkWhen;  ///< of launches that prefer it to all others
+  std::optional<DepthSplit> split;
+  llvm::SmallVector<AlignedCopy, 2> copies;
+  ir::SizeAttr
+      isTiny;  ///< of launches whose operands are so small that no way of reading them is worth a copy; null: of none
+  ir::SizeAttr isThin;  ///< of launches of few rows that read the second operand once, however it lies; null: of none
 };
 
 class Products {
@@ -51,15 +59,17 @@ public:
 private:
   ir::SizeAttr paysToSplit(const Cluster& cluster, ir::DotOp dot);
   void addBulk(const Cluster& cluster, ir::SizeAttr workers, ProductWays& ways);
-  void addSplits(const Cluster& cluster, ProductWays& ways);
-  DepthSplit split(const Cluster& cluster, ir::DotOp dot, TensorSchedule schedule);
+  void addSplit(const Cluster& cluster, ProductWays& ways);
+  void addBlocks(const Cluster& cluster, ir::DotOp dot, DepthSplit& split);
   void addCopies(const Cluster& cluster, ProductWays& ways);
   ir::DotOp splittable(const Cluster& cluster);
   ir::TileLoadOp copyableLoad(mlir::Value operand);
-  ir::SizeAttr isMisaligned(ir::TileLoadOp load);
+  ir::SizeAttr isAligned(unsigned argument);
+  ir::SizeAttr elements(ir::TileLoadOp load);
   TensorSchedule thin() const;
+  ir::SizeAttr alignedRow(ir::SizeAttr elements);
   int64_t fewBlocks() const { return schedule_.dotSplitBlocks / 4 + 1; }
-  ir::SizeAttr smallBlocks(const Cluster& cluster);
+  ir::SizeAttr blockCount(const Cluster& cluster, const TensorSchedule& schedule);
   ir::SizeAttr size(int64_t value) { return ir::sizeConstant(context_, value); }
   ir::SizeAttr combine(size::Op op, ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(op, a, b); }
 

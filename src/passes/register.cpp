@@ -5,6 +5,7 @@
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
 #include "passes/stream_reductions.h"
+#include "passes/unroll_loops.h"
 
 namespace vortex::passes {
 
@@ -14,6 +15,7 @@ void registerVxPasses() {
   mlir::registerPass([] { return createSimplifyPass(); });
   mlir::registerPass([] { return createStreamReductionsPass(); });
   mlir::registerPass([] { return createExpandStagingPass(); });
+  mlir::registerPass([] { return createUnrollLoopsPass(); });
 }
 
 }  // namespace vortex::passes

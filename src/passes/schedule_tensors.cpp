@@ -2,12 +2,14 @@
 
 #include "ir/launch.h"
 #include "passes/bulk_streams.h"
+#include "passes/check_fused.h"
 #include "passes/chunks.h"
 #include "passes/element_control.h"
 #include "passes/launch_control.h"
 #include "passes/phase_builder.h"
 #include "passes/products.h"
 #include "passes/separate_operands.h"
+#include "passes/stream_bounds.h"
 #include "passes/stream_reductions.h"
 
 namespace vortex::passes {
@@ -42,12 +44,17 @@ public:
       workers_ = shared_.workers ? shared_.workers : addLet("workers", ir::sizeClusters(context_));
     if (schedule_.dotLeastRows > 0)
       sizes_.workers = workers_;
-    if (failed(collectTemporaries()))
-      return failure();
+    const bool letsAreAllowed = !arguments_.hasTemporaries();
     for (const Cluster& cluster : clusters_.list) {
       ir::SizeAttr depth = foldedDepth(cluster);
       chunks_.push_back(depth ? sizes_.chooseCombining(cluster, depth) : sizes_.choose(cluster));
+      if (!depth && letsAreAllowed && sizes_.keepsRows(cluster))  // blocks read the number that the launch computes
+        for (ir::SizeAttr& rows : chunks_.back())
+          if (!ir::constantSize(rows))
+            rows = addLet("rows", rows);
     }
+    if (failed(collectTemporaries()))
+      return failure();
     for (auto [cluster, chunks] : llvm::zip(clusters_.list, chunks_))
       if (isSplit(cluster))
         addPartials(cluster, chunks);
@@ -122,6 +129,8 @@ private:
   bool writesOnlyPieces(const Cluster& cluster) {
     return llvm::all_of(cluster.roots, [&](Operation* root) {
       auto store = dyn_cast<ir::TileStoreOp>(root);
+      if (!store && root->getNumResults() == 0)
+        return false;
       Value written = store ? Value(store.getValue()) : Value(root->getResult(0));
       return llvm::all_of(axes_.of(written), [&](Axis axis) { return llvm::is_contained(cluster.parallel, axis); });
     });
@@ -205,37 +214,43 @@ private:
     carries_[result] = arguments_.addTemporary({count}, accumulatorType(result.getType()));
   }
 
-  void emitCopies(const AlignedCopies& copies) {
-    for (auto [load, argument] : copies.loads) {
-      Cluster copy;
-      copy.parallel = axes_.of(load.getResult());
-      SmallVector<ir::SizeAttr> pieces = sizes_.choose(copy);
-      PhaseBuilder builder = buildPhase(createKernel("align", sizes_.blockCount(copy, pieces)));
-      builder.split(copy.parallel, pieces);
-      builder.emitCopy(load, argument);
-      builder.finish();
-    }
+  void emitCopy(AlignedCopy copy) {
+    Cluster elements;
+    elements.parallel = axes_.of(copy.load.getResult());
+    SmallVector<ir::SizeAttr> pieces = sizes_.choose(elements);
+    ir::KernelOp phase = createKernel("align", sizes_.blockCount(elements, pieces));
+    phase->setAttr(kAnyPlacement, UnitAttr::get(context_));
+    PhaseBuilder builder = buildPhase(phase);
+    builder.split(elements.parallel, pieces);
+    builder.emitCopy(copy.load, copy.argument);
+    builder.finish();
+  }
+
+  /// The builder of a phase that reads copies instead of what they stand for.
+  PhaseBuilder buildPhase(ir::KernelOp phase, ArrayRef<AlignedCopy> copies) {
+    PhaseBuilder builder = buildPhase(phase);
+    for (AlignedCopy copy : copies)
+      builder.copies[copy.load.getResult()] = copy.argument;
+    return builder;
   }
 
   /// Phase one: blocks multiply pieces of the depth. Phase two: adds those in order and does what follows the product.
-  void emitDepthSplit(const Cluster& cluster, ir::DotOp dot, const DepthSplit& split) {
-    Chunks sizes(context_, split.schedule, axes_, clusters_);
-    ir::SizeAttr blocks = combine(SizeOp::Mul, sizes.blockCount(cluster, split.pieces), split.count);
-    ir::KernelOp first = createKernel("partial", blocks);
-    PhaseBuilder pieces = buildPhase(first);
-    SmallVector<Axis> axes{split.depth};
-    SmallVector<ir::SizeAttr> steps{split.step};
-    llvm::append_range(axes, cluster.parallel);
-    llvm::append_range(steps, split.pieces);
-    pieces.split(axes, steps, groupOf(cluster));
-    pieces.emitPartialProduct(dot, pieces.number(split.depth), split.partials);
-    pieces.finish();
-    setPlan(first, split.schedule.dotPlan);
+  /// `isAnyhow`: they read operands as they lie.
+  void emitDepthSplit(const Cluster& cluster, ir::DotOp dot, const DepthSplit& split, bool isAnyhow = false) {
+    SmallVector<ir::LaunchBuilder::Way> ways;
+    for (const DepthSplit::Blocks& blocks : split.blocks)
+      ways.push_back({.name = blocks.name, .when = blocks.when, .emit = [&] {
+                        emitPartial(cluster, dot, split, blocks, isAnyhow);
+                      }});
+    shared_.launch.choose(kernel_.getLoc(), ways);
     Cluster rest;
     rest.parallel = cluster.parallel;
     llvm::copy_if(cluster.roots, std::back_inserter(rest.roots), [&](Operation* root) { return root != dot; });
     SmallVector<ir::SizeAttr> restPieces = sizes_.choose(rest);
-    PhaseBuilder combiner = buildPhase(createKernel("combine", sizes_.blockCount(rest, restPieces)));
+    ir::KernelOp sum = createKernel("combine", sizes_.blockCount(rest, restPieces));
+    if (isAnyhow)
+      sum->setAttr(kAnyPlacement, UnitAttr::get(context_));
+    PhaseBuilder combiner = buildPhase(sum);
     combiner.partials[dot.getResult()] = split.partials;
     combiner.split(rest.parallel, restPieces);
     combiner.get(dot.getResult());
@@ -243,6 +258,24 @@ private:
     for (Operation* root : rest.roots)
       combiner.emitRoot(root);
     combiner.finish();
+  }
+
+  void emitPartial(const Cluster& cluster, ir::DotOp dot, const DepthSplit& split, const DepthSplit::Blocks& blocks,
+                   bool isAnyhow) {
+    Chunks sizes(context_, blocks.schedule, axes_, clusters_);
+    ir::SizeAttr count = combine(SizeOp::Mul, sizes.blockCount(cluster, blocks.pieces), split.count);
+    ir::KernelOp phase = createKernel("partial", count);
+    if (isAnyhow)
+      phase->setAttr(kAnyPlacement, UnitAttr::get(context_));
+    PhaseBuilder pieces = buildPhase(phase, isAnyhow ? ArrayRef<AlignedCopy>() : ways_[dot].copies);
+    SmallVector<Axis> axes{split.depth};
+    SmallVector<ir::SizeAttr> steps{split.step};
+    llvm::append_range(axes, cluster.parallel);
+    llvm::append_range(steps, blocks.pieces);
+    pieces.split(axes, steps, groupOf(cluster));
+    pieces.emitPartialProduct(dot, pieces.number(split.depth), split.partials);
+    pieces.finish();
+    setPlan(phase, blocks.schedule.dotPlan);
   }
 
   void setPlan(ir::KernelOp phase, StringRef plan) {
@@ -303,6 +336,8 @@ private:
              for (Operation* root : streams.cluster().roots)
                builder.emitRoot(root);
              builder.finish();
+             phase.walk([&](scf::ForOp loop) { setChunkSize(loop, way.step); });
+             boundStreams(phase, true);
              setPlan(phase, way.plan);
            }});
     ways.push_back({.name = "in phases", .emit = [this] { emitClusters(); }});
@@ -338,15 +373,24 @@ private:
       ways.push_back({.name = "bulk", .needs = planned.bulk->needs, .when = planned.bulkWhen, .emit = [&] {
                         emitBulkProduct(cluster, *planned.bulk);
                       }});
-    for (const DepthSplit& split : planned.splits)
-      ways.push_back({.name = split.name, .when = split.when, .emit = [&] { emitDepthSplit(cluster, dot, split); }});
-    if (planned.copies)
-      ways.push_back({.name = "copied", .when = planned.copies->when, .emit = [&] {
-                        emitCopies(*planned.copies);
-                        emitProduct(cluster, chunks, &*planned.copies);
+    if (planned.split)
+      ways.push_back({.name = "split", .when = planned.split->when, .emit = [&] {
+                        emitDepthSplit(cluster, dot, *planned.split);
                       }});
-    ways.push_back({.name = "in place", .emit = [&] { emitProduct(cluster, chunks, nullptr); }});
-    shared_.launch.choose(kernel_.getLoc(), ways);
+    ways.push_back({.name = "whole", .emit = [&] { emitProduct(cluster, chunks, planned.copies); }});
+    auto emit = [&] {
+      for (const AlignedCopy& copy : planned.copies)
+        shared_.launch.choose(kernel_.getLoc(), {{.name = "in place", .needs = copy.isAligned, .emit = [] {}},
+                                                 {.name = "copied", .emit = [&] { emitCopy(copy); }}});
+      shared_.launch.choose(kernel_.getLoc(), ways);
+    };
+    SmallVector<ir::LaunchBuilder::Way> all;
+    if (planned.isTiny)
+      all.push_back({.name = "tiny", .when = planned.isTiny, .emit = [&] { emitTinyProduct(cluster); }});
+    if (planned.isThin)
+      all.push_back({.name = "thin", .when = planned.isThin, .emit = [&] { emitThinProduct(cluster, dot); }});
+    all.push_back({.name = "aligned", .emit = emit});
+    shared_.launch.choose(kernel_.getLoc(), all);
   }
 
   /// The product as a persistent phase of bulk copies.
@@ -363,38 +407,50 @@ private:
   }
 
   /// The product in blocks of both sizes.
-  void emitProduct(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, const AlignedCopies* copies) {
+  void emitProduct(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ArrayRef<AlignedCopy> copies) {
     ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
     auto usual = [&] { emitPhase(cluster, chunks, blocks, schedule_.dotPlan, copies); };
     ir::SizeAttr few = products_.isSmall(blocks);
     if (!few)
       return usual();
-    auto small = [&] {
-      TensorSchedule schedule = products_.small();
-      Chunks sizes(context_, schedule, axes_, clusters_);
-      SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
-      emitPhase(cluster, pieces, sizes.blockCount(cluster, pieces), schedule.dotPlan, copies);
-    };
+    auto small = [&] { emitSmallProduct(cluster, copies); };
     shared_.launch.choose(kernel_.getLoc(),
                           {{.name = "small", .when = few, .emit = small}, {.name = "usual", .emit = usual}});
   }
 
+  ir::KernelOp emitSmallProduct(const Cluster& cluster, ArrayRef<AlignedCopy> copies) {
+    TensorSchedule schedule = products_.small();
+    Chunks sizes(context_, schedule, axes_, clusters_);
+    SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
+    return emitPhase(cluster, pieces, sizes.blockCount(cluster, pieces), schedule.dotPlan, copies);
+  }
+
+  void emitThinProduct(const Cluster& cluster, ir::DotOp dot) {
+    DepthSplit thin = *ways_[dot].split;
+    thin.blocks.resize(1);
+    thin.blocks[0].when = {};
+    emitDepthSplit(cluster, dot, thin, true);
+  }
+
+  void emitTinyProduct(const Cluster& cluster) {
+    if (ir::KernelOp phase = emitSmallProduct(cluster, {}))
+      phase->setAttr(kAnyPlacement, UnitAttr::get(context_));
+  }
+
   /// No chunks: one block does it all. No blocks: nothing, and null. `copies`: read instead of their originals.
   ir::KernelOp emitPhase(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks, StringRef dotPlan,
-                         const AlignedCopies* copies = nullptr) {
+                         ArrayRef<AlignedCopy> copies = {}) {
     if (ir::constantSize(blocks) == 0)
       return nullptr;
     bool serial = cluster.kind != Cluster::Kind::Parallel;
     ir::KernelOp phase = createKernel(serial ? "serial" : "tensors", blocks);
-    PhaseBuilder builder = buildPhase(phase);
-    if (copies)
-      for (auto [load, argument] : copies->loads)
-        builder.copies[load.getResult()] = argument;
+    PhaseBuilder builder = buildPhase(phase, copies);
     if (!serial)
       builder.split(cluster.parallel, chunks, groupOf(cluster));
     for (Operation* root : cluster.roots)
       builder.emitRoot(root);
     builder.finish();
+    boundStreams(phase, false);
     setPlan(phase, dotPlan);
     return phase;
   }
@@ -548,16 +604,18 @@ private:
     auto all = [&](const std::vector<ControlStep>& steps) { isFine &= succeeded(schedule(steps)); };
     if (step.piece)
       return schedule(step.piece);
-    if (step.round)
-      shared_.launch.loop(step.origin.value_or(entry_.getLoc()), *step.round, [&] {
-        all(step.steps);
-        for (auto [a, b] : step.exchanges)
-          shared_.launch.exchange(entry_.getLoc(), a, b);
-      });
+    const Location origin = step.origin.value_or(entry_.getLoc());
+    auto round = [&] {
+      all(step.steps);
+      for (auto [a, b] : step.exchanges)
+        shared_.launch.exchange(origin, a, b);
+    };
+    if (step.read)
+      shared_.launch.read(origin, step.read->first, step.read->second);
+    else if (step.round)
+      shared_.launch.loop(origin, *step.round, round);
     else
-      shared_.launch.branch(
-          step.origin.value_or(entry_.getLoc()), step.condition, [&] { all(step.steps); },
-          [&] { all(step.otherwise); });
+      shared_.launch.branch(origin, step.condition, round, [&] { all(step.otherwise); });
     return success(isFine);
   }
 
@@ -602,7 +660,9 @@ LogicalResult scheduleTensors(ModuleOp module, const TensorSchedule& schedule) {
   prepareElementControl(*entries.begin(), kernels[0]);
   if (schedule.streamedStep > 0)
     streamReductions(module, schedule.streamedStep);
-  return scheduleSteps(module, *entries.begin(), kernels[0], schedule);
+  if (failed(scheduleSteps(module, *entries.begin(), kernels[0], schedule)))
+    return failure();
+  return checkFused(module);
 }
 
 std::unique_ptr<Pass> createScheduleTensorsPass(TensorSchedule schedule) {

@@ -10,6 +10,9 @@
 
 namespace vortex::passes {
 
+/// On a phase: one entry point is enough, for tensors that lie anyhow.
+inline constexpr llvm::StringLiteral kAnyPlacement = "vx.any_placement";
+
 /// How a tensor of a launch lies in memory.
 struct Placement {
   size::Expr address;
@@ -45,9 +48,9 @@ struct TensorSchedule {
   /// Products of at most so many rows are split in blocks of a size of their own. 0: in the small ones, as all others.
   int64_t thinDotRows = 0, thinDotColumns = 0;
   std::string thinDotPlan;
-  /// Operands whose rows in memory are no multiples of this many bytes are copied into rows that are before products of at least `dotCopySide`
-  /// rows and columns: so many blocks read them that the copy costs less than slow reads. 0: never.
-  int64_t dotAlignment = 0, dotCopySide = 0;
+  /// Operands whose rows do not start at multiples of this many bytes are copied into rows that do, before the product: reading them as they lie
+  /// is slow, and needs code of its own. 0: never. Products of operands of fewer than `dotCopyElements` have such code: a launch costs more. 0: none.
+  int64_t dotAlignment = 0, dotCopyElements = 0;
   /// Elements per iteration where softmax and product are computed together (stream_reductions.h). 0: never.
   int64_t streamedStep = 0;
   /// Least elements along the innermost dimension, so that neighbouring blocks do not share cache lines.
@@ -62,9 +65,9 @@ struct TensorSchedule {
     int64_t stepCycles = 0, tileCycles = 0, startCycles = 0;
   };
   std::vector<BulkTile> bulkTiles;
-  /// For the same targets: rows of block tiles of online softmax between two products, whose operands have rows of at most so many elements. Narrowest first.
+  /// For the same targets: rows and chunks of block tiles of online softmax between two products, whose operands have rows of at most `width` elements. Narrowest first.
   struct StreamTile {
-    int64_t rows = 0, width = 0;
+    int64_t rows = 0, step = 0, width = 0;
     std::string plan;
   };
   std::vector<StreamTile> streamTiles;
@@ -85,6 +88,9 @@ struct TensorSchedule {
   int64_t streamedBytesPerBlock = 0;
   /// Elements per block of rows that are only reduced.
   int64_t sweptElementsPerBlock = 0;
+  /// Elements of rows that a block keeps at the same time, one by one its teams of threads: blocks take the largest power of two of rows that
+  /// has no more. 0: blocks take elementsPerBlock elements.
+  int64_t keptElementsPerBlock = 0;
   /// Only what one sweep over the rows of a block computes in registers shares a phase; everything else crosses in global memory.
   bool fusedOnly = false;
 };

@@ -90,4 +90,10 @@ std::optional<StreamLoop> matchStream(scf::ForOp loop) {
   return stream.exponentials && stream.extent ? std::optional(stream) : std::nullopt;
 }
 
+void setChunkSize(scf::ForOp loop, int64_t size) {
+  mlir::OpBuilder builder(loop);
+  mlir::Value made = builder.create<arith::ConstantIndexOp>(loop.getLoc(), size);
+  loop.getStep().replaceUsesWithIf(made, [&](mlir::OpOperand& use) { return loop->isAncestor(use.getOwner()); });
+}
+
 }  // namespace vortex::passes

@@ -29,5 +29,7 @@ struct StreamLoop {
 
 /// Nothing: the loop has another form.
 std::optional<StreamLoop> matchStream(mlir::scf::ForOp loop);
+/// Lets a loop whose step is used for nothing else have chunks of another size.
+void setChunkSize(mlir::scf::ForOp loop, int64_t size);
 
 }  // namespace vortex::passes

@@ -8,6 +8,7 @@
 #include "passes/narrow_math.h"
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
+#include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
 #include "pipeline/build_id.h"
 #include "pipeline/error_collector.h"
@@ -82,6 +83,7 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
     return false;
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
+  passes.addPass(passes::createUnrollLoopsPass());
   passes.addPass(passes::createScheduleTensorsPass(target_->tensorSchedule(module)));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());

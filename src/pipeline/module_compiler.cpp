@@ -1,8 +1,11 @@
 #include "pipeline/module_compiler.h"
 
+#include "base/hash.h"
 #include "passes/schedule_tensors.h"
 #include "passes/simplify.h"
+#include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
+#include "pipeline/build_id.h"
 #include "pipeline/error_collector.h"
 
 #include "mlir/Parser/Parser.h"
@@ -11,17 +14,23 @@
 
 namespace vortex::pipeline {
 
-ModuleCompiler::ModuleCompiler(std::string target, std::string cpu)
+ModuleCompiler::ModuleCompiler(std::string target, std::string cpu, bool useCache)
     : target_(std::move(target)), cpu_(std::move(cpu)),
-      context_(std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED)) {
-  irgen::loadDialects(*context_);
-}
+      cache_(useCache ? std::make_unique<artifact::Cache>() : nullptr) {}
 
 ModuleCompiler::~ModuleCompiler() = default;
 
+mlir::MLIRContext& ModuleCompiler::context() {
+  if (!context_) {
+    context_ = std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
+    irgen::loadDialects(*context_);
+  }
+  return *context_;
+}
+
 mlir::OwningOpRef<mlir::ModuleOp> ModuleCompiler::parse(std::string_view text, Failure& failure) {
-  ErrorCollector errors(*context_, failure);
-  return mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(text.data(), text.size()), context_.get());
+  ErrorCollector errors(context(), failure);
+  return mlir::parseSourceString<mlir::ModuleOp>(llvm::StringRef(text.data(), text.size()), &context());
 }
 
 static std::string printed(mlir::ModuleOp module) {
@@ -33,6 +42,22 @@ static std::string printed(mlir::ModuleOp module) {
 
 std::shared_ptr<const artifact::Kernel> ModuleCompiler::compile(std::string_view text, Failure& failure,
                                                                 std::string_view stage, std::string* stageText) {
+  if (!cache_ || !stage.empty())
+    return compileAnew(text, failure, stage, stageText);
+  base::Hasher hasher;
+  hasher.addField("vx module").addField(buildId()).addField(target_).addField(backEndIdentity(target_, cpu_));
+  const std::string key = hasher.addField(text).finishHex();
+  if (auto bytes = cache_->get(key))
+    if (auto known = artifact::deserialize(*bytes))
+      return std::make_shared<const artifact::Kernel>(*std::move(known));
+  auto compiled = compileAnew(text, failure, stage, stageText);
+  if (compiled)
+    (void)cache_->put(key, artifact::serialize(*compiled));  // a cache that cannot be written stops nothing
+  return compiled;
+}
+
+std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_view text, Failure& failure,
+                                                                    std::string_view stage, std::string* stageText) {
   auto backEnd = createBackEnd(target_, cpu_);
   if (!backEnd) {
     failure.message = backEnd.error().message;
@@ -43,8 +68,9 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compile(std::string_view
     return nullptr;
   if (stage == "irgen")
     *stageText = printed(*module);
-  ErrorCollector errors(*context_, failure);
-  mlir::PassManager passes(context_.get());
+  ErrorCollector errors(context(), failure);
+  mlir::PassManager passes(&context());
+  passes.addPass(passes::createUnrollLoopsPass());
   passes.addPass(passes::createScheduleTensorsPass((*backEnd)->tensorSchedule(*module)));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());

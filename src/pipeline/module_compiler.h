@@ -10,7 +10,8 @@ namespace vortex::pipeline {
 /// Compiles modules of one text format for one target. Not thread-safe.
 class ModuleCompiler {
 public:
-  ModuleCompiler(std::string target, std::string cpu);
+  /// With the cache, what the same text gave before is taken from disk.
+  ModuleCompiler(std::string target, std::string cpu, bool useCache);
   ~ModuleCompiler();
   /// The module as written. Null and `failure` set: it does not parse.
   mlir::OwningOpRef<mlir::ModuleOp> parse(std::string_view text, Failure& failure);
@@ -19,8 +20,13 @@ public:
                                                   std::string* stageText = nullptr);
 
 private:
+  std::shared_ptr<const artifact::Kernel> compileAnew(std::string_view text, Failure& failure, std::string_view stage,
+                                                      std::string* stageText);
+  mlir::MLIRContext& context();
+
   std::string target_, cpu_;
-  std::unique_ptr<mlir::MLIRContext> context_;
+  std::unique_ptr<artifact::Cache> cache_;
+  std::unique_ptr<mlir::MLIRContext> context_;  ///< made on first use: a cached kernel needs none
 };
 
 }  // namespace vortex::pipeline

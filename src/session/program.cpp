@@ -9,6 +9,7 @@
 #include "metile/online_softmax.h"
 #include "pipeline/build_id.h"
 #include "session/program_state.h"
+#include "session/public_diagnostic.h"
 #include "session/request.h"
 
 namespace vortex {
@@ -16,27 +17,6 @@ namespace vortex {
 using base::concat;
 
 namespace {
-
-SourceLabel toPublic(const diag::Label& label, const source::SourceManager& sources) {
-  const source::SourceFile& file = sources.file(label.range.file);
-  const source::LineColumn begin = file.lineColumn(label.range.begin), end = file.lineColumn(label.range.end);
-  return {file.name(), begin.line, begin.column, end.line, end.column, label.message, label.primary};
-}
-
-Diagnostic toPublic(const diag::Diagnostic& from, const source::SourceManager& sources) {
-  static constexpr const char* kSeverities[] = {"error", "warning", "note"};
-  Diagnostic out;
-  out.id = from.id;
-  out.severity = kSeverities[static_cast<int>(from.severity)];
-  out.message = from.message;
-  for (const diag::Label& label : from.labels)
-    if (label.range.isValid())
-      out.labels.push_back(toPublic(label, sources));
-  out.notes = from.notes;
-  out.helps = from.helps;
-  out.rendered = diag::renderText(from, sources);
-  return out;
-}
 
 uint32_t resultCount(lang::Type type) {
   if (!type || type->kind == lang::TypeKind::Unit)
@@ -58,18 +38,12 @@ KernelParam describe(const lang::Variable& variable, const std::vector<std::stri
   return param;
 }
 
-Error describe(const pipeline::Failure& failure) {
-  if (failure.line == 0)
-    return Error{failure.message};
-  return Error{concat(failure.file, ":", failure.line, ":", failure.column, ": ", failure.message)};
-}
-
 }  // namespace
 
 void Program::State::publish() {
   sink.sortByPosition();
   for (const diag::Diagnostic& diagnostic : sink.all())
-    diagnostics.push_back(toPublic(diagnostic, sources));
+    diagnostics.push_back(session::toPublic(diagnostic, sources));
   report = diag::renderText(sink.all(), sources);
 }
 
@@ -125,7 +99,7 @@ static Diagnostic toPublic(const metile::Remark& remark, const source::SourceMan
   note.severity = diag::Severity::Note;
   note.message = remark.message;
   note.labels = {{remark.sum, "", true}, {remark.maximum, "the maximum is found here", false}};
-  return toPublic(note, sources);
+  return session::toPublic(note, sources);
 }
 
 Program Program::fromTrace(std::string_view trace, const std::vector<std::pair<std::string, std::string>>& files,
@@ -194,7 +168,7 @@ Result<std::vector<uint8_t>> Program::build(std::string_view kernel, const Build
   pipeline::Failure failure;
   const auto compiled = state_->compiler(*target, request.useCache).compile(**found, *options, failure);
   if (!compiled)
-    return describe(failure);
+    return session::toPublic(failure);
   return artifact::serialize(*compiled);
 }
 
@@ -217,7 +191,7 @@ Result<std::string> Program::text(std::string_view kernel, std::string_view stag
   pipeline::Failure failure;
   std::string text = state_->compiler(*target, request.useCache).text(**found, *options, stage, failure);
   if (!failure.message.empty())
-    return describe(failure);
+    return session::toPublic(failure);
   return text;
 }
 

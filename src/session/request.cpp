@@ -58,6 +58,14 @@ Result<irgen::Options> toIrgen(const lang::Function& kernel, const BuildRequest&
                           "`: shared or local memory depends on it")};
     options.dims[id] = (*request.extents[argument])[position];
   }
+  std::vector<std::optional<lang::DimExpr>> known;
+  for (const std::optional<int64_t>& dim : options.dims)
+    known.push_back(dim ? std::optional(lang::DimExpr::constant(*dim)) : std::nullopt);
+  for (size_t id = 0; id < kernel.dims.size(); ++id)
+    if (const auto& factor = kernel.dims[id].factor; factor && options.dims[id]) {
+      const int64_t times = factor->substitute(known).asConstant().value_or(0);
+      options.dims[id] = times == 0 ? 0 : *options.dims[id] / times;
+    }
   return options;
 }
 

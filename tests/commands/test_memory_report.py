@@ -90,6 +90,10 @@ def test_the_report_names_tensors_lines_limits_and_what_fits(vortex, tmp_path):
     phase = report["phases"][0]
     if phase["registers"]:
         assert phase["residentThreads"] == phase["blocksPerMultiprocessor"] * 256
+    plain = vortex("build", "examples/memory_model/lifetimes.vx", "--target", "sm_90", "-o", tmp_path).stdout
+    assert "Shared memory:  1,024 of 232,448 bytes per block" in plain and "`tile`" not in plain
+    assert ("Occupancy: " in plain) == bool(phase["registers"])
+    assert "Shared memory" not in vortex("build", "examples/memory_model/lifetimes.vx", "--target", "cpu", "-o", tmp_path).stdout
 
 
 def test_staged_buffers_keep_their_bytes_while_copies_are_in_flight(vortex, tmp_path):

@@ -29,6 +29,9 @@ TENSOR = {
     "x.cumsum(dim = 1) -> [B, M, N]": lambda x: x.cumsum(1), "cumsum(x) -> [B, M, N]": lambda x: x.cumsum(2),
     "softmax(x, dim = 0) -> [B, M, N]": lambda x: numpy.exp(x) / numpy.exp(x).sum(0),
     "x.mask_upper_triangle(-7.0) -> [B, M, N]": lambda x: numpy.where(numpy.triu(numpy.ones(x.shape[1:]), 1) > 0, -7, x),
+    **{f"x.mask_upper_triangle(-7.0, offset = {text}) -> [B, M, N]": (lambda offset: lambda x: numpy.where(numpy.triu(numpy.ones(x.shape[1:]), 1 + offset(*x.shape[1:])) > 0, -7, x))(offset)
+       for text, offset in {"2": lambda m, n: 2, "-1": lambda m, n: -1, "N as i64 - M as i64": lambda m, n: n - m, "M - N": lambda m, n: m - n, "M as u8 - N as u8 - 200u8": lambda m, n: (m - n - 200) % 256,
+                            "-9223372036854775807 - 1": lambda m, n: -m, "9223372036854775807": lambda m, n: n}.items()},
     "x @ x.transpose() -> [B, M, M]": lambda x: x @ x.swapaxes(1, 2), "x * x[0, 0, :] -> [B, M, N]": lambda x: x * x[0, 0],
     "x[1, 1..M, :] + 1.0 -> [M - 1, N]": lambda x: x[1, 1:] + 1,
     "x.sum(dim = 0).broadcast([B, M, N]) -> [B, M, N]": lambda x: numpy.broadcast_to(x.sum(0), x.shape),

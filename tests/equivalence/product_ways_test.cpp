@@ -52,11 +52,12 @@ TEST(ProductWays, EveryWayMultiplies) {
   schedule.elementsPerBlock = 8, schedule.dotRows = schedule.dotColumns = 4, schedule.minInner = 1;
   schedule.smallDotRows = schedule.smallDotColumns = 2, schedule.smallDotBelow = 6;
   schedule.dotSplitBlocks = 64, schedule.dotSplitDepth = 1, schedule.thinDotRows = 1, schedule.thinDotColumns = 2;
-  schedule.dotAlignment = 16, schedule.dotCopySide = 2, schedule.fusedOnly = true;
+  schedule.dotAlignment = 16, schedule.dotCopyElements = 20, schedule.fusedOnly = true;
   ASSERT_TRUE(mlir::succeeded(passes::scheduleTensors(*module, schedule)));
   std::set<std::string> names;
   module->walk([&](ir::CaseOp each) { names.insert(each.getName().str()); });
-  EXPECT_EQ(names, (std::set<std::string>{"copied", "in place", "small", "split", "thin", "usual"}));
+  EXPECT_EQ(names, (std::set<std::string>{"aligned", "copied", "in place", "small", "split", "thin", "tiny", "usual",
+                                          "whole"}));
   auto interpreter = Interpreter::create(*module);
   ASSERT_TRUE(interpreter) << interpreter.error().message;
   for (unsigned seed = 0; seed < 60; ++seed) {

@@ -25,7 +25,7 @@ TEST(Schedule, RandomTensorProgramsKeepTheirResults) {
   passes::TensorSchedule ways = gpu;  // every product in every way
   ways.smallDotRows = ways.smallDotColumns = 2, ways.smallDotBelow = 6, ways.dotSplitBlocks = 64,
   ways.dotSplitDepth = 1;
-  ways.thinDotRows = 1, ways.thinDotColumns = 2, ways.dotAlignment = 16, ways.dotCopySide = 2;
+  ways.thinDotRows = 1, ways.thinDotColumns = 2, ways.dotAlignment = 16, ways.dotCopyElements = 20;
   const passes::TensorSchedule schedules[] = {tiny, small, gpu, {}, ways};
   for (unsigned seed = 1; seed <= 150; ++seed) {
     const passes::TensorSchedule& schedule = schedules[seed % std::size(schedules)];

@@ -2,6 +2,7 @@
 #include "interpreter/interpreter.h"
 #include "ir/vx.h"
 #include "passes/schedule_tensors.h"
+#include "passes/stream_bounds.h"
 #include "passes/stream_reductions.h"
 
 #include "mlir/IR/Verifier.h"
@@ -147,6 +148,12 @@ protected:
     ASSERT_TRUE(mlir::succeeded(mlir::verify(*after))) << textOf(*after);
     run(*after, blocks);
     compare(blocks, expected);
+    // Chunks that masks leave whole apart from others.
+    after->walk([&](ir::KernelOp phase) { boundStreams(phase, true); });
+    ASSERT_TRUE(mlir::succeeded(mlir::verify(*after))) << textOf(*after);
+    Data apart = drawn;
+    run(*after, apart);
+    compare(apart, expected);
   }
 
   void expectUnchanged(const Attention& program, const std::string& reason) {
@@ -228,6 +235,92 @@ TEST_F(StreamTest, RandomProgramsKeepTheirResults) {
     if (program.sum.find("%b") != std::string::npos)
       program.weights = "%w = arith.mulf %x, %b fastmath<contract>" + tile;
     expectSame(program, sizes, 1 + size(8));
+  }
+}
+
+/// Conditions on positions, of which some keep nothing of many chunks, and the same chosen the other way round.
+std::vector<std::string> conditions() {
+  const std::string tile = " : tensor<?x?x?xindex>", narrow = " : tensor<?x?x?xi32>", bits = " : tensor<?x?x?xi1>",
+                    sizes = " dims [] sizes(%nb, %ns, %nt) : ";
+  const std::string three = "%c3 = arith.constant 3 : index\n%t3 = vx.broadcast %c3" + sizes +
+                            "index -> tensor<?x?x?xindex>\n",
+                    many = "%c9 = arith.constant 2147483640 : i32\n%t9 = vx.broadcast %c9" + sizes +
+                           "i32 -> tensor<?x?x?xi32>\n%ci = arith.trunci %cj : tensor<?x?x?xi64> to "
+                           "tensor<?x?x?xi32>\n",
+                    cast = "%cj = arith.index_castui %column : tensor<?x?x?xindex> to tensor<?x?x?xi64>\n";
+  return {
+      "%c = arith.cmpi ule, %column, %row" + tile,
+      "%c = arith.cmpi sgt, %row, %column" + tile,
+      "%c = arith.cmpi uge, %column, %row" + tile,
+      three + "%p = arith.addi %row, %t3" + tile + "\n%c = arith.cmpi slt, %column, %p" + tile,
+      three + "%p = arith.subi %row, %t3" + tile + "\n%c = arith.cmpi sgt, %column, %p" + tile,
+      // an unsigned difference that wraps
+      three + "%p = arith.subi %row, %t3" + tile + "\n%c = arith.cmpi ugt, %column, %p" + tile,
+      three + "%p = arith.subi %column, %row" + tile + "\n%c = arith.cmpi ult, %p, %t3" + tile,
+      // a window
+      three + "%a = arith.cmpi ule, %column, %row" + tile + "\n%p = arith.addi %column, %t3" + tile +
+          "\n%b0 = arith.cmpi ugt, %p, %row" + tile + "\n%c = arith.andi %a, %b0" + bits,
+      // rows see what is before them, and the first three
+      three + "%a = arith.cmpi ule, %column, %row" + tile + "\n%b0 = arith.cmpi ult, %column, %t3" + tile +
+          "\n%c = arith.ori %a, %b0" + bits,
+      "%a = arith.cmpi ule, %column, %row" + tile +
+          "\n%b0 = arith.cmpf ogt, %b, %zs : tensor<?x?x?xf32>\n%c = "
+          "arith.andi %a, %b0" +
+          bits,
+      "%a = arith.cmpi ule, %column, %row" + tile +
+          "\n%b0 = arith.cmpf ogt, %b, %zs : tensor<?x?x?xf32>\n%c = "
+          "arith.ori %a, %b0" +
+          bits,
+      // sums that wrap at the width of the program's integers
+      cast + many + "%p = arith.addi %ci, %t9" + narrow + "\n%c = arith.cmpi slt, %p, %t9" + narrow,
+      three + "%p = arith.muli %column, %t3" + tile + "\n%c = arith.cmpi ult, %p, %row" + tile,
+  };
+}
+
+TEST_F(StreamTest, MasksSkipNothingThatCounts) {
+  SCOPED_TRACE("seed " + std::to_string(seed_));
+  const std::string scaled = "%s0 = arith.mulf %qk, %eighth fastmath<contract> : tensor<?x?x?xf32>\n";
+  for (const std::string& condition : conditions())
+    for (int form = 0; form < 4 && !HasFatalFailure(); ++form) {
+      Attention program;
+      const bool isKept = form % 2 == 0, isScaledAfter = form >= 2;
+      program.scores = isScaledAfter ? "" : scaled;
+      program.scores += condition + "\n%x0 = arith.select %c, " + (isKept ? "%s1, %inf" : "%inf, %s1") +
+                        " : tensor<?x?x?xi1>, tensor<?x?x?xf32>\n" +
+                        "%s = arith.mulf %x0, %eighth fastmath<contract> : tensor<?x?x?xf32>";
+      for (size_t at; (at = program.scores.find("%s1")) != std::string::npos;)
+        program.scores.replace(at, 3, isScaledAfter ? "%qk" : "%s0");
+      auto size = [&](int64_t most) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(most)); };
+      expectSame(program, {1 + size(2), 1 + size(14), 1 + size(4), 1 + size(20), 1 + size(4)}, 1 + size(5));
+    }
+}
+
+/// NaN in rows of V that a mask takes from every query of a block stays there.
+TEST_F(StreamTest, ChunksWithNothingLeftAreNotRead) {
+  Attention program;
+  const std::string tile = " : tensor<?x?x?xindex>";
+  program.scores = "%c4 = arith.constant 4 : index\n%t4 = vx.broadcast %c4 dims [] sizes(%nb, %ns, %nt) : index -> "
+                   "tensor<?x?x?xindex>\n%a = arith.cmpi ule, %column, %row" +
+                   tile + "\n%p = arith.addi %column, %t4" + tile + "\n%b0 = arith.cmpi ugt, %p, %row" + tile +
+                   "\n%c = arith.andi %a, %b0 : tensor<?x?x?xi1>\n%s = arith.select %c, %qk, %inf : "
+                   "tensor<?x?x?xi1>, tensor<?x?x?xf32>";
+  for (bool apart : {false, true}) {
+    const Sizes sizes{1, 6, 3, 24, 2};
+    Data data = draw(sizes), expected = data;
+    for (int64_t key = 8; key < sizes.t; ++key)
+      for (int64_t column = 0; column < sizes.e; ++column)
+        data.tensors[2][static_cast<size_t>(key * sizes.e + column)] = NAN;
+    auto before = parse(program), after = parse(program);
+    run(*before, expected);
+    streamReductions(*after, 4);
+    TensorSchedule schedule;
+    schedule.elementsPerBlock = 8, schedule.dotRows = 3, schedule.dotColumns = 4, schedule.minInner = 1;
+    ASSERT_TRUE(mlir::succeeded(scheduleTensors(*after, schedule)));
+    if (apart)
+      after->walk([&](ir::KernelOp phase) { boundStreams(phase, true); });
+    ASSERT_TRUE(mlir::succeeded(mlir::verify(*after))) << textOf(*after);
+    run(*after, data);
+    compare(data, expected);
   }
 }
 

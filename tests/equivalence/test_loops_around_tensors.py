@@ -152,25 +152,6 @@ def test_gpus_have_code_for_them(vortex, tmp_path, kind, target):
     assert " in 1 phase\n" not in report, report
 
 
-DEVICE = """
-kernel halve(x: &Tensor<f32, [S]>, limit: f32) -> Tensor<f32, [S]> {
-    var y = x * 1.0
-    CONTROL
-    return y
-}
-"""
-
-
-@pytest.mark.parametrize("control", ["while sum(y * y) > limit { y = y * 0.5 }",
-                                     "while limit > y.max() { y = y + y.max() }"])
-def test_what_only_the_device_knows_is_refused_by_name(vortex, tmp_path, control):
-    path = tmp_path / "device.vx"
-    path.write_text(DEVICE.replace("CONTROL", control))
-    done = vortex("build", "--target", "sm_90", path, "-o", tmp_path / "out", status=1)
-    assert "E0713" in done.stderr and "extents are computed from tensors or floats" in done.stderr, done.stderr
-    vortex("build", path, "-o", tmp_path / "out")
-
-
 LIMIT = """
 kernel square(x: &Tensor<i32, [S, S]>, n: usize) -> Tensor<i32, [S, S]> {
     var y = x * 1

@@ -20,6 +20,10 @@ def statements(n):
     return HEAD + "    var a: f32 = x[thread.global_id]\n" + lines(n, "    a = a * 1.5 + #.0\n") + END
 
 
+def updates(n):
+    return HEAD + lines(n, "    y[thread.global_id] += #.0\n") + "}\n"
+
+
 def lets(n):
     names = "".join(f"    let v{i + 1} = v{i} * 1.5 + v{i // 2}\n" for i in range(n))
     return HEAD + "    let v0 = x[thread.global_id]\n" + names + END.replace("= a", f"= v{n}")
@@ -104,7 +108,7 @@ def processor_seconds(program, path, text, status=0):
 
 
 @pytest.mark.parametrize("make, small", [
-    (statements, 625), (lets, 625), (integers, 250), (branches, 250), (reads, 125), (shared_reads, 125), (barriers, 250), (writes, 125),
+    (statements, 625), (lets, 625), (updates, 250), (integers, 250), (branches, 250), (reads, 125), (shared_reads, 125), (barriers, 250), (writes, 125),
     (calls, 25), (functions, 250), (whole_tensors, 250)], ids=lambda value: getattr(value, "__name__", value))
 def test_the_time_of_a_check_does_not_grow_with_the_square(program, tmp_path, make, small):
     path = tmp_path / "program.vx"

@@ -12,7 +12,8 @@ PROGRAMS = {
     "scaled": "softmax((q @ k.transpose()) * 0.125) @ v",
     "softcap": "softmax(30.0 * tanh((q @ k.transpose()) * 0.01)) @ v",
     "bias": "softmax((q @ k.transpose()) * 0.125 + bias) @ v",
-    "causal": "softmax(((q @ k.transpose()) * 0.125).mask_upper_triangle(-inf)) @ v"}
+    "causal": "softmax(((q @ k.transpose()) * 0.125).mask_upper_triangle(-inf)) @ v",
+    "window": "softmax(select(arange(T) <= arange(S).reshape([S, 1]) && arange(T) + 300 > arange(S).reshape([S, 1]), q @ k.transpose() * 0.125, -inf)) @ v"}
 OTHERS = {
     "f32": HEAD.format("f32") + PROGRAMS["plain"] + " }",
     "weights are stored": """kernel attention(q: &Tensor<bf16, [S, D]>, k: &Tensor<bf16, [T, D]>, v: &Tensor<bf16, [T, D]>) -> (Tensor<bf16, [S, D]>, Tensor<f32, [S, T]>) {
@@ -56,6 +57,24 @@ def test_scores_stay_in_registers(vortex, tmp_path, kind, case):
             if "_stream_" in part.split("'")[0]:
                 assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in part, part
         assert not set(re.findall(r"C75\d\d", log)) - {"C7519"}, log
+
+
+def test_masks_bound_the_loop(vortex, tmp_path):
+    """Causal: it ends with the block's rows. Lengths: with the sequence's, which is loaded once, before the loop. Both: it begins at 0, and chunks that are left
+    whole are apart."""
+    lengths = """kernel attention(q: &Tensor<bf16, [B, H, S, D]>, k: &Tensor<bf16, [B, H, T, D]>, v: &Tensor<bf16, [B, H, T, D]>, count: &Tensor<i32, [B]>) -> Tensor<bf16, [B, H, S, D]> {
+    return softmax(select(arange(T) < count.reshape([B, 1, 1, 1]), (q @ k.transpose()) as f32 * 0.125, -inf)) as bf16 @ v
+}"""
+    for program in (HEAD.format("bf16") + PROGRAMS["causal"] + " }", lengths):
+        steps = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "ir")
+        phases = re.findall(r"vx\.kernel @attention\.stream\.\d.*?vx\.return", steps, re.DOTALL)
+        assert len(phases) == 3
+        for phase in phases:
+            begin, end = re.search(r"scf\.for %\w+ = (%\w+) to (%\w+) step", phase).groups()
+            assert f"{begin} = arith.constant 0 " in phase and f"{end} = arith.minsi" in phase
+            before, body = phase.split("scf.for", 1)
+            assert ("vx.load" in before) == (program is lengths) and "vx.load " not in body
+            assert re.search(r"arith\.select %\w+, %\w+, %\w+ : tensor<\?x\?x\?x\?xf32>", body)
 
 
 def test_other_chips_and_other_launches_keep_their_phases(vortex, tmp_path):

@@ -23,7 +23,8 @@ LLVM = pathlib.Path("/usr/lib/llvm-19/lib")
 STAND_INS = ["libz3.so.4", "libxml2.so.2", "libedit.so.2"]
 SYSTEM = re.compile(r"^(libc|libm|libdl|librt|libpthread|ld-linux-x86-64)\.so")
 PIECE_BYTES = 4 << 20  # smaller files share a piece
-MAX_BYTES = 45_000_000
+MAX_BYTES, MAX_METAL_BYTES = 45_000_000, 65_000_000
+METAL = ["libvortex_msl.so", "libvortex_compiler.so.0", "libvortex_metal.so.0"]
 
 
 def output(*arguments):
@@ -46,9 +47,9 @@ def find_library(name):
     sys.exit(f"bundle: {name} is not installed")
 
 
-def closure(program):
-    """name → file of every library the program needs, without libc's own and without what only stand-ins replace."""
-    found, pending = {}, needed(program)
+def closure(programs):
+    """name → file of every library the programs need, without libc's own, our own and without what only stand-ins replace."""
+    found, pending = {}, [name for program in programs for name in needed(program) if not name.startswith("libvortex_")]
     while pending:
         name = pending.pop()
         if name in found or SYSTEM.match(name):
@@ -93,9 +94,9 @@ def licences(names):
     return texts
 
 
-def library_files(program, folder):
+def library_files(programs, folder):
     """archive name → file or bytes."""
-    libraries = closure(program)
+    libraries = closure(programs)
     real = {name: path for name, path in libraries.items() if path}
     files = {f"lib/{name}": path for name, path in real.items()}
     for name in (name for name in libraries if name in STAND_INS):
@@ -105,9 +106,10 @@ def library_files(program, folder):
     return files
 
 
-def driver_files(build, folder):
+def driver_files(build, folder, components):
     installed = folder / "install"
-    output("cmake", "--install", build, "--prefix", installed, "--component", "vortex", "--strip")
+    for component in components:
+        output("cmake", "--install", build, "--prefix", installed, "--component", component, "--strip")
     return {str(path.relative_to(installed)): path for path in sorted(installed.rglob("*")) if path.is_file()}
 
 
@@ -161,27 +163,30 @@ def main():
     parser.add_argument("-o", "--output", type=pathlib.Path, default=pathlib.Path("."), help="folder for the archive")
     parser.add_argument("--part", choices=["all", "library", "driver"], default="all")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="the build folder")
+    parser.add_argument("--metal", action="store_true", help="with the reader of Metal source and libvortex_metal")
     parser.add_argument("--fast", action="store_true", help="compress quickly, for tests")
     options = parser.parse_args()
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "vortex-bundle"
     name = f"vortex-{version(options.build)}-linux-x86_64"
-    program = options.build / "bin/vortex"
-    if not program.exists():
-        sys.exit(f"bundle: {program} is not built")
+    programs = [options.build / "bin/vortex"] + [options.build / "lib" / library for library in METAL if options.metal]
+    for program in programs:
+        if not program.exists():
+            sys.exit(f"bundle: {program} is not built")
     if not shutil.which("xz"):
         sys.exit("bundle: xz is not installed (package xz-utils)")
     options.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         scratch, chunks = pathlib.Path(folder), []
         if options.part != "driver":
-            chunks += pieces(name + "/", library_files(program, scratch))
+            chunks += pieces(name + "/", library_files(programs, scratch))
         if options.part != "library":
-            chunks += pieces(name + "/", driver_files(options.build, scratch))
-        suffix = "" if options.part == "all" else "-" + options.part
+            chunks += pieces(name + "/", driver_files(options.build, scratch, ["vortex"] + ["vortex_metal"] * options.metal))
+        suffix = "-metal" * options.metal + ("" if options.part == "all" else "-" + options.part)
         target = options.output / f"{name}{suffix}.tar.xz"
         archive(target, chunks, cache, "0" if options.fast else "9e")
-    if not options.fast and target.stat().st_size > MAX_BYTES:
-        sys.exit(f"bundle: {target} has {target.stat().st_size} bytes, the limit is {MAX_BYTES}")
+    most = MAX_METAL_BYTES if options.metal else MAX_BYTES
+    if not options.fast and target.stat().st_size > most:
+        sys.exit(f"bundle: {target} has {target.stat().st_size} bytes, the limit is {most}")
 
 
 if __name__ == "__main__":

@@ -148,6 +148,15 @@ def run_pytest(totals, folder, pattern, device, jobs, env=None, tops=("tests", "
     totals.add("pytest", count["tests"] - failed - count["skipped"], failed, seconds, output)
 
 
+def check_metal(totals, jobs):
+    """What is printed for Metal, by Apple's compiler. Where that is not, nothing passed: the line says so."""
+    status, output, seconds = command("tools/dev/metal_check", "--jobs", jobs)
+    if status == 2:
+        print(f"     {output.strip()}", flush=True)
+    else:
+        totals.add("metal_check", int(status == 0), int(status != 0), seconds, output)
+
+
 def has_device(totals, folder, device):
     """Whether the driver finds the device; if not, that is one failure that says why, and tests on it do not run."""
     if device in ("cpu", "interpreter"):
@@ -250,6 +259,8 @@ def main():
         run_lit(totals, "build", options.filter, jobs)
         if has_device(totals, "build", options.device):
             run_pytest(totals, "build", options.filter, options.device, jobs)
+        if not options.filter:
+            check_metal(totals, jobs)
     if options.sanitize or options.full:
         run_sanitized(totals, options)
         if not options.filter:

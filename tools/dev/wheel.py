@@ -43,10 +43,10 @@ def package_files(build, folder):
     compiler = next(name for name in files if re.fullmatch(r"vortex/lib/libvortex_compiler\.so\.[\d.]+", name))
     soname = re.search(r"\(SONAME\).*\[(.+)\]", bundle.output("readelf", "-d", files[compiler])).group(1)
     files[f"vortex/lib/{soname}"] = files.pop(compiler)
-    for name, content in bundle.library_files(files[f"vortex/lib/{soname}"], folder).items():
+    for name, content in bundle.library_files([files[f"vortex/lib/{soname}"]], folder).items():
         files["vortex/" + name] = content
     runtime = next(path for name, path in files.items() if name.startswith("_vortex.") and name.endswith(".so"))
-    for name, library in bundle.closure(runtime).items():
+    for name, library in bundle.closure([runtime]).items():
         files.setdefault(f"vortex/lib/{name}", library)
     # A process has one C++ library; it must be the newest that any of its parts needs, so a wheel brings none.
     return {name: path for name, path in files.items() if not re.search(r"/lib(stdc\+\+|gcc_s)\.so|licences/lib(stdc|gcc)", name)}

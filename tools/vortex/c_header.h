@@ -11,7 +11,4 @@ namespace vortex::tools {
 /// caller's memory, sized by `<kernel>_result<i>_extent<d>(…)`.
 std::string cHeader(const artifact::Kernel& kernel);
 
-/// "a.b<f32>" as a C identifier.
-std::string cIdentifier(const std::string& name);
-
 }  // namespace vortex::tools

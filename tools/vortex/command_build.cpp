@@ -1,10 +1,12 @@
 #include "tools/vortex/command_build.h"
+#include "artifact/steps.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "host/place_named.h"
 #include "source/json.h"
 #include "tools/vortex/c_header.h"
 #include "tools/vortex/memory_report.h"
+#include "tools/vortex/metal_header.h"
 #include "tools/vortex/progress.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
@@ -60,8 +62,7 @@ std::string buildReport(const artifact::Kernel& kernel, const std::string& files
   std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files,
                                   "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
                                   kernel.phases.size() == 1 ? " phase\n" : " phases\n");
-  if (lastLine)
-    text += memoryReport(kernel, lastLine);
+  text += lastLine ? memoryReport(kernel, lastLine) : memorySummary(kernel);
   for (const artifact::Fact& fact : kernel.facts)
     text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
   for (const std::string& note : kernel.notes)
@@ -90,6 +91,8 @@ std::optional<std::vector<std::string>> writeFiles(const Settings& settings, art
   outputs.push_back({base + extensionOf(settings.target), text(kernel.code)});
   if (settings.target == "cpu")
     outputs.push_back({base + ".h", cHeader(kernel)});
+  if (settings.target.starts_with("metal") && !artifact::readsBack(kernel))  // command buffers do not wait for values
+    outputs.push_back({base + ".metal.hpp", metalHeader(kernel, stem)});
   if (!machineCode.empty())
     outputs.push_back({base + ".cubin", text(machineCode)});
   outputs.push_back({base + ".vxk", text(artifact::serialize(kernel))});

@@ -1,6 +1,5 @@
 #include "base/file.h"
 #include "base/text.h"
-#include "tools/vortex/c_header.h"
 #include "tools/vortex/command_build.h"
 #include "tools/vortex/cpp_header.h"
 

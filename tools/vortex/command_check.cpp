@@ -5,6 +5,7 @@
 #include "lang/flow/graph/lower_function.h"
 #include "lang/flow/graph/verify.h"
 #include "lang/syntax/format.h"
+#include "tools/vortex/command_build.h"
 #include "tools/vortex/command_metal.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
@@ -25,6 +26,8 @@ static void writeGraphs(Session& session) {
 }
 
 int commandCheck(const Settings& settings) {
+  if (!checkTarget(settings, settings.target))
+    return 1;
   int status = 0;
   for (const std::string& file : settings.files) {
     if (isMetalFile(file)) {

@@ -1,8 +1,8 @@
 #include "tools/vortex/command_metal.h"
 
 #include "base/text.h"
-#include "msl/loader.h"
 #include "pipeline/module_compiler.h"
+#include "session/metal_read.h"
 #include "tools/vortex/command_build.h"
 #include "tools/vortex/metal_run.h"
 
@@ -12,44 +12,20 @@ namespace vortex::tools {
 
 bool isMetalFile(const std::string& path) { return path.ends_with(".metal"); }
 
-/// True if there are none.
-static bool report(const Settings& settings, const std::vector<msl::Problem>& problems) {
-  source::SourceManager sources;
-  diag::DiagnosticSink sink;
-  auto range = [&](const std::string& file, uint32_t begin, uint32_t end) -> source::SourceRange {
-    auto id = file.empty() ? base::Result<source::FileId>(base::Error{""}) : sources.addFile(file);
-    return id ? source::SourceRange{*id, begin, end} : source::SourceRange{};
-  };
-  for (const msl::Problem& problem : problems) {
-    diag::Diagnostic diagnostic;
-    diagnostic.id = problem.id;
-    diagnostic.message = problem.message;
-    if (source::SourceRange place = range(problem.file, problem.begin, problem.end); place.isValid())
-      diagnostic.labels.push_back({place, "", true});
-    for (const msl::Note& note : problem.notes)
-      if (source::SourceRange place = range(note.file, note.offset, note.offset); place.isValid())
-        diagnostic.labels.push_back({place, note.message, false});
-    sink.report(std::move(diagnostic));
-  }
-  if (settings.json && !problems.empty())
-    writeError(diag::renderJson(sink.all(), sources));
-  else
-    writeError(diag::renderText(sink.all(), sources, {}));
-  return problems.empty();
-}
-
 /// Nothing after messages.
 static std::optional<msl::Response> read(const Settings& settings, const msl::Request& request) {
-  auto reader = msl::openReader();
-  if (!reader) {
-    failWith(settings, "E0903", reader.error().message);
+  auto response = session::readMetal(request, !settings.noCache);
+  if (!response) {
+    failWith(settings, "E0903", response.error().message);
     return std::nullopt;
   }
-  msl::Response response;
-  (*reader)(request, response);
-  if (!report(settings, response.problems))
-    return std::nullopt;
-  return response;
+  if (response->problems.empty())
+    return *std::move(response);
+  source::SourceManager sources;
+  diag::DiagnosticSink sink;
+  session::reportProblems(request, *response, sources, sink);
+  writeError(settings.json ? diag::renderJson(sink.all(), sources) : diag::renderText(sink.all(), sources, {}));
+  return std::nullopt;
 }
 
 /// Nothing after a message: several kernels and no name.
@@ -98,7 +74,7 @@ static int buildKernel(const Settings& settings, const msl::Request& request, st
     return 1;
   if (settings.emit == "vx")
     return writeOutput(response->module), 0;
-  pipeline::ModuleCompiler compiler(settings.target, settings.cpu);
+  pipeline::ModuleCompiler compiler(settings.target, settings.cpu, !settings.noCache);
   pipeline::Failure failure;
   const std::string stage = settings.emit.empty() ? "" : stageOf(settings.emit);
   std::string text;

@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
-#include "tools/vortex/c_header.h"
+#include "tools/vortex/launcher_writer.h"
 
 #include <cstdio>
 #include <vector>

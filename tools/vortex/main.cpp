@@ -41,6 +41,12 @@ static void addCompilerOptions(CLI::App* command, Settings& settings) {
   command->add_flag("--no-cache", settings.noCache, "neither read nor write the on-disk kernel cache");
 }
 
+/// What is wrong with a count on the command line; nothing: it is one.
+static std::string notACount(const std::string& text) {
+  const bool isCount = !text.empty() && text.size() < 20 && text.find_first_not_of("0123456789") == std::string::npos;
+  return isCount ? std::string() : "`" + text + "` is not a number from 0 to 10^19";
+}
+
 static void addRunOptions(CLI::App* command, Settings& settings) {
   command->add_option("--device", settings.device, "cpu, cuda:0, interpreter, null, … (vortex targets lists them)");
   command
@@ -49,12 +55,11 @@ static void addRunOptions(CLI::App* command, Settings& settings) {
           "run kernels in the interpreter with bounds, race, initialisation and divergence checks; --check=fast: "
           "without those of races that the compiler has ruled out")
       ->check(CLI::IsMember({"all", "fast"}));
-  command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter")
-      ->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter")->check(notACount);
   command
       ->add_option("--max-steps", settings.maxSteps,
                    "with --check: operations of one warp after which a kernel counts as endless; 0: no limit")
-      ->check(CLI::NonNegativeNumber);
+      ->check(notACount);
   addCompilerOptions(command, settings);
 }
 

@@ -113,14 +113,28 @@ std::string tensorLines(const artifact::Kernel& kernel, size_t phase, uint32_t l
   return text.empty() ? text : "      offset     bytes\n" + text;
 }
 
+std::string phaseName(const artifact::Kernel& kernel, const Use& use) {
+  return kernel.phases.size() == 1 ? "" : concat("  ", use.phase.name, ":\n");
+}
+
+std::string sharedLine(const Use& use) {
+  const auto shared = static_cast<uint64_t>(use.shared.value_or(0));
+  return concat("  Shared memory:  ", grouped(shared), " of ", grouped(use.chip->sharedBytesPerBlock),
+                " bytes per block (", share(shared, use.chip->sharedBytesPerBlock), ")\n");
+}
+
+std::string occupancyLine(const Use& use) {
+  return concat("  Occupancy:      ", share(use.residency->threads, use.chip->threadsPerCore), " (",
+                use.residency->threads, " of ", use.chip->threadsPerCore, " threads)\n");
+}
+
 std::string phaseText(const artifact::Kernel& kernel, size_t index, uint32_t lastLine) {
   const Use use = useOf(kernel, index);
-  std::string text = kernel.phases.size() == 1 ? "" : concat("  ", use.phase.name, ":\n");
+  std::string text = phaseName(kernel, use);
   if (use.chip) {
     const chip::Gpu& chip = *use.chip;
     const auto shared = static_cast<uint64_t>(use.shared.value_or(0));
-    text += concat("  Shared memory:  ", grouped(shared), " of ", grouped(chip.sharedBytesPerBlock),
-                   " bytes per block (", share(shared, chip.sharedBytesPerBlock), ")\n");
+    text += sharedLine(use);
     text += tensorLines(kernel, index, lastLine);
     if (shared > use.tensorBytes && use.tensorBytes + shared > 0)
       text += concat("    the compiler's own, for tiles, products and reductions: up to ",
@@ -133,9 +147,8 @@ std::string phaseText(const artifact::Kernel& kernel, size_t index, uint32_t las
     else
       text += "  Registers:      not known: ptxas is not installed\n";
     if (use.residency)
-      text += concat("  Blocks/SM:      ", use.residency->blocks, " (limited by ", use.residency->limitedBy,
-                     ")\n  Occupancy:      ", share(use.residency->threads, chip.threadsPerCore), " (",
-                     use.residency->threads, " of ", chip.threadsPerCore, " threads)\n");
+      text += concat("  Blocks/SM:      ", use.residency->blocks, " (limited by ", use.residency->limitedBy, ")\n",
+                     occupancyLine(use));
     return text;
   }
   text += use.scratch ? concat("  Scratch memory: ", grouped(static_cast<uint64_t>(*use.scratch)), " bytes per block\n")
@@ -151,6 +164,14 @@ std::string memoryReport(const artifact::Kernel& kernel, uint32_t lastLine) {
   std::string text;
   for (size_t i = 0; i < kernel.phases.size(); ++i)
     text += phaseText(kernel, i, lastLine);
+  return text;
+}
+
+std::string memorySummary(const artifact::Kernel& kernel) {
+  std::string text;
+  for (size_t i = 0; i < kernel.phases.size(); ++i)
+    if (const Use use = useOf(kernel, i); use.chip)
+      text += phaseName(kernel, use) + sharedLine(use) + (use.residency ? occupancyLine(use) : "");
   return text;
 }
 

@@ -1,4 +1,4 @@
-// `vortex build --memory`: what a block of a kernel uses of the chip, as far as it is known exactly.
+// `vortex build`, with `--memory` in full: what a block of a kernel uses of the chip, as far as it is known exactly.
 #pragma once
 
 #include "artifact/artifact.h"
@@ -21,6 +21,8 @@ Residency residencyOf(const chip::Gpu& chip, uint32_t threads, uint32_t register
 
 /// Text, one block per phase. Line numbers beyond `lastLine`, the kernel's last, are cut to it.
 std::string memoryReport(const artifact::Kernel& kernel, uint32_t lastLine);
+/// Without `--memory`: the sum of shared memory and the occupancy of each phase; nothing for CPUs.
+std::string memorySummary(const artifact::Kernel& kernel);
 /// The members of a JSON object: "phases" and "sharedTensors".
 std::string memoryReportJson(const artifact::Kernel& kernel, uint32_t lastLine);
 

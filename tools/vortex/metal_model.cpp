@@ -1,13 +1,12 @@
 #include "tools/vortex/metal_model.h"
 
-#include "artifact/print_text.h"
+#include "artifact/metal_interface.h"
 #include "artifact/validate.h"
 #include "base/text.h"
-#include "msl/loader.h"
 #include "pipeline/module_compiler.h"
 #include "runtime/cpu/cpu_driver.h"
-#include "runtime/hal/host_memory.h"
-#include "runtime/hal/host_stream.h"
+#include "runtime/hal/host_device.h"
+#include "session/metal_read.h"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +24,6 @@ using base::Error;
 namespace {
 
 constexpr const char* kName = "metal3.1";
-constexpr unsigned kSlotsBuffer = 29, kReportBuffer = 30;  // target/metal/writer.h
 constexpr uint64_t kPrintWords = (1 << 20) / sizeof(uint64_t);
 
 /// An entry point that was read back.
@@ -35,23 +33,29 @@ struct Entry {
   hal::KernelRef kernel;  ///< of the CPU
 };
 
+/// A printed file with one of its entry points: reading others takes time and tells nothing of this one.
+std::string entryAlone(const std::string& text, const std::string& symbol) {
+  const std::string begins = "\nkernel void ";
+  const size_t first = text.find(begins), at = text.find(concat(begins, symbol, "("));
+  if (at == std::string::npos)
+    return text;
+  return text.substr(0, first) + text.substr(at, text.find(begins, at + 1) - at);
+}
+
 /// Reads entry points of printed kernels when launches first need them. Any thread.
 class Entries {
 public:
   static Result<std::shared_ptr<Entries>> create() {
-    auto reader = msl::openReader();
-    if (!reader)
-      return reader.takeError();
     auto cpu = cpu::createDevice();
     if (!cpu)
       return cpu.takeError();
     auto stream = (*cpu)->createStream();
     if (!stream)
       return stream.takeError();
-    return std::make_shared<Entries>(*reader, *std::move(cpu), *std::move(stream));
+    return std::make_shared<Entries>(*std::move(cpu), *std::move(stream));
   }
-  Entries(msl::ReadFunction read, hal::DeviceRef cpu, hal::StreamRef stream)
-      : cpu(std::move(cpu)), stream(std::move(stream)), read_(read), compiler_("cpu", "native") {}
+  Entries(hal::DeviceRef cpu, hal::StreamRef stream)
+      : cpu(std::move(cpu)), stream(std::move(stream)), compiler_("cpu", "native", true) {}
 
   Result<Entry*> find(const std::shared_ptr<const artifact::Kernel>& kernel, const std::string& symbol,
                       uint32_t threads, uint64_t sharedBytes) {
@@ -75,11 +79,14 @@ private:
                     uint64_t sharedBytes) {
     msl::Request request;
     request.file = kernel.name + ".metal";
-    request.text.assign(kernel.code.begin(), kernel.code.end());
+    request.text = entryAlone({kernel.code.begin(), kernel.code.end()}, symbol);
     request.kernel = symbol;
     request.block = {threads, 1, 1};
     request.threadgroupBytes[0] = std::max<uint64_t>(16, (sharedBytes + 15) / 16 * 16);
-    read_(request, entry.read);
+    auto read = session::readMetal(request, true);
+    if (!read)
+      return read.takeError();
+    entry.read = *std::move(read);
     if (!entry.read.problems.empty())
       return Error{concat("the printed Metal source of `", symbol, "` was not read: ", entry.read.problems[0].message)};
     pipeline::Failure failure;
@@ -94,7 +101,6 @@ private:
   }
 
   std::mutex mutex_;
-  msl::ReadFunction read_;
   pipeline::ModuleCompiler compiler_;
   std::map<std::tuple<const artifact::Kernel*, std::string, uint32_t, uint64_t>, Entry> entries_;
   std::vector<std::shared_ptr<const artifact::Kernel>> kept_;  ///< what the keys point to
@@ -139,28 +145,27 @@ public:
 protected:
   Result<std::optional<artifact::Fault>> execute(const hal::Launch& launch) override {
     const artifact::Kernel& kernel = launch.kernel->artifact();
-    auto tensors = tensorsOf(kernel, launch.slots);
-    if (!tensors)
-      return tensors.takeError();
-    std::vector<uint64_t> slots = launch.slots;
-    std::vector<uint64_t> area(sizeof(DeviceReport) / sizeof(uint64_t) + kPrintWords);
+    constexpr size_t kReportWords = sizeof(DeviceReport) / sizeof(uint64_t);
+    const bool prints = launch.print && artifact::mayPrint(kernel);
+    std::vector<uint64_t> area(kReportWords + (prints ? kPrintWords : 0));
     auto* report = reinterpret_cast<DeviceReport*>(area.data());
-    report->printCapacity = kPrintWords;
-    tensors->resize(kReportBuffer + 1);
-    (*tensors)[kSlotsBuffer] = {slots.data(), slots.size() * sizeof(uint64_t)};
-    (*tensors)[kReportBuffer] = {area.data(), area.size() * sizeof(uint64_t)};
+    report->printCapacity = area.size() - kReportWords;
     for (const hal::LaunchPhase& phase : launch.phases) {
-      if (Result<void> done = run(launch, phase, *tensors); !done)
+      std::vector<uint64_t> slots = launch.slotsOf(phase);
+      auto memory = tensorsOf(kernel, slots);
+      if (!memory)
+        return memory.takeError();
+      memory->resize(artifact::kMetalReportBuffer + 1);
+      (*memory)[artifact::kMetalSlotsBuffer] = {slots.data(), slots.size() * sizeof(uint64_t)};
+      (*memory)[artifact::kMetalReportBuffer] = {area.data(), area.size() * sizeof(uint64_t)};
+      if (Result<void> done = run(launch, phase, *memory); !done)
         return done.takeError();
-      if (report->fault == 0 || report->fault > kernel.faults.size())
-        continue;
-      artifact::Fault fault = kernel.faults[report->fault - 1];
-      fault.message = artifact::faultText(kernel, fault, report->values);
-      deliverPrints(launch, area);
-      return std::optional(fault);
+      if (report->fault != 0)
+        break;
     }
-    deliverPrints(launch, area);
-    return std::optional<artifact::Fault>();
+    if (prints)
+      artifact::forEachPrint(kernel, std::span(area).subspan(kReportWords), report->printWords, launch.print);
+    return report->fault == 0 ? std::optional<artifact::Fault>() : artifact::reportedFault(kernel, *report);
   }
 
 private:
@@ -201,19 +206,6 @@ private:
     return entries_->stream->synchronize();
   }
 
-  static void deliverPrints(const hal::Launch& launch, const std::vector<uint64_t>& area) {
-    const auto& header = *reinterpret_cast<const DeviceReport*>(area.data());
-    const uint64_t* words = area.data() + sizeof(DeviceReport) / sizeof(uint64_t);
-    const auto& formats = launch.kernel->artifact().faults;
-    for (uint64_t at = 0; launch.print && at < std::min<uint64_t>(header.printWords, kPrintWords);) {
-      const uint64_t index = words[at] & UINT32_MAX, count = words[at] >> 32;
-      if (index == 0 || index > formats.size() || at + count >= kPrintWords)
-        break;
-      launch.print(formats[index - 1], std::span<const uint64_t>(words + at + 1, count));
-      at += 1 + count;
-    }
-  }
-
   std::shared_ptr<Entries> entries_;
 };
 
@@ -224,24 +216,16 @@ public:
       : LoadedKernel(device, std::move(kernel)) {}
 };
 
-class Device : public hal::Device {
+class Device : public hal::HostDevice {
 public:
-  Device() : memory_(hal::HostMemory::create({})) {
+  Device() : HostDevice({}) {
     info_.name = info_.target = kName;
     info_.product = "Metal source, read back and run on the CPU";
-    info_.memoryBytes = memory_->limitBytes();
     info_.maxSharedBytes = 32 << 10;
     info_.maxBlockThreads = 1024;
-    info_.hostMemory = true;
   }
 
-  const hal::DeviceInfo& info() const override { return info_; }
-  Result<uint64_t> availableBytes() const override { return memory_->availableBytes(); }
-  Result<hal::BufferRef> allocate(uint64_t bytes) override { return memory_->allocate(this, bytes); }
-  Result<hal::BufferRef> wrap(void* memory, uint64_t bytes, bool readOnly) override {
-    return hal::HostMemory::wrap(this, memory, bytes, readOnly);
-  }
-  /// Opens the reader and the CPU: no earlier, since looking for other devices asks this one's name.
+  /// Opens the CPU: no earlier, since looking for other devices asks this one's name.
   Result<hal::StreamRef> createStream() override {
     const std::lock_guard lock(mutex_);
     if (!entries_) {
@@ -252,7 +236,6 @@ public:
     }
     return hal::StreamRef(std::make_shared<Stream>(this, entries_));
   }
-  Result<hal::EventRef> createEvent() override { return hal::EventRef(std::make_shared<hal::HostEvent>(this)); }
   Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
     if (Result<void> valid = artifact::validate(*kernel); !valid)
       return valid.takeError();
@@ -264,8 +247,6 @@ public:
 private:
   std::mutex mutex_;
   std::shared_ptr<Entries> entries_;
-  std::shared_ptr<hal::HostMemory> memory_;
-  hal::DeviceInfo info_;
 };
 
 class Driver : public hal::Driver {

@@ -6,8 +6,8 @@
 
 namespace vortex::tools {
 
-/// One device where the Metal reader is installed, none elsewhere. Launches are complete when submit() returns. Tensors with negative strides
-/// are refused.
+/// One device; its streams cannot be made where the Metal reader is not installed. Launches are complete when submit() returns. Tensors with
+/// negative strides are refused.
 std::unique_ptr<hal::Driver> createMetalModel();
 
 }  // namespace vortex::tools

@@ -55,7 +55,7 @@ Result<std::vector<MetalArgument>> metalArguments(MetalLaunch& launch, const msl
 }
 
 static int interpret(const Settings& settings, const msl::Response& response, std::vector<MetalArgument>& arguments) {
-  pipeline::ModuleCompiler compiler("cpu", settings.cpu);
+  pipeline::ModuleCompiler compiler("cpu", settings.cpu, false);
   pipeline::Failure failure;
   auto module = compiler.parse(response.module, failure);
   if (!module)
@@ -93,7 +93,7 @@ int launchMetal(const Settings& settings, const msl::Response& response, std::ve
   auto target = session::compileTarget((*device)->info().target, settings.device);
   if (!target)
     return failWith(settings, "E0802", target.error().message);
-  pipeline::ModuleCompiler compiler(*target, settings.cpu);
+  pipeline::ModuleCompiler compiler(*target, settings.cpu, !settings.noCache);
   pipeline::Failure failure;
   auto compiled = compiler.compile(response.module, failure);
   if (!compiled)

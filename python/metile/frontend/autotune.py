@@ -7,6 +7,7 @@ import os
 import pathlib
 import tempfile
 import time
+import types
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class Config:
         return f"Config({', '.join(f'{name}={value}' for name, value in self.kwargs.items())})"
 
 
+def _identity(code) -> tuple:
+    """Of what a function does, alike in all processes."""
+    return code.co_code, code.co_names, *(_identity(part) if isinstance(part, types.CodeType) else repr(part) for part in code.co_consts)
+
+
 def cache_directory() -> pathlib.Path:
     """$METILE_CACHE_DIR, else metile in the user's cache folder."""
     root = os.environ.get("METILE_CACHE_DIR")
@@ -57,6 +63,9 @@ class Autotuned:
         self.configs, self.key = list(configs), list(key)
         if not self.configs:
             raise ValueError(f"autotune of '{self.kernel_fn.name}': there are no configurations")
+        unknown = [name for name in self.key if name not in self.kernel_fn.signature.parameters]
+        if unknown:
+            raise ValueError(f"autotune of '{self.kernel_fn.name}': the kernel has no parameter '{unknown[0]}' to tune by")
         self.warmup, self.rep, self.verbose = warmup, rep, verbose
         self.name, self.fn = self.kernel_fn.name, self.kernel_fn.fn
 
@@ -78,7 +87,7 @@ class Autotuned:
         kernel = self.kernel_fn
         given = {**dict(zip(kernel.signature.parameters, args)), **kwargs}
         values = tuple((name, _describe(given.get(name))) for name in self.key)
-        source = hashlib.sha256(kernel.fn.__code__.co_code + repr(kernel.fn.__code__.co_consts).encode()).hexdigest()
+        source = hashlib.sha256(repr(_identity(kernel.fn.__code__)).encode()).hexdigest()
         shape = "callable" if callable(grid) else grid_of(grid, kernel.name)
         return kernel.name, source, values, shape, tuple(repr(config) for config in self.configs), Device.get().id, Device.get().name
 

@@ -16,7 +16,7 @@ import vortex
 from vortex import _foreign
 
 from .. import _params
-from .._arguments import BufferArgument, GpuArray, HostArray, host_array
+from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap
 from .._outside import Outside
 from .._specialised import Specialised, dump
 from .._trace import LoweringError, OutOfResources, Trace, is_machinery, recording, remember_source
@@ -62,7 +62,7 @@ class Kernel:
         self.signature = inspect.signature(fn)
         for parameter in self.signature.parameters.values():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-                raise TypeError(f"kernel '{self.name}': parameters are named one by one, there is no *{parameter.name}")
+                raise TypeError(f"kernel '{self.name}': parameters are named one by one, there is no {'*' if parameter.kind is parameter.VAR_POSITIONAL else '**'}{parameter.name}")
         self.constexprs = [name for name, parameter in self.signature.parameters.items() if self._is_constexpr(parameter.annotation)]
         self.runtime = [name for name in self.signature.parameters if name not in self.constexprs]
         self._specialised: dict = {}
@@ -149,7 +149,7 @@ class Kernel:
                 _params.dtype_of(array, name)
                 value = HostArray(array, name)
             dtype = _params.dtype_named(array.dtype, name) if isinstance(array, GpuArray) else _params.dtype_of(array, name)
-            same = (value.address, array.nbytes, dtype)
+            same = (value.address, array.nbytes, dtype, value.layout)
             first = seen.setdefault(same, index) if array.nbytes else index
             values.append(value)
             kinds.append((dtype, first))
@@ -238,6 +238,8 @@ def _last_place(trace: Trace, error: BaseException) -> tuple[str, bool]:
 def _tell_place(trace: Trace, error: Exception) -> None:
     """Python's own errors name the statement as ours do; those that a kernel raises are its own."""
     place, is_raise = _last_place(trace, error)
+    if error.args and isinstance(error.args[0], str) and "does not support ufuncs" in error.args[0]:
+        error.args = ("functions of NumPy take no traced values: use those of metile",)
     if not is_raise and len(error.args) == 1 and isinstance(error.args[0], str) and "\n  --> " not in error.args[0]:
         error.args = (error.args[0] + place,)
 
@@ -283,7 +285,7 @@ class Launcher:
 
     def _key(self, args: tuple, kwargs: dict) -> tuple:
         """Of direct launches: constexprs, and the axes on which there are several instances."""
-        grid = self.grid if isinstance(self.grid, tuple) else (self.grid,)
+        grid = self.grid if isinstance(self.grid, (tuple, list)) else (self.grid,)
         return len(args), *[extent > 1 for extent in grid], *kwargs.items(), *map(type, kwargs.values())
 
     def _remember(self, args: tuple, kwargs: dict, specialised: Specialised, values: list, numbers: dict) -> None:
@@ -319,6 +321,7 @@ class Launcher:
         specialised = kernel.specialise(kinds, constants, grid, numbers, not interprets() and not _device_for(values).is_cpu)
         if 0 in grid:
             return specialised, values, numbers, grid
+        refuse_overlap(specialised, values, in_place=interprets())
         if interprets():
             specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
         else:
@@ -381,9 +384,13 @@ class Dispatcher:
         arrays = [value for value in values if not is_number(value)]
         self._is_in_place = self._device is not None and bool(arrays) and all(isinstance(value, GpuArray) for value in arrays)
         libraries = {type(value.value) for value in arrays} if self._is_in_place else set()
+        self._is_on_host = self._device is not None and self._device.is_cpu and all(value.is_in_place for value in arrays)
         self._is_ours, self._is_torch = libraries == {vortex.Array}, bool(libraries) and libraries <= set(_foreign.torch_types())
 
     def __call__(self) -> None:
+        if self._is_on_host:
+            self._launch.submit(self._device.stream)
+            return
         if self._is_in_place and (stream := self._stream()) is not None:
             self._launch.submit(stream)
             return

@@ -25,6 +25,8 @@ class Buffer:
         if data is not None:
             array = np.asarray(data)
             dtype_of(array, "data")
+            if shape is not None and array.shape != ((shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)):
+                raise ValueError(f"Buffer(shape={shape!r}, data=…): the data has the shape {array.shape}")
             self._array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
         else:
             if shape is None:

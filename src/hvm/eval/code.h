@@ -18,11 +18,12 @@ enum class OpKind : uint8_t {
   Call,     // definition `ext`
   Endless,  // definition `ext`, whose name stands for itself
   Lam,  // take an argument into `slot`, go on at `a`; the template is the body, for readers that need the lambda itself
-  Match,  // constructor or literal `ext`: hit `a`, miss `b`; the template is the match node
-  Use,    // function `a`; the template is the use node
-  Dup,    // template: a dup cell; its sides go to `slot` and `slot` + 1
-  Let,    // one root into `slot`, counted as APP-LAM
-  Push,   // push `applied` roots as arguments and `plain` roots, then `word` unless 0; go on at `a`
+  Match,    // constructor or literal `ext`: hit `a`, miss `b`; the template is the match node
+  Use,      // function `a`; the template is the use node
+  Dup,      // template: a dup cell; its sides go to `slot` and `slot` + 1
+  Let,      // one root into `slot`, counted as APP-LAM
+  Push,     // push `applied` roots as arguments and `plain` roots, then `word` unless 0; go on at `a`
+  Offload,  // %gnf of the root
   Unscoped,
 };
 
@@ -50,6 +51,7 @@ struct Entry {
   uint32_t op;
   uint32_t captures;  // first in Code::slots
   uint32_t count;
+  NodeId node;
 };
 
 struct Code {
@@ -57,10 +59,12 @@ struct Code {
   std::vector<Term> items;
   std::vector<Entry> entries;
   std::vector<uint32_t> slots;
+  std::vector<uint32_t> keys;   // by the same index: twice the binder, plus 1 for side one of a duplication
   std::vector<uint32_t> roots;  // by definition: the op, 0 if it has none
   uint32_t slotCount = 0;       // the largest number in use at once
   std::vector<std::string> definitions, constructors;
   bool hasEffects = false;     // %log occurs
+  bool usesDevice = false;     // %gnf occurs
   bool hasUnscoped = false;    // unscoped pairs occur
   bool dropsOperands = false;  // erasures or wildcards occur: operators may drop operands
 };

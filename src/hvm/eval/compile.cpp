@@ -91,9 +91,9 @@ uint32_t Compiler::opOf(NodeId id, uint32_t depth) {
 uint32_t Compiler::entryOf(NodeId id, uint32_t depth) {
   if (entryOf_[id] == 0) {
     code_.entries.push_back(
-        {opOf(id, depth), static_cast<uint32_t>(code_.slots.size()), static_cast<uint32_t>(free_[id].size())});
+        {opOf(id, depth), static_cast<uint32_t>(code_.slots.size()), static_cast<uint32_t>(free_[id].size()), id});
     for (Key key : free_[id])
-      code_.slots.push_back(slotOf_[key]);
+      code_.slots.push_back(slotOf_[key]), code_.keys.push_back(key);
     entryOf_[id] = static_cast<uint32_t>(code_.entries.size());
   }
   return entryOf_[id] - 1;
@@ -355,6 +355,14 @@ void Compiler::lower(NodeId id, uint32_t depth) {
   case NodeKind::DynamicDup: lowerPush(op, OnDdu, {children[1], children[2]}, children[0], depth); break;
   case NodeKind::Unscoped: code_.hasUnscoped = true, op.kind = OpKind::Unscoped, op.a = opOf(children[0], depth); break;
   case NodeKind::Native:
+    if (kNatives[one.value].kind == NativeKind::Gnf) {
+      op.kind = OpKind::Offload;
+      Template target{.depth = depth};
+      target.roots.push_back(item(target, children[0]));
+      store(op, target);
+      code_.usesDevice = true;
+      break;
+    }
     lowerPush(op, kNatives[one.value].kind == NativeKind::Log ? OnLog : OnNf, {}, children[0], depth);
     op.word = makeTerm(tagOf(op.word), one.value);
     code_.hasEffects |= kNatives[one.value].kind == NativeKind::Log;

@@ -15,7 +15,9 @@ Result<void> Evaluation::begin() {
   workers_.clear();
   heap_.reset();
   // What %log prints must not depend on the schedule.
-  unsigned threads = code_.hasEffects ? 1 : std::max(1u, options_.threads);
+  // A device has the heap to itself.
+  const bool isAlone = code_.hasEffects || (options_.offload && code_.usesDevice);
+  unsigned threads = isAlone ? 1 : std::max(1u, options_.threads);
   auto heap = Heap::create(options_.memoryBytes, threads);
   if (!heap)
     return heap.takeError();
@@ -91,7 +93,16 @@ bool Evaluation::isOutOfFuel(uint64_t count) {
   return count > options_.fuel;
 }
 
-bool Evaluation::normalize(Machine& machine, Term& value) {
+bool Evaluation::normalize(Machine& machine, Term& value, bool mayOffload) {
+  if (mayOffload && options_.offload) {
+    Result<uint64_t> count = options_.offload(machine, value);
+    if (!count) {
+      machine.fail("Error: " + count.error().message);
+      return false;
+    }
+    machine.addInteractions(*count);
+    offloaded_ += *count;
+  }
   static constexpr unsigned kMaxNested = 1000;  // each takes some of the thread's own stack
   Worker& worker = *workers_[machine.id()];
   if (++worker.nested > kMaxNested) {

@@ -14,8 +14,10 @@ namespace vortex::hvm {
 struct EvaluationOptions {
   uint64_t memoryBytes = 0;
   unsigned threads = 1;
-  uint64_t fuel = ~uint64_t(0);           // a run with more interactions fails
-  uint64_t seed = 0;                      // whom idle threads take work from first
+  uint64_t fuel = ~uint64_t(0);  // a run with more interactions fails
+  uint64_t seed = 0;             // whom idle threads take work from first
+  /// %gnf: reduces the term on a device as far as that can, and returns the number of interactions.
+  std::function<Result<uint64_t>(Machine&, Term&)> offload = {};
   bool forksOperands = true;              // with several threads: both operands of an operator at once
   bool collectsAtEverySafePoint = false;  // to test the collector
   bool forksAtEverySafePoint = false;     // to test forks
@@ -32,10 +34,11 @@ public:
 
   uint64_t interactions() const;
   std::vector<uint64_t> interactionsByThread() const;
+  uint64_t offloadedInteractions() const { return offloaded_; }
   const Heap& heap() const { return *heap_; }
 
   bool safePoint(Machine& machine, Term& current) override;
-  bool normalize(Machine& machine, Term& value) override;
+  bool normalize(Machine& machine, Term& value, bool mayOffload) override;
   Wait awaitCell(Machine& machine, Term& awaited) override;
   bool doubt() override;
   void detachOperand(Machine& machine, Loc cell) override;
@@ -125,6 +128,7 @@ private:
 
   std::mutex mutex_;  // for all below up to the collapse part
   std::condition_variable resumed_;
+  uint64_t offloaded_ = 0;              // interactions of devices
   unsigned running_ = 1, parked_ = 0;   // threads that take part in collections, and those that stand
   unsigned waiting_ = 0, leaving_ = 0;  // of those that stand: for a collection, and after one
   uint64_t collection_ = 0;

@@ -18,8 +18,9 @@ public:
   virtual ~World() = default;
   /// The machine stands at a safe point because attention is set. False: stop the run.
   virtual bool safePoint(Machine& machine, Term& current) = 0;
-  /// Turns the value into strong normal form, for %nf and %gnf. False: the machine has an error or the run stops.
-  virtual bool normalize(Machine& machine, Term& value) = 0;
+  /// Turns the value into strong normal form, for %nf and %gnf, the latter on a device if there is one. False: the machine has an error or the run
+  /// stops.
+  virtual bool normalize(Machine& machine, Term& value, bool mayOffload) = 0;
   enum class Wait : uint8_t { Retry, Stuck, Stop };
   /// Another thread reduces what the cell of this projection or operand holds. Waits until it has done so, or says of a projection that it waits
   /// for this thread in turn.
@@ -85,6 +86,8 @@ public:
   /// Has an unscoped pair been made? Only then can a variable be bound after it was found free.
   bool hasUnscoped() const { return hasUnscoped_; }
   uint64_t interactions() const { return interactions_; }
+  void addInteractions(uint64_t count) { interactions_ += count; }
+  bool hasRoomFor(uint64_t words) const { return heap_.highWater() + words <= heap_.limitBytes() / sizeof(Term); }
   const std::string& error() const { return error_; }
   Outcome fail(std::string message) {
     error_ = std::move(message);

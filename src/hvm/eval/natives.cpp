@@ -107,8 +107,11 @@ NativeStep nativeStep(Machine& machine, Term& term) {
   if (tagOf(machine.stackTop()[-1]) == OnLog)
     return Log(machine).step(term);
   Term* header = machine.stackTop() - 1;
+  const bool mayOffload = tagOf(*header) == OnGnf;
+  if (mayOffload)
+    term = *--header;
   machine.setStackTop(header);
-  return machine.world().normalize(machine, term) ? NativeStep::Value : NativeStep::Failed;
+  return machine.world().normalize(machine, term, mayOffload) ? NativeStep::Value : NativeStep::Failed;
 }
 
 }  // namespace vortex::hvm

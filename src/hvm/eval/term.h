@@ -65,7 +65,8 @@ enum Tag : uint32_t {
   OnDdu,  // two terms below
   OnLog,  // ext: native; see natives.cpp
   OnNf,
-  Base,  // end of this reduction
+  OnGnf,  // the term below; nothing is awaited
+  Base,   // end of this reduction
 };
 
 inline constexpr int kValueBits = 36, kExtBits = 20, kTagShift = kValueBits + kExtBits;

@@ -77,3 +77,43 @@ vx.launch @k {
   // expected-error@+1 {{'vx.exchange' op exchanges arguments 2 and 3, which are not two of one type and equal extents}}
   vx.exchange 2, 3
 }
+
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<readwrite>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"dim(0,0)">], stands_for = 0}]
+// expected-error@+1 {{'vx.launch' op has argument 1 stand for argument 0; temporaries stand for parameters that are only read}}
+vx.launch @k {}
+
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"dim(0,0)">], stands_for = 1}]
+// expected-error@+1 {{'vx.launch' op has argument 1 stand for argument 1; temporaries stand for parameters that are only read}}
+vx.launch @k {}
+
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"dim(0,0)">], stands_for = 7}]
+// expected-error@+1 {{'vx.launch' op has argument 1 stand for argument 7; temporaries stand for parameters that are only read}}
+vx.launch @k {}
+
+// -----
+
+vx.entry @k : (!vx.view<?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"dim(0,0)">], stands_for = -1}]
+// expected-error@+1 {{'vx.launch' op has argument 1 stand for argument -1; temporaries stand for parameters that are only read}}
+vx.launch @k {}
+
+// -----
+
+vx.entry @k : (!vx.view<?x?xf32, global>, !vx.view<?xf32, global>) -> ()
+    args [{name = "x", role = #vx.role<param>, access = #vx.access<read>},
+          {name = "", role = #vx.role<temp>, access = #vx.access<readwrite>, extents = [#vx.size<"dim(0,0)">], stands_for = 0}]
+// expected-error@+1 {{'vx.launch' op has argument 1 stand for argument 0 of another type}}
+vx.launch @k {}

@@ -39,6 +39,8 @@ struct DimBinding {
   std::optional<uint32_t> param;
   uint32_t dim = 0;
   std::vector<uint32_t> fieldPath;
+  /// The extent is this many times the variable (`[G * R]`, where G is known); none: once.
+  std::optional<DimExpr> factor;
   bool isScalarValue = false;       ///< the value of the integer parameter `param` itself, not an extent
   std::optional<int64_t> constant;  ///< a const generic or specialised value
 };
@@ -77,6 +79,7 @@ struct KernelSpec {
   Function* reduceFunction = nullptr;
   std::optional<TileSpec> tile;
   bool strict = false, fastMath = false;
+  bool fused = false;       ///< one launch, or an error
   bool allowsTf32 = false;  ///< f32 products may round their operands to tf32
   bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false, uncheckedCoalescing = false;
   /// A proof about races counts on it: the launch refuses more threads. 0: any number.

@@ -335,7 +335,8 @@ Pattern* Parser::parseLiteralPattern() {
     return literal;
   }
   if (is(Tok::Eq) && isAdjacent()) {
-    complain("E0117", here(), "there are no inclusive ranges").help("`a..b` excludes b: write `a..b + 1`");
+    complain("E0117", here(), "there are no inclusive ranges")
+        .help("`a..b` excludes b: end the range with the number after it");
     advance();
   }
   if (!is(Tok::Int) && !is(Tok::Float) && !is(Tok::KwInf) && !is(Tok::Minus)) {

@@ -1,6 +1,8 @@
 #include "msl/flatten/clean.h"
 
+#include "msl/flatten/constants.h"
 #include "msl/flatten/integers.h"
+#include "msl/flatten/vectors.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/DebugInfoMetadata.h>
@@ -21,6 +23,7 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/Scalarizer.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/LowerMemIntrinsics.h>
 #include <llvm/Transforms/Utils/LowerSwitch.h>
 #include <llvm/Transforms/Utils/UnifyFunctionExitNodes.h>
@@ -28,8 +31,12 @@
 namespace vortex::msl::flatten {
 
 Problem problemAt(const front::Unit& unit, const llvm::Instruction* at, std::string message) {
+  return problemAt(unit, at ? at->getDebugLoc() : llvm::DebugLoc(), std::move(message));
+}
+
+Problem problemAt(const front::Unit& unit, const llvm::DebugLoc& at, std::string message) {
   Problem problem{"E0902", std::move(message), {}, 0, 0, {}};
-  if (auto place = unit.files->placeOf(at ? at->getDebugLoc().get() : nullptr)) {
+  if (auto place = unit.files->placeOf(at.get())) {
     problem.begin = problem.end = place->source->sourceOffset(place->source->offsetOf(place->line, place->column));
     problem.file = std::move(place->path);
   }
@@ -54,6 +61,7 @@ public:
     all.run(module, modules_);
   }
   void run(llvm::Module& module, llvm::ModulePassManager passes) { passes.run(module, modules_); }
+  void run(llvm::Function& function, llvm::FunctionPassManager passes) { passes.run(function, functions_); }
 
 private:
   llvm::LoopAnalysisManager loops_;
@@ -93,25 +101,6 @@ bool isHook(const llvm::Function& function) {
   return function.getName().starts_with("__vx_") && function.isDeclaration();
 }
 
-void setConstants(front::Unit& unit, const Request& request) {
-  for (const front::FunctionConstant& constant : unit.constants) {
-    auto* global = unit.module->getNamedGlobal(constant.symbol);
-    auto given = request.constants.find(constant.index);
-    if (!global)
-      continue;
-    llvm::Type* type = global->getValueType();
-    double value = given == request.constants.end() ? 0.0 : given->second;
-    llvm::Constant* initial = llvm::Constant::getNullValue(type);
-    if (type->isIntegerTy())
-      initial = llvm::ConstantInt::get(type, static_cast<uint64_t>(static_cast<int64_t>(value)));
-    else if (type->isFloatingPointTy())
-      initial = llvm::ConstantFP::get(type, value);
-    global->setInitializer(initial);
-    global->setConstant(true);
-    global->setLinkage(llvm::GlobalValue::InternalLinkage);
-  }
-}
-
 /// Attributes of parameters become calls that keep the parameter in memory.
 void dropMarkers(llvm::Function& function) {
   for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::instructions(function)))
@@ -134,7 +123,7 @@ void inlineAll(front::Unit& unit) {
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::AlwaysInline);
   }
-  // Globals with constructors of their own (`llvm.global_ctors`) are not run: Metal has none.
+  // `llvm.global_ctors` goes: constants.h has evaluated what they make.
   for (llvm::GlobalVariable& global : llvm::make_early_inc_range(module.globals())) {
     if (global.getName().starts_with("llvm.") && global.use_empty())
       global.eraseFromParent();
@@ -178,6 +167,17 @@ bool refuseCalls(front::Unit& unit) {
   return false;
 }
 
+/// Those that the kernel uses: others may come from headers.
+bool refuseConstants(front::Unit& unit, const std::vector<Unevaluated>& left) {
+  for (const auto& [symbol, at] : left)
+    if (auto* global = unit.module->getNamedGlobal(symbol); global && !global->use_empty()) {
+      unit.problems.push_back(
+          problemAt(unit, at, "a constant of the program needs a value that is known when it is compiled"));
+      return true;
+    }
+  return false;
+}
+
 void expandMemoryIntrinsics(llvm::Function& function) {
   llvm::TargetTransformInfo costs(function.getDataLayout());
   std::vector<llvm::MemIntrinsic*> calls;  // expansion splits blocks
@@ -197,11 +197,38 @@ void expandMemoryIntrinsics(llvm::Function& function) {
 
 }  // namespace
 
+void straighten(llvm::Function& function) {
+  constexpr unsigned kMostRounds = 64;  // recursion ends in a call that is left
+  const auto inlineCalls = [&] {
+    llvm::SmallVector<llvm::CallInst*> calls;
+    for (llvm::Instruction& each : llvm::instructions(function))
+      if (auto* call = llvm::dyn_cast<llvm::CallInst>(&each);
+          call && call->getCalledFunction() && !call->getCalledFunction()->isDeclaration())
+        calls.push_back(call);
+    for (llvm::CallInst* call : calls) {
+      llvm::InlineFunctionInfo info;
+      llvm::InlineFunction(*call, info);
+    }
+    return !calls.empty();
+  };
+  for (unsigned round = 0; round < kMostRounds && inlineCalls(); ++round) {
+  }
+  const auto simplifyAll = [&] {
+    for (bool unrolls : {false, true, true}) {
+      Passes passes;
+      passes.run(function, simplify(unrolls));
+    }
+  };
+  simplifyAll();
+  expandMemoryIntrinsics(function);
+  simplifyAll();
+}
+
 void cleanModule(front::Unit& unit, const Request& request) {
   llvm::Module& module = *unit.module;
-  setConstants(unit, request);
+  const std::vector<Unevaluated> left = setConstants(unit, request);
   inlineAll(unit);
-  if (refuseCalls(unit))
+  if (refuseCalls(unit) || refuseConstants(unit, left))
     return;
   Passes passes;
   passes.run(module, simplify(false));
@@ -221,7 +248,12 @@ void tidyModule(llvm::Module& module) {
   llvm::ScalarizerPassOptions options;
   options.ScalarizeLoadStore = false;
   options.ScalarizeVariableInsertExtract = true;
-  scalars.addPass(llvm::ScalarizerPass(options));
+  llvm::FunctionPassManager first;
+  first.addPass(llvm::ScalarizerPass(options));
+  passes.run(module, std::move(first));
+  for (llvm::Function& function : module)
+    splitCasts(function);
+  Passes rest;
   scalars.addPass(combine());
   scalars.addPass(llvm::EarlyCSEPass());
   scalars.addPass(llvm::ScalarizerPass(options));
@@ -230,7 +262,7 @@ void tidyModule(llvm::Module& module) {
   scalars.addPass(llvm::ADCEPass());
   scalars.addPass(llvm::LowerSwitchPass());
   scalars.addPass(llvm::UnifyFunctionExitNodesPass());
-  passes.run(module, std::move(scalars));
+  rest.run(module, std::move(scalars));
   for (llvm::Function& function : module)
     if (!function.isDeclaration())
       widenIntegers(function);

@@ -14,5 +14,9 @@ void tidyModule(llvm::Module& module);
 
 /// A problem at an instruction; the place is that of its debug location, of the first caller that is not in the shim.
 Problem problemAt(const front::Unit& unit, const llvm::Instruction* at, std::string message);
+Problem problemAt(const front::Unit& unit, const llvm::DebugLoc& at, std::string message);
+
+/// Calls of a function are part of it, and its loops with constant bounds are unrolled.
+void straighten(llvm::Function& function);
 
 }  // namespace vortex::msl::flatten

@@ -168,7 +168,8 @@ std::unique_ptr<Unit> compile(const Request& request) {
     pointers.push_back(word.c_str());
   if (!clang::CompilerInvocation::CreateFromArgs(instance.getInvocation(), pointers, instance.getDiagnostics()))
     return unit;
-  instance.getDiagnostics().setIgnoreAllWarnings(true);
+  instance.getDiagnostics().setSeverityForGroup(clang::diag::Flavor::WarningOrError, "unknown-attributes",
+                                                clang::diag::Severity::Error);  // other warnings are not shown
   instance.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());  // "1 error generated."
   instance.createFileManager(unit->files);
   ReadAction action(request, *unit);

@@ -127,8 +127,10 @@ private:
           refuse(decl->getLocation(),
                  "`" + parameter.name + "` needs an address space: device, constant or threadgroup");
         parameter.index = index.value_or(isThreadgroup ? 0 : next);
-        if (!isThreadgroup)
+        if (!isThreadgroup) {
           next = parameter.index + 1;
+          parameter.leastBytes = type->isReferenceType() ? bytesOf(type->getPointeeType()) : 0;
+        }
       } else {
         parameter.kind = ParameterKind::Input;
         checkInput(decl, parameter);
@@ -149,6 +151,25 @@ private:
       }
   }
 
+  /// Element type and number of a vec<T, N>; nothing for other types.
+  static std::optional<std::pair<clang::QualType, uint32_t>> vectorOf(clang::QualType type) {
+    auto* record = type->getAsCXXRecordDecl();
+    auto* instance = record ? llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(record) : nullptr;
+    if (!instance || instance->getName() != "vec")
+      return std::nullopt;
+    const auto& arguments = instance->getTemplateArgs();
+    return std::pair(arguments[0].getAsType(), static_cast<uint32_t>(arguments[1].getAsIntegral().getZExtValue()));
+  }
+
+  /// A vector of three has the size of one of four, whose last element nobody reads.
+  uint32_t bytesOf(clang::QualType type) const {
+    if (type->isIncompleteType() || type->isDependentType())
+      return 0;
+    if (auto vector = vectorOf(type))
+      return static_cast<uint32_t>(context_.getTypeSizeInChars(vector->first).getQuantity()) * vector->second;
+    return static_cast<uint32_t>(context_.getTypeInfoDataSizeInChars(type).Width.getQuantity());
+  }
+
   void checkInput(const clang::ParmVarDecl* decl, const Parameter& parameter) {
     if (parameter.input.empty())
       return refuse(decl->getLocation(),
@@ -157,10 +178,8 @@ private:
       return refuse(decl->getLocation(),
                     "[[" + parameter.input + "]] is no input of a compute kernel that is supported");
     clang::QualType elem = decl->getType();
-    if (auto* record = elem->getAsCXXRecordDecl())
-      if (auto* instance = llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
-          instance && instance->getName() == "vec")
-        elem = instance->getTemplateArgs()[0].getAsType();
+    if (auto vector = vectorOf(elem))
+      elem = vector->first;
     auto* builtin = elem->getAs<clang::BuiltinType>();
     if (!builtin ||
         (builtin->getKind() != clang::BuiltinType::UInt && builtin->getKind() != clang::BuiltinType::UShort))

@@ -28,7 +28,8 @@ Rewritten::Rewritten(std::string_view source, std::vector<Edit> edits) {
     text_.append(source.substr(at, edit.begin - at));
     add(edit.begin, true);
     std::string_view replaced = source.substr(edit.begin, edit.end - edit.begin);
-    text_ += edit.text;
+    for (char c : edit.text)
+      text_ += c == '\n' ? ' ' : c;
     // Lines stay: also those that a macro definition continues.
     for (size_t i = 0; i < replaced.size(); ++i)
       if (replaced[i] == '\n')
@@ -204,18 +205,36 @@ private:
   }
 
   size_t literal(size_t i) {
-    std::string_view number = at(i);
+    const std::string number = joined(at(i));
     auto endsWith = [&](std::string_view a, std::string_view b) { return number.ends_with(a) || number.ends_with(b); };
     if (number.starts_with("0x") || number.starts_with("0X"))
       return i + 1;
     size_t cut = endsWith("bf", "BF") ? 2 : endsWith("h", "H") ? 1 : 0;
     if (cut == 0 || number.size() <= cut)
       return i + 1;
-    std::string digits(number.substr(0, number.size() - cut));
+    std::string digits = number.substr(0, number.size() - cut);
     if (digits.find_first_of(".eE") != std::string::npos)
       digits += 'f';
     replace(words_[i].begin, words_[i].end, (cut == 2 ? "((bfloat)" : "((half)") + digits + ")");
     return i + 1;
+  }
+
+  /// A word that a backslash at the end of a line may have split.
+  static std::string joined(std::string_view word) {
+    std::string text(word);
+    for (size_t at; (at = text.find("\\\n")) != std::string::npos;)
+      text.erase(at, 2);
+    return text;
+  }
+
+  /// The words between the bracket at `i` and the one that closes it, where `i` then stands behind: without comments and in one line.
+  std::string insideBracket(size_t& i) const {
+    const size_t close = afterBracket(i);
+    std::string text;
+    for (size_t k = i + 1; k + 1 < close; ++k)
+      text += (text.empty() ? "" : " ") + joined(at(k));
+    i = close;
+    return text;
   }
 
   size_t attribute(size_t i) {
@@ -225,12 +244,9 @@ private:
       std::string_view name = at(j);
       if (!contains(kAttributes, name) && !isKernelInput(name))
         return i + 1;
-      std::string_view argument;
-      if (at(++j) == "(") {
-        size_t close = afterBracket(j);
-        argument = std::string_view(buffer_).substr(words_[j].end, words_[close - 1].begin - words_[j].end);
-        j = close;
-      }
+      std::string argument;
+      if (at(++j) == "(")
+        argument = insideBracket(j);
       if (at(j) == ",")
         ++j;
       text += annotation(name, argument, i > 0 && around_[i - 1] == '(');

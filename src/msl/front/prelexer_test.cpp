@@ -49,6 +49,20 @@ TEST(Prelexer, LinesStayWhereAnEditSpansThem) {
   EXPECT_EQ(made.sourceOffset(static_cast<uint32_t>(made.text().find("int g"))), source.find("int g"));
 }
 
+TEST(Prelexer, LinesStayWhereAnArgumentSpansThem) {
+  for (const char* source :
+       {"int f(int a [[buffer(\n  0\n)]]);\nint g;\n", "int f(int a [[buffer( // first\n 1 /* b\n */)]]);\nint g;\n",
+        "int f(int a [[buffer(1\\\n2)]]);\nint g;\n", "float x = 1.\\\n5h;\nint g;\n"}) {
+    std::string text = source;
+    Rewritten made = prelex(text);
+    EXPECT_EQ(std::count(made.text().begin(), made.text().end(), '\n'), std::count(text.begin(), text.end(), '\n'))
+        << text;
+    EXPECT_EQ(made.sourceOffset(static_cast<uint32_t>(made.text().find("int g"))), text.find("int g"));
+  }
+  EXPECT_EQ(prelex("f(int a [[buffer(1\\\n2)]])").text(),
+            "f(int a __attribute__((annotate(\"msl.buffer\", 12))) \\\n)");
+}
+
 TEST(Prelexer, EndsOnSourceThatIsCutOff) {
   for (const char* source :
        {"[[", "[[buffer(", "static_cast<", "a ? b", "f(constant float a[", "struct S { int f() const device {", "1h"})

@@ -23,6 +23,10 @@ ProblemCollector::Place ProblemCollector::place(const clang::Diagnostic& diagnos
 
 void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, const clang::Diagnostic& diagnostic) {
   DiagnosticConsumer::HandleDiagnostic(level, diagnostic);
+  if (level != clang::DiagnosticsEngine::Note)
+    isShown_ = level >= clang::DiagnosticsEngine::Error;
+  if (!isShown_)
+    return;
   llvm::SmallString<256> message;
   diagnostic.FormatDiagnostic(message);
   Place at = place(diagnostic);

@@ -22,6 +22,7 @@ private:
 
   const SourceFiles& files_;
   std::vector<Problem>& problems_;
+  bool isShown_ = false;  ///< the last error or warning; notes follow theirs
 };
 
 }  // namespace vortex::msl::front

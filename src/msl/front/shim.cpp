@@ -41,11 +41,31 @@ static constexpr const char* kHeaders[] = {"metal_stdlib",
                                            "metal_packed_vector",
                                            "simd/simd.h"};
 
-/// Properties for every swizzle of a vector of `width` elements, in both sets of names; those without repetition can be assigned.
-static std::string swizzles(int width) {
+/// The functions behind the property `name`.
+static std::string accessors(const std::string& name, const std::string& type, bool isPacked, bool isAssignable) {
+  std::string got = type + "::__from(v." + name + ")", put = "v." + name + " = t.v;";
+  if (isPacked) {
+    got = type + "(";
+    put = "";
+    for (size_t i = 0; i < name.size(); ++i) {
+      const std::string elem = "d[" + std::to_string(std::string_view("xyzw").find(name[i])) + "]";
+      got += (i ? ", " : "") + elem;
+      put += elem + (name.size() == 1 ? " = t; " : " = (T)t.v[" + std::to_string(i) + "]; ");
+    }
+    got += ")";
+  }
+  std::string text = " __VX " + type + " __get_" + name + "() const { return " + got + "; }";
+  if (isAssignable)
+    text += " __VX void __put_" + name + "(" + type + " t) { " + put + "}";
+  return text;
+}
+
+/// Properties for every swizzle of a vector of `width` elements, in both sets of names; those without repetition can be assigned. A packed
+/// vector has its elements as properties too.
+static std::string swizzles(int width, bool isPacked) {
   static constexpr std::string_view kNames = "xyzw", kColours = "rgba";
-  std::string text = "#define __SWIZZLES" + std::to_string(width);
-  for (int count = 2; count <= 4; ++count) {
+  std::string text = (isPacked ? "#define __PACKED_SWIZZLES" : "#define __SWIZZLES") + std::to_string(width);
+  for (int count = isPacked ? 1 : 2; count <= 4; ++count) {
     int total = 1;
     for (int i = 0; i < count; ++i)
       total *= width;
@@ -58,10 +78,8 @@ static std::string swizzles(int width) {
       bool isAssignable = true;
       for (size_t i = 0; i < name.size(); ++i)
         isAssignable &= name.find(name[i], i + 1) == std::string::npos;
-      std::string type = "vec<T, " + std::to_string(count) + ">";
-      text += " __VX " + type + " __get_" + name + "() const { return " + type + "::__from(v." + name + "); }";
-      if (isAssignable)
-        text += " __VX void __put_" + name + "(" + type + " t) { v." + name + " = t.v; }";
+      std::string type = count == 1 ? "T" : "vec<T, " + std::to_string(count) + ">";
+      text += accessors(name, type, isPacked, isAssignable);
       for (const std::string& property : {name, colour})
         text += " __declspec(property(get = __get_" + name + (isAssignable ? ", put = __put_" + name : "") + ")) " +
                 type + " " + property + ";";
@@ -74,7 +92,7 @@ std::map<std::string, std::string> shimFiles() {
   std::map<std::string, std::string> files;
   std::string& prelude = files[kPrelude];
   for (int width = 2; width <= 4; ++width)
-    prelude += swizzles(width);
+    prelude += swizzles(width, false) + swizzles(width, true);
   for (const char* part : kParts)
     prelude += part;
   for (const char* name : kHeaders)

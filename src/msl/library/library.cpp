@@ -29,5 +29,7 @@ extern "C" __attribute__((visibility("default"))) void vortex_msl_read(const vor
   }
   response.problems = std::move(unit->problems);
   response.kernels = std::move(unit->kernels);
+  for (const front::FunctionConstant& constant : unit->constants)
+    response.constants.push_back({constant.name, constant.index});
   response.files = unit->files->names();
 }

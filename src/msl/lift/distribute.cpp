@@ -298,15 +298,15 @@ void Distributor::emitIf(scf::IfOp op, Value mask) {
     bound_[from] = to;
 }
 
-/// The branch while any thread takes it; its results as tensors, zero where nobody does.
+/// The branch while any thread takes it; its results as emitIf() has them, zero where nobody takes it.
 SmallVector<Value> Distributor::emitMaskedBranch(scf::IfOp op, mlir::Region& region, Value mask) {
   mlir::Block& block = region.front();
   bool hasBarrier = llvm::any_of(block, [&](mlir::Operation& each) { return uniformity_.hasBarrier(&each); });
   SmallVector<Value> yielded;
   auto emit = [&] {
     emitBlock(block, mask);
-    for (Value value : block.getTerminator()->getOperands())
-      yielded.push_back(outside(value, true));
+    for (auto [value, result] : llvm::zip(block.getTerminator()->getOperands(), op.getResults()))
+      yielded.push_back(outside(value, uniformity_.isPerThread(result)));
   };
   if (!hasBarrier) {
     emit();
@@ -315,8 +315,9 @@ SmallVector<Value> Distributor::emitMaskedBranch(scf::IfOp op, mlir::Region& reg
   SmallVector<mlir::Type> types;
   SmallVector<Value> zeros;
   for (Value result : op.getResults()) {
-    types.push_back(tensorOf(result.getType()));
-    zeros.push_back(zeroTensor(result.getType()));
+    bool isPerThread = uniformity_.isPerThread(result);
+    types.push_back(outsideType(result, isPerThread));
+    zeros.push_back(isPerThread ? zeroTensor(result.getType()) : zero(b_, result.getType()));
   }
   auto choice = b_.create<scf::IfOp>(loc_, types, any(mask), !types.empty());
   mlir::OpBuilder::InsertionGuard guard(b_);
@@ -343,11 +344,8 @@ void Distributor::emitMaskedIf(scf::IfOp op, Value mask) {
       continue;
     }
     // Uniform although the condition is not: one of the branches yields poison.
-    mlir::Operation* terminator = op.getThenRegion().front().getTerminator();
-    Value real = terminator->getOperand(static_cast<unsigned>(i));
-    if (real.getDefiningOp<mlir::ub::PoisonOp>())
-      real = op.getElseRegion().front().getTerminator()->getOperand(static_cast<unsigned>(i));
-    bound_[result] = outside(real, false);
+    Value first = op.getThenRegion().front().getTerminator()->getOperand(static_cast<unsigned>(i));
+    bound_[result] = first.getDefiningOp<mlir::ub::PoisonOp>() ? no[i] : yes[i];
   }
 }
 

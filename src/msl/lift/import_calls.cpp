@@ -28,6 +28,50 @@ mlir::Value Importer::bitIntrinsic(llvm::IntrinsicInst& call, mlir::Value a) {
   return a;
 }
 
+/// The classes of a number are ranges of its bits, of which neighbours are tested together.
+mlir::Value Importer::classTest(llvm::IntrinsicInst& call, mlir::Value number) {
+  const auto wanted = static_cast<unsigned>(llvm::cast<llvm::ConstantInt>(call.getArgOperand(1))->getZExtValue());
+  const llvm::fltSemantics& kind = llvm::cast<mlir::FloatType>(number.getType()).getFloatSemantics();
+  const unsigned width = number.getType().getIntOrFloatBitWidth();
+  auto bits = [](llvm::APFloat value) { return value.bitcastToAPInt().getZExtValue(); };
+  const uint64_t normal = bits(llvm::APFloat::getSmallestNormalized(kind)),
+                 infinite = bits(llvm::APFloat::getInf(kind)), quiet = bits(llvm::APFloat::getQNaN(kind)),
+                 sign = uint64_t{1} << (width - 1);
+  const uint64_t first[] = {0, 1, normal, infinite, infinite + 1, quiet, sign};
+  using C = llvm::FPClassTest;
+  static constexpr C kClasses[2][6] = {
+      {C::fcPosZero, C::fcPosSubnormal, C::fcPosNormal, C::fcPosInf, C::fcSNan, C::fcQNan},
+      {C::fcNegZero, C::fcNegSubnormal, C::fcNegNormal, C::fcNegInf, C::fcSNan, C::fcQNan}};
+  mlir::Type integers = b_.getIntegerType(width);
+  mlir::Value x = b_.create<arith::BitcastOp>(loc_, integers, number), result = integer(b_.getI1Type(), 0);
+  for (uint64_t negative : {0, 1})
+    for (unsigned from = 0, to = 0; from < 6; from = to + 1) {
+      for (to = from; to < 6 && (wanted & kClasses[negative][to]); ++to)
+        ;
+      if (to == from)
+        continue;
+      mlir::Value low = integer(integers, first[from] + negative * sign);
+      mlir::Value in = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::ult, b_.create<arith::SubIOp>(loc_, x, low),
+                                                integer(integers, first[to] - first[from]));
+      result = b_.create<arith::OrIOp>(loc_, result, in);
+    }
+  return result;
+}
+
+/// It overflowed if the result lies on the other side of `a` than the sign of `b` says.
+mlir::Value Importer::signedSaturation(llvm::IntrinsicInst& call, mlir::Value a, mlir::Value b) {
+  const bool isSum = call.getIntrinsicID() == llvm::Intrinsic::sadd_sat;
+  const uint64_t sign = uint64_t{1} << (a.getType().getIntOrFloatBitWidth() - 1);
+  mlir::Value wrapped =
+      isSum ? b_.create<arith::AddIOp>(loc_, a, b).getResult() : b_.create<arith::SubIOp>(loc_, a, b).getResult();
+  mlir::Value isLess = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, wrapped, a);
+  mlir::Value goesDown = b_.create<arith::CmpIOp>(loc_, isSum ? arith::CmpIPredicate::slt : arith::CmpIPredicate::sgt,
+                                                  b, integer(a.getType(), 0));
+  mlir::Value bound =
+      b_.create<arith::SelectOp>(loc_, goesDown, integer(a.getType(), sign), integer(a.getType(), sign - 1));
+  return b_.create<arith::SelectOp>(loc_, b_.create<arith::XOrIOp>(loc_, isLess, goesDown), bound, wrapped);
+}
+
 mlir::Value Importer::intrinsic(llvm::IntrinsicInst& call) {
   using I = llvm::Intrinsic::IndependentIntrinsics;
   if (call.isAssumeLikeIntrinsic())
@@ -70,6 +114,18 @@ mlir::Value Importer::intrinsic(llvm::IntrinsicInst& call) {
     mlir::Value sum = b_.create<arith::AddIOp>(loc_, a, operand(1));
     return choose(arith::CmpIPredicate::ult, sum, a, integer(a.getType(), ~uint64_t{0}), sum);
   }
+  case I::sadd_sat:
+  case I::ssub_sat: return signedSaturation(call, a, operand(1));
+  case I::scmp:
+  case I::ucmp: {
+    bool isSigned = call.getIntrinsicID() == llvm::Intrinsic::scmp;
+    mlir::Type result = type(call.getType(), &call);
+    mlir::Value above = choose(isSigned ? arith::CmpIPredicate::sgt : arith::CmpIPredicate::ugt, a, operand(1),
+                               integer(result, 1), integer(result, 0));
+    return choose(isSigned ? arith::CmpIPredicate::slt : arith::CmpIPredicate::ult, a, operand(1),
+                  integer(result, ~uint64_t{0}), above);
+  }
+  case I::is_fpclass: return classTest(call, a);
   case I::fshl:
   case I::fshr: {
     // Shifts by the amount and by what it lacks of the width, the latter in two steps that are never the whole width.
@@ -99,9 +155,8 @@ mlir::Value Importer::mathHook(llvm::CallInst& call, llvm::StringRef name) {
   auto make = llvm::StringSwitch<Make>(name) MATH("exp", ExpOp) MATH("exp2", Exp2Op) MATH("log", LogOp)
                   MATH("log2", Log2Op) MATH("log10", Log10Op) MATH("sin", SinOp) MATH("cos", CosOp) MATH("tan", TanOp)
                       MATH("asin", AsinOp) MATH("acos", AcosOp) MATH("atan", AtanOp) MATH("sinh", SinhOp)
-                          MATH("cosh", CoshOp) MATH("tanh", TanhOp) MATH("asinh", AsinhOp) MATH("acosh", AcoshOp)
-                              MATH("atanh", AtanhOp) MATH("rsqrt", RsqrtOp)
-                                  .Default(nullptr);
+                          MATH("cosh", CoshOp) MATH("tanh", TanhOp) MATH("rsqrt", RsqrtOp)
+                              .Default(nullptr);
 #undef MATH
   if (make)
     return make(b_, loc_, a);

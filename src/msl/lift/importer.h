@@ -34,6 +34,8 @@ private:
 
   // import_calls.cpp
   mlir::Value intrinsic(llvm::IntrinsicInst& call);
+  mlir::Value classTest(llvm::IntrinsicInst& call, mlir::Value number);
+  mlir::Value signedSaturation(llvm::IntrinsicInst& call, mlir::Value a, mlir::Value b);
   mlir::Value bitIntrinsic(llvm::IntrinsicInst& call, mlir::Value a);
   mlir::Value hook(llvm::CallInst& call, llvm::StringRef name);
   mlir::Value mathHook(llvm::CallInst& call, llvm::StringRef name);

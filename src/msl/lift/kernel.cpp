@@ -204,6 +204,9 @@ bool lowerEntry(front::Unit& unit, const Request& request, Response& response) {
     unit.problems.push_back({"E0902", "`" + request.kernel + "` cannot be lowered: " + trouble, {}, 0, 0, {}});
     return false;
   }
+  for (const Memory& memory : memories)
+    if (memory.kind == Memory::Kind::Shared)
+      response.staticThreadgroupBytes += memory.bytes;
   response.module = print(*module);
   return true;
 }

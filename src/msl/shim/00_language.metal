@@ -16,7 +16,9 @@
 #define METAL_ASM(...)
 #define METAL_VALID_ARGS(...)
 #define __METAL__ 1
+#ifndef __METAL_VERSION__
 #define __METAL_VERSION__ 320
+#endif
 #define __HAVE_BFLOAT__ 1
 #define __METAL_MEMORY_SCOPE_SYSTEM__ 3
 #define __METAL_MAYBE_FAST_MATH__ 0
@@ -84,8 +86,15 @@ typedef unsigned long uint64_t;
 #define M_SQRT2_F 1.41421356237309504880f
 #define M_SQRT1_2_F 0.70710678118654752440f
 #define assert(condition) ((void)0)
+extern "C" __attribute__((const, nothrow)) bool __vx_constant_defined(const void*);
+#define is_function_constant_defined(name) __vx_constant_defined((const void*)&(name))
 
+/// Sources that extend `metal` define a void_t of their own there, which then hides this one.
+namespace __hidden {
+template <class...> using void_t = void;
+}
 namespace metal {
+using namespace __hidden;
 
 //===-- type traits -----------------------------------------------------------===//
 
@@ -105,7 +114,6 @@ template <bool B, class T = void> using enable_if_t = typename enable_if<B, T>::
 template <bool B, class T, class F> struct conditional { typedef T type; };
 template <class T, class F> struct conditional<false, T, F> { typedef F type; };
 template <bool B, class T, class F> using conditional_t = typename conditional<B, T, F>::type;
-template <class...> using void_t = void;
 template <class T> struct __same { typedef T type; };
 template <class T> using __same_t = typename __same<T>::type;
 

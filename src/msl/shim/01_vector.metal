@@ -43,7 +43,7 @@ constexpr bool __fills(int given, int wanted) { return given == wanted || (given
             class = enable_if_t<(__isvec<A> || __isvec<B> || (false || ... || __isvec<R>)) &&                          \
                                 (__shape<A>::count + __shape<B>::count + (0 + ... + __shape<R>::count)) == N>,         \
             class = void>                                                                                              \
-  __VX vec(A a, B b, R... r) {                                                                                         \
+  __VX constexpr vec(A a, B b, R... r) : v{} {                                                                         \
     int i = 0;                                                                                                         \
     __put(i, a);                                                                                                       \
     __put(i, b);                                                                                                       \
@@ -73,13 +73,24 @@ constexpr bool __fills(int given, int wanted) { return given == wanted || (given
   __VX constexpr T operator[](int i) const { return (T)v[i]; }                                                         \
   __COMPOUND(+) __COMPOUND(-) __COMPOUND(*) __COMPOUND(/) __COMPOUND(%)                                                \
   __COMPOUND(&) __COMPOUND(|) __COMPOUND(^) __COMPOUND(<<) __COMPOUND(>>)                                              \
-  __VX vec& operator++() { return *this = *this + vec(T(1)); }                                                         \
-  __VX vec& operator--() { return *this = *this - vec(T(1)); }                                                         \
+  __STEPS(vec)                                                                                                         \
   SWIZZLES
 #define __COMPOUND(op)                                                                                                 \
-  template <class U, class = enable_if_t<__is_same(U, vec) || (__is_convertible(U, T) && !__isvec<U>)>>                \
-  __VX vec& operator op##=(U b) {                                                                                      \
-    return *this = vec(*this) op vec(b);                                                                               \
+  template <class U, class = enable_if_t<__is_convertible(U, vec)>> __VX vec& operator op##=(U b) {                    \
+    return *this = vec(*this) op static_cast<vec>(b);                                                                  \
+  }
+#define __STEPS(self)                                                                                                  \
+  __VX self& operator++() { return *this += T(1); }                                                                    \
+  __VX self& operator--() { return *this -= T(1); }                                                                    \
+  __VX self operator++(int) {                                                                                          \
+    self old = *this;                                                                                                  \
+    *this += T(1);                                                                                                     \
+    return old;                                                                                                        \
+  }                                                                                                                    \
+  __VX self operator--(int) {                                                                                          \
+    self old = *this;                                                                                                  \
+    *this -= T(1);                                                                                                     \
+    return old;                                                                                                        \
   }
 template <class T, int N> struct vec {
   __VECTOR_MEMBERS(N, , )
@@ -120,45 +131,65 @@ __BINARY(+) __BINARY(-) __BINARY(*) __BINARY(/) __BINARY(%) __BINARY(&) __BINARY
 __COMPARISON(==) __COMPARISON(!=) __COMPARISON(<) __COMPARISON(>) __COMPARISON(<=) __COMPARISON(>=)
 template <int N> __VX vec<bool, N> operator&&(vec<bool, N> a, vec<bool, N> b) { return a & b; }
 template <int N> __VX vec<bool, N> operator||(vec<bool, N> a, vec<bool, N> b) { return a | b; }
-template <int N> __VX vec<bool, N> operator!(vec<bool, N> a) { return a ^ vec<bool, N>(true); }
+template <class T, int N> __VX vec<bool, N> operator!(vec<T, N> a) { return a == vec<T, N>(T(0)); }
 template <class T, int N> __VX vec<T, N> operator-(vec<T, N> a) { return vec<T, N>::__from(-a.v); }
 template <class T, int N> __VX vec<T, N> operator+(vec<T, N> a) { return a; }
 template <class T, int N> __VX vec<T, N> operator~(vec<T, N> a) { return vec<T, N>::__from(~a.v); }
 
-/// N elements without padding: packed_float3 has 12 bytes.
-template <class T, int N> struct packed_vec {
-  T d[N];
-  packed_vec() = default;
-  __VX packed_vec(vec<T, N> a) {
-    __UNROLL for (int i = 0; i < N; ++i) d[i] = a.v[i];
-  }
-  __VX explicit packed_vec(T s) {
-    __UNROLL for (int i = 0; i < N; ++i) d[i] = s;
-  }
-  template <class A, class B, class... R> __VX constexpr packed_vec(A a, B b, R... r) : d{(T)a, (T)b, (T)r...} {}
-  __VX operator vec<T, N>() const {
-    vec<T, N> r;
-    __UNROLL for (int i = 0; i < N; ++i) r.v[i] = d[i];
-    return r;
-  }
-  __VX T& operator[](int i) { return d[i]; }
-  __VX T operator[](int i) const { return d[i]; }
-#define __PACKED_NAME(name, i)                                                                                         \
-  __VX T __get_##name() const { return d[i]; }                                                                         \
-  __VX void __put_##name(T t) { d[i] = t; }                                                                            \
-  __declspec(property(get = __get_##name, put = __put_##name)) T name;
-  __PACKED_NAME(x, 0) __PACKED_NAME(y, 1) __PACKED_NAME(z, 2) __PACKED_NAME(w, 3)
+/// N elements without padding: packed_float3 has 12 bytes. Arithmetic is that of vectors.
+#define __PACKED_MEMBERS(N, SWIZZLES)                                                                                  \
+  T d[N];                                                                                                              \
+  packed_vec() = default;                                                                                              \
+  __VX constexpr packed_vec(vec<T, N> a) : d{} {                                                                       \
+    for (int i = 0; i < N; ++i) d[i] = (T)a.v[i];                                                                      \
+  }                                                                                                                    \
+  __VX constexpr explicit packed_vec(T s) : packed_vec(vec<T, N>(s)) {}                                                \
+  template <class A, class B, class... R>                                                                              \
+  __VX constexpr packed_vec(A a, B b, R... r) : packed_vec(vec<T, N>(a, b, r...)) {}                                   \
+  __VX constexpr operator vec<T, N>() const {                                                                          \
+    vec<T, N> r{};                                                                                                     \
+    for (int i = 0; i < N; ++i) r.v[i] = d[i];                                                                         \
+    return r;                                                                                                          \
+  }                                                                                                                    \
+  __VX T& operator[](int i) { return d[i]; }                                                                           \
+  __VX T operator[](int i) const { return d[i]; }                                                                      \
+  __PACKED_COMPOUND(+) __PACKED_COMPOUND(-) __PACKED_COMPOUND(*) __PACKED_COMPOUND(/) __PACKED_COMPOUND(%)             \
+  __PACKED_COMPOUND(&) __PACKED_COMPOUND(|) __PACKED_COMPOUND(^) __PACKED_COMPOUND(<<) __PACKED_COMPOUND(>>)           \
+  __STEPS(packed_vec)                                                                                                  \
+  SWIZZLES
+#define __PACKED_COMPOUND(op)                                                                                          \
+  template <class U> __VX packed_vec& operator op##=(U b) { return *this = static_cast<V>(*this) op b; }
+template <class T, int N> struct packed_vec;
+template <class T> struct packed_vec<T, 2> {
+  typedef vec<T, 2> V;
+  __PACKED_MEMBERS(2, __PACKED_SWIZZLES2)
+};
+template <class T> struct packed_vec<T, 3> {
+  typedef vec<T, 3> V;
+  __PACKED_MEMBERS(3, __PACKED_SWIZZLES3)
+};
+template <class T> struct packed_vec<T, 4> {
+  typedef vec<T, 4> V;
+  __PACKED_MEMBERS(4, __PACKED_SWIZZLES4)
 };
 #define __PACKED_BINARY(op)                                                                                            \
-  template <class T, int N> __VX vec<T, N> operator op(packed_vec<T, N> a, packed_vec<T, N> b) {                       \
+  template <class T, int N> __VX auto operator op(packed_vec<T, N> a, packed_vec<T, N> b) {                            \
     return vec<T, N>(a) op vec<T, N>(b);                                                                               \
   }                                                                                                                    \
-  template <class T, int N> __VX vec<T, N> operator op(packed_vec<T, N> a, vec<T, N> b) { return vec<T, N>(a) op b; }  \
-  template <class T, int N> __VX vec<T, N> operator op(vec<T, N> a, packed_vec<T, N> b) { return a op vec<T, N>(b); }  \
-  template <class T, int N, class U, __scalar_for<U, T> = 0> __VX vec<T, N> operator op(packed_vec<T, N> a, U b) {     \
-    return vec<T, N>(a) op vec<T, N>(b);                                                                               \
+  template <class T, int N> __VX auto operator op(packed_vec<T, N> a, vec<T, N> b) { return vec<T, N>(a) op b; }       \
+  template <class T, int N> __VX auto operator op(vec<T, N> a, packed_vec<T, N> b) { return a op vec<T, N>(b); }       \
+  template <class T, int N, class U, __scalar_for<U, T> = 0> __VX auto operator op(packed_vec<T, N> a, U b) {          \
+    return vec<T, N>(a) op b;                                                                                          \
+  }                                                                                                                    \
+  template <class T, int N, class U, __scalar_for<U, T> = 0> __VX auto operator op(U a, packed_vec<T, N> b) {          \
+    return a op vec<T, N>(b);                                                                                          \
   }
-__PACKED_BINARY(+) __PACKED_BINARY(-) __PACKED_BINARY(*) __PACKED_BINARY(/)
+__PACKED_BINARY(+) __PACKED_BINARY(-) __PACKED_BINARY(*) __PACKED_BINARY(/) __PACKED_BINARY(%)
+__PACKED_BINARY(&) __PACKED_BINARY(|) __PACKED_BINARY(^) __PACKED_BINARY(<<) __PACKED_BINARY(>>)
+__PACKED_BINARY(==) __PACKED_BINARY(!=) __PACKED_BINARY(<) __PACKED_BINARY(>) __PACKED_BINARY(<=) __PACKED_BINARY(>=)
+#define __PACKED_UNARY(op)                                                                                             \
+  template <class T, int N> __VX auto operator op(packed_vec<T, N> a) { return op vec<T, N>(a); }
+__PACKED_UNARY(-) __PACKED_UNARY(+) __PACKED_UNARY(~) __PACKED_UNARY(!)
 
 #define __VECTORS_OF(T)                                                                                                \
   using T##2 = vec<T, 2>;                                                                                              \

@@ -3,7 +3,7 @@ extern "C" {
 #define __PURE __attribute__((const, nothrow))
 #define __HOOKED1(X)                                                                                                   \
   X(exp) X(exp2) X(log) X(log2) X(log10) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh)          \
-  X(asinh) X(acosh) X(atanh) X(rsqrt)
+  X(rsqrt)
 #define __HOOKED2(X) X(atan2) X(pow) X(fmod)
 #define __DECLARE1(name) __PURE float __vx_##name(float);
 #define __DECLARE2(name) __PURE float __vx_##name(float, float);
@@ -14,7 +14,7 @@ __HOOKED2(__DECLARE2)
 namespace metal {
 
 #define __BUILT1(X) X(sqrt) X(floor) X(ceil) X(trunc) X(round) X(rint) X(fabs)
-#define __COMPOSED1(X) X(exp10) X(sinpi) X(cospi) X(tanpi) X(fract) X(sign) X(saturate)
+#define __COMPOSED1(X) X(exp10) X(asinh) X(acosh) X(atanh) X(sinpi) X(cospi) X(tanpi) X(fract) X(sign) X(saturate)
 #define __MATH1(X) __HOOKED1(X) __BUILT1(X) __COMPOSED1(X)
 #define __MATH2(X) __HOOKED2(X) X(copysign) X(nextafter) X(fdim) X(fmin) X(fmax) X(powr) X(divide)
 namespace __scalar {
@@ -25,6 +25,24 @@ __HOOKED1(__FROM_HOOK1)
 __HOOKED2(__FROM_HOOK2)
 __BUILT1(__FROM_BUILTIN1)
 __VX float exp10(float x) { return __vx_pow(10.0f, x); }
+/// log(1 + x): what is lost of x in 1 + x is put back by the quotient.
+__VX float __log_beside_one(float x) {
+  float sum = 1.0f + x;
+  return sum == 1.0f ? x : sum == INFINITY ? sum : __vx_log(sum) * (x / (sum - 1.0f));
+}
+__VX float asinh(float x) {
+  float a = __builtin_fabsf(x), root = __builtin_sqrtf(a * a + 1.0f);
+  float y = a > 0x1p40f ? __vx_log(a) + M_LN2_F : __log_beside_one(a + a * (a / (1.0f + root)));
+  return __builtin_copysignf(y, x);
+}
+__VX float acosh(float x) {
+  float t = x - 1.0f;
+  return x > 0x1p40f ? __vx_log(x) + M_LN2_F : __log_beside_one(t + __builtin_sqrtf(2.0f * t + t * t));
+}
+__VX float atanh(float x) {
+  float a = __builtin_fabsf(x);
+  return __builtin_copysignf(0.5f * __log_beside_one(2.0f * a / (1.0f - a)), x);
+}
 /// The argument is reduced before it is multiplied: x can be large.
 __VX float __half_turns(float x) { return x - 2.0f * __builtin_rintf(x * 0.5f); }
 __VX float sinpi(float x) { return __vx_sin(__half_turns(x) * M_PI_F); }
@@ -93,6 +111,11 @@ template <class T> inline constexpr bool __is_narrow = __is_same(T, bfloat) || _
   __MATH2(__DEFINE2)                                                                                                   \
   __VX float ldexp(float x, int e) { return __scalar::ldexp(x, e); }                                                   \
   __VX half ldexp(half x, int e) { return (half)__scalar::ldexp((float)x, e); }                                        \
+  template <class T, int N> __VX vec<T, N> ldexp(vec<T, N> x, vec<int, N> e) {                                         \
+    vec<T, N> r;                                                                                                       \
+    __UNROLL for (int i = 0; i < N; ++i) r.v[i] = (T)__scalar::ldexp((float)x.v[i], e.v[i]);                           \
+    return r;                                                                                                          \
+  }                                                                                                                    \
   template <class T> __VX T sincos(T x, thread T& c) {                                                                 \
     c = cos(x);                                                                                                        \
     return sin(x);                                                                                                     \
@@ -118,7 +141,37 @@ __VX float modf(float x, thread float& whole) {
 __VX int ilogb(float x) {
   int e;
   frexp(x, e);
-  return e - 1;
+  return x == 0 || x != x ? INT_MIN : __builtin_fabsf(x) == INFINITY ? INT_MAX : e - 1;
+}
+__VX half frexp(half x, thread int& e) { return (half)frexp((float)x, e); }
+__VX half modf(half x, thread half& whole) {
+  float all, part = modf((float)x, all);
+  whole = (half)all;
+  return (half)part;
+}
+__VX int ilogb(half x) { return ilogb((float)x); }
+template <class T, int N> __VX vec<T, N> frexp(vec<T, N> x, thread vec<int, N>& e) {
+  vec<T, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) {
+    int one;
+    r.v[i] = frexp((T)x.v[i], one);
+    e.v[i] = one;
+  }
+  return r;
+}
+template <class T, int N> __VX vec<T, N> modf(vec<T, N> x, thread vec<T, N>& whole) {
+  vec<T, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) {
+    T one;
+    r.v[i] = modf((T)x.v[i], one);
+    whole.v[i] = one;
+  }
+  return r;
+}
+template <class T, int N> __VX vec<int, N> ilogb(vec<T, N> x) {
+  vec<int, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) r.v[i] = ilogb((T)x.v[i]);
+  return r;
 }
 __VX float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 __VX half fma(half a, half b, half c) { return __builtin_fmaf16(a, b, c); }
@@ -130,8 +183,6 @@ template <class T, int N> __VX vec<T, N> fma(vec<T, N> a, vec<T, N> b, vec<T, N>
   __UNROLL for (int i = 0; i < N; ++i) r.v[i] = fma(a.v[i], b.v[i], c.v[i]);
   return r;
 }
-namespace fast { using metal::fma; }
-namespace precise { using metal::fma; }
 
 #define __CLASSIFY(name, test)                                                                                         \
   template <class T, enable_if_t<is_floating_point_v<T>, int> = 0> __VX bool name(T number) {                          \
@@ -256,9 +307,44 @@ template <class T, int N> __VX T distance_squared(vec<T, N> a, vec<T, N> b) { re
 template <class T, int N> __VX T distance(vec<T, N> a, vec<T, N> b) { return length(a - b); }
 template <class T, int N> __VX vec<T, N> normalize(vec<T, N> a) { return a * rsqrt(dot(a, a)); }
 template <class T, int N> __VX vec<T, N> reflect(vec<T, N> i, vec<T, N> n) { return i - T(2) * dot(n, i) * n; }
+template <class T, int N> __VX vec<T, N> refract(vec<T, N> i, vec<T, N> n, __same_t<T> ratio) {
+  T along = dot(n, i), k = T(1) - ratio * ratio * (T(1) - along * along);
+  return k < T(0) ? vec<T, N>(T(0)) : ratio * i - (ratio * along + sqrt(k)) * n;
+}
 template <class T, int N> __VX vec<T, N> faceforward(vec<T, N> n, vec<T, N> i, vec<T, N> r) {
   return dot(r, i) < T(0) ? n : -n;
 }
+
+#define __BOTH_WAYS                                                                                                    \
+  using metal::fma;                                                                                                    \
+  using metal::frexp;                                                                                                  \
+  using metal::modf;                                                                                                   \
+  using metal::ilogb;                                                                                                  \
+  using metal::abs;                                                                                                    \
+  using metal::min;                                                                                                    \
+  using metal::max;                                                                                                    \
+  using metal::clamp;                                                                                                  \
+  using metal::fmin3;                                                                                                  \
+  using metal::fmax3;                                                                                                  \
+  using metal::fmedian3;                                                                                               \
+  using metal::min3;                                                                                                   \
+  using metal::max3;                                                                                                   \
+  using metal::median3;                                                                                                \
+  using metal::mix;                                                                                                    \
+  using metal::step;                                                                                                   \
+  using metal::smoothstep;                                                                                             \
+  using metal::dot;                                                                                                    \
+  using metal::cross;                                                                                                  \
+  using metal::length;                                                                                                 \
+  using metal::length_squared;                                                                                         \
+  using metal::distance;                                                                                               \
+  using metal::distance_squared;                                                                                       \
+  using metal::normalize;                                                                                              \
+  using metal::reflect;                                                                                                \
+  using metal::refract;                                                                                                \
+  using metal::faceforward;
+namespace fast { __BOTH_WAYS }
+namespace precise { __BOTH_WAYS }
 
 //===-- integers --------------------------------------------------------------===//
 
@@ -323,11 +409,16 @@ template <class T, __INTEGRAL(T)> __VX constexpr T subsat(T a, T b) {
   else
     return a < b ? T(0) : rest;
 }
+/// The exact sum, in two words, saturated: a product that does not fit may do so with `c`.
 template <class T, __INTEGRAL(T)> __VX constexpr T madsat(T a, T b, T c) {
-  T high = mulhi(a, b), low = (T)((make_unsigned_t<T>)a * (make_unsigned_t<T>)b);
-  bool fits = __is_signed(T) ? high == (low < 0 ? T(-1) : T(0)) : high == T(0);
   typedef numeric_limits<T> L;
-  return fits ? addsat(low, c) : (__is_signed(T) && high < 0) ? L::min() : L::max();
+  typedef make_unsigned_t<T> U;
+  U product = (U)((ulong)(U)a * (U)b), low = (U)(product + (U)c);
+  U high = (U)((U)mulhi(a, b) + (U)(c < T(0) ? -1 : 0) + (U)(low < product));
+  if constexpr (__is_signed(T))
+    return high == (U)((T)low < T(0) ? -1 : 0) ? (T)low : (T)high < T(0) ? L::min() : L::max();
+  else
+    return high == U(0) ? low : L::max();
 }
 template <class T, __INTEGRAL(T)> __VX constexpr T extract_bits(T x, uint offset, uint bits) {
   return bits == 0 ? T(0) : (T)((T)(x << (__bits<T> - offset - bits)) >> (__bits<T> - bits));
@@ -338,5 +429,54 @@ template <class T, __INTEGRAL(T)> __VX constexpr T insert_bits(T base, T insert,
 }
 __VECTOR1(popcount) __VECTOR1(clz) __VECTOR1(ctz) __VECTOR1(reverse_bits)
 __VECTOR2(rotate) __VECTOR2(mulhi) __VECTOR2(hadd) __VECTOR2(rhadd) __VECTOR2(addsat) __VECTOR2(subsat)
+__VECTOR2(mul24)
+#define __VECTOR3(name)                                                                                                \
+  template <class T, int N> __VX vec<T, N> name(vec<T, N> a, vec<T, N> b, vec<T, N> c) {                               \
+    vec<T, N> r;                                                                                                       \
+    __UNROLL for (int i = 0; i < N; ++i) r.v[i] = metal::name((T)a.v[i], (T)b.v[i], (T)c.v[i]);                        \
+    return r;                                                                                                          \
+  }
+__VECTOR3(madhi) __VECTOR3(madsat) __VECTOR3(mad24)
+template <class T, int N> __VX vec<make_unsigned_t<T>, N> absdiff(vec<T, N> a, vec<T, N> b) {
+  vec<make_unsigned_t<T>, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) r.v[i] = absdiff((T)a.v[i], (T)b.v[i]);
+  return r;
+}
+template <class T, int N> __VX vec<T, N> extract_bits(vec<T, N> x, uint offset, uint bits) {
+  __UNROLL for (int i = 0; i < N; ++i) x.v[i] = extract_bits((T)x.v[i], offset, bits);
+  return x;
+}
+template <class T, int N> __VX vec<T, N> insert_bits(vec<T, N> base, vec<T, N> insert, uint offset, uint bits) {
+  __UNROLL for (int i = 0; i < N; ++i) base.v[i] = insert_bits((T)base.v[i], (T)insert.v[i], offset, bits);
+  return base;
+}
+
+//===-- normalised integers in a word -----------------------------------------===//
+
+template <int B, int N, bool isSigned> __VX vec<float, N> __unpack_norm(uint word) {
+  vec<float, N> r;
+  __UNROLL for (int i = 0; i < N; ++i) {
+    if constexpr (isSigned)
+      r.v[i] = metal::max((float)((int)(word << (32 - B - i * B)) >> (32 - B)) / (float)((1 << (B - 1)) - 1), -1.0f);
+    else
+      r.v[i] = (float)((word >> (i * B)) & ((1u << B) - 1)) / (float)((1u << B) - 1);
+  }
+  return r;
+}
+template <int B, int N, bool isSigned> __VX uint __pack_norm(vec<float, N> x) {
+  uint word = 0;
+  __UNROLL for (int i = 0; i < N; ++i) {
+    float top = (float)((1u << (B - isSigned)) - 1);
+    int number = (int)__builtin_rintf(metal::clamp((float)x.v[i], isSigned ? -1.0f : 0.0f, 1.0f) * top);
+    word |= ((uint)number & ((1u << B) - 1)) << (i * B);
+  }
+  return word;
+}
+#define __NORM(kind, B, N, isSigned)                                                                                   \
+  __VX vec<float, N> unpack_##kind##_to_float(uint x) { return __unpack_norm<B, N, isSigned>(x); }                     \
+  __VX vec<half, N> unpack_##kind##_to_half(uint x) { return vec<half, N>(__unpack_norm<B, N, isSigned>(x)); }         \
+  __VX uint pack_float_to_##kind(vec<float, N> x) { return __pack_norm<B, N, isSigned>(x); }                           \
+  __VX uint pack_half_to_##kind(vec<half, N> x) { return __pack_norm<B, N, isSigned>(vec<float, N>(x)); }
+__NORM(unorm4x8, 8, 4, false) __NORM(snorm4x8, 8, 4, true) __NORM(unorm2x16, 16, 2, false) __NORM(snorm2x16, 16, 2, true)
 
 }  // namespace metal

@@ -23,6 +23,9 @@ template <class T, int C, int R> struct matrix {
   }
   __VX vec<T, R>& operator[](int i) { return columns[i]; }
   __VX const vec<T, R>& operator[](int i) const { return columns[i]; }
+  __VX matrix& operator+=(matrix o) { return *this = matrix(*this) + o; }
+  __VX matrix& operator-=(matrix o) { return *this = matrix(*this) - o; }
+  template <class U> __VX matrix& operator*=(U o) { return *this = matrix(*this) * o; }
 };
 template <class T, int C, int R> __VX matrix<T, R, C> transpose(matrix<T, C, R> m) {
   matrix<T, R, C> r;
@@ -50,6 +53,16 @@ template <class T, int C, int R, int K> __VX matrix<T, C, R> operator*(matrix<T,
     return a;                                                                                                          \
   }
 __BY_COLUMNS(+) __BY_COLUMNS(-)
+template <class T, int C, int R> __VX matrix<T, C, R> operator-(matrix<T, C, R> a) {
+  __UNROLL for (int i = 0; i < C; ++i) a.columns[i] = -a.columns[i];
+  return a;
+}
+template <class T, int C, int R> __VX bool operator==(matrix<T, C, R> a, matrix<T, C, R> b) {
+  bool same = true;
+  __UNROLL for (int i = 0; i < C; ++i) same &= all(a.columns[i] == b.columns[i]);
+  return same;
+}
+template <class T, int C, int R> __VX bool operator!=(matrix<T, C, R> a, matrix<T, C, R> b) { return !(a == b); }
 template <class T, int C, int R> __VX matrix<T, C, R> operator*(matrix<T, C, R> a, __same_t<T> s) {
   __UNROLL for (int i = 0; i < C; ++i) a.columns[i] = a.columns[i] * s;
   return a;
@@ -57,6 +70,12 @@ template <class T, int C, int R> __VX matrix<T, C, R> operator*(matrix<T, C, R> 
 template <class T, int C, int R> __VX matrix<T, C, R> operator*(__same_t<T> s, matrix<T, C, R> a) { return a * s; }
 template <class T> __VX T determinant(matrix<T, 2, 2> m) { return m[0][0] * m[1][1] - m[1][0] * m[0][1]; }
 template <class T> __VX T determinant(matrix<T, 3, 3> m) { return dot(m[0], cross(m[1], m[2])); }
+/// By the minors of the first two columns and of the last two.
+template <class T> __VX T determinant(matrix<T, 4, 4> m) {
+  auto minor = [&](int c, int a, int b) -> T { return m[c][a] * m[c + 1][b] - m[c][b] * m[c + 1][a]; };
+  return minor(0, 0, 1) * minor(2, 2, 3) - minor(0, 0, 2) * minor(2, 1, 3) + minor(0, 0, 3) * minor(2, 1, 2) +
+         minor(0, 1, 2) * minor(2, 0, 3) - minor(0, 1, 3) * minor(2, 0, 2) + minor(0, 2, 3) * minor(2, 0, 1);
+}
 #define __MATRICES_OF(T)                                                                                               \
   using T##2x2 = matrix<T, 2, 2>;                                                                                      \
   using T##2x3 = matrix<T, 2, 3>;                                                                                      \
@@ -124,6 +143,11 @@ using atomic_ulong = atomic<ulong>;
   template <class T> __VX T atomic_fetch_##name##_explicit(volatile A atomic<T>* p, __same_t<T> v, memory_order) {     \
     return __atomic_fetch_##name((T*)&p->__value, v, 0);                                                               \
   }
+#define __ATOMIC_BOUND(A, name)                                                                                        \
+  __VX void atomic_##name##_explicit(volatile A atomic<ulong>* p, ulong v, memory_order) {                             \
+    __atomic_fetch_##name((ulong*)&p->__value, v, 0);                                                                  \
+  }
+__ATOMIC_BOUND(device, min) __ATOMIC_BOUND(device, max)
 #define __ATOMICS(A)                                                                                                   \
   template <class T> __VX T atomic_load_explicit(const volatile A atomic<T>* p, memory_order) {                        \
     T r;                                                                                                               \

@@ -72,6 +72,13 @@ template <class T> __VX T simd_shuffle_and_fill_down(T x, T fill, ushort by, ush
   return at + by < modulo ? own : other;
 }
 
+template <class T> __VX T quad_shuffle_and_fill_up(T x, T fill, ushort by, ushort modulo = 4) {
+  return simd_shuffle_and_fill_up(x, fill, by, modulo);
+}
+template <class T> __VX T quad_shuffle_and_fill_down(T x, T fill, ushort by, ushort modulo = 4) {
+  return simd_shuffle_and_fill_down(x, fill, by, modulo);
+}
+
 template <class T, class F> __VX T __butterfly(T x, uint lanes, F combine) {
   __UNROLL for (uint distance = lanes / 2; distance; distance /= 2) x = combine(x, simd_shuffle_xor(x, distance));
   return x;
@@ -149,8 +156,21 @@ __VX simd_vote simd_active_threads_mask() { return simd_vote(__vx_ballot(true));
 __VX bool simd_any(bool predicate) { return __vx_ballot(predicate) != 0; }
 __VX bool simd_all(bool predicate) { return __vx_ballot(!predicate) == 0; }
 __VX bool simd_is_first() { return __vx_lane() == (uint)ctz(__vx_ballot(true)); }
-__VX bool quad_any(bool predicate) { return ((__vx_ballot(predicate) >> (__vx_lane() & 28)) & 15) != 0; }
-__VX bool quad_all(bool predicate) { return ((__vx_ballot(!predicate) >> (__vx_lane() & 28)) & 15) == 0; }
+struct quad_vote {
+  typedef ushort vote_t;
+  ushort bits;
+  quad_vote() = default;
+  __VX constexpr explicit quad_vote(vote_t b) : bits(b) {}
+  __VX explicit operator vote_t() const { return bits; }
+  __VX bool all() const { return bits == 15; }
+  __VX bool any() const { return bits != 0; }
+};
+__VX quad_vote quad_ballot(bool predicate) {
+  return quad_vote((ushort)((__vx_ballot(predicate) >> (__vx_lane() & 28)) & 15));
+}
+__VX quad_vote quad_active_threads_mask() { return quad_ballot(true); }
+__VX bool quad_any(bool predicate) { return quad_ballot(predicate).any(); }
+__VX bool quad_all(bool predicate) { return !quad_ballot(!predicate).any(); }
 __VX bool quad_is_first() { return (__vx_lane() & 3) == 0; }
 
 //===-- simdgroup_matrix ------------------------------------------------------===//

@@ -3,8 +3,7 @@
 #include "base/text.h"
 #include "chip/chip.h"
 #include "runtime/cpu/cpu_kernel.h"
-#include "runtime/hal/host_memory.h"
-#include "runtime/hal/host_stream.h"
+#include "runtime/hal/host_device.h"
 
 #include <algorithm>
 #include <charconv>
@@ -99,40 +98,31 @@ private:
   std::shared_ptr<Resources> resources_;
 };
 
-class CpuDevice : public hal::Device {
+class CpuDevice : public hal::HostDevice {
 public:
-  CpuDevice(const Options& options, uint32_t threads, const chip::Host& host) {
-    const uint64_t memoryBytes = options.memoryBytes ? options.memoryBytes : host.memoryBytes;
-    resources_ = std::shared_ptr<Resources>(new Resources{
-        Workers(threads),
-        hal::HostMemory::create({.limitBytes = memoryBytes, .keepBytes = memoryBytes / 8, .poison = options.poison}),
-        options.poison});
+  CpuDevice(const Options& options, uint32_t threads, const chip::Host& host)
+      : HostDevice(memoryOptions(options, host)), resources_(new Resources{Workers(threads), memory_, options.poison}) {
     info_.name = options.name;
     info_.product = host.name;
     info_.target = "cpu";
     info_.model = host.model;
-    info_.memoryBytes = memoryBytes;
     info_.workers = threads;
-    info_.hostMemory = true;
   }
 
-  const hal::DeviceInfo& info() const override { return info_; }
-  Result<uint64_t> availableBytes() const override { return resources_->memory->availableBytes(); }
-  Result<hal::BufferRef> allocate(uint64_t bytes) override { return resources_->memory->allocate(this, bytes); }
-  Result<hal::BufferRef> wrap(void* memory, uint64_t bytes, bool readOnly) override {
-    return hal::HostMemory::wrap(this, memory, bytes, readOnly);
-  }
   Result<hal::StreamRef> createStream() override {
     return hal::StreamRef(std::make_shared<CpuStream>(this, resources_));
   }
-  Result<hal::EventRef> createEvent() override { return hal::EventRef(std::make_shared<hal::HostEvent>(this)); }
   Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
     return CpuKernel::load(this, std::move(kernel));
   }
 
 private:
+  static hal::HostMemory::Options memoryOptions(const Options& options, const chip::Host& host) {
+    const uint64_t bytes = options.memoryBytes ? options.memoryBytes : host.memoryBytes;
+    return {.limitBytes = bytes, .keepBytes = bytes / 8, .poison = options.poison};
+  }
+
   std::shared_ptr<Resources> resources_;
-  hal::DeviceInfo info_;
 };
 
 constexpr uint32_t kMaxThreads = 4096;

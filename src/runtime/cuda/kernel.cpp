@@ -61,8 +61,7 @@ CudaKernel::CudaKernel(const hal::Device* device, std::shared_ptr<Gpu> gpu, std:
                        std::shared_ptr<const artifact::Kernel> kernel)
     : LoadedKernel(device, std::move(kernel)), gpu_(std::move(gpu)), cache_(std::move(cache)), ptx_(textOf(artifact())),
       parts_(ptx_.count()) {
-  mayPrint_ = std::ranges::any_of(artifact().faults,
-                                  [](const artifact::Fault& fault) { return fault.id.starts_with("print"); });
+  mayPrint_ = artifact::mayPrint(artifact());
   reports_ = std::ranges::any_of(artifact().faults,
                                  [](const artifact::Fault& fault) { return fault.id != artifact::kDeviceStopped; });
 }

@@ -1,6 +1,5 @@
 #include "runtime/cuda/launch_log.h"
 
-#include "artifact/print_text.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -19,16 +18,12 @@ template <typename T> T load(const T& value) { return *const_cast<const volatile
 }  // namespace
 
 hal::RunFault faultOf(const artifact::Kernel& kernel, const DeviceReport& report) {
-  const uint32_t code = load(report.fault);
-  if (code <= kernel.faults.size()) {
-    hal::RunFault fault{kernel.name, kernel.faults[code - 1]};
-    uint64_t values[artifact::kFaultValues];
-    std::ranges::transform(report.values, values, [](const uint64_t& value) { return load(value); });
-    fault.fault.message = artifact::faultText(kernel, fault.fault, values);
-    return fault;
-  }
-  return {kernel.name, {"", concat("the code reported fault ", code, ", but it has ", kernel.faults.size()), "", 0, 0}};
+  DeviceReport seen{};
+  seen.fault = load(report.fault);
+  std::ranges::transform(report.values, seen.values, [](const uint64_t& value) { return load(value); });
+  return {kernel.name, artifact::reportedFault(kernel, seen)};
 }
+
 Result<std::unique_ptr<LaunchLog>> LaunchLog::create(StreamCoreRef stream, PinnedPool& pool) {
   Result<std::unique_ptr<PinnedMemory>> reports = pool.take(stream->context, kEntries * sizeof(DeviceReport));
   if (!reports)
@@ -151,21 +146,7 @@ void LaunchLog::deliverPrints(Entry& entry) {
   const auto* header = reinterpret_cast<const DeviceReport*>(entry.area->host());
   auto* words = reinterpret_cast<uint64_t*>(entry.area->host() + sizeof(DeviceReport));
   const uint64_t reserved = load(header->printWords), end = std::min(reserved, kPrintWords);
-  const std::vector<artifact::Fault>& formats = entry.kernel->artifact().faults;
-  uint64_t at = 0;
-  while (at < end) {
-    const uint64_t index = words[at] & UINT32_MAX, count = words[at] >> 32;
-    if (index == 0 || index > formats.size() || count >= end - at)
-      break;
-    entry.print(formats[index - 1], std::span<const uint64_t>(words + at + 1, count));
-    at += 1 + count;
-  }
-  if (at < reserved)
-    entry.print({"print:",
-                 concat("(", (reserved - at) * sizeof(uint64_t), " bytes of prints are lost: one launch holds ",
-                        kPrintWords * sizeof(uint64_t), ")"),
-                 "", 0, 0},
-                {});
+  artifact::forEachPrint(entry.kernel->artifact(), {words, kPrintWords}, reserved, entry.print);
   std::memset(words, 0, end * sizeof(uint64_t));
   entry.print = nullptr;
   freeAreas_.push_back(std::move(entry.area));

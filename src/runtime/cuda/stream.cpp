@@ -231,12 +231,20 @@ Result<void> CudaStream::write(const hal::BufferRef& target, uint64_t offset, co
 }
 
 Result<void> CudaStream::read(void* into, const hal::BufferRef& source, uint64_t offset, uint64_t bytes) {
+  Result<bool> isThere = readUnlessFaulted(into, source, offset, bytes);
+  if (!isThere)
+    return isThere.takeError();
+  const std::lock_guard lock(mutex_);
+  return reportFault();
+}
+
+Result<bool> CudaStream::readUnlessFaulted(void* into, const hal::BufferRef& source, uint64_t offset, uint64_t bytes) {
   if (Result<void> owned = checkBuffer("read", source); !owned)
-    return owned;
+    return owned.takeError();
   if (Result<void> inside = hal::checkRange("read", *source, offset, bytes); !inside)
-    return inside;
+    return inside.takeError();
   if (Result<void> runs = checkNotRecording("read"); !runs)
-    return runs;
+    return runs.takeError();
   Result<void> done = perform(true, [&]() -> Result<void> {
     if (Result<void> alive = checkContexts({&source, 1}); !alive || bytes == 0)
       return alive;
@@ -247,12 +255,12 @@ Result<void> CudaStream::read(void* into, const hal::BufferRef& source, uint64_t
     return here;
   });
   if (!done)
-    return done;
+    return done.takeError();
   const std::lock_guard lock(mutex_);
-  return reportFault();
+  return !pending_;
 }
 
-Result<void> CudaStream::submit(const hal::Launch& launch) {
+Result<void> CudaStream::submitPhases(const hal::Launch& launch) {
   if (launch.kernel->device() != device_)
     return Error{
         concat("kernel '", launch.kernel->artifact().name, "' was loaded on another device than the stream's")};
@@ -260,6 +268,8 @@ Result<void> CudaStream::submit(const hal::Launch& launch) {
     const std::lock_guard lock(mutex_);
     if (recording_)
       return recording_->add(launch);
+    if (launch.undecided && core_ && isCaptured())
+      return launchError(launch, "it waits for what it computes, and its stream is being captured");
   }
   return perform(false, [&] { return start(launch); });
 }

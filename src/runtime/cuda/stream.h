@@ -23,7 +23,6 @@ public:
                     uint64_t sourceOffset, uint64_t bytes) override;
   Result<void> write(const hal::BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) override;
   Result<void> read(void* into, const hal::BufferRef& source, uint64_t offset, uint64_t bytes) override;
-  Result<void> submit(const hal::Launch& launch) override;
   Result<void> record(const hal::EventRef& event) override;
   Result<void> wait(const hal::EventRef& event) override;
   Result<void> beginRecording() override;
@@ -31,6 +30,10 @@ public:
   Result<void> replay(const hal::GraphRef& graph) override;
   Result<void> synchronize() override;
   std::optional<hal::RunFault> lastFault() const override;
+
+protected:
+  Result<void> submitPhases(const hal::Launch& launch) override;
+  Result<bool> readUnlessFaulted(void* into, const hal::BufferRef& source, uint64_t offset, uint64_t bytes) override;
 
 private:
   CudaStream(const hal::Device* device, std::shared_ptr<Resources> resources, std::optional<StreamHandle> borrowed)

@@ -152,6 +152,26 @@ Kernel check() {
   return builder.phase("check", {builder.extent()}).take();
 }
 
+Kernel until() {
+  Builder builder("until");
+  builder.tensor("a", ScalarType::I64, 1, Access::ReadWrite).scalar("limit", ScalarType::I64).let("go").let("goes_on");
+  const Expr go = builder.scalar(2), goesOn = builder.scalar(3);
+  builder.temporary("answer", ScalarType::I64, {builder.number(1)});
+  builder.phase("until_asks", {}).phase("until_doubles", {ceilDiv(builder.extent(), 64)});
+  builder.kernel_.phases[1].written.clear();
+  builder.kernel_.faults = {{"E0701", "value below zero", "until.vx", 2, 3}};
+  const size::Id one = builder.sizes().constant(1), isTrue = builder.sizes().add(goesOn);
+  builder.kernel_.steps = {{artifact::Loop{
+      .name = "the loop at until.vx:1:1",
+      .first = {one},
+      .next = {isTrue},
+      .condition = builder.sizes().add(go),
+      .steps = {{artifact::Run{0}},
+                {artifact::Read{1, 0}},
+                {artifact::Choose{{{"then", isTrue, one, {{artifact::Run{1}}}}, {"else", one, one, {}}}}}}}}};
+  return builder.take();
+}
+
 Kernel coordinates() {
   Builder builder("coordinates");
   builder.scalar("z", ScalarType::I32).scalar("y", ScalarType::I32).scalar("x", ScalarType::I32);
@@ -181,7 +201,7 @@ Kernel sparse() {
 }  // namespace
 
 Kernel kernelNamed(const std::string& name) {
-  for (auto make : {scale, update, again, rounds, total, check, coordinates, transpose, talk, sparse})
+  for (auto make : {scale, update, again, rounds, total, check, until, coordinates, transpose, talk, sparse})
     if (Kernel kernel = make(); kernel.name == name)
       return kernel;
   VORTEX_UNREACHABLE("no kernel %s", name.c_str());

@@ -277,6 +277,55 @@ TEST_P(Conformance, RoundsOfALoopHaveSlotsOfTheirOwn) {
             "grids in one launch; call the kernel from a loop of the host");
 }
 
+TEST_P(Conformance, RoundsGoOnWhileThePhasesSaySo) {
+  const KernelRef kernel = load("until");
+  for (int64_t limit : {INT64_MIN, int64_t{3}, int64_t{4}, int64_t{100}, int64_t{1} << 40}) {
+    std::vector<int64_t> a(100, 3);
+    const Tensor x = tensor(a, ScalarType::I64, {100});
+    ASSERT_TRUE(run(kernel, {x, scalarI64(limit)}));
+    int64_t expected = 3;
+    while (expected < limit)
+      expected *= 2;
+    if (executes()) {
+      EXPECT_EQ(download<int64_t>(x.buffer), std::vector<int64_t>(100, expected)) << limit;
+    }
+  }
+  // Half a million waits for another device take minutes.
+  const Tensor endless = tensor(std::vector<int64_t>{0}, ScalarType::I64, {1});
+  if (executes() && endless.buffer->host()) {
+    EXPECT_EQ(launchError(kernel, {endless, scalarI64(1)}),
+              "cannot launch kernel 'until': the loop at until.vx:1:1 comes to more than 1048576 grids in one launch; "
+              "call the kernel from a loop of the host");
+  }
+}
+
+TEST_P(Conformance, AFaultEndsTheRounds) {
+  if (!executes())
+    GTEST_SKIP() << "nothing executes";
+  const KernelRef kernel = load("until");
+  const Tensor bad = tensor(std::vector<int64_t>{-1}, ScalarType::I64, {1}),
+               good = tensor(std::vector<int64_t>{3}, ScalarType::I64, {1});
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(launch(*device_, *stream_, kernel, std::vector<Argument>{bad, scalarI64(5)}));
+    ASSERT_TRUE(launch(*device_, *stream_, kernel, std::vector<Argument>{good, scalarI64(5)})) << "skipped";
+    EXPECT_EQ(stream_->synchronize().error().message, "kernel 'until' stopped: E0701: value below zero (until.vx:2:3)");
+    EXPECT_EQ(download<int64_t>(good.buffer), std::vector<int64_t>{round == 0 ? 3 : 6}) << round;
+    ASSERT_TRUE(run(kernel, {good, scalarI64(5)}));
+    EXPECT_EQ(download<int64_t>(good.buffer), std::vector<int64_t>{6});
+  }
+}
+
+TEST_P(Conformance, LaunchesThatReadBackAreNotRecorded) {
+  const KernelRef kernel = load("until");
+  const std::vector<Argument> arguments{tensor(std::vector<int64_t>{3}, ScalarType::I64, {1}), scalarI64(5)};
+  ASSERT_TRUE(stream_->beginRecording());
+  EXPECT_EQ(launch(*device_, *stream_, kernel, arguments).error().message,
+            "kernel 'until' has a loop or branch that waits for what the kernel computes: such launches cannot be "
+            "recorded");
+  EXPECT_EQ(stream_->endRecording().value()->launches(), 0u);
+  EXPECT_TRUE(run(kernel, arguments));
+}
+
 TEST_P(Conformance, BlocksKnowTheirPositionInThreeDimensions) {
   const auto results = run(load("coordinates"), {scalarI32(5), scalarI32(7), scalarI32(11)});
   ASSERT_TRUE(results) << results.error().message;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "artifact/artifact.h"
+#include "artifact/steps.h"
 #include "base/result.h"
 
 #include <atomic>
@@ -68,6 +69,7 @@ public:
   virtual ~LoadedKernel();
   const artifact::Kernel& artifact() const { return *artifact_; }
   const size::Program& sizes() const { return sizes_; }  ///< of artifact()
+  bool readsBack() const { return readsBack_; }          ///< its steps depend on what its phases compute
   const Device* device() const { return device_; }
   /// Spent so far on machine code that was not there when the kernel was loaded or a launch first needed it; 0 where code comes ready.
   int64_t loadNanoseconds() const { return loadNanoseconds_.load(std::memory_order_relaxed); }
@@ -76,13 +78,15 @@ public:
 
 protected:
   LoadedKernel(const Device* device, std::shared_ptr<const artifact::Kernel> artifact)
-      : device_(device), artifact_(std::move(artifact)), sizes_(sizeProgram(*artifact_)) {}
+      : device_(device), artifact_(std::move(artifact)), sizes_(sizeProgram(*artifact_)),
+        readsBack_(artifact::readsBack(*artifact_)) {}
   void addLoadTime(int64_t nanoseconds) { loadNanoseconds_.fetch_add(nanoseconds, std::memory_order_relaxed); }
 
 private:
   const Device* device_;
   std::shared_ptr<const artifact::Kernel> artifact_;
   size::Program sizes_;
+  bool readsBack_;
   std::atomic<int64_t> loadNanoseconds_{0};
 };
 using KernelRef = std::shared_ptr<LoadedKernel>;
@@ -137,8 +141,10 @@ public:
   virtual Result<void> write(const BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) = 0;
   /// Device to host. Waits until the bytes are there; reports a fault of earlier work as synchronize() does.
   virtual Result<void> read(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) = 0;
-  /// Runs what prepare() made. Printing launches cannot be recorded. `launch.kernel` must belong to this stream's device.
-  virtual Result<void> submit(const Launch& launch) = 0;
+  /// Runs what prepare() made. `launch.kernel` must belong to this stream's device. Launches that print or read back what they compute cannot be
+  /// recorded. Those that read back wait for it, so that most of their work is done when the call returns; work that other threads submit
+  /// meanwhile may come between their phases. A fault ends them.
+  Result<void> submit(const Launch& launch);
   virtual Result<void> record(const EventRef& event) = 0;
   /// Later work of this stream starts after the latest record of the event; an event never recorded holds up nothing.
   virtual Result<void> wait(const EventRef& event) = 0;
@@ -154,6 +160,12 @@ public:
   virtual Result<void> synchronize() = 0;
   /// The fault that the last failing synchronize() or read() reported, for callers that print it themselves.
   virtual std::optional<RunFault> lastFault() const = 0;
+
+protected:
+  /// Runs the phases that are known.
+  virtual Result<void> submitPhases(const Launch& launch) = 0;
+  /// As read(), but leaves a fault of earlier work to synchronize(): false.
+  virtual Result<bool> readUnlessFaulted(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) = 0;
 };
 using StreamRef = std::shared_ptr<Stream>;
 

@@ -83,20 +83,28 @@ Result<void> HostStream::write(const BufferRef& target, uint64_t offset, const v
 }
 
 Result<void> HostStream::read(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) {
+  Result<bool> isThere = readUnlessFaulted(into, source, offset, bytes);
+  if (!isThere)
+    return isThere.takeError();
+  const std::lock_guard lock(mutex_);
+  return *isThere ? Result<void>() : reportFault();
+}
+
+Result<bool> HostStream::readUnlessFaulted(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) {
   if (Result<void> owned = checkOwner("read", source); !owned)
-    return owned;
+    return owned.takeError();
   if (Result<void> inside = checkRange("read", *source, offset, bytes); !inside)
-    return inside;
+    return inside.takeError();
   const std::lock_guard lock(mutex_);
   if (recording_)
     return recordingError("read");
   if (pending_)
-    return reportFault();
+    return false;
   copyBytes(into, static_cast<const uint8_t*>(source->host()) + offset, bytes);
-  return {};
+  return true;
 }
 
-Result<void> HostStream::submit(const Launch& launch) {
+Result<void> HostStream::submitPhases(const Launch& launch) {
   if (launch.kernel->device() != device_)
     return Error{
         concat("kernel '", launch.kernel->artifact().name, "' was loaded on another device than the stream's")};

@@ -37,7 +37,6 @@ public:
                     uint64_t bytes) override;
   Result<void> write(const BufferRef& target, uint64_t offset, const void* from, uint64_t bytes) override;
   Result<void> read(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) override;
-  Result<void> submit(const Launch& launch) override;
   Result<void> record(const EventRef& event) override;
   Result<void> wait(const EventRef& event) override;
   Result<void> beginRecording() override;
@@ -47,6 +46,8 @@ public:
   std::optional<RunFault> lastFault() const override;
 
 protected:
+  Result<void> submitPhases(const Launch& launch) override;
+  Result<bool> readUnlessFaulted(void* into, const BufferRef& source, uint64_t offset, uint64_t bytes) override;
   using ByteRange = std::function<void(uint64_t begin, uint64_t end)>;
   /// Runs a checked launch to its end. An error of the result: nothing has run. A fault: the kernel stopped.
   virtual Result<std::optional<artifact::Fault>> execute(const Launch& launch) = 0;

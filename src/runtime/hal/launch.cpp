@@ -4,6 +4,7 @@
 #include "base/tensor_bytes.h"
 #include "base/text.h"
 #include "runtime/hal/overlap.h"
+#include "runtime/hal/phase_maker.h"
 
 namespace vortex::hal {
 
@@ -23,19 +24,6 @@ std::string describe(const Param& param) {
   if (param.isTensor)
     return concat("a tensor of ", name(param.type), " and rank ", param.rank);
   return concat("a scalar ", name(param.type));
-}
-
-/// Multiplies extents; nothing if the result does not fit 63 bits.
-std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start) {
-  uint64_t result = start;
-  bool zero = false, overflow = false;
-  for (int64_t factor : factors) {
-    zero |= factor == 0;
-    overflow |= __builtin_mul_overflow(result, static_cast<uint64_t>(factor), &result) || result > INT64_MAX;
-  }
-  if (zero)
-    return 0;
-  return overflow ? std::nullopt : std::optional(result);
 }
 
 /// One launch being prepared. `check…` members return the first error; slots fill up in the order of the kernel's parameters.
@@ -66,9 +54,7 @@ public:
   }
 
 private:
-  Error fail(const std::string& reason) const {
-    return {concat("cannot launch kernel '", kernel_.name, "': ", reason)};
-  }
+  Error fail(const std::string& reason) const { return launchError(kernel_, reason); }
 
   Result<void> checkGrid() {
     const std::optional<std::array<int64_t, 3>>& grid = options_.grid;
@@ -305,7 +291,7 @@ private:
       if (views_[i].written && mayOverlapItself(views_[i].footprint()))
         return fail(concat(views_[i].what, " is written, but its strides [", base::join(views_[i].strides, ", "),
                            "] make elements share memory"));
-      for (size_t j = 0; j < i; ++j)
+      for (size_t j = 0; j < i && !options_.mayOverlap; ++j)
         if ((views_[i].written || views_[j].written) && mayOverlap(views_[i].footprint(), views_[j].footprint()))
           return fail(concat(views_[j].what, " and ", views_[i].what, " share memory, and the kernel writes ",
                              views_[i].written ? views_[i].what : views_[j].what));
@@ -314,6 +300,10 @@ private:
   }
 
   Result<void> takeSteps() {
+    if (launch_.kernel->readsBack()) {
+      taken_.phases = artifact::possiblePhases(kernel_, sizes_, launch_.slots);
+      return {};
+    }
     Result<artifact::TakenSteps> taken = artifact::takeSteps(kernel_, sizes_, launch_.slots);
     if (!taken)
       return fail(taken.error().message);
@@ -325,8 +315,9 @@ private:
     const std::vector<bool> written = writtenTemporaries(kernel_, taken_.phases);
     for (size_t i = 0; i < kernel_.temporaries.size(); ++i) {
       const Param& param = kernel_.temporaries[i];
+      temporaries_.emplace_back();
       if (!written[i]) {  // only code that this launch does not reach reads it
-        launch_.slots.insert(launch_.slots.end(), 1 + 2 * size_t{param.rank}, 0);
+        addUnwritten(param);
         continue;
       }
       Result<Tensor> tensor = allocate("temporary", param);
@@ -336,100 +327,25 @@ private:
         return added;
       if (param.zeroFill)
         launch_.zeroFills.push_back({tensor->buffer, 0, tensor->buffer->bytes()});
+      temporaries_.back() = std::move(tensor->buffer);
     }
     return {};
+  }
+
+  void addUnwritten(const Param& temporary) {
+    const size_t count = 1 + 2 * size_t{temporary.rank}, end = launch_.slots.size();
+    launch_.slots.resize(end + count);
+    if (temporary.original != Param::kNoOriginal)
+      std::copy_n(launch_.slots.begin() + kernel_.params[temporary.original].firstSlot, count,
+                  launch_.slots.begin() + static_cast<ptrdiff_t>(end));
   }
 
   Result<void> addPhases() {
-    sizes_.advance(launch_.slots);
-    for (size_t i = 0; i < taken_.phases.size(); ++i) {
-      if (taken_.allSettings.size() > 1 && (i == 0 || taken_.settings[i] != taken_.settings[i - 1]))
-        enterSetting(taken_.allSettings[taken_.settings[i]]);
-      if (Result<void> added = addPhase(kernel_.phases[taken_.phases[i]]); !added)
-        return added;
-    }
-    return {};
-  }
-
-  void enterSetting(const artifact::Setting& setting) {
-    auto slots = std::make_shared<std::vector<uint64_t>>(launch_.slots);
-    applySetting(kernel_, setting, launch_.slots, *slots);
-    sizes_.restart();
-    sizes_.advance(*slots);
-    phaseSlots_ = std::move(slots);
-  }
-
-  Result<void> addPhase(const artifact::Phase& phase) {
-    LaunchPhase added;
-    added.phase = &phase;
-    added.slots = phaseSlots_;
-    Result<uint64_t> blocks = evaluateDims(phase, "grid", phase.grid, added.grid);
-    if (!blocks)
-      return blocks.takeError();
-    added.blocks = *blocks;
-    if (added.blocks == 0)
+    if (launch_.kernel->readsBack()) {
+      launch_.undecided = std::make_shared<Undecided>(Undecided{sizes_, device_.info(), std::move(temporaries_)});
       return {};
-    for (int axis = 0; axis < 3; ++axis)
-      if (const uint32_t limit = device_.info().maxGrid[axis]; limit != 0 && added.grid[axis] > limit)
-        return fail(concat("phase '", phase.name, "' has ", added.grid[axis], " blocks in ", "xyz"[axis],
-                           ", the device allows ", limit));
-    const Result<uint64_t> threads = evaluateDims(phase, "block", phase.block, added.block);
-    if (!threads)
-      return Error{threads.error()};
-    const uint32_t threadLimit = device_.info().maxBlockThreads;
-    if (*threads == 0 || (threadLimit != 0 && *threads > threadLimit))
-      return fail(concat("phase '", phase.name, "' has ", *threads, " threads per block",
-                         *threads == 0 ? "" : concat(", the device allows ", threadLimit)));
-    const int64_t hardware = sizes_[phase.hardwareThreads];
-    if (hardware < 0 || hardware > INT32_MAX || (threadLimit != 0 && hardware > threadLimit))
-      return fail(concat("phase '", phase.name, "' has ", hardware, " hardware threads per block, the device allows ",
-                         threadLimit));
-    added.hardwareThreads = static_cast<uint32_t>(hardware);
-    while (added.version < phase.versions.size() && sizes_[phase.versions[added.version].when] == 0)
-      ++added.version;
-    const int64_t scratch = sizes_[phase.scratchBytes], shared = sizes_[phase.sharedBytes];
-    const uint64_t sharedLimit = device_.info().maxSharedBytes;
-    if (scratch < 0 || shared < 0 || (sharedLimit != 0 && static_cast<uint64_t>(shared) > sharedLimit))
-      return fail(concat(
-          "phase '", phase.name, "' needs ", shared, " bytes of shared memory and ", scratch, " of scratch per block",
-          sharedLimit == 0 ? std::string() : concat("; the device has ", sharedLimit, " of shared memory")));
-    added.scratchBytes = static_cast<uint64_t>(scratch);
-    added.sharedBytes = static_cast<uint64_t>(shared);
-    if (Result<void> mapped = addMaps(added); !mapped)
-      return mapped;
-    launch_.phases.push_back(std::move(added));
-    return {};
-  }
-
-  Result<void> addMaps(LaunchPhase& added) const {
-    const artifact::Phase& phase = *added.phase;
-    for (int axis = 0; axis < 3; ++axis)
-      if (added.grid[axis] % phase.cluster[axis] != 0)
-        return fail(concat("phase '", phase.name, "' has ", base::join(added.grid, " x "),
-                           " blocks, no multiple of its clusters of ", base::join(phase.cluster, " x ")));
-    for (const artifact::TensorMap& map : phase.maps) {
-      added.maps.push_back(artifact::convertMap<int64_t>(map, [&](size::Id id) { return sizes_[id]; }));
-      if (const std::string error = encodingError(added.maps.back()); !error.empty())
-        return fail(concat("phase '", phase.name, "' cannot use its tensor map ", added.maps.size() - 1, ": ", error));
     }
-    return {};
-  }
-
-  Result<uint64_t> evaluateDims(const artifact::Phase& phase, const char* what, const size::Id (&ids)[3],
-                                uint32_t (&dims)[3]) const {
-    int64_t values[3];
-    for (int axis = 0; axis < 3; ++axis)
-      values[axis] = sizes_[ids[axis]];
-    const auto outside = [](int64_t value) { return value < 0 || value > UINT32_MAX; };
-    std::optional<uint64_t> total;
-    if (!outside(values[0]) && !outside(values[1]) && !outside(values[2]))
-      total = product(values, 1);
-    if (!total)
-      return fail(concat("phase '", phase.name, "' has an impossible ", what, " of ", values[0], " x ", values[1],
-                         " x ", values[2]));
-    for (int axis = 0; axis < 3; ++axis)
-      dims[axis] = static_cast<uint32_t>(values[axis]);
-    return *total;
+    return PhaseMaker(device_.info(), sizes_, launch_).add(taken_);
   }
 
   Device& device_;
@@ -441,7 +357,7 @@ private:
   Launch launch_;
   std::vector<View> views_;
   artifact::TakenSteps taken_;
-  std::shared_ptr<const std::vector<uint64_t>> phaseSlots_;  ///< of the phases being added; null: the launch's
+  std::vector<BufferRef> temporaries_;
   uint64_t structsBegin_ = 0;  ///< byte offset of the structs whose fields are being added
 };
 

@@ -37,6 +37,7 @@ struct LaunchOptions {
   std::function<Result<Tensor>(size_t result, artifact::ScalarType type, std::span<const int64_t> extents)> allocate{};
   PrintSink print{};
   std::optional<std::array<int64_t, 3>> grid{};  ///< numbers of blocks, for kernels whose launches give them
+  bool mayOverlap = false;                       ///< arguments that share bytes are the caller's matter
 };
 
 /// A tensor map as the device reads it.
@@ -58,6 +59,13 @@ struct LaunchPhase {
   std::shared_ptr<const std::vector<uint64_t>> slots;  ///< for the code of phases in loops; null: the launch's
 };
 
+/// How a launch goes on whose steps depend on what its phases compute.
+struct Undecided {
+  size::Values sizes;
+  DeviceInfo device;
+  std::vector<BufferRef> temporaries;  ///< null: no phase writes it
+};
+
 /// A checked launch with its memory: the phases that the kernel's steps come to, one after another, so that drivers know nothing of steps.
 /// Hold it as long as the work may run.
 struct Launch {
@@ -72,13 +80,16 @@ struct Launch {
   };
   std::vector<ZeroFill> zeroFills;  ///< before phase 0
   PrintSink print;
+  /// Set: Stream::submit takes the steps, phases in parts, and `phases` is empty.
+  std::shared_ptr<const Undecided> undecided;
 
   const std::vector<uint64_t>& slotsOf(const LaunchPhase& phase) const { return phase.slots ? *phase.slots : slots; }
 };
 
 /// Checks count, types, ranks, bounds, alignment and aliasing of the arguments, then the kernel's constraints, allocates results
 /// and temporaries, and evaluates the phases. Nothing has run when it fails, and every error names the kernel and the parameter
-/// and carries the numbers. Two tensors that share bytes are an error if the kernel writes one of them. `stream`: the only one that the launch
+/// and carries the numbers; only phases that depend on what others compute are checked on the way. Two tensors that share bytes are
+/// an error if the kernel writes one of them, unless the options allow it. `stream`: the only one that the launch
 /// is for, which then gives its memory.
 Result<Launch> prepare(Device& device, const KernelRef& kernel, std::span<const Argument> arguments,
                        LaunchOptions options = {}, Stream* stream = nullptr);

@@ -14,6 +14,10 @@ static Result<void> checkRecordable(const Launch& launch) {
       std::ranges::any_of(kernel.faults, [](const artifact::Fault& fault) { return fault.id.starts_with("print"); });
   if (prints && launch.print)
     return Error{concat("kernel '", kernel.name, "' prints: such launches cannot be recorded")};
+  if (launch.undecided)
+    return Error{concat("kernel '", kernel.name,
+                        "' has a loop or branch that waits for what the kernel computes: such "
+                        "launches cannot be recorded")};
   return {};
 }
 

@@ -1,8 +1,6 @@
 #include "runtime/null/null_driver.h"
 
 #include "artifact/validate.h"
-#include "runtime/hal/host_memory.h"
-#include "runtime/hal/host_stream.h"
 
 #include <algorithm>
 #include <mutex>
@@ -68,27 +66,17 @@ public:
 class Device : public NullDevice {
 public:
   explicit Device(const Options& options)
-      : memory_(hal::HostMemory::create({.limitBytes = options.memoryBytes})),
-        recorder_(std::make_shared<Recorder>(options.keepRecords)) {
+      : NullDevice({.limitBytes = options.memoryBytes}), recorder_(std::make_shared<Recorder>(options.keepRecords)) {
     info_.name = options.name;
     info_.product = "checks launches, executes nothing";
-    info_.memoryBytes = memory_->limitBytes();
     info_.maxSharedBytes = options.maxSharedBytes;
     info_.maxBlockThreads = options.maxBlockThreads;
     info_.executes = false;
-    info_.hostMemory = true;
   }
 
-  const hal::DeviceInfo& info() const override { return info_; }
-  Result<uint64_t> availableBytes() const override { return memory_->availableBytes(); }
-  Result<hal::BufferRef> allocate(uint64_t bytes) override { return memory_->allocate(this, bytes); }
-  Result<hal::BufferRef> wrap(void* memory, uint64_t bytes, bool readOnly) override {
-    return hal::HostMemory::wrap(this, memory, bytes, readOnly);
-  }
   Result<hal::StreamRef> createStream() override {
     return hal::StreamRef(std::make_shared<NullStream>(this, recorder_));
   }
-  Result<hal::EventRef> createEvent() override { return hal::EventRef(std::make_shared<hal::HostEvent>(this)); }
   Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
     if (Result<void> valid = artifact::validate(*kernel); !valid)
       return valid.takeError();
@@ -98,9 +86,7 @@ public:
   void clearRecords() override { recorder_->clear(); }
 
 private:
-  std::shared_ptr<hal::HostMemory> memory_;
   std::shared_ptr<Recorder> recorder_;
-  hal::DeviceInfo info_;
 };
 
 class NullDriver : public hal::Driver {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/hal/driver.h"
+#include "runtime/hal/host_device.h"
 
 namespace vortex::null_device {
 
@@ -26,8 +27,9 @@ struct Options {
 };
 
 /// A hal::Device that also shows what was launched, oldest first. Accepts kernels of every target.
-class NullDevice : public hal::Device {
+class NullDevice : public hal::HostDevice {
 public:
+  using HostDevice::HostDevice;
   virtual std::vector<Record> records() const = 0;
   virtual void clearRecords() = 0;
 };

@@ -40,6 +40,7 @@ artifact::Kernel kernelWithALet() {
   kernel.scalarResults.clear();
   kernel.lets = {{.name = "blocks", .type = artifact::ScalarType::U64, .firstSlot = 3}};
   kernel.temporaries.assign(2, {.name = "t",
+                                .type = artifact::ScalarType::I32,
                                 .isTensor = true,
                                 .rank = 1,
                                 .access = artifact::Access::ReadWrite,
@@ -80,6 +81,31 @@ TEST(NullDevice, StepsDecideAboutPhasesAndTemporaries) {
   EXPECT_EQ(many->slots[3], 10u);
   EXPECT_EQ(std::vector(many->slots.begin() + 4, many->slots.begin() + 7), (std::vector<uint64_t>{0, 0, 0}));
   EXPECT_NE(many->slots[7], 0u);
+}
+
+TEST(NullDevice, TemporariesThatNoPhaseWritesAreWhatTheyStandFor) {
+  artifact::Kernel kernel = kernelWithALet();
+  kernel.temporaries[0].original = 0;
+  const auto device = null_device::createDevice();
+  const Result<KernelRef> loaded = device->load(std::make_shared<artifact::Kernel>(kernel));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  for (const int64_t strides : {1, 3}) {
+    const uint64_t workers = device->info().workers;
+    const auto launchOf = [&](uint64_t n) {
+      const BufferRef buffer = device->allocate(n * 12 + 4).value();
+      const auto extent = static_cast<int64_t>(n);
+      return prepare(*device, *loaded,
+                     std::vector<Argument>{Tensor{buffer, 4, artifact::ScalarType::I32, {extent}, {strides}}});
+    };
+    const auto few = launchOf(workers * 9), many = launchOf(workers * 10);
+    ASSERT_TRUE(few && many);
+    const auto view = [](const Launch& launch, ptrdiff_t slot) {
+      return std::vector(launch.slots.begin() + slot, launch.slots.begin() + slot + 3);
+    };
+    EXPECT_NE(few->slots[4], few->slots[0]);
+    EXPECT_EQ(view(*many, 4), view(*many, 0));
+    EXPECT_NE(view(*many, 7), view(*many, 0));
+  }
 }
 
 TEST(NullDevice, MemoryThatNoTakenPhaseWritesMayBeImpossible) {

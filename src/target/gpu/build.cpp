@@ -123,9 +123,13 @@ Values Lowering::emitIf(Value condition, llvm::function_ref<Values()> thenBody, 
     return values;
   };
   mlir::OpBuilder::InsertionGuard guard(b);
+  Hazards::State before = hazards_.state();
   Values values = side(op.getThenRegion(), thenBody);
+  Hazards::State afterThen = hazards_.state();
+  hazards_.restore(before);
   if (elseBody)
     side(op.getElseRegion(), elseBody);
+  hazards_.merge(afterThen);
   loc = at;
   if (values.empty())
     return {};
@@ -143,12 +147,16 @@ Values Lowering::emitFor(Value lower, Value upper, Value step, mlir::ValueRange 
   mlir::Location at = loc;
   auto loop = b.create<mlir::scf::ForOp>(at, lower, upper, step, carried);
   mlir::OpBuilder::InsertionGuard guard(b);
+  const auto first = constantOf(lower), end = constantOf(upper);
+  Hazards::State before = hazards_.state();
   if (carried.empty())
     loop.getBody()->getTerminator()->erase();
   b.setInsertionPointToEnd(loop.getBody());
   Values next = body(loop.getInductionVar(), loop.getRegionIterArgs());
   b.create<mlir::scf::YieldOp>(at, next);
   loc = at;
+  if (!first || !end || *first >= *end)  // a loop that does not run has none of its barriers
+    hazards_.merge(before);
   return Values(loop.getResults());
 }
 

@@ -121,20 +121,14 @@ void Lowering::lowerIf(scf::IfOp op) {
   if (!region_ && !mlir::isMemoryEffectFree(op))
     tiles_->flushReads(op);
   llvm::SmallVector<unsigned> counts;
-  Hazards::State before = hazards_.state(), after;
   auto side = [&](mlir::Block* block) {
     SharedScope scope(shared_);
-    hazards_.restore(before);
     enterScope();
     lowerBlock(*block);
     loc = at;
     finishCopies(*block);
     Values values = registersFor(block->getTerminator()->getOperands(), op.getResults(), counts);
     leaveScope();
-    Hazards merged([] {});
-    merged.restore(after);
-    merged.merge(hazards_.state());
-    after = merged.state();
     return values;
   };
   Values results;
@@ -142,10 +136,8 @@ void Lowering::lowerIf(scf::IfOp op) {
     results =
         emitIf(scalar(op.getCondition()), [&] { return side(op.thenBlock()); }, [&] { return side(op.elseBlock()); });
   } else {
-    after = before;
     emitIf(scalar(op.getCondition()), [&] { side(op.thenBlock()); });
   }
-  hazards_.restore(after);
   bindAll(op.getResults(), op.getResults(), results, counts);
 }
 

@@ -26,6 +26,14 @@ static llvm::Type* withLanes(llvm::Type* type, unsigned lanes) {
   return lanes == 1 ? type : llvm::FixedVectorType::get(type, lanes);
 }
 
+std::optional<math::Narrow> float8Format(mlir::Type type) {
+  if (type.isFloat8E4M3FN())
+    return math::Narrow::F8E4M3;
+  if (type.isFloat8E5M2())
+    return math::Narrow::F8E5M2;
+  return std::nullopt;
+}
+
 llvm::Type* valueType(llvm::LLVMContext& context, mlir::Type type, unsigned lanes) {
   return withLanes(scalarType(context, mlir::getElementTypeOrSelf(type)), lanes);
 }

@@ -1,6 +1,7 @@
 #include "target/gpu/lowering.h"
 
 #include "target/gpu/coarsening.h"
+#include "target/gpu/interior.h"
 #include "target/gpu/unrolling.h"
 
 #include "base/check.h"
@@ -85,6 +86,10 @@ void Lowering::chooseThreads() {
   state.kernel.constraints.push_back(std::move(fits));
 }
 
+static bool hasThreads(ir::KernelOp phase) {
+  return phase.walk([](ir::ThreadsOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+}
+
 vxt::KernelOp Lowering::run() {
   unrollStreams(phase);
   chooseThreads();
@@ -123,6 +128,8 @@ vxt::KernelOp Lowering::run() {
     state.error = ir::describeLocation(phase) + ": `" + state.kernel.name + "` needs " +
                   std::to_string(shared_.peak()) + " bytes of shared memory per block, " +
                   std::string(state.chip.name) + " has " + std::to_string(state.chip.sharedBytesPerBlock);
+  if (state.error.empty() && hasThreads(phase))
+    straightenInterior(kernel_);
   return state.error.empty() ? kernel_ : nullptr;
 }
 
@@ -167,11 +174,12 @@ void Lowering::lowerArguments() {
     // Results and temporaries are allocated by the launch: row-major without gaps, or fields of structs that follow each other.
     int64_t pitch = innermostStride(state.kernel, argument.getArgNumber());
     bool isParam = argument.getArgNumber() < state.kernel.params.size();
+    const bool isAligned = assumptions_.alignsRows(argument.getArgNumber());
     for (unsigned dim = 0; dim < rank; ++dim)
       view.strides.push_back(body.getArgument(slot + 1 + rank + dim));
-    if (rank > 0 && (!isParam || assumptions_.unitStrides))
+    if (rank > 0 && (!isParam || assumptions_.unitStrides || isAligned))
       view.strides[rank - 1] = constant(pitch);
-    view.alignedRows = pitch == 1 && (assumptions_.alignedRows || hasAlignedRows(phase, argument.getArgNumber()));
+    view.alignedRows = pitch == 1 && (isAligned || hasAlignedRows(phase, argument.getArgNumber()));
     view.alignment = view.alignedRows ? 16 : 0;
     slot += 1 + 2 * rank;
     setView(argument, std::move(view));

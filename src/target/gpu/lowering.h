@@ -20,6 +20,7 @@
 #include <llvm/ADT/Twine.h>
 #include <mlir/IR/BuiltinOps.h>
 #include <mlir/IR/IRMapping.h>
+#include <set>
 
 namespace vortex::target::gpu {
 
@@ -40,6 +41,9 @@ struct ModuleState {
 struct Assumptions {
   bool unitStrides = false;  ///< innermost strides are innermostStride(): one, but for fields of structs
   bool alignedRows = false;  ///< data pointers and all other strides are multiples of 16 bytes; implies unitStrides
+  std::set<unsigned> aligned = {};  ///< arguments of which both hold in any case
+
+  bool alignsRows(unsigned argument) const { return alignedRows || aligned.contains(argument); }
 };
 
 /// Temporaries with rows of whole 16 bytes, whatever the launch.
@@ -55,6 +59,9 @@ public:
   ir::vxt::KernelOp run();
   /// After `run`: the program's tensors in shared memory, but for their phase.
   const std::vector<artifact::SharedTensor>& sharedTensors() const { return sharedTensors_; }
+  /// After `run`: arguments that would be read in another way if their rows were known to be aligned.
+  const std::set<unsigned>& betterAligned() const { return betterAligned_; }
+  void addBetterAligned(unsigned argument) { betterAligned_.insert(argument); }
 
   ModuleState& state;
   ir::KernelOp phase;  ///< the vx op
@@ -191,6 +198,7 @@ private:
 
   std::string symbol_;
   Assumptions assumptions_;
+  std::set<unsigned> betterAligned_;
   mlir::IRMapping values_;
   llvm::DenseMap<Value, View> views_;
   ir::vxt::KernelOp kernel_;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "ir/location.h"
 #include "ir/size_attr.h"
+#include "passes/schedule_tensors.h"
 #include "target/gpu/versions.h"
 #include "target/interface/describe.h"
 
@@ -41,9 +42,10 @@ static size::Expr conditionFor(ir::KernelOp phase, const artifact::Kernel& kerne
       continue;
     auto rank = static_cast<unsigned>(view.getRank());
     int64_t pitch = innermostStride(kernel, number);
-    if (i < kernel.params.size())  // the launch allocates the others
+    const bool isAligned = assumptions.alignsRows(number);
+    if (i < kernel.params.size() && (assumptions.unitStrides || isAligned))  // the launch allocates the others
       all = both(all, size::make(size::Op::Equal, arena.stride(number, rank - 1), pitch));
-    if (!assumptions.alignedRows || pitch != 1)
+    if (!isAligned || pitch != 1)
       continue;
     all = both(all, isMultipleOf16(arena.address(number)));
     for (unsigned dim = 0; dim + 1 < rank; ++dim)
@@ -58,16 +60,21 @@ size::Expr sharedBytesOf(ir::vxt::KernelOp kernel) {
   return tail ? size::make(size::Op::Add, fixed, tail.getExpr()) : fixed;
 }
 
-/// The phase's versions: for tensors that lie well, split by what a launch's extents decide, and for tensors that lie anyhow.
+/// The phase's versions: for tensors that lie well, split by what a launch's extents decide; for tensors of which those lie well that products
+/// copy at once; and for tensors that lie anyhow.
 static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
-  Assumptions fast{.unitStrides = true, .alignedRows = hasTiles(phase)};
-  size::Expr fastWhen = conditionFor(phase, state.kernel, fast), sharedBytes;
-  auto lower = [&](const std::string& symbol, Assumptions assumptions) -> ir::vxt::KernelOp {
-    Lowering lowering(state, phase, symbol, assumptions);
+  const std::string symbol = described.symbol;
+  size::Expr sharedBytes;
+  auto argumentOf = [&](unsigned slot) {
+    return ir::argumentOfSlot(phase.getContext(), phase.getArgumentTypes(), slot);
+  };
+  std::set<unsigned> betterAligned;
+  auto lower = [&](const std::string& name, const Assumptions& assumptions) -> ir::vxt::KernelOp {
+    Lowering lowering(state, phase, name, assumptions);
     ir::vxt::KernelOp kernel = lowering.run();
     if (!kernel)
       return nullptr;
-    if (assumptions.unitStrides)
+    if (!sharedBytes)  // once for all versions
       for (artifact::SharedTensor tensor : lowering.sharedTensors()) {
         tensor.phase = static_cast<uint32_t>(state.kernel.phases.size());
         state.kernel.sharedTensors.push_back(std::move(tensor));
@@ -76,13 +83,8 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
     sharedBytes = sharedBytes ? size::make(size::Op::Max, sharedBytes, bytes) : bytes;
     described.sharedBytes = state.kernel.sizes.add(sharedBytes);
     described.hardwareThreads = state.kernel.sizes.add(kernel.getThreads().getExpr());
+    betterAligned = lowering.betterAligned();
     return kernel;
-  };
-  ir::vxt::KernelOp kernel = lower(described.symbol, fast);
-  if (!kernel)
-    return;
-  auto argumentOf = [&](unsigned slot) {
-    return ir::argumentOfSlot(phase.getContext(), phase.getArgumentTypes(), slot);
   };
   auto describe = [&](ir::vxt::KernelOp lowered, size::Expr when) {
     for (KernelVersion& version : splitVersions(lowered, argumentOf)) {
@@ -91,12 +93,25 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
         described.versions.push_back({state.kernel.sizes.add(holds), described.symbol});
     }
   };
-  ir::vxt::KernelOp general;
-  if (fastWhen && !(general = lower(described.symbol + "_general", {})))
+  const bool isAnyhow = phase->hasAttr(passes::kAnyPlacement);
+  const Assumptions fast = isAnyhow ? Assumptions{} : Assumptions{.unitStrides = true, .alignedRows = hasTiles(phase)};
+  const size::Expr fastWhen = isAnyhow ? size::Expr() : conditionFor(phase, state.kernel, fast);
+  ir::vxt::KernelOp kernel = lower(isAnyhow ? symbol + "_general" : symbol, fast);
+  if (!kernel)
+    return;
+  if (!fastWhen)
+    return describe(kernel, {});
+  ir::vxt::KernelOp general = lower(symbol + "_general", {}), middle;
+  if (!general)
+    return;
+  const Assumptions some{.aligned = betterAligned};
+  const size::Expr someWhen = conditionFor(phase, state.kernel, some);
+  if (someWhen && someWhen != fastWhen && !(middle = lower(symbol + "_general_aligned", some)))
     return;
   describe(kernel, fastWhen);
-  if (general)
-    describe(general, {});
+  if (middle)
+    describe(middle, someWhen);
+  describe(general, {});
 }
 
 Result<void> lowerPhases(ModuleState& state, mlir::ModuleOp module, SpecialPhase special) {

@@ -24,16 +24,9 @@ constexpr int64_t kMostIterations = 8;
 constexpr int64_t kMostInBody = 200;
 constexpr llvm::StringLiteral kUnrolled = "vx.unrolled";
 
-std::optional<int64_t> constantOf(Value value) {
-  llvm::APInt known;
-  if (mlir::matchPattern(value, mlir::m_ConstantInt(&known)))
-    return known.getSExtValue();
-  return std::nullopt;
-}
-
 /// Not negative: a constant or a thread's own number.
 bool isCount(Value value) {
-  auto known = constantOf(value);
+  auto known = mlir::getConstantIntValue(value);
   auto argument = mlir::dyn_cast<mlir::BlockArgument>(value);
   return (known && *known >= 0) || (argument && mlir::isa<ir::ThreadsOp>(argument.getOwner()->getParentOp()));
 }
@@ -45,10 +38,10 @@ bool hasInnerLoop(scf::ForOp loop) {
 
 /// Iterations of the loop to be run together; 1: it stays. Loops of known length are unrolled as a whole later, where they are short.
 int64_t iterationsTogether(scf::ForOp loop) {
-  auto step = constantOf(loop.getStep());
+  auto step = mlir::getConstantIntValue(loop.getStep());
   Traffic traffic;
   if (loop->hasAttr(kUnrolled) || !loop->getParentOfType<ir::ThreadsOp>() || !step || *step <= 0 ||
-      !isCount(loop.getLowerBound()) || constantOf(loop.getUpperBound()) ||
+      !isCount(loop.getLowerBound()) || mlir::getConstantIntValue(loop.getUpperBound()) ||
       !loop.getInductionVar().getType().isIndex() || hasInnerLoop(loop) ||
       !addTraffic(*loop.getBody(), writtenRoots(loop), traffic) || traffic.loadedBytes == 0)
     return 1;
@@ -82,7 +75,7 @@ void unroll(scf::ForOp loop, int64_t together) {
   mlir::OpBuilder b(loop);
   mlir::Location loc = loop.getLoc();
   auto constant = [&](int64_t value) -> Value { return b.create<arith::ConstantIndexOp>(loc, value); };
-  const int64_t step = *constantOf(loop.getStep());
+  const int64_t step = *mlir::getConstantIntValue(loop.getStep());
   Value end = b.create<arith::MaxSIOp>(loc, loop.getUpperBound(), loop.getLowerBound());
   Value last = b.create<arith::SubIOp>(loc, end, constant((together - 1) * step)), stride = constant(together * step);
   llvm::SmallVector<Value> initial(loop.getInitArgs());

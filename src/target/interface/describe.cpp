@@ -58,6 +58,8 @@ static artifact::Param describeArgument(ir::EntryOp entry, unsigned number, uint
     param.structBytes = static_cast<uint32_t>(bytes.getInt());
     param.fieldOffset = static_cast<uint32_t>(facts.getAs<mlir::IntegerAttr>("field_offset").getInt());
   }
+  if (auto original = facts.getAs<mlir::IntegerAttr>(ir::kStandsFor))
+    param.original = static_cast<uint32_t>(original.getInt());  // parameters come first
   return param;
 }
 
@@ -189,6 +191,11 @@ static std::vector<artifact::Step> stepsOf(mlir::Block* block, const llvm::Strin
         .Case([&](ir::PhaseOp phase) { steps.push_back({artifact::Run{phases.lookup(phase.getKernel())}}); })
         .Case([&](ir::LetOp let) {
           steps.push_back({artifact::Let{static_cast<uint32_t>(let.getArgument()) - firstLet, sizeOf(let.getValue())}});
+        })
+        .Case([&](ir::ReadOp read) {
+          const auto firstTemporary = firstLet + static_cast<uint32_t>(kernel.lets.size());
+          steps.push_back({artifact::Read{static_cast<uint32_t>(read.getArgument()) - firstLet,
+                                          static_cast<uint32_t>(read.getTemporary()) - firstTemporary}});
         })
         .Case([&](ir::ChooseOp choose) {
           artifact::Choose described;

@@ -6,6 +6,8 @@
 #include <cinttypes>
 #include <cstdio>
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -92,6 +94,11 @@ public:
 
 private:
   std::string operand(Instruction& i, unsigned number) { return text(i.getOperand(number)); }
+  /// For text that is used several times.
+  std::string named(const std::string& type, const std::string& text) {
+    const bool isName = llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    return isName ? text : declare_(type, text);
+  }
   std::string asSigned(llvm::Value* value) { return cast(signedName(value->getType()), text(value)); }
   std::string expression(Instruction& i);
   std::string binary(llvm::BinaryOperator& op);
@@ -219,7 +226,7 @@ std::string Printer::saturate(llvm::CallInst& op, bool isSigned) {
   unsigned bits = type->getIntegerBitWidth() - (isSigned ? 1 : 0);
   if (type->isIntegerTy(1) || !op.getOperand(0)->getType()->isFloatTy())
     return "";
-  std::string x = declare_("float", operand(op, 0)), name = typeName(type);
+  std::string x = named("float", operand(op, 0)), name = typeName(type);
   llvm::LLVMContext& context = type->getContext();
   auto limit = [&](double value) {
     return constantText(llvm::ConstantFP::get(llvm::Type::getFloatTy(context), value));
@@ -251,7 +258,7 @@ std::string Printer::call(llvm::CallInst& op) {
   };
   // Both NaN and the sign of zero count.
   auto extreme = [&](const char* sign, const char* merge) {
-    std::string x = declare_("float", operand(op, 0)), y = declare_("float", operand(op, 1));
+    std::string x = named("float", operand(op, 0)), y = named("float", operand(op, 1));
     return concat("(", x, " != ", x, " || ", y, " != ", y, " ? ", x, " + ", y, " : ", x, " == ", y,
                   " ? as_type<float>(as_type<uint>(", x, ") ", merge, " as_type<uint>(", y, ")) : ", x, " ", sign, " ",
                   y, " ? ", x, " : ", y, ")");

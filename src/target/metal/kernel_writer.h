@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/vxt.h"
+#include "target/metal/functions.h"
 #include "target/metal/instructions.h"
 #include "target/metal/scalars.h"
 
@@ -20,7 +21,7 @@ using Texts = llvm::SmallVector<std::string>;
 
 class KernelWriter {
 public:
-  explicit KernelWriter(vxt::KernelOp kernel);
+  KernelWriter(vxt::KernelOp kernel, Functions& functions);
   std::string write();
   std::string error;          ///< first op that Metal has not, with its location
   bool usesWideBits = false;  ///< the text calls vx_f64_bits
@@ -31,6 +32,7 @@ private:
   void writeOp(mlir::Operation* op);
   bool writeWideBits(mlir::Operation* op);
   void writeElementwise(mlir::Operation* op);
+  void writeLanes(mlir::Operation* op, llvm::Function& function);
   void writeFor(mlir::scf::ForOp op);
   void writeIf(mlir::scf::IfOp op);
   void writeWhile(mlir::scf::WhileOp op);
@@ -85,6 +87,7 @@ private:
   void writeShuffle(vxt::ShuffleOp op);
 
   vxt::KernelOp kernel_;
+  Functions& functions_;
   llvm::LLVMContext context_;
   llvm::Module module_;
   MetalScalars scalars_;

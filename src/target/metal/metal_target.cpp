@@ -9,6 +9,7 @@
 #include "target/gpu/phases.h"
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles.h"
+#include "target/metal/reuse_arithmetic.h"
 #include "target/metal/writer.h"
 
 #include <mlir/IR/Verifier.h>
@@ -39,8 +40,9 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string&
   for (ir::vxt::KernelOp each : lowered->getOps<ir::vxt::KernelOp>()) {
     gpu::expandAsyncCopies(each);
     gpu::endThreads(each);
+    reuseArithmetic(each);
   }
-  VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the module without asynchronous copies is not well-formed");
+  VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the module to be printed is not well-formed");
   if (vxt) {
     llvm::raw_string_ostream out(*vxt);
     lowered->print(out);

@@ -11,14 +11,6 @@ namespace vortex::target::metal {
 
 using llvm::Value;
 
-static std::optional<math::Narrow> eightBits(mlir::Type type) {
-  if (type.isFloat8E4M3FN())
-    return math::Narrow::F8E4M3;
-  if (type.isFloat8E5M2())
-    return math::Narrow::F8E5M2;
-  return std::nullopt;
-}
-
 static Value* callMetal(llvm::IRBuilder<>& ir, const char* name, llvm::ArrayRef<Value*> operands) {
   llvm::SmallVector<llvm::Type*> types(operands.size(), operands[0]->getType());
   llvm::FunctionCallee callee = ir.GetInsertBlock()->getModule()->getOrInsertFunction(
@@ -26,16 +18,16 @@ static Value* callMetal(llvm::IRBuilder<>& ir, const char* name, llvm::ArrayRef<
   return ir.CreateCall(callee, operands);
 }
 
-bool MetalScalars::isNarrow(mlir::Type type) const { return type.isF16() || type.isBF16() || eightBits(type); }
+bool MetalScalars::isNarrow(mlir::Type type) const { return type.isF16() || type.isBF16() || gpu::float8Format(type); }
 
 Value* MetalScalars::widen(llvm::IRBuilder<>& ir, mlir::Type type, Value* value) const {
-  if (auto format = eightBits(type))
+  if (auto format = gpu::float8Format(type))
     return math::emitWiden(ir, VectorFeatures{}, *format, value);
   return type.isF16() || type.isBF16() ? ir.CreateFPExt(value, ir.getFloatTy()) : value;
 }
 
 Value* MetalScalars::narrow(llvm::IRBuilder<>& ir, mlir::Type type, Value* value) const {
-  if (auto format = eightBits(type))
+  if (auto format = gpu::float8Format(type))
     return math::emitNarrow(ir, VectorFeatures{}, *format, value);
   return ir.CreateFPTrunc(value, gpu::valueType(ir.getContext(), type));
 }

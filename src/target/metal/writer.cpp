@@ -1,9 +1,11 @@
 #include "target/metal/writer.h"
 
+#include "artifact/metal_interface.h"
 #include "base/text.h"
 #include "ir/location.h"
 #include "target/metal/kernel_writer.h"
 
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/IR/TypeUtilities.h>
 
@@ -12,7 +14,8 @@ namespace vortex::target::metal {
 namespace scf = mlir::scf;
 using base::concat;
 
-KernelWriter::KernelWriter(vxt::KernelOp kernel) : kernel_(kernel), module_("metal", context_) {}
+KernelWriter::KernelWriter(vxt::KernelOp kernel, Functions& functions)
+    : kernel_(kernel), functions_(functions), module_("metal", context_) {}
 
 void KernelWriter::fail(mlir::Operation* op, const std::string& why) {
   for (mlir::Value result : op->getResults())
@@ -188,27 +191,52 @@ void KernelWriter::writeElementwise(mlir::Operation* op) {
     return fail(op);
   }
   ir.CreateRet(value);
-  Texts texts;
-  bool isScalar = gpu::lanesOf(result.getType()) == 1;
-  for (unsigned lane = 0; lane < gpu::lanesOf(result.getType()); ++lane) {
-    llvm::SmallVector<std::string> arguments;
-    for (mlir::Value operand : op->getOperands())
-      arguments.push_back(text(operand, lane));
-    Instructions instructions;
-    std::string written = instructions.print(
-        *function, arguments, [&](const std::string& type, const std::string& from) { return declare(type, from); });
-    if (written.empty()) {
-      fail(op, concat(op->getName().getStringRef().str(), " (", instructions.unsupported, ")"));
-      break;
-    }
-    bool isName = llvm::all_of(written, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-    texts.push_back(isName ? written : declare(typeOf(result.getType()), written));
-  }
-  if (auto* constant = llvm::dyn_cast<llvm::Constant>(value); constant && isScalar)
+  writeLanes(op, *function);
+  if (auto* constant = llvm::dyn_cast<llvm::Constant>(value); constant && gpu::lanesOf(result.getType()) == 1)
     constants_[result] = constant;
   function->eraseFromParent();
-  if (error.empty())
-    set(result, texts);
+}
+
+/// What is long becomes a function of the file, and a call for every lane.
+void KernelWriter::writeLanes(mlir::Operation* op, llvm::Function& function) {
+  constexpr size_t kLongest = 100;  // characters
+  Instructions instructions;
+  std::string body, type = typeOf(op->getResult(0).getType());
+  llvm::SmallVector<std::string> names, parameters;
+  for (llvm::Argument& argument : function.args()) {
+    names.push_back(concat("x", argument.getArgNo()));
+    if (!argument.use_empty())
+      parameters.push_back(concat(typeName(argument.getType()), " ", names.back()));
+  }
+  unsigned declared = 0;
+  std::string value = instructions.print(function, names, [&](const std::string& ofType, const std::string& from) {
+    std::string name = concat("y", declared++);
+    body += concat("  ", ofType, " ", name, " = ", from, ";\n");
+    return name;
+  });
+  if (value.empty())
+    return fail(op, concat(op->getName().getStringRef().str(), " (", instructions.unsupported, ")"));
+  std::string called;
+  if (body.size() + value.size() > kLongest)
+    called = functions_.name(op->getName().stripDialect().str(), type,
+                             concat("(", llvm::join(parameters, ", "), ") {\n", body, "  return ", value, ";\n}\n"));
+  Texts texts;
+  for (unsigned lane = 0; lane < gpu::lanesOf(op->getResult(0).getType()); ++lane) {
+    llvm::SmallVector<std::string> arguments, passed;
+    for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+      arguments.push_back(text(operand, lane));
+      if (!function.getArg(static_cast<unsigned>(i))->use_empty())
+        passed.push_back(arguments.back());
+    }
+    std::string written = !called.empty()
+                              ? concat(called, "(", llvm::join(passed, ", "), ")")
+                              : instructions.print(function, arguments, [&](const auto& ofType, const auto& from) {
+                                  return declare(ofType, from);
+                                });
+    bool isName = llvm::all_of(written, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    texts.push_back(isName ? written : declare(type, written));
+  }
+  set(op->getResult(0), texts);
 }
 
 void KernelWriter::writeFor(scf::ForOp op) {
@@ -299,9 +327,9 @@ std::string KernelWriter::signature() {
       text += concat("device uchar* ", lanes(argument)[0], " [[buffer(", tensors, ")]],\n    ");
       ++tensors;
     }
-  text += concat("constant ulong* vx_slots [[buffer(", kSlotsBuffer, ")]],\n    ");
+  text += concat("constant ulong* vx_slots [[buffer(", artifact::kMetalSlotsBuffer, ")]],\n    ");
   if (usesReport_)
-    text += concat("device uchar* vx_report [[buffer(", kReportBuffer, ")]],\n    ");
+    text += concat("device uchar* vx_report [[buffer(", artifact::kMetalReportBuffer, ")]],\n    ");
   if (usesShared_)
     text += "threadgroup uchar* vx_shared [[threadgroup(0)]],\n    ";
   return text + "uint vx_thread [[thread_index_in_threadgroup]],\n    "
@@ -313,8 +341,8 @@ std::string KernelWriter::write() {
   for (auto [slot, argument] : llvm::enumerate(kernel_.getBody().getArguments())) {
     mlir::Type type = argument.getType();
     if (mlir::isa<vxt::PtrType>(type)) {
-      if (tensors == kSlotsBuffer) {
-        error = concat("`", kernel_.getSymName().str(), "` takes more than ", kSlotsBuffer,
+      if (tensors == artifact::kMetalSlotsBuffer) {
+        error = concat("`", kernel_.getSymName().str(), "` takes more than ", artifact::kMetalSlotsBuffer,
                        " tensors, Metal kernels take 31 buffers, two of them the compiler's");
         return "";
       }
@@ -344,15 +372,16 @@ Result<std::string> writeMetal(mlir::ModuleOp lowered) {
       "// Metal Shading Language 3.1. Compile with -fno-fast-math (fastMathEnabled = false, mathMode = safe).\n"
       "#include <metal_stdlib>\nusing namespace metal;\n#pragma METAL fp contract(off)\n";
   std::string kernels;
+  Functions functions;
   bool usesWideBits = false;
   for (vxt::KernelOp kernel : lowered.getOps<vxt::KernelOp>()) {
-    KernelWriter writer(kernel);
+    KernelWriter writer(kernel, functions);
     kernels += "\n" + writer.write();
     usesWideBits |= writer.usesWideBits;
     if (!writer.error.empty())
       return base::Error{writer.error};
   }
-  return text + (usesWideBits ? kWideBits : "") + kernels;
+  return text + (usesWideBits ? kWideBits : "") + functions.text() + kernels;
 }
 
 }  // namespace vortex::target::metal

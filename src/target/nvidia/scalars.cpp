@@ -14,14 +14,6 @@ using llvm::Value;
 
 //===-- arithmetic --------------------------------------------------------------------------------------------===//
 
-static std::optional<math::Narrow> eightBits(mlir::Type type) {
-  if (type.isFloat8E4M3FN())
-    return math::Narrow::F8E4M3;
-  if (type.isFloat8E5M2())
-    return math::Narrow::F8E5M2;
-  return std::nullopt;
-}
-
 /// Even numbers of 16-bit floats travel as words of two.
 static unsigned wordCount(llvm::Type* type) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
@@ -53,10 +45,10 @@ static Value* narrowPairs(llvm::IRBuilder<>& ir, mlir::Type type, Value* value, 
   return ir.CreateBitCast(packed, valueType(ir.getContext(), type, 2 * words));
 }
 
-bool NvidiaScalars::isNarrow(mlir::Type type) const { return type.isF16() || type.isBF16() || eightBits(type); }
+bool NvidiaScalars::isNarrow(mlir::Type type) const { return type.isF16() || type.isBF16() || gpu::float8Format(type); }
 
 Value* NvidiaScalars::widen(llvm::IRBuilder<>& ir, mlir::Type type, Value* value) const {
-  if (auto format = eightBits(type))
+  if (auto format = gpu::float8Format(type))
     return math::emitWiden(ir, VectorFeatures{}, *format, value);
   if (!type.isF16() && !type.isBF16())
     return value;
@@ -66,7 +58,7 @@ Value* NvidiaScalars::widen(llvm::IRBuilder<>& ir, mlir::Type type, Value* value
 }
 
 Value* NvidiaScalars::narrow(llvm::IRBuilder<>& ir, mlir::Type type, Value* value) const {
-  if (auto format = eightBits(type))
+  if (auto format = gpu::float8Format(type))
     return math::emitNarrow(ir, VectorFeatures{}, *format, value);
   if (type.isBF16() && value->getType()->getScalarType()->isDoubleTy()) {
     // No direct conversion exists; the common code rounds once.

@@ -115,14 +115,16 @@ Surroundings surroundingsOf(const Graph& graph, const Structure& structure, Node
     return conditions;
   };
   result.counter = [&graph, zero, one](ValueId phi) { return counterOf(graph, phi, zero, one); };
-  result.backEdge = [&graph](ValueId phi, size_t operand) -> std::optional<PointId> {
+  const auto edge = [&graph](ValueId phi, size_t operand, bool isBack) -> std::optional<PointId> {
     const BlockId block = graph.values.phiBlock(phi);
     const BlockId from = graph[block].predecessors[operand];
     const LoopId loop = graph[block].loop;
-    if (loop == kNoLoop || graph[loop].header != block || !graph.isInside(from, loop))
+    if (loop == kNoLoop || graph[loop].header != block || graph.isInside(from, loop) != isBack)
       return std::nullopt;
     return PointId{indexOf(graph[from].end) - 1};
   };
+  result.backEdge = [edge](ValueId phi, size_t operand) { return edge(phi, operand, true); };
+  result.entry = [edge](ValueId phi, size_t operand) { return edge(phi, operand, false); };
   return result;
 }
 

@@ -45,6 +45,8 @@ namespace vortex::lang::flow {
 inline constexpr uint32_t kBeginsAsZeros = 1;
 /// Step::index of a Declare in shared memory: a barrier of the compiler's comes first, see check/shared_bytes.
 inline constexpr uint32_t kAfterBarrier = 2;
+/// Step::index of the Tile or Store that gives a shared tensor the values of its declaration: a barrier follows.
+inline constexpr uint32_t kBeforeBarrier = 3;
 
 enum class LocalId : uint32_t {};
 inline constexpr LocalId kNoLocal{UINT32_MAX};
@@ -278,6 +280,12 @@ struct Loan {
 /// All threads of the block wait for each other here.
 inline bool isBlockBarrier(const Step& step) {
   return step.kind == StepKind::Barrier || (step.kind == StepKind::Declare && step.index == kAfterBarrier);
+}
+
+/// The same, or they do once the step is done.
+inline bool endsAtBarrier(const Step& step) {
+  const bool fills = step.kind == StepKind::Tile || step.kind == StepKind::Store;
+  return isBlockBarrier(step) || (fills && step.index == kBeforeBarrier);
 }
 
 /// What it takes to get to a block: a condition, a branch, a loop's list; and what that means for a variable that is not assigned on the way.

@@ -183,6 +183,7 @@ private:
   void put(const Holder& holder, const Expr& expr);
   void letTensor(const Expr& expr);
   void letArray(const Expr& expr);
+  void endAtBarrier(LocalId local);
   void fillArray(PlaceId place, Type type, const Expr& expr);
 
   // lower_call.cpp

@@ -310,6 +310,7 @@ void Lowering::letTensor(const Expr& expr) {
     stageInto(*init, to, nullptr);
   else
     tileInto(*init, to, expr, nullptr);
+  endAtBarrier(holder.local);
   bindDimensions(expr);
 }
 
@@ -321,6 +322,16 @@ void Lowering::letArray(const Expr& expr) {
   begin(holder.local, expr, init ? StepKind::Declare : StepKind::Empty);
   if (init)
     fillArray(b_.root(holder.local), variable->type, *init);
+  endAtBarrier(holder.local);
+}
+
+/// The block gives shared tensors their first values together, and waits; copies are waited for where they are read.
+void Lowering::endAtBarrier(LocalId local) {
+  if (!isReachable() || graph_[local].storage != Storage::Shared)
+    return;
+  Step& last = graph_[StepId{indexOf(b_.nextStep()) - 1}];
+  if ((last.kind == StepKind::Tile || last.kind == StepKind::Store) && graph_[last.place].root == local)
+    last.index = kBeforeBarrier;
 }
 
 /// Stores the values of an array, or of one value everywhere.

@@ -24,7 +24,8 @@ public:
     std::vector<Condition> conditions = pair_.conditions();
     conditions.insert(conditions.end(), others.begin(), others.end());
     isSameThread_ = true;
-    return run(0, values_.assume(kNoPoint, conditions), false);
+    const PointId point = values_.assume(kNoPoint, conditions);
+    return excludePartners(point) || run(0, point, false);
   }
 
   bool wasSplit = false;
@@ -75,10 +76,74 @@ private:
     return with(point, nodes.op(Op::Eq, kBool, a, b), axis + 1, false);
   }
 
+  /// x = y ^ m makes y = x ^ m: where both sides are to be the lower of two partners, that cannot be.
+  bool excludePartners(PointId point) {
+    std::vector<Order> orders;
+    for (const Condition& condition : pair_.conditions())
+      addOrders(condition, orders);
+    NodeTable& nodes = pair_.nodes();
+    for (const Pair::Coordinate& coordinate : pair_.coordinates())
+      for (const auto& [x, masked] :
+           {std::pair(coordinate.first, coordinate.second), std::pair(coordinate.second, coordinate.first)}) {
+        if (nodes[masked].kind != NodeKind::Op || nodes[masked].op != Op::Xor || coordinate.divisor != kNoValue)
+          continue;
+        for (const size_t i : {0u, 1u}) {
+          const ValueId y = nodes.operand(masked, i), mask = nodes.operand(masked, 1 - i);
+          const ValueId partner = nodes.op(Op::Xor, nodes.type(masked), x, mask);
+          const auto equal = [&](ValueId value) { return value == x ? masked : value == partner ? y : value; };
+          if (areContrary(orders, equal) || areBothClear(x, y, mask, point))
+            return true;
+        }
+      }
+    return false;
+  }
+
+  struct Order {
+    ValueId low = kNoValue, high = kNoValue;
+    bool isStrict = false;
+  };
+
+  void addOrders(const Condition& condition, std::vector<Order>& orders) const {
+    const NodeTable& nodes = pair_.view().nodes;
+    const Node& node = nodes[condition.value];
+    if (node.kind != NodeKind::Op)
+      return;
+    const ValueId a = nodes.operand(condition.value, 0), b = nodes.operand(condition.value, 1);
+    if (node.op == Op::And && condition.holds) {
+      addOrders({a, true}, orders);
+      addOrders({b, true}, orders);
+    } else if (node.op == Op::Lt || node.op == Op::Le) {
+      orders.push_back({condition.holds ? a : b, condition.holds ? b : a, condition.holds == (node.op == Op::Lt)});
+    }
+  }
+
+  /// One order says the contrary of another where some values are equal to others.
+  template <typename Equal> static bool areContrary(const std::vector<Order>& orders, const Equal& equal) {
+    for (const Order& one : orders)
+      for (const Order& other : orders)
+        if ((one.isStrict || other.isStrict) && equal(one.low) == other.high && equal(one.high) == other.low)
+          return true;
+    return false;
+  }
+
+  /// x & mask and y & mask are 0, but the mask is not.
+  bool areBothClear(ValueId x, ValueId y, ValueId mask, PointId point) {
+    NodeTable& nodes = pair_.nodes();
+    const auto isClear = [&](ValueId value) {
+      const MachineType type = nodes.type(value);
+      const ValueId isZero = nodes.op(Op::Eq, kBool, nodes.op(Op::And, type, value, mask), nodes.constant(type, 0));
+      return std::find(pair_.conditions().begin(), pair_.conditions().end(), Condition{isZero, true}) !=
+             pair_.conditions().end();
+    };
+    const Interval range = values_.range(mask, point);
+    return (range.low > 0 || range.high < 0) && isClear(x) && isClear(y);
+  }
+
   bool differByDigits(const Pair::Coordinate& coordinate, PointId point) {
     const auto difference =
         Polynomial::sum(values_.integer(coordinate.first, point), values_.integer(coordinate.second, point), -1);
     unsigned budget = 24;
+    zeros_.clear();
     return difference && isNeverZero(*difference, point, budget);
   }
 
@@ -133,7 +198,38 @@ private:
     }
     if (high.isZero() || low.isZero() || !isBelow(low, Polynomial::of(leaf, number), point))
       return false;
-    return isNeverZero(low, point, budget) || isNeverZero(high, point, budget);
+    const size_t known = zeros_.size();
+    zeros_.insert(zeros_.end(), {high.dividedBy(high.content()), low.dividedBy(low.content())});
+    if (isNeverZero(low, point, budget) || isNeverZero(high, point, budget) || areQuotientAndRemainder(point))
+      return true;
+    zeros_.resize(known);
+    return false;
+  }
+
+  /// x / w = y / w and x % w = y % w, though x and y differ.
+  bool areQuotientAndRemainder(PointId point) {
+    NodeTable& nodes = pair_.nodes();
+    for (const Polynomial& zero : zeros_) {
+      const auto& terms = zero.terms();
+      if (terms.size() != 2 || terms[0].first.size() != 1 || terms[1].first.size() != 1 ||
+          terms[0].second != -terms[1].second)
+        continue;
+      const ValueId a = terms[0].first[0], b = terms[1].first[0];
+      if (nodes[a].kind != NodeKind::Op || nodes[a].op != Op::Div || nodes[b].kind != NodeKind::Op ||
+          nodes[b].op != Op::Div || nodes.operand(a, 1) != nodes.operand(b, 1))
+        continue;
+      const ValueId x = nodes.operand(a, 0), y = nodes.operand(b, 0), by = nodes.operand(a, 1);
+      const auto rest = [&](ValueId of) { return values_.integer(nodes.op(Op::Rem, nodes.type(of), of, by), point); };
+      const auto rests = Polynomial::sum(rest(x), rest(y), -1);
+      const bool areEqual = rests && std::any_of(zeros_.begin(), zeros_.end(), [&](const Polynomial& other) {
+                              const auto sum = Polynomial::sum(other, *rests),
+                                         apart = Polynomial::sum(other, *rests, -1);
+                              return (sum && sum->isZero()) || (apart && apart->isZero());
+                            });
+      if (areEqual && isPositive(values_.integer(by, point), point) && values_.areNeverEqual(x, y, point))
+        return true;
+    }
+    return false;
   }
 
   bool with(PointId point, ValueId condition, size_t axis, bool isStrict) {
@@ -141,6 +237,7 @@ private:
   }
 
   Pair& pair_;
+  std::vector<Polynomial> zeros_;  ///< what a subscript's digits would have to be
   uint64_t limit_;
   Values values_;
   bool isSameThread_ = true;  ///< all decisive axes so far are equal

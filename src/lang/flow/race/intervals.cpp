@@ -28,7 +28,7 @@ public:
   }
 
   bool isBarrier(const Step& step) const {
-    return isBlockBarrier(step) || (warps_ && step.kind == StepKind::WarpBarrier);
+    return endsAtBarrier(step) || (warps_ && step.kind == StepKind::WarpBarrier);
   }
 
 private:

@@ -228,7 +228,7 @@ ValueId Pair::ownCounter(Env& env, ValueId phi, unsigned depth) {
   if (counter.isPosition) {
     assume(nodes.op(Op::Lt, kBool, made, clone(env, counter.trips, depth)));
     // The variable stays in its range, which the product of a position and the step does not tell.
-    if (counter.kind == Counter::Kind::Range && nodes.isConstant(counter.step))
+    if (counter.kind == Counter::Kind::Range)
       assumeInRange(env, counter, clone(env, counter.value, depth), depth);
     return made;
   }
@@ -236,10 +236,13 @@ ValueId Pair::ownCounter(Env& env, ValueId phi, unsigned depth) {
   return made;
 }
 
-/// From begin on, and before end.
+/// From begin on, and before end, where it is known which way the counter goes.
 void Pair::assumeInRange(Env& env, const Counter& counter, ValueId value, unsigned depth) {
   NodeTable& nodes = view_.nodes;
-  const bool isDown = nodes.isConstant(counter.step) && nodes[counter.step].constant() < 0;
+  const Interval step = counter.step == kNoValue ? Interval{1, 1} : view_.values.range(counter.step, kNoPoint);
+  const bool isDown = step.high < 0;
+  if (!isDown && step.low <= 0)
+    return;
   const ValueId begin = clone(env, counter.begin, depth), end = clone(env, counter.end, depth);
   assume(nodes.op(Op::Le, kBool, isDown ? value : begin, isDown ? begin : value));
   assume(nodes.op(Op::Lt, kBool, isDown ? end : value, isDown ? value : end));
@@ -415,6 +418,21 @@ void Pair::addElementPath(const Place& a, const Place& b) {
   }
 }
 
+/// x ^ m and y ^ m differ where x and y do.
+void Pair::addUnmasked() {
+  NodeTable& nodes = view_.nodes;
+  for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i) {
+    const auto [first, second, divisor] = coordinates_[i];
+    const auto isXor = [&](ValueId value) { return nodes[value].kind == NodeKind::Op && nodes[value].op == Op::Xor; };
+    if (!isXor(first) || !isXor(second))
+      continue;
+    for (const size_t a : {0u, 1u})
+      for (const size_t b : {0u, 1u})
+        if (nodes.operand(first, a) == nodes.operand(second, b))
+          coordinates_.push_back({nodes.operand(first, 1 - a), nodes.operand(second, 1 - b), divisor});
+  }
+}
+
 /// Two numbers with equal quotients and equal remainders are equal: x / W and x % W together are x.
 void Pair::joinDigits() {
   NodeTable& nodes = view_.nodes;
@@ -446,6 +464,7 @@ void Pair::addCoordinates(const Side& first, const Side& second) {
   for (size_t d = 0; d < x.size() && d < y.size(); ++d)
     coordinates_.push_back({x[d], y[d]});
   addElementPath(a, b);
+  addUnmasked();
   joinDigits();
 }
 

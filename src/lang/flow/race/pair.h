@@ -104,6 +104,7 @@ private:
   void addCoordinates(const Side& first, const Side& second);
   bool addStorage(const Place& a, const Place& b, size_t& at, Type& type);
   void addDims(const Place& place, Env& env, Type tensor, std::vector<ValueId>& out);
+  void addUnmasked();
   void joinDigits();
   void addElementPath(const Place& a, const Place& b);
   void dropUnrelated();

@@ -7,7 +7,10 @@
 namespace vortex::lang::flow {
 namespace {
 
+/// Of groups of accesses.
 constexpr size_t kMostPairs = 4096;
+/// Behind these a group stands for its members.
+constexpr size_t kMostRecorded = 1 << 16;
 constexpr uint64_t kMostWalkedSteps = 1u << 19;
 constexpr size_t kMostLaunches = 24;
 /// Proofs that hold for launches of fewer threads than this are none.
@@ -143,43 +146,94 @@ private:
         askRoot(pair, candidates, true);
   }
 
-  void askRoot(Pair& pair, const std::vector<Candidate>& candidates, bool acrossBlocks) {
-    for (size_t i = 0; i < candidates.size(); ++i)
-      for (size_t j = i; j < candidates.size(); ++j)
-        if (candidates[i].writes || candidates[j].writes)
-          ask(pair, candidates[i], candidates[j], acrossBlocks);
+  /// Accesses that a pair sees as one: `x[i] += …` written twice in a row is two loads and two stores.
+  struct Group {
+    Candidate like;
+    std::vector<StepId> steps;
+  };
+
+  bool isLike(const Candidate& a, const Candidate& b) const {
+    return a.access.mode == b.access.mode && a.writes == b.writes && a.isAtomic == b.isAtomic &&
+           a.isBlockCode == b.isBlockCode && graph_.blockOf(a.access.step) == graph_.blockOf(b.access.step) &&
+           isOfBlockScope(graph_[a.access.step]) == isOfBlockScope(graph_[b.access.step]) && a.reach == b.reach &&
+           graph_[a.access.place] == graph_[b.access.place];
   }
 
-  void ask(Pair& pair, const Candidate& a, const Candidate& b, bool acrossBlocks) {
-    const bool swap = indexOf(a.access.step) > indexOf(b.access.step);
-    const auto steps = swap ? std::pair(b.access.step, a.access.step) : std::pair(a.access.step, b.access.step);
-    // Code of the block runs in order.
-    if (!acrossBlocks && a.isBlockCode && b.isBlockCode)
-      return;
-    RaceVerdict& verdict = report_.pairs.try_emplace(steps, RaceVerdict{Decider::Field, nullptr, {}}).first->second;
-    if (verdict.decider == Decider::None)
-      return;
-    if (a.isAtomic && b.isAtomic &&
-        !(acrossBlocks && (isOfBlockScope(graph_[a.access.step]) || isOfBlockScope(graph_[b.access.step])))) {
-      verdict.decider = std::max(verdict.decider, Decider::Atomic);
-      return;
+  std::vector<Group> grouped(const std::vector<Candidate>& candidates) const {
+    std::vector<Group> groups;
+    for (const Candidate& candidate : candidates) {
+      auto group =
+          std::find_if(groups.begin(), groups.end(), [&](const Group& each) { return isLike(each.like, candidate); });
+      if (group == groups.end())
+        group = groups.insert(groups.end(), Group{candidate, {}});
+      group->steps.push_back(candidate.access.step);
     }
+    return groups;
+  }
+
+  void askRoot(Pair& pair, const std::vector<Candidate>& candidates, bool acrossBlocks) {
+    const std::vector<Group> groups = grouped(candidates);
+    for (size_t i = 0; i < groups.size(); ++i)
+      for (size_t j = i; j < groups.size(); ++j) {
+        const Candidate &a = groups[i].like, &b = groups[j].like;
+        // Code of the block runs in order.
+        const bool isOrdered = !acrossBlocks && a.isBlockCode && b.isBlockCode;
+        if ((a.writes || b.writes) && !isOrdered && !isKnownOpen(groups[i], groups[j]))
+          record(groups[i], groups[j], ask(pair, a, b, acrossBlocks));
+      }
+  }
+
+  static std::pair<StepId, StepId> inOrder(StepId a, StepId b) {
+    return indexOf(a) > indexOf(b) ? std::pair(b, a) : std::pair(a, b);
+  }
+
+  /// Another interval has left it undecided.
+  bool isKnownOpen(const Group& a, const Group& b) const {
+    if (a.steps.size() > 1 || b.steps.size() > 1)
+      return false;
+    auto found = report_.pairs.find(inOrder(a.steps.front(), b.steps.front()));
+    return found != report_.pairs.end() && found->second.decider == Decider::None;
+  }
+
+  void record(const Group& a, const Group& b, const RaceVerdict& found) {
+    const bool isSame = &a == &b;
+    for (size_t i = 0; i < a.steps.size(); ++i)
+      for (size_t j = isSame ? i : 0; j < b.steps.size(); ++j) {
+        if (report_.pairs.size() >= kMostRecorded && i > 0 && j > 0)
+          break;
+        if (report_.pairs.size() >= kMostRecorded && report_.isCut)
+          return;
+        RaceVerdict& verdict =
+            report_.pairs.try_emplace(inOrder(a.steps[i], b.steps[j]), RaceVerdict{Decider::Field, nullptr, {}})
+                .first->second;
+        if (verdict.decider == Decider::None)
+          continue;
+        if (found.decider == Decider::Tickets)
+          verdict.counter = found.counter;
+        verdict.decider = found.decider == Decider::None ? found.decider : std::max(verdict.decider, found.decider);
+        verdict.cause = found.cause;
+      }
+  }
+
+  RaceVerdict ask(Pair& pair, const Candidate& a, const Candidate& b, bool acrossBlocks) {
+    if (a.isAtomic && b.isAtomic &&
+        !(acrossBlocks && (isOfBlockScope(graph_[a.access.step]) || isOfBlockScope(graph_[b.access.step]))))
+      return {Decider::Atomic, nullptr, {}};
     if (++asked_ > kMostPairs) {
       report_.isCut = true;
-      verdict.decider = Decider::None;
-      return;
+      return {};
     }
     // A read by the block is a read by every thread; a store by the block is one more thread.
     pair.set({a.access, a.reach, a.isBlockCode && a.writes}, {b.access, b.reach, b.isBlockCode && b.writes});
     const auto [known, isNew] = decided_.try_emplace(pair.key());
     if (isNew)
       known->second = withoutTooMany(decide(pair, tickets_, shape_, budget_));
-    const Decider decider = known->second.decider;
-    if (decider == Decider::Tickets)
+    RaceVerdict verdict{known->second.decider, nullptr, {}};
+    if (verdict.decider == Decider::Tickets)
       verdict.counter = known->second.counter;
-    verdict.decider = decider == Decider::None ? decider : std::max(verdict.decider, decider);
-    if (decider == Decider::None)
+    if (verdict.decider == Decider::None)
       verdict.cause = causeOf(pair);
+    return verdict;
   }
 
   /// A counter that comes round is none where it must, or remembered for the launch.

@@ -203,7 +203,7 @@ private:
       if (wanted_[s])
         for (const Access& access : graph_.accessesOf(step))
           touch(step, access);
-      if (isBlockBarrier(step))
+      if (endsAtBarrier(step))
         ++epoch_;
       switch (step.kind) {
       case StepKind::WarpBarrier: ++warpEpoch_; break;

@@ -7,6 +7,22 @@ namespace vortex::lang::flow {
 
 constexpr int kMostExpansions = 4;
 
+/// Positive and below the modulus (0: any), or so with the other sign.
+bool Values::isBetweenMultiples(Context& context, const Polynomial& polynomial, __int128 modulus) {
+  const Polynomial negated = *difference(Polynomial(), polynomial);
+  for (const Polynomial* side : {&polynomial, &negated}) {
+    const auto above = plus(*side, -1);
+    if (!above || !isAtLeastZero(context, *above))
+      continue;
+    if (modulus == 0)
+      return true;
+    const auto below = difference(Polynomial::constant(modulus - 1), *side);
+    if (below && isAtLeastZero(context, *below))
+      return true;
+  }
+  return false;
+}
+
 /// Never 0 modulo `modulus` (0: as an integer): strictly between two multiples of it, or not a multiple of a number that divides the modulus and all
 /// other coefficients.
 bool Values::isNeverZero(Context& context, const Polynomial& difference, __int128 modulus) {
@@ -21,26 +37,49 @@ bool Values::isNeverZero(Context& context, const Polynomial& difference, __int12
   for (const Polynomial* candidate : {&reduced, &difference}) {
     if (candidate == &difference && difference == reduced)
       break;
-    const Polynomial negated = *flow::difference(Polynomial(), *candidate);
-    for (const Polynomial* side : {candidate, &negated}) {
-      const auto above = plus(*side, -1);
-      if (!above || !isAtLeastZero(context, *above))
-        continue;
-      if (modulus == 0)
-        return true;
-      const auto below = flow::difference(Polynomial::constant(modulus - 1), *side);
-      if (below && isAtLeastZero(context, *below))
-        return true;
-    }
+    // c · x is 0 modulo m where x is 0 modulo m / gcd(c, m), and nowhere else: all threads' `3 * i % 256` differ.
+    const __int128 common = candidate->content();
+    if (modulus != 0 && common > 1
+            ? isNeverZero(context, candidate->dividedBy(common), modulus / greatestDivisor(common, modulus))
+            : isBetweenMultiples(context, *candidate, modulus))
+      return true;
   }
   return modulus == 0 && std::any_of(context.notZero.begin(), context.notZero.end(), [&](const Polynomial& known) {
            return known == difference || known == *flow::difference(Polynomial(), difference);
          });
 }
 
+/// What conditions say of remainders: x - x % m is 0 modulo m. Where `g % 2 == 0` and `h % 2 == 0`, g and h + 1 differ.
+bool Values::differByRemainders(Context& context, const Polynomial& difference) {
+  constexpr size_t kMostRemainders = 6, kMostTerms = 3;
+  if (!context.areRemaindersKnown) {
+    context.areRemaindersKnown = true;
+    std::set<ValueId> seen;
+    for (const Polynomial& fact : std::vector(context.atLeastZero))
+      for (const auto& [monomial, coefficient] : fact.terms())
+        for (ValueId leaf : monomial)
+          if (const Node& node = nodes_[leaf];
+              node.kind == NodeKind::Op && node.op == Op::Rem && seen.insert(leaf).second)
+            if (const auto memory = memoryOf(context, leaf); memory && context.remainders.size() < kMostRemainders)
+              if (const auto multiple = flow::difference(memory->polynomial, Polynomial::leaf(leaf)))
+                context.remainders.emplace_back(*multiple, memory->modulus);
+  }
+  for (const auto& [one, modulus] : context.remainders)
+    for (const auto& [other, same] : context.remainders)
+      for (const __int128 sign : {1, -1}) {
+        if (modulus != same || (one == other && sign > 0))
+          continue;
+        const auto with = Polynomial::sum(difference, one, sign);
+        const auto both = with && one != other ? Polynomial::sum(*with, other, -sign) : with;
+        if (both && both->reduced(modulus).terms().size() <= kMostTerms && isNeverZero(context, *both, modulus))
+          return true;
+      }
+  return false;
+}
+
 bool Values::differ(Context& context, ValueId a, ValueId b) {
   const auto whole = flow::difference(integer(context, a), integer(context, b));
-  if (whole && isNeverZero(context, *whole, 0))
+  if (whole && (isNeverZero(context, *whole, 0) || differByRemainders(context, *whole)))
     return true;
   if (!whole)
     return false;

@@ -22,6 +22,9 @@ struct Values::Context {
   std::unordered_map<uint32_t, std::vector<Polynomial>> inequalities;
   std::unordered_map<Polynomial, bool, Hash> isAtLeastZero;
 
+  std::vector<std::pair<Polynomial, __int128>> remainders;  ///< multiples of the number
+  bool areRemaindersKnown = false;
+
   std::set<ValueId> computing;  ///< their forms: whoever asks meanwhile gets a leaf
 
   void narrow(ValueId leaf, const Interval& range) {
@@ -35,6 +38,8 @@ struct Values::Context {
     products.clear();
     inequalities.clear();
     isAtLeastZero.clear();
+    remainders.clear();
+    areRemaindersKnown = false;
   }
 };
 

@@ -74,7 +74,7 @@ void Values::learn(Context& context, Condition condition) {
       return nodes_.isConstant(id) && nodes_[id].constant() == number;
     };
     switch (node.op) {
-    case Op::Eq:
+    case Op::Eq: learnBit(context, a, b, condition.holds); [[fallthrough]];
     case Op::Lt:
     case Op::Le: return learnComparison(context, node, value, condition.holds);
     case Op::And:
@@ -107,6 +107,23 @@ void Values::learn(Context& context, Condition condition) {
   }
   const Polynomial known = integer(context, value);
   addAtLeastZero(context, condition.holds ? plus(known, -1) : difference(Polynomial(), known));
+}
+
+/// `x & 8 == 0`: the remainder of x by 16 is less than 8.
+void Values::learnBit(Context& context, ValueId masked, ValueId compared, bool holds) {
+  const Node node = nodes_[masked];
+  if (node.kind != NodeKind::Op || node.op != Op::And || node.type.isSigned || !nodes_.isConstant(compared))
+    return;
+  const ValueId a = nodes_.operand(masked, 0), b = nodes_.operand(masked, 1);
+  const ValueId mask = nodes_.isConstant(a) ? a : b, x = nodes_.isConstant(a) ? b : a;
+  if (!nodes_.isConstant(mask) || !exponentOf(nodes_[mask].constant()) ||
+      !node.type.contains(nodes_[mask].constant() * 2))
+    return;
+  const __int128 bit = nodes_[mask].constant(), number = nodes_[compared].constant();
+  if (number != 0 && number != bit)
+    return;
+  const ValueId rest = nodes_.op(Op::Rem, node.type, x, nodes_.constant(node.type, bit * 2));
+  learn(context, {nodes_.op(Op::Lt, kBool, rest, mask), holds == (number == 0)});
 }
 
 void Values::learnComparison(Context& context, const Node& node, ValueId value, bool holds) {

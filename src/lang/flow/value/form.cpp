@@ -224,6 +224,8 @@ Form Values::ofBits(Context& context, ValueId value) {
     return node.op == Op::And ? Form{Polynomial(), true} : form(context, a);
   if (node.op == Op::And && type.wrap(*number) == type.wrap(-1))
     return form(context, a);
+  if (node.op == Op::Xor || node.op == Op::Or)
+    return ofBit(context, value, a, *number);
   const auto exponent = node.op == Op::Shr   ? std::optional(static_cast<unsigned>(*number) % type.width)
                         : node.op == Op::And ? exponentOf(*number + 1)
                                              : std::nullopt;
@@ -231,6 +233,20 @@ Form Values::ofBits(Context& context, ValueId value) {
     return leaf(context, value);
   const ValueId power = nodes_.constant(type, __int128(1) << *exponent);
   return form(context, nodes_.op(node.op == Op::Shr ? Op::Div : Op::Rem, type, a, power));
+}
+
+/// x ^ 8 and x | 8 where it is known whether x has that bit.
+Form Values::ofBit(Context& context, ValueId value, ValueId x, __int128 bit) {
+  const Node node = nodes_[value];
+  if (node.type.isSigned || !exponentOf(bit) || !node.type.contains(bit * 2))
+    return leaf(context, value);
+  const Interval rest = range(context, nodes_.op(Op::Rem, node.type, x, nodes_.constant(node.type, bit * 2)));
+  const Polynomial whole = integer(context, x);
+  if (rest.high < bit)
+    return settle(context, value, std::nullopt, plus(whole, bit));
+  if (rest.low >= bit)
+    return settle(context, value, std::nullopt, plus(whole, node.op == Op::Or ? 0 : -bit));
+  return leaf(context, value);
 }
 
 Form Values::ofComparison(Context& context, ValueId value) {

@@ -7,6 +7,7 @@
 namespace vortex::lang::flow {
 
 constexpr size_t kMostListed = 64;
+constexpr __int128 kMostSupposed = kMostElements * 2;  ///< of a counter
 
 /// Nothing where it is not known whether it grows.
 std::optional<LoopCounter> Values::counterOf(ValueId phi) {
@@ -58,6 +59,7 @@ std::optional<Values::Induction> Values::findInduction(ValueId phi) {
   const std::vector<ValueId> operands(nodes_.phiOperands(phi).begin(), nodes_.phiOperands(phi).end());
   Induction result{{}, kNoValue, kNoValue, kNoValue, type, true};
   std::optional<Polynomial> step;
+  bool supposes = false;
   for (size_t i = 0; i < operands.size(); ++i) {
     const auto edge = surroundings_.backEdge ? surroundings_.backEdge(phi, i) : std::nullopt;
     if (!edge) {
@@ -66,10 +68,8 @@ std::optional<Values::Induction> Values::findInduction(ValueId phi) {
       result.begin = operands[i];
       continue;
     }
-    Context context;  // the phi is a leaf in it, so what it learns must not be remembered
-    context.conditions = conditionsAt(*edge);
-    build(context);
-    const Form next = form(context, operands[i]);
+    const auto [next, isSupposed] = nextOf(phi, operands[i], *edge);
+    supposes = supposes || isSupposed;
     const auto change = difference(next.polynomial, Polynomial::leaf(phi));
     if (!change || change->isZero() || (step && *step != *change) || !isSameInEveryIteration(*change))
       return std::nullopt;
@@ -78,9 +78,32 @@ std::optional<Values::Induction> Values::findInduction(ValueId phi) {
   }
   if (!step || result.begin == kNoValue)
     return std::nullopt;
+  result.isSmall = supposes && range(contextAt(kNoPoint), result.begin).isWithin(0, kMostSupposed);
+  result.isExact = result.isExact && result.isSmall == supposes;
   result.step = *step;
   result.count = nodes_.unknown(nullptr, kUsize);
   return result;
+}
+
+/// What the phi is in the next iteration, and whether that is so only if the phi is at most kMostSupposed, which the next one is then too: what begins
+/// there stays there. `while tile * 256 < n` bounds the tile only if the product does not wrap.
+std::pair<Form, bool> Values::nextOf(ValueId phi, ValueId operand, PointId edge) {
+  const auto ask = [&](bool supposes) {
+    Context context;  // the phi is a leaf in it, so what it learns must not be remembered
+    if (supposes)
+      context.refined[indexOf(phi)] = {0, kMostSupposed};
+    context.conditions = conditionsAt(edge);
+    build(context);
+    Form next = form(context, operand);
+    if (supposes && !interval(context, next.polynomial).isWithin(0, kMostSupposed))
+      next.isExact = false;
+    return next;
+  };
+  const Form plain = ask(false);
+  if (plain.isExact || nodes_.type(phi).width < 64)
+    return {plain, false};
+  const Form bounded = ask(true);
+  return bounded.isExact && bounded.polynomial == plain.polynomial ? std::pair(bounded, true) : std::pair(plain, false);
 }
 
 bool Values::isSameInEveryIteration(const Polynomial& polynomial) const {
@@ -115,7 +138,8 @@ std::optional<Polynomial> Values::countLimit(Context& context, const Induction& 
   if (induction.end != kNoValue)
     return plus(difference(integer(context, induction.end), begin), -1);
   const Interval step = interval(context, induction.step);
-  return step.low > 0 ? difference(Polynomial::constant(induction.type.highest()), begin) : std::nullopt;
+  const __int128 most = induction.isSmall ? kMostSupposed : induction.type.highest();
+  return step.low > 0 ? difference(Polynomial::constant(most), begin) : std::nullopt;
 }
 
 Interval Values::rangeOfCount(Context& context, const Induction& induction) {
@@ -180,58 +204,120 @@ const std::vector<__int128>& Values::listOf(ValueId phi) {
   return lists_[indexOf(phi)] = std::move(list);
 }
 
-/// Every number that the operands of back edges lead to, from a constant begin, while the conditions on those edges hold.
+/// An operand of a loop's phi, and what holds where it is taken.
+struct Values::ListEdge {
+  ValueId operand;
+  std::vector<Condition> conditions;
+  bool isBack = false;
+};
+
+/// Every number that the operands of back edges lead to while the conditions on those edges hold, from where the loop is entered: with constants, or
+/// with what is made of the phi of a loop around it that has a list itself.
 std::vector<__int128> Values::findList(ValueId phi) {
   if (const auto counter = counterOf(phi))
     return counter->list;
-  std::vector<__int128> list;
-  std::vector<std::pair<ValueId, std::vector<Condition>>> edges;
-  const auto operands = nodes_.phiOperands(phi);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const auto edge = surroundings_.backEdge ? surroundings_.backEdge(phi, i) : std::nullopt;
-    if (edge)
-      edges.emplace_back(operands[i], conditionsAt(*edge));
-    else if (nodes_.isConstant(operands[i]))
-      list.push_back(nodes_[operands[i]].constant());
-    else
+  std::vector<ListEdge> edges;
+  std::vector<ValueId> outer;
+  bool isLoop = false;
+  for (size_t i = 0; i < nodes_.phiOperands(phi).size(); ++i) {
+    const ValueId operand = nodes_.phiOperands(phi)[i];
+    const auto back = surroundings_.backEdge ? surroundings_.backEdge(phi, i) : std::nullopt;
+    const auto entry = back || !surroundings_.entry ? std::nullopt : surroundings_.entry(phi, i);
+    isLoop = isLoop || back;
+    if (!back && !phisOf(operand, outer))
       return {};
+    edges.push_back({operand,
+                     back    ? conditionsAt(*back)
+                     : entry ? conditionsAt(*entry)
+                             : std::vector<Condition>(),
+                     back.has_value()});
   }
-  for (size_t next = 0; next < list.size() && !edges.empty(); ++next) {
-    const __int128 number = list[next];
-    for (const auto& [operand, conditions] : edges) {
-      const bool isLeft = std::any_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
-        const auto truth = evaluate(condition.value, phi, number);
-        return truth && (*truth != 0) != condition.holds;
-      });
-      if (isLeft)
-        continue;
-      const auto value = evaluate(operand, phi, number);
-      if (!value || list.size() > kMostListed)
-        return {};
-      if (std::find(list.begin(), list.end(), *value) == list.end())
-        list.push_back(*value);
-    }
-  }
-  return edges.empty() ? std::vector<__int128>() : list;
+  if (!isLoop || outer.size() > 1)
+    return {};
+  std::vector<__int128> list;
+  if (outer.empty())
+    return follow(edges, phi, {}, list) ? list : std::vector<__int128>();
+  // It stays the same while this loop runs, as the loop is entered with it.
+  const std::vector<__int128> around = listOf(outer.front());
+  for (__int128 number : around)
+    if (!follow(edges, phi, {{outer.front(), number}}, list))
+      return {};
+  return list;
 }
 
-/// What a value made of constants and the phi is where the phi is this number.
-std::optional<__int128> Values::evaluate(ValueId value, ValueId phi, __int128 number) const {
+/// Adds what the phi can be while the outer phis have these numbers. False: too many, or not known.
+bool Values::follow(const std::vector<ListEdge>& edges, ValueId phi, const Numbers& outer,
+                    std::vector<__int128>& list) const {
+  std::vector<__int128> found;
+  const auto add = [&](const ListEdge& edge, const Numbers& numbers) {
+    if (isExcluded(edge.conditions, numbers))
+      return true;
+    const auto value = evaluate(edge.operand, numbers);
+    if (value && std::find(found.begin(), found.end(), *value) == found.end())
+      found.push_back(*value);
+    return value && found.size() <= kMostListed;
+  };
+  const auto addAll = [&](bool back, const Numbers& numbers) {
+    return std::all_of(edges.begin(), edges.end(),
+                       [&](const ListEdge& edge) { return edge.isBack != back || add(edge, numbers); });
+  };
+  if (!addAll(false, outer))
+    return false;
+  for (size_t next = 0; next < found.size(); ++next) {
+    Numbers numbers = outer;
+    numbers.emplace_back(phi, found[next]);
+    if (!addAll(true, numbers))
+      return false;
+  }
+  for (__int128 number : found)
+    if (std::find(list.begin(), list.end(), number) == list.end())
+      list.push_back(number);
+  return list.size() <= kMostListed;
+}
+
+/// The phis that the value is made of, besides constants. False: of something else.
+bool Values::phisOf(ValueId value, std::vector<ValueId>& phis) const {
   value = nodes_.resolved(value);
-  if (value == phi)
-    return number;
+  const Node& node = nodes_[value];
+  if (node.kind == NodeKind::Phi) {
+    if (std::find(phis.begin(), phis.end(), value) == phis.end())
+      phis.push_back(value);
+    return true;
+  }
+  if (node.kind != NodeKind::Op && node.kind != NodeKind::Convert)
+    return node.kind == NodeKind::Constant;
+  for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
+    if (!phisOf(nodes_.operand(value, i), phis))
+      return false;
+  return true;
+}
+
+/// Some condition does not hold with these numbers.
+bool Values::isExcluded(const std::vector<Condition>& conditions, const Numbers& numbers) const {
+  return std::any_of(conditions.begin(), conditions.end(), [&](const Condition& condition) {
+    const auto truth = evaluate(condition.value, numbers);
+    return truth && (*truth != 0) != condition.holds;
+  });
+}
+
+/// What a value made of constants and these phis is.
+std::optional<__int128> Values::evaluate(ValueId value, const Numbers& numbers) const {
+  value = nodes_.resolved(value);
+  for (const auto& [phi, number] : numbers)
+    if (phi == value)
+      return number;
   const Node& node = nodes_[value];
   if (node.kind == NodeKind::Constant)
     return node.constant();
   if (node.kind != NodeKind::Op && node.kind != NodeKind::Convert)
     return std::nullopt;
-  const auto a = evaluate(nodes_.operand(value, 0), phi, number);
+  const auto a = evaluate(nodes_.operand(value, 0), numbers);
   if (!a)
     return std::nullopt;
   if (node.kind == NodeKind::Convert)
     return node.type.wrap(*a);
-  const auto b = evaluate(nodes_.operand(value, 1), phi, number);
-  const auto c = operandCount(node.op) == 3 ? evaluate(nodes_.operand(value, 2), phi, number) : 0;
+  const auto b = evaluate(nodes_.operand(value, 1), numbers);
+  const auto c = operandCount(node.op) == 3 ? evaluate(nodes_.operand(value, 2), numbers) : 0;
   return b && c ? std::optional(applyOp(node.op, node.type, *a, *b, *c)) : std::nullopt;
 }
 

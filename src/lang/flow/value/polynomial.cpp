@@ -114,6 +114,20 @@ Polynomial Polynomial::reduced(__int128 modulus) const {
   return result;
 }
 
+__int128 Polynomial::content() const {
+  __int128 common = 0;
+  for (const auto& [monomial, coefficient] : terms_)
+    common = greatestDivisor(common, coefficient);
+  return common;
+}
+
+Polynomial Polynomial::dividedBy(__int128 divisor) const {
+  Polynomial result = *this;
+  for (auto& [monomial, coefficient] : result.terms_)
+    coefficient /= divisor;
+  return result;
+}
+
 uint64_t Polynomial::hash() const {
   uint64_t hash = terms_.size();
   const auto mix = [&](uint64_t number) {

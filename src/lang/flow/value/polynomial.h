@@ -78,6 +78,9 @@ public:
   bool mentions(ValueId value) const;
   /// Coefficients replaced by the number nearest to 0 that is equal modulo `modulus`.
   Polynomial reduced(__int128 modulus) const;
+  /// What divides all coefficients, the constant too; 0 of nothing.
+  __int128 content() const;
+  Polynomial dividedBy(__int128 divisor) const;  ///< of all coefficients
   bool operator==(const Polynomial&) const = default;
   uint64_t hash() const;
 

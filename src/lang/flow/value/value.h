@@ -41,6 +41,8 @@ struct Surroundings {
   std::function<std::optional<LoopCounter>(ValueId phi)> counter = {};
   /// The end of the edge on which the phi takes its operand; null if the operand does not come from a back edge.
   std::function<std::optional<PointId>(ValueId phi, size_t operand)> backEdge = {};
+  /// The end of the edge on which a loop is entered; null as above.
+  std::function<std::optional<PointId>(ValueId phi, size_t operand)> entry = {};
 };
 
 /// A launch's sizes where they are known, and numbers that cannot be multiplied beyond a limit.
@@ -110,6 +112,7 @@ private:
         kNoValue;  ///< of iterations: begin + step · count. None where the phi itself serves, which is begin, begin + 1, …
     MachineType type;
     bool isExact = false;  ///< never wraps
+    bool isSmall = false;  ///< at most kMostSupposed
   };
 
   //===-- form.cpp ------------------------------------------------------------------------------------------------===//
@@ -121,6 +124,7 @@ private:
   Form ofReducedDivision(Context&, ValueId, const Polynomial& a, __int128 divisor);
   ValueId nodeOf(const Polynomial&, MachineType);
   Form ofBits(Context&, ValueId);
+  Form ofBit(Context&, ValueId, ValueId x, __int128 bit);
   Form ofComparison(Context&, ValueId);
   Form ofChoice(Context&, ValueId);
   Form leaf(Context&, ValueId);
@@ -157,6 +161,7 @@ private:
   void extend(Context&, const Context& base, const std::vector<Condition>&);
   void learnAll(Context&, const std::vector<Condition>&);
   void learn(Context&, Condition);
+  void learnBit(Context&, ValueId masked, ValueId compared, bool holds);
   void learnComparison(Context&, const Node&, ValueId, bool holds);
   void addAtLeastZero(Context&, const std::optional<Polynomial>&);
   void addNotZero(Context&, const std::optional<Polynomial>&);
@@ -166,8 +171,14 @@ private:
   Form ofPhi(Context&, ValueId);
   const std::optional<Induction>& inductionOf(ValueId phi);
   std::optional<Induction> findInduction(ValueId phi);
+  std::pair<Form, bool> nextOf(ValueId phi, ValueId operand, PointId edge);
   std::vector<__int128> findList(ValueId phi);
-  std::optional<__int128> evaluate(ValueId, ValueId phi, __int128 number) const;
+  struct ListEdge;
+  using Numbers = std::vector<std::pair<ValueId, __int128>>;  ///< of a few phis
+  bool follow(const std::vector<ListEdge>&, ValueId phi, const Numbers& outer, std::vector<__int128>& list) const;
+  bool phisOf(ValueId, std::vector<ValueId>& phis) const;
+  bool isExcluded(const std::vector<Condition>&, const Numbers&) const;
+  std::optional<__int128> evaluate(ValueId, const Numbers&) const;
   std::optional<LoopCounter> counterOf(ValueId phi);
   bool isSameInEveryIteration(const Polynomial&) const;
   bool isSameInEveryIteration(ValueId) const;
@@ -178,8 +189,10 @@ private:
   std::optional<Polynomial> countLimit(Context&, const Induction&);
 
   //===-- compare.cpp ---------------------------------------------------------------------------------------------===//
+  bool isBetweenMultiples(Context&, const Polynomial&, __int128 modulus);
   bool isNeverZero(Context&, const Polynomial&, __int128 modulus);
   bool isZeroByFacts(Context&, const Polynomial&);
+  bool differByRemainders(Context&, const Polynomial&);
   bool differ(Context&, ValueId, ValueId);
 
   NodeTable& nodes_;

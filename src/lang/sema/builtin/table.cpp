@@ -52,7 +52,8 @@ constexpr BuiltinRow kRows[] = {
     {"mean", Builtin::ReduceMean, kKernelOnly, kTensor, "x, dim?, keepdim?", checkReduction},
     {"softmax", Builtin::Softmax, kKernelOnly, kTensor, "x, dim?", checkAlongDim},
     {"cumsum", Builtin::CumSum, kKernelOnly, kTensor, "x, dim?", checkAlongDim},
-    {"mask_upper_triangle", Builtin::MaskUpperTriangle, kKernelOnly, kTensor, "x, value", checkMaskUpperTriangle},
+    {"mask_upper_triangle", Builtin::MaskUpperTriangle, kKernelOnly, kTensor, "x, value, offset?",
+     checkMaskUpperTriangle},
 
     {"sync_block", Builtin::SyncBlock, kKernelOnly, kNoMethod, "", checkBarrier},
     {"sync_warp", Builtin::SyncWarp, kKernelOnly, kNoMethod, "", checkBarrier},

@@ -341,9 +341,17 @@ Expr* checkMaskUpperTriangle(BuiltinCall& call) {
       isFloat(value->type->scalar) && isFloat(x->type->elem->scalar))
     value = cast(call.body, value, x->type->elem);
   value = convert(call.body, value, x->type->elem, Site::Argument);
-  return isError(value) ? call.failed()
-                        : makeBuiltin(call.body, Builtin::MaskUpperTriangle, valueOf(call.body, x->type), call.range(),
-                                      {x, value});
+  if (isError(value))
+    return call.failed();
+  std::vector<Expr*> args{x, value};
+  if (call.has(2)) {
+    Type signedType = call.body.types.scalar(Scalar::I64);
+    Expr* offset = call.arg(2, signedType);
+    if (isError(offset) || offset->type->kind != TypeKind::Scalar || !isInteger(offset->type->scalar))
+      return call.wrongArg(offset, "an integer offset");
+    args.push_back(cast(call.body, offset, signedType));
+  }
+  return makeBuiltin(call.body, Builtin::MaskUpperTriangle, valueOf(call.body, x->type), call.range(), std::move(args));
 }
 
 }  // namespace vortex::lang

@@ -60,6 +60,7 @@ struct ConstItemValue {
   enum class State : uint8_t { Busy, Done } state = State::Busy;
   Expr* expr = nullptr;
   bool isUntyped = false;  ///< no declared type and a plain number: takes the type its use requires
+  Expr* inF64 = nullptr;   ///< of a plain number with a fraction: computed in f64, for uses of that type
 };
 
 class Session {

@@ -18,7 +18,13 @@ using vortex::artifact::DeviceReport;
 // NOLINTBEGIN(readability-identifier-naming): the names are the driver's and the kernels'.
 extern "C" {
 #define VORTEX_FAKE_KERNELS(X)                                                                                         \
-  X(scale) X(update) X(total_partial) X(total_final) X(check) X(coordinates) X(transpose) X(talk) X(sparse)
+  X(scale)                                                                                                             \
+  X(update)                                                                                                            \
+  X(total_partial)                                                                                                     \
+  X(total_final)                                                                                                       \
+  X(check)                                                                                                             \
+  X(until_asks)                                                                                                        \
+  X(until_doubles) X(coordinates) X(transpose) X(talk) X(sparse) X(vx_metal_saxpy_main) X(vx_metal_saxpy_main_general)
 #define VORTEX_DECLARE(name) uint32_t name(const uint64_t* slots, const CpuBlock* block);
 VORTEX_FAKE_KERNELS(VORTEX_DECLARE)
 }

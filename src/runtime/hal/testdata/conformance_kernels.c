@@ -71,6 +71,23 @@ uint32_t check(const uint64_t *slots, const struct Block *block) {
   return value < 0 ? 1 : value > 100 ? 2 : 0;
 }
 
+// until(a: inout i64[n], limit: i64), temporary goes_on: i64[1]. Slots: a 0..2, limit 3, lets 4 and 5, goes_on 6..8. Fault 1 where a[0] is
+// -1; 64 elements a block are doubled.
+uint32_t until_asks(const uint64_t *slots, const struct Block *block) {
+  const int64_t first = *(const int64_t *)slots[0];
+  (void)block;
+  *(int64_t *)slots[6] = first < (int64_t)slots[3];
+  return first == -1;
+}
+
+uint32_t until_doubles(const uint64_t *slots, const struct Block *block) {
+  int64_t *a = (int64_t *)slots[0];
+  const int64_t n = (int64_t)slots[1], begin = (int64_t)block->id[0] * 64;
+  for (int64_t i = begin; i < n && i < begin + 64; ++i)
+    a[i] *= 2;
+  return 0;
+}
+
 // coordinates(shape as three i32 scalars) -> out: u32[z, y, x]: the block's position as each sees it. Slots: 0, 1, 2, out 3..9.
 uint32_t coordinates(const uint64_t *slots, const struct Block *block) {
   uint32_t *out = (uint32_t *)slots[3];

@@ -23,6 +23,7 @@ SLOTS(3);
 SLOTS(5);
 SLOTS(6);
 SLOTS(7);
+SLOTS(9);
 SLOTS(10);
 #define KERNEL(name, count) __attribute__((nvptx_kernel)) void name(struct Slots##count in)
 
@@ -89,6 +90,21 @@ KERNEL(check, 6) {
     fail(in.report, 1);
   else if (value > 100)
     fail(in.report, 2);
+}
+
+// Slots: a 0..2, limit 3, lets 4 and 5, goes_on 6..8. Fault 1 where a[0] is -1; 64 elements a block are doubled.
+KERNEL(until_asks, 9) {
+  const int64_t first = *(const int64_t*)in.slot[0];
+  *(int64_t*)in.slot[6] = first < (int64_t)in.slot[3];
+  if (first == -1)
+    fail(in.report, 1);
+}
+
+KERNEL(until_doubles, 9) {
+  int64_t* a = (int64_t*)in.slot[0];
+  const int64_t n = (int64_t)in.slot[1], begin = (int64_t)blockX() * 64;
+  for (int64_t i = begin; i < n && i < begin + 64; ++i)
+    a[i] *= 2;
 }
 
 // Slots: 0, 1, 2, out 3..9.

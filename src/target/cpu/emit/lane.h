@@ -37,6 +37,7 @@ public:
   LaneMath(llvm::IRBuilder<>& ir, unsigned width) : ir_(ir), width_(width) {}
 
   unsigned width() const { return width_; }
+  void setWidth(unsigned width) { width_ = width; }
   /// <W x T>; scalars when the width is 1.
   llvm::Value* vector(const Lane& lane);
   /// Varying when the width is larger than 1, uniform otherwise.

@@ -27,6 +27,7 @@ struct RegionShape {
   bool rows = false;       ///< a loop over z and y around warps along x; else warps along the linear id
   Form id[3];              ///< x, y, z within a warp
   bool fullWarps = false;  ///< no warp has missing lanes
+  bool isFixed = false;    ///< warp operations need this width
 };
 
 class RegionAnalysis {

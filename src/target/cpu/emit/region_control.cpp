@@ -25,7 +25,7 @@ void RegionEmitter::withMask(Value* mask, bool nonEmpty, llvm::function_ref<void
 Values RegionEmitter::packAll(mlir::ValueRange values, mlir::ValueRange formsOf) {
   Values packed;
   for (auto [value, like] : llvm::zip(values, formsOf))
-    packed.push_back(pack(lane(value), analysis_.form(like)));
+    packed.push_back(pack(lane(value), form(like)));
   return packed;
 }
 
@@ -36,7 +36,7 @@ Values RegionEmitter::yields(mlir::Operation* terminator, mlir::ValueRange likeR
 void RegionEmitter::setAll(mlir::ValueRange targets, llvm::ArrayRef<Value*> packed) {
   VORTEX_CHECK(targets.size() <= packed.size());
   for (auto [target, value] : llvm::zip(targets, packed))
-    set(target, unpack(value, analysis_.form(target)));
+    set(target, unpack(value, form(target)));
 }
 
 //===-- if ----------------------------------------------------------------------------------------------------===//
@@ -44,7 +44,7 @@ void RegionEmitter::setAll(mlir::ValueRange targets, llvm::ArrayRef<Value*> pack
 void RegionEmitter::emitIf(scf::IfOp op) {
   Lane condition = lane(op.getCondition());
   if (!condition.isUniform())
-    return emitDivergentIf(op);
+    return runsByLane(op) ? emitByLane(op) : emitDivergentIf(op);
   Values merged = emit::emitIf(
       ir_, condition.value,
       [&] {
@@ -122,8 +122,7 @@ Values RegionEmitter::emitDivergentSides(scf::IfOp op, Value* condition, bool br
     return emit::emitIf(ir_, anyLane(ir_, mask), body, [&] {
       Values none;
       for (mlir::Value result : op.getResults())
-        none.push_back(
-            e_.zero(result.getType(), analysis_.form(result).kind == Form::Kind::Uniform ? 1 : shape_.width));
+        none.push_back(e_.zero(result.getType(), form(result).kind == Form::Kind::Uniform ? 1 : shape_.width));
       return none;
     });
   };
@@ -140,8 +139,8 @@ Values RegionEmitter::emitDivergentSides(scf::IfOp op, Value* condition, bool br
 //===-- for ---------------------------------------------------------------------------------------------------===//
 
 void RegionEmitter::emitFor(scf::ForOp op) {
-  if (analysis_.diverges(op))
-    return emitDivergentFor(op);
+  if (shape_.width != 1 && analysis_.diverges(op))
+    return runsByLane(op) ? emitByLane(op) : emitDivergentFor(op);
   Lane lower = lane(op.getLowerBound()), upper = lane(op.getUpperBound()), step = lane(op.getStep());
   VORTEX_CHECK(step.isUniform() && lower.constantStride() && lower.constantStride() == upper.constantStride());
   Values initial = packAll(op.getInitArgs(), op.getRegionIterArgs());
@@ -153,15 +152,15 @@ void RegionEmitter::emitFor(scf::ForOp op) {
         return yields(op.getBody()->getTerminator(), op.getRegionIterArgs());
       });
   for (auto [result, argument, value] : llvm::zip(op.getResults(), op.getRegionIterArgs(), results))
-    set(result, unpack(value, analysis_.form(argument)));
+    set(result, unpack(value, form(argument)));
 }
 
 /// Lanes leave one after another; the loop ends when none is left. Values that differ between lanes keep their last state in lanes that
 /// left; the others are recorded per lane as they change.
 void RegionEmitter::emitDivergentFor(scf::ForOp op) {
-  Form ivForm = analysis_.form(op.getInductionVar());
+  Form ivForm = form(op.getInductionVar());
   Lane upper = lane(op.getUpperBound()), step = lane(op.getStep());
-  auto isVarying = [&](mlir::Value value) { return analysis_.form(value).kind == Form::Kind::Varying; };
+  auto isVarying = [&](mlir::Value value) { return form(value).kind == Form::Kind::Varying; };
   // State: induction variable, carried values, recorded results of carried values that are not vectors.
   Values initial{pack(lane(op.getLowerBound()), ivForm)};
   initial.append(packAll(op.getInitArgs(), op.getRegionIterArgs()));
@@ -187,7 +186,7 @@ void RegionEmitter::emitDivergentFor(scf::ForOp op) {
       emitBlock(*op.getBody());
       for (auto [i, yielded] : llvm::enumerate(op.getYieldedValues())) {
         mlir::Value argument = op.getRegionIterArgs()[i];
-        Value* packed = pack(lane(yielded), analysis_.form(argument));
+        Value* packed = pack(lane(yielded), form(argument));
         next[1 + i] = isVarying(argument) ? ir_.CreateSelect(active, packed, args[1 + i]) : packed;
         if (record[i] >= 0)
           next[record[i]] = ir_.CreateSelect(active, vector(yielded), args[record[i]]);
@@ -205,8 +204,8 @@ void RegionEmitter::emitDivergentFor(scf::ForOp op) {
 //===-- while -------------------------------------------------------------------------------------------------===//
 
 void RegionEmitter::emitWhile(scf::WhileOp op) {
-  if (analysis_.diverges(op))
-    return emitDivergentWhile(op);
+  if (shape_.width != 1 && analysis_.diverges(op))
+    return runsByLane(op) ? emitByLane(op) : emitDivergentWhile(op);
   scf::ConditionOp condition = op.getConditionOp();
   Values results = emit::emitWhile(
       ir_, packAll(op.getInits(), op.getBeforeArguments()),
@@ -222,7 +221,7 @@ void RegionEmitter::emitWhile(scf::WhileOp op) {
         return packAll(op.getYieldOp().getOperands(), op.getBeforeArguments());
       });
   for (auto [result, argument, value] : llvm::zip(op.getResults(), op.getAfterArguments(), results))
-    set(result, unpack(value, analysis_.form(argument)));
+    set(result, unpack(value, form(argument)));
 }
 
 /// Masks that live across basic blocks: LLVM keeps <W x i1> as bytes there and repacks them for each use; whole words stay in the form

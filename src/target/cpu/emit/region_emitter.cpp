@@ -143,7 +143,9 @@ void RegionEmitter::emitYield(ir::YieldOp op) {
 
 Lane RegionEmitter::lane(mlir::Value value) {
   auto found = values_.find(value);
-  return found != values_.end() ? found->second : Lane::uniform(e_.scalar(value));
+  if (found == values_.end())
+    return Lane::uniform(e_.scalar(value));
+  return isFromOutside(value) ? ofLane(found->second) : found->second;
 }
 
 Value* RegionEmitter::pack(const Lane& lane, Form form) {

@@ -29,6 +29,8 @@ struct RegionView {
   bool blockPrivate = false;
 };
 
+bool hasWarpOps(mlir::Operation& code);
+
 /// Warp width and the walk over the block's threads: fewest masked lanes for the block's shape, 32 where warp operations fix it.
 /// `unitStrides` false: neighbouring elements are rarely neighbours in memory, and the code is rarely run.
 RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, llvm::ArrayRef<llvm::Value*> dims,
@@ -68,6 +70,7 @@ private:
                   llvm::Value* ofLanes);
 
   Lane lane(mlir::Value value);
+  Form form(mlir::Value value) const { return shape_.width == 1 ? kUniform : analysis_.form(value); }
   void set(mlir::Value value, Lane lane) { values_[value] = lane; }
   llvm::Value* vector(mlir::Value value) { return math_.vector(lane(value)); }
   /// The LLVM value that stands for `lane` where values of this form merge, and back.
@@ -102,6 +105,16 @@ private:
   void setAll(mlir::ValueRange targets, llvm::ArrayRef<llvm::Value*> packed);
   /// Emits with another mask; `nonEmpty`: at least one lane is known to be active.
   void withMask(llvm::Value* mask, bool nonEmpty, llvm::function_ref<void()> body);
+
+  // region_lanes.cpp
+  /// Warp operations keep the warp wide, but the lanes of this divergent op run faster one after another.
+  bool runsByLane(mlir::Operation* op) const;
+  void emitByLane(mlir::Operation* op);
+  void spillLanes(mlir::Operation* op);
+  void withLane(mlir::Operation* op, llvm::Value* number, llvm::function_ref<void()> body);
+  bool isFromOutside(mlir::Value value) const;
+  /// The value of the section's lane.
+  Lane ofLane(const Lane& lane);
 
   // region_memory.cpp
   RegionView view(mlir::Value value);
@@ -170,6 +183,13 @@ private:
   unsigned loops_ = 0;     ///< enclosing loops of one warp: the next warp does not go on where this one stops
   llvm::DenseSet<mlir::Operation*> provenTrue_;  ///< comparisons that hold in all lanes where code is emitted now
   Lane linear_;
+  /// Code that is emitted for one lane of a wider warp.
+  struct Section {
+    mlir::Operation* op = nullptr;                          ///< null: none is
+    llvm::Value* number = nullptr;                          ///< of the lane, i64
+    llvm::DenseMap<llvm::Value*, llvm::AllocaInst*> slots;  ///< where vectors from outside lie
+  };
+  Section section_;
 };
 
 }  // namespace vortex::target::cpu::emit

@@ -13,9 +13,17 @@ static constexpr uint64_t kMaxStackBytes = 32 << 10;
 //===-- views -------------------------------------------------------------------------------------------------===//
 
 RegionView RegionEmitter::view(mlir::Value value) {
-  auto found = views_.find(value);
-  if (found != views_.end())
-    return found->second;
+  if (auto found = views_.find(value); found != views_.end()) {
+    RegionView known = found->second;
+    if (!isFromOutside(value))
+      return known;
+    for (Lane* lane : {&known.offset, &known.instance})
+      if (lane->value)
+        *lane = ofLane(*lane);
+    for (Lane& extent : known.extents)
+      extent = ofLane(extent);
+    return known;
+  }
   const View& outer = e_.view(value);
   RegionView result;
   result.elementType = outer.elementType;
@@ -27,7 +35,7 @@ RegionView RegionEmitter::view(mlir::Value value) {
   result.blockPrivate = outer.blockPrivate;
   if (outer.perThread) {
     result.instances = threads_;
-    result.instance = linear_;
+    result.instance = section_.op ? ofLane(linear_) : linear_;
   }
   return result;
 }

@@ -11,8 +11,8 @@ static std::optional<uint64_t> unsignedConstant(llvm::Value* value) {
   return std::nullopt;
 }
 
-static bool hasWarpOps(ir::ThreadsOp region) {
-  return region.getBody()
+bool hasWarpOps(mlir::Operation& code) {
+  return code
       .walk([](mlir::Operation* op) {
         return mlir::isa<ir::WarpReduceOp, ir::WarpVoteOp, ir::WarpShuffleOp, ir::WarpBarrierOp>(op)
                    ? mlir::WalkResult::interrupt()
@@ -58,7 +58,7 @@ static bool prefersScalar(ir::ThreadsOp region, const RegionShape& shape, const 
 RegionShape chooseShape(ir::ThreadsOp region, const VectorFeatures& features, llvm::ArrayRef<llvm::Value*> dims,
                         bool unitStrides) {
   RegionShape shape;
-  bool warpOps = hasWarpOps(region);
+  const bool warpOps = shape.isFixed = hasWarpOps(*region);
   unsigned preferred = warpOps ? 32 : preferredWidth(features);
   shape.width = preferred;
   unsigned wideAxes = 0;

@@ -75,7 +75,7 @@ void RegionEmitter::emitWarpShuffle(ir::WarpShuffleOp op) {
   case ir::ShuffleKind::Down: other = ir_.CreateAdd(own, other); break;
   case ir::ShuffleKind::Index: break;
   }
-  if (analysis_.form(op.getResult()).isUniform())  // one lane that exists, for all
+  if (form(op.getResult()).isUniform())  // one lane that exists, for all
     return set(op.getResult(), Lane::uniform(ir_.CreateExtractElement(values, distance.value)));
   Value* exists = ir_.CreateICmpULT(other, splat(ir_, ir_.getInt32(32), 32));
   other = ir_.CreateSelect(exists, other, own);

@@ -133,5 +133,81 @@ TEST(Warp, BranchesOnVotesStayUniform) {
         });
 }
 
+/// Lane l searches from place l, by steps that the numbers there tell; arrays, windows, conditions and counts come from outside of the search.
+TEST(Warp, LanesThatDivergeRunOneAfterAnother) {
+  std::string body = R"(
+  %c1 = arith.constant 1 : index
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %c7 = arith.constant 7 : index
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %few = arith.constant 20 : i32
+  %n = vx.dim %a, 0 : !vx.view<?xi32, global>
+  %nx = vx.block_dim x
+  vx.threads (%nx, %c1, %c1) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    %first = vx.load %a[%l] : !vx.view<?xi32, global> -> i32
+    %all = vx.warp_reduce addi %one : i32
+    %own = vx.alloc "own" : !vx.view<2xi32, local>
+    vx.store %first, %own[%c0] : i32, !vx.view<2xi32, local>
+    %rest = arith.subi %n, %l : index
+    %window = vx.subview %a[%l] sizes(%rest) : !vx.view<?xi32, global> to !vx.view<?xi32, global>
+    %isOdd = arith.trunci %first : i32 to i1
+    %found:2 = scf.while (%at = %l, %steps = %zero) : (index, i32) -> (index, i32) {
+      %here = vx.load %a[%at] guarded : !vx.view<?xi32, global> -> i32
+      %goesOn = arith.cmpi sgt, %here, %zero : i32
+      %isLeft = arith.cmpi slt, %steps, %few : i32
+      %both = arith.andi %goesOn, %isLeft : i1
+      scf.condition(%both) %at, %steps : index, i32
+    } do {
+    ^bb0(%at: index, %steps: i32):
+      %here = vx.load %a[%at] guarded : !vx.view<?xi32, global> -> i32
+      %wide = arith.extsi %here : i32 to i64
+      %by = arith.index_cast %wide : i64 to index
+      %next = arith.addi %at, %by : index
+      %beside = vx.load %window[%by] guarded : !vx.view<?xi32, global> -> i32
+      %before = vx.load %own[%c0] : !vx.view<2xi32, local> -> i32
+      %sum = arith.addi %before, %beside : i32
+      %kept = arith.select %isOdd, %sum, %before : i32
+      vx.store %kept, %own[%c0] : i32, !vx.view<2xi32, local>
+      %more = arith.addi %steps, %one : i32
+      scf.yield %next, %more : index, i32
+    }
+    %end64 = arith.index_cast %found#0 : index to i64
+    %end = arith.trunci %end64 : i64 to i32
+    %collected = vx.load %own[%c0] : !vx.view<2xi32, local> -> i32
+    %p = arith.addi %end, %collected : i32
+    %q = arith.addi %p, %found#1 : i32
+    %r = arith.addi %q, %all : i32
+    vx.store %r, %o[%l] : i32, !vx.view<?xi32, global>
+    vx.yield
+  })";
+  for (int threads : {32, 96, 45}) {
+    TestKernel kernel(module("%a: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>", "1;1;1",
+                             std::to_string(threads) + ";1;1", body),
+                      {.cpu = "x86-64-v3", .features = ""});
+    ASSERT_EQ(kernel.error(), "");
+    std::mt19937 random(threads);
+    int n = threads + 30;
+    std::vector<int32_t> a(n), out(threads + 4, -1);
+    for (int32_t& value : a)
+      value = int32_t(random() % 7);
+    kernel.run({Arg::tensor(a), Arg::tensor(out)});
+    for (int l = 0; l < threads; ++l) {
+      int at = l, steps = 0, kept = a[l];
+      const auto get = [&](int place) { return place < n ? a[place] : 0; };
+      while (get(at) > 0 && steps < 20) {
+        if (a[l] % 2 != 0)
+          kept += get(l + get(at));
+        at += get(at);
+        ++steps;
+      }
+      ASSERT_EQ(out[l], at + kept + steps + std::min(32, threads - l / 32 * 32)) << "lane " << l;
+    }
+    ASSERT_EQ(out[threads], -1);
+  }
+}
+
 }  // namespace
 }  // namespace vortex::target::cpu::emit::testing

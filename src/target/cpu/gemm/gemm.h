@@ -47,6 +47,8 @@ struct Problem {
   llvm::Value* k = nullptr;  ///< 0 gives the initial values, or zeros
   /// Steps that the packed B has where this product takes a part of them; null: k.
   llvm::Value* packedSteps = nullptr;
+  /// Panels of plan.mr rows of A, `k` steps each, made before; null: blocks of the packed way pack their own. Theirs start at whole panels.
+  llvm::Value* packedRows = nullptr;
   Operand a;
   Operand b;
   /// Value C starts from, along columns; empty: zero.
@@ -84,6 +86,11 @@ llvm::Value* emitUsesDirect(llvm::IRBuilderBase& builder, const Plan& plan, cons
 void emitPackB(llvm::IRBuilderBase& builder, const VectorFeatures& features, const Plan& plan, const Problem& problem,
                llvm::Value* packed, llvm::Value* panelBegin, llvm::Value* panelEnd, llvm::Value* kBegin,
                llvm::Value* kEnd);
+
+/// Packs rows (`isA`) or columns [begin, end) × steps [kBegin, kEnd) of an operand into panels at `packed`, each `depth` steps long.
+void emitPackTile(llvm::IRBuilderBase& builder, const Plan& plan, llvm::Type* type, const Operand& operand, bool isA,
+                  llvm::Value* packed, llvm::Value* depth, llvm::Value* begin, llvm::Value* end, llvm::Value* kBegin,
+                  llvm::Value* kEnd);
 
 /// Computes one block from the packed copy of B. `range` from emitBlockRange with a grid of at least rowBlocks ×
 /// columnBlocks.

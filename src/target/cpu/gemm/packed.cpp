@@ -77,19 +77,26 @@ struct PackedBlock {
   }
 };
 
-/// Packs the block's rows of A for one slice; panel of `row` at packed + (row − rowBegin)·depth.
+/// The block's rows of A for one slice, packed here unless they are already; panel of `row` at packed + (row − rowBegin)·depth.
 struct PackedRows {
   llvm::IRBuilderBase& b;
   const Plan& plan;
   const Problem& problem;
   const BlockRange& range;
   Value* packed;
+  Value* kBegin;
   Value* depth;
 
   Value* panel(Value* row) const {
+    if (problem.packedRows) {
+      Value* steps = b.CreateNUWAdd(b.CreateNUWMul(row, problem.k), b.CreateNUWMul(kBegin, b.getInt64(plan.mr)));
+      return b.CreateInBoundsGEP(problem.type, problem.packedRows, steps);
+    }
     return b.CreateInBoundsGEP(problem.type, packed, b.CreateNUWMul(b.CreateNUWSub(row, range.rowBegin), depth));
   }
-  void emit(Value* kBegin, Value* kEnd) const {
+  void emit(Value* kEnd) const {
+    if (problem.packedRows)
+      return;
     const PackSource source{problem.a, true, problem.type, plan.lanes};
     emitLoop(b, range.rowBegin, range.rowEnd, b.getInt64(plan.mr),
              [&](Value* row) { emitPackPanel(b, source, plan.mr, panel(row), row, range.rowEnd, kBegin, kEnd); });
@@ -97,10 +104,10 @@ struct PackedRows {
 };
 
 /// Panels of columns [columnBegin, columnEnd) × k [kBegin, kEnd); address(column, k) of a panel's step.
-void emitPackColumns(llvm::IRBuilderBase& b, const Plan& plan, const Problem& problem, Value* columnBegin,
-                     Value* columnEnd, Value* kBegin, Value* kEnd,
+void emitPackColumns(llvm::IRBuilderBase& b, const Plan& plan, llvm::Type* type, const Operand& operand,
+                     Value* columnBegin, Value* columnEnd, Value* kBegin, Value* kEnd,
                      llvm::function_ref<Value*(Value* column, Value* k)> address) {
-  const PackSource source{problem.b, false, problem.type, plan.lanes};
+  const PackSource source{operand, false, type, plan.lanes};
   Value* nr = b.getInt64(plan.nr());
   Value* panelsBegin = columnBegin;
   if (source.contiguousAcross()) {
@@ -131,11 +138,25 @@ void emitPackB(llvm::IRBuilderBase& b, const VectorFeatures&, const Plan& plan, 
                Value* panelBegin, Value* panelEnd, Value* kBegin, Value* kEnd) {
   Value* nr = b.getInt64(plan.nr());
   Value* columnEnd = emitMin(b, b.CreateNUWMul(panelEnd, nr), problem.n);
-  emitPackColumns(b, plan, problem, b.CreateNUWMul(panelBegin, nr), columnEnd, kBegin, kEnd,
+  emitPackColumns(b, plan, problem.type, problem.b, b.CreateNUWMul(panelBegin, nr), columnEnd, kBegin, kEnd,
                   [&](Value* column, Value* k) {
                     return b.CreateInBoundsGEP(
                         problem.type, packed, b.CreateNUWAdd(b.CreateNUWMul(column, problem.k), b.CreateNUWMul(k, nr)));
                   });
+}
+
+void emitPackTile(llvm::IRBuilderBase& b, const Plan& plan, llvm::Type* type, const Operand& operand, bool isA,
+                  Value* packed, Value* depth, Value* begin, Value* end, Value* kBegin, Value* kEnd) {
+  Value* width = b.getInt64(isA ? plan.mr : plan.nr());
+  auto address = [&](Value* across, Value* k) {
+    Value* steps = b.CreateNUWAdd(b.CreateNUWMul(b.CreateNUWSub(across, begin), depth), b.CreateNUWMul(k, width));
+    return b.CreateInBoundsGEP(type, packed, steps);
+  };
+  if (!isA)
+    return emitPackColumns(b, plan, type, operand, begin, end, kBegin, kEnd, address);
+  const PackSource source{operand, true, type, plan.lanes};
+  emitLoop(b, begin, end, width,
+           [&](Value* row) { emitPackPanel(b, source, plan.mr, address(row, kBegin), row, end, kBegin, kEnd); });
 }
 
 void emitPackedBlock(llvm::IRBuilderBase& b, const VectorFeatures&, const Plan& plan, const Problem& problem,
@@ -147,8 +168,8 @@ void emitPackedBlock(llvm::IRBuilderBase& b, const VectorFeatures&, const Plan& 
   Value* packedSteps = problem.packedSteps ? problem.packedSteps : problem.k;
   emitSlices(b, problem.k, plan.kc, [&](Value* kBegin, Value* kEnd, const Slice& slice) {
     Value* depth = b.CreateNUWSub(kEnd, kBegin);
-    const PackedRows rows{b, plan, problem, range, scratchAt(b, scratch, layout.operands), depth};
-    rows.emit(kBegin, kEnd);
+    const PackedRows rows{b, plan, problem, range, scratchAt(b, scratch, layout.operands), kBegin, depth};
+    rows.emit(kEnd);
     const Finish finish{b, problem, partial, slice};
     const PackedBlock block{b, plan, problem, range, kernel, scratch, slice, finish};
     emitLoop(b, range.columnBegin, range.columnEnd, nr, [&](Value* column) {
@@ -171,8 +192,8 @@ void emitLocalBlock(llvm::IRBuilderBase& b, const Plan& plan, const Problem& pro
                             range.columnBegin};
   emitSlices(b, problem.k, plan.kc, [&](Value* kBegin, Value* kEnd, const Slice& slice) {
     Value* depth = b.CreateNUWSub(kEnd, kBegin);
-    const PackedRows rows{b, plan, problem, range, scratchAt(b, scratch, layout.operands), depth};
-    rows.emit(kBegin, kEnd);
+    const PackedRows rows{b, plan, problem, range, scratchAt(b, scratch, layout.operands), kBegin, depth};
+    rows.emit(kEnd);
     const Finish finish{b, problem, partial, slice};
     const PackedBlock block{b, plan, problem, range, kernel, scratch, slice, finish};
     emitLoop(b, range.columnBegin, range.columnEnd, b.getInt64(kLocalPanels * plan.nr()), [&](Value* group) {
@@ -182,7 +203,7 @@ void emitLocalBlock(llvm::IRBuilderBase& b, const Plan& plan, const Problem& pro
                                        b.CreateNUWMul(b.CreateNUWSub(k, kBegin), nr));
         return b.CreateInBoundsGEP(problem.type, columnsOfB, offset);
       };
-      emitPackColumns(b, plan, problem, group, groupEnd, kBegin, kEnd, panelOfB);
+      emitPackColumns(b, plan, problem.type, problem.b, group, groupEnd, kBegin, kEnd, panelOfB);
       emitLoop(b, group, groupEnd, nr, [&](Value* column) {
         Value *panel = panelOfB(column, kBegin), *next = panelOfB(b.CreateNUWAdd(column, nr), kBegin);
         emitLoop(b, range.rowBegin, range.rowEnd, mr,

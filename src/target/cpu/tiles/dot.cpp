@@ -194,14 +194,17 @@ struct Product {
     return emit::elementPointer(e.ir, sink.view.elementType, sink.view.pointer, offset);
   }
 
-  gemm::Problem problem(mlir::Value b, const Values& extents, Value* k) {
+  /// `a` or `b` null: its panels are packed.
+  gemm::Problem problem(mlir::Value a, mlir::Value b, const Values& extents, Value* k) {
     gemm::Problem problem;
     problem.type = compute;
     problem.m = extents[extents.size() - 2];
     problem.n = extents.back();
     problem.k = k;
-    problem.a.contiguous = contiguousDim(v, op.getA());
-    problem.a.load = load(op.getA(), problem.a.contiguous);
+    if (a) {
+      problem.a.contiguous = contiguousDim(v, a);
+      problem.a.load = load(a, problem.a.contiguous);
+    }
     if (b) {
       problem.b.contiguous = contiguousDim(v, b);
       problem.b.load = load(b, problem.b.contiguous);
@@ -219,24 +222,24 @@ struct Product {
   }
 };
 
-/// B as the preparation left it: in its storage, packed, or one of them chosen at run time.
-struct RightOperand {
+/// An operand as the preparation left it: in its storage, packed, or one of them chosen at run time.
+struct DotOperand {
   mlir::Value direct;
   ir::TileLoadOp packed;
   mlir::Value isDirect;
 };
 
-RightOperand rightOperand(ir::DotOp op) {
+DotOperand dotOperand(mlir::Value operand) {
   auto packedLoad = [](mlir::Value value) {
     auto load = value.getDefiningOp<ir::TileLoadOp>();
     return load && load->hasAttr(kPanelsAttribute) ? load : ir::TileLoadOp();
   };
-  if (ir::TileLoadOp load = packedLoad(op.getB()))
+  if (ir::TileLoadOp load = packedLoad(operand))
     return {{}, load, {}};
-  auto select = op.getB().getDefiningOp<mlir::arith::SelectOp>();
+  auto select = operand.getDefiningOp<mlir::arith::SelectOp>();
   if (select && packedLoad(select.getFalseValue()))
     return {select.getTrueValue(), packedLoad(select.getFalseValue()), select.getCondition()};
-  return {op.getB(), {}, {}};
+  return {operand, {}, {}};
 }
 
 /// Loops over the leading dimensions.
@@ -280,14 +283,19 @@ Value* panelsAt(Emitter& e, const Place& place, const Values& batch, llvm::Type*
   return e.ir.CreateGEP(type, place.view.pointer, e.ir.CreateAdd(e.ir.CreateMul(columns, k), steps));
 }
 
+/// Panels of the rows that the load starts at, a whole panel's first. The view is rows × depth.
+Value* rowPanels(Emitter& e, const Place& place, llvm::Type* type) {
+  return e.ir.CreateGEP(type, place.view.pointer, e.ir.CreateMul(place.offsets[0], place.view.extents[1]));
+}
+
 }  // namespace
 
 void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   // Operands are read many times: what is dear to compute is computed once.
-  RightOperand right = rightOperand(op);
+  DotOperand left = dotOperand(op.getA()), right = dotOperand(op.getB());
   group().prepareEpilogue(op, roots);
-  if (costOf(v_, op.getA()) >= kExpensive)
-    toMemory(op.getA());
+  if (!left.packed && costOf(v_, left.direct) >= kExpensive)
+    toMemory(left.direct);
   if (!right.packed && costOf(v_, op.getB()) >= kExpensive)
     toMemory(op.getB());
   if (!e_.state.error.empty())
@@ -306,10 +314,11 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   auto direct = [&] {
     emit::ScratchScope inner(*e_.scratch);
     v_.enterScope();
-    if (costOf(v_, right.direct) >= kExpensive)
-      toMemory(right.direct);
+    for (mlir::Value operand : {left.direct, right.direct})
+      if (costOf(v_, operand) >= kExpensive)
+        toMemory(operand);
     emitBatch(v_, extents, 0, product.batch, [&] {
-      gemm::Problem problem = product.problem(right.direct, extents, k);
+      gemm::Problem problem = product.problem(left.direct, right.direct, extents, k);
       emitBlocks(v_, problem, plan.directMc, plan.directNc, [&](const gemm::BlockRange& range) {
         gemm::emitDirectBlock(e_.ir, e_.features, plan, problem, scratch, range);
       });
@@ -321,8 +330,10 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
     Frame inner(v_);
     Place place = v_.placeOfLoad(right.packed);
     emitBatch(v_, extents, 0, product.batch, [&] {
-      gemm::Problem problem = product.problem({}, extents, k);
+      gemm::Problem problem = product.problem(left.packed ? mlir::Value() : left.direct, {}, extents, k);
       problem.packedSteps = place.view.extents[place.view.rank() - 2];
+      if (left.packed)
+        problem.packedRows = rowPanels(e_, v_.placeOfLoad(left.packed), product.compute);
       Value* panels = panelsAt(e_, place, product.batch, product.compute, plan.nr());
       emitBlocks(v_, problem, plan.mc, plan.nc, [&](const gemm::BlockRange& range) {
         gemm::emitPackedBlock(e_.ir, e_.features, plan, problem, panels, scratch, range);
@@ -340,8 +351,23 @@ void Tiles::emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots) {
   v_.inside = before;
 }
 
+/// The steps of the depth that block z of a packing phase has.
+static std::pair<Value*, Value*> packedDepth(Emitter& e, Value* depth) {
+  llvm::IRBuilder<>& ir = e.ir;
+  // Pieces of the depth start at whole cache lines of a B that is stored by columns.
+  Value* steps = ir.CreateUDiv(ir.CreateAdd(depth, e.i64(kPackedSteps - 1)), e.i64(kPackedSteps));
+  Value* pieces = e.gridDim[2];
+  Value* step =
+      ir.CreateMul(ir.CreateUDiv(ir.CreateAdd(steps, ir.CreateSub(pieces, e.i64(1))), pieces), e.i64(kPackedSteps));
+  auto limit = [&](Value* k) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, k, depth); };
+  Value* kBegin = ir.CreateMul(e.blockId[2], step);
+  return {limit(kBegin), limit(ir.CreateAdd(kBegin, step))};
+}
+
 /// A packing phase: the store's tile is all of B; block (x, y, z) packs piece z of the depth of some panels of matrix y.
 void Tiles::emitPack(ir::TileStoreOp op) {
+  if (op->hasAttr(kTileRowsAttribute) || op->hasAttr(kTileColumnsAttribute))
+    return emitPackTile(op);
   llvm::IRBuilder<>& ir = e_.ir;
   mlir::Value b = op.getValue();
   llvm::Type* compute = emit::valueType(e_.context(), b.getType());
@@ -367,16 +393,33 @@ void Tiles::emitPack(ir::TileStoreOp op) {
   Value* panels = ir.CreateUDiv(place.view.extents[rank - 1], e_.i64(plan.nr()));
   Value* begin = ir.CreateMul(e_.blockId[0], e_.i64(kPanelsPerBlock));
   Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir.CreateAdd(begin, e_.i64(kPanelsPerBlock)), panels);
-  // Pieces of the depth start at whole cache lines of a B that is stored by columns.
-  Value* steps = ir.CreateUDiv(ir.CreateAdd(problem.k, e_.i64(kPackedSteps - 1)), e_.i64(kPackedSteps));
-  Value* pieces = e_.gridDim[2];
-  Value* step =
-      ir.CreateMul(ir.CreateUDiv(ir.CreateAdd(steps, ir.CreateSub(pieces, e_.i64(1))), pieces), e_.i64(kPackedSteps));
-  auto limit = [&](Value* k) { return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, k, problem.k); };
-  Value* kBegin = ir.CreateMul(e_.blockId[2], step);
+  auto [kBegin, kEnd] = packedDepth(e_, problem.k);
   Frame frame(v_);
   gemm::emitPackB(ir, e_.features, plan, problem, panelsAt(e_, place, product.batch, compute, plan.nr()), begin, end,
-                  limit(kBegin), limit(ir.CreateAdd(kBegin, step)));
+                  kBegin, kEnd);
+}
+
+/// The store's tile is all of an operand of tile code; block (x, 0, z) packs piece z of the depth of tile x.
+void Tiles::emitPackTile(ir::TileStoreOp op) {
+  bool isA = op->hasAttr(kTileRowsAttribute);
+  int64_t lanes = op->getAttrOfType<mlir::IntegerAttr>(isA ? kTileRowsAttribute : kTileColumnsAttribute).getInt();
+  mlir::Value tile = op.getValue();
+  llvm::Type* compute = emit::valueType(e_.context(), tile.getType());
+  gemm::Plan plan = dotPlan(e_.features, emit::elementBytes(tile.getType()));
+  Place place = v_.placeOfStore(op);
+  Product product{v_, e_, {}, {}, compute, {}};
+  gemm::Operand operand;
+  operand.contiguous = contiguousDim(v_, tile);
+  operand.load = product.load(tile, operand.contiguous);
+  Value* depth = v_.extents(tile)[isA ? 1 : 0];
+  auto [kBegin, kEnd] = packedDepth(e_, depth);
+  int64_t padded = static_cast<int64_t>(llvm::alignTo(lanes, isA ? plan.mr : plan.nr()));
+  Value* begin = e_.ir.CreateMul(e_.blockId[0], e_.i64(lanes));
+  Value* packed = e_.ir.CreateGEP(compute, place.view.pointer,
+                                  e_.ir.CreateMul(e_.ir.CreateMul(e_.blockId[0], e_.i64(padded)), depth));
+  Frame frame(v_);
+  gemm::emitPackTile(e_.ir, plan, compute, operand, isA, packed, depth, begin, e_.ir.CreateAdd(begin, e_.i64(lanes)),
+                     kBegin, kEnd);
 }
 
 /// Rows of C in vectors, one step of k at a time.

@@ -40,6 +40,7 @@ private:
   ir::DotOp epilogueDot(llvm::ArrayRef<Root> roots);
   void emitDot(ir::DotOp op, llvm::ArrayRef<Root> roots);
   void emitPack(ir::TileStoreOp op);
+  void emitPackTile(ir::TileStoreOp op);
   void emitIntegerDot(ir::DotOp op, llvm::ArrayRef<Root> roots);
   // scan.cpp
   void emitScan(ir::ScanOp op, const Place& sink);

@@ -271,7 +271,14 @@ Value Operand::wideCondition() {
     Value address = l.b.create<vxt::AddressOp>(l.loc, l.b.getI64Type(), w.view.pointer);
     multiple(l.b.create<arith::IndexCastOp>(l.loc, l.b.getIndexType(), address), 16);
   }
-  return all ? all : l.b.create<arith::ConstantIntOp>(l.loc, 1, 1);
+  if (!all)
+    return l.b.create<arith::ConstantIntOp>(l.loc, 1, 1);
+  // Both ways of both operands in one entry point would be most of its code: there is one for operands that lie well.
+  auto root = llvm::dyn_cast_if_present<mlir::BlockArgument>(w.view.root);
+  if (plan_.unit != Unit::Mma || w.view.alignedRows || !root)
+    return all;
+  l.addBetterAligned(root.getArgNumber());
+  return {};
 }
 
 Value Operand::contiguousCondition() {

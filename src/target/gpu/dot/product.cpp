@@ -176,16 +176,19 @@ private:
   Values multiplyTile(const Values& batch, Value row, Value column, const Values& extents, Value depth, Values start) {
     SharedScope scope(l.shared());
     Operand a(e_, dot_.getA(), true, plan_), b(e_, dot_.getB(), false, plan_);
-    a.announceReads();
-    b.announceReads();
-    if (a.inPlace() && b.inPlace())
+    if (a.inPlace() && b.inPlace()) {
+      a.announceReads();
+      b.announceReads();
       return multiplyInPlace(a, b, batch, row, column, start);
+    }
     auto stages = [&](const Operand& operand) {
       auto piece = l.shared().allocate(static_cast<int64_t>(operand.shared().bytes() * plan_.stages), 1024);
       l.hazards().write(piece.root);
       return piece;
     };
     auto stagesA = stages(a), stagesB = stages(b);
+    a.announceReads();
+    b.announceReads();
     setResidency();
     a.begin(batch, row, extents[rank_ - 2], depth, l.sharedPointer(stagesA));
     b.begin(batch, column, extents[rank_ - 1], depth, l.sharedPointer(stagesB));
@@ -425,7 +428,8 @@ void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, cons
   schedule.dotSplitDepth = largest->unit == Unit::Mma ? 512 : 128;
   // The fma unit copies element by element whatever the alignment and is not slower for it.
   schedule.dotAlignment = largest->unit == Unit::Mma ? 16 : 0;
-  schedule.dotCopySide = 128;
+  // Measured on an H200 in f16: operands of 300×300 that lie anyhow take 11.7 µs in place and 13.1 copied, 512×512 18.3 and 11.6.
+  schedule.dotCopyElements = schedule.dotAlignment > 0 ? 100'000 : 0;
   if (std::optional<Plan> thin = chooseThinPlan(chip, problem)) {
     schedule.thinDotRows = thin->rows;
     schedule.thinDotColumns = thin->columns;

@@ -8,14 +8,14 @@
 //                                     O += P·V of the last chunk; finish, store
 //
 // A turn is from the start of the first product to that of the second: while one consumer computes its softmax, the matrix unit works for the others.
-// Weights go from sums to operand in the registers they are in. Several loops that follow each other (chunks that a mask cuts, others) are one
-// loop here, in which a uniform branch chooses the body that makes the weights.
+// Weights go from sums to operand in the registers they are in.
 #include "target/gpu/hopper/attention.h"
 
 #include "base/check.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/epilogue.h"
 #include "target/gpu/hopper/online_softmax.h"
+#include "target/gpu/hopper/planned_phase.h"
 
 namespace vortex::target::gpu::hopper {
 
@@ -35,36 +35,23 @@ std::optional<StreamConfiguration> configurationOf(ir::KernelOp phase) {
   return found;
 }
 
-class Attention : public TileLowering {
+class Attention : public PlannedPhase {
 public:
   Attention(Lowering& lowering, const StreamConfiguration& plan) : l(lowering), plan_(plan), maps_(lowering) {}
 
   int64_t chooseThreads(mlir::Operation*, std::optional<int64_t>) override { return plan_.threads(); }
   bool lowerPhase() override;
 
-  void lower(mlir::Operation*) override { unplanned(); }
-  void leaveScope() override { unplanned(); }
-  Values threadValues(mlir::Value) override { return unplanned(); }
-  void bindThreadValues(mlir::Value, llvm::ArrayRef<Value>) override { unplanned(); }
-  Values registersFor(mlir::Value, mlir::Value) override { return unplanned(); }
-  void bindRegisters(mlir::Value, mlir::Value, llvm::ArrayRef<Value>) override { unplanned(); }
-  void flushReads(mlir::Operation*) override { unplanned(); }
-  void flushStores() override {}
-  void enterScope() override { unplanned(); }
-
 private:
-  static Values unplanned() { VORTEX_UNREACHABLE("a phase of online softmax is lowered as a whole"); }
-
   void collect();
   void countChunks();
   void makeRings();
   void emitProducer();
   void emitConsumer(Epilogue& epilogue);
   void finishRows(Epilogue& epilogue, Value sums, RowState& state);
-  Value firstOf(Value chunk);
-  void lowerBody(passes::StreamLoop stream, Value first);
+  /// The loop's scalars, for a chunk; where it begins.
+  Value lowerBody(Value chunk);
   OnlineSoftmax::Result softmax(Value chunk, Value scores, const RowState& before);
-  OnlineSoftmax::Result softmaxOf(size_t loop, Value first, mlir::ValueRange scores, const RowState& before);
   Value startScores(Value queries, Value keys);
   Value startResults(Value sums, mlir::ValueRange words, Value values);
   Values valuesOf(Value sums);
@@ -82,11 +69,11 @@ private:
   Lowering& l;
   StreamConfiguration plan_;
   Maps maps_;
-  llvm::SmallVector<passes::StreamLoop, 2> loops_;
-  llvm::SmallVector<OnlineSoftmax, 2> softmaxes_;
+  passes::StreamLoop stream_;
+  std::optional<OnlineSoftmax> softmax_;
   llvm::SmallVector<ir::TileStoreOp> stores_;
   mlir::Type element_;
-  Values begins_, ends_, counts_;  ///< per loop: elements of the streamed axis, chunks
+  Value begin_, extent_;           ///< of the streamed axis: the first chunk's first element, all
   Value total_;                    ///< chunks, at least one
   Value queries_, keys_, values_;  ///< rings
   int64_t staging_ = 0;            ///< in shared memory
@@ -100,7 +87,7 @@ void Attention::collect() {
     if (auto loop = llvm::dyn_cast<scf::ForOp>(op)) {
       auto stream = passes::matchStream(loop);
       VORTEX_CHECK(stream, "a loop that was planned as online softmax has another form");
-      loops_.push_back(*stream);
+      stream_ = *stream;
     } else if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op)) {
       stores_.push_back(store);
     } else if (auto id = llvm::dyn_cast<ir::BlockIdOp>(op)) {
@@ -114,22 +101,15 @@ void Attention::collect() {
   }
 }
 
-/// Chunks are those of this kernel, not of the loops; each loop still ends where its own last chunk does.
 void Attention::countChunks() {
-  Value keys = l.constant(plan_.keys);
-  Value sum = l.constant(0);
-  for (const passes::StreamLoop& stream : loops_) {
-    scf::ForOp loop = stream.loop;
-    Value begin = l.scalar(loop.getLowerBound()), end = l.scalar(loop.getUpperBound()), step = l.scalar(loop.getStep());
-    Value length = l.b.create<arith::MaxSIOp>(l.loc, l.sub(end, begin), l.constant(0));
-    Value whole = l.mul(l.div(l.add(length, l.sub(step, l.constant(1))), step), step);
-    begins_.push_back(begin);
-    ends_.push_back(l.min(l.add(begin, whole), l.scalar(stream.extent)));
-    counts_.push_back(l.div(l.add(length, l.sub(keys, l.constant(1))), keys));
-    sum = l.add(sum, counts_.back());
-  }
-  // A chunk of nothing leaves everything as it was.
-  total_ = l.b.create<arith::MaxSIOp>(l.loc, sum, l.constant(1));
+  scf::ForOp loop = stream_.loop;
+  Value end = l.scalar(loop.getUpperBound());
+  begin_ = l.scalar(loop.getLowerBound());
+  extent_ = l.scalar(stream_.extent);
+  Value length = l.b.create<arith::MaxSIOp>(l.loc, l.sub(end, begin_), l.constant(0));
+  Value count = l.div(l.add(length, l.constant(plan_.keys - 1)), l.constant(plan_.keys));
+  // One chunk where there are none: masks leave nothing of it, or it is empty.
+  total_ = l.b.create<arith::MaxSIOp>(l.loc, count, l.constant(1));
 }
 
 void Attention::makeRings() {
@@ -155,10 +135,9 @@ bool Attention::lowerPhase() {
   countChunks();
   auto kernel = llvm::cast<ir::vxt::KernelOp>(l.b.getInsertionBlock()->getParentOp());
   kernel.setMinBlocks(1);
-  element_ = tiles::elementType(loops_[0].product.getA());
-  mlir::Value results = loops_.back().loop.getResult(loops_.back().accumulator);
-  for (const passes::StreamLoop& stream : loops_)
-    softmaxes_.emplace_back(l, stream, plan_.keys);
+  element_ = tiles::elementType(stream_.product.getA());
+  mlir::Value results = stream_.loop.getResult(stream_.accumulator);
+  softmax_.emplace(l, stream_, plan_.keys);
   makeRings();
   Epilogue epilogue(l, maps_, results, stores_, plan_.width);
   auto roles = l.b.create<vxnv::RolesOp>(l.loc, plan_.consumers,
@@ -183,37 +162,27 @@ Value Attention::take(Value ring, bool isProducer) {
                     : Value(l.b.create<vxnv::AwaitOp>(l.loc, type, ring));
 }
 
-/// Where a chunk begins on the streamed axis.
-Value Attention::firstOf(Value chunk) {
-  Value keys = l.constant(plan_.keys), first = l.add(begins_[0], l.mul(chunk, keys)), passed = counts_[0];
-  for (size_t i = 1; i < loops_.size(); ++i) {
-    Value here = l.add(begins_[i], l.mul(l.sub(chunk, passed), keys));
-    first = l.select(l.less(chunk, passed), first, here);
-    passed = l.add(passed, counts_[i]);
-  }
-  return first;
-}
-
-void Attention::lowerBody(passes::StreamLoop stream, Value first) {
-  l.setScalar(stream.loop.getInductionVar(), first);
-  for (mlir::Operation& op : *stream.loop.getBody())
+Value Attention::lowerBody(Value chunk) {
+  Value first = l.add(begin_, l.mul(chunk, l.constant(plan_.keys)));
+  l.setScalar(stream_.loop.getInductionVar(), first);
+  for (mlir::Operation& op : *stream_.loop.getBody())
     if (!op.hasTrait<mlir::OpTrait::IsTerminator>() &&
         llvm::none_of(op.getResultTypes(), llvm::IsaPred<mlir::RankedTensorType>))
       l.lowerOp(&op);
+  return first;
 }
 
 void Attention::emitProducer() {
-  passes::StreamLoop& stream = loops_[0];
-  unsigned rank = tiles::rankOf(stream.product.getResult());
-  RowOperand q(l, maps_, stream.scoresProduct.getA(), rank - 2, plan_.rows());
-  RowOperand k(l, maps_, stream.scoresProduct.getB(), rank - 1, plan_.keys);
-  RowOperand v(l, maps_, stream.product.getB(), rank - 2, kRowElements);
+  unsigned rank = tiles::rankOf(stream_.product.getResult());
+  RowOperand q(l, maps_, stream_.scoresProduct.getA(), rank - 2, plan_.rows());
+  RowOperand k(l, maps_, stream_.scoresProduct.getB(), rank - 1, plan_.keys);
+  RowOperand v(l, maps_, stream_.product.getB(), rank - 2, kRowElements);
   Value slot = take(queries_, true);
   for (int64_t i = 0; i < steps(); ++i)
     q.copy(slot, 0, i * kRowElements, i * q.boxBytes());
   l.b.create<vxnv::PublishOp>(l.loc, queries_);
   l.emitFor(l.constant(0), total_, l.constant(1), {}, [&](Value chunk, mlir::ValueRange) {
-    lowerBody(stream, firstOf(chunk));
+    lowerBody(chunk);
     Value keys = take(keys_, true);
     for (int64_t i = 0; i < steps(); ++i)
       k.copy(keys, 0, i * kRowElements, i * k.boxBytes());
@@ -250,34 +219,12 @@ Values Attention::valuesOf(Value sums) {
   return values;
 }
 
-OnlineSoftmax::Result Attention::softmaxOf(size_t loop, Value first, mlir::ValueRange scores, const RowState& before) {
-  lowerBody(loops_[loop], first);
+OnlineSoftmax::Result Attention::softmax(Value chunk, Value scores, const RowState& before) {
+  Value first = lowerBody(chunk);
   Value warp = l.rem(l.warp(), l.constant(vxnv::kGroupWarps));
   Value row = l.add(l.mul(group_, l.constant(64)), l.mul(warp, l.constant(16)));
-  Value count = l.b.create<arith::MaxSIOp>(l.loc, l.sub(ends_[loop], first), l.constant(0));
-  return softmaxes_[loop].emit(scores, row, count, before);
-}
-
-OnlineSoftmax::Result Attention::softmax(Value chunk, Value scores, const RowState& before) {
-  Values sums = valuesOf(scores);
-  Value first = firstOf(chunk);
-  if (loops_.size() == 1)
-    return softmaxOf(0, first, sums, before);
-  VORTEX_CHECK(loops_.size() == 2, "%d loops of chunks", int(loops_.size()));
-  OnlineSoftmax::Result result{before, {}, {}};
-  auto flat = [&](size_t loop) {
-    OnlineSoftmax::Result one = softmaxOf(loop, first, sums, before);
-    Values all = one.state.all();
-    all.append(one.rescales);
-    all.append(one.weights);
-    return all;
-  };
-  Values all = l.emitIf(l.less(chunk, counts_[0]), [&] { return flat(0); }, [&] { return flat(1); });
-  result.state.set(all);
-  mlir::ValueRange rest = mlir::ValueRange(all).drop_front(before.all().size());
-  result.rescales = Values(rest.take_front(RowState::kHalves));
-  result.weights = Values(rest.drop_front(RowState::kHalves));
-  return result;
+  Value count = l.b.create<arith::MaxSIOp>(l.loc, l.sub(extent_, first), l.constant(0));
+  return softmax_->emit(valuesOf(scores), row, count, before);
 }
 
 void Attention::emitConsumer(Epilogue& epilogue) {
@@ -290,7 +237,7 @@ void Attention::emitConsumer(Epilogue& epilogue) {
   turn(false);
   scores = wait(scores, 0);
   release(keys_);
-  OnlineSoftmax::Result made = softmax(l.constant(0), scores, softmaxes_[0].initial());
+  OnlineSoftmax::Result made = softmax(l.constant(0), scores, softmax_->initial());
   auto type = vxnv::SumsType::get(l.b.getContext(), plan_.width);
   Value zero = l.b.create<arith::ConstantOp>(l.loc, l.b.getF32FloatAttr(0));
   Value none = l.b.create<vxnv::SumsOfOp>(l.loc, type, Values(static_cast<size_t>(type.perThread()), zero));
@@ -298,7 +245,7 @@ void Attention::emitConsumer(Epilogue& epilogue) {
   RowState state = made.state;
   size_t stateSize = state.all().size();
   carried.append(state.all());
-  carried.append(softmaxes_[0].pack(made.weights));
+  carried.append(softmax_->pack(made.weights));
   carried = l.emitFor(l.constant(1), total_, l.constant(1), carried, [&](Value chunk, mlir::ValueRange before) {
     Value next = take(keys_, false);
     turn(true);
@@ -316,7 +263,7 @@ void Attention::emitConsumer(Epilogue& epilogue) {
       rescaled.push_back(l.b.create<arith::MulFOp>(l.loc, value, weights.rescales[number / 2 % RowState::kHalves]));
     Values after{l.b.create<vxnv::SumsOfOp>(l.loc, type, rescaled)};
     after.append(weights.state.all());
-    after.append(softmaxes_[0].pack(weights.weights));
+    after.append(softmax_->pack(weights.weights));
     return after;
   });
   mlir::ValueRange last(carried);
@@ -328,16 +275,14 @@ void Attention::emitConsumer(Epilogue& epilogue) {
 }
 
 void Attention::finishRows(Epilogue& epilogue, Value sums, RowState& state) {
-  passes::StreamLoop& stream = loops_.back();
-  OnlineSoftmax& softmax = softmaxes_.back();
-  softmax.finish(state);
+  softmax_->finish(state);
   llvm::SmallVector<Epilogue::RowValue> rows;
-  rows.push_back({stream.loop.getResult(stream.maximum), {}});
+  rows.push_back({stream_.loop.getResult(stream_.maximum), {}});
   for (Value maximum : state.maxima)
-    rows.back().halves.push_back(softmax.maximum(maximum));
-  for (auto [number, sum] : llvm::enumerate(stream.sums)) {
+    rows.back().halves.push_back(softmax_->maximum(maximum));
+  for (auto [number, sum] : llvm::enumerate(stream_.sums)) {
     auto halves = llvm::ArrayRef<Value>(state.sums).slice(number * RowState::kHalves, RowState::kHalves);
-    rows.push_back({stream.loop.getResult(sum.number), Values(halves)});
+    rows.push_back({stream_.loop.getResult(sum.number), Values(halves)});
   }
   Value warp = l.rem(l.warp(), l.constant(vxnv::kGroupWarps));
   Value number = l.add(l.mul(group_, l.constant(vxnv::kGroupWarps)), warp);

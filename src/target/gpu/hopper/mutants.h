@@ -42,6 +42,12 @@ inline bool isOrdering(mlir::Operation* op) {
                    ir::vxt::BarrierOp>(op);
 }
 
+#if __has_feature(address_sanitizer)
+inline constexpr bool kIsSanitized = true;  ///< code runs some thirty times slower: a sample is emulated
+#else
+inline constexpr bool kIsSanitized = false;
+#endif
+
 inline size_t countOrdering(ir::vxt::KernelOp code) {
   size_t count = 0;
   code.walk([&](mlir::Operation* op) { count += isOrdering(op); });

@@ -58,10 +58,18 @@ void RowState::set(mlir::ValueRange values) {
 
 OnlineSoftmax::OnlineSoftmax(Lowering& lowering, passes::StreamLoop stream, int64_t columns)
     : l_(lowering), v_(lowering), stream_(std::move(stream)), columns_(columns) {
-  double factor = factorOf(stream_.scores);
+  plain_ = masked_ = stream_.scores;
+  if (auto apart = plain_.getDefiningOp<arith::SelectOp>(); apart && !tiles::isTile(apart.getCondition())) {
+    isPlain_ = apart.getCondition();
+    plain_ = apart.getTrueValue();
+    masked_ = apart.getFalseValue();
+    if (factorOf(plain_) != factorOf(masked_))
+      plain_ = masked_;
+  }
+  double factor = factorOf(masked_);
   isFolded_ = factor != 1;
   factor_ = factor * (stream_.isBase2 ? 1 : std::numbers::log2e);
-  llvm::SmallVector<mlir::Value> roots{stream_.scores, stream_.weights};
+  llvm::SmallVector<mlir::Value> roots{masked_, stream_.weights};
   for (const passes::StreamLoop::Sum& sum : stream_.sums)
     roots.push_back(sum.terms);
   for (mlir::Value root : roots)
@@ -109,10 +117,14 @@ Value OnlineSoftmax::rawScores(mlir::Value scores, const tiles::At& at) {
   return l_.b.create<arith::SelectOp>(l_.loc, condition, side(mask.getTrueValue()), side(mask.getFalseValue()));
 }
 
-/// −inf in columns that do not exist.
-Values OnlineSoftmax::maskBeyond(const Chunk& chunk, Values pairs) {
+/// What a mask leaves, −inf in columns that do not exist. Code of its own, for all that reaches beyond one chunk in many is there.
+Values OnlineSoftmax::mask(const Chunk& chunk, Values plain) {
   Value isWhole = l_.less(l_.constant(columns_ - 1), chunk.count);
+  if (plain_ != masked_)
+    isWhole = l_.both(isWhole, l_.scalar(isPlain_));
   auto masked = [&] {
+    tiles::Frame frame(v_);
+    Values pairs = plain_ != masked_ ? scoresOf(masked_, chunk) : plain;
     Value none = constant(-std::numeric_limits<double>::infinity());
     Values result;
     for (auto [number, pair] : llvm::enumerate(pairs)) {
@@ -126,7 +138,7 @@ Values OnlineSoftmax::maskBeyond(const Chunk& chunk, Values pairs) {
     }
     return result;
   };
-  return l_.emitIf(isWhole, [&] { return pairs; }, masked);
+  return l_.emitIf(isWhole, [&] { return plain; }, masked);
 }
 
 Value OnlineSoftmax::acrossQuad(Value value, bool isMaximum) {
@@ -165,11 +177,15 @@ Values OnlineSoftmax::scorePairs(Chunk& chunk, mlir::ValueRange scores) {
     }
   if (reads_)  // all loads first
     for (const tiles::At& at : chunk.places)
-      v_.touch(stream_.scores, at);
+      v_.touch(masked_, at);
+  return mask(chunk, scoresOf(plain_, chunk));
+}
+
+Values OnlineSoftmax::scoresOf(mlir::Value scores, const Chunk& chunk) {
   Values pairs;
   for (const tiles::At& at : chunk.places)
-    pairs.push_back(rawScores(stream_.scores, at));
-  return maskBeyond(chunk, pairs);
+    pairs.push_back(rawScores(scores, at));
+  return pairs;
 }
 
 /// Adds the new maximum and what earlier sums are multiplied by to the result; returns what is added to exponents.

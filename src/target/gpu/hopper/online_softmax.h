@@ -52,7 +52,8 @@ private:
   void weigh(const Chunk& chunk, llvm::ArrayRef<Value> pairs, llvm::ArrayRef<Value> shifts, Result& result);
   tiles::At position(const Chunk& chunk, int64_t half, int64_t column);
   Value rawScores(mlir::Value scores, const tiles::At& at);
-  Values maskBeyond(const Chunk& chunk, Values pairs);
+  Values scoresOf(mlir::Value scores, const Chunk& chunk);
+  Values mask(const Chunk& chunk, Values plain);
   Value maximumOf(llvm::ArrayRef<Value> pairs);
   Value acrossQuad(Value value, bool isMaximum);
   Value exp2(Value value);
@@ -61,6 +62,8 @@ private:
   Lowering& l_;
   tiles::Evaluator v_;
   passes::StreamLoop stream_;
+  mlir::Value plain_, masked_;  ///< the scores of chunks that a mask leaves whole, and of all; the same where none does
+  mlir::Value isPlain_;         ///< scalar
   int64_t columns_;
   double factor_ = 1;      ///< scores as computed here times this are exponents of 2
   bool isFolded_ = false;  ///< a factor of the scores is in there

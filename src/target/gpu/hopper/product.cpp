@@ -16,6 +16,7 @@
 #include "target/gpu/hopper/attention.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/epilogue.h"
+#include "target/gpu/hopper/planned_phase.h"
 #include "target/gpu/tiles/tiles.h"
 
 namespace vortex::target::gpu::hopper {
@@ -38,7 +39,7 @@ ir::DotOp findProduct(ir::KernelOp phase) {
   return found;
 }
 
-class Product : public TileLowering {
+class Product : public PlannedPhase {
 public:
   Product(Lowering& lowering, ir::DotOp dot) : l(lowering), dot_(dot), plan_(*configurationOf(dot)), maps_(lowering) {}
 
@@ -53,17 +54,7 @@ public:
       emit();
   }
 
-  Values threadValues(mlir::Value) override { return unplanned(); }
-  void bindThreadValues(mlir::Value, llvm::ArrayRef<Value>) override { unplanned(); }
-  Values registersFor(mlir::Value, mlir::Value) override { return unplanned(); }
-  void bindRegisters(mlir::Value, mlir::Value, llvm::ArrayRef<Value>) override { unplanned(); }
-  void flushReads(mlir::Operation*) override { unplanned(); }
-  void flushStores() override {}
-  void enterScope() override { unplanned(); }
-
 private:
-  static Values unplanned() { VORTEX_UNREACHABLE("a product phase holds a product and stores"); }
-
   void emit() {
     auto kernel = llvm::cast<ir::vxt::KernelOp>(l.b.getInsertionBlock()->getParentOp());
     kernel.setMinBlocks(1);

@@ -85,8 +85,8 @@ template <typename Op> AsyncUnits::Product AsyncUnits::describe(size_t first, Op
 void AsyncUnits::startProduct(size_t first, vxnv::WgmmaOp op) {
   Product product = describe(first, op);
   const auto columns = static_cast<uint32_t>(op.getSums().size() * 2);
-  collectReads(product, descriptor(first, op, op.getA()), op.getAAcross(), layout::kWarpgroupRows);
-  collectReads(product, descriptor(first, op, op.getB()), op.getBAcross(), columns);
+  collectReads(first, product, descriptor(first, op, op.getA()), op.getAAcross(), layout::kWarpgroupRows);
+  collectReads(first, product, descriptor(first, op, op.getB()), op.getBAcross(), columns);
   start(first, std::move(product));
 }
 
@@ -102,7 +102,7 @@ void AsyncUnits::startProduct(size_t first, vxnv::WgmmaRegistersOp op) {
       const uint64_t word = machine_.cell(machine_.thread(first + thread), words[number / 2]);
       product.a[row * kDepth + depth] = interpreter::decode(element.format, word >> number % 2 * 16 & 0xffff);
     }
-  collectReads(product, descriptor(first, op, op.getB()), op.getBAcross(),
+  collectReads(first, product, descriptor(first, op, op.getB()), op.getBAcross(),
                static_cast<uint32_t>(op.getSums().size() * 2));
   start(first, std::move(product));
 }
@@ -116,7 +116,7 @@ void AsyncUnits::start(size_t first, Product product) {
 }
 
 /// Marks what the product reads of an operand, and looks whether it is there.
-void AsyncUnits::collectReads(Product& product, uint64_t descriptor, bool isAcross, uint32_t across) {
+void AsyncUnits::collectReads(size_t first, Product& product, uint64_t descriptor, bool isAcross, uint32_t across) {
   const layout::MatrixDescriptor operand = layout::MatrixDescriptor::decode(descriptor);
   const auto bytes = static_cast<uint32_t>(ir::vxt::scalarBytes(product.element));
   for (uint32_t i = 0; i < across; ++i)
@@ -131,6 +131,7 @@ void AsyncUnits::collectReads(Product& product, uint64_t descriptor, bool isAcro
           machine_.fail(product.op, concat("thread ", unfenced_[byte] - 1, " wrote byte ", byte, " without a fence"));
         ++reads_[byte];
       }
+      machine_.checkOrder(product.op, static_cast<unsigned>(first), place, bytes, false);
       product.reads.push_back(place);
     }
 }
@@ -195,6 +196,7 @@ bool AsyncUnits::storeMatrix(size_t first, mlir::Operation* op) {
         machine_.fail(op, "misaligned row of a matrix");
       char* to = machine_.sharedBase() + row + lane % 4 * sizeof(uint32_t);
       checkAccess(t, op, to, sizeof(uint32_t), true);
+      machine_.checkOrder(op, t.number, static_cast<size_t>(to - machine_.sharedBase()), sizeof(uint32_t), true);
       const auto word = static_cast<uint32_t>(machine_.cell(t, store.getWords()[static_cast<unsigned>(matrix)]));
       std::memcpy(to, &word, sizeof word);
     }

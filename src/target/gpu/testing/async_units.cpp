@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <llvm/ADT/TypeSwitch.h>
+#include <utility>
 
 namespace vortex::target::gpu::testing {
 
@@ -94,12 +95,12 @@ bool AsyncUnits::execute(Thread& t, mlir::Operation* op) {
       .Case([&](vxnv::BarrierExpectOp expect) {
         if (Barrier* barrier = findBarrier(t, op, expect.getBarrier())) {
           barrier->bytes += static_cast<int64_t>(expect.getBytes());
-          arrive(op, *barrier);
+          arrive(t, op, *barrier);
         }
       })
       .Case([&](vxnv::BarrierArriveOp arrival) {
         if (Barrier* barrier = findBarrier(t, op, arrival.getBarrier()))
-          arrive(op, *barrier);
+          arrive(t, op, *barrier);
       })
       .Case([&](vxnv::BarrierWaitOp barrier) { waitFor(t, barrier); })
       .Case([&](vxnv::NamedBarrierOp barrier) { meet(t, barrier); })
@@ -170,9 +171,10 @@ AsyncUnits::Barrier* AsyncUnits::findBarrier(Thread& t, mlir::Operation* op, mli
   return nullptr;
 }
 
-void AsyncUnits::arrive(mlir::Operation* op, Barrier& barrier) {
+void AsyncUnits::arrive(Thread& t, mlir::Operation* op, Barrier& barrier) {
   if (barrier.arrivals == 0)
     return machine_.fail(op, "more arrivals than the barrier counts");
+  machine_.order().release(t.number, barrier.arrived);
   --barrier.arrivals;
   endPhase(barrier);
 }
@@ -181,6 +183,7 @@ void AsyncUnits::endPhase(Barrier& barrier) {
   if (barrier.arrivals != 0 || barrier.bytes != 0)
     return;
   ++barrier.phase;
+  barrier.done = barrier.arrived;
   barrier.arrivals = barrier.count;
 }
 
@@ -194,18 +197,22 @@ void AsyncUnits::meet(Thread& t, vxnv::NamedBarrierOp op) {
     return machine_.fail(op, "arrivals disagree on how many there are");
   if (!barrier.arrived.insert(t.number).second)
     return machine_.fail(op, concat("thread ", t.number, " arrives again at barrier ", number, ", which is closed"));
+  machine_.order().release(t.number, barrier.clock);
   barrier.threads = threads;
   const unsigned opened = barrier.opened;
   if (barrier.arrived.size() == threads) {
     barrier.arrived.clear();
+    barrier.done = std::exchange(barrier.clock, {});
     ++barrier.opened;
   }
-  if (!op.getArrives())
-    block(
-        t, op, [&barrier, opened] { return barrier.opened != opened; },
-        [&barrier, number] {
-          return concat("for ", barrier.threads - barrier.arrived.size(), " arrivals at barrier ", number);
-        });
+  if (op.getArrives())
+    return;
+  block(
+      t, op, [&barrier, opened] { return barrier.opened != opened; },
+      [&barrier, number] {
+        return concat("for ", barrier.threads - barrier.arrived.size(), " arrivals at barrier ", number);
+      });
+  machine_.order().acquire(t.number, barrier.done);
 }
 
 void AsyncUnits::waitFor(Thread& t, vxnv::BarrierWaitOp op) {
@@ -219,6 +226,7 @@ void AsyncUnits::waitFor(Thread& t, vxnv::BarrierWaitOp op) {
         return concat("for parity ", parity, " of the barrier at ", place, ", which lacks ", barrier->arrivals, " of ",
                       barrier->count, " arrivals and ", barrier->bytes, " bytes");
       });
+  machine_.order().acquire(t.number, barrier->done);
 }
 
 //===-- copies ------------------------------------------------------------------------------------------------===//
@@ -316,6 +324,8 @@ void AsyncUnits::startLoad(Thread& t, vxnv::BulkLoadOp op) {
     ++writes_[byte];
     machine_.sharedBase()[byte] = kPoison;
   }
+  machine_.checkOrder(op, t.number, load.place, boxBytes(load.map), true);
+  machine_.order().release(t.number, load.started);
   loads_.push_back(std::move(load));
 }
 
@@ -330,6 +340,7 @@ void AsyncUnits::finish(const Load& load) {
   for (size_t byte = load.place; byte < load.place + boxBytes(load.map); ++byte)
     --writes_[byte];
   Barrier& barrier = barriers_[load.barrier];
+  machine_.order().include(barrier.arrived, load.started);
   barrier.bytes -= static_cast<int64_t>(boxBytes(load.map));
   endPhase(barrier);
 }
@@ -349,6 +360,7 @@ void AsyncUnits::startStore(Thread& t, vxnv::BulkStoreOp op) {
       return machine_.fail(op, concat("thread ", unfenced_[byte] - 1, " wrote byte ", byte, " without a fence"));
     ++reads_[byte];
   }
+  machine_.checkOrder(op, t.number, store.place, boxBytes(store.map), false);
   stores_.push_back(std::move(store));
 }
 

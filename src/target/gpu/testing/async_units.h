@@ -8,6 +8,7 @@
 #include "artifact/tensor_map.h"
 #include "ir/vxnv.h"
 #include "layout/hopper.h"
+#include "target/gpu/testing/shared_order.h"
 #include "target/gpu/testing/thread.h"
 
 #include <deque>
@@ -45,7 +46,8 @@ private:
     int64_t count = 0, arrivals = 0, bytes = 0;  ///< arrivals and bytes that the running phase still lacks
     unsigned phase = 0;
     unsigned initialiser = 0;
-    bool isVisible = false;  ///< to copies
+    bool isVisible = false;                ///< to copies
+    SharedOrder::Clock arrived{}, done{};  ///< so far; when the last phase ended
   };
   struct Range {
     size_t begin, bytes;  ///< in shared memory
@@ -56,6 +58,7 @@ private:
     size_t place;    ///< in shared memory
     size_t barrier;  ///< its place
     mlir::Operation* op;
+    SharedOrder::Clock started{};
   };
   /// Reads its box, then writes it.
   struct Store {
@@ -88,6 +91,7 @@ private:
   struct NamedBarrier {
     std::set<unsigned> arrived{};
     unsigned threads = 0, opened = 0;
+    SharedOrder::Clock clock{}, done{};  ///< of the arrivals; when it opened last
   };
   struct StoreGroups {
     uint64_t open = 0;  ///< number of the group that is not committed
@@ -104,7 +108,7 @@ private:
   void block(Thread& t, mlir::Operation* op, std::function<bool()> until, std::function<std::string()> missing);
   Barrier* findBarrier(Thread& t, mlir::Operation* op, mlir::Value pointer);
   void initialise(Thread& t, ir::vxnv::BarrierInitOp op);
-  void arrive(mlir::Operation* op, Barrier& barrier);
+  void arrive(Thread& t, mlir::Operation* op, Barrier& barrier);
   void endPhase(Barrier& barrier);
   void waitFor(Thread& t, ir::vxnv::BarrierWaitOp op);
   void meet(Thread& t, ir::vxnv::NamedBarrierOp op);
@@ -131,7 +135,7 @@ private:
   void startProduct(size_t first, ir::vxnv::WgmmaOp op);
   void startProduct(size_t first, ir::vxnv::WgmmaRegistersOp op);
   void start(size_t first, Product product);
-  void collectReads(Product& product, uint64_t descriptor, bool isAcross, uint32_t across);
+  void collectReads(size_t first, Product& product, uint64_t descriptor, bool isAcross, uint32_t across);
   void finish(Warpgroup& group);
   void waitForProducts(Thread& t, ir::vxnv::WgmmaWaitOp op);
   std::optional<float> valueOf(uint64_t cell, size_t thread, size_t number) const;

@@ -109,7 +109,7 @@ bool Machine::executeMemory(Thread& t, mlir::Operation* op) {
       })
       .Case([&](vxt::AsyncCopyOp async) { asyncCopy(t, async); })
       .Case([&](vxt::AsyncCommitOp) { t.copies.emplace_back(); })
-      .Case([&](vxt::AsyncWaitOp async) { asyncWait(t, async.getPending()); })
+      .Case([&](vxt::AsyncWaitOp async) { asyncWait(t, async); })
       .Default([&](mlir::Operation*) { isKnown = false; });
   return isKnown;
 }
@@ -210,8 +210,10 @@ void Machine::access(Thread& t, mlir::Operation* op, mlir::Value base, mlir::Val
                         std::to_string(block_[0]));
   if (reinterpret_cast<uintptr_t>(pointer) % std::max<uint64_t>(alignment, bytes))
     return fail(op, "misaligned access");
-  if (isShared)
+  if (isShared) {
     units_.checkAccess(t, op, pointer, lanes * bytes, isStore);
+    checkOrder(op, t.number, static_cast<size_t>(pointer - sharedBase_), lanes * bytes, isStore);
+  }
   for (unsigned lane = 0; lane < lanes; ++lane) {
     if (isStore) {
       std::memcpy(pointer + lane * bytes, &own[lane], bytes);
@@ -235,13 +237,17 @@ void Machine::asyncCopy(Thread& t, vxt::AsyncCopyOp op) {
   std::vector<char> data(bytes, 0);
   std::copy_n(from, read, data.begin());
   std::fill_n(to, bytes, static_cast<char>(0x7D));
+  checkOrder(op, t.number, static_cast<size_t>(to - sharedBase_), bytes, true);
   t.copies.back().emplace_back(to, std::move(data));
 }
 
-void Machine::asyncWait(Thread& t, uint64_t pending) {
-  while (t.copies.size() > pending + 1) {
-    for (auto& [to, data] : t.copies.front())
+/// Copies may write at any moment from their start until here.
+void Machine::asyncWait(Thread& t, vxt::AsyncWaitOp op) {
+  while (t.copies.size() > op.getPending() + 1) {
+    for (auto& [to, data] : t.copies.front()) {
+      checkOrder(op, t.number, static_cast<size_t>(to - sharedBase_), data.size(), true);
       llvm::copy(data, to);
+    }
     t.copies.erase(t.copies.begin());
   }
 }

@@ -84,6 +84,7 @@ void Machine::runBlock(unsigned threads) {
   shared_.assign(sharedBytes_ + 1024, static_cast<char>(0xA5));
   sharedBase_ = reinterpret_cast<char*>(llvm::alignTo(reinterpret_cast<uintptr_t>(shared_.data()), 1024));
   units_.reset(threads);
+  order_.reset(sharedBytes_, threads);
   threads_.clear();
   threads_.resize(threads);
   std::vector<unsigned> order(threads);
@@ -142,6 +143,7 @@ void Machine::releaseBarrier() {
       return reportDeadlock();
   for (Thread& t : threads_)
     t.state = Thread::State::Ready;
+  order_.meet(0, static_cast<unsigned>(threads_.size()));
 }
 
 void Machine::reportDeadlock() {
@@ -182,6 +184,8 @@ bool Machine::meet(size_t size, Thread::State state) {
 void Machine::resolve(size_t first, mlir::Operation* op) {
   if (units_.multiply(first, op) || units_.storeMatrix(first, op))
     return;
+  if (llvm::isa<vxt::WarpBarrierOp>(op))
+    return order_.meet(static_cast<unsigned>(first), kWarp);
   if (auto each = llvm::dyn_cast<vxt::ShuffleOp>(op))
     return shuffle(first, each);
   if (auto load = llvm::dyn_cast<vxt::LoadMatrixOp>(op))
@@ -194,6 +198,11 @@ void Machine::resolve(size_t first, mlir::Operation* op) {
     for (size_t lane = 0; lane < 32; ++lane)
       llvm::copy(result[lane], cells(threads_[first + lane], mma.getResult()));
   }
+}
+
+void Machine::checkOrder(mlir::Operation* op, unsigned number, size_t place, size_t bytes, bool isStore) {
+  if (std::string missing = order_.access(number, place, bytes, isStore); !missing.empty())
+    fail(op, missing);
 }
 
 void Machine::shuffle(size_t first, vxt::ShuffleOp shuffle) {
@@ -236,6 +245,7 @@ void Machine::loadMatrix(size_t first, vxt::LoadMatrixOp op) {
     if (rows.back() < sharedBase_ || rows.back() + 16 > sharedBase_ + kernel_.getSharedBytes() ||
         reinterpret_cast<uintptr_t>(rows.back()) % 16)
       return fail(op, "bad row address");
+    checkOrder(op, t.number, static_cast<size_t>(rows.back() - sharedBase_), 16, false);
   }
   WarpRegisters words = loadMatrices(rows, static_cast<unsigned>(op.getCount()), op.getTransposed());
   for (size_t lane = 0; lane < 32; ++lane)

@@ -5,6 +5,7 @@
 #include "target/gpu/testing/async_units.h"
 #include "target/gpu/testing/machine.h"
 #include "target/gpu/testing/matrices.h"
+#include "target/gpu/testing/shared_order.h"
 #include "target/gpu/testing/thread.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -31,6 +32,9 @@ public:
   std::mt19937& random() { return random_; }
   char* sharedBase() const { return sharedBase_; }
   size_t sharedBytes() const { return sharedBytes_; }
+  SharedOrder& order() { return order_; }
+  /// `number` is about to touch bytes of shared memory: fails if a barrier is missing since another thread did.
+  void checkOrder(mlir::Operation* op, unsigned number, size_t place, size_t bytes, bool isStore);
   /// Whether an access lies in the memory of the launch.
   bool isGlobal(const char* begin, size_t bytes) const;
 
@@ -60,7 +64,7 @@ private:
   void access(Thread& t, mlir::Operation* op, mlir::Value base, mlir::Value at, mlir::Value mask, uint64_t alignment,
               mlir::Value value, bool isStore);
   void asyncCopy(Thread& t, ir::vxt::AsyncCopyOp op);
-  void asyncWait(Thread& t, uint64_t pending);
+  void asyncWait(Thread& t, ir::vxt::AsyncWaitOp op);
 
   ir::vxt::KernelOp kernel_;
   const Launch& launch_;
@@ -76,6 +80,7 @@ private:
   size_t sharedBytes_ = 0;
   int64_t block_[3] = {};
   std::string error_;
+  SharedOrder order_;
   AsyncUnits units_{*this};
 };
 

@@ -99,11 +99,12 @@ private:
   std::optional<unsigned> crosswiseDim(ir::TileLoadOp load, llvm::ArrayRef<DimUse> map, unsigned loops) const;
   unsigned chooseLanes();
   llvm::SmallVector<mlir::Value> keptTiles();
-  void announce();
+  Hazards::State announce();
   void forEachAccess(llvm::function_ref<void(mlir::Value, const DimMap&, const Place&)> visit);
 
   // emission
   Values emitVersions();
+  Values emitChosen();
   Values emitVersion(Version swept, unsigned kept);
   Values emitAnywhere(unsigned lanes, unsigned kept);
   std::optional<Place> peelReference(unsigned lanes);
@@ -120,10 +121,12 @@ private:
   Values emitLong(Version swept, int64_t inRegisters);
   void fetchRow(const Pass& pass, Version version);
   void emitRow(Version version);
-  void emitReducePass(const Pass& pass, Version version);
+  void emitReducePass(const Pass& pass, Version version, bool isFirst);
   void emitStorePass(const Pass& pass, Version version);
   void emitSingles(const Pass& pass);
   void emitSwept(const Pass& pass, Version version, const Values& carries);
+  void emitPeeledScan(const Pass& pass, Version version, Values carries);
+  Position singlesFrom(Value first, Value end);
   // columns.cpp
   bool reducesInside(const Pass& pass);
   void emitColumns(const Pass& pass, Version version);
@@ -156,6 +159,7 @@ private:
   bool assumesAlignment();
   int64_t residentBlocks();
   bool isSmall();
+  Value needsMore(Version version, unsigned positions, unsigned more);
   static unsigned moreThan(unsigned positions);
   bool readsNarrow();
   bool readsEarly(unsigned positions);

@@ -88,6 +88,8 @@ Values Nest::emitRows(Version version) {
 }
 
 void Nest::emitRow(Version version) {
+  SharedScope slots(l.shared());
+  bool isFirst = true;
   if (!resident_.empty())
     fetchRow(passes_[0], version);
   if (version.early)
@@ -96,7 +98,7 @@ void Nest::emitRow(Version version) {
         touchAll(pass, keptPositions(pass, version));
   for (const Pass& pass : passes_) {
     if (!pass.reduces.empty())
-      emitReducePass(pass, version);
+      emitReducePass(pass, version, std::exchange(isFirst, false));
     if (!pass.roots.empty())
       emitStorePass(pass, version);
   }
@@ -243,9 +245,16 @@ Values Nest::whereExists(const Pass& pass, const Position& position, PositionBod
 
 //===-- sweeps ------------------------------------------------------------------------------------------------===//
 
-/// A position past the end reads the first one instead.
+/// A position past the end reads the first one instead; of rows that start anywhere, which may have none, nothing.
 Nest::Position Nest::guarded(const Pass& pass, Version version, Value item, Value items) {
   Value exists = isLess(l, item, items);
+  if (version.peeled) {
+    Position position = positionOf(pass, version, item, exists);
+    position.predicated = true;
+    for (Index& index : position.inner)
+      index.masked = true;
+    return position;
+  }
   return positionOf(pass, version, choose(l, exists, item, l.constant(0)), exists);
 }
 
@@ -405,43 +414,6 @@ void Nest::primeInvariants(const Pass& pass) {
     });
 }
 
-//===-- scans -------------------------------------------------------------------------------------------------===//
-
-Values Nest::scanStart(const Pass& pass) {
-  Values carries;
-  for (ir::ScanOp scan : pass.scans)
-    carries.push_back(Reduction(l, scan.getKind(), elementType(scan.getValue())).neutral(1));
-  return carries;
-}
-
-/// The next `width` items of every scan the pass needs; the results are found by whoever evaluates them at this position.
-void Nest::scanStep(const Pass& pass, const Position& position, llvm::MutableArrayRef<Value> carries) {
-  for (auto [number, carry] : llvm::enumerate(carries)) {
-    ir::ScanOp scan = pass.scans[number];
-    At here = at(position);
-    if (v_.isKnown(scan.getResult(), here))
-      continue;
-    Reduction reduction(l, scan.getKind(), elementType(scan.getValue()));
-    Value own = masked(reduction, position, reduction.widen(v_.eval(scan.getValue(), here)));
-    Values prefix;
-    for (unsigned lane = 0; lane < position.lanes; ++lane) {
-      Value element = extract(l, own, lane);
-      prefix.push_back(lane ? reduction.combine(prefix.back(), element) : element);
-    }
-    TeamPrefix team = teamScan(l, team_, reduction, prefix.back());
-    Value before = reduction.combine(carry, team.before);
-    Values results;
-    for (unsigned lane = 0; lane < position.lanes; ++lane) {
-      if (scan.getExclusive())
-        results.push_back(lane ? reduction.combine(before, prefix[lane - 1]) : before);
-      else
-        results.push_back(reduction.combine(before, prefix[lane]));
-    }
-    carry = reduction.combine(carry, team.total);
-    v_.remember(scan.getResult(), here, reduction.narrow(gather(l, results)));
-  }
-}
-
 //===-- reductions --------------------------------------------------------------------------------------------===//
 
 Value Nest::masked(Reduction& reduction, const Position& position, Value value) {
@@ -452,7 +424,7 @@ Value Nest::masked(Reduction& reduction, const Position& position, Value value) 
   return choose(l, position.exists, value, reduction.neutral(lanes));
 }
 
-void Nest::emitReducePass(const Pass& pass, Version version) {
+void Nest::emitReducePass(const Pass& pass, Version version, bool isFirst) {
   llvm::SmallVector<Reduction> reductions;
   for (ir::ReduceOp op : pass.reduces)
     reductions.push_back(Reduction(l, op.getKind(), elementType(op.getValue())));
@@ -531,7 +503,7 @@ void Nest::emitReducePass(const Pass& pass, Version version) {
   llvm::SmallVector<TeamValue> values;
   for (size_t r = 0; r < reductions.size(); ++r)
     values.push_back({&reductions[r], reductions[r].fold(partial[r])});
-  Values totals = teamReduce(l, team_, values);
+  Values totals = teamReduce(l, team_, values, isFirst);
   for (size_t r = 0; r < reductions.size(); ++r) {
     Value result = reductions[r].narrow(totals[r]);
     ir::ReduceOp op = pass.reduces[r];
@@ -597,6 +569,8 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
 }
 
 void Nest::emitSwept(const Pass& pass, Version version, const Values& carries) {
+  if (version.peeled && !pass.scans.empty())
+    return emitPeeledScan(pass, version, carries);
   auto store = [&](const Position& here) {
     storeRoots(pass, here);
     return Values{};

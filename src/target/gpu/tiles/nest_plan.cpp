@@ -369,11 +369,18 @@ llvm::SmallVector<mlir::Value> Nest::keptTiles() {
   return kept;
 }
 
-/// Orders the nest after the accesses of other threads it depends on.
-void Nest::announce() {
-  forEachAccess([&](mlir::Value, const DimMap&, const Place& place) { l.hazards().read(place.base); });
-  for (const Root& root : roots_)
+/// Orders the nest after the accesses of other threads it depends on; its own, which may happen anywhere in it.
+Hazards::State Nest::announce() {
+  Hazards::State own;
+  forEachAccess([&](mlir::Value, const DimMap&, const Place& place) {
+    l.hazards().read(place.base);
+    own[place.base].blockRead = true;
+  });
+  for (const Root& root : roots_) {
     l.hazards().write(root.sink.base);
+    own[root.sink.base].blockWrite = true;
+  }
+  return own;
 }
 
 }  // namespace vortex::target::gpu::tiles

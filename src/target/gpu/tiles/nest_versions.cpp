@@ -1,14 +1,13 @@
 // The versions of a nest, and which of them a launch runs.
 #include "ir/tile_sizes.h"
 #include "target/gpu/tiles/nest.h"
+#include "target/gpu/tiles/schedule.h"
 #include "target/gpu/versions.h"
 
 namespace vortex::target::gpu::tiles {
 
 namespace arith = mlir::arith;
 
-/// Elements of a row that a block keeps, over all kept tiles: 32 per thread of 256, 16 per thread of 512.
-static constexpr int64_t kKeptElements = 8192;
 /// Words that a thread loads of a row before it computes, next to at most as many that it computes.
 static constexpr int64_t kEarlyWords = 32;
 /// Elements of a row per thread when nothing is kept.
@@ -54,22 +53,19 @@ Values Nest::branch(Value condition, llvm::function_ref<Values()> then, llvm::fu
     v_.leaveScope();
     return results;
   };
-  Hazards::State before = l.hazards().state(), afterThen;
-  Values results = l.emitIf(
-      condition,
-      [&] {
-        Values side = framed(then);
-        afterThen = l.hazards().state();
-        l.hazards().restore(before);
-        return side;
-      },
-      [&] { return framed(otherwise); });
-  l.hazards().merge(afterThen);
-  return results;
+  return l.emitIf(condition, [&] { return framed(then); }, [&] { return framed(otherwise); });
 }
 
 Values Nest::emitVersions() {
-  announce();
+  const Hazards::State announced = announce();
+  Values results = emitChosen();
+  // Barriers of reductions come before the last accesses, unless these only lead to a reduction.
+  if (!roots_.empty())
+    l.hazards().merge(announced);
+  return results;
+}
+
+Values Nest::emitChosen() {
   unsigned kept = keptTiles().size(), lanes = chooseLanes();
   Value elements = l.constant(1);
   for (const Pass& pass : passes_) {
@@ -117,8 +113,8 @@ Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
     possible &= root.sink.view.space == ir::Space::Global && (!elementwise || rankOf(root.value) > 0) &&
                 (!elementwise || rankOf(root.value) == rankOf(roots_[0].value));
   for (const Pass& pass : passes_)
-    possible &=
-        pass.scans.empty() && (elementwise ? passes_.size() == 1 && !reducesInside(pass) : pass.inner.size() <= 1);
+    possible &= (pass.scans.empty() || (passes_.size() == 1 && pass.reduces.empty())) &&
+                (elementwise ? passes_.size() == 1 && !reducesInside(pass) : pass.inner.size() <= 1);
   if (!possible)
     return singles();
   Value elements = elements_;
@@ -199,8 +195,11 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   int64_t least = swept.peeled ? 2 * int64_t(lanes) : 1;  // as many as elements outside the aligned pieces
   auto withTeam = [&](int64_t perThread, int64_t fewest, Version version) {
     Team block = team_;
+    Value elements = elements_;
+    if (version.peeled && version.positions)  // the others have threads of their own
+      elements = l.mul(l.div(elements, l.constant(lanes)), l.constant(lanes));
     if (rowRank_ > 0)
-      team_ = makeTeam(l, elements_, perThread, std::max(fewest, least),
+      team_ = makeTeam(l, elements, perThread, std::max(fewest, least),
                        version.positions ? perThread : std::min(perThread, kSweptInWarp));
     Values results = emitRows(version);
     team_ = block;
@@ -238,16 +237,27 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
     return swept.peeled ? longer() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, longer);
   // Rows with at most as many pieces as a warp has threads: one each, and more threads.
   auto narrow = [&] { return keeping(1, kNarrowThreads / l.threads(), 1); };
-  // Rows a little longer than the block: half as many positions again, as long as registers last.
+  // Rows a little longer than what a power of two of threads keeps: half as many positions again, as long as registers last, and half as many
+  // threads share what every warp does once.
   unsigned more = moreThan(full.positions);
   int64_t registers = more * lanes + (readsNarrow() ? 32 : 40);
   auto wide = [&] { return keeping(more, kRegisters / l.threads() / llvm::alignTo(registers, 8), kFewestThreads); };
-  auto longest = [&] { return branch(fits(swept, l.mul(team_.width, l.constant(more))), wide, longRows); };
   auto shorter = [&] {
     return branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), narrow,
-                  [&] { return branch(fits(swept, capacity), keep, longest); });
+                  [&] { return branch(needsMore(swept, full.positions, more), wide, longer); });
   };
   return swept.peeled ? shorter() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, shorter);
+}
+
+/// A power of two of threads, a warp or more, keeps the longest row with `more` positions each, and does not with `positions`.
+Value Nest::needsMore(Version version, unsigned positions, unsigned more) {
+  Value items = l.div(elements_, l.constant(version.lanes)), any;
+  for (int64_t width = ir::vxt::kWarpThreads; width <= l.threads(); width *= 2) {
+    Value here =
+        l.both(isLess(l, l.constant(width * positions), items), isLess(l, items, l.constant(width * more + 1)));
+    any = any ? Value(l.b.create<arith::OrIOp>(l.loc, any, here)) : here;
+  }
+  return l.both(any, fits(version, l.constant(l.threads() * more)));
 }
 
 unsigned Nest::moreThan(unsigned positions) { return positions + positions / 2; }

@@ -122,6 +122,9 @@ public:
     launch_.slots[slotOf(argument)] = static_cast<uint64_t>(value);
   }
   void exchange(unsigned a, unsigned b) override { std::swap(launch_.slots[slotOf(a)], launch_.slots[slotOf(b)]); }
+  int64_t read(unsigned temporary) override {
+    return *reinterpret_cast<const int64_t*>(launch_.slots[slotOf(temporary)]);
+  }
   int64_t valueOf(ir::SizeAttr size) override { return evaluate(size, types_, launch_.slots); }
   bool isTaken(ir::CaseOp each) override { return drawsCases_ ? lot_() % 2 == 0 : LaunchActions::isTaken(each); }
 

@@ -3,6 +3,8 @@
 #include "ir/index_cast.h"
 #include "target/gpu/tiles/place.h"
 
+#include <mlir/Dialect/Math/IR/Math.h>
+
 namespace vortex::target::gpu::tiles {
 
 namespace arith = mlir::arith;
@@ -94,11 +96,23 @@ Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least, int
   if (!llvm::isPowerOf2_64(static_cast<uint64_t>(threads)))
     return wholeBlock(l);
   least = std::min(least, threads);
-  auto needed = [&](int64_t each) { return l.div(l.add(elements, l.constant(each - 1)), l.constant(each)); };
-  Value ofBlock = needed(perThread), ofWarp = inWarp == perThread ? ofBlock : needed(inWarp), width = l.constant(least);
-  for (int64_t size = least; size < threads; size *= 2)
-    width = choose(l, isLess(l, l.constant(size), size < kWarp ? ofWarp : ofBlock), l.constant(2 * size), width);
-  return {width, l.div(l.constant(threads), width), l.rem(l.threadId(), width), l.div(l.threadId(), width), least};
+  mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
+  // As many threads as rows need of which the block has too few are all of them, so 32 bits hold the elements that count.
+  Value few = ir::fromIndex(l.b, l.loc, i32, l.min(elements, l.constant(threads * perThread)));
+  auto needed = [&](int64_t each) { return l.div(l.add(few, l.i32(each - 1)), l.i32(each)); };
+  Value width = needed(perThread);
+  if (inWarp != perThread)
+    width = l.b.create<arith::MaxUIOp>(l.loc, width, l.b.create<arith::MinUIOp>(l.loc, needed(inWarp), l.i32(kWarp)));
+  width = l.b.create<arith::MaxUIOp>(l.loc, width, l.i32(least));
+  Value zeros = l.b.create<mlir::math::CountLeadingZerosOp>(l.loc, l.sub(width, l.i32(1)));
+  Value bits = l.sub(l.i32(32), zeros);
+  width = l.b.create<arith::ShLIOp>(l.loc, l.i32(1), bits);
+  Value thread = ir::fromIndex(l.b, l.loc, i32, l.threadId());
+  auto wide = [&](Value value) -> Value { return l.b.create<arith::IndexCastUIOp>(l.loc, index, value); };
+  Value rows = l.b.create<arith::ShRUIOp>(l.loc, l.i32(threads), bits);
+  Value lane = l.b.create<arith::AndIOp>(l.loc, thread, l.sub(width, l.i32(1)));
+  Value row = l.b.create<arith::ShRUIOp>(l.loc, thread, bits);
+  return {wide(width), wide(rows), wide(lane), wide(row), least};
 }
 
 /// Bits that a shuffle can move: types it does not take are reinterpreted or widened.
@@ -138,38 +152,40 @@ static Value warpReduce(Lowering& l, Reduction& reduction, Value value, Value wi
   return value;
 }
 
-static Values acrossWarps(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values) {
-  SharedScope scope(l.shared());
+static Values acrossWarps(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values, bool isFirst) {
   llvm::SmallVector<SharedMemory::Piece> pieces;
   for (const TeamValue& value : values)
     pieces.push_back(slotsFor(l, value.value.getType()));
-  l.hazards().barrier();  // the last reduction's slots have been read
-  Value isFirst = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, l.lane(), l.constant(0));
+  if (isFirst)
+    l.hazards().barrier();  // the slots have been read
+  Value isWriter = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, l.lane(), l.constant(0));
   for (auto [value, piece] : llvm::zip(values, pieces))
-    storeShared(l, value.value, piece, l.warp(), isFirst);
+    storeShared(l, value.value, piece, l.warp(), isWriter);
   l.hazards().barrier();
-  Value warps = l.div(team.width, l.constant(kWarp)), firstWarp = l.mul(team.row, warps), exists, slot;
+  // Groups of as many lanes as the block has warps read all slots of their team, so that the last steps are few.
+  int64_t group = static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(l.threads() / kWarp)));
+  Value warps = l.div(team.width, l.constant(kWarp)), firstWarp = l.mul(team.row, warps), exists;
   auto known = l.constantOf(warps);
-  bool repeats = known && llvm::isPowerOf2_64(static_cast<uint64_t>(*known));  // every `warps` lanes read all slots
-  if (repeats) {
-    slot = l.add(firstWarp, l.rem(l.lane(), warps));
-  } else {
-    exists = isLess(l, l.lane(), warps);
-    slot = l.add(firstWarp, choose(l, exists, l.lane(), l.constant(0)));
+  bool repeats = known && llvm::isPowerOf2_64(static_cast<uint64_t>(*known));
+  Value slot = l.rem(l.lane(), l.constant(repeats ? *known : group));
+  if (!repeats) {
+    exists = isLess(l, slot, warps);
+    slot = choose(l, exists, slot, l.constant(0));
   }
+  slot = l.add(firstWarp, slot);
   Values results;
   for (auto [value, piece] : llvm::zip(values, pieces)) {
     Value own = loadShared(l, value.value.getType(), piece, slot);
     if (exists)
       own = choose(l, exists, own, value.reduction->neutral(1));
-    results.push_back(warpReduce(l, *value.reduction, own, repeats ? warps : l.constant(kWarp), kWarp));
+    results.push_back(warpReduce(l, *value.reduction, own, repeats ? warps : l.constant(group), kWarp));
   }
   for (const auto& piece : pieces)
     l.hazards().read(piece.root);
   return results;
 }
 
-Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values) {
+Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values, bool isFirst) {
   Values inWarp;
   llvm::SmallVector<TeamValue> next;
   for (const TeamValue& value : values) {
@@ -180,9 +196,10 @@ Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> value
   if (known && *known <= kWarp)
     return inWarp;
   if (known)
-    return acrossWarps(l, team, next);
+    return acrossWarps(l, team, next, isFirst);
   return l.emitIf(
-      isLess(l, l.constant(kWarp), team.width), [&] { return acrossWarps(l, team, next); }, [&] { return inWarp; });
+      isLess(l, l.constant(kWarp), team.width), [&] { return acrossWarps(l, team, next, isFirst); },
+      [&] { return inWarp; });
 }
 
 //===-- prefixes ----------------------------------------------------------------------------------------------===//

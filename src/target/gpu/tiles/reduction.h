@@ -48,8 +48,8 @@ struct TeamValue {
   Value value;  ///< scalar accumulator
 };
 /// Combines the accumulators of a team's threads; every thread of it gets the same. Shuffles inside warps, then shared memory; fixed order.
-/// Reached by all threads of the block.
-Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values);
+/// Reached by all threads of the block. Its shared memory lives as long as the enclosing scope; `isFirst`: in that scope, which may be in a loop.
+Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values, bool isFirst);
 
 struct TeamPrefix {
   Value before;  ///< combination of the lower lanes' values (neutral for the first)

@@ -14,6 +14,7 @@ passes::TensorSchedule tensorSchedule(const chip::Gpu& chip, mlir::ModuleOp modu
   schedule.reductionBlocks = int64_t(chip.cores) * 8;  // all cores full with blocks of 256 threads
   schedule.streamedBytesPerBlock = 4096;               // one access of 16 bytes per thread
   schedule.sweptElementsPerBlock = 65536;
+  schedule.keptElementsPerBlock = kMostKeptElements;
   schedule.fusedOnly = true;
   if (module)
     dot::schedulePlans(schedule, module, chip);

@@ -366,6 +366,22 @@ void placeTensors(Instance& request, const std::vector<Expr*>& args) {
   }
 }
 
+/// R of `[G * R]`, where both are known numbers.
+static void learnQuotients(const Function& callee, const std::vector<Expr*>& args,
+                           std::vector<std::optional<DimExpr>>& dims) {
+  for (size_t id = 0; id < callee.dims.size(); ++id) {
+    const DimBinding& binding = callee.dims[id];
+    if (!binding.factor || dims[id] || !binding.fieldPath.empty())
+      continue;
+    const Type tensor = stripRef(args[*binding.param]->type);
+    const auto extent =
+        tensor->isTensor() && binding.dim < tensor->rank() ? tensor->shape[binding.dim].asConstant() : std::nullopt;
+    const auto factor = binding.factor->substitute(dims).asConstant();
+    if (extent && factor && *factor > 0)
+      dims[id] = DimExpr::constant(*extent / *factor);
+  }
+}
+
 Expr* finishCall(BodyState& body, const Function& callee, const FunctionCall& target, std::vector<Expr*>& args,
                  SourceRange range) {
   std::vector<std::optional<DimExpr>> dims(callee.dims.size());
@@ -375,6 +391,7 @@ Expr* finishCall(BodyState& body, const Function& callee, const FunctionCall& ta
       if (callee.dims[id].isScalarValue && callee.dims[id].param == i)
         dims[id] = dimOf(body, args[i]);
   }
+  learnQuotients(callee, args, dims);
   for (auto& dim : dims)
     if (!dim)
       dim = DimExpr::opaque(body.session.newOpaque());

@@ -41,6 +41,10 @@ const ConstItemValue* Session::constValue(const syn::ConstItem* item, ItemScope*
     if (!type || !isError(type)) {
       value.isUntyped = !type && isUntyped(body, item->value);
       value.expr = constant(body, item->value, type, base::concat("the value of `", item->name.text, "`"));
+      if (value.isUntyped && value.expr && value.expr->kind == ExprKind::Float) {
+        Quiet quiet(*this);
+        value.inF64 = constant(body, item->value, types.scalar(Scalar::F64), "");
+      }
     }
     --constDepth_;
     sink_ = outer;
@@ -95,10 +99,10 @@ Expr* constUse(BodyState& body, const Symbol& symbol, SourceRange range, Type ex
   const ConstItemValue* value = body.session.constValue(symbol.item->as<syn::ConstItem>(), symbol.scope);
   if (!value)
     return errorExpr(body, range);
+  if (Type type = scalarIn(expected); value->inF64 && type && type->isScalar(Scalar::F64))
+    return clone(body, value->inF64, range);
   Expr* use = clone(body, value->expr, range);
-  if (value->isUntyped)
-    return adaptLiteral(body, use, expected);
-  return use;
+  return value->isUntyped ? adaptLiteral(body, use, expected) : use;
 }
 
 }  // namespace vortex::lang

@@ -1,5 +1,6 @@
 // What `@name(…)` before items and statements means.
 #include "lang/sema/check/declarations/attributes.h"
+#include "lang/sema/check/constants/constants.h"
 #include "lang/sema/check/declarations/signature.h"
 #include "lang/sema/check/exprs/index.h"
 #include "lang/sema/check/make.h"
@@ -31,9 +32,9 @@ constexpr AttributeRow kAttributes[] = {
     {"sequential", kStatement, true},
     {"parallel", kStatement, true},
     {"layout", kStruct, true},
-    {"fused", kKernel, false},
+    {"fused", kKernel, true},
     {"schedule", kKernel, false},
-    {"pipeline", kKernel | kStatement, false},
+    {"pipeline", kKernel | kStatement, true},  // asks, never requires
     {"verify_no_bank_conflicts", kStatement | kKernel, true},
 };
 
@@ -149,6 +150,28 @@ static void uncheckedAttribute(BodyState& body, const syn::Attribute& attribute,
   body.function->kernel->uncheckedInit |= init;
 }
 
+static void fusedAttribute(BodyState& body, const syn::Attribute& attribute) {
+  for (const syn::Arg& arg : attribute.args) {
+    const std::string_view strategy = arg.value ? body.session.sources.text(arg.value->range) : "";
+    if (arg.name.text != "strategy" || (strategy != ".auto" && strategy != ".flash_attention"))
+      error(body, "E0208", arg.range, "`@fused` takes `strategy = .auto` or `strategy = .flash_attention`");
+  }
+  if (body.function->kernel)
+    body.function->kernel->fused = true;
+}
+
+static void pipelineAttribute(BodyState& body, const syn::Attribute& attribute) {
+  constexpr int64_t kMostStages = 16;
+  if (attribute.args.size() != 1 || attribute.args[0].name.text != "stages" || !attribute.args[0].value) {
+    error(body, "E0208", attribute.range, "`@pipeline` takes `stages = n`");
+    return;
+  }
+  const syn::Expr* written = attribute.args[0].value;
+  const auto stages = constantInt(body, written, usize(body), "the number of stages");
+  if (stages && (*stages < 1 || *stages > kMostStages))
+    error(body, "E0208", written->range, base::concat("a pipeline has 1 to ", kMostStages, " stages"));
+}
+
 void functionAttributes(BodyState& body, const syn::FunctionItem* item) {
   const syn::Attribute* tile = nullptr;
   for (const syn::Attribute& attribute : item->attributes) {
@@ -169,6 +192,10 @@ void functionAttributes(BodyState& body, const syn::FunctionItem* item) {
       body.function->kernel->verifyBanks = attribute.range;
     else if (name == "strict" && body.function->kernel)
       body.function->kernel->strict = true;
+    else if (name == "fused")
+      fusedAttribute(body, attribute);
+    else if (name == "pipeline")
+      pipelineAttribute(body, attribute);
     else if (name == "fastmath" && body.function->kernel)
       body.function->kernel->fastMath = true;
     else if (name == "precision") {
@@ -197,6 +224,14 @@ void statementAttributes(BodyState& body, const syn::Stmt* stmt) {
       continue;
     if (attribute.name.text == "unchecked")
       uncheckedAttribute(body, attribute, true);
+    if (attribute.name.text == "pipeline") {
+      const auto* code = stmt->tryAs<syn::ExprStmt>();
+      if (code && code->expr &&
+          (code->expr->is<syn::ForExpr>() || code->expr->is<syn::WhileExpr>() || code->expr->is<syn::LoopExpr>()))
+        pipelineAttribute(body, attribute);
+      else
+        error(body, "E0209", attribute.range, "`@pipeline` is for loops and kernels");
+    }
     if (attribute.name.text == "verify_no_bank_conflicts") {
       if (inKernel(body))
         body.verifyBanks = attribute.range;

@@ -125,6 +125,34 @@ void bindDims(Function& function, uint32_t param, std::vector<uint32_t>& path, T
   }
 }
 
+/// `[G * R]` binds R where G has its value without such a quotient. The launch check stays: it refuses what does not divide.
+void bindQuotient(Function& function, const LaunchCheck& check) {
+  if (check.expected.terms().size() != 1)
+    return;
+  const auto& [factors, coefficient] = *check.expected.terms().begin();
+  std::optional<DimVarId> unknown;
+  DimExpr known = DimExpr::constant(coefficient);
+  for (const DimAtom& atom : factors) {
+    if (atom.kind != DimAtom::Kind::Variable)
+      return;
+    const DimBinding& binding = function.dims[atom.id];
+    const bool isKnown = binding.constant || (binding.param && !binding.factor);
+    if (!isKnown && (unknown || binding.param))
+      return;
+    if (isKnown)
+      known = DimExpr::mul(known, DimExpr::variable(atom.id));
+    else
+      unknown = atom.id;
+  }
+  if (!unknown || coefficient <= 0)
+    return;
+  DimBinding& binding = function.dims[*unknown];
+  binding.param = check.param;
+  binding.dim = check.dim;
+  binding.fieldPath = check.fieldPath;
+  binding.factor = std::move(known);
+}
+
 ReduceKind reduceNamed(std::string_view name) {
   if (name == "add")
     return ReduceKind::Add;
@@ -319,11 +347,15 @@ bool declareSignature(BodyState& body) {
     if (!isError(body.function->params[i]->type))
       bindDims(*body.function, i, path, body.function->params[i]->type, ranges);
   }
+  for (const LaunchCheck& check : body.function->checks)
+    if (item->isKernel)
+      bindQuotient(*body.function, check);
   for (DimVarId id = 0; id < body.function->dims.size(); ++id)
     if (const DimBinding& dim = body.function->dims[id];
         ok && !dim.param && (id < body.firstTypeExtent || id >= body.endTypeExtents))
       error(body, "E0326", dim.range, base::concat("nothing determines the extent `", dim.name, "`"))
-          .help("some parameter must have exactly `" + dim.name + "` as an extent");
+          .help("some parameter must have exactly `" + dim.name + "` as an extent" +
+                (item->isKernel ? ", or `" + dim.name + "` times extents that others have" : ""));
   declareWhere(body);
   body.function->resultRange = item->resultType ? item->resultType->range : item->name.range;
   body.function->resultType =

@@ -19,7 +19,7 @@ namespace vortex::lang {
 
 static Expr* tailOf(Expr* expr);
 static bool isAdaptable(const Expr* expr);
-static bool canAdapt(const Expr* expr, Type type);
+static bool canAdapt(BodyState& body, const Expr* expr, Type type);
 static void adaptTail(BodyState& body, Expr* expr, Type type);
 static Expr* forByIndex(BodyState& body, Expr* loop);
 static Variable* loopVariable(BodyState& body, const syn::Pattern* pattern, Type type, std::vector<Expr*>& bindings);
@@ -76,11 +76,11 @@ Type joinBranches(BodyState& body, std::vector<Expr**>& branches, Type expected,
     Type joined = join(body, type, (*branch)->type);
     if (!joined && type->kind == TypeKind::Scalar && (*branch)->type->kind == TypeKind::Scalar) {
       Expr *a = tailOf(first), *b = tailOf(*branch);
-      if (isAdaptable(b) && canAdapt(b, type)) {
+      if (isAdaptable(b) && canAdapt(body, b, type)) {
         adaptTail(body, *branch, type);
         continue;
       }
-      if (isAdaptable(a) && canAdapt(a, (*branch)->type)) {
+      if (isAdaptable(a) && canAdapt(body, a, (*branch)->type)) {
         adaptTail(body, first, (*branch)->type);
         type = (*branch)->type;
         continue;
@@ -111,11 +111,11 @@ static bool isAdaptable(const Expr* expr) {
   return (expr->kind == ExprKind::Int && expr->type->isScalar(Scalar::I32)) ||
          (expr->kind == ExprKind::Float && expr->type->isScalar(Scalar::F32));
 }
-static bool canAdapt(const Expr* expr, Type type) {
+static bool canAdapt(BodyState& body, const Expr* expr, Type type) {
   if (type->scalar == Scalar::Bool)
     return false;
   if (expr->kind == ExprKind::Float)
-    return isFloat(type->scalar);
+    return isFloat(type->scalar) && (!type->isScalar(Scalar::F64) || writtenInF64(body, expr));
   return isFloat(type->scalar) || expr->intValue >= 0 || !isUnsigned(type->scalar);
 }
 static void adaptTail(BodyState& body, Expr* expr, Type type) {

@@ -179,6 +179,8 @@ Expr* rangeOf(BodyState& body, Expr* begin, Expr* end, bool endIsLength, SourceR
 
 /// Shifts and `& | ^`, which floats do not have, among plain numbers.
 static bool hasBitOperation(const syn::Expr* expr) {
+  if (expr->is<syn::IfExpr>() || expr->is<syn::MatchExpr>())
+    return true;  // what is chosen has a value before it is converted
   if (auto* unary = expr->tryAs<syn::UnaryExpr>())
     return hasBitOperation(unary->operand);
   auto* binary = expr->tryAs<syn::BinaryExpr>();

@@ -27,6 +27,7 @@ static bool isStorage(const BodyState& body, Type type);
 static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr* init, bool isResult,
                       std::vector<Expr*>& out);
 static void noteLiterals(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, const Expr& value);
+static void takeLearned(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, Expr* value);
 static void markDeclared(const BodyState& body, Expr& let);
 
 /// `let t: T` in a kernel without a memory space: a value, or the storage of the result when it is what the kernel returns.
@@ -235,6 +236,8 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
       markDeclared(body, *out.back());
     }
     const Expr* whole = init;
+    if (!stmt->type && !stmt->isVar)
+      takeLearned(body, stmt->pattern, stmt->init, init);
     bindPattern(body, stmt->pattern, init, stmt->isVar, out);
     return stmt->type || stmt->isVar ? void() : noteLiterals(body, stmt->pattern, stmt->init, *whole);
   }
@@ -260,8 +263,9 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
     }
   }
   const bool isDefault = init && !stmt->type && !body.inferred.count(variable->range.begin);
-  if (isDefault && ((stmt->isVar && type->kind == TypeKind::Scalar && isUntyped(body, stmt->init)) ||
-                    (type->kind == TypeKind::Vec && isError(type->elem)) || isUntypedList(body, stmt->init)))
+  const bool mayLearn = type->kind == TypeKind::Scalar && (stmt->isVar || isFloat(type->scalar));
+  if (isDefault && ((mayLearn && isUntyped(body, stmt->init)) || (type->kind == TypeKind::Vec && isError(type->elem)) ||
+                    isUntypedList(body, stmt->init)))
     body.defaulted.insert(variable);
   Expr* let = make(body, ExprKind::Let, body.types.unit(), stmt->range);
   let->variable = variable;
@@ -284,10 +288,32 @@ static void noteLiterals(BodyState& body, const syn::Pattern* pattern, const syn
     noteLiterals(body, names->elems[i], parts->elems[i], part);
     auto* name = names->elems[i]->tryAs<syn::NamePattern>();
     const BodyState::Local* local = name ? findLocal(body, name->name.text) : nullptr;
-    if (local && local->variable && part.kind == ExprKind::Int && isUntyped(body, parts->elems[i]) &&
-        part.type->isScalar(Scalar::I32))
+    if (!local || !local->variable || !isUntyped(body, parts->elems[i]))
+      continue;
+    if (part.kind == ExprKind::Int && part.type->isScalar(Scalar::I32))
       body.flexible[local->variable] = {part.intValue, part.intValue};
+    const bool hasFraction = part.type->kind == TypeKind::Scalar && isFloat(part.type->scalar);
+    if (hasFraction && !body.inferred.contains(local->variable->range.begin))
+      body.defaulted.insert(local->variable);
   }
+}
+
+/// Parts of a tuple get the types that uses of their names asked for.
+static void takeLearned(BodyState& body, const syn::Pattern* pattern, const syn::Expr* written, Expr* value) {
+  auto* names = pattern->tryAs<syn::TuplePattern>();
+  auto* parts = written ? written->tryAs<syn::TupleExpr>() : nullptr;
+  if (!names || !parts || value->kind != ExprKind::MakeTuple || names->elems.size() != value->args.size())
+    return;
+  std::vector<Type> types;
+  for (size_t i = 0; i < value->args.size(); ++i) {
+    takeLearned(body, names->elems[i], parts->elems[i], value->args[i]);
+    auto* name = names->elems[i]->tryAs<syn::NamePattern>();
+    auto learned = name ? body.inferred.find(name->name.range.begin) : body.inferred.end();
+    if (learned != body.inferred.end() && isUntyped(body, parts->elems[i]))
+      value->args[i] = check(body, parts->elems[i], learned->second);
+    types.push_back(value->args[i]->type);
+  }
+  value->type = body.types.tuple(std::move(types));
 }
 
 /// The statement compares the value's extents with the written ones, and gives new dimension variables their values.

@@ -12,6 +12,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 
@@ -22,6 +23,23 @@ static Expr* checkRepeat(BodyState& body, const syn::ArrayExpr* expr, Type expec
 
 namespace {
 
+/// The values of an `if` or `match` whose branches are nothing but values; nothing for other expressions.
+std::vector<const syn::Expr*> branchValues(const syn::Expr* expr) {
+  std::vector<const syn::Expr*> values;
+  if (auto* choice = expr->tryAs<syn::IfExpr>()) {
+    for (const syn::IfBranch& branch : choice->branches)
+      values.push_back(branch.body);
+    values.push_back(choice->elseBody);
+  } else if (auto* match = expr->tryAs<syn::MatchExpr>()) {
+    for (const syn::MatchArm& arm : match->arms)
+      values.push_back(arm.body);
+  }
+  for (const syn::Expr*& value : values)
+    if (auto* block = value ? value->tryAs<syn::BlockExpr>() : nullptr)
+      value = block->stmts.size() == 1 ? block->tail : nullptr;
+  return values;
+}
+
 double largest(Scalar scalar) {
   switch (scalar) {
   case Scalar::F8E4M3: return 448;
@@ -31,16 +49,6 @@ double largest(Scalar scalar) {
   case Scalar::F32: return 3.4028234663852886e38;
   default: return HUGE_VAL;
   }
-}
-
-Type scalarIn(Type expected) {
-  if (!expected)
-    return nullptr;
-  if (expected->kind == TypeKind::Ref)
-    return scalarIn(expected->elem);
-  if (expected->isTensor())
-    return scalarIn(expected->elem);
-  return expected->kind == TypeKind::Scalar && expected->scalar != Scalar::Bool ? expected : nullptr;
 }
 
 bool fits(__int128 value, Scalar scalar) {
@@ -59,6 +67,16 @@ std::string decimal(unsigned __int128 value) {
 }
 
 }  // namespace
+
+Type scalarIn(Type expected) {
+  if (!expected)
+    return nullptr;
+  if (expected->kind == TypeKind::Ref)
+    return scalarIn(expected->elem);
+  if (expected->isTensor())
+    return scalarIn(expected->elem);
+  return expected->kind == TypeKind::Scalar && expected->scalar != Scalar::Bool ? expected : nullptr;
+}
 
 Expr* checkInt(BodyState& body, const syn::IntExpr* expr, Type expected, bool negative) {
   Type type = nullptr;
@@ -134,6 +152,30 @@ Expr* checkFloat(BodyState& body, const syn::FloatExpr* expr, Type expected, boo
   return out;
 }
 
+std::optional<double> writtenInF64(BodyState& body, const Expr* literal) {
+  std::string_view written = body.session.sources.text(literal->range);
+  double sign = 1;
+  while (!written.empty() && std::string_view("(- )").find(written.front()) != std::string_view::npos) {
+    sign = written.front() == '-' ? -sign : sign;
+    written.remove_prefix(1);
+  }
+  written = written.substr(0, written.find_last_not_of(" )") + 1);
+  if (written == "inf")
+    return sign * HUGE_VAL;
+  if (!written.empty() && std::isdigit(static_cast<unsigned char>(written.front()))) {
+    std::string digits(written);
+    std::erase(digits, '_');
+    char* end = nullptr;
+    const double value = std::strtod(digits.c_str(), &end);
+    return *end == 0 ? std::optional(sign * value) : std::nullopt;
+  }
+  const Symbol* symbol = body.items->find(written);
+  const ConstItemValue* value = symbol && symbol->kind == SymbolKind::Const
+                                    ? body.session.constValue(symbol->item->as<syn::ConstItem>(), symbol->scope)
+                                    : nullptr;
+  return value && value->inF64 ? std::optional(sign * value->inF64->floatValue) : std::nullopt;
+}
+
 Expr* adaptLiteral(BodyState& body, Expr* literal, Type expected) {
   Type type = scalarIn(expected);
   if (!type || literal->type == type || literal->type->kind != TypeKind::Scalar)
@@ -147,6 +189,8 @@ Expr* adaptLiteral(BodyState& body, Expr* literal, Type expected) {
   } else if (isFloat(type->scalar) && (literal->kind == ExprKind::Int || literal->kind == ExprKind::Float)) {
     if (literal->kind == ExprKind::Int)
       literal->floatValue = static_cast<double>(literal->intValue);
+    else if (type->isScalar(Scalar::F64))
+      literal->floatValue = writtenInF64(body, literal).value_or(literal->floatValue);
     literal->kind = ExprKind::Float;
     literal->type = type;
     if (type->scalar == Scalar::F32)
@@ -180,6 +224,12 @@ bool isUntyped(BodyState& body, const syn::Expr* expr) {
     const ConstItemValue* value = body.session.constValue(symbol->item->as<syn::ConstItem>(), symbol->scope);
     return value && value->isUntyped;
   }
+  case syn::ExprKind::If:
+  case syn::ExprKind::Match: {
+    const std::vector<const syn::Expr*> values = branchValues(expr);
+    return !values.empty() && std::all_of(values.begin(), values.end(),
+                                          [&](const syn::Expr* each) { return each && isUntyped(body, each); });
+  }
   default: return false;
   }
 }
@@ -197,6 +247,12 @@ bool isUntypedFloat(BodyState& body, const syn::Expr* expr) {
                                       ? body.session.constValue(symbol->item->as<syn::ConstItem>(), symbol->scope)
                                       : nullptr;
     return value && value->expr && value->expr->kind == ExprKind::Float;
+  }
+  case syn::ExprKind::If:
+  case syn::ExprKind::Match: {
+    const std::vector<const syn::Expr*> values = branchValues(expr);
+    return std::any_of(values.begin(), values.end(),
+                       [&](const syn::Expr* each) { return each && isUntypedFloat(body, each); });
   }
   default: return false;
   }

@@ -5,6 +5,9 @@
 
 namespace vortex::lang {
 
+Type scalarIn(Type expected);  ///< of a tensor or reference what it holds; null unless that is a number
+/// What a number with a fraction, or the name of such a constant, is without the rounding to f32; nothing where that is lost.
+std::optional<double> writtenInF64(BodyState& body, const Expr* literal);
 Expr* adaptLiteral(BodyState& body, Expr* literal, Type expected);  ///< an untyped constant in its context
 Expr* checkInt(BodyState& body, const syn::IntExpr* expr, Type expected, bool negative);
 Expr* checkFloat(BodyState& body, const syn::FloatExpr* expr, Type expected, bool negative);

@@ -102,8 +102,10 @@ static void checkStmt(BodyState& body, const syn::Stmt* stmt, std::vector<Expr*>
   else if (auto* expr = stmt->tryAs<syn::ExprStmt>())
     out.push_back(check(body, expr->expr, body.types.unit()));
   for (const syn::Attribute& attribute : stmt->attributes)
-    if (attribute.name.text == "parallel" && out.size() > first && out.back()->kind == ExprKind::For)
-      out.back()->isClaimedParallel = true;
+    if (out.size() > first && out.back()->kind == ExprKind::For) {
+      out.back()->isClaimedParallel |= attribute.name.text == "parallel";
+      out.back()->isUnrolled |= attribute.name.text == "unroll";
+    }
 }
 
 static void markAccesses(BodyState& body, std::vector<Expr*>& statement, size_t first) {

@@ -2,6 +2,7 @@
 #include "lang/sema/check/types/resolve_dim.h"
 #include "lang/sema/check/exprs/expr.h"
 #include "lang/sema/check/exprs/index.h"
+#include "lang/sema/check/exprs/operators.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
 #include "lang/sema/check/names/scope.h"
@@ -9,6 +10,7 @@
 #include "lang/sema/check/types/generic_args.h"
 #include "lang/sema/check/types/resolve_type.h"
 #include "lang/sema/check/types/shapes.h"
+#include "lang/sema/integers.h"
 
 #include "base/text.h"
 
@@ -62,6 +64,24 @@ std::optional<DimAtom::Kind> dimFunction(const syn::CallExpr* call) {
 }
 }  // namespace
 
+/// `1 << LOG`, `2 ** LOG`, `N & 7` of constants; nothing where a side is known later only.
+static std::optional<DimExpr> constantDim(const BodyState& body, syn::BinaryOp op, const DimExpr& lhs,
+                                          const DimExpr& rhs) {
+  const auto a = lhs.asConstant(), b = rhs.asConstant();
+  const bool isRaised = op == syn::BinaryOp::Shl || op == syn::BinaryOp::Pow;
+  const bool isBits = op == syn::BinaryOp::Shr || op == syn::BinaryOp::BitAnd || op == syn::BinaryOp::BitOr ||
+                      op == syn::BinaryOp::BitXor;
+  if (!a || !b || *a < 0 || *b < 0 || (!isRaised && !isBits))
+    return std::nullopt;
+  // What stands for a parameter is too large for an exponent; any extent that depends on it does.
+  if (isRaised && *b >= 64 && body.instance && (body.instance->isDefinition || body.instance->isRepresentative))
+    return DimExpr::mul(lhs, rhs);
+  const IntegerResult result = integerBinary(scalarOperator(op), Scalar::Usize, *a, *b);
+  if (!result.fits || result.value > INT64_MAX)
+    return std::nullopt;
+  return DimExpr::constant(static_cast<int64_t>(result.value));
+}
+
 static std::optional<DimExpr> resolveDim(BodyState& body, const syn::Expr* expr, DimPolicy policy) {
   switch (expr->kind) {
   case syn::ExprKind::Error: return std::nullopt;
@@ -85,7 +105,10 @@ static std::optional<DimExpr> resolveDim(BodyState& body, const syn::Expr* expr,
     case syn::BinaryOp::Mul: return DimExpr::mul(*lhs, *rhs);
     case syn::BinaryOp::Div: return DimExpr::apply(DimAtom::Kind::FloorDiv, *lhs, *rhs);
     case syn::BinaryOp::Rem: return DimExpr::apply(DimAtom::Kind::Mod, *lhs, *rhs);
-    default: break;
+    default:
+      if (auto constant = constantDim(body, binary->op, *lhs, *rhs))
+        return constant;
+      break;
     }
     break;
   }

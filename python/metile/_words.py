@@ -1,0 +1,24 @@
+"""What the compiler says in words of .vx, said in those of metile."""
+from __future__ import annotations
+
+_WORDS = (
+    ("`sync_block()`", "`metile.barrier()`"),
+    ("`@unchecked(races)` on the statement says that they never meet; `--check` finds", "`METILE_CHECK=1` finds"),
+    ("let each thread write elements of its own, or use an atomic", "or let each thread write elements of its own"),
+    ("read the elements one by one: `t[thread.local_id]`", "what stands beside a tile is the same for all lanes, as the result of `metile.sum` is"),
+    (", or lift the check with `@unchecked(init)`", ""),
+    ("write `if thread.local_id == 0 { … }` to do it once per block", "mask it by `metile.thread_id() == 0` to do it once per block"),
+)
+
+
+def in_python(said):
+    """A text, or a list or dict of such, in the words of metile."""
+    if isinstance(said, str):
+        for theirs, ours in _WORDS:
+            said = said.replace(theirs, ours)
+        return said
+    if isinstance(said, (list, tuple)):
+        return type(said)(map(in_python, said))
+    if isinstance(said, dict):
+        return {name: in_python(value) for name, value in said.items()}
+    return said

@@ -1,0 +1,120 @@
+"""Views of one array as several arguments: transposes and strides are not the array itself, and what overlaps is refused before anything runs."""
+import numpy as np
+import pytest
+
+import metile
+
+
+@pytest.fixture(autouse=True, params=["device", "interpreter"])
+def where(request, monkeypatch, device):
+    if request.param == "interpreter":
+        monkeypatch.setenv("METILE_INTERPRET", "1")
+    metile.set_device("cpu" if device == "interpreter" else device)
+    yield
+    metile.set_device("cpu")
+
+
+@metile.kernel
+def subtract(X, Y, Out, N, BLOCK: metile.constexpr):
+    i = metile.arange(0, BLOCK)
+    metile.store(Out + i, metile.load(X + i, mask=i < N) - metile.load(Y + i, mask=i < N), mask=i < N)
+
+
+def elements(random, *shape):
+    return random.standard_normal(shape).astype(np.float32)
+
+
+PAIRS = {
+    "a matrix and its transpose": lambda m: (m, m.T),
+    "a transpose and its matrix": lambda m: (m.T, m),
+    "columns in other orders": lambda m: (np.asfortranarray(m), np.asfortranarray(m).T),
+    "every second and every third": lambda m: (m.reshape(-1)[:30:2], m.reshape(-1)[:45:3]),
+    "other extents at one address": lambda m: (m[:4, :2], m[:2, :4]),
+    "a view twice": lambda m: (m[:, ::2], m[:, ::2]),
+    "repeated elements": lambda m: (np.broadcast_to(m[0], (3, 12)), m[:3]),
+    "backwards": lambda m: (m[::-1], m),
+    "as it is": lambda m: (m, m),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_each_argument_is_the_view_that_was_given(name, random):
+    x, y = PAIRS[name](elements(random, 12, 12))
+    for _ in range(3):  # as the first launch, and as what it left for the next ones
+        out = np.full(x.size, np.nan, np.float32)
+        subtract[(1,)](x, y, out, x.size, BLOCK=256)
+        np.testing.assert_array_equal(out, np.ravel(x) - np.ravel(y))
+        subtract[(1,)](np.ones(x.size, np.float32), np.ones(x.size, np.float32), out, x.size, BLOCK=256)
+
+
+OVERLAPS = {
+    "every second, one further": lambda m: (m[0:40:2], m[50:70], m[2:42:2]),
+    "strides that meet": lambda m: (m[0:40:2], m[50:70], m[0:60:3]),
+    "strided and whole": lambda m: (m[60:80], m[0:40:2], m[10:30]),
+    "whole and strided": lambda m: (m[10:30], m[60:80], m[0:40:2]),
+    "the array backwards": lambda m: (m[0:20], m[60:80], m[19::-1]),
+    "whole arrays": lambda m: (m[0:20], m[60:80], m[10:30]),
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPS)
+def test_a_result_that_shares_elements_with_an_argument_is_refused(name):
+    memory = np.arange(100, dtype=np.float32)
+    x, y, out = OVERLAPS[name](memory)
+    for buffers in (False, True):
+        given = [metile.Buffer(data=array) if buffers and array.flags.c_contiguous else array for array in (x, y, out)]
+        with pytest.raises(ValueError, match="'Out'.*share memory, and the kernel writes argument 'Out'"):
+            subtract[(1,)](*given, 20, BLOCK=32)
+    np.testing.assert_array_equal(memory, np.arange(100))
+
+
+SELF = {
+    "one element for all": lambda m: np.lib.stride_tricks.as_strided(m, (20,), (0,)),
+    "windows": lambda m: np.lib.stride_tricks.sliding_window_view(m, 5, writeable=True)[:4],
+    "rows that meet": lambda m: np.lib.stride_tricks.as_strided(m, (4, 5), (16, 4)),
+}
+
+
+@pytest.mark.parametrize("name", SELF)
+def test_a_result_whose_elements_share_memory_is_refused(name):
+    memory = np.arange(100, dtype=np.float32)
+    with pytest.raises(ValueError, match="'Out' is written, and elements of the array share memory"):
+        subtract[(1,)](np.ones(20, np.float32), np.ones(20, np.float32), SELF[name](memory), 20, BLOCK=32)
+    np.testing.assert_array_equal(memory, np.arange(100))
+
+
+APART = {
+    "interleaved": lambda m: (m[0::2], m[1::2]),
+    "columns": lambda m: (m.reshape(10, 10)[:, :5], m.reshape(10, 10)[:, 5:]),
+    "one behind the other": lambda m: (m[:50], m[50:]),
+    "backwards": lambda m: (m[49::-1], m[50:][::-1]),
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_views_that_share_no_element_are_used(name, random):
+    memory = elements(random, 100)
+    x, out = APART[name](memory)
+    expected = np.ravel(x) - 1
+    subtract[(1,)](x, np.ones(50, np.float32), out, 50, BLOCK=64)
+    np.testing.assert_array_equal(np.ravel(out), expected)
+
+
+@pytest.mark.parametrize("step", [2, 3, -1])
+def test_one_view_for_argument_and_result_is_in_place(step, random):
+    memory = elements(random, 60)
+    view = memory[::step]
+    expected, rest = view - 1, np.delete(memory, np.arange(60)[::step])
+    subtract[(1,)](view, np.ones(view.size, np.float32), view, view.size, BLOCK=64)
+    np.testing.assert_array_equal(view, expected)
+    np.testing.assert_array_equal(np.delete(memory, np.arange(60)[::step]), rest)
+
+
+def test_offsets_of_tiles_are_divided_exactly():
+    @metile.kernel
+    def rows(X, Out, A, B):
+        metile.tile_store(Out, 0, 0, 8, metile.tile_load(X + (A * B * B // (B * B) - A + 1) * 8, 0, 0, 8, (1, 8)), (1, 8))
+
+    x, out = np.arange(24, dtype=np.float32), np.full(8, np.nan, np.float32)
+    rows[(1,)](x, out, 2147483647, 32749)  # A * B * B has 61 bits
+    np.testing.assert_array_equal(out, x[8:16])

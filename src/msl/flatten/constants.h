@@ -1,0 +1,20 @@
+// Values of what a program declares at namespace scope in `constant`.
+#pragma once
+
+#include "msl/front/compile.h"
+
+#include <llvm/IR/Function.h>
+
+namespace vortex::msl::flatten {
+
+/// A constant whose initialiser could not be evaluated, and the code that would do so.
+struct Unevaluated {
+  std::string symbol;
+  llvm::DebugLoc at;
+};
+
+/// Function constants get the request's values, then what is made of them or by functions of the shim is evaluated; Metal runs no code
+/// before a kernel.
+std::vector<Unevaluated> setConstants(front::Unit& unit, const Request& request);
+
+}  // namespace vortex::msl::flatten

@@ -1,0 +1,90 @@
+"""%gnf on a device: results and counts are those of the evaluator, whatever part of the work the device does."""
+import re
+
+import generator
+import hvm_cases
+import pytest
+
+FIB = "@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n"
+TREE = "@tree = λ{0: 1; λ&d. #N{@tree(d - 1), @tree(d - 1)}}\n@sum = λ{#N: λa.λb. @sum(a) + @sum(b); λn. n}\n"
+CASES = [case for case in hvm_cases.load_all() if not case.path.name.startswith(("large_", "deep_", "enum_")) and not case.flags]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text):
+        path = tmp_path / "program.hvm4"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def offloaded(output):
+    found = re.search(r"^- Itrs\[cpu\]: (\d+) interactions$", output, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def same(hvm, path, *flags):
+    """The interactions of the device, if output and count are those without one."""
+    alone, together = hvm(path, "-s", *flags, timeout=60), hvm(path, "-s", *flags, "--device", "cpu", timeout=60)
+    assert together[0] == alone[0], together[2]
+    assert hvm_cases.interactions(together[1]) == hvm_cases.interactions(alone[1])
+    assert together[2] == alone[2]
+    return offloaded(together[1])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path.stem)
+def test_programs_whose_result_a_device_computes(case, hvm):
+    text, found = re.subn(r"^@main\b", "@original", case.path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    if not found or "PARSE_ERROR" in case.expected:
+        pytest.skip("no program")
+    path = case.path.with_name(f"_device_{case.path.name}")  # beside what it includes
+    path.write_text("@main = %gnf(@original)\n" + text, encoding="utf-8")
+    try:
+        same(hvm, path, *case.mode, "--fuel", 100000)
+    finally:
+        path.unlink()
+
+
+@pytest.mark.parametrize("main", ["λx.λy. %gnf(#P{@fib(7), x(y)})", "!&x = @fib(9); [%gnf(x + 1), x]", "!&x = @fib(9); [x, %gnf(x + 1)]", "!x&A = λy. @fib(5) + y; #P{%gnf(x₀(1)), x₁(2)}",
+                                  "!x&A = #Q{@fib(6), @fib(7)}; #P{x₀, %gnf(#R{x₁, @fib(8)})}", "%gnf([1 === 1, @fib(5), 2 .&. 3, @fib(6)])", "%gnf(%gnf(%nf(@fib(6)))) + %gnf(@fib(5))",
+                                  "λf. !&g = λx. f(x); %gnf(#P{g(1), g(@fib(4))})", "%gnf(@undefined(@fib(4)))", "%gnf([&A{1,@fib(3)}, !x&B=&A{1,2}; x₀ + x₁])", "%gnf(&{})", "%gnf(λx. x + 1)(5)",
+                                  "λ{#A: λx. %gnf(x); λx. x}(#A{@fib(6)})", "λ{0: 1; λ&n. %gnf(@fib(n) + n)}(6)", "%gnf(λx. λ{0: 1; λn. n}(x))", "%gnf(^a) + 1", "%gnf(1(2))", "[1, %gnf(#A{}(2))]", "%gnf(@endless)",
+                                  "! f = λ v; #P{%gnf(f(1, @fib(3))), v}", "! f = λ v; #P{%gnf(v), f(1, @fib(3))}", "%gnf([%log(\"a\"), @fib(3), %log(\"b\")])"])
+@pytest.mark.parametrize("flags", [[], ["-C"], ["-T", "3"]], ids=["normal form", "collapse", "threads"])
+def test_terms_that_share_with_what_stays(main, flags, write, hvm):
+    same(hvm, write(FIB + f"@endless = @endless\n@main = {main}\n"), *flags)
+
+
+def test_random_terms_on_a_device(write, hvm):
+    compared = 0
+    for seed in range(hvm_cases.SEED, hvm_cases.SEED + hvm_cases.TERMS // 2):
+        path = write(generator.LIBRARY + f"@main = %gnf({generator.Generator(seed).main()})\n")
+        if hvm(path, "--fuel", 3000, "--memory", "64M")[0] == 0:
+            same(hvm, path)
+            compared += 1
+    assert compared > hvm_cases.TERMS // 8
+
+
+def test_wide_terms_stay_on_the_device_and_narrow_ones_return(write, hvm):
+    path = write(TREE + "@main = %gnf(@sum(@tree(10)))\n")
+    assert same(hvm, path) == hvm_cases.interactions(hvm(path, "-s")[1])[1]
+    path = write("@count = λ{0: 0; λn. 1 + @count(n - 1)}\n@main = %gnf(@count(100000))\n")
+    assert 0 < same(hvm, path) < 1000
+    assert same(hvm, write(FIB + "@main = @fib(10)\n")) == 0
+
+
+def test_fuel_and_memory_end_a_run_with_a_device_as_they_do_without(write, hvm):
+    path = write(TREE + "@main = %gnf(@sum(@tree(8)))\n")
+    needed = hvm_cases.interactions(hvm(path, "-s")[1])[1]
+    for fuel in (0, 10, needed - 1, needed):
+        assert hvm(path, "--fuel", fuel, "--device", "cpu") == hvm(path, "--fuel", fuel)
+    path = write("@f = λ&n. n <> @f(n + 1)\n@main = %gnf(@f(0))\n")
+    status, out, err = hvm(path, "--memory", "64M", "--device", "cpu", timeout=60)
+    assert (status, out) == (1, "") and "out of memory" in err
+
+
+def test_devices_that_do_not_exist_are_named(write, hvm):
+    status, out, err = hvm(write("@main = 1\n"), "--device", "gpu:7")
+    assert (status, out) == (1, "") and err.startswith("Error: ") and "gpu:7" in err

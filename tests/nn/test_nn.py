@@ -1,0 +1,21 @@
+"""std/nn against f64, on fresh random data; the programs check themselves."""
+import pathlib
+import secrets
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.mark.parametrize("source", sorted(HERE.glob("*.vx")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("how", [[], ["--check"], ["--device", "interpreter"]], ids=" ".join)
+def test_the_program_finds_no_difference(vortex, device, source, how):
+    seed = secrets.randbelow(2**32)
+    print("seed", seed)
+    vortex("run", source, *(how if "--device" in how else ["--device", device, *how]), "--", seed)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_decoding_compiles_for_gpus(vortex, tmp_path, target):
+    code = vortex("build", HERE / "paged_attention.vx", "--no-cache", "--target", target, "--emit", "asm").stdout
+    assert "combine_parts" in code and "attend_parts" in code
