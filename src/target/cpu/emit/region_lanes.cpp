@@ -4,6 +4,7 @@
 
 #include <mlir/Dialect/Math/IR/Math.h>
 #include <mlir/Interfaces/LoopLikeInterface.h>
+#include <mlir/Transforms/RegionUtils.h>
 
 namespace vortex::target::cpu::emit {
 
@@ -47,15 +48,15 @@ public:
 private:
   static double weight(mlir::Operation* op) { return mlir::isa<mlir::math::MathDialect>(op->getDialect()) ? 20 : 1; }
 
-  void addInstructions(double warp, double share) {
+  /// `lanes`: of one instruction for every lane that takes part.
+  void addInstructions(double warp, double share, double lanes = 1) {
     costs.warp += rounds_ * warp;
-    costs.lanes += rounds_ * width_ * share;
+    costs.lanes += rounds_ * lanes * width_ * share;
   }
 
   void addVector(mlir::Type type, double weight, double share) {
     const double registers = double(width_) * valueBytes(type) / features_.vectorBytes;
-    costs.warp += rounds_ * weight * std::max(1.0, registers);
-    costs.lanes += rounds_ * weight * width_ * share;
+    addInstructions(weight * std::max(1.0, registers), share, weight);
   }
 
   void addAccess(mlir::Operation* op, double share) {
@@ -115,18 +116,19 @@ void RegionEmitter::spillLanes(mlir::Operation* op) {
     if (lane.kind == Lane::Kind::Varying && !section_.slots.contains(lane.value))
       section_.slots[lane.value] = spill(ir_, lane.value);
   };
-  op->walk([&](mlir::Operation* inner) {
-    for (mlir::Value operand : inner->getOperands()) {
-      if (auto found = values_.find(operand); found != values_.end())
-        keep(found->second);
-      if (auto found = views_.find(operand); found != views_.end()) {
-        for (const Lane& extent : found->second.extents)
-          keep(extent);
-        keep(found->second.offset);
-        keep(found->second.instance);
-      }
+  // Only these: vectors of what `op` computes itself, from where it was emitted before, do not reach here.
+  llvm::SetVector<mlir::Value> outside(op->operand_begin(), op->operand_end());
+  mlir::getUsedValuesDefinedAbove(op->getRegions(), outside);
+  for (mlir::Value value : outside) {
+    if (auto found = values_.find(value); found != values_.end())
+      keep(found->second);
+    if (auto found = views_.find(value); found != views_.end()) {
+      for (const Lane& extent : found->second.extents)
+        keep(extent);
+      keep(found->second.offset);
+      keep(found->second.instance);
     }
-  });
+  }
 }
 
 /// A value of the warp, from outside of the section that runs for one lane.
