@@ -121,7 +121,7 @@ struct Touch {
   Axes thread{}, block{};
   int64_t linear = 0, linearBlock = 0;
   uint32_t epoch = 0, warpEpoch = 0;
-  bool writes = false, isAtomic = false, isBlockCode = false;
+  bool writes = false, isAtomic = false, isBlockCode = false, isShared = false;
   std::vector<uint32_t> fields;
 };
 
@@ -133,7 +133,8 @@ struct ElementHash {
     return hash ^ (hash >> 32);
   }
 };
-/// By element.
+constexpr int64_t kAnyEpoch = -1;
+/// By element and epoch.
 using TouchMap = std::unordered_map<std::vector<int64_t>, std::vector<Touch>, ElementHash>;
 
 bool startsWith(const std::vector<uint32_t>& longer, const std::vector<uint32_t>& shorter) {
@@ -259,11 +260,12 @@ private:
     touch.writes = access.mode != AccessMode::Read && !isAtomicLoad(step);
     touch.isAtomic = access.mode == AccessMode::Update;
     touch.isBlockCode = step.level == Level::Block || step.kind == StepKind::Stage || step.kind == StepKind::Tile;
-    visit(place, storage == Storage::Shared ? touchedInBlock_ : touched_, touch);
+    touch.isShared = storage == Storage::Shared;
+    visit(place, touch);
   }
 
   /// Records the touch for every element of the place.
-  void visit(const Place& place, TouchMap& touched, Touch& touch) {
+  void visit(const Place& place, Touch& touch) {
     std::vector<int64_t>& key = key_;
     key.assign(1, static_cast<int64_t>(indexOf(place.root)));
     Type type = stripRef(graph_[place.root].type);
@@ -285,7 +287,8 @@ private:
     }
     if (!type->isTensor())
       return;
-    key.push_back(-1);
+    const size_t epoch = key.size();
+    key.push_back(0);
     std::vector<Window>& windows = windows_;
     windows.clear();
     for (const DimExpr& extent : type->shape) {
@@ -296,7 +299,7 @@ private:
     }
     if (!narrow(place, at, windows, touch))
       return;
-    expand(windows, key, touched, touch);
+    expand(windows, key, epoch, touch);
   }
 
   /// Of a shape of some type.
@@ -354,7 +357,8 @@ private:
     return true;
   }
 
-  void expand(const std::vector<Window>& windows, std::vector<int64_t>& key, TouchMap& touched, const Touch& touch) {
+  /// `epoch`: the part of the key for it. Threads of one block meet between two barriers only, so that they are looked up by it.
+  void expand(const std::vector<Window>& windows, std::vector<int64_t>& key, size_t epoch, const Touch& touch) {
     const size_t first = key.size();
     int64_t count = 1;
     for (const Window& window : windows) {
@@ -370,7 +374,11 @@ private:
         key[first + d] = windows[d].begin + rest % size;
         rest /= size;
       }
-      record(touched[key], key, first, touch);
+      key[epoch] = touch.epoch;
+      record(touchedInBlock_[key], key, first, touch);
+      key[epoch] = kAnyEpoch;
+      if (!touch.isShared)
+        record(touched_[key], key, first, touch);
     }
   }
 
@@ -379,8 +387,7 @@ private:
     for (const Touch& earlier : touches) {
       if (conflict(earlier, touch))
         report(earlier, touch, key, firstIndex);
-      same += earlier.step == touch.step && earlier.epoch == touch.epoch && earlier.linearBlock == touch.linearBlock &&
-              earlier.writes == touch.writes;
+      same += earlier.step == touch.step && earlier.linearBlock == touch.linearBlock && earlier.writes == touch.writes;
     }
     if (same < 3)
       touches.push_back(touch);
