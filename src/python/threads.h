@@ -6,6 +6,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -65,12 +69,39 @@ template <typename Work> void locked(const Work& work) {
   PyGILState_Release(state);
 }
 
+/// Threads whose caller may have left. The libraries that they use are taken down behind the end of Python: the process then ends without that.
+class Unheard {
+public:
+  Unheard() { ++working_; }
+  ~Unheard() { --working_; }
+  Unheard(const Unheard&) = delete;
+  Unheard& operator=(const Unheard&) = delete;
+
+  /// Called when Python has ended. What is registered here runs before whatever the libraries have registered until now.
+  static void atEnd() {
+    on_exit(
+        [](int status, void*) {
+          if (working_ == 0)
+            return;
+          std::fflush(nullptr);
+          _exit(status);
+        },
+        nullptr);
+  }
+
+private:
+  static inline std::atomic<int> working_{0};
+};
+
 /// Long work that Ctrl-C ends for its caller: another thread does it, and finishes it unheard. `work` owns what it uses.
 template <typename Work> auto interruptible(Work work) {
   using Done = std::invoke_result_t<Work>;
   auto task = std::make_shared<std::packaged_task<Done()>>(std::move(work));
   std::future<Done> done = task->get_future();
-  std::thread([task] { (*task)(); }).detach();
+  std::thread([task = std::move(task), unheard = std::make_unique<Unheard>()]() mutable {
+    (*task)();
+    task.reset();
+  }).detach();
   constexpr auto kPoll = std::chrono::milliseconds(50);
   while (unlocked([&] { return done.wait_for(kPoll); }) != std::future_status::ready)
     if (PyErr_CheckSignals() != 0)
@@ -78,6 +109,9 @@ template <typename Work> auto interruptible(Work work) {
   return done.get();
 }
 
-inline void bindThreads() { nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Leaving::begin)); }
+inline void bindThreads() {
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function(&Leaving::begin));
+  Py_AtExit(&Unheard::atEnd);
+}
 
 }  // namespace vortex::python
