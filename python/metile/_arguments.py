@@ -149,9 +149,10 @@ def _has_elements_in_common(array: np.ndarray) -> bool:
     return False
 
 
-def refuse_overlap(specialised, values: list, in_place: bool) -> None:
-    """Of strided arrays, which the runtime sees copies of, and with `in_place` of all."""
-    if not in_place and all(getattr(value, "layout", None) is None for value in values):
+def refuse_overlap(specialised, values: list, everywhere: bool) -> None:
+    """Of arrays that the runtime sees copies of: strided ones, and with `everywhere` all in host memory (a GPU has a copy of each, the interpreter sees
+    no addresses)."""
+    if not everywhere and all(getattr(value, "layout", None) is None for value in values):
         return
     written = {slot.argument for slot in specialised.slots if slot.is_written}
     memories = {index: array for index in {slot.argument for slot in specialised.slots if slot.rank}
@@ -162,7 +163,7 @@ def refuse_overlap(specialised, values: list, in_place: bool) -> None:
         if is_copied and _has_elements_in_common(array):
             raise ValueError(f"cannot launch kernel '{specialised.name}': '{values[index]._name}' is written, and elements of the array share memory")
         for other, read in memories.items():
-            if other != index and (in_place or is_copied or values[other].layout is not None) and _is_shared(array, read):
+            if other != index and (everywhere or is_copied or values[other].layout is not None) and _is_shared(array, read):
                 first, second = (values[number]._name for number in sorted((index, other)))
                 raise ValueError(f"cannot launch kernel '{specialised.name}': argument '{first}' and argument '{second}' share memory, "
                                  f"and the kernel writes argument '{values[index]._name}'")

@@ -169,7 +169,7 @@ def test_threads_that_launch_one_kernel_get_their_own_results(module):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=120)
+        thread.join(timeout=3600)
     assert failures == []
     assert len(made.kernel._specialised) == 6
 

@@ -81,7 +81,7 @@ def outcome(case):
 def run_in_a_child(cases, **environment):
     code = (f"import sys; sys.path[:0] = {sys.path!r}\nimport json, warnings, metile; warnings.simplefilter('ignore')\nimport test_metile_operands as own\n"
             "for case in json.loads(sys.stdin.read()): print(json.dumps(case), flush=True); print(json.dumps(own.outcome(case)), flush=True)\n")
-    done = subprocess.run([sys.executable, "-c", code], input=json.dumps(cases), capture_output=True, text=True, timeout=300, cwd=os.path.dirname(__file__),
+    done = subprocess.run([sys.executable, "-c", code], input=json.dumps(cases), capture_output=True, text=True, timeout=3600, cwd=os.path.dirname(__file__),
                           env={**os.environ, **environment})
     lines = done.stdout.splitlines()
     assert done.returncode == 0, f"{lines[-1:]} ended the process:\n{done.stderr}"

@@ -135,7 +135,7 @@ def on_stand_in(program: str):
         pytest.skip("the stand-in driver is not built")
     text = GPU % (str(ROOT / "python"), str(BUILD / "python"), str(FAKE)) + textwrap.dedent(program)
     done = subprocess.run([sys.executable, "-c", text], env={**os.environ, "VORTEX_LIBCUDA": str(FAKE), "FAKE_CUDA_devices": "1"},
-                          capture_output=True, text=True, timeout=300)
+                          capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
 
 

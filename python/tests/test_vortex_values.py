@@ -253,7 +253,7 @@ def _run(text: str) -> subprocess.CompletedProcess:
     import _vortex
 
     path = [str(pathlib.Path(vortex.__file__).parents[1]), str(pathlib.Path(_vortex.__file__).parent)]
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=120, env={"PYTHONPATH": ":".join(path), "PATH": ""})
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(text)], capture_output=True, text=True, timeout=3600, env={"PYTHONPATH": ":".join(path), "PATH": ""})
 
 
 def test_python_ends_while_a_daemon_thread_runs_kernels():

@@ -67,7 +67,7 @@ def test_everything_runs_from_the_wheel(wheel, tmp_path):
         print(*sorted(set(re.findall(r"/[^\\n]*", open("/proc/self/maps").read()))), sep="\\n")
     """))
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, env={"HOME": str(tmp_path), "PYTHONPATH": str(unpacked)},
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
     loaded = [path for path in done.stdout.splitlines() if re.search(r"LLVM|MLIR|vortex|tbb|libz3", path)]
     assert len(loaded) >= 5 and all(path.startswith(str(unpacked)) or path.startswith(str(tmp_path)) for path in loaded), loaded

@@ -42,7 +42,7 @@ def test_running_out_of_memory_is_reported(program, tmp_path, words, name):
     path = tmp_path / "memory.vx"
     path.write_text(PROGRAMS[name])
     done = subprocess.run(
-        [program, "run", path, *words], capture_output=True, text=True, timeout=300, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        [program, "run", path, *words], capture_output=True, text=True, timeout=3600, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT)))
     assert done.returncode == 1, (done.returncode, done.stdout, done.stderr[-2000:])
     assert ("error[E0703]" in done.stderr or "error[E0712]" in done.stderr) and "out of memory" in done.stderr, done.stderr

@@ -187,7 +187,7 @@ def test_lines_before_a_failure_stay(hvm, tmp_path):
 def test_exhausted_memory_is_an_error_without_a_result(text, hvm, tmp_path):
     path = tmp_path / "endless.hvm4"
     path.write_text(text + "\n", encoding="utf-8")
-    status, out, err = hvm(path, "--memory", "64M", *(["-C"] if "&A" in text else []), timeout=60)
+    status, out, err = hvm(path, "--memory", "64M", *(["-C"] if "&A" in text else []))
     assert (status, out) == (1, "") and err.strip()
 
 

@@ -1,10 +1,12 @@
 """%gnf on a device: results and counts are those of the evaluator, whatever part of the work the device does."""
+import os
 import re
 
 import generator
 import hvm_cases
 import pytest
 
+DEVICE = os.environ.get("VORTEX_TEST_DEVICE", "cpu")
 FIB = "@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n"
 TREE = "@tree = λ{0: 1; λ&d. #N{@tree(d - 1), @tree(d - 1)}}\n@sum = λ{#N: λa.λb. @sum(a) + @sum(b); λn. n}\n"
 CASES = [case for case in hvm_cases.load_all() if not case.path.name.startswith(("large_", "deep_", "enum_")) and not case.flags]
@@ -21,13 +23,13 @@ def write(tmp_path):
 
 
 def offloaded(output):
-    found = re.search(r"^- Itrs\[cpu\]: (\d+) interactions$", output, re.MULTILINE)
+    found = re.search(rf"^- Itrs\[{re.escape(DEVICE)}\]: (\d+) interactions$", output, re.MULTILINE)
     return int(found[1]) if found else 0
 
 
 def same(hvm, path, *flags):
     """The interactions of the device, if output and count are those without one."""
-    alone, together = hvm(path, "-s", *flags, timeout=60), hvm(path, "-s", *flags, "--device", "cpu", timeout=60)
+    alone, together = hvm(path, "-s", *flags), hvm(path, "-s", *flags, "--device", DEVICE)
     assert together[0] == alone[0], together[2]
     assert hvm_cases.interactions(together[1]) == hvm_cases.interactions(alone[1])
     assert together[2] == alone[2]
@@ -79,9 +81,9 @@ def test_fuel_and_memory_end_a_run_with_a_device_as_they_do_without(write, hvm):
     path = write(TREE + "@main = %gnf(@sum(@tree(8)))\n")
     needed = hvm_cases.interactions(hvm(path, "-s")[1])[1]
     for fuel in (0, 10, needed - 1, needed):
-        assert hvm(path, "--fuel", fuel, "--device", "cpu") == hvm(path, "--fuel", fuel)
+        assert hvm(path, "--fuel", fuel, "--device", DEVICE) == hvm(path, "--fuel", fuel)
     path = write("@f = λ&n. n <> @f(n + 1)\n@main = %gnf(@f(0))\n")
-    status, out, err = hvm(path, "--memory", "64M", "--device", "cpu", timeout=60)
+    status, out, err = hvm(path, "--memory", "64M", "--device", DEVICE)
     assert (status, out) == (1, "") and "out of memory" in err
 
 

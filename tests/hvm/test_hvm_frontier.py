@@ -99,7 +99,7 @@ def test_results_and_counts_are_those_of_the_evaluator(case, hvm):
     if expected[0] != 0:
         pytest.skip("no normal form")
     for seed, flags in enumerate([form, *spread] for form in FORMS for spread in SPREAD):
-        status, out, err = hvm(case.path, "-s", "--seed", seed, *flags, timeout=60)
+        status, out, err = hvm(case.path, "-s", "--seed", seed, *flags)
         if "has no rules for" in err:
             return
         assert status == 0 and hvm_cases.interactions(out) == hvm_cases.interactions(expected[1]), (flags, err)
@@ -118,7 +118,7 @@ def test_random_terms_have_the_results_and_counts_of_the_evaluator(write, hvm):
             continue
         compared += 1
         for form in FORMS:
-            status, out, err = hvm(path, "-s", form, *flags, timeout=60)
+            status, out, err = hvm(path, "-s", form, *flags)
             assert status == 0 and hvm_cases.interactions(out) == hvm_cases.interactions(expected[1]), (seed, form, flags, err)
     assert compared > hvm_cases.TERMS // 20
 
@@ -200,7 +200,7 @@ def run_passes(program, hvm, path, tmp_path, flags, options, form=()):
     """(entries of each pass, interactions, cells) as passes.vx finds them."""
     net = tmp_path / "net.npy"
     assert hvm(path, "--write-net", net, *flags) == (0, "", "")
-    done = subprocess.run([program, "run", PASSES, "--allow", "races", *options, "--", net, *form], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([program, "run", PASSES, "--allow", "races", *options, "--", net, *form], capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     passes = {}
@@ -234,11 +234,11 @@ def test_metal_source_makes_the_same_passes_with_one_launch_for_each(write, hvm,
 
 
 def test_kernels_for_metal_are_printed(program, tmp_path):
-    done = subprocess.run([program, "build", PASSES.with_name("frontier.vx"), "--target", "metal3.1", "-o", tmp_path], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([program, "build", PASSES.with_name("frontier.vx"), "--target", "metal3.1", "-o", tmp_path], capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
     assert {path.name for path in tmp_path.glob("*.metal")} == {"frontier.pass.metal"}
 
 
 def test_kernels_that_take_cells_by_atomics_are_refused_for_metal(program, tmp_path):
-    done = subprocess.run([program, "build", PASSES.with_name("atomics.vx"), "--target", "metal3.1", "-o", tmp_path], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([program, "build", PASSES.with_name("atomics.vx"), "--target", "metal3.1", "-o", tmp_path], capture_output=True, text=True, timeout=3600)
     assert done.returncode == 1 and "Metal has no atomics" in done.stderr and "step_atomics" in done.stderr and not list(tmp_path.glob("*.metal"))

@@ -321,7 +321,7 @@ class Launcher:
         specialised = kernel.specialise(kinds, constants, grid, numbers, not interprets() and not _device_for(values).is_cpu)
         if 0 in grid:
             return specialised, values, numbers, grid
-        refuse_overlap(specialised, values, in_place=interprets())
+        refuse_overlap(specialised, values, everywhere=interprets() or not _device_for(values).is_cpu)
         if interprets():
             specialised.interpret(values, numbers, grid, os.environ.get("METILE_CHECK") == "1")
         else:
