@@ -24,7 +24,7 @@
 namespace vortex::lang {
 namespace {
 
-Instance request(const Session::DeclaredFunction& declared, bool inKernel) {
+Instance request(const DeclaredFunction& declared, bool inKernel) {
   Instance out;
   out.item = declared.item;
   out.scope = declared.scope;
@@ -46,11 +46,11 @@ void checkMain(Session& session, Program& program, const ItemScope* root) {
         .help("the command line is `args()`");
     return;
   }
-  if (Instance* instance = session.instantiate(request({item, found->second.scope, nullptr}, false)))
+  if (Instance* instance = session.instances.instantiate(request({item, found->second.scope, nullptr}, false)))
     program.main = instance->function;
 }
 
-void checkUncalled(Session& session, const Session::DeclaredFunction& declared, const GenericEnv& env, Type selfType) {
+void checkUncalled(Session& session, const DeclaredFunction& declared, const GenericEnv& env, Type selfType) {
   const auto made = [&](bool inKernel) {
     Instance out = request(declared, inKernel);
     out.generics = env;
@@ -62,11 +62,11 @@ void checkUncalled(Session& session, const Session::DeclaredFunction& declared, 
   for (const syn::Attribute& attribute : declared.item->attributes)
     isHost = isHost || attribute.name.text == "test" || attribute.name.text == "bench";
   if (declared.item->isKernel || isHost) {
-    session.instantiate(made(declared.item->isKernel));
+    session.instances.instantiate(made(declared.item->isKernel));
     return;
   }
   const bool kernelFirst = looksLikeKernelCode(*declared.item, *declared.scope);
-  session.checkEither(made(kernelFirst), made(!kernelFirst));
+  session.instances.checkEither(made(kernelFirst), made(!kernelFirst));
 }
 
 bool allBound(const GenericEnv& env) {
@@ -74,7 +74,7 @@ bool allBound(const GenericEnv& env) {
 }
 
 /// A generic function that nothing instantiated, with stand-in arguments.
-void checkGeneric(Session& session, const Session::DeclaredFunction& declared) {
+void checkGeneric(Session& session, const DeclaredFunction& declared) {
   BodyState body(session, nullptr, session.scratchFunction(), declared.scope);
   GenericEnv env;
   Type selfType = nullptr;
@@ -134,21 +134,21 @@ void checkGenericParams(Session& session, const syn::Generics& generics, bool is
   }
 }
 
-void checkDefinition(Session& session, const Session::DeclaredFunction& declared, const GenericEnv& env,
-                     Type selfType) {
+void checkDefinition(Session& session, const DeclaredFunction& declared, const GenericEnv& env, Type selfType) {
   Instance wanted = request(declared, false);
   wanted.generics = env;
   wanted.selfType = selfType;
   wanted.impl = declared.impl;
   const bool kernelFirst = declared.item->isKernel || looksLikeKernelCode(*declared.item, *declared.scope);
-  session.checkDefinition(wanted, declared.item->isKernel ? std::vector{true} : std::vector{kernelFirst, !kernelFirst});
+  session.instances.checkDefinition(wanted, declared.item->isKernel ? std::vector{true}
+                                                                    : std::vector{kernelFirst, !kernelFirst});
 }
 
 /// Traits, impls and generic functions as such, before anything uses them.
 void checkDefinitions(Session& session) {
   std::set<const syn::Item*> seen;
-  for (size_t i = 0; i < session.traits().size(); ++i) {
-    const Session::DeclaredTrait declared = session.traits()[i];
+  for (size_t i = 0; i < session.modules.traits().size(); ++i) {
+    const DeclaredTrait declared = session.modules.traits()[i];
     if (!seen.insert(declared.item).second)
       continue;
     checkGenericParams(session, declared.item->generics, true);
@@ -164,16 +164,16 @@ void checkDefinitions(Session& session) {
         checkDefinition(session, {function, declared.scope, nullptr},
                         standIns(body, function->generics, body.generics, declared.scope, function), body.selfType);
   }
-  for (size_t i = 0; i < session.impls().size(); ++i) {
-    const ImplBlock impl = session.impls()[i];
+  for (size_t i = 0; i < session.modules.impls().size(); ++i) {
+    const ImplBlock impl = session.modules.impls()[i];
     if (!seen.insert(impl.item).second)
       continue;
     checkGenericParams(session, impl.item->generics, false);
     BodyState body(session, nullptr, session.scratchFunction(), impl.scope);
     checkImpl(body, impl);
   }
-  for (size_t i = 0; i < session.functions().size(); ++i) {
-    const Session::DeclaredFunction declared = session.functions()[i];
+  for (size_t i = 0; i < session.modules.functions().size(); ++i) {
+    const DeclaredFunction declared = session.modules.functions()[i];
     checkGenericParams(session, declared.item->generics, true);
     const bool isGeneric =
         hasTypeParams(declared.item->generics) || (declared.impl && hasTypeParams(declared.impl->generics));
@@ -239,8 +239,7 @@ std::optional<GenericValue> valueNamed(BodyState& body, const syn::GenericParam&
   return value;
 }
 
-void makeInstance(Session& session, const Session::DeclaredFunction& declared,
-                  const std::vector<std::string>& arguments) {
+void makeInstance(Session& session, const DeclaredFunction& declared, const std::vector<std::string>& arguments) {
   const SourceRange name = declared.item->name.range;
   BodyState body(session, nullptr, session.scratchFunction(), declared.scope);
   GenericEnv env = genericEnv(declared.item->generics);
@@ -265,13 +264,13 @@ void makeInstance(Session& session, const Session::DeclaredFunction& declared,
     return;
   Instance wanted = request(declared, true);
   wanted.generics = std::move(env);
-  session.instantiate(std::move(wanted));
+  session.instances.instantiate(std::move(wanted));
 }
 
 void makeWantedInstances(Session& session, const AnalyzeOptions& options) {
   for (const WantedInstance& wanted : options.instances)
-    for (size_t i = 0; i < session.functions().size(); ++i) {
-      const Session::DeclaredFunction declared = session.functions()[i];
+    for (size_t i = 0; i < session.modules.functions().size(); ++i) {
+      const DeclaredFunction declared = session.modules.functions()[i];
       if (declared.item->isKernel && !declared.impl && declared.item->name.text == wanted.kernel)
         makeInstance(session, declared, wanted.arguments);
     }
@@ -317,26 +316,26 @@ std::unique_ptr<Program> analyze(source::FileId root, source::SourceManager& sou
                                  const AnalyzeOptions& options) {
   auto program = std::make_unique<Program>();
   Session session(*program, sources, sink, options);
-  ItemScope* scope = session.loadRoot(root);
+  ItemScope* scope = session.modules.loadRoot(root);
   if (sink.hasErrors())
     return program;  // a file that does not parse would only cascade
   checkTypes(session, scope);
   checkDefinitions(session);
   checkMain(session, *program, scope);
   makeWantedInstances(session, options);
-  session.checkQueuedBodies();
+  session.instances.checkQueuedBodies();
   // In source order; the list grows while bodies declare items of their own.
-  for (size_t i = 0; i < session.functions().size(); ++i) {
-    const Session::DeclaredFunction declared = session.functions()[i];
-    if (!declared.item->body || session.isInstantiated(declared.item) || session.isBroken(declared.item) ||
-        declared.item->name.text == "main")
+  for (size_t i = 0; i < session.modules.functions().size(); ++i) {
+    const DeclaredFunction declared = session.modules.functions()[i];
+    if (!declared.item->body || session.instances.isInstantiated(declared.item) ||
+        session.instances.isBroken(declared.item) || declared.item->name.text == "main")
       continue;
     const bool isGeneric = !declared.item->generics.params.empty() || declared.impl;
     if (isGeneric && options.checkUninstantiated)
       checkGeneric(session, declared);
     else if (!isGeneric)
       checkUncalled(session, declared, {}, nullptr);
-    session.checkQueuedBodies();
+    session.instances.checkQueuedBodies();
   }
   std::erase_if(program->kernels, [](const Function* function) { return !function->body; });
   std::erase_if(program->functions, [](const std::unique_ptr<Function>& function) { return !function->body; });

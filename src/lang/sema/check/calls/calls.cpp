@@ -308,7 +308,7 @@ Expr* callFunction(BodyState& body, FunctionCall& target, const syn::CallExpr* c
   request.depth = request.generics.empty() ? 0 : body.instance->depth + 1;
   if (!item->isKernel && inKernel(body))
     placeTensors(request, args);
-  Instance* callee = body.session.instantiate(std::move(request));
+  Instance* callee = body.session.instances.instantiate(std::move(request));
   return callee ? finishCall(body, *callee->function, target, args, call->range) : errorExpr(body, call->range);
 }
 

@@ -89,8 +89,8 @@ std::vector<Member> traitMembers(BodyState& body, Type type, const TraitRef& tra
 }
 
 std::vector<Member> findMembers(BodyState& body, Type type, std::string_view name, syn::ItemKind kind) {
-  for (size_t i = 0; i < body.session.impls().size(); ++i) {
-    const ImplBlock impl = body.session.impls()[i];
+  for (size_t i = 0; i < body.session.modules.impls().size(); ++i) {
+    const ImplBlock impl = body.session.modules.impls()[i];
     const syn::Item* member = impl.item->trait ? nullptr : memberNamed(impl.item->members, name, kind);
     GenericEnv env = genericEnv(impl.item->generics);
     if (member && matchesImpl(body, impl, type, nullptr, env))
@@ -98,8 +98,8 @@ std::vector<Member> findMembers(BodyState& body, Type type, std::string_view nam
   }
   std::vector<Member> found;
   std::set<const syn::TraitItem*> seen;  // a block's items are declared at every attempt
-  for (size_t i = 0; i < body.session.traits().size(); ++i) {
-    const Session::DeclaredTrait declared = body.session.traits()[i];
+  for (size_t i = 0; i < body.session.modules.traits().size(); ++i) {
+    const DeclaredTrait declared = body.session.modules.traits()[i];
     if (!memberNamed(declared.item->members, name, kind) || !seen.insert(declared.item).second)
       continue;
     for (Member& member : traitMembers(body, type, {declared.item, declared.scope, std::nullopt}, name, kind))
@@ -149,7 +149,7 @@ void reportAmbiguous(BodyState& body, Type type, const std::vector<Member>& foun
 /// "`T` has no method `area`", with the bound that would bring it.
 void unknownMember(BodyState& body, Type type, const syn::Name& name, std::string_view what) {
   if (const BoundParam* param = type->isTensor() ? nullptr : static_cast<const BoundParam*>(type->param)) {
-    for (const Session::DeclaredTrait& declared : body.session.traits())
+    for (const DeclaredTrait& declared : body.session.modules.traits())
       for (const syn::Item* member : declared.item->members)
         if (member->name.text == name.text)
           return missingBound(body, *param, declared.item->name.text, name.range, base::concat("`", name.text, "`"));

@@ -163,7 +163,7 @@ static Expr* callOfGenericStruct(BodyState& body, const syn::CallExpr* call, con
     if (const StructInstance* instance = body.session.findStruct(expected->decl);
         instance && instance->item == symbol.item)
       return callAssociated(body, call, callee, expected, expected);
-  for (const ImplBlock& impl : body.session.impls()) {
+  for (const ImplBlock& impl : body.session.modules.impls()) {
     auto* self = impl.item->selfType->tryAs<syn::NamedType>();
     const Symbol* named = self ? impl.scope->find(self->path.back().text) : nullptr;
     const syn::FunctionItem* function =

@@ -59,7 +59,7 @@ void checkBody(BodyState& body) {
   body.signatureLocals = body.locals.size();
   body.signatureDims = body.function->dims.size();
   body.signatureVariables = body.function->variables.size();
-  body.session.retry([&body] { return tryBody(body); }, body.instance->item->range);
+  body.session.instances.retry([&body] { return tryBody(body); }, body.instance->item->range);
 }
 
 /// Back to the state after the signature.

@@ -75,7 +75,7 @@ static void checkMemberNames(BodyState& body, syn::List<syn::Item*> members) {
 
 /// Of the traits of a cycle only the first one declared reports it.
 static bool isFirstOf(const BodyState& body, const std::vector<TraitRef>& traits, const syn::TraitItem* item) {
-  for (const Session::DeclaredTrait& declared : body.session.traits()) {
+  for (const DeclaredTrait& declared : body.session.modules.traits()) {
     if (declared.item == item)
       return true;
     for (const TraitRef& trait : traits)
@@ -300,7 +300,7 @@ static void compareFunctions(BodyState& body, const ImplBlock& impl, const syn::
     request.isDefinition = true;
     request.impl = item == mine ? impl.item : nullptr;
     request.callSite = item->name.range;
-    return body.session.instantiate(std::move(request));
+    return body.session.instances.instantiate(std::move(request));
   };
   const Instance *wanted = signature(declared, trait.scope, wantedEnv), *have = signature(mine, impl.scope, mineEnv);
   if (!wanted || !have)
@@ -321,7 +321,7 @@ static void compareFunctions(BodyState& body, const ImplBlock& impl, const syn::
 
 /// Two impls of one trait that a type could both mean.
 static void checkOverlap(BodyState& body, const ImplBlock& impl, const TraitRef& trait, Type self) {
-  for (const ImplBlock& other : body.session.impls()) {
+  for (const ImplBlock& other : body.session.modules.impls()) {
     if (other.item == impl.item)
       break;  // each pair once, at the later one
     if (!other.item->trait)
@@ -352,7 +352,7 @@ static void checkOverlap(BodyState& body, const ImplBlock& impl, const TraitRef&
 
 /// Two functions of one name in the impls of one type.
 static void checkInherentTwice(BodyState& body, const ImplBlock& impl, Type self) {
-  for (const ImplBlock& other : body.session.impls()) {
+  for (const ImplBlock& other : body.session.modules.impls()) {
     if (other.item == impl.item)
       break;
     GenericEnv env = genericEnv(other.item->generics);

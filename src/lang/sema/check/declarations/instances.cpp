@@ -46,21 +46,8 @@ bool growsItself(const Instance& request) {
 
 }  // namespace
 
-DimExpr Session::canonicalExtent(size_t i) {
-  while (canonicalExtents_.size() <= i)
-    canonicalExtents_.push_back(DimExpr::opaque(newOpaque()));
-  return canonicalExtents_[i];
-}
-
-Function* Session::newFunction() {
-  program.functions.push_back(std::make_unique<Function>());
-  return program.functions.back().get();
-}
-Function* Session::scratchFunction() {
-  if (!scratch_)
-    scratch_ = std::make_unique<Function>();
-  return scratch_.get();
-}
+Instances::Instances(Session& session) : session_(session) {}
+Instances::~Instances() = default;
 
 StructInstance* Session::structInstance(const syn::Item* item, ItemScope* scope, GenericEnv generics) {
   const std::string key = address(item) + keyOf(generics);
@@ -109,7 +96,7 @@ const StructInstance* Session::findStruct(const StructDecl* decl) const {
   return found == structsByDecl_.end() ? nullptr : found->second;
 }
 
-Instance* Session::instantiate(Instance request) {
+Instance* Instances::instantiate(Instance request) {
   std::string key = address(request.item) + (request.inKernel ? "k" : "h") + keyOf(request.generics) + "|" +
                     address(request.selfType);
   for (const Placement& placement : request.placements)
@@ -119,17 +106,17 @@ Instance* Session::instantiate(Instance request) {
   key += request.isDefinition ? "|d" : "";
   if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
     return found->second->signatureOk ? found->second : nullptr;
-  if (request.depth > options.maxInstanceDepth &&
-      (growsItself(request) || request.depth > 4 * options.maxInstanceDepth)) {
-    auto builder =
-        sink().error("E0325", request.callSite,
-                     base::concat("`", request.item->name.text, "` needs more than ", options.maxInstanceDepth,
-                                  " instances of generic functions inside each other"));
+  if (request.depth > session_.options.maxInstanceDepth &&
+      (growsItself(request) || request.depth > 4 * session_.options.maxInstanceDepth)) {
+    auto builder = session_.sink().error("E0325", request.callSite,
+                                         base::concat("`", request.item->name.text, "` needs more than ",
+                                                      session_.options.maxInstanceDepth,
+                                                      " instances of generic functions inside each other"));
     uint32_t shown = 0;
     for (const Instance* at = request.parent; at && shown < 4; at = at->parent, ++shown)
       builder.note(base::concat("needed by `", at->function->uniqueName.substr(0, 60),
                                 at->function->uniqueName.size() > 60 ? "…`" : "`",
-                                at->callSite.isValid() ? " at " + sources.describe(at->callSite) : ""));
+                                at->callSite.isValid() ? " at " + session_.sources.describe(at->callSite) : ""));
     const Instance* first = request.parent;
     while (first && first->parent)
       first = first->parent;
@@ -143,7 +130,7 @@ Instance* Session::instantiate(Instance request) {
   instances_.push_back(std::make_unique<Instance>(std::move(request)));
   Instance* made = instances_.back().get();
   instancesByKey_[key] = made;
-  Function* function = newFunction();
+  Function* function = session_.newFunction();
   made->function = function;
   const std::string& module = made->scope->moduleName;
   function->name = std::string(made->item->name.text);
@@ -156,46 +143,44 @@ Instance* Session::instantiate(Instance request) {
       function->uniqueName += base::concat("#", uses + 1);
   function->range = made->item->range;
   function->nameRange = made->item->name.range;
-  made->body = std::make_unique<BodyState>(*this, made, function, made->scope);
+  made->body = std::make_unique<BodyState>(session_, made, function, made->scope);
   made->signatureOk = declareSignature(*made->body);
   if (!made->signatureOk)
     return nullptr;
   if (made->isDefinition || broken_.count(made->item) != 0)
     return made;
   if (function->isKernel)
-    program.kernels.push_back(function);
+    session_.program.kernels.push_back(function);
   queue_.push_back(made);
   return made;
 }
 
-void Session::dropInstancesFrom(size_t count) {
+void Instances::dropFrom(size_t count) {
   while (instances_.size() > count) {
     Instance* last = instances_.back().get();
     if (last->function->isKernel && !last->isDefinition)
       --kernelNames_[last->function->uniqueName.substr(0, last->function->uniqueName.find('#'))];
     std::erase(queue_, last);
-    std::erase(program.kernels, last->function);
+    std::erase(session_.program.kernels, last->function);
     std::erase_if(instancesByKey_, [&](const auto& entry) { return entry.second == last; });
-    std::erase_if(program.functions, [&](const auto& function) { return function.get() == last->function; });
+    std::erase_if(session_.program.functions, [&](const auto& function) { return function.get() == last->function; });
     instances_.pop_back();
   }
 }
 
-void Session::retry(const std::function<bool()>& attempt, SourceRange range) {
-  diag::DiagnosticSink* outer = sink_;
+void Instances::retry(const std::function<bool()>& attempt, SourceRange range) {
   for (bool done = false; !done;) {
-    diag::DiagnosticSink attemptSink(UINT32_MAX);
-    sink_ = &attemptSink;
+    Session::Capture captured(session_);
     const size_t before = instances_.size();
     done = attempt();
-    sink_ = outer;
+    captured.end();
     if (!done)
-      dropInstancesFrom(before);
-    for (const diag::Diagnostic& found : attemptSink.all()) {
-      const SourceRange at = found.position();
+      dropFrom(before);
+    for (const diag::Diagnostic& each : captured.found.all()) {
+      const SourceRange at = each.position();
       const bool inside = at.file == range.file && at.begin >= range.begin && at.end <= range.end;
       if (done || !inside)
-        outer->report(found);
+        session_.sink().report(each);
     }
   }
 }
@@ -219,40 +204,39 @@ Instance again(const Instance& request) {
 }  // namespace
 
 /// Keeps the instance only if it has no errors. Errors elsewhere (a constant, say) are reported only once, so they are passed on.
-bool Session::checkQuietly(const Instance& request) {
-  diag::DiagnosticSink* outer = sink_;
-  diag::DiagnosticSink quiet(UINT32_MAX);
-  sink_ = &quiet;
+bool Instances::checkQuietly(const Instance& request) {
+  Session::Capture captured(session_);
   const size_t before = instances_.size();
   instantiate(again(request));
   checkQueuedBodies();
-  sink_ = outer;
-  if (quiet.hasErrors())
-    dropInstancesFrom(before);
+  captured.end();
+  const bool hasErrors = captured.found.hasErrors();
+  if (hasErrors)
+    dropFrom(before);
   const SourceRange range = request.item->range;
-  for (const diag::Diagnostic& found : quiet.all()) {
-    const SourceRange at = found.position();
-    if (!quiet.hasErrors() || at.file != range.file || at.begin < range.begin || at.end > range.end)
-      sink_->report(found);
+  for (const diag::Diagnostic& each : captured.found.all()) {
+    const SourceRange at = each.position();
+    if (!hasErrors || at.file != range.file || at.begin < range.begin || at.end > range.end)
+      session_.sink().report(each);
   }
-  return !quiet.hasErrors();
+  return !hasErrors;
 }
 
-void Session::checkEither(const Instance& first, const Instance& second) {
-  if (sink_->isCut())
+void Instances::checkEither(const Instance& first, const Instance& second) {
+  if (session_.sink().isCut())
     return;
-  const uint32_t errors = sink_->errorCount();
-  if (checkQuietly(first) || checkQuietly(second) || sink_->errorCount() != errors)
+  const uint32_t errors = session_.sink().errorCount();
+  if (checkQuietly(first) || checkQuietly(second) || session_.sink().errorCount() != errors)
     return;
   instantiate(again(first));
   checkQueuedBodies();
 }
 
-void Session::checkQueuedBodies() {
+void Instances::checkQueuedBodies() {
   while (!queue_.empty()) {
     Instance* next = queue_.front();
     queue_.pop_front();
-    if (!sink_->isCut())
+    if (!session_.sink().isCut())
       checkBody(*next->body);
     next->body.reset();
   }

@@ -415,7 +415,7 @@ void declareReduce(BodyState& body, const syn::Expr* op) {
     for (const syn::Param& param : request.item->params)
       if (param.type)
         infer(body, param.type, body.function->resultType, request.generics, symbol->scope);
-    Instance* combine = body.session.instantiate(std::move(request));
+    Instance* combine = body.session.instances.instantiate(std::move(request));
     if (!combine)
       return;
     const Function& target = *combine->function;

@@ -139,9 +139,9 @@ std::string_view fieldFunction(BinaryOp op) {
 
 }  // namespace
 
-const Symbol* Session::primeField(bool load) {
+const Symbol* Modules::primeField(bool load) {
   if (!prelude_ && load) {
-    prelude_ = loadModule(sources.addText("<PrimeField>", kPrimeField), "");
+    prelude_ = loadModule(session_.sources.addText("<PrimeField>", kPrimeField), "");
     VORTEX_CHECK(prelude_->find("PrimeField"));
   }
   return prelude_ ? prelude_->find("PrimeField") : nullptr;
@@ -149,7 +149,7 @@ const Symbol* Session::primeField(bool load) {
 
 /// Have values of the type the operators of a field? Only structs can, and parameters that stand for them.
 bool isField(BodyState& body, Type type) {
-  const Symbol* symbol = type->kind == TypeKind::Struct ? body.session.primeField(false) : nullptr;
+  const Symbol* symbol = type->kind == TypeKind::Struct ? body.session.modules.primeField(false) : nullptr;
   if (!symbol)
     return false;
   GenericValue value;
@@ -159,7 +159,7 @@ bool isField(BodyState& body, Type type) {
 }
 
 Expr* fieldCall(BodyState& body, Type field, std::string_view function, std::vector<Expr*> args, SourceRange range) {
-  const Symbol* symbol = body.session.primeField(true);
+  const Symbol* symbol = body.session.modules.primeField(true);
   const Type self = canonicalSelf(body, field);
   std::vector<Member> found = traitMembers(
       body, self, {symbol->item->as<syn::TraitItem>(), symbol->scope, std::nullopt}, function, syn::ItemKind::Function);
@@ -238,7 +238,7 @@ static Expr* callValues(BodyState& body, Member member, Type self, std::vector<E
   request.depth = request.generics.empty() ? 0 : body.instance->depth + 1;
   if (inKernel(body))
     placeTensors(request, args);
-  Instance* callee = body.session.instantiate(std::move(request));
+  Instance* callee = body.session.instances.instantiate(std::move(request));
   return callee ? finishCall(body, *callee->function, target, args, range) : errorExpr(body, range);
 }
 

@@ -30,7 +30,7 @@ Expr* checkBlock(BodyState& body, const syn::BlockExpr* block, Type expected) {
   for (const syn::Stmt* stmt : block->stmts)
     if (auto* item = stmt->tryAs<syn::ItemStmt>())
       local.push_back(item->item);
-  if (ItemScope* inner = body.session.declareLocalItems(local, body.items))
+  if (ItemScope* inner = body.session.modules.declareLocalItems(local, body.items))
     body.items = inner;
   std::vector<Expr*> out;
   bool diverges = false, failed = false;

@@ -10,10 +10,7 @@
 
 namespace vortex::lang {
 
-Session::Session(Program& program, source::SourceManager& sources, diag::DiagnosticSink& sink,
-                 const AnalyzeOptions& options)
-    : program(program), sources(sources), options(options), types(program.types), sink_(&sink) {}
-Session::~Session() = default;
+diag::DiagnosticSink& Modules::sink() const { return session_.sink(); }
 
 namespace {
 
@@ -50,18 +47,18 @@ std::vector<std::string> exportedNames(const ItemScope* module) {
 
 }  // namespace
 
-ItemScope* Session::loadRoot(source::FileId file) {
-  modulesByPath_[sources.file(file).name()] = nullptr;
+ItemScope* Modules::loadRoot(source::FileId file) {
+  modulesByPath_[session_.sources.file(file).name()] = nullptr;
   ItemScope* root = loadModule(file, "");
-  modulesByPath_[sources.file(file).name()] = root;
+  modulesByPath_[session_.sources.file(file).name()] = root;
   // Imports may load further files, which add imports of their own.
   for (size_t i = 0; i < imports_.size(); ++i)
     resolveImport(PendingImport(imports_[i]));
   return root;
 }
 
-ItemScope* Session::loadModule(source::FileId file, std::string name) {
-  trees_.push_back(syn::parse(file, sources, sink()));
+ItemScope* Modules::loadModule(source::FileId file, std::string name) {
+  trees_.push_back(syn::parse(file, session_.sources, sink()));
   scopes_.push_back(std::make_unique<ItemScope>());
   ItemScope* scope = scopes_.back().get();
   scope->moduleName = std::move(name);
@@ -71,7 +68,7 @@ ItemScope* Session::loadModule(source::FileId file, std::string name) {
   return scope;
 }
 
-ItemScope* Session::declareLocalItems(const std::vector<const syn::Item*>& items, ItemScope* parent) {
+ItemScope* Modules::declareLocalItems(const std::vector<const syn::Item*>& items, ItemScope* parent) {
   if (items.empty())
     return nullptr;
   scopes_.push_back(std::make_unique<ItemScope>());
@@ -86,12 +83,12 @@ ItemScope* Session::declareLocalItems(const std::vector<const syn::Item*>& items
   return scope;
 }
 
-void Session::declareItems(const std::vector<const syn::Item*>& items, ItemScope* scope) {
+void Modules::declareItems(const std::vector<const syn::Item*>& items, ItemScope* scope) {
   for (const syn::Item* item : items)
     declare(item, scope);
 }
 
-void Session::declare(const syn::Item* item, ItemScope* scope) {
+void Modules::declare(const syn::Item* item, ItemScope* scope) {
   if (auto* import = item->tryAs<syn::ImportItem>()) {
     imports_.push_back({import, scope});
     return;
@@ -112,7 +109,7 @@ void Session::declare(const syn::Item* item, ItemScope* scope) {
   bind(scope, item->name, Symbol{*symbolKind(item), item, scope, item->name.range, item->isPublic});
 }
 
-void Session::bind(ItemScope* scope, const syn::Name& name, Symbol symbol) {
+void Modules::bind(ItemScope* scope, const syn::Name& name, Symbol symbol) {
   auto [found, isNew] = scope->symbols.emplace(name.text, symbol);
   if (!isNew)
     sink()
@@ -121,7 +118,7 @@ void Session::bind(ItemScope* scope, const syn::Name& name, Symbol symbol) {
         .label(found->second.nameRange, "first defined here");
 }
 
-ItemScope* Session::findModule(const syn::ImportItem* item, size_t length, ItemScope* from,
+ItemScope* Modules::findModule(const syn::ImportItem* item, size_t length, ItemScope* from,
                                std::vector<std::string>& tried) {
   std::string relative, dotted;
   for (size_t i = 0; i < length; ++i) {
@@ -129,8 +126,8 @@ ItemScope* Session::findModule(const syn::ImportItem* item, size_t length, ItemS
     dotted += (i ? "." : "") + std::string(item->path[i].text);
   }
   relative += ".vx";
-  std::vector<std::string> folders{folderOf(sources.file(from->file).name())};
-  for (const std::string& folder : options.importPaths)
+  std::vector<std::string> folders{folderOf(session_.sources.file(from->file).name())};
+  for (const std::string& folder : session_.options.importPaths)
     folders.push_back(folder.empty() || folder.back() == '/' ? folder : folder + "/");
   for (const std::string& folder : folders) {
     const std::string path = folder + relative;
@@ -140,7 +137,7 @@ ItemScope* Session::findModule(const syn::ImportItem* item, size_t length, ItemS
       tried.push_back(path);
       continue;
     }
-    auto file = sources.addFile(path);
+    auto file = session_.sources.addFile(path);
     if (!file.ok()) {
       sink().error("E0206", item->range, file.error().message);
       return nullptr;
@@ -152,7 +149,7 @@ ItemScope* Session::findModule(const syn::ImportItem* item, size_t length, ItemS
   return nullptr;
 }
 
-void Session::resolveImport(const PendingImport& pending) {
+void Modules::resolveImport(const PendingImport& pending) {
   const syn::ImportItem* item = pending.item;
   if (item->path.empty())
     return;
@@ -179,12 +176,12 @@ void Session::resolveImport(const PendingImport& pending) {
   bindMissing(item, pending.scope);
   SourceRange range = source::join(item->path.front().range, item->path.back().range);
   sink()
-      .error("E0203", range, base::concat("module `", sources.text(range), "` is not found"))
+      .error("E0203", range, base::concat("module `", session_.sources.text(range), "` is not found"))
       .help("looked for " + base::join(tried, ", "));
 }
 
 /// After a failed import its names exist, but mean nothing.
-void Session::bindMissing(const syn::ImportItem* item, ItemScope* into) {
+void Modules::bindMissing(const syn::ImportItem* item, ItemScope* into) {
   const auto add = [&](const syn::Name& name) {
     bind(into, name, Symbol{SymbolKind::Missing, nullptr, into, name.range, false});
   };
@@ -194,7 +191,7 @@ void Session::bindMissing(const syn::ImportItem* item, ItemScope* into) {
     add(entry.alias.isPresent() ? entry.alias : entry.name);
 }
 
-void Session::importNames(const syn::ImportItem* item, ItemScope* into, ItemScope* module) {
+void Modules::importNames(const syn::ImportItem* item, ItemScope* into, ItemScope* module) {
   for (const syn::ImportName& entry : item->names) {
     auto found = module->symbols.find(entry.name.text);
     const std::string moduleText = module->moduleName.empty() ? "the root file" : "`" + module->moduleName + "`";

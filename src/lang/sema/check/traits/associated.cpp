@@ -95,8 +95,8 @@ static Type associatedStandIn(BodyState& body, const TraitRef& trait, Type self,
 
 static void addAssociatedOfImpls(BodyState& body, Type self, std::string_view name,
                                  std::vector<AssociatedCandidate>& out) {
-  for (size_t i = 0; i < body.session.impls().size(); ++i) {
-    const ImplBlock impl = body.session.impls()[i];
+  for (size_t i = 0; i < body.session.modules.impls().size(); ++i) {
+    const ImplBlock impl = body.session.modules.impls()[i];
     const syn::TypeAliasItem* alias = impl.item->trait ? nullptr : typeMember(impl.item->members, name);
     GenericEnv env = genericEnv(impl.item->generics);
     if (alias && matchesImpl(body, impl, self, nullptr, env))
@@ -104,8 +104,8 @@ static void addAssociatedOfImpls(BodyState& body, Type self, std::string_view na
   }
   std::set<const syn::TraitItem*> seen;
   const bool isOwn = !out.empty();
-  for (size_t i = 0; i < body.session.traits().size() && !isOwn; ++i) {
-    const Session::DeclaredTrait declared = body.session.traits()[i];
+  for (size_t i = 0; i < body.session.modules.traits().size() && !isOwn; ++i) {
+    const DeclaredTrait declared = body.session.modules.traits()[i];
     const syn::TypeAliasItem* alias = typeMember(declared.item->members, name);
     if (!alias || !seen.insert(declared.item).second)
       continue;
@@ -163,7 +163,7 @@ Type associatedType(BodyState& body, Type self, const syn::Name& name, SourceRan
   const std::vector<AssociatedCandidate> found = associatedCandidates(body, self, name.text);
   if (found.empty()) {
     if (const BoundParam* param = isStandIn(self) ? static_cast<const BoundParam*>(self->param) : nullptr)
-      for (const Session::DeclaredTrait& declared : body.session.traits())
+      for (const DeclaredTrait& declared : body.session.modules.traits())
         if (typeMember(declared.item->members, name.text)) {
           missingBound(body, *param, declared.item->name.text, name.range, base::concat("`", name.text, "`"));
           return body.types.error();
@@ -194,7 +194,7 @@ const TraitRef* ownTrait(BodyState& body) {
       if (body.instance->impl->trait)
         body.ownTrait = findTrait(body, body.instance->impl->trait, body.instance->scope, false);
     } else {
-      for (const Session::DeclaredTrait& declared : body.session.traits())
+      for (const DeclaredTrait& declared : body.session.modules.traits())
         if (std::find(declared.item->members.begin(), declared.item->members.end(), body.instance->item) !=
             declared.item->members.end()) {
           TraitRef trait{declared.item, declared.scope, std::nullopt};

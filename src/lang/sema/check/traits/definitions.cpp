@@ -235,15 +235,13 @@ Type standInSelf(BodyState& body, const TraitRef& trait) {
 
 /// Attempts the body as one kind of code, then as the other. Nothing made for it stays; what is wrong is reported once (of the attempt
 /// that got further), and instances of the item are not looked into any more.
-void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel) {
-  if (sink_->isCut())
+void Instances::checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel) {
+  if (session_.sink().isCut())
     return;
   std::vector<diag::Diagnostic> found;
   bool isTyped = false;
   for (const bool kernel : inKernel) {
-    diag::DiagnosticSink* outer = sink_;
-    diag::DiagnosticSink quiet(UINT32_MAX);
-    sink_ = &quiet;
+    Session::Capture captured(session_);
     const size_t before = instances_.size();
     Instance request;
     request.item = wanted.item;
@@ -256,26 +254,26 @@ void Session::checkDefinition(const Instance& wanted, const std::vector<bool>& i
     request.impl = wanted.impl;
     Instance* made = instantiate(std::move(request));
     if (made && kernel && !wanted.item->isKernel && takesHostOnly(*made->function)) {
-      sink_ = outer;
-      dropInstancesFrom(before);
+      captured.end();
+      dropFrom(before);
       continue;  // never kernel code
     }
     if (made)
       checkBody(*made->body);
-    const bool typesFit = made && !quiet.hasErrors();
-    if (typesFit && options.checkDefinition)
-      options.checkDefinition(*made->function, quiet);
-    sink_ = outer;
-    dropInstancesFrom(before);
-    if (!quiet.hasErrors())
+    const bool typesFit = made && !captured.found.hasErrors();
+    if (typesFit && session_.options.checkDefinition)
+      session_.options.checkDefinition(*made->function, captured.found);
+    captured.end();
+    dropFrom(before);
+    if (!captured.found.hasErrors())
       return;
     if (found.empty() || (typesFit && !isTyped))
-      found.assign(quiet.all().begin(), quiet.all().end());
+      found.assign(captured.found.all().begin(), captured.found.all().end());
     isTyped = isTyped || typesFit;
   }
   broken_.insert(wanted.item);
   for (const diag::Diagnostic& diagnostic : found)
-    sink_->report(diagnostic);
+    session_.sink().report(diagnostic);
 }
 
 }  // namespace vortex::lang

@@ -191,7 +191,7 @@ GenericEnv representative(BodyState& body, const syn::Generics& params, GenericE
     shape.shape = {DimExpr::constant(0)};
     candidates.push_back(space);
     candidates.push_back(shape);
-    for (const ImplBlock& impl : body.session.impls())
+    for (const ImplBlock& impl : body.session.modules.impls())
       if (impl.item->generics.params.empty() && impl.item->trait)
         if (auto* self = impl.item->selfType->tryAs<syn::NamedType>(); self && !self->hasGenericArgs)
           if (const Symbol* symbol = impl.scope->find(self->path.back().text))

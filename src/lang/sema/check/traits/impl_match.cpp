@@ -73,8 +73,8 @@ std::optional<FoundImpl> findImpl(BodyState& body, Type type, const TraitRef& tr
     return std::nullopt;
   body.session.traitQuestions.push_back(question);
   std::optional<FoundImpl> out;
-  for (size_t i = 0; i < body.session.impls().size(); ++i) {
-    const ImplBlock& impl = body.session.impls()[i];
+  for (size_t i = 0; i < body.session.modules.impls().size(); ++i) {
+    const ImplBlock& impl = body.session.modules.impls()[i];
     if (!impl.item->trait)
       continue;
     auto head = traitNamed(body, impl.item->trait, impl.scope, false);
@@ -105,8 +105,8 @@ std::vector<FoundImpl> findImpls(BodyState& body, Type type, const TraitRef& tra
       out.push_back(std::move(*found));
     return out;
   }
-  for (size_t i = 0; i < body.session.impls().size(); ++i) {
-    const ImplBlock& impl = body.session.impls()[i];
+  for (size_t i = 0; i < body.session.modules.impls().size(); ++i) {
+    const ImplBlock& impl = body.session.modules.impls()[i];
     auto head = impl.item->trait ? traitNamed(body, impl.item->trait, impl.scope, false) : std::nullopt;
     if (!head || head->item != trait.item ||
         std::any_of(out.begin(), out.end(), [&](const FoundImpl& other) { return other.impl->item == impl.item; }))

@@ -54,7 +54,7 @@ std::optional<TraitRef> traitNamed(BodyState& body, const syn::Type* bound, Item
   }
   const std::string_view last = named->path.back().text;
   if (named->path.size() == 1 && !symbol && last == "PrimeField")
-    symbol = body.session.primeField(true);
+    symbol = body.session.modules.primeField(true);
   if (symbol && symbol->kind == SymbolKind::Trait)
     return TraitRef{symbol->item->as<syn::TraitItem>(), symbol->scope, std::nullopt};
   if (auto builtin = named->path.size() == 1 && !symbol ? builtinTraitNamed(last) : std::nullopt)
