@@ -63,18 +63,6 @@ Value Evaluator::evalBinary(const Expr& expr) {
   return binary(expr.binaryOp, scalarOf(type), lhs, rhs, expr);
 }
 
-static std::optional<int64_t> compareFloats(BinaryOp op, double a, double b) {
-  switch (op) {
-  case BinaryOp::Eq: return a == b;
-  case BinaryOp::Ne: return a != b;
-  case BinaryOp::Lt: return a < b;
-  case BinaryOp::Le: return a <= b;
-  case BinaryOp::Gt: return a > b;
-  case BinaryOp::Ge: return a >= b;
-  default: return std::nullopt;
-  }
-}
-
 static double floatOperation(BinaryOp op, double a, double b) {
   switch (op) {
   case BinaryOp::Add: return a + b;
@@ -95,13 +83,13 @@ static __int128 exactInteger(Scalar type, const Value& value) {
 Value Evaluator::binary(BinaryOp op, Scalar type, const Value& lhs, const Value& rhs, const Expr& at) {
   if (isFloat(type)) {
     double a = lhs.asFloat(), b = rhs.asFloat();
-    if (auto result = compareFloats(op, a, b))
+    if (auto result = lang::compare(op, a, b))
       return *result;
     // Double rounding through f64 is innocuous for + - * / of formats with at most 24 bits.
     return roundFloat(type, floatOperation(op, a, b));
   }
   const __int128 a = exactInteger(type, lhs), b = exactInteger(type, rhs);
-  if (auto result = integerCompare(op, a, b))
+  if (auto result = lang::compare<__int128>(op, a, b))
     return int64_t{*result};
   const IntegerResult result = integerBinary(op, type, a, b);
   const bool isChecked = op == BinaryOp::Add || op == BinaryOp::Sub || op == BinaryOp::Mul;

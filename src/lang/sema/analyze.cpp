@@ -24,8 +24,8 @@
 namespace vortex::lang {
 namespace {
 
-Instance request(const DeclaredFunction& declared, bool inKernel) {
-  Instance out;
+InstanceRequest request(const DeclaredFunction& declared, bool inKernel) {
+  InstanceRequest out;
   out.item = declared.item;
   out.scope = declared.scope;
   out.inKernel = inKernel;
@@ -52,7 +52,7 @@ void checkMain(Session& session, Program& program, const ItemScope* root) {
 
 void checkUncalled(Session& session, const DeclaredFunction& declared, const GenericEnv& env, Type selfType) {
   const auto made = [&](bool inKernel) {
-    Instance out = request(declared, inKernel);
+    InstanceRequest out = request(declared, inKernel);
     out.generics = env;
     out.selfType = selfType;
     out.isRepresentative = !env.empty();
@@ -135,7 +135,7 @@ void checkGenericParams(Session& session, const syn::Generics& generics, bool is
 }
 
 void checkDefinition(Session& session, const DeclaredFunction& declared, const GenericEnv& env, Type selfType) {
-  Instance wanted = request(declared, false);
+  InstanceRequest wanted = request(declared, false);
   wanted.generics = env;
   wanted.selfType = selfType;
   wanted.impl = declared.impl;
@@ -262,7 +262,7 @@ void makeInstance(Session& session, const DeclaredFunction& declared, const std:
   }
   if (!checkBounds(body, declared.item->generics, env, name, declared.scope))
     return;
-  Instance wanted = request(declared, true);
+  InstanceRequest wanted = request(declared, true);
   wanted.generics = std::move(env);
   session.instances.instantiate(std::move(wanted));
 }

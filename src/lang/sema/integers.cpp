@@ -97,18 +97,6 @@ IntegerResult integerBinary(BinaryOp op, Scalar type, __int128 a, __int128 b) {
   }
 }
 
-std::optional<bool> integerCompare(BinaryOp op, __int128 a, __int128 b) {
-  switch (op) {
-  case BinaryOp::Eq: return a == b;
-  case BinaryOp::Ne: return a != b;
-  case BinaryOp::Lt: return a < b;
-  case BinaryOp::Le: return a <= b;
-  case BinaryOp::Gt: return a > b;
-  case BinaryOp::Ge: return a >= b;
-  default: return std::nullopt;
-  }
-}
-
 std::optional<__int128> integerBuiltin(Builtin builtin, Scalar type, std::span<const __int128> args) {
   const auto width = static_cast<int>(bitWidth(type));
   const auto mask = static_cast<uint64_t>((static_cast<Wide>(1) << width) - 1);

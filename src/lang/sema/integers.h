@@ -24,7 +24,17 @@ struct IntegerResult {
 /// An operation on two numbers of the type, other than a comparison. `x ** y` with y < 0 is the whole part of the quotient.
 IntegerResult integerBinary(BinaryOp op, Scalar type, __int128 lhs, __int128 rhs);
 /// The six comparisons; null for other operations.
-std::optional<bool> integerCompare(BinaryOp op, __int128 lhs, __int128 rhs);
+template <typename Number> std::optional<bool> compare(BinaryOp op, Number lhs, Number rhs) {
+  switch (op) {
+  case BinaryOp::Eq: return lhs == rhs;
+  case BinaryOp::Ne: return lhs != rhs;
+  case BinaryOp::Lt: return lhs < rhs;
+  case BinaryOp::Le: return lhs <= rhs;
+  case BinaryOp::Gt: return lhs > rhs;
+  case BinaryOp::Ge: return lhs >= rhs;
+  default: return std::nullopt;
+  }
+}
 /// Built-in functions of integers, wrapped to the type; null for others.
 std::optional<__int128> integerBuiltin(Builtin builtin, Scalar type, std::span<const __int128> args);
 

@@ -40,9 +40,11 @@ auto key(const TypeNode& node) {
 struct Less {
   bool operator()(const TypeNode* a, const TypeNode* b) const { return key(*a) < key(*b); }
 };
-TypeNode simple(TypeKind kind) {
+TypeNode simple(TypeKind kind, Type elem = nullptr, std::vector<Type> elems = {}) {
   TypeNode node;
   node.kind = kind;
+  node.elem = elem;
+  node.elems = std::move(elems);
   return node;
 }
 }  // namespace
@@ -87,8 +89,7 @@ Type TypeContext::paramStruct(const StructDecl* decl, const TypeParam* param) {
 }
 Type TypeContext::tensor(Type elem, std::vector<DimExpr> shape, Space space, SharedLayout layout,
                          const TypeParam* spaceParam) {
-  TypeNode node = simple(TypeKind::Tensor);
-  node.elem = elem;
+  TypeNode node = simple(TypeKind::Tensor, elem);
   node.shape = std::move(shape);
   node.space = space;
   node.layout = layout;
@@ -96,32 +97,21 @@ Type TypeContext::tensor(Type elem, std::vector<DimExpr> shape, Space space, Sha
   return intern(std::move(node));
 }
 Type TypeContext::tensorValue(Type elem, std::vector<DimExpr> shape) {
-  TypeNode node = simple(TypeKind::Tensor);
-  node.elem = elem;
+  TypeNode node = simple(TypeKind::Tensor, elem);
   node.shape = std::move(shape);
   node.isValue = true;
   return intern(std::move(node));
 }
-Type TypeContext::vec(Type elem) {
-  TypeNode node = simple(TypeKind::Vec);
-  node.elem = elem;
-  return intern(std::move(node));
-}
+Type TypeContext::vec(Type elem) { return intern(simple(TypeKind::Vec, elem)); }
 Type TypeContext::array(Type elem, uint64_t count) {
-  TypeNode node = simple(TypeKind::Array);
-  node.elem = elem;
+  TypeNode node = simple(TypeKind::Array, elem);
   node.count = count;
   return intern(std::move(node));
 }
-Type TypeContext::tuple(std::vector<Type> elems) {
-  TypeNode node = simple(TypeKind::Tuple);
-  node.elems = std::move(elems);
-  return intern(std::move(node));
-}
+Type TypeContext::tuple(std::vector<Type> elems) { return intern(simple(TypeKind::Tuple, nullptr, std::move(elems))); }
 Type TypeContext::structure(const StructDecl* decl, std::vector<Type> fieldTypes) {
-  TypeNode node = simple(TypeKind::Struct);
+  TypeNode node = simple(TypeKind::Struct, nullptr, std::move(fieldTypes));
   node.decl = decl;
-  node.elems = std::move(fieldTypes);
   return intern(std::move(node));
 }
 Type TypeContext::enumeration(const StructDecl* decl) {
@@ -130,21 +120,46 @@ Type TypeContext::enumeration(const StructDecl* decl) {
   return intern(std::move(node));
 }
 Type TypeContext::ref(Type elem, bool isMutable) {
-  TypeNode node = simple(TypeKind::Ref);
-  node.elem = elem;
+  TypeNode node = simple(TypeKind::Ref, elem);
   node.isMutable = isMutable;
   return intern(std::move(node));
 }
-Type TypeContext::range(Type elem) {
-  TypeNode node = simple(TypeKind::Range);
-  node.elem = elem;
-  return intern(std::move(node));
-}
+Type TypeContext::range(Type elem) { return intern(simple(TypeKind::Range, elem)); }
 Type TypeContext::closure(std::vector<Type> params, Type result) {
-  TypeNode node = simple(TypeKind::Closure);
-  node.elems = std::move(params);
-  node.elem = result;
-  return intern(std::move(node));
+  return intern(simple(TypeKind::Closure, result, std::move(params)));
+}
+
+static std::vector<Type> substituteAll(const std::vector<Type>& types, TypeContext& context,
+                                       const std::vector<std::optional<DimExpr>>& dims) {
+  std::vector<Type> result;
+  result.reserve(types.size());
+  for (Type type : types)
+    result.push_back(substituteDims(type, context, dims));
+  return result;
+}
+
+Type substituteDims(Type type, TypeContext& types, const std::vector<std::optional<DimExpr>>& dims) {
+  if (!type || dims.empty() || (type->param && !type->isTensor()))
+    return type;
+  switch (type->kind) {
+  case TypeKind::Tensor: {
+    std::vector<DimExpr> shape;
+    for (const DimExpr& dim : type->shape)
+      shape.push_back(dim.substitute(dims));
+    Type elem = substituteDims(type->elem, types, dims);
+    return type->isValue ? types.tensorValue(elem, std::move(shape))
+                         : types.tensor(elem, std::move(shape), type->space, type->layout, type->param);
+  }
+  case TypeKind::Vec: return types.vec(substituteDims(type->elem, types, dims));
+  case TypeKind::Array: return types.array(substituteDims(type->elem, types, dims), type->count);
+  case TypeKind::Tuple: return types.tuple(substituteAll(type->elems, types, dims));
+  case TypeKind::Struct: return types.structure(type->decl, substituteAll(type->elems, types, dims));
+  case TypeKind::Ref: return types.ref(substituteDims(type->elem, types, dims), type->isMutable);
+  case TypeKind::Range: return types.range(substituteDims(type->elem, types, dims));
+  case TypeKind::Closure:
+    return types.closure(substituteAll(type->elems, types, dims), substituteDims(type->elem, types, dims));
+  default: return type;
+  }
 }
 
 Type stripRef(Type type) {

@@ -112,6 +112,8 @@ private:
 
 /// The type underneath references; null stays null.
 Type stripRef(Type type);
+/// `dims`: by DimVarId; what is not there stays.
+Type substituteDims(Type type, TypeContext& types, const std::vector<std::optional<DimExpr>>& dims);
 
 /// The user's spelling: "&mut Tensor<f32, [M, 3*D]> @shared". `dimNames` names the dimension variables.
 std::string text(Type type, const std::vector<std::string>& dimNames);

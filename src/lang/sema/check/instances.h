@@ -15,6 +15,7 @@ namespace vortex::lang {
 
 class Session;
 struct BodyState;
+struct Instance;
 
 /// Where the argument of a tensor parameter without a written space lives; only `fn`s called in kernels have these.
 struct Placement {
@@ -25,8 +26,8 @@ struct Placement {
   auto operator<=>(const Placement&) const = default;
 };
 
-/// One function with its generic arguments chosen, in host or kernel code.
-struct Instance {
+/// A function with its generic arguments chosen, in host or kernel code.
+struct InstanceRequest {
   const syn::FunctionItem* item = nullptr;
   ItemScope* scope = nullptr;
   Type selfType = nullptr;
@@ -37,9 +38,16 @@ struct Instance {
   const syn::ImplItem* impl = nullptr;  ///< that it stands in
   bool isRepresentative = false;        ///< arguments chosen by `vortex check`: errors name them
   std::vector<Placement> placements;
-  Instance* parent = nullptr;  ///< who first asked for it
+  const Instance* parent = nullptr;  ///< who first asked for it
   SourceRange callSite;
-  uint32_t depth = 0;
+};
+
+struct Instance : InstanceRequest {
+  explicit Instance(InstanceRequest request) : InstanceRequest(std::move(request)) {}
+  /// For what its body calls.
+  InstanceRequest request(const syn::FunctionItem* callee, ItemScope* calleeScope, SourceRange range) const;
+
+  uint32_t depth = 0;  ///< of generic instances that asked for each other
   Function* function = nullptr;
   bool signatureOk = false;
   std::unique_ptr<BodyState> body;
@@ -51,20 +59,20 @@ public:
   ~Instances();
 
   /// Finds or makes the instance; declares its signature and queues its body. Null after an error (reported).
-  Instance* instantiate(Instance request);
+  Instance* instantiate(InstanceRequest request);
   void checkQueuedBodies();
   /// Runs `attempt` until it returns true; what an attempt that returned false reported inside `range` and instantiated is dropped.
   void retry(const std::function<bool()>& attempt, SourceRange range);
   /// Checks a function that nothing calls: as `first`, or as `second` when only that has no errors.
-  void checkEither(const Instance& first, const Instance& second);
+  void checkEither(const InstanceRequest& first, const InstanceRequest& second);
   bool isBroken(const syn::FunctionItem* item) const { return broken_.count(item) != 0; }
   bool isInstantiated(const syn::FunctionItem* item) const { return instantiated_.count(item) != 0; }
   /// Checks a generic function against its bounds, in the first of the two kinds of code that has no errors.
-  void checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel);
+  void checkDefinition(InstanceRequest wanted, const std::vector<bool>& inKernel);
 
 private:
   void dropFrom(size_t count);
-  bool checkQuietly(const Instance& request);
+  bool checkQuietly(const InstanceRequest& request);
 
   Session& session_;
   std::deque<std::unique_ptr<Instance>> instances_;

@@ -9,40 +9,6 @@
 
 namespace vortex::lang {
 
-using Dims = std::vector<std::optional<DimExpr>>;
-
-static std::vector<Type> substituteAll(const std::vector<Type>& types, TypeContext& context, const Dims& dims) {
-  std::vector<Type> result;
-  result.reserve(types.size());
-  for (Type type : types)
-    result.push_back(substituteDims(type, context, dims));
-  return result;
-}
-
-Type substituteDims(Type type, TypeContext& types, const Dims& dims) {
-  if (!type || dims.empty())
-    return type;
-  switch (type->kind) {
-  case TypeKind::Tensor: {
-    std::vector<DimExpr> shape;
-    for (const DimExpr& dim : type->shape)
-      shape.push_back(dim.substitute(dims));
-    Type elem = substituteDims(type->elem, types, dims);
-    return type->isValue ? types.tensorValue(elem, std::move(shape))
-                         : types.tensor(elem, std::move(shape), type->space, type->layout);
-  }
-  case TypeKind::Vec: return types.vec(substituteDims(type->elem, types, dims));
-  case TypeKind::Array: return types.array(substituteDims(type->elem, types, dims), type->count);
-  case TypeKind::Tuple: return types.tuple(substituteAll(type->elems, types, dims));
-  case TypeKind::Struct: return types.structure(type->decl, substituteAll(type->elems, types, dims));
-  case TypeKind::Ref: return types.ref(substituteDims(type->elem, types, dims), type->isMutable);
-  case TypeKind::Range: return types.range(substituteDims(type->elem, types, dims));
-  case TypeKind::Closure:
-    return types.closure(substituteAll(type->elems, types, dims), substituteDims(type->elem, types, dims));
-  default: return type;
-  }
-}
-
 Variable* cloneVariable(const Variable& variable, CloneMap& map) {
   auto copy = std::make_unique<Variable>(variable);
   copy->type = substituteDims(variable.type, map.program.types, map.dims);
@@ -284,7 +250,6 @@ private:
     Expr* body = cloneExpr(*callee->body, map);
     parts.push_back(body);
     call->kind = ExprKind::Inline;
-    call->type = substituteDims(call->type, program_.types, {});
     call->args = std::move(parts);
     call->text = callee->name;
     active_.push_back(callee);
@@ -292,8 +257,8 @@ private:
     active_.pop_back();
   }
 
-  Dims bindDims(const Function& callee, const Expr& call) {
-    Dims dims;
+  std::vector<std::optional<DimExpr>> bindDims(const Function& callee, const Expr& call) {
+    std::vector<std::optional<DimExpr>> dims;
     for (const DimBinding& binding : callee.dims) {
       if (binding.constant) {
         dims.push_back(DimExpr::constant(*binding.constant));

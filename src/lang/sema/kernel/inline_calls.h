@@ -16,7 +16,6 @@ struct CloneMap {
   std::vector<std::optional<DimExpr>> dims;
 };
 
-Type substituteDims(Type type, TypeContext& types, const std::vector<std::optional<DimExpr>>& dims);
 Variable* cloneVariable(const Variable& variable, CloneMap& map);
 Expr* cloneExpr(const Expr& expr, CloneMap& map);
 

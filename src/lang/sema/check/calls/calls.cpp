@@ -290,9 +290,7 @@ Expr* callFunction(BodyState& body, FunctionCall& target, const syn::CallExpr* c
     return errorExpr(body, call->range);
   if (!completeGenerics(body, target, env, call))
     return errorExpr(body, call->range);
-  Instance request;
-  request.item = item;
-  request.scope = target.scope;
+  InstanceRequest request = body.instance->request(item, target.scope, call->range);
   request.selfType = target.selfType;
   request.impl = target.impl;
   for (GenericBinding& binding : env)
@@ -300,12 +298,6 @@ Expr* callFunction(BodyState& body, FunctionCall& target, const syn::CallExpr* c
       binding.value.type = canonicalSelf(body, binding.value.type);
   request.generics = std::move(env);
   request.inKernel = item->isKernel || inKernel(body);
-  request.parent = body.instance;
-  request.isRepresentative = body.instance->isRepresentative;
-  request.isDefinition = body.instance->isDefinition;
-  request.callSite = call->range;
-  // Only generic code can ask for ever new instances.
-  request.depth = request.generics.empty() ? 0 : body.instance->depth + 1;
   if (!item->isKernel && inKernel(body))
     placeTensors(request, args);
   Instance* callee = body.session.instances.instantiate(std::move(request));
@@ -352,7 +344,7 @@ static bool checkOpenTrait(BodyState& body, const FunctionCall& target, const Ge
 }
 
 /// A `fn` called in a kernel takes tensors from where they are, unless its parameters say otherwise.
-void placeTensors(Instance& request, const std::vector<Expr*>& args) {
+void placeTensors(InstanceRequest& request, const std::vector<Expr*>& args) {
   for (const Expr* arg : args) {
     Placement placement;
     Type type = stripRef(arg->type);
@@ -397,7 +389,7 @@ Expr* finishCall(BodyState& body, const Function& callee, const FunctionCall& ta
       dim = DimExpr::opaque(body.session.newOpaque());
   for (size_t i = 0; i < args.size(); ++i) {
     const Variable& param = *callee.params[i];
-    Type type = substitute(body, param.type, dims);
+    Type type = substituteDims(param.type, body.types, dims);
     if (i == 0 && target.receiver)
       args[0] = adjustReceiver(body, args[0], type, target.name.range);
     else
@@ -405,7 +397,7 @@ Expr* finishCall(BodyState& body, const Function& callee, const FunctionCall& ta
     if (isError(args[i]))
       return errorExpr(body, range);
   }
-  Type result = substitute(body, callee.resultType, dims);
+  Type result = substituteDims(callee.resultType, body.types, dims);
   Expr* out = make(body, callee.isKernel ? ExprKind::Launch : ExprKind::Call, result, range, std::move(args));
   out->function = const_cast<Function*>(&callee);
   if (target.launch)

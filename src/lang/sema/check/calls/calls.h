@@ -5,6 +5,8 @@
 
 namespace vortex::lang {
 
+struct InstanceRequest;
+
 struct FunctionCall {
   const syn::FunctionItem* item = nullptr;
   ItemScope* scope = nullptr;
@@ -22,7 +24,7 @@ Expr* checkCall(BodyState& body, const syn::CallExpr* call, Type expected);
 Expr* callFunction(BodyState& body, FunctionCall& target, const syn::CallExpr* call, Type expected);
 bool mayCall(BodyState& body, const syn::FunctionItem* item, SourceRange range, bool hasLaunch);
 Type hintFor(BodyState& body, const syn::Type* written, const GenericEnv& env, const FunctionCall& target);
-void placeTensors(Instance& request, const std::vector<Expr*>& args);
+void placeTensors(InstanceRequest& request, const std::vector<Expr*>& args);
 Expr* finishCall(BodyState& body, const Function& callee, const FunctionCall& target, std::vector<Expr*>& args,
                  SourceRange range);
 Expr* failedCall(BodyState& body, const syn::CallExpr* call);

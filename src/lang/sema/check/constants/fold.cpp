@@ -22,16 +22,6 @@ std::optional<double> floatOp(BinaryOp op, double a, double b) {
   default: return std::nullopt;
   }
 }
-bool floatCompare(BinaryOp op, double a, double b) {
-  switch (op) {
-  case BinaryOp::Eq: return a == b;
-  case BinaryOp::Ne: return a != b;
-  case BinaryOp::Lt: return a < b;
-  case BinaryOp::Le: return a <= b;
-  case BinaryOp::Gt: return a > b;
-  default: return a >= b;
-  }
-}
 
 double roundTo(double value, Type type) {
   return type->isScalar(Scalar::F64) ? value : static_cast<double>(static_cast<float>(value));
@@ -46,7 +36,7 @@ Expr* foldBinary(BodyState& body, Expr* expr, Expr* lhs, Expr* rhs, bool& report
       error(body, "E0311", expr->range, "division by zero in a constant");
       return reported = true, nullptr;
     }
-    if (auto holds = integerCompare(expr->binaryOp, lhs->intValue, rhs->intValue))
+    if (auto holds = compare<__int128>(expr->binaryOp, lhs->intValue, rhs->intValue))
       return makeInt(body, *holds, expr->type, expr->range);
     const IntegerResult result = integerBinary(expr->binaryOp, scalar, lhs->intValue, rhs->intValue);
     const bool isFraction = expr->binaryOp == BinaryOp::Pow && rhs->intValue < 0;
@@ -58,7 +48,7 @@ Expr* foldBinary(BodyState& body, Expr* expr, Expr* lhs, Expr* rhs, bool& report
   }
   if (lhs->kind == ExprKind::Float && rhs->kind == ExprKind::Float) {
     if (expr->type->isScalar(Scalar::Bool))
-      return makeInt(body, floatCompare(expr->binaryOp, lhs->floatValue, rhs->floatValue), expr->type, expr->range);
+      return makeInt(body, *compare(expr->binaryOp, lhs->floatValue, rhs->floatValue), expr->type, expr->range);
     auto value = floatOp(expr->binaryOp, lhs->floatValue, rhs->floatValue);
     if (!value)
       return nullptr;

@@ -292,7 +292,7 @@ static void compareFunctions(BodyState& body, const ImplBlock& impl, const syn::
   for (size_t i = 0; i < mine->generics.params.size(); ++i)
     mineEnv[body.generics.size() + i].value = wantedEnv[trait.args.size() + i].value;
   const auto signature = [&](const syn::FunctionItem* item, ItemScope* scope, const GenericEnv& env) {
-    Instance request;
+    InstanceRequest request;
     request.item = item;
     request.scope = scope;
     request.selfType = self;

@@ -37,7 +37,7 @@ std::string argumentsText(const GenericEnv& env) {
 }
 
 /// Is the function wanted as a part of itself? Others on a long chain are not what makes it long.
-bool growsItself(const Instance& request) {
+bool growsItself(const InstanceRequest& request) {
   for (const Instance* at = request.parent; at; at = at->parent)
     if (at->item == request.item)
       return true;
@@ -45,6 +45,18 @@ bool growsItself(const Instance& request) {
 }
 
 }  // namespace
+
+InstanceRequest Instance::request(const syn::FunctionItem* callee, ItemScope* calleeScope, SourceRange range) const {
+  InstanceRequest out;
+  out.item = callee;
+  out.scope = calleeScope;
+  out.inKernel = inKernel;
+  out.isDefinition = isDefinition;
+  out.isRepresentative = isRepresentative;
+  out.parent = this;
+  out.callSite = range;
+  return out;
+}
 
 Instances::Instances(Session& session) : session_(session) {}
 Instances::~Instances() = default;
@@ -96,7 +108,7 @@ const StructInstance* Session::findStruct(const StructDecl* decl) const {
   return found == structsByDecl_.end() ? nullptr : found->second;
 }
 
-Instance* Instances::instantiate(Instance request) {
+Instance* Instances::instantiate(InstanceRequest request) {
   std::string key = address(request.item) + (request.inKernel ? "k" : "h") + keyOf(request.generics) + "|" +
                     address(request.selfType);
   for (const Placement& placement : request.placements)
@@ -106,8 +118,10 @@ Instance* Instances::instantiate(Instance request) {
   key += request.isDefinition ? "|d" : "";
   if (auto found = instancesByKey_.find(key); found != instancesByKey_.end())
     return found->second->signatureOk ? found->second : nullptr;
-  if (request.depth > session_.options.maxInstanceDepth &&
-      (growsItself(request) || request.depth > 4 * session_.options.maxInstanceDepth)) {
+  // Only generic code can ask for ever new instances.
+  const uint32_t depth = request.parent && !request.generics.empty() ? request.parent->depth + 1 : 0;
+  if (depth > session_.options.maxInstanceDepth &&
+      (growsItself(request) || depth > 4 * session_.options.maxInstanceDepth)) {
     auto builder = session_.sink().error("E0325", request.callSite,
                                          base::concat("`", request.item->name.text, "` needs more than ",
                                                       session_.options.maxInstanceDepth,
@@ -132,6 +146,7 @@ Instance* Instances::instantiate(Instance request) {
   instancesByKey_[key] = made;
   Function* function = session_.newFunction();
   made->function = function;
+  made->depth = depth;
   const std::string& module = made->scope->moduleName;
   function->name = std::string(made->item->name.text);
   function->uniqueName = (module.empty() ? "" : module + ".") + (made->selfType ? text(made->selfType, {}) + "." : "") +
@@ -185,29 +200,11 @@ void Instances::retry(const std::function<bool()>& attempt, SourceRange range) {
   }
 }
 
-namespace {
-
-/// The same request, which instantiating consumes.
-Instance again(const Instance& request) {
-  Instance out;
-  out.item = request.item;
-  out.scope = request.scope;
-  out.selfType = request.selfType;
-  out.impl = request.impl;
-  out.generics = request.generics;
-  out.inKernel = request.inKernel;
-  out.isRepresentative = request.isRepresentative;
-  out.callSite = request.callSite;
-  return out;
-}
-
-}  // namespace
-
 /// Keeps the instance only if it has no errors. Errors elsewhere (a constant, say) are reported only once, so they are passed on.
-bool Instances::checkQuietly(const Instance& request) {
+bool Instances::checkQuietly(const InstanceRequest& request) {
   Session::Capture captured(session_);
   const size_t before = instances_.size();
-  instantiate(again(request));
+  instantiate(request);
   checkQueuedBodies();
   captured.end();
   const bool hasErrors = captured.found.hasErrors();
@@ -222,13 +219,13 @@ bool Instances::checkQuietly(const Instance& request) {
   return !hasErrors;
 }
 
-void Instances::checkEither(const Instance& first, const Instance& second) {
+void Instances::checkEither(const InstanceRequest& first, const InstanceRequest& second) {
   if (session_.sink().isCut())
     return;
   const uint32_t errors = session_.sink().errorCount();
   if (checkQuietly(first) || checkQuietly(second) || session_.sink().errorCount() != errors)
     return;
-  instantiate(again(first));
+  instantiate(first);
   checkQueuedBodies();
 }
 

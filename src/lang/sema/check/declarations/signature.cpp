@@ -403,14 +403,8 @@ void declareReduce(BodyState& body, const syn::Expr* op) {
           .help("use add, mul, min, max, and, or, or a function of two values");
       return;
     }
-    Instance request;
-    request.item = symbol->item->as<syn::FunctionItem>();
-    request.scope = symbol->scope;
+    InstanceRequest request = body.instance->request(symbol->item->as<syn::FunctionItem>(), symbol->scope, op->range);
     request.inKernel = true;
-    request.parent = body.instance;
-    request.isDefinition = body.instance->isDefinition;
-    request.depth = body.instance->depth + 1;
-    request.callSite = op->range;
     request.generics = genericEnv(request.item->generics);
     for (const syn::Param& param : request.item->params)
       if (param.type)

@@ -224,18 +224,10 @@ static Expr* callValues(BodyState& body, Member member, Type self, std::vector<E
   target.impl = member.impl;
   if (!mayCall(body, target.item, range, false))
     return errorExpr(body, range);
-  Instance request;
-  request.item = target.item;
-  request.scope = target.scope;
+  InstanceRequest request = body.instance->request(target.item, target.scope, range);
   request.selfType = self;
   request.impl = member.impl;
   request.generics = genericEnv(target.item->generics, std::move(member.env));
-  request.inKernel = inKernel(body);
-  request.parent = body.instance;
-  request.isRepresentative = body.instance->isRepresentative;
-  request.isDefinition = body.instance->isDefinition;
-  request.callSite = range;
-  request.depth = request.generics.empty() ? 0 : body.instance->depth + 1;
   if (inKernel(body))
     placeTensors(request, args);
   Instance* callee = body.session.instances.instantiate(std::move(request));

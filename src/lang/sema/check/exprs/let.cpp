@@ -211,7 +211,7 @@ static Type bindLetDims(BodyState& body, Type declared, Type actual) {
     if (auto variable = local.dim ? local.dim->asVariable() : std::nullopt;
         variable && *variable < values.size() && values[*variable])
       local.dim = *values[*variable];
-  return substitute(body, declared, values);
+  return substituteDims(declared, body.types, values);
 }
 
 /// Memory of the block or thread, or of the result: there from its declaration on, whatever it holds.

@@ -6,6 +6,7 @@
 #include "lang/sema/check/exprs/index.h"
 #include "lang/sema/check/make.h"
 #include "lang/sema/check/names/locals.h"
+#include "lang/sema/check/names/names.h"
 #include "lang/sema/check/names/scope.h"
 #include "lang/sema/check/session.h"
 
@@ -81,9 +82,8 @@ Type scalarIn(Type expected) {
 Expr* checkInt(BodyState& body, const syn::IntExpr* expr, Type expected, bool negative) {
   Type type = nullptr;
   if (expr->suffix.isPresent()) {
-    for (uint32_t i = 0; i <= static_cast<uint32_t>(Scalar::F64); ++i)
-      if (name(static_cast<Scalar>(i)) == expr->suffix.text)
-        type = body.types.scalar(static_cast<Scalar>(i));
+    if (const auto scalar = scalarNamed(expr->suffix.text))
+      type = body.types.scalar(*scalar);
     if (!type)
       return errorExpr(body, expr->range);
   } else {
@@ -129,9 +129,8 @@ static void literalTooLarge(BodyState& body, SourceRange range, Type type, bool 
 Expr* checkFloat(BodyState& body, const syn::FloatExpr* expr, Type expected, bool negative) {
   Type type = nullptr;
   if (expr->suffix.isPresent()) {
-    for (uint32_t i = 0; i <= static_cast<uint32_t>(Scalar::F64); ++i)
-      if (name(static_cast<Scalar>(i)) == expr->suffix.text)
-        type = body.types.scalar(static_cast<Scalar>(i));
+    if (const auto scalar = scalarNamed(expr->suffix.text))
+      type = body.types.scalar(*scalar);
   } else {
     type = scalarIn(expected);
   }

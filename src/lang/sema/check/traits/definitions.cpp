@@ -235,7 +235,7 @@ Type standInSelf(BodyState& body, const TraitRef& trait) {
 
 /// Attempts the body as one kind of code, then as the other. Nothing made for it stays; what is wrong is reported once (of the attempt
 /// that got further), and instances of the item are not looked into any more.
-void Instances::checkDefinition(const Instance& wanted, const std::vector<bool>& inKernel) {
+void Instances::checkDefinition(InstanceRequest wanted, const std::vector<bool>& inKernel) {
   if (session_.sink().isCut())
     return;
   std::vector<diag::Diagnostic> found;
@@ -243,16 +243,9 @@ void Instances::checkDefinition(const Instance& wanted, const std::vector<bool>&
   for (const bool kernel : inKernel) {
     Session::Capture captured(session_);
     const size_t before = instances_.size();
-    Instance request;
-    request.item = wanted.item;
-    request.scope = wanted.scope;
-    request.selfType = wanted.selfType;
-    request.generics = wanted.generics;
-    request.callSite = wanted.callSite;
-    request.inKernel = kernel;
-    request.isDefinition = true;
-    request.impl = wanted.impl;
-    Instance* made = instantiate(std::move(request));
+    wanted.inKernel = kernel;
+    wanted.isDefinition = true;
+    Instance* made = instantiate(wanted);
     if (made && kernel && !wanted.item->isKernel && takesHostOnly(*made->function)) {
       captured.end();
       dropFrom(before);

@@ -133,7 +133,7 @@ Type leaveScope(BodyState& body, Type type, size_t firstLocal) {
       values[*id] = DimExpr::opaque(body.session.newOpaque());
       any = true;
     }
-  return any ? substitute(body, type, values) : type;
+  return any ? substituteDims(type, body.types, values) : type;
 }
 
 bool broadcastShapes(BodyState& body, const std::vector<std::vector<DimExpr>>& shapes, std::vector<DimExpr>& out) {
@@ -181,34 +181,6 @@ bool broadcast(BodyState& body, std::vector<Expr*>& operands, std::string_view w
   for (Expr*& operand : operands)
     operand = broadcastTo(body, operand, shape);
   return true;
-}
-
-Type substitute(BodyState& body, Type type, const std::vector<std::optional<DimExpr>>& values) {
-  std::vector<Type> elems;
-  if (type->param && !type->isTensor())
-    return type;
-  switch (type->kind) {
-  case TypeKind::Tensor: {
-    std::vector<DimExpr> shape;
-    for (const DimExpr& extent : type->shape)
-      shape.push_back(extent.substitute(values));
-    return type->isValue ? body.types.tensorValue(type->elem, std::move(shape))
-                         : body.types.tensor(type->elem, std::move(shape), type->space, type->layout, type->param);
-  }
-  case TypeKind::Vec: return body.types.vec(substitute(body, type->elem, values));
-  case TypeKind::Array: return body.types.array(substitute(body, type->elem, values), type->count);
-  case TypeKind::Ref: return body.types.ref(substitute(body, type->elem, values), type->isMutable);
-  case TypeKind::Tuple:
-  case TypeKind::Struct:
-  case TypeKind::Closure:
-    for (Type elem : type->elems)
-      elems.push_back(substitute(body, elem, values));
-    return type->kind == TypeKind::Tuple ? body.types.tuple(std::move(elems))
-           : type->kind == TypeKind::Struct
-               ? body.types.structure(type->decl, std::move(elems))
-               : body.types.closure(std::move(elems), substitute(body, type->elem, values));
-  default: return type;
-  }
 }
 
 void learnDims(Type param, Type arg, std::vector<std::optional<DimExpr>>& values) {

@@ -20,7 +20,6 @@ bool broadcastShapes(BodyState& body, const std::vector<std::vector<DimExpr>>& s
 bool sameShape(const BodyState& body, Type a, Type b);  ///< ranks equal and no extent known to differ
 bool isConstantShape(Type type);
 std::string shapeText(const BodyState& body, Type type);
-Type substitute(BodyState& body, Type type, const std::vector<std::optional<DimExpr>>& values);
 Type withElem(BodyState& body, Type type, Type elem);  ///< scalar or tensor value with another element type
 Type valueOf(BodyState& body, Type type);              ///< tensors become tensor values
 void learnDims(Type param, Type arg, std::vector<std::optional<DimExpr>>& values);
