@@ -25,7 +25,7 @@ public:
     conditions.insert(conditions.end(), others.begin(), others.end());
     isSameThread_ = true;
     const PointId point = values_.assume(kNoPoint, conditions);
-    return excludePartners(point) || run(0, point, false);
+    return excludePartners(point) || values_.areNeverAllZero(differences(point), point) || run(0, point, false);
   }
 
   bool wasSplit = false;
@@ -42,8 +42,7 @@ private:
         break;
       for (size_t i = pair_.coordinates().size(); i-- > 0;) {
         const Pair::Coordinate& coordinate = pair_.coordinates()[i];
-        if (coordinate.divisor != kNoValue &&
-            values_.less(pair_.nodes().constant(kUsize, 0), coordinate.divisor, point) != Truth::Yes)
+        if (!isMeaningful(coordinate, point))
           continue;
         if (byDigits ? !differByDigits(coordinate, point)
                      : !values_.areNeverEqual(coordinate.first, coordinate.second, point))
@@ -143,8 +142,24 @@ private:
     const auto difference =
         Polynomial::sum(values_.integer(coordinate.first, point), values_.integer(coordinate.second, point), -1);
     unsigned budget = 24;
-    zeros_.clear();
+    zeros_ = differences(point);
     return difference && isNeverZero(*difference, point, budget);
+  }
+
+  /// Of the subscripts: where two accesses meet, all are 0.
+  std::vector<Polynomial> differences(PointId point) {
+    std::vector<Polynomial> out;
+    for (const Pair::Coordinate& coordinate : pair_.coordinates())
+      if (isMeaningful(coordinate, point))
+        if (auto difference = Polynomial::sum(values_.integer(coordinate.first, point),
+                                              values_.integer(coordinate.second, point), -1))
+          out.push_back(std::move(*difference));
+    return out;
+  }
+
+  bool isMeaningful(const Pair::Coordinate& coordinate, PointId point) {
+    return coordinate.divisor == kNoValue ||
+           values_.less(pair_.nodes().constant(kUsize, 0), coordinate.divisor, point) == Truth::Yes;
   }
 
   bool isPositive(const Polynomial& polynomial, PointId point) {
@@ -200,7 +215,8 @@ private:
       return false;
     const size_t known = zeros_.size();
     zeros_.insert(zeros_.end(), {high.dividedBy(high.content()), low.dividedBy(low.content())});
-    if (isNeverZero(low, point, budget) || isNeverZero(high, point, budget) || areQuotientAndRemainder(point))
+    if (isNeverZero(low, point, budget) || isNeverZero(high, point, budget) || areQuotientAndRemainder(point) ||
+        values_.areNeverAllZero(zeros_, point))
       return true;
     zeros_.resize(known);
     return false;

@@ -49,37 +49,9 @@ bool Values::isNeverZero(Context& context, const Polynomial& difference, __int12
          });
 }
 
-/// What conditions say of remainders: x - x % m is 0 modulo m. Where `g % 2 == 0` and `h % 2 == 0`, g and h + 1 differ.
-bool Values::differByRemainders(Context& context, const Polynomial& difference) {
-  constexpr size_t kMostRemainders = 6, kMostTerms = 3;
-  if (!context.areRemaindersKnown) {
-    context.areRemaindersKnown = true;
-    std::set<ValueId> seen;
-    for (const Polynomial& fact : std::vector(context.atLeastZero))
-      for (const auto& [monomial, coefficient] : fact.terms())
-        for (ValueId leaf : monomial)
-          if (const Node& node = nodes_[leaf];
-              node.kind == NodeKind::Op && node.op == Op::Rem && seen.insert(leaf).second)
-            if (const auto memory = memoryOf(context, leaf); memory && context.remainders.size() < kMostRemainders)
-              if (const auto multiple = flow::difference(memory->polynomial, Polynomial::leaf(leaf)))
-                context.remainders.emplace_back(*multiple, memory->modulus);
-  }
-  for (const auto& [one, modulus] : context.remainders)
-    for (const auto& [other, same] : context.remainders)
-      for (const __int128 sign : {1, -1}) {
-        if (modulus != same || (one == other && sign > 0))
-          continue;
-        const auto with = Polynomial::sum(difference, one, sign);
-        const auto both = with && one != other ? Polynomial::sum(*with, other, -sign) : with;
-        if (both && both->reduced(modulus).terms().size() <= kMostTerms && isNeverZero(context, *both, modulus))
-          return true;
-      }
-  return false;
-}
-
 bool Values::differ(Context& context, ValueId a, ValueId b) {
   const auto whole = flow::difference(integer(context, a), integer(context, b));
-  if (whole && (isNeverZero(context, *whole, 0) || differByRemainders(context, *whole)))
+  if (whole && (isNeverZero(context, *whole, 0) || areNeverAllZero(context, {&*whole, 1})))
     return true;
   if (!whole)
     return false;

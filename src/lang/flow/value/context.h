@@ -1,8 +1,6 @@
 // What Values remembers of one point: private to its sources.
 #pragma once
 
-#include <unordered_set>
-
 #include "lang/flow/value/value.h"
 
 namespace vortex::lang::flow {
@@ -22,7 +20,13 @@ struct Values::Context {
   std::unordered_map<uint32_t, std::vector<Polynomial>> inequalities;
   std::unordered_map<Polynomial, bool, Hash> isAtLeastZero;
 
-  std::vector<std::pair<Polynomial, __int128>> remainders;  ///< multiples of the number
+  struct Remainder {
+    ValueId leaf = kNoValue;
+    Polynomial multiple;  ///< of the modulus: what the remainder is taken of, less the remainder
+    __int128 modulus = 0;
+  };
+  std::vector<Remainder> remainders;
+  std::vector<Polynomial> equalities;  ///< what is 0, by the conditions
   bool areRemaindersKnown = false;
 
   std::set<ValueId> computing;  ///< their forms: whoever asks meanwhile gets a leaf
@@ -39,14 +43,9 @@ struct Values::Context {
     inequalities.clear();
     isAtLeastZero.clear();
     remainders.clear();
+    equalities.clear();
     areRemaindersKnown = false;
   }
-};
-
-/// How much one proof may cost. Counts of steps, so that an answer never depends on the machine.
-struct Values::Search {
-  unsigned budget = 400;
-  std::unordered_set<uint64_t> seen;  ///< hashes of what was tried: another order of the same steps proves no more
 };
 
 inline std::optional<Polynomial> difference(const Polynomial& a, const Polynomial& b) {

@@ -74,7 +74,10 @@ void Values::learn(Context& context, Condition condition) {
       return nodes_.isConstant(id) && nodes_[id].constant() == number;
     };
     switch (node.op) {
-    case Op::Eq: learnBit(context, a, b, condition.holds); [[fallthrough]];
+    case Op::Eq:
+      learnBit(context, a, b, condition.holds);
+      learnBit(context, b, a, condition.holds);
+      [[fallthrough]];
     case Op::Lt:
     case Op::Le: return learnComparison(context, node, value, condition.holds);
     case Op::And:
@@ -112,7 +115,7 @@ void Values::learn(Context& context, Condition condition) {
 /// `x & 8 == 0`: the remainder of x by 16 is less than 8.
 void Values::learnBit(Context& context, ValueId masked, ValueId compared, bool holds) {
   const Node node = nodes_[masked];
-  if (node.kind != NodeKind::Op || node.op != Op::And || node.type.isSigned || !nodes_.isConstant(compared))
+  if (node.kind != NodeKind::Op || node.op != Op::And || !nodes_.isConstant(compared))
     return;
   const ValueId a = nodes_.operand(masked, 0), b = nodes_.operand(masked, 1);
   const ValueId mask = nodes_.isConstant(a) ? a : b, x = nodes_.isConstant(a) ? b : a;
@@ -120,7 +123,7 @@ void Values::learnBit(Context& context, ValueId masked, ValueId compared, bool h
       !node.type.contains(nodes_[mask].constant() * 2))
     return;
   const __int128 bit = nodes_[mask].constant(), number = nodes_[compared].constant();
-  if (number != 0 && number != bit)
+  if ((number != 0 && number != bit) || (node.type.isSigned && !isAtLeastZero(context, x)))
     return;
   const ValueId rest = nodes_.op(Op::Rem, node.type, x, nodes_.constant(node.type, bit * 2));
   learn(context, {nodes_.op(Op::Lt, kBool, rest, mask), holds == (number == 0)});

@@ -1,13 +1,10 @@
-// Bounds of leaves and polynomials. A polynomial is at least 0 if its interval is, or if terms of it can be replaced by what bounds them (i by
-// n - 1 where i < n) until that is so. Bounds by other values need no form of their own this way, products of them (row * N + column) included.
+// Bounds of leaves and polynomials. Bounds by other values (i < n) need no form of their own: they are polynomials that are at least 0.
 #include <algorithm>
 #include <iterator>
 
 #include "lang/flow/value/context.h"
 
 namespace vortex::lang::flow {
-
-constexpr unsigned kMostDepth = 8;
 
 Interval Values::range(ValueId value, PointId point) { return range(contextAt(point), value); }
 
@@ -156,105 +153,8 @@ bool Values::isAtLeastZero(const Polynomial& polynomial, PointId point) {
   return isAtLeastZero(contextAt(point), polynomial);
 }
 
-bool Values::isAtLeastZero(Context& context, const Polynomial& polynomial) {
-  if (interval(context, polynomial).low >= 0)
-    return true;
-  if (auto known = context.isAtLeastZero.find(polynomial); known != context.isAtLeastZero.end())
-    return known->second;
-  Search search;
-  const bool isProven = prove(context, polynomial, search, 0);
-  context.isAtLeastZero.insert_or_assign(polynomial, isProven);
-  return isProven;
-}
-
 bool Values::isAtLeastZero(Context& context, ValueId value) {
   return !nodes_.type(value).isSigned || isAtLeastZero(context, integer(context, value));
-}
-
-/// `polynomial` >= 0 follows from the result >= 0 and `inequality` >= 0: the latter, times what removes the term, is taken away. A scale of
-/// `polynomial` leaves room for rounding, as it is a whole number. Nothing if the two do not meet or the factor may be negative.
-std::optional<Polynomial> Values::eliminate(Context& context, const Polynomial& polynomial, const Term& term,
-                                            const Polynomial& inequality, ValueId leaf) {
-  const auto& [monomial, coefficient] = term;
-  for (const auto& [other, bound] : inequality.terms()) {
-    if ((bound < 0) != (coefficient < 0) || std::find(other.begin(), other.end(), leaf) == other.end() ||
-        !std::includes(monomial.begin(), monomial.end(), other.begin(), other.end()))
-      continue;
-    Monomial factor;
-    std::set_difference(monomial.begin(), monomial.end(), other.begin(), other.end(), std::back_inserter(factor));
-    if (interval(context, factor).low < 0)
-      continue;
-    const __int128 divisor = greatestDivisor(coefficient, bound);
-    const __int128 scale = (bound < 0 ? -bound : bound) / divisor;
-    const __int128 times = (coefficient < 0 ? -coefficient : coefficient) / divisor;
-    const auto taken = factor.empty() ? inequality : Polynomial::product(inequality, Polynomial::of(factor, 1));
-    if (!taken)
-      return std::nullopt;
-    if (scale == 1)
-      return Polynomial::sum(polynomial, *taken, -times);
-    const auto scaled = Polynomial::sum(Polynomial(), polynomial, scale);
-    return scaled ? plus(Polynomial::sum(*scaled, *taken, -times), scale - 1) : std::nullopt;
-  }
-  return std::nullopt;
-}
-
-bool Values::prove(Context& context, const Polynomial& polynomial, Search& search, unsigned depth) {
-  if (interval(context, polynomial).low >= 0)
-    return true;
-  if (depth > kMostDepth || !search.seen.insert(polynomial.hash()).second)
-    return false;
-  // All steps that prove it at once come first, then those that leave fewest terms: one wrong turn would use up the budget.
-  std::vector<Polynomial> rests;
-  for (const auto& term : polynomial.terms()) {
-    const Monomial& monomial = term.first;
-    for (size_t i = 0; i < monomial.size(); ++i) {
-      if (i > 0 && monomial[i] == monomial[i - 1])
-        continue;
-      for (const Polynomial& bound : inequalitiesOf(context, monomial[i])) {
-        auto rest = eliminate(context, polynomial, term, bound, monomial[i]);
-        if (!rest)
-          continue;
-        if (search.budget == 0)
-          return false;
-        --search.budget;
-        ++proofSteps_;
-        if (interval(context, *rest).low >= 0)
-          return true;
-        rests.push_back(std::move(*rest));
-      }
-    }
-  }
-  std::sort(rests.begin(), rests.end(), [](const Polynomial& a, const Polynomial& b) {
-    return a.terms().size() != b.terms().size() ? a.terms().size() < b.terms().size() : a.terms() < b.terms();
-  });
-  for (const Polynomial& rest : rests)
-    if (prove(context, rest, search, depth + 1))
-      return true;
-  return proveBySplitting(context, polynomial, search, depth);
-}
-
-/// A minimum, maximum or selection is one of its operands: both cases must hold.
-bool Values::proveBySplitting(Context& context, const Polynomial& polynomial, Search& search, unsigned depth) {
-  for (const auto& [monomial, coefficient] : polynomial.terms()) {
-    if (monomial.size() != 1)
-      continue;
-    const ValueId leaf = monomial[0];
-    const Node node = nodes_[leaf];
-    if (node.kind != NodeKind::Op || (node.op != Op::Min && node.op != Op::Max && node.op != Op::Select))
-      continue;
-    const auto rest = difference(polynomial, Polynomial::of(monomial, coefficient));
-    if (!rest || rest->mentions(leaf))
-      continue;
-    const size_t first = node.op == Op::Select ? 1 : 0;
-    for (size_t index = first; index < first + 2; ++index) {
-      const auto replaced = Polynomial::sum(*rest, integer(context, nodes_.operand(leaf, index)), coefficient);
-      if (!replaced || search.budget == 0 || !prove(context, *replaced, search, depth + 1))
-        return false;
-      --search.budget;
-    }
-    return true;
-  }
-  return false;
 }
 
 //===-- inequalities ----------------------------------------------------------------------------------------------===//

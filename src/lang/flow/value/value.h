@@ -92,6 +92,8 @@ public:
   bool isNotLess(ValueId a, ValueId b, PointId point);  ///< less says No
   /// Is the polynomial of integers at least 0 whatever the leaves are? False: not proven.
   bool isAtLeastZero(const Polynomial& polynomial, PointId point);
+  /// Is at least one of the integers not 0, whatever the leaves are, by what is known of remainders?
+  bool areNeverAllZero(std::span<const Polynomial> zeros, PointId point);
   /// Steps of all proofs so far: what a caller with a budget watches.
   uint64_t proofSteps() const { return proofSteps_; }
   /// All that a phi of a list or of repeated doubling or halving can be.
@@ -99,7 +101,7 @@ public:
 
 private:
   struct Context;
-  struct Search;
+  struct Proof;
   struct Congruence {
     Polynomial polynomial;
     __int128 modulus = 0;
@@ -142,17 +144,18 @@ private:
   Interval range(Context&, ValueId);
   Interval interval(Context&, const Polynomial&);
   Interval interval(Context&, const Monomial&);
-  bool isAtLeastZero(Context&, const Polynomial&);
   bool isAtLeastZero(Context&, ValueId);
-  bool prove(Context&, const Polynomial&, Search&, unsigned depth);
-  bool proveBySplitting(Context&, const Polynomial&, Search&, unsigned depth);
   /// Polynomials that are at least 0 and say something of the leaf.
   const std::vector<Polynomial>& inequalitiesOf(Context&, ValueId leaf);
   void structuralInequalities(Context&, ValueId leaf, std::vector<Polynomial>&);
   void inequalitiesOfOp(Context&, ValueId leaf, std::vector<Polynomial>&);
-  using Term = Polynomial::Terms::value_type;
-  std::optional<Polynomial> eliminate(Context&, const Polynomial&, const Term&, const Polynomial& inequality,
-                                      ValueId leaf);
+
+  //===-- prove.cpp -----------------------------------------------------------------------------------------------===//
+  bool isAtLeastZero(Context&, const Polynomial&);
+  bool prove(Context&, const Polynomial&, Proof);
+  bool proveBySplitting(Context&, const Polynomial&, const Proof&);
+  void addBounds(Context&, const Monomial&, Proof&);
+  bool leavesNoRoom(Context&, const Polynomial&, const Proof&);
 
   //===-- facts.cpp -----------------------------------------------------------------------------------------------===//
   std::vector<Condition> conditionsAt(PointId) const;  ///< of a point of the program
@@ -192,8 +195,12 @@ private:
   bool isBetweenMultiples(Context&, const Polynomial&, __int128 modulus);
   bool isNeverZero(Context&, const Polynomial&, __int128 modulus);
   bool isZeroByFacts(Context&, const Polynomial&);
-  bool differByRemainders(Context&, const Polynomial&);
   bool differ(Context&, ValueId, ValueId);
+
+  //===-- congruence.cpp ------------------------------------------------------------------------------------------===//
+  void findRemainders(Context&);
+  bool areNeverAllZero(Context&, std::span<const Polynomial>);
+  bool areNeverAllZero(Context&, std::span<const Polynomial>, __int128 modulus);
 
   NodeTable& nodes_;
   Surroundings surroundings_;
