@@ -273,6 +273,8 @@ public:
     for (StepId step : values.waits())
       if (isWrittenByOthers(step))
         return report(step, loop);
+    if (!values.waits().empty())
+      reportEndless(*values.waits().begin(), loop);
   }
 
 private:
@@ -323,15 +325,30 @@ private:
     return false;
   }
 
+  static void labelLoop(const Loop& loop, diag::DiagnosticBuilder& builder) {
+    if (loop.origin)
+      builder.label(source::SourceRange{loop.origin->range.file, loop.origin->range.begin, loop.origin->range.begin},
+                    "the loop");
+  }
+
+  /// The host does not write while a kernel runs.
+  void reportEndless(StepId step, const Loop& loop) {
+    const Step& wait = graph_[step];
+    const std::string name = graph_.describe(graph_.accessesOf(wait).front().place);
+    auto builder = sink_.error("E0455", wait.origin->range,
+                               "this loop never ends once it goes round: nothing in the kernel writes " + name);
+    builder.primary("it stays what it is while the kernel runs");
+    labelLoop(loop, builder);
+    builder.help("change in the loop what its condition depends on, or read it once by an `if`");
+  }
+
   void report(StepId step, const Loop& loop) {
     const Step& wait = graph_[step];
     const std::string name = graph_.describe(graph_.accessesOf(wait).front().place);
     const bool isLock = wait.kind == StepKind::Atomic && wait.origin->builtin != Builtin::AtomicLoad;
     auto builder = sink_.error("E0455", wait.origin->range, "this loop ends only when another thread writes " + name);
     builder.primary(isLock ? "repeated, it changes nothing" : "nothing in the loop changes what is read here");
-    if (loop.origin)
-      builder.label(source::SourceRange{loop.origin->range.file, loop.origin->range.begin, loop.origin->range.begin},
-                    "the loop");
+    labelLoop(loop, builder);
     builder.help(
         "threads and blocks may run one after another, so the other thread may wait for this one: split the work "
         "into two kernels, or order the threads of a block by `sync_block()`");

@@ -42,9 +42,20 @@ TEST(Waiting, LoopsThatMoveOnByThemselvesAreFine) {
                            "seen + 1)\nif old == seen { break }\nseen = old }",
                            "for i in 0..c[0] { f[i as usize] = 0 }",
                            "var at = n\nwhile c[at as usize % 8] > 3 { at = c[at as usize % 8] + at }",
-                           "var k = 1u32\nwhile atomic_max(&mut f[0], k) < 30 { k += 1 }", "while c[0] == 0 { }",
+                           "var k = 1u32\nwhile atomic_max(&mut f[0], k) < 30 { k += 1 }",
                            "loop { let v = atomic_load(&f[0])\nif v < 4 { f[0] = v + 1 } else { break } }",
                            "while s[t] < n { s[t] += 1 }"})
+    EXPECT_EQ(waitingIds(body), "") << body;
+}
+
+TEST(Waiting, LoopsWhoseFlagNothingWritesAreErrors) {
+  for (const char* body :
+       {"while c[0] == 0 { }", "while f[0] == 0 { }", "while atomic_load(&f[0]) == 0 { }",
+        "loop { if c[t % 8] > n { break } }", "while f[0] < n { x[t] = 1 }",
+        "var seen = c[1]\nwhile seen == 0 { seen = c[1] }", "for i in 0..4 { while c[i as usize] < i { } }"})
+    EXPECT_EQ(waitingIds(body), "E0455") << body;
+  for (const char* body : {"if c[0] == 0 { x[t] = 1 }", "var i = 0usize\nwhile i < 8 && c[i] == 0 { i += 1 }",
+                           "for i in 0..8 { if c[i] == 0 { break } }", "loop { if c[0] == 0 { break }\nreturn }"})
     EXPECT_EQ(waitingIds(body), "") << body;
 }
 

@@ -49,8 +49,31 @@ bool writes(const Graph& graph, StepId step) {
   return false;
 }
 
-void reportMeeting(const Graph& graph, StepId first, StepId second, const Meeting& meeting, bool isError,
-                   diag::DiagnosticSink& sink) {
+/// Places that one finding names besides its first two.
+constexpr size_t kMostFurther = 6;
+
+/// Pairs of accesses with one cause.
+struct Finding {
+  std::pair<StepId, StepId> steps;  ///< the first of them
+  const RaceVerdict* verdict = nullptr;
+  std::vector<StepId> further;  ///< of the others, each place once
+};
+
+void labelFurther(const Graph& graph, const Finding& finding, diag::DiagnosticBuilder& builder) {
+  const bool isRace = finding.verdict->decider == Decider::Witness;
+  for (size_t i = 0; i < std::min(finding.further.size(), kMostFurther); ++i) {
+    const bool isWrite = writes(graph, finding.further[i]);
+    builder.label(rangeOf(graph, finding.further[i]), isRace    ? isWrite ? "also written here" : "also read here"
+                                                      : isWrite ? "and so may this write"
+                                                                : "and so may this read");
+  }
+  if (finding.further.size() > kMostFurther)
+    builder.note(base::concat("and ", finding.further.size() - kMostFurther, " more accesses"));
+}
+
+void reportMeeting(const Graph& graph, const Finding& finding, bool isError, diag::DiagnosticSink& sink) {
+  const auto [first, second] = finding.steps;
+  const Meeting& meeting = *finding.verdict->meeting;
   const StepId writer = meeting.firstWrites ? first : second, other = meeting.firstWrites ? second : first;
   const bool otherWrites = meeting.firstWrites ? meeting.secondWrites : meeting.firstWrites;
   const std::string message = "race on " + storageName(graph, first, second) + ": " + describe(meeting);
@@ -63,6 +86,7 @@ void reportMeeting(const Graph& graph, StepId first, StepId second, const Meetin
     builder.primary("written here");
     builder.label(b, otherWrites ? "and written here" : "and read here");
   }
+  labelFurther(graph, finding, builder);
   if (meeting.acrossBlocks && graph[first].kind == StepKind::Atomic && graph[second].kind == StepKind::Atomic)
     builder.help("atomic operations of scope `.block` are atomic for the threads of one block only: write `.device`");
   else if (meeting.acrossBlocks)
@@ -72,8 +96,9 @@ void reportMeeting(const Graph& graph, StepId first, StepId second, const Meetin
         "separate the accesses by `sync_block()`, let each thread write elements of its own, or use an atomic");
 }
 
-void reportUnknown(const Graph& graph, StepId first, StepId second, const RaceVerdict& verdict, bool isError,
-                   diag::DiagnosticSink& sink) {
+void reportUnknown(const Graph& graph, const Finding& finding, bool isError, diag::DiagnosticSink& sink) {
+  const auto [first, second] = finding.steps;
+  const Expr* cause = finding.verdict->cause;
   const StepId writer = writes(graph, first) ? first : second, other = writer == first ? second : first;
   const std::string message = "threads may race on " + storageName(graph, first, second);
   const SourceRange a = rangeOf(graph, writer), b = rangeOf(graph, other);
@@ -81,9 +106,10 @@ void reportUnknown(const Graph& graph, StepId first, StepId second, const RaceVe
   builder.primary(a == b ? "may be one element for several threads" : "this write");
   if (!(a == b))
     builder.label(b, "may meet this access");
-  if (verdict.cause && !(verdict.cause->range == a) && !(verdict.cause->range == b))
-    builder.label(verdict.cause->range, "depends on this value");
-  if (verdict.cause && verdict.cause->kind == ExprKind::Builtin && verdict.cause->builtin == Builtin::AtomicAdd)
+  labelFurther(graph, finding, builder);
+  if (cause && !(cause->range == a) && !(cause->range == b))
+    builder.label(cause->range, "depends on this value");
+  if (cause && cause->kind == ExprKind::Builtin && cause->builtin == Builtin::AtomicAdd)
     builder.help("tickets differ for all threads if the amounts are positive and the counter cannot come round: count "
                  "in a `u64`, or in loops of constant length");
   builder.help("`@unchecked(races)` on the statement says that they never meet; `--check` finds races while running");
@@ -142,27 +168,101 @@ std::set<const Expr*> raceFreeAccesses(const Graph& graph, const RaceReport& rep
   return proven;
 }
 
+namespace {
+
+/// What two accesses have in common with others that race for the same reason: the value that stands in the way of a proof, or the tensor.
+struct Cause {
+  Decider decider = Decider::None;
+  bool acrossBlocks = false;
+  const Expr* value = nullptr;
+  std::string storage;
+  auto operator<=>(const Cause&) const = default;
+};
+
+/// Pairs with one cause become one finding, if they have a place in common or a value that is named.
+class Findings {
+public:
+  explicit Findings(const Graph& graph) : graph_(graph) {}
+
+  void add(std::pair<StepId, StepId> steps, const RaceVerdict& verdict) {
+    const bool isRace = verdict.decider == Decider::Witness;
+    Cause cause{verdict.decider, isRace && verdict.meeting->acrossBlocks, verdict.cause, {}};
+    if (!verdict.cause)
+      cause.storage = storageName(graph_, steps.first, steps.second);
+    std::optional<size_t> group;
+    for (StepId step : {steps.first, steps.second})
+      if (const auto found = groupOf_.find(keyOf(cause, step)); found != groupOf_.end())
+        group = group ? joined(*group, found->second) : found->second;
+    if (!group) {
+      group = groups_.size();
+      groups_.push_back({steps, &verdict, {}});
+    }
+    for (StepId step : {steps.first, steps.second}) {
+      groups_[*group].places.try_emplace(placeOf(step), step);
+      groupOf_.insert_or_assign(keyOf(cause, step), *group);
+    }
+  }
+
+  std::vector<Finding> all() const {
+    std::vector<Finding> out;
+    for (const Group& group : groups_) {
+      if (group.places.empty())
+        continue;
+      Finding& finding = out.emplace_back(Finding{group.steps, group.verdict, {}});
+      for (const auto& [place, step] : group.places)
+        if (place != placeOf(group.steps.first) && place != placeOf(group.steps.second))
+          finding.further.push_back(step);
+    }
+    return out;
+  }
+
+private:
+  using Place = std::pair<uint32_t, uint32_t>;  ///< in the source
+  struct Group {
+    std::pair<StepId, StepId> steps;  ///< the first
+    const RaceVerdict* verdict = nullptr;
+    std::map<Place, StepId> places;
+  };
+  using Key = std::pair<Cause, Place>;
+
+  Place placeOf(StepId step) const {
+    const SourceRange range = rangeOf(graph_, step);
+    return {range.begin, range.end};
+  }
+  Key keyOf(const Cause& cause, StepId step) const { return {cause, cause.value ? Place{} : placeOf(step)}; }
+
+  /// Two groups that turn out to be one.
+  size_t joined(size_t a, size_t b) {
+    const size_t kept = std::min(a, b), gone = std::max(a, b);
+    if (kept == gone)
+      return kept;
+    groups_[kept].places.merge(groups_[gone].places);
+    groups_[gone].places.clear();
+    for (auto& [key, group] : groupOf_)
+      if (group == gone)
+        group = kept;
+    return kept;
+  }
+
+  const Graph& graph_;
+  std::vector<Group> groups_;  ///< in the order in which they were found
+  std::map<Key, size_t> groupOf_;
+};
+
+}  // namespace
+
 void reportRaces(const Graph& graph, const RaceReport& report, RacePolicy policy, diag::DiagnosticSink& sink) {
   const std::set<const Expr*> quiet = quietParts(graph);
-  using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;
-  std::set<Key> reported;
-  std::set<uint32_t> reportedOpen;  // of too many pairs: places that have a warning
-  for (const auto& [steps, verdict] : report.pairs) {
-    if (verdict.decider != Decider::None && verdict.decider != Decider::Witness)
-      continue;
-    const auto& [first, second] = steps;
-    if (quiet.contains(graph[first].origin) || quiet.contains(graph[second].origin))
-      continue;
-    const SourceRange a = rangeOf(graph, first), b = rangeOf(graph, second);
-    if (report.isCut && verdict.decider == Decider::None && !reportedOpen.insert(b.begin).second)
-      continue;
-    if (!reported.insert(Key{a.begin, a.end, b.begin, b.end}).second)
-      continue;
-    if (verdict.decider == Decider::Witness)
-      reportMeeting(graph, first, second, *verdict.meeting, policy != RacePolicy::Warn, sink);
+  Findings findings(graph);
+  for (const auto& [steps, verdict] : report.pairs)
+    if ((verdict.decider == Decider::None || verdict.decider == Decider::Witness) &&
+        !quiet.contains(graph[steps.first].origin) && !quiet.contains(graph[steps.second].origin))
+      findings.add(steps, verdict);
+  for (const Finding& finding : findings.all())
+    if (finding.verdict->decider == Decider::Witness)
+      reportMeeting(graph, finding, policy != RacePolicy::Warn, sink);
     else
-      reportUnknown(graph, first, second, verdict, policy == RacePolicy::Deny, sink);
-  }
+      reportUnknown(graph, finding, policy == RacePolicy::Deny, sink);
 }
 
 }  // namespace vortex::lang::flow
