@@ -268,10 +268,13 @@ static bool declareParams(BodyState& body, std::vector<SourceRange>& ranges) {
     if (!isError(type) && item->isKernel && param.type && !checkKernelParamSpace(body, type, param.type->range))
       type = body.types.error();
     for (size_t j = 0; j < i; ++j)
-      if (item->params[j].name.text == param.name.text && param.name.isPresent())
+      if (item->params[j].name.text == param.name.text && param.name.isPresent()) {
         error(body, "E0202", param.name.range, base::concat("there are two parameters `", param.name.text, "`"))
             .primary("second one")
             .label(item->params[j].name.range, "first one");
+        type = body.types.error();  // which one a use means is not known
+        break;
+      }
     const std::string_view name = param.self != syn::SelfKind::None ? "self" : param.name.text;
     Variable* variable = newVariable(body, name, type, param.name.isPresent() ? param.name.range : param.range, false);
     variable->isVar = false;

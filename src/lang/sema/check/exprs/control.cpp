@@ -199,6 +199,20 @@ Expr* checkLoop(BodyState& body, const syn::LoopExpr* expr, Type expected) {
   return make(body, ExprKind::Loop, type, expr->range, {inner});
 }
 
+/// `break 1` takes the type of a later `break 0.5`, as the branches of an `if` do.
+static void adaptEarlierBreaks(BodyState& body, const Expr* value) {
+  BodyState::Loop& loop = body.loops.back();
+  if (!loop.result || loop.result == loop.expected || loop.result == value->type ||
+      loop.result->kind != TypeKind::Scalar || value->type->kind != TypeKind::Scalar)
+    return;
+  for (Expr* each : loop.breaks)
+    if (const Expr* tail = tailOf(each->args.front()); !isAdaptable(tail) || !canAdapt(body, tail, value->type))
+      return;
+  for (Expr* each : loop.breaks)
+    adaptTail(body, each->args.front(), value->type);
+  loop.result = value->type;
+}
+
 Expr* checkBreak(BodyState& body, const syn::BreakExpr* expr) {
   if (body.loops.size() <= (body.returns.empty() ? 0 : body.returns.back().loopDepth)) {
     error(body, "E0323", expr->range, "`break` is only possible inside a loop");
@@ -219,6 +233,7 @@ Expr* checkBreak(BodyState& body, const syn::BreakExpr* expr) {
   }
   Type hint = loop.result ? loop.result : loop.expected;
   Expr* value = check(body, expr->value, hint);
+  adaptEarlierBreaks(body, value);
   if (body.loops.back().result)
     value = convert(body, value, body.loops.back().result, Site::Return);
   body.loops.back().result =
@@ -226,6 +241,7 @@ Expr* checkBreak(BodyState& body, const syn::BreakExpr* expr) {
   if (isError(value))
     return errorExpr(body, expr->range);
   out->args = {value};
+  body.loops.back().breaks.push_back(out);
   return out;
 }
 
