@@ -84,6 +84,7 @@ def test_prints_its_version(vortex):
     (["run", "x.vx", "--seed", "1e3"], "--seed: `1e3` is not a number from 0"),
     (["run", "x.vx", "--max-steps", "99999999999999999999"], "--max-steps: `99999999999999999999` is not a number from 0"),
     (["run", "x.vx", "--max-steps", "-1"], "--max-steps"),
+    (["run", "x.vx", "--max-steps", "5"], "--max-steps requires --check"),
     (["bench", "x.vx", "--samples", "0"], "--samples"),
     (["bench", "x.vx", "--dim", "N"], "--dim"),
 ])

@@ -49,17 +49,19 @@ static std::string notACount(const std::string& text) {
 
 static void addRunOptions(CLI::App* command, Settings& settings) {
   command->add_option("--device", settings.device, "cpu, cuda:0, interpreter, null, … (vortex targets lists them)");
-  command
-      ->add_flag(
-          "--check{all}", settings.checks,
-          "run kernels in the interpreter with bounds, race, initialisation and divergence checks; --check=fast: "
-          "without those of races that the compiler has ruled out")
-      ->check(CLI::IsMember({"all", "fast"}));
+  CLI::Option* check =
+      command
+          ->add_flag(
+              "--check{all}", settings.checks,
+              "run kernels in the interpreter with bounds, race, initialisation and divergence checks; --check=fast: "
+              "without those of races that the compiler has ruled out")
+          ->check(CLI::IsMember({"all", "fast"}));
   command->add_option("--seed", settings.seed, "order of blocks and warps in the interpreter")->check(notACount);
   command
       ->add_option("--max-steps", settings.maxSteps,
                    "with --check: operations of one warp after which a kernel counts as endless; 0: no limit")
-      ->check(notACount);
+      ->check(notACount)
+      ->needs(check);
   addCompilerOptions(command, settings);
 }
 
