@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -185,9 +186,14 @@ def test_an_assertion_is_raised_by_the_launch_whose_kernel_stops(device):
 @pytest.mark.parametrize("grid", [0, (0,), (3, 0), (0, 2, 5)])
 def test_a_grid_without_instances_does_nothing(grid):
     x, out = np.ones(8, np.float32), np.full(8, 7, np.float32)
-    scaled[grid](x, out, 8, 2.0)
-    scaled[grid].prepare(x, out, 8, 2.0).repeat(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # instances that are not there do not race
+        for _ in range(3):
+            scaled[grid](x, out, 8, 2.0)
+        scaled[grid].prepare(x, out, 8, 2.0).repeat(2)
     np.testing.assert_array_equal(out, 7)
+    scaled[(1,)](x, out, 8, 2.0)
+    np.testing.assert_array_equal(out, 2 * SCALE)
 
 
 def test_kernels_are_pickled_by_name():

@@ -180,7 +180,7 @@ class Kernel:
             decides = "METILE_ONLINE_SOFTMAX" not in os.environ and trace.may_collect_sums()
             traced = _Traced(trace, threads, Outside(self.fn.__code__, self.fn.__globals__, self.fn.__closure__), {}, decides)
             known[:] = [traced, *known[: _KEPT - 1]]
-        axes = tuple(axis for axis in range(3) if axis in traced.trace.axes or grid[axis] > 1)
+        axes = tuple(axis for axis in range(3) if axis in traced.trace.axes or _has_several(grid, axis))
         collects = not traced.decides or numbers is None or is_gpu or traced.trace.longest_loop(numbers) >= _LONG_ROW
         made = traced.specialised.get((axes, collects))
         if made is None:
@@ -260,6 +260,11 @@ def grid_of(grid, name: str) -> tuple[int, int, int]:
     return (*numbers, *[1] * (3 - len(numbers)))
 
 
+def _has_several(grid, axis: int) -> bool:
+    """Instances along the axis; a grid of none has several of nothing."""
+    return grid[axis] > 1 and 0 not in grid
+
+
 class _DirectLaunch(NamedTuple):
     launch: _vortex.DirectLaunch
     stream: _vortex.Stream
@@ -286,7 +291,7 @@ class Launcher:
     def _key(self, args: tuple, kwargs: dict) -> tuple:
         """Of direct launches: constexprs, and the axes on which there are several instances."""
         grid = self.grid if isinstance(self.grid, (tuple, list)) else (self.grid,)
-        return len(args), *[extent > 1 for extent in grid], *kwargs.items(), *map(type, kwargs.values())
+        return len(args), *[_has_several(grid, axis) for axis in range(len(grid))], *kwargs.items(), *map(type, kwargs.values())
 
     def _remember(self, args: tuple, kwargs: dict, specialised: Specialised, values: list, numbers: dict) -> None:
         """The next launch like this one goes straight to the runtime, if it is of a kind that can."""
