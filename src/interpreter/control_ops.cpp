@@ -76,13 +76,17 @@ struct SavedLanes {
 /// A loop marked `@parallel`: in check mode its iterations must not meet. Not where threads run it, each for itself.
 struct ClaimedLoop {
   ClaimedLoop(Machine& machine, const Node& node)
-      : machine(machine), isTracked(machine.options.check && !machine.checkRaces && node.op->hasAttr("vx.claimed")) {
+      : machine(machine), isTracked(machine.options.check && !machine.checkRaces && isClaimed(node)) {
     if (isTracked)
       machine.claimed.push_back(&races);
   }
   ~ClaimedLoop() {
     if (isTracked)
       machine.claimed.pop_back();
+  }
+  static bool isClaimed(const Node& node) {
+    auto mark = node.op->getAttrOfType<mlir::StringAttr>(ir::kIndependentAttr);
+    return mark && mark.getValue() == ir::kClaimed;
   }
   Machine& machine;
   bool isTracked;

@@ -64,39 +64,4 @@ void Emitter::emitKernel(llvm::ArrayRef<const Expr*> statements) {
   b_.create<ir::ReturnOp>(at);
 }
 
-void Emitter::emitParallelLoops(llvm::ArrayRef<const Expr*> setup, llvm::ArrayRef<const Expr*> loops) {
-  Location at = loc(*loops.front());
-  for (const Expr* statement : setup)
-    evaluate(*statement, nullptr);
-  closeRegion();
-  llvm::SmallVector<Value> begins, extents;
-  for (const Expr* loop : loops) {
-    const Expr& range = *loop->args[0];
-    begins.push_back(evalIndex(*range.args[0]));
-    extents.push_back(b_.create<mlir::arith::SubIOp>(at, evalIndex(*range.args[1]), begins.back()));
-  }
-  inRegion(at, {}, [&] {
-    Value inside;
-    llvm::SmallVector<Value> ids;
-    for (size_t i = 0; i < loops.size(); ++i) {
-      ids.push_back(globalId(loops.size() - 1 - i));
-      Value below = b_.create<mlir::arith::CmpIOp>(at, mlir::arith::CmpIPredicate::slt, ids[i], extents[i]);
-      inside = inside ? Value(b_.create<mlir::arith::AndIOp>(at, inside, below)) : below;
-    }
-    emitIf(
-        at, inside, {},
-        [&] {
-          for (auto [i, loop] : llvm::enumerate(loops)) {
-            declare(loop->variable);
-            Value value = b_.create<mlir::arith::AddIOp>(at, begins[i], ids[i]);
-            assign(at, loop->variable, math_.fromIndex(at, value, scalarOf(loop->variable->type)));
-          }
-          evaluate(*loops.back()->args[1], nullptr);
-        },
-        [] {});
-  });
-  closeRegion();
-  b_.create<ir::ReturnOp>(at);
-}
-
 }  // namespace vortex::irgen

@@ -75,8 +75,6 @@ public:
   Emitter(KernelContext& context, ir::KernelOp kernel);
   /// All of these statements, then vx.return.
   void emitKernel(llvm::ArrayRef<const lang::Expr*> statements);
-  /// One thread per iteration of the loops (perfectly nested, outermost first; the innermost runs along x).
-  void emitParallelLoops(llvm::ArrayRef<const lang::Expr*> setup, llvm::ArrayRef<const lang::Expr*> loops);
   /// Second phase of a `reduce` result: folds the partial values in a fixed tree.
   void emitReduction(ir::Combine kind, const lang::Function* function, uint32_t partials, uint32_t result);
 

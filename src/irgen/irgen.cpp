@@ -3,7 +3,6 @@
 
 #include "irgen/emitter.h"
 #include "irgen/launch_shape.h"
-#include "irgen/parallel_loops.h"
 #include "irgen/prune.h"
 #include "lang/flow/graph/views.h"
 #include "lang/sema/element.h"
@@ -221,9 +220,10 @@ private:
   }
 
   void emitPhases() {
+    const std::string name = kernel_.artifactName + ".main";
     if (!context_.hasThreads)
-      return emitSequentialProgram();
-    ir::KernelOp kernel = createKernel(kernel_.artifactName + ".main", shape_->grid, shape_->block);
+      return Emitter(context_, createKernel(name, {}, {})).emitKernel(statements_);
+    ir::KernelOp kernel = createKernel(name, shape_->grid, shape_->block);
     if (!context_.domain.empty()) {
       llvm::SmallVector<mlir::Attribute> extents;
       for (const lang::DimExpr& extent : context_.domain)
@@ -231,26 +231,6 @@ private:
       kernel->setAttr("vx.domain", mlir::ArrayAttr::get(types_.context(), extents));
     }
     Emitter(context_, kernel).emitKernel(statements_);
-  }
-
-  /// Whole-tensor phases, and grids of threads for loops with independent iterations.
-  void emitSequentialProgram() {
-    std::vector<PhasePlan> phases = planPhases(statements_, roots_, facts_, context_.tileResults);
-    bool known = llvm::all_of(phases, [&](const PhasePlan& phase) {
-      return llvm::all_of(phase.loops, [&](const Expr* loop) { return bool(loopExtent(*loop)); });
-    });
-    if (!known)
-      phases = {{{}, statements_, {}}};
-    for (auto [number, phase] : llvm::enumerate(phases)) {
-      std::string name = kernel_.artifactName + (phases.size() == 1 ? ".main" : ".phase" + std::to_string(number));
-      if (phase.loops.empty()) {
-        std::vector<const Expr*> statements = phase.setup;
-        statements.insert(statements.end(), phase.statements.begin(), phase.statements.end());
-        Emitter(context_, createKernel(name, {}, {})).emitKernel(statements);
-      } else {
-        emitLoops(name, phase);
-      }
-    }
   }
 
   /// A whole-tensor kernel that does nothing would be scheduled into no phase at all: a launch needs one.
@@ -264,31 +244,6 @@ private:
       kernel.setGridAttr(ones);
       kernel.setBlockAttr(ones);
     }
-  }
-
-  /// end - begin, not negative; null where no launch can tell.
-  ir::SizeAttr loopExtent(const Expr& loop) const {
-    ir::SizeAttr begin = entry_.size(*loop.args[0]->args[0]), end = entry_.size(*loop.args[0]->args[1]);
-    if (!begin || !end)
-      return {};
-    return ir::sizeBinary(size::Op::Max, ir::sizeBinary(size::Op::Sub, end, begin), entry_.constant(0));
-  }
-
-  void emitLoops(llvm::StringRef name, const PhasePlan& phase) {
-    static constexpr int64_t kBlocks[3][3] = {{256, 1, 1}, {32, 8, 1}, {32, 4, 2}};
-    size_t count = phase.loops.size();
-    llvm::SmallVector<ir::SizeAttr> grid, block;
-    for (unsigned axis = 0; axis < 3; ++axis) {
-      int64_t threads = kBlocks[count - 1][axis];
-      context_.block[axis] = threads;
-      block.push_back(entry_.constant(threads));
-      grid.push_back(axis < count
-                         ? ir::sizeBinary(size::Op::CeilDiv, loopExtent(*phase.loops[count - 1 - axis]), block[axis])
-                         : entry_.constant(1));
-    }
-    context_.hasThreads = true;
-    Emitter(context_, createKernel(name, grid, block)).emitParallelLoops(phase.setup, phase.loops);
-    context_.hasThreads = false;
   }
 
   void emitReduction() {

@@ -22,7 +22,7 @@ struct Options {
   /// Values of dimension variables by DimVarId (missing: decided at launch). The module checks them as launch constraints.
   std::vector<std::optional<int64_t>> dims;
   /// Attributes that tell the interpreter what to report: `vx.signedness` on the user's `+ - *` of integers, which must not wrap; `vx.unwritten`
-  /// on the value of a tile that was declared without one; `vx.claimed` on a loop that is marked `@parallel`; `vx.watched` on reads of elements,
+  /// on the value of a tile that was declared without one; `vx.watched` on reads of elements,
   /// which are executed also where nothing uses the value.
   bool forChecks = false;
 };

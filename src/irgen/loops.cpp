@@ -76,8 +76,8 @@ void Emitter::emitTrips(const Expr& expr, const Trip& trip) {
       else
         iteration();
     });
-    if (expr.isClaimedParallel && context_.forChecks)
-      loop->setAttr("vx.claimed", b_.getUnitAttr());
+    if (!context_.hasThreads && !divergent && (expr.isClaimedParallel || expr.isIndependent))
+      loop->setAttr(ir::kIndependentAttr, b_.getStringAttr(expr.isClaimedParallel ? ir::kClaimed : ir::kProven));
     if (expr.isUnrolled)
       loop->setAttr("vx.unroll", b_.getUnitAttr());
     predicates_.truncate(before);

@@ -110,7 +110,7 @@ TEST(Tensors, ScalarResultsOfReductions) {
   expectNear(kernel.result<float>(), {expected});
 }
 
-TEST(Tensors, IndependentLoopsBecomeGrids) {
+TEST(Tensors, IndependentLoopsAreMarked) {
   auto a = randomFloats(5 * 9, 1), b = randomFloats(9 * 4, 2);
   TestKernel kernel(R"(
 kernel matmul(a: Tensor<f32, [M, K]>, b: Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {
@@ -132,7 +132,7 @@ kernel matmul(a: Tensor<f32, [M, K]>, b: Tensor<f32, [K, N]>) -> Tensor<f32, [M,
       for (int k = 0; k < 9; ++k)
         expected[i * 4 + j] += a[i * 9 + k] * b[k * 4 + j];
   expectNear(kernel.result<float>(), expected);
-  EXPECT_EQ(kernel.count("vx.threads"), 1u) << kernel.text();
+  EXPECT_EQ(kernel.count("vx.independent"), 2u) << kernel.text();
 }
 
 TEST(Tensors, DependentLoopsRunInOrder) {
@@ -156,7 +156,7 @@ TEST(Tensors, LoopsAreSpreadOnlyWhereNoCastOrRemainderJoinsIterations) {
   const auto grids = [](const std::string& range, const std::string& subscript) {
     return TestKernel("kernel last(x: &Tensor<i32, [N]>, out: &mut Tensor<i32, [M]>) {\n  for i in " + range +
                       " { out[" + subscript + "] = i as i32 }\n}\n")
-        .count("vx.threads");
+        .count("vx.independent");
   };
   for (const char* joined : {"(i as u8) as usize", "(i as u16) as usize", "(i as u32) as usize", "(i as i8) as usize",
                              "i % M", "i / 2", "i & 255", "(i * 2) as u32"})

@@ -27,7 +27,7 @@ public:
     kernel.walk([&](Operation* op) {
       if (!isa<ir::TileLoadOp, ir::LoadOp>(op) && op->getNumRegions() == 0 && !isMemoryEffectFree(op))
         for (Value operand : op->getOperands())
-          written_.insert(operand);
+          written_.insert(rootOf(operand));
     });
   }
 
@@ -66,6 +66,12 @@ private:
         continue;
       if (addsWorkers)
         workers_ = addArgument(arguments_.addLet("workers"));
+      if (control->spread) {
+        for (Value tile : tilesReadIn(&op))
+          computedAgain_[tile] = false;  // its elements are read from memory
+        controls_[&op] = std::move(*control);
+        continue;
+      }
       for (unsigned i = 0; i < control->read.size(); ++i)
         reads_[&op].push_back(addArgument(arguments_.addLet("read")));
       if (control->round)
@@ -118,22 +124,36 @@ private:
     unsigned piece = pieces_++;
     for (Operation& op : block) {
       pieceOf_[&op] = piece;
-      if (!controls_.contains(&op))
+      auto control = controls_.find(&op);
+      if (control == controls_.end())
         continue;
-      for (Region& region : op.getRegions())
-        if (!region.empty())
-          number(region.front());
+      if (control->second.spread)
+        pieceOf_[&op] = pieces_++;
+      else
+        for (Region& region : op.getRegions())
+          if (!region.empty())
+            number(region.front());
       piece = pieces_++;
     }
   }
 
-  bool crosses(Value value) const {
-    const unsigned home = pieceOf_.lookup(value.getDefiningOp());
+  bool crosses(Value value) const { return leaves(value, pieceOf_.lookup(value.getDefiningOp())); }
+
+  /// Views do not cross: what they are made of does.
+  bool leaves(Value value, unsigned home) const {
     return llvm::any_of(value.getUsers(), [&](Operation* user) {
+      if (auto view = dyn_cast<ir::SubviewOp>(user); view && leaves(view.getResult(), home))
+        return true;
       while (!pieceOf_.contains(user))
         user = user->getParentOp();
       return pieceOf_.lookup(user) != home;
     });
+  }
+
+  static Value rootOf(Value view) {
+    while (auto window = view.getDefiningOp<ir::SubviewOp>())
+      view = window.getSource();
+    return view;
   }
 
   /// Computed again in every piece that needs it.
@@ -144,11 +164,11 @@ private:
     auto [known, isNew] = computedAgain_.insert({value, false});
     if (!isNew)
       return known->second;
-    auto load = dyn_cast<ir::TileLoadOp>(op);
     const bool isScalar = !isTile(value) && (isa<ir::ElementOp>(op) || llvm::none_of(op->getOperands(), isTile));
-    const bool isCheap = load ? !written_.contains(load.getView())
-                              : isPure(op) && op->getNumRegions() == 0 &&
-                                    (isScalar || isa<ir::BroadcastOp, ir::IotaOp, arith::ConstantOp>(op));
+    const bool isCheap = isa<ir::TileLoadOp, ir::LoadOp>(op)
+                             ? !written_.contains(rootOf(op->getOperand(0)))
+                             : isPure(op) && op->getNumRegions() == 0 &&
+                                   (isScalar || isa<ir::BroadcastOp, ir::IotaOp, arith::ConstantOp>(op));
     const bool again =
         isCheap && llvm::all_of(op->getOperands(), [&](Value operand) { return isComputedAgain(operand); });
     return computedAgain_[value] = again;
@@ -307,7 +327,7 @@ private:
       Operation* made = clone(&op);
       for (auto [from, to] : llvm::zip(op.getResults(), made->getResults())) {
         values_.map(from, to);
-        if (!crosses(from))
+        if (isa<ir::ViewType>(from.getType()) || !crosses(from))
           continue;
         std::optional<unsigned> home = addTemporary(from);
         failed |= !home;
@@ -322,6 +342,10 @@ private:
   }
 
   void emitControl(Operation* op, std::vector<ControlStep>& steps) {
+    if (controls_[op].spread) {
+      endPiece(steps);
+      return emitSpread(op, steps);
+    }
     ControlStep step;
     step.origin = op->getLoc();
     if (auto branch = dyn_cast<scf::IfOp>(op))
@@ -329,6 +353,25 @@ private:
     else
       emitLoop(op, step, steps);
     steps.push_back(std::move(step));
+  }
+
+  void emitSpread(Operation* op, std::vector<ControlStep>& steps) {
+    const SpreadLoops spread = *controls_[op].spread;
+    beginPiece(op->getLoc());
+    Clusters::forEachOperand(op, [&](Value value) {
+      if (!isTile(value))
+        get(value);
+    });
+    for (scf::ForOp loop : spread.loops)
+      for (Value bound : {loop.getLowerBound(), loop.getUpperBound(), loop.getStep()})
+        get(bound);
+    emitSpreadLoops(builder_, spread, values_, [&](Value tile) { return argument(homes_.lookup(tile)); });
+    builder_.create<ir::ReturnOp>(op->getLoc());
+    piece_.setWholeTensor(false);
+    auto [grid, block] = gridOf(spread);
+    piece_.setGridAttr(grid);
+    piece_.setBlockAttr(block);
+    addPiece(steps, piece_);
   }
 
   void emitBranch(scf::IfOp op, ControlStep& step, std::vector<ControlStep>& before) {

@@ -12,6 +12,8 @@ namespace vortex::passes {
 using namespace mlir;
 using SizeOp = size::Op;
 
+static constexpr auto kNoLeaf = [](Value) { return ir::SizeAttr(); };
+
 /// Sizes are computed in 64 bits: narrower arithmetic would wrap elsewhere.
 static bool isWide(Value value, SizeLeaf leaf) {
   Operation* op = value.getDefiningOp();
@@ -225,17 +227,16 @@ static bool isPlainWhile(scf::WhileOp loop) {
 }
 
 std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firstLet) const {
-  const auto none = [](Value) { return ir::SizeAttr(); };
   auto counted = dyn_cast<scf::ForOp>(op);
   if (counted ? !counted.getInductionVar().getType().isIndex() : !passesOn(cast<scf::WhileOp>(op)))
     return std::nullopt;
   LaunchControl control;
   if (counted)
     for (Value bound : {counted.getLowerBound(), counted.getUpperBound(), counted.getStep()})
-      if (!wideExpression(bound, none) && !llvm::is_contained(control.read, bound))
+      if (!wideExpression(bound, kNoLeaf) && !llvm::is_contained(control.read, bound))
         control.read.push_back(bound);
   for (auto [i, initial] : llvm::enumerate(carriedBy(op).initial))
-    if (initial.getType().isIndex() && wideExpression(initial, none))
+    if (initial.getType().isIndex() && wideExpression(initial, kNoLeaf))
       control.lets.push_back(static_cast<unsigned>(i));
   control.asks = !counted && !isPlainWhile(cast<scf::WhileOp>(op));
   while (!RoundPlan(op, control, firstLet).make() || !control.round->condition)
@@ -243,11 +244,48 @@ std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firs
   return control;
 }
 
+/// Tiles that cross from before the loop become temporaries, whose extents have to be known.
+std::optional<LaunchControl> LaunchPlaces::planSpread(Operation* op) const {
+  LaunchControl control;
+  control.spread = findSpreadLoops(op, [](Value value) { return wideExpression(value, kNoLeaf); });
+  if (!control.spread)
+    return std::nullopt;
+  const auto crosses = [&](Value tile) {
+    return llvm::any_of(tile.getUsers(), [&](Operation* user) {
+      Operation* ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+      return ancestor && !ancestor->isBeforeInBlock(op);
+    });
+  };
+  SmallVector<Value> tiles = tilesReadIn(op);
+  for (Operation& before : llvm::make_range(op->getBlock()->begin(), op->getIterator()))
+    llvm::copy_if(before.getResults(), std::back_inserter(tiles),
+                  [&](Value value) { return isTile(value) && crosses(value); });
+  for (Value tile : tiles)
+    for (OpFoldResult size : ir::tileSizes(tile))
+      if (!sizeExpression(size))
+        return std::nullopt;
+  return control;
+}
+
+/// A launch for each round costs more than a few iterations in one thread: loops around them are cut where the program asks for it.
+bool LaunchPlaces::isAroundSpreadLoops(Operation* op) const {
+  auto branch = dyn_cast<scf::IfOp>(op);
+  const bool isFree = branch && conditionExpression(branch.getCondition(), kNoLeaf);
+  const bool holdsLoop = isFree && llvm::any_of(op->getRegions(), [&](Region& region) {
+                           return !region.empty() && llvm::any_of(region.front(), [&](Operation& inner) {
+                             return bool(planSpread(&inner));
+                           });
+                         });
+  return holdsLoop || holdsClaimedLoop(op);
+}
+
 std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet) const {
   if (!isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op))
     return std::nullopt;
+  if (std::optional<LaunchControl> spread = planSpread(op))
+    return spread;
   const bool staysInPiece = llvm::none_of(op->getResults(), isTile) || analysis::isElementControl(op) || fitsBlock(op);
-  if (staysInPiece && !readsWhatOthersWrite(op, axes_))
+  if (staysInPiece && !readsWhatOthersWrite(op, axes_) && !isAroundSpreadLoops(op))
     return std::nullopt;
   op->setAttr(kStaysAttribute, StringAttr::get(op->getContext(), "the launch cannot run it, as extents inside follow "
                                                                  "from what it computes"));
@@ -257,7 +295,7 @@ std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet
   if (!branch)
     return planLoop(op, firstLet);
   LaunchControl control;
-  control.condition = conditionExpression(branch.getCondition(), [](Value) { return ir::SizeAttr(); });
+  control.condition = conditionExpression(branch.getCondition(), kNoLeaf);
   if (!control.condition) {
     control.read.push_back(branch.getCondition());
     control.condition = ir::sizeScalar(op->getContext(), firstLet);

@@ -3,6 +3,7 @@
 
 #include "passes/axes.h"
 #include "passes/launch_control.h"
+#include "passes/spread_loops.h"
 
 namespace vortex::passes {
 
@@ -16,6 +17,7 @@ struct LaunchControl {
   llvm::SmallVector<unsigned> lets;  ///< carried values that the launch computes, by number; the others are temporaries
   std::optional<ir::LaunchBuilder::Round> round;  ///< of a loop
   ir::SizeAttr condition;                         ///< of a branch
+  std::optional<SpreadLoops> spread{};            ///< no control of the launch, but a phase
   /// Of a loop: phases compute in every round whether it goes on. The first let of the round says so.
   bool asks = false;
 };
@@ -38,6 +40,8 @@ public:
 private:
   bool fitsBlock(mlir::Operation* op) const;
   bool hasPlainExtents(mlir::Operation* op) const;
+  std::optional<LaunchControl> planSpread(mlir::Operation* op) const;
+  bool isAroundSpreadLoops(mlir::Operation* op) const;
   std::optional<LaunchControl> planLoop(mlir::Operation* op, unsigned firstLet) const;
 
   const TensorSchedule& schedule_;

@@ -562,6 +562,15 @@ bool allocates(ir::KernelOp kernel) {
   return kernel.walk([](ir::AllocOp) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
+/// Code of scalars alone needs no phases: one block runs it in order.
+bool holdsTiles(ir::KernelOp kernel) {
+  const auto isOnTiles = [](Operation* op) {
+    return llvm::any_of(op->getResults(), isTile) || llvm::any_of(op->getOperands(), isTile);
+  };
+  return kernel.walk([&](Operation* op) { return isOnTiles(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
 void runAsOneBlock(ir::KernelOp kernel) {
   Attribute one = ir::sizeConstant(kernel.getContext(), 1);
   auto ones = ArrayAttr::get(kernel.getContext(), {one, one, one});
@@ -619,8 +628,20 @@ private:
     return success(isFine);
   }
 
+  LogicalResult addPhase(ir::KernelOp kernel, StringRef suffix) {
+    kernel.setSymName((entry_.getSymName() + "." + suffix + "." + Twine(shared_.phase++)).str());
+    shared_.launch.phase(kernel);
+    return success();
+  }
+
   LogicalResult schedule(ir::KernelOp piece) {
     addArguments(piece);
+    if (!piece.getWholeTensor())
+      return addPhase(piece, "iterate");
+    if (!holdsTiles(piece)) {
+      runAsOneBlock(piece);
+      return addPhase(piece, "serial");
+    }
     if (!schedule_.fusedOnly)
       flattenBetween(piece);
     separateOperands(piece);
