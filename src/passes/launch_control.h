@@ -21,11 +21,11 @@ struct ControlStep {
 
 /// Cuts a whole-tensor kernel at the loops and branches that the launch is to run: those around tiles that blocks could not carry (every block
 /// would need the whole tile, or more of it than it has room for), and those around loops that the program marks as parallel. Loops whose
-/// iterations do not meet become grids of threads, unless they are inside what stays in a piece. Conditions and bounds that are no expressions over its arguments are
-/// computed by pieces and read back. Values that cross pieces are temporaries of the entry; a loop writes what it carries beside what it
-/// reads, and exchanges the two. Before: the kernel. After, unless the kernel is returned alone: pieces in its place, whose arguments are
-/// those of the entry so far. `workers`: set to an argument of role let, if a piece has products and the schedule asks for the number of
-/// workers. Fails, with a diagnostic, where the extents of such a temporary are not known before the launch.
+/// iterations do not meet become grids of threads, unless they are inside what stays in a piece. Conditions and bounds that are no expressions
+/// over its arguments are computed by pieces and read back. Values that cross pieces are temporaries of the entry; a loop writes what it carries
+/// beside what it reads, and exchanges the two. Before: the kernel. After, unless the kernel is returned alone: pieces in its place, whose
+/// arguments are those of the entry so far. `workers`: set to an argument of role let, if a piece has products and the schedule asks for the
+/// number of workers. Fails, with a diagnostic, where the extents of such a temporary are not known before the launch.
 mlir::FailureOr<std::vector<ControlStep>>
 cutAtControl(ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule, std::optional<unsigned>& workers);
 

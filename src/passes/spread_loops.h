@@ -20,7 +20,7 @@ struct SpreadLoops {
 std::optional<SpreadLoops> findSpreadLoops(mlir::Operation* op,
                                            llvm::function_ref<ir::SizeAttr(mlir::Value)> expressionOf);
 
-/// The program says of a loop in `op`, which no other such loop is around, that its iterations may run at once, and threads can run them.
+/// Threads can run the iterations of a loop in `op`, and the program says that they do not meet. Loops inside marked ones do not count.
 bool holdsClaimedLoop(mlir::Operation* op);
 
 /// Tiles whose elements the loops read.
@@ -29,7 +29,8 @@ llvm::SmallVector<mlir::Value> tilesReadIn(mlir::Operation* op);
 /// Blocks and threads per block, three of each.
 std::pair<mlir::ArrayAttr, mlir::ArrayAttr> gridOf(const SpreadLoops& spread);
 
-/// What one block does, before vx.return. `values` has what the loops use from outside of them, and their bounds; `viewOf` is where the elements of a tile lie.
+/// What one block does, before vx.return. `values` has what the loops use from outside of them, and their bounds; `viewOf` is where the elements
+/// of a tile lie.
 void emitSpreadLoops(mlir::OpBuilder& builder, const SpreadLoops& spread, mlir::IRMapping& values,
                      llvm::function_ref<mlir::Value(mlir::Value tile)> viewOf);
 

@@ -1,4 +1,4 @@
-"""Loops over elements that run as grids of threads: of their own, inside loops and branches that the launch runs, and what stays in order. Against NumPy."""
+"""Loops over elements that run as grids of threads, also inside loops and branches that the launch runs, against NumPy."""
 import re
 
 import numpy
@@ -79,6 +79,19 @@ KERNELS = {
     }"""),
     "three_deep": ("a: &mut Tensor<f64, [N, N]>, b: &Tensor<f64, [N]>", """
     for t in 0..n { @parallel for i in 0..N { @parallel for j in i..N { a[i, j] = a[i, j] + b[j] } } }"""),
+    "narrow_counter": ("x: &mut Tensor<i32, [N]>", """
+    var h = N as u32
+    while h > 0 {
+        @parallel for i in 0..h { x[i as usize] = x[i as usize] + 1 }
+        h = h / 2
+    }"""),
+    "leaves": ("x: &mut Tensor<i32, [N]>, y: &mut Tensor<i32, [N]>", """
+    for t in 0..n {
+        if x[0] > y[0] { break }
+        @parallel for i in 0..N { x[i] = x[i] + t as i32 }
+        if t == 3 { return }
+        @parallel for i in range(N as i64 - 1, 0, -1) { y[i as usize] = x[i as usize] + 1 }
+    }"""),
     "scatter": ("x: &Tensor<i32, [N]>, y: &mut Tensor<i32, [N]>", "@parallel for i in 0..N { y[(i + n) % N] = x[i] }"),
 }
 
@@ -149,6 +162,19 @@ def evaluate(name, v, n, on, size):
     elif name == "three_deep":
         for _ in range(n):
             a += numpy.triu(numpy.broadcast_to(b, a.shape))
+    elif name == "narrow_counter":
+        h = size
+        while h > 0:
+            x[:h] += 1
+            h //= 2
+    elif name == "leaves":
+        for t in range(n):
+            if x[0] > y[0]:
+                break
+            x += t
+            if t == 3:
+                return
+            y[1:] = x[1:] + 1
     elif name == "scatter":
         y[:] = numpy.roll(x, n)
 
@@ -231,5 +257,5 @@ def test_gpus_run_each_loop_as_a_grid(vortex, tmp_path, target):
     vortex("build", path, "--target", target, "-o", tmp_path / "out")
     text = vortex("build", path, "--target", target, "--emit", "ir").stdout
     counts = {name: text.count(f"vx.phase @{name}.iterate.") for name in KERNELS}
-    expected = dict.fromkeys(KERNELS, 1) | {"decompose": 2, "jacobi": 2, "under_branch": 3, "steps_of_two": 2}
+    expected = dict.fromkeys(KERNELS, 1) | {"decompose": 2, "jacobi": 2, "under_branch": 3, "beside_tensors": 2, "steps_of_two": 2, "leaves": 2}
     assert counts == {name: expected[name] if f"@{name} " in text else 0 for name in KERNELS}

@@ -10,8 +10,8 @@
 #include "lang/flow/check/barriers.h"
 #include "lang/flow/check/bounds.h"
 #include "lang/flow/check/grid.h"
-#include "lang/flow/check/independent.h"
 #include "lang/flow/check/initialised.h"
+#include "lang/flow/check/one_thread.h"
 #include "lang/flow/check/ownership.h"
 #include "lang/flow/check/shared_bytes.h"
 #include "lang/flow/check/staging.h"
@@ -83,7 +83,7 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
     setUnchecked(*kernel.body);
   findings.guards = proveBounds(checked.graph, checked.structure, checked.hasOwnGrid);
   if (kernel.kernel->gridKind == GridKind::WholeTensor)
-    findings.independentLoops = independentLoops(checked.graph, checked.structure);
+    findings.independentLoops = checkLoops(kernel, checked.graph, checked.structure, sink);
   checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
   findings.staging = checkStaging(checked.graph, checked.structure, sink);
   findings.reuse = checked.shared.barriers;

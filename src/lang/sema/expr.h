@@ -140,6 +140,7 @@ struct Expr {
   Transfer transfer = Transfer::Read;
   bool mayWrap = false;            ///< `@unchecked(overflow)`: `--check` does not report integers that wrap here
   bool isClaimedParallel = false;  ///< For: marked `@parallel`
+  bool isSequential = false;       ///< For: marked `@sequential`
   bool isUnrolled = false;         ///< For: marked `@unroll`
   bool isIndependent = false;      ///< For in a whole-tensor kernel: its iterations do not meet (lang/flow)
 

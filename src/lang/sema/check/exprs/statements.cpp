@@ -104,6 +104,7 @@ static void checkStmt(BodyState& body, const syn::Stmt* stmt, std::vector<Expr*>
   for (const syn::Attribute& attribute : stmt->attributes)
     if (out.size() > first && out.back()->kind == ExprKind::For) {
       out.back()->isClaimedParallel |= attribute.name.text == "parallel";
+      out.back()->isSequential |= attribute.name.text == "sequential";
       out.back()->isUnrolled |= attribute.name.text == "unroll";
     }
 }
