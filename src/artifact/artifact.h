@@ -141,16 +141,17 @@ struct Fact {  ///< resource facts: "registers", "spill_bytes", "flops", … Exa
   bool estimated = false;
 };
 
-/// A tensor in the memory of a block, for the report.
+/// A tensor in the memory of a block, or a piece of it that the compiler takes for itself, for the report.
 struct SharedTensor {
   std::string name;
-  std::string type;  ///< the user's spelling
+  std::string type;  ///< the user's spelling; of the compiler's own: what it is for
   std::string file;
   uint32_t line = 0;                     ///< of the declaration
   uint32_t firstLine = 0, lastLine = 0;  ///< of the code during which its bytes are its own
   uint64_t bytes = 0;
-  uint64_t offset = 0;  ///< in the block's shared memory; CPU: in the block's scratch memory
-  uint32_t phase = 0;   ///< index into Kernel::phases
+  uint64_t offset = 0;       ///< in the block's shared memory; CPU: in the block's scratch memory
+  uint32_t phase = 0;        ///< index into Kernel::phases
+  bool isCompilers = false;  ///< no tensor of the program: no name
 };
 
 /// A message the code can raise at run time: entry point returns 1 + index of the fault (0 = success). The format of a kernel print is one

@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 13;
+constexpr uint32_t kVersion = 14;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -223,6 +223,7 @@ template <typename A> void visit(A& archive, SharedTensor& tensor) {
   visit(archive, tensor.bytes);
   visit(archive, tensor.offset);
   visit(archive, tensor.phase);
+  visit(archive, tensor.isCompilers);
 }
 
 template <typename A> void visit(A& archive, Fault& fault) {

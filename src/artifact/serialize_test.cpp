@@ -69,7 +69,7 @@ Kernel sample() {
   kernel.faults = {{"E0701", "index out of range", "a.vx", 3, 7}};
   kernel.notes = {"guard inserted", ""};
   kernel.facts = {{"flops", -1, true}};
-  kernel.sharedTensors = {{"tile", "Tensor<f32, [256]> @shared", "a.vx", 4, 4, 9, 1024, 128, 0}};
+  kernel.sharedTensors = {{"tile", "Tensor<f32, [256]> @shared", "a.vx", 4, 4, 9, 1024, 128, 0, true}};
   kernel.code = {1, 2, 3, 0, 255};
   return kernel;
 }
@@ -92,6 +92,7 @@ TEST(Artifact, SerialisedFormReadsBackUnchanged) {
   EXPECT_EQ(again->phases[0].cluster[0], 2u);
   EXPECT_EQ(again->faults[0].line, 3u);
   EXPECT_EQ(again->sharedTensors[0].offset, 128u);
+  EXPECT_TRUE(again->sharedTensors[0].isCompilers);
   EXPECT_EQ(again->code, sample().code);
   EXPECT_TRUE(deserialize(serialize(Kernel{})));
 }
@@ -132,7 +133,7 @@ TEST(Artifact, AnotherVersionIsNamed) {
   for (uint8_t version : {5, 7, 9, 12, 99}) {
     bytes[8] = version;
     EXPECT_EQ(deserialize(bytes).error().message, "the kernel has format version " + std::to_string(version) +
-                                                      ", this build reads version 13: build it again");
+                                                      ", this build reads version 14: build it again");
   }
 }
 

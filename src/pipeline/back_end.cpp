@@ -130,6 +130,10 @@ Result<std::vector<uint8_t>> assemble(artifact::Kernel& kernel) {
   return target::nvidia::assembleKernel(kernel, *target);
 }
 
+const chip::Gpu* chipOf(const std::string& target) {
+  return chip::findGpu(target::metal::isTarget(target) ? target::metal::chipName() : target);
+}
+
 std::string backEndIdentity(const std::string& target, const std::string& cpu) {
   return target == "cpu" ? target::cpu::codegen::identity({.cpu = cpu, .features = ""}) : target;
 }

@@ -3,6 +3,7 @@
 
 #include "artifact/artifact.h"
 #include "base/result.h"
+#include "chip/chip.h"
 #include "passes/schedule_tensors.h"
 
 #include <functional>
@@ -31,6 +32,9 @@ public:
 
 /// `target`: "cpu" or "sm_80", "sm_90", …; `cpu`: processor for the first. Error: unknown, with the known ones.
 Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& target, const std::string& cpu);
+
+/// The chip that kernels for a target are planned for; null: a processor.
+const chip::Gpu* chipOf(const std::string& target);
 
 /// What identifies the back end in cache keys; made without starting it.
 std::string backEndIdentity(const std::string& target, const std::string& cpu);

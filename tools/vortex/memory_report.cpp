@@ -1,6 +1,7 @@
 #include "tools/vortex/memory_report.h"
 
 #include "base/text.h"
+#include "pipeline/back_end.h"
 #include "source/json.h"
 
 #include <algorithm>
@@ -81,7 +82,7 @@ struct Use {
 Use useOf(const artifact::Kernel& kernel, size_t index) {
   const artifact::Phase& phase = kernel.phases[index];
   Use use{phase,
-          chip::findGpu(kernel.target),
+          pipeline::chipOf(kernel.target),
           kernel.sizes.constantOf(phase.sharedBytes),
           kernel.sizes.constantOf(phase.scratchBytes),
           kernel.sizes.constantOf(phase.hardwareThreads),
@@ -91,7 +92,7 @@ Use useOf(const artifact::Kernel& kernel, size_t index) {
           {},
           0};
   for (const artifact::SharedTensor& tensor : kernel.sharedTensors)
-    if (tensor.phase == index)
+    if (tensor.phase == index && !tensor.isCompilers)
       use.tensorBytes = std::max(use.tensorBytes, tensor.offset + tensor.bytes);
   if (use.chip && use.threads && *use.threads > 0 && use.registers && use.shared)
     use.residency = residencyOf(*use.chip, static_cast<uint32_t>(*use.threads), static_cast<uint32_t>(*use.registers),
@@ -99,16 +100,17 @@ Use useOf(const artifact::Kernel& kernel, size_t index) {
   return use;
 }
 
-std::string tensorLines(const artifact::Kernel& kernel, size_t phase, uint32_t lastLine) {
+std::string tensorLines(const artifact::Kernel& kernel, size_t phase, uint32_t lastLine, bool ofCompiler = false) {
   std::string text;
   for (const artifact::SharedTensor& tensor : kernel.sharedTensors) {
-    if (tensor.phase != phase)
+    if (tensor.phase != phase || tensor.isCompilers != ofCompiler)
       continue;
     char line[96];
     std::snprintf(line, sizeof line, "    %8llu  %8llu  lines %u-%u  ", static_cast<unsigned long long>(tensor.offset),
                   static_cast<unsigned long long>(tensor.bytes), tensor.firstLine,
                   std::max(std::min(tensor.lastLine, lastLine), tensor.firstLine));
-    text += concat(line, "`", tensor.name, "`: ", tensor.type, ", line ", tensor.line, "\n");
+    text += ofCompiler ? concat(line, tensor.type, "\n")
+                       : concat(line, "`", tensor.name, "`: ", tensor.type, ", line ", tensor.line, "\n");
   }
   return text.empty() ? text : "      offset     bytes\n" + text;
 }
@@ -138,13 +140,13 @@ std::string phaseText(const artifact::Kernel& kernel, size_t index, uint32_t las
     text += tensorLines(kernel, index, lastLine);
     if (shared > use.tensorBytes && use.tensorBytes + shared > 0)
       text += concat("    the compiler's own, for tiles, products and reductions: up to ",
-                     grouped(shared - use.tensorBytes), " bytes\n");
+                     grouped(shared - use.tensorBytes), " bytes\n", tensorLines(kernel, index, lastLine, true));
     text += use.threads ? concat("  Threads/block:  ", *use.threads, " of ", chip.maxThreadsPerBlock, "\n")
                         : "  Threads/block:  an argument of the launch decides\n";
     if (use.registers)
       text += concat("  Registers:      ", *use.registers, " of ", chip.maxRegistersPerThread, " per thread, ",
                      use.spill.value_or(0), " bytes spilled, ", use.stack.value_or(0), " bytes of stack\n");
-    else
+    else if (!kernel.target.starts_with("metal"))
       text += "  Registers:      not known: ptxas is not installed\n";
     if (use.residency)
       text += concat("  Blocks/SM:      ", use.residency->blocks, " (limited by ", use.residency->limitedBy, ")\n",
@@ -176,7 +178,7 @@ std::string memorySummary(const artifact::Kernel& kernel) {
 }
 
 std::string memoryReportJson(const artifact::Kernel& kernel, uint32_t lastLine) {
-  std::vector<std::string> phases, tensors;
+  std::vector<std::string> phases, tensors, pieces;
   for (size_t i = 0; i < kernel.phases.size(); ++i) {
     const Use use = useOf(kernel, i);
     std::string text =
@@ -191,14 +193,22 @@ std::string memoryReportJson(const artifact::Kernel& kernel, uint32_t lastLine) 
                      ", \"residentThreads\": ", use.residency->threads);
     phases.push_back(text + "}");
   }
-  for (const artifact::SharedTensor& tensor : kernel.sharedTensors)
+  for (const artifact::SharedTensor& tensor : kernel.sharedTensors) {
+    const uint32_t last = std::max(std::min(tensor.lastLine, lastLine), tensor.firstLine);
+    if (tensor.isCompilers) {
+      pieces.push_back(concat("{\"what\": ", source::jsonString(tensor.type), ", \"bytes\": ", tensor.bytes,
+                              ", \"offset\": ", tensor.offset, ", \"firstLine\": ", tensor.firstLine,
+                              ", \"lastLine\": ", last, ", \"phase\": ", tensor.phase, "}"));
+      continue;
+    }
     tensors.push_back(
         concat("{\"name\": ", source::jsonString(tensor.name), ", \"type\": ", source::jsonString(tensor.type),
                ", \"file\": ", source::jsonString(tensor.file), ", \"line\": ", tensor.line,
                ", \"bytes\": ", tensor.bytes, ", \"offset\": ", tensor.offset, ", \"firstLine\": ", tensor.firstLine,
-               ", \"lastLine\": ", std::max(std::min(tensor.lastLine, lastLine), tensor.firstLine),
-               ", \"phase\": ", tensor.phase, "}"));
-  return concat("\"phases\": [", base::join(phases, ", "), "], \"sharedTensors\": [", base::join(tensors, ", "), "]");
+               ", \"lastLine\": ", last, ", \"phase\": ", tensor.phase, "}"));
+  }
+  return concat("\"phases\": [", base::join(phases, ", "), "], \"sharedTensors\": [", base::join(tensors, ", "),
+                "], \"pieces\": [", base::join(pieces, ", "), "]");
 }
 
 }  // namespace vortex::tools

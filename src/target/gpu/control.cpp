@@ -79,10 +79,12 @@ void Lowering::enterLoop(llvm::ArrayRef<mlir::Block*> blocks) {
   hazards_.merge(around.state());
 }
 
-/// Scratch used in the body is used again by the next iteration, which enterLoop could not foresee.
-void Lowering::leaveLoop(size_t firstPiece) {
+/// Scratch used in the body is used again by the next iteration, which enterLoop could not foresee, and so is the memory of what is carried.
+void Lowering::leaveLoop(size_t firstPiece, mlir::ValueRange carried) {
   if (region_)
     return;
+  if (llvm::any_of(carried, [&](Value target) { return isTile(target) && tiles_->isPending(target); }))
+    return hazards_.barrier();
   const auto& pieces = shared_.pieces();
   for (size_t i = firstPiece; i < pieces.size(); ++i)
     if (hazards_.isPending(pieces[i].root)) {
@@ -110,7 +112,7 @@ void Lowering::lowerFor(scf::ForOp op) {
                              finishCopies(*op.getBody());
                              Values next = registersFor(op.getYieldedValues(), op.getRegionIterArgs(), counts);
                              leaveScope();
-                             leaveLoop(firstPiece);
+                             leaveLoop(firstPiece, op.getRegionIterArgs());
                              return next;
                            });
   bindAll(op.getResults(), op.getRegionIterArgs(), results, counts);
@@ -120,6 +122,7 @@ void Lowering::lowerIf(scf::IfOp op) {
   mlir::Location at = loc;
   if (!region_ && !mlir::isMemoryEffectFree(op))
     tiles_->flushReads(op);
+  reserveResults(op);
   llvm::SmallVector<unsigned> counts;
   auto side = [&](mlir::Block* block) {
     SharedScope scope(shared_);
@@ -145,6 +148,7 @@ void Lowering::lowerWhile(scf::WhileOp op) {
   mlir::Location at = loc;
   if (!region_ && !mlir::isMemoryEffectFree(op))
     tiles_->flushReads(op);
+  reserveResults(op);
   llvm::SmallVector<unsigned> carriedCounts, forwardedCounts;
   Values initial = registersFor(op.getInits(), op.getBeforeArguments(), carriedCounts);
   enterLoop({op.getBeforeBody(), op.getAfterBody()});
@@ -167,8 +171,8 @@ void Lowering::lowerWhile(scf::WhileOp op) {
     loc = at;
     scf::ConditionOp condition = op.getConditionOp();
     forwarded = registersFor(condition.getArgs(), op.getAfterArguments(), forwardedCounts);
-    b.create<scf::ConditionOp>(at, scalar(condition.getCondition()), forwarded);
     leaveScope();
+    b.create<scf::ConditionOp>(at, scalar(condition.getCondition()), forwarded);
   }
   Hazards::State afterCondition = hazards_.state();
   llvm::SmallVector<mlir::Type> forwardedTypes(mlir::ValueRange(forwarded).getTypes());
@@ -182,7 +186,9 @@ void Lowering::lowerWhile(scf::WhileOp op) {
     finishCopies(*op.getAfterBody());
     Values next = registersFor(op.getYieldOp().getOperands(), op.getBeforeArguments(), carriedCounts);
     leaveScope();
-    leaveLoop(firstPiece);
+    llvm::SmallVector<Value> flowing(op.getBeforeArguments());
+    llvm::append_range(flowing, op.getAfterArguments());
+    leaveLoop(firstPiece, flowing);
     b.create<scf::YieldOp>(at, next);
   }
   hazards_.restore(afterCondition);
@@ -195,6 +201,10 @@ void Lowering::lowerWhile(scf::WhileOp op) {
   bindAll(op.getResults(), op.getAfterArguments(), loop.getResults(), forwardedCounts);
 }
 
+void Lowering::reserveResults(mlir::Operation* op) {
+  if (!region_)
+    tiles_->reserveResults(op);
+}
 void Lowering::enterScope() {
   if (!region_)
     tiles_->enterScope();

@@ -36,7 +36,12 @@ static bool touchesTiles(mlir::Operation* op) {
 
 Lowering::Lowering(ModuleState& moduleState, ir::KernelOp phaseOp, llvm::StringRef symbol, Assumptions assumptions)
     : state(moduleState), phase(phaseOp), b(phaseOp.getContext()), loc(phaseOp.getLoc()), symbol_(symbol),
-      assumptions_(assumptions), hazards_([this] { b.create<vxt::BarrierOp>(loc); }), shared_(hazards_),
+      assumptions_(assumptions), hazards_([this] { b.create<vxt::BarrierOp>(loc); }),
+      shared_(hazards_, moduleState.chip.sharedBytesPerBlock,
+              [this] {
+                mlir::FileLineColLoc at = ir::fileLocation(loc);
+                return at ? at.getLine() : 0;
+              }),
       lifetimes_(phaseOp) {
   tiles_ = state.makeTiles ? state.makeTiles(*this) : std::make_unique<ThreadTiles>(*this);
 }
@@ -115,6 +120,7 @@ vxt::KernelOp Lowering::run() {
     tiles_->leaveScope();
   }
   b.create<vxt::ReturnOp>(loc);
+  describePieces();
   kernel_.setSharedBytes(shared_.peak());
   if (tailBytes_) {
     constexpr int64_t kAlignment = 128;
@@ -131,6 +137,25 @@ vxt::KernelOp Lowering::run() {
   if (state.error.empty() && hasThreads(phase))
     straightenInterior(kernel_);
   return state.error.empty() ? kernel_ : nullptr;
+}
+
+/// Code in several versions takes its pieces in each of them: they are told once.
+void Lowering::describePieces() {
+  for (const SharedMemory::Piece& piece : shared_.pieces()) {
+    artifact::SharedTensor told;
+    told.type = piece.what;
+    told.firstLine = told.line = piece.firstLine;
+    told.lastLine = piece.lastLine;
+    told.bytes = static_cast<uint64_t>(piece.bytes);
+    told.offset = static_cast<uint64_t>(piece.offset);
+    told.isCompilers = true;
+    auto isSame = [&](const artifact::SharedTensor& other) {
+      return other.isCompilers && other.type == told.type && other.bytes == told.bytes && other.offset == told.offset &&
+             other.firstLine == told.firstLine && other.lastLine == told.lastLine;
+    };
+    if (!piece.what.empty() && llvm::none_of(sharedTensors_, isSame))
+      sharedTensors_.push_back(std::move(told));
+  }
 }
 
 /// Whether any op of the phase writes through the argument.
@@ -254,6 +279,8 @@ void Lowering::lowerBlock(mlir::Block& block) {
   for (mlir::Operation& op : block)
     if (!op.hasTrait<mlir::OpTrait::IsTerminator>()) {
       lowerOp(&op);
+      if (!region_)
+        tiles_->lowered(&op);
       for (mlir::Operation* alloc : lifetimes_.endingAfter(&op)) {
         tiles_->flushStores();
         endLifetime(mlir::cast<ir::AllocOp>(alloc));

@@ -57,7 +57,7 @@ public:
 
   /// The whole phase. Hardware threads and shared bytes are those of the returned kernel. Null when state.error is set.
   ir::vxt::KernelOp run();
-  /// After `run`: the program's tensors in shared memory, but for their phase.
+  /// After `run`: the program's tensors in shared memory and what the compiler took of it, but for their phase.
   const std::vector<artifact::SharedTensor>& sharedTensors() const { return sharedTensors_; }
   /// After `run`: arguments that would be read in another way if their rows were known to be aligned.
   const std::set<unsigned>& betterAligned() const { return betterAligned_; }
@@ -147,6 +147,7 @@ private:
 
   void chooseThreads();
   void lowerArguments();
+  void describePieces();
   Value blockDim(unsigned axis);
 
   // control.cpp
@@ -157,7 +158,8 @@ private:
   void bindAll(mlir::ValueRange targets, mlir::ValueRange like, mlir::ValueRange values,
                llvm::ArrayRef<unsigned> counts);
   void enterLoop(llvm::ArrayRef<mlir::Block*> blocks);
-  void leaveLoop(size_t firstPiece);
+  void leaveLoop(size_t firstPiece, mlir::ValueRange carried);
+  void reserveResults(mlir::Operation* op);
   void enterScope();
   void leaveScope();
 

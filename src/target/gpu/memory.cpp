@@ -200,7 +200,7 @@ Value Lowering::emitAtomic(mlir::Operation* op, const Access& at) {
 
 Value Lowering::broadcastOnce(mlir::Type type, llvm::function_ref<Value()> body) {
   int64_t bytes = vxt::scalarBytes(type);
-  SharedMemory::Piece piece = shared_.allocate(bytes, bytes);
+  SharedMemory::Piece piece = shared_.take(bytes, bytes, "one value for all threads");
   hazards_.write(piece.root);
   once(
       [&] { b.create<vxt::StoreOp>(loc, body(), sharedPointer(piece), constant(0), Value(), 0, vxt::Cache::Default); });

@@ -20,6 +20,11 @@ public:
   /// and if known. Called before anything is lowered.
   virtual int64_t chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) = 0;
 
+  /// Control flow is about to be lowered: memory for tiles that its regions hand on, where that outlives them.
+  virtual void reserveResults(mlir::Operation*) {}
+  /// Everything of `op`, of a block that is not a thread's, is lowered.
+  virtual void lowered(mlir::Operation*) {}
+
   /// Lowers all of the phase in its own way; false: it is lowered op by op.
   virtual bool lowerPhase() { return false; }
 
@@ -37,6 +42,9 @@ public:
   virtual llvm::SmallVector<mlir::Value> registersFor(mlir::Value tile, mlir::Value target) = 0;
   /// `target` is held by these registers from now on. Forms may be shared: `like` is a target whose form was chosen (may equal `target`).
   virtual void bindRegisters(mlir::Value target, mlir::Value like, llvm::ArrayRef<mlir::Value> registers) = 0;
+
+  /// Memory that holds what flows to the target has accesses that no barrier orders yet.
+  virtual bool isPending(mlir::Value) { return false; }
 
   /// Called before effects of the block lowering on memory (regions, scalar stores, atomics, scf with effects inside): lazily evaluated
   /// tiles that read memory must be evaluated first. Null: everything.

@@ -21,8 +21,10 @@ static const char* const kTarget = "metal3.1";
 std::vector<std::string> targetNames() { return {kTarget}; }
 bool isTarget(const std::string& name) { return name == kTarget; }
 
+const char* chipName() { return "apple_m1"; }
+
 static const chip::Gpu& smallest() {
-  const chip::Gpu* chip = chip::findGpu("apple_m1");
+  const chip::Gpu* chip = chip::findGpu(chipName());
   VORTEX_CHECK(chip, "no table for Apple's GPUs");
   return *chip;
 }

@@ -13,6 +13,8 @@ namespace vortex::target::metal {
 /// "metal3.1".
 std::vector<std::string> targetNames();
 bool isTarget(const std::string& name);
+/// The chip that kernels are planned for: the smallest one.
+const char* chipName();
 
 /// Block sizes of whole-tensor work: those of the smallest GPU of the first generation.
 passes::TensorSchedule tensorSchedule(mlir::ModuleOp module);

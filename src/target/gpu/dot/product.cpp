@@ -10,6 +10,7 @@
 #include "target/gpu/dot/product.h"
 
 #include "base/check.h"
+#include "base/text.h"
 #include "ir/tile_sizes.h"
 #include "target/gpu/dot/core.h"
 
@@ -47,7 +48,7 @@ public:
       Values sums = multiplyTile(Values(rank_ - 2, l.constant(0)), l.constant(0), l.constant(0), extents, depth, {});
       store(*core_, sums, dot_.getResult(), bytes, extents);
     } else {
-      SharedMemory::Piece kept = l.shared().allocate(bytes);
+      SharedMemory::Piece kept = allocateResult(dot_.getResult(), bytes);
       result_ = {l.sharedPointer(kept), resultType_, pitch_};
       multiplyTiles(extents, depth, kept);
       setPlace(dot_.getResult(), kept, extents);
@@ -91,7 +92,7 @@ private:
 
   /// A single block tile takes the place of the stages.
   void store(Core& core, llvm::ArrayRef<Value> sums, mlir::Value tile, int64_t bytes, const Values& extents) {
-    SharedMemory::Piece kept = l.shared().allocate(bytes);
+    SharedMemory::Piece kept = allocateResult(tile, bytes);
     result_ = {l.sharedPointer(kept), resultType_, pitch_};
     l.hazards().write(kept.root);
     core.store(sums, result_);
@@ -175,18 +176,21 @@ private:
   /// The sums of one block tile, in registers. `start`: to add to; empty: zeros.
   Values multiplyTile(const Values& batch, Value row, Value column, const Values& extents, Value depth, Values start) {
     SharedScope scope(l.shared());
+    fitStages();
     Operand a(e_, dot_.getA(), true, plan_), b(e_, dot_.getB(), false, plan_);
     if (a.inPlace() && b.inPlace()) {
       a.announceReads();
       b.announceReads();
       return multiplyInPlace(a, b, batch, row, column, start);
     }
-    auto stages = [&](const Operand& operand) {
-      auto piece = l.shared().allocate(static_cast<int64_t>(operand.shared().bytes() * plan_.stages), 1024);
+    auto stages = [&](const Operand& operand, mlir::Value tile) {
+      auto piece =
+          l.shared().take(stageBytes(operand), kStageAlignment,
+                          base::concat(plan_.stages, " stages of ", plan_.depth, " steps of ", tiles::describe(tile)));
       l.hazards().write(piece.root);
       return piece;
     };
-    auto stagesA = stages(a), stagesB = stages(b);
+    auto stagesA = stages(a, dot_.getA()), stagesB = stages(b, dot_.getB());
     a.announceReads();
     b.announceReads();
     setResidency();
@@ -198,6 +202,34 @@ private:
     l.hazards().read(stagesA.root);
     l.hazards().read(stagesB.root);
     return sums;
+  }
+
+  SharedMemory::Piece allocateResult(mlir::Value tile, int64_t bytes) {
+    return l.shared().take(bytes, 16, "product " + tiles::describe(tile));
+  }
+
+  static constexpr int64_t kStageAlignment = 1024;
+
+  int64_t stageBytes(const Operand& operand) const {
+    return static_cast<int64_t>(operand.shared().bytes() * plan_.stages);
+  }
+
+  /// Tiles that are alive now may leave less memory than the plan counts on: fewer steps are on their way then, and shorter ones.
+  void fitStages() {
+    constexpr unsigned kLeastStages = 2, kLeastDepth = 4;
+    auto elementBytes = static_cast<unsigned>(vxt::scalarBytes(tiles::elementType(dot_.getA())));
+    unsigned least = plan_.unit == Unit::Mma ? 2 * matrixDepth(elementBytes) : kLeastDepth;
+    while (true) {
+      Operand a(e_, dot_.getA(), true, plan_), b(e_, dot_.getB(), false, plan_);
+      if ((a.inPlace() && b.inPlace()) || l.shared().makeRoom({stageBytes(a), stageBytes(b)}, kStageAlignment))
+        return;
+      if (plan_.stages > kLeastStages)
+        --plan_.stages;
+      else if (plan_.depth >= 2 * least)
+        plan_.depth /= 2;
+      else
+        return;
+    }
   }
 
   /// Both operands lie in shared memory as the matrix instructions can read them: no stages, and the depth is that of the tiles.
@@ -371,87 +403,7 @@ private:
   std::optional<SumsLayout> layout_;
 };
 
-int64_t boundOf(mlir::Value tile, unsigned dim) {
-  auto type = llvm::cast<mlir::RankedTensorType>(tile.getType());
-  if (!type.isDynamicDim(dim))
-    return type.getDimSize(dim);
-  auto size = ir::tileSizes(tile)[dim];
-  if (auto value = llvm::dyn_cast_if_present<mlir::Value>(size))
-    return tiles::upperBound(value).value_or(0);
-  return 0;
-}
-
 }  // namespace
-
-static Problem problemOf(ir::DotOp dot) {
-  unsigned rank = tiles::rankOf(dot.getResult());
-  mlir::Type element = tiles::elementType(dot.getA()), result = tiles::elementType(dot.getResult());
-  Problem problem;
-  problem.elementBits = element.getIntOrFloatBitWidth();
-  problem.isFloat = llvm::isa<mlir::FloatType>(element);
-  problem.accBytes = static_cast<unsigned>(std::max<int64_t>(problem.isFloat ? 4 : 1, vxt::scalarBytes(result)));
-  problem.tf32 = dot->hasAttr("vx.tf32");
-  problem.rows = boundOf(dot.getResult(), rank - 2);
-  problem.columns = boundOf(dot.getResult(), rank - 1);
-  problem.depth = boundOf(dot.getA(), rank - 1);
-  return problem;
-}
-
-Plan planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads) {
-  if (auto text = dot->getAttrOfType<mlir::StringAttr>("vx.plan"))
-    if (auto plan = parsePlan(text.str()); plan && (threads == 0 || plan->threads() == threads))
-      return *plan;
-  Problem problem = problemOf(dot);
-  problem.threads = static_cast<unsigned>(threads);
-  return choosePlan(chip, problem);
-}
-
-void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, const chip::Gpu& chip) {
-  constexpr int64_t kGroup = 8;  // rows of blocks that share their columns in L2
-  std::optional<Plan> largest;
-  Problem problem;
-  module.walk([&](ir::DotOp dot) {
-    Plan plan = choosePlan(chip, problemOf(dot));
-    if (largest && plan.rows * plan.columns <= largest->rows * largest->columns)
-      return;
-    largest = plan;
-    problem = problemOf(dot);
-  });
-  if (!largest)
-    return;
-  schedule.dotRows = schedule.dotRowStep = largest->rows;
-  schedule.dotColumns = largest->columns;
-  schedule.dotGroup = kGroup;
-  schedule.dotPlan = largest->str();
-  schedule.dotSplitBlocks = 2 * chip.cores;
-  // A piece should take longer than the launch of the phase that adds them: about 2 µs.
-  schedule.dotSplitDepth = largest->unit == Unit::Mma ? 512 : 128;
-  // The fma unit copies element by element whatever the alignment and is not slower for it.
-  schedule.dotAlignment = largest->unit == Unit::Mma ? 16 : 0;
-  // Measured on an H200 in f16: operands of 300×300 that lie anyhow take 11.7 µs in place and 13.1 copied, 512×512 18.3 and 11.6.
-  schedule.dotCopyElements = schedule.dotAlignment > 0 ? 100'000 : 0;
-  if (std::optional<Plan> thin = chooseThinPlan(chip, problem)) {
-    schedule.thinDotRows = thin->rows;
-    schedule.thinDotColumns = thin->columns;
-    schedule.thinDotPlan = thin->str();
-  }
-  std::optional<Plan> small = chooseSmallPlan(chip, problem, *largest);
-  if (!small)
-    return;
-  schedule.smallDotRows = small->rows;
-  schedule.smallDotColumns = small->columns;
-  schedule.smallDotBelow = std::max(1u, chip.cores * largest->blocks / 2);
-  schedule.smallDotPlan = small->str();
-}
-
-std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase) {
-  std::optional<int64_t> threads;
-  phase->walk([&](ir::DotOp dot) {
-    int64_t wanted = planFor(chip, dot, 0).threads();
-    threads = std::max(threads.value_or(0), wanted);
-  });
-  return threads;
-}
 
 bool lowerDot(tiles::Evaluator& evaluator, ir::DotOp dot) { return Product(evaluator, dot).run(); }
 

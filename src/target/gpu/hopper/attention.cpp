@@ -116,7 +116,7 @@ void Attention::makeRings() {
   constexpr int64_t kBarriers = 16;
   int64_t chunks = kStages * chunkBytes(), staging = int64_t(plan_.consumers) * vxnv::kGroupWarps * kStagedBytes;
   int64_t bytes = queryBytes() + 2 * chunks + staging;
-  SharedMemory::Piece all = l.shared().allocate(bytes + kBarriers * (1 + 2 * kStages), 1024);
+  SharedMemory::Piece all = l.shared().take(bytes + kBarriers * (1 + 2 * kStages), 1024, "ring of stages");
   int64_t barriers = all.offset + bytes;
   auto type = vxnv::RingType::get(l.b.getContext());
   auto ring = [&](int64_t stages, int64_t slot, int64_t at) -> Value {

@@ -84,7 +84,8 @@ private:
 
   void allocate(int64_t slotBytes) {
     int64_t ring = slotBytes * plan_.stages, staging = kConsumers * vxnv::kGroupWarps * kStagedBytes;
-    SharedMemory::Piece all = l.shared().allocate(ring + staging + 2 * 8 * static_cast<int64_t>(plan_.stages), 1024);
+    SharedMemory::Piece all =
+        l.shared().take(ring + staging + 2 * 8 * static_cast<int64_t>(plan_.stages), 1024, "ring of stages");
     ringAt_ = all.offset;
     staging_ = ringAt_ + ring;
     barriers_ = staging_ + staging;

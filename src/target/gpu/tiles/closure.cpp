@@ -37,6 +37,20 @@ unsigned rankOf(mlir::Value value) {
 
 mlir::Type elementType(mlir::Value tile) { return mlir::getElementTypeOrSelf(tile.getType()); }
 
+std::string describe(mlir::Value tile) {
+  std::string text = "[";
+  llvm::raw_string_ostream out(text);
+  auto type = llvm::cast<mlir::RankedTensorType>(tile.getType());
+  llvm::interleaveComma(type.getShape(), out, [&](int64_t extent) {
+    if (mlir::ShapedType::isDynamic(extent))
+      out << '?';
+    else
+      out << extent;
+  });
+  out << "] of " << type.getElementType();
+  return text;
+}
+
 bool reducesInnermost(ir::ReduceOp op) {
   return op.getDims().back() + 1 == static_cast<int64_t>(rankOf(op.getValue()));
 }

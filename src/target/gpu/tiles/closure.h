@@ -27,6 +27,8 @@ bool usesLoop(llvm::ArrayRef<DimUse> map, int loop);
 bool isTile(mlir::Value value);
 unsigned rankOf(mlir::Value value);
 mlir::Type elementType(mlir::Value tile);
+/// "[32, 64] of f32"; `?`: an extent that is not known when the kernel is compiled.
+std::string describe(mlir::Value tile);
 /// Combines along the last dimension (among others).
 bool reducesInnermost(ir::ReduceOp op);
 

@@ -66,7 +66,7 @@ Value Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
 Value Evaluator::combineSlices(Reduction& reduction, const Slices& shared, Value own, unsigned lanes) {
   SharedScope scope(l.shared());
   int64_t bytes = vxt::scalarBytes(reduction.accumulatorType());
-  SharedMemory::Piece piece = l.shared().allocate(l.threads() * lanes * bytes, 16);
+  SharedMemory::Piece piece = l.shared().take(l.threads() * lanes * bytes, 16, "slices of a reduction");
   int64_t access = lanes > 1 ? std::min<int64_t>(16, lanes * bytes) : 0;
   Value each = l.constant(lanes), noMask;
   l.hazards().barrier();  // what was here before has been read

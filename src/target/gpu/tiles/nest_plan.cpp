@@ -369,11 +369,13 @@ llvm::SmallVector<mlir::Value> Nest::keptTiles() {
   return kept;
 }
 
-/// Orders the nest after the accesses of other threads it depends on; its own, which may happen anywhere in it.
+/// Orders the nest after the accesses of other threads it depends on; its own, which may happen anywhere in it. What it both reads and writes
+/// it reads only at the element that the same thread is about to write (conflicts).
 Hazards::State Nest::announce() {
   Hazards::State own;
   forEachAccess([&](mlir::Value, const DimMap&, const Place& place) {
-    l.hazards().read(place.base);
+    if (llvm::none_of(roots_, [&](const Root& root) { return root.sink.base == place.base; }))
+      l.hazards().read(place.base);
     own[place.base].blockRead = true;
   });
   for (const Root& root : roots_) {

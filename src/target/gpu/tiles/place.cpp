@@ -143,6 +143,16 @@ static bool sameValues(Lowering& l, const Values& a, const Values& b) {
          llvm::all_of(llvm::zip(a, b), [&](auto pair) { return sameValue(l, std::get<0>(pair), std::get<1>(pair)); });
 }
 
+/// Constants of the code that asked stand after the place where facts are checked.
+static Values offsetsHere(Lowering& l, const Place& place) {
+  Values offsets(place.view.rank(), l.constant(0));
+  for (auto [dim, offset] : llvm::enumerate(place.offsets)) {
+    auto known = l.constantOf(offset);
+    offsets[dim] = known ? l.constant(*known) : offset;
+  }
+  return offsets;
+}
+
 /// Its rows start as many elements after a multiple of `lanes` as those of the reference.
 void Requirements::requireSamePhase(Value& all, const Wide& access) {
   const Place &place = access.place, &reference = *reference_;
@@ -156,9 +166,7 @@ void Requirements::requireSamePhase(Value& all, const Wide& access) {
   for (unsigned dim = 0; dim < view.rank(); ++dim)
     if (dim != access.dim && !sameValue(l_, view.strides[dim], other.strides[dim]))
       require(all, isMultiple(l_.sub(view.strides[dim], other.strides[dim]), access.lanes));
-  Values zeros(view.rank(), l_.constant(0));
-  Values from = place.offsets.empty() ? zeros : place.offsets,
-         to = reference.offsets.empty() ? zeros : reference.offsets;
+  Values from = offsetsHere(l_, place), to = offsetsHere(l_, reference);
   bool sameBase = view.base == other.base || (view.base && other.base && sameValue(l_, view.base, other.base));
   if (!sameBase || !sameValues(l_, from, to)) {
     View plain = view, unlike = other;
@@ -182,31 +190,32 @@ Value Requirements::emit() {
     for (unsigned dim = 0; dim < view.rank(); ++dim)
       if (!view.alignedRows && dim != access.dim && bytes > size)
         require(all, isMultiple(view.strides[dim], bytes / size));
-    Values zeros(view.rank(), l_.constant(0));
+    const Values offsets = offsetsHere(l_, access.place);
     View plain = view;
     plain.swizzle = {};
     if (view.alignedRows && bytes > size) {  // whole rows do not matter
       if (!access.place.offsets.empty())
-        require(all, isMultiple(access.place.offsets[access.dim], bytes / size));
+        require(all, isMultiple(offsets[access.dim], bytes / size));
       if (view.alignment < bytes && view.base)
         require(all, isMultiple(view.base, bytes / size));
     } else if (bytes > size) {
-      require(all,
-              isMultiple(l_.offset(plain, access.place.offsets.empty() ? zeros : access.place.offsets), bytes / size));
+      require(all, isMultiple(l_.offset(plain, offsets), bytes / size));
     }
     if (view.space == ir::Space::Global && bytes > 1 && view.alignment < bytes) {
       Value address = b.create<vxt::AddressOp>(l_.loc, b.getI64Type(), view.pointer);
       require(all, isMultiple(address, bytes));
     }
   }
-  for (auto& [place, extents] : inside_)
+  for (auto& [place, extents] : inside_) {
+    const Values offsets = offsetsHere(l_, place);
     for (unsigned dim = 0; dim < place.view.rank(); ++dim) {
-      Value offset = place.offsets.empty() ? l_.constant(0) : place.offsets[dim];
+      Value offset = offsets[dim];
       // Offsets far outside wrap; both comparisons are needed.
       Value end = l_.add(offset, extents[dim]);
       require(all, b.create<arith::CmpIOp>(l_.loc, arith::CmpIPredicate::ule, offset, place.view.extents[dim]));
       require(all, b.create<arith::CmpIOp>(l_.loc, arith::CmpIPredicate::ule, end, place.view.extents[dim]));
     }
+  }
   for (auto [value, of] : multiples_)
     require(all, isMultiple(value, of));
   for (auto [value, to] : equals_)

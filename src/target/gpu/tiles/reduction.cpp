@@ -135,7 +135,7 @@ static Value loadShared(Lowering& l, mlir::Type type, const SharedMemory::Piece&
 }
 
 static SharedMemory::Piece slotsFor(Lowering& l, mlir::Type type) {
-  return l.shared().allocate(l.threads() / kWarp * vxt::scalarBytes(type), 16);
+  return l.shared().take(l.threads() / kWarp * vxt::scalarBytes(type), 16, "what warps combine");
 }
 
 /// Of the 32 values of a warp, or of the groups of `width` lanes inside it.

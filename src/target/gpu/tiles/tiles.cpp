@@ -40,7 +40,7 @@ static std::optional<int64_t> threadsForRows(mlir::Operation* phase) {
 int64_t Tiles::chooseThreads(mlir::Operation* phase, std::optional<int64_t> logicalThreads) {
   constexpr int64_t kDefault = 256, kMost = 1024;
   markPerElement(phase);
-  reserveCarried(phase);
+  lifetimes_.emplace(phase);
   if (auto threads = dot::threadsFor(l.state.chip, phase))
     return *threads;
   if (auto size = phase->getAttrOfType<ir::SizeAttr>("vx.hardware_threads"))
@@ -172,6 +172,8 @@ void Tiles::flushStores() {
   }
   if (!roots.empty())
     emitRoots(roots);
+  for (mlir::Value tile : std::exchange(scopes_.back().ended, {}))
+    retire(tile);
 }
 
 void Tiles::emitRoots(llvm::ArrayRef<Root> roots) {
@@ -227,8 +229,7 @@ void Tiles::enterScope() {
 
 void Tiles::leaveScope() {
   flushStores();
-  for (auto [tile, copies] : llvm::zip(scopes_.back().copied, scopes_.back().copies))
-    copy(tile, copies.first, copies.second);
+  emitYields();
   v_.popFrame();
   v_.leaveScope();
   scopes_.pop_back();
@@ -258,29 +259,54 @@ std::optional<SharedMemory::Piece> Tiles::reserve(mlir::Value tile) {
     bound = *bound / std::max<int64_t>(*columns, 1) * row;
   }
   int64_t bytes = bound.value_or(0) * ir::vxt::scalarBytes(elementType(tile));
-  if (!bound || l.shared().endOf(bytes) > static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - 2048)
+  if (!bound || !l.shared().hasRoomForTile(bytes))
     return std::nullopt;
-  return l.shared().allocate(std::max<int64_t>(bytes, 16), 16);
+  return l.shared().take(std::max<int64_t>(bytes, 16), 16, "tile " + describe(tile));
 }
 
 /// Buffers of tiles that leave the regions of branches and `while` conditions outlive the regions' own memory.
-void Tiles::reserveCarried(mlir::Operation* phase) {
-  phase->walk([&](mlir::Operation* op) {
-    mlir::ValueRange targets;
-    if (auto branch = llvm::dyn_cast<mlir::scf::IfOp>(op))
-      targets = branch.getResults();
-    else if (auto loop = llvm::dyn_cast<mlir::scf::WhileOp>(op))
-      targets = loop.getAfterArguments();
-    for (mlir::Value target : targets)
-      if (isTile(target) && !perThread_.contains(target) && !op->hasAttr(kPerElement))
-        if (auto piece = reserve(target))
-          reserved_.insert({target, *piece});
-  });
+void Tiles::reserveResults(mlir::Operation* op) {
+  mlir::ValueRange targets;
+  if (auto branch = llvm::dyn_cast<mlir::scf::IfOp>(op))
+    targets = branch.getResults();
+  else if (auto loop = llvm::dyn_cast<mlir::scf::WhileOp>(op))
+    targets = loop.getAfterArguments();
+  for (mlir::Value target : targets)
+    if (isTile(target) && !perThread_.contains(target))
+      if (auto piece = reserve(target))
+        reserved_.insert({target, *piece});
+}
+
+/// Pieces of memory belong to one value of their block each.
+void Tiles::lowered(mlir::Operation* op) {
+  if (!l.state.error.empty() || !lifetimes_)
+    return;
+  if (auto loop = llvm::dyn_cast<mlir::scf::WhileOp>(op))
+    for (mlir::Value argument : loop.getBeforeArguments())
+      if (auto found = carried_.find(argument); found != carried_.end())
+        l.shared().retire(found->second.base);
+  Scope& scope = scopes_.back();
+  for (mlir::Value tile : lifetimes_->endingAfter(op))
+    if (scope.stores.empty())
+      retire(tile);
+    else
+      scope.ended.push_back(tile);
+}
+
+void Tiles::retire(mlir::Value tile) {
+  if (const Place* place = v_.place(tile))
+    l.shared().retire(place->base);
+}
+
+bool Tiles::isPending(mlir::Value target) {
+  auto found = carried_.find(target);
+  return found != carried_.end() && l.hazards().isPending(found->second.base);
 }
 
 std::optional<Place> Tiles::allocate(mlir::Value tile, mlir::Value target) {
   auto found = reserved_.find(target ? target : tile);
-  std::optional<SharedMemory::Piece> reserved = found != reserved_.end() ? found->second : reserve(tile);
+  const bool isReserved = found != reserved_.end();
+  std::optional<SharedMemory::Piece> reserved = isReserved ? found->second : reserve(tile);
   if (!reserved)
     return std::nullopt;
   SharedMemory::Piece piece = *reserved;
@@ -294,7 +320,7 @@ std::optional<Place> Tiles::allocate(mlir::Value tile, mlir::Value target) {
   Value stride = l.constant(1);
   for (size_t dim = place.view.extents.size(); dim-- > 0;) {
     place.view.strides[dim] = stride;
-    int64_t row = dim + 1 == place.view.extents.size() ? paddedRow(tile) : 0;
+    int64_t row = dim + 1 == place.view.extents.size() && !isReserved ? paddedRow(tile) : 0;
     stride = row ? l.constant(row) : l.mul(stride, place.view.extents[dim]);
   }
   place.base = piece.root;
@@ -449,13 +475,7 @@ Values Tiles::registersFor(mlir::Value tile, mlir::Value target) {
       evaluateInto(tile, found->second);
     return {};
   }
-  // The new value may be computed from the old one, and from those of other carried tiles.
-  if (!toMemory(tile)) {
-    failCarried(tile, target);
-    return {};
-  }
-  scopes_.back().copies.push_back({*v_.place(tile), found->second});
-  scopes_.back().copied.push_back(tile);
+  scopes_.back().yields.push_back({tile, target, found->second});
   return {};
 }
 

@@ -66,10 +66,10 @@ bool Tiles::turnToMemory(mlir::Value tile, unsigned along) {
       stride *= (*bounds)[dim];
     }
   int64_t bytes = stride * ir::vxt::scalarBytes(type);
-  if (l.shared().endOf(bytes) > static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - 2048)
+  if (!l.shared().hasRoomForTile(bytes))
     return false;
   layout::XorSwizzle swizzle = solve(tile, rowBits, columnBits);
-  SharedMemory::Piece piece = l.shared().allocate(bytes, 128);
+  SharedMemory::Piece piece = l.shared().take(bytes, 128, "turned tile " + describe(tile));
   place.view.elementType = type;
   place.view.space = ir::Space::Shared;
   place.view.pointer = l.sharedPointer(piece);

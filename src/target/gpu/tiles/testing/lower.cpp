@@ -15,7 +15,7 @@ namespace vortex::target::gpu::tiles::testing {
 
 Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions,
               llvm::function_ref<void(passes::TensorSchedule&)> adjust,
-              std::unique_ptr<TileLowering> (*makeTiles)(Lowering&)) {
+              std::unique_ptr<TileLowering> (*makeTiles)(Lowering&), const chip::Gpu* chosen) {
   mlir::DialectRegistry registry;
   ir::registerVxDialects(registry);
   registry.insert<ir::vxt::VxtDialect, ir::vxnv::VxnvDialect, mlir::vector::VectorDialect>();
@@ -24,7 +24,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions a
   Lowered result;
   result.vx = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context));
   VORTEX_CHECK(result.vx, "test module does not parse:\n%s", text.c_str());
-  const chip::Gpu& chip = *chip::findGpu("sm_90");
+  const chip::Gpu& chip = chosen ? *chosen : *chip::findGpu("sm_90");
   passes::TensorSchedule schedule = tensorSchedule(chip, *result.vx);
   if (adjust)
     adjust(schedule);

@@ -19,9 +19,9 @@ struct Lowered {
 };
 
 /// Aborts when the text does not parse. Dialects are loaded into `context`.
-/// `adjust` may change the schedule first. `makeTiles`: as ModuleState's, of another folder; null: that of tiles.
+/// `adjust` may change the schedule first. `makeTiles`: as ModuleState's, of another folder; null: that of tiles. `chip`: null: sm_90.
 Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions assumptions = {},
               llvm::function_ref<void(passes::TensorSchedule&)> adjust = nullptr,
-              std::unique_ptr<TileLowering> (*makeTiles)(Lowering&) = nullptr);
+              std::unique_ptr<TileLowering> (*makeTiles)(Lowering&) = nullptr, const chip::Gpu* chip = nullptr);
 
 }  // namespace vortex::target::gpu::tiles::testing
