@@ -62,21 +62,41 @@ TEST_F(HazardsTest, MergedBranchesKeepWhatEitherLeaves) {
   EXPECT_TRUE(hazards.isPending(&b));
 }
 
+uint32_t noLine() { return 0; }
+
 TEST_F(HazardsTest, SharedBytesAreReusedOnlyBehindABarrier) {
-  SharedMemory memory(hazards);
+  SharedMemory memory(hazards, 1 << 20, noLine);
   {
     SharedScope scope(memory);
-    SharedMemory::Piece first = memory.allocate(100);
+    SharedMemory::Piece first = memory.take(100, 16, "first");
     EXPECT_EQ(first.offset, 0);
     hazards.write(first.root);
   }
-  SharedMemory::Piece second = memory.allocate(40, 32);
+  SharedMemory::Piece second = memory.take(40, 32, "second");
   EXPECT_EQ(second.offset, 0);
   EXPECT_EQ(barriers, 1u);
-  SharedMemory::Piece third = memory.allocate(8, 32);
+  SharedMemory::Piece third = memory.take(8, 32, "third");
   EXPECT_EQ(third.offset, 64);
   EXPECT_EQ(barriers, 1u);
   EXPECT_EQ(memory.peak(), 100);
+}
+
+TEST_F(HazardsTest, RetiredBytesAreReusedOnlyWhereTheBlockHasNoOthers) {
+  constexpr int64_t kBytes = 1024;
+  SharedMemory memory(hazards, SharedMemory::kScratch + 3 * kBytes, noLine);
+  SharedMemory::Piece first = memory.take(kBytes, 16, "first"), second = memory.take(kBytes, 16, "second");
+  hazards.write(first.root);
+  memory.retire(first.root);
+  EXPECT_EQ(memory.take(kBytes, 16, "third").offset, 2 * kBytes);
+  EXPECT_EQ(barriers, 0u);
+  EXPECT_TRUE(memory.hasRoomForTile(kBytes));
+  EXPECT_FALSE(memory.hasRoomForTile(2 * kBytes));
+  EXPECT_EQ(memory.take(kBytes, 16, "fourth").offset, 0);
+  EXPECT_EQ(barriers, 1u);
+  EXPECT_FALSE(memory.makeRoom({kBytes, 2 * kBytes}, 16));
+  memory.retire(second.root);
+  EXPECT_TRUE(memory.makeRoom({kBytes, kBytes}, 16));
+  EXPECT_EQ(memory.peak(), 3 * kBytes);
 }
 
 }  // namespace

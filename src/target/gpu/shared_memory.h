@@ -33,15 +33,15 @@ public:
     uint32_t firstLine = 0, lastLine = 0;  ///< of the code that needs it; 0: unknown
     Use use = Use::Live;
   };
-  /// `bytes` bytes that live until they are freed or the enclosing scope is released. Emits a barrier when they were in use before and some thread may still
-  /// be at it. `root`: names the memory.
+  /// `bytes` bytes that live until they are freed or the enclosing scope is released. Emits a barrier when they were in use before and some
+  /// thread may still be at it. `root`: names the memory.
   Piece allocate(int64_t bytes, int64_t alignment, Hazards::Root root) { return allocate(bytes, alignment, root, {}); }
   /// The same for what the compiler needs for itself, `what`: it has a root of its own.
   Piece take(int64_t bytes, int64_t alignment, std::string what) {
     return allocate(bytes, alignment, nullptr, std::move(what));
   }
 
-  /// Nothing needs the piece with this root any more. `retire`: nor does anything else if there is none.
+  /// Nothing needs the piece with this root any more. `retire`: nothing happens where no piece has it.
   void free(Hazards::Root root);
   void retire(Hazards::Root root);
 
