@@ -36,6 +36,49 @@ kernel k(x: Tensor<i32, [64]>, y: &mut Tensor<i32, [64]>) {
     ASSERT_EQ(value, 151005);
 }
 
+TEST(Control, MethodsOfReferencesAssignInsideOfBranchesAndLoops) {
+  auto x = counting(64), y = counting(64);
+  TestKernel kernel(R"(
+struct Stack { size: i32, sum: i32 }
+impl Stack {
+  fn push(&mut self, value: i32) {
+    self.sum += value * (self.size + 1)
+    self.size += 1
+  }
+}
+fn some(stack: &mut Stack, x: i32) {
+  if x % 3 == 1 { stack.push(x) }
+  for i in 0..x % 5 { stack.push(i as i32) }
+}
+fn both(stack: &mut Stack, x: i32) {
+  var left = x % 4
+  while left > 0 {
+    some(stack, x + left)
+    left -= 1
+  }
+}
+@launch(grid = [1], block = 64)
+kernel k(x: Tensor<i32, [64]>, y: &mut Tensor<i32, [64]>) {
+  var stack = Stack { size: 0, sum: 0 }
+  both(&mut stack, x[thread.local_id])
+  y[thread.local_id] = stack.sum * 100 + stack.size
+}
+)");
+  kernel.tensor(x, {64}).tensor(y, {64}).run(4);
+  for (int32_t lane = 0; lane < 64; ++lane) {
+    int32_t size = 0, sum = 0;
+    const auto push = [&](int32_t value) { sum += value * (size + 1), ++size; };
+    for (int32_t left = lane % 4; left > 0; --left) {
+      const int32_t value = lane + left;
+      if (value % 3 == 1)
+        push(value);
+      for (int32_t i = 0; i < value % 5; ++i)
+        push(i);
+    }
+    ASSERT_EQ(y[lane], sum * 100 + size) << lane;
+  }
+}
+
 TEST(Control, UniformExitsFromLoopsWithBarriers) {
   auto x = counting(64), y = counting(64);
   TestKernel kernel(R"(

@@ -179,6 +179,11 @@ void BodyFacts::collectAssigned(const Expr& expr, VariableSet& set) const {
   if (expr.kind == ExprKind::Ref && expr.type->isMutable)
     if (const Variable* root = assignedRoot(*expr.args[0]))
       set.insert(root);
+  // A reference handed on as it is, such as the receiver of a method that is called on one.
+  if (expr.kind == ExprKind::Let && !expr.args.empty() && expr.variable->type->kind == TypeKind::Ref &&
+      expr.variable->type->isMutable)
+    if (const Variable* root = assignedRoot(*expr.args[0]))
+      set.insert(root);
   if (const Variable* flag = jumpFlag(expr)) {
     set.insert(flag);
     if (const Variable* value = flags(target(expr)).value)
