@@ -41,7 +41,7 @@ public:
   }
 
 private:
-  /// Both sides are computed, which costs less than a branch around them.
+  /// Both sides are computed, which costs less than a branch around them. Scalars are computed once, however many there are.
   static bool isCheap(Block* block) {
     constexpr int kMostOperations = 8;
     int operations = 0;
@@ -49,7 +49,7 @@ private:
       const bool isPlain = isa<ir::BroadcastOp, ir::IotaOp, arith::ConstantOp>(op) || ir::isElementwise(&op);
       if (!isPlain || ir::isFloatFunction(&op) || !isPure(&op))
         return false;
-      operations += ir::isElementwise(&op);
+      operations += ir::isElementwise(&op) && isTile(op.getResult(0));
     }
     return operations <= kMostOperations;
   }
