@@ -4,7 +4,7 @@
 #include "hvm/eval/evaluation.h"
 #include "hvm/eval/print.h"
 #include "hvm/frontier/engine.h"
-#include "hvm/frontier/transfer.h"
+#include "hvm/slices/transfer.h"
 #include "vortex/runtime.h"
 
 #include <bit>
@@ -30,9 +30,10 @@ constexpr const char* kHelp =
       --owner             it defers duplications to the owner of their cell (the default)
       --atomics           it lets whoever comes first take that cell
       --one-launch        a pass is one launch instead of two, with --owner
-      --blocks N          number of its blocks (default 1)
+      --blocks N          number of its blocks (default 1); with --device alone those of %gnf
       --region-size N     words of a region of its heap, a power of two (default 4096)
       --write-net FILE    write what the frontier engine starts from, and stop
+      --write-slices FILE write what %gnf starts from on a device, for src/hvm/slices/slices.vx
       --device D          cpu or cuda:0: what the frontier engine and %gnf run on; without it %gnf is left to the threads
       --memory SIZE       limit of heap and stacks, such as 500M or 8G (default: three quarters of the machine's memory)
       --fuel N            at most N interactions
@@ -46,8 +47,9 @@ struct Settings {
   bool stats = false, silent = false;
   EvaluationOptions evaluation;
   bool usesFrontier = false, traces = false, hasDevice = false;
+  std::optional<uint32_t> blocks;
   frontier::EngineOptions frontier;
-  std::string netFile;
+  std::string netFile, slicesFile;
 };
 
 std::optional<uint64_t> parseNumber(std::string_view text) {
@@ -86,6 +88,7 @@ public:
       error = readOne(settings, words_[at_]);
     if (error.empty() && settings.file.empty())
       error = "no file is given";
+    settings.usesFrontier |= settings.blocks && !settings.hasDevice;
     return error;
   }
 
@@ -107,8 +110,9 @@ private:
       return numberInto(settings.collapse, word, word.substr(word.starts_with("-C") ? 2 : 11));
     if (word.starts_with("-T") && word.size() > 2)
       return threadsFrom(settings, word.substr(2));
-    static constexpr std::string_view kWithValue[] = {"-T",     "--threads", "--device",      "--memory",   "--fuel",
-                                                      "--seed", "--blocks",  "--region-size", "--write-net"};
+    static constexpr std::string_view kWithValue[] = {"-T",          "--threads",     "--device", "--memory",
+                                                      "--fuel",      "--seed",        "--blocks", "--region-size",
+                                                      "--write-net", "--write-slices"};
     for (std::string_view option : kWithValue)
       if (word == option || word.starts_with(std::string(option) + "="))
         return readValue(settings, option, word);
@@ -131,6 +135,8 @@ private:
       return threadsFrom(settings, value);
     if (option == "--device")
       return settings.hasDevice = true, settings.frontier.device = value, "";
+    if (option == "--write-slices")
+      return settings.slicesFile = value, "";
     if (option == "--write-net")
       return settings.usesFrontier = true, settings.netFile = value, "";
     if (option == "--memory") {
@@ -147,10 +153,10 @@ private:
 
   static std::string shardingFrom(Settings& settings, std::string_view option, const std::string& value,
                                   uint64_t count) {
-    settings.usesFrontier = true;
+    settings.usesFrontier |= option != "--blocks";
     frontier::Sharding& sharding = settings.frontier.sharding;
     if (option == "--blocks")
-      sharding.blocks = static_cast<uint32_t>(count);
+      settings.blocks = sharding.blocks = static_cast<uint32_t>(count);
     else
       sharding.shift = static_cast<uint32_t>(std::countr_zero(count));
     if (option == "--blocks" ? count < 1 || count > 4096 : !std::has_single_bit(count) || count < 8 || count > 1 << 20)
@@ -237,18 +243,21 @@ std::optional<int> runFrontier(const Settings& settings, const Program& program,
   return finish();
 }
 
-/// Fewer entries of a pass than this keep a device less busy than the evaluator keeps one core.
-constexpr uint32_t kLeastWidth = 256;
-constexpr uint32_t kCpuBlocks = 4, kGpuBlocks = 132;
+/// Fewer tasks than this keep a device less busy than the evaluator keeps one core.
+constexpr uint32_t kCpuWidth = 8, kGpuWidth = 256;
+constexpr uint32_t kCpuBlocks = 4, kGpuBlocks = 528;
 
 /// What reduces a term of %gnf.
-frontier::EngineOptions engineFor(const Settings& settings, uint64_t spent) {
-  frontier::EngineOptions options = settings.frontier;
+slices::SliceOptions slicesFor(const Settings& settings, uint64_t spent) {
+  slices::SliceOptions options;
+  options.device = settings.frontier.device;
   options.memoryBytes = settings.evaluation.memoryBytes;
   options.fuel = settings.evaluation.fuel - std::min(spent, settings.evaluation.fuel);
   options.seed = settings.evaluation.seed;
-  options.leastWidth = kLeastWidth;
-  options.sharding.blocks = options.device == "cpu" ? kCpuBlocks : kGpuBlocks;
+  const bool isCpu = options.device == "cpu";
+  options.file = settings.slicesFile;
+  options.blocks = settings.blocks.value_or(isCpu ? kCpuBlocks : kGpuBlocks);
+  options.leastWidth = settings.blocks ? 0 : isCpu ? kCpuWidth : kGpuWidth;
   return options;
 }
 
@@ -266,7 +275,7 @@ int run(const Settings& settings, const Program& program) {
   EvaluationOptions options = settings.evaluation;
   if (settings.hasDevice)
     options.offload = [&](Machine& machine, Term& term) {
-      return frontier::reduceOnDevice(program, engineFor(settings, machine.interactions()), machine, term);
+      return slices::reduceOnDevice(slicesFor(settings, machine.interactions()), machine, term);
     };
   auto evaluation = Evaluation::create(*code, options);
   if (!evaluation)

@@ -38,13 +38,22 @@ static constexpr uint32_t key(uint32_t frame, uint32_t tag) { return frame << 7 
 #define OPERANDS(x, y)                                                                                                 \
   Term x = sp[-3], y = sp[-2];                                                                                         \
   sp -= 3;
+#define TOP_OPERAND sp[-2]
 #define DISCARD --sp;
+#define LET(x, term) Term x = term;
+#define PUSH(term) push(term);
+#define TERM(tag, ext, value) makeTerm(tag, ext, value)
+#define EITHER(condition, first, second)                                                                               \
+  if (condition)                                                                                                       \
+  first else second
+#define COMPARE(x) REDUCE(compare(x, cur))
 #define HEADER(op, part) uint32_t op = static_cast<uint32_t>(part(sp[-1]));
 #define LEFT(n) Term n = number(numberOf(*--sp));
 #define UNUSED(x) (void)x;
 #define FRAME(header, x) push(x), push(makeTerm(header));
 #define PUSH_ARGUMENT(x) push((x) | kSub);
 #define FIELD(i) heap[locOf(cur) + (i)]
+#define FIELD_OF(x, i) heap[locOf(x) + (i)]
 #define LABEL extOf(cur)
 #define SPLIT(x) SPLIT_BY(x, LABEL)
 #define SPLIT_BY(x, label)                                                                                             \
@@ -148,8 +157,6 @@ value: {
   case key(OnDp0, C00)... key(OnDp0, C16):                                                                             \
   case key(OnDp1, C00)... key(OnDp1, C16): {                                                                           \
     interactions += counted;                                                                                           \
-    if (tagOf(cur) == C00)                                                                                             \
-      COPIES(cur)                                                                                                      \
     __VA_ARGS__                                                                                                        \
   }
 #define RULE_DUP_QUOTED(name, counted, ...)                                                                            \

@@ -1,16 +1,12 @@
-// Definitions and closures as templates.
+// Definitions as templates.
 #pragma once
 
 #include "hvm/frontier/net.h"
 
-#include <optional>
-#include <span>
-#include <unordered_map>
-
 namespace vortex::hvm::frontier {
 
-/// Number of words of a definition that the kernels cannot expand: it is not defined; or the evaluator has to do it.
-inline constexpr uint64_t kUndefined = 0xffffffff, kLeft = 0xfffffffe;
+/// Number of words of a definition that is not defined.
+inline constexpr uint64_t kUndefined = 0xffffffff;
 
 /// Cells of one definition. Locations are relative, with SUB set.
 struct Template {
@@ -26,14 +22,11 @@ public:
 
   /// @main and what it reaches; see buildNet.
   Result<Net> run(uint32_t definition, const Sharding& sharding);
-  /// A closure's code. What it captures are words with the tag Slot and an index in `captured`, whose elements are keys as in Code. Nothing if it
-  /// contains what the kernels have no rule for.
-  std::optional<Template> closure(NodeId root, std::span<const uint32_t> captured);
-  void reach(uint32_t definition);
-  /// Templates of what was reached. Those that the kernels have no rules for are refused by name, or left to the evaluator.
-  void fillBook(Net& net, uint64_t regionWords, bool leavesOthers);
 
 private:
+  void reach(uint32_t definition);
+  /// Templates of what was reached. Those that the kernels have no rules for are refused by name.
+  void fillBook(Net& net);
   Template define(NodeId root, bool keepsDups);
   Term build(NodeId id);
   Term fill(uint32_t tag, uint32_t ext, const std::vector<NodeId>& children);
@@ -50,7 +43,6 @@ private:
   const Program& program_;
   std::vector<Loc> cellOf_;        // by binder
   std::vector<uint32_t> labelOf_;  // by binder
-  std::unordered_map<uint32_t, uint32_t> captured_;
   Template template_;
   bool keepsDups_ = false;
   std::vector<uint32_t> reached_;  // definitions, in order of appearance

@@ -19,8 +19,6 @@ constexpr uint64_t kCellBytes = 8 + 4 + 2 * 4 + 3 * 4 + 4;
 constexpr uint64_t kEntryBytes = 16 + 8 + 2 * (16 * kMessages + 4);
 /// Passes between two looks at the counts.
 constexpr int kPassesAtOnce = 16;
-/// A run may be narrow for so long before it is given back.
-constexpr uint64_t kNarrowPasses = 256;
 
 struct Sizes {
   uint64_t cells;
@@ -229,7 +227,7 @@ Result<uint32_t> Engine::run() {
   const bool isTraced = static_cast<bool>(options_.trace);
   if (isTraced)
     trace_.heap(net_);
-  for (uint64_t passes = 0;;) {
+  for (;;) {
     for (int i = 0; i < (isTraced ? 1 : kPassesAtOnce); ++i)
       if (Result<void> done = isTraced ? tracedPass() : pass(); !done)
         return done.takeError();
@@ -242,8 +240,7 @@ Result<uint32_t> Engine::run() {
     if (std::accumulate(fired->begin(), fired->end(), uint64_t(0)) > options_.fuel)
       return Error{base::concat("Error: more than ", options_.fuel, " interactions (--fuel)")};
     const uint64_t width = std::accumulate(counts->begin(), counts->end(), uint64_t(0));
-    passes += kPassesAtOnce;
-    if (width == 0 || (passes >= kNarrowPasses && width < options_.leastWidth))
+    if (width == 0)
       return 0u;
   }
 }

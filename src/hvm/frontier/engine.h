@@ -13,10 +13,9 @@ struct EngineOptions {
   Sharding sharding = {};
   uint64_t memoryBytes = 0;
   uint64_t fuel = ~uint64_t(0);
-  bool atomics = false;     // dup cells have no owner; passes are not deterministic then, results and counts are
-  uint32_t leastWidth = 0;  // passes with fewer entries end the run: the evaluator is faster
-  bool oneLaunch = false;   // a pass is one launch instead of two
-  uint64_t seed = 0;        // the order in which blocks begin
+  bool atomics = false;    // dup cells have no owner; passes are not deterministic then, results and counts are
+  bool oneLaunch = false;  // a pass is one launch instead of two
+  uint64_t seed = 0;       // the order in which blocks begin
   std::function<void(const std::string&)> trace = {};  // a line of --trace
   const Program* names = nullptr;                      // for the trace
 };

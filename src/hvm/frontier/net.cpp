@@ -42,8 +42,6 @@ Term Builder::fill(uint32_t tag, uint32_t ext, const std::vector<NodeId>& childr
 }
 
 Term Builder::variable(const Node& node) {
-  if (auto found = captured_.find(node.binder * 2 + (node.side == Side::One)); found != captured_.end())
-    return makeTerm(Slot, 0, found->second);
   const Loc cell = cellOf_[node.binder];
   if (node.side == Side::None)
     return relative(Var, 0, cell);
@@ -116,15 +114,6 @@ void Builder::reach(uint32_t definition) {
     isReached_[definition] = true;
     reached_.push_back(definition);
   }
-}
-
-std::optional<Template> Builder::closure(NodeId root, std::span<const uint32_t> captured) {
-  for (uint32_t i = 0; i < captured.size(); ++i)
-    captured_[captured[i]] = i;
-  Template made = define(root, false);
-  captured_.clear();
-  const bool isRefused = !std::exchange(refused_, "").empty();
-  return isRefused ? std::nullopt : std::optional(std::move(made));
 }
 
 /// Is its value a name whose value is a name, and so on without end?
@@ -217,7 +206,7 @@ private:
 
 }  // namespace
 
-void Builder::fillBook(Net& net, uint64_t regionWords, bool leavesOthers) {
+void Builder::fillBook(Net& net) {
   for (size_t i = 0; i < reached_.size() && refused_.empty(); ++i) {
     const uint32_t one = reached_[i];
     if (program_.definitions[one].root == 0)
@@ -225,11 +214,6 @@ void Builder::fillBook(Net& net, uint64_t regionWords, bool leavesOthers) {
     if (isEndless(one))
       refused_ = base::concat("@", program_.definitions[one].name, ", which stands for itself");
     Template made = define(program_.definitions[one].root, false);
-    if (leavesOthers && (!refused_.empty() || made.words.size() > regionWords)) {
-      refused_.clear();
-      net.definitions[3 * one + 1] = kLeft;
-      continue;
-    }
     net.definitions[3 * one] = net.book.size();
     net.definitions[3 * one + 1] = made.words.size();
     net.definitions[3 * one + 2] = made.root;
@@ -248,7 +232,7 @@ Result<Net> Builder::run(uint32_t definition, const Sharding& sharding) {
   net.definitions.assign(3 * program_.definitions.size(), 0);
   for (size_t i = 0; i < program_.definitions.size(); ++i)
     net.definitions[3 * i + 1] = kUndefined;
-  fillBook(net, sharding.regionWords(), false);
+  fillBook(net);
   if (!refused_.empty())
     return Error{base::concat("the frontier engine has no rules for ", refused_)};
   if (largest_ > sharding.regionWords() || !Placement(main, sharding, net).run())
@@ -274,6 +258,17 @@ uint32_t fieldsOf(Term term) {
   }
 }
 
+Result<void> writeNumbers(const std::vector<uint64_t>& numbers, const std::string& path) {
+  std::string header = base::concat("{'descr': '<u8', 'fortran_order': False, 'shape': (", numbers.size(), ",), }");
+  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
+  std::string text("\x93NUMPY\x01\x00", 8);
+  text += static_cast<char>((header.size() + 1) & 0xff);
+  text += static_cast<char>((header.size() + 1) >> 8);
+  text += header + "\n";
+  text.append(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(uint64_t));
+  return base::writeFileAtomic(path, text);
+}
+
 Result<void> writeNet(const Net& net, const Sharding& sharding, const std::string& path) {
   constexpr uint64_t kEntries = 64;
   const uint64_t stride = sharding.blocks * sharding.regionWords();
@@ -286,14 +281,7 @@ Result<void> writeNet(const Net& net, const Sharding& sharding, const std::strin
   const std::vector<uint64_t>* const parts[] = {&net.heap, &book, &net.definitions, &net.next};
   for (const std::vector<uint64_t>* part : parts)
     words.insert(words.end(), part->begin(), part->end());
-  std::string header = base::concat("{'descr': '<u8', 'fortran_order': False, 'shape': (", words.size(), ",), }");
-  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
-  std::string text("\x93NUMPY\x01\x00", 8);
-  text += static_cast<char>((header.size() + 1) & 0xff);
-  text += static_cast<char>((header.size() + 1) >> 8);
-  text += header + "\n";
-  text.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(uint64_t));
-  return base::writeFileAtomic(path, text);
+  return writeNumbers(words, path);
 }
 
 Result<Net> buildNet(const Program& program, uint32_t definition, const Sharding& sharding) {

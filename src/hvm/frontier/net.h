@@ -33,6 +33,9 @@ struct Net {
 /// small for a node or a definition.
 Result<Net> buildNet(const Program& program, uint32_t definition, const Sharding& sharding);
 
+/// As a .npy file.
+Result<void> writeNumbers(const std::vector<uint64_t>& numbers, const std::string& path);
+
 /// Writes the net for passes.vx: eight words (blocks, shift, entries of a block, cells, forks, and the sizes of the first three parts), then heap,
 /// book, definitions and `next`, as a .npy file.
 Result<void> writeNet(const Net& net, const Sharding& sharding, const std::string& path);

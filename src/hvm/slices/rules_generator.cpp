@@ -1,0 +1,215 @@
+// Writes what the kernels of slices share with the evaluator: rules_generator tags|rules|rows > FILE.
+//   tags   tags.vx: the numbers of term.h and code.h
+//   rules  rules.vx: a function of each action in rules.def, as the kernels' language
+//   rows   rows.inc: which of them belongs to a frame and a tag
+#include "hvm/eval/code.h"
+
+#include <cstdio>
+#include <cstring>
+#include <map>
+
+namespace vortex::hvm {
+namespace {
+
+constexpr uint32_t kTags = 64;  // of terms, and of frames
+
+struct Row {
+  std::string names, action;
+  bool isCounted;
+};
+
+class Table {
+public:
+  void add(const char* name, bool isCounted, uint32_t frame, uint32_t firstTag, uint32_t lastTag, std::string action) {
+    auto [found, isNew] = numberOf_.try_emplace((isCounted ? "1 " : "0 ") + action, rows_.size() + 1);
+    if (isNew)
+      rows_.push_back({"", std::move(action), isCounted});
+    std::string& names = rows_[found->second - 1].names;
+    if (*name && names.find(name) == std::string::npos)
+      names += (names.empty() ? "" : ", ") + std::string(name);
+    for (uint32_t tag = firstTag; tag <= lastTag; ++tag)
+      if (uint32_t& row = rowOf_[frame - kFrames][tag]; row == 0)
+        row = static_cast<uint32_t>(found->second);
+  }
+  /// All other tags. Functions that are code have no row: see step_frame in machine.vx.
+  void addOther(const char* name, bool isCounted, uint32_t frame, const std::string& action) {
+    for (uint32_t tag = 0; tag < kTags; ++tag)
+      if (frame != OnArg || tag != Fun)
+        add(name, isCounted, frame, tag, tag, action);
+  }
+
+  void writeRules() const {
+    std::puts("// Written by rules_generator from rules.def.");
+    std::puts("import lane { Lane, MEMORY, AT_TERM, AT_VALUE, AT_LEAVE }");
+    std::puts("import net { Net }");
+    std::puts(
+        "import tags { App, Sup, Mat, C00, Num, Swi, Use, Op2, Dsu, Ddu, Eql, And, Or, Dry, Dp0, Dp1, OnMat, OnUse, "
+        "OnOp2Num, OnEqlRight }");
+    std::puts("import terms { SUB, make_term, tag_of, ext_of, loc_of, number_of, number, is_waiting }");
+    std::puts("import words { compute }\n");
+    std::puts("pub fn apply_rule(net: &mut Net, lane: &mut Lane, mem: &mut Tensor<u64, [MEMORY]> @local, rule: u32) {");
+    writeTree(1, static_cast<uint32_t>(rows_.size()), 1);
+    std::puts("}");
+  }
+
+  void writeRows() const {
+    for (const auto& frame : rowOf_) {
+      for (uint32_t row : frame)
+        std::printf("%u,", row);
+      std::puts("");
+    }
+  }
+
+private:
+  static void indent(unsigned depth) { std::printf("%*s", static_cast<int>(4 * depth), ""); }
+
+  /// A search tree: a chain would test all numbers before the last.
+  void writeTree(uint32_t first, uint32_t last, unsigned depth) const {
+    if (first == last)
+      return writeAction(rows_[first - 1], depth);
+    uint32_t middle = (first + last + 1) / 2;
+    indent(depth), std::printf("if rule < %u {\n", middle);
+    writeTree(first, middle - 1, depth + 1);
+    indent(depth), std::puts("} else {");
+    writeTree(middle, last, depth + 1);
+    indent(depth), std::puts("}");
+  }
+
+  /// The marks LINE separate statements.
+  static void writeAction(const Row& row, unsigned depth) {
+    if (!row.names.empty())
+      indent(depth), std::printf("// %s\n", row.names.c_str());
+    std::string text = row.action + (row.isCounted ? " LINE lane.fired += 1" : "");
+    for (size_t from = 0; from < text.size();) {
+      size_t to = std::min(text.find("LINE", from), text.size());
+      std::string line = text.substr(from, to - from);
+      line.erase(0, line.find_first_not_of(' '));
+      line.erase(line.find_last_not_of(' ') + 1);
+      if (!line.empty())
+        indent(depth), std::puts(line.c_str());
+      from = to + 4;
+    }
+  }
+
+  std::vector<Row> rows_;
+  std::map<std::string, size_t> numberOf_;
+  uint32_t rowOf_[kTags][kTags] = {};
+};
+
+#define TEXT(...) #__VA_ARGS__
+#define EXPANDED(...) TEXT(__VA_ARGS__)
+
+// The vocabulary of rules.def.
+#define cur lane.cur
+#define VALUE(term) LINE cur = term LINE lane.state = AT_VALUE LINE
+#define REDUCE(term) LINE cur = term LINE lane.state = AT_TERM LINE
+#define FAIL(message) LINE lane.state = AT_LEAVE LINE
+#define LET(x, term) LINE let x = term LINE
+#define PUSH(term) LINE lane.push(mem, term) LINE
+#define ARGUMENT(x) LINE lane.sp -= 1 LINE let x = mem[lane.sp] ^ SUB LINE
+#define OPERAND(x) LINE lane.sp -= 2 LINE let x = mem[lane.sp] LINE
+#define OPERANDS(x, y) LINE lane.sp -= 3 LINE let x = mem[lane.sp] LINE let y = mem[lane.sp + 1] LINE
+#define TOP_OPERAND mem[lane.sp - 2]
+#define DISCARD LINE lane.sp -= 1 LINE
+#define HEADER(x, part) LINE let x = part(mem[lane.sp - 1]) LINE
+#define LEFT(x) LINE lane.sp -= 1 LINE let x = number(number_of(mem[lane.sp])) LINE
+#define UNUSED(x) LINE
+#define FRAME(header, x) LINE lane.push(mem, x) LINE lane.push(mem, make_term(header, 0, 0)) LINE
+#define PUSH_ARGUMENT(x) LINE lane.push(mem, x | SUB) LINE
+#define FIELD(i) net.field(loc_of(cur), i)
+#define FIELD_OF(x, i) net.field(loc_of(x), i)
+#define LABEL ext_of(cur)
+#define CELL_LABEL ext_of(mem[lane.sp - 1])
+#define SPLIT(x) SPLIT_BY(x, LABEL)
+#define SPLIT_BY(x, label)                                                                                             \
+  LINE let x##Label = label LINE let x##Cell = lane.cell_of(net, x) LINE let x##0 =                                    \
+      make_term(Dp0, x##Label, x##Cell) LINE let x##1 = make_term(Dp1, x##Label, x##Cell) LINE
+#define PICK(first, second, name, ...) name
+#define AGAIN(...) PICK(__VA_ARGS__, AGAIN_2, AGAIN_1, )(__VA_ARGS__)
+#define AGAIN_1(x) LINE let first = x LINE net.set(loc_of(cur), 0, first) LINE
+#define AGAIN_2(x, y)                                                                                                  \
+  LINE let first = x LINE let second = y LINE net.set(loc_of(cur), 0, first) LINE net.set(loc_of(cur), 1, second) LINE
+#define PICK_NODE(first, second, third, name, ...) name
+#define node(tag, ext, ...) PICK_NODE(__VA_ARGS__, NODE_3, NODE_2, )(tag, ext, __VA_ARGS__)
+#define NODE_2(tag, ext, x, y) lane.node2(net, tag, ext, x, y)
+#define NODE_3(tag, ext, x, y, z) lane.node3(net, tag, ext, x, y, z)
+#define app(x, y) lane.node2(net, App, 0, x, y)
+#define dry(x, y) lane.node2(net, Dry, 0, x, y)
+#define op2(op, x, y) lane.node2(net, Op2, op, x, y)
+#define use(x) lane.node1(net, Use, 0, x)
+#define TERM(tag, ext, value) make_term(tag, ext, value)
+#define tagOf(x) tag_of(x)
+#define extOf(x) ext_of(x)
+#define locOf(x) loc_of(x)
+#define numberOf(x) number_of(x)
+#define BIND(lambda, argument) LINE lane.bind(net, lambda, argument) LINE
+#define EITHER(condition, first, second)                                                                               \
+  LINE if condition { LINE first LINE }                                                                                \
+  else {LINE second LINE} LINE
+#define MATCH(x, isHit) LINE let is_hit = isHit LINE lane.select(net, mem, x, is_hit) LINE
+#define COPIES(x) LINE lane.resolve(mem, x, x) LINE
+#define SIDES_REDUCE(zero, one) LINE lane.resolve(mem, zero, one) LINE lane.state = AT_TERM LINE
+#define DUP_FIELDS(count, dups) LINE lane.duplicate_fields(net, mem, count, dups) LINE
+#define DUP_FIELDS_REDUCE(count, dups) LINE lane.duplicate_fields(net, mem, count, dups) LINE lane.state = AT_TERM LINE
+#define DUP_LAMBDA LINE lane.duplicate_lambda(net, mem) LINE
+#define DOUBT_STUCK(x) LINE if is_waiting (tag_of(x)){LINE lane.state = AT_LEAVE LINE return LINE} LINE
+#define COMPARE(x) LINE lane.compare(net, x) LINE
+
+#define RULE(name, counted, frame, tag, ...) table.add(name, counted, frame, tag, tag, EXPANDED(__VA_ARGS__));
+#define RULE_CONSTRUCTOR(name, counted, frame, ...) table.add(name, counted, frame, C00, C16, EXPANDED(__VA_ARGS__));
+#define RULE_QUOTED(name, counted, frame, ...)                                                                         \
+  table.add(name, counted, frame, Nam, Dry, EXPANDED(__VA_ARGS__));                                                    \
+  table.add(name, counted, frame, Bjv, Bj1, EXPANDED(__VA_ARGS__));
+#define RULE_DUP(name, counted, tag, ...)                                                                              \
+  RULE(name, counted, OnDp0, tag, __VA_ARGS__) RULE(name, counted, OnDp1, tag, __VA_ARGS__)
+#define RULE_DUP_CONSTRUCTOR(name, counted, ...)                                                                       \
+  RULE_CONSTRUCTOR(name, counted, OnDp0, __VA_ARGS__) RULE_CONSTRUCTOR(name, counted, OnDp1, __VA_ARGS__)
+#define RULE_DUP_QUOTED(name, counted, ...)                                                                            \
+  for (uint32_t frame : {OnDp0, OnDp1}) {                                                                              \
+    table.add(name, counted, frame, Nam, Nam, EXPANDED(__VA_ARGS__));                                                  \
+    table.add(name, counted, frame, Bjv, Bj1, EXPANDED(__VA_ARGS__));                                                  \
+  }
+#define RULE_OTHER(name, counted, frame, ...) table.addOther(name, counted, frame, EXPANDED(__VA_ARGS__));
+
+Table readRules() {
+  Table table;
+#include "hvm/eval/rules.def"
+  return table;
+}
+#undef cur
+
+#define NUMBERS(X)                                                                                                     \
+  X(App)                                                                                                               \
+  X(Var)                                                                                                               \
+  X(Lam) X(Dp0) X(Dp1) X(Sup) X(Ref) X(Nam) X(Dry) X(Era) X(Mat) X(C00) X(C16) X(Num) X(Swi) X(Use) X(Op2) X(Dsu)      \
+      X(Ddu) X(Eql) X(And) X(Or) X(Any) X(Inc) X(Bjv) X(Bj1) X(Pri) X(Thk) X(Fun) X(Busy) X(Slot) X(Fut) X(OnArg)      \
+          X(OnMat) X(OnMatCode) X(OnUse) X(OnUseCode) X(OnOp2) X(OnOp2Code) X(OnOp2Num) X(OnDp0) X(OnDp1)              \
+              X(OnOp2Forked) X(OnEqlLeft) X(OnEqlForked) X(OnEqlRight) X(OnAnd) X(OnOr) X(OnDsu) X(OnDdu) X(OnLog)     \
+                  X(OnNf) X(OnGnf)
+#define OPERATIONS(X) X(Slot) X(Word) X(Make) X(Call) X(Lam) X(Match) X(Use) X(Dup) X(Let) X(Push) X(Offload)
+
+void writeTags() {
+  std::puts("// Written by rules_generator from term.h and code.h.");
+#define WRITE(tag) std::printf("pub const " #tag ": u64 = %u\n", static_cast<uint32_t>(tag));
+  NUMBERS(WRITE)
+  std::printf("pub const CON: u64 = %u\npub const SUC: u64 = %u\n", kCon, kSuc);
+  std::printf("pub const BUSY: u64 = %llu\n", static_cast<unsigned long long>(makeTerm(Busy)));
+#define WRITE_OPERATION(kind) std::printf("pub const Op" #kind ": u32 = %u\n", static_cast<uint32_t>(OpKind::kind));
+  OPERATIONS(WRITE_OPERATION)
+}
+
+}  // namespace
+}  // namespace vortex::hvm
+
+int main(int argc, char** argv) {
+  const std::string what = argc == 2 ? argv[1] : "";
+  if (what == "tags")
+    vortex::hvm::writeTags();
+  else if (what == "rules")
+    vortex::hvm::readRules().writeRules();
+  else if (what == "rows")
+    vortex::hvm::readRules().writeRows();
+  else
+    return std::fprintf(stderr, "rules_generator tags|rules|rows\n"), 2;
+  return 0;
+}
