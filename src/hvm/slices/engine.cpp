@@ -91,12 +91,15 @@ Result<void> Engine::prepare(const Image& image, const std::vector<Loc>& cells) 
   if (!kernels)
     return kernels.takeError();
   kernels_ = *kernels;
+  // A lane has room for several steps at least, the heap for two halves, and half of the device is left for others.
+  const uint64_t leastWords = 4 * tables_.margin, deviceWords = device_.memoryBytes() / sizeof(Term) / 4;
+  const uint64_t mostBlocks = std::max<uint64_t>(deviceWords / (leastWords * kThreads), 1);
+  options_.blocks = static_cast<uint32_t>(std::min<uint64_t>(options_.blocks, mostBlocks));
   const uint64_t blocks = options_.blocks, lanes = blocks * kThreads, warp = stride_;
   const uint64_t imported = (image.words().size() + warp - 1) / warp * warp;
   const uint64_t wanted = options_.device == "cpu" ? kCpuWords : kGpuWords;
-  // A lane has room for several steps at least.
-  const uint64_t laneWords =
-      std::max(std::min(wanted, options_.memoryBytes / 4 / sizeof(Term)) / lanes, 4 * tables_.margin);
+  const uint64_t allowed = std::min(options_.memoryBytes / 4 / sizeof(Term), deviceWords);
+  const uint64_t laneWords = std::max(std::min(wanted, allowed) / lanes, leastWords);
   cells_ = imported + 2 * lanes * laneWords;
   fresh_ = cells_;
   Result<Tensor> heap = make(DType::U64, cells_, false);
