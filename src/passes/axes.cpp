@@ -214,7 +214,8 @@ bool Axes::regroups(ir::ReshapeOp op) const {
 
 Value Axes::beforeFlattening(Value tile) const {
   Operation* op = tile.getDefiningOp();
-  return flattens(op) ? cast<ir::ReshapeOp>(op).getValue() : tile;
+  bool isByPiece = op && op->hasAttr(kByPieceAttribute);
+  return isByPiece || flattens(op) ? cast<ir::ReshapeOp>(op).getValue() : tile;
 }
 
 void Axes::tieOperation(Operation* op) {
@@ -336,7 +337,7 @@ void Axes::addWhole(Operation* op, AxisSet& whole) const {
       if (!keepsDim(slice, dim))
         addDim(slice.getValue(), dim);
   } else if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
-    if (flattens(op))
+    if (flattens(op) || op->hasAttr(kByPieceAttribute))
       return;
     unsigned prefix = reshapePrefix(reshape), suffix = reshapeSuffix(reshape, prefix);
     unsigned from = rankOf(reshape.getValue()) - suffix, to = rankOf(reshape.getResult()) - suffix;

@@ -12,6 +12,9 @@ namespace vortex::passes {
 /// On a reshape that changes nothing: its result has axes of its own. It reads what an earlier phase left in memory.
 inline constexpr llvm::StringLiteral kApartAttribute = "vx.apart";
 
+/// On a reshape that only a store reads: blocks store pieces of what it regroups, which have one element along the dimensions that it regroups.
+inline constexpr llvm::StringLiteral kByPieceAttribute = "vx.by_piece";
+
 using Axis = unsigned;
 using AxisSet = llvm::DenseSet<Axis>;
 
@@ -40,7 +43,7 @@ public:
   /// A reshape of all dimensions into one, outside of loops. Without splitReshapes, its result is written to memory from pieces of its source that
   /// lie together there; nothing is computed through it.
   bool flattens(mlir::Operation* op) const;
-  /// The tile that is written for `tile`: what a flattening reshape flattens, else `tile`.
+  /// The tile that is written for `tile`: what a reshape regroups that flattens or is by pieces, else `tile`.
   mlir::Value beforeFlattening(mlir::Value tile) const;
   /// Axes of its operands that the operation needs whole: reduced, scanned, contracted, sliced, reshaped. Through regions.
   AxisSet wholeAxes(mlir::Operation* op) const;

@@ -1,6 +1,9 @@
 #include "passes/bulk_streams.h"
 
+#include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
+#include "passes/sink_reshapes.h"
+#include "passes/stream_match.h"
 #include "passes/stream_reductions.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -19,6 +22,7 @@ BulkStreams::BulkStreams(ModuleOp copy, const TensorSchedule& schedule, const En
     : copy_(copy), schedule_(schedule), arguments_(arguments) {
   streamReductions(copy, kStep);
   kernel_ = *copy.getOps<ir::KernelOp>().begin();
+  sinkReshapes(kernel_);
   axes_ = std::make_unique<Axes>(kernel_, schedule.fusedOnly);
   clusters_ =
       std::make_unique<Clusters>(kernel_, *axes_, ClusterRules{schedule.fusedOnly, schedule.reductionBlocks > 0});
@@ -44,8 +48,9 @@ std::unique_ptr<BulkStreams> BulkStreams::find(ModuleOp module, const TensorSche
 }
 
 bool BulkStreams::addCluster() {
-  if (clusters_->list.size() != 1 || cluster().kind != Cluster::Kind::Parallel)
+  if (clusters_->list.size() != 1 || clusters_->list.front().kind != Cluster::Kind::Parallel)
     return false;
+  cluster_ = clusters_->list.front();
   width_ = ir::sizeConstant(kernel_.getContext(), 1);
   for (Operation* root : cluster().roots)
     if (auto loop = dyn_cast<scf::ForOp>(root); loop && !addLoop(loop))
@@ -55,6 +60,18 @@ bool BulkStreams::addCluster() {
   for (Operation* root : cluster().roots)
     if (!isa<scf::ForOp>(root) && !(isa<ir::TileStoreOp>(root) && addStore(cast<ir::TileStoreOp>(root))))
       return false;
+  return true;
+}
+
+SmallVector<Axis> BulkStreams::resultAxes() { return axes_->of(stream_->loop.getResult(stream_->accumulator)); }
+
+bool BulkStreams::orderAxes() {
+  SmallVector<Axis> rows = resultAxes();
+  rows.pop_back();
+  if (rows.size() != cluster_.parallel.size() ||
+      !std::is_permutation(rows.begin(), rows.end(), cluster_.parallel.begin()))
+    return false;
+  cluster_.parallel = rows;
   return true;
 }
 
@@ -68,18 +85,6 @@ bool BulkStreams::requireReachable(Value view) {
   return argument && argument.getOwner()->getParentOp() == kernel_ &&
          require(ir::SizeAttr::get(kernel_.getContext(),
                                    schedule_.bulkReach(arguments_.placementOf(argument.getArgNumber()))));
-}
-
-/// Null: not known from the arguments.
-ir::SizeAttr BulkStreams::sizeOf(OpFoldResult size) {
-  if (auto known = getConstantIntValue(size))
-    return ir::sizeConstant(kernel_.getContext(), *known);
-  auto value = dyn_cast_if_present<Value>(size);
-  auto dim = value ? value.getDefiningOp<ir::DimOp>() : nullptr;
-  auto view = dim ? dyn_cast<BlockArgument>(dim.getView()) : nullptr;
-  if (!view)
-    return {};
-  return ir::sizeDim(kernel_.getContext(), view.getArgNumber(), static_cast<unsigned>(dim.getDim()));
 }
 
 bool BulkStreams::addLoop(scf::ForOp loop) {
@@ -97,6 +102,8 @@ bool BulkStreams::addLoop(scf::ForOp loop) {
     if (getElementTypeOrSelf(operand.getType()) != element)
       return false;
   stream_ = stream;
+  if (!orderAxes())
+    return false;
   known_.insert(stream->scoresProduct.getResult());
   known_.insert(loop->result_begin(), loop->result_end());
   bool fits = addOperand(stream->scoresProduct.getA(), rank - 2) &&
@@ -114,7 +121,7 @@ bool BulkStreams::addOperand(Value operand, int64_t rows) {
   Type element = getElementTypeOrSelf(operand.getType());
   // Transposes of narrow floats widen them and round them again.
   for (Operation* op = operand.getDefiningOp();
-       isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, arith::ExtFOp, arith::TruncFOp>(op);
+       isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, ir::ReshapeOp, arith::ExtFOp, arith::TruncFOp>(op);
        op = operand.getDefiningOp()) {
     if (!isa<RankedTensorType>(op->getOperand(0).getType()))
       return false;
@@ -127,6 +134,11 @@ bool BulkStreams::addOperand(Value operand, int64_t rows) {
       rows = source(rows);
       columns = source(columns);
       if (rows >= type.getRank() || columns >= type.getRank() || type.getDimSize(static_cast<unsigned>(rows)) == 1)
+        return false;
+    } else if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
+      rows = ir::sourceDim(reshape, rows);
+      columns = ir::sourceDim(reshape, columns);
+      if (rows < 0 || columns < 0)
         return false;
     }
     operand = op->getOperand(0);
@@ -144,7 +156,7 @@ bool BulkStreams::addOperand(Value operand, int64_t rows) {
     Value offset = load.getOffsets()[dim];
     if (isRows && isStreamed ? offset != stream_->loop.getInductionVar() : getConstantIntValue(offset) != 0)
       return false;
-    ir::SizeAttr extent = sizeOf(isRows && isStreamed ? OpFoldResult(stream_->extent) : size);
+    ir::SizeAttr extent = sizeExpression(isRows && isStreamed ? OpFoldResult(stream_->extent) : size);
     ir::SizeAttr own = ir::SizeAttr::get(kernel_.getContext(), placement.extents[dim]);
     if (!extent || !require(ir::sizeBinary(SizeOp::Equal, own, extent)))
       return false;
@@ -154,12 +166,20 @@ bool BulkStreams::addOperand(Value operand, int64_t rows) {
   return true;
 }
 
-/// Or drops them: of extent 1.
-static bool addsDimensions(Operation* op) {
+bool BulkStreams::keepsRows(ir::ReshapeOp reshape) const {
   auto others = [](Value tile) {
     return llvm::count_if(cast<RankedTensorType>(tile.getType()).getShape(), [](int64_t size) { return size != 1; });
   };
-  return isa<ir::ReshapeOp>(op) && others(op->getOperand(0)) == others(op->getResult(0));
+  if (others(reshape.getValue()) == others(reshape.getResult()))
+    return true;
+  SmallVector<Axis> axes = axes_->of(reshape.getResult());
+  ArrayRef<int64_t> shape = reshape.getType().getShape();
+  const ir::ReshapeParts parts = ir::reshapeParts(reshape);
+  ArrayRef<Axis> batch = ArrayRef(cluster_.parallel).drop_back();
+  for (size_t dim = parts.prefix; dim < axes.size() - parts.suffix; ++dim)
+    if (shape[dim] != 1 && !llvm::is_contained(batch, axes[dim]))
+      return false;
+  return true;
 }
 
 /// Known without reading memory.
@@ -182,33 +202,57 @@ bool BulkStreams::addTile(Value tile) {
            llvm::all_of(load.getOffsets(), [&](Value offset) { return isScalar(offset); });
   bool isPlain = op && op->getNumRegions() == 0 &&
                  (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op) ||
-                  addsDimensions(op));
+                  (isa<ir::ReshapeOp>(op) && keepsRows(cast<ir::ReshapeOp>(op))));
   return isPlain && ++operations_ <= kMostPairOperations &&
          llvm::all_of(op->getOperands(), [&](Value operand) { return addTile(operand); });
 }
 
 bool BulkStreams::addStore(ir::TileStoreOp store) {
   Value value = store.getValue();
-  Type element = getElementTypeOrSelf(value.getType());
-  bool isStorable =
-      element.isIntOrFloat() && (element.getIntOrFloatBitWidth() == 16 || element.getIntOrFloatBitWidth() == 32);
   auto argument = dyn_cast<BlockArgument>(store.getView());
-  SmallVector<Axis> axes = axes_->of(stream_->loop.getResult(stream_->accumulator));
-  if (!isStorable || !argument || axes_->of(value) != axes || !requireReachable(argument) ||
-      !llvm::all_of(store.getOffsets(), [](Value offset) { return getConstantIntValue(offset) == 0; }))
+  if (!argument || !llvm::all_of(store.getOffsets(), [](Value offset) { return getConstantIntValue(offset) == 0; }))
     return false;
-  for (auto [own, axis] : llvm::zip(arguments_.placementOf(argument.getArgNumber()).extents, axes)) {
+  const Placement placement = arguments_.placementOf(argument.getArgNumber());
+  for (auto [own, axis] : llvm::zip(placement.extents, axes_->of(value))) {
     ir::SizeAttr extent = axes_->extent(axis);
     if (!extent || !require(ir::sizeBinary(SizeOp::Equal, ir::SizeAttr::get(kernel_.getContext(), own), extent)))
       return false;
   }
-  return addTile(value);
+  const SmallVector<Axis> results = resultAxes();
+  auto reshape = value.getDefiningOp<ir::ReshapeOp>();
+  if (reshape && reshape->hasAttr(kByPieceAttribute)) {
+    SmallVector<Axis> from = axes_->of(reshape.getValue());
+    const ir::ReshapeParts parts = ir::reshapeParts(reshape);
+    for (Axis axis : ArrayRef(results).take_back(2))
+      for (size_t dim = parts.prefix; dim < from.size() - parts.suffix; ++dim)
+        if (from[dim] == axis)
+          return false;
+    value = reshape.getValue();
+  }
+  SmallVector<Axis> own;
+  for (auto [axis, size] : llvm::zip(axes_->of(value), cast<RankedTensorType>(value.getType()).getShape()))
+    if (size != 1 || llvm::is_contained(results, axis))
+      own.push_back(axis);
+  Type element = getElementTypeOrSelf(value.getType());
+  const unsigned bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 0;
+  StreamLoop& stream = *stream_;
+  if (own.size() == results.size() && own.back() == results.back() &&
+      std::is_permutation(own.begin(), own.end(), results.begin()))
+    return (bits == 16 || bits == 32) && requireReachable(argument) &&
+           StreamMatcher::dependsOn(value, {stream.loop.getResult(stream.accumulator)}) && addTile(value);
+  // Of rows: stored by threads, which need to know the innermost stride only.
+  llvm::DenseSet<Value> rows(stream.loop->result_begin(), stream.loop->result_end());
+  rows.erase(stream.loop.getResult(stream.accumulator));
+  return own.size() + 1 == results.size() && bits >= 8 &&
+         std::is_permutation(own.begin(), own.end(), results.begin()) &&
+         require(ir::SizeAttr::get(kernel_.getContext(), size::make(SizeOp::Equal, placement.strides.back(), 1))) &&
+         StreamMatcher::dependsOn(value, rows) && addTile(value);
 }
 
 void BulkStreams::addWay(const TensorSchedule::StreamTile& tile) {
   MLIRContext* context = kernel_.getContext();
   auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
-  SmallVector<Axis> axes = axes_->of(stream_->loop.getResult(stream_->accumulator));
+  SmallVector<Axis> axes = resultAxes();
   Way way{tile.plan, tile.step, {}, {}, ir::sizeBinary(SizeOp::Less, width_, size(tile.width + 1))};
   for (Axis axis : cluster().parallel)
     way.pieces.push_back(size(axis == axes[axes.size() - 2] ? tile.rows : 1));

@@ -1,5 +1,5 @@
-// Online softmax between two products in one phase of bulk copies: which kernels, and in which launches. Other launches run the kernel as it was before the
-// rewrite of stream_reductions.h, so this works on a rewritten copy of it.
+// Online softmax between two products in one phase of bulk copies: which kernels, and in which launches. Other launches run the kernel as it was
+// before the rewrite of stream_reductions.h, so this works on a rewritten copy of it.
 #pragma once
 
 #include "passes/chunks.h"
@@ -21,15 +21,15 @@ public:
     ir::SizeAttr when;  ///< not zero for launches that are no wider
   };
 
-  /// Null where the rewrite does not apply to all of the whole-tensor kernel of `module`, or no launch can copy what it reads. `module` gets the notes of
-  /// the rewrite.
+  /// Null where the rewrite does not apply to all of the whole-tensor kernel of `module`, or no launch can copy what it reads. `module` gets the
+  /// notes of the rewrite.
   static std::unique_ptr<BulkStreams> find(mlir::ModuleOp module, const TensorSchedule& schedule,
                                            const EntryArguments& arguments);
 
   ir::KernelOp kernel() const { return kernel_; }
   const Axes& axes() const { return *axes_; }
   const Clusters& clusters() const { return *clusters_; }
-  const Cluster& cluster() const { return clusters_->list.front(); }
+  const Cluster& cluster() const { return cluster_; }
   llvm::ArrayRef<Way> ways() const { return ways_; }  ///< narrowest first
   ir::SizeAttr needs() const { return needs_; }       ///< not zero for launches that can run them
 
@@ -38,14 +38,20 @@ private:
 
   bool addCluster();
   bool addLoop(mlir::scf::ForOp loop);
+  /// Results, or values per row, in any order and grouping of the batch's dimensions.
   bool addStore(ir::TileStoreOp store);
-  /// Rows of 16-bit floats, their elements one after another in memory, through transposes and repetitions. `rows`: which dimension counts them.
+  /// Blocks have rows of one batch, whose numbers follow each other as the results' do: neighbours read the same keys.
+  bool orderAxes();
+  llvm::SmallVector<Axis> resultAxes();
+  /// Rows of 16-bit floats, their elements one after another in memory, through transposes, repetitions and regrouped dimensions. `rows`: which
+  /// dimension counts them.
   bool addOperand(mlir::Value operand, int64_t rows);
   bool addTile(mlir::Value tile);
+  /// Adds dimensions of extent 1, drops them, or regroups the batch's.
+  bool keepsRows(ir::ReshapeOp reshape) const;
   bool isScalar(mlir::Value value);
   bool requireReachable(mlir::Value view);
   bool require(ir::SizeAttr condition);
-  ir::SizeAttr sizeOf(mlir::OpFoldResult size);
   void addWay(const TensorSchedule::StreamTile& tile);
 
   mlir::OwningOpRef<mlir::ModuleOp> copy_;
@@ -54,6 +60,7 @@ private:
   ir::KernelOp kernel_;
   std::unique_ptr<Axes> axes_;
   std::unique_ptr<Clusters> clusters_;
+  Cluster cluster_;
   std::optional<StreamLoop> stream_;
   llvm::SmallVector<Way> ways_;
   ir::SizeAttr needs_, width_;

@@ -162,9 +162,11 @@ static Value sweptTile(Operation* op) {
     return reduce.getValue();
   if (auto scan = dyn_cast<ir::ScanOp>(op))
     return scan.getValue();
-  if (auto store = dyn_cast<ir::TileStoreOp>(op))
-    return store.getValue();
-  return {};
+  auto store = dyn_cast<ir::TileStoreOp>(op);
+  auto regrouped = store ? store.getValue().getDefiningOp<ir::ReshapeOp>() : ir::ReshapeOp();
+  if (regrouped && regrouped->hasAttr(kByPieceAttribute))
+    return regrouped.getValue();
+  return store ? Value(store.getValue()) : Value();
 }
 
 static bool isPrefix(ArrayRef<Axis> part, ArrayRef<Axis> whole) {
@@ -214,7 +216,9 @@ bool Clusters::isFusable(Operation* op, const Cluster& cluster) const {
       bool direct = isa<ir::TileStoreOp>(op) && swept == value;
       fusable &= scansAcross(producer) ? direct : swept && axes_.of(value) == axes_.of(swept);
     } else if (producer->getNumRegions() != 0) {
-      bool fits = producer->hasAttr(kStreamedAttr) ? swept && isPrefix(axes_.of(value), axes_.of(swept))
+      // What a streamed loop leaves is stored by its own blocks, in any order of dimensions.
+      auto isOfSwept = [&](Axis axis) { return llvm::is_contained(axes_.of(swept), axis); };
+      bool fits = producer->hasAttr(kStreamedAttr) ? swept && llvm::all_of(axes_.of(value), isOfSwept)
                                                    : swept && axes_.of(value) == axes_.of(swept);
       fusable &= isa<ir::TileStoreOp>(op) && fits;
     }
@@ -246,8 +250,8 @@ Value Clusters::flattenedBy(Operation* root) const {
   if (axes_.flattens(root))
     return axes_.beforeFlattening(root->getResult(0));
   auto store = dyn_cast<ir::TileStoreOp>(root);
-  Value before = store ? axes_.beforeFlattening(store.getValue()) : Value();
-  return store && before != store.getValue() && !isRoot(store.getValue().getDefiningOp()) ? before : Value();
+  Operation* reshape = store ? store.getValue().getDefiningOp() : nullptr;
+  return axes_.flattens(reshape) && !isRoot(reshape) ? axes_.beforeFlattening(store.getValue()) : Value();
 }
 
 Value Clusters::flattened(const Cluster& cluster) const {

@@ -1,5 +1,6 @@
 #include "passes/phase_builder.h"
 
+#include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -30,10 +31,14 @@ Value PhaseBuilder::provide(Value value) {
 }
 
 Operation* PhaseBuilder::clone(Operation* op) {
-  if (auto store = dyn_cast<ir::TileStoreOp>(op))
-    if (Operation* value = store.getValue().getDefiningOp(); axes_.flattens(value) && !clusters_.isRoot(value))
+  if (auto store = dyn_cast<ir::TileStoreOp>(op)) {
+    Operation* value = store.getValue().getDefiningOp();
+    if (axes_.flattens(value) && !clusters_.isRoot(value))
       return storeFlattened(cast<ir::ReshapeOp>(value), get(store.getView()), get(store.getOffsets()[0]),
                             store.getInbounds());
+    if (value && value->hasAttr(kByPieceAttribute))
+      return storeByPiece(cast<ir::ReshapeOp>(value), store);
+  }
   if (auto reshape = dyn_cast<ir::ReshapeOp>(op); reshape && op->hasAttr(kApartAttribute))
     return loadTemporary(reshape.getValue(), temporaries_.at(reshape.getValue()), reshape.getResult()).getDefiningOp();
   return PieceCloner::clone(op);
@@ -126,6 +131,55 @@ Operation* PhaseBuilder::storeFlattened(ir::ReshapeOp reshape, Value view, Value
   auto flat = builder.create<ir::ReshapeOp>(loc, RankedTensorType::get({ShapedType::kDynamic}, element), piece, count);
   Value start = builder.create<arith::AddIOp>(loc, offset, before);
   return builder.create<ir::TileStoreOp>(loc, flat, view, start, inbounds);
+}
+
+Operation* PhaseBuilder::storeByPiece(ir::ReshapeOp reshape, ir::TileStoreOp store) {
+  Location loc = reshape.getLoc();
+  Value piece = get(reshape.getValue());
+  SmallVector<Axis> from = axes_.of(reshape.getValue()), to = axes_.of(reshape.getResult());
+  const ir::ReshapeParts parts = ir::reshapeParts(reshape);
+  size_t fromEnd = from.size() - parts.suffix, toEnd = to.size() - parts.suffix;
+  auto extent = [&](Axis axis) { return emitSize(builder, loc, axes_.extent(axis), kernel_.getBody().getArguments()); };
+  auto start = [&](Axis axis) {
+    Value own = offset_.lookup(axis);
+    return own ? own : constant(loc, 0);
+  };
+  auto integer = [&](ir::IntKind kind, Value a, Value b) -> Value {
+    return builder.create<ir::IntOp>(loc, a.getType(), kind, a, b);
+  };
+  // The number of the piece's element among those of the regrouped dimensions, and its digits in the result.
+  Value number;
+  for (size_t dim = parts.prefix; dim < fromEnd; ++dim) {
+    Value own = start(from[dim]);
+    number =
+        number ? builder.create<arith::AddIOp>(loc, builder.create<arith::MulIOp>(loc, number, extent(from[dim])), own)
+               : own;
+  }
+  SmallVector<Value> starts(to.size());
+  for (size_t dim = toEnd; dim-- > parts.prefix;) {
+    bool isFirst = dim == parts.prefix;
+    Value size = isFirst ? Value() : extent(to[dim]);
+    starts[dim] = isFirst ? (number ? number : constant(loc, 0)) : integer(ir::IntKind::RemU, number, size);
+    number = isFirst ? number : integer(ir::IntKind::DivU, number, size);
+  }
+  auto type = cast<RankedTensorType>(piece.getType());
+  SmallVector<OpFoldResult> own = ir::tileSizes(piece);
+  SmallVector<int64_t> shape(to.size(), 1);
+  SmallVector<Value> sizes;
+  for (size_t dim = 0; dim < to.size(); ++dim) {
+    if (dim >= parts.prefix && dim < toEnd)
+      continue;
+    size_t source = dim < parts.prefix ? dim : dim - toEnd + fromEnd;
+    starts[dim] = start(from[source]);
+    shape[dim] = type.getDimSize(static_cast<unsigned>(source));
+    if (type.isDynamicDim(static_cast<unsigned>(source)))
+      sizes.push_back(cast<Value>(own[source]));
+  }
+  for (auto [place, offset] : llvm::zip(starts, store.getOffsets()))
+    if (Value before = get(offset); getConstantIntValue(before) != 0)
+      place = builder.create<arith::AddIOp>(loc, before, place);
+  auto regrouped = builder.create<ir::ReshapeOp>(loc, type.clone(shape), piece, sizes);
+  return builder.create<ir::TileStoreOp>(store.getLoc(), regrouped, get(store.getView()), starts, store.getInbounds());
 }
 
 void PhaseBuilder::emitRoot(Operation* op) {

@@ -55,6 +55,8 @@ private:
   mlir::Value loadTemporary(mlir::Value value, unsigned argument, mlir::Value like);
   /// Stores the block's piece of what `reshape` flattens, at `offset` and its place in the result.
   mlir::Operation* storeFlattened(ir::ReshapeOp reshape, mlir::Value view, mlir::Value offset, bool inbounds);
+  /// Stores the block's piece of what `reshape` regroups at its place in the result.
+  mlir::Operation* storeByPiece(ir::ReshapeOp reshape, ir::TileStoreOp store);
   mlir::Value combinePartials(mlir::Value value, unsigned argument);
   void storePartial(mlir::Value piece, mlir::Value whole, mlir::Value number, unsigned argument);
   mlir::Value widen(mlir::Value value);

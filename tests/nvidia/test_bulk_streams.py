@@ -14,7 +14,43 @@ PROGRAMS = {
     "bias": "softmax((q @ k.transpose()) * 0.125 + bias) @ v",
     "causal": "softmax(((q @ k.transpose()) * 0.125).mask_upper_triangle(-inf)) @ v",
     "window": "softmax(select(arange(T) <= arange(S).reshape([S, 1]) && arange(T) + 300 > arange(S).reshape([S, 1]), q @ k.transpose() * 0.125, -inf)) @ v"}
+GROUPED = ("kernel attention(q: &Tensor<bf16, [B, G * R, S, D]>, k: &Tensor<bf16, [B, G, T, D]>, v: &Tensor<bf16, [B, G, T, E]>) -> {0} {{\n"
+           "    let scores = (q.reshape([B, G, R, S, D]) @ k.reshape([B, G, 1, T, D]).transpose()) as f32 * 0.125\n    {1}\n}}")
+HEADS = "softmax(scores) as bf16 @ v.reshape([B, G, 1, T, E])"
+SUMS = """    let m = max(scores, dim = -1)
+    let x = exp(scores - m.reshape([B, H, S, 1]))
+    let l = sum(x, dim = -1)
+    let o = (x / l.reshape([B, H, S, 1])) as bf16 @ v"""
+BY_POSITION = """kernel attention(q: &Tensor<bf16, [B, S, H, D]>, k: &Tensor<bf16, [B, T, H, D]>, v: &Tensor<bf16, [B, T, H, E]>) -> {0} {{
+    let scores = (q.transpose([0, 2, 1, 3]) @ k.transpose([0, 2, 3, 1])) as f32 * 0.125
+    let heads = softmax(scores) as bf16 @ v.transpose([0, 2, 1, 3])
+    return {1}
+}}"""
+SUMMED = """kernel attention(q: &Tensor<bf16, [B, H, S, D]>, k: &Tensor<bf16, [B, H, T, D]>, v: &Tensor<bf16, [B, H, T, E]>) -> (Tensor<bf16, [B, H, S, E]>, {0}) {{
+    let scores = (q @ k.transpose()) as f32 * 0.125
+""" + SUMS + """
+    return (o, {1})
+}}"""
+#: Orders and groups of dimensions, values of rows beside: the program, and how many plain stores the threads of a phase have.
+FORMS = {
+    "groups of heads": (GROUPED.format("Tensor<bf16, [B, G * R, S, E]>", f"return ({HEADS}).reshape([B, G * R, S, E])"), 0),
+    "groups of heads in the result": (GROUPED.format("Tensor<bf16, [B, G, R, S, E]>", f"return {HEADS}"), 0),
+    "groups of heads, by position": (GROUPED.format("Tensor<bf16, [B, S, G * R, E]>", f"return ({HEADS}).reshape([B, G * R, S, E]).transpose([0, 2, 1, 3])"), 0),
+    "groups of heads, turned before they are regrouped": (
+        GROUPED.format("Tensor<bf16, [B, S, G * R, E]>", f"return ({HEADS}).transpose([0, 3, 1, 2, 4]).reshape([B, S, G * R, E])"), 0),
+    "by position": (BY_POSITION.format("Tensor<bf16, [B, S, H, E]>", "heads.transpose([0, 2, 1, 3])"), 0),
+    "a sum per row": (SUMMED.format("Tensor<f32, [B, H, S]>", "m + log(l)"), 2),
+    "a sum per row, by position, narrow": (SUMMED.format("Tensor<f16, [B, S, H]>", "(m + log(l)).transpose([0, 2, 1]) as f16"), 2),
+    "a sum per row and dimension of one": (SUMMED.format("Tensor<f32, [B, H, S, 1]>", "(m + log(l)).reshape([B, H, S, 1])"), 2)}
 OTHERS = {
+    "rows and heads in one dimension": BY_POSITION.format("Tensor<bf16, [B, S * H, E]>", "heads.transpose([0, 2, 1, 3]).reshape([B, S * H, E])"),
+    "heads and columns in one dimension": BY_POSITION.format("Tensor<bf16, [B, S, H * E]>", "heads.transpose([0, 2, 1, 3]).reshape([B, S, H * E])"),
+    "columns turned": BY_POSITION.format("Tensor<bf16, [B, H, E, S]>", "heads.transpose([0, 1, 3, 2])"),
+    "a sum over rows": SUMMED.format("Tensor<f32, [B, H]>", "sum(m + log(l), dim = -1)"),
+    "sums in another order": SUMMED.format("Tensor<f32, [B, H * S]>", "(m + log(l)).reshape([B, H * S])"),
+    "heads of the queries in other groups": """kernel attention(q: &Tensor<bf16, [B, S, H, D]>, k: &Tensor<bf16, [B, H, T, D]>, v: &Tensor<bf16, [B, H, T, D]>) -> Tensor<bf16, [B, H, S, D]> {
+    return softmax((q.reshape([B, H, S, D]) @ k.transpose()) as f32) as bf16 @ v
+}""",
     "f32": HEAD.format("f32") + PROGRAMS["plain"] + " }",
     "weights are stored": """kernel attention(q: &Tensor<bf16, [S, D]>, k: &Tensor<bf16, [T, D]>, v: &Tensor<bf16, [T, D]>) -> (Tensor<bf16, [S, D]>, Tensor<f32, [S, T]>) {
     let p = softmax((q @ k.transpose()) as f32)
@@ -39,6 +75,22 @@ def streams(code):
     return {name: text for name, text in zip(parts[1::2], parts[2::2]) if "_stream_" in name}
 
 
+def check_assembly(folder, code):
+    """Of the streams only: the assembler takes them without spills and without putting matrix instructions one after another."""
+    if not shutil.which("ptxas"):
+        return
+    parts = re.split(r"(?=^(?:\t*//[^\n]*\n)?\.visible \.entry )", code, flags=re.MULTILINE)
+    (folder / "streams.ptx").write_text(parts[0] + "".join(part for part in parts[1:] if "_stream_" in part.split("(")[0]))
+    done = subprocess.run(["ptxas", "-arch=sm_90a", "-v", folder / "streams.ptx", "-o", folder / "streams.cubin"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    entries = re.split(r"Compiling entry function '", done.stderr)[1:]
+    assert len(entries) == 3
+    for part in entries:
+        assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in part, part
+    assert not set(re.findall(r"C75\d\d", done.stderr)) - {"C7519"}, done.stderr
+
+
 @pytest.mark.parametrize("case", PROGRAMS)
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_scores_stay_in_registers(vortex, tmp_path, kind, case):
@@ -49,14 +101,19 @@ def test_scores_stay_in_registers(vortex, tmp_path, kind, case):
         # Both products run on warpgroup instructions, weights from registers; nothing is written but results, by the copy engine.
         assert re.search(r"wgmma\.mma_async[^;]*\}, %rd", text) and re.search(r"wgmma\.mma_async[^;]*\}, \{%r", text)
         assert ".global.shared::cta.bulk_group" in text and "st.global" not in text and "bar.arrive" in text
-    if shutil.which("ptxas"):
-        (tmp_path / "all.ptx").write_text(code)
-        log = subprocess.run(["ptxas", "-arch=sm_90a", "-v", tmp_path / "all.ptx", "-o", tmp_path / "all.cubin"],
-                             capture_output=True, text=True).stderr
-        for part in re.split(r"Compiling entry function '", log)[1:]:
-            if "_stream_" in part.split("'")[0]:
-                assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in part, part
-        assert not set(re.findall(r"C75\d\d", log)) - {"C7519"}, log
+    check_assembly(tmp_path, code)
+
+
+@pytest.mark.parametrize("case", FORMS)
+def test_forms_keep_scores_in_registers(vortex, tmp_path, case):
+    program, stores = FORMS[case]
+    code = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "asm")
+    phases = streams(code)
+    assert len(phases) == 3
+    for text in phases.values():
+        assert len(re.findall(r"wgmma\.mma_async", text)) > 2 and ".global.shared::cta.bulk_group" in text
+        assert len(re.findall(r"st\.global\.", text)) == stores
+    check_assembly(tmp_path, code)
 
 
 def test_masks_bound_the_loop(vortex, tmp_path):
@@ -75,6 +132,41 @@ def test_masks_bound_the_loop(vortex, tmp_path):
             before, body = phase.split("scf.for", 1)
             assert ("vx.load" in before) == (program is lengths) and "vx.load " not in body
             assert re.search(r"arith\.select %\w+, %\w+, %\w+ : tensor<\?x\?x\?x\?xf32>", body)
+
+
+def test_offsets_windows_and_lengths_bound_one_loop(vortex, tmp_path):
+    """From both sides, chunk by chunk; chunks that all of them leave whole are apart, by a scalar that both sides decide."""
+    program = """kernel attention(q: &Tensor<bf16, [B, H, S, D]>, k: &Tensor<bf16, [B, H, T, D]>, v: &Tensor<bf16, [B, H, T, D]>, count: &Tensor<i32, [B]>, offset: i64) -> Tensor<bf16, [B, H, S, D]> {
+    let scores = (q @ k.transpose()) as f32 * 0.125
+    let row = arange(S).reshape([S, 1])
+    let kept = arange(T) + 300 > row && arange(T) < count.reshape([B, 1, 1, 1])
+    return softmax(select(kept, scores.mask_upper_triangle(-inf, offset = offset), -inf)) as bf16 @ v
+}"""
+    steps = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "ir")
+    phases = re.findall(r"vx\.kernel @attention\.stream\.\d.*?vx\.return", steps, re.DOTALL)
+    assert len(phases) == 3
+    for phase in phases:
+        begin, end = re.search(r"scf\.for %\w+ = (%\w+) to (%\w+) step", phase).groups()
+        before, body = phase.split("scf.for", 1)
+        assert re.search(rf"{begin} = arith\.subi", before) and re.search(rf"{end} = arith\.minsi", before) and "vx.load" in before
+        whole = re.search(r"(%\w+) = arith\.andi %\w+, %\w+ : i1", body)[1]
+        assert re.search(rf"arith\.select {whole}, %\w+, %\w+ : tensor<\?x\?x\?x\?xf32>", body)
+
+
+def test_the_library_is_one_phase(vortex, tmp_path):
+    """Scales and the flag of a mask are arguments."""
+    program = """import nn.attention { attention, grouped_attention, attention_by_position }
+
+fn main() {
+    let q: Tensor<bf16, [2, 2, 9, 16]> = zeros()
+    let grouped: Tensor<bf16, [2, 2, 3, 9, 16]> = zeros()
+    attention(&q, &q, &q, 0.25, true)
+    attention_by_position(&q, &q, &q, 0.25, true)
+    grouped_attention(&grouped, &q, &q, 0.25, true)
+}"""
+    steps = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "ir")
+    for kernel in ("attention", "grouped_attention", "attention_by_position"):
+        assert len(re.findall(rf'vx\.kernel @"{kernel}-bf16\.stream', steps)) == 3
 
 
 def test_other_chips_and_other_launches_keep_their_phases(vortex, tmp_path):

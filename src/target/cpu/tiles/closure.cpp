@@ -1,5 +1,7 @@
 #include "target/cpu/tiles/closure.h"
 
+#include "ir/reshape_parts.h"
+
 #include <llvm/ADT/TypeSwitch.h>
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
 
@@ -59,7 +61,7 @@ llvm::SmallVector<std::pair<mlir::Value, DimMap>> Closure::operands(mlir::Value 
         result.push_back({slice.getValue(), from});
       })
       .Case([&](ir::ReshapeOp reshape) {
-        ReshapeParts parts = reshapeParts(reshape);
+        ir::ReshapeParts parts = ir::reshapeParts(reshape);
         unsigned rank = mlir::cast<mlir::RankedTensorType>(reshape.getValue().getType()).getRank();
         DimMap from(rank, DimUse{DimUse::kMixed, false});
         for (unsigned dim = 0; dim < parts.prefix; ++dim)

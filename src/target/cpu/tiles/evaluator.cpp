@@ -1,5 +1,6 @@
 #include "target/cpu/tiles/evaluator.h"
 
+#include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
 #include "target/cpu/tiles/closure.h"
 #include "target/cpu/tiles/reduction.h"
@@ -204,28 +205,13 @@ Value* Evaluator::evalConstant(mlir::Operation* op, const At& at) {
 
 //===-- reshape -----------------------------------------------------------------------------------------------===//
 
-ReshapeParts reshapeParts(ir::ReshapeOp op) {
-  auto from = ir::tileSizes(op.getValue()), to = ir::tileSizes(op.getResult());
-  auto equal = [](mlir::OpFoldResult a, mlir::OpFoldResult b) {
-    return a && b && mlir::isEqualConstantIntOrValue(a, b);
-  };
-  ReshapeParts parts{0, 0};
-  size_t most = std::min(from.size(), to.size());
-  while (parts.prefix < most && equal(from[parts.prefix], to[parts.prefix]))
-    ++parts.prefix;
-  while (parts.prefix + parts.suffix < most &&
-         equal(from[from.size() - 1 - parts.suffix], to[to.size() - 1 - parts.suffix]))
-    ++parts.suffix;
-  return parts;
-}
-
 bool reshapeSplits(ir::ReshapeOp op) {
-  ReshapeParts parts = reshapeParts(op);
+  ir::ReshapeParts parts = ir::reshapeParts(op);
   return parts.suffix > 0 || tileType(op.getValue()).getRank() <= int64_t(parts.prefix + parts.suffix + 1);
 }
 
 At Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {
-  ReshapeParts parts = reshapeParts(op);
+  ir::ReshapeParts parts = ir::reshapeParts(op);
   LaneMath math(e.ir, at.lanes);
   unsigned fromRank = tileType(op.getValue()).getRank(), toRank = at.index.size();
   Values toExtents = extents(op.getResult()), fromExtents = extents(op.getValue());

@@ -54,11 +54,6 @@ private:
   llvm::SmallVector<llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<At, llvm::Value*>, 2>>> frames_{1};
 };
 
-/// How the dimensions of a reshape's two sides correspond: `prefix` leading and `suffix` trailing ones are equal, those between are regrouped.
-struct ReshapeParts {
-  unsigned prefix, suffix;
-};
-ReshapeParts reshapeParts(ir::ReshapeOp op);
 /// Elements that are neighbours in the result are neighbours in the source: one element at a time need not be looked for.
 bool reshapeSplits(ir::ReshapeOp op);
 

@@ -1,3 +1,4 @@
+#include "ir/reshape_parts.h"
 #include "passes/stream_reductions.h"
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/tiles/tiles_state.h"
@@ -123,7 +124,7 @@ static void writeBeforeMerging(Evaluator& v, Root& root) {
   auto reshape = root.value.getDefiningOp<ir::ReshapeOp>();
   if (!reshape || v.place(root.value) || root.sink.guarded)
     return;
-  ReshapeParts parts = reshapeParts(reshape);
+  ir::ReshapeParts parts = ir::reshapeParts(reshape);
   Values extents = v.extents(reshape.getValue());
   size_t kept = parts.prefix + parts.suffix, dim = parts.prefix;
   if (root.sink.view.rank() != kept + 1 || extents.size() < kept + 2)

@@ -1,11 +1,13 @@
 #include "target/gpu/hopper/epilogue.h"
 
 #include "base/check.h"
+#include "ir/reshape_parts.h"
 #include "target/gpu/hopper/configuration.h"
 
 #include <mlir/Dialect/SCF/IR/SCF.h>
 
 #include <map>
+#include <numeric>
 
 namespace vortex::target::gpu::hopper {
 
@@ -36,21 +38,68 @@ Epilogue::Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, llvm::Ar
       step_(columns % 64 == 0 ? 64 : 32) {
   v_.wide = &aligned_;
   for (ir::TileStoreOp op : stores) {
-    Store store{op, 0, vxt::scalarBytes(tiles::elementType(op.getValue())), 0};
-    store.columns = std::min(step_, kSwizzledRow / store.elementBytes);
-    unsigned rank = tiles::rankOf(op.getValue());
-    llvm::SmallVector<int64_t> box(rank, 1);
-    box[0] = store.columns;
-    box[1] = kRows;
-    store.map = maps.add(op.getView(), box, store.columns * store.elementBytes);
-    stores_.push_back(store);
-    perTile_ += static_cast<unsigned>(columns / store.columns);
-    tiles::Closure().walk(op.getValue(), tiles::identityMap(rank), [&](mlir::Value value, const tiles::DimMap&) {
-      bool isKnown = value == product_ || value.getDefiningOp<mlir::scf::ForOp>();
-      reads_ |= value.getDefiningOp<ir::TileLoadOp>() && !isKnown;
-      return !isKnown;
-    });
+    Target target = targetOf(op);
+    tiles::Closure().walk(target.value, tiles::identityMap(tiles::rankOf(target.value)),
+                          [&](mlir::Value value, const tiles::DimMap&) {
+                            reads_ |= bool(value.getDefiningOp<ir::TileLoadOp>());
+                            return !isKnown(value);
+                          });
+    if (target.placeOf(tiles::rankOf(product_) - 1) < 0)
+      rowStores_.push_back(std::move(target));
+    else
+      addStore(maps, std::move(target));
   }
+}
+
+bool Epilogue::isKnown(mlir::Value tile) const { return tile == product_ || tile.getDefiningOp<mlir::scf::ForOp>(); }
+
+int64_t Epilogue::Target::placeOf(int64_t dim) const {
+  for (auto [place, own] : llvm::enumerate(places))
+    if (own >= 0 && dims[static_cast<size_t>(own)] == dim)
+      return static_cast<int64_t>(place);
+  return -1;
+}
+
+/// Where the dimensions of what is stored come from: from the product's, or from those of tiles known per row, which are its leading ones.
+Epilogue::Target Epilogue::targetOf(ir::TileStoreOp op) const {
+  Target target{op, op.getValue(), {}, {}};
+  for (int64_t dim = 0; dim < int64_t{tiles::rankOf(target.value)}; ++dim)
+    target.places.push_back(dim);
+  while (auto reshape = target.value.getDefiningOp<ir::ReshapeOp>()) {
+    for (int64_t& place : target.places)
+      place = place < 0 ? -1 : ir::sourceDim(reshape, place);
+    target.value = reshape.getValue();
+  }
+  unsigned rank = tiles::rankOf(target.value);
+  target.dims.assign(rank, -1);
+  bool isFollowing = false;
+  tiles::Closure().walk(target.value, tiles::identityMap(rank), [&](mlir::Value value, const tiles::DimMap& map) {
+    if (!isKnown(value))
+      return true;
+    isFollowing = true;
+    for (auto [dim, use] : llvm::enumerate(map))
+      if (use.loop >= 0)
+        target.dims[static_cast<size_t>(use.loop)] = static_cast<int64_t>(dim);
+    return false;
+  });
+  if (!isFollowing)  // of the same positions
+    std::iota(target.dims.begin(), target.dims.end(), 0);
+  return target;
+}
+
+void Epilogue::addStore(Maps& maps, Target target) {
+  Store store{std::move(target), 0, 0, 0};
+  store.elementBytes = vxt::scalarBytes(tiles::elementType(store.value));
+  store.columns = std::min(step_, kSwizzledRow / store.elementBytes);
+  const int64_t product = tiles::rankOf(product_), rank = static_cast<int64_t>(store.places.size());
+  const int64_t row = store.placeOf(product - 2);
+  VORTEX_CHECK(row >= 0 && store.placeOf(product - 1) == rank - 1, "a store of results was planned that turns them");
+  llvm::SmallVector<int64_t> box(static_cast<size_t>(rank), 1);
+  box[0] = store.columns;
+  box[static_cast<size_t>(rank - 1 - row)] = kRows;
+  store.map = maps.add(store.op.getView(), box, store.columns * store.elementBytes);
+  stores_.push_back(store);
+  perTile_ += static_cast<unsigned>(columns_ / store.columns);
 }
 
 void Epilogue::emit(Value sums, Value row, Value column, Value staging, llvm::ArrayRef<RowValue> rows) {
@@ -64,6 +113,23 @@ void Epilogue::emit(Value sums, Value row, Value column, Value staging, llvm::Ar
     remember(warp, value);
   for (int64_t from = 0; from < columns_; from += step_)
     emitColumns(warp, from);
+  for (const Target& target : rowStores_)
+    storeRows(warp, target);
+}
+
+/// The four threads of a row know the same: the first one stores it.
+void Epilogue::storeRows(const Warp& warp, const Target& target) {
+  Value isFirst = tiles::isEqual(l_, l_.rem(warp.lane, l_.constant(4)), l_.constant(0));
+  for (int64_t half = 0; half < 2; ++half) {
+    tiles::At at = position(warp, half, 0);
+    at.lanes = 1;
+    Value isRow = l_.less(warp.rows[static_cast<size_t>(half)], warp.extents[warp.extents.size() - 2]);
+    at.mask = reads_ ? isRow : Value();
+    tiles::At own = turned(l_, at, target.dims);
+    Value value = v_.eval(target.value, own);
+    tiles::storeElements(l_, v_.placeOfStore(target.op), turned(l_, own, target.places), value, l_.both(isFirst, isRow),
+                         nullptr, false);
+  }
 }
 
 void Epilogue::finish() { l_.b.create<vxnv::StoreWaitOp>(l_.loc, 0, true); }
@@ -79,6 +145,14 @@ tiles::At Epilogue::position(const Warp& warp, int64_t half, int64_t column) {
     at.mask = l_.both(l_.less(at.index[at.index.size() - 2].base, warp.extents[warp.extents.size() - 2]),
                       l_.less(at.index.back().base, warp.extents.back()));
   return at;
+}
+
+/// The same position for a tile of which dimension i is dimension dims[i].
+tiles::At Epilogue::turned(Lowering& l, const tiles::At& at, llvm::ArrayRef<int64_t> dims) {
+  tiles::At result{{}, at.lanes, at.mask};
+  for (int64_t dim : dims)
+    result.index.push_back(dim < 0 ? tiles::Index{l.constant(0), 0} : at.index[static_cast<size_t>(dim)]);
+  return result;
 }
 
 void Epilogue::remember(Warp& warp, int64_t half, int64_t column) {
@@ -113,7 +187,7 @@ void Epilogue::emitColumns(Warp& warp, int64_t from) {
     for (Store& store : stores_)
       for (int64_t column = from; column < from + step_; column += 8)
         for (int64_t half = 0; half < 2; ++half)
-          v_.touch(store.op.getValue(), warp.at.at({column, half}));
+          v_.touch(store.value, turned(l_, warp.at.at({column, half}), store.dims));
   for (Store& store : stores_)
     for (int64_t column = from; column < from + step_; column += store.columns) {
       // The stores of a tile may be odd in number: the first buffer is then the last one of the tile before.
@@ -129,7 +203,7 @@ void Epilogue::emitColumns(Warp& warp, int64_t from) {
 }
 
 Value Epilogue::evaluate(const Warp& warp, Store& store, int64_t half, int64_t column) {
-  return v_.eval(store.op.getValue(), warp.at.at({column, half}));
+  return v_.eval(store.value, turned(l_, warp.at.at({column, half}), store.dims));
 }
 
 /// Byte offset in a staged box under the swizzle of its row length.
@@ -175,11 +249,12 @@ void Epilogue::stage(const Warp& warp, Store& store, int64_t from, Value buffer)
 void Epilogue::send(const Warp& warp, Store& store, int64_t from, Value buffer) {
   Values coordinates;
   auto rank = static_cast<unsigned>(store.op.getOffsets().size());
+  const int64_t row = store.placeOf(tiles::rankOf(product_) - 2);
   for (unsigned dim = rank; dim-- > 0;) {
     Value start = l_.scalar(store.op.getOffsets()[dim]);
-    coordinates.push_back(dim + 1 == rank   ? l_.add(l_.add(start, warp.column), l_.constant(from))
-                          : dim + 2 == rank ? l_.add(start, warp.row)
-                                            : start);
+    coordinates.push_back(dim + 1 == rank ? l_.add(l_.add(start, warp.column), l_.constant(from))
+                          : dim == row    ? l_.add(start, warp.row)
+                                          : start);
   }
   l_.b.create<vxnv::StoreOp>(l_.loc, buffer, store.map, coordinates);
 }

@@ -1,5 +1,5 @@
 // What follows a product, on its sums in registers: each warp finishes 16 rows, writes them to its own piece of shared memory and lets the copy
-// engine store them while the next tile is multiplied.
+// engine store them while the next tile is multiplied. What there is one of per row is stored by the threads that have it.
 #pragma once
 
 #include "target/gpu/hopper/operand.h"
@@ -14,7 +14,8 @@ public:
     mlir::Value tile;
     Values halves;  ///< of this thread's upper and lower row
   };
-  /// `columns`: of a consumer. `stores`: of values that are elementwise in the product, and in tiles known per row.
+  /// `columns`: of a consumer. `stores`: of values that are elementwise in the product, and in tiles known per row; or in those only, which then
+  /// are stored per row. Through transposes that leave the columns last, and with dimensions regrouped of which the phase has one element.
   Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, llvm::ArrayRef<ir::TileStoreOp> stores,
            int64_t columns);
 
@@ -24,18 +25,32 @@ public:
   void finish();
 
 private:
-  struct Store {
+  struct Target {
     ir::TileStoreOp op;
+    mlir::Value value;                ///< before dimensions are regrouped
+    llvm::SmallVector<int64_t> dims;  ///< of the product, per dimension of the value; -1: of extent 1
+    /// Of the value, per dimension of the view; -1: one element of the regrouped dimensions.
+    llvm::SmallVector<int64_t> places;
+    /// The dimension of the view that dimension `dim` of the product is.
+    int64_t placeOf(int64_t dim) const;
+  };
+  struct Store : Target {
     int64_t columns;  ///< of a box of 16 rows
     int64_t elementBytes;
     int64_t map;
   };
   struct Warp;
+  /// At hand where a warp's rows are finished.
+  bool isKnown(mlir::Value tile) const;
+  Target targetOf(ir::TileStoreOp op) const;
+  void addStore(Maps& maps, Target target);
+  void storeRows(const Warp& warp, const Target& target);
   void emitColumns(Warp& warp, int64_t from);
   void stage(const Warp& warp, Store& store, int64_t from, Value buffer);
   void send(const Warp& warp, Store& store, int64_t from, Value buffer);
   Value evaluate(const Warp& warp, Store& store, int64_t half, int64_t column);
   tiles::At position(const Warp& warp, int64_t half, int64_t column);
+  static tiles::At turned(Lowering& l, const tiles::At& at, llvm::ArrayRef<int64_t> dims);
   void remember(Warp& warp, int64_t half, int64_t column);
   void remember(const Warp& warp, const RowValue& value);
 
@@ -46,6 +61,7 @@ private:
   int64_t columns_, step_;
   bool reads_ = false;  ///< other tensors
   llvm::SmallVector<Store, 2> stores_;
+  llvm::SmallVector<Target, 1> rowStores_;
   unsigned stored_ = 0, perTile_ = 0;
 };
 

@@ -1,9 +1,13 @@
 #include "target/gpu/hopper/operand.h"
 
 #include "base/check.h"
+#include "ir/reshape_parts.h"
 #include "ir/size_attr.h"
+#include "ir/tile_sizes.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/tiles/closure.h"
+
+#include <mlir/Dialect/Utils/StaticValueUtils.h>
 
 namespace vortex::target::gpu::hopper {
 
@@ -70,15 +74,83 @@ void Operand::copy(Value slot, Value depth, int64_t offset) {
   }
 }
 
+static bool isMoved(mlir::Operation* op) {
+  return llvm::isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, ir::SliceOp, ir::ReshapeOp>(op);
+}
+
+/// The dimension of what `op` moves that dimension `dim` of its result is.
+static unsigned dimBefore(mlir::Operation* op, unsigned dim) {
+  int64_t from = 0;
+  if (auto turned = llvm::dyn_cast<ir::TransposeOp>(op)) {
+    from = turned.getPermutation()[dim];
+  } else if (auto repeated = llvm::dyn_cast<ir::BroadcastOp>(op)) {
+    from = llvm::find(repeated.getDims(), int64_t{dim}) - repeated.getDims().begin();
+  } else if (auto slice = llvm::dyn_cast<ir::SliceOp>(op)) {
+    from = dim;
+    for (int64_t dropped : slice.getDropped())
+      from += dropped <= from;
+  } else {
+    from = ir::sourceDim(llvm::cast<ir::ReshapeOp>(op), dim);
+  }
+  VORTEX_CHECK(from >= 0, "rows that are regrouped were planned as an operand's");
+  return static_cast<unsigned>(from);
+}
+
+static Values extentsOf(Lowering& l, mlir::Value tile) {
+  Values extents;
+  for (mlir::OpFoldResult size : ir::tileSizes(tile)) {
+    auto known = mlir::getConstantIntValue(size);
+    extents.push_back(known ? l.constant(*known) : l.scalar(llvm::cast<mlir::Value>(size)));
+  }
+  return extents;
+}
+
+/// One element of the regrouped dimensions has a number among them, and that its digits on the other side.
+static Values startsBefore(Lowering& l, ir::ReshapeOp reshape, const Values& starts) {
+  const ir::ReshapeParts parts = ir::reshapeParts(reshape);
+  Values to = extentsOf(l, reshape.getResult()), from = extentsOf(l, reshape.getValue());
+  const size_t toEnd = to.size() - parts.suffix, fromEnd = from.size() - parts.suffix;
+  Value number = l.constant(0);
+  for (size_t dim = parts.prefix; dim < toEnd; ++dim)
+    number = l.add(l.mul(number, to[dim]), starts[dim]);
+  Values before(from.size());
+  for (size_t dim = fromEnd; dim-- > parts.prefix;) {
+    const bool isFirst = dim == parts.prefix;
+    before[dim] = isFirst ? number : l.rem(number, from[dim]);
+    number = isFirst ? number : l.div(number, from[dim]);
+  }
+  std::copy(starts.begin(), starts.begin() + parts.prefix, before.begin());
+  std::copy(starts.end() - parts.suffix, starts.end(), before.end() - parts.suffix);
+  return before;
+}
+
+/// `starts`: of what `op` gives.
+static Values startsBefore(Lowering& l, mlir::Operation* op, const Values& starts) {
+  if (auto reshape = llvm::dyn_cast<ir::ReshapeOp>(op))
+    return startsBefore(l, reshape, starts);
+  Values before(tiles::rankOf(op->getOperand(0)), l.constant(0));
+  if (auto turned = llvm::dyn_cast<ir::TransposeOp>(op)) {
+    for (auto [dim, source] : llvm::enumerate(turned.getPermutation()))
+      before[static_cast<size_t>(source)] = starts[dim];
+  } else if (auto repeated = llvm::dyn_cast<ir::BroadcastOp>(op)) {
+    for (auto [dim, target] : llvm::enumerate(repeated.getDims()))
+      if (llvm::cast<mlir::RankedTensorType>(repeated.getValue().getType()).getDimSize(static_cast<unsigned>(dim)) != 1)
+        before[dim] = starts[static_cast<size_t>(target)];
+  } else {
+    auto slice = llvm::cast<ir::SliceOp>(op);
+    size_t kept = 0;
+    for (auto [dim, offset] : llvm::enumerate(slice.getOffsets())) {
+      const bool isDropped = llvm::is_contained(slice.getDropped(), static_cast<int64_t>(dim));
+      before[dim] = isDropped ? l.scalar(offset) : l.add(l.scalar(offset), starts[kept++]);
+    }
+  }
+  return before;
+}
+
 RowOperand::RowOperand(Lowering& lowering, Maps& maps, mlir::Value tile, unsigned rowDim, int64_t boxRows)
-    : l_(lowering), element_(tiles::elementType(tile)), rowDim_(rowDim), boxRows_(boxRows) {
-  for (mlir::Operation* op = tile.getDefiningOp(); llvm::isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp>(op);
-       op = tile.getDefiningOp()) {
-    if (auto turned = llvm::dyn_cast<ir::TransposeOp>(op))
-      rowDim_ = static_cast<unsigned>(turned.getPermutation()[rowDim_]);
-    else
-      rowDim_ = static_cast<unsigned>(llvm::find(llvm::cast<ir::BroadcastOp>(op).getDims(), rowDim_) -
-                                      llvm::cast<ir::BroadcastOp>(op).getDims().begin());
+    : l_(lowering), tile_(tile), element_(tiles::elementType(tile)), rowDim_(rowDim), boxRows_(boxRows) {
+  for (mlir::Operation* op = tile.getDefiningOp(); isMoved(op); op = tile.getDefiningOp()) {
+    rowDim_ = dimBefore(op, rowDim_);
     tile = op->getOperand(0);
   }
   load_ = tile.getDefiningOp<ir::TileLoadOp>();
@@ -93,10 +165,17 @@ RowOperand::RowOperand(Lowering& lowering, Maps& maps, mlir::Value tile, unsigne
 
 int64_t RowOperand::boxBytes() const { return boxRows_ * kDepthBytes; }
 
+Values RowOperand::starts() const {
+  Values starts(tiles::rankOf(tile_), l_.constant(0));
+  for (mlir::Operation* op = tile_.getDefiningOp(); isMoved(op); op = op->getOperand(0).getDefiningOp())
+    starts = startsBefore(l_, op, starts);
+  return starts;
+}
+
 void RowOperand::copy(Value slot, int64_t row, int64_t column, int64_t offset) {
-  Values coordinates;
+  Values coordinates, inside = starts();
   for (unsigned dim = load_.getOffsets().size(); dim-- > 0;) {
-    Value start = l_.scalar(load_.getOffsets()[dim]);
+    Value start = l_.add(l_.scalar(load_.getOffsets()[dim]), inside[dim]);
     int64_t shift = dim == rowDim_ ? row : coordinates.empty() ? column : 0;
     coordinates.push_back(l_.add(start, l_.constant(shift)));
   }

@@ -41,8 +41,8 @@ private:
   int64_t copies_, bytes_, map_;
 };
 
-/// Rows of an operand that lie one after another in memory, all of one depth or width: of a whole-tensor load in a phase, through transposes and
-/// repetitions.
+/// Rows of an operand that lie one after another in memory, all of one depth or width: of a whole-tensor load in a phase, through transposes,
+/// repetitions, and other dimensions regrouped, along which the phase has one element.
 class RowOperand {
 public:
   /// `rowDim`: the other of the last two dimensions is the innermost in memory. `boxRows`: that a copy takes.
@@ -54,7 +54,11 @@ public:
   void copy(Value slot, int64_t row, int64_t column, int64_t offset);
 
 private:
+  /// Where the operand begins in the load, per dimension.
+  Values starts() const;
+
   Lowering& l_;
+  mlir::Value tile_;
   ir::TileLoadOp load_;
   mlir::Type element_;
   unsigned rowDim_;  ///< of the load

@@ -1,6 +1,7 @@
 #include "target/gpu/tiles/closure.h"
 
 #include "analysis/element_control.h"
+#include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
 
 #include <llvm/ADT/TypeSwitch.h>
@@ -55,21 +56,6 @@ bool reducesInnermost(ir::ReduceOp op) {
   return op.getDims().back() + 1 == static_cast<int64_t>(rankOf(op.getValue()));
 }
 
-ReshapeParts reshapeParts(ir::ReshapeOp op) {
-  auto from = ir::tileSizes(op.getValue()), to = ir::tileSizes(op.getResult());
-  auto equal = [](mlir::OpFoldResult a, mlir::OpFoldResult b) {
-    return a && b && mlir::isEqualConstantIntOrValue(a, b);
-  };
-  ReshapeParts parts{0, 0};
-  size_t most = std::min(from.size(), to.size());
-  while (parts.prefix < most && equal(from[parts.prefix], to[parts.prefix]))
-    ++parts.prefix;
-  while (parts.prefix + parts.suffix < most &&
-         equal(from[from.size() - 1 - parts.suffix], to[to.size() - 1 - parts.suffix]))
-    ++parts.suffix;
-  return parts;
-}
-
 static DimMap sourceOfSlice(ir::SliceOp slice, const DimMap& map) {
   DimMap from;
   unsigned kept = 0;
@@ -83,7 +69,7 @@ static DimMap sourceOfSlice(ir::SliceOp slice, const DimMap& map) {
 }
 
 static DimMap sourceOfReshape(ir::ReshapeOp reshape, const DimMap& map) {
-  ReshapeParts parts = reshapeParts(reshape);
+  ir::ReshapeParts parts = ir::reshapeParts(reshape);
   unsigned rank = rankOf(reshape.getValue()), toRank = rankOf(reshape.getResult());
   DimMap from(rank, DimUse{DimUse::kMixed, false});
   for (unsigned dim = 0; dim < parts.prefix; ++dim)

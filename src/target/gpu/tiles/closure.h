@@ -53,12 +53,6 @@ private:
   llvm::DenseMap<mlir::Value, llvm::SmallVector<DimMap, 1>> seen_;
 };
 
-/// How the dimensions of a reshape's two sides correspond: `prefix` leading and `suffix` trailing ones are equal, those between are regrouped.
-struct ReshapeParts {
-  unsigned prefix, suffix;
-};
-ReshapeParts reshapeParts(ir::ReshapeOp op);
-
 /// An upper bound of an index value, if it follows from constants and minima.
 std::optional<int64_t> upperBound(mlir::Value value);
 /// Of the number of elements of a tile.

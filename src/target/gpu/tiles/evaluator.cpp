@@ -2,6 +2,7 @@
 
 #include "analysis/element_control.h"
 #include "ir/index_cast.h"
+#include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
 #include "target/gpu/tiles/reduction.h"
 
@@ -291,7 +292,7 @@ static bool isOne(Lowering& l, Value extent) { return l.constantOf(extent) == 1;
 
 /// Nothing when the lanes land on positions that are not a run: they are then taken apart.
 std::optional<At> Evaluator::sourceOfReshape(ir::ReshapeOp op, const At& at) {
-  ReshapeParts parts = reshapeParts(op);
+  ir::ReshapeParts parts = ir::reshapeParts(op);
   unsigned fromRank = rankOf(op.getValue()), toRank = static_cast<unsigned>(at.index.size());
   Values toExtents = extents(op.getResult()), fromExtents = extents(op.getValue());
   At from{{}, at.lanes, at.mask};

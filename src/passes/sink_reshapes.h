@@ -1,0 +1,13 @@
+// Results in other groups of dimensions than they are computed in (heads of queries that share keys): reshapes go to the stores.
+#pragma once
+
+#include "ir/vx.h"
+
+namespace vortex::passes {
+
+/// Moves reshapes that regroup dimensions behind what is elementwise, and behind transposes that keep the regrouped dimensions together, where only
+/// a store follows; other operands are regrouped instead. Such reshapes get kByPieceAttribute: who cuts the kernel must cut along their sources'
+/// dimensions, into pieces with one element along those that are regrouped.
+void sinkReshapes(ir::KernelOp kernel);
+
+}  // namespace vortex::passes
