@@ -7,6 +7,7 @@
 #include "ir/tile_sizes.h"
 #include "passes/entry_arguments.h"
 #include "passes/launch_places.h"
+#include "passes/pass_on.h"
 #include "passes/phase_builder.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -477,6 +478,7 @@ private:
 
 FailureOr<std::vector<ControlStep>> cutAtControl(ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& schedule,
                                                  std::optional<unsigned>& workers) {
+  passOnWhatIsCarried(kernel);
   Cutter cutter(entry, kernel, schedule);
   std::vector<ControlStep> steps = cutter.run(workers);
   if (cutter.failed)

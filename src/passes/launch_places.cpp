@@ -228,8 +228,12 @@ static bool isPlainWhile(scf::WhileOp loop) {
 
 std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firstLet) const {
   auto counted = dyn_cast<scf::ForOp>(op);
-  if (counted ? !counted.getInductionVar().getType().isIndex() : !passesOn(cast<scf::WhileOp>(op)))
+  if (counted ? !counted.getInductionVar().getType().isIndex() : !passesOn(cast<scf::WhileOp>(op))) {
+    op->setAttr(kStaysAttribute,
+                StringAttr::get(op->getContext(), counted ? "the launch counts in 64 bits, and the counter is narrower"
+                                                          : "what leaves the loop is computed by its condition"));
     return std::nullopt;
+  }
   LaunchControl control;
   if (counted)
     for (Value bound : {counted.getLowerBound(), counted.getUpperBound(), counted.getStep()})

@@ -27,7 +27,9 @@ const std::vector<std::string>& allowedExternalSymbols() {
       "pow",
       "fmod",
       "atan2",
-      "fma",  //
+      "fma",
+      "fmaxf",  // maxnum and minnum of halves, as LLVM narrows those of floats
+      "fminf",  //
       "expm1",
       "log1p",
       "floor",
