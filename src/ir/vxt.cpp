@@ -203,4 +203,38 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
+static Type elementOf(mlir::Value fragment) { return llvm::cast<FragmentType>(fragment.getType()).getElementType(); }
+
+static LogicalResult verifyShared(mlir::Operation* op, PtrType pointer, int64_t pitch) {
+  if (pointer.getSpace() != Space::Shared)
+    return op->emitOpError("accesses shared memory");
+  if (pitch < 8)
+    return op->emitOpError("rows of 8 elements do not fit a pitch of ") << pitch;
+  return success();
+}
+
+LogicalResult FragmentFillOp::verify() {
+  if (elementOf(getResult()) != getValue().getType())
+    return emitOpError("fills ") << getResult().getType() << " with " << getValue().getType();
+  return success();
+}
+LogicalResult FragmentLoadOp::verify() {
+  return verifyShared(*this, getBase().getType(), static_cast<int64_t>(getPitch()));
+}
+LogicalResult FragmentStoreOp::verify() {
+  return verifyShared(*this, getBase().getType(), static_cast<int64_t>(getPitch()));
+}
+LogicalResult FragmentMultiplyOp::verify() {
+  if (elementOf(getA()) != elementOf(getB()))
+    return emitOpError("multiplies ") << elementOf(getA()) << " by " << elementOf(getB());
+  return success();
+}
+LogicalResult FragmentRoundOp::verify() {
+  auto from = llvm::dyn_cast<mlir::FloatType>(elementOf(getValue())),
+       to = llvm::dyn_cast<mlir::FloatType>(elementOf(getResult()));
+  if (!from || !to || to.getWidth() >= from.getWidth())
+    return emitOpError("rounds floats to shorter ones");
+  return success();
+}
+
 }  // namespace vortex::ir::vxt

@@ -35,6 +35,13 @@ def Vxt_Ptr : TypeDef<Vxt_Dialect, "Ptr"> {
   let assemblyFormat = "`<` $space `>`";
 }
 
+def Vxt_Fragment : TypeDef<Vxt_Dialect, "Fragment"> {
+  let mnemonic = "fragment";
+  let summary = "8 × 8 elements that a warp holds: `!vxt.fragment<f32>`; which lane holds which is not said";
+  let parameters = (ins "::mlir::Type":$elementType);
+  let assemblyFormat = "`<` $elementType `>`";
+}
+
 class Vxt_Op<string mnemonic, list<Trait> traits = []> : Op<Vxt_Dialect, mnemonic, traits>;
 
 def Vxt_Scalar : AnyTypeOf<[AnySignlessInteger, AnyFloat, Index], "scalar">;
@@ -238,6 +245,43 @@ def Vxt_MmaOp : Vxt_Op<"mma", [AllTypesMatch<["c", "result"]>, Pure]> {
   let arguments = (ins Vxt_Vector:$a, Vxt_Vector:$b, Vxt_Vector:$c, DenseI64ArrayAttr:$shape);
   let results = (outs Vxt_Vector:$result);
   let assemblyFormat = "$a `,` $b `,` $c $shape attr-dict `:` type($a) `,` type($b) `,` type($c)";
+  let hasVerifier = 1;
+}
+
+// Operations on fragments are executed by all lanes of a warp together; pointers and indices are the same in all of them.
+
+def Vxt_FragmentFillOp : Vxt_Op<"fragment_fill", [Pure]> {
+  let summary = "a fragment whose elements all have one value, the same in all lanes";
+  let arguments = (ins AnyFloat:$value);
+  let results = (outs Vxt_Fragment:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Vxt_FragmentLoadOp : Vxt_Op<"fragment_load", [MemoryEffects<[MemRead]>]> {
+  let summary = "element (r, c) from ptr[index + r · pitch + c], `transposed`: from ptr[index + c · pitch + r]; shared memory";
+  let arguments = (ins Vxt_Ptr:$base, Vxt_Index:$index, I64Attr:$pitch, UnitAttr:$transposed);
+  let results = (outs Vxt_Fragment:$result);
+  let assemblyFormat = "$base `[` $index `]` `pitch` $pitch (`transposed` $transposed^)? attr-dict `:` type($base) `,` type($index) `->` type($result)";
+  let hasVerifier = 1;
+}
+def Vxt_FragmentStoreOp : Vxt_Op<"fragment_store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "element (r, c) to ptr[index + r · pitch + c] in shared memory";
+  let arguments = (ins Vxt_Fragment:$value, Vxt_Ptr:$base, Vxt_Index:$index, I64Attr:$pitch);
+  let assemblyFormat = "$value `,` $base `[` $index `]` `pitch` $pitch attr-dict `:` type($value) `,` type($base) `,` type($index)";
+  let hasVerifier = 1;
+}
+def Vxt_FragmentMultiplyOp : Vxt_Op<"fragment_multiply", [AllTypesMatch<["c", "result"]>, Pure]> {
+  let summary = "a @ b + c, in the type of c (Metal: simdgroup_multiply_accumulate)";
+  let arguments = (ins Vxt_Fragment:$a, Vxt_Fragment:$b, Vxt_Fragment:$c);
+  let results = (outs Vxt_Fragment:$result);
+  let assemblyFormat = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)";
+  let hasVerifier = 1;
+}
+def Vxt_FragmentRoundOp : Vxt_Op<"fragment_round", [Pure]> {
+  let summary = "every element rounded to a shorter type, to nearest even";
+  let arguments = (ins Vxt_Fragment:$value);
+  let results = (outs Vxt_Fragment:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -143,7 +143,7 @@ def test_atomics(vortex, tmp_path):
     assert list(extreme) == [max(0, y.max()), min(0, y.min()), 777]
 
 
-@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
 def test_products(vortex, tmp_path, kind):
     rng = np.random.default_rng()
     m, n, k = (int(extent) for extent in rng.integers(1, 90, 3))
@@ -151,8 +151,28 @@ def test_products(vortex, tmp_path, kind):
     kernel = f"kernel product(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {{ return ((a as {kind}) @ (b as {kind})) as f32 }}"
     (c,) = run(vortex, tmp_path, kernel, "let c = product(&a, &b)", {"a": ("f32", a), "b": ("f32", b)}, ["c"])
     wanted = a @ b
-    tolerance = {"f32": 0, "bf16": 2**-8}[kind]
+    tolerance = {"f32": 0, "f16": 2**-11, "bf16": 2**-8}[kind]
     assert (np.abs(c - wanted) <= tolerance * np.abs(wanted)).all()
+
+
+def test_products_of_turned_operands(vortex, tmp_path):
+    rng = np.random.default_rng()
+    m, n, k = (int(extent) for extent in rng.integers(1, 90, 3))
+    a, b = rng.standard_normal((k, m), np.float32), rng.standard_normal((n, k), np.float32)
+    kernel = "kernel product(a: &Tensor<f32, [K, M]>, b: &Tensor<f32, [N, K]>) -> Tensor<f32, [M, N]> { return a.transpose() @ b.transpose() }"
+    (c,) = run(vortex, tmp_path, kernel, "let c = product(&a, &b)", {"a": ("f32", a), "b": ("f32", b)}, ["c"])
+    np.testing.assert_allclose(c, a.T.astype(np.float64) @ b.T, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind, matrix", [("f32", "float"), ("f16", "half"), ("bf16", "bfloat"), ("i32", None)])
+def test_products_use_simdgroup_matrices_where_there_are_any(vortex, tmp_path, kind, matrix):
+    path = tmp_path / "product.vx"
+    path.write_text(f"kernel product(a: &Tensor<{kind}, [M, K]>, b: &Tensor<{kind}, [K, N]>) -> Tensor<{kind}, [M, N]> {{ return a @ b }}\n")
+    vortex("build", path, "--target", MODEL, "-o", tmp_path)
+    text = (tmp_path / "product.product.metal").read_text()
+    assert ("simdgroup_multiply_accumulate" in text) == (matrix is not None)
+    assert matrix is None or f"simdgroup_{matrix}8x8" in text
+    assert matrix is not None or "simdgroup_" not in text.replace("simdgroup_barrier", "")
 
 
 LOOPS = """

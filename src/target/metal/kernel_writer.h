@@ -86,6 +86,10 @@ private:
   bool writeWarp(mlir::Operation* op);
   void writeShuffle(vxt::ShuffleOp op);
 
+  // writer_matrices.cpp
+  bool writeMatrices(mlir::Operation* op);
+  std::string matrixPlace(mlir::Value base, mlir::Value index, mlir::Value fragment);
+
   vxt::KernelOp kernel_;
   Functions& functions_;
   llvm::LLVMContext context_;

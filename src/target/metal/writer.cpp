@@ -31,6 +31,8 @@ void KernelWriter::fail(mlir::Operation* op, const std::string& why) {
 //===-- names -------------------------------------------------------------------------------------------------===//
 
 std::string KernelWriter::typeOf(mlir::Type type) {
+  if (auto fragment = mlir::dyn_cast<vxt::FragmentType>(type))
+    return concat("simdgroup_", typeOf(fragment.getElementType()), "8x8");
   if (auto pointer = mlir::dyn_cast<vxt::PtrType>(type)) {
     switch (pointer.getSpace()) {
     case ir::Space::Shared: return "threadgroup uchar*";
@@ -161,7 +163,7 @@ void KernelWriter::writeOp(mlir::Operation* op) {
         set(id, concat(typeOf(id.getType()), "(vx_grid.", "xyz"[static_cast<int>(id.getAxis())], ")"));
       })
       .Default([&](mlir::Operation*) {
-        if (!writeMemory(op) && !writeAtomic(op) && !writeWarp(op) && !writeVector(op))
+        if (!writeMemory(op) && !writeAtomic(op) && !writeWarp(op) && !writeMatrices(op) && !writeVector(op))
           fail(op);
       });
 }

@@ -31,6 +31,8 @@ public:
 /// `type`: of the staged elements; `accType`: in which products and sums are formed.
 std::unique_ptr<Core> makeMmaCore(Lowering& lowering, const Plan& plan, const SharedTile& a, const SharedTile& b,
                                   mlir::Type type, mlir::Type accType);
+std::unique_ptr<Core> makeSimdgroupCore(Lowering& lowering, const Plan& plan, const SharedTile& a, const SharedTile& b,
+                                        mlir::Type type, mlir::Type accType);
 std::unique_ptr<Core> makeFmaCore(Lowering& lowering, const Plan& plan, const SharedTile& a, const SharedTile& b,
                                   mlir::Type type, mlir::Type accType);
 

@@ -36,9 +36,21 @@ constexpr std::array kFmaPlans = {
     Plan{Unit::Fma, 16, 256, 16, 16, 32, 4, 3, 2},
 };
 
+/// Products leave through shared memory, of which these chips have 32 KiB. Not measured: nobody had such a chip.
+constexpr std::array kSimdgroupPlans = {
+    Plan{Unit::Simdgroup, 64, 64, 16, 32, 32, 0, 2, 2}, Plan{Unit::Simdgroup, 64, 64, 16, 16, 32, 0, 2, 2},
+    Plan{Unit::Simdgroup, 32, 64, 16, 16, 32, 0, 2, 2}, Plan{Unit::Simdgroup, 64, 32, 16, 32, 16, 0, 2, 2},
+    Plan{Unit::Simdgroup, 32, 32, 16, 16, 16, 0, 2, 2}, Plan{Unit::Simdgroup, 32, 32, 16, 16, 32, 0, 2, 2},
+    Plan{Unit::Simdgroup, 16, 64, 16, 16, 16, 0, 2, 2}, Plan{Unit::Simdgroup, 8, 64, 16, 8, 16, 0, 2, 2},
+    Plan{Unit::Simdgroup, 8, 128, 16, 8, 16, 0, 2, 2},  Plan{Unit::Simdgroup, 8, 32, 16, 8, 16, 0, 2, 2},
+    Plan{Unit::Simdgroup, 32, 32, 16, 8, 16, 0, 2, 2},  Plan{Unit::Simdgroup, 64, 64, 16, 16, 16, 0, 2, 1},
+};
+
 /// Registers a thread needs, with what was seen beside accumulators and fragments in compiled kernels.
 unsigned registers(const Plan& plan, const Problem& problem) {
   constexpr unsigned kRest = 32;
+  if (plan.unit == Unit::Simdgroup)  // two elements of each matrix; fragments of this part and the next
+    return 2 * plan.fragments() + 4 * (plan.warpRows + plan.warpColumns) / kSimdgroupSide + kRest;
   unsigned accumulators = plan.warpRows * plan.warpColumns / 32 * std::max(1u, problem.accBytes / 4);
   unsigned perFragment = problem.elementBits == 64                     ? 4  // 64 bytes of depth instead of 32
                          : problem.elementBits == 8 && problem.isFloat ? 3  // and one set as f16
@@ -64,8 +76,12 @@ bool fits(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
   return registers(plan, problem) <= available + 1;
 }
 
-/// Operations per second of mma.sync on such operands; 0: it takes none.
+/// Operations per second of the chip's matrix unit on such operands; 0: it takes none.
 double matrixRate(const chip::Gpu& chip, const Problem& problem) {
+  if (chip.matrixUnit == chip::MatrixUnit::Simdgroup)
+    return problem.isFloat && problem.accBytes == 4 && (problem.elementBits == 16 || problem.elementBits == 32)
+               ? chip.peak.matrixF16
+               : 0;
   if (chip.matrixUnit != chip::MatrixUnit::MmaSync)
     return 0;
   const chip::PeakRates& peak = chip.peak;
@@ -91,7 +107,7 @@ double cost(const chip::Gpu& chip, const Plan& plan, const Problem& problem) {
   double work = double(plan.rows) * plan.columns * plan.depth;
   // Arithmetic: the share of the peak that one warp's instruction stream reaches grows with the accumulators it has in flight.
   constexpr double kWarpShare = 0.65;  // of the matrix peak, what mma.sync reaches: measured on H100 and H200
-  double rate = plan.unit == Unit::Mma  ? kWarpShare * matrixRate(chip, problem)
+  double rate = plan.unit != Unit::Fma  ? kWarpShare * matrixRate(chip, problem)
                 : problem.accBytes == 8 ? chip.peak.f64
                                         : chip.peak.f32;
   double perCycle = std::max(1.0, rate / 2 / chip.cores / chip.clockHz);
@@ -120,9 +136,11 @@ uint64_t SharedTile::offset(uint64_t x, uint64_t k) const {
 
 std::string Plan::str() const {
   auto size = [](unsigned a, unsigned b) { return std::to_string(a) + "x" + std::to_string(b); };
-  return std::string(unit == Unit::Mma ? "mma " : "fma ") + size(rows, columns) + "x" + std::to_string(depth) +
-         " warp " + size(warpRows, warpColumns) + " lanes " + std::to_string(laneRows) + " stages " +
-         std::to_string(stages) + " blocks " + std::to_string(blocks);
+  return std::string(unit == Unit::Mma         ? "mma "
+                     : unit == Unit::Simdgroup ? "sgm "
+                                               : "fma ") +
+         size(rows, columns) + "x" + std::to_string(depth) + " warp " + size(warpRows, warpColumns) + " lanes " +
+         std::to_string(laneRows) + " stages " + std::to_string(stages) + " blocks " + std::to_string(blocks);
 }
 
 std::optional<Plan> parsePlan(const std::string& text) {
@@ -131,7 +149,7 @@ std::optional<Plan> parsePlan(const std::string& text) {
   int read =
       std::sscanf(text.c_str(), "%3s %ux%ux%u warp %ux%u lanes %u stages %u blocks %u", unit, &plan.rows, &plan.columns,
                   &plan.depth, &plan.warpRows, &plan.warpColumns, &plan.laneRows, &plan.stages, &plan.blocks);
-  plan.unit = std::string(unit) == "mma" ? Unit::Mma : Unit::Fma;
+  plan.unit = std::string(unit) == "mma" ? Unit::Mma : std::string(unit) == "sgm" ? Unit::Simdgroup : Unit::Fma;
   return read == 9 && plan.str() == text ? std::optional(plan) : std::nullopt;
 }
 
@@ -140,11 +158,13 @@ bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem) { return matr
 /// The cheapest plan with block tiles of at most `mostElements`.
 static std::optional<Plan> cheapest(const chip::Gpu& chip, const Problem& problem, bool anyThreads,
                                     unsigned mostElements, unsigned leastBlocks = 1) {
-  bool matrix = usesMatrixUnit(chip, problem);
+  std::span<const Plan> plans = kFmaPlans;
+  if (usesMatrixUnit(chip, problem))
+    plans = chip.matrixUnit == chip::MatrixUnit::Simdgroup ? std::span<const Plan>(kSimdgroupPlans) : kMmaPlans;
   std::optional<Plan> best;
   double least = 0;
-  for (Plan plan : matrix ? std::span<const Plan>(kMmaPlans) : std::span<const Plan>(kFmaPlans)) {
-    if (matrix) {
+  for (Plan plan : plans) {
+    if (plan.unit == Unit::Mma) {
       // Measured at 2048³ in f64: 64x64x16 with three blocks 57 TFLOP/s, 128x128x16 with one 47.
       if (problem.elementBits == 64 && plan.blocks == 1)
         continue;
@@ -293,6 +313,11 @@ SharedTile sharedTile(const Plan& plan, bool isA, unsigned elementBytes, bool de
             .swizzle;
     return tile;
   }
+  if (plan.unit == Unit::Simdgroup) {  // the instruction turns tiles; rows follow each other in other banks
+    tile.depthInner = depthInner;
+    tile.pitch = (1u << tile.innerBits()) + tile.chunk();
+    return tile;
+  }
   // The fma unit reads runs along the rows (columns) at one step; padding keeps those reads one constant apart.
   tile.depthInner = false;
   unsigned best = ~0u, least = ~0u;
@@ -314,6 +339,8 @@ SharedTile sharedTile(const Plan& plan, bool isA, unsigned elementBytes, bool de
 uint64_t sharedBytes(const Plan& plan, unsigned elementBytes) {
   // Padding of the fma unit's rows is at most this, see sharedTile.
   constexpr unsigned kMostPadding = 32;
+  if (plan.unit == Unit::Simdgroup)
+    return uint64_t(plan.stages) * (plan.rows + plan.columns) * (plan.depth * elementBytes + 16);
   unsigned padding = plan.unit == Unit::Fma ? 2 * kMostPadding : 0;
   return uint64_t(plan.stages) * plan.depth * (plan.rows + plan.columns + padding) * elementBytes;
 }
@@ -351,6 +378,8 @@ std::vector<SharedAccess> resultAccesses(const Plan& plan, unsigned elementBytes
 }
 
 unsigned resultPitch(const Plan& plan, unsigned elementBytes) {
+  if (plan.unit == Unit::Simdgroup)
+    return plan.columns + 16 / elementBytes;
   unsigned best = ~0u, least = ~0u, step = std::max(1u, 16 / elementBytes);
   for (unsigned pad = 0; pad <= 32; pad += step)
     if (unsigned cost = wavefronts(resultAccesses(plan, elementBytes, plan.columns + pad)); cost < least) {

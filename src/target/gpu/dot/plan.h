@@ -12,7 +12,8 @@ namespace vortex::target::gpu::dot {
 
 /// Which unit multiplies.
 enum class Unit : uint8_t {
-  Fma,  ///< ordinary arithmetic: f32, integers
+  Fma,        ///< ordinary arithmetic: f32, integers
+  Simdgroup,  ///< matrices of 8 by 8 that 32 threads hold (simdgroup_matrix): f32, f16, bf16
   Mma,  ///< matrix instructions of one warp (mma.sync m16n8): f16, bf16, 8-bit floats and integers, f64, f32 as tf32 where allowed
 };
 
@@ -48,6 +49,7 @@ struct Plan {
   unsigned laneColumns() const { return 32 / laneRows; }
   unsigned threadRows() const { return warpRows / laneRows; }             ///< Fma
   unsigned threadColumns() const { return warpColumns / laneColumns(); }  ///< Fma
+  unsigned fragments() const { return warpRows * warpColumns / 64; }      ///< Simdgroup: of a warp's sums
   /// "mma 128x256x32 warp 64x64 lanes 0 stages 4 blocks 1"
   std::string str() const;
   friend bool operator==(const Plan&, const Plan&) = default;
@@ -81,6 +83,9 @@ bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem);
 /// Shared tiles of a plan. `depthInner`: how the operand lies in global memory.
 SharedTile sharedTile(const Plan& plan, bool isA, unsigned elementBytes, bool depthInner);
 uint64_t sharedBytes(const Plan& plan, unsigned elementBytes);
+
+/// Rows and columns of a simdgroup's matrix.
+constexpr unsigned kSimdgroupSide = 8;
 
 //===-- matrix fragments -----------------------------------------------------------------------------------------===//
 

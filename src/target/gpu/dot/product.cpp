@@ -74,6 +74,8 @@ public:
 
   Values zeros() {
     unsigned perWarp = plan_.warpRows * plan_.warpColumns;
+    if (plan_.unit == Unit::Simdgroup)
+      return makeCore({plan_, {}, {}, accType(), accType()})->zeros();
     if (plan_.unit == Unit::Mma)
       return Values(perWarp / (16 * 8), l.zero(mlir::VectorType::get({4}, accType())));
     return Values(perWarp / 32, l.zero(accType()));
@@ -86,7 +88,9 @@ private:
   }
 
   std::unique_ptr<Core> makeCore(const SumsLayout& layout) {
-    auto make = layout.plan.unit == Unit::Mma ? makeMmaCore : makeFmaCore;
+    auto make = layout.plan.unit == Unit::Mma         ? makeMmaCore
+                : layout.plan.unit == Unit::Simdgroup ? makeSimdgroupCore
+                                                      : makeFmaCore;
     return make(l, layout.plan, layout.a, layout.b, layout.type, layout.accType);
   }
 
@@ -190,17 +194,22 @@ private:
       l.hazards().write(piece.root);
       return piece;
     };
-    auto stagesA = stages(a, dot_.getA()), stagesB = stages(b, dot_.getB());
+    std::optional<SharedMemory::Piece> stagesB;
+    if (isSecondFirst_)
+      stagesB = stages(b, dot_.getB());
+    auto stagesA = stages(a, dot_.getA());
+    if (!stagesB)
+      stagesB = stages(b, dot_.getB());
     a.announceReads();
     b.announceReads();
     setResidency();
     a.begin(batch, row, extents[rank_ - 2], depth, l.sharedPointer(stagesA));
-    b.begin(batch, column, extents[rank_ - 1], depth, l.sharedPointer(stagesB));
+    b.begin(batch, column, extents[rank_ - 1], depth, l.sharedPointer(*stagesB));
     layout_ = SumsLayout{plan_, a.shared(), b.shared(), a.elementType(), accType()};
     core_ = makeCore(*layout_);
     Values sums = mainLoop(a, b, depth, start.empty() ? core_->zeros() : start);
     l.hazards().read(stagesA.root);
-    l.hazards().read(stagesB.root);
+    l.hazards().read(stagesB->root);
     return sums;
   }
 
@@ -218,10 +227,15 @@ private:
   void fitStages() {
     constexpr unsigned kLeastStages = 2, kLeastDepth = 4;
     auto elementBytes = static_cast<unsigned>(vxt::scalarBytes(tiles::elementType(dot_.getA())));
-    unsigned least = plan_.unit == Unit::Mma ? 2 * matrixDepth(elementBytes) : kLeastDepth;
+    unsigned least = plan_.unit == Unit::Mma         ? 2 * matrixDepth(elementBytes)
+                     : plan_.unit == Unit::Simdgroup ? 2 * kSimdgroupSide
+                                                     : kLeastDepth;
     while (true) {
       Operand a(e_, dot_.getA(), true, plan_), b(e_, dot_.getB(), false, plan_);
       if ((a.inPlace() && b.inPlace()) || l.shared().makeRoom({stageBytes(a), stageBytes(b)}, kStageAlignment))
+        return;
+      isSecondFirst_ = l.shared().makeRoom({stageBytes(b), stageBytes(a)}, kStageAlignment);
+      if (isSecondFirst_)
         return;
       if (plan_.stages > kLeastStages)
         --plan_.stages;
@@ -398,6 +412,7 @@ private:
   Plan plan_;
   llvm::SmallVector<int64_t> bounds_;
   unsigned pitch_ = 0;
+  bool isSecondFirst_ = false;  ///< the stages of B are allocated first, where only so both fit
   ResultTile result_;
   std::unique_ptr<Core> core_;
   std::optional<SumsLayout> layout_;

@@ -88,6 +88,7 @@ struct Case {
   std::vector<int64_t> result;
   std::string phase = "";  ///< what the name of a phase with blocks must contain
   bool copies = false;     ///< operands that lie anyhow, and does not split the depth
+  const char* chip = "sm_90";
 };
 
 void pushSlots(gpu::testing::Launch& launch, Matrix& matrix) {
@@ -146,13 +147,15 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
   Assumptions assumptions{.unitStrides = isAligned, .alignedRows = isAligned};
   if (layout.onlyParams)
     assumptions = {.aligned = {0, 1}};
-  tiles::testing::Lowered lowered =
-      tiles::testing::lower(context, text, assumptions, [&](passes::TensorSchedule& schedule) {
+  tiles::testing::Lowered lowered = tiles::testing::lower(
+      context, text, assumptions,
+      [&](passes::TensorSchedule& schedule) {
         if (test.copies)
           schedule.dotSplitBlocks = schedule.dotCopyElements = 0;
         if (seed % 2 == 0)  // the tiles of large products, though these are small
           schedule.smallDotRows = 0;
-      });
+      },
+      nullptr, chip::findGpu(test.chip));
   ASSERT_EQ(lowered.error, "");
   auto entry = *lowered.vx->getOps<ir::EntryOp>().begin();
   std::mt19937_64 random(seed);
@@ -224,7 +227,7 @@ constexpr Variant kVariants[] = {
 };
 
 void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layout, unsigned seed,
-                  const char* phase = "", const char* sum = "") {
+                  const char* phase = "", const char* sum = "", const char* chip = "sm_90") {
   std::string t = type, attribute, result = *sum ? sum : type;
   if (t == "tf32") {
     attribute = "@precision(tf32)\n";
@@ -236,7 +239,8 @@ void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layou
              v.transposedB ? std::vector{shape.n, shape.k} : std::vector{shape.k, shape.n}},
             {shape.m, shape.n},
             phase,
-            std::string(phase) == ".align"};
+            std::string(phase) == ".align",
+            chip};
   double tolerance = *sum            ? 0
                      : t == "f8e4m3" ? 7e-2
                      : t == "f8e5m2" ? 0.13
@@ -253,6 +257,20 @@ void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layou
     // Integers wrap.
     return result == "i8" ? double(static_cast<int8_t>(static_cast<int64_t>(v.scale * sum))) : v.scale * sum;
   });
+}
+
+/// On 8 × 8 matrices of simdgroups, in 32 KiB of shared memory.
+TEST(Product, OnSimdgroupMatricesAgreesWithALoop) {
+  unsigned seed = 501;
+  for (const char* type : {"f32", "f16", "bf16"})
+    for (const Variant& variant : kVariants)
+      for (Shape shape : {Shape{1, 3, 5}, {33, 17, 70}, {67, 130, 41}}) {
+        const bool isAligned = seed % 2 == 0;
+        checkProduct(type, variant, shape, {.aligned = isAligned, .onlyParams = isAligned}, seed, "", "", "apple_m1");
+        ++seed;
+        if (HasFailure())
+          return;
+      }
 }
 
 /// Pieces of the depth are multiplied by different blocks and added in order.

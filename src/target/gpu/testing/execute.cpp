@@ -74,8 +74,8 @@ bool Machine::executeControl(Thread& t, mlir::Operation* op) {
         }
       })
       .Case([&](vxt::BarrierOp) { wait(t, Thread::State::Barrier, op); })
-      .Case<vxt::WarpBarrierOp, vxt::ShuffleOp, vxt::LoadMatrixOp, vxt::MmaOp>(
-          [&](auto) { wait(t, Thread::State::Warp, op); })
+      .Case<vxt::WarpBarrierOp, vxt::ShuffleOp, vxt::LoadMatrixOp, vxt::MmaOp, vxt::FragmentLoadOp,
+            vxt::FragmentStoreOp, vxt::FragmentMultiplyOp>([&](auto) { wait(t, Thread::State::Warp, op); })
       .Default([&](mlir::Operation*) { isKnown = false; });
   return isKnown;
 }
@@ -118,6 +118,15 @@ bool Machine::executeVector(Thread& t, mlir::Operation* op) {
   bool isKnown = true;
   llvm::TypeSwitch<mlir::Operation*>(op)
       .Case([&](mlir::arith::ConstantOp constant) { constants(t, constant); })
+      .Case([&](vxt::FragmentFillOp fill) {
+        for (unsigned j = 0; j < 2; ++j)
+          cells(t, fill)[j] = cell(t, fill.getValue());
+      })
+      .Case([&](vxt::FragmentRoundOp round) {
+        for (unsigned j = 0; j < 2; ++j)
+          cells(t, round)[j] = roundedElement(round.getValue().getType().getElementType(),
+                                              round.getType().getElementType(), cells(t, round.getValue())[j]);
+      })
       .Case([&](vector::ShuffleOp shuffle) {
         for (auto [lane, from] : llvm::enumerate(shuffle.getMask()))
           cells(t, shuffle)[lane] = cells(t, shuffle.getV1())[llvm::cast<mlir::IntegerAttr>(from).getInt()];

@@ -4,6 +4,8 @@
 #include "target/gpu/lowering.h"
 #include "target/gpu/testing/machine_state.h"
 
+#include <cstring>
+
 namespace vortex::target::gpu::testing {
 
 namespace vxt = ir::vxt;
@@ -17,6 +19,8 @@ constexpr size_t kWarp = 32, kWarpgroup = 128;
 }  // namespace
 
 unsigned lanesOf(mlir::Type type) {
+  if (llvm::isa<vxt::FragmentType>(type))
+    return 2;
   auto vectorType = llvm::dyn_cast<mlir::VectorType>(type);
   return vectorType ? static_cast<unsigned>(vectorType.getNumElements()) : 1;
 }
@@ -190,6 +194,18 @@ void Machine::resolve(size_t first, mlir::Operation* op) {
     return shuffle(first, each);
   if (auto load = llvm::dyn_cast<vxt::LoadMatrixOp>(op))
     return loadMatrix(first, load);
+  if (auto load = llvm::dyn_cast<vxt::FragmentLoadOp>(op))
+    return accessFragment(first, op, load.getBase(), load.getIndex(), load.getPitch(), load.getTransposed(),
+                          load.getResult());
+  if (auto store = llvm::dyn_cast<vxt::FragmentStoreOp>(op))
+    return accessFragment(first, op, store.getBase(), store.getIndex(), store.getPitch(), false, store.getValue());
+  if (auto product = llvm::dyn_cast<vxt::FragmentMultiplyOp>(op)) {
+    auto result = multiplyFragments(product, warpRegisters(first, product.getA()), warpRegisters(first, product.getB()),
+                                    warpRegisters(first, product.getC()));
+    for (size_t lane = 0; lane < 32; ++lane)
+      llvm::copy(result[lane], cells(threads_[first + lane], product.getResult()));
+    return;
+  }
   if (auto mma = llvm::dyn_cast<vxt::MmaOp>(op)) {
     auto result = multiplyMatrices(mma, warpRegisters(first, mma.getA()), warpRegisters(first, mma.getB()),
                                    warpRegisters(first, mma.getC()));
@@ -250,6 +266,36 @@ void Machine::loadMatrix(size_t first, vxt::LoadMatrixOp op) {
   WarpRegisters words = loadMatrices(rows, static_cast<unsigned>(op.getCount()), op.getTransposed());
   for (size_t lane = 0; lane < 32; ++lane)
     llvm::copy(words[lane], cells(threads_[first + lane], op.getResult()));
+}
+
+/// Lane l holds elements 2l and 2l + 1 in row-major order: no target's own deal, so that nothing relies on one.
+void Machine::accessFragment(size_t first, mlir::Operation* op, mlir::Value base, mlir::Value index, uint64_t pitch,
+                             bool transposed, mlir::Value fragment) {
+  auto bytes =
+      static_cast<uint64_t>(vxt::scalarBytes(llvm::cast<vxt::FragmentType>(fragment.getType()).getElementType()));
+  const bool isStore = op->getNumResults() == 0;
+  const uint64_t place = cell(threads_[first], base) + cell(threads_[first], index) * bytes;
+  for (size_t lane = 0; lane < 32; ++lane) {
+    Thread& t = threads_[first + lane];
+    if (cell(t, base) + cell(t, index) * bytes != place)
+      return fail(op, "lanes give different places");
+    for (uint64_t j = 0; j < 2; ++j) {
+      uint64_t row = lane / 4, column = lane % 4 * 2 + j;
+      if (transposed)
+        std::swap(row, column);
+      char* at = reinterpret_cast<char*>(place + (row * pitch + column) * bytes);
+      if (at < sharedBase_ || at + bytes > sharedBase_ + sharedBytes_ || place % bytes)
+        return fail(op, "bad address of a fragment");
+      checkOrder(op, t.number, static_cast<size_t>(at - sharedBase_), bytes, isStore);
+      uint64_t& held = cells(t, fragment)[j];
+      if (isStore) {
+        std::memcpy(at, &held, bytes);
+      } else {
+        held = 0;
+        std::memcpy(&held, at, bytes);
+      }
+    }
+  }
 }
 
 std::string run(vxt::KernelOp kernel, const Launch& launch) { return Machine(kernel, launch).run(); }

@@ -52,6 +52,8 @@ private:
   void shuffle(size_t first, ir::vxt::ShuffleOp op);
   WarpRegisters warpRegisters(size_t first, mlir::Value value);
   void loadMatrix(size_t first, ir::vxt::LoadMatrixOp op);
+  void accessFragment(size_t first, mlir::Operation* op, mlir::Value base, mlir::Value index, uint64_t pitch,
+                      bool transposed, mlir::Value fragment);
   // execute.cpp: one thread's code
   void execute(Thread& t, mlir::Block& block);
   void execute(Thread& t, mlir::Operation* op);

@@ -61,4 +61,21 @@ WarpRegisters multiplyMatrices(ir::vxt::MmaOp op, const WarpRegisters& a, const 
   return result;
 }
 
+WarpRegisters multiplyFragments(ir::vxt::FragmentMultiplyOp op, const WarpRegisters& a, const WarpRegisters& b,
+                                const WarpRegisters& c) {
+  mlir::Type type = op.getA().getType().getElementType(), accType = op.getC().getType().getElementType();
+  WarpRegisters result = c;
+  for (size_t lane = 0; lane < 32; ++lane)
+    for (size_t j = 0; j < 2; ++j) {
+      const size_t row = lane / 4, column = lane % 4 * 2 + j;
+      double sum = decoded(accType, c[lane][j]);
+      for (size_t k = 0; k < 8; ++k)
+        sum += decoded(type, a[row * 4 + k / 2][k % 2]) * decoded(type, b[k * 4 + column / 2][column % 2]);
+      result[lane][j] = encoded(accType, sum);
+    }
+  return result;
+}
+
+uint64_t roundedElement(mlir::Type from, mlir::Type to, uint64_t bits) { return encoded(to, decoded(from, bits)); }
+
 }  // namespace vortex::target::gpu::testing

@@ -17,4 +17,10 @@ WarpRegisters loadMatrices(const std::vector<const char*>& rows, unsigned count,
 WarpRegisters multiplyMatrices(ir::vxt::MmaOp op, const WarpRegisters& a, const WarpRegisters& b,
                                const WarpRegisters& c);
 
+/// The same for fragments of two elements per lane, in row-major order.
+WarpRegisters multiplyFragments(ir::vxt::FragmentMultiplyOp op, const WarpRegisters& a, const WarpRegisters& b,
+                                const WarpRegisters& c);
+/// An element of one float type in another.
+uint64_t roundedElement(mlir::Type from, mlir::Type to, uint64_t bits);
+
 }  // namespace vortex::target::gpu::testing
