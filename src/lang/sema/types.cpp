@@ -70,11 +70,7 @@ Type TypeContext::error() { return intern(simple(TypeKind::Error)); }
 Type TypeContext::unit() { return intern(simple(TypeKind::Unit)); }
 Type TypeContext::never() { return intern(simple(TypeKind::Never)); }
 Type TypeContext::string() { return intern(simple(TypeKind::String)); }
-Type TypeContext::scalar(Scalar scalar) {
-  TypeNode node = simple(TypeKind::Scalar);
-  node.scalar = scalar;
-  return intern(std::move(node));
-}
+Type TypeContext::scalar(Scalar scalar) { return paramScalar(scalar, nullptr); }
 Type TypeContext::paramScalar(Scalar scalar, const TypeParam* param) {
   TypeNode node = simple(TypeKind::Scalar);
   node.scalar = scalar;
