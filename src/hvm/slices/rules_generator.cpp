@@ -181,11 +181,11 @@ Table readRules() {
 #define NUMBERS(X)                                                                                                     \
   X(App)                                                                                                               \
   X(Var)                                                                                                               \
-  X(Lam) X(Dp0) X(Dp1) X(Sup) X(Ref) X(Nam) X(Dry) X(Era) X(Mat) X(C00) X(C16) X(Num) X(Swi) X(Use) X(Op2) X(Dsu)      \
-      X(Ddu) X(Eql) X(And) X(Or) X(Any) X(Inc) X(Bjv) X(Bj1) X(Pri) X(Thk) X(Fun) X(Busy) X(Slot) X(Fut) X(OnArg)      \
-          X(OnMat) X(OnMatCode) X(OnUse) X(OnUseCode) X(OnOp2) X(OnOp2Code) X(OnOp2Num) X(OnDp0) X(OnDp1)              \
-              X(OnOp2Forked) X(OnEqlLeft) X(OnEqlForked) X(OnEqlRight) X(OnAnd) X(OnOr) X(OnDsu) X(OnDdu) X(OnLog)     \
-                  X(OnNf) X(OnGnf)
+  X(Lam)                                                                                                               \
+  X(Dp0) X(Dp1) X(Sup) X(Ref) X(Nam) X(Dry) X(Era) X(Mat) X(C00) X(C16) X(Num) X(Swi) X(Use) X(Op2) X(Dsu) X(Ddu)      \
+      X(Eql) X(And) X(Or) X(Any) X(Inc) X(Bjv) X(Bj1) X(Pri) X(Thk) X(Fun) X(Busy) X(Slot) X(Fut) X(OnArg) X(OnMat)    \
+          X(OnMatCode) X(OnUse) X(OnUseCode) X(OnOp2) X(OnOp2Code) X(OnOp2Num) X(OnDp0) X(OnDp1) X(OnOp2Forked)        \
+              X(OnEqlLeft) X(OnEqlForked) X(OnEqlRight) X(OnAnd) X(OnOr) X(OnDsu) X(OnDdu) X(OnLog) X(OnNf) X(OnGnf)
 #define OPERATIONS(X) X(Slot) X(Word) X(Make) X(Call) X(Lam) X(Match) X(Use) X(Dup) X(Let) X(Push) X(Offload)
 
 void writeTags() {
