@@ -99,10 +99,15 @@ Result<void> Engine::prepare(const Image& image, const std::vector<Loc>& cells) 
   const uint64_t imported = (image.words().size() + warp - 1) / warp * warp;
   const uint64_t wanted = options_.device == "cpu" ? kCpuWords : kGpuWords;
   const uint64_t allowed = std::min(options_.memoryBytes / 4 / sizeof(Term), deviceWords);
-  const uint64_t laneWords = std::max(std::min(wanted, allowed) / lanes, leastWords);
-  cells_ = imported + 2 * lanes * laneWords;
+  uint64_t laneWords = std::max(std::min(wanted, allowed) / lanes, leastWords);
+  const auto makeHeap = [&] {
+    cells_ = imported + 2 * lanes * laneWords;
+    return make(DType::U64, cells_, false);
+  };
+  Result<Tensor> heap = makeHeap();
+  for (; !heap && laneWords > leastWords; heap = makeHeap())  // others use the device, too
+    laneWords = std::max(laneWords / 2, leastWords);
   fresh_ = cells_;
-  Result<Tensor> heap = make(DType::U64, cells_, false);
   if (!heap)
     return heap.takeError();
   heap_ = *heap;
