@@ -252,6 +252,7 @@ def main():
     if not options.filter:
         check(totals, "layers", sys.executable, "tools/dev/check_layers.py")
         check(totals, "sizes", sys.executable, "tools/dev/size_report.py")
+        check(totals, "mutants fit", sys.executable, "tools/dev/mutants", "--check")
         if options.format or options.full:
             check(totals, "format", "tools/dev/format", "--check")
     if build(totals, "build", [], ["all", "vortex_tests"], jobs):
