@@ -275,6 +275,7 @@ def _interrupted(work, seconds=0.3):
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=fire)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background starts with it ignored
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -282,6 +283,7 @@ def _interrupted(work, seconds=0.3):
         return time.perf_counter() - sent[0]
     finally:
         thread.join()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_repeat_obeys_ctrl_c(device):
@@ -306,6 +308,7 @@ def test_a_compilation_is_left_by_ctrl_c_and_python_ends():
         import vortex
         lines = "".join(f"let a{i} = a{i - 1} * {i}.5 + exp(a{i - 1})\\n" for i in range(1, 3000))
         source = "kernel k(x: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {\\nlet a0 = x[thread.global_id]\\n" + lines + "return a2999\\n}"
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         vortex.compile(source="fn main() {}")
         threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         start = time.perf_counter()

@@ -70,3 +70,19 @@ def test_gpus_have_code_for_them(vortex, tmp_path, target):
     path = tmp_path / "stores.vx"
     path.write_text(program())
     vortex("build", path, "--target", target, "-o", tmp_path / "out")
+
+
+def test_pieces_of_a_negative_length_are_refused(vortex, tmp_path):
+    path = tmp_path / "heat.vx"
+    path.write_text("""kernel heat(t: &mut Tensor<f32, [N]>, n: usize) {
+    for i in 0..n {
+        let inner = t[1..N - 1] + (t[0..N - 2] - t[2..N])
+        t[1..N - 1] = inner
+    }
+}
+fn main() {
+    var t: Tensor<f32, [N]> = ones([1])
+    heat(&mut t, 2)
+}
+""")
+    assert "an intermediate tensor has the negative extent -1" in vortex("run", path, status=1).stderr

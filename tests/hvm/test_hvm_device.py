@@ -137,6 +137,6 @@ def test_kernels_in_the_interpreter(program, write, hvm, tmp_path):
     for main in ("[@sum(@tree(3)), &A{1,2} + 3]", "!&f = λx. #P{x, @fib(4)}; [f(1), f(2)]"):
         path = write(TREE + FIB + f"@main = %gnf({main})\n")
         count = same(hvm, path, "--memory", "1M", "--blocks", 2, "--write-slices", start)
-        done = subprocess.run([program, "run", "--check", "--allow", "races", folder / "slices.vx", "--", start], capture_output=True, text=True0)
+        done = subprocess.run([program, "run", "--check", "--allow", "races", folder / "slices.vx", "--", start], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith(f"fired {count}\n")

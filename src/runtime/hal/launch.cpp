@@ -259,9 +259,13 @@ private:
     return checkResult(param, *made);
   }
 
+  /// Without a stream: this is on the way of every launch.
+  static std::string named(const char* kind, const Param& param) {
+    return param.name.empty() ? "an intermediate tensor" : std::string(kind) + " '" + param.name + "'";
+  }
+
   Result<Tensor> allocate(const char* kind, const Param& param) {
-    const std::string what =
-        std::string(kind) + " '" + param.name + "'";  // no stream: this is on the way of every launch
+    const std::string what = named(kind, param);
     Result<std::vector<int64_t>> extents = extentsOf(what, param);
     if (!extents)
       return extents.takeError();
@@ -323,7 +327,7 @@ private:
       Result<Tensor> tensor = allocate("temporary", param);
       if (!tensor)
         return tensor.takeError();
-      if (Result<void> added = addTensor("temporary '" + param.name + "'", param, *tensor); !added)
+      if (Result<void> added = addTensor(named("temporary", param), param, *tensor); !added)
         return added;
       if (param.zeroFill)
         launch_.zeroFills.push_back({tensor->buffer, 0, tensor->buffer->bytes()});
