@@ -178,20 +178,34 @@ Table readRules() {
 }
 #undef cur
 
-#define NUMBERS(X)                                                                                                     \
-  X(App)                                                                                                               \
-  X(Var)                                                                                                               \
-  X(Lam)                                                                                                               \
-  X(Dp0) X(Dp1) X(Sup) X(Ref) X(Nam) X(Dry) X(Era) X(Mat) X(C00) X(C16) X(Num) X(Swi) X(Use) X(Op2) X(Dsu) X(Ddu)      \
-      X(Eql) X(And) X(Or) X(Any) X(Inc) X(Bjv) X(Bj1) X(Pri) X(Thk) X(Fun) X(Busy) X(Slot) X(Fut) X(OnArg) X(OnMat)    \
-          X(OnMatCode) X(OnUse) X(OnUseCode) X(OnOp2) X(OnOp2Code) X(OnOp2Num) X(OnDp0) X(OnDp1) X(OnOp2Forked)        \
-              X(OnEqlLeft) X(OnEqlForked) X(OnEqlRight) X(OnAnd) X(OnOr) X(OnDsu) X(OnDdu) X(OnLog) X(OnNf) X(OnGnf)
+struct Named {
+  const char* name;
+  uint32_t number;
+};
+#define VORTEX_NAMED(tag) {#tag, static_cast<uint32_t>(tag)}
+constexpr Named kNamedTags[] = {
+    VORTEX_NAMED(App),         VORTEX_NAMED(Var),        VORTEX_NAMED(Lam),         VORTEX_NAMED(Dp0),
+    VORTEX_NAMED(Dp1),         VORTEX_NAMED(Sup),        VORTEX_NAMED(Ref),         VORTEX_NAMED(Nam),
+    VORTEX_NAMED(Dry),         VORTEX_NAMED(Era),        VORTEX_NAMED(Mat),         VORTEX_NAMED(C00),
+    VORTEX_NAMED(C16),         VORTEX_NAMED(Num),        VORTEX_NAMED(Swi),         VORTEX_NAMED(Use),
+    VORTEX_NAMED(Op2),         VORTEX_NAMED(Dsu),        VORTEX_NAMED(Ddu),         VORTEX_NAMED(Eql),
+    VORTEX_NAMED(And),         VORTEX_NAMED(Or),         VORTEX_NAMED(Any),         VORTEX_NAMED(Inc),
+    VORTEX_NAMED(Bjv),         VORTEX_NAMED(Bj1),        VORTEX_NAMED(Pri),         VORTEX_NAMED(Thk),
+    VORTEX_NAMED(Fun),         VORTEX_NAMED(Busy),       VORTEX_NAMED(Slot),        VORTEX_NAMED(Fut),
+    VORTEX_NAMED(OnArg),       VORTEX_NAMED(OnMat),      VORTEX_NAMED(OnMatCode),   VORTEX_NAMED(OnUse),
+    VORTEX_NAMED(OnUseCode),   VORTEX_NAMED(OnOp2),      VORTEX_NAMED(OnOp2Code),   VORTEX_NAMED(OnOp2Num),
+    VORTEX_NAMED(OnDp0),       VORTEX_NAMED(OnDp1),      VORTEX_NAMED(OnOp2Forked), VORTEX_NAMED(OnEqlLeft),
+    VORTEX_NAMED(OnEqlForked), VORTEX_NAMED(OnEqlRight), VORTEX_NAMED(OnAnd),       VORTEX_NAMED(OnOr),
+    VORTEX_NAMED(OnDsu),       VORTEX_NAMED(OnDdu),      VORTEX_NAMED(OnLog),       VORTEX_NAMED(OnNf),
+    VORTEX_NAMED(OnGnf),
+};
+#undef VORTEX_NAMED
 #define OPERATIONS(X) X(Slot) X(Word) X(Make) X(Call) X(Lam) X(Match) X(Use) X(Dup) X(Let) X(Push) X(Offload)
 
 void writeTags() {
   std::puts("// Written by rules_generator from term.h and code.h.");
-#define WRITE(tag) std::printf("pub const " #tag ": u64 = %u\n", static_cast<uint32_t>(tag));
-  NUMBERS(WRITE)
+  for (const Named& tag : kNamedTags)
+    std::printf("pub const %s: u64 = %u\n", tag.name, tag.number);
   std::printf("pub const CON: u64 = %u\npub const SUC: u64 = %u\n", kCon, kSuc);
   std::printf("pub const BUSY: u64 = %llu\n", static_cast<unsigned long long>(makeTerm(Busy)));
 #define WRITE_OPERATION(kind) std::printf("pub const Op" #kind ": u32 = %u\n", static_cast<uint32_t>(OpKind::kind));
