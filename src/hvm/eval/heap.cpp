@@ -117,7 +117,6 @@ inline void Heap::visitCell(Loc loc) {
 inline void Heap::visit(Term* word, const Code& code) {
   Term term = *word & ~kSub;
   const Term sub = *word & kSub;
-  uint64_t count = 0;
   for (;;) {
     Tag tag = tagOf(term);
     Loc loc = locOf(term);
@@ -132,27 +131,7 @@ inline void Heap::visit(Term* word, const Code& code) {
         return markLines(loc, 1);
       return visitCell(loc);
     }
-    switch (tag) {
-    case App:
-    case Sup:
-    case Dry:
-    case Mat:
-    case Op2:
-    case Eql:
-    case And:
-    case Or: count = 2; break;
-    case Swi:
-    case Dsu:
-    case Ddu: count = 3; break;
-    case Lam:
-    case Use:
-    case Inc:
-    case Stk:
-    case Pri: count = 1; break;
-    case Thk:
-    case Fun: count = code.entries[extOf(term)].count; break;
-    default: count = isConstructor(tag) ? tag - C00 : 0;
-    }
+    const uint64_t count = tag == Stk ? 1 : wordsOf(term, code);
     if (count == 0)
       return;
     markLines(loc, count);

@@ -9,30 +9,6 @@ namespace {
 
 bool isCellReference(Tag tag) { return tag == Var || tag == Dp0 || tag == Dp1 || tag == Fut; }
 
-/// Words of a node.
-uint32_t wordsOf(Term term, const Code& code) {
-  const Tag tag = tagOf(term);
-  switch (tag) {
-  case App:
-  case Sup:
-  case Dry:
-  case Mat:
-  case Op2:
-  case Eql:
-  case And:
-  case Or: return 2;
-  case Swi:
-  case Dsu:
-  case Ddu: return 3;
-  case Use:
-  case Inc:
-  case Pri: return 1;
-  case Thk:
-  case Fun: return code.entries[extOf(term)].count;
-  default: return isConstructor(tag) ? tag - C00 : 0;
-  }
-}
-
 Term at(Term term, Loc loc) { return (term & ~(kValueMask | kSub)) | loc; }
 
 /// A term that still has to be copied to a place.
@@ -67,16 +43,14 @@ public:
 
 private:
   Loc cell(Loc from, bool& isNew) {
-    auto [found, inserted] = places_.try_emplace(from, 0);
+    auto [found, inserted] = indices_.try_emplace(from, cells.size());
     isNew = inserted;
     if (inserted) {
-      found->second = image.allocate(1);
-      image.field(found->second, 0) = number(0);
-      indices_[from] = cells.size();
-      cells.push_back(found->second);
+      cells.push_back(image.allocate(1));
+      image.field(cells.back(), 0) = number(0);
       origins.push_back(from);
     }
-    return found->second;
+    return cells[found->second];
   }
 
   Term leave(Term term) {
@@ -93,7 +67,7 @@ private:
     case Lam: {
       const Loc to = cell(locOf(term), isNew);
       open_.push_back({heap_[locOf(term)], to, 0});
-      lambdas.push_back(indexOf(locOf(term)));
+      lambdas.push_back(indices_.at(locOf(term)));
       return at(term, to);
     }
     case Fut:
@@ -106,7 +80,7 @@ private:
         return copy(content);
       const Loc to = cell(locOf(term), isNew);
       if (isNew) {
-        dups.push_back(indexOf(locOf(term)));
+        dups.push_back(indices_.at(locOf(term)));
         open_.push_back({content, to, 0});
       }
       return at(term, to);
@@ -122,13 +96,9 @@ private:
     return at(term, to);
   }
 
-  /// The cell's place in `cells`.
-  size_t indexOf(Loc from) const { return indices_.at(from); }
-
   const Code& code_;
   const Term* heap_;
-  std::unordered_map<Loc, Loc> places_;
-  std::unordered_map<Loc, size_t> indices_;
+  std::unordered_map<Loc, size_t> indices_;  // in `cells`, by where they were
   std::vector<Open> open_;
 };
 
