@@ -42,12 +42,8 @@ public:
 
 private:
   ir::ReshapeOp reshaped(Value source, Value like) {
-    SmallVector<Value> sizes;
-    for (OpFoldResult size : ir::tileSizes(like))
-      if (auto value = dyn_cast_if_present<Value>(size))
-        sizes.push_back(value);
     auto type = cast<RankedTensorType>(like.getType()).clone(getElementTypeOrSelf(source.getType()));
-    return b_.create<ir::ReshapeOp>(loc_, type, source, sizes);
+    return b_.create<ir::ReshapeOp>(loc_, type, source, dynamicSizes(like));
   }
 
   ir::ReshapeOp pullThrough(ir::TransposeOp turned) {
@@ -106,12 +102,16 @@ private:
     auto repeated = tile.getDefiningOp<ir::BroadcastOp>();
     if (!repeated || isTile(repeated.getValue()))
       return reshaped(tile, like);
+    auto type = cast<RankedTensorType>(like.getType()).clone(getElementTypeOrSelf(tile.getType()));
+    return b_.create<ir::BroadcastOp>(loc_, type, repeated.getValue(), b_.getDenseI64ArrayAttr({}), dynamicSizes(like));
+  }
+
+  static SmallVector<Value> dynamicSizes(Value tile) {
     SmallVector<Value> sizes;
-    for (OpFoldResult size : ir::tileSizes(like))
+    for (OpFoldResult size : ir::tileSizes(tile))
       if (auto value = dyn_cast_if_present<Value>(size))
         sizes.push_back(value);
-    auto type = cast<RankedTensorType>(like.getType()).clone(getElementTypeOrSelf(tile.getType()));
-    return b_.create<ir::BroadcastOp>(loc_, type, repeated.getValue(), b_.getDenseI64ArrayAttr({}), sizes);
+    return sizes;
   }
 
   static bool hasSizes(Value tile) {
