@@ -1,6 +1,5 @@
 #include "tools/vortex/cpp_header.h"
 
-#include "base/check.h"
 #include "base/text.h"
 #include "tools/vortex/launcher_writer.h"
 
@@ -22,26 +21,7 @@ bool isBits(ScalarType type) {
          type == ScalarType::BF16;
 }
 
-const char* cppType(ScalarType type) {
-  switch (type) {
-  case ScalarType::Bool: return "bool";
-  case ScalarType::U8:
-  case ScalarType::F8E4M3:
-  case ScalarType::F8E5M2: return "uint8_t";
-  case ScalarType::U16:
-  case ScalarType::F16:
-  case ScalarType::BF16: return "uint16_t";
-  case ScalarType::U32: return "uint32_t";
-  case ScalarType::U64: return "uint64_t";
-  case ScalarType::I8: return "int8_t";
-  case ScalarType::I16: return "int16_t";
-  case ScalarType::I32: return "int32_t";
-  case ScalarType::I64: return "int64_t";
-  case ScalarType::F32: return "float";
-  case ScalarType::F64: return "double";
-  }
-  VORTEX_UNREACHABLE();
-}
+const char* cppType(ScalarType type) { return type == ScalarType::Bool ? "bool" : cType(type); }
 
 const char* dtype(ScalarType type) {
   constexpr const char* names[] = {"Bool", "U8",     "U16",    "U32", "U64",  "I8",  "I16", "I32",
