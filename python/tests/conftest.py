@@ -16,6 +16,18 @@ def device():
     return os.environ.get("VORTEX_TEST_DEVICE", "cpu")
 
 
+@pytest.fixture(params=["device", "interpreter"])
+def where(request, monkeypatch, device):
+    """Runs a test of metile on the device and in the interpreter."""
+    import metile
+
+    if request.param == "interpreter":
+        monkeypatch.setenv("METILE_INTERPRET", "1")
+    metile.set_device("cpu" if device == "interpreter" else device)
+    yield
+    metile.set_device("cpu")
+
+
 @pytest.fixture
 def random():
     """A generator with a new seed, which a failure shows."""

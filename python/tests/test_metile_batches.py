@@ -7,14 +7,7 @@ import pytest
 import metile
 import vortex
 
-
-@pytest.fixture(autouse=True, params=["device", "interpreter"])
-def where(request, monkeypatch, device):
-    if request.param == "interpreter":
-        monkeypatch.setenv("METILE_INTERPRET", "1")
-    metile.set_device("cpu" if device == "interpreter" else device)
-    yield
-    metile.set_device("cpu")
+pytestmark = pytest.mark.usefixtures("where")
 
 
 def product(move):

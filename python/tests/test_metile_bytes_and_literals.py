@@ -6,16 +6,9 @@ import pytest
 
 import metile
 
+pytestmark = pytest.mark.usefixtures("where")
+
 LANES = 64
-
-
-@pytest.fixture(autouse=True, params=["device", "interpreter"])
-def where(request, monkeypatch, device):
-    if request.param == "interpreter":
-        monkeypatch.setenv("METILE_INTERPRET", "1")
-    metile.set_device("cpu" if device == "interpreter" else device)
-    yield
-    metile.set_device("cpu")
 
 
 def of_lanes(function):

@@ -19,3 +19,15 @@ def hvm(program):
         return done.returncode, *(ANSI.sub("", text.decode(errors="replace")) for text in (done.stdout, done.stderr))
 
     return run
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write(text): the path of a program with that text."""
+
+    def write(text):
+        path = tmp_path / "program.hvm4"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write

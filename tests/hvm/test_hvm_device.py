@@ -21,16 +21,6 @@ LEFT = {"EQL-LAM", "EQL-MAT", "EQL-USE", "EQL-DRY", "DUP-NOD OP2", "DUP-NOD DSU"
 CASES = [case for case in hvm_cases.load_all() if not case.path.name.startswith(("large_", "deep_", "enum_")) and not case.flags]
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text):
-        path = tmp_path / "program.hvm4"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
-
-
 def offloaded(output):
     found = re.search(rf"^- Itrs\[{re.escape(DEVICE)}\]: (\d+) interactions$", output, re.MULTILINE)
     return int(found[1]) if found else 0

@@ -78,16 +78,6 @@ frontier_region_2 = [18]
 """
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(text):
-        path = tmp_path / "program.hvm4"
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    return write
-
-
 @pytest.mark.parametrize("text, flags, expected", [(PAIRS, [], PAIRS_TRACE), (DEFERRED, ["--blocks", "3", "--region-size", "8"], DEFERRED_TRACE)], ids=["pairs", "deferred"])
 def test_the_trace_tells_what_each_pass_does(text, flags, expected, write, hvm):
     assert hvm(write(text), "--trace", *flags) == (0, expected, "")
