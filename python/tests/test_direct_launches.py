@@ -94,6 +94,80 @@ def test_tensors_of_other_classes_are_left_to_dlpack():
     """)
 
 
+EXCHANGE = """
+import ctypes
+class Header(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("previous", ctypes.c_void_p)]
+class Described(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device", ctypes.c_int32), ("rank", ctypes.c_int32), ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64)]
+Describe = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(Described))
+Current = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_void_p))
+class Table(ctypes.Structure):
+    _fields_ = [("header", Header), ("others", ctypes.c_void_p * 3), ("describe", Describe), ("current", Current)]
+CODES = {"f": 2, "i": 0, "u": 1, "V": 10}
+asked, fails = [], []
+def describe(tensor, out):
+    asked.append(tensor)
+    if fails:
+        return -1
+    array, into = tensor.array, out.contents
+    tensor.kept = [(ctypes.c_int64 * array.ndim)(*array.shape), (ctypes.c_int64 * array.ndim)(*(s // array.itemsize for s in array.strides))]
+    into.data, into.offset = array.ctypes.data - 24, 24
+    into.device_type, into.device, into.rank, into.code, into.bits, into.lanes = 1, 0, array.ndim, CODES[array.dtype.kind], 8 * array.itemsize, 1
+    into.shape, into.strides = tensor.kept[0], None if array.flags.c_contiguous and array.ndim == 2 else tensor.kept[1]
+    return 0
+def capsule(major, previous=None):
+    table = Table(Header(major, 3, previous), (ctypes.c_void_p * 3)(), Describe(describe), Current(lambda kind, index, out: 0))
+    tables.append(table)
+    new = ctypes.pythonapi.PyCapsule_New
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return new(ctypes.addressof(table), b"dlpack_exchange_api", None)
+tables = []
+"""
+
+
+def test_tensors_are_read_by_functions_for_c():
+    run(EXCHANGE + textwrap.dedent("""
+        Tensor.__dlpack_c_exchange_api__ = capsule(1)
+        Tensor.data_ptr = Tensor.stride = None
+        for array, dtype in [(values, "f32"), (values.astype(np.float64).T, "f64"), (values[1::2, ::3].astype(np.int32), "i32"), (values[:, 3], "f32"),
+                             (values[:0], "f32"), (np.array(3, np.float32), "f32"), (values[::-1, ::-2], "f32")]:
+            wrapped = cpu.wrap(Tensor(array))
+            assert wrapped.dtype == dtype and wrapped.shape == array.shape, (wrapped, array.shape)
+            assert array.size == 0 or np.array_equal(wrapped.numpy(), array), (wrapped.numpy(), array)
+        assert len(asked) == 7 and Tensor.asked == 0
+        bytes_ = values.view("V1")  # of one byte: f8 for DLPack
+        torch.void8 = None
+        assert cpu.wrap(Tensor(bytes_)).dtype == "f8e4m3"
+        try:
+            cpu.wrap(Tensor(values, negated=True))
+        except TypeError:
+            assert len(asked) == 8
+        else:
+            raise SystemExit("a tensor negated lazily was taken")
+    """))
+
+
+@pytest.mark.parametrize("made", ["capsule(2)", "7", "None"])
+def test_other_tables_are_not_used(made):
+    run(EXCHANGE + textwrap.dedent(f"""
+        Tensor.__dlpack_c_exchange_api__ = {made}
+        assert np.array_equal(cpu.wrap(Tensor(values)).numpy(), values) and not asked
+    """))
+
+
+def test_an_older_table_and_what_it_cannot_describe():
+    run(EXCHANGE + textwrap.dedent("""
+        capsule(1)
+        Tensor.__dlpack_c_exchange_api__ = capsule(2, ctypes.addressof(tables[0]))
+        assert np.array_equal(cpu.wrap(Tensor(values)).numpy(), values) and len(asked) == 1
+        fails.append(True)  # read by its own methods then
+        assert np.array_equal(cpu.wrap(Tensor(values)).numpy(), values) and len(asked) == 2
+    """))
+
+
 @metile.kernel
 def axpy(X, Out, scale, N, BLOCK: metile.constexpr):
     i = metile.program_id(0) * BLOCK + metile.arange(0, BLOCK)

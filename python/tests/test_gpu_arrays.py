@@ -151,6 +151,8 @@ class Native:
     '''A kernel of two parameters that notes its launches.'''
     name, results = "k", []
     params = [{"name": "x", "is_written": False, "is_tensor": True}, {"name": "y", "is_written": True, "is_tensor": True}]
+    def launch_resident(self, *given):
+        return None  # the general way
     def launch(self, device, stream, leaves, storage, print, grid, make):
         launched.append((stream, [type(leaf).__name__ for leaf in leaves]))
         return []

@@ -130,6 +130,11 @@ OTHER = ("cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuStreamSynchronize", "cu
 """
 
 
+PROGRAM = """program = vortex.compile(source='kernel scale(x: &Tensor<f32, [N]>, factor: f32) -> Tensor<f32, [N]> { return x * factor }\\n'
+                                         'kernel add(x: &Tensor<f32, [N]>, y: &Tensor<f32, [N]>, z: &mut Tensor<f32, [N]>) { z = x + y }', device='cuda:0')
+        ours, free, mine = (vortex.asarray(np.ones(64, np.float32), 'cuda:0') for _ in range(3))"""
+
+
 def on_stand_in(program: str):
     if not FAKE.exists():
         pytest.skip("the stand-in driver is not built")
@@ -149,6 +154,41 @@ def test_a_call_on_tensors_asks_the_driver_for_a_launch_and_nothing_else(call):
         assert isinstance(y, Tensor)
         assert calls(*WORK) - launches == 20
         assert calls(*OTHER) == before, {{symbol: calls(symbol) for symbol in OTHER}}
+    """)
+
+
+@pytest.mark.parametrize("call", ["scale(x, 2.0)", "scale(x, 2.0, out=ready[0])", "scale(ours, 2.0)", "scale(ours, 2.0, out=free)", "add(ours, free, mine)",
+                                  "add(x, ready[0], ready[1])"])
+def test_launches_on_arrays_of_one_library_go_straight_to_the_runtime(call):
+    on_stand_in(f"""
+        {PROGRAM}
+        general = []
+        before = vortex._launch._call_any
+        vortex._launch._call_any = lambda *given: general.append(given) or before(*given)
+        for _ in range(3):
+            program.{call}
+        assert not general
+    """)
+
+
+@pytest.mark.parametrize("call, kind, message", [
+    ("scale(x, ours)", TypeError, "'factor'"),
+    ("scale(vortex.empty([8, 8], 'f32', 'cuda:0'), 2.0)", ValueError, "has 1 dimensions"),
+    ("scale(vortex.empty(64, 'f16', 'cuda:0'), 2.0)", TypeError, "elements of type f32"),
+    ("scale(ours, 2.0, out=())", TypeError, "out= has 0"),
+    ("scale(ours, 2.0, out=(free, mine))", TypeError, "out= has 2"),
+    ("add(ours, free)", TypeError, "takes 3 arguments"),
+])
+def test_launches_that_do_not_fit_are_told_by_the_general_way(call, kind, message):
+    on_stand_in(f"""
+        {PROGRAM}
+        for _ in range(2):
+            try:
+                program.{call}
+            except {kind.__name__} as error:
+                assert {message!r} in str(error), error
+            else:
+                raise SystemExit("was taken")
     """)
 
 

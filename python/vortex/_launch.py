@@ -53,6 +53,10 @@ def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
     if out is None and device.name == "cpu" and not loaded.has_parts and len(args) == len(loaded.params) and all(map(_is_host, args)):
         made = loaded.native.launch(device, _devices.default_stream("cpu"), args, [], write_line, grid, None)
         return several(loaded.shaped([_host(result) for result in made])) if made else None
+    if not loaded.has_parts and device.name != "cpu":
+        made = loaded.native.launch_resident(device, _devices.default_stream(device.name), args, out, write_line, grid, loaded.maker)
+        if made is not None:
+            return out if out is not None else several(loaded.shaped(made))
     return _call_any(device, loaded, args, out, grid)
 
 

@@ -1,5 +1,6 @@
 #include "python/arrays.h"
 
+#include "python/dlpack_exchange.h"
 #include "python/torch_tensors.h"
 
 #include <nanobind/stl/string.h>
@@ -11,70 +12,12 @@ namespace vortex::python {
 
 namespace {
 
-constexpr DType kTypes[] = {DType::Bool,   DType::U8,  DType::U16,  DType::U32, DType::U64,
-                            DType::I8,     DType::I16, DType::I32,  DType::I64, DType::F8E4M3,
-                            DType::F8E5M2, DType::F16, DType::BF16, DType::F32, DType::F64};
-
-std::optional<nb::dlpack::dtype> toDlpack(DType type) {
-  const auto make = [&](nb::dlpack::dtype_code code) {
-    return nb::dlpack::dtype{static_cast<uint8_t>(code), static_cast<uint8_t>(8 * byteSize(type)), 1};
-  };
-  switch (type) {
-  case DType::Bool: return make(nb::dlpack::dtype_code::Bool);
-  case DType::U8:
-  case DType::U16:
-  case DType::U32:
-  case DType::U64: return make(nb::dlpack::dtype_code::UInt);
-  case DType::I8:
-  case DType::I16:
-  case DType::I32:
-  case DType::I64: return make(nb::dlpack::dtype_code::Int);
-  case DType::F16:
-  case DType::F32:
-  case DType::F64: return make(nb::dlpack::dtype_code::Float);
-  case DType::BF16: return make(nb::dlpack::dtype_code::Bfloat);
-  case DType::F8E4M3:
-  case DType::F8E5M2: return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-std::optional<DType> fromDlpack(nb::dlpack::dtype wanted) {
-  for (const DType type : kTypes)
-    if (const auto known = toDlpack(type); known && *known == wanted)
-      return type;
-  return std::nullopt;
-}
-
 bool isCuda(const Device& device) { return std::string_view(device.name()).starts_with("cuda"); }
 
-Tensor tensorOver(const Device& device, const ForeignArray& from, const std::function<std::string()>& what) {
-  Tensor tensor;
-  tensor.type = from.type;
-  tensor.extents = from.extents;
-  tensor.strides = from.strides;
-  // The memory that the strides reach: from the lowest to the highest element.
-  int64_t lowest = 0, highest = 0;
-  bool isEmpty = false;
-  for (size_t i = 0; i < from.extents.size(); ++i) {
-    isEmpty = isEmpty || from.extents[i] == 0;
-    (from.strides[i] < 0 ? lowest : highest) += from.strides[i] * (from.extents[i] - 1);
-  }
-  const int64_t size = byteSize(from.type);
-  const auto bytes = isEmpty ? 0 : static_cast<uint64_t>((highest - lowest + 1) * size);
-  const uint64_t first = isEmpty ? 0 : from.address + static_cast<uint64_t>(lowest * size);
-  if (first % static_cast<uint64_t>(size) != 0)
+Tensor tensorOf(const Device& device, const ForeignArray& from, const std::function<std::string()>& what) {
+  if (!isAligned(from))
     throw nb::value_error((what() + " is not aligned to its elements").c_str());
-  if (isCuda(device)) {
-    tensor.buffer = valueOf(device.wrapDevice(first, bytes, keep(from.owner), from.isReadOnly));
-  } else {
-    const Tensor whole =
-        valueOf(device.wrapBytes(from.type, {static_cast<int64_t>(bytes) / size},
-                                 reinterpret_cast<void*>(static_cast<uintptr_t>(first)), bytes, from.isReadOnly));
-    tensor.buffer = whole.buffer;
-  }
-  tensor.byteOffset = isEmpty ? 0 : static_cast<uint64_t>(-lowest * size);
-  return tensor;
+  return valueOf(tensorOver(device, from));
 }
 
 Array matrixOf(const Array& self, int64_t offset, int64_t stride) {
@@ -91,8 +34,40 @@ Array matrixOf(const Array& self, int64_t offset, int64_t stride) {
 
 }  // namespace
 
+Result<Tensor> tensorOver(const Device& device, const ForeignArray& from) {
+  Tensor tensor;
+  tensor.type = from.type;
+  tensor.extents = from.extents;
+  tensor.strides = from.strides;
+  // The memory that the strides reach: from the lowest to the highest element.
+  int64_t lowest = 0, highest = 0;
+  bool isEmpty = false;
+  for (size_t i = 0; i < from.extents.size(); ++i) {
+    isEmpty = isEmpty || from.extents[i] == 0;
+    (from.strides[i] < 0 ? lowest : highest) += from.strides[i] * (from.extents[i] - 1);
+  }
+  const int64_t size = byteSize(from.type);
+  const auto bytes = isEmpty ? 0 : static_cast<uint64_t>((highest - lowest + 1) * size);
+  const uint64_t first = isEmpty ? 0 : from.address + static_cast<uint64_t>(lowest * size);
+  if (isCuda(device)) {
+    Result<Buffer> buffer = device.wrapDevice(first, bytes, keep(from.owner), from.isReadOnly);
+    if (!buffer)
+      return buffer.takeError();
+    tensor.buffer = *std::move(buffer);
+  } else {
+    const Result<Tensor> whole =
+        device.wrapBytes(from.type, {static_cast<int64_t>(bytes) / size},
+                         reinterpret_cast<void*>(static_cast<uintptr_t>(first)), bytes, from.isReadOnly);
+    if (!whole)
+      return whole;
+    tensor.buffer = whole->buffer;
+  }
+  tensor.byteOffset = isEmpty ? 0 : static_cast<uint64_t>(-lowest * size);
+  return tensor;
+}
+
 DType dtypeNamed(std::string_view wanted) {
-  for (const DType type : kTypes)
+  for (const DType type : kElementTypes)
     if (wanted == name(type))
       return type;
   throw nb::type_error(("there is no element type '" + std::string(wanted) + "'").c_str());
@@ -159,7 +134,7 @@ Array wrapObject(const Device& device, nb::handle object, const std::function<st
          (onHost ? " is in host memory, the kernel runs on '" : " is in the memory of a GPU, the kernel runs on '") +
          device.name() + "'")
             .c_str());
-  return {device, tensorOver(device, *from, what), nb::borrow(object), from->isReadOnly};
+  return {device, tensorOf(device, *from, what), nb::borrow(object), from->isReadOnly};
 }
 
 Array wrapMemory(const Device& device, uint64_t address, const std::string& dtype, std::vector<int64_t> extents,
@@ -172,15 +147,12 @@ Array wrapMemory(const Device& device, uint64_t address, const std::string& dtyp
       (*strides)[i - 1] = (*strides)[i] * extents[i];
   }
   const ForeignArray from{address, dtypeNamed(dtype), std::move(extents), *std::move(strides), isReadOnly, owner};
-  return {device, tensorOver(device, from, [] { return std::string("the array"); }), nb::borrow(owner), isReadOnly};
+  return {device, tensorOf(device, from, [] { return std::string("the array"); }), nb::borrow(owner), isReadOnly};
 }
 
 /// A view of the array's memory that keeps `self` alive, as the library of `Kind` sees it.
 template <typename... Kind> static nb::object exportArray(nb::handle self) {
   const Array& array = nb::cast<Array&>(self);
-  const std::optional<nb::dlpack::dtype> type = toDlpack(array.tensor.type);
-  if (!type)
-    throw nb::type_error("f8 elements have no type in other libraries");
   std::vector<size_t> shape(array.tensor.extents.begin(), array.tensor.extents.end());
   auto* data = reinterpret_cast<uint8_t*>(array.tensor.buffer.address()) + array.tensor.byteOffset;
   const bool cuda = isCuda(array.device);
@@ -188,9 +160,9 @@ template <typename... Kind> static nb::object exportArray(nb::handle self) {
   const int device = cuda ? nb::device::cuda::value : nb::device::cpu::value;
   if (array.isReadOnly)
     return nb::cast(nb::ndarray<Kind..., nb::ro>(data, shape.size(), shape.data(), self, array.tensor.strides.data(),
-                                                 *type, device, index));
-  return nb::cast(
-      nb::ndarray<Kind...>(data, shape.size(), shape.data(), self, array.tensor.strides.data(), *type, device, index));
+                                                 toDlpack(array.tensor.type), device, index));
+  return nb::cast(nb::ndarray<Kind...>(data, shape.size(), shape.data(), self, array.tensor.strides.data(),
+                                       toDlpack(array.tensor.type), device, index));
 }
 
 void bindArrays(nb::module_& module) {
@@ -216,6 +188,8 @@ void bindArrays(nb::module_& module) {
              const Array& array = nb::cast<Array&>(self);
              if (!array.tensor.buffer.host() && array.tensor.elements())
                throw nb::value_error("the array is not in host memory");
+             if (array.tensor.type == DType::F8E4M3 || array.tensor.type == DType::F8E5M2)
+               throw nb::type_error("NumPy has no type for f8 elements");
              return exportArray<nb::numpy>(self);
            })
       .def("_read",

@@ -1,6 +1,7 @@
 // Arrays that cross between Python and the runtime.
 #pragma once
 
+#include "python/foreign_array.h"
 #include "python/threads.h"
 #include "vortex/runtime.h"
 
@@ -43,6 +44,9 @@ inline void check(const Result<void>& result, const Stream& stream) {
 
 /// Spelling in messages and in Python: "f32".
 DType dtypeNamed(std::string_view name);
+
+/// A tensor over memory of the device, which is kept alive by the array's owner on a GPU. The array is aligned.
+Result<Tensor> tensorOver(const Device& device, const ForeignArray& from);
 
 /// NumPy arrays and DLPack producers as tensors over the same memory. Raises TypeError for objects that are none of
 /// these or hold unsupported elements, ValueError for memory of another device; `what` names the object in messages.

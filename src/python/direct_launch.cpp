@@ -3,8 +3,7 @@
 // Whatever is not as it was when the kernel was specialised is left to the general way in Python, which is ten times slower and gives the
 // reasons.
 #include "python/launch.h"
-#include "python/lent_streams.h"
-#include "python/torch_tensors.h"
+#include "python/resident.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -88,12 +87,14 @@ bool isI32(long long value, int overflow) {
 
 /// What one call passes.
 struct Call {
-  explicit Call(size_t count) : views(count), memory(count) { values.reserve(count); }
+  Call(size_t count, const Device& device) : views(count), memory(count), tensors(count), residents(device) {
+    values.reserve(count);
+  }
   Views views;
   std::vector<Memory> memory;
   std::vector<Argument> values;
   std::vector<Tensor> tensors;  ///< of the arrays, by argument
-  size_t ours = 0, torch = 0;   ///< how many arrays on a GPU are of which library
+  Residents residents;
 };
 
 class DirectLaunch {
@@ -106,9 +107,6 @@ public:
                const Slots& slots, std::vector<std::pair<size_t, int64_t>> numbers)
       : kernel_(kernel.kernel), device_(std::move(device)), numpy_(nb::module_::import_("numpy").attr("ndarray")),
         numbers_(std::move(numbers)) {
-    constexpr std::string_view kGpu = "cuda:";
-    if (const std::string& name = device_.name(); name.starts_with(kGpu))
-      gpu_ = std::atoi(name.c_str() + kGpu.size());
     for (const auto& [kind, first] : given) {
       const bool isNumber = kind == "int" || kind == "float";
       given_.push_back({!isNumber, kind == "float", isNumber ? DType::F32 : dtypeNamed(kind), first});
@@ -127,8 +125,7 @@ public:
   bool call(Stream& own, nb::tuple args, nb::handle grid) {
     if (args.size() != given_.size())
       return false;
-    Call call(args.size());
-    call.tensors.resize(args.size());
+    Call call(args.size(), device_);
     for (size_t i = 0; i < args.size(); ++i)
       if (!(given_[i].isArray ? addArray(args[i], i, call) : addNumber(args[i], i, call)))
         return false;
@@ -139,7 +136,7 @@ public:
         return false;
     if (!addGrid(grid, passed))
       return false;
-    std::optional<Stream> stream = streamFor(call, own);
+    std::optional<Stream> stream = call.residents.stream(own);
     if (!stream)
       return false;
     bool isRefused = false;
@@ -173,7 +170,7 @@ private:
   bool addArray(nb::handle value, size_t index, Call& call) const {
     const Given& wanted = given_[index];
     Tensor& tensor = call.tensors[index];
-    if (!(gpu_ < 0 ? hostArray(value, index, call, tensor) : gpuArray(value, index, call, tensor)))
+    if (!(call.residents ? gpuArray(value, index, call, tensor) : hostArray(value, index, call, tensor)))
       return false;
     size_t first = 0;  // the first argument over the same memory
     while (first < index &&
@@ -202,23 +199,10 @@ private:
   }
 
   bool gpuArray(nb::handle value, size_t index, Call& call, Tensor& tensor) const {
-    if (nb::isinstance<Array>(value)) {
-      const Array& array = nb::cast<const Array&>(value);
-      tensor = array.tensor;
-      if (array.device.name() != device_.name() || (written_[index] && array.isReadOnly))
-        return false;
-      ++call.ours;
-    } else if (const std::optional<ForeignArray> from = torchTensor(value); from && from->gpu == gpu_) {
-      tensor = {{}, 0, from->type, from->extents, from->strides};
-      const auto bytes = static_cast<uint64_t>(tensor.elements()) * byteSize(tensor.type);
-      Result<Buffer> buffer = device_.wrapDevice(bytes ? from->address : 0, bytes, keep(value), from->isReadOnly);
-      if (!buffer)
-        return false;
-      tensor.buffer = *std::move(buffer);
-      ++call.torch;
-    } else {
+    std::optional<Tensor> taken = call.residents.take(value, written_[index]);
+    if (!taken)
       return false;
-    }
+    tensor = *std::move(taken);
     const int64_t elements = tensor.elements();
     const uint64_t size = byteSize(tensor.type), address = tensor.buffer.address() + tensor.byteOffset;
     if (tensor.type != given_[index].type || !tensor.isContiguous() || elements == 0 || address % size != 0)
@@ -246,17 +230,6 @@ private:
     return true;
   }
 
-  /// Nothing: arrays of several libraries, whose streams must be ordered.
-  std::optional<Stream> streamFor(const Call& call, const Stream& own) {
-    if (call.torch == 0)
-      return own;
-    const std::optional<uint64_t> handle = call.ours ? std::nullopt : torchStream(gpu_);
-    if (!handle)
-      return std::nullopt;
-    Result<Stream> stream = lentStream(device_, *handle);
-    return stream ? std::optional<Stream>(*std::move(stream)) : std::nullopt;
-  }
-
   static bool addGrid(nb::handle grid, std::vector<Argument>& passed) {
     const bool isTuple = PyTuple_CheckExact(grid.ptr());
     const Py_ssize_t axes = isTuple ? PyTuple_GET_SIZE(grid.ptr()) : 1;
@@ -280,7 +253,6 @@ private:
 
   Kernel kernel_;
   Device device_;
-  int gpu_ = -1;  ///< index; -1: the CPU
   nb::object numpy_;
   std::vector<Given> given_;
   std::vector<Slot> slots_;

@@ -1,4 +1,5 @@
 #include "python/launch.h"
+#include "python/resident.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -194,6 +195,82 @@ std::vector<Array> wrapResults(const Device& device, std::vector<Tensor> tensors
   return arrays;
 }
 
+/// Launches `self`; what `maker` makes are the results.
+Result<std::vector<Tensor>> launchOn(const BoundKernel& self, const Device& device, Stream& stream,
+                                     std::span<const Argument> arguments, const LaunchOptions& options) {
+  std::vector<Tensor> made;
+  Result<void> done = unlocked([&] {
+    return run(device, stream, [&]() -> Result<void> {
+      Result<std::vector<Tensor>> launched = stream.launch(self.kernel, arguments, options);
+      if (!launched)
+        return launched.takeError();
+      made = *std::move(launched);
+      return {};
+    });
+  });
+  if (!done)
+    return done.takeError();
+  return made;
+}
+
+/// The launch of a kernel whose arrays all lie on its GPU and belong to one library, straight to the runtime. None: it is not such a launch, or
+/// its arguments do not fit; the general way tells. `out`: none, an array or a tuple of arrays. `makerOf`: the maker of results of a value's kind.
+nb::object launchResident(const BoundKernel& self, const Device& device, Stream& own, nb::tuple given, nb::handle out,
+                          nb::object print, const Grid& grid, nb::handle makerOf) {
+  const std::vector<ParamInfo>& params = self.params;
+  Residents residents(device);
+  if (!residents || given.size() != params.size())
+    return nb::none();
+  std::vector<Argument> values;
+  values.reserve(params.size());
+  for (size_t i = 0; i < params.size(); ++i) {
+    const nb::handle value = given[i];
+    if (!params[i].isTensor) {
+      if (!PyFloat_CheckExact(value.ptr()) && !PyLong_CheckExact(value.ptr()))
+        return nb::none();
+      values.push_back(number(value, Place{self, i}));
+      continue;
+    }
+    std::optional<Tensor> tensor = residents.take(value, params[i].isWritten);
+    if (!tensor || tensor->type != params[i].type || tensor->rank() != params[i].rank)
+      return nb::none();
+    values.emplace_back(*std::move(tensor));
+  }
+  LaunchOptions options;
+  options.grid = grid;
+  const bool isTuple = PyTuple_CheckExact(out.ptr());
+  const size_t wanted = out.is_none() ? 0 : isTuple ? static_cast<size_t>(PyTuple_GET_SIZE(out.ptr())) : 1;
+  for (size_t i = 0; i < wanted; ++i) {
+    std::optional<Tensor> tensor =
+        residents.take(isTuple ? PyTuple_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(i)) : out.ptr(), true);
+    if (!tensor)
+      return nb::none();
+    options.results.emplace_back(*std::move(tensor));
+  }
+  const size_t results = self.resultCount;
+  if (!out.is_none() ? wanted != results : results != 0 && !residents.torch() && !residents.hasOurs())
+    return nb::none();
+  std::optional<Stream> stream = residents.stream(own);
+  if (!stream)
+    return nb::none();
+  const std::optional<PrintSink> sink = print.is_none() ? std::nullopt : std::optional<PrintSink>(print);
+  if (sink)
+    options.print = *sink;
+  nb::object make = nb::none();
+  if (residents.torch() && results != 0 && out.is_none() && (make = makerOf(residents.torch())).is_none())
+    return nb::none();
+  ResultMaker maker(make, device);
+  if (!make.is_none())
+    options.allocate = std::ref(maker);
+  Result<std::vector<Tensor>> made = launchOn(self, device, *stream, values, options);
+  if (sink)
+    sink->raise();
+  maker.raise();
+  if (!made)
+    check(made.takeError(), *stream);
+  return maker.collect(wrapResults(device, *std::move(made)));
+}
+
 /// Asynchronous work may outlive the call: what it uses is kept until the stream is synchronised or the next launch finds it done.
 struct BoundLaunch {
   PreparedLaunch launch;
@@ -265,24 +342,18 @@ void bindLaunches(nb::module_& module) {
             ResultMaker maker(make, device);
             if (!make.is_none())
               options.allocate = std::ref(maker);
-            std::vector<Tensor> made;
-            const Result<void> done = unlocked([&] {
-              return run(device, stream, [&]() -> Result<void> {
-                Result<std::vector<Tensor>> launched = stream.launch(self.kernel, arguments.values, options);
-                if (!launched)
-                  return launched.takeError();
-                made = *std::move(launched);
-                return {};
-              });
-            });
+            Result<std::vector<Tensor>> made = launchOn(self, device, stream, arguments.values, options);
             if (sink)
               sink->raise();
             maker.raise();
-            check(done, stream);
-            return maker.collect(wrapResults(device, std::move(made)));
+            if (!made)
+              check(made.takeError(), stream);
+            return maker.collect(wrapResults(device, *std::move(made)));
           },
           nb::arg("device"), nb::arg("stream"), nb::arg("arguments"), nb::arg("results"), nb::arg("print").none(),
           nb::arg("grid") = nb::none(), nb::arg("make") = nb::none())
+      .def("launch_resident", &launchResident, nb::arg("device"), nb::arg("own"), nb::arg("arguments"),
+           nb::arg("out").none(), nb::arg("print").none(), nb::arg("grid").none(), nb::arg("maker_of"))
       .def(
           "prepare",
           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,

@@ -9,9 +9,11 @@ namespace vortex::python {
 
 /// A kernel with what every launch looks at.
 struct BoundKernel {
-  explicit BoundKernel(Kernel loaded) : kernel(std::move(loaded)), params(kernel.params()) {}
+  explicit BoundKernel(Kernel loaded)
+      : kernel(std::move(loaded)), params(kernel.params()), resultCount(kernel.results().size()) {}
   Kernel kernel;
   std::vector<ParamInfo> params;
+  size_t resultCount;
 };
 
 /// On the CPU the kernel has run when this returns, and its faults are told.

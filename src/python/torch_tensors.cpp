@@ -1,4 +1,5 @@
 #include "python/torch_tensors.h"
+#include "python/dlpack_exchange.h"
 
 #include <string_view>
 #include <unordered_map>
@@ -20,11 +21,13 @@ struct Torch {
   PyObject *tensor, *strided;
   nb::object rawStream;
   std::unordered_map<PyObject*, DType> types;
+  const DlpackExchange* exchange;  ///< null: this PyTorch has none (before 2.10)
 
   explicit Torch(nb::handle module) {
     tensor = nb::object(module.attr("Tensor")).release().ptr();
     strided = nb::object(nb::getattr(module, "strided", nb::none())).release().ptr();
     rawStream = nb::getattr(nb::getattr(module, "_C", nb::none()), "_cuda_getCurrentRawStream", nb::none());
+    exchange = DlpackExchange::of(tensor);
     constexpr std::pair<const char*, DType> kNames[] = {{"bool", DType::Bool},         {"uint8", DType::U8},
                                                         {"uint16", DType::U16},        {"uint32", DType::U32},
                                                         {"uint64", DType::U64},        {"int8", DType::I8},
@@ -117,14 +120,21 @@ std::optional<ForeignArray> torchTensor(nb::handle object) {
   if (!torch || reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) != torch->tensor)
     return std::nullopt;
   ForeignArray array{0, DType::F32, {}, {}, false, object};
-  const bool isRead = read(*torch, object, array);
+  // DLPack has no word for "negated lazily".
+  const bool isRead = (torch->exchange && Members::get().isNegated.call(object).ptr() == Py_False &&
+                       torch->exchange->read(object, array)) ||
+                      read(*torch, object, array);
   PyErr_Clear();
   return isRead ? std::optional(std::move(array)) : std::nullopt;
 }
 
 std::optional<uint64_t> torchStream(int gpu) {
   const Torch* torch = Torch::get();
-  if (!torch || torch->rawStream.is_none())
+  if (!torch)
+    return std::nullopt;
+  if (torch->exchange)
+    return torch->exchange->cudaStream(gpu);
+  if (torch->rawStream.is_none())
     return std::nullopt;
   const nb::object handle = nb::steal(PyObject_CallFunction(torch->rawStream.ptr(), "i", gpu));
   if (!handle) {
