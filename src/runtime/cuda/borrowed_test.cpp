@@ -104,6 +104,17 @@ TEST_F(CudaBorrowed, KernelsWorkInMemoryAndStreamOfAnotherLibraryInItsOrder) {
   EXPECT_TRUE(isOwned);
 }
 
+TEST_F(CudaBorrowed, TheDriversDefaultStreamsMayBeLent) {
+  const BufferRef buffer = devices_[0]->wrapDevice(memory_, 800, nullptr).value();
+  for (const uint64_t handle : {0, 1, 2}) {  // the legacy one by both its names, that of the thread
+    const StreamRef stream = devices_[0]->wrapStream(handle).value();
+    ASSERT_TRUE(stream->fill(buffer, 0, 800, 0));
+    update(*stream, buffer, static_cast<int64_t>(handle) + 5);
+    ASSERT_TRUE(stream->synchronize());
+    EXPECT_EQ(contents(memory_), std::vector<int64_t>(100, static_cast<int64_t>(handle) + 5));
+  }
+}
+
 TEST_F(CudaBorrowed, TheEndOfABorrowedBufferWaitsForOwnStreamsAndFreesNothing) {
   standIn_.set("delay", 500);
   const StreamRef own = devices_[0]->createStream().value();

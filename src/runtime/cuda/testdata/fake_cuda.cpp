@@ -102,6 +102,7 @@ Module* parse(const std::string& text) {
   return code
 #define CALL_IN(symbol, stream)                                                                                        \
   CALL(symbol);                                                                                                        \
+  (stream) = named(stream);                                                                                            \
   if (const int code = (stream)->check(); code != kSuccess)                                                            \
   return code
 #define CALL_ANYWHERE(symbol)                                                                                          \
@@ -519,13 +520,14 @@ int cuLaunchKernel(Function* function, unsigned gridX, unsigned gridY, unsigned 
 
 #ifndef FAKE_CUDA_11_4
 int cuLaunchKernelEx(const Config* config, Function* function, void** parameters, void**) {
-  CALL_IN(cuLaunchKernelEx, config->stream);
+  Stream* stream = config->stream;
+  CALL_IN(cuLaunchKernelEx, stream);
   const unsigned blocks = clusterBlocks(*config);
   if (blocks == 0)
     return kInvalidClusterSize;
   if (blocks > setting("cores"))
     return kOutOfResources;
-  return queueBlocks(*function, config->grid, config->sharedBytes, *config->stream, parameters);
+  return queueBlocks(*function, config->grid, config->sharedBytes, *stream, parameters);
 }
 int cuOccupancyMaxActiveClusters(int* count, Function* function, const Config* config) {
   CALL(cuOccupancyMaxActiveClusters);

@@ -132,6 +132,18 @@ void Stream::work() {
   --state().ending;  // the object stays: another thread may be waiting in it
 }
 
+Stream* named(Stream* stream) {
+  constexpr uintptr_t kLegacy = 1, kPerThread = 2;
+  if (const auto handle = reinterpret_cast<uintptr_t>(stream); handle != 0 && handle != kLegacy && handle != kPerThread)
+    return stream;
+  const std::lock_guard lock(state().mutex);
+  static auto& defaults = *new std::map<int, Stream*>;  // they live as long as the process, as do their threads
+  Stream*& found = defaults[contextStack().back()->device];
+  if (!found)
+    state().streams.insert(found = new Stream);
+  return found;
+}
+
 void synchronizeAll() {
   std::set<Stream*> all;
   {

@@ -95,6 +95,8 @@ private:
   std::thread worker_;
 };
 void synchronizeAll();
+/// The default stream of the current context's device for the handles that name it (0, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD), else `stream`.
+Stream* named(Stream* stream);
 
 struct Event {
   std::mutex mutex;
