@@ -9,6 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DRIVER = """#!/bin/bash
 echo "$*" >> "$LOG"
 grep -q BROKEN "$2" && exit 3
+[[ $* = *--dump-after=assembly* ]] && grep -o "cp.async.bulk.*" "$2"
 exit 0
 """
 SANITIZER = """#!/bin/bash
@@ -19,7 +20,9 @@ grep -q IDLE "$file" && { echo "========= Error: Target application terminated b
 grep -q "HANGS $tool" "$file" && sleep 1000
 grep -q "SILENT $tool" "$file" && exit 0
 found=$(grep -c "FINDS $tool" "$file")
-[ "$found" = 0 ] || echo "========= Invalid __global__ read of size 16 bytes"
+host=$(grep -c "READS $tool" "$file"); found=$((found + host))
+for ((i = 0; i < host; ++i)); do echo "========= Host API memory access error at host access"; done
+[ "$found" = "$host" ] || echo "========= Invalid __global__ read of size 16 bytes"
 if [ "$tool" = racecheck ]; then echo "========= RACECHECK SUMMARY: $found hazards displayed ($found errors, 0 warnings)"
 else echo "========= ERROR SUMMARY: $found errors"; fi
 [ "$found" = 0 ] || exit 99
@@ -50,7 +53,7 @@ def test_what_no_tool_finds_anything_in_is_clean(sanitize):
     status, lines, calls = sanitize({"a.vx": PLAIN, "b.vx": "@test\nfn t() {}\n"})
     assert status == 0
     assert [line.partition(".vx: ")[2] for line in lines[:2]] == ["alone ok, memcheck ok, racecheck ok, synccheck ok, initcheck ok"] * 2
-    assert lines[2].startswith("2 programs in ") and lines[2].endswith("10 runs found nothing, 0 failed, 0 had no kernels, 0 too slow, 0 without time")
+    assert lines[2].startswith("2 programs in ") and lines[2].endswith("10 runs found nothing, 0 failed, 0 read by the host what bulk copies stored, 0 had no kernels, 0 too slow, 0 without time")
     assert [call.split()[0] for call in calls] == ["run", "test"]
 
 
@@ -60,6 +63,23 @@ def test_a_finding_of_each_tool_is_told_with_its_first_line(sanitize, tool):
     assert status == 1
     assert f"{tool} 1 found" in lines[0] and any("Invalid __global__ read" in line for line in lines)
     assert "9 runs found nothing, 1 failed" in lines[-1]
+
+
+STORE = "// cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd1, {%r1, %r2}], [%r3];\n"
+
+
+@pytest.mark.parametrize("text, verdict, status", [
+    (STORE + "// READS initcheck\n// READS initcheck\n", "initcheck unseen", 0),
+    (STORE + "// READS initcheck\n// FINDS initcheck\n", "initcheck 2 found", 1),
+    (STORE + "// FINDS initcheck\n", "initcheck 1 found", 1),
+    (STORE + "// READS memcheck\n", "memcheck 1 found", 1),
+    ("// READS initcheck\n", "initcheck 1 found", 1),
+    ("// cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier\n// READS initcheck\n", "initcheck 1 found", 1),
+])
+def test_only_reads_by_the_host_of_what_bulk_copies_store_are_not_seen(sanitize, text, verdict, status):
+    ended, lines, _ = sanitize({"a.vx": PLAIN + text})
+    assert ended == status and verdict in lines[0], lines
+    assert ("1 read by the host what bulk copies stored" in lines[-1]) == (status == 0)
 
 
 def test_a_program_without_kernels_is_no_failure(sanitize):
