@@ -261,6 +261,16 @@ slices::SliceOptions slicesFor(const Settings& settings, uint64_t spent) {
   return options;
 }
 
+void printReport(const std::string& device, uint64_t interactions, const slices::Report& report) {
+  const double count = static_cast<double>(interactions);
+  std::printf("- Itrs[%s]: %llu interactions\n", device.c_str(), static_cast<unsigned long long>(interactions));
+  std::printf("- Time[%s]: %.3f open, %.3f load, %.3f fill, %.3f reduce, %.3f fetch\n", device.c_str(), report.open,
+              report.load, report.fill, report.reduce, report.fetch);
+  std::printf("- Perf[%s]: %.2f M interactions/s in %llu slices, %llu collections\n", device.c_str(),
+              report.reduce > 0 ? count / report.reduce / 1e6 : 0.0, static_cast<unsigned long long>(report.slices),
+              static_cast<unsigned long long>(report.collections));
+}
+
 int run(const Settings& settings, const Program& program) {
   auto main = program.definitionIndex.find("main");
   if (main == program.definitionIndex.end() || program.definitions[main->second].root == 0)
@@ -273,9 +283,12 @@ int run(const Settings& settings, const Program& program) {
     if (std::optional<int> status = runFrontier(settings, program, *code, main->second))
       return *status;
   EvaluationOptions options = settings.evaluation;
+  slices::Report report;
   if (settings.hasDevice)
     options.offload = [&](Machine& machine, Term& term) {
-      return slices::reduceOnDevice(slicesFor(settings, machine.interactions()), machine, term);
+      slices::SliceOptions sliceOptions = slicesFor(settings, machine.interactions());
+      sliceOptions.report = &report;
+      return slices::reduceOnDevice(sliceOptions, machine, term);
     };
   auto evaluation = Evaluation::create(*code, options);
   if (!evaluation)
@@ -306,8 +319,7 @@ int run(const Settings& settings, const Program& program) {
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   printStatistics(settings, run.interactionsByThread(), run.heap().highWater(), elapsed.count());
   if (settings.stats && run.offloadedInteractions() > 0)
-    std::printf("- Itrs[%s]: %llu interactions\n", settings.frontier.device.c_str(),
-                static_cast<unsigned long long>(run.offloadedInteractions()));
+    printReport(settings.frontier.device, run.offloadedInteractions(), report);
   return finish();
 }
 

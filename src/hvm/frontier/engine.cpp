@@ -5,6 +5,7 @@
 #include "hvm/frontier/readback.h"
 #include "hvm/frontier/trace.h"
 #include "hvm/frontier/words.h"
+#include "hvm/workspace.h"
 
 #include <algorithm>
 #include <array>
@@ -39,14 +40,11 @@ public:
   Result<NormalForm> result();
 
 private:
-  Engine(const Net& net, const EngineOptions& options, const Sizes& sizes, Device device, Stream stream)
-      : net_(net), options_(options), sizes_(sizes), device_(std::move(device)), stream_(std::move(stream)),
-        trace_(options) {}
+  Engine(const Net& net, const EngineOptions& options, const Sizes& sizes, Workspace workspace)
+      : net_(net), options_(options), sizes_(sizes), workspace_(std::move(workspace)), trace_(options) {}
 
   Result<void> allocate();
   Result<void> prepare();
-  Result<void> fill(Tensor& tensor, DType type, uint64_t elements, uint8_t value);
-  template <typename T> Result<void> copy(Tensor& tensor, std::span<const T> values, uint64_t elements);
   Result<void> pass();
   Result<void> tracedPass();
   Result<Frontier> frontier(const Outbox& box, std::vector<uint64_t>* sent = nullptr,
@@ -56,8 +54,7 @@ private:
   const Net& net_;
   EngineOptions options_;
   Sizes sizes_;
-  Device device_;
-  Stream stream_;
+  Workspace workspace_;
   Trace trace_;
   Tensor heap_, state_, waiters_, claims_, book_, definitions_, entries_, notes_, next_, fired_, status_, stamps_,
       passes_;
@@ -66,48 +63,24 @@ private:
   std::array<std::vector<PreparedLaunch>, 2> launches_;  // of a pass, by `full_`
 };
 
-/// Stops at the first error: `steps` is an array of functions.
-template <typename... Step> Result<void> inOrder(Step&&... steps) {
-  Result<void> done;
-  (void)((done = steps(), done.ok()) && ...);
-  return done;
-}
-
-Result<void> Engine::fill(Tensor& tensor, DType type, uint64_t elements, uint8_t value) {
-  Result<Tensor> made = device_.empty(type, {static_cast<int64_t>(elements)});
-  if (!made)
-    return made.takeError();
-  tensor = *made;
-  return stream_.fill(tensor.buffer, 0, elements * byteSize(type), value);
-}
-
-template <typename T> Result<void> Engine::copy(Tensor& tensor, std::span<const T> values, uint64_t elements) {
-  if (Result<void> done = fill(tensor, dtypeOf<T>(), std::max<uint64_t>(elements, 1), 0); !done)
-    return done;
-  if (values.empty())
-    return {};
-  Result<Tensor> part = tensor.slice(0, 0, static_cast<int64_t>(values.size()));
-  return part ? stream_.write(*part, values.data(), values.size_bytes()) : Result<void>(part.takeError());
-}
-
 Result<void> Engine::allocate() {
   const uint64_t cells = sizes_.cells, blocks = options_.sharding.blocks, slots = blocks * sizes_.capacity;
   const std::span<const Term> heap(net_.heap), book(net_.book);
   const std::span<const uint64_t> definitions(net_.definitions), next(net_.next);
   Result<void> done = inOrder(
-      [&] { return copy(heap_, heap, cells); }, [&] { return copy(book_, book, book.size()); },
-      [&] { return copy(definitions_, definitions, definitions.size()); }, [&] { return copy(next_, next, blocks); },
-      [&] { return fill(state_, DType::U32, cells, 0); }, [&] { return fill(waiters_, DType::U32, 2 * cells, 0); },
-      [&] { return fill(claims_, DType::U32, 3 * cells, 0xff); },
-      [&] { return fill(entries_, DType::U64, 2 * slots, 0); }, [&] { return fill(notes_, DType::U64, slots, 0); },
-      [&] { return fill(fired_, DType::U64, blocks, 0); }, [&] { return fill(status_, DType::U32, 1, 0); },
-      [&] { return fill(stamps_, DType::U32, options_.oneLaunch ? cells : 1, 0); },
-      [&] { return fill(passes_, DType::U32, blocks, 0); });
+      [&] { return workspace_.copy(heap_, heap, cells); }, [&] { return workspace_.copy(book_, book, book.size()); },
+      [&] { return workspace_.copy(definitions_, definitions, definitions.size()); }, [&] { return workspace_.copy(next_, next, blocks); },
+      [&] { return workspace_.fill(state_, DType::U32, cells, 0); }, [&] { return workspace_.fill(waiters_, DType::U32, 2 * cells, 0); },
+      [&] { return workspace_.fill(claims_, DType::U32, 3 * cells, 0xff); },
+      [&] { return workspace_.fill(entries_, DType::U64, 2 * slots, 0); }, [&] { return workspace_.fill(notes_, DType::U64, slots, 0); },
+      [&] { return workspace_.fill(fired_, DType::U64, blocks, 0); }, [&] { return workspace_.fill(status_, DType::U32, 1, 0); },
+      [&] { return workspace_.fill(stamps_, DType::U32, options_.oneLaunch ? cells : 1, 0); },
+      [&] { return workspace_.fill(passes_, DType::U32, blocks, 0); });
   for (Outbox& box : boxes_)
     if (done)
-      done = inOrder([&] { return fill(box.words, DType::U64, 2 * kMessages * slots, 0); },
-                     [&] { return fill(box.used, DType::U32, slots, 0); },
-                     [&] { return fill(box.counts, DType::U32, blocks, 0); });
+      done = inOrder([&] { return workspace_.fill(box.words, DType::U64, 2 * kMessages * slots, 0); },
+                     [&] { return workspace_.fill(box.used, DType::U32, slots, 0); },
+                     [&] { return workspace_.fill(box.counts, DType::U32, blocks, 0); });
   if (!done)
     return done;
   // The first frontier: cell 0, sent by block 0.
@@ -117,9 +90,9 @@ Result<void> Engine::allocate() {
                  counts = boxes_[0].counts.slice(0, 0, 1);
   if (!words || !used || !counts)
     return Error{"the frontier has no room"};
-  return inOrder([&] { return stream_.write(*words, root.data(), sizeof root); },
-                 [&] { return stream_.write(*used, &one, sizeof one); },
-                 [&] { return stream_.write(*counts, &one, sizeof one); });
+  return inOrder([&] { return workspace_.stream.write(*words, root.data(), sizeof root); },
+                 [&] { return workspace_.stream.write(*used, &one, sizeof one); },
+                 [&] { return workspace_.stream.write(*counts, &one, sizeof one); });
 }
 
 std::vector<Argument> Engine::netArguments() const {
@@ -145,7 +118,7 @@ std::vector<Argument> Engine::netArguments() const {
 }
 
 Result<void> Engine::prepare() {
-  Result<Kernel> pass = loadPass(device_), atomics = loadStepAtomics(device_);
+  Result<Kernel> pass = loadPass(workspace_.device), atomics = loadStepAtomics(workspace_.device);
   if (!pass || !atomics)
     return pass ? atomics.takeError() : pass.takeError();
   for (size_t i = 0; i < 2; ++i) {
@@ -157,7 +130,7 @@ Result<void> Engine::prepare() {
       arguments.insert(arguments.end(), {out.words, out.used, out.counts});
       if (parts)
         arguments.push_back(*parts);
-      Result<PreparedLaunch> launch = stream_.prepare(kernel, arguments);
+      Result<PreparedLaunch> launch = workspace_.stream.prepare(kernel, arguments);
       if (!launch)
         return launch.takeError();
       launches_[i].push_back(*launch);
@@ -173,14 +146,10 @@ Result<void> Engine::prepare() {
 }
 
 Result<Engine> Engine::create(const Net& net, const EngineOptions& options, const Sizes& sizes) {
-  Runtime runtime;
-  Result<Device> device = runtime.open(options.device);
-  if (!device)
-    return device.takeError();
-  Result<Stream> stream = device->createStream();
-  if (!stream)
-    return stream.takeError();
-  Engine engine(net, options, sizes, *device, *stream);
+  Result<Workspace> workspace = Workspace::open(options.device);
+  if (!workspace)
+    return workspace.takeError();
+  Engine engine(net, options, sizes, *std::move(workspace));
   Result<void> done = inOrder([&] { return engine.allocate(); }, [&] { return engine.prepare(); });
   if (!done)
     return done.takeError();
@@ -189,15 +158,15 @@ Result<Engine> Engine::create(const Net& net, const EngineOptions& options, cons
 
 Result<void> Engine::pass() {
   for (PreparedLaunch& launch : launches_[full_])
-    if (Result<void> done = stream_.submit(launch); !done)
+    if (Result<void> done = workspace_.stream.submit(launch); !done)
       return done;
   full_ = 1 - full_;
   return {};
 }
 
 Result<Frontier> Engine::frontier(const Outbox& box, std::vector<uint64_t>* sent, std::vector<uint32_t>* used) {
-  auto words = stream_.read<uint64_t>(box.words);
-  auto lengths = stream_.read<uint32_t>(box.used), counts = stream_.read<uint32_t>(box.counts);
+  auto words = workspace_.stream.read<uint64_t>(box.words);
+  auto lengths = workspace_.stream.read<uint32_t>(box.used), counts = workspace_.stream.read<uint32_t>(box.counts);
   if (!words || !lengths || !counts)
     return Error{"the frontier cannot be read"};
   Frontier out = collect(*words, *lengths, *counts, options_.sharding, sizes_.capacity);
@@ -215,7 +184,7 @@ Result<void> Engine::tracedPass() {
   std::vector<uint64_t> sent;
   std::vector<uint32_t> used;
   Result<Frontier> next = frontier(boxes_[full_], &sent, &used);
-  auto heap = stream_.read<uint64_t>(heap_), notes = stream_.read<uint64_t>(notes_);
+  auto heap = workspace_.stream.read<uint64_t>(heap_), notes = workspace_.stream.read<uint64_t>(notes_);
   if (!next || !heap || !notes)
     return Error{"the heap cannot be read"};
   if (!taken->isEmpty())
@@ -231,8 +200,8 @@ Result<uint32_t> Engine::run() {
     for (int i = 0; i < (isTraced ? 1 : kPassesAtOnce); ++i)
       if (Result<void> done = isTraced ? tracedPass() : pass(); !done)
         return done.takeError();
-    auto status = stream_.read<uint32_t>(status_), counts = stream_.read<uint32_t>(boxes_[full_].counts);
-    auto fired = stream_.read<uint64_t>(fired_);
+    auto status = workspace_.stream.read<uint32_t>(status_), counts = workspace_.stream.read<uint32_t>(boxes_[full_].counts);
+    auto fired = workspace_.stream.read<uint64_t>(fired_);
     if (!status || !counts || !fired)
       return status ? (counts ? fired.takeError() : counts.takeError()) : status.takeError();
     if ((*status)[0] != 0)
@@ -246,9 +215,9 @@ Result<uint32_t> Engine::run() {
 }
 
 Result<NormalForm> Engine::result() {
-  auto heap = stream_.read<uint64_t>(heap_);
-  auto state = stream_.read<uint32_t>(state_);
-  auto fired = stream_.read<uint64_t>(fired_), next = stream_.read<uint64_t>(next_);
+  auto heap = workspace_.stream.read<uint64_t>(heap_);
+  auto state = workspace_.stream.read<uint32_t>(state_);
+  auto fired = workspace_.stream.read<uint64_t>(fired_), next = workspace_.stream.read<uint64_t>(next_);
   Result<Frontier> rest = frontier(boxes_[full_]);
   if (!heap || !state || !fired || !next || !rest)
     return Error{"the result cannot be read"};

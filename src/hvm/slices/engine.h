@@ -4,12 +4,38 @@
 #include "hvm/eval/term.h"
 #include "hvm/slices/kernels.h"
 #include "hvm/slices/tables.h"
+#include "hvm/slices/words.h"
+#include "hvm/workspace.h"
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 namespace vortex::hvm::slices {
+
+/// What the runs of a program did and took, in seconds.
+struct Report {
+  uint64_t slices = 0, collections = 0;
+  double open = 0;    // the device
+  double load = 0;    // the kernels
+  double fill = 0;    // memory, allocated and filled
+  double reduce = 0;  // slices, with what moves tasks and terms between them
+  double fetch = 0;   // the result
+};
+
+class Clock {
+public:
+  /// Seconds since the last call.
+  double lap() {
+    const auto before = std::exchange(last_, std::chrono::steady_clock::now());
+    return std::chrono::duration<double>(last_ - before).count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
 
 struct SliceOptions {
   std::string device = "cpu";
@@ -19,22 +45,21 @@ struct SliceOptions {
   uint64_t seed = 0;        // the order in which blocks begin
   std::string file;         // write what the run starts from there, for slices.vx
   uint32_t leastWidth = 0;  // slices that end with fewer tasks end the run: the evaluator is faster
+  Report* report = nullptr;  // is added to
 };
 
-/// A net before it goes to the device: nodes whose fields lie `stride` words apart.
+/// A net before it goes to the device: nodes whose fields lie kStride words apart.
 class Image {
 public:
-  explicit Image(uint32_t stride) : stride_(stride), next_(stride, stride) {
-    for (uint32_t column = 0; column < stride; ++column)
+  Image() : next_(kStride, kStride) {
+    for (uint32_t column = 0; column < kStride; ++column)
       next_[column] += column;
   }
   Loc allocate(uint64_t count);
-  Term& field(Loc loc, uint64_t i) { return words_[loc + i * stride_]; }
-  uint32_t stride() const { return stride_; }
+  Term& field(Loc loc, uint64_t i) { return words_[loc + i * kStride]; }
   const std::vector<Term>& words() const { return words_; }
 
 private:
-  uint32_t stride_;
   std::vector<Loc> next_;  // of each column
   uint32_t column_ = 0;
   std::vector<Term> words_;
@@ -50,13 +75,14 @@ public:
   Result<bool> run();
   uint64_t interactions() const { return interactions_; }
   uint64_t usedWords() const { return usedWords_; }
+  uint64_t slices() const { return slices_; }
   uint64_t collections() const { return collections_; }
 
   /// After run(): the heap, as it lies on the device.
   Term word(Loc loc, uint64_t i = 0);
   void put(Loc cell, Term word) { written_[placeOf(cell)] = word; }
   /// Of what allocate() gave.
-  void putField(Loc loc, uint64_t i, Term word) { written_[loc + i * stride_] = word; }
+  void putField(Loc loc, uint64_t i, Term word) { written_[loc + i * kStride] = word; }
   Loc allocate(uint64_t count);
   /// Where the cells that were given lie now.
   std::vector<Loc> cells() { return read<uint64_t>(exports_); }
@@ -69,36 +95,41 @@ private:
   struct Queue {
     Tensor tasks, heads, counts;
   };
-  Engine(const Tables& tables, uint32_t stride, const SliceOptions& options, Device device, Stream stream)
-      : tables_(tables), stride_(stride), options_(options), device_(std::move(device)), stream_(std::move(stream)) {}
+  Engine(const Tables& tables, const SliceOptions& options, Workspace workspace)
+      : tables_(tables), options_(options), workspace_(std::move(workspace)) {}
   Result<void> writeStart(const Image& image, const std::vector<Loc>& cells,
                           const std::array<std::vector<uint64_t>, 2>& begins,
                           const std::array<std::vector<uint64_t>, 2>& ends) const;
   Result<void> prepare(const Image& image, const std::vector<Loc>& cells);
-  Result<Tensor> make(DType type, uint64_t elements, bool clears = true);
-  template <typename T> Result<void> copy(Tensor& tensor, const std::vector<T>& values, uint64_t elements = 0);
   std::vector<Argument> netArguments() const;
-  Result<void> launch(const Kernel& kernel, const std::vector<Argument>& arguments);
-  Result<void> reduce(uint32_t phases, uint32_t fuel);
+  Result<PreparedLaunch> onNet(const Kernel& kernel, const std::vector<Argument>& more) const;
+  Result<void> prepareSlices();
+  Result<void> reduce(bool isShort);
   Result<void> spread();
+  Result<void> tidy();
   Result<void> collect();
+  /// What the kernels of the last slice reported; the next one begins anew.
+  Result<std::vector<uint64_t>> takeReport();
+  Result<bool> runSlices();
   Term raw(Loc loc);
   Loc placeOf(Loc loc);
-  template <typename T> std::vector<T> read(const Tensor& tensor);
+  template <typename T> std::vector<T> read(const Tensor& tensor, uint64_t first, uint64_t count);
+  template <typename T> std::vector<T> read(const Tensor& tensor) {
+    return read<T>(tensor, 0, static_cast<uint64_t>(tensor.elements()));
+  }
 
   const Tables& tables_;
-  uint32_t stride_;
   SliceOptions options_;
-  Device device_;
-  Stream stream_;
+  Workspace workspace_;
   std::optional<Kernels> kernels_;
   uint64_t cells_ = 0;
-  Tensor heap_, ops_, opWords_, items_, entries_, slots_, roots_, rows_, log_, logged_, next_, end_, fired_, status_,
-      exports_;
+  Tensor heap_, ops_, opWords_, items_, entries_, slots_, roots_, rows_, log_, logged_, next_, end_, report_, exports_;
   std::array<Tensor, 2> begins_, ends_;  // of the lanes' parts of each half of the heap
   size_t half_ = 0;
-  uint64_t usedWords_ = 0, collections_ = 0;
+  uint64_t usedWords_ = 0, slices_ = 0, collections_ = 0;
   std::array<Queue, 2> queues_;
+  std::array<std::vector<PreparedLaunch>, 2> reduce_;  // by `full_`, then by length
+  std::vector<PreparedLaunch> spread_;
   size_t full_ = 0;
   uint64_t interactions_ = 0;
   Result<void> state_;

@@ -3,6 +3,7 @@
 #include "hvm/slices/collect.collect.hpp"
 #include "hvm/slices/reduce.reduce.hpp"
 #include "hvm/slices/spread.spread.hpp"
+#include "hvm/slices/tidy.tidy.hpp"
 
 namespace vortex::hvm::slices {
 
@@ -13,10 +14,13 @@ Result<Kernels> loadKernels(const Device& device) {
   auto spread = kernels::spread::load(device);
   if (!spread)
     return spread.takeError();
+  auto tidy = kernels::tidy::load(device);
+  if (!tidy)
+    return tidy.takeError();
   auto collect = kernels::collect::load(device);
   if (!collect)
     return collect.takeError();
-  return Kernels{reduce->kernel(), spread->kernel(), collect->kernel()};
+  return Kernels{reduce->kernel(), spread->kernel(), tidy->kernel(), collect->kernel()};
 }
 
 }  // namespace vortex::hvm::slices

@@ -6,7 +6,7 @@
 namespace vortex::hvm::slices {
 
 struct Kernels {
-  Kernel reduce, spread, collect;
+  Kernel reduce, spread, tidy, collect;
 };
 
 /// Errors: the device runs none of the targets that they were compiled for.

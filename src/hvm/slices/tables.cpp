@@ -34,8 +34,8 @@ public:
       out_.entries.insert(out_.entries.end(), {entry.op, entry.captures, entry.count});
     out_.slots = code_.slots, out_.roots = code_.roots, out_.items = code_.items;
     out_.rows.assign(std::begin(kRows), std::end(kRows));
-    // Besides code a step saves or spills the stack and duplicates a node.
-    out_.margin += 4 * (kStack + kPushes);
+    // Besides code a lane saves or spills its stack and takes steps, each of which may build a template or duplicate a node.
+    out_.margin += 4 * (kStack + kPushes) + kSteps * (mostWords_ + kStepWords);
     out_.forks = !code_.dropsOperands;
     for (size_t i = 0; i < std::size(kNatives); ++i)
       if (kNatives[i].kind == NativeKind::Gnf)
@@ -69,6 +69,7 @@ private:
                                       op.entry};
     std::copy(std::begin(words), std::end(words), out_.ops.begin() + number * kOpWords);
     out_.opWords[number] = op.word;
+    mostWords_ = std::max<uint64_t>(mostWords_, op.words);
     out_.margin = std::max(out_.margin, chain(number));
     auto isEqual = [](Term word) { return tagOf(word) == OnEqlLeft || tagOf(word) == Eql || tagOf(word) == Use; };
     const auto first = code_.items.begin() + op.items;
@@ -118,6 +119,7 @@ private:
 
   const Code& code_;
   std::vector<uint64_t> chains_;
+  uint64_t mostWords_ = 0;
   std::vector<uint8_t> works_;  // 1: no, 2: yes
   Tables out_;
 };

@@ -21,8 +21,8 @@ struct Open {
 /// From the evaluator's heap.
 class Departure {
 public:
-  Departure(const Machine& machine, uint32_t stride)
-      : image(stride), code_(machine.code()), heap_(machine.heapWords()) {}
+  explicit Departure(const Machine& machine)
+      : code_(machine.code()), heap_(machine.heapWords()) {}
 
   void run(Term term) {
     const Loc root = cells[0] = image.allocate(1);
@@ -273,7 +273,7 @@ Result<uint64_t> reduceOnDevice(const SliceOptions& options, Machine& machine, T
   const std::optional<Tables> tables = tabulate(machine.code());
   if (!tables)
     return uint64_t(0);
-  Departure departure(machine, 32);
+  Departure departure(machine);
   departure.run(term);
   auto engine = Engine::create(*tables, departure.image, departure.cells, options);
   if (!engine)
@@ -285,6 +285,7 @@ Result<uint64_t> reduceOnDevice(const SliceOptions& options, Machine& machine, T
     return uint64_t(0);
   if (!machine.hasRoomFor((*engine)->usedWords()))
     return uint64_t(0);
+  Clock clock;
   Folding folding(**engine, machine.code());
   for (Loc stack : (*engine)->stacks())
     folding.run(stack);
@@ -292,6 +293,8 @@ Result<uint64_t> reduceOnDevice(const SliceOptions& options, Machine& machine, T
   if (!(*engine)->state())
     return (*engine)->state().error();
   term = normal;
+  if (options.report)
+    options.report->fetch += clock.lap();
   return (*engine)->interactions();
 }
 
