@@ -67,15 +67,19 @@ Result<void> Engine::allocate() {
   const uint64_t cells = sizes_.cells, blocks = options_.sharding.blocks, slots = blocks * sizes_.capacity;
   const std::span<const Term> heap(net_.heap), book(net_.book);
   const std::span<const uint64_t> definitions(net_.definitions), next(net_.next);
-  Result<void> done = inOrder(
-      [&] { return workspace_.copy(heap_, heap, cells); }, [&] { return workspace_.copy(book_, book, book.size()); },
-      [&] { return workspace_.copy(definitions_, definitions, definitions.size()); }, [&] { return workspace_.copy(next_, next, blocks); },
-      [&] { return workspace_.fill(state_, DType::U32, cells, 0); }, [&] { return workspace_.fill(waiters_, DType::U32, 2 * cells, 0); },
-      [&] { return workspace_.fill(claims_, DType::U32, 3 * cells, 0xff); },
-      [&] { return workspace_.fill(entries_, DType::U64, 2 * slots, 0); }, [&] { return workspace_.fill(notes_, DType::U64, slots, 0); },
-      [&] { return workspace_.fill(fired_, DType::U64, blocks, 0); }, [&] { return workspace_.fill(status_, DType::U32, 1, 0); },
-      [&] { return workspace_.fill(stamps_, DType::U32, options_.oneLaunch ? cells : 1, 0); },
-      [&] { return workspace_.fill(passes_, DType::U32, blocks, 0); });
+  Result<void> done = inOrder([&] { return workspace_.copy(heap_, heap, cells); },
+                              [&] { return workspace_.copy(book_, book, book.size()); },
+                              [&] { return workspace_.copy(definitions_, definitions, definitions.size()); },
+                              [&] { return workspace_.copy(next_, next, blocks); },
+                              [&] { return workspace_.fill(state_, DType::U32, cells, 0); },
+                              [&] { return workspace_.fill(waiters_, DType::U32, 2 * cells, 0); },
+                              [&] { return workspace_.fill(claims_, DType::U32, 3 * cells, 0xff); },
+                              [&] { return workspace_.fill(entries_, DType::U64, 2 * slots, 0); },
+                              [&] { return workspace_.fill(notes_, DType::U64, slots, 0); },
+                              [&] { return workspace_.fill(fired_, DType::U64, blocks, 0); },
+                              [&] { return workspace_.fill(status_, DType::U32, 1, 0); },
+                              [&] { return workspace_.fill(stamps_, DType::U32, options_.oneLaunch ? cells : 1, 0); },
+                              [&] { return workspace_.fill(passes_, DType::U32, blocks, 0); });
   for (Outbox& box : boxes_)
     if (done)
       done = inOrder([&] { return workspace_.fill(box.words, DType::U64, 2 * kMessages * slots, 0); },
@@ -200,7 +204,8 @@ Result<uint32_t> Engine::run() {
     for (int i = 0; i < (isTraced ? 1 : kPassesAtOnce); ++i)
       if (Result<void> done = isTraced ? tracedPass() : pass(); !done)
         return done.takeError();
-    auto status = workspace_.stream.read<uint32_t>(status_), counts = workspace_.stream.read<uint32_t>(boxes_[full_].counts);
+    auto status = workspace_.stream.read<uint32_t>(status_),
+         counts = workspace_.stream.read<uint32_t>(boxes_[full_].counts);
     auto fired = workspace_.stream.read<uint64_t>(fired_);
     if (!status || !counts || !fired)
       return status ? (counts ? fired.takeError() : counts.takeError()) : status.takeError();

@@ -171,8 +171,7 @@ Result<void> Engine::prepareSlices() {
   for (size_t full = 0; full < 2; ++full) {
     const Queue &queue = queues_[full], &to = queues_[1 - full];
     for (const Length& length : kLengths) {
-      auto reduce =
-          onNet(kernels_->reduce, {queue.tasks, queue.heads, queue.counts, length.phases, length.fuel, turn});
+      auto reduce = onNet(kernels_->reduce, {queue.tasks, queue.heads, queue.counts, length.phases, length.fuel, turn});
       if (!reduce)
         return reduce.takeError();
       reduce_[full].push_back(*std::move(reduce));
@@ -207,8 +206,8 @@ Result<void> Engine::collect() {
   half_ = 1 - half_;
   ++collections_;
   const Queue& queue = queues_[full_];
-  auto launch = onNet(kernels_->collect,
-                      {queue.tasks, queue.heads, queue.counts, exports_, begins_[half_], ends_[half_]});
+  auto launch =
+      onNet(kernels_->collect, {queue.tasks, queue.heads, queue.counts, exports_, begins_[half_], ends_[half_]});
   return launch ? workspace_.stream.submit(*launch) : Result<void>(launch.takeError());
 }
 
@@ -324,7 +323,8 @@ std::vector<Loc> Engine::stacks() {
     if (logged[block])
       for (const Term stack : read<Term>(log_, block * kLogged, logged[block]))
         out.push_back(locOf(stack));
-    const std::vector<Term> tasks = counts[block] ? read<Term>(queue.tasks, block * kTasks, kTasks) : std::vector<Term>();
+    const std::vector<Term> tasks =
+        counts[block] ? read<Term>(queue.tasks, block * kTasks, kTasks) : std::vector<Term>();
     for (uint64_t i = 0; i < counts[block] && state_; ++i)
       if (const Term task = tasks[(heads[block] + i) % kTasks]; static_cast<uint32_t>(tagOf(task)) == kResume)
         out.push_back(locOf(task));

@@ -57,7 +57,7 @@ private:
       ext = isWorthForking(op);
     const uint32_t words[kOpWords] = {static_cast<uint32_t>(op.kind),
                                       op.counted,
-                                      op.isSwitch,
+                                      op.kind == OpKind::Push ? leftSlot(op) : op.isSwitch,
                                       op.applied,
                                       op.plain,
                                       op.words,
@@ -74,6 +74,13 @@ private:
     auto isEqual = [](Term word) { return tagOf(word) == OnEqlLeft || tagOf(word) == Eql || tagOf(word) == Use; };
     const auto first = code_.items.begin() + op.items;
     out_.discards |= op.kind == OpKind::Use || isEqual(op.word) || std::any_of(first, first + op.words, isEqual);
+  }
+
+  /// Of an operator between a slot and an atom: 1 and the slot; otherwise 0.
+  uint32_t leftSlot(const Op& op) const {
+    const Op& left = code_.ops[op.a];
+    const bool isPlain = tagOf(op.word) == OnOp2 && op.plain == 1 && op.applied == 0 && op.words == 0;
+    return isPlain && left.kind == OpKind::Slot ? left.slot + 1 : 0;
   }
 
   /// Words that are taken from here on before the next term or value.

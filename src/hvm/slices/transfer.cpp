@@ -21,8 +21,7 @@ struct Open {
 /// From the evaluator's heap.
 class Departure {
 public:
-  explicit Departure(const Machine& machine)
-      : code_(machine.code()), heap_(machine.heapWords()) {}
+  explicit Departure(const Machine& machine) : code_(machine.code()), heap_(machine.heapWords()) {}
 
   void run(Term term) {
     const Loc root = cells[0] = image.allocate(1);
