@@ -125,6 +125,7 @@ Surroundings surroundingsOf(const Graph& graph, const Structure& structure, Node
   };
   result.backEdge = [edge](ValueId phi, size_t operand) { return edge(phi, operand, true); };
   result.entry = [edge](ValueId phi, size_t operand) { return edge(phi, operand, false); };
+  result.begin = [&graph](ValueId phi) { return pointOf(graph[graph.values.phiBlock(phi)].begin); };
   return result;
 }
 

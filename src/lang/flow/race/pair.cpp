@@ -433,22 +433,37 @@ void Pair::addUnmasked() {
   }
 }
 
-/// Two numbers with equal quotients and equal remainders are equal: x / W and x % W together are x.
+/// Two numbers with equal quotients and equal remainders are equal: x / W and x % W together are x, and x / (V * W) and x / V % W are x / V.
 void Pair::joinDigits() {
   NodeTable& nodes = view_.nodes;
   const auto is = [&](ValueId value, Op op) { return nodes[value].kind == NodeKind::Op && nodes[value].op == op; };
+  const auto divided = [&](ValueId value) { return nodes.operand(value, 0); };
   const auto divisor = [&](ValueId value) { return nodes.operand(value, 1); };
+  // As integers: a product that wraps is none.
+  const auto isProduct = [&](ValueId product, ValueId a, ValueId b) {
+    const auto number = [&](ValueId value) { return view_.values.integer(value, kNoPoint); };
+    const auto both = Polynomial::product(number(a), number(b));
+    return both && *both == number(product);
+  };
   for (size_t i = 0; i < coordinates_.size() && coordinates_.size() < 16; ++i)
     for (size_t j = 0; j < coordinates_.size(); ++j) {
-      const Coordinate high = coordinates_[i], low = coordinates_[j];
-      if (!is(high.first, Op::Div) || !is(high.second, Op::Div) || !is(low.first, Op::Rem) || !is(low.second, Op::Rem))
-        continue;
-      const ValueId by = divisor(high.first);
-      const Coordinate joined{nodes.operand(high.first, 0), nodes.operand(high.second, 0), by};
-      if (divisor(high.second) == by && divisor(low.first) == by && divisor(low.second) == by &&
-          nodes.operand(low.first, 0) == joined.first && nodes.operand(low.second, 0) == joined.second &&
-          high.divisor == kNoValue && low.divisor == kNoValue)
-        coordinates_.push_back(joined);
+      for (const auto& [high, low] :
+           {std::pair(coordinates_[i], coordinates_[j]), std::pair(coordinates_[j], coordinates_[i])}) {
+        if (!is(high.first, Op::Div) || !is(high.second, Op::Div) || !is(low.first, Op::Rem) ||
+            !is(low.second, Op::Rem) || divisor(high.first) != divisor(high.second) ||
+            divisor(low.first) != divisor(low.second) || low.divisor != kNoValue)
+          continue;
+        const ValueId by = divisor(high.first), x = divided(low.first), y = divided(low.second);
+        const bool isWhole = divided(high.first) == x && divided(high.second) == y && divisor(low.first) == by;
+        const bool isPart = is(x, Op::Div) && is(y, Op::Div) && divisor(x) == divisor(y) &&
+                            divided(x) == divided(high.first) && divided(y) == divided(high.second) &&
+                            isProduct(by, divisor(x), divisor(low.first));
+        // Where the largest divisor is not 0, neither are those that it is made of.
+        const Coordinate joined{x, y, high.divisor == kNoValue ? by : high.divisor};
+        const auto isKnown = [&](const Coordinate& each) { return each.first == x && each.second == y; };
+        if ((isWhole || isPart) && std::none_of(coordinates_.begin(), coordinates_.end(), isKnown))
+          coordinates_.push_back(joined);
+      }
     }
 }
 

@@ -169,7 +169,18 @@ Form Values::ofDivision(Context& context, ValueId value) {
       return {op == Op::Rem ? rest : quotient, true};
   }
   const auto divisor = b.asConstant();
-  return divisor && *divisor > 0 ? ofReducedDivision(context, value, a, *divisor) : leaf(context, value);
+  return divisor && *divisor > 0 ? ofReducedDivision(context, value, a, *divisor) : ofPlainDivision(context, value, a, b);
+}
+
+/// Of numbers that are not negative: the same leaf in all types, and of all ways to write the operands.
+Form Values::ofPlainDivision(Context& context, ValueId value, const Polynomial& a, const Polynomial& b) {
+  if (!isAtLeastZero(context, nodes_.operand(value, 1)))
+    return leaf(context, value);
+  const ValueId dividend = nodeOf(a, kUsize), divisor = nodeOf(b, kUsize);
+  const ValueId plain = nodes_.op(nodes_[value].op, kUsize, dividend, divisor);
+  if (plain == value || integer(context, dividend) != a || integer(context, divisor) != b)
+    return leaf(context, value);
+  return {integer(context, plain), true};
 }
 
 /// (g · x + rest) / (g · c) is x / c, its remainder g · (x % c) + rest, where 0 <= rest < g: 32 · warp + lane by 64 tells that the quotient is the
@@ -180,12 +191,13 @@ Form Values::ofReducedDivision(Context& context, ValueId value, const Polynomial
   for (const auto& [monomial, coefficient] : a.terms())
     if (!monomial.empty())
       common = greatestDivisor(common, coefficient);
+  const auto plain = [&] { return ofPlainDivision(context, value, a, Polynomial::constant(divisor)); };
   if (common < 2 || common >= divisor)
-    return leaf(context, value);
+    return plain();
   const auto [reduced, rest] = split(a, Polynomial::constant(common));
   const ValueId dividend = nodeOf(reduced, type);
   if (integer(context, dividend) != reduced)
-    return leaf(context, value);
+    return plain();
   const ValueId other = nodes_.constant(type, divisor / common);
   const Op op = nodes_[value].op;
   const Polynomial result = integer(context, nodes_.op(op, type, dividend, other));

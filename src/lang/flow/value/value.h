@@ -43,6 +43,8 @@ struct Surroundings {
   std::function<std::optional<PointId>(ValueId phi, size_t operand)> backEdge = {};
   /// The end of the edge on which a loop is entered; null as above.
   std::function<std::optional<PointId>(ValueId phi, size_t operand)> entry = {};
+  /// Where the phi has its value: the begin of its block.
+  std::function<PointId(ValueId phi)> begin = {};
 };
 
 /// A launch's sizes where they are known, and numbers that cannot be multiplied beyond a limit.
@@ -124,6 +126,7 @@ private:
   Form ofPosition(Context&, const Node&, ValueId);
   Form ofDivision(Context&, ValueId);
   Form ofReducedDivision(Context&, ValueId, const Polynomial& a, __int128 divisor);
+  Form ofPlainDivision(Context&, ValueId, const Polynomial& a, const Polynomial& b);
   ValueId nodeOf(const Polynomial&, MachineType);
   Form ofBits(Context&, ValueId);
   Form ofBit(Context&, ValueId, ValueId x, __int128 bit);
@@ -175,11 +178,16 @@ private:
   const std::optional<Induction>& inductionOf(ValueId phi);
   std::optional<Induction> findInduction(ValueId phi);
   std::pair<Form, bool> nextOf(ValueId phi, ValueId operand, PointId edge);
-  std::vector<__int128> findList(ValueId phi);
-  struct ListEdge;
+
+  //===-- lists.cpp -----------------------------------------------------------------------------------------------===//
+  struct Trace;
   using Numbers = std::vector<std::pair<ValueId, __int128>>;  ///< of a few phis
-  bool follow(const std::vector<ListEdge>&, ValueId phi, const Numbers& outer, std::vector<__int128>& list) const;
-  bool phisOf(ValueId, std::vector<ValueId>& phis) const;
+  std::vector<__int128> findList(ValueId phi);
+  std::vector<__int128> listBehindLoop(ValueId phi);
+  std::optional<std::vector<Numbers>> roundsOf(const std::vector<ValueId>& wanted, bool jointly);
+  Trace traceOf(const std::vector<ValueId>& wanted, bool jointly);
+  bool follow(const Trace&, const Numbers& outer, std::vector<Numbers>& rounds) const;
+  void phisOf(ValueId, std::vector<ValueId>& phis) const;
   bool isExcluded(const std::vector<Condition>&, const Numbers&) const;
   std::optional<__int128> evaluate(ValueId, const Numbers&) const;
   std::optional<LoopCounter> counterOf(ValueId phi);
