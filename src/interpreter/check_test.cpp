@@ -146,6 +146,34 @@ TEST(Check, ReleaseAndAcquireOrderBlocks) {
   EXPECT_EQ(runChecked(lastBlock("relaxed"), true).kind, Finding::Kind::Race);
 }
 
+TEST(Check, FencesAroundRelaxedAtomicsOrderThreads) {
+  // Thread 0 tells the others by a flag that its value is there; lanes of a warp run in order.
+  auto message = [](const std::string& release, const std::string& acquire) {
+    return "%s = vx.alloc : !vx.view<2xi32, shared>\n" + perThread(R"(
+    %zero = arith.constant 0 : index
+    %second = arith.constant 1 : index
+    %c1 = arith.constant 1 : i32
+    %isFirst = arith.cmpi eq, %x, %zero : index
+    scf.if %isFirst {
+      vx.store %c1, %s[%zero] : i32, !vx.view<2xi32, shared>
+      )" + release + R"(
+      vx.atomic_store relaxed block %c1, %s[%second] : i32, !vx.view<2xi32, shared>
+    } else {
+      %flag = vx.atomic_load relaxed block %s[%second] : !vx.view<2xi32, shared> -> i32
+      )" + acquire + R"(
+      %isThere = arith.cmpi eq, %flag, %c1 : i32
+      scf.if %isThere {
+        %v = vx.load %s[%zero] : !vx.view<2xi32, shared> -> i32
+      }
+    })");
+  };
+  for (const char* order : {"release", "acq_rel", "seq_cst"})
+    EXPECT_EQ(runChecked(message(std::string("vx.fence ") + order + " block", "vx.fence acquire block")).text, "");
+  EXPECT_EQ(runChecked(message("", "vx.fence seq_cst block")).kind, Finding::Kind::Race);
+  EXPECT_EQ(runChecked(message("vx.fence seq_cst block", "")).kind, Finding::Kind::Race);
+  EXPECT_EQ(runChecked(message("vx.fence acquire block", "vx.fence acquire block")).kind, Finding::Kind::Race);
+}
+
 TEST(Check, BlockLevelCodeRacesWithThreads) {
   std::string write = "%s = vx.alloc : !vx.view<64xi32, shared>" +
                       perThread("%c = arith.constant 1 : i32\n vx.store %c, %s[%x] : i32, !vx.view<64xi32, shared>");

@@ -129,6 +129,23 @@ bool warpBarrier(Machine& machine, const Node& node) {
   return true;
 }
 
+/// Threads run one after another: what happens is in order. Races are found as with atomics of that order.
+bool fence(Machine& machine, const Node& node) {
+  auto op = llvm::cast<ir::FenceOp>(node.op);
+  if (!machine.checkRaces)
+    return true;
+  const bool acrossBlocks = op.getScope() != ir::Scope::Block;
+  machine.forActive([&](size_t lane) {
+    const int32_t thread = machine.threadOf(lane);
+    if (op.getOrder() != ir::Order::Acquire)
+      machine.races.release(thread, acrossBlocks);
+    if (op.getOrder() != ir::Order::Release)
+      machine.races.acquire(thread, acrossBlocks);
+    return true;
+  });
+  return true;
+}
+
 bool warpShuffle(Machine& machine, const Node& node) {
   if (!checkConverged(machine, node))
     return false;
@@ -233,6 +250,7 @@ NodeFunction findThreadFunction(mlir::Operation* op) {
       .Case<ir::GridDimOp>([](auto) { return gridDim; })
       .Case<ir::BlockDimOp>([](auto) { return blockDim; })
       .Case<ir::WarpBarrierOp>([](auto) { return warpBarrier; })
+      .Case<ir::FenceOp>([](auto) { return fence; })
       .Case<ir::WarpShuffleOp>([](auto) { return warpShuffle; })
       .Case<ir::WarpReduceOp>([](auto) { return warpReduce; })
       .Case<ir::WarpVoteOp>([](auto) { return warpVote; })

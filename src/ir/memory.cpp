@@ -139,6 +139,8 @@ LogicalResult AtomicRmwOp::verify() {
   Type type = getValue().getType();
   if (mlir::failed(verifyAtomic(*this, getView().getType(), getIndices().size(), type, true)))
     return mlir::failure();
+  if (getOrder() == Order::SeqCst)
+    return emitOpError() << "is an atomic with order seq_cst; only fences have it";
   bool multiplies = getKind() == Combine::MulI || getKind() == Combine::MulF;
   bool anyType = getKind() == Combine::Exchange;
   if (multiplies || (!anyType && isFloatCombine(getKind()) != llvm::isa<mlir::FloatType>(type)))
@@ -147,6 +149,8 @@ LogicalResult AtomicRmwOp::verify() {
 }
 
 LogicalResult AtomicCasOp::verify() {
+  if (getOrder() == Order::SeqCst)
+    return emitOpError() << "is an atomic with order seq_cst; only fences have it";
   return verifyAtomic(*this, getView().getType(), getIndices().size(), getExpected().getType(), true);
 }
 

@@ -274,6 +274,13 @@ LogicalResult StageWaitOp::verify() {
 }
 
 LogicalResult WarpBarrierOp::verify() { return verifyPerThread(*this); }
+
+LogicalResult FenceOp::verify() {
+  if (getOrder() == Order::Relaxed)
+    return emitOpError() << "orders nothing with relaxed";
+  return verifyPerThread(*this);
+}
+
 LogicalResult WarpShuffleOp::verify() { return verifyPerThread(*this); }
 
 LogicalResult WarpReduceOp::verify() {

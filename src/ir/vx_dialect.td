@@ -78,9 +78,9 @@ def Vx_VoteKind : Vx_Enum<"VoteKind", "warp vote", [
   I32EnumAttrCase<"Any", 0, "any">, I32EnumAttrCase<"All", 1, "all">, I32EnumAttrCase<"Ballot", 2, "ballot">]>;
 def Vx_VoteKindAttr : Vx_EnumAttr<Vx_VoteKind, "vote_kind">;
 
-def Vx_Order : Vx_Enum<"Order", "memory order of an atomic", [
+def Vx_Order : Vx_Enum<"Order", "memory order of an atomic (never seq_cst) or a fence (never relaxed)", [
   I32EnumAttrCase<"Relaxed", 0, "relaxed">, I32EnumAttrCase<"Acquire", 1, "acquire">,
-  I32EnumAttrCase<"Release", 2, "release">, I32EnumAttrCase<"AcqRel", 3, "acq_rel">]>;
+  I32EnumAttrCase<"Release", 2, "release">, I32EnumAttrCase<"AcqRel", 3, "acq_rel">, I32EnumAttrCase<"SeqCst", 4, "seq_cst">]>;
 def Vx_OrderAttr : Vx_EnumAttr<Vx_Order, "order">;
 
 def Vx_Scope : Vx_Enum<"Scope", "who an atomic synchronises with", [

@@ -332,6 +332,17 @@ def Vx_WarpBarrierOp : Vx_Op<"warp_barrier", [MemoryEffects<[MemRead, MemWrite]>
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
+def Vx_FenceOp : Vx_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "orders the thread's accesses before and after it for the threads of `scope`, as C++'s atomic_thread_fence; only inside vx.threads";
+  let description = [{
+    Nobody waits. Together with a relaxed atomic that follows it a `release` fence does what a release atomic does, `acquire` after one likewise;
+    all fences with `seq_cst` are in one order besides.
+    `vx.fence seq_cst device`
+  }];
+  let arguments = (ins Vx_OrderAttr:$order, Vx_ScopeAttr:$scope);
+  let assemblyFormat = "$order $scope attr-dict";
+  let hasVerifier = 1;
+}
 def Vx_WarpShuffleOp : Vx_Op<"warp_shuffle", [AllTypesMatch<["value", "result"]>]> {
   let summary = "value of another lane; a lane outside the warp or block gives the own value";
   let arguments = (ins Vx_ShuffleKindAttr:$kind, Vx_Scalar:$value, I32:$lane);

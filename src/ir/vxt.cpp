@@ -146,16 +146,37 @@ static LogicalResult verifyAtomic(mlir::Operation* op, PtrType pointer, Type typ
   return success();
 }
 
+static LogicalResult verifyOrder(mlir::Operation* op, Order order) {
+  return order == Order::SeqCst ? op->emitOpError("has order seq_cst, which only fences have") : success();
+}
+
 LogicalResult AtomicRmwOp::verify() {
+  if (failed(verifyOrder(*this, getOrder())))
+    return failure();
   if (getKind() == Combine::MulI || getKind() == Combine::MulF)
     return emitOpError("has no multiplication");
   if (getKind() != Combine::Exchange && isFloatCombine(getKind()) != llvm::isa<mlir::FloatType>(getValue().getType()))
     return emitOpError("kind does not fit ") << getValue().getType();
   return verifyAtomic(*this, getBase().getType(), getValue().getType());
 }
-LogicalResult AtomicCasOp::verify() { return verifyAtomic(*this, getBase().getType(), getResult().getType()); }
-LogicalResult AtomicLoadOp::verify() { return verifyAtomic(*this, getBase().getType(), getResult().getType()); }
-LogicalResult AtomicStoreOp::verify() { return verifyAtomic(*this, getBase().getType(), getValue().getType()); }
+LogicalResult AtomicCasOp::verify() {
+  if (failed(verifyOrder(*this, getOrder())))
+    return failure();
+  return verifyAtomic(*this, getBase().getType(), getResult().getType());
+}
+LogicalResult AtomicLoadOp::verify() {
+  if (getOrder() != Order::Relaxed && getOrder() != Order::Acquire)
+    return emitOpError("is a load with order ") << stringifyOrder(getOrder());
+  return verifyAtomic(*this, getBase().getType(), getResult().getType());
+}
+LogicalResult AtomicStoreOp::verify() {
+  if (getOrder() != Order::Relaxed && getOrder() != Order::Release)
+    return emitOpError("is a store with order ") << stringifyOrder(getOrder());
+  return verifyAtomic(*this, getBase().getType(), getValue().getType());
+}
+LogicalResult FenceOp::verify() {
+  return getOrder() == Order::Relaxed ? emitOpError("orders nothing with relaxed") : success();
+}
 
 LogicalResult AsyncCopyOp::verify() {
   int64_t bytes = getBytes();
@@ -203,6 +224,12 @@ LogicalResult MmaOp::verify() {
   return success();
 }
 
+LogicalResult FragmentType::verify(llvm::function_ref<mlir::InFlightDiagnostic()> emitError, Type elementType) {
+  if (elementType.isF32() || elementType.isF16() || elementType.isBF16())
+    return success();
+  return emitError() << "fragments have elements of f32, f16 or bf16, not " << elementType;
+}
+
 static Type elementOf(mlir::Value fragment) { return llvm::cast<FragmentType>(fragment.getType()).getElementType(); }
 
 static LogicalResult verifyShared(mlir::Operation* op, PtrType pointer, int64_t pitch) {
@@ -227,6 +254,8 @@ LogicalResult FragmentStoreOp::verify() {
 LogicalResult FragmentMultiplyOp::verify() {
   if (elementOf(getA()) != elementOf(getB()))
     return emitOpError("multiplies ") << elementOf(getA()) << " by " << elementOf(getB());
+  if (Type sum = elementOf(getC()); sum != elementOf(getA()) && !sum.isF32())
+    return emitOpError("adds products of ") << elementOf(getA()) << " to " << sum;
   return success();
 }
 LogicalResult FragmentRoundOp::verify() {

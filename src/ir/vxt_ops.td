@@ -40,6 +40,7 @@ def Vxt_Fragment : TypeDef<Vxt_Dialect, "Fragment"> {
   let summary = "8 × 8 elements that a warp holds: `!vxt.fragment<f32>`; which lane holds which is not said";
   let parameters = (ins "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $elementType `>`";
+  let genVerifyDecl = 1;
 }
 
 class Vxt_Op<string mnemonic, list<Trait> traits = []> : Op<Vxt_Dialect, mnemonic, traits>;
@@ -207,6 +208,12 @@ def Vxt_WarpBarrierOp : Vxt_Op<"warp_barrier", [MemoryEffects<[MemRead, MemWrite
   let summary = "the threads of a warp meet; memory written before is seen after";
   let arguments = (ins Optional<I32>:$mask);
   let assemblyFormat = "(`mask` $mask^)? attr-dict";
+}
+def Vxt_FenceOp : Vxt_Op<"fence", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "orders the thread's accesses before and after it for the threads of `scope` (vx.fence)";
+  let arguments = (ins Vx_OrderAttr:$order, Vx_ScopeAttr:$scope);
+  let assemblyFormat = "$order $scope attr-dict";
+  let hasVerifier = 1;
 }
 def Vxt_ShuffleOp : Vxt_Op<"shuffle", [AllTypesMatch<["value", "result"]>, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "value of another lane of the warp; a lane outside the warp gives the own value, one outside `mask` gives anything";

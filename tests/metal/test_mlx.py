@@ -111,6 +111,9 @@ CASES = [  # name, file, kernel, grid, block, buffers, number of the result, exp
      [LEFT, RIGHT, "f32:0", np.zeros((45, 37), "f4"), gemm_params(45, 37, 53, 53, 37), *UNUSED], 3, LEFT.astype("f8") @ RIGHT, *GEMM),
     ("steel_gemm_of_half", "steel/gemm/kernels/steel_gemm_fused.metal", "steel_gemm_fused_nt_float16_float16_bm32_bn32_bk16_wm2_wn2", "64,4,2", "32,2,2",
      [LEFT.astype("f2"), RIGHT.T.astype("f2").copy(), "f16:0", np.zeros((45, 37), "f2"), gemm_params(45, 37, 53, 53, 53), *UNUSED], 3, LEFT.astype("f2").astype("f8") @ RIGHT.astype("f2"), *GEMM),
+    ("fence_update", "fence.metal", "fence_update", "1", "1", ["u32:3", "u32:9"], 0, np.array([9])),
+    ("fence_wait", "fence.metal", "fence_wait", "1", "1", ["u32:9", "u32:9"], 0, np.array([9])),
+    ("coherent_input", "fence.metal", "input_coherent", "64", "32", [INTS[:50].astype("u4"), "u32:50"], 0, INTS[:50].astype("u4")),
     ("random_bits", "random.metal", "rbitsc", "3,4", "3,4", [INTS[:6].astype("u4"), np.zeros((3, 30), "u1"), "u8:0", "u64:30"], 1, random_bytes(INTS[:6].astype("u4"), 30, 4)),
 ]
 

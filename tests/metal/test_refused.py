@@ -56,7 +56,7 @@ REFUSED = [
     ("matrices_of_other_sizes_are_not_multiplied", "E0901", "", KERNEL % "float2x2 a; float3x3 b; out[i] = (a @* b)[0][0];"),
     ("constants_that_are_computed_from_memory", "E0901", "", "int f();\nconstexpr constant int @k = f();\n"),
     ("samplers_in_the_program", "E0901", "samplers are not supported", "constexpr @sampler s;\n"),
-    ("fences", "E0902", "atomic_thread_fence", KERNEL % "out[i] = 1; @atomic_thread_fence(mem_flags::mem_device); out[i] = 2;"),
+    ("fences_of_an_order_that_is_computed", "E0902", "must be known", KERNEL % "@atomic_thread_fence(mem_flags::mem_device, memory_order(i)); out[i] = 2;"),
 ]
 
 

@@ -277,3 +277,19 @@ func.func @f(%a: !vx.view<8xf32, local>, %n: index, %v: f32) {
   vx.store %v, %a[%n] race_free : f32, !vx.view<8xf32, local>
   return
 }
+
+// -----
+
+func.func @f(%v: i32, %k: !vx.view<i32, shared>) {
+  // expected-error@+1 {{'vx.atomic_rmw' op is an atomic with order seq_cst; only fences have it}}
+  %0 = vx.atomic_rmw addi seq_cst block %v, %k[] : !vx.view<i32, shared> -> i32
+  return
+}
+
+// -----
+
+func.func @f(%v: i32, %k: !vx.view<i32, shared>) {
+  // expected-error@+1 {{'vx.atomic_cas' op is an atomic with order seq_cst; only fences have it}}
+  %0 = vx.atomic_cas seq_cst block %v, %v, %k[] : !vx.view<i32, shared> -> i32
+  return
+}

@@ -341,6 +341,25 @@ func.func @f(%n: index, %p: i1) {
 
 // -----
 
+func.func @f() {
+  // expected-error@+1 {{'vx.fence' op stands outside vx.threads}}
+  vx.fence release device
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
+  vx.threads (%n, %n, %n) {
+  ^bb0(%x: index, %y: index, %z: index, %l: index):
+    // expected-error@+1 {{'vx.fence' op orders nothing with relaxed}}
+    vx.fence relaxed device
+  }
+  return
+}
+
+// -----
+
 func.func @f(%v: i32, %p: i1) {
   // expected-error@+1 {{'vx.warp_barrier' op stands outside vx.threads}}
   vx.warp_barrier

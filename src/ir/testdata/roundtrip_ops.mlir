@@ -70,6 +70,8 @@ vx.kernel @threads(%a: !vx.view<?xf32, global>, %m: i32) grid [#vx.size<"ceildiv
     %p = arith.cmpi eq, %i, %m : i32
     %zero = arith.constant 0.0 : f32
     vx.warp_barrier
+    // CHECK: vx.fence seq_cst system
+    vx.fence seq_cst system
     // CHECK: vx.warp_shuffle xor %{{.*}}, %{{.*}} : f32
     %0 = vx.warp_shuffle xor %zero, %i : f32
     // CHECK: vx.warp_reduce maxf %{{.*}} : f32

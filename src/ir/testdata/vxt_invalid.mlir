@@ -50,3 +50,116 @@ vxt.kernel @narrowed(%x: !vxt.ptr<global>, %i: index) attributes {threads = #vx.
   %narrow = arith.index_castui %i : index to i32
   vxt.return
 }
+
+// -----
+
+// expected-error @+1 {{fragments have elements of f32, f16 or bf16, not 'f64'}}
+func.func private @elements(!vxt.fragment<f64>)
+
+// -----
+
+// expected-error @+1 {{fragments have elements of f32, f16 or bf16, not 'i32'}}
+func.func private @elements(!vxt.fragment<i32>)
+
+// -----
+
+vxt.kernel @fill(%f: f16) attributes {threads = #vx.size<"32">} {
+  // expected-error @+1 {{fills '!vxt.fragment<f32>' with 'f16'}}
+  %a = vxt.fragment_fill %f : f16 -> !vxt.fragment<f32>
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @load(%x: !vxt.ptr<global>) attributes {threads = #vx.size<"32">} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{accesses shared memory}}
+  %a = vxt.fragment_load %x[%c0] pitch 8 : !vxt.ptr<global>, index -> !vxt.fragment<f32>
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @load_pitch() attributes {threads = #vx.size<"32">} {
+  %c0 = arith.constant 0 : index
+  %p = vxt.shared 0 : !vxt.ptr<shared>
+  // expected-error @+1 {{rows of 8 elements do not fit a pitch of 7}}
+  %a = vxt.fragment_load %p[%c0] pitch 7 : !vxt.ptr<shared>, index -> !vxt.fragment<f32>
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @store(%x: !vxt.ptr<global>, %f: f32) attributes {threads = #vx.size<"32">} {
+  %c0 = arith.constant 0 : index
+  %a = vxt.fragment_fill %f : f32 -> !vxt.fragment<f32>
+  // expected-error @+1 {{accesses shared memory}}
+  vxt.fragment_store %a, %x[%c0] pitch 8 : !vxt.fragment<f32>, !vxt.ptr<global>, index
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @store_pitch(%f: f32) attributes {threads = #vx.size<"32">} {
+  %c0 = arith.constant 0 : index
+  %p = vxt.shared 0 : !vxt.ptr<shared>
+  %a = vxt.fragment_fill %f : f32 -> !vxt.fragment<f32>
+  // expected-error @+1 {{rows of 8 elements do not fit a pitch of -8}}
+  vxt.fragment_store %a, %p[%c0] pitch -8 : !vxt.fragment<f32>, !vxt.ptr<shared>, index
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @factors(%f: f32, %h: f16) attributes {threads = #vx.size<"32">} {
+  %a = vxt.fragment_fill %f : f32 -> !vxt.fragment<f32>
+  %b = vxt.fragment_fill %h : f16 -> !vxt.fragment<f16>
+  // expected-error @+1 {{multiplies 'f32' by 'f16'}}
+  %d = vxt.fragment_multiply %a, %b, %a : !vxt.fragment<f32>, !vxt.fragment<f16>, !vxt.fragment<f32>
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @sums(%f: f32, %h: f16) attributes {threads = #vx.size<"32">} {
+  %a = vxt.fragment_fill %f : f32 -> !vxt.fragment<f32>
+  %b = vxt.fragment_fill %h : f16 -> !vxt.fragment<f16>
+  // expected-error @+1 {{adds products of 'f32' to 'f16'}}
+  %d = vxt.fragment_multiply %a, %a, %b : !vxt.fragment<f32>, !vxt.fragment<f32>, !vxt.fragment<f16>
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @rounds(%h: f16) attributes {threads = #vx.size<"32">} {
+  %b = vxt.fragment_fill %h : f16 -> !vxt.fragment<f16>
+  // expected-error @+1 {{rounds floats to shorter ones}}
+  %d = vxt.fragment_round %b : !vxt.fragment<f16> -> !vxt.fragment<f32>
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @rounds_alike(%h: f16) attributes {threads = #vx.size<"32">} {
+  %b = vxt.fragment_fill %h : f16 -> !vxt.fragment<f16>
+  // expected-error @+1 {{rounds floats to shorter ones}}
+  %d = vxt.fragment_round %b : !vxt.fragment<f16> -> !vxt.fragment<bf16>
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @fence() attributes {threads = #vx.size<"32">} {
+  // expected-error @+1 {{orders nothing with relaxed}}
+  vxt.fence relaxed device
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @total(%x: !vxt.ptr<global>, %f: f32) attributes {threads = #vx.size<"32">} {
+  %c0 = arith.constant 0 : index
+  // expected-error @+1 {{has order seq_cst, which only fences have}}
+  %old = vxt.atomic_rmw addf seq_cst device %f, %x[%c0] : f32, !vxt.ptr<global>, index
+  vxt.return
+}

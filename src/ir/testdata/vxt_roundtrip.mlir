@@ -22,6 +22,18 @@ vxt.kernel @all(%x: !vxt.ptr<global>, %n: index, %s: index, %f: f32) attributes 
   %old = vxt.atomic_rmw addf relaxed device %f, %x[%c0] : f32, !vxt.ptr<global>, index
   %one = arith.constant 1 : i32
   %r = vxt.shuffle xor %f, %one : f32
+  // CHECK: vxt.fence acq_rel block
+  vxt.fence acq_rel block
+  // CHECK: vxt.fragment_load %{{.*}}[%{{.*}}] pitch 12 transposed : <shared>, index -> <f16>
+  %fa = vxt.fragment_load %p[%c0] pitch 12 transposed : !vxt.ptr<shared>, index -> !vxt.fragment<f16>
+  // CHECK: vxt.fragment_fill %{{.*}} : f32 -> <f32>
+  %fc = vxt.fragment_fill %f : f32 -> !vxt.fragment<f32>
+  // CHECK: vxt.fragment_multiply %{{.*}}, %{{.*}}, %{{.*}} : <f16>, <f16>, <f32>
+  %fd = vxt.fragment_multiply %fa, %fa, %fc : !vxt.fragment<f16>, !vxt.fragment<f16>, !vxt.fragment<f32>
+  // CHECK: vxt.fragment_round %{{.*}} : <f32> -> <bf16>
+  %fr = vxt.fragment_round %fd : !vxt.fragment<f32> -> !vxt.fragment<bf16>
+  // CHECK: vxt.fragment_store %{{.*}}, %{{.*}}[%{{.*}}] pitch 8 : <bf16>, <shared>, index
+  vxt.fragment_store %fr, %p[%c0] pitch 8 : !vxt.fragment<bf16>, !vxt.ptr<shared>, index
   %any = vxt.vote any %ok -> i1
   %a = vxt.load_matrix %p[%c0] of f16 4 : !vxt.ptr<shared>, index -> vector<8xf16>
   %bm = vxt.load_matrix %p[%c0] of f16 2 transposed : !vxt.ptr<shared>, index -> vector<4xf16>

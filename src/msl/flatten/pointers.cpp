@@ -274,7 +274,7 @@ private:
   Value* lowerLoad(llvm::LoadInst& load) {
     Value* pointer = load.getPointerOperand();
     Place at = place(pointer);
-    if (load.isAtomic())
+    if (load.isAtomic() || isVolatileWord(load, pointer, load.getType()))
       return atomicAccess(load, pointer, at, load.getType(), [&](unsigned memory, Value* mask) {
         return call("__vx_atomic_load." + typeName(load.getType()), load.getType(),
                     {b_.getInt32(memory), at.offset, mask});
@@ -297,7 +297,7 @@ private:
     Value *pointer = store.getPointerOperand(), *value = store.getValueOperand();
     Place at = place(pointer);
     auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
-    if (store.isAtomic()) {
+    if (store.isAtomic() || isVolatileWord(store, pointer, value->getType())) {
       atomicAccess(store, pointer, at, value->getType(), [&](unsigned memory, Value* mask) {
         return call("__vx_atomic_store." + typeName(value->getType()), b_.getVoidTy(),
                     {value, b_.getInt32(memory), at.offset, mask});
@@ -311,6 +311,16 @@ private:
       for (unsigned i = 0; i < vector->getNumElements(); ++i)
         storeScalar(pointer, at, b_.CreateExtractElement(value, i), i * step);
     }
+  }
+
+  /// Volatile accesses that a loop may wait by are atomic ones: plain ones would move out of it.
+  template <class Access> bool isVolatileWord(Access& at, Value* pointer, llvm::Type* type) {
+    constexpr unsigned kDevice = 1, kThreadgroup = 3;
+    const unsigned space = pointer->getType()->getPointerAddressSpace();
+    const bool isScalar = type->isIntegerTy() || type->isFloatingPointTy();
+    const uint64_t bytes = isScalar ? layout_.getTypeStoreSize(type).getFixedValue() : 0;
+    return at.isVolatile() && (bytes == 4 || bytes == 8) && (space == kDevice || space == kThreadgroup) &&
+           classes_.of(pointer).elem == type;
   }
 
   template <class Access>

@@ -218,13 +218,31 @@ mlir::Value Importer::memoryHook(llvm::CallInst& call, llvm::StringRef name) {
   return nullptr;
 }
 
+/// Numbers of the order and the scope as in Metal's headers. What is weaker than a scope of ours gets the next one.
+void Importer::fence(llvm::CallInst& call) {
+  auto* order = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(0));
+  auto* scope = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(1));
+  if (!order || !scope)
+    return refuse(&call, "order and scope of `atomic_thread_fence` must be known when the kernel is compiled");
+  constexpr uint64_t kThread = 0, kThreadgroup = 1, kDevice = 2, kSimdgroup = 4;
+  const uint64_t number = scope->getZExtValue();
+  if (order->isZero() || number == kThread)
+    return;
+  static constexpr ir::Order kOrders[] = {ir::Order::SeqCst,  ir::Order::SeqCst, ir::Order::Acquire,
+                                          ir::Order::Release, ir::Order::AcqRel, ir::Order::SeqCst};
+  b_.create<ir::FenceOp>(loc_, kOrders[std::min<uint64_t>(order->getZExtValue(), std::size(kOrders) - 1)],
+                         number == kThreadgroup || number == kSimdgroup ? ir::Scope::Block
+                         : number == kDevice                            ? ir::Scope::Device
+                                                                        : ir::Scope::System);
+}
+
 mlir::Value Importer::hook(llvm::CallInst& call, llvm::StringRef name) {
   if (name == "threadgroup_barrier")
     return b_.create<ir::BarrierOp>(loc_), nullptr;
   if (name == "simdgroup_barrier")
     return b_.create<ir::WarpBarrierOp>(loc_), nullptr;
   if (name == "fence")
-    return refuse(&call, "atomic_thread_fence is not supported"), nullptr;
+    return fence(call), nullptr;
   if (name.starts_with("input_"))
     return input(name.drop_front(6),
                  static_cast<unsigned>(llvm::cast<llvm::ConstantInt>(call.getArgOperand(0))->getZExtValue()));

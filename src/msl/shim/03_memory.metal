@@ -94,7 +94,7 @@ extern "C" {
 #define __TOGETHER __attribute__((convergent, nothrow))
 __TOGETHER void __vx_threadgroup_barrier();
 __TOGETHER void __vx_simdgroup_barrier();
-__attribute__((nothrow)) void __vx_fence();
+__attribute__((nothrow)) void __vx_fence(int order, int scope);
 }
 enum class mem_flags : uint {
   mem_none = 0,
@@ -124,8 +124,9 @@ __VX void threadgroup_barrier(mem_flags, memory_order, thread_scope = thread_sco
   __vx_threadgroup_barrier();
 }
 __VX void simdgroup_barrier(mem_flags) { __vx_simdgroup_barrier(); }
-__VX void atomic_thread_fence(mem_flags, memory_order = memory_order_seq_cst, thread_scope = thread_scope_device) {
-  __vx_fence();
+__VX void atomic_thread_fence(mem_flags, memory_order order = memory_order_seq_cst,
+                              thread_scope scope = thread_scope_device) {
+  __vx_fence(order, scope);
 }
 
 //===-- atomics ---------------------------------------------------------------===//

@@ -339,7 +339,8 @@ void Lowering::lowerOp(mlir::Operation* op) {
           return lowerPrint(print);
         once([&] { lowerPrint(print); });
       })
-      .Case<ir::WarpBarrierOp, ir::WarpShuffleOp, ir::WarpReduceOp, ir::WarpVoteOp>([&](auto) { lowerWarp(op); })
+      .Case<ir::WarpBarrierOp, ir::FenceOp, ir::WarpShuffleOp, ir::WarpReduceOp, ir::WarpVoteOp>(
+          [&](auto) { lowerWarp(op); })
       .Default([&](mlir::Operation* other) { fail(other, "this operation"); });
 }
 

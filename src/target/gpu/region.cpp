@@ -147,6 +147,7 @@ void Lowering::lowerWarp(mlir::Operation* op) {
     return fail(op, "warp operations outside per-thread code");
   llvm::TypeSwitch<mlir::Operation*>(op)
       .Case([&](ir::WarpBarrierOp) { b.create<vxt::WarpBarrierOp>(loc, warpMask()); })
+      .Case([&](ir::FenceOp fence) { b.create<vxt::FenceOp>(loc, fence.getOrder(), fence.getScope()); })
       .Case([&](ir::WarpShuffleOp shuffle) {
         Value value = scalar(shuffle.getValue()), lane = scalar(shuffle.getLane());
         Value exists = sourceExists(shuffle.getKind(), lane);

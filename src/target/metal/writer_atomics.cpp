@@ -125,6 +125,10 @@ bool KernelWriter::writeAtomic(mlir::Operation* op) {
                       ");"));
         return true;
       })
+      .Case([&](vxt::FenceOp fence) {
+        fail(fence, "fences before version 3.2");
+        return true;
+      })
       .Case([&](vxt::AssertOp check) {
         writeAssert(check);
         return true;

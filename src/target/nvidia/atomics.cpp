@@ -12,6 +12,7 @@ static std::string orderName(ir::Order order) {
   case ir::Order::Acquire: return ".acquire";
   case ir::Order::Release: return ".release";
   case ir::Order::AcqRel: return ".acq_rel";
+  case ir::Order::SeqCst: return ".sc";
   }
   return "";
 }
@@ -106,6 +107,13 @@ Value* Emitter::casLoop(ir::Combine kind, mlir::Type element, mlir::Value base, 
   return ir_.CreateBitCast(results[0], operand->getType());
 }
 
+void Emitter::emitFence(vxt::FenceOp op) {
+  const bool isTotal = op.getOrder() == ir::Order::SeqCst;  // acquire and release alone came with PTX 8.6
+  std::string text = "fence" + orderName(isTotal ? ir::Order::SeqCst : ir::Order::AcqRel) + scopeName(op.getScope());
+  auto* assembly = llvm::InlineAsm::get(llvm::FunctionType::get(ir_.getVoidTy(), false), text + ";", "~{memory}", true);
+  ir_.CreateCall(assembly, {});
+}
+
 bool Emitter::emitAtomic(mlir::Operation* op) {
   auto qualifiers = [](auto atomic) {
     return orderName(atomic.getOrder()) + scopeName(atomic.getScope()) + spaceName(atomic.getBase());
@@ -133,6 +141,10 @@ bool Emitter::emitAtomic(mlir::Operation* op) {
         Value* old =
             atomicAsm("atom" + qualifiers(rmw) + operation, rmw.getBase(), pointer, {operand}, operand->getType());
         set(rmw, bitwise ? ir_.CreateBitCast(old, wanted) : old);
+        return true;
+      })
+      .Case([&](vxt::FenceOp fence) {
+        emitFence(fence);
         return true;
       })
       .Case([&](vxt::AtomicCasOp cas) {

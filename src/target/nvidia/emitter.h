@@ -83,6 +83,7 @@ private:
 
   // atomics.cpp
   bool emitAtomic(mlir::Operation* op);
+  void emitFence(vxt::FenceOp op);
   Value* atomicAsm(llvm::StringRef instruction, mlir::Value base, Value* pointer, llvm::ArrayRef<Value*> operands,
                    llvm::Type* result);
   Value* casLoop(ir::Combine kind, mlir::Type type, mlir::Value base, Value* pointer, Value* operand,

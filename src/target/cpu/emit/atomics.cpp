@@ -13,12 +13,13 @@ bool supportsAtomics(mlir::Type type) {
   return !narrowFormat(type) && (bytes == 4 || bytes == 8);
 }
 
-static AtomicOrdering ordering(ir::Order order) {
+AtomicOrdering orderingOf(ir::Order order) {
   switch (order) {
   case ir::Order::Relaxed: return AtomicOrdering::Monotonic;
   case ir::Order::Acquire: return AtomicOrdering::Acquire;
   case ir::Order::Release: return AtomicOrdering::Release;
   case ir::Order::AcqRel: return AtomicOrdering::AcquireRelease;
+  case ir::Order::SeqCst: return AtomicOrdering::SequentiallyConsistent;
   }
   return AtomicOrdering::SequentiallyConsistent;
 }
@@ -77,7 +78,7 @@ Value* emitAtomicRmw(llvm::IRBuilder<>& ir, Combine kind, mlir::Type type, Value
     ir.CreateAlignedStore(emitCombine(ir, kind, old, value, true), pointer, align);
     return old;
   }
-  return ir.CreateAtomicRMW(nativeOp(kind), pointer, value, align, ordering(order));
+  return ir.CreateAtomicRMW(nativeOp(kind), pointer, value, align, orderingOf(order));
 }
 
 Value* emitAtomicCas(llvm::IRBuilder<>& ir, mlir::Type type, Value* pointer, Value* expected, Value* desired,
@@ -92,8 +93,8 @@ Value* emitAtomicCas(llvm::IRBuilder<>& ir, mlir::Type type, Value* pointer, Val
     ir.CreateAlignedStore(ir.CreateSelect(ir.CreateICmpEQ(old, expectedBits), desiredBits, old), pointer, align);
     return ir.CreateBitCast(old, expected->getType());
   }
-  AtomicOrdering failure = llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(ordering(order));
-  auto* exchange = ir.CreateAtomicCmpXchg(pointer, expectedBits, desiredBits, align, ordering(order), failure);
+  AtomicOrdering failure = llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(orderingOf(order));
+  auto* exchange = ir.CreateAtomicCmpXchg(pointer, expectedBits, desiredBits, align, orderingOf(order), failure);
   return ir.CreateBitCast(ir.CreateExtractValue(exchange, 0), expected->getType());
 }
 

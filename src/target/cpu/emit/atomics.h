@@ -22,6 +22,8 @@ void emitAtomicStore(llvm::IRBuilder<>& ir, mlir::Type type, llvm::Value* value,
 /// combine(a, b) of scalars or vectors; `atomic`: max and min of floats ignore NaN instead of propagating it.
 llvm::Value* emitCombine(llvm::IRBuilder<>& ir, ir::Combine kind, llvm::Value* a, llvm::Value* b, bool atomic);
 
+llvm::AtomicOrdering orderingOf(ir::Order order);
+
 bool supportsAtomics(mlir::Type type);
 
 }  // namespace vortex::target::cpu::emit

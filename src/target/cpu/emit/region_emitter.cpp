@@ -245,6 +245,7 @@ void RegionEmitter::emitOp(mlir::Operation* op) {
         --loops_;
       })
       .Case<scf::YieldOp, scf::ConditionOp, ir::WarpBarrierOp>([](auto) {})
+      .Case([&](ir::FenceOp fence) { ir_.CreateFence(orderingOf(fence.getOrder())); })
       .Case([&](ir::YieldOp yield) { emitYield(yield); })
       .Case([&](ir::LoadOp load) { emitLoad(load); })
       .Case([&](ir::StoreOp store) { emitStore(store); })

@@ -28,7 +28,7 @@ static bool mayBeRead(mlir::Value view) {
 static bool hasAtomics(ir::KernelOp kernel) {
   return kernel
       .walk([](mlir::Operation* op) {
-        return mlir::isa<ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp>(op)
+        return mlir::isa<ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp, ir::FenceOp>(op)
                    ? mlir::WalkResult::interrupt()
                    : mlir::WalkResult::advance();
       })

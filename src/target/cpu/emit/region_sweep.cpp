@@ -75,8 +75,8 @@ private:
   bool hasOrder() {
     return block_
         .walk([](mlir::Operation* op) {
-          return mlir::isa<ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp, ir::PrintOp,
-                           ir::AssertOp, ir::AllocOp>(op)
+          return mlir::isa<ir::AtomicRmwOp, ir::AtomicCasOp, ir::AtomicLoadOp, ir::AtomicStoreOp, ir::FenceOp,
+                           ir::PrintOp, ir::AssertOp, ir::AllocOp>(op)
                      ? mlir::WalkResult::interrupt()
                      : mlir::WalkResult::advance();
         })

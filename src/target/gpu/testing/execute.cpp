@@ -88,6 +88,7 @@ bool Machine::executeMemory(Thread& t, mlir::Operation* op) {
       .Case([&](vxt::GridDimOp dim) {
         *cells(t, dim) = static_cast<uint64_t>(launch_.grid[static_cast<int>(dim.getAxis())]);
       })
+      .Case([](vxt::FenceOp) {})  // threads run one after another here
       .Case([&](vxt::SharedOp shared) {
         *cells(t, shared) = reinterpret_cast<uint64_t>(sharedBase_ + shared.getOffset());
       })
