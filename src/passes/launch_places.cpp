@@ -283,13 +283,24 @@ bool LaunchPlaces::isAroundSpreadLoops(Operation* op) const {
   return holdsLoop || holdsClaimedLoop(op);
 }
 
+/// Inside stands control flow around tiles that blocks have no room for: the launch can run that only if it runs this too.
+bool LaunchPlaces::holdsWhatDoesNotFit(Operation* op) const {
+  return schedule_.fusedOnly && op->walk([&](Operation* inner) {
+                                    const bool isInside =
+                                        inner != op && isa<scf::ForOp, scf::WhileOp, scf::IfOp>(inner);
+                                    const bool fits = !isInside || llvm::none_of(inner->getResults(), isTile) ||
+                                                      analysis::isElementControl(inner) || fitsBlock(inner);
+                                    return fits ? WalkResult::advance() : WalkResult::interrupt();
+                                  }).wasInterrupted();
+}
+
 std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet) const {
   if (!isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op))
     return std::nullopt;
   if (std::optional<LaunchControl> spread = planSpread(op))
     return spread;
   const bool staysInPiece = llvm::none_of(op->getResults(), isTile) || analysis::isElementControl(op) || fitsBlock(op);
-  if (staysInPiece && !readsWhatOthersWrite(op, axes_) && !isAroundSpreadLoops(op))
+  if (staysInPiece && !readsWhatOthersWrite(op, axes_) && !isAroundSpreadLoops(op) && !holdsWhatDoesNotFit(op))
     return std::nullopt;
   op->setAttr(kStaysAttribute, StringAttr::get(op->getContext(), "the launch cannot run it, as extents inside follow "
                                                                  "from what it computes"));

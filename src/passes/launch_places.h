@@ -41,6 +41,7 @@ private:
   bool fitsBlock(mlir::Operation* op) const;
   bool hasPlainExtents(mlir::Operation* op) const;
   std::optional<LaunchControl> planSpread(mlir::Operation* op) const;
+  bool holdsWhatDoesNotFit(mlir::Operation* op) const;
   bool isAroundSpreadLoops(mlir::Operation* op) const;
   std::optional<LaunchControl> planLoop(mlir::Operation* op, unsigned firstLet) const;
 

@@ -152,6 +152,55 @@ def test_gpus_have_code_for_them(vortex, tmp_path, kind, target):
     assert " in 1 phase\n" not in report, report
 
 
+PAGES = """
+kernel newest(pages: &Tensor<f32, [P, H, D]>, table: &Tensor<u32, [B, N]>, lengths: &Tensor<u32, [B]>) -> Tensor<f32, [B, H, D]> {
+    var out: Tensor<f32, [B, H, D]>
+    for seq in 0..B {
+        var acc: Tensor<f32, [H, D]> = zeros()
+        for i in 0..lengths[seq] as usize {
+            let page = pages[table[seq, i] as usize, :, :]
+            acc = acc * 0.5 + page * page.max(dim = -1, keepdim = true)
+        }
+        out[seq, :, :] = acc
+    }
+    return out
+}
+"""
+PAGES_MAIN = """
+fn main() {
+    let dir = args()[0]
+    let pages: Tensor<f32, [P, H, D]> = load_npy(format("{}/pages.npy", dir))
+    let table: Tensor<u32, [B, N]> = load_npy(format("{}/table.npy", dir))
+    let lengths: Tensor<u32, [B]> = load_npy(format("{}/lengths.npy", dir))
+    save_npy(format("{}/out.npy", dir), newest(&pages, &table, &lengths))
+}
+"""
+
+
+def test_loops_as_long_as_a_tensor_says_stand_in_loops_over_its_elements(vortex, tmp_path, backend):
+    rng = numpy.random.default_rng()
+    pages = rng.integers(-4, 5, (7, 3, 40)).astype(numpy.float32)
+    table, lengths = rng.integers(0, 7, (4, 5)).astype(numpy.uint32), rng.permutation([0, 1, 3, 5]).astype(numpy.uint32)
+    for name, array in (("pages", pages), ("table", table), ("lengths", lengths)):
+        numpy.save(tmp_path / f"{name}.npy", array)
+    path = tmp_path / "newest.vx"
+    path.write_text(PAGES + PAGES_MAIN)
+    vortex("run", path, *backend, "--", tmp_path)
+    expected = numpy.zeros((4, 3, 40), numpy.float32)
+    for seq, length in enumerate(lengths):
+        for page in pages[table[seq, :length]]:
+            expected[seq] = expected[seq] * 0.5 + page * page.max(-1, keepdims=True)
+    assert (numpy.load(tmp_path / "out.npy") == expected).all()
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_gpus_have_code_for_loops_inside_that_no_block_has_room_for(vortex, tmp_path, target):
+    path = tmp_path / "newest.vx"
+    path.write_text(PAGES)
+    report = vortex("build", "--target", target, path, "-o", tmp_path / "out").stdout
+    assert "Code:" in report and " in 1 phase\n" not in report, report
+
+
 LIMIT = """
 kernel square(x: &Tensor<i32, [S, S]>, n: usize) -> Tensor<i32, [S, S]> {
     var y = x * 1
