@@ -44,7 +44,7 @@ SmallVector<ir::SizeAttr> Chunks::chooseChunks(const Cluster& cluster, ir::SizeA
       wanted = dotChunk(cluster, dot, axis);
     else if (squares.size() > 1)
       wanted = size(squares.contains(axis) ? squareSide(cluster) : 1);
-    else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis))
+    else if (i + 1 == cluster.parallel.size() && isInnermost(cluster, axis) && !writesOnlyRows(cluster))
       wanted = combine(SizeOp::Max, left, size(schedule_.minInner));
     // Tiles of fixed size keep the offsets of blocks multiples of a constant.
     bool fixed = dot && schedule_.dotRowStep == schedule_.dotRows;

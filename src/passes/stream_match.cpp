@@ -35,8 +35,7 @@ bool StreamMatcher::dependsOn(Value value, const llvm::DenseSet<Value>& sources)
   return false;
 }
 
-/// What a repeated value repeats: broadcasts, and dimensions of extent 1 added and dropped.
-static Value withoutRepetition(Value value) {
+Value withoutRepetition(Value value) {
   for (;;) {
     Operation* op = value.getDefiningOp();
     if (auto broadcast = dyn_cast_if_present<ir::BroadcastOp>(op))

@@ -37,6 +37,9 @@ struct Linear {
   llvm::SmallVector<Step> steps;
 };
 
+/// What a repeated value repeats: broadcasts, and dimensions of extent 1 added and dropped.
+mlir::Value withoutRepetition(mlir::Value value);
+
 class StreamMatcher {
 public:
   StreamMatcher(ir::KernelOp kernel, const Axes& axes);

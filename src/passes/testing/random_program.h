@@ -15,6 +15,7 @@ struct RandomProgram {
     std::vector<std::string> shape;  ///< symbols
     bool isFloat = true;
     bool isResult = false;
+    std::string element = {};  ///< of floats; empty: f32
   };
   std::vector<Tensor> tensors;  ///< the entry's arguments
   std::string body;

@@ -55,6 +55,10 @@ private:
     Values inner;                         ///< extents of the inner loops; empty: one element per row
     llvm::SmallVector<ir::ScanOp> scans;  ///< needed by it, operands before users
     unsigned loops = 0;                   ///< rows included
+    // online.cpp
+    ir::ReduceOp maximum = {};  ///< of `reduces`; not null: `sums` are of exp(x - maximum) of its elements x
+    bool isBase2 = false;       ///< or exp2
+    llvm::SmallVector<ir::ReduceOp, 2> sums = {};
   };
   /// Elements per access, and positions each thread keeps of a row (0: the row is swept by loops).
   struct Version {
@@ -75,6 +79,7 @@ private:
   struct Resident {
     mlir::Value tile;
     Place source, shared;
+    bool isFetched = false;
   };
   struct Kept {
     Values inner;
@@ -119,7 +124,18 @@ private:
   Values emitRows(Version version);
   // resident.cpp
   Values emitLong(Version swept, int64_t inRegisters);
-  void fetchRow(const Pass& pass, Version version);
+  Values emitFetched(Version swept, int64_t inRegisters);
+  void placeResident(Version version);
+  void startFetching(const Pass& pass);
+  void keepResident(llvm::ArrayRef<Position> positions);
+  void endFetching();
+  // online.cpp
+  bool join(Pass& pass, const Pass& next);
+  Values joined(llvm::function_ref<Values()> body);
+  Values onlineStep(const Pass& pass, llvm::ArrayRef<Position> positions, const Values& carried,
+                    llvm::MutableArrayRef<Reduction> reductions);
+  void emitOnlinePass(const Pass& pass, Version version, bool isFirst);
+  unsigned onlineUnroll(const Pass& pass, unsigned lanes);
   void emitRow(Version version);
   void emitReducePass(const Pass& pass, Version version, bool isFirst);
   void emitStorePass(const Pass& pass, Version version);
@@ -156,6 +172,7 @@ private:
   std::pair<Value, Value> divide(Value value, Value by);
   void fixShortSides(Requirements& wide);
   unsigned unrollOf(const Pass& pass, unsigned lanes, bool stores);
+  unsigned loadsOf(const Pass& pass);
   bool assumesAlignment();
   int64_t residentBlocks();
   bool isSmall();
@@ -187,7 +204,8 @@ private:
   Value head_;                      ///< elements of the row before its first aligned piece
   Value firstRow_;                  ///< of the rows the block's teams work on; null: no loop over rows
   llvm::SmallVector<Kept, 2> kept_;
-  llvm::SmallVector<Resident, 1> resident_;  ///< of the version being emitted
+  llvm::SmallVector<Resident, 1> resident_;   ///< of the version being emitted
+  llvm::SmallVector<Resident*, 1> fetching_;  ///< by the pass being emitted
   Value scalarResult_;
 };
 

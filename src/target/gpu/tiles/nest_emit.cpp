@@ -1,5 +1,6 @@
 // The code of a fused nest.
 #include "ir/index_cast.h"
+#include "passes/stream_match.h"
 #include "target/gpu/tiles/nest.h"
 
 namespace vortex::target::gpu::tiles {
@@ -91,13 +92,15 @@ void Nest::emitRow(Version version) {
   SharedScope slots(l.shared());
   bool isFirst = true;
   if (!resident_.empty())
-    fetchRow(passes_[0], version);
+    placeResident(version);
   if (version.early)
     for (const Pass& pass : passes_)
       if (!pass.inner.empty())
         touchAll(pass, keptPositions(pass, version));
   for (const Pass& pass : passes_) {
-    if (!pass.reduces.empty())
+    if (pass.maximum)
+      emitOnlinePass(pass, version, std::exchange(isFirst, false));
+    else if (!pass.reduces.empty())
       emitReducePass(pass, version, std::exchange(isFirst, false));
     if (!pass.roots.empty())
       emitStorePass(pass, version);
@@ -325,7 +328,7 @@ At Nest::reduceAt(ir::ReduceOp op, const Position& position) const {
 
 void Nest::touchAll(const Pass& pass, llvm::ArrayRef<Position> positions) {
   for (const Position& position : positions) {
-    for (ir::ReduceOp op : pass.reduces)
+    for (ir::ReduceOp op : llvm::concat<const ir::ReduceOp>(pass.reduces, pass.sums))
       v_.touch(op.getValue(), reduceAt(op, position));
     for (unsigned root : pass.roots)
       v_.touch(roots_[root].value, at(position));
@@ -409,6 +412,8 @@ void Nest::primeInvariants(const Pass& pass) {
       }
       if (inner.getDefiningOp<ir::BroadcastOp>() || inner.getDefiningOp<arith::ConstantOp>())
         return true;
+      if (pass.maximum && passes::StreamMatcher::dependsOn(inner, {ir::ReduceOp(pass.maximum).getResult()}))
+        return true;
       v_.eval(inner, at);
       return false;
     });
@@ -467,19 +472,22 @@ void Nest::emitReducePass(const Pass& pass, Version version, bool isFirst) {
         partial[r].push_back(value);
   } else {
     primeInvariants(pass);
-    unsigned unroll = unrollOf(pass, version.lanes, false);
+    startFetching(pass);
+    unsigned unroll = unrollOf(pass, version.lanes, false), apart = fetching_.empty() ? unroll : std::min(unroll, 2u);
     Values carried;
     for (Reduction& reduction : reductions)
-      carried.append(unroll, reduction.neutral(version.lanes));
+      carried.append(apart, reduction.neutral(version.lanes));
     size_t sums = carried.size();
     carried.append(carries);
     carried = sweep(pass, version, unroll, carried, [&](llvm::ArrayRef<Position> positions, Values& next) {
       touchAll(pass, positions);
-      for (auto [u, position] : llvm::enumerate(positions)) {
+      keepResident(positions);
+      for (auto [number, position] : llvm::enumerate(positions)) {
+        const size_t u = number % apart;
         scanStep(pass, position, llvm::MutableArrayRef(next).drop_front(sums));
         Values sums;
         for (size_t r = 0; r < reductions.size(); ++r)
-          sums.push_back(next[r * unroll + u]);
+          sums.push_back(next[r * apart + u]);
         auto combined = [&](const Position& here) {
           Values values;
           for (size_t r = 0; r < reductions.size(); ++r)
@@ -487,18 +495,21 @@ void Nest::emitReducePass(const Pass& pass, Version version, bool isFirst) {
           return values;
         };
         for (auto [r, value] : llvm::enumerate(whereExists(pass, position, combined, sums, false)))
-          next[r * unroll + u] = value;
+          next[r * apart + u] = value;
       }
     });
     for (size_t r = 0; r < reductions.size(); ++r)
-      partial[r].append(carried.begin() + static_cast<ptrdiff_t>(r * unroll),
-                        carried.begin() + static_cast<ptrdiff_t>((r + 1) * unroll));
+      partial[r].append(carried.begin() + static_cast<ptrdiff_t>(r * apart),
+                        carried.begin() + static_cast<ptrdiff_t>((r + 1) * apart));
     if (version.peeled) {
       Frame frame(v_);
       Position single = singlePosition(pass, version);
+      touchAll(pass, single);
+      keepResident(single);
       for (size_t r = 0; r < reductions.size(); ++r)
         partial[r] = {reductions[r].combine(reductions[r].fold(partial[r]), element(r, single))};
     }
+    endFetching();
   }
   llvm::SmallVector<TeamValue> values;
   for (size_t r = 0; r < reductions.size(); ++r)

@@ -197,6 +197,8 @@ Nest::Uses Nest::usesOf(const Pass& pass) const {
   Uses uses;
   for (ir::ReduceOp reduce : pass.reduces)
     uses.push_back({reduce.getValue(), operandMap(reduce)});
+  for (ir::ReduceOp sum : pass.sums)
+    uses.push_back({sum.getValue(), operandMap(sum)});
   for (unsigned root : pass.roots)
     uses.push_back({roots_[root].value, identityMap(rankOf(roots_[root].value))});
   return uses;

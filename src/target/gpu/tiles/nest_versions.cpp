@@ -12,6 +12,8 @@ namespace arith = mlir::arith;
 static constexpr int64_t kEarlyWords = 32;
 /// Elements of a row per thread when nothing is kept.
 static constexpr unsigned kSweptElements = 256;
+/// The same where several reductions share the reading: as many rows as the schedule gives such a block.
+static constexpr unsigned kSharedElements = 64;
 /// The same one by one: neighbouring threads read neighbours, so short runs waste what the memory delivers.
 static constexpr unsigned kSweptSingles = 8;
 /// Threads per core for rows of at most one access per thread: as many bytes in flight as for longer ones.
@@ -66,7 +68,13 @@ Values Nest::emitVersions() {
 }
 
 Values Nest::emitChosen() {
-  unsigned kept = keptTiles().size(), lanes = chooseLanes();
+  unsigned kept = 0, lanes = chooseLanes();
+  joined([&]() -> Values {
+    kept = keptTiles().size();
+    return {};
+  });
+  if (kept != 0)  // else one reading is enough, and rows need not be kept
+    kept = keptTiles().size();
   Value elements = l.constant(1);
   for (const Pass& pass : passes_) {
     Value count = itemCount(pass.inner, 1);
@@ -207,10 +215,12 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   };
   bool onlyPasses = llvm::none_of(passes_, [](const Pass& pass) { return !pass.reduces.empty(); });
   if (kept == 0)
-    return withTeam(onlyPasses && rowRank_ > 0 ? int64_t(kStreamed) * lanes
-                    : lanes > 1                ? kSweptElements
-                                               : kSweptSingles,
-                    8, swept);
+    return joined([&] {
+      return withTeam(onlyPasses && rowRank_ > 0 ? int64_t(kStreamed) * lanes
+                      : lanes > 1                ? (fused_.size() > 1 ? kSharedElements : kSweptElements)
+                                                 : kSweptSingles,
+                      8, swept);
+    });
   Version full = swept;
   full.positions = positionsPerThread(kept, lanes);
   full.full = true;
@@ -228,7 +238,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   };
   auto keep = [&] { return keeping(full.positions, fewer, hasNarrow ? kFewestThreads : 1); };
   auto longRows = [&] {
-    markBlocks(fewer);
+    markBlocks(readsNarrow() ? std::max<int64_t>(1, fewer - 1) : fewer);  // more is in flight than of a kept row
     unsigned most = hasNarrow ? moreThan(full.positions) : full.positions;
     return emitLong(swept, int64_t(most) * l.threads());
   };
@@ -377,10 +387,26 @@ bool Nest::assumesAlignment() {
   return all;
 }
 
+/// Tiles in memory whose elements differ along the sweep.
+unsigned Nest::loadsOf(const Pass& pass) {
+  llvm::DenseSet<mlir::Value> loads;
+  Closure closure;
+  for (auto& [value, map] : usesOf(pass))
+    closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+      auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+      if (reduce && fused_.contains(reduce))
+        return false;
+      bool leaf = v_.place(inner) || inner.getDefiningOp<ir::TileLoadOp>();
+      if (leaf && usesLoop(use, static_cast<int>(pass.loops) - 1))
+        loads.insert(inner);
+      return !leaf;
+    });
+  return loads.size();
+}
+
 /// Positions at a time: about eight accesses in flight per thread, and no more elements than registers are for.
 unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
   constexpr unsigned kMostWork = 160;  // operations of one unrolled body: more take longer to assemble than they save
-  llvm::DenseSet<mlir::Value> loads;
   bool loops = false;
   unsigned work = 1;
   Closure closure;
@@ -391,8 +417,6 @@ unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
         return false;
       loops |= (reduce || isPerElement(inner)) && !v_.place(inner);
       bool leaf = v_.place(inner) || inner.getDefiningOp<ir::TileLoadOp>();
-      if (leaf && usesLoop(use, static_cast<int>(pass.loops) - 1))
-        loads.insert(inner);
       mlir::Operation* op = inner.getDefiningOp();
       if (op && !leaf && ir::isElementwise(op) && usesLoop(use, static_cast<int>(pass.loops) - 1))
         work += ir::isFloatFunction(op) ? 10 : 1;
@@ -400,10 +424,11 @@ unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
     });
   if (!pass.scans.empty() || (stores && loops))
     return 1;
-  unsigned wanted = 8 / std::max(1u, static_cast<unsigned>(loads.size()));
-  if (rowRank_ > 0 && !keptTiles().empty())
-    wanted = std::min(wanted, 2u);  // rows too long to keep: their addresses must not crowd out the rows that are kept
-  return std::clamp(std::min({wanted, 32 / lanes, kMostWork / (work * lanes)}), 1u, 8u);
+  unsigned wanted = 8 / std::max(1u, loadsOf(pass));
+  // Of rows too long to keep, one or two accesses at a time from shared memory, where they are near.
+  if (rowRank_ > 0 && fetching_.empty() && !keptTiles().empty())
+    wanted = std::min(wanted, 2u);
+  return std::clamp(std::min({wanted, (fetching_.empty() ? 32 : 64) / lanes, kMostWork / (work * lanes)}), 1u, 8u);
 }
 
 }  // namespace vortex::target::gpu::tiles

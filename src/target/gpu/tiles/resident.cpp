@@ -31,6 +31,10 @@ static ir::SizeAttr rowBytes(mlir::Value tile, unsigned rowRank, bool peeled) {
 
 /// `inRegisters`: pieces that rows have at most which never come here.
 Values Nest::emitLong(Version swept, int64_t inRegisters) {
+  return joined([&] { return emitFetched(swept, inRegisters); });
+}
+
+Values Nest::emitFetched(Version swept, int64_t inRegisters) {
   constexpr int64_t kReserved = 4096;  // for reductions
   llvm::SmallVector<mlir::Value> tiles = keptTiles();
   auto context = l.b.getContext();
@@ -86,27 +90,47 @@ Values Nest::emitLong(Version swept, int64_t inRegisters) {
       [&] { return emitRows(swept); });
 }
 
-void Nest::fetchRow(const Pass& pass, Version version) {
+/// Where the rows of one iteration lie; they are still outside.
+void Nest::placeResident(Version version) {
   for (Resident& each : resident_) {
     v_.setPlace(each.tile, each.source);
+    each.isFetched = false;
     if (version.peeled) {  // the first aligned piece starts where one does in shared memory
       Value before = l.b.create<arith::SubIOp>(l.loc, l.constant(0), head_);
       each.shared.view.base = l.b.create<arith::AndIOp>(l.loc, before, l.constant(version.lanes - 1));
     }
-    sweep(pass, version, 8, {}, [&](llvm::ArrayRef<Position> positions, Values&) {
-      Values values;
-      for (const Position& position : positions)
-        values.push_back(loadElements(l, each.source, at(position), v_.wide));
-      for (auto [position, value] : llvm::zip(positions, values))
-        storeElements(l, each.shared, at(position), value, position.exists, v_.wide, false);
-    });
-    if (version.peeled) {
-      Position single = singlePosition(pass, version);
-      Value value = loadElements(l, each.source, at(single), v_.wide);
-      storeElements(l, each.shared, at(single), value, single.exists, v_.wide, false);
-    }
-    v_.setPlace(each.tile, each.shared);
   }
+}
+
+/// The first pass that reads a tile leaves it in shared memory for the others.
+void Nest::startFetching(const Pass& pass) {
+  for (Resident& each : resident_) {
+    bool isRead = false;
+    Closure closure;
+    for (auto& [value, map] : usesOf(pass))
+      closure.walk(value, map, [&](mlir::Value inner, const DimMap& use) {
+        isRead |= inner == each.tile && isIdentity(use) && use.size() == pass.loops;
+        auto reduce = inner.getDefiningOp<ir::ReduceOp>();
+        return !v_.place(inner) && !(reduce && fused_.contains(reduce));
+      });
+    if (isRead && !each.isFetched)
+      fetching_.push_back(&each);
+  }
+}
+
+/// What has been loaded at these positions.
+void Nest::keepResident(llvm::ArrayRef<Position> positions) {
+  for (Resident* each : fetching_)
+    for (const Position& position : positions)
+      storeElements(l, each->shared, at(position), v_.eval(each->tile, at(position)), position.exists, v_.wide, false);
+}
+
+void Nest::endFetching() {
+  for (Resident* each : fetching_) {
+    each->isFetched = true;
+    v_.setPlace(each->tile, each->shared);
+  }
+  fetching_.clear();
 }
 
 }  // namespace vortex::target::gpu::tiles

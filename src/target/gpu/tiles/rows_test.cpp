@@ -1,0 +1,158 @@
+// Rows of every length on the machine, against the reference interpreter.
+#include "target/gpu/tiles/testing/programs.h"
+
+#include <gtest/gtest.h>
+
+namespace vortex::target::gpu::tiles::testing {
+namespace {
+
+TEST(Rows, OfEveryLengthAreSoftmaxed) {
+  runSizes(rowProgram({"m", "n"}, R"(
+  %max = vx.reduce maxf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %maxb = vx.broadcast %max dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %t, %maxb : tensor<?x?xf32>
+  %e = math.exp %d : tensor<?x?xf32>
+  %sum = vx.reduce addf %e dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %sumb = vx.broadcast %sum dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.divf %e, %sumb : tensor<?x?xf32>
+)"),
+           {{2, 8192, 1, 1},
+            {3, 4096, 1, 1},
+            {2, 5000, 1, 1},
+            {2, 8193, 1, 1},
+            {3, 2052, 1, 1},
+            {2, 8188, 1, 1},
+            {1, 8196, 1, 1},
+            {2, 16388, 1, 1},
+            {1, 60000, 1, 1},
+            {5, 1000, 1, 1},
+            {9, 36, 1, 1},
+            {5, 1001, 1, 1},
+            {70, 3, 1, 1},
+            {300, 8, 1, 1},
+            {33, 45, 1, 1},
+            {2, 130, 1, 1},
+            {2, 12287, 1, 1},
+            {3, 16385, 1, 1},
+            {2, 30001, 1, 1}});
+}
+
+TEST(Rows, OfEveryLengthKeepEachElement) {
+  runSizes(rowProgram({"m", "n"}, R"(
+  %max = vx.reduce maxf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %maxb = vx.broadcast %max dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.subf %t, %maxb : tensor<?x?xf32>
+)"),
+           {{3, 1001, 1, 1}, {2, 8192, 1, 1}, {2, 12285, 1, 1}, {3, 16385, 1, 1}, {2, 20000, 1, 1}, {70, 3, 1, 1}});
+}
+
+TEST(Rows, ThatStartAnywhereArePassedOn) {
+  runSizes(rowProgram({"m", "n"}, "  %r = arith.addf %t, %t : tensor<?x?xf32>\n"),
+           {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 4099, 1, 1}, {3, 64, 1, 1}});
+}
+
+TEST(Rows, ThatStartAnywhereMeetOneRow) {
+  runSizes(rowProgram({"m", "n"}, R"(
+  %c0_ = arith.constant 0 : index
+  %row = vx.tile_load %x[%c0_, %c0_] sizes(%n) {vx.guarded} : <?x?xf32, global> -> tensor<1x?xf32>
+  %flat = vx.reshape %row sizes(%n) : tensor<1x?xf32> -> tensor<?xf32>
+  %all = vx.broadcast %flat dims [1] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %r = arith.mulf %t, %all : tensor<?x?xf32>
+)"),
+           {{7, 1001, 1, 1}, {5, 7, 1, 1}, {3, 64, 1, 1}});
+}
+
+TEST(Rows, ThatStartAnywhereAreSummed) {
+  runSizes(rowProgram({"m"}, "  %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>\n"),
+           {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 70001, 1, 1}});
+}
+
+/// max, sum of exponentials and what follows, with `%w` the row in f32.
+std::string widened(const std::string& element, const std::string& body) {
+  const std::string from = element == "f32" ? "  %w = arith.negf %t : tensor<?x?xf32>\n"
+                                            : "  %w = arith.extf %t : tensor<?x?x" + element + "> to tensor<?x?xf32>\n";
+  return from + body;
+}
+
+const char* const kExponentials = R"(
+  %max = vx.reduce maxf %w dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %maxb = vx.broadcast %max dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %w, %maxb fastmath<contract> : tensor<?x?xf32>
+  %e = math.exp %d fastmath<contract> : tensor<?x?xf32>
+  %sum = vx.reduce addf %e dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+)";
+
+/// Lengths of every version, and one that does not fit shared memory.
+const std::initializer_list<Sizes> kLengths = {{3, 1, 1, 1},     {70, 3, 1, 1},    {9, 7, 1, 1},     {33, 61, 1, 1},
+                                               {17, 64, 1, 1},   {3, 1000, 1, 1},  {3, 1001, 1, 1},  {2, 4093, 1, 1},
+                                               {2, 8192, 1, 1},  {1, 12296, 1, 1}, {2, 16384, 1, 1}, {1, 32768, 1, 1},
+                                               {1, 50257, 1, 1}, {1, 65536, 1, 1}, {3, 0, 1, 1}};
+const std::initializer_list<Sizes> kFewLengths = {{3, 1, 1, 1},    {9, 7, 1, 1},     {33, 61, 1, 1},   {3, 1001, 1, 1},
+                                                  {3, 4099, 1, 1}, {1, 12289, 1, 1}, {2, 16411, 1, 1}, {2, 0, 1, 1}};
+
+struct Element {
+  const char *from, *to;
+  Tolerance tolerance;
+};
+const Element kElements[] = {
+    {"f32", "f32", {1e-30, 2e-5}}, {"bf16", "bf16", {1e-30, 1.2e-2}}, {"f16", "f16", {1e-7, 2e-3}}};
+
+void runLayouts(const std::vector<std::string>& result, const std::string& body, bool isScalar) {
+  for (const Element& element : kElements) {
+    SCOPED_TRACE(element.from);
+    std::string rounded =
+        element.from == std::string("f32") || isScalar
+            ? "  %r = arith.negf %y : tensor<?xf32>\n"
+            : std::string("  %r = arith.truncf %y : tensor<?x?xf32> to tensor<?x?x") + element.to + ">\n";
+    if (!isScalar && element.from == std::string("f32"))
+      rounded = "  %r = arith.negf %y : tensor<?x?xf32>\n";
+    const auto program =
+        rowProgram(result, widened(element.from, body) + rounded, element.from, isScalar ? "f32" : element.to);
+    Tolerance tolerance = isScalar ? Tolerance{2e-5, 2e-5} : element.tolerance;
+    for (Layout layout : {Layout{}, Layout{1, 0}, Layout{0, 3}, Layout{3, 5, true}}) {
+      SCOPED_TRACE("shift " + std::to_string(layout.shift) + " pad " + std::to_string(layout.pad));
+      runSizes(program, layout.shift || element.from != std::string("f32") ? kFewLengths : kLengths, layout, tolerance);
+      if (::testing::Test::HasFatalFailure())
+        return;
+    }
+  }
+}
+
+TEST(Rows, OfEveryLengthAndPlaceAreSoftmaxedInOneReadingBeforeTheLast) {
+  runLayouts({"m", "n"}, std::string(kExponentials) + R"(
+  %sumb = vx.broadcast %sum dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %y = arith.divf %e, %sumb : tensor<?x?xf32>
+)",
+             false);
+}
+
+TEST(Rows, OfWhichOnlySumsLeaveAreReadOnce) {
+  runLayouts({"m"}, std::string(kExponentials) + R"(
+  %low = vx.reduce minf %w dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %log = math.log %sum : tensor<?xf32>
+  %all = arith.addf %max, %log : tensor<?xf32>
+  %y = arith.subf %all, %low : tensor<?xf32>
+)",
+             true);
+}
+
+TEST(Rows, OfSquaresAroundTheirMeanComeIntoSharedMemoryWithTheFirstReading) {
+  runLayouts({"m", "n"}, R"(
+  %some = arith.constant 1000.0 : f32
+  %counts = vx.broadcast %some dims [] sizes(%m) : f32 -> tensor<?xf32>
+  %sum = vx.reduce addf %w dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %mean = arith.divf %sum, %counts : tensor<?xf32>
+  %meanb = vx.broadcast %mean dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %w, %meanb : tensor<?x?xf32>
+  %s = arith.mulf %d, %d : tensor<?x?xf32>
+  %var = vx.reduce addf %s dims [1] : tensor<?x?xf32> -> tensor<?xf32>
+  %part = arith.divf %var, %counts : tensor<?xf32>
+  %varb = vx.broadcast %part dims [0] sizes(%m, %n) : tensor<?xf32> -> tensor<?x?xf32>
+  %q = arith.mulf %s, %varb : tensor<?x?xf32>
+  %y = arith.addf %q, %varb : tensor<?x?xf32>
+)",
+             false);
+}
+
+}  // namespace
+}  // namespace vortex::target::gpu::tiles::testing
