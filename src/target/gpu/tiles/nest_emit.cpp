@@ -339,13 +339,15 @@ void Nest::touchAll(const Pass& pass, llvm::ArrayRef<Position> positions) {
 Values Nest::sweep(const Pass& pass, Version version, unsigned unroll, Values carried, SweepBody body) {
   Value items = version.peeled ? peeledItems(pass, version) : itemCount(pass.inner, version.lanes);
   Value zero = l.constant(0);
-  if (!pass.scans.empty())  // in order, all threads together
-    return l.emitFor(zero, items, team_.width, carried, [&](Value base, mlir::ValueRange inside) {
+  if (!pass.scans.empty()) {  // in order, all threads together: teams whose rows start elsewhere may have a piece less
+    Value most = version.peeled ? l.div(pass.inner[0], l.constant(version.lanes)) : items;
+    return l.emitFor(zero, most, team_.width, carried, [&](Value base, mlir::ValueRange inside) {
       Frame frame(v_);
       Values next(inside);
       body(guarded(pass, version, l.add(base, team_.lane), items), next);
       return next;
     });
+  }
   Value step = l.mul(team_.width, l.constant(unroll)), begin = zero;
   if (unroll > 1) {
     carried.push_back(zero);

@@ -67,6 +67,11 @@ TEST(Rows, ThatStartAnywhereAreSummed) {
            {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 70001, 1, 1}});
 }
 
+TEST(Rows, ThatStartAnywhereAreScannedInStep) {
+  runSizes(rowProgram({"m", "n"}, "  %r = vx.scan addf %t dim 1 : tensor<?x?xf32>\n"),
+           {{5, 5, 1, 1}, {70, 7, 1, 1}, {33, 13, 1, 1}, {9, 61, 1, 1}, {5, 1001, 1, 1}});
+}
+
 /// max, sum of exponentials and what follows, with `%w` the row in f32.
 std::string widened(const std::string& element, const std::string& body) {
   const std::string from = element == "f32" ? "  %w = arith.negf %t : tensor<?x?xf32>\n"
