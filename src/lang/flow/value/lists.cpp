@@ -58,7 +58,8 @@ std::vector<__int128> Values::listBehindLoop(ValueId phi) {
   const ValueId left = nodes_.phiOperands(phi).front();
   std::vector<ValueId> wanted;
   phisOf(left, wanted);
-  if (wanted.empty() || !surroundings_.begin)
+  const auto isOfOneLoop = [&](ValueId each) { return nodes_.phiBlock(each) == nodes_.phiBlock(wanted.front()); };
+  if (wanted.empty() || !surroundings_.begin || !std::all_of(wanted.begin(), wanted.end(), isOfOneLoop))
     return {};
   const std::vector<Condition> conditions = conditionsAt(surroundings_.begin(phi));
   const std::optional<std::vector<Numbers>> rounds = roundsOf(wanted, true);
@@ -81,8 +82,7 @@ std::optional<std::vector<Values::Numbers>> Values::roundsOf(const std::vector<V
   const Trace trace = traceOf(wanted, jointly);
   if (!trace.isLoop())
     return std::nullopt;
-  const std::vector<__int128> around =
-      trace.outer.size() == 1 ? listOf(trace.outer.front()) : std::vector<__int128>();
+  const std::vector<__int128> around = trace.outer.size() == 1 ? listOf(trace.outer.front()) : std::vector<__int128>();
   std::vector<Numbers> rounds;
   for (__int128 number : around)
     if (!follow(trace, {{trace.outer.front(), number}}, rounds))
