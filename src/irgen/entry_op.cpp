@@ -5,6 +5,8 @@
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 namespace vortex::irgen {
 
 using lang::LaunchCheck;
@@ -72,22 +74,60 @@ public:
       }
   }
 
-  /// Factor by factor, so that no product of a refused launch is large.
-  void addThreads(const LaunchShape& shape, int64_t most) {
-    ir::SizeAttr threads = entry_.constant(1);
-    for (unsigned axis = 0; axis < 3; ++axis)
-      for (ir::SizeAttr size : {shape.block[axis], shape.grid[axis]})
-        threads =
-            ir::sizeBinary(size::Op::Min, ir::sizeBinary(size::Op::Mul, threads, size), entry_.constant(most + 1));
-    push(ir::sizeBinary(size::Op::Less, threads, entry_.constant(most + 1)),
-         "more than " + std::to_string(most) + " threads draw the same number twice from a counter of " +
-             quoted(kernel_.name) + ": count in u64, or allow it by `@unchecked(races)`",
-         {});
+  /// Divided factor by factor, so that no product of a refused launch is large.
+  void addLimit(const lang::LaunchLimit& limit, const LaunchShape& shape) {
+    llvm::SmallVector<ir::SizeAttr> factors, shown;
+    std::vector<std::string> texts;
+    ir::SizeAttr isSize = entry_.constant(1);
+    const auto show = [&](const std::string& name, ir::SizeAttr size, bool isUnsigned) {
+      texts.push_back(name + " = {" + std::to_string(shown.size()) + "}");
+      shown.push_back(size);
+      if (isUnsigned)  // a number of 64 bits that is none of 63
+        isSize = ir::sizeBinary(size::Op::And, isSize,
+                                ir::sizeUnary(size::Op::Not, ir::sizeBinary(size::Op::Less, size, entry_.constant(0))));
+    };
+    for (lang::DimVarId dim : limit.dims)
+      if (ir::SizeAttr size = entry_.variable(dim)) {
+        show(kernel_.dims[dim].name, size, false);
+        factors.push_back(size);
+      }
+    for (uint32_t param : limit.scalars) {
+      factors.push_back(ir::sizeScalar(entry_.types().context(), entry_.firstOfParam(param)));
+      show(quoted(kernel_.params[param]->name), factors.back(), lang::isUnsigned(kernel_.params[param]->type->scalar));
+    }
+    if (limit.ofThreads) {
+      show("blocks", product(shape.grid), false);
+      show("threads of a block", product(shape.block), false);
+      factors.append(shape.grid.begin(), shape.grid.end());
+      factors.append(shape.block.begin(), shape.block.end());
+    }
+    ir::SizeAttr room = entry_.constant(limit.most);
+    for (ir::SizeAttr factor : factors)
+      room = ir::sizeBinary(size::Op::FloorDiv, room, ir::sizeBinary(size::Op::Max, factor, entry_.constant(1)));
+    ir::SizeAttr fits = ir::sizeBinary(size::Op::And, isSize, ir::sizeBinary(size::Op::Less, entry_.constant(0), room));
+    std::string given = llvm::join(texts, " and ");
+    push(fits,
+         limit.ofTickets
+             ? "more than " + std::to_string(limit.most) + " threads draw the same number twice from a counter of " +
+                   quoted(kernel_.name) + ": count in u64, or allow it by `@unchecked(races)`"
+             : quoted(kernel_.name) + " counts in integers up to " + std::to_string(limit.most) + ", and " + given +
+                   (shown.size() > 1 ? " come to more" : " is more") +
+                   ": compute subscripts in usize, or allow it by `@unchecked(races)`",
+         limit.ofTickets ? llvm::ArrayRef<ir::SizeAttr>() : shown);
   }
 
   mlir::ArrayAttr get() const { return mlir::ArrayAttr::get(entry_.types().context(), constraints_); }
 
 private:
+  /// To be shown: at most 2^31.
+  ir::SizeAttr product(const std::array<ir::SizeAttr, 3>& sizes) const {
+    ir::SizeAttr all = entry_.constant(1), most = entry_.constant(int64_t(1) << 31);
+    for (ir::SizeAttr size : sizes)
+      all = ir::sizeBinary(size::Op::Min, ir::sizeBinary(size::Op::Mul, all, ir::sizeBinary(size::Op::Min, size, most)),
+                           most);
+    return all;
+  }
+
   void addExtent(const LaunchCheck& check) {
     uint32_t argument = entry_.argumentOf(check.param, check.fieldPath);
     ir::SizeAttr actual = ir::sizeDim(entry_.types().context(), argument, check.dim);
@@ -196,8 +236,9 @@ mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options, co
   for (size_t dim = 0; dim < options.dims.size(); ++dim)
     if (options.dims[dim])
       constraints.addSpecialised(dim, *options.dims[dim]);
-  if (const int64_t most = entry.kernel().kernel->mostThreads; most > 0 && shape.grid[0])
-    constraints.addThreads(shape, most);
+  for (const lang::LaunchLimit& limit : entry.kernel().kernel->limits)
+    if (shape.grid[0])
+      constraints.addLimit(limit, shape);
   return constraints.get();
 }
 

@@ -109,7 +109,7 @@ void checkRaces(CheckedKernel& checked, const CheckOptions& checks, diag::Diagno
   Timed timed(checked.kernel, "races", checks.times);
   const RaceReport report = findRaces(checked.graph, checked.structure, checked.shapes);
   timed.count(report);
-  checked.kernel.kernel->mostThreads = threadLimit(checked.graph, report).value_or(0);
+  checked.kernel.kernel->limits = launchLimits(checked.graph, report);
   const std::set<const Expr*> proven = raceFreeAccesses(checked.graph, report);
   markRaceFree(*checked.kernel.body, proven);
   reportRaces(checked.graph, report, checks.races, sink);

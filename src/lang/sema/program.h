@@ -70,6 +70,16 @@ struct TileSpec {
   source::SourceRange range;
 };
 
+/// What a proof about races counts on: the product of these sizes is at most so much, each counted as 1 at least. The launch is refused else.
+struct LaunchLimit {
+  std::vector<DimVarId> dims;
+  std::vector<uint32_t> scalars;  ///< parameters
+  bool ofThreads = false;         ///< all of the launch
+  bool ofTickets = false;  ///< more would draw a number twice; else they would not fit the integers they are counted in
+  int64_t most = 0;
+  bool operator==(const LaunchLimit&) const = default;
+};
+
 struct KernelSpec {
   GridKind gridKind = GridKind::WholeTensor;
   std::vector<Expr*> grid;   ///< Explicit: blocks per axis (may be empty when .launch supplies it)
@@ -82,8 +92,7 @@ struct KernelSpec {
   bool fused = false;       ///< one launch, or an error
   bool allowsTf32 = false;  ///< f32 products may round their operands to tf32
   bool uncheckedBounds = false, uncheckedRaces = false, uncheckedInit = false, uncheckedCoalescing = false;
-  /// A proof about races counts on it: the launch refuses more threads. 0: any number.
-  int64_t mostThreads = 0;
+  std::vector<LaunchLimit> limits;
   source::SourceRange verifyBanks;  ///< `@verify_no_bank_conflicts` on the kernel; invalid without it
 };
 

@@ -11,10 +11,9 @@ constexpr uint64_t kMostProofSteps = 30'000;  ///< of one pair
 /// Splits on how the positions of the two threads are ordered until a subscript differs in every case.
 class Digits {
 public:
-  Digits(Pair& pair, uint64_t limit, unsigned cases)
+  Digits(Pair& pair, uint64_t limit, unsigned cases, const LaunchFacts& launch)
       : pair_(pair), limit_(limit),
-        values_(pair.nodes(), surroundingsOf(pair.view().graph, pair.view().structure, pair.nodes()),
-                pair.view().launch) {
+        values_(pair.nodes(), surroundingsOf(pair.view().graph, pair.view().structure, pair.nodes()), launch) {
     budget_ = cases;
     for (const auto& [leaf, polynomial] : pair.definitions())
       values_.define(leaf, polynomial);
@@ -271,6 +270,7 @@ std::string_view name(Decider decider) {
   case Decider::Digits: return "digits";
   case Decider::Enumeration: return "enumeration";
   case Decider::Tickets: return "tickets";
+  case Decider::Launch: return "launch";
   case Decider::Atomic: return "atomic";
   case Decider::Witness: return "witness";
   }
@@ -321,13 +321,47 @@ static bool differByTickets(Pair& pair, const DrawnPair& drawn, Digits& digits) 
          areApart(drawn.second, drawn.secondTicket, drawn.first, drawn.firstTicket);
 }
 
+/// Is it proven if all these are so?
+static bool holdsIn(Pair& pair, const std::vector<Supposition>& suppositions, DecisionBudget& budget) {
+  LaunchFacts launch = pair.view().launch;
+  std::vector<Condition> conditions;
+  for (const Supposition& each : suppositions) {
+    conditions.insert(conditions.end(), each.conditions.begin(), each.conditions.end());
+    if (each.product)
+      launch.products.push_back(*each.product);
+  }
+  const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
+  Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases, launch);
+  const bool isProven = digits.run(conditions);
+  budget.cases -= cases - digits.casesLeft();
+  budget.proofSteps -= std::min(budget.proofSteps, digits.steps());
+  return isProven;
+}
+
+/// With all suppositions, then without those that it does not take.
+static Decision decideForLaunches(Pair& pair, DecisionBudget& budget) {
+  std::vector<Supposition> supposed = suppositionsOf(pair);
+  if (supposed.empty() || !holdsIn(pair, supposed, budget))
+    return {};
+  for (size_t i = supposed.size(); i-- > 0 && supposed.size() > 1;) {
+    std::vector<Supposition> fewer = supposed;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (holdsIn(pair, fewer, budget))
+      supposed = std::move(fewer);
+  }
+  Decision decision{Decider::Launch};
+  for (const Supposition& each : supposed)
+    decision.limits.push_back(each.limit);
+  return decision;
+}
+
 Decision decide(Pair& pair, Tickets& tickets, const BlockShape& shape, DecisionBudget& budget) {
   if (pair.areApart())
     return {Decider::Field};
   if (pair.contradicts())
     return {Decider::Control};
   const unsigned cases = std::min(budget.cases, kMostCasesOfPair);
-  Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases);
+  Digits digits(pair, std::min(budget.proofSteps, kMostProofSteps), cases, pair.view().launch);
   const bool isProven = digits.run();
   const bool wasSplit = digits.wasSplit;
   const auto drawn = isProven || pair.mayBeSame() ? std::nullopt : ticketsOf(pair, tickets);
@@ -338,7 +372,9 @@ Decision decide(Pair& pair, Tickets& tickets, const BlockShape& shape, DecisionB
     return {wasSplit ? Decider::Digits : Decider::Form};
   if (areDrawn)
     return {Decider::Tickets, drawn->firstTicket.counter};
-  return {differInEveryCase(pair, shape, budget.tableEntries) ? Decider::Enumeration : Decider::None};
+  if (differInEveryCase(pair, shape, budget.tableEntries))
+    return {Decider::Enumeration};
+  return pair.mayBeSame() ? Decision() : decideForLaunches(pair, budget);
 }
 
 }  // namespace vortex::lang::flow

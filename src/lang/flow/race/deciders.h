@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "lang/flow/race/suppositions.h"
 #include "lang/flow/race/tickets.h"
 
 namespace vortex::lang::flow {
@@ -15,8 +16,9 @@ enum class Decider : uint8_t {
   Digits,       ///< a subscript differs in every order of the threads' positions
   Enumeration,  ///< a subscript differs for all threads of the block and all values of everything else
   Tickets,      ///< subscripts are results of atomic additions that start disjoint ranges
-  Atomic,       ///< both are atomic, of a scope that covers both threads
-  Witness,      ///< they do meet
+  Launch,  ///< as Form or Digits, in launches of sizes that fit the integers which the kernel counts in: others are refused
+  Atomic,   ///< both are atomic, of a scope that covers both threads
+  Witness,  ///< they do meet
 };
 std::string_view name(Decider decider);
 
@@ -28,7 +30,8 @@ struct DecisionBudget {
 };
 struct Decision {
   Decider decider = Decider::None;
-  LocalId counter = kNoLocal;  ///< Tickets: what they are counted in
+  LocalId counter = kNoLocal;            ///< Tickets: what they are counted in
+  std::vector<LaunchLimit> limits = {};  ///< Launch
 };
 Decision decide(Pair& pair, Tickets& tickets, const BlockShape& shape, DecisionBudget& budget);
 

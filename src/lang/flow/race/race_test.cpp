@@ -9,6 +9,8 @@
 #include <sstream>
 
 #include "lang/flow/front.h"
+#include "lang/flow/race/intervals.h"
+#include "lang/flow/testing/graph_of.h"
 
 namespace vortex::lang::flow {
 namespace {
@@ -116,6 +118,54 @@ TEST(Races, AtomicOperationsOfTooSmallAScopeAreToldToWidenIt) {
     EXPECT_NE(text.find("write `.device`"), std::string::npos) << text;
     EXPECT_EQ(text.find("use an atomic"), std::string::npos) << text;
   }
+}
+
+TEST(Races, AnIntervalTellsTheNextRoundFromThoseAfterIt) {
+  const testing::GraphOf made("@launch(grid = [1], block = 64)\nkernel k(x: &mut Tensor<u32, [64]>) {\n"
+                              "for r in 0..9u32 {\nif r % 3 == 0 { sync_block() }\nx[thread.local_id] = r\n}\n}\n");
+  const StepId store = made.first(StepKind::Store);
+  std::set<std::pair<bool, bool>> rounds;  // a later one; not the next
+  for (const AccessInterval& interval : findIntervals(made.graph, false, [](LoopId) { return false; }))
+    for (const auto& [step, reach] : interval.steps)
+      if (interval.start != kNoStep && step == store)
+        rounds.insert({reach.passed != kNoLoop, reach.isRepeated});
+  const std::set<std::pair<bool, bool>> all{{false, false}, {true, false}, {true, true}};
+  EXPECT_EQ(rounds, all);
+}
+
+/// "threads <= 7; N * columns <= 9" of the first kernel.
+std::string limitsOf(const std::string& text) {
+  source::SourceManager sources;
+  diag::DiagnosticSink sink;
+  const auto program = flow::analyze(sources.addText("test.vx", text), sources, sink);
+  EXPECT_TRUE(sink.all().empty()) << diag::renderText(sink.all(), sources);
+  std::string out;
+  const Function& kernel = *program->kernels.front();
+  for (const LaunchLimit& limit : kernel.kernel->limits) {
+    std::string factors = limit.ofThreads ? "threads" : "";
+    for (DimVarId dim : limit.dims)
+      factors += (factors.empty() ? "" : " * ") + kernel.dims[dim].name;
+    for (uint32_t param : limit.scalars)
+      factors += (factors.empty() ? "" : " * ") + kernel.params[param]->name;
+    out += (out.empty() ? "" : "; ") + factors + " <= " + std::to_string(limit.most);
+  }
+  return out;
+}
+
+TEST(Races, LaunchesAreAskedForWhatProofsCountOnAndForNothingElse) {
+  const auto limits = [](const std::string& statement, const std::string& guard = "r < N") {
+    return limitsOf(
+        "@launch(grid = [ceil_div(N, 64)], block = 64)\nkernel k(x: &mut Tensor<f32, [M]>, y: &Tensor<f32, [N]>, "
+        "n: i32, m: usize) {\nlet r = thread.global_id\nif " +
+        guard + " {\n" + statement + "\n}\n}\n");
+  };
+  EXPECT_EQ(limits("x[r] = y[r]"), "");
+  EXPECT_EQ(limits("x[r as i32] = y[r]"), "threads <= 2147483647");
+  EXPECT_EQ(limits("x[r as u32] = y[r]"), "threads <= 4294967295");
+  EXPECT_EQ(limits("x[r as u32] = y[0]", "m > 3"), "threads <= 4294967295");
+  EXPECT_EQ(limits("for c in 0..n { x[r as i32 * n + c] = y[r] }", "r < N && n > 0"), "N * n <= 2147483647");
+  EXPECT_EQ(limits("for c in 0..m { x[r * m + c] = y[r] }"), "N * m <= 4611686018427387904");
+  EXPECT_EQ(limits("@unchecked(races)\nx[r as i32] = y[r]"), "");
 }
 
 }  // namespace

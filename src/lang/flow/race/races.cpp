@@ -13,6 +13,7 @@ constexpr size_t kMostPairs = 4096;
 constexpr size_t kMostRecorded = 1 << 16;
 constexpr uint64_t kMostWalkedSteps = 1u << 19;
 constexpr size_t kMostLaunches = 24;
+constexpr size_t kMostLimits = 4;
 /// Proofs that hold for launches of fewer threads than this are none.
 constexpr __int128 kFewThreads = 1 << 20;
 
@@ -210,6 +211,7 @@ private:
           continue;
         if (found.decider == Decider::Tickets)
           verdict.counter = found.counter;
+        verdict.limits |= found.limits;
         verdict.decider = found.decider == Decider::None ? found.decider : std::max(verdict.decider, found.decider);
         verdict.cause = found.cause;
       }
@@ -229,11 +231,27 @@ private:
     if (isNew)
       known->second = withoutTooMany(decide(pair, tickets_, shape_, budget_));
     RaceVerdict verdict{known->second.decider, nullptr, {}};
+    if (verdict.decider == Decider::Launch && !addLimits(known->second.limits, verdict.limits))
+      verdict.decider = Decider::None;
     if (verdict.decider == Decider::Tickets)
       verdict.counter = known->second.counter;
     if (verdict.decider == Decider::None)
       verdict.cause = causeOf(pair);
     return verdict;
+  }
+
+  /// False: a launch would have too much to ask for.
+  bool addLimits(const std::vector<LaunchLimit>& limits, uint32_t& bits) {
+    for (const LaunchLimit& limit : limits) {
+      const auto known = std::find(report_.limits.begin(), report_.limits.end(), limit);
+      const auto number = static_cast<size_t>(known - report_.limits.begin());
+      if (number >= kMostLimits)
+        return false;
+      if (known == report_.limits.end())
+        report_.limits.push_back(limit);
+      bits |= 1u << number;
+    }
+    return true;
   }
 
   /// A counter that comes round is none where it must, or remembered for the launch.

@@ -18,6 +18,7 @@ struct RaceVerdict {
   const Expr* cause = nullptr;
   std::optional<Meeting> meeting;  ///< Witness
   LocalId counter = kNoLocal;      ///< Tickets
+  uint32_t limits = 0;             ///< Launch: bits, by number
 };
 
 struct RaceReport {
@@ -27,13 +28,14 @@ struct RaceReport {
   bool isCut = false;  ///< there are too many pairs to ask for all
   std::map<LocalId, int64_t>
       mostThreads;  ///< by counter: what is proven by its tickets holds for launches of so many threads
+  std::vector<LaunchLimit> limits;
 };
 
 /// Of a kernel that is not a whole-tensor kernel. `graph` gains values.
 RaceReport findRaces(Graph& graph, const Structure& structure, const LaunchShapes& shapes);
 
-/// How many threads a launch may have for what is proven to hold; nothing: any number.
-std::optional<int64_t> threadLimit(const Graph& graph, const RaceReport& report);
+/// What must be so of a launch for what is proven to hold.
+std::vector<LaunchLimit> launchLimits(const Graph& graph, const RaceReport& report);
 
 /// Subscripts whose accesses were all proven free, in every launch that gives neither another block nor another grid than the program does.
 std::set<const Expr*> raceFreeAccesses(const Graph& graph, const RaceReport& report);

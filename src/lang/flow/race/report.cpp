@@ -132,17 +132,26 @@ std::set<const Expr*> quietParts(const Graph& graph) {
 
 }  // namespace
 
-std::optional<int64_t> threadLimit(const Graph& graph, const RaceReport& report) {
-  std::optional<int64_t> limit;
+std::vector<LaunchLimit> launchLimits(const Graph& graph, const RaceReport& report) {
+  std::optional<int64_t> tickets;
+  uint32_t limits = 0;
   const std::set<const Expr*> quiet = quietParts(graph);
   for (const auto& [steps, verdict] : report.pairs) {
-    const auto most = report.mostThreads.find(verdict.counter);
-    if (verdict.decider != Decider::Tickets || most == report.mostThreads.end() ||
-        quiet.contains(graph[steps.first].origin) || quiet.contains(graph[steps.second].origin))
+    if (quiet.contains(graph[steps.first].origin) || quiet.contains(graph[steps.second].origin))
       continue;
-    limit = std::min(limit.value_or(most->second), most->second);
+    if (verdict.decider != Decider::None)
+      limits |= verdict.limits;
+    const auto most = report.mostThreads.find(verdict.counter);
+    if (verdict.decider != Decider::None && most != report.mostThreads.end())
+      tickets = std::min(tickets.value_or(most->second), most->second);
   }
-  return limit;
+  std::vector<LaunchLimit> out;
+  if (tickets)
+    out.push_back({.dims = {}, .scalars = {}, .ofThreads = true, .ofTickets = true, .most = *tickets});
+  for (size_t i = 0; i < report.limits.size(); ++i)
+    if (limits >> i & 1)
+      out.push_back(report.limits[i]);
+  return out;
 }
 
 std::set<const Expr*> raceFreeAccesses(const Graph& graph, const RaceReport& report) {
@@ -151,7 +160,7 @@ std::set<const Expr*> raceFreeAccesses(const Graph& graph, const RaceReport& rep
   std::set<StepId> open;
   for (const auto& [steps, verdict] : report.pairs)
     if (verdict.decider == Decider::None || verdict.decider == Decider::Witness ||
-        report.mostThreads.contains(verdict.counter)) {
+        report.mostThreads.contains(verdict.counter) || verdict.limits != 0) {
       open.insert(steps.first);
       open.insert(steps.second);
     }

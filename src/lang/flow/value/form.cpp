@@ -169,7 +169,8 @@ Form Values::ofDivision(Context& context, ValueId value) {
       return {op == Op::Rem ? rest : quotient, true};
   }
   const auto divisor = b.asConstant();
-  return divisor && *divisor > 0 ? ofReducedDivision(context, value, a, *divisor) : ofPlainDivision(context, value, a, b);
+  return divisor && *divisor > 0 ? ofReducedDivision(context, value, a, *divisor)
+                                 : ofPlainDivision(context, value, a, b);
 }
 
 /// Of numbers that are not negative: the same leaf in all types, and of all ways to write the operands.

@@ -134,7 +134,10 @@ Interval Values::interval(Context& context, const Monomial& monomial) {
     if (common.size() < 2)
       continue;
     std::set_difference(monomial.begin(), monomial.end(), factors.begin(), factors.end(), std::back_inserter(others));
-    Interval bounded{0, limit};
+    Interval bounded{1, 1};
+    for (ValueId leaf : common)
+      bounded = bounded * leafRange(context, leaf);
+    bounded = bounded.meet({-Interval::kUnbounded, limit});
     for (ValueId leaf : others)
       bounded = bounded * leafRange(context, leaf);
     product = product.meet(bounded);

@@ -1,0 +1,153 @@
+#include "lang/flow/race/suppositions.h"
+
+#include <algorithm>
+
+namespace vortex::lang::flow {
+namespace {
+
+constexpr size_t kMostSuppositions = 10;
+/// Of products of 64 bits: far from their end, and more than any memory has.
+constexpr __int128 kMostOfWide = __int128(1) << 62;
+
+/// The largest number of the narrowest integers that subscripts are computed in; those of 8 and 16 bits are no sizes.
+__int128 mostOf(Pair& pair) {
+  const NodeTable& nodes = pair.nodes();
+  std::vector<ValueId> pending;
+  for (const Pair::Coordinate& coordinate : pair.coordinates())
+    pending.insert(pending.end(), {coordinate.first, coordinate.second});
+  std::set<ValueId> seen;
+  __int128 most = kMostOfWide;
+  while (!pending.empty()) {
+    const ValueId at = nodes.resolved(pending.back());
+    pending.pop_back();
+    if (!seen.insert(at).second)
+      continue;
+    const Node& node = nodes[at];
+    if (node.kind != NodeKind::Constant && node.type.width >= 32)
+      most = std::min(most, node.type.highest());
+    if (node.kind == NodeKind::Op || node.kind == NodeKind::Convert)
+      for (size_t i = 0; i < (node.kind == NodeKind::Op ? operandCount(node.op) : 1); ++i)
+        pending.push_back(nodes.operand(at, i));
+  }
+  return most;
+}
+
+class Finder {
+public:
+  explicit Finder(Pair& pair) : pair_(pair), graph_(pair.view().graph), nodes_(pair.nodes()), most_(mostOf(pair)) {}
+
+  std::vector<Supposition> run() {
+    for (const Pair::Coordinate& coordinate : pair_.coordinates())
+      for (ValueId side : {coordinate.first, coordinate.second})
+        pair_.leavesOf(side, leaves_);
+    if (std::any_of(leaves_.begin(), leaves_.end(), [&](ValueId leaf) { return isOfMemory(leaf); }))
+      return {};
+    for (const Condition& condition : pair_.conditions())
+      pair_.leavesOf(condition.value, leaves_);
+    std::vector<ValueId> extents, scalars;
+    for (ValueId leaf : leaves_)
+      if (nodes_[leaf].kind == NodeKind::Extent)
+        extents.push_back(leaf);
+      else if (paramOf(leaf))
+        scalars.push_back(leaf);
+    if (most_ < kMostElements) {
+      addThreads();
+      for (ValueId extent : extents)
+        addProduct({extent});
+      for (const LaunchFacts::Product& product : pair_.view().launch.products)
+        if (std::any_of(product.factors.begin(), product.factors.end(), [&](ValueId factor) {
+              return std::find(extents.begin(), extents.end(), factor) != extents.end();
+            }))
+          addProduct(product.factors);
+    }
+    for (size_t i = 0; i < scalars.size(); ++i) {
+      for (ValueId extent : extents)
+        addProduct({extent, scalars[i]});
+      for (size_t j = i; j < scalars.size(); ++j)
+        addProduct({scalars[i], scalars[j]});
+    }
+    return std::move(found_);
+  }
+
+private:
+  bool isOfMemory(ValueId leaf) const {
+    const auto origin = pair_.leaves().find(indexOf(leaf));
+    const ValueId value = origin == pair_.leaves().end() ? leaf : origin->second;
+    if (value == kNoValue)
+      return false;
+    const NodeKind kind = nodes_[value].kind;
+    return kind == NodeKind::Load || kind == NodeKind::Ticket ||
+           (kind == NodeKind::Unknown && (graph_.definition(value) != kNoStep || nodes_.cause(value)));
+  }
+
+  /// The parameter that the leaf is the whole of.
+  std::optional<uint32_t> paramOf(ValueId leaf) const {
+    const Node& node = nodes_[leaf];
+    if (node.kind != NodeKind::Argument || node.number() >= graph_.arguments.size())
+      return std::nullopt;
+    const Variable* variable = graph_.arguments[node.number()].variable;
+    const auto& params = graph_.function->params;
+    const auto found = std::find(params.begin(), params.end(), variable);
+    if (found == params.end() || variable->type->kind != TypeKind::Scalar || isFloat(variable->type->scalar))
+      return std::nullopt;
+    return static_cast<uint32_t>(found - params.begin());
+  }
+
+  /// An extent that launches know.
+  bool isGiven(ValueId value) const {
+    const Node& node = nodes_[value];
+    const auto& dims = graph_.function->dims;
+    return node.kind == NodeKind::Extent && node.number() < dims.size() && dims[node.number()].param &&
+           !dims[node.number()].isScalarValue;
+  }
+
+  /// In no axis: all of them together are more.
+  void addThreads() {
+    Supposition made;
+    made.limit.ofThreads = true;
+    made.limit.most = static_cast<int64_t>(most_);
+    for (uint32_t axis = 0; axis < kAxes; ++axis) {
+      const ValueId threads = nodes_.op(Op::Mul, kUsize, nodes_.position(PositionKind::GridDim, axis),
+                                        nodes_.position(PositionKind::BlockDim, axis));
+      made.conditions.push_back({nodes_.op(Op::Le, kBool, threads, nodes_.constant(kUsize, most_)), true});
+    }
+    add(std::move(made));
+  }
+
+  void addProduct(std::vector<ValueId> factors) {
+    Supposition made;
+    made.limit.most = static_cast<int64_t>(most_);
+    for (ValueId factor : factors)
+      if (isGiven(factor))
+        made.limit.dims.push_back(nodes_[factor].number());
+      else if (const auto param = paramOf(factor))
+        made.limit.scalars.push_back(*param);
+      else
+        return;
+    if (factors.size() == 1) {
+      made.conditions.push_back({nodes_.op(Op::Le, kBool, factors[0], nodes_.constant(kUsize, most_)), true});
+    } else {
+      std::sort(factors.begin(), factors.end());
+      made.product = LaunchFacts::Product{std::move(factors), most_};
+    }
+    add(std::move(made));
+  }
+
+  void add(Supposition made) {
+    if (found_.size() < kMostSuppositions)
+      found_.push_back(std::move(made));
+  }
+
+  Pair& pair_;
+  const Graph& graph_;
+  NodeTable& nodes_;
+  __int128 most_;
+  std::vector<ValueId> leaves_;
+  std::vector<Supposition> found_;
+};
+
+}  // namespace
+
+std::vector<Supposition> suppositionsOf(Pair& pair) { return Finder(pair).run(); }
+
+}  // namespace vortex::lang::flow

@@ -1,0 +1,18 @@
+// What would make a pair's proof hold in all launches that keep to it: products of sizes that fit the integers which the kernel counts in. A launch that
+// does not keep to what a proof counts on is refused.
+#pragma once
+
+#include "lang/flow/race/pair.h"
+
+namespace vortex::lang::flow {
+
+struct Supposition {
+  LaunchLimit limit;
+  std::vector<Condition> conditions;
+  std::optional<LaunchFacts::Product> product;
+};
+
+/// None where subscripts depend on memory: no size says anything of that.
+std::vector<Supposition> suppositionsOf(Pair& pair);
+
+}  // namespace vortex::lang::flow
