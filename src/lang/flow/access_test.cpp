@@ -397,6 +397,18 @@ TEST(Accesses, WhatWastesBandwidthIsWarnedAbout) {
   }
 }
 
+TEST(Accesses, OneTensorWalkedInOneWayIsOneWarning) {
+  std::string body;
+  for (int k = 0; k < 1000; ++k)
+    body +=
+        "y[thread.global_id] = x[thread.global_id * " + std::to_string(8 + k % 16) + " + " + std::to_string(k) + "]\n";
+  std::string ids = idsOf(body);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 'W'), 16) << ids;
+  EXPECT_EQ(idsOf("y[thread.global_id] = x[thread.global_id * 8] + x[thread.global_id * 8 + 100]"), "W0623");
+  ids = idsOf("y[thread.global_id * 8] = x[thread.global_id * 8]");
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 'W'), 2) << ids;
+}
+
 /// Every way through would be too many.
 TEST(Accesses, ManyBranchesBeforeAnAccessAreNotFollowedOneByOne) {
   std::string body = "let i = thread.global_id\nvar n = 0usize\nif s > 7 {\n";

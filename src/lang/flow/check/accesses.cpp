@@ -12,6 +12,9 @@ namespace {
 
 using base::concat;
 
+/// Places that one warning names besides its first.
+constexpr size_t kMostFurther = 6;
+
 std::string percent(unsigned part, unsigned whole) {
   const unsigned tenths = (part * 1000 + whole / 2) / whole;
   std::string text = std::to_string(tenths / 10);
@@ -129,6 +132,8 @@ private:
       }
       checkGroup(group);
     }
+    for (const Waste& waste : wastes_)
+      warn(waste);
   }
 
   /// Each is judged alone, and with its neighbours where that is better: x[i, 0], x[i, 1], x[i, 2] count as what they are, and a strided access
@@ -145,14 +150,36 @@ private:
       if (together && together->usedBytes * use->sectors > use->usedBytes * together->sectors)
         use = together;
       if (use->isPoor())
-        warn(*access, *use);
+        add(*access, *use);
     }
   }
 
-  void warn(const ElementAccess& access, const SectorUse& use) {
-    const std::string share = percent(use.usedBytes, use.sectors * 32);
+  /// Accesses of one tensor that lanes walk in the same way.
+  struct Waste {
+    const ElementAccess* access = nullptr;  ///< the first
+    SectorUse use;
+    std::vector<const ElementAccess*> others;
+  };
+
+  static std::string shareOf(const SectorUse& use) { return percent(use.usedBytes, use.sectors * 32); }
+
+  void add(const ElementAccess& access, const SectorUse& use) {
     if (access.isQuiet)
-      return note(access, concat("uses ", share, "% of the bytes it moves, as `@unchecked(coalescing)` allows"));
+      return note(access, concat("uses ", shareOf(use), "% of the bytes it moves, as `@unchecked(coalescing)` allows"));
+    for (Waste& waste : wastes_)
+      if (access.root != kNoLocal && waste.access->root == access.root && waste.access->tensor == access.tensor &&
+          waste.use.stride == use.stride && waste.use.structBytes == use.structBytes &&
+          waste.use.sectors == use.sectors && waste.use.usedBytes == use.usedBytes) {
+        waste.others.push_back(&access);
+        return;
+      }
+    wastes_.push_back({&access, use, {}});
+  }
+
+  void warn(const Waste& waste) {
+    const ElementAccess& access = *waste.access;
+    const SectorUse& use = waste.use;
+    const std::string share = shareOf(use);
     auto builder = sink_.warning("W0623", access.element->range,
                                  concat("this access uses ", share, "% of the memory bandwidth it moves"));
     const bool isNext = use.structBytes && use.stride == "1";
@@ -165,6 +192,10 @@ private:
     if (root && root->range.isValid() && !root->name.empty())
       builder.label(root->range,
                     concat("`", root->name, "` is stored ", use.structBytes ? "struct by struct" : "row by row"));
+    for (size_t i = 0; i < std::min(waste.others.size(), kMostFurther); ++i)
+      builder.label(waste.others[i]->element->range, "and here");
+    if (waste.others.size() > kMostFurther)
+      builder.note(concat("and ", waste.others.size() - kMostFurther, " more accesses"));
     const bool isExtent = use.stride.find('`') != std::string::npos;
     builder.help(
         isNext     ? "without `@layout(aos)` each field is stored by itself, next to the same field of the neighbours"
@@ -177,6 +208,7 @@ private:
   Function& kernel_;
   AccessMap& map_;
   diag::DiagnosticSink& sink_;
+  std::vector<Waste> wastes_;  ///< in the order in which they were found
 };
 
 }  // namespace

@@ -111,6 +111,11 @@ private:
     const bool differs = level == Level::Lane || (level == Level::Warp && isRow && hasSeveralWarps());
     if (result->kind != TypeKind::Scalar || !differs)
       return;  // the warps of a block of 32 threads agree
+    // The blocks' values are no result either, whatever the threads do.
+    if (std::any_of(sink_.all().begin(), sink_.all().end(), [&](const diag::Diagnostic& each) {
+          return each.id == "E0459" && each.position() == kernel_.resultRange;
+        }))
+      return;
     auto diagnostic = sink_.error("E0469", value.range,
                                   "the value returned for a scalar result differs between the threads of a block");
     diagnostic.primary("each block gives one value");
