@@ -163,23 +163,28 @@ TEST(Levels, NobodyDisagreesInKernelsWithCallsAndMemory) {
   }
 }
 
-Level levelOfCondition(const std::string& condition, const std::string& block, const std::string& before = "") {
-  GraphOf made("@launch(grid = [2], block = " + block +
-               ")\nkernel k(x: &mut Tensor<u32, [N]>, c: &Tensor<u32, [8]>, n: u32) {\n" + before + "\nif " +
-               condition +
-               " { x[thread.global_id] = 1 }\nlet w = warp.sum(1u32)\nif w == 77 { x[thread.global_id] = w }\n}");
-  if (made.graph.blocks.empty())
-    return Level::Lane;
+GraphOf levelKernel(const std::string& body, const std::string& block = "64") {
+  return GraphOf("@launch(grid = [2], block = " + block +
+                 ")\nkernel k(x: &mut Tensor<u32, [N]>, c: &Tensor<u32, [8]>, n: u32) {\n" + body + "\n}");
+}
+
+/// Of the branch behind so many others: its value, and its block.
+std::pair<Level, Level> levelsOfBranch(GraphOf made, size_t skipped = 0) {
+  const StepId branch = made.graph.blocks.empty() ? kNoStep : made.first(StepKind::Branch, skipped);
+  if (branch == kNoStep)
+    return {Level::Lane, Level::Lane};
   const Structure structure(made.graph);
   const LaunchShapes shapes = launchShapes(*made.graph.function, *made.analyzed.program);
   const Uniformity levels(made.graph, structure, shapes.writtenBlocks());
-  for (uint32_t i = 0; i < made.graph.stepCount(); ++i)
-    if (const Step& step = made.graph[StepId{i}];
-        step.kind == StepKind::Branch &&
-        step.origin->range.begin ==
-            made.graph[made.first(StepKind::Branch, before.empty() ? 0 : 1)].origin->range.begin)
-      return levels.ofValue(step.value);
-  return Level::Lane;
+  return {levels.ofValue(made.graph[branch].value), levels.ofBlock(made.graph.blockOf(branch))};
+}
+
+Level levelOfCondition(const std::string& condition, const std::string& block) {
+  return levelsOfBranch(levelKernel("if " + condition +
+                                        " { x[thread.global_id] = 1 }\nlet w = warp.sum(1u32)\n"
+                                        "if w == 77 { x[thread.global_id] = w }",
+                                    block))
+      .first;
 }
 
 TEST(Levels, ConditionsThatTheBlockOrAWarpAgreesOn) {
@@ -202,6 +207,25 @@ TEST(Levels, ConditionsThatTheBlockOrAWarpAgreesOn) {
   EXPECT_EQ(levelOfCondition("thread.id.x < 32", "[64, 2]"), Level::Warp);
   EXPECT_EQ(levelOfCondition("warp.broadcast(n + thread.local_id as u32, 9) == 4", "40"), Level::Lane)
       << "the last warp has no lane 9";
+}
+
+TEST(Levels, WhatEachThreadHasOfItsOwnDiffers) {
+  const std::string use = "{ x[thread.global_id] = 1 }";
+  EXPECT_EQ(levelOfCondition("atomic_add(&mut x[0], 1) == 0", "64"), Level::Lane);
+  EXPECT_EQ(levelsOfBranch(
+                levelKernel("let own: Tensor<u32, [4]> @local\nown[0] = thread.local_id as u32\nif own[0] == 3 " + use))
+                .first,
+            Level::Lane);
+  const std::string rounds = "var i = 0u32\nwhile i < thread.local_id as u32 { i += 1 }\n";
+  EXPECT_EQ(levelsOfBranch(levelKernel(rounds + "if i == 3 " + use), 1).first, Level::Lane)
+      << "they left in other rounds";
+}
+
+TEST(Levels, WhatLeadsOutOfALoopIsDoneInTheRoundInWhichAThreadLeaves) {
+  EXPECT_EQ(levelsOfBranch(levelKernel("var i = 0usize\nloop {\ni += 1\nif i < thread.local_id { continue }\n"
+                                       "if n == 5 { x[0] = 1 }\nbreak\n}"),
+                           1),
+            std::pair(Level::Block, Level::Lane));
 }
 
 }  // namespace

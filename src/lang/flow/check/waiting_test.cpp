@@ -33,18 +33,21 @@ TEST(Waiting, LoopsThatOnlyOthersEndAreErrors) {
 }
 
 TEST(Waiting, LoopsThatMoveOnByThemselvesAreFine) {
-  for (const char* body : {"while atomic_add(&mut f[0], 1) < 30 { }", "while atomic_add(&mut f[0], n) < 30 { }",
-                           "var i = 0u32\nwhile i < c[0] { i += 1 }",
-                           "var i = 0u32\nwhile i < n && atomic_load(&f[0]) == 0 { i += 1 }\nf[0] = 1",
-                           "while f[t % 8] > 3 { f[t % 8] = f[t % 8] - 1 }", "while f[0] > 3 { f[t % 8] = 0 }",
-                           "loop { if c[0] > 3 { break }\nif n == 3 { break }\nreturn }",
-                           "var seen = atomic_load(&f[0])\nloop { let old = atomic_compare_exchange(&mut f[0], seen, "
-                           "seen + 1)\nif old == seen { break }\nseen = old }",
-                           "for i in 0..c[0] { f[i as usize] = 0 }",
-                           "var at = n\nwhile c[at as usize % 8] > 3 { at = c[at as usize % 8] + at }",
-                           "var k = 1u32\nwhile atomic_max(&mut f[0], k) < 30 { k += 1 }",
-                           "loop { let v = atomic_load(&f[0])\nif v < 4 { f[0] = v + 1 } else { break } }",
-                           "while s[t] < n { s[t] += 1 }"})
+  for (const char* body :
+       {"while atomic_add(&mut f[0], 1) < 30 { }", "while atomic_add(&mut f[0], n) < 30 { }",
+        "var i = 0u32\nwhile i < c[0] { i += 1 }",
+        "var i = 0u32\nwhile i < n && atomic_load(&f[0]) == 0 { i += 1 }\nf[0] = 1",
+        "while f[t % 8] > 3 { f[t % 8] = f[t % 8] - 1 }", "while f[0] > 3 { f[t % 8] = 0 }",
+        "loop { if c[0] > 3 { break }\nif n == 3 { break }\nreturn }",
+        "var seen = atomic_load(&f[0])\nloop { let old = atomic_compare_exchange(&mut f[0], seen, "
+        "seen + 1)\nif old == seen { break }\nseen = old }",
+        "for i in 0..c[0] { f[i as usize] = 0 }",
+        "var at = n\nwhile c[at as usize % 8] > 3 { at = c[at as usize % 8] + at }",
+        "var k = 1u32\nwhile atomic_max(&mut f[0], k) < 30 { k += 1 }",
+        "loop { let v = atomic_load(&f[0])\nif v < 4 { f[0] = v + 1 } else { break } }",
+        "loop { let old = atomic_load(&f[0])\nif atomic_compare_exchange(&mut f[0], old, old * 3) == "
+        "old { break } }",
+        "while s[t] < n { s[t] += 1 }"})
     EXPECT_EQ(waitingIds(body), "") << body;
 }
 

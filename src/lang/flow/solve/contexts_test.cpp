@@ -42,6 +42,8 @@ private:
       return fromTop_.back() + kTests[pick(5)] + "top";
     if (pick(4) == 0)
       left = "((" + left + " + 5) % 3)";
+    if (pick(4) == 0)
+      left = "(" + left + " as i64 + " + counters_[pick(static_cast<uint32_t>(counters_.size()))] + " as i64)";
     const std::string test = left + kTests[pick(5)] + number(5);
     switch (pick(5)) {
     case 0: return test + " && m > 3";
