@@ -155,6 +155,20 @@ def test_products(vortex, tmp_path, kind):
     assert (np.abs(c - wanted) <= tolerance * np.abs(wanted)).all()
 
 
+@pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])
+def test_products_of_integers(vortex, tmp_path, kind):
+    """Elements of 64 bits: no plan for large chips fits 32 KiB."""
+    rng = np.random.default_rng()
+    m, n, k = (int(extent) for extent in rng.integers(1, 90, 3))
+    dtype = np.dtype("int" + kind[1:])
+    info = np.iinfo(dtype)
+    a, b = rng.integers(info.min, info.max, (m, k), dtype, endpoint=True), rng.integers(info.min, info.max, (k, n), dtype, endpoint=True)
+    kernel = f"kernel product(a: &Tensor<{kind}, [M, K]>, b: &Tensor<{kind}, [K, N]>) -> Tensor<{kind}, [M, N]> {{ return a @ b }}"
+    (c,) = run(vortex, tmp_path, kernel, "let c = product(&a, &b)", {"a": (kind, a), "b": (kind, b)}, ["c"])
+    with np.errstate(over="ignore"):
+        assert (c == a @ b).all()
+
+
 def test_products_of_turned_operands(vortex, tmp_path):
     rng = np.random.default_rng()
     m, n, k = (int(extent) for extent in rng.integers(1, 90, 3))

@@ -1,7 +1,5 @@
 #include "target/gpu/dot/plan.h"
 
-#include "base/check.h"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -155,23 +153,43 @@ std::optional<Plan> parsePlan(const std::string& text) {
 
 bool usesMatrixUnit(const chip::Gpu& chip, const Problem& problem) { return matrixRate(chip, problem) > 0; }
 
+/// The shapes for the unit that multiplies.
+static std::vector<Plan> plansOf(const chip::Gpu& chip, const Problem& problem) {
+  if (!usesMatrixUnit(chip, problem))
+    return {kFmaPlans.begin(), kFmaPlans.end()};
+  if (chip.matrixUnit == chip::MatrixUnit::Simdgroup)
+    return {kSimdgroupPlans.begin(), kSimdgroupPlans.end()};
+  std::vector<Plan> plans;
+  for (Plan plan : kMmaPlans) {
+    // Measured at 2048³ in f64: 64x64x16 with three blocks 57 TFLOP/s, 128x128x16 with one 47.
+    if (problem.elementBits == 64 && plan.blocks == 1)
+      continue;
+    plan.depth = plan.depth * 16 / problem.elementBits;  // the same bytes
+    if (plan.depth >= 2 * matrixDepth(problem.elementBits / 8))
+      plans.push_back(plan);
+  }
+  return plans;
+}
+
+/// The same shapes in as little shared memory as their units do with: two stages of short steps, one block.
+static std::vector<Plan> frugal(std::vector<Plan> plans, const Problem& problem) {
+  constexpr unsigned kFmaDepth = 8;
+  for (Plan& plan : plans) {
+    plan.stages = 2;
+    plan.blocks = 1;
+    plan.depth = plan.unit == Unit::Mma   ? 2 * matrixDepth(problem.elementBits / 8)
+                 : plan.unit == Unit::Fma ? std::min(plan.depth, kFmaDepth)
+                                          : plan.depth;
+  }
+  return plans;
+}
+
 /// The cheapest plan with block tiles of at most `mostElements`.
-static std::optional<Plan> cheapest(const chip::Gpu& chip, const Problem& problem, bool anyThreads,
-                                    unsigned mostElements, unsigned leastBlocks = 1) {
-  std::span<const Plan> plans = kFmaPlans;
-  if (usesMatrixUnit(chip, problem))
-    plans = chip.matrixUnit == chip::MatrixUnit::Simdgroup ? std::span<const Plan>(kSimdgroupPlans) : kMmaPlans;
+static std::optional<Plan> cheapest(const chip::Gpu& chip, const std::vector<Plan>& plans, const Problem& problem,
+                                    bool anyThreads, unsigned mostElements, unsigned leastBlocks = 1) {
   std::optional<Plan> best;
   double least = 0;
-  for (Plan plan : plans) {
-    if (plan.unit == Unit::Mma) {
-      // Measured at 2048³ in f64: 64x64x16 with three blocks 57 TFLOP/s, 128x128x16 with one 47.
-      if (problem.elementBits == 64 && plan.blocks == 1)
-        continue;
-      plan.depth = plan.depth * 16 / problem.elementBits;  // the same bytes
-      if (plan.depth < 2 * matrixDepth(problem.elementBits / 8))
-        continue;
-    }
+  for (const Plan& plan : plans) {
     if ((!anyThreads && problem.threads != 0 && plan.threads() != problem.threads) || !fits(chip, plan, problem) ||
         plan.rows * plan.columns > mostElements || plan.blocks < leastBlocks)
       continue;
@@ -184,19 +202,20 @@ static std::optional<Plan> cheapest(const chip::Gpu& chip, const Problem& proble
   return best;
 }
 
-Plan choosePlan(const chip::Gpu& chip, const Problem& problem) {
-  auto best = cheapest(chip, problem, false, ~0u);
+std::optional<Plan> choosePlan(const chip::Gpu& chip, const Problem& problem) {
+  const std::vector<Plan> plans = plansOf(chip, problem);
+  auto best = cheapest(chip, plans, problem, false, ~0u);
   if (!best)
-    best = cheapest(chip, problem, true, ~0u);
-  VORTEX_CHECK(best, "no plan fits %s", std::string(chip.name).c_str());
-  return *best;
+    best = cheapest(chip, plans, problem, true, ~0u);
+  return best ? best : cheapest(chip, frugal(plans, problem), problem, true, ~0u);
 }
 
 std::optional<Plan> chooseSmallPlan(const chip::Gpu& chip, const Problem& problem, const Plan& usual) {
   // Below this, tiles are chosen for known small extents, not to occupy the chip.
   constexpr unsigned kUsualElements = 128 * 128;
   unsigned elements = usual.rows * usual.columns;
-  return elements < kUsualElements ? std::nullopt : cheapest(chip, problem, true, kUsualElements / 2);
+  return elements < kUsualElements ? std::nullopt
+                                   : cheapest(chip, plansOf(chip, problem), problem, true, kUsualElements / 2);
 }
 
 std::optional<Plan> chooseThinPlan(const chip::Gpu& chip, const Problem& problem) {
@@ -204,8 +223,8 @@ std::optional<Plan> chooseThinPlan(const chip::Gpu& chip, const Problem& problem
     return std::nullopt;  // the usual plan is thin
   Problem thin = problem;
   thin.rows = kThinRows;
-  std::optional<Plan> plan =
-      cheapest(chip, thin, true, ~0u, 2);  // pieces of the depth are short: one block starts while another ends
+  std::optional<Plan> plan = cheapest(chip, plansOf(chip, thin), thin, true, ~0u,
+                                      2);  // pieces of the depth are short: one block starts while another ends
   return plan && plan->rows <= kThinRows ? plan : std::nullopt;
 }
 

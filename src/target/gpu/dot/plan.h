@@ -68,8 +68,9 @@ struct Problem {
   unsigned threads = 0;  ///< fixed by the rest of the kernel; 0: free
 };
 
-/// The plan with the least modelled time per multiplication among those that fit the chip. Never fails: the smallest plans fit every chip.
-Plan choosePlan(const chip::Gpu& chip, const Problem& problem);
+/// The plan with the least modelled time per multiplication among those that fit the chip; none: its blocks have too little shared memory for
+/// any. 21 KiB suffice for all types, 11 for those of up to 4 bytes.
+std::optional<Plan> choosePlan(const chip::Gpu& chip, const Problem& problem);
 
 /// For launches where blocks of `usual` would leave cores idle: the best plan with tiles of at most 64 × 128; none where the usual ones are small.
 std::optional<Plan> chooseSmallPlan(const chip::Gpu& chip, const Problem& problem, const Plan& usual);

@@ -39,15 +39,29 @@ std::vector<Problem> problems() {
 }
 
 TEST(Plan, EveryProblemGetsAPlanThatFitsTheChip) {
-  for (const char* name : {"sm_80", "sm_90"})
+  for (const char* name : {"sm_80", "sm_90", "apple_m1", "gfx942", "pvc"})
     for (const Problem& problem : problems()) {
       const chip::Gpu& chip = *chip::findGpu(name);
-      Plan plan = choosePlan(chip, problem);
+      Plan plan = choosePlan(chip, problem).value();
       EXPECT_LE(plan.threads(), chip.maxThreadsPerBlock);
       EXPECT_LE(sharedBytes(plan, problem.elementBits / 8), chip.sharedBytesPerBlock) << plan.str();
       EXPECT_EQ(plan.rows % plan.warpRows, 0u);
       EXPECT_EQ(plan.columns % plan.warpColumns, 0u);
       EXPECT_EQ(choosePlan(chip, problem), plan) << "the choice is deterministic";
+    }
+}
+
+TEST(Plan, ProductsFitLittleSharedMemoryAndNoneFitsHalfAKiB) {
+  for (const char* name : {"sm_80", "sm_90", "apple_m1"})
+    for (const Problem& problem : problems()) {
+      chip::Gpu chip = *chip::findGpu(name);
+      chip.sharedBytesPerBlock = chip.sharedBytesPerCore = (problem.elementBits == 64 ? 21 : 11) * 1024;
+      std::optional<Plan> plan = choosePlan(chip, problem);
+      ASSERT_TRUE(plan) << name << " " << problem.elementBits;
+      EXPECT_LE(sharedBytes(*plan, problem.elementBits / 8), chip.sharedBytesPerBlock) << plan->str();
+      EXPECT_EQ(parsePlan(plan->str()), plan);
+      chip.sharedBytesPerBlock = 512;
+      EXPECT_FALSE(choosePlan(chip, problem)) << name;
     }
 }
 
@@ -61,7 +75,7 @@ TEST(Plan, ThinProductsGetAPlanOfFewRowsThatFitsTheChip) {
       continue;
     EXPECT_LE(plan->rows, kThinRows) << plan->str();
     EXPECT_LE(sharedBytes(*plan, problem.elementBits / 8), chip.sharedBytesPerBlock) << plan->str();
-    EXPECT_EQ(plan->unit, choosePlan(chip, problem).unit);
+    EXPECT_EQ(plan->unit, choosePlan(chip, problem)->unit);
   }
   EXPECT_GT(found, 0u);
 }
@@ -69,7 +83,7 @@ TEST(Plan, ThinProductsGetAPlanOfFewRowsThatFitsTheChip) {
 TEST(Plan, SharedAccessesOfMatrixPlansHaveNoBankConflicts) {
   std::set<std::string> seen;
   for (const Problem& problem : problems()) {
-    Plan plan = choosePlan(*chip::findGpu("sm_90"), problem);
+    Plan plan = choosePlan(*chip::findGpu("sm_90"), problem).value();
     unsigned bytes = problem.elementBits / 8;
     for (bool isA : {true, false})
       for (bool depthInner : {true, false}) {
@@ -94,7 +108,7 @@ TEST(Plan, SharedAccessesOfMatrixPlansHaveNoBankConflicts) {
 
 TEST(Plan, FragmentsAndResultsOfTheFmaUnitHaveNoBankConflicts) {
   for (const Problem& problem : problems()) {
-    Plan plan = choosePlan(*chip::findGpu("sm_90"), problem);
+    Plan plan = choosePlan(*chip::findGpu("sm_90"), problem).value();
     if (plan.unit != Unit::Fma)
       continue;
     for (bool isA : {true, false})

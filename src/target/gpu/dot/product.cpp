@@ -25,9 +25,9 @@ namespace vxt = ir::vxt;
 
 class Product {
 public:
-  Product(tiles::Evaluator& evaluator, ir::DotOp dot)
+  Product(tiles::Evaluator& evaluator, ir::DotOp dot, const Plan& plan)
       : e_(evaluator), l(evaluator.l), n(evaluator.l), dot_(dot), rank_(tiles::rankOf(dot.getResult())),
-        resultType_(tiles::elementType(dot.getResult())), plan_(planFor(l.state.chip, dot, l.threads())) {}
+        resultType_(tiles::elementType(dot.getResult())), plan_(plan) {}
 
   bool run() {
     shortenGeneralSteps();
@@ -420,78 +420,39 @@ private:
 
 }  // namespace
 
-bool lowerDot(tiles::Evaluator& evaluator, ir::DotOp dot) { return Product(evaluator, dot).run(); }
+bool lowerDot(tiles::Evaluator& evaluator, ir::DotOp dot) {
+  Lowering& l = evaluator.l;
+  if (std::optional<Plan> plan = planFor(l.state.chip, dot, l.threads()))
+    return Product(evaluator, dot, *plan).run();
+  l.fail(dot, "a product of " + llvm::Twine(tiles::elementType(dot.getA()).getIntOrFloatBitWidth()) +
+                  "-bit elements in blocks with " + llvm::Twine(l.state.chip.sharedBytesPerBlock) +
+                  " bytes of shared memory");
+  return false;
+}
 
 bool fillsBlockTile(Lowering& l, ir::DotOp dot) {
   auto type = llvm::cast<mlir::RankedTensorType>(dot.getType());
-  Plan plan = planFor(l.state.chip, dot, l.threads());
-  return type.getRank() == 2 && type.getDimSize(0) == plan.rows && type.getDimSize(1) == plan.columns &&
-         plan.threads() == l.threads();
+  std::optional<Plan> plan = planFor(l.state.chip, dot, l.threads());
+  return plan && type.getRank() == 2 && type.getDimSize(0) == plan->rows && type.getDimSize(1) == plan->columns &&
+         plan->threads() == l.threads();
 }
 
-Values zeroSums(tiles::Evaluator& evaluator, ir::DotOp dot) { return Product(evaluator, dot).zeros(); }
+/// Of a product that fillsBlockTile().
+static Product blockTile(tiles::Evaluator& evaluator, ir::DotOp dot) {
+  std::optional<Plan> plan = planFor(evaluator.l.state.chip, dot, evaluator.l.threads());
+  VORTEX_CHECK(plan);
+  return Product(evaluator, dot, *plan);
+}
+
+Values zeroSums(tiles::Evaluator& evaluator, ir::DotOp dot) { return blockTile(evaluator, dot).zeros(); }
 
 SumsLayout addProduct(tiles::Evaluator& evaluator, ir::DotOp dot, Values& sums) {
-  return Product(evaluator, dot).add(sums);
+  return blockTile(evaluator, dot).add(sums);
 }
 
 void storeSums(tiles::Evaluator& evaluator, ir::DotOp dot, const SumsLayout& layout, llvm::ArrayRef<Value> sums,
                mlir::Value tile) {
-  Product(evaluator, dot).keep(layout, sums, tile);
-}
-
-/// A tile's users beyond transposes that multiply it; whether its last dimension is the columns of what they take.
-static void forEachProduct(mlir::Value tile, bool turned, llvm::function_ref<void(mlir::OpOperand&, bool)> visit) {
-  for (mlir::OpOperand& use : tile.getUses()) {
-    if (auto product = llvm::dyn_cast<ir::DotOp>(use.getOwner())) {
-      if (&use != &product.getAccMutable())
-        visit(use, turned);
-    } else if (auto transpose = llvm::dyn_cast<ir::TransposeOp>(use.getOwner())) {
-      llvm::ArrayRef<int64_t> order = transpose.getPermutation();
-      auto rank = static_cast<int64_t>(order.size());
-      if (rank >= 2 && order[order.size() - 1] == rank - 2 && order[order.size() - 2] == rank - 1)
-        forEachProduct(transpose.getResult(), !turned, visit);
-    }
-  }
-}
-
-static void forEachTile(mlir::Value view, llvm::function_ref<void(ir::TileLoadOp)> visit) {
-  for (mlir::Operation* user : view.getUsers()) {
-    if (auto load = llvm::dyn_cast<ir::TileLoadOp>(user))
-      visit(load);
-    else if (auto window = llvm::dyn_cast<ir::SubviewOp>(user))
-      forEachTile(window.getResult(), visit);
-  }
-}
-
-ir::SwizzleAttr chooseSwizzle(Lowering& l, ir::AllocOp alloc) {
-  ir::ViewType type = alloc.getResult().getType();
-  if (type.getSwizzle() || type.isColMajor() || type.getRank() < 2 || alloc->hasAttr("vx.fixed_layout"))
-    return {};
-  auto rows = static_cast<uint64_t>(type.getShape()[type.getRank() - 2]),
-       columns = static_cast<uint64_t>(type.getShape().back());
-  auto bytes = static_cast<unsigned>(type.elementBytes());
-  if (!llvm::isPowerOf2_64(rows) || !llvm::isPowerOf2_64(columns) || !llvm::isPowerOf2_32(bytes) || bytes > 8)
-    return {};
-  std::vector<layout::LaneAccess> accesses;
-  forEachTile(alloc.getResult(), [&](ir::TileLoadOp load) {
-    forEachProduct(load.getResult(), false, [&](mlir::OpOperand& use, bool turned) {
-      auto product = llvm::cast<ir::DotOp>(use.getOwner());
-      bool isA = &use == &product.getAMutable();
-      if (planFor(l.state.chip, product, l.threads()).unit == Unit::Mma)
-        for (const layout::LaneAccess& access :
-             tileAccesses(isA, isA != turned, bytes, llvm::Log2_64(rows), llvm::Log2_64(columns)))
-          accesses.push_back(access);
-    });
-  });
-  if (accesses.empty())
-    return {};
-  layout::XorSwizzle best =
-      layout::solveXorSwizzle(llvm::Log2_64(rows), llvm::Log2_64(columns), llvm::Log2_32(16 / bytes), bytes, accesses)
-          .swizzle;
-  if (best.mask == 0)
-    return {};
-  return ir::SwizzleAttr::get(alloc.getContext(), best.shift, static_cast<int64_t>(best.mask), best.base);
+  blockTile(evaluator, dot).keep(layout, sums, tile);
 }
 
 }  // namespace vortex::target::gpu::dot

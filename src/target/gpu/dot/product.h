@@ -9,8 +9,8 @@ namespace vortex::target::gpu::dot {
 /// Block tiles of the whole-tensor products of a module, and the plan that goes with them: of the largest, where they differ.
 void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, const chip::Gpu& chip);
 
-/// The plan of a product: its attribute, or by what is known of its extents. `threads` 0: the plan chooses.
-Plan planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads);
+/// The plan of a product: its attribute, or by what is known of its extents. `threads` 0: the plan chooses. None: see choosePlan().
+std::optional<Plan> planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads);
 
 /// Hardware threads for a phase with products; none without. `phase`: vx.kernel.
 std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase);

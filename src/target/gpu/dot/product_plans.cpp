@@ -31,10 +31,10 @@ static Problem problemOf(ir::DotOp dot) {
   return problem;
 }
 
-Plan planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads) {
+std::optional<Plan> planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads) {
   if (auto text = dot->getAttrOfType<mlir::StringAttr>("vx.plan"))
     if (auto plan = parsePlan(text.str()); plan && (threads == 0 || plan->threads() == threads))
-      return *plan;
+      return plan;
   Problem problem = problemOf(dot);
   problem.threads = static_cast<unsigned>(threads);
   return choosePlan(chip, problem);
@@ -45,8 +45,8 @@ void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, cons
   std::optional<Plan> largest;
   Problem problem;
   module.walk([&](ir::DotOp dot) {
-    Plan plan = choosePlan(chip, problemOf(dot));
-    if (largest && plan.rows * plan.columns <= largest->rows * largest->columns)
+    std::optional<Plan> plan = choosePlan(chip, problemOf(dot));
+    if (!plan || (largest && plan->rows * plan->columns <= largest->rows * largest->columns))
       return;
     largest = plan;
     problem = problemOf(dot);
@@ -81,10 +81,66 @@ void schedulePlans(passes::TensorSchedule& schedule, mlir::ModuleOp module, cons
 std::optional<int64_t> threadsFor(const chip::Gpu& chip, mlir::Operation* phase) {
   std::optional<int64_t> threads;
   phase->walk([&](ir::DotOp dot) {
-    int64_t wanted = planFor(chip, dot, 0).threads();
-    threads = std::max(threads.value_or(0), wanted);
+    if (std::optional<Plan> plan = planFor(chip, dot, 0))
+      threads = std::max<int64_t>(threads.value_or(0), plan->threads());
   });
   return threads;
+}
+
+//===-- shared operands ---------------------------------------------------------------------------------------------===//
+
+/// A tile's users beyond transposes that multiply it; whether its last dimension is the columns of what they take.
+static void forEachProduct(mlir::Value tile, bool turned, llvm::function_ref<void(mlir::OpOperand&, bool)> visit) {
+  for (mlir::OpOperand& use : tile.getUses()) {
+    if (auto product = llvm::dyn_cast<ir::DotOp>(use.getOwner())) {
+      if (&use != &product.getAccMutable())
+        visit(use, turned);
+    } else if (auto transpose = llvm::dyn_cast<ir::TransposeOp>(use.getOwner())) {
+      llvm::ArrayRef<int64_t> order = transpose.getPermutation();
+      auto rank = static_cast<int64_t>(order.size());
+      if (rank >= 2 && order[order.size() - 1] == rank - 2 && order[order.size() - 2] == rank - 1)
+        forEachProduct(transpose.getResult(), !turned, visit);
+    }
+  }
+}
+
+static void forEachTile(mlir::Value view, llvm::function_ref<void(ir::TileLoadOp)> visit) {
+  for (mlir::Operation* user : view.getUsers()) {
+    if (auto load = llvm::dyn_cast<ir::TileLoadOp>(user))
+      visit(load);
+    else if (auto window = llvm::dyn_cast<ir::SubviewOp>(user))
+      forEachTile(window.getResult(), visit);
+  }
+}
+
+ir::SwizzleAttr chooseSwizzle(Lowering& l, ir::AllocOp alloc) {
+  ir::ViewType type = alloc.getResult().getType();
+  if (type.getSwizzle() || type.isColMajor() || type.getRank() < 2 || alloc->hasAttr("vx.fixed_layout"))
+    return {};
+  auto rows = static_cast<uint64_t>(type.getShape()[type.getRank() - 2]),
+       columns = static_cast<uint64_t>(type.getShape().back());
+  auto bytes = static_cast<unsigned>(type.elementBytes());
+  if (!llvm::isPowerOf2_64(rows) || !llvm::isPowerOf2_64(columns) || !llvm::isPowerOf2_32(bytes) || bytes > 8)
+    return {};
+  std::vector<layout::LaneAccess> accesses;
+  forEachTile(alloc.getResult(), [&](ir::TileLoadOp load) {
+    forEachProduct(load.getResult(), false, [&](mlir::OpOperand& use, bool turned) {
+      auto product = llvm::cast<ir::DotOp>(use.getOwner());
+      bool isA = &use == &product.getAMutable();
+      if (std::optional<Plan> plan = planFor(l.state.chip, product, l.threads()); plan && plan->unit == Unit::Mma)
+        for (const layout::LaneAccess& access :
+             tileAccesses(isA, isA != turned, bytes, llvm::Log2_64(rows), llvm::Log2_64(columns)))
+          accesses.push_back(access);
+    });
+  });
+  if (accesses.empty())
+    return {};
+  layout::XorSwizzle best =
+      layout::solveXorSwizzle(llvm::Log2_64(rows), llvm::Log2_64(columns), llvm::Log2_32(16 / bytes), bytes, accesses)
+          .swizzle;
+  if (best.mask == 0)
+    return {};
+  return ir::SwizzleAttr::get(alloc.getContext(), best.shift, static_cast<int64_t>(best.mask), best.base);
 }
 
 }  // namespace vortex::target::gpu::dot

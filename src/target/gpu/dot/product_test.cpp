@@ -86,9 +86,9 @@ struct Case {
   std::string source;
   std::vector<std::vector<int64_t>> params;
   std::vector<int64_t> result;
-  std::string phase = "";  ///< what the name of a phase with blocks must contain
-  bool copies = false;     ///< operands that lie anyhow, and does not split the depth
-  const char* chip = "sm_90";
+  std::string phase = "";           ///< what the name of a phase with blocks must contain
+  bool copies = false;              ///< operands that lie anyhow, and does not split the depth
+  const chip::Gpu* chip = nullptr;  ///< null: sm_90
 };
 
 void pushSlots(gpu::testing::Launch& launch, Matrix& matrix) {
@@ -155,7 +155,7 @@ void check(const Case& test, Layouts layout, unsigned seed, double tolerance, Re
         if (seed % 2 == 0)  // the tiles of large products, though these are small
           schedule.smallDotRows = 0;
       },
-      nullptr, chip::findGpu(test.chip));
+      nullptr, test.chip);
   ASSERT_EQ(lowered.error, "");
   auto entry = *lowered.vx->getOps<ir::EntryOp>().begin();
   std::mt19937_64 random(seed);
@@ -227,7 +227,7 @@ constexpr Variant kVariants[] = {
 };
 
 void checkProduct(const char* type, const Variant& v, Shape shape, Layouts layout, unsigned seed,
-                  const char* phase = "", const char* sum = "", const char* chip = "sm_90") {
+                  const char* phase = "", const char* sum = "", const chip::Gpu* chip = nullptr) {
   std::string t = type, attribute, result = *sum ? sum : type;
   if (t == "tf32") {
     attribute = "@precision(tf32)\n";
@@ -266,11 +266,44 @@ TEST(Product, OnSimdgroupMatricesAgreesWithALoop) {
     for (const Variant& variant : kVariants)
       for (Shape shape : {Shape{1, 3, 5}, {33, 17, 70}, {67, 130, 41}}) {
         const bool isAligned = seed % 2 == 0;
-        checkProduct(type, variant, shape, {.aligned = isAligned, .onlyParams = isAligned}, seed, "", "", "apple_m1");
+        checkProduct(type, variant, shape, {.aligned = isAligned, .onlyParams = isAligned}, seed, "", "",
+                     chip::findGpu("apple_m1"));
         ++seed;
         if (HasFailure())
           return;
       }
+}
+
+/// Where no plan of the table fits: fewer and shorter stages, on every unit.
+TEST(Product, InLittleSharedMemoryAgreesWithALoop) {
+  unsigned seed = 601;
+  for (const char* name : {"apple_m1", "sm_80"})
+    for (auto [type, bytes] : {std::pair{"f32", 14}, {"f16", 14}, {"i64", 18}, {"i32", 11}}) {
+      chip::Gpu chip = *chip::findGpu(name);
+      chip.sharedBytesPerBlock = chip.sharedBytesPerCore = static_cast<uint32_t>(bytes) * 1024;
+      for (Shape shape : {Shape{33, 17, 70}, {67, 130, 41}}) {
+        const bool isAligned = seed % 2 == 0;
+        checkProduct(type, kVariants[seed % 4], shape, {.aligned = isAligned, .onlyParams = isAligned}, seed, "", "",
+                     &chip);
+        ++seed;
+        if (HasFailure())
+          return;
+      }
+    }
+}
+
+TEST(Product, ThatFitsNoSharedMemoryIsRefused) {
+  chip::Gpu chip = *chip::findGpu("apple_m1");
+  chip.sharedBytesPerBlock = chip.sharedBytesPerCore = 4096;
+  irgen::TestKernel kernel("kernel mm(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n"
+                           "    return x @ w\n}\n");
+  ASSERT_TRUE(kernel.module) << kernel.error;
+  std::string text;
+  llvm::raw_string_ostream(text) << *kernel.module;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  std::string error = tiles::testing::lower(context, text, {}, nullptr, nullptr, &chip).error;
+  EXPECT_NE(error.find("a product of 32-bit elements in blocks with 4096 bytes of shared memory"), std::string::npos)
+      << error;
 }
 
 /// Pieces of the depth are multiplied by different blocks and added in order.
