@@ -73,6 +73,7 @@ def gemm_params(m, n, k, lda, ldb):
 X, Y, ROWS, W, B = f4(1003), f4(1003), f4(5, 301), f4(301), f4(301)
 HALF = X.astype("f2")
 INTS = RNG.integers(-1000, 1000, 1003, dtype="i4")
+SORTED = np.sort(X)
 LEFT, RIGHT = f4(45, 53), f4(53, 37)
 UNUSED = ["u8[32]", "i32:0", "i64:0"]  # what parameters refer to that a function constant leaves out
 GEMM = [word for index in (10, 100, 110, 200, 201, 202) for word in ("--constant", f"{index}=false")]
@@ -111,6 +112,15 @@ CASES = [  # name, file, kernel, grid, block, buffers, number of the result, exp
      [LEFT, RIGHT, "f32:0", np.zeros((45, 37), "f4"), gemm_params(45, 37, 53, 53, 37), *UNUSED], 3, LEFT.astype("f8") @ RIGHT, *GEMM),
     ("steel_gemm_of_half", "steel/gemm/kernels/steel_gemm_fused.metal", "steel_gemm_fused_nt_float16_float16_bm32_bn32_bk16_wm2_wn2", "64,4,2", "32,2,2",
      [LEFT.astype("f2"), RIGHT.T.astype("f2").copy(), "f16:0", np.zeros((45, 37), "f2"), gemm_params(45, 37, 53, 53, 53), *UNUSED], 3, LEFT.astype("f2").astype("f8") @ RIGHT.astype("f2"), *GEMM),
+    ("searchsorted", "searchsorted.metal", "searchsorted_float32_right", "53", "32", [SORTED, Y[:53].copy(), np.full(53, 77, "u4"), "u32:1003", "i64:1"], 2,
+     np.searchsorted(SORTED, Y[:53], "right")),
+    ("dot", "dot.metal", "dot_product_float32_it32_tg512_sg16", "512", "512", [X, Y, np.full(1, 77, "f4"), "i32:1003"], 2, np.array([X.astype("f8") @ Y])),
+    ("matrix_vector", "gemv.metal", "gemv_float32_bm4_bn1_sm1_sn32_tm4_tn4_nc0_axpby0", "96,1,4", "32,1,4",
+     [LEFT, RIGHT[:, 0].copy(), np.zeros(4, "f4"), np.full(45, 77, "f4"), "i32:53", "i32:45", "i32:53", "f32:1", "f32:0", "i32:1", "i32:1", "i64:0", "i64:0", "i64:0", "i32:1"], 3,
+     LEFT.astype("f8") @ RIGHT[:, 0]),
+    ("strided_copy", "copy.metal", "g2_copyint32float32", "17,59", "8,8", [INTS, np.full(1003, 77, "f4"), None, "i64:1,59"], 1, INTS.reshape(17, 59).T.ravel().astype("f4")),
+    ("divmod", "binary_two.metal", "vv_DivModint32", "1003", "64", [INTS, INTS[::-1] // 7 * 2 + 1, np.zeros(1003, "i4"), np.zeros(1003, "i4"), "u32:1003"], 3,
+     np.mod(INTS, INTS[::-1] // 7 * 2 + 1)),
     ("fence_update", "fence.metal", "fence_update", "1", "1", ["u32:3", "u32:9"], 0, np.array([9])),
     ("fence_wait", "fence.metal", "fence_wait", "1", "1", ["u32:9", "u32:9"], 0, np.array([9])),
     ("coherent_input", "fence.metal", "input_coherent", "64", "32", [INTS[:50].astype("u4"), "u32:50"], 0, INTS[:50].astype("u4")),
