@@ -255,6 +255,8 @@ REFUSED = [
     ("f64", "kernel k(x: &Tensor<f64, [N]>) -> Tensor<f64, [N]> { return §x * 2.0 }", "f64"),
     ("wide atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u64, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1) } }", "atomics on 64-bit elements"),
     ("ordered atomics", "@launch(grid = 1, block = 32)\nkernel k(t: &mut Tensor<u32, [1]>) { if thread.local_id == 0 { §atomic_add(&mut t[0], 1, order = .release) } }", "before version 3.2"),
+    ("large tiles", "@tile(m = 128, n = 128)\nkernel k(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> {\n    var acc: Tensor<f32, [128, 128]> = §Tensor.zeros()\n"
+     "    for k in range(0, K, 32) {\n        acc += a[block_m..block_m + 128, k..k + 32] @ b[k..k + 32, block_n..block_n + 128]\n    }\n    return acc\n}", "blocks have 32768 bytes of shared memory"),
     ("many tensors", "kernel §k(" + ", ".join(f"x{i}: &Tensor<f32, [N]>" for i in range(30)) + ", out: &mut Tensor<f32, [N]>) {\n    let i = thread.global_id\n"
      "    if i < N { out[i] = " + " + ".join(f"x{i}[i]" for i in range(30)) + " }\n}", "more than 29 tensors"),
     ("many slots", "kernel §k(" + ", ".join(f"x{i}: i32" for i in range(520)) + ", out: &mut Tensor<i32, [N]>) {\n    let i = thread.global_id\n"
@@ -265,13 +267,13 @@ REFUSED = [
 @pytest.mark.parametrize("name, source, message", REFUSED, ids=[each[0] for each in REFUSED])
 def test_what_metal_has_not_is_refused_at_its_line(vortex, tmp_path, name, source, message):
     at = source.index("§")
-    line = source[:at].count("\n") + 1
+    line, kernel = source[:at].count("\n") + 1, source[:source.index("kernel ")].count("\n") + 1
     path = tmp_path / "k.vx"
     path.write_text(source.replace("§", ""))
     (found,) = json.loads(vortex("build", path, "--target", MODEL, "-o", tmp_path / "out", "--json", status=1).stderr)
     assert found["id"] == "E0713" and message in found["message"], found
     assert name.startswith("many") or f"k.vx:{line}:" in found["message"], found
-    assert all(label["line"] == line for label in found["labels"]), found
+    assert all(label["line"] == kernel for label in found["labels"]), found
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
 
 

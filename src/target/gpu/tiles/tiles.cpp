@@ -440,6 +440,9 @@ mlir::Attribute Tiles::chooseSwizzle(mlir::Operation* alloc) {
 void Tiles::failCarried(mlir::Value tile, mlir::Value target) {
   mlir::Operation* control = target.getDefiningOp() ? target.getDefiningOp() : target.getParentBlock()->getParentOp();
   std::string message = "a tile of this size that flows through control flow";
+  if (auto bound = elementBound(tile))
+    message += " (" + std::to_string(*bound * ir::vxt::scalarBytes(elementType(tile))) + " bytes; blocks have " +
+               std::to_string(l.state.chip.sharedBytesPerBlock) + " bytes of shared memory)";
   if (auto why = control->getAttrOfType<mlir::StringAttr>(passes::kStaysAttribute))
     message += "; " + why.str();
   l.fail(tile.getDefiningOp() ? tile.getDefiningOp() : control, message);
