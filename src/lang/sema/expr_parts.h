@@ -114,20 +114,8 @@ struct StageParts {
 };
 inline StageParts asStage(const Expr& expr) { return {*expr.args[0], parts::optional(expr, 1)}; }
 
-struct SelectParts {
-  Expr &condition, &then, &otherwise;
-};
-inline SelectParts asSelect(const Expr& expr) { return {*expr.args[0], *expr.args[1], *expr.args[2]}; }
-
-struct ClampParts {
-  Expr &value, &low, &high;
-};
-inline ClampParts asClamp(const Expr& expr) { return {*expr.args[0], *expr.args[1], *expr.args[2]}; }
-
 /// Built-in functions of one tensor, Vec or number: Extent, Len, reductions, Push, Pop, FromHost, …
 inline Expr& subjectOf(const Expr& expr) { return *expr.args[0]; }
-/// The condition of an Assert.
-inline Expr& assertedOf(const Expr& expr) { return *expr.args[0]; }
 /// What Push adds to its Vec.
 inline Expr& pushedOf(const Expr& expr) { return *expr.args[1]; }
 

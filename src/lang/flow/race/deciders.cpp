@@ -20,8 +20,8 @@ public:
   }
 
   bool run(const std::vector<Condition>& others = {}) {
-    std::vector<Condition> conditions = pair_.conditions();
-    conditions.insert(conditions.end(), others.begin(), others.end());
+    std::vector<Condition> conditions = others;
+    conditions.insert(conditions.end(), pair_.conditions().begin(), pair_.conditions().end());
     isSameThread_ = true;
     const PointId point = values_.assume(kNoPoint, conditions);
     return excludePartners(point) || values_.areNeverAllZero(differences(point), point) || run(0, point, false);
