@@ -60,7 +60,8 @@ static std::optional<double> readConstant(State<MTL::FunctionConstantValues>& va
     problem = "MTL::FunctionConstantValues::setConstantValue: the value is null";
   else if (byteSizeOf(type) == 0)
     problem = concat("MTL::FunctionConstantValues::setConstantValue: values of type ", type, " are not supported");
-  else if (const double value = numberAt(from, type); value >= -kMostExact && value <= kMostExact)
+  else if (const double value = numberAt(from, type);
+           type == MTL::DataTypeFloat || (value >= -kMostExact && value <= kMostExact))
     return value;
   else
     problem = "MTL::FunctionConstantValues::setConstantValue: integers of more than 53 bits are not supported";

@@ -210,6 +210,18 @@ TEST_P(MetalOnCpu, FunctionConstantsAreGivenByIndexAndByName) {
   EXPECT_EQ(run(source, values.get(), {4, 1, 1}, {4, 1, 1}, false, 4), std::vector<uint32_t>(4, 1));
 }
 
+/// Every float: beyond the integers that constants of 64 bits are limited to.
+TEST_P(MetalOnCpu, FloatConstantsKeepTheirBits) {
+  const char* source = "#include <metal_stdlib>\nconstant float c [[function_constant(0)]];\n"
+                       "kernel void k(device uint* out [[buffer(0)]]) { out[0] = metal::as_type<uint>(c); }";
+  const auto values = NS::TransferPtr(MTL::FunctionConstantValues::alloc()->init());
+  for (const float value : {1e30f, -3.4e38f, 1e-42f, -0.0f, std::numeric_limits<float>::infinity()}) {
+    values->setConstantValue(&value, MTL::DataTypeFloat, NS::UInteger{0});
+    EXPECT_EQ(run(source, values.get(), {1, 1, 1}, {1, 1, 1}, false, 1),
+              std::vector<uint32_t>{std::bit_cast<uint32_t>(value)});
+  }
+}
+
 TEST_P(MetalOnCpu, OptionsReachTheSource) {
   const char* source = "kernel void k(device uint* out [[buffer(0)]]) { out[0] = VALUE; out[1] = __METAL_VERSION__; }";
   const auto options = NS::TransferPtr(MTL::CompileOptions::alloc()->init());

@@ -83,5 +83,18 @@ def test_places_are_found_from_a_folder_beside_the_file(vortex, tmp_path, way):
     assert f"k.metal:{HEAD.count(chr(10)) + 3}:10" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("kind, value, message", [("uchar", "300", "from 0 to 255, not 300"), ("bool", "2", "from 0 to 1, not 2"), ("int", "3.5", "not 3.5"),
+                                                  ("int", "2147483648", "from -2147483648 to 2147483647"), ("uint", "-1", "from 0 to 4294967295, not -1"),
+                                                  ("ulong", "1e300", "from 0 to 9007199254740992"), ("float2", "1", "values of its type cannot be given")])
+def test_function_constants_take_values_of_their_types(vortex, tmp_path, kind, value, message):
+    path = tmp_path / "k.metal"
+    path.write_text(HEAD + f"constant {kind} c [[function_constant(3)]];\n" + "kernel void k(device float* out [[buffer(0)]]) { out[0] = is_function_constant_defined(c) ? 2 : 1; }\n")
+    done = vortex("--json", "run", path, "--grid", 1, "--buffer", "0=f32:0", "--constant", f"3={value}", "--print", 0, status=1)
+    (found,) = json.loads(done.stderr)
+    assert found["id"] == "E0902" and "`c`" in found["message"] and message in found["message"], found
+    assert [label["line"] for label in found["labels"] if label["primary"]] == [3], found
+    assert vortex("run", path, "--grid", 1, "--buffer", "0=f32:0", "--print", 0).stdout == "1\n"
+
+
 def test_thirty_programs_are_refused():
     assert len(REFUSED) >= 30

@@ -226,7 +226,10 @@ void straighten(llvm::Function& function) {
 
 void cleanModule(front::Unit& unit, const Request& request) {
   llvm::Module& module = *unit.module;
+  const size_t problems = unit.problems.size();
   const std::vector<Unevaluated> left = setConstants(unit, request);
+  if (unit.problems.size() != problems)
+    return;
   inlineAll(unit);
   if (refuseCalls(unit) || refuseConstants(unit, left))
     return;

@@ -1,7 +1,9 @@
 #include "msl/flatten/constants.h"
 
+#include "base/text.h"
 #include "msl/flatten/clean.h"
 
+#include <cmath>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -17,6 +19,22 @@ llvm::Constant* valueOf(llvm::Type* type, double value) {
   if (type->isFloatingPointTy())
     return llvm::ConstantFP::get(type, value);
   return llvm::Constant::getNullValue(type);
+}
+
+/// NaN is a float like others.
+bool takes(const front::FunctionConstant& constant, double value) {
+  if (constant.least > constant.most)
+    return false;
+  return constant.isInteger ? value >= constant.least && value <= constant.most && value == std::trunc(value) : true;
+}
+
+std::string misfitOf(const front::FunctionConstant& constant, double value) {
+  const std::string name = base::concat("the function constant `", constant.name, "`");
+  if (constant.least > constant.most)
+    return name + " is no number: values of its type cannot be given";
+  const auto number = [](double of) { return std::to_string(static_cast<int64_t>(of)); };
+  return base::concat(name, " is an integer from ", number(constant.least), " to ", number(constant.most), ", not ",
+                      value);
 }
 
 /// `is_function_constant_defined` of `global`.
@@ -175,8 +193,15 @@ std::vector<Unevaluated> setConstants(front::Unit& unit, const Request& request)
     if (!global)
       continue;
     auto given = request.constants.find(constant.index);
-    setDefined(*unit.module, *global, given != request.constants.end());
-    global->setInitializer(valueOf(global->getValueType(), given == request.constants.end() ? 0.0 : given->second));
+    const bool isGiven = given != request.constants.end();
+    const double value = isGiven ? given->second : 0.0;
+    if (isGiven && !takes(constant, value)) {
+      unit.problems.push_back(constant.misfit);
+      unit.problems.back().message = misfitOf(constant, value);
+      return {};
+    }
+    setDefined(*unit.module, *global, isGiven);
+    global->setInitializer(valueOf(global->getValueType(), value));
     global->setConstant(true);
     global->setLinkage(llvm::GlobalValue::InternalLinkage);
   }

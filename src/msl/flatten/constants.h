@@ -14,7 +14,7 @@ struct Unevaluated {
 };
 
 /// Function constants get the request's values, then what is made of them or by functions of the shim is evaluated; Metal runs no code
-/// before a kernel.
+/// before a kernel. A value that its constant's type has not is a problem of the unit.
 std::vector<Unevaluated> setConstants(front::Unit& unit, const Request& request);
 
 }  // namespace vortex::msl::flatten

@@ -15,6 +15,9 @@ struct FunctionConstant {
   std::string symbol;
   std::string name;
   uint32_t index = 0;
+  Problem misfit;  ///< without a message: the place, for a value that the type has not
+  bool isInteger = false;
+  double least = 1, most = 0;  ///< of the type's values; none: values of the type cannot be given
 };
 
 /// LLVM IR for nvptx64, whose address spaces tell device memory (1) from threadgroup memory (3).

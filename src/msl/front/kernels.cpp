@@ -8,6 +8,8 @@
 #include <clang/AST/RecursiveASTVisitor.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace vortex::msl::front {
 
@@ -43,7 +45,7 @@ public:
       return true;
     for (auto* attribute : variable->specific_attrs<clang::AnnotateAttr>())
       if (metalName(attribute) == "function_constant")
-        unit_.constants.push_back({mangled(variable), variable->getNameAsString(), number(attribute)});
+        unit_.constants.push_back(functionConstant(variable, number(attribute)));
     return true;
   }
 
@@ -96,10 +98,32 @@ private:
     return value->EvaluateAsInt(result, context_) ? static_cast<uint32_t>(result.Val.getInt().getZExtValue()) : 0;
   }
 
-  void refuse(clang::SourceLocation at, std::string message) {
+  Problem problemAt(clang::SourceLocation at, std::string message) {
     Problem problem{"E0902", std::move(message), {}, 0, 0, {}};
     setPlace(problem, at, context_.getSourceManager(), *unit_.files);
-    unit_.problems.push_back(std::move(problem));
+    return problem;
+  }
+  void refuse(clang::SourceLocation at, std::string message) {
+    unit_.problems.push_back(problemAt(at, std::move(message)));
+  }
+
+  FunctionConstant functionConstant(const clang::VarDecl* variable, uint32_t index) {
+    FunctionConstant made{mangled(variable), variable->getNameAsString(), index,
+                          problemAt(variable->getLocation(), "")};
+    const clang::QualType type = variable->getType();
+    made.isInteger = type->isIntegralOrEnumerationType();
+    constexpr double kMostExact = 9007199254740992.0;  // requests have numbers as f64
+    const bool isSigned = type->isSignedIntegerOrEnumerationType();
+    if (made.isInteger) {
+      const auto bits = static_cast<int>(context_.getTypeSize(type));
+      const double limit = std::ldexp(1.0, type->isBooleanType() ? 1 : bits - (isSigned ? 1 : 0));
+      made.least = isSigned ? std::max(-limit, -kMostExact) : 0;
+      made.most = std::min(limit - 1, kMostExact);
+    } else if (type->isRealFloatingType()) {
+      made.least = -std::numeric_limits<double>::infinity();
+      made.most = std::numeric_limits<double>::infinity();
+    }
+    return made;
   }
 
   void readParameters(const clang::FunctionDecl* function, Kernel& kernel) {
