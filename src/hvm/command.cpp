@@ -245,7 +245,7 @@ std::optional<int> runFrontier(const Settings& settings, const Program& program,
 
 /// Fewer tasks than this keep a device less busy than the evaluator keeps one core.
 constexpr uint32_t kCpuWidth = 8, kGpuWidth = 256;
-constexpr uint32_t kCpuBlocks = 4, kGpuBlocks = 528;
+constexpr uint32_t kCpuBlocks = 4, kGpuBlocks = 1056;
 
 /// What reduces a term of %gnf.
 slices::SliceOptions slicesFor(const Settings& settings, uint64_t spent) {
@@ -284,10 +284,11 @@ int run(const Settings& settings, const Program& program) {
       return *status;
   EvaluationOptions options = settings.evaluation;
   slices::Report report;
+  std::optional<slices::Session> session;
   if (settings.hasDevice)
     options.offload = [&](Machine& machine, Term& term) {
       slices::SliceOptions sliceOptions = slicesFor(settings, machine.interactions());
-      sliceOptions.report = &report;
+      sliceOptions.report = &report, sliceOptions.session = &session;
       return slices::reduceOnDevice(sliceOptions, machine, term);
     };
   auto evaluation = Evaluation::create(*code, options);

@@ -82,7 +82,7 @@ def test_random_terms_on_a_device(write, hvm):
 
 
 @pytest.mark.parametrize("blocks", BLOCKS)
-@pytest.mark.parametrize("main", ["@sum(@tree(14))", "@spread(9)", "@fib(18)", "[@fib(12), #P{&A{@fib(10), 2} * @spread(4)}, @fib(11) === @fib(10)]", "@tree(10)"])
+@pytest.mark.parametrize("main", ["@sum(@tree(14))", "@spread(9)", "@fib(18)", "[@fib(12), #P{&A{@fib(10), 2} * @spread(4)}, @fib(11) === @fib(10)]", "@tree(10)", "@tree(15)"])
 def test_work_is_shared_by_blocks(main, blocks, write, hvm):
     path = write(TREE + FIB + SPIN.replace("DEPTH", "100") + f"@main = %gnf({main})\n")
     assert same(hvm, path, "--blocks", blocks, "--seed", blocks * 7) == hvm_cases.interactions(hvm(path, "-s")[1])[1]

@@ -15,11 +15,12 @@ constexpr uint64_t kCpuWords = uint64_t(1) << 21, kGpuWords = uint64_t(1) << 30;
 constexpr uint64_t kPageWords = 4096;
 /// A run may be narrow for so many slices before it is given back.
 constexpr unsigned kNarrowSlices = 16;
-/// Of a slice: a short one, while tasks become more, and a long one. A lane looks at its room `fuel` times in a phase.
+/// Of a slice: a short one, while tasks become more, and a long one. A lane looks at its room `fuel` times in a phase; a
+/// slice has a quarter of `phases`, or more if they end early.
 struct Length {
   uint32_t phases, fuel;
 };
-constexpr Length kLengths[] = {{2, 16}, {32, 64}};
+constexpr Length kLengths[] = {{8, 16}, {32, 64}};
 
 }  // namespace
 
@@ -37,16 +38,19 @@ Result<std::unique_ptr<Engine>> Engine::create(const Tables& tables, const Image
                                                const SliceOptions& options) {
   Report unused, &report = options.report ? *options.report : unused;
   Clock clock;
-  Result<Workspace> workspace = Workspace::open(options.device);
-  if (!workspace)
-    return workspace.takeError();
-  report.open += clock.lap();
-  Result<Kernels> kernels = loadKernels(workspace->device);
-  if (!kernels)
-    return kernels.takeError();
-  report.load += clock.lap();
-  std::unique_ptr<Engine> engine(new Engine(tables, options, *std::move(workspace)));
-  engine->kernels_ = *std::move(kernels);
+  std::optional<Session>& session = *options.session;
+  if (!session) {
+    Result<Workspace> workspace = Workspace::open(options.device);
+    if (!workspace)
+      return workspace.takeError();
+    report.open += clock.lap();
+    Result<Kernels> kernels = loadKernels(workspace->device);
+    if (!kernels)
+      return kernels.takeError();
+    report.load += clock.lap();
+    session.emplace(Session{*std::move(workspace), *std::move(kernels)});
+  }
+  std::unique_ptr<Engine> engine(new Engine(tables, options, *session));
   Result<void> done = engine->prepare(image, cells);
   if (done)
     done = engine->workspace_.stream.synchronize();
@@ -91,12 +95,9 @@ Result<void> Engine::prepare(const Image& image, const std::vector<Loc>& cells) 
   const uint64_t wanted = options_.device == "cpu" ? kCpuWords : kGpuWords;
   const uint64_t allowed = std::min(options_.memoryBytes / 4 / sizeof(Term), deviceWords);
   uint64_t laneWords = std::max(std::min(wanted, allowed) / lanes, leastWords);
-  const auto makeHeap = [&] {
-    cells_ = imported + 2 * lanes * laneWords;
-    return workspace_.make(heap_, DType::U64, cells_);
-  };
-  Result<void> done = makeHeap();
-  for (; !done && laneWords > leastWords; done = makeHeap())  // others use the device, too
+  const auto heapOf = [&](uint64_t words) { return makeHeap(imported + 2 * lanes * words); };
+  Result<void> done = heapOf(laneWords);
+  for (; !done && laneWords > leastWords; done = heapOf(laneWords))  // others use the device, too
     laneWords = std::max(laneWords / 2, leastWords);
   if (!done)
     return done;
@@ -138,6 +139,19 @@ Result<void> Engine::prepare(const Image& image, const std::vector<Loc>& cells) 
   return done ? prepareSlices() : done;
 }
 
+/// That of the run before, if it has the same size.
+Result<void> Engine::makeHeap(uint64_t cells) {
+  cells_ = cells;
+  if (session_.cells != cells) {
+    session_.heap = {}, session_.cells = 0;
+    if (Result<void> done = workspace_.make(session_.heap, DType::U64, cells); !done)
+      return done;
+    session_.cells = cells;
+  }
+  heap_ = session_.heap;
+  return {};
+}
+
 std::vector<Argument> Engine::netArguments() const {
   return {heap_,
           ops_,
@@ -171,13 +185,14 @@ Result<void> Engine::prepareSlices() {
   for (size_t full = 0; full < 2; ++full) {
     const Queue &queue = queues_[full], &to = queues_[1 - full];
     for (const Length& length : kLengths) {
-      auto reduce = onNet(kernels_->reduce, {queue.tasks, queue.heads, queue.counts, length.phases, length.fuel, turn});
+      auto reduce =
+          onNet(session_.kernels.reduce, {queue.tasks, queue.heads, queue.counts, length.phases, length.fuel, turn});
       if (!reduce)
         return reduce.takeError();
       reduce_[full].push_back(*std::move(reduce));
     }
-    auto spread = workspace_.stream.prepare(
-        kernels_->spread, std::vector<Argument>{queue.tasks, queue.heads, queue.counts, to.tasks, to.heads, to.counts});
+    auto spread =
+        onNet(session_.kernels.spread, {queue.tasks, queue.heads, queue.counts, to.tasks, to.heads, to.counts});
     if (!spread)
       return spread.takeError();
     spread_.push_back(*std::move(spread));
@@ -197,7 +212,7 @@ Result<void> Engine::spread() {
 }
 
 Result<void> Engine::tidy() {
-  auto launch = onNet(kernels_->tidy, {begins_[half_]});
+  auto launch = onNet(session_.kernels.tidy, {begins_[half_]});
   return launch ? workspace_.stream.submit(*launch) : Result<void>(launch.takeError());
 }
 
@@ -207,7 +222,7 @@ Result<void> Engine::collect() {
   ++collections_;
   const Queue& queue = queues_[full_];
   auto launch =
-      onNet(kernels_->collect, {queue.tasks, queue.heads, queue.counts, exports_, begins_[half_], ends_[half_]});
+      onNet(session_.kernels.collect, {queue.tasks, queue.heads, queue.counts, exports_, begins_[half_], ends_[half_]});
   return launch ? workspace_.stream.submit(*launch) : Result<void>(launch.takeError());
 }
 
@@ -239,7 +254,7 @@ Result<bool> Engine::run() {
 
 Result<bool> Engine::runSlices() {
   unsigned narrow = 0;
-  uint64_t before = 0;
+  uint64_t before = 0, widest = 0;
   bool isShort = true;
   uint64_t collectedAt = ~uint64_t(0);
   for (;;) {
@@ -271,9 +286,9 @@ Result<bool> Engine::runSlices() {
       if ((*report)[kFlags] & kStopped)
         break;
     }
-    // Tasks that become more are for blocks that have none yet.
-    isShort = narrow > 0 || width > before + before / 2;
-    before = width;
+    // Tasks that become more are for blocks that have none yet. A run that was never wide is about to end.
+    isShort = width > before + before / 2 || (narrow > 0 && widest < options_.leastWidth);
+    before = width, widest = std::max(widest, width);
     if (options_.blocks > 1)
       if (Result<void> done = spread(); !done)
         return done.takeError();
@@ -288,16 +303,18 @@ Result<bool> Engine::runSlices() {
 }
 
 Term Engine::raw(Loc loc) {
-  if (const auto found = written_.find(loc); found != written_.end())
-    return found->second;
-  std::vector<Term>& page = pages_[loc / kPageWords];
-  if (page.empty()) {
-    const uint64_t first = loc / kPageWords * kPageWords;
-    page.resize(std::min(kPageWords, cells_ - first));
-    if (std::vector<Term> words = read<Term>(heap_, first, page.size()); !words.empty())
-      page = std::move(words);
+  if (!written_.empty())
+    if (const auto found = written_.find(loc); found != written_.end())
+      return found->second;
+  const uint64_t number = loc / kPageWords, first = number * kPageWords;
+  if (!page_ || number != pageNumber_)
+    page_ = &pages_[number], pageNumber_ = number;
+  if (page_->empty()) {
+    const uint64_t count = std::min(kPageWords, cells_ - first);
+    *page_ = read<Term>(heap_, first, count);
+    page_->resize(count);
   }
-  return page[loc % kPageWords];
+  return (*page_)[loc - first];
 }
 
 /// A collection that stopped has moved some cells.

@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -37,15 +38,24 @@ private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+/// An open device with its kernels and heap, for one run after the other.
+struct Session {
+  Workspace workspace;
+  Kernels kernels;
+  Tensor heap = {};
+  uint64_t cells = 0;  // of the heap
+};
+
 struct SliceOptions {
   std::string device = "cpu";
   uint32_t blocks = 4;
   uint64_t memoryBytes = 0;
   uint64_t fuel = ~uint64_t(0);
-  uint64_t seed = 0;         // the order in which blocks begin
-  std::string file;          // write what the run starts from there, for slices.vx
-  uint32_t leastWidth = 0;   // slices that end with fewer tasks end the run: the evaluator is faster
-  Report* report = nullptr;  // is added to
+  uint64_t seed = 0;                          // the order in which blocks begin
+  std::string file;                           // write what the run starts from there, for slices.vx
+  uint32_t leastWidth = 0;                    // slices that end with fewer tasks end the run: the evaluator is faster
+  Report* report = nullptr;                   // is added to
+  std::optional<Session>* session = nullptr;  // is opened by the first run
 };
 
 /// A net before it goes to the device: nodes whose fields lie kStride words apart.
@@ -95,8 +105,9 @@ private:
   struct Queue {
     Tensor tasks, heads, counts;
   };
-  Engine(const Tables& tables, const SliceOptions& options, Workspace workspace)
-      : tables_(tables), options_(options), workspace_(std::move(workspace)) {}
+  Engine(const Tables& tables, const SliceOptions& options, Session& session)
+      : tables_(tables), options_(options), session_(session), workspace_(session.workspace) {}
+  Result<void> makeHeap(uint64_t cells);
   Result<void> writeStart(const Image& image, const std::vector<Loc>& cells,
                           const std::array<std::vector<uint64_t>, 2>& begins,
                           const std::array<std::vector<uint64_t>, 2>& ends) const;
@@ -120,8 +131,8 @@ private:
 
   const Tables& tables_;
   SliceOptions options_;
-  Workspace workspace_;
-  std::optional<Kernels> kernels_;
+  Session& session_;
+  Workspace& workspace_;
   uint64_t cells_ = 0;
   Tensor heap_, ops_, opWords_, items_, entries_, slots_, roots_, rows_, log_, logged_, next_, end_, report_, exports_;
   std::array<Tensor, 2> begins_, ends_;  // of the lanes' parts of each half of the heap
@@ -134,6 +145,8 @@ private:
   uint64_t interactions_ = 0;
   Result<void> state_;
   std::unordered_map<uint64_t, std::vector<Term>> pages_;
+  std::vector<Term>* page_ = nullptr;  // the last one that was asked for
+  uint64_t pageNumber_ = 0;
   std::unordered_map<Loc, Term> written_;
   Loc fresh_ = 0;
 };
