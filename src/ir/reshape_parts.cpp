@@ -31,6 +31,14 @@ int64_t sourceDim(ReshapeOp op, int64_t dim) {
   return across(reshapeParts(op), op.getType().getRank(), op.getValue().getType().getRank(), dim);
 }
 
+int64_t steppedDim(ReshapeOp op, int64_t dim) {
+  const ReshapeParts parts = reshapeParts(op);
+  const int64_t end = op.getType().getRank() - int64_t{parts.suffix};
+  const int64_t sourceEnd = op.getValue().getType().getRank() - int64_t{parts.suffix};
+  const bool isOne = sourceEnd - int64_t{parts.prefix} == 1;
+  return dim + 1 == end && dim >= int64_t{parts.prefix} && isOne ? sourceEnd - 1 : sourceDim(op, dim);
+}
+
 int64_t resultDim(ReshapeOp op, int64_t dim) {
   return across(reshapeParts(op), op.getValue().getType().getRank(), op.getType().getRank(), dim);
 }

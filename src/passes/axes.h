@@ -12,8 +12,12 @@ namespace vortex::passes {
 /// On a reshape that changes nothing: its result has axes of its own. It reads what an earlier phase left in memory.
 inline constexpr llvm::StringLiteral kApartAttribute = "vx.apart";
 
-/// On a reshape that only a store reads: blocks store pieces of what it regroups, which have one element along the dimensions that it regroups.
+/// On a reshape that only a store reads: blocks store pieces of what it regroups, which have one element along the dimensions that it regroups, or the
+/// whole innermost one.
 inline constexpr llvm::StringLiteral kByPieceAttribute = "vx.by_piece";
+
+/// On a store in a phase: the last dimension of its view holds the columns of several pieces, each at a multiple of their number.
+inline constexpr llvm::StringLiteral kBesideAttribute = "vx.beside";
 
 using Axis = unsigned;
 using AxisSet = llvm::DenseSet<Axis>;

@@ -40,7 +40,8 @@ std::unique_ptr<BulkStreams> BulkStreams::find(ModuleOp module, const TensorSche
   if (!found->addCluster())
     return nullptr;
   for (const TensorSchedule::StreamTile& tile : schedule.streamTiles)
-    found->addWay(tile);
+    if (!tile.ofPieces)
+      found->addWay(tile);
   auto rewritten = *found->copy_->getOps<ir::EntryOp>().begin();
   if (Attribute notes = rewritten->getAttr(kNotesAttr))
     (*module.getOps<ir::EntryOp>().begin())->setAttr(kNotesAttr, notes);
@@ -167,19 +168,24 @@ bool BulkStreams::addOperand(Value operand, int64_t rows) {
 }
 
 bool BulkStreams::keepsRows(ir::ReshapeOp reshape) const {
+  return llvm::all_of(regroupedAxes(reshape),
+                      [&](Axis axis) { return llvm::is_contained(ArrayRef(cluster_.parallel).drop_back(), axis); });
+}
+
+/// Those of the result, if not only dimensions of extent 1 come or go.
+SmallVector<Axis> BulkStreams::regroupedAxes(ir::ReshapeOp reshape) const {
   auto others = [](Value tile) {
     return llvm::count_if(cast<RankedTensorType>(tile.getType()).getShape(), [](int64_t size) { return size != 1; });
   };
+  SmallVector<Axis> regrouped;
   if (others(reshape.getValue()) == others(reshape.getResult()))
-    return true;
+    return regrouped;
   SmallVector<Axis> axes = axes_->of(reshape.getResult());
-  ArrayRef<int64_t> shape = reshape.getType().getShape();
   const ir::ReshapeParts parts = ir::reshapeParts(reshape);
-  ArrayRef<Axis> batch = ArrayRef(cluster_.parallel).drop_back();
   for (size_t dim = parts.prefix; dim < axes.size() - parts.suffix; ++dim)
-    if (shape[dim] != 1 && !llvm::is_contained(batch, axes[dim]))
-      return false;
-  return true;
+    if (reshape.getType().getShape()[dim] != 1)
+      regrouped.push_back(axes[dim]);
+  return regrouped;
 }
 
 /// Known without reading memory.
@@ -200,6 +206,9 @@ bool BulkStreams::addTile(Value tile) {
   if (auto load = dyn_cast_if_present<ir::TileLoadOp>(op))
     return load.getInbounds() && requireReachable(load.getView()) &&
            llvm::all_of(load.getOffsets(), [&](Value offset) { return isScalar(offset); });
+  if (auto reshape = dyn_cast_if_present<ir::ReshapeOp>(op))
+    for (Axis axis : regroupedAxes(reshape))
+      regrouped_.insert(axis);
   bool isPlain = op && op->getNumRegions() == 0 &&
                  (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op) ||
                   (isa<ir::ReshapeOp>(op) && keepsRows(cast<ir::ReshapeOp>(op))));
@@ -223,10 +232,13 @@ bool BulkStreams::addStore(ir::TileStoreOp store) {
   if (reshape && reshape->hasAttr(kByPieceAttribute)) {
     SmallVector<Axis> from = axes_->of(reshape.getValue());
     const ir::ReshapeParts parts = ir::reshapeParts(reshape);
+    const size_t end = from.size() - parts.suffix, to = placement.extents.size() - parts.suffix;
     for (Axis axis : ArrayRef(results).take_back(2))
-      for (size_t dim = parts.prefix; dim < from.size() - parts.suffix; ++dim)
-        if (from[dim] == axis)
+      for (size_t dim = parts.prefix; dim < end; ++dim) {
+        const bool isInnermost = dim + 1 == from.size() && to == parts.prefix + 1;
+        if (from[dim] == axis && (axis != results.back() || !isInnermost || !requireApart(placement, axis)))
           return false;
+      }
     value = reshape.getValue();
   }
   SmallVector<Axis> own;
@@ -249,16 +261,164 @@ bool BulkStreams::addStore(ir::TileStoreOp store) {
          StreamMatcher::dependsOn(value, rows) && addTile(value);
 }
 
+/// Columns of several heads in the last dimension: a tensor map has them as one dimension more.
+bool BulkStreams::requireApart(const Placement& placement, Axis columns) {
+  ir::SizeAttr extent = axes_->extent(columns);
+  if (!extent)
+    return false;
+  Placement apart = placement;
+  apart.extents.back() = size::make(SizeOp::FloorDiv, placement.extents.back(), extent.getExpr());
+  apart.extents.push_back(extent.getExpr());
+  apart.strides.back() = extent.getExpr();
+  apart.strides.push_back(placement.strides.back());
+  return require(ir::SizeAttr::get(kernel_.getContext(), schedule_.bulkReach(apart)));
+}
+
 void BulkStreams::addWay(const TensorSchedule::StreamTile& tile) {
-  MLIRContext* context = kernel_.getContext();
-  auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
-  SmallVector<Axis> axes = resultAxes();
-  Way way{tile.plan, tile.step, {}, {}, ir::sizeBinary(SizeOp::Less, width_, size(tile.width + 1))};
-  for (Axis axis : cluster().parallel)
-    way.pieces.push_back(size(axis == axes[axes.size() - 2] ? tile.rows : 1));
-  way.blocks = Chunks(context, schedule_, *axes_, *clusters_).blockCount(cluster(), way.pieces);
+  Way way{tile.plan, tile.step, piecesOf(static_cast<unsigned>(resultAxes().size() - 2), tile.rows), {}, {}};
+  way.when = ir::sizeBinary(SizeOp::Less, width_, ir::sizeConstant(kernel_.getContext(), tile.width + 1));
+  way.blocks = Chunks(kernel_.getContext(), schedule_, *axes_, *clusters_).blockCount(cluster(), way.pieces);
   if (ir::constantSize(way.when) != 0)
     ways_.push_back(std::move(way));
+}
+
+SmallVector<ir::SizeAttr> BulkStreams::piecesOf(unsigned rows, int64_t size) {
+  SmallVector<ir::SizeAttr> pieces;
+  for (Axis axis : cluster().parallel)
+    pieces.push_back(ir::sizeConstant(kernel_.getContext(), axis == resultAxes()[rows] ? size : 1));
+  return pieces;
+}
+
+//===-- pieces of the streamed axis ---------------------------------------------------------------------------===//
+
+/// Fewer elements are not worth a second phase; pieces are multiples of all chunks.
+static constexpr int64_t kLeastStreamed = 512, kPieceUnit = 128;
+
+bool BulkStreams::isRepeatedAlong(Value operand, int64_t dim) const {
+  for (Operation* op = operand.getDefiningOp();
+       isa_and_nonnull<ir::TransposeOp, ir::BroadcastOp, ir::ReshapeOp, arith::ExtFOp, arith::TruncFOp>(op);
+       op = op->getOperand(0).getDefiningOp()) {
+    if (auto turned = dyn_cast<ir::TransposeOp>(op)) {
+      dim = turned.getPermutation()[static_cast<unsigned>(dim)];
+    } else if (auto repeated = dyn_cast<ir::BroadcastOp>(op)) {
+      auto source = dyn_cast<RankedTensorType>(repeated.getValue().getType());
+      const int64_t from = llvm::find(repeated.getDims(), dim) - repeated.getDims().begin();
+      if (!source || from >= source.getRank() || source.getDimSize(static_cast<unsigned>(from)) == 1)
+        return true;
+      dim = from;
+    } else if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
+      dim = ir::sourceDim(reshape, dim);
+      if (dim < 0)
+        return false;
+    }
+  }
+  return false;
+}
+
+bool BulkStreams::canBeRows(int64_t dim) {
+  if (dim < 0 || regrouped_.contains(resultAxes()[static_cast<size_t>(dim)]) ||
+      !isRepeatedAlong(stream_->scoresProduct.getB(), dim) || !isRepeatedAlong(stream_->product.getB(), dim))
+    return false;
+  Value queries = stream_->scoresProduct.getA();
+  int64_t columns = cast<RankedTensorType>(queries.getType()).getRank() - 1;
+  while (Operation* op = queries.getDefiningOp()) {
+    if (auto load = dyn_cast<ir::TileLoadOp>(op))
+      return dim != columns && cast<RankedTensorType>(queries.getType()).getDimSize(static_cast<unsigned>(dim)) != 1;
+    if (auto turned = dyn_cast<ir::TransposeOp>(op)) {
+      dim = turned.getPermutation()[static_cast<unsigned>(dim)];
+      columns = turned.getPermutation()[static_cast<unsigned>(columns)];
+    } else if (auto reshape = dyn_cast<ir::ReshapeOp>(op)) {
+      dim = ir::steppedDim(reshape, dim);
+      columns = ir::sourceDim(reshape, columns);
+    } else if (!isa<arith::ExtFOp, arith::TruncFOp>(op)) {
+      return false;
+    }
+    if (dim < 0 || columns < 0)
+      return false;
+    queries = op->getOperand(0);
+  }
+  return false;
+}
+
+ir::SizeAttr BulkStreams::rowExtent(unsigned dim) { return axes_->extent(resultAxes()[dim]); }
+
+void BulkStreams::addPieceWays(ir::SizeAttr workers, llvm::function_ref<ir::SizeAttr(ir::SizeAttr)> addLet) {
+  MLIRContext* context = kernel_.getContext();
+  auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
+  auto binary = [](SizeOp op, ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(op, a, b); };
+  if (ways_.empty() || !workers || !sizeExpression(OpFoldResult(stream_->extent)))
+    return;
+  // Of few queries a block would have a few rows; else blocks are too few for the device.
+  constexpr int64_t kFewRows = 64, kFewQueries = 16;
+  const auto rows = static_cast<unsigned>(resultAxes().size() - 2);
+  ir::SizeAttr queries = rowExtent(rows);
+  if (rows > 0 && canBeRows(rows - 1))
+    addPieceWay(rows - 1, "pieces, heads as rows",
+                binary(SizeOp::And, binary(SizeOp::Less, queries, rowExtent(rows - 1)),
+                       binary(SizeOp::Less, queries, size(kFewQueries + 1))),
+                workers, addLet);
+  ir::SizeAttr isIdle =
+      binary(SizeOp::Less, binary(SizeOp::Mul, size(2), ways_.front().blocks), binary(SizeOp::Add, workers, size(1)));
+  addPieceWay(rows, "pieces", binary(SizeOp::Or, binary(SizeOp::Less, queries, size(kFewRows + 1)), isIdle), workers,
+              addLet);
+}
+
+void BulkStreams::addPieceWay(unsigned rows, StringRef name, ir::SizeAttr isBetter, ir::SizeAttr workers,
+                              llvm::function_ref<ir::SizeAttr(ir::SizeAttr)> addLet) {
+  MLIRContext* context = kernel_.getContext();
+  auto size = [&](int64_t value) { return ir::sizeConstant(context, value); };
+  auto binary = [](SizeOp op, ir::SizeAttr a, ir::SizeAttr b) { return ir::sizeBinary(op, a, b); };
+  ir::SizeAttr extent = sizeExpression(OpFoldResult(stream_->extent));
+  PieceWay made;
+  made.name = name;
+  // What comes before the rows is one dimension of a tensor map.
+  constexpr int64_t kMostBefore = int64_t(1) << 31;
+  ir::SizeAttr before = size(1);
+  for (unsigned dim = 0; dim < rows; ++dim)
+    before = binary(SizeOp::Mul, before, rowExtent(dim));
+  made.when = binary(SizeOp::And, binary(SizeOp::Less, size(kLeastStreamed - 1), extent), isBetter);
+  made.when = binary(SizeOp::And, made.when, binary(SizeOp::Less, before, size(kMostBefore)));
+  for (const TensorSchedule::StreamTile& tile : schedule_.streamTiles) {
+    Way way{tile.plan, tile.step, piecesOf(rows, tile.rows), {}, {}};
+    way.when = binary(SizeOp::Less, width_, size(tile.width + 1));
+    way.blocks = Chunks(context, schedule_, *axes_, *clusters_).blockCount(cluster(), way.pieces);
+    if (tile.ofPieces && ir::constantSize(way.when) != 0)
+      made.ways.push_back(way);
+  }
+  if (made.ways.empty() || ir::constantSize(made.when) == 0)
+    return;
+  // Two blocks per core at once. Four rounds of them end evenly, but pieces should not be short for that.
+  ir::SizeAttr atOnce = binary(SizeOp::Mul, size(2), workers);
+  ir::SizeAttr all = binary(SizeOp::Mul, extent, made.ways.front().blocks);
+  ir::SizeAttr even =
+      binary(SizeOp::Max, size(kLeastStreamed), binary(SizeOp::CeilDiv, all, binary(SizeOp::Mul, size(4), atOnce)));
+  ir::SizeAttr wanted = binary(SizeOp::Min, binary(SizeOp::CeilDiv, all, atOnce), even);
+  made.parts.rows = rows;
+  made.parts.piece = addLet(binary(SizeOp::Mul, size(kPieceUnit),
+                                   binary(SizeOp::Max, size(1), binary(SizeOp::CeilDiv, wanted, size(kPieceUnit)))));
+  made.parts.count = binary(SizeOp::CeilDiv, extent, made.parts.piece);
+  for (Way& way : made.ways)
+    way.blocks = binary(SizeOp::Mul, way.blocks, made.parts.count);
+  pieceWays_.push_back(std::move(made));
+}
+
+void BulkStreams::addTemporaries(EntryArguments& arguments) {
+  constexpr int64_t kRow = 64;  // bulk copies reach rows that start aligned
+  auto size = [&](int64_t value) { return ir::sizeConstant(kernel_.getContext(), value); };
+  for (PieceWay& pieces : pieceWays_)
+    for (Value result : stream_->loop.getResults()) {
+      StreamParts& parts = pieces.parts;
+      SmallVector<ir::SizeAttr> extents{parts.count, size(1)};
+      for (auto [dim, axis] : llvm::enumerate(axes_->of(result)))
+        if (dim < parts.rows)
+          extents[1] = ir::sizeBinary(SizeOp::Mul, extents[1], axes_->extent(axis));
+        else
+          extents.push_back(axes_->extent(axis));
+      if (result == stream_->loop.getResult(stream_->accumulator))
+        extents.back() =
+            ir::sizeBinary(SizeOp::Mul, ir::sizeBinary(SizeOp::CeilDiv, extents.back(), size(kRow)), size(kRow));
+      parts.temporaries.push_back(arguments.addTemporary(extents, getElementTypeOrSelf(result.getType())));
+    }
 }
 
 }  // namespace vortex::passes

@@ -5,6 +5,7 @@
 #include "passes/chunks.h"
 #include "passes/entry_arguments.h"
 #include "passes/stream_loop.h"
+#include "passes/stream_parts.h"
 
 #include <memory>
 
@@ -21,17 +22,33 @@ public:
     ir::SizeAttr when;  ///< not zero for launches that are no wider
   };
 
+  /// Phases for launches of few rows and long streams, of which one runs; then one that combines what its blocks leave.
+  struct PieceWay {
+    llvm::StringRef name;
+    ir::SizeAttr when;
+    StreamParts parts;
+    llvm::SmallVector<Way, 3> ways;
+  };
+
   /// Null where the rewrite does not apply to all of the whole-tensor kernel of `module`, or no launch can copy what it reads. `module` gets the
   /// notes of the rewrite.
   static std::unique_ptr<BulkStreams> find(mlir::ModuleOp module, const TensorSchedule& schedule,
                                            const EntryArguments& arguments);
 
+  /// Adds ways in pieces. `workers`: cores. `addLet`: has launches compute a number.
+  void addPieceWays(ir::SizeAttr workers, llvm::function_ref<ir::SizeAttr(ir::SizeAttr)> addLet);
+  /// Of those ways: they become arguments.
+  void addTemporaries(EntryArguments& arguments);
+
   ir::KernelOp kernel() const { return kernel_; }
   const Axes& axes() const { return *axes_; }
   const Clusters& clusters() const { return *clusters_; }
   const Cluster& cluster() const { return cluster_; }
+  const StreamLoop& stream() const { return *stream_; }
   llvm::ArrayRef<Way> ways() const { return ways_; }  ///< narrowest first
-  ir::SizeAttr needs() const { return needs_; }       ///< not zero for launches that can run them
+  /// Asked before those.
+  llvm::ArrayRef<PieceWay> pieceWays() const { return pieceWays_; }
+  ir::SizeAttr needs() const { return needs_; }  ///< not zero for launches that can run them
 
 private:
   BulkStreams(mlir::ModuleOp copy, const TensorSchedule& schedule, const EntryArguments& arguments);
@@ -49,10 +66,20 @@ private:
   bool addTile(mlir::Value tile);
   /// Adds dimensions of extent 1, drops them, or regroups the batch's.
   bool keepsRows(ir::ReshapeOp reshape) const;
+  llvm::SmallVector<Axis> regroupedAxes(ir::ReshapeOp reshape) const;
   bool isScalar(mlir::Value value);
   bool requireReachable(mlir::Value view);
+  bool requireApart(const Placement& placement, Axis columns);
   bool require(ir::SizeAttr condition);
   void addWay(const TensorSchedule::StreamTile& tile);
+  /// Whether blocks may have several elements of dimension `dim` instead of the rows: queries that share all keys and values, and follow one another
+  /// in memory as rows do.
+  bool canBeRows(int64_t dim);
+  bool isRepeatedAlong(mlir::Value operand, int64_t dim) const;
+  ir::SizeAttr rowExtent(unsigned dim);
+  llvm::SmallVector<ir::SizeAttr> piecesOf(unsigned rows, int64_t size);
+  void addPieceWay(unsigned rows, llvm::StringRef name, ir::SizeAttr isBetter, ir::SizeAttr workers,
+                   llvm::function_ref<ir::SizeAttr(ir::SizeAttr)> addLet);
 
   mlir::OwningOpRef<mlir::ModuleOp> copy_;
   const TensorSchedule& schedule_;
@@ -63,8 +90,10 @@ private:
   Cluster cluster_;
   std::optional<StreamLoop> stream_;
   llvm::SmallVector<Way> ways_;
+  llvm::SmallVector<PieceWay, 2> pieceWays_;
   ir::SizeAttr needs_, width_;
   llvm::DenseSet<mlir::Value> known_;  ///< not computed from others, or seen
+  AxisSet regrouped_;                  ///< in what is computed of the scores
   unsigned operations_ = 0;
 };
 

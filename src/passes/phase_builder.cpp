@@ -10,6 +10,11 @@ namespace vortex::passes {
 using namespace mlir;
 using SizeOp = size::Op;
 
+void setPlan(ir::KernelOp phase, StringRef plan) {
+  if (!plan.empty())
+    phase.walk([&](ir::DotOp dot) { dot->setAttr("vx.plan", StringAttr::get(phase.getContext(), plan)); });
+}
+
 PhaseBuilder::PhaseBuilder(ir::KernelOp source, ir::KernelOp kernel, const Axes& axes, const Clusters& clusters,
                            const Temporaries& temporaries)
     : PieceCloner(kernel, axes), clusters_(clusters), temporaries_(temporaries) {
@@ -59,11 +64,11 @@ std::pair<Value, Value> PhaseBuilder::groupedPieces(Value number, Value rows, Va
   return {row, integer(ir::IntKind::DivU, within, here)};
 }
 
-void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks, int64_t group) {
+Value PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks, int64_t group, bool isPart) {
   Location loc = kernel_.getLoc();
   auto arguments = kernel_.getBody().getArguments();
   if (parallel.empty())
-    return;
+    return {};
   Value rest = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
   auto pieces = [&](size_t i) {
     return emitSize(builder, loc, ir::sizeBinary(SizeOp::CeilDiv, axes_.extent(parallel[i]), chunks[i]), arguments);
@@ -86,7 +91,7 @@ void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks,
     Value extent = emitSize(builder, loc, extentSize, arguments);
     Value chunk = emitSize(builder, loc, chunks[i], arguments);
     Value number = numbers[i] ? numbers[i] : rest;
-    if (i > 0 && !numbers[i]) {
+    if ((i > 0 || isPart) && !numbers[i]) {
       Value count = pieces(i);
       number = builder.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::RemU, rest, count);
       rest = builder.create<ir::IntOp>(loc, rest.getType(), ir::IntKind::DivU, rest, count);
@@ -97,6 +102,7 @@ void PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks,
     offset_[parallel[i]] = offset;
     size_[parallel[i]] = builder.create<arith::MinUIOp>(loc, left, chunk);
   }
+  return rest;
 }
 
 Value PhaseBuilder::loadTemporary(Value value, unsigned argument, Value like) {
@@ -166,11 +172,15 @@ Operation* PhaseBuilder::storeByPiece(ir::ReshapeOp reshape, ir::TileStoreOp sto
   SmallVector<OpFoldResult> own = ir::tileSizes(piece);
   SmallVector<int64_t> shape(to.size(), 1);
   SmallVector<Value> sizes;
+  // Of the regrouped dimensions the innermost one may be whole.
+  const bool isBeside = fromEnd > parts.prefix && !offset_.contains(from[fromEnd - 1]);
   for (size_t dim = 0; dim < to.size(); ++dim) {
-    if (dim >= parts.prefix && dim < toEnd)
+    const bool isRegrouped = dim >= parts.prefix && dim < toEnd;
+    if (isRegrouped && (dim + 1 != toEnd || !isBeside))
       continue;
     size_t source = dim < parts.prefix ? dim : dim - toEnd + fromEnd;
-    starts[dim] = start(from[source]);
+    if (!isRegrouped)
+      starts[dim] = start(from[source]);
     shape[dim] = type.getDimSize(static_cast<unsigned>(source));
     if (type.isDynamicDim(static_cast<unsigned>(source)))
       sizes.push_back(cast<Value>(own[source]));
@@ -179,7 +189,11 @@ Operation* PhaseBuilder::storeByPiece(ir::ReshapeOp reshape, ir::TileStoreOp sto
     if (Value before = get(offset); getConstantIntValue(before) != 0)
       place = builder.create<arith::AddIOp>(loc, before, place);
   auto regrouped = builder.create<ir::ReshapeOp>(loc, type.clone(shape), piece, sizes);
-  return builder.create<ir::TileStoreOp>(store.getLoc(), regrouped, get(store.getView()), starts, store.getInbounds());
+  auto made =
+      builder.create<ir::TileStoreOp>(store.getLoc(), regrouped, get(store.getView()), starts, store.getInbounds());
+  if (isBeside && parts.suffix == 0)
+    made->setAttr(kBesideAttribute, builder.getUnitAttr());
+  return made;
 }
 
 void PhaseBuilder::emitRoot(Operation* op) {

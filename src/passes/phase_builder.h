@@ -4,6 +4,8 @@
 #include "passes/clusters.h"
 #include "passes/piece_cloner.h"
 #include "passes/schedule_tensors.h"
+#include "passes/stream_loop.h"
+#include "passes/stream_parts.h"
 
 namespace vortex::passes {
 
@@ -12,6 +14,9 @@ using Temporaries = llvm::DenseMap<mlir::Value, unsigned>;
 
 /// Partial results of narrow floats are kept in f32.
 mlir::Type accumulatorType(mlir::Type type);
+
+/// Leaves the target's words on the products of a phase; empty: none.
+void setPlan(ir::KernelOp phase, llvm::StringRef plan);
 
 class PhaseBuilder : public PieceCloner {
 public:
@@ -22,7 +27,9 @@ public:
   /// Decodes the block id (x) into offsets and sizes of the axes. `chunks[i]` elements of axis `parallel[i]` per block.
   /// `group` > 1: of the last two axes, blocks go down `group` pieces of the first before they move to the next piece of the second, so
   /// that blocks that run together share what they read.
-  void split(llvm::ArrayRef<Axis> parallel, llvm::ArrayRef<ir::SizeAttr> chunks, int64_t group = 1);
+  /// Returns what is left of the block's id where it counts more than these pieces (`isPart`).
+  mlir::Value split(llvm::ArrayRef<Axis> parallel, llvm::ArrayRef<ir::SizeAttr> chunks, int64_t group = 1,
+                    bool isPart = false);
   void emitRoot(mlir::Operation* op);
   /// Writes the results of a root that other phases need.
   void storeTemporaries(mlir::Operation* op);
@@ -38,6 +45,9 @@ public:
   void emitScanPartial(ir::ScanOp scan, unsigned partials);
   void emitScanCarries(ir::ScanOp scan, unsigned partials, unsigned carries);
   void emitScanPiece(ir::ScanOp scan, unsigned carries);
+  /// What a streamed loop, which is emitted, has of piece `number` goes to temporaries; what all pieces have left stands for the loop.
+  void storeParts(mlir::scf::ForOp loop, const StreamParts& parts, mlir::Value number);
+  void combineParts(const StreamLoop& stream, const StreamParts& parts);
   /// Which piece of a split axis the block has.
   mlir::Value number(Axis axis) const { return number_.lookup(axis); }
   /// Reductions whose partial results are combined where the value is needed: temporaries with the pieces along the first dimension.
@@ -57,6 +67,9 @@ private:
   mlir::Operation* storeFlattened(ir::ReshapeOp reshape, mlir::Value view, mlir::Value offset, bool inbounds);
   /// Stores the block's piece of what `reshape` regroups at its place in the result.
   mlir::Operation* storeByPiece(ir::ReshapeOp reshape, ir::TileStoreOp store);
+  mlir::Value numberBefore(mlir::Value whole, unsigned rows);
+  mlir::Value loadParts(mlir::Value whole, unsigned rows, unsigned argument);
+  mlir::Value placeCombined(mlir::Value whole, mlir::Value value, unsigned rows);
   mlir::Value combinePartials(mlir::Value value, unsigned argument);
   void storePartial(mlir::Value piece, mlir::Value whole, mlir::Value number, unsigned argument);
   mlir::Value widen(mlir::Value value);

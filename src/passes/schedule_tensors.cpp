@@ -10,6 +10,7 @@
 #include "passes/products.h"
 #include "passes/separate_operands.h"
 #include "passes/stream_bounds.h"
+#include "passes/stream_phases.h"
 #include "passes/stream_reductions.h"
 
 namespace vortex::passes {
@@ -53,6 +54,9 @@ public:
           if (!ir::constantSize(rows))
             rows = addLet("rows", rows);
     }
+    if (streams_)
+      streams_->addPieceWays(workers_,
+                             [&](ir::SizeAttr piece) { return letsAreAllowed ? addLet("piece", piece) : piece; });
     if (failed(collectTemporaries()))
       return failure();
     for (auto [cluster, chunks] : llvm::zip(clusters_.list, chunks_))
@@ -62,9 +66,14 @@ public:
         addCarries(cluster, chunks);
       else if (ir::DotOp dot = findDot(cluster))
         ways_[dot] = products_.plan(cluster, workers_);
+    if (streams_)
+      streams_->addTemporaries(arguments_);
     arguments_.assign();
     if (streams_)
-      emitStreams(*streams_);
+      emitStreams(
+          *streams_, schedule_, shared_.launch,
+          [this](StringRef suffix, ir::SizeAttr blocks) { return createKernel(suffix, blocks); },
+          [this] { emitClusters(); });
     else
       emitClusters();
     kernel_.erase();
@@ -278,11 +287,6 @@ private:
     setPlan(phase, blocks.schedule.dotPlan);
   }
 
-  void setPlan(ir::KernelOp phase, StringRef plan) {
-    if (!plan.empty())
-      phase.walk([&](ir::DotOp dot) { dot->setAttr("vx.plan", StringAttr::get(context_, plan)); });
-  }
-
   ir::KernelOp createKernel(StringRef suffix, ir::SizeAttr blocks) {
     OpBuilder builder(kernel_);
     std::string name = (entry_.getSymName() + "." + suffix + "." + Twine(shared_.phase++)).str();
@@ -321,27 +325,6 @@ private:
   void emitClusters() {
     for (size_t i = 0; i < clusters_.list.size(); ++i)
       emitCluster(clusters_.list[i], chunks_[i]);
-  }
-
-  /// All of the kernel in one phase, or as it is.
-  void emitStreams(const BulkStreams& streams) {
-    const Temporaries none;
-    SmallVector<ir::LaunchBuilder::Way> ways;
-    for (const BulkStreams::Way& way : streams.ways())
-      ways.push_back(
-          {.name = way.plan, .needs = streams.needs(), .when = way.when, .emit = [this, &streams, &way, &none] {
-             ir::KernelOp phase = createKernel("stream", way.blocks);
-             PhaseBuilder builder(streams.kernel(), phase, streams.axes(), streams.clusters(), none);
-             builder.split(streams.cluster().parallel, way.pieces);
-             for (Operation* root : streams.cluster().roots)
-               builder.emitRoot(root);
-             builder.finish();
-             phase.walk([&](scf::ForOp loop) { setChunkSize(loop, way.step); });
-             boundStreams(phase, true);
-             setPlan(phase, way.plan);
-           }});
-    ways.push_back({.name = "in phases", .emit = [this] { emitClusters(); }});
-    shared_.launch.choose(kernel_.getLoc(), ways);
   }
 
   void emitCluster(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {

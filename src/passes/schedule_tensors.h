@@ -69,6 +69,7 @@ struct TensorSchedule {
   struct StreamTile {
     int64_t rows = 0, step = 0, width = 0;
     std::string plan;
+    bool ofPieces = false;  ///< for launches of few rows, whose blocks have pieces of the streamed axis; two on a core
   };
   std::vector<StreamTile> streamTiles;
   /// Not zero for the launches in which copies can reach all of such a tensor.

@@ -7,7 +7,7 @@ namespace vortex::passes {
 
 /// Moves reshapes that regroup dimensions behind what is elementwise, and behind transposes that keep the regrouped dimensions together, where only
 /// a store follows; other operands are regrouped instead. Such reshapes get kByPieceAttribute: who cuts the kernel must cut along their sources'
-/// dimensions, into pieces with one element along those that are regrouped.
+/// dimensions, into pieces with one element along those that are regrouped, or the whole innermost one.
 void sinkReshapes(ir::KernelOp kernel);
 
 }  // namespace vortex::passes

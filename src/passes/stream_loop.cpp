@@ -85,6 +85,9 @@ std::optional<StreamLoop> matchStream(scf::ForOp loop) {
   if (!rounded)
     return std::nullopt;
   stream.weights = rounded.getIn();
+  auto rows = loop->getAttrOfType<mlir::IntegerAttr>(kRowsAttr);
+  stream.rows =
+      rows ? static_cast<unsigned>(rows.getInt()) : static_cast<unsigned>(stream.scoresProduct.getType().getRank()) - 2;
   findExponentials(stream);
   findExtent(stream);
   return stream.exponentials && stream.extent ? std::optional(stream) : std::nullopt;

@@ -9,6 +9,9 @@
 
 namespace vortex::passes {
 
+/// On a loop in a phase: the dimension of the scores that the block has several rows along. Without it that is the last but one.
+inline constexpr llvm::StringLiteral kRowsAttr = "vx.rows";
+
 /// Per chunk of the streamed axis: scores from one product, their running maximum, sums of exponentials, and a second product that adds to carried sums
 /// what the exponentials weigh. Numbers are those of the loop's carried values.
 struct StreamLoop {
@@ -24,6 +27,7 @@ struct StreamLoop {
   bool isBase2 = false;
   unsigned maximum = 0, accumulator = 0;
   llvm::SmallVector<Sum, 1> sums;
+  unsigned rows = 0;   ///< dimension of the scores
   mlir::Value extent;  ///< of the streamed axis, which loads are at the loop's variable
 };
 

@@ -134,12 +134,12 @@ bool Attention::lowerPhase() {
   collect();
   countChunks();
   auto kernel = llvm::cast<ir::vxt::KernelOp>(l.b.getInsertionBlock()->getParentOp());
-  kernel.setMinBlocks(1);
+  kernel.setMinBlocks(plan_.blocksPerCore());
   element_ = tiles::elementType(stream_.product.getA());
   mlir::Value results = stream_.loop.getResult(stream_.accumulator);
   softmax_.emplace(l, stream_, plan_.keys);
   makeRings();
-  Epilogue epilogue(l, maps_, results, stores_, plan_.width);
+  Epilogue epilogue(l, maps_, results, stream_.rows, stores_, plan_.width);
   auto roles = l.b.create<vxnv::RolesOp>(l.loc, plan_.consumers,
                                          llvm::ArrayRef<int64_t>{plan_.producerRegisters, plan_.consumerRegisters});
   {
@@ -174,7 +174,7 @@ Value Attention::lowerBody(Value chunk) {
 
 void Attention::emitProducer() {
   unsigned rank = tiles::rankOf(stream_.product.getResult());
-  RowOperand q(l, maps_, stream_.scoresProduct.getA(), rank - 2, plan_.rows());
+  RowOperand q(l, maps_, stream_.scoresProduct.getA(), stream_.rows, plan_.rows());
   RowOperand k(l, maps_, stream_.scoresProduct.getB(), rank - 1, plan_.keys);
   RowOperand v(l, maps_, stream_.product.getB(), rank - 2, kRowElements);
   Value slot = take(queries_, true);
@@ -229,6 +229,8 @@ OnlineSoftmax::Result Attention::softmax(Value chunk, Value scores, const RowSta
 
 void Attention::emitConsumer(Epilogue& epilogue) {
   auto turn = [&](bool begins) {
+    if (plan_.consumers == 1)
+      return;
     begins ? void(l.b.create<vxnv::TurnBeginOp>(l.loc)) : void(l.b.create<vxnv::TurnEndOp>(l.loc));
   };
   Value queries = take(queries_, false), keys = take(keys_, false);

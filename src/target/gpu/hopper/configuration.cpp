@@ -22,6 +22,10 @@ constexpr std::array kStreamConfigurations = {
     StreamConfiguration{64, 2, 128, 24, 240},
     StreamConfiguration{128, 2, 128, 24, 240},
     StreamConfiguration{256, 2, 64, 24, 240},
+    // Memory is what limits pieces: 64 rows, and two blocks per core. Of 256 columns one fits, with half a block's registers for one consumer.
+    StreamConfiguration{64, 1, 128, 24, 232, true},
+    StreamConfiguration{128, 1, 64, 24, 232, true},
+    StreamConfiguration{256, 2, 64, 56, 224, true},
 };
 
 }  // namespace
@@ -44,7 +48,8 @@ std::span<const Configuration> configurations(const chip::Gpu& chip) {
 }
 
 std::string StreamConfiguration::str() const {
-  return "wgmma stream " + std::to_string(rows()) + "x" + std::to_string(keys) + " width " + std::to_string(width);
+  return "wgmma stream " + std::to_string(rows()) + "x" + std::to_string(keys) + " width " + std::to_string(width) +
+         (ofPieces ? " pieces" : "");
 }
 
 std::optional<StreamConfiguration> parseStreamConfiguration(const std::string& text) {

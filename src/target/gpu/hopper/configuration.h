@@ -42,9 +42,12 @@ struct StreamConfiguration {
   unsigned consumers = 0;
   unsigned keys = 0;  ///< of the streamed axis, per chunk
   unsigned producerRegisters = 0, consumerRegisters = 0;
+  bool ofPieces = false;  ///< for blocks of few queries, each of which has a piece of the streamed axis
 
   unsigned rows() const { return 64 * consumers; }
   unsigned threads() const { return 128 * (1 + consumers); }
+  /// That a core has registers for.
+  unsigned blocksPerCore() const { return consumers == 1 ? 2 : 1; }
   /// "wgmma stream 128x128 width 128"
   std::string str() const;
   friend bool operator==(const StreamConfiguration&, const StreamConfiguration&) = default;
@@ -52,7 +55,7 @@ struct StreamConfiguration {
 
 std::optional<StreamConfiguration> parseStreamConfiguration(const std::string& text);
 
-/// Narrowest first; none on chips without the unit.
+/// Those of one kind narrowest first; none on chips without the unit.
 std::span<const StreamConfiguration> streamConfigurations(const chip::Gpu& chip);
 
 }  // namespace vortex::target::gpu::hopper

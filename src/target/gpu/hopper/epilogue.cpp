@@ -2,6 +2,8 @@
 
 #include "base/check.h"
 #include "ir/reshape_parts.h"
+#include "ir/tile_sizes.h"
+#include "passes/axes.h"
 #include "target/gpu/hopper/configuration.h"
 
 #include <mlir/Dialect/SCF/IR/SCF.h>
@@ -32,9 +34,9 @@ struct Epilogue::Warp {
   std::map<std::pair<int64_t, int64_t>, tiles::At> at;
 };
 
-Epilogue::Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, llvm::ArrayRef<ir::TileStoreOp> stores,
-                   int64_t columns)
-    : l_(lowering), v_(lowering), aligned_(lowering), product_(product), columns_(columns),
+Epilogue::Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, unsigned rows,
+                   llvm::ArrayRef<ir::TileStoreOp> stores, int64_t columns)
+    : l_(lowering), v_(lowering), aligned_(lowering), product_(product), rows_(rows), columns_(columns),
       step_(columns % 64 == 0 ? 64 : 32) {
   v_.wide = &aligned_;
   for (ir::TileStoreOp op : stores) {
@@ -88,16 +90,23 @@ Epilogue::Target Epilogue::targetOf(ir::TileStoreOp op) const {
 }
 
 void Epilogue::addStore(Maps& maps, Target target) {
-  Store store{std::move(target), 0, 0, 0};
+  Store store{std::move(target), 0, 0, 0, false};
   store.elementBytes = vxt::scalarBytes(tiles::elementType(store.value));
   store.columns = std::min(step_, kSwizzledRow / store.elementBytes);
   const int64_t product = tiles::rankOf(product_), rank = static_cast<int64_t>(store.places.size());
-  const int64_t row = store.placeOf(product - 2);
+  const int64_t row = store.placeOf(rows_);
   VORTEX_CHECK(row >= 0 && store.placeOf(product - 1) == rank - 1, "a store of results was planned that turns them");
   llvm::SmallVector<int64_t> box(static_cast<size_t>(rank), 1);
   box[0] = store.columns;
   box[static_cast<size_t>(rank - 1 - row)] = kRows;
-  store.map = maps.add(store.op.getView(), box, store.columns * store.elementBytes);
+  store.isOneOfSeveral = store.op->hasAttr(passes::kBesideAttribute);
+  ir::SizeAttr columns;
+  if (store.isOneOfSeveral) {
+    columns = passes::sizeExpression(ir::tileSizes(store.op.getValue()).back());
+    VORTEX_CHECK(columns, "columns of unknown extent were planned to lie beside others");
+    box.insert(box.begin() + 1, 1);
+  }
+  store.map = maps.add(store.op.getView(), box, store.columns * store.elementBytes, columns);
   stores_.push_back(store);
   perTile_ += static_cast<unsigned>(columns_ / store.columns);
 }
@@ -123,7 +132,7 @@ void Epilogue::storeRows(const Warp& warp, const Target& target) {
   for (int64_t half = 0; half < 2; ++half) {
     tiles::At at = position(warp, half, 0);
     at.lanes = 1;
-    Value isRow = l_.less(warp.rows[static_cast<size_t>(half)], warp.extents[warp.extents.size() - 2]);
+    Value isRow = l_.less(warp.rows[static_cast<size_t>(half)], warp.extents[rows_]);
     at.mask = reads_ ? isRow : Value();
     tiles::At own = turned(l_, at, target.dims);
     Value value = v_.eval(target.value, own);
@@ -138,12 +147,12 @@ void Epilogue::finish() { l_.b.create<vxnv::StoreWaitOp>(l_.loc, 0, true); }
 tiles::At Epilogue::position(const Warp& warp, int64_t half, int64_t column) {
   tiles::At at;
   at.lanes = 2;
-  at.index.assign(warp.extents.size() - 2, tiles::Index{l_.constant(0), 0});
-  at.index.push_back({warp.rows[static_cast<size_t>(half)], 0, reads_});
+  at.index.assign(warp.extents.size() - 1, tiles::Index{l_.constant(0), 0});
+  at.index[rows_] = {warp.rows[static_cast<size_t>(half)], 0, reads_};
   at.index.push_back({l_.add(warp.laneColumn, l_.constant(column)), 1, reads_});
   if (reads_)
-    at.mask = l_.both(l_.less(at.index[at.index.size() - 2].base, warp.extents[warp.extents.size() - 2]),
-                      l_.less(at.index.back().base, warp.extents.back()));
+    at.mask =
+        l_.both(l_.less(at.index[rows_].base, warp.extents[rows_]), l_.less(at.index.back().base, warp.extents.back()));
   return at;
 }
 
@@ -249,9 +258,13 @@ void Epilogue::stage(const Warp& warp, Store& store, int64_t from, Value buffer)
 void Epilogue::send(const Warp& warp, Store& store, int64_t from, Value buffer) {
   Values coordinates;
   auto rank = static_cast<unsigned>(store.op.getOffsets().size());
-  const int64_t row = store.placeOf(tiles::rankOf(product_) - 2);
+  const int64_t row = store.placeOf(rows_);
   for (unsigned dim = rank; dim-- > 0;) {
     Value start = l_.scalar(store.op.getOffsets()[dim]);
+    if (store.isOneOfSeveral && dim + 1 == rank) {
+      coordinates.append({l_.add(warp.column, l_.constant(from)), l_.div(start, warp.extents.back())});
+      continue;
+    }
     coordinates.push_back(dim + 1 == rank ? l_.add(l_.add(start, warp.column), l_.constant(from))
                           : dim == row    ? l_.add(start, warp.row)
                                           : start);

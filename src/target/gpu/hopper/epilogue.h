@@ -14,9 +14,10 @@ public:
     mlir::Value tile;
     Values halves;  ///< of this thread's upper and lower row
   };
-  /// `columns`: of a consumer. `stores`: of values that are elementwise in the product, and in tiles known per row; or in those only, which then
-  /// are stored per row. Through transposes that leave the columns last, and with dimensions regrouped of which the phase has one element.
-  Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, llvm::ArrayRef<ir::TileStoreOp> stores,
+  /// `rows`: the dimension of the product that the block has several of; of others before the columns it has one. `columns`: of a consumer.
+  /// `stores`: of values that are elementwise in the product, and in tiles known per row; or in those only, which then are stored per row. Through
+  /// transposes that leave the columns last, and with dimensions regrouped of which the phase has one element, or all columns as the innermost.
+  Epilogue(Lowering& lowering, Maps& maps, mlir::Value product, unsigned rows, llvm::ArrayRef<ir::TileStoreOp> stores,
            int64_t columns);
 
   /// `row`, `column`: of the tile, where the warp's 16 rows begin; `staging`: its kStagedBytes.
@@ -38,6 +39,7 @@ private:
     int64_t columns;  ///< of a box of 16 rows
     int64_t elementBytes;
     int64_t map;
+    bool isOneOfSeveral;  ///< the view's last dimension holds the columns of several
   };
   struct Warp;
   /// At hand where a warp's rows are finished.
@@ -58,6 +60,7 @@ private:
   tiles::Evaluator v_;
   tiles::Requirements aligned_;
   mlir::Value product_;
+  unsigned rows_;
   int64_t columns_, step_;
   bool reads_ = false;  ///< other tensors
   llvm::SmallVector<Store, 2> stores_;

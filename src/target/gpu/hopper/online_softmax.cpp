@@ -95,11 +95,11 @@ RowState OnlineSoftmax::initial() const {
 tiles::At OnlineSoftmax::position(const Chunk& chunk, int64_t half, int64_t column) {
   tiles::At at;
   at.lanes = kPair;
-  at.index.assign(chunk.extents.size() - 2, tiles::Index{l_.constant(0), 0});
-  at.index.push_back({chunk.rows[static_cast<size_t>(half)], 0, reads_});
+  at.index.assign(chunk.extents.size() - 1, tiles::Index{l_.constant(0), 0});
+  at.index[stream_.rows] = {chunk.rows[static_cast<size_t>(half)], 0, reads_};
   at.index.push_back({l_.add(chunk.laneColumn, l_.constant(column)), 1, reads_});
   if (reads_)
-    at.mask = l_.both(l_.less(at.index[at.index.size() - 2].base, chunk.extents[chunk.extents.size() - 2]),
+    at.mask = l_.both(l_.less(at.index[stream_.rows].base, chunk.extents[stream_.rows]),
                       l_.less(at.index.back().base, chunk.count));
   return at;
 }

@@ -13,7 +13,7 @@ namespace vortex::target::gpu::hopper {
 
 namespace vxnv = ir::vxnv;
 
-int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle) {
+int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns) {
   auto argument = llvm::cast<mlir::BlockArgument>(view);
   auto type = llvm::cast<ir::ViewType>(view.getType());
   mlir::MLIRContext* context = view.getContext();
@@ -23,6 +23,11 @@ int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle
   auto attribute = [&](size::Expr expr) { return ir::SizeAttr::get(context, expr); };
   for (auto dim = static_cast<unsigned>(type.getRank()); dim-- > 0;) {
     extents.push_back(attribute(type.isDynamic(dim) ? arena.dim(number, dim) : arena.constant(type.getShape()[dim])));
+    if (columns && dim + 1 == type.getRank()) {
+      extents.back() = ir::sizeBinary(size::Op::FloorDiv, llvm::cast<ir::SizeAttr>(extents.back()), columns);
+      extents.insert(extents.begin(), columns);
+      strides.push_back(attribute(size::make(size::Op::Mul, columns.getExpr(), type.elementBytes())));
+    }
     if (dim + 1 < type.getRank())
       strides.push_back(attribute(size::make(size::Op::Mul, arena.stride(number, dim), type.elementBytes())));
   }
@@ -90,7 +95,7 @@ static unsigned dimBefore(mlir::Operation* op, unsigned dim) {
     for (int64_t dropped : slice.getDropped())
       from += dropped <= from;
   } else {
-    from = ir::sourceDim(llvm::cast<ir::ReshapeOp>(op), dim);
+    from = ir::steppedDim(llvm::cast<ir::ReshapeOp>(op), dim);
   }
   VORTEX_CHECK(from >= 0, "rows that are regrouped were planned as an operand's");
   return static_cast<unsigned>(from);

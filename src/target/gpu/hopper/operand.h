@@ -11,7 +11,8 @@ class Maps {
 public:
   explicit Maps(Lowering& lowering) : l_(lowering) {}
   /// The number of the map, which may be one that is there, of a kernel argument with boxes of so many elements, innermost first. `swizzle`: bytes.
-  int64_t add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle);
+  /// `columns`: the last dimension holds several times as many, which are a dimension of their own in the map, and in `box`; null: it does not.
+  int64_t add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns = {});
   mlir::ArrayAttr attribute() const;
 
 private:

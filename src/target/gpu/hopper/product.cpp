@@ -59,7 +59,8 @@ private:
     auto kernel = llvm::cast<ir::vxt::KernelOp>(l.b.getInsertionBlock()->getParentOp());
     kernel.setMinBlocks(1);
     Operand a(l, maps_, dot_.getA(), true, plan_.rows), b(l, maps_, dot_.getB(), false, plan_.columns);
-    Epilogue epilogue(l, maps_, dot_.getResult(), stores_, plan_.consumerColumns());
+    Epilogue epilogue(l, maps_, dot_.getResult(), tiles::rankOf(dot_.getResult()) - 2, stores_,
+                      plan_.consumerColumns());
     allocate(a.bytes() + b.bytes());
     count_ = l.size(l.phase->getAttrOfType<ir::SizeAttr>("vx.tiles"));
     Value depth = tiles::Evaluator(l).extents(dot_.getA()).back();
