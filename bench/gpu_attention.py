@@ -3,9 +3,10 @@
 
   ./vortex python bench/gpu_attention.py [--samples 7] [--form grouped]
 
-Forms: plain; grouped: eight heads of queries share one of keys, in one dimension; position: [batches, positions, heads, width]; sums: with the
-logarithm of each row's sum beside, which the peer does not give. Two heads of every case are checked against float64, results are full of NaN before,
-and two launches must give the same bits. TFLOP/s count both products; of masked attention, half of them."""
+Forms: plain; grouped: eight heads of queries share one of keys, in one dimension; position: [batches, positions, heads, width]; joined: results as
+[batches, positions, heads · width]; sums: with the logarithm of each row's sum beside, which the peer does not give. Two heads of every case are
+checked against float64, results are full of NaN before, and two launches must give the same bits. TFLOP/s count both products; of masked attention,
+half of them."""
 import argparse
 import math
 import random
@@ -33,6 +34,8 @@ FORMS = {
     "position": ("q: &Tensor<bf16, [B, S, H, D]>, k: &Tensor<bf16, [B, N, H, D]>, v: &Tensor<bf16, [B, N, H, D]>", "Tensor<bf16, [B, S, H, D]>",
                  "q.transpose([0, 2, 1, 3]) @ k.transpose([0, 2, 3, 1])",
                  "    return (softmax(scores) as bf16 @ v.transpose([0, 2, 1, 3])).transpose([0, 2, 1, 3])"),
+    "joined": ("q: &Tensor<bf16, [B, H, S, D]>, k: &Tensor<bf16, [B, H, N, D]>, v: &Tensor<bf16, [B, H, N, D]>", "Tensor<bf16, [B, S, H * D]>",
+               "q @ k.transpose()", "    return (softmax(scores) as bf16 @ v).transpose([0, 2, 1, 3]).reshape([B, S, H * D])"),
     "sums": ("q: &Tensor<bf16, [B, H, S, D]>, k: &Tensor<bf16, [B, H, N, D]>, v: &Tensor<bf16, [B, H, N, D]>",
              "(Tensor<bf16, [B, H, S, D]>, Tensor<f32, [B, H, S]>)", "q @ k.transpose()", SUMS)}
 
@@ -51,6 +54,10 @@ CASES = [  # form, batches, heads, queries, keys, width, masked
     ("plain", 4, 32, 4096, 4096, 128, True), ("plain", 2, 8, 77, 513, 128, False), ("plain", 2, 8, 300, 40, 64, False),
     ("plain", 1, 8, 1, 4096, 128, False),
     *((form, 4, 32, 4096, 4096, 128, masked) for form in ("grouped", "position", "sums") for masked in (False, True)),
+    ("joined", 4, 32, 4096, 4096, 128, False), ("joined", 4, 32, 4096, 4096, 64, True),
+    # Few queries.
+    ("plain", 16, 32, 1, 4096, 128, False), ("plain", 1, 32, 1, 16384, 128, False), ("plain", 1, 4, 512, 16384, 128, False),
+    ("grouped", 64, 64, 1, 4096, 128, False), ("grouped", 1, 64, 1, 32768, 128, False), ("grouped", 8, 32, 4, 8192, 128, False),
     *((form, 4, 32, 4096, 4096, 64, True) for form in ("grouped", "position", "sums")), ("sums", 2, 16, 1001, 1001, 128, True)]
 
 
@@ -111,12 +118,15 @@ def main():
 
         shared = heads // GROUP if form == "grouped" else heads
         q, k, v = tensor(queries, heads), tensor(keys, shared), tensor(keys, shared)
-        out = torch.full_like(q, math.nan)
+        shape = (batches, queries, heads * width) if form == "joined" else q.shape
+        out = torch.full(shape, math.nan, device="cuda", dtype=q.dtype)
         sums = torch.full((batches, heads, queries), math.nan, device="cuda") if form == "sums" else None
         ours = getattr(program, f"{form}{width}{'masked' if masked else ''}").prepare(q, k, v, out=out if sums is None else (out, sums))
         ours()
         torch.cuda.synchronize()
         views = [each.transpose(1, 2) if form == "position" else each for each in (out, q, k, v)]
+        if form == "joined":
+            views[0] = out.view(batches, queries, heads, width).transpose(1, 2)
         error, first = largest_error(views[0], sums, *views[1:], masked), (out.clone(), None if sums is None else sums.clone())
         ours()
         assert error < 0.02 and torch.equal(first[0], out) and (sums is None or torch.equal(first[1], sums)), (error, "two launches differ")
