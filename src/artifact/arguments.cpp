@@ -2,6 +2,12 @@
 
 namespace vortex::artifact {
 
+EntrySource::~EntrySource() = default;
+
+const std::string& symbolOf(const Phase& phase, uint32_t version) {
+  return version < phase.versions.size() ? phase.versions[version].symbol : phase.symbol;
+}
+
 const Param* findArgument(const Kernel& kernel, uint32_t number) {
   for (const auto* list : {&kernel.params, &kernel.results, &kernel.lets, &kernel.temporaries}) {
     if (number < list->size())

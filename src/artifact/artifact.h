@@ -182,9 +182,23 @@ struct Kernel {
   std::vector<Fact> facts;
   std::vector<SharedTensor> sharedTensors;  ///< of phases[phase].symbol, in the order of allocation
   std::vector<uint8_t> code;  ///< CPU: ELF relocatable object; NVIDIA: PTX text; entry points: see device_report.h
+  /// Entry points without code. It is made when a launch first needs it (EntrySource), or not at all.
+  std::vector<std::string> absent;
+  /// What launches need so as not to come to an absent entry point, where code is made for such launches only.
+  std::vector<Constraint> coverage;
   uint32_t slotCount = 0;
 };
 
+/// Makes the code of absent entry points, as `Kernel::code` has it. Any thread may ask.
+class EntrySource {
+public:
+  virtual ~EntrySource();
+  /// Error: the compiler cannot, or does not know it.
+  virtual Result<std::vector<uint8_t>> make(const std::string& symbol) = 0;
+};
+
+/// The entry point of a version, of the phase itself for their number.
+const std::string& symbolOf(const Phase& phase, uint32_t version);
 /// The argument of that number; null if there is none.
 const Param* findArgument(const Kernel& kernel, uint32_t number);
 /// Of a valid row that is an argument.

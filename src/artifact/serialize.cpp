@@ -18,7 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "a big-endian host needs byte swaps here");
 
 constexpr char kMagic[8] = {'v', 'o', 'r', 't', 'e', 'x', 'K', '\n'};
-constexpr uint32_t kVersion = 14;
+constexpr uint32_t kVersion = 15;
 constexpr size_t kHeaderBytes = sizeof kMagic + sizeof(uint32_t) + sizeof(uint64_t);
 
 class Writer {
@@ -260,6 +260,8 @@ template <typename A> void visit(A& archive, Kernel& kernel) {
   visit(archive, kernel.facts);
   visit(archive, kernel.sharedTensors);
   visit(archive, kernel.code);
+  visit(archive, kernel.absent);
+  visit(archive, kernel.coverage);
   visit(archive, kernel.slotCount);
 }
 

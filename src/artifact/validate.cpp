@@ -3,6 +3,8 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 namespace vortex::artifact {
 
@@ -55,6 +57,7 @@ private:
     for (const Phase& phase : kernel_.phases)
       checkPhase(phase);
     checkAllSteps();
+    checkAbsent();
     for (const SharedTensor& tensor : kernel_.sharedTensors)
       if (tensor.phase >= kernel_.phases.size())
         fail(concat("the tensor '", tensor.name, "' is of phase ", tensor.phase, " of ", kernel_.phases.size()));
@@ -195,6 +198,23 @@ private:
         fail(concat("no step runs phase '", kernel_.phases[phase].symbol, "'"));
     if (setLets_ != kernel_.lets.size())
       fail(concat("its steps set ", setLets_, " of ", kernel_.lets.size(), " lets"));
+  }
+
+  void checkAbsent() {
+    std::set<std::string_view> symbols;
+    for (const Phase& phase : kernel_.phases) {
+      symbols.insert(phase.symbol);
+      for (const Version& version : phase.versions)
+        symbols.insert(version.symbol);
+    }
+    for (const std::string& symbol : kernel_.absent)
+      if (!symbols.contains(symbol))
+        fail(concat("no phase has the absent entry point '", symbol, "'"));
+    for (const Constraint& constraint : kernel_.coverage) {
+      checkId(constraint.condition, kernel_.slotCount, "a condition of its coverage");
+      for (size::Id operand : constraint.operands)
+        checkId(operand, kernel_.slotCount, "an operand of its coverage");
+    }
   }
 
   void checkSteps(const std::vector<Step>& steps, unsigned nesting) {

@@ -2,10 +2,15 @@
 
 #include "pipeline/compiler.h"
 
+#include "base/check.h"
 #include "base/text.h"
+#include "pipeline/error_collector.h"
 #include "target/cpu/cpu_target.h"
 #include "target/metal/metal_target.h"
 #include "target/nvidia/nvidia_target.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Parser/Parser.h"
 
 namespace vortex::pipeline {
 namespace {
@@ -16,7 +21,7 @@ public:
 
   std::string name() const override { return target_.cpu; }
   passes::TensorSchedule tensorSchedule(mlir::ModuleOp) const override { return target::cpu::tensorSchedule(target_); }
-  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
+  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer, const Choose&) override {
     std::string llvm, optimized, assembly;
     target::cpu::CompileTexts texts;
     texts.llvm = observer.wants("llvm") ? &llvm : nullptr;
@@ -38,6 +43,14 @@ private:
   target::cpu::codegen::Target target_;
 };
 
+std::vector<uint8_t> writeEntries(mlir::ModuleOp entries) {
+  std::string bytes;
+  llvm::raw_string_ostream out(bytes);
+  VORTEX_CHECK(mlir::succeeded(mlir::writeBytecodeToFile(entries, out)), "entry points cannot be written");
+  out.flush();
+  return {bytes.begin(), bytes.end()};
+}
+
 class NvidiaBackEnd : public BackEnd {
 public:
   explicit NvidiaBackEnd(target::nvidia::Target target) : target_(std::move(target)) {}
@@ -46,31 +59,61 @@ public:
   passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const override {
     return target::nvidia::tensorSchedule(target_, module);
   }
-  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
-    std::string vxnv, vxt, llvm, optimized;
+  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer, const Choose& choose) override {
+    std::string vxnv, vxt;
     target::nvidia::CompileTexts texts;
     texts.vxnv = observer.wants("vxnv") ? &vxnv : nullptr;
     texts.vxt = observer.wants("vxt") ? &vxt : nullptr;
-    texts.llvm = observer.wants("llvm") ? &llvm : nullptr;
-    texts.optimizedLlvm = observer.wants("optimized-llvm") ? &optimized : nullptr;
     target::nvidia::CompileTimes spent;
-    auto compiled = target::nvidia::compileKernel(scheduled, target_, texts, &spent);
+    auto lowered = target::nvidia::lowerKernel(scheduled, target_, texts, &spent);
     observer.time("vxt", spent.lower);
-    observer.time("llvm", spent.emit);
-    observer.time("optimized-llvm", spent.optimize);
-    observer.time("assembly", spent.codegen);
-    for (auto [stage, text] : {std::pair{"vxnv", texts.vxnv},
-                               {"vxt", texts.vxt},
-                               {"llvm", texts.llvm},
-                               {"optimized-llvm", texts.optimizedLlvm}})
+    for (auto [stage, text] : {std::pair{"vxnv", texts.vxnv}, {"vxt", texts.vxt}})
       if (text && !text->empty())
         observer.text(stage, *text);
-    if (compiled && observer.wants("assembly"))
-      observer.text("assembly", std::string(compiled->code.begin(), compiled->code.end()));
-    return compiled;
+    if (!lowered)
+      return lowered.takeError();
+    std::optional<std::set<std::string>> chosen;
+    if (choose)
+      chosen = choose(lowered->kernel);
+    auto done =
+        emit(*lowered, [&](const std::string& symbol) { return !chosen || chosen->contains(symbol); }, observer);
+    return done ? Result<artifact::Kernel>(std::move(lowered->kernel)) : done.takeError();
+  }
+
+  Result<Plan> plan(mlir::ModuleOp scheduled, const Observer& observer) override {
+    target::nvidia::CompileTimes spent;
+    auto lowered = target::nvidia::lowerKernel(scheduled, target_, {}, &spent);
+    observer.time("vxt", spent.lower);
+    if (!lowered)
+      return lowered.takeError();
+    if (lowered->kernel.absent.size() == 1) {  // nothing to wait for
+      auto done = emit(*lowered, [](const std::string&) { return true; }, observer);
+      return done ? Result<Plan>(Plan{std::move(lowered->kernel), {}}) : done.takeError();
+    }
+    return Plan{std::move(lowered->kernel), writeEntries(*lowered->entries)};
   }
 
 private:
+  /// Adds the code of what is wanted.
+  Result<void> emit(target::nvidia::LoweredKernel& lowered, const std::function<bool(const std::string&)>& wanted,
+                    const Observer& observer) {
+    std::string llvm, optimized;
+    target::nvidia::CompileTexts texts;
+    texts.llvm = observer.wants("llvm") ? &llvm : nullptr;
+    texts.optimizedLlvm = observer.wants("optimized-llvm") ? &optimized : nullptr;
+    target::nvidia::CompileTimes spent;
+    auto done = target::nvidia::addCode(lowered, wanted, target_, texts, &spent);
+    observer.time("llvm", spent.emit);
+    observer.time("optimized-llvm", spent.optimize);
+    observer.time("assembly", spent.codegen);
+    for (auto [stage, text] : {std::pair{"llvm", texts.llvm}, {"optimized-llvm", texts.optimizedLlvm}})
+      if (text && !text->empty())
+        observer.text(stage, *text);
+    if (done && observer.wants("assembly"))
+      observer.text("assembly", std::string(lowered.kernel.code.begin(), lowered.kernel.code.end()));
+    return done;
+  }
+
   target::nvidia::Target target_;
 };
 
@@ -82,7 +125,7 @@ public:
   passes::TensorSchedule tensorSchedule(mlir::ModuleOp module) const override {
     return target::metal::tensorSchedule(module);
   }
-  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) override {
+  Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer, const Choose&) override {
     std::string vxt;
     auto compiled = target::metal::compileKernel(scheduled, target_, observer.wants("vxt") ? &vxt : nullptr);
     if (!vxt.empty())
@@ -97,6 +140,33 @@ private:
 };
 
 }  // namespace
+
+Result<BackEnd::Plan> BackEnd::plan(mlir::ModuleOp scheduled, const Observer& observer) {
+  auto compiled = compile(scheduled, observer);
+  if (!compiled)
+    return compiled.takeError();
+  return Plan{std::move(compiled).value(), {}};
+}
+
+Result<std::vector<uint8_t>> compileEntry(const std::string& name, std::span<const uint8_t> entries,
+                                          const std::string& symbol, uint32_t slotCount) {
+  auto target = target::nvidia::createTarget(name);
+  if (!target)
+    return target.takeError();
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  irgen::loadDialects(context);
+  Failure failure;
+  ErrorCollector errors(context, failure);
+  llvm::StringRef bytes(reinterpret_cast<const char*>(entries.data()), entries.size());
+  auto module =
+      mlir::parseSourceString<mlir::ModuleOp>(bytes, mlir::ParserConfig(&context, /*verifyAfterParse=*/false));
+  if (!module)
+    return base::Error{"its entry points are damaged: " + failure.message};
+  auto text = target::nvidia::compileEntry(*module, symbol, slotCount, *target);
+  if (!text)
+    return text.takeError();
+  return std::vector<uint8_t>(text->begin(), text->end());
+}
 
 Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& name, const std::string& cpu) {
   if (name == "cpu") {

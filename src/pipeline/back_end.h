@@ -9,6 +9,8 @@
 #include <functional>
 #include <memory>
 #include <mlir/IR/BuiltinOps.h>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,8 +29,24 @@ public:
     std::function<void(std::string_view stage, std::string_view text)> text;  ///< for stages it wants
     std::function<void(std::string_view stage, double milliseconds)> time;
   };
-  virtual Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer) = 0;
+  /// `choose`: which of the absent entry points of a kernel are made, all without it; it may add a coverage that says what for. Back ends with one
+  /// entry point per phase make them all.
+  using Choose = std::function<std::set<std::string>(artifact::Kernel& kernel)>;
+  virtual Result<artifact::Kernel> compile(mlir::ModuleOp scheduled, const Observer& observer,
+                                           const Choose& choose = {}) = 0;
+
+  /// A kernel whose entry points are absent, and what compileEntry() makes them of. A kernel that has few parts is complete, and `entries` is empty.
+  struct Plan {
+    artifact::Kernel kernel;
+    std::vector<uint8_t> entries;
+  };
+  virtual Result<Plan> plan(mlir::ModuleOp scheduled, const Observer& observer);
 };
+
+/// The code of an absent entry point of a plan for `target`. Any thread; does not keep what it loads. Error: damaged `entries`, no such entry
+/// point, an operation that the back end cannot emit.
+Result<std::vector<uint8_t>> compileEntry(const std::string& target, std::span<const uint8_t> entries,
+                                          const std::string& symbol, uint32_t slotCount);
 
 /// `target`: "cpu" or "sm_80", "sm_90", …; `cpu`: processor for the first. Error: unknown, with the known ones.
 Result<std::unique_ptr<BackEnd>> createBackEnd(const std::string& target, const std::string& cpu);

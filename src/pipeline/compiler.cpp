@@ -11,6 +11,7 @@
 #include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
 #include "pipeline/build_id.h"
+#include "pipeline/entry_source.h"
 #include "pipeline/error_collector.h"
 
 #include "mlir/IR/Verifier.h"
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 namespace vortex::pipeline {
 
@@ -37,7 +39,7 @@ std::span<const Stage> stages() { return kStages; }
 Compiler::Compiler(const lang::Program& program, const source::SourceManager& sources, Options options)
     : program_(program), sources_(sources), options_(std::move(options)) {
   if (options_.useCache)
-    cache_ = std::make_unique<artifact::Cache>();
+    cache_ = std::make_shared<artifact::Cache>();
 }
 
 Compiler::~Compiler() = default;
@@ -135,6 +137,43 @@ static void addSizes(base::Hasher& hasher, const std::optional<std::array<int64_
     hasher.addNumber(static_cast<uint64_t>(size));
 }
 
+static std::string keyFor(const Coverage& coverage, const std::string& complete) {
+  if (coverage.isComplete())
+    return complete;
+  base::Hasher hasher;
+  hasher.addField("coverage").addField(complete).addNumber(coverage.isUsual);
+  for (const Coverage::Extent& extent : coverage.extents)
+    hasher.addNumber(extent.argument).addNumber(extent.dim).addNumber(static_cast<uint64_t>(extent.value));
+  return hasher.finishHex();
+}
+
+/// Length of the kernel, the kernel, what its entry points are made of.
+static std::vector<uint8_t> writePlan(const BackEnd::Plan& plan) {
+  const std::vector<uint8_t> kernel = artifact::serialize(plan.kernel);
+  const uint64_t length = kernel.size();
+  std::vector<uint8_t> bytes(sizeof length);
+  std::memcpy(bytes.data(), &length, sizeof length);
+  bytes.insert(bytes.end(), kernel.begin(), kernel.end());
+  bytes.insert(bytes.end(), plan.entries.begin(), plan.entries.end());
+  return bytes;
+}
+
+/// Nothing if the cache has no such plan.
+static std::optional<BackEnd::Plan> readPlan(artifact::Cache& cache, const std::string& key) {
+  const auto bytes = cache.get(key);
+  uint64_t length = 0;
+  if (!bytes || bytes->size() < sizeof length)
+    return std::nullopt;
+  std::memcpy(&length, bytes->data(), sizeof length);
+  if (length > bytes->size() - sizeof length)
+    return std::nullopt;
+  const auto kernelEnd = bytes->begin() + static_cast<ptrdiff_t>(sizeof length + length);
+  auto kernel = artifact::deserialize({bytes->begin() + sizeof length, kernelEnd});
+  if (!kernel)
+    return std::nullopt;
+  return BackEnd::Plan{std::move(kernel).value(), {kernelEnd, bytes->end()}};
+}
+
 /// Everything irgen and the later stages read: the compiler, the target, the text and name of every source file (names are part of
 /// messages of a kernel), which instance it is, and the request. Computed before irgen, so that a hit needs no MLIR.
 std::string Compiler::cacheKey(const lang::Function& kernel, const irgen::Options& request) const {
@@ -158,20 +197,18 @@ std::string Compiler::cacheKey(const lang::Function& kernel, const irgen::Option
   return hasher.finishHex();
 }
 
-std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& kernel, const irgen::Options& request,
-                                                          Failure& failure) {
-  bool dumps = options_.dump &&
-               std::any_of(std::begin(kStages), std::end(kStages), [&](const Stage& s) { return wants(s.name); });
-  std::string key;
-  if (cache_ && !dumps && options_.reproducer.empty()) {
-    auto cached = timed(kernel, "cache", [&]() -> Result<artifact::Kernel> {
-      key = cacheKey(kernel, request);
-      auto bytes = cache_->get(key);
-      return bytes ? artifact::deserialize(*bytes) : Error{"not in the cache"};
-    });
-    if (cached)
-      return std::make_shared<const artifact::Kernel>(std::move(cached).value());
-  }
+bool Compiler::dumps() const {
+  return options_.dump &&
+         std::any_of(std::begin(kStages), std::end(kStages), [&](const Stage& s) { return wants(s.name); });
+}
+
+void Compiler::keep(const std::string& key, std::span<const uint8_t> bytes) {
+  if (auto stored = cache_->put(key, bytes); !stored && options_.warn && !std::exchange(warnedCache_, true))
+    options_.warn("compiled kernels are not kept: " + stored.error().message);
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> Compiler::scheduledModule(const lang::Function& kernel, const irgen::Options& request,
+                                                            Failure& failure) {
   if (!prepareTarget(failure))
     return nullptr;
   auto generated = module(kernel, request, false, failure);
@@ -184,18 +221,12 @@ std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& 
         !written && options_.warn)
       options_.warn(written.error().message);
   }
-  if (!schedule(kernel, *generated, failure))
-    return nullptr;
-  auto compiled = compileModule(kernel, *generated, failure);
-  if (compiled && !key.empty())
-    if (auto stored = cache_->put(key, artifact::serialize(*compiled));
-        !stored && options_.warn && !std::exchange(warnedCache_, true))
-      options_.warn("compiled kernels are not kept: " + stored.error().message);
-  return compiled;
+  return schedule(kernel, *generated, failure) ? std::move(generated) : nullptr;
 }
 
-std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Function& kernel, mlir::ModuleOp module,
-                                                                Failure& failure) {
+/// What `compile` makes with an observer; nothing and `failure` set if it fails.
+template <class Compile>
+auto Compiler::runBackEnd(const lang::Function& kernel, Failure& failure, const Compile& compile) {
   ErrorCollector errors(context(), failure);
   BackEnd::Observer observer;
   observer.wants = [&](std::string_view stage) { return options_.dump && wants(stage); };
@@ -203,13 +234,64 @@ std::shared_ptr<const artifact::Kernel> Compiler::compileModule(const lang::Func
   observer.time = [&](std::string_view stage, double spent) {
     times_.push_back({kernel.name, std::string(stage), spent});
   };
-  auto compiled = target_->compile(module, observer);
-  if (!compiled) {
-    if (failure.message.empty())
-      failure.message = compiled.error().message;
-    return nullptr;
+  auto compiled = compile(observer);
+  if (!compiled && failure.message.empty())
+    failure.message = compiled.error().message;
+  return compiled;
+}
+
+std::shared_ptr<const artifact::Kernel> Compiler::compile(const lang::Function& kernel, const irgen::Options& request,
+                                                          Failure& failure, const Coverage& coverage) {
+  std::string key;
+  if (cache_ && !dumps() && options_.reproducer.empty()) {
+    auto cached = timed(kernel, "cache", [&]() -> Result<artifact::Kernel> {
+      key = keyFor(coverage, cacheKey(kernel, request));
+      auto bytes = cache_->get(key);
+      return bytes ? artifact::deserialize(*bytes) : Error{"not in the cache"};
+    });
+    if (cached)
+      return std::make_shared<const artifact::Kernel>(std::move(cached).value());
   }
+  auto module = scheduledModule(kernel, request, failure);
+  if (!module)
+    return nullptr;
+  BackEnd::Choose choose;
+  if (!coverage.isComplete())
+    choose = [&](artifact::Kernel& lowered) { return coverEntries(lowered, coverage); };
+  auto compiled = runBackEnd(
+      kernel, failure, [&](const BackEnd::Observer& observer) { return target_->compile(*module, observer, choose); });
+  if (!compiled)
+    return nullptr;
+  if (!key.empty())
+    keep(key, artifact::serialize(*compiled));
   return std::make_shared<const artifact::Kernel>(std::move(compiled).value());
+}
+
+Compiler::Plan Compiler::plan(const lang::Function& kernel, const irgen::Options& request, Failure& failure) {
+  if (dumps() || !options_.reproducer.empty())  // of everything
+    return {compile(kernel, request, failure), nullptr};
+  const std::string key = base::Hasher().addField("plan").addField(cacheKey(kernel, request)).finishHex();
+  auto finish = [&](BackEnd::Plan plan) -> Plan {
+    std::shared_ptr<artifact::EntrySource> entries;
+    if (!plan.entries.empty())
+      entries = std::make_shared<EntrySource>(
+          EntrySource::Plan{plan.kernel.target, key, plan.kernel.slotCount, std::move(plan.entries)}, cache_,
+          options_.warn);
+    return {std::make_shared<const artifact::Kernel>(std::move(plan.kernel)), std::move(entries)};
+  };
+  if (cache_)
+    if (auto cached = timed(kernel, "cache", [&] { return readPlan(*cache_, key); }))
+      return finish(*std::move(cached));
+  auto module = scheduledModule(kernel, request, failure);
+  if (!module)
+    return {};
+  auto planned =
+      runBackEnd(kernel, failure, [&](const BackEnd::Observer& observer) { return target_->plan(*module, observer); });
+  if (!planned)
+    return {};
+  if (cache_)
+    keep(key, writePlan(*planned));
+  return finish(std::move(planned).value());
 }
 
 std::string Compiler::text(const lang::Function& kernel, const irgen::Options& request, std::string_view stage,

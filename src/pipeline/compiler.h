@@ -5,6 +5,7 @@
 #include "artifact/cache.h"
 #include "irgen/irgen.h"
 #include "lang/sema/program.h"
+#include "pipeline/coverage.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -66,8 +67,17 @@ public:
 
   /// Artifact of one kernel under one launch request; from memory, from the disk cache, or compiled. Null and `failure` set when the
   /// kernel uses what a stage does not support.
+  /// Entry points that no launch of the coverage comes to are absent.
   std::shared_ptr<const artifact::Kernel> compile(const lang::Function& kernel, const irgen::Options& request,
-                                                  Failure& failure);
+                                                  Failure& failure, const Coverage& coverage = {});
+  /// The same for launches in this process: entry points that take long to make are absent, and `entries` makes them. They may be asked for when
+  /// this compiler is gone.
+  struct Plan {
+    std::shared_ptr<const artifact::Kernel> kernel;
+    std::shared_ptr<artifact::EntrySource> entries;  ///< null: `kernel` is complete
+  };
+  /// The kernel is null and `failure` set as above.
+  Plan plan(const lang::Function& kernel, const irgen::Options& request, Failure& failure);
   /// The module after irgen (`scheduled` false) or as the back end gets it. Null and `failure` set on errors.
   mlir::OwningOpRef<mlir::ModuleOp> module(const lang::Function& kernel, const irgen::Options& request, bool scheduled,
                                            Failure& failure);
@@ -86,8 +96,11 @@ private:
   void dump(const lang::Function& kernel, std::string_view stage, mlir::ModuleOp module);
   bool schedule(const lang::Function& kernel, mlir::ModuleOp module, Failure& failure);
   std::string cacheKey(const lang::Function& kernel, const irgen::Options& request) const;
-  std::shared_ptr<const artifact::Kernel> compileModule(const lang::Function& kernel, mlir::ModuleOp module,
-                                                        Failure& failure);
+  mlir::OwningOpRef<mlir::ModuleOp> scheduledModule(const lang::Function& kernel, const irgen::Options& request,
+                                                    Failure& failure);
+  template <class Compile> auto runBackEnd(const lang::Function& kernel, Failure& failure, const Compile& compile);
+  bool dumps() const;
+  void keep(const std::string& key, std::span<const uint8_t> bytes);
   bool prepareTarget(Failure& failure);
   template <class Work> auto timed(const lang::Function& kernel, std::string_view stage, Work work);
 
@@ -96,7 +109,7 @@ private:
   Options options_;
   std::unique_ptr<mlir::MLIRContext> context_;
   std::unique_ptr<BackEnd> target_;
-  std::unique_ptr<artifact::Cache> cache_;
+  std::shared_ptr<artifact::Cache> cache_;
   std::vector<StageTime> times_;
   bool warnedCache_ = false;
 };

@@ -41,10 +41,14 @@ std::string jsonReport(const artifact::Kernel& kernel, const std::vector<std::st
                                  ", \"estimated\": ", fact.estimated ? "true" : "false", "}"));
   for (const std::string& note : kernel.notes)
     notes.push_back(source::jsonString(note));
+  std::vector<std::string> leftOut;
+  for (const std::string& symbol : kernel.absent)
+    leftOut.push_back(source::jsonString(symbol));
   return base::concat("{\"kernel\": ", source::jsonString(kernel.name),
                       ", \"target\": ", source::jsonString(kernel.target), ", \"files\": [", base::join(names, ", "),
-                      "], \"codeBytes\": ", kernel.code.size(), ", \"phases\": ", kernel.phases.size(),
-                      ", \"facts\": [", base::join(facts, ", "), "], \"notes\": [", base::join(notes, ", "), "]",
+                      "], \"leftOut\": [", base::join(leftOut, ", "), "], \"codeBytes\": ", kernel.code.size(),
+                      ", \"phases\": ", kernel.phases.size(), ", \"facts\": [", base::join(facts, ", "),
+                      "], \"notes\": [", base::join(notes, ", "), "]",
                       lastLine ? ", " + memoryReportJson(kernel, lastLine) : "", "}");
 }
 
@@ -62,6 +66,9 @@ std::string buildReport(const artifact::Kernel& kernel, const std::string& files
   std::string text = base::concat(kernel.name, ":\n  Target:    ", kernel.target, "\n  Files:     ", files,
                                   "\n  Code:      ", kernel.code.size(), " bytes in ", kernel.phases.size(),
                                   kernel.phases.size() == 1 ? " phase\n" : " phases\n");
+  if (!kernel.absent.empty())
+    text +=
+        base::concat("  Left out:  ", kernel.absent.size(), " entry points: ", base::join(kernel.absent, ", "), "\n");
   text += lastLine ? memoryReport(kernel, lastLine) : memorySummary(kernel);
   for (const artifact::Fact& fact : kernel.facts)
     text += base::concat("  ", fact.key, ": ", fact.estimated ? "~" : "", fact.value, "\n");
@@ -140,11 +147,59 @@ std::optional<irgen::Options> buildRequest(Session& session, const lang::Functio
   return request;
 }
 
+static std::optional<pipeline::Coverage::Extent> extentOf(const lang::Function& kernel, const std::string& name,
+                                                          int64_t value) {
+  for (const lang::DimBinding& dim : kernel.dims)
+    if (dim.name == name && dim.param && !dim.isScalarValue && !dim.factor)
+      return pipeline::Coverage::Extent{irgen::launchArgument(kernel, *dim.param, dim.fieldPath), dim.dim, value};
+  return std::nullopt;
+}
+
+/// The launches of --versions. Nothing after an error message: a word that says nothing.
+static std::optional<pipeline::Coverage> coverageOf(const Settings& settings, const lang::Function& kernel) {
+  pipeline::Coverage coverage;
+  for (const std::string& word : splitList(settings.versions)) {
+    const size_t equals = word.find('=');
+    if (settings.versions == "complete" || settings.versions == "all")
+      break;
+    if (word == "usual") {
+      coverage.isUsual = true;
+      continue;
+    }
+    const std::string digits = equals == std::string::npos ? "" : word.substr(equals + 1);
+    const bool isNumber =
+        !digits.empty() && digits.size() <= 15 && digits.find_first_not_of("0123456789") == std::string::npos;
+    if (!isNumber) {
+      failWith(settings, "E0805",
+               base::concat("--versions ", settings.versions, ": `", word,
+                            "` is neither `usual` nor an extent, `M=4096`; `complete` and `all` stand alone"));
+      return std::nullopt;
+    }
+    const auto extent = extentOf(kernel, word.substr(0, equals), std::stoll(digits));
+    if (!extent) {
+      std::vector<std::string> known;
+      for (const lang::DimBinding& dim : kernel.dims)
+        if (extentOf(kernel, dim.name, 0))
+          known.push_back(dim.name);
+      failWith(settings, "E0805",
+               base::concat("--versions ", settings.versions, ": `", kernel.name, "` has no extent `",
+                            word.substr(0, equals), "` that is a parameter's own; there are ",
+                            known.empty() ? "none" : base::join(known, ", ")));
+      return std::nullopt;
+    }
+    coverage.extents.push_back(*extent);
+  }
+  return coverage;
+}
+
 std::shared_ptr<const artifact::Kernel> buildArtifact(Session& session, const lang::Function& kernel,
                                                       const irgen::Options& request) {
+  const std::optional<pipeline::Coverage> coverage = coverageOf(session.settings(), kernel);
+  if (!coverage)
+    return nullptr;
   pipeline::Failure failure;
   Progress progress("compiling " + kernel.name);
-  auto compiled = session.compiler().compile(kernel, request, failure);
+  auto compiled = session.compiler().compile(kernel, request, failure, *coverage);
   progress.finish();
   if (!compiled)
     reportFailure(session, kernel, failure);

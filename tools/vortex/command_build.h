@@ -29,6 +29,9 @@ std::optional<std::vector<std::string>> writeFiles(const Settings& settings, art
 /// `lastLine`: the kernel's; 0: without the memory report.
 std::string buildReport(const artifact::Kernel& kernel, const std::string& files, uint32_t lastLine);
 
+/// The parts of a list with commas.
+std::vector<std::string> splitList(const std::string& list);
+
 /// `vortex build --header`: one C++ launcher per kernel with its artifacts for every target of the settings, "cpu,sm_90".
 int buildHeaders(const Settings& settings);
 

@@ -6,17 +6,18 @@
 #include <filesystem>
 
 namespace vortex::tools {
-namespace {
 
-std::vector<std::string> splitTargets(const std::string& list) {
-  std::vector<std::string> targets;
+std::vector<std::string> splitList(const std::string& list) {
+  std::vector<std::string> parts;
   for (size_t at = 0; at <= list.size();) {
     const size_t end = std::min(list.find(',', at), list.size());
-    targets.push_back(list.substr(at, end - at));
+    parts.push_back(list.substr(at, end - at));
     at = end + 1;
   }
-  return targets;
+  return parts;
 }
+
+namespace {
 
 /// A kernel's artifacts, one per target, in the order of the targets.
 struct Built {
@@ -45,7 +46,7 @@ bool buildTarget(const Settings& settings, std::vector<Built>& built) {
 
 int buildHeaders(const Settings& settings) {
   std::vector<Built> built;
-  for (const std::string& target : splitTargets(settings.target)) {
+  for (const std::string& target : splitList(settings.target)) {
     Settings one = settings;
     one.target = target;
     if (!checkTarget(settings, target) || !buildTarget(one, built))

@@ -101,12 +101,12 @@ hal::KernelRef DeviceBackend::loaded(const lang::Function& kernel, const irgen::
   if (auto known = kernels_.find(key); known != kernels_.end())
     return known->second;
   pipeline::Failure problem;
-  auto compiled = compiler_.compile(kernel, request, problem);
-  if (!compiled) {
+  auto planned = compiler_.plan(kernel, request, problem);
+  if (!planned.kernel) {
     failure = {"E0713", problem.message, problem.file, problem.line, problem.column, {}};
     return nullptr;
   }
-  auto loaded = device_->load(std::move(compiled));
+  auto loaded = device_->load(std::move(planned.kernel), std::move(planned.entries));
   if (!loaded) {
     failure = {"E0708", loaded.error().message, {}, 0, 0, {}};
     return nullptr;
@@ -153,8 +153,8 @@ host::LaunchOutcome DeviceBackend::launch(const lang::Function& kernel, std::spa
   auto prepared = hal::prepare(*device_, code, converted, std::move(options));
   if (!prepared)
     return host::LaunchFailure{"E0712", prepared.error().message, {}, 0, 0, {}};
-  auto submitted = stream_->submit(*prepared);
   noteLoadTime(*code);
+  auto submitted = stream_->submit(*prepared);
   if (!submitted)
     return host::LaunchFailure{"E0708", submitted.error().message, {}, 0, 0, {}};
   if (auto done = stream_->synchronize(); !done)

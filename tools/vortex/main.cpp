@@ -151,6 +151,9 @@ int main(int argc, char** argv) {
       ->add_option("--emit", settings.emit,
                    "print instead of writing files: vx, ir (vx as scheduled), vxt (GPUs: per-thread code), llvm, asm")
       ->check(CLI::IsMember({"vx", "ir", "vxt", "llvm", "asm"}));
+  build->add_option("--versions", settings.versions,
+                    "launches to make code for: complete or all (every launch), or a list of usual (dense aligned "
+                    "tensors) and M=4096 (of this size)");
   build->add_flag("--memory", settings.memory, "also report where shared tensors lie and how many blocks fit");
   build->add_option("-o,--output", settings.output, "folder for the files");
   build->add_option("--kernel", settings.kernel, "only this kernel");

@@ -236,7 +236,8 @@ public:
     }
     return hal::StreamRef(std::make_shared<Stream>(this, entries_));
   }
-  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
+  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel,
+                              std::shared_ptr<artifact::EntrySource>) override {
     if (Result<void> valid = artifact::validate(*kernel); !valid)
       return valid.takeError();
     if (kernel->target != kName)

@@ -30,6 +30,7 @@ struct Settings {
   MetalOptions metal;
   std::vector<std::string> dumpAfter;
   std::vector<std::pair<std::string, int64_t>> dims;
+  std::string versions = "complete";  ///< of `build`
   lang::flow::RacePolicy races = lang::flow::RacePolicy::Report;
   uint64_t seed = 0;
   uint64_t maxSteps = 100'000'000;  ///< a few seconds of one warp

@@ -112,7 +112,8 @@ public:
   Result<hal::StreamRef> createStream() override {
     return hal::StreamRef(std::make_shared<CpuStream>(this, resources_));
   }
-  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
+  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel,
+                              std::shared_ptr<artifact::EntrySource>) override {
     return CpuKernel::load(this, std::move(kernel));
   }
 

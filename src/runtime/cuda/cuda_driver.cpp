@@ -55,8 +55,9 @@ public:
     return hal::EventRef(std::make_shared<CudaEvent>(this, resources_->gpu));
   }
   Result<uint32_t> residentClusters(uint32_t blocks) override { return clusters_.of(blocks); }
-  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
-    return CudaKernel::load(this, resources_->gpu, resources_->cache, std::move(kernel));
+  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel,
+                              std::shared_ptr<artifact::EntrySource> entries) override {
+    return CudaKernel::load(this, *resources_, std::move(kernel), std::move(entries));
   }
 
 private:

@@ -124,13 +124,17 @@ TEST_F(CudaJit, OnlyTheEntryPointsOfALaunchAreAssembled) {
                         std::vector<hal::Argument>{x, hal::conformance::scalarI64(1), hal::conformance::scalarI64(1)})
         .value();
   };
-  EXPECT_EQ(run(1).phases[0].version, 0u);
-  EXPECT_EQ(run(2).phases[0].version, 1u);
-  for (int round = 0; round < 3; ++round) {
-    ASSERT_TRUE(stream->submit(run(2)));
+  for (int round = 0; round < 3; ++round) {  // before anything is submitted
+    const hal::Launch launch = run(2);
+    EXPECT_EQ(launch.phases[0].version, 1u);
+    EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 1);
+    EXPECT_EQ(StandIn::get().count("cuModuleLoadData"), 1);
+    ASSERT_TRUE(stream->submit(launch));
     EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 1);
     EXPECT_EQ(StandIn::get().count("cuModuleLoadData"), 1);
   }
+  EXPECT_EQ(run(1).phases[0].version, 0u);
+  EXPECT_EQ(StandIn::get().count("cuLinkComplete"), 2);
   kernel->phases[0].versions[0].symbol = "nowhere";
   EXPECT_MENTIONS(device->load(kernel).error().message, "no entry point 'nowhere'");
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 namespace vortex::cuda {
 
@@ -34,6 +35,11 @@ std::string_view textOf(const artifact::Kernel& kernel) {
   return {reinterpret_cast<const char*>(kernel.code.data()), kernel.code.size()};
 }
 
+Result<void> checkText(const Gpu& gpu, std::string_view ptx) {
+  Result<PtxHeader> header = readHeader(ptx);
+  return header ? checkPtx(gpu, *header) : header.takeError();
+}
+
 }  // namespace
 
 Placement::~Placement() {
@@ -57,38 +63,37 @@ void Placement::own(ModuleHandle module) {
   modules_.push_back(module);
 }
 
-CudaKernel::CudaKernel(const hal::Device* device, std::shared_ptr<Gpu> gpu, std::shared_ptr<artifact::Cache> cache,
-                       std::shared_ptr<const artifact::Kernel> kernel)
-    : LoadedKernel(device, std::move(kernel)), gpu_(std::move(gpu)), cache_(std::move(cache)), ptx_(textOf(artifact())),
-      parts_(ptx_.count()) {
+CudaKernel::CudaKernel(const hal::Device* device, const Resources& resources,
+                       std::shared_ptr<const artifact::Kernel> kernel, std::shared_ptr<artifact::EntrySource> entries)
+    : LoadedKernel(device, std::move(kernel), std::move(entries)), gpu_(resources.gpu), cache_(resources.cache),
+      ptx_(textOf(artifact())), parts_(ptx_.count() + artifact().absent.size()) {
   mayPrint_ = artifact::mayPrint(artifact());
   reports_ = std::ranges::any_of(artifact().faults,
                                  [](const artifact::Fault& fault) { return fault.id != artifact::kDeviceStopped; });
 }
 
-Result<hal::KernelRef> CudaKernel::load(const hal::Device* device, std::shared_ptr<Gpu> gpu,
-                                        std::shared_ptr<artifact::Cache> cache,
-                                        std::shared_ptr<const artifact::Kernel> kernel) {
+Result<hal::KernelRef> CudaKernel::load(const hal::Device* device, const Resources& resources,
+                                        std::shared_ptr<const artifact::Kernel> kernel,
+                                        std::shared_ptr<artifact::EntrySource> entries) {
+  Gpu& gpu = *resources.gpu;
   const auto fail = [&](const Error& error) {
     return Error{concat("cannot load kernel '", kernel->name, "': ", error.message)};
   };
   if (!kernel->target.starts_with("sm_"))
     return Error{concat("kernel '", kernel->name, "' was compiled for '", kernel->target, "', this device runs 'sm_",
-                        gpu->facts().capability, "'")};
+                        gpu.facts().capability, "'")};
   if (Result<void> valid = checkArtifact(*kernel); !valid)
     return fail(valid.error());
-  Result<PtxHeader> header = readHeader(textOf(*kernel));
-  if (!header)
-    return fail(header.error());
-  if (Result<void> runs = checkPtx(*gpu, *header); !runs)
+  const bool isPlan = kernel->code.empty() && !kernel->absent.empty();
+  if (Result<void> runs = isPlan ? checkPtx(gpu, {.target = kernel->target}) : checkText(gpu, textOf(*kernel)); !runs)
     return fail(runs.error());
-  Result<ContextRef> context = gpu->context();
+  Result<ContextRef> context = gpu.context();
   if (!context)
     return fail(context.error());
-  std::shared_ptr<CudaKernel> loaded(new CudaKernel(device, std::move(gpu), std::move(cache), kernel));
+  std::shared_ptr<CudaKernel> loaded(new CudaKernel(device, resources, kernel, std::move(entries)));
   if (Result<void> listed = loaded->listEntries(); !listed)
     return fail(listed.error());
-  if (loaded->parts_.size() == 1 && !kernel->phases.empty()) {  // whatever a launch runs
+  if (loaded->parts_.size() == 1 && loaded->ptx_.count() == 1 && !kernel->phases.empty()) {  // whatever a launch runs
     const Enter enter(**context);
     if (Result<const LoadedEntry*> first = loaded->entryIn(*context, kernel->phases[0], 0); !first)
       return first.takeError();
@@ -103,10 +108,47 @@ Result<void> CudaKernel::listEntries() {
       symbols_.push_back(version.symbol);
     symbols_.push_back(phase.symbol);
   }
-  for (std::string_view symbol : symbols_)
-    if (ptx_.partOf(symbol) == ptx_.count())
+  std::map<std::string_view, size_t> absent;
+  for (const std::string& symbol : artifact().absent)
+    absent.emplace(symbol, ptx_.count() + absent.size());
+  for (std::string_view symbol : symbols_) {
+    const auto isAbsent = absent.find(symbol);
+    partOf_.push_back(isAbsent != absent.end() ? isAbsent->second : ptx_.partOf(symbol));
+    if (isAbsent == absent.end() && partOf_.back() == ptx_.count())
       return Error{concat("its code has no entry point '", symbol, "'")};
+  }
   return {};
+}
+
+size_t CudaKernel::numberOf(const artifact::Phase& phase, uint32_t version) const {
+  return firstEntry_[static_cast<size_t>(&phase - artifact().phases.data())] + version;
+}
+
+Result<void> CudaKernel::provide(const artifact::Phase& phase, uint32_t version) {
+  if (const Placement* current = current_.load(std::memory_order_acquire);
+      current && current->entry(numberOf(phase, version)))
+    return {};
+  Result<ContextRef> context = gpu_->context();
+  if (!context)
+    return context.takeError();
+  const Enter enter(**context);
+  Result<const LoadedEntry*> entry = entryIn(*context, phase, version);
+  return entry ? Result<void>() : entry.takeError();
+}
+
+/// Under the part's lock.
+Result<std::string> CudaKernel::textOfPart(size_t index) {
+  if (index < ptx_.count())
+    return ptx_.text(index);
+  if (!entries())
+    return Error{"its code was left out of the kernel"};
+  Result<std::vector<uint8_t>> made = entries()->make(artifact().absent[index - ptx_.count()]);
+  if (!made)
+    return made.takeError();
+  std::string text(made->begin(), made->end());
+  if (Result<void> runs = checkText(*gpu_, text); !runs)
+    return runs.takeError();
+  return text;
 }
 
 Result<void> CudaKernel::bind(hal::Launch& launch) const {
@@ -142,7 +184,7 @@ Placement& CudaKernel::placementIn(const ContextRef& context) {
 Result<const LoadedEntry*> CudaKernel::entryIn(const ContextRef& context, const artifact::Phase& phase,
                                                uint32_t version) {
   Placement& placement = placementIn(context);
-  const size_t index = firstEntry_[static_cast<size_t>(&phase - artifact().phases.data())] + version;
+  const size_t index = numberOf(phase, version);
   if (const LoadedEntry* known = placement.entry(index))
     return known;
   Result<const LoadedEntry*> placed = place(placement, index);
@@ -153,7 +195,7 @@ Result<const LoadedEntry*> CudaKernel::entryIn(const ContextRef& context, const 
 }
 
 Result<const LoadedEntry*> CudaKernel::place(Placement& placement, size_t entry) {
-  const size_t index = ptx_.partOf(symbols_[entry]);
+  const size_t index = partOf_[entry];
   const std::lock_guard lock(parts_[index].mutex);
   if (const LoadedEntry* known = placement.entry(entry))
     return known;
@@ -180,10 +222,16 @@ Result<ModuleHandle> CudaKernel::moduleOf(Placement& placement, size_t index) {
   for (const auto& [where, module] : part.modules)
     if (where == placement.context())
       return module;
-  const std::string ptx = ptx_.text(index);
-  if (isWholeProgram(ptx))
-    part.machineCode.assign(ptx.c_str(), ptx.c_str() + ptx.size() + 1);
   bool fresh = !part.machineCode.empty();  // loaded before, in another context
+  std::string ptx;
+  if (!fresh) {
+    Result<std::string> text = textOfPart(index);
+    if (!text)
+      return text.takeError();
+    ptx = *std::move(text);
+    if ((fresh = isWholeProgram(ptx)))
+      part.machineCode.assign(ptx.c_str(), ptx.c_str() + ptx.size() + 1);
+  }
   for (artifact::Cache* cache = cache_.get();; cache = nullptr) {
     if (part.machineCode.empty()) {
       Result<std::vector<uint8_t>> machineCode = assemble(context, *gpu_, ptx, cache);

@@ -3,6 +3,7 @@
 #include "artifact/cache.h"
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/ptx_parts.h"
+#include "runtime/cuda/resources.h"
 #include "runtime/hal/device.h"
 
 #include <atomic>
@@ -48,9 +49,9 @@ public:
   /// A kernel with one entry point is assembled at once, one with several by the launches that need them. Errors: another target, PTX that
   /// is newer than the driver or that it refuses (with its log), a missing entry point, more parameters than a launch can carry, a phase
   /// without hardware threads.
-  static Result<hal::KernelRef> load(const hal::Device* device, std::shared_ptr<Gpu> gpu,
-                                     std::shared_ptr<artifact::Cache> cache,
-                                     std::shared_ptr<const artifact::Kernel> kernel);
+  static Result<hal::KernelRef> load(const hal::Device* device, const Resources& resources,
+                                     std::shared_ptr<const artifact::Kernel> kernel,
+                                     std::shared_ptr<artifact::EntrySource> entries);
 
   /// The entry point of a phase's version (hal::LaunchPhase::version) in a context that is current; assembled and loaded if this is its first
   /// use there. Error: what the driver refuses, with its log, the kernel and the entry point.
@@ -58,6 +59,8 @@ public:
 
   /// Encodes the tensor maps of the launch's phases. Error: a driver that cannot, or that refuses one.
   Result<void> bind(hal::Launch& launch) const override;
+
+  Result<void> provide(const artifact::Phase& phase, uint32_t version) override;
 
   bool mayPrint() const { return mayPrint_; }
   /// Whether a launch can leave something in its report.
@@ -71,9 +74,11 @@ private:
     std::vector<std::pair<ContextRef, ModuleHandle>> modules;
   };
 
-  CudaKernel(const hal::Device* device, std::shared_ptr<Gpu> gpu, std::shared_ptr<artifact::Cache> cache,
-             std::shared_ptr<const artifact::Kernel> kernel);
+  CudaKernel(const hal::Device* device, const Resources& resources, std::shared_ptr<const artifact::Kernel> kernel,
+             std::shared_ptr<artifact::EntrySource> entries);
   Result<void> listEntries();
+  size_t numberOf(const artifact::Phase& phase, uint32_t version) const;
+  Result<std::string> textOfPart(size_t part);
   Placement& placementIn(const ContextRef& context);
   Result<const LoadedEntry*> place(Placement& placement, size_t entry);
   Result<ModuleHandle> moduleOf(Placement& placement, size_t index);
@@ -83,9 +88,10 @@ private:
   std::shared_ptr<Gpu> gpu_;
   std::shared_ptr<artifact::Cache> cache_;
   PtxParts ptx_;
-  std::vector<Part> parts_;
+  std::vector<Part> parts_;                ///< those of ptx_, then one for each absent entry point
   std::vector<size_t> firstEntry_;         ///< of each phase; its versions and then its symbol follow one another
   std::vector<std::string_view> symbols_;  ///< of the entries
+  std::vector<size_t> partOf_;             ///< of the entries
   bool mayPrint_ = false, reports_ = false;
   std::atomic<Placement*> current_{nullptr};
   std::mutex mutex_;

@@ -2,6 +2,9 @@
 
 #include "base/text.h"
 
+#include <set>
+#include <string_view>
+
 namespace vortex::hal {
 
 using base::concat;
@@ -13,7 +16,28 @@ Graph::~Graph() = default;
 Stream::~Stream() = default;
 Device::~Device() = default;
 
+LoadedKernel::LoadedKernel(const Device* device, std::shared_ptr<const artifact::Kernel> artifact,
+                           std::shared_ptr<artifact::EntrySource> entries)
+    : device_(device), artifact_(std::move(artifact)), sizes_(sizeProgram(*artifact_)),
+      readsBack_(artifact::readsBack(*artifact_)), entries_(std::move(entries)) {
+  if (entries_ || artifact_->absent.empty())
+    return;
+  const std::set<std::string_view> absent(artifact_->absent.begin(), artifact_->absent.end());
+  for (const artifact::Phase& phase : artifact_->phases) {
+    std::vector<bool>& lacking = lacking_.emplace_back();
+    for (const artifact::Version& version : phase.versions)
+      lacking.push_back(absent.contains(version.symbol));
+    lacking.push_back(absent.contains(phase.symbol));
+  }
+}
+
 Result<void> LoadedKernel::bind(Launch&) const { return {}; }
+
+bool LoadedKernel::lacks(const artifact::Phase& phase, uint32_t version) const {
+  return !lacking_.empty() && lacking_[static_cast<size_t>(&phase - artifact_->phases.data())][version];
+}
+
+Result<void> LoadedKernel::provide(const artifact::Phase&, uint32_t) { return {}; }
 
 Result<uint32_t> Device::residentClusters(uint32_t blocks) { return blocks == 1 ? info().workers : 0; }
 

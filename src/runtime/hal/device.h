@@ -75,11 +75,16 @@ public:
   int64_t loadNanoseconds() const { return loadNanoseconds_.load(std::memory_order_relaxed); }
   /// Makes what the device wants of a launch besides its slots, once: the end of prepare(). Error: what the driver refuses.
   virtual Result<void> bind(Launch& launch) const;
+  /// Neither the artifact has this entry point of a phase, by LaunchPhase::version, nor can it be made.
+  bool lacks(const artifact::Phase& phase, uint32_t version) const;
+  /// Makes and loads the code of an entry point that is not lacking, if this is its first use: prepare() asks for all that a launch may run, so
+  /// that neither work in a stream nor a recording waits for the compiler. Error: what the compiler or the driver refuses.
+  virtual Result<void> provide(const artifact::Phase& phase, uint32_t version);
 
 protected:
-  LoadedKernel(const Device* device, std::shared_ptr<const artifact::Kernel> artifact)
-      : device_(device), artifact_(std::move(artifact)), sizes_(sizeProgram(*artifact_)),
-        readsBack_(artifact::readsBack(*artifact_)) {}
+  LoadedKernel(const Device* device, std::shared_ptr<const artifact::Kernel> artifact,
+               std::shared_ptr<artifact::EntrySource> entries = nullptr);
+  artifact::EntrySource* entries() const { return entries_.get(); }  ///< of absent entry points; may be null
   void addLoadTime(int64_t nanoseconds) { loadNanoseconds_.fetch_add(nanoseconds, std::memory_order_relaxed); }
 
 private:
@@ -87,6 +92,8 @@ private:
   std::shared_ptr<const artifact::Kernel> artifact_;
   size::Program sizes_;
   bool readsBack_;
+  std::shared_ptr<artifact::EntrySource> entries_;
+  std::vector<std::vector<bool>> lacking_;  ///< by phase and version; empty: none
   std::atomic<int64_t> loadNanoseconds_{0};
 };
 using KernelRef = std::shared_ptr<LoadedKernel>;
@@ -193,8 +200,11 @@ public:
   /// How many clusters of this many blocks the device runs at the same time, when one block fills a core: of one block, its workers. 0: it has no
   /// such clusters. Error: the device failed.
   virtual Result<uint32_t> residentClusters(uint32_t blocks);
-  /// Errors: made for another target; code that cannot be loaded; a phase's symbol that is missing.
-  virtual Result<KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) = 0;
+  /// `entries` makes the code of absent entry points when launches first need them; without it, such launches are refused. Errors: made for another
+  /// target; code that cannot be loaded; a phase's symbol that is missing.
+  virtual Result<KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel,
+                                 std::shared_ptr<artifact::EntrySource> entries) = 0;
+  Result<KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) { return load(std::move(kernel), nullptr); }
 };
 using DeviceRef = std::shared_ptr<Device>;
 

@@ -171,13 +171,7 @@ private:
     for (const artifact::Constraint& constraint : kernel_.constraints) {
       if (sizes_[constraint.condition] != 0)
         continue;
-      std::string message = constraint.message;
-      for (size_t i = 0; i < constraint.operands.size(); ++i) {
-        const std::string place = "{" + std::to_string(i) + "}", value = std::to_string(sizes_[constraint.operands[i]]);
-        for (size_t at = message.find(place); at != std::string::npos; at = message.find(place, at + value.size()))
-          message.replace(at, place.size(), value);
-      }
-      return fail(message);
+      return fail(messageOf(constraint, sizes_));
     }
     return {};
   }
@@ -344,8 +338,22 @@ private:
                   launch_.slots.begin() + static_cast<ptrdiff_t>(end));
   }
 
+  /// Which of them run is known later, when nothing may fail that could have failed now.
+  Result<void> providePossible() {
+    for (const uint32_t number : taken_.phases) {
+      const artifact::Phase& phase = kernel_.phases[number];
+      for (uint32_t version = 0; version <= phase.versions.size(); ++version)
+        if (!launch_.kernel->lacks(phase, version))
+          if (Result<void> provided = launch_.kernel->provide(phase, version); !provided)
+            return fail(provided.error().message);
+    }
+    return {};
+  }
+
   Result<void> addPhases() {
     if (launch_.kernel->readsBack()) {
+      if (Result<void> provided = providePossible(); !provided)
+        return provided;
       launch_.undecided = std::make_shared<Undecided>(Undecided{sizes_, device_.info(), std::move(temporaries_)});
       return {};
     }

@@ -22,6 +22,28 @@ Error launchError(const artifact::Kernel& kernel, const std::string& reason) {
   return {concat("cannot launch kernel '", kernel.name, "': ", reason)};
 }
 
+std::string messageOf(const artifact::Constraint& constraint, const size::Values& sizes) {
+  std::string message = constraint.message;
+  for (size_t i = 0; i < constraint.operands.size(); ++i) {
+    const std::string place = concat("{", i, "}"), value = std::to_string(sizes[constraint.operands[i]]);
+    for (size_t at = message.find(place); at != std::string::npos; at = message.find(place, at + value.size()))
+      message.replace(at, place.size(), value);
+  }
+  return message;
+}
+
+std::string PhaseMaker::missingNeeds(const artifact::Kernel& kernel, const size::Values& sizes,
+                                     const std::string& symbol) {
+  std::vector<std::string> needs;
+  for (const artifact::Constraint& each : kernel.coverage)
+    if (sizes[each.condition] == 0)
+      needs.push_back(messageOf(each, sizes));
+  if (kernel.coverage.empty())
+    return concat("the code of its entry point '", symbol, "' is made by a compiler, and it was loaded without one");
+  return concat("it was built for some launches only, without its entry point '", symbol, "', because ",
+                base::join(needs, "; "), " (`vortex build --versions complete` makes all)");
+}
+
 Error PhaseMaker::fail(const std::string& reason) const { return launchError(kernel_, reason); }
 
 Result<void> PhaseMaker::add(const artifact::TakenSteps& taken) {
@@ -74,6 +96,10 @@ Result<void> PhaseMaker::addPhase(const artifact::Phase& phase) {
   added.hardwareThreads = static_cast<uint32_t>(hardware);
   while (added.version < phase.versions.size() && sizes_[phase.versions[added.version].when] == 0)
     ++added.version;
+  if (launch_.kernel->lacks(phase, added.version))
+    return fail(missingNeeds(kernel_, sizes_, artifact::symbolOf(phase, added.version)));
+  if (Result<void> provided = launch_.kernel->provide(phase, added.version); !provided)
+    return fail(provided.error().message);
   const int64_t scratch = sizes_[phase.scratchBytes], shared = sizes_[phase.sharedBytes];
   const uint64_t sharedLimit = device_.maxSharedBytes;
   if (scratch < 0 || shared < 0 || (sharedLimit != 0 && static_cast<uint64_t>(shared) > sharedLimit))

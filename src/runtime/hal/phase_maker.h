@@ -15,6 +15,9 @@ public:
   /// Errors: grids, blocks or memory that the device does not have, with the numbers.
   Result<void> add(const artifact::TakenSteps& taken);
 
+  /// What a launch of these sizes wants that the artifact's code was not made for: its reason to fail where it comes to an absent entry point.
+  static std::string missingNeeds(const artifact::Kernel& kernel, const size::Values& sizes, const std::string& symbol);
+
 private:
   Error fail(const std::string& reason) const;
   void enterSetting(const artifact::Setting& setting);
@@ -32,6 +35,9 @@ private:
 
 /// Multiplies extents; nothing if the result does not fit 63 bits.
 std::optional<uint64_t> product(std::span<const int64_t> factors, uint64_t start);
+
+/// Its text with the values of its operands.
+std::string messageOf(const artifact::Constraint& constraint, const size::Values& sizes);
 
 /// "cannot launch kernel 'k': reason".
 Error launchError(const artifact::Kernel& kernel, const std::string& reason);

@@ -77,7 +77,8 @@ public:
   Result<hal::StreamRef> createStream() override {
     return hal::StreamRef(std::make_shared<NullStream>(this, recorder_));
   }
-  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel) override {
+  Result<hal::KernelRef> load(std::shared_ptr<const artifact::Kernel> kernel,
+                              std::shared_ptr<artifact::EntrySource>) override {
     if (Result<void> valid = artifact::validate(*kernel); !valid)
       return valid.takeError();
     return hal::KernelRef(std::make_shared<NullKernel>(this, std::move(kernel)));

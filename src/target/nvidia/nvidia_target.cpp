@@ -96,38 +96,60 @@ static void expandBulkProducts(mlir::ModuleOp lowered, std::string* text) {
   VORTEX_CHECK(mlir::succeeded(mlir::verify(lowered)), "the expanded module is not well-formed");
 }
 
-Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts,
-                                       CompileTimes* times) {
+Result<LoweredKernel> lowerKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts,
+                                  CompileTimes* times) {
   Stopwatch watch;
-  CompileTimes spent;
-  artifact::Kernel kernel;
+  LoweredKernel lowered{{}, mlir::ModuleOp::create(module.getLoc())};
+  artifact::Kernel& kernel = lowered.kernel;
   kernel.target = target.chip;
   module.getContext()->getOrLoadDialect<ir::vxnv::VxnvDialect>();
-  mlir::OwningOpRef<mlir::ModuleOp> lowered = mlir::ModuleOp::create(module.getLoc());
-  gpu::ModuleState state{*lowered, chipOf(target), kernel, gpu::hopper::makeTileLowering};
+  gpu::ModuleState state{*lowered.entries, chipOf(target), kernel, gpu::hopper::makeTileLowering};
   if (auto done = gpu::lowerPhases(state, module, lowerBulkPhase); !done)
     return done.takeError();
   if (auto fits = checkParameters(kernel); !fits)
     return fits.takeError();
-  expandBulkProducts(*lowered, texts.vxnv);
+  expandBulkProducts(*lowered.entries, texts.vxnv);
   if (texts.vxt) {
     llvm::raw_string_ostream out(*texts.vxt);
-    lowered->print(out);
+    lowered.entries->print(out);
   }
-  spent.lower = watch.lap();
+  for (ir::vxt::KernelOp entry : lowered.entries->getOps<ir::vxt::KernelOp>())
+    kernel.absent.push_back(entry.getSymName().str());
+  if (times)
+    times->lower = watch.lap();
+  return lowered;
+}
 
+Result<void> addCode(LoweredKernel& lowered, const std::function<bool(const std::string& symbol)>& wanted,
+                     const Target& target, const CompileTexts& texts, CompileTimes* times) {
+  artifact::Kernel& kernel = lowered.kernel;
+  std::vector<ir::vxt::KernelOp> chosen;
+  for (ir::vxt::KernelOp entry : lowered.entries->getOps<ir::vxt::KernelOp>())
+    if (std::string symbol = entry.getSymName().str(); wanted(symbol)) {
+      chosen.push_back(entry);
+      std::erase(kernel.absent, symbol);
+    }
   UnitTimes unitTimes;
-  auto ptx = generatePtx(*lowered, kernel.slotCount, target, {texts.llvm, texts.optimizedLlvm}, unitTimes);
+  auto ptx = generatePtx(chosen, kernel.slotCount, target, {texts.llvm, texts.optimizedLlvm}, unitTimes);
   if (!ptx)
     return ptx.takeError();
   kernel.code.assign(ptx->begin(), ptx->end());
-  spent.emit = unitTimes.emit;
-  spent.optimize = unitTimes.optimize;
-  spent.codegen = unitTimes.codegen;
   kernel.facts.push_back({"ptx_bytes", int64_t(kernel.code.size()), false});
-  if (times)
-    *times = spent;
-  return kernel;
+  if (times) {
+    times->emit = unitTimes.emit;
+    times->optimize = unitTimes.optimize;
+    times->codegen = unitTimes.codegen;
+  }
+  return {};
+}
+
+Result<std::string> compileEntry(mlir::ModuleOp entries, const std::string& symbol, uint32_t slotCount,
+                                 const Target& target) {
+  auto entry = entries.lookupSymbol<ir::vxt::KernelOp>(symbol);
+  if (!entry)
+    return base::Error{concat("there is no entry point '", symbol, "'")};
+  UnitTimes times;
+  return generatePtx(entry, slotCount, target, {}, times);
 }
 
 Result<std::vector<uint8_t>> assembleKernel(artifact::Kernel& kernel, const Target& target) {

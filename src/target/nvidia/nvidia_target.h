@@ -5,7 +5,9 @@
 #include "passes/schedule_tensors.h"
 #include "target/nvidia/codegen.h"
 
+#include <functional>
 #include <mlir/IR/BuiltinOps.h>
+#include <mlir/IR/OwningOpRef.h>
 
 namespace vortex::target::nvidia {
 
@@ -26,10 +28,24 @@ struct CompileTimes {
 /// Block sizes of whole-tensor work on this target, for `module` before the schedule.
 passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp module);
 
-/// `module`: one vx.entry and scheduled vx.kernel phases in order. Not changed. Error: a construct the back end cannot emit or a resource the
+/// A kernel before its code: every entry point is absent, and `entries` has a vxt.kernel for each.
+struct LoweredKernel {
+  artifact::Kernel kernel;
+  mlir::OwningOpRef<mlir::ModuleOp> entries;
+};
+
+/// `module`: one vx.entry and scheduled vx.kernel phases in order. Not changed. Error: a construct the back end cannot lower or a resource the
 /// chip does not have, with its source location and numbers.
-Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts = {},
-                                       CompileTimes* times = nullptr);
+Result<LoweredKernel> lowerKernel(mlir::ModuleOp module, const Target& target, const CompileTexts& texts = {},
+                                  CompileTimes* times = nullptr);
+
+/// Gives the kernel the code of the absent entry points that are `wanted`; the others stay absent. Error: an operation that cannot be emitted.
+Result<void> addCode(LoweredKernel& lowered, const std::function<bool(const std::string& symbol)>& wanted,
+                     const Target& target, const CompileTexts& texts = {}, CompileTimes* times = nullptr);
+
+/// PTX of one entry point of a module of them. Error: there is none of this name; an operation that cannot be emitted.
+Result<std::string> compileEntry(mlir::ModuleOp entries, const std::string& symbol, uint32_t slotCount,
+                                 const Target& target);
 
 /// Machine code for an artifact of this target, by ptxas; adds its counts to `kernel.facts`. Empty without ptxas. Error: what
 /// ptxas refuses.

@@ -76,12 +76,12 @@ std::string joinUnits(const std::vector<std::unique_ptr<Unit>>& units) {
 
 }  // namespace
 
-Result<std::string> generatePtx(mlir::ModuleOp lowered, uint32_t slotCount, const Target& target,
+Result<std::string> generatePtx(llvm::ArrayRef<ir::vxt::KernelOp> entries, uint32_t slotCount, const Target& target,
                                 const UnitTexts& texts, UnitTimes& times) {
   Stopwatch watch;
   std::vector<std::unique_ptr<Unit>> units;
   // The emitter reads MLIR, which is not for several threads.
-  for (vxt::KernelOp each : lowered.getOps<vxt::KernelOp>()) {
+  for (vxt::KernelOp each : entries) {
     units.push_back(std::make_unique<Unit>());
     Unit& unit = *units.back();
     unit.code = createModule(unit.context, each.getSymName(), target);

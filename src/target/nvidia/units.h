@@ -2,9 +2,8 @@
 #pragma once
 
 #include "base/result.h"
+#include "ir/vxt.h"
 #include "target/nvidia/codegen.h"
-
-#include <mlir/IR/BuiltinOps.h>
 
 #include <string>
 
@@ -21,9 +20,9 @@ struct UnitTimes {
   double emit = 0, optimize = 0, codegen = 0;
 };
 
-/// One PTX text with an entry point per vxt.kernel of `lowered`, the same for the same module. Error: an operation that this back end
-/// cannot emit, with its location.
-Result<std::string> generatePtx(mlir::ModuleOp lowered, uint32_t slotCount, const Target& target,
+/// One PTX text with these entry points, each the same whatever others there are. Error: an operation that this back end cannot emit, with its
+/// location.
+Result<std::string> generatePtx(llvm::ArrayRef<ir::vxt::KernelOp> entries, uint32_t slotCount, const Target& target,
                                 const UnitTexts& texts, UnitTimes& times);
 
 }  // namespace vortex::target::nvidia

@@ -1,0 +1,101 @@
+"""Entry points: made when launches need them, and files built for some launches only, over the stand-in for libcuda."""
+import re
+
+import pytest
+
+PRODUCT = """kernel mm(a: &Tensor<f16, [M, K]>, b: &Tensor<f16, [K, N]>) -> Tensor<f16, [M, N]> {
+    a @ b
+}
+"""
+MAIN = """fn main() {
+    let a = zeros::<f16>([%d, %d])
+    let b = zeros::<f16>([%d, %d])
+    let c = mm(&a, &b)
+    print("done")
+}
+"""
+
+
+@pytest.fixture
+def stand_in(program, tmp_path):
+    path = program.parents[1] / "lib/libvortex_fake_cuda.so"
+    if not path.exists():
+        pytest.skip("the stand-in is not built")
+    return {"VORTEX_LIBCUDA": str(path), "VORTEX_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def run(vortex, tmp_path, environment, m, k, n, *options):
+    program = tmp_path / "program.vx"
+    program.write_text(PRODUCT + MAIN % (m, k, k, n))
+    return vortex("run", program, "--device", "cuda:0", *options, env=environment)
+
+
+def files(folder):
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+
+
+def test_a_launch_makes_the_entry_points_that_it_runs_and_keeps_them(vortex, stand_in, tmp_path):
+    run(vortex, tmp_path, stand_in, 256, 256, 256)
+    kept = files(tmp_path / "cache")
+    assert 2 <= len(kept) <= 7, kept  # the plan; text and, but for roles, machine code of one to three entry points
+    assert run(vortex, tmp_path, stand_in, 256, 256, 256).stdout == "done\n"
+    assert files(tmp_path / "cache") == kept
+    stages = run(vortex, tmp_path, stand_in, 256, 256, 256, "--time").stderr
+    assert re.search(r"mm +cache ", stages) and not re.search(r"mm +(vxt|irgen) ", stages), stages
+
+
+def test_damaged_files_of_the_cache_are_made_again(vortex, stand_in, tmp_path):
+    run(vortex, tmp_path, stand_in, 256, 256, 256)
+    for path in files(tmp_path / "cache"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 3] ^= 1
+        path.write_bytes(content[:-7] if len(content) % 2 else content)
+    done = run(vortex, tmp_path, stand_in, 256, 256, 256)
+    assert done.stdout == "done\n" and done.stderr == ""
+
+
+def test_a_cache_that_cannot_be_written_is_one_warning(vortex, stand_in, tmp_path):
+    (tmp_path / "cache").write_text("no folder")
+    done = run(vortex, tmp_path, stand_in, 256, 256, 256)
+    assert done.stdout == "done\n" and done.stderr.count("compiled kernels are not kept") == 1
+
+
+def build(vortex, tmp_path, versions, **settings):
+    program = tmp_path / "mm.vx"
+    program.write_text(PRODUCT)
+    return vortex("build", program, "--target", "sm_80", "-o", tmp_path / "out", "--versions", versions, **settings)
+
+
+def entries(tmp_path):
+    return set(re.findall(r"\.entry (\w+)", (tmp_path / "out/mm.mm.ptx").read_text()))
+
+
+def test_files_are_built_for_some_launches(vortex, tmp_path):
+    build(vortex, tmp_path, "complete")
+    complete = entries(tmp_path)
+    build(vortex, tmp_path, "all")
+    assert entries(tmp_path) == complete and len(complete) <= 14
+    assert (tmp_path / "out/mm.mm.ptx").stat().st_size < 640_000
+    text = build(vortex, tmp_path, "usual").stdout
+    usual = entries(tmp_path)
+    assert usual < complete and len(usual) <= 6
+    assert f"Left out:  {len(complete) - len(usual)} entry points: " in text
+    build(vortex, tmp_path, "usual,M=4096,K=4096")
+    assert entries(tmp_path) < usual
+    build(vortex, tmp_path, "M=4096,K=4096")
+    assert entries(tmp_path) < complete
+
+
+@pytest.mark.parametrize("versions, says", [
+    ("usualy", "`usualy` is neither `usual` nor an extent"),
+    ("complete,usual", "`complete` is neither `usual` nor an extent"),
+    ("", "`` is neither"),
+    ("M=", "`M=` is neither"),
+    ("M=-4", "`M=-4` is neither"),
+    ("M=9999999999999999999", "is neither"),
+    ("Q=4", "`mm` has no extent `Q` that is a parameter's own; there are M, K, N"),
+])
+def test_words_that_say_nothing_are_refused(vortex, tmp_path, versions, says):
+    done = build(vortex, tmp_path, versions, status=1)
+    assert "error[E0805]" in done.stderr and says in done.stderr, done.stderr
+    assert not list((tmp_path / "out").glob("*.vxk"))
