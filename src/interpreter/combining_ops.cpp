@@ -1,6 +1,7 @@
 // Reductions, scans and products of tiles. Float sums and products accumulate in double and round once per result.
 #include "interpreter/machine.h"
 #include "interpreter/tile_walk.h"
+#include "ir/look_back.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -71,6 +72,26 @@ bool reduce(Machine& machine, const Node& node) {
   return true;
 }
 
+/// Blocks run one after another here: each finds behind the piece before its own what all so far combine to.
+bool scanPiece(Machine& machine, const Node& node, ir::ScanOp op, const Value& source, Value& result) {
+  mlir::Type elementType = mlir::getElementTypeOrSelf(op.getValue().getType());
+  int64_t number = static_cast<int64_t>(machine.reg(node.operands[1]).cells[0]);
+  const View& state = machine.reg(node.operands[2]).views[0];
+  auto word = [&](int64_t piece) {
+    return state.element(state.offset + (ir::kLookBackHead + piece) * state.strides[0], 0);
+  };
+  Accumulator sum = startOf(op.getKind(), elementType, op.getExclusive());
+  if (number > 0)
+    sum.add(state.buffer->load(word(number - 1)));
+  for (size_t i = 0; i < source.cells.size(); ++i) {
+    uint64_t before = sum.result();
+    sum.add(source.cells[i]);
+    result.cells[i] = op.getExclusive() ? before : sum.result();
+  }
+  state.buffer->store(word(number), sum.result());
+  return true;
+}
+
 bool scan(Machine& machine, const Node& node) {
   auto op = llvm::cast<ir::ScanOp>(node.op);
   const Value& source = machine.reg(node.operands[0]);
@@ -82,6 +103,8 @@ bool scan(Machine& machine, const Node& node) {
   if (source.cells.empty())
     return true;
   mlir::Type elementType = mlir::getElementTypeOrSelf(op.getValue().getType());
+  if (op.getState())
+    return scanPiece(machine, node, op, source, result);
   for (size_t row = 0; row < source.cells.size() / length; ++row) {
     size_t first = row / inner * inner * length + row % inner;
     // An exclusive scan starts with the sum of nothing.

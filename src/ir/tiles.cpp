@@ -197,6 +197,11 @@ LogicalResult ScanOp::verify() {
   auto source = tileType(getValue());
   if (mlir::failed(verifyCombine(*this, getKind(), source.getElementType())))
     return mlir::failure();
+  if (getState()) {
+    auto state = llvm::cast<ViewType>(getState().getType());
+    if (!getNumber() || source.getRank() != 1 || state.getRank() != 1 || !state.getElementType().isInteger(64))
+      return emitOpError() << "continues other pieces of vectors only, by a number and a vector of i64";
+  }
   return verifyDim(*this, getDim(), source.getRank());
 }
 

@@ -486,11 +486,20 @@ def Vx_ReduceOp : Vx_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Vx_ScanOp : Vx_Op<"scan", [Pure, AllTypesMatch<["value", "result"]>]> {
+def Vx_ScanOp : Vx_Op<"scan", [Pure, AttrSizedOperandSegments, AllTypesMatch<["value", "result"]>]> {
   let summary = "inclusive (or exclusive) prefix combination along a dimension";
-  let arguments = (ins Vx_CombineAttr:$kind, Vx_Tile:$value, I64Attr:$dim, UnitAttr:$exclusive);
+  let description = [{
+    `after %n in %state`: the vector is piece n of a longer one, whose pieces are those of the blocks of this phase, each with a number of its own
+    below the number of blocks. What the pieces before it combine to comes first; blocks tell each other by `state` (ir/look_back.h), which only
+    such scans touch and which was zero before the phase. A block waits for those with lower numbers.
+    `vx.scan addf %x dim 0 after %n in %state : !vx.view<?xi64, global> : tensor<?xf32>`
+  }];
+  let arguments = (ins Vx_CombineAttr:$kind, Vx_Tile:$value, I64Attr:$dim, UnitAttr:$exclusive, Optional<Index>:$number,
+                       Optional<Vx_View>:$state);
   let results = (outs Vx_Tile:$result);
-  let assemblyFormat = "$kind $value `dim` $dim (`exclusive` $exclusive^)? attr-dict `:` type($value)";
+  let assemblyFormat = [{
+    $kind $value `dim` $dim (`exclusive` $exclusive^)? (`after` $number^ `in` $state `:` type($state))? attr-dict `:` type($value)
+  }];
   let hasVerifier = 1;
 }
 

@@ -35,7 +35,7 @@ Value Emitter::evalTensorBuiltin(const Expr& expr) {
   case Builtin::Softmax: return evalSoftmax(expr);
   case Builtin::CumSum: {
     Value value = evalTile(*expr.args[0]);
-    return b_.create<ir::ScanOp>(at, addCombine(kind), value, expr.ints[0], false);
+    return b_.create<ir::ScanOp>(at, addCombine(kind), value, expr.ints[0], false, Value(), Value());
   }
   case Builtin::MaskUpperTriangle: return evalMask(expr);
   case Builtin::Copy: return evalTile(*expr.args[0]);

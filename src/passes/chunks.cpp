@@ -254,6 +254,11 @@ SmallVector<ir::SizeAttr> Chunks::chooseSplits(const Cluster& cluster) {
   return chunks;
 }
 
+int64_t Chunks::heldScanElements(const Cluster& cluster) {
+  Type element = getElementTypeOrSelf(cluster.roots[0]->getResult(0).getType());
+  return schedule_.heldScanBytes / (element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+}
+
 /// The fewest blocks of at most dotRows rows, all alike: the last one of an uneven split would keep the others' workers waiting.
 ir::SizeAttr Chunks::balancedRows(Axis axis) {
   ir::SizeAttr extent = axes_.extent(axis);

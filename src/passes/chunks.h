@@ -20,6 +20,8 @@ public:
 
   /// One size per parallel axis of the cluster.
   Sizes choose(const Cluster& cluster) {
+    if (cluster.kind == Cluster::Kind::SplitScan && schedule_.heldScanBytes > 0)
+      return {size(heldScanElements(cluster))};
     return isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster, size(1));
   }
   /// Of a cluster that combines `depth` partial results per element.
@@ -42,6 +44,7 @@ private:
   DotGrid evenGrid(const Cluster& cluster, ir::DotOp dot);
   ir::SizeAttr evenChunk(const Cluster& cluster, ir::DotOp dot, Axis axis);
   Sizes chooseSplits(const Cluster& cluster);
+  int64_t heldScanElements(const Cluster& cluster);
   int64_t streamedElementBytes(const Cluster& cluster);
   int64_t narrowBytes(const Cluster& cluster);
   bool writesOnlyRows(const Cluster& cluster);

@@ -69,7 +69,8 @@ Value PhaseBuilder::split(ArrayRef<Axis> parallel, ArrayRef<ir::SizeAttr> chunks
   auto arguments = kernel_.getBody().getArguments();
   if (parallel.empty())
     return {};
-  Value rest = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
+  Value rest =
+      blockNumber ? blockNumber : Value(builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X));
   auto pieces = [&](size_t i) {
     return emitSize(builder, loc, ir::sizeBinary(SizeOp::CeilDiv, axes_.extent(parallel[i]), chunks[i]), arguments);
   };

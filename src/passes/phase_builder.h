@@ -48,12 +48,19 @@ public:
   /// What a streamed loop, which is emitted, has of piece `number` goes to temporaries; what all pieces have left stands for the loop.
   void storeParts(mlir::scf::ForOp loop, const StreamParts& parts, mlir::Value number);
   void combineParts(const StreamLoop& stream, const StreamParts& parts);
+  /// The same in one phase. The block takes its number from `state`, which was zero.
+  void takeNumber(ir::ScanOp scan, unsigned state);
+  void emitLookBackPiece(ir::ScanOp scan, unsigned state);
+  /// Zeros, `chunk` elements per block.
+  void emitClear(ir::SizeAttr extent, int64_t chunk, unsigned argument);
   /// Which piece of a split axis the block has.
   mlir::Value number(Axis axis) const { return number_.lookup(axis); }
   /// Reductions whose partial results are combined where the value is needed: temporaries with the pieces along the first dimension.
   Temporaries partials;
   /// Loads that an earlier phase has copied: the copies are read instead.
   Temporaries copies;
+  /// Stands for the block's id; null: that itself.
+  mlir::Value blockNumber;
 
 private:
   mlir::Value provide(mlir::Value value) override;

@@ -1,6 +1,7 @@
 #include "passes/schedule_tensors.h"
 
 #include "ir/launch.h"
+#include "ir/look_back.h"
 #include "passes/bulk_streams.h"
 #include "passes/check_fused.h"
 #include "passes/chunks.h"
@@ -215,10 +216,24 @@ private:
     partials_[reduce.getResult()] = arguments_.addTemporary(extents, accumulatorType(reduce.getType()));
   }
 
-  /// What the pieces of a scan combine to, and what comes before each.
+  ir::SizeAttr lookBackWords(const Cluster& cluster, ir::SizeAttr pieces) {
+    Type element = accumulatorType(cluster.roots[0]->getResult(0).getType());
+    const int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+    ir::SizeAttr groups = combine(SizeOp::CeilDiv, pieces, size(ir::kLookBackGroup));
+    ir::SizeAttr outer = combine(SizeOp::CeilDiv, groups, size(ir::kLookBackGroup));
+    ir::SizeAttr values = combine(SizeOp::Add, pieces, combine(SizeOp::Add, groups, outer));
+    return combine(SizeOp::Add, size(ir::kLookBackHead),
+                   combine(SizeOp::Mul, values, size(static_cast<int64_t>(llvm::divideCeil(bits, 32)))));
+  }
+
+  /// What the pieces of a scan combine to, and what comes before each; or what blocks that look back tell each other.
   void addCarries(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     Value result = cluster.roots[0]->getResult(0);
     ir::SizeAttr count = sizes_.blockCount(cluster, chunks);
+    if (schedule_.heldScanBytes > 0) {
+      carries_[result] = arguments_.addTemporary({lookBackWords(cluster, count)}, IntegerType::get(context_, 64));
+      return;
+    }
     partials_[result] = arguments_.addTemporary({count}, accumulatorType(result.getType()));
     carries_[result] = arguments_.addTemporary({count}, accumulatorType(result.getType()));
   }
@@ -478,6 +493,8 @@ private:
   void emitSplitScan(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     auto scan = cast<ir::ScanOp>(cluster.roots[0]);
     ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
+    if (schedule_.heldScanBytes > 0)
+      return emitLookBack(cluster, scan, chunks, blocks);
     PhaseBuilder pieces = buildPhase(createKernel("partial", blocks));
     pieces.split(cluster.parallel, chunks);
     pieces.emitScanPartial(scan, partials_.lookup(scan.getResult()));
@@ -492,6 +509,24 @@ private:
     for (Operation* root : ArrayRef(cluster.roots).drop_front())
       results.emitRoot(root);
     results.finish();
+  }
+
+  /// One phase, after one that clears what blocks tell each other in: that may run again and again.
+  void emitLookBack(const Cluster& cluster, ir::ScanOp scan, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks) {
+    constexpr int64_t kCleared = 2048;
+    const unsigned state = carries_.lookup(scan.getResult());
+    ir::SizeAttr words = lookBackWords(cluster, blocks);
+    PhaseBuilder clear = buildPhase(createKernel("clear", combine(SizeOp::CeilDiv, words, size(kCleared))));
+    clear.emitClear(words, kCleared, state);
+    clear.finish();
+    PhaseBuilder pieces = buildPhase(createKernel("tensors", blocks));
+    pieces.takeNumber(scan, state);
+    pieces.split(cluster.parallel, chunks);
+    pieces.emitLookBackPiece(scan, state);
+    pieces.storeTemporaries(scan);
+    for (Operation* root : ArrayRef(cluster.roots).drop_front())
+      pieces.emitRoot(root);
+    pieces.finish();
   }
 
   ModuleOp module_;

@@ -92,6 +92,9 @@ struct TensorSchedule {
   /// Elements of rows that a block keeps at the same time, one by one its teams of threads: blocks take the largest power of two of rows that
   /// has no more. 0: blocks take elementsPerBlock elements.
   int64_t keptElementsPerBlock = 0;
+  /// Bytes that a block holds of a vector that is scanned. Blocks then wait for what comes before their pieces (ir/look_back.h): only for
+  /// targets on which a block that has started goes on whatever others do. 0: a phase for the pieces' totals, one for their prefixes.
+  int64_t heldScanBytes = 0;
   /// Only what one sweep over the rows of a block computes in registers shares a phase; everything else crosses in global memory.
   bool fusedOnly = false;
 };

@@ -161,14 +161,15 @@ void PhaseBuilder::emitScanCarries(ir::ScanOp scan, unsigned partials, unsigned 
     sizes.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
   auto type = RankedTensorType::get(viewType.getShape(), viewType.getElementType());
   Value tile = builder.create<ir::TileLoadOp>(loc, type, view, ValueRange{zero}, sizes, Value(), true);
-  Value before = builder.create<ir::ScanOp>(loc, type, scan.getKind(), tile, 0, true);
+  Value before = builder.create<ir::ScanOp>(loc, type, scan.getKind(), tile, 0, true, Value(), Value());
   builder.create<ir::TileStoreOp>(loc, before, kernel_.getBody().getArgument(carries), ValueRange{zero}, true);
 }
 
 void PhaseBuilder::emitScanPiece(ir::ScanOp scan, unsigned carries) {
   Location loc = scan.getLoc();
   Value wide = widen(get(scan.getValue()));
-  Value own = builder.create<ir::ScanOp>(loc, wide.getType(), scan.getKind(), wide, 0, scan.getExclusive());
+  Value own =
+      builder.create<ir::ScanOp>(loc, wide.getType(), scan.getKind(), wide, 0, scan.getExclusive(), Value(), Value());
   Value block = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
   Value carry = builder.create<ir::LoadOp>(loc, getElementTypeOrSelf(wide.getType()),
                                            kernel_.getBody().getArgument(carries), ValueRange{block}, Value(), false);
@@ -176,6 +177,38 @@ void PhaseBuilder::emitScanPiece(ir::ScanOp scan, unsigned carries) {
                                                  sizes(scan.getResult()));
   Value result = combineTiles(builder, loc, scan.getKind(), before, own);
   mapping_.map(scan.getResult(), narrow(result, typeOf(scan.getResult())));
+}
+
+/// In the order in which blocks start, so that a block waits for started ones only.
+void PhaseBuilder::takeNumber(ir::ScanOp scan, unsigned state) {
+  Location loc = scan.getLoc();
+  Value one = builder.create<arith::ConstantIntOp>(loc, 1, 64);
+  Value number = builder.create<ir::AtomicRmwOp>(loc, ir::Combine::AddI, one, kernel_.getBody().getArgument(state),
+                                                 ValueRange{constant(loc, 0)}, Value(), ir::Order::Relaxed,
+                                                 ir::Scope::Device, false);
+  blockNumber = builder.create<arith::IndexCastOp>(loc, builder.getIndexType(), number);
+}
+
+void PhaseBuilder::emitLookBackPiece(ir::ScanOp scan, unsigned state) {
+  Location loc = scan.getLoc();
+  Value wide = widen(get(scan.getValue()));
+  Value result = builder.create<ir::ScanOp>(loc, wide.getType(), scan.getKind(), wide, 0, scan.getExclusive(),
+                                            blockNumber, kernel_.getBody().getArgument(state));
+  mapping_.map(scan.getResult(), narrow(result, typeOf(scan.getResult())));
+}
+
+void PhaseBuilder::emitClear(ir::SizeAttr extent, int64_t chunk, unsigned argument) {
+  Location loc = kernel_.getLoc();
+  auto arguments = kernel_.getBody().getArguments();
+  Value block = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
+  Value offset = builder.create<arith::MulIOp>(loc, block, constant(loc, chunk));
+  Value left = builder.create<arith::SubIOp>(loc, emitSize(builder, loc, extent, arguments), offset);
+  Value size = builder.create<arith::MinUIOp>(loc, left, constant(loc, chunk));
+  Type element = cast<ir::ViewType>(arguments[argument].getType()).getElementType();
+  auto type = RankedTensorType::get({ShapedType::kDynamic}, element);
+  Value zero = builder.create<arith::ConstantOp>(loc, cast<TypedAttr>(builder.getZeroAttr(element)));
+  Value zeros = builder.create<ir::BroadcastOp>(loc, type, zero, builder.getDenseI64ArrayAttr({}), ValueRange{size});
+  builder.create<ir::TileStoreOp>(loc, zeros, arguments[argument], ValueRange{offset}, true);
 }
 
 }  // namespace vortex::passes

@@ -232,6 +232,14 @@ func.func @f(%t: tensor<4x8xf32>, %d: tensor<?x8xf32>, %i: tensor<4x8xi32>, %n: 
 
 // -----
 
+func.func @f(%t: tensor<4x8xf32>, %n: index, %s: !vx.view<?xi64, global>) {
+  // expected-error@+1 {{'vx.scan' op continues other pieces of vectors only, by a number and a vector of i64}}
+  %0 = vx.scan addf %t dim 1 after %n in %s : !vx.view<?xi64, global> : tensor<4x8xf32>
+  return
+}
+
+// -----
+
 func.func @f(%a: tensor<4x8xf32>, %b: tensor<8x6xf32>, %c: tensor<4x6xf32>, %h: tensor<4x6xf16>, %i: tensor<4x6xi32>, %v: tensor<4xf32>, %p: tensor<2x4x8xf32>, %q: tensor<3x8x6xf32>, %r: tensor<2x4x6xf32>) {
   // expected-error@+1 {{'vx.dot' op needs operands of one rank of at least 2, got 1, 2 and 2}}
   %0 = vx.dot %v, %b, %c : tensor<4xf32>, tensor<8x6xf32> -> tensor<4x6xf32>

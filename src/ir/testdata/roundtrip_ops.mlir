@@ -94,7 +94,7 @@ vx.kernel @threads(%a: !vx.view<?xf32, global>, %m: i32) grid [#vx.size<"ceildiv
 }
 
 // CHECK-LABEL: vx.kernel @tiles({{.*}}) whole_tensor {
-vx.kernel @tiles(%a: !vx.view<?x?xf32, global>, %n: index) whole_tensor {
+vx.kernel @tiles(%a: !vx.view<?x?xf32, global>, %n: index, %state: !vx.view<?xi64, global>) whole_tensor {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   // CHECK: vx.tile_load %{{.*}}[%{{.*}}, %{{.*}}] sizes(%{{.*}}) other %{{.*}} : f32 : <?x?xf32, global> -> tensor<?x32xf32>
@@ -121,6 +121,8 @@ vx.kernel @tiles(%a: !vx.view<?x?xf32, global>, %n: index) whole_tensor {
   %rm = vx.reduce maxf %t dims [0, 1] : tensor<?x32xf32> -> f32
   // CHECK: vx.scan addf %{{.*}} dim 0 exclusive : tensor<512xf32>
   %sc = vx.scan addf %rs dim 0 exclusive : tensor<512xf32>
+  // CHECK: vx.scan addf %{{.*}} dim 0 after %{{.*}} in %{{.*}} : !vx.view<?xi64, global> : tensor<512xf32>
+  %sa = vx.scan addf %rs dim 0 after %c0 in %state : !vx.view<?xi64, global> : tensor<512xf32>
   %acc = arith.constant dense<0.0> : tensor<16x16xf32>
   %bt = vx.transpose %u [1, 0] : tensor<16x32xf32> -> tensor<32x16xf32>
   // CHECK: vx.dot %{{.*}}, %{{.*}}, %{{.*}} : tensor<16x32xf32>, tensor<32x16xf32> -> tensor<16x16xf32>

@@ -30,6 +30,7 @@ static const chip::Gpu& chipOf(const Target& target) {
 passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp module) {
   passes::TensorSchedule schedule = gpu::tiles::tensorSchedule(chipOf(target), module);
   gpu::hopper::addBulkTiles(schedule, chipOf(target));
+  schedule.heldScanBytes = gpu::tiles::kHeldScanBytes;
   return schedule;
 }
 

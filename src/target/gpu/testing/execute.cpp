@@ -34,7 +34,7 @@ void Machine::execute(Thread& t, mlir::Operation* op) {
     return elementwise(t, op, kernel);
   }
   units_.checkOperands(t, op);
-  if (!executeMemory(t, op) && !executeVector(t, op))
+  if (!executeMemory(t, op) && !executeVector(t, op) && !executeAtomic(t, op))
     fail(op, "unknown operation");
 }
 
@@ -84,7 +84,8 @@ bool Machine::executeMemory(Thread& t, mlir::Operation* op) {
   bool isKnown = true;
   llvm::TypeSwitch<mlir::Operation*>(op)
       .Case([&](vxt::ThreadIdOp id) { *cells(t, id) = t.number; })
-      .Case([&](vxt::BlockIdOp id) { *cells(t, id) = static_cast<uint64_t>(block_[static_cast<int>(id.getAxis())]); })
+      .Case(
+          [&](vxt::BlockIdOp id) { *cells(t, id) = static_cast<uint64_t>(block_[static_cast<size_t>(id.getAxis())]); })
       .Case([&](vxt::GridDimOp dim) {
         *cells(t, dim) = static_cast<uint64_t>(launch_.grid[static_cast<int>(dim.getAxis())]);
       })
@@ -232,6 +233,28 @@ void Machine::access(Thread& t, mlir::Operation* op, mlir::Value base, mlir::Val
       std::memcpy(&own[lane], pointer + lane * bytes, bytes);
     }
   }
+}
+
+/// Others have their turn first: what is read may have changed, and who waits for a change lets it happen.
+bool Machine::executeAtomic(Thread& t, mlir::Operation* op) {
+  if (!llvm::isa<vxt::AtomicRmwOp, vxt::AtomicLoadOp, vxt::AtomicStoreOp>(op))
+    return false;
+  wait(t, Thread::State::Ready, op);
+  if (auto load = llvm::dyn_cast<vxt::AtomicLoadOp>(op)) {
+    access(t, op, load.getBase(), load.getIndex(), {}, 0, load.getResult(), false);
+  } else if (auto store = llvm::dyn_cast<vxt::AtomicStoreOp>(op)) {
+    access(t, op, store.getBase(), store.getIndex(), {}, 0, store.getValue(), true);
+  } else {
+    auto rmw = llvm::cast<vxt::AtomicRmwOp>(op);
+    if (rmw.getKind() != ir::Combine::AddI)
+      return false;
+    access(t, op, rmw.getBase(), rmw.getIndex(), {}, 0, rmw.getResult(), false);
+    uint64_t old = cell(t, rmw.getResult()), &value = *cells(t, rmw.getValue()), added = value;
+    value += old;
+    access(t, op, rmw.getBase(), rmw.getIndex(), {}, 0, rmw.getValue(), true);
+    value = added;
+  }
+  return true;
 }
 
 void Machine::asyncCopy(Thread& t, vxt::AsyncCopyOp op) {

@@ -40,13 +40,50 @@ std::string Machine::run() {
   auto size = ir::constantSize(kernel_.getThreads());
   if (!size)
     return "dynamic thread count";
+  auto threads = static_cast<unsigned>(*size);
+  if (launch_.together > 1)
+    return runTogether(threads);
   for (int64_t z = 0; z < launch_.grid[2]; ++z)
     for (int64_t y = 0; y < launch_.grid[1]; ++y)
       for (int64_t x = 0; x < launch_.grid[0] && error_.empty(); ++x) {
-        block_[0] = x, block_[1] = y, block_[2] = z;
-        runBlock(static_cast<unsigned>(*size));
+        startBlock({x, y, z}, threads);
+        while (advanceBlock())
+          ;
       }
   return error_;
+}
+
+/// Blocks start in any order, and those that run take turns of any length.
+std::string Machine::runTogether(unsigned threads) {
+  constexpr uint64_t kMostTurns = 50'000'000;
+  std::vector<std::array<int64_t, 3>> waiting;
+  for (int64_t z = 0; z < launch_.grid[2]; ++z)
+    for (int64_t y = 0; y < launch_.grid[1]; ++y)
+      for (int64_t x = 0; x < launch_.grid[0]; ++x)
+        waiting.push_back({x, y, z});
+  std::shuffle(waiting.begin(), waiting.end(), random_);
+  std::vector<std::unique_ptr<Machine>> running;
+  for (uint64_t turn = 0; turn < kMostTurns; ++turn) {
+    while (running.size() < launch_.together && !waiting.empty()) {
+      running.push_back(std::make_unique<Machine>(kernel_, launch_));
+      running.back()->random_.seed(random_());
+      running.back()->startBlock(waiting.back(), threads);
+      waiting.pop_back();
+    }
+    if (running.empty())
+      return {};
+    std::unique_ptr<Machine>& next = running[random_() % running.size()];
+    bool goesOn = true;
+    for (unsigned steps = 1 + random_() % 8; goesOn && steps > 0; --steps)
+      goesOn = next->advanceBlock();
+    if (next->hasFailed())
+      return next->error_;
+    if (!goesOn) {
+      std::swap(next, running.back());
+      running.pop_back();
+    }
+  }
+  return "blocks wait for each other for ever";
 }
 
 void Machine::number(mlir::Value value) {
@@ -81,7 +118,8 @@ void Machine::startThread(Thread& t) {
               static_cast<unsigned>(reinterpret_cast<uintptr_t>(this) >> 32));
 }
 
-void Machine::runBlock(unsigned threads) {
+void Machine::startBlock(std::array<int64_t, 3> block, unsigned threads) {
+  block_ = block;
   sharedBytes_ = static_cast<size_t>(kernel_.getSharedBytes());
   if (kernel_->hasAttr(Lowering::kSharedTail))
     sharedBytes_ = kMostShared;
@@ -91,29 +129,31 @@ void Machine::runBlock(unsigned threads) {
   order_.reset(sharedBytes_, threads);
   threads_.clear();
   threads_.resize(threads);
-  std::vector<unsigned> order(threads);
+  turns_.resize(threads);
   for (unsigned i = 0; i < threads; ++i) {
-    order[i] = i;
+    turns_[i] = i;
     threads_[i].number = i;
     startThread(threads_[i]);
   }
-  while (error_.empty()) {
-    const bool ran = runReady(order);
-    const bool warpsMet = meet(kWarp, Thread::State::Warp), groupsMet = meet(kWarpgroup, Thread::State::Group);
-    const bool happened = units_.advance(false);
-    if (ran || warpsMet || groupsMet || happened)
-      continue;
+}
+
+bool Machine::advanceBlock() {
+  const bool ran = runReady();
+  const bool warpsMet = meet(kWarp, Thread::State::Warp), groupsMet = meet(kWarpgroup, Thread::State::Group);
+  const bool happened = units_.advance(false);
+  if (!ran && !warpsMet && !groupsMet && !happened) {
     if (llvm::all_of(threads_, [](Thread& t) { return t.state == Thread::State::Done; }))
-      return;
+      return false;
     if (!units_.advance(true))
       releaseBarrier();
   }
+  return error_.empty();
 }
 
-bool Machine::runReady(std::vector<unsigned>& order) {
-  std::shuffle(order.begin(), order.end(), random_);
+bool Machine::runReady() {
+  std::shuffle(turns_.begin(), turns_.end(), random_);
   bool ran = false;
-  for (unsigned i : order) {
+  for (unsigned i : turns_) {
     Thread& t = threads_[i];
     if (t.state == Thread::State::Blocked && t.until())
       t.state = Thread::State::Ready;

@@ -25,6 +25,7 @@ struct Launch {
   std::vector<uint64_t> slots;
   std::vector<MemoryRange> memory;  ///< what global accesses may touch
   unsigned seed = 1;
+  unsigned together = 1;  ///< blocks that run at the same time; 1: one after the other, in order
   Timing timing = Timing::Random;
   std::function<int64_t(const size::Node&)> argument{};  ///< what tensor maps are made of
 };

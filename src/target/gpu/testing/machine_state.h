@@ -8,6 +8,7 @@
 #include "target/gpu/testing/shared_order.h"
 #include "target/gpu/testing/thread.h"
 
+#include <array>
 #include <llvm/ADT/DenseMap.h>
 
 namespace vortex::target::gpu::testing {
@@ -41,10 +42,13 @@ public:
 private:
   void number(mlir::Value value);
   // machine.cpp: blocks, and where threads meet
-  void runBlock(unsigned threads);
+  std::string runTogether(unsigned threads);
+  void startBlock(std::array<int64_t, 3> block, unsigned threads);
+  /// False: it has run to its end, or failed.
+  bool advanceBlock();
   void startThread(Thread& t);
   static void entry(unsigned low, unsigned high);
-  bool runReady(std::vector<unsigned>& order);
+  bool runReady();
   void releaseBarrier();
   void reportDeadlock();
   bool meet(size_t size, Thread::State state);
@@ -65,6 +69,7 @@ private:
   void constants(Thread& t, mlir::arith::ConstantOp op);
   void access(Thread& t, mlir::Operation* op, mlir::Value base, mlir::Value at, mlir::Value mask, uint64_t alignment,
               mlir::Value value, bool isStore);
+  bool executeAtomic(Thread& t, mlir::Operation* op);
   void asyncCopy(Thread& t, ir::vxt::AsyncCopyOp op);
   void asyncWait(Thread& t, ir::vxt::AsyncWaitOp op);
 
@@ -80,7 +85,8 @@ private:
   std::vector<char> shared_;
   char* sharedBase_ = nullptr;
   size_t sharedBytes_ = 0;
-  int64_t block_[3] = {};
+  std::array<int64_t, 3> block_{};
+  std::vector<unsigned> turns_;  ///< the threads, in the order of the last turn
   std::string error_;
   SharedOrder order_;
   AsyncUnits units_{*this};

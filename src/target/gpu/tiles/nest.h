@@ -141,7 +141,15 @@ private:
   void emitStorePass(const Pass& pass, Version version);
   void emitSingles(const Pass& pass);
   void emitSwept(const Pass& pass, Version version, const Values& carries);
-  void emitPeeledScan(const Pass& pass, Version version, Values carries);
+  // row_scans.cpp
+  static constexpr int64_t kScanBlocks = 4;  ///< per core that registers are shared out for: 64 per thread
+  void emitPeeledScan(const Pass& pass, Version version, unsigned unroll, Values carries);
+  void emitHeldScan(const Pass& pass, Version version);
+  static bool continuesBlocks(const Pass& pass);
+  Place placeOfPiece(mlir::Value tile, int64_t bound, Version version);
+  void storeScanned(const Pass& pass, llvm::ArrayRef<Position> positions, llvm::MutableArrayRef<Value> carries);
+  llvm::SmallVector<Position> positionsFrom(const Pass& pass, Version version, Value base, Value items,
+                                            unsigned unroll);
   Position singlesFrom(Value first, Value end);
   // columns.cpp
   bool reducesInside(const Pass& pass);
@@ -152,7 +160,6 @@ private:
   Values sweep(const Pass& pass, Version version, unsigned unroll, Values carried, SweepBody body);
   Value itemCount(const Values& inner, unsigned lanes);
   Position positionOf(const Pass& pass, Version version, Value item, Value exists);
-  Position guarded(const Pass& pass, Version version, Value item, Value items);
   Position singlePosition(const Pass& pass, Version version);
   Value peeledItems(const Pass& pass, Version version);
   void findHead(Version version);
@@ -165,7 +172,7 @@ private:
   void storeRoots(const Pass& pass, const Position& position);
   void touchAll(const Pass& pass, llvm::ArrayRef<Position> positions);
   Value masked(Reduction& reduction, const Position& position, Value value);
-  void scanStep(const Pass& pass, const Position& position, llvm::MutableArrayRef<Value> carries);
+  void scanSteps(const Pass& pass, llvm::ArrayRef<Position> positions, llvm::MutableArrayRef<Value> carries);
   Values scanStart(const Pass& pass);
   void primeInvariants(const Pass& pass);
   llvm::SmallVector<Index> digits(Value linear, llvm::ArrayRef<Value> extents);

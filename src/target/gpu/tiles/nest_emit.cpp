@@ -248,19 +248,6 @@ Values Nest::whereExists(const Pass& pass, const Position& position, PositionBod
 
 //===-- sweeps ------------------------------------------------------------------------------------------------===//
 
-/// A position past the end reads the first one instead; of rows that start anywhere, which may have none, nothing.
-Nest::Position Nest::guarded(const Pass& pass, Version version, Value item, Value items) {
-  Value exists = isLess(l, item, items);
-  if (version.peeled) {
-    Position position = positionOf(pass, version, item, exists);
-    position.predicated = true;
-    for (Index& index : position.inner)
-      index.masked = true;
-    return position;
-  }
-  return positionOf(pass, version, choose(l, exists, item, l.constant(0)), exists);
-}
-
 /// Counted in 32 bits: an address is then one instruction away from a register that its predicate needs anyhow.
 void Nest::addPredicated(Kept& kept, const Pass& pass, Version version) {
   mlir::Type i32 = l.b.getI32Type(), index = l.b.getIndexType();
@@ -339,16 +326,16 @@ void Nest::touchAll(const Pass& pass, llvm::ArrayRef<Position> positions) {
 Values Nest::sweep(const Pass& pass, Version version, unsigned unroll, Values carried, SweepBody body) {
   Value items = version.peeled ? peeledItems(pass, version) : itemCount(pass.inner, version.lanes);
   Value zero = l.constant(0);
-  if (!pass.scans.empty()) {  // in order, all threads together: teams whose rows start elsewhere may have a piece less
-    Value most = version.peeled ? l.div(pass.inner[0], l.constant(version.lanes)) : items;
-    return l.emitFor(zero, most, team_.width, carried, [&](Value base, mlir::ValueRange inside) {
-      Frame frame(v_);
-      Values next(inside);
-      body(guarded(pass, version, l.add(base, team_.lane), items), next);
-      return next;
-    });
-  }
-  Value step = l.mul(team_.width, l.constant(unroll)), begin = zero;
+  Value step = l.mul(team_.width, l.constant(unroll));
+  if (!pass.scans.empty())  // in order, all threads together: as often for every row, wherever its pieces start
+    return l.emitFor(zero, itemCount(pass.inner, version.lanes), step, carried,
+                     [&](Value base, mlir::ValueRange inside) {
+                       Frame frame(v_);
+                       Values next(inside);
+                       body(positionsFrom(pass, version, base, items, unroll), next);
+                       return next;
+                     });
+  Value begin = zero;
   if (unroll > 1) {
     carried.push_back(zero);
     carried = l.emitFor(
@@ -380,16 +367,7 @@ Values Nest::sweep(const Pass& pass, Version version, unsigned unroll, Values ca
       [&] {
         Frame frame(v_);
         Values next(carried);
-        llvm::SmallVector<Position> positions;
-        Value item = l.add(begin, team_.lane);
-        for (unsigned u = 0; u < unroll; ++u) {
-          Value own = u ? l.add(item, l.mul(team_.width, l.constant(u))) : item;
-          positions.push_back(positionOf(pass, version, own, l.both(rowExists_, isLess(l, own, items))));
-          positions.back().predicated = true;
-          for (Index& index : positions.back().inner)
-            index.masked = true;
-        }
-        body(positions, next);
+        body(positionsFrom(pass, version, begin, items, unroll), next);
         return next;
       },
       [&] { return Values(carried); });
@@ -451,8 +429,8 @@ void Nest::emitReducePass(const Pass& pass, Version version, bool isFirst) {
   if (version.positions && (version.full || !pass.scans.empty())) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
     touchAll(pass, positions);
+    scanSteps(pass, positions, carries);
     for (const Position& position : positions) {
-      scanStep(pass, position, carries);
       for (size_t r = 0; r < reductions.size(); ++r)
         partial[r].push_back(position.predicated ? foldedElement(r, position) : element(r, position));
     }
@@ -483,10 +461,10 @@ void Nest::emitReducePass(const Pass& pass, Version version, bool isFirst) {
     carried.append(carries);
     carried = sweep(pass, version, unroll, carried, [&](llvm::ArrayRef<Position> positions, Values& next) {
       touchAll(pass, positions);
+      scanSteps(pass, positions, llvm::MutableArrayRef(next).drop_front(sums));
       keepResident(positions);
       for (auto [number, position] : llvm::enumerate(positions)) {
         const size_t u = number % apart;
-        scanStep(pass, position, llvm::MutableArrayRef(next).drop_front(sums));
         Values sums;
         for (size_t r = 0; r < reductions.size(); ++r)
           sums.push_back(next[r * apart + u]);
@@ -551,6 +529,8 @@ void Nest::emitSingles(const Pass& pass) {
 void Nest::emitStorePass(const Pass& pass, Version version) {
   if (pass.inner.empty())
     return emitSingles(pass);
+  if (continuesBlocks(pass))
+    return emitHeldScan(pass, version);
   Values carries = scanStart(pass);
   auto store = [&](const Position& here) {
     storeRoots(pass, here);
@@ -558,6 +538,8 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
   };
   if (version.positions) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
+    if (!pass.scans.empty())
+      return storeScanned(pass, positions, carries);
     // What only this pass loads is usually small and at hand: few positions at a time, to leave the registers to what is kept.
     // Predicates take some of those, too.
     size_t together = version.full ? 2 : 1;
@@ -566,13 +548,8 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
     for (; !positions.empty(); positions = positions.drop_front(std::min(together, positions.size()))) {
       llvm::ArrayRef<Position> group = positions.take_front(together);
       touchAll(pass, group);
-      for (const Position& position : group) {
-        scanStep(pass, position, carries);
-        if (pass.scans.empty())
-          whereExists(pass, position, store, {}, false);
-        else
-          storeRoots(pass, position);
-      }
+      for (const Position& position : group)
+        whereExists(pass, position, store, {}, false);
     }
     return;
   }
@@ -582,23 +559,20 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
 }
 
 void Nest::emitSwept(const Pass& pass, Version version, const Values& carries) {
+  unsigned unroll = unrollOf(pass, version.lanes, true);
   if (version.peeled && !pass.scans.empty())
-    return emitPeeledScan(pass, version, carries);
+    return emitPeeledScan(pass, version, unroll, carries);
   auto store = [&](const Position& here) {
     storeRoots(pass, here);
     return Values{};
   };
   primeInvariants(pass);
-  unsigned unroll = unrollOf(pass, version.lanes, true);
   sweep(pass, version, unroll, carries, [&](llvm::ArrayRef<Position> positions, Values& next) {
+    if (!pass.scans.empty())
+      return storeScanned(pass, positions, next);
     touchAll(pass, positions);
-    for (const Position& position : positions) {
-      scanStep(pass, position, next);
-      if (pass.scans.empty())
-        whereExists(pass, position, store, {}, false);
-      else
-        storeRoots(pass, position);
-    }
+    for (const Position& position : positions)
+      whereExists(pass, position, store, {}, false);
   });
   if (version.peeled) {
     Frame frame(v_);

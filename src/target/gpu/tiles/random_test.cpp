@@ -183,6 +183,18 @@ TEST(Permutations, MoveEveryElementToItsPlace) {
   runSizes(permutation({"m", "p", "b", "n"}, "[1, 2, 0, 3]"), sizes);
 }
 
+/// Teams of a warp whose rows have different numbers of aligned pieces.
+TEST(Scans, OfRowsThatStartAnywhere) {
+  RandomProgram program = rowProgram({"m", "n"}, R"(
+  %a = vx.scan maxf %t dim 1 : tensor<?x?xf32>
+  %h = math.tanh %a : tensor<?x?xf32>
+  %r = vx.scan addf %h dim 1 exclusive : tensor<?x?xf32>
+)");
+  runSizes(
+      program,
+      {{40, 5, 1, 1}, {33, 7, 1, 1}, {70, 61, 1, 1}, {9, 130, 1, 1}, {5, 1001, 1, 1}, {3, 4097, 1, 1}, {3, 8, 1, 1}});
+}
+
 TEST(Scans, ContinueFromBlockToBlock) {
   RandomProgram program = rowProgram({"m*n"}, R"(
   %mn = arith.muli %m, %n : index

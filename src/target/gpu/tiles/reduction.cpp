@@ -152,6 +152,10 @@ static Value warpReduce(Lowering& l, Reduction& reduction, Value value, Value wi
   return value;
 }
 
+Value warpReduce(Lowering& l, Reduction& reduction, Value value) {
+  return warpReduce(l, reduction, value, l.constant(kWarp), kWarp);
+}
+
 static Values acrossWarps(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values, bool isFirst) {
   llvm::SmallVector<SharedMemory::Piece> pieces;
   for (const TeamValue& value : values)
@@ -217,43 +221,62 @@ static Value warpScan(Lowering& l, Reduction& reduction, Value value, Value posi
   return value;
 }
 
-TeamPrefix teamScan(Lowering& l, const Team& team, Reduction& reduction, Value value) {
+llvm::SmallVector<TeamPrefix> teamScan(Lowering& l, const Team& team, Reduction& reduction,
+                                       llvm::ArrayRef<Value> values) {
   Value warp = l.constant(kWarp);
   Value group = l.min(team.width, warp);
   Value position = l.rem(l.lane(), group);
-  Value inclusive = warpScan(l, reduction, value, position, group);
   Value neutral = reduction.neutral(1);
   Value isFirst = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, position, l.constant(0));
-  Value before = choose(l, isFirst, neutral, shuffle(l, ir::ShuffleKind::Up, inclusive, l.i32(1)));
   auto toI32 = [&](Value index) { return ir::fromIndex(l.b, l.loc, l.b.getI32Type(), index); };
-  Value lastLane = l.add(l.sub(l.lane(), position), l.sub(group, l.constant(1)));
-  Value total = shuffle(l, ir::ShuffleKind::Index, inclusive, toI32(lastLane));
-  auto known = l.constantOf(team.width);
+  Value lastLane = toI32(l.add(l.sub(l.lane(), position), l.sub(group, l.constant(1))));
+  Values inclusives, inWarps;  // what comes before in the warp, then the warps' totals
+  for (Value value : values)
+    inclusives.push_back(warpScan(l, reduction, value, position, group));
+  for (Value inclusive : inclusives)
+    inWarps.push_back(choose(l, isFirst, neutral, shuffle(l, ir::ShuffleKind::Up, inclusive, l.i32(1))));
+  size_t count = values.size();
   auto across = [&]() -> Values {
     SharedScope scope(l.shared());
-    SharedMemory::Piece piece = slotsFor(l, value.getType());
+    llvm::SmallVector<SharedMemory::Piece> pieces;
+    for (Value value : values)
+      pieces.push_back(slotsFor(l, value.getType()));
     l.hazards().barrier();
     Value isLast = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, l.lane(), l.constant(kWarp - 1));
-    storeShared(l, inclusive, piece, l.warp(), isLast);
+    for (auto [inclusive, piece] : llvm::zip(inclusives, pieces))
+      storeShared(l, inclusive, piece, l.warp(), isLast);
     l.hazards().barrier();
     Value warps = l.div(team.width, warp), firstWarp = l.mul(team.row, warps);
     Value exists = isLess(l, l.lane(), warps);
-    Value loaded = loadShared(l, value.getType(), piece, l.add(firstWarp, choose(l, exists, l.lane(), l.constant(0))));
-    Value sums = warpScan(l, reduction, choose(l, exists, loaded, neutral), l.lane(), warp);
+    Value slot = l.add(firstWarp, choose(l, exists, l.lane(), l.constant(0)));
     Value own = l.sub(l.warp(), firstWarp);
     Value isFirstWarp = l.b.create<arith::CmpIOp>(l.loc, arith::CmpIPredicate::eq, own, l.constant(0));
-    Value previous = choose(l, isFirstWarp, l.constant(0), l.sub(own, l.constant(1)));
-    Value lower = choose(l, isFirstWarp, neutral, shuffle(l, ir::ShuffleKind::Index, sums, toI32(previous)));
-    Value all = shuffle(l, ir::ShuffleKind::Index, sums, toI32(l.sub(warps, l.constant(1))));
-    l.hazards().read(piece.root);
-    return {reduction.combine(lower, before), all};
+    Value previous = toI32(choose(l, isFirstWarp, l.constant(0), l.sub(own, l.constant(1))));
+    Value lastWarp = toI32(l.sub(warps, l.constant(1)));
+    Values before, totals;
+    for (auto [inWarp, piece] : llvm::zip(inWarps, pieces)) {
+      Value loaded = choose(l, exists, loadShared(l, inWarp.getType(), piece, slot), neutral);
+      Value sums = warpScan(l, reduction, loaded, l.lane(), l.constantOf(warps) ? warps : warp);
+      Value lower = choose(l, isFirstWarp, neutral, shuffle(l, ir::ShuffleKind::Index, sums, previous));
+      before.push_back(reduction.combine(lower, inWarp));
+      totals.push_back(shuffle(l, ir::ShuffleKind::Index, sums, lastWarp));
+      l.hazards().read(piece.root);
+    }
+    before.append(totals);
+    return before;
   };
-  Values result{before, total};
-  if (!known)
-    result = l.emitIf(isLess(l, warp, team.width), across, [&] { return Values{before, total}; });
-  else if (*known > kWarp)
-    result = across();
-  return {result[0], result[1]};
+  auto inside = [&]() -> Values {
+    Values all(inWarps);
+    for (Value inclusive : inclusives)
+      all.push_back(shuffle(l, ir::ShuffleKind::Index, inclusive, lastLane));
+    return all;
+  };
+  auto known = l.constantOf(team.width);
+  Values all = !known ? l.emitIf(isLess(l, warp, team.width), across, inside) : *known > kWarp ? across() : inside();
+  llvm::SmallVector<TeamPrefix> results;
+  for (size_t i = 0; i < count; ++i)
+    results.push_back({all[i], all[count + i]});
+  return results;
 }
 
 }  // namespace vortex::target::gpu::tiles

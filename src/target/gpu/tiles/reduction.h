@@ -51,11 +51,16 @@ struct TeamValue {
 /// Reached by all threads of the block. Its shared memory lives as long as the enclosing scope; `isFirst`: in that scope, which may be in a loop.
 Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> values, bool isFirst);
 
+/// Of the lanes of a warp, in a fixed order; every lane gets it.
+Value warpReduce(Lowering& l, Reduction& reduction, Value value);
+
 struct TeamPrefix {
   Value before;  ///< combination of the lower lanes' values (neutral for the first)
   Value total;   ///< of all lanes
 };
-/// Prefixes over a team's threads in lane order. Reached by all threads of the block.
-TeamPrefix teamScan(Lowering& l, const Team& team, Reduction& reduction, Value value);
+/// Prefixes over a team's threads in lane order, of each value for itself; all of them take the same two barriers. Reached by all threads of the
+/// block.
+llvm::SmallVector<TeamPrefix> teamScan(Lowering& l, const Team& team, Reduction& reduction,
+                                       llvm::ArrayRef<Value> values);
 
 }  // namespace vortex::target::gpu::tiles

@@ -10,6 +10,9 @@ namespace vortex::target::gpu::tiles {
 /// Elements of rows that a block keeps over all its threads, and at most where rows are a little longer than a power of two.
 inline constexpr int64_t kKeptElements = 8192, kMostKeptElements = kKeptElements + kKeptElements / 2;
 
+/// Of a scanned vector, in shared memory: four blocks share a core's.
+inline constexpr int64_t kHeldScanBytes = 49152;
+
 /// Sizes of whole-tensor work for a GPU: many small blocks, fused only as far as a block's registers reach.
 /// `module`: before the schedule; block tiles of its products are chosen for it.
 passes::TensorSchedule tensorSchedule(const chip::Gpu& chip, mlir::ModuleOp module = {});
