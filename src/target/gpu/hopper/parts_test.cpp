@@ -126,6 +126,21 @@ TEST_P(Parts, GiveTheResultsOfTheDefinitionAndTheSameBitsEveryTime) {
 INSTANTIATE_TEST_SUITE_P(Hopper, Parts, ::testing::ValuesIn(partsCases()),
                          [](const auto& info) { return info.param.program.name; });
 
+/// Pieces without a maximum count for nothing; rows without one are NaN.
+TEST(PartsMasks, PiecesOfWhichNothingIsLeftDoNotCount) {
+  std::vector<PartsCase> all = partsCases();
+  const PartsCase& lengths =
+      *llvm::find_if(all, [](const PartsCase& each) { return each.program.name == std::string("grouped_lengths"); });
+  Form form(lengths.program, false);
+  ASSERT_EQ(form.error, "");
+  form.workers = 2;
+  ASSERT_EQ(form.choose(sizesOf(1, 1, 3, 1, 800, 16, 24), 2), "");
+  for (int32_t count : {1, 300, -1}) {
+    form.count = count;
+    EXPECT_EQ(form.run(form.code(), 1, Timing::Random), "") << count << " keys are left";
+  }
+}
+
 /// One consumer, in rings that go round.
 TEST(PartsMutants, CodeWithoutOneWaitArrivalOrFenceFails) {
   std::vector<PartsCase> all = partsCases();
