@@ -40,7 +40,7 @@ const std::vector<__int128>& Values::listOf(ValueId phi) {
 
 std::vector<__int128> Values::findList(ValueId phi) {
   if (const auto counter = counterOf(phi))
-    return counter->list;
+    return counter->list.empty() ? numbersOf(*counter) : counter->list;
   if (nodes_.phiOperands(phi).size() == 1)
     return listBehindLoop(phi);
   std::optional<std::vector<Numbers>> rounds = roundsOf({phi}, false);
@@ -51,6 +51,20 @@ std::vector<__int128> Values::findList(ValueId phi) {
     if (const __int128 number = *evaluate(phi, numbers); std::find(list.begin(), list.end(), number) == list.end())
       list.push_back(number);
   return list.size() <= kMostListed ? list : std::vector<__int128>();
+}
+
+/// Of a short range of constants.
+std::vector<__int128> Values::numbersOf(const LoopCounter& counter) const {
+  std::vector<__int128> list;
+  if (!nodes_.isConstant(counter.begin) || !nodes_.isConstant(counter.end) || !nodes_.isConstant(counter.step))
+    return list;
+  const __int128 end = nodes_[counter.end].constant(), step = nodes_[counter.step].constant();
+  for (__int128 at = nodes_[counter.begin].constant(); counter.isFalling ? at > end : at < end; at += step) {
+    if (list.size() == kMostListed)
+      return {};
+    list.push_back(at);
+  }
+  return list;
 }
 
 /// What rounds that the loop is left in leave.

@@ -184,6 +184,7 @@ private:
   using Numbers = std::vector<std::pair<ValueId, __int128>>;  ///< of a few phis
   std::vector<__int128> findList(ValueId phi);
   std::vector<__int128> listBehindLoop(ValueId phi);
+  std::vector<__int128> numbersOf(const LoopCounter&) const;
   std::optional<std::vector<Numbers>> roundsOf(const std::vector<ValueId>& wanted, bool jointly);
   Trace traceOf(const std::vector<ValueId>& wanted, bool jointly);
   bool follow(const Trace&, const Numbers& outer, std::vector<Numbers>& rounds) const;
