@@ -1,5 +1,5 @@
-// What would make a pair's proof hold in all launches that keep to it: products of sizes that fit the integers which the kernel counts in. A launch that
-// does not keep to what a proof counts on is refused.
+// What would make a pair's proof hold in all launches that keep to it: products of sizes that fit the integers which the kernel counts in. A
+// launch that does not keep to what a proof counts on is refused.
 #pragma once
 
 #include "lang/flow/race/pair.h"
