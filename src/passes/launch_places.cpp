@@ -198,9 +198,17 @@ private:
   void addCounter() {
     const unsigned number = let({counted_.getInductionVar()});
     ir::SizeAttr counter = ir::sizeScalar(context_, number);
-    addRound(number, wideExpression(counted_.getLowerBound(), leaf_),
-             ir::sizeBinary(SizeOp::Add, counter, wideExpression(counted_.getStep(), leaf_)));
-    round_.condition = ir::sizeBinary(SizeOp::Less, counter, wideExpression(counted_.getUpperBound(), leaf_));
+    ir::SizeAttr step = wideExpression(counted_.getStep(), leaf_),
+                 upper = wideExpression(counted_.getUpperBound(), leaf_),
+                 next = ir::sizeBinary(SizeOp::Add, counter, step);
+    if (step.getExpr().constant() != 1) {  // one cannot lead past the largest number, others end the loop there
+      ir::SizeAttr last = ir::sizeBinary(SizeOp::Sub, ir::sizeConstant(context_, INT64_MAX), step);
+      next =
+          ir::SizeAttr::get(context_, size::make(SizeOp::Select, ir::sizeBinary(SizeOp::Less, last, counter).getExpr(),
+                                                 upper.getExpr(), next.getExpr()));
+    }
+    addRound(number, wideExpression(counted_.getLowerBound(), leaf_), next);
+    round_.condition = ir::sizeBinary(SizeOp::Less, counter, upper);
   }
 
   MLIRContext* context_;

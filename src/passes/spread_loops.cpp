@@ -63,7 +63,7 @@ bool isFixedIn(Value value, scf::ForOp outermost) {
   return op && llvm::all_of(op->getOperands(), [&](Value operand) { return isFixedIn(operand, outermost); });
 }
 
-/// Null: only the device knows.
+/// Null: only the device knows. More iterations than 2^63 - 1 count as so many, for which there is no grid.
 ir::SizeAttr countOf(scf::ForOp loop, llvm::function_ref<ir::SizeAttr(Value)> expressionOf) {
   ir::SizeAttr lower = expressionOf(loop.getLowerBound()), upper = expressionOf(loop.getUpperBound()),
                step = expressionOf(loop.getStep());
@@ -72,9 +72,12 @@ ir::SizeAttr countOf(scf::ForOp loop, llvm::function_ref<ir::SizeAttr(Value)> ex
   MLIRContext* context = loop.getContext();
   ir::SizeAttr length = ir::sizeBinary(SizeOp::Sub, upper, lower);
   ir::SizeAttr runs = ir::sizeBinary(SizeOp::Less, lower, upper);
-  ir::SizeAttr all = ir::SizeAttr::get(
-      context, size::make(SizeOp::Select, runs.getExpr(), length.getExpr(), ir::sizeConstant(context, 0).getExpr()));
-  return ir::sizeBinary(SizeOp::CeilDiv, all, step);
+  size::Expr count = ir::sizeBinary(SizeOp::CeilDiv, length, step).getExpr();
+  const size::Expr none = ir::sizeConstant(context, 0).getExpr();
+  if (const size::Range range = length.getExpr().range(); range.low == INT64_MIN && range.high == INT64_MAX)
+    count = size::make(SizeOp::Select, size::make(SizeOp::Less, none, length.getExpr()), count,
+                       ir::sizeConstant(context, INT64_MAX).getExpr());
+  return ir::SizeAttr::get(context, size::make(SizeOp::Select, runs.getExpr(), count, none));
 }
 
 class Emission {
