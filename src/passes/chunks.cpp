@@ -7,6 +7,8 @@ using SizeOp = size::Op;
 
 /// Pieces of a tensor start at multiples of so many elements where they can, which every vector access divides.
 static constexpr int64_t kAligned = 1024;
+/// Of a block of a scan along an outer dimension: columns, and rows at least.
+static constexpr int64_t kColumns = 256, kScannedRows = 64;
 /// Rows of partial reductions: a multiple of what a thread has in flight.
 static constexpr int64_t kRows = 16;
 
@@ -254,9 +256,46 @@ SmallVector<ir::SizeAttr> Chunks::chooseSplits(const Cluster& cluster) {
   return chunks;
 }
 
+/// One column per thread, and as many rows as give about reductionBlocks blocks.
+SmallVector<ir::SizeAttr> Chunks::chooseScanPieces(const Cluster& cluster) {
+  SmallVector<ir::SizeAttr> chunks(cluster.parallel.size());
+  ir::SizeAttr columns = size(1);
+  for (size_t i = chunks.size(); i-- > 1;) {
+    ir::SizeAttr extent = axes_.extent(cluster.parallel[i]);
+    chunks[i] =
+        i + 1 == chunks.size() ? combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, size(kColumns))) : size(1);
+    columns = combine(SizeOp::Mul, columns, combine(SizeOp::CeilDiv, extent, chunks[i]));
+  }
+  ir::SizeAttr extent = axes_.extent(cluster.parallel[0]);
+  ir::SizeAttr pieces =
+      combine(SizeOp::CeilDiv, size(schedule_.reductionBlocks), combine(SizeOp::Max, size(1), columns));
+  ir::SizeAttr rows = combine(SizeOp::Max, size(kScannedRows), combine(SizeOp::CeilDiv, extent, pieces));
+  chunks[0] = combine(SizeOp::Max, size(1), combine(SizeOp::Min, extent, rows));
+  return chunks;
+}
+
+ir::SizeAttr Chunks::hasFewColumns(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+  ir::SizeAttr columns = size(1);
+  for (size_t i = 1; i < chunks.size(); ++i)
+    columns = combine(SizeOp::Mul, columns, combine(SizeOp::CeilDiv, axes_.extent(cluster.parallel[i]), chunks[i]));
+  ir::SizeAttr isLong = combine(SizeOp::Less, size(2 * kScannedRows), axes_.extent(cluster.parallel[0]));
+  return combine(SizeOp::And, isLong, combine(SizeOp::Less, columns, size(schedule_.reductionBlocks / 2)));
+}
+
+static int64_t bytesOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIndex() ? 8 : static_cast<int64_t>(llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+}
+
+bool Chunks::looksBack(const Cluster& cluster) {
+  if (cluster.kind != Cluster::Kind::SplitScan || schedule_.heldScanBytes == 0)
+    return false;
+  Value result = cluster.roots[0]->getResult(0);
+  return axes_.of(result).size() == 1 && bytesOf(result.getType()) >= schedule_.heldScanLeast;
+}
+
 int64_t Chunks::heldScanElements(const Cluster& cluster) {
-  Type element = getElementTypeOrSelf(cluster.roots[0]->getResult(0).getType());
-  return schedule_.heldScanBytes / (element.isIndex() ? 8 : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8));
+  return schedule_.heldScanBytes / bytesOf(cluster.roots[0]->getResult(0).getType());
 }
 
 /// The fewest blocks of at most dotRows rows, all alike: the last one of an uneven split would keep the others' workers waiting.

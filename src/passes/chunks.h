@@ -20,12 +20,18 @@ public:
 
   /// One size per parallel axis of the cluster.
   Sizes choose(const Cluster& cluster) {
-    if (cluster.kind == Cluster::Kind::SplitScan && schedule_.heldScanBytes > 0)
+    if (looksBack(cluster))
       return {size(heldScanElements(cluster))};
+    if (cluster.kind == Cluster::Kind::SplitScan && cluster.parallel.size() > 1)
+      return chooseScanPieces(cluster);
     return isSplit(cluster) ? chooseSplits(cluster) : chooseChunks(cluster, size(1));
   }
   /// Of a cluster that combines `depth` partial results per element.
   Sizes chooseCombining(const Cluster& cluster, ir::SizeAttr depth) { return chooseChunks(cluster, depth); }
+  /// A scan whose blocks wait for those before them.
+  bool looksBack(const Cluster& cluster);
+  /// Of a scan along an outer dimension: not zero where its columns alone would not occupy the device.
+  ir::SizeAttr hasFewColumns(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks);
   ir::SizeAttr blockCount(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks);
   /// The cluster writes rows that it reduces, too: their blocks take as many rows as they keep.
   bool keepsRows(const Cluster& cluster);
@@ -45,6 +51,7 @@ private:
   ir::SizeAttr evenChunk(const Cluster& cluster, ir::DotOp dot, Axis axis);
   Sizes chooseSplits(const Cluster& cluster);
   int64_t heldScanElements(const Cluster& cluster);
+  Sizes chooseScanPieces(const Cluster& cluster);
   int64_t streamedElementBytes(const Cluster& cluster);
   int64_t narrowBytes(const Cluster& cluster);
   bool writesOnlyRows(const Cluster& cluster);

@@ -144,16 +144,35 @@ bool Clusters::splits(Operation* op) const {
   return distinct.size() == axes.size() && llvm::all_of(axes, [&](Axis axis) { return axes_.extent(axis); });
 }
 
-/// A scan of one dimension leaves nothing else to split.
+static bool scansAcross(Operation* op) {
+  auto scan = dyn_cast<ir::ScanOp>(op);
+  return scan && static_cast<int64_t>(scan.getDim()) + 1 != cast<RankedTensorType>(scan.getType()).getRank();
+}
+
+/// A scan of one dimension leaves nothing else to split; one along an outer dimension leaves too little where there are few columns.
 bool Clusters::splitsScan(Operation* op) const {
   auto scan = dyn_cast<ir::ScanOp>(op);
-  if (!scan || !rules_.splitReductions || cast<RankedTensorType>(scan.getType()).getRank() != 1)
+  if (!scan || !rules_.splitReductions)
     return false;
-  Axis axis = axes_.of(scan.getResult())[0];
+  SmallVector<Axis> axes = axes_.of(scan.getResult());
+  if (axes.size() > 1) {
+    // Sums of narrow floats are rounded once, and the piece that goes on from a sum does not know one that is wider.
+    Type element = getElementTypeOrSelf(scan.getType());
+    bool isNarrow = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+    if (!rules_.fusedOnly || !scansAcross(op) || scan.getExclusive() || isNarrow)
+      return false;
+  }
+  AxisSet distinct(axes.begin(), axes.end());
+  return distinct.size() == axes.size() && llvm::all_of(axes, [&](Axis axis) { return axes_.extent(axis); }) &&
+         !wholeFor(scan).contains(axes[static_cast<size_t>(scan.getDim())]);
+}
+
+/// What the operands of a scan need whole.
+AxisSet Clusters::wholeFor(ir::ScanOp scan) const {
   AxisSet whole;
   if (Operation* producer = scan.getValue().getDefiningOp(); producer && !needsPlace(producer))
     addLazyWhole(producer, whole);
-  return axes_.extent(axis) && !whole.contains(axis);
+  return whole;
 }
 
 /// The tile a root sweeps over.
@@ -171,11 +190,6 @@ static Value sweptTile(Operation* op) {
 
 static bool isPrefix(ArrayRef<Axis> part, ArrayRef<Axis> whole) {
   return part.size() <= whole.size() && whole.take_front(part.size()) == part;
-}
-
-static bool scansAcross(Operation* op) {
-  auto scan = dyn_cast<ir::ScanOp>(op);
-  return scan && static_cast<int64_t>(scan.getDim()) + 1 != cast<RankedTensorType>(scan.getType()).getRank();
 }
 
 /// One sweep over the rows of the cluster can compute `op` too: reductions give one value per row, and everything else follows from the
@@ -371,8 +385,14 @@ bool Clusters::extend(Cluster& cluster, Operation* op) const {
   if (cluster.kind == Cluster::Kind::SplitScan)
     return true;
   if (splitsScan(op)) {
+    auto scan = cast<ir::ScanOp>(op);
+    SmallVector<Axis> axes = axes_.of(scan.getResult());
+    AxisSet whole = wholeFor(scan);
     cluster.kind = Cluster::Kind::SplitScan;
-    cluster.parallel = axes_.of(op->getResult(0));
+    cluster.parallel.push_back(axes[static_cast<size_t>(scan.getDim())]);
+    for (Axis axis : axes)
+      if (axis != cluster.parallel[0] && !whole.contains(axis))
+        cluster.parallel.push_back(axis);
     return true;
   }
   if (splits(op)) {

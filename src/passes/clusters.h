@@ -14,7 +14,7 @@ struct Cluster {
     Parallel,      ///< blocks take pieces of the parallel axes
     ScalarReduce,  ///< one reduction of everything to a scalar: partial results per block, then a combining phase
     SplitReduce,  ///< one reduction of leading dimensions: partial results for pieces of them, combined by whoever needs the result
-    SplitScan,  ///< a scan of all there is: combinations of pieces, what comes before each, then the pieces
+    SplitScan,  ///< a scan of a vector, or along an outer dimension, the first parallel one: combinations of pieces, what comes before each, the pieces
     Serial,     ///< one block does it all
   };
   Kind kind = Kind::Parallel;
@@ -61,6 +61,7 @@ private:
   bool losesRows(const Cluster& cluster, const Cluster& next) const;
   bool splits(mlir::Operation* op) const;
   bool splitsScan(mlir::Operation* op) const;
+  AxisSet wholeFor(ir::ScanOp scan) const;
   void addLazyWhole(mlir::Operation* op, AxisSet& whole) const;
   void finish(Cluster& cluster) const;
   void finishSplit(Cluster& cluster) const;

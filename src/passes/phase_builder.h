@@ -42,9 +42,9 @@ public:
   /// The block's piece of a product's depth, summed from zero, goes to partials[number, …].
   void emitPartialProduct(ir::DotOp dot, mlir::Value number, unsigned argument);
   /// A scan of one dimension that is split over blocks: what the block's piece combines to, what comes before every piece, and the piece.
-  void emitScanPartial(ir::ScanOp scan, unsigned partials);
+  void emitScanPartial(ir::ScanOp scan, mlir::Value number, unsigned partials);
   void emitScanCarries(ir::ScanOp scan, unsigned partials, unsigned carries);
-  void emitScanPiece(ir::ScanOp scan, unsigned carries);
+  void emitScanPiece(ir::ScanOp scan, mlir::Value number, unsigned carries);
   /// What a streamed loop, which is emitted, has of piece `number` goes to temporaries; what all pieces have left stands for the loop.
   void storeParts(mlir::scf::ForOp loop, const StreamParts& parts, mlir::Value number);
   void combineParts(const StreamLoop& stream, const StreamParts& parts);
@@ -78,7 +78,15 @@ private:
   mlir::Value loadParts(mlir::Value whole, unsigned rows, unsigned argument);
   mlir::Value placeCombined(mlir::Value whole, mlir::Value value, unsigned rows);
   mlir::Value combinePartials(mlir::Value value, unsigned argument);
-  void storePartial(mlir::Value piece, mlir::Value whole, mlir::Value number, unsigned argument);
+  void storePartial(mlir::Value piece, llvm::ArrayRef<Axis> axes, mlir::Value number, unsigned argument);
+  /// What numbered temporaries of a scan hold: its dimensions but for the scanned one, as in the block's piece.
+  struct Columns {
+    llvm::SmallVector<Axis> axes;
+    llvm::SmallVector<int64_t> shape;
+    llvm::SmallVector<mlir::Value> extents, offsets;
+  };
+  Columns columnsOf(ir::ScanOp scan);
+  mlir::Value rowOf(mlir::Value view, mlir::Value number, mlir::Location loc);
   mlir::Value widen(mlir::Value value);
   mlir::Value narrow(mlir::Value value, mlir::Type type);
 

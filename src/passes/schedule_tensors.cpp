@@ -229,13 +229,17 @@ private:
   /// What the pieces of a scan combine to, and what comes before each; or what blocks that look back tell each other.
   void addCarries(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     Value result = cluster.roots[0]->getResult(0);
-    ir::SizeAttr count = sizes_.blockCount(cluster, chunks);
-    if (schedule_.heldScanBytes > 0) {
+    if (sizes_.looksBack(cluster)) {
+      ir::SizeAttr count = sizes_.blockCount(cluster, chunks);
       carries_[result] = arguments_.addTemporary({lookBackWords(cluster, count)}, IntegerType::get(context_, 64));
       return;
     }
-    partials_[result] = arguments_.addTemporary({count}, accumulatorType(result.getType()));
-    carries_[result] = arguments_.addTemporary({count}, accumulatorType(result.getType()));
+    SmallVector<ir::SizeAttr> extents{combine(SizeOp::CeilDiv, axes_.extent(cluster.parallel[0]), chunks[0])};
+    for (Axis axis : axes_.of(result))
+      if (axis != cluster.parallel[0])
+        extents.push_back(axes_.extent(axis));
+    for (Temporaries* temporaries : {&partials_, &carries_})
+      (*temporaries)[result] = arguments_.addTemporary(extents, accumulatorType(result.getType()));
   }
 
   void emitCopy(AlignedCopy copy) {
@@ -349,7 +353,7 @@ private:
     if (isSplit(cluster))
       return emitSplitReduce(cluster, chunks);
     if (cluster.kind == Cluster::Kind::SplitScan)
-      return emitSplitScan(cluster, chunks);
+      return emitScan(cluster, chunks);
     if (cluster.kind != Cluster::Kind::Parallel)
       emitPhase(cluster, {}, size(1), schedule_.dotPlan);
     else if (ir::DotOp dot = findDot(cluster))
@@ -489,22 +493,51 @@ private:
     combiner.finish();
   }
 
-  /// Every block combines its piece; one block turns those into what comes before each piece; every block scans its piece from there.
-  void emitSplitScan(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
+  void emitScan(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
     auto scan = cast<ir::ScanOp>(cluster.roots[0]);
+    if (sizes_.looksBack(cluster))
+      return emitLookBack(cluster, scan, chunks, sizes_.blockCount(cluster, chunks));
+    if (axes_.of(scan.getResult()).size() == 1)
+      return emitSplitScan(cluster, scan, chunks);
+    Cluster columns;
+    columns.roots = cluster.roots;
+    columns.parallel.append(cluster.parallel.begin() + 1, cluster.parallel.end());
+    auto whole = [&] {
+      columns.kind = columns.parallel.empty() ? Cluster::Kind::Serial : Cluster::Kind::Parallel;
+      SmallVector<ir::SizeAttr> pieces = sizes_.choose(columns);
+      emitPhase(columns, pieces, columns.parallel.empty() ? size(1) : sizes_.blockCount(columns, pieces), "");
+    };
+    shared_.launch.choose(kernel_.getLoc(), {{.name = "split",
+                                              .when = sizes_.hasFewColumns(cluster, chunks),
+                                              .emit = [&] { emitSplitScan(cluster, scan, chunks); }},
+                                             {.name = "columns", .emit = whole}});
+  }
+
+  /// Every block combines its piece; those become what comes before each piece; every block scans its piece from there.
+  void emitSplitScan(const Cluster& cluster, ir::ScanOp scan, ArrayRef<ir::SizeAttr> chunks) {
+    const Axis along = cluster.parallel[0];
     ir::SizeAttr blocks = sizes_.blockCount(cluster, chunks);
-    if (schedule_.heldScanBytes > 0)
-      return emitLookBack(cluster, scan, chunks, blocks);
+    const unsigned totals = partials_.lookup(scan.getResult()), before = carries_.lookup(scan.getResult());
     PhaseBuilder pieces = buildPhase(createKernel("partial", blocks));
     pieces.split(cluster.parallel, chunks);
-    pieces.emitScanPartial(scan, partials_.lookup(scan.getResult()));
+    pieces.emitScanPartial(scan, pieces.number(along), totals);
     pieces.finish();
-    PhaseBuilder carries = buildPhase(createKernel("carry", size(1)));
-    carries.emitScanCarries(scan, partials_.lookup(scan.getResult()), carries_.lookup(scan.getResult()));
+    Cluster rest;
+    rest.roots = cluster.roots;
+    for (Axis axis : axes_.of(scan.getResult()))
+      if (axis != along)
+        rest.parallel.push_back(axis);
+    SmallVector<ir::SizeAttr> restPieces;
+    if (!rest.parallel.empty())
+      restPieces = sizes_.chooseCombining(rest, combine(SizeOp::CeilDiv, axes_.extent(along), chunks[0]));
+    ir::SizeAttr restBlocks = rest.parallel.empty() ? size(1) : sizes_.blockCount(rest, restPieces);
+    PhaseBuilder carries = buildPhase(createKernel("carry", restBlocks));
+    carries.split(rest.parallel, restPieces);
+    carries.emitScanCarries(scan, totals, before);
     carries.finish();
     PhaseBuilder results = buildPhase(createKernel("tensors", blocks));
     results.split(cluster.parallel, chunks);
-    results.emitScanPiece(scan, carries_.lookup(scan.getResult()));
+    results.emitScanPiece(scan, results.number(along), before);
     results.storeTemporaries(scan);
     for (Operation* root : ArrayRef(cluster.roots).drop_front())
       results.emitRoot(root);

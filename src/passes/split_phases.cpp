@@ -102,7 +102,7 @@ void PhaseBuilder::emitPartial(ir::ReduceOp reduce, Value number, unsigned argum
   else
     type = element;
   Value piece = builder.create<ir::ReduceOp>(loc, type, reduce.getKind(), wide, reduce.getDimsAttr());
-  storePartial(piece, reduce.getResult(), number, argument);
+  storePartial(piece, axes_.of(reduce.getResult()), number, argument);
 }
 
 void PhaseBuilder::emitPartialProduct(ir::DotOp dot, Value number, unsigned argument) {
@@ -115,68 +115,122 @@ void PhaseBuilder::emitPartialProduct(ir::DotOp dot, Value number, unsigned argu
       builder.create<ir::BroadcastOp>(loc, type, zero, builder.getDenseI64ArrayAttr({}), sizes(dot.getResult()));
   auto piece = builder.create<ir::DotOp>(loc, type, lhs, rhs, acc);
   piece->setAttrs(dot->getAttrDictionary());
-  storePartial(piece, dot.getResult(), number, argument);
+  storePartial(piece, axes_.of(dot.getResult()), number, argument);
 }
 
-/// `whole`: the value of the source kernel that `piece` is a part of.
-void PhaseBuilder::storePartial(Value piece, Value whole, Value number, unsigned argument) {
-  Location loc = whole.getLoc();
+/// `axes`: of the dimensions of `piece`.
+void PhaseBuilder::storePartial(Value piece, ArrayRef<Axis> axes, Value number, unsigned argument) {
+  Location loc = piece.getLoc();
   Value view = kernel_.getBody().getArgument(argument);
-  if (!isa<RankedTensorType>(whole.getType())) {
+  if (!isa<RankedTensorType>(piece.getType())) {
     builder.create<ir::StoreOp>(loc, piece, view, ValueRange{number}, Value(), false);
     return;
   }
+  SmallVector<Value> at;
+  for (Axis axis : axes) {
+    Value own = offset_.lookup(axis);
+    at.push_back(own ? own : constant(loc, 0));
+  }
+  builder.create<ir::TileStoreOp>(loc, piece, rowOf(view, number, loc), at, true);
+}
+
+/// What has this number along the first dimension.
+Value PhaseBuilder::rowOf(Value view, Value number, Location loc) {
   auto viewType = cast<ir::ViewType>(view.getType());
-  SmallVector<Value> offsets(static_cast<size_t>(viewType.getRank()), constant(loc, 0)), extents, at;
+  SmallVector<Value> offsets(static_cast<size_t>(viewType.getRank()), constant(loc, 0)), extents;
   offsets[0] = number;
   for (int64_t dim = 1; dim < viewType.getRank(); ++dim)
     if (viewType.isDynamic(dim))
       extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(dim)));
   auto part = ir::ViewType::get(viewType.getShape().drop_front(), viewType.getElementType());
-  Value row = builder.create<ir::SubviewOp>(loc, part, view, offsets, extents, builder.getDenseI64ArrayAttr({0}));
-  for (Axis axis : axes_.of(whole)) {
-    Value own = offset_.lookup(axis);
-    at.push_back(own ? own : constant(loc, 0));
-  }
-  builder.create<ir::TileStoreOp>(loc, piece, row, at, true);
+  return builder.create<ir::SubviewOp>(loc, part, view, offsets, extents, builder.getDenseI64ArrayAttr({0}));
 }
 
 //===-- scans -------------------------------------------------------------------------------------------------===//
 
-void PhaseBuilder::emitScanPartial(ir::ScanOp scan, unsigned partials) {
+PhaseBuilder::Columns PhaseBuilder::columnsOf(ir::ScanOp scan) {
+  Columns columns;
+  Value result = scan.getResult();
+  SmallVector<Value> extents = sizes(result), offsets = this->offsets(result);
+  size_t next = 0;
+  for (auto [dim, extent] : llvm::enumerate(slicedType(result).getShape())) {
+    Value dynamic = ShapedType::isDynamic(extent) ? extents[next++] : Value();
+    if (dim == scan.getDim())
+      continue;
+    columns.axes.push_back(axes_.of(result)[dim]);
+    columns.shape.push_back(extent);
+    columns.offsets.push_back(offsets[dim]);
+    if (dynamic)
+      columns.extents.push_back(dynamic);
+  }
+  return columns;
+}
+
+void PhaseBuilder::emitScanPartial(ir::ScanOp scan, Value number, unsigned partials) {
   Location loc = scan.getLoc();
   Value wide = widen(get(scan.getValue()));
-  Value total = builder.create<ir::ReduceOp>(loc, getElementTypeOrSelf(wide.getType()), scan.getKind(), wide,
-                                             builder.getDenseI64ArrayAttr({0}));
-  Value block = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
-  builder.create<ir::StoreOp>(loc, total, kernel_.getBody().getArgument(partials), ValueRange{block}, Value(), false);
+  Columns columns = columnsOf(scan);
+  Type element = getElementTypeOrSelf(wide.getType());
+  Type type = columns.shape.empty() ? element : Type(RankedTensorType::get(columns.shape, element));
+  Value total = builder.create<ir::ReduceOp>(loc, type, scan.getKind(), wide,
+                                             builder.getDenseI64ArrayAttr({static_cast<int64_t>(scan.getDim())}));
+  storePartial(total, columns.axes, number, partials);
 }
 
 void PhaseBuilder::emitScanCarries(ir::ScanOp scan, unsigned partials, unsigned carries) {
   Location loc = scan.getLoc();
-  Value view = kernel_.getBody().getArgument(partials), zero = constant(loc, 0);
+  Value view = kernel_.getBody().getArgument(partials);
   auto viewType = cast<ir::ViewType>(view.getType());
-  SmallVector<Value> sizes;
-  if (!viewType.hasStaticShape())
-    sizes.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
-  auto type = RankedTensorType::get(viewType.getShape(), viewType.getElementType());
-  Value tile = builder.create<ir::TileLoadOp>(loc, type, view, ValueRange{zero}, sizes, Value(), true);
+  Columns columns = columnsOf(scan);
+  SmallVector<int64_t> shape{viewType.getShape()[0]};
+  SmallVector<Value> extents, at{constant(loc, 0)};
+  if (viewType.isDynamic(0))
+    extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
+  llvm::append_range(shape, columns.shape);
+  llvm::append_range(extents, columns.extents);
+  llvm::append_range(at, columns.offsets);
+  auto type = RankedTensorType::get(shape, viewType.getElementType());
+  Value tile = builder.create<ir::TileLoadOp>(loc, type, view, at, extents, Value(), true);
   Value before = builder.create<ir::ScanOp>(loc, type, scan.getKind(), tile, 0, true, Value(), Value());
-  builder.create<ir::TileStoreOp>(loc, before, kernel_.getBody().getArgument(carries), ValueRange{zero}, true);
+  builder.create<ir::TileStoreOp>(loc, before, kernel_.getBody().getArgument(carries), at, true);
 }
 
-void PhaseBuilder::emitScanPiece(ir::ScanOp scan, unsigned carries) {
+/// Columns start with their carry in the first row, so that the scan is what is stored.
+void PhaseBuilder::emitScanPiece(ir::ScanOp scan, Value number, unsigned carries) {
   Location loc = scan.getLoc();
-  Value wide = widen(get(scan.getValue()));
-  Value own =
-      builder.create<ir::ScanOp>(loc, wide.getType(), scan.getKind(), wide, 0, scan.getExclusive(), Value(), Value());
-  Value block = builder.create<ir::BlockIdOp>(loc, builder.getIndexType(), ir::Axis::X);
-  Value carry = builder.create<ir::LoadOp>(loc, getElementTypeOrSelf(wide.getType()),
-                                           kernel_.getBody().getArgument(carries), ValueRange{block}, Value(), false);
-  Value before = builder.create<ir::BroadcastOp>(loc, wide.getType(), carry, builder.getDenseI64ArrayAttr({}),
-                                                 sizes(scan.getResult()));
-  Value result = combineTiles(builder, loc, scan.getKind(), before, own);
-  mapping_.map(scan.getResult(), narrow(result, typeOf(scan.getResult())));
+  Value wide = widen(get(scan.getValue())), view = kernel_.getBody().getArgument(carries);
+  auto type = cast<RankedTensorType>(wide.getType());
+  SmallVector<Value> extents = sizes(scan.getResult());
+  auto broadcast = [&](Value value, Type element, ArrayRef<int64_t> dims) -> Value {
+    return builder.create<ir::BroadcastOp>(loc, type.clone(element), value, builder.getDenseI64ArrayAttr(dims),
+                                           extents);
+  };
+  Type element = type.getElementType();
+  if (type.getRank() == 1) {
+    Value own = builder.create<ir::ScanOp>(loc, type, scan.getKind(), wide, 0, scan.getExclusive(), Value(), Value());
+    Value carry = builder.create<ir::LoadOp>(loc, element, view, ValueRange{number}, Value(), false);
+    Value result = combineTiles(builder, loc, scan.getKind(), broadcast(carry, element, {}), own);
+    mapping_.map(scan.getResult(), narrow(result, typeOf(scan.getResult())));
+    return;
+  }
+  Columns columns = columnsOf(scan);
+  SmallVector<int64_t> others;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim != static_cast<int64_t>(scan.getDim()))
+      others.push_back(dim);
+  Value carry =
+      builder.create<ir::TileLoadOp>(loc, RankedTensorType::get(columns.shape, element), rowOf(view, number, loc),
+                                     columns.offsets, columns.extents, Value(), true);
+  Type index = builder.getIndexType();
+  Value row = builder.create<ir::IotaOp>(loc, type.clone(index), static_cast<int64_t>(scan.getDim()), extents);
+  Value isFirst =
+      builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, row, broadcast(constant(loc, 0), index, {}));
+  Value neutral = builder.create<arith::ConstantOp>(loc, ir::neutralElement(scan.getKind(), element));
+  Value start =
+      builder.create<arith::SelectOp>(loc, isFirst, broadcast(carry, element, others), broadcast(neutral, element, {}));
+  Value value = combineTiles(builder, loc, scan.getKind(), start, wide);
+  mapping_.map(scan.getResult(),
+               builder.create<ir::ScanOp>(loc, type, scan.getKind(), value, scan.getDim(), false, Value(), Value()));
 }
 
 /// In the order in which blocks start, so that a block waits for started ones only.

@@ -31,6 +31,7 @@ passes::TensorSchedule tensorSchedule(const Target& target, mlir::ModuleOp modul
   passes::TensorSchedule schedule = gpu::tiles::tensorSchedule(chipOf(target), module);
   gpu::hopper::addBulkTiles(schedule, chipOf(target));
   schedule.heldScanBytes = gpu::tiles::kHeldScanBytes;
+  schedule.heldScanLeast = gpu::tiles::kHeldScanLeast;
   return schedule;
 }
 

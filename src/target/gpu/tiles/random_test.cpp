@@ -195,6 +195,13 @@ TEST(Scans, OfRowsThatStartAnywhere) {
       {{40, 5, 1, 1}, {33, 7, 1, 1}, {70, 61, 1, 1}, {9, 130, 1, 1}, {5, 1001, 1, 1}, {3, 4097, 1, 1}, {3, 8, 1, 1}});
 }
 
+TEST(Scans, AlongOuterDimensionsAreSplitWhereColumnsAreFew) {
+  RandomProgram program = rowProgram({"m", "n"}, R"(
+  %r = vx.scan addf %t dim 0 : tensor<?x?xf32>
+)");
+  runSizes(program, {{700, 5, 1, 1}, {129, 300, 1, 1}, {128, 7, 1, 1}, {64, 1, 1, 1}, {1, 9, 1, 1}, {331, 64, 1, 1}});
+}
+
 TEST(Scans, ContinueFromBlockToBlock) {
   RandomProgram program = rowProgram({"m*n"}, R"(
   %mn = arith.muli %m, %n : index
