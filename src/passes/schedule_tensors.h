@@ -95,7 +95,7 @@ struct TensorSchedule {
   /// Bytes that a block holds of a vector that is scanned. Blocks then wait for what comes before their pieces (ir/look_back.h): only for
   /// targets on which a block that has started goes on whatever others do. 0: a phase for the pieces' totals, one for their prefixes.
   int64_t heldScanBytes = 0;
-  /// Elements of fewer bytes are not held: each byte takes so much work that reading it twice costs less.
+  /// Vectors whose sums have fewer bytes are not held.
   int64_t heldScanLeast = 1;
   /// Only what one sweep over the rows of a block computes in registers shares a phase; everything else crosses in global memory.
   bool fusedOnly = false;
