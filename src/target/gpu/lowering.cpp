@@ -91,6 +91,10 @@ void Lowering::chooseThreads() {
   state.kernel.constraints.push_back(std::move(fits));
 }
 
+void Lowering::addLongRows(ir::SizeAttr when) {
+  longRows_ = longRows_ ? ir::sizeBinary(size::Op::And, longRows_, when) : when;
+}
+
 static bool hasThreads(ir::KernelOp phase) {
   return phase.walk([](ir::ThreadsOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
 }

@@ -42,6 +42,8 @@ struct Assumptions {
   bool unitStrides = false;  ///< innermost strides are innermostStride(): one, but for fields of structs
   bool alignedRows = false;  ///< data pointers and all other strides are multiples of 16 bytes; implies unitStrides
   std::set<unsigned> aligned = {};  ///< arguments of which both hold in any case
+  bool longRows =
+      false;  ///< rows are too long for the registers of a block and for the shared memory of several: blocks have more threads
 
   bool alignsRows(unsigned argument) const { return alignedRows || aligned.contains(argument); }
 };
@@ -62,6 +64,13 @@ public:
   /// After `run`: arguments that would be read in another way if their rows were known to be aligned.
   const std::set<unsigned>& betterAligned() const { return betterAligned_; }
   void addBetterAligned(unsigned argument) { betterAligned_.insert(argument); }
+  /// After `run`: launches for which the version that assumes long rows is meant; null: none.
+  ir::SizeAttr longRows() const { return longRows_; }
+  void addLongRows(ir::SizeAttr when);
+  /// Nothing but tile code says how many threads the block has.
+  bool threadsAreFree() const { return threadsAreFree_; }
+  void freeThreads() { threadsAreFree_ = true; }
+  const Assumptions& assumptions() const { return assumptions_; }
 
   ModuleState& state;
   ir::KernelOp phase;  ///< the vx op
@@ -201,6 +210,8 @@ private:
   std::string symbol_;
   Assumptions assumptions_;
   std::set<unsigned> betterAligned_;
+  ir::SizeAttr longRows_;
+  bool threadsAreFree_ = false;
   mlir::IRMapping values_;
   llvm::DenseMap<Value, View> views_;
   ir::vxt::KernelOp kernel_;

@@ -64,11 +64,13 @@ size::Expr sharedBytesOf(ir::vxt::KernelOp kernel) {
 /// copy at once; and for tensors that lie anyhow.
 static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& described) {
   const std::string symbol = described.symbol;
-  size::Expr sharedBytes;
+  size::Arena& arena = ir::sizeArena(phase.getContext());
+  size::Expr sharedBytes, threads, usualThreads;
   auto argumentOf = [&](unsigned slot) {
     return ir::argumentOfSlot(phase.getContext(), phase.getArgumentTypes(), slot);
   };
   std::set<unsigned> betterAligned;
+  ir::SizeAttr longRows;
   auto lower = [&](const std::string& name, const Assumptions& assumptions) -> ir::vxt::KernelOp {
     Lowering lowering(state, phase, name, assumptions);
     ir::vxt::KernelOp kernel = lowering.run();
@@ -79,11 +81,18 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
         tensor.phase = static_cast<uint32_t>(state.kernel.phases.size());
         state.kernel.sharedTensors.push_back(std::move(tensor));
       }
-    size::Expr bytes = sharedBytesOf(kernel);
+    size::Expr bytes = sharedBytesOf(kernel), own = kernel.getThreads().getExpr();
+    if (!threads)
+      longRows = lowering.longRows();
+    if (assumptions.longRows)
+      bytes = size::make(size::Op::Select, longRows.getExpr(), bytes, arena.constant(0));
+    else
+      betterAligned = lowering.betterAligned();
+    if (!threads || assumptions.longRows)
+      threads = threads ? size::make(size::Op::Select, longRows.getExpr(), own, usualThreads) : usualThreads = own;
     sharedBytes = sharedBytes ? size::make(size::Op::Max, sharedBytes, bytes) : bytes;
     described.sharedBytes = state.kernel.sizes.add(sharedBytes);
-    described.hardwareThreads = state.kernel.sizes.add(kernel.getThreads().getExpr());
-    betterAligned = lowering.betterAligned();
+    described.hardwareThreads = state.kernel.sizes.add(threads);
     return kernel;
   };
   auto describe = [&](ir::vxt::KernelOp lowered, size::Expr when) {
@@ -99,8 +108,22 @@ static void lowerPhase(ModuleState& state, ir::KernelOp phase, artifact::Phase& 
   ir::vxt::KernelOp kernel = lower(isAnyhow ? symbol + "_general" : symbol, fast);
   if (!kernel)
     return;
+  // What these assume decides the threads of a block, so that they come before all others.
+  auto describeLong = [&](const std::string& name, Assumptions assumptions, size::Expr when) {
+    if (!longRows)
+      return true;
+    assumptions.longRows = true;
+    ir::vxt::KernelOp rows = lower(name, assumptions);
+    if (rows)
+      describe(rows, both(longRows.getExpr(), when));
+    return bool(rows);
+  };
+  if (!describeLong(isAnyhow ? symbol + "_general_long" : symbol + "_long", fast, fastWhen))
+    return;
   if (!fastWhen)
     return describe(kernel, {});
+  if (!describeLong(symbol + "_general_long", {}, {}))
+    return;
   ir::vxt::KernelOp general = lower(symbol + "_general", {}), middle;
   if (!general)
     return;

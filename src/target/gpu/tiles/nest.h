@@ -135,7 +135,7 @@ private:
   Values onlineStep(const Pass& pass, llvm::ArrayRef<Position> positions, const Values& carried,
                     llvm::MutableArrayRef<Reduction> reductions);
   void emitOnlinePass(const Pass& pass, Version version, bool isFirst);
-  unsigned onlineUnroll(const Pass& pass, unsigned lanes);
+  unsigned onlineUnroll(const Pass& pass);
   void emitRow(Version version);
   void emitReducePass(const Pass& pass, Version version, bool isFirst);
   void emitStorePass(const Pass& pass, Version version);

@@ -10,11 +10,11 @@ namespace arith = mlir::arith;
 
 /// Words that a thread loads of a row before it computes, next to at most as many that it computes.
 static constexpr int64_t kEarlyWords = 32;
-/// Elements of a row per thread when nothing is kept.
-static constexpr unsigned kSweptElements = 256;
-/// The same where several reductions share the reading: as many rows as the schedule gives such a block.
-static constexpr unsigned kSharedElements = 64;
-/// The same one by one: neighbouring threads read neighbours, so short runs waste what the memory delivers.
+/// Elements of a block's rows when nothing is kept, and where several reductions share the reading: as the schedule has them.
+static constexpr int64_t kSweptBlock = 65536, kSharedBlock = kSweptBlock / 4;
+/// Threads per core whose registers these leave.
+static constexpr int64_t kSharedThreads = 768;
+/// Elements per thread one by one: neighbouring threads read neighbours, so short runs waste what the memory delivers.
 static constexpr unsigned kSweptSingles = 8;
 /// Threads per core for rows of at most one access per thread: as many bytes in flight as for longer ones.
 static constexpr int64_t kNarrowThreads = 1792;
@@ -214,13 +214,34 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
     return results;
   };
   bool onlyPasses = llvm::none_of(passes_, [](const Pass& pass) { return !pass.reduces.empty(); });
-  if (kept == 0)
-    return joined([&] {
-      return withTeam(onlyPasses && rowRank_ > 0 ? int64_t(kStreamed) * lanes
-                      : lanes > 1                ? (fused_.size() > 1 ? kSharedElements : kSweptElements)
-                                                 : kSweptSingles,
-                      8, swept);
-    });
+  if (kept == 0) {
+    auto sweeping = [&] {
+      return joined([&] {
+        const bool isShared = fused_.size() > 1;
+        if (isShared && lanes > 1)
+          markBlocks(std::max<int64_t>(1, kSharedThreads / l.threads()));
+        return withTeam(onlyPasses && rowRank_ > 0 ? int64_t(kStreamed) * lanes
+                        : lanes > 1                ? (isShared ? kSharedBlock : kSweptBlock) / l.threads()
+                                                   : kSweptSingles,
+                        8, swept);
+      });
+    };
+    if (lanes == 1 || rowRank_ <= 0 || keptTiles().empty())
+      return sweeping();
+    // Rows of a piece or so per thread are kept and read again: several pieces at a time would be most of them no pieces.
+    auto narrow = [&] {
+      Version one = swept;
+      one.positions = 1;
+      one.early = readsEarly(1);
+      markBlocks(std::max<int64_t>(1, kNarrowThreads / l.threads()), true);
+      return withTeam(lanes, 1, one);
+    };
+    return branch(fits(swept, l.constant(swept.peeled ? ir::vxt::kWarpThreads : kFewestThreads)), narrow, sweeping);
+  }
+  if (l.assumptions().longRows) {
+    markBlocks(std::max<int64_t>(1, 1024 / l.threads()));
+    return emitLong(swept, 0);
+  }
   Version full = swept;
   full.positions = positionsPerThread(kept, lanes);
   full.full = true;
@@ -238,7 +259,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   };
   auto keep = [&] { return keeping(full.positions, fewer, hasNarrow ? kFewestThreads : 1); };
   auto longRows = [&] {
-    markBlocks(readsNarrow() ? std::max<int64_t>(1, fewer - 1) : fewer);  // more is in flight than of a kept row
+    markBlocks(std::min<int64_t>(fewer, 4));  // more is in flight than of a kept row
     unsigned most = hasNarrow ? moreThan(full.positions) : full.positions;
     return emitLong(swept, int64_t(most) * l.threads());
   };
@@ -428,7 +449,7 @@ unsigned Nest::unrollOf(const Pass& pass, unsigned lanes, bool stores) {
   // Of rows too long to keep, one or two accesses at a time from shared memory, where they are near.
   if (rowRank_ > 0 && fetching_.empty() && !keptTiles().empty())
     wanted = std::min(wanted, 2u);
-  return std::clamp(std::min({wanted, (fetching_.empty() ? 32 : 64) / lanes, kMostWork / (work * lanes)}), 1u, 8u);
+  return std::clamp(std::min({wanted, 32 / lanes, kMostWork / (work * lanes)}), 1u, 8u);
 }
 
 }  // namespace vortex::target::gpu::tiles

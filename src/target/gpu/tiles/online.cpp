@@ -150,12 +150,11 @@ void Nest::emitOnlinePass(const Pass& pass, Version version, bool isFirst) {
     carried.push_back(reduction.neutral(1));
   primeInvariants(pass);
   startFetching(pass);
-  carried = sweep(pass, version, onlineUnroll(pass, version.lanes), carried,
-                  [&](llvm::ArrayRef<Position> positions, Values& next) {
-                    touchAll(pass, positions);
-                    keepResident(positions);
-                    next = onlineStep(pass, positions, next, reductions);
-                  });
+  carried = sweep(pass, version, onlineUnroll(pass), carried, [&](llvm::ArrayRef<Position> positions, Values& next) {
+    touchAll(pass, positions);
+    keepResident(positions);
+    next = onlineStep(pass, positions, next, reductions);
+  });
   if (version.peeled) {
     Frame frame(v_);
     Position single = singlePosition(pass, version);
@@ -183,10 +182,7 @@ void Nest::emitOnlinePass(const Pass& pass, Version version, bool isFirst) {
   }
 }
 
-/// A rescaling costs as much as an element: some 32 of them share one.
-unsigned Nest::onlineUnroll(const Pass& pass, unsigned lanes) {
-  constexpr unsigned kElements = 32;
-  return std::clamp(kElements / lanes / std::max(1u, loadsOf(pass)), 1u, 8u);
-}
+/// A rescaling costs as much as an element: at least 16 share one.
+unsigned Nest::onlineUnroll(const Pass& pass) { return std::max(1u, 4 / std::max(1u, loadsOf(pass))); }
 
 }  // namespace vortex::target::gpu::tiles

@@ -5,6 +5,7 @@
 #include "ir/tile_sizes.h"
 #include "passes/axes.h"
 #include "target/gpu/tiles/nest.h"
+#include "target/gpu/tiles/schedule.h"
 
 namespace vortex::target::gpu::tiles {
 
@@ -35,11 +36,13 @@ Values Nest::emitLong(Version swept, int64_t inRegisters) {
 }
 
 Values Nest::emitFetched(Version swept, int64_t inRegisters) {
-  constexpr int64_t kReserved = 4096;  // for reductions
+  constexpr int64_t kReserved = 4096;      // for reductions
+  constexpr int64_t kFewRows = 48 * 1024;  // bytes of rows of which a core holds four
   llvm::SmallVector<mlir::Value> tiles = keptTiles();
   auto context = l.b.getContext();
   auto constant = [&](int64_t value) { return ir::sizeConstant(context, value); };
   ir::SizeAttr total = constant(0), longest = constant(0);
+  int64_t leastBytes = 0;
   bool known = rowRank_ >= 0;
   for (const Pass& pass : passes_)
     known &= pass.scans.empty();
@@ -50,11 +53,22 @@ Values Nest::emitFetched(Version swept, int64_t inRegisters) {
       break;
     total = ir::sizeBinary(SizeOp::Add, total, bytes);
     int64_t kept = inRegisters * swept.lanes * ir::vxt::scalarBytes(elementType(tile)) + (swept.peeled ? kAccess : 0);
+    leastBytes += kept;
     longest = ir::sizeBinary(SizeOp::Max, longest, ir::sizeBinary(SizeOp::Less, constant(kept), bytes));
   }
   if (!known || tiles.empty())
     return emitRows(swept);
   int64_t limit = static_cast<int64_t>(l.state.chip.sharedBytesPerBlock) - kReserved;
+  // Fewer rows at a time than registers would allow: their blocks need the threads of the missing ones.
+  const bool isLong = l.assumptions().longRows;
+  const bool areLongApart =
+      rowRank_ > 0 && limit >= kFewRows && l.threadsAreFree() && (isLong || l.threads() < kLongRowThreads);
+  if (areLongApart)
+    l.addLongRows(ir::sizeBinary(SizeOp::Less, constant(kFewRows), total));
+  // Not worth much code where it is only for launches that have short rows beside the long ones.
+  auto elsewhere = [&] { return emitRows(areLongApart && !isLong ? Version{1, 0} : swept); };
+  if (areLongApart && !isLong && leastBytes >= kFewRows)
+    return elsewhere();
   ir::SizeAttr used = ir::sizeBinary(SizeOp::Mul, longest, ir::sizeBinary(SizeOp::Less, total, constant(limit)));
   Value base = l.sharedTail(ir::sizeBinary(SizeOp::Mul, total, used)), offset = l.constant(0);
   llvm::SmallVector<Resident, 1> resident;
@@ -87,11 +101,13 @@ Values Nest::emitFetched(Version swept, int64_t inRegisters) {
         resident_.clear();
         return results;
       },
-      [&] { return emitRows(swept); });
+      elsewhere);
 }
 
 /// Where the rows of one iteration lie; they are still outside.
 void Nest::placeResident(Version version) {
+  if (version.peeled && firstRow_)
+    l.hazards().barrier();  // the row before starts elsewhere: what one thread writes now, another one may still read
   for (Resident& each : resident_) {
     v_.setPlace(each.tile, each.source);
     each.isFetched = false;

@@ -14,6 +14,8 @@ inline constexpr int64_t kKeptElements = 8192, kMostKeptElements = kKeptElements
 inline constexpr int64_t kHeldScanBytes = 49152;
 /// Bytes of its sums at least: narrower integers are not measured.
 inline constexpr int64_t kHeldScanLeast = 4;
+/// Of a block whose row fills the shared memory of a core.
+inline constexpr int64_t kLongRowThreads = 512;
 
 /// Sizes of whole-tensor work for a GPU: many small blocks, fused only as far as a block's registers reach.
 /// `module`: before the schedule; block tiles of its products are chosen for it.

@@ -4,6 +4,7 @@
 #include "ir/tile_sizes.h"
 #include "passes/launch_places.h"
 #include "target/gpu/dot/product.h"
+#include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles_state.h"
 
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
@@ -23,17 +24,28 @@ Nest Tiles::nest() {
 /// together. Nothing: other work.
 static std::optional<int64_t> threadsForRows(mlir::Operation* phase) {
   constexpr int64_t kWideRows = 512;
-  int64_t widest = 0, loads = 0;
+  llvm::DenseSet<mlir::Value> loads;
+  int64_t widest = 0;
   bool hasRows = false;
+  auto consider = [&](mlir::Value tile) {
+    Closure closure;
+    closure.walk(tile, identityMap(rankOf(tile)), [&](mlir::Value value, const DimMap& map) {
+      if (value.getDefiningOp<ir::TileLoadOp>() && usesLoop(map, static_cast<int>(rankOf(tile)) - 1)) {
+        loads.insert(value);
+        widest = std::max(widest, ir::vxt::scalarBytes(elementType(value)));
+      }
+      return !value.getDefiningOp<ir::ReduceOp>();
+    });
+  };
   phase->walk([&](mlir::Operation* op) {
     auto reduce = llvm::dyn_cast<ir::ReduceOp>(op);
     hasRows |= reduce && isTile(reduce.getResult()) && reducesInnermost(reduce);
-    if (auto load = llvm::dyn_cast<ir::TileLoadOp>(op); load && isTile(load.getResult())) {
-      ++loads;
-      widest = std::max(widest, ir::vxt::scalarBytes(elementType(load.getResult())));
-    }
+    if (reduce)
+      consider(reduce.getValue());
+    else if (auto store = llvm::dyn_cast<ir::TileStoreOp>(op))
+      consider(store.getValue());
   });
-  return hasRows && loads > 1 && widest >= 4 ? std::optional(kWideRows) : std::nullopt;
+  return hasRows && loads.size() > 1 && widest >= 4 ? std::optional(kWideRows) : std::nullopt;
 }
 
 /// What the schedule says, else the program's own threads, else a number that fills a core with a few blocks.
@@ -46,8 +58,10 @@ int64_t Tiles::chooseThreads(mlir::Operation* phase, std::optional<int64_t> logi
   if (auto size = phase->getAttrOfType<ir::SizeAttr>("vx.hardware_threads"))
     if (auto threads = ir::constantSize(size))
       return *threads;
-  if (!logicalThreads)
-    return threadsForRows(phase).value_or(kDefault);
+  if (!logicalThreads) {
+    l.freeThreads();
+    return l.assumptions().longRows ? kLongRowThreads : threadsForRows(phase).value_or(kDefault);
+  }
   return std::clamp<int64_t>(llvm::alignTo(static_cast<uint64_t>(*logicalThreads), 32), 32, kMost);
 }
 

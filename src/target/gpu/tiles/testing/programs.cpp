@@ -21,6 +21,7 @@ using passes::testing::RandomProgram;
 namespace {
 
 constexpr unsigned char kPoison = 0xCD;
+constexpr int64_t kShortRow = 12288;  // f32, in registers
 
 std::string elementOf(const RandomProgram::Tensor& tensor) {
   return !tensor.element.empty() ? tensor.element : tensor.isFloat ? "f32" : "i32";
@@ -301,7 +302,9 @@ void compare(const RandomProgram::Tensor& tensor, const Storage& storage, Tolera
 
 Compiled::Compiled(const RandomProgram& program)
     : program_(program), text_(moduleText(program)), general_(lower(context_, text_)),
-      fast_(lower(context_, text_, {.unitStrides = true, .alignedRows = true})) {}
+      fast_(lower(context_, text_, {.unitStrides = true, .alignedRows = true})),
+      longRows_(lower(context_, text_, {.longRows = true})),
+      fastLongRows_(lower(context_, text_, {.unitStrides = true, .alignedRows = true, .longRows = true})) {}
 
 std::string Compiled::scheduled() {
   std::string text;
@@ -318,8 +321,9 @@ void Compiled::check(Sizes sizes, std::mt19937& random, Layout layout, Tolerance
   }
   std::vector<Storage> again = storages;
   const auto seed = static_cast<unsigned>(random());
-  launch(general_, fast_, storages, seed);
-  launch(general_, fast_, again, seed);
+  const bool isLong = random() % (sizes.n > kShortRow ? 2 : 4) == 0;
+  launch(isLong ? longRows_ : general_, isLong ? fastLongRows_ : fast_, storages, seed);
+  launch(isLong ? longRows_ : general_, isLong ? fastLongRows_ : fast_, again, seed);
   if (::testing::Test::HasFatalFailure())
     return;
   interpret(text_, storages);

@@ -33,7 +33,7 @@ public:
 
   const std::string& text() const { return text_; }
   std::string scheduled();
-  const std::string& error() const { return general_.error.empty() ? fast_.error : general_.error; }
+  std::string error() const { return general_.error + fast_.error + longRows_.error + fastLongRows_.error; }
   /// Runs it on random tensors, twice, over results and temporaries full of garbage.
   void check(Sizes sizes, std::mt19937& random, Layout layout = {}, Tolerance tolerance = {});
 
@@ -41,7 +41,7 @@ private:
   passes::testing::RandomProgram program_;
   std::string text_;
   mlir::MLIRContext context_{mlir::MLIRContext::Threading::DISABLED};
-  Lowered general_, fast_;
+  Lowered general_, fast_, longRows_, fastLongRows_;
 };
 
 /// x [m, n] of `element` → o.
