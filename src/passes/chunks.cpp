@@ -290,8 +290,11 @@ static int64_t bytesOf(Type type) {
 bool Chunks::looksBack(const Cluster& cluster) {
   if (cluster.kind != Cluster::Kind::SplitScan || schedule_.heldScanBytes == 0)
     return false;
-  Value result = cluster.roots[0]->getResult(0);
-  return axes_.of(result).size() == 1 && bytesOf(result.getType()) >= schedule_.heldScanLeast;
+  auto scan = cast<ir::ScanOp>(cluster.roots[0]);
+  Value read = scan.getValue();  // sums of narrow elements are wider than what is in memory
+  if (isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(read.getDefiningOp()))
+    read = read.getDefiningOp()->getOperand(0);
+  return axes_.of(scan.getResult()).size() == 1 && bytesOf(read.getType()) >= schedule_.heldScanLeast;
 }
 
 int64_t Chunks::heldScanElements(const Cluster& cluster) {

@@ -95,7 +95,7 @@ struct TensorSchedule {
   /// Bytes that a block holds of a vector that is scanned. Blocks then wait for what comes before their pieces (ir/look_back.h): only for
   /// targets on which a block that has started goes on whatever others do. 0: a phase for the pieces' totals, one for their prefixes.
   int64_t heldScanBytes = 0;
-  /// Vectors whose sums have fewer bytes are not held.
+  /// Vectors whose elements have fewer bytes in memory are not held.
   int64_t heldScanLeast = 1;
   /// Only what one sweep over the rows of a block computes in registers shares a phase; everything else crosses in global memory.
   bool fusedOnly = false;

@@ -12,7 +12,7 @@ inline constexpr int64_t kKeptElements = 8192, kMostKeptElements = kKeptElements
 
 /// Of a scanned vector, in shared memory: four blocks share a core's.
 inline constexpr int64_t kHeldScanBytes = 49152;
-/// Bytes of its sums at least: narrower integers are not measured.
+/// Bytes of its elements at least: 16-bit floats lose (0.57 of a copy against 0.62 of three launches), narrow integers are not measured.
 inline constexpr int64_t kHeldScanLeast = 4;
 /// Of a block whose row fills the shared memory of a core.
 inline constexpr int64_t kLongRowThreads = 512;
