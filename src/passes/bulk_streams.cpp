@@ -359,8 +359,16 @@ void BulkStreams::addPieceWays(ir::SizeAttr workers, llvm::function_ref<ir::Size
                 workers, addLet);
   ir::SizeAttr isIdle =
       binary(SizeOp::Less, binary(SizeOp::Mul, size(2), ways_.front().blocks), binary(SizeOp::Add, workers, size(1)));
-  addPieceWay(rows, "pieces", binary(SizeOp::Or, binary(SizeOp::Less, queries, size(kFewRows + 1)), isIdle), workers,
-              addLet);
+  // The second phase costs by rows, the first saves by keys: 1232 rows of 513 keys took 23 µs instead of 11 on an H200, 2048 of 16384 80 for 191.
+  ir::SizeAttr all = queries;
+  for (unsigned dim = 0; dim < rows; ++dim)
+    all = binary(SizeOp::Mul, all, rowExtent(dim));
+  ir::SizeAttr isSmall = binary(SizeOp::Or, binary(SizeOp::Less, queries, size(kFewRows + 1)), isIdle);
+  addPieceWay(
+      rows, "pieces",
+      binary(SizeOp::And, isSmall,
+             binary(SizeOp::Less, all, binary(SizeOp::Add, sizeExpression(OpFoldResult(stream_->extent)), size(1)))),
+      workers, addLet);
 }
 
 void BulkStreams::addPieceWay(unsigned rows, StringRef name, ir::SizeAttr isBetter, ir::SizeAttr workers,
