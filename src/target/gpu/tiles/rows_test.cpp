@@ -1,7 +1,9 @@
 // Rows of every length on the machine, against the reference interpreter.
 #include "target/gpu/tiles/testing/programs.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
+#include <span>
 
 namespace vortex::target::gpu::tiles::testing {
 namespace {
@@ -93,17 +95,20 @@ const std::initializer_list<Sizes> kLengths = {{3, 1, 1, 1},     {70, 3, 1, 1}, 
                                                {2, 8192, 1, 1},  {1, 12296, 1, 1}, {2, 16384, 1, 1}, {1, 32768, 1, 1},
                                                {1, 50257, 1, 1}, {1, 65536, 1, 1}, {3, 0, 1, 1}};
 const std::initializer_list<Sizes> kFewLengths = {{3, 1, 1, 1},    {9, 7, 1, 1},     {33, 61, 1, 1},   {3, 1001, 1, 1},
-                                                  {3, 4099, 1, 1}, {1, 12289, 1, 1}, {2, 16411, 1, 1}, {2, 0, 1, 1}};
+                                                  {2, 4099, 1, 1}, {1, 12289, 1, 1}, {1, 16411, 1, 1}, {2, 0, 1, 1}};
 
 struct Element {
   const char *from, *to;
   Tolerance tolerance;
+  std::vector<Layout> layouts;
 };
-const Element kElements[] = {
-    {"f32", "f32", {1e-30, 2e-5}}, {"bf16", "bf16", {1e-30, 1.2e-2}}, {"f16", "f16", {1e-7, 2e-3}}};
+const Element kElements[] = {{"f32", "f32", {1e-30, 2e-5}, {{}, {1, 0}, {0, 3}, {3, 5, true}}},
+                             {"bf16", "bf16", {1e-30, 1.2e-2}, {{}, {3, 5, true}}},
+                             {"f16", "f16", {1e-7, 2e-3}, {{1, 0}}}};
 
 void runLayouts(const std::vector<std::string>& result, const std::string& body, bool isScalar) {
-  for (const Element& element : kElements) {
+  const size_t elements = std::getenv("VORTEX_SANITIZED") ? 1 : std::size(kElements);
+  for (const Element& element : std::span(kElements).first(elements)) {
     SCOPED_TRACE(element.from);
     std::string rounded =
         element.from == std::string("f32") || isScalar
@@ -114,9 +119,10 @@ void runLayouts(const std::vector<std::string>& result, const std::string& body,
     const auto program =
         rowProgram(result, widened(element.from, body) + rounded, element.from, isScalar ? "f32" : element.to);
     Tolerance tolerance = isScalar ? Tolerance{2e-5, 2e-5} : element.tolerance;
-    for (Layout layout : {Layout{}, Layout{1, 0}, Layout{0, 3}, Layout{3, 5, true}}) {
+    for (const Layout& layout : element.layouts) {
       SCOPED_TRACE("shift " + std::to_string(layout.shift) + " pad " + std::to_string(layout.pad));
-      runSizes(program, layout.shift || element.from != std::string("f32") ? kFewLengths : kLengths, layout, tolerance);
+      runSizes(program, layout.shift || element.from != std::string("f32") || elements == 1 ? kFewLengths : kLengths,
+               layout, tolerance);
       if (::testing::Test::HasFatalFailure())
         return;
     }
