@@ -4,6 +4,7 @@
 // attention over [B, H, S, D] stays one phase over b, h, s.
 #include "passes/clusters.h"
 
+#include "ir/root_view.h"
 #include "passes/stream_reductions.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -42,9 +43,9 @@ void Clusters::forEachSource(Operation* op, llvm::function_ref<void(Value)> visi
 Clusters::Clusters(ir::KernelOp kernel, const Axes& axes, ClusterRules rules) : axes_(axes), rules_(rules) {
   kernel.walk([&](Operation* op) {
     if (auto store = dyn_cast<ir::TileStoreOp>(op))
-      written_.insert(store.getView());
+      written_.insert(ir::rootView(store.getView()));
     else if (auto store = dyn_cast<ir::StoreOp>(op))
-      written_.insert(store.getView());
+      written_.insert(ir::rootView(store.getView()));
   });
   for (Operation& op : kernel.getBody().front().without_terminator()) {
     if (!needsPlace(&op))
@@ -67,18 +68,19 @@ bool Clusters::needsPlace(Operation* op) const {
     return llvm::any_of(op->getUsers(), [](Operation* user) { return !isa<ir::TileStoreOp>(user); });
   // A load of memory that this kernel also writes stays where the program has it.
   if (auto load = dyn_cast<ir::TileLoadOp>(op))
-    return written_.contains(load.getView());
+    return written_.contains(ir::rootView(load.getView()));
   if (auto load = dyn_cast<ir::LoadOp>(op))
-    return written_.contains(load.getView());
+    return written_.contains(ir::rootView(load.getView()));
   return !isMemoryEffectFree(op);
 }
 
 bool Clusters::storesTo(Value view, const Cluster& cluster) const {
+  view = ir::rootView(view);
   return llvm::any_of(cluster.roots, [&](Operation* root) {
     bool stores = false;
     root->walk([&](Operation* op) {
       if (auto store = dyn_cast<ir::TileStoreOp>(op))
-        stores |= store.getView() == view;
+        stores |= ir::rootView(store.getView()) == view;
       else if (!isa<ir::TileLoadOp, ir::LoadOp>(op) && op->getNumRegions() == 0 && !isMemoryEffectFree(op))
         stores = true;
     });
@@ -102,18 +104,19 @@ bool readsWhatOthersWrite(Operation* op, const Axes& axes) {
   if (op->getNumRegions() == 0)
     return false;
   llvm::DenseMap<Value, SmallVector<ir::TileStoreOp>> stores;
-  op->walk([&](ir::TileStoreOp store) { stores[store.getView()].push_back(store); });
+  op->walk([&](ir::TileStoreOp store) { stores[ir::rootView(store.getView())].push_back(store); });
   const auto isOwn = [&](ir::TileLoadOp load, ir::TileStoreOp store) {
-    return axes.of(load.getResult()) == axes.of(store.getValue()) &&
+    return load.getView() == store.getView() && axes.of(load.getResult()) == axes.of(store.getValue()) &&
            llvm::all_of(llvm::zip(load.getOffsets(), store.getOffsets()),
                         [&](auto pair) { return isSameInAllRounds(op, std::get<0>(pair), std::get<1>(pair)); });
   };
   const WalkResult walked = op->walk([&](Operation* inner) {
     bool readsOthers = false;
     if (auto load = dyn_cast<ir::LoadOp>(inner))
-      readsOthers = stores.contains(load.getView());
-    else if (auto load = dyn_cast<ir::TileLoadOp>(inner); load && stores.contains(load.getView()))
-      readsOthers = !llvm::all_of(stores[load.getView()], [&](ir::TileStoreOp store) { return isOwn(load, store); });
+      readsOthers = stores.contains(ir::rootView(load.getView()));
+    else if (auto load = dyn_cast<ir::TileLoadOp>(inner))
+      readsOthers = !llvm::all_of(stores.lookup(ir::rootView(load.getView())),
+                                  [&](ir::TileStoreOp store) { return isOwn(load, store); });
     return readsOthers ? WalkResult::interrupt() : WalkResult::advance();
   });
   return walked.wasInterrupted();
@@ -311,7 +314,7 @@ bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
     bool conflict = false;
     op->walk([&](Operation* inner) {
       if (auto load = dyn_cast<ir::TileLoadOp>(inner))
-        conflict |= written_.contains(load.getView());
+        conflict |= written_.contains(ir::rootView(load.getView()));
       if (auto store = dyn_cast<ir::TileStoreOp>(inner))
         conflict |= !cluster.roots.empty();
     });
@@ -323,12 +326,12 @@ bool Clusters::mustStartCluster(Operation* op, const Cluster& cluster) const {
   // In place only where every block reads exactly the elements it writes.
   for (Operation* root : cluster.roots) {
     auto load = dyn_cast<ir::TileLoadOp>(root);
-    if (!load || load.getView() != store.getView())
+    if (!load || ir::rootView(load.getView()) != ir::rootView(store.getView()))
       continue;
     auto sameOffset = [](Value a, Value b) {
       return a == b || (getConstantIntValue(a) && getConstantIntValue(a) == getConstantIntValue(b));
     };
-    bool same = axes_.of(load.getResult()) == axes_.of(store.getValue());
+    bool same = load.getView() == store.getView() && axes_.of(load.getResult()) == axes_.of(store.getValue());
     for (auto [a, b] : llvm::zip(load.getOffsets(), store.getOffsets()))
       same &= sameOffset(a, b);
     if (!same)

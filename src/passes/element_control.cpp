@@ -1,6 +1,7 @@
 #include "passes/element_control.h"
 
 #include "analysis/element_control.h"
+#include "ir/root_view.h"
 #include "ir/size_attr.h"
 #include "ir/tile_sizes.h"
 #include "passes/axes.h"
@@ -19,10 +20,10 @@ public:
   ElementControl(ir::EntryOp entry, ir::KernelOp kernel) : entry_(entry), kernel_(kernel) {
     kernel.walk([&](Operation* op) {
       if (auto store = dyn_cast<ir::TileStoreOp>(op))
-        written_.insert(store.getView());
+        written_.insert(ir::rootView(store.getView()));
       else if (!isa<ir::TileLoadOp, ir::LoadOp>(op) && op->getNumRegions() == 0 && !isMemoryEffectFree(op))
         for (Value operand : op->getOperands())
-          written_.insert(operand);
+          written_.insert(ir::rootView(operand));
     });
   }
 
@@ -145,7 +146,7 @@ private:
       auto load = dyn_cast<ir::TileLoadOp>(op);
       const bool mayMove = op != control && op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
                            !isa<ir::ReduceOp, ir::ScanOp, ir::DotOp>(op) &&
-                           (load ? !written_.contains(load.getView()) : isPure(op));
+                           (load ? !written_.contains(ir::rootView(load.getView())) : isPure(op));
       if (mayMove && llvm::all_of(op->getOperands(), isOutside)) {
         moved.push_back(op);
         isMoved.insert(op);

@@ -3,6 +3,7 @@
 // from temporaries otherwise, which the other piece writes at its end.
 #include "passes/launch_control.h"
 
+#include "ir/root_view.h"
 #include "ir/size_attr.h"
 #include "ir/tile_sizes.h"
 #include "passes/entry_arguments.h"
@@ -28,7 +29,7 @@ public:
     kernel.walk([&](Operation* op) {
       if (!isa<ir::TileLoadOp, ir::LoadOp>(op) && op->getNumRegions() == 0 && !isMemoryEffectFree(op))
         for (Value operand : op->getOperands())
-          written_.insert(rootOf(operand));
+          written_.insert(ir::rootView(operand));
     });
   }
 
@@ -151,12 +152,6 @@ private:
     });
   }
 
-  static Value rootOf(Value view) {
-    while (auto window = view.getDefiningOp<ir::SubviewOp>())
-      view = window.getSource();
-    return view;
-  }
-
   /// Computed again in every piece that needs it.
   bool isComputedAgain(Value value) {
     Operation* op = value.getDefiningOp();
@@ -167,7 +162,7 @@ private:
       return known->second;
     const bool isScalar = !isTile(value) && (isa<ir::ElementOp>(op) || llvm::none_of(op->getOperands(), isTile));
     const bool isCheap = isa<ir::TileLoadOp, ir::LoadOp>(op)
-                             ? !written_.contains(rootOf(op->getOperand(0)))
+                             ? !written_.contains(ir::rootView(op->getOperand(0)))
                              : isPure(op) && op->getNumRegions() == 0 &&
                                    (isScalar || isa<ir::BroadcastOp, ir::IotaOp, arith::ConstantOp>(op));
     const bool again =

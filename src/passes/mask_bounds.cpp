@@ -1,5 +1,6 @@
 #include "passes/mask_bounds.h"
 
+#include "ir/root_view.h"
 #include "ir/tile_sizes.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -347,7 +348,7 @@ Value MaskBounds::emitLoad(ir::TileLoadOp load) {
     auto piece = value ? value.getDefiningOp<arith::MinUIOp>() : nullptr;
     return piece && llvm::any_of(piece->getOperands(), [](Value operand) { return getConstantIntValue(operand) == 1; });
   };
-  bool isWritten = llvm::any_of(load.getView().getUsers(),
+  bool isWritten = llvm::any_of(ir::rootView(load.getView()).getUsers(),
                                 [](Operation* user) { return !isa<ir::TileLoadOp, ir::LoadOp, ir::DimOp>(user); });
   if (isWritten || !load.getInbounds() || !llvm::all_of(ir::tileSizes(load.getResult()), isOne) ||
       !isBefore(load.getView()) || !llvm::all_of(load.getOffsets(), [&](Value offset) { return isBefore(offset); }))

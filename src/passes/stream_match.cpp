@@ -1,5 +1,6 @@
 #include "passes/stream_match.h"
 
+#include "ir/root_view.h"
 #include "passes/clusters.h"
 #include "passes/narrow_rewrites.h"
 
@@ -15,9 +16,9 @@ static RankedTensorType tileType(Value value) { return dyn_cast<RankedTensorType
 StreamMatcher::StreamMatcher(ir::KernelOp kernel, const Axes& axes) : kernel_(kernel), axes_(axes) {
   kernel.walk([&](Operation* op) {
     if (auto store = dyn_cast<ir::TileStoreOp>(op))
-      written_.insert(store.getView());
+      written_.insert(ir::rootView(store.getView()));
     else if (auto store = dyn_cast<ir::StoreOp>(op))
-      written_.insert(store.getView());
+      written_.insert(ir::rootView(store.getView()));
   });
 }
 
@@ -157,7 +158,7 @@ std::string StreamMatcher::checkPiece(Value value, Axis axis, unsigned& products
       return "the scores are more than elementwise functions of one product";
     if (axes_.wholeAxes(op).contains(axis))
       return "the scores need more than a part of the dimension at a time";
-    if (auto load = dyn_cast<ir::TileLoadOp>(op); load && written_.contains(load.getView()))
+    if (auto load = dyn_cast<ir::TileLoadOp>(op); load && written_.contains(ir::rootView(load.getView())))
       return "a tensor that it reads is written as well";
     products += isa<ir::DotOp>(op);
     llvm::append_range(pending, op->getOperands());
@@ -287,7 +288,7 @@ std::string StreamMatcher::checkOrder(Stream& stream) {
     bool depends = false;
     Clusters::forEachOperand(op, [&](Value value) { depends |= dependsOn(value, own); });
     auto store = dyn_cast<ir::TileStoreOp>(op);
-    bool isPlain = store && llvm::all_of(store.getView().getUsers(),
+    bool isPlain = store && llvm::all_of(ir::rootView(store.getView()).getUsers(),
                                          [&](Operation* user) { return user == op || isa<ir::DimOp>(user); });
     if (depends && !isPlain && !isa<ir::TileLoadOp>(op))
       return "a result is stored or checked before the product";

@@ -19,11 +19,33 @@ FORMS = {
                      lambda t, u, n, on: rounds(n, lambda i: (rounds(i, lambda j: put(t, 1, None, t[:-1] + u[1:])), put(u, 0, -1, t[1:])))),
     "sums": ("for i in 0..n { t[0..N] = t[0..N] - sum(t[0..N], dim = 0, keepdim = true) }",
              lambda t, u, n, on: rounds(n, lambda i: put(t, 0, None, t - t.sum(dtype=t.dtype)))),
+    # Slices with a name: a read sees what stood there when it was written down.
+    "named": ("let m = t[0..N - 1]\nt[1..N] = m", lambda t, u, n, on: put(t, 1, None, t[:-1])),
+    "named_kept": ("let r = t[0..N]\nlet s = r * 2\nt = t * 0\nu = s", lambda t, u, n, on: (put(u, 0, None, t * 2), put(t, 0, None, t * 0))),
+    "named_halves": ("let p = t[0..N / 2]\nlet q = t[N - N / 2..N]\nlet x = p - q\nlet y = p + q\nt[0..N / 2] = x\nt[N - N / 2..N] = y",
+                     lambda t, u, n, on: halves(t, len(t) // 2)),
+    "named_first": ("let f = t[0..1]\nt = t - f", lambda t, u, n, on: put(t, 0, None, t - t[0])),
+    "window_of_window": ("let w = t[0..N]\nlet p = w[1..N]\nlet s = p * 3\nu[1..N] = p\nt[0..N - 1] = s", lambda t, u, n, on: windows(t, u)),
+    "named_in_loop": ("for i in 0..n { let m = t[0..N - 1]\nt[1..N] = t[1..N] + m }", lambda t, u, n, on: rounds(n, lambda i: put(t, 1, None, t[1:] + t[:-1]))),
+    "named_under_branch": ("if on { let m = t[1..N]\nt[0..N - 1] = m } else { let m = t[0..N - 1]\nlet s = m * 5\nt = t * 0\nu[1..N] = s }",
+                           lambda t, u, n, on: put(t, 0, -1, t[1:]) if on else (put(u, 1, None, t[:-1] * 5), put(t, 0, None, t * 0))),
 }
 
 
 def put(array, first, end, values):
     array[first:end] = values.copy()
+
+
+def halves(t, half):
+    p, q = t[:half].copy(), t[len(t) - half:].copy()
+    put(t, 0, half, p - q)
+    put(t, len(t) - half, None, p + q)
+
+
+def windows(t, u):
+    p = t[1:].copy()
+    put(u, 1, None, p)
+    put(t, 0, -1, p * 3)
 
 
 def rounds(n, body):

@@ -1,5 +1,6 @@
 #include "target/cpu/pack_phase.h"
 
+#include "ir/root_view.h"
 #include "passes/piece_cloner.h"
 #include "target/cpu/prepare_dots.h"
 
@@ -9,12 +10,6 @@ namespace vortex::target::cpu {
 
 using SizeOp = size::Op;
 namespace arith = mlir::arith;
-
-static mlir::Value rootView(mlir::Value view) {
-  while (auto subview = view.getDefiningOp<ir::SubviewOp>())
-    view = subview.getSource();
-  return view;
-}
 
 PackPhase::PackPhase(mlir::ModuleOp module, ir::KernelOp kernel, ir::DotOp dot, mlir::Type compute, llvm::Twine name)
     : builder(kernel), module_(module), source_(kernel), dot_(dot), compute_(compute) {
@@ -30,7 +25,7 @@ PackPhase::PackPhase(mlir::ModuleOp module, ir::KernelOp kernel, ir::DotOp dot, 
 }
 
 bool PackPhase::isWritten(mlir::Value view) {
-  mlir::Value root = rootView(view);
+  mlir::Value root = ir::rootView(view);
   bool written = false;
   source_.walk([&](mlir::Operation* op) {
     mlir::Value target;
@@ -40,7 +35,7 @@ bool PackPhase::isWritten(mlir::Value view) {
       target = store.getView();
     else if (!mlir::isa<ir::TileLoadOp, ir::LoadOp>(op) && op->getNumRegions() == 0 && !mlir::isMemoryEffectFree(op))
       written = true;  // an effect we do not look into
-    written |= target && rootView(target) == root;
+    written |= target && ir::rootView(target) == root;
   });
   return written;
 }

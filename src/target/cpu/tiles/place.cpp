@@ -37,12 +37,6 @@ Place placeOf(Emitter& e, const TileBuffer& buffer) {
   return place;
 }
 
-mlir::Value rootView(mlir::Value view) {
-  while (auto subview = view.getDefiningOp<ir::SubviewOp>())
-    view = subview.getSource();
-  return view;
-}
-
 Value* emitIsInside(Emitter& e, const Place& place, llvm::ArrayRef<Value*> extents) {
   Value* inside = e.ir.getTrue();
   for (auto [dim, extent] : llvm::enumerate(extents)) {

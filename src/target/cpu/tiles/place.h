@@ -1,6 +1,7 @@
 // Memory that holds a tile, and the access of one vector of its elements.
 #pragma once
 
+#include "ir/root_view.h"
 #include "target/cpu/emit/emitter.h"
 #include "target/cpu/emit/lane.h"
 
@@ -36,8 +37,7 @@ struct Place {
 
 Place placeOf(Emitter& e, const TileBuffer& buffer);
 
-/// The view a view is a window of.
-mlir::Value rootView(mlir::Value view);
+using ir::rootView;
 
 /// Every element is inside the view, for a tile with these extents; i1.
 llvm::Value* emitIsInside(Emitter& e, const Place& place, llvm::ArrayRef<llvm::Value*> extents);

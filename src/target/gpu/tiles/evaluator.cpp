@@ -13,12 +13,6 @@ namespace vortex::target::gpu::tiles {
 
 namespace arith = mlir::arith;
 
-mlir::Value rootView(mlir::Value view) {
-  while (auto part = view.getDefiningOp<ir::SubviewOp>())
-    view = part.getSource();
-  return view;
-}
-
 //===-- memory ------------------------------------------------------------------------------------------------===//
 
 const Place* Evaluator::place(mlir::Value tile) const {

@@ -1,6 +1,7 @@
 // Evaluates tiles element by element: a tile that is not in memory is code, run at the positions its consumers ask for.
 #pragma once
 
+#include "ir/root_view.h"
 #include "target/gpu/tiles/closure.h"
 #include "target/gpu/tiles/place.h"
 
@@ -100,7 +101,6 @@ private:
   Evaluator& evaluator_;
 };
 
-/// The view a view is a window of.
-mlir::Value rootView(mlir::Value view);
+using ir::rootView;
 
 }  // namespace vortex::target::gpu::tiles
