@@ -39,12 +39,12 @@ FORMS = {
     "groups of heads, turned before they are regrouped": (
         GROUPED.format("Tensor<bf16, [B, S, G * R, E]>", f"return ({HEADS}).transpose([0, 3, 1, 2, 4]).reshape([B, S, G * R, E])"), 0),
     "by position": (BY_POSITION.format("Tensor<bf16, [B, S, H, E]>", "heads.transpose([0, 2, 1, 3])"), 0),
+    "heads and columns in one dimension": (BY_POSITION.format("Tensor<bf16, [B, S, H * E]>", "heads.transpose([0, 2, 1, 3]).reshape([B, S, H * E])"), 0),
     "a sum per row": (SUMMED.format("Tensor<f32, [B, H, S]>", "m + log(l)"), 2),
     "a sum per row, by position, narrow": (SUMMED.format("Tensor<f16, [B, S, H]>", "(m + log(l)).transpose([0, 2, 1]) as f16"), 2),
     "a sum per row and dimension of one": (SUMMED.format("Tensor<f32, [B, H, S, 1]>", "(m + log(l)).reshape([B, H, S, 1])"), 2)}
 OTHERS = {
     "rows and heads in one dimension": BY_POSITION.format("Tensor<bf16, [B, S * H, E]>", "heads.transpose([0, 2, 1, 3]).reshape([B, S * H, E])"),
-    "heads and columns in one dimension": BY_POSITION.format("Tensor<bf16, [B, S, H * E]>", "heads.transpose([0, 2, 1, 3]).reshape([B, S, H * E])"),
     "columns turned": BY_POSITION.format("Tensor<bf16, [B, H, E, S]>", "heads.transpose([0, 1, 3, 2])"),
     "a sum over rows": SUMMED.format("Tensor<f32, [B, H]>", "sum(m + log(l), dim = -1)"),
     "sums in another order": SUMMED.format("Tensor<f32, [B, H * S]>", "(m + log(l)).reshape([B, H * S])"),
@@ -75,8 +75,19 @@ def streams(code):
     return {name: text for name, text in zip(parts[1::2], parts[2::2]) if "_stream_" in name}
 
 
+WIDTHS = 3  # operands up to 64, 128 and 256 wide
+
+
+def with_all_keys(phases):
+    """Those whose blocks have all keys. Before them stand the blocks that have pieces: of rows of queries, and of heads where these share keys."""
+    phases = list(phases)
+    assert len(phases) in (2 * WIDTHS, 3 * WIDTHS)
+    return phases[-WIDTHS:]
+
+
 def check_assembly(folder, code):
-    """Of the streams only: the assembler takes them without spills and without putting matrix instructions one after another."""
+    """Of the streams only: the assembler takes them without spills and without putting matrix instructions one after another. Blocks with pieces may spill
+    some registers of the widest operands."""
     if not shutil.which("ptxas"):
         return
     parts = re.split(r"(?=^(?:\t*//[^\n]*\n)?\.visible \.entry )", code, flags=re.MULTILINE)
@@ -85,9 +96,11 @@ def check_assembly(folder, code):
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     entries = re.split(r"Compiling entry function '", done.stderr)[1:]
-    assert len(entries) == 3
+    kept = {name for name in with_all_keys(streams(code))}
+    assert len(entries) == len(streams(code))
     for part in entries:
-        assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in part, part
+        stores, loads = map(int, re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", part).groups())
+        assert max(stores, loads) <= (0 if part.partition("'")[0] in kept else 96), part
     assert not set(re.findall(r"C75\d\d", done.stderr)) - {"C7519"}, done.stderr
 
 
@@ -95,9 +108,9 @@ def check_assembly(folder, code):
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 def test_scores_stay_in_registers(vortex, tmp_path, kind, case):
     code = build(vortex, tmp_path, HEAD.format(kind) + PROGRAMS[case] + " }", "--target", "sm_90", "--emit", "asm")
-    phases = streams(code)
-    assert len(phases) == 3  # of operands up to 64, 128 and 256 wide
-    for text in phases.values():
+    for text in streams(code).values():
+        assert re.search(r"wgmma\.mma_async[^;]*\}, %rd", text) and re.search(r"wgmma\.mma_async[^;]*\}, \{%r", text)
+    for text in with_all_keys(streams(code).values()):
         # Both products run on warpgroup instructions, weights from registers; nothing is written but results, by the copy engine.
         assert re.search(r"wgmma\.mma_async[^;]*\}, %rd", text) and re.search(r"wgmma\.mma_async[^;]*\}, \{%r", text)
         assert ".global.shared::cta.bulk_group" in text and "st.global" not in text and "bar.arrive" in text
@@ -108,9 +121,7 @@ def test_scores_stay_in_registers(vortex, tmp_path, kind, case):
 def test_forms_keep_scores_in_registers(vortex, tmp_path, case):
     program, stores = FORMS[case]
     code = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "asm")
-    phases = streams(code)
-    assert len(phases) == 3
-    for text in phases.values():
+    for text in with_all_keys(streams(code).values()):
         assert len(re.findall(r"wgmma\.mma_async", text)) > 2 and ".global.shared::cta.bulk_group" in text
         assert len(re.findall(r"st\.global\.", text)) == stores
     check_assembly(tmp_path, code)
@@ -124,9 +135,7 @@ def test_masks_bound_the_loop(vortex, tmp_path):
 }"""
     for program in (HEAD.format("bf16") + PROGRAMS["causal"] + " }", lengths):
         steps = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "ir")
-        phases = re.findall(r"vx\.kernel @attention\.stream\.\d.*?vx\.return", steps, re.DOTALL)
-        assert len(phases) == 3
-        for phase in phases:
+        for phase in with_all_keys(re.findall(r"vx\.kernel @attention\.stream\.\d.*?vx\.return", steps, re.DOTALL)):
             begin, end = re.search(r"scf\.for %\w+ = (%\w+) to (%\w+) step", phase).groups()
             assert f"{begin} = arith.constant 0 " in phase and f"{end} = arith.minsi" in phase
             before, body = phase.split("scf.for", 1)
@@ -143,9 +152,7 @@ def test_offsets_windows_and_lengths_bound_one_loop(vortex, tmp_path):
     return softmax(select(kept, scores.mask_upper_triangle(-inf, offset = offset), -inf)) as bf16 @ v
 }"""
     steps = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "ir")
-    phases = re.findall(r"vx\.kernel @attention\.stream\.\d.*?vx\.return", steps, re.DOTALL)
-    assert len(phases) == 3
-    for phase in phases:
+    for phase in with_all_keys(re.findall(r"vx\.kernel @attention\.stream\.\d.*?vx\.return", steps, re.DOTALL)):
         begin, end = re.search(r"scf\.for %\w+ = (%\w+) to (%\w+) step", phase).groups()
         before, body = phase.split("scf.for", 1)
         assert re.search(rf"{begin} = arith\.subi", before) and re.search(rf"{end} = arith\.minsi", before) and "vx.load" in before
@@ -166,7 +173,7 @@ fn main() {
 }"""
     steps = build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "ir")
     for kernel in ("attention", "grouped_attention", "attention_by_position"):
-        assert len(re.findall(rf'vx\.kernel @"{kernel}-bf16\.stream', steps)) == 3
+        with_all_keys(re.findall(rf'vx\.kernel @"{kernel}-bf16\.stream', steps))
 
 
 def test_other_chips_and_other_launches_keep_their_phases(vortex, tmp_path):
