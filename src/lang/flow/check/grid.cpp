@@ -458,7 +458,7 @@ private:
       return;
     const auto uses = graph_.uses(graph_[step]);
     out.insert(out.end(), uses.rbegin(), uses.rend());
-    if (node.kind != NodeKind::Load || graph_[step].frame == frame)
+    if (node.kind != NodeKind::Load || graph_[step].frame == frame || graph_[step].place == kNoPlace)
       return;
     for (const Projection& each : graph_[graph_[step].place].path) {
       if (each.index != kNoValue)
