@@ -425,17 +425,14 @@ private:
     std::vector<ValueId> pending{graph_.uses(graph_[operand->second])[0]};
     std::set<ValueId> seen;
     while (!pending.empty()) {
-      const ValueId next = pending.back();
+      const ValueId value = graph_.values.resolved(pending.back());
       pending.pop_back();
-      if (next == kNoValue)
-        continue;
-      const ValueId value = graph_.values.resolved(next);
       if (!seen.insert(value).second)
         continue;
       const StepId step = graph_.definition(value);
       if (step != kNoStep && graph_.values[value].kind == NodeKind::Load)
-        if (const auto accesses = graph_.accessesOf(graph_[step]); !accesses.empty())  // none of a list of constants
-          if (const Expr* own = ownElement(accesses.front().origin))
+        for (const Access& access : graph_.accessesOf(graph_[step]))  // none of a list of constants
+          if (const Expr* own = ownElement(access.origin))
             return own;
       addOperands(value, frame, pending);
     }
