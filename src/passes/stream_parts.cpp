@@ -29,7 +29,8 @@ void boundToPiece(scf::ForOp loop, Value extent, Value piece, Value number) {
 Value PhaseBuilder::numberBefore(Value whole, unsigned rows) {
   Location loc = whole.getLoc();
   Value number = constant(loc, 0);
-  for (Axis axis : ArrayRef(axes_.of(whole)).take_front(rows)) {
+  const auto axes = axes_.of(whole);
+  for (Axis axis : ArrayRef(axes).take_front(rows)) {
     Value extent = emitSize(builder, loc, axes_.extent(axis), kernel_.getBody().getArguments());
     number = builder.create<arith::MulIOp>(loc, number, extent);
     if (Value own = offset_.lookup(axis))
