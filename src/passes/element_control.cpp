@@ -4,7 +4,7 @@
 #include "ir/root_view.h"
 #include "ir/size_attr.h"
 #include "ir/tile_sizes.h"
-#include "passes/axes.h"
+#include "passes/plan/axes.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -2,7 +2,7 @@
 
 #include "passes/expand_staging.h"
 #include "passes/narrow_math.h"
-#include "passes/schedule_tensors.h"
+#include "passes/phases.h"
 #include "passes/simplify.h"
 #include "passes/stream_reductions.h"
 #include "passes/unroll_loops.h"
@@ -11,7 +11,7 @@ namespace vortex::passes {
 
 void registerVxPasses() {
   mlir::registerPass([] { return createNarrowMathPass(); });
-  mlir::registerPass([] { return createScheduleTensorsPass(); });
+  mlir::registerPass([] { return createPhasesPass(); });
   mlir::registerPass([] { return createSimplifyPass(); });
   mlir::registerPass([] { return createStreamReductionsPass(); });
   mlir::registerPass([] { return createExpandStagingPass(); });

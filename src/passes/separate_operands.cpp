@@ -1,7 +1,7 @@
 #include "passes/separate_operands.h"
 
 #include "ir/tile_sizes.h"
-#include "passes/axes.h"
+#include "passes/plan/axes.h"
 
 #include "mlir/IR/IRMapping.h"
 

@@ -2,7 +2,7 @@
 
 #include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
-#include "passes/axes.h"
+#include "passes/plan/axes.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 

@@ -1,7 +1,7 @@
 #include "passes/spread_loops.h"
 
 #include "ir/size_attr.h"
-#include "passes/axes.h"
+#include "passes/plan/axes.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

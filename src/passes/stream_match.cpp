@@ -1,8 +1,8 @@
 #include "passes/stream_match.h"
 
 #include "ir/root_view.h"
-#include "passes/clusters.h"
 #include "passes/narrow_rewrites.h"
+#include "passes/plan/clusters.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

@@ -1,7 +1,7 @@
 // Which reductions of a whole-tensor kernel can be computed in one pass over the axis they share.
 #pragma once
 
-#include "passes/axes.h"
+#include "passes/plan/axes.h"
 
 #include <string>
 #include <variant>

@@ -3,8 +3,8 @@
 #include "base/maximum_sum.h"
 #include "ir/location.h"
 #include "ir/tile_sizes.h"
-#include "passes/clusters.h"
-#include "passes/piece_cloner.h"
+#include "passes/build/piece_cloner.h"
+#include "passes/plan/clusters.h"
 #include "passes/separate_operands.h"
 #include "passes/stream_match.h"
 

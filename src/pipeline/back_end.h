@@ -4,7 +4,7 @@
 #include "artifact/artifact.h"
 #include "base/result.h"
 #include "chip/chip.h"
-#include "passes/schedule_tensors.h"
+#include "passes/plan/rules.h"
 
 #include <functional>
 #include <memory>

@@ -6,7 +6,7 @@
 #include "ir/vx.h"
 #include "lang/sema/dump.h"
 #include "passes/narrow_math.h"
-#include "passes/schedule_tensors.h"
+#include "passes/phases.h"
 #include "passes/simplify.h"
 #include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
@@ -26,6 +26,7 @@ namespace vortex::pipeline {
 
 static constexpr Stage kStages[] = {
     {"irgen", "vx as generated from the source"},
+    {"plan", "phases of whole-tensor kernels, their pieces, and which launches take them"},
     {"schedule", "vx as the back end gets it: phases with grids, canonical"},
     {"vxnv", "roles and rings of phases that have them (NVIDIA)"},
     {"vxt", "per-thread code (GPUs)"},
@@ -86,7 +87,9 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
   passes.addPass(passes::createUnrollLoopsPass());
-  passes.addPass(passes::createScheduleTensorsPass(target_->tensorSchedule(module)));
+  std::string plans;
+  const passes::PlanObserver observer = [&](llvm::StringRef text) { plans += text; };
+  passes.addPass(passes::createPhasesPass(target_->tensorSchedule(module), observer));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (!timed(kernel, "schedule", [&] { return mlir::succeeded(passes.run(module)); })) {
@@ -94,6 +97,8 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
       failure.message = base::concat("`", kernel.name, "` cannot be scheduled");
     return false;
   }
+  if (options_.dump && wants("plan"))
+    options_.dump(kernel.name, "plan", plans);
   dump(kernel, "schedule", module);
   return true;
 }
@@ -216,7 +221,7 @@ mlir::OwningOpRef<mlir::ModuleOp> Compiler::scheduledModule(const lang::Function
     return nullptr;
   if (!options_.reproducer.empty()) {
     std::string text =
-        "// vx-opt FILE -vx-schedule-tensors -vx-simplify -cse; vortex " + buildId() + ", " + target_->name() + "\n";
+        "// vx-opt FILE -vx-phases -vx-simplify -cse; vortex " + buildId() + ", " + target_->name() + "\n";
     if (auto written = base::writeFileAtomic(options_.reproducer, text + print(*generated, true));
         !written && options_.warn)
       options_.warn(written.error().message);

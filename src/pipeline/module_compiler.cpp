@@ -1,7 +1,7 @@
 #include "pipeline/module_compiler.h"
 
 #include "base/hash.h"
-#include "passes/schedule_tensors.h"
+#include "passes/phases.h"
 #include "passes/simplify.h"
 #include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
@@ -71,7 +71,11 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
   passes.addPass(passes::createUnrollLoopsPass());
-  passes.addPass(passes::createScheduleTensorsPass((*backEnd)->tensorSchedule(*module)));
+  const passes::PlanObserver onPlan = [&](llvm::StringRef plan) {
+    if (stage == "plan")
+      *stageText += plan;
+  };
+  passes.addPass(passes::createPhasesPass((*backEnd)->tensorSchedule(*module), onPlan));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (mlir::failed(passes.run(*module)))

@@ -1,7 +1,7 @@
 // Whatever way a launch multiplies in, the result is the same.
 #include "interpreter/interpreter.h"
 #include "ir/launch.h"
-#include "passes/schedule_tensors.h"
+#include "passes/phases.h"
 
 #include "mlir/Parser/Parser.h"
 
@@ -53,7 +53,7 @@ TEST(ProductWays, EveryWayMultiplies) {
   schedule.smallDotRows = schedule.smallDotColumns = 2, schedule.smallDotBelow = 6;
   schedule.dotSplitBlocks = 64, schedule.dotSplitDepth = 1, schedule.thinDotRows = 1, schedule.thinDotColumns = 2;
   schedule.dotAlignment = 16, schedule.dotCopyElements = 20, schedule.fusedOnly = true;
-  ASSERT_TRUE(mlir::succeeded(passes::scheduleTensors(*module, schedule)));
+  ASSERT_TRUE(mlir::succeeded(passes::makePhases(*module, schedule)));
   std::set<std::string> names;
   module->walk([&](ir::CaseOp each) { names.insert(each.getName().str()); });
   EXPECT_EQ(names, (std::set<std::string>{"aligned", "copied", "in place", "small", "split", "thin", "tiny", "usual",

@@ -1,6 +1,6 @@
 // Scheduling whole-tensor programs must not change what the interpreter computes.
 #include "interpreter/random_tiles.h"
-#include "passes/schedule_tensors.h"
+#include "passes/phases.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -32,7 +32,7 @@ TEST(Schedule, RandomTensorProgramsKeepTheirResults) {
     RandomProgram random(seed, 1 + int(seed % 7));
     mlir::ModuleOp module = random.program->module();
     std::string before = textOf(module);
-    ASSERT_TRUE(mlir::succeeded(passes::scheduleTensors(module, schedule))) << before;
+    ASSERT_TRUE(mlir::succeeded(passes::makePhases(module, schedule))) << before;
     ASSERT_TRUE(mlir::succeeded(mlir::verify(module))) << before << textOf(module);
     std::string problem;
     std::vector<int32_t> values = random.run(problem, {.check = true, .seed = seed, .drawnCases = seed % 2 ? seed : 0});

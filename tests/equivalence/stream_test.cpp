@@ -1,8 +1,8 @@
 // Softmax of a product, multiplied: the loop over chunks computes what the program did, and what only resembles it stays as it is.
 #include "interpreter/interpreter.h"
 #include "ir/vx.h"
-#include "passes/schedule_tensors.h"
-#include "passes/stream_bounds.h"
+#include "passes/phases.h"
+#include "passes/build/stream_bounds.h"
 #include "passes/stream_reductions.h"
 
 #include "mlir/IR/Verifier.h"
@@ -144,7 +144,7 @@ protected:
     compare(whole, expected);
     TensorSchedule schedule;
     schedule.elementsPerBlock = 8, schedule.dotRows = 3, schedule.dotColumns = 4, schedule.minInner = 1;
-    ASSERT_TRUE(mlir::succeeded(scheduleTensors(*after, schedule)));
+    ASSERT_TRUE(mlir::succeeded(makePhases(*after, schedule)));
     ASSERT_TRUE(mlir::succeeded(mlir::verify(*after))) << textOf(*after);
     run(*after, blocks);
     compare(blocks, expected);
@@ -315,7 +315,7 @@ TEST_F(StreamTest, ChunksWithNothingLeftAreNotRead) {
     streamReductions(*after, 4);
     TensorSchedule schedule;
     schedule.elementsPerBlock = 8, schedule.dotRows = 3, schedule.dotColumns = 4, schedule.minInner = 1;
-    ASSERT_TRUE(mlir::succeeded(scheduleTensors(*after, schedule)));
+    ASSERT_TRUE(mlir::succeeded(makePhases(*after, schedule)));
     if (apart)
       after->walk([&](ir::KernelOp phase) { boundStreams(phase, true); });
     ASSERT_TRUE(mlir::succeeded(mlir::verify(*after))) << textOf(*after);

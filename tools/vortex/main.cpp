@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "hvm/command.h"
 #include "pipeline/build_id.h"
+#include "pipeline/compiler.h"
 #include "tools/vortex/command_metal.h"
 #include "tools/vortex/session.h"
 #include "tools/vortex/settings.h"
@@ -30,12 +31,16 @@ static void addFiles(CLI::App* command, Settings& settings, bool many) {
 }
 
 static void addCompilerOptions(CLI::App* command, Settings& settings) {
+  std::vector<std::string> stages;
+  for (const vortex::pipeline::Stage& stage : vortex::pipeline::stages())
+    stages.emplace_back(stage.name);
+  stages.emplace_back("all");
   command->add_option("--cpu", settings.cpu, "processor to compile for (LLVM name; default: this machine)");
   command
       ->add_option("--dump-after", settings.dumpAfter,
-                   "print the program after a stage: irgen, schedule, vxnv, vxt, llvm, optimized-llvm, assembly, all")
+                   "print the program after a stage: " + CLI::detail::join(stages, ", "))
       ->delimiter(',')
-      ->check(CLI::IsMember({"irgen", "schedule", "vxnv", "vxt", "llvm", "optimized-llvm", "assembly", "all"}));
+      ->check(CLI::IsMember(stages));
   command->add_flag("--time", settings.time, "print where compile time went");
   command->add_option("--repro", settings.reproducer, "write each kernel's module to this file before compiling it");
   command->add_flag("--no-cache", settings.noCache, "neither read nor write the on-disk kernel cache");

@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -vx-schedule-tensors=fused-only | FileCheck %s
+// RUN: %vx-opt %s -vx-phases=fused-only | FileCheck %s
 
 // A cheap branch is a select; a loop keeps what depends on it, and loads stand before it.
 // CHECK: vx.launch @relax {

@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -split-input-file -vx-schedule-tensors=fused-only | FileCheck %s
+// RUN: %vx-opt %s -split-input-file -vx-phases=fused-only | FileCheck %s
 
 // A mask in a branch is one choice, by both conditions.
 // CHECK: vx.kernel @mask.tensors.0

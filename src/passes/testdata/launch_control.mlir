@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -vx-schedule-tensors=fused-only | FileCheck %s
+// RUN: %vx-opt %s -vx-phases=fused-only | FileCheck %s
 
 // Blocks cannot carry rows of any length: the launch runs the loop, and what is carried has two temporaries.
 // CHECK: vx.launch @power {

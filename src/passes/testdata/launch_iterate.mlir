@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -vx-schedule-tensors=fused-only | FileCheck %s
+// RUN: %vx-opt %s -vx-phases=fused-only | FileCheck %s
 
 // Each round launches a grid for the loop that the program says is parallel. A bound that only the device knows: threads take iterations in turn.
 // CHECK: vx.launch @rounds {

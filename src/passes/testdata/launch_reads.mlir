@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -vx-schedule-tensors=fused-only | FileCheck %s
+// RUN: %vx-opt %s -vx-phases=fused-only | FileCheck %s
 
 // Phases compute whether there is another round, and the launch reads it; the last round does nothing else, and its counter stays.
 // CHECK: vx.launch @converge {

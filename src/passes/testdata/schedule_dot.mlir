@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -vx-schedule-tensors | FileCheck %s
+// RUN: %vx-opt %s -vx-phases | FileCheck %s
 
 // A product with a bias and an activation is one phase over output tiles.
 // CHECK: vx.launch @linear {

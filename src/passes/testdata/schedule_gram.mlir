@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -vx-schedule-tensors | FileCheck %s
+// RUN: %vx-opt %s -vx-phases | FileCheck %s
 
 // Rows and columns of x @ transpose(x) come from one tensor, and are still axes of their own: two loads, one phase over output tiles.
 // CHECK: vx.kernel @gram.tensors.0

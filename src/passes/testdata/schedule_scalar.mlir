@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -vx-schedule-tensors | FileCheck %s
+// RUN: %vx-opt %s -vx-phases | FileCheck %s
 
 // x / sum(x): partial sums, their combination, then the division.
 // CHECK: vx.entry @normalize

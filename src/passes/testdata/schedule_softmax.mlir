@@ -1,4 +1,4 @@
-// RUN: %vx-opt %s -vx-schedule-tensors | FileCheck %s
+// RUN: %vx-opt %s -vx-phases | FileCheck %s
 
 // Softmax over rows stays one phase that splits the rows.
 // CHECK: vx.kernel @softmax.tensors.0

@@ -4,7 +4,7 @@
 #include "artifact/artifact.h"
 #include "target/cpu/codegen/target.h"
 
-#include "passes/schedule_tensors.h"
+#include "passes/plan/rules.h"
 
 #include <mlir/IR/BuiltinOps.h>
 

@@ -1,7 +1,7 @@
 #include "target/cpu/pack_phase.h"
 
 #include "ir/root_view.h"
-#include "passes/piece_cloner.h"
+#include "passes/build/piece_cloner.h"
 #include "target/cpu/prepare_dots.h"
 
 #include <mlir/Interfaces/SideEffectInterfaces.h>

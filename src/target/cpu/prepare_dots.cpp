@@ -1,7 +1,7 @@
 #include "target/cpu/prepare_dots.h"
 
 #include "ir/tile_sizes.h"
-#include "passes/axes.h"
+#include "passes/plan/axes.h"
 #include "passes/stream_reductions.h"
 
 #include "target/cpu/pack_phase.h"

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "ir/location.h"
 #include "ir/size_attr.h"
-#include "passes/schedule_tensors.h"
+#include "passes/phase_marks.h"
 #include "target/gpu/versions.h"
 #include "target/interface/describe.h"
 

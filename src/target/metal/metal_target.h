@@ -2,7 +2,7 @@
 #pragma once
 
 #include "artifact/artifact.h"
-#include "passes/schedule_tensors.h"
+#include "passes/plan/rules.h"
 
 #include <mlir/IR/BuiltinOps.h>
 #include <string>

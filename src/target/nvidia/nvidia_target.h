@@ -2,7 +2,7 @@
 #pragma once
 
 #include "artifact/artifact.h"
-#include "passes/schedule_tensors.h"
+#include "passes/plan/rules.h"
 #include "target/nvidia/codegen.h"
 
 #include <functional>

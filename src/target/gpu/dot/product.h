@@ -1,7 +1,7 @@
 // vx.dot: block tiles of a matrix product through stages in shared memory.
 #pragma once
 
-#include "passes/schedule_tensors.h"
+#include "passes/plan/rules.h"
 #include "target/gpu/dot/collector.h"
 
 namespace vortex::target::gpu::dot {

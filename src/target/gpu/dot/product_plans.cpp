@@ -1,5 +1,6 @@
 // Which plan a product has, and what follows for its phase.
 #include "ir/tile_sizes.h"
+#include "passes/phase_marks.h"
 #include "target/gpu/dot/plan.h"
 #include "target/gpu/dot/product.h"
 
@@ -32,7 +33,7 @@ static Problem problemOf(ir::DotOp dot) {
 }
 
 std::optional<Plan> planFor(const chip::Gpu& chip, ir::DotOp dot, int64_t threads) {
-  if (auto text = dot->getAttrOfType<mlir::StringAttr>("vx.plan"))
+  if (auto text = dot->getAttrOfType<mlir::StringAttr>(passes::kUnit))
     if (auto plan = parsePlan(text.str()); plan && (threads == 0 || plan->threads() == threads))
       return plan;
   Problem problem = problemOf(dot);

@@ -12,6 +12,7 @@
 #include "target/gpu/hopper/attention.h"
 
 #include "base/check.h"
+#include "passes/phase_marks.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/epilogue.h"
 #include "target/gpu/hopper/online_softmax.h"
@@ -28,7 +29,7 @@ namespace {
 std::optional<StreamConfiguration> configurationOf(ir::KernelOp phase) {
   std::optional<StreamConfiguration> found;
   phase.walk([&](ir::DotOp dot) {
-    auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan");
+    auto plan = dot->getAttrOfType<mlir::StringAttr>(passes::kUnit);
     if (auto parsed = plan ? parseStreamConfiguration(plan.str()) : std::nullopt)
       found = parsed;
   });

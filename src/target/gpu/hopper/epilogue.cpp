@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "ir/reshape_parts.h"
 #include "ir/tile_sizes.h"
-#include "passes/axes.h"
+#include "passes/plan/axes.h"
 #include "target/gpu/hopper/configuration.h"
 
 #include <mlir/Dialect/SCF/IR/SCF.h>

@@ -1,7 +1,7 @@
 // One chunk of online softmax on the sums of a product in registers: maximum, exponentials, their sums, and weights as operand of the next product.
 #pragma once
 
-#include "passes/stream_loop.h"
+#include "passes/plan/stream_loop.h"
 #include "target/gpu/tiles/evaluator.h"
 
 namespace vortex::target::gpu::hopper {

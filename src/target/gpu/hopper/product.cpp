@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "ir/size_attr.h"
+#include "passes/phase_marks.h"
 #include "target/gpu/hopper/attention.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/epilogue.h"
@@ -26,7 +27,7 @@ namespace vxnv = ir::vxnv;
 namespace {
 
 std::optional<Configuration> configurationOf(ir::DotOp dot) {
-  auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan");
+  auto plan = dot->getAttrOfType<mlir::StringAttr>(passes::kUnit);
   return plan ? parseConfiguration(plan.str()) : std::nullopt;
 }
 
@@ -62,7 +63,7 @@ private:
     Epilogue epilogue(l, maps_, dot_.getResult(), tiles::rankOf(dot_.getResult()) - 2, stores_,
                       plan_.consumerColumns());
     allocate(a.bytes() + b.bytes());
-    count_ = l.size(l.phase->getAttrOfType<ir::SizeAttr>("vx.tiles"));
+    count_ = l.size(l.phase->getAttrOfType<ir::SizeAttr>(passes::kTiles));
     Value depth = tiles::Evaluator(l).extents(dot_.getA()).back();
     int64_t step = kDepthBytes / ir::vxt::scalarBytes(a.elementType());
     steps_ = l.div(l.add(depth, l.constant(step - 1)), l.constant(step));

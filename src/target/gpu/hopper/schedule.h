@@ -1,7 +1,7 @@
 #pragma once
 
 #include "chip/chip.h"
-#include "passes/schedule_tensors.h"
+#include "passes/plan/rules.h"
 
 namespace vortex::target::gpu::hopper {
 

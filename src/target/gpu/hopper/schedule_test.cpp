@@ -3,7 +3,8 @@
 #include "ir/launch.h"
 #include "ir/size_attr.h"
 #include "ir/vxnv.h"
-#include "passes/schedule_tensors.h"
+#include "passes/phase_marks.h"
+#include "passes/phases.h"
 #include "size/evaluate.h"
 #include "target/gpu/hopper/configuration.h"
 #include "target/gpu/hopper/product.h"
@@ -49,7 +50,7 @@ protected:
     const chip::Gpu& chip = *chip::findGpu("sm_90");
     passes::TensorSchedule schedule = tiles::tensorSchedule(chip, *module_);
     addBulkTiles(schedule, chip);
-    ASSERT_TRUE(mlir::succeeded(passes::scheduleTensors(*module_, schedule)));
+    ASSERT_TRUE(mlir::succeeded(passes::makePhases(*module_, schedule)));
   }
 
   struct Launch {
@@ -82,7 +83,7 @@ protected:
     };
     for (ir::KernelOp phase : ir::takenKernels(*module_, isTaken))
       phase.walk([&](ir::DotOp dot) {
-        auto plan = dot->getAttrOfType<mlir::StringAttr>("vx.plan").str();
+        auto plan = dot->getAttrOfType<mlir::StringAttr>(passes::kUnit).str();
         if (isProduct(phase))
           found.first.push_back(plan);
         else

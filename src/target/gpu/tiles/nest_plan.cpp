@@ -1,5 +1,5 @@
 // What is fused into the nest, what must be in memory first.
-#include "passes/schedule_tensors.h"
+#include "passes/phase_marks.h"
 #include "target/gpu/tiles/nest.h"
 
 #include <mlir/Dialect/Utils/StaticValueUtils.h>

@@ -3,7 +3,7 @@
 // How much shared memory a block gets is known at launch, so rows that stay in registers cost none of it. Every thread reads back only what
 // it wrote itself, in all passes: no barriers.
 #include "ir/tile_sizes.h"
-#include "passes/axes.h"
+#include "passes/plan/axes.h"
 #include "target/gpu/tiles/nest.h"
 #include "target/gpu/tiles/schedule.h"
 

@@ -2,7 +2,7 @@
 
 #include "ir/size_attr.h"
 #include "ir/tile_sizes.h"
-#include "passes/launch_places.h"
+#include "passes/plan/launch_places.h"
 #include "target/gpu/dot/product.h"
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles_state.h"

@@ -3,7 +3,7 @@
 #include "artifact/steps.h"
 #include "base/check.h"
 #include "ir/vx.h"
-#include "passes/schedule_tensors.h"
+#include "passes/phases.h"
 #include "passes/simplify.h"
 
 #include <cstdlib>
@@ -37,7 +37,7 @@ std::string scheduled(const std::string& text) {
   auto target = codegen::createTarget();
   VORTEX_CHECK(target);
   mlir::PassManager passes(&context);
-  passes.addPass(passes::createScheduleTensorsPass(tensorSchedule(*target)));
+  passes.addPass(passes::createPhasesPass(tensorSchedule(*target)));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   VORTEX_CHECK(mlir::succeeded(passes.run(*parsed)));

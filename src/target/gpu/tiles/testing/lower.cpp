@@ -1,5 +1,7 @@
 #include "target/gpu/tiles/testing/lower.h"
 
+#include "passes/phases.h"
+
 #include "ir/vxnv.h"
 #include "passes/simplify.h"
 #include "target/gpu/tiles/schedule.h"
@@ -29,7 +31,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions a
   if (adjust)
     adjust(schedule);
   mlir::PassManager passes(&context);
-  passes.addPass(passes::createScheduleTensorsPass(schedule));
+  passes.addPass(passes::createPhasesPass(schedule));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
   if (mlir::failed(passes.run(*result.vx))) {

@@ -3,7 +3,7 @@
 
 #include "artifact/artifact.h"
 #include "ir/vxt.h"
-#include "passes/schedule_tensors.h"
+#include "passes/plan/rules.h"
 #include "target/gpu/lowering.h"
 
 #include <mlir/IR/BuiltinOps.h>

@@ -1,0 +1,206 @@
+// The way of a whole-tensor kernel to its phases: it is cut at the control flow that the launch runs (plan/launch_control), each piece is planned
+// (plan/planner), and what the plan says is built (build/build_phases).
+#include "passes/phases.h"
+
+#include "ir/launch.h"
+#include "passes/build/build_phases.h"
+#include "passes/check_fused.h"
+#include "passes/element_control.h"
+#include "passes/plan/launch_control.h"
+#include "passes/plan/planner.h"
+#include "passes/separate_operands.h"
+#include "passes/stream_reductions.h"
+
+namespace vortex::passes {
+namespace {
+
+using namespace mlir;
+
+struct PhasesPass : PassWrapper<PhasesPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PhasesPass)
+  PhasesPass(TensorSchedule rules, PlanObserver observer) : rules(std::move(rules)), observer(std::move(observer)) {}
+  PhasesPass(const PhasesPass& other) : PassWrapper(other), rules(other.rules), observer(other.observer) {}
+  StringRef getArgument() const override { return "vx-phases"; }
+  StringRef getDescription() const override {
+    return "plans whole-tensor kernels as phases of independent blocks, and builds those";
+  }
+  void runOnOperation() override {
+    if (elements.hasValue())
+      rules.elementsPerBlock = elements;
+    if (squareSide.hasValue())
+      rules.squareSide = squareSide;
+    if (reductionBlocks.hasValue())
+      rules.reductionBlocks = reductionBlocks;
+    if (fusedOnly.hasValue())
+      rules.fusedOnly = fusedOnly;
+    if (printsPlan)
+      observer = [](StringRef text) { llvm::outs() << text; };
+    if (failed(makePhases(getOperation(), rules, observer)))
+      signalPassFailure();
+  }
+  TensorSchedule rules;
+  PlanObserver observer;
+  Option<int64_t> elements{*this, "elements", llvm::cl::desc("elements one block touches")};
+  Option<int64_t> squareSide{*this, "square-side", llvm::cl::desc("side of the squares of transposes")};
+  Option<int64_t> reductionBlocks{*this, "reduction-blocks", llvm::cl::desc("blocks of partial reductions")};
+  Option<bool> fusedOnly{*this, "fused-only", llvm::cl::desc("phases share only what stays in registers")};
+  Option<bool> printsPlan{*this, "print-plan", llvm::cl::desc("writes the plan to the standard output"),
+                          llvm::cl::init(false)};
+};
+
+/// Shared and local memory belong to a block: phases could not pass it on.
+bool allocates(ir::KernelOp kernel) {
+  return kernel.walk([](ir::AllocOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+/// Code of scalars alone needs no phases: one block runs it in order.
+bool holdsTiles(ir::KernelOp kernel) {
+  const auto isOnTiles = [](Operation* op) {
+    return llvm::any_of(op->getResults(), isTile) || llvm::any_of(op->getOperands(), isTile);
+  };
+  return kernel.walk([&](Operation* op) { return isOnTiles(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+void runAsOneBlock(ir::KernelOp kernel) {
+  Attribute one = ir::sizeConstant(kernel.getContext(), 1);
+  auto ones = ArrayAttr::get(kernel.getContext(), {one, one, one});
+  kernel.setWholeTensor(false);
+  kernel.setGridAttr(ones);
+  kernel.setBlockAttr(ones);
+}
+
+/// The steps of control flow, and the pieces between them.
+class Pieces {
+public:
+  Pieces(ModuleOp module, ir::EntryOp entry, const TensorSchedule& rules, const PlanObserver& observer)
+      : module_(module), entry_(entry), rules_(rules), observer_(observer), launch_(ir::createLaunch(entry)) {}
+
+  LogicalResult run(const std::vector<ControlStep>& steps, std::optional<unsigned> workers) {
+    if (workers) {
+      launch_.let(entry_.getLoc(), *workers, ir::sizeClusters(entry_.getContext()));
+      workers_ = ir::sizeScalar(entry_.getContext(), *workers);
+    }
+    if (failed(schedule(steps)))
+      return failure();
+    for (auto kernel : module_.getOps<ir::KernelOp>())
+      addArguments(kernel);
+    return success();
+  }
+
+private:
+  /// Of the entry, where pieces that were scheduled later brought some.
+  void addArguments(ir::KernelOp kernel) {
+    ArrayRef<Type> types = entry_.getFunctionType().getInputs();
+    for (unsigned i = kernel.getNumArguments(); i < types.size(); ++i)
+      kernel.insertArgument(i, types[i], {}, kernel.getLoc());
+  }
+
+  LogicalResult schedule(const std::vector<ControlStep>& steps) {
+    return success(llvm::all_of(steps, [&](const ControlStep& step) { return succeeded(schedule(step)); }));
+  }
+
+  LogicalResult schedule(const ControlStep& step) {
+    bool isFine = true;
+    auto all = [&](const std::vector<ControlStep>& steps) { isFine &= succeeded(schedule(steps)); };
+    if (step.piece)
+      return schedule(step.piece);
+    const Location origin = step.origin.value_or(entry_.getLoc());
+    auto round = [&] {
+      all(step.steps);
+      for (auto [a, b] : step.exchanges)
+        launch_.exchange(origin, a, b);
+    };
+    if (step.read)
+      launch_.read(origin, step.read->first, step.read->second);
+    else if (step.round)
+      launch_.loop(origin, *step.round, round);
+    else
+      launch_.branch(origin, step.condition, round, [&] { all(step.otherwise); });
+    return success(isFine);
+  }
+
+  LogicalResult addPhase(ir::KernelOp kernel, StringRef suffix) {
+    kernel.setSymName(nextName(suffix));
+    launch_.phase(kernel);
+    return success();
+  }
+
+  LogicalResult schedule(ir::KernelOp piece) {
+    addArguments(piece);
+    if (!piece.getWholeTensor())
+      return addPhase(piece, "iterate");
+    if (!holdsTiles(piece)) {
+      runAsOneBlock(piece);
+      return addPhase(piece, "serial");
+    }
+    if (!rules_.fusedOnly)
+      flattenBetween(piece);
+    separateOperands(piece);
+    auto plan = planKernel(module_, entry_, piece, rules_, workers_);
+    if (!plan)
+      return failure();
+    observe(*plan);
+    buildPhases(*plan, entry_, launch_, [this](StringRef kind) { return nextName(kind); });
+    piece.erase();
+    return success();
+  }
+
+  void observe(const KernelPlan& plan) {
+    if (!observer_)
+      return;
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    print(out, plan);
+    observer_(text);
+  }
+
+  std::string nextName(StringRef kind) { return (entry_.getSymName() + "." + kind + "." + Twine(phases_++)).str(); }
+
+  ModuleOp module_;
+  ir::EntryOp entry_;
+  const TensorSchedule& rules_;
+  const PlanObserver& observer_;
+  ir::LaunchBuilder launch_;
+  ir::SizeAttr workers_{};  ///< blocks that run at once, in all pieces; null: none asks
+  unsigned phases_ = 0;
+};
+
+LogicalResult makeSteps(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& rules,
+                        const PlanObserver& observer) {
+  std::optional<unsigned> workers;
+  auto steps = cutAtControl(entry, kernel, rules, workers);
+  if (failed(steps))
+    return failure();
+  return Pieces(module, entry, rules, observer).run(*steps, workers);
+}
+
+}  // namespace
+
+LogicalResult makePhases(ModuleOp module, const TensorSchedule& rules, const PlanObserver& observer) {
+  SmallVector<ir::KernelOp> kernels;
+  for (auto kernel : module.getOps<ir::KernelOp>())
+    if (kernel.getWholeTensor())
+      kernels.push_back(kernel);
+  if (kernels.empty())
+    return success();
+  auto entries = module.getOps<ir::EntryOp>();
+  VORTEX_CHECK(!entries.empty() && kernels.size() == 1 && llvm::hasSingleElement(module.getOps<ir::KernelOp>()),
+               "a whole-tensor kernel is the only one of its module");
+  if (allocates(kernels[0])) {
+    runAsOneBlock(kernels[0]);
+    return success();
+  }
+  prepareElementControl(*entries.begin(), kernels[0]);
+  if (rules.streamedStep > 0)
+    streamReductions(module, rules.streamedStep);
+  if (failed(makeSteps(module, *entries.begin(), kernels[0], rules, observer)))
+    return failure();
+  return checkFused(module);
+}
+
+std::unique_ptr<Pass> createPhasesPass(TensorSchedule rules, PlanObserver observer) {
+  return std::make_unique<PhasesPass>(std::move(rules), std::move(observer));
+}
+
+}  // namespace vortex::passes

@@ -1,0 +1,62 @@
+// Products whose operands bulk copies can take from memory as they lie: which they are, and in which launches.
+#pragma once
+
+#include "passes/build/phase_builder.h"
+#include "passes/plan/chunks.h"
+#include "passes/plan/entry_arguments.h"
+
+#include <optional>
+
+namespace vortex::passes {
+
+/// A product in a persistent phase, in tiles of one of several sizes.
+struct BulkPlan {
+  struct Tile {
+    llvm::StringRef plan;
+    llvm::SmallVector<ir::SizeAttr> pieces;  ///< of the cluster's parallel axes
+    ir::SizeAttr count, blocks, cost;
+  };
+  llvm::SmallVector<Tile> tiles;  ///< a launch takes the one of least cost
+  ir::SizeAttr needs;             ///< not zero for launches that can run it
+  ir::SizeAttr pays;              ///< not zero for launches that are large enough
+  ir::SizeAttr isFull;  ///< not zero for launches with tiles for so many workers that splitting the depth does not pay
+};
+
+class BulkProducts {
+public:
+  /// `temporaries`: values that cross phases.
+  BulkProducts(const TensorSchedule& schedule, const Axes& axes, const Clusters& clusters,
+               const EntryArguments& arguments, const Temporaries& temporaries)
+      : schedule_(schedule), axes_(axes), clusters_(clusters), arguments_(arguments), temporaries_(temporaries) {}
+
+  /// `workers`: blocks that the device runs at once. Nothing where no launch can run the product so.
+  std::optional<BulkPlan> plan(const Cluster& cluster, ir::DotOp dot, ir::SizeAttr workers);
+
+private:
+  /// What a launch must have for the roots of `cluster`, a product and stores, to run as one phase of bulk copies; null: no launch can.
+  ///
+  /// The operands are whole tensors in memory (also transposed) of one 16-bit float type; what is stored has the product's axes and follows from
+  /// it, other tensors and scalars of the launch, element by element.
+  ir::SizeAttr needs(const Cluster& cluster, ir::DotOp dot);
+  BulkPlan::Tile planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, ir::SizeAttr workers);
+  bool require(ir::SizeAttr condition);
+  bool requireReachable(unsigned argument);
+  bool requireWhole(unsigned argument, llvm::ArrayRef<Axis> axes);
+  bool addOperand(mlir::Value operand, bool isA);
+  bool addStore(ir::TileStoreOp store);
+  bool addResult(mlir::Type element, unsigned argument, mlir::Value value);
+  bool addTile(mlir::Value tile);
+  bool isScalar(mlir::Value value);
+
+  const TensorSchedule& schedule_;
+  const Axes& axes_;
+  const Clusters& clusters_;
+  const EntryArguments& arguments_;
+  const Temporaries& temporaries_;
+  ir::DotOp dot_;
+  ir::SizeAttr needs_;
+  llvm::DenseSet<mlir::Value> seen_;
+  unsigned operations_ = 0;
+};
+
+}  // namespace vortex::passes

@@ -1,0 +1,99 @@
+#include "passes/plan/entry_arguments.h"
+
+#include "ir/launch.h"
+#include "ir/size_attr.h"
+
+namespace vortex::passes {
+
+using namespace mlir;
+
+Type accumulatorType(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  auto real = dyn_cast<FloatType>(element);
+  return real && real.getWidth() < 32 ? Type(Float32Type::get(type.getContext())) : element;
+}
+
+EntryArguments::EntryArguments(ir::EntryOp entry)
+    : entry_(entry), context_(entry.getContext()), args_(llvm::to_vector(entry.getArgs().getValue())),
+      types_(llvm::to_vector(entry.getFunctionType().getInputs())) {}
+
+void EntryArguments::add(Type type, StringRef name, ir::Role role, ArrayRef<NamedAttribute> more) {
+  OpBuilder builder(context_);
+  NamedAttrList described(more);
+  described.append("name", builder.getStringAttr(name));
+  described.append("role", ir::RoleAttr::get(context_, role));
+  args_.push_back(described.getDictionary(context_));
+  types_.push_back(type);
+}
+
+unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> extents, Type element) {
+  OpBuilder builder(context_);
+  SmallVector<int64_t> shape;
+  for (ir::SizeAttr extent : extents)
+    shape.push_back(ir::constantSize(extent).value_or(ShapedType::kDynamic));
+  SmallVector<Attribute> sizes(extents.begin(), extents.end());
+  add(ir::ViewType::get(shape, element), "", ir::Role::Temp,
+      {builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
+       builder.getNamedAttr("extents", builder.getArrayAttr(sizes))});
+  return static_cast<unsigned>(types_.size() - 1);
+}
+
+unsigned EntryArguments::addCopy(unsigned original, ArrayRef<ir::SizeAttr> extents) {
+  OpBuilder builder(context_);
+  auto type = cast<ir::ViewType>(types_[original]);
+  SmallVector<Attribute> sizes(extents.begin(), extents.end());
+  // Rows of the original may be of any length.
+  add(ir::ViewType::get(SmallVector<int64_t>(extents.size(), ShapedType::kDynamic), type.getElementType()), "",
+      ir::Role::Temp,
+      {builder.getNamedAttr("access", ir::AccessModeAttr::get(context_, ir::AccessMode::ReadWrite)),
+       builder.getNamedAttr("extents", builder.getArrayAttr(sizes)),
+       builder.getNamedAttr(ir::kStandsFor, builder.getI64IntegerAttr(original))});
+  return static_cast<unsigned>(types_.size() - 1);
+}
+
+bool EntryArguments::isReadParam(unsigned argument) const {
+  auto described = cast<DictionaryAttr>(args_[argument]);
+  auto access = described.getAs<ir::AccessModeAttr>("access");
+  return described.getAs<ir::RoleAttr>("role").getValue() == ir::Role::Param && access &&
+         access.getValue() == ir::AccessMode::Read && !described.contains("struct_bytes");
+}
+
+unsigned EntryArguments::addLet(StringRef name) {
+  add(IndexType::get(context_), name, ir::Role::Let, {});
+  return static_cast<unsigned>(types_.size() - 1);
+}
+
+bool EntryArguments::hasTemporaries() const {
+  return llvm::any_of(args_, [](Attribute described) {
+    return cast<DictionaryAttr>(described).getAs<ir::RoleAttr>("role").getValue() == ir::Role::Temp;
+  });
+}
+
+void EntryArguments::assign() {
+  entry_.setFunctionType(FunctionType::get(context_, types_, {}));
+  entry_.setArgsAttr(ArrayAttr::get(context_, args_));
+}
+
+Placement EntryArguments::placementOf(unsigned argument) const {
+  size::Arena& arena = ir::sizeArena(context_);
+  auto type = cast<ir::ViewType>(types_[argument]);
+  auto described = cast<DictionaryAttr>(args_[argument]);
+  const bool isTemporary = described.getAs<ir::RoleAttr>("role").getValue() == ir::Role::Temp;
+  Placement placement;
+  placement.elementBytes = type.elementBytes();
+  placement.address = isTemporary ? arena.constant(0) : arena.address(argument);
+  for (unsigned dim = 0; dim < static_cast<unsigned>(type.getRank()); ++dim) {
+    placement.extents.push_back(!type.isDynamic(dim) ? arena.constant(type.getShape()[dim])
+                                : isTemporary ? cast<ir::SizeAttr>(described.getAs<ArrayAttr>("extents")[dim]).getExpr()
+                                              : arena.dim(argument, dim));
+    placement.strides.push_back(arena.stride(argument, dim));
+  }
+  size::Expr pitch = arena.constant(1);
+  for (size_t dim = placement.extents.size(); isTemporary && dim-- > 0;) {
+    placement.strides[dim] = pitch;
+    pitch = size::make(size::Op::Mul, placement.extents[dim], pitch);
+  }
+  return placement;
+}
+
+}  // namespace vortex::passes

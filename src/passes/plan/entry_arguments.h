@@ -1,0 +1,45 @@
+// The arguments of an entry while its phases are planned: temporaries and lets come behind those that callers give.
+#pragma once
+
+#include "ir/vx.h"
+#include "passes/plan/rules.h"
+
+namespace vortex::passes {
+
+/// A value that crosses phases: its global temporary, as an argument number of every kernel.
+using Temporaries = llvm::DenseMap<mlir::Value, unsigned>;
+
+/// Partial results of narrow floats are kept in f32.
+mlir::Type accumulatorType(mlir::Type type);
+
+class EntryArguments {
+public:
+  explicit EntryArguments(ir::EntryOp entry);
+
+  /// Returns their numbers. Lets come before all temporaries.
+  unsigned addTemporary(llvm::ArrayRef<ir::SizeAttr> extents, mlir::Type element);
+  /// A copy of a parameter's tensor, with room for its elements. In launches that run nothing which writes it, it is that tensor.
+  unsigned addCopy(unsigned original, llvm::ArrayRef<ir::SizeAttr> extents);
+  unsigned addLet(llvm::StringRef name);
+  /// A piece of a launch before this one has left temporaries.
+  bool hasTemporaries() const;
+  /// Writes them to the entry.
+  void assign();
+
+  mlir::MLIRContext* context() const { return context_; }
+  llvm::ArrayRef<mlir::Type> types() const { return types_; }
+  /// A tensor that callers give and the kernel does not write.
+  bool isReadParam(unsigned argument) const;
+  /// Of a tensor. That of a temporary follows from its extents: it is decided before there are any which steps run.
+  Placement placementOf(unsigned argument) const;
+
+private:
+  void add(mlir::Type type, llvm::StringRef name, ir::Role role, llvm::ArrayRef<mlir::NamedAttribute> more);
+
+  ir::EntryOp entry_;
+  mlir::MLIRContext* context_;
+  llvm::SmallVector<mlir::Attribute> args_;
+  llvm::SmallVector<mlir::Type> types_;
+};
+
+}  // namespace vortex::passes

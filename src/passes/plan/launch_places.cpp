@@ -1,0 +1,329 @@
+#include "passes/plan/launch_places.h"
+
+#include "analysis/element_control.h"
+#include "ir/tile_sizes.h"
+#include "passes/plan/clusters.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace vortex::passes {
+
+using namespace mlir;
+using SizeOp = size::Op;
+
+static constexpr auto kNoLeaf = [](Value) { return ir::SizeAttr(); };
+
+/// Sizes are computed in 64 bits: narrower arithmetic would wrap elsewhere.
+static bool isWide(Value value, SizeLeaf leaf) {
+  Operation* op = value.getDefiningOp();
+  if (!op || leaf(value) || isa<arith::ConstantOp, ir::DimOp>(op))
+    return true;
+  const bool isCast =
+      op->getNumOperands() == 1 && isa<arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtUIOp, arith::ExtSIOp>(op);
+  return (isCast || value.getType().isIndex() || value.getType().isInteger(64)) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isWide(operand, leaf); });
+}
+
+static ir::SizeAttr wideExpression(Value value, SizeLeaf leaf) {
+  return value.getType().isIntOrIndex() && isWide(value, leaf) ? sizeExpression(value, leaf) : nullptr;
+}
+
+static ir::SizeAttr comparison(arith::CmpIOp op, SizeLeaf leaf) {
+  ir::SizeAttr a = wideExpression(op.getLhs(), leaf), b = wideExpression(op.getRhs(), leaf);
+  if (!a || !b)
+    return nullptr;
+  auto less = [&](ir::SizeAttr x, ir::SizeAttr y, bool isUnsigned) {
+    if (isUnsigned && !(x.getExpr().isNotNegative() && y.getExpr().isNotNegative())) {
+      const ir::SizeAttr half = ir::sizeConstant(op.getContext(), INT64_MIN);
+      x = ir::sizeBinary(SizeOp::Add, x, half);
+      y = ir::sizeBinary(SizeOp::Add, y, half);
+    }
+    return ir::sizeBinary(SizeOp::Less, x, y);
+  };
+  auto isNot = [&](ir::SizeAttr x) { return ir::sizeBinary(SizeOp::Equal, x, ir::sizeConstant(op.getContext(), 0)); };
+  switch (op.getPredicate()) {
+  case arith::CmpIPredicate::eq: return ir::sizeBinary(SizeOp::Equal, a, b);
+  case arith::CmpIPredicate::ne: return isNot(ir::sizeBinary(SizeOp::Equal, a, b));
+  case arith::CmpIPredicate::slt: return less(a, b, false);
+  case arith::CmpIPredicate::sgt: return less(b, a, false);
+  case arith::CmpIPredicate::sge: return isNot(less(a, b, false));
+  case arith::CmpIPredicate::sle: return isNot(less(b, a, false));
+  case arith::CmpIPredicate::ult: return less(a, b, true);
+  case arith::CmpIPredicate::ugt: return less(b, a, true);
+  case arith::CmpIPredicate::uge: return isNot(less(a, b, true));
+  case arith::CmpIPredicate::ule: return isNot(less(b, a, true));
+  }
+  VORTEX_UNREACHABLE();
+}
+
+/// 0 or 1, as the i1 is; null: not known before the launch.
+static ir::SizeAttr conditionExpression(Value value, SizeLeaf leaf) {
+  if (auto compare = value.getDefiningOp<arith::CmpIOp>())
+    return comparison(compare, leaf);
+  Operation* op = value.getDefiningOp();
+  if (op && isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) {
+    ir::SizeAttr a = conditionExpression(op->getOperand(0), leaf), b = conditionExpression(op->getOperand(1), leaf);
+    if (!a || !b)
+      return nullptr;
+    if (isa<arith::XOrIOp>(op)) {
+      ir::SizeAttr equal = ir::sizeBinary(SizeOp::Equal, a, b);
+      return ir::sizeBinary(SizeOp::Equal, equal, ir::sizeConstant(value.getContext(), 0));
+    }
+    return ir::sizeBinary(isa<arith::AndIOp>(op) ? SizeOp::And : SizeOp::Or, a, b);
+  }
+  if (auto constant = getConstantIntValue(value))
+    return ir::sizeConstant(value.getContext(), *constant != 0);
+  return isa<BlockArgument>(value) ? sizeExpression(value, leaf) : nullptr;
+}
+
+Block* LaunchPlaces::bodyOf(Operation* loop) {
+  if (auto counted = dyn_cast<scf::ForOp>(loop))
+    return counted.getBody();
+  return cast<scf::WhileOp>(loop).getAfterBody();
+}
+
+LaunchPlaces::Carried LaunchPlaces::carriedBy(Operation* op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return {loop.getInitArgs(), loop.getRegionIterArgs(), loop.getYieldedValues(), loop.getResults()};
+  auto loop = cast<scf::WhileOp>(op);
+  return {loop.getInits(), loop.getAfterArguments(), loop.getYieldOp().getOperands(), loop.getResults()};
+}
+
+/// Blocks can carry their pieces of the tiles: some axis is left that nothing inside needs whole. GPUs have so much room and no more.
+bool LaunchPlaces::fitsBlock(Operation* op) const {
+  constexpr int64_t kMostBytes = 32768;
+  const AxisSet whole = axes_.wholeAxes(op);
+  for (Value result : op->getResults()) {
+    if (!isTile(result))
+      continue;
+    const SmallVector<Axis> axes = axes_.of(result);
+    bool isSplit = false, isBounded = true;
+    int64_t bytes = 8, elements = 1;
+    for (auto [dim, axis] : llvm::enumerate(axes)) {
+      const ir::SizeAttr extent = axes_.extent(axis);
+      const std::optional<int64_t> known = extent ? ir::constantSize(extent) : std::nullopt;
+      const bool mayBeSplit = extent && !whole.contains(axis);
+      isSplit |= mayBeSplit;
+      isBounded &= known || (mayBeSplit && dim + 1 != axes.size());
+      elements *= std::min<int64_t>(known.value_or(1), kMostBytes);
+      if (!mayBeSplit || dim + 1 == axes.size())
+        bytes *= std::min<int64_t>(known.value_or(1), kMostBytes);
+      bytes = std::min(bytes, 2 * kMostBytes), elements = std::min(elements, 2 * kMostBytes);
+    }
+    const bool isSmall = isBounded && !isSplit && elements * 8 <= kMostBytes;
+    if (!isSmall && (!isSplit || (schedule_.fusedOnly && (!isBounded || bytes > kMostBytes))))
+      return false;
+  }
+  return true;
+}
+
+/// The extents of all tiles inside, and of those that become temporaries, are the same in every round.
+bool LaunchPlaces::hasPlainExtents(Operation* op) const {
+  auto isOuter = [&](Value value) { return !op->isAncestor(value.getParentRegion()->getParentOp()); };
+  bool isPlain = true;
+  auto visit = [&](auto& self, Value size) -> void {
+    if (isOuter(size))
+      return;
+    Operation* producer = size.getDefiningOp();
+    isPlain &= producer && producer->getNumRegions() == 0 && !isa<ir::LoadOp, ir::ElementOp>(producer);
+    if (isPlain)
+      for (Value operand : producer->getOperands())
+        self(self, operand);
+  };
+  op->walk([&](Operation* inner) {
+    for (Value result : inner->getResults())
+      if (isTile(result))
+        for (OpFoldResult size : ir::tileSizes(result))
+          if (auto value = dyn_cast_if_present<Value>(size))
+            visit(visit, value);
+  });
+  for (Value result : op->getResults())
+    if (isTile(result))
+      for (OpFoldResult size : ir::tileSizes(result))
+        isPlain &= bool(sizeExpression(size));
+  return isPlain;
+}
+
+/// Numbers of lets from `firstLet` on: what is read, whether the loop goes on, the counter, carried values.
+class RoundPlan {
+public:
+  RoundPlan(Operation* op, LaunchControl& control, unsigned firstLet)
+      : context_(op->getContext()), counted_(dyn_cast<scf::ForOp>(op)), while_(dyn_cast<scf::WhileOp>(op)),
+        carried_(LaunchPlaces::carriedBy(op)), control_(control), next_(firstLet) {}
+
+  /// False: some of `control.lets` cannot be computed by the launch; those that can are left.
+  bool make() {
+    for (Value value : control_.read)
+      let({value});
+    if (control_.asks)
+      addRound(let({}), ir::sizeConstant(context_, 1), nullptr);
+    if (counted_)
+      addCounter();
+    SmallVector<unsigned> numbers;
+    for (unsigned i : control_.lets) {
+      SmallVector<Value> same{carried_.arguments[i]};
+      if (while_)
+        same.push_back(while_.getBeforeArguments()[i]);
+      numbers.push_back(let(same));
+    }
+    round_.condition = control_.asks ? ir::sizeScalar(context_, unsigned(round_.arguments[0]))
+                       : while_      ? conditionExpression(while_.getConditionOp().getCondition(), leaf_)
+                                     : round_.condition;
+    SmallVector<unsigned> computed;
+    for (auto [i, number] : llvm::zip(control_.lets, numbers))
+      if (ir::SizeAttr value = wideExpression(carried_.yields[i], leaf_)) {
+        computed.push_back(i);
+        addRound(number, wideExpression(carried_.initial[i], leaf_), value);
+      }
+    const bool isWhole = computed.size() == control_.lets.size();
+    control_.lets = std::move(computed);
+    control_.round = std::move(round_);
+    return isWhole;
+  }
+
+private:
+  unsigned let(ValueRange values) {
+    for (Value value : values)
+      known_[value] = ir::sizeScalar(context_, next_);
+    return next_++;
+  }
+
+  void addRound(unsigned argument, ir::SizeAttr first, ir::SizeAttr next) {
+    round_.arguments.push_back(argument);
+    round_.first.push_back(first);
+    round_.next.push_back(next);
+  }
+
+  void addCounter() {
+    const unsigned number = let({counted_.getInductionVar()});
+    ir::SizeAttr counter = ir::sizeScalar(context_, number);
+    ir::SizeAttr step = wideExpression(counted_.getStep(), leaf_),
+                 upper = wideExpression(counted_.getUpperBound(), leaf_),
+                 next = ir::sizeBinary(SizeOp::Add, counter, step);
+    if (step.getExpr().constant() != 1) {  // one cannot lead past the largest number, others end the loop there
+      ir::SizeAttr last = ir::sizeBinary(SizeOp::Sub, ir::sizeConstant(context_, INT64_MAX), step);
+      next =
+          ir::SizeAttr::get(context_, size::make(SizeOp::Select, ir::sizeBinary(SizeOp::Less, last, counter).getExpr(),
+                                                 upper.getExpr(), next.getExpr()));
+    }
+    addRound(number, wideExpression(counted_.getLowerBound(), leaf_), next);
+    round_.condition = ir::sizeBinary(SizeOp::Less, counter, upper);
+  }
+
+  MLIRContext* context_;
+  scf::ForOp counted_;
+  scf::WhileOp while_;
+  LaunchPlaces::Carried carried_;
+  LaunchControl& control_;
+  unsigned next_;
+  llvm::DenseMap<Value, ir::SizeAttr> known_;
+  std::function<ir::SizeAttr(Value)> leaf_ = [this](Value value) { return known_.lookup(value); };
+  ir::LaunchBuilder::Round round_;
+};
+
+/// What is passed on is what it got.
+static bool passesOn(scf::WhileOp loop) {
+  return llvm::equal(loop.getConditionOp().getArgs(), loop.getBeforeArguments());
+}
+
+/// Its condition is made of what is passed on, and nothing else happens there.
+static bool isPlainWhile(scf::WhileOp loop) {
+  return llvm::all_of(loop.getBeforeBody()->without_terminator(), [](Operation& op) {
+    return op.getNumRegions() == 0 && isPure(&op) && llvm::none_of(op.getOperands(), isTile);
+  });
+}
+
+std::optional<LaunchControl> LaunchPlaces::planLoop(Operation* op, unsigned firstLet) const {
+  auto counted = dyn_cast<scf::ForOp>(op);
+  if (counted ? !counted.getInductionVar().getType().isIndex() : !passesOn(cast<scf::WhileOp>(op))) {
+    op->setAttr(kStaysAttribute,
+                StringAttr::get(op->getContext(), counted ? "the launch counts in 64 bits, and the counter is narrower"
+                                                          : "what leaves the loop is computed by its condition"));
+    return std::nullopt;
+  }
+  LaunchControl control;
+  if (counted)
+    for (Value bound : {counted.getLowerBound(), counted.getUpperBound(), counted.getStep()})
+      if (!wideExpression(bound, kNoLeaf) && !llvm::is_contained(control.read, bound))
+        control.read.push_back(bound);
+  for (auto [i, initial] : llvm::enumerate(carriedBy(op).initial))
+    if (initial.getType().isIndex() && wideExpression(initial, kNoLeaf))
+      control.lets.push_back(static_cast<unsigned>(i));
+  control.asks = !counted && !isPlainWhile(cast<scf::WhileOp>(op));
+  while (!RoundPlan(op, control, firstLet).make() || !control.round->condition)
+    control.asks |= !control.round->condition;
+  return control;
+}
+
+/// Tiles that cross from before the loop become temporaries, whose extents have to be known.
+std::optional<LaunchControl> LaunchPlaces::planSpread(Operation* op) const {
+  LaunchControl control;
+  control.spread = findSpreadLoops(op, [](Value value) { return wideExpression(value, kNoLeaf); });
+  if (!control.spread)
+    return std::nullopt;
+  const auto crosses = [&](Value tile) {
+    return llvm::any_of(tile.getUsers(), [&](Operation* user) {
+      Operation* ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+      return ancestor && !ancestor->isBeforeInBlock(op);
+    });
+  };
+  SmallVector<Value> tiles = tilesReadIn(op);
+  for (Operation& before : llvm::make_range(op->getBlock()->begin(), op->getIterator()))
+    llvm::copy_if(before.getResults(), std::back_inserter(tiles),
+                  [&](Value value) { return isTile(value) && crosses(value); });
+  for (Value tile : tiles)
+    for (OpFoldResult size : ir::tileSizes(tile))
+      if (!sizeExpression(size))
+        return std::nullopt;
+  return control;
+}
+
+/// A launch for each round costs more than a few iterations in one thread: loops around them are cut where the program asks for it.
+bool LaunchPlaces::isAroundSpreadLoops(Operation* op) const {
+  auto branch = dyn_cast<scf::IfOp>(op);
+  const bool isFree = branch && conditionExpression(branch.getCondition(), kNoLeaf);
+  const bool holdsLoop = isFree && llvm::any_of(op->getRegions(), [&](Region& region) {
+                           return !region.empty() && llvm::any_of(region.front(), [&](Operation& inner) {
+                             return bool(planSpread(&inner));
+                           });
+                         });
+  return holdsLoop || holdsClaimedLoop(op);
+}
+
+/// Inside stands control flow around tiles that blocks have no room for: the launch can run that only if it runs this too.
+bool LaunchPlaces::holdsWhatDoesNotFit(Operation* op) const {
+  return schedule_.fusedOnly && op->walk([&](Operation* inner) {
+                                    const bool isInside =
+                                        inner != op && isa<scf::ForOp, scf::WhileOp, scf::IfOp>(inner);
+                                    const bool fits = !isInside || llvm::none_of(inner->getResults(), isTile) ||
+                                                      analysis::isElementControl(inner) || fitsBlock(inner);
+                                    return fits ? WalkResult::advance() : WalkResult::interrupt();
+                                  }).wasInterrupted();
+}
+
+std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet) const {
+  if (!isa<scf::ForOp, scf::WhileOp, scf::IfOp>(op))
+    return std::nullopt;
+  if (std::optional<LaunchControl> spread = planSpread(op))
+    return spread;
+  const bool staysInPiece = llvm::none_of(op->getResults(), isTile) || analysis::isElementControl(op) || fitsBlock(op);
+  if (staysInPiece && !readsWhatOthersWrite(op, axes_) && !isAroundSpreadLoops(op) && !holdsWhatDoesNotFit(op))
+    return std::nullopt;
+  op->setAttr(kStaysAttribute, StringAttr::get(op->getContext(), "the launch cannot run it, as extents inside follow "
+                                                                 "from what it computes"));
+  if (!hasPlainExtents(op))
+    return std::nullopt;
+  auto branch = dyn_cast<scf::IfOp>(op);
+  if (!branch)
+    return planLoop(op, firstLet);
+  LaunchControl control;
+  control.condition = conditionExpression(branch.getCondition(), kNoLeaf);
+  if (!control.condition) {
+    control.read.push_back(branch.getCondition());
+    control.condition = ir::sizeScalar(op->getContext(), firstLet);
+  }
+  return control;
+}
+
+}  // namespace vortex::passes

@@ -1,0 +1,152 @@
+#include "passes/plan/product_steps.h"
+
+namespace vortex::passes {
+
+using namespace mlir;
+using SizeOp = size::Op;
+using Way = StepPlan::Way;
+
+std::vector<StepPlan> choose(std::vector<Way> ways, bool isLeast) {
+  if (ways.size() == 1 && !ways[0].needs && !ways[0].when)
+    return std::move(ways[0].steps);
+  return {{StepPlan::Choice{isLeast, std::move(ways)}}};
+}
+
+std::vector<StepPlan> ProductSteps::plan(const Cluster& cluster, const ProductWays& ways,
+                                         ArrayRef<ir::SizeAttr> chunks) {
+  ir::DotOp dot = findDot(cluster);
+  std::vector<Way> aligned;
+  if (ways.bulk)
+    aligned.push_back(
+        {.name = "bulk", .needs = ways.bulk->needs, .when = ways.bulkWhen, .steps = bulk(cluster, *ways.bulk)});
+  if (ways.split)
+    aligned.push_back(
+        {.name = "split", .when = ways.split->when, .steps = split(cluster, dot, *ways.split, ways.copies, false)});
+  aligned.push_back({.name = "whole", .steps = whole(cluster, chunks, ways.copies)});
+  Steps steps;
+  for (const AlignedCopy& each : ways.copies)
+    llvm::append_range(
+        steps, choose({{.name = "in place", .needs = each.isAligned}, {.name = "copied", .steps = copy(each)}}));
+  llvm::append_range(steps, choose(std::move(aligned)));
+
+  std::vector<Way> all;
+  if (ways.isTiny) {
+    PhasePlan tiny = small(cluster);
+    tiny.isAnyhow = true;
+    all.push_back({.name = "tiny", .when = ways.isTiny, .steps = {{tiny}}});
+  }
+  if (ways.isThin) {
+    DepthSplit thin = *ways.split;
+    thin.blocks.resize(1);
+    thin.blocks[0].when = {};
+    all.push_back({.name = "thin", .when = ways.isThin, .steps = split(cluster, dot, thin, {}, true)});
+  }
+  all.push_back({.name = "aligned", .steps = std::move(steps)});
+  return choose(std::move(all));
+}
+
+std::vector<StepPlan> ProductSteps::copy(const AlignedCopy& copy) {
+  ir::TileLoadOp load = copy.load;
+  Cluster elements;
+  elements.parallel = plan_.axes.of(load.getResult());
+  PhasePlan phase{.work = PhasePlan::Work::Copy, .name = "align", .axes = elements.parallel};
+  phase.pieces = sizes_.choose(elements);
+  phase.blocks = sizes_.blockCount(elements, phase.pieces);
+  phase.subject = load;
+  phase.target = copy.argument;
+  phase.isAnyhow = true;
+  return {{phase}};
+}
+
+PhasePlan ProductSteps::product(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks, ir::SizeAttr blocks) {
+  PhasePlan phase{.name = "tensors", .blocks = blocks, .axes = cluster.parallel, .group = groupOf(cluster)};
+  phase.pieces.assign(chunks.begin(), chunks.end());
+  phase.roots = cluster.roots;
+  return phase;
+}
+
+/// One persistent phase of bulk copies, in tiles of the size that costs least.
+std::vector<StepPlan> ProductSteps::bulk(const Cluster& cluster, const BulkPlan& bulk) {
+  std::vector<Way> ways;
+  for (const BulkPlan::Tile& tile : bulk.tiles) {
+    PhasePlan phase = product(cluster, tile.pieces, tile.blocks);
+    phase.unit = tile.plan;
+    phase.tiles = tile.count;
+    ways.push_back({.name = tile.plan.str(), .cost = tile.cost, .steps = {{phase}}});
+  }
+  return choose(std::move(ways), true);
+}
+
+/// In blocks of both sizes.
+std::vector<StepPlan> ProductSteps::whole(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks,
+                                          ArrayRef<AlignedCopy> copies) {
+  PhasePlan usual = product(cluster, chunks, sizes_.blockCount(cluster, chunks));
+  usual.unit = rules_.dotPlan;
+  llvm::append_range(usual.copies, copies);
+  ir::SizeAttr few = products_.isSmall(usual.blocks);
+  if (!few)
+    return {{usual}};
+  PhasePlan smaller = small(cluster);
+  smaller.copies = usual.copies;
+  return choose({{.name = "small", .when = few, .steps = {{smaller}}}, {.name = "usual", .steps = {{usual}}}});
+}
+
+PhasePlan ProductSteps::small(const Cluster& cluster) {
+  TensorSchedule rules = products_.small();
+  Chunks sizes(products_.context(), rules, plan_.axes, plan_.clusters);
+  SmallVector<ir::SizeAttr> pieces = sizes.choose(cluster);
+  PhasePlan phase = product(cluster, pieces, sizes.blockCount(cluster, pieces));
+  phase.unit = rules.dotPlan;
+  return phase;
+}
+
+std::vector<StepPlan> ProductSteps::split(const Cluster& cluster, ir::DotOp dot, const DepthSplit& split,
+                                          ArrayRef<AlignedCopy> copies, bool isAnyhow) {
+  std::vector<Way> ways;
+  for (const DepthSplit::Blocks& blocks : split.blocks) {
+    PhasePlan phase = partial(cluster, dot, split, blocks);
+    llvm::append_range(phase.copies, copies);
+    phase.isAnyhow = isAnyhow;
+    ways.push_back({.name = blocks.name, .when = blocks.when, .steps = {{phase}}});
+  }
+  Cluster rest;
+  rest.parallel = cluster.parallel;
+  llvm::copy_if(cluster.roots, std::back_inserter(rest.roots), [&](Operation* root) { return root != dot; });
+  PhasePlan sum{.work = PhasePlan::Work::Combine, .name = "combine", .axes = rest.parallel};
+  sum.pieces = sizes_.choose(rest);
+  sum.blocks = sizes_.blockCount(rest, sum.pieces);
+  sum.subject = dot;
+  sum.roots = rest.roots;
+  sum.source = split.partials;
+  sum.isAnyhow = isAnyhow;
+  Steps steps = choose(std::move(ways));
+  steps.push_back({sum});
+  return steps;
+}
+
+PhasePlan ProductSteps::partial(const Cluster& cluster, ir::DotOp dot, const DepthSplit& split,
+                                const DepthSplit::Blocks& blocks) {
+  Chunks sizes(products_.context(), blocks.schedule, plan_.axes, plan_.clusters);
+  PhasePlan phase{.work = PhasePlan::Work::PartialProduct, .name = "partial", .group = groupOf(cluster)};
+  phase.blocks = ir::sizeBinary(SizeOp::Mul, sizes.blockCount(cluster, blocks.pieces), split.count);
+  phase.axes = {split.depth};
+  phase.pieces = {split.step};
+  llvm::append_range(phase.axes, cluster.parallel);
+  llvm::append_range(phase.pieces, blocks.pieces);
+  phase.subject = dot;
+  phase.target = split.partials;
+  phase.numbered = split.depth;
+  phase.unit = blocks.schedule.dotPlan;
+  return phase;
+}
+
+/// Grouped order is for products whose rows and columns are both split.
+int64_t ProductSteps::groupOf(const Cluster& cluster) const {
+  ir::DotOp dot = findDot(cluster);
+  if (cluster.parallel.size() < 2)
+    return 1;
+  SmallVector<Axis> axes = plan_.axes.of(dot.getResult());
+  return ArrayRef(cluster.parallel).take_back(2) == ArrayRef(axes).take_back(2) ? rules_.dotGroup : 1;
+}
+
+}  // namespace vortex::passes
