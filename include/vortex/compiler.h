@@ -9,6 +9,7 @@
 // any thread, one at a time.
 #pragma once
 
+#include "vortex/fault.h"
 #include "vortex/tensor.h"
 
 #include <array>
@@ -100,9 +101,11 @@ struct InterpretOptions {
   uint64_t seed = 0;   ///< order of blocks and warps; 0 is ascending
   std::function<void(std::string_view)> print{};
   std::optional<std::array<int64_t, 3>> grid{};  ///< numbers of blocks, for kernels that are given them
+  std::function<void(const Fault&)>
+      stopped{};  ///< told where the run ended before the kernel did; interpret() returns the error
 };
 
-/// A result that interpret() allocated, row-major. A tensor of structs is one result for each scalar in them.
+/// A result that interpret() allocated, row-major; a number has no extents. A tensor of structs is one result for each scalar in them.
 struct HostResult {
   DType dtype = DType::F32;
   std::vector<int64_t> extents;

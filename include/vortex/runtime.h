@@ -15,6 +15,7 @@
 // kernel and parameter and carries the numbers that decided it.
 #pragma once
 
+#include "vortex/fault.h"
 #include "vortex/result.h"
 #include "vortex/tensor.h"
 
@@ -62,15 +63,6 @@ private:
   DType type_ = DType::F32;
   uint64_t bits_ = 0;
   std::optional<Tensor> tensor_;
-};
-
-/// A failure that kernel code raised while it ran, with its place in the kernel's source (line 0: unknown).
-struct Fault {
-  std::string kernel;
-  std::string id;  ///< "E0701"
-  std::string message;
-  std::string file;
-  uint32_t line = 0, column = 0;
 };
 
 /// A print in kernel code: `{}` in `format` stands for the next value.

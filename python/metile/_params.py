@@ -6,10 +6,18 @@ from typing import Any, Callable
 
 import numpy as np
 
+import vortex
+
 from ._values import Pointer, Value, unwrap
 
 DTYPES = {np.dtype(np.float32): "f32", np.dtype(np.float16): "f16", np.dtype(np.int32): "i32", np.dtype(np.uint32): "u32",
           np.dtype(np.uint8): "u8", np.dtype(np.bool_): "bool"}
+
+
+def numpy_dtype(dtype) -> np.dtype:
+    """The type of elements for a NumPy type or one of the language's names, which mean their own: "u8" is no u64 here."""
+    known = dtype if isinstance(dtype, str) and dtype in vortex._devices.DTYPES else None
+    return vortex._devices.numpy_dtype(known) if known else np.dtype(dtype)
 
 
 @dataclasses.dataclass

@@ -130,7 +130,7 @@ class Traced:
         self._refuse("the length of a traced value", "pass it as an argument")
 
     def __iter__(self):
-        self._refuse("the elements of a traced value", "use metile.tile_range")
+        self._refuse("the number of elements of a traced value", "use metile.tile_range")
 
     def __contains__(self, item):
         self._refuse("what a traced value contains", "compare with ==")

@@ -17,6 +17,7 @@ _NUMPY = {"bool": np.bool_, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, 
 _NAMES = {np.dtype(kind): name for name, kind in _NUMPY.items()}
 _ML = {"bf16": "bfloat16", "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2"}  # types of the package ml_dtypes, when it is imported
 DTYPES = (*_NUMPY, *_ML)
+_SCALARS = {*DTYPES, "usize"}
 
 
 @functools.lru_cache(maxsize=None)
@@ -60,6 +61,12 @@ def dtype_name(dtype) -> str:
     return found
 
 
+def is_plain(param: dict) -> bool:
+    """The parameter is one number or one tensor of numbers: it has no parts."""
+    spelled = param["type"].removeprefix("&").removeprefix("mut ")
+    return spelled in _SCALARS or param["is_tensor"] and spelled.removeprefix("Tensor<").split(",")[0] in _SCALARS
+
+
 def is_dtype(dtype, name: str) -> bool:
     """The type of elements of an array of any library is the language's type of that name."""
     try:
@@ -97,7 +104,7 @@ def asarray(source, device: str | Device = "") -> Array:  # noqa: A002
         return source
     if target.name == "cpu" or not isinstance(source, np.ndarray):
         return _foreign.wrap(target, source)
-    values = np.ascontiguousarray(source)
+    values = np.asarray(source, order="C")
     copy = target.empty(dtype_name(values.dtype), list(values.shape))
     copy._write(default_stream(target.name), values)
     return copy

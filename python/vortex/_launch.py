@@ -68,7 +68,7 @@ def _call_any(device: Device, loaded: Loaded, args: tuple, out, grid):
         leaves = [_foreign.wrap(device, value) if isinstance(value, np.ndarray) and value.dtype.kind == "V" else value for value in given]
     else:
         leaves = [_uploaded(device, loaded, param, value, back) for param, value in zip(loaded.params, given)]
-    outputs = outputs_of(device, loaded, out)
+    outputs = outputs_of(device, loaded.name, loaded.result_names, out)
     back += [(array, host) for array, host in outputs if host is not None]
     storage = [array for array, _ in outputs]
     # The stream is that of the caller's objects: what is wrapped or uploaded here tells none.
@@ -115,21 +115,23 @@ def require_on_device(device: Device, loaded: Loaded, leaves: list, out) -> None
                              f"vortex.asarray(x, '{device.name}') makes one")
 
 
-def outputs_of(device: Device, loaded: Loaded, out) -> list:
-    """(storage, host array to copy back to) per result; nothing without `out`."""
+def outputs_of(device: Device, kernel: str, names: list, out, in_place: bool = False) -> list:
+    """(storage, host array to copy back to) per result; nothing without `out`. `in_place`: nobody copies back."""
     if out is None:
         return []
     wanted = out if isinstance(out, tuple) else (out,)
-    if len(wanted) != len(loaded.result_names):
-        raise TypeError(f"kernel '{loaded.name}' has {len(loaded.result_names)} results, out= has {len(wanted)}")
+    if len(wanted) != len(names):
+        raise TypeError(f"kernel '{kernel}' has {len(names)} results, out= has {len(wanted)}")
     pairs = []
-    for name, array in zip(loaded.result_names, wanted):
+    for name, array in zip(names, wanted):
         is_host = isinstance(array, np.ndarray)
         if is_host and not array.flags.writeable:
-            raise ValueError(f"out= for '{name}' of kernel '{loaded.name}' is read-only")
+            raise ValueError(f"out= for '{name}' of kernel '{kernel}' is read-only")
         if array is not None and not hasattr(array, "shape"):
-            raise TypeError(f"out= for '{name}' of kernel '{loaded.name}' is an array, not a {type(array).__name__}")
-        pairs.append((None if array is None else _devices.asarray(array, device), array if is_host and device.name != "cpu" else None))
+            raise TypeError(f"out= for '{name}' of kernel '{kernel}' is an array, not a {type(array).__name__}")
+        is_copied = is_host and not in_place and (device.name != "cpu" or not array.flags.c_contiguous)
+        storage = None if array is None else _devices.asarray(np.asarray(array, order="C") if is_copied else array, device)
+        pairs.append((storage, array if is_copied else None))
     return pairs
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import _vortex
 
-from . import _devices, _errors, _foreign, _imports, _kept, _launch, _parts
+from . import _devices, _errors, _foreign, _imports, _interpreted, _kept, _launch, _parts
 from ._devices import Device
 
 
@@ -135,7 +135,7 @@ class Kernel:
         args = self._bind(args, named)
         kernel = self._fitting(args)
         if self._program.device == "interpreter":
-            return kernel._interpret(args, out)
+            return _interpreted.run(kernel, args, out)
         device = _devices.device(self._program.device)
         loaded = kernel._load(device, args)
         if self._is_same_for_all:
@@ -144,17 +144,19 @@ class Kernel:
 
     def prepare(self, *args, out=None, **named) -> Prepared:
         """Checks the launch once; the object returned repeats it without checks."""
-        if self._program.device == "interpreter":
-            raise TypeError("launches in the interpreter cannot be prepared")
-        device = _devices.device(self._program.device)
+        device = self._device()
         args = self._bind(args, named)
-        loaded = self._fitting(args)._load(device, args)
+        kernel = self._fitting(args)
+        loaded = kernel._load(device, args)
         leaves = loaded.leaves(args)
         _launch.require_on_device(device, loaded, leaves, out)
-        outputs = [array for array, _ in _launch.outputs_of(device, loaded, out)]
+        outputs = [array for array, _ in _launch.outputs_of(device, loaded.name, loaded.result_names, out, in_place=True)]
         stream = _foreign.stream_for(device, leaves) or _devices.default_stream(device.name)
         launch = loaded.native.prepare(device, stream, tuple(_foreign.adopted(device, leaf) for leaf in leaves), outputs, self._grid)
-        return Prepared(self, launch, stream, out if out is not None else _launch.several(loaded.shaped(launch.results())))
+        results = launch.results()
+        if self._program.device == "interpreter":
+            launch = _interpreted.Launch(kernel, args, results)
+        return Prepared(self, launch, stream, out if out is not None else _launch.several(loaded.shaped(results)))
 
     def source(self, stage: str = "schedule", *args) -> str:
         """Text after a stage of the compiler: irgen, schedule, vxt, llvm, optimized-llvm, assembly."""
@@ -163,9 +165,13 @@ class Kernel:
 
     def facts(self, *args) -> dict[str, int]:
         """Resources of the code for these arguments: registers, spilled bytes, operations."""
-        loaded = self._load(_devices.device(self._program.device), self._bind(args, {}) if args else ()).native
+        loaded = self._load(self._device(), self._bind(args, {}) if args else ()).native
         keys = ("registers", "spill_bytes", "shared_bytes", "flops", "bytes_read", "bytes_written")
         return {key: value for key in keys if (value := loaded.fact(key)) is not None}
+
+    def _device(self) -> Device:
+        """The device whose code there is: of the interpreter, the CPU."""
+        return _devices.device("cpu" if self._program.device == "interpreter" else self._program.device)
 
     def _bind(self, args: tuple, named: dict) -> tuple:
         names = self._names
@@ -208,35 +214,6 @@ class Kernel:
             artifact = self._program.artifact(self._info["unique_name"], self._grid is not None, device, self._block, self._extents(args))
             loaded = self._loaded[key] = _launch.Loaded(_vortex.load(device, artifact))
         return loaded
-
-    def _interpret(self, args: tuple, out):
-        """In the reference interpreter, on the arrays' own memory."""
-        params, leaves = self._info["params"], list(args)
-        loaded = None
-        if not all(_is_plain(param) for param in params):
-            loaded = self._load(_devices.device("cpu"), args)
-            params, leaves = loaded.params, loaded.leaves(args)
-        arguments, arrays = [], []
-        for param, value in zip(params, leaves):
-            if not param["is_tensor"]:
-                arguments.append((0, [], [], _bits(self.name, param, value)))
-                continue
-            array = np.asarray(value)
-            arrays.append(array)
-            if array.dtype != _devices.numpy_dtype(param["dtype"]):
-                raise TypeError(f"'{param['name']}' of kernel '{self.name}' has elements of type {param['dtype']}; an array of {array.dtype} was given")
-            if param["is_written"] and not array.flags.writeable:
-                raise ValueError(f"'{param['name']}' of kernel '{self.name}' is written by the kernel, but the array is read-only")
-            arguments.append((array.ctypes.data, list(array.shape), [stride // array.itemsize for stride in array.strides], 0))
-        made = self._native.interpret(self._info["unique_name"], arguments, self._request("cpu", args), self._program.check, 0, _launch.write_line, self._grid)
-        results = [np.frombuffer(bytearray(data), _devices.numpy_dtype(dtype)).reshape(extents)[()] for dtype, extents, data in made]
-        if len(results) != self._info["results"] and loaded is None:
-            loaded = self._load(_devices.device("cpu"), args)  # which knows the parts of structs
-        if out is None:
-            return _launch.several(loaded.shaped(results) if loaded else results)
-        for target, result in zip(out if isinstance(out, tuple) else (out,), results):
-            target[...] = result
-        return out
 
 
 _ANY_GRID = [1, 1, 1]  # a kernel whose launches give the grid serves every one
@@ -300,6 +277,9 @@ class Program:
             raise AttributeError(f"the program has no kernel '{name}'; it has {', '.join(kernels) or 'none'}")
         return kernels[name]
 
+    def __reduce__(self):
+        raise TypeError("programs cannot be pickled: compile them where they are used")
+
     def __dir__(self):
         return [*super().__dir__(), *self.kernels]
 
@@ -355,17 +335,8 @@ def _target(device: str) -> str:
     return "cpu" if device == "interpreter" else _devices.device(device).target
 
 
-_SCALARS = {*_devices.DTYPES, "usize"}
-
-
-def _is_plain(param: dict) -> bool:
-    """The parameter is one number or one tensor of numbers: it has no parts."""
-    spelled = param["type"].removeprefix("&").removeprefix("mut ")
-    return spelled in _SCALARS or param["is_tensor"] and spelled.removeprefix("Tensor<").split(",")[0] in _SCALARS
-
-
 def _fits(param: dict, value) -> bool:
-    if not _is_plain(param):
+    if not _devices.is_plain(param):
         return True
     dtype = getattr(value, "dtype", None)
     if dtype is None:
@@ -393,13 +364,3 @@ def _spelled(given) -> str:
 
 def _instances(infos: list[dict]) -> str:
     return ", ".join(info["unique_name"] for info in infos)
-
-
-def _bits(kernel: str, param: dict, value) -> int:
-    kind = _devices.numpy_dtype(param["dtype"])
-    if isinstance(value, (bool, np.bool_, int, float, np.integer, np.floating)):
-        if kind.kind not in "iub":
-            return int.from_bytes(kind.type(value).tobytes(), "little")
-        if int(value) == value:
-            return int(value) & (1 << 64) - 1
-    raise TypeError(f"'{param['name']}' of kernel '{kernel}' is a {param['dtype']}, not {value!r}")

@@ -4,6 +4,8 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <optional>
+
 namespace vortex::interpreter {
 
 bool newTile(Machine& machine, const Node& node, size_t firstSize, Shape& shape) {
@@ -101,7 +103,10 @@ bool pointwise(Machine& machine, const Node& node) {
 
 //===-- memory ------------------------------------------------------------------------------------------------===//
 
-/// Calls f(cell number, element or -1 outside) for every element of a tile at offsets of a view.
+using Place = std::optional<int64_t>;  ///< the element of a buffer; nothing: outside
+
+/// Calls f(cell number, element or nothing outside) for every element of a tile at offsets of a view. Elements of views with negative strides
+/// lie before the view's first.
 template <typename F>
 bool walkView(Machine& machine, const Node& node, const View& view, llvm::ArrayRef<int64_t> shape,
               llvm::ArrayRef<int64_t> offsets, bool inbounds, F f) {
@@ -117,7 +122,7 @@ bool walkView(Machine& machine, const Node& node, const View& view, llvm::ArrayR
       }
       flat += position * view.strides[dim];
     }
-    return f(number, inside ? view.element(flat, 0) : -1);
+    return f(number, inside ? std::optional(view.element(flat, 0)) : std::nullopt);
   });
 }
 
@@ -137,12 +142,12 @@ bool tileLoad(Machine& machine, const Node& node) {
   uint64_t other = op.getOther() ? machine.cell(node.operands.back()) : 0;
   const View& view = machine.reg(node.operands[0]).views[0];
   Value& result = machine.reg(node.results[0]);
-  return walkView(machine, node, view, shape, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
-    if (element < 0)
+  return walkView(machine, node, view, shape, offsets, op.getInbounds(), [&](size_t number, Place at) {
+    if (!at)
       return result.cells[number] = other, true;
-    if (!checkElement(machine, node, view, element, 0, false, Atomicity::None))
+    if (!checkElement(machine, node, view, *at, 0, false, Atomicity::None))
       return false;
-    result.cells[number] = view.buffer->load(element);
+    result.cells[number] = view.buffer->load(*at);
     return true;
   });
 }
@@ -152,12 +157,12 @@ bool tileStore(Machine& machine, const Node& node) {
   const Value& tile = machine.reg(node.operands[0]);
   const View& view = machine.reg(node.operands[1]).views[0];
   Shape offsets = operandIntegers(machine, node, 2, op.getOffsets().size());
-  return walkView(machine, node, view, tile.shape, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
-    if (element < 0)
+  return walkView(machine, node, view, tile.shape, offsets, op.getInbounds(), [&](size_t number, Place at) {
+    if (!at)
       return true;
-    if (!checkElement(machine, node, view, element, 0, true, Atomicity::None))
+    if (!checkElement(machine, node, view, *at, 0, true, Atomicity::None))
       return false;
-    view.buffer->store(element, tile.cells[number]);
+    view.buffer->store(*at, tile.cells[number]);
     return true;
   });
 }
@@ -172,21 +177,21 @@ bool stageCopy(Machine& machine, const Node& node) {
     window.push_back(llvm::is_contained(op.getDropped(), int64_t(dim)) ? 1 : destination.extents[next++]);
   std::vector<uint64_t> values(elementCount(window));
   std::vector<std::pair<const void*, bool>> touched;
-  if (!walkView(machine, node, source, window, offsets, op.getInbounds(), [&](size_t number, int64_t element) {
-        if (element >= 0 && !checkElement(machine, node, source, element, 0, false, Atomicity::None))
+  if (!walkView(machine, node, source, window, offsets, op.getInbounds(), [&](size_t number, Place at) {
+        if (at && !checkElement(machine, node, source, *at, 0, false, Atomicity::None))
           return false;
-        values[number] = element < 0 ? 0 : source.buffer->load(element);
-        if (element >= 0)
-          touched.push_back({source.buffer->address(element), false});
+        values[number] = at ? source.buffer->load(*at) : 0;
+        if (at)
+          touched.push_back({source.buffer->address(*at), false});
         return true;
       }))
     return false;
   Shape shape(destination.extents.begin(), destination.extents.end()), origin(shape.size(), 0);
-  if (!walkView(machine, node, destination, shape, origin, true, [&](size_t number, int64_t element) {
-        if (!checkElement(machine, node, destination, element, 0, true, Atomicity::None))
+  if (!walkView(machine, node, destination, shape, origin, true, [&](size_t number, Place at) {
+        if (!checkElement(machine, node, destination, *at, 0, true, Atomicity::None))
           return false;
-        destination.buffer->store(element, values[number]);
-        touched.push_back({destination.buffer->address(element), true});
+        destination.buffer->store(*at, values[number]);
+        touched.push_back({destination.buffer->address(*at), true});
         return true;
       }))
     return false;

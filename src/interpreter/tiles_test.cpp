@@ -48,6 +48,27 @@ TEST(Tiles, SoftmaxByRowsInBlocks) {
   }
 }
 
+/// Elements of such views lie before the first.
+TEST(Tiles, ViewsWithNegativeStrides) {
+  TestProgram program({input("a", "?x?xf32"), result("r", "?x?xf32", {"dim(0,0)", "dim(0,1)"})},
+                      {{{"1", "1", "1"}, {"1", "1", "1"}, R"(
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %other = arith.constant 7.0 : f32
+  %m = vx.dim %a, 0 : !vx.view<?x?xf32, global>
+  %n = vx.dim %a, 1 : !vx.view<?x?xf32, global>
+  %t = vx.tile_load %a[%c0, %c1] sizes(%m, %n) other %other : f32 : !vx.view<?x?xf32, global> -> tensor<?x?xf32>
+  vx.tile_store %t, %r[%c0, %c0] : tensor<?x?xf32>, !vx.view<?x?xf32, global>)"}});
+  constexpr int64_t rows = 3, columns = 5;
+  std::vector<float> a = uniformFloats(rows * columns, 4);
+  std::vector<Argument> arguments{Argument::tensor(a.data() + rows * columns - 1, {rows, columns}, {-columns, -1})};
+  EXPECT_EQ(program.runText(arguments, {}), "");
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      EXPECT_EQ(dataOf<float>(arguments[1])[i * columns + j],
+                j + 1 < columns ? a[size_t((rows - 1 - i) * columns + columns - 2 - j)] : 7.0f);
+}
+
 TEST(Tiles, HalfPrecisionProductAccumulatesInF32WithTiledLoop) {
   TestProgram program({input("a", "?x?xf16"), input("b", "?x?xf16"), result("r", "?x?xf32", {"dim(0,0)", "dim(1,1)"})},
                       {{{"ceildiv(dim(1,1), 8)", "ceildiv(dim(0,0), 8)", "1"}, {"1", "1", "1"}, R"(

@@ -67,6 +67,8 @@ void Entry::addLeaves(lang::Type type, std::string name, source::SourceRange ran
   argument.type = leaves[0];
   if (type->kind == TypeKind::Scalar)
     argument.elementType = elementTypeName(type->scalar);
+  if (type->kind == TypeKind::Enum)
+    argument.enumeration = type;
   arguments_.push_back(std::move(argument));
 }
 

@@ -31,6 +31,7 @@ struct EntryArgument {
   source::SourceRange range;
   std::string elementType = {};               ///< "u8": MLIR's integers have no sign; empty for temporaries
   uint32_t structBytes = 0, fieldOffset = 0;  ///< artifact::Param
+  lang::Type enumeration = nullptr;           ///< whose values are the only ones it has
 };
 
 /// Arguments of the entry: the leaves of the parameters, then of the results, then temporaries.

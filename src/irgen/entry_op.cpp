@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <set>
+
 namespace vortex::irgen {
 
 using lang::LaunchCheck;
@@ -72,6 +74,24 @@ public:
                  " has {1}: they are fields of one tensor of structs",
              {actual, expected});
       }
+  }
+
+  /// A number that no value of the enum has would take any arm of a `match`.
+  void addEnum(uint32_t argument, lang::Type enumeration) {
+    ir::SizeAttr number = ir::sizeScalar(entry_.types().context(), argument), isValue = entry_.constant(0);
+    std::set<int64_t> values(enumeration->decl->enumValues.begin(), enumeration->decl->enumValues.end());
+    for (auto first = values.begin(); first != values.end();) {  // by runs: most enums are one
+      int64_t end = *first + 1, begin = *first;
+      for (++first; first != values.end() && *first == end; ++first)
+        ++end;
+      ir::SizeAttr isInRun = ir::sizeBinary(
+          size::Op::And, ir::sizeUnary(size::Op::Not, ir::sizeBinary(size::Op::Less, number, entry_.constant(begin))),
+          ir::sizeBinary(size::Op::Less, number, entry_.constant(end)));
+      isValue = ir::sizeBinary(size::Op::Or, isValue, isInRun);
+    }
+    push(isValue,
+         quoted(entry_.arguments()[argument].name) + " is {0}, which is no value of " + quoted(enumeration->decl->name),
+         {number});
   }
 
   /// Divided factor by factor, so that no product of a refused launch is large.
@@ -233,6 +253,9 @@ mlir::ArrayAttr launchConstraints(const Entry& entry, const Options& options, co
     constraints.add(check);
   for (const Planes& planes : planesOfParams(entry))
     constraints.addPlanes(planes);
+  for (uint32_t i = 0; i < entry.arguments().size(); ++i)
+    if (lang::Type enumeration = entry.arguments()[i].enumeration)
+      constraints.addEnum(i, enumeration);
   for (size_t dim = 0; dim < options.dims.size(); ++dim)
     if (options.dims[dim])
       constraints.addSpecialised(dim, *options.dims[dim]);

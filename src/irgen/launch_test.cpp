@@ -24,6 +24,20 @@ TEST(Launch, ExpressionsInShapesAreChecked) {
   EXPECT_EQ(kernel.found[0].message, "`w` has 10 elements, but 3*D is 12");
 }
 
+TEST(Launch, EnumsHaveTheirValuesAlone) {
+  for (int32_t number = -3; number < 9; ++number) {
+    std::vector<float> x{1};
+    TestKernel kernel("enum Mode { Zero, One, Five = 5, Six, Low = -2 }\n"
+                      "kernel k(x: Tensor<f32, [N]>, m: Mode) -> Tensor<f32, [N]> {\n  return x + (m as f32)\n}\n");
+    kernel.expectFindings = true;
+    kernel.tensor(x, {1}).scalar(number).run();
+    const bool isValue = number == 0 || number == 1 || number == 5 || number == 6 || number == -2;
+    ASSERT_EQ(kernel.found.empty(), isValue) << number;
+    if (!isValue)
+      EXPECT_EQ(kernel.found[0].message, "`m` is " + std::to_string(number) + ", which is no value of `Mode`");
+  }
+}
+
 TEST(Launch, SharedShapesAreSpecialised) {
   const char* text = R"(
 kernel k(x: Tensor<f32, [N]>, w: Tensor<f32, [T]>) -> Tensor<f32, [N]> {

@@ -105,6 +105,10 @@ static ForeignArray exported(nb::handle object, const std::function<std::string(
   } else {
     const std::string type =
         nb::cast<std::string>(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()))).attr("__name__"));
+    if (const nb::object dtype = nb::getattr(object, "dtype", nb::none()); type == "ndarray" && !dtype.is_none())
+      throw nb::type_error(
+          (what() + " has elements of type " + nb::str(nb::handle(dtype)).c_str() + ", which kernels do not take")
+              .c_str());
     throw nb::type_error((what() + " is a " + type + ", not an array of a supported element type").c_str());
   }
   const std::optional<DType> type = fromDlpack(view.dtype());

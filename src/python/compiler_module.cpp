@@ -12,11 +12,16 @@
 namespace vortex::python {
 namespace {
 
-template <typename T> T valueOf(Result<T> result) {
+/// `fault`: of the kernel that stopped, becomes the exception's attribute.
+template <typename T> T valueOf(Result<T> result, const std::optional<Fault>& fault = std::nullopt) {
   if (result)
     return *std::move(result);
-  const nb::object type = nb::module_::import_("vortex._errors").attr("BuildFailure");
-  PyErr_SetString(type.ptr(), result.error().message.c_str());
+  const nb::module_ errors = nb::module_::import_("vortex._errors");
+  nb::object raised = errors.attr("BuildFailure")(result.error().message);
+  if (fault)
+    raised.attr("fault") =
+        errors.attr("Fault")(fault->kernel, fault->id, fault->message, fault->file, fault->line, fault->column);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(raised.ptr())), raised.ptr());
   throw nb::python_error();
 }
 
@@ -102,6 +107,7 @@ nb::list interpret(const Program& program, const std::string& kernel, nb::list g
                    bool check, uint64_t seed, nb::callable print, Sizes grid) {
   const std::vector<HostArgument> arguments = hostArguments(std::move(given));
   std::optional<nb::python_error> failure;  // of the first print that raised
+  std::optional<Fault> fault;
   InterpretOptions options{check, seed,
                            [&](std::string_view text) {
                              locked([&] {
@@ -113,12 +119,12 @@ nb::list interpret(const Program& program, const std::string& kernel, nb::list g
                                }
                              });
                            },
-                           grid};
+                           grid, [&](const Fault& found) { fault = found; }};
   const auto results = unlocked([&] { return program.interpret(kernel, arguments, request, options); });
   if (failure)
     throw nb::python_error(std::move(*failure));
   nb::list out;
-  for (const HostResult& result : valueOf(results))
+  for (const HostResult& result : valueOf(results, fault))
     out.append(nb::make_tuple(name(result.dtype), result.extents, nb::bytes(result.bytes.data(), result.bytes.size())));
   return out;
 }

@@ -40,10 +40,10 @@ std::vector<uint8_t> gather(const interpreter::Argument& from, size_t size) {
   return bytes;
 }
 
-HostResult takeResult(lang::Scalar type, interpreter::Argument& made) {
+HostResult takeResult(lang::Scalar type, bool isTensor, interpreter::Argument& made) {
   HostResult result;
   result.dtype = static_cast<DType>(session::toArtifact(type));
-  result.extents = made.extents;
+  result.extents = isTensor ? made.extents : std::vector<int64_t>();
   result.bytes = made.strides.empty() ? std::move(made.storage)
                                       : gather(made, (static_cast<size_t>(lang::bitWidth(type)) + 7) / 8);
   return result;
@@ -58,7 +58,7 @@ void takeResults(lang::Type type, std::span<interpreter::Argument>& made, std::v
   else
     scalars = {type->kind == lang::TypeKind::Enum ? lang::Scalar::I32 : type->scalar};
   for (size_t i = 0; i < scalars.size(); ++i)
-    results.push_back(takeResult(scalars[i], made[i]));
+    results.push_back(takeResult(scalars[i], type->isTensor(), made[i]));
   made = made.subspan(scalars.size());
 }
 
@@ -94,8 +94,13 @@ Result<std::vector<HostResult>> Program::interpret(std::string_view kernel, std:
   auto findings = interpreter->run(values, run);
   if (!findings)
     return findings.takeError();
-  if (!findings->empty())
-    return Error{concat(interpreter::idOf(findings->front()), ": ", interpreter::toText(findings->front()))};
+  if (!findings->empty()) {
+    const interpreter::Finding& first = findings->front();
+    if (options.stopped)
+      options.stopped({std::string(kernel), interpreter::idOf(first), first.message, first.location.file,
+                       first.location.line, first.location.column});
+    return Error{concat(interpreter::idOf(first), ": ", interpreter::toText(first))};
+  }
   std::vector<HostResult> results;
   std::span<interpreter::Argument> made = std::span(values).subspan(arguments.size());
   for (const lang::Type type : resultTypes(**found))

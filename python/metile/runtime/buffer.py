@@ -11,7 +11,7 @@ import numpy as np
 import _vortex
 import vortex
 
-from .._params import dtype_of
+from .._params import dtype_of, numpy_dtype
 from . import copies
 from .device import Device
 
@@ -32,7 +32,7 @@ class Buffer:
             if shape is None:
                 raise TypeError("Buffer() takes a shape or data=")
             extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-            self._array = np.zeros(extents, dtype)
+            self._array = np.zeros(extents, numpy_dtype(dtype))
             dtype_of(self._array, "dtype")
         self._flat = self._array.reshape(-1)
         self._flat.flags.writeable = self._array.flags.writeable
@@ -49,7 +49,7 @@ class Buffer:
     def empty(cls, shape, dtype=np.float32) -> Buffer:
         """Uninitialised."""
         extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-        return cls(data=np.empty(extents, dtype))
+        return cls(data=np.empty(extents, numpy_dtype(dtype)))
 
     @classmethod
     def from_numpy(cls, array) -> Buffer:
