@@ -84,6 +84,9 @@ class Stream:
 class PreparedLaunch:
     def results(self) -> list[Array]: ...
     def submit(self, arg: Stream, /) -> None: ...
+
+    def submit_to_torch(self, gpu: int) -> bool:
+        """into PyTorch's current stream; false: it tells none"""
     def repeat(self, arg0: Stream, arg1: int, /) -> None: ...
 
 class LoadedKernel:

@@ -1,6 +1,8 @@
 """Arrays as arguments of launches: of NumPy, of other libraries, and buffers."""
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 import vortex
@@ -116,6 +118,20 @@ class GpuArray:
             self._array._write(stream, self._host)
             stream.synchronize()
         self._host = None
+
+
+def resident(args: tuple, buffers: tuple, device: Device) -> tuple | None:
+    """The arguments with the memory of buffers on the device. `buffers`: (position, is it written) of each. None: the general
+    way tells what is wrong with them."""
+    given = [args[index] for index, _ in buffers]
+    if not device.is_cpu and any(a is not b and a.begin < b.end and b.begin < a.end for a, b in itertools.combinations(given, 2)):
+        return None  # copies on a GPU do not show it
+    out = list(args)
+    for (index, is_written), buffer in zip(buffers, given):
+        if is_written and not buffer._flat.flags.writeable:
+            return None
+        out[index] = buffer.resident(device, is_written)
+    return tuple(out)
 
 
 def host_array(value):

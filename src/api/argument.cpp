@@ -43,30 +43,24 @@ Result<hal::Argument> RuntimeAccess::toHal(const Argument& argument, const artif
                                                                      : ScalarType::I64,
                                      argument.bits_});
   const bool negative = argument.kind_ == Kind::Signed && static_cast<int64_t>(argument.bits_) < 0;
+  const bool isBool = argument.kind_ == Kind::Bool;
   std::optional<uint64_t> bits;
-  std::string given;
   if (argument.kind_ == Kind::Float) {
-    const auto value = std::bit_cast<double>(argument.bits_);
-    given = concat("the floating-point number ", value);
     if (isFloat(param.type))
-      bits = floatBits(param.type, value);
-  } else {
-    const bool isBool = argument.kind_ == Kind::Bool;
-    given = isBool     ? concat("the bool ", argument.bits_ ? "true" : "false")
-            : negative ? concat("the integer ", static_cast<int64_t>(argument.bits_))
-                       : concat("the integer ", argument.bits_);
+      bits = floatBits(param.type, std::bit_cast<double>(argument.bits_));
+  } else if (isBool == (param.type == ScalarType::Bool)) {
     const double value =
         negative ? static_cast<double>(static_cast<int64_t>(argument.bits_)) : static_cast<double>(argument.bits_);
-    if (isBool != (param.type == ScalarType::Bool))
-      bits = std::nullopt;
-    else if (isFloat(param.type))
-      bits = floatBits(param.type, value);
-    else
-      bits = integerBits(param.type, argument.bits_, negative);
+    bits = isFloat(param.type) ? floatBits(param.type, value) : integerBits(param.type, argument.bits_, negative);
   }
-  if (!bits)
-    return Error{concat("argument '", param.name, "' is a scalar ", name(param.type), ", which cannot hold ", given)};
-  return hal::Argument(hal::Scalar{param.type, *bits});
+  if (bits)
+    return hal::Argument(hal::Scalar{param.type, *bits});
+  const std::string given = argument.kind_ == Kind::Float
+                                ? concat("the floating-point number ", std::bit_cast<double>(argument.bits_))
+                            : isBool   ? concat("the bool ", argument.bits_ ? "true" : "false")
+                            : negative ? concat("the integer ", static_cast<int64_t>(argument.bits_))
+                                       : concat("the integer ", argument.bits_);
+  return Error{concat("argument '", param.name, "' is a scalar ", name(param.type), ", which cannot hold ", given)};
 }
 
 }  // namespace vortex

@@ -1,5 +1,6 @@
 // The ordinary launch of a metile kernel, for callers that launch the same kernel again and again: arrays where they lie, numbers and a grid
-// straight from the call. On the CPU the arrays are NumPy's; on a GPU they are PyTorch's, and the launch goes into PyTorch's stream, or ours.
+// straight from the call. On the CPU the arrays are NumPy's, PyTorch's or ours; on a GPU they are PyTorch's, and the launch goes into PyTorch's
+// stream, or ours.
 // Whatever is not as it was when the kernel was specialised is left to the general way in Python, which is ten times slower and gives the
 // reasons.
 #include "python/launch.h"
@@ -81,9 +82,38 @@ bool holds(const Py_buffer& view, DType type) {
   }
 }
 
-bool isI32(long long value, int overflow) {
-  return !overflow && value >= std::numeric_limits<int32_t>::min() && value <= std::numeric_limits<int32_t>::max();
-}
+/// Numbers of Python and NumPy. Arrays without extents are none.
+class Numbers {
+public:
+  Numbers()
+      : integer_(nb::module_::import_("numpy").attr("integer")),
+        floating_(nb::module_::import_("numpy").attr("floating")) {}
+
+  std::optional<int64_t> i32(nb::handle value) const {
+    nb::object index;  // of NumPy's
+    if (!PyLong_Check(value.ptr())) {
+      if (PyFloat_Check(value.ptr()) || PyObject_IsInstance(value.ptr(), integer_.ptr()) != 1)
+        return std::nullopt;
+      index = nb::steal(PyNumber_Index(value.ptr()));
+      value = index;
+    }
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+    const bool fits =
+        !overflow && number >= std::numeric_limits<int32_t>::min() && number <= std::numeric_limits<int32_t>::max();
+    return fits ? std::optional<int64_t>(number) : std::nullopt;
+  }
+  std::optional<double> f64(nb::handle value) const {
+    if (PyFloat_Check(value.ptr()))
+      return PyFloat_AS_DOUBLE(value.ptr());
+    if (PyLong_Check(value.ptr()) || PyObject_IsInstance(value.ptr(), floating_.ptr()) != 1)
+      return std::nullopt;
+    return PyFloat_AsDouble(value.ptr());
+  }
+
+private:
+  nb::object integer_, floating_;
+};
 
 /// What one call passes.
 struct Call {
@@ -156,21 +186,21 @@ public:
 private:
   bool addNumber(nb::handle value, size_t index, Call& call) const {
     if (given_[index].isFloat) {
-      call.values.emplace_back(PyFloat_CheckExact(value.ptr()) ? PyFloat_AS_DOUBLE(value.ptr()) : 0.0);
-      return PyFloat_CheckExact(value.ptr());
+      const std::optional<double> number = kinds_.f64(value);
+      call.values.emplace_back(number.value_or(0));
+      return number.has_value();
     }
-    int overflow = 0;
-    const long long number = PyLong_CheckExact(value.ptr()) ? PyLong_AsLongLongAndOverflow(value.ptr(), &overflow) : 0;
-    call.values.emplace_back(static_cast<int64_t>(number));
-    const bool isKnown = std::all_of(numbers_.begin(), numbers_.end(),
-                                     [&](const auto& known) { return known.first != index || known.second == number; });
-    return PyLong_CheckExact(value.ptr()) && isI32(number, overflow) && isKnown;
+    const std::optional<int64_t> number = kinds_.i32(value);
+    call.values.emplace_back(number.value_or(0));
+    return number && std::all_of(numbers_.begin(), numbers_.end(),
+                                 [&](const auto& known) { return known.first != index || known.second == *number; });
   }
 
   bool addArray(nb::handle value, size_t index, Call& call) const {
     const Given& wanted = given_[index];
     Tensor& tensor = call.tensors[index];
-    if (!(call.residents ? gpuArray(value, index, call, tensor) : hostArray(value, index, call, tensor)))
+    const bool isNumpy = reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())) == numpy_.ptr();
+    if (!(isNumpy ? hostArray(value, index, call, tensor) : otherArray(value, index, call, tensor)))
       return false;
     size_t first = 0;  // the first argument over the same memory
     while (first < index &&
@@ -183,7 +213,7 @@ private:
   }
 
   bool hostArray(nb::handle value, size_t index, Call& call, Tensor& tensor) const {
-    if (reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())) != numpy_.ptr())
+    if (call.residents)
       return false;
     const DType type = given_[index].type;
     const Py_buffer* view = call.views.add(value, written_[index]);
@@ -198,7 +228,7 @@ private:
     return static_cast<bool>(wrapped);
   }
 
-  bool gpuArray(nb::handle value, size_t index, Call& call, Tensor& tensor) const {
+  bool otherArray(nb::handle value, size_t index, Call& call, Tensor& tensor) const {
     std::optional<Tensor> taken = call.residents.take(value, written_[index]);
     if (!taken)
       return false;
@@ -230,23 +260,18 @@ private:
     return true;
   }
 
-  static bool addGrid(nb::handle grid, std::vector<Argument>& passed) {
+  bool addGrid(nb::handle grid, std::vector<Argument>& passed) const {
     const bool isTuple = PyTuple_CheckExact(grid.ptr());
     const Py_ssize_t axes = isTuple ? PyTuple_GET_SIZE(grid.ptr()) : 1;
     if (axes < 1 || axes > 3)
       return false;
     for (Py_ssize_t axis = 0; axis < 3; ++axis) {
-      int64_t extent = 1;
-      if (axis < axes) {
-        PyObject* value = isTuple ? PyTuple_GET_ITEM(grid.ptr(), axis) : grid.ptr();
-        int overflow = 0;
-        if (!PyLong_CheckExact(value))
-          return false;
-        extent = PyLong_AsLongLongAndOverflow(value, &overflow);
-        if (!isI32(extent, overflow) || extent <= 0)
-          return false;
-      }
-      passed.emplace_back(extent);
+      std::optional<int64_t> extent = 1;
+      if (axis < axes)
+        extent = kinds_.i32(isTuple ? PyTuple_GET_ITEM(grid.ptr(), axis) : grid.ptr());
+      if (!extent || *extent <= 0)
+        return false;
+      passed.emplace_back(*extent);
     }
     return true;
   }
@@ -254,6 +279,7 @@ private:
   Kernel kernel_;
   Device device_;
   nb::object numpy_;
+  Numbers kinds_;
   std::vector<Given> given_;
   std::vector<Slot> slots_;
   std::vector<bool> written_;  ///< by argument

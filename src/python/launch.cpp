@@ -1,5 +1,7 @@
 #include "python/launch.h"
+#include "python/lent_streams.h"
 #include "python/resident.h"
+#include "python/torch_tensors.h"
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
@@ -325,6 +327,18 @@ void bindLaunches(nb::module_& module) {
              check(unlocked([&] { return run(self.device, stream, [&] { return stream.submit(self.launch); }); }),
                    stream);
            })
+      .def(
+          "submit_to_torch",
+          [](const BoundLaunch& self, int gpu) {
+            const std::optional<uint64_t> handle = torchStream(gpu);
+            if (!handle)
+              return false;
+            Stream stream = valueOf(lentStream(self.device, *handle));
+            check(unlocked([&] { return run(self.device, stream, [&] { return stream.submit(self.launch); }); }),
+                  stream);
+            return true;
+          },
+          nb::arg("gpu"), "into PyTorch's current stream; false: it tells none")
       .def("repeat", &repeat);
   nb::class_<BoundKernel>(module, "LoadedKernel")
       .def_prop_ro("name", [](const BoundKernel& self) { return self.kernel.name(); })

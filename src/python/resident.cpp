@@ -33,7 +33,7 @@ std::optional<Tensor> Residents::take(nb::handle object, bool isWritten) {
 }
 
 std::optional<Stream> Residents::stream(const Stream& own) const {
-  if (!torch_)
+  if (!torch_ || gpu_ < 0)
     return own;
   const std::optional<uint64_t> handle = ours_ ? std::nullopt : torchStream(gpu_);
   if (!handle)

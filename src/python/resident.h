@@ -1,4 +1,4 @@
-// Arrays that lie in the memory of the GPU that a kernel runs on, of ours and of PyTorch.
+// Arrays that lie in the memory of the device that a kernel runs on, of ours and of PyTorch.
 #pragma once
 
 #include "python/arrays.h"
@@ -11,7 +11,7 @@ namespace vortex::python {
 class Residents {
 public:
   explicit Residents(const Device& device);
-  /// False: the device is none of NVIDIA's.
+  /// True: the device is one of NVIDIA's.
   explicit operator bool() const { return gpu_ >= 0; }
 
   /// Nothing: the object is no such array, or may not be written.
@@ -25,7 +25,7 @@ public:
 
 private:
   const Device& device_;
-  int gpu_ = -1;
+  int gpu_ = -1;  ///< as ForeignArray has it
   bool ours_ = false;
   nanobind::handle torch_;
 };

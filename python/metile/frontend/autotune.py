@@ -1,6 +1,7 @@
 """Choosing among configurations by measuring them."""
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -87,9 +88,17 @@ class Autotuned:
         kernel = self.kernel_fn
         given = {**dict(zip(kernel.signature.parameters, args)), **kwargs}
         values = tuple((name, _describe(given.get(name))) for name in self.key)
-        source = hashlib.sha256(repr(_identity(kernel.fn.__code__)).encode()).hexdigest()
         shape = "callable" if callable(grid) else grid_of(grid, kernel.name)
-        return kernel.name, source, values, shape, tuple(repr(config) for config in self.configs), Device.get().id, Device.get().name
+        device = Device.get()
+        return kernel.name, self._source, values, shape, self._names, device.id, device.name
+
+    @functools.cached_property
+    def _source(self) -> str:
+        return hashlib.sha256(repr(_identity(self.kernel_fn.fn.__code__)).encode()).hexdigest()
+
+    @functools.cached_property
+    def _names(self) -> tuple:
+        return tuple(repr(config) for config in self.configs)
 
     def _file(self, key: tuple) -> pathlib.Path:
         return cache_directory() / "autotune" / (hashlib.sha256(repr(key).encode()).hexdigest() + ".json")

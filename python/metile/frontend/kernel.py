@@ -16,7 +16,7 @@ import vortex
 from vortex import _foreign
 
 from .. import _params
-from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap
+from .._arguments import BufferArgument, GpuArray, HostArray, host_array, refuse_overlap, resident
 from .._outside import Outside
 from .._specialised import Specialised, dump
 from .._trace import LoweringError, OutOfResources, Trace, is_machinery, recording, remember_source
@@ -69,6 +69,8 @@ class Kernel:
         self._compiling = threading.RLock()
         remember_source(fn.__code__.co_filename)
         self._direct_launches: dict = {}
+        self._leads = list(self.signature.parameters)[: len(self.runtime)] == self.runtime  # runtime arguments stand before constexprs
+        self._defaults = {name: parameter.default for name, parameter in self.signature.parameters.items() if parameter.default is not parameter.empty}
 
     def __reduce__(self):
         return self.fn.__qualname__  # pickled by name, as functions are
@@ -89,7 +91,7 @@ class Kernel:
 
     def get_compiled(self, *args, **kwargs) -> Specialised:
         """Launches once on a grid of one instance; the compiled kernel."""
-        return self[(1,)]._run(args, kwargs)[0]
+        return self[(1,)]._run(args, kwargs, (1,))[0]
 
     def explain(self, *args, **kwargs) -> str:
         """What the compiler rewrote, what it did not, and why: for a launch with these arguments, which is not made; without arguments for each
@@ -267,9 +269,16 @@ def _has_several(grid, axis: int) -> bool:
 
 class _DirectLaunch(NamedTuple):
     launch: _vortex.DirectLaunch
-    stream: _vortex.Stream
+    device: Device
     outside: Outside
     mode: tuple
+    buffers: tuple  # (argument, is it written)
+
+    def run(self, args: tuple, grid) -> bool:
+        """False: nothing has run."""
+        if self.buffers:
+            args = resident(args, self.buffers, self.device)
+        return args is not None and self.launch(self.device.stream, args, grid)
 
 
 class Launcher:
@@ -279,49 +288,80 @@ class Launcher:
         self.kernel, self.grid = kernel, grid
 
     def __call__(self, *args, **kwargs) -> None:
-        try:
-            known = self.kernel._direct_launches.get(self._key(args, kwargs))
-        except TypeError:  # an array by keyword, a grid that is none
-            known = None
-        if known is not None and known.mode == launch_mode() and known.outside.is_current() and known.launch(known.stream, args, self.grid):
+        plain = self._plain(args, kwargs)
+        if plain is None:
+            self._run(args, kwargs, self._grid(kwargs))
             return
-        specialised, values, numbers, _ = self._run(args, kwargs)
-        self._remember(args, kwargs, specialised, values, numbers)
+        given, constants, grid = plain
+        try:
+            key = _direct_key(given, constants, grid)
+            known = self.kernel._direct_launches.get(key)
+        except TypeError:  # what is no constexpr, a grid that is none
+            key = known = None
+        if known is not None and known.mode == launch_mode() and known.outside.is_current() and known.run(given, grid):
+            return
+        made = self._run(args, kwargs, grid)
+        if key is not None:
+            self._remember(key, given, constants, *made[:3])
 
-    def _key(self, args: tuple, kwargs: dict) -> tuple:
-        """Of direct launches: constexprs, and the axes on which there are several instances."""
-        grid = self.grid if isinstance(self.grid, (tuple, list)) else (self.grid,)
-        return len(args), *[_has_several(grid, axis) for axis in range(len(grid))], *kwargs.items(), *map(type, kwargs.values())
+    def _plain(self, args: tuple, kwargs: dict) -> tuple | None:
+        """(runtime arguments in order, the other keywords, the grid); None: the call must be bound by the signature."""
+        kernel = self.kernel
+        runtime = kernel.runtime
+        if not kernel._leads:
+            return None
+        if len(args) < len(runtime):
+            try:
+                args = (*args, *[kwargs[name] for name in runtime[len(args):]])
+            except KeyError:
+                return None
+            kwargs = {name: value for name, value in kwargs.items() if name not in runtime}
+        elif len(args) > len(runtime):
+            constants = dict(zip(kernel.constexprs, args[len(runtime):]))
+            if len(args) > len(runtime) + len(constants) or not kwargs.keys().isdisjoint(constants):
+                return None
+            args, kwargs = args[: len(runtime)], {**constants, **kwargs}
+        grid = self.grid
+        return args, kwargs, self._grid(kwargs) if callable(grid) else tuple(grid) if type(grid) is list else grid
 
-    def _remember(self, args: tuple, kwargs: dict, specialised: Specialised, values: list, numbers: dict) -> None:
+    def _grid(self, kwargs: dict):
+        if not callable(self.grid):
+            return self.grid
+        kernel = self.kernel
+        given = {**kernel._defaults, **kwargs}
+        constants = {name: unwrap(given[name]) for name in kernel.constexprs if name in given}
+        return self.grid(constants) if len(constants) == len(kernel.constexprs) else None
+
+    def _remember(self, key: tuple, args: tuple, kwargs: dict, specialised: Specialised, values: list, numbers: dict) -> None:
         """The next launch like this one goes straight to the runtime, if it is of a kind that can."""
-        kernel, runtime = self.kernel, self.kernel.runtime
-        is_simple = not callable(self.grid) and len(args) == len(runtime) and list(kernel.signature.parameters)[: len(args)] == runtime and not specialised.prints
-        if not is_simple or interprets():
+        kernel = self.kernel
+        if specialised.prints or interprets():
             return
         device = _device_for(values)
-        arrays = (np.ndarray,) if device.is_cpu else (vortex.Array, *_foreign.torch_types())
-        if any(type(value) not in (int, float, *arrays) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
+        arrays = (vortex.Array, Buffer, *((np.ndarray,) if device.is_cpu else _foreign.torch_types()))
+        if not all(type(value) in arrays or isinstance(value, (int, float, np.integer, np.floating)) for value in args) or not all(map(_is_equal_to_itself_alone, kwargs.values())):
             return
         slots = [(slot.argument, slot.is_written, specialised.window(slot, values[slot.argument], numbers) if slot.rank > 1 else None)
                  for slot in specialised.slots]
         is_fixed = specialised.depends_on_numbers or any(window for _, _, window in slots)
-        fixed = [(index, value) for index, value in enumerate(args) if type(value) is int] if is_fixed else []
+        fixed = [(index, values[index]) for index, kind in enumerate(specialised.kinds) if kind == "int"] if is_fixed else []
         launch = _vortex.DirectLaunch(specialised.loaded(device), device.native, [(kind, 0) if isinstance(kind, str) else kind for kind in specialised.kinds],
                                       slots, fixed)
+        written = {slot.argument for slot in specialised.slots if slot.is_written}
+        buffers = tuple((index, index in written) for index, value in enumerate(args) if type(value) is Buffer)
         if len(kernel._direct_launches) >= _KEPT * 4:
             kernel._direct_launches.clear()
-        kernel._direct_launches[self._key(args, kwargs)] = _DirectLaunch(launch, device.stream, specialised.outside, launch_mode())
+        kernel._direct_launches[key] = _DirectLaunch(launch, device, specialised.outside, launch_mode(), buffers)
 
     def prepare(self, *args, **kwargs) -> Dispatcher:
         """Runs the kernel once; the object returned runs it again on the same arguments."""
-        specialised, values, numbers, grid = self._run(args, kwargs)
+        specialised, values, numbers, grid = self._run(args, kwargs, self._grid(kwargs))
         return Dispatcher(specialised, values, numbers, grid)
 
-    def _run(self, args: tuple, kwargs: dict) -> tuple:
+    def _run(self, args: tuple, kwargs: dict, grid) -> tuple:
         kernel = self.kernel
         runtime, constants = kernel.bind(args, kwargs)
-        grid = grid_of(self.grid(constants) if callable(self.grid) else self.grid, kernel.name)
+        grid = grid_of(grid if grid is not None or not callable(self.grid) else self.grid(constants), kernel.name)
         values, kinds, numbers = kernel.arguments(runtime)
         specialised = kernel.specialise(kinds, constants, grid, numbers, not interprets() and not _device_for(values).is_cpu)
         if 0 in grid:
@@ -341,6 +381,12 @@ class Launcher:
                 raise
         _finish(values)
         return specialised, values, numbers, grid
+
+
+def _direct_key(args: tuple, kwargs: dict, grid) -> tuple:
+    """Of direct launches: the axes on which there are several instances, the kinds of the arguments, constexprs."""
+    axes = [_has_several(grid, axis) for axis in range(len(grid))] if type(grid) is tuple else (grid > 1,)
+    return *axes, *map(type, args), *kwargs.items(), *map(type, kwargs.values())
 
 
 def _constant(item: tuple) -> tuple:
@@ -387,8 +433,8 @@ class Dispatcher:
             self._launch = specialised.loaded(self._device).prepare(self._device.native, self._device.stream,
                                                                     specialised.arguments(self._device, values, numbers, grid), [])
         arrays = [value for value in values if not is_number(value)]
-        self._is_in_place = self._device is not None and bool(arrays) and all(isinstance(value, GpuArray) for value in arrays)
-        libraries = {type(value.value) for value in arrays} if self._is_in_place else set()
+        is_in_place = self._device is not None and bool(arrays) and all(isinstance(value, GpuArray) for value in arrays)
+        libraries = {type(value.value) for value in arrays} if is_in_place else set()  # of one library: its work is in order in its stream
         self._is_on_host = self._device is not None and self._device.is_cpu and all(value.is_in_place for value in arrays)
         self._is_ours, self._is_torch = libraries == {vortex.Array}, bool(libraries) and libraries <= set(_foreign.torch_types())
 
@@ -396,8 +442,10 @@ class Dispatcher:
         if self._is_on_host:
             self._launch.submit(self._device.stream)
             return
-        if self._is_in_place and (stream := self._stream()) is not None:
-            self._launch.submit(stream)
+        if self._is_ours:
+            self._launch.submit(self._device.stream)
+            return
+        if self._is_torch and self._launch.submit_to_torch(self._device.index):
             return
         if 0 in self._grid:
             return
@@ -412,13 +460,6 @@ class Dispatcher:
                     self._values[slot.argument].on(self._device, slot.is_written)
             _in_stream(self._device, self._values, self._launch.submit)
         _finish(self._values)
-
-    def _stream(self):
-        """Of arrays that are all of one library, whose work is in order there; None: streams must be asked for and ordered."""
-        if self._is_ours:
-            return self._device.stream
-        handle = _foreign.torch_stream(self._device.index) if self._is_torch else None
-        return None if handle is None else self._device.native.lent_stream(handle)
 
     def repeat(self, times: int) -> None:
         """Runs it `times` times in order."""

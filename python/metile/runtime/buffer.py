@@ -1,7 +1,6 @@
 """Buffers: arrays that kernels and NumPy share."""
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
 import threading
@@ -39,6 +38,8 @@ class Buffer:
         self._mirrors: dict[str, _vortex.Mirror] = {}  # by device
         self._lock = threading.Lock()  # of mirrors that copy
         self._wrapped = None
+        self.begin = self._flat.ctypes.data  # addresses in host memory
+        self.end = self.begin + self._flat.nbytes
         self._name = "the buffer"  # for messages: the parameter that it was given for last
 
     @classmethod
@@ -95,12 +96,13 @@ class Buffer:
 
     def _bring(self, to: Device | None = None) -> bool:
         """The newest elements into the array, if a device other than `to` has them."""
+        if to is not None and len(self._mirrors) == 1 and to.id in self._mirrors:
+            return False
         with self._lock:
             for name, mirror in self._mirrors.items():
                 if mirror.is_device_newer and (to is None or name != to.id):
                     device = Device.of(name)
-                    with self._told(mirror, name):
-                        mirror.for_host(device.stream)
+                    self._told(mirror, name, lambda: mirror.for_host(device.stream))  # noqa: B023 - called at once
                     device.pending.discard(self)
                     self._lend()
                     return True
@@ -120,11 +122,16 @@ class Buffer:
     def settle(self, device: Device) -> None:
         """After a wait for the device: its elements into the array, if someone holds that."""
         with self._lock:
-            mirror = self._mirrors[device.id]
-            with self._told(mirror, device.id):
-                mirror.settle(device.stream, self._is_held())
+            mirror, held = self._mirrors[device.id], self._is_held()
+            self._told(mirror, device.id, lambda: mirror.settle(device.stream, held))
             if not mirror.is_device_newer:
                 device.pending.discard(self)
+
+    def resident(self, device: Device, is_written: bool):
+        """As on(), of a buffer that a launch has had there."""
+        if self._wrapped is not None and len(self._mirrors) == 1:  # no other device has newer elements
+            return self._wrapped
+        return self.on(device, is_written, self._name)
 
     def on(self, device: Device, is_written: bool, what: str = "the buffer"):
         """The memory for a launch there."""
@@ -137,9 +144,8 @@ class Buffer:
                 self._wrapped = self._mirror(device).for_device(device.stream, False, False)
             return self._wrapped
         with self._lock:
-            mirror = self._mirror(device)
-            with self._told(mirror, device.id):
-                array = mirror.for_device(device.stream, is_written, self._is_held())
+            mirror, held = self._mirror(device), self._is_held()
+            array = self._told(mirror, device.id, lambda: mirror.for_device(device.stream, is_written, held))
         if is_written:
             device.pending.add(self)
         return array
@@ -159,13 +165,16 @@ class Buffer:
     def _references(self) -> int:
         return sys.getrefcount(self._array)
 
-    @contextlib.contextmanager
-    def _told(self, mirror: _vortex.Mirror, device: str):
+    def _told(self, mirror: _vortex.Mirror, device: str, work):
+        """Does the work, which may copy."""
+        if not copies.are_told():
+            return work()
         before = mirror.copies
-        yield
+        result = work()
         for made, had, way in zip(mirror.copies, before, (f"host to {device}", f"{device} to host")):
             if made > had:
                 copies.tell(self._name, self.nbytes, way)
+        return result
 
     def __repr__(self):
         return f"Buffer(shape={self.shape}, dtype={self.dtype})"
