@@ -52,6 +52,7 @@ private:
     mlir::Value root;                                 ///< the view that the accessed one is a window of
     Lane mask;                                        ///< the op's own mask; value null: none
     llvm::SmallVector<std::pair<Lane, Lane>> bounds;  ///< (index, extent) pairs of a guarded access
+    llvm::Value* ahead = nullptr;  ///< elements to what the next block reads first; null: nothing is known
   };
 
   // region_emitter.cpp: threads → warps, dispatch
@@ -146,6 +147,8 @@ private:
 
   // region_streaming.cpp
   void prefetchNextBlock(const Access& access);
+  llvm::Value* distanceToNextBlock(ir::LoadOp op, const Access& access);
+  std::optional<llvm::Value*> growthByBlock(mlir::Value value);
   llvm::Value* wantsStreaming(const Access& access);
 
   // region_atomics.cpp

@@ -170,7 +170,9 @@ Value* RegionEmitter::proveAll(const Access& access) {
 }
 
 void RegionEmitter::emitLoad(ir::LoadOp op) {
-  set(op.getResult(), load(access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded())));
+  Access from = access(op.getView(), op.getIndices(), op.getMask(), op.getGuarded());
+  from.ahead = distanceToNextBlock(op, from);
+  set(op.getResult(), load(from));
 }
 
 /// Where the lanes of an access at equal distances that are inside follow each other: the first one and the end. Only without other masks.

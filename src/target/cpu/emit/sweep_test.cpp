@@ -129,5 +129,53 @@ TEST(Sweep, WarpOperationsSeeTheWholeWarp) {
       });
 }
 
+/// Two loops over rows of `x`, one row for each block; `row` computes where it begins, %r, from %n and the block.
+std::string twoPasses(const std::string& row, const std::string& second) {
+  const auto pass = [](const std::string& view, const std::string& name, const std::string& start) {
+    return "    %" + name + " = scf.for %i = %c0 to %n step %step iter_args(%acc = " + start +
+           ") -> (i32) {\n      %p = arith.addi %i, %l : index\n      %in = arith.cmpi slt, %p, %n : index\n"
+           "      %q = arith.addi %r, %p : index\n"
+           "      %v = scf.if %in -> (i32) {\n        %e = vx.load %" +
+           view +
+           "[%q] guarded : !vx.view<?xi32, global> -> i32\n        scf.yield %e : i32\n      } else {\n"
+           "        scf.yield %zero : i32\n      }\n"
+           "      %next = arith.addi %acc, %v : i32\n      scf.yield %next : i32\n    }\n";
+  };
+  return module("%x: !vx.view<?xi32, global>, %y: !vx.view<?xi32, global>, %o: !vx.view<?xi32, global>, %n: index",
+                "3;1;1", "64;1;1",
+                "  %step = arith.constant 64 : index\n  %k = arith.constant 64 : index\n" +
+                    sweepRegion(row + pass("x", "s", "%zero") + pass(second, "u", "%s") +
+                                "    %b0 = vx.block_id x\n    %b1 = arith.muli %b0, %k : index\n"
+                                "    %at = arith.addi %b1, %l : index\n"
+                                "    vx.store %u, %o[%at] : i32, !vx.view<?xi32, global>\n"));
+}
+
+TEST(Sweep, TheLastPassOverARowAsksForTheNextOne) {
+  const std::string rows = "    %id = vx.block_id x\n    %r = arith.muli %id, %n : index\n";
+  struct Case {
+    std::string row, second;
+    bool asks, isRow;
+  };
+  for (const Case& c : {Case{rows, "x", true, true}, Case{rows, "y", false, true},
+                        Case{"    %id = vx.block_id y\n    %r = arith.muli %id, %n : index\n", "x", false, false},
+                        Case{"    %r = arith.addi %c0, %c0 : index\n", "x", false, false}}) {
+    TestKernel kernel(twoPasses(c.row, c.second));
+    ASSERT_EQ(kernel.error(), "");
+    EXPECT_EQ(kernel.llvmText().find("@llvm.prefetch") != std::string::npos, c.asks) << c.row << c.second;
+    for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{63}, int64_t{64}, int64_t{200}, int64_t{20000}}) {
+      std::vector<int32_t> x = randomNumbers(std::max<int64_t>(3 * n, 1)),
+                           y = randomNumbers(std::max<int64_t>(3 * n, 1)), out(3 * 64, 77);
+      ASSERT_EQ(kernel.run({Arg::tensor(x), Arg::tensor(y), Arg::tensor(out), Arg::scalar(uint64_t(n))}), 0u);
+      std::vector<int32_t> wanted(3 * 64, 0);
+      for (int64_t block = 0; block < 3; ++block)
+        for (int64_t i = 0; i < n; ++i) {
+          const auto at = static_cast<size_t>((c.isRow ? block * n : 0) + i);
+          wanted[static_cast<size_t>(block * 64 + i % 64)] += x[at] + (c.second == "x" ? x : y)[at];
+        }
+      ASSERT_EQ(out, wanted) << n << " elements";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vortex::target::cpu::emit::testing

@@ -44,10 +44,9 @@ TestKernel::TestKernel(const std::string& text, const codegen::TargetOptions& op
   }
   bool wantsText = std::getenv("VORTEX_PRINT_CODE") != nullptr;
   CompileTexts texts;
-  if (wantsText) {
-    texts.optimizedLlvm = &llvm_;
+  texts.optimizedLlvm = &llvm_;
+  if (wantsText)
     texts.assembly = &assembly_;
-  }
   auto compiled = compileKernel(*parsed, *target, texts, &times_);
   if (!compiled) {
     error_ = compiled.error().message;
