@@ -5,7 +5,9 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
+import vortex
 
 from conftest import BUILD, ROOT
 from test_direct_launches import run
@@ -216,3 +218,16 @@ def test_a_stream_of_another_library_is_wrapped_once():
             _foreign.order(device, vortex._devices.default_stream("cuda:0"), _foreign.wrap_stream(ours.device, stream.value))
         assert calls("cuMemHostRegister_v2") == made
     """)
+
+
+def test_results_on_the_cpu_are_of_the_kind_of_the_first_array(random):
+    program = vortex.compile(source="kernel add(a: f32, x: &Tensor<f32, [N]>, y: &Tensor<f32, [N]>) -> (Tensor<f32, [N]>, f32) {\n"
+                                    "    return (a * x + y, x.sum())\n}\n")
+    x, y = random.standard_normal((2, 30), dtype=np.float32)
+    for turn in range(3):
+        for given, kinds in (((x, y), (np.ndarray, np.float32)), ((vortex.asarray(x), y), (vortex.Array, vortex.Array)),
+                             ((x, vortex.asarray(y)), (np.ndarray, np.float32))):
+            made, total = program.add(2.0, *given)
+            assert (type(made), type(total)) == kinds
+            np.testing.assert_allclose(np.asarray(made), 2 * x.astype(np.float64) + y, rtol=1e-5, atol=1e-5)
+            np.testing.assert_allclose(np.asarray(total), x.astype(np.float64).sum(), rtol=1e-4, atol=1e-4)

@@ -43,16 +43,19 @@ class Loaded:
 
 
 def _is_host(value) -> bool:
-    """A number, or an array of NumPy's own types: the launch takes it as it is."""
+    """A number, an array of ours, or one of NumPy's own types: a launch on the CPU takes it as it is."""
     kind = type(value)
-    return kind is np.ndarray and value.dtype.kind != "V" or kind is int or kind is float
+    return kind is np.ndarray and value.dtype.kind != "V" or kind is int or kind is float or kind is Array
 
 
 def call(device: Device, loaded: Loaded, args: tuple, out, grid=None):
     """One launch. `out`: None, an array or a tuple of them."""
     if out is None and device.name == "cpu" and not loaded.has_parts and len(args) == len(loaded.params) and all(map(_is_host, args)):
         made = loaded.native.launch(device, _devices.default_stream("cpu"), args, [], write_line, grid, None)
-        return several(loaded.shaped([_host(result) for result in made])) if made else None
+        if not made:
+            return None
+        first = next((value for value in args if type(value) in (np.ndarray, Array)), None)
+        return several(loaded.shaped(made if type(first) is Array else [_host(result) for result in made]))
     if not loaded.has_parts and device.name != "cpu":
         made = loaded.native.launch_resident(device, _devices.default_stream(device.name), args, out, write_line, grid, loaded.maker)
         if made is not None:

@@ -5,8 +5,14 @@ import os
 import sys
 
 
+_environment = getattr(os.environ, "_data", None)  # getenv through os.environ costs a microsecond
+_ENCODED = os.fsencode("METILE_DEBUG")
+
+
 def are_told() -> bool:
-    return "METILE_DEBUG" in os.environ and "copies" in os.environ["METILE_DEBUG"].split(",")
+    if _environment is not None and _ENCODED not in _environment:
+        return False
+    return "copies" in os.environ.get("METILE_DEBUG", "").split(",")
 
 
 def tell(what: str, nbytes: int, way: str) -> None:
