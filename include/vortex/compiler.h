@@ -136,7 +136,7 @@ public:
   /// The artifact of a kernel, by name or unique name. Errors: no such kernel; an extent that is needed and missing; a target that is not
   /// known; what a stage of the compiler does not support, with its place in the source.
   Result<std::vector<uint8_t>> build(std::string_view kernel, const BuildRequest& request = {}) const;
-  /// The kernel after a stage: "irgen", "schedule", "vxt", "llvm", "optimized-llvm", "assembly". Errors as build(); no such stage.
+  /// The kernel after a stage: "irgen", "schedule", "vxt", "llvm", "optimized-llvm", "assembly". Errors as build(); no such stage, or none in the code for that target.
   Result<std::string> text(std::string_view kernel, std::string_view stage, const BuildRequest& request = {}) const;
   /// Runs a kernel in the reference interpreter on host memory. Errors as build(); what the run found, with id, place and notes.
   Result<std::vector<HostResult>> interpret(std::string_view kernel, std::span<const HostArgument> arguments,

@@ -112,8 +112,10 @@ public:
   const std::string& target() const;  ///< "cpu-x86_64-znver3", "sm_90", …
   std::vector<ParamInfo> params() const;
   std::vector<ParamInfo> results() const;
-  /// A resource fact of the compiler: "registers", "spill_bytes", "flops", …
+  /// A resource fact of the compiler: "object_bytes", "ptx_bytes"; "registers", "stack_bytes", "spill_bytes" where ptxas assembled the
+  /// code: the most that one of its entry points has, and "registers.scale.main" of the one of that name.
   std::optional<int64_t> fact(std::string_view key) const;
+  std::vector<std::pair<std::string, int64_t>> facts() const;  ///< all that fact() knows, by key
 
 private:
   friend struct RuntimeAccess;

@@ -164,10 +164,9 @@ class Kernel:
         return self._native.text(self._info["unique_name"], stage, self._request(_target(self._program.device), args))
 
     def facts(self, *args) -> dict[str, int]:
-        """Resources of the code for these arguments: registers, spilled bytes, operations."""
-        loaded = self._load(self._device(), self._bind(args, {}) if args else ()).native
-        keys = ("registers", "spill_bytes", "shared_bytes", "flops", "bytes_read", "bytes_written")
-        return {key: value for key in keys if (value := loaded.fact(key)) is not None}
+        """Resources of the code for these arguments: registers, spilled bytes, size. Those of an entry point stand under its name too."""
+        args = self._bind(args, {}) if args else ()
+        return self._fitting(args)._load(self._device(), args).native.facts()
 
     def _device(self) -> Device:
         """The device whose code there is: of the interpreter, the CPU."""

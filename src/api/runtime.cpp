@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 namespace vortex {
 
@@ -244,10 +245,21 @@ std::vector<ParamInfo> Kernel::results() const {
   return infos;
 }
 
+std::vector<std::pair<std::string, int64_t>> Kernel::facts() const {
+  std::map<std::string, int64_t> all;
+  for (const artifact::Fact& fact : kernel_->artifact().facts) {
+    all[fact.key] = fact.value;
+    const std::string ofAll = fact.key.substr(0, fact.key.find('.'));
+    const auto [known, isNew] = all.emplace(ofAll, fact.value);
+    known->second = std::max(known->second, fact.value);
+  }
+  return {all.begin(), all.end()};
+}
+
 std::optional<int64_t> Kernel::fact(std::string_view key) const {
-  for (const artifact::Fact& fact : kernel_->artifact().facts)
-    if (fact.key == key)
-      return fact.value;
+  for (const auto& [known, value] : facts())
+    if (known == key)
+      return value;
   return std::nullopt;
 }
 

@@ -16,7 +16,8 @@ std::vector<uint8_t> artifactOf(const std::string& name) {
   const std::string object = *base::readFile(VORTEX_CONFORMANCE_OBJECT);
   kernel.target = "cpu-x86_64-test";
   kernel.code.assign(object.begin(), object.end());
-  kernel.facts = {{"flops", 1024, false}};
+  kernel.facts = {
+      {"flops", 1024, false}, {"registers.a.0", 40, false}, {"registers.a.1", 96, false}, {"registers.b", 7, false}};
   return artifact::serialize(kernel);
 }
 
@@ -72,7 +73,12 @@ TEST_F(RuntimeTest, KernelsDescribeThemselves) {
   EXPECT_EQ(kernel.params().at(1).type, DType::F32);
   EXPECT_TRUE(kernel.results().at(0).isWritten);
   EXPECT_EQ(kernel.fact("flops"), 1024);
-  EXPECT_EQ(kernel.fact("registers"), std::nullopt);
+  EXPECT_EQ(kernel.fact("registers"), 96);
+  EXPECT_EQ(kernel.fact("registers.a.0"), 40);
+  EXPECT_EQ(kernel.fact("spill_bytes"), std::nullopt);
+  const std::vector<std::pair<std::string, int64_t>> facts = {
+      {"flops", 1024}, {"registers", 96}, {"registers.a.0", 40}, {"registers.a.1", 96}, {"registers.b", 7}};
+  EXPECT_EQ(kernel.facts(), facts);
 }
 
 TEST_F(RuntimeTest, DamagedArtifactsAreErrors) {

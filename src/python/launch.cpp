@@ -345,7 +345,13 @@ void bindLaunches(nb::module_& module) {
       .def_prop_ro("target", [](const BoundKernel& self) { return self.kernel.target(); })
       .def_prop_ro("params", [](const BoundKernel& self) { return describeAll(self.params); })
       .def_prop_ro("results", [](const BoundKernel& self) { return describeAll(self.kernel.results()); })
-      .def("fact", [](const BoundKernel& self, const std::string& key) { return self.kernel.fact(key); })
+      .def("facts",
+           [](const BoundKernel& self) {
+             nb::dict facts;
+             for (const auto& [key, value] : self.kernel.facts())
+               facts[key.c_str()] = value;
+             return facts;
+           })
       .def(
           "launch",
           [](const BoundKernel& self, const Device& device, Stream& stream, nb::tuple given,

@@ -192,6 +192,8 @@ Result<std::string> Program::text(std::string_view kernel, std::string_view stag
   std::string text = state_->compiler(*target, request.useCache).text(**found, *options, stage, failure);
   if (!failure.message.empty())
     return session::toPublic(failure);
+  if (text.empty())
+    return Error{concat("the code of kernel '", kernel, "' for ", *target, " has no stage '", stage, "'")};
   return text;
 }
 
