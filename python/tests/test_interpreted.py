@@ -11,6 +11,7 @@ kernel product(a: &Tensor<f32, [M, K]>, b: &Tensor<f32, [K, N]>) -> Tensor<f32, 
 kernel total(x: &Tensor<f32, [N]>) -> f32 { return x.sum() }
 kernel both(x: &Tensor<f32, [M, N]>) -> (Tensor<f32, [M]>, Tensor<f32, [M, N]>) { return (x.max(dim = 1), x * x) }
 kernel increment(x: &mut Tensor<f32, [N]>) { x[thread.global_id] += 1.0 }
+kernel copied(x: &Tensor<f32, [N]>, y: &mut Tensor<f32, [N]>) { y[thread.global_id] = x[thread.global_id] }
 kernel checked(x: &Tensor<f32, [N]>, n: u8) -> Tensor<f32, [N]> {
     assert(n < 3, "too big")
     return x + (n as f32)
@@ -93,6 +94,17 @@ def test_storage_of_another_kind_is_refused(program, out):
 def test_prepared_launches_of_strided_storage_are_refused(program):
     with pytest.raises((vortex.Error, ValueError), match="contiguous|NumPy array"):
         program.negated.prepare(np.zeros((2, 2), np.float32), out=np.zeros((4, 2), np.float32)[::2])
+
+
+def test_arguments_that_share_elements_are_refused(program, random):
+    x = random.standard_normal(100, dtype=np.float32)
+    before = x.copy()
+    for a, b in ((x[:60], x[40:]), (x, x), (x[::2], x[50:]), (x[:3], x[2:5])):
+        with pytest.raises(vortex.Error, match="argument 'x' and argument 'y' share memory, and the kernel writes argument 'y'"):
+            program.copied(a[: min(len(a), len(b))], b[: min(len(a), len(b))])
+    np.testing.assert_array_equal(x, before)
+    program.copied(x[::2], x[1::2])
+    np.testing.assert_array_equal(x[1::2], before[::2])
 
 
 def test_faults_have_a_place(program):

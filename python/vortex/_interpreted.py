@@ -21,8 +21,9 @@ def run(kernel, args: tuple, out):
             arguments.append((0, [], [], _bits(kernel.name, param, value)))
             continue
         array = _array(kernel.name, index, param, value)
-        kept.append(array)
+        kept.append((param, array))
         arguments.append((array.address, list(array.shape), list(array.strides), 0))
+    _refuse_overlap(kernel.name, kept)
     names = loaded.result_names if loaded else []
     wanted = [storage if host is None else host for storage, host in _launch.outputs_of(cpu, kernel.name, names, out)]
     made = kernel._native.interpret(info["unique_name"], arguments, kernel._request("cpu", args), kernel._program.check, 0, _launch.write_line,
@@ -66,6 +67,16 @@ def _array(kernel: str, index: int, param: dict, value) -> Array:
     if len(array.shape) != param["rank"]:
         raise ValueError(f"{what} has {param['rank']} dimensions; an array of {len(array.shape)} was given")
     return array
+
+
+def _refuse_overlap(kernel: str, tensors: list) -> None:
+    """As on a device: kernels may be compiled as if they had memory of their own."""
+    for index, (param, array) in enumerate(tensors):
+        for other, second in tensors[index + 1:]:
+            written = param if param["is_written"] else other
+            if written["is_written"] and np.shares_memory(_bytes(array), _bytes(second)):
+                raise _errors.RuntimeFailure(f"cannot launch kernel '{kernel}': argument '{param['name']}' and argument '{other['name']}' share memory, and "
+                                             f"the kernel writes argument '{written['name']}'")
 
 
 def _result(cpu, dtype: str, extents: list, data: bytes) -> Array:
