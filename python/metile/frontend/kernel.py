@@ -385,8 +385,13 @@ class Launcher:
 
 def _direct_key(args: tuple, kwargs: dict, grid) -> tuple:
     """Of direct launches: the axes on which there are several instances, the kinds of the arguments, constexprs."""
-    axes = [_has_several(grid, axis) for axis in range(len(grid))] if type(grid) is tuple else (grid > 1,)
-    return *axes, *map(type, args), *kwargs.items(), *map(type, kwargs.values())
+    if type(grid) is not tuple:
+        axes = grid > 1
+    elif len(grid) == 1:
+        axes = grid[0] > 1
+    else:
+        axes = 0 not in grid and tuple([extent > 1 for extent in grid])
+    return axes, *map(type, args), *kwargs.items(), *map(type, kwargs.values())
 
 
 def _constant(item: tuple) -> tuple:
