@@ -9,6 +9,8 @@
 #include "target/cpu/emit/region_analysis.h"
 #include "target/cpu/emit/region_sweep.h"
 
+#include <llvm/ADT/DenseSet.h>
+
 namespace vortex::target::cpu::emit {
 
 inline bool isOne(llvm::Value* value) {
@@ -148,7 +150,9 @@ private:
   // region_streaming.cpp
   void prefetchNextBlock(const Access& access);
   llvm::Value* distanceToNextBlock(ir::LoadOp op, const Access& access);
-  std::optional<llvm::Value*> growthByBlock(mlir::Value value);
+  using Growths = llvm::DenseMap<mlir::Value, std::optional<llvm::Value*>>;
+  std::optional<llvm::Value*> growthByBlock(mlir::Value value, Growths& known);
+  std::optional<llvm::Value*> findGrowth(mlir::Value value, Growths& known);
   llvm::Value* wantsStreaming(const Access& access);
 
   // region_atomics.cpp
@@ -193,6 +197,8 @@ private:
     llvm::DenseMap<llvm::Value*, llvm::AllocaInst*> slots;  ///< where vectors from outside lie
   };
   Section section_;
+  std::optional<llvm::DenseSet<mlir::Operation*>>
+      lastPasses_;  ///< loads of the kernel that distanceToNextBlock() knows
 };
 
 }  // namespace vortex::target::cpu::emit

@@ -1,6 +1,8 @@
 // Hints to the memory system: what thread regions will read next, and outputs that no cache can hold.
 #include "target/cpu/emit/region_emitter.h"
 
+#include <llvm/ADT/MapVector.h>
+
 namespace vortex::target::cpu::emit {
 
 using llvm::Value;
@@ -21,30 +23,36 @@ void RegionEmitter::prefetchNextBlock(const Access& access) {
 }
 
 /// How much more a value is in the next block along x, i64: null for nothing, none where it is not known.
-std::optional<Value*> RegionEmitter::growthByBlock(mlir::Value value) {
+std::optional<Value*> RegionEmitter::growthByBlock(mlir::Value value, Growths& known) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  const std::optional<Value*> growth = findGrowth(value, known);
+  known[value] = growth;
+  return growth;
+}
+
+std::optional<Value*> RegionEmitter::findGrowth(mlir::Value value, Growths& known) {
+  const std::optional<Value*> none = nullptr, unknown = std::nullopt;
   mlir::Operation* op = value.getDefiningOp();
   if (!op) {
     auto argument = mlir::cast<mlir::BlockArgument>(value);
-    auto loop = mlir::dyn_cast<mlir::scf::ForOp>(argument.getOwner()->getParentOp());
-    if (loop)
-      return argument == loop.getInductionVar() && growthByBlock(loop.getLowerBound()) == nullptr
-                 ? std::optional<Value*>(nullptr)
-                 : std::nullopt;
-    return mlir::isa<ir::KernelOp, ir::ThreadsOp>(argument.getOwner()->getParentOp()) ? std::optional<Value*>(nullptr)
-                                                                                      : std::nullopt;
+    mlir::Operation* owner = argument.getOwner()->getParentOp();
+    if (auto loop = mlir::dyn_cast<mlir::scf::ForOp>(owner))
+      return argument == loop.getInductionVar() && growthByBlock(loop.getLowerBound(), known) == none ? none : unknown;
+    return mlir::isa<ir::KernelOp, ir::ThreadsOp>(owner) ? none : unknown;
   }
   if (auto id = mlir::dyn_cast<ir::BlockIdOp>(op))
-    return id.getAxis() == ir::Axis::X ? ir_.getInt64(1) : nullptr;
+    return id.getAxis() == ir::Axis::X ? std::optional<Value*>(ir_.getInt64(1)) : none;
   if (op->hasTrait<mlir::OpTrait::ConstantLike>() || mlir::isa<ir::DimOp, ir::GridDimOp, ir::BlockDimOp>(op))
-    return nullptr;
+    return none;
   if (!mlir::isa<mlir::arith::AddIOp, mlir::arith::MulIOp, mlir::arith::ExtSIOp, mlir::arith::ExtUIOp,
                  mlir::arith::IndexCastOp, mlir::arith::IndexCastUIOp>(op))
-    return std::nullopt;
+    return unknown;
   llvm::SmallVector<Value*, 2> by;
   for (mlir::Value operand : op->getOperands()) {
-    const std::optional<Value*> growth = growthByBlock(operand);
+    const std::optional<Value*> growth = growthByBlock(operand, known);
     if (!growth)
-      return std::nullopt;
+      return unknown;
     by.push_back(*growth);
   }
   if (by.size() == 1 || (!by[0] && !by[1]))
@@ -52,10 +60,10 @@ std::optional<Value*> RegionEmitter::growthByBlock(mlir::Value value) {
   if (mlir::isa<mlir::arith::AddIOp>(op))
     return !by[0] ? by[1] : !by[1] ? by[0] : ir_.CreateAdd(by[0], by[1]);
   if (by[0] && by[1])
-    return std::nullopt;
+    return unknown;
   const Lane factor = lane(op->getOperand(by[0] ? 1 : 0));
   if (!factor.isUniform())
-    return std::nullopt;
+    return unknown;
   return ir_.CreateMul(by[0] ? by[0] : by[1], ir_.CreateSExtOrTrunc(factor.value, ir_.getInt64Ty()));
 }
 
@@ -65,37 +73,53 @@ static mlir::Value rootOf(mlir::Value view) {
   return view;
 }
 
-/// The last of several loops of a block that read the same memory: what it finds is in the caches, and nobody asks the memory for anything.
-static bool isLastOfSeveralPasses(ir::LoadOp op) {
-  auto region = op->getParentOfType<ir::ThreadsOp>();
-  auto kernel = mlir::dyn_cast_or_null<ir::KernelOp>(region->getParentOp());
-  auto loop = op->getParentOfType<mlir::scf::ForOp>();
-  if (!kernel || !loop || loop->getParentOp() != region)
-    return false;
-  const mlir::Value root = rootOf(op.getView());
-  ir::LoadOp last;
-  bool isReadBefore = false;
+/// The last of several loops of a block that read the same memory: what they find is in the caches, and nobody asks the memory for anything.
+static llvm::DenseSet<mlir::Operation*> lastPasses(ir::KernelOp kernel) {
+  struct Reads {
+    ir::LoadOp last;
+    mlir::Operation *first = nullptr, *other = nullptr;  ///< loops that read it, two of them
+  };
+  llvm::MapVector<mlir::Value, Reads> byRoot;
+  const auto loopOf = [&](ir::LoadOp load) -> mlir::Operation* {
+    auto loop = load->getParentOfType<mlir::scf::ForOp>();
+    return loop && mlir::isa<ir::ThreadsOp>(loop->getParentOp()) && loop->getParentOp()->getParentOp() == kernel
+               ? loop
+               : mlir::scf::ForOp();
+  };
   kernel.walk([&](ir::LoadOp load) {
-    if (rootOf(load.getView()) != root)
-      return;
-    auto its = load->getParentOfType<mlir::scf::ForOp>();
-    isReadBefore = isReadBefore || (its && its != loop && load->getParentOfType<ir::ThreadsOp>());
-    last = load;
+    Reads& reads = byRoot[rootOf(load.getView())];
+    reads.last = load;
+    if (mlir::Operation* loop = loopOf(load)) {
+      if (!reads.first)
+        reads.first = loop;
+      else if (reads.first != loop && !reads.other)
+        reads.other = loop;
+    }
   });
-  return last == op && isReadBefore;
+  llvm::DenseSet<mlir::Operation*> last;
+  for (auto& [root, reads] : byRoot)
+    if (reads.other && loopOf(reads.last))
+      last.insert(reads.last);
+  return last;
 }
 
 /// While the last pass over a row computes, the next block's row comes: blocks run in the order of x. Longer rows leave no room for two in the
 /// cache; the distance is 0 then, and the access asks for what it has.
 Value* RegionEmitter::distanceToNextBlock(ir::LoadOp op, const Access& access) {
   constexpr int64_t kRowBytes = 64 << 10;
-  if (access.blockPrivate || shape_.rows || shape_.width == 1 || !mlir::isa<mlir::BlockArgument>(access.root) ||
-      !isLastOfSeveralPasses(op))
+  auto kernel = mlir::dyn_cast<ir::KernelOp>(region_->getParentOp());
+  if (!kernel || access.blockPrivate || shape_.rows || shape_.width == 1 ||
+      !mlir::isa<mlir::BlockArgument>(access.root))
+    return nullptr;
+  if (!lastPasses_)
+    lastPasses_ = lastPasses(kernel);
+  if (!lastPasses_->contains(op))
     return nullptr;
   const View& window = e_.view(access.root);
   Value* distance = nullptr;
+  Growths known;
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
-    const std::optional<Value*> growth = op.getView() == access.root ? growthByBlock(index) : std::nullopt;
+    const std::optional<Value*> growth = op.getView() == access.root ? growthByBlock(index, known) : std::nullopt;
     if (!growth)
       return nullptr;
     if (!*growth)
