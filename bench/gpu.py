@@ -10,7 +10,7 @@ FOLDER holds one NAME.json and NAME.ptx per kernel of bench/kernels/gpu.vx, made
 
 Every row is checked on fresh random data in the same run. `--rows` measures softmax and RMSNorm on rows of many lengths instead, `--activations`
 the kernels of bench/kernels/activations.vx, `--shapes` those of shapes.vx, `--scans`
-those of scans.vx. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
+those of scans.vx, `--stencils` those of stencils.vx. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
 import argparse
 import ctypes
 import json
@@ -160,7 +160,7 @@ class Kernel:
         def run():
             for launch, pointer in launches:
                 check(CUDA.cuLaunchKernel(*launch, stream, pointer, None), "launch")
-            return results[0]
+            return results[0] if results else None
 
         run.keep, run.blocks, run.results = keep, blocks, results
         return run
@@ -311,6 +311,12 @@ def rows_of_scans(folder, quick, peers=True):
     return gpu_scans.rows(lambda name, *tensors: Kernel(folder, name).prepare(*tensors), quick, lambda *_: None)
 
 
+def rows_of_stencils(folder, quick, peers=True):
+    """As `rows`: filters of threads."""
+    import gpu_stencils
+    return gpu_stencils.rows(lambda name, *tensors: Kernel(folder, name).prepare(*tensors), quick, lambda *_: None)
+
+
 def copy_side(moved):
     source = torch.empty(moved // 2, dtype=torch.uint8, device="cuda").random_()
     target = torch.empty_like(source)
@@ -329,6 +335,7 @@ def main():
     parser.add_argument("--activations", action="store_true", help="functions and SwiGLU in f32, f16 and bf16")
     parser.add_argument("--shapes", action="store_true", help="column sums and permutations")
     parser.add_argument("--scans", action="store_true", help="cumulative sums")
+    parser.add_argument("--stencils", action="store_true", help="filters of threads and of shifted slices")
     parser.add_argument("--seconds", type=float, default=1e9, help="start no row after so many seconds")
     options = parser.parse_args()
     torch.cuda.init()
@@ -340,7 +347,7 @@ def main():
     print(f"{'':24} {'GB/s':>6} {'copy':>6} {'of copy':>8}  {'target':>6}  right  peers (GB/s)")
     start = time.perf_counter()
     wrong = 0
-    for name, (make, target) in (rows_of_lengths if options.rows else rows_of_activations if options.activations else rows_of_shapes if options.shapes else rows_of_scans if options.scans else rows)(options.folder, options.quick, not options.no_peers).items():
+    for name, (make, target) in (rows_of_lengths if options.rows else rows_of_activations if options.activations else rows_of_shapes if options.shapes else rows_of_scans if options.scans else rows_of_stencils if options.stencils else rows)(options.folder, options.quick, not options.no_peers).items():
         if options.filter not in name or time.perf_counter() - start > options.seconds:
             continue
         try:

@@ -104,7 +104,7 @@ private:
     if (auto known = knownInteger(value))
       return BlockRange{{}, *known, *known};
     if (isShared(value))
-      return value.getType().isIndex() ? std::optional(BlockRange{value}) : std::nullopt;
+      return value.getType().isIndex() ? std::optional(ofShared(value)) : std::nullopt;
     if (auto argument = mlir::dyn_cast<mlir::BlockArgument>(value))
       return ofLoop(argument);
     mlir::Operation* op = value.getDefiningOp();
@@ -121,6 +121,29 @@ private:
           auto kept = kept_.find(other);
           return kept == kept_.end() ? std::optional<BlockRange>() : rangeOf(kept->second);
         });
+  }
+
+  /// Constants are taken off, so that what is asked of a number and of its neighbours is asked once.
+  BlockRange ofShared(Value value) {
+    mlir::Operation* op = value.getDefiningOp();
+    if (auto kept = kept_.find(op); op && kept != kept_.end())
+      if (auto range = rangeOf(kept->second))
+        return *range;
+    if (mlir::isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op))
+      if (auto known = knownInteger(op->getOperand(1)); known && *known > -kMostRange && *known < kMostRange)
+        if (auto range = rangeOf(op->getOperand(0)); range && range->base) {
+          const int64_t more = mlir::isa<arith::AddIOp>(op) ? *known : -*known;
+          return {range->base, range->low + more, range->high + more};
+        }
+    return {value};
+  }
+
+  /// Differs from block to block.
+  bool isOfBlock(Value value) {
+    mlir::Operation* op = value.getDefiningOp();
+    return op && isShared(value) &&
+           (mlir::isa<vxt::BlockIdOp>(op) ||
+            llvm::any_of(op->getOperands(), [&](Value operand) { return isOfBlock(operand); }));
   }
 
   /// Small and not negative: the same number in every type.
@@ -165,18 +188,19 @@ private:
     return a && by && *by > 0 ? std::optional(BlockRange{{}, 0, std::min(a->high, *by - 1)}) : std::nullopt;
   }
 
-  /// Of a thread, not of the block.
+  /// Of a thread or of the block, not of the launch.
   std::optional<BlockRange> own(Value value) {
-    std::optional<BlockRange> range = rangeOf(value);
-    return range && !isShared(value) && value.getType().isIndex() ? range : std::nullopt;
+    std::optional<BlockRange> range = value.getType().isIndex() ? rangeOf(value) : std::nullopt;
+    return range && (!isShared(value) || isOfBlock(value)) ? range : std::nullopt;
   }
 
-  /// Whether `op` is a limit that is gone inside; notes what that takes. Comparisons are gone, too, but no reason.
+  /// Whether `op` is a limit of a thread that is gone inside; notes what that takes. Comparisons and limits of the block are gone, too, but no
+  /// reason.
   bool fold(mlir::Operation* op) {
     if (mlir::isa<arith::MaxUIOp, arith::MaxSIOp, arith::MinUIOp, arith::MinSIOp>(op)) {
       for (unsigned side : {0U, 1U})
         if (limits(op, op->getOperand(side), op->getOperand(1 - side)))
-          return true;
+          return !isShared(op->getResult(0));
       return false;
     }
     if (auto compare = mlir::dyn_cast<arith::CmpIOp>(op))
@@ -186,7 +210,7 @@ private:
 
   bool limits(mlir::Operation* op, Value value, Value limit) {
     std::optional<BlockRange> range = own(value);
-    if (!range || !isShared(limit))
+    if (!range || !isShared(limit) || (isShared(value) && isOfBlock(limit)))
       return false;
     bool isMaximum = mlir::isa<arith::MaxUIOp, arith::MaxSIOp>(op);
     auto known = knownInteger(limit);
@@ -204,8 +228,19 @@ private:
          more = op.getPredicate() == P::ugt || op.getPredicate() == P::sgt;
     Value value = more ? op.getRhs() : op.getLhs(), limit = more ? op.getLhs() : op.getRhs();
     std::optional<BlockRange> range = less || more ? own(value) : std::nullopt;
+    // A branch that the whole block takes costs nothing: those of other blocks would lose their straight version.
+    if (range && isShared(value) && (isOfBlock(limit) || !isMask(op)))
+      return;
     if (range && isShared(limit) && atLeast(*range, 0) && atMost(*range, limit, 1))
       holds_.insert(op);
+  }
+
+  /// Nothing but a condition of accesses.
+  static bool isMask(Value truth) {
+    return llvm::all_of(truth.getUsers(), [](mlir::Operation* user) {
+      return mlir::isa<vxt::LoadOp, vxt::StoreOp>(user) ||
+             (mlir::isa<arith::AndIOp>(user) && isMask(user->getResult(0)));
+    });
   }
 
   /// Notes what it takes that the range is not below `limit`; false: it is.
@@ -219,11 +254,26 @@ private:
 
   /// The same for range + more ≤ limit.
   bool atMost(const BlockRange& range, Value limit, int64_t more) {
+    // At most one less than an extent is below the extent: asked once.
+    for (auto step = lessByConstant(limit); step; step = lessByConstant(limit))
+      limit = step->first, more += step->second;
     if (auto known = knownInteger(limit); known && !range.base)
       return range.high + more <= *known;
     auto [place, isNew] = highest_.try_emplace({range.base, limit}, range.high + more);
     place->second = std::max(place->second, range.high + more);
     return true;
+  }
+
+  /// `limit` as another number less one that is not negative. Where the other number is not below what is asked of it, the difference does not wrap.
+  static std::optional<std::pair<Value, int64_t>> lessByConstant(Value limit) {
+    mlir::Operation* op = limit.getDefiningOp();
+    if (!mlir::isa_and_nonnull<arith::SubIOp, arith::AddIOp>(op) || !limit.getType().isIndex())
+      return std::nullopt;
+    auto known = knownInteger(op->getOperand(1));
+    if (!known || *known < -kMostRange || *known > kMostRange)
+      return std::nullopt;
+    const int64_t less = mlir::isa<arith::SubIOp>(op) ? *known : -*known;
+    return less >= 0 ? std::optional(std::pair(op->getOperand(0), less)) : std::nullopt;
   }
 
   /// A shared value where the builder stands.

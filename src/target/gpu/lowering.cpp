@@ -2,6 +2,7 @@
 
 #include "target/gpu/coarsening.h"
 #include "target/gpu/interior.h"
+#include "target/gpu/neighbours.h"
 #include "target/gpu/unrolling.h"
 
 #include "base/check.h"
@@ -100,6 +101,7 @@ static bool hasThreads(ir::KernelOp phase) {
 }
 
 vxt::KernelOp Lowering::run() {
+  joinNeighbours(phase);
   unrollStreams(phase);
   chooseThreads();
   if (!state.error.empty())

@@ -83,10 +83,8 @@ void turnIntoMasks(scf::IfOp branch) {
         access.getMaskMutable().assign(own ? b.create<arith::AndIOp>(loc, own, holds).getResult() : holds);
         b.setInsertionPoint(branch);
       };
-      if (auto load = mlir::dyn_cast<ir::LoadOp>(op))
-        restrict(load);
-      else if (auto store = mlir::dyn_cast<ir::StoreOp>(op))
-        restrict(store);
+      op.walk([&](ir::LoadOp load) { restrict(load); });
+      op.walk([&](ir::StoreOp store) { restrict(store); });
     }
   }
   for (auto [result, then, otherwise] : llvm::zip(branch.getResults(), results[0], results[1]))

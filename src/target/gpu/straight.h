@@ -19,7 +19,7 @@ llvm::DenseSet<mlir::Value> writtenRoots(mlir::Operation* op);
 /// `written`.
 bool addTraffic(mlir::Block& block, const llvm::DenseSet<mlir::Value>& written, Traffic& traffic);
 
-/// Replaces a branch of straight code: the accesses of both sides under masks, everything else as it is, in front of it.
+/// Replaces a branch of straight code and loops of known length: the accesses of both sides under masks, everything else as it is, in front of it.
 void turnIntoMasks(mlir::scf::IfOp branch);
 
 }  // namespace vortex::target::gpu
