@@ -59,7 +59,10 @@ Value Evaluator::evalReduce(ir::ReduceOp op, const At& at) {
   if (shared)
     total = combineSlices(reduction, *shared, total, at.lanes);
   slices = shared;
-  return reduction.narrow(total);
+  Values all;
+  for (unsigned dim : reduced)
+    all.push_back(sizes[dim]);
+  return reduction.result(total, all);
 }
 
 /// In the order of the slices, by the threads that have the first one; the others' result does not matter.

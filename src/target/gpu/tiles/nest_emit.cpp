@@ -496,8 +496,8 @@ void Nest::emitReducePass(const Pass& pass, Version version, bool isFirst) {
     values.push_back({&reductions[r], reductions[r].fold(partial[r])});
   Values totals = teamReduce(l, team_, values, isFirst);
   for (size_t r = 0; r < reductions.size(); ++r) {
-    Value result = reductions[r].narrow(totals[r]);
     ir::ReduceOp op = pass.reduces[r];
+    Value result = reductions[r].result(totals[r], reducedExtents(op));
     if (op == scalar_)
       scalarResult_ = result;
     else

@@ -178,7 +178,7 @@ void Nest::emitOnlinePass(const Pass& pass, Version version, bool isFirst) {
     totals.push_back(choose(l, exists, algebra.closed(totals[bound], sum), sum));
   for (auto [r, total] : llvm::enumerate(totals)) {
     ir::ReduceOp op = r < plain ? pass.reduces[r] : pass.sums[r - plain];
-    v_.remember(op.getResult(), At{row_, 1}, reductions[r].narrow(total));
+    v_.remember(op.getResult(), At{row_, 1}, reductions[r].result(total, reducedExtents(op)));
   }
 }
 

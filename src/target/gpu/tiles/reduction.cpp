@@ -47,6 +47,15 @@ Value Reduction::narrow(Value accumulated) {
   return l_.b.create<arith::TruncFOp>(l_.loc, sameShape(accumulated.getType(), type_), accumulated);
 }
 
+Value Reduction::result(Value accumulated, llvm::ArrayRef<Value> extents) {
+  Value count = l_.constant(1), narrowed = narrow(accumulated);
+  for (Value extent : extents)
+    count = l_.mul(count, extent);
+  if (kind_ != ir::Combine::AddF || l_.constantOf(count).value_or(0) > 0)
+    return narrowed;
+  return choose(l_, isEqual(l_, count, l_.constant(0)), l_.zero(narrowed.getType()), narrowed);
+}
+
 /// A product that may be contracted is, into the sum it belongs to: the order of the sum is free, so its additions always may.
 Value Reduction::combine(Value a, Value b) {
   if (kind_ == ir::Combine::AddF)

@@ -14,6 +14,8 @@ public:
   /// Element values → what accumulates, and back.
   Value widen(Value value);
   Value narrow(Value accumulated);
+  /// As narrow, of all elements along these extents: a float sum of none is 0.0, not the neutral -0.0.
+  Value result(Value accumulated, llvm::ArrayRef<Value> extents);
   Value combine(Value a, Value b);
   /// Accumulators (scalars or vectors) and all their lanes as one scalar accumulator: vectors one after another (their lanes are independent,
   /// and products fuse with the sum), scalars pairwise, then halves of the lanes.

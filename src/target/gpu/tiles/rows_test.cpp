@@ -69,6 +69,17 @@ TEST(Rows, ThatStartAnywhereAreSummed) {
            {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 70001, 1, 1}});
 }
 
+/// One over it tells 0.0 from -0.0.
+TEST(Rows, OfNothingSumToPositiveZero) {
+  const std::string inverse = R"(
+  %one = arith.constant 1.0 : f32
+  %ones = vx.broadcast %one dims [] sizes(%m) : f32 -> tensor<?xf32>
+  %r = arith.divf %ones, %sum : tensor<?xf32>
+)";
+  runSizes(rowProgram({"m"}, "  %sum = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>\n" + inverse),
+           {{3, 0, 1, 1}, {1, 0, 1, 1}, {3, 1, 1, 1}, {5, 4, 1, 1}, {2, 5000, 1, 1}});
+}
+
 TEST(Rows, ThatStartAnywhereAreScannedInStep) {
   runSizes(rowProgram({"m", "n"}, "  %r = vx.scan addf %t dim 1 : tensor<?x?xf32>\n"),
            {{5, 5, 1, 1}, {70, 7, 1, 1}, {33, 13, 1, 1}, {9, 61, 1, 1}, {5, 1001, 1, 1}});
