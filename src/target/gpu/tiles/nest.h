@@ -111,7 +111,11 @@ private:
   Values emitVersions();
   Values emitChosen();
   Values emitVersion(Version swept, unsigned kept);
+  Values emitShort(unsigned positions);
   Values emitAnywhere(unsigned lanes, unsigned kept);
+  Values emitPeeled(unsigned lanes, unsigned kept, bool elementwise);
+  Value longestRow();
+  void setRows(int rank);
   std::optional<Place> peelReference(unsigned lanes);
   void requireInside(Requirements& wide);
   void markBlocks(int64_t blocks, bool branches = false);

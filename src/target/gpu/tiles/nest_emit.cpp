@@ -256,8 +256,8 @@ void Nest::addPredicated(Kept& kept, const Pass& pass, Version version) {
   Value items = narrow(version.peeled ? peeledItems(pass, version) : itemCount(pass.inner, version.lanes));
   Value lane = narrow(team_.lane), width = narrow(team_.width);
   // Zero, as no block has so many rows, but not known to be: addresses that do not change from row to row would be computed before the loop
-  // and crowd out the row.
-  if (firstRow_)
+  // and crowd out the row. Of single elements of one tensor they are few, and dearer than the row.
+  if (firstRow_ && (version.lanes > 1 || !isSmall()))
     lane = l.add(lane, narrow(l.b.create<arith::ShRUIOp>(l.loc, firstRow_, l.constant(32))));
   for (unsigned k = 0; k < version.positions; ++k) {
     Value item = k ? l.add(lane, k > 1 ? l.mul(width, l.i32(k)) : width) : lane;
@@ -426,7 +426,7 @@ void Nest::emitReducePass(const Pass& pass, Version version, bool isFirst) {
   };
   llvm::SmallVector<Values> partial(pass.reduces.size());
   Values carries = scanStart(pass);
-  if (version.positions && (version.full || !pass.scans.empty())) {
+  if (version.positions && (version.full || version.lanes == 1 || !pass.scans.empty())) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
     touchAll(pass, positions);
     scanSteps(pass, positions, carries);
@@ -540,6 +540,11 @@ void Nest::emitStorePass(const Pass& pass, Version version) {
     llvm::ArrayRef<Position> positions = keptPositions(pass, version);
     if (!pass.scans.empty())
       return storeScanned(pass, positions, carries);
+    if (version.lanes == 1) {
+      for (const Position& position : positions)
+        storeRoots(pass, position);
+      return;
+    }
     // What only this pass loads is usually small and at hand: few positions at a time, to leave the registers to what is kept.
     // Predicates take some of those, too.
     size_t together = version.full ? 2 : 1;

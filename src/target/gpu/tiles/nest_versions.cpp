@@ -20,6 +20,8 @@ static constexpr unsigned kSweptSingles = 8;
 static constexpr int64_t kNarrowThreads = 1792;
 /// Of a team that keeps a longer row.
 static constexpr int64_t kFewestThreads = 8;
+/// Elements of a thread in rows that start anywhere and that no warp fills: as many single accesses as are as good as one of 16 bytes.
+static constexpr unsigned kShortPositions = 8;
 /// Of a core.
 static constexpr int64_t kRegisters = 65536;
 /// Elements of a swept row per thread until it has a warp: one round of accesses.
@@ -75,13 +77,8 @@ Values Nest::emitChosen() {
   });
   if (kept != 0)  // else one reading is enough, and rows need not be kept
     kept = keptTiles().size();
-  Value elements = l.constant(1);
-  for (const Pass& pass : passes_) {
-    Value count = itemCount(pass.inner, 1);
-    elements = choose(l, isLess(l, elements, count), count, elements);
-  }
   team_ = wholeBlock(l);
-  elements_ = elements;
+  elements_ = longestRow();
   if (lanes == 1)
     return emitVersion({1, 0}, 0);
   if (!assumesAlignment())
@@ -113,34 +110,71 @@ std::optional<Place> Nest::peelReference(unsigned lanes) {
   return reference;
 }
 
-/// Rows that start anywhere are peeled where they are long enough and all tensors' rows lie alike; else everything goes element by element.
+/// Elements of the longest row that a pass sweeps.
+Value Nest::longestRow() {
+  Value longest = l.constant(1);
+  for (const Pass& pass : passes_) {
+    Value count = itemCount(pass.inner, 1);
+    longest = choose(l, isLess(l, longest, count), count, longest);
+  }
+  return longest;
+}
+
+/// The leading `rank` dimensions are the rows; -1: there are none.
+void Nest::setRows(int rank) {
+  rowRank_ = rank;
+  rows_.clear();
+  for (int dim = 0; dim < rank; ++dim)
+    rows_.push_back(v_.extents(roots_[0].value)[static_cast<size_t>(dim)]);
+  makePasses();
+}
+
+/// Rows that start anywhere: short ones are shared out over parts of warps, longer ones are peeled where all tensors' rows lie alike; else
+/// everything goes element by element.
 Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
-  auto singles = [&] { return emitVersion({1, 0}, 0); };
-  bool elementwise = rowRank_ < 0, possible = !passes_.empty();
+  const bool elementwise = rowRank_ < 0,
+             hasScans = llvm::any_of(passes_, [](const Pass& pass) { return !pass.scans.empty(); });
+  bool possible = !passes_.empty() && (!hasScans || (passes_.size() == 1 && passes_[0].reduces.empty()));
   for (const Root& root : roots_)
     possible &= root.sink.view.space == ir::Space::Global && (!elementwise || rankOf(root.value) > 0) &&
                 (!elementwise || rankOf(root.value) == rankOf(roots_[0].value));
   for (const Pass& pass : passes_)
-    possible &= (pass.scans.empty() || (passes_.size() == 1 && pass.reduces.empty())) &&
-                (elementwise ? passes_.size() == 1 && !reducesInside(pass) : pass.inner.size() <= 1);
+    possible &= elementwise ? passes_.size() == 1 && !reducesInside(pass) : pass.inner.size() <= 1;
   if (!possible)
-    return singles();
-  Value elements = elements_;
-  auto setRows = [&](int rank) {
-    rowRank_ = rank;
-    rows_.clear();
-    for (int dim = 0; dim < rank; ++dim)
-      rows_.push_back(v_.extents(roots_[0].value)[static_cast<size_t>(dim)]);
-    makePasses();
-  };
+    return emitVersion({1, 0}, 0);
   if (elementwise)
     setRows(static_cast<int>(rankOf(roots_[0].value)) - 1);
+  auto longer = [&] { return emitPeeled(lanes, kept, elementwise); };
+  const unsigned positions = std::min(lanes, kShortPositions);
+  if (elementwise || rowRank_ <= 0 || positions < 2 || hasScans || l.assumptions().longRows)
+    return longer();
+  auto shorter = [&] { return emitShort(positions); };
+  return branch(fits({1, 0}, l.constant(positions * ir::vxt::kWarpThreads)), shorter, longer);
+}
+
+/// Each row has as many threads of one warp as take so many of its elements each, one by one: neighbouring threads read neighbours, and
+/// neighbouring teams rows that lie together.
+Values Nest::emitShort(unsigned positions) {
+  Version version;
+  version.positions = positions;
+  version.early = true;
+  markBlocks(std::max<int64_t>(1, (positions > 4 ? 1024 : 1536) / l.threads()), true);  // 64 registers, or 40
+  Team block = team_;
+  team_ = makeTeam(l, longestRow(), positions, 1, positions);
+  team_.most = ir::vxt::kWarpThreads;
+  Values results = emitRows(version);
+  team_ = block;
+  return results;
+}
+
+Values Nest::emitPeeled(unsigned lanes, unsigned kept, bool elementwise) {
+  Value elements = elements_;
   auto unpeeled = [&] {
     if (elementwise)
       setRows(-1);
     reference_.reset();
     elements_ = elements;
-    return singles();
+    return emitVersion({1, 0}, 0);
   };
   reference_ = peelReference(lanes);
   if (!reference_)
@@ -226,9 +260,10 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
                         8, swept);
       });
     };
-    if (lanes == 1 || rowRank_ <= 0 || keptTiles().empty())
+    const bool readsAgain = !keptTiles().empty();
+    if (lanes == 1 || rowRank_ <= 0 || (!readsAgain && onlyPasses))
       return sweeping();
-    // Rows of a piece or so per thread are kept and read again: several pieces at a time would be most of them no pieces.
+    // Rows of a piece or so per thread are kept: several pieces at a time would be most of them no pieces.
     auto narrow = [&] {
       Version one = swept;
       one.positions = 1;
@@ -236,7 +271,23 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
       markBlocks(std::max<int64_t>(1, kNarrowThreads / l.threads()), true);
       return withTeam(lanes, 1, one);
     };
-    return branch(fits(swept, l.constant(swept.peeled ? ir::vxt::kWarpThreads : kFewestThreads)), narrow, sweeping);
+    // Of 16-bit elements a row takes few registers, and reading it once costs more instructions than two passes over what is there.
+    auto beyond = [&] {
+      if (!readsAgain || !readsNarrow())
+        return sweeping();
+      Version held = swept;
+      held.positions = positionsPerThread(static_cast<unsigned>(keptTiles().size()), lanes);
+      return branch(
+          fits(swept, l.mul(team_.width, l.constant(held.positions))),
+          [&] {
+            markBlocks(residentBlocks(), true);
+            return withTeam(int64_t(held.positions) * lanes, kFewestThreads, held);
+          },
+          sweeping);
+    };
+    if (swept.peeled)  // shorter ones were not peeled
+      return beyond();
+    return branch(fits(swept, l.constant(readsAgain ? kFewestThreads : ir::vxt::kWarpThreads)), narrow, beyond);
   }
   if (l.assumptions().longRows) {
     markBlocks(std::max<int64_t>(1, 1024 / l.threads()));
@@ -273,9 +324,11 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   unsigned more = moreThan(full.positions);
   int64_t registers = more * lanes + (readsNarrow() ? 32 : 40);
   auto wide = [&] { return keeping(more, kRegisters / l.threads() / llvm::alignTo(registers, 8), kFewestThreads); };
+  auto between = [&] { return branch(needsMore(swept, full.positions, more), wide, longer); };
   auto shorter = [&] {
-    return branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), narrow,
-                  [&] { return branch(needsMore(swept, full.positions, more), wide, longer); });
+    const bool areElsewhere =
+        swept.peeled && llvm::all_of(passes_, [](const Pass& pass) { return pass.scans.empty(); });
+    return areElsewhere ? between() : branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), narrow, between);
   };
   return swept.peeled ? shorter() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, shorter);
 }

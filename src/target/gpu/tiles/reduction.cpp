@@ -97,7 +97,7 @@ Value Reduction::fold(llvm::ArrayRef<Value> accumulators) {
 //===-- teams -------------------------------------------------------------------------------------------------===//
 
 Team wholeBlock(Lowering& l) {
-  return {l.constant(l.threads()), l.constant(1), l.threadId(), l.constant(0), l.threads()};
+  return {l.constant(l.threads()), l.constant(1), l.threadId(), l.constant(0), l.threads(), l.threads()};
 }
 
 Team makeTeam(Lowering& l, Value elements, int64_t perThread, int64_t least, int64_t inWarp) {
@@ -206,7 +206,7 @@ Values teamReduce(Lowering& l, const Team& team, llvm::ArrayRef<TeamValue> value
     next.push_back({value.reduction, inWarp.back()});
   }
   auto known = l.constantOf(team.width);
-  if (known && *known <= kWarp)
+  if (team.most <= kWarp || (known && *known <= kWarp))
     return inWarp;
   if (known)
     return acrossWarps(l, team, next, isFirst);

@@ -32,11 +32,12 @@ private:
 
 /// The threads that work on a row together: `width` consecutive threads, a power of two up to 32 or a multiple of 32; `rows` teams a block.
 struct Team {
-  Value width;        ///< index
-  Value rows;         ///< index
-  Value lane;         ///< of this thread, below width
-  Value row;          ///< which team this thread belongs to
-  int64_t least = 1;  ///< width is at least this
+  Value width;               ///< index
+  Value rows;                ///< index
+  Value lane;                ///< of this thread, below width
+  Value row;                 ///< which team this thread belongs to
+  int64_t least = 1;         ///< width is at least this
+  int64_t most = INT64_MAX;  ///< and at most this
 };
 
 /// As few threads as rows of `elements` need at `perThread` each, a power of two; at least `least`, and up to a warp as many as they need at

@@ -66,7 +66,14 @@ TEST(Rows, ThatStartAnywhereMeetOneRow) {
 
 TEST(Rows, ThatStartAnywhereAreSummed) {
   runSizes(rowProgram({"m"}, "  %r = vx.reduce addf %t dims [1] : tensor<?x?xf32> -> tensor<?xf32>\n"),
-           {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 70001, 1, 1}});
+           {{7, 1001, 1, 1},
+            {1, 3, 1, 1},
+            {40, 5, 1, 1},
+            {300, 7, 1, 1},
+            {9, 127, 1, 1},
+            {9, 128, 1, 1},
+            {9, 129, 1, 1},
+            {2, 70001, 1, 1}});
 }
 
 /// One over it tells 0.0 from -0.0.
