@@ -114,6 +114,7 @@ private:
   Values emitShort(unsigned positions);
   Values emitAnywhere(unsigned lanes, unsigned kept);
   Values emitPeeled(unsigned lanes, unsigned kept, bool elementwise);
+  bool findShifted(Requirements& wide, unsigned lanes);
   Value longestRow();
   void setRows(int rank);
   std::optional<Place> peelReference(unsigned lanes);

@@ -167,6 +167,36 @@ Values Nest::emitShort(unsigned positions) {
   return results;
 }
 
+/// A number and what is added to it.
+static std::pair<mlir::Value, int64_t> withoutConstant(mlir::Value value) {
+  auto add = value.getDefiningOp<arith::AddIOp>();
+  auto known = add ? mlir::getConstantIntValue(add.getRhs()) : std::nullopt;
+  return known ? std::pair(add.getLhs(), *known) : std::pair(value, int64_t(0));
+}
+
+/// Tensors of which several windows are read whose rows start less than a piece apart (differences of neighbours, filters): no two of those lie
+/// alike. Their neighbouring elements are one thread's, who loads once what the windows share.
+bool Nest::findShifted(Requirements& wide, unsigned lanes) {
+  bool isShifted = false;
+  llvm::DenseMap<const void*, llvm::SmallVector<mlir::Value>> starts;
+  forEachAccess([&](mlir::Value value, const DimMap&, const Place& place) {
+    auto load = value.getDefiningOp<ir::TileLoadOp>();
+    if (!load || v_.place(value) || load.getOffsets().empty())
+      return;
+    mlir::Value start = load.getOffsets().back();
+    auto [from, shift] = withoutConstant(start);
+    for (mlir::Value other : starts[place.base]) {
+      auto [otherFrom, otherShift] = withoutConstant(other);
+      if (from == otherFrom && (shift - otherShift) % static_cast<int64_t>(lanes) != 0) {
+        wide.apart(place.base);
+        isShifted = true;
+      }
+    }
+    starts[place.base].push_back(start);
+  });
+  return isShifted;
+}
+
 Values Nest::emitPeeled(unsigned lanes, unsigned kept, bool elementwise) {
   Value elements = elements_;
   auto unpeeled = [&] {
@@ -187,9 +217,15 @@ Values Nest::emitPeeled(unsigned lanes, unsigned kept, bool elementwise) {
         elements_ = pass.inner.back();
     }
   requireInside(wide);
+  const bool isShifted = elementwise && findShifted(wide, lanes);
   Version swept{lanes, 0};
   swept.peeled = true;
-  return branchOnFacts(wide, [&] { return emitVersion(swept, kept); }, unpeeled);
+  auto peeled = [&] {
+    if (isShifted)
+      markBlocks(std::max<int64_t>(1, kSharedThreads / l.threads()));
+    return emitVersion(swept, kept);
+  };
+  return branchOnFacts(wide, peeled, unpeeled);
 }
 
 /// All that the nest touches lies inside its tensors.

@@ -84,6 +84,8 @@ bool Requirements::wide(const Place& place, const At& at, unsigned dim) {
   unsigned lanes = at.lanes;
   if (place.aligned)
     return true;
+  if (reference_ && apart_.contains(place.base))
+    return false;
   if (reference_ && (place.view.space != ir::Space::Global || place.view.rank() != reference_->view.rank() ||
                      dim + 1 != place.view.rank() || lanes != referenceLanes_ || !isInRow(at, dim)))
     return false;

@@ -55,6 +55,8 @@ public:
   Requirements(Lowering& l, Place reference, unsigned lanes, const llvm::SmallVector<Index>& row)
       : l_(l), reference_(std::move(reference)), referenceLanes_(lanes), row_(&row) {}
   bool isPeeled() const { return reference_.has_value(); }
+  /// Peeled: places of that tensor are accessed element by element.
+  void apart(const void* base) { apart_.insert(base); }
   /// The lanes, neighbours along `dim`, are one aligned piece of memory. False when it is known not to be.
   bool wide(const Place& place, const At& at, unsigned dim);
   void inside(const Place& place, llvm::ArrayRef<Value> extents);
@@ -78,6 +80,7 @@ private:
   std::optional<Place> reference_;
   unsigned referenceLanes_ = 1;
   const llvm::SmallVector<Index>* row_ = nullptr;
+  llvm::DenseSet<const void*> apart_;
   std::vector<Wide> wide_;
   std::vector<std::pair<Place, Values>> inside_;
   llvm::SmallVector<std::pair<Value, int64_t>> multiples_;

@@ -53,6 +53,39 @@ TEST(Rows, ThatStartAnywhereArePassedOn) {
            {{7, 1001, 1, 1}, {1, 3, 1, 1}, {40, 5, 1, 1}, {2, 4099, 1, 1}, {3, 64, 1, 1}});
 }
 
+/// Nine windows of x, each a little further, and y, whose rows lie as those of the result.
+passes::testing::RandomProgram windows(const std::string& guard) {
+  const std::string view = "!vx.view<?x?xf32, global>", tile = "tensor<?x?xf32>";
+  passes::testing::RandomProgram program;
+  program.tensors = {{"x", {"p", "b"}, true, false, "f32"},
+                     {"y", {"m", "n"}, true, false, "f32"},
+                     {"o", {"m", "n"}, true, true, "f32"}};
+  program.body = "  %m = vx.dim %o, 0 : " + view + "\n  %n = vx.dim %o, 1 : " + view + "\n";
+  for (std::string number : {"0", "1", "2"})
+    program.body += "  %c" + number + " = arith.constant " + number + " : index\n";
+  program.body += "  %s = vx.tile_load %y[%c0, %c0] sizes(%m, %n) inbounds : " + view + " -> " + tile + "\n";
+  std::string sum = "%s";
+  for (std::string row : {"0", "1", "2"})
+    for (std::string column : {"0", "1", "2"}) {
+      const std::string name = "%w" + row + column, next = "%s" + row + column;
+      program.body += "  " + name + " = vx.tile_load %x[%c" + row + ", %c" + column + "] sizes(%m, %n) " + guard +
+                      ": " + view + " -> " + tile + "\n  " + next + " = arith.addf " + sum + ", " + name + " : " +
+                      tile + "\n";
+      sum = next;
+    }
+  program.body += "  vx.tile_store " + sum + ", %o[%c0, %c0] inbounds : " + tile + ", " + view + "\n";
+  return program;
+}
+
+TEST(Rows, OfWindowsThatAreShiftedAreLoadedOnce) {
+  for (const char* guard : {"inbounds ", ""})
+    for (const Layout& layout : {Layout{}, Layout{1, 0}, Layout{0, 3}})
+      runSizes(windows(guard), {{1, 1, 3, 3}, {5, 7, 7, 9}, {9, 62, 11, 64}, {3, 1001, 5, 1003}, {2, 4099, 4, 4101}},
+               layout);
+  // Windows that reach past the end.
+  runSizes(windows(""), {{5, 66, 5, 66}, {3, 1001, 4, 1002}});
+}
+
 TEST(Rows, ThatStartAnywhereMeetOneRow) {
   runSizes(rowProgram({"m", "n"}, R"(
   %c0_ = arith.constant 0 : index
