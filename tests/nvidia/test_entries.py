@@ -20,7 +20,7 @@ KERNELS = {
     "softmax of bf16": ((ROWS.format("bf16"), "bf16", "[M, N]", "softmax(x)"), (19, 450), (19, 450)),
     "layer norm": ((ROWS.format("f32"), "f32", "[M, N]", "let d = x - x.mean(dim = -1, keepdim = true)\n    d / sqrt((d * d).mean(dim = -1, keepdim = true) + 1e-5)"), (19, 400), (19, 400)),
     "root mean square": ((ROWS.format("f32"), "f32", "[M, N]", "x / sqrt((x * x).mean(dim = -1, keepdim = true) + 1e-5)"), (19, 400), (19, 400)),
-    "row sums": ((ROWS.format("f32"), "f32", "[M]", "x.sum(dim = 1)"), (6, 60), (6, 60)),
+    "row sums": ((ROWS.format("f32"), "f32", "[M]", "x.sum(dim = 1)"), (6, 65), (6, 65)),
     "column sums": ((ROWS.format("f32"), "f32", "[N]", "x.sum(dim = 0)"), (4, 65), (4, 65)),
     "scan": ((ROWS.format("f32"), "f32", "[M, N]", "cumsum(x, dim = 1)"), (4, 45), (4, 45)),
     "elementwise": ((ROWS.format("f32") + ", y: &Tensor<f32, [M, N]>", "f32", "[M, N]", "x * y + 1.0"), (2, 40), (2, 40)),

@@ -115,6 +115,7 @@ private:
   Values emitAnywhere(unsigned lanes, unsigned kept);
   Values emitPeeled(unsigned lanes, unsigned kept, bool elementwise);
   bool findShifted(Requirements& wide, unsigned lanes);
+  bool isWholePhase();
   Value longestRow();
   void setRows(int rank);
   std::optional<Place> peelReference(unsigned lanes);

@@ -20,8 +20,6 @@ static constexpr unsigned kSweptSingles = 8;
 static constexpr int64_t kNarrowThreads = 1792;
 /// Of a team that keeps a longer row.
 static constexpr int64_t kFewestThreads = 8;
-/// Elements of a thread in rows that start anywhere and that no warp fills: as many single accesses as are as good as one of 16 bytes.
-static constexpr unsigned kShortPositions = 8;
 /// Of a core.
 static constexpr int64_t kRegisters = 65536;
 /// Elements of a swept row per thread until it has a warp: one round of accesses.
@@ -94,22 +92,6 @@ Values Nest::emitChosen() {
   return branchOnFacts(wide, [&] { return emitVersion({lanes, 0}, kept); }, [&] { return emitVersion({1, 0}, 0); });
 }
 
-/// A tensor whose rows are those of the nest: what is written, else what is read.
-std::optional<Place> Nest::peelReference(unsigned lanes) {
-  size_t rank = static_cast<size_t>(rowRank_) + 1;
-  std::optional<Place> reference;
-  auto consider = [&](const Place& place, llvm::ArrayRef<DimUse> map) {
-    const View& view = place.view;
-    if (!reference && view.space == ir::Space::Global && view.rank() == rank && map.size() == rank && isIdentity(map) &&
-        lanes * ir::vxt::scalarBytes(view.elementType) <= 16)
-      reference = place;
-  };
-  for (const Root& root : roots_)
-    consider(root.sink, identityMap(rankOf(root.value)));
-  forEachAccess([&](mlir::Value, const DimMap& map, const Place& place) { consider(place, map); });
-  return reference;
-}
-
 /// Elements of the longest row that a pass sweeps.
 Value Nest::longestRow() {
   Value longest = l.constant(1);
@@ -118,114 +100,6 @@ Value Nest::longestRow() {
     longest = choose(l, isLess(l, longest, count), count, longest);
   }
   return longest;
-}
-
-/// The leading `rank` dimensions are the rows; -1: there are none.
-void Nest::setRows(int rank) {
-  rowRank_ = rank;
-  rows_.clear();
-  for (int dim = 0; dim < rank; ++dim)
-    rows_.push_back(v_.extents(roots_[0].value)[static_cast<size_t>(dim)]);
-  makePasses();
-}
-
-/// Rows that start anywhere: short ones are shared out over parts of warps, longer ones are peeled where all tensors' rows lie alike; else
-/// everything goes element by element.
-Values Nest::emitAnywhere(unsigned lanes, unsigned kept) {
-  const bool elementwise = rowRank_ < 0,
-             hasScans = llvm::any_of(passes_, [](const Pass& pass) { return !pass.scans.empty(); });
-  bool possible = !passes_.empty() && (!hasScans || (passes_.size() == 1 && passes_[0].reduces.empty()));
-  for (const Root& root : roots_)
-    possible &= root.sink.view.space == ir::Space::Global && (!elementwise || rankOf(root.value) > 0) &&
-                (!elementwise || rankOf(root.value) == rankOf(roots_[0].value));
-  for (const Pass& pass : passes_)
-    possible &= elementwise ? passes_.size() == 1 && !reducesInside(pass) : pass.inner.size() <= 1;
-  if (!possible)
-    return emitVersion({1, 0}, 0);
-  if (elementwise)
-    setRows(static_cast<int>(rankOf(roots_[0].value)) - 1);
-  auto longer = [&] { return emitPeeled(lanes, kept, elementwise); };
-  const unsigned positions = std::min(lanes, kShortPositions);
-  if (elementwise || rowRank_ <= 0 || positions < 2 || hasScans || l.assumptions().longRows)
-    return longer();
-  auto shorter = [&] { return emitShort(positions); };
-  return branch(fits({1, 0}, l.constant(positions * ir::vxt::kWarpThreads)), shorter, longer);
-}
-
-/// Each row has as many threads of one warp as take so many of its elements each, one by one: neighbouring threads read neighbours, and
-/// neighbouring teams rows that lie together.
-Values Nest::emitShort(unsigned positions) {
-  Version version;
-  version.positions = positions;
-  version.early = true;
-  markBlocks(std::max<int64_t>(1, (positions > 4 ? 1024 : 1536) / l.threads()), true);  // 64 registers, or 40
-  Team block = team_;
-  team_ = makeTeam(l, longestRow(), positions, 1, positions);
-  team_.most = ir::vxt::kWarpThreads;
-  Values results = emitRows(version);
-  team_ = block;
-  return results;
-}
-
-/// A number and what is added to it.
-static std::pair<mlir::Value, int64_t> withoutConstant(mlir::Value value) {
-  auto add = value.getDefiningOp<arith::AddIOp>();
-  auto known = add ? mlir::getConstantIntValue(add.getRhs()) : std::nullopt;
-  return known ? std::pair(add.getLhs(), *known) : std::pair(value, int64_t(0));
-}
-
-/// Tensors of which several windows are read whose rows start less than a piece apart (differences of neighbours, filters): no two of those lie
-/// alike. Their neighbouring elements are one thread's, who loads once what the windows share.
-bool Nest::findShifted(Requirements& wide, unsigned lanes) {
-  bool isShifted = false;
-  llvm::DenseMap<const void*, llvm::SmallVector<mlir::Value>> starts;
-  forEachAccess([&](mlir::Value value, const DimMap&, const Place& place) {
-    auto load = value.getDefiningOp<ir::TileLoadOp>();
-    if (!load || v_.place(value) || load.getOffsets().empty())
-      return;
-    mlir::Value start = load.getOffsets().back();
-    auto [from, shift] = withoutConstant(start);
-    for (mlir::Value other : starts[place.base]) {
-      auto [otherFrom, otherShift] = withoutConstant(other);
-      if (from == otherFrom && (shift - otherShift) % static_cast<int64_t>(lanes) != 0) {
-        wide.apart(place.base);
-        isShifted = true;
-      }
-    }
-    starts[place.base].push_back(start);
-  });
-  return isShifted;
-}
-
-Values Nest::emitPeeled(unsigned lanes, unsigned kept, bool elementwise) {
-  Value elements = elements_;
-  auto unpeeled = [&] {
-    if (elementwise)
-      setRows(-1);
-    reference_.reset();
-    elements_ = elements;
-    return emitVersion({1, 0}, 0);
-  };
-  reference_ = peelReference(lanes);
-  if (!reference_)
-    return unpeeled();
-  Requirements wide(l, *reference_, lanes, row_);
-  for (const Pass& pass : passes_)
-    if (!pass.inner.empty()) {
-      wide.positive(pass.inner.back());
-      if (elementwise)
-        elements_ = pass.inner.back();
-    }
-  requireInside(wide);
-  const bool isShifted = elementwise && findShifted(wide, lanes);
-  Version swept{lanes, 0};
-  swept.peeled = true;
-  auto peeled = [&] {
-    if (isShifted)
-      markBlocks(std::max<int64_t>(1, kSharedThreads / l.threads()));
-    return emitVersion(swept, kept);
-  };
-  return branchOnFacts(wide, peeled, unpeeled);
 }
 
 /// All that the nest touches lies inside its tensors.
@@ -297,7 +171,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
       });
     };
     const bool readsAgain = !keptTiles().empty();
-    if (lanes == 1 || rowRank_ <= 0 || (!readsAgain && onlyPasses))
+    if (lanes == 1 || rowRank_ <= 0 || (!readsAgain && (onlyPasses || !isWholePhase())))
       return sweeping();
     // Rows of a piece or so per thread are kept: several pieces at a time would be most of them no pieces.
     auto narrow = [&] {
@@ -309,7 +183,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
     };
     // Of 16-bit elements a row takes few registers, and reading it once costs more instructions than two passes over what is there.
     auto beyond = [&] {
-      if (!readsAgain || !readsNarrow())
+      if (!readsAgain || !readsNarrow() || !isWholePhase())
         return sweeping();
       Version held = swept;
       held.positions = positionsPerThread(static_cast<unsigned>(keptTiles().size()), lanes);
@@ -321,9 +195,10 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
           },
           sweeping);
     };
-    if (swept.peeled)  // shorter ones were not peeled
+    if (swept.peeled && isWholePhase())  // shorter ones were not peeled
       return beyond();
-    return branch(fits(swept, l.constant(readsAgain ? kFewestThreads : ir::vxt::kWarpThreads)), narrow, beyond);
+    return branch(fits(swept, l.constant(readsAgain && !swept.peeled ? kFewestThreads : ir::vxt::kWarpThreads)), narrow,
+                  beyond);
   }
   if (l.assumptions().longRows) {
     markBlocks(std::max<int64_t>(1, 1024 / l.threads()));
@@ -363,7 +238,7 @@ Values Nest::emitVersion(Version swept, unsigned kept) {
   auto between = [&] { return branch(needsMore(swept, full.positions, more), wide, longer); };
   auto shorter = [&] {
     const bool areElsewhere =
-        swept.peeled && llvm::all_of(passes_, [](const Pass& pass) { return pass.scans.empty(); });
+        swept.peeled && isWholePhase() && llvm::all_of(passes_, [](const Pass& pass) { return pass.scans.empty(); });
     return areElsewhere ? between() : branch(fits(swept, l.constant(ir::vxt::kWarpThreads)), narrow, between);
   };
   return swept.peeled ? shorter() : branch(fillsBlock(full), [&] { return fill(full, blocks); }, shorter);
