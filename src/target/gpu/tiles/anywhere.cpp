@@ -1,5 +1,4 @@
 // Rows that start anywhere: short ones, longer ones in pieces, and windows of a tensor whose rows start less than a piece apart.
-#include "passes/schedule_tensors.h"
 #include "target/gpu/tiles/nest.h"
 
 #include <mlir/Dialect/Utils/StaticValueUtils.h>
@@ -38,11 +37,16 @@ void Nest::setRows(int rank) {
   makePasses();
 }
 
-/// The phase was scheduled for this nest, so that all of its registers are the nest's: versions may ask for more blocks.
+/// The phase does nothing else, so that all of its registers are the nest's: versions may ask for more blocks.
 bool Nest::isWholePhase() {
-  return l.phase->hasAttr(passes::kBlockElements) &&
-         llvm::all_of(roots_, [](const Root& root) { return root.store != nullptr; }) &&
-         !l.phase.walk([](ir::DotOp) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
+  size_t stores = 0;
+  bool multiplies = false;
+  l.phase.walk([&](mlir::Operation* op) {
+    stores += llvm::isa<ir::TileStoreOp, ir::StoreOp>(op) ? 1 : 0;
+    multiplies |= llvm::isa<ir::DotOp>(op);
+  });
+  return !multiplies && stores == roots_.size() &&
+         llvm::all_of(roots_, [](const Root& root) { return root.store != nullptr; });
 }
 
 /// Rows that start anywhere: short ones are shared out over parts of warps, longer ones are peeled where all tensors' rows lie alike; else
