@@ -195,6 +195,17 @@ TEST_P(MetalOnCpu, ThreadgroupsAtTheEdgesAreSmaller) {
   EXPECT_EQ(whole, std::vector<uint32_t>(48, 402));
 }
 
+TEST_P(MetalOnCpu, BuffersOfConstantsThatAreOffNeedNotBeSet) {
+  const char* source =
+      "constant bool isOn [[function_constant(5)]];\n"
+      "kernel void k(device uint* out [[buffer(0)]], device const uint* more [[buffer(1), "
+      "function_constant(isOn)]], uint i [[thread_position_in_grid]]) { out[i] = isOn ? more[i] : 7; }";
+  const auto values = NS::TransferPtr(MTL::FunctionConstantValues::alloc()->init());
+  const bool isOn = false;
+  values->setConstantValue(&isOn, MTL::DataTypeBool, NS::UInteger{5});
+  EXPECT_EQ(run(source, values.get(), {3, 1, 1}, {2, 1, 1}, false, 3), std::vector<uint32_t>(3, 7));
+}
+
 TEST_P(MetalOnCpu, FunctionConstantsAreGivenByIndexAndByName) {
   const char* source = "constant uint factor [[function_constant(3)]];\nconstant bool isOn [[function_constant(5)]];\n"
                        "kernel void k(device uint* out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i] = "

@@ -67,6 +67,31 @@ def test_wrong_launch_is_refused(vortex, saxpy, name, options, message):
     assert "error[E0904]" in done.stderr and message in done.stderr
 
 
+BIASED = """#include <metal_stdlib>
+using namespace metal;
+constant bool has_bias [[function_constant(0)]];
+kernel void biased(device const float* x [[buffer(0)]], device const float* bias [[buffer(1), function_constant(has_bias)]],
+                   device float* y [[buffer(2)]], device const int* unused [[buffer(3)]], uint i [[thread_position_in_grid]]) {
+  float v = 2 * x[i];
+  if (has_bias) v += bias[i];
+  y[i] = v;
+}
+"""
+
+
+@pytest.mark.parametrize("checked", [[], ["--check"]], ids=["device", "check"])
+def test_buffers_that_are_not_accessed_need_not_be_given(vortex, device, tmp_path, checked):
+    path = tmp_path / "biased.metal"
+    path.write_text(BIASED)
+    launch = ["--grid", 3, "--buffer", "0=f32:1,2,3", "--buffer", "2=f32:9,9,9", "--print", 2, "--device", device, *checked]
+    assert vortex("run", path, *launch, "--constant", "0=false").stdout == "2 4 6\n"
+    assert vortex("run", path, *launch, "--constant", "0=true", "--buffer", "1=f32:5,6,7").stdout == "7 10 13\n"
+    # A buffer that is given and not accessed stays as it is.
+    assert vortex("run", path, *launch, "--constant", "0=false", "--buffer", "3=i32:4,5", "--print", 3).stdout == "2 4 6\n4 5\n"
+    done = vortex("run", path, *launch, "--constant", "0=true", status=1)
+    assert "error[E0904]" in done.stderr and "[[buffer(1)]] is not given" in done.stderr
+
+
 def test_an_unknown_kernel_is_named_with_those_there_are(vortex, saxpy):
     done = vortex("run", saxpy, *GOOD, "--kernel", "daxpy", status=1)
     assert "error[E0807]" in done.stderr and "`saxpy`" in done.stderr

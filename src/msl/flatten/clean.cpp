@@ -5,6 +5,7 @@
 #include "msl/flatten/vectors.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -158,9 +159,10 @@ bool refuseCalls(front::Unit& unit) {
     llvm::Function* callee = call->getCalledFunction();
     if (callee && isHook(*callee))
       continue;
-    std::string message = !callee                   ? "a call through a pointer to a function is not supported"
-                          : callee->isDeclaration() ? "`" + callee->getName().str() + "` is declared but not defined"
-                                                    : "recursion is not supported";
+    std::string message = !callee ? "a call through a pointer to a function is not supported"
+                          : callee->isDeclaration()
+                              ? "`" + llvm::demangle(callee->getName()) + "` is declared but not defined"
+                              : "recursion is not supported";
     unit.problems.push_back(problemAt(unit, call, message));
     return true;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
 
@@ -33,6 +34,14 @@ inline constexpr std::string_view kKernelInputs[] = {
 
 inline bool isKernelInput(std::string_view name) {
   return std::ranges::find(kKernelInputs, name) != std::end(kKernelInputs);
+}
+
+/// Positions and sizes of grids and threadgroups have three axes, all else is a number.
+inline uint32_t axesOf(std::string_view name) {
+  const bool isIndex = name.find("_index_") != std::string_view::npos;
+  const bool isOfSubgroup =
+      name.find("simdgroup") != std::string_view::npos || name.find("quadgroup") != std::string_view::npos;
+  return isIndex || isOfSubgroup || name == "thread_execution_width" ? 1 : 3;
 }
 
 }  // namespace vortex::msl::front

@@ -27,6 +27,12 @@ void setPlace(Problem& problem, clang::SourceLocation location, const clang::Sou
 
 namespace {
 
+constexpr uint32_t kLastIndex = 30;  // of buffers and of threadgroup memory
+
+bool isOtherShader(StringRef name) {
+  return name == "vertex" || name == "fragment" || name == "intersection" || name == "mesh" || name == "object";
+}
+
 /// "buffer" of `msl.buffer`; empty for other annotations.
 StringRef metalName(const clang::AnnotateAttr* attribute) {
   StringRef text = attribute->getAnnotation();
@@ -43,9 +49,14 @@ public:
   bool VisitVarDecl(clang::VarDecl* variable) {
     if (llvm::isa<clang::ParmVarDecl>(variable))
       return true;
+    bool isFunctionConstant = false;
     for (auto* attribute : variable->specific_attrs<clang::AnnotateAttr>())
-      if (metalName(attribute) == "function_constant")
+      if (metalName(attribute) == "function_constant") {
+        isFunctionConstant = true;
         unit_.constants.push_back(functionConstant(variable, number(attribute)));
+      }
+    if (!isFunctionConstant && !variable->getDeclContext()->isDependentContext())
+      checkProgramVariable(variable);
     return true;
   }
 
@@ -60,6 +71,9 @@ public:
       for (auto* attribute : each->specific_attrs<clang::AnnotateAttr>()) {
         StringRef name = metalName(attribute);
         isKernel |= name == "kernel";
+        if (isOtherShader(name) && seen_.insert(function->getCanonicalDecl()).second)
+          refuse(function->getLocation(),
+                 "`" + function->getNameAsString() + "` is a " + name.str() + " function; only kernels are supported");
         if (name.consume_front("host_name:"))
           found.kernel.name = name.str();
         else if (name == "max_total_threads_per_threadgroup")
@@ -107,6 +121,17 @@ private:
     unit_.problems.push_back(problemAt(at, std::move(message)));
   }
 
+  /// What outlives a call is constant, or belongs to the threadgroup: threads have no other memory that they share.
+  void checkProgramVariable(const clang::VarDecl* variable) {
+    if (!variable->hasGlobalStorage() || variable->hasAttr<clang::SectionAttr>())
+      return;
+    const clang::QualType type = context_.getBaseElementType(variable->getType());
+    if (type->isDependentType() || type.isConstQualified())
+      return;
+    refuse(variable->getLocation(), "`" + variable->getNameAsString() +
+                                        "` outlives a call: it must be `constant`, or `threadgroup` in a function");
+  }
+
   FunctionConstant functionConstant(const clang::VarDecl* variable, uint32_t index) {
     FunctionConstant made{mangled(variable), variable->getNameAsString(), index,
                           problemAt(variable->getLocation(), "")};
@@ -151,6 +176,9 @@ private:
           refuse(decl->getLocation(),
                  "`" + parameter.name + "` needs an address space: device, constant or threadgroup");
         parameter.index = index.value_or(isThreadgroup ? 0 : next);
+        if (parameter.index > kLastIndex)
+          refuse(decl->getLocation(), "`" + parameter.name + "` has the index " + std::to_string(parameter.index) +
+                                          ": the last one is " + std::to_string(kLastIndex));
         if (!isThreadgroup) {
           next = parameter.index + 1;
           parameter.leastBytes = type->isReferenceType() ? bytesOf(type->getPointeeType()) : 0;
@@ -202,8 +230,14 @@ private:
       return refuse(decl->getLocation(),
                     "[[" + parameter.input + "]] is no input of a compute kernel that is supported");
     clang::QualType elem = decl->getType();
-    if (auto vector = vectorOf(elem))
+    if (auto vector = vectorOf(elem)) {
+      const uint32_t most = axesOf(parameter.input);
+      if (vector->second > most)
+        return refuse(decl->getLocation(), "[[" + parameter.input + "]] has " + std::to_string(most) +
+                                               (most == 1 ? " element" : " elements") + ", not those of `" +
+                                               parameter.type + "`");
       elem = vector->first;
+    }
     auto* builtin = elem->getAs<clang::BuiltinType>();
     if (!builtin ||
         (builtin->getKind() != clang::BuiltinType::UInt && builtin->getKind() != clang::BuiltinType::UShort))

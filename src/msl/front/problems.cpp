@@ -5,6 +5,20 @@
 
 namespace vortex::msl::front {
 
+/// Clang's words for what the shim made of Metal's.
+static std::string inMetalsWords(std::string message) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {{"const __global_device ", "constant "},
+                                                                             {"__global_device ", "constant "},
+                                                                             {"__global ", "device "},
+                                                                             {"__local ", "threadgroup "}};
+  for (const auto& [word, metals] : kWords)
+    for (size_t at = 0; (at = message.find(word, at)) != std::string::npos; at += metals.size())
+      message.replace(at, word.size(), metals);
+  if (message.starts_with("unknown attribute ") && message.ends_with(" ignored"))
+    message.resize(message.size() - std::string_view(" ignored").size());  // it is an error here
+  return message;
+}
+
 ProblemCollector::Place ProblemCollector::place(const clang::Diagnostic& diagnostic) const {
   if (!diagnostic.hasSourceManager() || diagnostic.getLocation().isInvalid())
     return {};
@@ -31,7 +45,7 @@ void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, c
   diagnostic.FormatDiagnostic(message);
   Place at = place(diagnostic);
   if (level >= clang::DiagnosticsEngine::Error) {
-    problems_.push_back({"E0901", std::string(message), at.file, at.begin, at.end, {}});
+    problems_.push_back({"E0901", inMetalsWords(std::string(message)), at.file, at.begin, at.end, {}});
     return;
   }
   if (level != clang::DiagnosticsEngine::Note || problems_.empty() || at.file.empty())
@@ -42,7 +56,7 @@ void ProblemCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level, c
     last.begin = at.begin;
     last.end = at.end;
   } else if (last.notes.size() < 4) {
-    last.notes.push_back({std::string(message), at.file, at.begin});
+    last.notes.push_back({inMetalsWords(std::string(message)), at.file, at.begin});
   }
 }
 

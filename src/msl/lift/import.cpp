@@ -52,7 +52,7 @@ mlir::Type Importer::type(llvm::Type* type, const llvm::Instruction* at) {
 }
 
 mlir::Value Importer::constant(const llvm::Constant* value) {
-  mlir::Type type = this->type(value->getType(), nullptr);
+  mlir::Type type = this->type(value->getType(), at_);
   if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(value))
     return b_.create<mlir::arith::ConstantOp>(loc_, b_.getIntegerAttr(type, number->getValue()));
   if (auto* number = llvm::dyn_cast<llvm::ConstantFP>(value))
@@ -95,6 +95,7 @@ mlir::func::FuncOp Importer::run() {
       if (llvm::isa<llvm::PHINode>(each))
         continue;
       loc_ = location(each);
+      at_ = &each;
       each.isTerminator() ? importTerminator(each) : importInstruction(each);
       if (!unit_.problems.empty())
         return nullptr;

@@ -48,6 +48,7 @@ private:
   const std::vector<Memory>& memories_;
   mlir::OpBuilder b_;
   mlir::Location loc_;
+  const llvm::Instruction* at_ = nullptr;  ///< what is imported
   mlir::ModuleOp module_;
   mlir::func::FuncOp function_;
   llvm::DenseMap<const llvm::Value*, mlir::Value> values_;

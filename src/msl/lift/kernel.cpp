@@ -33,7 +33,7 @@ public:
     llvm::SmallVector<mlir::Type> types;
     llvm::SmallVector<mlir::Attribute> arguments;
     for (auto [i, memory] : llvm::enumerate(memories_))
-      if (memory.kind == Memory::Kind::Buffer) {
+      if (isPassed(static_cast<unsigned>(i))) {
         types.push_back(thread_.getArgument(static_cast<unsigned>(i)).getType());
         arguments.push_back(describe(memory.name, memory.isWritten ? ir::AccessMode::ReadWrite : ir::AccessMode::Read));
         addUse(memory, types.back(), response);
@@ -65,6 +65,9 @@ public:
   }
 
 private:
+  /// Launches give the buffers that the code touches: others may not exist, as those of a function constant that is off.
+  bool isPassed(unsigned i) { return memories_[i].kind == Memory::Kind::Buffer && !thread_.getArgument(i).use_empty(); }
+
   mlir::Attribute describe(llvm::StringRef name, std::optional<ir::AccessMode> access) {
     mlir::NamedAttrList list;
     list.append("name", b_.getStringAttr(name));
@@ -119,7 +122,7 @@ private:
     unsigned nextBuffer = 0;
     for (auto [i, memory] : llvm::enumerate(memories_)) {
       Value argument = thread_.getArgument(static_cast<unsigned>(i));
-      if (memory.kind == Memory::Kind::Buffer)
+      if (isPassed(static_cast<unsigned>(i)))
         distributor.bind(argument, body.getArgument(nextBuffer++));
       else if (!argument.use_empty())
         distributor.bind(argument, b_.create<ir::AllocOp>(loc_, argument.getType(), b_.getStringAttr(memory.name)));

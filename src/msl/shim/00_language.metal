@@ -6,6 +6,8 @@
 #define threadgroup __attribute__((opencl_local)) __attribute__((msl_threadgroup))
 #define thread
 #define kernel __attribute__((annotate("msl.kernel")))
+#define vertex __attribute__((annotate("msl.vertex")))
+#define fragment __attribute__((annotate("msl.fragment")))
 #define __LOCAL __attribute__((opencl_local))
 #define __VX inline __attribute__((always_inline, nodebug))
 #define __UNROLL _Pragma("clang loop unroll(full)")
