@@ -219,3 +219,10 @@ kernel k(x: &Tensor<{0}, [M, N]>, y: &mut Tensor<{0}, [M, N]>) {{
 @pytest.mark.parametrize("shape", [("f32", 4, 512, 128), ("bf16", 4, 512, 128), ("f16", 2, 64, 32), ("f32", 8, 256, 256)])
 def test_tiles_are_scaled_by_the_sums_of_their_rows(vortex, tmp_path, shape, target):
     assert entries(assembly(vortex, write(tmp_path, TILE_ROWS.format(*shape)), "k", target))
+
+
+#---- entry points --------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_constant_extents_decide_makes_no_entry_points(vortex, root, target):
+    assert sorted(entries(assembly(vortex, root / "examples/attention.vx", "attention", target))) == ["vx_attention_main", "vx_attention_main_general"]

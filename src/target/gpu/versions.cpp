@@ -75,8 +75,12 @@ llvm::SmallVector<KernelVersion> splitVersions(vxt::KernelOp kernel,
                                                llvm::function_ref<size::Expr(unsigned)> argumentOf) {
   llvm::SmallVector<KernelVersion> versions{{kernel, {}}};
   for (size_t at = 0; at < versions.size();) {
-    auto split = versions.size() < kMostVersions ? findSplit(versions[at].kernel, argumentOf) : std::nullopt;
-    if (!split) {
+    auto split = findSplit(versions[at].kernel, argumentOf);
+    if (split && split->when.constant()) {  // every launch takes the same side
+      take(split->branch, *split->when.constant() != 0);
+      continue;
+    }
+    if (!split || versions.size() == kMostVersions) {
       ++at;
       continue;
     }
