@@ -21,6 +21,14 @@ def test_its_tiles_fit_a_threadgroup(vortex, root, tmp_path):
     assert all(piece["offset"] + piece["bytes"] <= report["phases"][0]["sharedBytes"] for piece in report["pieces"])
 
 
+def test_a_launch_chooses_between_entries_that_differ(vortex, root):
+    """One for tensors with aligned rows, one for all others: what the tiles' extents decide is decided."""
+    text = vortex("build", root / "examples/attention.vx", "--target", "metal3.1", "--emit", "asm").stdout
+    assert text.count("kernel void") == 2
+    assert "if (true)" not in text and "if (false)" not in text
+    assert len(text) < 300_000
+
+
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
     return str(tmp_path_factory.mktemp("cache"))

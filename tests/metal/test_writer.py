@@ -144,6 +144,16 @@ def test_atomics(vortex, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
+def test_powers(vortex, tmp_path, kind):
+    rng = np.random.default_rng()
+    x = np.concatenate([rng.uniform(-4, 4, 500), [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, -2, -8]]).astype(np.float32)
+    y = np.concatenate([rng.uniform(-6, 6, 300), rng.integers(-5, 6, 200), [0, 3, 0.5, -3, 0, np.nan, np.inf, -3, 0.5]]).astype(np.float32)
+    kernel = f"kernel powers(x: &Tensor<f32, [N]>, y: &Tensor<f32, [N]>) -> Tensor<f32, [N]> {{ return pow(x as {kind}, y as {kind}) as f32 }}"
+    [(got, wanted)] = both(vortex, tmp_path, kernel, "let r = powers(&x, &y)", {"x": ("f32", x), "y": ("f32", y)}, ["r"])
+    np.testing.assert_allclose(got, wanted, rtol={"f32": 1e-6, "f16": 2**-10, "bf16": 2**-7}[kind], atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
 def test_products(vortex, tmp_path, kind):
     rng = np.random.default_rng()
     m, n, k = (int(extent) for extent in rng.integers(1, 90, 3))

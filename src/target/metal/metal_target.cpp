@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "chip/chip.h"
+#include "ir/simplify.h"
 #include "target/gpu/async_copies.h"
 #include "target/gpu/end_threads.h"
 #include "target/gpu/phases.h"
@@ -44,6 +45,10 @@ Result<artifact::Kernel> compileKernel(mlir::ModuleOp module, const std::string&
     gpu::endThreads(each);
     reuseArithmetic(each);
   }
+  // No compiler cleans the text before it is printed and parsed: loops without rounds and branches on constants would be in it.
+  ir::simplify(*lowered);
+  for (ir::vxt::KernelOp each : lowered->getOps<ir::vxt::KernelOp>())
+    reuseArithmetic(each);
   VORTEX_CHECK(mlir::succeeded(mlir::verify(*lowered)), "the module to be printed is not well-formed");
   if (vxt) {
     llvm::raw_string_ostream out(*vxt);

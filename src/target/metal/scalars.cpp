@@ -56,6 +56,7 @@ Value* MetalScalars::binary(llvm::IRBuilder<>& ir, math::Binary function, Value*
   switch (function) {
   case math::Binary::Mod: return callMetal(ir, "precise::fmod", {x, y});
   case math::Binary::Atan2: return callMetal(ir, "precise::atan2", {x, y});
+  case math::Binary::Pow: return callMetal(ir, "precise::pow", {x, y});  // ours computes in f64
   default: return math::emitBinary(ir, VectorFeatures{.fma = true}, function, x, y);
   }
 }
