@@ -247,6 +247,11 @@ std::optional<int> runFrontier(const Settings& settings, const Program& program,
 constexpr uint32_t kCpuWidth = 8, kGpuWidth = 256;
 constexpr uint32_t kCpuBlocks = 4, kGpuBlocks = 1056;
 
+/// Opening a GPU takes longer than many programs do.
+bool isOpenedLate(const Settings& settings) {
+  return settings.hasDevice && !settings.usesFrontier && settings.frontier.device.starts_with("cuda");
+}
+
 /// What reduces a term of %gnf.
 slices::SliceOptions slicesFor(const Settings& settings, uint64_t spent) {
   slices::SliceOptions options;
@@ -283,12 +288,14 @@ int run(const Settings& settings, const Program& program) {
     if (std::optional<int> status = runFrontier(settings, program, *code, main->second))
       return *status;
   EvaluationOptions options = settings.evaluation;
-  slices::Report report;
-  std::optional<slices::Session> session;
+  slices::Report report, cpuReport;
+  std::optional<slices::Session> session, cpuSession;
   if (settings.hasDevice)
     options.offload = [&](Machine& machine, Term& term) {
       slices::SliceOptions sliceOptions = slicesFor(settings, machine.interactions());
       sliceOptions.report = &report, sliceOptions.session = &session;
+      if (isOpenedLate(settings) && sliceOptions.leastWidth > 0 && settings.slicesFile.empty())
+        sliceOptions.cpuSession = &cpuSession, sliceOptions.cpuReport = &cpuReport;
       return slices::reduceOnDevice(sliceOptions, machine, term);
     };
   auto evaluation = Evaluation::create(*code, options);
@@ -320,7 +327,8 @@ int run(const Settings& settings, const Program& program) {
   std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   printStatistics(settings, run.interactionsByThread(), run.heap().highWater(), elapsed.count());
   if (settings.stats && run.offloadedInteractions() > 0)
-    printReport(settings.frontier.device, run.offloadedInteractions(), report);
+    printReport(session || !cpuSession ? settings.frontier.device : "cpu", run.offloadedInteractions(),
+                session || !cpuSession ? report : cpuReport);
   return finish();
 }
 
@@ -348,7 +356,7 @@ int runCommand(const std::vector<std::string>& arguments) {
     return fail("Error: --one-launch is for --owner; --atomics takes two launches for a pass");
   if (settings.usesFrontier && settings.collapse)
     return fail("Error: the frontier engine computes normal forms, not -C");
-  if (settings.hasDevice)
+  if (settings.hasDevice && !isOpenedLate(settings))
     if (Result<Device> opened = Runtime().open(device); !opened)
       return fail("Error: " + opened.error().message);
   return run(settings, *program);

@@ -1,4 +1,5 @@
 """The command line of `vortex hvm`: options, statistics, and what is refused."""
+import os
 import re
 import subprocess
 
@@ -36,7 +37,7 @@ def test_options_have_several_spellings(spelling, file, hvm):
     assert hvm(file, *spelling) == (0, "3\n", "")
 
 
-@pytest.mark.parametrize("words, named", [(["--device", "cuda:0"], "cuda:0"), (["-Cx"], "-Cx"), (["-T", "0"], "0"), (["-T"], "-T"),
+@pytest.mark.parametrize("words, named", [(["--device", "tpu:0"], "tpu:0"), (["-Cx"], "-Cx"), (["-T", "0"], "0"), (["-T"], "-T"),
                                           (["--memory", "much"], "much"), (["--memory", "0"], "0"), (["--to-c"], "--to-c"), (["second.hvm4"], "second.hvm4"),
                                           (["--threads=x"], "x"), (["-C18446744073709551616"], "-C18446744073709551616")], ids=lambda value: " ".join(value))
 def test_wrong_options_are_named(words, named, file, hvm):
@@ -47,3 +48,20 @@ def test_wrong_options_are_named(words, named, file, hvm):
 def test_no_file_is_an_error(program):
     done = subprocess.run([program, "hvm", "-C"], capture_output=True, text=True)
     assert done.returncode == 1 and "no file" in done.stderr
+
+
+@pytest.fixture
+def without_gpu(program, tmp_path):
+    """run(text): what --device cuda:0 does where there is no driver."""
+    def run(text):
+        path = tmp_path / "program.hvm4"
+        path.write_text(text, encoding="utf-8")
+        return subprocess.run([program, "hvm", path, "-s", "--device", "cuda:0"], capture_output=True, text=True, env={**os.environ, "VORTEX_LIBCUDA": "/nowhere/libcuda.so"})
+    return run
+
+
+def test_a_gpu_is_opened_when_there_are_tasks_for_it(without_gpu):
+    narrow = without_gpu("@count = λ{0: 0; λn. 1 + @count(n - 1)}\n@main = %gnf(@count(300000))\n")
+    assert narrow.returncode == 0 and narrow.stdout.splitlines()[0] == "300000" and "Itrs[cuda:0]" not in narrow.stdout
+    wide = without_gpu("@fib = λ{0: 0; 1: 1; λ&n. @fib(n - 1) + @fib(n - 2)}\n@main = %gnf(@fib(25))\n")
+    assert (wide.returncode, wide.stdout) == (1, "") and wide.stderr.startswith("Error: ") and "libcuda" in wide.stderr

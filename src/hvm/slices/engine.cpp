@@ -268,7 +268,8 @@ Result<bool> Engine::runSlices() {
     if (interactions_ > options_.fuel || (flags & kDiscard))
       return false;
     narrow = width < options_.leastWidth ? narrow + 1 : 0;
-    if (width == 0 || narrow > kNarrowSlices)
+    isWide_ = width >= options_.enoughWidth;
+    if (width == 0 || narrow > kNarrowSlices || isWide_)
       break;
     if (flags & (kCollect | kTidy))
       if (Result<void> done = tidy(); !done)

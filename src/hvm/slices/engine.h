@@ -51,11 +51,15 @@ struct SliceOptions {
   uint32_t blocks = 4;
   uint64_t memoryBytes = 0;
   uint64_t fuel = ~uint64_t(0);
-  uint64_t seed = 0;                          // the order in which blocks begin
-  std::string file;                           // write what the run starts from there, for slices.vx
-  uint32_t leastWidth = 0;                    // slices that end with fewer tasks end the run: the evaluator is faster
-  Report* report = nullptr;                   // is added to
+  uint64_t seed = 0;                    // the order in which blocks begin
+  std::string file;                     // write what the run starts from there, for slices.vx
+  uint32_t leastWidth = 0;              // slices that end with fewer tasks end the run: the evaluator is faster
+  Report* report = nullptr;             // is added to
+  uint32_t enoughWidth = ~uint32_t(0);  // slices that end with as many tasks end the run: another device is faster
   std::optional<Session>* session = nullptr;  // is opened by the first run
+  /// Where the first tasks are made until there are `leastWidth`: the device, if it is not open yet, is opened only then. Null: on the device.
+  std::optional<Session>* cpuSession = nullptr;
+  Report* cpuReport = nullptr;  // of what was done there
 };
 
 /// A net before it goes to the device: nodes whose fields lie kStride words apart.
@@ -81,6 +85,8 @@ public:
   static Result<std::unique_ptr<Engine>> create(const Tables& tables, const Image& image, const std::vector<Loc>& cells,
                                                 const SliceOptions& options);
 
+  /// After run(): it ended because there were tasks enough.
+  bool isWide() const { return isWide_; }
   /// Until nothing is left that the kernels can do. False: nothing of what was done counts.
   Result<bool> run();
   uint64_t interactions() const { return interactions_; }
@@ -143,6 +149,7 @@ private:
   std::vector<PreparedLaunch> spread_;
   size_t full_ = 0;
   uint64_t interactions_ = 0;
+  bool isWide_ = false;
   Result<void> state_;
   std::unordered_map<uint64_t, std::vector<Term>> pages_;
   std::vector<Term>* page_ = nullptr;  // the last one that was asked for

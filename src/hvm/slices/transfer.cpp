@@ -266,24 +266,24 @@ private:
   std::vector<Open> open_;
 };
 
-}  // namespace
+struct Outcome {
+  uint64_t interactions = 0;
+  bool isWide = false;
+};
 
-Result<uint64_t> reduceOnDevice(const SliceOptions& options, Machine& machine, Term& term) {
-  const std::optional<Tables> tables = tabulate(machine.code());
-  if (!tables)
-    return uint64_t(0);
+Result<Outcome> reduceOn(const Tables& tables, const SliceOptions& options, Machine& machine, Term& term) {
   Departure departure(machine);
   departure.run(term);
-  auto engine = Engine::create(*tables, departure.image, departure.cells, options);
+  auto engine = Engine::create(tables, departure.image, departure.cells, options);
   if (!engine)
     return engine.takeError();
   Result<bool> done = (*engine)->run();
   if (!done)
     return done.takeError();
   if (!*done)
-    return uint64_t(0);
+    return Outcome{};
   if (!machine.hasRoomFor((*engine)->usedWords()))
-    return uint64_t(0);
+    return Outcome{};
   Clock clock;
   Folding folding(**engine, machine.code());
   for (Loc stack : (*engine)->stacks())
@@ -294,7 +294,35 @@ Result<uint64_t> reduceOnDevice(const SliceOptions& options, Machine& machine, T
   term = normal;
   if (options.report)
     options.report->fetch += clock.lap();
-  return (*engine)->interactions();
+  return Outcome{(*engine)->interactions(), (*engine)->isWide()};
+}
+
+constexpr uint32_t kFirstBlocks = 4;  // on the CPU: room for as many tasks as a GPU is opened for
+
+}  // namespace
+
+Result<uint64_t> reduceOnDevice(const SliceOptions& options, Machine& machine, Term& term) {
+  const std::optional<Tables> tables = tabulate(machine.code());
+  if (!tables)
+    return uint64_t(0);
+  Outcome first;
+  if (options.cpuSession && !*options.session) {
+    SliceOptions onCpu = options;
+    onCpu.device = "cpu", onCpu.blocks = kFirstBlocks, onCpu.enoughWidth = options.leastWidth;
+    onCpu.session = options.cpuSession, onCpu.report = options.cpuReport;
+    Result<Outcome> made = reduceOn(*tables, onCpu, machine, term);
+    if (!made)
+      return made.takeError();
+    if (!made->isWide)
+      return made->interactions;
+    first = *made;
+  }
+  SliceOptions rest = options;
+  rest.fuel -= std::min(rest.fuel, first.interactions);
+  Result<Outcome> done = reduceOn(*tables, rest, machine, term);
+  if (!done)
+    return done.takeError();
+  return first.interactions + done->interactions;
 }
 
 }  // namespace vortex::hvm::slices
