@@ -60,7 +60,7 @@ def evaluate(sizes, number, slots, known):
 
 def encode(map):
     """The 128 bytes of a tensor map (cuTensorMapEncodeTiled), of a launch's numbers."""
-    rank, types = len(map["box"]), {"u8": 0, "u16": 1, "u32": 2, "f16": 6, "f32": 7, "f64": 8, "bf16": 9}
+    rank, types = len(map["box"]), {"u8": 0, "u16": 1, "u32": 2, "f16": 6, "f32": 7, "f64": 8, "bf16": 9, "tf32": 11}
     space = ctypes.create_string_buffer(192)
     place = (ctypes.addressof(space) + 63) // 64 * 64
     numbers = lambda kind, values: (kind * max(1, len(values)))(*values)

@@ -3,6 +3,23 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+namespace vortex::ir::vxnv {
+
+/// Operands and results have these types.
+static mlir::ParseResult parseSameTypes(mlir::OpAsmParser& parser, llvm::SmallVectorImpl<mlir::Type>& operands,
+                                        llvm::SmallVectorImpl<mlir::Type>& results) {
+  if (parser.parseTypeList(results))
+    return mlir::failure();
+  operands.assign(results.begin(), results.end());
+  return mlir::success();
+}
+
+static void printSameTypes(mlir::OpAsmPrinter& printer, mlir::Operation*, mlir::TypeRange, mlir::TypeRange results) {
+  llvm::interleaveComma(results, printer);
+}
+
+}  // namespace vortex::ir::vxnv
+
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wunused-parameter"
 #include "ir/vxnv_dialect.cpp.inc"
@@ -15,6 +32,16 @@
 #pragma clang diagnostic pop
 
 namespace vortex::ir::vxnv {
+
+mlir::Type SumsType::elementType() const {
+  return getInteger() ? getInteger() : mlir::Type(mlir::Float32Type::get(getContext()));
+}
+
+mlir::LogicalResult SumsType::verify(llvm::function_ref<mlir::InFlightDiagnostic()> error, int64_t,
+                                     mlir::Type integer) {
+  return !integer || integer.isSignlessInteger(32) ? mlir::success()
+                                                   : error() << "sums are f32 or i32, not " << integer;
+}
 
 using mlir::failure;
 using mlir::LogicalResult;
@@ -143,13 +170,27 @@ LogicalResult CopyOp::verify() {
 
 LogicalResult StoreOp::verify() { return verifyBox(*this, getMap(), getCoordinates().size()); }
 
+static bool isMultiplied(mlir::Type type) {
+  return type.isF16() || type.isBF16() || type.isFloat8E4M3FN() || type.isFloat8E5M2() || type.isTF32() ||
+         type.isSignedInteger(8) || type.isUnsignedInteger(8);
+}
+
 /// Of both kinds of starts.
 template <typename Start> static LogicalResult verifyStart(Start start) {
   int64_t columns = start.getSums().getType().getColumns();
   if (columns < 8 || columns > 256 || columns % 8 != 0)
     return start.emitOpError("has ") << columns << " columns; multiples of 8 up to 256 exist";
-  if (!start.getElement().isF16() && !start.getElement().isBF16())
-    return start.emitOpError("multiplies f16 or bf16, not ") << start.getElement();
+  mlir::Type element = start.getElement();
+  if (!isMultiplied(element))
+    return start.emitOpError("multiplies no ") << element;
+  const bool isInteger = element.isInteger();
+  if (isInteger != start.getSums().getType().elementType().isInteger())
+    return start.emitOpError("adds products of ")
+           << element << " to sums of " << start.getSums().getType().elementType();
+  if (isInteger && columns > 32 && columns % 16 != 0)
+    return start.emitOpError("has ") << columns << " columns of integers; above 32 multiples of 16 exist";
+  if (start.getBAcross() && vxt::scalarBytes(element) != 2)
+    return start.emitOpError("reads ") << element << " across; only 16-bit elements can lie so";
   for (mlir::Operation* user : start.getResult().getUsers())
     if (!llvm::isa<DotStartOp, DotStartRegistersOp, DotWaitOp, mlir::scf::ForOp, mlir::scf::YieldOp>(user))
       return start.emitOpError("is still running where ") << user->getName() << " uses its sums";
@@ -159,18 +200,22 @@ template <typename Start> static LogicalResult verifyStart(Start start) {
 LogicalResult DotStartOp::verify() {
   if (getSteps() < 1)
     return emitOpError("has no steps");
+  if (getAAcross() && vxt::scalarBytes(getElement()) != 2)
+    return emitOpError("reads ") << getElement() << " across; only 16-bit elements can lie so";
   return verifyStart(*this);
 }
 
 LogicalResult DotStartRegistersOp::verify() {
   if (getWords().empty() || getWords().size() % kStepWords != 0)
     return emitOpError("has ") << getWords().size() << " words of A; a step takes " << kStepWords;
+  if (vxt::scalarBytes(getElement()) != 2)
+    return emitOpError("multiplies 16-bit elements in registers, not ") << getElement();
   return verifyStart(*this);
 }
 
 LogicalResult SumOp::verify() {
-  if (!getSums().getDefiningOp<DotWaitOp>())
-    return emitOpError("reads sums that are not those of a `dot_wait`");
+  if (!llvm::isa_and_nonnull<DotWaitOp, SumsOfOp>(getSums().getDefiningOp()))
+    return emitOpError("reads sums that are not those of a `dot_wait`, nor values");
   if (static_cast<int64_t>(getNumber()) >= getSums().getType().perThread())
     return emitOpError("reads number ") << getNumber() << " of " << getSums().getType().perThread();
   return success();
@@ -178,6 +223,8 @@ LogicalResult SumOp::verify() {
 
 LogicalResult SumsOfOp::verify() {
   int64_t held = getResult().getType().perThread();
+  if (!getResult().getType().elementType().isF32())
+    return emitOpError("makes sums of f32");
   if (static_cast<int64_t>(getValues().size()) != held)
     return emitOpError("has ") << getValues().size() << " values, a thread holds " << held;
   return success();
@@ -197,6 +244,9 @@ template <typename Product> static LogicalResult verifyWgmma(Product product) {
   size_t count = product.getSums().size();
   if (count != product.getResults().size() || count == 0 || count % 4 != 0 || count > 128)
     return product.emitOpError("has ") << count << " sums and " << product.getResults().size() << " results";
+  for (auto [sum, result] : llvm::zip(product.getSums(), product.getResults()))
+    if (sum.getType() != result.getType() || sum.getType().isInteger() != product.getElement().isInteger())
+      return product.emitOpError("adds products of ") << product.getElement() << " to " << sum.getType();
   return success();
 }
 
@@ -204,7 +254,7 @@ LogicalResult WgmmaOp::verify() { return verifyWgmma(*this); }
 LogicalResult WgmmaRegistersOp::verify() { return verifyWgmma(*this); }
 
 LogicalResult WgmmaWaitOp::verify() {
-  return getSums().size() == getResults().size() ? success() : emitOpError("passes its operands on");
+  return llvm::equal(getSums().getTypes(), getResults().getTypes()) ? success() : emitOpError("passes its operands on");
 }
 
 }  // namespace vortex::ir::vxnv

@@ -43,15 +43,21 @@ class Vxnv_Type<string name, string mnemonic_> : TypeDef<Vxnv_Dialect, name> { l
 def Vxnv_Ring : Vxnv_Type<"Ring", "ring"> { let summary = "slots of shared memory that producers fill and consumers empty in turn"; }
 def Vxnv_Slot : Vxnv_Type<"Slot", "slot"> { let summary = "one slot of a ring while it is held"; }
 def Vxnv_Sums : Vxnv_Type<"Sums", "sums"> {
-  let summary = "sums of a warpgroup: 64 rows and this many columns, `!vxnv.sums<256>`";
+  let summary = "sums of a warpgroup: 64 rows and this many columns, `!vxnv.sums<256>` of f32, `!vxnv.sums<256, i32>` of integers";
   let description = [{
-    f32. Thread t of the warpgroup holds, as number 4j + 2h + i, row 16 (t / 32) + 8h + t / 4 mod 8 and column 8j + 2 (t mod 4) + i
+    Thread t of the warpgroup holds, as number 4j + 2h + i, row 16 (t / 32) + 8h + t / 4 mod 8 and column 8j + 2 (t mod 4) + i
     (PTX ISA, register fragments of wgmma).
   }];
-  let parameters = (ins "int64_t":$columns);
-  let assemblyFormat = "`<` $columns `>`";
-  let extraClassDeclaration = "int64_t perThread() const { return getColumns() / 2; }";
+  let parameters = (ins "int64_t":$columns, OptionalParameter<"::mlir::Type">:$integer);
+  let assemblyFormat = "`<` $columns (`,` $integer^)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t perThread() const { return getColumns() / 2; }
+    ::mlir::Type elementType() const;
+  }];
 }
+
+def Vxnv_Sum : AnyTypeOf<[F32, I32]>;
 
 //===-- structure ---------------------------------------------------------------------------------------------===//
 
@@ -130,8 +136,10 @@ def Vxnv_DotStartOp : Vxnv_StartOp<"dot_start"> {
   let summary = "starts sums + A · B on `steps` times 128 bytes of depth of two slots; `first`: A · B instead";
   let description = [{
     A: 64 rows, B: as many columns as the sums, in their slots from these byte offsets, further steps of the depth `a_step` and `b_step` bytes apart. Along
-    the depth (the default): rows (columns) of 128 bytes, one after the other. `across`: blocks of 64 rows (columns) of 8192 bytes, each 64 steps of
-    128 bytes. All under the swizzle of 128 bytes.
+    the depth (the default): rows (columns) of 128 bytes, one after the other. `across`, of 16-bit elements only: blocks of 64 rows (columns) of 8192
+    bytes, each 64 steps of 128 bytes. All under the swizzle of 128 bytes.
+    Elements: f16, bf16, f8E4M3FN, f8E5M2, tf32 (f32 in memory, rounded by its map), or si8 and ui8, whose sums are i32 and wrap.
+    Of 8-bit floats the unit is reported to keep about 14 bits of a sum: long depths are multiplied in parts that are added apart.
     Until a `dot_wait` covers it the result may only go to further starts and waits, and the slots may not be released.
   }];
   let arguments = (ins Vxnv_Sums:$sums, Vxnv_Slot:$a_slot, Index:$a, Vxnv_Slot:$b_slot, Index:$b, TypeAttr:$element, UnitAttr:$a_across, UnitAttr:$b_across,
@@ -157,10 +165,11 @@ def Vxnv_DotWaitOp : Vxnv_Effect<"dot_wait", [AllTypesMatch<["sums", "result"]>]
   let results = (outs Vxnv_Sums:$result);
   let assemblyFormat = "$sums `pending` $pending attr-dict `:` type($sums)";
 }
-def Vxnv_SumOp : Vxnv_Op<"sum", [Pure]> {
-  let summary = "one of the sums this thread holds, of a `dot_wait` for the products that make them";
+def Vxnv_SumOp : Vxnv_Op<"sum", [Pure, TypesMatchWith<"the element of the sums", "sums", "result",
+                                                      "::llvm::cast<::vortex::ir::vxnv::SumsType>($_self).elementType()">]> {
+  let summary = "one of the sums this thread holds, of a `dot_wait` for the products that make them or of values";
   let arguments = (ins Vxnv_Sums:$sums, I64Attr:$number);
-  let results = (outs F32:$result);
+  let results = (outs Vxnv_Sum:$result);
   let assemblyFormat = "$sums `[` $number `]` attr-dict `:` type($sums)";
   let hasVerifier = 1;
 }
@@ -274,9 +283,12 @@ def Vxnv_WgmmaFenceOp : Vxnv_Effect<"wgmma_fence"> {
 def Vxnv_WgmmaOp : Vxnv_Effect<"wgmma"> {
   let summary = "the warpgroup starts sums + A · B on 32 bytes of depth in shared memory, described by two words; `first`: A · B";
   let description = "The words: PTX ISA, matrix descriptors. `columns` / 2 sums per thread.";
-  let arguments = (ins Variadic<F32>:$sums, I64:$a, I64:$b, TypeAttr:$element, UnitAttr:$a_across, UnitAttr:$b_across, UnitAttr:$first);
-  let results = (outs Variadic<F32>:$results);
-  let assemblyFormat = "`(` $sums `)` `a` (`across` $a_across^)? $a `b` (`across` $b_across^)? $b `of` $element (`first` $first^)? attr-dict `:` type($results)";
+  let arguments = (ins Variadic<Vxnv_Sum>:$sums, I64:$a, I64:$b, TypeAttr:$element, UnitAttr:$a_across, UnitAttr:$b_across, UnitAttr:$first);
+  let results = (outs Variadic<Vxnv_Sum>:$results);
+  let assemblyFormat = [{
+    `(` $sums `)` `a` (`across` $a_across^)? $a `b` (`across` $b_across^)? $b `of` $element (`first` $first^)? attr-dict `:`
+    custom<SameTypes>(type($sums), type($results))
+  }];
   let hasVerifier = 1;
 }
 def Vxnv_WgmmaRegistersOp : Vxnv_Effect<"wgmma_registers"> {
@@ -294,9 +306,9 @@ def Vxnv_WgmmaCommitOp : Vxnv_Effect<"wgmma_commit"> {
 }
 def Vxnv_WgmmaWaitOp : Vxnv_Effect<"wgmma_wait"> {
   let summary = "waits until at most the `pending` latest groups run; the sums of the others may be read from the results";
-  let arguments = (ins Variadic<F32>:$sums, I64Attr:$pending);
-  let results = (outs Variadic<F32>:$results);
-  let assemblyFormat = "$pending `(` $sums `)` attr-dict `:` type($results)";
+  let arguments = (ins Variadic<Vxnv_Sum>:$sums, I64Attr:$pending);
+  let results = (outs Variadic<Vxnv_Sum>:$results);
+  let assemblyFormat = "$pending `(` $sums `)` attr-dict `:` custom<SameTypes>(type($sums), type($results))";
   let hasVerifier = 1;
 }
 #endif

@@ -45,7 +45,10 @@ void VxtDialect::registerTypes() {
       >();
 }
 
-int64_t scalarBytes(Type type) { return type.isIndex() ? 8 : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8); }
+int64_t scalarBytes(Type type) {
+  // tf32 lies in memory as f32.
+  return type.isIndex() ? 8 : type.isTF32() ? 4 : llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
 
 int64_t valueBytes(Type type) {
   auto vector = llvm::dyn_cast<mlir::VectorType>(type);

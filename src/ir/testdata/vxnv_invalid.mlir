@@ -392,7 +392,7 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
     %none = vxnv.sums : <64>
     %sums = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %none) -> (!vxnv.sums<64>) {
       %slot = vxnv.await %ring
-      // expected-error @+1 {{multiplies f16 or bf16, not 'f32'}}
+      // expected-error @+1 {{multiplies no 'f32'}}
       %next = vxnv.dot_start %carried a %slot + %c0 b %slot + %c0 of f32 : <64>
       %waited = vxnv.dot_wait %next pending 0 : <64>
       vxnv.release %ring
@@ -791,3 +791,108 @@ vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 6
   }
   vxt.return
 }
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64} {
+  %c0 = arith.constant 0 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    %slot = vxnv.acquire %ring
+    vxnv.publish %ring
+  } consumers 2 {
+  ^bb0(%group: index):
+    %none = vxnv.sums : <64>
+    %slot = vxnv.await %ring
+    // expected-error @+1 {{adds products of 'si8' to sums of 'f32'}}
+    %next = vxnv.dot_start %none a %slot + %c0 b %slot + %c0 of si8 first : <64>
+    %done = vxnv.dot_wait %next pending 0 : <64>
+    vxnv.release %ring
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64} {
+  %c0 = arith.constant 0 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    %slot = vxnv.acquire %ring
+    vxnv.publish %ring
+  } consumers 2 {
+  ^bb0(%group: index):
+    %none = vxnv.sums : <64, i32>
+    %slot = vxnv.await %ring
+    // expected-error @+1 {{adds products of 'bf16' to sums of 'i32'}}
+    %next = vxnv.dot_start %none a %slot + %c0 b %slot + %c0 of bf16 first : <64, i32>
+    %done = vxnv.dot_wait %next pending 0 : <64, i32>
+    vxnv.release %ring
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64} {
+  %c0 = arith.constant 0 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    %slot = vxnv.acquire %ring
+    vxnv.publish %ring
+  } consumers 2 {
+  ^bb0(%group: index):
+    %none = vxnv.sums : <40, i32>
+    %slot = vxnv.await %ring
+    // expected-error @+1 {{has 40 columns of integers; above 32 multiples of 16 exist}}
+    %next = vxnv.dot_start %none a %slot + %c0 b %slot + %c0 of ui8 first : <40, i32>
+    %done = vxnv.dot_wait %next pending 0 : <40, i32>
+    vxnv.release %ring
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64} {
+  %c0 = arith.constant 0 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    %slot = vxnv.acquire %ring
+    vxnv.publish %ring
+  } consumers 2 {
+  ^bb0(%group: index):
+    %none = vxnv.sums : <64>
+    %slot = vxnv.await %ring
+    // expected-error @+1 {{reads 'f8E4M3FN' across; only 16-bit elements can lie so}}
+    %next = vxnv.dot_start %none a %slot + %c0 b %slot across + %c0 of f8E4M3FN first : <64>
+    %done = vxnv.dot_wait %next pending 0 : <64>
+    vxnv.release %ring
+  }
+  vxt.return
+}
+
+// -----
+
+vxt.kernel @k(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64} {
+  %c0 = arith.constant 0 : index
+  %ring = vxnv.ring stages 2 bytes 8192 at 0 barriers at 16384
+  vxnv.roles registers [40, 232] producer {
+    %slot = vxnv.acquire %ring
+    vxnv.publish %ring
+  } consumers 2 {
+  ^bb0(%group: index):
+    %none = vxnv.sums : <64>
+    %slot = vxnv.await %ring
+    // expected-error @+1 {{reads 'tf32' across; only 16-bit elements can lie so}}
+    %next = vxnv.dot_start %none a %slot across + %c0 b %slot + %c0 of tf32 first : <64>
+    %done = vxnv.dot_wait %next pending 0 : <64>
+    vxnv.release %ring
+  }
+  vxt.return
+}
+
+// -----
+
+// expected-error @+1 {{sums are f32 or i32, not 'i64'}}
+func.func private @sums(!vxnv.sums<64, i64>)

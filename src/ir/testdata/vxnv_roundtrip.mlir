@@ -87,13 +87,39 @@ vxt.kernel @chained(%n: index, %word: i32, %value: f32) attributes {threads = #v
   vxt.return
 }
 
+// CHECK: vxt.kernel @integers
+// CHECK: vxnv.sums : <64, i32>
+// CHECK: vxnv.dot_start {{.*}} of ui8 first : <64, i32>
+// CHECK: vxnv.sum {{.*}}[31] : <64, i32>
+vxt.kernel @integers(%n: index) attributes {threads = #vx.size<"384">, shared_bytes = 65536 : i64} {
+  %c0 = arith.constant 0 : index
+  %ring = vxnv.ring stages 2 bytes 24576 at 0 barriers at 49152
+  vxnv.roles registers [40, 232] producer {
+    %slot = vxnv.acquire %ring
+    vxnv.publish %ring
+  } consumers 2 {
+  ^bb0(%group: index):
+    %none = vxnv.sums : <64, i32>
+    %slot = vxnv.await %ring
+    %next = vxnv.dot_start %none a %slot + %c0 b %slot + %c0 of ui8 first : <64, i32>
+    %done = vxnv.dot_wait %next pending 0 : <64, i32>
+    vxnv.release %ring
+    %sum = vxnv.sum %done[31] : <64, i32>
+  }
+  vxt.return
+}
+
 // CHECK: vxt.kernel @instructions
 // CHECK: vxnv.named_barrier {{.*}} threads 256 arrives
 // CHECK: vxnv.named_barrier {{.*}} threads 256{{$}}
+// CHECK: vxnv.wgmma({{.*}}) a {{.*}} b {{.*}} of si8 : i32, i32, i32, i32
+// CHECK: vxnv.wgmma_wait 0({{.*}}) : i32, i32, i32, i32
 // CHECK: vxnv.wgmma_registers({{.*}}) a({{.*}}) b across {{.*}} of f16 first : f32, f32, f32, f32
 vxt.kernel @instructions(%number: i32, %word: i32, %b: i64, %value: f32) attributes {threads = #vx.size<"256">} {
   vxnv.named_barrier %number threads 256 arrives
   vxnv.named_barrier %number threads 256
+  %i:4 = vxnv.wgmma (%word, %word, %word, %word) a %b b %b of si8 : i32, i32, i32, i32
+  %w:4 = vxnv.wgmma_wait 0 (%i#0, %i#1, %i#2, %i#3) : i32, i32, i32, i32
   %r:4 = vxnv.wgmma_registers (%value, %value, %value, %value) a (%word, %word, %word, %word) b across %b of f16 first : f32, f32, f32, f32
   vxt.return
 }

@@ -37,29 +37,61 @@ bool BulkProducts::requireWhole(unsigned argument, ArrayRef<Axis> axes) {
   return true;
 }
 
-bool BulkProducts::addOperand(Value operand, bool isA) {
+/// As operands of the matrix unit, by what lies in memory. `isTf32`: of a product that may round its operands so.
+static bool isMultiplied(Type type, bool isTf32) {
+  return type.isF16() || type.isBF16() || type.isFloat8E4M3FN() || type.isFloat8E5M2() || type.isSignlessInteger(8) ||
+         (type.isF32() && isTf32);
+}
+
+/// Whether an integer or a narrow float is given another width here.
+static bool isConversion(Operation* op) {
+  return isa_and_nonnull<arith::ExtFOp, arith::TruncFOp, arith::ExtUIOp, arith::ExtSIOp>(op);
+}
+
+std::optional<BulkProducts::Elements> BulkProducts::addOperand(Value operand, bool isA) {
+  Elements elements;
   Type element = getElementTypeOrSelf(operand.getType());
   auto rank = cast<RankedTensorType>(operand.getType()).getRank();
   int64_t rows = rank - 2, columns = rank - 1;  // dimensions of the tensor in memory
-  // Transposes of narrow floats widen them and round them again.
+  // Transposes of narrow floats widen them and round them again. Integers may be widened for good.
   for (Operation* op = operand.getDefiningOp();
-       !temporaries_.contains(operand) && isa_and_nonnull<ir::TransposeOp, arith::ExtFOp, arith::TruncFOp>(op);
+       !temporaries_.contains(operand) && (isa_and_nonnull<ir::TransposeOp>(op) || isConversion(op));
        op = operand.getDefiningOp()) {
     if (auto turned = dyn_cast<ir::TransposeOp>(op)) {
       rows = turned.getPermutation()[static_cast<unsigned>(rows)];
       columns = turned.getPermutation()[static_cast<unsigned>(columns)];
     }
+    if (isa<arith::ExtUIOp, arith::ExtSIOp>(op)) {
+      elements.isUnsigned |= isa<arith::ExtUIOp>(op);
+      element = getElementTypeOrSelf(op->getOperand(0).getType());
+    }
     operand = op->getOperand(0);
   }
-  bool isInner = rows == rank - 1 || columns == rank - 1;
-  if (getElementTypeOrSelf(operand.getType()) != element || !isInner || (isA && !element.isF16() && !element.isBF16()))
-    return false;
+  elements.type = element;
+  // Only 16-bit elements may lie along the rows (columns) that the product keeps.
+  const int64_t depth = isA ? columns : rows, across = isA ? rows : columns;
+  const bool isInner = depth == rank - 1 || (element.getIntOrFloatBitWidth() == 16 && across == rank - 1);
+  if (getElementTypeOrSelf(operand.getType()) != element || !isInner ||
+      !isMultiplied(element, dot_->hasAttr("vx.tf32")))
+    return std::nullopt;
+  const auto addArgument = [&](unsigned argument) {
+    return requireReachable(argument) && requireWhole(argument, axes_.of(operand)) ? std::optional(elements)
+                                                                                   : std::nullopt;
+  };
   if (auto temporary = temporaries_.find(operand); temporary != temporaries_.end())
-    return requireReachable(temporary->second) && requireWhole(temporary->second, axes_.of(operand));
+    return addArgument(temporary->second);
   auto load = operand.getDefiningOp<ir::TileLoadOp>();
   auto argument = load ? dyn_cast<BlockArgument>(load.getView()) : nullptr;
-  return argument && startsAtZero(load.getOffsets()) && requireReachable(argument.getArgNumber()) &&
-         requireWhole(argument.getArgNumber(), axes_.of(operand));
+  return argument && startsAtZero(load.getOffsets()) ? addArgument(argument.getArgNumber()) : std::nullopt;
+}
+
+bool BulkProducts::addOperands() {
+  std::optional<Elements> a = addOperand(dot_.getA(), true), b = a ? addOperand(dot_.getB(), false) : std::nullopt;
+  if (!b || *a != *b)
+    return false;
+  elements_ = *a;
+  Type sums = getElementTypeOrSelf(dot_.getType());
+  return elements_.type.isInteger() ? sums.isInteger() && sums.getIntOrFloatBitWidth() <= 32 : sums.isF32();
 }
 
 /// Known without reading memory.
@@ -80,10 +112,12 @@ bool BulkProducts::addTile(Value tile) {
     return requireReachable(temporary->second);
   Operation* op = tile.getDefiningOp();
   if (auto load = dyn_cast_if_present<ir::TileLoadOp>(op)) {
-    // Pairs are loaded at once, with no check of where they lie but the edges of the product.
+    // Pairs are loaded at once, with no check of where they lie but the edges of the product. Of one column there are none.
     auto argument = dyn_cast<BlockArgument>(load.getView());
+    const bool isColumn = argument && cast<ir::ViewType>(argument.getType()).getRank() > 0 &&
+                          cast<ir::ViewType>(argument.getType()).getShape().back() == 1;
     return argument && load.getInbounds() && startsAtZero(load.getOffsets()) &&
-           requireReachable(argument.getArgNumber());
+           (isColumn || requireReachable(argument.getArgNumber()));
   }
   bool isPlain = op && op->getNumRegions() == 0 &&
                  (ir::isElementwise(op) || isa<ir::BroadcastOp, ir::TransposeOp, ir::IotaOp, arith::ConstantOp>(op));
@@ -92,8 +126,7 @@ bool BulkProducts::addTile(Value tile) {
 }
 
 bool BulkProducts::addResult(Type element, unsigned argument, Value value) {
-  bool isStorable =
-      element.isIntOrFloat() && (element.getIntOrFloatBitWidth() == 16 || element.getIntOrFloatBitWidth() == 32);
+  bool isStorable = element.isIntOrFloat() && llvm::is_contained({8u, 16u, 32u}, element.getIntOrFloatBitWidth());
   return isStorable && axes_.of(value) == axes_.of(dot_.getResult()) && requireReachable(argument) &&
          requireWhole(argument, axes_.of(value));
 }
@@ -113,9 +146,7 @@ ir::SizeAttr BulkProducts::needs(const Cluster& cluster, ir::DotOp dot) {
   Value acc = dot.getAcc();
   if (auto broadcast = acc.getDefiningOp<ir::BroadcastOp>())
     acc = broadcast.getValue();
-  bool fits = matchPattern(acc, m_AnyZeroFloat()) && getElementTypeOrSelf(dot.getType()).isF32() &&
-              getElementTypeOrSelf(dot.getA().getType()) == getElementTypeOrSelf(dot.getB().getType()) &&
-              addOperand(dot.getA(), true) && addOperand(dot.getB(), false);
+  bool fits = (matchPattern(acc, m_AnyZeroFloat()) || matchPattern(acc, m_Zero())) && addOperands();
   if (auto temporary = temporaries_.find(dot.getResult()); temporary != temporaries_.end())
     fits = fits && addResult(getElementTypeOrSelf(dot.getType()), temporary->second, dot.getResult());
   for (Operation* root : cluster.roots)
@@ -138,7 +169,8 @@ BulkPlan::Tile BulkProducts::planTile(const Cluster& cluster, const TensorSchedu
   planned.count = sizes.blockCount(cluster, planned.pieces);
   planned.blocks = ir::sizeBinary(SizeOp::Min, planned.count, workers);
   ir::SizeAttr depth = axes_.extent(axes_.of(dot_.getA()).back());
-  ir::SizeAttr steps = ir::sizeBinary(SizeOp::CeilDiv, depth, size(tile.stepDepth));
+  const int64_t bits = elements_.type.getIntOrFloatBitWidth();
+  ir::SizeAttr steps = ir::sizeBinary(SizeOp::CeilDiv, depth, size(tile.stepBytes * 8 / bits));
   ir::SizeAttr perTile =
       ir::sizeBinary(SizeOp::Add, ir::sizeBinary(SizeOp::Mul, steps, size(tile.stepCycles)), size(tile.tileCycles));
   ir::SizeAttr waves = ir::sizeBinary(SizeOp::CeilDiv, planned.count, workers);
@@ -157,8 +189,12 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
   SmallVector<Axis> axes = axes_.of(dot.getResult());
   ir::SizeAttr side = ir::sizeBinary(SizeOp::Min, axes_.extent(axes.back()), axes_.extent(axes[axes.size() - 2]));
   plan.pays = ir::sizeBinary(SizeOp::Less, size(schedule_.bulkSide - 1), side);
+  const bool needsParts = !elements_.type.isInteger() && elements_.type.getIntOrFloatBitWidth() == 8;
   for (const TensorSchedule::BulkTile& tile : schedule_.bulkTiles)
-    plan.tiles.push_back(planTile(cluster, tile, workers));
+    if (!needsParts || tile.addsParts)
+      plan.tiles.push_back(planTile(cluster, tile, workers));
+  if (plan.tiles.empty())
+    return std::nullopt;
   ir::SizeAttr mostTiles = plan.tiles.back().count;
   plan.isFull = ir::sizeBinary(SizeOp::Less, workers, ir::sizeBinary(SizeOp::Mul, mostTiles, size(kBusyShare)));
   return plan;

@@ -35,14 +35,21 @@ public:
 private:
   /// What a launch must have for the roots of `cluster`, a product and stores, to run as one phase of bulk copies; null: no launch can.
   ///
-  /// The operands are whole tensors in memory (also transposed) of one 16-bit float type; what is stored has the product's axes and follows from
-  /// it, other tensors and scalars of the launch, element by element.
+  /// The operands are whole tensors in memory (also transposed) of one type: 16-bit floats; or 8-bit floats, 8-bit integers, f32 under tf32, whose
+  /// depth is innermost in memory. What is stored has the product's axes and follows from it, other tensors and scalars of the launch, element by
+  /// element.
   ir::SizeAttr needs(const Cluster& cluster, ir::DotOp dot);
   BulkPlan::Tile planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, ir::SizeAttr workers);
   bool require(ir::SizeAttr condition);
   bool requireReachable(unsigned argument);
   bool requireWhole(unsigned argument, llvm::ArrayRef<Axis> axes);
-  bool addOperand(mlir::Value operand, bool isA);
+  struct Elements {
+    mlir::Type type;  ///< in memory
+    bool isUnsigned = false;
+    friend bool operator==(const Elements&, const Elements&) = default;
+  };
+  std::optional<Elements> addOperand(mlir::Value operand, bool isA);
+  bool addOperands();
   bool addStore(ir::TileStoreOp store);
   bool addResult(mlir::Type element, unsigned argument, mlir::Value value);
   bool addTile(mlir::Value tile);
@@ -57,6 +64,7 @@ private:
   ir::SizeAttr needs_;
   llvm::DenseSet<mlir::Value> seen_;
   unsigned operations_ = 0;
+  Elements elements_;  ///< of the operands
 };
 
 }  // namespace vortex::passes

@@ -57,7 +57,8 @@ struct TensorSchedule {
   struct BulkTile {
     int64_t rows = 0, columns = 0;
     std::string plan;
-    int64_t stepDepth = 1;  ///< elements of the depth per step
+    int64_t stepBytes = 1;   ///< of the depth per step
+    bool addsParts = false;  ///< has room for sums of a part of the depth beside those of all
     int64_t stepCycles = 0, tileCycles = 0, startCycles = 0;
   };
   std::vector<BulkTile> bulkTiles;

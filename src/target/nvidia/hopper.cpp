@@ -3,6 +3,7 @@
 
 #include "artifact/device_report.h"
 #include "ir/vxnv.h"
+#include "layout/hopper.h"
 
 #include <llvm/ADT/TypeSwitch.h>
 #include <llvm/IR/InlineAsm.h>
@@ -102,26 +103,28 @@ static std::string sumList(unsigned count) {
 
 static std::string flag(bool isSet) { return isSet ? ", 1" : ", 0"; }
 
-/// Inline assembly whose results are the sums; `text` numbers further operands from the count of the sums on. `isRead`: the sums are operands
+/// Inline assembly whose results are the sums (f32 or i32); `text` numbers further operands from the count of the sums on. `isRead`: the sums are operands
 /// too, in the same registers.
 Values Emitter::sumsAsm(const std::string& text, mlir::ValueRange sums, bool isRead, llvm::ArrayRef<Value*> others) {
   auto count = static_cast<unsigned>(sums.size());
   std::string constraints;
   llvm::SmallVector<llvm::Type*> types;
   Values operands(others);
+  const bool isInteger = sums[0].getType().isInteger();
+  llvm::Type* sumType = isInteger ? static_cast<llvm::Type*>(ir_.getInt32Ty()) : ir_.getFloatTy();
   for (unsigned i = 0; i < count; ++i)
-    constraints += i ? ",=f" : "=f";
+    constraints += std::string(i ? "," : "") + (isInteger ? "=r" : "=f");
   for (Value* other : others) {
     types.push_back(other->getType());
     constraints += other->getType()->isIntegerTy(64) ? ",l" : ",r";
   }
   for (unsigned i = 0; isRead && i < count; ++i) {
-    types.push_back(ir_.getFloatTy());
+    types.push_back(sumType);
     operands.push_back(value(sums[i]));
     constraints += "," + std::to_string(i);
   }
-  llvm::SmallVector<llvm::Type*> floats(count, ir_.getFloatTy());
-  auto* signature = llvm::FunctionType::get(llvm::StructType::get(ir_.getContext(), floats), types, false);
+  llvm::SmallVector<llvm::Type*> made(count, sumType);
+  auto* signature = llvm::FunctionType::get(llvm::StructType::get(ir_.getContext(), made), types, false);
   llvm::CallInst* call = ir_.CreateCall(llvm::InlineAsm::get(signature, text, constraints, true), operands);
   call->setConvergent();
   Values results;
@@ -130,18 +133,32 @@ Values Emitter::sumsAsm(const std::string& text, mlir::ValueRange sums, bool isR
   return results;
 }
 
-/// `a`: a descriptor or four registers of A. Sums start as the product where the predicate is false; 1, 1: nothing is negated; then which operands lie across.
+static const char* unitType(mlir::Type element) {
+  return element.isBF16()             ? "bf16"
+         : element.isF16()            ? "f16"
+         : element.isFloat8E4M3FN()   ? "e4m3"
+         : element.isFloat8E5M2()     ? "e5m2"
+         : element.isTF32()           ? "tf32"
+         : element.isSignedInteger(8) ? "s8"
+                                      : "u8";
+}
+
+/// `a`: a descriptor or four registers of A. Sums start as the product where the predicate is false. Of floats 1, 1: nothing is negated; of 16-bit ones then
+/// which operands lie across.
 template <typename Product> void Emitter::emitProduct(Product op, llvm::ArrayRef<Value*> a, const std::string& across) {
   auto count = static_cast<unsigned>(op.getSums().size()), b = count + static_cast<unsigned>(a.size());
-  std::string type = op.getElement().isBF16() ? "bf16" : "f16";
+  const mlir::Type element = op.getElement();
+  const int64_t bytes = ir::vxt::scalarBytes(element);
+  const std::string type = unitType(element), depth = std::to_string(layout::kMatrixDepthBytes / bytes);
+  const std::string flags = (element.isInteger() ? "" : ", 1, 1") + (bytes == 2 ? across : "");
   auto number = [](unsigned i) { return "$" + std::to_string(i); };
   std::string left = number(count);
   for (unsigned i = count + 1; i < b; ++i)
     left += ", " + number(i);
   std::string text = "{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, " + number(b + 1) +
-                     ", 0;\n\twgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k16.f32." + type + "." +
-                     type + " " + sumList(count) + ", " + (a.size() > 1 ? "{" + left + "}" : left) + ", " + number(b) +
-                     ", adds, 1, 1" + across + ";\n\t}";
+                     ", 0;\n\twgmma.mma_async.sync.aligned.m64n" + std::to_string(2 * count) + "k" + depth +
+                     (element.isInteger() ? ".s32." : ".f32.") + type + "." + type + " " + sumList(count) + ", " +
+                     (a.size() > 1 ? "{" + left + "}" : left) + ", " + number(b) + ", adds" + flags + ";\n\t}";
   Values others(a);
   others.append({value(op.getB()), ir_.getInt32(op.getFirst() ? 0 : 1)});
   setAll(op.getResults(), sumsAsm(text, op.getSums(), !op.getFirst(), others));

@@ -39,15 +39,20 @@ static artifact::ScalarType mapType(mlir::Type type) {
   using artifact::ScalarType;
   if (type.isBF16() || type.isF16())
     return type.isBF16() ? ScalarType::BF16 : ScalarType::F16;
-  if (type.isF32())
+  if (type.isF32() || type.isTF32())
     return ScalarType::F32;
-  return type.getIntOrFloatBitWidth() == 16 ? ScalarType::U16 : ScalarType::U32;
+  switch (ir::vxt::scalarBytes(type)) {
+  case 1: return ScalarType::U8;
+  case 2: return ScalarType::U16;
+  default: return ScalarType::U32;
+  }
 }
 
 static artifact::TensorMap describeMap(ir::vxnv::MapAttr map, size::Table& sizes) {
   auto sizeOf = [&](mlir::Attribute size) { return sizes.add(mlir::cast<ir::SizeAttr>(size).getExpr()); };
   artifact::TensorMap described;
   described.type = mapType(map.getElement());
+  described.roundToTf32 = map.getElement().isTF32();
   described.rank = static_cast<uint32_t>(map.getBox().size());
   described.address = sizeOf(map.getAddress());
   for (uint32_t dim = 0; dim < described.rank; ++dim) {

@@ -200,7 +200,7 @@ void Attention::emitProducer() {
 //===-- consumers ---------------------------------------------------------------------------------------------===//
 
 Value Attention::startScores(Value queries, Value keys) {
-  auto type = vxnv::SumsType::get(l.b.getContext(), plan_.keys);
+  auto type = vxnv::SumsType::get(l.b.getContext(), plan_.keys, {});
   Value none = l.b.create<vxnv::SumsOp>(l.loc, type);
   Value rows = l.mul(group_, l.constant(64 * int64_t(kDepthBytes)));
   return l.b.create<vxnv::DotStartOp>(l.loc, type, none, queries, rows, keys, l.constant(0), element_, false, false,
@@ -241,7 +241,7 @@ void Attention::emitConsumer(Epilogue& epilogue) {
   scores = wait(scores, 0);
   release(keys_);
   OnlineSoftmax::Result made = softmax(l.constant(0), scores, softmax_->initial());
-  auto type = vxnv::SumsType::get(l.b.getContext(), plan_.width);
+  auto type = vxnv::SumsType::get(l.b.getContext(), plan_.width, {});
   Value zero = l.b.create<arith::ConstantOp>(l.loc, l.b.getF32FloatAttr(0));
   Value none = l.b.create<vxnv::SumsOfOp>(l.loc, type, Values(static_cast<size_t>(type.perThread()), zero));
   Values carried{none};

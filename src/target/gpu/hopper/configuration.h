@@ -23,6 +23,8 @@ struct Configuration {
 
   /// Tiles of 64 rows are shared along their columns, others along their rows.
   unsigned consumerColumns() const { return rows == 64 ? columns / kConsumers : columns; }
+  /// A consumer has registers for sums of a part of the depth beside those of all.
+  bool addsParts() const { return consumerColumns() <= 128; }
   /// Core cycles that 128 bytes of depth take when nothing waits.
   unsigned stepCycles = 0;
   /// "wgmma 128x256 stages 4"
@@ -33,7 +35,7 @@ struct Configuration {
 /// The configuration str() wrote; none if it is no configuration.
 std::optional<Configuration> parseConfiguration(const std::string& text);
 
-/// Those that products of 16-bit elements choose from, on a chip that has the unit; none elsewhere.
+/// Those that products choose from, on a chip that has the unit; none elsewhere.
 std::span<const Configuration> configurations(const chip::Gpu& chip);
 
 /// Block tiles of online softmax between two products, as many consumers of 64 rows as fit.

@@ -167,11 +167,13 @@ tiles::At Epilogue::turned(Lowering& l, const tiles::At& at, llvm::ArrayRef<int6
 void Epilogue::remember(Warp& warp, int64_t half, int64_t column) {
   Values pair;
   for (int64_t i = 0; i < 2; ++i)
-    pair.push_back(l_.b.create<vxnv::SumOp>(l_.loc, l_.b.getF32Type(), warp.sums, column / 2 + 2 * half + i));
+    pair.push_back(l_.b.create<vxnv::SumOp>(l_.loc, llvm::cast<vxnv::SumsType>(warp.sums.getType()).elementType(),
+                                            warp.sums, column / 2 + 2 * half + i));
   Value sums = tiles::gather(l_, pair);
   mlir::Type type = tiles::valueType(tiles::elementType(product_), 2);
   if (type != sums.getType())
-    sums = l_.b.create<arith::TruncFOp>(l_.loc, type, sums);
+    sums = mlir::getElementTypeOrSelf(type).isInteger() ? Value(l_.b.create<arith::TruncIOp>(l_.loc, type, sums))
+                                                        : Value(l_.b.create<arith::TruncFOp>(l_.loc, type, sums));
   tiles::At at = position(warp, half, column);
   warp.at.insert({{column, half}, at});
   v_.remember(product_, at, sums);
@@ -243,15 +245,17 @@ void Epilogue::stage(const Warp& warp, Store& store, int64_t from, Value buffer)
     }
     return;
   }
-  VORTEX_CHECK(store.elementBytes == 4, "results of %d bytes are not planned here", int(store.elementBytes));
-  Value lanePair = l_.mul(l_.rem(warp.lane, l_.constant(4)), l_.constant(8));
+  VORTEX_CHECK(store.elementBytes == 1 || store.elementBytes == 4, "results of %d bytes are not planned here",
+               int(store.elementBytes));
+  const int64_t pairBytes = 2 * store.elementBytes;
+  Value lanePair = l_.mul(l_.rem(warp.lane, l_.constant(4)), l_.constant(pairBytes));
   for (int64_t half = 0; half < 2; ++half) {
     Value row = l_.add(l_.div(warp.lane, l_.constant(4)), l_.constant(8 * half));
     Value start = l_.add(l_.mul(row, l_.constant(rowBytes)), lanePair);
     for (int64_t column = 0; column < store.columns; column += 8)
       l_.b.create<vxt::StoreOp>(l_.loc, evaluate(warp, store, half, from + column),
-                                pointer(l_.add(start, l_.constant(4 * column))), l_.constant(0), Value(), 8,
-                                vxt::Cache::Default);
+                                pointer(l_.add(start, l_.constant(store.elementBytes * column))), l_.constant(0),
+                                Value(), pairBytes, vxt::Cache::Default);
   }
 }
 

@@ -226,7 +226,7 @@ private:
 
   void expandSums(vxnv::SumsOp sums) {
     // Nobody reads them: one zero stands for all.
-    Value zero = b_.create<arith::ConstantOp>(loc_, b_.getF32FloatAttr(0));
+    Value zero = b_.create<arith::ConstantOp>(loc_, b_.getZeroAttr(sums.getType().elementType()));
     sums_[sums.getResult()] = Values(static_cast<size_t>(sums.getType().perThread()), zero);
   }
 

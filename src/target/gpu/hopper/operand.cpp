@@ -13,7 +13,7 @@ namespace vortex::target::gpu::hopper {
 
 namespace vxnv = ir::vxnv;
 
-int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns) {
+int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns, bool isTf32) {
   auto argument = llvm::cast<mlir::BlockArgument>(view);
   auto type = llvm::cast<ir::ViewType>(view.getType());
   mlir::MLIRContext* context = view.getContext();
@@ -31,9 +31,10 @@ int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle
     if (dim + 1 < type.getRank())
       strides.push_back(attribute(size::make(size::Op::Mul, arena.stride(number, dim), type.elementBytes())));
   }
-  mlir::Attribute map = vxnv::MapAttr::get(
-      context, type.getElementType(), attribute(arena.address(number)), mlir::ArrayAttr::get(context, extents),
-      mlir::ArrayAttr::get(context, strides), mlir::DenseI64ArrayAttr::get(context, box), swizzle);
+  mlir::Attribute map =
+      vxnv::MapAttr::get(context, isTf32 ? mlir::FloatTF32Type::get(context) : type.getElementType(),
+                         attribute(arena.address(number)), mlir::ArrayAttr::get(context, extents),
+                         mlir::ArrayAttr::get(context, strides), mlir::DenseI64ArrayAttr::get(context, box), swizzle);
   auto known = llvm::find(maps_, map);
   if (known == maps_.end())
     known = maps_.insert(known, map);
@@ -42,18 +43,30 @@ int64_t Maps::add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle
 
 mlir::ArrayAttr Maps::attribute() const { return l_.b.getArrayAttr(maps_); }
 
-Operand::Operand(Lowering& lowering, Maps& maps, mlir::Value tile, bool isA, int64_t extent) : l_(lowering) {
+Operand::Operand(Lowering& lowering, Maps& maps, ir::DotOp dot, bool isA, int64_t extent) : l_(lowering) {
+  mlir::Value tile = isA ? dot.getA() : dot.getB();
+  bool isUnsigned = false;
   unsigned rank = tiles::rankOf(tile);
   depthDim_ = isA ? rank - 1 : rank - 2;
   acrossDim_ = isA ? rank - 2 : rank - 1;
-  while (auto turned = tile.getDefiningOp<ir::TransposeOp>()) {
-    depthDim_ = static_cast<unsigned>(turned.getPermutation()[depthDim_]);
-    acrossDim_ = static_cast<unsigned>(turned.getPermutation()[acrossDim_]);
-    tile = turned.getValue();
+  for (mlir::Operation* op = tile.getDefiningOp();
+       llvm::isa_and_nonnull<ir::TransposeOp, mlir::arith::ExtUIOp, mlir::arith::ExtSIOp>(op);
+       op = tile.getDefiningOp()) {
+    if (auto turned = llvm::dyn_cast<ir::TransposeOp>(op)) {
+      depthDim_ = static_cast<unsigned>(turned.getPermutation()[depthDim_]);
+      acrossDim_ = static_cast<unsigned>(turned.getPermutation()[acrossDim_]);
+    }
+    isUnsigned |= llvm::isa<mlir::arith::ExtUIOp>(op);
+    tile = op->getOperand(0);
   }
   load_ = tile.getDefiningOp<ir::TileLoadOp>();
   VORTEX_CHECK(load_, "an operand that is not loaded was planned as one");
   element_ = tiles::elementType(tile);
+  if (auto integer = llvm::dyn_cast<mlir::IntegerType>(element_))
+    element_ = mlir::IntegerType::get(integer.getContext(), integer.getWidth(),
+                                      isUnsigned ? mlir::IntegerType::Unsigned : mlir::IntegerType::Signed);
+  else if (element_.isF32())
+    element_ = mlir::FloatTF32Type::get(element_.getContext());
   across_ = acrossDim_ + 1 == rank;
   int64_t row = kDepthBytes / ir::vxt::scalarBytes(element_);  // elements of a swizzled row
   // One box with the depth inside, or boxes of one swizzled row across.
@@ -62,7 +75,7 @@ Operand::Operand(Lowering& lowering, Maps& maps, mlir::Value tile, bool isA, int
   llvm::SmallVector<int64_t> box(rank, 1);
   box[rank - 1 - depthDim_] = row;
   box[rank - 1 - acrossDim_] = across_ ? row : extent;
-  map_ = maps.add(load_.getView(), box, kDepthBytes);
+  map_ = maps.add(load_.getView(), box, kDepthBytes, {}, element_.isTF32());
 }
 
 void Operand::copy(Value slot, Value depth, int64_t offset) {

@@ -12,7 +12,9 @@ public:
   explicit Maps(Lowering& lowering) : l_(lowering) {}
   /// The number of the map, which may be one that is there, of a kernel argument with boxes of so many elements, innermost first. `swizzle`: bytes.
   /// `columns`: the last dimension holds several times as many, which are a dimension of their own in the map, and in `box`; null: it does not.
-  int64_t add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns = {});
+  /// `isTf32`: copies round f32 to tf32.
+  int64_t add(mlir::Value view, llvm::ArrayRef<int64_t> box, int64_t swizzle, ir::SizeAttr columns = {},
+              bool isTf32 = false);
   mlir::ArrayAttr attribute() const;
 
 private:
@@ -20,15 +22,16 @@ private:
   llvm::SmallVector<mlir::Attribute> maps_;
 };
 
-/// Of a whole-tensor load in a phase, through transposes.
+/// Of a whole-tensor load in a phase, through transposes and the widening of 8-bit integers.
 class Operand {
 public:
   /// `extent`: rows of A, columns of B that a block tile has.
-  Operand(Lowering& lowering, Maps& maps, mlir::Value tile, bool isA, int64_t extent);
+  Operand(Lowering& lowering, Maps& maps, ir::DotOp dot, bool isA, int64_t extent);
 
   /// The operand's rows (columns) are neighbours in memory instead of its steps of the depth.
   bool isAcross() const { return across_; }
   int64_t bytes() const { return bytes_; }
+  /// As the unit multiplies it: tf32, si8 and ui8 among others.
   mlir::Type elementType() const { return element_; }
   /// Producer: starts copies of the steps from `depth` on to `offset` bytes of the slot.
   void copy(Value slot, Value depth, int64_t offset);

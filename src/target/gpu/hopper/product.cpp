@@ -7,6 +7,8 @@
 //                                                 wait for the last ones, release their slot
 //                                                 finish the sums, start storing them
 //
+// Of 8-bit floats a step's sums are waited for and added apart: meanwhile the other consumer multiplies.
+//
 // One group of products is in flight while the next is started. The tensor cores wait for nothing else while the ring is full. The grid is
 // what the device runs at once: the producer is ahead by a ring over tile boundaries, and stores run beside the next tile's products.
 #include "target/gpu/hopper/product.h"
@@ -59,7 +61,7 @@ private:
   void emit() {
     auto kernel = llvm::cast<ir::vxt::KernelOp>(l.b.getInsertionBlock()->getParentOp());
     kernel.setMinBlocks(1);
-    Operand a(l, maps_, dot_.getA(), true, plan_.rows), b(l, maps_, dot_.getB(), false, plan_.columns);
+    Operand a(l, maps_, dot_, true, plan_.rows), b(l, maps_, dot_, false, plan_.columns);
     Epilogue epilogue(l, maps_, dot_.getResult(), tiles::rankOf(dot_.getResult()) - 2, stores_,
                       plan_.consumerColumns());
     allocate(a.bytes() + b.bytes());
@@ -130,13 +132,17 @@ private:
     Value right = l.constant(a.bytes());
     if (splitsColumns)
       right = l.add(l.mul(group_, l.constant(int64_t(plan_.consumerColumns()) * kDepthBytes)), right);
+    const bool isApart = ir::vxt::scalarBytes(a.elementType()) == 1 && !a.elementType().isInteger();
     auto start = [&](Value sums, bool isFirst) -> Value {
       Value slot = l.b.create<vxnv::AwaitOp>(l.loc, vxnv::SlotType::get(l.b.getContext()), ring_);
       sums = l.b.create<vxnv::DotStartOp>(l.loc, sums.getType(), sums, slot, left, slot, right, a.elementType(),
                                           a.isAcross(), b.isAcross(), isFirst);
-      return l.b.create<vxnv::DotWaitOp>(l.loc, sums.getType(), sums, 1);
+      return l.b.create<vxnv::DotWaitOp>(l.loc, sums.getType(), sums, isApart ? 0 : 1);
     };
-    auto type = vxnv::SumsType::get(l.b.getContext(), plan_.consumerColumns());
+    auto type = vxnv::SumsType::get(l.b.getContext(), plan_.consumerColumns(),
+                                    a.elementType().isInteger() ? l.b.getI32Type() : mlir::Type());
+    if (isApart)
+      return addParts(type, [&] { return start(l.b.create<vxnv::SumsOp>(l.loc, type), true); });
     Value sums = start(l.b.create<vxnv::SumsOp>(l.loc, type), true);
     sums = l.emitFor(l.constant(1), steps_, l.constant(1), sums, [&](Value, mlir::ValueRange carried) {
       Value next = start(carried[0], false);
@@ -146,6 +152,27 @@ private:
     sums = l.b.create<vxnv::DotWaitOp>(l.loc, sums.getType(), sums, 0);
     l.b.create<vxnv::ReleaseOp>(l.loc, ring_);
     return sums;
+  }
+
+  /// The unit keeps too few bits of sums of 8-bit floats for a long depth: those of each step are added in f32.
+  Value addParts(vxnv::SumsType type, llvm::function_ref<Value()> multiplyStep) {
+    auto partOf = [&](Value sums, int64_t i) -> Value {
+      return l.b.create<vxnv::SumOp>(l.loc, type.elementType(), sums, i);
+    };
+    Value first = multiplyStep();
+    Values sums;
+    for (int64_t i = 0; i < type.perThread(); ++i)
+      sums.push_back(partOf(first, i));
+    l.b.create<vxnv::ReleaseOp>(l.loc, ring_);
+    sums = l.emitFor(l.constant(1), steps_, l.constant(1), sums, [&](Value, mlir::ValueRange carried) {
+      Value part = multiplyStep();
+      l.b.create<vxnv::ReleaseOp>(l.loc, ring_);
+      Values next;
+      for (auto [i, sum] : llvm::enumerate(carried))
+        next.push_back(l.b.create<mlir::arith::AddFOp>(l.loc, sum, partOf(part, static_cast<int64_t>(i))));
+      return next;
+    });
+    return l.b.create<vxnv::SumsOfOp>(l.loc, type, sums);
   }
 
   void finishTile(Epilogue& epilogue, Value sums) {

@@ -42,7 +42,8 @@ void addBulkTiles(passes::TensorSchedule& schedule, const chip::Gpu& chip) {
         {.rows = each.rows,
          .columns = each.columns,
          .plan = each.str(),
-         .stepDepth = kDepthBytes / 2,
+         .stepBytes = kDepthBytes,
+         .addsParts = each.addsParts(),
          .stepCycles = each.stepCycles,
          .tileCycles = int64_t(costs.tileCycles) * each.rows * each.columns / costs.tileResults,
          .startCycles = costs.launchCycles});

@@ -5,6 +5,8 @@
 #include "target/gpu/testing/async_units.h"
 #include "target/gpu/testing/machine_state.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace vortex::target::gpu::testing {
@@ -23,11 +25,31 @@ uint64_t tagged(uint64_t sums) { return kTag << 48 | sums << 32 | kNotANumber; }
 bool isTagged(uint64_t cell) { return cell >> 48 == kTag; }
 uint64_t sumsOf(uint64_t cell) { return cell >> 32 & 0xffff; }
 
+/// An element of an operand in shared memory, as the unit reads it.
+double readElement(mlir::Type type, uint64_t bits) {
+  if (type.isTF32())
+    return std::bit_cast<float>(static_cast<uint32_t>(bits) & 0xffffe000);
+  if (type.isSignedInteger())
+    return static_cast<double>(interpreter::signExtend(bits, type.getIntOrFloatBitWidth()));
+  if (type.isUnsignedInteger())
+    return static_cast<double>(bits);
+  return interpreter::decode(interpreter::elementOf(type)->format, bits);
+}
+
+/// What is left of a sum of 8-bit floats: as many bits as the unit is reported to keep.
+float rounded(mlir::Type element, double sum) {
+  constexpr int kBits = 14;
+  if (interpreter::elementOf(element).value_or(interpreter::Element{}).bytes() != 1 || !std::isfinite(sum))
+    return static_cast<float>(sum);
+  int exponent = 0;
+  return static_cast<float>(std::ldexp(std::trunc(std::ldexp(std::frexp(sum, &exponent), kBits)), exponent - kBits));
+}
+
 }  // namespace
 
-std::optional<float> AsyncUnits::valueOf(uint64_t cell, size_t thread, size_t number) const {
+std::optional<uint32_t> AsyncUnits::valueOf(uint64_t cell, size_t thread, size_t number) const {
   if (!isTagged(cell))
-    return std::bit_cast<float>(static_cast<uint32_t>(cell));
+    return static_cast<uint32_t>(cell);
   const Sums& sums = sums_[sumsOf(cell)];
   if (!sums.isReady)
     return std::nullopt;
@@ -38,7 +60,8 @@ void AsyncUnits::checkOperands(Thread& t, mlir::Operation* op) {
   if (!isUsed_)
     return;
   for (mlir::Value operand : op->getOperands())
-    if (operand.getType().isF32() && isTagged(machine_.cell(t, operand)))
+    if (operand.getType().isIntOrFloat() && operand.getType().getIntOrFloatBitWidth() == 32 &&
+        isTagged(machine_.cell(t, operand)))
       return machine_.fail(op, concat("thread ", t.number, " reads sums that nobody waited for"));
 }
 
@@ -71,7 +94,7 @@ uint64_t AsyncUnits::descriptor(size_t first, mlir::Operation* op, mlir::Value o
 template <typename Op> AsyncUnits::Product AsyncUnits::describe(size_t first, Op op) {
   Product product{.op = op, .element = op.getElement(), .isFirst = op.getFirst()};
   product.result = static_cast<uint32_t>(sums_.size());
-  sums_.push_back({std::vector<float>(kGroup * op.getSums().size()), false});
+  sums_.push_back({std::vector<uint32_t>(kGroup * op.getSums().size()), false});
   for (size_t thread = first; thread < first + kGroup; ++thread) {
     Thread& t = machine_.thread(thread);
     for (mlir::Value sum : op.getSums())
@@ -139,14 +162,14 @@ void AsyncUnits::collectReads(size_t first, Product& product, uint64_t descripto
 void AsyncUnits::finish(Warpgroup& group) {
   Product product = std::move(group.pending.front());
   group.pending.pop_front();
-  const interpreter::Element element = *interpreter::elementOf(product.element);
   Sums& sums = sums_[product.result];
-  const size_t bytes = element.bytes(), depth = layout::kMatrixDepthBytes / bytes, count = sums.values.size() / kGroup;
+  const auto bytes = static_cast<size_t>(ir::vxt::scalarBytes(product.element));
+  const size_t depth = layout::kMatrixDepthBytes / bytes, count = sums.values.size() / kGroup;
   std::vector<double> operands = std::move(product.a);
   for (size_t place : product.reads) {
     uint64_t bits = 0;
     std::memcpy(&bits, machine_.sharedBase() + place, bytes);
-    operands.push_back(interpreter::decode(element.format, bits));
+    operands.push_back(readElement(product.element, bits));
     for (size_t byte = place; byte < place + bytes; ++byte)
       --reads_[byte];
   }
@@ -159,10 +182,14 @@ void AsyncUnits::finish(Warpgroup& group) {
       const auto [rowNumber, columnNumber] = accumulators_[thread * 4 + number % 4];
       const double* row = &operands[rowNumber * depth];
       const double* column = &operands[(layout::kWarpgroupRows + columnNumber + number / 4 * 8) * depth];
-      double sum = product.isFirst ? 0 : *valueOf(product.initial[thread * count + number], thread, number);
+      const uint32_t before = product.isFirst ? 0 : *valueOf(product.initial[thread * count + number], thread, number);
+      double sum = 0;
       for (size_t k = 0; k < depth; ++k)
         sum += row[k] * column[k];
-      sums.values[thread * count + number] = static_cast<float>(sum);
+      sums.values[thread * count + number] =
+          product.element.isInteger()
+              ? before + static_cast<uint32_t>(static_cast<int64_t>(sum))
+              : std::bit_cast<uint32_t>(rounded(product.element, sum + std::bit_cast<float>(before)));
     }
 }
 
@@ -176,8 +203,8 @@ void AsyncUnits::waitForProducts(Thread& t, vxnv::WgmmaWaitOp op) {
   group.isFenced = false;
   for (size_t i = 0; i < op.getSums().size(); ++i) {
     const uint64_t cell = machine_.cell(t, op.getSums()[i]);
-    const std::optional<float> value = valueOf(cell, t.number % kGroup, i);
-    *machine_.cells(t, op.getResults()[i]) = value ? std::bit_cast<uint32_t>(*value) : cell;
+    const std::optional<uint32_t> value = valueOf(cell, t.number % kGroup, i);
+    *machine_.cells(t, op.getResults()[i]) = value ? *value : cell;
   }
 }
 

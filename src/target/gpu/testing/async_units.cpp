@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "target/gpu/testing/machine_state.h"
 
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <llvm/ADT/TypeSwitch.h>
 #include <utility>
@@ -27,6 +29,16 @@ artifact::ScalarType typeOf(mlir::Type type) {
   case 4: return artifact::ScalarType::U32;
   default: return artifact::ScalarType::U64;
   }
+}
+
+/// An f32, of which 13 bits go.
+void roundToTf32(char* number) {
+  constexpr uint32_t kLost = 13;
+  uint32_t bits = 0;
+  std::memcpy(&bits, number, sizeof bits);
+  if (std::isfinite(std::bit_cast<float>(bits)))
+    bits = (bits + (1u << (kLost - 1))) >> kLost << kLost;
+  std::memcpy(number, &bits, sizeof bits);
 }
 
 }  // namespace
@@ -240,7 +252,9 @@ std::optional<TensorMapOf<int64_t>> AsyncUnits::findMap(mlir::Operation* op, uin
   const auto value = [&](mlir::Attribute size) {
     return size::evaluate(llvm::cast<ir::SizeAttr>(size).getExpr(), machine_.launch().argument);
   };
-  TensorMapOf<int64_t> result{.type = typeOf(map.getElement()),
+  const bool isTf32 = map.getElement().isTF32();
+  TensorMapOf<int64_t> result{.type = isTf32 ? artifact::ScalarType::F32 : typeOf(map.getElement()),
+                              .roundToTf32 = isTf32,
                               .rank = static_cast<uint32_t>(map.getBox().size()),
                               .address = value(map.getAddress()),
                               .swizzleBytes = static_cast<uint32_t>(map.getSwizzle())};
@@ -336,6 +350,8 @@ void AsyncUnits::finish(const Load& load) {
     if (from && !machine_.isGlobal(from, bytes))
       return machine_.fail(load.op, "the map reads outside of all memory");
     from ? static_cast<void>(std::memcpy(to, from, bytes)) : static_cast<void>(std::memset(to, 0, bytes));
+    if (load.map.roundToTf32)
+      roundToTf32(to);
   });
   for (size_t byte = load.place; byte < load.place + boxBytes(load.map); ++byte)
     --writes_[byte];

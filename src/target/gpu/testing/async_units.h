@@ -73,7 +73,7 @@ private:
   };
   /// Sums of a warpgroup, 128 threads one after another; ready once the product that makes them has happened.
   struct Sums {
-    std::vector<float> values;
+    std::vector<uint32_t> values;  ///< bits of f32 or i32
     bool isReady = false;
   };
   struct Product {
@@ -138,7 +138,7 @@ private:
   void collectReads(size_t first, Product& product, uint64_t descriptor, bool isAcross, uint32_t across);
   void finish(Warpgroup& group);
   void waitForProducts(Thread& t, ir::vxnv::WgmmaWaitOp op);
-  std::optional<float> valueOf(uint64_t cell, size_t thread, size_t number) const;
+  std::optional<uint32_t> valueOf(uint64_t cell, size_t thread, size_t number) const;
 
   Machine& machine_;
   bool isUsed_ = false;
