@@ -81,7 +81,7 @@ private:
     builder.partials = plan_.partials;
     for (const AlignedCopy& copy : phase.copies) {
       ir::TileLoadOp load = copy.load;
-      builder.copies[load.getResult()] = copy.argument;
+      builder.copies[load.getResult()] = copy.copy;
     }
     if (phase.work == Work::Combine)
       builder.partials[phase.subject->getResult(0)] = phase.source;
@@ -107,7 +107,7 @@ private:
                                                    ir::Axis::X);
     };
     switch (phase.work) {
-    case Work::Copy: builder.emitCopy(cast<ir::TileLoadOp>(phase.subject), phase.target); break;
+    case Work::Copy: builder.emitCopy(cast<ir::TileLoadOp>(phase.subject), phase.copy); break;
     case Work::PartialReduce: builder.emitPartial(cast<ir::ReduceOp>(phase.subject), number(), phase.target); break;
     case Work::PartialProduct:
       builder.emitPartialProduct(cast<ir::DotOp>(phase.subject), number(), phase.target);

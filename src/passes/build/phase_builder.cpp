@@ -24,7 +24,7 @@ Value PhaseBuilder::provide(Value value) {
   if (auto partial = partials.find(value); partial != partials.end())
     return combinePartials(value, partial->second);
   if (auto copy = copies.find(value); copy != copies.end())
-    return loadTemporary(value, copy->second, value);
+    return loadCopy(value, copy->second);
   if (clusters_.isRoot(value.getDefiningOp()) && temporary != temporaries_.end())
     return loadTemporary(value, temporary->second, value);
   return {};
@@ -111,10 +111,43 @@ Value PhaseBuilder::loadTemporary(Value value, unsigned argument, Value like) {
   return builder.create<ir::TileLoadOp>(loc, slicedType(like), view, offsets(like), sizes(like), Value(), true);
 }
 
-void PhaseBuilder::emitCopy(ir::TileLoadOp load, unsigned argument) {
+/// Per dimension of a copy, from values per dimension of its load.
+template <typename T> static SmallVector<T> permuted(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
+  SmallVector<T> result;
+  for (int64_t dim : permutation)
+    result.push_back(values[static_cast<size_t>(dim)]);
+  return result;
+}
+
+Value PhaseBuilder::loadCopy(Value value, const CopiedLoad& copy) {
+  if (copy.permutation.empty())
+    return loadTemporary(value, copy.argument, value);
+  Location loc = value.getLoc();
+  RankedTensorType type = slicedType(value);
+  SmallVector<Value> known = sizes(value), bySize(static_cast<size_t>(type.getRank())), dynamic;
+  for (unsigned dim = 0, next = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      bySize[dim] = known[next++];
+  for (Value size : permuted<Value>(bySize, copy.permutation))
+    if (size)
+      dynamic.push_back(size);
+  auto turned = RankedTensorType::get(permuted(type.getShape(), copy.permutation), type.getElementType());
+  Value tile =
+      builder.create<ir::TileLoadOp>(loc, turned, kernel_.getBody().getArgument(copy.argument),
+                                     permuted<Value>(offsets(value), copy.permutation), dynamic, Value(), true);
+  return builder.create<ir::TransposeOp>(loc, type, tile, copy.permutation);
+}
+
+void PhaseBuilder::emitCopy(ir::TileLoadOp load, const CopiedLoad& copy) {
   Value piece = get(load.getResult());
-  builder.create<ir::TileStoreOp>(load.getLoc(), piece, kernel_.getBody().getArgument(argument),
-                                  offsets(load.getResult()), true);
+  SmallVector<Value> starts = offsets(load.getResult());
+  if (!copy.permutation.empty()) {
+    auto type = cast<RankedTensorType>(piece.getType());
+    auto turned = RankedTensorType::get(permuted(type.getShape(), copy.permutation), type.getElementType());
+    piece = builder.create<ir::TransposeOp>(load.getLoc(), turned, piece, copy.permutation);
+    starts = permuted<Value>(starts, copy.permutation);
+  }
+  builder.create<ir::TileStoreOp>(load.getLoc(), piece, kernel_.getBody().getArgument(copy.argument), starts, true);
 }
 
 Operation* PhaseBuilder::storeFlattened(ir::ReshapeOp reshape, Value view, Value offset, bool inbounds) {

@@ -25,7 +25,7 @@ public:
   /// Writes the results of a root that other phases need.
   void storeTemporaries(mlir::Operation* op);
   /// Writes the block's piece of a load to its copy in memory.
-  void emitCopy(ir::TileLoadOp load, unsigned argument);
+  void emitCopy(ir::TileLoadOp load, const CopiedLoad& copy);
   void finish();
 
   /// The block's piece of a reduction goes to partials[number, …].
@@ -49,7 +49,7 @@ public:
   /// Reductions whose partial results are combined where the value is needed: temporaries with the pieces along the first dimension.
   Temporaries partials;
   /// Loads that an earlier phase has copied: the copies are read instead.
-  Temporaries copies;
+  llvm::DenseMap<mlir::Value, CopiedLoad> copies;
   /// Stands for the block's id; null: that itself.
   mlir::Value blockNumber;
 
@@ -61,6 +61,7 @@ private:
                                                     int64_t group);
   /// The block's piece of a value in memory, along the axes of `like`.
   mlir::Value loadTemporary(mlir::Value value, unsigned argument, mlir::Value like);
+  mlir::Value loadCopy(mlir::Value value, const CopiedLoad& copy);
   /// Stores the block's piece of what `reshape` flattens, at `offset` and its place in the result.
   mlir::Operation* storeFlattened(ir::ReshapeOp reshape, mlir::Value view, mlir::Value offset, bool inbounds);
   /// Stores the block's piece of what `reshape` regroups at its place in the result.

@@ -70,7 +70,8 @@ std::optional<BulkProducts::Elements> BulkProducts::addOperand(Value operand, bo
   elements.type = element;
   // Only 16-bit elements may lie along the rows (columns) that the product keeps.
   const int64_t depth = isA ? columns : rows, across = isA ? rows : columns;
-  const bool isInner = depth == rank - 1 || (element.getIntOrFloatBitWidth() == 16 && across == rank - 1);
+  const bool isInner = depth == rank - 1 || across == rank - 1;
+  const bool isTurned = depth != rank - 1 && element.getIntOrFloatBitWidth() != 16;
   if (getElementTypeOrSelf(operand.getType()) != element || !isInner ||
       !isMultiplied(element, dot_->hasAttr("vx.tf32")))
     return std::nullopt;
@@ -79,10 +80,43 @@ std::optional<BulkProducts::Elements> BulkProducts::addOperand(Value operand, bo
                                                                                    : std::nullopt;
   };
   if (auto temporary = temporaries_.find(operand); temporary != temporaries_.end())
-    return addArgument(temporary->second);
+    return isTurned ? std::nullopt : addArgument(temporary->second);
   auto load = operand.getDefiningOp<ir::TileLoadOp>();
   auto argument = load ? dyn_cast<BlockArgument>(load.getView()) : nullptr;
-  return argument && startsAtZero(load.getOffsets()) ? addArgument(argument.getArgNumber()) : std::nullopt;
+  if (!argument || !startsAtZero(load.getOffsets()))
+    return std::nullopt;
+  if (isTurned)
+    return addTurned(load, static_cast<unsigned>(depth)) ? std::optional(elements) : std::nullopt;
+  return addArgument(argument.getArgNumber());
+}
+
+/// The copy's place is known when it is made.
+bool BulkProducts::addTurned(ir::TileLoadOp load, unsigned depth) {
+  SmallVector<Axis> axes = axes_.of(load.getResult());
+  AxisSet different(axes.begin(), axes.end());
+  if (schedule_.squareSide == 0 || !load.getInbounds() || clusters_.isRoot(load) || different.size() != axes.size() ||
+      !llvm::all_of(axes, [&](Axis axis) { return bool(axes_.extent(axis)); }))
+    return false;
+  TurnedCopy& turned = turned_.emplace_back(TurnedCopy{load, depth, {}});
+  llvm::append_range(turned.copy.permutation, llvm::seq<int64_t>(0, static_cast<int64_t>(axes.size())));
+  std::swap(turned.copy.permutation[depth], turned.copy.permutation.back());
+  return true;
+}
+
+/// Whether each element of a turned copy is multiplied often enough.
+ir::SizeAttr BulkProducts::paysToTurn() {
+  // Reading and writing an element of a copy takes as long as some hundred multiplications gain over mma.sync, where operands may lie anyhow.
+  constexpr int64_t kTimes = 1024;
+  SmallVector<Axis> axes = axes_.of(dot_.getResult());
+  ir::SizeAttr all = ir::sizeConstant(dot_.getContext(), 1);
+  for (TurnedCopy& turned : turned_) {
+    Axis own = axes_.of(turned.load.getResult()).back();
+    Axis other = own == axes.back() ? axes[axes.size() - 2] : axes.back();
+    all = ir::sizeBinary(
+        SizeOp::And, all,
+        ir::sizeBinary(SizeOp::Less, ir::sizeConstant(dot_.getContext(), kTimes - 1), axes_.extent(other)));
+  }
+  return all;
 }
 
 bool BulkProducts::addOperands() {
@@ -142,6 +176,7 @@ ir::SizeAttr BulkProducts::needs(const Cluster& cluster, ir::DotOp dot) {
   needs_ = {};
   seen_.clear();
   operations_ = 0;
+  turned_.clear();
   dot_ = dot;
   Value acc = dot.getAcc();
   if (auto broadcast = acc.getDefiningOp<ir::BroadcastOp>())
@@ -185,10 +220,22 @@ std::optional<BulkPlan> BulkProducts::plan(const Cluster& cluster, ir::DotOp dot
   plan.needs = needs(cluster, dot);
   if (!plan.needs || ir::argumentSlots(arguments_.types()).back() > schedule_.bulkSlots)
     return std::nullopt;
+  for (TurnedCopy& turned : turned_) {
+    SmallVector<Axis> own = axes_.of(turned.load.getResult());
+    SmallVector<ir::SizeAttr> extents;
+    for (int64_t dim : turned.copy.permutation)
+      extents.push_back(axes_.extent(own[static_cast<size_t>(dim)]));
+    turned.copy.argument = arguments_.addTemporary(extents, getElementTypeOrSelf(turned.load.getType()));
+    if (!requireReachable(turned.copy.argument))
+      return std::nullopt;
+  }
+  plan.needs = needs_;
+  plan.turned = turned_;
   auto size = [&](int64_t value) { return ir::sizeConstant(dot.getContext(), value); };
   SmallVector<Axis> axes = axes_.of(dot.getResult());
   ir::SizeAttr side = ir::sizeBinary(SizeOp::Min, axes_.extent(axes.back()), axes_.extent(axes[axes.size() - 2]));
-  plan.pays = ir::sizeBinary(SizeOp::Less, size(schedule_.bulkSide - 1), side);
+  plan.pays =
+      ir::sizeBinary(SizeOp::And, paysToTurn(), ir::sizeBinary(SizeOp::Less, size(schedule_.bulkSide - 1), side));
   const bool needsParts = !elements_.type.isInteger() && elements_.type.getIntOrFloatBitWidth() == 8;
   for (const TensorSchedule::BulkTile& tile : schedule_.bulkTiles)
     if (!needsParts || tile.addsParts)

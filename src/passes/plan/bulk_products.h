@@ -9,6 +9,13 @@
 
 namespace vortex::passes {
 
+/// An operand that lies across the depth, of elements that the matrix unit reads along it: a phase before the product turns it.
+struct TurnedCopy {
+  ir::TileLoadOp load;
+  unsigned depth = 0;  ///< of the load's dimensions; the last one is across
+  CopiedLoad copy;
+};
+
 /// A product in a persistent phase, in tiles of one of several sizes.
 struct BulkPlan {
   struct Tile {
@@ -17,16 +24,17 @@ struct BulkPlan {
     ir::SizeAttr count, blocks, cost;
   };
   llvm::SmallVector<Tile> tiles;  ///< a launch takes the one of least cost
-  ir::SizeAttr needs;             ///< not zero for launches that can run it
-  ir::SizeAttr pays;              ///< not zero for launches that are large enough
+  llvm::SmallVector<TurnedCopy, 2> turned;
+  ir::SizeAttr needs;   ///< not zero for launches that can run it
+  ir::SizeAttr pays;    ///< not zero for launches that are large enough
   ir::SizeAttr isFull;  ///< not zero for launches with tiles for so many workers that splitting the depth does not pay
 };
 
 class BulkProducts {
 public:
   /// `temporaries`: values that cross phases.
-  BulkProducts(const TensorSchedule& schedule, const Axes& axes, const Clusters& clusters,
-               const EntryArguments& arguments, const Temporaries& temporaries)
+  BulkProducts(const TensorSchedule& schedule, const Axes& axes, const Clusters& clusters, EntryArguments& arguments,
+               const Temporaries& temporaries)
       : schedule_(schedule), axes_(axes), clusters_(clusters), arguments_(arguments), temporaries_(temporaries) {}
 
   /// `workers`: blocks that the device runs at once. Nothing where no launch can run the product so.
@@ -36,7 +44,7 @@ private:
   /// What a launch must have for the roots of `cluster`, a product and stores, to run as one phase of bulk copies; null: no launch can.
   ///
   /// The operands are whole tensors in memory (also transposed) of one type: 16-bit floats; or 8-bit floats, 8-bit integers, f32 under tf32, whose
-  /// depth is innermost in memory. What is stored has the product's axes and follows from it, other tensors and scalars of the launch, element by
+  /// depth is innermost in memory, or is made so by a copy. What is stored has the product's axes and follows from it, other tensors and scalars of the launch, element by
   /// element.
   ir::SizeAttr needs(const Cluster& cluster, ir::DotOp dot);
   BulkPlan::Tile planTile(const Cluster& cluster, const TensorSchedule::BulkTile& tile, ir::SizeAttr workers);
@@ -50,6 +58,8 @@ private:
   };
   std::optional<Elements> addOperand(mlir::Value operand, bool isA);
   bool addOperands();
+  bool addTurned(ir::TileLoadOp load, unsigned depth);
+  ir::SizeAttr paysToTurn();
   bool addStore(ir::TileStoreOp store);
   bool addResult(mlir::Type element, unsigned argument, mlir::Value value);
   bool addTile(mlir::Value tile);
@@ -58,13 +68,14 @@ private:
   const TensorSchedule& schedule_;
   const Axes& axes_;
   const Clusters& clusters_;
-  const EntryArguments& arguments_;
+  EntryArguments& arguments_;
   const Temporaries& temporaries_;
   ir::DotOp dot_;
   ir::SizeAttr needs_;
   llvm::DenseSet<mlir::Value> seen_;
   unsigned operations_ = 0;
   Elements elements_;  ///< of the operands
+  llvm::SmallVector<TurnedCopy, 2> turned_;
 };
 
 }  // namespace vortex::passes

@@ -9,6 +9,13 @@ namespace vortex::passes {
 /// A value that crosses phases: its global temporary, as an argument number of every kernel.
 using Temporaries = llvm::DenseMap<mlir::Value, unsigned>;
 
+/// Where an earlier phase has left the elements of a load.
+struct CopiedLoad {
+  unsigned argument = 0;
+  /// Dimension i of the copy is dimension permutation[i] of the load, and the other way round. Empty: they have the same dimensions.
+  llvm::SmallVector<int64_t, 4> permutation;
+};
+
 /// Partial results of narrow floats are kept in f32.
 mlir::Type accumulatorType(mlir::Type type);
 

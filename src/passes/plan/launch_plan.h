@@ -35,6 +35,7 @@ struct PhasePlan {
   mlir::Operation* subject = nullptr;
   std::vector<mlir::Operation*> roots{};
   unsigned source = 0, target = 0;
+  CopiedLoad copy{};
   std::optional<Axis> numbered{};  ///< the number of a piece is that of this axis' piece; none: the block's
   ir::SizeAttr extent{};
   std::string unit{};  ///< the target's word on the products

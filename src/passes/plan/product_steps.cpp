@@ -53,7 +53,7 @@ std::vector<StepPlan> ProductSteps::copy(const AlignedCopy& copy) {
   phase.pieces = sizes_.choose(elements);
   phase.blocks = sizes_.blockCount(elements, phase.pieces);
   phase.subject = load;
-  phase.target = copy.argument;
+  phase.copy = copy.copy;
   phase.isAnyhow = true;
   return {{phase}};
 }
@@ -65,16 +65,41 @@ PhasePlan ProductSteps::product(const Cluster& cluster, ArrayRef<ir::SizeAttr> c
   return phase;
 }
 
-/// One persistent phase of bulk copies, in tiles of the size that costs least.
+/// In squares, of which both sides are read and written in whole pieces.
+PhasePlan ProductSteps::turn(const TurnedCopy& copy) {
+  ir::TileLoadOp load = copy.load;
+  const int64_t bits = cast<RankedTensorType>(load.getType()).getElementTypeBitWidth();
+  Cluster elements;
+  elements.parallel = plan_.axes.of(load.getResult());
+  PhasePlan phase{.work = PhasePlan::Work::Copy, .name = "turn", .axes = elements.parallel};
+  phase.pieces.assign(elements.parallel.size(), ir::sizeConstant(products_.context(), 1));
+  phase.pieces[copy.depth] = phase.pieces.back() =
+      ir::sizeConstant(products_.context(), bits < 32 ? 2 * rules_.squareSide : rules_.squareSide);
+  phase.blocks = sizes_.blockCount(elements, phase.pieces);
+  phase.subject = load;
+  phase.copy = copy.copy;
+  phase.isAnyhow = true;
+  return phase;
+}
+
+/// Operands turned, then one persistent phase of bulk copies, in tiles of the size that costs least.
 std::vector<StepPlan> ProductSteps::bulk(const Cluster& cluster, const BulkPlan& bulk) {
+  Steps steps;
+  SmallVector<AlignedCopy, 2> copies;
+  for (const TurnedCopy& copy : bulk.turned) {
+    steps.push_back({turn(copy)});
+    copies.push_back({copy.load, copy.copy, {}});
+  }
   std::vector<Way> ways;
   for (const BulkPlan::Tile& tile : bulk.tiles) {
     PhasePlan phase = product(cluster, tile.pieces, tile.blocks);
     phase.unit = tile.plan;
     phase.tiles = tile.count;
+    phase.copies = copies;
     ways.push_back({.name = tile.plan.str(), .cost = tile.cost, .steps = {{phase}}});
   }
-  return choose(std::move(ways), true);
+  llvm::append_range(steps, choose(std::move(ways), true));
+  return steps;
 }
 
 /// In blocks of both sizes.

@@ -16,6 +16,7 @@ public:
 private:
   using Steps = std::vector<StepPlan>;
   Steps copy(const AlignedCopy& copy);
+  PhasePlan turn(const TurnedCopy& copy);
   Steps bulk(const Cluster& cluster, const BulkPlan& bulk);
   Steps whole(const Cluster& cluster, llvm::ArrayRef<ir::SizeAttr> chunks, llvm::ArrayRef<AlignedCopy> copies);
   PhasePlan small(const Cluster& cluster);

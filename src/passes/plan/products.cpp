@@ -198,7 +198,7 @@ void Products::addCopies(const Cluster& cluster, ProductWays& ways) {
     extents.back() = alignedRow(extents.back());
     unsigned original = cast<BlockArgument>(load.getView()).getArgNumber();
     AlignedCopy& copy =
-        ways.copies.emplace_back(AlignedCopy{load, arguments_.addCopy(original, extents), isAligned(original)});
+        ways.copies.emplace_back(AlignedCopy{load, {arguments_.addCopy(original, extents), {}}, isAligned(original)});
     allAligned = combine(SizeOp::And, allAligned, copy.isAligned);
     if (operand == dot.getB() && ways.split && ways.split->blocks.size() == 2)
       ways.isThin = combine(SizeOp::And, combine(SizeOp::And, ways.split->when, ways.split->blocks[0].when),

@@ -25,7 +25,7 @@ struct DepthSplit {
 /// An operand that products read in aligned rows: its own, or those of a copy made before.
 struct AlignedCopy {
   ir::TileLoadOp load;
-  unsigned argument = 0;   ///< of the copy, which stands for the load's tensor in launches that make none
+  CopiedLoad copy;         ///< stands for the load's tensor in launches that make none
   ir::SizeAttr isAligned;  ///< not zero for those
 };
 

@@ -17,6 +17,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace vortex::target::gpu::hopper {
 namespace {
@@ -138,6 +139,8 @@ public:
       if (isProduct(phase)) {
         phase_ = phase;
         code_ = code;
+      } else if (phase.getSymName().contains(".turn.")) {
+        turns_.emplace_back(phase, code);
       }
     error = code_ ? "" : "no phase of bulk copies";
   }
@@ -178,10 +181,12 @@ public:
       launch.slots.insert(launch.slots.end(), numbers.begin(), numbers.end());
       launch.memory.push_back({matrix->data(), matrix->size()});
     }
+    std::map<unsigned, Matrix> temporaries;
     launch.argument = [&](const size::Node& node) -> int64_t {
       if (node.op == size::Op::Scalar)
         return kWorkers;
-      Matrix& matrix = *arguments[node.argument];
+      auto temporary = temporaries.find(node.argument);
+      Matrix& matrix = temporary == temporaries.end() ? *arguments[node.argument] : temporary->second;
       const unsigned dim = node.dim + isVector(matrix);
       switch (node.op) {
       case size::Op::Dim: return dim == 0 ? matrix.rows : matrix.columns;
@@ -191,18 +196,37 @@ public:
     };
     // Temporaries of other phases are not there, workers are one of them.
     auto entry = *lowered_.vx->getOps<ir::EntryOp>().begin();
-    for (mlir::Type type :
-         llvm::cast<mlir::FunctionType>(entry.getFunctionType()).getInputs().drop_front(arguments.size())) {
-      auto view = llvm::dyn_cast<ir::ViewType>(type);
-      launch.slots.insert(launch.slots.end(), view ? static_cast<size_t>(1 + 2 * view.getRank()) : 1,
-                          view ? 0 : kWorkers);
+    llvm::ArrayRef<mlir::Type> inputs = llvm::cast<mlir::FunctionType>(entry.getFunctionType()).getInputs();
+    for (auto number = static_cast<unsigned>(arguments.size()); number < inputs.size(); ++number) {
+      auto view = llvm::dyn_cast<ir::ViewType>(inputs[number]);
+      if (!view || phase_.getArgument(number).use_empty()) {
+        launch.slots.insert(launch.slots.end(), view ? static_cast<size_t>(1 + 2 * view.getRank()) : 1,
+                            view ? 0 : kWorkers);
+        continue;
+      }
+      auto extents = llvm::cast<mlir::DictionaryAttr>(entry.getArgs()[number]).getAs<mlir::ArrayAttr>("extents");
+      auto extent = [&](unsigned dim) {
+        return size::evaluate(llvm::cast<ir::SizeAttr>(extents[dim]).getExpr(), launch.argument);
+      };
+      Matrix& made = temporaries.emplace(number, makeMatrix(extent(0), extent(1), of, false)).first->second;
+      std::ranges::fill(made.memory, char(0xff));  // NaN
+      launch.slots.push_back(reinterpret_cast<uint64_t>(made.data()));
+      for (int64_t value : {made.rows, made.columns, made.pitch, int64_t{1}})
+        launch.slots.push_back(static_cast<uint64_t>(value));
+      launch.memory.push_back({made.data(), made.size()});
     }
-    launch.grid[0] = size::evaluate(llvm::cast<ir::SizeAttr>((*phase_.getGrid())[0]).getExpr(), launch.argument);
+    const auto start = [&](ir::KernelOp phase, vxt::KernelOp code) {
+      launch.grid[0] = size::evaluate(llvm::cast<ir::SizeAttr>((*phase.getGrid())[0]).getExpr(), launch.argument);
+      return gpu::testing::run(code, launch);
+    };
     for (auto each = ir::phaseOf(ir::findLaunch(*lowered_.vx), phase_)->getParentOfType<ir::CaseOp>(); each;
          each = each->getParentOfType<ir::CaseOp>())
       if (each.getNeeds() && size::evaluate(each.getNeeds()->getExpr(), launch.argument) == 0)
         return "the launch lacks what case '" + each.getName().str() + "' needs";
-    if (std::string failed = gpu::testing::run(code, launch); !failed.empty())
+    for (auto [phase, turns] : turns_)
+      if (std::string failed = start(phase, turns); !failed.empty())
+        return failed;
+    if (std::string failed = start(phase_, code); !failed.empty())
       return failed;
     return compare(x, w, a, b, y, before);
   }
@@ -240,6 +264,7 @@ private:
   tiles::testing::Lowered lowered_;
   ir::KernelOp phase_;
   vxt::KernelOp code_;
+  std::vector<std::pair<ir::KernelOp, vxt::KernelOp>> turns_;  ///< phases before it
 };
 
 std::vector<Case> cases() {
@@ -281,6 +306,14 @@ std::vector<Case> casesAlongTheDepth() {
       else
         all.push_back({each.type, each.result, false, true, configuration, rows, 48,
                        step * (configuration.stages + 1) + line, each.isScaled});
+    }
+  // Others are turned before.
+  const Configuration square = *parseConfiguration("wgmma 128x128 stages 6");
+  for (const char* type : {"i8", "u8", "f8e4m3", "tf32"})
+    for (int form = 0; form < 3; ++form) {
+      const int64_t line = std::string(type) == "tf32" ? 4 : 16;
+      const char* result = type[0] == 'i' ? "i32" : type[0] == 'u' ? "u32" : "f32";
+      all.push_back({type, result, form > 0, form == 2, square, 137, 128 + line, 9 * line});
     }
   return all;
 }
