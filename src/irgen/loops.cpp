@@ -80,8 +80,14 @@ void Emitter::emitTrips(const Expr& expr, const Trip& trip) {
       loop->setAttr(ir::kIndependentAttr, b_.getStringAttr(expr.isClaimedParallel ? ir::kClaimed : ir::kProven));
     if (expr.isUnrolled)
       loop->setAttr("vx.unroll", b_.getUnitAttr());
+    if (expr.pipelineStages > 0)
+      loop->setAttr("vx.pipeline", b_.getI64IntegerAttr(expr.pipelineStages));
     predicates_.truncate(before);
     return;
+  }
+  if (expr.pipelineStages > 1) {
+    context_.failed = true;
+    mlir::emitError(at) << "`@pipeline`: the loop is left before its last iteration";
   }
   const Variable* position = facts_.newVariable("position", facts_.index(), lang::Uniformity::PerThread);
   if (atBlockLevel())

@@ -3,6 +3,7 @@
 #include "passes/expand_staging.h"
 #include "passes/narrow_math.h"
 #include "passes/phases.h"
+#include "passes/pipeline_loops.h"
 #include "passes/simplify.h"
 #include "passes/stream_reductions.h"
 #include "passes/unroll_loops.h"
@@ -16,6 +17,7 @@ void registerVxPasses() {
   mlir::registerPass([] { return createStreamReductionsPass(); });
   mlir::registerPass([] { return createExpandStagingPass(); });
   mlir::registerPass([] { return createUnrollLoopsPass(); });
+  mlir::registerPass([] { return createPipelineLoopsPass(); });
 }
 
 }  // namespace vortex::passes

@@ -7,6 +7,7 @@
 #include "lang/sema/dump.h"
 #include "passes/narrow_math.h"
 #include "passes/phases.h"
+#include "passes/pipeline_loops.h"
 #include "passes/simplify.h"
 #include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
@@ -87,6 +88,7 @@ bool Compiler::schedule(const lang::Function& kernel, mlir::ModuleOp module, Fai
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
   passes.addPass(passes::createUnrollLoopsPass());
+  passes.addPass(passes::createPipelineLoopsPass());
   std::string plans;
   const passes::PlanObserver observer = [&](llvm::StringRef text) { plans += text; };
   passes.addPass(passes::createPhasesPass(target_->tensorSchedule(module), observer));

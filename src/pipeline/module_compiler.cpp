@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "passes/phases.h"
+#include "passes/pipeline_loops.h"
 #include "passes/simplify.h"
 #include "passes/unroll_loops.h"
 #include "pipeline/back_end.h"
@@ -71,6 +72,7 @@ std::shared_ptr<const artifact::Kernel> ModuleCompiler::compileAnew(std::string_
   ErrorCollector errors(context(), failure);
   mlir::PassManager passes(&context());
   passes.addPass(passes::createUnrollLoopsPass());
+  passes.addPass(passes::createPipelineLoopsPass());
   const passes::PlanObserver onPlan = [&](llvm::StringRef plan) {
     if (stage == "plan")
       *stageText += plan;

@@ -142,6 +142,7 @@ struct Expr {
   bool isClaimedParallel = false;  ///< For: marked `@parallel`
   bool isSequential = false;       ///< For: marked `@sequential`
   bool isUnrolled = false;         ///< For: marked `@unroll`
+  uint8_t pipelineStages = 0;      ///< For: of `@pipeline`; 0: it has none
   bool isIndependent = false;      ///< For in a whole-tensor kernel: its iterations do not meet (lang/flow)
 
   // kernels, filled by kernel analysis (lang/sema/kernel)

@@ -37,8 +37,9 @@ int64_t limited(base::WideBytes bytes) {
   return static_cast<int64_t>(std::min<base::WideBytes>(bytes, base::kMostSharedBytes * 2));
 }
 
-std::vector<layout::SharedTensor> sizesOf(Type type) {
-  const uint64_t count = type->kind == TypeKind::Array ? type->count : 1;
+/// `slots`: that there are of each.
+std::vector<layout::SharedTensor> sizesOf(Type type, uint64_t slots) {
+  const uint64_t count = (type->kind == TypeKind::Array ? type->count : 1) * slots;
   const Type tensor = type->kind == TypeKind::Array ? type->elem : type;
   std::vector<int64_t> shape;
   base::WideBytes elements = count;
@@ -95,6 +96,19 @@ private:
         }
   }
 
+  /// Of a tensor that a loop stages which runs its copies ahead.
+  uint64_t slotsOf(LocalId tensor) const {
+    uint64_t slots = 1;
+    for (const Access& access : graph_.accesses) {
+      const LoopId loop = graph_[graph_.blockOf(access.step)].loop;
+      const bool isFilled = graph_[access.step].kind == StepKind::Stage && access.mode == AccessMode::Write &&
+                            std::ranges::count(rootsOf(access), tensor) > 0;
+      if (isFilled && loop != kNoLoop && graph_[loop].origin)
+        slots = std::max<uint64_t>(slots, graph_[loop].origin->pipelineStages);
+    }
+    return slots;
+  }
+
   std::vector<LocalId> rootsOf(const Access& access) const {
     const Place& place = graph_[access.place];
     return place.isUnknown() ? place.candidates : std::vector{place.root};
@@ -127,7 +141,7 @@ private:
         }
       const Type type = graph_[lifetimes_[i].tensor].type;
       hasUnknownSize_ |= !hasKnownSize(type);
-      for (const auto& [bytes, alignment] : sizesOf(type))
+      for (const auto& [bytes, alignment] : sizesOf(type, slotsOf(lifetimes_[i].tensor)))
         pieces_[i].push_back({ranges.allocate(bytes, alignment), std::max<int64_t>(bytes, 1)});
       if (ranges.peak() > plan_.bytes)
         noteLargest(now, ranges.peak());
@@ -139,7 +153,13 @@ private:
     plan_.largest.clear();
     for (size_t i = 0; i < lifetimes_.size(); ++i)
       if (isAlive(i, now))
-        plan_.largest.push_back(graph_[lifetimes_[i].tensor].variable);
+        addLargest(lifetimes_[i].tensor);
+  }
+
+  void addLargest(LocalId tensor) {
+    plan_.largest.push_back(graph_[tensor].variable);
+    if (const uint64_t slots = slotsOf(tensor); slots > 1)
+      plan_.slots[graph_[tensor].variable] = slots;
   }
 
   /// Of tensors that are not alive together, or of one with itself in another iteration.
@@ -235,11 +255,15 @@ void checkSharedBytes(const Function& kernel, const SharedPlan& plan, uint64_t l
     message += base::concat(" and the CPU ", base::kMostSharedBytes);
   auto builder = runsOnCpu ? sink.warning("W0552", tensors[0]->range, message + " and no GPU more")
                            : sink.error("E0552", tensors[0]->range, message);
-  builder.primary(
-      base::concat("`", tensors[0]->name, "` takes ", base::showBytes(bytesOf(tensors[0]->type)), " bytes"));
+  const auto describe = [&](const Variable* tensor) {
+    const auto slots = plan.slots.find(tensor);
+    return base::concat("`", tensor->name, "` takes ",
+                        slots == plan.slots.end() ? "" : base::concat(slots->second, " times "),
+                        base::showBytes(bytesOf(tensor->type)), " bytes");
+  };
+  builder.primary(describe(tensors[0]));
   for (size_t i = 1; i < tensors.size(); ++i)
-    builder.label(tensors[i]->range, base::concat("`", tensors[i]->name, "` takes ",
-                                                  base::showBytes(bytesOf(tensors[i]->type)), " bytes"));
+    builder.label(tensors[i]->range, describe(tensors[i]));
   if (tensors.size() == 1)
     builder.label(kernel.nameRange, "in this kernel");
   builder.help("make the tiles smaller, or put tensors that are not needed together into blocks `{ … }` of their own");

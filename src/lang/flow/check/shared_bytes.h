@@ -15,6 +15,7 @@ struct SharedPlan {
   /// The tensors that are alive where the program's own take most, and how much they take then.
   std::vector<const Variable*> largest;
   int64_t bytes = 0;
+  std::map<const Variable*, uint64_t> slots;  ///< of those among `largest` that `@pipeline` gives several
   /// Declarations before which the block must meet, as the tensor takes bytes of these, which threads may still be at.
   std::map<const Expr*, std::vector<const Variable*>> barriers;
 };

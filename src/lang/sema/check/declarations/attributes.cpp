@@ -34,7 +34,7 @@ constexpr AttributeRow kAttributes[] = {
     {"layout", kStruct, true},
     {"fused", kKernel, true},
     {"schedule", kKernel, false},
-    {"pipeline", kKernel | kStatement, true},  // asks, never requires
+    {"pipeline", kStatement, true},
     {"verify_no_bank_conflicts", kStatement | kKernel, true},
 };
 
@@ -160,16 +160,18 @@ static void fusedAttribute(BodyState& body, const syn::Attribute& attribute) {
     body.function->kernel->fused = true;
 }
 
-static void pipelineAttribute(BodyState& body, const syn::Attribute& attribute) {
+std::optional<int64_t> pipelineStages(BodyState& body, const syn::Attribute& attribute) {
   constexpr int64_t kMostStages = 16;
   if (attribute.args.size() != 1 || attribute.args[0].name.text != "stages" || !attribute.args[0].value) {
     error(body, "E0208", attribute.range, "`@pipeline` takes `stages = n`");
-    return;
+    return std::nullopt;
   }
   const syn::Expr* written = attribute.args[0].value;
   const auto stages = constantInt(body, written, usize(body), "the number of stages");
-  if (stages && (*stages < 1 || *stages > kMostStages))
-    error(body, "E0208", written->range, base::concat("a pipeline has 1 to ", kMostStages, " stages"));
+  if (!stages || (*stages >= 1 && *stages <= kMostStages))
+    return stages;
+  error(body, "E0208", written->range, base::concat("a pipeline has 1 to ", kMostStages, " stages"));
+  return std::nullopt;
 }
 
 void functionAttributes(BodyState& body, const syn::FunctionItem* item) {
@@ -194,8 +196,6 @@ void functionAttributes(BodyState& body, const syn::FunctionItem* item) {
       body.function->kernel->strict = true;
     else if (name == "fused")
       fusedAttribute(body, attribute);
-    else if (name == "pipeline")
-      pipelineAttribute(body, attribute);
     else if (name == "fastmath" && body.function->kernel)
       body.function->kernel->fastMath = true;
     else if (name == "precision") {
@@ -226,11 +226,8 @@ void statementAttributes(BodyState& body, const syn::Stmt* stmt) {
       uncheckedAttribute(body, attribute, true);
     if (attribute.name.text == "pipeline") {
       const auto* code = stmt->tryAs<syn::ExprStmt>();
-      if (code && code->expr &&
-          (code->expr->is<syn::ForExpr>() || code->expr->is<syn::WhileExpr>() || code->expr->is<syn::LoopExpr>()))
-        pipelineAttribute(body, attribute);
-      else
-        error(body, "E0209", attribute.range, "`@pipeline` is for loops and kernels");
+      if (!code || !code->expr || !code->expr->is<syn::ForExpr>() || !inKernel(body))
+        error(body, "E0209", attribute.range, "`@pipeline` is for the `for` loops of kernels");
     }
     if (attribute.name.text == "verify_no_bank_conflicts") {
       if (inKernel(body))

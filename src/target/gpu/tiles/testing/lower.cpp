@@ -1,8 +1,8 @@
 #include "target/gpu/tiles/testing/lower.h"
 
-#include "passes/phases.h"
-
 #include "ir/vxnv.h"
+#include "passes/phases.h"
+#include "passes/pipeline_loops.h"
 #include "passes/simplify.h"
 #include "target/gpu/tiles/schedule.h"
 #include "target/gpu/tiles/tiles.h"
@@ -31,6 +31,7 @@ Lowered lower(mlir::MLIRContext& context, const std::string& text, Assumptions a
   if (adjust)
     adjust(schedule);
   mlir::PassManager passes(&context);
+  passes.addPass(passes::createPipelineLoopsPass());
   passes.addPass(passes::createPhasesPass(schedule));
   passes.addPass(passes::createSimplifyPass());
   passes.addPass(mlir::createCSEPass());
