@@ -21,7 +21,12 @@ PROGRAMS = {
 }}"""}
 OTHERS = {
     "f32": "kernel mm(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [K, N]>) -> Tensor<f32, [M, N]> { return x @ w }",
-    "i8": "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [K, N]>) -> Tensor<i8, [M, N]> { return x @ w }",
+    "i32": "kernel mm(x: &Tensor<i32, [M, K]>, w: &Tensor<i32, [K, N]>) -> Tensor<i32, [M, N]> { return x @ w }",
+    "i8 in i64": "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [K, N]>) -> Tensor<i64, [M, N]> { return x @ w }",
+    "signed and unsigned": "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<u8, [K, N]>) -> Tensor<i32, [M, N]> { return (x as i32) @ (w as i32) }",
+    "rounded on the way": "kernel mm(x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [N, K]>) -> Tensor<f32, [M, N]> { return ((x as f8e4m3) as bf16) @ w.transpose() }",
+    "f32 rounded on the way": "@precision(tf32)\nkernel mm(x: &Tensor<f32, [M, K]>, w: &Tensor<f32, [N, K]>) -> Tensor<f32, [M, N]> { return ((x as bf16) as f32) @ w.transpose() }",
+    "a sign that is cut": "kernel mm(x: &Tensor<i8, [M, K]>, w: &Tensor<i8, [N, K]>) -> Tensor<i32, [M, N]> { return (((x as i16) as u16) as i32) @ (((w as i16) as u16) as i32).transpose() }",
     "a computed operand": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, N]>) -> Tensor<f16, [M, N]> { return (x * 2.0) @ w }",
     # Pairs of columns are loaded at once: an odd first column would be misaligned, a slice with other bounds may need a check.
     "a slice beside it": "kernel mm(x: &Tensor<f16, [M, K]>, w: &Tensor<f16, [K, 256]>, y: &Tensor<f16, [M, 264]>) -> Tensor<f16, [M, 256]> { return x @ w + y[.., 1..257] }",
@@ -58,6 +63,37 @@ def test_bulk_copies_feed_warpgroup_instructions(vortex, tmp_path, kind, case):
         assert ".global.shared::cta.bulk_group" in text and "st.global" not in text
 
 
+NARROW = {"i8": ("i8", "i32", ".s32.s8.s8"), "i8 in i8": ("i8", "i8", ".s32.s8.s8"), "u8": ("u8", "u32", ".s32.u8.u8"), "u8 in i32": ("u8", "i32", ".s32.u8.u8"),
+          "f8e4m3": ("f8e4m3", "f32", ".f32.e4m3.e4m3"), "f8e5m2": ("f8e5m2", "bf16", ".f32.e5m2.e5m2"), "f8e4m3 in f8e4m3": ("f8e4m3", "f8e4m3", ".f32.e4m3.e4m3"),
+          "tf32": ("f32", "f32", ".f32.tf32.tf32")}
+SCALED = "kernel mm(x: &Tensor<{0}, [M, K]>, w: &Tensor<{0}, [N, K]>, a: &Tensor<f32, [M, 1]>, b: &Tensor<f32, [N]>) -> Tensor<bf16, [M, N]> {{ let c: Tensor<f32, [M, N]> = x @ w.transpose(); return (c * a * b) as bf16 }}"
+
+
+def narrow(case, form):
+    kind, result, _ = NARROW[case]
+    product = {"x @ w": "x @ w", "x @ w.T": "x @ w.transpose()", "x.T @ w": "x.transpose() @ w"}[form]
+    return ("@precision(tf32)\n" if case == "tf32" else "") + (
+        f"kernel mm(x: &Tensor<{kind}, [{'K, M' if form == 'x.T @ w' else 'M, K'}]>, w: &Tensor<{kind}, [{'N, K' if form == 'x @ w.T' else 'K, N'}]>) -> Tensor<{result}, [M, N]> {{ return {product} }}")
+
+
+@pytest.mark.parametrize("form", ["x @ w", "x @ w.T", "x.T @ w"])
+@pytest.mark.parametrize("case", NARROW)
+def test_narrow_types_have_instructions_of_their_own(vortex, tmp_path, case, form):
+    code = build(vortex, tmp_path, narrow(case, form), "--target", "sm_90", "--emit", "asm").stdout
+    products = bulk(code)
+    assert products and all(NARROW[case][2] in text for text in products.values())
+    # Operands across the depth are turned by a phase of their own, which the product's maps name.
+    assert len(re.findall(r"\.entry \w*_turn_", code)) == {"x @ w": 1, "x @ w.T": 0, "x.T @ w": 2}[form]
+
+
+@pytest.mark.parametrize("case", [*NARROW, "scaled"])
+def test_the_assembler_keeps_narrow_products_in_registers(vortex, tmp_path, case):
+    if not shutil.which("ptxas"):
+        pytest.skip("ptxas is not installed")
+    program = SCALED.format("f8e4m3") if case == "scaled" else narrow(case, "x @ w.T")
+    check_assembly(tmp_path, build(vortex, tmp_path, program, "--target", "sm_90", "--emit", "asm").stdout)
+
+
 @pytest.mark.parametrize("case", OTHERS)
 def test_other_products_do_without(vortex, tmp_path, case):
     assert not bulk(build(vortex, tmp_path, OTHERS[case], "--target", "sm_90", "--emit", "asm").stdout)
@@ -72,7 +108,10 @@ def test_older_chips_know_nothing_of_it(vortex, tmp_path):
 def test_the_assembler_keeps_sums_in_registers_and_products_in_flight(vortex, tmp_path, case):
     if not shutil.which("ptxas"):
         pytest.skip("ptxas is not installed")
-    code = build(vortex, tmp_path, PROGRAMS[case].format("bf16"), "--target", "sm_90", "--emit", "asm").stdout
+    check_assembly(tmp_path, build(vortex, tmp_path, PROGRAMS[case].format("bf16"), "--target", "sm_90", "--emit", "asm").stdout)
+
+
+def check_assembly(tmp_path, code):
     products = bulk(code)
     header = code[:code.index(".address_size")] + ".address_size 64\n" + re.search(r"\.extern \.shared[^\n]*", code)[0] + "\n"
     path = tmp_path / "bulk.ptx"

@@ -61,8 +61,14 @@ std::optional<BulkProducts::Elements> BulkProducts::addOperand(Value operand, bo
       rows = turned.getPermutation()[static_cast<unsigned>(rows)];
       columns = turned.getPermutation()[static_cast<unsigned>(columns)];
     }
+    // What is rounded to something else on the way is not what lies in memory.
+    if (auto rounded = dyn_cast<arith::TruncFOp>(op); rounded && getElementTypeOrSelf(rounded.getType()) != element)
+      return std::nullopt;
     if (isa<arith::ExtUIOp, arith::ExtSIOp>(op)) {
-      elements.isUnsigned |= isa<arith::ExtUIOp>(op);
+      // Once: zeros above a sign that was extended are no sign.
+      if (element != getElementTypeOrSelf(isA ? dot_.getA().getType() : dot_.getB().getType()))
+        return std::nullopt;
+      elements.isUnsigned = isa<arith::ExtUIOp>(op);
       element = getElementTypeOrSelf(op->getOperand(0).getType());
     }
     operand = op->getOperand(0);

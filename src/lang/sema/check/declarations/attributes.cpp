@@ -160,18 +160,19 @@ static void fusedAttribute(BodyState& body, const syn::Attribute& attribute) {
     body.function->kernel->fused = true;
 }
 
-std::optional<int64_t> pipelineStages(BodyState& body, const syn::Attribute& attribute) {
+uint8_t pipelineStages(BodyState& body, const syn::Attribute& attribute) {
   constexpr int64_t kMostStages = 16;
   if (attribute.args.size() != 1 || attribute.args[0].name.text != "stages" || !attribute.args[0].value) {
     error(body, "E0208", attribute.range, "`@pipeline` takes `stages = n`");
-    return std::nullopt;
+    return 0;
   }
   const syn::Expr* written = attribute.args[0].value;
   const auto stages = constantInt(body, written, usize(body), "the number of stages");
-  if (!stages || (*stages >= 1 && *stages <= kMostStages))
-    return stages;
-  error(body, "E0208", written->range, base::concat("a pipeline has 1 to ", kMostStages, " stages"));
-  return std::nullopt;
+  if (stages && *stages >= 1 && *stages <= kMostStages)
+    return static_cast<uint8_t>(*stages);
+  if (stages)
+    error(body, "E0208", written->range, base::concat("a pipeline has 1 to ", kMostStages, " stages"));
+  return 0;
 }
 
 void functionAttributes(BodyState& body, const syn::FunctionItem* item) {

@@ -107,8 +107,7 @@ static void checkStmt(BodyState& body, const syn::Stmt* stmt, std::vector<Expr*>
       out.back()->isSequential |= attribute.name.text == "sequential";
       out.back()->isUnrolled |= attribute.name.text == "unroll";
       if (attribute.name.text == "pipeline")
-        if (auto stages = pipelineStages(body, attribute))
-          out.back()->pipelineStages = static_cast<uint8_t>(*stages);
+        out.back()->pipelineStages = pipelineStages(body, attribute);
     }
 }
 
