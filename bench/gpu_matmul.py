@@ -26,10 +26,11 @@ PRODUCTS = [("matmul_f32", "f32", False, SIZES), ("matmul_bf16", "bf16", False, 
             ("matmul_f16_turned", "f16", True, [(2048, 2048, 2048), LARGE, (8192, 8192, 8192)]),
             ("linear_gelu", "bf16", False, [(8192, 16384, 4096), LARGE]), ("matmul_f64", "f64", False, [(2048, 2048, 2048)]), ("matmul_tf32", "tf32", False, [LARGE, (4099, 4097, 4101)]),
             ("matmul_tf32_turned", "tf32", True, [LARGE]), ("matmul_i8", "i8", False, [LARGE, (4099, 4097, 4101)]),
-            ("matmul_i8_turned", "i8", True, [LARGE]), ("pipelined_matmul", "f16", False, [LARGE]), ("matmul", "f32", False, [LARGE])]
+            ("matmul_i8_turned", "i8", True, [LARGE, (8192, 8192, 8192)]), ("matmul_f8", "f8e4m3", False, [LARGE]),
+            ("matmul_f8_turned", "f8e4m3", True, [(2048, 2048, 2048), LARGE, (8192, 8192, 8192)]), ("pipelined_matmul", "f16", False, [LARGE]), ("matmul", "f32", False, [LARGE])]
 QUICK = [(128, 264, 72), (17, 33, 65), (130, 131, 133), (5, 140, 1100)]
 # Of the largest element: sums of K products rounded once to the type; tf32 rounds the operands.
-TOLERANCE = {"f32": 2e-5, "bf16": 8e-3, "f16": 1e-3, "f64": 1e-13, "tf32": 1e-3, "i8": 0}
+TOLERANCE = {"f32": 2e-5, "bf16": 8e-3, "f16": 1e-3, "f64": 1e-13, "tf32": 1e-3, "i8": 0, "f8e4m3": 8e-3}
 TARGETS = {("f32", LARGE): 0.8, ("bf16", LARGE): 1.0, ("f16", LARGE): 1.0}
 DTYPES = DTYPES | {"tf32": torch.float32}
 
@@ -42,6 +43,9 @@ def operands(kind, shapes):
 
 def peer(kind, x, w):
     """What torch has for it; none for integers of sizes that its matrix unit does not take."""
+    if kind == "f8e4m3":  # sums in f32, as ours; the second operand along the depth only
+        one = torch.ones(1, device="cuda")
+        return (lambda: torch._scaled_mm(x, w, scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=False)) if w.stride(0) == 1 else None
     if kind != "i8":
         return lambda: x @ w
     return (lambda: torch._int_mm(x, w)) if all(size % 8 == 0 and size > 16 for size in (*x.shape, *w.shape)) else None

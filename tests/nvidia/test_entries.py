@@ -10,7 +10,7 @@ KERNELS = {
     "product of bf16": ((PRODUCT.format("bf16"), "bf16", "[M, N]", "x @ w"), (14, 700), (20, 800)),
     "product of f32": ((PRODUCT.format("f32"), "f32", "[M, N]", "x @ w"), (10, 600), (10, 600)),
     "product of f64": ((PRODUCT.format("f64"), "f64", "[M, N]", "x @ w"), (14, 600), (14, 600)),
-    "product of i8": ((PRODUCT.format("i8"), "i8", "[M, N]", "x @ w"), (14, 700), (20, 850)),
+    "product of i8": ((PRODUCT.format("i8"), "i8", "[M, N]", "x @ w"), (14, 700), (20, 900)),
     "sums of i8 in i32": ((PRODUCT.format("i8"), "i32", "[M, N]", "x @ w"), (14, 700), (20, 850)),
     "turned operand": (("x: &Tensor<bf16, [M, K]>, w: &Tensor<bf16, [N, K]>", "bf16", "[M, N]", "x @ w.transpose()"), (14, 700), (20, 800)),
     "batch of products": (("x: &Tensor<f16, [B, M, K]>, w: &Tensor<f16, [B, K, N]>", "f16", "[B, M, N]", "x @ w"), (14, 750), (20, 900)),
