@@ -34,7 +34,7 @@ constexpr AttributeRow kAttributes[] = {
     {"layout", kStruct, true},
     {"fused", kKernel, true},
     {"schedule", kKernel, false},
-    {"pipeline", kStatement, true},
+    {"pipeline", kKernel | kStatement, true},  // of a kernel: its loops have their own buffers
     {"verify_no_bank_conflicts", kStatement | kKernel, true},
 };
 
@@ -166,12 +166,11 @@ uint8_t pipelineStages(BodyState& body, const syn::Attribute& attribute) {
     error(body, "E0208", attribute.range, "`@pipeline` takes `stages = n`");
     return 0;
   }
-  const syn::Expr* written = attribute.args[0].value;
-  const auto stages = constantInt(body, written, usize(body), "the number of stages");
+  const auto stages = constantInt(body, attribute.args[0].value, usize(body), "the number of stages");
   if (stages && *stages >= 1 && *stages <= kMostStages)
     return static_cast<uint8_t>(*stages);
   if (stages)
-    error(body, "E0208", written->range, base::concat("a pipeline has 1 to ", kMostStages, " stages"));
+    error(body, "E0208", attribute.args[0].value->range, base::concat("a pipeline has 1 to ", kMostStages, " stages"));
   return 0;
 }
 
@@ -197,6 +196,8 @@ void functionAttributes(BodyState& body, const syn::FunctionItem* item) {
       body.function->kernel->strict = true;
     else if (name == "fused")
       fusedAttribute(body, attribute);
+    else if (name == "pipeline")
+      pipelineStages(body, attribute);
     else if (name == "fastmath" && body.function->kernel)
       body.function->kernel->fastMath = true;
     else if (name == "precision") {
