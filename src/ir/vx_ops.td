@@ -150,7 +150,7 @@ def Vx_KernelOp : Vx_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove, Autom
   let description = [{
     Results are written through arguments. `grid` and `block` are three #vx.size each (blocks, logical threads per block).
     `whole_tensor` marks a kernel that is not yet scheduled: it describes the whole grid at once on full tensors, has no
-    block or thread ids, and becomes phases in `vx-schedule-tensors`.
+    block or thread ids, and becomes phases in `vx-phases`.
     Every `vx.kernel` of a module takes exactly the entry's arguments.
     `vx.domain` (ArrayAttr of #vx.size, optional, informational): the extents that inferred the grid.
   }];

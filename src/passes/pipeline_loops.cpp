@@ -77,7 +77,8 @@ private:
 
   /// Computes, or reads global memory, and may do so before its iteration.
   static bool isPosition(Operation* op) {
-    return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() && (isPure(op) || isa<ir::LoadOp, ir::AllocOp>(op));
+    return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
+           (isPure(op) || isa<ir::LoadOp, ir::AllocOp>(op));
   }
 
   /// What the copies' places follow from, in order.
