@@ -23,7 +23,7 @@ PROGRAMS = {
     return (q @ k.transpose()).softmax(dim = -1) @ v
 }""",
     "powers": """kernel k(x: &Tensor<f32, [N, N]>, n: usize) -> Tensor<f32, [N, N]> {
-    var y = x.copy()
+    var y = x * 1.0
     for i in 0..n { y = y @ x }
     return y
 }"""}
@@ -31,9 +31,9 @@ PROGRAMS = {
 WORK = {
     ("elements", "cpu"): ["tensors: compute"],
     ("softmax", "cpu"): ["tensors: compute"],
-    ("sum", "sm_90"): ["partial: partial reduction", "combine: combine"],
-    ("column sums", "sm_90"): ["partial: partial reduction", "combine: combine"],
-    ("column means subtracted", "cpu"): ["tensors: compute", "tensors: compute"],
+    ("sum", "sm_90"): ["partial: partial reduction", "serial: compute"],
+    ("column sums", "sm_90"): ["partial: partial reduction", "tensors: compute"],
+    ("column means subtracted", "cpu"): ["partial: partial reduction", "combine: combine", "tensors: compute"],
     ("scan", "sm_90"): ["clear: clear", "tensors: scan with look-back"],
     ("scan", "sm_80"): ["clear: clear", "tensors: scan with look-back"],
     ("product of f32 with bias", "cpu"): ["tensors: compute"]}
@@ -62,10 +62,9 @@ def test_the_planned_phases_are_built_in_their_order(vortex, tmp_path, name, tar
 @pytest.mark.parametrize("name, target", WORK)
 def test_work_of_phases(vortex, tmp_path, name, target):
     plan, _ = parts(vortex, tmp_path, PROGRAMS[name], target)
-    phases = re.findall(r"^ *phase (\w+: (?:scan with look-back|[a-z]+(?: reduction| product)?))", plan, re.M)
-    assert [phase.rstrip() for phase in phases] == WORK[name, target]
+    phases = re.findall(r"^ *phase (\w+: (?:scan with look-back|partial reduction|[a-z]+))", plan, re.M)
+    assert phases == WORK[name, target]
 
 
 def test_stages_are_listed_once(vortex):
-    assert vortex("run", "examples/scale.vx", "--dump-after", "nothing", status=1).stderr.count("plan,") == 1
-    assert "  plan  " in vortex("targets").stdout
+    assert vortex("run", "examples/scale.vx", "--dump-after", "nothing", status=2).stderr.count("plan,") == 1
