@@ -44,7 +44,8 @@ static std::string params(const std::vector<Param>& all) {
 static std::string maps(const Phase& phase) {
   return list(phase.maps.size(), [&](size_t i) {
     const TensorMap& map = phase.maps[i];
-    return std::string("{\"type\":\"") + (map.roundToTf32 ? "tf32" : name(map.type)) + "\",\"address\":" + expression(map.address) +
+    return std::string("{\"type\":\"") + (map.roundToTf32 ? "tf32" : name(map.type)) +
+           "\",\"address\":" + expression(map.address) +
            ",\"extents\":" + list(map.rank, [&](size_t dim) { return expression(map.extents[dim]); }) +
            ",\"strides\":" + list(map.rank - 1, [&](size_t dim) { return expression(map.byteStrides[dim]); }) +
            ",\"box\":" + list(map.rank, [&](size_t dim) { return std::to_string(map.box[dim]); }) +

@@ -1,8 +1,8 @@
 // Softmax of a product, multiplied: the loop over chunks computes what the program did, and what only resembles it stays as it is.
 #include "interpreter/interpreter.h"
 #include "ir/vx.h"
-#include "passes/phases.h"
 #include "passes/build/stream_bounds.h"
+#include "passes/phases.h"
 #include "passes/stream_reductions.h"
 
 #include "mlir/IR/Verifier.h"

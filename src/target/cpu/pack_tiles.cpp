@@ -1,8 +1,8 @@
 #include "target/cpu/pack_tiles.h"
 
 #include "ir/tile_sizes.h"
-#include "passes/plan/axes.h"
 #include "passes/build/piece_cloner.h"
+#include "passes/plan/axes.h"
 #include "target/cpu/pack_phase.h"
 #include "target/cpu/prepare_dots.h"
 #include "target/cpu/stretch.h"
