@@ -57,6 +57,13 @@ private:
   std::unique_ptr<Values> values_;
 };
 
+TEST_F(ValuesTest, PositionsGoUpToTheLastOne) {
+  launch.blockDim[0] = number(32);
+  launch.gridDim[1] = number(5);
+  EXPECT_TRUE(values().range(nodes.position(PositionKind::ThreadId, 0), kPoint).high == 31);
+  EXPECT_TRUE(values().range(nodes.position(PositionKind::BlockId, 1), kPoint).high == 4);
+}
+
 TEST_F(ValuesTest, NeighboursDifferUnlessACastOrAWholeTurnMakesThemOne) {
   const ValueId i = argument(kUsize), j = argument(kU8);
   EXPECT_EQ(differ(i, add(i, 1)), Truth::Yes);
