@@ -80,7 +80,7 @@ std::string Evaluator::format(const Value& value, Type type) {
   }
   case TypeKind::Range: {
     RangeValue range = std::get<RangeValue>(value.data);
-    return base::concat(range.begin, "..", range.end);
+    return formatNumber(type->elem->scalar, range.begin) + ".." + formatNumber(type->elem->scalar, range.end);
   }
   default: return "<" + lang::text(type, frame_->function->dimNames()) + ">";
   }

@@ -257,20 +257,12 @@ Value Evaluator::evalFor(const Expr& expr) {
     return runBody(*expr.args[1]);
   };
   if (auto* range = std::get_if<RangeValue>(&over.data)) {
-    bool isUnsigned = expr.variable->type->kind == TypeKind::Scalar && lang::isUnsigned(expr.variable->type->scalar);
-    auto before = [&](int64_t i) {
-      if (range->step < 0 && !isUnsigned)
-        return i > range->end;
-      return isUnsigned ? static_cast<uint64_t>(i) < static_cast<uint64_t>(range->end) : i < range->end;
-    };
-    for (int64_t i = range->begin; before(i);) {
-      if (!step(i))
+    const bool isUnsigned =
+        expr.variable->type->kind == TypeKind::Scalar && lang::isUnsigned(expr.variable->type->scalar);
+    const uint64_t count = range->count(isUnsigned);
+    for (uint64_t i = 0; i < count; ++i)
+      if (!step(range->at(i)))
         break;
-      int64_t next;
-      if (__builtin_add_overflow(i, range->step, &next))
-        break;
-      i = next;
-    }
     return {};
   }
   over = deref(over, expr);

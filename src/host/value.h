@@ -69,8 +69,22 @@ struct Reference {
   std::shared_ptr<Value> temporary;  ///< keeps the referent of `&expression` alive
 };
 
+/// Of unsigned 64-bit integers: their bits.
 struct RangeValue {
   int64_t begin = 0, end = 0, step = 1;
+
+  /// How many of begin, begin + step, … come before the end; none of them wraps.
+  uint64_t count(bool isUnsigned) const {
+    const uint64_t first = static_cast<uint64_t>(begin), last = static_cast<uint64_t>(end),
+                   by = static_cast<uint64_t>(step);
+    const bool isDown = step < 0 && !isUnsigned;
+    if (step == 0 || !(isUnsigned ? first < last : isDown ? end < begin : begin < end))
+      return 0;
+    return isDown ? (first - last - 1) / (0 - by) + 1 : (last - first - 1) / by + 1;
+  }
+  int64_t at(uint64_t position) const {
+    return static_cast<int64_t>(static_cast<uint64_t>(begin) + position * static_cast<uint64_t>(step));
+  }
 };
 
 struct ClosureValue {

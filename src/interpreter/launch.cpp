@@ -307,6 +307,8 @@ private:
       if (size::arity(node.op) == 0)
         return argumentOf(node);
       int64_t values[3] = {};
+      if (node.op == size::Op::Select)
+        return operands[0] ? operands[*operands[0] ? 1 : 2] : Exact();
       for (uint32_t i = 0; i < size::arity(node.op); ++i) {
         if (!operands[i])
           return std::nullopt;
@@ -326,6 +328,9 @@ private:
     auto kernel = llvm::cast<ir::KernelOp>(phase.op);
     evaluate(kernel.getGrid(), machine_.grid);
     evaluate(kernel.getBlock(), machine_.blockDim);
+    for (mlir::Attribute size : kernel.getGrid().value_or(mlir::ArrayAttr::get(kernel.getContext(), {})))
+      if (!evaluateExactly(llvm::cast<ir::SizeAttr>(size).getExpr()))
+        return report(Finding::Kind::Shape, "the grid of " + kernel.getSymName().str() + " does not fit 63 bits");
     int64_t blocks = 1;
     for (int64_t extent : machine_.grid)
       if (extent < 0 || __builtin_mul_overflow(blocks, extent, &blocks) || blocks > UINT32_MAX)

@@ -174,9 +174,11 @@ private:
     Value count;
     std::function<Value(Value position)> value;
     Value lower, upper, step;  ///< set when plain scf.for bounds express it
+    bool isFar = false;        ///< the count may be 2^63 or more: no scf.for
   };
   void emitTrips(const Expr& expr, const Trip& trip);
-  Trip rangeTrip(const Expr& range);
+  Trip rangeTrip(const Expr& range, lang::Reach reach, bool isOfLaunch);
+  void cutForLaunch(Location at, Value& begin, Value& end, Value& step);
   std::optional<Trip> listTrip(const Expr& list, lang::Scalar kind);
   void emitIteration(const Expr& expr, Value value, Value position, lang::Scalar kind);
   /// Not one of the flags is set.
@@ -277,6 +279,7 @@ private:
   // sizes.cpp
   Value dimValue(Location loc, const lang::DimExpr& expr);
   Value dimVariable(Location loc, lang::DimVarId id);
+  Value extentNamed(Location loc, uint32_t opaque);
   Value dimAtom(Location loc, const lang::DimAtom& atom);
   void bindDims(const Expr& let, Value value);
 

@@ -205,9 +205,20 @@ static std::optional<size::Op> sizeOperator(DimAtom::Kind kind) {
   return std::nullopt;
 }
 
+ir::SizeAttr Entry::named(uint32_t opaque) const {
+  auto found = kernel_.extentVariables.find(opaque);
+  auto param =
+      found == kernel_.extentVariables.end() ? kernel_.params.end() : llvm::find(kernel_.params, found->second);
+  if (param == kernel_.params.end() || roots_.isAssigned(*param))
+    return {};
+  return ir::sizeScalar(types_.context(), firstOfParam_[static_cast<size_t>(param - kernel_.params.begin())]);
+}
+
 ir::SizeAttr Entry::atom(const DimAtom& atom) const {
   if (atom.kind == DimAtom::Kind::Variable)
     return variable(atom.id);
+  if (atom.kind == DimAtom::Kind::Opaque)
+    return named(atom.id);
   std::optional<size::Op> op = sizeOperator(atom.kind);
   if (!op)
     return {};

@@ -72,6 +72,8 @@ private:
   void addPlanes(lang::Type tensor, const EntryArgument& common);
   void addResult(lang::Type type);
   ir::SizeAttr atom(const lang::DimAtom& atom) const;
+  /// The parameter whose value an opaque term is; null if it is another variable's.
+  ir::SizeAttr named(uint32_t opaque) const;
 
   const lang::Function& kernel_;
   const TypeMap& types_;

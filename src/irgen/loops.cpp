@@ -61,8 +61,10 @@ void Emitter::emitTrips(const Expr& expr, const Trip& trip) {
       closeRegion();
   }
   VariableSet assigned = assignedIn(&expr);
-  if (exits.empty() || divergent || expr.isUnrolled) {
-    const bool skips = !exits.empty() && !divergent;  // iterations of an unrolled loop after the one that leaves it
+  const bool isSpread = !context_.hasThreads && !divergent && (expr.isClaimedParallel || expr.isIndependent);
+  const bool leaves = !exits.empty() && !divergent;
+  if (!trip.isFar && (!leaves || expr.isUnrolled)) {
+    const bool skips = leaves;  // iterations of an unrolled loop after the one that leaves it
     size_t before = predicates_.size();
     if (!skips)
       predicates_.append(exits.begin(), exits.end());
@@ -76,7 +78,7 @@ void Emitter::emitTrips(const Expr& expr, const Trip& trip) {
       else
         iteration();
     });
-    if (!context_.hasThreads && !divergent && (expr.isClaimedParallel || expr.isIndependent))
+    if (isSpread)
       loop->setAttr(ir::kIndependentAttr, b_.getStringAttr(expr.isClaimedParallel ? ir::kClaimed : ir::kProven));
     if (expr.isUnrolled)
       loop->setAttr("vx.unroll", b_.getUnitAttr());
@@ -99,23 +101,58 @@ void Emitter::emitTrips(const Expr& expr, const Trip& trip) {
       at, assigned,
       [&] {
         Value below = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ult, readScalar(at, position), trip.count);
-        return Value(b_.create<arith::AndIOp>(at, below, noneSet(at, exits)));
+        return leaves ? Value(b_.create<arith::AndIOp>(at, below, noneSet(at, exits))) : below;
       },
       [&] {
         Value counter = readScalar(at, position);
+        size_t before = predicates_.size();
+        if (divergent)
+          predicates_.append(exits.begin(), exits.end());
         emitIteration(expr, trip.value(counter), counter, kind);
+        predicates_.truncate(before);
         assign(at, position, math_.binary(at, lang::BinaryOp::Add, Scalar::Usize, counter, math_.index(at, 1)));
       });
 }
 
 //===-- ranges ----------------------------------------------------------------------------------------------------===//
 
-void Emitter::emitForRange(const Expr& expr) { emitTrips(expr, rangeTrip(*expr.args[0])); }
+/// Its iterations become threads of a grid, or launches.
+static bool isOfLaunch(const Expr& loop) {
+  if (loop.needsBlock || (loop.kind == ExprKind::For && (loop.isClaimedParallel || loop.isIndependent)))
+    return true;
+  return llvm::any_of(loop.args, [](const Expr* part) { return part && isOfLaunch(*part); });
+}
 
-/// Bounds are extended to 64 bits by their signedness, so signed comparison serves every type narrower than 64 bits, and usize below 2^63.
-Emitter::Trip Emitter::rangeTrip(const Expr& range) {
+void Emitter::emitForRange(const Expr& expr) {
+  emitTrips(expr, rangeTrip(*expr.args[0], expr.reach, !context_.hasThreads && isOfLaunch(expr)));
+}
+
+/// Written as numbers far from 2^63.
+static bool areConstant(const Expr& range) {
+  return range.kind == ExprKind::Range && llvm::all_of(range.args, [](const Expr* part) {
+           return !part || (part->kind == ExprKind::Int && part->intValue < (__int128(1) << 62));
+         });
+}
+
+/// Unsigned bounds as signed ones. An end of 2^63 or more stands for 2^63 - 1 iterations, which every launch refuses; where one thread runs all of
+/// them it never ends.
+void Emitter::cutForLaunch(Location at, Value& begin, Value& end, Value& step) {
+  Value zero = math_.index(at, 0), most = math_.index(at, INT64_MAX);
+  auto isFar = [&](Value bound) { return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::slt, bound, zero); };
+  Value isFarEnd = isFar(end);
+  end = b_.create<arith::SelectOp>(at, isFarEnd, most, end);
+  begin = b_.create<arith::SelectOp>(at, isFar(begin), end, begin);
+  begin = b_.create<arith::SelectOp>(at, isFarEnd, zero, begin);
+  step = b_.create<arith::SelectOp>(at, isFar(step), most, step);
+}
+
+/// Bounds are extended to 64 bits by their signedness, so signed comparison and steps that do not wrap serve every narrower type, and what is near.
+Emitter::Trip Emitter::rangeTrip(const Expr& range, lang::Reach reach, bool isOfLaunch) {
   Location at = loc(range);
   Scalar kind = scalarOf(range.type);
+  const bool isUnsigned = lang::isUnsigned(kind);
+  if (lang::bitWidth(kind) < 64 || areConstant(range))
+    reach = lang::Reach::Near;
   Value begin, end, step;
   std::optional<__int128> constantStep = 1;
   if (range.kind == ExprKind::Range) {
@@ -138,16 +175,30 @@ Emitter::Trip Emitter::rangeTrip(const Expr& range) {
   begin = math_.toIndex(at, begin, kind);
   end = math_.toIndex(at, end, kind);
   step = step ? math_.toIndex(at, step, kind) : math_.index(at, 1);
-  auto less = [&](Value lhs, Value rhs) { return b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::slt, lhs, rhs); };
+  Trip trip;
+  if (isOfLaunch && !isUnsigned)
+    reach = lang::Reach::Near;  // launches count signed integers and refuse what is too much
+  const bool isCut = isOfLaunch && reach != lang::Reach::Near;
+  if (isCut) {
+    cutForLaunch(at, begin, end, step);
+    reach = lang::Reach::Near;
+  }
+  auto less = [&](Value lhs, Value rhs) -> Value {
+    const bool asUnsigned = isUnsigned && reach != lang::Reach::Near;
+    return b_.create<arith::CmpIOp>(at, asUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, lhs, rhs);
+  };
   auto difference = [&](Value lhs, Value rhs) -> Value { return b_.create<arith::SubIOp>(at, lhs, rhs); };
   auto trips = [&](Value from, Value to, Value by) -> Value {  // ceil((to - from) / by), not negative
     Value length = b_.create<arith::SelectOp>(at, less(from, to), difference(to, from), math_.index(at, 0));
     return b_.create<ir::IntOp>(at, length.getType(), ir::IntKind::CeilDivU, length, by);
   };
-  Trip trip;
+  trip.isFar = reach == lang::Reach::Far;
   bool up = constantStep && *constantStep > 0, down = constantStep && *constantStep < 0;
   if (up) {
-    trip.lower = begin, trip.upper = end, trip.step = step;
+    if (reach == lang::Reach::NearEnd)
+      begin = b_.create<arith::SelectOp>(at, less(begin, end), begin, end);
+    if (!trip.isFar && !isCut)
+      trip.lower = begin, trip.upper = end, trip.step = step;
     trip.count = trips(begin, end, step);
   } else {
     Value back = difference(math_.index(at, 0), step);
@@ -157,10 +208,11 @@ Emitter::Trip Emitter::rangeTrip(const Expr& range) {
     } else {  // decided at run time
       Value isStep = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::ne, step, math_.index(at, 0));
       emitAssert(at, isStep, "E0707", {"the step of a range is 0", {}, {}});
-      Value isUp = less(math_.index(at, 0), step);
-      trip.count = b_.create<arith::SelectOp>(at, isUp, trips(begin, end, step), downwards);
-      if (lang::isUnsigned(kind))
-        trip.count = trips(begin, end, step);
+      trip.count = trips(begin, end, step);
+      if (!isUnsigned) {
+        Value isUp = b_.create<arith::CmpIOp>(at, arith::CmpIPredicate::sgt, step, math_.index(at, 0));
+        trip.count = b_.create<arith::SelectOp>(at, isUp, trip.count, downwards);
+      }
     }
   }
   trip.value = [this, at, begin, step](Value position) -> Value {

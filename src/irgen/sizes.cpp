@@ -19,13 +19,28 @@ Value Emitter::dimVariable(Location loc, lang::DimVarId id) {
   return found->second;
 }
 
+/// An argument or a `let` that all threads agree on.
+Value Emitter::extentNamed(Location loc, uint32_t opaque) {
+  auto found = context_.function.extentVariables.find(opaque);
+  const Variable* variable = found == context_.function.extentVariables.end() ? nullptr : found->second;
+  if (variable && variables_.count(variable) &&
+      (inThreads_ || variable->uniformity == lang::Uniformity::Uniform || !context_.hasThreads))
+    return math_.toIndex(loc, readScalar(loc, variable), scalarOf(variable->type));
+  if (!context_.failed)
+    mlir::emitError(loc) << "not supported yet: an extent that is not a number, a dimension, an argument of the "
+                            "kernel, a `let` outside of called "
+                            "functions that all threads agree on, or the length of a slice before";
+  context_.failed = true;
+  return math_.index(loc, 1);
+}
+
 Value Emitter::dimAtom(Location loc, const DimAtom& atom) {
   if (atom.kind == DimAtom::Kind::Variable)
     return dimVariable(loc, atom.id);
   if (atom.kind == DimAtom::Kind::Opaque) {
-    auto found = extents_.find(lang::DimExpr::opaque(atom.id));
-    VORTEX_CHECK(found != extents_.end(), "an unknown extent is needed as a value");
-    return found->second;
+    if (auto found = extents_.find(lang::DimExpr::opaque(atom.id)); found != extents_.end())
+      return found->second;
+    return extentNamed(loc, atom.id);
   }
   Value lhs = dimValue(loc, atom.operands[0]), rhs = dimValue(loc, atom.operands[1]);
   auto total = [&](ir::IntKind kind) -> Value { return b_.create<ir::IntOp>(loc, lhs.getType(), kind, lhs, rhs); };

@@ -121,9 +121,15 @@ private:
   Value count(scf::ForOp loop) {
     Value lower = values_.lookup(loop.getLowerBound()), upper = values_.lookup(loop.getUpperBound());
     Value length = b_.create<arith::SubIOp>(loc_, upper, lower);
-    if (getConstantIntValue(loop.getStep()) == 1)
-      return length;  // compared as signed: a negative one is none
+    const bool isKnown = llvm::all_of(spread_.counts, [](ir::SizeAttr size) { return bool(size); });
+    if (isKnown && getConstantIntValue(loop.getStep()) == 1)
+      return length;  // compared as signed: a negative one is none, and launches of 2^63 or more are refused
     Value runs = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, lower, upper);
+    if (getConstantIntValue(loop.getStep()) == 1) {
+      Value wraps = b_.create<arith::CmpIOp>(loc_, arith::CmpIPredicate::slt, length, constant(0));
+      length = b_.create<arith::SelectOp>(loc_, wraps, constant(INT64_MAX), length);
+      return b_.create<arith::SelectOp>(loc_, runs, length, constant(0));
+    }
     Value all = b_.create<arith::SelectOp>(loc_, runs, length, constant(0));
     return b_.create<ir::IntOp>(loc_, all.getType(), ir::IntKind::CeilDivU, all, values_.lookup(loop.getStep()));
   }

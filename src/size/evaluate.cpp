@@ -132,7 +132,9 @@ std::optional<int64_t> Values::exactly(Id id) const {
   for (size_t i = 0; i <= id.index; ++i) {
     const Row& row = program_->rows_[i];
     const auto [a, b, c] = row.operands;
-    if (arity(row.op) != 0)
+    if (row.op == Op::Select)
+      wrapped[i] = wrapped[a] || wrapped[values_[a] ? b : c];
+    else if (arity(row.op) != 0)
       wrapped[i] = wraps(row.op, values_[a], values_[b]) || wrapped[a] || wrapped[b] || wrapped[c];
   }
   return wrapped[id.index] ? std::nullopt : std::optional(value);

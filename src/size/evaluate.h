@@ -101,7 +101,8 @@ public:
   /// The slots from here on may be others than those given before.
   void restart() { next_ = 0; }
   int64_t operator[](Id id) const { return values_[id.index]; }
-  /// Nothing if a sum, difference or product on the way did not fit 64 bits: for extents, which must not wrap.
+  /// Nothing if a sum, difference or product on the way, other than in what a Select does not take, did not fit 64 bits: for extents and grids, which
+  /// must not wrap.
   std::optional<int64_t> exactly(Id id) const;
 
 private:

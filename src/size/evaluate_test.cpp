@@ -106,7 +106,10 @@ TEST(Evaluate, AWrappedStepSpoilsOnlyWhatUsesIt) {
   Table table;
   const Expr area = make(Op::Mul, arena.scalar(2), arena.scalar(2));
   const Id square = table.add(area), half = table.add(make(Op::FloorDiv, area, 2)),
-           other = table.add(make(Op::Add, arena.scalar(2), 1));
+           other = table.add(make(Op::Add, arena.scalar(2), 1)),
+           passed = table.add(make(Op::Select, make(Op::Less, arena.scalar(2), 0), area, arena.scalar(2))),
+           taken =
+               table.add(make(Op::Select, make(Op::Less, arena.constant(0), arena.scalar(2)), area, arena.scalar(2)));
   const Program program(table, slotOfRow);
   std::vector<uint64_t> slots(test::kSlots, uint64_t{1} << 32);
   Values values(program);
@@ -115,6 +118,8 @@ TEST(Evaluate, AWrappedStepSpoilsOnlyWhatUsesIt) {
   EXPECT_FALSE(values.exactly(square));
   EXPECT_FALSE(values.exactly(half));
   EXPECT_EQ(values.exactly(other), (int64_t{1} << 32) + 1);
+  EXPECT_EQ(values.exactly(passed), int64_t{1} << 32);
+  EXPECT_FALSE(values.exactly(taken));
 }
 
 TEST(Evaluate, RowsThatNoTableHasAreFound) {

@@ -22,6 +22,8 @@ public:
     expr.uniformity = uniformityOf(level);
     expr.hasPerThread = isPerThread(expr, level, control);
     expr.isIndependent = findings_.independentLoops.contains(&expr);
+    if (auto found = findings_.reaches.find(&expr); found != findings_.reaches.end())
+      expr.reach = found->second;
     expr.isAfterBarrier = findings_.reuse.contains(&expr);
     expr.needsBlock = needsBlock(expr, level, control);
     if (auto found = findings_.guards.find(&expr);

@@ -9,12 +9,13 @@ namespace vortex::lang::flow {
 struct Findings {
   const ExprLevels& levels;
   std::set<const Expr*> independentLoops;
+  std::map<const Expr*, lang::Reach> reaches;
   std::map<const Expr*, lang::Guard> guards;
   std::map<const Expr*, std::vector<int64_t>> staging;        ///< Expr::ints of copies, barriers and loops
   std::map<const Expr*, std::vector<const Variable*>> reuse;  ///< SharedPlan::barriers
 };
 
-/// Fills Expr::{uniformity, needsBlock, hasPerThread, isIndependent, isAfterBarrier, guard, ints} and Variable::uniformity.
+/// Fills Expr::{uniformity, needsBlock, hasPerThread, isIndependent, reach, isAfterBarrier, guard, ints} and Variable::uniformity.
 void annotate(Function& kernel, const Findings& findings, const Roots& roots);
 
 }  // namespace vortex::lang::flow

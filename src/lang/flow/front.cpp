@@ -9,12 +9,14 @@
 #include "lang/flow/check/accesses.h"
 #include "lang/flow/check/barriers.h"
 #include "lang/flow/check/bounds.h"
+#include "lang/flow/check/counting.h"
 #include "lang/flow/check/grid.h"
 #include "lang/flow/check/initialised.h"
 #include "lang/flow/check/one_thread.h"
 #include "lang/flow/check/ownership.h"
 #include "lang/flow/check/shared_bytes.h"
 #include "lang/flow/check/staging.h"
+#include "lang/flow/check/surplus.h"
 #include "lang/flow/check/waiting.h"
 #include "lang/flow/graph/lower_function.h"
 #include "lang/sema/byte_sizes.h"
@@ -78,10 +80,11 @@ void prepare(CheckedKernel& checked, const Roots& roots, const std::set<const Va
              diag::DiagnosticSink& sink) {
   Function& kernel = checked.kernel;
   const ExprLevels levels(checked.graph, checked.structure, checked.uniformity, roots);
-  Findings findings{levels, {}, {}, {}, {}};
+  Findings findings{levels, {}, {}, {}, {}, {}};
   if (kernel.kernel->uncheckedBounds)
     setUnchecked(*kernel.body);
   findings.guards = proveBounds(checked.graph, checked.structure, checked.hasOwnGrid);
+  findings.reaches = loopReaches(checked.graph, checked.structure);
   if (kernel.kernel->gridKind == GridKind::WholeTensor)
     findings.independentLoops = checkLoops(kernel, checked.graph, checked.structure, sink);
   checkBarriers(kernel, levels, checked.shapes.writtenBlocks(), sink);
@@ -120,6 +123,10 @@ void checkGraph(CheckedKernel& checked, const CheckOptions& checks, diag::Diagno
   {
     const Timed timed(checked.kernel, "initialised", checks.times);
     checkInitialised(checked.graph, checked.structure, checked.uniformity, sink);
+  }
+  {
+    const Timed timed(checked.kernel, "surplus", checks.times);
+    checkSurplus(checked.graph, checked.structure, sink);
   }
   {
     const Timed timed(checked.kernel, "waiting", checks.times);

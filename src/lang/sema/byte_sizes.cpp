@@ -65,8 +65,21 @@ private:
     if (expr.kind == ExprKind::Let && expr.variable && !check(expr.variable->type, expr.variable->range))
       return;  // its value has parts of the same kind
     forEachChild(expr, [&](const Expr& child) { visit(child); });
+    if (expr.kind == ExprKind::RepeatVec && expr.args[1]->kind == ExprKind::Int)
+      checkRepeated(expr);
     if (expr.type)
       check(expr.type, expr.range);
+  }
+
+  void checkRepeated(const Expr& expr) {
+    const WideBytes bytes = timesCount(bytesOf(expr.type->elem), static_cast<uint64_t>(expr.args[1]->intValue));
+    if (bytes <= base::kMostTensorBytes)
+      return;
+    sink_
+        .error("E0553", expr.range,
+               base::concat("this list takes ", base::showBytes(bytes), " bytes, a list has at most ",
+                            base::kMostTensorBytes))
+        .primary("this has too many elements");
   }
 
   /// Tensors inside of other types by themselves; arrays, structs and tuples of a kernel's own tensors and numbers as a whole. What

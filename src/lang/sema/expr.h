@@ -102,6 +102,13 @@ enum class Guard : uint8_t {
   Unchecked,       ///< the user wrote @unchecked(bounds)
 };
 
+/// How far a For over a range counts. Machine loops compare signed integers of 64 bits.
+enum class Reach : uint8_t {
+  Far,      ///< bounds, iterations or what comes behind the last one may be 2^63 or more
+  NearEnd,  ///< only the begin may: of unsigned numbers, beyond the end
+  Near,
+};
+
 /// One dimension of a Slice.
 struct SliceDim {
   enum class Kind : uint8_t { Index, Range, Full } kind = Kind::Full;
@@ -144,6 +151,7 @@ struct Expr {
   bool isUnrolled = false;         ///< For: marked `@unroll`
   uint8_t pipelineStages = 0;      ///< For: of `@pipeline`; 0: it has none
   bool isIndependent = false;      ///< For in a whole-tensor kernel: its iterations do not meet (lang/flow)
+  Reach reach = Reach::Far;        ///< For in a kernel (lang/flow)
 
   // kernels, filled by kernel analysis (lang/sema/kernel)
   Uniformity uniformity = Uniformity::Uniform;

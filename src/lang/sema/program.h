@@ -116,7 +116,7 @@ struct Function {
   Type resultType = nullptr;  ///< kernels: unit, tensor, scalar (with reduce), or a tuple of these
   source::SourceRange resultRange;
   std::vector<DimBinding> dims;
-  /// Host functions: the variables whose values opaque terms of extents are, by the term's number.
+  /// The variables whose values opaque terms of extents are, by the term's number; of kernels those that never change.
   std::map<uint32_t, const Variable*> extentVariables;
   std::vector<LaunchCheck> checks;
   std::vector<std::unique_ptr<Variable>> variables;  ///< all, parameters first

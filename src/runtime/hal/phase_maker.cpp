@@ -128,11 +128,26 @@ Result<void> PhaseMaker::addMaps(LaunchPhase& added) const {
   return {};
 }
 
+/// The integer arguments of the launch.
+std::string PhaseMaker::scalars() const {
+  std::string text;
+  for (const artifact::Param& param : kernel_.params)
+    if (!param.isTensor && !artifact::isFloat(param.type) && param.firstSlot < launch_.slots.size())
+      text += concat(text.empty() ? ", with " : ", ", param.name, " = ",
+                     static_cast<int64_t>(launch_.slots[param.firstSlot]));
+  return text;
+}
+
 Result<uint64_t> PhaseMaker::evaluateDims(const artifact::Phase& phase, const char* what, const size::Id (&ids)[3],
                                           uint32_t (&dims)[3]) const {
   int64_t values[3];
-  for (int axis = 0; axis < 3; ++axis)
-    values[axis] = sizes_[ids[axis]];
+  for (int axis = 0; axis < 3; ++axis) {
+    const std::optional<int64_t> value = sizes_.exactly(ids[axis]);
+    if (!value)
+      return fail(concat("phase '", phase.name, "' has an impossible ", what, " of a size along ", "xyz"[axis],
+                         " that does not fit 63 bits", scalars()));
+    values[axis] = *value;
+  }
   const auto outside = [](int64_t value) { return value < 0 || value > UINT32_MAX; };
   std::optional<uint64_t> total;
   if (!outside(values[0]) && !outside(values[1]) && !outside(values[2]))

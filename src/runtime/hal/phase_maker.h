@@ -23,6 +23,7 @@ private:
   void enterSetting(const artifact::Setting& setting);
   Result<void> addPhase(const artifact::Phase& phase);
   Result<void> addMaps(LaunchPhase& added) const;
+  std::string scalars() const;
   Result<uint64_t> evaluateDims(const artifact::Phase& phase, const char* what, const size::Id (&ids)[3],
                                 uint32_t (&dims)[3]) const;
 

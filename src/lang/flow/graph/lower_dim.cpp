@@ -22,7 +22,7 @@ ValueId Lowering::dimensionVariable(DimVarId id) {
   return values().extent(id);
 }
 
-/// In host code the value of a variable.
+/// The value of a variable where it is known which.
 ValueId Lowering::opaqueDimension(uint32_t id) {
   const auto named = function_.extentVariables.find(id);
   if (named == function_.extentVariables.end())

@@ -251,7 +251,7 @@ static void finishLet(BodyState& body, const syn::LetStmt* stmt, Type type, Expr
     return;
   if (init && type->kind == TypeKind::Scalar && isInteger(type->scalar)) {
     const DimExpr extent = variable->isVar ? DimExpr() : dimOf(body, init);
-    if (!variable->isVar && !inKernel(body) && !isCounted(body, extent))
+    if (!variable->isVar && !isCounted(body, extent))
       ownExtent(body, variable);
     else if (!variable->isVar)
       body.variableDims[variable] = extent;

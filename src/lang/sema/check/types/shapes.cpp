@@ -105,7 +105,7 @@ DimExpr ownExtent(BodyState& body, const Variable* variable) {
   const uint32_t id = body.session.newOpaque();
   if (variable->isVar)
     body.mutableOpaques.insert(id);
-  if (!inKernel(body) && variable->type->kind == TypeKind::Scalar)
+  if (variable->type->kind == TypeKind::Scalar && !(inKernel(body) && variable->isVar))
     body.function->extentVariables[id] = variable;
   return body.variableDims[variable] = DimExpr::opaque(id);
 }

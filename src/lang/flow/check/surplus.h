@@ -1,0 +1,12 @@
+// Stores that surplus threads would do: what they would write inside of a tensor is lost.
+#pragma once
+
+#include "diag/diagnostic.h"
+#include "lang/flow/graph/structure.h"
+
+namespace vortex::lang::flow {
+
+/// W0452, of kernels whose grid follows from extents.
+void checkSurplus(Graph& graph, const Structure& structure, diag::DiagnosticSink& sink);
+
+}  // namespace vortex::lang::flow
