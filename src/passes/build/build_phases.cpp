@@ -79,6 +79,7 @@ private:
   void buildWork(const PhasePlan& phase, ir::KernelOp kernel) {
     PhaseBuilder builder(kernel_, kernel, plan_.axes, plan_.clusters, plan_.temporaries);
     builder.partials = plan_.partials;
+    builder.arguments = &plan_.arguments;
     for (const AlignedCopy& copy : phase.copies) {
       ir::TileLoadOp load = copy.load;
       builder.copies[load.getResult()] = copy.copy;

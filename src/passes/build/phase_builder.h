@@ -50,6 +50,8 @@ public:
   Temporaries partials;
   /// Loads that an earlier phase has copied: the copies are read instead.
   llvm::DenseMap<mlir::Value, CopiedLoad> copies;
+  /// What is known of temporaries with pieces along their first dimension; null: there are none whose number changes from round to round.
+  const EntryArguments* arguments = nullptr;
   /// Stands for the block's id; null: that itself.
   mlir::Value blockNumber;
 
@@ -69,6 +71,8 @@ private:
   mlir::Value numberBefore(mlir::Value whole, unsigned rows);
   mlir::Value loadParts(mlir::Value whole, unsigned rows, unsigned argument);
   mlir::Value placeCombined(mlir::Value whole, mlir::Value value, unsigned rows);
+  /// How many pieces have left something in a temporary, as static extent or value.
+  int64_t pieceCount(unsigned argument, mlir::Location loc, llvm::SmallVector<mlir::Value>& extents);
   mlir::Value combinePartials(mlir::Value value, unsigned argument);
   void storePartial(mlir::Value piece, llvm::ArrayRef<Axis> axes, mlir::Value number, unsigned argument);
   /// What numbered temporaries of a scan hold: its dimensions but for the scanned one, as in the block's piece.

@@ -57,6 +57,18 @@ static bool isZero(Value tile) {
   return matchPattern(tile, m_AnyZeroFloat()) || matchPattern(tile, m_Zero());
 }
 
+int64_t PhaseBuilder::pieceCount(unsigned argument, Location loc, SmallVector<Value>& extents) {
+  Value view = kernel_.getBody().getArgument(argument);
+  const int64_t known = cast<ir::ViewType>(view.getType()).getShape()[0];
+  if (ir::SizeAttr count = arguments ? arguments->extentInRound(argument, 0) : nullptr) {
+    extents.push_back(emitSize(builder, loc, count, kernel_.getBody().getArguments()));
+    return ShapedType::kDynamic;
+  }
+  if (ShapedType::isDynamic(known))
+    extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
+  return known;
+}
+
 /// Every piece of the split axis left one result at its number along the first dimension of the temporary.
 Value PhaseBuilder::combinePartials(Value value, unsigned argument) {
   auto reduce = value.getDefiningOp<ir::ReduceOp>();
@@ -64,10 +76,8 @@ Value PhaseBuilder::combinePartials(Value value, unsigned argument) {
   Location loc = value.getLoc();
   Value view = kernel_.getBody().getArgument(argument);
   auto viewType = cast<ir::ViewType>(view.getType());
-  SmallVector<int64_t> shape{viewType.getShape()[0]};
   SmallVector<Value> offsets{constant(loc, 0)}, extents;
-  if (ShapedType::isDynamic(shape[0]))
-    extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
+  SmallVector<int64_t> shape{pieceCount(argument, loc, extents)};
   if (isa<RankedTensorType>(value.getType())) {
     llvm::append_range(shape, slicedType(value).getShape());
     llvm::append_range(extents, sizes(value));
@@ -177,10 +187,8 @@ void PhaseBuilder::emitScanCarries(ir::ScanOp scan, unsigned partials, unsigned 
   Value view = kernel_.getBody().getArgument(partials);
   auto viewType = cast<ir::ViewType>(view.getType());
   Columns columns = columnsOf(scan);
-  SmallVector<int64_t> shape{viewType.getShape()[0]};
   SmallVector<Value> extents, at{constant(loc, 0)};
-  if (viewType.isDynamic(0))
-    extents.push_back(builder.create<ir::DimOp>(loc, builder.getIndexType(), view, builder.getI64IntegerAttr(0)));
+  SmallVector<int64_t> shape{pieceCount(partials, loc, extents)};
   llvm::append_range(shape, columns.shape);
   llvm::append_range(extents, columns.extents);
   llvm::append_range(at, columns.offsets);

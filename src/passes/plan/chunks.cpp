@@ -410,7 +410,8 @@ bool Chunks::isInnermost(const Cluster& cluster, Axis axis) {
 ir::SizeAttr Chunks::blockCount(const Cluster& cluster, ArrayRef<ir::SizeAttr> chunks) {
   ir::SizeAttr count = size(1);
   for (auto [axis, chunk] : llvm::zip(cluster.parallel, chunks))
-    count = combine(SizeOp::Mul, count, combine(SizeOp::CeilDiv, axes_.extent(axis), chunk));
+    count = combine(SizeOp::Mul, count,  // windows that end before they begin have none, not two times less than none
+                    combine(SizeOp::Max, combine(SizeOp::CeilDiv, axes_.extent(axis), chunk), size(0)));
   return count;
 }
 

@@ -7,6 +7,9 @@ namespace vortex::passes {
 
 using namespace mlir;
 
+/// On lets that vary from round to round: their bounds, for temporaries, which a launch has before it runs any round.
+static constexpr llvm::StringLiteral kLeast = "least", kMost = "most";
+
 Type accumulatorType(Type type) {
   Type element = getElementTypeOrSelf(type);
   auto real = dyn_cast<FloatType>(element);
@@ -26,9 +29,28 @@ void EntryArguments::add(Type type, StringRef name, ir::Role role, ArrayRef<Name
   types_.push_back(type);
 }
 
-unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> extents, Type element) {
+ir::SizeAttr EntryArguments::mostOf(ir::SizeAttr extent) const {
+  auto bounds = size::boundsOf(extent.getExpr(), [&](uint32_t argument) -> std::optional<size::Bounds> {
+    auto described = cast<DictionaryAttr>(args_[argument]);
+    auto least = described.getAs<ir::SizeAttr>(kLeast), most = described.getAs<ir::SizeAttr>(kMost);
+    return least ? std::optional(size::Bounds{least.getExpr(), most.getExpr()}) : std::nullopt;
+  });
+  return bounds ? ir::SizeAttr::get(context_, bounds->high) : extent;
+}
+
+ir::SizeAttr EntryArguments::extentInRound(unsigned temporary, unsigned dim) const {
+  return extentsInRounds_.lookup({temporary, dim});
+}
+
+unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> asked, Type element) {
   OpBuilder builder(context_);
   SmallVector<int64_t> shape;
+  SmallVector<ir::SizeAttr> extents;
+  for (auto [dim, extent] : llvm::enumerate(asked)) {
+    extents.push_back(mostOf(extent));
+    if (extents.back() != extent)
+      extentsInRounds_[{static_cast<unsigned>(types_.size()), static_cast<unsigned>(dim)}] = extent;
+  }
   for (ir::SizeAttr extent : extents)
     shape.push_back(ir::constantSize(extent).value_or(ShapedType::kDynamic));
   SmallVector<Attribute> sizes(extents.begin(), extents.end());
@@ -38,8 +60,11 @@ unsigned EntryArguments::addTemporary(ArrayRef<ir::SizeAttr> extents, Type eleme
   return static_cast<unsigned>(types_.size() - 1);
 }
 
-unsigned EntryArguments::addCopy(unsigned original, ArrayRef<ir::SizeAttr> extents) {
+unsigned EntryArguments::addCopy(unsigned original, ArrayRef<ir::SizeAttr> asked) {
   OpBuilder builder(context_);
+  SmallVector<ir::SizeAttr> extents;
+  for (ir::SizeAttr extent : asked)
+    extents.push_back(mostOf(extent));
   auto type = cast<ir::ViewType>(types_[original]);
   SmallVector<Attribute> sizes(extents.begin(), extents.end());
   // Rows of the original may be of any length.
@@ -58,8 +83,13 @@ bool EntryArguments::isReadParam(unsigned argument) const {
          access.getValue() == ir::AccessMode::Read && !described.contains("struct_bytes");
 }
 
-unsigned EntryArguments::addLet(StringRef name) {
-  add(IndexType::get(context_), name, ir::Role::Let, {});
+unsigned EntryArguments::addLet(StringRef name, std::optional<size::Bounds> bounds) {
+  NamedAttrList described;
+  if (bounds) {
+    described.append(kLeast, ir::SizeAttr::get(context_, bounds->low));
+    described.append(kMost, ir::SizeAttr::get(context_, bounds->high));
+  }
+  add(IndexType::get(context_), name, ir::Role::Let, described);
   return static_cast<unsigned>(types_.size() - 1);
 }
 

@@ -3,6 +3,7 @@
 
 #include "ir/vx.h"
 #include "passes/plan/rules.h"
+#include "size/bounds.h"
 
 namespace vortex::passes {
 
@@ -23,11 +24,14 @@ class EntryArguments {
 public:
   explicit EntryArguments(ir::EntryOp entry);
 
-  /// Returns their numbers. Lets come before all temporaries.
+  /// Returns their numbers. Lets come before all temporaries. What varies from round to round gets memory for the largest.
   unsigned addTemporary(llvm::ArrayRef<ir::SizeAttr> extents, mlir::Type element);
   /// A copy of a parameter's tensor, with room for its elements. In launches that run nothing which writes it, it is that tensor.
   unsigned addCopy(unsigned original, llvm::ArrayRef<ir::SizeAttr> extents);
-  unsigned addLet(llvm::StringRef name);
+  /// `bounds`: of a let that varies from round to round, over lets and arguments before it.
+  unsigned addLet(llvm::StringRef name, std::optional<size::Bounds> bounds = {});
+  /// The extent that was asked for, if memory has more; null: it has that.
+  ir::SizeAttr extentInRound(unsigned temporary, unsigned dim) const;
   /// A piece of a launch before this one has left temporaries.
   bool hasTemporaries() const;
   /// Writes them to the entry.
@@ -41,12 +45,14 @@ public:
   Placement placementOf(unsigned argument) const;
 
 private:
+  ir::SizeAttr mostOf(ir::SizeAttr extent) const;
   void add(mlir::Type type, llvm::StringRef name, ir::Role role, llvm::ArrayRef<mlir::NamedAttribute> more);
 
   ir::EntryOp entry_;
   mlir::MLIRContext* context_;
   llvm::SmallVector<mlir::Attribute> args_;
   llvm::SmallVector<mlir::Type> types_;
+  llvm::DenseMap<std::pair<unsigned, unsigned>, ir::SizeAttr> extentsInRounds_;  ///< by temporary and dimension
 };
 
 }  // namespace vortex::passes

@@ -101,15 +101,15 @@ private:
   }
 
   void addLets(Operation* op, const LaunchControl& control) {
-    auto let = [&](ValueRange values) {
-      BlockArgument argument = kernel_.getArgument(addArgument(arguments_.addLet("round")));
+    auto let = [&](ValueRange values, std::optional<size::Bounds> bounds = {}) {
+      BlockArgument argument = kernel_.getArgument(addArgument(arguments_.addLet("round", bounds)));
       for (Value value : values)
         value.replaceAllUsesWith(argument);
     };
     if (control.asks)
       let({});
     if (auto counted = dyn_cast<scf::ForOp>(op))
-      let(counted.getInductionVar());
+      let(counted.getInductionVar(), LaunchPlaces::counterBounds(counted));
     LaunchPlaces::Carried carried = LaunchPlaces::carriedBy(op);
     for (unsigned i : control.lets) {
       SmallVector<Value> same{carried.arguments[i], carried.results[i]};

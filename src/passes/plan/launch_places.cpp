@@ -90,59 +90,96 @@ LaunchPlaces::Carried LaunchPlaces::carriedBy(Operation* op) {
   return {loop.getInits(), loop.getAfterArguments(), loop.getYieldOp().getOperands(), loop.getResults()};
 }
 
-/// Blocks can carry their pieces of the tiles: some axis is left that nothing inside needs whole. GPUs have so much room and no more.
-bool LaunchPlaces::fitsBlock(Operation* op) const {
+/// Blocks have room for their pieces of the tile: some axis is left that nothing needs whole. GPUs have so much room and no more.
+bool LaunchPlaces::fitsBlock(Value tile, const AxisSet& whole) const {
   constexpr int64_t kMostBytes = 32768;
-  const AxisSet whole = axes_.wholeAxes(op);
-  for (Value result : op->getResults()) {
-    if (!isTile(result))
-      continue;
-    const SmallVector<Axis> axes = axes_.of(result);
-    bool isSplit = false, isBounded = true;
-    int64_t bytes = 8, elements = 1;
-    for (auto [dim, axis] : llvm::enumerate(axes)) {
-      const ir::SizeAttr extent = axes_.extent(axis);
-      const std::optional<int64_t> known = extent ? ir::constantSize(extent) : std::nullopt;
-      const bool mayBeSplit = extent && !whole.contains(axis);
-      isSplit |= mayBeSplit;
-      isBounded &= known || (mayBeSplit && dim + 1 != axes.size());
-      elements *= std::min<int64_t>(known.value_or(1), kMostBytes);
-      if (!mayBeSplit || dim + 1 == axes.size())
-        bytes *= std::min<int64_t>(known.value_or(1), kMostBytes);
-      bytes = std::min(bytes, 2 * kMostBytes), elements = std::min(elements, 2 * kMostBytes);
-    }
-    const bool isSmall = isBounded && !isSplit && elements * 8 <= kMostBytes;
-    if (!isSmall && (!isSplit || (schedule_.fusedOnly && (!isBounded || bytes > kMostBytes))))
-      return false;
+  const SmallVector<Axis> axes = axes_.of(tile);
+  bool isSplit = false, isBounded = true;
+  int64_t bytes = 8, elements = 1;
+  for (auto [dim, axis] : llvm::enumerate(axes)) {
+    const ir::SizeAttr extent = axes_.extent(axis);
+    const std::optional<int64_t> known = extent ? ir::constantSize(extent) : std::nullopt;
+    const bool mayBeSplit = extent && !whole.contains(axis);
+    isSplit |= mayBeSplit;
+    isBounded &= known || (mayBeSplit && dim + 1 != axes.size());
+    elements *= std::min<int64_t>(known.value_or(1), kMostBytes);
+    if (!mayBeSplit || dim + 1 == axes.size())
+      bytes *= std::min<int64_t>(known.value_or(1), kMostBytes);
+    bytes = std::min(bytes, 2 * kMostBytes), elements = std::min(elements, 2 * kMostBytes);
   }
-  return true;
+  const bool isSmall = isBounded && !isSplit && elements * 8 <= kMostBytes;
+  return isSmall || (isSplit && (!schedule_.fusedOnly || (isBounded && bytes <= kMostBytes)));
 }
 
-/// The extents of all tiles inside, and of those that become temporaries, are the same in every round.
-bool LaunchPlaces::hasPlainExtents(Operation* op) const {
-  auto isOuter = [&](Value value) { return !op->isAncestor(value.getParentRegion()->getParentOp()); };
-  bool isPlain = true;
-  auto visit = [&](auto& self, Value size) -> void {
-    if (isOuter(size))
-      return;
-    Operation* producer = size.getDefiningOp();
-    isPlain &= producer && producer->getNumRegions() == 0 && !isa<ir::LoadOp, ir::ElementOp>(producer);
-    if (isPlain)
-      for (Value operand : producer->getOperands())
-        self(self, operand);
+/// Blocks can carry their pieces of the tiles.
+bool LaunchPlaces::fitsBlock(Operation* op) const {
+  const AxisSet whole = axes_.wholeAxes(op);
+  return llvm::all_of(op->getResults(), [&](Value result) { return !isTile(result) || fitsBlock(result, whole); });
+}
+
+std::optional<size::Bounds> LaunchPlaces::counterBounds(scf::ForOp loop, SizeLeaf leaf) {
+  ir::SizeAttr lower = wideExpression(loop.getLowerBound(), leaf ? leaf : SizeLeaf(kNoLeaf)),
+               upper = wideExpression(loop.getUpperBound(), leaf ? leaf : SizeLeaf(kNoLeaf));
+  if (!lower || !upper || !loop.getInductionVar().getType().isIndex())
+    return std::nullopt;
+  return size::Bounds{lower.getExpr(), size::make(SizeOp::Sub, upper.getExpr(), 1)};
+}
+
+/// Counters of a loop and of those inside it, before any is a let.
+class Counters {
+public:
+  explicit Counters(Operation* op) {
+    op->walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
+      if (std::optional<size::Bounds> bounds = LaunchPlaces::counterBounds(loop, leaf)) {
+        numbers_[loop.getInductionVar()] = kFirst + static_cast<unsigned>(bounds_.size());
+        bounds_.push_back(*bounds);
+      }
+    });
+  }
+
+  /// An expression that is bounded over all rounds.
+  bool bound(Value value) const {
+    ir::SizeAttr expression = sizeExpression(value, leaf);
+    return expression && size::boundsOf(expression.getExpr(), [&](uint32_t number) {
+             return number < kFirst ? std::nullopt : std::optional(bounds_[number - kFirst]);
+           });
+  }
+
+private:
+  static constexpr uint32_t kFirst = 1u << 30;  // no argument has that number
+  std::function<ir::SizeAttr(Value)> leaf = [this](Value value) -> ir::SizeAttr {
+    auto number = numbers_.find(value);
+    return number == numbers_.end() ? nullptr : ir::sizeScalar(value.getContext(), number->second);
   };
+  llvm::DenseMap<Value, unsigned> numbers_;
+  std::vector<size::Bounds> bounds_;
+};
+
+/// The extents of all tiles inside, and of those that become temporaries, are the same in every round. Where rounds cannot do without the
+/// launch, as on GPUs, they may follow from its counters: temporaries have room for the largest.
+bool LaunchPlaces::hasKnownExtents(Operation* op) const {
+  auto isOuter = [&](Value value) { return !op->isAncestor(value.getParentRegion()->getParentOp()); };
+  auto isSame = [&](auto& self, Value size) -> bool {
+    if (isOuter(size))
+      return true;
+    Operation* producer = size.getDefiningOp();
+    return producer && producer->getNumRegions() == 0 && !isa<ir::LoadOp, ir::ElementOp>(producer) &&
+           llvm::all_of(producer->getOperands(), [&](Value operand) { return self(self, operand); });
+  };
+  const Counters counters(op);
+  bool isKnown = true;
   op->walk([&](Operation* inner) {
     for (Value result : inner->getResults())
       if (isTile(result))
         for (OpFoldResult size : ir::tileSizes(result))
           if (auto value = dyn_cast_if_present<Value>(size))
-            visit(visit, value);
+            isKnown &= isSame(isSame, value) || (schedule_.fusedOnly && counters.bound(value));
   });
   for (Value result : op->getResults())
     if (isTile(result))
       for (OpFoldResult size : ir::tileSizes(result))
-        isPlain &= bool(sizeExpression(size));
-  return isPlain;
+        isKnown &= bool(sizeExpression(size));
+  return isKnown;
 }
 
 /// Numbers of lets from `firstLet` on: what is read, whether the loop goes on, the counter, carried values.
@@ -291,9 +328,12 @@ bool LaunchPlaces::isAroundSpreadLoops(Operation* op) const {
   return holdsLoop || holdsClaimedLoop(op);
 }
 
-/// Inside stands control flow around tiles that blocks have no room for: the launch can run that only if it runs this too.
+/// Inside stands what blocks have no room for, a product, a scan, or control flow around tiles: the launch can run that only if it runs this too.
 bool LaunchPlaces::holdsWhatDoesNotFit(Operation* op) const {
+  const AxisSet whole = schedule_.fusedOnly ? axes_.wholeAxes(op) : AxisSet();
   return schedule_.fusedOnly && op->walk([&](Operation* inner) {
+                                    if (isa<ir::DotOp, ir::ScanOp>(inner) && !fitsBlock(inner->getResult(0), whole))
+                                      return WalkResult::interrupt();
                                     const bool isInside =
                                         inner != op && isa<scf::ForOp, scf::WhileOp, scf::IfOp>(inner);
                                     const bool fits = !isInside || llvm::none_of(inner->getResults(), isTile) ||
@@ -312,7 +352,7 @@ std::optional<LaunchControl> LaunchPlaces::plan(Operation* op, unsigned firstLet
     return std::nullopt;
   op->setAttr(kStaysAttribute, StringAttr::get(op->getContext(), "the launch cannot run it, as extents inside follow "
                                                                  "from what it computes"));
-  if (!hasPlainExtents(op))
+  if (!hasKnownExtents(op))
     return std::nullopt;
   auto branch = dyn_cast<scf::IfOp>(op);
   if (!branch)

@@ -4,6 +4,7 @@
 #include "passes/plan/axes.h"
 #include "passes/plan/launch_control.h"
 #include "passes/spread_loops.h"
+#include "size/bounds.h"
 
 namespace vortex::passes {
 
@@ -33,13 +34,16 @@ public:
   static Carried carriedBy(mlir::Operation* op);
   /// The block that is one round of a loop.
   static mlir::Block* bodyOf(mlir::Operation* loop);
+  /// Nothing: its ends are not known before the launch.
+  static std::optional<size::Bounds> counterBounds(mlir::scf::ForOp loop, SizeLeaf leaf = nullptr);
 
   /// Nothing: it stays in a piece. `firstLet`: the number of the argument that its first let is going to be.
   std::optional<LaunchControl> plan(mlir::Operation* op, unsigned firstLet) const;
 
 private:
+  bool fitsBlock(mlir::Value tile, const AxisSet& whole) const;
   bool fitsBlock(mlir::Operation* op) const;
-  bool hasPlainExtents(mlir::Operation* op) const;
+  bool hasKnownExtents(mlir::Operation* op) const;
   std::optional<LaunchControl> planSpread(mlir::Operation* op) const;
   bool holdsWhatDoesNotFit(mlir::Operation* op) const;
   bool isAroundSpreadLoops(mlir::Operation* op) const;

@@ -70,13 +70,14 @@ struct StepPlan {
 std::vector<StepPlan> choose(std::vector<StepPlan::Way> ways, bool isLeast = false);
 
 struct KernelPlan {
-  KernelPlan(ir::KernelOp kernel, const TensorSchedule& rules)
-      : kernel(kernel), axes(kernel, rules.fusedOnly),
+  KernelPlan(ir::EntryOp entry, ir::KernelOp kernel, const TensorSchedule& rules)
+      : kernel(kernel), arguments(entry), axes(kernel, rules.fusedOnly),
         clusters(kernel, axes, {rules.fusedOnly, rules.reductionBlocks > 0}) {}
   KernelPlan(const KernelPlan&) = delete;
   KernelPlan& operator=(const KernelPlan&) = delete;
 
   ir::KernelOp kernel;
+  EntryArguments arguments;  ///< of every phase
   const Axes axes;
   const Clusters clusters;
   std::unique_ptr<BulkStreams> streams;  ///< null: no phase is one of streams

@@ -15,7 +15,7 @@ class Planner {
 public:
   Planner(ModuleOp module, ir::EntryOp entry, KernelPlan& plan, const TensorSchedule& rules, Workers workers)
       : plan_(plan), rules_(rules), context_(entry.getContext()), sizes_(context_, rules, plan.axes, plan.clusters),
-        arguments_(entry), products_(rules, plan.axes, plan.clusters, arguments_, plan.temporaries), workers_(workers) {
+        arguments_(plan.arguments), products_(rules, plan.axes, plan.clusters, arguments_, plan.temporaries), workers_(workers) {
     if (llvm::hasSingleElement(module.getOps<ir::KernelOp>()))
       plan_.streams = BulkStreams::find(module, rules, arguments_);
   }
@@ -435,7 +435,7 @@ private:
   const TensorSchedule& rules_;
   MLIRContext* context_;
   Chunks sizes_;
-  EntryArguments arguments_;
+  EntryArguments& arguments_;
   Products products_;
   ir::SizeAttr workers_;
   Temporaries partials_;          ///< partial results of split reductions
@@ -448,7 +448,7 @@ private:
 
 std::unique_ptr<KernelPlan> planKernel(ModuleOp module, ir::EntryOp entry, ir::KernelOp kernel,
                                        const TensorSchedule& rules, Workers workers) {
-  auto plan = std::make_unique<KernelPlan>(kernel, rules);
+  auto plan = std::make_unique<KernelPlan>(entry, kernel, rules);
   if (failed(Planner(module, entry, *plan, rules, workers).run()))
     return nullptr;
   return plan;
