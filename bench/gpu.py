@@ -3,16 +3,16 @@
 
   bench/gpu.py FOLDER [filter] [--samples 15] [--json PATH] [--quick] [--rows]
 
-FOLDER holds one NAME.json and NAME.ptx per kernel of bench/kernels/gpu.vx, made where the compiler is, so that the GPU machine needs none:
+FOLDER holds the artifacts of bench/kernels/gpu.vx, made where the compiler is, so that the GPU machine needs none, only the packages of python/ and
+the module _vortex for its Python:
 
-  ./vortex build bench/kernels/gpu.vx --target sm_90 -o artifacts; ninja -C build vortex_bench_gpu_plan
-  mkdir FOLDER; build/bin/bench/gpu_plan FOLDER artifacts/*.vxk
+  ./vortex build bench/kernels/gpu.vx --target sm_90 -o FOLDER
 
 Every row is checked on fresh random data in the same run. `--rows` measures softmax and RMSNorm on rows of many lengths instead, `--activations`
 the kernels of bench/kernels/activations.vx, `--shapes` those of shapes.vx, `--scans`
 those of scans.vx, `--stencils` those of stencils.vx. `copy` is the bandwidth of a device-to-device copy of the same size; "of copy" is ours relative to it."""
 import argparse
-import ctypes
+import glob
 import json
 import os
 import platform
@@ -23,154 +23,30 @@ import time
 
 import torch
 
-CUDA = ctypes.CDLL("libcuda.so.1")
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i32": torch.int32, "i64": torch.int64,
-          "u8": torch.uint8, "i8": torch.int8, "bool": torch.bool, "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2}
+import vortex
 
-
-def check(code, what):
-    if code != 0:
-        text = ctypes.c_char_p()
-        CUDA.cuGetErrorString(code, ctypes.byref(text))
-        raise RuntimeError(f"{what}: {text.value.decode() if text.value else code}")
-
-
-def evaluate(sizes, number, slots, known):
-    """A size of an artifact over launch slots; operators as in src/size/expr.h. `known`: values of sizes, which grows."""
-    if number in known:
-        return known[number]
-    op, value, *operands = sizes[number]
-    if op == 0:
-        return value
-    if op == 5 or (op == 6 and value != 1):
-        raise NotImplementedError("grids that launches give, clusters that a device counts")
-    if op < 5:
-        result = slots[value]
-    elif op == 6:
-        result = torch.cuda.get_device_properties(0).multi_processor_count
-    else:
-        x, y, z = ([evaluate(sizes, operand, slots, known) for operand in operands] + [0, 0])[:3]
-        result = [lambda: x + y, lambda: x - y, lambda: x * y, lambda: x // y if y else 0, lambda: -(-x // y) if y else 0,
-                  lambda: x % y if y else 0, lambda: min(x, y), lambda: max(x, y), lambda: int(x == y), lambda: int(x < y),
-                  lambda: int(bool(x and y)), lambda: int(bool(x or y)), lambda: int(x == 0), lambda: int(x > 0 and x & (x - 1) == 0),
-                  lambda: y if x else z][op - 7]()
-    known[number] = (result + 2**63) % 2**64 - 2**63  # wraps as in the runtime
-    return known[number]
-
-
-def encode(map):
-    """The 128 bytes of a tensor map (cuTensorMapEncodeTiled), of a launch's numbers."""
-    rank, types = len(map["box"]), {"u8": 0, "u16": 1, "u32": 2, "f16": 6, "f32": 7, "f64": 8, "bf16": 9, "tf32": 11}
-    space = ctypes.create_string_buffer(192)
-    place = (ctypes.addressof(space) + 63) // 64 * 64
-    numbers = lambda kind, values: (kind * max(1, len(values)))(*values)
-    check(CUDA.cuTensorMapEncodeTiled(ctypes.c_void_p(place), types[map["type"]], rank, ctypes.c_void_p(map["address"]), numbers(ctypes.c_uint64, map["extents"]),
-                                      numbers(ctypes.c_uint64, map["strides"]), numbers(ctypes.c_uint32, map["box"]), numbers(ctypes.c_uint32, [1] * rank), 0,
-                                      {0: 0, 32: 1, 64: 2, 128: 3}[map["swizzle"]], 2, 0), f"tensor map {map}")
-    return ctypes.string_at(place, 128)
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "f64": torch.float64, "i8": torch.int8, "f8e4m3": torch.float8_e4m3fn}
 
 
 class Kernel:
-    """An artifact loaded through the driver."""
+    """An artifact, loaded by the runtime that users have."""
 
     def __init__(self, folder, name):
-        self.plan = json.load(open(os.path.join(folder, name + ".json")))
-        ptx = open(os.path.join(folder, name + ".ptx"), "rb").read() + b"\0"
-        self.module = ctypes.c_void_p()
-        log = ctypes.create_string_buffer(8192)
-        options = (ctypes.c_int * 2)(5, 6)  # error log buffer and its size
-        values = (ctypes.c_void_p * 2)(ctypes.cast(log, ctypes.c_void_p), ctypes.c_void_p(len(log)))
-        start = time.perf_counter()
-        code = CUDA.cuModuleLoadDataEx(ctypes.byref(self.module), ptx, 2, options, values)
-        if code != 0:
-            raise RuntimeError(f"{name}: {log.value.decode()}")
-        self.load_ms = (time.perf_counter() - start) * 1e3
-        self.functions = {}
-        self.report = torch.zeros(4, dtype=torch.int64, device="cuda")
-
-    def size(self, number, slots):
-        return evaluate(self.plan["sizes"], number, slots, {})
-
-    def parameter(self, phase, slots):
-        """What an entry point takes: slots, the report, tensor maps (src/artifact/device_report.h)."""
-        words = [slot & (2**64 - 1) for slot in slots] + [self.report.data_ptr()]
-        block = b"".join(word.to_bytes(8, "little") for word in words)
-        if phase["maps"]:
-            block += bytes(-len(block) % 64)
-        for map in phase["maps"]:
-            values = lambda name: [self.size(number, slots) for number in map[name]]
-            block += encode(map | {"address": self.size(map["address"], slots), "extents": values("extents"), "strides": values("strides")})
-        return ctypes.create_string_buffer(block, len(block))
-
-    def function(self, symbol, shared):
-        if symbol not in self.functions:
-            handle = ctypes.c_void_p()
-            check(CUDA.cuModuleGetFunction(ctypes.byref(handle), self.module, symbol.encode()), symbol)
-            self.functions[symbol] = handle
-        if shared > 48 << 10:
-            check(CUDA.cuFuncSetAttribute(self.functions[symbol], 8, shared), symbol)
-        return self.functions[symbol]
-
-    def take(self, steps, slots, taken=True):
-        """The phases that the steps come to; appends the lets that they set, 0 where they are not taken."""
-        for step in steps:
-            if isinstance(step, int):
-                yield from [self.plan["phases"][step]] if taken else []
-            elif step[0] == "let":
-                slots.append(self.size(step[1], slots) if taken else 0)
-            else:
-                undecided = taken
-                for _, needs, when, inner in step:
-                    chosen = undecided and self.size(needs, slots) != 0 and self.size(when, slots) != 0
-                    yield from self.take(inner, slots, chosen)
-                    undecided = undecided and not chosen
+        [path] = glob.glob(os.path.join(glob.escape(folder), f"*.{name}.vxk"))
+        self.program = vortex.load(path, "cuda:0")
 
     def prepare(self, *arguments):
-        """A callable that launches what the steps come to on these tensors and numbers; its attribute `results` holds the results."""
-        slots, keep = [], list(arguments)
-        for argument in arguments:
-            self.add(slots, argument)
-        results = []
-        for param in self.plan["results"]:
-            shape = [self.size(extent, slots) for extent in param["extents"]]
-            results.append(torch.zeros(shape, dtype=DTYPES[param["type"]], device="cuda"))
-            self.add(slots, results[-1])
-        phases = list(self.take(self.plan["steps"], slots))
-        written = {number for phase in phases for number in phase["written"]}
-        for number, param in enumerate(self.plan["temporaries"]):
-            if number not in written:
-                slots += [0] * (1 + 2 * len(param["extents"]))
-                continue
-            shape = [self.size(extent, slots) for extent in param["extents"]]
-            keep.append(torch.zeros(shape, dtype=DTYPES[param["type"]], device="cuda"))
-            self.add(slots, keep[-1])
-        keep += results
-        launches, blocks = [], []
-        for phase in phases:
-            symbol = next((symbol for when, symbol in phase["versions"] if self.size(when, slots)), phase["symbol"])
-            grid = [self.size(size, slots) for size in phase["grid"]]
-            shared = self.size(phase["shared"], slots)
-            if 0 in grid:
-                continue
-            blocks.append(self.parameter(phase, slots))
-            pointer = (ctypes.c_void_p * 1)(ctypes.addressof(blocks[-1]))
-            launches.append(((self.function(symbol, shared), *grid, self.size(phase["threads"], slots), 1, 1, shared), pointer))
-        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        """A callable that launches the kernel on these tensors and numbers and returns its first result; its attribute `results` holds all of them."""
+        prepared = self.program.prepare(*arguments)
+        made = prepared.results if isinstance(prepared.results, tuple) else () if prepared.results is None else (prepared.results,)
+        results = [torch.from_dlpack(result) for result in made]
 
         def run():
-            for launch, pointer in launches:
-                check(CUDA.cuLaunchKernel(*launch, stream, pointer, None), "launch")
+            prepared()
             return results[0] if results else None
 
-        run.keep, run.blocks, run.results = keep, blocks, results
+        run.results = results
         return run
-
-    @staticmethod
-    def add(slots, argument):
-        if isinstance(argument, torch.Tensor):
-            slots += [argument.data_ptr(), *argument.shape, *argument.stride()]
-        else:
-            slots.append(argument)
 
 
 def time_once(work, repeats):

@@ -3,7 +3,7 @@
 
   bench/gpu_matmul.py FOLDER [filter] [--samples 11] [--json PATH] [--quick]
 
-FOLDER is made from bench/kernels/gpu_matmul.vx and examples/memory_model/{pipelined_matmul,matmul}.vx as bench/gpu.py says. Every product is checked against float64 on fresh random data."""
+FOLDER holds the artifacts of bench/kernels/gpu_matmul.vx and examples/memory_model/{pipelined_matmul,matmul}.vx, made as bench/gpu.py says. Every product is checked against float64 on fresh random data."""
 import argparse
 import json
 import os

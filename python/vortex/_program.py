@@ -43,9 +43,18 @@ def _three(sizes, what: str) -> list[int] | None:
 class Prepared:
     """A checked launch: calling it runs the kernel on the same arrays again and returns the same results, which the next run overwrites."""
 
-    def __init__(self, kernel: Kernel, launch, stream, results):
+    def __init__(self, kernel: Kernel | LoadedProgram, launch, stream, results):
         self._launch, self._stream, self._kernel = launch, stream, kernel
         self.results = results
+
+    @classmethod
+    def of(cls, kernel: Kernel | LoadedProgram, device: Device, loaded: _launch.Loaded, args: tuple, out, grid) -> Prepared:
+        leaves = loaded.leaves(args)
+        _launch.require_on_device(device, loaded, leaves, out)
+        outputs = [array for array, _ in _launch.outputs_of(device, loaded.name, loaded.result_names, out, in_place=True)]
+        stream = _foreign.stream_for(device, leaves) or _devices.default_stream(device.name)
+        launch = loaded.native.prepare(device, stream, tuple(_foreign.adopted(device, leaf) for leaf in leaves), outputs, grid)
+        return cls(kernel, launch, stream, out if out is not None else _launch.several(loaded.shaped(launch.results())))
 
     def __call__(self):
         self._launch.submit(self._stream)
@@ -147,16 +156,10 @@ class Kernel:
         device = self._device()
         args = self._bind(args, named)
         kernel = self._fitting(args)
-        loaded = kernel._load(device, args)
-        leaves = loaded.leaves(args)
-        _launch.require_on_device(device, loaded, leaves, out)
-        outputs = [array for array, _ in _launch.outputs_of(device, loaded.name, loaded.result_names, out, in_place=True)]
-        stream = _foreign.stream_for(device, leaves) or _devices.default_stream(device.name)
-        launch = loaded.native.prepare(device, stream, tuple(_foreign.adopted(device, leaf) for leaf in leaves), outputs, self._grid)
-        results = launch.results()
+        prepared = Prepared.of(self, device, kernel._load(device, args), args, out, self._grid)
         if self._program.device == "interpreter":
-            launch = _interpreted.Launch(kernel, args, results)
-        return Prepared(self, launch, stream, out if out is not None else _launch.several(loaded.shaped(results)))
+            prepared._launch = _interpreted.Launch(kernel, args, prepared._launch.results())
+        return prepared
 
     def source(self, stage: str = "schedule", *args) -> str:
         """Text after a stage of the compiler: irgen, schedule, vxt, llvm, optimized-llvm, assembly."""
@@ -303,6 +306,10 @@ class LoadedProgram:
 
     def __call__(self, *args, out=None):
         return _launch.call(self._device, self._kernel, args, out, self._grid)
+
+    def prepare(self, *args, out=None) -> Prepared:
+        """Checks the launch once; the object returned repeats it without checks."""
+        return Prepared.of(self, self._device, self._kernel, args, out, self._grid)
 
 
 def compile(path=None, *, source: str | None = None, name: str = "<source>", device: str = "", dims: dict[str, int] | None = None,
