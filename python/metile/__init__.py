@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from . import _ops, compile
 from ._loops import persistent_range, tile_range
-from ._ops import (abs, arange, barrier, cast, cdiv, device_assert, dot, fast_exp, load, max, maximum, min, minimum, next_power_of_2,
-                   print, program_id, reverse_bits, scalar, shared, simd_broadcast, simd_lane_id, simd_max, simd_shuffle_xor, simd_sum,
-                   simdgroup_role, static_assert, static_print, store, sum, thread_id, tile_load, tile_store, tile_swizzle, where, zeros)
+from ._ops import (abs, arange, atomic_add, atomic_max, atomic_min, barrier, cast, cdiv, device_assert, dot, fast_exp, load, max, maximum, min, minimum, next_power_of_2,
+                   num_programs, print, program_id, reverse_bits, scalar, shared, simd_broadcast, simd_lane_id, simd_max, simd_shuffle_xor, simd_sum,
+                   simdgroup_role, static_assert, static_print, store, sum, thread_id, tile_load, tile_store, tile_swizzle, transpose, where, zeros)
 from ._trace import LoweringError, OutOfResources
 from ._values import constexpr
 from .frontend.kernel import Kernel, kernel
@@ -30,11 +30,16 @@ if TYPE_CHECKING:
     from .ir.graph_ir import ComputeGraph, GraphBuilder, TensorSpec
     from .ir.layout import Layout, col_major, make_identity, make_layout, print_layout, row_major, simdgroup_layout_8x8
     from .runtime.address_space import GlobalAddressSpace, KernelPipeline, TensorView, TiledView
+    from .runtime.block_scaled import BlockScaledWeight, block_scaled_matmul, prepare_block_scaled_matmul
 
 _LATER = {"compiler.graph_fusion": ("FusionPlan", "FusionTarget", "plan_graph_fusion"), "frontend.autotune": ("Config", "autotune"),
           "ir.graph_ir": ("ComputeGraph", "GraphBuilder", "TensorSpec"),
           "ir.layout": ("Layout", "col_major", "make_identity", "make_layout", "print_layout", "row_major", "simdgroup_layout_8x8"),
-          "runtime.address_space": ("GlobalAddressSpace", "KernelPipeline", "TensorView", "TiledView")}
+          "runtime.address_space": ("GlobalAddressSpace", "KernelPipeline", "TensorView", "TiledView"),
+          "runtime.block_scaled": ("BlockScaledWeight", "block_scaled_matmul", "prepare_block_scaled_matmul")}
+_OF_TRITON = {"jit": "metile.kernel", "device_print": "metile.print", "static_range": "Python's range, which is unrolled", "range": "metile.tile_range",
+              "trans": "metile.transpose", "cumsum": "a loop over shared memory", "atomic_cas": "atomic_add, atomic_max and atomic_min",
+              "atomic_xchg": "atomic_add, atomic_max and atomic_min", "debug_barrier": "metile.barrier", "full": "metile.zeros(shape) + value"}
 
 
 def __getattr__(name: str):
@@ -44,7 +49,8 @@ def __getattr__(name: str):
             value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
             globals()[name] = value
             return value
-    raise AttributeError(f"module 'metile' has no attribute '{name}'")
+    instead = f": there is {_OF_TRITON[name]}" if name in _OF_TRITON else ""
+    raise AttributeError(f"module 'metile' has no attribute '{name}'{instead}")
 
 
 def __dir__():
@@ -54,8 +60,9 @@ def __dir__():
 globals().update({name: getattr(_ops, name) for name in _ops.FLOAT_FUNCTIONS})
 
 __version__ = "0.1.0"
-__all__ = ["Buffer", "Config", "Device", "Kernel", "LoweringError", "OutOfResources", "abs", "arange", "autotune", "barrier", "cast", "cdiv",
-           "constexpr", "device_assert", "dot", "fast_exp", "kernel", "load", "max", "maximum", "min", "minimum",
-           "next_power_of_2", "persistent_range", "print", "program_id", "reverse_bits", "scalar", "set_device", "shared", "simd_broadcast", "simd_lane_id",
-           "simd_max", "simd_shuffle_xor", "simd_sum", "simdgroup_role", "static_assert", "static_print", "store", "sum",
-           "thread_id", "tile_load", "tile_range", "tile_store", "tile_swizzle", "where", "zeros", *_ops.FLOAT_FUNCTIONS]
+__all__ = ["Buffer", "Device", "Kernel", "LoweringError", "OutOfResources", "abs", "arange", "atomic_add", "atomic_max", "atomic_min", "barrier",
+           "cast", "cdiv", "constexpr", "device_assert", "dot", "fast_exp", "kernel", "load", "max", "maximum", "min", "minimum",
+           "next_power_of_2", "num_programs", "persistent_range", "print", "program_id", "reverse_bits", "scalar", "set_device", "shared",
+           "simd_broadcast", "simd_lane_id", "simd_max", "simd_shuffle_xor", "simd_sum", "simdgroup_role", "static_assert", "static_print", "store",
+           "sum", "thread_id", "tile_load", "tile_range", "tile_store", "tile_swizzle", "transpose", "where", "zeros",
+           *(name for names in _LATER.values() for name in names), *_ops.FLOAT_FUNCTIONS]

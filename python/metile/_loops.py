@@ -61,24 +61,22 @@ def _differ(before, after) -> bool:
 
 
 class tile_range:
-    """for i in tile_range(start, end, step): range() whose bounds may be traced values; names that the body rebinds are carried."""
+    """for i in tile_range(start, end, step): range() of which all three may be traced values; names that the body rebinds are carried."""
 
     def __init__(self, start, end=None, step=1, num_stages=1):
         trace = current("tile_range")
         if end is None:
             start, end = 0, start
-        step = unwrap(step)
-        if not is_number(step) or isinstance(step, (float, np.floating)):
-            trace.fail("the step of tile_range is an integer known at compile time", TypeError)
-        if step <= 0:
-            trace.fail(f"the step of tile_range is {step}: it counts upwards", ValueError)
-        self.trace, self.step = trace, int(step)
-        for bound in (start, end):
+        for bound in (start, end, step):
+            what = "the step of tile_range is an integer" if bound is step else "the bounds of tile_range are integers"
             if isinstance(unwrap(bound), (float, np.floating)):
-                trace.fail(f"the bounds of tile_range are integers, not {unwrap(bound)!r}", TypeError)
+                trace.fail(f"{what}, not {unwrap(bound)!r}", TypeError)
             if getattr(bound, "tile_shape", None):
-                trace.fail("the bounds of tile_range are numbers, not 2-D tiles", TypeError)
-        self.bounds = [operand(trace, bound, "tile_range") for bound in (start, end)]
+                trace.fail(f"{what}, not a 2-D tile", TypeError)
+        if is_number(step) and unwrap(step) == 0:
+            trace.fail("the step of tile_range is 0", ValueError)
+        self.trace = trace
+        self.bounds = [operand(trace, bound, "tile_range") for bound in (start, end, step)]
         trace.ranges.append(tuple(bound.host if isinstance(bound, Value) else unwrap(bound) for bound in (start, end)))
         self.frame = None
 
@@ -132,7 +130,7 @@ class tile_range:
         self._leave(frame, names, before, {key: symbol for key, (symbol, _) in results.items()})
 
     def _head(self, counter: Value) -> str:
-        return f"loop %{counter.id} {self.bounds[0]} {self.bounds[1]} i{self.step}"
+        return f"loop %{counter.id} {' '.join(self.bounds)}"
 
     def _carry(self, initial, shape, place: str) -> Value:
         symbol = Value(self.trace, self.trace.new_id(), getattr(initial, "tile_shape", None) or shape)

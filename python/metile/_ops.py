@@ -29,6 +29,16 @@ def program_id(axis: int = 0) -> Value:
     return Value(trace, trace.add("pid", f"i{number}"))
 
 
+def num_programs(axis: int = 0) -> Value:
+    """The number of program instances along an axis of the grid."""
+    trace = current("num_programs")
+    number = _int(trace, axis, "the axis of num_programs")
+    if number not in (0, 1, 2):
+        trace.fail(f"a grid has the axes 0, 1 and 2, not {number}", ValueError)
+    trace.axes.add(number)
+    return Value(trace, trace.add("programs", f"i{number}"))
+
+
 def thread_id() -> Value:
     """The number of this lane in the block: 0 to BLOCK - 1."""
     trace = current("thread_id")
@@ -154,12 +164,13 @@ def _mask(trace, mask) -> str:
     return operand(trace, mask, "a mask")
 
 
-def load(pointer, mask=None) -> Value:
-    """The element at pointer + offsets of each lane. Lanes that the mask leaves out touch no memory, hold 0 and do not take part in
-    accumulation and reductions."""
+def load(pointer, mask=None, other=None) -> Value:
+    """The element at pointer + offsets of each lane. Lanes that the mask leaves out touch no memory. Without `other` they hold 0 and do not take
+    part in accumulation and reductions; with it they hold that and do."""
     trace = current("load")
     base, offset = _address(trace, pointer, "load")
-    return Value(trace, trace.add("load", base, offset, _mask(trace, mask)))
+    value = Value(trace, trace.add("load", base, offset, _mask(trace, mask)))
+    return value if other is None or mask is None else make("where", mask, value, other)
 
 
 def store(pointer, value, mask=None) -> None:
@@ -170,6 +181,26 @@ def store(pointer, value, mask=None) -> None:
         trace.fail("store of a 2-D tile: use tile_store", TypeError)
     pointer.base.mark_written(trace)
     trace.add("store", base, offset, operand(trace, value, "store"), _mask(trace, mask), result=False)
+
+
+def _atomic(name: str, doc: str):
+    def function(pointer, value, mask=None) -> Value:
+        trace = current(name)
+        base, offset = _address(trace, pointer, name)
+        if pointer.base.dtype not in ("f32", "i32", "u32"):
+            trace.fail(f"{name} works on elements of f32, i32 and u32, not of {pointer.base.dtype}", TypeError)
+        pointer.base.mark_written(trace)
+        return Value(trace, trace.add(name, base, offset, _per_lane(trace, value, name), _mask(trace, mask)))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{doc} the element at pointer + offsets of each lane in one step, and gives what it was before. Where offset, value and " \
+                       "mask are the same for all lanes it is done once by the program instance."
+    return function
+
+
+atomic_add = _atomic("atomic_add", "Adds the value to")
+atomic_max = _atomic("atomic_max", "Leaves the larger of the value and")
+atomic_min = _atomic("atomic_min", "Leaves the smaller of the value and")
 
 
 class Shared:
@@ -204,24 +235,52 @@ def barrier() -> None:
     trace.add("barrier", result=False)
 
 
-def _reduction(name: str, doc: str, is_of_block: bool = True):
-    def function(x):
+def _over_lanes(trace, name: str, x, instead: str = "") -> Value:
+    if getattr(x, "tile_shape", None):
+        trace.fail(f"{name} of a 2-D tile: reductions are over the lanes of 1-D tiles{instead}", LoweringError)
+    trace.uses_threads = True
+    return Value(trace, trace.add(name, operand(trace, x, name)))
+
+
+def _reduction(name: str, doc: str):
+    def function(x, axis=None):
         trace = current(name)
-        if getattr(x, "tile_shape", None):
-            trace.fail(f"{name} of a 2-D tile: reductions are over the lanes of 1-D tiles", LoweringError)
-        trace.uses_threads = True
-        return Value(trace, trace.add(name, operand(trace, x, name)))
+        if axis is None:
+            return _over_lanes(trace, name, x, f", {name}(tile, axis=1) is over the columns of a tile")
+        number = _int(trace, axis, f"the axis of {name}")
+        if shape := getattr(x, "tile_shape", None):
+            return _of_tile(trace, name, x, shape, number)
+        if number not in (0, -1):
+            trace.fail(f"{name} over axis {number}: lanes have the axis 0 alone", ValueError)
+        return _over_lanes(trace, name, x)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc + " Of a 2-D tile with an axis: along that, which stays with extent 1."
+    return function
+
+
+def _simd_reduction(name: str, doc: str):
+    def function(x):
+        return _over_lanes(current(name), name, x)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function
 
 
+def _of_tile(trace, name: str, tile: Value, shape: tuple, axis: int) -> Value:
+    """Along one dimension, which stays with extent 1."""
+    if axis not in (0, 1, -1, -2):
+        trace.fail(f"{name} over axis {axis}: a tile has the axes 0 and 1", ValueError)
+    word_of = operand(trace, tile, name)
+    return Value(trace, trace.add(f"tile_{name}", word_of, f"i{axis % 2}"), (1, shape[1]) if axis % 2 == 0 else (shape[0], 1))
+
+
 sum = _reduction("sum", "The sum over all lanes that are valid.")  # noqa: A001
 max = _reduction("max", "The largest value over all lanes that are valid.")  # noqa: A001
 min = _reduction("min", "The smallest value over all lanes that are valid.")  # noqa: A001
-simd_sum = _reduction("simd_sum", "The sum over the 32 lanes of the simdgroup.")
-simd_max = _reduction("simd_max", "The largest value over the 32 lanes of the simdgroup.")
+simd_sum = _simd_reduction("simd_sum", "The sum over the 32 lanes of the simdgroup.")
+simd_max = _simd_reduction("simd_max", "The largest value over the 32 lanes of the simdgroup.")
 
 
 def simd_shuffle_xor(value, mask) -> Value:
@@ -306,6 +365,14 @@ def tile_store(pointer, row, col, stride, value, shape) -> None:
     base, row = _matrix(trace, pointer, row, stride, "tile_store", True)
     trace.add("tile_store", base, operand(trace, row, "tile_store"), operand(trace, col, "tile_store"), operand(trace, value, "tile_store"),
               f"i{rows}", f"i{columns}", result=False)
+
+
+def transpose(tile) -> Value:
+    """The tile with rows and columns exchanged; `tile.T` is the same."""
+    trace = current("transpose")
+    if not getattr(tile, "tile_shape", None):
+        trace.fail(f"transpose takes a 2-D tile, not {_kind(tile)}", TypeError)
+    return tile.T
 
 
 def dot(a, b, acc) -> Value:

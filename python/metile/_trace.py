@@ -189,7 +189,7 @@ class Trace:
         for bounds in self.ranges:
             start, end = (bound(numbers) if callable(bound) else bound for bound in bounds)
             if start is not None and end is not None:
-                longest = max(longest, end - start)
+                longest = max(longest, abs(end - start))
         return longest
 
     def may_collect_sums(self) -> bool:

@@ -35,6 +35,15 @@ class constexpr:
     def __neg__(self):
         return constexpr(-self.value)
 
+    def __pos__(self):
+        return constexpr(+self.value)
+
+    def __abs__(self):
+        return constexpr(abs(self.value))
+
+    def __invert__(self):
+        return constexpr(~self.value)
+
 
 def _wrap_operators():
     import operator
@@ -95,6 +104,11 @@ def operand(trace: Trace, value, what: str) -> str:
     trace.fail(f"{what} takes numbers and traced values, not a {type(value).__name__}", TypeError)
 
 
+_INSTEAD = {"to": ': metile.cast(x, "f32") converts', "astype": ': metile.cast(x, "f32") converts', "cast": ': metile.cast(x, "f32") converts',
+            "T": ", it is no 2-D tile", "trans": ": metile.transpose(tile)", "sum": ": metile.sum(x)", "max": ": metile.max(x)", "min": ": metile.min(x)",
+            "shape": ": the extents of tiles are those that it was made with", "dtype": ": metile.cast gives the type that is wanted"}
+
+
 class Traced:
     """What values and pointers have in common: Python may not look at them."""
 
@@ -121,6 +135,9 @@ class Traced:
         self._refuse("the number in a traced value", "loops over traced bounds are metile.tile_range")
 
     def __getitem__(self, index):
+        if isinstance(index, tuple) and any(part is None for part in index):
+            self.trace.fail("the lanes of a value are not made rows or columns of a tile: use tile_load and tile_store, whose edges need no mask, or "
+                            "take positions apart, `lanes // COLUMNS` and `lanes % COLUMNS`", TypeError)
         self._refuse("an element of a traced value", "use metile.load(pointer + index)")
 
     def __setitem__(self, index, value):
@@ -138,7 +155,7 @@ class Traced:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        self.trace.fail(f"a traced value has no `{name}`", AttributeError)
+        self.trace.fail(f"a traced value has no `{name}`{_INSTEAD.get(name, '')}", AttributeError)
 
     def __format__(self, spec):
         if spec:
@@ -194,6 +211,11 @@ class Value(Traced):
 
     def __abs__(self):
         return make("abs", self)
+
+    def __getattr__(self, name):
+        if name == "T" and self.tile_shape:
+            return Value(self.trace, self.trace.add("transpose", operand(self.trace, self, ".T")), self.tile_shape[::-1])
+        return super().__getattr__(name)
 
 
 class Pointer(Traced):

@@ -4,7 +4,7 @@ from __future__ import annotations
 _WORDS = (
     ("`sync_block()`", "`metile.barrier()`"),
     ("`@unchecked(races)` on the statement says that they never meet; `--check` finds", "`METILE_CHECK=1` finds"),
-    ("let each thread write elements of its own, or use an atomic", "or let each thread write elements of its own"),
+    ("let each thread write elements of its own, or use an atomic", "or let each thread write elements of its own, or use `metile.atomic_add`"),
     ("read the elements one by one: `t[thread.local_id]`", "what stands beside a tile is the same for all lanes, as the result of `metile.sum` is"),
     (", or lift the check with `@unchecked(init)`", ""),
     ("write `if thread.local_id == 0 { … }` to do it once per block", "mask it by `metile.thread_id() == 0` to do it once per block"),

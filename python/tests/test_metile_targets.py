@@ -1,6 +1,7 @@
 """What runs on the CPU also compiles for NVIDIA GPUs and runs in the reference interpreter."""
 import numpy as np
 import pytest
+import test_metile_from_triton as ports
 import test_metile_language as language
 import test_metile_pages as pages
 
@@ -14,6 +15,11 @@ KERNELS = {
     "softmax": (language.softmax, [F[0], F[1], "int"], {"BLOCK": 256}), "ragged block": (language.softmax, [F[0], F[1], "int"], {"BLOCK": 48}),
     "simdgroups": (language.simdgroups, [F[0], F[1], "int"], {"BLOCK": 128}), "per lane": (language.per_lane, [F[0], F[1], "int"], {"BLOCK": 64}),
     "shared": (language.reverse, [F[0], F[1]], {"BLOCK": 256}),
+    "atomics": (ports.histogram_in_shared, [("i32", 0), ("i32", 1), "int"], {"BINS": 20, "BLOCK": 64}),
+    "one atomic": (ports.tickets, [("u32", 0), ("i32", 1)], {"BLOCK": 48}), "extremes": (ports.extremes, [F[0], F[1], "int"], {"BLOCK": 64}),
+    "reductions of tiles": (ports.reductions, [("f16", 0), ("f16", 1), ("f16", 2), "int", "int"], {"R": 16, "C": 32}),
+    "attention": (ports.attention_of_tiles, [*F, ("f32", 3), "int", "float"], {"BLOCK_M": 32, "BLOCK_N": 64, "D": 32}),
+    "steps": (ports.visits, [("i32", 0), "int", "int", "int"], {"BY_ARGUMENT": True, "STEP": 1}),
 }
 
 

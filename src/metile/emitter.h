@@ -32,7 +32,7 @@ private:
   void declareParams();
   void declareShared();
 
-  Expr* param(Variable* variable);
+  Expr* param(size_t index);
 
   // operands
   Kind kind(const Op& op, size_t index) const { return kindOf(op.operands[index], kinds_); }
@@ -66,6 +66,9 @@ private:
   void tileLoad(const Op& op);
   void tileStore(const Op& op);
   void dot(const Op& op);
+  void tileReduce(const Op& op);
+  void atomic(const Op& op);
+  bool isUsed(int64_t id) const;
 
   // threads (reductions.cpp)
   void blockReduce(const Op& op);
@@ -85,6 +88,7 @@ private:
   const Trace& trace_;
   diag::DiagnosticSink& sink_;
   std::vector<Kind> kinds_;
+  std::vector<bool> varies_;  ///< by the index of the operation
   lang::KernelBuilder b_;
   std::vector<Variable*> params_;
   std::vector<Value> values_;

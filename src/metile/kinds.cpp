@@ -107,7 +107,7 @@ private:
   }
 
   Kind resultOf(const Op& op) {
-    if (isOneOf(op.name, {"pid", "tid", "lane"}))
+    if (isOneOf(op.name, {"pid", "programs", "tid", "lane"}))
       return {Dtype::Index};
     if (op.name == "param")
       return {trace_.params[static_cast<size_t>(op.operands[0].number)].kind == Param::Kind::Int ? Dtype::Index
@@ -123,6 +123,12 @@ private:
       return {elementOf(op.operands[0]), op.operands[3].number, op.operands[4].number};
     if (op.name == "zeros")
       return {*dtypeNamed(op.operands[2].word), op.operands[0].number, op.operands[1].number};
+    if (op.name.starts_with("atomic_"))
+      return {elementOf(op.operands[0]), 0, 0, op.operands[3].kind != Operand::Kind::None || kind(op, 1).mayBeInvalid};
+    if (op.name == "transpose")
+      return kind(op, 0).transposed();
+    if (op.name.starts_with("tile_"))
+      return reduced(op);
     if (op.name == "dot")
       return {kind(op, 2).dtype, kind(op, 0).rows, kind(op, 1).columns};
     return elementwise(op);
@@ -150,6 +156,14 @@ private:
       out.dtype = strong(out.dtype);
     if (isOneOf(op.name, {"sum", "max", "min"}))
       out.mayBeInvalid = false;
+    return out;
+  }
+
+  /// Of a tile along one dimension, which stays with extent 1.
+  Kind reduced(const Op& op) const {
+    Kind out = kind(op, 0);
+    (op.operands[1].number == 0 ? out.rows : out.columns) = 1;
+    out.dtype = strong(op.name == "tile_sum" ? arithmetic(out.dtype) : out.dtype);
     return out;
   }
 
@@ -183,5 +197,39 @@ private:
 }  // namespace
 
 std::vector<Kind> inferKinds(const Trace& trace) { return Inference(trace).run(); }
+
+std::vector<bool> varyingOf(const Trace& trace) {
+  std::vector<bool> values(static_cast<size_t>(trace.values)), ops(trace.ops.size());
+  bool changed = true;
+  const auto mark = [&](std::vector<bool>::reference flag, bool varies) {
+    changed = changed || (varies && !flag);
+    flag = flag || varies;
+  };
+  while (changed) {
+    changed = false;
+    std::vector<bool> loops;  // those around, outermost first
+    for (size_t i = 0; i < trace.ops.size(); ++i) {
+      const Op& op = trace.ops[i];
+      const bool isLoop = op.name == "loop", definesFirst = isLoop || isOneOf(op.name, {"draw", "carry", "yield"});
+      bool varies =
+          isOneOf(op.name, {"tid", "lane"}) || op.name.starts_with("simd_") || (!loops.empty() && loops.back());
+      for (size_t k = definesFirst ? 1 : 0; k < op.operands.size(); ++k)
+        varies = varies ||
+                 (op.operands[k].kind == Operand::Kind::Value && values[static_cast<size_t>(op.operands[k].number)]);
+      if (isOneOf(op.name, {"sum", "max", "min"}))
+        varies = false;
+      if (isLoop || op.name == "draw")
+        loops.push_back(varies || (!loops.empty() && loops.back()));
+      if (op.name == "end")
+        loops.pop_back();
+      mark(ops[i], varies);
+      if (definesFirst)
+        mark(values[static_cast<size_t>(op.operands[0].number)], varies);
+      if (op.result >= 0)
+        mark(values[static_cast<size_t>(op.result)], varies);
+    }
+  }
+  return ops;
+}
 
 }  // namespace vortex::metile

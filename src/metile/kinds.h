@@ -24,10 +24,13 @@ struct Kind {
   bool mayBeInvalid = false;
   bool operator==(const Kind&) const = default;
   bool isTile() const { return rows != 0; }
+  Kind transposed() const { return {dtype, columns, rows, mayBeInvalid}; }
 };
 
 /// Kinds of all values by id: loops are followed until what they carry no longer changes.
 std::vector<Kind> inferKinds(const Trace& trace);
 Kind kindOf(const Operand& operand, const std::vector<Kind>& kinds);
+/// By the index of the operation: it may do something else for another lane of the block, or be done more often by one.
+std::vector<bool> varyingOf(const Trace& trace);
 
 }  // namespace vortex::metile

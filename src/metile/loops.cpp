@@ -7,6 +7,10 @@
 
 namespace vortex::metile {
 
+static bool writes(const Op& op) {
+  return op.name == "store" || op.name == "tile_store" || op.name.starts_with("atomic_");
+}
+
 static bool opensLoop(const Op& op) { return op.name == "loop" || op.name == "draw"; }
 
 std::vector<Loop> loopsOf(const Trace& trace) {
@@ -69,11 +73,11 @@ ValueNumbers::ValueNumbers(const Trace& trace, const std::vector<Loop>& loops, i
 }
 
 void ValueNumbers::visit(const Op& op, size_t index) {
-  if (op.name == "store" || op.name == "tile_store")
+  if (writes(op))
     stored(op.operands[0]);
   if (op.result < 0)
     return;
-  const bool isItself = op.name == "shared" || op.name == "carry";
+  const bool isItself = op.name == "shared" || op.name == "carry" || writes(op);
   const std::string spelling = isItself ? base::concat("#", index) : spelled(op);
   const auto [at, isNew] = known_.try_emplace(spelling, next_);
   next_ += isNew ? 1 : 0;
@@ -84,7 +88,7 @@ void ValueNumbers::visit(const Op& op, size_t index) {
 void ValueNumbers::forgetStoresIn(const Loop& loop) {
   for (size_t i = loop.begin; i < loop.end; ++i) {
     const Op& op = trace_.ops[i];
-    if (op.name == "store" || op.name == "tile_store")
+    if (writes(op))
       stored(op.operands[0]);
     else if (op.name == "draw")
       stored(op.operands[1]);

@@ -14,8 +14,8 @@ void lower(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sin
 }
 
 Emitter::Emitter(const Trace& trace, lang::Program& program, diag::DiagnosticSink& sink)
-    : trace_(trace), sink_(sink), kinds_(inferKinds(trace)), b_(program, trace.kernel, trace.range),
-      values_(static_cast<size_t>(trace.values)) {}
+    : trace_(trace), sink_(sink), kinds_(inferKinds(trace)), varies_(varyingOf(trace)),
+      b_(program, trace.kernel, trace.range), values_(static_cast<size_t>(trace.values)) {}
 
 /// Operands [first, end) of an operation are integers or masks.
 struct OperandsOfIntegers {
@@ -36,7 +36,10 @@ static constexpr OperandsOfIntegers kIntegers[] = {
     {"store", 1, 2, "an offset is an integer"},
     {"tile_load", 1, 3, "the row and the column of a tile are integers"},
     {"tile_store", 1, 3, "the row and the column of a tile are integers"},
-    {"loop", 1, 3, "the bounds of tile_range are integers"},
+    {"atomic_add", 1, 2, "an offset is an integer"},
+    {"atomic_max", 1, 2, "an offset is an integer"},
+    {"atomic_min", 1, 2, "an offset is an integer"},
+    {"loop", 1, 4, "bounds and step of tile_range are integers"},
     {"draw", 2, 4, "offset and total of persistent_range are integers"},
     {"simd_shuffle_xor", 1, 2, "the mask of simd_shuffle_xor is an integer"},
     {"simd_broadcast", 1, 2, "the lane of simd_broadcast is an integer"},
@@ -166,7 +169,9 @@ void Emitter::declareParams() {
   std::vector<Expr*> grid;
   for (const char* name : {"grid_x", "grid_y", "grid_z"}) {
     Variable* size = b_.scalarParam(name, Scalar::I32);
-    grid.push_back(trace_.axes[grid.size()] ? b_.cast(b_.read(size), Scalar::Usize) : b_.integer(Scalar::Usize, 1));
+    const bool isAxis = trace_.axes[grid.size()];
+    grid.push_back(isAxis && !trace_.grid ? b_.cast(b_.read(size), Scalar::Usize)
+                                          : b_.integer(Scalar::Usize, isAxis ? (*trace_.grid)[grid.size()] : 1));
   }
   b_.setLaunch(std::move(grid), trace_.threads);
 }
@@ -182,7 +187,10 @@ void Emitter::declareShared() {
 }
 
 /// Integers come as i32, so that products of two of them are exact, and count as indices from then on.
-Emitter::Expr* Emitter::param(Variable* variable) {
+Emitter::Expr* Emitter::param(size_t index) {
+  if (const std::optional<int64_t> known = trace_.params[index].known)
+    return b_.integer(Scalar::I64, *known);
+  Variable* variable = params_[index];
   Expr* value = b_.read(variable);
   return lang::scalarOf(variable->type) == Scalar::I32 ? b_.cast(value, Scalar::I64) : value;
 }
@@ -192,12 +200,14 @@ void Emitter::visit(const Op& op) {
     return;
   if (op.name == "pid")
     return define(op, position(lang::Builtin::BlockId, {op.operands[0].number}));
+  if (op.name == "programs")
+    return define(op, position(lang::Builtin::GridDim, {op.operands[0].number}));
   if (op.name == "tid")
     return define(op, position(lang::Builtin::ThreadLocalId));
   if (op.name == "lane")
     return define(op, position(lang::Builtin::LaneId));
   if (op.name == "param")
-    return define(op, param(params_[static_cast<size_t>(op.operands[0].number)]));
+    return define(op, param(static_cast<size_t>(op.operands[0].number)));
   if (op.name == "cast" || op.name == "scalar")
     return define(op, operand(op, 0, resultKind(op)));
   if (op.name == "zeros")
@@ -210,6 +220,12 @@ void Emitter::visit(const Op& op) {
     return tileLoad(op);
   if (op.name == "dot")
     return dot(op);
+  if (op.name == "transpose")
+    return define(op, b_.transpose(operand(op, 0, resultKind(op).transposed())));
+  if (op.name.starts_with("tile_"))
+    return tileReduce(op);
+  if (op.name.starts_with("atomic_"))
+    return atomic(op);
   if (op.name == "sum" || op.name == "max" || op.name == "min")
     return blockReduce(op);
   if (op.name.starts_with("simd_"))
@@ -336,7 +352,8 @@ void Emitter::drawLoop(const Op& op) {
   const auto zero = [this] { return b_.integer(Scalar::I64, 0); };
   const auto draw = [this, &op, cell, counter, number, zero] {
     b_.openIf(b_.binary(lang::BinaryOp::Eq, position(lang::Builtin::ThreadLocalId), zero()));
-    b_.assign(b_.element(cell, zero()), b_.atomicAdd(b_.element(counter, index(op, 2)), b_.integer(Scalar::U32, 1)));
+    b_.assign(b_.element(cell, zero()),
+              b_.atomic(lang::Builtin::AtomicAdd, b_.element(counter, index(op, 2)), b_.integer(Scalar::U32, 1)));
     b_.close();
     barrier();
     b_.assign(b_.read(number), b_.cast(b_.element(cell, zero()), Scalar::I64));

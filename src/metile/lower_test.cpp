@@ -100,6 +100,35 @@ TEST(LowerTest, PositionsThatTheFileDoesNotHaveAreCut) {
   EXPECT_EQ(k.error, "");
 }
 
+TEST(LowerTest, AKernelForOneLaunchHasItsNumbersAndItsGrid) {
+  const Lowered k(
+      "kernel k @ 0 1 0 1 5\nthreads 64\naxes i0\ngrid i37 i1 i1\nptr out f32 1 w\nint n 781\n%0 pid i0\n%1 tid\n"
+      "%2 param p1\n%3 mul %0 %2\n%4 add %3 %1\nstore p0 %4 f1.0 -\n");
+  EXPECT_EQ(k.error, "");
+  EXPECT_NE(k.dump.find("781"), std::string::npos) << k.dump;
+  EXPECT_NE(k.dump.find("37"), std::string::npos) << k.dump;
+}
+
+TEST(LowerTest, AnAtomicIsDoneByEachLaneOnlyIfLanesDiffer) {
+  const auto lowered = [](const std::string& place) {
+    return Lowered("kernel k @ 0 1 0 1 5\nthreads 64\nptr out i32 1 w\n%0 pid i0\n%1 tid\ncarry %2 i0\nloop %3 i0 " +
+                   place + " i1\n%4 atomic_add p0 %2 i1 -\n%5 add %2 i1\nyield %2 %5\nend\n");
+  };
+  const Lowered once = lowered("%0"), each = lowered("%1");
+  EXPECT_EQ(once.error + each.error, "");
+  EXPECT_NE(once.dump.find("thread.local_id"), std::string::npos) << once.dump;
+  EXPECT_EQ(once.dump.find("sync_block"), std::string::npos) << "nobody asks what was there\n" << once.dump;
+  const std::vector<bool> uniform = varyingOf(once.trace), varying = varyingOf(each.trace);
+  for (size_t i = 0; i < once.trace.ops.size(); ++i)
+    if (once.trace.ops[i].name == "atomic_add") {
+      EXPECT_FALSE(uniform[i]);
+    }
+  for (size_t i = 0; i < each.trace.ops.size(); ++i)
+    if (each.trace.ops[i].name == "atomic_add") {
+      EXPECT_TRUE(varying[i]) << "in a loop that lanes leave one after the other";
+    }
+}
+
 TEST(LowerTest, TextOfAnotherFormIsRefusedWithItsLine) {
   EXPECT_EQ(Lowered("kernel k @ 0 1 0 1 5\n%1\n").error, "line 2 of the trace is not understood: %1");
 }

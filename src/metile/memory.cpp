@@ -76,4 +76,71 @@ void Emitter::dot(const Op& op) {
   define(op, b_.cast(b_.read(acc), scalarOf(kind.dtype)));
 }
 
+/// Of the rows or the columns of a tile. Operands: tile, dimension.
+void Emitter::tileReduce(const Op& op) {
+  const Kind result = resultKind(op);
+  const bool isSum = op.name == "tile_sum", isMask = result.dtype == Dtype::Bool;
+  Kind input = kind(op, 0);
+  input.dtype = isMask                                                                 ? Dtype::I32
+                : isSum && (result.dtype == Dtype::F16 || result.dtype == Dtype::BF16) ? Dtype::F32  // rounded once
+                                                                                       : result.dtype;
+  Expr* value = b_.read(b_.let("in" + std::to_string(op.result), operand(op, 0, input)));
+  Expr* reduced = b_.reduce(isSum                   ? lang::Builtin::ReduceSum
+                            : op.name == "tile_max" ? lang::Builtin::ReduceMax
+                                                    : lang::Builtin::ReduceMin,
+                            value, op.operands[1].number);
+  if (!isMask)
+    return define(op, b_.cast(reduced, scalarOf(result.dtype)));
+  Expr* total = b_.read(b_.let("total" + std::to_string(op.result), reduced));
+  define(op, b_.binary(lang::BinaryOp::Ne, total, b_.zeros(Scalar::I32, result.rows, result.columns)));
+}
+
+/// Operands: memory, offset, value, mask. What is the same for all lanes of the block is done once, by its first lane.
+void Emitter::atomic(const Op& op) {
+  const Kind result = resultKind(op);
+  const lang::Builtin builtin = op.name == "atomic_add"   ? lang::Builtin::AtomicAdd
+                                : op.name == "atomic_max" ? lang::Builtin::AtomicMax
+                                                          : lang::Builtin::AtomicMin;
+  const bool isOnce = !varies_[static_cast<size_t>(&op - trace_.ops.data())];
+  const std::string suffix = std::to_string(op.result);
+  Expr* at = b_.read(b_.let("at" + suffix, index(op, 1)));
+  Expr* added = b_.read(b_.let("with" + suffix, operand(op, 2, {result.dtype})));
+  Validity valid = validOf(op.operands[1]);
+  Expr* condition = nullptr;
+  if (has(op, 3)) {
+    Variable* mask = b_.let("mask" + suffix, operand(op, 3, {Dtype::Bool}));
+    merge(valid, {mask});
+    condition = b_.read(mask);
+  }
+  if (isOnce) {
+    Expr* isFirst = b_.binary(lang::BinaryOp::Eq, position(lang::Builtin::ThreadLocalId), b_.integer(Scalar::I64, 0));
+    condition = condition ? b_.binary(lang::BinaryOp::And, isFirst, condition) : isFirst;
+  }
+  Variable* before = b_.let("v" + suffix, constant(result.dtype, 0), true);
+  if (condition)
+    b_.openIf(condition);
+  b_.assign(b_.read(before), b_.atomic(builtin, b_.element(memory(op.operands[0]), at), added));
+  if (condition)
+    b_.close();
+  if (isOnce && trace_.threads > 1 && isUsed(op.result)) {  // the others have it from the first lane
+    Variable* cell = b_.shared("before" + suffix, scalarOf(result.dtype), 1);
+    const auto place = [&] { return b_.element(cell, b_.integer(Scalar::I64, 0)); };
+    b_.openIf(b_.binary(lang::BinaryOp::Eq, position(lang::Builtin::ThreadLocalId), b_.integer(Scalar::I64, 0)));
+    b_.assign(place(), b_.read(before));
+    b_.close();
+    barrier();
+    b_.assign(b_.read(before), place());
+    barrier();
+  }
+  values_[static_cast<size_t>(op.result)] = {before, std::move(valid)};
+}
+
+bool Emitter::isUsed(int64_t id) const {
+  for (const Op& op : trace_.ops)
+    for (const Operand& operand : op.operands)
+      if (operand.kind == Operand::Kind::Value && operand.number == id)
+        return true;
+  return false;
+}
+
 }  // namespace vortex::metile

@@ -232,6 +232,9 @@ bool Rewriter::bounds(const Operand& bound, int64_t maximum) const {
 std::string Rewriter::whyNot(const Loop& first, const Loop& second, std::vector<Sum>& sums) const {
   constexpr std::pair<std::string_view, std::string_view> kEffects[] = {{"store", "stores"},
                                                                         {"tile_store", "stores"},
+                                                                        {"atomic_add", "stores"},
+                                                                        {"atomic_max", "stores"},
+                                                                        {"atomic_min", "stores"},
                                                                         {"print", "prints"},
                                                                         {"assert", "checks a condition"},
                                                                         {"barrier", "waits at a barrier"},

@@ -8,7 +8,7 @@ namespace {
 
 bool hasEffect(const Op& op) {
   constexpr std::string_view kNames[] = {"store", "tile_store", "barrier", "print", "assert", "loop", "draw", "end"};
-  return std::find(std::begin(kNames), std::end(kNames), op.name) != std::end(kNames);
+  return std::find(std::begin(kNames), std::end(kNames), op.name) != std::end(kNames) || op.name.starts_with("atomic_");
 }
 
 bool isOfLoop(const Op& op) { return op.name == "carry" || op.name == "yield"; }

@@ -94,11 +94,19 @@ private:
       for (size_t i = 1; i < parts.size(); ++i)
         trace_.axes[static_cast<size_t>(operandOf(parts[i]).number) % 3] = true;
     } else if (head == "ptr" && parts.size() == 5) {
-      trace_.params.push_back({Param::Kind::Pointer, std::string(parts[1]), std::string(parts[2]),
-                               static_cast<uint32_t>(integer(parts[3])), parts[4] == "w"});
-    } else if ((head == "int" || head == "float") && parts.size() == 2) {
-      trace_.params.push_back(
-          {head == "int" ? Param::Kind::Int : Param::Kind::Float, std::string(parts[1]), {}, 0, false});
+      trace_.params.push_back({Param::Kind::Pointer,
+                               std::string(parts[1]),
+                               std::string(parts[2]),
+                               static_cast<uint32_t>(integer(parts[3])),
+                               parts[4] == "w",
+                               {}});
+    } else if (head == "grid" && parts.size() == 4) {
+      trace_.grid = {operandOf(parts[1]).number, operandOf(parts[2]).number, operandOf(parts[3]).number};
+    } else if ((head == "int" || head == "float") && (parts.size() == 2 || parts.size() == 3)) {
+      Param param{head == "int" ? Param::Kind::Int : Param::Kind::Float, std::string(parts[1]), {}, 0, false, {}};
+      if (parts.size() == 3)
+        param.known = integer(parts[2]);
+      trace_.params.push_back(std::move(param));
     } else {
       return op(parts, range);
     }

@@ -4,10 +4,12 @@
 //   kernel gelu @ 0 3 0 3 20             name, then file and position (line from 1, byte column from 0, end line, end column)
 //   threads 256
 //   axes i0 i1                           of the grid, which is 1 in the others; all if the line is missing
+//   grid i37 i1 i1                       a kernel for that grid alone; others have the grid as arguments
 //   ptr X f32 1 r                        name, element type, rank, r or w
-//   int N / float scale                  numbers
+//   int N / float scale                  numbers; `int N 781` is a kernel for that argument alone
 //   %0 pid i0 @ …                        result, operation, operands: %id, i… integer, f… float, s… word
 //   %4 load p0 %3 %2 @ …                 p0: parameter, t%id: shared memory
+//   %5 atomic_add p0 %3 %4 %2 @ …        memory, offset, value, mask; the result is what was there
 //   carry %6 f0.0 / loop %5 i0 %1 i256 / … / yield %6 %9 / end
 //   draw %5 p1 i0 %1 … end: a loop over the numbers below %1 that the counter at p1 gives out
 #pragma once
@@ -17,6 +19,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +45,7 @@ struct Param {
   std::string name, element;
   uint32_t rank = 0;
   bool isWritten = false;
+  std::optional<int64_t> known;  ///< of an int
 };
 
 struct Trace {
@@ -49,6 +53,7 @@ struct Trace {
   source::SourceRange range;
   int64_t threads = 1;
   std::array<bool, 3> axes{true, true, true};
+  std::optional<std::array<int64_t, 3>> grid;
   std::vector<Param> params;
   std::vector<Op> ops;
   int32_t values = 0;  ///< ids are below this

@@ -173,11 +173,23 @@ Expr* KernelBuilder::builtin(Builtin id, Type type, std::vector<Expr*> args, std
   return expr;
 }
 
-Expr* KernelBuilder::atomicAdd(Expr* element, Expr* value) {
-  VORTEX_CHECK(element->kind == ExprKind::Element && element->type == value->type,
-               "an atomic addition to another type");
+Expr* KernelBuilder::atomic(Builtin id, Expr* element, Expr* value) {
+  VORTEX_CHECK(element->kind == ExprKind::Element && element->type == value->type, "an atomic with another type");
   const Type type = value->type;
-  return builtin(Builtin::AtomicAdd, type, {element, value}, {0, 1});
+  return builtin(id, type, {element, value}, {0, 1});
+}
+
+Expr* KernelBuilder::reduce(Builtin id, Expr* tile, int64_t dim) {
+  VORTEX_CHECK(tile->type->isTensor(), "a reduction of what is no tile");
+  std::vector<DimExpr> shape(tile->type->shape.begin(), tile->type->shape.end());
+  shape[static_cast<size_t>(dim)] = DimExpr::constant(1);
+  return builtin(id, types().tensorValue(tile->type->elem, std::move(shape)), {tile}, {dim});
+}
+
+Expr* KernelBuilder::transpose(Expr* tile) {
+  VORTEX_CHECK(tile->type->isTensor(), "a transpose of what is no tile");
+  const Type type = types().tensorValue(tile->type->elem, {tile->type->shape[1], tile->type->shape[0]});
+  return builtin(Builtin::Transpose, type, {tile}, {1, 0});
 }
 
 Expr* KernelBuilder::tensorPlace(Variable* tensor) {

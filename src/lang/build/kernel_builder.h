@@ -47,8 +47,11 @@ public:
   Expr* elementwise(Builtin builtin, std::vector<Expr*> args);
   Expr* builtin(Builtin builtin, Type type, std::vector<Expr*> args, std::vector<int64_t> ints = {});
 
-  /// Adds to an element and gives what it was before.
-  Expr* atomicAdd(Expr* element, Expr* value);
+  /// Changes an element in one step, relaxed, and gives what it was before.
+  Expr* atomic(Builtin builtin, Expr* element, Expr* value);
+  /// Of a tile along a dimension, which stays with extent 1: ReduceSum, ReduceMax, ReduceMin.
+  Expr* reduce(Builtin builtin, Expr* tile, int64_t dim);
+  Expr* transpose(Expr* tile);
 
   // places
   Expr* element(Variable* tensor, Expr* index);
